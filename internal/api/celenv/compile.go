@@ -1,0 +1,145 @@
+package celenv
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+const (
+	// MaxSource bounds an expression, in bytes.
+	MaxSource = 4096
+	// maxCost bounds one evaluation in CEL's cost units; one is about a field
+	// access. Kubernetes allows 10,000,000 for an admission rule; ours runs for
+	// every flavor.
+	maxCost = 100_000
+)
+
+// Error is a mistake in an expression. Line and Column count from 1 within the
+// expression; Column counts characters.
+type Error struct {
+	Line, Column int
+	Message      string
+}
+
+// Error is the message alone: whoever knows the file adds the place.
+func (e *Error) Error() string { return e.Message }
+
+// Program is a compiled expression.
+type Program struct {
+	source string
+	prog   cel.Program
+}
+
+// Source is the expression as written.
+func (p *Program) Source() string { return p.source }
+
+// environment is built once: it is the same for every expression.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	reg, err := types.NewRegistry()
+	if err != nil {
+		return nil, fmt.Errorf("make CEL type registry: %w", err)
+	}
+	return cel.NewEnv(
+		cel.CustomTypeProvider(provider{reg}),
+		cel.CustomTypeAdapter(reg),
+		cel.Variable("intent", intentType.cel),
+		cel.Variable("flavor", flavorType.cel),
+		cel.Variable("cluster", clusterType.cel),
+		cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true),
+		ext.Strings(ext.StringsVersion(2)),
+		library.Quantity(),
+		library.Regex(),
+		library.Lists(),
+	)
+})
+
+// Compile parses and type-checks an expression. A mistake in it is an *Error.
+func Compile(source string) (*Program, error) {
+	if len(source) > MaxSource {
+		return nil, &Error{1, 1, fmt.Sprintf("the expression is longer than %d bytes", MaxSource)}
+	}
+	if strings.TrimSpace(source) == "" {
+		return nil, &Error{1, 1, "the expression is empty"}
+	}
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(source)
+	if issues.Err() != nil {
+		first := issues.Errors()[0]
+		return nil, &Error{first.Location.Line(), first.Location.Column() + 1, explain(first.Message)}
+	}
+	if ast.OutputType() != cel.BoolType {
+		return nil, &Error{1, 1, fmt.Sprintf("the expression is of type %s and must be true or false", ast.OutputType())}
+	}
+	prog, err := env.Program(ast, cel.CostLimit(maxCost), cel.CostTracking(&library.CostEstimator{}), cel.EvalOptions(cel.OptOptimize))
+	if err != nil {
+		return nil, &Error{1, 1, err.Error()}
+	}
+	return &Program{source: source, prog: prog}, nil
+}
+
+// explain adds the remedy to CEL's own words where there is an obvious one.
+func explain(message string) string {
+	const undefined = "undefined field '"
+	if name, ok := strings.CutPrefix(message, undefined); ok {
+		name = strings.TrimSuffix(name, "'")
+		if near := nearestField(name); near != "" {
+			return fmt.Sprintf("unknown field %q (did you mean %q?)", name, near)
+		}
+		return fmt.Sprintf("unknown field %q", name)
+	}
+	if strings.HasPrefix(message, "undeclared reference to '") {
+		return message + "; expressions see intent, flavor and cluster"
+	}
+	if i := strings.Index(message, "\n"); i >= 0 {
+		message = message[:i]
+	}
+	return message
+}
+
+// Facts are what one evaluation looks at.
+type Facts struct {
+	Intent  *v1alpha1.ResourceIntent
+	Flavor  *v1alpha1.Flavor
+	Cluster *v1alpha1.Cluster
+	// Price that holds for the flavor, when it is not the flavor's own.
+	Price *v1alpha1.Price
+	// Location of the flavor over its cluster's, when it is not the flavor's own.
+	Location v1alpha1.Location
+}
+
+// Eval answers for an intent on a flavor of a cluster, any of which may be nil.
+// An error means that the question cannot be answered for this flavor; the
+// caller treats the flavor as failing it.
+func (p *Program) Eval(intent *v1alpha1.ResourceIntent, flavor *v1alpha1.Flavor, cluster *v1alpha1.Cluster) (bool, error) {
+	return p.EvalFacts(Facts{Intent: intent, Flavor: flavor, Cluster: cluster})
+}
+
+// EvalFacts is Eval with the price and location that hold for the flavor.
+func (p *Program) EvalFacts(f Facts) (bool, error) {
+	out, _, err := p.prog.Eval(map[string]any{
+		"intent":  intentType.value(viewIntent(f.Intent)),
+		"flavor":  flavorType.value(viewFlavor(f)),
+		"cluster": clusterType.value(viewCluster(f.Cluster)),
+	})
+	if err != nil {
+		return false, fmt.Errorf("evaluate %q: %w", p.source, err)
+	}
+	b, ok := out.Value().(bool)
+	if !ok {
+		return false, errors.New("evaluate: the result is neither true nor false")
+	}
+	return b, nil
+}

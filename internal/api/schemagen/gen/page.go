@@ -1,0 +1,136 @@
+package gen
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// page is a kind's reference page: its fields, then those of everything it is
+// made of, in the order of first mention.
+func page(k *kind) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "<!-- Generated from the Go types by `make generate`; do not edit. -->\n# %s\n\n%s\n\nFiles: `%s`. Schema: [%s](../%s).\n", k.name, k.schema.Description, k.where, k.file(), k.file())
+	table(&b, k.schema)
+	seen := map[string]bool{}
+	queue := references(k.schema)
+	for i := 0; i < len(queue); i++ {
+		name := queue[i]
+		def, ok := k.schema.Definitions[name]
+		if seen[name] || !ok {
+			continue
+		}
+		seen[name] = true
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", name, def.Description)
+		table(&b, def)
+		queue = append(queue, references(def)...)
+	}
+	return b.Bytes()
+}
+
+func table(b *bytes.Buffer, s *jsonschema.Schema) {
+	if s.Properties == nil || s.Properties.Len() == 0 {
+		return
+	}
+	b.WriteString("\n| field | type | meaning |\n|---|---|---|\n")
+	rows(b, s, "")
+}
+
+// rows writes a line a field; objects without a name of their own are written
+// under their field.
+func rows(b *bytes.Buffer, s *jsonschema.Schema, prefix string) {
+	required := map[string]bool{}
+	for _, r := range s.Required {
+		required[r] = true
+	}
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		name := "`" + prefix + p.Key + "`"
+		if required[p.Key] {
+			name += " (required)"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", name, cell(typeOf(p.Value)), cell(p.Value.Description))
+		for _, o := range p.Value.OneOf {
+			if o.Properties != nil {
+				rows(b, o, prefix+p.Key+".")
+			}
+		}
+		if p.Value.Properties != nil {
+			rows(b, p.Value, prefix+p.Key+".")
+		}
+	}
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+
+// typeOf says how a value is written.
+func typeOf(s *jsonschema.Schema) string {
+	switch {
+	case s.Ref != "":
+		name := path.Base(s.Ref)
+		return fmt.Sprintf("[%s](#%s)", name, strings.ToLower(name))
+	case len(s.AllOf) > 0:
+		return typeOf(s.AllOf[0])
+	case s.Const != nil:
+		return fmt.Sprintf("`%v`", s.Const)
+	case len(s.Enum) > 0:
+		var values []string
+		for _, v := range s.Enum {
+			values = append(values, fmt.Sprintf("`%v`", v))
+		}
+		return strings.Join(values, ", ")
+	case len(s.OneOf) > 0:
+		var forms []string
+		for _, o := range s.OneOf {
+			forms = append(forms, typeOf(o))
+		}
+		return strings.Join(forms, " or ")
+	case s.Type == "array" && s.Items != nil:
+		return "list of " + typeOf(s.Items)
+	case s.Type == "object" && s.Properties == nil && s.AdditionalProperties != nil:
+		return "map of " + typeOf(s.AdditionalProperties)
+	case s.Type == "string" && len(s.Examples) > 0:
+		return fmt.Sprintf("text, such as `%v`", s.Examples[0])
+	case s.Type == "string":
+		return "text"
+	}
+	return s.Type
+}
+
+// references are the definitions that a schema mentions, in its order.
+func references(s *jsonschema.Schema) []string {
+	var out []string
+	var visit func(*jsonschema.Schema)
+	visit = func(s *jsonschema.Schema) {
+		if s == nil {
+			return
+		}
+		if s.Ref != "" {
+			out = append(out, path.Base(s.Ref))
+		}
+		for _, sub := range append(append([]*jsonschema.Schema{s.Items, s.AdditionalProperties}, s.AllOf...), s.OneOf...) {
+			visit(sub)
+		}
+		if s.Properties != nil {
+			for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+				visit(p.Value)
+			}
+		}
+	}
+	visit(s)
+	return out
+}
+
+func index(all []*kind) []byte {
+	var b bytes.Buffer
+	b.WriteString("<!-- Generated from the Go types by `make generate`; do not edit. -->\n# Kinds of fleetbroker.io/v1alpha1\n\n| kind | files | meaning |\n|---|---|---|\n")
+	for _, k := range all {
+		fmt.Fprintf(&b, "| [%s](%s.md) | `%s` | %s |\n", k.name, strings.ToLower(k.name), k.where, cell(k.schema.Description))
+	}
+	b.WriteString("\nKinds that agents serve in clusters: [ResourceRequest](resourcerequests.md), [Advertisement](advertisements.md),\n" +
+		"[ReservationInstruction](reservationinstructions.md), [ProviderInstruction](providerinstructions.md); their definitions are in\n" +
+		"[crds/](../crds).\n")
+	return b.Bytes()
+}

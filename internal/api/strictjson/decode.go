@@ -1,0 +1,197 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of every document.
+const (
+	// MaxDepth of objects and lists in each other: ours have at most ten.
+	MaxDepth = 32
+	// MaxString in bytes, as decoded.
+	MaxString = 16 << 10
+	// MaxNumber in characters: an int64 has twenty.
+	MaxNumber = 32
+)
+
+// ErrRefused is what all refusals of Check wrap.
+var ErrRefused = errors.New("refused")
+
+// Decode checks the document and fills the value that into points to.
+func Decode(data []byte, into any) error {
+	if err := Check(data); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
+// Check says what a document does that no honest sender's does.
+func Check(data []byte) error {
+	if !utf8.Valid(data) {
+		return fmt.Errorf("%w: the document is not UTF-8", ErrRefused)
+	}
+	if !json.Valid(data) {
+		var none any
+		err := json.Unmarshal(data, &none) // says where
+		return fmt.Errorf("%w: not JSON: %.120w", ErrRefused, err)
+	}
+	s := &scanner{data: data}
+	return s.run()
+}
+
+// freeKeys are fields whose objects have keys that are people's own, where two
+// may differ in nothing but case.
+var freeKeys = map[string]bool{"labels": true, "annotations": true, "nodeSelector": true, "podSelector": true, "matchLabels": true}
+
+// level is an object or list that is open.
+type level struct {
+	object bool
+	free   bool            // keys may differ in case alone
+	keys   map[string]bool // seen in the object, folded unless free
+	key    string          // the last one, whose value is read
+}
+
+// scanner walks a document that is known to be valid JSON.
+type scanner struct {
+	data []byte
+	at   int
+	open []level
+}
+
+func (s *scanner) run() error {
+	for s.at < len(s.data) {
+		switch c := s.data[s.at]; {
+		case c == '{' || c == '[':
+			if len(s.open) == MaxDepth {
+				return s.refuse("nested deeper than %d levels", MaxDepth)
+			}
+			l := level{object: c == '{'}
+			if n := len(s.open); n > 0 {
+				l.free = s.open[n-1].object && freeKeys[s.open[n-1].key]
+			}
+			s.open = append(s.open, l)
+			s.at++
+		case c == '}' || c == ']':
+			s.open = s.open[:len(s.open)-1]
+			s.at++
+		case c == '"':
+			if err := s.text(); err != nil {
+				return err
+			}
+		case c == '-' || (c >= '0' && c <= '9'):
+			if err := s.number(); err != nil {
+				return err
+			}
+		default: // white space, punctuation, true, false, null
+			s.at++
+		}
+	}
+	return nil
+}
+
+func (s *scanner) refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: at byte %d: %s", ErrRefused, s.at, fmt.Sprintf(format, args...))
+}
+
+func (s *scanner) number() error {
+	end := s.at
+	for end < len(s.data) {
+		c := s.data[end]
+		if (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
+			break
+		}
+		end++
+	}
+	if end-s.at > MaxNumber {
+		return s.refuse("a number of %d characters, at most %d", end-s.at, MaxNumber)
+	}
+	s.at = end
+	return nil
+}
+
+// text reads a string, which is a key when a colon follows.
+func (s *scanner) text() error {
+	end, escaped := s.at+1, false
+	for s.data[end] != '"' {
+		if s.data[end] == '\\' {
+			escaped = true
+			end++
+		}
+		end++
+	}
+	raw := s.data[s.at+1 : end]
+	if escaped {
+		var plain string
+		if err := json.Unmarshal(s.data[s.at:end+1], &plain); err != nil {
+			return s.refuse("%v", err) // cannot be: the document is valid
+		}
+		raw = []byte(plain)
+	}
+	if len(raw) > MaxString {
+		return s.refuse("a string of %d bytes, at most %d", len(raw), MaxString)
+	}
+	if err := s.harmless(raw); err != nil {
+		return err
+	}
+	next := end + 1
+	for next < len(s.data) && isSpace(s.data[next]) {
+		next++
+	}
+	if next < len(s.data) && s.data[next] == ':' {
+		if err := s.key(string(raw)); err != nil {
+			return err
+		}
+	}
+	s.at = end + 1
+	return nil
+}
+
+// harmless refuses characters that a reader does not see, or that move what he
+// sees: controls but white space, formats (bidirectional ones, zero width),
+// private use, halves of a surrogate pair and what stands for bytes lost.
+func (s *scanner) harmless(text []byte) error {
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			if (c < ' ' && c != '\n' && c != '\t' && c != '\r') || c == 0x7f {
+				return s.refuse("a string holds the control character %U", rune(c))
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point) {
+			return s.refuse("a string holds %U, which nobody sees or which is no character", r)
+		}
+		i += size
+	}
+	return nil
+}
+
+// key refuses one that stands twice, or that a decoder which folds case would
+// take for another.
+func (s *scanner) key(name string) error {
+	l := &s.open[len(s.open)-1]
+	folded := []byte(name)
+	for i, c := range folded {
+		if c >= utf8.RuneSelf {
+			return s.refuse("the key %+.60q is not plain ASCII", name)
+		}
+		if !l.free && c >= 'A' && c <= 'Z' {
+			folded[i] = c - 'A' + 'a'
+		}
+	}
+	if l.keys[string(folded)] {
+		return s.refuse("the key %+.60q stands twice", name)
+	}
+	if l.keys == nil {
+		l.keys = map[string]bool{}
+	}
+	l.keys[string(folded)], l.key = true, name
+	return nil
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

@@ -1,0 +1,188 @@
+package strictyaml
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// kind is what YAML 1.1 makes of a scalar.
+type kind uint8
+
+const (
+	kText kind = iota
+	kNull
+	kBool
+	kInt
+	kFloat
+	kOddNumber // a number that does not mean what it looks like: 010, 0x1f, 1_000, 1e3, .5, .inf
+)
+
+// YAML 1.1's booleans and nulls, as Kubernetes' YAML resolves plain scalars.
+var words = map[string]kind{
+	"": kNull, "~": kNull, "null": kNull, "Null": kNull, "NULL": kNull,
+	"y": kBool, "Y": kBool, "yes": kBool, "Yes": kBool, "YES": kBool, "true": kBool, "True": kBool, "TRUE": kBool, "on": kBool, "On": kBool, "ON": kBool,
+	"n": kBool, "N": kBool, "no": kBool, "No": kBool, "NO": kBool, "false": kBool, "False": kBool, "FALSE": kBool, "off": kBool, "Off": kBool, "OFF": kBool,
+}
+
+var (
+	plainInt   = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+	plainFloat = regexp.MustCompile(`^-?(0|[1-9][0-9]*)\.[0-9]+$`)
+	oddNumber  = regexp.MustCompile(`^[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|\.[0-9_]+([eE][-+]?[0-9]+)?|\.(inf|Inf|INF))$|^\.(nan|NaN|NAN)$`)
+)
+
+func classify(n *yaml.Node) kind {
+	if n.Style != 0 { // quoted, a block, or tagged !!str
+		return kText
+	}
+	return classifyPlain(n.Value)
+}
+
+func classifyPlain(v string) kind {
+	if len(v) <= 5 {
+		if k, ok := words[v]; ok {
+			return k
+		}
+	}
+	switch c := v[0]; {
+	case c >= '0' && c <= '9', c == '-', c == '+', c == '.':
+		switch {
+		case plainInt.MatchString(v):
+			return kInt
+		case plainFloat.MatchString(v):
+			return kFloat
+		case oddNumber.MatchString(v):
+			return kOddNumber
+		}
+	}
+	return kText
+}
+
+func isNull(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Style == 0 && words[n.Value] == kNull
+}
+
+// accepted says which kinds of scalar a form takes.
+var accepted = map[form]map[kind]bool{
+	fText:         {kText: true},
+	fBool:         {kBool: true},
+	fInt:          {kInt: true},
+	fFloat:        {kInt: true, kFloat: true},
+	fScalar:       {kText: true},
+	fQuantity:     {kText: true, kInt: true},
+	fObjectOrText: {kText: true, kInt: true},
+	fAny:          {kText: true, kBool: true, kInt: true, kFloat: true, kNull: true},
+}
+
+// scalar writes a scalar's JSON, or says why it is not what is due.
+func (w *walker) scalar(n *yaml.Node, s *shape, path string) {
+	k := classify(n)
+	if !accepted[s.form][k] {
+		w.problem(n, "%s", wrongKind(n, k, s, path))
+		return
+	}
+	at := len(w.out)
+	switch k {
+	case kNull:
+		w.out = append(w.out, "null"...)
+	case kBool:
+		if c := n.Value[0] | 0x20; c == 'y' || c == 't' || c == 'o' && (n.Value[1]|0x20) == 'n' {
+			w.out = append(w.out, "true"...)
+		} else {
+			w.out = append(w.out, "false"...)
+		}
+	case kInt, kFloat:
+		if n.Value == "-0" {
+			w.out = append(w.out, '0')
+			break
+		}
+		w.out = append(w.out, n.Value...)
+	default:
+		w.out = appendString(w.out, n.Value)
+	}
+	if w.deep && s.parse != nil {
+		if err := s.parse(w.out[at:]); err != nil {
+			w.problem(n, "%s: %s", named(path), reason(err))
+		}
+	}
+}
+
+// wrongKind is the message for a scalar of the wrong kind, with what to write.
+func wrongKind(n *yaml.Node, k kind, s *shape, path string) string {
+	wantsText := s.form == fText || s.form == fScalar || s.form == fQuantity || s.form == fObjectOrText
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	switch {
+	case wantsText && k == kBool:
+		return fmt.Sprintf("%s: %s is a boolean in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
+	case wantsText && k == kNull:
+		return fmt.Sprintf("%s: %s is nothing in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
+	case wantsText && (k == kInt || k == kFloat):
+		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
+	case k == kOddNumber && s.form == fText:
+		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
+	case k == kOddNumber:
+		return fmt.Sprintf("%s: %s is not what it looks like in YAML (an octal, hexadecimal or floating number); write it in plain digits and in quotes", last, n.Value)
+	case s.form == fBool && k == kText:
+		return fmt.Sprintf("%s: %q is text; write true or false without quotes", named(path), n.Value)
+	case s.form == fInt && k == kText:
+		return fmt.Sprintf("%s: %q is text; write a whole number without quotes", named(path), n.Value)
+	}
+	return fmt.Sprintf("%s: %q is not what is due here; %s", named(path), n.Value, s.want())
+}
+
+func (s *shape) want() string {
+	switch s.form {
+	case fObject:
+		return "a map is due: " + list(s.names)
+	case fMap:
+		return "a map is due"
+	case fList:
+		return "a list is due"
+	case fListOrOne:
+		return "one entry or a list of them is due"
+	case fBool:
+		return "true or false is due"
+	case fInt:
+		return "a whole number is due"
+	case fFloat:
+		return "a number is due"
+	case fQuantity:
+		return "a quantity such as \"16\" or 128Gi is due"
+	case fObjectOrText:
+		return "a value or a map is due: " + list(s.names)
+	}
+	return "text is due"
+}
+
+// reason is an error in the words meant for people: the JSON decoder's own are
+// about Go.
+func reason(err error) string {
+	var te *json.UnmarshalTypeError
+	if errors.As(err, &te) {
+		return te.Value + " is out of range"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string. (json.Marshal of a string allocates
+// and escapes for HTML, and this is the hot path.)
+func appendString(out []byte, s string) []byte {
+	out = append(out, '"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			out = append(out, '\\', c)
+		case c < 0x20:
+			out = append(out, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		default:
+			out = append(out, c)
+		}
+	}
+	return append(out, '"')
+}

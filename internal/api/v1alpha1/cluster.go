@@ -1,0 +1,81 @@
+package v1alpha1
+
+// Cluster is one Kubernetes cluster of the fleet: consumer, provider or both.
+type Cluster struct {
+	TypeMeta `json:",inline"`
+	// Metadata names the cluster: its id everywhere.
+	Metadata Metadata `json:"metadata"`
+	// Spec describes it.
+	Spec ClusterSpec `json:"spec"`
+}
+
+// ClusterSpec describes a Cluster.
+type ClusterSpec struct {
+	// Roles are provider, consumer, or both.
+	Roles []string `json:"roles"`
+	// Liqo is how Liqo is installed there.
+	Liqo LiqoSpec `json:"liqo,omitzero"`
+	// Endpoint is information for people and answers; the server that is dialled is the kubeconfig's.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Access is how the daemon reaches the cluster.
+	Access *ClusterAccess `json:"access,omitempty"`
+	// Delivery is direct, flux, argocd, agent or none; default the fleet's.
+	Delivery string `json:"delivery,omitempty"`
+	// Agent is what is expected of the cluster's agent.
+	Agent ClusterAgent `json:"agent,omitzero"`
+	// Location of the cluster.
+	Location Location `json:"location,omitzero"`
+	// DefaultPrice for flavors without a price and without a table entry.
+	DefaultPrice *Price `json:"defaultPrice,omitempty"`
+	// Labels that intents can demand of all its flavors.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Reservations allows this cluster's agent to ask for capacity; absent forbids it.
+	Reservations *ClusterReservations `json:"reservations,omitempty"`
+	// Cordon sells nothing new of this cluster.
+	Cordon bool `json:"cordon,omitempty"`
+	// Drain moves contracts elsewhere by this time.
+	Drain Time `json:"drain,omitzero"`
+}
+
+// HasRole reports whether the cluster is a "provider" or a "consumer".
+func (c *Cluster) HasRole(role string) bool {
+	for _, r := range c.Spec.Roles {
+		if r == role {
+			return true
+		}
+	}
+	return false
+}
+
+// LiqoSpec is how Liqo is installed in a cluster.
+type LiqoSpec struct {
+	// ClusterID is Liqo's id of the cluster; default the cluster's name.
+	ClusterID string `json:"clusterID,omitempty"`
+	// Namespace of Liqo's control plane; default liqo.
+	Namespace string `json:"namespace,omitempty"`
+	// TenantNamespace for all peerings of this cluster; default liqo-tenant-<the other side's clusterID>.
+	TenantNamespace string `json:"tenantNamespace,omitempty"`
+	// Networking says whether Liqo's network module connects the clusters.
+	Networking bool `json:"networking,omitempty"`
+}
+
+// ClusterAccess is how the daemon reaches a cluster. Without it, a file
+// <id>.kubeconfig in --kubeconfigs-dir is used.
+type ClusterAccess struct {
+	// KubeconfigSecretRef names a Secret in the daemon's namespace, labelled fleetbroker.io/cluster.
+	KubeconfigSecretRef *SecretKeyRef `json:"kubeconfigSecretRef,omitempty"`
+}
+
+// ClusterAgent is what is expected of a cluster's agent.
+type ClusterAgent struct {
+	// GracePeriod of silence before the cluster counts as lost; default the fleet's.
+	GracePeriod Duration `json:"gracePeriod,omitzero"`
+}
+
+// ClusterReservations lets a cluster's agent ask for capacity.
+type ClusterReservations struct {
+	// Tenant that such requests belong to.
+	Tenant string `json:"tenant"`
+	// DefaultDuration of requests that name none.
+	DefaultDuration Duration `json:"defaultDuration,omitzero"`
+}

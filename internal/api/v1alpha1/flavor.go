@@ -1,0 +1,195 @@
+package v1alpha1
+
+// Flavor is what one provider offers of one kind of node (FLUIDOS's word): a
+// homogeneous pool, what of it is in use, and its price.
+type Flavor struct {
+	TypeMeta `json:",inline"`
+	// Metadata names the flavor; its namespace is the provider cluster's id.
+	Metadata Metadata `json:"metadata"`
+	// Spec is the offer.
+	Spec FlavorSpec `json:"spec"`
+}
+
+// Ref is the flavor's identity, "<provider>/<name>".
+func (f *Flavor) Ref() string { return f.Metadata.Namespace + "/" + f.Metadata.Name }
+
+// FlavorSpec is the offer of a Flavor.
+type FlavorSpec struct {
+	// Type is K8Slice (default), VM, Service or Sensor.
+	Type string `json:"type,omitempty"`
+	// Architecture of the nodes, such as amd64.
+	Architecture string `json:"architecture,omitempty"`
+	// Capacity is all there is; pods and ephemeral-storage that are not listed are not limited, any other absent key is 0.
+	Capacity Resources `json:"capacity"`
+	// Used is what the provider's own pods use of it.
+	Used Resources `json:"used,omitempty"`
+	// Held is, per contract, what is granted or still running under it.
+	Held map[string]Resources `json:"held,omitempty"`
+	// Refused is, per contract, why the provider does not honour it: its own workloads came first, or its administrator says so.
+	Refused map[string]string `json:"refused,omitempty"`
+	// Usage is, per contract, how much of what it holds its pods really use, on average over the last hour or so; overcommit.maxRisk goes by it, and takes a contract that is not listed to use all it holds.
+	Usage map[string]Resources `json:"usage,omitempty"`
+	// GPU describes the cards; absent when there are none.
+	GPU *FlavorGPU `json:"gpu,omitempty"`
+	// Partition is the legal sizes of a contract; absent means any size.
+	Partition *Partition `json:"partition,omitempty"`
+	// Price of the flavor; absent takes the price table's or the cluster's.
+	Price *Price `json:"price,omitempty"`
+	// Location overrides the cluster's, key by key.
+	Location Location `json:"location,omitzero"`
+	// Properties that can be compared and ranked.
+	Properties FlavorProperties `json:"properties,omitzero"`
+	// Labels that intents can demand.
+	Labels map[string]string `json:"labels,omitempty"`
+	// NodeSelector is the provider's nodes behind the flavor.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// Pool is shared by flavors cut from the same nodes: their CPU, memory and pods are then one.
+	Pool string `json:"pool,omitempty"`
+	// Class is the ResourceSlice class: fleetbroker where the provider's agent enforces, else default.
+	Class string `json:"class,omitempty"`
+	// Endpoint of the provider's API server, as its agent publishes it; information for contracts and answers. Default: its cluster's.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Overcommit allows selling more than there is.
+	Overcommit Overcommit `json:"overcommit,omitempty"`
+	// ScalableTo is what an autoscaler could make of the pool.
+	ScalableTo Resources `json:"scalableTo,omitempty"`
+	// Cordon sells nothing new.
+	Cordon bool `json:"cordon,omitempty"`
+	// Drain moves contracts elsewhere by this time.
+	Drain Time `json:"drain,omitzero"`
+}
+
+// FlavorGPU describes a flavor's cards.
+type FlavorGPU struct {
+	// Vendor such as nvidia.
+	Vendor string `json:"vendor,omitempty"`
+	// Model, vendor-prefixed and lower-case, such as nvidia-h100.
+	Model string `json:"model,omitempty"`
+	// Memory of one sellable unit, marketed size.
+	Memory MemorySize `json:"memory,omitzero"`
+	// Architecture such as hopper.
+	Architecture string `json:"architecture,omitempty"`
+	// Tier such as premium.
+	Tier string `json:"tier,omitempty"`
+	// Interconnect such as nvlink.
+	Interconnect string `json:"interconnect,omitempty"`
+	// ComputeCapability such as "9.0".
+	ComputeCapability string `json:"computeCapability,omitempty"`
+	// Sharing is none (default), mig, time-slicing or mps.
+	Sharing string `json:"sharing,omitempty"`
+	// Profile of a MIG unit, such as 1g.10gb.
+	Profile string `json:"profile,omitempty"`
+	// UnitsPerGPU is how many sellable units one card makes (default 1).
+	UnitsPerGPU int32 `json:"unitsPerGPU,omitempty"`
+	// ResourceName is what pods ask for, such as nvidia.com/gpu.
+	ResourceName string `json:"resourceName,omitempty"`
+}
+
+// MemorySize is one marketed GPU memory size, in bytes.
+type MemorySize struct{ Amount }
+
+// UnmarshalJSON reads "80Gi" or "80GB", which mean the same.
+func (m *MemorySize) UnmarshalJSON(b []byte) error {
+	var r MemoryRange
+	if err := r.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	m.Amount = r.Min
+	return nil
+}
+
+// MarshalJSON writes "80Gi".
+func (m MemorySize) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + m.Canonical(Memory) + `"`), nil
+}
+
+// Partition is the legal sizes of a contract on a flavor: the minimum, then
+// steps.
+type Partition struct {
+	// Min is the smallest size.
+	Min Resources `json:"min,omitempty"`
+	// Step is what sizes grow by.
+	Step Resources `json:"step,omitempty"`
+}
+
+// Price of a flavor. Either PerHour by resource or Flat for the whole flavor.
+type Price struct {
+	// Currency as three letters; default the fleet's.
+	Currency string `json:"currency,omitempty"`
+	// PerHour is the on-demand price.
+	PerHour UnitPrices `json:"perHour,omitempty"`
+	// Flat is the price per hour for the whole flavor, whatever part of it is taken by GPU (or CPU without GPUs).
+	Flat *Decimal `json:"flat,omitempty"`
+	// Spot prices replace PerHour key by key; when the flavor is later reported without, or no more, the contracts bought at it have to give way.
+	Spot UnitPrices `json:"spot,omitempty"`
+	// Reserved prices replace PerHour key by key for a committed term.
+	Reserved *ReservedPrice `json:"reserved,omitempty"`
+	// Windows in which other prices hold, key by key.
+	Windows []PriceWindow `json:"windows,omitempty"`
+}
+
+// UnitPrices per hour: gpu (per unit), cpu (per core), memoryGi, storageGi, or
+// any extended resource (per unit).
+type UnitPrices map[string]Decimal
+
+// ReservedPrice is the price under a committed term.
+type ReservedPrice struct {
+	// Term that must be committed to.
+	Term Duration `json:"term,omitzero"`
+	// UnitPrices of the term.
+	UnitPrices `json:"-"`
+}
+
+// PriceWindow is a recurring part of the week with its own prices.
+type PriceWindow struct {
+	Window `json:",inline"`
+	// PerHour replaces the price's own, key by key.
+	PerHour UnitPrices `json:"perHour"`
+}
+
+// FlavorProperties can be compared and ranked.
+type FlavorProperties struct {
+	// LatencyMs to the provider in milliseconds, where Fleet.latency has no entry.
+	LatencyMs *int64 `json:"latencyMs,omitempty"`
+	// Carbon intensity in gCO2 per kWh.
+	Carbon *int64 `json:"carbon,omitempty"`
+	// Reliability as a ratio, such as "0.997".
+	Reliability *Decimal `json:"reliability,omitempty"`
+}
+
+// Overcommit is a ratio for each resource (1 sells exactly what there is), and
+// maxRisk, the accepted probability that contracts together use more than there
+// is, estimated from usage: it bounds what the ratios allow. With "0" nothing is
+// sold beyond the capacity; absent, the ratios alone hold.
+type Overcommit map[string]Decimal
+
+// PriceTable holds prices by provider and model for flavors without their own.
+type PriceTable struct {
+	TypeMeta `json:",inline"`
+	// Metadata names the table.
+	Metadata Metadata `json:"metadata"`
+	// Spec is the prices.
+	Spec PriceTableSpec `json:"spec"`
+}
+
+// PriceTableSpec is the prices of a PriceTable.
+type PriceTableSpec struct {
+	// Currency of all prices of the table.
+	Currency string `json:"currency"`
+	// Prices by provider and model.
+	Prices []TablePrice `json:"prices"`
+}
+
+// TablePrice is one row of a PriceTable.
+type TablePrice struct {
+	// Provider cluster id.
+	Provider string `json:"provider"`
+	// Model such as nvidia-h100; empty is for flavors without GPUs.
+	Model string `json:"model,omitempty"`
+	// PerHour is the on-demand price.
+	PerHour UnitPrices `json:"perHour,omitempty"`
+	// Spot prices replace PerHour key by key.
+	Spot UnitPrices `json:"spot,omitempty"`
+	// Reserved prices replace PerHour key by key for a committed term.
+	Reserved *ReservedPrice `json:"reserved,omitempty"`
+}

@@ -1,0 +1,205 @@
+package v1alpha1
+
+// Fleet is the policy of the whole fleet: one document, fleet.yaml.
+type Fleet struct {
+	TypeMeta `json:",inline"`
+	// Metadata names the fleet.
+	Metadata Metadata `json:"metadata"`
+	// Spec is the policy.
+	Spec FleetSpec `json:"spec"`
+}
+
+// FleetSpec is the policy of a Fleet.
+type FleetSpec struct {
+	// Currency in which the fleet counts (default EUR).
+	Currency string `json:"currency,omitempty"`
+	// Timezone in which months begin (default UTC).
+	Timezone string `json:"timezone,omitempty"`
+	// Rates convert currencies, each dated; the newest that is not in the future holds.
+	Rates []Rate `json:"rates,omitempty"`
+	// Transfer prices between regions, in the direction of the data. A pair that is not listed has an unknown price: such an offer is the dearest, and is not taken by an intent with data and a budget.
+	Transfer []TransferPrice `json:"transfer,omitempty"`
+	// Latency between clusters or regions; goes before a flavor's latencyMs.
+	Latency []LatencyEntry `json:"latency,omitempty"`
+	// Weights of the balanced score (default resources 0.7, cost 0.3).
+	Weights *Weights `json:"weights,omitempty"`
+	// Defaults for what intents and clusters leave open.
+	Defaults FleetDefaults `json:"defaults,omitzero"`
+	// Policies every placement must satisfy.
+	Policies []Policy `json:"policies,omitempty"`
+	// WarmPools keep slices peered for quick claims.
+	WarmPools []WarmPool `json:"warmPools,omitempty"`
+	// WriteBack is how decisions reach the repo.
+	WriteBack WriteBack `json:"writeBack,omitzero"`
+	// Verification of commits to inputs.
+	Verification Verification `json:"verification,omitzero"`
+	// Safety limits what one round may end.
+	Safety Safety `json:"safety,omitzero"`
+	// Retention of what has ended.
+	Retention Retention `json:"retention,omitzero"`
+	// Consolidation moves contracts to better offers.
+	Consolidation Consolidation `json:"consolidation,omitzero"`
+	// Peering of clusters.
+	Peering Peering `json:"peering,omitzero"`
+	// Enrollment of clusters whose agents hold a certificate and that are not in
+	// the fleet: closed (default) refuses them; open proposes clusters/<id>.yaml
+	// on the branch enroll/<id>, for a person to merge.
+	Enrollment string `json:"enrollment,omitempty"`
+	// Suspend stops placing, moving and ending; what stands is kept.
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// Rate converts one currency into another from a date on.
+type Rate struct {
+	// From currency.
+	From string `json:"from"`
+	// To currency.
+	To string `json:"to"`
+	// Rate is how much of To one of From is.
+	Rate Decimal `json:"rate"`
+	// Date from which the rate holds.
+	Date Date `json:"date"`
+}
+
+// TransferPrice is the price of moving data between regions.
+type TransferPrice struct {
+	// From region.
+	From string `json:"from"`
+	// To region.
+	To string `json:"to"`
+	// PerGi is the price of one GiB.
+	PerGi Decimal `json:"perGi"`
+	// Currency of the price; default the fleet's.
+	Currency string `json:"currency,omitempty"`
+}
+
+// LatencyEntry is a measured latency; it holds in both directions.
+type LatencyEntry struct {
+	// From cluster or region.
+	From string `json:"from"`
+	// To cluster or region.
+	To string `json:"to"`
+	// Ms is the latency in milliseconds.
+	Ms int64 `json:"ms"`
+}
+
+// FleetDefaults fill what intents and clusters leave open.
+type FleetDefaults struct {
+	// Duration of intents without one; empty is open-ended.
+	Duration Duration `json:"duration,omitzero"`
+	// CPU of replicas that name none (default 4, as Liqo's own default).
+	CPU *Quantity `json:"cpu,omitempty"`
+	// Memory of replicas that name none (default 8Gi).
+	Memory *Quantity `json:"memory,omitempty"`
+	// Pods of replicas that name none (default 110).
+	Pods *Quantity `json:"pods,omitempty"`
+	// EphemeralStorage of replicas that name none (default 20Gi).
+	EphemeralStorage *Quantity `json:"ephemeral-storage,omitempty"`
+	// GracePeriod of silence before a cluster counts as lost (default 5m).
+	GracePeriod Duration `json:"gracePeriod,omitzero"`
+	// Delivery to clusters that name none (default direct).
+	Delivery string `json:"delivery,omitempty"`
+}
+
+// Policy is a rule that every matching placement must satisfy.
+type Policy struct {
+	// Name of the policy, shown in refusals.
+	Name string `json:"name"`
+	// Match selects intents; empty matches all.
+	Match PolicyMatch `json:"match,omitzero"`
+	// Require is a CEL expression over intent, flavor and cluster that must be true.
+	Require string `json:"require"`
+	// Message for people whose placement is refused.
+	Message string `json:"message,omitempty"`
+}
+
+// PolicyMatch selects intents.
+type PolicyMatch struct {
+	// Tenants it holds for; empty means all.
+	Tenants []string `json:"tenants,omitempty"`
+}
+
+// WarmPool keeps slices peered that intents can claim. Until then its contracts
+// belong to the tenant fleetbroker, are charged to nobody else, and nobody's
+// pods can use them. An intent of the same consumer that asks for as many GPUs
+// and no more of anything else takes a slice over as it is; the pool then gets
+// another.
+type WarmPool struct {
+	// Name of the pool.
+	Name string `json:"name"`
+	// Consumer cluster.
+	Consumer string `json:"consumer"`
+	// Count of slices.
+	Count int32 `json:"count"`
+	// Resources of each slice.
+	Resources ResourceRequest `json:"resources"`
+	// MaxPremium is how much dearer than the best other offer a warm slice may be to be claimed, as a ratio (default "0.2"; "0" claims only what is no dearer).
+	MaxPremium *Decimal `json:"maxPremium,omitempty"`
+}
+
+// WriteBack is how decisions reach the repo.
+type WriteBack struct {
+	// Mode is push (default), pull-request or none (shadow).
+	Mode string `json:"mode,omitempty"`
+	// Inputs is the branch that people write (default main).
+	Inputs string `json:"inputs,omitempty"`
+	// Branch is the ledger, written by the daemon alone (default the inputs branch).
+	Branch string `json:"branch,omitempty"`
+	// Author of the daemon's commits.
+	Author Person `json:"author,omitzero"`
+	// Signers whose commits on the ledger are the daemon's own.
+	Signers []Signer `json:"signers,omitempty"`
+	// StatusInterval is the shortest time between commits that only carry status (default 30s).
+	StatusInterval Duration `json:"statusInterval,omitzero"`
+	// Merge lets the daemon merge its own pull requests when required checks pass.
+	Merge bool `json:"merge,omitempty"`
+}
+
+// Person is a name and an e-mail address.
+type Person struct {
+	// Name of the person or program.
+	Name string `json:"name,omitempty"`
+	// Email address.
+	Email string `json:"email,omitempty"`
+}
+
+// String is "Name <email>".
+func (p Person) String() string { return p.Name + " <" + p.Email + ">" }
+
+// Verification of commits that touch inputs.
+type Verification struct {
+	// Mode is none (default) or signed.
+	Mode string `json:"mode,omitempty"`
+}
+
+// Safety limits what one round may end.
+type Safety struct {
+	// MaxEnds is how many contracts one round may end because intents or providers went away; default the larger of 5 and 20 % of held contracts.
+	MaxEnds *int32 `json:"maxEnds,omitempty"`
+}
+
+// Retention of what has ended.
+type Retention struct {
+	// Ended contracts stay in the tree this long (default 168h).
+	Ended Duration `json:"ended,omitzero"`
+	// Market snapshots stay this long (default 720h).
+	Market Duration `json:"market,omitzero"`
+}
+
+// Consolidation moves contracts to better offers.
+type Consolidation struct {
+	// Mode is off (default), propose or apply.
+	Mode string `json:"mode,omitempty"`
+	// Threshold is the least savings fraction divided by disruption fraction, of the tenant's contracts (default "0.5").
+	Threshold *Decimal `json:"threshold,omitempty"`
+	// Hold is how long an offer must stay better (default 30m).
+	Hold Duration `json:"hold,omitzero"`
+}
+
+// Peering of clusters.
+type Peering struct {
+	// Auto peers clusters when a contract needs it (default true).
+	Auto *bool `json:"auto,omitempty"`
+	// UnpeerWhenIdle undoes peerings without contracts.
+	UnpeerWhenIdle bool `json:"unpeerWhenIdle,omitempty"`
+}

@@ -1,0 +1,143 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+func TestParseGPUShortForm(t *testing.T) {
+	for in, want := range map[string]string{
+		"A100:8:40GB..":   `{"count":8,"models":["A100"],"memory":"40Gi"}`,
+		"H100":            `{"models":["H100"]}`,
+		"40GB..80GB:4":    `{"count":4,"memory":"40Gi..80Gi"}`,
+		"nvidia:2:24GB..": `{"count":2,"memory":"24Gi","vendor":"nvidia"}`,
+		"a100,h100:2":     `{"count":2,"models":["a100","h100"]}`,
+		"8:nvidia-h100":   `{"count":8,"models":["nvidia-h100"]}`,
+		"..80GB:1":        `{"count":1,"memory":"..80Gi"}`,
+	} {
+		g, err := ParseGPU(in)
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		got, _ := json.Marshal(g)
+		if string(got) != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+	for _, bad := range []string{"", "H100::8", "H100:0", "8:8", "H100:A100", "80GB:40GB", "80GB..40GB", "H100:-1", "{}", "1e9"} {
+		if g, err := ParseGPU(bad); err == nil {
+			t.Errorf("%q was read as %+v, want an error", bad, g)
+		}
+	}
+}
+
+// The whole intent of the format document decodes strictly, and encodes to
+// what decodes to the same.
+func TestIntentRoundTrip(t *testing.T) {
+	const doc = `
+apiVersion: fleetbroker.io/v1alpha1
+kind: ResourceIntent
+metadata: {name: llm-finetune, namespace: vision, labels: {app: llm}}
+spec:
+  consumer: rome
+  replicas: {min: 1, max: 6}
+  gang: true
+  resources:
+    cpu: "16"
+    memory: 128Gi
+    pods: "50"
+    rdma/hca: "2"
+    gpu: {count: 4, models: [nvidia-h100], memory: 80Gi}
+  alternatives:
+  - gpu: "A100:8:40GB.."
+  placement:
+    maxLatency: 20ms
+    spread: {by: region, maxSkew: 1}
+  budget: {maxHourly: "120", currency: EUR}
+  schedule: {duration: 72h, notBefore: 2026-12-01T08:00:00Z}
+  queue: {policy: wait, timeout: 24h}
+`
+	var a, b ResourceIntent
+	if err := yaml.UnmarshalStrict([]byte(doc), &a); err != nil {
+		t.Fatal(err)
+	}
+	first, err := yaml.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(first, &b); err != nil {
+		t.Fatalf("decode what was encoded: %v\n%s", err, first)
+	}
+	second, _ := yaml.Marshal(b)
+	if string(first) != string(second) {
+		t.Errorf("encoding is not stable:\n%s\n---\n%s", first, second)
+	}
+	if got := a.Spec.Resources.Named["rdma/hca"].Int64(); got != 2 {
+		t.Errorf("rdma/hca: got %d, want 2", got)
+	}
+	if got := a.Spec.Alternatives[0].GPU.Memory.String(); got != "40Gi" {
+		t.Errorf("alternative's memory: got %s, want 40Gi", got)
+	}
+	if got := a.Spec.Schedule.Duration.String(); got != "72h" {
+		t.Errorf("duration: got %s, want 72h", got)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for name, doc := range map[string]string{
+		"money as a number":     `spec: {resources: {cpu: 1}, budget: {maxHourly: 120}}`,
+		"unknown gpu field":     `spec: {resources: {gpu: {counts: 1}}}`,
+		"unknown spec field":    `spec: {resource: {cpu: 1}}`,
+		"fraction of a pod":     `spec: {resources: {pods: "0.5"}}`,
+		"negative":              `spec: {resources: {cpu: "-1"}}`,
+		"unknown spread field":  `spec: {resources: {cpu: 1}, placement: {spread: {on: region}}}`,
+		"duplicate key":         "spec:\n  priority: 1\n  priority: 2\n",
+		"quantity as a boolean": `spec: {resources: {cpu: yes}}`,
+	} {
+		var ri ResourceIntent
+		if err := yaml.UnmarshalStrict([]byte(doc), &ri); err == nil {
+			t.Errorf("%s: was accepted", name)
+		}
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	for _, tc := range []struct{ name, in, want string }{
+		{CPU, "6000m", "6"}, {CPU, "1500m", "1500m"}, {Memory, "16384Mi", "16Gi"}, {Memory, "1G", "1000000000"},
+		{Pods, "110", "110"}, {"nvidia.com/gpu", "4", "4"}, {EphemeralStorage, "200Gi", "200Gi"},
+	} {
+		a, err := ParseAmount(tc.name, tc.in)
+		if err != nil {
+			t.Errorf("%s %s: %v", tc.name, tc.in, err)
+			continue
+		}
+		if got := a.Canonical(tc.name); got != tc.want {
+			t.Errorf("%s %s: got %s, want %s", tc.name, tc.in, got, tc.want)
+		}
+	}
+}
+
+func TestRoundUp(t *testing.T) {
+	for _, tc := range []struct{ a, min, step, want int64 }{{1, 2, 2, 2}, {3, 2, 2, 4}, {4, 2, 2, 4}, {5, 1, 0, 5}, {0, 1, 1, 1}} {
+		if got := AmountOf(tc.a).RoundUp(AmountOf(tc.min), AmountOf(tc.step)).Int64(); got != tc.want {
+			t.Errorf("RoundUp(%d, %d, %d): got %d, want %d", tc.a, tc.min, tc.step, got, tc.want)
+		}
+	}
+}
+
+func TestQuantityRemedy(t *testing.T) {
+	for in, want := range map[string]string{
+		"64GB":  `quantities carry no "B"; write "64Gi"`,
+		"64GiB": `quantities carry no "B"; write "64Gi"`,
+		"lots":  `write a number with an optional unit`,
+	} {
+		_, err := ParseAmount(Memory, in)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q in it", in, err, want)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package v1alpha1
+
+// ResourceIntent is what a team asks for: so much capacity, under these wishes
+// and this budget, for so long.
+type ResourceIntent struct {
+	TypeMeta `json:",inline"`
+	// Metadata names the intent; its namespace is the tenant.
+	Metadata Metadata `json:"metadata"`
+	// Spec is the request.
+	Spec IntentSpec `json:"spec"`
+}
+
+// IntentSpec is the request of a ResourceIntent.
+type IntentSpec struct {
+	// Consumer is the cluster in which the capacity shall appear; default: the tenant's first.
+	Consumer string `json:"consumer,omitempty"`
+	// FlavorType is K8Slice (default), VM, Service or Sensor. Of the last three nothing is delivered: their contracts stay Reserved, and the provider does the rest.
+	FlavorType string `json:"flavorType,omitempty"`
+	// Replicas is how many equal slices are wanted (default 1), or {min, max} to follow demand.
+	Replicas Replicas `json:"replicas,omitzero"`
+	// MinReplicas says, with gang false, how many replicas are enough; default all.
+	MinReplicas int32 `json:"minReplicas,omitempty"`
+	// Gang places all replicas or none (default true).
+	Gang *bool `json:"gang,omitempty"`
+	// Resources of each replica; every quantity is a minimum.
+	Resources ResourceRequest `json:"resources"`
+	// Alternatives are tried in order when Resources cannot be had; an alternative's gpu replaces the whole gpu.
+	Alternatives []ResourceRequest `json:"alternatives,omitempty"`
+	// Placement says where the capacity may come from.
+	Placement Placement `json:"placement,omitzero"`
+	// Data is where the workload's data lies; moving it is part of the price.
+	Data *DataLocation `json:"data,omitempty"`
+	// Split allows one replica to be put together from several flavors; absent means never.
+	Split *Split `json:"split,omitempty"`
+	// Budget bounds what the whole intent may cost.
+	Budget *IntentBudget `json:"budget,omitempty"`
+	// Purchase lists acceptable price classes: on-demand (default), spot, reserved.
+	Purchase []PriceClass `json:"purchase,omitempty"`
+	// Schedule is when and how long.
+	Schedule Schedule `json:"schedule,omitzero"`
+	// Priority from 0 to 1000, capped by the tenant; higher is served first.
+	Priority int32 `json:"priority,omitempty"`
+	// Preemption says whom this intent may displace and whether it may be displaced.
+	Preemption *Preemption `json:"preemption,omitempty"`
+	// Objective is balanced (default), cost, performance, latency or energy. The last three weigh their own term with 0.7 and a low cost with 0.3 (performance: a low cost of the work done).
+	Objective Objective `json:"objective,omitempty"`
+	// Weights replace the objective by explicit weights.
+	Weights *Weights `json:"weights,omitempty"`
+	// Queue says what happens when nothing fits now.
+	Queue Queue `json:"queue,omitzero"`
+	// Update bounds the disruption of a change of this intent.
+	Update *Update `json:"update,omitempty"`
+	// Offload lists the namespaces that may use the capacity.
+	Offload *Offload `json:"offload,omitempty"`
+	// VirtualNode shapes the node that the capacity becomes.
+	VirtualNode *VirtualNodeSpec `json:"virtualNode,omitempty"`
+	// Enforcement is the least that the provider must enforce: None, Soft or Hard.
+	Enforcement Enforcement `json:"enforcement,omitempty"`
+	// SLA is what the intent expects once placed; a breach is notified and recorded.
+	SLA *SLA `json:"sla,omitempty"`
+	// Stage is how far to go: find (plan only), reserve (contract without manifests), peer (all, the default).
+	Stage Stage `json:"stage,omitempty"`
+	// Suspend releases what the intent holds and places nothing.
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// DataLocation is where an intent's data lies.
+type DataLocation struct {
+	// Region of the data. Moving it to the region of a flavor costs what Fleet.transfer says, for each replica; within a region nothing.
+	Region string `json:"region"`
+	// SizeGi is moved once, in GiB; its cost is divided by the hours of the term, by 730 (a month) when that is open-ended.
+	SizeGi int64 `json:"sizeGi,omitempty"`
+	// EgressGiPerHour flows from there all the time, in GiB per hour.
+	EgressGiPerHour int64 `json:"egressGiPerHour,omitempty"`
+}
+
+// Split allows one replica to come from several flavors.
+type Split struct {
+	// MaxParts is how many flavors at most. The fewest that suffice are taken, and none when one flavor holds the replica whole. Each part takes its share of all resources by its GPUs (its cores, where the replica has no GPUs), rounded up, and has a contract and a slice of its own; all are placed or none.
+	MaxParts int32 `json:"maxParts"`
+	// MinGPU is the least number of GPUs a part has; default 1.
+	MinGPU int32 `json:"minGPU,omitempty"`
+}
+
+// IntentBudget bounds an intent's cost. Every limit is for the whole intent,
+// all replicas together.
+type IntentBudget struct {
+	// MaxHourly is the most per hour.
+	MaxHourly *Decimal `json:"maxHourly,omitempty"`
+	// MaxHourlySpot is the most per hour at spot price; default MaxHourly.
+	MaxHourlySpot *Decimal `json:"maxHourlySpot,omitempty"`
+	// MaxHourlyPerGPU is the most per hour and GPU.
+	MaxHourlyPerGPU *Decimal `json:"maxHourlyPerGPU,omitempty"`
+	// MaxTotal is the most over the whole life of the intent.
+	MaxTotal *Decimal `json:"maxTotal,omitempty"`
+	// Currency of the limits; default the fleet's.
+	Currency string `json:"currency,omitempty"`
+}
+
+// PriceClass is the kind of price a capacity is sold at.
+type PriceClass string
+
+// The price classes.
+const (
+	OnDemand PriceClass = "on-demand"
+	Spot     PriceClass = "spot"
+	Reserved PriceClass = "reserved"
+)
+
+// Schedule is when capacity is wanted and for how long.
+type Schedule struct {
+	// Duration is wall-clock time from the reservation; none is open-ended. A longer one extends the same contract.
+	Duration Duration `json:"duration,omitzero"`
+	// NotBefore is the earliest start.
+	NotBefore Time `json:"notBefore,omitzero"`
+	// Deadline is the latest end; a term that no longer fits is refused.
+	Deadline Time `json:"deadline,omitzero"`
+	// Windows in which the capacity is wanted; at a window's end contracts are released.
+	Windows []Window `json:"windows,omitempty"`
+}
+
+// Preemption is an intent's side of being displaced.
+type Preemption struct {
+	// Preempts is never (default) or lower: contracts of strictly lower priority may be ended for this intent when nothing else fits.
+	Preempts string `json:"preempts,omitempty"`
+	// Preemptible says whether this intent may be displaced (default true).
+	Preemptible *bool `json:"preemptible,omitempty"`
+	// Grace is how long a contract of this intent keeps its capacity after notice that it has to give way (to a higher priority, to the owner of borrowed quota, or because its provider takes spot capacity back); none: it is drained at once.
+	Grace Duration `json:"grace,omitzero"`
+}
+
+// Objective is what a good placement is.
+type Objective string
+
+// The objectives.
+const (
+	Balanced    Objective = "balanced"
+	Cost        Objective = "cost"
+	Performance Objective = "performance"
+	Latency     Objective = "latency"
+	Energy      Objective = "energy"
+)
+
+// Weights of the terms of a score. Each is a ratio from 0 to 1; they are
+// normalised to a sum of 1.
+type Weights struct {
+	// Resources weighs how little of what is scarce is stranded.
+	Resources float64 `json:"resources,omitempty"`
+	// Cost weighs a low price.
+	Cost float64 `json:"cost,omitempty"`
+	// Latency weighs closeness to the consumer.
+	Latency float64 `json:"latency,omitempty"`
+	// Reliability weighs the flavor's reliability.
+	Reliability float64 `json:"reliability,omitempty"`
+	// Performance weighs the speed of the cards.
+	Performance float64 `json:"performance,omitempty"`
+	// Energy weighs low emission: power drawn by carbon intensity.
+	Energy float64 `json:"energy,omitempty"`
+}
+
+// Queue says what happens to an intent that fits nowhere now.
+type Queue struct {
+	// Policy is wait (default) or fail.
+	Policy string `json:"policy,omitempty"`
+	// Timeout ends the waiting; none waits for ever.
+	Timeout Duration `json:"timeout,omitzero"`
+}
+
+// Update bounds disruption when a change needs new contracts.
+type Update struct {
+	// MaxUnavailable is how many replicas may be without capacity meanwhile.
+	MaxUnavailable int32 `json:"maxUnavailable"`
+}
+
+// Offload lists namespaces of the consumer that may use the capacity.
+type Offload struct {
+	// Namespaces to offload.
+	Namespaces []OffloadNamespace `json:"namespaces"`
+}
+
+// OffloadNamespace is one namespace of the consumer cluster.
+type OffloadNamespace struct {
+	// Name of the namespace; the tenant must be entitled to it.
+	Name string `json:"name"`
+	// Create makes the namespace when it does not exist. It is never deleted.
+	Create bool `json:"create,omitempty"`
+	// PodOffloadingStrategy is Local, Remote or LocalAndRemote (default).
+	PodOffloadingStrategy string `json:"podOffloadingStrategy,omitempty"`
+	// NamespaceMappingStrategy is DefaultName (default), EnforceSameName or SelectedName.
+	NamespaceMappingStrategy string `json:"namespaceMappingStrategy,omitempty"`
+	// RemoteNamespaceName goes with SelectedName.
+	RemoteNamespaceName string `json:"remoteNamespaceName,omitempty"`
+	// PodSelector limits which pods may use the capacity; empty means all.
+	PodSelector *LabelSelector `json:"podSelector,omitempty"`
+	// Quota makes a ResourceQuota equal to what is contracted for the namespace.
+	Quota bool `json:"quota,omitempty"`
+}
+
+// LabelSelector selects pods by label.
+type LabelSelector struct {
+	// MatchLabels must all be on the pod.
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+}
+
+// VirtualNodeSpec shapes the node that the capacity becomes.
+type VirtualNodeSpec struct {
+	// Labels to put on the node.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Taints to put on the node, beside the intent's own.
+	Taints []Taint `json:"taints,omitempty"`
+	// RuntimeClassName is set on offloaded pods.
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+	// KubeconfigSecretRef makes the virtual node from an existing kubeconfig Secret of the tenant namespace.
+	KubeconfigSecretRef *SecretKeyRef `json:"kubeconfigSecretRef,omitempty"`
+	// Shares make several virtual nodes of one slice, one each.
+	Shares []Resources `json:"shares,omitempty"`
+}
+
+// Taint of a node.
+type Taint struct {
+	// Key of the taint.
+	Key string `json:"key"`
+	// Value of the taint.
+	Value string `json:"value,omitempty"`
+	// Effect is NoSchedule, PreferNoSchedule or NoExecute.
+	Effect string `json:"effect"`
+}
+
+// Enforcement is how a provider holds consumers to their slices.
+type Enforcement string
+
+// Enforcement levels, in rising order.
+const (
+	EnforceNone Enforcement = "None"
+	EnforceSoft Enforcement = "Soft"
+	EnforceHard Enforcement = "Hard"
+)
+
+// SLA is what an intent expects of its contracts.
+type SLA struct {
+	// Availability as a percentage of the time, such as "99.5": flavors whose properties.reliability is less, or unknown, are not taken.
+	Availability *Decimal `json:"availability,omitempty"`
+	// MaxTimeToActive from reservation to usable. A contract that takes longer is replaced by one elsewhere and ends as Failed, with the reason SLABroken; where nothing else fits it is kept.
+	MaxTimeToActive Duration `json:"maxTimeToActive,omitzero"`
+}
+
+// Stage is how far an intent goes (FLUIDOS's three phases).
+type Stage string
+
+// The stages.
+const (
+	StageFind    Stage = "find"
+	StageReserve Stage = "reserve"
+	StagePeer    Stage = "peer"
+)
+
+// Placement says where capacity may come from.
+type Placement struct {
+	// Providers to use or to avoid, by cluster id.
+	Providers ClusterLists `json:"providers,omitzero"`
+	// Regions that are acceptable; empty means all.
+	Regions []string `json:"regions,omitempty"`
+	// Zones that are acceptable; empty means all.
+	Zones []string `json:"zones,omitempty"`
+	// Architectures that are acceptable, such as amd64; empty means all.
+	Architectures []string `json:"architectures,omitempty"`
+	// MaxLatency from the consumer; an unknown latency fails it.
+	MaxLatency Duration `json:"maxLatency,omitzero"`
+	// Labels that must all be on the flavor or its cluster.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Where is a CEL expression over intent, flavor and cluster that must be true.
+	Where string `json:"where,omitempty"`
+	// Spread spreads replicas over providers, regions or zones. An offer that does not say its region or zone cannot be used. Contracts that stand are not moved when the market changes; new replicas and those that go respect it.
+	Spread SpreadList `json:"spread,omitempty"`
+	// Together names intents of the tenant whose provider must be the same. It holds for both: whoever is placed second follows. Those that wait at once are placed as one, on a provider with room for all; where there is none, those that name none of the others are placed alone and the others wait. A contract that stands is not moved for a neighbour's sake.
+	Together []string `json:"together,omitempty"`
+	// Apart names intents of the tenant whose provider must be another. It holds for both, and as long as the other's contracts hold capacity, draining ones included.
+	Apart []string `json:"apart,omitempty"`
+}
+
+// Spread is one rule for spreading replicas.
+type Spread struct {
+	// By is provider, region or zone.
+	By string `json:"by"`
+	// MaxSkew is how many replicas more than in the least used domain are allowed; default 1. Domains are those in which anything is offered that the intent could use, full at the moment or not.
+	MaxSkew int32 `json:"maxSkew,omitempty"`
+	// MinDomains is how many domains at least, or as many as there are replicas: as long as fewer are in use, a new replica goes to one that is not.
+	MinDomains int32 `json:"minDomains,omitempty"`
+}

@@ -1,0 +1,60 @@
+package v1alpha1
+
+// Observation is what the clusters say about one contract right now. Delivery
+// makes it, the planner turns it into phases; it is never written to a file.
+// The zero Observation means that nobody has looked: it proves nothing, neither
+// presence nor absence.
+type Observation struct {
+	// Consumer is what the consumer cluster says.
+	Consumer ConsumerObservation
+	// ProviderHolds is what the provider's agent reports as granted to or running under the contract; meaningful when ProviderSeen.
+	ProviderHolds Resources
+	// ProviderSeen is true when the provider's newest report is fresh.
+	ProviderSeen bool
+}
+
+// Presence is what is known of an object.
+type Presence uint8
+
+// Unknown means that nobody has looked, or that the cluster does not answer.
+const (
+	Unknown Presence = iota
+	Absent
+	Present
+)
+
+// ConsumerObservation is what a consumer cluster says about one contract.
+type ConsumerObservation struct {
+	// Reachable is false while the cluster does not answer; the rest is then Unknown.
+	Reachable bool
+	// Message explains an unreachable cluster or the newest trouble.
+	Message string
+	// Slice is the ResourceSlice.
+	Slice Presence
+	// SliceDenied is the provider's refusal with its words, "" when there is none.
+	SliceDenied string
+	// Granted is status.resources of the slice, when its Resources condition is Accepted.
+	Granted Resources
+	// VirtualNode is the VirtualNode object.
+	VirtualNode Presence
+	// Node is the Node it became.
+	Node Presence
+	// NodeReady is its Ready condition.
+	NodeReady bool
+	// Allocatable of the Node.
+	Allocatable Resources
+	// Offloading is true when every NamespaceOffloading of the contract is Ready (or it has none).
+	Offloading bool
+	// OffloadingMessage says what is not ready.
+	OffloadingMessage string
+}
+
+// Gone reports whether slice, virtual node and Node are all seen to be absent
+// on the consumer.
+func (o ConsumerObservation) Gone() bool {
+	return o.Slice == Absent && o.VirtualNode == Absent && o.Node == Absent
+}
+
+// Drained reports whether virtual node and Node are seen to be absent: pods
+// were evicted and the slice may go. (A slice that is gone proves nothing.)
+func (o ConsumerObservation) Drained() bool { return o.VirtualNode == Absent && o.Node == Absent }

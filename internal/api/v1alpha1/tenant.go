@@ -1,0 +1,79 @@
+package v1alpha1
+
+// Tenant is a team.
+type Tenant struct {
+	TypeMeta `json:",inline"`
+	// Metadata names the tenant.
+	Metadata Metadata `json:"metadata"`
+	// Spec is its rights and limits.
+	Spec TenantSpec `json:"spec"`
+}
+
+// TenantSpec is a tenant's rights and limits. A limit that is absent does not
+// limit.
+type TenantSpec struct {
+	// Consumers are the clusters in which the tenant may have capacity; the first is the default.
+	Consumers []string `json:"consumers"`
+	// Providers the tenant may or may not use.
+	Providers ClusterLists `json:"providers,omitzero"`
+	// Namespaces its intents may offload, exact or with a * pattern; default its own name.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// Quota bounds what the tenant holds at a time.
+	Quota *TenantQuota `json:"quota,omitempty"`
+	// Budget bounds what the tenant spends.
+	Budget *TenantBudget `json:"budget,omitempty"`
+	// MaxPriority caps the priority of its intents.
+	MaxPriority *int32 `json:"maxPriority,omitempty"`
+	// Weight of the tenant's fair share (default 1): of intents of equal priority those go first whose tenant holds the smallest share of the fleet's GPUs, CPU or memory, whichever is largest, divided by its weight.
+	Weight int32 `json:"weight,omitempty"`
+	// Approvers may approve its intents, by e-mail.
+	Approvers []string `json:"approvers,omitempty"`
+	// Signers may sign commits to its intents.
+	Signers []Signer `json:"signers,omitempty"`
+	// Notify says who is told of what.
+	Notify []Notify `json:"notify,omitempty"`
+}
+
+// TenantQuota bounds what a tenant holds at a time.
+type TenantQuota struct {
+	// GPU cards; units of shared cards count as fractions.
+	GPU *int64 `json:"gpu,omitempty"`
+	// CPU cores.
+	CPU *Quantity `json:"cpu,omitempty"`
+	// Memory.
+	Memory *Quantity `json:"memory,omitempty"`
+	// ByModel bounds the cards of one model.
+	ByModel map[string]int64 `json:"byModel,omitempty"`
+	// MaxBorrow is what may be held above the quota (gpu, cpu, memory) out of what the tenants with a quota of it leave unused all together. What is borrowed is marked in its contract and gives way, with its intent's grace, whatever its priority, when an intent within its own tenant's quota fits nowhere else.
+	MaxBorrow Resources `json:"maxBorrow,omitempty"`
+	// MaxDuration of any one intent.
+	MaxDuration Duration `json:"maxDuration,omitzero"`
+}
+
+// TenantBudget bounds what a tenant spends.
+type TenantBudget struct {
+	// Monthly is the most per calendar month in the fleet's timezone.
+	Monthly *Decimal `json:"monthly,omitempty"`
+	// Hourly is the most per hour at any time.
+	Hourly *Decimal `json:"hourly,omitempty"`
+	// Currency of the limits; default the fleet's.
+	Currency string `json:"currency,omitempty"`
+	// AtLimit says what happens: warn, stop (default: place nothing new) or end.
+	AtLimit string `json:"atLimit,omitempty"`
+}
+
+// Signer is a key that may sign.
+type Signer struct {
+	// Principal is the person or program, usually an e-mail address.
+	Principal string `json:"principal"`
+	// PublicKey in OpenSSH's or OpenPGP's text form.
+	PublicKey string `json:"publicKey"`
+}
+
+// Notify is one subscription to events.
+type Notify struct {
+	// Events such as active, degraded, budget.
+	Events []string `json:"events"`
+	// URLSecretRef names the Secret that holds the destination.
+	URLSecretRef SecretKeyRef `json:"urlSecretRef"`
+}

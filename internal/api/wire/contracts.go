@@ -1,0 +1,24 @@
+package wire
+
+import "github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+
+// ContractsPath is the operators' route of all held contracts as they are seen
+// now, also what is not on the ledger yet (Peering, Degraded and recovery are
+// written at most every statusInterval).
+const ContractsPath = "/api/ui/contracts"
+
+// ContractState is one held contract as it is seen now.
+type ContractState struct {
+	Name     string         `json:"name"`
+	Tenant   string         `json:"tenant"`
+	Intent   string         `json:"intent"`
+	Consumer string         `json:"consumer"`
+	Provider string         `json:"provider"`
+	Flavor   string         `json:"flavor"`
+	Phase    v1alpha1.Phase `json:"phase"`
+	// Reason when it is not well, or is ending.
+	Reason string        `json:"reason,omitempty"`
+	Since  v1alpha1.Time `json:"since"`
+	// Committed is the phase on the ledger where that is another.
+	Committed v1alpha1.Phase `json:"committed,omitempty"`
+}

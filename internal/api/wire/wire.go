@@ -1,0 +1,149 @@
+// Package wire is what agents and the daemon say to each other over HTTP: the
+// names of routes and headers, the report of flavors, the advertisement of
+// agents of the first form, reservations, instructions, and the answer to a
+// mistake.
+//
+// It holds values and their text forms only. The agent writes what the server
+// reads, so both import it and neither imports the other.
+package wire
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// HeaderGeneration carries a report's Generation.
+const HeaderGeneration = "Fleetbroker-Generation"
+
+// HeaderMarket carries the tree hash of the market that an answer shows.
+const HeaderMarket = "Fleetbroker-Market"
+
+// FlavorsPath is the route of a cluster's report.
+func FlavorsPath(cluster string) string { return "/api/v2/clusters/" + cluster + "/flavors" }
+
+// Generation numbers an agent's reports, "<epoch>.<n>". The epoch grows with
+// each start of the agent, n with each change of its list.
+type Generation struct {
+	// Epoch of the agent's life: nanoseconds since 1970 at its start.
+	Epoch uint64
+	// N counts the changes within the epoch, from 1.
+	N uint64
+}
+
+// ParseGeneration reads "<epoch>.<n>".
+func ParseGeneration(s string) (Generation, error) {
+	epoch, n, ok := strings.Cut(s, ".")
+	var g Generation
+	var errE, errN error
+	g.Epoch, errE = strconv.ParseUint(epoch, 10, 63)
+	g.N, errN = strconv.ParseUint(n, 10, 63)
+	if !ok || errE != nil || errN != nil || g.Epoch == 0 || g.N == 0 {
+		return Generation{}, fmt.Errorf("%q is not a generation: write <epoch>.<n>, two whole numbers from 1", s)
+	}
+	return g, nil
+}
+
+// String is "<epoch>.<n>".
+func (g Generation) String() string {
+	return strconv.FormatUint(g.Epoch, 10) + "." + strconv.FormatUint(g.N, 10)
+}
+
+// Cmp is −1, 0 or 1 as g is older than, the same as or newer than o.
+func (g Generation) Cmp(o Generation) int {
+	switch {
+	case g == o:
+		return 0
+	case g.Epoch < o.Epoch, g.Epoch == o.Epoch && g.N < o.N:
+		return -1
+	}
+	return 1
+}
+
+// FlavorReport is the body of a full report. A report without a body says that
+// the list of its generation still holds.
+type FlavorReport struct {
+	// Flavors are all that the cluster offers: one that is missing is withdrawn.
+	Flavors []v1alpha1.Flavor `json:"flavors"`
+}
+
+// Reasons of errors that an agent acts on.
+const (
+	// ReasonUnknownBase asks for the full list (412).
+	ReasonUnknownBase = "UnknownBase"
+	// ReasonStaleEpoch asks for an epoch above Error.Last (409).
+	ReasonStaleEpoch = "StaleEpoch"
+	// ReasonDeaf: the daemon hears too few providers to decide; try again (503).
+	ReasonDeaf = "Deaf"
+	// ReasonUnavailable: the daemon cannot commit now; try again with the same key (503).
+	ReasonUnavailable = "Unavailable"
+	// ReasonNotEnabled: clusters/<id>.yaml has no reservations (403).
+	ReasonNotEnabled = "ReservationsNotEnabled"
+	// ReasonKeyReused: the idempotency key stands for another request (409).
+	ReasonKeyReused = "IdempotencyKeyReused"
+	// ReasonNotFound: no such reservation of this cluster (404).
+	ReasonNotFound = "NotFound"
+)
+
+// Error is the body of every answer that is not a success.
+type Error struct {
+	// Error is for people.
+	Error string `json:"error"`
+	// Reason is for programs.
+	Reason string `json:"reason"`
+	// Last is the newest generation the daemon knows, with StaleEpoch.
+	Last string `json:"last,omitempty"`
+	// Rejected counts the offers that a reservation looked at by the first
+	// requirement they fail, with NothingFits and the like; Considered is their number.
+	Rejected   map[string]int `json:"rejected,omitempty"`
+	Considered int            `json:"considered,omitempty"`
+	// Near are offers that fail one requirement only, best first.
+	Near []string `json:"near,omitempty"`
+}
+
+// Refusal is an error that an answer will carry: the status of HTTP, the body,
+// and after how long to try again (zero: not).
+type Refusal struct {
+	Status     int
+	Body       Error
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Body.Error }
+
+// Quantities of an Advertisement, as strings in Kubernetes' form.
+type Quantities struct {
+	CPU     string `json:"cpu"`
+	Memory  string `json:"memory"`
+	GPU     string `json:"gpu,omitempty"`
+	Storage string `json:"storage,omitempty"`
+}
+
+// AdvertisedResources of an Advertisement.
+type AdvertisedResources struct {
+	Capacity    Quantities  `json:"capacity"`
+	Allocatable Quantities  `json:"allocatable"`
+	Allocated   Quantities  `json:"allocated"`
+	Reserved    *Quantities `json:"reserved,omitempty"`
+	Available   Quantities  `json:"available"`
+}
+
+// Advertisement is the report of the Liqo resource agent
+// (POST /api/v1/advertisements), a cluster in one sum.
+type Advertisement struct {
+	ClusterID   string              `json:"clusterID"`
+	ClusterName string              `json:"clusterName"`
+	Resources   AdvertisedResources `json:"resources"`
+	Timestamp   string              `json:"timestamp"`
+}
+
+// AdvertisementAnswer answers an Advertisement.
+type AdvertisementAnswer struct {
+	Advertisement Advertisement `json:"advertisement"`
+	// ProviderInstructions are what the cluster owes.
+	ProviderInstructions []Reservation `json:"providerInstructions,omitempty"`
+}
