@@ -1,0 +1,337 @@
+package fleet
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// checkIntent checks what can be checked of an intent without the rest of the
+// fleet, and compiles its expression.
+func checkIntent(c *checker, in *v1alpha1.ResourceIntent) Predicate {
+	s, spec := &in.Spec, at("spec")
+	c.oneOf(spec.in("flavorType"), s.FlavorType, "K8Slice", "VM", "Service", "Sensor")
+	c.oneOf(spec.in("objective"), string(s.Objective), "balanced", "cost", "performance", "latency", "energy")
+	c.oneOf(spec.in("enforcement"), string(s.Enforcement), "None", "Soft", "Hard")
+	c.oneOf(spec.in("stage"), string(s.Stage), "find", "reserve", "peer")
+	c.oneOf(spec.in("queue", "policy"), s.Queue.Policy, "wait", "fail")
+	for i, p := range s.Purchase {
+		c.oneOf(spec.in("purchase", i), string(p), "on-demand", "spot", "reserved")
+	}
+	c.within(spec.in("priority"), int64(s.Priority), 0, 1000)
+	if from, ok := in.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]; ok {
+		p := at("metadata", "annotations", v1alpha1.AnnotationRenamedFrom)
+		c.label(p, from)
+		if from == in.Metadata.Name {
+			c.errorf(p, "BadName", "the intent is still called %s; name what it was called before", from)
+		}
+	}
+	c.replicas(s)
+	c.request(spec.in("resources"), s.Resources)
+	for i, alt := range s.Alternatives {
+		c.request(spec.in("alternatives", i), alt)
+	}
+	c.weights(spec.in("weights"), s.Weights)
+	c.intentBudget(spec.in("budget"), s.Budget)
+	c.schedule(spec.in("schedule"), &s.Schedule)
+	c.small(spec, s)
+	c.offload(spec.in("offload", "namespaces"), s.Offload)
+	c.virtualNode(spec.in("virtualNode"), s.VirtualNode)
+	return c.placement(spec.in("placement"), &s.Placement)
+}
+
+func (c *checker) replicas(s *v1alpha1.IntentSpec) {
+	p := at("spec", "replicas")
+	r := s.Replicas
+	switch {
+	case r.Range && (r.Min < 0 || r.Max < 1 || r.Max < r.Min):
+		c.errorf(p, "BadValue", "spec.replicas: {min: %d, max: %d} is not a range of at least one replica", r.Min, r.Max)
+	case !r.Range && r.Min < 0:
+		c.errorf(p, "BadValue", "spec.replicas: %d is negative", r.Min)
+	case r == v1alpha1.Replicas{} && c.doc != nil && c.doc.Text("spec", "replicas") == "0":
+		c.errorf(p, "BadValue", "spec.replicas: 0 asks for nothing; write suspend: true to release what the intent holds")
+	}
+	most := int64(max(r.Max, 1))
+	c.within(at("spec", "minReplicas"), int64(s.MinReplicas), 0, most)
+	if s.MinReplicas > 0 && int64(s.MinReplicas) < most && (s.Gang == nil || *s.Gang) {
+		c.warnf(at("spec", "minReplicas"), "NoEffect", "spec.minReplicas has no effect while gang is true; write gang: false")
+	}
+}
+
+var (
+	capabilityForm = regexp.MustCompile(`^\d+(\.\d+)?$`)
+	profileForm    = regexp.MustCompile(`^\d+c\.\d+g\.\d+gb(\+me)?$|^\d+g\.\d+gb(\+(me|gfx|me\.all))?$`)
+)
+
+func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
+	c.resourceNames(p, r.Named)
+	g := r.GPU
+	if g == nil {
+		return
+	}
+	p = p.in("gpu")
+	if g.Count < 0 {
+		c.errorf(p.in("count"), "BadValue", "%s: %d is negative", p.in("count"), g.Count)
+	}
+	if g.Share != nil {
+		if g.Count > 0 {
+			c.errorf(p.in("share"), "BadValue", "%s: write either count or share", p)
+		}
+		if g.Share.Sign() <= 0 || g.Share.Cmp(v1alpha1.DecimalFromInt(1)) > 0 {
+			c.errorf(p.in("share"), "BadValue", "%s: %s is not more than 0 and at most 1", p.in("share"), g.Share)
+		}
+	}
+	c.oneOf(p.in("sharing"), g.Sharing, "mig", "time-slicing", "mps")
+	if g.ComputeCapability != "" && !capabilityForm.MatchString(g.ComputeCapability) {
+		c.errorf(p.in("computeCapability"), "BadValue", "%s: %q is not a version; write for example \"8.0\"", p.in("computeCapability"), g.ComputeCapability)
+	}
+	if g.Profile != "" && !profileForm.MatchString(strings.ToLower(g.Profile)) {
+		c.errorf(p.in("profile"), "BadValue", "%s: %q is not a MIG profile; write for example 1g.10gb", p.in("profile"), g.Profile)
+	}
+	for i, m := range g.Models {
+		if strings.TrimSpace(m) == "" {
+			c.errorf(p.in("models", i), "BadValue", "%s is empty; leave models out for any", p.in("models", i))
+		}
+	}
+}
+
+// resourceNames: the known ones, or extended resources with their domain.
+func (c *checker) resourceNames(p place, r v1alpha1.Resources) {
+	known := []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods, v1alpha1.EphemeralStorage, v1alpha1.GPU}
+	for _, name := range r.Names() {
+		switch {
+		case name == v1alpha1.CPU || name == v1alpha1.Memory || name == v1alpha1.Pods || name == v1alpha1.EphemeralStorage || name == v1alpha1.GPU:
+		case strings.HasPrefix(name, "hugepages-"):
+		case strings.Contains(name, "/") && qualified.MatchString(name):
+		default:
+			if near := nearest.Of(name, known); near != "" {
+				c.keyf(p.in(name), "BadName", "unknown resource %q (did you mean %q?)", name, near)
+				continue
+			}
+			c.keyf(p.in(name), "BadName", "unknown resource %q; an extended resource has a domain, such as rdma/hca", name)
+		}
+	}
+}
+
+func (c *checker) weights(p place, w *v1alpha1.Weights) {
+	if w == nil {
+		return
+	}
+	sum := 0.0
+	for name, v := range map[string]float64{"resources": w.Resources, "cost": w.Cost, "latency": w.Latency, "reliability": w.Reliability, "performance": w.Performance, "energy": w.Energy} {
+		if sum += v; v < 0 || v > 1 {
+			c.errorf(p.in(name), "BadValue", "%s: %v is not between 0 and 1", p.in(name), v)
+		}
+	}
+	if sum == 0 {
+		c.errorf(p, "BadValue", "%s are all 0; leave them out for the fleet's", p)
+	}
+}
+
+func (c *checker) intentBudget(p place, b *v1alpha1.IntentBudget) {
+	if b == nil {
+		return
+	}
+	c.positive(p.in("maxHourly"), b.MaxHourly)
+	c.positive(p.in("maxHourlySpot"), b.MaxHourlySpot)
+	c.positive(p.in("maxHourlyPerGPU"), b.MaxHourlyPerGPU)
+	c.positive(p.in("maxTotal"), b.MaxTotal)
+	c.currency(p.in("currency"), b.Currency)
+}
+
+func (c *checker) schedule(p place, s *v1alpha1.Schedule) {
+	if !s.Deadline.IsZero() && !s.NotBefore.IsZero() {
+		room := s.Deadline.Sub(s.NotBefore.Time)
+		switch {
+		case room <= 0:
+			c.errorf(p.in("deadline"), "BadValue", "%s is not after notBefore", p.in("deadline"))
+		case s.Duration.Duration > room:
+			c.errorf(p.in("duration"), "BadValue", "%s: %s does not fit between notBefore and deadline (%s)", p.in("duration"), s.Duration, v1alpha1.Duration{Duration: room})
+		}
+	}
+	for i, w := range s.Windows {
+		c.window(p.in("windows", i), w)
+	}
+}
+
+var (
+	clockForm = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d$`)
+	weekdays  = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
+)
+
+func (c *checker) window(p place, w v1alpha1.Window) {
+	seen := map[string]bool{}
+	for i, d := range w.Days {
+		c.oneOf(p.in("days", i), d, weekdays...)
+		if seen[d] {
+			c.warnf(p.in("days", i), "NoEffect", "%s: %s is named twice", p.in("days"), d)
+		}
+		seen[d] = true
+	}
+	if !clockForm.MatchString(w.From) {
+		c.errorf(p.in("from"), "BadValue", "%s: %q is not a time of day; write for example \"20:00\"", p.in("from"), w.From)
+	}
+	if w.To != "24:00" && !clockForm.MatchString(w.To) {
+		c.errorf(p.in("to"), "BadValue", "%s: %q is not a time of day; write for example \"06:00\" or \"24:00\"", p.in("to"), w.To)
+	}
+	c.timezone(p.in("timezone"), w.Timezone)
+}
+
+func (c *checker) timezone(p place, name string) {
+	if name == "" {
+		return
+	}
+	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
+		c.errorf(p, "BadValue", "%s: %q is not a timezone; write an IANA name such as Europe/Rome", p, name)
+	}
+}
+
+// small are the parts of an intent that need a line or two each.
+func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
+	if sp := s.Split; sp != nil {
+		c.within(p.in("split", "maxParts"), int64(sp.MaxParts), 1, 100)
+		c.within(p.in("split", "minGPU"), int64(sp.MinGPU), 0, noMost)
+	}
+	if u := s.Update; u != nil {
+		c.within(p.in("update", "maxUnavailable"), int64(u.MaxUnavailable), 0, noMost)
+	}
+	if d := s.Data; d != nil {
+		if d.Region == "" {
+			c.errorf(p.in("data", "region"), "BadValue", "spec.data.region is empty; name the region where the data lies")
+		}
+		c.within(p.in("data", "sizeGi"), d.SizeGi, 0, noMost)
+		c.within(p.in("data", "egressGiPerHour"), d.EgressGiPerHour, 0, noMost)
+	}
+	if pr := s.Preemption; pr != nil {
+		c.oneOf(p.in("preemption", "preempts"), pr.Preempts, "never", "lower")
+	}
+	if s.SLA != nil && s.SLA.Availability != nil {
+		if a := s.SLA.Availability; a.Sign() <= 0 || a.Cmp(v1alpha1.DecimalFromInt(100)) > 0 {
+			c.errorf(p.in("sla", "availability"), "BadValue", "spec.sla.availability: %s is not a percentage", a)
+		}
+	}
+}
+
+func (c *checker) placement(p place, pl *v1alpha1.Placement) Predicate {
+	for i, sp := range pl.Spread {
+		sub := p.in("spread", i)
+		if c.doc != nil && c.doc.Text("spec", "placement", "spread", "by") != "" { // one entry instead of a list
+			sub = p.in("spread")
+		}
+		c.oneOf(sub.in("by"), sp.By, "provider", "region", "zone")
+		if sp.By == "" {
+			c.errorf(sub, "BadValue", "%s is empty; write provider, region or zone", sub.in("by"))
+		}
+		c.within(sub.in("maxSkew"), int64(sp.MaxSkew), 0, noMost)
+		c.within(sub.in("minDomains"), int64(sp.MinDomains), 0, noMost)
+	}
+	for i, name := range pl.Together {
+		for _, other := range pl.Apart {
+			if name == other {
+				c.errorf(p.in("together", i), "BadValue", "%s stands under both together and apart", name)
+			}
+		}
+	}
+	for i, name := range pl.Providers.Allow {
+		for _, other := range pl.Providers.Deny {
+			if name == other {
+				c.warnf(p.in("providers", "allow", i), "NoEffect", "%s is allowed and denied; deny wins", name)
+			}
+		}
+	}
+	if strings.TrimSpace(pl.Where) == "" {
+		return nil
+	}
+	return c.expression(p.in("where"), pl.Where)
+}
+
+func (c *checker) offload(p place, o *v1alpha1.Offload) {
+	if o == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for i, n := range o.Namespaces {
+		p := p.in(i)
+		c.label(p.in("name"), n.Name)
+		if seen[n.Name] {
+			c.errorf(p.in("name"), "Duplicate", "namespace %s is listed twice", n.Name)
+		}
+		seen[n.Name] = true
+		c.oneOf(p.in("podOffloadingStrategy"), n.PodOffloadingStrategy, "Local", "Remote", "LocalAndRemote")
+		c.oneOf(p.in("namespaceMappingStrategy"), n.NamespaceMappingStrategy, "DefaultName", "EnforceSameName", "SelectedName")
+		switch {
+		case n.RemoteNamespaceName == "" && n.NamespaceMappingStrategy == "SelectedName":
+			c.errorf(p, "BadValue", "%s is missing: SelectedName needs it", p.in("remoteNamespaceName"))
+		case n.RemoteNamespaceName != "" && n.NamespaceMappingStrategy != "SelectedName":
+			c.errorf(p.in("remoteNamespaceName"), "BadValue", "%s goes with namespaceMappingStrategy: SelectedName only", p.in("remoteNamespaceName"))
+		case n.RemoteNamespaceName != "":
+			c.label(p.in("remoteNamespaceName"), n.RemoteNamespaceName)
+		}
+		if n.PodSelector != nil {
+			c.labels(p.in("podSelector", "matchLabels"), n.PodSelector.MatchLabels)
+		}
+	}
+}
+
+// labels checks Kubernetes labels.
+func (c *checker) labels(p place, m map[string]string) {
+	for _, k := range sortedKeys(m) {
+		if !qualified.MatchString(k) || len(k) > 317 {
+			c.keyf(p.in(k), "BadName", "%s: %q is not a label key", p, k)
+		}
+		if v := m[k]; len(v) > 63 || !labelValue.MatchString(v) {
+			c.errorf(p.in(k), "BadValue", "%s: %q is not a label value", p.in(k), v)
+		}
+	}
+}
+
+func (c *checker) virtualNode(p place, v *v1alpha1.VirtualNodeSpec) {
+	if v == nil {
+		return
+	}
+	c.labels(p.in("labels"), v.Labels)
+	for _, k := range sortedKeys(v.Labels) {
+		if ours(k) {
+			c.keyf(p.in("labels", k), "BadName", "%s: labels of fleetbroker.io and liqo.io are not yours to set", p.in("labels", k))
+		}
+	}
+	for i, t := range v.Taints {
+		p := p.in("taints", i)
+		c.oneOf(p.in("effect"), t.Effect, "NoSchedule", "PreferNoSchedule", "NoExecute")
+		if !qualified.MatchString(t.Key) || t.Effect == "" {
+			c.errorf(p, "BadValue", "%s: a taint has a key and an effect", p)
+		}
+		if ours(t.Key) {
+			c.errorf(p.in("key"), "BadName", "%s: taints of fleetbroker.io and liqo.io are not yours to set", p.in("key"))
+		}
+	}
+	for i, sh := range v.Shares {
+		c.resourceNames(p.in("shares", i), sh)
+	}
+	if v.KubeconfigSecretRef != nil {
+		c.secret(p.in("kubeconfigSecretRef"), *v.KubeconfigSecretRef)
+	}
+}
+
+// ours: keys that the daemon and Liqo alone write on nodes.
+func ours(key string) bool {
+	domain, _, ok := strings.Cut(key, "/")
+	return ok && (domain == "fleetbroker.io" || strings.HasSuffix(domain, ".fleetbroker.io") || domain == "liqo.io" || strings.HasSuffix(domain, ".liqo.io"))
+}
+
+func (c *checker) secret(p place, r v1alpha1.SecretKeyRef) {
+	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(r.Name) {
+		c.errorf(p.in("name"), "BadName", "%s: %q is not the name of a Secret", p.in("name"), r.Name)
+	}
+}
+
+// money says where an amount is negative.
+func (c *checker) notNegative(p place, d v1alpha1.Decimal) {
+	if d.Sign() < 0 {
+		c.errorf(p, "BadValue", "%s: %s is negative", p, fmt.Sprint(d))
+	}
+}

@@ -1,0 +1,315 @@
+package fleet
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// checkFleet checks fleet.yaml.
+func checkFleet(c *checker, f *v1alpha1.Fleet) {
+	s, spec := &f.Spec, at("spec")
+	c.currency(spec.in("currency"), s.Currency)
+	c.timezone(spec.in("timezone"), s.Timezone)
+	for i, r := range s.Rates {
+		p := spec.in("rates", i)
+		c.currency(p.in("from"), r.From)
+		c.currency(p.in("to"), r.To)
+		c.positive(p.in("rate"), &r.Rate)
+		if r.From == r.To {
+			c.errorf(p, "BadValue", "%s converts %s into itself", p, r.From)
+		}
+	}
+	for i, t := range s.Transfer {
+		c.notNegative(spec.in("transfer", i, "perGi"), t.PerGi)
+		c.currency(spec.in("transfer", i, "currency"), t.Currency)
+	}
+	for i, l := range s.Latency {
+		c.within(spec.in("latency", i, "ms"), l.Ms, 0, noMost)
+	}
+	c.weights(spec.in("weights"), s.Weights)
+	c.oneOf(spec.in("defaults", "delivery"), s.Defaults.Delivery, deliveries...)
+	names := map[string]bool{}
+	for i, p := range s.Policies {
+		p2 := spec.in("policies", i)
+		c.label(p2.in("name"), p.Name)
+		if names[p.Name] {
+			c.errorf(p2.in("name"), "Duplicate", "a policy called %s stands above already", p.Name)
+		}
+		names[p.Name] = true
+		c.expression(p2.in("require"), p.Require)
+	}
+	pools := map[string]bool{}
+	for i, w := range s.WarmPools {
+		p := spec.in("warmPools", i)
+		c.label(p.in("name"), w.Name)
+		c.within(p.in("count"), int64(w.Count), 0, noMost)
+		c.request(p.in("resources"), w.Resources)
+		if w.MaxPremium != nil {
+			c.notNegative(p.in("maxPremium"), *w.MaxPremium)
+		}
+		if pools[w.Name] {
+			c.errorf(p.in("name"), "Duplicate", "a warm pool called %s stands above already", w.Name)
+		}
+		pools[w.Name] = true
+	}
+	c.writeBack(spec.in("writeBack"), &s.WriteBack)
+	c.oneOf(spec.in("verification", "mode"), s.Verification.Mode, "none", "signed")
+	c.oneOf(spec.in("consolidation", "mode"), s.Consolidation.Mode, "off", "propose", "apply")
+	c.positive(spec.in("consolidation", "threshold"), s.Consolidation.Threshold)
+	c.oneOf(spec.in("enrollment"), s.Enrollment, "closed", "open")
+	if s.Safety.MaxEnds != nil {
+		c.within(spec.in("safety", "maxEnds"), int64(*s.Safety.MaxEnds), 0, noMost)
+	}
+}
+
+var deliveries = []string{"direct", "flux", "argocd", "agent", "none"}
+
+func (c *checker) writeBack(p place, w *v1alpha1.WriteBack) {
+	c.oneOf(p.in("mode"), w.Mode, "push", "pull-request", "none")
+	for _, b := range []struct{ field, name string }{{"inputs", w.Inputs}, {"branch", w.Branch}} {
+		if b.name != "" && (!branchForm.MatchString(b.name) || strings.Contains(b.name, "..") || strings.HasSuffix(b.name, ".lock") || strings.HasPrefix(b.name, "refs/")) {
+			c.errorf(p.in(b.field), "BadName", "%s: %q is not the name of a branch", p.in(b.field), b.name)
+		}
+	}
+	if strings.ContainsAny(w.Author.Name+w.Author.Email, "<>\n") {
+		c.errorf(p.in("author"), "BadValue", "%s: name and email must not contain < or >", p.in("author"))
+	}
+	c.signers(p.in("signers"), w.Signers)
+}
+
+func (c *checker) signers(p place, list []v1alpha1.Signer) {
+	for i, s := range list {
+		p := p.in(i)
+		if s.Principal == "" {
+			c.errorf(p.in("principal"), "BadValue", "%s is empty", p.in("principal"))
+		}
+		if strings.Contains(s.PublicKey, "PRIVATE KEY") {
+			c.errorf(p.in("publicKey"), "SecretInRepo", "%s is a private key: remove it from the repository's history and replace it", p.in("publicKey"))
+			continue
+		}
+		if strings.HasPrefix(strings.TrimSpace(s.PublicKey), "-----BEGIN PGP PUBLIC KEY") {
+			continue
+		}
+		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(s.PublicKey)); err != nil {
+			c.errorf(p.in("publicKey"), "BadValue", "%s is neither an OpenSSH public key (ssh-ed25519 AAAA…) nor an OpenPGP one", p.in("publicKey"))
+		}
+	}
+}
+
+var namespacePattern = regexp.MustCompile(`^[a-z0-9*]([-a-z0-9*]*[a-z0-9*])?$`)
+
+// checkTenant checks a tenant's file.
+func checkTenant(c *checker, t *v1alpha1.Tenant) {
+	s, spec := &t.Spec, at("spec")
+	if len(s.Consumers) == 0 {
+		c.errorf(spec.in("consumers"), "BadValue", "spec.consumers is empty; name the clusters in which the tenant may have capacity")
+	}
+	for i, n := range s.Namespaces {
+		p := spec.in("namespaces", i)
+		switch {
+		case !namespacePattern.MatchString(n) || len(n) > 63:
+			c.errorf(p, "BadName", "%s: %q is neither a namespace nor a pattern with *", p, n)
+		case forbiddenNamespace(n):
+			c.errorf(p, "NamespaceForbidden", "%s: namespace %s belongs to the cluster or its tools and is never offloaded", p, n)
+		}
+	}
+	if q := s.Quota; q != nil {
+		p := spec.in("quota")
+		if q.GPU != nil {
+			c.within(p.in("gpu"), *q.GPU, 0, noMost)
+		}
+		for _, m := range sortedKeys(q.ByModel) {
+			c.within(p.in("byModel", m), q.ByModel[m], 0, noMost)
+		}
+		c.borrows(p.in("maxBorrow"), q)
+	}
+	if b := s.Budget; b != nil {
+		p := spec.in("budget")
+		c.positive(p.in("monthly"), b.Monthly)
+		c.positive(p.in("hourly"), b.Hourly)
+		c.currency(p.in("currency"), b.Currency)
+		c.oneOf(p.in("atLimit"), b.AtLimit, "warn", "stop", "end")
+	}
+	if s.MaxPriority != nil {
+		c.within(spec.in("maxPriority"), int64(*s.MaxPriority), 0, 1000)
+	}
+	c.within(spec.in("weight"), int64(s.Weight), 0, 1_000_000)
+	c.signers(spec.in("signers"), s.Signers)
+	for i, n := range s.Notify {
+		c.secret(spec.in("notify", i, "urlSecretRef"), n.URLSecretRef)
+	}
+}
+
+// checkCluster checks a cluster's file.
+func checkCluster(c *checker, cl *v1alpha1.Cluster) {
+	s, spec := &cl.Spec, at("spec")
+	if len(s.Roles) == 0 {
+		c.errorf(spec.in("roles"), "BadValue", "spec.roles is empty; write provider, consumer or both")
+	}
+	for i, r := range s.Roles {
+		c.oneOf(spec.in("roles", i), r, "provider", "consumer")
+	}
+	c.oneOf(spec.in("delivery"), s.Delivery, deliveries...)
+	for _, n := range []struct{ field, name string }{{"clusterID", s.Liqo.ClusterID}, {"namespace", s.Liqo.Namespace}, {"tenantNamespace", s.Liqo.TenantNamespace}} {
+		if n.name != "" {
+			c.label(spec.in("liqo", n.field), n.name)
+		}
+	}
+	c.endpoint(spec.in("endpoint"), s.Endpoint)
+	if s.Access != nil && s.Access.KubeconfigSecretRef != nil {
+		c.secret(spec.in("access", "kubeconfigSecretRef"), *s.Access.KubeconfigSecretRef)
+	}
+	c.location(spec.in("location"), s.Location)
+	c.labels(spec.in("labels"), s.Labels)
+	c.price(spec.in("defaultPrice"), s.DefaultPrice)
+	if r := s.Reservations; r != nil {
+		c.label(spec.in("reservations", "tenant"), r.Tenant)
+	}
+}
+
+func (c *checker) endpoint(p place, e string) {
+	if e == "" {
+		return
+	}
+	if u, err := url.Parse(e); err != nil || u.Host == "" || u.User != nil {
+		c.errorf(p, "BadValue", "spec.endpoint: %q is not the URL of an API server (without credentials)", e)
+	}
+}
+
+func (c *checker) location(p place, l v1alpha1.Location) {
+	if l.Country != "" && !regexp.MustCompile(`^[A-Z]{2}$`).MatchString(l.Country) {
+		c.errorf(p.in("country"), "BadValue", "%s: %q is not a country; write two capital letters, such as FR", p.in("country"), l.Country)
+	}
+}
+
+// checkFlavor checks a flavor's file.
+func checkFlavor(c *checker, f *v1alpha1.Flavor) {
+	s, spec := &f.Spec, at("spec")
+	c.oneOf(spec.in("type"), s.Type, "K8Slice", "VM", "Service", "Sensor")
+	c.resourceNames(spec.in("capacity"), s.Capacity)
+	c.resourceNames(spec.in("used"), s.Used)
+	c.endpoint(spec.in("endpoint"), s.Endpoint)
+	if s.Partition != nil {
+		c.resourceNames(spec.in("partition", "min"), s.Partition.Min)
+		c.resourceNames(spec.in("partition", "step"), s.Partition.Step)
+	}
+	if g := s.GPU; g != nil {
+		p := spec.in("gpu")
+		c.oneOf(p.in("sharing"), g.Sharing, "none", "mig", "time-slicing", "mps")
+		c.within(p.in("unitsPerGPU"), int64(g.UnitsPerGPU), 0, 1024)
+		if g.ResourceName != "" && (!strings.Contains(g.ResourceName, "/") || !qualified.MatchString(g.ResourceName)) {
+			c.errorf(p.in("resourceName"), "BadName", "%s: %q is not an extended resource; write for example nvidia.com/gpu", p.in("resourceName"), g.ResourceName)
+		}
+		if g.ComputeCapability != "" && !capabilityForm.MatchString(g.ComputeCapability) {
+			c.errorf(p.in("computeCapability"), "BadValue", "%s: %q is not a version; write for example \"9.0\"", p.in("computeCapability"), g.ComputeCapability)
+		}
+		if s.Capacity[v1alpha1.GPU].IsZero() {
+			c.warnf(p, "NoEffect", "spec.gpu describes cards, but spec.capacity.gpu says that there are none")
+		}
+	} else if !s.Capacity[v1alpha1.GPU].IsZero() {
+		c.warnf(spec.in("capacity", "gpu"), "NoEffect", "spec.capacity.gpu has cards, but spec.gpu does not say of which model; intents that name a model will not find them")
+	}
+	c.price(spec.in("price"), s.Price)
+	c.location(spec.in("location"), s.Location)
+	c.labels(spec.in("labels"), s.Labels)
+	c.labels(spec.in("nodeSelector"), s.NodeSelector)
+	c.oneOf(spec.in("class"), s.Class, "fleetbroker", "default")
+	for _, name := range sortedKeys(s.Overcommit) {
+		p := spec.in("overcommit", name)
+		if name == "maxRisk" {
+			c.notNegative(p, s.Overcommit[name])
+			continue
+		}
+		d := s.Overcommit[name]
+		c.positive(p, &d)
+	}
+	if r := s.Properties.Reliability; r != nil && (r.Sign() < 0 || r.Cmp(v1alpha1.DecimalFromInt(1)) > 0) {
+		c.errorf(spec.in("properties", "reliability"), "BadValue", "spec.properties.reliability: %s is not between 0 and 1", r)
+	}
+}
+
+func (c *checker) price(p place, pr *v1alpha1.Price) {
+	if pr == nil {
+		return
+	}
+	c.currency(p.in("currency"), pr.Currency)
+	c.unitPrices(p.in("perHour"), pr.PerHour)
+	c.unitPrices(p.in("spot"), pr.Spot)
+	if pr.Reserved != nil {
+		c.unitPrices(p.in("reserved"), pr.Reserved.UnitPrices)
+	}
+	switch {
+	case pr.Flat != nil && len(pr.PerHour) > 0:
+		c.errorf(p.in("flat"), "BadValue", "%s: write either flat or perHour", p)
+	case pr.Flat != nil:
+		c.notNegative(p.in("flat"), *pr.Flat)
+	}
+	for i, w := range pr.Windows {
+		c.window(p.in("windows", i), w.Window)
+		c.unitPrices(p.in("windows", i, "perHour"), w.PerHour)
+	}
+}
+
+func (c *checker) unitPrices(p place, prices v1alpha1.UnitPrices) {
+	known := []string{"gpu", "cpu", "memoryGi", "storageGi"}
+	for _, name := range sortedKeys(prices) {
+		if !slices.Contains(known, name) && !(strings.Contains(name, "/") && qualified.MatchString(name)) {
+			if near := nearest.Of(name, known); near != "" {
+				c.keyf(p.in(name), "BadName", "unknown price %q (did you mean %q?)", name, near)
+			} else {
+				c.keyf(p.in(name), "BadName", "unknown price %q; write gpu, cpu, memoryGi, storageGi or an extended resource", name)
+			}
+			continue
+		}
+		c.notNegative(p.in(name), prices[name])
+	}
+}
+
+// checkPriceTable checks a price table's file.
+func checkPriceTable(c *checker, t *v1alpha1.PriceTable) {
+	c.currency(at("spec", "currency"), t.Spec.Currency)
+	if t.Spec.Currency == "" {
+		c.errorf(at("spec", "currency"), "BadValue", "spec.currency is empty; write three capital letters, such as EUR")
+	}
+	type row struct{ provider, model string }
+	seen := map[row]bool{}
+	for i, r := range t.Spec.Prices {
+		p := at("spec", "prices", i)
+		c.label(p.in("provider"), r.Provider)
+		key := row{r.Provider, strings.ToLower(r.Model)}
+		if seen[key] {
+			c.errorf(p, "Duplicate", "%s: a price for %s %s stands above already", p, r.Provider, r.Model)
+		}
+		seen[key] = true
+		c.unitPrices(p.in("perHour"), r.PerHour)
+		c.unitPrices(p.in("spot"), r.Spot)
+		if r.Reserved != nil {
+			c.unitPrices(p.in("reserved"), r.Reserved.UnitPrices)
+		}
+	}
+}
+
+// borrows checks what a tenant may hold above its quota: only what its quota
+// bounds can be exceeded.
+func (c *checker) borrows(p place, q *v1alpha1.TenantQuota) {
+	bounded := map[string]bool{v1alpha1.GPU: q.GPU != nil, v1alpha1.CPU: q.CPU != nil, v1alpha1.Memory: q.Memory != nil}
+	for _, name := range q.MaxBorrow.Names() {
+		is, known := bounded[name]
+		switch {
+		case !known:
+			c.keyf(p.in(name), "BadName", "%s cannot be borrowed; gpu, cpu and memory can", name)
+		case !is:
+			c.warnf(p.in(name), "NoEffect", "spec.quota has no %s, so there is nothing to exceed: set spec.quota.%s too, or take this out", name, name)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package fleet
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+func stem(p string) string { return strings.TrimSuffix(path.Base(p), path.Ext(p)) }
+
+// checkPolicies holds fleet, clusters, tenants, flavors and prices against
+// each other. Files in an older version are not checked: their places are
+// gone.
+func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.Store) {
+	currencies := convertible(f.Policy)
+	_, overlaps := claimsOf(f.Tenants)
+	each := func(files []*file, check func(c *checker, object any)) {
+		for _, fl := range files {
+			if fl == nil || fl.broken || f.good[fl.path] != fl {
+				continue
+			}
+			for _, d := range fl.docs {
+				trial := &checker{file: fl.path}
+				if check(trial, d.object); len(trial.diags) == 0 {
+					continue
+				}
+				c := &checker{file: fl.path, doc: fl.reopen(d, store)}
+				check(c, d.object)
+				f.Diagnostics = append(f.Diagnostics, c.diags...)
+			}
+		}
+	}
+	each([]*file{policy}, func(c *checker, o any) { c.fleetRefs(f, o.(*v1alpha1.Fleet)) })
+	each(use[secClusters], func(c *checker, o any) { c.clusterRefs(f, o.(*v1alpha1.Cluster), currencies) })
+	each(use[secTenants], func(c *checker, o any) { c.tenantRefs(f, o.(*v1alpha1.Tenant), currencies, overlaps) })
+	each(use[secFlavors], func(c *checker, o any) { c.flavorRefs(f, o.(*v1alpha1.Flavor), currencies) })
+	each(use[secPrices], func(c *checker, o any) {
+		t := o.(*v1alpha1.PriceTable)
+		c.convertible(at("spec", "currency"), t.Spec.Currency, f.Policy.Currency, currencies)
+		for i, row := range t.Spec.Prices {
+			c.clusterExists(f, at("spec", "prices", i, "provider"), row.Provider)
+		}
+	})
+}
+
+func (c *checker) clusterExists(f *Fleet, p place, id string) {
+	if f.Clusters[id] == nil {
+		c.warnf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(f.Clusters)))
+	}
+}
+
+func (c *checker) tenantExists(f *Fleet, p place, name string) {
+	if f.Tenants[name] == nil {
+		c.warnf(p, "UnknownTenant", "there is no tenant %s%s", name, did(name, sortedKeys(f.Tenants)))
+	}
+}
+
+// convertible warns of a currency that no rate turns into the fleet's.
+func (c *checker) convertible(p place, currency, into string, known map[string]bool) {
+	if currency != "" && !known[currency] {
+		c.warnf(p, "UnknownCurrency", "no rate turns %s into %s, so these prices are not used; add one under spec.rates of %s", currency, into, fleetFile)
+	}
+}
+
+func (c *checker) fleetRefs(f *Fleet, o *v1alpha1.Fleet) {
+	for i, p := range o.Spec.Policies {
+		for j, t := range p.Match.Tenants {
+			c.tenantExists(f, at("spec", "policies", i, "match", "tenants", j), t)
+		}
+	}
+	for i, w := range o.Spec.WarmPools {
+		c.clusterExists(f, at("spec", "warmPools", i, "consumer"), w.Consumer)
+	}
+}
+
+func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[string]bool) {
+	if r := o.Spec.Reservations; r != nil {
+		c.tenantExists(f, at("spec", "reservations", "tenant"), r.Tenant)
+	}
+	if p := o.Spec.DefaultPrice; p != nil {
+		c.convertible(at("spec", "defaultPrice", "currency"), p.Currency, f.Policy.Currency, currencies)
+	}
+}
+
+func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string]bool, overlaps []overlap) {
+	for i, id := range o.Spec.Consumers {
+		p := at("spec", "consumers", i)
+		switch cl := f.Clusters[id]; {
+		case cl == nil:
+			c.errorf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(f.Clusters)))
+		case !cl.HasRole("consumer"):
+			c.errorf(p, "NotAConsumer", "cluster %s is not a consumer; add the role to %s/%s.yaml", id, clustersDir, id)
+		}
+	}
+	for i, id := range o.Spec.Providers.Allow {
+		c.clusterExists(f, at("spec", "providers", "allow", i), id)
+	}
+	for i, id := range o.Spec.Providers.Deny {
+		c.clusterExists(f, at("spec", "providers", "deny", i), id)
+	}
+	if b := o.Spec.Budget; b != nil && b.Currency != "" && !currencies[b.Currency] {
+		c.errorf(at("spec", "budget", "currency"), "UnknownCurrency", "no rate turns %s into %s; add one under spec.rates of %s", b.Currency, f.Policy.Currency, fleetFile)
+	}
+	for _, ov := range overlaps {
+		if ov.tenant != o.Metadata.Name {
+			continue
+		}
+		p := at("spec", "namespaces", ov.index)
+		if ov.index < 0 {
+			p = at("metadata", "name")
+		}
+		c.errorf(p, "NamespaceOverlap", "%s", ov.message)
+	}
+}
+
+func (c *checker) flavorRefs(f *Fleet, o *v1alpha1.Flavor, currencies map[string]bool) {
+	p := at("metadata", "namespace")
+	switch cl := f.Clusters[o.Metadata.Namespace]; {
+	case cl == nil:
+		c.warnf(p, "UnknownCluster", "there is no cluster %s%s, so nothing is placed on this flavor; add %s/%s.yaml", o.Metadata.Namespace, did(o.Metadata.Namespace, sortedKeys(f.Clusters)), clustersDir, o.Metadata.Namespace)
+	case !slices.Contains(cl.Spec.Roles, "provider"):
+		c.warnf(p, "UnknownCluster", "cluster %s is not a provider, so nothing is placed on this flavor; add the role to %s/%s.yaml", o.Metadata.Namespace, clustersDir, o.Metadata.Namespace)
+	}
+	if pr := o.Spec.Price; pr != nil {
+		c.convertible(at("spec", "price", "currency"), pr.Currency, f.Policy.Currency, currencies)
+	}
+	for _, name := range o.Spec.Capacity.Names() {
+		used, ok := o.Spec.Used[name]
+		if ok && o.Spec.Capacity[name].Less(used) {
+			c.warnf(at("spec", "used", name), "BadValue", "spec.used.%s is more than the capacity", name)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// checker collects what is wrong with one document.
+type checker struct {
+	file     string
+	doc      *strictyaml.Document // nil: no places are known, line 1 is said
+	programs *programs
+	diags    []Diagnostic
+	// inPlace: the object lies in its own namespace's directory.
+	inPlace bool
+}
+
+// place is a path of field names and list indexes.
+type place []any
+
+func at(steps ...any) place { return steps }
+
+// in is a place below p.
+func (p place) in(steps ...any) place {
+	return append(append(make(place, 0, len(p)+len(steps)), p...), steps...)
+}
+
+// String is the path as people write it: spec.placement.spread[0].by.
+func (p place) String() string {
+	var b strings.Builder
+	for _, s := range p {
+		switch s := s.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", s)
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(s)
+		}
+	}
+	return b.String()
+}
+
+func (c *checker) report(p place, severity Severity, code, format string, args ...any) {
+	line, column := 1, 1
+	if c.doc != nil {
+		line, column = c.doc.At(p...)
+	}
+	c.diags = append(c.diags, Diagnostic{File: c.file, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Severity: severity, Code: code})
+}
+
+func (c *checker) errorf(p place, code, format string, args ...any) {
+	c.report(p, Error, code, format, args...)
+}
+
+// keyf reports a mistake of a map's key, where the key stands.
+func (c *checker) keyf(p place, code, format string, args ...any) {
+	c.errorf(p, code, format, args...)
+	if c.doc != nil {
+		d := &c.diags[len(c.diags)-1]
+		d.Line, d.Column = c.doc.KeyAt(p...)
+	}
+}
+
+func (c *checker) warnf(p place, code, format string, args ...any) {
+	c.report(p, Warning, code, format, args...)
+}
+
+// oneOf checks an enumerated value; "" is the default and always right.
+func (c *checker) oneOf(p place, value string, known ...string) {
+	if value == "" {
+		return
+	}
+	for _, k := range known {
+		if value == k {
+			return
+		}
+	}
+	if near := nearest.Of(value, known); near != "" {
+		c.errorf(p, "BadValue", "%s: unknown value %q (did you mean %q?)", p, value, near)
+		return
+	}
+	c.errorf(p, "BadValue", "%s: unknown value %q; write one of %s", p, value, strings.Join(known, ", "))
+}
+
+// within checks a whole number's bounds.
+func (c *checker) within(p place, value, least, most int64) {
+	if value < least || value > most {
+		if most == noMost {
+			c.errorf(p, "BadValue", "%s: %d is less than %d", p, value, least)
+			return
+		}
+		c.errorf(p, "BadValue", "%s: %d is not between %d and %d", p, value, least, most)
+	}
+}
+
+const noMost = 1<<63 - 1
+
+// positive checks money that must be more than nothing.
+func (c *checker) positive(p place, d *v1alpha1.Decimal) {
+	if d != nil && d.Sign() <= 0 {
+		c.errorf(p, "BadValue", "%s: %s is not more than 0; leave it out for no limit", p, d)
+	}
+}
+
+func (c *checker) currency(p place, value string) {
+	if value != "" && !currencyForm.MatchString(value) {
+		c.errorf(p, "BadValue", "%s: %q is not a currency; write three capital letters, such as EUR", p, value)
+	}
+}
+
+func (c *checker) label(p place, value string) {
+	if why := badName(p.String(), value); why != "" {
+		c.errorf(p, "BadName", "%s", why)
+	}
+}
+
+// expression compiles a CEL expression; its mistake is reported where it
+// stands within the scalar.
+func (c *checker) expression(p place, source string) Predicate {
+	prog, err := c.programs.compile(source)
+	if err == nil {
+		return prog
+	}
+	var mistake *celenv.Error
+	if !errors.As(err, &mistake) {
+		mistake = &celenv.Error{Line: 1, Column: 1, Message: err.Error()}
+	}
+	c.errorf(p, "BadExpression", "%s: %s", p, mistake.Message)
+	if c.doc != nil {
+		d := &c.diags[len(c.diags)-1]
+		d.Line, d.Column = c.doc.Within(mistake.Line, mistake.Column, p...)
+	}
+	return nil
+}
+
+// programs are compiled expressions by source: thousands of intents share few.
+type programs struct{ bySource sync.Map }
+
+type compiled struct {
+	prog *celenv.Program
+	err  error
+}
+
+func (ps *programs) compile(source string) (*celenv.Program, error) {
+	if c, ok := ps.bySource.Load(source); ok {
+		return c.(compiled).prog, c.(compiled).err
+	}
+	prog, err := celenv.Compile(source)
+	if len(source) <= celenv.MaxSource {
+		ps.bySource.Store(source, compiled{prog, err})
+	}
+	return prog, err
+}

@@ -1,0 +1,59 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Defaults is a policy with everything that was left open filled in, as
+// FORMATS section 3 gives it. The quantities are those that Liqo fills in for
+// missing keys (v1.2.0). It does not touch its argument.
+func Defaults(in v1alpha1.FleetSpec) *v1alpha1.FleetSpec {
+	s := in
+	fill(&s.Currency, "EUR")
+	fill(&s.Timezone, "UTC")
+	if s.Weights == nil {
+		s.Weights = &v1alpha1.Weights{Resources: 0.7, Cost: 0.3}
+	}
+	fillQuantity(&s.Defaults.CPU, "4")
+	fillQuantity(&s.Defaults.Memory, "8Gi")
+	fillQuantity(&s.Defaults.Pods, "110")
+	fillQuantity(&s.Defaults.EphemeralStorage, "20Gi")
+	fillDuration(&s.Defaults.GracePeriod, 5*time.Minute)
+	fill(&s.Defaults.Delivery, "direct")
+	fill(&s.WriteBack.Mode, "push")
+	fill(&s.WriteBack.Inputs, "main")
+	fill(&s.WriteBack.Branch, s.WriteBack.Inputs)
+	fill(&s.WriteBack.Author.Name, "fleetbroker")
+	fill(&s.WriteBack.Author.Email, "fleetbroker@localhost")
+	fillDuration(&s.WriteBack.StatusInterval, 30*time.Second)
+	fill(&s.Verification.Mode, "none")
+	fillDuration(&s.Retention.Ended, 168*time.Hour)
+	fillDuration(&s.Retention.Market, 720*time.Hour)
+	fill(&s.Consolidation.Mode, "off")
+	fill(&s.Enrollment, "closed")
+	if s.Peering.Auto == nil {
+		yes := true
+		s.Peering.Auto = &yes
+	}
+	return &s
+}
+
+func fill(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+func fillQuantity(field **v1alpha1.Quantity, value v1alpha1.Quantity) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
+func fillDuration(field *v1alpha1.Duration, value time.Duration) {
+	if field.Duration == 0 {
+		field.Duration = value
+	}
+}

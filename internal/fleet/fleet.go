@@ -1,0 +1,134 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Fleet is everything people have written, as values. Nothing in it is ever
+// modified.
+type Fleet struct {
+	// Tree is the root it was read from.
+	Tree tree.Hash
+	// Name of the fleet.
+	Name string
+	// Policy with its defaults filled in; never nil.
+	Policy *v1alpha1.FleetSpec
+	// Policies are Policy.Policies, compiled.
+	Policies []Policy
+	// Clusters and Tenants by name.
+	Clusters map[string]*v1alpha1.Cluster
+	Tenants  map[string]*v1alpha1.Tenant
+	// Flavors known without an agent, by provider and name.
+	Flavors []*v1alpha1.Flavor
+	// Prices by name.
+	Prices []*v1alpha1.PriceTable
+	// Intents that could be read, by tenant and name.
+	Intents []Intent
+	// Frozen is what unreadable files had named, sorted.
+	Frozen []Freeze
+	// Diagnostics by file and place.
+	Diagnostics []Diagnostic
+
+	// good are the newest good versions of all files but intents, by path.
+	good map[string]*file
+}
+
+// Predicate is a compiled condition on one offer for one intent.
+type Predicate interface {
+	Eval(intent *v1alpha1.ResourceIntent, flavor *v1alpha1.Flavor, cluster *v1alpha1.Cluster) (bool, error)
+}
+
+// Policy is a rule of the fleet with its compiled condition.
+type Policy struct {
+	v1alpha1.Policy
+	Predicate Predicate
+}
+
+// Intent is a ResourceIntent with where it came from.
+type Intent struct {
+	*v1alpha1.ResourceIntent
+	// Path of its file; of the kustomization that made it.
+	Path string
+	// Digest of its specification and labels, "sha256:…".
+	Digest string
+	// Problem is the first mistake of an intent that could be read, with its place; such an intent is refused.
+	Problem string
+	// ProblemCode is Problem as a machine-readable word.
+	ProblemCode string
+	// Where is the compiled placement.where, nil when there is none.
+	Where Predicate
+}
+
+// Freeze says what an unreadable input had named. Empty fields match nothing,
+// but a tenant without an intent is all its intents.
+type Freeze struct {
+	// Path of a file, or of a directory when it ends in '/': all contracts whose intent lies there. "/" is everything.
+	Path string
+	// Tenant and Intent name one intent.
+	Tenant, Intent string
+	// Cluster whose file was never readable: all contracts it gives or gets.
+	Cluster string
+	// Why, with file, line and column.
+	Why string
+}
+
+// Severity of a diagnostic.
+type Severity string
+
+// The severities. An error is something that will not be acted on.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+)
+
+// Diagnostic is one problem of the inputs.
+type Diagnostic struct {
+	// File, and the place in it, from 1.
+	File         string
+	Line, Column int
+	// Message says what is wrong and what to write instead.
+	Message  string
+	Severity Severity
+	// Code is the problem as a machine-readable word.
+	Code string
+	// Intent that is refused for it, "<tenant>/<name>"; "" when the whole file is unreadable.
+	Intent string
+}
+
+// String is "file:line:col: message".
+func (d Diagnostic) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
+}
+
+// Errors are the diagnostics that are errors.
+func (f *Fleet) Errors() []Diagnostic {
+	var out []Diagnostic
+	for _, d := range f.Diagnostics {
+		if d.Severity == Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func sortDiagnostics(list []Diagnostic) []Diagnostic {
+	order := func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+	}
+	if !slices.IsSortedFunc(list, order) { // mostly it is, and may be long
+		slices.SortStableFunc(list, order)
+	}
+	return slices.Compact(list)
+}
+
+func sortFreezes(list []Freeze) []Freeze {
+	slices.SortFunc(list, func(a, b Freeze) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Intent, b.Intent), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Why, b.Why))
+	})
+	return slices.Compact(list)
+}

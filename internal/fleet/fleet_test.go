@@ -1,0 +1,354 @@
+package fleet
+
+import (
+	stdctx "context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+const group = "apiVersion: fleetbroker.io/v1alpha1\n"
+
+// files is a fleet repo's inputs by path.
+type files map[string]string
+
+// base is a small good fleet; each test adds what it is about.
+func base() files {
+	return files{
+		"fleet.yaml":            group + "kind: Fleet\nmetadata: {name: acme}\nspec: {rates: [{from: USD, to: EUR, rate: \"0.92\", date: 2026-11-01}]}\n",
+		"clusters/rome.yaml":    group + "kind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], location: {region: eu-south-1}}\n",
+		"clusters/paris.yaml":   group + "kind: Cluster\nmetadata: {name: paris}\nspec: {roles: [provider, consumer], location: {region: eu-west-3}}\n",
+		"tenants/vision.yaml":   group + "kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome]}\n",
+		"intents/vision/a.yaml": intent("vision", "a", "resources: {gpu: \"H100:1\"}"),
+	}
+}
+
+func intent(tenant, name, spec string) string {
+	return group + fmt.Sprintf("kind: ResourceIntent\nmetadata: {name: %s, namespace: %s}\nspec: {%s}\n", name, tenant, spec)
+}
+
+func (f files) with(more ...string) files {
+	out := maps.Clone(f)
+	for i := 0; i < len(more); i += 2 {
+		if more[i+1] == "" {
+			delete(out, more[i])
+			continue
+		}
+		out[more[i]] = more[i+1]
+	}
+	return out
+}
+
+func (f files) build(m *tree.Memory) tree.Tree {
+	b := map[string][]byte{}
+	for name, content := range f {
+		b[name] = []byte(content)
+	}
+	return m.Build(b)
+}
+
+func read(t testing.TB, r *Reader, f files, last *Fleet, older ...tree.Tree) *Fleet {
+	t.Helper()
+	out, err := r.Read(stdctx.Background(), f.build(tree.NewMemory()), last, older...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// describe draws everything that a Fleet says, for comparing.
+func describe(f *Fleet) string {
+	var b strings.Builder
+	enc := func(what string, v any) {
+		j, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(&b, "%s %s\n", what, j)
+	}
+	enc("fleet "+f.Name, f.Policy)
+	for _, n := range sortedKeys(f.Clusters) {
+		enc("cluster", f.Clusters[n])
+	}
+	for _, n := range sortedKeys(f.Tenants) {
+		enc("tenant", f.Tenants[n])
+	}
+	enc("flavors", f.Flavors)
+	enc("prices", f.Prices)
+	for _, p := range f.Policies {
+		fmt.Fprintf(&b, "policy %s %v\n", p.Name, p.Predicate != nil)
+	}
+	for _, in := range f.Intents {
+		enc(fmt.Sprintf("intent %s %s %q %s %v", in.Path, in.Digest, in.Problem, in.ProblemCode, in.Where != nil), in.ResourceIntent)
+	}
+	for _, fr := range f.Frozen {
+		fmt.Fprintf(&b, "frozen %+v\n", fr)
+	}
+	for _, d := range f.Diagnostics {
+		fmt.Fprintf(&b, "%s %s %s\n", d.Severity, d.Code, d)
+	}
+	return b.String()
+}
+
+func names(f *Fleet) []string {
+	var out []string
+	for _, in := range f.Intents {
+		out = append(out, in.Metadata.Namespace+"/"+in.Metadata.Name)
+	}
+	return out
+}
+
+func diagnostics(f *Fleet) []string {
+	var out []string
+	for _, d := range f.Diagnostics {
+		out = append(out, string(d.Severity)+" "+d.String())
+	}
+	return out
+}
+
+func TestReadsAGoodFleet(t *testing.T) {
+	f := read(t, NewReader(), base().with(
+		"intents/vision/deep/er/b.yml", intent("vision", "b", "resources: {cpu: 1}, placement: {where: 'flavor.price.hourly < 3.0'}"),
+		"intents/vision/README.md", "no input",
+		"flavors/paris/h100.yaml", group+"kind: Flavor\nmetadata: {name: h100, namespace: paris}\nspec: {capacity: {cpu: 64, gpu: 8}, gpu: {model: nvidia-h100}}\n",
+		"prices/p.yaml", group+"kind: PriceTable\nmetadata: {name: p}\nspec: {currency: USD, prices: [{provider: paris, model: nvidia-h100, perHour: {gpu: \"3\"}}]}\n",
+	), nil)
+	if len(f.Diagnostics) > 0 {
+		t.Errorf("diagnostics of a good fleet: %v", diagnostics(f))
+	}
+	if got, want := names(f), []string{"vision/a", "vision/b"}; !slices.Equal(got, want) {
+		t.Errorf("intents: got %v, want %v", got, want)
+	}
+	if f.Intents[1].Where == nil || f.Intents[0].Where != nil {
+		t.Error("where was not compiled for b alone")
+	}
+	if f.Name != "acme" || f.Policy.Currency != "EUR" || f.Policy.Defaults.CPU.Amount("cpu").Int64() != 4000 || f.Policy.WriteBack.Branch != "main" {
+		t.Errorf("defaults: %+v", f.Policy)
+	}
+	if len(f.Flavors) != 1 || len(f.Prices) != 1 || len(f.Clusters) != 2 || len(f.Tenants) != 1 {
+		t.Errorf("got %d flavors, %d prices, %d clusters, %d tenants", len(f.Flavors), len(f.Prices), len(f.Clusters), len(f.Tenants))
+	}
+	if !strings.HasPrefix(f.Intents[0].Digest, "sha256:") {
+		t.Errorf("digest %q", f.Intents[0].Digest)
+	}
+}
+
+// Semantic mistakes refuse the intent, with the place of the mistake.
+func TestProblemsOfIntents(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec string
+		want string // "line:column: part"
+		code string
+	}{
+		"enum":                 {"resources: {cpu: 1}, objective: cheap", `4:40: spec.objective: unknown value "cheap"; write one of balanced`, "BadValue"},
+		"enum, near":           {"resources: {cpu: 1}, stage: peers", `4:36: spec.stage: unknown value "peers" (did you mean "peer"?)`, "BadValue"},
+		"priority":             {"resources: {cpu: 1}, priority: 1001", "4:39: spec.priority: 1001 is not between 0 and 1000", "BadValue"},
+		"no replicas":          {"resources: {cpu: 1}, replicas: 0", "suspend: true", "BadValue"},
+		"unknown resource":     {"resources: {memroy: 1Gi}", `4:20: unknown resource "memroy" (did you mean "memory"?)`, "BadName"},
+		"unqualified resource": {"resources: {hca: 1}", "an extended resource has a domain", "BadName"},
+		"count and share":      {"resources: {gpu: {count: 1, share: \"0.5\"}}", "either count or share", "BadValue"},
+		"budget of nothing":    {"resources: {cpu: 1}, budget: {maxHourly: \"0\"}", "is not more than 0", "BadValue"},
+		"window":               {"resources: {cpu: 1}, schedule: {windows: [{from: \"8:00\", to: \"24:00\"}]}", `"8:00" is not a time of day`, "BadValue"},
+		"day":                  {"resources: {cpu: 1}, schedule: {windows: [{days: [Mo], from: \"08:00\", to: \"24:00\"}]}", `did you mean "Mon"`, "BadValue"},
+		"timezone":             {"resources: {cpu: 1}, schedule: {windows: [{from: \"08:00\", to: \"24:00\", timezone: Europe/Roma}]}", "is not a timezone", "BadValue"},
+		"deadline":             {"resources: {cpu: 1}, schedule: {duration: 72h, notBefore: 2026-12-01T08:00:00Z, deadline: 2026-12-02T08:00:00Z}", "does not fit", "BadValue"},
+		"consumer":             {"resources: {cpu: 1}, consumer: rom", `4:39: there is no cluster rom (did you mean "rome"?)`, "UnknownConsumer"},
+		"consumer's right":     {"resources: {cpu: 1}, consumer: paris", "tenant vision may not have capacity in cluster paris", "ConsumerNotEntitled"},
+		"currency":             {"resources: {cpu: 1}, budget: {maxHourly: \"1\", currency: GBP}", "4:64: spec.budget.currency: no rate turns GBP into EUR", "UnknownCurrency"},
+		"namespace":            {"resources: {cpu: 1}, offload: {namespaces: [{name: nlp}]}", "4:59: tenant vision may not offload namespace nlp", "NamespaceNotEntitled"},
+		"system namespace":     {"resources: {cpu: 1}, offload: {namespaces: [{name: kube-system}]}", "never offloaded", "NamespaceNotEntitled"},
+		"expression":           {"resources: {cpu: 1}, placement: {where: 'flavor.gpu.modell == \"x\"'}", `4:59: spec.placement.where: unknown field "modell" (did you mean "model"?)`, "BadExpression"},
+		"our labels":           {"resources: {cpu: 1}, virtualNode: {labels: {liqo.io/type: x}}", "not yours to set", "BadName"},
+		"remote name":          {"resources: {cpu: 1}, offload: {namespaces: [{name: vision, remoteNamespaceName: x}]}", "SelectedName only", "BadValue"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := read(t, NewReader(), base().with("intents/vision/b.yaml", intent("vision", "b", tc.spec)), nil)
+			if !slices.Equal(names(f), []string{"vision/a", "vision/b"}) {
+				t.Fatalf("intents: %v; %v", names(f), diagnostics(f))
+			}
+			in := f.Intents[1]
+			if !strings.HasPrefix(in.Problem, "intents/vision/b.yaml:") || !strings.Contains(in.Problem, tc.want) || in.ProblemCode != tc.code {
+				t.Errorf("got  %s (%s)\nwant %s (%s)", in.Problem, in.ProblemCode, tc.want, tc.code)
+			}
+			if len(f.Frozen) > 0 || f.Intents[0].Problem != "" {
+				t.Errorf("others were touched: %v, %s", f.Frozen, f.Intents[0].Problem)
+			}
+		})
+	}
+}
+
+func TestWarningsDoNotRefuse(t *testing.T) {
+	f := read(t, NewReader(), base().with("intents/vision/b.yaml",
+		intent("vision", "b", "resources: {cpu: 1}, placement: {providers: {deny: [milan]}, regions: [eu-west-33]}")), nil)
+	if f.Intents[1].Problem != "" || len(f.Diagnostics) != 2 || len(f.Errors()) > 0 {
+		t.Errorf("got %v, problem %q", diagnostics(f), f.Intents[1].Problem)
+	}
+	if !strings.Contains(f.Diagnostics[1].Message, `did you mean "eu-west-3"`) {
+		t.Errorf("got %v", diagnostics(f))
+	}
+}
+
+// What cannot be read freezes what it named, and nobody else.
+func TestUnreadableFilesFreeze(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files  []string
+		frozen []string // path, or tenant/intent
+		want   string
+	}{
+		"typo":          {[]string{"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, budgets: {}")}, []string{"intents/vision/b.yaml", "vision/b"}, `intents/vision/b.yaml:4:29: unknown field "budgets" (did you mean "budget"?)`},
+		"syntax":        {[]string{"intents/vision/b.yaml", "a: [\n"}, []string{"intents/vision/b.yaml"}, "intents/vision/b.yaml:1:1: the YAML cannot be read"},
+		"empty":         {[]string{"intents/vision/b.yaml", "# later\n"}, []string{"intents/vision/b.yaml"}, "holds no document"},
+		"wrong kind":    {[]string{"intents/vision/b.yaml", group + "kind: Tenant\nmetadata: {name: b}\nspec: {consumers: [rome]}\n"}, []string{"intents/vision/b.yaml", "vision/b"}, "a Tenant does not belong here; it belongs in tenants/"},
+		"wrong tenant":  {[]string{"intents/vision/b.yaml", intent("nlp", "b", "resources: {cpu: 1}")}, []string{"intents/vision/b.yaml"}, `metadata.namespace is "nlp", but the directory is that of tenant "vision"`},
+		"no tenant":     {[]string{"intents/b.yaml", intent("vision", "b", "resources: {cpu: 1}")}, []string{"intents/b.yaml"}, "must lie in a directory named after its tenant"},
+		"bad name":      {[]string{"intents/vision/b.yaml", intent("vision", "B_b", "resources: {cpu: 1}")}, []string{"intents/vision/b.yaml", "vision/B_b"}, "write b-b"},
+		"one of two":    {[]string{"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}") + "---\n" + intent("vision", "c", "x: 1")}, []string{"intents/vision/b.yaml", "vision/b", "vision/c"}, "intents/vision/b.yaml:9:8: unknown field"},
+		"same name":     {[]string{"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}"), "intents/vision/c.yaml", intent("vision", "b", "resources: {cpu: 2}")}, []string{"vision/b"}, "intents/vision/b.yaml:3:18: intent b stands in intents/vision/c.yaml too"},
+		"wrong version": {[]string{"intents/vision/b.yaml", strings.Replace(intent("vision", "b", "resources: {cpu: 1}"), "v1alpha1", "v1", 1)}, []string{"intents/vision/b.yaml", "vision/b"}, `apiVersion "fleetbroker.io/v1" is not supported`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := read(t, NewReader(), base().with(tc.files...), nil)
+			if !slices.Equal(names(f), []string{"vision/a"}) {
+				t.Errorf("intents: %v", names(f))
+			}
+			var got []string
+			for _, fr := range f.Frozen {
+				got = append(got, strings.TrimPrefix(fr.Path+" "+fr.Tenant+"/"+fr.Intent, " "))
+				if !strings.HasPrefix(fr.Why, "intents/") {
+					t.Errorf("why %q has no place", fr.Why)
+				}
+			}
+			slices.Sort(got)
+			want := slices.Clone(tc.frozen)
+			for i, w := range want {
+				if strings.HasSuffix(w, ".yaml") {
+					want[i] = w + " /"
+				}
+			}
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("frozen: got %q, want %q", got, want)
+			}
+			if !strings.Contains(strings.Join(diagnostics(f), "\n"), tc.want) {
+				t.Errorf("got %q, want %s", diagnostics(f), tc.want)
+			}
+		})
+	}
+}
+
+// A broken policy file keeps its last good version: that of the last Fleet,
+// after a restart that of an older tree; else everything of it is frozen.
+func TestBrokenPolicyFilesKeepTheirLastGoodVersion(t *testing.T) {
+	for p, check := range map[string]func(*Fleet) bool{
+		"fleet.yaml":          func(f *Fleet) bool { return f.Name == "acme" && len(f.Policy.Rates) == 1 },
+		"clusters/rome.yaml":  func(f *Fleet) bool { return f.Clusters["rome"] != nil },
+		"tenants/vision.yaml": func(f *Fleet) bool { return f.Tenants["vision"] != nil },
+	} {
+		broken := base().with(p, "kind: [\n")
+		r := NewReader()
+		first := read(t, r, base(), nil)
+		second := read(t, r, broken, first)
+		if !check(second) || len(second.Frozen) > 0 || len(second.Errors()) != 1 {
+			t.Errorf("%s after the last fleet: frozen %v, %v", p, second.Frozen, diagnostics(second))
+		}
+		third := read(t, r, broken.with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}")), second)
+		if !check(third) || len(third.Intents) != 2 || len(third.Errors()) != 1 {
+			t.Errorf("%s two commits later: %v", p, diagnostics(third))
+		}
+		older := base().build(tree.NewMemory())
+		restarted := read(t, NewReader(), broken, nil, tree.Tree{}, broken.build(tree.NewMemory()), older)
+		if !check(restarted) || len(restarted.Frozen) > 0 {
+			t.Errorf("%s after a restart: frozen %v, %v", p, restarted.Frozen, diagnostics(restarted))
+		}
+		unknown := read(t, NewReader(), broken, nil)
+		if len(unknown.Frozen) != 1 || unknown.Policy == nil {
+			t.Errorf("%s never good: frozen %v", p, unknown.Frozen)
+		}
+		mended := read(t, r, base(), third)
+		if len(mended.Diagnostics) > 0 {
+			t.Errorf("%s mended: %v", p, diagnostics(mended))
+		}
+	}
+}
+
+func TestNamespaceClaims(t *testing.T) {
+	tenant := func(name, namespaces string) string {
+		return group + fmt.Sprintf("kind: Tenant\nmetadata: {name: %s}\nspec: {consumers: [rome], namespaces: [%s]}\n", name, namespaces)
+	}
+	offload := func(tenant, ns string) string {
+		return intent(tenant, "x", "resources: {cpu: 1}, offload: {namespaces: [{name: "+ns+"}]}")
+	}
+	for name, tc := range map[string]struct {
+		vision, nlp   string
+		visionNS      string
+		ok            bool
+		overlapErrors int
+	}{
+		"exact":                   {"a", "b", "a", true, 0},
+		"pattern":                 {`"ml-*"`, "b", "ml-1", true, 0},
+		"exact beats pattern":     {`"ml-*"`, "ml-1", "ml-1", false, 0},
+		"pattern beside exact":    {`"ml-*"`, "ml-1", "ml-2", true, 0},
+		"both exact":              {"a", "a", "a", false, 2},
+		"patterns overlap":        {`"ml-*"`, `"*-x"`, "ml-1", false, 2},
+		"patterns do not overlap": {`"ml-*"`, `"nl-*"`, "ml-1", true, 0},
+		"star never covers kube":  {`"*"`, "b", "kube-system", false, 0},
+	} {
+		f := read(t, NewReader(), base().with(
+			"tenants/vision.yaml", tenant("vision", tc.vision), "tenants/nlp.yaml", tenant("nlp", tc.nlp),
+			"intents/vision/a.yaml", offload("vision", tc.visionNS)), nil)
+		if got := f.Intents[0].Problem == ""; got != tc.ok {
+			t.Errorf("%s: entitled %v, want %v (%s)", name, got, tc.ok, f.Intents[0].Problem)
+		}
+		n := 0
+		for _, d := range f.Diagnostics {
+			if d.Code == "NamespaceOverlap" {
+				n++
+			}
+		}
+		if n != tc.overlapErrors {
+			t.Errorf("%s: %d overlaps, want %d: %v", name, n, tc.overlapErrors, diagnostics(f))
+		}
+	}
+}
+
+func TestSiblingsThatContradict(t *testing.T) {
+	in := func(name, placement string) string {
+		return intent("vision", name, "resources: {cpu: 1}, placement: {"+placement+"}")
+	}
+	f := read(t, NewReader(), base().with("intents/vision/b.yaml", in("b", "together: [c]"), "intents/vision/c.yaml", in("c", "together: [d]"),
+		"intents/vision/d.yaml", in("d", "apart: [b]"), "intents/vision/e.yaml", in("e", "together: [f, nlp/x]"), "intents/vision/f.yaml", in("f", "together: [e]")), nil)
+	want := []string{
+		"intents/vision/d.yaml:4:49: spec.placement.apart[0]: d must be together with b, by what placement.together says of them or of others between them; take one of the two out",
+		"intents/vision/e.yaml:4:52: spec.placement.together[0] goes round: e → f → e; to name it on one side is enough, and with both none of them is placed before the other",
+		"intents/vision/e.yaml:4:55: spec.placement.together[1]: nlp/x is not the name of an intent; those of tenant vision can be named, without it: where another tenant's run is not told",
+		"intents/vision/f.yaml:4:52: spec.placement.together[0] goes round: f → e → f; to name it on one side is enough, and with both none of them is placed before the other",
+	}
+	var got []string
+	for _, d := range f.Diagnostics {
+		got = append(got, d.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestSiblings(t *testing.T) {
+	renamed := strings.Replace(intent("vision", "b", "resources: {cpu: 1}"), "namespace: vision", "namespace: vision, annotations: {fleetbroker.io/renamed-from: a}", 1)
+	r := NewReader()
+	f := read(t, r, base().with("intents/vision/b.yaml", renamed, "intents/vision/c.yaml", intent("vision", "c", "resources: {cpu: 1}, placement: {together: [b], apart: [d]}")), nil)
+	if f.Intents[1].ProblemCode != "RenamedFromExists" || !strings.HasPrefix(f.Intents[1].Problem, "intents/vision/b.yaml:3:83: intent a still exists") {
+		t.Errorf("got %q", f.Intents[1].Problem)
+	}
+	if f.Intents[2].Problem != "" || len(f.Diagnostics) != 2 || !strings.Contains(f.Diagnostics[1].String(), "intents/vision/c.yaml:4:64: spec.placement.apart[0]: tenant vision has no intent d") {
+		t.Errorf("got %v", diagnostics(f))
+	}
+	f = read(t, r, base().with("intents/vision/a.yaml", "", "intents/vision/b.yaml", renamed), f)
+	if len(f.Diagnostics) > 0 || f.Intents[0].Problem != "" {
+		t.Errorf("after the renaming: %v", diagnostics(f))
+	}
+}

@@ -1,0 +1,174 @@
+package fleet
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+type fluidosFlavor struct {
+	v1alpha1.TypeMeta `json:",inline"`
+	Metadata          fluidosMeta     `json:"metadata"`
+	Status            json.RawMessage `json:"status,omitempty"`
+	Spec              struct {
+		ProviderID string `json:"providerID,omitempty"`
+		FlavorType struct {
+			TypeIdentifier string          `json:"typeIdentifier"`
+			TypeData       fluidosTypeData `json:"typeData"`
+		} `json:"flavorType"`
+		Owner json.RawMessage `json:"owner,omitempty"`
+		Price struct {
+			Amount   string `json:"amount"`
+			Currency string `json:"currency"`
+			Period   string `json:"period"`
+		} `json:"price,omitzero"`
+		Availability        bool            `json:"availability"`
+		NetworkPropertyType json.RawMessage `json:"networkPropertyType,omitempty"`
+		Location            struct {
+			Latitude        string `json:"latitude,omitempty"`
+			Longitude       string `json:"longitude,omitempty"`
+			Country         string `json:"country,omitempty"`
+			City            string `json:"city,omitempty"`
+			AdditionalNotes string `json:"additionalNotes,omitempty"`
+		} `json:"location,omitzero"`
+	} `json:"spec"`
+}
+
+type fluidosTypeData struct {
+	Characteristics struct {
+		Architecture string            `json:"architecture,omitempty"`
+		CPU          v1alpha1.Quantity `json:"cpu"`
+		Memory       v1alpha1.Quantity `json:"memory"`
+		Pods         v1alpha1.Quantity `json:"pods,omitempty"`
+		Storage      v1alpha1.Quantity `json:"storage,omitempty"`
+		GPU          *struct {
+			Vendor            string            `json:"vendor,omitempty"`
+			Model             string            `json:"model,omitempty"`
+			Cores             v1alpha1.Quantity `json:"cores,omitempty"`
+			Memory            v1alpha1.Quantity `json:"memory,omitempty"`
+			Tier              string            `json:"tier,omitempty"`
+			Count             int64             `json:"count,omitempty"`
+			Architecture      string            `json:"architecture,omitempty"`
+			Interconnect      string            `json:"interconnect,omitempty"`
+			ComputeCapability string            `json:"compute_capability,omitempty"`
+		} `json:"gpu,omitempty"`
+	} `json:"characteristics"`
+	Properties struct {
+		Latency           *int64          `json:"latency,omitempty"`
+		SecurityStandards json.RawMessage `json:"securityStandards,omitempty"`
+		Carbon            struct {
+			Embodied    int64   `json:"embodied,omitempty"`
+			Operational []int64 `json:"operational,omitempty"`
+		} `json:"carbon-footprint,omitzero"`
+		NetworkAuthorizations json.RawMessage `json:"networkAuthorizations,omitempty"`
+		AdditionalProperties  json.RawMessage `json:"additionalProperties,omitempty"`
+	} `json:"properties,omitzero"`
+	Policies struct {
+		Partitionability struct {
+			CPUMin     v1alpha1.Quantity `json:"cpuMin,omitempty"`
+			MemoryMin  v1alpha1.Quantity `json:"memoryMin,omitempty"`
+			PodsMin    v1alpha1.Quantity `json:"podsMin,omitempty"`
+			GPUMin     v1alpha1.Quantity `json:"gpuMin,omitempty"`
+			CPUStep    v1alpha1.Quantity `json:"cpuStep,omitempty"`
+			MemoryStep v1alpha1.Quantity `json:"memoryStep,omitempty"`
+			PodsStep   v1alpha1.Quantity `json:"podsStep,omitempty"`
+			GPUStep    v1alpha1.Quantity `json:"gpuStep,omitempty"`
+		} `json:"partitionability,omitzero"`
+	} `json:"policies,omitzero"`
+}
+
+// convertFlavor: the price is of the whole flavor, hence flat; a flavor that
+// is not available is cordoned.
+func convertFlavor(c *checker, doc *strictyaml.Document, provider string) any {
+	f := decodeForeign[fluidosFlavor](c, doc)
+	if f == nil {
+		return nil
+	}
+	if f.Spec.FlavorType.TypeIdentifier != "K8Slice" {
+		c.errorf(at("spec", "flavorType", "typeIdentifier"), "NotConvertible", "flavors of type %s are not read here; only K8Slice", f.Spec.FlavorType.TypeIdentifier)
+		return nil
+	}
+	data, p := f.Spec.FlavorType.TypeData, at("spec", "flavorType", "typeData", "characteristics")
+	out := &v1alpha1.Flavor{Metadata: v1alpha1.Metadata{Name: dnsName(f.Metadata.Name), Namespace: provider, Labels: f.Metadata.Labels}}
+	s := &out.Spec
+	s.Type, s.Architecture, s.Cordon = "K8Slice", data.Characteristics.Architecture, !f.Spec.Availability
+	s.Location = v1alpha1.Location{City: f.Spec.Location.City}
+	if len(f.Spec.Location.Country) == 2 {
+		s.Location.Country = strings.ToUpper(f.Spec.Location.Country)
+	}
+	s.Properties.LatencyMs = data.Properties.Latency
+	if op := data.Properties.Carbon.Operational; len(op) > 0 {
+		s.Properties.Carbon = &op[0]
+	}
+	s.Capacity = c.amounts(p, map[string]v1alpha1.Quantity{
+		v1alpha1.CPU: data.Characteristics.CPU, v1alpha1.Memory: data.Characteristics.Memory,
+		v1alpha1.Pods: data.Characteristics.Pods, v1alpha1.EphemeralStorage: data.Characteristics.Storage,
+	})
+	if g := data.Characteristics.GPU; g != nil && g.Model != "" {
+		if g.Count == 0 {
+			c.warnf(p.in("gpu"), "NotConvertible", "FLUIDOS does not say how many GPUs there are; add count, or none is offered")
+		} else {
+			s.Capacity[v1alpha1.GPU] = v1alpha1.AmountOf(g.Count)
+			s.GPU = &v1alpha1.FlavorGPU{
+				Vendor: strings.ToLower(g.Vendor), Model: strings.ToLower(g.Model), Tier: g.Tier, Architecture: g.Architecture, Interconnect: g.Interconnect,
+				ComputeCapability: g.ComputeCapability, Memory: v1alpha1.MemorySize{Amount: g.Memory.Amount(v1alpha1.Memory)},
+			}
+		}
+	}
+	part := data.Policies.Partitionability
+	s.Partition = &v1alpha1.Partition{
+		Min:  c.amounts(p, map[string]v1alpha1.Quantity{v1alpha1.CPU: part.CPUMin, v1alpha1.Memory: part.MemoryMin, v1alpha1.Pods: part.PodsMin, v1alpha1.GPU: part.GPUMin}),
+		Step: c.amounts(p, map[string]v1alpha1.Quantity{v1alpha1.CPU: part.CPUStep, v1alpha1.Memory: part.MemoryStep, v1alpha1.Pods: part.PodsStep, v1alpha1.GPU: part.GPUStep}),
+	}
+	if len(s.Partition.Min) == 0 && len(s.Partition.Step) == 0 {
+		s.Partition = nil
+	}
+	c.fluidosPrice(f, s)
+	return out
+}
+
+// amounts reads the quantities that are given, capacity rounded down.
+func (c *checker) amounts(p place, in map[string]v1alpha1.Quantity) v1alpha1.Resources {
+	out := v1alpha1.Resources{}
+	for _, name := range sortedKeys(in) {
+		if in[name] == "" {
+			continue
+		}
+		a, err := floorAmount(name, string(in[name]))
+		if err != nil {
+			c.errorf(p, "BadValue", "%s", err)
+			continue
+		}
+		if !a.IsZero() {
+			out[name] = a
+		}
+	}
+	return out
+}
+
+func (c *checker) fluidosPrice(f *fluidosFlavor, s *v1alpha1.FlavorSpec) {
+	price := f.Spec.Price
+	if price.Amount == "" {
+		return
+	}
+	p := at("spec", "price")
+	d, err := v1alpha1.ParseDecimal(price.Amount)
+	if err != nil {
+		c.errorf(p.in("amount"), "BadValue", "spec.price.amount: %s", err)
+		return
+	}
+	// FLUIDOS does not define its periods; "hourly" is what its own code writes.
+	switch strings.ToLower(price.Period) {
+	case "hourly", "hour", "":
+	case "daily", "day":
+		d = d.DivInt(24, 6)
+	case "monthly", "month":
+		d = d.DivInt(730, 6)
+	default:
+		c.errorf(p.in("period"), "NotConvertible", "spec.price.period: %q is not hourly, daily or monthly", price.Period)
+		return
+	}
+	s.Price = &v1alpha1.Price{Currency: strings.ToUpper(price.Currency), Flat: &d}
+}

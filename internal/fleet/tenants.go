@@ -1,0 +1,238 @@
+package fleet
+
+import (
+	stdctx "context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+// tenantReading is one tenant's directories under intents/ and requests/, read
+// and checked; either may be nil.
+type tenantReading struct {
+	root     *dir
+	requests *dir
+	against  *context
+	bases    tree.Hash
+	// kustomized are the results of its kustomizations, by directory.
+	kustomized map[string]*build
+	intents    []Intent
+	diags      []Diagnostic
+	frozen     []Freeze
+}
+
+// readTenants reads every tenant's directories. Files that lie in no tenant's
+// directory are read as those of a tenant without a name.
+func (r *Reader) readTenants(ctx stdctx.Context, now *reading, src Sources) error {
+	now.tenants = map[string]*tenantReading{}
+	if d := now.intents; d != nil {
+		loose := *d
+		loose.subs = nil
+		if len(loose.refused) > 0 || slices.ContainsFunc(loose.files, func(f *file) bool { return f != nil }) || loose.kust != "" {
+			now.tenants[""] = readLoose(&loose)
+		}
+	}
+	roots, requests := byTenant(now.intents), byTenant(now.requests)
+	names := sortedKeys(roots)
+	for _, name := range sortedKeys(requests) {
+		if roots[name] == nil {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		tr := &tenantReading{root: roots[name], requests: requests[name], against: now.contexts.of(name), bases: now.bases}
+		if prev := r.prev.tenants[name]; prev.same(tr) {
+			now.tenants[name] = prev
+			continue
+		}
+		if err := r.readTenant(ctx, r.prev.tenants[name], tr, src); err != nil {
+			return err
+		}
+		now.tenants[name] = tr
+	}
+	return nil
+}
+
+func byTenant(d *dir) map[string]*dir {
+	out := map[string]*dir{}
+	if d == nil {
+		return out
+	}
+	for _, sub := range d.subs {
+		if sub != nil {
+			out[tenantOf(sub)] = sub
+		}
+	}
+	return out
+}
+
+// same: neither directory changed, nor what their intents are checked against.
+func (tr *tenantReading) same(next *tenantReading) bool {
+	return tr != nil && tr.root == next.root && tr.requests == next.requests && tr.against == next.against &&
+		(tr.bases == next.bases || len(tr.kustomized) == 0)
+}
+
+// readLoose reports files beside the tenants' directories.
+func readLoose(d *dir) *tenantReading {
+	tr := &tenantReading{diags: slices.Clone(d.refused)}
+	if d.kust != "" {
+		p := d.path + "/" + d.kust
+		tr.diags = append(tr.diags, Diagnostic{File: p, Line: 1, Column: 1, Severity: Error, Code: "BadPlace", Message: "a kustomization belongs to one tenant; move it into that tenant's directory"})
+		tr.frozen = append(tr.frozen, Freeze{Path: d.path + "/", Why: tr.diags[len(tr.diags)-1].String()})
+	}
+	for _, f := range d.files {
+		if f != nil {
+			tr.diags = append(tr.diags, f.diags...)
+			tr.frozen = append(tr.frozen, Freeze{Path: f.path, Why: f.why()})
+		}
+	}
+	return tr
+}
+
+// readTenant reads what a tenant's directories hold.
+func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sources) error {
+	files := filesOf(tr.root)
+	own := len(files)
+	files = append(files, filesOf(tr.requests)...)
+	var kusts []*dir
+	for _, root := range []*dir{tr.root, tr.requests} {
+		root.walk(func(d *dir) {
+			tr.diags = append(tr.diags, d.refused...)
+			tr.frozen = append(tr.frozen, d.frozen...)
+			if d.kust != "" {
+				kusts = append(kusts, d)
+			}
+		})
+	}
+	if len(kusts) > 0 {
+		var old map[string]*build
+		if prev != nil {
+			old = prev.kustomized
+		}
+		made, err := r.kustomize(src.Inputs, tr.root, kusts, old)
+		if err != nil {
+			return err
+		}
+		tr.kustomized = made
+		for _, p := range sortedKeys(made) {
+			files = append(files, made[p].result)
+		}
+	}
+	stores := func(i int) tree.Store {
+		if i < own {
+			return src.Inputs.Store
+		}
+		return src.Ledger.Store
+	}
+	var changed atomic.Bool
+	err := parallel(ctx, len(files), func(i int) error {
+		if files[i].checkTogether(tr.against, stores(i)) {
+			changed.Store(true)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if prev != nil && !changed.Load() && len(kusts) == 0 && prev.root == tr.root && prev.requests == tr.requests {
+		tr.intents, tr.diags, tr.frozen = prev.intents, prev.diags, prev.frozen
+		return nil
+	}
+	tr.gather(files, stores)
+	return nil
+}
+
+// gather sorts the intents of all files, freezes what is named twice, and
+// collects what is wrong.
+func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
+	tenant := tr.against.tenantName
+	n := 0
+	for _, f := range files {
+		n += len(f.intents)
+	}
+	list := make([]*Intent, 0, n)
+	frozen := map[string]bool{}
+	for _, f := range files {
+		list = append(list, f.intents...)
+		tr.diags = append(tr.diags, f.diags...)
+		tr.diags = append(tr.diags, f.together...)
+		if !f.broken {
+			continue
+		}
+		fr := Freeze{Path: f.path, Why: f.why()}
+		if f.made != "" {
+			fr.Path = f.made + "/"
+		}
+		tr.frozen = append(tr.frozen, fr)
+		for _, name := range f.named {
+			frozen[name] = true
+			tr.frozen = append(tr.frozen, Freeze{Tenant: tenant, Intent: name, Why: f.why()})
+		}
+	}
+	byName := func(a, b *Intent) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) }
+	if !slices.IsSortedFunc(list, byName) { // files are mostly called like their intents
+		slices.SortStableFunc(list, byName)
+	}
+	defer func() { tr.diags = sortDiagnostics(tr.diags) }()
+	byPath := map[string]int{}
+	open := func(in *Intent) *strictyaml.Document {
+		if len(byPath) == 0 {
+			for k, f := range files {
+				byPath[f.path] = k
+			}
+		}
+		k := byPath[in.Path]
+		return files[k].open(in, store(k))
+	}
+	links := sync.OnceValue(func() map[string][]string { return linksOf(list) })
+	tr.intents = make([]Intent, 0, n)
+	for i := 0; i < len(list); {
+		j := i + 1
+		for j < len(list) && list[j].Metadata.Name == list[i].Metadata.Name {
+			j++
+		}
+		if j > i+1 {
+			tr.duplicates(list[i:j], open)
+		} else if !frozen[list[i].Metadata.Name] {
+			tr.intents = append(tr.intents, *tr.checkSiblings(list[i], list, links, open))
+		}
+		i = j
+	}
+}
+
+// duplicates freezes an intent that several documents name, with a diagnostic
+// at each.
+func (tr *tenantReading) duplicates(same []*Intent, open func(*Intent) *strictyaml.Document) {
+	name := same[0].Metadata.Name
+	why := ""
+	for i, in := range same {
+		other := same[(i+1)%len(same)]
+		d := Diagnostic{
+			File: in.Path, Line: 1, Column: 1, Severity: Error, Code: "Duplicate", Intent: in.Metadata.Namespace + "/" + name,
+			Message: fmt.Sprintf("intent %s stands in %s too; rename or delete one of them, until then nothing of it changes", name, other.Path),
+		}
+		if doc := open(in); doc != nil {
+			d.Line, d.Column = doc.At("metadata", "name")
+		}
+		if tr.diags = append(tr.diags, d); why == "" {
+			why = d.String()
+		}
+	}
+	tr.frozen = append(tr.frozen, Freeze{Tenant: same[0].Metadata.Namespace, Intent: name, Why: why})
+}
+
+// open parses the document of one of a file's intents again for its places,
+// nil when there are none.
+func (f *file) open(in *Intent, store tree.Store) *strictyaml.Document {
+	for _, doc := range f.docs {
+		if doc.object == any(in.ResourceIntent) {
+			return f.reopen(doc, store)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// context is what one tenant's intents are checked against. Two contexts with
+// equal keys answer alike; a file keeps the one it was checked against.
+type context struct {
+	key        string
+	tenantName string
+	tenant     *v1alpha1.Tenant
+	unreadable string // why the tenant's file cannot be read, "" when it can
+	clusters   map[string]*v1alpha1.Cluster
+	regions    map[string]bool
+	zones      map[string]bool
+	claims     *claims
+	currencies map[string]bool
+	currency   string
+}
+
+// contexts makes one context a tenant, sharing what is the fleet's.
+type contexts struct {
+	shared   context
+	fleetKey string
+	tenants  map[string]*v1alpha1.Tenant
+	broken   map[string]string
+	made     map[string]*context
+}
+
+func newContexts(f *Fleet, broken map[string]string, old *contexts) *contexts {
+	cs := &contexts{tenants: f.Tenants, broken: broken, made: map[string]*context{}}
+	cs.shared = context{clusters: f.Clusters, regions: map[string]bool{}, zones: map[string]bool{}, currency: f.Policy.Currency, currencies: convertible(f.Policy)}
+	cs.shared.claims, _ = claimsOf(f.Tenants)
+	var key strings.Builder
+	for _, name := range sortedKeys(f.Clusters) {
+		c := f.Clusters[name]
+		fmt.Fprintf(&key, "%s %v %s %s\n", name, c.Spec.Roles, c.Spec.Location.Region, c.Spec.Location.Zone)
+		cs.shared.regions[c.Spec.Location.Region], cs.shared.zones[c.Spec.Location.Zone] = true, true
+	}
+	for _, fl := range f.Flavors {
+		l := fl.Spec.Location
+		if !cs.shared.regions[l.Region] || !cs.shared.zones[l.Zone] {
+			fmt.Fprintf(&key, "@%s %s\n", l.Region, l.Zone)
+		}
+		cs.shared.regions[l.Region], cs.shared.zones[l.Zone] = true, true
+	}
+	delete(cs.shared.regions, "")
+	delete(cs.shared.zones, "")
+	fmt.Fprintf(&key, "%s %v\n", cs.shared.currency, slices.Sorted(maps.Keys(cs.shared.currencies)))
+	// All claims matter to every tenant: another's exact claim beats one's own pattern.
+	for _, n := range sortedKeys(cs.shared.claims.exact) {
+		fmt.Fprintf(&key, "%s=%s\n", n, cs.shared.claims.exact[n])
+	}
+	fmt.Fprintf(&key, "%v", cs.shared.claims.patterns)
+	sum := sha256.Sum256([]byte(key.String()))
+	cs.fleetKey = string(sum[:])
+	if old != nil {
+		cs.made = cs.reuse(old)
+	}
+	return cs
+}
+
+// reuse keeps the contexts whose key did not change, by pointer, so that files
+// need not compare keys.
+func (cs *contexts) reuse(old *contexts) map[string]*context {
+	made := map[string]*context{}
+	for name, c := range old.made {
+		if cs.key(name) == c.key {
+			made[name] = c
+		}
+	}
+	return made
+}
+
+// key is everything that an intent of the tenant is checked against, as text.
+func (cs *contexts) key(tenant string) string {
+	if t := cs.tenants[tenant]; t != nil {
+		return fmt.Sprintf("%s\n%v", cs.fleetKey, t.Spec.Consumers)
+	}
+	return cs.fleetKey + "\nnone " + cs.broken[tenant]
+}
+
+func (cs *contexts) of(tenant string) *context {
+	if c, ok := cs.made[tenant]; ok {
+		return c
+	}
+	c := cs.shared
+	c.key, c.tenantName, c.tenant, c.unreadable = cs.key(tenant), tenant, cs.tenants[tenant], cs.broken[tenant]
+	cs.made[tenant] = &c
+	return &c
+}
+
+// convertible are the currencies that rates can turn into the fleet's, over
+// any number of steps, in either direction.
+func convertible(p *v1alpha1.FleetSpec) map[string]bool {
+	known := map[string]bool{p.Currency: true}
+	for grew := true; grew; {
+		grew = false
+		for _, r := range p.Rates {
+			if known[r.From] != known[r.To] {
+				known[r.From], known[r.To], grew = true, true, true
+			}
+		}
+	}
+	return known
+}
+
+// checkTogether holds a file's intents against the rest of the fleet, and
+// reports whether anything is other than it was.
+func (f *file) checkTogether(ctx *context, store tree.Store) (changed bool) {
+	if f.against == ctx {
+		return false
+	}
+	trial := &checker{file: f.path}
+	wrong := false
+	for _, d := range f.docs {
+		if in, ok := d.object.(*v1alpha1.ResourceIntent); ok && ctx.check(trial, in) {
+			wrong = true
+		}
+	}
+	if !wrong && f.against != nil && len(f.together) == 0 { // good before and now: by far most files
+		f.against = ctx
+		return false
+	}
+	f.against, f.intents, f.together = ctx, nil, nil
+	for _, d := range f.docs {
+		in, ok := d.object.(*v1alpha1.ResourceIntent)
+		if !ok {
+			continue
+		}
+		c := &checker{file: f.path}
+		if wrong { // only now is the text worth reading again, for the places
+			c.doc = f.reopen(d, store)
+			ctx.check(c, in)
+			for i := range c.diags {
+				c.diags[i].Intent = in.Metadata.Namespace + "/" + in.Metadata.Name
+			}
+		}
+		out := &Intent{ResourceIntent: in, Path: f.path, Digest: d.digest, Problem: d.problem, ProblemCode: d.code, Where: d.where}
+		if out.Problem == "" {
+			out.Problem, out.ProblemCode = firstError(c.diags)
+		}
+		f.intents = append(f.intents, out)
+		f.together = append(f.together, c.diags...)
+	}
+	return true
+}
+
+// reopen parses a document again for its places; nil when there are none.
+func (f *file) reopen(d document, store tree.Store) *strictyaml.Document {
+	if f.made != "" {
+		return nil
+	}
+	content, err := store.File(f.hash, strictyaml.MaxSize)
+	if err != nil {
+		return nil
+	}
+	sources, _ := strictyaml.Split(content)
+	if d.index >= len(sources) {
+		return nil
+	}
+	doc, _ := strictyaml.Parse(sources[d.index])
+	return doc
+}
+
+// check reports whether it found anything. It runs for every intent whenever
+// a cluster or tenant changes, so places are made only for what is wrong.
+func (ctx *context) check(c *checker, in *v1alpha1.ResourceIntent) bool {
+	switch {
+	case ctx.unreadable != "":
+		c.errorf(at("metadata", "namespace"), "TenantUnreadable", "the file of tenant %s cannot be read: %s", ctx.tenantName, ctx.unreadable)
+		return true
+	case ctx.tenant == nil:
+		c.errorf(at("metadata", "namespace"), "UnknownTenant", "there is no tenant %s; add %s/%s.yaml", ctx.tenantName, tenantsDir, ctx.tenantName)
+		return true
+	}
+	ctx.consumer(c, in)
+	pl := &in.Spec.Placement
+	for i, id := range pl.Providers.Allow {
+		if cl := ctx.clusters[id]; cl == nil || !cl.HasRole("provider") {
+			ctx.cluster(c, at("spec", "placement", "providers", "allow", i), id)
+		}
+	}
+	for i, id := range pl.Providers.Deny {
+		if ctx.clusters[id] == nil {
+			ctx.cluster(c, at("spec", "placement", "providers", "deny", i), id)
+		}
+	}
+	ctx.known(c, "regions", "region", pl.Regions, ctx.regions)
+	ctx.known(c, "zones", "zone", pl.Zones, ctx.zones)
+	if b := in.Spec.Budget; b != nil && b.Currency != "" && !ctx.currencies[b.Currency] {
+		c.errorf(at("spec", "budget", "currency"), "UnknownCurrency", "spec.budget.currency: no rate turns %s into %s; add one under spec.rates of %s", b.Currency, ctx.currency, fleetFile)
+	}
+	if o := in.Spec.Offload; o != nil {
+		for i := range o.Namespaces {
+			if why := ctx.claims.entitled(ctx.tenantName, o.Namespaces[i].Name); why != "" {
+				c.errorf(at("spec", "offload", "namespaces", i, "name"), "NamespaceNotEntitled", "%s", why)
+			}
+		}
+	}
+	return len(c.diags) > 0
+}
+
+func (ctx *context) consumer(c *checker, in *v1alpha1.ResourceIntent) {
+	id := in.Spec.Consumer
+	if id == "" {
+		if len(ctx.tenant.Spec.Consumers) == 0 {
+			return
+		}
+		id = ctx.tenant.Spec.Consumers[0]
+	}
+	cl := ctx.clusters[id]
+	switch {
+	case cl == nil:
+		c.errorf(at("spec", "consumer"), "UnknownConsumer", "there is no cluster %s%s", id, did(id, sortedKeys(ctx.clusters)))
+	case !cl.HasRole("consumer"):
+		c.errorf(at("spec", "consumer"), "NotAConsumer", "cluster %s is not a consumer; add the role to %s/%s.yaml", id, clustersDir, id)
+	case !slices.Contains(ctx.tenant.Spec.Consumers, id):
+		c.errorf(at("spec", "consumer"), "ConsumerNotEntitled", "tenant %s may not have capacity in cluster %s; its consumers are %s", ctx.tenantName, id, strings.Join(ctx.tenant.Spec.Consumers, ", "))
+	}
+}
+
+// cluster warns of a cluster that is not there (it may come later), or that
+// gives nothing though it should.
+func (ctx *context) cluster(c *checker, p place, id string) {
+	if ctx.clusters[id] != nil {
+		c.warnf(p, "UnknownCluster", "cluster %s is not a provider", id)
+		return
+	}
+	c.warnf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(ctx.clusters)))
+}
+
+// known warns of a region or zone that no file names; an agent may report it.
+func (ctx *context) known(c *checker, field, what string, list []string, known map[string]bool) {
+	if len(known) == 0 {
+		return
+	}
+	for i, v := range list {
+		if !known[v] {
+			c.warnf(at("spec", "placement", field, i), "Unknown"+strings.ToUpper(what[:1])+what[1:], "no cluster or flavor in this repo names the %s %s%s", what, v, did(v, sortedKeys(known)))
+		}
+	}
+}
+
+func did(name string, known []string) string {
+	if near := nearest.Of(name, known); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
+}

@@ -1,0 +1,235 @@
+package gitrepo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
+)
+
+// A state directory holds accepted.json and any number of cache-* directories.
+// A cache directory is a bare repository's objects in packs, heads.json
+// (what it is known to hold whole) and a lock held for as long as a process
+// uses it. A second process on the same state directory (`reconcile --once`
+// beside a daemon) makes a cache of its own. Caches nobody holds are removed.
+
+const (
+	cachePrefix  = "cache-"
+	headsFile    = "heads.json"
+	lockFile     = "lock"
+	acceptedFile = "accepted.json"
+)
+
+// diskCache is an open cache directory.
+type diskCache struct {
+	dir  string
+	lock *os.File
+	disk *packs.Dir
+}
+
+// cacheHeads says what a cache holds whole.
+type cacheHeads struct {
+	Refs map[string]string `json:"refs"`
+}
+
+// openCache opens the best cache of a state directory that nobody else holds,
+// or returns nil when there is none; the others are removed.
+func openCache(state string) (*diskCache, map[string]tree.Hash) {
+	list, err := os.ReadDir(state)
+	if err != nil {
+		return nil, nil
+	}
+	var best *diskCache
+	var bestRefs map[string]tree.Hash
+	for _, d := range slices.Backward(list) {
+		if !d.IsDir() || !strings.HasPrefix(d.Name(), cachePrefix) {
+			continue
+		}
+		c, err := lockCache(filepath.Join(state, d.Name()))
+		if err != nil {
+			continue // in use
+		}
+		refs, err := c.readHeads()
+		if best == nil && err == nil {
+			c.disk, err = packs.Open(c.packDir())
+		}
+		if best != nil || err != nil {
+			c.remove()
+			continue
+		}
+		best, bestRefs = c, refs
+	}
+	return best, bestRefs
+}
+
+// newCache makes an empty cache directory.
+func newCache(state string) (*diskCache, error) {
+	dir, err := os.MkdirTemp(state, cachePrefix)
+	if err != nil {
+		return nil, fmt.Errorf("make a cache directory: %w", err)
+	}
+	c, err := lockCache(dir)
+	if err != nil {
+		return nil, err
+	}
+	if c.disk, err = packs.Open(c.packDir()); err != nil {
+		c.remove()
+		return nil, fmt.Errorf("make a cache directory: %w", err)
+	}
+	return c, nil
+}
+
+func lockCache(dir string) (*diskCache, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // our own state directory
+	if err != nil {
+		return nil, fmt.Errorf("lock cache: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock cache %s: %w", dir, err), f.Close())
+	}
+	return &diskCache{dir: dir, lock: f}, nil
+}
+
+// packDir is where git keeps packs.
+func (c *diskCache) packDir() string { return filepath.Join(c.dir, "objects", "pack") }
+
+func (c *diskCache) readHeads() (map[string]tree.Hash, error) {
+	var h cacheHeads
+	if err := readJSON(filepath.Join(c.dir, headsFile), &h); err != nil {
+		return nil, err
+	}
+	refs := map[string]tree.Hash{}
+	for ref, s := range h.Refs {
+		hash, err := tree.ParseHash(s)
+		if err != nil {
+			return nil, err
+		}
+		refs[ref] = hash
+	}
+	return refs, nil
+}
+
+func (c *diskCache) writeHeads(refs map[string]tree.Hash) error {
+	h := cacheHeads{Refs: map[string]string{}}
+	for ref, hash := range refs {
+		h.Refs[ref] = hash.String()
+	}
+	return writeJSON(filepath.Join(c.dir, headsFile), h)
+}
+
+func (c *diskCache) close() error {
+	var err error
+	if c.disk != nil {
+		err = c.disk.Close()
+	}
+	return errors.Join(err, c.lock.Close())
+}
+
+// remove gives the directory up. A failure leaves files behind that the next
+// start removes.
+func (c *diskCache) remove() {
+	_ = os.RemoveAll(c.dir)
+	_ = c.close()
+}
+
+// Accepted are the heads last accepted: by a round that acted on them, or by
+// an operator after a rewrite. Zero: none yet.
+type Accepted struct {
+	Inputs, Ledger tree.Hash
+}
+
+type acceptedJSON struct {
+	Inputs string `json:"inputs,omitempty"`
+	Ledger string `json:"ledger,omitempty"`
+}
+
+// readAccepted reads the accepted heads of a state directory. A damaged file
+// is an error and not "none": it must not open the way for a rewrite.
+func readAccepted(state string) (Accepted, error) {
+	var a Accepted
+	if state == "" {
+		return a, nil
+	}
+	var j acceptedJSON
+	name := filepath.Join(state, acceptedFile)
+	err := readJSON(name, &j)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return a, nil
+	}
+	for _, f := range []struct {
+		text string
+		to   *tree.Hash
+	}{{j.Inputs, &a.Inputs}, {j.Ledger, &a.Ledger}} {
+		if err == nil && f.text != "" {
+			*f.to, err = tree.ParseHash(f.text)
+		}
+	}
+	if err != nil {
+		return Accepted{}, fmt.Errorf("read the accepted heads: %w (look at the branches' history, then delete %s)", err, name)
+	}
+	return a, nil
+}
+
+func writeAccepted(state string, a Accepted) error {
+	var j acceptedJSON
+	if !a.Inputs.IsZero() {
+		j.Inputs = a.Inputs.String()
+	}
+	if !a.Ledger.IsZero() {
+		j.Ledger = a.Ledger.String()
+	}
+	err := os.MkdirAll(state, 0o700)
+	if err == nil {
+		err = writeJSON(filepath.Join(state, acceptedFile), j)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the accepted heads: %w", err)
+	}
+	return nil
+}
+
+func readJSON(name string, v any) error {
+	b, err := os.ReadFile(name) //nolint:gosec // our own state directory
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
+// writeJSON replaces a file so that a crash leaves the old or the new one.
+func writeJSON(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,374 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+// Dial returns the Remote at a URL: https, http, ssh (also user@host:path),
+// file, or a path on this machine. It makes no connection yet. Credentials are
+// read from where auth points at every connection, so that they can be
+// rotated; they never stand in the URL.
+func Dial(url string, auth Auth) (Remote, error) {
+	ep, err := transport.NewEndpoint(url)
+	if err != nil {
+		return nil, fmt.Errorf("remote %s: not a repository URL: %w", scrub(url), scrubbed(err))
+	}
+	if ep.Password != "" {
+		return nil, fmt.Errorf("remote %s: the URL holds a password; put it into a file and name that file instead", scrub(url))
+	}
+	switch ep.Protocol {
+	case "http", "https":
+		if ep.User != "" && auth.User == "" {
+			auth.User = ep.User
+		}
+		ep.User = ""
+		if auth.User != "" && !auth.secret() {
+			return nil, fmt.Errorf("remote %s: a user name without a password; name the file that holds the password or token", scrub(url))
+		}
+	case "ssh":
+		if auth.User == "" {
+			auth.User = ep.User
+		}
+	case "file":
+	default:
+		return nil, fmt.Errorf("remote %s: scheme %q is not supported; use https, ssh or a path", scrub(url), ep.Protocol)
+	}
+	return &dialed{name: ep.String(), ep: *ep, auth: auth}, nil
+}
+
+// dialed is a Remote over one of go-git's transports. Each operation is a
+// session of its own.
+type dialed struct {
+	name string
+	ep   transport.Endpoint
+	auth Auth
+	web  webClient
+
+	mu sync.Mutex
+	// adv is what receive-pack advertised at the last successful push over
+	// http; a push that has it saves the advertisement's round trip. Nil: ask.
+	adv *packp.AdvRefs
+}
+
+// Refs implements Remote.
+func (d *dialed) Refs(ctx context.Context) (map[string]tree.Hash, error) {
+	var refs map[string]tree.Hash
+	err := d.upload(ctx, func(_ transport.UploadPackSession, adv *packp.AdvRefs) error {
+		refs = advertisedRefs(adv)
+		return nil
+	})
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return map[string]tree.Hash{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list refs of %s: %w", d.name, scrubbed(err))
+	}
+	return refs, nil
+}
+
+// connect opens a session. go-git's ssh handshake knows no context, so it is
+// left behind when the context ends, and closed whenever it comes back.
+func connect[S transport.Session](ctx context.Context, ep *transport.Endpoint, auth transport.AuthMethod,
+	open func(*transport.Endpoint, transport.AuthMethod) (S, error)) (S, error) {
+	type result struct {
+		s   S
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		s, err := open(ep, auth)
+		done <- result{s, err}
+	}()
+	select {
+	case r := <-done:
+		return r.s, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-done; r.err == nil {
+				_ = r.s.Close()
+			}
+		}()
+		var none S
+		return none, ctx.Err()
+	}
+}
+
+// upload runs fn in a session of git-upload-pack.
+func (d *dialed) upload(ctx context.Context, fn func(transport.UploadPackSession, *packp.AdvRefs) error) (err error) {
+	ctx, cancel := d.auth.limited(ctx)
+	defer cancel()
+	c, auth, err := d.client(ctx)
+	if err != nil {
+		return err
+	}
+	ep := d.ep
+	s, err := connect(ctx, &ep, auth, c.NewUploadPackSession)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := s.Close(); err == nil && ctx.Err() == nil {
+			err = cerr
+		}
+	}()
+	adv, err := s.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return err
+	}
+	return fn(s, adv)
+}
+
+// Fetch implements Remote.
+func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (want, have []tree.Hash), sink func(io.Reader) error) error {
+	err := d.upload(ctx, func(s transport.UploadPackSession, adv *packp.AdvRefs) error {
+		want, have := choose(advertisedRefs(adv))
+		if len(want) == 0 {
+			return nil
+		}
+		req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
+		for _, h := range want {
+			req.Wants = append(req.Wants, plumbing.Hash(h))
+		}
+		for _, h := range have {
+			req.Haves = append(req.Haves, plumbing.Hash(h))
+		}
+		resp, err := s.UploadPack(ctx, req)
+		if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = sink(demux(req.Capabilities, resp))
+		if cerr := resp.Close(); err == nil {
+			err = cerr
+		}
+		return err
+	})
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		choose(map[string]tree.Hash{})
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("fetch from %s: %w", d.name, scrubbed(err))
+	}
+	return nil
+}
+
+func advertisedRefs(adv *packp.AdvRefs) map[string]tree.Hash {
+	refs := make(map[string]tree.Hash, len(adv.References))
+	for name, h := range adv.References {
+		refs[name] = tree.Hash(h)
+	}
+	return refs
+}
+
+func demux(caps *capability.List, r io.Reader) io.Reader {
+	switch {
+	case caps.Supports(capability.Sideband64k):
+		return sideband.NewDemuxer(sideband.Sideband64k, r)
+	case caps.Supports(capability.Sideband):
+		return sideband.NewDemuxer(sideband.Sideband, r)
+	default:
+		return r
+	}
+}
+
+// Push implements Remote.
+func (d *dialed) Push(ctx context.Context, cmds []Command, pack []byte) error {
+	ctx, cancel := d.auth.limited(ctx)
+	defer cancel()
+	err := d.push(ctx, cmds, pack)
+	if err != nil {
+		d.mu.Lock()
+		d.adv = nil
+		d.mu.Unlock()
+		return fmt.Errorf("push to %s: %w", d.name, scrubbed(err))
+	}
+	return nil
+}
+
+func (d *dialed) push(ctx context.Context, cmds []Command, pack []byte) error {
+	adv, err := d.receive(ctx, cmds, pack)
+	if err != nil || adv == nil {
+		return err
+	}
+	// The server cannot update several refs atomically: one at a time, in
+	// order. Every push carries the whole pack, because what an earlier one
+	// left unreferenced may have been thrown away.
+	for _, c := range cmds {
+		if _, err := d.receive(ctx, []Command{c}, pack); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive runs one session of git-receive-pack. It returns the advertisement
+// and sends nothing when several commands are due and the server is not atomic.
+func (d *dialed) receive(ctx context.Context, cmds []Command, pack []byte) (notAtomic *packp.AdvRefs, err error) {
+	c, auth, err := d.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ep := d.ep
+	s, err := connect(ctx, &ep, auth, c.NewReceivePackSession)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		// The report has been read by then; a close error adds nothing.
+		_ = s.Close()
+	}()
+	adv, err := d.advertised(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	atomic := adv.Capabilities.Supports(capability.Atomic)
+	if len(cmds) > 1 && !atomic {
+		return adv, nil
+	}
+	report, said, err := receivePack(ctx, s, adv, cmds, pack)
+	if err := judge(cmds, report, said, err); err != nil {
+		return nil, err
+	}
+	// After a redirect the session's endpoint is another; only its own first
+	// request may be redirected, so that one cannot be saved.
+	same := ep.Host == d.ep.Host && ep.Port == d.ep.Port && ep.Path == d.ep.Path && ep.Protocol == d.ep.Protocol
+	if same && (d.ep.Protocol == "http" || d.ep.Protocol == "https") {
+		d.mu.Lock()
+		d.adv = adv
+		d.mu.Unlock()
+	}
+	return nil, nil
+}
+
+// advertised asks what receive-pack can do, or remembers it: over http the
+// question is a request of its own.
+func (d *dialed) advertised(ctx context.Context, s transport.ReceivePackSession) (*packp.AdvRefs, error) {
+	d.mu.Lock()
+	adv := d.adv
+	d.mu.Unlock()
+	if adv != nil {
+		return adv, nil
+	}
+	adv, err := s.AdvertisedReferencesContext(ctx)
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return packp.NewAdvRefs(), nil
+	}
+	return adv, err
+}
+
+func receivePack(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, cmds []Command, pack []byte) (*packp.ReportStatus, string, error) {
+	req := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
+	var said bytes.Buffer
+	if adv.Capabilities.Supports(capability.Sideband64k) {
+		if err := req.Capabilities.Set(capability.Sideband64k); err != nil {
+			return nil, "", err
+		}
+		req.Progress = &limitedBuffer{Buffer: &said, left: 8 << 10}
+	}
+	if len(cmds) > 1 {
+		if err := req.Capabilities.Set(capability.Atomic); err != nil {
+			return nil, "", err
+		}
+	}
+	objects := false
+	for _, c := range cmds {
+		req.Commands = append(req.Commands, &packp.Command{
+			Name: plumbing.ReferenceName(c.Ref), Old: plumbing.Hash(c.Old), New: plumbing.Hash(c.New),
+		})
+		if c.New.IsZero() {
+			if err := req.Capabilities.Set(capability.DeleteRefs); err != nil {
+				return nil, "", err
+			}
+			continue
+		}
+		objects = true
+	}
+	if objects {
+		req.Packfile = io.NopCloser(bytes.NewReader(pack))
+	}
+	report, err := s.ReceivePack(ctx, req)
+	return report, said.String(), err
+}
+
+// judge turns a report into an error: a Rejection when the server answered no.
+func judge(cmds []Command, report *packp.ReportStatus, said string, err error) error {
+	if report == nil {
+		if err == nil {
+			// Without report-status nothing was acknowledged; the caller looks.
+			return errors.New("the server sent no report")
+		}
+		return err
+	}
+	var words []string
+	if report.UnpackStatus != "ok" {
+		words = append(words, "unpack: "+report.UnpackStatus)
+	}
+	for _, c := range report.CommandStatuses {
+		if c.Status != "ok" {
+			words = append(words, fmt.Sprintf("%s: %s", c.ReferenceName, c.Status))
+		}
+	}
+	if len(words) == 0 && len(report.CommandStatuses) >= len(cmds) {
+		// Every command stands as done; what fails after the report (closing
+		// the connection) does not undo it.
+		return nil
+	}
+	if len(words) == 0 {
+		return fmt.Errorf("the server reported on %d of %d refs", len(report.CommandStatuses), len(cmds))
+	}
+	if said = strings.TrimSpace(said); said != "" {
+		words = append(words, said)
+	}
+	return &Rejection{Words: strings.Join(words, "; ")}
+}
+
+// limitedBuffer keeps the beginning of what a server's hooks say.
+type limitedBuffer struct {
+	*bytes.Buffer
+	left int
+}
+
+func (l *limitedBuffer) Write(p []byte) (int, error) {
+	keep := min(len(p), l.left)
+	l.left -= keep
+	l.Buffer.Write(p[:keep])
+	return len(p), nil
+}
+
+var userinfo = regexp.MustCompile(`//[^/\s@"']*@`)
+
+// scrub takes user names and passwords out of URLs within a text.
+func scrub(s string) string { return userinfo.ReplaceAllString(s, "//") }
+
+// scrubbed wraps an error so that its text carries no credentials; its causes
+// stay visible to errors.Is and errors.As.
+func scrubbed(err error) error {
+	if err == nil || !userinfo.MatchString(err.Error()) {
+		return err
+	}
+	return &scrubbedError{err}
+}
+
+type scrubbedError struct{ err error }
+
+func (e *scrubbedError) Error() string { return scrub(e.err.Error()) }
+
+func (e *scrubbedError) Unwrap() error { return e.err }

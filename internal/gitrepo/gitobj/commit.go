@@ -1,0 +1,201 @@
+package gitobj
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+// Person is an author or committer at a time.
+type Person struct {
+	Name  string
+	Email string
+	When  time.Time
+}
+
+// String is the form git writes, without the time: `Name <email>`.
+func (p Person) String() string { return p.Name + " <" + p.Email + ">" }
+
+// CommitData is what a commit object says.
+type CommitData struct {
+	Tree      tree.Hash
+	Parents   []tree.Hash
+	Author    Person
+	Committer Person
+	Message   string
+	// Signature is the armored SSH or OpenPGP signature; empty for none.
+	Signature string
+	// Ambiguous tells that the header repeats a field that must stand once, or
+	// carries several signatures. Programs disagree on what such a commit says
+	// (CVE-2026-45022 is one case), so its signature proves nothing.
+	Ambiguous bool
+}
+
+const signatureHeader = "gpgsig"
+
+// Payload is what a signature covers: the commit without its signature.
+func (c CommitData) Payload() []byte {
+	c.Signature = ""
+	return c.Encode()
+}
+
+// Encode is the object's body.
+func (c CommitData) Encode() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "tree %s\n", c.Tree)
+	for _, p := range c.Parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
+	}
+	writePerson(&b, "author", c.Author)
+	writePerson(&b, "committer", c.Committer)
+	if c.Signature != "" {
+		lines := strings.Split(strings.TrimRight(c.Signature, "\n"), "\n")
+		fmt.Fprintf(&b, "%s %s\n", signatureHeader, strings.Join(lines, "\n "))
+	}
+	b.WriteByte('\n')
+	b.WriteString(c.Message)
+	return b.Bytes()
+}
+
+func writePerson(b *bytes.Buffer, field string, p Person) {
+	fmt.Fprintf(b, "%s %s <%s> %d %s\n", field, clean(p.Name), clean(p.Email), p.When.Unix(), p.When.Format("-0700"))
+}
+
+// clean takes out what would end the field early.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '<' || r == '>' || r == '\n' || r == 0 {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// ParseCommit reads a commit's body.
+func ParseCommit(raw []byte) (CommitData, error) {
+	var c CommitData
+	head, message, ok := bytes.Cut(raw, []byte("\n\n"))
+	if !ok {
+		head = bytes.TrimSuffix(raw, []byte("\n"))
+	}
+	c.Message = string(message)
+	seen := map[string]int{}
+	lines := strings.Split(string(head), "\n")
+	for i := 0; i < len(lines); i++ {
+		field, value, _ := strings.Cut(lines[i], " ")
+		for i+1 < len(lines) && strings.HasPrefix(lines[i+1], " ") {
+			i++
+			value += "\n" + lines[i][1:]
+		}
+		seen[field]++
+		if err := c.set(field, value); err != nil {
+			return CommitData{}, fmt.Errorf("parse commit: %s: %w", field, err)
+		}
+	}
+	if seen["tree"] == 0 || seen["committer"] == 0 {
+		return CommitData{}, errors.New("parse commit: no tree or committer line")
+	}
+	for _, f := range []string{"tree", "author", "committer", signatureHeader} {
+		c.Ambiguous = c.Ambiguous || seen[f] > 1
+	}
+	return c, nil
+}
+
+func (c *CommitData) set(field, value string) (err error) {
+	switch field {
+	case "tree":
+		c.Tree, err = tree.ParseHash(value)
+	case "parent":
+		var p tree.Hash
+		p, err = tree.ParseHash(value)
+		c.Parents = append(c.Parents, p)
+	case "author":
+		c.Author, err = parsePerson(value)
+	case "committer":
+		c.Committer, err = parsePerson(value)
+	case signatureHeader, "gpgsig-sha256":
+		c.Ambiguous = c.Ambiguous || c.Signature != "" || field != signatureHeader
+		c.Signature = value + "\n"
+	}
+	return err
+}
+
+func parsePerson(s string) (Person, error) {
+	name, rest, ok1 := strings.Cut(s, "<")
+	end := strings.LastIndexByte(rest, '>')
+	if !ok1 || end < 0 {
+		return Person{}, fmt.Errorf("%q names nobody", s)
+	}
+	p := Person{Name: strings.TrimSpace(name), Email: rest[:end]}
+	fields := strings.Fields(rest[end+1:])
+	if len(fields) == 0 {
+		return p, nil
+	}
+	sec, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return Person{}, fmt.Errorf("time in %q: %w", s, err)
+	}
+	p.When = time.Unix(sec, 0).UTC()
+	if len(fields) > 1 {
+		if zone, err := time.Parse("-0700", fields[1]); err == nil {
+			p.When = p.When.In(zone.Location())
+		}
+	}
+	return p, nil
+}
+
+// SignedPayload splits a commit's raw body into what its signature covers, by
+// taking the signature's own lines out of the bytes as they are. A commit
+// re-encoded from its parsed fields is not what was signed.
+func SignedPayload(raw []byte) []byte {
+	var out bytes.Buffer
+	rest := raw
+	skipping := false
+	for len(rest) > 0 {
+		i := bytes.IndexByte(rest, '\n')
+		line := rest
+		if i >= 0 {
+			line = rest[:i+1]
+		}
+		if len(line) == 1 && line[0] == '\n' {
+			out.Write(rest)
+			break
+		}
+		rest = rest[len(line):]
+		if skipping && line[0] == ' ' {
+			continue
+		}
+		skipping = bytes.HasPrefix(line, []byte(signatureHeader+" "))
+		if !skipping {
+			out.Write(line)
+		}
+	}
+	return out.Bytes()
+}
+
+// Subject is the first line of a message.
+func Subject(message string) string {
+	s, _, _ := strings.Cut(strings.TrimLeft(message, "\n"), "\n")
+	return s
+}
+
+// Trailers are the values of a trailer (`Key: value` lines of the last
+// paragraph), in order.
+func Trailers(message, key string) []string {
+	paragraphs := strings.Split(strings.TrimRight(message, "\n"), "\n\n")
+	if len(paragraphs) < 2 {
+		return nil
+	}
+	var out []string
+	for line := range strings.SplitSeq(paragraphs[len(paragraphs)-1], "\n") {
+		if k, v, ok := strings.Cut(line, ": "); ok && strings.EqualFold(k, key) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

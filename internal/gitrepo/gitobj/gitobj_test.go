@@ -1,0 +1,227 @@
+package gitobj_test
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+)
+
+// stacked reads new objects first and old ones below, like the repository's
+// store after a commit.
+type stacked struct {
+	set gitobj.Set
+	old tree.Store
+}
+
+func (s stacked) Dir(h tree.Hash) ([]tree.Entry, error) {
+	if o, ok := s.set[h]; ok {
+		return gitobj.DecodeDir(o.Data)
+	}
+	return s.old.Dir(h)
+}
+
+func (s stacked) File(h tree.Hash, limit int64) ([]byte, error) {
+	if o, ok := s.set[h]; ok {
+		return o.Data, nil
+	}
+	return s.old.File(h, limit)
+}
+
+// Edit must give the tree that building the edited files afresh gives, and add
+// only what is new.
+func TestEditAgreesWithBuilding(t *testing.T) {
+	names := rapid.SampledFrom([]string{"a", "a.b", "a-b", "a/x", "a/y", "a/z/w", "b/x", "b/y/z", "c"})
+	clash := func(files map[string][]byte, p string) bool {
+		for f := range files {
+			if f != p && (strings.HasPrefix(f, p+"/") || strings.HasPrefix(p, f+"/")) {
+				return true
+			}
+		}
+		return false
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		m := tree.NewMemory()
+		files := map[string][]byte{}
+		for _, p := range rapid.SliceOfN(names, 0, 6).Draw(t, "files") {
+			if !clash(files, p) {
+				files[p] = []byte(p)
+			}
+		}
+		base := m.Build(files)
+		if len(files) == 0 {
+			base = tree.Tree{}
+		}
+		ch := gitobj.Change{Puts: map[string][]byte{}, Deletes: rapid.SliceOfN(rapid.SampledFrom([]string{"a", "a/x", "a/z", "b", "b/y/z", "none", "c/none"}), 0, 3).Draw(t, "deletes")}
+		for _, d := range ch.Deletes {
+			maps.DeleteFunc(files, func(f string, _ []byte) bool { return f == d || strings.HasPrefix(f, d+"/") })
+		}
+		for _, p := range rapid.SliceOfN(names, 0, 4).Draw(t, "puts") {
+			if !clash(files, p) {
+				ch.Puts[p] = []byte(rapid.SampledFrom([]string{p, "new"}).Draw(t, "content"))
+				files[p] = ch.Puts[p]
+			}
+		}
+		set := gitobj.Set{}
+		got, err := gitobj.Edit(base, ch, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := m.Build(files).Root; got != want {
+			t.Fatalf("got %s, want %s\nfiles %v\nchange %+v", got, want, slices.Sorted(maps.Keys(files)), ch)
+		}
+		seen := map[string]bool{}
+		if err := (tree.Tree{Store: stacked{set, m}, Root: got}).Walk(func(p string, _ tree.Entry) error {
+			seen[p] = true
+			return nil
+		}); err != nil || len(seen) != len(files) {
+			t.Fatalf("the new objects do not hold together: %v, %v", seen, err)
+		}
+		for p := range seen {
+			if b, err := (tree.Tree{Store: stacked{set, m}, Root: got}).ReadFile(p, 0); err != nil || !bytes.Equal(b, files[p]) {
+				t.Fatalf("%s: got %q, %v", p, b, err)
+			}
+		}
+	})
+}
+
+func TestEditKeepsOtherKinds(t *testing.T) {
+	m := tree.NewMemory()
+	dir := m.AddDir([]tree.Entry{
+		{Name: "run", Kind: tree.Executable, Hash: m.AddFile([]byte("#!"))},
+		{Name: "link", Kind: tree.Symlink, Hash: m.AddFile([]byte("run"))},
+	})
+	set := gitobj.Set{}
+	got, err := gitobj.Edit(tree.Tree{Store: m, Root: dir}, gitobj.Change{Puts: map[string][]byte{"new": []byte("x")}}, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := gitobj.DecodeDir(set[got].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]tree.Kind{}
+	for _, e := range entries {
+		kinds[e.Name] = e.Kind
+	}
+	if kinds["run"] != tree.Executable || kinds["link"] != tree.Symlink || kinds["new"] != tree.File {
+		t.Errorf("kinds: %v", kinds)
+	}
+	if len(set) != 2 {
+		t.Errorf("%d new objects, want the file and the directory", len(set))
+	}
+}
+
+func TestPathsThatMayNotStandInATree(t *testing.T) {
+	for _, p := range []string{"", ".", "/a", "a/", "a//b", "../a", "a/../b", ".git", "a/.Git/b", `a\b`, "a\x00"} {
+		if err := gitobj.CheckPath(p); err == nil {
+			t.Errorf("%q is allowed", p)
+		}
+		if _, err := gitobj.Edit(tree.Tree{}, gitobj.Change{Deletes: []string{p}}, gitobj.Set{}); err == nil {
+			t.Errorf("%q can be deleted", p)
+		}
+	}
+	if err := gitobj.CheckPath(path.Join("contracts", "a", "b..c.yaml")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCommitRoundTrip(t *testing.T) {
+	when := time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 3600))
+	c := gitobj.CommitData{
+		Tree: tree.DirHash(nil), Parents: []tree.Hash{{1}, {2}},
+		Author:    gitobj.Person{Name: "Ada L.", Email: "ada@example.org", When: when},
+		Committer: gitobj.Person{Name: "fleetbroker", Email: "fleetbroker@example.org", When: when.UTC()},
+		Message:   "place a\n\nline\n\nPlan: sha256:1\nContract: a\nContract: b\n",
+		Signature: "-----BEGIN SSH SIGNATURE-----\nabc\n-----END SSH SIGNATURE-----\n",
+	}
+	raw := c.Encode()
+	got, err := gitobj.ParseCommit(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Encode(), raw) {
+		t.Errorf("encoded again:\n%s\nwant\n%s", got.Encode(), raw)
+	}
+	if !bytes.Equal(gitobj.SignedPayload(raw), c.Payload()) {
+		t.Errorf("signed payload:\n%s\nwant\n%s", gitobj.SignedPayload(raw), c.Payload())
+	}
+	if tr := gitobj.Trailers(got.Message, "contract"); !slices.Equal(tr, []string{"a", "b"}) {
+		t.Errorf("trailers: %v", tr)
+	}
+	if !got.Author.When.Equal(when) || got.Author.When.Format("-0700") != "+0100" || got.Ambiguous {
+		t.Errorf("got %+v", got)
+	}
+	cmd := exec.Command("git", "hash-object", "--stdin", "-t", "commit", "--literally")
+	cmd.Stdin = bytes.NewReader(raw)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.TrimSpace(string(out)); (gitobj.Object{Type: gitobj.Commit, Data: raw}).Hash().String() != want {
+		t.Errorf("name: want git's %s", want)
+	}
+}
+
+func TestCommitsThatDoNotParse(t *testing.T) {
+	h := tree.DirHash(nil).String()
+	for _, raw := range []string{"", "tree " + h, "tree x\ncommitter A <a> 1 +0000\n\n", "tree " + h + "\ncommitter nobody\n\n", "tree " + h + "\ncommitter A <a> soon +0000\n\n"} {
+		if c, err := gitobj.ParseCommit([]byte(raw)); err == nil {
+			t.Errorf("%q parses to %+v", raw, c)
+		}
+	}
+	// Names of people must not add header lines.
+	c := gitobj.CommitData{Committer: gitobj.Person{Name: "x\ngpgsig y", Email: "<a>"}, Author: gitobj.Person{Name: "y"}}
+	got, err := gitobj.ParseCommit(c.Encode())
+	if err != nil || got.Signature != "" || got.Committer.Email != "a" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestPackRoundTrip(t *testing.T) {
+	set := gitobj.Set{}
+	for _, s := range []string{"a", "b", strings.Repeat("c", 100_000)} {
+		set.Add(gitobj.Blob, []byte(s))
+	}
+	set.Add(gitobj.Tree, nil)
+	pack, err := set.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := set.Pack()
+	if err != nil || !bytes.Equal(pack, again) {
+		t.Errorf("packed twice, different bytes (%v)", err)
+	}
+	got, err := gitobj.ReadPack(bytes.NewReader(pack), 0)
+	if err != nil || len(got) != len(set) {
+		t.Fatalf("got %d objects, %v", len(got), err)
+	}
+	for h, o := range got {
+		if !bytes.Equal(o.Data, set[h].Data) || o.Type != set[h].Type {
+			t.Errorf("%s differs", h)
+		}
+	}
+	if _, err := gitobj.ReadPack(bytes.NewReader(pack), 100_000); !errors.Is(err, gitobj.ErrPackTooLarge) {
+		t.Errorf("over the limit: got %v", err)
+	}
+	if got, err := gitobj.ReadPack(bytes.NewReader(nil), 0); err != nil || len(got) != 0 {
+		t.Errorf("no pack at all: got %v, %v", got, err)
+	}
+	empty, err := gitobj.Set{}.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := gitobj.ReadPack(bytes.NewReader(empty), 0); err != nil || len(got) != 0 {
+		t.Errorf("an empty pack: got %v, %v", got, err)
+	}
+}

@@ -1,0 +1,222 @@
+package packs
+
+import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // git's names
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+)
+
+const (
+	// MaxInMemory is the largest object that is read into memory, in bytes. git
+	// makes no deltas of larger ones (core.bigFileThreshold is 512 MiB), so that
+	// they can be taken in without being held.
+	MaxInMemory = 512 << 20
+	// maxChain is git's own limit on pack.depth.
+	maxChain = 4095
+	// cachedBases is what lies in memory of delta bases, in bytes.
+	cachedBases = 32 << 20
+)
+
+// pack is one open pack.
+type pack struct {
+	name  string // without its suffix
+	file  *os.File
+	index *index
+	bases *baseCache
+}
+
+// raw is the header of the entry at an offset and its compressed body, which
+// lies in scratch if that may grow so large.
+func (p *pack) raw(offset int64, scratch *[]byte) (header, []byte, error) {
+	end, ok := p.index.end(offset)
+	if !ok {
+		return header{}, nil, errors.New("a delta's base begins where no object does")
+	}
+	n := int(end - offset)
+	buf := slices.Grow((*scratch)[:0], n)[:n]
+	if n <= maxScratch {
+		*scratch = buf
+	}
+	if _, err := p.file.ReadAt(buf, offset); err != nil {
+		return header{}, nil, fmt.Errorf("read %s: %w", p.file.Name(), err)
+	}
+	r := bytes.NewReader(buf)
+	h, err := readHeader(r, offset)
+	return h, buf[len(buf)-r.Len():], err
+}
+
+// read reads the object at an offset, of at most limit bytes.
+func (p *pack) read(offset, limit int64) (gitobj.Object, error) {
+	f := inflaters.Get().(*inflater) //nolint:forcetypeassert // the pool's own
+	defer inflaters.Put(f)
+	scratch := buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool's own
+	defer buffers.Put(scratch)
+	var deltas [][]byte
+	var at []int64 // where each delta begins
+	var base gitobj.Object
+	for {
+		if len(deltas) > 0 {
+			if o, ok := p.bases.get(baseKey{p, offset}); ok {
+				base = o
+				break
+			}
+		}
+		h, body, err := p.raw(offset, scratch)
+		if err != nil {
+			return gitobj.Object{}, err
+		}
+		if h.size > MaxInMemory || (limit > 0 && h.size > limit && !h.isDelta()) {
+			return gitobj.Object{}, tree.ErrTooLarge
+		}
+		data, err := f.bytes(body, h.size)
+		if err != nil {
+			return gitobj.Object{}, err
+		}
+		if !h.isDelta() {
+			base = gitobj.Object{Type: h.kind, Data: data}
+			if len(deltas) > 0 {
+				p.bases.put(baseKey{p, offset}, base)
+			}
+			break
+		}
+		if len(deltas) == 0 {
+			if err := fits(data, limit); err != nil {
+				return gitobj.Object{}, err
+			}
+		}
+		if deltas, at = append(deltas, data), append(at, offset); len(deltas) > maxChain {
+			return gitobj.Object{}, errors.New("a chain of deltas is too long")
+		}
+		if offset = h.base; h.kind == plumbing.REFDeltaObject {
+			var ok bool
+			if offset, ok = p.index.find(h.baseHash); !ok {
+				return gitobj.Object{}, fmt.Errorf("the pack lacks %s, the base of a delta", h.baseHash)
+			}
+		}
+	}
+	for i := len(deltas) - 1; i >= 0; i-- {
+		var err error
+		if base.Data, err = patch(base.Data, deltas[i]); err != nil {
+			return gitobj.Object{}, err
+		}
+		if i > 0 {
+			p.bases.put(baseKey{p, at[i]}, base)
+		}
+	}
+	return base, nil
+}
+
+// fits refuses a delta whose result is larger than a limit.
+func fits(delta []byte, limit int64) error {
+	size, err := patchedSize(delta)
+	if err != nil {
+		return err
+	}
+	if size > MaxInMemory || (limit > 0 && size > limit) {
+		return tree.ErrTooLarge
+	}
+	return nil
+}
+
+// patch applies a delta whose result is small enough.
+func patch(base, delta []byte) ([]byte, error) {
+	if err := fits(delta, 0); err != nil {
+		return nil, err
+	}
+	return packfile.PatchDelta(base, delta)
+}
+
+// patchedSize is the size that a delta says its result has: the second of the
+// two numbers that it begins with.
+func patchedSize(delta []byte) (int64, error) {
+	var size int64
+	for range 2 {
+		size = 0
+		for shift := 0; ; shift += 7 {
+			if len(delta) == 0 || shift > 56 {
+				return 0, packfile.ErrInvalidDelta
+			}
+			b := delta[0]
+			delta = delta[1:]
+			size |= int64(b&0x7f) << shift
+			if b&0x80 == 0 {
+				break
+			}
+		}
+	}
+	return size, nil
+}
+
+// maxScratch is the largest buffer that is kept for the next read.
+const maxScratch = 1 << 20
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// hashOf is an object's name. It is for what was taken in before: collisions
+// were looked for then, and here damage is.
+func hashOf(o gitobj.Object) tree.Hash {
+	sum := sha1.New() //nolint:gosec // git's names
+	var b [32]byte
+	head := append(b[:0], o.Type.String()...)
+	head = append(head, ' ')
+	head = strconv.AppendInt(head, int64(len(o.Data)), 10)
+	sum.Write(append(head, 0))
+	sum.Write(o.Data)
+	return tree.Hash(sum.Sum(nil))
+}
+
+// baseCache holds what deltas stand on, in two generations: what was not asked
+// for while the young one filled is forgotten.
+type baseCache struct {
+	mu         sync.Mutex
+	young, old map[baseKey]gitobj.Object
+	bytes      int
+}
+
+type baseKey struct {
+	pack   *pack
+	offset int64
+}
+
+func (c *baseCache) get(k baseKey) (gitobj.Object, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o, ok := c.young[k]; ok {
+		return o, true
+	}
+	o, ok := c.old[k]
+	if ok {
+		c.add(k, o)
+	}
+	return o, ok
+}
+
+func (c *baseCache) put(k baseKey, o gitobj.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.young[k]; !ok {
+		c.add(k, o)
+	}
+}
+
+func (c *baseCache) add(k baseKey, o gitobj.Object) {
+	if len(o.Data) > cachedBases/4 {
+		return
+	}
+	if c.young == nil || c.bytes+len(o.Data) > cachedBases/2 {
+		c.young, c.old, c.bytes = map[baseKey]gitobj.Object{}, c.young, 0
+	}
+	c.young[k] = o
+	c.bytes += len(o.Data)
+}

@@ -1,0 +1,285 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+// The refs that a fleet repository has beside its branches.
+const (
+	acceptedInputsRef = "refs/fleetbroker/accepted/inputs"
+	acceptedLedgerRef = "refs/fleetbroker/accepted/ledger"
+	// MarketPrefix is where market snapshots are chained, one ref a UTC day.
+	MarketPrefix = "refs/fleetbroker/market/"
+)
+
+// Identity is who commits, and whom to take for one of us.
+type Identity struct {
+	Name, Email string
+	// Signer signs commits; nil: unsigned.
+	Signer Signer
+	// Trusted are the keys whose signature makes a commit ours. Empty: our
+	// committer and a Plan trailer do, which stops accidents only.
+	Trusted Keys
+}
+
+// Observer is told what the write-back does, for metrics. Methods must return
+// at once.
+type Observer interface {
+	// CommitDone reports one call of Commit: how long it took and how it ended
+	// (`committed`, `unchanged`, `replan`, `busy`, `refused`, `unknown`,
+	// `rewritten`, `error`).
+	CommitDone(took time.Duration, items int, outcome string)
+	// PushConflict reports one push that lost against another writer.
+	PushConflict()
+	// LocalTrouble reports that the local copy could not be read or written.
+	// Work goes on with a new copy, or in memory.
+	LocalTrouble(err error)
+}
+
+// Options configure a Repo.
+type Options struct {
+	// Dir is the state directory; empty: everything in memory.
+	Dir string
+	// Inputs and Ledger are the branches read and written; they may be equal.
+	Inputs, Ledger string
+	Identity       Identity
+	// InputPaths are the top-level names that people write. Default: those of
+	// the fleet repository's layout.
+	InputPaths []string
+	// Generated are the path prefixes that only the daemon writes. Default:
+	// contracts/, manifests/, requests/. Commit refuses to write elsewhere.
+	Generated []string
+	// Now is the clock, Sleep waits (returning early with the context's error),
+	// Rand gives numbers in [0, 1). Defaults: the real ones.
+	Now   func() time.Time
+	Sleep func(context.Context, time.Duration) error
+	Rand  func() float64
+	// Observer may be nil.
+	Observer Observer
+	// Tries bounds how often one Commit pushes again after losing against
+	// another writer. Default 10. Backoff is the full jitter's first ceiling,
+	// doubled each time up to 32-fold. Default 50 ms.
+	Tries   int
+	Backoff time.Duration
+	// SettleTimeout bounds each attempt to learn, after a failed push, what
+	// became of it, also when the caller's context has ended. Default 10 s.
+	SettleTimeout time.Duration
+	// MaxPacks is the number of local packs beyond which the next Fetch clones
+	// anew. Default 50.
+	MaxPacks int
+	// MaxBlob bounds every file read, in bytes. Default 16 MiB.
+	MaxBlob int64
+	// FlushBytes is how much may lie in memory before it is written out as one
+	// pack. Default 32 MiB.
+	FlushBytes int
+}
+
+func (o *Options) setDefaults() error {
+	if o.Inputs == "" || o.Ledger == "" {
+		return errors.New("open repository: the branches of inputs and ledger must both be named")
+	}
+	if o.InputPaths == nil {
+		o.InputPaths = []string{"fleet.yaml", "clusters", "tenants", "flavors", "prices", "intents", "bases", "pki", "overlays"}
+	}
+	if o.Generated == nil {
+		o.Generated = []string{"contracts/", "manifests/", "requests/"}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Float64
+	}
+	if o.Observer == nil {
+		o.Observer = nobody{}
+	}
+	if o.Tries <= 0 {
+		o.Tries = 10
+	}
+	if o.Backoff <= 0 {
+		o.Backoff = 50 * time.Millisecond
+	}
+	if o.SettleTimeout <= 0 {
+		o.SettleTimeout = 10 * time.Second
+	}
+	if o.MaxPacks <= 0 {
+		o.MaxPacks = 50
+	}
+	if o.MaxBlob <= 0 {
+		o.MaxBlob = 16 << 20
+	}
+	if o.FlushBytes <= 0 {
+		o.FlushBytes = 32 << 20
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+type nobody struct{}
+
+func (nobody) CommitDone(time.Duration, int, string) {}
+func (nobody) PushConflict()                         {}
+func (nobody) LocalTrouble(error)                    {}
+
+// Repo is a local copy of one remote repository and the way to write to it.
+type Repo struct {
+	remote    Remote
+	opts      Options
+	inputsRef string
+	ledgerRef string
+	store     *store
+	identity  atomic.Pointer[Identity]
+
+	// mu serialises the verbs; what follows is under it.
+	mu       sync.Mutex
+	cache    *diskCache           // nil: memory
+	whole    map[string]tree.Hash // refs whose closure the cache holds on disk
+	refs     map[string]tree.Hash // the remote's, as last read; nil: never
+	accepted Accepted
+	unsaved  bool // accepted is newer than its file
+	pending  []attempt
+	settled  []Settled
+	market   marketTip
+	// diskRetry is when a disk that failed is tried again.
+	diskRetry time.Time
+	// descends remembers pairs (accepted, head) found in order.
+	descends map[[2]tree.Hash]bool
+}
+
+// Open opens the local copy. It does not use the network; the first Fetch
+// clones what is missing. A state directory that cannot be used is replaced by
+// memory, and said so to the Observer.
+func Open(_ context.Context, remote Remote, opts Options) (*Repo, error) {
+	if err := opts.setDefaults(); err != nil {
+		return nil, err
+	}
+	r := &Repo{
+		remote: remote, opts: opts,
+		inputsRef: Branch(opts.Inputs), ledgerRef: Branch(opts.Ledger),
+		store: newStore(nil, opts.MaxBlob), whole: map[string]tree.Hash{}, descends: map[[2]tree.Hash]bool{},
+	}
+	r.identity.Store(&opts.Identity)
+	var err error
+	if r.accepted, err = readAccepted(opts.Dir); err != nil {
+		return nil, err
+	}
+	if opts.Dir == "" {
+		return r, nil
+	}
+	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
+		opts.Observer.LocalTrouble(fmt.Errorf("make the state directory: %w", err))
+		return r, nil
+	}
+	if c, refs := openCache(opts.Dir); c != nil {
+		r.cache, r.whole = c, refs
+		r.store.disk = c.disk
+	}
+	return r, nil
+}
+
+// SetIdentity changes who commits and whom to trust, as the fleet's files say.
+func (r *Repo) SetIdentity(id Identity) {
+	r.identity.Store(&id)
+}
+
+// Close writes the local copy out and releases it. The Repo must not be used
+// afterwards; closing it again does nothing.
+func (r *Repo) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trySaveAccepted()
+	if r.cache == nil {
+		return nil
+	}
+	if err := r.flush(); err != nil {
+		r.opts.Observer.LocalTrouble(err)
+	}
+	c := r.cache
+	r.cache = nil
+	return c.close()
+}
+
+// flush writes recent objects to disk and notes what the disk now holds whole.
+func (r *Repo) flush() error {
+	if r.cache == nil {
+		return nil
+	}
+	if err := r.store.flush(); err != nil {
+		return fmt.Errorf("write the local copy: %w", err)
+	}
+	whole := map[string]tree.Hash{}
+	for _, ref := range r.tracked() {
+		if h := r.refs[ref]; !h.IsZero() && r.store.has(h) {
+			whole[ref] = h
+		}
+	}
+	if len(whole) == 0 {
+		return nil
+	}
+	r.whole = whole
+	if err := r.cache.writeHeads(whole); err != nil {
+		return fmt.Errorf("write the local copy: %w", err)
+	}
+	return nil
+}
+
+// tracked are the refs whose objects the local copy holds.
+func (r *Repo) tracked() []string {
+	if r.inputsRef == r.ledgerRef {
+		return []string{r.inputsRef, acceptedInputsRef, acceptedLedgerRef}
+	}
+	return []string{r.inputsRef, r.ledgerRef, acceptedInputsRef, acceptedLedgerRef}
+}
+
+func (r *Repo) saveAccepted() error {
+	if !r.unsaved || r.opts.Dir == "" {
+		return nil
+	}
+	if err := writeAccepted(r.opts.Dir, r.accepted); err != nil {
+		return err
+	}
+	r.unsaved = false
+	return nil
+}
+
+// trySaveAccepted goes on without the file if it must: then it is only behind
+// the remote's own note, and written at the next occasion.
+func (r *Repo) trySaveAccepted() {
+	if err := r.saveAccepted(); err != nil {
+		r.opts.Observer.LocalTrouble(err)
+	}
+}
+
+// Tree is the tree of a commit that the local copy holds.
+func (r *Repo) Tree(commit tree.Hash) (tree.Tree, error) {
+	if commit.IsZero() {
+		return tree.Tree{}, nil
+	}
+	c, err := r.store.commit(commit)
+	if err != nil {
+		return tree.Tree{}, fmt.Errorf("read commit %s: %w", commit.Short(), err)
+	}
+	return tree.Tree{Store: r.store, Root: c.Tree}, nil
+}

@@ -1,0 +1,191 @@
+package gitrepo
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+)
+
+// staged is a commit ready to be pushed. A zero commit: nothing changes.
+type staged struct {
+	commit, parent tree.Hash
+	info           Commit
+	keys           []string
+	objects        gitobj.Set // those of the ledger, for the local copy
+	market         marketTip
+	cmds           []Command
+	pack           []byte
+}
+
+// marketTip is the market commit pushed last and the objects of its tree,
+// which the server therefore has.
+type marketTip struct {
+	ref    string
+	commit tree.Hash
+	root   tree.Hash
+	known  map[tree.Hash]bool
+}
+
+// stage builds the commit of a change on the ledger's present head.
+func (w *writer) stage(c composed, items []Item) (staged, error) {
+	r := w.r
+	st := staged{parent: r.refs[r.ledgerRef], keys: keysOf(items), objects: gitobj.Set{}}
+	parent, err := r.Tree(st.parent)
+	if err != nil {
+		return staged{}, err
+	}
+	root, err := gitobj.Edit(parent, c.change, st.objects)
+	if err != nil {
+		return staged{}, err
+	}
+	if root == parent.Root || (parent.IsZero() && root == emptyTree) {
+		return staged{}, nil
+	}
+	when, err := w.when(st.parent)
+	if err != nil {
+		return staged{}, err
+	}
+	var parents []tree.Hash
+	if !st.parent.IsZero() {
+		parents = []tree.Hash{st.parent}
+	}
+	if st.commit, err = r.makeCommit(st.objects, root, parents, when, c.message); err != nil {
+		return staged{}, err
+	}
+	data, err := gitobj.ParseCommit(st.objects[st.commit].Data)
+	if err != nil {
+		return staged{}, err
+	}
+	st.info = Commit{
+		Hash: st.commit, Tree: root, Parents: parents, Author: data.Author, Committer: data.Committer,
+		Message: data.Message, Signed: data.Signature != "",
+	}
+	wire := gitobj.Set{}
+	if err := r.stageMarket(&st, wire, w.req.Market, w.req.When); err != nil {
+		return staged{}, err
+	}
+	st.cmds = append(st.cmds, Command{Ref: r.ledgerRef, Old: st.parent, New: st.commit})
+	if err := r.stageAccepted(&st, w.req.Inputs); err != nil {
+		return staged{}, err
+	}
+	for h, o := range st.objects {
+		wire[h] = o
+	}
+	st.pack, err = wire.Pack()
+	return st, err
+}
+
+// when is the committer's time: the plan's, never before the parent's. A
+// parent far ahead of our clock stops the writing.
+func (w *writer) when(parent tree.Hash) (time.Time, error) {
+	when := w.req.When.UTC().Truncate(time.Second)
+	if parent.IsZero() {
+		return when, nil
+	}
+	p, err := w.r.info(parent)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if ahead := p.When().Sub(w.r.opts.Now()); ahead > clockTolerance {
+		return time.Time{}, &ErrClock{Parent: parent, Ahead: ahead.Round(time.Second)}
+	}
+	if p.When().After(when) {
+		when = p.When().UTC()
+	}
+	return when, nil
+}
+
+// makeCommit adds a commit object, signed if there is a key.
+func (r *Repo) makeCommit(into gitobj.Set, root tree.Hash, parents []tree.Hash, when time.Time, message string) (tree.Hash, error) {
+	id := r.identity.Load()
+	who := gitobj.Person{Name: id.Name, Email: id.Email, When: when}
+	c := gitobj.CommitData{Tree: root, Parents: parents, Author: who, Committer: who, Message: message}
+	if id.Signer != nil {
+		sig, err := id.Signer.Sign(c.Payload())
+		if err != nil {
+			return tree.Hash{}, fmt.Errorf("sign commit: %w", err)
+		}
+		c.Signature = sig
+	}
+	return into.Add(gitobj.Commit, c.Encode()), nil
+}
+
+// stageMarket adds the market snapshot as a commit on the day's chain. Objects
+// that the chain's tip is known to hold are not sent again.
+func (r *Repo) stageMarket(st *staged, wire gitobj.Set, market tree.Tree, when time.Time) error {
+	if market.IsZero() {
+		return nil
+	}
+	ref := MarketDay(when)
+	tip := r.refs[ref]
+	known := map[tree.Hash]bool{}
+	if !tip.IsZero() && r.market.ref == ref && r.market.commit == tip {
+		if r.market.root == market.Root {
+			return nil
+		}
+		known = r.market.known
+	}
+	next := marketTip{ref: ref, root: market.Root, known: map[tree.Hash]bool{}}
+	if err := collect(market, known, next.known, wire); err != nil {
+		return fmt.Errorf("market snapshot: %w", err)
+	}
+	var parents []tree.Hash
+	if !tip.IsZero() {
+		parents = []tree.Hash{tip}
+	}
+	message := Message("", []string{"market snapshot"}, []string{"Market: " + market.Root.String()})
+	var err error
+	if next.commit, err = r.makeCommit(wire, market.Root, parents, when.UTC().Truncate(time.Second), message); err != nil {
+		return err
+	}
+	st.market = next
+	st.cmds = append(st.cmds, Command{Ref: ref, Old: tip, New: next.commit})
+	return nil
+}
+
+// collect adds the objects of a tree to wire, but those known already.
+func collect(t tree.Tree, known, all map[tree.Hash]bool, wire gitobj.Set) error {
+	entries, err := t.Entries()
+	if err != nil {
+		return err
+	}
+	all[t.Root] = true
+	if !known[t.Root] {
+		wire.Add(gitobj.Tree, tree.EncodeDir(entries))
+	}
+	for _, e := range entries {
+		if e.Kind == tree.Dir {
+			if err := collect(tree.Tree{Store: t.Store, Root: e.Hash}, known, all, wire); err != nil {
+				return err
+			}
+			continue
+		}
+		all[e.Hash] = true
+		if known[e.Hash] {
+			continue
+		}
+		b, err := t.Store.File(e.Hash, 0)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+		wire.Add(gitobj.Blob, b)
+	}
+	return nil
+}
+
+// stageAccepted moves the refs that note the accepted heads, forward only.
+// They come last: where the server is not atomic they may only lag.
+func (r *Repo) stageAccepted(st *staged, inputs tree.Hash) error {
+	st.cmds = append(st.cmds, Command{Ref: acceptedLedgerRef, Old: r.refs[acceptedLedgerRef], New: st.commit})
+	old := r.refs[acceptedInputsRef]
+	forward, err := r.forward(old, inputs)
+	if err != nil {
+		return err
+	}
+	if forward && r.store.has(inputs) {
+		st.cmds = append(st.cmds, Command{Ref: acceptedInputsRef, Old: old, New: inputs})
+	}
+	return nil
+}
