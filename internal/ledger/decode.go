@@ -1,0 +1,81 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Decode reads a generated file strictly: an unknown or repeated field is an
+// error, because what it says would be lost when the file is written again.
+func Decode(b []byte, into any) error { return genyaml.UnmarshalStrict(b, into) }
+
+// storeError is a failure to read a file's bytes, as against a mistake in them:
+// it fails the whole read, because it may be gone next time, while a mistake
+// stays as long as the file does.
+type storeError struct{ error }
+
+func (e *storeError) Unwrap() error { return e.error }
+
+// verdict takes what a file's reader said apart: its mistake, or the store's
+// failure.
+func verdict(err error) (mistake, failure error) {
+	var failed *storeError
+	if errors.As(err, &failed) {
+		return nil, failed
+	}
+	return err, nil
+}
+
+func readFile(store tree.Store, h tree.Hash, kind string, meta *v1alpha1.TypeMeta, into any) error {
+	b, err := store.File(h, maxFile)
+	if errors.Is(err, tree.ErrTooLarge) {
+		return fmt.Errorf("%w: at most %d bytes", err, maxFile)
+	}
+	if err != nil {
+		return &storeError{err}
+	}
+	if err := Decode(b, into); err != nil {
+		return err
+	}
+	if meta.Kind != kind || meta.APIVersion != v1alpha1.APIVersion {
+		return fmt.Errorf("is a %s of %s, want %s of %s", meta.Kind, meta.APIVersion, kind, v1alpha1.APIVersion)
+	}
+	return nil
+}
+
+func readContract(store tree.Store, h tree.Hash) (*v1alpha1.Contract, error) {
+	c := &v1alpha1.Contract{}
+	if err := readFile(store, h, v1alpha1.KindContract, &c.TypeMeta, c); err != nil {
+		return nil, err
+	}
+	if !knownPhase(c.Status.Phase) {
+		return nil, fmt.Errorf("status.phase: %q is no phase of a contract", c.Status.Phase)
+	}
+	return c, nil
+}
+
+func readState(store tree.Store, h tree.Hash, tenant, intent string) (*v1alpha1.IntentState, error) {
+	s := &v1alpha1.IntentState{}
+	if err := readFile(store, h, v1alpha1.KindIntentState, &s.TypeMeta, s); err != nil {
+		return nil, err
+	}
+	if s.Metadata.Name != intent || s.Metadata.Namespace != tenant {
+		return nil, fmt.Errorf("is the state of %s/%s", s.Metadata.Namespace, s.Metadata.Name)
+	}
+	return s, nil
+}
+
+func readSpend(store tree.Store, h tree.Hash, tenant, month string) (*v1alpha1.Spend, error) {
+	s := &v1alpha1.Spend{}
+	if err := readFile(store, h, v1alpha1.KindSpend, &s.TypeMeta, s); err != nil {
+		return nil, err
+	}
+	if s.Metadata.Name != month || s.Metadata.Namespace != tenant {
+		return nil, fmt.Errorf("is the spend of %s in %s", s.Metadata.Namespace, s.Metadata.Name)
+	}
+	return s, nil
+}

@@ -1,0 +1,279 @@
+package ledger
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	iradix "github.com/hashicorp/go-immutable-radix"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Ledger is the contracts, states and spends of a fleet at one commit.
+type Ledger struct {
+	hash     tree.Hash
+	tenants  map[string]*tenantNode
+	problems []Problem
+	held     int
+	total    int
+
+	names      *iradix.Tree // contract name → *Contract, all
+	flavors    *iradix.Tree // provider, flavor, name → *Contract, held
+	consumers  *iradix.Tree // consumer, tenant, shard, name → *Contract, held
+	namespaces *iradix.Tree // consumer, namespace, name → *Contract, held
+}
+
+// The nodes mirror the directories; a node never changes once its ledger is
+// published. hash is zero in a node that was changed by With and not read.
+type tenantNode struct {
+	hash     tree.Hash
+	shards   map[string]*shardNode
+	spends   map[string]*spendNode // by month
+	problems []Problem             // of the tenant's own entries and all below
+	totals   func() Totals
+}
+
+type shardNode struct {
+	hash     tree.Hash
+	intents  map[string]*intentNode
+	problems []Problem
+	totals   func() Totals
+}
+
+type intentNode struct {
+	hash      tree.Hash
+	state     *v1alpha1.IntentState
+	contracts []*v1alpha1.Contract // by replica, part, ordinal
+	problems  []Problem
+}
+
+type spendNode struct {
+	hash  tree.Hash
+	spend *v1alpha1.Spend
+}
+
+// Empty is a ledger without contracts.
+func Empty() *Ledger {
+	return &Ledger{
+		tenants: map[string]*tenantNode{},
+		names:   iradix.New(), flavors: iradix.New(), consumers: iradix.New(), namespaces: iradix.New(),
+	}
+}
+
+// Contract is the contract of a name, nil when there is none.
+func (l *Ledger) Contract(name string) *v1alpha1.Contract {
+	v, ok := l.names.Get([]byte(name))
+	if !ok {
+		return nil
+	}
+	return v.(*v1alpha1.Contract)
+}
+
+// Contracts are all contracts, ended ones too, by name.
+func (l *Ledger) Contracts() iter.Seq[*v1alpha1.Contract] {
+	return func(yield func(*v1alpha1.Contract) bool) {
+		it := l.names.Root().Iterator()
+		for _, v, ok := it.Next(); ok; _, v, ok = it.Next() {
+			if !yield(v.(*v1alpha1.Contract)) {
+				return
+			}
+		}
+	}
+}
+
+// Len is how many contracts there are, Held how many of them keep capacity.
+func (l *Ledger) Len() int { return l.total }
+
+// Held is how many contracts keep capacity.
+func (l *Ledger) Held() int { return l.held }
+
+// ByIntent is all contracts of an intent, ended ones too, by replica, part and
+// ordinal.
+func (l *Ledger) ByIntent(tenant, intent string) []*v1alpha1.Contract {
+	if n := l.intent(tenant, intent); n != nil {
+		return n.contracts
+	}
+	return nil
+}
+
+// State is what the ledger remembers of an intent, nil when it is unknown.
+func (l *Ledger) State(tenant, intent string) *v1alpha1.IntentState {
+	if n := l.intent(tenant, intent); n != nil {
+		return n.state
+	}
+	return nil
+}
+
+// States are those of all intents, by tenant and name.
+func (l *Ledger) States() iter.Seq[*v1alpha1.IntentState] {
+	return func(yield func(*v1alpha1.IntentState) bool) {
+		for _, name := range l.Tenants() {
+			for _, s := range l.tenants[name].states() {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (t *tenantNode) states() []*v1alpha1.IntentState {
+	var out []*v1alpha1.IntentState
+	for _, shard := range t.shards {
+		for _, n := range shard.intents {
+			if n.state != nil {
+				out = append(out, n.state)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *v1alpha1.IntentState) int {
+		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
+	})
+	return out
+}
+
+// Tenants names the tenants that have anything in the ledger, in order.
+func (l *Ledger) Tenants() []string { return sortedKeys(l.tenants) }
+
+// Spends are what contracts that have left the tree cost a tenant, by month.
+func (l *Ledger) Spends(tenant string) []*v1alpha1.Spend {
+	t := l.tenants[tenant]
+	if t == nil {
+		return nil
+	}
+	out := make([]*v1alpha1.Spend, 0, len(t.spends))
+	for _, month := range sortedKeys(t.spends) {
+		out = append(out, t.spends[month].spend)
+	}
+	return out
+}
+
+// Spend is a tenant's spend file of a month ("2026-11"), nil when there is
+// none.
+func (l *Ledger) Spend(tenant, month string) *v1alpha1.Spend {
+	if t := l.tenants[tenant]; t != nil && t.spends[month] != nil {
+		return t.spends[month].spend
+	}
+	return nil
+}
+
+// HeldOn is the contracts that keep capacity of a flavor, by name.
+func (l *Ledger) HeldOn(provider, flavor string) []*v1alpha1.Contract {
+	return under(l.flavors, provider, flavor)
+}
+
+// HeldBy is the contracts that keep capacity of a provider, by flavor and name.
+func (l *Ledger) HeldBy(provider string) []*v1alpha1.Contract {
+	return under(l.flavors, provider)
+}
+
+// Providers names those of which contracts keep capacity, in order.
+func (l *Ledger) Providers() []string { return heads(l.flavors) }
+
+// Consumers names the clusters in which capacity of held contracts appears, in
+// order.
+func (l *Ledger) Consumers() []string { return heads(l.consumers) }
+
+// Consumer is the held contracts whose capacity appears in a cluster, by
+// tenant, shard and name.
+func (l *Ledger) Consumer(name string) []*v1alpha1.Contract {
+	return under(l.consumers, name)
+}
+
+// ShardContracts is the held contracts of one directory of a consumer's
+// manifests, by name.
+func (l *Ledger) ShardContracts(consumer, tenant, shard string) []*v1alpha1.Contract {
+	return under(l.consumers, consumer, tenant, shard)
+}
+
+// InNamespace is the held contracts that a namespace of a consumer may use, by
+// name.
+func (l *Ledger) InNamespace(consumer, namespace string) []*v1alpha1.Contract {
+	return under(l.namespaces, consumer, namespace)
+}
+
+// Totals is what a tenant's charged contracts come to.
+func (l *Ledger) Totals(tenant string) Totals {
+	if t := l.tenants[tenant]; t != nil {
+		return t.totals().Clone()
+	}
+	return Totals{}
+}
+
+func (l *Ledger) intent(tenant, intent string) *intentNode {
+	t := l.tenants[tenant]
+	if t == nil {
+		return nil
+	}
+	s := t.shards[Shard(intent)]
+	if s == nil {
+		return nil
+	}
+	return s.intents[intent]
+}
+
+// key joins the parts of an index entry. Names hold no zero byte, so that no
+// prefix of parts is a prefix of another one's.
+func key(parts ...string) []byte {
+	n := 0
+	for _, p := range parts {
+		n += len(p) + 1
+	}
+	b := make([]byte, 0, n)
+	for _, p := range parts {
+		b = append(b, p...)
+		b = append(b, 0)
+	}
+	return b
+}
+
+func under(t *iradix.Tree, parts ...string) []*v1alpha1.Contract {
+	var out []*v1alpha1.Contract
+	t.Root().WalkPrefix(key(parts...), func(_ []byte, v interface{}) bool {
+		out = append(out, v.(*v1alpha1.Contract))
+		return false
+	})
+	return out
+}
+
+// heads lists the distinct first parts of an index's keys.
+func heads(t *iradix.Tree) []string {
+	var out []string
+	it := t.Root().Iterator()
+	for k, _, ok := it.Next(); ok; {
+		head, _, _ := strings.Cut(string(k), "\x00")
+		out = append(out, head)
+		it = t.Root().Iterator()
+		it.SeekLowerBound(append([]byte(head), 1))
+		k, _, ok = it.Next()
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// once makes the totals of a node on first use.
+func once(f func() Totals) func() Totals { return sync.OnceValue(f) }
+
+// tenantContracts are all contracts of a tenant, in no particular order.
+func (l *Ledger) tenantContracts(tenant string) iter.Seq[*v1alpha1.Contract] {
+	return func(yield func(*v1alpha1.Contract) bool) {
+		t := l.tenants[tenant]
+		if t == nil {
+			return
+		}
+		for _, s := range t.shards {
+			for _, n := range s.intents {
+				for _, c := range n.contracts {
+					if !yield(c) {
+						return
+					}
+				}
+			}
+		}
+	}
+}

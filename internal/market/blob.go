@@ -1,0 +1,206 @@
+package market
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// annotationState on a flavor of a market tree says that its provider was not
+// Fresh: "<state> <since> [<grace ends>]". What the market knew is whole with
+// it, so that a decision can be made again from the tree.
+const annotationState = v1alpha1.Group + "/market-state"
+
+// blobSuffix ends the names of a market tree's files.
+const blobSuffix = ".yaml"
+
+// Blob is one provider's flavors as a file of the market's tree: a YAML stream
+// of Flavors by name, usage included, in canonical form.
+type Blob struct {
+	Hash    tree.Hash
+	Content []byte
+}
+
+// makeBlob writes a provider's offers. Withdrawn ones are left out: they are
+// what the provider no longer offers.
+func makeBlob(offers []*Offer) Blob {
+	var out bytes.Buffer
+	for _, o := range offers {
+		if o.State == Withdrawn {
+			continue
+		}
+		f := annotated(o)
+		doc, err := genyaml.Marshal(&f)
+		if err != nil {
+			panic("market: write flavor " + f.Ref() + ": " + err.Error()) // every field of a kind can be written
+		}
+		out.WriteString("---\n")
+		out.Write(doc)
+	}
+	content := out.Bytes()
+	return Blob{tree.BlobHash(content), content}
+}
+
+// annotated is an offer's flavor that says what is known of its provider.
+func annotated(o *Offer) v1alpha1.Flavor {
+	f := *o.Flavor
+	f.TypeMeta = v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFlavor}
+	if o.State == Fresh {
+		return f
+	}
+	f.Metadata.Annotations = map[string]string{}
+	maps.Copy(f.Metadata.Annotations, o.Flavor.Metadata.Annotations)
+	f.Metadata.Annotations[annotationState] = stateText(o)
+	return f
+}
+
+func stateText(o *Offer) string {
+	s := o.State.String() + " " + o.Since.UTC().Format(time.RFC3339)
+	if !o.GraceEnds.IsZero() {
+		s += " " + o.GraceEnds.UTC().Format(time.RFC3339)
+	}
+	return s
+}
+
+// StateOf is what a flavor of a market tree says of its provider; Fresh when
+// it says nothing.
+func StateOf(f *v1alpha1.Flavor) (state Freshness, since, graceEnds v1alpha1.Time) {
+	words := strings.Fields(f.Metadata.Annotations[annotationState])
+	if len(words) < 2 {
+		return Fresh, v1alpha1.Time{}, v1alpha1.Time{}
+	}
+	at := func(i int) v1alpha1.Time {
+		if i >= len(words) {
+			return v1alpha1.Time{}
+		}
+		t, err := time.Parse(time.RFC3339, words[i])
+		if err != nil {
+			return v1alpha1.Time{}
+		}
+		return v1alpha1.TimeOf(t)
+	}
+	switch words[0] {
+	case Silent.String():
+		return Silent, at(1), at(2)
+	case Lost.String():
+		return Lost, at(1), at(2)
+	}
+	return Fresh, v1alpha1.Time{}, v1alpha1.Time{}
+}
+
+// ParseBlob reads a YAML stream of Flavors: a file of a market's tree, an
+// answer of GET /market, or a file that somebody wrote for `plan --market`.
+func ParseBlob(content []byte) ([]*v1alpha1.Flavor, error) {
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	var out []*v1alpha1.Flavor
+	seen := map[string]bool{}
+	for n := 1; ; n++ {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read document %d: %w", n, err)
+		}
+		if blank(doc) {
+			continue
+		}
+		f := &v1alpha1.Flavor{}
+		if err := genyaml.UnmarshalStrict(doc, f); err != nil {
+			return nil, fmt.Errorf("read document %d: %w", n, err)
+		}
+		switch {
+		case f.Kind != v1alpha1.KindFlavor || f.APIVersion != v1alpha1.APIVersion:
+			return nil, fmt.Errorf("document %d is a %q of %q: a market file is a YAML stream of kind Flavor, apiVersion %s", n, f.Kind, f.APIVersion, v1alpha1.APIVersion)
+		case f.Metadata.Name == "" || f.Metadata.Namespace == "":
+			return nil, fmt.Errorf("document %d: a flavor needs metadata.name and metadata.namespace (its provider)", n)
+		case seen[f.Ref()]:
+			return nil, fmt.Errorf("document %d: flavor %s stands twice", n, f.Ref())
+		}
+		seen[f.Ref()] = true
+		normaliseGPU(f)
+		out = append(out, f)
+	}
+}
+
+// blank reports whether a document holds nothing but comments.
+func blank(doc []byte) bool {
+	for line := range bytes.Lines(doc) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) {
+			return false
+		}
+	}
+	return true
+}
+
+// Blobs are the files of the market's tree by provider.
+func (s *Snapshot) Blobs() map[string]Blob {
+	out := make(map[string]Blob, len(s.views))
+	for _, v := range s.views {
+		if b := v.blob(); len(b.Content) > 0 {
+			out[v.provider] = b
+		}
+	}
+	return out
+}
+
+// Tree is the market as a git tree: <provider>.yaml for each provider. Its
+// store holds the files.
+func (s *Snapshot) Tree() tree.Tree { return s.tree() }
+
+func lazyTree(views []*view) func() tree.Tree {
+	return sync.OnceValue(func() tree.Tree {
+		store := &blobStore{blobs: make(map[tree.Hash][]byte, len(views))}
+		for _, v := range views {
+			b := v.blob()
+			if len(b.Content) == 0 {
+				continue
+			}
+			store.blobs[b.Hash] = b.Content
+			store.entries = append(store.entries, tree.Entry{Name: v.provider + blobSuffix, Kind: tree.File, Hash: b.Hash})
+		}
+		tree.Sort(store.entries)
+		store.root = tree.DirHash(store.entries)
+		return tree.Tree{Store: store, Root: store.root}
+	})
+}
+
+// blobStore is the store of one market's tree.
+type blobStore struct {
+	root    tree.Hash
+	entries []tree.Entry
+	blobs   map[tree.Hash][]byte
+}
+
+// Dir implements tree.Store.
+func (s *blobStore) Dir(h tree.Hash) ([]tree.Entry, error) {
+	if h != s.root {
+		return nil, fmt.Errorf("directory %s of the market: %w", h, fs.ErrNotExist)
+	}
+	return s.entries, nil
+}
+
+// File implements tree.Store.
+func (s *blobStore) File(h tree.Hash, limit int64) ([]byte, error) {
+	b, ok := s.blobs[h]
+	if !ok {
+		return nil, fmt.Errorf("file %s of the market: %w", h, fs.ErrNotExist)
+	}
+	if limit > 0 && int64(len(b)) > limit {
+		return nil, tree.ErrTooLarge
+	}
+	return b, nil
+}

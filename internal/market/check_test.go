@@ -1,0 +1,120 @@
+package market_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+)
+
+// TestReportsAreBounded: each mistake refuses the whole report, names itself
+// and leaves the market as it was.
+func TestReportsAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 400)
+	cases := map[string]struct {
+		change func(f *v1alpha1.Flavor)
+		want   string
+	}{
+		"another cluster's":       {func(f *v1alpha1.Flavor) { f.Metadata.Namespace = "oslo" }, "another cluster"},
+		"no name":                 {func(f *v1alpha1.Flavor) { f.Metadata.Name = "" }, "is not a name"},
+		"a path for a name":       {func(f *v1alpha1.Flavor) { f.Metadata.Name = "../x" }, "is not a name"},
+		"a name that is too long": {func(f *v1alpha1.Flavor) { f.Metadata.Name = strings.Repeat("a", 64) }, "is not a name"},
+		"negative capacity":       {func(f *v1alpha1.Flavor) { f.Spec.Capacity["gpu"] = v1alpha1.AmountOf(-1) }, "spec.capacity.gpu"},
+		"absurd capacity":         {func(f *v1alpha1.Flavor) { f.Spec.Capacity["gpu"] = v1alpha1.AmountOf(1 << 61) }, "spec.capacity.gpu"},
+		"negative use":            {func(f *v1alpha1.Flavor) { f.Spec.Used = v1alpha1.Resources{"gpu": v1alpha1.AmountOf(-1)} }, "spec.used.gpu"},
+		"a resource with spaces":  {func(f *v1alpha1.Flavor) { f.Spec.Capacity["a b"] = v1alpha1.AmountOf(1) }, "resource's name"},
+		"too many resources": {func(f *v1alpha1.Flavor) {
+			for i := range 100 {
+				f.Spec.Capacity[fmt.Sprint("r", i)] = v1alpha1.AmountOf(1)
+			}
+		}, "at most 64"},
+		"a contract that is none": {func(f *v1alpha1.Flavor) { f.Spec.Held = map[string]v1alpha1.Resources{"A/B": {}} }, "contract's name"},
+		"negative held": {func(f *v1alpha1.Flavor) {
+			f.Spec.Held = map[string]v1alpha1.Resources{"a": {"gpu": v1alpha1.AmountOf(-1)}}
+		}, "spec.held.a.gpu"},
+		"a refusal of no contract":   {func(f *v1alpha1.Flavor) { f.Spec.Refused = map[string]string{"A/B": "no"} }, "spec.refused"},
+		"a refusal without a reason": {func(f *v1alpha1.Flavor) { f.Spec.Refused = map[string]string{"a": ""} }, "spec.refused"},
+		"a refusal that rings":       {func(f *v1alpha1.Flavor) { f.Spec.Refused = map[string]string{"a": "no\x07"} }, "spec.refused"},
+		"a refusal without end":      {func(f *v1alpha1.Flavor) { f.Spec.Refused = map[string]string{"a": strings.Repeat(long, 9)} }, "spec.refused"},
+		"too many contracts": {func(f *v1alpha1.Flavor) {
+			f.Spec.Held = map[string]v1alpha1.Resources{}
+			for i := range 5001 {
+				f.Spec.Held[fmt.Sprint("c", i)] = nil
+			}
+		}, "at most 5000"},
+		"negative step": {func(f *v1alpha1.Flavor) {
+			f.Spec.Partition = &v1alpha1.Partition{Step: v1alpha1.Resources{"gpu": v1alpha1.AmountOf(-1)}}
+		}, "partition.step"},
+		"absurd overcommit": {func(f *v1alpha1.Flavor) { f.Spec.Overcommit = v1alpha1.Overcommit{"gpu": dec("1000")} }, "overcommit"},
+		"negative price": {func(f *v1alpha1.Flavor) {
+			f.Spec.Price = &v1alpha1.Price{PerHour: v1alpha1.UnitPrices{"gpu": dec("-1")}}
+		}, "price.perHour"},
+		"a lower-case euro": {func(f *v1alpha1.Flavor) { f.Spec.Price = &v1alpha1.Price{Currency: "eur"} }, "currency"},
+		"a window at 25 h": {func(f *v1alpha1.Flavor) {
+			f.Spec.Price = &v1alpha1.Price{Windows: []v1alpha1.PriceWindow{{Window: v1alpha1.Window{From: "25:00", To: "06:00"}}}}
+		}, "time of day"},
+		"a window on Funday": {func(f *v1alpha1.Flavor) {
+			f.Spec.Price = &v1alpha1.Price{Windows: []v1alpha1.PriceWindow{{Window: v1alpha1.Window{Days: []string{"Fun"}, From: "20:00", To: "06:00"}}}}
+		}, "not a day"},
+		"a window on Mars": {func(f *v1alpha1.Flavor) {
+			f.Spec.Price = &v1alpha1.Price{Windows: []v1alpha1.PriceWindow{{Window: v1alpha1.Window{From: "20:00", To: "06:00", Timezone: "Mars/Olympus"}}}}
+		}, "timezone"},
+		"a timezone outside": {func(f *v1alpha1.Flavor) {
+			f.Spec.Price = &v1alpha1.Price{Windows: []v1alpha1.PriceWindow{{Window: v1alpha1.Window{From: "20:00", To: "06:00", Timezone: "../../etc/passwd"}}}}
+		}, "timezone"},
+		"units without end":               {func(f *v1alpha1.Flavor) { f.Spec.GPU.UnitsPerGPU = 1 << 20 }, "unitsPerGPU"},
+		"negative units":                  {func(f *v1alpha1.Flavor) { f.Spec.GPU.UnitsPerGPU = -1 }, "unitsPerGPU"},
+		"a model without end":             {func(f *v1alpha1.Flavor) { f.Spec.GPU.Model = long }, "gpu.model"},
+		"a city with a line":              {func(f *v1alpha1.Flavor) { f.Spec.Location.City = "a\nb" }, "location.city"},
+		"a model that looks like another": {func(f *v1alpha1.Flavor) { f.Spec.GPU.Model = "nvidi\u0430-h100" }, "gpu.model"},
+		"a region from right to left":     {func(f *v1alpha1.Flavor) { f.Spec.Location.Region = "eu\u202ewest" }, "location.region"},
+		"a pool in full width":            {func(f *v1alpha1.Flavor) { f.Spec.Pool = "\uff48100" }, "pool"},
+		"a city that rings":               {func(f *v1alpha1.Flavor) { f.Spec.Location.City = "a\x07" }, "location.city"},
+		"a label that looks like another": {func(f *v1alpha1.Flavor) { f.Spec.Labels = map[string]string{"complianc\u0435": "gdpr"} }, "spec.labels"},
+		"a label without end":             {func(f *v1alpha1.Flavor) { f.Spec.Labels = map[string]string{"a": strings.Repeat(long, 9)} }, "spec.labels"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := market.New(market.Options{Now: newClock().Now})
+			report(t, m, "paris", gen(1, 1), gpus("paris", "good", 8))
+			before := m.Snapshot().Generation()
+			f := gpus("paris", "bad", 8)
+			tc.change(&f)
+			err := m.Report("paris", gen(1, 2), []v1alpha1.Flavor{gpus("paris", "fine", 1), f}, true)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 400 {
+				t.Errorf("%v, want %q in few words", err, tc.want)
+			}
+			if s := m.Snapshot(); s.Generation() != before || states(s) != "paris/good Fresh" {
+				t.Errorf("a refused report left %s", states(s))
+			}
+		})
+	}
+	m := market.New(market.Options{Now: newClock().Now})
+	if err := m.Report("paris", gen(1, 1), []v1alpha1.Flavor{gpus("paris", "a", 1), gpus("paris", "a", 2)}, true); err == nil {
+		t.Error("a name that stands twice was taken")
+	}
+	if err := m.Report("../paris", gen(1, 1), nil, true); err == nil {
+		t.Error("a path was taken for a cluster")
+	}
+	if err := m.Report("paris", gen(1, 1), make([]v1alpha1.Flavor, 5000), true); err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("5,000 flavors: %v", err)
+	}
+}
+
+func TestReportsAreCleaned(t *testing.T) {
+	m := market.New(market.Options{Now: newClock().Now})
+	f := gpus("paris", "h100", 8)
+	f.Spec.GPU = &v1alpha1.FlavorGPU{Model: "NVIDIA-H100-80GB-HBM3"}
+	f.Spec.Labels = map[string]string{"fleetbroker.io/tenant": "vision", "compliance": "gdpr"}
+	f.Metadata.Annotations = map[string]string{"fleetbroker.io/market-state": "Lost 2026-01-01T00:00:00Z"}
+	report(t, m, "paris", gen(1, 1), f)
+	got := m.Snapshot().Offer("paris", "h100").Flavor
+	if g := got.Spec.GPU; g.Vendor != "nvidia" || g.Model != "nvidia-h100" || g.Memory.Int64() != 80<<30 {
+		t.Errorf("GPU %+v", g)
+	}
+	if len(got.Spec.Labels) != 1 || got.Spec.Labels["compliance"] != "gdpr" || len(got.Metadata.Annotations) != 0 {
+		t.Errorf("labels %v, annotations %v: want nothing of our own domain", got.Spec.Labels, got.Metadata.Annotations)
+	}
+}

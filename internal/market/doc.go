@@ -1,0 +1,47 @@
+// Package market is every flavor of the fleet and what is known of it now: what
+// agents report, what files under flavors/ say, which price and place hold,
+// and whether the provider is heard.
+//
+//	reports ──┐                     ┌─► offers, by provider and name
+//	          ├─► tables ─► changes ┼─► classes: columns by vendor, model, memory
+//	inputs ───┘  (go-memdb)         └─► a git tree, one blob a provider
+//
+// # Layout
+//
+// Two tables in go-memdb: `offer` holds what rarely changes (the flavor without
+// its usage, its price and place) under two hand-written indexes; `usage` holds
+// what changes with every report under one, because the cost of a row grows
+// with the indexes it stands in. What a transaction changed says which
+// providers and classes are made anew; all others are carried over from the
+// snapshot before. Prices are int64 millionths of the fleet's currency there.
+//
+// # Invariants
+//
+//   - A report is taken whole or not at all, in one transaction; no snapshot
+//     ever shows half of one.
+//   - A snapshot never changes. Equal generations mean equal snapshots, and a
+//     report that says nothing new makes no new generation.
+//   - Age is measured by our clock at receipt, never by the agent's.
+//   - What agents say is bounded and checked before it is kept: it comes from
+//     clusters that others administer.
+//
+// # Freshness
+//
+// A provider that has not been heard for three report intervals is Silent: it
+// sells nothing new. Past its grace (Cluster.agent.gracePeriod, else the
+// fleet's) it is Lost. The next report makes it Fresh, without anybody's help.
+// Offers from files never age. A flavor that is missing from a newer list is
+// Withdrawn: it sells nothing, and what it holds stays. Silence is not loss,
+// and deafness, hearing too few of all, is not silence: see Snapshot.Deaf.
+//
+// # Who calls it
+//
+// The agents' port reports, the reconciler sets the inputs and takes snapshots,
+// the CLI reads market files. It imports only the API.
+//
+// # Concurrency
+//
+// There is one writer at a time (a mutex), readers take the published snapshot.
+// All methods are safe for concurrent use. Nothing that is handed out may be
+// modified, and what is handed in belongs to the market from then on.
+package market

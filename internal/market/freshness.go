@@ -1,0 +1,124 @@
+package market
+
+import (
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Freshness is what is known of the agent behind an offer. The order is the
+// planner's.
+type Freshness uint8
+
+// The states of an offer's provider.
+const (
+	// Fresh: heard within its interval, or static (a file).
+	Fresh Freshness = iota
+	// Silent: not heard for a while, within its grace.
+	Silent
+	// Lost: silent past its grace.
+	Lost
+	// Withdrawn: no longer offered by a provider that is heard.
+	Withdrawn
+)
+
+// String is the state's name.
+func (f Freshness) String() string {
+	switch f {
+	case Fresh:
+		return "Fresh"
+	case Silent:
+		return "Silent"
+	case Lost:
+		return "Lost"
+	}
+	return "Withdrawn"
+}
+
+// ProviderState is what is known of a provider.
+type ProviderState struct {
+	// State is Fresh, Silent or Lost.
+	State Freshness
+	// Since is when it was last heard (Silent, Lost), or when the market began to listen to one that was never heard.
+	Since v1alpha1.Time
+	// GraceEnds is when a silent one counts as lost.
+	GraceEnds v1alpha1.Time
+	// Static: it has only offers from files, no agent.
+	Static bool
+	// Heard is true when a report has come since the start, or the provider is static.
+	Heard bool
+}
+
+// freshness is a provider's state at a time. One without an agent has only
+// files, which do not age.
+func (m *Market) freshness(name string, p *provider, now time.Time) Freshness {
+	return age(p, m.opts.Silence, m.grace(name), now)
+}
+
+func age(p *provider, silence, grace time.Duration, now time.Time) Freshness {
+	if !p.agent {
+		return Fresh
+	}
+	switch silent := now.Sub(p.heard); {
+	case silent < silence:
+		return Fresh
+	case silent < grace:
+		return Silent
+	}
+	return Lost
+}
+
+// grace is how long a provider may be silent before it counts as lost: its
+// cluster's own, else the fleet's, else the default. It is never shorter than
+// the time after which it counts as silent, because a provider whose reports
+// come on time is not lost between two of them.
+func (m *Market) grace(name string) time.Duration {
+	return max(graceOf(&m.inputs, name), m.opts.Silence)
+}
+
+func graceOf(in *Inputs, name string) time.Duration {
+	if c := in.Clusters[name]; c != nil && c.Spec.Agent.GracePeriod.Duration > 0 {
+		return c.Spec.Agent.GracePeriod.Duration
+	}
+	if d := in.Fleet.Defaults.GracePeriod.Duration; d > 0 {
+		return d
+	}
+	return DefaultGrace
+}
+
+// Deaf reports whether the daemon hears too little to act, given the providers
+// that hold contracts: it must then move, refuse and queue nothing (DESIGN,
+// invariant 6). It is deaf
+//
+//   - while fewer than half of the holders are heard: more likely our own ears
+//     fail than half of the fleet at once;
+//   - just after the start, until half of the fleet's providers are heard or
+//     the warm-up is over: agents that report every interval have not had their
+//     turn, and their offers would be missing from every decision.
+//
+// A provider that has only offers from files is always heard.
+func (s *Snapshot) Deaf(holders []string) bool {
+	if !s.half(holders) {
+		return true
+	}
+	if s.at.Sub(s.started) >= s.warmup {
+		return false
+	}
+	var providers []string
+	for name, c := range s.inputs.Clusters {
+		if c.HasRole("provider") {
+			providers = append(providers, name)
+		}
+	}
+	return !s.half(providers)
+}
+
+func (s *Snapshot) half(names []string) bool {
+	heard := 0
+	for _, name := range names {
+		if p := s.Provider(name); p.Heard && p.State == Fresh {
+			heard++
+		}
+	}
+	return 2*heard >= len(names)
+}

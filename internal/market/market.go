@@ -1,0 +1,296 @@
+package market
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-memdb"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// Interval is how often agents report when nothing changes.
+const Interval = 30 * time.Second
+
+// DefaultGrace is how long a provider may be silent before it counts as lost
+// when neither its cluster nor the fleet says (FORMATS: gracePeriod 5m).
+const DefaultGrace = 5 * time.Minute
+
+// forget is how long a withdrawn flavor is remembered. Contracts on it are kept
+// after that too (Snapshot.Missing); only its description goes.
+const forget = 24 * time.Hour
+
+// Options configure a Market.
+type Options struct {
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+	// Silence is how long a provider may go unheard and still sell; default three intervals.
+	Silence time.Duration
+	// Warmup is how long after the start a market that has heard few providers is deaf; default an interval and a few seconds.
+	Warmup time.Duration
+}
+
+// Inputs are what the fleet repo says that the market needs.
+type Inputs struct {
+	// Key names the inputs: the same key means the same inputs, and setting them again costs nothing. "" never matches.
+	Key string
+	// Fleet is the policy: currency, rates, grace.
+	Fleet *v1alpha1.FleetSpec
+	// Clusters by name.
+	Clusters map[string]*v1alpha1.Cluster
+	// Flavors of files under flavors/.
+	Flavors []*v1alpha1.Flavor
+	// Prices of files under prices/.
+	Prices []*v1alpha1.PriceTable
+}
+
+// Market takes reports and inputs and publishes snapshots.
+type Market struct {
+	opts    Options
+	started time.Time
+	db      *memdb.MemDB
+	changed chan struct{}
+
+	current atomic.Pointer[Snapshot]
+
+	mu        sync.Mutex
+	providers map[string]*provider
+	given     Inputs                        // as they were set
+	inputs    Inputs                        // with normalised flavors
+	files     map[string][]*v1alpha1.Flavor // of inputs, by provider
+	due       time.Time                     // when a provider's freshness changes next by time alone; zero: never
+}
+
+// provider is what the writer knows of one.
+type provider struct {
+	// agent is true once a report has come.
+	agent      bool
+	generation wire.Generation
+	heard      time.Time
+	freshness  Freshness
+	reported   map[string]*v1alpha1.Flavor
+	withdrawn  map[string]withdrawal
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+type withdrawal struct {
+	flavor *v1alpha1.Flavor
+	at     v1alpha1.Time
+}
+
+// New makes an empty market.
+func New(opts Options) *Market {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Silence <= 0 {
+		opts.Silence = 3 * Interval
+	}
+	if opts.Warmup <= 0 {
+		opts.Warmup = Interval + 5*time.Second
+	}
+	db, err := memdb.NewMemDB(schema())
+	must(err)
+	m := &Market{
+		opts: opts, started: opts.Now(), db: db, changed: make(chan struct{}, 1),
+		providers: map[string]*provider{}, inputs: Inputs{Fleet: &v1alpha1.FleetSpec{}},
+	}
+	in := m.inputs
+	m.current.Store(&Snapshot{
+		txn: db.Txn(false), inputs: &in, started: m.started, at: m.started, warmup: opts.Warmup, silence: opts.Silence,
+		heard: map[string]ProviderState{}, classes: map[Class]*lazyClass{}, tree: lazyTree(nil),
+	})
+	return m
+}
+
+// Changed receives after there is something new. One receive may stand for
+// many changes.
+func (m *Market) Changed() <-chan struct{} { return m.changed }
+
+// SetInputs takes what the fleet repo says now: its static flavors, prices,
+// places and graces, in one transaction.
+func (m *Market) SetInputs(in Inputs) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if in.Key != "" && in.Key == m.inputs.Key {
+		return
+	}
+	if in.Fleet == nil {
+		in.Fleet = &v1alpha1.FleetSpec{}
+	}
+	if in.same(m.given) {
+		m.inputs.Key, m.given = in.Key, in
+		return
+	}
+	m.given = in
+	names := map[string]bool{}
+	for name := range m.providers {
+		names[name] = true
+	}
+	for _, f := range m.inputs.Flavors {
+		names[f.Metadata.Namespace] = true
+	}
+	for _, f := range in.Flavors {
+		names[f.Metadata.Namespace] = true
+	}
+	for name := range in.Clusters {
+		names[name] = true
+	}
+	in.Flavors = normalised(in.Flavors)
+	m.inputs = in
+	m.files = map[string][]*v1alpha1.Flavor{}
+	for _, f := range in.Flavors {
+		m.files[f.Metadata.Namespace] = append(m.files[f.Metadata.Namespace], f)
+	}
+	m.update(sortedKeys(names), true)
+}
+
+// same reports whether two inputs are made of the same documents. Most commits
+// change intents and nothing that the market reads.
+func (in Inputs) same(o Inputs) bool {
+	return o.Fleet != nil && slices.Equal(in.Flavors, o.Flavors) && slices.Equal(in.Prices, o.Prices) && maps.Equal(in.Clusters, o.Clusters) &&
+		in.Fleet.Currency == o.Fleet.Currency && in.Fleet.Defaults.GracePeriod == o.Fleet.Defaults.GracePeriod && reflect.DeepEqual(in.Fleet.Rates, o.Fleet.Rates)
+}
+
+// Snapshot is the market now. It is cheap while nothing has changed.
+func (m *Market) Snapshot() *Snapshot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settle(m.opts.Now())
+	return m.current.Load().asOf(m.opts.Now())
+}
+
+// Next is when a provider's freshness changes if nothing is heard; zero when
+// time changes nothing.
+func (m *Market) Next() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.next()
+}
+
+// Heard is when a provider's agent last reported, changed or not; zero when it
+// never has.
+func (m *Market) Heard(provider string) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.providers[provider]; p != nil && p.agent {
+		return p.heard
+	}
+	return time.Time{}
+}
+
+// Offers are all flavors that are offered now, in order of provider and name,
+// as they stand in the market's tree, with that tree.
+func (m *Market) Offers() (market tree.Tree, flavors []v1alpha1.Flavor) {
+	s := m.Snapshot()
+	for _, o := range s.Offers() {
+		if o.State != Withdrawn {
+			flavors = append(flavors, annotated(o))
+		}
+	}
+	return s.Tree(), flavors
+}
+
+// update brings the tables of some providers in line with what is known of
+// them, and publishes what came out, in one transaction. inputs says that the
+// fleet's own words changed too.
+func (m *Market) update(names []string, inputs bool) {
+	now := m.opts.Now()
+	txn := m.db.Txn(true)
+	txn.TrackChanges()
+	dirty := map[string]bool{}
+	// Everything is read before anything is written: reading in a transaction
+	// that has written costs it its cache of writable nodes.
+	have := make([]stored, len(names))
+	for i, name := range names {
+		have[i] = stored{offersOf(txn, name), usageOf(txn, name)}
+	}
+	for i, name := range names {
+		m.write(txn, name, have[i])
+	}
+	for _, c := range txn.Changes() {
+		for _, raw := range []any{c.Before, c.After} {
+			switch row := raw.(type) {
+			case *offerRow:
+				dirty[row.provider] = true
+			case *usageRow:
+				dirty[row.provider] = true
+			}
+		}
+	}
+	txn.Commit()
+	m.refresh(now, dirty)
+	if inputs {
+		// A grace may have changed, and with it when a silent provider is lost.
+		for name, p := range m.providers {
+			if p.freshness != Fresh {
+				dirty[name] = true
+			}
+		}
+	}
+	m.publish(now, dirty, inputs)
+}
+
+// settle lets time pass: providers that have become silent or lost since, and
+// withdrawn flavors that are to be forgotten.
+func (m *Market) settle(now time.Time) {
+	if m.due.IsZero() || now.Before(m.due) {
+		return
+	}
+	var forgotten []string
+	for name, p := range m.providers {
+		for flavor, w := range p.withdrawn {
+			if !now.Before(w.at.Add(forget)) {
+				delete(p.withdrawn, flavor)
+				forgotten = append(forgotten, name)
+			}
+		}
+	}
+	if len(forgotten) > 0 {
+		slices.Sort(forgotten)
+		m.update(slices.Compact(forgotten), false)
+		return
+	}
+	dirty := map[string]bool{}
+	m.refresh(now, dirty)
+	m.publish(now, dirty, false)
+}
+
+// refresh notes whose freshness has changed.
+func (m *Market) refresh(now time.Time, dirty map[string]bool) {
+	for name, p := range m.providers {
+		if f := m.freshness(name, p, now); f != p.freshness {
+			p.freshness = f
+			dirty[name] = true
+		}
+	}
+	m.due = m.next()
+}
+
+func (m *Market) next() time.Time {
+	var next time.Time
+	earlier := func(t time.Time) {
+		if next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	for name, p := range m.providers {
+		switch p.freshness {
+		case Fresh:
+			earlier(p.heard.Add(m.opts.Silence))
+		case Silent:
+			earlier(p.heard.Add(m.grace(name)))
+		}
+		for _, w := range p.withdrawn {
+			earlier(w.at.Add(forget))
+		}
+	}
+	return next
+}

@@ -1,0 +1,96 @@
+package market
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// ErrUnknownBase says that an unchanged list was reported for a generation
+// that is not the one known: the full list is needed (412).
+var ErrUnknownBase = errors.New("the list of this generation is not known here: send the full list")
+
+// StaleEpochError says that a newer report is known (409): of a later life of
+// the agent, or of a later change.
+type StaleEpochError struct {
+	// Last is the newest generation that is known.
+	Last wire.Generation
+}
+
+// Error says what to do.
+func (e *StaleEpochError) Error() string {
+	return "a newer report is known, " + e.Last.String() + ": use an epoch above it"
+}
+
+// maxEpoch leaves room above any epoch that is made from a clock, so that no
+// agent can lock its successors out.
+const maxEpoch = 1 << 62
+
+// Report takes a cluster's list of flavors, whole, in one transaction; a flavor
+// that it no longer names is withdrawn. Unless full, the list of that
+// generation still holds and only its age is renewed. The errors are
+// ErrUnknownBase, *StaleEpochError, or a mistake in the report, which then
+// leaves everything as it was, the provider's age too.
+func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1alpha1.Flavor, full bool) error {
+	if generation.Epoch > maxEpoch {
+		return fmt.Errorf("report of %s: generation %s: epochs are nanoseconds since 1970", cluster, generation)
+	}
+	var list map[string]*v1alpha1.Flavor
+	if full {
+		var err error
+		if list, err = check(cluster, flavors); err != nil {
+			return fmt.Errorf("report of %s: %w", cluster, err)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.providers[cluster]
+	known := p != nil && p.agent
+	switch {
+	case known && generation.Cmp(p.generation) < 0:
+		return &StaleEpochError{p.generation}
+	case !full && (!known || generation != p.generation):
+		return ErrUnknownBase
+	}
+	if !known {
+		p = &provider{withdrawn: map[string]withdrawal{}}
+		m.providers[cluster] = p
+	}
+	now := m.opts.Now()
+	p.agent, p.generation, p.heard = true, generation, now
+	if !full {
+		dirty := map[string]bool{}
+		m.refresh(now, dirty)
+		m.publish(now, dirty, false)
+		return nil
+	}
+	p.replace(list, v1alpha1.TimeOf(now))
+	m.update([]string{cluster}, !known)
+	if !known {
+		m.signal() // one more is heard, which may end deafness even if it offers nothing
+	}
+	return nil
+}
+
+// replace makes list what the provider offers, and remembers what is missing
+// from it as withdrawn.
+func (p *provider) replace(list map[string]*v1alpha1.Flavor, now v1alpha1.Time) {
+	for name, f := range p.reported {
+		if list[name] == nil {
+			p.withdrawn[name] = withdrawal{f, now}
+		}
+	}
+	for name := range list {
+		delete(p.withdrawn, name)
+	}
+	// An agent that renames its flavors with every report must not fill our memory.
+	for name := range p.withdrawn {
+		if len(p.withdrawn) <= maxFlavors {
+			break
+		}
+		delete(p.withdrawn, name)
+	}
+	p.reported = list
+}

@@ -1,0 +1,301 @@
+package market
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-memdb"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Offer is a flavor as the market knows it.
+type Offer struct {
+	// Flavor as reported, usage included.
+	Flavor *v1alpha1.Flavor
+	// Price that holds for it: its own, its price table's or its cluster's default; nil is unpriced.
+	Price *v1alpha1.Price
+	// Location of the flavor over its cluster's.
+	Location v1alpha1.Location
+	// State of the offer, and since when (not Fresh).
+	State Freshness
+	Since v1alpha1.Time
+	// GraceEnds is when a silent provider becomes lost.
+	GraceEnds v1alpha1.Time
+	// Static: from a file, not from an agent.
+	Static bool
+	// Class that it is searched under.
+	Class Class
+	// Micro is the price of a unit (of a core, without GPUs) and hour on demand, in millionths of the fleet's currency; the largest int64 when unpriced.
+	Micro int64
+}
+
+// Snapshot is the market at one moment. It never changes.
+type Snapshot struct {
+	generation uint64
+	txn        *memdb.Txn
+	inputs     *Inputs
+	started    time.Time
+	at         time.Time
+	warmup     time.Duration
+	silence    time.Duration
+	views      []*view // by provider
+	heard      map[string]ProviderState
+	classes    map[Class]*lazyClass
+	all        func() []*Offer
+	tree       func() tree.Tree
+}
+
+// view is one provider's offers; shared by all snapshots between two changes
+// of it.
+type view struct {
+	provider string
+	offers   []*Offer // by name
+	blob     func() Blob
+}
+
+// asOf is the snapshot as of a later moment: nothing in it differs but its age.
+func (s *Snapshot) asOf(now time.Time) *Snapshot {
+	if s.at.Equal(now) {
+		return s
+	}
+	later := *s
+	later.at = now
+	return &later
+}
+
+// Generation tells snapshots apart: it grows with every change of an offer or
+// of a provider's freshness.
+func (s *Snapshot) Generation() uint64 { return s.generation }
+
+// Offers are all offers, in order of provider and name.
+func (s *Snapshot) Offers() []*Offer {
+	if s.all == nil {
+		return nil
+	}
+	return s.all()
+}
+
+// Offer is one offer, nil when the market does not know it.
+func (s *Snapshot) Offer(provider, name string) *Offer {
+	return find(s.views, provider).offer(name)
+}
+
+// find is a provider's view, nil when it has none.
+func find(views []*view, provider string) *view {
+	i, ok := slices.BinarySearchFunc(views, provider, func(v *view, name string) int {
+		return strings.Compare(v.provider, name)
+	})
+	if !ok {
+		return nil
+	}
+	return views[i]
+}
+
+func (v *view) offer(name string) *Offer {
+	if v == nil {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(v.offers, name, func(o *Offer, name string) int {
+		return strings.Compare(o.Flavor.Metadata.Name, name)
+	})
+	if !ok {
+		return nil
+	}
+	return v.offers[i]
+}
+
+// Providers names those that offer something, in order.
+func (s *Snapshot) Providers() []string {
+	out := make([]string, len(s.views))
+	for i, v := range s.views {
+		out[i] = v.provider
+	}
+	return out
+}
+
+// Provider is what is known of a provider. One that was never heard, and of
+// which no file tells, has been silent since the market began to listen.
+func (s *Snapshot) Provider(name string) ProviderState {
+	if p, ok := s.heard[name]; ok {
+		return p
+	}
+	grace := max(graceOf(s.inputs, name), s.silence)
+	p := ProviderState{State: Silent, Since: v1alpha1.TimeOf(s.started), GraceEnds: v1alpha1.TimeOf(s.started.Add(grace))}
+	if !s.at.Before(s.started.Add(grace)) {
+		p.State = Lost
+	}
+	return p
+}
+
+// Settled reports whether every provider has had the time to be heard since the
+// market began to listen. It changes once, by time alone.
+func (s *Snapshot) Settled() bool { return !s.at.Before(s.started.Add(s.silence)) }
+
+// Missing stands for a flavor that the market does not know but contracts are
+// on: one that was withdrawn long ago, or whose provider has not been heard
+// since the start. It offers nothing. A provider that has not had the time to
+// be heard is not blamed for silence: what it holds is kept as it is.
+func (s *Snapshot) Missing(provider, name string) *Offer {
+	p := s.Provider(provider)
+	o := &Offer{
+		Flavor: &v1alpha1.Flavor{
+			TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFlavor},
+			Metadata: v1alpha1.Metadata{Name: name, Namespace: provider},
+			Spec:     v1alpha1.FlavorSpec{Capacity: v1alpha1.Resources{}},
+		},
+		State: p.State, Since: p.Since, GraceEnds: p.GraceEnds, Static: p.Static, Micro: unpriced,
+	}
+	if p.State == Fresh || !p.Heard && !s.Settled() {
+		o.State, o.Since = Withdrawn, v1alpha1.TimeOf(s.started)
+	}
+	if c := s.inputs.Clusters[provider]; c != nil {
+		o.Location = c.Spec.Location
+	}
+	return o
+}
+
+// Shadowed names the files' flavors that are not used because the provider's
+// agent reports one of the same name, "<provider>/<name>", in order.
+func (s *Snapshot) Shadowed() []string {
+	var out []string
+	for _, f := range s.inputs.Flavors {
+		if o := s.Offer(f.Metadata.Namespace, f.Metadata.Name); o != nil && !o.Static {
+			out = append(out, f.Ref())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// publish makes the next snapshot from the one before: the views of providers
+// that changed and the classes that their offers are or were in are made anew,
+// all else is carried over.
+func (m *Market) publish(now time.Time, dirty map[string]bool, inputs bool) {
+	old := m.current.Load()
+	if len(dirty) == 0 && !inputs {
+		return
+	}
+	in := m.inputs
+	next := &Snapshot{
+		generation: old.generation, txn: m.db.Txn(false), inputs: &in, started: m.started, at: now,
+		warmup: m.opts.Warmup, silence: m.opts.Silence,
+		heard: maps.Clone(old.heard), classes: old.classes, views: old.views, all: old.all, tree: old.tree,
+	}
+	m.states(next.heard, dirty, inputs)
+	if len(dirty) > 0 {
+		next.generation++
+		m.remake(next, old, dirty)
+	}
+	m.current.Store(next)
+	if next.generation != old.generation {
+		m.signal()
+	}
+}
+
+func (m *Market) signal() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// remake makes the views and classes of changed providers.
+func (m *Market) remake(next, old *Snapshot, dirty map[string]bool) {
+	classes := map[Class]bool{}
+	note := func(v *view) {
+		for _, o := range v.offers {
+			classes[o.Class] = true
+		}
+	}
+	next.views = make([]*view, 0, len(old.views)+len(dirty))
+	for _, v := range old.views {
+		if dirty[v.provider] {
+			note(v)
+			continue
+		}
+		next.views = append(next.views, v)
+	}
+	for name := range dirty {
+		if v := m.makeView(next.txn, name, next.heard[name]); v != nil {
+			note(v)
+			next.views = append(next.views, v)
+		}
+	}
+	slices.SortFunc(next.views, func(a, b *view) int { return strings.Compare(a.provider, b.provider) })
+	next.classes = maps.Clone(old.classes)
+	for c := range classes {
+		next.classes[c] = newLazyClass(next.txn, next.views, c)
+	}
+	views := next.views
+	next.all = sync.OnceValue(func() []*Offer {
+		var out []*Offer
+		for _, v := range views {
+			out = append(out, v.offers...)
+		}
+		return out
+	})
+	next.tree = lazyTree(views)
+}
+
+// states brings what is known of providers up to date.
+func (m *Market) states(heard map[string]ProviderState, dirty map[string]bool, all bool) {
+	for name, p := range m.providers {
+		if !dirty[name] && !all {
+			continue
+		}
+		s := ProviderState{State: p.freshness, Heard: p.agent, Static: !p.agent}
+		if p.freshness != Fresh {
+			s.Since = v1alpha1.TimeOf(p.heard)
+			s.GraceEnds = v1alpha1.TimeOf(p.heard.Add(m.grace(name)))
+		}
+		heard[name] = s
+	}
+	if !all {
+		return
+	}
+	for name := range heard {
+		if m.providers[name] == nil {
+			delete(heard, name)
+		}
+	}
+	for _, f := range m.inputs.Flavors {
+		if m.providers[f.Metadata.Namespace] == nil {
+			heard[f.Metadata.Namespace] = ProviderState{State: Fresh, Static: true, Heard: true}
+		}
+	}
+}
+
+// makeView joins a provider's rows, nil when it has none.
+func (m *Market) makeView(txn *memdb.Txn, name string, state ProviderState) *view {
+	offers := offersOf(txn, name)
+	if len(offers) == 0 {
+		return nil
+	}
+	usage := map[string]*usageRow{}
+	for _, u := range usageOf(txn, name) {
+		usage[u.name] = u
+	}
+	v := &view{provider: name}
+	for _, row := range offers {
+		f := *row.flavor
+		if u := usage[row.name]; u != nil {
+			f.Spec.Used, f.Spec.Held, f.Spec.Refused, f.Spec.Usage = u.used, u.held, u.refused, u.inUse
+		}
+		o := &Offer{Flavor: &f, Price: row.price, Location: row.location, Static: row.static, Class: row.class, Micro: row.micro}
+		switch {
+		case row.static:
+		case state.State != Fresh:
+			o.State, o.Since, o.GraceEnds = state.State, state.Since, state.GraceEnds
+		case !row.withdrawn.IsZero():
+			o.State, o.Since = Withdrawn, row.withdrawn
+		}
+		v.offers = append(v.offers, o)
+	}
+	v.blob = sync.OnceValue(func() Blob { return makeBlob(v.offers) })
+	return v
+}
