@@ -1,0 +1,188 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+func secondsOf(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+func msOf(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// adapt makes a contract what its intent now says. What it has already is kept
+// as it is, whichever alternative it came from; else each alternative is tried
+// in order, first by resizing in place, then by another contract in exchange.
+// Until that succeeds the contract stays.
+func (r *round) adapt(j *job, t task) *failure {
+	c := t.old
+	o := r.offerOf(c)
+	stays := o != nil && c.Spec.Consumer == j.consumer && r.obeys(j, c, o)
+	if stays {
+		for _, alt := range j.alternatives() {
+			if r.sameSize(j, c, o, alt) {
+				r.rewrite(j, c, r.transferEstimate(r.wishIn(j, alt), o))
+				return nil
+			}
+		}
+	}
+	var first *failure
+	for i, alt := range j.alternatives() {
+		if stays && r.resize(j, c, o, alt) {
+			j.dec.Alternative = i
+			return nil
+		}
+		f := r.exchange(j, t, i, i+1, CodeChanged, "the intent changed")
+		if f == nil {
+			return nil
+		}
+		if first == nil {
+			first = f
+		}
+	}
+	return first
+}
+
+// exchange places a replica anew and releases its old contract.
+func (r *round) exchange(j *job, t task, from, to int, code, text string) *failure {
+	if f := r.attempts(j, []task{t}, t.old, from, to); f != nil {
+		return f
+	}
+	// Off the account already (suspendOld): back on it, then off for good.
+	gone := *t.old
+	gone.Status.Phase = v1alpha1.PhaseReleasing
+	r.charge(&gone, t.old)
+	after := r.release(t.old, endOfCode(code), code, text)
+	j.replace(t.old, after)
+	j.releasing++
+	j.why, j.whyCode = text, code
+	return nil
+}
+
+// fitsNature reports whether an alternative puts up with a contract's offer
+// and price class. What is applied cannot become a mere reservation in place:
+// it has pods to drain.
+func (r *round) fitsNature(w *wish, c *v1alpha1.Contract, o *offer) bool {
+	if w.in.Spec.Stage == v1alpha1.StageReserve && c.Spec.Stage != v1alpha1.StageReserve {
+		return false
+	}
+	return o.provider != w.consumer && r.nature(w, o) == "" && slices.Contains(w.purchase, c.Spec.Price.Class)
+}
+
+// sameSize reports whether a contract is just what an alternative would take
+// of its offer, at a price that the intent still affords.
+func (r *round) sameSize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.ResourceRequest) bool {
+	w := r.wishOf(j, alt)
+	if !r.fitsNature(w, c, o) {
+		return false
+	}
+	size := w.size(o)
+	if !size.equal(r.names.vecOf(ledger.AsOffered(c, o.Flavor))) {
+		return false
+	}
+	j.budget(r, 1, c)
+	w.money, w.seconds = j.purse, j.seconds
+	q := quote{class: c.Spec.Price.Class, peak: r.peak(c)}
+	q.transfer, _ = r.transfer(w, o)
+	return w.affordable(q, size, 0) == ""
+}
+
+// rewrite writes an intent's change into its contract where capacity and price
+// stay: offload, labels, priority, path, a longer term.
+func (r *round) rewrite(j *job, c *v1alpha1.Contract, transfer *v1alpha1.TransferEstimate) {
+	next := *c
+	r.inscribe(j, &next.Spec)
+	next.Decision.Transfer = transfer
+	next.Spec.Term.End = r.endOf(j, quote{peak: r.peak(c), transfer: r.transferOf(&next)})
+	r.change(c, &next)
+	r.due(next.Spec.Term.End)
+	j.replace(c, &next)
+	r.progressed = true // its term may weigh less on the month
+	j.dec.Contracts = append(j.dec.Contracts, r.line(&next, Keep))
+}
+
+// resize makes a contract an alternative's size in place, at today's price, if
+// its offer has what it grows by.
+func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.ResourceRequest) bool {
+	w := r.wishOf(j, alt)
+	if !r.fitsNature(w, c, o) {
+		return false
+	}
+	j.budget(r, 1, c)
+	w.money, w.seconds, w.replicas = j.purse, j.seconds, 1
+	size, had := w.size(o), r.names.vecOf(ledger.AsOffered(c, o.Flavor))
+	grows := !size.within(had)
+	if grows && (o.blocked != "" || o.overdrawn() >= 0) {
+		return false
+	}
+	if grows && !size.clone().sub(r.footprint(o, c.Metadata.Name, c)).within(o.free.max(vec{})) {
+		return false
+	}
+	cand := candidate{offer: o, size: size}
+	w.purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
+	r.choosePrice(w, &cand)
+	if cand.money != "" {
+		return false
+	}
+	undo := r.suspendOld(c)
+	l := r.limitsOf(j.tenant, j.seconds)
+	broken := l.breaks(&cand)
+	undo()
+	if broken != "" && grows {
+		return false
+	}
+	figures := r.figuresWithout(o, c)
+	next := r.books.Settle(c, r.now)
+	r.inscribe(j, &next.Spec)
+	r.fix(o, &next.Spec, size, cand.quote)
+	next.Spec.Borrowed = r.markBorrowed(j.tenant, o, size, c)
+	next.Spec.Term.End = r.endOf(j, cand.quote)
+	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.w.Market, figures, r.transferEstimate(w, o)
+	r.change(c, next)
+	next = r.observe(next) // of its new size clusters may say something else
+	r.due(next.Spec.Term.End)
+	j.replace(c, next)
+	r.progressed = true
+	j.why, j.whyCode = "the intent changed", CodeChanged
+	line := r.line(next, Resize)
+	if asked := w.asked(o); !asked.equal(size) {
+		line.Asked = ledger.AsSliced(r.names.resources(asked), o.Flavor)
+	}
+	j.dec.Contracts = append(j.dec.Contracts, line)
+	return true
+}
+
+// figuresWithout are an offer's figures with all contracts but one.
+func (r *round) figuresWithout(o *offer, c *v1alpha1.Contract) v1alpha1.OfferFigures {
+	f := r.figures(o)
+	f.Held = r.names.resources(o.held.clone().sub(r.footprint(o, c.Metadata.Name, c)))
+	return f
+}
+
+// move places a replica elsewhere because its offer is being emptied. Where
+// nothing else fits it stays until the time that the operator named, and is
+// then released.
+func (r *round) move(j *job, t task) *failure {
+	f := r.exchange(j, t, 0, len(j.alternatives()), CodeDrain, t.old.Spec.Provider+"/"+t.old.Spec.Flavor+" is being emptied")
+	if f == nil {
+		return nil
+	}
+	o := r.offerOf(t.old)
+	if o.move.After(r.now.Time) {
+		f.code = CodeDrain
+		f.text = fmt.Sprintf("%s is being emptied by %s; %s", t.old.Spec.Provider+"/"+t.old.Spec.Flavor, stamp(o.move), f.text)
+		return f
+	}
+	if slices.Contains(j.live, t.old) {
+		target := v1alpha1.PhaseFailed
+		if t.old.Spec.Price.Class == v1alpha1.Spot {
+			target = v1alpha1.PhasePreempted
+		}
+		j.drop(r, t.old, target, CodeDrain, "its flavor had to be empty by "+stamp(o.move)+" and nothing else fits")
+		r.progressed = true
+	}
+	return f
+}

@@ -1,0 +1,182 @@
+package planner_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+)
+
+// Batches of all kinds of intents are kept together by no more than their
+// commit: what is promised of one plan holds for them.
+func TestBatches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newStory(t)
+		for i := range rapid.IntRange(2, 14).Draw(t, "intents") {
+			tenant := rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "tenant")
+			s.Intent(fmt.Sprintf("%s/b%02d", tenant, i), func(in *planner.Intent) {
+				s.anyIntent(in)
+				in.Spec.Suspend, in.Spec.Stage = false, ""
+				if rapid.IntRange(0, 4).Draw(t, "cost") > 0 {
+					in.Spec.Objective = v1alpha1.Cost
+				}
+			})
+		}
+		before := s.W
+		p := s.Plan()
+		fail := func(format string, args ...any) {
+			t.Helper()
+			t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), describe(p))
+		}
+		if other := planner.Decide(shuffled(before, 42)); !reflect.DeepEqual(p, other) {
+			fail("another order gives another plan:\n%s", describe(other))
+		}
+		s.Apply(p)
+		checkPlan(before, p, s.W.Ledger, fail)
+		for range 2 {
+			if again := s.Plan(); again.Changes() {
+				fail("planning again changes:\n%s", describe(again))
+			}
+			s.Tick(0 * time.Second)
+		}
+	})
+}
+
+// scarce is a market in which one after the other is dear: whoever comes first
+// takes the place that somebody else needs.
+func scarce() *Builder {
+	return New().Consumer("rome").Provider("paris", "lyon", "berlin").Tenant("vision", "rome").
+		Offer("paris/h100", Cards("nvidia-h100", 4, "80Gi"), Costs("2")).
+		Offer("lyon/a100", Cards("nvidia-a100", 4, "80Gi"), Costs("3")).
+		Offer("berlin/h100", Cards("nvidia-h100", 4, "80Gi"), Costs("9"))
+}
+
+func cheapest(in *planner.Intent) { in.Spec.Objective = v1alpha1.Cost }
+
+// together adds intents that are first seen in one commit.
+func TestBatchMakesRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*Builder)
+		want    map[string]string
+		because bool
+	}{
+		"the choosy one goes first anyway": {
+			func(b *Builder) {
+				b.Intent("vision/any", Wants(4), cheapest).Intent("vision/choosy", Wants(4, "H100"), cheapest)
+			},
+			map[string]string{"any": "lyon/a100", "choosy": "paris/h100"}, false,
+		},
+		"one with many cores leaves the cheap cards": {
+			// As flexible as the others and bigger, it goes first and takes all cores.
+			func(b *Builder) {
+				b.Offer("paris/h100", Capacity("cpu=32")).Drop("berlin/h100").
+					Intent("vision/wide", Wants(2), cheapest, With(func(s *v1alpha1.IntentSpec) {
+						s.Resources.Named = s.Resources.Named.Clone()
+						s.Resources.Named["cpu"] = Amounts("cpu=30")["cpu"]
+					})).
+					Intent("vision/x", Wants(2), cheapest).Intent("vision/y", Wants(2), cheapest)
+			},
+			map[string]string{"wide": "lyon/a100", "x": "paris/h100", "y": "paris/h100"}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := scarce()
+			c.change(b)
+			p := b.Round()
+			for intent, where := range c.want {
+				held := b.Contracts("vision/" + intent)
+				if len(held) != 1 || held[0].Spec.Provider+"/"+held[0].Spec.Flavor != where {
+					t.Fatalf("%s, want it on %s:\n%s", intent, where, describe(p))
+				}
+			}
+			said := false
+			for intent := range c.want {
+				said = said || strings.Contains(Of(p, "vision/"+intent).Reason, "first seen together")
+			}
+			if said != c.because {
+				t.Fatal(describe(p))
+			}
+			wantOnlyKeeps(t, b)
+		})
+	}
+}
+
+// What another commit brought is not moved, whatever that would save.
+func TestBatchLeavesOthersAlone(t *testing.T) {
+	b := scarce().Offer("lyon/a100", Capacity("gpu=4")).Intent("vision/first", Wants(4), cheapest)
+	b.Round()
+	b.Tick(time.Minute).Intent("vision/second", Wants(4, "H100"), cheapest)
+	p := b.Round()
+	if c := b.Contracts("vision/first")[0]; c.Spec.Provider != "paris" {
+		t.Fatal(describe(p))
+	}
+	if c := b.Contracts("vision/second")[0]; c.Spec.Provider != "berlin" {
+		t.Fatal(describe(p))
+	}
+}
+
+// A tenant's budget holds for what a repair moves too.
+func TestBatchRespectsBudgets(t *testing.T) {
+	b := scarce().Tenant("poor", "rome", func(s *v1alpha1.TenantSpec) {
+		s.Budget = &v1alpha1.TenantBudget{Hourly: Money("9"), Currency: "EUR"}
+	}).Drop("berlin/h100").
+		Offer("paris/h100", Capacity("cpu=32")).
+		Intent("poor/wide", Wants(4), cheapest, With(func(s *v1alpha1.IntentSpec) {
+			s.Resources.Named = s.Resources.Named.Clone()
+			s.Resources.Named["cpu"] = Amounts("cpu=30")["cpu"]
+		})).
+		Intent("vision/x", Wants(2), cheapest).Intent("vision/y", Wants(2), cheapest).Intent("vision/z", Wants(2), cheapest)
+	p := b.Round()
+	if c := b.Contracts("poor/wide"); len(c) != 1 || c[0].Spec.Provider != "paris" {
+		t.Fatal(describe(p)) // on lyon/a100 it would cost 12 an hour
+	}
+}
+
+// A gang of which only a part fits waits whole, however many others of its
+// batch the repair seats anew.
+func TestBatchKeepsGangsWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Builder)
+		pair   int // contracts
+	}{
+		"a quota for one of two": {
+			func(b *Builder) {
+				b.Tenant("poor", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(4))} }).
+					Intent("poor/big", Wants(3), cheapest)
+			}, 0,
+		},
+		"room for one of two": {
+			func(b *Builder) { b.Drop("lyon/a100").Drop("berlin/h100") }, 0,
+		},
+		"a quota for both": {
+			func(b *Builder) {
+				b.Tenant("poor", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(5))} }).
+					Intent("poor/big", Wants(3), cheapest)
+			}, 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := scarce().Tenant("poor", "rome")
+			c.change(b)
+			b.Intent("poor/pair", Wants(1), Times(2), cheapest).Intent("vision/x", Wants(1), Times(3), cheapest)
+			p := b.Round()
+			if held := b.Contracts("poor/pair"); len(held) != c.pair {
+				t.Fatalf("%d of 2, want %d:\n%s", len(held), c.pair, describe(p))
+			}
+			if held := b.Contracts("vision/x"); len(held) != 3 {
+				t.Fatal(describe(p))
+			}
+			if d := Of(p, "poor/pair"); d.Code == planner.CodeInvariant {
+				t.Fatal(describe(p)) // the repair itself must not get it wrong
+			}
+			wantOnlyKeeps(t, b)
+		})
+	}
+}

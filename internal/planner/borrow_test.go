@@ -1,0 +1,101 @@
+package planner_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+)
+
+// quota bounds a tenant's cards, and what of them it may borrow.
+func quota(gpu int64, borrow string) func(*v1alpha1.TenantSpec) {
+	return func(s *v1alpha1.TenantSpec) {
+		s.Quota = &v1alpha1.TenantQuota{GPU: Ptr(gpu)}
+		if borrow != "" {
+			s.Quota.MaxBorrow = Amounts(borrow)
+		}
+	}
+}
+
+func lenders() *Builder {
+	return paris().Tenant("ada", "rome", quota(4, "gpu=3")).Tenant("zoe", "rome", quota(4, ""))
+}
+
+func TestBorrow(t *testing.T) {
+	b := lenders().Intent("ada/a", Wants(4))
+	step(t, b, "its own", map[string]string{"ada/a": "place"})
+	if c := b.Contracts("ada/a")[0]; c.Spec.Borrowed != nil {
+		t.Fatalf("%+v", c.Spec.Borrowed)
+	}
+	b.Tick(time.Minute).Intent("ada/b", Wants(2)).Intent("ada/c", Wants(2))
+	p := step(t, b, "two more of three", map[string]string{"ada/b": "place", "ada/c": "queue QuotaExceeded"})
+	if c := b.Contracts("ada/b")[0]; c.Spec.Borrowed[v1alpha1.GPU].Int64() != 2 {
+		t.Fatalf("%+v", c.Spec.Borrowed)
+	}
+	if d := Of(p, "ada/b"); !strings.HasSuffix(d.Reason, "borrows 2 GPUs of quota that others leave unused, until they ask for it") {
+		t.Fatal(d.Reason)
+	}
+	if d := Of(p, "ada/c"); !strings.HasPrefix(d.Reason, "tenant ada holds 6 of 4 GPUs and may borrow 3, of which others leave 2; none of 1 fits") {
+		t.Fatal(d.Reason)
+	}
+	if p := lenders().Intent("ada/big", Wants(8)).Round(); Of(p, "ada/big").Reason != "it asks for 8 GPUs, tenant ada may hold 7" {
+		t.Fatal(describe(p))
+	}
+}
+
+// What others hold of their quota cannot be borrowed; who has none lends none.
+func TestBorrowOnlyWhatIsUnused(t *testing.T) {
+	b := lenders().Tenant("bob", "rome").Offer("paris/h100", Capacity("gpu=20")).
+		Intent("zoe/z", Wants(3)).Intent("ada/a", Wants(4)).Intent("ada/b", Wants(1)).Intent("ada/c", Wants(1)).Intent("bob/free", Wants(9))
+	p := step(t, b, "one is left", map[string]string{"ada/a": "place", "zoe/z": "place", "bob/free": "place"})
+	if s := p.Summary(); s[planner.Place] != 4 || s[planner.Queued] != 1 {
+		t.Fatal(describe(p))
+	}
+	// Its owner takes what is left of its quota all the same: there is room.
+	b.Tick(time.Minute).Intent("zoe/y", Wants(1))
+	step(t, b, "there is room", map[string]string{"zoe/y": "place"})
+	for c := range b.W.Ledger.Contracts() {
+		if c.Status.Displaced != nil {
+			t.Fatalf("%s gives way for nothing", c.Metadata.Name)
+		}
+	}
+}
+
+func TestReclaim(t *testing.T) {
+	b := settled(lenders().Offer("paris/h100", Capacity("gpu=7")).Intent("ada/a", Wants(4), Priority(5)))
+	b.Intent("ada/old", Wants(1), Priority(900), grace(10*time.Minute))
+	settled(b)
+	b.Intent("ada/young", Wants(2), Priority(900), grace(10*time.Minute))
+	settled(b)
+	b.Intent("zoe/z", Wants(2))
+	p := step(t, b, "asks", map[string]string{"zoe/z": "queue Reclaiming", "ada/young": "preempt Reclaimed", "ada/old": "keep", "ada/a": "keep"})
+	if d := Of(p, "ada/young"); !strings.HasPrefix(d.Reason, "it was borrowed from quota that zoe/z now asks for; it leaves 2026-11-20T12:16:00Z") {
+		t.Fatal(d.Reason)
+	}
+	if d := Of(p, "zoe/z"); !strings.HasPrefix(d.Reason, "takes back what is borrowed by ada/young, by 2026-11-20T12:16:00Z") {
+		t.Fatal(d.Reason)
+	}
+	b.Tick(10 * time.Minute)
+	step(t, b, "leaves", map[string]string{"zoe/z": "queue Reclaiming", "ada/young": "preempt NothingFits"})
+	b.Tick(time.Minute).Deliver()
+	step(t, b, "has it", map[string]string{"zoe/z": "place", "ada/young": "queue NothingFits"})
+	for range 20 {
+		b.Tick(time.Hour).Deliver()
+		if p := b.Round(); placesAnything(p) {
+			t.Fatalf("it goes back and forth:\n%s", describe(p))
+		}
+	}
+	// One more than zoe's quota: what ada borrowed is not hers to take.
+	b.Intent("zoe/y", Wants(3))
+	step(t, b, "beyond her quota", map[string]string{"zoe/y": "queue NothingFits", "ada/old": "keep"})
+}
+
+// Nobody preempts in order to borrow.
+func TestNoBorrowingByForce(t *testing.T) {
+	b := settled(lenders().Intent("ada/a", Wants(4)).Intent("zoe/z", Wants(4)))
+	b.Tenant("zoe", "rome", quota(8, "")).Intent("ada/b", Wants(1), preempts(900))
+	step(t, b, "stays", map[string]string{"zoe/z": "keep", "ada/b": "queue NothingFits"})
+}

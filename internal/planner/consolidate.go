@@ -1,0 +1,247 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// Consolidation moves contracts that work to offers that have become better, if
+// what it saves is worth the disruption:
+//
+//	saving ÷ cost of the pool
+//	────────────────────────────────────────  ≥  threshold
+//	disruption ÷ disruption of the pool
+//
+// the rule of Karpenter's "Balanced" consolidation (RFC in
+// kubernetes-sigs/karpenter, designs/balanced-consolidation.md; its default k = 2 is our
+// threshold of 0.5). The pool is the tenant's charged contracts: whoever is
+// disturbed is who saves, and no team's contracts decide about another's. Cost
+// and saving are averages over the coming week, price windows and transfer
+// included; disruption is 1 and a hundredth of the priority, so 1 at the least.
+// With equal contracts the rule reads: save at least half of what one costs.
+//
+// An offer is better when it is cheaper and the intent's own weights do not
+// score it lower than where the contract is. It must be better, by however
+// little, for the whole of `hold`; the threshold must be reached when that
+// begins and when the move is made. The ledger remembers what is proposed since
+// when (IntentStatus.Proposals), so that a restart changes nothing.
+//
+// It never flaps: prices as they are, each move lowers the week's cost of what
+// it moves, so no place is left and come back to. Spot prices move by
+// themselves; from spot to spot nothing is moved.
+
+// Defaults of Fleet.consolidation.
+const (
+	defaultThreshold = 500_000 // millionths
+	defaultHold      = 30 * time.Minute
+)
+
+const week = 7 * 24 * time.Hour
+
+// consolidating reports whether the fleet wants better offers looked for.
+func (r *round) consolidating() bool {
+	m := r.fleet.Consolidation.Mode
+	return m == "propose" || m == "apply"
+}
+
+// better is an offer for a contract that would be cheaper.
+type better struct {
+	cand *candidate
+	alt  int
+	// saves an hour.
+	saves micro
+}
+
+// purse of a pool: what its contracts cost an hour and how much disruption
+// moving all of them would be, in thousandths.
+type poolCost struct {
+	hourly     micro
+	disruption int64
+}
+
+// consolidate proposes moves, and makes them where the fleet says so. Each
+// move makes the pool cheaper and may thereby make another worth it, so it goes
+// round until nothing changes: a plan that was applied leaves nothing to do.
+func (r *round) consolidate() {
+	if !r.consolidating() {
+		return
+	}
+	const passes = 8
+	for range passes {
+		moved := false
+		pools := r.poolCosts()
+		for _, j := range r.jobs {
+			if r.w.Deaf || !r.consolidable(j) {
+				if j.state != nil && (r.w.Deaf || j.silent) {
+					j.proposals = j.state.Status.Proposals
+				}
+				continue
+			}
+			moved = r.consolidateJob(j, pools[j.tenantName]) || moved
+		}
+		if !moved {
+			return
+		}
+	}
+}
+
+func (r *round) poolCosts() map[string]poolCost {
+	out := map[string]poolCost{}
+	for _, j := range r.jobs {
+		p := out[j.tenantName]
+		for _, c := range j.live {
+			p.hourly += r.hourlyInFleet(c)
+			p.disruption += disruptionOf(c)
+		}
+		out[j.tenantName] = p
+	}
+	return out
+}
+
+func (r *round) hourlyInFleet(c *v1alpha1.Contract) micro {
+	return r.inFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
+}
+
+// disruptionOf is what moving a contract disturbs, in thousandths: 1, and a
+// hundredth of its priority.
+func disruptionOf(c *v1alpha1.Contract) int64 { return 1000 + 10*int64(max(c.Spec.Priority, 0)) }
+
+// consolidable reports whether an intent is served as it asks by contracts that
+// all work, so that moving one is the only thing that happens to it.
+func (r *round) consolidable(j *job) bool {
+	if j.in == nil || j.silent || j.warm() || j.dec.Action != "" || j.finding() || j.in.Spec.Stage == v1alpha1.StageReserve ||
+		len(j.tasks)+len(j.open)+j.releasing > 0 || len(j.live) == 0 || j.in.Spec.Split != nil || r.ruled(j) {
+		return false
+	}
+	return !slices.ContainsFunc(j.live, func(c *v1alpha1.Contract) bool {
+		return c.Status.Phase != v1alpha1.PhaseActive || c.Status.Displaced != nil || c.Spec.Intent.Part != 0
+	})
+}
+
+// consolidateJob looks after one intent's contracts; at most one is moved at a
+// time. It reports whether one was.
+func (r *round) consolidateJob(j *job, pool poolCost) bool {
+	was := map[string]v1alpha1.Proposal{}
+	if j.state != nil {
+		for _, p := range j.state.Status.Proposals {
+			was[p.Contract] = p
+		}
+	}
+	hold := cmp.Or(r.fleet.Consolidation.Hold.Duration, defaultHold)
+	j.proposals = nil
+	for _, c := range slices.Clone(j.live) {
+		p, known := was[c.Metadata.Name]
+		b := r.betterFor(j, c, p.Flavor, pool)
+		if b == nil && known {
+			known = false
+			b = r.betterFor(j, c, "", pool)
+		}
+		if b == nil {
+			continue
+		}
+		if !known {
+			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.offer.ref, Since: r.now, Hourly: b.cand.quote.hourly.decimal(), Saves: b.saves.decimal()}
+		}
+		ripe := v1alpha1.TimeOf(p.Since.Add(hold))
+		if r.fleet.Consolidation.Mode == "apply" && !ripe.After(r.now.Time) && r.worth(b.saves, c, pool) && r.moveTo(j, c, b, p) {
+			return true
+		}
+		r.due(ripe)
+		j.proposals = append(j.proposals, p)
+	}
+	return false
+}
+
+// worth is the rule of the comment above, in whole numbers.
+func (r *round) worth(saves micro, c *v1alpha1.Contract, pool poolCost) bool {
+	threshold := int64(defaultThreshold)
+	if t := r.fleet.Consolidation.Threshold; t != nil {
+		threshold = t.Micro()
+	}
+	have := wide{}.addProduct(int64(saves), pool.disruption, 1_000_000)
+	need := wide{}.addProduct(int64(pool.hourly), disruptionOf(c), threshold)
+	return saves > 0 && (have.hi > need.hi || have.hi == need.hi && have.lo >= need.lo)
+}
+
+// betterFor is the cheapest better offer for a contract, or how much better the
+// one named only is. Unless one is named the threshold must be reached.
+func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCost) *better {
+	o := r.offerOf(c)
+	if o == nil {
+		return nil
+	}
+	alt := r.alternativeOf(j, c, o)
+	if alt < 0 {
+		return nil
+	}
+	j.budget(r, 1, c)
+	undo := r.suspendOld(c)
+	defer undo()
+	s := r.shapeOf(j, alt)
+	l := r.limitsFor(j, s, purse{}, 0)
+	here := s.of(o)
+	floor, costs := -1.0, r.weekly(c.Spec.Price)
+	if here != nil {
+		t := here.terms
+		t.resources = resourceTerm(o.free.clone().add(r.footprint(o, c.Metadata.Name, c)), o.capacity, here.size, s.wish.gpu != nil)
+		floor = s.wish.weights.score(t)
+		costs += here.quote.transfer
+	}
+	var found *better
+	for i := range s.cands {
+		x := &s.cands[i]
+		if x.req != "" || x.offer == o || (only != "" && x.offer.ref != only) || x.quote.hourly <= 0 || x.score < floor || l.breaks(x) != "" {
+			continue
+		}
+		if x.quote.class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {
+			continue
+		}
+		if found != nil && x.quote.hourly >= found.cand.quote.peak {
+			continue // it can be no cheaper at any hour
+		}
+		saves := costs - r.weekly(r.contractPrice(x.offer, x.quote, x.size)) - x.quote.transfer
+		if saves <= 0 || (only == "" && !r.worth(saves, c, pool)) {
+			continue
+		}
+		if found == nil || saves > found.saves || saves == found.saves && before(x, found.cand, false) {
+			found = &better{x, alt, saves}
+		}
+	}
+	return found
+}
+
+// alternativeOf is which of an intent's alternatives a contract serves, −1 for
+// none.
+func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *offer) int {
+	have := r.names.vecOf(ledger.AsOffered(c, o.Flavor))
+	for i, alt := range j.alternatives() {
+		w := r.wishOf(j, alt)
+		if r.nature(w, o) == "" && w.asked(o).within(have) {
+			return i
+		}
+	}
+	return -1
+}
+
+// weekly is a price's average hour in the coming week, in the fleet's currency.
+func (r *round) weekly(p v1alpha1.ContractPrice) micro {
+	if len(p.Windows) == 0 {
+		return r.inFleet(p.Hourly, p.Currency)
+	}
+	end := v1alpha1.TimeOf(r.now.Add(week))
+	return r.inFleet(r.books.HoldUntil(p, r.now, v1alpha1.Time{}, end), p.Currency) / micro(week/time.Hour)
+}
+
+// moveTo makes a proposed move: the new contract beside the old one, which is
+// then released.
+func (r *round) moveTo(j *job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
+	text := "saves " + b.saves.text() + " " + r.books.Currency + "/h, proposed since " + stamp(p.Since)
+	j.only = b.cand.offer
+	f := r.exchange(j, task{kind: move, replica: c.Spec.Intent.Replica, old: c}, b.alt, b.alt+1, CodeConsolidated, text)
+	j.only = nil
+	return f == nil
+}

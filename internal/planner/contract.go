@@ -1,0 +1,133 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// newContract is the contract of a replica on a candidate.
+func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, replica int32, alt int) *v1alpha1.Contract {
+	o := c.offer
+	name, ordinal := r.newName(j, replica)
+	out := &v1alpha1.Contract{
+		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindContract},
+		Metadata: v1alpha1.Metadata{Name: name, Namespace: j.tenantName},
+		Spec: v1alpha1.ContractSpec{
+			Intent:   v1alpha1.ContractIntent{Replica: replica, Part: j.part, Units: j.units, Of: j.of, Ordinal: ordinal},
+			Consumer: j.consumer, Provider: o.provider, Flavor: o.name, Slice: name, Class: o.class(), Endpoint: o.endpoint(),
+			Term: v1alpha1.Term{Start: r.now, End: r.endOf(j, c.quote)},
+		},
+	}
+	r.inscribe(j, &out.Spec)
+	r.fix(o, &out.Spec, c.size, c.quote)
+	out.Spec.Borrowed = r.markBorrowed(j.tenant, o, c.size, nil)
+	out.Decision = r.decision(s, c, next)
+	out.Decision.Displaced = r.madeWay(j)
+	ledger.Begin(out, undelivered(j.in.Spec.FlavorType), r.now)
+	return out
+}
+
+// endOf is when a contract that begins now ends: with the intent's term or
+// window, and else when its part of the intent's total is spent.
+func (r *round) endOf(j *job, q quote) v1alpha1.Time {
+	if !j.end.IsZero() || j.purse.total >= unlimited || q.most() <= 0 {
+		return j.end
+	}
+	part := j.purse.total / micro(max(j.wanted, 1))
+	seconds := wide{}.addProduct(int64(part), 3600, 1).quo(uint64(q.most()))
+	const century = 100 * 365 * 24 * 3600
+	return v1alpha1.Time{Time: r.now.Add(secondsOf(min(seconds, century)))}
+}
+
+// ordinalKey is under which key a replica's next ordinal stands.
+func ordinalKey(replica, part int32) string {
+	if replica == 0 && part == 0 {
+		return "0.0" // nearly always
+	}
+	return fmt.Sprintf("%d.%d", replica, part)
+}
+
+// newName is the name of a replica's next contract.
+func (r *round) newName(j *job, replica int32) (string, int32) {
+	key := ordinalKey(replica, j.part)
+	for {
+		ordinal := j.ordinals[key]
+		j.ordinals[key] = ordinal + 1
+		name := ledger.ContractName(j.tenantName, j.name, j.firstSeen, replica, j.part, ordinal)
+		if r.w.Ledger.Contract(name) == nil && r.current[name] == nil {
+			return name, ordinal
+		}
+	}
+}
+
+// endpoint is the address of the provider's API server, as its agent or else
+// its cluster's file says.
+func (o *offer) endpoint() string {
+	if e := o.Flavor.Spec.Endpoint; e != "" || o.cluster == nil {
+		return e
+	}
+	return o.cluster.Spec.Endpoint
+}
+
+func (o *offer) class() string {
+	if o.Flavor.Spec.Class != "" {
+		return o.Flavor.Spec.Class
+	}
+	return "default"
+}
+
+// inscribe writes what the intent says of its contract into it: everything
+// that can change while the capacity stays as it is.
+func (r *round) inscribe(j *job, s *v1alpha1.ContractSpec) {
+	in := &j.in.Spec
+	i := &s.Intent
+	i.Name, i.Path, i.Commit, i.Author, i.Digest = j.name, j.in.Path, r.w.Inputs, j.in.Author, j.in.Digest
+	s.Offload, s.VirtualNode, s.Priority = in.Offload, in.VirtualNode, j.priority
+	s.Stage = ""
+	if in.Stage == v1alpha1.StageReserve || !sliced(in.FlavorType) {
+		s.Stage = v1alpha1.StageReserve
+	}
+}
+
+// fix writes size and price into a contract, every key of the slice explicit:
+// Liqo fills in its own default for one that is missing. A key that it had
+// stays, with nothing.
+func (r *round) fix(o *offer, s *v1alpha1.ContractSpec, size vec, q quote) {
+	res := ledger.AsSliced(r.names.resources(size), o.Flavor)
+	for _, name := range r.names.list[:rGPU] {
+		if _, ok := res[name]; !ok {
+			res[name] = v1alpha1.Amount{}
+		}
+	}
+	for name := range s.Resources {
+		if _, ok := res[name]; !ok {
+			res[name] = v1alpha1.Amount{}
+		}
+	}
+	s.Resources = res
+	s.GPUs = nil
+	if g := o.Flavor.Spec.GPU; g != nil && size.at(rGPU) > 0 {
+		s.GPUs = &v1alpha1.ContractGPU{
+			Count: size.at(rGPU), Model: g.Model, Memory: g.Memory, Tier: g.Tier, ResourceName: o.gpuName, UnitsPerGPU: g.UnitsPerGPU,
+		}
+	}
+	s.Price = r.contractPrice(o, q, size)
+}
+
+// decision records why a candidate was chosen.
+func (r *round) decision(s *shape, c *candidate, next []*candidate) v1alpha1.Decision {
+	d := v1alpha1.Decision{
+		Score: round4(c.score), Scores: s.wish.weights.record(c.terms), Market: r.w.Market, Offer: r.figures(c.offer),
+		Considered: len(r.offers), Rejected: s.rejected(),
+	}
+	if len(d.Rejected) == 0 {
+		d.Rejected = nil
+	}
+	d.Transfer = r.transferEstimate(s.wish, c.offer)
+	for _, n := range next {
+		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.offer.ref, Score: round4(n.score), Hourly: n.quote.current().decimal()})
+	}
+	return d
+}

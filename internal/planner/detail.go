@@ -1,0 +1,182 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// detail says with numbers how an offer fails a requirement.
+func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
+	o := c.offer
+	s := &o.Flavor.Spec
+	switch req {
+	case ReqSelf:
+		return "it is the consumer itself"
+	case ReqRole:
+		return "cluster " + o.provider + " is unknown or no provider"
+	case ReqSilent:
+		return o.provider + " is not heard since " + stamp(o.Since)
+	case ReqLost:
+		return o.provider + " is lost since " + stamp(o.GraceEnds)
+	case ReqWithdrawn:
+		return "it is no longer offered"
+	case ReqCordon:
+		return "it sells nothing new"
+	case ReqDrain:
+		return "it is being emptied by " + stamp(o.move)
+	case ReqDenied:
+		return "it denied this intent a slice not long ago"
+	case ReqFlavorType:
+		return s.Type
+	case ReqTenantProviders:
+		return "tenant " + j.tenantName + " may not use " + o.provider
+	case ReqPlacementProviders, ReqRegions, ReqZones, ReqArchitectures, ReqLabels, ReqLatency:
+		return r.detailPlace(w, o, req)
+	case ReqSpread, ReqTogether, ReqApart:
+		if text := noDomain(w, o); text != "" && req == ReqSpread {
+			return text
+		}
+		return j.rules.detail(o, req)
+	case ReqAvailability:
+		if have := s.Properties.Reliability; have != nil {
+			return have.MulInt(100).String() + "% < " + w.in.Spec.SLA.Availability.String() + "%"
+		}
+		return "its reliability is unknown"
+	case ReqEnforcement:
+		return "its agent enforces nothing"
+	case ReqWhere:
+		return "placement.where is not true of it"
+	case ReqPartition:
+		return "its next legal size is " + r.sizeText(c.size)
+	case ReqPrice:
+		return r.tariffOf(o).why
+	case ReqTransfer:
+		return r.transferWhy(w, o)
+	case ReqPurchase:
+		return "it is sold in none of the acceptable classes for that long"
+	}
+	if name, ok := strings.CutPrefix(req, ReqPolicy); ok {
+		for i := range w.policies {
+			if w.policies[i].Name == name && w.policies[i].Message != "" {
+				return w.policies[i].Message
+			}
+		}
+		return "the fleet's policy " + name + " forbids it"
+	}
+	if name, ok := strings.CutPrefix(req, ReqResource); ok {
+		return "it has no " + name
+	}
+	if name, ok := strings.CutPrefix(req, ReqCapacity); ok {
+		return r.detailCapacity(c, name)
+	}
+	if strings.HasPrefix(req, "gpu") {
+		return detailGPU(o, req)
+	}
+	return r.detailMoney(j, w, c, req)
+}
+
+func (r *round) detailPlace(w *wish, o *offer, req string) string {
+	switch req {
+	case ReqPlacementProviders:
+		return o.provider + " is not among those to use"
+	case ReqRegions:
+		return orNone(o.Location.Region)
+	case ReqZones:
+		return orNone(o.Location.Zone)
+	case ReqArchitectures:
+		return orNone(o.Flavor.Spec.Architecture)
+	case ReqLatency:
+		if ms, known := r.latency(w.consumer, o); known {
+			return fmt.Sprintf("%dms > %s", ms, w.in.Spec.Placement.MaxLatency)
+		}
+		return "its latency is unknown"
+	}
+	for _, k := range sortedNames(w.in.Spec.Placement.Labels) {
+		if v := w.in.Spec.Placement.Labels[k]; !o.labelled(k, v) {
+			return "it lacks " + k + "=" + v
+		}
+	}
+	return ""
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func detailGPU(o *offer, req string) string {
+	g := o.Flavor.Spec.GPU
+	if g == nil || req == ReqGPU {
+		return "it has no GPUs"
+	}
+	switch req {
+	case ReqGPUVendor:
+		return orNone(g.Vendor)
+	case ReqGPUModel:
+		return orNone(g.Model)
+	case ReqGPUMemory:
+		return g.Memory.Canonical(v1alpha1.Memory)
+	case ReqGPUTier:
+		return orNone(g.Tier)
+	case ReqGPUArchitecture:
+		return orNone(g.Architecture)
+	case ReqGPUInterconnect:
+		return orNone(g.Interconnect)
+	case ReqGPUCapability:
+		return orNone(g.ComputeCapability)
+	case ReqGPUProfile:
+		return orNone(g.Profile)
+	}
+	return orNone(g.Sharing) + ": only whole cards are given unless share, profile or sharing is asked for"
+}
+
+func (r *round) detailCapacity(c *candidate, name string) string {
+	i := r.names.of(name)
+	have, want := v1alpha1.AmountOf(max(c.offer.free.at(i), 0)), v1alpha1.AmountOf(c.size.at(i))
+	label := name
+	if name == v1alpha1.GPU {
+		label = "GPUs"
+	}
+	if c.offer.risky[i] {
+		label += " within overcommit.maxRisk"
+	}
+	return fmt.Sprintf("%s of %s %s free", have.Canonical(name), want.Canonical(name), label)
+}
+
+func (r *round) detailMoney(j *job, w *wish, c *candidate, req string) string {
+	cur := r.books.Currency
+	b := w.in.Spec.Budget
+	total := c.quote.most() * micro(max(w.replicas, 1))
+	switch req {
+	case ReqMaxHourly, ReqMaxHourlySpot:
+		if b == nil {
+			break
+		}
+		limit := w.money.hourly
+		if req == ReqMaxHourlySpot {
+			limit = w.money.hourlySpot
+		}
+		return fmt.Sprintf("%s > %s %s/h", total.text(), max(limit, 0).text(), cur)
+	case ReqMaxHourlyPerGPU:
+		n := max(c.size.at(rGPU), 1)
+		return fmt.Sprintf("%s > %s %s/h a GPU", (c.quote.peak / micro(n)).text(), w.money.perGPU.text(), cur)
+	case ReqMaxTotal:
+		return fmt.Sprintf("%s > %s %s in all", total.forSeconds(max(w.seconds, 60)).text(), max(w.money.total, 0).text(), cur)
+	}
+	return r.limitText(j.tenant, req)
+}
+
+// sizeText is a size in words, for people.
+func (r *round) sizeText(v vec) string {
+	var parts []string
+	for _, i := range [...]int{rGPU, rCPU, rMemory} {
+		if n := v.at(i); n > 0 {
+			parts = append(parts, v1alpha1.AmountOf(n).Canonical(r.names.list[i])+" "+r.names.list[i])
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,385 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// An intent that has to have capacity and finds none may make others give way:
+// those of lower priority (preemption), and those that hold what they borrowed
+// of its tenant's quota (reclaiming). Nothing is taken at once:
+//
+//	turn      the intent's own turn finds nothing: claim picks victims, and what
+//	          is free already of the place is kept for the claimant (book)
+//	displace  victims get notice: status.displaced, with whom for and until when
+//	          (their own grace). Until then they look for another place like
+//	          contracts of a drained flavor, new first
+//	leave     at that time they are released, to end as Preempted
+//	held      the capacity counts as held until it is seen gone; then the
+//	          claimant's turn simply finds it free
+//
+// A notice holds only while its claim does: every round makes the claims anew,
+// from the notices that stand, and takes back what nobody needs any more.
+//
+// What rules out cascades and ping-pong:
+//
+//   - a victim's priority is strictly lower than its claimant's (or, reclaimed,
+//     it holds borrowed quota and its claimant borrows none);
+//   - an intent that had to give way displaces nobody until it has been served
+//     again or its file changes (IntentStatus.Displaced), so that no chain is
+//     longer than one;
+//   - a claimant is placed where it cannot be displaced by its victim again:
+//     that one's priority is lower, and what it claimed itself is not borrowed;
+//   - no contract is a victim of two claims, and none of a round's own
+//     placements is a victim in it.
+//
+// Fleet.safety.maxEnds does not count what is displaced: it guards against
+// intents and providers that went away, while somebody asked for this.
+
+// claim is what a waiting job makes others give way for.
+type claim struct {
+	job *job
+	key string
+	// victims are charged contracts, with notice or about to get it.
+	victims []*v1alpha1.Contract
+	causes  map[string]v1alpha1.Cause
+	// left are those of its victims that are being released already.
+	left []*v1alpha1.Contract
+	// soon: everything it needs is being released by others anyway.
+	soon bool
+	// booked is free capacity that is kept for it.
+	booked []booking
+}
+
+// causeOf is why a victim of the claim gives way.
+func (cl *claim) causeOf(c *v1alpha1.Contract) v1alpha1.Cause {
+	if d := c.Status.Displaced; d != nil {
+		return d.Cause
+	}
+	return cl.causes[c.Metadata.Name]
+}
+
+type booking struct {
+	offer *offer
+	size  vec
+}
+
+// shift makes an offer seem to have more free, and its mates more of what they
+// share; what is held of it stays as it is.
+func (r *round) shift(o *offer, by vec) {
+	o.free = o.free.add(by)
+	r.touched = append(r.touched, int32(o.index))
+	for _, m := range o.mates {
+		m.free = m.free.add(by[:min(len(by), rStorage+1)])
+		r.touched = append(r.touched, int32(m.index))
+	}
+}
+
+func (v vec) negative() vec {
+	out := v.clone()
+	for i := range out {
+		out[i] = -out[i]
+	}
+	return out
+}
+
+// lend makes a contract's capacity seem free, and returns how to undo it.
+func (r *round) lend(c *v1alpha1.Contract) func() {
+	o := r.offerOf(c)
+	if o == nil {
+		return func() {}
+	}
+	v := r.footprint(o, c.Metadata.Name, c).clone()
+	r.shift(o, v)
+	return func() { r.shift(o, v.negative()) }
+}
+
+// turn does what can be done for a job now, and else sees whether others have
+// to give way.
+func (r *round) turn(j *job) {
+	r.unbook(j)
+	r.fill(j)
+	if len(j.tasks) > 0 {
+		r.claim(j)
+	}
+}
+
+// unbook gives back what was kept for a job.
+func (r *round) unbook(j *job) {
+	c := r.claims[j]
+	if c == nil {
+		return
+	}
+	for _, b := range c.booked {
+		r.shift(b.offer, b.size)
+	}
+	delete(r.claims, j)
+}
+
+// book keeps what is free already of a claimant's places for it: else those
+// that come after it, its victims among them, would take it while it waits for
+// the rest.
+func (r *round) book(c *claim, places []booking) {
+	for _, p := range places {
+		size := p.size.clone()
+		for i := range size {
+			size[i] = min(size[i], max(p.offer.free.at(i), 0))
+		}
+		r.shift(p.offer, size.negative())
+		c.booked = append(c.booked, booking{p.offer, size})
+	}
+}
+
+func keyOf(tenant, name string) string { return tenant + "/" + name }
+
+// notices are the contracts that have notice to give way to a job, or are being
+// released for it: current versions.
+func (r *round) noticesFor(j *job) (charged, leaving []*v1alpha1.Contract) {
+	list := r.notices[keyOf(j.tenantName, j.name)]
+	if old := renamedFrom(j); old != "" && r.renamed[[2]string{j.tenantName, old}] != nil {
+		list = append(slices.Clone(list), r.notices[keyOf(j.tenantName, old)]...)
+	}
+	for _, c := range list {
+		c = r.latest(c)
+		switch {
+		case c.Status.Displaced == nil || r.offerOf(c) == nil:
+		case c.Status.Phase == v1alpha1.PhaseReleasing:
+			leaving = append(leaving, c)
+		case c.Status.Phase.Charged() && r.causeFor(j, c) != "":
+			charged = append(charged, c)
+		}
+	}
+	return charged, leaving
+}
+
+// hasClaim reports whether others give way to a job, or have just done so.
+func (r *round) hasClaim(j *job) bool {
+	return slices.ContainsFunc(r.notices[keyOf(j.tenantName, j.name)], func(c *v1alpha1.Contract) bool {
+		c = r.latest(c)
+		return c.Status.Displaced != nil && (c.Status.Phase.Held() || c.Status.Since == r.now)
+	})
+}
+
+// displace gives notice to the victims of the claims, takes back what no claim
+// needs any more, and releases what had notice for long enough. It reports
+// whether anything changed, and the jobs that now have something to do.
+func (r *round) displace() (more []*job) {
+	if r.w.Deaf || r.fleet.Suspend {
+		return nil
+	}
+	wanted := map[string]*claim{}
+	var claims []*claim
+	for _, j := range r.jobs {
+		if c := r.claims[j]; c != nil {
+			claims = append(claims, c)
+			for _, v := range c.victims {
+				wanted[v.Metadata.Name] = c
+			}
+		}
+	}
+	for _, by := range sortedNames(r.notices) {
+		for _, c := range r.notices[by] {
+			if c = r.latest(c); c.Status.Phase.Charged() && c.Status.Displaced != nil {
+				if j := r.reviewNotice(c, wanted[c.Metadata.Name]); j != nil {
+					more = append(more, j)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(claims, func(a, b *claim) int { return cmp.Compare(b.job.priority, a.job.priority) })
+	for _, c := range claims {
+		for _, v := range c.victims {
+			if v = r.latest(v); v.Status.Displaced == nil && !c.job.displaced {
+				more = append(more, r.notice(c, v))
+			}
+		}
+	}
+	slices.SortFunc(more, func(a, b *job) int { return compareNames(a.tenantName, a.name, b.tenantName, b.name) })
+	return slices.Compact(more)
+}
+
+// reviewNotice decides what becomes of a standing notice; it returns the job
+// of a contract that changed.
+func (r *round) reviewNotice(c *v1alpha1.Contract, cl *claim) *job {
+	d := c.Status.Displaced
+	j := r.jobOf(c.Metadata.Namespace, c.Spec.Intent.Name)
+	if j == nil || j.silent || j.in == nil || !slices.Contains(j.live, c) {
+		return nil
+	}
+	if cl == nil {
+		tenant, name, _ := strings.Cut(d.By, "/")
+		if by := r.jobOf(tenant, name); by != nil && by.silent {
+			return nil // nobody knows what its claimant wants now
+		}
+		next := *c
+		next.Status.Displaced = nil
+		r.replaceVictim(j, c, &next)
+		return j
+	}
+	if d.Leaves.After(r.now.Time) {
+		return nil
+	}
+	j.leave(r, c)
+	return j
+}
+
+// leave releases a contract whose notice is over, and wants its replica anew.
+func (j *job) leave(r *round, c *v1alpha1.Contract) {
+	code := string(c.Status.Displaced.Cause)
+	j.drop(r, c, v1alpha1.PhasePreempted, code, r.gaveWay(c))
+	j.tasks = slices.DeleteFunc(j.tasks, func(t task) bool { return t.old == c })
+	if j.dec.Action == "" && !j.refused {
+		j.tasks = append(j.tasks, task{kind: fresh, replica: c.Spec.Intent.Replica, old: c, part: c.Spec.Intent.Part, units: c.Spec.Intent.Units, of: c.Spec.Intent.Of})
+	}
+	j.displaced, j.displacing, j.noticed = true, true, true
+	r.progressed = true
+}
+
+// notice tells a contract that it has to give way, and returns its job. Where
+// its intent asks for no grace it is released at once.
+func (r *round) notice(cl *claim, c *v1alpha1.Contract) *job {
+	j := r.wake(c.Metadata.Namespace, c.Spec.Intent.Name)
+	next := *c
+	grace := time.Duration(0)
+	if p := j.in.Spec.Preemption; p != nil {
+		grace = p.Grace.Duration
+	}
+	next.Status.Displaced = &v1alpha1.Displacement{
+		Cause: cl.causeOf(c), By: cl.key, Noticed: r.now, Leaves: v1alpha1.TimeOf(r.now.Add(grace)),
+	}
+	r.replaceVictim(j, c, &next)
+	r.notices[cl.key] = append(r.notices[cl.key], r.w.Ledger.Contract(c.Metadata.Name))
+	j.displaced, j.displacing, j.noticed = true, true, true
+	if grace <= 0 {
+		j.leave(r, &next)
+	}
+	return j
+}
+
+// replaceVictim writes a contract's new notice, or that it has none any more,
+// and what its replica needs in consequence.
+func (r *round) replaceVictim(j *job, c, next *v1alpha1.Contract) {
+	r.change(c, next)
+	j.replace(c, next)
+	j.tasks = slices.DeleteFunc(j.tasks, func(t task) bool { return t.old == c })
+	if t := r.taskFor(j, next.Spec.Intent.Replica, next); t != nil && j.dec.Action == "" && !j.refused {
+		t.part, t.units, t.of = next.Spec.Intent.Part, next.Spec.Intent.Units, next.Spec.Intent.Of
+		j.tasks = append(j.tasks, *t)
+	}
+	for i := range j.dec.Contracts {
+		if j.dec.Contracts[i].Name == next.Metadata.Name {
+			j.dec.Contracts[i] = r.line(next, j.dec.Contracts[i].Action)
+		}
+	}
+}
+
+// wake is the job of an intent, made now when it was thought to need nothing.
+func (r *round) wake(tenant, name string) *job {
+	if j := r.jobOf(tenant, name); j != nil {
+		return j
+	}
+	j := r.newJob(r.find(tenant, name), tenant, name)
+	r.settleJob(j)
+	r.jobs = append(r.jobs, j)
+	r.plan.Intents = slices.DeleteFunc(r.plan.Intents, func(d *Decision) bool { return d.Tenant == tenant && d.Name == name })
+	return j
+}
+
+// giveWay looks for another place for a contract that has notice; failing that
+// it stays until it has to leave.
+func (r *round) giveWay(j *job, t task) *failure {
+	d := t.old.Status.Displaced
+	if d == nil {
+		return nil
+	}
+	r.due(d.Leaves)
+	f := r.exchange(j, t, 0, len(j.alternatives()), string(d.Cause), r.gaveWay(t.old))
+	if f == nil {
+		return nil
+	}
+	if d.Cause == v1alpha1.Interrupted && !d.Leaves.After(r.now.Time) {
+		if slices.Contains(j.live, t.old) {
+			j.drop(r, t.old, v1alpha1.PhasePreempted, string(d.Cause), r.gaveWay(t.old))
+			j.noticed, r.progressed = true, true
+		}
+		return f
+	}
+	f.code = string(d.Cause)
+	f.text = r.gaveWay(t.old)
+	return f
+}
+
+// gaveWay is why a contract has to give way, for people.
+func (r *round) gaveWay(c *v1alpha1.Contract) string {
+	d := c.Status.Displaced
+	tenant, name, _ := strings.Cut(d.By, "/")
+	switch d.Cause {
+	case v1alpha1.Reclaimed:
+		return "it was borrowed from quota that " + d.By + " now asks for"
+	case v1alpha1.Interrupted:
+		return c.Spec.Provider + " takes back the spot capacity of " + c.Spec.Flavor
+	}
+	if in := r.find(tenant, name); in != nil {
+		return fmt.Sprintf("priority %d < %d of %s", c.Spec.Priority, r.priorityOf(in), d.By)
+	}
+	return "it gives way to " + d.By
+}
+
+// shiftBooked gives back what is kept for claims (1), or keeps it again (-1).
+func (r *round) shiftBooked(sign int64) {
+	for _, j := range r.jobs {
+		if c := r.claims[j]; c != nil {
+			for _, b := range c.booked {
+				if sign > 0 {
+					r.shift(b.offer, b.size)
+				} else {
+					r.shift(b.offer, b.size.negative())
+				}
+			}
+		}
+	}
+}
+
+// tellDisplaced says of an intent that has notice that it has. It reports
+// whether there was anything to say.
+func (r *round) tellDisplaced(j *job) bool {
+	at := slices.IndexFunc(j.live, func(c *v1alpha1.Contract) bool { return c.Status.Displaced != nil })
+	if at < 0 || slices.ContainsFunc(j.tasks, func(t task) bool { return t.kind != leave }) {
+		return false
+	}
+	c := j.live[at]
+	action := actionOf(j.dec.Contracts)
+	if action == Keep && j.noticed {
+		action = Preempt
+	}
+	j.settle(action, v1alpha1.IntentPlaced, string(c.Status.Displaced.Cause), "%s; it leaves %s unless it finds another place before",
+		r.gaveWay(c), stamp(c.Status.Displaced.Leaves))
+	return true
+}
+
+// madeWay names the contracts that gave way to a job since it waits, but for
+// those that its other contracts name.
+func (r *round) madeWay(j *job) []string {
+	list := r.notices[keyOf(j.tenantName, j.name)]
+	if len(list) == 0 {
+		return nil
+	}
+	var out []string
+	for _, c := range list {
+		c = r.latest(c)
+		if c.Status.Displaced == nil || c.Status.Phase.Charged() || (j.state != nil && c.Status.Displaced.Noticed.Before(j.state.Status.Since.Time)) {
+			continue
+		}
+		named := func(x *v1alpha1.Contract) bool { return slices.Contains(x.Decision.Displaced, c.Metadata.Name) }
+		if !slices.ContainsFunc(j.all, named) && !slices.ContainsFunc(j.live, named) {
+			out = append(out, c.Metadata.Name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,90 @@
+// Package planner decides: from everything a round knows (World) it makes
+// everything the round will do (Plan).
+//
+//	World ─► offers ─► quick keeps ─► settle ─► fill ─► finish ─► check ─► Plan
+//
+// # Steps
+//
+//   - offers: each flavor with what is free of it, by the ledger's arithmetic
+//     (offer.go, vector.go). Contracts that a shrunken flavor no longer holds
+//     are marked (phases.go).
+//   - quick: intents that are served as they ask cost a few lookups (settle.go).
+//   - settle: the others' contracts move along their phases by what clusters
+//     say (phases.go); rights, terms, windows and limits decide what ends,
+//     waits or is refused; what needs an offer becomes tasks (settle.go,
+//     schedule.go, tenant.go).
+//   - fill: tasks by priority, then age, then flexibility; gangs all or none,
+//     with undo (fill.go); changes in place or in exchange (adapt.go). Offers
+//     are matched once for each shape of request (wish.go, match.go, shape.go),
+//     priced exactly (price.go) and scored (score.go); the best are kept in order
+//     (ranking.go). What an intent says of its place that is no fact of an offer
+//     alone belongs in the limits of a task (limits.breaks), because intents
+//     share shapes; what it says that is one belongs in shapeKey (key.go).
+//   - failover: what a provider no longer serves goes to its runners-up, then to
+//     any offer (failover.go); what fits nowhere else stays, Degraded.
+//   - warm pools are the fleet's own intents, served last; what they have is
+//     claimed by others as it is (warm.go).
+//   - consolidate: better offers are proposed or moved to, by a rule of savings
+//     against disruption (consolidate.go).
+//   - finish: decisions in words, states, retention (decide.go, near.go).
+//   - check: the result is asked again by other means (invariants.go).
+//
+// # Rules
+//
+// Where an intent's other replicas stand (placement.spread), and where other
+// intents of its tenant do (together, apart), is asked of each candidate after
+// capacity and its money (rules.go, spread.go); intents that belong together
+// and wait at once are placed as one (together.go). The rules hold for what is
+// placed: what stands stays, as the world around it changes.
+//
+// A replica that no flavor holds whole may be put together from several
+// (split.go): its parts are placed at once, and each is then looked after like
+// a replica that asks for that share.
+//
+// # Score
+//
+// A score is the weighted sum of terms from 0 to 1, by default 0.7 resources
+// and 0.3 cost; an intent's own weights go before its objective, that before
+// the fleet's. resourceTerm, costTerm, latencyTerm and reliabilityTerm define
+// them. Equal scores: the cheaper, then the first by reference.
+//
+// The weights are those of the FLUIDOS broker's design (0.7 availability of
+// CPU and memory, 0.3 cost). Its formula had no GPU term, punished offers for
+// having a price, and gave NaN for empty clusters; ours has none of the three.
+// As it prefers what has most left, it spreads: on real offers it places more
+// intents than the cheapest-first rule and costs more. `objective: cost` is
+// that rule, and more for what is first seen in one commit: such a batch is
+// repaired (repair.go, chain.go, shadow.go) until nobody in it can make way for
+// somebody else so that both together cost less. test/quality measures it
+// against an exact solver.
+// Objectives latency, energy and performance weigh a term of their own with
+// 0.7 and cost with 0.3, the same proportion; what the terms of energy and
+// performance are, and where their figures come from, stands with goalTerms
+// (objective.go). Prices compared are those of moving the intent's data too
+// (transfer.go).
+//
+// # Invariants
+//
+//   - Equal worlds give equal plans, whatever the order of their slices and
+//     maps: no clock, no I/O, no randomness (time zones come from the zone
+//     database).
+//   - A plan that was applied leaves nothing to do: planning again only keeps.
+//   - No placement or enlargement oversells a flavor or its pool, or breaks a
+//     quota or budget.
+//   - Each offer is counted once, under the first requirement it fails: facts,
+//     then capacity, then money, in the order of requirements.go.
+//   - What cannot be read, heard or seen changes nothing: frozen intents are
+//     left alone, a deaf round moves, refuses and queues nothing, and nothing
+//     is sold again that has not been seen gone.
+//
+// # Who calls it
+//
+// The reconciler each round, `fleetbroker plan` and `explain` offline, and the
+// simulation. Explain runs the very same decision. The result is a value; the
+// caller commits and delivers it.
+//
+// # Concurrency
+//
+// Pure functions of their arguments: safe from any goroutine. A World must not
+// change while a call runs; what a Plan shares with it must not be modified.
+package planner

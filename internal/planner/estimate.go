@@ -1,0 +1,300 @@
+package planner
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// When an intent that waits will be served is estimated by replaying what is
+// known to end: terms (windows, durations, deadlines), notices, releases under
+// way, and the turn of the month for monthly budgets. At each such instant
+// those that wait are tried in the order of their turns, and what fits is taken
+// out of what is left. Nothing else is foreseen: no new intent, no new offer, no
+// end that nobody has announced. An intent for which no instant is found gets
+// none: then it is unknown.
+
+// Bounds of the replay: people look at the head of a queue.
+const (
+	estimatedJobs  = 16
+	estimatedTimes = 128
+)
+
+// ending is something that is known to end: a contract, or the month.
+type ending struct {
+	at       v1alpha1.Time
+	contract *v1alpha1.Contract
+	month    bool
+}
+
+// text is what ends, for people.
+func (e *ending) text() string {
+	switch {
+	case e.month:
+		return "the month turns"
+	case e.contract.Status.Phase == v1alpha1.PhaseReleasing:
+		return "what is being released is seen gone"
+	case e.contract.Status.Displaced != nil:
+		return keyOf(e.contract.Metadata.Namespace, e.contract.Spec.Intent.Name) + " gives way"
+	}
+	return keyOf(e.contract.Metadata.Namespace, e.contract.Spec.Intent.Name) + " ends"
+}
+
+// endings are what is known to end, in order.
+func (r *round) endings() []ending {
+	var out []ending
+	add := func(c *v1alpha1.Contract) {
+		end := c.Spec.Term.End
+		switch {
+		case r.offerOf(c) == nil || !c.Status.Phase.Held():
+			return
+		case c.Status.Phase == v1alpha1.PhaseReleasing:
+			end = r.now
+		case c.Status.Displaced != nil:
+			end = earlier(end, c.Status.Displaced.Leaves)
+		}
+		if !end.IsZero() {
+			if end.Before(r.now.Time) {
+				end = r.now
+			}
+			out = append(out, ending{at: end, contract: c})
+		}
+	}
+	for _, list := range r.held {
+		for _, c := range list {
+			add(r.latest(c))
+		}
+	}
+	for _, c := range r.releasing {
+		add(r.latest(c))
+	}
+	for name, c := range r.current {
+		if c != nil && r.before[name] == nil {
+			add(c)
+		}
+	}
+	for at, n := r.now, 0; n < 2; n++ {
+		_, end := r.books.MonthBounds(at)
+		out = append(out, ending{at: end, month: true})
+		at = end
+	}
+	slices.SortFunc(out, endsBefore)
+	return out
+}
+
+// endsBefore is the order of endings: by time, then by name.
+func endsBefore(a, b ending) int {
+	name := func(e ending) string {
+		if e.contract == nil {
+			return ""
+		}
+		return e.contract.Metadata.Name
+	}
+	return cmp.Or(a.at.Compare(b.at.Time), cmp.Compare(name(a), name(b)))
+}
+
+// estimate says of those that wait when they are expected to be served.
+func (r *round) estimate() {
+	var jobs []*job
+	for _, j := range r.waiting {
+		if j.dec.Action == Queued && len(j.open) > 0 && len(jobs) < estimatedJobs {
+			jobs = append(jobs, j)
+			j.dec.Estimated = true
+		}
+	}
+	if len(jobs) == 0 {
+		return
+	}
+	p := &replay{round: r, jobs: jobs, restore: r.freeze(), list: r.endings()}
+	for times := 0; len(p.list) > 0 && len(p.jobs) > 0 && times < estimatedTimes; times++ {
+		n := 1
+		for n < len(p.list) && p.list[n].at == p.list[0].at {
+			n++
+		}
+		now := slices.Clone(p.list[:n])
+		p.list = p.list[n:]
+		p.step(now)
+	}
+	p.end()
+}
+
+// replay is the future as far as it is known.
+type replay struct {
+	*round
+	jobs    []*job
+	list    []ending // that is still to come
+	restore func()
+	undo    []func()
+	// played are jobs' understudies that were placed.
+	played []played
+}
+
+type played struct{ job, understudy *job }
+
+// freeze notes what a replay changes, and returns how to restore it.
+func (r *round) freeze() func() {
+	back, now, shapes := r.aside(), r.now, maps.Clone(r.shapes)
+	accounts := make(map[*tenant]tenant, len(r.tenants))
+	for _, t := range r.tenants {
+		was := *t
+		was.totals = t.totals.Clone()
+		accounts[t] = was
+	}
+	return func() {
+		back()
+		r.now, r.shapes = now, shapes
+		for t, was := range accounts {
+			changes := t.changes + 1 // what was remembered of the account is void
+			*t = was
+			t.changes, t.shareAt, t.cardsAt = changes, 0, 0
+		}
+	}
+}
+
+// step makes an instant of the future the present.
+func (p *replay) step(now []ending) {
+	p.now = now[0].at
+	freed, owners := map[*offer]bool{}, map[*tenant]bool{}
+	for i := range now {
+		e := &now[i]
+		if e.month {
+			for _, j := range p.jobs {
+				if j.tenant.maxMonthly < unlimited && !owners[j.tenant] {
+					p.turnMonth(j.tenant)
+					owners[j.tenant] = true
+				}
+			}
+			continue
+		}
+		o := p.offerOf(e.contract)
+		p.undo = append(p.undo, p.lend(e.contract))
+		freed[o] = true
+		for _, m := range o.mates {
+			freed[m] = true
+		}
+		if t := p.tenantOf(e.contract.Metadata.Namespace); e.contract.Status.Phase.Charged() {
+			t.totals.Remove(e.contract)
+			t.hourly -= p.peak(e.contract)
+			t.changes++
+			owners[t] = true
+		}
+	}
+	p.jobs = slices.DeleteFunc(p.jobs, func(j *job) bool { return p.concerns(j, freed, owners) && p.try(j, now) })
+}
+
+// concerns reports whether anything that ends may matter to a job.
+func (p *replay) concerns(j *job, freed map[*offer]bool, owners map[*tenant]bool) bool {
+	if owners[j.tenant] {
+		return true
+	}
+	for alt := range j.alternatives() {
+		s := p.shapeOf(j, alt)
+		for o := range freed {
+			if s.of(o) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// turnMonth begins a tenant's account anew: what it will still hold then is
+// what its contracts cost in the new month.
+func (p *replay) turnMonth(t *tenant) {
+	_, end := p.books.MonthBounds(p.now)
+	t.spent, t.month = 0, 0
+	for _, c := range p.held[t.name] {
+		if c = p.latest(c); c.Status.Phase.Charged() && (c.Spec.Term.End.IsZero() || c.Spec.Term.End.After(p.now.Time)) {
+			t.month += p.inFleet(p.books.HoldUntil(c.Spec.Price, p.now, c.Spec.Term.End, end), c.Spec.Price.Currency)
+		}
+	}
+	t.changes++
+}
+
+// try places a job as of now, and reports whether it need not be looked at
+// again.
+func (p *replay) try(j *job, now []ending) bool {
+	if !j.dec.GivesUp.IsZero() && !j.dec.GivesUp.After(p.now.Time) {
+		return true
+	}
+	started := j.started
+	if started.IsZero() {
+		started = p.now
+	}
+	life := p.lifeEnd(j, started)
+	if life.refused != "" || (!life.end.IsZero() && !life.end.After(p.now.Time)) {
+		return true
+	}
+	open, until, _ := openAt(p.books, j.in.Spec.Schedule.Windows, p.now)
+	if !open {
+		return false // at its next window's opening this may be otherwise; nobody knows
+	}
+	k := p.understudy(j)
+	if k.end = earlier(life.end, until); !k.end.IsZero() {
+		k.seconds = int64(k.end.Sub(p.now.Time).Seconds())
+	}
+	booked := p.claims[j]
+	if booked != nil {
+		for _, b := range booked.booked {
+			p.shift(b.offer, b.size)
+		}
+	}
+	before := len(k.tasks)
+	p.borrowing = true
+	p.fill(k)
+	p.borrowing = false
+	if len(k.tasks) < before {
+		p.played = append(p.played, played{j, k})
+		p.expect(j, k)
+	}
+	if len(k.tasks) == before || (j.gang() && len(k.tasks) > 0) {
+		if booked != nil {
+			for _, b := range booked.booked {
+				p.shift(b.offer, b.size.negative())
+			}
+		}
+		return false
+	}
+	if booked != nil {
+		p.undo = append(p.undo, func() {
+			for _, b := range booked.booked {
+				p.shift(b.offer, b.size.negative())
+			}
+		})
+	}
+	j.dec.Expected = p.now
+	when := "expected " + stamp(p.now)
+	if p.now == p.plan.Now {
+		when = "expected as soon as " + now[len(now)-1].text()
+	} else {
+		when += ", when " + now[len(now)-1].text()
+	}
+	j.text = joined(j.text, when)
+	j.dec.Reason = joined(j.dec.Reason, when)
+	return true
+}
+
+// expect notes when what was just placed will end in turn.
+func (p *replay) expect(j, k *job) {
+	for _, c := range k.live {
+		e := ending{at: c.Spec.Term.End, contract: c}
+		if slices.Contains(j.live, c) || e.at.IsZero() || p.offerOf(c) == nil {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(p.list, e, endsBefore)
+		p.list = slices.Insert(p.list, at, e)
+	}
+}
+
+// end takes everything back.
+func (p *replay) end() {
+	for _, x := range slices.Backward(p.played) {
+		p.takeBack(x.job, x.understudy)
+	}
+	for _, u := range slices.Backward(p.undo) {
+		u()
+	}
+	p.restore()
+}

@@ -1,0 +1,101 @@
+package planner
+
+import (
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pace is how fast a round went, in processor time of its thread.
+type Pace struct {
+	// Round is what it took to read the world, Settle to settle what needs no
+	// offer, Conclude to make and check the plan of what was decided.
+	Round, Settle, Conclude time.Duration
+	// Cold is what making all shapes took, Shapes how many there are.
+	Cold   time.Duration
+	Shapes int
+	// Turns are the decisions, each from the task to the booked contract, in order of time.
+	Turns []time.Duration
+	// Made and Kept are the bytes that all turns took, and those of them that the plan keeps.
+	Made, Kept uint64
+	Plan       *Plan
+}
+
+// Percentile of the turns.
+func (p *Pace) Percentile(of float64) time.Duration {
+	return p.Turns[min(int(float64(len(p.Turns))*of), len(p.Turns)-1)]
+}
+
+// MeasurePace decides a world of intents that have nothing yet, one turn after
+// the other, and says how long everything took. The caller has locked its
+// goroutine to a thread.
+func MeasurePace(w World) *Pace {
+	p := &Pace{}
+	last := threadTime()
+	lap := func() time.Duration {
+		now := threadTime()
+		took := now - last
+		last = now
+		return took
+	}
+	r := newRound(&w)
+	p.Round = lap()
+	r.prepare()
+	p.Settle = lap()
+	var waiting []*job
+	for _, j := range r.jobs {
+		j.budget(r, len(j.tasks))
+		waiting = append(waiting, j)
+	}
+	for _, j := range waiting {
+		for alt := range j.alternatives() {
+			s := r.shapeOf(j, alt)
+			s.byRank(false)
+		}
+	}
+	p.Cold, p.Shapes = lap(), len(r.shapes)
+	r.order(waiting)
+	runtime.GC()
+	before := memory()
+	lap()
+	seen := map[*shape]bool{}
+	for _, j := range waiting {
+		s := r.shapeOf(j, 0)
+		lap()
+		r.turn(j)
+		if took := lap(); seen[s] {
+			p.Turns = append(p.Turns, took)
+		} else {
+			seen[s] = true
+			p.Cold += took // the first of a shape completes it
+		}
+	}
+	made := memory()
+	runtime.GC()
+	kept := memory()
+	p.Made, p.Kept = made.TotalAlloc-before.TotalAlloc, max(kept.HeapAlloc, before.HeapAlloc)-before.HeapAlloc
+	lap()
+	r.waiting = slices.DeleteFunc(waiting, func(j *job) bool { return len(j.tasks) == 0 })
+	r.conclude()
+	p.Conclude = lap()
+	p.Plan = r.plan
+	slices.Sort(p.Turns)
+	return p
+}
+
+func memory() (m runtime.MemStats) {
+	runtime.ReadMemStats(&m)
+	return m
+}
+
+// threadTime is the processor's time that this thread has had: the machine may
+// be busy with other things.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}

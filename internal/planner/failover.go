@@ -1,0 +1,243 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// deniedHold is how long a denial must stand before its contract goes
+// elsewhere: an agent may deny what it has not heard of yet.
+const deniedHold = 30 * time.Second
+
+// After a flavor has denied an intent's slice the intent keeps away from it for
+// denialBackoff, twice as long after each further denial, a day at the most.
+const (
+	denialBackoff    = 10 * time.Minute
+	denialBackoffMax = 24 * time.Hour
+)
+
+// failoverOf is the task of a contract that its provider no longer serves: it
+// is lost, its flavor can no longer hold the contract, or it denies the slice.
+// nil when there is no such trouble, or not for long enough yet.
+func (r *round) failoverOf(replica int32, c *v1alpha1.Contract) *task {
+	o := r.offerOf(c)
+	if r.w.Deaf {
+		return nil
+	}
+	if o != nil && o.State == Lost {
+		if r.heldBack {
+			return nil
+		}
+		return &task{kind: failover, replica: replica, old: c}
+	}
+	if r.late(c) {
+		return &task{kind: failover, replica: replica, old: c}
+	}
+	if c.Status.Phase != v1alpha1.PhaseDegraded {
+		return nil
+	}
+	var hold time.Duration
+	switch ledger.ReasonCode(c.Status.Reason) {
+	case ledger.DegradedShrunk:
+		hold = r.grace()
+	case ledger.DegradedSliceDenied:
+		hold = deniedHold
+	case ledger.DegradedRefused: // the agent itself says so: there is nothing to wait for
+	default:
+		return nil
+	}
+	from := v1alpha1.TimeOf(c.Status.Since.Add(hold))
+	if from.After(r.now.Time) {
+		r.due(from)
+		return nil
+	}
+	return &task{kind: failover, replica: replica, old: c}
+}
+
+// grace is how long the fleet bears trouble before it acts.
+func (r *round) grace() time.Duration {
+	if d := r.fleet.Defaults.GracePeriod.Duration; d > 0 {
+		return d
+	}
+	return defaultGrace
+}
+
+// failOver places a replica elsewhere because its provider does not serve it.
+// For each alternative in order the runners-up of its contract are tried first,
+// those that still fit, then all offers. The old contract is Releasing from
+// then on and keeps its capacity until it is seen gone. Where nothing fits it
+// stays, Degraded, and waits for its provider or for an offer.
+func (r *round) failOver(j *job, t task) *failure {
+	code, text := r.trouble(t.old)
+	next := r.runnersUp(t.old)
+	var first *failure
+	for alt := range j.alternatives() {
+		for _, o := range next {
+			j.only = o
+			f := r.exchange(j, t, alt, alt+1, code, text)
+			j.only = nil
+			if f == nil {
+				j.why = text + "; its runner-up " + o.ref + " took over"
+				return nil
+			}
+		}
+		f := r.exchange(j, t, alt, alt+1, code, text)
+		if f == nil {
+			return nil
+		}
+		if first == nil {
+			first = f
+		}
+	}
+	first.code = code
+	first.text = text + "; it is kept and waits, because nothing else fits: " + first.text
+	return first
+}
+
+// trouble is why a contract fails over, as a code and in words.
+func (r *round) trouble(c *v1alpha1.Contract) (code, text string) {
+	if o := r.offerOf(c); o != nil && o.State == Lost {
+		return CodeProviderLost, c.Spec.Provider + " is not heard since " + stamp(o.Since)
+	}
+	if r.late(c) {
+		return CodeSLA, "it was not usable within the " + r.maxTimeToActive(c).String() + " of sla.maxTimeToActive"
+	}
+	code = ledger.ReasonCode(c.Status.Reason)
+	if code == ledger.DegradedRefused {
+		return CodeRefused, c.Spec.Provider + "/" + c.Spec.Flavor + " refuses it" + c.Status.Reason[len(code):]
+	}
+	if code == ledger.DegradedSliceDenied {
+		text = c.Spec.Provider + "/" + c.Spec.Flavor + " denies the slice"
+		if said := c.Status.Reason[len(code):]; len(said) > 2 {
+			text += said
+		}
+		return CodeSliceDenied, text
+	}
+	return CodeShrunk, c.Spec.Provider + "/" + c.Spec.Flavor + " has less than it sold"
+}
+
+// runnersUp are the offers that a contract's decision names as next best, as
+// far as they are still in the market.
+func (r *round) runnersUp(c *v1alpha1.Contract) []*offer {
+	var out []*offer
+	for i := range c.Decision.RunnersUp {
+		provider, name, _ := strings.Cut(c.Decision.RunnersUp[i].Flavor, "/")
+		if o := r.byKey[offerKey{provider, name}]; o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// endOfCode is the end of a contract that is given up for a reason: Failed
+// where its provider let it down, Preempted where it had to give way.
+func endOfCode(code string) v1alpha1.Phase {
+	switch code {
+	case CodeProviderLost, CodeSliceDenied, CodeShrunk, CodeRefused, CodeSLA:
+		return v1alpha1.PhaseFailed
+	case string(v1alpha1.Preempted), string(v1alpha1.Reclaimed), string(v1alpha1.Interrupted):
+		return v1alpha1.PhasePreempted
+	}
+	return v1alpha1.PhaseReleased
+}
+
+// avoided are the flavors that an intent keeps away from, because they denied
+// it a slice not long ago: what the ledger remembers of its contracts, so that
+// every daemon and every replay agree.
+func (r *round) avoided(j *job) map[offerKey]bool {
+	type record struct {
+		n    int
+		last v1alpha1.Time
+	}
+	var seen map[offerKey]record
+	for _, c := range j.all {
+		at, denied := deniedAt(r.latest(c))
+		if now := r.latest(c); r.late(now) {
+			at, denied = r.now, true // as long as it is late, the same place again is no help
+		}
+		if !denied {
+			continue
+		}
+		if seen == nil {
+			seen = map[offerKey]record{}
+		}
+		k := offerKey{c.Spec.Provider, c.Spec.Flavor}
+		was := seen[k]
+		if at.Before(was.last.Time) {
+			at = was.last
+		}
+		seen[k] = record{was.n + 1, at}
+	}
+	var out map[offerKey]bool
+	for k, s := range seen {
+		wait := denialBackoffMax
+		if s.n <= 8 { // 10 minutes doubled seven times is 21 hours
+			wait = min(wait, denialBackoff<<(s.n-1))
+		}
+		until := v1alpha1.TimeOf(s.last.Add(wait))
+		if !until.After(r.now.Time) {
+			continue
+		}
+		r.due(until)
+		if out == nil {
+			out = map[offerKey]bool{}
+		}
+		out[k] = true
+	}
+	return out
+}
+
+// deniedAt is when a contract was found to be denied by its provider: since
+// then while it is Degraded for that, and else when it was given up for it.
+func deniedAt(c *v1alpha1.Contract) (v1alpha1.Time, bool) {
+	if c.Status.Phase == v1alpha1.PhaseDegraded {
+		return c.Status.Since, isDenial(c.Status.Reason)
+	}
+	for _, h := range slices.Backward(c.Status.History) {
+		if h.Phase == v1alpha1.PhaseReleasing {
+			return h.At, isDenial(h.Reason)
+		}
+	}
+	return v1alpha1.Time{}, false
+}
+
+// isDenial reports whether a reason, of being Degraded or of the release, is
+// that the provider did not want the contract.
+func isDenial(reason string) bool {
+	switch ledger.ReasonCode(reason) {
+	case CodeSliceDenied, CodeRefused, CodeSLA:
+		return true
+	}
+	return false
+}
+
+// refusal is why a contract's provider says that it does not honour it, "" when
+// it does not say so.
+func refusal(o *offer, c *v1alpha1.Contract) string {
+	if o == nil || len(o.Flavor.Spec.Refused) == 0 {
+		return ""
+	}
+	return o.Flavor.Spec.Refused[c.Metadata.Name]
+}
+
+// refusedUnused starts the end of a contract that its provider refuses before it was
+// ever used: nothing runs there that would have to be moved first.
+func (r *round) refusedUnused(j *job, c *v1alpha1.Contract) bool {
+	if r.w.Deaf || c.Status.Phase != v1alpha1.PhaseDegraded || ledger.ReasonCode(c.Status.Reason) != ledger.DegradedRefused || beenActive(c) {
+		return false
+	}
+	code, text := r.trouble(c)
+	j.drop(r, c, v1alpha1.PhaseFailed, code, text)
+	return true
+}
+
+// onlyFailovers reports whether all that a job could not do was to move away
+// from providers that do not serve it. What it has then stands, Degraded: it
+// neither waits in the queue nor is it refused.
+func (j *job) onlyFailovers() bool {
+	return len(j.tasks) > 0 && !slices.ContainsFunc(j.tasks, func(t task) bool { return t.kind != failover })
+}

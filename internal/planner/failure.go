@@ -1,0 +1,99 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// failure is a task that could not be done now.
+type failure struct {
+	task task
+	code string
+	text string
+	// rejected counts all offers by the first requirement they fail.
+	rejected map[string]int
+	shape    *shape
+	// rules that held for the task.
+	rules *rules
+}
+
+// failedShape is why nothing of a shape fits, for the next that asks the same.
+type failedShape struct {
+	counts, changes int
+	tenant          *tenant
+	limits          limits
+	found           failure
+}
+
+// failure says why a task of n found no candidate.
+func (r *round) failure(j *job, s *shape, l *limits, t task, done, n int) *failure {
+	known := &s.failed
+	if known.tenant != l.tenant || known.changes != l.tenant.changes || known.counts != s.counts || !known.limits.same(l) {
+		*known = failedShape{counts: s.counts, changes: l.tenant.changes, tenant: l.tenant, limits: *l, found: r.explainFailure(s, l)}
+	}
+	f := known.found
+	f.task = t
+	if done > 0 {
+		f.code = CodeGang
+		f.text = fmt.Sprintf("%d of %d replicas fit; %s", done, n, f.text)
+	}
+	return &f
+}
+
+func (r *round) explainFailure(s *shape, l *limits) failure {
+	f := failure{shape: s, rules: l.rules, rejected: s.rejected(), code: CodeNothingFits}
+	broken := map[string]int{}
+	if s.fitting > 0 {
+		f.rejected = maps.Clone(f.rejected)
+		for i := range s.cands {
+			if s.cands[i].req == "" {
+				req := l.breaks(&s.cands[i])
+				broken[req]++
+				f.rejected[req]++
+			}
+		}
+	}
+	f.text = fmt.Sprintf("none of %d fits", len(r.offers))
+	if counts := countText(f.rejected); counts != "" {
+		f.text += ": " + counts
+	}
+	switch {
+	case len(broken) > 0:
+		top := sortedByCount(broken)[0]
+		switch top {
+		case ReqTenantHourly, ReqTenantMonthly:
+			f.code = CodeBudget
+		case ReqMaxHourly, ReqMaxHourlySpot, ReqMaxTotal:
+			f.code = CodeIntentBudget
+		case ReqDenied, reqOther:
+		case ReqSpread:
+			f.code = CodeSpread
+		case ReqTogether:
+			f.code = CodeTogether
+		case ReqApart:
+			f.code = CodeApart
+		default:
+			f.code = CodeQuota
+		}
+		if text := cmp.Or(l.rules.brokenText(s, l, top), r.limitText(l.tenant, top)); text != "" {
+			f.text = text + "; " + f.text
+		}
+	case len(f.rejected) > 0 && strings.HasPrefix(sortedByCount(f.rejected)[0], "budget."):
+		f.code = CodeIntentBudget
+	}
+	return f
+}
+
+// countText is "21 gpu.model, 4 budget.maxHourly".
+func countText(counts map[string]int) string {
+	var b strings.Builder
+	for i, req := range sortedByCount(counts) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d %s", counts[req], req)
+	}
+	return b.String()
+}

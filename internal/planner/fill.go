@@ -1,0 +1,361 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// fillAll does the tasks of all jobs: by priority, then the older intent
+// first; those first seen at once are one batch, in which the least flexible
+// go first, then the biggest, then by name. (Measured on real offers and
+// demand, that order comes within a few percent of the optimum's cost where
+// the order of arrival leaves 20 to 60: Karmada and SkyPilot take the latter.)
+//
+// What a job gives up may be what an earlier one waits for, and what it takes
+// changes why others wait, so it goes round until a pass changes nothing: a
+// plan that was applied leaves nothing to do, and the reasons are those of the
+// end.
+func (r *round) fillAll() {
+	var waiting []*job
+	for _, j := range r.jobs {
+		if (len(j.tasks) == 0 && !j.warm()) || j.finding() {
+			continue
+		}
+		j.budget(r, len(j.tasks))
+		waiting = append(waiting, j)
+	}
+	r.order(waiting)
+	r.seating = true
+	const times = 8 // each but the last made somebody give way, or let somebody off
+	for range times {
+		waiting = r.fillWaiting(waiting)
+		if changed, dropped := r.repairAll(waiting); changed {
+			waiting = append(waiting, dropped...)
+			r.order(waiting)
+			waiting = r.fillWaiting(waiting)
+		}
+		if slices.ContainsFunc(waiting, func(j *job) bool { return j.tenant.borrows() }) {
+			r.borrowing = true
+			waiting = r.fillWaiting(waiting)
+			r.borrowing = false
+		}
+		more := r.displace()
+		if len(more) == 0 {
+			break
+		}
+		for _, j := range more {
+			if len(j.tasks) > 0 && !slices.Contains(waiting, j) {
+				j.budget(r, len(j.tasks))
+				waiting = append(waiting, j)
+			}
+		}
+		r.order(waiting)
+	}
+	r.seating, r.seats = false, nil
+	for _, j := range r.jobs {
+		if len(j.tasks) > 0 && j.finding() {
+			r.lookOnly(j)
+		}
+	}
+	r.waiting = waiting
+}
+
+// fillWaiting gives every waiting job its turn until nothing changes, and
+// returns those that still wait.
+func (r *round) fillWaiting(waiting []*job) []*job {
+	const passes = 8 // each but the last changed something; more than three were never seen
+	for pass := 0; pass < passes && len(waiting) > 0; pass++ {
+		r.progressed = false
+		clear(r.hopeless)
+		r.serve(waiting)
+		waiting = slices.DeleteFunc(waiting, func(j *job) bool { return len(j.tasks) == 0 && !j.warm() })
+		if !r.progressed {
+			break
+		}
+	}
+	return waiting
+}
+
+// lookOnly does what a job would do and takes it back: stage find changes
+// nothing.
+func (r *round) lookOnly(j *job) {
+	live, ordinals := slices.Clone(j.live), maps.Clone(j.ordinals)
+	r.fill(j)
+	for _, c := range slices.Backward(j.live) {
+		if !slices.Contains(live, c) {
+			r.unplace(c)
+		}
+	}
+	j.live, j.ordinals, j.started = live, ordinals, v1alpha1.Time{}
+}
+
+type rank struct {
+	job          *job
+	fitting      int
+	gpu, cpu     int64
+	at           int64
+	fromPriority int32
+	claims       int // 0: others give way to it already
+}
+
+func (r *round) order(jobs []*job) {
+	ranks := make([]rank, len(jobs))
+	for i, j := range jobs {
+		s := r.shapeOf(j, 0)
+		k := rank{job: j, fitting: s.fitting, at: j.firstSeen.At.Unix(), fromPriority: j.priority, claims: 1}
+		if r.hasClaim(j) {
+			k.claims = 0
+		}
+		k.cpu = s.wish.need.at(rCPU) * int64(j.replicas())
+		if s.wish.gpu != nil {
+			k.gpu = s.wish.gpu.count * int64(j.replicas())
+		}
+		ranks[i] = k
+	}
+	slices.SortFunc(ranks, func(a, b rank) int {
+		return cmp.Or(
+			cmp.Compare(b.fromPriority, a.fromPriority), cmp.Compare(a.claims, b.claims), cmp.Compare(a.at, b.at),
+			cmp.Compare(a.fitting, b.fitting), cmp.Compare(b.gpu, a.gpu), cmp.Compare(b.cpu, a.cpu),
+			strings.Compare(a.job.tenantName, b.job.tenantName), strings.Compare(a.job.name, b.job.name))
+	})
+	for i := range ranks {
+		jobs[i] = ranks[i].job
+	}
+}
+
+// fill does what can be done of a job's tasks and leaves the others.
+func (r *round) fill(j *job) {
+	j.open = nil
+	if r.fillUnit(j) {
+		return
+	}
+	var left, news []task
+	for _, t := range j.tasks {
+		if t.of > 0 {
+			if f := r.fillPart(j, &t); f != nil {
+				j.open, left = append(j.open, *f), append(left, t)
+			}
+			continue
+		}
+		switch t.kind {
+		case fresh:
+			news = append(news, t)
+		case remake:
+			if f := r.remake(j, t); f != nil {
+				j.open, left = append(j.open, *f), append(left, t)
+			}
+		case adapt:
+			if f := r.adapt(j, t); f != nil {
+				j.open, left = append(j.open, *f), append(left, t)
+			}
+		case failover:
+			if f := r.failOver(j, t); f != nil {
+				j.open, left = append(j.open, *f), append(left, t)
+			}
+		case move:
+			if f := r.move(j, t); f != nil {
+				if !slices.Contains(j.live, t.old) {
+					t.kind = fresh
+				}
+				j.open, left = append(j.open, *f), append(left, t)
+			}
+		case leave:
+			if f := r.giveWay(j, t); f != nil {
+				if !slices.Contains(j.live, t.old) {
+					t.kind = fresh
+				}
+				j.open, left = append(j.open, *f), append(left, t)
+			}
+		}
+	}
+	if len(news) > 0 {
+		left = append(left, r.fillNew(j, news)...)
+	}
+	j.tasks = left
+}
+
+// fillNew places replicas that have nothing: all or none for a gang, else as
+// many as fit, the lowest numbers first. It returns those that are left.
+func (r *round) fillNew(j *job, news []task) []task {
+	if j.gang() {
+		if f := r.attempts(j, news, nil, 0, len(j.alternatives())); f != nil {
+			j.open = append(j.open, *f)
+			return news
+		}
+		return nil
+	}
+	for i := range news {
+		if f := r.attempts(j, news[i:i+1], nil, 0, len(j.alternatives())); f != nil {
+			f.text = fmt.Sprintf("%d of %d replicas fit; %s", j.served(), j.replicas(), f.text)
+			j.open = append(j.open, *f)
+			return news[i:]
+		}
+	}
+	return nil
+}
+
+// attempts tries an intent's alternatives from..to-1 in order, each by score and, where
+// money is what binds, once more the cheapest first. old, when given, is
+// released in exchange. nil is success.
+func (r *round) attempts(j *job, tasks []task, old *v1alpha1.Contract, from, to int) *failure {
+	var first *failure
+	if from >= to {
+		return noAlternative(tasks[0])
+	}
+	if old == nil {
+		j.budget(r, len(tasks))
+	} else {
+		j.budget(r, len(tasks), old)
+	}
+	for alt := from; alt < to; alt++ {
+		for _, thrifty := range [...]bool{false, true} {
+			if thrifty && !j.purse.limited {
+				continue
+			}
+			f := r.attempt(j, alt, tasks, old, thrifty)
+			if f == nil {
+				j.dec.Alternative = alt
+				return nil
+			}
+			if first == nil {
+				first = f
+			}
+		}
+	}
+	return first
+}
+
+// attempt places every task of the list by one alternative, or nothing at all.
+func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, thrifty bool) *failure {
+	undo := func() {}
+	if old != nil {
+		undo = r.suspendOld(old)
+	}
+	var ordinals map[string]int32 // as they were, from the first placement on
+	var placed []*v1alpha1.Contract
+	var lines []ContractLine
+	var taken []seated
+	var of []task // whose each placed contract is
+	spent := purse{}
+	for i, t := range tasks {
+		s := r.shapeOf(j, alt)
+		l := r.limitsFor(j, s, spent, int64(len(tasks)-i-1))
+		l.rules = r.rulesFor(j, s, t.replica, placed, old)
+		j.rules = l.rules
+		r.capture(j, s, l)
+		best, next := s.best(l, thrifty)
+		warm := r.claimable(j, s, l, best)
+		if best == nil && warm == nil && r.splits(j, t) {
+			if ordinals == nil {
+				ordinals = maps.Clone(j.ordinals)
+			}
+			if parts := r.placeParts(j, alt, t, thrifty, placed, &spent, int64(len(tasks)-i-1)); parts != nil {
+				for _, p := range parts {
+					placed, lines = append(placed, p.contract), append(lines, p.line)
+					taken, of = append(taken, seated{}), append(of, t)
+					r.due(p.contract.Spec.Term.End)
+				}
+				continue
+			}
+		}
+		if best == nil && warm == nil {
+			f := r.failure(j, s, l, t, i, len(tasks))
+			for _, c := range slices.Backward(placed) {
+				r.unplace(c)
+			}
+			undo()
+			if ordinals != nil {
+				j.ordinals = ordinals
+			}
+			return f
+		}
+		if ordinals == nil {
+			ordinals = maps.Clone(j.ordinals)
+		}
+		var c *v1alpha1.Contract
+		if warm != nil {
+			if best != nil {
+				next = append([]*candidate{best}, next...)
+			}
+			best = &warm.cand
+			c = r.takeClaim(j, s, warm, next[:min(len(next), 3)], t, alt)
+		} else {
+			c = r.newContract(j, s, best, next, t.replica, alt)
+			r.put(nil, c)
+		}
+		spent.hourly += best.quote.most()
+		spent.total += best.quote.most().forSeconds(j.seconds)
+		placed, lines, taken = append(placed, c), append(lines, r.placedLine(c, s, best)), append(taken, seated{s, best})
+		of = append(of, t)
+		r.due(c.Spec.Term.End)
+	}
+	r.progressed = true
+	for i, c := range placed {
+		if gone := cmp.Or(old, of[i].old); gone != nil {
+			lines[i].Action, lines[i].From = Move, gone.Spec.Provider+"/"+gone.Spec.Flavor
+			j.dec.Contracts = slices.DeleteFunc(j.dec.Contracts, func(l ContractLine) bool { return l.Name == gone.Metadata.Name })
+		}
+		j.replace(nil, c)
+		if taken[i].at != nil {
+			r.sit(j, of[i], seat{alt: alt, shape: taken[i].shape, at: taken[i].at, contract: c})
+		}
+	}
+	j.dec.Contracts = append(j.dec.Contracts, lines...)
+	if j.started.IsZero() {
+		j.started = r.now
+	}
+	return nil
+}
+
+// seated is what a replica was placed by.
+type seated struct {
+	shape *shape
+	at    *candidate
+}
+
+// placedLine is a new contract as the plan shows it.
+func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) ContractLine {
+	line := r.line(c, Place)
+	if asked := s.wish.asked(at.offer); !asked.equal(at.size) {
+		line.Asked = ledger.AsSliced(r.names.resources(asked), at.offer.Flavor)
+	}
+	return line
+}
+
+// suspendOld takes a contract that is about to be replaced off its tenant's
+// account (its capacity stays held), and returns how to undo it.
+func (r *round) suspendOld(old *v1alpha1.Contract) func() {
+	gone := *old
+	gone.Status.Phase = v1alpha1.PhaseReleasing
+	r.charge(old, &gone)
+	return func() { r.charge(&gone, old) }
+}
+
+// limitsFor are the limits of one more replica of which others follow.
+func (r *round) limitsFor(j *job, s *shape, spent purse, others int64) *limits {
+	l := r.limitsOf(j.tenant, j.seconds)
+	l.life = j.seconds
+	l.only, l.avoid = j.only, j.avoid
+	reserve := micro(0)
+	if s.cheapest < unlimited {
+		reserve = s.cheapest * micro(others)
+	}
+	take := func(limit, gone micro) micro {
+		if limit >= unlimited {
+			return limit
+		}
+		return limit - gone
+	}
+	l.own = purse{
+		hourly:     take(j.purse.hourly, spent.hourly+reserve),
+		hourlySpot: take(j.purse.hourlySpot, spent.hourly+reserve),
+		total:      take(j.purse.total, spent.total+reserve.forSeconds(j.seconds)),
+	}
+	return l
+}

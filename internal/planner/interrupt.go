@@ -1,0 +1,53 @@
+package planner
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// A provider takes spot capacity back in one of three ways:
+//
+//   - it drains the flavor or the cluster: everybody moves until the time it
+//     names, spot or not; what is left then of spot ends as Preempted
+//   - it reports the flavor no more (and is heard otherwise)
+//   - it reports the flavor without a spot price
+//
+// In the latter two it names no time: the notice is as long as the intent's
+// own preemption.grace, none without one. Until then another place is looked
+// for, new first; should spot be sold again before, the contract may stay. A
+// flavor without any price is a table that is missing, not an interruption.
+
+// interrupted reports whether the provider of a charged spot contract takes its
+// capacity back without naming a time.
+func (r *round) interrupted(c *v1alpha1.Contract, o *offer) bool {
+	if c.Spec.Price.Class != v1alpha1.Spot || o == nil || r.w.Deaf {
+		return false
+	}
+	switch o.State {
+	case Withdrawn:
+		return !r.heldBack
+	case Fresh:
+		t := r.tariffOf(o)
+		return t.why == "" && t.spot == nil
+	}
+	return false
+}
+
+// interrupt gives a spot contract notice that its provider takes it back, or
+// lets it off again, and returns its current version.
+func (r *round) interrupt(j *job, c *v1alpha1.Contract) *v1alpha1.Contract {
+	d, is := c.Status.Displaced, r.interrupted(c, r.offerOf(c))
+	if r.w.Deaf || is == (d != nil && d.Cause == v1alpha1.Interrupted) || (is && d != nil) {
+		return c
+	}
+	next := *c
+	next.Status.Displaced = nil
+	if is {
+		next.Status.Displaced = &v1alpha1.Displacement{
+			Cause: v1alpha1.Interrupted, Noticed: r.now, Leaves: v1alpha1.TimeOf(r.now.Add(r.graceOf(c))),
+		}
+		j.noticed = true
+	}
+	r.change(c, &next)
+	j.replace(c, &next)
+	return &next
+}

@@ -1,0 +1,110 @@
+package planner_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+)
+
+func spotAt(gpu string) func(*planner.Offer) {
+	return func(o *planner.Offer) {
+		p := *o.Price
+		p.Spot = nil
+		if gpu != "" {
+			p.Spot = v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal(gpu)}
+		}
+		o.Price = &p
+	}
+}
+
+// onSpot is an intent that runs on spot capacity in paris; elsewhere it would
+// cost more.
+func onSpot(t *testing.T, elsewhere bool, changes ...func(*planner.Intent)) *Builder {
+	t.Helper()
+	b := paris().Offer("paris/h100", spotAt("1.10"))
+	if elsewhere {
+		b.Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9"))
+	}
+	b.Intent("vision/train", append([]func(*planner.Intent){Wants(4, "H100"), cheap, With(func(s *v1alpha1.IntentSpec) {
+		s.Purchase = []v1alpha1.PriceClass{v1alpha1.Spot, v1alpha1.OnDemand}
+	})}, changes...)...)
+	settled(b)
+	if c := b.Contracts("vision/train")[0]; c.Spec.Price.Class != v1alpha1.Spot || c.Spec.Provider != "paris" {
+		t.Fatalf("%+v", c.Spec)
+	}
+	return b
+}
+
+func TestSpotInterrupted(t *testing.T) {
+	first := func(b *Builder) *v1alpha1.Contract {
+		for c := range b.W.Ledger.Contracts() {
+			if c.Spec.Intent.Ordinal == 0 {
+				return c
+			}
+		}
+		return nil
+	}
+	t.Run("no spot price, another place", func(t *testing.T) {
+		b := onSpot(t, true, grace(2*time.Minute)).Offer("paris/h100", spotAt(""))
+		// On demand it would be cheaper in paris, but that is the same flavor: a contract of another class all the same.
+		step(t, b, "moves", map[string]string{"vision/train": "move Interrupted"})
+		if c := first(b); c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Target != v1alpha1.PhasePreempted {
+			t.Fatalf("%+v", c.Status)
+		}
+		b.Tick(time.Minute).Deliver().Round()
+		if c := first(b); c.Status.Phase != v1alpha1.PhasePreempted {
+			t.Fatalf("%+v", c.Status)
+		}
+	})
+	t.Run("notice, then gone", func(t *testing.T) {
+		b := onSpot(t, false, grace(2*time.Minute), Wants(8, "H100")).Offer("paris/h100", spotAt(""))
+		step(t, b, "notice", map[string]string{"vision/train": "preempt Interrupted"})
+		b.Tick(time.Minute)
+		step(t, b, "still there", map[string]string{"vision/train": "keep Interrupted"})
+		b.Tick(time.Minute)
+		step(t, b, "gone", map[string]string{"vision/train": "preempt NothingFits"})
+		if c := first(b); c.Status.Target != v1alpha1.PhasePreempted || c.Status.Reason != "Interrupted: paris takes back the spot capacity of h100" {
+			t.Fatalf("%+v", c.Status)
+		}
+		b.Tick(time.Minute).Deliver()
+		step(t, b, "again, on demand", map[string]string{"vision/train": "place"})
+	})
+	t.Run("sold again in time", func(t *testing.T) {
+		b := onSpot(t, false, grace(2*time.Minute), Wants(8, "H100")).Offer("paris/h100", spotAt(""))
+		b.Round()
+		b.Tick(time.Minute).Offer("paris/h100", spotAt("1.20"))
+		step(t, b, "may stay", map[string]string{"vision/train": "keep"})
+		if c := first(b); c.Status.Displaced != nil || c.Status.Phase != v1alpha1.PhaseActive {
+			t.Fatalf("%+v", c.Status)
+		}
+	})
+	t.Run("the flavor is reported no more", func(t *testing.T) {
+		b := onSpot(t, true).Offer("paris/h100", Heard(planner.Withdrawn))
+		step(t, b, "moves at once", map[string]string{"vision/train": "move Interrupted"})
+		b = onSpot(t, true, With(func(s *v1alpha1.IntentSpec) { s.Purchase = nil }), With(func(s *v1alpha1.IntentSpec) { s.Purchase = []v1alpha1.PriceClass{v1alpha1.Spot} }))
+		b.W.Deaf = true
+		b.Offer("paris/h100", Heard(planner.Withdrawn))
+		if p := b.Round(); p.Changes() {
+			t.Fatal(describe(p))
+		}
+	})
+	t.Run("too many at once are held back", func(t *testing.T) {
+		b := onSpot(t, true, Wants(1, "H100"), Times(6)).Fleet(func(f *v1alpha1.FleetSpec) { f.Safety.MaxEnds = Ptr(int32(5)) })
+		b.Offer("paris/h100", Heard(planner.Withdrawn))
+		if p := b.Round(); p.HeldBackEnds != 6 || len(p.Contracts) != 0 {
+			t.Fatal(describe(p))
+		}
+	})
+	t.Run("drained", func(t *testing.T) {
+		b := onSpot(t, false, Wants(8, "H100"))
+		b.Offer("paris/h100", Spec(func(f *v1alpha1.FlavorSpec) { f.Drain = v1alpha1.TimeOf(b.W.Now.Add(time.Minute)) })).Round()
+		b.Tick(time.Minute)
+		step(t, b, "gone", map[string]string{"vision/train": "queue NothingFits"})
+		if c := first(b); c.Status.Target != v1alpha1.PhasePreempted {
+			t.Fatalf("%+v", c.Status)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package planner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// A plan that breaks an invariant does not leave the package: what is wrong is
+// taken out of it and reported.
+func TestCheckInvariants(t *testing.T) {
+	amounts := func(gpu int64) v1alpha1.Resources {
+		return v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(1000), "nvidia.com/gpu": v1alpha1.AmountOf(gpu)}
+	}
+	contract := func(intent, name string, gpu int64) *v1alpha1.Contract {
+		return &v1alpha1.Contract{
+			Metadata: v1alpha1.Metadata{Name: name, Namespace: "vision"},
+			Spec: v1alpha1.ContractSpec{
+				Intent: v1alpha1.ContractIntent{Name: intent}, Consumer: "rome", Provider: "paris", Flavor: "h100", Slice: name,
+				Resources: amounts(gpu), GPUs: &v1alpha1.ContractGPU{Count: gpu, Model: "nvidia-h100"},
+			},
+			Status: v1alpha1.ContractStatus{Phase: v1alpha1.PhaseReserved},
+		}
+	}
+	flavor := &v1alpha1.Flavor{
+		Metadata: v1alpha1.Metadata{Name: "h100", Namespace: "paris"},
+		Spec: v1alpha1.FlavorSpec{
+			Capacity: v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(64000), v1alpha1.GPU: v1alpha1.AmountOf(8)},
+			GPU:      &v1alpha1.FlavorGPU{Model: "nvidia-h100", ResourceName: "nvidia.com/gpu"},
+		},
+	}
+	eight := int64(8)
+	tenant := func(cards *int64) map[string]*v1alpha1.Tenant {
+		return map[string]*v1alpha1.Tenant{"vision": {Metadata: v1alpha1.Metadata{Name: "vision"}, Spec: v1alpha1.TenantSpec{Quota: &v1alpha1.TenantQuota{GPU: cards}}}}
+	}
+	four := int64(4)
+	pair := func(gang *bool) []Intent {
+		return []Intent{{ResourceIntent: &v1alpha1.ResourceIntent{
+			Metadata: v1alpha1.Metadata{Name: "a", Namespace: "vision"},
+			Spec:     v1alpha1.IntentSpec{Replicas: v1alpha1.Replicas{Min: 2, Max: 2}, Gang: gang},
+		}}}
+	}
+	no := false
+	for name, c := range map[string]struct {
+		world World
+		make  []*v1alpha1.Contract
+		want  string
+	}{
+		"all is well":       {World{Tenants: tenant(&eight), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 8)}, ""},
+		"oversold":          {World{Tenants: tenant(nil), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 9)}, "would be oversold: 1 of gpu too much"},
+		"oversold together": {World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []ledger.Change{{After: contract("b", "b", 5)}}})}, []*v1alpha1.Contract{contract("a", "a", 5)}, "would be oversold: 2 of gpu too much"},
+		"over quota":        {World{Tenants: tenant(&four), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 5)}, "quota.gpu: 5 of 4"},
+		"half a gang":       {World{Tenants: tenant(nil), Ledger: ledger.Empty(), Intents: pair(nil)}, []*v1alpha1.Contract{contract("a", "a", 1)}, "only 1 of a gang of 2 would be placed"},
+		"one of several":    {World{Tenants: tenant(nil), Ledger: ledger.Empty(), Intents: pair(&no)}, []*v1alpha1.Contract{contract("a", "a", 1)}, ""},
+		"a taken name":      {World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []ledger.Change{{After: contract("b", "a", 1)}}})}, []*v1alpha1.Contract{contract("a", "a", 1)}, "the name a is taken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := c.world
+			w.Offers = []Offer{{Flavor: flavor}}
+			w.Clusters = map[string]*v1alpha1.Cluster{}
+			r := newRound(&w)
+			r.plan.Intents = []*Decision{{Tenant: "vision", Name: "a", Action: Place}}
+			for _, made := range c.make {
+				r.plan.Contracts = append(r.plan.Contracts, ContractChange{After: made})
+			}
+			r.checkInvariants()
+			d := r.plan.Intents[0]
+			if c.want == "" {
+				if d.Action != Place || len(r.plan.Contracts) != 1 {
+					t.Fatalf("%+v", d)
+				}
+				return
+			}
+			if d.Action != Refuse || d.Code != CodeInvariant || !strings.Contains(d.Reason, c.want) || len(r.plan.Contracts) != 0 {
+				t.Fatalf("%+v", d)
+			}
+		})
+	}
+}

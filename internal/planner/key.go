@@ -1,0 +1,173 @@
+package planner
+
+import (
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// keyBuffer writes values one after the other so that different sequences give
+// different bytes: strings with their lengths, lists with their numbers.
+type keyBuffer []byte
+
+func (b *keyBuffer) int(list ...int64) {
+	for _, n := range list {
+		*b = binary.AppendVarint(*b, n)
+	}
+}
+
+func (b *keyBuffer) text(list ...string) {
+	for _, s := range list {
+		*b = binary.AppendUvarint(*b, uint64(len(s)))
+		*b = append(*b, s...)
+	}
+}
+
+func (b *keyBuffer) texts(list []string) {
+	b.int(int64(len(list)))
+	b.text(list...)
+}
+
+func (b *keyBuffer) decimal(d *v1alpha1.Decimal) {
+	if d == nil {
+		b.text("")
+		return
+	}
+	b.text(d.String())
+}
+
+func (b *keyBuffer) resources(r v1alpha1.Resources) {
+	b.int(int64(len(r)))
+	// The few names that nearly every request consists of need no sorting.
+	known := 0
+	for _, name := range [...]string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods, v1alpha1.EphemeralStorage} {
+		n, ok := r[name]
+		if !ok {
+			b.int(-1)
+			continue
+		}
+		known++
+		b.int(n.Int64())
+	}
+	if known == len(r) {
+		return
+	}
+	for _, name := range r.Names() {
+		b.text(name)
+		b.int(r[name].Int64())
+	}
+}
+
+func (b *keyBuffer) request(q *v1alpha1.ResourceRequest) {
+	b.resources(q.Named)
+	g := q.GPU
+	if g == nil {
+		b.int(-1)
+		return
+	}
+	b.int(int64(g.Count), g.Memory.Min.Int64(), g.Memory.Max.Int64())
+	b.decimal(g.Share)
+	b.texts(g.Models)
+	b.text(g.Vendor, g.Architecture, g.Tier, g.Interconnect, g.ComputeCapability, g.Profile, g.Sharing)
+}
+
+func (b *keyBuffer) placement(p *v1alpha1.Placement) {
+	for _, list := range [...][]string{p.Providers.Allow, p.Providers.Deny, p.Regions, p.Zones, p.Architectures, p.Together, p.Apart} {
+		b.texts(list)
+	}
+	b.int(int64(p.MaxLatency.Duration), int64(len(p.Labels)))
+	if len(p.Labels) > 0 {
+		for _, k := range slices.Sorted(maps.Keys(p.Labels)) {
+			b.text(k, p.Labels[k])
+		}
+	}
+	b.text(p.Where)
+	b.int(int64(len(p.Spread)))
+	for _, s := range p.Spread {
+		b.text(s.By)
+		b.int(int64(s.MaxSkew), int64(s.MinDomains))
+	}
+}
+
+// shapeKey says everything that newShape looks at: intents with equal keys
+// share a shape, in this round and in later ones. What is added to an intent
+// and changes which offers fit, at what size, price or score, belongs in here
+// (TestShapeKey asks for every field). The result is valid until the next
+// call.
+func (r *round) shapeKey(j *job, alt int) []byte {
+	b := r.key[:0]
+	s := &j.in.Spec
+	b.text(j.in.Metadata.Namespace, j.consumer, s.FlavorType, string(s.Enforcement), string(s.Objective))
+	b.request(&j.alternatives()[alt])
+	b.placement(&s.Placement)
+	b.int(int64(len(s.Purchase)))
+	for _, c := range s.Purchase {
+		b.text(string(c))
+	}
+	p := &j.purse
+	b.int(int64(max(j.wanted, 1)), int64(p.hourly), int64(p.hourlySpot), int64(p.perGPU), int64(p.total), j.seconds)
+	b.int(flag(p.limited), flag(s.Weights != nil), flag(s.Data != nil), flag(s.Split != nil), flag(s.SLA != nil))
+	if w := s.Weights; w != nil {
+		for _, f := range [...]float64{w.Resources, w.Cost, w.Latency, w.Reliability, w.Performance, w.Energy} {
+			b.int(int64(math.Float64bits(f))) //nolint:gosec // the bits, whatever they mean
+		}
+	}
+	if d := s.Data; d != nil {
+		b.text(d.Region)
+		b.int(d.SizeGi, d.EgressGiPerHour, j.units, j.of)
+	}
+	if d := s.Split; d != nil {
+		b.int(int64(d.MaxParts), int64(d.MinGPU))
+	}
+	if d := s.SLA; d != nil {
+		b.decimal(d.Availability)
+	}
+	r.conditions(j, &b)
+	r.key = b
+	return b
+}
+
+func flag(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// conditions adds what conditions written in CEL may look at.
+func (r *round) conditions(j *job, b *keyBuffer) {
+	reads := j.in.Where != nil && readsIntent(j.in.Where)
+	any := j.in.Where != nil
+	for i := range r.w.Policies {
+		if p := &r.w.Policies[i]; p.binds(j.in.Metadata.Namespace) {
+			any, reads = true, reads || readsIntent(p.Predicate)
+		}
+	}
+	if any {
+		b.request(&j.in.Spec.Resources) // flavor.price.hourly is the price of that
+	}
+	if reads {
+		// Two intents that ask for the same may still differ.
+		m := &j.in.Metadata
+		b.text(m.Name, j.in.Digest)
+		for _, k := range slices.Sorted(maps.Keys(m.Annotations)) {
+			b.text(k, m.Annotations[k])
+		}
+	}
+}
+
+// binds reports whether a policy is for a tenant's intents.
+func (p *Policy) binds(tenant string) bool {
+	return p.Predicate != nil && (len(p.Match.Tenants) == 0 || slices.Contains(p.Match.Tenants, tenant))
+}
+
+// readsIntent reports whether a condition may look at the intent itself. A
+// condition that shows its source and does not mention the intent does not.
+func readsIntent(p Predicate) bool {
+	s, shows := p.(interface{ Source() string })
+	return !shows || strings.Contains(s.Source(), "intent")
+}

@@ -1,0 +1,115 @@
+package planner
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// elsewhere are the fields of an intent that no shape depends on: they are
+// looked at apart from offers, or stand in the key as what is made of them.
+var elsewhere = []string{
+	"Consumer",                        // the job's
+	"Replicas", "MinReplicas", "Gang", // how many are wanted at once
+	"Alternatives", // each has a shape of its own
+	"Budget",       // the purse
+	"Schedule",     // the seconds until the end
+	"Priority", "Preemption", "Queue", "Update", "Offload", "VirtualNode", "Stage", "Suspend",
+	"SLA.MaxTimeToActive",
+}
+
+// Every field of an intent that is not looked at elsewhere makes another shape.
+func TestShapeKey(t *testing.T) {
+	r := newRound(&World{Ledger: ledger.Empty(), Now: v1alpha1.TimeOf(time.Unix(1_800_000_000, 0))})
+	key := func(s v1alpha1.IntentSpec) string {
+		in := &Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: "train"}, Spec: s}}
+		return string(r.shapeKey(&job{in: in}, 0))
+	}
+	plain := key(v1alpha1.IntentSpec{Resources: v1alpha1.ResourceRequest{GPU: &v1alpha1.GPURequest{}}})
+	n := 0
+	leaves(reflect.TypeFor[v1alpha1.IntentSpec](), "", nil, func(path string, index [][]int) {
+		for _, e := range elsewhere {
+			if path == e || strings.HasPrefix(path, e+".") {
+				return
+			}
+		}
+		s := v1alpha1.IntentSpec{Resources: v1alpha1.ResourceRequest{GPU: &v1alpha1.GPURequest{}}}
+		v := reflect.ValueOf(&s).Elem()
+		for _, i := range index {
+			if v.Kind() == reflect.Pointer {
+				if v.IsNil() {
+					v.Set(reflect.New(v.Type().Elem()))
+				}
+				v = v.Elem()
+			}
+			v = v.FieldByIndex(i)
+		}
+		v.Set(something(t, path, v.Type()))
+		n++
+		if key(s) == plain {
+			t.Errorf("spec.%s is not in the key: intents that differ in it would share a shape; add it in key.go, or to this test's list if no offer is ever compared with it", path)
+		}
+	})
+	if n < 25 {
+		t.Fatalf("only %d fields were tried", n)
+	}
+}
+
+// leaves calls f with each field that is no plain struct.
+func leaves(typ reflect.Type, path string, index [][]int, f func(string, [][]int)) {
+	for i := range typ.NumField() {
+		field := typ.Field(i)
+		name := strings.TrimPrefix(path+"."+field.Name, ".")
+		at := append(append([][]int(nil), index...), field.Index)
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && inner.NumField() > 0 && inner.Field(0).IsExported() && inner != reflect.TypeFor[v1alpha1.Duration]() {
+			leaves(inner, name, at, f)
+			continue
+		}
+		f(name, at)
+	}
+}
+
+// something is a value of a type that is not its zero.
+func something(t *testing.T, path string, typ reflect.Type) reflect.Value {
+	t.Helper()
+	switch typ {
+	case reflect.TypeFor[v1alpha1.Amount]():
+		return reflect.ValueOf(v1alpha1.AmountOf(7))
+	case reflect.TypeFor[*v1alpha1.Decimal]():
+		d := v1alpha1.MustDecimal("0.5")
+		return reflect.ValueOf(&d)
+	case reflect.TypeFor[v1alpha1.Duration]():
+		return reflect.ValueOf(v1alpha1.Duration{Duration: time.Minute})
+	case reflect.TypeFor[v1alpha1.Resources]():
+		return reflect.ValueOf(v1alpha1.Resources{"rdma/hca": v1alpha1.AmountOf(1)})
+	}
+	v := reflect.New(typ).Elem()
+	switch typ.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(3)
+	case reflect.Float64:
+		v.SetFloat(0.25)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(typ, 1, 1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(typ))
+		v.SetMapIndex(reflect.ValueOf("k"), reflect.ValueOf("v"))
+	case reflect.Pointer:
+		v.Set(reflect.New(typ.Elem()))
+	default:
+		t.Fatalf("spec.%s is a %s, of which this test makes none", path, typ)
+	}
+	return v
+}

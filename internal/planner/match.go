@@ -1,0 +1,278 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// fact is the first fact about an offer that a wish does not put up with, ""
+// when it puts up with all. Facts do not change during a round.
+func (r *round) fact(w *wish, o *offer) string {
+	if o.provider == w.consumer {
+		return ReqSelf
+	}
+	if o.blocked != "" {
+		return o.blocked
+	}
+	return r.nature(w, o)
+}
+
+// nature is fact without what only matters for selling something new: whether
+// the offer is the kind of thing that was asked for.
+func (r *round) nature(w *wish, o *offer) string {
+	s := &o.Flavor.Spec
+	if !sameType(w.in.Spec.FlavorType, s.Type) {
+		return ReqFlavorType
+	}
+	if w.tenant.spec != nil && !allows(w.tenant.spec.Providers, o.provider) {
+		return ReqTenantProviders
+	}
+	if !allows(w.in.Spec.Placement.Providers, o.provider) {
+		return ReqPlacementProviders
+	}
+	if w.gpu != nil {
+		if req := w.cardFact(o); req != "" {
+			return req
+		}
+	}
+	for _, i := range w.extended {
+		if o.capacity.at(i) <= 0 {
+			return ReqResource + r.names.list[i]
+		}
+	}
+	if req := r.situation(w, o); req != "" {
+		return req
+	}
+	if req := r.predicates(w, o); req != "" {
+		return req
+	}
+	return r.partition(w, o)
+}
+
+func sameType(want, have string) bool {
+	if want == "" {
+		want = "K8Slice"
+	}
+	if have == "" {
+		have = "K8Slice"
+	}
+	return want == have
+}
+
+func allows(l v1alpha1.ClusterLists, cluster string) bool {
+	if slices.Contains(l.Deny, cluster) {
+		return false
+	}
+	return len(l.Allow) == 0 || slices.Contains(l.Allow, cluster)
+}
+
+// cardFact is gpuWish.fact, asked once for each kind of card in the market.
+func (w *wish) cardFact(o *offer) string {
+	for len(w.cards) <= o.kind {
+		w.cards = append(w.cards, unasked)
+	}
+	if w.cards[o.kind] == unasked {
+		w.cards[o.kind] = w.gpu.fact(o)
+	}
+	return w.cards[o.kind]
+}
+
+const unasked = "?"
+
+// fact is the first property of a flavor's cards that is not as wished.
+func (g *gpuWish) fact(o *offer) string {
+	have := o.Flavor.Spec.GPU
+	if have == nil || o.Flavor.Spec.Capacity[v1alpha1.GPU].IsZero() {
+		return ReqGPU
+	}
+	differs := func(want, have string) bool { return want != "" && !strings.EqualFold(want, have) }
+	switch {
+	case differs(g.vendor, have.Vendor):
+		return ReqGPUVendor
+	case !g.matchesModel(have):
+		return ReqGPUModel
+	case !g.fitsMemory(have.Memory.Amount, o.unitsPer):
+		return ReqGPUMemory
+	case differs(g.tier, have.Tier):
+		return ReqGPUTier
+	case differs(g.architecture, have.Architecture):
+		return ReqGPUArchitecture
+	case differs(g.interconnect, have.Interconnect):
+		return ReqGPUInterconnect
+	case g.capability > 0 && capability(have.ComputeCapability) < g.capability:
+		return ReqGPUCapability
+	case g.profile != "" && g.profile != strings.ToLower(have.Profile):
+		return ReqGPUProfile
+	case !g.fitsSharing(have):
+		return ReqGPUSharing
+	}
+	return ""
+}
+
+// fitsMemory compares the memory of one unit; a share of a card that comes to
+// several units has theirs together.
+func (g *gpuWish) fitsMemory(unit v1alpha1.Amount, perCard int64) bool {
+	if g.memory == (v1alpha1.MemoryRange{}) {
+		return true
+	}
+	if g.share > 0 {
+		unit = unit.Mul(g.units(perCard))
+	}
+	return g.memory.Contains(unit)
+}
+
+// fitsSharing: without share, profile or sharing only whole cards are given.
+func (g *gpuWish) fitsSharing(have *v1alpha1.FlavorGPU) bool {
+	sharing := strings.ToLower(have.Sharing)
+	if sharing == "" {
+		sharing = "none"
+	}
+	if g.sharing != "" {
+		return g.sharing == sharing
+	}
+	if g.share > 0 || g.profile != "" {
+		return true
+	}
+	return sharing == "none" && have.UnitsPerGPU <= 1
+}
+
+// situation is the first requirement on where an offer stands that it fails.
+func (r *round) situation(w *wish, o *offer) string {
+	p := &w.in.Spec.Placement
+	if len(p.Regions) > 0 && !slices.Contains(p.Regions, o.Location.Region) {
+		return ReqRegions
+	}
+	if len(p.Zones) > 0 && !slices.Contains(p.Zones, o.Location.Zone) {
+		return ReqZones
+	}
+	if len(p.Architectures) > 0 && !slices.Contains(p.Architectures, o.Flavor.Spec.Architecture) {
+		return ReqArchitectures
+	}
+	for k, v := range p.Labels {
+		if !o.labelled(k, v) {
+			return ReqLabels
+		}
+	}
+	for i := range p.Spread {
+		if domain(o, p.Spread[i].By) == "" {
+			return ReqSpread
+		}
+	}
+	if p.MaxLatency.Duration > 0 {
+		ms, known := r.latency(w.consumer, o)
+		if !known || ms > p.MaxLatency.Milliseconds() {
+			return ReqLatency
+		}
+	}
+	if !availability(w.in.Spec.SLA, o) {
+		return ReqAvailability
+	}
+	if e := w.in.Spec.Enforcement; e == v1alpha1.EnforceHard || e == v1alpha1.EnforceSoft {
+		// Only an agent with the slice class of our own enforces anything.
+		if o.Flavor.Spec.Class != classEnforced {
+			return ReqEnforcement
+		}
+	}
+	return ""
+}
+
+// classEnforced is the ResourceSlice class whose controller, in the provider's
+// agent, grants exactly what the ledger says.
+const classEnforced = "fleetbroker"
+
+// labelled reports whether a label is on the flavor or on its cluster; the
+// flavor's own value goes before the cluster's.
+func (o *offer) labelled(key, value string) bool {
+	if v, ok := o.Flavor.Spec.Labels[key]; ok {
+		return v == value
+	}
+	if o.cluster == nil {
+		return false
+	}
+	v, ok := o.cluster.Spec.Labels[key]
+	return ok && v == value
+}
+
+// pair is two clusters or regions, in order.
+type pair struct{ a, b string }
+
+func pairOf(a, b string) pair {
+	if b < a {
+		a, b = b, a
+	}
+	return pair{a, b}
+}
+
+// latency is that from a consumer to an offer in milliseconds: the fleet's
+// entry for the clusters, else for a cluster and a region, else for the
+// regions; without any the flavor's own figure.
+func (r *round) latency(consumer string, o *offer) (ms int64, known bool) {
+	var home string
+	if c := r.w.Clusters[consumer]; c != nil {
+		home = c.Spec.Location.Region
+	}
+	for _, p := range [...]pair{
+		pairOf(consumer, o.provider), pairOf(consumer, o.Location.Region),
+		pairOf(home, o.provider), pairOf(home, o.Location.Region),
+	} {
+		if p.a == "" {
+			continue
+		}
+		if ms, ok := r.latencies[p]; ok {
+			return ms, true
+		}
+	}
+	if l := o.Flavor.Spec.Properties.LatencyMs; l != nil {
+		return *l, true
+	}
+	return 0, false
+}
+
+// predicates is the first condition written in CEL that an offer fails; an
+// error in evaluating it fails that offer.
+func (r *round) predicates(w *wish, o *offer) string {
+	if w.where != nil {
+		if ok, err := w.where.Eval(w.in, o.resolved(), o.cluster); err != nil || !ok {
+			return ReqWhere
+		}
+	}
+	for i := range w.policies {
+		if ok, err := w.policies[i].Predicate.Eval(w.in, o.resolved(), o.cluster); err != nil || !ok {
+			return ReqPolicy + w.policies[i].Name
+		}
+	}
+	return ""
+}
+
+// partition fails an offer whose whole capacity would hold what was asked for
+// but not the next legal size.
+func (r *round) partition(w *wish, o *offer) string {
+	if o.Flavor.Spec.Partition == nil {
+		return ""
+	}
+	asked, size := w.asked(o), w.size(o)
+	if !size.within(o.capacity) && asked.within(o.capacity) {
+		return ReqPartition
+	}
+	return ""
+}
+
+// short is the first resource of which an offer has less than size, as a
+// requirement: cards first, then the others by number, extended ones last; then
+// any of which it has already sold too much.
+func (r *round) short(o *offer, size vec) string {
+	if n := size.at(rGPU); n > 0 && o.free.at(rGPU) < n {
+		return ReqCapacity + v1alpha1.GPU
+	}
+	for i, n := range size {
+		if n > 0 && o.free.at(i) < n {
+			return ReqCapacity + r.names.list[i]
+		}
+	}
+	if i := o.overdrawn(); i >= 0 {
+		return ReqCapacity + r.names.list[i]
+	}
+	return ""
+}

@@ -1,0 +1,350 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Bounds of the search for what nearly fits: people read the first few, and a
+// market of ten thousand offers with thousands waiting must not slow a round.
+const (
+	nearShapes = 32  // requests a round that are looked into
+	nearOffers = 400 // offers of each requirement that are looked at
+	nearShown  = 3
+	tryShown   = 2
+)
+
+// relaxation is an intent's specification with one requirement brought down to
+// what an offer has.
+type relaxation struct {
+	offer *offer
+	req   string
+	// spec that the offer would satisfy.
+	spec v1alpha1.IntentSpec
+	// text is the change as one writes it, "" when there is none to suggest.
+	text string
+	// said is how the offer fails.
+	said string
+	// cost of a change: money that is added, as a part of what was there; others
+	// come after money.
+	cost float64
+}
+
+// lookNear says of the intents that wait for an offer which offers fail exactly
+// one requirement, and which changes would place them.
+func (r *round) lookNear() {
+	seen := map[*shape]*Decision{}
+	for _, j := range r.waiting {
+		if j.dec.Action != Queued || len(j.open) == 0 {
+			continue
+		}
+		f := &j.open[0]
+		if f.shape == nil {
+			continue // no offer was looked at
+		}
+		if same := seen[f.shape]; same != nil {
+			j.dec.Near, j.dec.Try = same.Near, same.Try
+			continue
+		}
+		if len(seen) == nearShapes {
+			return
+		}
+		seen[f.shape] = &j.dec
+		list := r.near(j, f)
+		for i := range list {
+			if said := list[i].offer.ref + " " + list[i].said; len(j.dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.dec.Near, said) {
+				j.dec.Near = append(j.dec.Near, said)
+			}
+		}
+		for i := range list {
+			if len(j.dec.Try) == tryShown {
+				break
+			}
+			if list[i].text != "" && !slices.Contains(j.dec.Try, list[i].text) && r.wouldPlace(j, list[i].spec) {
+				j.dec.Try = append(j.dec.Try, list[i].text)
+			}
+		}
+	}
+}
+
+// near are the relaxations after which an offer fails nothing more, the
+// smallest first.
+func (r *round) near(j *job, f *failure) []relaxation {
+	s := f.shape
+	looked := map[string]int{}
+	var out []relaxation
+	for _, o := range r.offers {
+		c := candidate{offer: o, size: s.wish.size(o)}
+		req := ""
+		if known := s.of(o); known != nil {
+			c = *known
+			req = c.req
+		} else {
+			req = r.fact(s.wish, o)
+		}
+		if req == "" {
+			req = f.rules.breaks(o)
+		}
+		if req == "" || looked[req] == nearOffers {
+			continue
+		}
+		if looked[req]++; f.rules.is(req) && s.of(o) != nil {
+			out = append(out, f.rules.relax(&j.in.Spec, o, req, int(j.replicas()))...)
+			continue
+		}
+		x := r.relax(j, s.wish, &c, req)
+		if x == nil {
+			continue
+		}
+		again := r.relaxedWish(j, s.wish, x.spec)
+		if r.fact(again, o) != "" {
+			continue
+		}
+		now := candidate{offer: o, size: again.size(o)}
+		r.choosePrice(again, &now)
+		if r.short(o, now.size) != "" || now.money != "" {
+			continue
+		}
+		x.offer, x.req = o, req
+		out = append(out, *x)
+	}
+	slices.SortStableFunc(out, func(a, b relaxation) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), compareOffers(a.offer, b.offer))
+	})
+	return out
+}
+
+// relaxedWish is the wish of a changed specification, for one replica.
+func (r *round) relaxedWish(j *job, w *wish, spec v1alpha1.IntentSpec) *wish {
+	k := *j
+	in := *j.in
+	doc := *j.in.ResourceIntent
+	doc.Spec = spec
+	in.ResourceIntent = &doc
+	k.in, k.alts, k.shapes, k.live = &in, nil, nil, nil
+	k.budget(r, 1)
+	out := r.wishOf(&k, k.alternatives()[0])
+	out.money, out.seconds, out.replicas = k.purse, w.seconds, 1
+	return out
+}
+
+// wouldPlace plans an intent with a changed specification after all others,
+// and takes it back.
+func (r *round) wouldPlace(j *job, spec v1alpha1.IntentSpec) bool {
+	k := *j
+	in := *j.in
+	doc := *j.in.ResourceIntent
+	doc.Spec = spec
+	in.ResourceIntent = &doc
+	k.in, k.alts, k.shapes, k.dec = &in, nil, nil, Decision{}
+	k.live, k.tasks, k.ordinals = slices.Clone(j.live), nil, maps.Clone(j.ordinals)
+	for _, t := range j.tasks {
+		if t.kind == fresh {
+			k.tasks = append(k.tasks, t)
+		}
+	}
+	if len(k.tasks) == 0 {
+		return false
+	}
+	if _, why := r.unfit(&k); why != "" {
+		return false
+	}
+	probe := r.probe
+	r.probe = nil
+	defer func() { r.probe = probe }()
+	var others []*job // that are placed with it, if they are
+	for _, name := range r.relations().together[keyOfJob(&k)] {
+		if other := r.jobOf(k.tenantName, name); other != nil {
+			others = append(others, other)
+		}
+	}
+	defer r.savepoint(others)()
+	k.tryUnits = true
+	r.lookOnly(&k)
+	return len(k.tasks) == 0
+}
+
+// relax brings one requirement down to what an offer has; nil when no change of
+// the intent would do.
+func (r *round) relax(j *job, w *wish, c *candidate, req string) *relaxation {
+	spec := j.in.Spec
+	x := &relaxation{cost: 10}
+	switch {
+	case strings.HasPrefix(req, "gpu"):
+		x.text, x.said = relaxGPU(&spec, c.offer, req)
+	case strings.HasPrefix(req, ReqCapacity):
+		x.text, x.said = r.relaxCapacity(&spec, c, strings.TrimPrefix(req, ReqCapacity))
+		x.cost = 2
+	case strings.HasPrefix(req, "budget."), req == ReqPurchase, req == ReqPrice:
+		x.text, x.said, x.cost = r.relaxMoney(&spec, w, c, req)
+	default:
+		x.text, x.said = r.relaxPlace(&spec, w, c.offer, req)
+	}
+	if x.said == "" {
+		return nil
+	}
+	x.spec = spec
+	return x
+}
+
+func relaxGPU(spec *v1alpha1.IntentSpec, o *offer, req string) (text, said string) {
+	have := o.Flavor.Spec.GPU
+	if have == nil || spec.Resources.GPU == nil {
+		return "", ""
+	}
+	g := *spec.Resources.GPU
+	spec.Resources.GPU = &g
+	set := func(field *string, name, value string) (string, string) {
+		*field = value
+		if value == "" {
+			return "", "has no " + name
+		}
+		return "resources.gpu." + name + ": " + value, "has " + name + " " + value
+	}
+	switch req {
+	case ReqGPUModel:
+		g.Models = append(slices.Clone(g.Models), have.Model)
+		return "resources.gpu.models: [" + strings.Join(g.Models, ", ") + "]", "is " + have.Model
+	case ReqGPUMemory:
+		g.Memory = v1alpha1.MemoryRange{Min: have.Memory.Amount}
+		size := have.Memory.Canonical(v1alpha1.Memory)
+		return "resources.gpu.memory: " + size, "has " + size + " a GPU"
+	case ReqGPUVendor:
+		return set(&g.Vendor, "vendor", have.Vendor)
+	case ReqGPUTier:
+		return set(&g.Tier, "tier", have.Tier)
+	case ReqGPUArchitecture:
+		return set(&g.Architecture, "architecture", have.Architecture)
+	case ReqGPUInterconnect:
+		return set(&g.Interconnect, "interconnect", have.Interconnect)
+	case ReqGPUCapability:
+		return set(&g.ComputeCapability, "computeCapability", have.ComputeCapability)
+	case ReqGPUProfile:
+		return set(&g.Profile, "profile", have.Profile)
+	case ReqGPUSharing:
+		return set(&g.Sharing, "sharing", have.Sharing)
+	}
+	return "", ""
+}
+
+func (r *round) relaxCapacity(spec *v1alpha1.IntentSpec, c *candidate, name string) (text, said string) {
+	i := r.names.of(name)
+	free := c.offer.free.at(i)
+	if free <= 0 || free >= c.size.at(i) {
+		return "", ""
+	}
+	have := v1alpha1.AmountOf(free)
+	if name == v1alpha1.GPU {
+		if spec.Resources.GPU == nil || spec.Resources.GPU.Share != nil {
+			return "", ""
+		}
+		g := *spec.Resources.GPU
+		said = fmt.Sprintf("has %d of %d GPUs free", free, c.size.at(i))
+		g.Count = int32(free)
+		spec.Resources.GPU = &g
+		return fmt.Sprintf("resources.gpu.count: %d", free), said
+	}
+	said = "has " + have.Canonical(name) + " of " + v1alpha1.AmountOf(c.size.at(i)).Canonical(name) + " " + name + " free"
+	spec.Resources.Named = spec.Resources.Named.Clone()
+	spec.Resources.Named[name] = have
+	return "resources." + name + ": \"" + have.Canonical(name) + "\"", said
+}
+
+// relaxMoney raises a limit to what all replicas cost on an offer.
+func (r *round) relaxMoney(spec *v1alpha1.IntentSpec, w *wish, c *candidate, req string) (text, said string, cost float64) {
+	if req == ReqPurchase {
+		spec.Purchase = append(slices.Clone(w.purchase), v1alpha1.OnDemand)
+		if slices.Contains(w.purchase, v1alpha1.OnDemand) {
+			return "", "", 0
+		}
+		return "purchase: [" + joinClasses(spec.Purchase) + "]", "is sold on-demand only", 3
+	}
+	if spec.Budget == nil {
+		return "", "", 0
+	}
+	b := *spec.Budget
+	spec.Budget = &b
+	all := c.quote.most() * micro(max(w.replicas, 1))
+	raise := func(field **v1alpha1.Decimal, name string, need micro, limit micro) (string, string, float64) {
+		d := need.decimal().Round(2)
+		if d.Cmp(need.decimal()) < 0 {
+			d = d.Add(v1alpha1.MustDecimal("0.01"))
+		}
+		*field, b.Currency = &d, r.books.Currency
+		added := float64(need-limit) / float64(max(limit, 1))
+		return "budget." + name + ": \"" + d.Text() + "\"", "costs " + need.text() + ", budget " + max(limit, 0).text(), min(added, 1.9)
+	}
+	if b.Currency != "" && b.Currency != r.books.Currency {
+		return "", "", 0 // a limit in another currency is not ours to rewrite
+	}
+	switch req {
+	case ReqMaxHourly:
+		return raise(&b.MaxHourly, "maxHourly", all, w.money.hourly)
+	case ReqMaxHourlySpot:
+		return raise(&b.MaxHourlySpot, "maxHourlySpot", all, w.money.hourlySpot)
+	case ReqMaxHourlyPerGPU:
+		n := micro(max(c.size.at(rGPU), 1))
+		return raise(&b.MaxHourlyPerGPU, "maxHourlyPerGPU", (c.quote.peak+n-1)/n, w.money.perGPU)
+	case ReqMaxTotal:
+		return raise(&b.MaxTotal, "maxTotal", all.forSeconds(max(w.seconds, 60)), w.money.total)
+	}
+	return "", "", 0
+}
+
+func joinClasses(list []v1alpha1.PriceClass) string {
+	var parts []string
+	for _, c := range list {
+		parts = append(parts, string(c))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *offer, req string) (text, said string) {
+	p := &spec.Placement
+	add := func(list *[]string, name, value string) (string, string) {
+		if value == "" {
+			return "", ""
+		}
+		*list = append(slices.Clone(*list), value)
+		return "placement." + name + ": [" + strings.Join(*list, ", ") + "]", "is in " + value
+	}
+	switch req {
+	case ReqRegions:
+		return add(&p.Regions, "regions", o.Location.Region)
+	case ReqZones:
+		return add(&p.Zones, "zones", o.Location.Zone)
+	case ReqArchitectures:
+		text, _ = add(&p.Architectures, "architectures", o.Flavor.Spec.Architecture)
+		return text, "is " + o.Flavor.Spec.Architecture
+	case ReqLatency:
+		ms, known := r.latency(w.consumer, o)
+		if !known {
+			return "", ""
+		}
+		p.MaxLatency.Duration = msOf(ms)
+		return fmt.Sprintf("placement.maxLatency: %dms", ms), fmt.Sprintf("is %dms away", ms)
+	case ReqPlacementProviders:
+		p.Providers = v1alpha1.ClusterLists{}
+		return "", "is excluded by placement.providers"
+	case ReqLabels:
+		p.Labels = nil
+		return "", r.detailPlace(w, o, ReqLabels)
+	case ReqAvailability:
+		have := o.Flavor.Spec.Properties.Reliability
+		if have == nil {
+			return "", ""
+		}
+		percent, sla := have.MulInt(100), *spec.SLA
+		sla.Availability, spec.SLA = &percent, &sla
+		return "sla.availability: \"" + percent.String() + "\"", "is available " + percent.String() + " % of the time"
+	case ReqEnforcement:
+		spec.Enforcement = ""
+		return "", "enforces nothing"
+	}
+	return "", ""
+}

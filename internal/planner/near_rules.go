@@ -1,0 +1,92 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// skewsTried bounds how many values of maxSkew are tried, the smallest first.
+const skewsTried = 4
+
+// is reports whether a requirement is one of the rules.
+func (x *rules) is(req string) bool {
+	return x != nil && (req == ReqSpread || req == ReqTogether || req == ReqApart)
+}
+
+// relax are the changes of an intent after which an offer would break no rule,
+// the smallest first.
+func (x *rules) relax(spec *v1alpha1.IntentSpec, o *offer, req string, replicas int) []relaxation {
+	one := func(said, text string, change func(*v1alpha1.Placement)) relaxation {
+		out := relaxation{offer: o, req: req, spec: *spec, said: said, text: text, cost: 5}
+		change(&out.spec.Placement)
+		return out
+	}
+	without := func(list []string, names ...string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(names, s) })
+	}
+	switch req {
+	case ReqApart:
+		name := x.apart[o.provider]
+		rest, text := without(spec.Placement.Apart, name), ""
+		if len(rest) < len(spec.Placement.Apart) {
+			text = "placement.apart: [" + strings.Join(rest, ", ") + "]"
+		}
+		return []relaxation{one("is where "+name+" is", text, func(p *v1alpha1.Placement) { p.Apart = rest })}
+	case ReqTogether:
+		var names []string
+		for i := range x.beside {
+			if n := &x.beside[i]; !slices.Contains(n.providers, o.provider) {
+				names = append(names, n.name)
+			}
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		rest, text := without(spec.Placement.Together, names...), ""
+		if len(rest) == len(spec.Placement.Together)-len(names) {
+			text = "placement.together: [" + strings.Join(rest, ", ") + "]"
+		}
+		return []relaxation{one("is not where "+strings.Join(names, " and ")+" is", text, func(p *v1alpha1.Placement) { p.Together = rest })}
+	}
+	for i := range x.spread {
+		s := &x.spread[i]
+		if !s.breaks(o) || i >= len(spec.Placement.Spread) {
+			continue
+		}
+		d := domain(o, s.by)
+		said := fmt.Sprintf("would be replica %d in %s %s, where others have %d", s.used[d]+1, s.by, d, s.least)
+		list := slices.Clone(spec.Placement.Spread)
+		if s.inUse < s.minDomains && s.used[d] > 0 {
+			list[i].MinDomains = int32(s.inUse)
+			return []relaxation{one(said, spreadText(list), func(p *v1alpha1.Placement) { p.Spread = list })}
+		}
+		var out []relaxation
+		for skew := s.used[d] + 1 - s.least; skew <= replicas && len(out) < skewsTried; skew++ {
+			list = slices.Clone(list)
+			list[i].MaxSkew = int32(skew)
+			wider := list
+			out = append(out, one(said, spreadText(wider), func(p *v1alpha1.Placement) { p.Spread = wider }))
+		}
+		return out
+	}
+	return nil
+}
+
+// spreadText is placement.spread as one writes it.
+func spreadText(list v1alpha1.SpreadList) string {
+	var parts []string
+	for _, s := range list {
+		text := "{by: " + s.By
+		if s.MaxSkew > 0 {
+			text += fmt.Sprintf(", maxSkew: %d", s.MaxSkew)
+		}
+		if s.MinDomains > 0 {
+			text += fmt.Sprintf(", minDomains: %d", s.MinDomains)
+		}
+		parts = append(parts, text+"}")
+	}
+	return "placement.spread: [" + strings.Join(parts, ", ") + "]"
+}

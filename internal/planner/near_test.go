@@ -1,0 +1,98 @@
+package planner_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+)
+
+func TestNear(t *testing.T) {
+	b := paris().Provider("berlin", "oslo").
+		Offer("berlin/a100", Cards("nvidia-a100", 8, "40Gi"), Costs("1")).
+		Offer("oslo/h100", Cards("nvidia-h100", 2, "80Gi"), Costs("2"), In("north", "")).
+		Intent("vision/train", Wants(4, "H100"), AtMost("10"))
+	p := b.Plan()
+	d := Of(p, "vision/train")
+	want := planner.Decision{
+		Rejected: map[string]int{"budget.maxHourly": 1, "capacity.gpu": 1, "gpu.model": 1},
+		Near:     []string{"paris/h100 costs 11.75, budget 10.00", "oslo/h100 has 2 of 4 GPUs free", "berlin/a100 is nvidia-a100"},
+		Try:      []string{`budget.maxHourly: "11.76"`, "resources.gpu.count: 2"},
+	}
+	if d.Action != planner.Queued || !slices.Equal(d.Near, want.Near) || !slices.Equal(d.Try, want.Try) {
+		t.Fatalf("near %q\ntry %q\n%s", d.Near, d.Try, describe(p))
+	}
+	for req, n := range want.Rejected {
+		if d.Rejected[req] != n {
+			t.Errorf("rejected %v", d.Rejected)
+		}
+	}
+	// What is suggested does place it.
+	b.Intent("vision/train", AtMost("11.76"))
+	if d := Of(b.Plan(), "vision/train"); d.Action != planner.Place || d.Contracts[0].Provider != "paris" {
+		t.Fatalf("%+v", d)
+	}
+}
+
+// Two things wrong are not near.
+func TestNearIsOne(t *testing.T) {
+	b := paris().Intent("vision/train", Wants(4, "A100"), AtMost("1"))
+	if d := Of(b.Plan(), "vision/train"); len(d.Near) != 0 || len(d.Try) != 0 {
+		t.Fatalf("near %q try %q", d.Near, d.Try)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	b := paris().Provider("lyon", "oslo").
+		Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("3")).
+		Offer("oslo/l40s", Cards("nvidia-l40s", 16, "48Gi"), Costs("1")).
+		Intent("vision/train", Wants(4, "H100"), AtMost("40"), Priority(100))
+	for _, stage := range []string{"before", "after"} {
+		e, err := planner.Explain(b.W, "vision", "train")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Wants != "4x nvidia-h100, 8 cpu, 64Gi in rome; <= 40.00 EUR/h; balanced; priority 100" {
+			t.Errorf("%s: wants %q", stage, e.Wants)
+		}
+		if len(e.Offers) != 3 || !e.Offers[0].Chosen || e.Offers[1].Chosen || e.Offers[2].Requirement != "gpu.model" {
+			t.Fatalf("%s: %+v", stage, e.Offers)
+		}
+		if e.Offers[0].Free[v1alpha1.GPU].Int64() != 8 {
+			t.Errorf("%s: free %v", stage, e.Offers[0].Free)
+		}
+		if d := e.Decision; d.Considered != 3 || d.Fitting != 2 || d.Rejected["gpu.model"] != 1 {
+			t.Errorf("%s: %+v", stage, d)
+		}
+		// Explaining decides nothing else than deciding.
+		if Of(b.Plan(), "vision/train").Action != e.Decision.Action {
+			t.Errorf("%s: %s", stage, e.Decision.Action)
+		}
+		b.Round()
+	}
+	if _, err := planner.Explain(b.W, "vision", "nothing"); err == nil {
+		t.Fatal("explained an intent that is not")
+	}
+}
+
+// What a change of a file would mend stands before what time may bring.
+func TestExplainRanksMistakesFirst(t *testing.T) {
+	b := paris().Provider("aachen", "oslo").
+		Offer("aachen/h100", Cards("nvidia-h100", 2, "80Gi"), Costs("3")).
+		Offer("oslo/l40s", Cards("nvidia-l40s", 16, "48Gi"), Costs("1")).
+		Offer("paris/h100", Heard(planner.Silent)).
+		Intent("vision/train", Wants(4, "H100"))
+	e, err := planner.Explain(b.W, "vision", "train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range e.Offers {
+		got = append(got, l.Requirement)
+	}
+	if want := []string{"gpu.model", "capacity.gpu", "provider.silent"}; !slices.Equal(got, want) {
+		t.Fatalf("%q", got)
+	}
+}

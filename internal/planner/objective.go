@@ -1,0 +1,128 @@
+package planner
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
+)
+
+// Power of what is not a card, from the Cloud Carbon Footprint methodology
+// (cloudcarbonfootprint.org/docs/methodology, appendix I): the
+// most that a vCPU of AWS draws, and DRAM per GB. Both stand for all offers
+// alike, so that only their size and place tell offers apart.
+const (
+	wattsPerCore = 3.5
+	wattsPerGi   = 0.392
+)
+
+// scale is what the best or worst candidate of a shape comes to: the other
+// end of the terms that compare candidates with each other.
+type scale struct {
+	fastest     float64 // TFLOPS
+	dirtiest    float64 // gCO2 an hour
+	dearestWork float64 // price an hour and TFLOPS
+}
+
+func scaleOf(s *shape) scale {
+	var out scale
+	if w := &s.wish.weights; w.performance == 0 && w.energy == 0 {
+		return out
+	}
+	for i := range s.cands {
+		c := &s.cands[i]
+		if c.money != "" {
+			continue
+		}
+		speed := speedOf(c.offer, c.size)
+		out.fastest = max(out.fastest, speed)
+		if speed > 0 {
+			out.dearestWork = max(out.dearestWork, float64(c.quote.current())/speed)
+		}
+		if grams, known := emission(c.offer, c.size); known {
+			out.dirtiest = max(out.dirtiest, grams)
+		}
+	}
+	return out
+}
+
+// goalTerms fills in the terms of performance and energy, and with objective
+// performance that of cost:
+//
+//	performance = speed ÷ that of the fastest candidate, speed = cards × dense
+//	              FP16 TFLOPS of the model (gpunames.FiguresOf); unknown is 0
+//	cost        = 1 − (price ÷ speed) ÷ that of the dearest: what the same work
+//	              costs, and not an hour; without cards the price alone
+//	energy      = 1 − emission ÷ that of the dirtiest candidate, emission =
+//	              properties.carbon (g/kWh) × kW drawn by cards (their TDP),
+//	              cores and memory; unknown is 0
+//
+// Peak figures flatter new models: Gavel (OSDI 2020) measured 2 to 9 times the
+// work on a V100 that a K80 does, where the data sheets say 30. They order
+// models as measurements do, which is all that the terms need.
+func goalTerms(w *wish, c *candidate, x *scale) {
+	if w.weights.performance > 0 {
+		speed := speedOf(c.offer, c.size)
+		c.terms.performance = ratio(speed, x.fastest)
+		if w.weights.work && x.fastest > 0 {
+			c.terms.cost = 0
+			if speed > 0 && !c.vague {
+				c.terms.cost = 1
+				if x.dearestWork > 0 {
+					c.terms.cost = 1 - ratio(float64(c.quote.current())/speed, x.dearestWork)
+				}
+			}
+		}
+	}
+	if w.weights.energy > 0 {
+		grams, known := emission(c.offer, c.size)
+		switch {
+		case !known:
+			c.terms.energy = 0
+		case x.dirtiest > 0:
+			c.terms.energy = 1 - ratio(grams, x.dirtiest)
+		default:
+			c.terms.energy = 1
+		}
+	}
+}
+
+// ratio is a ÷ b cut to 0..1, 0 when b is nothing.
+func ratio(a, b float64) float64 {
+	if !(b > 0) || !(a > 0) {
+		return 0
+	}
+	return min(a/b, 1)
+}
+
+// cardsOf is how many whole cards a size comes to.
+func cardsOf(o *offer, size vec) float64 { return float64(size.at(rGPU)) / float64(max(o.unitsPer, 1)) }
+
+// speedOf is the speed of a size's cards in TFLOPS, 0 when it has none or
+// nobody knows the model.
+func speedOf(o *offer, size vec) float64 {
+	g := o.Flavor.Spec.GPU
+	if g == nil {
+		return 0
+	}
+	figures, _ := gpunames.FiguresOf(g.Model)
+	return figures.TFLOPS * cardsOf(o, size)
+}
+
+// emission is what a size emits in grams of CO2 an hour.
+func emission(o *offer, size vec) (grams float64, known bool) {
+	carbon := o.Flavor.Spec.Properties.Carbon
+	if carbon == nil {
+		return 0, false
+	}
+	watts := wattsPerCore*float64(size.at(rCPU))/milli + wattsPerGi*float64(size.at(rMemory))/gibi
+	if n := cardsOf(o, size); n > 0 {
+		g := o.Flavor.Spec.GPU
+		if g == nil {
+			return 0, false
+		}
+		figures, known := gpunames.FiguresOf(g.Model)
+		if !known {
+			return 0, false
+		}
+		watts += n * figures.Watts
+	}
+	return float64(max(*carbon, 0)) * watts / 1000, true
+}

@@ -1,0 +1,232 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// offer is one flavor during a round: what it is, what of it is free now, and
+// what the round has already given away.
+type offer struct {
+	Offer
+	ref, provider, name string
+	index               int
+	cluster             *v1alpha1.Cluster
+	// blocked is the requirement that fails for everybody, "" when it sells.
+	blocked string
+	// move is when contracts must have left by (drain), zero when they may stay.
+	move v1alpha1.Time
+
+	// capacity × overcommit, and what is free of it: capacity − used − held.
+	capacity, free vec
+	// held by contracts, and taken by the other flavors of its pool, as a
+	// decision records them.
+	held, pool vec
+	// risky are resources of which overcommit.maxRisk sells less than the ratio.
+	risky map[int]bool
+	// mates are the other flavors of its pool.
+	mates []*offer
+
+	// kind numbers what its cards are; offers of one kind have equal cards.
+	kind      int
+	unitsPer  int64
+	gpuName   string
+	min, step vec
+	tariff    *tariff
+	view      *v1alpha1.Flavor
+
+	// contracts that hold capacity of it, in the ledger.
+	contracts []*v1alpha1.Contract
+}
+
+// offerKey identifies a flavor.
+type offerKey struct{ provider, name string }
+
+// readOffers makes the round's offers, by reference.
+func (r *round) readOffers() {
+	r.offers = make([]*offer, 0, len(r.w.Offers))
+	block := make([]offer, len(r.w.Offers))
+	for i := range r.w.Offers {
+		o := &block[i]
+		o.Offer = r.w.Offers[i]
+		f := o.Flavor
+		o.provider, o.name, o.ref = f.Metadata.Namespace, f.Metadata.Name, f.Ref()
+		r.offers = append(r.offers, o)
+	}
+	slices.SortFunc(r.offers, compareOffers)
+	r.byKey = make(map[offerKey]*offer, len(r.offers))
+	pools := map[offerKey][]*offer{}
+	for i, o := range r.offers {
+		o.index = i
+		r.byKey[offerKey{o.provider, o.name}] = o
+		if p := o.Flavor.Spec.Pool; p != "" {
+			k := offerKey{o.provider, p}
+			pools[k] = append(pools[k], o)
+		}
+	}
+	for c := range r.w.Ledger.Contracts() {
+		if !c.Status.Phase.Held() {
+			continue
+		}
+		if o := r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]; o != nil {
+			o.contracts = append(o.contracts, c)
+		}
+	}
+	for _, o := range r.offers {
+		r.measure(o, pools[offerKey{o.provider, o.Flavor.Spec.Pool}])
+	}
+}
+
+// measure fills in an offer's figures.
+func (r *round) measure(o *offer, pool []*offer) {
+	s := &o.Flavor.Spec
+	o.cluster = r.w.Clusters[o.provider]
+	o.kind = r.kindOf(s)
+	o.unitsPer, o.gpuName = 1, ledger.GPUResource(o.Flavor)
+	if s.GPU != nil && s.GPU.UnitsPerGPU > 1 {
+		o.unitsPer = int64(s.GPU.UnitsPerGPU)
+	}
+	if s.Partition != nil {
+		o.min, o.step = r.names.vecOf(s.Partition.Min), r.names.vecOf(s.Partition.Step)
+	}
+	var members []ledger.Member
+	for _, m := range pool {
+		members = append(members, ledger.Member{Flavor: m.Flavor, Held: m.contracts})
+		if m != o {
+			o.mates = append(o.mates, m)
+		}
+	}
+	fig := ledger.Figures(ledger.Member{Flavor: o.Flavor, Held: o.contracts}, members, "")
+	o.free = r.names.vecOf(ledger.Available(fig))
+	o.held, o.pool = r.names.vecOf(fig.Held), r.names.vecOf(fig.Pool)
+	for i, n := range o.held {
+		// What is held of a resource that is not offered any more is overdrawn.
+		if _, listed := s.Capacity[r.names.list[i]]; !listed && n > 0 && i != rPods && i != rStorage {
+			o.free = o.free.set(i, -n)
+		}
+	}
+	o.capacity = r.names.vecOf(ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
+	r.boundRisk(o)
+	o.blocked = r.blocked(o)
+	o.move = s.Drain
+	if o.cluster != nil {
+		o.move = earlier(o.move, o.cluster.Spec.Drain)
+	}
+}
+
+// cardKind is everything about an offer that gpuWish.fact looks at.
+type cardKind struct {
+	has bool
+	gpu v1alpha1.FlavorGPU
+}
+
+func (r *round) kindOf(s *v1alpha1.FlavorSpec) int {
+	var k cardKind
+	if s.GPU != nil && !s.Capacity[v1alpha1.GPU].IsZero() {
+		k = cardKind{true, *s.GPU}
+	}
+	n, ok := r.kinds[k]
+	if !ok {
+		n = len(r.kinds)
+		r.kinds[k] = n
+	}
+	return n
+}
+
+// blocked is the requirement that an offer fails for every intent.
+func (r *round) blocked(o *offer) string {
+	switch {
+	case o.cluster == nil || !o.cluster.HasRole("provider"):
+		return ReqRole
+	case o.State == Silent:
+		return ReqSilent
+	case o.State == Lost:
+		return ReqLost
+	case o.State == Withdrawn:
+		return ReqWithdrawn
+	case o.Flavor.Spec.Cordon || o.cluster.Spec.Cordon:
+		return ReqCordon
+	case !o.Flavor.Spec.Drain.IsZero() || !o.cluster.Spec.Drain.IsZero():
+		return ReqDrain
+	}
+	return ""
+}
+
+// footprint is what a contract takes of an offer: the larger of what it was
+// sold and what the provider reports under it. A contract that has ended, or
+// none, takes what is still reported, unless another took over its slice.
+func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) vec {
+	reported, lingers := o.Flavor.Spec.Held[name]
+	if c != nil && !lingers && c.Spec.Slice != name {
+		reported, lingers = o.Flavor.Spec.Held[c.Spec.Slice]
+	}
+	if c == nil || !c.Status.Phase.Held() {
+		if !lingers || r.claimed[name] {
+			return nil
+		}
+		return r.names.vecOf(reported)
+	}
+	own := r.names.vecOf(ledger.AsOffered(c, o.Flavor))
+	if !lingers {
+		return own
+	}
+	return own.max(r.names.vecOf(reported))
+}
+
+// take books delta more of an offer (less where negative) and marks everything
+// that has less now.
+func (r *round) take(o *offer, delta vec) {
+	zero := true
+	for _, n := range delta {
+		zero = zero && n == 0
+	}
+	if zero {
+		return
+	}
+	o.free, o.held = o.free.sub(delta), o.held.add(delta)
+	r.touched = append(r.touched, int32(o.index))
+	for _, m := range o.mates {
+		for i := rCPU; i <= rStorage && i < len(delta); i++ {
+			if delta[i] == 0 {
+				continue
+			}
+			m.free = m.free.set(i, m.free.at(i)-delta[i])
+			m.pool = m.pool.set(i, m.pool.at(i)+delta[i])
+		}
+		r.touched = append(r.touched, int32(m.index))
+	}
+}
+
+// overdrawn is a resource of which an offer holds more than it has, -1 for
+// none. A flavor that shrank sells nothing until its excess is gone.
+func (o *offer) overdrawn() int {
+	for i, n := range o.free {
+		if n < 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// figures are an offer's figures as a decision records them.
+func (r *round) figures(o *offer) v1alpha1.OfferFigures {
+	s := &o.Flavor.Spec
+	f := v1alpha1.OfferFigures{Capacity: s.Capacity, Used: s.Used, Overcommit: s.Overcommit, Held: r.names.resources(o.held)}
+	if s.Pool != "" {
+		f.Pool = r.names.resources(o.pool)
+	}
+	return f
+}
+
+// resolved is the flavor with the price and location that hold for it, as
+// predicates see it.
+func (o *offer) resolved() *v1alpha1.Flavor {
+	if o.view == nil {
+		f := *o.Flavor
+		f.Spec.Price, f.Spec.Location = o.Price, o.Location
+		o.view = &f
+	}
+	return o.view
+}

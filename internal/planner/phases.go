@@ -1,0 +1,372 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// observe moves a charged contract along its phases by what clusters say of
+// it, and returns its current version. It decides nothing about the intent.
+func (r *round) observe(c *v1alpha1.Contract) *v1alpha1.Contract {
+	if !c.Status.Phase.Charged() {
+		return c
+	}
+	phase, reason := r.phaseOf(c)
+	if phase == c.Status.Phase && (phase != v1alpha1.PhaseDegraded || ledger.ReasonCode(reason) == ledger.ReasonCode(c.Status.Reason)) {
+		return c
+	}
+	next, err := r.books.Transition(c, phase, reason, r.now)
+	if err != nil {
+		return c // the phase table knows no such step: it stays where it is
+	}
+	if phase == v1alpha1.PhaseActive && c.Status.Phase != v1alpha1.PhaseDegraded {
+		r.change(c, next)
+	} else {
+		r.status(c, next)
+	}
+	return next
+}
+
+// phaseOf is the phase in which a charged contract is seen to be, with the
+// reason when it is Degraded. What nobody has seen changes nothing.
+func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
+	o := r.offerOf(c)
+	switch {
+	case r.w.Deaf && o != nil && (o.State == Lost || o.State == Silent):
+		return c.Status.Phase, c.Status.Reason // it may be our ears: a daemon that has just started has heard nobody
+	case o != nil && o.State == Lost:
+		return v1alpha1.PhaseDegraded, ledger.DegradedProviderLost + ": " + c.Spec.Provider + " is not heard since " + stamp(o.Since)
+	case o != nil && o.State == Silent:
+		return v1alpha1.PhaseDegraded, ledger.DegradedProviderSilent + ": " + c.Spec.Provider + " is not heard since " + stamp(o.Since)
+	case refusal(o, c) != "":
+		return v1alpha1.PhaseDegraded, ledger.DegradedRefused + ": " + refusal(o, c)
+	case r.excess[c.Metadata.Name]:
+		return v1alpha1.PhaseDegraded, ledger.DegradedShrunk + ": " + c.Spec.Provider + "/" + c.Spec.Flavor + " has less than it sold"
+	case c.Spec.Stage == v1alpha1.StageReserve:
+		return v1alpha1.PhaseReserved, ""
+	}
+	obs := r.w.Observed[c.Metadata.Name].Consumer
+	if !obs.Reachable || obs.Slice == v1alpha1.Unknown {
+		return r.unseen(c)
+	}
+	lacks, exact := lacking(c, obs)
+	if lacks != "" && r.growing(c, obs) {
+		return c.Status.Phase, ""
+	}
+	wasActive := c.Status.Phase == v1alpha1.PhaseActive || (c.Status.Phase == v1alpha1.PhaseDegraded && beenActive(c))
+	switch {
+	case lacks == "" && (exact || wasActive):
+		return v1alpha1.PhaseActive, ""
+	case obs.SliceDenied != "", wasActive:
+		return v1alpha1.PhaseDegraded, lacks
+	case obs.Slice == v1alpha1.Present, c.Status.Phase == v1alpha1.PhasePeering:
+		return v1alpha1.PhasePeering, ""
+	}
+	return v1alpha1.PhaseReserved, ""
+}
+
+// unseen is the phase of a contract whose consumer says nothing: as it was,
+// but for a provider's trouble that is over.
+func (r *round) unseen(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
+	if c.Status.Phase != v1alpha1.PhaseDegraded {
+		return c.Status.Phase, ""
+	}
+	switch ledger.ReasonCode(c.Status.Reason) {
+	case ledger.DegradedProviderSilent, ledger.DegradedProviderLost, ledger.DegradedShrunk, ledger.DegradedRefused:
+		if r.offerOf(c) == nil {
+			break // nobody has heard of the flavor yet
+		}
+		for _, h := range slices.Backward(c.Status.History) {
+			if h.Phase != v1alpha1.PhaseDegraded {
+				return h.Phase, ""
+			}
+		}
+		return v1alpha1.PhaseReserved, ""
+	}
+	return v1alpha1.PhaseDegraded, c.Status.Reason
+}
+
+// growing reports whether an Active contract was resized a moment ago and only
+// waits for its provider and Node to follow: no trouble within a grace period.
+// (Resizing writes down what was accrued; entering a phase does so too, at its
+// since.)
+func (r *round) growing(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) bool {
+	if c.Status.Phase != v1alpha1.PhaseActive || !c.Status.AccruedAt.After(c.Status.Since.Time) && c.Status.AccruedAt != r.now {
+		return false
+	}
+	obs.Granted, obs.Allocatable = c.Spec.Resources, c.Spec.Resources
+	if lacks, _ := lacking(c, obs); lacks != "" {
+		return false
+	}
+	until := v1alpha1.TimeOf(c.Status.AccruedAt.Add(r.grace()))
+	r.due(until)
+	return until.After(r.now.Time)
+}
+
+// defaultGrace is FORMATS' default of a fleet's gracePeriod.
+const defaultGrace = 5 * time.Minute
+
+func beenActive(c *v1alpha1.Contract) bool {
+	return slices.ContainsFunc(c.Status.History, func(h v1alpha1.PhaseChange) bool { return h.Phase == v1alpha1.PhaseActive })
+}
+
+// lacking is what a contract lacks on its consumer to be usable, as a reason,
+// "" for nothing; exact says that every key was granted as contracted.
+func lacking(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (reason string, exact bool) {
+	exact = true
+	for name, want := range c.Spec.Resources {
+		exact = exact && obs.Granted[name] == want
+	}
+	switch {
+	case obs.SliceDenied != "":
+		return ledger.DegradedSliceDenied + ": " + obs.SliceDenied, exact
+	case obs.Slice == v1alpha1.Absent:
+		return ledger.DegradedSliceMissing + ": the ResourceSlice is not on " + c.Spec.Consumer, exact
+	case len(obs.Granted) == 0:
+		return ledger.DegradedGrantedLess + ": nothing is granted yet", false
+	}
+	if name := less(obs.Granted, c.Spec.Resources); name != "" {
+		return ledger.DegradedGrantedLess + ": " + obs.Granted[name].Canonical(name) + " of " + c.Spec.Resources[name].Canonical(name) + " " + name, exact
+	}
+	switch {
+	case obs.VirtualNode == v1alpha1.Absent:
+		return ledger.DegradedSliceMissing + ": the VirtualNode is not on " + c.Spec.Consumer, exact
+	case obs.Node == v1alpha1.Absent:
+		return ledger.DegradedNodeNotReady + ": the Node is not on " + c.Spec.Consumer, exact
+	case !obs.NodeReady:
+		return ledger.DegradedNodeNotReady, exact
+	}
+	if name := less(obs.Allocatable, c.Spec.Resources); name != "" {
+		return ledger.DegradedNodeNotReady + ": the Node has " + obs.Allocatable[name].Canonical(name) + " of " + c.Spec.Resources[name].Canonical(name) + " " + name, exact
+	}
+	if !obs.Offloading {
+		return ledger.DegradedOffloading + ": " + obs.OffloadingMessage, exact
+	}
+	return "", exact
+}
+
+// less is the first resource, by name, of which there is less than wanted.
+func less(have, want v1alpha1.Resources) string {
+	found := ""
+	for name, n := range want {
+		if have[name].Less(n) && (found == "" || name < found) {
+			found = name
+		}
+	}
+	return found
+}
+
+// progress moves a Releasing contract along: drained when virtual node and Node
+// are seen gone, ended when the slice and the provider's quota are too. Held
+// means held: what nobody has seen gone keeps its capacity. Each step is a
+// commit of its own, one a second at the most, so that a plan that was applied
+// leaves nothing to do at the same instant.
+func (r *round) progress(c *v1alpha1.Contract) *v1alpha1.Contract {
+	next := r.nextStep(c)
+	if next == nil {
+		return c
+	}
+	if !c.Status.Since.Before(r.now.Time) || c.Status.Drained == r.now {
+		r.due(v1alpha1.Time{Time: r.now.Add(secondsOf(1))})
+		return c
+	}
+	r.change(c, next)
+	return next
+}
+
+// nextStep is a Releasing contract's next version, nil when nothing is seen
+// that would move it along.
+func (r *round) nextStep(c *v1alpha1.Contract) *v1alpha1.Contract {
+	name := c.Metadata.Name
+	if r.w.ForceRelease[name] {
+		if next, err := r.books.Transition(c, v1alpha1.PhaseFailed, CodeForced+": ended by an operator without being seen gone", r.now); err == nil {
+			return next
+		}
+		return nil
+	}
+	obs := r.w.Observed[name]
+	undelivered := c.Spec.Stage == v1alpha1.StageReserve
+	if (undelivered || obs.Consumer.Gone()) && r.providerGone(c, obs, undelivered) {
+		if next, err := r.books.End(c, c.Status.Reason, r.now); err == nil {
+			return next
+		}
+		return nil
+	}
+	if c.Status.Drained.IsZero() && (undelivered || obs.Consumer.Drained()) {
+		next := *c
+		next.Status.Drained = r.now
+		return &next
+	}
+	return nil
+}
+
+// providerGone reports whether a contract's quota is seen to be gone on its
+// provider. Without an agent there is nothing to see.
+func (r *round) providerGone(c *v1alpha1.Contract, obs v1alpha1.Observation, undelivered bool) bool {
+	o := r.offerOf(c)
+	if o != nil {
+		for _, name := range [...]string{c.Metadata.Name, c.Spec.Slice} {
+			for _, n := range o.Flavor.Spec.Held[name] {
+				if !n.IsZero() {
+					return false
+				}
+			}
+		}
+	}
+	if undelivered || (o != nil && o.Static) {
+		return true
+	}
+	if !obs.ProviderSeen {
+		return false
+	}
+	for _, n := range obs.ProviderHolds {
+		if !n.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// release starts a contract's way to an end and returns its current version.
+// What was never applied has nothing to drain.
+func (r *round) release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) *v1alpha1.Contract {
+	reason := code
+	if text != "" {
+		reason += ": " + text
+	}
+	next, err := r.books.Release(c, target, reason, r.now)
+	if err != nil {
+		return c
+	}
+	if c.Spec.Stage == v1alpha1.StageReserve || r.w.Observed[c.Metadata.Name].Consumer.Gone() {
+		next.Status.Drained = r.now
+	}
+	r.change(c, next)
+	r.noteReleasing(c)
+	if r.nextStep(next) != nil {
+		r.due(v1alpha1.Time{Time: r.now.Add(secondsOf(1))})
+	}
+	return next
+}
+
+// noteReleasing puts a contract whose release this round began among those
+// that are being released: who waits counts on it at once, as the next round
+// would, and does not choose another place then. It is noted as it was, so that
+// its latest version says whether that still holds.
+func (r *round) noteReleasing(c *v1alpha1.Contract) {
+	if !r.isFreed[c.Metadata.Name] {
+		r.isFreed[c.Metadata.Name] = true
+		r.freed = append(r.freed, c)
+	}
+}
+
+// finishReleases moves every Releasing contract along: what is gone is gone
+// before anything else is decided.
+func (r *round) finishReleases() {
+	for c := range r.w.Ledger.Contracts() {
+		if c.Status.Phase == v1alpha1.PhaseReleasing {
+			r.progress(c)
+		}
+	}
+}
+
+// latest is the current version of a contract.
+func (r *round) latest(c *v1alpha1.Contract) *v1alpha1.Contract {
+	if next := r.current[c.Metadata.Name]; next != nil {
+		return next
+	}
+	return c
+}
+
+// findExcess marks the contracts that shrunken flavors can no longer hold: the
+// lowest priority first, then the youngest. Releasing ones count as they did
+// before.
+func (r *round) findExcess() map[string]bool {
+	out := map[string]bool{}
+	for _, o := range r.offers {
+		if o.State != Fresh {
+			continue
+		}
+		var lack vec
+		for i, n := range o.free {
+			if n < 0 {
+				lack = lack.set(i, -n)
+			}
+		}
+		if lack == nil {
+			continue
+		}
+		list := slices.Clone(o.contracts)
+		for _, m := range o.mates {
+			list = append(list, m.contracts...)
+		}
+		for i := range list {
+			list[i] = r.latest(list[i])
+			if out[list[i].Metadata.Name] {
+				lack = lack.sub(r.relief(o, list[i]))
+			}
+		}
+		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
+			return cmp.Or(cmp.Compare(a.Spec.Priority, b.Spec.Priority), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
+		})
+		for _, c := range list {
+			if out[c.Metadata.Name] || !c.Status.Phase.Held() {
+				continue
+			}
+			relief, helps := r.relief(o, c), false
+			for i, n := range lack {
+				helps = helps || (n > 0 && relief.at(i) > 0)
+			}
+			if helps {
+				out[c.Metadata.Name] = true
+				lack = lack.sub(relief)
+			}
+		}
+	}
+	return out
+}
+
+// settleExcess looks once more at what shrunken flavors hold, because the
+// round may have released or resized some of it.
+func (r *round) settleExcess() {
+	if len(r.excess) == 0 {
+		return
+	}
+	was := r.excess
+	r.excess = r.findExcess()
+	for _, name := range sortedNames(was) {
+		c := r.w.Ledger.Contract(name)
+		if r.excess[name] || !c.Status.Phase.Charged() || !r.latest(c).Status.Phase.Charged() {
+			continue
+		}
+		if now := r.current[name]; now != nil && r.statusOnly[name] {
+			r.put(now, c) // undo what was decided on the first look
+		}
+		seen := r.observe(r.latest(c))
+		for _, j := range r.jobs {
+			for i := range j.live {
+				if j.live[i].Metadata.Name == name {
+					j.live[i] = seen
+				}
+			}
+		}
+	}
+}
+
+// relief is what an offer would gain without a contract of its pool.
+func (r *round) relief(o *offer, c *v1alpha1.Contract) vec {
+	at := r.offerOf(c)
+	if at == nil {
+		return nil
+	}
+	v := r.footprint(at, c.Metadata.Name, c)
+	if at == o {
+		return v
+	}
+	return v[:min(len(v), rStorage+1)]
+}

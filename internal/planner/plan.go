@@ -1,0 +1,177 @@
+package planner
+
+import "github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+
+// Action is what a plan does with an intent.
+type Action string
+
+// The actions, as they stand in `plan -o json`.
+const (
+	Place   Action = "place"
+	Keep    Action = "keep"
+	Resize  Action = "resize"
+	Move    Action = "move"
+	Release Action = "release"
+	Preempt Action = "preempt"
+	Queued  Action = "queue"
+	Refuse  Action = "refuse"
+	Suspend Action = "suspend"
+	Done    Action = "done"
+	Frozen  Action = "frozen"
+	Find    Action = "find"
+)
+
+// Plan is what a round decides: what to tell people (Intents) and what to
+// write (Contracts, States, Spends). Slices are sorted; two plans of equal
+// worlds are equal.
+type Plan struct {
+	// Now, Inputs and Market are the world's.
+	Now            v1alpha1.Time
+	Inputs, Market string
+	// Currency of every figure here: the fleet's.
+	Currency string
+	// Intents are the decisions, one an intent, by tenant and name. A decision
+	// that stays the same is shared by the plans of several rounds.
+	Intents []*Decision
+	// Contracts that change, by name.
+	Contracts []ContractChange
+	// States of intents that change, by tenant and name.
+	States []StateChange
+	// Spends are spend files that change, by tenant and month.
+	Spends []*v1alpha1.Spend
+	// HourlyBefore and HourlyAfter are the cost of all charged contracts.
+	HourlyBefore, HourlyAfter v1alpha1.Decimal
+	// Held back: why ends were not made (safety.maxEnds), "" when nothing was.
+	HeldBack string
+	// HeldBackEnds is how many contracts would have ended.
+	HeldBackEnds int
+	// Budgets are those of tenants that have one, by name, after the plan.
+	Budgets []BudgetLine
+	// Notes name fields of the fleet, its tenants and flavors that are not acted on yet.
+	Notes []string
+	// Due is the earliest time at which planning again may decide otherwise though nothing else changed; zero when there is none.
+	Due v1alpha1.Time
+	// Offers, Clusters are how many were looked at, for the heading; Silent names silent or lost providers.
+	Offers, Clusters int
+	Silent           []SilentProvider
+}
+
+// SilentProvider is a provider that is not heard.
+type SilentProvider struct {
+	Name  string
+	Since v1alpha1.Time
+	Lost  bool
+}
+
+// ContractChange is one contract before and after. Before is nil for a new
+// one; After is nil for one that leaves the tree (retention).
+type ContractChange struct {
+	Before, After *v1alpha1.Contract
+	// StatusOnly marks changes that may wait for statusInterval (Peering, Degraded, recovery).
+	StatusOnly bool
+}
+
+// StateChange is one IntentState before and after; After nil removes it.
+type StateChange struct {
+	Before, After *v1alpha1.IntentState
+}
+
+// Decision is what a plan does with one intent, and why.
+type Decision struct {
+	Tenant, Name, Path string
+	Action             Action
+	// Contracts of the intent after the decision: placed, kept, resized, moved or released.
+	Contracts []ContractLine
+	// Reason is one sentence; Code is it as a machine-readable word.
+	Reason, Code string
+	// Rejected counts offers by the first requirement they fail; with the Fitting they add up to Considered.
+	Rejected   map[string]int
+	Considered int
+	Fitting    int
+	// Near are offers that fail exactly one requirement, best first.
+	Near []string
+	// Try are changes that, planned again, place the intent.
+	Try []string
+	// Alternative that was taken: 0 is resources, n the n-th alternative.
+	Alternative int
+	// Hourly before and after, of the intent's charged contracts.
+	HourlyBefore, HourlyAfter v1alpha1.Decimal
+	// Since when it waits, and until when (queue).
+	Since, GivesUp v1alpha1.Time
+	// Proposals are moves to better offers that are not made, or not yet.
+	Proposals []v1alpha1.Proposal
+	// Position in the queue, from 1.
+	Position int
+	// Expected is when what waits is expected to be served, by what is known to
+	// end; Estimated without it: that is unknown.
+	Expected  v1alpha1.Time
+	Estimated bool
+}
+
+// ContractLine is a contract as a plan shows it.
+type ContractLine struct {
+	Name, Provider, Flavor string
+	// From is the flavor before a move, "<provider>/<flavor>".
+	From string
+	// Action on this contract.
+	Action    Action
+	Consumer  string
+	Resources v1alpha1.Resources
+	// Asked is what was asked for before rounding up, when that differs.
+	Asked    v1alpha1.Resources
+	GPUs     *v1alpha1.ContractGPU
+	Hourly   v1alpha1.Decimal
+	Currency string
+	// Transfer is what moving the intent's data is estimated to cost an hour beside Hourly.
+	Transfer v1alpha1.Decimal
+	Score    float64
+	// RunnerUp is the next best offer, nil when there is none.
+	RunnerUp *v1alpha1.RunnerUp
+	// Claimed is the warm pool whose slice it took over, "" for none.
+	Claimed string
+	Phase   v1alpha1.Phase
+	Term    v1alpha1.Term
+}
+
+// Summary counts the decisions by action.
+func (p *Plan) Summary() map[Action]int {
+	out := map[Action]int{}
+	for i := range p.Intents {
+		out[p.Intents[i].Action]++
+	}
+	return out
+}
+
+// Changes reports whether the plan writes anything, or would.
+func (p *Plan) Changes() bool {
+	return len(p.Contracts)+len(p.States)+len(p.Spends) > 0
+}
+
+// OfferLine is one offer as `explain` shows it.
+type OfferLine struct {
+	Flavor *v1alpha1.Flavor
+	// Fits: it satisfies everything; else Requirement is the first that fails and Detail says it with numbers.
+	Fits                bool
+	Requirement, Detail string
+	Chosen              bool
+	Free                v1alpha1.Resources
+	Hourly              v1alpha1.Decimal
+	// Transfer is what moving the intent's data there costs an hour beside Hourly.
+	Transfer     v1alpha1.Decimal
+	Priced       bool
+	LatencyMs    int64
+	LatencyKnown bool
+	Score        float64
+	Scores       map[string]float64
+}
+
+// Explanation is everything about one intent: what was understood and every
+// offer once.
+type Explanation struct {
+	Intent   Intent
+	Decision Decision
+	// Wants is what was understood, in one line.
+	Wants string
+	// Offers: those that fit by score, then the others by requirement and name.
+	Offers []OfferLine
+}

@@ -1,0 +1,267 @@
+package planner
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// priorityOf is an intent's priority under its tenant's ceiling.
+func (r *round) priorityOf(in *Intent) int32 {
+	if in.Metadata.Namespace == v1alpha1.FleetTenant {
+		return warmPriority
+	}
+	p := in.Spec.Priority
+	if t := r.w.Tenants[in.Metadata.Namespace]; t != nil && t.Spec.MaxPriority != nil {
+		p = min(p, *t.Spec.MaxPriority)
+	}
+	return p
+}
+
+// mayDisplace reports whether a job may make others give way: it preempts or
+// its tenant has quota that others borrowed, and it did not have to give way
+// itself since it was last served.
+func (r *round) mayDisplace(j *job) bool {
+	if r.w.Deaf || j.displaced || j.finding() {
+		return false
+	}
+	return j.preempts() || r.reclaims(j)
+}
+
+func (j *job) preempts() bool {
+	p := j.in.Spec.Preemption
+	return p != nil && p.Preempts == "lower"
+}
+
+// causeFor is why a contract may be made to give way to a job, "" when it may
+// not. A gang goes whole, so that the reason to take one is reason to take all.
+func (r *round) causeFor(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
+	cause := r.causeAlone(j, c)
+	gang := r.gangOf(c)
+	for _, m := range gang {
+		if cause == "" {
+			cause = r.causeAlone(j, m)
+		}
+	}
+	// A contract keeps the priority under which it was promised until its
+	// intent's change reaches it.
+	higher := func(m *v1alpha1.Contract) bool { return m.Spec.Priority >= j.priority }
+	if cause == v1alpha1.Preempted && slices.ContainsFunc(gang, higher) {
+		return ""
+	}
+	return cause
+}
+
+func (r *round) causeAlone(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
+	lower := c.Spec.Priority < j.priority && j.preempts()
+	lent := r.reclaimable(j, c)
+	if !c.Status.Phase.Charged() || r.cut[c.Metadata.Name] || !(lower || lent) {
+		return ""
+	}
+	tenant, name := c.Metadata.Namespace, c.Spec.Intent.Name
+	in := r.find(tenant, name)
+	if in == nil || in.Problem != "" || in.Spec.Suspend || tenant == j.tenantName && (name == j.name || r.belongTogether(j, name)) {
+		return ""
+	}
+	if _, frozen := r.frozen.why(tenant, name, in.Path, c.Spec.Intent.Path); frozen {
+		return ""
+	}
+	if lent {
+		return v1alpha1.Reclaimed
+	}
+	if p := in.Spec.Preemption; r.priorityOf(in) >= j.priority || (p != nil && p.Preemptible != nil && !*p.Preemptible) {
+		return ""
+	}
+	return v1alpha1.Preempted
+}
+
+// claim looks whether what gives way already is enough for a job, and which
+// others would have to. It books what is free already of the place.
+func (r *round) claim(j *job) {
+	if j.in == nil || r.w.Deaf || !slices.ContainsFunc(j.tasks, func(t task) bool { return t.kind == fresh }) {
+		return
+	}
+	// Nobody has to give way so that somebody may borrow.
+	defer func(was bool) { r.borrowing = was }(r.borrowing)
+	r.borrowing = false
+	charged, leaving := r.noticesFor(j)
+	may := r.mayDisplace(j)
+	if len(charged)+len(leaving) == 0 && !may {
+		return
+	}
+	cl := &claim{job: j, key: keyOf(j.tenantName, j.name), causes: map[string]v1alpha1.Cause{}, left: leaving}
+	pending := slices.Concat(charged, leaving)
+	if may {
+		pending = append(pending, r.leavingAnyway(j, leaving)...)
+	}
+	give := r.lendAll(pending)
+	var places []booking
+	if len(pending) > 0 {
+		places = r.rehearse(j)
+	}
+	if len(places) == 0 && may && !r.hopeless[r.hopeKey(j)] {
+		var more []*v1alpha1.Contract
+		if more, places = r.victims(j, cl); len(places) == 0 {
+			r.hopeless[r.hopeKey(j)] = true
+		}
+		charged = append(charged, more...)
+	}
+	give()
+	if len(places) == 0 {
+		return
+	}
+	cl.victims = r.needed(charged, places)
+	cl.soon = len(cl.victims)+len(cl.left) == 0
+	r.book(cl, places)
+	r.claims[j] = cl
+	r.tellClaim(cl)
+}
+
+// hopeKey is the same for jobs whose search for victims ends alike.
+func (r *round) hopeKey(j *job) string {
+	return fmt.Sprint(j.tenantName, " ", j.priority, " ", len(j.tasks), " ", j.gang(), " ", j.consumer, " ", j.in.Digest)
+}
+
+// leavingAnyway are contracts of others that have been Releasing for less than
+// the grace period: nobody has to give way for what comes free by itself. What
+// is not seen gone by then is not counted on.
+func (r *round) leavingAnyway(j *job, own []*v1alpha1.Contract) []*v1alpha1.Contract {
+	grace := r.grace()
+	var out []*v1alpha1.Contract
+	for _, c := range slices.Concat(r.releasing, r.freed) {
+		c = r.latest(c)
+		o := r.offerOf(c)
+		if c.Status.Phase != v1alpha1.PhaseReleasing || o == nil || o.blocked != "" || slices.Contains(own, c) {
+			continue
+		}
+		if d := c.Status.Displaced; d != nil && d.By != "" && d.By != keyOf(j.tenantName, j.name) {
+			continue
+		}
+		until := v1alpha1.TimeOf(c.Status.Since.Add(grace))
+		if until.After(r.now.Time) {
+			r.due(until)
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (r *round) lendAll(list []*v1alpha1.Contract) func() {
+	var undo []func()
+	for _, c := range list {
+		undo = append(undo, r.lend(c))
+	}
+	return func() {
+		for _, u := range slices.Backward(undo) {
+			u()
+		}
+	}
+}
+
+// rehearse does what a job would do now and takes it back: where its replicas
+// would be placed, nothing when not all of them (of a gang; else none).
+func (r *round) rehearse(j *job) []booking {
+	k := r.understudy(j)
+	defer r.aside()()
+	before := len(k.tasks)
+	r.fill(k)
+	places := r.takeBack(j, k)
+	if (j.gang() && len(k.tasks) > 0) || len(k.tasks) == before {
+		return nil
+	}
+	return places
+}
+
+// understudy is a copy of a job that may be filled and thrown away: only with
+// what has to be placed anew.
+func (r *round) understudy(j *job) *job {
+	k := *j
+	k.dec, k.shapes, k.trial = Decision{}, nil, true
+	k.live, k.ordinals, k.open = slices.Clone(j.live), maps.Clone(j.ordinals), nil
+	k.tasks = nil
+	for _, t := range j.tasks {
+		if t.kind == fresh {
+			k.tasks = append(k.tasks, t)
+		}
+	}
+	return &k
+}
+
+// aside keeps what a rehearsal must not leave behind, and returns how to
+// restore it.
+func (r *round) aside() func() {
+	probe, due, progressed := r.probe, r.plan.Due, r.progressed
+	r.probe = nil
+	return func() { r.probe, r.plan.Due, r.progressed = probe, due, progressed }
+}
+
+// takeBack undoes what an understudy placed, and says where that was.
+func (r *round) takeBack(j, k *job) []booking {
+	var places []booking
+	for _, c := range slices.Backward(k.live) {
+		if slices.Contains(j.live, c) {
+			continue
+		}
+		o := r.offerOf(c)
+		places = append(places, booking{o, r.footprint(o, c.Metadata.Name, c).clone()})
+		r.unplace(c)
+	}
+	slices.Reverse(places)
+	return places
+}
+
+// tellClaim says what a claimant waits for.
+func (r *round) tellClaim(cl *claim) {
+	if len(cl.job.open) == 0 {
+		return
+	}
+	f := &cl.job.open[0]
+	if cl.soon {
+		f.text = "waits for capacity that is being released; " + f.text
+		return
+	}
+	f.code = CodeReclaiming
+	verb := "takes back what is borrowed by "
+	until := r.now
+	var whom []string
+	for _, v := range cl.victims {
+		leaves := v1alpha1.TimeOf(r.now.Add(r.graceOf(v)))
+		if d := v.Status.Displaced; d != nil {
+			leaves = d.Leaves
+		}
+		if cl.causeOf(v) == v1alpha1.Preempted {
+			f.code, verb = CodePreempting, "preempts "
+		}
+		if leaves.After(until.Time) {
+			until = leaves
+		}
+		whom = append(whom, keyOf(v.Metadata.Namespace, v.Spec.Intent.Name))
+	}
+	slices.Sort(whom)
+	whom = slices.Compact(whom)
+	if n := len(whom); n > 3 {
+		whom = append(whom[:3], fmt.Sprintf("%d more", n-3))
+	}
+	text := "waits until what gave way to it is seen gone"
+	for _, c := range cl.left {
+		if c.Status.Displaced.Cause == v1alpha1.Preempted {
+			f.code = CodePreempting
+		}
+	}
+	if len(whom) > 0 {
+		text = verb + strings.Join(whom, ", ") + ", by " + stamp(until)
+	}
+	f.text = text + "; " + f.text
+}
+
+func (r *round) graceOf(c *v1alpha1.Contract) time.Duration {
+	in := r.find(c.Metadata.Namespace, c.Spec.Intent.Name)
+	if in == nil || in.Spec.Preemption == nil {
+		return 0
+	}
+	return in.Spec.Preemption.Grace.Duration
+}

@@ -1,0 +1,213 @@
+package planner
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// unitPrices are prices an hour in 10⁻¹² of the fleet's currency: for a GPU
+// unit, a core, a GiB of memory and of storage, and a unit of each extended
+// resource. Converted prices are rounded to that many places.
+type unitPrices struct {
+	gpu, cpu, memory, storage int64
+	extended                  map[int]int64
+	// flat for the whole flavor, taken by the share of its GPU units, or of
+	// its CPU where it has no GPUs.
+	flat int64
+}
+
+// pricePlaces and the common denominator of a price: thousandths of a core,
+// bytes of a GiB, and from 10⁻¹² down to 10⁻⁶.
+const (
+	pricePlaces = 12
+	gibi        = 1 << 30
+	milli       = 1000
+	picoOfMicro = 1_000_000
+)
+
+// hourly is what size costs an hour, rounded half up to a millionth: exact
+// products, one division.
+func (u *unitPrices) hourly(size vec, capacity vec) micro {
+	if u.flat > 0 {
+		part, whole := size.at(rGPU), capacity.at(rGPU)
+		if whole <= 0 {
+			part, whole = size.at(rCPU), capacity.at(rCPU)
+		}
+		if whole <= 0 {
+			return micro((u.flat + picoOfMicro/2) / picoOfMicro)
+		}
+		return micro(wide{}.addProduct(u.flat, part, 1).div(uint64(whole) * picoOfMicro))
+	}
+	sum := wide{}.
+		addProduct(u.gpu, size.at(rGPU), gibi*milli).
+		addProduct(u.cpu, size.at(rCPU), gibi).
+		addProduct(u.memory, size.at(rMemory), milli).
+		addProduct(u.storage, size.at(rStorage), milli)
+	for i, p := range u.extended {
+		sum = sum.addProduct(p, size.at(i), gibi*milli)
+	}
+	return micro(sum.div(gibi * milli * picoOfMicro))
+}
+
+// tariff is an offer's price in the fleet's currency.
+type tariff struct {
+	// why there is no price to go by, "" when there is.
+	why string
+	// unpriced: nobody named a price (a missing rate is another matter: the
+	// price is then unknown, not absent).
+	unpriced bool
+	// rate by which it was converted, nil when it needed none.
+	rate *v1alpha1.Rate
+
+	onDemand       unitPrices
+	spot, reserved *unitPrices
+	// commit is the term of the reserved price in seconds.
+	commit  int64
+	windows []tariffWindow
+}
+
+type tariffWindow struct {
+	window v1alpha1.Window
+	prices unitPrices
+}
+
+// tariffOf is an offer's tariff, made on first use.
+func (r *round) tariffOf(o *offer) *tariff {
+	if o.tariff == nil {
+		o.tariff = r.newTariff(o.Price)
+	}
+	return o.tariff
+}
+
+func (r *round) newTariff(p *v1alpha1.Price) *tariff {
+	t := &tariff{}
+	if p == nil || (len(p.PerHour) == 0 && p.Flat == nil) {
+		t.unpriced, t.why = true, "it has no price"
+		return t
+	}
+	factor := v1alpha1.DecimalFromInt(1)
+	if p.Currency != "" && p.Currency != r.books.Currency {
+		t.rate = r.books.RateOf(p.Currency, r.books.Currency, r.now)
+		if t.rate == nil {
+			t.why = "there is no rate from " + p.Currency + " to " + r.books.Currency
+			return t
+		}
+		factor = t.rate.Rate
+	}
+	t.onDemand = r.unitPrices(p.PerHour, nil, factor)
+	if p.Flat != nil {
+		t.onDemand.flat = pico(*p.Flat, factor)
+	}
+	if len(p.Spot) > 0 {
+		u := r.unitPrices(p.PerHour, p.Spot, factor)
+		t.spot = &u
+	}
+	if p.Reserved != nil && len(p.Reserved.UnitPrices) > 0 {
+		u := r.unitPrices(p.PerHour, p.Reserved.UnitPrices, factor)
+		t.reserved, t.commit = &u, int64(p.Reserved.Term.Seconds())
+	}
+	for _, w := range p.Windows {
+		t.windows = append(t.windows, tariffWindow{w.Window, r.unitPrices(p.PerHour, w.PerHour, factor)})
+	}
+	return t
+}
+
+// unitPrices converts prices, those of over in place of base's key by key.
+func (r *round) unitPrices(base, over v1alpha1.UnitPrices, factor v1alpha1.Decimal) unitPrices {
+	var u unitPrices
+	put := func(name string, d v1alpha1.Decimal) {
+		switch n := pico(d, factor); name {
+		case "gpu":
+			u.gpu = n
+		case "cpu":
+			u.cpu = n
+		case "memoryGi":
+			u.memory = n
+		case "storageGi":
+			u.storage = n
+		default:
+			if u.extended == nil {
+				u.extended = map[int]int64{}
+			}
+			u.extended[r.names.of(name)] = n
+		}
+	}
+	for name, d := range base {
+		put(name, d)
+	}
+	for name, d := range over {
+		put(name, d)
+	}
+	return u
+}
+
+// pico is d × factor in 10⁻¹². Prices above nine millions a unit saturate.
+func pico(d, factor v1alpha1.Decimal) int64 {
+	shifted := d.Mul(factor).MulInt(picoOfMicro) // Micro shifts by the other six places
+	return max(shifted.Micro(), 0)
+}
+
+// quote is what a size costs in one price class.
+type quote struct {
+	class v1alpha1.PriceClass
+	// hourly outside windows, list the on-demand price, now what holds at the
+	// moment, peak the most it ever is.
+	hourly, list, now, peak micro
+	// transfer of the intent's data, an hour (transfer.go). It is no part of the
+	// others.
+	transfer micro
+}
+
+// current and most are what an intent pays an hour, its data's transfer
+// included: now, and at the dearest.
+func (q *quote) current() micro { return q.now + q.transfer }
+func (q *quote) most() micro    { return q.peak + q.transfer }
+
+// quoteFor prices a size in a class; ok is false when the class is not sold
+// for so long.
+func (r *round) quoteFor(o *offer, class v1alpha1.PriceClass, size vec, seconds int64) (q quote, ok bool) {
+	t := r.tariffOf(o)
+	q = quote{class: class, list: t.onDemand.hourly(size, o.capacity)}
+	switch class {
+	case v1alpha1.OnDemand:
+		q.hourly = q.list
+		q.now, q.peak = q.hourly, q.hourly
+		for i := len(t.windows) - 1; i >= 0; i-- {
+			p := t.windows[i].prices.hourly(size, o.capacity)
+			q.peak = max(q.peak, p)
+			if open, _ := r.books.InWindow(t.windows[i].window, r.now); open {
+				q.now = p // the first that is open holds
+			}
+		}
+		return q, true
+	case v1alpha1.Spot:
+		if t.spot == nil {
+			return q, false
+		}
+		q.hourly = t.spot.hourly(size, o.capacity)
+	case v1alpha1.Reserved:
+		if t.reserved == nil || (seconds != 0 && seconds < t.commit) || (seconds == 0 && t.commit > 0) {
+			return q, false
+		}
+		q.hourly = t.reserved.hourly(size, o.capacity)
+	default:
+		return q, false
+	}
+	q.now, q.peak = q.hourly, q.hourly
+	return q, true
+}
+
+// contractPrice is a quote as a contract records it.
+func (r *round) contractPrice(o *offer, q quote, size vec) v1alpha1.ContractPrice {
+	t := r.tariffOf(o)
+	p := v1alpha1.ContractPrice{
+		Hourly: q.hourly.decimal(), List: q.list.decimal(), Currency: r.books.Currency, Class: q.class, Rate: t.rate,
+	}
+	if q.class == v1alpha1.OnDemand {
+		for i := range t.windows {
+			p.Windows = append(p.Windows, v1alpha1.ContractPriceWindow{
+				Window: t.windows[i].window, Hourly: t.windows[i].prices.hourly(size, o.capacity).decimal(),
+			})
+		}
+	}
+	return p
+}

@@ -1,0 +1,66 @@
+package report
+
+import (
+	"io"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// explanation is `explain -o json`.
+type explanation struct {
+	intent
+	Commit string  `json:"commit,omitempty"`
+	Author string  `json:"author,omitempty"`
+	Wants  string  `json:"wants"`
+	Offers []offer `json:"offers"`
+}
+
+type offer struct {
+	Flavor      string             `json:"flavor"`
+	Fits        bool               `json:"fits"`
+	Chosen      bool               `json:"chosen,omitempty"`
+	Requirement string             `json:"requirement,omitempty"`
+	Detail      string             `json:"detail,omitempty"`
+	Free        v1alpha1.Resources `json:"free"`
+	Hourly      *v1alpha1.Decimal  `json:"hourly,omitempty"`
+	Transfer    *v1alpha1.Decimal  `json:"transfer,omitempty"`
+	LatencyMs   *int64             `json:"latencyMs,omitempty"`
+	Score       float64            `json:"score"`
+	Scores      map[string]float64 `json:"scores,omitempty"`
+}
+
+// ExplainJSON writes an explanation for programs, every offer.
+func ExplainJSON(w io.Writer, e *planner.Explanation) error {
+	return writeJSON(w, encodeExplanation(e))
+}
+
+// ExplainYAML writes what ExplainJSON writes, as YAML.
+func ExplainYAML(w io.Writer, e *planner.Explanation) error {
+	return writeYAML(w, encodeExplanation(e))
+}
+
+func encodeExplanation(e *planner.Explanation) explanation {
+	out := explanation{
+		intent: encodeIntent(newView(&planner.Plan{}), &e.Decision),
+		Commit: e.Intent.Commit, Author: e.Intent.Author, Wants: e.Wants, Offers: []offer{},
+	}
+	for i := range e.Offers {
+		l := &e.Offers[i]
+		o := offer{
+			Flavor: l.Flavor.Ref(), Fits: l.Fits, Chosen: l.Chosen, Requirement: l.Requirement, Detail: l.Detail,
+			Free: l.Free, Score: l.Score, Scores: l.Scores,
+		}
+		if l.Priced {
+			o.Hourly = &l.Hourly
+			if !l.Transfer.IsZero() {
+				o.Transfer = &l.Transfer
+			}
+		}
+		if l.LatencyKnown {
+			o.LatencyMs = &l.LatencyMs
+		}
+		out.Offers = append(out.Offers, o)
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package planner
+
+import "strings"
+
+// Requirements an offer can fail, in the order in which they are checked:
+// facts, then capacity, then money. They stand in `rejected`, so they are part
+// of what scripts rely on.
+const (
+	ReqSelf      = "self"            // the provider is the consumer itself
+	ReqRole      = "role"            // the cluster is unknown or no provider
+	ReqSilent    = "provider.silent" // its agent is not heard
+	ReqLost      = "provider.lost"   // … past its grace
+	ReqWithdrawn = "withdrawn"       // no longer offered
+	ReqCordon    = "cordon"          // sells nothing new
+	ReqDrain     = "drain"           // being emptied
+
+	ReqFlavorType         = "flavorType"
+	ReqTenantProviders    = "tenant.providers"
+	ReqPlacementProviders = "placement.providers"
+	ReqGPU                = "gpu" // the flavor has none
+	ReqGPUVendor          = "gpu.vendor"
+	ReqGPUModel           = "gpu.model"
+	ReqGPUMemory          = "gpu.memory"
+	ReqGPUTier            = "gpu.tier"
+	ReqGPUArchitecture    = "gpu.architecture"
+	ReqGPUInterconnect    = "gpu.interconnect"
+	ReqGPUCapability      = "gpu.computeCapability"
+	ReqGPUProfile         = "gpu.profile"
+	ReqGPUSharing         = "gpu.sharing"
+	ReqResource           = "resource." // + the extended resource that is not offered
+	ReqRegions            = "placement.regions"
+	ReqZones              = "placement.zones"
+	ReqArchitectures      = "placement.architectures"
+	ReqLabels             = "placement.labels"
+	ReqLatency            = "placement.maxLatency"
+	ReqEnforcement        = "enforcement"
+	ReqAvailability       = "sla.availability" // the flavor's reliability is less, or unknown
+	ReqWhere              = "placement.where"
+	ReqPolicy             = "policy." // + the policy's name
+	ReqPartition          = "partition"
+
+	ReqDenied = "denied" // denied this intent a slice not long ago
+	// Rules on where replicas and intents stand to each other, asked after
+	// capacity and the intent's money.
+	ReqSpread   = "placement.spread"
+	ReqTogether = "placement.together"
+	ReqApart    = "placement.apart"
+
+	ReqCapacity = "capacity." // + gpu, cpu, memory, pods, ephemeral-storage or the extended resource
+
+	ReqPrice           = "price"         // unpriced, or in a currency without a rate
+	ReqTransfer        = "data.transfer" // no price is known for moving the intent's data there, and it has a budget
+	ReqPurchase        = "purchase"      // sold in none of the acceptable price classes
+	ReqMaxHourly       = "budget.maxHourly"
+	ReqMaxHourlySpot   = "budget.maxHourlySpot"
+	ReqMaxHourlyPerGPU = "budget.maxHourlyPerGPU"
+	ReqMaxTotal        = "budget.maxTotal"
+
+	// Limits of the tenant, for what is left of them after this round's
+	// earlier decisions.
+	ReqQuotaGPU      = "quota.gpu"
+	ReqQuotaCPU      = "quota.cpu"
+	ReqQuotaMemory   = "quota.memory"
+	ReqQuotaByModel  = "quota.byModel"
+	ReqTenantHourly  = "budget.tenant.hourly"
+	ReqTenantMonthly = "budget.tenant.monthly"
+)
+
+// reqOther is what all offers but one fail while that one is tried; no plan ever
+// shows it.
+const reqOther = "other"
+
+// Codes of decisions and states, for programs.
+const (
+	CodeNothingFits   = "NothingFits"
+	CodeGang          = "GangIncomplete"
+	CodeQuota         = "QuotaExceeded"
+	CodeBudget        = "BudgetExceeded"
+	CodeIntentBudget  = "IntentBudgetExceeded"
+	CodeNotBefore     = "NotBefore"
+	CodeWindow        = "WindowClosed"
+	CodeQueueTimeout  = "QueueTimeout"
+	CodeNotSupported  = "NotSupported"
+	CodeInvalid       = "Invalid"
+	CodeUnknownTenant = "UnknownTenant"
+	CodeConsumer      = "ConsumerNotAllowed"
+	CodeDeadline      = "DeadlinePassed"
+	CodeMaxDuration   = "MaxDuration"
+	CodeSuspended     = "Suspended"
+	CodeTermEnded     = "TermEnded"
+	CodeRemoved       = "IntentRemoved"
+	CodeProviderLost  = "ProviderLost"
+	CodeSliceDenied   = "SliceDenied"
+	CodeRefused       = "ProviderRefused"
+	CodeShrunk        = "FlavorShrunk"
+	CodeConsolidated  = "Consolidated"
+	CodeDrain         = "Drain"
+	CodeFrozen        = "Frozen"
+	CodeDeaf          = "Deaf"
+	CodeChanged       = "IntentChanged"
+	CodeFewer         = "FewerReplicas"
+	CodeForced        = "ForcedByOperator"
+	CodeHeldBack      = "HeldBack"
+	CodeDuplicate     = "Duplicate"
+	CodeStageFind     = "StageFind"
+	CodeSpread        = "SpreadUnsatisfied"
+	CodeSLA           = "SLABroken"
+	CodeTogether      = "NotTogether"
+	CodeApart         = "NotApart"
+	CodeInvariant     = "InvariantViolated"
+	CodePreempting    = "Preempting"
+	CodeReclaiming    = "Reclaiming"
+)
+
+// tier ranks requirements for people: 0 for those that only a change of a file
+// can meet, 1 for those that time may.
+func tier(req string) int {
+	switch req {
+	case ReqSilent, ReqLost, ReqWithdrawn, ReqCordon, ReqDrain, ReqDenied, ReqSpread, ReqTogether, ReqApart,
+		ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly:
+		return 1
+	}
+	if strings.HasPrefix(req, ReqCapacity) {
+		return 1
+	}
+	return 0
+}

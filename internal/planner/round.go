@@ -1,0 +1,304 @@
+package planner
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// round is the working state of one Decide.
+type round struct {
+	w     *World
+	fleet *v1alpha1.FleetSpec
+	books ledger.Books
+	now   v1alpha1.Time
+	plan  *Plan
+
+	names     *names
+	defaults  vec // of replicas that leave them open
+	latencies map[pair]int64
+
+	offers  []*offer
+	byKey   map[offerKey]*offer
+	kinds   map[cardKind]int
+	shapes  map[string]*shape
+	touched []int32
+	// seats are what may still be moved within its batch, while seating.
+	seats   []*seat
+	seating bool
+	key     keyBuffer
+
+	tenants map[string]*tenant
+	held    map[string][]*v1alpha1.Contract // charged contracts by tenant, at the start
+
+	intents []*Intent // by tenant and name
+	frozen  freezes
+	jobs    []*job
+
+	// before and current are the contracts that change, by name.
+	before, current map[string]*v1alpha1.Contract
+	statusOnly      map[string]bool
+	// excess are contracts that a flavor can no longer hold.
+	excess map[string]bool
+	// cut are contracts that a budget's limit ends.
+	cut map[string]bool
+	// renamed are states under names that intents had before.
+	renamed map[[2]string]*v1alpha1.IntentState
+	// progressed: a pass over the waiting jobs changed something.
+	progressed bool
+	// waiting jobs in the order in which they are served.
+	waiting []*job
+	// warm are the jobs of warm pools, found on first use; claimed are the warm
+	// contracts that intents have taken over, unclaims how to take that back, by
+	// the contract that did.
+	warm     []*job
+	claimed  map[string]bool
+	unclaims map[string]func()
+	// retire: ended contracts are old enough to leave the tree.
+	retire bool
+	// heldBack: more contracts would end than one round may end.
+	heldBack bool
+	// claims are what waiting jobs make others give way for; notices the
+	// contracts that had to, by whom for; releasing all that were when the
+	// round began, freed those whose release it began itself; hopeless are the
+	// claims that were looked for in vain.
+	claims    map[*job]*claim
+	notices   map[string][]*v1alpha1.Contract
+	releasing []*v1alpha1.Contract
+	freed     []*v1alpha1.Contract
+	isFreed   map[string]bool // by name
+	hopeless  map[string]bool
+	// related are the intents that are together or apart; made on first use.
+	related    *relations
+	jobsByName map[[2]string]*job
+	// unitless remembers units that fit nowhere, and at how many touched offers that was found.
+	unitless map[string]int
+	// borrowing: intents may go beyond their tenant's quota now. borrowed are
+	// the charged contracts that did.
+	borrowing  bool
+	borrowed   []*v1alpha1.Contract
+	allTenants []string
+	// whole is what the fleet has, nil until asked.
+	whole *fleetTotals
+	// probe is the intent that Explain asks about.
+	probe *probe
+}
+
+func newRound(w *World) *round {
+	w = withWarmPools(w)
+	fleet := w.Fleet
+	if fleet == nil {
+		fleet = &v1alpha1.FleetSpec{}
+	}
+	books, err := ledger.BooksOf(fleet)
+	if err != nil {
+		books.Currency = fleet.Currency // the zone is checked when a fleet is read
+	}
+	r := &round{
+		w: w, fleet: fleet, books: books, now: w.Now, names: newNames(),
+		shapes: map[string]*shape{}, tenants: map[string]*tenant{}, held: map[string][]*v1alpha1.Contract{},
+		before: map[string]*v1alpha1.Contract{}, current: map[string]*v1alpha1.Contract{},
+		statusOnly: map[string]bool{}, claimed: map[string]bool{}, unclaims: map[string]func(){}, excess: map[string]bool{}, cut: map[string]bool{}, kinds: map[cardKind]int{},
+		renamed: map[[2]string]*v1alpha1.IntentState{}, latencies: map[pair]int64{},
+		claims: map[*job]*claim{}, notices: map[string][]*v1alpha1.Contract{}, hopeless: map[string]bool{}, isFreed: map[string]bool{},
+	}
+	r.plan = &Plan{Now: w.Now, Inputs: w.Inputs, Market: w.Market, Currency: books.Currency, Clusters: len(w.Clusters), Offers: len(w.Offers)}
+	r.defaults = r.names.vecOf(v1alpha1.Resources{
+		v1alpha1.CPU:              defaultOf(fleet.Defaults.CPU, v1alpha1.CPU, "4"),
+		v1alpha1.Memory:           defaultOf(fleet.Defaults.Memory, v1alpha1.Memory, "8Gi"),
+		v1alpha1.Pods:             defaultOf(fleet.Defaults.Pods, v1alpha1.Pods, "110"),
+		v1alpha1.EphemeralStorage: defaultOf(fleet.Defaults.EphemeralStorage, v1alpha1.EphemeralStorage, "20Gi"),
+	})
+	for _, l := range fleet.Latency {
+		r.latencies[pairOf(l.From, l.To)] = l.Ms
+	}
+	r.intents = make([]*Intent, len(w.Intents))
+	for i := range w.Intents {
+		r.intents[i] = &w.Intents[i]
+	}
+	byName := func(a, b *Intent) int {
+		return cmp.Or(compareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name), strings.Compare(a.Path, b.Path))
+	}
+	if !slices.IsSortedFunc(r.intents, byName) {
+		slices.SortFunc(r.intents, byName)
+	}
+	r.frozen = newFreezes(w.Frozen)
+	r.readContracts()
+	r.readOffers()
+	return r
+}
+
+// readContracts looks at every contract once.
+func (r *round) readContracts() {
+	keep := r.fleet.Retention.Ended.Duration
+	if keep <= 0 {
+		keep = ledger.DefaultRetention
+	}
+	for c := range r.w.Ledger.Contracts() {
+		if d := c.Status.Displaced; d != nil && d.By != "" {
+			r.notices[d.By] = append(r.notices[d.By], c)
+		}
+		if c.Status.Phase == v1alpha1.PhaseReleasing {
+			r.releasing = append(r.releasing, c)
+		}
+		if len(c.Spec.Borrowed) > 0 && c.Status.Phase.Charged() {
+			r.borrowed = append(r.borrowed, c)
+		}
+		switch {
+		case c.Status.Phase.Charged():
+			r.held[c.Metadata.Namespace] = append(r.held[c.Metadata.Namespace], c)
+		case ledger.Ended(c.Status.Phase):
+			// One second past its retention, because then it is older.
+			leaves := v1alpha1.TimeOf(c.Status.Since.Add(keep + time.Second))
+			r.retire = r.retire || !leaves.After(r.now.Time)
+			r.due(leaves)
+		}
+	}
+}
+
+// due notes an instant at which planning again may decide otherwise.
+func (r *round) due(t v1alpha1.Time) {
+	if t.After(r.now.Time) {
+		r.plan.Due = earlier(r.plan.Due, t)
+	}
+}
+
+// defaultOf is a fleet default, or Liqo's own figure for a key that a slice
+// leaves out.
+func defaultOf(q *v1alpha1.Quantity, name, otherwise string) v1alpha1.Amount {
+	if q == nil || *q == "" {
+		return v1alpha1.Quantity(otherwise).Amount(name)
+	}
+	return q.Amount(name)
+}
+
+// put makes a contract's new version the current one: on its tenant's account,
+// on its offer, and among what the plan writes. nil is no contract: put(c, nil)
+// takes back a contract that put(nil, c) made.
+func (r *round) put(before, after *v1alpha1.Contract) {
+	c := after
+	if c == nil {
+		c = before
+	}
+	name := c.Metadata.Name
+	r.charge(before, after)
+	if o := r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]; o != nil {
+		r.take(o, r.footprint(o, name, after).clone().sub(r.footprint(o, name, before)))
+	}
+	if _, known := r.before[name]; !known {
+		r.before[name] = before
+	}
+	if original := r.before[name]; original == after {
+		delete(r.before, name)
+		delete(r.current, name)
+		delete(r.statusOnly, name)
+		return
+	}
+	r.current[name] = after
+}
+
+// status puts a version of a contract that differs in its phase alone, and may
+// wait for the status interval.
+func (r *round) status(before, after *v1alpha1.Contract) {
+	_, changed := r.before[before.Metadata.Name]
+	r.put(before, after)
+	if !changed {
+		r.statusOnly[before.Metadata.Name] = true
+	}
+}
+
+// change puts a version of a contract that must be written at once.
+func (r *round) change(before, after *v1alpha1.Contract) {
+	r.put(before, after)
+	delete(r.statusOnly, after.Metadata.Name)
+}
+
+func (r *round) offerOf(c *v1alpha1.Contract) *offer {
+	return r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]
+}
+
+// compareNames orders by tenant, then name.
+func compareNames(tenant, name, otherTenant, otherName string) int {
+	if c := strings.Compare(tenant, otherTenant); c != 0 {
+		return c
+	}
+	return strings.Compare(name, otherName)
+}
+
+// find is the intent of a name, by binary search.
+func (r *round) find(tenant, name string) *Intent {
+	i, ok := slices.BinarySearchFunc(r.intents, [2]string{tenant, name}, func(in *Intent, k [2]string) int {
+		return compareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
+	})
+	if !ok {
+		return nil
+	}
+	return r.intents[i]
+}
+
+// sortedByCount lists requirements by count, the most frequent first, then by
+// name.
+func sortedByCount(counts map[string]int) []string {
+	out := make([]string, 0, len(counts))
+	for k := range counts {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
+	})
+	return out
+}
+
+// freezes answers which intents and paths are frozen, and why.
+type freezes struct {
+	paths   map[string]string
+	dirs    []Freeze
+	intents map[[2]string]string
+	any     bool
+}
+
+func newFreezes(list []Freeze) freezes {
+	f := freezes{paths: map[string]string{}, intents: map[[2]string]string{}, any: len(list) > 0}
+	for _, x := range list {
+		switch {
+		case x.Path == "/" || strings.HasSuffix(x.Path, "/"):
+			f.dirs = append(f.dirs, x)
+		case x.Path != "":
+			f.paths[x.Path] = x.Why
+		}
+		if x.Tenant != "" {
+			f.intents[[2]string{x.Tenant, x.Intent}] = x.Why
+		}
+	}
+	return f
+}
+
+// why says why an intent, or what came from any of paths, is frozen.
+func (f *freezes) why(tenant, intent string, paths ...string) (string, bool) {
+	if !f.any {
+		return "", false
+	}
+	for _, k := range [...][2]string{{tenant, intent}, {tenant, ""}} {
+		if why, ok := f.intents[k]; ok {
+			return why, true
+		}
+	}
+	for _, p := range paths {
+		if why, ok := f.paths[p]; ok && p != "" {
+			return why, true
+		}
+		for _, d := range f.dirs {
+			if d.Path == "/" || (p != "" && strings.HasPrefix(p, d.Path)) {
+				return d.Why, true
+			}
+		}
+	}
+	return "", false
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

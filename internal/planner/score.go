@@ -1,0 +1,151 @@
+package planner
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Terms of a score as they are recorded in contracts.
+const (
+	termResources   = "resources"
+	termCost        = "cost"
+	termLatency     = "latency"
+	termReliability = "reliability"
+	termPerformance = "performance"
+	termEnergy      = "energy"
+)
+
+// latencyHalf is the latency in milliseconds at which the latency term is one
+// half: about a round trip within a continent.
+const latencyHalf = 50
+
+// weightsOf are an intent's weights: its own, else its objective's, else the
+// fleet's, else 70 to 30.
+func (r *round) weightsOf(s *v1alpha1.IntentSpec) weights {
+	switch {
+	case s.Weights != nil:
+		if w, ok := normalised(s.Weights); ok {
+			return w
+		}
+	case s.Objective == v1alpha1.Cost:
+		return weights{cost: 1}
+	case s.Objective == v1alpha1.Performance:
+		return weights{performance: 0.7, cost: 0.3, work: true}
+	case s.Objective == v1alpha1.Latency:
+		return weights{latency: 0.7, cost: 0.3}
+	case s.Objective == v1alpha1.Energy:
+		return weights{energy: 0.7, cost: 0.3}
+	}
+	if r.fleet.Weights != nil {
+		if w, ok := normalised(r.fleet.Weights); ok {
+			return w
+		}
+	}
+	return weights{resources: 0.7, cost: 0.3}
+}
+
+func normalised(w *v1alpha1.Weights) (weights, bool) {
+	out := weights{
+		resources: max(w.Resources, 0), cost: max(w.Cost, 0), latency: max(w.Latency, 0), reliability: max(w.Reliability, 0),
+		performance: max(w.Performance, 0), energy: max(w.Energy, 0),
+	}
+	sum := out.resources + out.cost + out.latency + out.reliability + out.performance + out.energy
+	if !(sum > 0) || sum > 1e9 {
+		return weights{}, false
+	}
+	for _, f := range [...]*float64{&out.resources, &out.cost, &out.latency, &out.reliability, &out.performance, &out.energy} {
+		*f /= sum
+	}
+	return out, true
+}
+
+// resourceTerm is the resources term: how much of the offer is left after the
+// placement, less what of its cards nobody could use then.
+//
+//	with cards asked for      A = 0.5·gpu + 0.25·cpu + 0.25·memory,  stranded = max(0, gpu − min(cpu, memory))
+//	without                   A = 0.5·cpu + 0.5·memory,              stranded = 0.5·gpu
+//	R = A · (1 − stranded)
+//
+// where gpu, cpu and memory are the fractions of capacity that stay free. Cards
+// whose cores or memory are gone are stranded; cores taken from beside idle
+// cards strand them in part. (The seed weighed CPU and memory alone, 35 to 35
+// beside 30 for cost, and so sold the hosts of idle cards first.)
+func resourceTerm(free, capacity, size vec, cards bool) float64 {
+	cpu, memory := left(free, capacity, size, rCPU), left(free, capacity, size, rMemory)
+	gpu := left(free, capacity, size, rGPU)
+	if capacity.at(rGPU) <= 0 {
+		gpu = 0
+	}
+	if cards {
+		a := 0.5*gpu + 0.25*cpu + 0.25*memory
+		return a * (1 - max(0, gpu-min(cpu, memory)))
+	}
+	return (0.5*cpu + 0.5*memory) * (1 - 0.5*gpu)
+}
+
+// left is the fraction of a resource that stays free, from 0 to 1; of nothing
+// nothing is left.
+func left(free, capacity, size vec, i int) float64 {
+	c := capacity.at(i)
+	if c <= 0 {
+		return 0
+	}
+	return min(max(float64(free.at(i)-size.at(i))/float64(c), 0), 1)
+}
+
+// costTerm is 1 for a price of nothing and 0 for the dearest candidate. An
+// unpriced offer counts as the dearest.
+func costTerm(price, dearest micro, unpriced bool) float64 {
+	switch {
+	case unpriced:
+		return 0
+	case dearest <= 0:
+		return 1
+	}
+	return min(max(1-float64(price)/float64(dearest), 0), 1)
+}
+
+// latencyTerm falls from 1 at no latency to one half at latencyHalf; unknown
+// is 0.
+func latencyTerm(ms int64, known bool) float64 {
+	if !known {
+		return 0
+	}
+	return latencyHalf / (latencyHalf + float64(max(ms, 0)))
+}
+
+// reliabilityTerm is the flavor's own ratio; unknown is 0.
+func reliabilityTerm(p v1alpha1.FlavorProperties) float64 {
+	if p.Reliability == nil {
+		return 0
+	}
+	return min(max(p.Reliability.Float(), 0), 1)
+}
+
+// terms are a candidate's terms, each from 0 to 1.
+type terms struct{ resources, cost, latency, reliability, performance, energy float64 }
+
+func (w weights) score(t terms) float64 {
+	return w.resources*t.resources + w.cost*t.cost + w.latency*t.latency + w.reliability*t.reliability +
+		w.performance*t.performance + w.energy*t.energy
+}
+
+// record is the weighted terms for the contract, those without weight left
+// out.
+func (w weights) record(t terms) map[string]float64 {
+	out := map[string]float64{}
+	for _, x := range [...]struct {
+		name        string
+		weight, val float64
+	}{
+		{termResources, w.resources, t.resources}, {termCost, w.cost, t.cost}, {termLatency, w.latency, t.latency},
+		{termReliability, w.reliability, t.reliability}, {termPerformance, w.performance, t.performance}, {termEnergy, w.energy, t.energy},
+	} {
+		if x.weight > 0 {
+			out[x.name] = round4(x.weight * x.val)
+		}
+	}
+	return out
+}
+
+// round4 cuts a score to four digits, as files and people see it.
+func round4(f float64) float64 { return float64(int64(f*10000+0.5)) / 10000 }

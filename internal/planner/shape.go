@@ -1,0 +1,369 @@
+package planner
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// candidate is an offer that has every fact a wish demands.
+type candidate struct {
+	offer *offer
+	size  vec
+	quote quote
+	// money is the requirement of money it fails, "" when it fails none.
+	money string
+	// vague: no price is known of it or of moving the intent's data there.
+	vague bool
+	terms terms
+
+	// req is what it fails at the moment, "" when it fits; score holds when it
+	// fits.
+	req   string
+	score float64
+}
+
+// shape is what a wish comes to on every offer. Ten thousand intents have a
+// few dozen shapes, and a placement changes one offer: a shape is made once and
+// then only looks again at offers that were touched since.
+type shape struct {
+	wish  *wish
+	cands []candidate
+	// at is each offer's candidate by the offer's index, -1 for those that lack
+	// a fact.
+	at []int32
+	// facts counts offers by the fact they lack; failing counts candidates by
+	// what they fail now; fitting are the others.
+	facts, failing map[string]int
+	fitting        int
+	// counts grows whenever one of these does; summed is their sum, as of
+	// summedAt.
+	counts, summedAt int
+	summed           map[string]int
+	// seen is how far into the round's list of touched offers it has looked.
+	seen int
+	// least is what no candidate that passes money goes below.
+	least floor
+	// spreads are the domains of the candidates, by key of placement.spread.
+	spreads map[string][]string
+	// cheapest is the least peak price of a candidate that passes money.
+	cheapest micro
+	// ranked are the candidates that fit, by score and by price; nil until asked.
+	ranked [2]*ranking
+	// priced is byPrice, nil until asked.
+	priced []int32
+	// top are the best, for the caller of best.
+	top [4]*candidate
+	// failed remembers why nothing fitted.
+	failed failedShape
+}
+
+// floor is the least of what candidates take.
+type floor struct {
+	milliCards, cpu, memory int64
+	peak                    micro
+}
+
+// of is an offer as a candidate; nil when it lacks a fact.
+func (s *shape) of(o *offer) *candidate {
+	if at := s.at[o.index]; at >= 0 {
+		return &s.cands[at]
+	}
+	return nil
+}
+
+// shapeOf is the shape of one alternative of a job, up to date. Intents that
+// ask for the same share one.
+func (r *round) shapeOf(j *job, alt int) *shape {
+	s := j.shapes[alt]
+	if s == nil {
+		key := r.shapeKey(j, alt)
+		s = r.shapes[string(key)]
+		if s == nil {
+			name := string(key)
+			w := r.wishOf(j, j.alternatives()[alt])
+			w.replicas, w.money, w.seconds = int64(max(j.wanted, 1)), j.purse, j.seconds
+			s = r.newShape(w)
+			r.shapes[name] = s
+		}
+		j.shapes[alt] = s
+	}
+	r.refresh(s)
+	return s
+}
+
+func (r *round) newShape(w *wish) *shape {
+	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, seen: len(r.touched)}
+	n := 0
+	for i, o := range r.offers {
+		if req := r.fact(w, o); req != "" {
+			s.at[i] = -1
+			s.facts[req]++
+			continue
+		}
+		s.at[i] = int32(n)
+		n++
+	}
+	s.cands = make([]candidate, n)
+	for i, o := range r.offers {
+		if at := s.at[i]; at >= 0 {
+			s.cands[at] = candidate{offer: o, size: w.size(o)}
+		}
+	}
+	r.price(s)
+	s.least = floor{noLimit, noLimit, noLimit, unlimited}
+	for i := range s.cands {
+		c := &s.cands[i]
+		r.look(s, c)
+		if c.req == "" {
+			s.fitting++
+		} else {
+			s.failing[c.req]++
+		}
+		if c.money == "" {
+			s.least.lower(c)
+		}
+	}
+	return s
+}
+
+// lower takes a candidate in.
+func (f *floor) lower(c *candidate) {
+	f.milliCards = min(f.milliCards, c.size.at(rGPU)*1000/c.offer.unitsPer)
+	f.cpu, f.memory = min(f.cpu, c.size.at(rCPU)), min(f.memory, c.size.at(rMemory))
+	f.peak = min(f.peak, c.quote.peak)
+}
+
+// price fills in the candidates' prices and what of money they fail: none of
+// it changes during the round.
+func (r *round) price(s *shape) {
+	w := s.wish
+	s.cheapest = unlimited
+	for i := range s.cands {
+		c := &s.cands[i]
+		r.choosePrice(w, c)
+		if c.money == "" {
+			s.cheapest = min(s.cheapest, c.quote.most())
+		}
+	}
+	var dearest micro
+	for i := range s.cands {
+		c := &s.cands[i]
+		if c.money == "" {
+			// What the other replicas cost at the least is not there for this one.
+			c.money = w.affordable(c.quote, c.size, (w.replicas-1)*int64(s.cheapest))
+		}
+		if c.money == "" {
+			dearest = max(dearest, c.quote.current())
+		}
+	}
+	scale := scaleOf(s)
+	for i := range s.cands {
+		c := &s.cands[i]
+		ms, known := r.latency(w.consumer, c.offer)
+		c.vague = r.tariffOf(c.offer).unpriced || r.transferUnknown(w, c.offer)
+		c.terms = terms{
+			cost:    costTerm(c.quote.current(), dearest, c.vague),
+			latency: latencyTerm(ms, known), reliability: reliabilityTerm(c.offer.Flavor.Spec.Properties),
+		}
+		goalTerms(w, c, &scale)
+	}
+}
+
+// choosePrice takes the cheapest acceptable price class that the intent can
+// afford, else says what of money fails.
+func (r *round) choosePrice(w *wish, c *candidate) {
+	t := r.tariffOf(c.offer)
+	transfer, known := r.transfer(w, c.offer)
+	c.quote.transfer = transfer
+	if !known && w.money.limited {
+		c.money = ReqTransfer
+		return
+	}
+	if t.why != "" {
+		c.quote.class = v1alpha1.OnDemand
+		if !t.unpriced || w.money.limited {
+			c.money = ReqPrice
+		}
+		return
+	}
+	c.money = ReqPurchase
+	for _, class := range w.purchase {
+		q, sold := r.quoteFor(c.offer, class, c.size, w.seconds)
+		if !sold {
+			continue
+		}
+		q.transfer = transfer
+		fails := w.affordable(q, c.size, 0)
+		better := c.money == ReqPurchase || (fails == "") != (c.money == "") && fails == "" || (fails == "") == (c.money == "") && q.now < c.quote.now
+		if better {
+			c.quote, c.money = q, fails
+		}
+	}
+}
+
+// affordable is the limit of the intent's budget that a price breaks, when
+// others micro an hour go to its other replicas.
+func (w *wish) affordable(q quote, size vec, others int64) string {
+	limit, name := w.money.hourly, ReqMaxHourly
+	if q.class == v1alpha1.Spot {
+		limit, name = w.money.hourlySpot, ReqMaxHourlySpot
+	}
+	if q.most()+micro(others) > limit {
+		return name
+	}
+	if n := size.at(rGPU); n > 0 && w.money.perGPU < unlimited && int64(q.peak) > int64(w.money.perGPU)*n {
+		return ReqMaxHourlyPerGPU
+	}
+	if w.money.total < unlimited {
+		// Open-ended intents run until the money is spent: a minute at the least.
+		if (q.most() + micro(others)).forSeconds(max(w.seconds, 60)) > w.money.total {
+			return ReqMaxTotal
+		}
+	}
+	return ""
+}
+
+// look decides what a candidate fails now, and its score.
+func (r *round) look(s *shape, c *candidate) {
+	c.req = r.short(c.offer, c.size)
+	if c.req == "" {
+		c.req = c.money
+	}
+	if c.req == "" {
+		c.terms.resources = resourceTerm(c.offer.free, c.offer.capacity, c.size, s.wish.gpu != nil)
+		c.score = s.wish.weights.score(c.terms)
+	}
+}
+
+// refresh looks again at the offers that were touched since the shape last
+// looked.
+func (r *round) refresh(s *shape) {
+	for ; s.seen < len(r.touched); s.seen++ {
+		i := s.at[r.touched[s.seen]]
+		if i < 0 {
+			continue
+		}
+		c := &s.cands[i]
+		was := c.req
+		r.look(s, c)
+		s.recount(was, c.req)
+		for _, k := range s.ranked {
+			if k != nil && (was == "" || c.req == "") {
+				k.update(s.cands, i)
+			}
+		}
+	}
+}
+
+// recount moves a candidate from what it failed to what it fails.
+func (s *shape) recount(was, now string) {
+	if was == now {
+		return
+	}
+	s.counts++
+	if was == "" {
+		s.fitting--
+	} else if s.failing[was]--; s.failing[was] == 0 {
+		delete(s.failing, was)
+	}
+	if now == "" {
+		s.fitting++
+	} else {
+		s.failing[now]++
+	}
+}
+
+// rejected counts every offer that does not fit, by the first requirement it
+// fails. It must not be modified.
+func (s *shape) rejected() map[string]int {
+	if s.summed == nil || s.summedAt != s.counts {
+		s.summed, s.summedAt = maps.Clone(s.facts), s.counts
+		for req, n := range s.failing {
+			s.summed[req] += n
+		}
+	}
+	return s.summed
+}
+
+// maxRefused is after how many of the best that a limit forbids all candidates
+// are looked through in a row, which is then faster than their order.
+const maxRefused = 64
+
+// best is the best candidate within limits, and the next three, until it is
+// asked again.
+func (s *shape) best(l *limits, thrifty bool) (best *candidate, next []*candidate) {
+	if s.fitting == 0 || l.below(&s.least) {
+		return nil, nil
+	}
+	n, refused := 0, 0
+	s.byRank(thrifty).walk(s.cands, func(c *candidate) bool {
+		if l.breaks(c) != "" {
+			refused++
+			return refused < maxRefused
+		}
+		s.top[n] = c
+		n++
+		return n < len(s.top)
+	})
+	if refused == maxRefused {
+		n = s.scan(l, thrifty)
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return s.top[0], s.top[1:n]
+}
+
+// byRank is the order of the candidates that fit.
+func (s *shape) byRank(thrifty bool) *ranking {
+	k := &s.ranked[flag(thrifty)]
+	if *k == nil {
+		*k = newRanking(s.cands, thrifty)
+	}
+	return *k
+}
+
+// byPrice lists the candidates that pass money by what they cost now, fitting
+// or not.
+func (s *shape) byPrice() []int32 {
+	if s.priced != nil {
+		return s.priced
+	}
+	s.priced = make([]int32, 0, len(s.cands))
+	for i := range s.cands {
+		if s.cands[i].money == "" {
+			s.priced = append(s.priced, int32(i))
+		}
+	}
+	slices.SortFunc(s.priced, func(a, b int32) int {
+		x, y := &s.cands[a], &s.cands[b]
+		return cmp.Or(cmp.Compare(x.quote.current(), y.quote.current()), compareOffers(x.offer, y.offer))
+	})
+	return s.priced
+}
+
+// scan finds the best by looking at all candidates, and says how many there
+// are.
+func (s *shape) scan(l *limits, thrifty bool) (n int) {
+	top := &s.top
+	for i := range s.cands {
+		c := &s.cands[i]
+		if c.req != "" || (n == len(top) && !before(c, top[n-1], thrifty)) || l.breaks(c) != "" {
+			continue
+		}
+		k := n
+		if n < len(top) {
+			n++
+		} else {
+			k = n - 1
+		}
+		for ; k > 0 && before(c, top[k-1], thrifty); k-- {
+			top[k] = top[k-1]
+		}
+		top[k] = c
+	}
+	return n
+}

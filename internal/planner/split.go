@@ -1,0 +1,394 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// A replica that no flavor can hold whole may be put together from several
+// (spec.split). It is divided by units: its GPUs, or its cores where it has
+// none. Each part takes its share of everything else, rounded up, and then to
+// the flavor's next legal size; each has a contract and a slice of its own, and
+// all parts are placed or none. Once placed, a part is looked after like a
+// replica of its own, which asks for that share: it is kept, resized, moved and
+// fails over by itself. Only when the number of units changes, or the parts are
+// no longer as the intent allows, is the replica remade as a whole.
+
+// splitUnits is by how many units a request is divided, 0 when it is not: a
+// share of one card has no parts.
+func (r *round) splitUnits(q *v1alpha1.ResourceRequest) int64 {
+	if q.GPU != nil {
+		if q.GPU.Share != nil {
+			return 0
+		}
+		return max(int64(q.GPU.Count), 1)
+	}
+	cpu := r.defaults.at(rCPU)
+	if n, named := q.Named[v1alpha1.CPU]; named {
+		cpu = n.Int64()
+	}
+	return (cpu + milli - 1) / milli
+}
+
+// splits reports whether a task's replica may be put together from parts.
+func (r *round) splits(j *job, t task) bool {
+	s := j.in.Spec.Split
+	return s != nil && s.MaxParts > 1 && t.of == 0 && j.of == 0
+}
+
+// leastUnits is how many units a part has at the least.
+func leastUnits(s *v1alpha1.Split, q *v1alpha1.ResourceRequest) int64 {
+	if q.GPU == nil {
+		return 1
+	}
+	return max(int64(s.MinGPU), 1)
+}
+
+// partOf is a request's share of units of of.
+func (r *round) partOf(q *v1alpha1.ResourceRequest, units, of int64) v1alpha1.ResourceRequest {
+	out := v1alpha1.ResourceRequest{Named: v1alpha1.Resources{}}
+	if q.GPU != nil {
+		g := *q.GPU
+		g.Count = int32(units)
+		out.GPU = &g
+	}
+	take := func(name string, n int64) {
+		part := wide{}.addProduct(n, units, 1).add(uint64(of) - 1).quo(uint64(of))
+		if name == v1alpha1.Memory || name == v1alpha1.EphemeralStorage {
+			const mebi = 1 << 20 // whole MiB read better, and no kernel gives less than a page
+			part = (part + mebi - 1) / mebi * mebi
+		}
+		out.Named[name] = v1alpha1.AmountOf(part)
+	}
+	for i := range rGPU {
+		take(r.names.list[i], r.defaults.at(i))
+	}
+	for _, name := range q.Named.Names() {
+		take(name, q.Named[name].Int64())
+	}
+	return out
+}
+
+// asPart makes a job ask for one part of a replica, by those alternatives that
+// have as many units, and returns how to make it itself again.
+func (r *round) asPart(j *job, part int32, units, of int64) (undo func()) {
+	alts, shapes, was, wasUnits, wasOf := j.alternatives(), j.shapes, j.part, j.units, j.of
+	list := []v1alpha1.ResourceRequest{} // not nil: there may be none
+	for i := range alts {
+		if r.splitUnits(&alts[i]) == of {
+			list = append(list, r.partOf(&alts[i], units, of))
+		}
+	}
+	j.alts, j.part, j.units, j.of = list, part, units, of
+	j.shapes = make([]*shape, len(list))
+	return func() { j.alts, j.shapes, j.part, j.units, j.of = alts, shapes, was, wasUnits, wasOf }
+}
+
+// fillPart does what is to be done for one part of a replica.
+func (r *round) fillPart(j *job, t *task) *failure {
+	defer r.asPart(j, t.part, t.units, t.of)()
+	switch t.kind {
+	case adapt:
+		if len(j.alternatives()) == 0 {
+			return noAlternative(*t)
+		}
+		return r.adapt(j, *t)
+	case failover:
+		return r.failOver(j, *t)
+	case leave:
+		return r.giveWay(j, *t)
+	case move:
+		f := r.move(j, *t)
+		if f != nil && !slices.Contains(j.live, t.old) {
+			t.kind = fresh
+		}
+		return f
+	}
+	f := r.attempts(j, []task{*t}, nil, 0, len(j.alternatives()))
+	if f != nil {
+		f.text = fmt.Sprintf("part %d of replica %d (%s) is missing; %s", t.part, t.replica, r.unitsText(j, t.units), f.text)
+	}
+	return f
+}
+
+// noAlternative is the failure of a part that nothing the intent asks for has
+// any more.
+func noAlternative(t task) *failure {
+	return &failure{
+		task: t, code: CodeNothingFits, rejected: map[string]int{},
+		text: fmt.Sprintf("part %d of replica %d is of a size that the intent no longer asks for", t.part, t.replica),
+	}
+}
+
+// partTasks is what the parts of one replica need.
+func (r *round) partTasks(j *job, replica int32, parts []*v1alpha1.Contract) []task {
+	of := parts[0].Spec.Intent.Of
+	if !r.keepsParts(j, parts) {
+		return []task{{kind: remake, replica: replica}}
+	}
+	var out []task
+	missing := of
+	taken := map[int32]bool{}
+	for _, c := range parts {
+		i := c.Spec.Intent
+		t := r.taskFor(j, replica, c)
+		taken[i.Part] = true
+		missing -= i.Units
+		if t != nil {
+			t.part, t.units, t.of = i.Part, i.Units, of
+			out = append(out, *t)
+		}
+	}
+	if missing > 0 {
+		free := int32(0)
+		for taken[free] {
+			free++
+		}
+		out = append(out, task{kind: fresh, replica: replica, part: free, units: missing, of: of})
+	}
+	return out
+}
+
+// keepsParts reports whether a replica may stay in the parts that it has, under
+// what its intent now says.
+func (r *round) keepsParts(j *job, parts []*v1alpha1.Contract) bool {
+	changed := slices.ContainsFunc(parts, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Digest != j.in.Digest })
+	if !changed {
+		return true
+	}
+	s := j.in.Spec.Split
+	if s == nil || len(parts) > int(s.MaxParts) {
+		return false
+	}
+	alts := j.alternatives()
+	return slices.ContainsFunc(alts, func(q v1alpha1.ResourceRequest) bool {
+		least := leastUnits(s, &q)
+		return r.splitUnits(&q) == parts[0].Spec.Intent.Of &&
+			!slices.ContainsFunc(parts, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Units < least })
+	})
+}
+
+// remake places a split replica anew as a whole and releases its parts. Until
+// that succeeds they stay.
+func (r *round) remake(j *job, t task) *failure {
+	var parts []*v1alpha1.Contract
+	live := slices.Clone(j.live)
+	var undo []func()
+	for _, c := range live {
+		if c.Spec.Intent.Replica == t.replica {
+			parts = append(parts, c)
+			undo = append(undo, r.suspendOld(c))
+		}
+	}
+	j.live = slices.DeleteFunc(slices.Clone(live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
+	f := r.attempts(j, []task{{kind: fresh, replica: t.replica}}, nil, 0, len(j.alternatives()))
+	for _, u := range slices.Backward(undo) {
+		u()
+	}
+	if f != nil {
+		j.live = live
+		return f
+	}
+	j.live = append(j.live, parts...)
+	for _, c := range parts {
+		j.drop(r, c, v1alpha1.PhaseReleased, CodeChanged, "the intent changed")
+	}
+	return nil
+}
+
+// placedPart is a part that was placed.
+type placedPart struct {
+	contract *v1alpha1.Contract
+	line     ContractLine
+}
+
+// placeParts puts a replica together from the fewest parts that hold it, or
+// does nothing and returns nil. Of so many parts the best offer that leaves the
+// rest within reach of the others takes as much as it can, then the next.
+func (r *round) placeParts(j *job, alt int, t task, thrifty bool, placed []*v1alpha1.Contract, spent *purse, others int64) []placedPart {
+	s, q := j.in.Spec.Split, j.alternatives()[alt]
+	of, least := r.splitUnits(&q), leastUnits(j.in.Spec.Split, &q)
+	most := min(int64(s.MaxParts), of/least)
+	for n := int64(2); n <= most; n++ {
+		if parts := r.placeSomeParts(j, alt, t, n, thrifty, placed, spent, others); parts != nil {
+			return parts
+		}
+	}
+	return nil
+}
+
+func (r *round) placeSomeParts(j *job, alt int, t task, n int64, thrifty bool, placed []*v1alpha1.Contract, spent *purse, others int64) []placedPart {
+	q := j.alternatives()[alt]
+	of, least := r.splitUnits(&q), leastUnits(j.in.Spec.Split, &q)
+	at := 0
+	for i := range alt {
+		if r.splitUnits(&j.alternatives()[i]) == of {
+			at++
+		}
+	}
+	var out []placedPart
+	was, used, rest := *spent, map[*offer]bool{}, of
+	for part := range int32(n) {
+		after := n - int64(part) - 1
+		p, units := r.placePart(j, partWish{q: &q, alt: at, part: part, rest: rest, after: after, least: least, of: of, thrifty: thrifty, used: used, others: others}, t, placed, *spent)
+		if p == nil {
+			for _, x := range slices.Backward(out) {
+				r.put(x.contract, nil)
+			}
+			*spent = was
+			return nil
+		}
+		rest -= units
+		out, placed = append(out, *p), append(slices.Clip(placed), p.contract)
+		peak := r.peak(p.contract) + r.transferOf(p.contract)
+		spent.hourly += peak
+		spent.total += peak.forSeconds(j.seconds)
+	}
+	return out
+}
+
+// partWish is the next part to place: rest units are left, for it and for
+// after further parts of at least least units each.
+type partWish struct {
+	q *v1alpha1.ResourceRequest
+	// alt is the number of the request among those of as many units.
+	alt                    int
+	part                   int32
+	rest, after, least, of int64
+	thrifty                bool
+	used                   map[*offer]bool
+	others                 int64
+}
+
+// room is an offer and how many units it could take now.
+type room struct {
+	offer *offer
+	units int64
+}
+
+// placePart places one part on the best offer that leaves the rest within reach
+// of the others, and says how many units it took.
+func (r *round) placePart(j *job, x partWish, t task, placed []*v1alpha1.Contract, spent purse) (*placedPart, int64) {
+	rooms := r.rooms(j, x, t, placed, spent)
+	bySize := slices.Clone(rooms)
+	slices.SortStableFunc(bySize, func(a, b room) int { return cmp.Compare(b.units, a.units) })
+	for _, at := range rooms {
+		units := min(at.units, x.rest-x.after*x.least)
+		reach, n := int64(0), int64(0)
+		for _, other := range bySize {
+			if other.offer != at.offer && n < x.after {
+				reach, n = reach+other.units, n+1
+			}
+		}
+		if n < x.after || reach < x.rest-units || x.after == 0 && units < x.rest {
+			continue
+		}
+		if p := r.putPart(j, x, t, at.offer, units, placed, spent); p != nil {
+			x.used[at.offer] = true
+			return p, units
+		}
+	}
+	return nil, 0
+}
+
+// rooms are the offers that can take a part now, the best first, as seen by the
+// smallest part.
+func (r *round) rooms(j *job, x partWish, t task, placed []*v1alpha1.Contract, spent purse) []room {
+	defer r.asPart(j, x.part, x.least, x.of)()
+	s := r.shapeOf(j, x.alt)
+	l := r.limitsFor(j, s, spent, x.others)
+	l.rules = r.rulesFor(j, s, t.replica, placed)
+	var cands []*candidate
+	for i := range s.cands {
+		if c := &s.cands[i]; c.req == "" && !x.used[c.offer] && l.breaks(c) == "" {
+			cands = append(cands, c)
+		}
+	}
+	slices.SortFunc(cands, func(a, b *candidate) int {
+		if before(a, b, x.thrifty) {
+			return -1
+		}
+		return 1
+	})
+	out := make([]room, len(cands))
+	for i, c := range cands {
+		out[i] = room{c.offer, r.unitsFor(x, c.offer)}
+	}
+	return out
+}
+
+// unitsFor is how many units an offer has room for: sizes grow with the units,
+// so that it is found by halving.
+func (r *round) unitsFor(x partWish, o *offer) int64 {
+	low, high := x.least, x.rest
+	for low < high {
+		mid := (low + high + 1) / 2
+		w := wish{need: r.defaults.clone()}
+		q := r.partOf(x.q, mid, x.of)
+		for _, name := range q.Named.Names() {
+			w.need = w.need.set(r.names.of(name), q.Named[name].Int64())
+		}
+		if q.GPU != nil {
+			w.gpu = &gpuWish{count: mid}
+		}
+		if r.short(o, w.size(o)) == "" {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return low
+}
+
+// putPart places one part of so many units on an offer, nil when money or a
+// rule forbids it.
+func (r *round) putPart(j *job, x partWish, t task, o *offer, units int64, placed []*v1alpha1.Contract, spent purse) *placedPart {
+	defer r.asPart(j, x.part, units, x.of)()
+	s := r.shapeOf(j, x.alt)
+	c := s.of(o)
+	l := r.limitsFor(j, s, spent, x.others)
+	l.rules = r.rulesFor(j, s, t.replica, placed)
+	if c == nil || c.req != "" || l.breaks(c) != "" {
+		return nil
+	}
+	made := r.newContract(j, s, c, nil, t.replica, x.alt)
+	r.put(nil, made)
+	return &placedPart{made, r.placedLine(made, s, c)}
+}
+
+// unitsText is a number of a replica's units in words.
+func (r *round) unitsText(j *job, n int64) string {
+	what := "core"
+	if j.in.Spec.Resources.GPU != nil {
+		what = "GPU"
+	}
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// served is how many replicas have all that they should.
+func (j *job) served() int {
+	units := map[int32]int64{}
+	for _, c := range j.live {
+		if i := c.Spec.Intent; i.Of == 0 {
+			units[i.Replica] = 0
+		} else {
+			if _, known := units[i.Replica]; !known {
+				units[i.Replica] = i.Of
+			}
+			units[i.Replica] -= i.Units
+		}
+	}
+	n := 0
+	for _, missing := range units {
+		if missing <= 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,238 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// spreadRule is one entry of placement.spread as it stands for one more
+// replica. It means what Kubernetes' topology spread constraints mean
+// (whenUnsatisfiable: DoNotSchedule): a domain is acceptable when it would then
+// have at most maxSkew replicas more than the least used of all domains. The
+// domains are those in which anything is offered that the intent could use,
+// full at the moment or not, and those in which its replicas stand. minDomains
+// is kept more strictly than there: as long as fewer are in use, a replica goes
+// to one that is not.
+type spreadRule struct {
+	by                  string
+	maxSkew, minDomains int
+	// used counts the other replicas by domain; a replica of several parts
+	// counts in each of their domains. One of 0 is a domain too.
+	used map[string]int
+	// own are domains in which parts of the same replica stand already.
+	own map[string]bool
+	// least and inUse sum up used.
+	least, inUse int
+}
+
+func (r *round) spreadRule(sp *v1alpha1.Spread, j *job, s *shape, replica int32, placed, except []*v1alpha1.Contract) spreadRule {
+	x := spreadRule{by: sp.By, maxSkew: int(max(sp.MaxSkew, 1)), minDomains: int(sp.MinDomains), used: map[string]int{}, own: map[string]bool{}}
+	for _, d := range s.domains(sp.By) {
+		x.used[d] = 0
+	}
+	type seat struct {
+		replica int32
+		domain  string
+	}
+	seen := map[seat]bool{}
+	for _, list := range [...][]*v1alpha1.Contract{j.live, placed} {
+		for _, c := range list {
+			if slices.Contains(except, c) {
+				continue
+			}
+			k := seat{c.Spec.Intent.Replica, r.domainOf(c, sp.By)}
+			if k.domain == "" || seen[k] {
+				continue
+			}
+			if seen[k] = true; k.replica == replica {
+				x.own[k.domain] = true
+				continue
+			}
+			x.used[k.domain]++
+		}
+	}
+	first := true
+	for _, n := range x.used {
+		if n > 0 {
+			x.inUse++
+		}
+		if first || n < x.least {
+			x.least, first = n, false
+		}
+	}
+	return x
+}
+
+// breaks reports whether a replica in an offer's domain would break the rule.
+func (x *spreadRule) breaks(o *offer) bool {
+	d := domain(o, x.by)
+	switch {
+	case d == "":
+		return true
+	case x.own[d]:
+		return false // the replica is there already
+	case x.inUse < x.minDomains && x.used[d] > 0:
+		return true
+	}
+	return x.used[d]+1-x.least > x.maxSkew
+}
+
+func (x *spreadRule) detail(o *offer) string {
+	d := domain(o, x.by)
+	if d == "" {
+		return "it has no " + x.by
+	}
+	if x.inUse < x.minDomains && x.used[d] > 0 {
+		return fmt.Sprintf("%s %s has %s, and %d of at least %d are in use", x.by, d, replicas(x.used[d]), x.inUse, x.minDomains)
+	}
+	names := sortedNames(x.used)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(x.used[a], x.used[b]) })
+	return fmt.Sprintf("%s %s has %s, %s has %s: at most %d more", x.by, d, replicas(x.used[d]), names[0], replicas(x.used[names[0]]), x.maxSkew)
+}
+
+// noDomain is which key of placement.spread an offer lacks, in words.
+func noDomain(w *wish, o *offer) string {
+	for i := range w.in.Spec.Placement.Spread {
+		if by := w.in.Spec.Placement.Spread[i].By; domain(o, by) == "" {
+			return "it has no " + by
+		}
+	}
+	return ""
+}
+
+func replicas(n int) string {
+	switch n {
+	case 0:
+		return "no replica"
+	case 1:
+		return "1 replica"
+	}
+	return fmt.Sprintf("%d replicas", n)
+}
+
+// domain is where an offer stands in a spread, "" when it does not say. Zones
+// are told apart by their region.
+func domain(o *offer, by string) string { return domainAt(o.provider, o.Location, by) }
+
+func domainAt(provider string, at v1alpha1.Location, by string) string {
+	switch by {
+	case "provider":
+		return provider
+	case "region":
+		return at.Region
+	}
+	if at.Zone == "" || at.Region == "" || strings.HasPrefix(at.Zone, at.Region) {
+		return at.Zone
+	}
+	return at.Region + "/" + at.Zone
+}
+
+// domainOf is where a contract stands; its cluster's location counts when its
+// flavor is no longer known.
+func (r *round) domainOf(c *v1alpha1.Contract, by string) string {
+	if o := r.offerOf(c); o != nil {
+		return domain(o, by)
+	}
+	var at v1alpha1.Location
+	if cluster := r.w.Clusters[c.Spec.Provider]; cluster != nil {
+		at = cluster.Spec.Location
+	}
+	return domainAt(c.Spec.Provider, at, by)
+}
+
+// domains are those of the candidates that a shape could ever use, in order.
+func (s *shape) domains(by string) []string {
+	if list, known := s.spreads[by]; known {
+		return list
+	}
+	seen := map[string]bool{}
+	for i := range s.cands {
+		c := &s.cands[i]
+		if d := domain(c.offer, by); d != "" && c.money == "" && (c.size.within(c.offer.capacity) || s.wish.in.Spec.Split != nil) {
+			seen[d] = true
+		}
+	}
+	list := sortedNames(seen)
+	if s.spreads == nil {
+		s.spreads = map[string][]string{}
+	}
+	s.spreads[by] = list
+	return list
+}
+
+// surplusOf picks which of an intent's replicas go when it wants only n: the
+// highest numbers, but with placement.spread the highest whose going leaves
+// the others spread.
+func (r *round) surplusOf(j *job, n int) map[int32]bool {
+	gone := map[int32]bool{}
+	var replicas []int32
+	for _, c := range j.live {
+		replicas = append(replicas, c.Spec.Intent.Replica)
+	}
+	slices.Sort(replicas)
+	replicas = slices.Compact(replicas)
+	for len(replicas)-len(gone) > n {
+		pick := int32(-1)
+		for _, k := range slices.Backward(replicas) {
+			if gone[k] {
+				continue
+			}
+			if pick < 0 {
+				pick = k
+			}
+			if r.spreadWithout(j, gone, k) {
+				pick = k
+				break
+			}
+		}
+		gone[pick] = true
+	}
+	return gone
+}
+
+// spreadWithout reports whether the replicas but those gone and one more are
+// spread as the intent says, over the domains in which they stand.
+func (r *round) spreadWithout(j *job, gone map[int32]bool, one int32) bool {
+	for i := range j.in.Spec.Placement.Spread {
+		sp := &j.in.Spec.Placement.Spread[i]
+		used := map[string]map[int32]bool{}
+		for _, c := range j.live {
+			d := r.domainOf(c, sp.By)
+			if used[d] == nil {
+				used[d] = map[int32]bool{}
+			}
+			if k := c.Spec.Intent.Replica; !gone[k] && k != one {
+				used[d][k] = true
+			}
+		}
+		least, most, inUse := len(j.live), 0, 0
+		for _, set := range used {
+			least, most = min(least, len(set)), max(most, len(set))
+			if len(set) > 0 {
+				inUse++
+			}
+		}
+		if most-least > int(max(sp.MaxSkew, 1)) || inUse < min(int(sp.MinDomains), len(used)) && len(used) > 1 && most > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// numbers are those of n replicas, in order: those that stand, and the lowest
+// that are free.
+func numbers(stand map[int32][]*v1alpha1.Contract, n int) []int32 {
+	out := slices.Collect(maps.Keys(stand))
+	for i := int32(0); len(out) < n; i++ {
+		if stand[i] == nil {
+			out = append(out, i)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

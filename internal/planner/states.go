@@ -1,0 +1,139 @@
+package planner
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// states are the changes to what the ledger remembers of intents.
+func (r *round) states() map[[2]string]StateChange {
+	out := map[[2]string]StateChange{}
+	for k, old := range r.renamed {
+		out[k] = StateChange{Before: old}
+	}
+	for _, j := range r.jobs {
+		k := [2]string{j.tenantName, j.name}
+		before := r.w.Ledger.State(j.tenantName, j.name)
+		switch {
+		case j.silent:
+			delete(out, [2]string{j.tenantName, renamedFrom(j)})
+		case j.gone:
+			if before != nil {
+				out[k] = StateChange{Before: before}
+			}
+		case j.in == nil && before == nil:
+			// nothing is remembered of it
+		default:
+			after := r.stateOf(j)
+			if before == nil || !reflect.DeepEqual(*before, *after) {
+				out[k] = StateChange{Before: before, After: after}
+			}
+		}
+	}
+	return out
+}
+
+func renamedFrom(j *job) string {
+	if j.in == nil {
+		return ""
+	}
+	return j.in.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]
+}
+
+// stateOf is an intent's state after the round. Words for people are written
+// anew only when the state or its reason changes: they hold figures of the
+// market, and a commit for each of its movements would drown the others.
+func (r *round) stateOf(j *job) *v1alpha1.IntentState {
+	s := &v1alpha1.IntentState{
+		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindIntentState},
+		Metadata: v1alpha1.Metadata{Name: j.name, Namespace: j.tenantName},
+	}
+	st := &s.Status
+	if j.state != nil {
+		*st = j.state.Status
+	}
+	was := *st
+	if j.in != nil {
+		st.Path, st.Digest = j.in.Path, j.in.Digest
+	}
+	st.FirstSeen, st.State, st.Reason, st.Started = j.firstSeen, j.phase, j.code, j.started
+	if was.State != st.State || was.Reason != st.Reason || was.Digest != st.Digest {
+		st.Message = j.text
+		if st.State == v1alpha1.IntentPlaced && st.Reason == "" {
+			st.Message = ""
+		}
+	}
+	if was.State != st.State || was.Digest != st.Digest {
+		st.Since = r.now
+	}
+	switch {
+	case j.phase == v1alpha1.IntentPlaced && j.code == "" && len(j.tasks) == 0:
+		st.Displaced = v1alpha1.Time{} // served again
+	case j.displacing:
+		st.Displaced = r.now
+	case was.Digest != st.Digest:
+		st.Displaced = v1alpha1.Time{}
+	}
+	if !j.since.IsZero() {
+		st.Since = j.since
+	}
+	st.Proposals = j.proposals
+	st.NextOrdinals = nil
+	if len(j.ordinals) > 0 {
+		st.NextOrdinals = maps.Clone(j.ordinals)
+	}
+	return s
+}
+
+// write puts the round's changes into the plan, those of retention last.
+func (r *round) write(states map[[2]string]StateChange) {
+	for _, name := range slices.Sorted(maps.Keys(r.current)) {
+		r.plan.Contracts = append(r.plan.Contracts, ContractChange{Before: r.before[name], After: r.current[name], StatusOnly: r.statusOnly[name]})
+	}
+	if r.retire && !r.fleet.Suspend {
+		r.retireOld(states)
+	}
+	keys := slices.SortedFunc(maps.Keys(states), func(a, b [2]string) int {
+		return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1]))
+	})
+	for _, k := range keys {
+		r.plan.States = append(r.plan.States, states[k])
+	}
+}
+
+// retireOld takes contracts that ended long ago out of the tree and carries
+// over what they cost.
+func (r *round) retireOld(states map[[2]string]StateChange) {
+	gone := func(tenant, intent string) bool {
+		_, frozen := r.frozen.why(tenant, intent)
+		return r.find(tenant, intent) == nil && !frozen
+	}
+	ch := r.books.Retire(r.w.Ledger, r.now, r.fleet.Retention.Ended.Duration, gone)
+	for _, c := range ch.Contracts {
+		r.plan.Contracts = append(r.plan.Contracts, ContractChange{Before: c.Before})
+	}
+	slices.SortFunc(r.plan.Contracts, func(a, b ContractChange) int { return strings.Compare(a.name(), b.name()) })
+	for _, s := range ch.States {
+		k := [2]string{s.Before.Metadata.Namespace, s.Before.Metadata.Name}
+		mine, both := states[k]
+		switch {
+		case !both || s.After == nil:
+			states[k] = StateChange{Before: s.Before, After: s.After}
+		case mine.After != nil:
+			mine.After.Status.Spent, mine.After.Status.Currency = s.After.Status.Spent, s.After.Status.Currency
+		}
+	}
+	r.plan.Spends = ch.Spends
+}
+
+func (c *ContractChange) name() string {
+	if c.After != nil {
+		return c.After.Metadata.Name
+	}
+	return c.Before.Metadata.Name
+}

@@ -1,0 +1,112 @@
+package planner
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// monthHours is the term by which moving the data of an open-ended intent is
+// divided: a year's hours by twelve, as clouds do in their own price sheets.
+const monthHours = 730
+
+// transferPrice is the price of a GiB from one region to another, in 10⁻¹² of
+// the fleet's currency; ok is false when nobody named one. Within a region
+// nothing is paid.
+func (r *round) transferPrice(from, to string) (perGi int64, ok bool) {
+	if from == to {
+		return 0, true
+	}
+	for i := range r.fleet.Transfer {
+		t := &r.fleet.Transfer[i]
+		if t.From != from || t.To != to {
+			continue
+		}
+		factor := v1alpha1.DecimalFromInt(1)
+		if t.Currency != "" && t.Currency != r.books.Currency {
+			rate := r.books.RateOf(t.Currency, r.books.Currency, r.now)
+			if rate == nil {
+				return 0, false
+			}
+			factor = rate.Rate
+		}
+		return pico(t.PerGi, factor), true
+	}
+	return 0, false
+}
+
+// transfer is what moving an intent's data to an offer costs an hour, for one
+// replica or the part of it that is wished for:
+//
+//	perGi × (egressGiPerHour + sizeGi ÷ hours of the term)
+//
+// rounded up to a millionth; known is false when no price is known.
+func (r *round) transfer(w *wish, o *offer) (hourly micro, known bool) {
+	d := w.in.Spec.Data
+	if d == nil || d.SizeGi <= 0 && d.EgressGiPerHour <= 0 {
+		return 0, true
+	}
+	perGi, known := r.transferPrice(d.Region, o.Location.Region)
+	if !known || perGi == 0 {
+		return 0, known
+	}
+	seconds := w.seconds
+	if seconds <= 0 {
+		seconds = monthHours * 3600
+	}
+	part, whole := w.share()
+	sum := wide{}.addProduct(perGi, d.EgressGiPerHour, part*seconds).addProduct(perGi, d.SizeGi, part*3600)
+	by := uint64(whole) * picoOfMicro * uint64(seconds)
+	return micro(min(sum.add(by-1).quo(by), int64(unlimited)/4)), true
+}
+
+// share is which part of a replica is wished for: 1 of 1 but for the parts of a
+// split one.
+func (w *wish) share() (part, whole int64) {
+	if w.of == 0 {
+		return 1, 1
+	}
+	return w.units, w.of
+}
+
+// transferUnknown reports whether an intent has data and nobody said what
+// moving it to an offer costs.
+func (r *round) transferUnknown(w *wish, o *offer) bool {
+	_, known := r.transfer(w, o)
+	return !known
+}
+
+// transferWhy says what is not known.
+func (r *round) transferWhy(w *wish, o *offer) string {
+	if o.Location.Region == "" {
+		return "its region is not known, so that nobody can say what moving the data there costs"
+	}
+	return "no price is known for moving data from " + w.in.Spec.Data.Region + " to " + o.Location.Region + ": add it to spec.transfer of fleet.yaml"
+}
+
+// transferEstimate is transfer as a contract's decision records it, nil when
+// there is nothing to move or no price is known.
+func (r *round) transferEstimate(w *wish, o *offer) *v1alpha1.TransferEstimate {
+	d := w.in.Spec.Data
+	hourly, known := r.transfer(w, o)
+	if d == nil || !known {
+		return nil
+	}
+	perGi, _ := r.transferPrice(d.Region, o.Location.Region)
+	part, whole := w.share()
+	once := micro(wide{}.addProduct(perGi, d.SizeGi, part).div(uint64(whole) * picoOfMicro))
+	return &v1alpha1.TransferEstimate{From: d.Region, To: o.Location.Region, Once: once.decimal(), Hourly: hourly.decimal(), Currency: r.books.Currency}
+}
+
+// transferOf is what a charged contract's data is estimated to cost an hour.
+func (r *round) transferOf(c *v1alpha1.Contract) micro {
+	if c.Decision.Transfer == nil || !c.Status.Phase.Charged() {
+		return 0
+	}
+	return r.inFleet(c.Decision.Transfer.Hourly, c.Decision.Transfer.Currency)
+}
+
+// wishIn is an alternative's wish with the job's term.
+func (r *round) wishIn(j *job, alt v1alpha1.ResourceRequest) *wish {
+	w := r.wishOf(j, alt)
+	w.seconds = j.seconds
+	return w
+}

@@ -1,0 +1,58 @@
+package planner
+
+import "github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+
+// Feature is a field that is understood and not acted on yet.
+type Feature struct {
+	// Field by its path in the document, such as spec.placement.spread.
+	Field string
+}
+
+// Message is what people read.
+func (f Feature) Message() string { return f.Field + " is not supported yet" }
+
+// Unsupported lists what an intent asks for that is not supported yet. Such an
+// intent is refused; what it holds is kept.
+func Unsupported(in *v1alpha1.ResourceIntent) []Feature {
+	s := &in.Spec
+	var out []Feature
+	add := func(is bool, field string) {
+		if is {
+			out = append(out, Feature{"spec." + field})
+		}
+	}
+	add(s.Replicas.Range, "replicas: {min, max}")
+	add(s.Update != nil, "update")
+	if n := s.VirtualNode; n != nil {
+		add(len(n.Shares) > 0, "virtualNode.shares")
+		add(n.KubeconfigSecretRef != nil && n.KubeconfigSecretRef.Name != "", "virtualNode.kubeconfigSecretRef")
+	}
+	return out
+}
+
+// notes lists the fields of the fleet, its tenants and its flavors that are
+// not acted on yet, each with the document it stands in.
+func (r *round) notes() []string {
+	var out []string
+	add := func(is bool, of, field string) {
+		if is {
+			out = append(out, of+": "+Feature{"spec." + field}.Message())
+		}
+	}
+	f := r.fleet
+	add(f.Peering.UnpeerWhenIdle, "fleet", "peering.unpeerWhenIdle")
+	add(f.WriteBack.Mode == "pull-request", "fleet", "writeBack.mode: pull-request")
+	add(f.WriteBack.Merge, "fleet", "writeBack.merge")
+	add(f.Verification.Mode == "signed", "fleet", "verification.mode: signed")
+	for _, name := range sortedNames(r.w.Clusters) {
+		c := &r.w.Clusters[name].Spec
+		add(c.Delivery == "agent", "cluster "+name, "delivery: agent")
+	}
+	for _, name := range sortedNames(r.w.Tenants) {
+		t := &r.w.Tenants[name].Spec
+		add(len(t.Approvers) > 0, "tenant "+name, "approvers")
+		add(len(t.Signers) > 0, "tenant "+name, "signers")
+		add(len(t.Notify) > 0, "tenant "+name, "notify")
+	}
+	return out
+}

@@ -1,0 +1,304 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Bounds of the search for victims, so that a round stays short whatever waits.
+const (
+	pairUnits   = 64 // of an offer with more units than this, no pairs are tried
+	placesTried = 8  // offers that are tried for one claim before it is given up
+)
+
+// victims are contracts that have to give way so that a job fits, and where it
+// then does. Alternatives are tried in order. It works as if one replica after
+// the other were placed, and asks in the end whether the whole would be.
+func (r *round) victims(j *job, cl *claim) ([]*v1alpha1.Contract, []booking) {
+	for _, alt := range j.alternatives() {
+		chosen := r.victimsOf(j, cl, alt)
+		if len(chosen) == 0 {
+			continue
+		}
+		give := r.lendAll(chosen)
+		places := r.rehearse(j)
+		give()
+		if len(places) > 0 {
+			return chosen, places
+		}
+	}
+	return nil, nil
+}
+
+func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1alpha1.Contract {
+	k := r.understudy(j)
+	doc, loose := *j.in.ResourceIntent, false
+	in := *j.in
+	doc.Spec.Gang, in.ResourceIntent = &loose, &doc
+	k.in, k.alts = &in, []v1alpha1.ResourceRequest{alt}
+	defer r.aside()()
+	var chosen []*v1alpha1.Contract
+	var undo []func()
+	tried := map[*offer]bool{}
+	for len(k.tasks) > 0 {
+		r.fill(k)
+		if len(k.tasks) == 0 || len(tried) == placesTried {
+			break
+		}
+		set := r.leastDisturbing(k, tried, chosen)
+		if set == nil {
+			break
+		}
+		give := r.lendAll(set.leaves)
+		left := len(k.tasks)
+		r.fill(k)
+		if len(k.tasks) == left { // something else than capacity stands in the way there
+			give()
+			tried[set.offer] = true
+			continue
+		}
+		undo = append(undo, give)
+		chosen = append(chosen, set.leaves...)
+		for _, c := range set.leaves {
+			cl.causes[c.Metadata.Name] = r.causeFor(j, c)
+		}
+	}
+	done := len(k.tasks) == 0 || !j.gang()
+	r.takeBack(j, k)
+	for _, u := range slices.Backward(undo) {
+		u()
+	}
+	if !done {
+		return nil
+	}
+	return chosen
+}
+
+// unit is what gives way as a whole: a contract, or all contracts of a gang,
+// of which a part would be of no use.
+type unit struct {
+	contracts []*v1alpha1.Contract
+	relief    vec
+	priority  int32
+	start     int64 // of its oldest contract
+	name      string
+}
+
+// victimSet is a set of units whose leaving makes room on an offer.
+type victimSet struct {
+	disturbance
+	offer  *offer
+	leaves []*v1alpha1.Contract
+	price  micro
+}
+
+// before is the order of sets on different offers: the least disturbing, then
+// the cheaper place.
+func (a *victimSet) before(b *victimSet) bool {
+	return cmp.Or(a.compare(b.disturbance), cmp.Compare(a.price, b.price), cmp.Compare(a.offer.index, b.offer.index)) < 0
+}
+
+// leastDisturbing is the set of contracts whose leaving makes room for one
+// replica at the least cost to others, nil when there is none.
+func (r *round) leastDisturbing(k *job, tried map[*offer]bool, chosen []*v1alpha1.Contract) *victimSet {
+	k.budget(r, len(k.tasks))
+	s := r.shapeOf(k, 0)
+	l := r.limitsFor(k, s, purse{}, int64(len(k.tasks)-1))
+	var best *victimSet
+	for i := range s.cands {
+		c := &s.cands[i]
+		if c.money != "" || tried[c.offer] || !strings.HasPrefix(c.req, ReqCapacity) || l.breaks(c) != "" {
+			continue
+		}
+		if set := r.setOn(k, c, chosen); set != nil && (best == nil || set.before(best)) {
+			best = set
+		}
+	}
+	return best
+}
+
+// setOn is the least disturbing set on one offer.
+func (r *round) setOn(k *job, c *candidate, chosen []*v1alpha1.Contract) *victimSet {
+	o := c.offer
+	var lack vec
+	for i := range max(len(c.size), len(o.free)) {
+		if n := c.size.at(i) - o.free.at(i); n > 0 && (c.size.at(i) > 0 || o.free.at(i) < 0) {
+			lack = lack.set(i, n)
+		}
+	}
+	units := r.unitsOn(k, o, lack, chosen)
+	pick := fewest(units, lack)
+	if pick == nil {
+		return nil
+	}
+	set := &victimSet{disturbance: costOf(pick, lack), offer: o, price: c.quote.peak}
+	for i := range pick {
+		set.leaves = append(set.leaves, pick[i].contracts...)
+	}
+	return set
+}
+
+// unitsOn are the units that may give way to a job and hold what an offer
+// lacks, the least disturbing first.
+func (r *round) unitsOn(k *job, o *offer, lack vec, chosen []*v1alpha1.Contract) []unit {
+	list := o.contracts
+	for _, m := range o.mates {
+		list = slices.Concat(list, m.contracts)
+	}
+	byGang := map[string]int{}
+	var out []unit
+	for _, c := range list {
+		c = r.latest(c)
+		if c.Status.Displaced != nil || r.causeFor(k, c) == "" || slices.Contains(chosen, c) {
+			continue
+		}
+		relief := r.relief(o, c)
+		if !touches(relief, lack) {
+			continue
+		}
+		key := keyOf(c.Metadata.Namespace, c.Spec.Intent.Name)
+		if at, known := byGang[key]; known {
+			out[at].relief = out[at].relief.add(relief)
+			continue
+		}
+		u := unit{contracts: []*v1alpha1.Contract{c}, relief: relief.clone(), priority: c.Spec.Priority, start: c.Spec.Term.Start.Unix(), name: c.Metadata.Name}
+		if mates := r.gangOf(c); len(mates) > 1 {
+			if slices.ContainsFunc(mates, func(m *v1alpha1.Contract) bool { return m.Status.Displaced != nil || slices.Contains(chosen, m) }) {
+				continue
+			}
+			u.contracts = mates
+			for _, m := range mates {
+				u.start = min(u.start, m.Spec.Term.Start.Unix())
+			}
+			byGang[key] = len(out)
+		}
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b unit) int {
+		return cmp.Or(cmp.Compare(len(a.contracts), len(b.contracts)), cmp.Compare(a.priority, b.priority), cmp.Compare(b.start, a.start), strings.Compare(a.name, b.name))
+	})
+	return out
+}
+
+func touches(relief, lack vec) bool {
+	for i, n := range lack {
+		if n > 0 && relief.at(i) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// gangOf are the charged contracts of the gang that a contract is of, itself
+// among them; nil when its intent is none.
+func (r *round) gangOf(c *v1alpha1.Contract) []*v1alpha1.Contract {
+	in := r.find(c.Metadata.Namespace, c.Spec.Intent.Name)
+	if in == nil || (in.Spec.Gang != nil && !*in.Spec.Gang) {
+		return nil
+	}
+	var out []*v1alpha1.Contract
+	for _, m := range r.w.Ledger.ByIntent(c.Metadata.Namespace, c.Spec.Intent.Name) {
+		if m = r.latest(m); m.Status.Phase.Charged() {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// fewest is the best of the units that together give what is lacked: one alone,
+// a pair, or else as many as it takes, without any that the others make
+// needless. The units come the least disturbing first.
+func fewest(units []unit, lack vec) []unit {
+	better := func(a, b []unit) bool { return b == nil || costOf(a, lack).before(costOf(b, lack)) }
+	var best []unit
+	for i := range units {
+		if lack.within(units[i].relief) && better(units[i:i+1], best) {
+			best = units[i : i+1]
+		}
+	}
+	if best == nil && len(units) <= pairUnits {
+		for i := range units {
+			for k := i + 1; k < len(units); k++ {
+				if pair := []unit{units[i], units[k]}; lack.within(units[i].relief.clone().add(units[k].relief)) && better(pair, best) {
+					best = pair
+				}
+			}
+		}
+	}
+	if best != nil {
+		return best
+	}
+	var sum vec
+	for i := range units {
+		sum, best = sum.add(units[i].relief), append(best, units[i])
+		if lack.within(sum) {
+			return pruned(best, sum, lack)
+		}
+	}
+	return nil
+}
+
+// disturbance is what a set of units costs others.
+type disturbance struct {
+	contracts int
+	priority  int32 // the highest
+	start     int64 // the earliest
+	overshoot int64 // GPUs that come free and are not needed
+}
+
+// before is the order of sets: the fewest contracts, the lowest priority, the
+// youngest, the fewest GPUs to spare.
+func (d disturbance) before(o disturbance) bool { return d.compare(o) < 0 }
+
+func (d disturbance) compare(o disturbance) int {
+	return cmp.Or(cmp.Compare(d.contracts, o.contracts), cmp.Compare(d.priority, o.priority),
+		cmp.Compare(o.start, d.start), cmp.Compare(d.overshoot, o.overshoot))
+}
+
+func costOf(set []unit, lack vec) disturbance {
+	d := disturbance{priority: -1, start: 1 << 62}
+	gpus := int64(0)
+	for i := range set {
+		u := &set[i]
+		d.contracts += len(u.contracts)
+		d.priority, d.start = max(d.priority, u.priority), min(d.start, u.start)
+		gpus += u.relief.at(rGPU)
+	}
+	d.overshoot = max(gpus-lack.at(rGPU), 0)
+	return d
+}
+
+// pruned lets those off whom the others make needless, the most disturbing
+// first.
+func pruned(set []unit, sum, lack vec) []unit {
+	for i := len(set) - 1; i >= 0; i-- {
+		if rest := sum.clone().sub(set[i].relief); lack.within(rest) {
+			set, sum = slices.Delete(set, i, i+1), rest
+		}
+	}
+	return set
+}
+
+// needed are the contracts that hold something of the places of a claim, and
+// the rest of their gangs: those that have notice and stand elsewhere may stay.
+func (r *round) needed(list []*v1alpha1.Contract, places []booking) []*v1alpha1.Contract {
+	at := map[*offer]bool{}
+	for _, p := range places {
+		at[p.offer] = true
+		for _, m := range p.offer.mates {
+			at[m] = true
+		}
+	}
+	intents := map[string]bool{}
+	for _, c := range list {
+		if at[r.offerOf(c)] {
+			intents[keyOf(c.Metadata.Namespace, c.Spec.Intent.Name)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(c *v1alpha1.Contract) bool {
+		return !at[r.offerOf(c)] && !(intents[keyOf(c.Metadata.Namespace, c.Spec.Intent.Name)] && r.gangOf(c) != nil)
+	})
+}

@@ -1,0 +1,122 @@
+package planner
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// World is everything a round knows, as values. Decide reads nothing else: no
+// clock, no random source, no environment. Nothing in it is modified.
+type World struct {
+	// Now is the round's time, UTC, to the second, never before the ledger's newest commit.
+	Now v1alpha1.Time
+	// Fleet is the policy with its defaults filled in.
+	Fleet *v1alpha1.FleetSpec
+	// FleetName is for people.
+	FleetName string
+	// Clusters and Tenants by name.
+	Clusters map[string]*v1alpha1.Cluster
+	Tenants  map[string]*v1alpha1.Tenant
+	// Intents are all intents that could be read, in any order.
+	Intents []Intent
+	// Frozen names what could not be read; what it touches is kept as it is.
+	Frozen []Freeze
+	// Inputs is the commit of the inputs.
+	Inputs string
+	// Ledger is the contracts as committed.
+	Ledger *ledger.Ledger
+	// Offers are all flavors of the market, in any order.
+	Offers []Offer
+	// Market is the tree hash of the market snapshot that Offers were taken from.
+	Market string
+	// Observed is what clusters say, by contract name.
+	Observed map[string]v1alpha1.Observation
+	// RemovedBy says who deleted files of intents, by path, as "Ada L. in 4f1c2ab"; for people.
+	RemovedBy map[string]string
+	// Deaf means that too few providers are heard to move, refuse or queue anything.
+	Deaf bool
+	// AllowEnds lets this one round end more contracts than Fleet.safety.maxEnds.
+	AllowEnds bool
+	// ForceRelease names contracts whose provider or consumer is lost for good: they end without being seen gone.
+	ForceRelease map[string]bool
+	// Policies are Fleet.policies, compiled.
+	Policies []Policy
+	// Brief leaves out what only people read (Near and Try of those that wait): a simulation asks thousands of times. Nothing is decided otherwise.
+	Brief bool
+}
+
+// Predicate is a compiled condition on one offer for one intent. The flavor
+// carries the price and location that hold for it; cluster is its provider and
+// may be nil. An error counts as false for that offer.
+type Predicate interface {
+	Eval(intent *v1alpha1.ResourceIntent, flavor *v1alpha1.Flavor, cluster *v1alpha1.Cluster) (bool, error)
+}
+
+// Policy is a rule of the fleet with its compiled condition.
+type Policy struct {
+	v1alpha1.Policy
+	// Predicate that every placement of a matching intent must satisfy.
+	Predicate Predicate
+}
+
+// Intent is a ResourceIntent with where it came from.
+type Intent struct {
+	*v1alpha1.ResourceIntent
+	// Path of its file in the inputs.
+	Path string
+	// Digest of its specification, "sha256:…".
+	Digest string
+	// Commit and Author of the last change of its file.
+	Commit, Author string
+	// Problem is a semantic mistake that was found while reading (a wrong reference, an unsupported field); such an intent is refused with it, its contracts are kept as they are.
+	Problem string
+	// ProblemCode is Problem as a machine-readable word.
+	ProblemCode string
+	// Where is the compiled placement.where, nil when there is none.
+	Where Predicate
+}
+
+// Freeze says what an unreadable input had named. Empty fields match nothing,
+// but a tenant without an intent is all its intents.
+type Freeze struct {
+	// Path of a file, or of a directory when it ends in '/': all contracts whose intent lies there. "/" is everything.
+	Path string
+	// Tenant and Intent name one intent.
+	Tenant, Intent string
+	// Cluster whose file was never readable: all contracts that it gives or gets.
+	Cluster string
+	// Why, with file, line and column.
+	Why string
+}
+
+// Freshness is what is known of the agent behind an offer.
+type Freshness uint8
+
+// The states of an offer's provider.
+const (
+	// Fresh: reported within its interval, or static (a file).
+	Fresh Freshness = iota
+	// Silent: not heard for a while, within its grace. Sells nothing new, keeps what it holds.
+	Silent
+	// Lost: silent past its grace. Its contracts fail over.
+	Lost
+	// Withdrawn: no longer offered by a provider that is heard; live contracts are kept.
+	Withdrawn
+)
+
+// Offer is a flavor as the market knows it.
+type Offer struct {
+	// Flavor as reported.
+	Flavor *v1alpha1.Flavor
+	// Price that holds for it: its own, its price table's or its cluster's default; nil is unpriced.
+	Price *v1alpha1.Price
+	// Location of the flavor over its cluster's.
+	Location v1alpha1.Location
+	// State of the provider's agent, and since when.
+	State Freshness
+	Since v1alpha1.Time
+	// GraceEnds is when a silent provider becomes lost.
+	GraceEnds v1alpha1.Time
+	// Static: known from a file and not from an agent, so that no report will ever tell what is granted under a contract.
+	Static bool
+}
