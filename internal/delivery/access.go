@@ -1,0 +1,127 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// LabelCluster must be on a Secret that holds a kubeconfig, with the cluster's
+// name: whoever may write Cluster files cannot point at any other Secret.
+const LabelCluster = v1alpha1.Group + "/cluster"
+
+// defaultKey is the key of a kubeconfig in a Secret that names none.
+const defaultKey = "kubeconfig"
+
+// Secrets reads Secrets of the daemon's own namespace.
+type Secrets interface {
+	// Secret returns data and labels of a Secret.
+	Secret(ctx context.Context, name string) (data map[string][]byte, labels map[string]string, err error)
+}
+
+// Kubeconfigs is the Access by kubeconfig: from the Secret that a Cluster
+// names, else from the file <cluster>.kubeconfig in a directory.
+type Kubeconfigs struct {
+	// Dir of kubeconfig files; may be empty.
+	Dir string
+	// Secrets; nil where the daemon does not run in a cluster.
+	Secrets Secrets
+}
+
+// RESTConfig implements Access.
+func (k Kubeconfigs) RESTConfig(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
+	name := cluster.Metadata.Name
+	text, source, err := k.read(ctx, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("find the kubeconfig of cluster %s: %w", name, err)
+	}
+	config, err := SafeRESTConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of cluster %s from %s: %w", name, source, err)
+	}
+	return config, nil
+}
+
+func (k Kubeconfigs) read(ctx context.Context, cluster *v1alpha1.Cluster) (text []byte, source string, err error) {
+	name := cluster.Metadata.Name
+	if access := cluster.Spec.Access; access != nil && access.KubeconfigSecretRef != nil {
+		ref := access.KubeconfigSecretRef
+		if k.Secrets == nil {
+			return nil, "", fmt.Errorf("it is in Secret %s, but the daemon does not run in a cluster: give --kubeconfigs-dir and take access out of clusters/%s.yaml", ref.Name, name)
+		}
+		data, labels, err := k.Secrets.Secret(ctx, ref.Name)
+		if err != nil {
+			return nil, "", fmt.Errorf("read Secret %s: %w", ref.Name, err)
+		}
+		if labels[LabelCluster] != name {
+			return nil, "", fmt.Errorf("Secret %s is not meant for this cluster: label it %s=%s", ref.Name, LabelCluster, name)
+		}
+		entry := ref.Key
+		if entry == "" {
+			entry = defaultKey
+		}
+		if len(data[entry]) == 0 {
+			return nil, "", fmt.Errorf("Secret %s has no key %s", ref.Name, entry)
+		}
+		return data[entry], "Secret " + ref.Name, nil
+	}
+	if k.Dir == "" {
+		return nil, "", fmt.Errorf("set access.kubeconfigSecretRef in clusters/%s.yaml, or give --kubeconfigs-dir with a file %s.kubeconfig", name, name)
+	}
+	file := filepath.Join(k.Dir, filepath.Base(name)+".kubeconfig")
+	text, err = os.ReadFile(file) //nolint:gosec // the operator named the directory, and the base name stays in it
+	return text, file, err
+}
+
+// SafeRESTConfig reads a kubeconfig that can only do what its text says: no
+// programs that are run, no files of this machine that are read, no
+// certificate that goes unchecked.
+func SafeRESTConfig(kubeconfig []byte) (*rest.Config, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		// The parser's message may repeat parts of the text, and with it secrets.
+		return nil, errors.New("it is not a kubeconfig")
+	}
+	if err := checkKubeconfig(config); err != nil {
+		return nil, err
+	}
+	out, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	// The server limits its clients better than we can (priority and fairness).
+	out.QPS = -1
+	return out, nil
+}
+
+func checkKubeconfig(config *clientcmdapi.Config) error {
+	for name, user := range config.AuthInfos {
+		switch {
+		case user.Exec != nil:
+			return fmt.Errorf("user %s runs a program (exec): use a token or certificate in the text", name)
+		case user.AuthProvider != nil:
+			return fmt.Errorf("user %s uses an auth-provider: use a token or certificate in the text", name)
+		case user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":
+			return fmt.Errorf("user %s names a file: put its content in the text (kubectl config view --raw --flatten)", name)
+		}
+	}
+	for name, cluster := range config.Clusters {
+		switch {
+		case cluster.CertificateAuthority != "":
+			return fmt.Errorf("cluster %s names a file: put its content in the text (kubectl config view --raw --flatten)", name)
+		case cluster.InsecureSkipTLSVerify:
+			return fmt.Errorf("cluster %s does not verify the server (insecure-skip-tls-verify): give certificate-authority-data", name)
+		case len(cluster.Server) < 8 || cluster.Server[:8] != "https://":
+			return fmt.Errorf("cluster %s is not reached by https", name)
+		}
+	}
+	return nil
+}

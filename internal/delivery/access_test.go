@@ -1,0 +1,104 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// kubeconfig is a kubeconfig with these entries for cluster and user.
+func kubeconfig(cluster, user string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {%s}}]
+users: [{name: u, user: {%s}}]
+`, cluster, user)
+}
+
+func TestSafeRESTConfig(t *testing.T) {
+	const server = "server: https://rome.example.org:6443"
+	cases := map[string]struct {
+		reason string
+		text   string
+		err    string
+	}{
+		"token":            {"all in the text", kubeconfig(server, "token: abc"), ""},
+		"exec":             {"runs a program", kubeconfig(server, "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never}"), "runs a program"},
+		"auth-provider":    {"does too", kubeconfig(server, "auth-provider: {name: gcp}"), "auth-provider"},
+		"token file":       {"reads files of the daemon", kubeconfig(server, "tokenFile: /var/run/secrets/token"), "names a file"},
+		"certificate file": {"reads files of the daemon", kubeconfig(server, "client-certificate: /etc/x.crt, client-key: /etc/x.key"), "names a file"},
+		"CA file":          {"reads files of the daemon", kubeconfig(server+", certificate-authority: /etc/ca.crt", "token: abc"), "names a file"},
+		"insecure":         {"anybody could answer", kubeconfig(server+", insecure-skip-tls-verify: true", "token: abc"), "does not verify"},
+		"http":             {"the token would be read on the way", kubeconfig("server: http://rome.example.org", "token: abc"), "not reached by https"},
+		"not yaml":         {"the error must not repeat the text", "token: {secret-text", "it is not a kubeconfig"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			config, err := SafeRESTConfig([]byte(tc.text))
+			if tc.err == "" {
+				if err != nil || config.BearerToken != "abc" || config.Host != "https://rome.example.org:6443" {
+					t.Fatalf("%s: got %v, %v", tc.reason, config, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "secret-text") {
+				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+		})
+	}
+}
+
+type secrets map[string]struct{ data, label string }
+
+// Secret implements Secrets.
+func (s secrets) Secret(_ context.Context, name string) (map[string][]byte, map[string]string, error) {
+	entry, ok := s[name]
+	if !ok {
+		return nil, nil, os.ErrNotExist
+	}
+	return map[string][]byte{"kubeconfig": []byte(entry.data)}, map[string]string{LabelCluster: entry.label}, nil
+}
+
+func TestKubeconfigs(t *testing.T) {
+	good := kubeconfig("server: https://rome.example.org:6443", "token: abc")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "rome.kubeconfig"), []byte(good), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held := secrets{"rome-kubeconfig": {good, "rome"}, "other": {good, "oslo"}}
+	from := func(name, key string) *v1alpha1.ClusterAccess {
+		return &v1alpha1.ClusterAccess{KubeconfigSecretRef: &v1alpha1.SecretKeyRef{Name: name, Key: key}}
+	}
+	cases := map[string]struct {
+		from   Kubeconfigs
+		name   string
+		access *v1alpha1.ClusterAccess
+		err    string
+	}{
+		"file":           {Kubeconfigs{Dir: dir}, "rome", nil, ""},
+		"no file":        {Kubeconfigs{Dir: dir}, "oslo", nil, "oslo.kubeconfig"},
+		"no directory":   {Kubeconfigs{}, "rome", nil, "--kubeconfigs-dir"},
+		"outside":        {Kubeconfigs{Dir: filepath.Join(dir, "sub")}, "../rome", nil, "no such file"},
+		"secret":         {Kubeconfigs{Secrets: held}, "rome", from("rome-kubeconfig", ""), ""},
+		"secret's key":   {Kubeconfigs{Secrets: held}, "rome", from("rome-kubeconfig", "config"), "no key config"},
+		"other's secret": {Kubeconfigs{Secrets: held}, "rome", from("other", ""), "label it fleetbroker.io/cluster=rome"},
+		"missing secret": {Kubeconfigs{Secrets: held}, "rome", from("nothing", ""), "read Secret nothing"},
+		"not in cluster": {Kubeconfigs{Dir: dir}, "rome", from("rome-kubeconfig", ""), "does not run in a cluster"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			cluster := &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: tc.name}, Spec: v1alpha1.ClusterSpec{Access: tc.access}}
+			_, err := tc.from.RESTConfig(t.Context(), cluster)
+			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("got %v, want %q", err, tc.err)
+			}
+		})
+	}
+}

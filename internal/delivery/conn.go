@@ -1,0 +1,334 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// byName finds an object whose namespace is not known.
+const byName = "name"
+
+// dialTimeout bounds reaching a cluster, before any call's own timeout.
+const dialTimeout = 5 * time.Second
+
+// conn is one connection to a cluster: clients and informers. It is made anew
+// when credentials change.
+type conn struct {
+	config    *rest.Config
+	dynamic   dynamic.Interface
+	clientset kubernetes.Interface
+	informers map[kind]cache.SharedIndexInformer
+	// missing are kinds that the cluster does not serve.
+	missing []kind
+	timeout time.Duration
+	clock   interface{ Now() time.Time }
+
+	mu sync.Mutex
+	// written are objects as calls answered them, until a watch shows them.
+	written map[key]writtenObject
+	// writtenIn is the namespace of a written object by kind and name.
+	writtenIn map[key]string
+	// watchErr is the newest error of a watch, by kind.
+	watchErr map[kind]watchError
+}
+
+// watchError is a watch that broke.
+type watchError struct {
+	err error
+	// since is when it broke first without coming back; at is the version it had seen by then.
+	since time.Time
+	at    string
+}
+
+// watchPatience is how long a broken watch may take to come back before what
+// it showed counts as stale: longer than a watch takes to notice a restart.
+const watchPatience = 30 * time.Second
+
+type writtenObject struct {
+	u  *unstructured.Unstructured
+	at time.Time
+}
+
+// writtenFor bounds how long an answer stands in for a watch that is late.
+const writtenFor = 10 * time.Second
+
+// connect reaches a cluster and finds out what it serves. It starts nothing.
+func connect(ctx context.Context, name string, config *rest.Config, o *Options) (*conn, error) {
+	config = rest.CopyConfig(config)
+	if config.Dial == nil {
+		config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	config.UserAgent = "fleetbroker"
+	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return countCalls{name, o.Hooks.Called, next} })
+	c := &conn{
+		config: config, timeout: o.CallTimeout, clock: o.Clock,
+		informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenIn: map[key]string{}, watchErr: map[kind]watchError{},
+	}
+	var err error
+	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if c.clientset, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	served, err := c.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for k, info := range kinds {
+		switch {
+		case served[info.gvr.GroupVersion().String()+"/"+info.gvr.Resource]:
+			c.informers[k] = c.informer(k, info)
+		case info.optional:
+			c.missing = append(c.missing, k)
+		default:
+			return nil, fmt.Errorf("the cluster does not serve %s: install Liqo v1.2 or newer there (Kubernetes 1.30 or newer is needed for the policies)", info.gvr.GroupResource())
+		}
+	}
+	slices.Sort(c.missing)
+	return c, nil
+}
+
+// discover asks for the group versions of all kinds.
+func (c *conn) discover(ctx context.Context) (map[string]bool, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(c.config)
+	if err != nil {
+		return nil, err
+	}
+	asked, served := map[string]bool{}, map[string]bool{}
+	for _, info := range kinds {
+		gv := info.gvr.GroupVersion().String()
+		if asked[gv] {
+			continue
+		}
+		asked[gv] = true
+		list := &metav1.APIResourceList{}
+		err := c.call(ctx, func(ctx context.Context) error {
+			path := "/apis/" + gv
+			if info.gvr.Group == "" {
+				path = "/api/" + gv
+			}
+			return client.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
+		})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			served[gv+"/"+r.Name] = true
+		}
+	}
+	return served, nil
+}
+
+func (c *conn) informer(k kind, info kindInfo) cache.SharedIndexInformer {
+	inf := dynamicinformer.NewFilteredDynamicInformer(c.dynamic, info.gvr, metav1.NamespaceAll, 0,
+		cache.Indexers{byName: func(obj any) ([]string, error) { return []string{obj.(*unstructured.Unstructured).GetName()}, nil }},
+		func(o *metav1.ListOptions) { o.LabelSelector = info.selector }).Informer()
+	// Neither call fails before the informer was started.
+	_ = inf.SetTransform(trim)
+	_ = inf.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		seen := inf.LastSyncResourceVersion()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		broken := watchError{err, c.clock.Now(), seen}
+		if was, ok := c.watchErr[k]; ok && was.at == seen {
+			broken.since = was.since
+		}
+		c.watchErr[k] = broken
+	})
+	return inf
+}
+
+// trim keeps caches small: tens of thousands of objects are held.
+func trim(obj any) (any, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.SetManagedFields(nil)
+		unstructured.RemoveNestedField(u.Object, "spec", "csr")
+		unstructured.RemoveNestedField(u.Object, "status", "authParams")
+		unstructured.RemoveNestedField(u.Object, "status", "images")
+	}
+	return obj, nil
+}
+
+// stillReading is why a cluster is not synced that has only just been
+// connected to. It passes.
+const stillReading = "reading what is there"
+
+// synced reports whether all caches hold what the cluster holds; if not, why.
+func (c *conn) synced() (bool, string) {
+	for k, inf := range c.informers {
+		c.mu.Lock()
+		broken, failed := c.watchErr[k]
+		c.mu.Unlock()
+		switch {
+		case failed && broken.at == inf.LastSyncResourceVersion() && (!inf.HasSynced() || c.clock.Now().Sub(broken.since) > watchPatience):
+			return false, fmt.Sprintf("list and watch %s: %v", kinds[k].gvr.Resource, explain(broken.err))
+		case !inf.HasSynced():
+			return false, stillReading
+		}
+	}
+	return true, ""
+}
+
+// get is a live object as last seen, or nil.
+func (c *conn) get(k key) *unstructured.Unstructured {
+	c.mu.Lock()
+	w, ok := c.written[k]
+	if ok && c.clock.Now().Sub(w.at) > writtenFor {
+		c.forget(k)
+		ok = false
+	}
+	c.mu.Unlock()
+	if ok {
+		return w.u
+	}
+	return c.cached(k)
+}
+
+func (c *conn) cached(k key) *unstructured.Unstructured {
+	inf := c.informers[k.Kind]
+	if inf == nil {
+		return nil
+	}
+	id := k.Name
+	if k.Namespace != "" {
+		id = k.Namespace + "/" + k.Name
+	}
+	obj, ok, err := inf.GetStore().GetByKey(id)
+	if err != nil || !ok {
+		return nil
+	}
+	return obj.(*unstructured.Unstructured)
+}
+
+// find is a live object by name alone, the one that pick picks where several
+// namespaces have it.
+func (c *conn) find(k kind, name string, pick func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	inf := c.informers[k]
+	if inf == nil {
+		return nil
+	}
+	list, err := inf.GetIndexer().ByIndex(byName, name)
+	if err != nil {
+		return nil
+	}
+	keys := make([]key, 0, 2)
+	for _, obj := range list {
+		keys = append(keys, liveKey(k, obj.(*unstructured.Unstructured)))
+	}
+	c.mu.Lock()
+	if namespace, ok := c.writtenIn[key{Kind: k, Name: name}]; ok {
+		keys = append(keys, key{k, namespace, name})
+	}
+	c.mu.Unlock()
+	var found *unstructured.Unstructured
+	for _, id := range keys {
+		if u := c.get(id); u != nil && (found == nil || pick(u)) {
+			found = u
+		}
+	}
+	return found
+}
+
+// note keeps the answer of a call until the watch shows it.
+func (c *conn) note(k key, u *unstructured.Unstructured) {
+	if cached := c.cached(k); cached != nil && !newer(u, cached) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written[k] = writtenObject{u, c.clock.Now()}
+	c.writtenIn[key{Kind: k.Kind, Name: k.Name}] = k.Namespace
+}
+
+// seen forgets an answer: the watch speaks.
+func (c *conn) seen(k key, u *unstructured.Unstructured, deleted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w, ok := c.written[k]; ok && (deleted || !newer(w.u, u)) {
+		c.forget(k)
+	}
+}
+
+// forget is called with mu held.
+func (c *conn) forget(k key) {
+	delete(c.written, k)
+	delete(c.writtenIn, key{Kind: k.Kind, Name: k.Name})
+}
+
+// newer compares resource versions, which are numbers that grow (guaranteed
+// since Kubernetes 1.35, true of etcd before).
+func newer(a, b *unstructured.Unstructured) bool {
+	x, errX := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
+	y, errY := strconv.ParseUint(b.GetResourceVersion(), 10, 64)
+	return errX == nil && errY == nil && x > y
+}
+
+// call bounds a call in time.
+func (c *conn) call(ctx context.Context, fn func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, errNoAnswer)
+	defer cancel()
+	err := fn(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errNoAnswer) {
+		return fmt.Errorf("%w within %s", errNoAnswer, c.timeout)
+	}
+	return err
+}
+
+// errNoAnswer is a cluster that accepts a call and does not answer it.
+var errNoAnswer = errors.New("the cluster does not answer")
+
+func (c *conn) resource(k key) dynamic.ResourceInterface {
+	info := kinds[k.Kind]
+	if info.namespaced {
+		return c.dynamic.Resource(info.gvr).Namespace(k.Namespace)
+	}
+	return c.dynamic.Resource(info.gvr)
+}
+
+// probe asks the cluster whether it is there.
+func (c *conn) probe(ctx context.Context) error {
+	return c.call(ctx, func(ctx context.Context) error {
+		return c.clientset.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	})
+}
+
+// countCalls reports every call.
+type countCalls struct {
+	cluster string
+	called  func(cluster, method, path string, code int)
+	next    http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t countCalls) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := t.next.RoundTrip(r)
+	code := 0
+	if err == nil {
+		code = answer.StatusCode
+	}
+	t.called(t.cluster, r.Method, strings.TrimSuffix(r.URL.Path, "/"), code)
+	return answer, err
+}

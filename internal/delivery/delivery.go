@@ -1,0 +1,253 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Modes of delivery, as in Cluster.spec.delivery.
+const (
+	Direct = "direct" // applied from here
+	Flux   = "flux"   // applied by Flux; watched from here
+	ArgoCD = "argocd" // applied by Argo CD; watched from here
+	Agent  = "agent"  // applied by the cluster's agent; not reached from here
+	None   = "none"   // applied by nobody
+)
+
+// Access finds the way to a cluster.
+type Access interface {
+	// RESTConfig is how to reach a cluster. It is asked again from time to
+	// time: credentials are renewed. A changed answer reconnects.
+	RESTConfig(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error)
+}
+
+// Desired is what one consumer shall have.
+type Desired struct {
+	// Cluster describes the consumer.
+	Cluster *v1alpha1.Cluster
+	// Mode of delivery; "" is Direct.
+	Mode string
+	// Tree is manifests/<consumer> of the acknowledged ledger.
+	Tree tree.Tree
+	// Overlay is overlays/<consumer> of the inputs; may be empty.
+	Overlay tree.Tree
+	// Commit of the ledger, for people.
+	Commit tree.Hash
+	// Contracts of the consumer that are held, drained ones too: what Observe tells about.
+	Contracts []*v1alpha1.Contract
+}
+
+// Options configure a Deliverer.
+type Options struct {
+	// Access to clusters.
+	Access Access
+	// Confirm asks the remote for the hash of manifests/<consumer> on the
+	// ledger as it is now; nil trusts what Deliver said last.
+	Confirm func(ctx context.Context, consumer string) (tree.Hash, error)
+	// Fleet tells the objects of several fleets in one cluster apart; may be empty.
+	Fleet string
+	// Identity in Leases. A daemon that starts again under its old identity
+	// need not wait for its old Lease to run out.
+	Identity string
+	// Namespace of Lease and ApplySet in each cluster (default fleetbroker).
+	Namespace string
+	// LeaseDuration after which another daemon may take over from a silent one (default 15 s).
+	LeaseDuration time.Duration
+	// ProbeInterval is how often a cluster is asked whether it is there (default 10 s).
+	ProbeInterval time.Duration
+	// CallTimeout bounds every call but watches (default 10 s).
+	CallTimeout time.Duration
+	// Concurrency is how many objects of a cluster are applied at once (default 8).
+	Concurrency int
+	// Clock for back-off and probes (default real).
+	Clock clock.WithTicker
+	// Hooks hear what happens; may be zero.
+	Hooks Hooks
+	// Log; default discards.
+	Log *slog.Logger
+}
+
+// Hooks hear what happens, for metrics and tests. They must return at once.
+type Hooks struct {
+	// Passed reports a pass over a cluster that had something to do.
+	Passed func(cluster string, took time.Duration, err error)
+	// Called reports an API call: its method, path and answer (0: none).
+	Called func(cluster, method, path string, code int)
+}
+
+func (o *Options) defaults() {
+	if o.Namespace == "" {
+		o.Namespace = "fleetbroker"
+	}
+	if o.Identity == "" {
+		o.Identity = "fleetbroker"
+	}
+	orDuration := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	orDuration(&o.LeaseDuration, 15*time.Second)
+	orDuration(&o.ProbeInterval, 10*time.Second)
+	orDuration(&o.CallTimeout, 10*time.Second)
+	if o.Concurrency <= 0 {
+		o.Concurrency = 8
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Hooks.Passed == nil {
+		o.Hooks.Passed = func(string, time.Duration, error) {}
+	}
+	if o.Hooks.Called == nil {
+		o.Hooks.Called = func(string, string, string, int) {}
+	}
+}
+
+// Deliverer brings manifests to consumers. Make it with New, end it with Close.
+type Deliverer struct {
+	options Options
+	changed chan struct{}
+
+	mu         sync.Mutex
+	workers    map[string]*worker
+	stopping   sync.WaitGroup
+	closed     bool
+	generation uint64
+	observed   map[string]v1alpha1.ConsumerObservation // at generation
+	// said is what each cluster said last; stale are those that may say
+	// something else now.
+	said  map[string]map[string]v1alpha1.ConsumerObservation
+	stale map[string]bool
+}
+
+// New makes a Deliverer that knows of no cluster yet.
+func New(options Options) *Deliverer {
+	options.defaults()
+	return &Deliverer{
+		options: options, changed: make(chan struct{}, 1), workers: map[string]*worker{},
+		said: map[string]map[string]v1alpha1.ConsumerObservation{}, stale: map[string]bool{},
+	}
+}
+
+// Deliver sets what each consumer shall have, by cluster, and returns at once.
+// A cluster that is missing is not touched any more.
+func (d *Deliverer) Deliver(desired map[string]Desired) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	for name, w := range d.workers {
+		if want, ok := desired[name]; !ok || !reached(want.Mode) {
+			w.stop()
+			delete(d.workers, name)
+			d.stale[name] = true
+		}
+	}
+	for name, want := range desired {
+		if !reached(want.Mode) {
+			continue
+		}
+		d.stale[name] = true
+		w := d.workers[name]
+		if w != nil {
+			w.set(want)
+			continue
+		}
+		w = newWorker(name, &d.options, func() { d.bump(name) })
+		w.set(want)
+		d.workers[name] = w
+		d.stopping.Go(w.run)
+	}
+}
+
+// reached reports whether a cluster of this mode is talked to at all.
+func reached(mode string) bool {
+	return mode == "" || mode == Direct || mode == Flux || mode == ArgoCD
+}
+
+// Observe is what consumers say about contracts, by contract, and a number that
+// grows when they say something else. The map must not be modified.
+func (d *Deliverer) Observe() (map[string]v1alpha1.ConsumerObservation, uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	changed := d.observed == nil
+	for name := range d.stale {
+		var now map[string]v1alpha1.ConsumerObservation
+		if w := d.workers[name]; w != nil {
+			now = w.observe()
+		}
+		if !maps.EqualFunc(now, d.said[name], sameObservation) {
+			d.said[name] = now
+			changed = true
+		}
+	}
+	clear(d.stale)
+	if changed {
+		d.generation++
+		d.observed = map[string]v1alpha1.ConsumerObservation{}
+		for _, said := range d.said {
+			maps.Copy(d.observed, said)
+		}
+	}
+	return d.observed, d.generation
+}
+
+func sameObservation(a, b v1alpha1.ConsumerObservation) bool {
+	return a.Reachable == b.Reachable && a.Message == b.Message &&
+		a.Slice == b.Slice && a.SliceDenied == b.SliceDenied && sameResources(a.Granted, b.Granted) &&
+		a.VirtualNode == b.VirtualNode && a.Node == b.Node && a.NodeReady == b.NodeReady && sameResources(a.Allocatable, b.Allocatable) &&
+		a.Offloading == b.Offloading && a.OffloadingMessage == b.OffloadingMessage
+}
+
+// sameResources tells nothing at all from nothing granted.
+func sameResources(a, b v1alpha1.Resources) bool { return (a == nil) == (b == nil) && a.Equal(b) }
+
+// Changed receives when Observe may say something new.
+func (d *Deliverer) Changed() <-chan struct{} { return d.changed }
+
+// Status is how delivery to each cluster stands, by cluster.
+func (d *Deliverer) Status() map[string]Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make(map[string]Status, len(d.workers))
+	for name, w := range d.workers {
+		out[name] = w.status()
+	}
+	return out
+}
+
+// Close ends all workers, gives up their Leases and waits for them.
+func (d *Deliverer) Close() {
+	d.mu.Lock()
+	d.closed = true
+	for _, w := range d.workers {
+		w.stop()
+	}
+	d.mu.Unlock()
+	d.stopping.Wait()
+}
+
+// bump is called by workers when a cluster may say something else.
+func (d *Deliverer) bump(cluster string) {
+	d.mu.Lock()
+	d.stale[cluster] = true
+	d.mu.Unlock()
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,38 @@
+// Package delivery keeps consumer clusters in step with their manifests and
+// says what it sees there.
+//
+//	Deliver ─► worker of rome  ─► load ─► decide ─► confirm ─► act ──► kube-apiserver
+//	       └─► worker of oslo              ▲                             │
+//	                                       └── informers ◄── watches ◄───┘
+//	Observe ◄── informers
+//
+// Each consumer has a worker of its own: one that is slow or dead delays
+// nobody. A worker handles units: a contract's slice, virtual node and Node
+// together, or any other object alone. What is to be done for a unit follows
+// from what is wanted and what the informers show, by functions that take and
+// return values (decide.go); acting is dull.
+//
+// # Invariants
+//
+//   - Nothing is written to a cluster without its Lease. Several daemons may
+//     run; the one that holds it writes.
+//   - Drift is corrected only after the remote repository was asked again and
+//     still says what the worker goes by: a daemon that lags never recreates
+//     what another one released.
+//   - An object that is as wanted costs no call. An annotation carries the hash
+//     of what was applied, so this holds over restarts too.
+//   - Policies come first, and while one cannot be applied no virtual node is.
+//   - A VirtualNode comes before its slice, and goes only once the slice in the
+//     cluster says create-virtual-node "false"; the slice goes only once
+//     VirtualNode and Node are gone. This holds even for objects whose
+//     manifests vanished without a release.
+//   - Only members of our ApplySet are pruned, and never a Namespace.
+//   - Absent is said only by who would know: in mode direct the holder of the
+//     Lease, with the newest manifests applied and its caches in sync. All else
+//     is Unknown.
+//
+// # Concurrency
+//
+// Deliver, Observe and Changed may be called from any goroutine and return at
+// once; neither waits for a cluster. Close ends all workers and waits for them.
+package delivery

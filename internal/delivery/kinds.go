@@ -1,0 +1,125 @@
+package delivery
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// kind names one of the kinds that delivery knows.
+type kind string
+
+// The kinds of rendered manifests, and Node, which is only watched.
+const (
+	kindSlice         kind = "ResourceSlice"
+	kindVirtualNode   kind = "VirtualNode"
+	kindOffloading    kind = "NamespaceOffloading"
+	kindNamespace     kind = "Namespace"
+	kindQuota         kind = "ResourceQuota"
+	kindValidating    kind = "ValidatingAdmissionPolicy"
+	kindValidatingUse kind = "ValidatingAdmissionPolicyBinding"
+	kindMutating      kind = "MutatingAdmissionPolicy"
+	kindMutatingUse   kind = "MutatingAdmissionPolicyBinding"
+	kindNode          kind = "Node"
+
+	// kindContract is a contract's slice, virtual node and Node, which share a
+	// name: they are decided on together.
+	kindContract kind = "Contract"
+)
+
+// kindInfo is how a kind is reached and watched.
+type kindInfo struct {
+	gvr        schema.GroupVersionResource
+	namespaced bool
+	// selector limits the watch; "" watches all.
+	selector string
+	// optional kinds may be missing on old clusters.
+	optional bool
+}
+
+const (
+	managedSelector     = v1alpha1.LabelManagedBy + "=" + v1alpha1.ManagedBy
+	virtualNodeSelector = "liqo.io/type=virtual-node"
+)
+
+var kinds = map[kind]kindInfo{
+	kindSlice:       {gvr: gvr("authentication.liqo.io", "v1beta1", "resourceslices"), namespaced: true},
+	kindVirtualNode: {gvr: gvr("offloading.liqo.io", "v1beta1", "virtualnodes"), namespaced: true},
+	kindOffloading:  {gvr: gvr("offloading.liqo.io", "v1beta1", "namespaceoffloadings"), namespaced: true},
+	kindNamespace:   {gvr: gvr("", "v1", "namespaces")},
+	kindNode:        {gvr: gvr("", "v1", "nodes"), selector: virtualNodeSelector},
+	kindQuota:       {gvr: gvr("", "v1", "resourcequotas"), namespaced: true, selector: managedSelector},
+
+	kindValidating:    {gvr: gvr(admission, "v1", "validatingadmissionpolicies"), selector: managedSelector},
+	kindValidatingUse: {gvr: gvr(admission, "v1", "validatingadmissionpolicybindings"), selector: managedSelector},
+	// v1 since Kubernetes 1.36.
+	kindMutating:    {gvr: gvr(admission, "v1", "mutatingadmissionpolicies"), selector: managedSelector, optional: true},
+	kindMutatingUse: {gvr: gvr(admission, "v1", "mutatingadmissionpolicybindings"), selector: managedSelector, optional: true},
+}
+
+const admission = "admissionregistration.k8s.io"
+
+func gvr(group, version, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+}
+
+// key names one object.
+type key struct {
+	Kind            kind
+	Namespace, Name string
+}
+
+func (k key) String() string {
+	if k.Namespace == "" {
+		return string(k.Kind) + " " + k.Name
+	}
+	return string(k.Kind) + " " + k.Namespace + "/" + k.Name
+}
+
+// unit is what an object is decided on together with: its contract's objects,
+// or itself.
+func (k key) unit() key {
+	switch k.Kind {
+	case kindSlice, kindVirtualNode, kindNode:
+		return key{Kind: kindContract, Name: k.Name}
+	}
+	return k
+}
+
+// policyKinds are the kinds that keep tenants apart.
+var policyKinds = []kind{kindValidating, kindValidatingUse, kindMutating, kindMutatingUse}
+
+func isPolicy(k kind) bool { return slices.Contains(policyKinds, k) }
+
+// stage is when a unit's turn is: what others depend on comes first, and goes
+// last.
+func stage(unit key, wanted bool) int {
+	switch {
+	case isPolicy(unit.Kind) && wanted:
+		return stagePolicies
+	case isPolicy(unit.Kind):
+		return stagePolicyPrune
+	case unit.Kind == kindNamespace:
+		return stageNamespaces
+	case unit.Kind == kindQuota:
+		return stageQuotas
+	case unit.Kind == kindContract:
+		return stageContracts
+	case unit.Kind == kindOffloading && wanted:
+		return stageOffloadings
+	}
+	return stagePrune
+}
+
+const (
+	stagePolicies = iota
+	stageNamespaces
+	stageQuotas
+	stageContracts
+	stageOffloadings
+	stagePrune
+	stagePolicyPrune
+	stages
+)

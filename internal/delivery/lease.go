@@ -1,0 +1,139 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// leaseTimeout bounds calls about the Lease, and with it how long a dead
+// cluster can hold up the daemon's end.
+const leaseTimeout = 5 * time.Second
+
+// elect takes part in the election for the cluster's Lease until the context
+// ends; then the Lease is given up.
+func (w *worker) elect(ctx context.Context, c *conn) {
+	for ctx.Err() == nil {
+		err := w.electOnce(ctx, c)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			w.mu.Lock()
+			w.problems.lease = "take part in the election for the Lease: " + explain(err).Error()
+			w.mu.Unlock()
+		}
+		select {
+		case <-ctx.Done():
+		case <-w.options.Clock.After(w.options.LeaseDuration / 5):
+		}
+	}
+}
+
+func (w *worker) electOnce(ctx context.Context, c *conn) error {
+	if err := c.ensureNamespace(ctx, w.options.Namespace); err != nil {
+		return err
+	}
+	config := rest.CopyConfig(c.config)
+	config.Timeout = min(w.options.CallTimeout, leaseTimeout)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Name: ownName(w.options.Fleet), Namespace: w.options.Namespace},
+			Client:     client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: w.options.Identity},
+		},
+		// The library's own proportions: 15 s, 10 s, 2 s.
+		LeaseDuration:   w.options.LeaseDuration,
+		RenewDeadline:   w.options.LeaseDuration * 2 / 3,
+		RetryPeriod:     w.options.LeaseDuration * 2 / 15,
+		ReleaseOnCancel: true,
+		Name:            w.name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: w.lead,
+			OnStoppedLeading: w.unlead,
+			OnNewLeader:      w.follow,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	elector.Run(ctx)
+	return nil
+}
+
+// lead begins a term: everything is looked at again, because others may have
+// written since.
+func (w *worker) lead(ctx context.Context) {
+	w.mu.Lock()
+	w.leading = ctx
+	w.problems.lease = ""
+	w.loaded = 0
+	for unit := range w.dirty {
+		w.dirty[unit] = drift
+	}
+	w.mu.Unlock()
+	w.log.Info("holds the cluster's Lease")
+	w.nudge()
+	w.bump()
+}
+
+func (w *worker) unlead() {
+	w.mu.Lock()
+	w.leading = nil
+	w.mu.Unlock()
+	w.log.Info("does not hold the cluster's Lease")
+	w.bump()
+}
+
+// follow notes who holds the Lease now.
+func (w *worker) follow(holder string) {
+	w.mu.Lock()
+	w.holder = holder
+	w.mu.Unlock()
+	w.bump()
+}
+
+// ensureNamespace makes the namespace of Lease and ApplySet where it is missing.
+func (c *conn) ensureNamespace(ctx context.Context, name string) error {
+	k := key{Kind: kindNamespace, Name: name}
+	return c.call(ctx, func(ctx context.Context) error {
+		_, err := c.resource(k).Get(ctx, name, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		_, err = c.resource(k).Create(ctx, bare("v1", string(kindNamespace), name), metav1.CreateOptions{FieldManager: v1alpha1.FieldManager})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// applyParent writes the ApplySet's parent, unless it is as wanted.
+func (c *conn) applyParent(ctx context.Context, parent *unstructured.Unstructured) error {
+	configMaps := c.dynamic.Resource(gvr("", "v1", "configmaps")).Namespace(parent.GetNamespace())
+	return c.call(ctx, func(ctx context.Context) error {
+		live, err := configMaps.Get(ctx, parent.GetName(), metav1.GetOptions{})
+		if err == nil && covers(live.Object, parent.Object) {
+			return nil
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		_, err = configMaps.Apply(ctx, parent.GetName(), parent, metav1.ApplyOptions{FieldManager: v1alpha1.FieldManager, Force: true})
+		return err
+	})
+}

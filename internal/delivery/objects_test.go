@@ -1,0 +1,130 @@
+package delivery
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+func manifest(name, cpu string) []byte {
+	return []byte(fmt.Sprintf(`apiVersion: authentication.liqo.io/v1beta1
+kind: ResourceSlice
+metadata: {name: %s, namespace: liqo-tenant-paris}
+spec: {resources: {cpu: %q}}
+`, name, cpu))
+}
+
+// Following a tree from change to change gives what reading it at once gives,
+// names exactly the units that changed, and overlays coming and going in
+// between make no difference.
+func TestLoadFollowsTrees(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		store := tree.NewMemory()
+		overlay := store.Build(map[string][]byte{"kustomization.yaml": []byte("kind: Kustomization\n")})
+		followed := desiredObjects{applySet: "a"}
+		before := map[key]string{}
+		for range rapid.IntRange(1, 5).Draw(rt, "rounds") {
+			files := map[string][]byte{}
+			var listed []string
+			for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(0, 5), 1, 5, rapid.ID).Draw(rt, "slices") {
+				file := rapid.SampledFrom([]string{"", "moved-"}).Draw(rt, "file") + fmt.Sprintf("s%d.yaml", n)
+				files[file] = manifest(fmt.Sprintf("s%d", n), rapid.SampledFrom([]string{"1", "2"}).Draw(rt, "cpu"))
+				listed = append(listed, file)
+			}
+			files["kustomization.yaml"] = []byte("resources: [" + strings.Join(listed, ", ") + "]\n")
+			now := store.Build(files)
+			over := tree.Tree{}
+			if rapid.IntRange(0, 3).Draw(rt, "overlaid") == 0 {
+				over = overlay
+			}
+			changed, err := followed.load("rome", now, over)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			fresh := desiredObjects{applySet: "a"}
+			if _, err := fresh.load("rome", now, over); err != nil {
+				rt.Fatal(err)
+			}
+			after := hashes(followed)
+			if !maps.Equal(after, hashes(fresh)) {
+				rt.Fatalf("got %v, want %v", after, hashes(fresh))
+			}
+			if !maps.Equal(followed.contracts, contractsOf(followed)) {
+				rt.Fatalf("contracts do not match objects")
+			}
+			for k := range union(before, after) {
+				if before[k] != after[k] && !changed[k.unit()] {
+					rt.Fatalf("%s changed and was not named; named: %v", k, changed)
+				}
+			}
+			before = after
+		}
+	})
+}
+
+func hashes(d desiredObjects) map[key]string {
+	out := map[key]string{}
+	for k, o := range d.objects {
+		out[k] = o.hash
+	}
+	return out
+}
+
+func contractsOf(d desiredObjects) map[string]contractWant {
+	out := map[string]contractWant{}
+	for k, o := range d.objects {
+		out[k.Name] = contractWant{slice: o}
+	}
+	return out
+}
+
+func union(a, b map[key]string) map[key]bool {
+	out := map[key]bool{}
+	for k := range a {
+		out[k] = true
+	}
+	for k := range b {
+		out[k] = true
+	}
+	return out
+}
+
+func TestParseObjectsRefusesWhatIsNotDelivered(t *testing.T) {
+	for name, text := range map[string]string{
+		"a kind of others":   "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\n",
+		"another version":    "apiVersion: offloading.liqo.io/v1alpha1\nkind: VirtualNode\nmetadata: {name: a, namespace: b}\n",
+		"what Liqo makes":    "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n",
+		"something else":     "apiVersion: v1\nkind: [\n",
+		"a made-up Contract": "apiVersion: v1\nkind: Contract\nmetadata: {name: a}\n",
+	} {
+		if objects, err := parseObjects("x.yaml", []byte(text), "a"); err == nil && len(objects) > 0 {
+			t.Errorf("%s: got %v, want an error", name, objects[0].key)
+		}
+	}
+}
+
+func TestApplySetID(t *testing.T) {
+	// The example of KEP-3659's definition, computed by hand:
+	// base64url(sha256("fleetbroker.fleetbroker.ConfigMap.")).
+	id := applySetID("fleetbroker", "fleetbroker")
+	if !strings.HasPrefix(id, "applyset-") || !strings.HasSuffix(id, "-v1") || len(id) != len("applyset-")+43+len("-v1") {
+		t.Errorf("got %s", id)
+	}
+	parent := applySetParent("fleetbroker", "fleetbroker", []string{"a", "b"})
+	if parent.GetLabels()[labelID] != id {
+		t.Errorf("parent says %s, members %s", parent.GetLabels()[labelID], id)
+	}
+	groupKinds := strings.Split(parent.GetAnnotations()[annotationGroupKinds], ",")
+	if slices.Contains(groupKinds, "Namespace") || !slices.Contains(groupKinds, "ResourceSlice.authentication.liqo.io") || !slices.Contains(groupKinds, "ResourceQuota") {
+		t.Errorf("got kinds %v: a Namespace must never be pruned", groupKinds)
+	}
+	if long := ownName(strings.Repeat("x", 80)); len(long) > 63 {
+		t.Errorf("got a name of %d characters", len(long))
+	}
+}

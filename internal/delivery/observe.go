@@ -1,0 +1,204 @@
+package delivery
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+)
+
+const (
+	offloadingName   = manifests.OffloadingName
+	annotationCreate = manifests.AnnotationCreate
+)
+
+// observe is what the cluster says about each contract of the target.
+func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
+	w.mu.Lock()
+	contracts, c, reachable, problem := w.target.Contracts, w.conn, w.reachable(), w.problems.reach
+	direct := w.target.Mode == "" || w.target.Mode == Direct
+	vouches := !direct || (w.leads() && w.loaded == w.sequence)
+	// What is not there yet may be on its way.
+	unsure := map[string]bool{}
+	if direct {
+		for unit, from := range w.dirty {
+			if from == fresh {
+				unsure[unit.Name] = true
+			}
+		}
+		for unit := range w.inflight {
+			unsure[unit.Name] = true
+		}
+		for unit := range w.trouble { // a call that failed may have been carried out
+			unsure[unit.Name] = true
+		}
+	}
+	troubles := make(map[key]string, len(w.trouble))
+	for unit, text := range w.trouble {
+		troubles[unit] = text
+	}
+	if c != nil && problem == "" && !reachable {
+		_, problem = c.synced()
+	}
+	w.mu.Unlock()
+
+	out := make(map[string]v1alpha1.ConsumerObservation, len(contracts))
+	for _, contract := range contracts {
+		name := contract.Metadata.Name
+		if !reachable {
+			out[name] = v1alpha1.ConsumerObservation{Message: problem}
+			continue
+		}
+		slice := manifests.SliceName(contract)
+		o := observeContract(c, contract, vouches && !unsure[slice])
+		o.Message = troubles[key{Kind: kindContract, Name: slice}]
+		out[name] = o
+	}
+	return out
+}
+
+// observeContract reads the caches. Without vouches nothing is said to be
+// absent: it may be on its way.
+func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha1.ConsumerObservation {
+	name := manifests.SliceName(contract)
+	mine := func(u *unstructured.Unstructured) bool {
+		return u.GetLabels()[v1alpha1.LabelContract] == contract.Metadata.Name
+	}
+	presence := func(u *unstructured.Unstructured) v1alpha1.Presence {
+		switch {
+		case u != nil:
+			return v1alpha1.Present
+		case vouches:
+			return v1alpha1.Absent
+		}
+		return v1alpha1.Unknown
+	}
+	slice := c.find(kindSlice, name, mine)
+	node := c.get(key{Kind: kindNode, Name: name})
+	o := v1alpha1.ConsumerObservation{
+		Reachable:   true,
+		Slice:       presence(slice),
+		VirtualNode: presence(c.find(kindVirtualNode, name, mine)),
+		Node:        presence(node),
+	}
+	if slice != nil {
+		o.Granted, o.SliceDenied = granted(slice)
+	}
+	if node != nil {
+		o.NodeReady = condition(node, "Ready")["status"] == "True"
+		o.Allocatable = resourcesAt(node, "status", "allocatable")
+	}
+	o.Offloading, o.OffloadingMessage = offloading(c, contract)
+	return o
+}
+
+// granted reads a slice's answer: what was granted, or why nothing was. There
+// is no observedGeneration; who wants to know whether a resize has arrived
+// compares what is granted with what was asked.
+func granted(slice *unstructured.Unstructured) (v1alpha1.Resources, string) {
+	c := condition(slice, "Resources")
+	switch c["status"] {
+	case "Accepted":
+		return resourcesAt(slice, "status", "resources"), ""
+	case "Denied":
+		for _, field := range []string{"message", "reason"} {
+			if text, _ := c[field].(string); text != "" {
+				return nil, text
+			}
+		}
+		return nil, "the provider denied the slice without a reason"
+	}
+	return nil, ""
+}
+
+// offloading reports whether every namespace of a contract is offloaded, as its
+// newest specification says.
+func offloading(c *conn, contract *v1alpha1.Contract) (bool, string) {
+	if contract.Spec.Offload == nil {
+		return true, ""
+	}
+	for _, ns := range contract.Spec.Offload.Namespaces {
+		u := c.get(key{kindOffloading, ns.Name, offloadingName})
+		if u == nil {
+			return false, fmt.Sprintf("namespace %s is not offloaded yet", ns.Name)
+		}
+		phase, _, _ := unstructured.NestedString(u.Object, "status", "offloadingPhase")
+		seen, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+		switch {
+		case seen != u.GetGeneration():
+			return false, fmt.Sprintf("Liqo has not looked at the offloading of namespace %s yet", ns.Name)
+		case phase != "Ready":
+			return false, fmt.Sprintf("the offloading of namespace %s is %s", ns.Name, phase)
+		}
+	}
+	return true, ""
+}
+
+// condition is the newest entry of a type: Liqo writes some types twice.
+func condition(u *unstructured.Unstructured, kind string) map[string]any {
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	var found map[string]any
+	for _, entry := range list {
+		c, ok := entry.(map[string]any)
+		if !ok || c["type"] != kind {
+			continue
+		}
+		was, _ := found["lastTransitionTime"].(string)
+		is, _ := c["lastTransitionTime"].(string)
+		if found == nil || is >= was { // RFC 3339 in UTC orders as text
+			found = c
+		}
+	}
+	return found
+}
+
+// resourcesAt reads quantities; one that cannot be read is left out, so that it
+// counts as not granted.
+func resourcesAt(u *unstructured.Unstructured, path ...string) v1alpha1.Resources {
+	raw, _, _ := unstructured.NestedMap(u.Object, path...)
+	out := make(v1alpha1.Resources, len(raw))
+	for name, v := range raw {
+		if amount, err := v1alpha1.ParseAmount(name, fmt.Sprint(v)); err == nil {
+			out[name] = amount
+		}
+	}
+	return out
+}
+
+// tells reports whether a kind is part of an observation.
+func tells(k kind) bool {
+	switch k {
+	case kindSlice, kindVirtualNode, kindNode, kindOffloading:
+		return true
+	}
+	return false
+}
+
+// summary is what an observation takes from an object: two objects with equal
+// summaries say the same. Heartbeats are not in it.
+func summary(k kind, u *unstructured.Unstructured) string {
+	var b strings.Builder
+	put := func(v any) {
+		text, _ := json.Marshal(v) // of decoded JSON: cannot fail
+		b.Write(text)
+	}
+	switch k {
+	case kindSlice:
+		r, denied := granted(u)
+		put(r)
+		put(denied)
+	case kindNode:
+		put(condition(u, "Ready")["status"])
+		put(resourcesAt(u, "status", "allocatable"))
+	case kindOffloading:
+		phase, _, _ := unstructured.NestedString(u.Object, "status", "offloadingPhase")
+		seen, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+		put([]any{phase, seen, u.GetGeneration()})
+	}
+	put(u.GetUID())
+	return b.String()
+}

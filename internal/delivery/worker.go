@@ -1,0 +1,365 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+// Pauses after failures, of reaching a cluster and of changing it.
+const (
+	firstPause = 250 * time.Millisecond
+	longPause  = time.Minute
+)
+
+// origin is why a unit is looked at.
+type origin uint8
+
+const (
+	drift origin = iota // the cluster changed, or a try failed: confirm first
+	fresh               // Deliver brought it
+)
+
+// worker serves one consumer cluster.
+type worker struct {
+	name    string
+	options *Options
+	log     *slog.Logger
+	bump    func()
+	ctx     context.Context
+	stop    context.CancelFunc
+	wake    chan struct{}
+
+	// desired belongs to the goroutine of run.
+	desired  desiredObjects
+	parented string // namespaces that the ApplySet's parent names
+
+	mu       sync.Mutex
+	target   Desired
+	sequence uint64 // grows with target
+	loaded   uint64 // the sequence that desired holds
+	applied  tree.Hash
+	dirty    map[key]origin
+	inflight map[key]bool
+	waiting  map[key]bool
+	trouble  map[key]string
+	conn     *conn
+	leading  context.Context // ends with the Lease; nil: not held
+	holder   string          // of the Lease, as last seen
+	problems problems        // of the cluster as a whole
+	down     bool            // it did not answer the last probe
+}
+
+func newWorker(name string, options *Options, bump func()) *worker {
+	ctx, stop := context.WithCancel(context.Background())
+	own := ownName(options.Fleet)
+	return &worker{
+		name: name, options: options, log: options.Log.With("cluster", name), bump: bump,
+		ctx: ctx, stop: stop, wake: make(chan struct{}, 1),
+		desired: desiredObjects{applySet: applySetID(own, options.Namespace)},
+		dirty:   map[key]origin{}, inflight: map[key]bool{}, waiting: map[key]bool{}, trouble: map[key]string{},
+		problems: problems{reach: "not reached yet"},
+	}
+}
+
+// problems are what is wrong with a cluster as a whole, each said and taken
+// back by who finds it out.
+type problems struct{ reach, manifests, lease, confirm string }
+
+// first is the problem to show: the others may follow from it.
+func (p problems) first() string { return cmp.Or(p.reach, p.manifests, p.lease, p.confirm) }
+
+// set gives the worker a new target.
+func (w *worker) set(want Desired) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	same := w.target.Tree.Root == want.Tree.Root && w.target.Overlay.Root == want.Overlay.Root && w.target.Mode == want.Mode
+	settled := w.applied == w.target.Commit
+	w.target = want
+	if same && w.loaded == w.sequence { // another commit that does not concern this cluster
+		if settled {
+			w.applied = want.Commit
+		}
+		return
+	}
+	w.sequence++
+	w.nudge()
+}
+
+func (w *worker) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *worker) direct() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.target.Mode == "" || w.target.Mode == Direct
+}
+
+// run connects, serves, and connects again, until the worker is stopped.
+func (w *worker) run() {
+	pause := newPause()
+	for w.ctx.Err() == nil {
+		began := w.options.Clock.Now()
+		err := w.session()
+		if w.ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, errCredentials) || errors.Is(err, errMode) {
+			w.log.Info("connects anew", "reason", err)
+			continue
+		}
+		w.setProblem(err)
+		w.log.Warn("cluster is not served", "error", err)
+		if w.options.Clock.Since(began) > longPause {
+			pause = newPause()
+		}
+		select {
+		case <-w.ctx.Done():
+		case <-w.options.Clock.After(pause.Step()):
+		}
+	}
+}
+
+func newPause() *wait.Backoff {
+	return &wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.2, Steps: 20, Cap: longPause}
+}
+
+// Reasons that end a session.
+var (
+	errCredentials = errors.New("the way to the cluster changed")
+	errMode        = errors.New("the mode of delivery changed")
+)
+
+// session serves the cluster over one connection and returns why it ended.
+func (w *worker) session() error {
+	w.mu.Lock()
+	target := w.target
+	w.mu.Unlock()
+	config, err := w.options.Access.RESTConfig(w.ctx, target.Cluster)
+	if err != nil {
+		return err
+	}
+	c, err := connect(w.ctx, w.name, config, w.options)
+	if err != nil {
+		return fmt.Errorf("connect to cluster %s: %w", w.name, err)
+	}
+	ctx, end := context.WithCancelCause(w.ctx)
+	// What the libraries log is said by Status in fewer words.
+	quiet := klog.NewContext(ctx, logr.Discard())
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer end(nil)
+	for k, inf := range c.informers {
+		if _, err := inf.AddEventHandler(w.handler(c, k)); err != nil {
+			return err
+		}
+		tasks.Go(func() { inf.RunWithContext(quiet) })
+	}
+	w.begin(c)
+	defer w.finish()
+	tasks.Go(func() { w.awaitSync(ctx, c) })
+	tasks.Go(func() { w.probe(ctx, c, config, end) })
+	mode := w.direct()
+	if mode {
+		// The Lease is given up only after the last write: not with ctx.
+		leaseCtx, giveUp := context.WithCancel(context.WithoutCancel(quiet))
+		defer giveUp()
+		tasks.Go(func() { w.elect(leaseCtx, c) })
+	}
+	w.serve(ctx, c, func() bool { return w.direct() == mode })
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return errMode
+}
+
+// serve makes passes until the context ends or the mode changes.
+func (w *worker) serve(ctx context.Context, c *conn, same func() bool) {
+	pause := newPause()
+	var retry <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		case <-retry:
+		}
+		if !same() {
+			return
+		}
+		retry = nil
+		if err := w.pass(ctx, c); err != nil {
+			retry = w.options.Clock.After(pause.Step())
+		} else {
+			pause = newPause()
+		}
+	}
+}
+
+// begin and finish frame a session.
+func (w *worker) begin(c *conn) {
+	w.mu.Lock()
+	w.conn, w.down, w.problems, w.parented = c, false, problems{}, ""
+	w.mu.Unlock()
+	w.bump()
+}
+
+func (w *worker) finish() {
+	w.mu.Lock()
+	w.conn, w.leading = nil, nil
+	w.mu.Unlock()
+	w.bump()
+}
+
+// awaitSync starts over once everything that is there has been read.
+func (w *worker) awaitSync(ctx context.Context, c *conn) {
+	ticker := w.options.Clock.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if ok, _ := c.synced(); ok {
+			w.restart()
+			w.bump()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// restart has every unit looked at, those of unwanted objects too.
+func (w *worker) restart() {
+	w.mu.Lock()
+	w.loaded, w.parented = 0, ""
+	w.mu.Unlock()
+	w.nudge()
+}
+
+// probe asks from time to time whether the cluster answers and whether the way
+// to it is still the same.
+func (w *worker) probe(ctx context.Context, c *conn, config *rest.Config, end context.CancelCauseFunc) {
+	ticker := w.options.Clock.NewTicker(w.options.ProbeInterval)
+	defer ticker.Stop()
+	was := true
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		w.mu.Lock()
+		cluster := w.target.Cluster
+		w.mu.Unlock()
+		if now, err := w.options.Access.RESTConfig(ctx, cluster); err == nil && !sameWay(now, config) {
+			end(errCredentials)
+			return
+		}
+		err := c.probe(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		w.mu.Lock()
+		w.down = err != nil
+		w.problems.reach = ""
+		if err != nil {
+			w.problems.reach = explain(err).Error()
+		}
+		// A broken watch shows here, too: nobody else would say that the
+		// caches are no longer fed.
+		reachable := w.reachable()
+		w.mu.Unlock()
+		if reachable != was {
+			w.log.Info("cluster can be relied on or not", "reachable", reachable, "error", err)
+			w.nudge()
+		}
+		if reachable != was || !reachable { // why it is not may have changed
+			w.bump()
+		}
+		was = reachable
+	}
+}
+
+// sameWay reports whether two configurations reach a cluster alike.
+func sameWay(a, b *rest.Config) bool {
+	return a.Host == b.Host && a.BearerToken == b.BearerToken && a.Username == b.Username && a.Password == b.Password &&
+		a.ServerName == b.ServerName && string(a.CAData) == string(b.CAData) && string(a.CertData) == string(b.CertData) && string(a.KeyData) == string(b.KeyData)
+}
+
+func (w *worker) setProblem(err error) {
+	w.mu.Lock()
+	w.problems.reach = err.Error()
+	w.down = true
+	w.mu.Unlock()
+	w.bump()
+}
+
+// Status is how delivery to one cluster stands.
+type Status struct {
+	// Mode of delivery.
+	Mode string
+	// Reachable: it answered last time, and what is there has been read.
+	Reachable bool
+	// Leading: this daemon holds the cluster's Lease. Elsewhere: another one was
+	// seen to hold it, and what is pending is for that one to apply.
+	Leading, Elsewhere bool
+	// Commit whose manifests are all applied; zero when there is none.
+	Commit tree.Hash
+	// Pending is how many contracts and other objects are not as wanted yet.
+	Pending int
+	// Problem of the cluster as a whole, "" when there is none: one that is not
+	// reachable without a problem has only just been connected to.
+	Problem string
+	// Troubles of single objects.
+	Troubles []string
+}
+
+func (w *worker) status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := Status{
+		Mode: w.target.Mode, Reachable: w.reachable(), Leading: w.leads(), Commit: w.applied,
+		Elsewhere: w.holder != "" && w.holder != w.options.Identity,
+		Pending:   len(w.dirty) + len(w.inflight) + len(w.waiting), Problem: w.problems.first(),
+	}
+	if s.Mode == "" {
+		s.Mode = Direct
+	}
+	if w.conn != nil && s.Problem == "" {
+		if _, s.Problem = w.conn.synced(); s.Problem == stillReading {
+			s.Problem = ""
+		}
+	}
+	for _, k := range sortedKeys(w.trouble) {
+		s.Troubles = append(s.Troubles, w.trouble[k])
+	}
+	return s
+}
+
+// leads is called with mu held.
+func (w *worker) leads() bool { return w.leading != nil && w.leading.Err() == nil }
+
+// reachable is called with mu held.
+func (w *worker) reachable() bool {
+	if w.conn == nil || w.down {
+		return false
+	}
+	ok, _ := w.conn.synced()
+	return ok
+}

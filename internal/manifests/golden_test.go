@@ -1,0 +1,144 @@
+package manifests
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+type ns = v1alpha1.OffloadNamespace
+
+func TestGolden(t *testing.T) {
+	vision := ns{Name: "vision", Create: true, PodOffloadingStrategy: "Remote"}
+	cases := map[string]struct {
+		reason    string
+		contracts []*v1alpha1.Contract
+		clusters  func(map[string]*v1alpha1.Cluster)
+	}{
+		"remote":           {reason: "pods run on the provider only", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision))}},
+		"local":            {reason: "pods stay at home", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision", PodOffloadingStrategy: "Local"}))}},
+		"localandremote":   {reason: "the default; a soft taint keeps pods at home", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision"}))}},
+		"enforcesamename":  {reason: "the remote namespace has the same name", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision", NamespaceMappingStrategy: "EnforceSameName"}))}},
+		"selectedname":     {reason: "the remote namespace has a chosen name", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision", NamespaceMappingStrategy: "SelectedName", RemoteNamespaceName: "rome-vision"}))}},
+		"no-namespace":     {reason: "capacity without offloading", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa")}},
+		"class":            {reason: "the provider's agent grants", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision), func(c *v1alpha1.Contract) { c.Spec.Class = "fleetbroker" })}},
+		"two-intents":      {reason: "one namespace, both tolerations", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision)), contract("vision", "serve", "bbbb", offload(vision), later(time.Minute))}},
+		"two-providers":    {reason: "the selector names both; one has another Liqo id", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision)), contract("vision", "train", "bbbb", offload(vision), provider("milan"))}},
+		"two-tenants":      {reason: "a namespace belongs to the tenant that came first", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision)), contract("nlp", "serve", "bbbb", offload(vision), later(time.Minute))}},
+		"strategies-clash": {reason: "the oldest contract decides", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision", PodOffloadingStrategy: "Local"}), later(time.Minute)), contract("vision", "serve", "bbbb", offload(vision))}},
+		"quota": {reason: "the sum of what is contracted", contracts: []*v1alpha1.Contract{
+			contract("vision", "train", "aaaa", offload(ns{Name: "vision", Quota: true})),
+			contract("vision", "serve", "bbbb", offload(ns{Name: "vision", Quota: true})),
+			contract("vision", "batch", "cccc", offload(ns{Name: "vision"})),
+			contract("vision", "old", "dddd", offload(ns{Name: "vision", Quota: true}), inPhase(v1alpha1.PhaseReleasing)),
+		}},
+		"pod-selector": {reason: "only some pods may use it", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision", PodSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]string{"tier": "gpu", "app": "llm"}}}))}},
+		"virtual-node": {reason: "labels, taints and runtime class of the intent; ours cannot be taken", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", func(c *v1alpha1.Contract) {
+			c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{
+				Labels:           map[string]string{"team": "vision", v1alpha1.LabelIntent: "nlp.serve"},
+				Taints:           []v1alpha1.Taint{{Key: "gpu", Value: "only", Effect: "NoSchedule"}, {Key: v1alpha1.TaintIntent, Value: "x", Effect: "NoSchedule"}},
+				RuntimeClassName: "nvidia",
+			}
+		})}},
+		"release-1":    {reason: "no new pods, no new virtual node; the namespace stays", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision), inPhase(v1alpha1.PhaseReleasing))}},
+		"release-2":    {reason: "of a drained contract nothing is left; the other intent keeps the namespace", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision), drained), contract("vision", "serve", "bbbb", offload(vision), provider("milan"))}},
+		"resized-away": {reason: "a resource that is no longer wanted stays with 0", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", func(c *v1alpha1.Contract) { c.Spec.Resources["rdma/hca"] = v1alpha1.AmountOf(0) })}},
+		"warm-before":  {reason: "a warm slice: nobody's pods tolerate its taint", contracts: []*v1alpha1.Contract{warm("aaaa")}},
+		"warm-claimed": {reason: "claimed: the same slice, virtual node and Node; only labels, taints and the namespace follow", contracts: []*v1alpha1.Contract{
+			warm("aaaa", inPhase(v1alpha1.PhaseReleased)),
+			contract("vision", "train", "bbbb", offload(vision), func(c *v1alpha1.Contract) { c.Spec.Slice = warm("aaaa").Spec.Slice }),
+			warm("cccc"),
+		}},
+		"long-names": {reason: "the taint's value is cut with a hash", contracts: []*v1alpha1.Contract{contract("vision", strings.Repeat("long-", 12)+"x", "aaaa", offload(vision))}},
+		"own-tenant-namespace": {reason: "Liqo's namespace is set by the cluster", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa"), contract("vision", "train", "bbbb", provider("milan"))},
+			clusters: func(m map[string]*v1alpha1.Cluster) { m["rome"].Spec.Liqo.TenantNamespace = "peerings" }},
+		"not-rendered": {reason: "what is not held or not to be peered has no manifests", contracts: []*v1alpha1.Contract{
+			contract("vision", "train", "aaaa", inPhase(v1alpha1.PhaseReleased)),
+			contract("vision", "train", "bbbb", func(c *v1alpha1.Contract) { c.Spec.Stage = v1alpha1.StageReserve }),
+			contract("vision", "train", "cccc", drained),
+		}},
+		"refused": {reason: "what would break Liqo is not written", contracts: []*v1alpha1.Contract{
+			contract("vision", "gpu", "aaaa", func(c *v1alpha1.Contract) { c.Spec.Resources[v1alpha1.GPU] = v1alpha1.AmountOf(1) }),
+			contract("vision", "negative", "bbbb", func(c *v1alpha1.Contract) { c.Spec.Resources["nvidia.com/gpu"] = v1alpha1.AmountOf(-1) }),
+			contract("vision", "empty", "cccc", func(c *v1alpha1.Contract) { c.Spec.Resources = nil }),
+			contract("vision", "shares", "dddd", func(c *v1alpha1.Contract) {
+				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{Shares: []v1alpha1.Resources{res(1000, 1, 1)}}
+			}),
+			contract("vision", "reserved", "eeee", offload(ns{Name: "kube-system"})),
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clusters := fleet()
+			if tc.clusters != nil {
+				tc.clusters(clusters)
+			}
+			out, err := All(NewIndex(tc.contracts), clusters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, tc.reason, out, func(file string) bool { return !strings.Contains(file, "/policies/") })
+		})
+	}
+}
+
+func TestGoldenPolicies(t *testing.T) {
+	for _, delivery := range []string{"direct", "flux", "argocd", "agent"} {
+		t.Run(delivery, func(t *testing.T) {
+			clusters := fleet()
+			clusters["rome"].Spec.Delivery = delivery
+			out, err := All(NewIndex([]*v1alpha1.Contract{contract("vision", "train", "aaaa")}), clusters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "policies-"+delivery, "who may write the namespaces follows from the delivery", out, func(file string) bool {
+				return strings.Contains(file, "/policies/") && (delivery == "direct" || strings.HasSuffix(file, "namespace-guard.yaml"))
+			})
+		})
+	}
+}
+
+// golden compares the files that pick picks, and all problems, with
+// testdata/<name>.txtar.
+func golden(t *testing.T, name, reason string, out Output, pick func(string) bool) {
+	t.Helper()
+	archive := &txtar.Archive{Comment: []byte(reason + "\n")}
+	for _, file := range slices.Sorted(maps.Keys(out.Files)) {
+		if pick(file) {
+			archive.Files = append(archive.Files, txtar.File{Name: file, Data: out.Files[file]})
+		}
+	}
+	if len(out.Problems) > 0 {
+		var b bytes.Buffer
+		for _, p := range out.Problems {
+			b.WriteString(p.String() + "\n")
+		}
+		archive.Files = append(archive.Files, txtar.File{Name: "problems", Data: b.Bytes()})
+	}
+	got := txtar.Format(archive)
+	file := filepath.Join("testdata", name+".txtar")
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (write it with -update)", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: %s differs (rewrite with -update after looking):\n%s", reason, file, got)
+	}
+}

@@ -1,0 +1,61 @@
+package manifests
+
+import (
+	"path"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Root is the directory of all manifests in the fleet repo.
+const Root = "manifests"
+
+const (
+	kustomizationFile = "kustomization.yaml"
+	namespacesDir     = "namespaces"
+	policiesDir       = "policies"
+)
+
+// Dir is the directory of a consumer's manifests.
+func Dir(consumer string) string { return path.Join(Root, consumer) }
+
+// SliceFile is where a contract's ResourceSlice stands.
+func SliceFile(c *v1alpha1.Contract) string { return contractFile(c, "slice") }
+
+// VirtualNodeFile is where a contract's VirtualNode stands.
+func VirtualNodeFile(c *v1alpha1.Contract) string { return contractFile(c, "virtualnode") }
+
+// NamespaceFile is where a namespace's objects stand.
+func NamespaceFile(consumer, namespace string) string {
+	return path.Join(Dir(consumer), namespacesDir, namespace+".yaml")
+}
+
+func contractFile(c *v1alpha1.Contract, kind string) string {
+	return path.Join(Dir(c.Spec.Consumer), c.Metadata.Namespace, v1alpha1.IntentShard(c.Spec.Intent.Name),
+		c.Metadata.Name+"-"+kind+".yaml")
+}
+
+// SliceName is the name of a contract's slice, virtual node and Node.
+func SliceName(c *v1alpha1.Contract) string {
+	if c.Spec.Slice != "" {
+		return c.Spec.Slice
+	}
+	return c.Metadata.Name
+}
+
+// LiqoID is Liqo's id of a cluster; a cluster that is not (or no longer)
+// described has its name.
+func LiqoID(clusters map[string]*v1alpha1.Cluster, name string) string {
+	if c := clusters[name]; c != nil && c.Spec.Liqo.ClusterID != "" {
+		return c.Spec.Liqo.ClusterID
+	}
+	return name
+}
+
+// TenantNamespace is the namespace of consumer in which Liqo keeps what
+// concerns provider.
+func TenantNamespace(clusters map[string]*v1alpha1.Cluster, consumer, provider string) string {
+	if c := clusters[consumer]; c != nil && c.Spec.Liqo.TenantNamespace != "" {
+		return c.Spec.Liqo.TenantNamespace
+	}
+	return "liqo-tenant-" + LiqoID(clusters, provider)
+}
