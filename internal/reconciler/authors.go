@@ -1,0 +1,153 @@
+package reconciler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// intentKey is an intent's tenant and name.
+type intentKey struct{ tenant, name string }
+
+func keyOfIntent(it *fleet.Intent) intentKey {
+	return intentKey{it.Metadata.Namespace, it.Metadata.Name}
+}
+
+// authors are who last changed the intents that the ledger does not know as
+// they are. They follow fleet and ledger by what differs: asking the ledger
+// about each of 100,000 intents costs more than reading a commit of one.
+type authors struct {
+	fleet  *fleet.Fleet
+	ledger *ledger.Ledger
+	// unknown are the intents that the ledger did not know as they were.
+	unknown map[intentKey]bool
+	// byPath are the commits that last changed their files.
+	byPath map[string]gitrepo.Commit
+}
+
+// attribute brings the authors up to the newest fleet and ledger.
+func (r *Reconciler) attribute(ctx context.Context) error {
+	last := &r.authors
+	look := maps.Clone(last.unknown) // true: the intent itself is as it was
+	if look == nil {
+		look = map[intentKey]bool{}
+	}
+	if last.ledger != nil {
+		for tenant, name := range r.ledger.Differs(last.ledger) {
+			look[intentKey{tenant, name}] = true
+		}
+	}
+	for _, it := range otherIntents(last.fleet, r.fleet) {
+		look[keyOfIntent(it)] = false
+	}
+	next := authors{fleet: r.fleet, ledger: r.ledger, unknown: map[intentKey]bool{}, byPath: map[string]gitrepo.Commit{}}
+	ask := map[string]bool{}
+	for k, same := range look {
+		for _, it := range intentsCalled(r.fleet, k) {
+			if isRequest(it.Path) {
+				continue // no commit of the inputs brought it
+			}
+			st := r.ledger.State(k.tenant, k.name)
+			if st != nil && st.Status.Digest == it.Digest {
+				continue
+			}
+			next.unknown[k] = true
+			if c, ok := last.byPath[it.Path]; ok && same {
+				next.byPath[it.Path] = c
+			} else {
+				ask[it.Path] = true
+			}
+		}
+	}
+	if len(ask) > 0 {
+		found, err := r.opts.Repo.LastChanges(ctx, r.heads.Inputs.Commit.Hash, slices.Sorted(maps.Keys(ask)))
+		if err != nil {
+			return fmt.Errorf("find who changed %d intents: %w", len(ask), err)
+		}
+		maps.Copy(next.byPath, found)
+	}
+	r.authors = next
+	return nil
+}
+
+// maxRemovers bounds how many removed files are remembered. Their contracts
+// are released in the round that first sees them gone, unless they are held
+// back; beyond the bound a release only lacks its author.
+const maxRemovers = 10_000
+
+// findRemovers notes who deleted which files of intents since a commit of the
+// inputs, so that a release can say so.
+func (r *Reconciler) findRemovers(ctx context.Context, since tree.Hash) error {
+	now := r.heads.Inputs.Commit.Hash
+	if since.IsZero() || since == now {
+		return nil
+	}
+	changes, err := r.opts.Repo.Changes(ctx, since, now, "intents")
+	if err != nil {
+		return fmt.Errorf("find who removed intents: %w", err)
+	}
+	for path, ch := range changes {
+		if ch.Kind != gitrepo.Deleted {
+			delete(r.removers, path)
+			continue
+		}
+		if r.removers == nil || len(r.removers) >= maxRemovers {
+			r.removers = map[string]gitrepo.Commit{}
+		}
+		r.removers[path] = ch.Commit
+	}
+	return nil
+}
+
+// removers says for each deleted file who deleted it, as "Ada L. in 4f1c2ab".
+func removers(commits map[string]gitrepo.Commit) map[string]string {
+	out := make(map[string]string, len(commits))
+	for path, c := range commits {
+		out[path] = fmt.Sprintf("%s in %s", c.Author.Name, c.Hash.Short())
+	}
+	return out
+}
+
+// otherIntents are the intents of a fleet that are new or not the very values
+// of the last one (nil: none). Both are in order of tenant and name, and an
+// unchanged file gives the same value again.
+func otherIntents(last, now *fleet.Fleet) []*fleet.Intent {
+	var old []fleet.Intent
+	if last != nil {
+		old = last.Intents
+	}
+	var out []*fleet.Intent
+	for i := range now.Intents {
+		it := &now.Intents[i]
+		for len(old) > 0 && old[0].ResourceIntent != it.ResourceIntent && compareIntents(&old[0], keyOfIntent(it)) < 0 {
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0].ResourceIntent == it.ResourceIntent && old[0].Path == it.Path {
+			old = old[1:]
+			continue
+		}
+		out = append(out, it)
+	}
+	return out
+}
+
+// intentsCalled are those of a name: one, or several where files disagree.
+func intentsCalled(f *fleet.Fleet, k intentKey) []*fleet.Intent {
+	at, _ := slices.BinarySearchFunc(f.Intents, k, func(it fleet.Intent, k intentKey) int { return compareIntents(&it, k) })
+	var out []*fleet.Intent
+	for ; at < len(f.Intents) && keyOfIntent(&f.Intents[at]) == k; at++ {
+		out = append(out, &f.Intents[at])
+	}
+	return out
+}
+
+func compareIntents(it *fleet.Intent, k intentKey) int {
+	return cmp.Or(cmp.Compare(it.Metadata.Namespace, k.tenant), cmp.Compare(it.Metadata.Name, k.name))
+}

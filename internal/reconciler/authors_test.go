@@ -1,0 +1,61 @@
+package reconciler
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+)
+
+// What is found to be other is what a comparison of each with each finds.
+func TestOtherIntents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var last, now fleet.Fleet
+		want := map[string]bool{}
+		for _, tenant := range []string{"a", "b"} {
+			for i := range 6 {
+				it := func(path string) fleet.Intent {
+					return fleet.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: tenant, Name: fmt.Sprint(i)}}, Path: path}
+				}
+				old := it("one")
+				switch rapid.SampledFrom([]string{"absent", "same", "new", "gone", "other", "moved", "twice"}).Draw(t, "intent") {
+				case "same":
+					last.Intents, now.Intents = append(last.Intents, old), append(now.Intents, old)
+				case "new":
+					now.Intents = append(now.Intents, it("new"))
+					want[tenant+fmt.Sprint(i)+"new"] = true
+				case "gone":
+					last.Intents = append(last.Intents, old)
+				case "other":
+					last.Intents, now.Intents = append(last.Intents, old), append(now.Intents, it("one"))
+					want[tenant+fmt.Sprint(i)+"one"] = true
+				case "moved":
+					moved := old
+					moved.Path = "two"
+					last.Intents, now.Intents = append(last.Intents, old), append(now.Intents, moved)
+					want[tenant+fmt.Sprint(i)+"two"] = true
+				case "twice":
+					last.Intents, now.Intents = append(last.Intents, old), append(now.Intents, old, it("second"))
+					want[tenant+fmt.Sprint(i)+"second"] = true
+				}
+			}
+		}
+		got := map[string]bool{}
+		for _, it := range otherIntents(&last, &now) {
+			got[it.Metadata.Namespace+it.Metadata.Name+it.Path] = true
+			if !slices.Contains(intentsCalled(&now, keyOfIntent(it)), it) {
+				t.Fatalf("%s %s is not found by its name", it.Metadata.Name, it.Path)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+		if n := len(otherIntents(nil, &now)); n != len(now.Intents) {
+			t.Fatalf("without a fleet before, %d of %d are new", n, len(now.Intents))
+		}
+	})
+}

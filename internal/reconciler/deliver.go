@@ -1,0 +1,73 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+)
+
+// deliveries remembers what delivery was told, to tell it only of changes.
+type deliveries struct {
+	ledger, inputs tree.Hash
+}
+
+// to hands each consumer its manifests as they stand on the acknowledged
+// ledger, and the overlays of the inputs beside them. A shadow only looks: it
+// must not hold the clusters' Leases before those who write.
+func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
+	if to == nil || d.ledger == in.heads.Ledger.Tree.Root && d.inputs == in.key {
+		return nil
+	}
+	desired := map[string]delivery.Desired{}
+	for name, c := range in.fleet.Clusters {
+		if !c.HasRole("consumer") {
+			continue
+		}
+		want := delivery.Desired{
+			Cluster: c, Mode: modeOf(in.fleet.Policy, c),
+			Commit: in.heads.Ledger.Commit.Hash, Contracts: in.ledger.Consumer(name),
+		}
+		if shadow {
+			want.Mode = delivery.None
+		}
+		var err error
+		if want.Tree, err = in.heads.Ledger.Tree.Sub(manifests.Dir(name)); err != nil {
+			return fmt.Errorf("deliver to %s: %w", name, err)
+		}
+		if want.Overlay, err = in.heads.Inputs.Tree.Sub("overlays/" + name); err != nil {
+			return fmt.Errorf("deliver to %s: %w", name, err)
+		}
+		desired[name] = want
+	}
+	to.Deliver(desired)
+	d.ledger, d.inputs = in.heads.Ledger.Tree.Root, in.key
+	return nil
+}
+
+// Confirm asks the remote what a consumer shall have now: a daemon that lags
+// behind must not recreate what another has released. Safe for any goroutine.
+func (r *Reconciler) Confirm(ctx context.Context, consumer string) (tree.Hash, error) {
+	heads, err := r.opts.Repo.Fetch(ctx)
+	if err != nil {
+		return tree.Hash{}, fmt.Errorf("confirm what %s shall have: %w", consumer, err)
+	}
+	if heads.Ledger.Commit.Hash != r.View().Ledger {
+		r.Reread()
+	}
+	sub, err := heads.Ledger.Tree.Sub(manifests.Dir(consumer))
+	if err != nil {
+		return tree.Hash{}, fmt.Errorf("confirm what %s shall have: %w", consumer, err)
+	}
+	return sub.Root, nil
+}
+
+func modeOf(f *v1alpha1.FleetSpec, c *v1alpha1.Cluster) string {
+	if c.Spec.Delivery != "" {
+		return c.Spec.Delivery
+	}
+	return f.Defaults.Delivery
+}

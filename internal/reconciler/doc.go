@@ -1,0 +1,35 @@
+// Package reconciler is the loop that joins the rooms, and the only place that
+// knows their order:
+//
+//	read ──► plan ──► commit ──► deliver
+//	  ▲                             │
+//	  └────────── observe ◄─────────┘
+//
+// Round is one pass and reads like the four verbs. Everything it decides comes
+// from planner.Decide, everything it may claim comes from gitrepo.Commit: no
+// manifest is handed to delivery, and no waiter is answered, for a commit that
+// the remote has not been seen to hold (invariant 1).
+//
+// # When a round plans
+//
+// A round is keyed by what a plan depends on: input trees, ledger tree, market
+// and observation generations, and whether the earliest due time has passed. A
+// round with the key of the last one stops there: our own commit is a no-op.
+// Asking the remote is needed only when somebody may have moved it (poll,
+// webhook, a lost race); a market report or an observation plans on the heads
+// at hand, and compare-and-swap guards the push.
+//
+// # What stops it
+//
+//   - Rewritten history: nothing is written, applied or corrected until an
+//     operator accepts it (invariant 12).
+//   - A ledger that cannot be read whole: nothing is decided.
+//   - Deafness: decided by the market, obeyed by the planner (invariant 6).
+//   - A refusal by the remote: what stands is delivered, the refusal is shown,
+//     and tried again with a growing pause.
+//
+// # Concurrency
+//
+// Run and Round are called by one goroutine. Wake, Reread, View and Confirm may
+// be called by any.
+package reconciler

@@ -1,0 +1,67 @@
+package reconciler
+
+import (
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+)
+
+// gone remembers since when contracts are seen gone on their consumers. A
+// provider's word that it holds nothing counts only when it was given after
+// that: the report of a grant may have been lost, and an older report would
+// then prove that the provider let go of what it had not yet given
+// (invariant 11).
+type gone struct {
+	generation uint64
+	since      map[string]time.Time // by contract
+}
+
+// follow takes over what consumers say now.
+func (g *gone) follow(observed map[string]v1alpha1.ConsumerObservation, generation uint64, now time.Time) {
+	if g.since != nil && generation == g.generation {
+		return
+	}
+	next := map[string]time.Time{}
+	for name, o := range observed {
+		if !o.Gone() {
+			continue
+		}
+		next[name] = now
+		if before, ok := g.since[name]; ok {
+			next[name] = before
+		}
+	}
+	g.generation, g.since = generation, next
+}
+
+// unheard are the Releasing contracts that are gone and whose provider, by its
+// agent, has not reported since.
+func (g *gone) unheard(in *inputs, m *market.Market) map[string]bool {
+	out := map[string]bool{}
+	for name, since := range g.since {
+		c := in.ledger.Contract(name)
+		if c == nil || c.Status.Phase != v1alpha1.PhaseReleasing {
+			continue
+		}
+		if heard := m.Heard(c.Spec.Provider); !heard.After(since) {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// digest tells two sets apart; the empty one is 0.
+func digest(set map[string]bool) uint64 {
+	if len(set) == 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		_, _ = h.Write(append([]byte(name), 0))
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,95 @@
+package reconciler
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+)
+
+// key is what a plan depends on: rounds with equal keys need no plan.
+type key struct {
+	inputs, ledger tree.Hash
+	market         uint64
+	observed       uint64
+	unheard        uint64 // digest of the contracts that wait for their provider's word
+	deaf           bool
+	settled        bool
+	allowEnds      bool
+	// planDue and statusDue are when time alone makes the key another one.
+	planDue   v1alpha1.Time
+	statusDue time.Time
+}
+
+func (r *Reconciler) keyOf(in *inputs, s *market.Snapshot, observed uint64, unheard map[string]bool) key {
+	return key{
+		inputs: in.key, ledger: in.heads.Ledger.Tree.Root, market: s.Generation(), observed: observed,
+		unheard:   digest(unheard),
+		deaf:      s.Deaf(in.ledger.Providers()),
+		settled:   s.Settled(),
+		allowEnds: !r.opts.AllowEnds.IsZero() && r.opts.AllowEnds == in.heads.Inputs.Commit.Hash,
+	}
+}
+
+// inputsKey names what people wrote: the top-level entries of the inputs that
+// are not generated, and the intents that came through the API, which lie on
+// the ledger. Where inputs and ledger share a branch, our own commits leave it
+// as it is.
+func inputsKey(heads gitrepo.Heads) (tree.Hash, error) {
+	entries, err := heads.Inputs.Tree.Entries()
+	if err != nil {
+		return tree.Hash{}, fmt.Errorf("list the inputs: %w", err)
+	}
+	kept := make([]tree.Entry, 0, len(entries)+1)
+	for _, e := range entries {
+		if e.Name != ledger.Root && e.Name != manifests.Root && e.Name != ledger.RequestsRoot {
+			kept = append(kept, e)
+		}
+	}
+	requests, err := heads.Ledger.Tree.Sub(ledger.RequestsRoot)
+	if err != nil {
+		return tree.Hash{}, fmt.Errorf("list the requests: %w", err)
+	}
+	if !requests.IsZero() {
+		kept = append(kept, tree.Entry{Name: ledger.RequestsRoot, Kind: tree.Dir, Hash: requests.Root})
+	}
+	tree.Sort(kept)
+	return tree.DirHash(kept), nil
+}
+
+// same reports whether nothing that matters has changed since last and nothing
+// has come due.
+func (k key) same(last key, now v1alpha1.Time) bool {
+	due := last.next()
+	last.planDue, last.statusDue = k.planDue, k.statusDue
+	return k == last && (due.IsZero() || now.Before(due))
+}
+
+// next is the earlier of the two due times; zero when there is none.
+func (k key) next() time.Time { return earliest(k.planDue.Time, k.statusDue) }
+
+// due is when to plan again though nothing happens: when the plan or status
+// that is held back comes due, or a provider's freshness changes by time alone.
+// A daemon that is deaf or has just started looks again soon, because both end
+// by time too; so does one that waits for a provider's word, which makes no news
+// when nothing changed.
+func (r *Reconciler) due(k key) time.Time {
+	due := earliest(k.next(), r.opts.Market.Next())
+	if k.deaf || !k.settled || k.unheard != 0 {
+		due = earliest(due, r.opts.Now().Add(time.Second))
+	}
+	return due
+}
+
+// earliest is the earlier of two times, of which the zero time is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

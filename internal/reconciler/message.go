@@ -1,0 +1,126 @@
+package reconciler
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// line says in one line what a plan does with an intent, as it stands in the
+// commit's subject or body: "place vision/llm-finetune on paris/h100-pool
+// (4x nvidia-h100, 12.09 EUR/h)".
+func line(d *planner.Decision, changes []planner.ContractChange) string {
+	name := d.Tenant + "/" + d.Name
+	var placed, released, other *planner.ContractChange
+	for i := range changes {
+		switch c := &changes[i]; {
+		case c.Before == nil:
+			placed = first(placed, c)
+		case c.After == nil:
+			other = first(other, c)
+		case c.After.Status.Phase == v1alpha1.PhaseReleasing && c.Before.Status.Phase != v1alpha1.PhaseReleasing:
+			released = first(released, c)
+		default:
+			other = first(other, c)
+		}
+	}
+	switch {
+	case placed != nil && released != nil:
+		return fmt.Sprintf("move %s from %s to %s (%s)%s", name, flavorOf(released.Before), flavorOf(placed.After), size(placed.After), more(changes))
+	case placed != nil:
+		return fmt.Sprintf("place %s on %s (%s)%s", name, flavorOf(placed.After), size(placed.After), more(changes))
+	case released != nil && released.After.Status.Target == v1alpha1.PhasePreempted:
+		return fmt.Sprintf("preempt %s on %s (%s)", name, flavorOf(released.Before), reasonOr(released.After, d.Reason))
+	case released != nil:
+		return fmt.Sprintf("release %s from %s (%s)", name, flavorOf(released.Before), reasonOr(released.After, d.Reason))
+	case other != nil && other.After == nil:
+		return fmt.Sprintf("retire %s of %s", other.Before.Metadata.Name, name)
+	case other != nil && !other.Before.Spec.Resources.Equal(other.After.Spec.Resources):
+		return fmt.Sprintf("resize %s on %s (%s)", name, flavorOf(other.After), size(other.After))
+	case other != nil && other.Before.Status.Phase != other.After.Status.Phase:
+		return fmt.Sprintf("%s %s on %s%s", strings.ToLower(string(other.After.Status.Phase)), name, flavorOf(other.After), because(other.After.Status.Reason))
+	case other != nil && other.After.Status.Displaced != nil && other.Before.Status.Displaced == nil:
+		return fmt.Sprintf("give notice to %s on %s until %s%s", name, flavorOf(other.After), other.After.Status.Displaced.Leaves.Format("2006-01-02T15:04:05Z07:00"), because(d.Reason))
+	case other != nil && other.After.Status.Displaced == nil && other.Before.Status.Displaced != nil:
+		return fmt.Sprintf("take back the notice to %s on %s", name, flavorOf(other.After))
+	case other != nil && other.Before.Status.Drained.IsZero() && !other.After.Status.Drained.IsZero():
+		return fmt.Sprintf("drained %s on %s", name, flavorOf(other.After))
+	case other != nil:
+		return fmt.Sprintf("update %s on %s", name, flavorOf(other.After))
+	}
+	return fmt.Sprintf("%s %s%s", d.Action, name, because(d.Reason))
+}
+
+func first(have, c *planner.ContractChange) *planner.ContractChange {
+	if have != nil {
+		return have
+	}
+	return c
+}
+
+func more(changes []planner.ContractChange) string {
+	n := -1
+	for i := range changes {
+		if changes[i].Before == nil {
+			n++
+		}
+	}
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+func flavorOf(c *v1alpha1.Contract) string { return c.Spec.Provider + "/" + c.Spec.Flavor }
+
+func size(c *v1alpha1.Contract) string {
+	var what string
+	if g := c.Spec.GPUs; g != nil && g.Count > 0 {
+		what = fmt.Sprintf("%dx %s", g.Count, g.Model)
+	} else {
+		what = c.Spec.Resources[v1alpha1.CPU].Canonical(v1alpha1.CPU) + " cpu"
+	}
+	return fmt.Sprintf("%s, %s %s/h", what, c.Spec.Price.Hourly.Text(), c.Spec.Price.Currency)
+}
+
+func reasonOr(c *v1alpha1.Contract, other string) string {
+	if c.Status.Reason != "" {
+		return words(c.Status.Reason)
+	}
+	return words(other)
+}
+
+// words is a reason for people: without the code that programs go by.
+func words(reason string) string {
+	if code := ledger.ReasonCode(reason); code != "" && !strings.Contains(code, " ") && len(reason) > len(code)+2 {
+		return reason[len(code)+2:]
+	}
+	return reason
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + words(reason)
+}
+
+// trailers are one `Contract:` line a contract that changes and stays in the
+// tree.
+func trailers(changes []planner.ContractChange) []string {
+	var out []string
+	for _, c := range changes {
+		if c.After == nil {
+			continue
+		}
+		old := "-"
+		if c.Before != nil {
+			old = string(c.Before.Status.Phase)
+		}
+		out = append(out, fmt.Sprintf("Contract: %s %s -> %s", c.After.Metadata.Name, old, c.After.Status.Phase))
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package reconciler
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// Delivery brings manifests to consumer clusters and tells what is there.
+type Delivery interface {
+	// Deliver sets what each consumer shall have and returns at once.
+	Deliver(map[string]delivery.Desired)
+	// Observe is what the consumers say, by contract, and a number that grows with each change of it.
+	Observe() (map[string]v1alpha1.ConsumerObservation, uint64)
+}
+
+// Observer is told what rounds do, for metrics. Methods return at once.
+type Observer interface {
+	// RoundDone reports one round by its outcome and its duration.
+	RoundDone(took time.Duration, outcome string)
+	// Decided reports a plan and the time that it took to make.
+	Decided(took time.Duration, plan *planner.Plan)
+	// Landed reports contract changes that are on the ledger.
+	Landed(plan *planner.Plan, changes []planner.ContractChange)
+}
+
+// Options configure a Reconciler.
+type Options struct {
+	// Repo is the fleet repository.
+	Repo *gitrepo.Repo
+	// Ledger is the branch that Repo writes, to notice when the fleet names
+	// another; empty does not look.
+	Ledger string
+	// Signer signs commits; nil leaves them unsigned.
+	Signer gitrepo.Signer
+	// Market of flavors.
+	Market *market.Market
+	// Delivery to the clusters; nil delivers nothing.
+	Delivery Delivery
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+	// Poll is how often the remote is asked when nobody calls (default 30 s).
+	Poll time.Duration
+	// Shadow plans and reports but writes nothing, whatever the fleet says.
+	Shadow bool
+	// AllowEnds lets rounds on this inputs commit end more contracts than
+	// safety.maxEnds; zero allows nothing.
+	AllowEnds tree.Hash
+	// ForceRelease names contracts whose provider or consumer is lost for good.
+	ForceRelease map[string]bool
+	// Revoke takes pki/revoked.crl whenever the inputs change; may be nil. An
+	// error means that the list is not in force: at a start an older version of
+	// the file is then tried.
+	Revoke func(crl []byte) error
+	// Observer may be nil.
+	Observer Observer
+	// Log of what rounds do.
+	Log *slog.Logger
+}
+
+type nobody struct{}
+
+func (nobody) RoundDone(time.Duration, string)                {}
+func (nobody) Decided(time.Duration, *planner.Plan)           {}
+func (nobody) Landed(*planner.Plan, []planner.ContractChange) {}

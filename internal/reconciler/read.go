@@ -1,0 +1,262 @@
+package reconciler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+)
+
+// inputs are what one round has read.
+type inputs struct {
+	heads gitrepo.Heads
+	// key names the inputs without the generated files beside them.
+	key    tree.Hash
+	fleet  *fleet.Fleet
+	ledger *ledger.Ledger
+	index  manifests.Index
+	// foreign are edits of generated paths that are not ours.
+	foreign []gitrepo.ForeignEdit
+	// authors of intents that the ledger does not know or knows otherwise, by path.
+	authors map[string]gitrepo.Commit
+}
+
+// read brings heads, fleet and ledger up to date. It asks the remote only when
+// it may have moved.
+func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
+	// The poll is counted from the last answer and not from the last round: a
+	// market that is never still must not keep us from asking.
+	now := r.opts.Now()
+	if r.ask.Swap(false) || r.fleet == nil || now.Sub(r.asked) >= r.opts.Poll || now.Before(r.asked) {
+		if err := r.fetch(ctx); err != nil {
+			r.ask.Store(true)
+			return nil, err
+		}
+		r.asked = now
+	}
+	in := &inputs{heads: r.heads, key: r.inputs, fleet: r.fleet, ledger: r.ledger}
+	foreign, err := r.opts.Repo.Foreign(ctx, r.heads.Accepted.Ledger, r.heads.Ledger.Commit.Hash, nil)
+	if err != nil {
+		return nil, fmt.Errorf("look for foreign edits: %w", err)
+	}
+	if in.foreign = foreign; len(foreign) > 0 {
+		return in, nil
+	}
+	r.opts.Repo.Accept(r.heads.Inputs.Commit.Hash, r.heads.Ledger.Commit.Hash)
+	if err := r.ledger.Broken(); err != nil {
+		return nil, err
+	}
+	if r.indexed != r.ledger {
+		r.index = r.index.Sync(r.ledger.Contracts())
+		r.indexed = r.ledger
+	}
+	in.index, in.authors = r.index, r.authors.byPath
+	r.stand(in)
+	return in, nil
+}
+
+// fetch asks the remote and reads what is new there.
+func (r *Reconciler) fetch(ctx context.Context) error {
+	done := r.timed(&r.took.Ask)
+	seen := r.intake.newest()
+	heads, err := r.opts.Repo.Fetch(ctx)
+	done()
+	if err != nil {
+		return fmt.Errorf("fetch the fleet repo: %w", err)
+	}
+	r.desk.seen = seen
+	return r.adopt(ctx, heads)
+}
+
+// adopt reads fleet and ledger at these heads.
+func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
+	defer r.timed(&r.took.Read)()
+	if heads.Inputs.Commit.IsZero() {
+		return fmt.Errorf("the fleet repo has no branch %s yet: push the first commit of the inputs (`fleetbroker init DIR` lays them down)", heads.Inputs.Ref)
+	}
+	older, err := r.older(heads)
+	if err != nil {
+		return err
+	}
+	inputs, err := inputsKey(heads)
+	if err != nil {
+		return err
+	}
+	f := r.fleet
+	if f == nil || inputs != r.inputs {
+		if f, err = r.readFleet(ctx, heads, inputs, older); err != nil {
+			return err
+		}
+	}
+	led, _, err := ledger.Read(ctx, heads.Ledger.Tree, r.ledger)
+	if err != nil {
+		return fmt.Errorf("read the ledger at %s: %w", heads.Ledger.Commit.Hash.Short(), err)
+	}
+	since := cmp.Or(r.heads.Inputs.Commit.Hash, heads.Accepted.Inputs)
+	r.heads, r.fleet, r.inputs, r.ledger = heads, f, inputs, led
+	if r.authors.fleet == f {
+		return nil
+	}
+	if err := r.findRemovers(ctx, since); err != nil {
+		return err
+	}
+	return r.attribute(ctx)
+}
+
+// readFleet reads inputs that are new, and lets the other rooms follow them.
+func (r *Reconciler) readFleet(ctx context.Context, heads gitrepo.Heads, key tree.Hash, older []tree.Tree) (*fleet.Fleet, error) {
+	r.revoke(heads.Inputs.Tree, older) // first: it must not wait until the rest can be read
+	f, err := r.reader.ReadAll(ctx, fleet.Sources{
+		Inputs: heads.Inputs.Tree, Ledger: heads.Ledger.Tree, Last: r.fleet, Older: older,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the inputs at %s: %w", heads.Inputs.Commit.Hash.Short(), err)
+	}
+	if i := slices.IndexFunc(f.Frozen, func(z fleet.Freeze) bool { return z.Path == "/" }); i >= 0 {
+		// Without a policy we would write under a made-up name, and other
+		// daemons would undo it as foreign.
+		return nil, fmt.Errorf("no version of fleet.yaml can be read, so nothing is written or applied: mend it (%s)", f.Frozen[i].Why)
+	}
+	if err := r.follow(f, key); err != nil {
+		return nil, err
+	}
+	r.report(f)
+	return f, nil
+}
+
+// follow lets the other rooms follow what the inputs say of them.
+func (r *Reconciler) follow(f *fleet.Fleet, key tree.Hash) error {
+	wb := f.Policy.WriteBack
+	if want := gitrepo.Branch(wb.Branch); r.opts.Ledger != "" && want != gitrepo.Branch(r.opts.Ledger) {
+		return fmt.Errorf("fleet.yaml names %s as the ledger branch, and this daemon writes %s: restart it to follow, or give --ledger", wb.Branch, r.opts.Ledger)
+	}
+	var texts []string
+	trusted := wb.Signers
+	if r.fleet != nil {
+		trusted = r.fleet.Policy.WriteBack.Signers // of the last accepted state
+	}
+	for _, s := range trusted {
+		texts = append(texts, s.PublicKey)
+	}
+	keys, err := gitrepo.ParseKeys(texts)
+	if err != nil {
+		return fmt.Errorf("fleet.yaml: writeBack.signers: %w", err)
+	}
+	r.opts.Repo.SetIdentity(gitrepo.Identity{Name: wb.Author.Name, Email: wb.Author.Email, Signer: r.opts.Signer, Trusted: keys})
+	r.setMarket(f, key)
+	return nil
+}
+
+// revoke passes the inputs' list of revoked certificates on. One that was
+// removed from the inputs stays in force until the daemon starts again. One
+// that cannot be used leaves the former in force, and stops no round: at a
+// start, where there is none, the newest older one that can be used is taken.
+func (r *Reconciler) revoke(inputs tree.Tree, older []tree.Tree) {
+	if r.opts.Revoke == nil {
+		return
+	}
+	for i, t := range append([]tree.Tree{inputs}, older...) {
+		crl, err := t.ReadFile("pki/"+pki.RevokedFile, pki.MaxRevokedBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			return // there was none, or somebody took it away
+		}
+		if err == nil {
+			err = r.opts.Revoke(crl)
+		}
+		if err == nil {
+			return
+		}
+		r.opts.Log.Error("the list of revoked certificates cannot be used; the former stays in force: mend pki/"+pki.RevokedFile, "version", i, "error", err)
+	}
+}
+
+// older are trees of the inputs to look for the last good version of a broken
+// file in, after a restart: the accepted one, and then back along its history.
+func (r *Reconciler) older(heads gitrepo.Heads) ([]tree.Tree, error) {
+	if r.fleet != nil {
+		return nil, nil
+	}
+	var out []tree.Tree
+	seen := map[tree.Hash]bool{}
+	next := []tree.Hash{heads.Accepted.Inputs, heads.Inputs.Commit.Hash}
+	for walked := 0; len(next) > 0 && len(out) < maxOlder && walked < maxWalked; walked++ {
+		h := next[0]
+		next = next[1:]
+		if h.IsZero() {
+			continue
+		}
+		c, err := r.opts.Repo.Info(h)
+		if err != nil {
+			return nil, fmt.Errorf("read older inputs: %w", err)
+		}
+		t, err := r.opts.Repo.Tree(h)
+		if err != nil {
+			return nil, fmt.Errorf("read older inputs: %w", err)
+		}
+		// Commits of the ledger on the same branch change no inputs.
+		key, err := inputsKey(gitrepo.Heads{Inputs: gitrepo.Head{Tree: t}})
+		if err != nil {
+			return nil, fmt.Errorf("read older inputs: %w", err)
+		}
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, t)
+		}
+		if len(c.Parents) > 0 {
+			next = append(next, c.Parents[0])
+		}
+	}
+	return out, nil
+}
+
+// maxOlder bounds in how many versions of the inputs the last good version of a
+// broken file is looked for, maxWalked how far back, in commits. Only a start
+// looks at them.
+const (
+	maxOlder  = 100
+	maxWalked = 2000
+)
+
+// undo restores generated files that others edited, by one commit that names
+// them, and goes on with another round.
+func (r *Reconciler) undo(ctx context.Context, in *inputs) (Outcome, error) {
+	req, err := undoRequest(in, r.now(in))
+	if err != nil {
+		return Outcome{}, err
+	}
+	for _, e := range in.foreign {
+		r.opts.Log.Warn("a generated file was edited by somebody else and is restored",
+			"path", e.Path, "commit", e.Commit.Hash.Short(), "author", e.Commit.Author.String())
+	}
+	if r.shadow(in) {
+		return Outcome{}, fmt.Errorf("generated files were edited by others (%s), and this daemon may not restore them", foreignList(in.foreign))
+	}
+	res, err := r.opts.Repo.Commit(ctx, req)
+	if err != nil {
+		return Outcome{Committed: res.Commits}, fmt.Errorf("undo foreign edits: %w", err)
+	}
+	r.ask.Store(true)
+	return Outcome{Committed: res.Commits, Again: true}, nil
+}
+
+func foreignList(edits []gitrepo.ForeignEdit) string {
+	var names []string
+	for i, e := range edits {
+		if i == 3 {
+			names = append(names, fmt.Sprintf("and %d more", len(edits)-i))
+			break
+		}
+		names = append(names, e.Path)
+	}
+	return strings.Join(names, ", ")
+}

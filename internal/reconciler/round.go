@@ -1,0 +1,222 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// Outcome is what a round did.
+type Outcome struct {
+	// Plan that was made; nil when nothing had changed.
+	Plan *planner.Plan
+	// Committed are the commits that landed.
+	Committed []gitrepo.Committed
+	// Refused are the intents whose changes the remote refuses.
+	Refused []gitrepo.Refusal
+	// Again: what was planned on has moved, and another round should follow at once.
+	Again bool
+	// Due is when to plan again though nothing happens; zero when there is none.
+	Due time.Time
+	// Took is where the round's time went.
+	Took Took
+}
+
+// Took is where a round's time went.
+type Took struct {
+	// Ask is the remote's answer, with what was new there; Read is fleet and
+	// ledger at the heads, Plan the decision, Commit the write-back.
+	Ask, Read, Plan, Commit time.Duration
+}
+
+// timed adds what passes until its result is called.
+func (r *Reconciler) timed(to *time.Duration) func() {
+	start := r.opts.Now()
+	return func() { *to += r.opts.Now().Sub(start) }
+}
+
+// Round is one pass: read, plan, commit, deliver.
+func (r *Reconciler) Round(ctx context.Context) (Outcome, error) {
+	start := r.opts.Now()
+	r.took = Took{}
+	out, err := r.round(ctx)
+	out.Took = r.took
+	if err == nil && r.desk.stale {
+		r.ask.Store(true)
+		out.Again = true
+	}
+	r.opts.Observer.RoundDone(r.opts.Now().Sub(start), outcomeOf(out, err))
+	if err != nil {
+		r.fail(err)
+		r.trouble(err)
+	} else {
+		r.recovered()
+	}
+	return out, err
+}
+
+func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
+	in, err := r.read(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if len(in.foreign) > 0 {
+		return r.undo(ctx, in)
+	}
+	if err := r.deliver.to(r.opts.Delivery, in, r.opts.Shadow || in.fleet.Policy.WriteBack.Mode == writeBackNone); err != nil {
+		return Outcome{}, err
+	}
+	snapshot := r.opts.Market.Snapshot()
+	observed, generation := r.observe()
+	r.gone.follow(observed, generation, r.opts.Now())
+	unheard := r.gone.unheard(in, r.opts.Market)
+	if err := r.openDesk(ctx, in); err != nil {
+		return Outcome{}, err
+	}
+	k := r.keyOf(in, snapshot, generation, unheard)
+	if k.same(r.last, r.now(in)) {
+		return Outcome{Due: r.due(r.last)}, nil
+	}
+	w := r.world(in, k, snapshot, observed, unheard)
+	plan := r.decide(w)
+	r.judge(in, &w, plan)
+	r.housekeep(ctx, in, plan.Now.Time)
+	k.planDue, k.statusDue = plan.Due, r.holdStatus(in, plan)
+	if len(r.desk.files) == 0 && (!k.statusDue.IsZero() || !plan.Changes() || r.shadow(in)) {
+		out := Outcome{Plan: plan, Due: r.due(k), Again: len(r.desk.refused) > 0}
+		if out.Again { // what was planned for is gone: the next round decides without it
+			r.refuse(true)
+			return out, nil
+		}
+		r.last = k
+		r.publish(in, w, plan, nil)
+		out.Again = !plan.Changes() && r.sweep(ctx, in, plan.Now)
+		return out, nil
+	}
+	out := Outcome{Plan: plan, Due: r.due(k)}
+	return r.commit(ctx, in, w, plan, k, out, snapshot)
+}
+
+// commit writes a plan back. Nothing of it is believed before the remote has
+// it.
+func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, plan *planner.Plan, k key, out Outcome, snapshot *market.Snapshot) (Outcome, error) {
+	req, err := r.request(in, plan, snapshot.Tree())
+	if err != nil {
+		return out, err
+	}
+	done := r.timed(&r.took.Commit)
+	res, err := r.opts.Repo.Commit(ctx, req)
+	done()
+	out.Committed, out.Refused = res.Commits, res.Refused
+	r.settle(in, plan, res)
+	r.refuse(err == nil && len(res.Refused) == 0)
+	r.landed(plan, res)
+	var replan *gitrepo.ErrReplan
+	var busy *gitrepo.ErrBusy
+	switch {
+	case errors.As(err, &replan), errors.As(err, &busy):
+		r.opts.Log.Info("plan again", "because", err.Error())
+		r.ask.Store(true)
+		out.Again = true
+		return out, ctx.Err()
+	case err != nil:
+		return out, fmt.Errorf("write the plan back: %w", err)
+	}
+	for _, refusal := range res.Refused {
+		r.opts.Log.Error("the remote refuses a change", "intent", refusal.Key, "error", refusal.Cause)
+	}
+	r.publish(in, w, plan, res.Refused)
+	if len(r.desk.waiting) > 0 {
+		// What they ask for stands there already, written by another daemon.
+		r.ask.Store(true)
+		out.Again = true
+	}
+	if len(res.Commits) == 0 {
+		r.last = k
+		return out, nil
+	}
+	// The next round delivers what landed and finds only keeps. After a refusal
+	// it waits for the next poll: trying again at once would be refused again.
+	out.Again = out.Again || len(res.Refused) == 0
+	return out, r.advance(ctx, res)
+}
+
+// advance takes over the ledger that was just written, without asking the
+// remote, which has acknowledged it.
+func (r *Reconciler) advance(ctx context.Context, res gitrepo.Result) error {
+	heads := r.heads
+	heads.Ledger.Commit = res.Commits[len(res.Commits)-1].Commit
+	var err error
+	if heads.Ledger.Tree, err = r.opts.Repo.Tree(heads.Ledger.Commit.Hash); err != nil {
+		return fmt.Errorf("read what was just written: %w", err)
+	}
+	heads.Accepted.Ledger = heads.Ledger.Commit.Hash
+	if err := r.adopt(ctx, heads); err != nil {
+		return err
+	}
+	// Everything up to here is ours: agents hear of it without waiting for the
+	// next round.
+	r.stand(&inputs{heads: r.heads, fleet: r.fleet, ledger: r.ledger})
+	return nil
+}
+
+// landed tells metrics what is on the ledger, and remembers when status was
+// last written.
+func (r *Reconciler) landed(plan *planner.Plan, res gitrepo.Result) {
+	done := map[string]bool{}
+	for _, c := range res.Commits {
+		for _, key := range c.Keys {
+			done[key] = true
+		}
+	}
+	var changes []planner.ContractChange
+	for _, c := range plan.Contracts {
+		if c.After == nil || !done[c.After.Metadata.Namespace+"/"+c.After.Spec.Intent.Name] {
+			continue
+		}
+		changes = append(changes, c)
+		if c.StatusOnly {
+			r.lastStatus = plan.Now.Time
+		}
+	}
+	for _, c := range res.Commits {
+		r.opts.Log.Info("committed", "commit", c.Commit.Hash.Short(), "subject", c.Commit.Subject())
+	}
+	if len(changes) > 0 {
+		r.opts.Observer.Landed(plan, changes)
+	}
+}
+
+// decide makes the plan and times it.
+func (r *Reconciler) decide(w planner.World) *planner.Plan {
+	done := r.timed(&r.took.Plan)
+	plan := planner.Decide(w)
+	done()
+	r.opts.Observer.Decided(r.took.Plan, plan)
+	if plan.HeldBack != "" {
+		r.opts.Log.Warn("ends are held back", "why", plan.HeldBack)
+	}
+	for _, note := range plan.Notes {
+		r.once(note)
+	}
+	return plan
+}
+
+func outcomeOf(out Outcome, err error) string {
+	switch {
+	case err != nil:
+		return "error"
+	case len(out.Committed) > 0:
+		return "committed"
+	case out.Again:
+		return "again"
+	case out.Plan == nil:
+		return "unchanged"
+	}
+	return "planned"
+}

@@ -1,0 +1,119 @@
+package reconciler
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// View is what the daemon knew after its newest round, for readiness, the API
+// and people. It is immutable.
+type View struct {
+	// Trouble is why the newest round failed or may not act; "" when all is well.
+	Trouble string
+	// Stopped: the history was rewritten, and an operator must accept it.
+	Stopped bool
+	// At is the newest good round's time.
+	At v1alpha1.Time
+	// Inputs and Ledger are the heads it stood on.
+	Inputs, Ledger tree.Hash
+	Fleet          *fleet.Fleet
+	Contracts      *ledger.Ledger
+	World          planner.World
+	Plan           *planner.Plan
+	// Deaf: too few providers are heard.
+	Deaf bool
+	// Withheld is why nothing is written though the fleet wants it, "" when
+	// nothing stands in the way.
+	Withheld string
+	// Refused are the intents whose changes the remote refused in the newest
+	// round that committed, with its words.
+	Refused []gitrepo.Refusal
+}
+
+// View is the newest view. Safe for any goroutine.
+func (r *Reconciler) View() *View { return r.view.Load() }
+
+// Ready says why the daemon is not ready to serve, or nil.
+func (r *Reconciler) Ready() error {
+	v := r.View()
+	switch {
+	case v.Trouble != "":
+		return errors.New(v.Trouble)
+	case v.Withheld != "":
+		return errors.New(v.Withheld)
+	case v.Deaf:
+		return errors.New("deaf: fewer than half of the providers that hold contracts are heard; agents report every 30 s, look at their logs if this lasts")
+	}
+	return nil
+}
+
+// publish makes a good round's knowledge the view.
+func (r *Reconciler) publish(in *inputs, w planner.World, plan *planner.Plan, refused []gitrepo.Refusal) {
+	r.view.Store(&View{
+		At: plan.Now, Inputs: in.heads.Inputs.Commit.Hash, Ledger: in.heads.Ledger.Commit.Hash,
+		Fleet: in.fleet, Contracts: in.ledger, World: w, Plan: plan, Deaf: w.Deaf, Refused: refused,
+		Withheld: withheld(in.fleet.Policy),
+	})
+}
+
+// trouble keeps the last good view and says what is wrong now.
+func (r *Reconciler) trouble(err error) {
+	v := *r.view.Load()
+	v.Trouble = err.Error()
+	var rewritten *gitrepo.ErrRewritten
+	v.Stopped = errors.As(err, &rewritten)
+	r.view.Store(&v)
+}
+
+// recovered takes trouble back after a good round: one that finds nothing
+// changed publishes nothing.
+func (r *Reconciler) recovered() {
+	if v := *r.view.Load(); v.Trouble != "" && v.Fleet != nil {
+		v.Trouble, v.Stopped = "", false
+		r.view.Store(&v)
+	}
+}
+
+// report logs each diagnostic once.
+func (r *Reconciler) report(f *fleet.Fleet) {
+	for _, d := range f.Diagnostics {
+		r.once(d.String())
+	}
+}
+
+// problems logs each rendering problem once.
+func (r *Reconciler) problems(list []manifests.Problem) {
+	for _, p := range list {
+		r.once(p.String())
+	}
+}
+
+func (r *Reconciler) once(text string) {
+	if _, known := r.said.LoadOrStore(text, true); !known {
+		r.opts.Log.Warn(text)
+	}
+}
+
+// now is the round's time: never before the ledger's newest commit.
+func (r *Reconciler) now(in *inputs) v1alpha1.Time {
+	now := v1alpha1.TimeOf(r.opts.Now())
+	if parent := in.heads.Ledger.Commit; !parent.IsZero() {
+		if when := v1alpha1.TimeOf(parent.When()); now.Before(when.Time) && when.Sub(now.Time) <= 30*time.Second {
+			return when
+		}
+	}
+	return now
+}
+
+func (v *View) String() string {
+	return fmt.Sprintf("inputs %s, ledger %s", v.Inputs.Short(), v.Ledger.Short())
+}

@@ -1,0 +1,52 @@
+package reconciler
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// shadow reports whether this daemon only reports.
+func (r *Reconciler) shadow(in *inputs) bool {
+	mode := in.fleet.Policy.WriteBack.Mode
+	return r.opts.Shadow || mode == writeBackNone || withheld(in.fleet.Policy) != ""
+}
+
+// withheld says why nothing may be written though the fleet wants it, "" when
+// nothing stands in the way. Acting on commits that the fleet wants verified,
+// or pushing what it wants reviewed, would be worse than not acting.
+func withheld(f *v1alpha1.FleetSpec) string {
+	switch {
+	case f.Verification.Mode == "signed":
+		return "fleet.yaml: verification.mode: signed is not supported yet: this daemon plans and reports, and writes nothing until the mode is none"
+	case f.WriteBack.Mode != writeBackPush && f.WriteBack.Mode != writeBackNone:
+		return fmt.Sprintf("fleet.yaml: writeBack.mode: %s is not supported yet: this daemon plans and reports, and writes nothing until the mode is push", f.WriteBack.Mode)
+	}
+	return ""
+}
+
+// Modes of writeBack.
+const (
+	writeBackPush = "push"
+	writeBackNone = "none" // a shadow, for everybody
+)
+
+// holdStatus is when a plan that only carries status may be committed; zero
+// when it may now.
+func (r *Reconciler) holdStatus(in *inputs, plan *planner.Plan) time.Time {
+	if !plan.Changes() || len(plan.States) > 0 || len(plan.Spends) > 0 {
+		return time.Time{}
+	}
+	for _, c := range plan.Contracts {
+		if !c.StatusOnly {
+			return time.Time{}
+		}
+	}
+	due := r.lastStatus.Add(in.fleet.Policy.WriteBack.StatusInterval.Duration)
+	if plan.Now.Before(due) {
+		return due
+	}
+	return time.Time{}
+}

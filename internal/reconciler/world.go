@@ -1,0 +1,48 @@
+package reconciler
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
+)
+
+// world joins what was read with the market and the observations of now.
+func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed map[string]v1alpha1.ConsumerObservation, unheard map[string]bool) planner.World {
+	return world.Build(world.Input{
+		Now: r.now(in), Fleet: in.fleet, Inputs: in.heads.Inputs.Commit.Hash.String(), Ledger: in.ledger,
+		Market: s, Author: in.author, RemovedBy: removers(r.removers), Unheard: unheard, Observed: observed,
+		Deaf: k.deaf, AllowEnds: k.allowEnds, ForceRelease: r.opts.ForceRelease,
+	})
+}
+
+// author is who last changed an intent, as far as it was looked up: for
+// intents that the ledger does not know as they are. An intent that came
+// through the API says itself who asked.
+func (in *inputs) author(it *fleet.Intent) (commit, author string) {
+	if isRequest(it.Path) {
+		return "", askedBy(it.Metadata.Annotations)
+	}
+	c, ok := in.authors[it.Path]
+	if !ok {
+		return "", ""
+	}
+	return c.Hash.String(), c.Author.String()
+}
+
+// setMarket tells the market what the inputs say of prices, places and graces.
+func (r *Reconciler) setMarket(f *fleet.Fleet, key tree.Hash) {
+	r.opts.Market.SetInputs(market.Inputs{
+		Key: key.String(), Fleet: f.Policy, Clusters: f.Clusters, Flavors: f.Flavors, Prices: f.Prices,
+	})
+}
+
+// observe is what the consumers say, and the number of what they say.
+func (r *Reconciler) observe() (map[string]v1alpha1.ConsumerObservation, uint64) {
+	if r.opts.Delivery == nil {
+		return nil, 0
+	}
+	return r.opts.Delivery.Observe()
+}

@@ -1,0 +1,186 @@
+// Package world joins what was read (fleet, ledger, market, observations) into
+// the planner's World. It converts and decides nothing: the daemon's rounds and
+// the command line's offline plans make their worlds here, so that both plan
+// alike.
+//
+// Everything is pure, nothing that is handed in is modified, and a World shares
+// the values of its parts. Callers are internal/reconciler and internal/cli.
+package world
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// Input is what a World is made of.
+type Input struct {
+	// Now is the round's time.
+	Now v1alpha1.Time
+	// Fleet as read.
+	Fleet *fleet.Fleet
+	// Inputs is the commit of the inputs, "" when they are none.
+	Inputs string
+	// Ledger as read.
+	Ledger *ledger.Ledger
+	// Market at the moment of the round.
+	Market *market.Snapshot
+	// Author tells who last changed an intent and in which commit; nil knows nobody.
+	Author func(*fleet.Intent) (commit, author string)
+	// RemovedBy says who deleted files of intents, by path; may be nil.
+	RemovedBy map[string]string
+	// Observed is what consumer clusters say, by contract.
+	Observed map[string]v1alpha1.ConsumerObservation
+	// Unheard are contracts that are seen gone on their consumer and whose provider has not reported since; may be nil.
+	Unheard map[string]bool
+	// Deaf means that too few providers are heard.
+	Deaf bool
+	// AllowEnds lets the round end more contracts than safety.maxEnds.
+	AllowEnds bool
+	// ForceRelease names contracts that are lost for good.
+	ForceRelease map[string]bool
+}
+
+// Build makes the World.
+func Build(in Input) planner.World {
+	return planner.World{
+		Now: in.Now, Fleet: in.Fleet.Policy, FleetName: in.Fleet.Name, Clusters: in.Fleet.Clusters, Tenants: in.Fleet.Tenants,
+		Intents: Intents(in.Fleet, in.Author), Frozen: Frozen(in.Fleet, in.Ledger), Inputs: in.Inputs, Ledger: in.Ledger,
+		Offers: Offers(in.Market, in.Ledger), Market: in.Market.Tree().Root.String(), Observed: Observed(in.Ledger, in.Market, in.Observed, in.Unheard),
+		RemovedBy: in.RemovedBy, Deaf: in.Deaf, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: Policies(in.Fleet),
+	}
+}
+
+// Intents are the fleet's, with who wrote them.
+func Intents(f *fleet.Fleet, author func(*fleet.Intent) (commit, author string)) []planner.Intent {
+	out := make([]planner.Intent, len(f.Intents))
+	for i := range f.Intents {
+		it := &f.Intents[i]
+		out[i] = planner.Intent{
+			ResourceIntent: it.ResourceIntent, Path: it.Path, Digest: it.Digest, Problem: it.Problem, ProblemCode: it.ProblemCode,
+		}
+		if it.Where != nil {
+			out[i].Where = it.Where
+		}
+		if author != nil {
+			out[i].Commit, out[i].Author = author(it)
+		}
+	}
+	return out
+}
+
+// Policies are the fleet's, compiled.
+func Policies(f *fleet.Fleet) []planner.Policy {
+	var out []planner.Policy
+	for _, p := range f.Policies {
+		out = append(out, planner.Policy{Policy: p.Policy, Predicate: p.Predicate})
+	}
+	return out
+}
+
+// Frozen is what unreadable inputs had named. The planner knows paths, tenants
+// and intents; a cluster that was never readable freezes each intent that has a
+// contract from or for it.
+func Frozen(f *fleet.Fleet, l *ledger.Ledger) []planner.Freeze {
+	var out []planner.Freeze
+	for _, z := range f.Frozen {
+		if z.Path != "" || z.Tenant != "" {
+			out = append(out, planner.Freeze{Path: z.Path, Tenant: z.Tenant, Intent: z.Intent, Why: z.Why})
+		}
+		if z.Cluster == "" {
+			continue
+		}
+		seen := map[planner.Freeze]bool{}
+		for _, c := range slices.Concat(l.HeldBy(z.Cluster), l.Consumer(z.Cluster)) {
+			fr := planner.Freeze{Tenant: c.Metadata.Namespace, Intent: c.Spec.Intent.Name, Why: z.Why}
+			if !seen[fr] {
+				seen[fr] = true
+				out = append(out, fr)
+			}
+		}
+	}
+	return out
+}
+
+// Offers are the market's, and for each contract whose flavor the market does
+// not know one that offers nothing.
+func Offers(s *market.Snapshot, l *ledger.Ledger) []planner.Offer {
+	list := s.Offers()
+	out := make([]planner.Offer, 0, len(list))
+	for _, o := range list {
+		out = append(out, Offer(o))
+	}
+	for _, provider := range l.Providers() {
+		last := ""
+		for _, c := range l.HeldBy(provider) {
+			if c.Spec.Flavor == last {
+				continue
+			}
+			last = c.Spec.Flavor
+			if s.Offer(provider, last) == nil {
+				out = append(out, Offer(s.Missing(provider, last)))
+			}
+		}
+	}
+	return out
+}
+
+// Offer is one offer as the planner sees it.
+func Offer(o *market.Offer) planner.Offer {
+	return planner.Offer{
+		Flavor: o.Flavor, Price: o.Price, Location: o.Location, State: Freshness(o.State),
+		Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static,
+	}
+}
+
+// Freshness is the market's word in the planner's.
+func Freshness(f market.Freshness) planner.Freshness {
+	switch f {
+	case market.Silent:
+		return planner.Silent
+	case market.Lost:
+		return planner.Lost
+	case market.Withdrawn:
+		return planner.Withdrawn
+	}
+	return planner.Fresh
+}
+
+// Observed joins what consumers say of each held contract with what its
+// provider's newest report says is granted to or running under it. A provider
+// counts as seen only while it has an agent that is heard: from a silent one
+// nothing follows. Nor does anything follow for an unheard contract: what its
+// provider reported before the slice was gone proves nothing, because the
+// report of a grant may have been lost.
+func Observed(l *ledger.Ledger, s *market.Snapshot, consumers map[string]v1alpha1.ConsumerObservation, unheard map[string]bool) map[string]v1alpha1.Observation {
+	out := make(map[string]v1alpha1.Observation, l.Held())
+	byProvider := map[string][]*market.Offer{}
+	for _, o := range s.Offers() {
+		byProvider[o.Flavor.Metadata.Namespace] = append(byProvider[o.Flavor.Metadata.Namespace], o)
+	}
+	for _, provider := range l.Providers() {
+		state := s.Provider(provider)
+		seen := state.Heard && !state.Static && state.State == market.Fresh
+		holds := map[string]v1alpha1.Resources{}
+		if seen {
+			for _, o := range byProvider[provider] {
+				for name, r := range o.Flavor.Spec.Held {
+					holds[name] = holds[name].Add(r)
+				}
+			}
+		}
+		for _, c := range l.HeldBy(provider) {
+			name := c.Metadata.Name
+			under, told := holds[name]
+			if !told {
+				under = holds[c.Spec.Slice] // claimed warm: agents report by slice
+			}
+			out[name] = v1alpha1.Observation{Consumer: consumers[name], ProviderSeen: seen && !unheard[name], ProviderHolds: under}
+		}
+	}
+	return out
+}

@@ -1,0 +1,257 @@
+package reconciler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// share is what a plan changes for one intent.
+type share struct {
+	decision  *planner.Decision
+	contracts []planner.ContractChange
+	states    []planner.StateChange
+	spends    []*v1alpha1.Spend
+}
+
+// changes is the share in the ledger's words.
+func (s *share) changes() ledger.Changes {
+	ch := ledger.Changes{Spends: s.spends}
+	for _, c := range s.contracts {
+		ch.Contracts = append(ch.Contracts, ledger.Change{Before: c.Before, After: c.After})
+	}
+	for _, st := range s.states {
+		ch.States = append(ch.States, ledger.StateChange{Before: st.Before, After: st.After})
+	}
+	return ch
+}
+
+// shares splits a plan's changes by intent, in order of "<tenant>/<intent>".
+func shares(p *planner.Plan) (keys []string, byKey map[string]*share) {
+	byKey = map[string]*share{}
+	of := func(tenant, name string) *share {
+		key := tenant + "/" + name
+		if byKey[key] == nil {
+			byKey[key] = &share{decision: &planner.Decision{Tenant: tenant, Name: name, Action: planner.Keep}}
+		}
+		return byKey[key]
+	}
+	for _, c := range p.Contracts {
+		one := c.After
+		if one == nil {
+			one = c.Before
+		}
+		s := of(one.Metadata.Namespace, one.Spec.Intent.Name)
+		s.contracts = append(s.contracts, c)
+	}
+	for _, st := range p.States {
+		one := st.After
+		if one == nil {
+			one = st.Before
+		}
+		s := of(one.Metadata.Namespace, one.Metadata.Name)
+		s.states = append(s.states, st)
+	}
+	for i := range p.Intents {
+		d := p.Intents[i]
+		if s := byKey[d.Tenant+"/"+d.Name]; s != nil {
+			s.decision = d
+		}
+	}
+	keys = slices.Sorted(maps.Keys(byKey))
+	placeSpends(p, keys, byKey)
+	return keys, byKey
+}
+
+// placeSpends gives each tenant's spend files to its first intent that retires
+// a contract; grouping keeps those intents together.
+func placeSpends(p *planner.Plan, keys []string, byKey map[string]*share) {
+	for _, spend := range p.Spends {
+		for _, key := range keys {
+			s := byKey[key]
+			if s.decision.Tenant == spend.Metadata.Namespace && s.retires() {
+				s.spends = append(s.spends, spend)
+				break
+			}
+		}
+	}
+}
+
+func (s *share) retires() bool {
+	return slices.ContainsFunc(s.contracts, func(c planner.ContractChange) bool { return c.After == nil })
+}
+
+// request makes a plan into a commit request. A plan without changes makes a
+// request without items.
+func (r *Reconciler) request(in *inputs, p *planner.Plan, market tree.Tree) (gitrepo.Request, error) {
+	keys, byKey := shares(p)
+	digest, err := digestOf(p)
+	if err != nil {
+		return gitrepo.Request{}, err
+	}
+	req := gitrepo.Request{
+		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash,
+		When: p.Now.Time,
+		Trailers: []string{
+			"Inputs: " + in.heads.Inputs.Commit.Hash.String(),
+			"Market: " + market.Root.String(),
+			"Plan: " + digest,
+			"Now: " + p.Now.UTC().Format(time.RFC3339),
+		},
+	}
+	if takes(p) {
+		req.Market = market
+	}
+	groups := groupsOf(keys, byKey)
+	for _, key := range keys {
+		s := byKey[key]
+		puts, deletes, err := s.changes().Files()
+		if err != nil {
+			return gitrepo.Request{}, fmt.Errorf("write %s: %w", key, err)
+		}
+		req.Items = append(req.Items, gitrepo.Item{
+			Key: key, Group: groups[key], Puts: puts, Deletes: deletes,
+			Line: line(s.decision, s.contracts), Trailers: trailers(s.contracts),
+		})
+	}
+	r.desk.write(&req, in)
+	req.Compose = func(parent tree.Tree, items []gitrepo.Item) (gitrepo.Composed, error) {
+		return r.compose(in, parent, byKey, items)
+	}
+	return req, nil
+}
+
+// compose renders what several intents share, for just the intents that are
+// committed together, on top of what the parent has.
+func (r *Reconciler) compose(in *inputs, parent tree.Tree, byKey map[string]*share, items []gitrepo.Item) (gitrepo.Composed, error) {
+	var out gitrepo.Composed
+	index, err := indexOn(in, parent)
+	if err != nil {
+		return out, err
+	}
+	var changes []manifests.Change
+	counts := map[string]int{}
+	for _, it := range items {
+		var contracts []planner.ContractChange
+		if s := byKey[it.Key]; s != nil { // a request's file may come alone
+			contracts = s.contracts
+		}
+		for _, c := range contracts {
+			changes = append(changes, manifests.Change{Before: c.Before, After: c.After})
+		}
+		verb, _, _ := strings.Cut(it.Line, " ")
+		counts[verb]++
+	}
+	rendered, err := manifests.Update(index.With(changes), in.fleet.Clusters, changes)
+	if err != nil {
+		return out, fmt.Errorf("render manifests: %w", err)
+	}
+	r.problems(rendered.Problems)
+	out.Puts = map[string][]byte{}
+	for path, content := range rendered.Files {
+		if content == nil {
+			out.Deletes = append(out.Deletes, path)
+			continue
+		}
+		out.Puts[path] = content
+	}
+	slices.Sort(out.Deletes)
+	out.Subject = subject(counts)
+	return out, nil
+}
+
+// indexOn is the index of the contracts on a parent: that of the round, unless
+// others of its items have landed meanwhile.
+func indexOn(in *inputs, parent tree.Tree) (manifests.Index, error) {
+	planned, err := in.heads.Ledger.Tree.Sub(ledger.Root)
+	if err != nil {
+		return manifests.Index{}, fmt.Errorf("read the ledger: %w", err)
+	}
+	now, err := parent.Sub(ledger.Root)
+	if err != nil {
+		return manifests.Index{}, fmt.Errorf("read the ledger: %w", err)
+	}
+	if now.Root == planned.Root {
+		return in.index, nil
+	}
+	led, _, err := ledger.Read(context.Background(), parent, in.ledger)
+	if err != nil {
+		return manifests.Index{}, err
+	}
+	return manifests.NewIndex(slices.Collect(led.Contracts())), nil
+}
+
+// verbs are what a line can begin with, with what a sum calls it, in the order
+// of a sum.
+var verbs = []struct{ verb, done string }{
+	{"place", "placed"}, {"resize", "resized"}, {"move", "moved"}, {"release", "released"}, {"preempt", "preempted"},
+	{"queue", "queued"}, {"refuse", "refused"}, {"suspend", "suspended"},
+	{"peering", "peering"}, {"active", "active"}, {"degraded", "degraded"}, {"reserved", "reserved"}, {"releasing", "draining"}, {"drained", "drained"},
+	{"released", "ended"}, {"expired", "expired"}, {"preempted", "displaced"}, {"failed", "failed"},
+	{"done", "done"}, {"update", "updated"}, {"keep", "noted"}, {"retire", "retired"}, {"undo", "undone"},
+}
+
+// subject is "3 placed, 1 released, 2 queued".
+func subject(counts map[string]int) string {
+	var parts []string
+	rest := maps.Clone(counts)
+	for _, v := range verbs {
+		if n := counts[v.verb]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v.done))
+			delete(rest, v.verb)
+		}
+	}
+	for _, verb := range slices.Sorted(maps.Keys(rest)) {
+		parts = append(parts, fmt.Sprintf("%d %s", rest[verb], verb))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// takes reports whether a plan places, enlarges or moves anything: such a
+// commit names its market, and the market is pushed with it.
+func takes(p *planner.Plan) bool {
+	return slices.ContainsFunc(p.Contracts, func(c planner.ContractChange) bool {
+		return c.After != nil && (c.Before == nil || c.Before.Decision.Market != c.After.Decision.Market)
+	})
+}
+
+// digestOf names a plan by what it writes.
+func digestOf(p *planner.Plan) (string, error) {
+	type after struct {
+		Name     string
+		Contract *v1alpha1.Contract `json:",omitempty"`
+	}
+	var all struct {
+		Contracts []after
+		States    []*v1alpha1.IntentState
+		Spends    []*v1alpha1.Spend
+	}
+	for _, c := range p.Contracts {
+		name := ""
+		if c.Before != nil {
+			name = c.Before.Metadata.Name
+		}
+		all.Contracts = append(all.Contracts, after{name, c.After})
+	}
+	for _, s := range p.States {
+		all.States = append(all.States, s.After)
+	}
+	all.Spends = p.Spends
+	b, err := json.Marshal(all)
+	if err != nil {
+		return "", fmt.Errorf("digest of the plan: %w", err)
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(b)), nil
+}

@@ -1,0 +1,86 @@
+package reconciler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+func contract(tenant, intent, flavor string, phase v1alpha1.Phase, gpus int64) *v1alpha1.Contract {
+	c := &v1alpha1.Contract{}
+	c.Metadata = v1alpha1.Metadata{Name: tenant + "-" + intent, Namespace: tenant}
+	c.Spec.Intent.Name, c.Spec.Provider, c.Spec.Flavor = intent, "paris", flavor
+	c.Spec.Resources = v1alpha1.Resources{"nvidia.com/gpu": v1alpha1.AmountOf(gpus)}
+	c.Spec.GPUs = &v1alpha1.ContractGPU{Count: gpus, Model: "nvidia-h100"}
+	c.Spec.Price.Hourly, c.Spec.Price.Currency = v1alpha1.DecimalFromInt(gpus), "EUR"
+	c.Status.Phase = phase
+	return c
+}
+
+func change(before, after *v1alpha1.Contract) planner.ContractChange {
+	return planner.ContractChange{Before: before, After: after}
+}
+
+func TestLine(t *testing.T) {
+	reserved := contract("vision", "train", "h100", v1alpha1.PhaseReserved, 4)
+	releasing := contract("vision", "train", "a100", v1alpha1.PhaseReleasing, 4)
+	releasing.Status.Reason = "ProviderLost: paris is silent"
+	was := contract("vision", "train", "a100", v1alpha1.PhaseActive, 4)
+	active := contract("vision", "train", "h100", v1alpha1.PhaseActive, 4)
+	larger := contract("vision", "train", "h100", v1alpha1.PhaseActive, 6)
+	drained := contract("vision", "train", "a100", v1alpha1.PhaseReleasing, 4)
+	drained.Status.Drained = v1alpha1.TimeOf(time.Unix(1, 0))
+	for want, changes := range map[string][]planner.ContractChange{
+		"place vision/train on paris/h100 (4x nvidia-h100, 4.00 EUR/h)":                {change(nil, reserved)},
+		"place vision/train on paris/h100 (4x nvidia-h100, 4.00 EUR/h) and 1 more":     {change(nil, reserved), change(nil, reserved)},
+		"move vision/train from paris/a100 to paris/h100 (4x nvidia-h100, 4.00 EUR/h)": {change(was, releasing), change(nil, reserved)},
+		"release vision/train from paris/a100 (paris is silent)":                       {change(was, releasing)},
+		"resize vision/train on paris/h100 (6x nvidia-h100, 6.00 EUR/h)":               {change(active, larger)},
+		"active vision/train on paris/h100":                                            {change(reserved, active)},
+		"drained vision/train on paris/a100":                                           {change(releasing, drained)},
+		"retire vision-train of vision/train":                                          {change(active, nil)},
+		"update vision/train on paris/h100":                                            {change(active, active)},
+		"queue vision/train: none of 3 fits: 3 gpu.model":                              nil,
+	} {
+		d := planner.Decision{Tenant: "vision", Name: "train", Action: planner.Queued, Reason: "none of 3 fits: 3 gpu.model"}
+		if got := line(&d, changes); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestSubject(t *testing.T) {
+	got := subject(map[string]int{"queue": 2, "place": 3, "release": 1, "zap": 1})
+	if want := "3 placed, 1 released, 2 queued, 1 zap"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// What takes capacity lands together with what gives it up in the same plan;
+// what only takes stands alone, so that one refusal does not hold up another.
+func TestGroups(t *testing.T) {
+	p := &planner.Plan{Contracts: []planner.ContractChange{
+		change(contract("vision", "old", "h100", v1alpha1.PhaseReleasing, 4), contract("vision", "old", "h100", v1alpha1.PhaseReleased, 4)),
+		change(nil, contract("nlp", "new", "h100", v1alpha1.PhaseReserved, 4)),
+		change(nil, contract("cv", "a", "a100", v1alpha1.PhaseReserved, 1)),
+		change(nil, contract("cv", "b", "a100", v1alpha1.PhaseReserved, 1)),
+		change(contract("bio", "x", "l4", v1alpha1.PhaseActive, 1), contract("bio", "x", "l4", v1alpha1.PhaseReleasing, 1)),
+		change(nil, contract("bio", "y", "l40s", v1alpha1.PhaseReserved, 1)),
+	}}
+	keys, byKey := shares(p)
+	got := groupsOf(keys, byKey)
+	if got["vision/old"] == "" || got["vision/old"] != got["nlp/new"] {
+		t.Errorf("what took the capacity that another gave up is not with it: %v", got)
+	}
+	if got["bio/x"] == "" || got["bio/x"] != got["bio/y"] {
+		t.Errorf("what took the allowance that another gave up is not with it: %v", got)
+	}
+	if got["cv/a"] != "" || got["cv/b"] != "" {
+		t.Errorf("takers that need nothing of each other are tied: %v", got)
+	}
+	if got["vision/old"] == got["bio/x"] {
+		t.Errorf("groups that share nothing are one: %v", got)
+	}
+}

@@ -1,0 +1,256 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+)
+
+// maxReport bounds a report, as sent and as unpacked: some ten thousand
+// flavors.
+const maxReport = 8 << 20
+
+// concurrentReports bounds how many reports are decoded at once, and with it
+// memory; further ones wait their turn.
+const concurrentReports = 4
+
+// Market is what the ports need of the market; *market.Market is one.
+type Market interface {
+	// Report takes a cluster's list of flavors, all at once. Unless full, the
+	// list of that generation still holds. market.ErrUnknownBase asks for a
+	// full report; a *market.StaleEpochError names the newest generation; any
+	// other error is a mistake in the report.
+	Report(cluster string, generation wire.Generation, flavors []v1alpha1.Flavor, full bool) error
+	// Offers are all flavors in order of provider and name, with the market's tree.
+	Offers() (tree.Tree, []v1alpha1.Flavor)
+}
+
+// Agents is what the agents' port is made of.
+type Agents struct {
+	// Market takes the reports.
+	Market Market
+	// Broker decides on reservations; nil serves neither them nor instructions.
+	Broker Broker
+	// Revocations refuse certificates; nil refuses none.
+	Revocations *Revocations
+	// Enrolled reports whether a cluster is one of the fleet; nil enrols all that hold a certificate.
+	Enrolled func(cluster string) bool
+	// NotEnrolled says what becomes of a cluster that is not of the fleet; nil
+	// only refuses it. It must not block.
+	NotEnrolled func(cluster string) *wire.Refusal
+	// Metrics count reports; may be nil.
+	Metrics *Metrics
+	// Log of refused reports.
+	Log *slog.Logger
+	// Limits of each identity; zero fields take the defaults.
+	Limits Limits
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+}
+
+// agents serves Agents.
+type agents struct {
+	Agents
+	slots  chan struct{}
+	legacy *advertisements
+
+	mu   sync.Mutex
+	busy map[string]bool // clusters whose report is being read
+}
+
+// NewAgents is the handler of the agents' port.
+func NewAgents(o Agents) http.Handler {
+	a := newAgents(o)
+	l := newLimiter(a.Limits, a.Now)
+	return withStreams(authenticate(a.Revocations, a.Now, l.limit(costOf, a.limited, a.routes())), l)
+}
+
+func newAgents(o Agents) *agents {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Revocations == nil {
+		o.Revocations = new(Revocations)
+	}
+	return &agents{Agents: o, slots: make(chan struct{}, concurrentReports), legacy: newAdvertisements(), busy: map[string]bool{}}
+}
+
+// routes are what a caller who is known may ask.
+func (a *agents) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /api/v2/clusters/{id}/flavors", a.putFlavors)
+	mux.HandleFunc("POST /api/v1/advertisements", a.postAdvertisement)
+	mux.HandleFunc("GET /api/v1/advertisements/{id}", a.getAdvertisement)
+	if a.Broker != nil {
+		mux.HandleFunc("POST "+wire.ReservationsPath, a.postReservation)
+		mux.HandleFunc("DELETE /api/v2/reservations/{id}", a.deleteReservation)
+		mux.HandleFunc("GET "+wire.InstructionsV1Path, a.getInstructionsV1)
+		mux.HandleFunc("GET /api/v2/clusters/{id}/instructions", a.getInstructions)
+	}
+	mux.Handle("GET /market", marketHandler(a.Market))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	return jsonErrors(mux)
+}
+
+// costOf is what a request costs of its sender's share.
+func costOf(r *http.Request) int {
+	if r.URL.Path == "/market" {
+		return marketCost
+	}
+	return 1
+}
+
+// limited counts a report that was held back.
+func (a *agents) limited(r *http.Request) { a.countReport(r, "limited") }
+
+// countReport counts a request by its sender if it is a report.
+func (a *agents) countReport(r *http.Request, result string) {
+	if r.Method == http.MethodPut || r.URL.Path == "/api/v1/advertisements" {
+		a.count(identityOf(r).Name, result)
+	}
+}
+
+// putFlavors takes a cluster's report.
+func (a *agents) putFlavors(w http.ResponseWriter, r *http.Request) {
+	cluster := r.PathValue("id")
+	if !a.admit(w, r, cluster) {
+		return
+	}
+	generation, err := wire.ParseGeneration(r.Header.Get(wire.HeaderGeneration))
+	if err != nil {
+		a.refused(w, cluster, http.StatusBadRequest, "BadGeneration", "header "+wire.HeaderGeneration+": "+err.Error())
+		return
+	}
+	if !a.begin(cluster) {
+		refuse(w, http.StatusTooManyRequests, "Busy", "a report of %s is being read; send one at a time", cluster)
+		return
+	}
+	defer a.end(cluster)
+	body, err := readBody(w, r, maxReport)
+	if err != nil {
+		a.count(cluster, bodyResult(err))
+		refuseBody(w, err, maxReport)
+		return
+	}
+	a.slots <- struct{}{} // none of those who hold one waits for a client
+	defer func() { <-a.slots }()
+	var report wire.FlavorReport
+	full := len(body) > 0
+	if full {
+		if err := strictjson.Decode(body, &report); err != nil {
+			a.refused(w, cluster, http.StatusBadRequest, "BadReport", "read the report: "+err.Error())
+			return
+		}
+	}
+	if !a.complete(w, cluster, report.Flavors) {
+		return
+	}
+	if a.report(w, cluster, generation, report.Flavors, full) {
+		w.Header().Set(wire.HeaderGeneration, generation.String())
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// begin lets a cluster send one report at a time: slow ones, however many, then
+// delay nobody else's.
+func (a *agents) begin(cluster string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy[cluster] {
+		return false
+	}
+	a.busy[cluster] = true
+	return true
+}
+
+func (a *agents) end(cluster string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.busy, cluster)
+}
+
+// admit lets a cluster of the fleet speak for itself.
+func (a *agents) admit(w http.ResponseWriter, r *http.Request, cluster string) bool {
+	if !speaksFor(w, r, cluster) {
+		a.countReport(r, "rejected")
+		return false
+	}
+	if a.Enrolled != nil && !a.Enrolled(cluster) {
+		a.countReport(r, "rejected")
+		if a.NotEnrolled != nil {
+			refuseWith(w, a.NotEnrolled(cluster))
+			return false
+		}
+		refuse(w, http.StatusForbidden, "NotEnrolled", "cluster %s is not in the fleet: add clusters/%s.yaml to the fleet repo", cluster, cluster)
+		return false
+	}
+	return true
+}
+
+// complete fills in what a report may leave out and refuses flavors of other
+// clusters.
+func (a *agents) complete(w http.ResponseWriter, cluster string, flavors []v1alpha1.Flavor) bool {
+	for i := range flavors {
+		f := &flavors[i]
+		if f.Metadata.Namespace == "" {
+			f.Metadata.Namespace = cluster
+		}
+		if f.Metadata.Namespace != cluster {
+			a.refused(w, cluster, http.StatusForbidden, "ForeignFlavor", "flavor "+f.Ref()+" is not of cluster "+cluster)
+			return false
+		}
+		f.APIVersion, f.Kind = v1alpha1.APIVersion, v1alpha1.KindFlavor
+	}
+	return true
+}
+
+// report hands a report to the market and answers unless it was taken.
+func (a *agents) report(w http.ResponseWriter, cluster string, g wire.Generation, flavors []v1alpha1.Flavor, full bool) bool {
+	err := a.Market.Report(cluster, g, flavors, full)
+	var stale *market.StaleEpochError
+	switch {
+	case err == nil:
+		a.count(cluster, "accepted")
+		return true
+	case errors.Is(err, market.ErrUnknownBase):
+		a.count(cluster, "unknown_base")
+		refuse(w, http.StatusPreconditionFailed, wire.ReasonUnknownBase, "%v", err)
+	case errors.As(err, &stale):
+		a.count(cluster, "stale")
+		answerJSON(w, http.StatusConflict, wire.Error{Error: err.Error(), Reason: wire.ReasonStaleEpoch, Last: stale.Last.String()})
+	default:
+		a.refused(w, cluster, http.StatusUnprocessableEntity, "BadReport", err.Error())
+	}
+	return false
+}
+
+// refused counts, logs and answers a report that will be no better next time.
+func (a *agents) refused(w http.ResponseWriter, cluster string, status int, reason, message string) {
+	a.count(cluster, "rejected")
+	a.Log.Warn("report refused", "cluster", cluster, "reason", reason, "err", message)
+	refuse(w, status, reason, "%s", message)
+}
+
+func (a *agents) count(cluster, result string) {
+	if a.Metrics != nil {
+		a.Metrics.Advert(cluster, result)
+	}
+}
+
+// bodyResult is how a report whose body could not be read is counted.
+func bodyResult(err error) string {
+	if errors.Is(err, errTooFast) {
+		return "limited"
+	}
+	return "rejected"
+}

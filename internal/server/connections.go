@@ -1,0 +1,121 @@
+package server
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+)
+
+// maxConnections bounds the connections of one certificate. An agent needs one
+// or two; the rest is for programs that ask for reservations in parallel.
+const maxConnections = 512
+
+// connections are those of the agents' port whose handshake is done, so that
+// one can be cut the moment its certificate is revoked: a long poll or a
+// stream would live on otherwise. The zero value is ready.
+type connections struct {
+	mu    sync.Mutex
+	open  map[*watchedConn]*x509.Certificate
+	count map[string]int // by certificate
+}
+
+// add takes up a connection, and refuses one too many of a certificate.
+func (c *connections) add(conn *watchedConn, cert *x509.Certificate) error {
+	key := certKey(cert)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open, c.count = map[*watchedConn]*x509.Certificate{}, map[string]int{}
+	}
+	if c.count[key] >= maxConnections {
+		return fmt.Errorf("%s has %d connections, at most %d", cert.Subject.CommonName, c.count[key], maxConnections)
+	}
+	if !conn.onClose(func() { c.remove(conn) }) {
+		return net.ErrClosed
+	}
+	c.open[conn] = cert
+	c.count[key]++
+	return nil
+}
+
+func (c *connections) remove(conn *watchedConn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cert, ok := c.open[conn]
+	if !ok {
+		return
+	}
+	delete(c.open, conn)
+	key := certKey(cert)
+	if c.count[key]--; c.count[key] == 0 {
+		delete(c.count, key)
+	}
+}
+
+// cut closes the connections of revoked certificates and returns how many.
+func (c *connections) cut(revoked *pki.Revoked) int {
+	c.mu.Lock()
+	var found []*watchedConn
+	for conn, cert := range c.open {
+		if revoked.Has(cert) {
+			found = append(found, conn)
+		}
+	}
+	c.mu.Unlock()
+	for _, conn := range found {
+		_ = conn.Close() // it removes itself; that it was closed already is as good
+	}
+	return len(found)
+}
+
+func certKey(cert *x509.Certificate) string {
+	return string(cert.RawIssuer) + "\x00" + cert.SerialNumber.Text(16)
+}
+
+// watchedListener gives connections that tell when they are closed.
+type watchedListener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l watchedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &watchedConn{Conn: conn}, nil
+}
+
+// watchedConn is a connection that tells once when it is closed.
+type watchedConn struct {
+	net.Conn
+
+	mu     sync.Mutex
+	closed bool
+	tell   func()
+}
+
+// onClose sets whom to tell; false: it is closed already.
+func (c *watchedConn) onClose(tell func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.tell = tell
+	return true
+}
+
+// Close implements net.Conn.
+func (c *watchedConn) Close() error {
+	c.mu.Lock()
+	tell := c.tell
+	c.closed, c.tell = true, nil
+	c.mu.Unlock()
+	err := c.Conn.Close()
+	if tell != nil {
+		tell()
+	}
+	return err
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// contractsHandler shows all held contracts as they are seen now.
+func contractsHandler(states func() []wire.ContractState) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		list := states()
+		if list == nil {
+			list = []wire.ContractState{}
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		answerJSON(w, http.StatusOK, list)
+	}
+}
+
+var contractsDesc = prometheus.NewDesc("fleetbroker_contracts",
+	"Held contracts as they are seen now, by phase and the code of its reason.", []string{"phase", "reason"}, nil)
+
+// ContractsCollector counts held contracts at each scrape: what a pod takes of
+// promised capacity shows here before it is on the ledger.
+type ContractsCollector struct {
+	// States of all held contracts.
+	States func() []wire.ContractState
+	// Code is the machine-readable word that opens a reason.
+	Code func(reason string) string
+}
+
+// Describe implements prometheus.Collector.
+func (c ContractsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- contractsDesc }
+
+// Collect implements prometheus.Collector.
+func (c ContractsCollector) Collect(ch chan<- prometheus.Metric) {
+	counts := map[[2]string]int{}
+	for _, s := range c.States() {
+		counts[[2]string{string(s.Phase), c.Code(s.Reason)}]++
+	}
+	for labels, n := range counts {
+		ch <- prometheus.MustNewConstMetric(contractsDesc, prometheus.GaugeValue, float64(n), labels[0], labels[1])
+	}
+}

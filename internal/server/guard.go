@@ -1,0 +1,150 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+)
+
+// Guard lets those through to the operators' port, where it is not on the
+// loopback interface, who show a certificate of the fleet's authority with the
+// role operator or reader, or a token that the cluster's API server knows and
+// whose holder may `get` the path (a nonResourceURL of RBAC).
+type Guard struct {
+	revocations   *Revocations
+	now           func() time.Time
+	log           *slog.Logger
+	authenticator authenticator.Request // nil where no cluster reviews tokens
+	authorizer    authorizer.Authorizer
+}
+
+// How long the API server's word is taken for: a token that was revoked works
+// for at most this long.
+const (
+	tokenTTL  = time.Minute
+	allowTTL  = time.Minute
+	denyTTL   = 10 * time.Second
+	reviewFor = 10 * time.Second
+)
+
+// NewGuard makes a guard. config reaches the API server that reviews tokens;
+// nil takes certificates alone.
+func NewGuard(config *rest.Config, revocations *Revocations, now func() time.Time, log *slog.Logger) (*Guard, error) {
+	g := &Guard{revocations: revocations, now: now, log: log}
+	if config == nil {
+		return g, nil
+	}
+	tokens, err := authenticationv1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("review tokens: %w", err)
+	}
+	access, err := authorizationv1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("review tokens: %w", err)
+	}
+	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 3}
+	g.authenticator, _, err = authenticatorfactory.DelegatingAuthenticatorConfig{
+		Anonymous: &apiserver.AnonymousAuthConfig{Enabled: false}, CacheTTL: tokenTTL,
+		TokenAccessReviewClient: tokens, TokenAccessReviewTimeout: reviewFor, WebhookRetryBackoff: backoff,
+	}.New()
+	if err != nil {
+		return nil, fmt.Errorf("review tokens: %w", err)
+	}
+	g.authorizer, err = authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: access, AllowCacheTTL: allowTTL, DenyCacheTTL: denyTTL, WebhookRetryBackoff: backoff,
+	}.New()
+	if err != nil {
+		return nil, fmt.Errorf("review tokens: %w", err)
+	}
+	return g, nil
+}
+
+// GuardTLS is the TLS of a guarded port: a client's certificate is asked for
+// and need not be given.
+func GuardTLS(source TLSSource, log *slog.Logger) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			m := load(source, log)
+			return &tls.Config{
+				MinVersion:             tls.VersionTLS12, // Prometheus and kubelets of older clusters
+				NextProtos:             []string{"h2", "http/1.1"},
+				Certificates:           []tls.Certificate{m.Pair},
+				ClientAuth:             tls.VerifyClientCertIfGiven,
+				ClientCAs:              m.Authorities,
+				SessionTicketsDisabled: true,
+			}, nil
+		},
+	}
+}
+
+// anonymous reports whether a request shows nothing at all.
+func anonymous(r *http.Request) bool { return peer(r) == nil && r.Header.Get("Authorization") == "" }
+
+// protect lets through to next whom the guard lets through; a nil guard lets
+// everybody.
+func (g *Guard) protect(next http.Handler) http.Handler {
+	if g == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if peer(r) != nil {
+			g.certified(w, r, next)
+			return
+		}
+		g.reviewed(w, r, next)
+	})
+}
+
+func (g *Guard) certified(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	authenticate(g.revocations, g.now, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := identityOf(r); id.Role != pki.Operator && id.Role != pki.Reader {
+			refuse(w, http.StatusForbidden, "Forbidden", "the certificate of %s (%s) is not an operator's or reader's", id.Name, id.Role)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})).ServeHTTP(w, r)
+}
+
+func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if g.authenticator == nil || anonymous(r) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		refuse(w, http.StatusUnauthorized, "Unauthorized", "show an operator's or reader's certificate, or a token of the daemon's cluster")
+		return
+	}
+	who, ok, err := g.authenticator.AuthenticateRequest(r)
+	if err != nil || !ok {
+		if err != nil {
+			g.log.Warn("a token could not be reviewed", "err", err)
+		}
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		refuse(w, http.StatusUnauthorized, "Unauthorized", "the daemon's cluster does not know this token")
+		return
+	}
+	decision, _, err := g.authorizer.Authorize(r.Context(), authorizer.AttributesRecord{
+		User: who.User, Verb: strings.ToLower(r.Method), Path: r.URL.Path,
+	})
+	if err != nil {
+		g.log.Warn("an access could not be reviewed", "user", who.User.GetName(), "err", err)
+	}
+	if decision != authorizer.DecisionAllow {
+		refuse(w, http.StatusForbidden, "Forbidden", "%s may not %s %s: bind it to a ClusterRole with that nonResourceURL", who.User.GetName(), strings.ToLower(r.Method), r.URL.Path)
+		return
+	}
+	next.ServeHTTP(w, r)
+}

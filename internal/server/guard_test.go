@@ -1,0 +1,81 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+)
+
+// TestTheOperatorsPortIsGuarded: beyond the loopback interface a certificate of
+// an operator or reader opens it; probes need none and are told yes or no.
+// Tokens are tried on a real API server in test/e2e/install.
+func TestTheOperatorsPortIsGuarded(t *testing.T) {
+	f := &fleet{t: t, revocations: new(Revocations), now: time.Now()}
+	files := f.certify()
+	guard, err := NewGuard(nil, f.revocations, f.clock, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := func() error { return errString("tenant vision has spent its budget") }
+	f.address = "https://" + run(t, Port{Name: "operators", Address: "127.0.0.1:0", TLS: GuardTLS(files, quiet), Handler: NewOperators(Operators{
+		Metrics: NewMetrics(), Market: &recorder{}, Guard: guard, Alive: secret, Ready: []Check{{"fleet", secret}},
+	})})
+	cases := map[string]struct {
+		who    *pki.Request
+		path   string
+		status int
+		reason string
+		tells  bool
+	}{
+		"nobody, metrics":       {nil, "/metrics", 401, "Unauthorized", false},
+		"nobody, market":        {nil, "/market", 401, "Unauthorized", false},
+		"nobody, what is not":   {nil, "/nothing", 401, "Unauthorized", false},
+		"nobody, ready":         {nil, "/readyz", 503, "", false},
+		"nobody, alive":         {nil, "/healthz", 500, "", false},
+		"an operator, metrics":  {&pki.Request{Name: "ada", Role: pki.Operator}, "/metrics", 200, "", false},
+		"an operator, ready":    {&pki.Request{Name: "ada", Role: pki.Operator}, "/readyz", 503, "", true},
+		"an operator, alive":    {&pki.Request{Name: "ada", Role: pki.Operator}, "/healthz", 500, "", true},
+		"a reader, market":      {&pki.Request{Name: "bo", Role: pki.Reader}, "/market", 200, "", false},
+		"an agent, market":      {&pki.Request{Name: "paris"}, "/market", 403, "Forbidden", false},
+		"an agent, ready":       {&pki.Request{Name: "paris"}, "/readyz", 403, "Forbidden", false},
+		"a server, metrics":     {&pki.Request{Name: "b", Role: pki.Server, Hosts: []string{"b"}}, "/metrics", 403, "Forbidden", false},
+		"a reader, what is not": {&pki.Request{Name: "bo", Role: pki.Reader}, "/nothing", 404, "NotFound", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			status, _, body := f.call(f.client(tc.who, nil), "GET", tc.path, nil)
+			if status != tc.status || (tc.reason != "" && reasonOf(t, body) != tc.reason) {
+				t.Errorf("answered %d %.200s; want %d %s", status, body, tc.status, tc.reason)
+			}
+			if strings.Contains(string(body), "budget") != tc.tells {
+				t.Errorf("told %s", body)
+			}
+		})
+	}
+	if status, _, body := f.call(f.client(nil, nil), "GET", "/metrics", nil, "Authorization", "Bearer x"); status != 401 || reasonOf(t, body) != "Unauthorized" {
+		t.Errorf("a token that nobody reviews: answered %d %s", status, body)
+	}
+	ada := f.client(&pki.Request{Name: "eve", Role: pki.Operator}, nil)
+	if status, _, _ := f.call(ada, "GET", "/metrics", nil); status != 200 {
+		t.Fatalf("before the revocation: answered %d", status)
+	}
+	if _, err := f.ca.Revoke("eve"); err != nil {
+		t.Fatal(err)
+	}
+	crl, err := f.ca.CRL()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.revocations.Set(crl, f.ca.CA(), f.clock()); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, body := f.call(ada, "GET", "/metrics", nil); status != 403 || reasonOf(t, body) != "Revoked" {
+		t.Errorf("revoked: answered %d %s", status, body)
+	}
+}
+
+type errString string
+
+func (e errString) Error() string { return string(e) }

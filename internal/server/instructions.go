@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// maxWait bounds a long poll.
+const maxWait = time.Minute
+
+// getInstructionsV1 answers agents of the first form with what they owe, null
+// when that is nothing (GET /api/v1/instructions).
+func (a *agents) getInstructionsV1(w http.ResponseWriter, r *http.Request) {
+	cluster := identityOf(r).Name
+	if a.admit(w, r, cluster) {
+		answerJSON(w, http.StatusOK, a.Broker.Owed(cluster))
+	}
+}
+
+// getInstructions answers with all that the ledger says of a cluster, at once,
+// or when it is another than the version at hand
+// (GET /api/v2/clusters/{id}/instructions?since=…&wait=30s).
+func (a *agents) getInstructions(w http.ResponseWriter, r *http.Request) {
+	cluster := r.PathValue("id")
+	if !a.admit(w, r, cluster) {
+		return
+	}
+	var wait time.Duration
+	if text := r.URL.Query().Get("wait"); text != "" {
+		var err error
+		if wait, err = time.ParseDuration(text); err != nil || wait < 0 {
+			refuse(w, http.StatusBadRequest, "BadWait", "wait: %q is not a duration; write for example 30s", text)
+			return
+		}
+		wait = min(wait, maxWait)
+	}
+	extend(w, wait+answerTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	defer cancel()
+	in, ok := a.newer(ctx, cluster, r.URL.Query().Get("since"))
+	if !ok {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	answerJSON(w, http.StatusOK, in)
+}
+
+// newer waits for instructions of another version, until the context ends or
+// the port is about to close.
+func (a *agents) newer(ctx context.Context, cluster, since string) (wire.Instructions, bool) {
+	for {
+		in, changed := a.Broker.Instructions(cluster)
+		if in.Version != "" && in.Version != since {
+			return in, true
+		}
+		select {
+		case <-ctx.Done():
+			return wire.Instructions{}, false
+		case <-stopping(ctx):
+			return wire.Instructions{}, false
+		case <-changed:
+		}
+	}
+}
+
+type stoppingKey struct{}
+
+// stopping is closed when the port that serves a request is about to close;
+// nil, which is never, for requests of no port.
+func stopping(ctx context.Context) <-chan struct{} {
+	ch, _ := ctx.Value(stoppingKey{}).(chan struct{})
+	return ch
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Metrics are all the daemon's, fleetbroker_*. Other rooms declare small
+// interfaces of the methods they call; nobody reads them back.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	reservations  *prometheus.CounterVec
+	decision      prometheus.Histogram
+	commit        prometheus.Histogram
+	pushConflicts prometheus.Counter
+	adverts       *prometheus.CounterVec
+	toReserve     prometheus.Histogram
+	toActive      prometheus.Histogram
+	spend         *money
+	savings       *money
+}
+
+// Buckets in seconds: fast ones for what the daemon computes, slow ones for
+// what a team waits for.
+var (
+	fast = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+	slow = []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600}
+)
+
+// NewMetrics makes them on a registry of their own, with those of the Go
+// runtime and the process.
+func NewMetrics() *Metrics {
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fleetbroker_" + name, Help: help, Buckets: buckets})
+	}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fleetbroker_" + name, Help: help}, labels)
+	}
+	m := &Metrics{
+		registry:      prometheus.NewRegistry(),
+		reservations:  counters("reservations_total", "Contracts that entered a phase, by the tenant or cluster that asked.", "phase", "requester"),
+		decision:      histogram("decision_seconds", "Time to plan a round.", fast),
+		commit:        histogram("commit_seconds", "Time to write and push a round's commit.", fast),
+		pushConflicts: prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_push_conflicts_total", Help: "Pushes refused because the ref had moved."}),
+		adverts:       counters("advert_total", "Reports of agents, by result: accepted, unknown_base, stale, rejected, limited.", "cluster", "result"),
+		toReserve:     histogram("time_to_reserve_seconds", "Time from an intent's first sight to its reservation.", slow),
+		toActive:      histogram("time_to_active_seconds", "Time from reservation to usable capacity.", slow),
+		spend:         newMoney("spend_total", "Spend accrued, from the ledger."),
+		savings:       newMoney("savings_total", "What contracts would have cost at list price less what they cost (spot, reserved, price windows), from the ledger."),
+	}
+	m.registry.MustRegister(m.reservations, m.decision, m.commit, m.pushConflicts, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Handler answers a scrape.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// Register adds a room's own collectors.
+func (m *Metrics) Register(cs ...prometheus.Collector) error {
+	for _, c := range cs {
+		if err := m.registry.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reservation counts a contract that entered a phase.
+func (m *Metrics) Reservation(phase v1alpha1.Phase, requester string) {
+	m.reservations.WithLabelValues(string(phase), requester).Inc()
+}
+
+// Decision observes the planning of a round.
+func (m *Metrics) Decision(d time.Duration) { m.decision.Observe(d.Seconds()) }
+
+// Commit observes a commit with its push.
+func (m *Metrics) Commit(d time.Duration) { m.commit.Observe(d.Seconds()) }
+
+// PushConflict counts a push that lost a race.
+func (m *Metrics) PushConflict() { m.pushConflicts.Inc() }
+
+// Advert counts an agent's report.
+func (m *Metrics) Advert(cluster, result string) { m.adverts.WithLabelValues(cluster, result).Inc() }
+
+// TimeToReserve observes the wait from first sight to reservation.
+func (m *Metrics) TimeToReserve(d time.Duration) { m.toReserve.Observe(d.Seconds()) }
+
+// TimeToActive observes the wait from reservation to usable capacity.
+func (m *Metrics) TimeToActive(d time.Duration) { m.toActive.Observe(d.Seconds()) }
+
+// Sum is a tenant's sum in one currency.
+type Sum struct {
+	Tenant, Currency string
+	Amount           v1alpha1.Decimal
+}
+
+// SetSpend replaces all sums of spend by what the ledger says.
+func (m *Metrics) SetSpend(sums []Sum) { m.spend.set(sums) }
+
+// SetSavings replaces all sums of savings by what the ledger says.
+func (m *Metrics) SetSavings(sums []Sum) { m.savings.set(sums) }
+
+// money is a counter whose values are the ledger's and not this process's: a
+// restart must not begin at 0 again.
+type money struct {
+	desc *prometheus.Desc
+
+	mu   sync.Mutex
+	sums []Sum
+}
+
+func newMoney(name, help string) *money {
+	return &money{desc: prometheus.NewDesc("fleetbroker_"+name, help, []string{"tenant", "currency"}, nil)}
+}
+
+// set adds up what has the same labels: two series of one name would fail the
+// whole scrape.
+func (m *money) set(sums []Sum) {
+	merged := make([]Sum, 0, len(sums))
+	at := map[[2]string]int{}
+	for _, s := range sums {
+		key := [2]string{s.Tenant, s.Currency}
+		if i, ok := at[key]; ok {
+			merged[i].Amount = merged[i].Amount.Add(s.Amount)
+			continue
+		}
+		at[key] = len(merged)
+		merged = append(merged, s)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sums = merged
+}
+
+// Describe implements prometheus.Collector.
+func (m *money) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc }
+
+// Collect implements prometheus.Collector.
+func (m *money) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sums {
+		ch <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, s.Amount.Float(), s.Tenant, s.Currency)
+	}
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// Check is one thing that must be well before the daemon is ready.
+type Check struct {
+	// Name of what is checked, such as "repository".
+	Name string
+	// Run says what is wrong, and with what consequence; it must not block.
+	Run func() error
+}
+
+// Operators is what the operators' port is made of. The port is read-only, and
+// either on the loopback interface alone or guarded.
+type Operators struct {
+	// Metrics to expose.
+	Metrics *Metrics
+	// Alive fails when only a restart helps; may be nil.
+	Alive func() error
+	// Ready holds the checks of /readyz.
+	Ready []Check
+	// Market for GET /market; may be nil.
+	Market Market
+	// Contracts as they are seen now, for the JSON of the dashboard; may be nil.
+	Contracts func() []wire.ContractState
+	// Guard of all but the probes; nil on the loopback interface.
+	Guard *Guard
+}
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Ready  bool          `json:"ready"`
+	Checks []checkResult `json:"checks"`
+}
+
+type checkResult struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// NewOperators is the handler of the operators' port.
+func NewOperators(o Operators) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", o.Metrics.Handler())
+	mux.HandleFunc("GET /healthz", o.healthz)
+	mux.HandleFunc("GET /readyz", o.readyz)
+	if o.Market != nil {
+		mux.Handle("GET /market", marketHandler(o.Market))
+	}
+	if o.Contracts != nil {
+		mux.Handle("GET "+wire.ContractsPath, contractsHandler(o.Contracts))
+	}
+	open, guarded := jsonErrors(mux), o.Guard.protect(jsonErrors(mux))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A kubelet's probe shows nothing, and learns no more than yes or no.
+		if probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"; probe && anonymous(r) {
+			open.ServeHTTP(w, r)
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+func (o *Operators) healthz(w http.ResponseWriter, r *http.Request) {
+	if o.Alive == nil {
+		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+		return
+	}
+	switch err := o.Alive(); {
+	case err == nil:
+		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	case o.hidden(r):
+		refuse(w, http.StatusInternalServerError, "Unhealthy", "ask with a token or certificate to be told why")
+	default:
+		refuse(w, http.StatusInternalServerError, "Unhealthy", "%v", err)
+	}
+}
+
+func (o *Operators) readyz(w http.ResponseWriter, r *http.Request) {
+	answer, status := readiness{Ready: true, Checks: []checkResult{}}, http.StatusOK
+	for _, check := range o.Ready {
+		result := checkResult{Name: check.Name, OK: true}
+		if err := check.Run(); err != nil {
+			result.OK, result.Reason = false, err.Error()
+			answer.Ready, status = false, http.StatusServiceUnavailable
+		}
+		answer.Checks = append(answer.Checks, result)
+	}
+	if o.hidden(r) {
+		answer.Checks = []checkResult{}
+	}
+	answerJSON(w, status, answer)
+}
+
+// hidden reports whether reasons, which name tenants and clusters, are kept
+// from who asks.
+func (o *Operators) hidden(r *http.Request) bool { return o.Guard != nil && anonymous(r) }

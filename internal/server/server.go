@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Limits of every port. Longer waits, such as a long poll, extend their own
+// deadline.
+const (
+	readHeaderTimeout = 10 * time.Second
+	requestTimeout    = 30 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 256 << 10
+)
+
+// Port is one address with what it serves.
+type Port struct {
+	// Name for logs and errors: agents, operators, webhooks.
+	Name string
+	// Address to listen on, "host:port"; port 0 takes a free one.
+	Address string
+	// TLS of the port; without it the address must be on the loopback interface.
+	TLS *tls.Config
+	// Handler of the port.
+	Handler http.Handler
+}
+
+// Servers are bound ports.
+type Servers struct {
+	log   *slog.Logger
+	ports []boundPort
+}
+
+type boundPort struct {
+	Port
+	listener net.Listener
+	server   *http.Server
+}
+
+// Listen binds all ports or none.
+func Listen(ctx context.Context, log *slog.Logger, ports ...Port) (*Servers, error) {
+	s := &Servers{log: log}
+	for _, p := range ports {
+		listener, err := bind(ctx, p)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		closing := make(chan struct{})
+		server := &http.Server{
+			Handler:           p.Handler,
+			TLSConfig:         p.TLS,
+			ReadHeaderTimeout: readHeaderTimeout,
+			ReadTimeout:       requestTimeout,
+			WriteTimeout:      requestTimeout,
+			IdleTimeout:       idleTimeout,
+			MaxHeaderBytes:    maxHeaderBytes,
+			ErrorLog:          slog.NewLogLogger(log.With("port", p.Name).Handler(), slog.LevelDebug),
+			BaseContext: func(net.Listener) context.Context {
+				return context.WithValue(context.Background(), stoppingKey{}, closing)
+			},
+		}
+		server.RegisterOnShutdown(func() { close(closing) }) // long polls end then
+		s.ports = append(s.ports, boundPort{Port: p, listener: watchedListener{listener}, server: server})
+	}
+	return s, nil
+}
+
+func bind(ctx context.Context, p Port) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.Address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for %s on %s: %w", p.Name, p.Address, err)
+	}
+	if addr, ok := listener.Addr().(*net.TCPAddr); p.TLS == nil && (!ok || !addr.IP.IsLoopback()) {
+		err := fmt.Errorf("listen for %s on %s: without TLS only a loopback address is served; use 127.0.0.1 or give a certificate", p.Name, p.Address)
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
+}
+
+// Address is where the named port listens, "" when there is none.
+func (s *Servers) Address(name string) string {
+	for _, p := range s.ports {
+		if p.Name == name {
+			return p.listener.Addr().String()
+		}
+	}
+	return ""
+}
+
+// Close frees ports that were bound and never run.
+func (s *Servers) Close() error {
+	var errs []error
+	for _, p := range s.ports {
+		if err := p.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Run serves until the context ends or a port fails. It then takes no new
+// requests and lets those under way be answered for at most grace.
+func (s *Servers) Run(ctx context.Context, grace time.Duration) error {
+	failed := make(chan error, len(s.ports))
+	for _, p := range s.ports {
+		s.log.Info("listening", "port", p.Name, "address", p.listener.Addr().String(), "tls", p.TLS != nil)
+		go func() { failed <- p.serve() }()
+	}
+	var first error
+	running := len(s.ports)
+	select {
+	case <-ctx.Done():
+	case first = <-failed:
+		running--
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	stopped := make(chan error, len(s.ports))
+	for _, p := range s.ports {
+		go func() { stopped <- p.stop(stop) }()
+	}
+	errs := []error{first}
+	for range s.ports {
+		errs = append(errs, <-stopped)
+	}
+	for range running {
+		errs = append(errs, <-failed)
+	}
+	return errors.Join(errs...)
+}
+
+func (p boundPort) serve() error {
+	err := error(nil)
+	if p.TLS != nil {
+		err = p.server.ServeTLS(p.listener, "", "")
+	} else {
+		err = p.server.Serve(p.listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve %s: %w", p.Name, err)
+}
+
+func (p boundPort) stop(ctx context.Context) error {
+	if err := p.server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("stop serving %s: %w", p.Name, err), p.server.Close())
+	}
+	return nil
+}
