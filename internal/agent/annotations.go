@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// domains of FLUIDOS's node annotations, <domain>.fluidos.eu/<key>.
+var domains = []string{"gpu", "cost", "location", "network", "provider", "workload"}
+
+// Bounds on what is passed on: a market refuses a whole report for one value
+// that is out of bounds, and an annotation may have 256 KiB.
+const (
+	maxText   = 253
+	maxLabels = 128
+	maxRate   = 1_000_000_000
+	maxMemory = 1 << 44 // bytes of one GPU
+)
+
+// notes are a node's FLUIDOS annotations by "<domain>/<key>", keys in the
+// spelling with dashes: the documents write compute_capability, the programs
+// compute-capability, and both are found. What nobody has read when labels() is
+// asked becomes a label, so that intents can demand it.
+type notes struct {
+	node     string
+	values   map[string]string
+	read     map[string]bool
+	problems []string
+}
+
+func notesOf(n *corev1.Node) *notes {
+	out := &notes{node: n.Name, values: map[string]string{}, read: map[string]bool{}}
+	for _, key := range sortedKeys(n.Annotations) {
+		for _, domain := range domains {
+			rest, ok := strings.CutPrefix(key, domain+".fluidos.eu/")
+			if !ok {
+				continue
+			}
+			name := domain + "/" + strings.ReplaceAll(rest, "_", "-")
+			// Both spellings on one node: the dashes sort first and win.
+			if _, twice := out.values[name]; !twice {
+				out.values[name] = strings.TrimSpace(n.Annotations[key])
+			}
+		}
+	}
+	return out
+}
+
+// text is the first of several names that is there. It is compared with what
+// intents say, so that brokers take plain ASCII only.
+func (a *notes) text(names ...string) string {
+	return a.first(isPlain, "only plain ASCII is taken", names)
+}
+
+// line is like text, for what only people read.
+func (a *notes) line(name string) string {
+	return a.first(isLine, "it has to be one line of text", []string{name})
+}
+
+func (a *notes) first(good func(string) bool, otherwise string, names []string) string {
+	found := ""
+	for _, name := range names {
+		a.read[name] = true
+		value := a.values[name]
+		if !good(value) {
+			a.problem(name, fmt.Errorf("at most %d characters, and %s", maxText, otherwise))
+			continue
+		}
+		if found == "" {
+			found = value
+		}
+	}
+	return found
+}
+
+// isLine reports whether a value may be shown to people as it is.
+func isLine(s string) bool {
+	return len(s) <= maxText && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// isPlain reports whether a value may stand in a report wherever it is compared.
+func isPlain(s string) bool {
+	return len(s) <= maxText && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// memory reads a GPU's memory; both 80Gi and 80GB are its marketed size.
+func (a *notes) memory(names ...string) v1alpha1.MemorySize {
+	var m v1alpha1.MemorySize
+	if s := a.text(names...); s != "" {
+		err := m.UnmarshalJSON([]byte(strconv.Quote(s)))
+		if err == nil && m.Int64() > maxMemory {
+			err = fmt.Errorf("%q is more than any GPU has", s)
+		}
+		if err != nil {
+			a.problem(names[0], err)
+			return v1alpha1.MemorySize{}
+		}
+	}
+	return m
+}
+
+// decimal reads an amount of money.
+func (a *notes) decimal(name string) (v1alpha1.Decimal, bool) {
+	s := a.text(name)
+	if s == "" {
+		return v1alpha1.Zero, false
+	}
+	d, err := v1alpha1.ParseDecimal(s)
+	if err == nil && (d.Sign() < 0 || d.Cmp(v1alpha1.DecimalFromInt(maxRate)) > 0) {
+		err = fmt.Errorf("%q is not between 0 and %d", s, maxRate)
+	}
+	if err != nil {
+		a.problem(name, err)
+		return v1alpha1.Zero, false
+	}
+	return d, true
+}
+
+// whole reads a whole number that is not negative.
+func (a *notes) whole(name string) (int64, bool) {
+	s := a.text(name)
+	if s == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || n < 0 {
+		a.problem(name, fmt.Errorf("%q is not a whole number", s))
+		return 0, false
+	}
+	return n, true
+}
+
+// currency reads three letters.
+func (a *notes) currency(name string) (code string, ok bool) {
+	code = strings.ToUpper(a.text(name))
+	if code != "" && !isCurrency.MatchString(code) {
+		a.problem(name, fmt.Errorf("%q is not a currency: write three letters, such as EUR", code))
+		return "", false
+	}
+	return code, true
+}
+
+var isCurrency = regexp.MustCompile(`^[A-Z]{3}$`)
+
+func (a *notes) problem(name string, err error) {
+	domain, key, _ := strings.Cut(name, "/")
+	a.problems = append(a.problems, fmt.Sprintf("node %s: annotation %s.fluidos.eu/%s is ignored: %v", a.node, domain, key, err))
+}
+
+// labels are the annotations that nothing else was made of.
+func (a *notes) labels() map[string]string {
+	out := map[string]string{}
+	for _, name := range sortedKeys(a.values) {
+		domain, key, _ := strings.Cut(name, "/")
+		if value := a.values[name]; !a.read[name] && value != "" && isPlain(value) && len(out) < maxLabels {
+			out[domain+".fluidos.eu/"+key] = value
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return keys
+}

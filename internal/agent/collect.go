@@ -1,0 +1,251 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"sort"
+
+	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
+	offloadingv1beta1 "github.com/liqotech/liqo/apis/offloading/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// State is what a cluster's API server says. Nothing in it is modified.
+type State struct {
+	// Cluster is the id under which it reports.
+	Cluster string
+	// Nodes and Pods are all of the cluster.
+	Nodes []*corev1.Node
+	Pods  []*corev1.Pod
+	// Quotas and Slices are Liqo's, all namespaces.
+	Quotas []*offloadingv1beta1.Quota
+	Slices []*authv1beta1.ResourceSlice
+	// Enforced means that the agent itself answers slices of its class.
+	Enforced bool
+}
+
+// Memory is what a Collect tells the next one, so that names stay while nodes
+// change. The zero Memory is a start: names then follow from the nodes alone.
+type Memory struct {
+	// primary is the kind of node that has a pool's bare name.
+	primary map[string]string
+	// home is the flavor that a slice is of.
+	home map[string]string
+	// specs are the last facts of flavors.
+	specs map[string]v1alpha1.FlavorSpec
+}
+
+// Collect makes the cluster's flavors, in order of their names. Problems are
+// for the log: what was ignored and why.
+func Collect(s State, before Memory) (flavors []v1alpha1.Flavor, next Memory, problems []string) {
+	groups, primary, problems := groupsOf(s.Nodes, before.primary)
+	grants, sliceByUser := grantsOf(s.Quotas, s.Slices)
+	c := &collector{state: s, before: before, groups: groups, byNode: map[string]int{}, load: make([]load, len(groups))}
+	for i, g := range groups {
+		for _, n := range g.nodes {
+			c.byNode[n.Name] = i
+		}
+	}
+	c.countPods(sliceByUser)
+	c.makeFlavors(&problems)
+	c.attribute(grants)
+	c.next.primary = primary
+	return c.sorted(), c.next, problems
+}
+
+// load is what runs on a group's nodes.
+type load struct {
+	own    v1alpha1.Resources
+	slices map[string]v1alpha1.Resources
+	byNode map[string]v1alpha1.Resources
+}
+
+// collector is the work of one Collect.
+type collector struct {
+	state  State
+	before Memory
+	next   Memory
+	groups []*group
+	byNode map[string]int
+	load   []load
+	// flavors with the groups they are cut from, and an index by name.
+	flavors []*offered
+	byName  map[string]*offered
+	// strays are what slices run on nodes that are not offered.
+	strays map[string]v1alpha1.Resources
+}
+
+// offered is a flavor in the making: the group it is cut from, and what slices
+// hold of it in the names that Kubernetes has for it.
+type offered struct {
+	v1alpha1.Flavor
+	group int
+	held  map[string]v1alpha1.Resources
+}
+
+// countPods adds up the requests of live pods: the provider's own by group, the
+// offloaded ones by slice too.
+func (c *collector) countPods(sliceByUser map[string]string) {
+	for i := range c.load {
+		c.load[i] = load{own: v1alpha1.Resources{}, slices: map[string]v1alpha1.Resources{}, byNode: map[string]v1alpha1.Resources{}}
+	}
+	c.strays = map[string]v1alpha1.Resources{}
+	virtual := map[string]bool{}
+	for _, n := range c.state.Nodes {
+		virtual[n.Name] = isVirtual(n)
+	}
+	for _, p := range c.state.Pods {
+		if !isLive(p) || virtual[p.Spec.NodeName] {
+			continue
+		}
+		slice := ""
+		if isOffloaded(p) {
+			slice = sliceOf(p, sliceByUser)
+		}
+		i, here := c.byNode[p.Spec.NodeName]
+		switch {
+		case here:
+			c.load[i].add(p.Spec.NodeName, slice, requests(p))
+		case slice != "":
+			c.strays[slice] = c.strays[slice].Add(requests(p))
+		}
+	}
+}
+
+// add counts a pod. An offloaded one that names no slice counts as the
+// provider's own: the capacity is gone either way.
+func (l *load) add(node, slice string, r v1alpha1.Resources) {
+	l.byNode[node] = l.byNode[node].Add(r)
+	if slice == "" {
+		l.own = l.own.Add(r)
+		return
+	}
+	l.slices[slice] = l.slices[slice].Add(r)
+}
+
+// makeFlavors cuts each group into one flavor for each kind of accelerator.
+func (c *collector) makeFlavors(problems *[]string) {
+	c.byName = map[string]*offered{}
+	c.next.specs = map[string]v1alpha1.FlavorSpec{}
+	for i, g := range c.groups {
+		capacity := v1alpha1.Resources{}
+		for _, n := range g.nodes {
+			allocatable := amounts(n.Status.Allocatable)
+			if !inService(n) {
+				allocatable = least(allocatable, c.load[i].byNode[n.Name])
+			}
+			capacity = capacity.Add(allocatable)
+		}
+		cordon, drain, bad := g.wishes()
+		*problems = append(*problems, bad...)
+		for k := range max(1, len(g.facts.GPUs)) {
+			f := c.cut(i, k, capacity)
+			f.Spec.Cordon, f.Spec.Drain = cordon, drain
+			if c.byName[f.Metadata.Name] != nil {
+				*problems = append(*problems, fmt.Sprintf("flavor %s is made by two pools: rename one in its nodes' label %s", f.Metadata.Name, labelPool))
+				continue
+			}
+			c.flavors = append(c.flavors, f)
+			c.byName[f.Metadata.Name] = f
+			c.next.specs[f.Metadata.Name] = factsOnly(f.Spec)
+		}
+	}
+}
+
+// cut makes the flavor of the k-th accelerator of a group.
+func (c *collector) cut(i, k int, capacity v1alpha1.Resources) *offered {
+	g := c.groups[i]
+	spec := v1alpha1.FlavorSpec{
+		Type:         "K8Slice",
+		Architecture: g.facts.Architecture,
+		Location:     g.facts.Location,
+		Properties:   g.facts.Properties,
+		Labels:       g.facts.Labels,
+		NodeSelector: g.selector(),
+		Class:        c.class(),
+	}
+	if k < len(g.facts.Prices) {
+		price := g.facts.Prices[k]
+		spec.Price = &price
+	}
+	name := g.name
+	if k < len(g.facts.GPUs) {
+		gpu := g.facts.GPUs[k]
+		spec.GPU = &gpu
+		if gpu.Profile != "" && len(g.facts.GPUs) > 1 || k > 0 {
+			suffix := either(gpu.Profile, gpu.ResourceName)
+			name = v1alpha1.CutName(g.name+"-"+dnsName(suffix), maxName)
+		}
+	}
+	if len(g.facts.GPUs) > 1 {
+		spec.Pool = g.name
+	}
+	// What nodes have beside the usual is told once: with the first flavor.
+	spec.Capacity = inFlavor(capacity, spec.GPU, k == 0)
+	spec.Used = inFlavor(c.load[i].own, spec.GPU, k == 0)
+	return &offered{Flavor: flavor(c.state.Cluster, name, spec), group: i}
+}
+
+// class is that of the slices in which the cluster sells.
+func (c *collector) class() string {
+	if c.state.Enforced {
+		return enforce.Class
+	}
+	return "default"
+}
+
+func flavor(cluster, name string, spec v1alpha1.FlavorSpec) v1alpha1.Flavor {
+	return v1alpha1.Flavor{
+		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFlavor},
+		Metadata: v1alpha1.Metadata{Name: name, Namespace: cluster},
+		Spec:     spec,
+	}
+}
+
+// inFlavor is a resource list in the names a flavor uses: its accelerator
+// counts as gpu, other accelerators of the node are other flavors' business.
+func inFlavor(r v1alpha1.Resources, gpu *v1alpha1.FlavorGPU, extended bool) v1alpha1.Resources {
+	out := v1alpha1.Resources{}
+	for name, amount := range r {
+		switch {
+		case gpu != nil && name == gpu.ResourceName:
+			out[v1alpha1.GPU] = amount
+		case isShared(name), extended && isExtended(name) && !isGPU(name):
+			out[name] = amount
+		}
+	}
+	return out
+}
+
+// factsOnly is a flavor without its figures.
+func factsOnly(spec v1alpha1.FlavorSpec) v1alpha1.FlavorSpec {
+	spec.Capacity, spec.Used, spec.Held = nil, nil, nil
+	spec.Cordon, spec.Drain = false, v1alpha1.Time{}
+	return spec
+}
+
+// sorted is all flavors, in order of their names.
+func (c *collector) sorted() []v1alpha1.Flavor {
+	sort.Slice(c.flavors, func(i, j int) bool { return c.flavors[i].Metadata.Name < c.flavors[j].Metadata.Name })
+	out := make([]v1alpha1.Flavor, 0, len(c.flavors))
+	for _, f := range c.flavors {
+		out = append(out, f.Flavor)
+	}
+	return out
+}
+
+// inHeld is what a slice has, in the names of a flavor; accelerators of other
+// flavors keep their own name, so that nothing is left untold.
+func inHeld(r v1alpha1.Resources, gpu *v1alpha1.FlavorGPU) v1alpha1.Resources {
+	out := maps.Clone(r)
+	if gpu != nil {
+		if amount, ok := out[gpu.ResourceName]; ok {
+			delete(out, gpu.ResourceName)
+			out[v1alpha1.GPU] = amount
+		}
+	}
+	return out
+}

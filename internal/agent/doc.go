@@ -1,0 +1,68 @@
+// Package agent is what runs in fleet-agent, one in each cluster: it makes
+// flavors of the cluster's labelled nodes and reports them to every broker,
+// waits for the brokers' instructions, and carries them out.
+//
+//	Nodes, Pods ────┐  watch                           ┌──► broker 1  each with its own
+//	Quotas, Slices ─┴─► Collect ──► []Flavor ──► sender┼──► broker 2  loop, generation
+//	                    pure         ~200 ms after     └──► …         and back-off
+//	                                 the last change
+//
+//	                                     brokers' instructions (long poll)
+//	                                                    │ the furthest along counts
+//	           ┌────────────────────────────────────────┼───────────────────┐
+//	           ▼                                        ▼                   ▼
+//	enforce: ResourceSlices          request: ResourceRequests      mirror: what is
+//	of class fleetbroker             become reservations            offered, promised
+//	are granted as the ledger says   and are released               and held
+//
+// Each of the three starts once its kinds are served and RBAC allows it, and
+// says what is missing; an agent that may only read reports all the same.
+// Without enforcement flavors are of Liqo's class default, with it of class
+// fleetbroker.
+//
+// # What is offered
+//
+// A node labelled fleetbroker.io/pool=<flavor> belongs to the flavor of that
+// name; one labelled node-role.fluidos.eu/resources=true without it, to a
+// flavor named after its shape. Virtual nodes (liqo.io/type=virtual-node) are
+// never offered on. A flavor is homogeneous: nodes of one pool that differ in
+// what an intent can ask for (facts) make flavors of their own, named with a
+// suffix; the oldest node's kind keeps the bare name, so that no node that
+// joins renames what others have reserved. Accelerators of several kinds on the
+// same nodes (MIG profiles) make a flavor each and name a common pool.
+//
+// # Arithmetic
+//
+//	capacity = Σ allocatable of nodes in service
+//	         + Σ min(allocatable, what runs there) of nodes that are not
+//	used     = Σ requests of the provider's own pods on the nodes
+//	held[c]  = max(granted to slice c, Σ requests of c's pods on the nodes)
+//
+// A node is in service while it is ready, schedulable and not being deleted.
+// Out of service it adds exactly what runs there, so that nothing new can be
+// sold on it and nothing that is sold looks oversold. A pod counts from being
+// bound to a node until it has ended or is gone. Requests are the scheduler's:
+// k8s.io/component-helpers/resource.PodRequests (init containers, sidecars,
+// overhead). What is held under a slice is told as long as a Quota or a pod of
+// it is there, also when its flavor is withdrawn: the flavor then stays,
+// cordoned, with a capacity of what is held. Keys of held are the names of
+// slices, which are those of their contracts unless a slice was claimed warm.
+// A slice that no contract stands for, such as one of class default by which a
+// consumer goes past the ledger, is told the same way: brokers count names they
+// do not know against the capacity like the provider's own pods.
+//
+// Administrators cordon or drain a whole flavor by a note on its nodes
+// (cordon.go), a node with kubectl cordon, a cluster in its file in the fleet
+// repo, and refuse a contract by an annotation (package mirror).
+//
+// While the cluster's API server does not answer, all flavors are cordoned: what
+// is known of them is old, and no slice could be granted.
+//
+// One agent runs in a cluster. Two would each go above the other's epoch, and
+// every report would be a full one.
+//
+// # Concurrency
+//
+// Collect is pure and called from one goroutine, which owns its Memory. Senders
+// share nothing but the newest encoded list, which is never modified.
+package agent

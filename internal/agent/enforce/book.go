@@ -1,0 +1,60 @@
+package enforce
+
+import (
+	"sync"
+	"time"
+)
+
+// Book is what the ledger promises of this cluster, as far as it was heard. The
+// zero Book has heard nobody.
+type Book struct {
+	mu       sync.Mutex
+	all      []Promise
+	promises map[key]*Promise
+	heard    time.Time
+}
+
+// key identifies a promise: names of slices are only unique on their consumer.
+type key struct{ consumerID, slice string }
+
+// Tell replaces all promises.
+func (b *Book) Tell(promises []Promise) {
+	index := make(map[key]*Promise, len(promises))
+	for i := range promises {
+		p := &promises[i]
+		index[key{p.ConsumerID, p.Slice}] = p
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all, b.promises = promises, index
+}
+
+// Hear notes that the promises held at an instant.
+func (b *Book) Hear(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now.After(b.heard) {
+		b.heard = now
+	}
+}
+
+// Heard is until when the promises are known to hold, the zero time for never.
+func (b *Book) Heard() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.heard
+}
+
+// Promise is what the ledger says about a consumer's slice, nil for nothing.
+func (b *Book) Promise(consumerID, slice string) *Promise {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.promises[key{consumerID, slice}]
+}
+
+// All is every promise; not to be modified.
+func (b *Book) All() []Promise {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all
+}

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+	"unicode"
+
+	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// Modes of Options.Enforce.
+const (
+	// EnforceAuto enforces where Liqo is installed and the agent may answer slices.
+	EnforceAuto = "auto"
+	// EnforceNever leaves slices to Liqo's own class.
+	EnforceNever = "never"
+)
+
+// maxReason is what a market takes of a refusal's reason, in bytes.
+const maxReason = 512
+
+// listen takes what counts of what the brokers say.
+func (a *agent) listen(in wire.Instructions, at time.Time, changed bool) {
+	a.book.Hear(at)
+	if !changed {
+		return
+	}
+	promises := make([]enforce.Promise, 0, len(in.Provide))
+	for _, i := range in.Provide {
+		promises = append(promises, enforce.Promise{
+			Contract: i.Contract, Slice: i.Slice, ConsumerID: i.ConsumerLiqoID, Consumer: i.Consumer,
+			Tenant: i.Tenant, Intent: i.Intent, Flavor: i.Flavor, Resources: i.Resources, Standing: i.Phase.Charged(),
+		})
+	}
+	a.book.Tell(promises)
+	a.instructions.Store(&in)
+	a.Log.Info("instructions changed", "ledger", in.Ledger, "provide", len(in.Provide), "consume", len(in.Consume))
+	a.kick()
+}
+
+// kick lets everything that follows from instructions be looked at again.
+func (a *agent) kick() {
+	if e := a.enforcer.Load(); e != nil {
+		e.Kick()
+	}
+	if r := a.requests.Load(); r != nil {
+		r.Kick()
+	}
+	a.touch()
+}
+
+// grow watches what has come to be served, and starts what needs it.
+func (a *agent) grow(ctx context.Context) {
+	if err := a.cluster.watchLiqo(ctx); err != nil {
+		a.Log.Warn("cannot watch Liqo", "err", err)
+		return
+	}
+	if err := a.enforceFrom(ctx); err != nil {
+		a.Log.Warn("cannot enforce the ledger yet", "err", err)
+	}
+	if err := a.serve(ctx); err != nil {
+		a.Log.Warn("cannot serve the kinds of fleetbroker.io yet", "err", err)
+	}
+}
+
+// enforceFrom starts answering slices once Liqo's kinds are watched, if the
+// agent may.
+func (a *agent) enforceFrom(ctx context.Context) error {
+	if a.Enforce == EnforceNever || a.enforcer.Load() != nil || a.cluster.liqo < len(liqoKinds) {
+		return nil
+	}
+	// What may not be listed would be waited for without end.
+	for _, need := range []authorizationv1.ResourceAttributes{
+		{Verb: "update", Resource: authv1beta1.ResourceSliceResource, Subresource: "status"},
+		{Verb: "list", Resource: authv1beta1.TenantResource},
+		{Verb: "watch", Resource: authv1beta1.TenantResource},
+	} {
+		need.Group = authv1beta1.GroupVersion.Group
+		if ok, err := a.allowed(ctx, need); !ok || err != nil {
+			return err
+		}
+	}
+	if err := a.cluster.follow(ctx, &authv1beta1.Tenant{}); err != nil {
+		return err
+	}
+	e := &enforce.Reconciler{
+		Client: a.mgr.GetClient(), Book: &a.book, Patience: a.Patience, Silence: silence, Now: time.Now, Log: a.Log,
+		Flavors: func() []v1alpha1.Flavor {
+			if f := a.flavors.Load(); f != nil {
+				return *f
+			}
+			return nil
+		},
+		Changed: a.touch,
+		Ask: func() {
+			for _, f := range a.followers {
+				f.nudge()
+			}
+		},
+		Count: func(v enforce.Verdict, reason string) { answers.WithLabelValues(a.Cluster, string(v), reason).Inc() },
+	}
+	if err := e.SetUp(a.mgr); err != nil {
+		return err
+	}
+	a.enforcer.Store(e)
+	a.Log.Info("enforcing the ledger", "class", enforce.Class)
+	return nil
+}
+
+// may asks the API server whether the agent may do something.
+func (a *agent) may(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+	client, err := kubernetes.NewForConfig(a.Config)
+	if err != nil {
+		return false, fmt.Errorf("ask what the agent may do: %w", err)
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
+	answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask what the agent may do: %w", err)
+	}
+	return answer.Status.Allowed, nil
+}
+
+// finish adds to what was collected what only the agent's other parts know.
+func (a *agent) finish(ctx context.Context, flavors []v1alpha1.Flavor) {
+	refused := map[string]string{}
+	if e := a.enforcer.Load(); e != nil {
+		refused = e.Refused()
+	}
+	if a.mirror != nil {
+		said, err := a.mirror.Refusals(ctx)
+		if err != nil && ctx.Err() == nil {
+			a.Log.Warn("cannot read what administrators refuse", "err", err)
+		}
+		maps.Copy(refused, said)
+	}
+	byFlavor := map[string]map[string]string{}
+	for _, p := range a.book.All() {
+		why := refused[p.Contract]
+		if why == "" || !p.Standing {
+			continue
+		}
+		if byFlavor[p.Flavor] == nil {
+			byFlavor[p.Flavor] = map[string]string{}
+		}
+		byFlavor[p.Flavor][p.Contract] = reasonText(why)
+	}
+	for i := range flavors {
+		s := &flavors[i].Spec
+		s.Endpoint = a.Endpoint
+		s.Refused = byFlavor[flavors[i].Metadata.Name]
+		s.Cordon = s.Cordon || a.sight.lost()
+	}
+}
+
+// reasonText is a text as a report may carry it: one line of printable
+// characters, not too long.
+func reasonText(s string) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }), " ")
+	for len(s) > maxReason {
+		at := strings.LastIndexByte(s[:maxReason-3], ' ')
+		if at < 0 {
+			at = maxReason - 3
+		}
+		s = strings.ToValidUTF8(s[:at], "") + "..."
+	}
+	return s
+}

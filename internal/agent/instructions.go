@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+const (
+	// pollWait is how long a broker is asked to wait for news.
+	pollWait = 30 * time.Second
+	// silence is after which nobody vouches for a broker's word any more: longer
+	// than a poll that finds nothing, and one more that gets no answer.
+	silence = 75 * time.Second
+)
+
+// word is what one broker said last, and when it last said that it holds.
+type word struct {
+	in wire.Instructions
+	at time.Time
+}
+
+// hearing is what the brokers say about this cluster. Of several the one counts
+// that is furthest along the ledger, as long as it is heard.
+type hearing struct {
+	// told is called with the words that count: changed when they are others than before.
+	told func(in wire.Instructions, at time.Time, changed bool)
+
+	mu      sync.Mutex
+	words   map[string]word
+	version string
+}
+
+// hear takes a broker's word; nil says that the last one still holds.
+func (h *hearing) hear(broker string, in *wire.Instructions, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.words == nil {
+		h.words = map[string]word{}
+	}
+	w, known := h.words[broker]
+	switch {
+	case in != nil:
+		w.in = *in
+	case !known:
+		return
+	}
+	w.at = now
+	h.words[broker] = w
+	best := w
+	for _, name := range slices.Sorted(maps.Keys(h.words)) {
+		o := h.words[name]
+		if now.Sub(o.at) <= silence && o.in.At.After(best.in.At.Time) {
+			best = o
+		}
+	}
+	changed := best.in.Version != h.version
+	h.version = best.in.Version
+	h.told(best.in, best.at, changed)
+}
+
+// follower listens to one broker.
+type follower struct {
+	broker  string
+	line    transport.Transport
+	hearing *hearing
+	now     func() time.Time
+	log     *slog.Logger
+	// nudges ask for an answer now instead of at the end of the poll.
+	nudges chan struct{}
+}
+
+// nudge lets the broker be heard soon. It costs the broker an answer: those who
+// call it do so seldom.
+func (f *follower) nudge() {
+	select {
+	case f.nudges <- struct{}{}:
+	default: // it has been asked for already
+	}
+}
+
+// poll waits for news, or for the answer that there are none: at the end of the
+// wait, or at once after a nudge.
+func (f *follower) poll(ctx context.Context, since string) (wire.Instructions, error) {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		in  wire.Instructions
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		in, err := f.line.Instructions(waiting, since, pollWait)
+		done <- result{in, err}
+	}()
+	select {
+	case r := <-done:
+		return r.in, r.err
+	case <-f.nudges:
+		cancel()
+		if r := <-done; r.err == nil || errors.Is(r.err, transport.ErrUnchanged) {
+			return r.in, r.err // it came just then
+		}
+		return f.line.Instructions(ctx, since, 0)
+	}
+}
+
+// run listens until the context ends.
+func (f *follower) run(ctx context.Context) {
+	since, retry := "", time.Duration(0)
+	for ctx.Err() == nil {
+		in, err := f.poll(ctx, since)
+		switch {
+		case err == nil:
+			since = in.Version
+			f.hearing.hear(f.broker, &in, f.now())
+		case errors.Is(err, transport.ErrUnchanged):
+			f.hearing.hear(f.broker, nil, f.now())
+		default:
+			if retry == 0 && ctx.Err() == nil {
+				f.log.Warn("broker gives no instructions", "broker", f.broker, "err", err)
+			}
+			retry = min(max(2*retry, firstRetry), lastRetry)
+			f.wait(ctx, retry)
+			continue
+		}
+		if retry > 0 {
+			f.log.Info("broker gives instructions again", "broker", f.broker)
+		}
+		retry = 0
+	}
+}
+
+func (f *follower) wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

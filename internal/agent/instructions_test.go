@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// said is a word: version v of the ledger at so many seconds.
+func said(v string, at int) *wire.Instructions {
+	return &wire.Instructions{Version: v, At: v1alpha1.TimeOf(epoch.Add(time.Duration(at) * time.Second))}
+}
+
+// Of several brokers the one counts that is furthest along, as long as it is
+// heard.
+func TestTheNewestWordCounts(t *testing.T) {
+	var got []string
+	h := &hearing{told: func(in wire.Instructions, at time.Time, changed bool) {
+		got = append(got, fmt.Sprintf("%s %d %t", in.Version, int(at.Sub(epoch.Time).Seconds()), changed))
+	}}
+	steps := []struct {
+		why, broker string
+		in          *wire.Instructions
+		now         int
+		want        string
+	}{
+		{"nothing follows from a broker that has said nothing", "b", nil, 0, ""},
+		{"the first word", "a", said("v1", 10), 1, "v1 1 true"},
+		{"one that lags is a sign of life of itself alone", "b", said("v0", 5), 2, "v1 1 false"},
+		{"it still holds", "a", nil, 3, "v1 3 false"},
+		{"the one that lagged is ahead", "b", said("v2", 20), 4, "v2 4 true"},
+		{"the other has not heard of it", "a", nil, 60, "v2 4 false"},
+		{"the one that was ahead is silent: what is heard counts", "a", nil, 90, "v1 90 true"},
+		{"it comes back", "b", nil, 100, "v2 100 true"},
+	}
+	for _, s := range steps {
+		got = nil
+		h.hear(s.broker, s.in, epoch.Add(time.Duration(s.now)*time.Second))
+		if text := strings.Join(got, ","); text != s.want {
+			t.Errorf("%s: got %q, want %q", s.why, text, s.want)
+		}
+	}
+}
+
+// script answers polls one after the other.
+type script struct {
+	transport.Transport
+	answers []func() (wire.Instructions, error)
+	asked   []string
+	stop    context.CancelFunc
+}
+
+func (s *script) Instructions(ctx context.Context, since string, _ time.Duration) (wire.Instructions, error) {
+	s.asked = append(s.asked, since)
+	if len(s.answers) == 0 {
+		s.stop()
+		return wire.Instructions{}, ctx.Err()
+	}
+	next := s.answers[0]
+	s.answers = s.answers[1:]
+	return next()
+}
+
+// Polls go on after trouble, from the version at hand, and not at once.
+func TestFollowerGoesOnAfterTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		fails := func() (wire.Instructions, error) { return wire.Instructions{}, errors.New("connection refused") }
+		line := &script{stop: cancel, answers: []func() (wire.Instructions, error){
+			fails, fails,
+			func() (wire.Instructions, error) { return *said("v1", 1), nil },
+			func() (wire.Instructions, error) { return wire.Instructions{}, transport.ErrUnchanged },
+			fails,
+			func() (wire.Instructions, error) { return *said("v2", 2), nil },
+		}}
+		var versions []string
+		h := &hearing{told: func(in wire.Instructions, _ time.Time, changed bool) {
+			if changed {
+				versions = append(versions, in.Version)
+			}
+		}}
+		began := time.Now()
+		f := &follower{broker: "a", line: line, hearing: h, now: time.Now, log: slog.New(slog.DiscardHandler)}
+		f.run(ctx)
+		if !slices.Equal(versions, []string{"v1", "v2"}) || !slices.Equal(line.asked, []string{"", "", "", "v1", "v1", "v1", "v2"}) {
+			t.Errorf("heard %v, asked from %v", versions, line.asked)
+		}
+		if took := time.Since(began); took != 2*firstRetry+2*firstRetry {
+			t.Errorf("waited %s", took)
+		}
+	})
+}
+
+func TestReasonsFitAReport(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"as it is":  {"flavor h100 has 3 left", "flavor h100 has 3 left"},
+		"lines":     {"a\nb\tc\x07d  e", "a b c d e"},
+		"no text":   {"a\xffb", "a?b"},
+		"very long": {strings.Repeat("word ", 200), strings.TrimSpace(strings.Repeat("word ", 101)) + "..."},
+		"one word":  {strings.Repeat("é", 400), strings.Repeat("é", 254) + "..."},
+	} {
+		if got := reasonText(c.in); got != c.want || len(got) > maxReason {
+			t.Errorf("%s: %d bytes %q", name, len(got), got)
+		}
+	}
+}
+
+// patient answers after the wait, unless it is asked not to.
+type patient struct {
+	transport.Transport
+	waits []time.Duration
+}
+
+func (p *patient) Instructions(ctx context.Context, _ string, wait time.Duration) (wire.Instructions, error) {
+	p.waits = append(p.waits, wait)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return wire.Instructions{}, ctx.Err()
+	case <-timer.C:
+		return wire.Instructions{}, transport.ErrUnchanged
+	}
+}
+
+func TestANudgeIsAnsweredAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		line := &patient{}
+		f := &follower{line: line, nudges: make(chan struct{}, 1)}
+		time.AfterFunc(time.Second, f.nudge)
+		began := time.Now()
+		if _, err := f.poll(t.Context(), ""); !errors.Is(err, transport.ErrUnchanged) {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != time.Second || !slices.Equal(line.waits, []time.Duration{pollWait, 0}) {
+			t.Errorf("answered after %s, polled for %v", took, line.waits)
+		}
+	})
+}

@@ -1,0 +1,11 @@
+// Package mirror shows in a cluster what its agent knows: what is offered
+// (Advertisement), what is promised (ProviderInstruction on the provider,
+// ReservationInstruction on the consumer) and what came of it.
+//
+// The objects are pictures: nothing is decided by them, and what is edited or
+// deleted is put right with the next pass. The one exception is the annotation
+// fleetbroker.io/refuse of a ProviderInstruction, by which an administrator of
+// the provider says that the contract is no longer honoured, and why.
+//
+// Want is pure. A Mirror belongs to one goroutine.
+package mirror

@@ -1,0 +1,135 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/crd"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// AnnotationRefuse on a ProviderInstruction is why its cluster no longer
+// honours the contract.
+const AnnotationRefuse = v1alpha1.Group + "/refuse"
+
+// Mirror writes pictures into a cluster.
+type Mirror struct {
+	// Client reads from a cache and writes.
+	Client client.Client
+}
+
+// Refusals are the contracts that administrators refuse, with why.
+func (m *Mirror) Refusals(ctx context.Context) (map[string]string, error) {
+	var list crd.ProviderInstructionList
+	if err := m.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("read ProviderInstructions: %w", err)
+	}
+	out := map[string]string{}
+	for i := range list.Items {
+		if why := list.Items[i].Annotations[AnnotationRefuse]; why != "" {
+			out[list.Items[i].Name] = why
+		}
+	}
+	return out, nil
+}
+
+// Pass brings the cluster in line with a state. What fails is tried again in
+// the next pass.
+func (m *Mirror) Pass(ctx context.Context, s State) error {
+	want := Want(s)
+	var (
+		advertisements crd.AdvertisementList
+		providers      crd.ProviderInstructionList
+		reservations   crd.ReservationInstructionList
+	)
+	for _, list := range []client.ObjectList{&advertisements, &providers, &reservations} {
+		if err := m.Client.List(ctx, list); err != nil {
+			return fmt.Errorf("read mirrors: %w", err)
+		}
+	}
+	errs := sync(ctx, m.Client, pointers(advertisements.Items), want.Advertisements, func(have, want *crd.Advertisement) (spec, status bool) {
+		spec, status = !same(have.Spec, want.Spec), !same(have.Status, want.Status)
+		have.Spec, have.Status = want.Spec, want.Status
+		return spec, status
+	})
+	if s.Instructions == nil {
+		return errors.Join(errs...)
+	}
+	errs = append(errs, sync(ctx, m.Client, pointers(providers.Items), want.Providers, func(have, want *crd.ProviderInstruction) (spec, status bool) {
+		spec, status = !same(have.Spec, want.Spec), !same(have.Status, want.Status)
+		have.Spec, have.Status = want.Spec, want.Status
+		return spec, status
+	})...)
+	errs = append(errs, sync(ctx, m.Client, pointers(reservations.Items), want.Reservations, func(have, want *crd.ReservationInstruction) (spec, status bool) {
+		spec, status = !same(have.Spec, want.Spec), !same(have.Status, want.Status)
+		have.Spec, have.Status = want.Spec, want.Status
+		return spec, status
+	})...)
+	return errors.Join(errs...)
+}
+
+func same[T any](a, b T) bool { return apiequality.Semantic.DeepEqual(a, b) }
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
+
+// sync makes, changes and removes objects of one kind. take copies what is
+// wanted into what is there and says what that changes.
+func sync[T client.Object](ctx context.Context, c client.Client, have, want []T, take func(have, want T) (spec, status bool)) []error {
+	var errs []error
+	fail := func(err error) {
+		if err == nil {
+			return
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) { // the cache lags: next time
+			errs = append(errs, fmt.Errorf("write a mirror: %w", err))
+		}
+	}
+	there := map[string]T{}
+	for _, o := range have {
+		there[o.GetName()] = o
+	}
+	for _, w := range want {
+		o, is := there[w.GetName()]
+		delete(there, w.GetName())
+		if !is {
+			fresh, ok := w.DeepCopyObject().(T)
+			if !ok {
+				continue // a copy is of its own type
+			}
+			if err := c.Create(ctx, fresh); err != nil {
+				fail(err)
+				continue
+			}
+			if _, status := take(fresh, w); status {
+				fail(c.Status().Update(ctx, fresh))
+			}
+			continue
+		}
+		spec, status := take(o, w)
+		if spec {
+			if err := c.Update(ctx, o); err != nil {
+				fail(err)
+				continue
+			}
+			take(o, w) // the answer carries the old status
+		}
+		if status {
+			fail(c.Status().Update(ctx, o))
+		}
+	}
+	for _, o := range there {
+		fail(c.Delete(ctx, o))
+	}
+	return errs
+}
