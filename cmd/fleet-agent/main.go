@@ -1,0 +1,129 @@
+// Command fleet-agent runs in a cluster that offers capacity: it reports what
+// its labelled nodes have, and what of it is taken, to every broker.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/fleetbroker/fleetbroker/internal/agent"
+	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet-agent:", err)
+		os.Exit(1)
+	}
+}
+
+// flags are the command line.
+type flags struct {
+	agent.Options
+	kubeconfig, logLevel, logFormat string
+	instructions                    time.Duration
+}
+
+func newCommand() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "fleet-agent",
+		Short: "Report what this cluster offers to the fleet's brokers",
+		Long: `fleet-agent makes flavors of the nodes labelled fleetbroker.io/pool=<flavor> (or
+node-role.fluidos.eu/resources=true) and reports them, with what is used and
+held of them, to every broker. Run one in each cluster that offers capacity.`,
+		Example: `  fleet-agent --cluster-id paris --broker-url https://broker.example.org:8443 \
+    --broker-cert-path /etc/fleet-agent/certs`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(c *cobra.Command, _ []string) error { return f.run(c.Context()) },
+	}
+	set := c.Flags()
+	set.StringVar(&f.Cluster, "cluster-id", "", "id of this cluster in the fleet, its certificate's common name")
+	set.StringArrayVar(&f.Brokers, "broker-url", nil, "address of a broker, https://host:port; repeat it to report to several")
+	set.StringVar(&f.Transport, "broker-transport", "http", "how to speak to brokers: http, or grpc (one stream, on the same port)")
+	set.StringVar(&f.CertDir, "broker-cert-path", "/etc/fleet-agent/certs", "directory with tls.crt, tls.key and ca.crt, read anew when they change")
+	set.DurationVar(&f.Interval, "advertisement-requeue-interval", 30*time.Second, "how often to report while nothing changes")
+	set.StringVar(&f.Endpoint, "cluster-endpoint", "", "address of this cluster's API server as other clusters reach it, published for contracts and answers; default: the kubeconfig's server, none in a pod")
+	set.DurationVar(&f.instructions, "instruction-poll-interval", 5*time.Second, "accepted for agents of the first form that this one replaces: instructions are waited for, not polled")
+	set.StringVar(&f.Enforce, "enforce", agent.EnforceAuto, `grant ResourceSlices of class fleetbroker exactly as the ledger says: auto (where Liqo is installed and RBAC allows it) or never`)
+	set.DurationVar(&f.Patience, "denial-delay", enforce.DefaultPatience, "how long a slice that no contract stands for waits for one before it is denied")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of this cluster; default: the pod's own account, or $KUBECONFIG")
+	set.StringVar(&f.HealthAddress, "health-probe-bind-address", "0", `address of /healthz and /readyz, such as ":8081"; "0" serves none`)
+	set.StringVar(&f.MetricsAddress, "metrics-bind-address", "0", `address of /metrics, such as "127.0.0.1:8080"; beyond loopback TLS, for tokens that the cluster reviews; "0" serves none`)
+	set.StringVar(&f.LeaseNamespace, "leader-election-namespace", "", "namespace of the Lease by which one of several replicas speaks for the cluster; empty: there is only this one")
+	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	set.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	for _, name := range []string{"cluster-id", "broker-url"} {
+		if err := c.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return c
+}
+
+func (f *flags) run(ctx context.Context) error {
+	log, err := f.logger()
+	if err != nil {
+		return err
+	}
+	slog.SetDefault(log)
+	klog.SetSlogLogger(log)
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	f.Log = log
+	if f.Config, err = f.restConfig(); err != nil {
+		return err
+	}
+	if f.Endpoint == "" && !inPod(f.Config) {
+		f.Endpoint = f.Config.Host
+	}
+	return agent.Run(ctx, f.Options)
+}
+
+// inPod reports whether a configuration is that of a pod's own account, whose
+// server has an address that means nothing elsewhere.
+func inPod(config *rest.Config) bool {
+	own, err := rest.InClusterConfig()
+	return err == nil && own.Host == config.Host
+}
+
+func (f *flags) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return nil, fmt.Errorf("--log-level %q: use debug, info, warn or error", f.logLevel)
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch f.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(os.Stderr, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(os.Stderr, options)), nil
+	}
+	return nil, fmt.Errorf("--log-format %q: use text or json", f.logFormat)
+}
+
+func (f *flags) restConfig() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster's API server: %w; give --kubeconfig, or run in the cluster", err)
+	}
+	config.UserAgent = "fleet-agent"
+	return config, nil
+}

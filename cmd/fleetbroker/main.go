@@ -1,0 +1,20 @@
+// Command fleetbroker is the daemon and the users' command line: see
+// internal/cli for what it does.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // windows and months need time zones where the image has none
+
+	"github.com/fleetbroker/fleetbroker/internal/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := cli.Run(ctx, cli.System(), os.Args[1:])
+	stop()
+	os.Exit(code)
+}

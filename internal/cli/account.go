@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/server"
+)
+
+// accountInterval is how often the spend metrics are made anew: adding up a
+// large ledger costs some tens of milliseconds.
+const accountInterval = 30 * time.Second
+
+// account sets the metrics of spend and savings to what the ledger says now:
+// they are the ledger's sums, so a restart does not begin at 0 again.
+func (d *daemon) account(now time.Time) {
+	v := d.loop.View()
+	if v.Contracts == nil || v.Fleet == nil {
+		return
+	}
+	books, err := ledger.BooksOf(v.Fleet.Policy)
+	if err != nil {
+		d.log.Warn("spend cannot be added up", "error", err)
+		return
+	}
+	spend, savings := sums(v.Contracts, books, v1alpha1.TimeOf(now))
+	d.metrics.SetSpend(spend)
+	d.metrics.SetSavings(savings)
+}
+
+// sums are what each tenant has spent since ever in each currency, and what
+// that is below list price.
+func sums(l *ledger.Ledger, books ledger.Books, at v1alpha1.Time) (spend, savings []server.Sum) {
+	type account struct{ tenant, currency string }
+	paid, list := map[account]v1alpha1.Decimal{}, map[account]v1alpha1.Decimal{}
+	add := func(a account, amount, atList v1alpha1.Decimal) {
+		paid[a], list[a] = paid[a].Add(amount), list[a].Add(atList)
+	}
+	for c := range l.Contracts() {
+		for _, m := range books.CostByMonth(c, at) {
+			add(account{c.Metadata.Namespace, c.Spec.Price.Currency}, m.Amount, m.List)
+		}
+	}
+	for _, tenant := range l.Tenants() {
+		for _, s := range l.Spends(tenant) {
+			for _, e := range s.Entries {
+				add(account{tenant, e.Currency}, e.Amount, e.List)
+			}
+		}
+	}
+	for a, amount := range paid {
+		spend = append(spend, server.Sum{Tenant: a.tenant, Currency: a.currency, Amount: amount})
+		savings = append(savings, server.Sum{Tenant: a.tenant, Currency: a.currency, Amount: list[a].Sub(amount)})
+	}
+	return spend, savings
+}

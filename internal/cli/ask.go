@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
+)
+
+// askTimeout bounds what one cluster may cost a page.
+const askTimeout = 10 * time.Second
+
+// clusterState says whether a consumer could be asked.
+type clusterState struct {
+	Cluster string `json:"cluster"`
+	Error   string `json:"error,omitempty"`
+}
+
+// nodeState is a virtual node of a consumer.
+type nodeState struct {
+	Consumer string `json:"consumer"`
+	Node     string `json:"node"`
+	Ready    bool   `json:"ready"`
+	CPU      string `json:"cpu"`
+	Memory   string `json:"memory"`
+	GPUs     string `json:"gpus,omitempty"`
+}
+
+// What is asked for: Liqo v1.2.0's ForeignCluster, whose modules look at real
+// readiness, and the Nodes that virtual nodes became. (VirtualNode.status is no
+// evidence: it says Running before there is a Node.)
+var (
+	foreignClusters = schema.GroupVersionResource{Group: "core.liqo.io", Version: "v1beta1", Resource: "foreignclusters"}
+	nodes           = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+)
+
+// ask asks all consumers at once and adds what they say to the page.
+func (p *page) ask(ctx context.Context, in *gathered, dir string) {
+	type answer struct {
+		state   clusterState
+		modules map[string]map[string]string
+		nodes   []nodeState
+	}
+	var consumers []*v1alpha1.Cluster
+	for _, name := range sortedNames(in.fleet.Clusters) {
+		if c := in.fleet.Clusters[name]; c.HasRole("consumer") {
+			consumers = append(consumers, c)
+		}
+	}
+	answers := make([]answer, len(consumers))
+	var wg sync.WaitGroup
+	for i, c := range consumers {
+		wg.Go(func() {
+			a := &answers[i]
+			a.state.Cluster = c.Metadata.Name
+			var err error
+			if a.modules, a.nodes, err = askOne(ctx, c, dir); err != nil {
+				a.state.Error = err.Error()
+			}
+		})
+	}
+	wg.Wait()
+	for i, a := range answers {
+		p.Asked = append(p.Asked, a.state)
+		p.Nodes = append(p.Nodes, a.nodes...)
+		for j := range p.Peerings {
+			pr := &p.Peerings[j]
+			if pr.Consumer == consumers[i].Metadata.Name {
+				pr.Modules = a.modules[liqoID(in, pr.Provider)]
+			}
+		}
+	}
+}
+
+func liqoID(in *gathered, cluster string) string {
+	if c := in.fleet.Clusters[cluster]; c != nil && c.Spec.Liqo.ClusterID != "" {
+		return c.Spec.Liqo.ClusterID
+	}
+	return cluster
+}
+
+func askOne(ctx context.Context, c *v1alpha1.Cluster, dir string) (map[string]map[string]string, []nodeState, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	config, err := delivery.Kubeconfigs{Dir: dir}.RESTConfig(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.Timeout = askTimeout
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect: %w", err)
+	}
+	list, err := client.Resource(nodes).List(ctx, metav1.ListOptions{LabelSelector: "liqo.io/type=virtual-node"})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list virtual nodes: %w", err)
+	}
+	var out []nodeState
+	for i := range list.Items {
+		out = append(out, nodeOf(c.Metadata.Name, &list.Items[i]))
+	}
+	peers, err := client.Resource(foreignClusters).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, out, fmt.Errorf("list peerings (is Liqo installed?): %w", err)
+	}
+	modules := map[string]map[string]string{}
+	for i := range peers.Items {
+		id, health := modulesOf(&peers.Items[i])
+		modules[id] = health
+	}
+	return modules, out, nil
+}
+
+func nodeOf(consumer string, n *unstructured.Unstructured) nodeState {
+	out := nodeState{Consumer: consumer, Node: n.GetName()}
+	conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
+	out.Ready = conditionOf(conditions, "Ready") == "True"
+	allocatable, _, _ := unstructured.NestedStringMap(n.Object, "status", "allocatable")
+	out.CPU, out.Memory = allocatable["cpu"], allocatable["memory"]
+	var gpus []string
+	for name, amount := range allocatable {
+		if strings.Contains(name, "/") && amount != "0" && !strings.HasPrefix(name, "hugepages") {
+			gpus = append(gpus, amount+" "+name)
+		}
+	}
+	sort.Strings(gpus)
+	out.GPUs = strings.Join(gpus, ", ")
+	return out
+}
+
+// modulesOf is the health of a peering, by Liqo's module.
+func modulesOf(fc *unstructured.Unstructured) (id string, health map[string]string) {
+	id, _, _ = unstructured.NestedString(fc.Object, "spec", "clusterID")
+	health = map[string]string{}
+	conditions, _, _ := unstructured.NestedSlice(fc.Object, "status", "conditions")
+	if s := conditionOf(conditions, "APIServerStatus"); s != "" {
+		health["api"] = s
+	}
+	for _, module := range []string{"networking", "authentication", "offloading"} {
+		enabled, _, _ := unstructured.NestedBool(fc.Object, "status", "modules", module, "enabled")
+		if !enabled {
+			continue
+		}
+		list, _, _ := unstructured.NestedSlice(fc.Object, "status", "modules", module, "conditions")
+		health[module] = worst(list)
+	}
+	return id, health
+}
+
+func conditionOf(conditions []any, kind string) string {
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == kind {
+			s, _ := m["status"].(string)
+			return s
+		}
+	}
+	return ""
+}
+
+// worst is the first status that is not good, else the good one.
+func worst(conditions []any) string {
+	good := ""
+	for _, c := range conditions {
+		m, ok := c.(map[string]any)
+		if !ok {
+			continue
+		}
+		switch s, _ := m["status"].(string); s {
+		case "Established", "Ready", "True":
+			good = s
+		case "":
+		default:
+			return s
+		}
+	}
+	if good == "" {
+		return "Pending"
+	}
+	return good
+}

@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/server"
+)
+
+// repoFlags say where a fleet repo is and how to reach and sign for it. They
+// hold references to secrets, never secrets.
+type repoFlags struct {
+	url, stateDir  string
+	inputs, ledger string
+	auth           gitrepo.Auth
+	signingKey     string
+	signingPass    string
+}
+
+func (f *repoFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.url, "repo", "", "URL of the fleet repo: https, ssh, or a path (required)")
+	fs.StringVar(&f.stateDir, "state-dir", "", "directory for the local copy and the accepted heads; empty keeps them in memory")
+	fs.StringVar(&f.inputs, "inputs", "main", "branch that people write")
+	fs.StringVar(&f.ledger, "ledger", "", "branch that the daemon writes (default: writeBack.branch of fleet.yaml)")
+	fs.StringVar(&f.auth.User, "git-user", "", "user for git over https (default: the URL's)")
+	fs.StringVar(&f.auth.PasswordFile, "git-password-file", "", "file with the password or access token for git over https")
+	fs.StringVar(&f.auth.BearerFile, "git-bearer-file", "", "file with a bearer token for git over https")
+	fs.StringVar(&f.auth.CAFile, "git-ca-file", "", "further certificate authorities for git over https")
+	fs.StringVar(&f.auth.SSHKeyFile, "git-ssh-key", "", "private key for git over ssh")
+	fs.StringVar(&f.auth.KnownHostsFile, "git-known-hosts", "", "host keys for git over ssh (default: ~/.ssh/known_hosts)")
+	fs.StringVar(&f.signingKey, "signing-key", "", "OpenSSH private key that signs the daemon's commits")
+	fs.StringVar(&f.signingPass, "signing-key-passphrase-file", "", "file with the passphrase of --signing-key")
+}
+
+// open opens the repository. The ledger branch, when no flag names it, is read
+// from fleet.yaml and returned, so that a change of it can be noticed.
+func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Observer) (repo *gitrepo.Repo, ledger string, signer gitrepo.Signer, err error) {
+	if f.url == "" {
+		return nil, "", nil, usagef("--repo is required: the URL of the fleet repo")
+	}
+	remote, err := gitrepo.Dial(f.url, f.auth)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if f.signingKey != "" {
+		if signer, err = gitrepo.SSHSigner(f.signingKey, f.signingPass); err != nil {
+			return nil, "", nil, err
+		}
+	}
+	opts := gitrepo.Options{Dir: f.stateDir, Inputs: f.inputs, Ledger: f.ledger, Identity: gitrepo.Identity{Signer: signer}, Observer: obs}
+	if opts.Ledger == "" {
+		if opts.Ledger, err = ledgerBranch(ctx, remote, opts); err != nil {
+			return nil, "", nil, err
+		}
+		ledger = opts.Ledger
+		log.Info("the ledger branch is the one that fleet.yaml names", "branch", ledger)
+	}
+	repo, err = gitrepo.Open(ctx, remote, opts)
+	return repo, ledger, signer, err
+}
+
+// daemonFlags are those of `run` and `reconcile`.
+type daemonFlags struct {
+	repoFlags
+	kubeconfigs string
+	identity    string
+	poll        time.Duration
+	silence     time.Duration
+	shadow      bool
+	logFormat   string
+	verbose     bool
+}
+
+func (f *daemonFlags) register(fs *pflag.FlagSet) {
+	f.repoFlags.register(fs)
+	fs.StringVar(&f.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the consumer clusters")
+	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
+	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
+	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon beside others on the same host, in the clusters' Leases")
+	fs.BoolVar(&f.shadow, "shadow", false, "plan and report, but write nothing, to repo or clusters, whatever fleet.yaml says")
+	fs.StringVar(&f.logFormat, "log-format", "text", "form of the log on stderr: text or json")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
+}
+
+func (f *daemonFlags) logger(w io.Writer) (*slog.Logger, error) {
+	if err := oneOf("log-format", f.logFormat, "text", "json"); err != nil {
+		return nil, err
+	}
+	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if f.verbose {
+		opts.Level = slog.LevelDebug
+	}
+	if f.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, opts)), nil
+}
+
+// daemon is the parts of a running fleetbroker, joined.
+type daemon struct {
+	log         *slog.Logger
+	repo        *gitrepo.Repo
+	market      *market.Market
+	delivery    *delivery.Deliverer
+	loop        *reconciler.Reconciler
+	metrics     *server.Metrics
+	now         func() time.Time
+	shadow      bool
+	enroller    *enroller
+	certs       *pki.Files // nil where no agents are served
+	revocations server.Revocations
+}
+
+// build joins the rooms. change may adjust the loop's options.
+func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() time.Time, change func(*reconciler.Options)) (*daemon, error) {
+	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow}
+	obs := &observer{metrics: d.metrics, log: log}
+	repo, ledger, signer, err := f.open(ctx, log, obs)
+	if err != nil {
+		return nil, err
+	}
+	d.repo = repo
+	d.market = market.New(market.Options{Now: now, Silence: f.silence})
+	secrets, err := ownSecrets()
+	if err != nil {
+		return nil, err
+	}
+	host, _ := os.Hostname()
+	d.delivery = delivery.New(delivery.Options{
+		Access:   delivery.Kubeconfigs{Dir: f.kubeconfigs, Secrets: secrets},
+		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
+		Identity: fmt.Sprintf("%s-%s", host, f.identity),
+		Log:      log,
+	})
+	opts := reconciler.Options{
+		Repo: d.repo, Ledger: ledger, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Poll: f.poll,
+		Shadow: f.shadow, Observer: obs, Log: log,
+	}
+	if change != nil {
+		change(&opts)
+	}
+	d.loop = reconciler.New(opts)
+	return d, nil
+}
+
+// namespaceFile is where Kubernetes tells a pod its namespace.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// ownSecrets reads Secrets of the namespace that the daemon runs in, for
+// clusters whose file names one; nil outside of a cluster.
+func ownSecrets() (delivery.Secrets, error) {
+	config, err := rest.InClusterConfig()
+	// A pod without a mounted token has no way to ask either.
+	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("use this pod's ServiceAccount: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("use this pod's ServiceAccount: %w", err)
+	}
+	namespace, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return nil, fmt.Errorf("find this pod's namespace: %w", err)
+	}
+	return delivery.KubernetesSecrets{Client: client, Namespace: strings.TrimSpace(string(namespace))}, nil
+}
+
+// close releases what build opened: clusters first, whose drift correction
+// asks the repository.
+func (d *daemon) close() {
+	d.delivery.Close()
+	if err := d.repo.Close(); err != nil {
+		d.log.Warn("the local copy was not closed cleanly", "error", err)
+	}
+}
+
+// observer turns what the rooms tell into metrics.
+type observer struct {
+	metrics *server.Metrics
+	log     *slog.Logger
+}
+
+// CommitDone implements gitrepo.Observer.
+func (o *observer) CommitDone(took time.Duration, _ int, outcome string) {
+	if outcome == "committed" {
+		o.metrics.Commit(took)
+	}
+}
+
+// PushConflict implements gitrepo.Observer.
+func (o *observer) PushConflict() { o.metrics.PushConflict() }
+
+// LocalTrouble implements gitrepo.Observer.
+func (o *observer) LocalTrouble(err error) {
+	o.log.Warn("the local copy of the fleet repo has trouble; work goes on with a new one, or in memory", "error", err)
+}
+
+// RoundDone implements reconciler.Observer.
+func (o *observer) RoundDone(took time.Duration, outcome string) {
+	o.log.Debug("round", "took", took, "outcome", outcome)
+}
+
+// Decided implements reconciler.Observer.
+func (o *observer) Decided(took time.Duration, _ *planner.Plan) { o.metrics.Decision(took) }
+
+// Landed implements reconciler.Observer: phases that contracts entered, and
+// how long their teams waited.
+func (o *observer) Landed(plan *planner.Plan, changes []planner.ContractChange) {
+	seen := map[string]v1alpha1.Time{}
+	for _, s := range plan.States {
+		if s.After != nil {
+			seen[s.After.Metadata.Namespace+"/"+s.After.Metadata.Name] = s.After.Status.FirstSeen.At
+		}
+	}
+	for _, c := range changes {
+		after := c.After
+		if c.Before != nil && c.Before.Status.Phase == after.Status.Phase {
+			continue
+		}
+		o.metrics.Reservation(after.Status.Phase, requester(after))
+		first := seen[after.Metadata.Namespace+"/"+after.Spec.Intent.Name]
+		switch {
+		case c.Before == nil && !first.IsZero():
+			o.metrics.TimeToReserve(plan.Now.Sub(first.Time))
+		case c.Before != nil && after.Status.Phase == v1alpha1.PhaseActive && c.Before.Status.Phase != v1alpha1.PhaseDegraded:
+			o.metrics.TimeToActive(plan.Now.Sub(after.Spec.Term.Start.Time))
+		}
+	}
+}
+
+// requester is who asked for a contract: its tenant, or the cluster whose agent
+// did, which the author of a request names ("cluster rome, for …").
+func requester(c *v1alpha1.Contract) string {
+	in := c.Spec.Intent
+	if cluster, ok := strings.CutPrefix(in.Author, "cluster "); ok && strings.HasPrefix(in.Path, "requests/") {
+		cluster, _, _ = strings.Cut(cluster, ",")
+		cluster, _, _ = strings.Cut(cluster, " ")
+		return cluster
+	}
+	return c.Metadata.Namespace
+}

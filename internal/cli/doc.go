@@ -1,0 +1,23 @@
+// Package cli is the fleetbroker command: one file a command, each with an
+// options struct, a constructor that only parses and a run function that acts.
+//
+// Rules for what is printed. Results go to standard output, everything else to
+// standard error with the prefix "fleetbroker: ". An error says what is wrong
+// and, on lines that begin with "hint: ", what to type. A table on a terminal
+// has a header and ages ("6m"); in a pipe it has no header, tabs, RFC 3339
+// times and nothing is cut. Colours are for terminals only, and NO_COLOR turns
+// them off. Nothing here asks questions.
+//
+// Exit codes are made in one place (exit.go) from typed errors; no command
+// calls os.Exit. 0 is fine or no change, 2 from `plan` is changes, 1 is
+// everything else.
+//
+// The commands read a fleet repo from a directory or a URL (source.go), a
+// market from files or a running daemon (market.go), and join both with the
+// ledger into the planner's world (world.go), with the same code the
+// reconciler uses. No command writes to a remote but `run`, `reconcile` and
+// `release`.
+//
+// Main calls Run; tests call it too, with streams of their own. A command runs
+// once, in one goroutine.
+package cli

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Exit codes of every command.
+const (
+	exitOK      = 0
+	exitProblem = 1
+	exitChanges = 2
+)
+
+// errChanges is what `plan` ends with when there are changes: not an error to
+// print, only a code.
+var errChanges = errors.New("the plan has changes")
+
+// errFindings is what `validate` ends with when it has printed problems.
+var errFindings = errors.New("there are problems")
+
+// hintError is an error with what to type next.
+type hintError struct {
+	err   error
+	hints []string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+
+// hinted adds what to type next to an error.
+func hinted(err error, hints ...string) error {
+	if err == nil {
+		return nil
+	}
+	return &hintError{err, hints}
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// exitCode is the process's exit code for how a command ended.
+func exitCode(err error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errChanges):
+		return exitChanges
+	}
+	return exitProblem
+}
+
+// complain prints an error for people, unless everything has been said.
+func complain(w io.Writer, command string, err error) {
+	if err == nil || errors.Is(err, errChanges) || errors.Is(err, errFindings) {
+		return
+	}
+	fmt.Fprintf(w, "fleetbroker: %s\n", err)
+	var h *hintError
+	if errors.As(err, &h) {
+		for _, line := range h.hints {
+			fmt.Fprintf(w, "hint: %s\n", line)
+		}
+	}
+	var u *usageError
+	if errors.As(err, &u) {
+		fmt.Fprintf(w, "hint: %s --help\n", strings.TrimSpace(command))
+	}
+}

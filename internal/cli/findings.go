@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+)
+
+// finding is one problem in one file.
+type finding struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Message  string `json:"message"`
+	Severity string `json:"severity"`
+	Code     string `json:"code,omitempty"`
+}
+
+func findingOf(d fleet.Diagnostic) finding {
+	return finding{d.File, max(d.Line, 1), max(d.Column, 1), d.Message, string(d.Severity), d.Code}
+}
+
+func (f finding) isError() bool { return f.Severity == string(fleet.Error) }
+
+// findingForms are the forms of `validate`: for people, programs, and the
+// annotations of forges.
+var findingForms = []string{"text", "json", "github", "gitlab", "sarif"}
+
+// printFindings writes findings in a form.
+func printFindings(w io.Writer, form string, list []finding) error {
+	switch form {
+	case "json":
+		return indented(w, struct {
+			Findings []finding `json:"findings"`
+		}{append([]finding{}, list...)})
+	case "github":
+		return githubFindings(w, list)
+	case "gitlab":
+		return indented(w, gitlabFindings(list))
+	case "sarif":
+		return indented(w, sarifFindings(list))
+	}
+	var b strings.Builder
+	for _, f := range list {
+		word := ""
+		if !f.isError() {
+			word = f.Severity + ": "
+		}
+		b.WriteString(printable(fmt.Sprintf("%s:%d:%d: %s%s", f.File, f.Line, f.Column, word, f.Message)) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// githubFindings are workflow commands, which GitHub and Gitea show beside the
+// line (docs: "Workflow commands for GitHub Actions").
+func githubFindings(w io.Writer, list []finding) error {
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	for _, f := range list {
+		if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d::%s\n", f.Severity, property.Replace(f.File), f.Line, f.Column, data.Replace(f.Message)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gitlabFinding is an entry of a Code Quality report (GitLab docs, "Code
+// Quality report format").
+type gitlabFinding struct {
+	Description string         `json:"description"`
+	CheckName   string         `json:"check_name"`
+	Fingerprint string         `json:"fingerprint"`
+	Severity    string         `json:"severity"`
+	Location    gitlabLocation `json:"location"`
+}
+
+type gitlabLocation struct {
+	Path  string `json:"path"`
+	Lines struct {
+		Begin int `json:"begin"`
+	} `json:"lines"`
+}
+
+func gitlabFindings(list []finding) []gitlabFinding {
+	out := []gitlabFinding{}
+	for _, f := range list {
+		// The fingerprint leaves the line out, so that a problem that moved is
+		// the same problem.
+		sum := sha256.Sum256([]byte(f.File + "\x00" + f.Code + "\x00" + f.Message))
+		g := gitlabFinding{
+			Description: f.Message, CheckName: "fleetbroker/" + codeOr(f), Fingerprint: hex.EncodeToString(sum[:]),
+			Severity: map[bool]string{true: "major", false: "minor"}[f.isError()],
+		}
+		g.Location.Path = f.File
+		g.Location.Lines.Begin = f.Line
+		out = append(out, g)
+	}
+	return out
+}
+
+func codeOr(f finding) string {
+	if f.Code == "" {
+		return "Problem"
+	}
+	return f.Code
+}
+
+// sarif is as much of SARIF 2.1.0 as code scanning needs.
+type sarif struct {
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []sarifRun `json:"runs"`
+}
+
+type sarifRun struct {
+	Tool    sarifTool     `json:"tool"`
+	Results []sarifResult `json:"results"`
+}
+
+type sarifTool struct {
+	Driver struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	} `json:"driver"`
+}
+
+type sarifResult struct {
+	RuleID    string          `json:"ruleId"`
+	Level     string          `json:"level"`
+	Message   sarifText       `json:"message"`
+	Locations []sarifLocation `json:"locations"`
+}
+
+type sarifText struct {
+	Text string `json:"text"`
+}
+
+type sarifLocation struct {
+	Physical struct {
+		Artifact struct {
+			URI string `json:"uri"`
+		} `json:"artifactLocation"`
+		Region struct {
+			StartLine   int `json:"startLine"`
+			StartColumn int `json:"startColumn"`
+		} `json:"region"`
+	} `json:"physicalLocation"`
+}
+
+func sarifFindings(list []finding) sarif {
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver.Name, run.Tool.Driver.Version = "fleetbroker", versionText()
+	for _, f := range list {
+		var at sarifLocation
+		at.Physical.Artifact.URI = f.File
+		at.Physical.Region.StartLine, at.Physical.Region.StartColumn = f.Line, f.Column
+		run.Results = append(run.Results, sarifResult{
+			RuleID: codeOr(f), Level: f.Severity, Message: sarifText{f.Message}, Locations: []sarifLocation{at},
+		})
+	}
+	return sarif{
+		Schema:  "https://json.schemastore.org/sarif-2.1.0.json",
+		Version: "2.1.0",
+		Runs:    []sarifRun{run},
+	}
+}
+
+func indented(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+)
+
+type getOptions struct {
+	worldFlags
+	streams Streams
+	dir     string
+	kind    string
+	names   []string
+	tenant  string
+	output  string
+	ended   bool
+}
+
+// getKinds are what `get` lists.
+var getKinds = []string{"intents", "contracts", "flavors", "clusters", "tenants", "peerings"}
+
+var getForms = []string{"text", "wide", "json", "yaml", "markdown"}
+
+func newCmdGet(s Streams) *cobra.Command {
+	o := getOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "get " + strings.Join(getKinds, "|") + " [NAME...]",
+		Short: "List intents, contracts, flavors, clusters, tenants or peerings",
+		Long: `List what is in a fleet repo, its ledger and its market. On a terminal columns
+are aligned under a header; in a pipe they are separated by tabs.`,
+		Example: `  fleetbroker get intents
+  fleetbroker get contracts -t vision -o wide
+  fleetbroker get flavors --market https://broker.example.org:8443/market --cert-path ~/certs
+  fleetbroker get contracts -o json | jq -r '.[].metadata.name'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("what to get? One of %s", strings.Join(getKinds, ", "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.kind, o.names = pluralKind(args[0]), args[1:]
+			if err := oneOf("output", o.output, getForms...); err != nil {
+				return err
+			}
+			return getRun(cmd.Context(), o)
+		},
+	}
+	o.register(cmd.Flags())
+	dirFlag(cmd, &o.dir)
+	cmd.Flags().StringVarP(&o.tenant, "tenant", "t", "", "only this tenant's")
+	cmd.Flags().BoolVar(&o.ended, "ended", false, "contracts that have ended too")
+	outputFlag(cmd, &o.output, getForms...)
+	cmd.ValidArgsFunction = completeNames(&o.sourceFlags, &o.dir, namesOfKind)
+	return cmd
+}
+
+// pluralKind accepts "intent" for "intents".
+func pluralKind(s string) string {
+	s = strings.ToLower(s)
+	for _, k := range getKinds {
+		if s == k || s+"s" == k {
+			return k
+		}
+	}
+	return s
+}
+
+func getRun(ctx context.Context, o getOptions) error {
+	list := map[string]func(*gathered, getOptions) (*table, any){
+		"intents": getIntents, "contracts": getContracts, "flavors": getFlavors,
+		"clusters": getClusters, "tenants": getTenants, "peerings": getPeerings,
+	}[o.kind]
+	if list == nil {
+		err := usagef("there are no %q", o.kind)
+		if near := nearest.Of(o.kind, getKinds); near != "" {
+			return hinted(err, "did you mean "+near+"?")
+		}
+		return hinted(err, "one of "+strings.Join(getKinds, ", "))
+	}
+	src, err := o.open(ctx, dirArgs(o.dir))
+	if err != nil {
+		return err
+	}
+	in, err := o.gather(ctx, src, o.streams)
+	if err != nil {
+		return err
+	}
+	t, objects := list(in, o)
+	if len(o.names) > 0 && len(t.rows) < len(o.names) {
+		return hinted(fmt.Errorf("not found among the %s: %s", o.kind, strings.Join(o.names, ", ")), "list them: fleetbroker get "+o.kind)
+	}
+	switch o.output {
+	case "json":
+		return indented(o.streams.Out, objects)
+	case "yaml":
+		return printYAML(o.streams.Out, objects)
+	case "markdown":
+		return t.markdown(o.streams.Out)
+	}
+	if len(t.rows) == 0 && o.streams.Terminal {
+		fmt.Fprintf(o.streams.Err, "no %s\n", o.kind)
+		return nil
+	}
+	return t.print(o.streams.Out)
+}
+
+// wanted reports whether a thing is asked for: by NAME, or TENANT/NAME.
+func (o *getOptions) wanted(tenant, name string) bool {
+	if o.tenant != "" && tenant != o.tenant {
+		return false
+	}
+	if len(o.names) == 0 {
+		return true
+	}
+	for _, n := range o.names {
+		if n == name || n == tenant+"/"+name {
+			return true
+		}
+	}
+	return false
+}

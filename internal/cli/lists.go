@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+func getIntents(in *gathered, o getOptions) (*table, any) {
+	t := newTable(o.streams, "TENANT", "NAME", "STATE", ">REPLICAS", "GPU", "CONSUMER", "REASON", ">"+in.perHour(), ">AGE")
+	objects := []*v1alpha1.ResourceIntent{}
+	for i := range in.fleet.Intents {
+		it := &in.fleet.Intents[i]
+		m := it.Metadata
+		if !o.wanted(m.Namespace, m.Name) {
+			continue
+		}
+		objects = append(objects, it.ResourceIntent)
+		state, reason, age := "New", "", "-"
+		if st := in.ledger.State(m.Namespace, m.Name); st != nil {
+			state, reason, age = string(st.Status.State), st.Status.Reason, t.age(st.Status.FirstSeen.At)
+		}
+		if it.Problem != "" && state == "New" {
+			state, reason = "Refused", it.ProblemCode
+		}
+		charged, hourly := 0, v1alpha1.Zero
+		for _, c := range in.ledger.ByIntent(m.Namespace, m.Name) {
+			if c.Status.Phase.Charged() {
+				charged++
+				hourly = hourly.Add(in.hourly(c))
+			}
+		}
+		consumer := it.Spec.Consumer
+		if ten := in.fleet.Tenants[m.Namespace]; consumer == "" && ten != nil && len(ten.Spec.Consumers) > 0 {
+			consumer = ten.Spec.Consumers[0]
+		}
+		t.row(m.Namespace, m.Name, state, fmt.Sprintf("%d/%d", charged, max(it.Spec.Replicas.Min, 1)), wishOf(it.Spec.Resources.GPU), dash(consumer), dash(reason), t.money(hourly), age)
+	}
+	return t, objects
+}
+
+// wishOf is a GPU request in short.
+func wishOf(g *v1alpha1.GPURequest) string {
+	if g == nil {
+		return "-"
+	}
+	model := strings.Join(g.Models, ",")
+	if model == "" {
+		model = g.Vendor
+	}
+	if model == "" {
+		model = "any"
+	}
+	switch {
+	case g.Share != nil:
+		return g.Share.String() + " of " + model
+	case g.Profile != "":
+		return fmt.Sprintf("%dx %s", max(g.Count, 1), g.Profile)
+	}
+	return fmt.Sprintf("%dx %s", max(g.Count, 1), model)
+}
+
+func getContracts(in *gathered, o getOptions) (*table, any) {
+	header := []string{"NAME", "TENANT", "INTENT", "PHASE", "FLAVOR", "CONSUMER", "GPU", ">" + in.perHour(), ">AGE"}
+	if o.output == "wide" {
+		header = append(header, "ENDS", "REASON", "RESOURCES", "COMMIT")
+	}
+	t := newTable(o.streams, header...)
+	objects := []*v1alpha1.Contract{}
+	for c := range in.ledger.Contracts() {
+		m := c.Metadata
+		if !o.wanted(m.Namespace, m.Name) || (!c.Status.Phase.Held() && !o.ended && len(o.names) == 0) {
+			continue
+		}
+		objects = append(objects, c)
+		gpu := "-"
+		if g := c.Spec.GPUs; g != nil && g.Count > 0 {
+			gpu = fmt.Sprintf("%dx %s", g.Count, dash(g.Model))
+		}
+		row := []string{m.Name, m.Namespace, c.Spec.Intent.Name, string(c.Status.Phase), c.Spec.Provider + "/" + c.Spec.Flavor, c.Spec.Consumer, gpu, t.money(in.hourly(c)), t.age(c.Spec.Term.Start)}
+		if o.output == "wide" {
+			row = append(row, t.until(c.Spec.Term.End), dash(c.Status.Reason), resourceList(c.Spec.Resources), dash(shortCommit(c.Spec.Intent.Commit)))
+		}
+		t.row(row...)
+	}
+	return t, objects
+}
+
+func resourceList(r v1alpha1.Resources) string {
+	var parts []string
+	for _, n := range r.Names() {
+		parts = append(parts, n+"="+r[n].Canonical(n))
+	}
+	return strings.Join(parts, ",")
+}
+
+func shortCommit(s string) string {
+	if len(s) > 7 {
+		return s[:7]
+	}
+	return s
+}
+
+func getFlavors(in *gathered, o getOptions) (*table, any) {
+	header := []string{"PROVIDER", "NAME", "GPU", ">FREE", ">CPU", ">MEMORY", ">GPU/H", "REGION", "STATE"}
+	if o.output == "wide" {
+		header = append(header, "GPU MEMORY", "TIER", "POOL", "CLASS", "LABELS")
+	}
+	t := newTable(o.streams, header...)
+	objects := []*v1alpha1.Flavor{}
+	for _, offer := range in.offers {
+		f := offer.Flavor
+		if !o.wanted("", f.Metadata.Name) && !o.wanted("", f.Ref()) && !o.wanted("", f.Metadata.Namespace) {
+			continue
+		}
+		objects = append(objects, f)
+		free := in.free(f)
+		gpu, units := "-", "-"
+		if g := f.Spec.GPU; g != nil {
+			gpu = fmt.Sprintf("%dx %s", f.Spec.Capacity[v1alpha1.GPU].Int64(), strings.TrimSpace(g.Model+" "+g.Profile))
+			units = free[v1alpha1.GPU].Canonical(v1alpha1.GPU)
+		}
+		row := []string{
+			f.Metadata.Namespace, f.Metadata.Name, gpu, units, free[v1alpha1.CPU].Canonical(v1alpha1.CPU), free[v1alpha1.Memory].Canonical(v1alpha1.Memory),
+			priceOf(offer.Price, t), dash(offer.Location.Region), stateOf(offer, in.told(f)),
+		}
+		if o.output == "wide" {
+			memory, tier := "-", "-"
+			if g := f.Spec.GPU; g != nil {
+				memory, tier = g.Memory.Canonical(v1alpha1.Memory), dash(g.Tier)
+			}
+			row = append(row, memory, tier, dash(f.Spec.Pool), dash(f.Spec.Class), dash(labelList(f.Spec.Labels)))
+		}
+		t.row(row...)
+	}
+	return t, objects
+}
+
+func labelList(m map[string]string) string {
+	var parts []string
+	for k, v := range m {
+		parts = append(parts, k+"="+v)
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ",")
+}
+
+// priceOf is the on-demand price of a GPU, or of a core where there are none.
+func priceOf(p *v1alpha1.Price, t *table) string {
+	switch {
+	case p == nil:
+		return "-"
+	case p.Flat != nil:
+		return t.money(*p.Flat) + " flat"
+	}
+	if d, ok := p.PerHour[v1alpha1.GPU]; ok {
+		return t.money(d) + " " + p.Currency
+	}
+	return "-"
+}
+
+// stateOf is how an offer stands. live says that a daemon told of it, and not a
+// file.
+func stateOf(o planner.Offer, live bool) string {
+	switch {
+	case o.Flavor.Spec.Cordon:
+		return "Cordoned"
+	case o.State == planner.Silent:
+		return "Silent"
+	case o.State == planner.Lost:
+		return "Lost"
+	case o.State == planner.Withdrawn:
+		return "Withdrawn"
+	case o.Static && !live:
+		return "Static"
+	}
+	return "Fresh"
+}
+
+func getClusters(in *gathered, o getOptions) (*table, any) {
+	t := newTable(o.streams, "NAME", "ROLES", "REGION", "COUNTRY", "DELIVERY", ">FLAVORS", ">GIVES", ">GETS", "STATE")
+	objects := []*v1alpha1.Cluster{}
+	flavors := map[string]int{}
+	for _, offer := range in.offers {
+		flavors[offer.Flavor.Metadata.Namespace]++
+	}
+	for _, name := range sortedNames(in.fleet.Clusters) {
+		c := in.fleet.Clusters[name]
+		if !o.wanted("", name) {
+			continue
+		}
+		objects = append(objects, c)
+		state := "Ready"
+		if c.Spec.Cordon {
+			state = "Cordoned"
+		}
+		if !c.Spec.Drain.IsZero() {
+			state = "Draining until " + t.until(c.Spec.Drain)
+		}
+		delivery := "-"
+		if c.HasRole("consumer") {
+			if delivery = c.Spec.Delivery; delivery == "" {
+				delivery = in.fleet.Policy.Defaults.Delivery
+			}
+		}
+		t.row(name, strings.Join(c.Spec.Roles, ","), dash(c.Spec.Location.Region), dash(c.Spec.Location.Country), delivery,
+			fmt.Sprint(flavors[name]), fmt.Sprint(len(in.ledger.HeldBy(name))), fmt.Sprint(len(in.ledger.Consumer(name))), state)
+	}
+	return t, objects
+}
+
+func getTenants(in *gathered, o getOptions) (*table, any) {
+	t := newTable(o.streams, "NAME", "CONSUMERS", ">INTENTS", ">CONTRACTS", ">GPU", ">GPU QUOTA", ">"+in.perHour(), ">SPENT", ">BUDGET")
+	objects := []*v1alpha1.Tenant{}
+	intents := map[string]int{}
+	for i := range in.fleet.Intents {
+		intents[in.fleet.Intents[i].Metadata.Namespace]++
+	}
+	for _, name := range sortedNames(in.fleet.Tenants) {
+		ten := in.fleet.Tenants[name]
+		if !o.wanted(name, name) {
+			continue
+		}
+		objects = append(objects, ten)
+		totals := in.ledger.Totals(name)
+		quota, budget := "-", "-"
+		if q := ten.Spec.Quota; q != nil && q.GPU != nil {
+			quota = fmt.Sprint(*q.GPU)
+		}
+		if b := ten.Spec.Budget; b != nil && b.Monthly != nil {
+			budget = t.money(*b.Monthly) + " " + currencyOr(b.Currency, in.fleet.Policy.Currency)
+		}
+		t.row(name, strings.Join(ten.Spec.Consumers, ","), fmt.Sprint(intents[name]), fmt.Sprint(totals.Contracts), cards(totals), quota,
+			t.money(in.tenantHourly(name)), in.spentText(t, name), budget)
+	}
+	return t, objects
+}
+
+// cards is GPUs with their fractions: "4", "0.29".
+func cards(totals ledger.Totals) string {
+	return v1alpha1.DecimalFromInt(totals.MilliCards().Int64()).DivInt(1000, 2).String()
+}
+
+func currencyOr(c, other string) string {
+	if c == "" {
+		return other
+	}
+	return c
+}
+
+// peering is a pair of clusters with what one gives the other.
+type peering struct {
+	Consumer  string           `json:"consumer"`
+	Provider  string           `json:"provider"`
+	Contracts int              `json:"contracts"`
+	Active    int              `json:"active"`
+	GPUs      int64            `json:"gpus"`
+	Hourly    v1alpha1.Decimal `json:"hourly"`
+	Currency  string           `json:"currency"`
+}
+
+// peerings are the pairs that held contracts need, in order.
+func (g *gathered) peerings() []peering {
+	out := []peering{}
+	for _, consumer := range g.ledger.Consumers() {
+		by := map[string]*peering{}
+		for _, c := range g.ledger.Consumer(consumer) {
+			p := by[c.Spec.Provider]
+			if p == nil {
+				p = &peering{Consumer: consumer, Provider: c.Spec.Provider, Currency: g.fleet.Policy.Currency}
+				by[c.Spec.Provider] = p
+			}
+			p.Contracts++
+			if c.Status.Phase == v1alpha1.PhaseActive {
+				p.Active++
+			}
+			if c.Spec.GPUs != nil {
+				p.GPUs += c.Spec.GPUs.Count
+			}
+			if c.Status.Phase.Charged() {
+				p.Hourly = p.Hourly.Add(g.hourly(c))
+			}
+		}
+		for _, name := range sortedNames(by) {
+			out = append(out, *by[name])
+		}
+	}
+	return out
+}
+
+func getPeerings(in *gathered, o getOptions) (*table, any) {
+	t := newTable(o.streams, "CONSUMER", "PROVIDER", ">CONTRACTS", ">ACTIVE", ">GPU", ">"+in.perHour())
+	objects := []peering{}
+	for _, p := range in.peerings() {
+		if !o.wanted("", p.Consumer) && !o.wanted("", p.Provider) {
+			continue
+		}
+		objects = append(objects, p)
+		t.row(p.Consumer, p.Provider, fmt.Sprint(p.Contracts), fmt.Sprint(p.Active), fmt.Sprint(p.GPUs), t.money(p.Hourly))
+	}
+	return t, objects
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}

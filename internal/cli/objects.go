@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+)
+
+// objects reads trees and files of a git repository. It is safe for concurrent
+// use; go-git's storage is not, hence the lock.
+type objects struct {
+	mu      sync.Mutex
+	storage storer.EncodedObjectStorer
+}
+
+// Dir implements tree.Store.
+func (o *objects) Dir(h tree.Hash) ([]tree.Entry, error) {
+	data, err := o.read(plumbing.TreeObject, h, 0)
+	if err != nil {
+		return nil, err
+	}
+	return gitobj.DecodeDir(data)
+}
+
+// File implements tree.Store.
+func (o *objects) File(h tree.Hash, limit int64) ([]byte, error) {
+	return o.read(plumbing.BlobObject, h, limit)
+}
+
+func (o *objects) read(kind plumbing.ObjectType, h tree.Hash, limit int64) ([]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	enc, err := o.storage.EncodedObject(kind, plumbing.Hash(h))
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", kind, h.Short(), err)
+	}
+	if limit > 0 && enc.Size() > limit {
+		return nil, tree.ErrTooLarge
+	}
+	return gitobj.ReadObject(enc)
+}

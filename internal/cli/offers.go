@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+)
+
+// Bounds of what --market may bring: a fleet of 10,000 flavors is some 20 MiB.
+const (
+	maxMarketBytes = 256 << 20
+	marketTimeout  = 30 * time.Second
+)
+
+// offers is what --market brought.
+type offers struct {
+	flavors []*v1alpha1.Flavor
+	// clusters of a CSV file, which fleets of their own may not know.
+	clusters []*v1alpha1.Cluster
+	// tree of the daemon's market, "" from a file.
+	tree string
+}
+
+// readMarket reads a file or asks a daemon.
+func readMarket(ctx context.Context, from, certPath string) (offers, error) {
+	switch {
+	case from == "":
+		return offers{}, nil
+	case isURL(from):
+		return askMarket(ctx, from, certPath)
+	}
+	content, err := os.ReadFile(from) //nolint:gosec // the user named the file
+	if err != nil {
+		return offers{}, hinted(fmt.Errorf("read the market: %w", err), "--market is a YAML stream of Flavors, a CSV file, or a URL such as https://broker.example.org:8443/market")
+	}
+	if strings.EqualFold(filepath.Ext(from), ".csv") {
+		name := strings.TrimSuffix(strings.ToLower(filepath.Base(from)), ".csv")
+		t, err := market.ReadCSV(bytes.NewReader(content), strings.ReplaceAll(name, "_", "-"))
+		if err != nil {
+			return offers{}, fmt.Errorf("read the market %s: %w", from, err)
+		}
+		return offers{flavors: t.Flavors, clusters: t.Clusters}, nil
+	}
+	flavors, err := market.ParseBlob(content)
+	if err != nil {
+		return offers{}, fmt.Errorf("read the market %s: %w", from, err)
+	}
+	return offers{flavors: flavors}, nil
+}
+
+// askMarket asks a running daemon: over mutual TLS, or plainly on this machine.
+func askMarket(ctx context.Context, from, certPath string) (offers, error) {
+	u, err := url.Parse(from)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return offers{}, usagef("--market %q: want a file, or a URL that begins with https://", from)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/market"
+	}
+	client, err := marketClient(u, certPath)
+	if err != nil {
+		return offers{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return offers{}, fmt.Errorf("ask for the market: %w", err)
+	}
+	req.Header.Set("Accept", "application/yaml")
+	resp, err := client.Do(req)
+	if err != nil {
+		return offers{}, hinted(fmt.Errorf("ask for the market: %w", err), "is the daemon running, and is this its agents' address? --market FILE plans without one")
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxMarketBytes))
+	if err != nil {
+		return offers{}, fmt.Errorf("read the market of %s: %w", u.Redacted(), err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return offers{}, fmt.Errorf("ask for the market: %s answers %s: %s", u.Redacted(), resp.Status, printable(firstLine(content)))
+	}
+	flavors, err := market.ParseBlob(content)
+	if err != nil {
+		return offers{}, fmt.Errorf("read the market of %s: %w", u.Redacted(), err)
+	}
+	return offers{flavors: flavors, tree: resp.Header.Get(wire.HeaderMarket)}, nil
+}
+
+func firstLine(b []byte) string {
+	s, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	if len(s) > 200 {
+		s = s[:200]
+	}
+	return s
+}
+
+func marketClient(u *url.URL, certPath string) (*http.Client, error) {
+	client := &http.Client{
+		Timeout:       marketTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("redirects are not followed") },
+	}
+	if u.Scheme == "http" {
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return nil, usagef("--market %s: http is for this machine alone; use https with --cert-path", u.Redacted())
+		}
+		return client, nil
+	}
+	if certPath == "" {
+		return nil, hinted(usagef("--market %s needs --cert-path: the daemon asks for a certificate", u.Redacted()),
+			"make one: fleetbroker pki issue DIR NAME --role operator --out certs")
+	}
+	files, err := pki.OpenFiles(certPath)
+	if err != nil {
+		return nil, err
+	}
+	m, err := files.Load()
+	if err != nil {
+		return nil, err
+	}
+	client.Transport = &http.Transport{TLSClientConfig: &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.Pair}, RootCAs: m.Authorities,
+	}}
+	return client, nil
+}
+
+// offline is a market of the repo's flavors and those of --market, which win
+// over files of the same name. All of it is as static as the files are, but for
+// what a daemon's market says of providers that it does not hear (see states).
+func offline(f *fleet.Fleet, o offers, now v1alpha1.Time) *market.Snapshot {
+	newer := map[string]bool{}
+	for _, fl := range o.flavors {
+		newer[fl.Ref()] = true
+	}
+	all := append([]*v1alpha1.Flavor{}, o.flavors...)
+	for _, fl := range f.Flavors {
+		if !newer[fl.Ref()] {
+			all = append(all, fl)
+		}
+	}
+	clusters := withClusters(f, o)
+	m := market.New(market.Options{Now: func() time.Time { return now.Time }})
+	m.SetInputs(market.Inputs{Fleet: f.Policy, Clusters: clusters, Flavors: all, Prices: f.Prices})
+	return m.Snapshot()
+}
+
+// withClusters are the fleet's clusters, and those of a CSV file that it does
+// not know.
+func withClusters(f *fleet.Fleet, o offers) map[string]*v1alpha1.Cluster {
+	out := map[string]*v1alpha1.Cluster{}
+	for _, c := range o.clusters {
+		out[c.Metadata.Name] = c
+	}
+	for name, c := range f.Clusters {
+		out[name] = c
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/server"
+)
+
+// operatorsPort is plain on the loopback interface; elsewhere it is TLS, and
+// shows who asks no more than what certificate or token allow.
+func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, error) {
+	handle := server.Operators{
+		Metrics: d.metrics, Market: d.market,
+		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}},
+		Contracts: func() []wire.ContractState { return d.loop.View().States() },
+	}
+	if err := d.metrics.Register(server.ContractsCollector{States: handle.Contracts, Code: ledger.ReasonCode}); err != nil {
+		return server.Port{}, fmt.Errorf("serve operators: %w", err)
+	}
+	port := server.Port{Name: "operators", Address: o.operators}
+	if !onLoopback(o.operators) {
+		if certs == nil {
+			return port, usagef("--operators-address %s is not on the loopback interface and needs --cert-path for TLS", o.operators)
+		}
+		config, err := o.reviewer()
+		if err != nil {
+			return port, err
+		}
+		if config == nil {
+			d.log.Warn("no cluster reviews tokens: the operators' port takes certificates alone", "remedy", "run in a cluster, or give --operators-kubeconfig")
+		}
+		if handle.Guard, err = server.NewGuard(config, &d.revocations, o.streams.Now, d.log); err != nil {
+			return port, err
+		}
+		port.TLS = server.GuardTLS(certs, d.log)
+	}
+	port.Handler = server.NewOperators(handle)
+	return port, nil
+}
+
+// onLoopback reports whether an address can be reached from this machine alone.
+// A name is looked up by who binds it, and is not taken for one here.
+func onLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
+
+// reviewer reaches the API server that reviews tokens: the one given, or the
+// pod's own; nil where there is none.
+func (o *runOptions) reviewer() (*rest.Config, error) {
+	if o.operatorsKubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", o.operatorsKubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("read --operators-kubeconfig: %w", err)
+		}
+		return config, nil
+	}
+	config, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("use this pod's ServiceAccount: %w", err)
+	}
+	return config, nil
+}

@@ -1,0 +1,333 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/prices"
+)
+
+type pricesOptions struct {
+	sourceFlags
+	streams   Streams
+	kind      string
+	from      []string
+	file      string
+	name      string
+	fleet     string
+	providers []string
+	machines  []string
+	models    []string
+	currency  string
+}
+
+// priceSources are what prices can be imported from.
+var priceSources = []string{"aws", "gcp", "azure", "csv", "configmap"}
+
+func newCmdPrices(s Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "prices",
+		Short: "Price tables for flavors that name no price",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCmdPricesImport(s))
+	return cmd
+}
+
+func newCmdPricesImport(s Streams) *cobra.Command {
+	o := pricesOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "import aws|gcp|azure|csv|configmap --from FILE|URL",
+		Short: "Write a price table from what a cloud publishes",
+		Long: `Write a PriceTable from what others publish:
+
+  aws        an offer file of AmazonEC2, or what aws pricing get-products prints
+  gcp        the Cloud Billing Catalog's SKUs of Compute Engine
+  azure      the answer of the Retail Prices API
+  csv        a table of offers
+  configmap  a Kubernetes ConfigMap with OpenCost's keys CPU, RAM, GPU, storage
+
+Answers with a next page are followed when --from is a URL; of files, give all
+pages. A row is a provider cluster and a GPU model: of several machines the
+cheapest GPU counts. Clusters are those named by --provider, or those of --fleet
+that are in the region, or else "<cloud>-<region>". What is not understood is
+said on standard error.`,
+		Example: `  aws pricing get-products --service-code AmazonEC2 --filters ... > ec2.json
+  fleetbroker prices import aws --from ec2.json --provider eu-west-1=dublin -f prices/aws.yaml
+  fleetbroker prices import azure --from "https://prices.azure.com/api/retail/prices?$filter=..." --fleet .
+  fleetbroker prices import configmap --from pricing.yaml --provider paris --model H100 --currency EUR`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(priceSources, args[0]) {
+				return usagef("the command takes one of %s", strings.Join(priceSources, ", "))
+			}
+			return nil
+		},
+		ValidArgs: priceSources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.kind = args[0]
+			return pricesImportRun(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	o.register(f)
+	f.StringArrayVar(&o.from, "from", nil, "file or URL of an answer; several for several pages, - is standard input")
+	f.StringVarP(&o.file, "file", "f", "", "write the table to this file (default standard output)")
+	f.StringVar(&o.name, "name", "", "name of the table (default the source)")
+	f.StringVar(&o.fleet, "fleet", "", "fleet repo whose provider clusters stand in the regions")
+	f.StringArrayVar(&o.providers, "provider", nil, "REGION=CLUSTER; without a region the cluster of all prices")
+	f.StringSliceVar(&o.machines, "machines", nil, "machines that count, such as p5.48xlarge; default all")
+	f.StringSliceVar(&o.models, "model", nil, "models that a configmap's GPU price is for")
+	f.StringVar(&o.currency, "currency", "USD", "currency of a configmap's prices")
+	return cmd
+}
+
+func pricesImportRun(ctx context.Context, o pricesOptions) error {
+	if len(o.from) == 0 {
+		return hinted(usagef("--from is needed"), "a file or URL with what the provider answers; fleetbroker prices import --help names the sources")
+	}
+	opts := prices.Options{Name: o.name, Cloud: o.kind, Machines: o.machines}
+	if opts.Name == "" {
+		opts.Name = o.kind
+	}
+	if err := o.clusters(ctx, &opts); err != nil {
+		return err
+	}
+	var quotes []prices.Quote
+	var notes []string
+	for _, from := range o.from {
+		pages := 0
+		for next := from; next != ""; {
+			if pages++; pages > maxPages {
+				return fmt.Errorf("import prices from %s: more than %d pages", withoutQuery(from), maxPages)
+			}
+			content, err := readAnswer(ctx, o.streams, next)
+			if err != nil {
+				return err
+			}
+			a, err := o.read(content)
+			if err != nil {
+				return fmt.Errorf("import prices from %s: %w", withoutQuery(from), err)
+			}
+			quotes, notes = append(quotes, a.Quotes...), append(notes, a.Notes...)
+			if next, err = o.nextPage(next, a.Next); err != nil {
+				return err
+			}
+		}
+	}
+	if o.kind == "csv" && opts.Providers == nil {
+		// The table names its clusters whole.
+		opts.Providers = map[string][]string{}
+		for _, q := range quotes {
+			opts.Providers[q.Region] = []string{q.Region}
+		}
+	}
+	table, more, err := prices.Table(quotes, opts)
+	if err != nil {
+		return fmt.Errorf("make the price table: %w", err)
+	}
+	notes = append(notes, more...)
+	slices.Sort(notes)
+	for _, n := range slices.Compact(notes) {
+		fmt.Fprintln(o.streams.Err, "fleetbroker: "+printable(n))
+	}
+	if len(table.Spec.Prices) == 0 {
+		return hinted(errors.New("there is no price of a GPU in it"), "is it the right answer, and do --provider or --fleet name its regions?")
+	}
+	return o.write(table)
+}
+
+// read reads one answer.
+func (o *pricesOptions) read(content []byte) (*prices.Answer, error) {
+	switch o.kind {
+	case "aws":
+		return prices.AWS(content)
+	case "gcp":
+		return prices.GCP(content)
+	case "azure":
+		return prices.Azure(content)
+	case "csv":
+		return prices.CSV(content)
+	}
+	return prices.ConfigMap(content, strings.ToUpper(o.currency), o.models)
+}
+
+func (o *pricesOptions) write(table any) error {
+	b, err := yaml.Marshal(table)
+	if err != nil {
+		return fmt.Errorf("write the price table: %w", err)
+	}
+	if o.file == "" {
+		_, err = o.streams.Out.Write(b)
+		return err
+	}
+	if err := os.WriteFile(o.file, b, 0o644); err != nil { //nolint:gosec // prices are for everybody
+		return fmt.Errorf("write the price table: %w", err)
+	}
+	return nil
+}
+
+// clusters finds out which clusters stand in which region.
+func (o *pricesOptions) clusters(ctx context.Context, into *prices.Options) error {
+	add := func(region, cluster string) {
+		if into.Providers == nil {
+			into.Providers = map[string][]string{}
+		}
+		if !slices.Contains(into.Providers[region], cluster) {
+			into.Providers[region] = append(into.Providers[region], cluster)
+			slices.Sort(into.Providers[region])
+		}
+	}
+	for _, text := range o.providers {
+		region, cluster, two := strings.Cut(text, "=")
+		if !two {
+			into.Cloud, cluster, region = text, text, ""
+			if o.kind != "configmap" {
+				return usagef("--provider %q: want REGION=CLUSTER", text)
+			}
+		}
+		if cluster == "" {
+			return usagef("--provider %q: want REGION=CLUSTER", text)
+		}
+		add(region, cluster)
+	}
+	if o.fleet == "" {
+		return nil
+	}
+	src, err := o.open(ctx, []string{o.fleet})
+	if err != nil {
+		return err
+	}
+	f, err := src.readFleet(ctx)
+	if err != nil {
+		return err
+	}
+	for name, c := range f.Clusters {
+		if c.HasRole("provider") && c.Spec.Location.Region != "" {
+			add(c.Spec.Location.Region, name)
+		}
+	}
+	if into.Providers == nil {
+		return fmt.Errorf("no provider cluster of %s has a location.region", o.fleet)
+	}
+	return nil
+}
+
+// Bounds of what is read: AWS's offer file of one region is some 400 MiB.
+const (
+	maxAnswerBytes = 1 << 30
+	maxPages       = 1000
+	answerTimeout  = 5 * time.Minute
+)
+
+func readAnswer(ctx context.Context, s Streams, from string) ([]byte, error) {
+	var in io.Reader
+	switch {
+	case from == "-":
+		in = s.In
+	case isURL(from):
+		body, err := getAnswer(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		defer body.Close()
+		in = body
+	default:
+		f, err := os.Open(from) //nolint:gosec // the user named the file
+		if err != nil {
+			return nil, fmt.Errorf("read prices: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	content, err := io.ReadAll(io.LimitReader(in, maxAnswerBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read prices from %s: %w", withoutQuery(from), err)
+	}
+	if len(content) > maxAnswerBytes {
+		return nil, fmt.Errorf("read prices from %s: it has more than %d MiB", withoutQuery(from), maxAnswerBytes>>20)
+	}
+	return content, nil
+}
+
+// getAnswer asks a server: by https, or by http on this machine.
+func getAnswer(ctx context.Context, from string) (io.ReadCloser, error) {
+	u, err := url.Parse(from)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return nil, usagef("--from %q: want a file, or a URL that begins with https://", withoutQuery(from))
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, usagef("--from %s: http is for this machine alone; use https", withoutQuery(from))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", withoutQuery(from), err)
+	}
+	client := &http.Client{Timeout: answerTimeout}
+	resp, err := client.Do(req)
+	if err != nil {
+		var at *url.Error
+		if errors.As(err, &at) {
+			err = at.Err // without the URL, which may hold a key
+		}
+		return nil, fmt.Errorf("ask %s for prices: %w", withoutQuery(from), err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("ask %s for prices: it answers %s", withoutQuery(from), resp.Status)
+	}
+	return resp.Body, nil
+}
+
+// withoutQuery is a file or URL as it may be shown: Google wants an API key in
+// the query.
+func withoutQuery(from string) string {
+	if isURL(from) {
+		from, _, _ = strings.Cut(from, "?")
+		if u, err := url.Parse(from); err == nil {
+			return u.Redacted()
+		}
+	}
+	return from
+}
+
+// nextPage is where a URL's answer goes on: a link, which must stay on the same
+// host, or Google's page token. Files do not go on by themselves.
+func (o *pricesOptions) nextPage(at, next string) (string, error) {
+	if next == "" {
+		return "", nil
+	}
+	if !isURL(at) {
+		if len(o.from) == 1 {
+			fmt.Fprintln(o.streams.Err, "fleetbroker: the answer has further pages: give them too, each with --from")
+		}
+		return "", nil
+	}
+	u, err := url.Parse(at)
+	if err != nil {
+		return "", fmt.Errorf("follow the pages of %s: %w", withoutQuery(at), err)
+	}
+	if !isURL(next) {
+		q := u.Query()
+		q.Set("pageToken", next)
+		u.RawQuery = q.Encode()
+		return u.String(), nil
+	}
+	to, err := url.Parse(next)
+	if err != nil || to.Scheme != u.Scheme || to.Hostname() != u.Hostname() {
+		return "", fmt.Errorf("follow the pages of %s: the next one is said to be at %q, on another host", withoutQuery(at), withoutQuery(next))
+	}
+	return next, nil
+}

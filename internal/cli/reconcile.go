@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/planner/report"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+)
+
+// settleTime bounds how long a single round waits for the clusters.
+const settleTime = 30 * time.Second
+
+type reconcileOptions struct {
+	daemonFlags
+	streams                  Streams
+	once                     bool
+	allowEnds, acceptRewrite string
+	market, certPath         string
+}
+
+func newCmdReconcile(s Streams) *cobra.Command {
+	o := reconcileOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "reconcile --once",
+		Short: "Make one full round and stop",
+		Long: `Make one full round: read, plan, commit, deliver. Beside a running daemon it is
+how an operator lets through what the daemon holds back: many ends at once
+(--allow-ends), or a history that was rewritten (--accept-rewrite).`,
+		Example: `  fleetbroker reconcile --once --repo https://git.example.org/acme/fleet.git --market https://broker:8443/market
+  fleetbroker reconcile --once --repo ... --market ... --allow-ends 4f1c2ab0…   # the inputs commit that was looked at
+  fleetbroker reconcile --once --repo ... --accept-rewrite 8c02e11f…            # the new head that was looked at`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !o.once {
+				return usagef("reconcile makes a single round: say --once, or use `fleetbroker run` for the daemon")
+			}
+			return reconcileRun(cmd.Context(), &o)
+		},
+	}
+	fs := cmd.Flags()
+	o.register(fs)
+	o.registerMarket(fs)
+	fs.BoolVar(&o.once, "once", false, "make one round and stop (required)")
+	fs.StringVar(&o.allowEnds, "allow-ends", "", "inputs commit (40 digits) on which more contracts may end than safety.maxEnds")
+	fs.StringVar(&o.acceptRewrite, "accept-rewrite", "", "rewritten head (40 digits) that is accepted first")
+	return cmd
+}
+
+// reconcileRun makes rounds until nothing is left to do at once.
+func reconcileRun(ctx context.Context, o *reconcileOptions) error {
+	log, err := o.logger(o.streams.Err)
+	if err != nil {
+		return err
+	}
+	var allow tree.Hash
+	if o.allowEnds != "" {
+		if allow, err = tree.ParseHash(o.allowEnds); err != nil {
+			return usagef("--allow-ends: %v", err)
+		}
+	}
+	known, err := readMarket(ctx, o.market, o.certPath)
+	if err != nil {
+		return err
+	}
+	d, err := o.build(ctx, log, o.streams.Now, func(opts *reconciler.Options) {
+		opts.AllowEnds = allow
+	})
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if o.acceptRewrite != "" {
+		head, err := tree.ParseHash(o.acceptRewrite)
+		if err != nil {
+			return usagef("--accept-rewrite: %v", err)
+		}
+		if err := d.repo.AcceptRewrite(ctx, head); err != nil {
+			return err
+		}
+		fmt.Fprintf(o.streams.Out, "accepted %s\n", head.Short())
+	}
+	if err := reportAll(d.market, known.flavors); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	return o.rounds(ctx, d)
+}
+
+// rounds makes rounds until the ledger is as planned and the clusters are as
+// the ledger says, or are given up on.
+func (o *reconcileOptions) rounds(ctx context.Context, d *daemon) error {
+	deadline := o.streams.Now().Add(settleTime)
+	for {
+		out, err := d.loop.Round(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range out.Committed {
+			fmt.Fprintf(o.streams.Out, "%s  %s\n", c.Commit.Hash.Short(), c.Commit.Subject())
+		}
+		for _, r := range out.Refused {
+			return fmt.Errorf("the remote refuses %s: %w", r.Key, r.Cause)
+		}
+		if out.Again {
+			continue
+		}
+		if out.Plan != nil && out.Plan.HeldBack != "" {
+			return hinted(errors.New(out.Plan.HeldBack),
+				fmt.Sprintf("look at what would end with `fleetbroker plan`, then: fleetbroker reconcile --once --allow-ends %s", out.Plan.Inputs))
+		}
+		if d.settled() || !o.streams.Now().Before(deadline) {
+			return o.conclude(d)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.delivery.Changed():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// settled reports whether every cluster that answers has what it shall have, or
+// is served by another daemon.
+func (d *daemon) settled() bool {
+	for _, st := range d.delivery.Status() {
+		if st.Problem == "" && !st.Elsewhere && (!st.Reachable || st.Pending > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// conclude prints the sum, and what is wrong with clusters.
+func (o *reconcileOptions) conclude(d *daemon) error {
+	v := d.loop.View()
+	fmt.Fprint(o.streams.Out, report.Sum(v.Plan, report.Meta{Fleet: v.Fleet.Name, Errors: problemsOf(v.Fleet)}))
+	var errs []error
+	for name, st := range d.delivery.Status() {
+		if st.Elsewhere {
+			fmt.Fprintf(o.streams.Out, "cluster %s is left to the daemon that holds its Lease\n", name)
+		}
+		switch {
+		case st.Problem != "":
+			errs = append(errs, fmt.Errorf("cluster %s: %s", name, st.Problem))
+		case !st.Reachable && !st.Elsewhere:
+			errs = append(errs, fmt.Errorf("cluster %s has not told in %s what is there", name, settleTime))
+		}
+		for _, trouble := range st.Troubles {
+			errs = append(errs, fmt.Errorf("cluster %s: %s", name, trouble))
+		}
+	}
+	if v.Deaf {
+		errs = append(errs, hinted(errors.New("too few providers are known here: nothing was placed, moved, refused or queued"),
+			"give the running daemon's market: --market https://BROKER:8443/market --cert-path DIR"))
+	}
+	return errors.Join(errs...)
+}
+
+// reportAll tells a market what another one knew, provider by provider.
+func reportAll(m *market.Market, flavors []*v1alpha1.Flavor) error {
+	by := map[string][]v1alpha1.Flavor{}
+	for _, f := range flavors {
+		by[f.Metadata.Namespace] = append(by[f.Metadata.Namespace], *f)
+	}
+	for name, list := range by {
+		if err := m.Report(name, wire.Generation{Epoch: 1, N: 1}, list, true); err != nil {
+			return fmt.Errorf("take the market's flavors of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// registerMarket adds the flags that say what is free.
+func (o *reconcileOptions) registerMarket(fs *pflag.FlagSet) {
+	fs.StringVar(&o.market, "market", "", "what is free: a YAML stream of Flavors, a CSV file, or the URL of a daemon's /market")
+	fs.StringVar(&o.certPath, "cert-path", "", "directory with tls.crt, tls.key and ca.crt, for an https --market")
+}

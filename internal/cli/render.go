@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+)
+
+type renderOptions struct {
+	sourceFlags
+	streams  Streams
+	args     []string
+	consumer string
+}
+
+func newCmdRender(s Streams) *cobra.Command {
+	o := renderOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "render [DIR|URL]",
+		Short: "Print the manifests of the contracts",
+		Long: `Render the Kubernetes objects of all held contracts of the ledger, as the daemon
+commits them under manifests/, and print them as one YAML stream. Each document
+begins with its path.`,
+		Example: `  fleetbroker render
+  fleetbroker render --consumer rome | kubectl --context rome diff -f -`,
+		Args: atMost(1, "one directory or URL at most"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args
+			return renderRun(cmd.Context(), o)
+		},
+	}
+	o.register(cmd.Flags())
+	cmd.Flags().StringVar(&o.consumer, "consumer", "", "only what belongs on this cluster")
+	return cmd
+}
+
+func renderRun(ctx context.Context, o renderOptions) error {
+	src, err := o.open(ctx, o.args)
+	if err != nil {
+		return err
+	}
+	f, err := src.readFleet(ctx)
+	if err != nil {
+		return err
+	}
+	if o.consumer != "" && f.Clusters[o.consumer] == nil {
+		return hinted(fmt.Errorf("there is no cluster %q", o.consumer), "list them: fleetbroker get clusters")
+	}
+	led, err := readLedger(ctx, src, f, o.streams)
+	if err != nil {
+		return err
+	}
+	out, err := manifests.All(manifests.NewIndex(slices.Collect(led.Contracts())), f.Clusters)
+	if err != nil {
+		return fmt.Errorf("render the manifests: %w", err)
+	}
+	for _, p := range out.Problems {
+		fmt.Fprintf(o.streams.Err, "fleetbroker: %s\n", p)
+	}
+	for _, consumer := range consumersOf(out.Files) {
+		if o.consumer != "" && consumer != o.consumer {
+			continue
+		}
+		files, problem, err := overlaid(src.inputs, consumer, out.Files)
+		if err != nil {
+			return err
+		}
+		if problem != "" {
+			fmt.Fprintf(o.streams.Err, "fleetbroker: %s\n", problem)
+		}
+		if err := printManifests(o.streams.Out, consumer, files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// consumersOf are the clusters that files under manifests/ are for.
+func consumersOf(files map[string][]byte) []string {
+	seen := map[string]bool{}
+	for name := range files {
+		if parts := strings.SplitN(name, "/", 3); len(parts) == 3 {
+			seen[parts[1]] = true
+		}
+	}
+	return sortedNames(seen)
+}
+
+// overlaid is a consumer's files by their path below manifests/<consumer>, with
+// the platform team's overlay as the daemon applies it.
+func overlaid(inputs tree.Tree, consumer string, all map[string][]byte) (files map[string][]byte, problem string, err error) {
+	rendered := map[string][]byte{}
+	for name, content := range all {
+		if rest, ok := strings.CutPrefix(name, manifests.Dir(consumer)+"/"); ok {
+			rendered[rest] = content
+		}
+	}
+	sub, err := inputs.Sub(path.Join(manifests.OverlayRoot, consumer))
+	if err != nil {
+		return nil, "", fmt.Errorf("read the overlay of %s: %w", consumer, err)
+	}
+	overlay := map[string][]byte{}
+	err = sub.Walk(func(name string, _ tree.Entry) error {
+		overlay[name], err = sub.ReadFile(name, 1<<20)
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("read the overlay of %s: %w", consumer, err)
+	}
+	files, problem = manifests.ApplyOverlay(consumer, rendered, overlay)
+	return files, problem, nil
+}
+
+// printManifests prints all objects as one stream, each file under its path.
+func printManifests(w io.Writer, consumer string, files map[string][]byte) error {
+	for _, name := range sortedNames(files) {
+		if path.Base(name) == "kustomization.yaml" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "---\n# %s/%s\n%s", manifests.Dir(consumer), name, files[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/server"
+)
+
+// shutdownGrace is how long requests under way may take after the daemon was
+// told to stop.
+const shutdownGrace = 10 * time.Second
+
+type runOptions struct {
+	daemonFlags
+	streams                     Streams
+	agents, operators, webhooks string
+	certPath                    string
+	webhookSecrets              string
+	webhooksTLS                 bool
+	operatorsKubeconfig         string
+}
+
+func newCmdRun(s Streams) *cobra.Command {
+	o := runOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the daemon",
+		Long: `Run the daemon: read the fleet repo, hear the clusters' agents, decide, write
+decisions back to the ledger branch, and apply the manifests to the consumer
+clusters. Any number of daemons may run on one fleet repo.`,
+		Example: `  fleetbroker run --repo https://git.example.org/acme/fleet.git --state-dir /var/lib/fleetbroker \
+    --git-user broker --git-password-file /etc/fleetbroker/git-token \
+    --cert-path /etc/fleetbroker/certs --kubeconfigs-dir /etc/fleetbroker/kubeconfigs`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRun(cmd.Context(), &o) },
+	}
+	fs := cmd.Flags()
+	o.register(fs)
+	fs.StringVar(&o.agents, "agents-address", ":8443", "address for the clusters' agents (mutual TLS); empty serves none")
+	fs.StringVar(&o.operators, "operators-address", "127.0.0.1:8080", "address for metrics, health and readiness: plain on loopback, else TLS with --cert-path, for certificates of operators and readers and for tokens that the cluster reviews")
+	fs.StringVar(&o.operatorsKubeconfig, "operators-kubeconfig", "", "kubeconfig of the cluster that reviews tokens (default: the pod's own)")
+	fs.StringVar(&o.webhooks, "webhooks-address", "", "address for the forge's push webhooks (TLS, or plain on loopback); empty serves none")
+	fs.BoolVar(&o.webhooksTLS, "webhooks-tls", true, "serve webhooks over TLS with the certificates of --cert-path; false needs a loopback address, for a proxy that ends TLS")
+	fs.StringVar(&o.certPath, "cert-path", "", "directory with tls.crt, tls.key and ca.crt (`fleetbroker pki issue --role server`)")
+	fs.StringVar(&o.webhookSecrets, "webhook-secrets-dir", "", "directory with one file a forge (github, gitlab, gitea, generic) that holds its webhook secret")
+	return cmd
+}
+
+// runRun runs until the context ends: SIGTERM and SIGINT end it.
+func runRun(ctx context.Context, o *runOptions) error {
+	log, err := o.logger(o.streams.Err)
+	if err != nil {
+		return err
+	}
+	var d *daemon
+	d, err = o.build(ctx, log, o.streams.Now, func(opts *reconciler.Options) {
+		opts.Revoke = func(crl []byte) error { return d.revoke(crl) }
+	})
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	d.enroller = newEnroller(d.enrollment, d.repo.Propose, o.streams.Now, log)
+	ports, err := o.ports(d)
+	if err != nil {
+		return err
+	}
+	servers, err := server.Listen(ctx, log, ports...)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
+	group.Go(func() error { return d.loop.Run(ctx) })
+	group.Go(func() error { return d.forward(ctx) })
+	group.Go(func() error { return d.enroller.run(ctx) })
+	err = group.Wait()
+	log.Info("stopped")
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// ports are what the daemon listens on.
+func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
+	var certs *pki.Files
+	if o.certPath != "" {
+		var err error
+		if certs, err = pki.OpenFiles(o.certPath); err != nil {
+			return nil, err
+		}
+		d.certs = certs
+	}
+	operators, err := o.operatorsPort(d, certs)
+	if err != nil {
+		return nil, err
+	}
+	ports := []server.Port{operators}
+	if o.agents != "" {
+		if certs == nil {
+			return nil, usagef("agents need --cert-path: make certificates with `fleetbroker pki init` and `fleetbroker pki issue`, or serve no agents with --agents-address \"\"")
+		}
+		ports = append(ports, server.Port{
+			Name: "agents", Address: o.agents, TLS: server.AgentTLS(certs, &d.revocations, d.log),
+			Handler: server.NewAgents(server.Agents{
+				Market: d.market, Broker: d.loop, Revocations: &d.revocations, Enrolled: d.enrolled,
+				NotEnrolled: d.notEnrolled,
+				Metrics:     d.metrics, Log: d.log, Now: o.streams.Now,
+			}),
+		})
+	}
+	if o.webhooks != "" {
+		var conf *tls.Config
+		if certs != nil && o.webhooksTLS {
+			conf = server.ServerTLS(certs, d.log)
+		}
+		ports = append(ports, server.Port{
+			Name: "webhooks", Address: o.webhooks, TLS: conf,
+			Handler: server.NewWebhooks(server.Webhooks{
+				Secret:  webhookSecrets(o.webhookSecrets, d.log),
+				Trigger: func(string) { d.loop.Reread() },
+			}),
+		})
+	}
+	return ports, nil
+}
+
+// webhookSecrets reads a forge's secret at each request, so that it can be
+// rotated.
+func webhookSecrets(dir string, log *slog.Logger) func(string) []byte {
+	return func(forge string) []byte {
+		if dir == "" {
+			return nil
+		}
+		b, err := os.ReadFile(filepath.Join(dir, forge)) //nolint:gosec // forge is one of four constants
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				log.Error("read a webhook secret", "forge", forge, "error", err)
+			}
+			return nil
+		}
+		return []byte(strings.TrimSpace(string(b)))
+	}
+}
+
+// forward wakes the loop when the market or a cluster has news, and keeps what
+// serves requests in step with the newest round.
+func (d *daemon) forward(ctx context.Context) error {
+	accounts := time.NewTicker(accountInterval)
+	defer accounts.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-accounts.C:
+			d.account(now)
+			continue
+		case <-d.market.Changed():
+		case <-d.delivery.Changed():
+		}
+		d.loop.Wake()
+	}
+}
+
+// revoke puts the inputs' list of revoked certificates in force and cuts the
+// connections it names.
+func (d *daemon) revoke(crl []byte) error {
+	if d.certs == nil {
+		return nil
+	}
+	m, err := d.certs.Load()
+	if err != nil {
+		d.log.Error("certificates changed and cannot be used; the former stay in force", "error", err)
+	}
+	before := d.revocations.Len()
+	cut, err := d.revocations.Set(crl, m.CA, d.now())
+	if err != nil {
+		return err
+	}
+	if n := d.revocations.Len(); n != before || cut > 0 {
+		d.log.Info("certificates are revoked", "certificates", n, "connections cut", cut)
+	}
+	if why := d.revocations.Overdue(d.now()); why != "" {
+		d.log.Warn("the list of revoked certificates is old; it stays in force", "why", why)
+	}
+	return nil
+}
+
+// notEnrolled says what becomes of a cluster that is not in the fleet. A daemon
+// that has read nothing yet knows nobody, which must not look like a refusal.
+func (d *daemon) notEnrolled(cluster string) *wire.Refusal {
+	if d.loop.View().Fleet == nil {
+		return &wire.Refusal{Status: http.StatusServiceUnavailable, RetryAfter: time.Second, Body: wire.Error{
+			Error: "the daemon has just started and has not read the fleet repo yet; try again", Reason: wire.ReasonUnavailable,
+		}}
+	}
+	return d.enroller.admit(cluster)
+}
+
+// enrolled reports whether a cluster may report: it must stand in the fleet
+// repo. Before the first round nobody is known, and agents try again.
+func (d *daemon) enrolled(cluster string) bool {
+	v := d.loop.View()
+	return v.Fleet != nil && v.Fleet.Clusters[cluster] != nil
+}

@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+type statusOptions struct {
+	worldFlags
+	streams     Streams
+	dir         string
+	kubeconfigs string
+	output      string
+}
+
+// A page has no narrow form, so wide is text.
+var statusForms = []string{"text", "wide", "json", "yaml", "markdown"}
+
+func newCmdStatus(s Streams) *cobra.Command {
+	o := statusOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show intents, contracts, peerings, nodes and spend on one page",
+		Long: `Show the state of the fleet on one page, from the fleet repo and its ledger. With
+--kubeconfigs-dir the consumer clusters are asked for the health of their
+peerings and virtual nodes.`,
+		Example: `  fleetbroker status
+  fleetbroker status -C fleet --kubeconfigs-dir ~/kubeconfigs`,
+		Args: exactly(0, "no arguments; the fleet repo is named with -C"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("output", o.output, statusForms...); err != nil {
+				return err
+			}
+			return statusRun(cmd.Context(), o)
+		},
+	}
+	o.register(cmd.Flags())
+	dirFlag(cmd, &o.dir)
+	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of consumers to ask")
+	outputFlag(cmd, &o.output, statusForms...)
+	return cmd
+}
+
+// page is everything `status` shows.
+type page struct {
+	Fleet    string         `json:"fleet"`
+	Branch   string         `json:"branch,omitempty"`
+	Commit   string         `json:"commit,omitempty"`
+	Intents  map[string]int `json:"intents"`
+	Frozen   []string       `json:"frozen"`
+	Phases   map[string]int `json:"contracts"`
+	Troubled []trouble      `json:"troubled"`
+	Peerings []peeringState `json:"peerings"`
+	Nodes    []nodeState    `json:"nodes"`
+	Spend    []spendState   `json:"spend"`
+	Asked    []clusterState `json:"clusters"`
+}
+
+// trouble is a contract that needs somebody's eye.
+type trouble struct {
+	Contract string         `json:"contract"`
+	Tenant   string         `json:"tenant"`
+	Phase    v1alpha1.Phase `json:"phase"`
+	Since    v1alpha1.Time  `json:"since"`
+	Reason   string         `json:"reason,omitempty"`
+}
+
+type peeringState struct {
+	peering
+	// Modules are Liqo's, with their health; absent when nobody was asked.
+	Modules map[string]string `json:"modules,omitempty"`
+}
+
+type spendState struct {
+	Tenant   string           `json:"tenant"`
+	Hourly   v1alpha1.Decimal `json:"hourly"`
+	Spent    v1alpha1.Decimal `json:"spentThisMonth"`
+	Forecast v1alpha1.Decimal `json:"forecastThisMonth"`
+	Budget   string           `json:"monthlyBudget,omitempty"`
+	Currency string           `json:"currency"`
+}
+
+func statusRun(ctx context.Context, o statusOptions) error {
+	src, err := o.open(ctx, dirArgs(o.dir))
+	if err != nil {
+		return err
+	}
+	in, err := o.gather(ctx, src, o.streams)
+	if err != nil {
+		return err
+	}
+	p := in.page()
+	if o.kubeconfigs != "" {
+		p.ask(ctx, in, o.kubeconfigs)
+	}
+	switch o.output {
+	case "json":
+		return indented(o.streams.Out, p)
+	case "yaml":
+		return printYAML(o.streams.Out, p)
+	}
+	return printPage(o.streams, p, in, o.output == "markdown")
+}
+
+// page is what the repo alone tells.
+func (g *gathered) page() *page {
+	p := &page{
+		Fleet: g.fleet.Name, Branch: g.src.branch, Commit: g.src.commitText(), Intents: map[string]int{}, Frozen: []string{},
+		Phases: map[string]int{}, Troubled: []trouble{}, Peerings: []peeringState{}, Nodes: []nodeState{}, Spend: []spendState{}, Asked: []clusterState{},
+	}
+	for i := range g.fleet.Intents {
+		m := g.fleet.Intents[i].Metadata
+		state := "New"
+		if st := g.ledger.State(m.Namespace, m.Name); st != nil {
+			state = string(st.Status.State)
+		}
+		p.Intents[state]++
+	}
+	for _, f := range g.fleet.Frozen {
+		if !slices.Contains(p.Frozen, f.Why) { // a file and the intent in it, for the same reason
+			p.Frozen = append(p.Frozen, f.Why)
+		}
+	}
+	for c := range g.ledger.Contracts() {
+		p.Phases[string(c.Status.Phase)]++
+		if c.Status.Phase == v1alpha1.PhaseDegraded || c.Status.Phase == v1alpha1.PhaseReleasing {
+			p.Troubled = append(p.Troubled, trouble{c.Metadata.Name, c.Metadata.Namespace, c.Status.Phase, c.Status.Since, c.Status.Reason})
+		}
+	}
+	for _, pr := range g.peerings() {
+		p.Peerings = append(p.Peerings, peeringState{peering: pr})
+	}
+	for _, name := range sortedNames(g.fleet.Tenants) {
+		p.Spend = append(p.Spend, g.spendOf(name))
+	}
+	return p
+}
+
+// spendOf is a tenant's money this month.
+func (g *gathered) spendOf(name string) spendState {
+	s := spendState{Tenant: name, Hourly: g.tenantHourly(name), Currency: g.fleet.Policy.Currency}
+	s.Spent, _ = g.spent(name)
+	s.Forecast = s.Spent
+	for c := range g.ledger.Contracts() {
+		if c.Metadata.Namespace != name || !c.Status.Phase.Charged() {
+			continue
+		}
+		if held, err := g.books.Convert(g.books.HoldMonthly(c, g.now), c.Spec.Price.Currency, g.now); err == nil {
+			s.Forecast = s.Forecast.Add(held)
+		}
+	}
+	if b := g.fleet.Tenants[name].Spec.Budget; b != nil && b.Monthly != nil {
+		s.Budget = b.Monthly.String() + " " + currencyOr(b.Currency, s.Currency)
+	}
+	return s
+}
+
+func printPage(s Streams, p *page, in *gathered, markdown bool) error {
+	var b strings.Builder
+	at := p.Fleet
+	if p.Branch != "" {
+		at += " " + p.Branch
+	}
+	if p.Commit != "" {
+		at += "@" + shortCommit(p.Commit)
+	}
+	fmt.Fprintf(&b, "%s\n\n", printable(at))
+	fmt.Fprintf(&b, "Intents:   %s\n", countsOf(p.Intents, "none"))
+	fmt.Fprintf(&b, "Contracts: %s\n", countsOf(p.Phases, "none"))
+	for _, why := range p.Frozen {
+		fmt.Fprintf(&b, "Frozen:    %s\n", printable(why))
+	}
+	for _, c := range p.Asked {
+		if c.Error != "" {
+			fmt.Fprintf(&b, "Cluster:   %s cannot be asked: %s\n", c.Cluster, printable(c.Error))
+		}
+	}
+	if _, err := io.WriteString(s.Out, b.String()); err != nil {
+		return err
+	}
+	// Sections are for eyes: they keep their headers in a pipe too.
+	headed := s
+	headed.Terminal = true
+	sections := []struct {
+		title string
+		t     *table
+	}{
+		{"Needs a look", troubleTable(headed, p)},
+		{"Peerings", peeringTable(headed, p, in)},
+		{"Virtual nodes", nodeTable(headed, p)},
+		{"Spend this month", spendTable(headed, p, in)},
+	}
+	for _, sec := range sections {
+		if len(sec.t.rows) == 0 {
+			continue
+		}
+		title := "\n" + sec.title + "\n"
+		if markdown {
+			title = "\n**" + sec.title + "**\n\n"
+		}
+		if _, err := io.WriteString(s.Out, title); err != nil {
+			return err
+		}
+		show := sec.t.print
+		if markdown {
+			show = sec.t.markdown
+		}
+		if err := show(s.Out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func troubleTable(s Streams, p *page) *table {
+	t := newTable(s, "CONTRACT", "TENANT", "PHASE", ">SINCE", "REASON")
+	for _, c := range p.Troubled {
+		t.row(c.Contract, c.Tenant, string(c.Phase), t.age(c.Since), dash(c.Reason))
+	}
+	return t
+}
+
+func peeringTable(s Streams, p *page, in *gathered) *table {
+	t := newTable(s, "CONSUMER", "PROVIDER", ">CONTRACTS", ">ACTIVE", ">GPU", ">"+in.perHour(), "MODULES")
+	for _, pr := range p.Peerings {
+		var modules []string
+		for _, m := range sortedNames(pr.Modules) {
+			modules = append(modules, m+" "+pr.Modules[m])
+		}
+		t.row(pr.Consumer, pr.Provider, fmt.Sprint(pr.Contracts), fmt.Sprint(pr.Active), fmt.Sprint(pr.GPUs), t.money(pr.Hourly), dash(strings.Join(modules, ", ")))
+	}
+	return t
+}
+
+func nodeTable(s Streams, p *page) *table {
+	t := newTable(s, "CONSUMER", "NODE", "READY", "GPU", ">CPU", ">MEMORY")
+	for _, n := range p.Nodes {
+		t.row(n.Consumer, n.Node, map[bool]string{true: "yes", false: "no"}[n.Ready], dash(n.GPUs), n.CPU, n.Memory)
+	}
+	return t
+}
+
+func spendTable(s Streams, p *page, in *gathered) *table {
+	t := newTable(s, "TENANT", ">"+in.perHour(), ">SPENT", ">FORECAST", ">BUDGET")
+	for _, sp := range p.Spend {
+		t.row(sp.Tenant, t.money(sp.Hourly), t.money(sp.Spent), t.money(sp.Forecast), dash(sp.Budget))
+	}
+	return t
+}
+
+// countsOf is "3 Active, 1 Reserved", in the order of the alphabet.
+func countsOf(n map[string]int, none string) string {
+	var parts []string
+	for _, k := range sortedNames(n) {
+		parts = append(parts, fmt.Sprintf("%d %s", n[k], k))
+	}
+	if len(parts) == 0 {
+		return none
+	}
+	return strings.Join(parts, ", ")
+}
+
+func printYAML(w io.Writer, v any) error {
+	b, err := yaml.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	_, err = w.Write(b)
+	return err
+}

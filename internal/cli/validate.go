@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+)
+
+type validateOptions struct {
+	sourceFlags
+	streams Streams
+	args    []string
+	base    string
+	output  string
+}
+
+func newCmdValidate(s Streams) *cobra.Command {
+	o := validateOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "validate [DIR|URL]",
+		Short: "Check everything people write in a fleet repo",
+		Long: `Check syntax, schema and cross-references of everything people write, and with
+--base that nothing was changed that the daemon alone writes. Each problem is
+file:line:col: message.
+
+Exit code 0: fine (warnings are fine); 1: problems.`,
+		Example: `  fleetbroker validate
+  fleetbroker validate --base origin/main          # in CI, for a pull request
+  fleetbroker validate -o sarif > findings.sarif`,
+		Args: atMost(1, "one directory or URL at most"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args
+			if err := oneOf("output", o.output, findingForms...); err != nil {
+				return err
+			}
+			return validateRun(cmd.Context(), o)
+		},
+	}
+	o.register(cmd.Flags())
+	cmd.Flags().StringVar(&o.base, "base", "", "revision to compare with: files that the daemon writes may not differ")
+	outputFlag(cmd, &o.output, findingForms...)
+	return cmd
+}
+
+func validateRun(ctx context.Context, o validateOptions) error {
+	src, err := o.open(ctx, o.args)
+	if err != nil {
+		return err
+	}
+	f, err := src.readFleet(ctx)
+	if err != nil {
+		return err
+	}
+	var list []finding
+	for _, d := range f.Diagnostics {
+		list = append(list, findingOf(d))
+	}
+	list = append(list, notYet(src, f)...)
+	if o.base != "" {
+		guarded, err := guardGenerated(src, o.base)
+		if err != nil {
+			return err
+		}
+		list = append(list, guarded...)
+	}
+	if err := printFindings(o.streams.Out, o.output, list); err != nil {
+		return err
+	}
+	problems := 0
+	for _, l := range list {
+		if l.isError() {
+			problems++
+		}
+	}
+	if problems > 0 {
+		in := ""
+		if src.where != "." {
+			in = " in " + src.where
+		}
+		fmt.Fprintf(o.streams.Err, "fleetbroker: %s%s\n", count(problems, "problem"), in)
+		return errFindings
+	}
+	if o.output == "text" && o.streams.Terminal {
+		fmt.Fprintf(o.streams.Out, "fine: %s, %s, %s, %s\n", count(len(f.Clusters), "cluster"), count(len(f.Tenants), "tenant"),
+			count(len(f.Intents), "intent"), count(len(f.Flavors), "flavor"))
+	}
+	return nil
+}
+
+// guardGenerated finds files of the daemon that were changed since base.
+func guardGenerated(src *source, base string) ([]finding, error) {
+	before, err := src.base(base)
+	if err != nil {
+		return nil, err
+	}
+	var list []finding
+	err = tree.Diff(before, src.inputs, func(path string, _, _ tree.Entry) error {
+		if fleet.IsGenerated(path) {
+			list = append(list, finding{
+				File: path, Line: 1, Column: 1, Severity: string(fleet.Error), Code: "GeneratedPath",
+				Message: "this file is written by fleetbroker alone, and a change of it would be undone; change the intent instead (or overlays/ for manifests)",
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("compare with %s: %w", base, err)
+	}
+	return list, nil
+}

@@ -1,0 +1,87 @@
+package prices
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// gpuOfGCP finds the model in a SKU's description: "Nvidia Tesla T4 GPU running
+// in Belgium", "Nvidia H100 80GB GPU attached to Spot Preemptible VMs running
+// in Iowa".
+var gpuOfGCP = regexp.MustCompile(`^(?:(?:Spot Preemptible|Preemptible) )?(.+?) GPU (?:attached to (?:Spot )?Preemptible VMs )?running in `)
+
+// GCP reads what the Cloud Billing Catalog answers for the SKUs of Compute
+// Engine (cloudbilling.googleapis.com, services/6F81-5844-456A/skus): GPUs are
+// SKUs of their own there, the rest of a machine comes on top.
+func GCP(b []byte) (*Answer, error) {
+	var doc struct {
+		SKUs []struct {
+			Description string
+			Category    struct{ ResourceGroup, UsageType string }
+			Regions     []string `json:"serviceRegions"`
+			PricingInfo []struct {
+				PricingExpression struct {
+					UsageUnit   string
+					TieredRates []struct {
+						UnitPrice struct {
+							CurrencyCode string
+							Units        json.Number
+							Nanos        int64
+						}
+					}
+				}
+			}
+		} `json:"skus"`
+		NextPageToken string
+	}
+	if err := decode(b, &doc); err != nil {
+		return nil, fmt.Errorf("read Google's SKUs: %w", err)
+	}
+	if doc.SKUs == nil {
+		return nil, fmt.Errorf("it has no skus: is it the answer of services/6F81-5844-456A/skus?")
+	}
+	out := &Answer{Next: doc.NextPageToken}
+	for i := range doc.SKUs {
+		s := &doc.SKUs[i]
+		if s.Category.ResourceGroup != "GPU" || (s.Category.UsageType != "OnDemand" && s.Category.UsageType != "Preemptible") {
+			continue
+		}
+		m := gpuOfGCP.FindStringSubmatch(s.Description)
+		if m == nil || len(s.PricingInfo) == 0 || len(s.PricingInfo[0].PricingExpression.TieredRates) == 0 {
+			out.Notes = append(out.Notes, fmt.Sprintf("SKU %q: no model and price are found in it; left out", s.Description))
+			continue
+		}
+		e := s.PricingInfo[0].PricingExpression
+		if e.UsageUnit != "h" {
+			out.Notes = append(out.Notes, fmt.Sprintf("SKU %q: it is sold by %q and not by the hour; left out", s.Description, e.UsageUnit))
+			continue
+		}
+		unit := e.TieredRates[len(e.TieredRates)-1].UnitPrice
+		price, err := v1alpha1.ParseDecimal(fmt.Sprintf("%s.%09d", orZero(unit.Units.String()), unit.Nanos))
+		if err != nil {
+			return nil, fmt.Errorf("read SKU %q: %w", s.Description, err)
+		}
+		q := Quote{Model: model(strings.ReplaceAll(m[1], "Tesla ", "")), Currency: unit.CurrencyCode}
+		if s.Category.UsageType == "OnDemand" {
+			q.PerHour = v1alpha1.UnitPrices{"gpu": price}
+		} else {
+			q.Spot = v1alpha1.UnitPrices{"gpu": price}
+		}
+		for _, q.Region = range s.Regions {
+			out.Quotes = append(out.Quotes, q)
+		}
+	}
+	return out, nil
+}
+
+func orZero(s string) string {
+	if _, err := strconv.ParseInt(s, 10, 64); err != nil {
+		return "0"
+	}
+	return s
+}
