@@ -1,0 +1,61 @@
+# fleetbroker: `make demo` shows it, `make test` proves it, `make help` lists the rest.
+
+GO ?= go
+# How many packages are tested at once: several run servers of their own.
+PACKAGES_AT_ONCE ?= 2
+# More flags for go test, for example TESTFLAGS='-run TestOversell -v'.
+TESTFLAGS ?=
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test test-full test-short vet lint bench generate fmt tools clean help
+
+build: ## the two programs, into bin/
+	$(GO) build -o bin/ ./cmd/fleetbroker ./cmd/fleet-agent
+
+demo: build tools ## the whole thing on this machine: three clusters, git, agents, daemon
+	bin/fleetbroker demo
+
+test: vet lint tools ## everything CI runs
+	$(GO) test -tags e2e -count 1 -p $(PACKAGES_AT_ONCE) -timeout 45m $(TESTFLAGS) ./...
+
+test-full: ## the batches too that take an exact solver minutes; copy what it prints into test/bench/RESULTS.md
+	$(GO) test -count 1 -timeout 90m -v $(TESTFLAGS) ./test/quality -full
+
+test-short: ## the tests that need no servers: minutes
+	$(GO) test -short $(TESTFLAGS) ./...
+
+# How long each target is fuzzed, and which package; empty is every one.
+FUZZTIME ?= 1m
+FUZZPKG ?=
+
+fuzz: ## every fuzz target, FUZZTIME each (the seeds alone run with the tests)
+	@grep -rl --include=*_test.go '^func Fuzz' internal/$(FUZZPKG) | sort | while read -r file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' "$$file"); do \
+			echo "$$target in $${file%/*}"; \
+			$(GO) test "./$${file%/*}" -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
+
+vet: ## go vet, end-to-end tests included
+	$(GO) vet -tags e2e ./...
+
+lint: ## golangci-lint with .golangci.yml, built from test/tools/golangci
+	"$$($(GO) run ./test/tools/build golangci-lint)" run ./...
+
+bench: tools ## benchmarks; copy what they print into test/bench/RESULTS.md
+	$(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x -timeout 90m $(TESTFLAGS) ./test/bench/...
+
+generate: ## schemas, CRDs and reference pages from the Go types
+	$(GO) generate ./...
+
+fmt: ## gofmt
+	gofmt -s -w cmd internal test
+
+tools: ## the servers for tests and demo, built once into the user's cache
+	$(GO) run ./test/tools/build
+
+clean: ## remove bin/; the cache of servers stays
+	rm -rf bin
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

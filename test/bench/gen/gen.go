@@ -1,0 +1,131 @@
+package gen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
+	"github.com/fleetbroker/fleetbroker/test/env"
+)
+
+// The branches of a generated fleet.
+const (
+	InputsBranch = "main"
+	LedgerBranch = "ledger"
+)
+
+// Who commits: people to the inputs, the daemon to the ledger.
+const (
+	people = "Ada L. <ada@example.org>"
+	broker = "fleetbroker <fleetbroker@example.org>"
+)
+
+// Options say how large a fleet is.
+type Options struct {
+	// Tenants, and how many intents each has.
+	Tenants, Intents int
+	// Held intents of each tenant have a contract, Waiting ones are queued
+	// because nothing fits; the rest is suspended.
+	Held, Waiting int
+	// Providers, and how many flavors each offers, as files under flavors/.
+	Providers, Flavors int
+	// Consumers of the fleet; tenants take turns.
+	Consumers int
+	// Delivery of the consumers, as in fleet.yaml; "none" leaves clusters alone.
+	Delivery string
+	// Now is when everything was committed.
+	Now time.Time
+}
+
+// Fleet is a generated fleet repo.
+type Fleet struct {
+	Options
+	// Files of the inputs, by path.
+	Files map[string][]byte
+	// Inputs and Ledger are the heads.
+	Inputs, Ledger string
+}
+
+// Make writes the fleet into a bare repository, which is made.
+func Make(ctx context.Context, dir string, o Options) (*Fleet, error) {
+	f := &Fleet{Options: o, Files: o.Inputs()}
+	if err := env.InitBare(ctx, dir); err != nil {
+		return nil, err
+	}
+	when := o.Now.Unix()
+	var err error
+	if f.Inputs, err = Import(ctx, dir, Commit{Branch: InputsBranch, By: people, When: when, Message: "Set the fleet up", Files: f.Files}); err != nil {
+		return nil, err
+	}
+	plan, rendered, err := f.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	message := fmt.Sprintf("%d placed\n\nInputs: %s\nPlan: sha256:0\nNow: %s\n", len(plan.Contracts), f.Inputs, o.Now.UTC().Format(time.RFC3339))
+	f.Ledger, err = Import(ctx, dir, Commit{Branch: LedgerBranch, By: broker, When: when, Message: message, Files: rendered})
+	return f, err
+}
+
+// Open finds a fleet that Make has made.
+func Open(ctx context.Context, dir string, o Options) (*Fleet, error) {
+	f := &Fleet{Options: o, Files: o.Inputs()}
+	for branch, head := range map[string]*string{InputsBranch: &f.Inputs, LedgerBranch: &f.Ledger} {
+		var err error
+		if *head, err = env.Git(ctx, dir, "rev-parse", "--verify", "refs/heads/"+branch); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// plan decides about the fleet as a daemon would at its first round, and
+// renders what it would commit.
+func (f *Fleet) plan(ctx context.Context) (*planner.Plan, map[string][]byte, error) {
+	read, err := fleet.NewReader().Read(ctx, tree.NewMemory().Build(f.Files), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(read.Diagnostics) > 0 {
+		return nil, nil, fmt.Errorf("generated inputs are wrong: %s", read.Diagnostics[0])
+	}
+	plan := planner.Decide(world.Build(world.Input{
+		Now: v1alpha1.TimeOf(f.Now), Fleet: read, Inputs: f.Inputs, Ledger: ledger.Empty(), Market: Market(read, f.Now).Snapshot(),
+		Author: func(*fleet.Intent) (string, string) { return f.Inputs, people },
+	}))
+	if got, want := plan.Summary()[planner.Place], f.Tenants*f.Held; got != want {
+		return nil, nil, fmt.Errorf("generated fleet: %d of %d intents found a place: %v", got, want, plan.Summary())
+	}
+	changes := plan.LedgerChanges()
+	files, _, err := changes.Files()
+	if err != nil {
+		return nil, nil, err
+	}
+	index := manifests.NewIndex(slices.Collect(ledger.Empty().With(changes).Contracts()))
+	rendered, err := manifests.All(index, read.Clusters)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(rendered.Problems) > 0 {
+		return nil, nil, errors.New("generated manifests: " + rendered.Problems[0].String())
+	}
+	maps.Copy(files, rendered.Files)
+	return plan, files, nil
+}
+
+// Market is one that knows what the inputs say and has no agents.
+func Market(f *fleet.Fleet, now time.Time) *market.Market {
+	m := market.New(market.Options{Now: func() time.Time { return now }})
+	m.SetInputs(market.Inputs{Fleet: f.Policy, Clusters: f.Clusters, Flavors: f.Flavors, Prices: f.Prices})
+	return m
+}

@@ -1,0 +1,156 @@
+//go:build e2e
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/rig"
+)
+
+// counter is a fleet whose daemon takes reservations of cluster rome: a real
+// process, and a real git server behind it. Nothing is delivered.
+type counter struct {
+	*rig.Rig
+	daemon *rig.Daemon
+	asked  atomic.Int64
+}
+
+// providers have one large pool each.
+const providers = 10
+
+func openCounter(ctx context.Context, b *testing.B, more map[string]string) *counter {
+	b.Helper()
+	files := map[string]string{
+		"tenants/vision.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome]}\n",
+		"clusters/rome.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\n" +
+			"spec: {roles: [consumer], delivery: none, reservations: {tenant: vision, defaultDuration: 24h}}\n",
+	}
+	for i := range providers {
+		name := fmt.Sprintf("p%d", i)
+		files["clusters/"+name+".yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + name + "}\nspec: {roles: [provider], endpoint: \"https://" + name + ".example.org:6443\"}\n"
+		files["flavors/"+name+"/pool.yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Flavor\nmetadata: {name: pool, namespace: " + name + "}\n" +
+			"spec:\n  capacity: {cpu: \"100000\", memory: 400Ti}\n  price: {currency: EUR, perHour: {cpu: \"0.0" + fmt.Sprint(i+1) + "\"}}\n"
+	}
+	r, err := rig.Start(ctx, rig.Options{Dir: b.TempDir(), Bin: programs(b), Inputs: over(files, more)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := r.Stop(); err != nil {
+			b.Errorf("stop the rig: %v", err)
+		}
+	})
+	c := &counter{Rig: r}
+	if c.daemon, err = r.Daemon(ctx, "one"); err != nil {
+		b.Fatal(err)
+	}
+	c.daemon.NotifyPushes(ctx)
+	if err := c.daemon.AwaitReady(ctx); err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+// lines are n clients, each with a connection of its own.
+func (c *counter) lines(b *testing.B, n int) []transport.Transport {
+	b.Helper()
+	out := make([]transport.Transport, n)
+	for i := range out {
+		line, err := c.Line("rome", c.daemon)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(line.Close)
+		out[i] = line
+	}
+	return out
+}
+
+// reserve makes one reservation and returns how long it took.
+func (c *counter) reserve(ctx context.Context, line transport.Transport) (time.Duration, error) {
+	n := c.asked.Add(1)
+	start := time.Now()
+	res, err := line.Reserve(ctx, fmt.Sprintf("job-%d", n), wire.ReservationRequest{RequestedResources: &wire.Quantities{CPU: "1", Memory: "1Gi"}})
+	if err == nil && (res.Status.Phase != wire.PhaseReserved || res.Commit == "") {
+		err = fmt.Errorf("answered %+v", res)
+	}
+	return time.Since(start), err
+}
+
+// crowd lets every line reserve over and over until the time is up.
+func (c *counter) crowd(ctx context.Context, b *testing.B, lines []transport.Transport, during time.Duration) (done int64, took time.Duration, waits []time.Duration) {
+	b.Helper()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	start := time.Now()
+	for _, line := range lines {
+		wg.Go(func() {
+			for time.Since(start) < during {
+				d, err := c.reserve(ctx, line)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				mu.Lock()
+				waits = append(waits, d)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return int64(len(waits)), time.Since(start), waits
+}
+
+// onLedger counts the requests that the remote holds.
+func (c *counter) onLedger(ctx context.Context, b *testing.B) int64 {
+	b.Helper()
+	out, err := env.Git(ctx, c.Git.RepoDir(rig.Repo), "ls-tree", "-r", "--name-only", "refs/heads/"+rig.Ledger, "requests/")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return int64(len(strings.Fields(out)))
+}
+
+// BenchmarkReserve measures durable reservations: 64 clients at once, and one
+// alone. Every one that was answered must be on the remote afterwards.
+func BenchmarkReserve(b *testing.B) {
+	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
+	defer cancel()
+	for b.Loop() {
+		c := openCounter(ctx, b, nil)
+		lines := c.lines(b, 64)
+		var alone []time.Duration
+		for range 41 {
+			d, err := c.reserve(ctx, lines[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			alone = append(alone, d)
+		}
+		results.below("reservation by one client alone (median of 41)", ms(median(alone)), 250, "ms")
+		c.crowd(ctx, b, lines, time.Second) // connections, caches
+		used := processorTime(b, c.daemon.PID())
+		done, took, waits := c.crowd(ctx, b, lines, 20*time.Second)
+		results.atLeast("durable reservations by 64 clients at once", float64(done)/took.Seconds(), 200, "/s")
+		results.note("the daemon's processor time for each of them", fmt.Sprintf("%.2f ms", ms(processorTime(b, c.daemon.PID())-used)/float64(done)))
+		results.note("64 clients at once: median wait", fmt.Sprintf("%.0f ms", ms(median(waits))))
+		commits, err := env.Git(ctx, c.Git.RepoDir(rig.Repo), "rev-list", "--count", "refs/heads/"+rig.Ledger)
+		if err != nil {
+			b.Fatal(err)
+		}
+		results.note("the same: reservations and commits in all", fmt.Sprintf("%d in %s", c.asked.Load(), strings.TrimSpace(commits)))
+		if asked, there := c.asked.Load(), c.onLedger(ctx, b); asked != there {
+			b.Errorf("%d reservations were answered, and the remote holds %d", asked, there)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+//go:build e2e
+
+package enforce
+
+import (
+	"fmt"
+	"testing"
+
+	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
+	liqov1beta1 "github.com/liqotech/liqo/apis/core/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	accepted = authv1beta1.ResourceSliceConditionAccepted
+	denied   = authv1beta1.ResourceSliceConditionDenied
+)
+
+// An intent ends as a commit, a slice granted as the ledger says, and one that
+// is released; its growth and shrinking are followed.
+func TestGrantedAsTheLedgerSays(t *testing.T) {
+	f := start(t, nil)
+	f.put("train", intent("train", 4))
+	name := f.contract("train", "Active")
+	s := f.answered(name, accepted, "", 4)
+	if s.Status.NodeSelector["fleetbroker.io/pool"] != "h100" {
+		t.Errorf("pods are pinned to %v", s.Status.NodeSelector)
+	}
+	for key, want := range map[string]string{"gpu.fluidos.eu/model": "nvidia-h100", "gpu.fluidos.eu/memory": "80Gi", "granted.fleetbroker.io/contract": name} {
+		node := &corev1.Node{}
+		if err := f.rome.Get(f.ctx, client.ObjectKey{Name: name}, node); err != nil || node.Labels[key] != want || node.Labels["fleetbroker.io/contract"] != name {
+			t.Errorf("label %s is %q, want %q: %v %v", key, node.Labels[key], want, node.Labels, err)
+		}
+	}
+
+	f.put("train", intent("train", 6))
+	f.answered(name, accepted, "", 6)
+	f.put("train", intent("train", 2))
+	f.answered(name, accepted, "", 2)
+	if got := f.phases("train"); len(got) != 1 {
+		t.Errorf("resizing made other contracts: %v", got)
+	}
+
+	f.remove("train")
+	f.eventually("it is Released", func() error {
+		if phase := f.phases("train")[name]; phase != "Released" {
+			return fmt.Errorf("it is %s", phase)
+		}
+		return nil
+	})
+	if _, err := f.copyOf(name); !errors.IsNotFound(err) {
+		t.Errorf("the slice of a contract that was released is there: %v", err)
+	}
+	f.put("again", intent("again", 16))
+	f.contract("again", "Active")
+	f.sound()
+}
+
+// bypass makes a slice in rome that nobody's contract stands for.
+func (f *fleet) bypass(name, class string, gpus string) *authv1beta1.ResourceSlice {
+	f.t.Helper()
+	provider := liqov1beta1.ClusterID("paris")
+	s := &authv1beta1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.twin.consumerSpace, Labels: map[string]string{
+			"liqo.io/remote-cluster-id": "paris", "liqo.io/remoteID": "paris", "liqo.io/replication": "true",
+		}},
+		Spec: authv1beta1.ResourceSliceSpec{
+			Class: authv1beta1.ResourceSliceClass(class), ProviderClusterID: &provider,
+			Resources: corev1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("4Gi"), "pods": resource.MustParse("3"), "nvidia.com/gpu": resource.MustParse(gpus)},
+		},
+	}
+	if err := f.rome.Create(f.ctx, s); err != nil {
+		f.t.Fatal(err)
+	}
+	return s
+}
+
+// What no contract stands for is denied, and so is what is larger than its
+// contract.
+func TestDenied(t *testing.T) {
+	f := start(t, nil)
+	f.put("train", intent("train", 4))
+	name := f.contract("train", "Active")
+
+	f.bypass("forged", "fleetbroker", "1")
+	f.answered("forged", denied, "NoContract", 0)
+
+	// crd-replicator is cut off, so that nobody puts the copy right.
+	s := f.answered(name, accepted, "", 4)
+	f.twin.hold(name)
+	s.Spec.Resources["nvidia.com/gpu"] = resource.MustParse("8")
+	f.eventually("the slice asks for more", func() error {
+		fresh, err := f.copyOf(name)
+		if err != nil {
+			return err
+		}
+		fresh.Spec.Resources["nvidia.com/gpu"] = resource.MustParse("8")
+		return f.paris.Update(f.ctx, fresh)
+	})
+	f.answered(name, denied, "LargerThanContract", 4)
+	f.twin.hold("")
+	f.answered(name, accepted, "", 4)
+	f.sound()
+}

@@ -1,0 +1,12 @@
+// Package reservations tests what clusters ask for over the network, with the
+// daemon as a process, git over http, and no clusters: nothing is delivered.
+//
+//		go test -tags e2e ./test/e2e/reservations
+//
+//	  - v1: the exchange of an agent of the first form, route by route, as a
+//	    golden file (testdata/v1.txt; `-update` writes it anew)
+//	  - linear: 64 clients reserve and release through two daemons that are
+//	    killed, on a git server that loses answers of both kinds; the history
+//	    that they saw must be linearizable, and what they were told must be what
+//	    the repository holds
+package reservations

@@ -1,0 +1,330 @@
+//go:build e2e
+
+package reservations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/test/checker"
+	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/rig"
+)
+
+const (
+	clients  = 64
+	each     = 4   // reservations a client
+	capacity = 300 // GPUs; all together would like about 400
+)
+
+// event is one operation as its client saw it. Attempts that were answered
+// with 503, cut or not answered at all are part of the operation: its client
+// asked again with the same key until it was told what had become of it.
+type event struct {
+	kind string // reserve, release, read
+	key  string
+	gpus int
+	ok   bool            // it took effect
+	seen map[string]bool // read: keys that stand on the ledger and are not released
+	head string          // read: the ledger's commit
+	n    int             // the key's number
+	at   int             // which commit of requests it is, or saw last, from 1
+}
+
+// history is what everybody saw.
+type history struct {
+	mu    sync.Mutex
+	begun time.Time
+	ops   []porcupine.Operation
+}
+
+// record runs an operation and notes when it began and ended.
+func (h *history) record(client int, do func() (event, error)) error {
+	call := time.Since(h.begun)
+	e, err := do()
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: e, Output: e, Call: call.Nanoseconds(), Return: time.Since(h.begun).Nanoseconds()})
+	return nil
+}
+
+// TestReservationsAreLinearizable: see the package comment.
+func TestReservationsAreLinearizable(t *testing.T) {
+	ctx, r := start(t, map[string]string{
+		"flavors/paris/h100.yaml": fmt.Sprintf("apiVersion: fleetbroker.io/v1alpha1\nkind: Flavor\nmetadata: {name: h100, namespace: paris}\nspec:\n"+
+			"  capacity: {cpu: \"4000\", memory: 40Ti, gpu: %d}\n  gpu: {vendor: nvidia, model: nvidia-h100, memory: 80Gi, resourceName: nvidia.com/gpu}\n", capacity),
+	})
+	daemons := []*rig.Daemon{daemon(ctx, t, r, "one"), daemon(ctx, t, r, "two")}
+	crowd := &crowd{t: t, rig: r, history: history{begun: time.Now()}, ids: map[string]string{}}
+	done := make(chan struct{})
+	var trouble sync.WaitGroup
+	trouble.Go(func() { crowd.trouble(ctx, daemons, done) })
+	trouble.Go(func() { crowd.readers(ctx, done) })
+	var wg sync.WaitGroup
+	for c := range clients {
+		wg.Go(func() { crowd.client(ctx, c, daemons) })
+	}
+	wg.Wait()
+	close(done)
+	trouble.Wait()
+	r.Git.SetFault(env.FaultNone)
+	if t.Failed() {
+		return
+	}
+	if err := crowd.history.record(clients+1, func() (event, error) { return crowd.read(ctx) }); err != nil {
+		t.Fatal(err)
+	}
+	crowd.judge(ctx)
+}
+
+// crowd is the clients and those who make trouble for them.
+type crowd struct {
+	t       *testing.T
+	rig     *rig.Rig
+	history history
+
+	mu       sync.Mutex
+	ids      map[string]string // of reservations that were answered 2xx, by key
+	attempts int
+	kills    int
+	faults   int
+}
+
+// client makes its reservations, each through whichever daemon answers, and
+// gives some back.
+func (c *crowd) client(ctx context.Context, n int, daemons []*rig.Daemon) {
+	rng := rand.New(rand.NewPCG(uint64(n), 42))
+	var lines []transport.Transport
+	for _, d := range daemons {
+		line, err := c.rig.Line("rome", d)
+		if err != nil {
+			c.t.Error(err)
+			return
+		}
+		defer line.Close()
+		lines = append(lines, line)
+	}
+	for i := range each {
+		key, gpus := fmt.Sprintf("c%d-%d", n, i), 1+rng.IntN(2)
+		var got event
+		if err := c.history.record(n, func() (event, error) {
+			var err error
+			got, err = c.reserve(ctx, rng, lines, key, gpus)
+			return got, err
+		}); err != nil {
+			c.t.Errorf("%s: %v", key, err)
+			return
+		}
+		if !got.ok || rng.IntN(4) > 0 {
+			continue
+		}
+		if err := c.history.record(n, func() (event, error) { return c.release(ctx, rng, lines, key, gpus) }); err != nil {
+			c.t.Errorf("release %s: %v", key, err)
+			return
+		}
+	}
+}
+
+// reserve asks until it is told.
+func (c *crowd) reserve(ctx context.Context, rng *rand.Rand, lines []transport.Transport, key string, gpus int) (event, error) {
+	e := event{kind: "reserve", key: key, n: number(key), gpus: gpus}
+	q := wire.ReservationRequest{RequestedResources: &wire.Quantities{CPU: "1", Memory: "1Gi", GPU: fmt.Sprint(gpus)}}
+	err := c.insist(ctx, rng, lines, func(line transport.Transport) error {
+		res, err := line.Reserve(ctx, key, q)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if before := c.ids[key]; before != "" && before != res.ID || len(res.Contracts) != 1 || res.Commit == "" {
+			return fmt.Errorf("was %s, is answered %+v", before, res)
+		}
+		c.ids[key], e.ok = res.ID, true
+		return nil
+	})
+	var refusal *wire.Refusal
+	if errors.As(err, &refusal) && refusal.Status == http.StatusConflict && refusal.Body.Reason != wire.ReasonKeyReused {
+		return e, nil
+	}
+	return e, err
+}
+
+func (c *crowd) release(ctx context.Context, rng *rand.Rand, lines []transport.Transport, key string, gpus int) (event, error) {
+	c.mu.Lock()
+	id := c.ids[key]
+	c.mu.Unlock()
+	return event{kind: "release", key: key, n: number(key), gpus: gpus, ok: true}, c.insist(ctx, rng, lines, func(line transport.Transport) error { return line.Release(ctx, id) })
+}
+
+// insist tries until there is an answer that says something: neither 503 nor
+// none.
+func (c *crowd) insist(ctx context.Context, rng *rand.Rand, lines []transport.Transport, try func(transport.Transport) error) error {
+	for {
+		c.mu.Lock()
+		c.attempts++
+		c.mu.Unlock()
+		err := try(lines[rng.IntN(len(lines))])
+		var refusal *wire.Refusal
+		if err == nil || errors.As(err, &refusal) && refusal.Status != http.StatusServiceUnavailable && refusal.Status != http.StatusTooManyRequests {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(time.Duration(50+rng.IntN(200)) * time.Millisecond):
+		}
+	}
+}
+
+// trouble kills daemons and lets the git server fail until all is done.
+func (c *crowd) trouble(ctx context.Context, daemons []*rig.Daemon, done <-chan struct{}) {
+	kinds := []env.Fault{env.FaultPushAnswerCut, env.FaultPushCut, env.FaultPushAnswerLost, env.FaultPushRefused}
+	for i := 0; ; i++ {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(300 * time.Millisecond):
+		}
+		c.rig.Git.FailNext(kinds[i%len(kinds)], 1)
+		c.faults++
+		if i%4 != 3 {
+			continue
+		}
+		d := daemons[(i/4)%len(daemons)]
+		if err := d.Kill(); err != nil {
+			c.t.Errorf("kill %s: %v", d.Name, err)
+			return
+		}
+		c.kills++
+		if err := d.Restart(ctx); err != nil {
+			c.t.Errorf("start %s again: %v", d.Name, err)
+			return
+		}
+	}
+}
+
+// readers look at the repository all the while.
+func (c *crowd) readers(ctx context.Context, done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+		if err := c.history.record(clients, func() (event, error) { return c.read(ctx) }); err != nil && ctx.Err() == nil {
+			c.t.Errorf("read the ledger: %v", err)
+			return
+		}
+	}
+}
+
+// read is what the ledger holds at one moment: the keys of the requests that
+// are not released.
+func (c *crowd) read(ctx context.Context) (event, error) {
+	e := event{kind: "read", seen: map[string]bool{}}
+	dir := c.rig.Git.RepoDir(rig.Repo)
+	head, err := env.Git(ctx, dir, "for-each-ref", "--format=%(objectname)", "refs/heads/"+rig.Ledger)
+	if err != nil || strings.TrimSpace(head) == "" {
+		return e, err
+	}
+	head = strings.TrimSpace(head)
+	e.head = head
+	if files, err := env.Git(ctx, dir, "ls-tree", "--name-only", head, "requests"); err != nil || strings.TrimSpace(files) == "" {
+		return e, err
+	}
+	text, err := env.Git(ctx, dir, "grep", "-h", "-E", "idempotency-key: |suspend: true|^kind: ", head, "--", "requests")
+	if err != nil {
+		return e, err
+	}
+	key := ""
+	for line := range strings.Lines(text + "\nkind: end\n") {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "kind: "):
+			if key != "" {
+				e.seen[key] = true
+			}
+			key = ""
+		case line == "suspend: true":
+			key = ""
+		default:
+			_, key, _ = strings.Cut(line, ": ")
+			key = strings.Trim(key, `"`)
+		}
+	}
+	return e, nil
+}
+
+// judge compares what clients were told with what the repository holds.
+func (c *crowd) judge(ctx context.Context) {
+	t := c.t
+	t.Logf("%d operations in %d attempts, %d reserved, over %d kills and %d faults", len(c.history.ops), c.attempts, len(c.ids), c.kills, c.faults)
+	if c.kills < 2 || c.attempts <= clients*each {
+		t.Errorf("%d kills and %d attempts: the test has not tested much", c.kills, c.attempts)
+	}
+	l := c.ledger(ctx)
+	for key, id := range c.ids {
+		if l.reserved[key] == 0 {
+			t.Errorf("%s was answered 201 as %s, and stands nowhere on the ledger", key, id)
+		}
+	}
+	for key := range l.reserved {
+		if c.ids[key] == "" {
+			t.Errorf("%s stands on the ledger, and its client was refused", key)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	for i := range c.history.ops {
+		e := c.history.ops[i].Input.(event)
+		switch {
+		case e.kind == "read":
+			e.at = l.upTo[e.head]
+		case e.kind == "release":
+			e.at = l.released[e.key]
+		case e.ok:
+			e.at = l.reserved[e.key]
+		}
+		c.history.ops[i].Input = e
+	}
+	plan := schedule{writes: append([]int{0}, l.count...), looks: make([]int, len(l.count)+1)}
+	placeRefusals(c.history.ops, len(l.count))
+	for _, op := range c.history.ops {
+		if e := op.Input.(event); !e.writes() {
+			plan.looks[e.at]++
+		}
+	}
+	if res := porcupine.CheckOperationsTimeout(modelOf(plan), c.history.ops, patience); res != porcupine.Ok {
+		t.Errorf("the history of %d operations is not linearizable: %s", len(c.history.ops), res)
+	}
+	st := filesystem.NewStorage(osfs.New(c.rig.Git.RepoDir(rig.Repo)), cache.NewObjectLRUDefault())
+	sound, err := checker.Check(st, rig.Ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range sound.Violations {
+		t.Errorf("invariant broken in %s", v)
+	}
+}

@@ -1,0 +1,69 @@
+package env
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// Program is a program of the project's own that runs as a child process. It
+// dies with its parent.
+type Program struct{ p *process }
+
+// StartProgram runs a program with its output in dir/<name>.log and returns
+// once it has been started.
+func StartProgram(name, dir, path string, args ...string) (*Program, error) {
+	p, err := startProcess(name, dir, path, args)
+	if err != nil {
+		return nil, err
+	}
+	return &Program{p}, nil
+}
+
+// Stop asks the program to end, as an orchestrator would, and kills it when it
+// does not.
+func (p *Program) Stop() error { return p.p.stop() }
+
+// Kill ends the program at once: SIGKILL.
+func (p *Program) Kill() error { return p.p.kill() }
+
+// Pause and Resume stop and continue the program: SIGSTOP, SIGCONT.
+func (p *Program) Pause() error {
+	if err := p.p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return awaitStopped(p.p.pid())
+}
+
+// Resume continues a paused program.
+func (p *Program) Resume() error { return p.p.signal(syscall.SIGCONT) }
+
+// Done is closed when the program has ended.
+func (p *Program) Done() <-chan struct{} { return p.p.done }
+
+// Failure explains why a program that should run does not, with the end of its
+// log. Call it when Done is closed.
+func (p *Program) Failure() error { return p.p.failure() }
+
+// ProcessorTime is what the program used of processors, its own and the
+// kernel's for it. Call it when Done is closed.
+func (p *Program) ProcessorTime() time.Duration {
+	state := p.p.cmd.ProcessState
+	return state.UserTime() + state.SystemTime()
+}
+
+// LogFile is where its output goes.
+func (p *Program) LogFile() string { return p.p.log }
+
+// PID is its process id.
+func (p *Program) PID() int { return p.p.pid() }
+
+// ReserveAddress finds a free loopback address and keeps it from everybody who
+// asks here until release is called.
+func ReserveAddress() (address string, release func(), err error) {
+	p, err := reservePort()
+	if err != nil {
+		return "", nil, fmt.Errorf("reserve an address: %w", err)
+	}
+	return p.address(), p.release, nil
+}

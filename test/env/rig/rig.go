@@ -1,0 +1,220 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/test/env"
+)
+
+// Options describe a fleet.
+type Options struct {
+	// Dir holds everything: servers' data, logs, clones, keys.
+	Dir string
+	// Bin is the directory with the programs fleetbroker and fleet-agent.
+	Bin string
+	// Providers by name, each with its nodes.
+	Providers map[string][]env.GPUNode
+	// Consumers by name.
+	Consumers []string
+	// Inputs are further files of the fleet repo, over those that Start makes.
+	Inputs map[string]string
+	// AgentArgs are added to the command line of every agent.
+	AgentArgs []string
+	// Audit lets clusters count the API calls made to them.
+	Audit bool
+	// Progress is told what is done; may be nil.
+	Progress io.Writer
+}
+
+// Ledger is the branch that the daemon of a rig writes.
+const Ledger = "ledger"
+
+// Repo is the name of the fleet repo on the rig's git server.
+const Repo = "fleet"
+
+// webhookSecret is shared by the git server and the daemons of a rig.
+const webhookSecret = "a secret of this rig only"
+
+// Rig is a running fleet without daemons and agents: start those as needed.
+type Rig struct {
+	Options
+	Git      *env.GitServer
+	Clusters map[string]*env.Cluster
+	// Platform is the clone of the people who run the fleet.
+	Platform *env.Team
+
+	authority *pki.Authority
+	mu        sync.Mutex
+	cleanups  []func() error
+	issuing   sync.Mutex
+}
+
+// Start brings up clusters and git server and pushes the first inputs.
+func Start(ctx context.Context, o Options) (*Rig, error) {
+	r := &Rig{Options: o, Clusters: map[string]*env.Cluster{}}
+	if r.Progress == nil {
+		r.Progress = io.Discard
+	}
+	if err := r.start(ctx); err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	return r, nil
+}
+
+func (r *Rig) start(ctx context.Context) error {
+	for _, dir := range []string{"kubeconfigs", "hooks", "logs"} {
+		if err := os.MkdirAll(filepath.Join(r.Dir, dir), 0o755); err != nil {
+			return fmt.Errorf("start the rig: %w", err)
+		}
+	}
+	var err error
+	if r.authority, err = pki.InitCA(filepath.Join(r.Dir, "pki"), "rig", time.Now); err != nil {
+		return err
+	}
+	for _, forge := range []string{"generic"} {
+		if err := os.WriteFile(filepath.Join(r.Dir, "hooks", forge), []byte(webhookSecret), 0o600); err != nil {
+			return fmt.Errorf("start the rig: %w", err)
+		}
+	}
+	group, gctx := errgroup.WithContext(ctx)
+	for _, name := range r.names() {
+		group.Go(func() error { return r.startCluster(gctx, name) })
+	}
+	group.Go(func() error { return r.startGit(gctx) })
+	return group.Wait()
+}
+
+// names are all clusters, in order.
+func (r *Rig) names() []string {
+	out := slices.Collect(maps.Keys(r.Providers))
+	out = append(out, r.Consumers...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (r *Rig) startCluster(ctx context.Context, name string) error {
+	c, err := env.StartCluster(ctx, env.ClusterOptions{Name: name, Dir: filepath.Join(r.Dir, "clusters", name), Audit: r.Audit})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.Clusters[name] = c
+	r.mu.Unlock()
+	r.cleanup(c.Stop)
+	if err := env.InstallLiqoCRDs(ctx, c.Config); err != nil {
+		return err
+	}
+	if err := env.InstallAgentCRDs(ctx, c.Config); err != nil {
+		return err
+	}
+	for _, node := range r.Providers[name] {
+		if _, err := env.CreateGPUNode(ctx, c.Config, node); err != nil {
+			return err
+		}
+	}
+	path := filepath.Join(r.Dir, "kubeconfigs", name+".kubeconfig")
+	if err := os.WriteFile(path, c.Kubeconfig, 0o600); err != nil {
+		return fmt.Errorf("start the rig: %w", err)
+	}
+	fmt.Fprintf(r.Progress, "  %s is up at %s\n", name, c.URL)
+	return nil
+}
+
+func (r *Rig) startGit(ctx context.Context) error {
+	var err error
+	if r.Git, err = env.StartGitHTTP(ctx, filepath.Join(r.Dir, "git")); err != nil {
+		return err
+	}
+	r.cleanup(r.Git.Stop)
+	if err := r.Git.Init(ctx, Repo); err != nil {
+		return err
+	}
+	if r.Platform, err = env.CloneTeam(ctx, r.Git.URL(Repo), filepath.Join(r.Dir, "platform"), "platform"); err != nil {
+		return err
+	}
+	_, err = r.Platform.CommitAndPush(ctx, "Set the fleet up", r.inputs())
+	return err
+}
+
+// inputs are the first files of the fleet repo.
+func (r *Rig) inputs() map[string]string {
+	files := map[string]string{
+		"fleet.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  currency: EUR\n" +
+			"  writeBack: {mode: push, inputs: main, branch: " + Ledger + ", statusInterval: 1s, author: {name: fleetbroker, email: fleetbroker@example.org}}\n",
+		"tenants/vision.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: vision}\nspec:\n  consumers: [" +
+			strings.Join(r.Consumers, ", ") + "]\n  namespaces: [vision, \"vision-*\"]\n",
+	}
+	for _, name := range r.names() {
+		var roles []string
+		if _, ok := r.Providers[name]; ok {
+			roles = append(roles, "provider")
+		}
+		if slices.Contains(r.Consumers, name) {
+			roles = append(roles, "consumer")
+		}
+		files["clusters/"+name+".yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + name + "}\nspec:\n  roles: [" +
+			strings.Join(roles, ", ") + "]\n  defaultPrice: {currency: EUR, perHour: {gpu: \"2.80\", cpu: \"0.02\", memoryGi: \"0.003\"}}\n"
+	}
+	maps.Copy(files, r.Inputs)
+	return files
+}
+
+// cleanup adds what Stop does, last first.
+func (r *Rig) cleanup(fn func() error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleanups = append(r.cleanups, fn)
+}
+
+// Stop ends everything that was started.
+func (r *Rig) Stop() error {
+	r.mu.Lock()
+	list := slices.Clone(r.cleanups)
+	r.cleanups = nil
+	r.mu.Unlock()
+	var errs []error
+	for _, fn := range slices.Backward(list) {
+		errs = append(errs, fn())
+	}
+	return errors.Join(errs...)
+}
+
+// Team clones the fleet repo for somebody.
+func (r *Rig) Team(ctx context.Context, name string) (*env.Team, error) {
+	return env.CloneTeam(ctx, r.Git.URL(Repo), filepath.Join(r.Dir, "clone-"+name), name)
+}
+
+// Authority issues and revokes the rig's certificates.
+func (r *Rig) Authority() *pki.Authority { return r.authority }
+
+// certificates issues a certificate for the holder and lays it into a
+// directory.
+func (r *Rig) certificates(holder string, q pki.Request) (string, error) {
+	r.issuing.Lock()
+	defer r.issuing.Unlock()
+	dir := filepath.Join(r.Dir, "certs-"+holder)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	b, err := r.authority.Issue(q)
+	if err != nil {
+		return "", err
+	}
+	if err := b.WriteDir(dir); err != nil {
+		return "", err
+	}
+	return dir, nil
+}

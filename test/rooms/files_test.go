@@ -1,0 +1,129 @@
+package rooms
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxLines is how long a file of Go code may be before it surely has a second
+// subject.
+const maxLines = 500
+
+// topLevel are the names allowed at the top of the repository, besides those
+// that begin with a dot.
+var topLevel = []string{
+	"cmd", "internal", "schemas", "examples", "fleet-repo-template", "test",
+	"go.mod", "go.sum", "Makefile", "Dockerfile",
+	"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE",
+}
+
+func TestTopLevel(t *testing.T) {
+	for _, path := range files(t) {
+		first, _, _ := strings.Cut(path, "/")
+		if !strings.HasPrefix(first, ".") && !slices.Contains(topLevel, first) {
+			t.Errorf("%s: %q does not belong at the top level", path, first)
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range packages(t) {
+		switch doc := comment(t, p); {
+		case doc == "":
+			t.Errorf("%s has no package comment", p.ImportPath)
+		case p.Name == "main" && !strings.HasPrefix(doc, "Command "):
+			t.Errorf("%s: the package comment begins %.40q, want \"Command %s …\"", p.ImportPath, doc, filepath.Base(p.Dir))
+		case p.Name != "main" && len(p.GoFiles) > 0 && !strings.HasPrefix(doc, "Package "+p.Name+" "):
+			t.Errorf("%s: the package comment begins %.40q, want \"Package %s …\"", p.ImportPath, doc, p.Name)
+		}
+	}
+}
+
+// comment is the package comment; a package of tests only has it in one of
+// them.
+func comment(t *testing.T, p pkg) string {
+	t.Helper()
+	if p.Doc != "" || len(p.GoFiles) > 0 {
+		return p.Doc
+	}
+	for _, name := range append(p.TestGoFiles, p.XTestGoFiles...) {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doc := file.Doc.Text(); doc != "" {
+			return doc
+		}
+	}
+	return ""
+}
+
+// Paths of one person's machine mean nothing on another's. They are put
+// together here so that this file does not find itself.
+var machinePath = regexp.MustCompile("(^|[\\s\"'`(=:])/(" + strings.Join([]string{"work", "root", "home", "Users"}, "|") + `)/\w`)
+
+// unfinished marks what somebody meant to come back to.
+var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
+
+func TestNoMachinePaths(t *testing.T) {
+	for _, path := range files(t) {
+		if found := machinePath.FindString(read(t, path)); found != "" {
+			t.Errorf("%s names a path of one machine: %q…", path, strings.TrimSpace(found))
+		}
+	}
+}
+
+func TestGoFilesAreShortAndFinished(t *testing.T) {
+	for _, path := range files(t) {
+		if !strings.HasSuffix(path, ".go") {
+			continue
+		}
+		text := read(t, path)
+		if found := unfinished.FindString(text); found != "" {
+			t.Errorf("%s says %q: finish it, or open an issue", path, found)
+		}
+		generated := strings.HasPrefix(filepath.Base(path), "zz_generated") || strings.HasSuffix(path, "_test.go")
+		if lines := strings.Count(text, "\n"); lines > maxLines && !generated {
+			t.Errorf("%s has %d lines, more than %d: is there a second subject in it?", path, lines, maxLines)
+		}
+	}
+}
+
+// files lists the repository's files, without those it ignores and those
+// copied from elsewhere.
+func files(t *testing.T) []string {
+	t.Helper()
+	out, err := command(t, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(strings.TrimRight(out, "\x00"), "\x00"), func(path string) bool {
+		return strings.HasPrefix(path, "test/env/crds/") || !regular(path)
+	})
+}
+
+// regular leaves out what is listed but deleted, and links.
+func regular(path string) bool {
+	info, err := os.Lstat(filepath.Join("../..", path))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// read returns a file's text; nothing if it is not text.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../..", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.IndexByte(data, 0) >= 0 {
+		return ""
+	}
+	return string(data)
+}

@@ -1,0 +1,372 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
+)
+
+// Result is what a run came to.
+type Result struct {
+	Seed uint64
+	// Hash of the journal: equal seeds give equal hashes.
+	Hash string
+	// Events run, commits on the ledger, contracts placed and ended.
+	Events, Commits, Placed, Ended int
+	// Span is how much virtual time went by.
+	Span time.Duration
+	// Failure is the first broken invariant, nil when none was.
+	Failure *Failure
+}
+
+// Failure is a broken invariant, and what led to it.
+type Failure struct {
+	Seed uint64
+	// Invariant in a word or number as in the package comment, and Why.
+	Invariant, Why string
+	// Head of the ledger then.
+	Head string
+	// Events are the last lines of the journal.
+	Events []string
+}
+
+// Error is everything on it.
+func (f *Failure) Error() string {
+	text := ""
+	for _, e := range f.Events {
+		text += "  " + e + "\n"
+	}
+	return fmt.Sprintf("seed %d: invariant %s: %s\nledger at %s; the last events:\n%sagain: go test ./test/sim -run TestSim -seed=%d -v",
+		f.Seed, f.Invariant, f.Why, f.Head, text, f.Seed)
+}
+
+// sim is one run.
+type sim struct {
+	seed    uint64
+	rng     *rand.Rand
+	knobs   knobs
+	tl      timeline
+	journal *journal
+	dir     string // for state directories
+
+	remote    *memremote.Remote
+	people    *people
+	providers []*provider
+	consumers []*consumer
+	daemons   []*daemon
+	refused   map[string]bool // tenants whose paths the server's hook refuses
+
+	interloping bool
+	committer   *daemon // in whose round we are
+	healed      bool
+	stopped     *rewrite
+	// unsettled are daemons that have not had a good round since a rewrite was
+	// restored or accepted.
+	unsettled map[string]bool
+	objects   map[tree.Hash][]object
+
+	books   books
+	parents map[tree.Hash]tree.Hash
+	counts  Result
+	failure *Failure
+}
+
+// Run plays a seed. State directories are made below dir. Lines of the journal
+// go to sink as they come, when it is not nil.
+func Run(seed uint64, dir string, sink func(string)) Result {
+	s := &sim{
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x666c656574)), journal: newJournal(sink), dir: dir,
+		remote: memremote.New(), refused: map[string]bool{}, objects: map[tree.Hash][]object{},
+		parents: map[tree.Hash]tree.Hash{}, unsettled: map[string]bool{},
+	}
+	s.knobs = drawKnobs(s.rng)
+	s.log("knobs %+v", s.knobs)
+	s.found()
+	s.run(func() bool { return s.tl.now < s.knobs.chaos })
+	if s.failure == nil {
+		s.heal()
+		s.converge()
+	}
+	res := s.counts
+	res.Seed, res.Hash, res.Span, res.Failure = seed, s.journal.sum(), s.tl.now, s.failure
+	return res
+}
+
+// found puts everything in place and books what happens by itself.
+func (s *sim) found() {
+	s.remote.Hook = s.refuse
+	s.books = newBooks(s)
+	for i := range s.knobs.providers {
+		s.providers = append(s.providers, newProvider(s, i))
+	}
+	for i := range s.knobs.consumers {
+		s.consumers = append(s.consumers, newConsumer(s, i))
+	}
+	s.people = newPeople(s)
+	s.people.found()
+	for range 1 + s.rng.IntN(5) {
+		s.people.create()
+	}
+	for i := range s.knobs.daemons {
+		d := &daemon{s: s, name: fmt.Sprintf("d%d", i), cut: map[string]bool{}}
+		d.link = &link{s: s, d: d}
+		if s.knobs.skew > 0 {
+			d.skew = span(s.rng, -s.knobs.skew/2, s.knobs.skew/2).Truncate(time.Second)
+		}
+		if s.rng.IntN(3) == 0 {
+			d.dir = s.dir + "/" + d.name + "-0"
+		}
+		d.twin = newTwin(d)
+		s.daemons = append(s.daemons, d)
+		s.after(span(s.rng, time.Millisecond, 5*time.Second), d.revive)
+	}
+	for _, p := range s.providers {
+		s.after(span(s.rng, time.Millisecond, 5*time.Second), p.beat)
+	}
+	s.after(span(s.rng, time.Second, 20*time.Second), s.team)
+	s.after(span(s.rng, 10*time.Second, time.Minute), s.trouble)
+}
+
+func (s *sim) after(d time.Duration, run func()) { s.tl.after(d, run) }
+
+func (s *sim) wall() time.Time { return epoch.Add(s.tl.now) }
+
+func (s *sim) log(format string, args ...any) { s.journal.add(s.tl.now, format, args...) }
+
+// run takes events as long as a condition holds and nothing is broken.
+func (s *sim) run(while func() bool) {
+	for s.failure == nil && while() {
+		e := s.tl.next()
+		if e == nil {
+			return
+		}
+		s.counts.Events++
+		s.step(e)
+	}
+}
+
+// step runs one event to the end, and looks at what came of it. A crash that
+// an event runs into is a daemon's end, not ours.
+func (s *sim) step(e *event) {
+	s.guarded(e.run)
+	s.followLedger()
+	s.checkClusters()
+	if s.counts.Commits > mostCommits {
+		s.fail("liveness", "the daemons commit without end: %d commits", s.counts.Commits)
+	}
+	if s.counts.Events > mostEvents {
+		s.fail("liveness", "no rest after %d events: %s", s.counts.Events, s.stuck())
+	}
+}
+
+// More than these no run needs: daemons chase each other, or themselves.
+const (
+	mostCommits = 1000
+	mostEvents  = 40000
+)
+
+// guarded is daemon.guarded for events of no daemon in particular.
+func (s *sim) guarded(run func()) {
+	var nobody *daemon
+	if len(s.daemons) > 0 {
+		nobody = s.daemons[0]
+	} else {
+		run()
+		return
+	}
+	nobody.guarded(run)
+}
+
+// fail notes the first thing that went wrong.
+func (s *sim) fail(invariant, format string, args ...any) {
+	if s.failure != nil {
+		return
+	}
+	why := fmt.Sprintf(format, args...)
+	s.log("BROKEN %s: %s", invariant, why)
+	head := ""
+	if s.people != nil {
+		head = s.remote.Head(s.people.ledger).String()
+	}
+	s.failure = &Failure{Seed: s.seed, Invariant: invariant, Why: why, Head: head, Events: slices.Clone(s.journal.tail())}
+}
+
+// team pushes something now and then.
+func (s *sim) team() {
+	if s.healed {
+		return
+	}
+	s.people.act()
+	s.after(span(s.rng, time.Second, 40*time.Second), s.team)
+}
+
+// trouble makes something go wrong now and then.
+func (s *sim) trouble() {
+	if s.healed {
+		return
+	}
+	s.mischief()
+	s.after(span(s.rng, 5*time.Second, time.Minute), s.trouble)
+}
+
+func (s *sim) mischief() {
+	r := s.rng
+	p := s.providers[r.IntN(len(s.providers))]
+	c := s.consumers[r.IntN(len(s.consumers))]
+	d := s.daemons[r.IntN(len(s.daemons))]
+	switch r.IntN(14) {
+	case 0, 1:
+		p.fail(span(r, 5*time.Second, 3*s.knobs.grace))
+	case 2:
+		p.restart()
+		p.report()
+	case 3, 4:
+		if s.knobs.growth {
+			p.resize()
+		}
+	case 5:
+		c.fail(span(r, 5*time.Second, 5*time.Minute))
+	case 6:
+		c.evictions = s.tl.now + span(r, time.Second, 4*time.Minute)
+		s.log("%s evictions are held up", c.name)
+	case 7:
+		c.meddle()
+	case 8:
+		s.cut(d, c)
+	case 9:
+		s.outage(d)
+	case 10:
+		s.killOrStop(d)
+	case 11:
+		s.foreign()
+	case 12:
+		s.hook()
+	default:
+		s.rewriteHistory()
+	}
+}
+
+// cut keeps one daemon from one cluster for a while.
+func (s *sim) cut(d *daemon, c *consumer) {
+	if d.cut[c.name] {
+		return
+	}
+	d.cut[c.name] = true
+	s.log("%s cannot reach %s", d.name, c.name)
+	s.after(span(s.rng, 5*time.Second, 3*time.Minute), func() { delete(d.cut, c.name) })
+}
+
+func (s *sim) outage(d *daemon) {
+	if d.link.out {
+		return
+	}
+	d.link.out = true
+	s.log("%s loses the remote", d.name)
+	s.after(span(s.rng, time.Second, 3*time.Minute), func() { d.link.out = false })
+}
+
+func (s *sim) killOrStop(d *daemon) {
+	if !d.up {
+		return
+	}
+	if s.rng.IntN(3) == 0 {
+		d.stop()
+	} else {
+		d.crash("between two events")
+	}
+	if s.rng.IntN(3) == 0 {
+		d.dir = ""
+	}
+	s.after(span(s.rng, time.Second, 3*time.Minute), d.revive)
+}
+
+// hook closes a tenant for a while: the server refuses its paths.
+func (s *sim) hook() {
+	t := tenantName(s.rng.IntN(s.knobs.tenants))
+	if s.refused[t] {
+		return
+	}
+	s.refused[t] = true
+	s.log("the server refuses paths of %s", t)
+	s.after(span(s.rng, 10*time.Second, 3*time.Minute), func() { delete(s.refused, t) })
+}
+
+// foreign is somebody's edit of generated files.
+func (s *sim) foreign() {
+	head := s.remote.Head(s.people.ledger)
+	if head.IsZero() || s.stopped != nil || len(s.unsettled) > 0 {
+		return // what an operator accepts, he accepts with all that is in it
+	}
+	t, err := s.remote.Tree(head)
+	if err != nil {
+		s.fail("sim", "%v", err)
+		return
+	}
+	var paths []string
+	_ = t.Walk(func(path string, _ tree.Entry) error {
+		if under(path, "contracts") || under(path, "manifests") {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if len(paths) == 0 {
+		return
+	}
+	path := paths[s.rng.IntN(len(paths))]
+	ch := gitobj.Change{Puts: map[string][]byte{}}
+	what := "edits"
+	switch s.rng.IntN(3) {
+	case 0:
+		ch.Deletes, what = []string{path}, "deletes"
+	case 1:
+		ch.Puts[path] = []byte("kind: [nonsense\n")
+	default:
+		b, err := t.ReadFile(path, 0)
+		if err != nil {
+			s.fail("sim", "%v", err)
+			return
+		}
+		ch.Puts[path] = append(slices.Clone(b), "# by hand\n"...)
+	}
+	h, err := s.remote.Commit(s.people.ledger, s.people.person("Mallory"), what+" "+path+"\n", ch)
+	if err != nil {
+		s.fail("sim", "%v", err)
+		return
+	}
+	s.log("foreign %s %s %s", h.Short(), what, path)
+}
+
+func (s *sim) daemonNamed(name string) *daemon {
+	for _, d := range s.daemons {
+		if d.name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+func (s *sim) consumerNamed(name string) *consumer {
+	for _, c := range s.consumers {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (s *sim) providerNamed(name string) *provider {
+	for _, p := range s.providers {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

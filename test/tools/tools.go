@@ -1,0 +1,175 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+)
+
+// Versions of the programs. Each is repeated in the module's go.mod; a test
+// holds the two equal.
+const (
+	EtcdVersion       = "v3.6.16"
+	KubernetesVersion = "v1.36.3"
+	GolangciVersion   = "v2.15.0"
+)
+
+// Environment variables that say where programs are.
+const (
+	// AssetsEnv names a directory of ready-made Kubernetes test programs, as
+	// controller-runtime's envtest uses it.
+	AssetsEnv = "KUBEBUILDER_ASSETS"
+	// CacheEnv moves the cache of built programs.
+	CacheEnv = "FLEETBROKER_TOOLS_DIR"
+)
+
+// program is one executable and the package it is built from.
+type program struct {
+	module  string // directory under test/tools
+	version string
+	pkg     string
+	onPath  bool // a copy on PATH is good enough
+}
+
+// stamp is the linker flags that tell Kubernetes's programs their version, as
+// its own build does: clients ask a server for it, and without it it says
+// v0.0.0-master.
+func (p program) stamp() string {
+	if p.module != "kubernetes" {
+		return ""
+	}
+	const pkg = "k8s.io/component-base/version"
+	parts := strings.SplitN(strings.TrimPrefix(p.version, "v"), ".", 3)
+	return fmt.Sprintf(" -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", pkg, p.version, parts[0], parts[1])
+}
+
+var programs = map[string]program{
+	"etcd":                    {module: "etcd", version: EtcdVersion, pkg: "go.etcd.io/etcd/server/v3"},
+	"kube-apiserver":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
+	"kube-controller-manager": {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	"kube-scheduler":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
+	"golangci-lint":           {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
+	"kubectl":                 {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kubectl", onPath: true},
+}
+
+// Default lists the programs the end-to-end tests and the demo need.
+func Default() []string {
+	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"}
+}
+
+// Names lists every program this package can build, sorted.
+func Names() []string {
+	names := make([]string, 0, len(programs))
+	for name := range programs {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Find returns the path of a program, building it when it is nowhere to be
+// found. A build takes minutes; what it is doing is written to progress, which
+// may be nil.
+func Find(ctx context.Context, name string, progress io.Writer) (string, error) {
+	p, ok := programs[name]
+	if !ok {
+		return "", fmt.Errorf("find test program %s: unknown; known are %s", name, strings.Join(Names(), ", "))
+	}
+	if dir := os.Getenv(AssetsEnv); dir != "" {
+		path, err := executable(filepath.Join(dir, name))
+		if err == nil || !p.onPath {
+			return path, wrapAssets(name, err)
+		}
+	}
+	if p.onPath {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	dir, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	home := filepath.Join(dir, p.module+"-"+p.version+"-"+goVersion())
+	target := filepath.Join(home, "bin", name)
+	if path, err := executable(target); err == nil {
+		return path, nil
+	}
+	if progress == nil {
+		progress = io.Discard
+	}
+	return target, build(ctx, name, p, home, progress)
+}
+
+func wrapAssets(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("find test program %s: %s is set but does not hold it (unset it to build from source): %w", name, AssetsEnv, err)
+}
+
+// CacheDir is where built programs are kept, outside any checkout.
+func CacheDir() (string, error) {
+	if dir := os.Getenv(CacheEnv); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache of test programs (set %s): %w", CacheEnv, err)
+	}
+	return filepath.Join(dir, "fleetbroker", "tools"), nil
+}
+
+// executable returns path when a file that may be run is there.
+func executable(path string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", err
+	case info.IsDir() || info.Mode()&0o111 == 0:
+		return "", fmt.Errorf("%s is not executable", path)
+	}
+	return path, nil
+}
+
+// goVersion is the Go this program was built with, as a directory name: an
+// experimental toolchain's version has spaces in it.
+func goVersion() string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '/' || r == ':' {
+			return '_'
+		}
+		return r
+	}, runtime.Version())
+}
+
+// modulePath is how a checkout of this project is told from any other.
+const modulePath = "github.com/fleetbroker/fleetbroker"
+
+var errNoCheckout = errors.New("not inside a checkout of " + modulePath)
+
+// Checkout returns the root of the checkout that the working directory is in.
+func Checkout() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(data), "module "+modulePath+"\n") {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errNoCheckout
+		}
+		dir = parent
+	}
+}

@@ -1,0 +1,95 @@
+package tools
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// script puts an executable at a path, as a built program would be.
+func script(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestVersionsAreTheModules(t *testing.T) {
+	for _, name := range Names() {
+		p := programs[name]
+		out, err := exec.Command("go", "mod", "edit", "-json", filepath.Join(p.module, "go.mod")).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var module struct {
+			Require []struct{ Path, Version string }
+			Tool    []struct{ Path string }
+		}
+		if err := json.Unmarshal(out, &module); err != nil {
+			t.Fatal(err)
+		}
+		required, listed := "", false
+		for _, r := range module.Require {
+			if p.pkg == r.Path || strings.HasPrefix(p.pkg, r.Path+"/") {
+				required = r.Version
+			}
+		}
+		for _, tool := range module.Tool {
+			listed = listed || tool.Path == p.pkg
+		}
+		if required != p.version || !listed {
+			t.Errorf("%s: go.mod requires %q and lists it as a tool: %t; want %s", name, required, listed, p.version)
+		}
+	}
+}
+
+func TestFindTakesAssetsFirst(t *testing.T) {
+	assets := t.TempDir()
+	t.Setenv(AssetsEnv, assets)
+	want := script(t, filepath.Join(assets, "etcd"))
+	if got, err := Find(t.Context(), "etcd", nil); err != nil || got != want {
+		t.Errorf("got %q, %v; want %s", got, err, want)
+	}
+	if _, err := Find(t.Context(), "kube-apiserver", nil); err == nil || !strings.Contains(err.Error(), AssetsEnv) {
+		t.Errorf("a program missing from %s: got %v", AssetsEnv, err)
+	}
+}
+
+func TestFindTakesKubectlFromPath(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv(AssetsEnv, "")
+	t.Setenv("PATH", bin)
+	want := script(t, filepath.Join(bin, "kubectl"))
+	if got, err := Find(t.Context(), "kubectl", nil); err != nil || got != want {
+		t.Errorf("got %q, %v; want %s", got, err, want)
+	}
+}
+
+func TestFindTakesTheCache(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv(AssetsEnv, "")
+	t.Setenv(CacheEnv, cache)
+	want := script(t, filepath.Join(cache, "etcd-"+EtcdVersion+"-"+goVersion(), "bin", "etcd"))
+	if got, err := Find(t.Context(), "etcd", nil); err != nil || got != want {
+		t.Errorf("got %q, %v; want %s", got, err, want)
+	}
+}
+
+func TestFindOutsideACheckoutSaysWhatToDo(t *testing.T) {
+	t.Setenv(AssetsEnv, "")
+	t.Setenv(CacheEnv, t.TempDir())
+	t.Chdir(t.TempDir())
+	if _, err := Find(t.Context(), "etcd", nil); err == nil || !strings.Contains(err.Error(), AssetsEnv) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Find(t.Context(), "ectd", nil); err == nil || !strings.Contains(err.Error(), "known are etcd") {
+		t.Errorf("an unknown program: got %v", err)
+	}
+}
