@@ -73,7 +73,9 @@ type agent struct {
 	sight   *sight
 	board   *board
 	dirty   chan struct{}
-	senders []*sender
+	// collected is told that there is something new to show.
+	collected chan struct{}
+	senders   []*sender
 	// lines to the brokers, in the order of Brokers.
 	lines     []transport.Transport
 	mgr       manager.Manager
@@ -85,7 +87,7 @@ type agent struct {
 	flavors    atomic.Pointer[[]v1alpha1.Flavor]
 	enforcer   atomic.Pointer[enforce.Reconciler]
 	requests   atomic.Pointer[request.Reconciler]
-	mirror     *mirror.Mirror
+	mirror     atomic.Pointer[mirror.Mirror]
 	toldMayNot map[authorizationv1.ResourceAttributes]bool
 	// accepted is set once a broker has taken a report.
 	accepted atomic.Bool
@@ -133,7 +135,7 @@ func newAgent(o Options) (*agent, error) {
 	if o.Enforce != "" && o.Enforce != EnforceAuto && o.Enforce != EnforceNever {
 		return nil, fmt.Errorf("start agent: enforce %q: use %s or %s", o.Enforce, EnforceAuto, EnforceNever)
 	}
-	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1)}
+	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1), collected: make(chan struct{}, 1)}
 	hearing := &hearing{told: a.listen}
 	for i, broker := range o.Brokers {
 		if slices.Contains(o.Brokers[:i], broker) {
@@ -227,9 +229,12 @@ func (a *agent) ready() error {
 }
 
 // touch says that something changed.
-func (a *agent) touch() {
+func (a *agent) touch() { tell(a.dirty) }
+
+// tell says that something happened to a channel of one place.
+func tell(ch chan<- struct{}) {
 	select {
-	case a.dirty <- struct{}{}:
+	case ch <- struct{}{}:
 	default: // it is known already
 	}
 }
@@ -243,7 +248,16 @@ func (a *agent) run(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	a.grow(ctx)
 	group.Go(func() error { return a.collect(ctx) })
+	group.Go(func() error {
+		a.growing(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		a.showing(ctx)
+		return nil
+	})
 	group.Go(func() error {
 		a.sight.watch(ctx, a.touch)
 		return nil
@@ -267,13 +281,12 @@ func (a *agent) run(ctx context.Context) error {
 	return err
 }
 
-// collect makes flavors after each change and hangs them up for the senders.
+// collect makes flavors after each change and hangs them up for the senders. It
+// asks caches alone: an API server that hangs must not keep the brokers from
+// hearing that it does.
 func (a *agent) collect(ctx context.Context) error {
 	var memory Memory
 	var told []string
-	liqo := time.NewTicker(liqoPoll)
-	defer liqo.Stop()
-	a.grow(ctx)
 	for {
 		state, err := a.cluster.state(ctx)
 		if err != nil {
@@ -301,32 +314,27 @@ func (a *agent) collect(ctx context.Context) error {
 			flavorsOffered.WithLabelValues(a.Cluster).Set(float64(len(flavors)))
 			a.Log.Info("flavors changed", "flavors", len(flavors), "nodes", len(state.Nodes), "pods", len(state.Pods))
 		}
-		a.show(ctx, flavors)
-		if !a.waitForChange(ctx, liqo.C) {
+		tell(a.collected)
+		if !a.waitForChange(ctx) {
 			return nil
 		}
 	}
 }
 
 // waitForChange returns a moment after the next change, and false at the end.
-func (a *agent) waitForChange(ctx context.Context, liqo <-chan time.Time) bool {
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-liqo:
-			a.grow(ctx)
-			continue
-		case <-a.dirty:
-		}
-		moment := time.NewTimer(settling)
-		defer moment.Stop()
-		select {
-		case <-ctx.Done():
-			return false
-		case <-moment.C:
-			return true
-		}
+func (a *agent) waitForChange(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-a.dirty:
+	}
+	moment := time.NewTimer(settling)
+	defer moment.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-moment.C:
+		return true
 	}
 }
 

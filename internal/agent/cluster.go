@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
@@ -89,7 +90,7 @@ type cluster struct {
 	mapper  meta.RESTMapper
 	log     *slog.Logger
 	changed func()
-	liqo    int // how many of liqoKinds are watched
+	liqo    atomic.Int32 // how many of liqoKinds are watched
 }
 
 // watch starts watching nodes, pods and, where it is installed, Liqo, and
@@ -112,8 +113,8 @@ func (c *cluster) watch(ctx context.Context) error {
 
 // watchLiqo watches those of Liqo's kinds that are served and not yet watched.
 func (c *cluster) watchLiqo(ctx context.Context) error {
-	for c.liqo < len(liqoKinds) {
-		next := liqoKinds[c.liqo]
+	for !c.allOfLiqo() {
+		next := liqoKinds[c.liqo.Load()]
 		_, err := c.mapper.RESTMapping(next.kind)
 		if meta.IsNoMatchError(err) {
 			return nil
@@ -124,11 +125,15 @@ func (c *cluster) watchLiqo(ctx context.Context) error {
 		if err := c.follow(ctx, next.object); err != nil {
 			return err
 		}
-		c.liqo++
+		c.liqo.Add(1)
+		c.changed()
 		c.log.Info("watching Liqo", "kind", next.kind.String())
 	}
 	return nil
 }
+
+// allOfLiqo reports whether everything of Liqo's is watched.
+func (c *cluster) allOfLiqo() bool { return int(c.liqo.Load()) == len(liqoKinds) }
 
 // follow makes an informer of a kind and returns when it has read all objects.
 func (c *cluster) follow(ctx context.Context, object client.Object) error {
@@ -171,7 +176,7 @@ func (c *cluster) state(ctx context.Context) (State, error) {
 		quotas offloadingv1beta1.QuotaList
 		slices authv1beta1.ResourceSliceList
 	)
-	lists := []client.ObjectList{&nodes, &pods, &quotas, &slices}[:2+c.liqo]
+	lists := []client.ObjectList{&nodes, &pods, &quotas, &slices}[:2+c.liqo.Load()]
 	for _, l := range lists {
 		if err := c.cache.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
 			return State{}, fmt.Errorf("list %T: %w", l, err)

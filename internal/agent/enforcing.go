@@ -59,6 +59,30 @@ func (a *agent) kick() {
 	a.touch()
 }
 
+// growing looks again and again for what has come to be served, until the
+// context ends; it does not wait for an API server that hangs.
+func (a *agent) growing(ctx context.Context) {
+	ticker := time.NewTicker(liqoPoll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		grown := make(chan struct{})
+		go func() {
+			defer close(grown)
+			a.grow(ctx)
+		}()
+		select {
+		case <-ctx.Done():
+			return
+		case <-grown:
+		}
+	}
+}
+
 // grow watches what has come to be served, and starts what needs it.
 func (a *agent) grow(ctx context.Context) {
 	if err := a.cluster.watchLiqo(ctx); err != nil {
@@ -76,7 +100,7 @@ func (a *agent) grow(ctx context.Context) {
 // enforceFrom starts answering slices once Liqo's kinds are watched, if the
 // agent may.
 func (a *agent) enforceFrom(ctx context.Context) error {
-	if a.Enforce == EnforceNever || a.enforcer.Load() != nil || a.cluster.liqo < len(liqoKinds) {
+	if a.Enforce == EnforceNever || a.enforcer.Load() != nil || !a.cluster.allOfLiqo() {
 		return nil
 	}
 	// What may not be listed would be waited for without end.
@@ -113,6 +137,7 @@ func (a *agent) enforceFrom(ctx context.Context) error {
 		return err
 	}
 	a.enforcer.Store(e)
+	a.touch() // what is sold is of another class now
 	a.Log.Info("enforcing the ledger", "class", enforce.Class)
 	return nil
 }
@@ -137,8 +162,8 @@ func (a *agent) finish(ctx context.Context, flavors []v1alpha1.Flavor) {
 	if e := a.enforcer.Load(); e != nil {
 		refused = e.Refused()
 	}
-	if a.mirror != nil {
-		said, err := a.mirror.Refusals(ctx)
+	if m := a.mirror.Load(); m != nil {
+		said, err := m.Refusals(ctx)
 		if err != nil && ctx.Err() == nil {
 			a.Log.Warn("cannot read what administrators refuse", "err", err)
 		}

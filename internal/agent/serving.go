@@ -57,13 +57,14 @@ func (a *agent) serve(ctx context.Context) error {
 			a.Log.Info("serving ResourceRequests")
 		}
 	}
-	if a.mirror == nil {
+	if a.mirror.Load() == nil {
 		ok, err := a.followOwn(ctx, mirrors)
 		if err != nil {
 			return err
 		}
 		if ok {
-			a.mirror = &mirror.Mirror{Client: a.mgr.GetClient()}
+			a.mirror.Store(&mirror.Mirror{Client: a.mgr.GetClient()})
+			tell(a.collected)
 			a.Log.Info("showing what is offered and promised")
 		}
 	}
@@ -111,18 +112,28 @@ func (a *agent) allowed(ctx context.Context, what authorizationv1.ResourceAttrib
 	return false, nil
 }
 
-// show mirrors what is known. It is called after every collection.
-func (a *agent) show(ctx context.Context, flavors []v1alpha1.Flavor) {
-	if a.mirror == nil {
-		return
+// showing mirrors what is known after every collection, until the context ends.
+func (a *agent) showing(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.collected:
+		}
+		if m, flavors := a.mirror.Load(), a.flavors.Load(); m != nil && flavors != nil {
+			a.show(ctx, m, *flavors)
+		}
 	}
+}
+
+func (a *agent) show(ctx context.Context, m *mirror.Mirror, flavors []v1alpha1.Flavor) {
 	s := mirror.State{Cluster: a.Cluster, Flavors: flavors, Instructions: a.instructions.Load(), Refused: map[string]string{}}
 	for i := range flavors {
 		for contract, why := range flavors[i].Spec.Refused {
 			s.Refused[contract] = why
 		}
 	}
-	if a.cluster.liqo == len(liqoKinds) {
+	if a.cluster.allOfLiqo() {
 		var list authv1beta1.ResourceSliceList
 		if err := a.cluster.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 			a.Log.Warn("cannot show what is promised", "err", err)
@@ -130,7 +141,7 @@ func (a *agent) show(ctx context.Context, flavors []v1alpha1.Flavor) {
 		}
 		s.Slices = list.Items
 	}
-	if err := a.mirror.Pass(ctx, s); err != nil && ctx.Err() == nil {
+	if err := m.Pass(ctx, s); err != nil && ctx.Err() == nil {
 		a.Log.Warn("cannot show what is offered and promised", "err", err)
 	}
 }

@@ -227,14 +227,14 @@ func (f *fleet) phases(intent string) map[string]string {
 	return out
 }
 
-// contract waits for the one contract of an intent in a phase and names it.
-func (f *fleet) contract(intent, phase string) string {
+// contract waits for the one contract of an intent in one of these phases and names it.
+func (f *fleet) contract(intent string, phases ...string) string {
 	f.t.Helper()
 	found := ""
-	f.eventually(intent+" is "+phase, func() error {
+	f.eventually(intent+" is "+strings.Join(phases, " or "), func() error {
 		got := f.phases(intent)
 		for name, p := range got {
-			if p == phase {
+			if slices.Contains(phases, p) {
 				found = name
 				return nil
 			}
