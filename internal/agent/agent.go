@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -25,6 +26,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/agent/mirror"
 	"github.com/fleetbroker/fleetbroker/internal/agent/request"
 	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
+	"github.com/fleetbroker/fleetbroker/internal/agent/usage"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
@@ -89,6 +91,9 @@ type agent struct {
 	requests   atomic.Pointer[request.Reconciler]
 	mirror     atomic.Pointer[mirror.Mirror]
 	toldMayNot map[authorizationv1.ResourceAttributes]bool
+	meter      *usage.Meter
+	// measured is what pods used when that was read last, nil where nothing is measured.
+	measured atomic.Pointer[map[types.NamespacedName]v1alpha1.Resources]
 	// accepted is set once a broker has taken a report.
 	accepted atomic.Bool
 }
@@ -107,6 +112,9 @@ func Run(ctx context.Context, o Options) error {
 	a.mgr = mgr
 	a.cluster = &cluster{id: o.Cluster, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper(), log: o.Log, changed: a.touch}
 	if a.sight, err = newSight(o.Config, o.Log); err != nil {
+		return fmt.Errorf("start agent: %w", err)
+	}
+	if a.meter, err = usage.NewMeter(o.Config, o.Log); err != nil {
 		return fmt.Errorf("start agent: %w", err)
 	}
 	if err := mgr.Add(manager.RunnableFunc(a.run)); err != nil {
@@ -262,6 +270,10 @@ func (a *agent) run(ctx context.Context) error {
 		a.sight.watch(ctx, a.touch)
 		return nil
 	})
+	group.Go(func() error {
+		a.measure(ctx)
+		return nil
+	})
 	for _, s := range a.senders {
 		group.Go(func() error {
 			s.run(ctx)
@@ -292,7 +304,10 @@ func (a *agent) collect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		state.Enforced = a.enforcer.Load() != nil
+		state.Enforced, state.Now = a.enforcer.Load() != nil, time.Now()
+		if m := a.measured.Load(); m != nil {
+			state.Measured = *m
+		}
 		flavors, next, problems := Collect(state, memory)
 		memory = next
 		if !slices.Equal(problems, told) {

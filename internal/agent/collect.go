@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"maps"
 	"sort"
+	"time"
 
 	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
 	offloadingv1beta1 "github.com/liqotech/liqo/apis/offloading/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
+	"github.com/fleetbroker/fleetbroker/internal/agent/usage"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -25,6 +28,10 @@ type State struct {
 	Slices []*authv1beta1.ResourceSlice
 	// Enforced means that the agent itself answers slices of its class.
 	Enforced bool
+	// Now is when all this was read.
+	Now time.Time
+	// Measured is what pods use of CPU and memory, nil where nothing is measured.
+	Measured map[types.NamespacedName]v1alpha1.Resources
 }
 
 // Memory is what a Collect tells the next one, so that names stay while nodes
@@ -36,6 +43,9 @@ type Memory struct {
 	home map[string]string
 	// specs are the last facts of flavors.
 	specs map[string]v1alpha1.FlavorSpec
+	// averages are what slices take of flavors that are sold more than once, by
+	// flavor and slice.
+	averages map[[2]string]usage.Average
 }
 
 // Collect makes the cluster's flavors, in order of their names. Problems are
@@ -52,6 +62,7 @@ func Collect(s State, before Memory) (flavors []v1alpha1.Flavor, next Memory, pr
 	c.countPods(sliceByUser)
 	c.makeFlavors(&problems)
 	c.attribute(grants)
+	c.countUse()
 	c.next.primary = primary
 	return c.sorted(), c.next, problems
 }
@@ -76,6 +87,8 @@ type collector struct {
 	byName  map[string]*offered
 	// strays are what slices run on nodes that are not offered.
 	strays map[string]v1alpha1.Resources
+	// takes is what slices' pods take, wherever they run.
+	takes map[string]v1alpha1.Resources
 }
 
 // offered is a flavor in the making: the group it is cut from, and what slices
@@ -92,7 +105,7 @@ func (c *collector) countPods(sliceByUser map[string]string) {
 	for i := range c.load {
 		c.load[i] = load{own: v1alpha1.Resources{}, slices: map[string]v1alpha1.Resources{}, byNode: map[string]v1alpha1.Resources{}}
 	}
-	c.strays = map[string]v1alpha1.Resources{}
+	c.strays, c.takes = map[string]v1alpha1.Resources{}, map[string]v1alpha1.Resources{}
 	virtual := map[string]bool{}
 	for _, n := range c.state.Nodes {
 		virtual[n.Name] = isVirtual(n)
@@ -104,6 +117,10 @@ func (c *collector) countPods(sliceByUser map[string]string) {
 		slice := ""
 		if isOffloaded(p) {
 			slice = sliceOf(p, sliceByUser)
+		}
+		if slice != "" {
+			measured := c.state.Measured[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]
+			c.takes[slice] = c.takes[slice].Add(requests(p).Max(measured))
 		}
 		i, here := c.byNode[p.Spec.NodeName]
 		switch {
@@ -139,11 +156,11 @@ func (c *collector) makeFlavors(problems *[]string) {
 			}
 			capacity = capacity.Add(allocatable)
 		}
-		cordon, drain, bad := g.wishes()
+		wishes, bad := g.wishes()
 		*problems = append(*problems, bad...)
 		for k := range max(1, len(g.facts.GPUs)) {
 			f := c.cut(i, k, capacity)
-			f.Spec.Cordon, f.Spec.Drain = cordon, drain
+			f.Spec.Cordon, f.Spec.Drain, f.Spec.Overcommit = wishes.cordon, wishes.drain, wishes.overcommit
 			if c.byName[f.Metadata.Name] != nil {
 				*problems = append(*problems, fmt.Sprintf("flavor %s is made by two pools: rename one in its nodes' label %s", f.Metadata.Name, labelPool))
 				continue
@@ -189,6 +206,35 @@ func (c *collector) cut(i, k int, capacity v1alpha1.Resources) *offered {
 	return &offered{Flavor: flavor(c.state.Cluster, name, spec), group: i}
 }
 
+// countUse tells what slices take, on average, of what flavors sell more than
+// once within a risk.
+func (c *collector) countUse() {
+	c.next.averages = map[[2]string]usage.Average{}
+	for _, f := range c.flavors {
+		if _, bounded := f.Spec.Overcommit[keyMaxRisk]; !bounded {
+			continue
+		}
+		for slice, held := range f.Spec.Held {
+			if c.next.home[slice] != f.Metadata.Name {
+				continue
+			}
+			of := v1alpha1.Resources{}
+			for name := range f.Spec.Overcommit {
+				if amount, has := held[name]; has {
+					of[name] = amount
+				}
+			}
+			key := [2]string{f.Metadata.Name, slice}
+			average := c.before.averages[key].Next(c.state.Now, of, c.takes[slice])
+			c.next.averages[key] = average
+			if f.Spec.Usage == nil {
+				f.Spec.Usage = map[string]v1alpha1.Resources{}
+			}
+			f.Spec.Usage[slice] = average.Told()
+		}
+	}
+}
+
 // class is that of the slices in which the cluster sells.
 func (c *collector) class() string {
 	if c.state.Enforced {
@@ -223,7 +269,7 @@ func inFlavor(r v1alpha1.Resources, gpu *v1alpha1.FlavorGPU, extended bool) v1al
 // factsOnly is a flavor without its figures.
 func factsOnly(spec v1alpha1.FlavorSpec) v1alpha1.FlavorSpec {
 	spec.Capacity, spec.Used, spec.Held = nil, nil, nil
-	spec.Cordon, spec.Drain = false, v1alpha1.Time{}
+	spec.Cordon, spec.Drain, spec.Overcommit = false, v1alpha1.Time{}, nil
 	return spec
 }
 

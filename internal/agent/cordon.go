@@ -2,6 +2,8 @@ package agent
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,10 +12,12 @@ import (
 )
 
 // What administrators say of a flavor by its nodes, as an annotation or a
-// label. One node is enough: those that join later need not be told.
+// label. One node is enough: those that join later need not be told. Where
+// several speak the most careful word counts.
 //
 //	kubectl annotate nodes -l fleetbroker.io/pool=h100 fleetbroker.io/cordon=true
 //	kubectl annotate nodes -l fleetbroker.io/pool=h100 fleetbroker.io/drain=2026-12-01T08:00:00Z
+//	kubectl annotate nodes -l fleetbroker.io/pool=cpu 'fleetbroker.io/overcommit=cpu=1.5 maxRisk=0.01'
 //
 // (`kubectl cordon` takes a single node out of service.)
 const (
@@ -21,29 +25,87 @@ const (
 	// noteDrain is when contracts must have moved elsewhere, RFC 3339. Colons
 	// cannot stand in a label's value, so that it is an annotation only.
 	noteDrain = v1alpha1.Group + "/drain"
+	// noteOvercommit is how much more may be sold than there is, an annotation
+	// only: ratios of what all flavors on the nodes share, and maxRisk.
+	noteOvercommit = v1alpha1.Group + "/overcommit"
 )
 
-// wishes is what the nodes of a group say of selling: nothing new, or to be
-// empty by the earliest time that any of them names.
-func (g *group) wishes() (cordon bool, drain v1alpha1.Time, problems []string) {
-	for _, n := range g.nodes {
-		cordon = cordon || n.Annotations[noteCordon] == "true" || n.Labels[noteCordon] == "true"
-		text := n.Annotations[noteDrain]
-		if text == "" {
-			continue
-		}
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			problems = append(problems, unreadable(n, err))
-			continue
-		}
-		if by := v1alpha1.TimeOf(at); drain.IsZero() || by.Before(drain.Time) {
-			drain = by
-		}
-	}
-	return cordon, drain, problems
+// keyMaxRisk among the ratios is the accepted probability of too much use.
+const keyMaxRisk = "maxRisk"
+
+// maxOvercommit is the largest ratio that makes sense of a resource.
+const maxOvercommit = 10
+
+// wishes is what the nodes of a group say of selling.
+type wishes struct {
+	// cordon sells nothing new; drain is when it shall be empty, zero for never.
+	cordon bool
+	drain  v1alpha1.Time
+	// overcommit is the lowest of every ratio that a node names.
+	overcommit v1alpha1.Overcommit
 }
 
-func unreadable(n *corev1.Node, err error) string {
-	return fmt.Sprintf("node %s: annotation %s is ignored: %v; write for example 2026-12-01T08:00:00Z", n.Name, noteDrain, err)
+// wishes reads the group's nodes. Problems are what could not be read.
+func (g *group) wishes() (w wishes, problems []string) {
+	for _, n := range g.nodes {
+		w.cordon = w.cordon || n.Annotations[noteCordon] == "true" || n.Labels[noteCordon] == "true"
+		if text := n.Annotations[noteDrain]; text != "" {
+			at, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				problems = append(problems, unreadable(n, noteDrain, fmt.Errorf("%w; write for example 2026-12-01T08:00:00Z", err)))
+			} else if by := v1alpha1.TimeOf(at); w.drain.IsZero() || by.Before(w.drain.Time) {
+				w.drain = by
+			}
+		}
+		if text := n.Annotations[noteOvercommit]; text != "" {
+			ratios, err := overcommitOf(text)
+			if err != nil {
+				problems = append(problems, unreadable(n, noteOvercommit, err))
+				continue
+			}
+			w.overcommit = lowest(w.overcommit, ratios)
+		}
+	}
+	return w, problems
+}
+
+// overcommitOf reads "cpu=1.5 maxRisk=0.01".
+func overcommitOf(text string) (v1alpha1.Overcommit, error) {
+	out := v1alpha1.Overcommit{}
+	for _, pair := range strings.Fields(text) {
+		name, value, _ := strings.Cut(pair, "=")
+		ratio, err := v1alpha1.ParseDecimal(value)
+		least, most := int64(1), int64(maxOvercommit)
+		if name == keyMaxRisk {
+			least, most = 0, 1
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w; write for example cpu=1.5 maxRisk=0.01", name, err)
+		case name != keyMaxRisk && !isShared(name):
+			return nil, fmt.Errorf("%s cannot be sold twice: name cpu, memory, pods or ephemeral-storage", name)
+		case ratio.Cmp(v1alpha1.DecimalFromInt(least)) < 0, ratio.Cmp(v1alpha1.DecimalFromInt(most)) > 0:
+			return nil, fmt.Errorf("%s=%s is not between %d and %d", name, value, least, most)
+		}
+		out[name] = ratio
+	}
+	return out, nil
+}
+
+// lowest is every ratio of both, the lower where both have it.
+func lowest(a, b v1alpha1.Overcommit) v1alpha1.Overcommit {
+	out := maps.Clone(a)
+	if out == nil {
+		out = v1alpha1.Overcommit{}
+	}
+	for name, ratio := range b {
+		if have, both := out[name]; !both || ratio.Cmp(have) < 0 {
+			out[name] = ratio
+		}
+	}
+	return out
+}
+
+func unreadable(n *corev1.Node, note string, err error) string {
+	return fmt.Sprintf("node %s: annotation %s is ignored: %v", n.Name, note, err)
 }

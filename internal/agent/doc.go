@@ -51,8 +51,11 @@
 // consumer goes past the ledger, is told the same way: brokers count names they
 // do not know against the capacity like the provider's own pods.
 //
-// Administrators cordon or drain a whole flavor by a note on its nodes
-// (cordon.go), a node with kubectl cordon, a cluster in its file in the fleet
+// Where a flavor is sold more than once within a risk, what each contract takes
+// of what it holds is told too, averaged (package usage).
+//
+// Administrators cordon, drain or overcommit a whole flavor by a note on its
+// nodes (cordon.go), a node with kubectl cordon, a cluster in its file in the fleet
 // repo, and refuse a contract by an annotation (package mirror).
 //
 // While the cluster's API server does not answer, all flavors are cordoned: what

@@ -19,6 +19,9 @@ const (
 	// silence is after which nobody vouches for a broker's word any more: longer
 	// than a poll that finds nothing, and one more that gets no answer.
 	silence = 75 * time.Second
+	// nudgeRest is between two nudges that a broker is troubled with: what asks
+	// for them are slices, and a tenant can make those in a loop.
+	nudgeRest = time.Second
 )
 
 // word is what one broker said last, and when it last said that it holds.
@@ -75,10 +78,12 @@ type follower struct {
 	log     *slog.Logger
 	// nudges ask for an answer now instead of at the end of the poll.
 	nudges chan struct{}
+	// nudged is when the broker was last asked because of one.
+	nudged time.Time
 }
 
-// nudge lets the broker be heard soon. It costs the broker an answer: those who
-// call it do so seldom.
+// nudge lets the broker be heard soon: at once, or when the rest since the last
+// nudge is over. However many call it, the broker answers once a nudgeRest.
 func (f *follower) nudge() {
 	select {
 	case f.nudges <- struct{}{}:
@@ -87,7 +92,7 @@ func (f *follower) nudge() {
 }
 
 // poll waits for news, or for the answer that there are none: at the end of the
-// wait, or at once after a nudge.
+// wait, or soon after a nudge.
 func (f *follower) poll(ctx context.Context, since string) (wire.Instructions, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -100,15 +105,24 @@ func (f *follower) poll(ctx context.Context, since string) (wire.Instructions, e
 		in, err := f.line.Instructions(waiting, since, pollWait)
 		done <- result{in, err}
 	}()
-	select {
-	case r := <-done:
-		return r.in, r.err
-	case <-f.nudges:
-		cancel()
-		if r := <-done; r.err == nil || errors.Is(r.err, transport.ErrUnchanged) {
-			return r.in, r.err // it came just then
+	nudges, rested := f.nudges, (<-chan time.Time)(nil)
+	for {
+		select {
+		case r := <-done:
+			return r.in, r.err
+		case <-nudges:
+			nudges = nil
+			rest := time.NewTimer(f.nudged.Add(nudgeRest).Sub(f.now()))
+			defer rest.Stop()
+			rested = rest.C
+		case <-rested:
+			f.nudged = f.now()
+			cancel()
+			if r := <-done; r.err == nil || errors.Is(r.err, transport.ErrUnchanged) {
+				return r.in, r.err // it came just then
+			}
+			return f.line.Instructions(ctx, since, 0)
 		}
-		return f.line.Instructions(ctx, since, 0)
 	}
 }
 

@@ -137,7 +137,7 @@ func (p *patient) Instructions(ctx context.Context, _ string, wait time.Duration
 func TestANudgeIsAnsweredAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		line := &patient{}
-		f := &follower{line: line, nudges: make(chan struct{}, 1)}
+		f := &follower{line: line, now: time.Now, nudges: make(chan struct{}, 1)}
 		time.AfterFunc(time.Second, f.nudge)
 		began := time.Now()
 		if _, err := f.poll(t.Context(), ""); !errors.Is(err, transport.ErrUnchanged) {
@@ -145,6 +145,46 @@ func TestANudgeIsAnsweredAtOnce(t *testing.T) {
 		}
 		if took := time.Since(began); took != time.Second || !slices.Equal(line.waits, []time.Duration{pollWait, 0}) {
 			t.Errorf("answered after %s, polled for %v", took, line.waits)
+		}
+	})
+}
+
+// Slices that nobody's contract stands for are asked about at the brokers. A
+// tenant who makes them in a loop must not make the agent ask in one.
+func TestManyNudgesAreFewQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		line := &patient{}
+		heard := 0
+		f := &follower{
+			line: line, now: time.Now, nudges: make(chan struct{}, 1), log: quiet,
+			hearing: &hearing{told: func(wire.Instructions, time.Time, bool) { heard++ }},
+		}
+		f.hearing.hear("", said("v1", 0), time.Now())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				f.nudge()
+				<-tick.C
+			}
+		}()
+		f.run(ctx)
+		<-done
+		short := 0
+		for _, wait := range line.waits {
+			if wait == 0 {
+				short++
+			}
+		}
+		if limit := int(time.Minute/nudgeRest) + 1; short > limit || short < limit/2 {
+			t.Errorf("60,000 nudges in a minute made %d questions, want at most %d and not much fewer", short, limit)
+		}
+		if heard < short {
+			t.Errorf("of %d answers %d were heard", short, heard)
 		}
 	})
 }

@@ -165,13 +165,17 @@ func (c Case) honour() Answer {
 	}
 }
 
-// unable answers a contract that the nodes cannot serve: it is refused while
-// nothing is granted; else what is granted stays and the growth waits.
+// unable answers a contract that the nodes cannot serve: it is refused. While
+// nothing is granted the slice is denied; else what is granted stays, and only
+// that the contract grew is refused, so that the broker moves it or waits.
 func (c Case) unable(accepted bool, reason, message string) Answer {
-	if accepted {
-		return Answer{Verdict: Leave, Reason: reason, Message: message}
+	if !accepted {
+		return c.no(reason, message, true)
 	}
-	return c.no(reason, message, true)
+	if again := wait(c); again > 0 {
+		return Answer{Verdict: Leave, Reason: reason, Message: message, Again: again}
+	}
+	return Answer{Verdict: Leave, Reason: reason, Message: message, Refused: true}
 }
 
 // withdraw answers a slice whose contract stands no longer: first zero what can

@@ -27,7 +27,9 @@
 //     workloads came first, is refused: the slice is denied and the refusal
 //     reported, so that the broker ends the contract and plans again elsewhere.
 //     What was granted stays granted: there the broker sees that the flavor
-//     shrank, and decides.
+//     shrank, and decides. A granted contract that grew keeps its old size, and
+//     that there is no room for the new one is refused the same way: the broker
+//     moves it, or keeps it as it is until there is room.
 //
 // # While the brokers are silent
 //

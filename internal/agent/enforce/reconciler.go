@@ -239,12 +239,12 @@ func (r *Reconciler) note(s *authv1beta1.ResourceSlice, p *Promise, a Answer) {
 	case a.Verdict == Withdraw, a.Verdict == Deny:
 		delete(r.given, name)
 	}
-	if p != nil && a.Verdict != Leave {
+	if p != nil {
 		was, had := r.refused[p.Contract]
 		switch {
 		case a.Refused && was != a.Message:
 			r.refused[p.Contract], changed = a.Message, true
-		case !a.Refused && had:
+		case !a.Refused && had && a.Verdict != Leave: // what is left as it is may be looked at too early
 			delete(r.refused, p.Contract)
 			changed = true
 		}
