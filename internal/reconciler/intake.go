@@ -150,6 +150,13 @@ func (t *intake) take() []*waiter {
 	return list
 }
 
+// empty reports whether nobody waits to be taken in.
+func (t *intake) empty() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting) == 0
+}
+
 // newest numbers the newest request that has come.
 func (t *intake) newest() uint64 {
 	t.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -34,10 +35,10 @@ type inputs struct {
 // read brings heads, fleet and ledger up to date. It asks the remote only when
 // it may have moved.
 func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
-	// The poll is counted from the last answer and not from the last round: a
-	// market that is never still must not keep us from asking.
 	now := r.opts.Now()
-	if r.ask.Swap(false) || r.fleet == nil || now.Sub(r.asked) >= r.opts.Poll || now.Before(r.asked) {
+	if r.ought(now) {
+		r.ask.Store(false)
+		r.hint.Store(false)
 		if err := r.fetch(ctx); err != nil {
 			r.ask.Store(true)
 			return nil, err
@@ -63,6 +64,26 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 	in.index, in.authors = r.index, r.authors.byPath
 	r.stand(in)
 	return in, nil
+}
+
+// hinted is how long a webhook may go unheeded while clients wait for
+// reservations.
+const hinted = time.Second
+
+// ought reports whether the remote has to be asked before this round.
+//
+// The poll is counted from the last answer and not from the last round: a
+// market that is never still must not keep us from asking. A forge sends a
+// webhook for our own pushes too, and with reservations after reservations that
+// is one a commit: while clients wait and nobody else writes the ledger it is
+// heeded once a second, because the push finds out by itself whether the ledger
+// has moved.
+func (r *Reconciler) ought(now time.Time) bool {
+	since := now.Sub(r.asked)
+	if r.ask.Load() || r.fleet == nil || since >= r.opts.Poll || since < 0 {
+		return true
+	}
+	return r.hint.Load() && (since >= hinted || r.contended || r.intake.empty() && len(r.desk.waiting) == 0)
 }
 
 // fetch asks the remote and reads what is new there.

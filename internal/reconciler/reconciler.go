@@ -18,7 +18,8 @@ import (
 type Reconciler struct {
 	opts Options
 	wake chan struct{}
-	ask  atomic.Bool // the remote may have moved
+	ask  atomic.Bool // the remote must be asked
+	hint atomic.Bool // somebody says that the remote moved
 	view atomic.Pointer[View]
 
 	standing  atomic.Pointer[standing]
@@ -40,7 +41,8 @@ type Reconciler struct {
 	swept      time.Time // day on which old requests were last taken out
 	kept       time.Time // day on which old market snapshots were last deleted
 	lastStatus time.Time // of the newest commit that carried only status
-	asked      time.Time // when the remote last answered
+	asked      time.Time // when the remote was last asked and answered
+	contended  bool      // another writer was faster than our newest commit
 	deliver    deliveries
 	desk       desk
 	took       Took // of the round under way
@@ -77,9 +79,10 @@ func (r *Reconciler) Wake() {
 	}
 }
 
-// Reread asks for a round that asks the remote first: a webhook came.
+// Reread asks for a round that asks the remote first: a webhook came. While
+// clients wait for reservations it may take up to a second (see ought).
 func (r *Reconciler) Reread() {
-	r.ask.Store(true)
+	r.hint.Store(true)
 	r.Wake()
 }
 

@@ -50,6 +50,9 @@ func (r *Reconciler) Round(ctx context.Context) (Outcome, error) {
 		r.ask.Store(true)
 		out.Again = true
 	}
+	if err == nil && r.hint.Load() { // put off while clients waited
+		out.Again = true
+	}
 	r.opts.Observer.RoundDone(r.opts.Now().Sub(start), outcomeOf(out, err))
 	if err != nil {
 		r.fail(err)
@@ -112,6 +115,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	done := r.timed(&r.took.Commit)
 	res, err := r.opts.Repo.Commit(ctx, req)
 	done()
+	r.contended = res.Conflicts > 0
 	out.Committed, out.Refused = res.Commits, res.Refused
 	r.settle(in, plan, res)
 	r.refuse(err == nil && len(res.Refused) == 0)

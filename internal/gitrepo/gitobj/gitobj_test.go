@@ -190,9 +190,11 @@ func TestCommitsThatDoNotParse(t *testing.T) {
 
 func TestPackRoundTrip(t *testing.T) {
 	set := gitobj.Set{}
-	for _, s := range []string{"a", "b", strings.Repeat("c", 100_000)} {
-		set.Add(gitobj.Blob, []byte(s))
+	// A size's bytes in an entry's header: four bits, then seven each.
+	for _, n := range []int{0, 1, 15, 16, 2047, 2048, 100_000, 1 << 18} {
+		set.Add(gitobj.Blob, []byte(strings.Repeat("c", n)))
 	}
+	set.Add(gitobj.Blob, []byte("b"))
 	set.Add(gitobj.Tree, nil)
 	pack, err := set.Pack()
 	if err != nil {

@@ -1,11 +1,9 @@
 package gitobj
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -53,31 +51,6 @@ func (s Set) Bytes() int {
 		n += len(o.Data)
 	}
 	return n
-}
-
-// Pack encodes the set as a packfile, without deltas (the objects of one
-// commit are few and small; a search for deltas costs more than it saves).
-// Equal sets give equal bytes.
-func (s Set) Pack() ([]byte, error) {
-	mem := memory.NewStorage()
-	hashes := make([]plumbing.Hash, 0, len(s))
-	for h, o := range s {
-		e := &plumbing.MemoryObject{}
-		e.SetType(o.Type)
-		if _, err := e.Write(o.Data); err != nil {
-			return nil, fmt.Errorf("pack %s: %w", h, err)
-		}
-		if _, err := mem.SetEncodedObject(e); err != nil {
-			return nil, fmt.Errorf("pack %s: %w", h, err)
-		}
-		hashes = append(hashes, plumbing.Hash(h))
-	}
-	slices.SortFunc(hashes, func(a, b plumbing.Hash) int { return bytes.Compare(a[:], b[:]) })
-	var buf bytes.Buffer
-	if _, err := packfile.NewEncoder(&buf, mem, false).Encode(hashes, 0); err != nil {
-		return nil, fmt.Errorf("encode pack of %d objects: %w", len(s), err)
-	}
-	return buf.Bytes(), nil
 }
 
 // ErrPackTooLarge is returned by ReadPack for a pack whose objects together
