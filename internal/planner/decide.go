@@ -209,8 +209,13 @@ func (r *round) waitingSince(j *job) v1alpha1.Time {
 // givesUp reports whether an intent that finds nothing in this round is
 // refused, so that the next knows it no more.
 func (r *round) givesUp(j *job) bool {
+	return j.in.Spec.Queue.Policy == "fail" || r.timedOut(j)
+}
+
+// timedOut reports whether an intent has waited for as long as it wants to.
+func (r *round) timedOut(j *job) bool {
 	timeout := j.in.Spec.Queue.Timeout.Duration
-	return j.in.Spec.Queue.Policy == "fail" || timeout > 0 && !r.waitingSince(j).Add(timeout).After(r.now.Time)
+	return timeout > 0 && !r.waitingSince(j).Add(timeout).After(r.now.Time)
 }
 
 // queue makes an intent wait, unless it has waited long enough or was never
@@ -224,7 +229,7 @@ func (r *round) queue(j *job, f *failure) {
 	j.dec.Since = since
 	if timeout := j.in.Spec.Queue.Timeout.Duration; timeout > 0 {
 		j.dec.GivesUp = v1alpha1.TimeOf(since.Add(timeout))
-		if !j.dec.GivesUp.After(r.now.Time) {
+		if r.timedOut(j) {
 			j.settle(Refuse, v1alpha1.IntentRefused, CodeQueueTimeout, "waited %s; %s", j.in.Spec.Queue.Timeout, f.text)
 			return
 		}

@@ -103,9 +103,46 @@ func (r *round) lend(c *v1alpha1.Contract) func() {
 // to give way.
 func (r *round) turn(j *job) {
 	r.unbook(j)
+	j.turnAt = r.turns
+	keep := r.liftBelow(j)
+	progressed := r.progressed
+	r.progressed = false
 	r.fill(j)
 	if len(j.tasks) > 0 {
 		r.claim(j)
+	}
+	keep(!r.progressed && r.claims[j] == nil)
+	r.progressed = r.progressed || progressed
+}
+
+// liftBelow gives back what is kept for claims of lower priority while a job
+// has its turn: they come after it, in this pass as in the first. It returns
+// how to keep it again, or how to leave that to their own turns. Who had to give way
+// is not let in: it would take what its claimant waits for, for ever.
+func (r *round) liftBelow(j *job) (keep func(again bool)) {
+	if len(r.claims) == 0 || j.displaced {
+		return func(bool) {}
+	}
+	var lifted []*claim
+	for k, c := range r.claims { // in any order: sums do not tell
+		if k.priority >= j.priority {
+			continue
+		}
+		lifted = append(lifted, c)
+		for _, b := range c.booked {
+			r.shift(b.offer, b.size)
+		}
+	}
+	return func(again bool) {
+		for _, c := range lifted {
+			if !again {
+				delete(r.claims, c.job)
+				continue
+			}
+			for _, b := range c.booked {
+				r.shift(b.offer, b.size.negative())
+			}
+		}
 	}
 }
 
@@ -234,7 +271,7 @@ func (j *job) leave(r *round, c *v1alpha1.Contract) {
 	j.drop(r, c, v1alpha1.PhasePreempted, code, r.gaveWay(c))
 	j.tasks = slices.DeleteFunc(j.tasks, func(t task) bool { return t.old == c })
 	if j.dec.Action == "" && !j.refused {
-		j.tasks = append(j.tasks, task{kind: fresh, replica: c.Spec.Intent.Replica, old: c, part: c.Spec.Intent.Part, units: c.Spec.Intent.Units, of: c.Spec.Intent.Of})
+		j.addTask(task{kind: fresh, replica: c.Spec.Intent.Replica, old: c, part: c.Spec.Intent.Part, units: c.Spec.Intent.Units, of: c.Spec.Intent.Of})
 	}
 	j.displaced, j.displacing, j.noticed = true, true, true
 	r.progressed = true
@@ -269,7 +306,7 @@ func (r *round) replaceVictim(j *job, c, next *v1alpha1.Contract) {
 	j.tasks = slices.DeleteFunc(j.tasks, func(t task) bool { return t.old == c })
 	if t := r.taskFor(j, next.Spec.Intent.Replica, next); t != nil && j.dec.Action == "" && !j.refused {
 		t.part, t.units, t.of = next.Spec.Intent.Part, next.Spec.Intent.Units, next.Spec.Intent.Of
-		j.tasks = append(j.tasks, *t)
+		j.addTask(*t)
 	}
 	for i := range j.dec.Contracts {
 		if j.dec.Contracts[i].Name == next.Metadata.Name {
@@ -298,6 +335,9 @@ func (r *round) giveWay(j *job, t task) *failure {
 		return nil
 	}
 	r.due(d.Leaves)
+	if r.void(t.old) {
+		return &failure{task: t, code: string(d.Cause), text: r.gaveWay(t.old)} // it is let off when all had their turns
+	}
 	f := r.exchange(j, t, 0, len(j.alternatives()), string(d.Cause), r.gaveWay(t.old))
 	if f == nil {
 		return nil
@@ -312,6 +352,30 @@ func (r *round) giveWay(j *job, t task) *failure {
 	f.code = string(d.Cause)
 	f.text = r.gaveWay(t.old)
 	return f
+}
+
+// void reports whether the claimant of a notice is known, by now, not to need
+// that contract's place any more: nobody moves for it then.
+func (r *round) void(c *v1alpha1.Contract) bool {
+	d := c.Status.Displaced
+	if d.Cause == v1alpha1.Interrupted {
+		return false
+	}
+	tenant, name, _ := strings.Cut(d.By, "/")
+	by := r.jobOf(tenant, name)
+	switch {
+	case by == nil:
+		return r.renamed[[2]string{tenant, name}] == nil // it is served as it asks, or goes by another name now
+	case by.silent:
+		return false // nobody knows what it wants now
+	case by.in == nil || len(by.tasks) == 0 || r.timedOut(by):
+		return true
+	}
+	cl := r.claims[by]
+	if cl == nil {
+		return by.turnAt == r.turns && r.turns > 0
+	}
+	return !slices.ContainsFunc(cl.victims, func(v *v1alpha1.Contract) bool { return v.Metadata.Name == c.Metadata.Name })
 }
 
 // gaveWay is why a contract has to give way, for people.

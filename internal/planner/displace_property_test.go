@@ -65,7 +65,7 @@ func checkDisplaced(w planner.World, p *planner.Plan, after *ledger.Ledger, fail
 		}
 		checkChain(w, c, fail)
 		if d.Cause == v1alpha1.Reclaimed {
-			checkReclaimed(w, c, fail)
+			checkReclaimed(w, c, after, fail)
 			continue
 		}
 		by, victim := intentOf(w, d.By), intentOf(w, c.Metadata.Namespace+"/"+c.Spec.Intent.Name)
@@ -153,19 +153,23 @@ func checkChain(w planner.World, c *v1alpha1.Contract, fail func(string, ...any)
 }
 
 // checkReclaimed: only what was borrowed from other tenants is asked back, and
-// while it is still beyond its tenant's quota.
-func checkReclaimed(w planner.World, c *v1alpha1.Contract, fail func(string, ...any)) {
+// while it is still beyond its tenant's quota, as it was or as the round made
+// it by placing more.
+func checkReclaimed(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fail func(string, ...any)) {
 	tenant := c.Metadata.Namespace
 	owner, _, _ := strings.Cut(c.Status.Displaced.By, "/")
 	marked := false
 	for _, m := range w.Ledger.ByIntent(tenant, c.Spec.Intent.Name) {
 		marked = marked || (m.Status.Phase.Charged() && len(m.Spec.Borrowed) > 0)
 	}
-	sum, q := w.Ledger.Totals(tenant), w.Tenants[tenant].Spec.Quota
+	sum, made, q := w.Ledger.Totals(tenant), after.Totals(tenant), w.Tenants[tenant].Spec.Quota
+	within := func(t ledger.Totals) bool {
+		return t.MilliCards().Int64() <= *q.GPU*1000 && !q.CPU.Amount(v1alpha1.CPU).Less(t.CPU)
+	}
 	switch {
 	case owner == tenant || w.Tenants[owner].Spec.Quota == nil || !marked || q == nil:
 		fail("%s is asked back by %s: borrowed %v", c.Metadata.Name, c.Status.Displaced.By, c.Spec.Borrowed)
-	case sum.MilliCards().Int64() <= *q.GPU*1000 && !q.CPU.Amount(v1alpha1.CPU).Less(sum.CPU):
+	case within(sum) && within(made):
 		fail("%s is asked back though %s is within its quota", c.Metadata.Name, tenant)
 	}
 }

@@ -72,6 +72,7 @@ func (r *round) fillWaiting(waiting []*job) []*job {
 	const passes = 8 // each but the last changed something; more than three were never seen
 	for pass := 0; pass < passes && len(waiting) > 0; pass++ {
 		r.progressed = false
+		r.turns++
 		clear(r.hopeless)
 		r.serve(waiting)
 		waiting = slices.DeleteFunc(waiting, func(j *job) bool { return len(j.tasks) == 0 && !j.warm() })

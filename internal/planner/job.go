@@ -46,6 +46,9 @@ type job struct {
 	only  *offer
 	avoid map[offerKey]bool
 
+	// turnAt is the pass in which it last had its turn.
+	turnAt int
+
 	// trial: it claims nothing, because what it does is taken back at once.
 	trial bool
 
@@ -98,6 +101,16 @@ type task struct {
 	units, of int64
 	// old is the contract to change; of a fresh task the one that was lost.
 	old *v1alpha1.Contract
+}
+
+// addTask adds what a round finds out late, in the order in which the next one
+// would find it: by replica and part.
+func (j *job) addTask(t task) {
+	at := len(j.tasks)
+	for at > 0 && cmp.Or(cmp.Compare(j.tasks[at-1].replica, t.replica), cmp.Compare(j.tasks[at-1].part, t.part)) > 0 {
+		at--
+	}
+	j.tasks = slices.Insert(slices.Clip(j.tasks), at, t)
 }
 
 // newJob gathers what the ledger knows of an intent.

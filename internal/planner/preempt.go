@@ -40,6 +40,9 @@ func (j *job) preempts() bool {
 // causeFor is why a contract may be made to give way to a job, "" when it may
 // not. A gang goes whole, so that the reason to take one is reason to take all.
 func (r *round) causeFor(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
+	if !c.Status.Phase.Charged() {
+		return "" // it goes already; its gang's other contracts are asked for themselves
+	}
 	cause := r.causeAlone(j, c)
 	gang := r.gangOf(c)
 	for _, m := range gang {
@@ -82,8 +85,8 @@ func (r *round) causeAlone(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
 // claim looks whether what gives way already is enough for a job, and which
 // others would have to. It books what is free already of the place.
 func (r *round) claim(j *job) {
-	if j.in == nil || r.w.Deaf || !slices.ContainsFunc(j.tasks, func(t task) bool { return t.kind == fresh }) {
-		return
+	if j.in == nil || r.w.Deaf || r.timedOut(j) || !slices.ContainsFunc(j.tasks, func(t task) bool { return t.kind == fresh }) {
+		return // who gives up waiting in this round keeps nothing from others in it
 	}
 	// Nobody has to give way so that somebody may borrow.
 	defer func(was bool) { r.borrowing = was }(r.borrowing)

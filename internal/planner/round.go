@@ -51,6 +51,8 @@ type round struct {
 	renamed map[[2]string]*v1alpha1.IntentState
 	// progressed: a pass over the waiting jobs changed something.
 	progressed bool
+	// turns counts the passes over the waiting jobs, from 1.
+	turns int
 	// waiting jobs in the order in which they are served.
 	waiting []*job
 	// warm are the jobs of warm pools, found on first use; claimed are the warm

@@ -52,6 +52,10 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 		if set == nil {
 			break
 		}
+		causes := make([]v1alpha1.Cause, len(set.leaves))
+		for i, c := range set.leaves { // before the claimant's own quota counts as used
+			causes[i] = r.causeFor(j, c)
+		}
 		give := r.lendAll(set.leaves)
 		left := len(k.tasks)
 		r.fill(k)
@@ -62,8 +66,8 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 		}
 		undo = append(undo, give)
 		chosen = append(chosen, set.leaves...)
-		for _, c := range set.leaves {
-			cl.causes[c.Metadata.Name] = r.causeFor(j, c)
+		for i, c := range set.leaves {
+			cl.causes[c.Metadata.Name] = causes[i]
 		}
 	}
 	done := len(k.tasks) == 0 || !j.gang()

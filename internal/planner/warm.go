@@ -165,14 +165,14 @@ func plainNode(s *v1alpha1.IntentSpec) bool {
 
 // claimOf weighs one warm contract: it works, its offer has every fact, it has
 // as many cards as are asked for and no less of anything else, and the intent
-// can pay for all of it. What this round has just resized cannot be claimed in
-// it: its slice is of the old size.
+// can pay for all of it. What was resized cannot be claimed before its slice is
+// seen to have followed: until then it is of the old size.
 func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *warmClaim {
 	o := r.offerOf(old)
 	if old.Status.Phase != v1alpha1.PhaseActive || old.Spec.Consumer != j.consumer || o == nil || s.at[o.index] < 0 {
 		return nil
 	}
-	if was := r.before[old.Metadata.Name]; was != nil && !was.Spec.Resources.Equal(old.Spec.Resources) {
+	if !r.asSold(old) {
 		return nil
 	}
 	size := r.names.vecOf(ledger.AsOffered(old, o.Flavor))
@@ -190,6 +190,20 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 	c.cand.terms.resources = resourceTerm(o.free.clone().add(size), o.capacity, size, s.wish.gpu != nil)
 	c.cand.score = s.wish.weights.score(c.cand.terms)
 	return c
+}
+
+// asSold reports whether a contract's slice is seen to be what the contract
+// says; where nobody sees it, whether the contract is older than this instant.
+func (r *round) asSold(c *v1alpha1.Contract) bool {
+	if obs := r.w.Observed[c.Metadata.Name].Consumer; obs.Reachable && obs.Slice != v1alpha1.Unknown {
+		lacks, exact := lacking(c, obs)
+		return lacks == "" && exact
+	}
+	if c.Status.AccruedAt == r.now {
+		r.due(v1alpha1.Time{Time: r.now.Add(secondsOf(1))})
+		return false
+	}
+	return true
 }
 
 // dearer reports whether a warm slice costs more than its pool's premium above
