@@ -318,7 +318,11 @@ func (a *agent) collect(ctx context.Context) error {
 		}
 		a.finish(ctx, flavors)
 		a.flavors.Store(&flavors)
-		posted, err := a.board.post(flavors)
+		var demand *v1alpha1.Demand
+		if !a.sight.lost() { // what was known of pods is old
+			demand = Demand(state)
+		}
+		posted, err := a.board.post(flavors, demand)
 		if err != nil {
 			return err
 		}

@@ -51,14 +51,15 @@ func cacheOptions() cache.Options {
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {
-				Field:     fields.ParseSelectorOrDie("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"),
+				Field:     fields.ParseSelectorOrDie("status.phase!=Succeeded,status.phase!=Failed"),
 				Transform: slimPod,
 			},
 		},
 	}
 }
 
-// slimPod drops all but where a pod is, whose it is and what it requests.
+// slimPod drops all but where a pod is or waits to be, whose it is and what it
+// requests.
 func slimPod(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
@@ -66,10 +67,11 @@ func slimPod(object any) (any, error) {
 	}
 	slim := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: p.Name, Namespace: p.Namespace, UID: p.UID, ResourceVersion: p.ResourceVersion,
-		Labels: p.Labels, DeletionTimestamp: p.DeletionTimestamp,
+		Labels: p.Labels, DeletionTimestamp: p.DeletionTimestamp, OwnerReferences: p.OwnerReferences,
 	}}
 	slim.Spec.NodeName, slim.Spec.Overhead, slim.Spec.Resources = p.Spec.NodeName, p.Spec.Overhead, p.Spec.Resources
 	slim.Spec.Containers, slim.Spec.InitContainers = slimContainers(p.Spec.Containers), slimContainers(p.Spec.InitContainers)
+	slim.Spec.Tolerations = slimTolerations(p.Spec.Tolerations)
 	slim.Status = p.Status
 	return slim, nil
 }
@@ -156,7 +158,7 @@ func (c *cluster) follow(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// matters reports whether an update can change a flavor. Pods change often, and
+// matters reports whether an update can change a flavor or the demand. Pods change often, and
 // seldom in what they take.
 func matters(before, after any) bool {
 	old, ok := before.(*corev1.Pod)
@@ -164,7 +166,7 @@ func matters(before, after any) bool {
 		return true
 	}
 	p, ok := after.(*corev1.Pod)
-	return !ok || isLive(old) != isLive(p) || old.Spec.NodeName != p.Spec.NodeName ||
+	return !ok || isLive(old) != isLive(p) || waitsForRoom(old) != waitsForRoom(p) || old.Spec.NodeName != p.Spec.NodeName ||
 		!apiequality.Semantic.DeepEqual(old.Labels, p.Labels) || !requests(old).Equal(requests(p))
 }
 

@@ -30,11 +30,11 @@ type list struct {
 
 // post hangs up a list unless it is the one that hangs there, and reports
 // whether it did.
-func (b *board) post(flavors []v1alpha1.Flavor) (bool, error) {
+func (b *board) post(flavors []v1alpha1.Flavor, demand *v1alpha1.Demand) (bool, error) {
 	if flavors == nil {
 		flavors = []v1alpha1.Flavor{} // "nothing", not "unchanged"
 	}
-	raw, err := json.Marshal(wire.FlavorReport{Flavors: flavors})
+	raw, err := json.Marshal(wire.FlavorReport{Flavors: flavors, Demand: demand})
 	if err != nil {
 		return false, fmt.Errorf("encode %d flavors: %w", len(flavors), err)
 	}

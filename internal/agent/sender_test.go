@@ -122,7 +122,7 @@ func scene(t *testing.T, act func(b *broker, post func(names ...string), results
 			for i, name := range names {
 				flavors[i].Metadata.Name = name
 			}
-			if _, err := hung.post(flavors); err != nil {
+			if _, err := hung.post(flavors, nil); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -38,9 +39,17 @@ func getIntents(in *gathered, o getOptions) (*table, any) {
 		if ten := in.fleet.Tenants[m.Namespace]; consumer == "" && ten != nil && len(ten.Spec.Consumers) > 0 {
 			consumer = ten.Spec.Consumers[0]
 		}
-		t.row(m.Namespace, m.Name, state, fmt.Sprintf("%d/%d", charged, max(it.Spec.Replicas.Min, 1)), wishOf(it.Spec.Resources.GPU), dash(consumer), dash(reason), t.money(hourly), age)
+		t.row(m.Namespace, m.Name, state, fmt.Sprintf("%d/%s", charged, replicasText(it.Spec.Replicas)), wishOf(it.Spec.Resources.GPU), dash(consumer), dash(reason), t.money(hourly), age)
 	}
 	return t, objects
+}
+
+// replicasText is how many replicas an intent asks for: a number, or 1..6.
+func replicasText(r v1alpha1.Replicas) string {
+	if r.Range && r.Max > max(r.Min, 1) {
+		return fmt.Sprintf("%d..%d", max(r.Min, 1), r.Max)
+	}
+	return strconv.Itoa(int(max(r.Min, 1)))
 }
 
 // wishOf is a GPU request in short.

@@ -75,6 +75,7 @@ type provider struct {
 	heard      time.Time
 	freshness  Freshness
 	reported   map[string]*v1alpha1.Flavor
+	demand     *v1alpha1.DemandSeen
 	withdrawn  map[string]withdrawal
 }
 

@@ -45,6 +45,7 @@ type Snapshot struct {
 	silence    time.Duration
 	views      []*view // by provider
 	heard      map[string]ProviderState
+	demand     map[string]*v1alpha1.DemandSeen
 	classes    map[Class]*lazyClass
 	all        func() []*Offer
 	tree       func() tree.Tree
@@ -184,7 +185,7 @@ func (m *Market) publish(now time.Time, dirty map[string]bool, inputs bool) {
 	next := &Snapshot{
 		generation: old.generation, txn: m.db.Txn(false), inputs: &in, started: m.started, at: now,
 		warmup: m.opts.Warmup, silence: m.opts.Silence,
-		heard: maps.Clone(old.heard), classes: old.classes, views: old.views, all: old.all, tree: old.tree,
+		heard: maps.Clone(old.heard), demand: old.demand, classes: old.classes, views: old.views, all: old.all, tree: old.tree,
 	}
 	m.states(next.heard, dirty, inputs)
 	if len(dirty) > 0 {

@@ -112,7 +112,7 @@ func (r *round) lastContracts(j *job) []*v1alpha1.Contract {
 	var order []int32
 	for _, c := range append(append([]*v1alpha1.Contract(nil), j.all...), j.live...) {
 		i := c.Spec.Intent
-		if i.Replica >= j.replicas() {
+		if i.Replica >= j.replicas() && !j.follows() {
 			continue
 		}
 		if newest[i.Replica] == nil {

@@ -163,7 +163,7 @@ func (r *round) tell(j *job) {
 		return
 	}
 	if len(j.open) == 0 {
-		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, "", "%s", joined(reasonOf(j), borrowText(j.live)))
+		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, "", "%s", joined(reasonOf(j), borrowText(j.live), r.followText(j)))
 		if j.dec.Action != Place && j.dec.Action != Keep {
 			j.dec.Code = j.whyCode
 		}
@@ -183,6 +183,9 @@ func (r *round) tell(j *job) {
 	}
 	j.dec.Rejected, j.dec.Fitting = f.rejected, 0
 	enough := int(j.replicas())
+	if j.follows() {
+		enough = int(j.least())
+	}
 	if m := j.in.Spec.MinReplicas; !j.gang() && m > 0 {
 		enough = int(m)
 	}

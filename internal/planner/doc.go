@@ -37,6 +37,9 @@
 // and wait at once are placed as one (together.go). The rules hold for what is
 // placed: what stands stays, as the world around it changes.
 //
+// Replicas of {min, max} follow the pods that wait on the consumer: more at
+// once, fewer late and only those without pods (demand.go).
+//
 // A replica that no flavor holds whole may be put together from several
 // (split.go): its parts are placed at once, and each is then looked after like
 // a replica that asks for that share.

@@ -35,6 +35,10 @@ type job struct {
 	// end of the contracts that are placed now; seconds until then, 0 for none.
 	end     v1alpha1.Time
 	seconds int64
+	// target is how many replicas are wanted of one that follows demand, 0 until known.
+	target int32
+	// grows says why it wants more replicas than it has, "" while it does not.
+	grows string
 	// wanted replicas and the money for them, for the shapes.
 	wanted int
 	purse  purse
@@ -128,10 +132,7 @@ func (r *round) newJob(in *Intent, tenantName, name string) *job {
 		if p := j.tenant.spec.MaxPriority; p != nil {
 			j.priority = min(j.priority, *p)
 		}
-		j.consumer = in.Spec.Consumer
-		if j.consumer == "" && len(j.tenant.spec.Consumers) > 0 {
-			j.consumer = j.tenant.spec.Consumers[0]
-		}
+		j.consumer = consumerOf(in, j.tenant)
 		j.adopt(r)
 	}
 	if j.state == nil || (in != nil && j.state.Status.State == v1alpha1.IntentReleasing) {
@@ -236,6 +237,9 @@ func (j *job) drop(r *round, c *v1alpha1.Contract, target v1alpha1.Phase, code, 
 
 // replicas is how many slices the intent wants.
 func (j *job) replicas() int32 {
+	if j.target > 0 {
+		return j.target
+	}
 	if j.warm() {
 		return j.in.Spec.Replicas.Min
 	}
@@ -245,7 +249,11 @@ func (j *job) replicas() int32 {
 // finding reports whether the intent only wants to know.
 func (j *job) finding() bool { return j.in != nil && j.in.Spec.Stage == v1alpha1.StageFind }
 
-func (j *job) gang() bool { return j.in.Spec.Gang == nil || *j.in.Spec.Gang }
+// gang reports whether what is placed anew is placed together or not at all. Of
+// an intent that follows demand only its least number of replicas is one.
+func (j *job) gang() bool {
+	return (j.in.Spec.Gang == nil || *j.in.Spec.Gang) && j.target <= j.least()
+}
 
 func (j *job) alternatives() []v1alpha1.ResourceRequest {
 	if j.alts == nil {

@@ -120,6 +120,10 @@ func (s *story) anyIntent(in *planner.Intent) {
 	Wants(int32(rapid.IntRange(0, 4).Draw(t, "gpus")), rapid.SampledFrom([][]string{nil, {"H100"}, {"h100", "a100"}}).Draw(t, "models")...)(in)
 	in.Spec.Resources.Named = Amounts(fmt.Sprintf("cpu=%d memory=%dGi", rapid.IntRange(1, 16).Draw(t, "cpu"), rapid.IntRange(1, 64).Draw(t, "memory")))
 	Times(int32(rapid.IntRange(1, 3).Draw(t, "replicas")))(in)
+	if rapid.IntRange(0, 3).Draw(t, "follows") == 0 {
+		least := in.Spec.Replicas.Min
+		Follows(least, least+int32(rapid.IntRange(0, 3).Draw(t, "more")))(in)
+	}
 	in.Spec.Priority = int32(rapid.SampledFrom([]int{0, 0, 10, 500}).Draw(t, "priority"))
 	if rapid.Bool().Draw(t, "not a gang") {
 		in.Spec.Gang, in.Spec.MinReplicas = Ptr(false), 1
@@ -179,7 +183,7 @@ func (s *story) name() string {
 func (s *story) event() string {
 	t := s.t
 	offer := &s.W.Offers[rapid.IntRange(0, len(s.W.Offers)-1).Draw(t, "offer")]
-	switch kind := rapid.IntRange(0, 16).Draw(t, "event"); kind {
+	switch kind := rapid.IntRange(0, 17).Draw(t, "event"); kind {
 	case 0, 1, 2, 3:
 		ref := s.name()
 		s.Intent(ref, s.anyIntent, s.crowd)
@@ -225,6 +229,9 @@ func (s *story) event() string {
 		}
 		s.Offer(ref, Spec(func(f *v1alpha1.FlavorSpec) { f.Held = held }))
 		return "granted " + ref
+	case 17:
+		s.anyPods()
+		return "pods"
 	case 16:
 		s.anyPool()
 		return "warm pool"
@@ -252,6 +259,18 @@ func (s *story) event() string {
 			s.W.Frozen = []planner.Freeze{{Path: "intents/" + s.name() + ".yaml", Why: "line 1: bad"}}
 		}
 		return "freeze"
+	}
+}
+
+// anyPods lets pods wait for an intent, or come to its nodes and leave them.
+func (s *story) anyPods() {
+	t := s.t
+	consumer := rapid.SampledFrom([]string{"rome", "turin"}).Draw(t, "cluster")
+	s.Waits(consumer, s.name(), rapid.Int64Range(0, 9).Draw(t, "pods"), rapid.SampledFrom([]string{"cpu=1 memory=1Gi", "nvidia.com/gpu=1 pods=1"}).Draw(t, "requests"))
+	for c := range s.W.Ledger.Contracts() {
+		if c.Status.Phase.Charged() {
+			s.Uses(c, rapid.Int64Range(0, 1).Draw(t, "on it"))
+		}
 	}
 }
 

@@ -31,7 +31,9 @@ type round struct {
 	// seats are what may still be moved within its batch, while seating.
 	seats   []*seat
 	seating bool
-	key     keyBuffer
+	// called is what pods that wait ask of intents that follow demand; made on first use.
+	called map[[2]string]call
+	key    keyBuffer
 
 	tenants map[string]*tenant
 	held    map[string][]*v1alpha1.Contract // charged contracts by tenant, at the start

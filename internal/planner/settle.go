@@ -65,7 +65,7 @@ func (r *round) quick(in *Intent) (Decision, bool) {
 		}
 		live++
 	}
-	if live != max(in.Spec.Replicas.Min, 1) {
+	if in.Spec.Replicas.Range || live != max(in.Spec.Replicas.Min, 1) {
 		return none, false
 	}
 	return r.kept(in, list), true
@@ -329,14 +329,17 @@ func (r *round) plain(j *job) {
 		j.releaseAll(r, v1alpha1.PhaseReleased, CodeStageFind, "stage find holds nothing")
 		n = max(n, 1)
 	}
-	surplus := r.surplusOf(j, int(n))
+	surplus, fewer := r.surplusOf(j, int(n)), "the intent wants fewer replicas"
+	if j.follows() && !j.finding() {
+		n, surplus, fewer = r.follow(j)
+	}
 	byReplica := map[int32][]*v1alpha1.Contract{}
 	newest := newestOf(j.live)
 	for _, c := range slices.Clone(j.live) {
 		i := c.Spec.Intent
 		switch {
 		case surplus[i.Replica]:
-			j.drop(r, c, v1alpha1.PhaseReleased, CodeFewer, "the intent wants fewer replicas")
+			j.drop(r, c, v1alpha1.PhaseReleased, CodeFewer, fewer)
 		case newest[[2]int32{i.Replica, i.Part}] != c:
 			j.drop(r, c, v1alpha1.PhaseReleased, CodeDuplicate, "a newer contract serves the replica")
 		default:

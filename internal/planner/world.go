@@ -31,6 +31,8 @@ type World struct {
 	Market string
 	// Observed is what clusters say, by contract name.
 	Observed map[string]v1alpha1.Observation
+	// Demand is what the agents that are heard say of the pods that use contracts or wait for them, by consumer cluster.
+	Demand map[string]*v1alpha1.DemandSeen
 	// RemovedBy says who deleted files of intents, by path, as "Ada L. in 4f1c2ab"; for people.
 	RemovedBy map[string]string
 	// Deaf means that too few providers are heard to move, refuse or queue anything.

@@ -29,6 +29,9 @@ type Market interface {
 	// full report; a *market.StaleEpochError names the newest generation; any
 	// other error is a mistake in the report.
 	Report(cluster string, generation wire.Generation, flavors []v1alpha1.Flavor, full bool) error
+	// SetDemand takes what a cluster's full report says of its pods' demand, nil
+	// for nothing. An error is a mistake in it, and changes nothing.
+	SetDemand(cluster string, demand *v1alpha1.Demand) error
 	// Offers are all flavors in order of provider and name, with the market's tree.
 	Offers() (tree.Tree, []v1alpha1.Flavor)
 }
@@ -155,7 +158,16 @@ func (a *agents) putFlavors(w http.ResponseWriter, r *http.Request) {
 	if !a.complete(w, cluster, report.Flavors) {
 		return
 	}
+	if full {
+		if err := market.CheckDemand(report.Demand); err != nil {
+			a.refused(w, cluster, http.StatusUnprocessableEntity, "BadReport", err.Error())
+			return
+		}
+	}
 	if a.report(w, cluster, generation, report.Flavors, full) {
+		if full {
+			a.demand(cluster, report.Demand)
+		}
 		w.Header().Set(wire.HeaderGeneration, generation.String())
 		w.WriteHeader(http.StatusNoContent)
 	}
@@ -232,6 +244,13 @@ func (a *agents) report(w http.ResponseWriter, cluster string, g wire.Generation
 		a.refused(w, cluster, http.StatusUnprocessableEntity, "BadReport", err.Error())
 	}
 	return false
+}
+
+// demand hands on what a report that was taken says of pods.
+func (a *agents) demand(cluster string, d *v1alpha1.Demand) {
+	if err := a.Market.SetDemand(cluster, d); err != nil {
+		a.Log.Warn("demand refused", "cluster", cluster, "err", err)
+	}
 }
 
 // refused counts, logs and answers a report that will be no better next time.

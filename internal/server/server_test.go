@@ -48,6 +48,7 @@ type recorder struct {
 	err     error
 	reports []heard
 	flavors []v1alpha1.Flavor
+	demand  *v1alpha1.Demand
 }
 
 type heard struct {
@@ -66,6 +67,13 @@ func (m *recorder) Report(cluster string, g wire.Generation, flavors []v1alpha1.
 	defer m.mu.Unlock()
 	m.reports = append(m.reports, heard{cluster, g, flavors, full})
 	return m.err
+}
+
+func (m *recorder) SetDemand(_ string, d *v1alpha1.Demand) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.demand = d
+	return nil
 }
 
 func (m *recorder) Offers() (tree.Tree, []v1alpha1.Flavor) {
@@ -246,6 +254,29 @@ func TestReportReachesTheMarket(t *testing.T) {
 	}
 	if got := f.market.take(); len(got) != 1 || !got[0].full {
 		t.Errorf("an empty list is a full report; the market heard %+v", got)
+	}
+}
+
+// TestAReportCarriesDemand: what pods wait for comes beside the flavors, and a
+// mistake in it refuses the whole report.
+func TestAReportCarriesDemand(t *testing.T) {
+	f := startFleet(t)
+	client := f.client(paris, nil)
+	body := `{"flavors":[],"demand":{"pending":[{"namespace":"vision","intents":["vision.train"],"requests":{"cpu":"2"},"pods":3}],"nodes":{"a":1}}}`
+	if status, _, answer := f.call(client, "PUT", wire.FlavorsPath("paris"), []byte(body), wire.HeaderGeneration, "7.1"); status != http.StatusNoContent {
+		t.Fatalf("answered %d %s", status, answer)
+	}
+	d := f.market.demand
+	if d == nil || d.Nodes["a"] != 1 || len(d.Pending) != 1 || d.Pending[0].Pods != 3 || d.Pending[0].Requests[v1alpha1.CPU] != v1alpha1.AmountOf(2000) {
+		t.Fatalf("the market heard of demand %+v", d)
+	}
+	f.market.take()
+	bad := strings.Replace(body, `"pods":3`, `"pods":0`, 1)
+	if status, _, answer := f.call(client, "PUT", wire.FlavorsPath("paris"), []byte(bad), wire.HeaderGeneration, "7.2"); status != http.StatusUnprocessableEntity {
+		t.Fatalf("answered %d %s", status, answer)
+	}
+	if got := f.market.take(); len(got) != 0 {
+		t.Errorf("the market heard %+v", got)
 	}
 }
 

@@ -68,6 +68,8 @@ func (g Generation) Cmp(o Generation) int {
 type FlavorReport struct {
 	// Flavors are all that the cluster offers: one that is missing is withdrawn.
 	Flavors []v1alpha1.Flavor `json:"flavors"`
+	// Demand is what the cluster's pods ask of the contracts it consumes; nil when nothing is known of it.
+	Demand *v1alpha1.Demand `json:"demand,omitempty"`
 }
 
 // Reasons of errors that an agent acts on.

@@ -97,6 +97,11 @@ func Times(n int32) func(*planner.Intent) {
 	return func(in *planner.Intent) { in.Spec.Replicas = v1alpha1.Replicas{Min: n, Max: n} }
 }
 
+// Follows asks for replicas that follow demand.
+func Follows(least, most int32) func(*planner.Intent) {
+	return func(in *planner.Intent) { in.Spec.Replicas = v1alpha1.Replicas{Min: least, Max: most, Range: true} }
+}
+
 // Priority of an intent.
 func Priority(p int32) func(*planner.Intent) {
 	return func(in *planner.Intent) { in.Spec.Priority = p }

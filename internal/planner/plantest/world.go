@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -260,6 +261,48 @@ func (b *Builder) Deliver() *Builder {
 		}
 	}
 	return b
+}
+
+// Waits makes pods wait on a consumer for room on an intent's nodes, n of
+// requests each ("cpu=2 nvidia.com/gpu=1"), instead of those that waited for it before.
+func (b *Builder) Waits(consumer, ref string, n int64, requests string) *Builder {
+	d := b.demand(consumer)
+	tenant, name, _ := strings.Cut(ref, "/")
+	value := v1alpha1.IntentValue(tenant, name)
+	d.Pending = slices.DeleteFunc(slices.Clone(d.Pending), func(p v1alpha1.PendingPods) bool { return slices.Equal(p.Intents, []string{value}) })
+	if n > 0 {
+		d.Pending = append(d.Pending, v1alpha1.PendingPods{Namespace: tenant, Intents: []string{value}, Requests: Amounts(requests), Pods: n})
+	}
+	return b
+}
+
+// Uses says how many pods are on the node of a contract; none: since now, if it
+// had some before.
+func (b *Builder) Uses(c *v1alpha1.Contract, pods int64) *Builder {
+	d := b.demand(c.Spec.Consumer)
+	use := v1alpha1.NodeUse{Pods: pods}
+	if pods == 0 {
+		if use.IdleSince = d.Nodes[c.Spec.Slice].IdleSince; use.IdleSince.IsZero() {
+			use.IdleSince = b.W.Now
+		}
+	}
+	d.Nodes[c.Spec.Slice] = use
+	return b
+}
+
+// demand is a new report of a consumer's demand, with what the last one said.
+func (b *Builder) demand(consumer string) *v1alpha1.DemandSeen {
+	next := &v1alpha1.DemandSeen{Nodes: map[string]v1alpha1.NodeUse{}}
+	if was := b.W.Demand[consumer]; was != nil {
+		next.Pending = was.Pending
+		maps.Copy(next.Nodes, was.Nodes)
+	}
+	b.W.Demand = maps.Clone(b.W.Demand)
+	if b.W.Demand == nil {
+		b.W.Demand = map[string]*v1alpha1.DemandSeen{}
+	}
+	b.W.Demand[consumer] = next
+	return next
 }
 
 // Contracts of an intent that are held, in order.

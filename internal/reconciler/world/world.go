@@ -51,7 +51,7 @@ func Build(in Input) planner.World {
 		Now: in.Now, Fleet: in.Fleet.Policy, FleetName: in.Fleet.Name, Clusters: in.Fleet.Clusters, Tenants: in.Fleet.Tenants,
 		Intents: Intents(in.Fleet, in.Author), Frozen: Frozen(in.Fleet, in.Ledger), Inputs: in.Inputs, Ledger: in.Ledger,
 		Offers: Offers(in.Market, in.Ledger), Market: in.Market.Tree().Root.String(), Observed: Observed(in.Ledger, in.Market, in.Observed, in.Unheard),
-		RemovedBy: in.RemovedBy, Deaf: in.Deaf, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: Policies(in.Fleet),
+		Demand: in.Market.Demand(), RemovedBy: in.RemovedBy, Deaf: in.Deaf, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: Policies(in.Fleet),
 	}
 }
 
