@@ -18,8 +18,8 @@ demo: build tools ## the whole thing on this machine: three clusters, git, agent
 test: vet lint tools ## everything CI runs
 	$(GO) test -tags e2e -count 1 -p $(PACKAGES_AT_ONCE) -timeout 45m $(TESTFLAGS) ./...
 
-test-full: ## the batches too that take an exact solver minutes; copy what it prints into test/bench/RESULTS.md
-	$(GO) test -count 1 -timeout 90m -v $(TESTFLAGS) ./test/quality -full
+test-full: ## the batches and traces too that take minutes; copy what it prints into test/bench/RESULTS.md
+	$(GO) test -count 1 -timeout 90m -v $(TESTFLAGS) ./test/quality ./internal/simulate -full
 
 test-short: ## the tests that need no servers: minutes
 	$(GO) test -short $(TESTFLAGS) ./...

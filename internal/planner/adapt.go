@@ -121,6 +121,9 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	if grows && !size.clone().sub(r.footprint(o, c.Metadata.Name, c)).within(o.free.max(vec{})) {
 		return false
 	}
+	if grows && !o.hostsInstead(w.gpu, size, c) {
+		return false
+	}
 	cand := candidate{offer: o, size: size}
 	w.purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
 	r.choosePrice(w, &cand)
@@ -137,7 +140,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	figures := r.figuresWithout(o, c)
 	next := r.books.Settle(c, r.now)
 	r.inscribe(j, &next.Spec)
-	r.fix(o, &next.Spec, size, cand.quote)
+	r.fix(w, o, &next.Spec, size, cand.quote)
 	next.Spec.Borrowed = r.markBorrowed(j.tenant, o, size, c)
 	next.Spec.Term.End = r.endOf(j, cand.quote)
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.w.Market, figures, r.transferEstimate(w, o)

@@ -187,7 +187,7 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 	floor, costs := -1.0, r.weekly(c.Spec.Price)
 	if here != nil {
 		t := here.terms
-		t.resources = resourceTerm(o.free.clone().add(r.footprint(o, c.Metadata.Name, c)), o.capacity, here.size, s.wish.gpu != nil)
+		t.resources = r.resources(s.wish, o, here.size, c)
 		floor = s.wish.weights.score(t)
 		costs += here.quote.transfer
 	}

@@ -21,7 +21,7 @@ func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, r
 		},
 	}
 	r.inscribe(j, &out.Spec)
-	r.fix(o, &out.Spec, c.size, c.quote)
+	r.fix(s.wish, o, &out.Spec, c.size, c.quote)
 	out.Spec.Borrowed = r.markBorrowed(j.tenant, o, c.size, nil)
 	out.Decision = r.decision(s, c, next)
 	out.Decision.Displaced = r.madeWay(j)
@@ -94,7 +94,7 @@ func (r *round) inscribe(j *job, s *v1alpha1.ContractSpec) {
 // fix writes size and price into a contract, every key of the slice explicit:
 // Liqo fills in its own default for one that is missing. A key that it had
 // stays, with nothing.
-func (r *round) fix(o *offer, s *v1alpha1.ContractSpec, size vec, q quote) {
+func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size vec, q quote) {
 	res := ledger.AsSliced(r.names.resources(size), o.Flavor)
 	for _, name := range r.names.list[:rGPU] {
 		if _, ok := res[name]; !ok {
@@ -107,10 +107,15 @@ func (r *round) fix(o *offer, s *v1alpha1.ContractSpec, size vec, q quote) {
 		}
 	}
 	s.Resources = res
+	var had []v1alpha1.CardUnits
+	if s.GPUs != nil {
+		had = s.GPUs.Cards
+	}
 	s.GPUs = nil
 	if g := o.Flavor.Spec.GPU; g != nil && size.at(rGPU) > 0 {
 		s.GPUs = &v1alpha1.ContractGPU{
 			Count: size.at(rGPU), Model: g.Model, Memory: g.Memory, Tier: g.Tier, ResourceName: o.gpuName, UnitsPerGPU: g.UnitsPerGPU,
+			Cards: r.layOut(w, o, size, had),
 		}
 	}
 	s.Price = r.contractPrice(o, q, size)

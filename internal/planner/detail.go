@@ -68,6 +68,9 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 	if name, ok := strings.CutPrefix(req, ReqResource); ok {
 		return "it has no " + name
 	}
+	if req == ReqCard {
+		return o.detailCard(c.size)
+	}
 	if name, ok := strings.CutPrefix(req, ReqCapacity); ok {
 		return r.detailCapacity(c, name)
 	}

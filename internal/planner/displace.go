@@ -73,9 +73,11 @@ type booking struct {
 // share; what is held of it stays as it is.
 func (r *round) shift(o *offer, by vec) {
 	o.free = o.free.add(by)
+	o.stir()
 	r.touched = append(r.touched, int32(o.index))
 	for _, m := range o.mates {
 		m.free = m.free.add(by[:min(len(by), rStorage+1)])
+		m.stir()
 		r.touched = append(r.touched, int32(m.index))
 	}
 }
@@ -95,8 +97,12 @@ func (r *round) lend(c *v1alpha1.Contract) func() {
 		return func() {}
 	}
 	v := r.footprint(o, c.Metadata.Name, c).clone()
+	o.deck.book(laidOn(c), -1)
 	r.shift(o, v)
-	return func() { r.shift(o, v.negative()) }
+	return func() {
+		o.deck.book(laidOn(c), 1)
+		r.shift(o, v.negative())
+	}
 }
 
 // turn does what can be done for a job now, and else sees whether others have

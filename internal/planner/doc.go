@@ -40,6 +40,9 @@
 // Replicas of {min, max} follow the pods that wait on the consumer: more at
 // once, fewer late and only those without pods (demand.go).
 //
+// A share of a card lies on one card (cards.go): the ledger numbers the cards of
+// flavors that sell parts of them, and contracts say on which they lie.
+//
 // A replica that no flavor holds whole may be put together from several
 // (split.go): its parts are placed at once, and each is then looked after like
 // a replica that asks for that share.
@@ -54,6 +57,8 @@
 // The weights are those of the FLUIDOS broker's design (0.7 availability of
 // CPU and memory, 0.3 cost). Its formula had no GPU term, punished offers for
 // having a price, and gave NaN for empty clusters; ours has none of the three.
+// Of flavors that sell parts of cards the resources term is another one: how
+// little a placement strands of what is typically asked for (fragments.go).
 // As it prefers what has most left, it spreads: on real offers it places more
 // intents than the cheapest-first rule and costs more. `objective: cost` is
 // that rule, and more for what is first seen in one commit: such a batch is

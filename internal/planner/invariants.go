@@ -89,6 +89,9 @@ func violations(w *World, p *Plan) map[[2]string]string {
 			bad[intent] = "there is no flavor " + c.Spec.Provider + "/" + c.Spec.Flavor
 			continue
 		}
+		if card, over := ledger.Overfull(after.memberOf(f), c); over {
+			bad[intent] = fmt.Sprintf("card %d of %s would be oversold", card, f.Ref())
+		}
 		left, known := free[f]
 		if !known {
 			var members []ledger.Member

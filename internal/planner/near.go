@@ -107,7 +107,7 @@ func (r *round) near(j *job, f *failure) []relaxation {
 		}
 		now := candidate{offer: o, size: again.size(o)}
 		r.choosePrice(again, &now)
-		if r.short(o, now.size) != "" || now.money != "" {
+		if r.lacks(again, o, now.size) != "" || now.money != "" {
 			continue
 		}
 		x.offer, x.req = o, req
@@ -233,6 +233,9 @@ func relaxGPU(spec *v1alpha1.IntentSpec, o *offer, req string) (text, said strin
 }
 
 func (r *round) relaxCapacity(spec *v1alpha1.IntentSpec, c *candidate, name string) (text, said string) {
+	if name == strings.TrimPrefix(ReqCard, ReqCapacity) {
+		return relaxCard(spec, c)
+	}
 	i := r.names.of(name)
 	free := c.offer.free.at(i)
 	if free <= 0 || free >= c.size.at(i) {

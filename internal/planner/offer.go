@@ -29,6 +29,8 @@ type offer struct {
 	// mates are the other flavors of its pool.
 	mates []*offer
 
+	// deck is its cards, where it sells parts of them; else nil.
+	deck *deck
 	// kind numbers what its cards are; offers of one kind have equal cards.
 	kind      int
 	unitsPer  int64
@@ -108,6 +110,7 @@ func (r *round) measure(o *offer, pool []*offer) {
 		}
 	}
 	o.capacity = r.names.vecOf(ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
+	r.deal(o)
 	r.boundRisk(o)
 	o.blocked = r.blocked(o)
 	o.move = s.Drain
@@ -186,6 +189,7 @@ func (r *round) take(o *offer, delta vec) {
 		return
 	}
 	o.free, o.held = o.free.sub(delta), o.held.add(delta)
+	o.stir()
 	r.touched = append(r.touched, int32(o.index))
 	for _, m := range o.mates {
 		for i := rCPU; i <= rStorage && i < len(delta); i++ {
@@ -195,6 +199,7 @@ func (r *round) take(o *offer, delta vec) {
 			m.free = m.free.set(i, m.free.at(i)-delta[i])
 			m.pool = m.pool.set(i, m.pool.at(i)+delta[i])
 		}
+		m.stir()
 		r.touched = append(r.touched, int32(m.index))
 	}
 }

@@ -385,57 +385,6 @@ func grown(c *planner.ContractChange) bool {
 	return false
 }
 
-// checkSold adds up what is held of the nodes behind a contract.
-func checkSold(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fail func(string, ...any)) {
-	var at *v1alpha1.Flavor
-	for i := range w.Offers {
-		if w.Offers[i].Flavor.Ref() == c.Spec.Provider+"/"+c.Spec.Flavor {
-			at = w.Offers[i].Flavor
-			if w.Offers[i].State != planner.Fresh {
-				fail("%s is sold by a provider that is not heard", c.Metadata.Name)
-			}
-		}
-	}
-	if at == nil {
-		fail("%s is on no flavor", c.Metadata.Name)
-	}
-	own, shared := map[string]int64{}, map[string]int64{}
-	for x := range after.Contracts() {
-		if !x.Status.Phase.Held() || x.Spec.Provider != c.Spec.Provider {
-			continue
-		}
-		var f *v1alpha1.Flavor
-		for i := range w.Offers {
-			if w.Offers[i].Flavor.Ref() == x.Spec.Provider+"/"+x.Spec.Flavor {
-				f = w.Offers[i].Flavor
-			}
-		}
-		for name, n := range x.Spec.Resources {
-			if strings.HasSuffix(name, "/gpu") {
-				name = v1alpha1.GPU
-			}
-			if f == at {
-				own[name] += n.Int64()
-			}
-			if f != nil && f.Spec.Pool != "" && f.Spec.Pool == at.Spec.Pool {
-				shared[name] += n.Int64()
-			}
-		}
-	}
-	for name, n := range own {
-		limit, listed := at.Spec.Capacity[name]
-		if !listed && (name == v1alpha1.Pods || name == v1alpha1.EphemeralStorage) {
-			continue
-		}
-		if n > limit.Int64() {
-			fail("%s is oversold: %d of %d %s", at.Ref(), n, limit.Int64(), name)
-		}
-		if name != v1alpha1.GPU && shared[name] > limit.Int64() {
-			fail("the pool of %s is oversold: %d of %d %s", at.Ref(), shared[name], limit.Int64(), name)
-		}
-	}
-}
-
 func checkLimits(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fail func(string, ...any)) {
 	t := w.Tenants[c.Metadata.Namespace]
 	if t == nil {

@@ -48,6 +48,9 @@ const (
 
 	ReqCapacity = "capacity." // + gpu, cpu, memory, pods, ephemeral-storage or the extended resource
 
+	// ReqCard: enough units are free and no card has so many: a share lies on one.
+	ReqCard = ReqCapacity + "card"
+
 	ReqPrice           = "price"         // unpriced, or in a currency without a rate
 	ReqTransfer        = "data.transfer" // no price is known for moving the intent's data there, and it has a budget
 	ReqPurchase        = "purchase"      // sold in none of the acceptable price classes

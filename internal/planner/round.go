@@ -91,6 +91,8 @@ type round struct {
 	whole *fleetTotals
 	// probe is the intent that Explain asks about.
 	probe *probe
+	// load is workload, nil until asked.
+	load *workload
 }
 
 func newRound(w *World) *round {
@@ -192,6 +194,8 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 	name := c.Metadata.Name
 	r.charge(before, after)
 	if o := r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]; o != nil {
+		o.deck.book(laidOn(before), -1)
+		o.deck.book(laidOn(after), 1)
 		r.take(o, r.footprint(o, name, after).clone().sub(r.footprint(o, name, before)))
 	}
 	if _, known := r.before[name]; !known {

@@ -228,12 +228,12 @@ func (w *wish) affordable(q quote, size vec, others int64) string {
 
 // look decides what a candidate fails now, and its score.
 func (r *round) look(s *shape, c *candidate) {
-	c.req = r.short(c.offer, c.size)
+	c.req = r.lacks(s.wish, c.offer, c.size)
 	if c.req == "" {
 		c.req = c.money
 	}
 	if c.req == "" {
-		c.terms.resources = resourceTerm(c.offer.free, c.offer.capacity, c.size, s.wish.gpu != nil)
+		c.terms.resources = r.resources(s.wish, c.offer, c.size, nil)
 		c.score = s.wish.weights.score(c.terms)
 	}
 }

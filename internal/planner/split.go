@@ -334,7 +334,7 @@ func (r *round) unitsFor(x partWish, o *offer) int64 {
 		if q.GPU != nil {
 			w.gpu = &gpuWish{count: mid}
 		}
-		if r.short(o, w.size(o)) == "" {
+		if r.lacks(&w, o, w.size(o)) == "" {
 			low = mid
 		} else {
 			high = mid - 1

@@ -133,8 +133,13 @@ func (r *round) setOn(k *job, c *candidate, chosen []*v1alpha1.Contract) *victim
 			lack = lack.set(i, n)
 		}
 	}
-	units := r.unitsOn(k, o, lack, chosen)
-	pick := fewest(units, lack)
+	var pick []unit
+	if c.req == ReqCard {
+		lack = lack.set(rGPU, min(c.size.at(rGPU), o.deck.per))
+		pick = r.fewestOnCard(o, r.unitsOn(k, o, lack, chosen), lack.at(rGPU))
+	} else {
+		pick = fewest(r.unitsOn(k, o, lack, chosen), lack)
+	}
 	if pick == nil {
 		return nil
 	}

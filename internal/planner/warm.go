@@ -187,7 +187,7 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 	}
 	at := &s.cands[s.at[o.index]]
 	c.cand.terms = at.terms
-	c.cand.terms.resources = resourceTerm(o.free.clone().add(size), o.capacity, size, s.wish.gpu != nil)
+	c.cand.terms.resources = r.resources(s.wish, o, size, old)
 	c.cand.score = s.wish.weights.score(c.cand.terms)
 	return c
 }

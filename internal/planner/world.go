@@ -43,6 +43,8 @@ type World struct {
 	ForceRelease map[string]bool
 	// Policies are Fleet.policies, compiled.
 	Policies []Policy
+	// Workload says what is typically asked for, so that shares leave cards as it can use them; empty is as the intents ask.
+	Workload []Typical
 	// Brief leaves out what only people read (Near and Try of those that wait): a simulation asks thousands of times. Nothing is decided otherwise.
 	Brief bool
 }

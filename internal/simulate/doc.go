@@ -17,7 +17,8 @@
 //     time: a plan is in force at the instant it is made.
 //   - A flavor of whole machines is sold by the machine, a node of a trace in any
 //     parts. Where the demand has shares of cards, cards of nodes are cut into
-//     thousandths and each share lies on one card.
+//     thousandths and each share lies on one card: the one that the contract
+//     names, which these books must have free.
 //   - Money accrues per second from the placement to the end, or to the end of
 //     the simulation.
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -29,7 +30,7 @@ type planned struct {
 	over map[*job]bool
 }
 
-func newPlanned(o *Options, sites []site, jobs []*job) *planned {
+func newPlanned(o *Options, sites []site, jobs []*job, types []taskType) *planned {
 	p := &planned{opts: o, sites: sites, bySite: map[string]int{}, jobs: map[string]*job{}, over: map[*job]bool{}}
 	fleet := *o.Fleet
 	fleet.Retention.Ended.Duration = 1000 * time.Hour * 24
@@ -53,6 +54,9 @@ func newPlanned(o *Options, sites []site, jobs []*job) *planned {
 			location = location.Over(c.Spec.Location)
 		}
 		p.world.Offers = append(p.world.Offers, planner.Offer{Flavor: f, Price: f.Spec.Price, Location: location, Static: true})
+	}
+	for _, t := range types {
+		p.world.Workload = append(p.world.Workload, planner.Typical{Request: p.request(t.demand), Weight: t.freq})
 	}
 	for _, j := range jobs {
 		p.jobs[j.tenant+"/"+j.name] = j
@@ -197,11 +201,25 @@ func (p *planned) book(c *v1alpha1.Contract) (placement, error) {
 	}
 	s := &p.sites[i]
 	z := sizeOf(ledger.AsOffered(c, s.flavor))
-	out := placement{job: j, site: i, size: z, on: s.deal(z.units, -1), hourly: c.Spec.Price.Hourly.Micro(), milli: s.milli(z.units)}
+	out := placement{job: j, site: i, size: z, on: s.laidOut(c, z.units), hourly: c.Spec.Price.Hourly.Micro(), milli: s.milli(z.units)}
 	if err := s.take(z, out.on); err != nil {
 		return out, fmt.Errorf("contract %s: %w", c.Metadata.Name, err)
 	}
 	return out, nil
+}
+
+// laidOut is the cards that a contract names, or any where whole ones are sold.
+func (s *site) laidOut(c *v1alpha1.Contract, units int64) []share {
+	if s.units == 1 {
+		return s.deal(units, -1)
+	}
+	var out []share
+	if g := c.Spec.GPUs; g != nil {
+		for _, u := range g.Cards {
+			out = append(out, share{int(u.Card), u.Units})
+		}
+	}
+	return out
 }
 
 // forget deletes the files of intents that are over or were refused for good,
@@ -240,6 +258,22 @@ func (p *planned) ask(j *job) {
 	p.intents = slices.Insert(p.intents, i, p.intentOf(j))
 }
 
+// request is what a row asks for.
+func (p *planned) request(d *market.Demand) v1alpha1.ResourceRequest {
+	q := v1alpha1.ResourceRequest{Named: v1alpha1.Resources{v1alpha1.CPU: d.CPU, v1alpha1.Memory: d.Memory}}
+	switch {
+	case d.GPUs == 0:
+	case p.opts.cut:
+		q.GPU = &v1alpha1.GPURequest{Models: d.Models, Sharing: sharing, Count: int32(d.Milli())} //nolint:gosec // a few cards
+	case d.MilliGPU < thousands:
+		part := v1alpha1.DecimalFromInt(d.MilliGPU).DivInt(thousands, 3)
+		q.GPU = &v1alpha1.GPURequest{Models: d.Models, Share: &part}
+	default:
+		q.GPU = &v1alpha1.GPURequest{Models: d.Models, Count: int32(d.GPUs)} //nolint:gosec // a few cards
+	}
+	return q
+}
+
 // intentOf is a row of demand as a team would write it.
 func (p *planned) intentOf(j *job) planner.Intent {
 	d := j.demand
@@ -248,17 +282,7 @@ func (p *planned) intentOf(j *job) planner.Intent {
 		Metadata: v1alpha1.Metadata{Name: j.name, Namespace: j.tenant},
 	}
 	s := &in.Spec
-	s.Resources.Named = v1alpha1.Resources{v1alpha1.CPU: d.CPU, v1alpha1.Memory: d.Memory}
-	switch {
-	case d.GPUs == 0:
-	case p.opts.cut:
-		s.Resources.GPU = &v1alpha1.GPURequest{Models: d.Models, Sharing: sharing, Count: int32(d.Milli())} //nolint:gosec // a few cards
-	case d.MilliGPU < thousands:
-		part := v1alpha1.DecimalFromInt(d.MilliGPU).DivInt(thousands, 3)
-		s.Resources.GPU = &v1alpha1.GPURequest{Models: d.Models, Share: &part}
-	default:
-		s.Resources.GPU = &v1alpha1.GPURequest{Models: d.Models, Count: int32(d.GPUs)} //nolint:gosec // a few cards
-	}
+	s.Resources = p.request(d)
 	s.Objective, s.Weights, s.Purchase = p.opts.Objective, p.opts.Weights, p.opts.Purchase
 	s.Stage = v1alpha1.StageReserve
 	s.Priority = d.Priority

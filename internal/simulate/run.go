@@ -103,7 +103,7 @@ func Run(o Options) (*Result, error) {
 		e := &engine{opts: &o, sites: sites, jobs: jobs}
 		e.measures = newMeasures(&o, sites, types)
 		if name == Planner {
-			e.policy = newPlanned(&o, sites, jobs)
+			e.policy = newPlanned(&o, sites, jobs, types)
 		} else {
 			e.policy = newBaseline(name, sites, types, o.Seed)
 		}

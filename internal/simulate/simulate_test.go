@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -118,6 +119,36 @@ func TestBaselinesAsPublished(t *testing.T) {
 		if o.Placed+o.Refused != o.Arrived || o.Waiting != 0 {
 			t.Errorf("%s: %d placed and %d refused of %d", o.Policy, o.Placed, o.Refused, o.Arrived)
 		}
+	}
+}
+
+var full = flag.Bool("full", false, "draw for the whole trace too, which takes the planner minutes")
+
+// The planner leaves no more GPUs unallocated than the published descent: pods
+// of the trace drawn until they ask for 130 % of the GPUs, which arrive one by
+// one and stay. Every share lies on one card in the simulation's own books.
+func TestFragmentation(t *testing.T) {
+	nodes, pods := openb(t)
+	compare := func(clusters int, seeds ...uint64) {
+		sum := map[string]float64{}
+		for _, seed := range seeds {
+			r := run(t, simulate.Options{
+				Offers: nodes, Demand: pods, Policies: []string{simulate.Planner, "fgd", "best-fit", "random"},
+				Queue: "fail", Seed: seed, Load: 1.3, Stay: true, Clusters: clusters,
+			})
+			for _, o := range r.Policies {
+				t.Logf("%d clusters, seed %d, %-8s: %6.2f of %.0f GPUs unallocated, %d placed", clusters, seed, o.Policy, o.GPU.UnallocatedEnd, o.GPU.Total, o.Placed)
+				sum[o.Policy] += o.GPU.UnallocatedEnd
+			}
+		}
+		if sum[simulate.Planner] > sum["fgd"] || sum["fgd"] > sum["best-fit"] || sum["best-fit"] > sum["random"] {
+			t.Errorf("%d clusters: unallocated GPUs are %v: want the planner ≤ fgd ≤ best-fit ≤ random", clusters, sum)
+		}
+	}
+	compare(20, 1)
+	if *full {
+		compare(20, 1, 2, 3, 4, 5, 6, 7, 8)
+		compare(0, 42) // the whole: make test-full
 	}
 }
 

@@ -1,0 +1,48 @@
+package ledger
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Cards is how many cards are behind a flavor, a last incomplete one counted;
+// 0 for a flavor that sells whole cards, whose units are the cards.
+func Cards(f *v1alpha1.Flavor) int64 {
+	per := UnitsPerCard(f)
+	if per <= 1 {
+		return 0
+	}
+	units := scale(f.Spec.Capacity[v1alpha1.GPU], f.Spec.Overcommit, v1alpha1.GPU).Int64()
+	return (units + per - 1) / per
+}
+
+// UnitsPerCard is how many units one card of a flavor makes, at least 1.
+func UnitsPerCard(f *v1alpha1.Flavor) int64 {
+	if g := f.Spec.GPU; g != nil && g.UnitsPerGPU > 1 {
+		return int64(g.UnitsPerGPU)
+	}
+	return 1
+}
+
+// Overfull is a card of a flavor on which contracts together have more units
+// than it makes and of which c has some; ok is false where there is none. A
+// share is promised on one card, which the flavor's sum of units does not show.
+func Overfull(f Member, c *v1alpha1.Contract) (card int32, ok bool) {
+	if c.Spec.GPUs == nil || len(c.Spec.GPUs.Cards) == 0 {
+		return 0, false
+	}
+	per, cards := UnitsPerCard(f.Flavor), Cards(f.Flavor)
+	sum := map[int32]int64{}
+	for _, h := range f.Held {
+		if h.Spec.GPUs != nil {
+			for _, u := range h.Spec.GPUs.Cards {
+				sum[u.Card] += u.Units
+			}
+		}
+	}
+	for _, u := range c.Spec.GPUs.Cards {
+		if u.Card < 0 || int64(u.Card) >= cards || sum[u.Card] > per {
+			return u.Card, true
+		}
+	}
+	return 0, false
+}
