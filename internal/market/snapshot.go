@@ -119,6 +119,48 @@ func (s *Snapshot) Providers() []string {
 	return out
 }
 
+// Differs names the providers whose offers or freshness are not as they were in
+// an older snapshot of the same market, in order. It costs a comparison of
+// pointers a provider.
+func (s *Snapshot) Differs(old *Snapshot) []string {
+	var out []string
+	for i, j := 0, 0; i < len(s.views) || j < len(old.views); {
+		switch {
+		case j == len(old.views) || i < len(s.views) && s.views[i].provider < old.views[j].provider:
+			out = append(out, s.views[i].provider)
+			i++
+		case i == len(s.views) || old.views[j].provider < s.views[i].provider:
+			out = append(out, old.views[j].provider)
+			j++
+		default:
+			if s.views[i] != old.views[j] {
+				out = append(out, s.views[i].provider)
+			}
+			i, j = i+1, j+1
+		}
+	}
+	for name, state := range s.heard {
+		if before, known := old.heard[name]; !known || state != before {
+			out = append(out, name)
+		}
+	}
+	for name := range old.heard {
+		if _, known := s.heard[name]; !known {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Of are the offers of one provider, by name.
+func (s *Snapshot) Of(provider string) []*Offer {
+	if v := find(s.views, provider); v != nil {
+		return v.offers
+	}
+	return nil
+}
+
 // Provider is what is known of a provider. One that was never heard, and of
 // which no file tells, has been silent since the market began to listen.
 func (s *Snapshot) Provider(name string) ProviderState {

@@ -15,6 +15,18 @@
 // A round is keyed by what a plan depends on: input trees, ledger tree, market
 // and observation generations, and whether the earliest due time has passed. A
 // round with the key of the last one stops there: our own commit is a no-op.
+//
+// News of the market alone is gathered for up to five seconds when nothing
+// depends on it (gather.go): a thousand agents always have some. It is planned
+// with at once when
+//   - a request waits for its answer;
+//   - an intent waits for capacity, and anything but the provider's own use grew;
+//   - contracts are held there, and anything but that use changed: what is
+//     granted or refused, capacity, cordon, a flavor gone, the provider heard or
+//     not; or a flavor has, or had, less than it sold.
+//
+// Whatever else makes a round plan takes all of it along.
+//
 // Asking the remote is needed only when somebody may have moved it (poll,
 // webhook, a lost race); a market report or an observation plans on the heads
 // at hand, and compare-and-swap guards the push.

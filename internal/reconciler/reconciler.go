@@ -38,6 +38,7 @@ type Reconciler struct {
 	removers   map[string]gitrepo.Commit // who deleted files of intents, by path
 	gone       gone
 	last       key
+	planned    planned
 	swept      time.Time // day on which old requests were last taken out
 	kept       time.Time // day on which old market snapshots were last deleted
 	lastStatus time.Time // of the newest commit that carried only status

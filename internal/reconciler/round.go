@@ -85,6 +85,9 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	if k.same(r.last, r.now(in)) {
 		return Outcome{Due: r.due(r.last)}, nil
 	}
+	if until := r.gather(in, k, snapshot); !until.IsZero() {
+		return Outcome{Due: earliest(until, r.due(r.last))}, nil
+	}
 	w := r.world(in, k, snapshot, observed, unheard)
 	plan := r.decide(w)
 	r.judge(in, &w, plan)
@@ -96,7 +99,7 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 			r.refuse(true)
 			return out, nil
 		}
-		r.last = k
+		r.conclude(k, snapshot, plan)
 		r.publish(in, w, plan, nil)
 		out.Again = !plan.Changes() && r.sweep(ctx, in, plan.Now)
 		return out, nil
@@ -141,7 +144,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 		out.Again = true
 	}
 	if len(res.Commits) == 0 {
-		r.last = k
+		r.conclude(k, snapshot, plan)
 		return out, nil
 	}
 	// The next round delivers what landed and finds only keeps. After a refusal
