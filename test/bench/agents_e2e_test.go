@@ -131,7 +131,7 @@ func BenchmarkAgents(b *testing.B) {
 		wait(ctx, interval) // what the beginning cost is over
 		results.below("a thousand agents with ten flavors each, every 30 s", share(ctx, b, c), 10, "% of a core")
 		changing.Store(true)
-		results.note("the same, and every tenth report brings a change", fmt.Sprintf("%.3g %% of a core", share(ctx, b, c)))
+		results.below("the same, and every tenth report brings a change", share(ctx, b, c), 10, "% of a core")
 		stop()
 		wg.Wait()
 	}
