@@ -150,11 +150,14 @@ func (p *repairs) run(without []*job) bool {
 	for by := range seatOrders {
 		p.anew(by, without, false)
 	}
+	p.rebuild(without)
 	p.polish(without, 1)
 	for by := range seatOrders {
 		p.anew(by, without, true)
 	}
+	p.rebuild(without)
 	p.polish(without, maxChain)
+	p.rebuild(without)
 	return p.seal()
 }
 

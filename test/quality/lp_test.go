@@ -114,9 +114,9 @@ type optimum struct {
 	// cost of the best solution, USD an hour; no solution is cheaper than bound.
 	cost, bound float64
 	// proven to the thousandth.
-	proven   bool
-	took     time.Duration
-	unplaced int64 // GPUs
+	proven bool
+	// outcome is what the solution is made of.
+	outcome
 }
 
 // solve has cbc find the optimum, within 0.01 % or as near as it comes in the
@@ -145,7 +145,8 @@ func (in *instance) solve(t testing.TB, limit time.Duration) optimum {
 	if err != nil {
 		t.Fatalf("cbc: %v\n%s", err, said)
 	}
-	o := optimum{took: time.Since(start)}
+	o := optimum{}
+	o.took = time.Since(start)
 	o.cost = number(t, said, "Objective value:")
 	o.bound = o.cost
 	if strings.Contains(string(said), "Lower bound:") {
@@ -155,7 +156,10 @@ func (in *instance) solve(t testing.TB, limit time.Duration) optimum {
 	}
 	// A solution within the gap that was asked for is called optimal.
 	o.proven = strings.Contains(string(said), "Optimal solution found") || o.cost-o.bound <= o.cost/1000
-	o.unplaced = in.readUnplaced(t, solution)
+	var intents int
+	intents, o.unplaced = in.readUnplaced(t, solution)
+	o.placed = len(in.requests) - intents
+	o.hourly = o.cost - float64(unplaced*o.unplaced)
 	return o
 }
 
@@ -174,8 +178,9 @@ func number(t testing.TB, said []byte, title string) float64 {
 	return n
 }
 
-// readUnplaced counts the GPUs that a solution leaves without a place.
-func (in *instance) readUnplaced(t testing.TB, file string) (n int64) {
+// readUnplaced counts the intents that a solution leaves without a place, and
+// their GPUs.
+func (in *instance) readUnplaced(t testing.TB, file string) (intents int, gpus int64) {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -196,7 +201,8 @@ func (in *instance) readUnplaced(t testing.TB, file string) (n int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n += int64(value+0.5) * groups[i].gpus
+		intents += int(value + 0.5)
+		gpus += int64(value+0.5) * groups[i].gpus
 	}
-	return n
+	return intents, gpus
 }
