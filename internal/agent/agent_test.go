@@ -131,3 +131,16 @@ func TestWhichUpdatesMatter(t *testing.T) {
 		t.Error("an update of a node matters")
 	}
 }
+
+// Metrics that can be reached from elsewhere ask for a token, by TLS.
+func TestMetricsAreGuardedBeyondLoopback(t *testing.T) {
+	for address, want := range map[string]bool{
+		"0": false, "127.0.0.1:8080": false, "[::1]:8080": false,
+		":8080": true, "0.0.0.0:8080": true, "[::]:8080": true, "10.0.0.7:8080": true, "paris.example.org:8080": true,
+	} {
+		o := metricsOptions(address)
+		if o.BindAddress != address || o.SecureServing != want || (o.FilterProvider != nil) != want {
+			t.Errorf("%s: served at %s, TLS %t, with a filter %t; want %t", address, o.BindAddress, o.SecureServing, o.FilterProvider != nil, want)
+		}
+	}
+}

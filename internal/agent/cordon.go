@@ -71,6 +71,9 @@ func (g *group) wishes() (w wishes, problems []string) {
 
 // overcommitOf reads "cpu=1.5 maxRisk=0.01".
 func overcommitOf(text string) (v1alpha1.Overcommit, error) {
+	if !isPlain(text) {
+		return nil, fmt.Errorf("at most %d characters, and only plain ASCII is taken", maxText)
+	}
 	out := v1alpha1.Overcommit{}
 	for _, pair := range strings.Fields(text) {
 		name, value, _ := strings.Cut(pair, "=")

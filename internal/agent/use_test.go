@@ -26,6 +26,7 @@ func TestOvercommitOfAFlavor(t *testing.T) {
 		"less than all":    {[]string{"cpu=0.5"}, "", "not between 1 and 10"},
 		"more than a risk": {[]string{"cpu=2 maxRisk=1.5"}, "", "not between 0 and 1"},
 		"words":            {[]string{"cpu=much"}, "", "is ignored"},
+		"very long":        {[]string{"cpu=1." + strings.Repeat("1", 300)}, "", "at most 253 characters"},
 		"no value":         {[]string{"cpu"}, "", "is ignored"},
 	} {
 		t.Run(name, func(t *testing.T) {

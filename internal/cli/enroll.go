@@ -39,12 +39,15 @@ type enroller struct {
 	propose func(context.Context, gitrepo.Proposal) (bool, error)
 	now     func() time.Time
 	log     *slog.Logger
-	queue   chan string
+	queue   chan knock
 	pace    *rate.Limiter
 
 	mu       sync.Mutex
 	clusters map[string]*candidate
 }
+
+// knock is a cluster at the door, and what it is by what it sent.
+type knock struct{ cluster, role string }
 
 // candidate is a cluster that asked to be enrolled.
 type candidate struct {
@@ -57,7 +60,7 @@ type candidate struct {
 func newEnroller(open func() (bool, string), propose func(context.Context, gitrepo.Proposal) (bool, error), now func() time.Time, log *slog.Logger) *enroller {
 	return &enroller{
 		open: open, propose: propose, now: now, log: log,
-		queue: make(chan string, proposalQueue), pace: rate.NewLimiter(rate.Every(time.Hour/proposalsAnHour), proposalsAnHour),
+		queue: make(chan knock, proposalQueue), pace: rate.NewLimiter(rate.Every(time.Hour/proposalsAnHour), proposalsAnHour),
 		clusters: map[string]*candidate{},
 	}
 }
@@ -66,8 +69,9 @@ func newEnroller(open func() (bool, string), propose func(context.Context, gitre
 func enrollBranch(cluster string) string { return "enroll/" + cluster }
 
 // admit is asked about a cluster that is not in the fleet and says what
-// becomes of it. It never lets one in: that is for who merges the branch.
-func (e *enroller) admit(cluster string) *wire.Refusal {
+// becomes of it. It never lets one in: that is for who merges the branch. A
+// cluster whose role is not known yet waits until it has reported.
+func (e *enroller) admit(cluster, role string) *wire.Refusal {
 	path := "clusters/" + cluster + ".yaml"
 	if open, why := e.open(); !open {
 		return refusal("NotEnrolled", "cluster %s is not in the fleet: %s", cluster, strings.ReplaceAll(why, "{file}", path))
@@ -80,9 +84,9 @@ func (e *enroller) admit(cluster string) *wire.Refusal {
 		c = &candidate{}
 		e.clusters[cluster] = c
 	}
-	if !c.waiting && !now.Before(c.next) {
+	if role != "" && !c.waiting && !now.Before(c.next) {
 		select {
-		case e.queue <- cluster:
+		case e.queue <- knock{cluster, role}:
 			c.waiting = true
 		default: // many at once; it asks again
 		}
@@ -103,14 +107,14 @@ func (e *enroller) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case cluster := <-e.queue:
-			e.handle(ctx, cluster)
+		case k := <-e.queue:
+			e.handle(ctx, k)
 		}
 	}
 }
 
-func (e *enroller) handle(ctx context.Context, cluster string) {
-	now := e.now()
+func (e *enroller) handle(ctx context.Context, k knock) {
+	cluster, now := k.cluster, e.now()
 	if !e.pace.AllowN(now, 1) {
 		e.settle(cluster, func(c *candidate) { c.next = now.Add(proposalRetry) })
 		e.log.Warn("too many clusters ask to be enrolled; this one waits", "cluster", cluster, "at most an hour", proposalsAnHour)
@@ -118,7 +122,7 @@ func (e *enroller) handle(ctx context.Context, cluster string) {
 	}
 	made, err := e.propose(ctx, gitrepo.Proposal{
 		Branch:  enrollBranch(cluster),
-		Puts:    map[string][]byte{"clusters/" + cluster + ".yaml": clusterFile(cluster)},
+		Puts:    map[string][]byte{"clusters/" + cluster + ".yaml": clusterFile(k)},
 		Message: gitrepo.Message("", []string{"Enroll cluster " + cluster}, []string{"Enrollment: " + cluster}),
 		When:    now,
 	})
@@ -144,20 +148,27 @@ func (e *enroller) settle(cluster string, change func(*candidate)) {
 	change(c)
 }
 
-// clusterFile is what is proposed: as little as makes the cluster a provider,
-// because nothing that its agent says of itself is known to be true.
-func clusterFile(cluster string) []byte {
+// clusterFile is what is proposed: as little as makes the cluster what its
+// agent reports, because nothing that the agent says of itself is known to be
+// true. One that reports no flavor has nothing to sell: it consumes.
+func clusterFile(k knock) []byte {
+	then := "merging lets it sell."
+	if k.role == v1alpha1.RoleConsumer {
+		then = "it reports no\n# flavor, so that merging lets it consume, once it is reachable (access) and\n" +
+			"# tenants name it. If it shall sell, label its nodes and add the role provider."
+	}
 	return fmt.Appendf(nil, `# An agent with a certificate of this fleet reports for this cluster, which is
 # not in the fleet. Check its roles, Liqo's cluster id, where it is and what it
-# costs; merging lets it sell. To keep it out, delete the branch, and revoke its
-# certificate: fleetbroker pki revoke.
+# costs; %s
+# To keep it out, delete the branch, and revoke its certificate: fleetbroker pki
+# revoke.
 apiVersion: %s
 kind: Cluster
 metadata: {name: %q}
 spec:
-  roles: [provider]
+  roles: [%s]
   liqo: {clusterID: %q}
-`, v1alpha1.APIVersion, cluster, cluster)
+`, then, v1alpha1.APIVersion, k.cluster, k.role, k.cluster)
 }
 
 // enrollment is what the fleet says of clusters that are not in it.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
@@ -47,10 +48,15 @@ func newDoor(t *testing.T) *door {
 	return d
 }
 
-// knock is an agent's request, and what the worker makes of it.
+// knock is a provider's request, and what the worker makes of it.
 func (d *door) knock(t *testing.T, cluster string) (reason string) {
 	t.Helper()
-	refused := d.admit(cluster)
+	return d.knockAs(t, cluster, v1alpha1.RoleProvider)
+}
+
+func (d *door) knockAs(t *testing.T, cluster, role string) (reason string) {
+	t.Helper()
+	refused := d.admit(cluster, role)
 	if refused == nil || refused.Status != 403 {
 		t.Fatalf("cluster %s was let in: %+v", cluster, refused)
 	}
@@ -94,7 +100,7 @@ func TestAnUnknownClusterIsProposedOnce(t *testing.T) {
 func TestAClosedFleetProposesNothing(t *testing.T) {
 	d := newDoor(t)
 	d.open = false
-	refused := d.admit("oslo")
+	refused := d.admit("oslo", v1alpha1.RoleProvider)
 	if refused.Status != 403 || refused.Body.Reason != "NotEnrolled" || !strings.Contains(refused.Body.Error, "add clusters/oslo.yaml") {
 		t.Errorf("%+v", refused)
 	}
@@ -127,7 +133,7 @@ func TestProposalsAreLimited(t *testing.T) {
 		t.Errorf("%d branches an hour later, want %d", n, 2*proposalsAnHour)
 	}
 	for i := range 10 * proposalQueue { // nobody works
-		_ = d.admit(fmt.Sprintf("d%d", i)) // the answer is the same for all: come again later
+		_ = d.admit(fmt.Sprintf("d%d", i), v1alpha1.RoleProvider) // the answer is the same for all: come again later
 	}
 	if len(d.queue) != proposalQueue {
 		t.Errorf("%d wait, want %d", len(d.queue), proposalQueue)
@@ -151,12 +157,13 @@ func TestAProposalThatFailsIsTriedAgainLater(t *testing.T) {
 
 // TestWhatIsProposedIsAFile: also for names that YAML takes for something else.
 func TestWhatIsProposedIsAFile(t *testing.T) {
-	for _, cluster := range []string{"oslo", "no", "true", "null", "007", "1e3", "0x10", "y"} {
+	for i, cluster := range []string{"oslo", "no", "true", "null", "007", "1e3", "0x10", "y"} {
+		file := clusterFile(knock{cluster, []string{v1alpha1.RoleProvider, v1alpha1.RoleConsumer}[i%2]})
 		t.Run(cluster, func(t *testing.T) {
 			dir := t.TempDir()
 			for path, content := range map[string][]byte{
 				"fleet.yaml":                    []byte("apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec: {}\n"),
-				"clusters/" + cluster + ".yaml": clusterFile(cluster),
+				"clusters/" + cluster + ".yaml": file,
 			} {
 				path = filepath.Join(dir, path)
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -169,8 +176,33 @@ func TestWhatIsProposedIsAFile(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := Run(t.Context(), Streams{In: strings.NewReader(""), Out: &out, Err: &errs, Now: time.Now}, []string{"validate", dir})
 			if code != 0 {
-				t.Errorf("exit %d\n%s%s\n%s", code, out.String(), errs.String(), clusterFile(cluster))
+				t.Errorf("exit %d\n%s%s\n%s", code, out.String(), errs.String(), file)
 			}
 		})
+	}
+}
+
+// A cluster that reports no flavor is proposed as a consumer, and none before it
+// has reported: an agent listens before it has read its cluster.
+func TestTheRoleOfWhatIsProposed(t *testing.T) {
+	d := newDoor(t)
+	for _, c := range []struct{ cluster, role, want string }{
+		{"oslo", v1alpha1.RoleProvider, "roles: [provider]"}, {"rome", v1alpha1.RoleConsumer, "roles: [consumer]"},
+	} {
+		if got := d.knockAs(t, c.cluster, ""); got != "EnrollmentPending" || d.branch(c.cluster) {
+			t.Errorf("%s is proposed before it has reported: %s", c.cluster, got)
+		}
+		d.knockAs(t, c.cluster, c.role)
+		if got := d.knockAs(t, c.cluster, ""); got != "EnrollmentProposed" {
+			t.Errorf("%s is %s", c.cluster, got)
+		}
+		tree, err := d.remote.Tree(d.remote.Head("enroll/" + c.cluster))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := tree.ReadFile("clusters/"+c.cluster+".yaml", 1<<16)
+		if err != nil || !strings.Contains(string(text), "\n  "+c.want+"\n") {
+			t.Errorf("%s is proposed as\n%s%v", c.cluster, text, err)
+		}
 	}
 }

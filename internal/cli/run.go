@@ -204,13 +204,13 @@ func (d *daemon) revoke(crl []byte) error {
 
 // notEnrolled says what becomes of a cluster that is not in the fleet. A daemon
 // that has read nothing yet knows nobody, which must not look like a refusal.
-func (d *daemon) notEnrolled(cluster string) *wire.Refusal {
+func (d *daemon) notEnrolled(cluster, role string) *wire.Refusal {
 	if d.loop.View().Fleet == nil {
 		return &wire.Refusal{Status: http.StatusServiceUnavailable, RetryAfter: time.Second, Body: wire.Error{
 			Error: "the daemon has just started and has not read the fleet repo yet; try again", Reason: wire.ReasonUnavailable,
 		}}
 	}
-	return d.enroller.admit(cluster)
+	return d.enroller.admit(cluster, role)
 }
 
 // enrolled reports whether a cluster may report: it must stand in the fleet

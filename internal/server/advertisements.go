@@ -66,7 +66,7 @@ func (a *agents) postAdvertisement(w http.ResponseWriter, r *http.Request) {
 		a.refused(w, identityOf(r).Name, http.StatusBadRequest, "BadReport", "read the advertisement: "+err.Error())
 		return
 	}
-	if !a.admit(w, r, ad.ClusterID) {
+	if !a.admit(w, r, ad.ClusterID, v1alpha1.RoleProvider) {
 		return
 	}
 	flavor, err := flavorOf(ad)

@@ -47,8 +47,10 @@ type Agents struct {
 	// Enrolled reports whether a cluster is one of the fleet; nil enrols all that hold a certificate.
 	Enrolled func(cluster string) bool
 	// NotEnrolled says what becomes of a cluster that is not of the fleet; nil
-	// only refuses it. It must not block.
-	NotEnrolled func(cluster string) *wire.Refusal
+	// only refuses it. role is what the cluster is by what it sent: a provider
+	// (it reports flavors), a consumer (it reports that it has none, or asks for
+	// capacity), or "" when that cannot be told. It must not block.
+	NotEnrolled func(cluster, role string) *wire.Refusal
 	// Metrics count reports; may be nil.
 	Metrics *Metrics
 	// Log of refused reports.
@@ -126,7 +128,11 @@ func (a *agents) countReport(r *http.Request, result string) {
 // putFlavors takes a cluster's report.
 func (a *agents) putFlavors(w http.ResponseWriter, r *http.Request) {
 	cluster := r.PathValue("id")
-	if !a.admit(w, r, cluster) {
+	if !a.speaks(w, r, cluster) {
+		return
+	}
+	if !a.isEnrolled(cluster) {
+		a.stranger(w, r, cluster, a.roleIn(w, r, cluster))
 		return
 	}
 	generation, err := wire.ParseGeneration(r.Header.Get(wire.HeaderGeneration))
@@ -191,22 +197,62 @@ func (a *agents) end(cluster string) {
 	delete(a.busy, cluster)
 }
 
-// admit lets a cluster of the fleet speak for itself.
-func (a *agents) admit(w http.ResponseWriter, r *http.Request, cluster string) bool {
+// admit lets a cluster of the fleet speak for itself. role is what a cluster
+// that is not of the fleet is by this request, "" when it does not tell.
+func (a *agents) admit(w http.ResponseWriter, r *http.Request, cluster, role string) bool {
+	if !a.speaks(w, r, cluster) {
+		return false
+	}
+	if !a.isEnrolled(cluster) {
+		a.stranger(w, r, cluster, role)
+		return false
+	}
+	return true
+}
+
+// speaks lets a cluster speak for itself only.
+func (a *agents) speaks(w http.ResponseWriter, r *http.Request, cluster string) bool {
 	if !speaksFor(w, r, cluster) {
 		a.countReport(r, "rejected")
 		return false
 	}
-	if a.Enrolled != nil && !a.Enrolled(cluster) {
-		a.countReport(r, "rejected")
-		if a.NotEnrolled != nil {
-			refuseWith(w, a.NotEnrolled(cluster))
-			return false
-		}
-		refuse(w, http.StatusForbidden, "NotEnrolled", "cluster %s is not in the fleet: add clusters/%s.yaml to the fleet repo", cluster, cluster)
-		return false
-	}
 	return true
+}
+
+func (a *agents) isEnrolled(cluster string) bool { return a.Enrolled == nil || a.Enrolled(cluster) }
+
+// stranger refuses a cluster that is not of the fleet.
+func (a *agents) stranger(w http.ResponseWriter, r *http.Request, cluster, role string) {
+	a.countReport(r, "rejected")
+	if a.NotEnrolled != nil {
+		refuseWith(w, a.NotEnrolled(cluster, role))
+		return
+	}
+	refuse(w, http.StatusForbidden, "NotEnrolled", "cluster %s is not in the fleet: add clusters/%s.yaml to the fleet repo", cluster, cluster)
+}
+
+// roleIn is what a cluster is by its report: a provider with flavors, a consumer
+// without any, "" when the report cannot be read or says nothing new. It is read
+// within the same bounds as those of the fleet.
+func (a *agents) roleIn(w http.ResponseWriter, r *http.Request, cluster string) string {
+	if !a.begin(cluster) {
+		return ""
+	}
+	defer a.end(cluster)
+	body, err := readBody(w, r, maxReport)
+	if err != nil || len(body) == 0 {
+		return ""
+	}
+	a.slots <- struct{}{}
+	defer func() { <-a.slots }()
+	var report wire.FlavorReport
+	switch err := strictjson.Decode(body, &report); {
+	case err != nil:
+		return ""
+	case len(report.Flavors) > 0:
+		return v1alpha1.RoleProvider
+	}
+	return v1alpha1.RoleConsumer
 }
 
 // complete fills in what a report may leave out and refuses flavors of other

@@ -15,7 +15,7 @@ const maxWait = time.Minute
 // when that is nothing (GET /api/v1/instructions).
 func (a *agents) getInstructionsV1(w http.ResponseWriter, r *http.Request) {
 	cluster := identityOf(r).Name
-	if a.admit(w, r, cluster) {
+	if a.admit(w, r, cluster, "") {
 		answerJSON(w, http.StatusOK, a.Broker.Owed(cluster))
 	}
 }
@@ -25,7 +25,7 @@ func (a *agents) getInstructionsV1(w http.ResponseWriter, r *http.Request) {
 // (GET /api/v2/clusters/{id}/instructions?since=…&wait=30s).
 func (a *agents) getInstructions(w http.ResponseWriter, r *http.Request) {
 	cluster := r.PathValue("id")
-	if !a.admit(w, r, cluster) {
+	if !a.admit(w, r, cluster, "") {
 		return
 	}
 	var wait time.Duration

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
 
@@ -52,7 +53,7 @@ type Broker interface {
 // (POST /api/v1/reservations).
 func (a *agents) postReservation(w http.ResponseWriter, r *http.Request) {
 	cluster := identityOf(r).Name
-	if !a.admit(w, r, cluster) {
+	if !a.admit(w, r, cluster, v1alpha1.RoleConsumer) {
 		return
 	}
 	key := r.Header.Get(wire.HeaderIdempotencyKey)
@@ -91,7 +92,7 @@ func (a *agents) postReservation(w http.ResponseWriter, r *http.Request) {
 // (DELETE /api/v2/reservations/{id}).
 func (a *agents) deleteReservation(w http.ResponseWriter, r *http.Request) {
 	cluster := identityOf(r).Name
-	if !a.admit(w, r, cluster) {
+	if !a.admit(w, r, cluster, "") {
 		return
 	}
 	extend(w, reserveTimeout+answerTimeout)

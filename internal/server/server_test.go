@@ -320,20 +320,29 @@ func TestWhoMayReport(t *testing.T) {
 func TestWhoIsNotEnrolledIsToldWhatBecomesOfIt(t *testing.T) {
 	asked := ""
 	a := newAgents(Agents{
-		Market: &recorder{}, Log: quiet, Enrolled: func(string) bool { return false },
-		NotEnrolled: func(cluster string) *wire.Refusal {
-			asked = cluster
+		Market: &recorder{}, Broker: &listener{}, Log: quiet, Enrolled: func(string) bool { return false },
+		NotEnrolled: func(cluster, role string) *wire.Refusal {
+			asked = cluster + " " + role
 			return &wire.Refusal{Status: 403, Body: wire.Error{Error: "proposed", Reason: "EnrollmentProposed"}}
 		},
 	})
 	in := &inside{handler: a.routes()}
-	answer := in.send("PUT", wire.FlavorsPath("paris"), []byte(h100), wire.HeaderGeneration, "1.1")
-	if answer.Code != 403 || reasonOf(t, answer.Body.Bytes()) != "EnrollmentProposed" || asked != "paris" {
-		t.Errorf("answered %d %s, asked about %q", answer.Code, answer.Body, asked)
-	}
-	asked = ""
-	if in.send("PUT", wire.FlavorsPath("lyon"), []byte(h100), wire.HeaderGeneration, "1.1"); asked != "" {
-		t.Errorf("paris had %q proposed", asked)
+	for name, c := range map[string]struct{ method, path, body, want string }{
+		"it sells":            {"PUT", wire.FlavorsPath("paris"), h100, "paris provider"},
+		"it sells nothing":    {"PUT", wire.FlavorsPath("paris"), `{"flavors":[]}`, "paris consumer"},
+		"nothing has changed": {"PUT", wire.FlavorsPath("paris"), "", "paris "},
+		"nonsense":            {"PUT", wire.FlavorsPath("paris"), `{"flavors":`, "paris "},
+		"too much":            {"PUT", wire.FlavorsPath("paris"), strings.Repeat(" ", maxReport+1), "paris "},
+		"the first form":      {"POST", "/api/v1/advertisements", `{"clusterID":"paris"}`, "paris provider"},
+		"it asks":             {"POST", "/api/v1/reservations", "{}", "paris consumer"},
+		"it only listens":     {"GET", "/api/v1/instructions", "", "paris "},
+		"for another":         {"PUT", wire.FlavorsPath("lyon"), h100, ""},
+	} {
+		asked = ""
+		answer := in.send(c.method, c.path, []byte(c.body), wire.HeaderGeneration, "1.1")
+		if asked != c.want || answer.Code != 403 || c.want != "" && reasonOf(t, answer.Body.Bytes()) != "EnrollmentProposed" {
+			t.Errorf("%s: answered %d %s, asked about %q, want %q", name, answer.Code, answer.Body, asked, c.want)
+		}
 	}
 }
 

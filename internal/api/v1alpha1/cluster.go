@@ -37,6 +37,14 @@ type ClusterSpec struct {
 	Drain Time `json:"drain,omitzero"`
 }
 
+// Roles of a cluster.
+const (
+	// RoleProvider gives capacity.
+	RoleProvider = "provider"
+	// RoleConsumer is where capacity appears.
+	RoleConsumer = "consumer"
+)
+
 // HasRole reports whether the cluster is a "provider" or a "consumer".
 func (c *Cluster) HasRole(role string) bool {
 	for _, r := range c.Spec.Roles {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetbroker/fleetbroker/internal/agent"
+	"github.com/fleetbroker/fleetbroker/internal/api/crd"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
@@ -88,7 +89,7 @@ func newFleetWithoutLiqo(t *testing.T) *fleet {
 	}
 	f := &fleet{t: t, ca: ca, cluster: envtest.Cluster(t, env.ClusterOptions{Name: "paris"})}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, authv1beta1.AddToScheme, offloadingv1beta1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, authv1beta1.AddToScheme, offloadingv1beta1.AddToScheme, crd.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -381,21 +382,4 @@ func TestAClusterOutOfSightSellsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.await("its end", cordoned(false))
-}
-
-func TestLiqoMayBeInstalledLater(t *testing.T) {
-	f := newFleetWithoutLiqo(t)
-	f.node("n1", "h100-pool")
-	f.runAgent()
-	f.await("the first report", has(capacity, "gpu", 8))
-	if err := env.InstallLiqoCRDs(t.Context(), f.cluster.Config); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.client.Create(t.Context(), &offloadingv1beta1.Quota{
-		ObjectMeta: metav1.ObjectMeta{Name: "s-ca3704aa0b06", Namespace: "default"},
-		Spec:       offloadingv1beta1.QuotaSpec{User: "s-ca3704aa0b06", Resources: quantities("nvidia.com/gpu", "2")},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	f.await("what Liqo grants", has(held("s"), "gpu", 2))
 }

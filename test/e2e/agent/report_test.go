@@ -26,12 +26,13 @@ var keys = []string{
 	"network.fluidos.eu/latency_ms", "workload.fluidos.eu/hpc-score",
 	"nvidia.com/gpu.product", "nvidia.com/gpu.memory", "nvidia.com/gpu.count", "nvidia.com/gpu.replicas", "nvidia.com/gpu.compute.major",
 	"amd.com/gpu.product-name", "amd.com/gpu.vram", "fleetbroker.io/pool", "topology.kubernetes.io/zone",
+	"fleetbroker.io/cordon", "fleetbroker.io/drain", "fleetbroker.io/overcommit",
 }
 
 var values = rapid.OneOf(
 	rapid.String(),
 	rapid.StringN(200, 2000, -1),
-	rapid.SampledFrom([]string{"nvidia-h100", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "80Gi", "40GB..80GB", "999999999Gi", "-1", "0", "1e9", "99999999999999999", "9223372036854775807", "3.20", "eur", "EUR", "mps", "true", "\n", ""}),
+	rapid.SampledFrom([]string{"nvidia-h100", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "80Gi", "40GB..80GB", "999999999Gi", "-1", "0", "1e9", "99999999999999999", "9223372036854775807", "3.20", "eur", "EUR", "mps", "true", "2026-12-01T08:00:00Z", "cpu=1.5 maxRisk=0.01", "memory=10 pods=9.999999999999999999999999 maxRisk=1", "\n", ""}),
 )
 
 // labels are what Kubernetes allows as a label's value.

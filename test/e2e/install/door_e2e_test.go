@@ -36,6 +36,8 @@ type visitor struct {
 	client *http.Client
 	url    string
 	n      int
+	// flavors that it reports, in JSON.
+	flavors string
 }
 
 func (f *fleet) visitor(d *rig.Daemon, name string) *visitor {
@@ -52,13 +54,16 @@ func (f *fleet) visitor(d *rig.Daemon, name string) *visitor {
 	roots.AppendCertsFromPEM(bundle.CA)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}
 	f.t.Cleanup(transport.CloseIdleConnections)
-	return &visitor{f: f, client: &http.Client{Transport: transport}, url: "https://" + d.Agents + wire.FlavorsPath(name)}
+	return &visitor{
+		f: f, client: &http.Client{Transport: transport}, url: "https://" + d.Agents + wire.FlavorsPath(name),
+		flavors: `{"metadata":{"name":"l4"},"spec":{"capacity":{"cpu":"8"}}}`,
+	}
 }
 
 // report sends a flavor and returns the answer's status and reason.
 func (v *visitor) report() (int, string, error) {
 	v.n++
-	r, err := http.NewRequestWithContext(v.f.ctx, http.MethodPut, v.url, strings.NewReader(`{"flavors":[{"metadata":{"name":"l4"},"spec":{"capacity":{"cpu":"8"}}}]}`))
+	r, err := http.NewRequestWithContext(v.f.ctx, http.MethodPut, v.url, strings.NewReader(`{"flavors":[`+v.flavors+`]}`))
 	if err != nil {
 		return 0, "", err
 	}
@@ -136,12 +141,21 @@ func TestAStrangerIsProposedMergedAndRevoked(t *testing.T) {
 	if out, err := f.ledger("diff", "--name-status", "main...enroll/oslo"); err != nil || out != "A\tclusters/oslo.yaml\n" {
 		t.Errorf("the branch changes %q %v", out, err)
 	}
-	for _, args := range [][]string{{"fetch", "-q", "origin"}, {"merge", "-q", "--no-edit", "origin/enroll/oslo"}, {"push", "-q", "origin", "HEAD:main"}} {
+	rome := f.visitor(d, "rome")
+	rome.flavors = "" // it has nothing to sell
+	rome.await(403, "EnrollmentProposed")
+	for cluster, role := range map[string]string{"oslo": "provider", "rome": "consumer"} {
+		if out, err := f.ledger("show", "enroll/"+cluster+":clusters/"+cluster+".yaml"); err != nil || !strings.Contains(out, "\n  roles: ["+role+"]\n") {
+			t.Errorf("%s is proposed as\n%s%v", cluster, out, err)
+		}
+	}
+	for _, args := range [][]string{{"fetch", "-q", "origin"}, {"merge", "-q", "--no-edit", "origin/enroll/oslo"}, {"merge", "-q", "--no-edit", "origin/enroll/rome"}, {"push", "-q", "origin", "HEAD:main"}} {
 		if _, err := f.team.Git(ctx, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	oslo.await(204, "")
+	rome.await(204, "")
 
 	if _, err := r.Authority().Revoke("oslo"); err != nil {
 		t.Fatal(err)

@@ -13,11 +13,6 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetbroker/fleetbroker/internal/pki"
@@ -34,33 +29,8 @@ func TestTokensAreReviewed(t *testing.T) {
 	if out, err := home.Kubectl(t.Context(), ".", "apply", "-k", base+"/broker"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	api, err := kubernetes.NewForConfig(home.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token := func(name, role string) string {
-		t.Helper()
-		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "fleetbroker"}}
-		if _, err := api.CoreV1().ServiceAccounts("fleetbroker").Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if role != "" {
-			binding := &rbacv1.ClusterRoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-				Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: "fleetbroker"}},
-			}
-			if _, err := api.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		made, err := api.CoreV1().ServiceAccounts("fleetbroker").CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made.Status.Token
-	}
 	get := guarded(t, home)
-	prometheus, ada, nobody := token("prometheus", "fleetbroker-metrics"), token("ada", "fleetbroker-viewer"), token("nobody", "")
+	prometheus, ada, nobody := token(t, home, "prometheus", "fleetbroker-metrics"), token(t, home, "ada", "fleetbroker-viewer"), token(t, home, "nobody", "")
 	cases := map[string]struct {
 		token, path string
 		want        int

@@ -1,0 +1,377 @@
+//go:build e2e
+
+package enforce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/crd"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/rig"
+)
+
+// fleetFile is the rig's, with more of a policy.
+func fleetFile(more string) string {
+	return "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  currency: EUR\n" +
+		"  writeBack: {mode: push, inputs: main, branch: " + rig.Ledger + ", statusInterval: 1s, author: {name: fleetbroker, email: fleetbroker@example.org}}\n" + more
+}
+
+// written is a contract as the ledger has it.
+func (f *fleet) written(tenant, name string) *v1alpha1.Contract {
+	f.t.Helper()
+	repo := f.Git.RepoDir(rig.Repo)
+	path, err := f.Platform.Git(f.ctx, "-C", repo, "ls-tree", "-r", "--name-only", rig.Ledger, "contracts/"+tenant+"/")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for line := range strings.Lines(path) {
+		if line = strings.TrimSpace(line); !strings.HasSuffix(line, "/"+name+".yaml") {
+			continue
+		}
+		text, err := f.Platform.Git(f.ctx, "-C", repo, "show", rig.Ledger+":"+line)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		c := &v1alpha1.Contract{}
+		if err := yaml.Unmarshal([]byte(text), c); err != nil {
+			f.t.Fatal(err)
+		}
+		return c
+	}
+	f.t.Fatalf("the ledger has no %s in\n%s", name, path)
+	return nil
+}
+
+// entered is when a contract came into a phase, as its history says.
+func entered(c *v1alpha1.Contract, phase v1alpha1.Phase) time.Time {
+	for _, h := range c.Status.History {
+		if h.Phase == phase {
+			return h.At.Time
+		}
+	}
+	return time.Time{}
+}
+
+// steady watches the provider's copy of a slice, every version of it, and
+// remembers each that is not granted with so many GPUs.
+type steady struct {
+	mu   sync.Mutex
+	seen int
+	bad  []string
+	stop func()
+}
+
+func (f *fleet) steady(slice string, count int64) *steady {
+	f.t.Helper()
+	c, err := client.NewWithWatch(f.Clusters["paris"].Config, client.Options{Scheme: f.paris.Scheme()})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(f.ctx)
+	w, err := c.Watch(ctx, &authv1beta1.ResourceSliceList{}, client.InNamespace(f.twin.providerSpace))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	s, done := &steady{}, make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range w.ResultChan() {
+			if o, ok := e.Object.(*authv1beta1.ResourceSlice); !ok || o.Name == slice {
+				s.note(e, count)
+			}
+		}
+	}()
+	s.stop = func() {
+		w.Stop()
+		cancel()
+		<-done
+	}
+	f.t.Cleanup(s.stop)
+	return s
+}
+
+func (s *steady) note(e watch.Event, count int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen++
+	o, ok := e.Object.(*authv1beta1.ResourceSlice)
+	if !ok || e.Type == watch.Deleted {
+		s.bad = append(s.bad, fmt.Sprintf("%s %T", e.Type, e.Object))
+		return
+	}
+	if n, c := gpus(o); n != count || c.Status != accepted {
+		s.bad = append(s.bad, fmt.Sprintf("version %s: %d GPUs, %s %s: %s", o.ResourceVersion, n, c.Status, c.Reason, c.Message))
+	}
+}
+
+// held fails the test for every version that was not granted, and when there
+// was none at all.
+func (s *steady) held(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == 0 || len(s.bad) > 0 {
+		t.Errorf("of %d versions of the slice these were not granted:\n%s", s.seen, strings.Join(s.bad, "\n"))
+	}
+}
+
+// A term that is extended in git goes on where it was: past the old end there
+// is no version of the provider's slice that was granted less.
+func TestRenewedWithoutAGap(t *testing.T) {
+	const term = time.Minute
+	f := start(t, nil)
+	lasts := func(d string) string { return intent("train", 4, "  schedule: {duration: "+d+"}\n") }
+	f.put("train", lasts(term.String()))
+	name := f.contract("train", "Active")
+	f.answered(name, accepted, "", 4)
+	end := f.written("vision", name).Spec.Term.End
+	if end.IsZero() {
+		t.Fatal("the term has no end")
+	}
+	watched := f.steady(name, 4)
+	f.put("train", lasts("2h"))
+	f.eventually("the provider knows of the new end", func() error {
+		p := &crd.ProviderInstruction{}
+		if err := f.paris.Get(f.ctx, client.ObjectKey{Name: name}, p); err != nil {
+			return err
+		}
+		if at := p.Spec.ExpiresAt; at == nil || at.Sub(end.Time) < time.Hour {
+			return fmt.Errorf("it expires at %v, it did at %s", at, end)
+		}
+		return nil
+	})
+	if time.Now().After(end.Time) {
+		t.Fatalf("the machine is too slow: the first term was over at %s", end)
+	}
+	select {
+	case <-time.After(time.Until(end.Time.Add(3 * time.Second))):
+	case <-f.ctx.Done():
+		t.Fatal(f.ctx.Err())
+	}
+	// What happens after the old end happens within a moment; another contract's
+	// way through all parts is longer than that.
+	f.put("other", intent("other", 1))
+	f.contract("other", "Active")
+	f.answered(name, accepted, "", 4)
+	watched.held(t)
+	if got := f.phases("train"); len(got) != 1 || got[name] != "Active" {
+		t.Errorf("its contracts are %v", got)
+	}
+	out, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "log", "--format=%B", rig.Ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out) {
+		if to, left := strings.CutPrefix(strings.TrimSpace(line), "Contract: "+name+" Active -> "); left && to != "Active" {
+			t.Errorf("the contract went from Active to %s\n%s", to, out)
+		}
+	}
+	f.sound()
+}
+
+// One node of two is cordoned under live contracts: nothing new is sold at
+// once, what still fits stays, what does not is moved only after its grace, and
+// the node that comes back is sold again. Then the cluster, in its own file.
+func TestANodeAndAClusterAreCordoned(t *testing.T) {
+	const grace = 12 * time.Second
+	f := start(t, func(o *rig.Options) {
+		second(o)
+		o.Providers["milan"] = append(o.Providers["milan"], env.GPUNode{Name: "milan-2", GPUs: 8, Labels: map[string]string{"fleetbroker.io/pool": "h100"}})
+		o.Inputs["fleet.yaml"] = fleetFile("  defaults: {gracePeriod: " + grace.String() + "}\n")
+	})
+	f.agent("milan", f.daemon)
+	f.sells("milan", "16")
+	f.put("serve", intent("serve", 2, cheapest))
+	serve := f.on("serve", "paris")
+	f.answered(serve, accepted, "", 2)
+	f.put("train", intent("train", 10, cheapest))
+	train := f.on("train", "paris")
+	f.answered(train, accepted, "", 10)
+	f.contract("train", "Active")
+
+	f.kubectl("paris", "cordon", "paris-2")
+	f.sells("paris", "8")
+	f.put("late", intent("late", 1, cheapest))
+	f.on("late", "milan")
+	f.eventually("the contract that fits no longer is Degraded", func() error { return f.shownAs(train, "Degraded", "FlavorShrunk") })
+	f.answered(train, accepted, "", 10)
+	if next := f.on("train", "milan"); next == train {
+		t.Error("a contract changed its provider")
+	}
+	c := f.written("vision", train)
+	if from, to := entered(c, v1alpha1.PhaseDegraded), entered(c, v1alpha1.PhaseReleasing); from.IsZero() || to.Sub(from) < grace {
+		t.Errorf("Degraded at %s, moved at %s, before its grace of %s was over", from, to, grace)
+	}
+	f.answered(serve, accepted, "", 2)
+	if phase := f.phases("serve")[serve]; phase != "Active" {
+		t.Errorf("the contract that fits is %s", phase)
+	}
+	f.eventually("the one that was moved has ended", func() error {
+		if phase := f.phases("train")[train]; phase != "Failed" {
+			return fmt.Errorf("it is %s", phase)
+		}
+		return nil
+	})
+	f.kubectl("paris", "uncordon", "paris-2")
+	f.sells("paris", "16")
+
+	paris := func(more string) {
+		t.Helper()
+		if _, err := f.Platform.CommitAndPush(f.ctx, "Say what becomes of paris", map[string]string{"clusters/paris.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: paris}\nspec:\n  roles: [provider]\n" +
+			"  defaultPrice: {currency: EUR, perHour: {gpu: \"2.80\", cpu: \"0.02\", memoryGi: \"0.003\"}}\n" + more}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paris("  cordon: true\n")
+	f.put("later", intent("later", 1, cheapest))
+	f.on("later", "milan")
+	f.answered(serve, accepted, "", 2)
+	paris("  drain: " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + "\n")
+	f.on("serve", "milan")
+	f.eventually("the one that was drained is Released", func() error {
+		if phase := f.phases("serve")[serve]; phase != "Released" {
+			return fmt.Errorf("it is %s", phase)
+		}
+		return nil
+	})
+	f.sound()
+}
+
+// sells waits until the market has a provider's flavor h100 with so many GPUs.
+func (f *fleet) sells(provider, gpus string) {
+	f.t.Helper()
+	f.eventually(provider+" sells "+gpus+" GPUs", func() error {
+		market, err := f.daemon.Market(f.ctx)
+		if err != nil {
+			return err
+		}
+		for document := range strings.SplitSeq(market, "\n---\n") {
+			o := &v1alpha1.Flavor{}
+			if err := yaml.Unmarshal([]byte(document), o); err != nil {
+				return err
+			}
+			if o.Metadata.Namespace == provider && o.Spec.Capacity[v1alpha1.GPU].Canonical(v1alpha1.GPU) == gpus {
+				return nil
+			}
+		}
+		return fmt.Errorf("the market is\n%s", market)
+	})
+}
+
+// What a contract grew by is refused when the provider's own pods came first:
+// it keeps its old size, with the reason on the ledger, and moves once that is
+// allowed.
+func TestGrowthWithoutRoomIsRefused(t *testing.T) {
+	f := prepare(t, second)
+	p := startProxy(t, f.daemon.Agents)
+	f.agent("paris", &rig.Daemon{Agents: p.address})
+	f.agent("milan", f.daemon)
+	f.ready()
+	f.sells("milan", "8")
+	only := "  placement: {providers: {allow: [paris]}}\n"
+	f.put("train", intent("train", 4, only))
+	name := f.contract("train", "Active")
+	f.answered(name, accepted, "", 4)
+
+	// The agent knows of its pods before it hears of the growth, the broker only
+	// afterwards.
+	p.set(true)
+	f.ownPod("first", "paris-1", "6")
+	f.ownPod("second", "paris-2", "6")
+	f.eventually("the agent knows of its pods", func() error {
+		a := &crd.Advertisement{}
+		if err := f.paris.Get(f.ctx, client.ObjectKey{Name: "h100"}, a); err != nil || a.Status.Used["gpu"] != "12" {
+			return errors.Join(err, fmt.Errorf("it shows %+v", a.Status))
+		}
+		return nil
+	})
+	f.put("train", intent("train", 8, only))
+	f.eventually("the contract grew", func() error {
+		if n := f.written("vision", name).Spec.Resources["nvidia.com/gpu"].Int64(); n != 8 {
+			return fmt.Errorf("it has %d GPUs", n)
+		}
+		return nil
+	})
+	p.set(false)
+	p.drop()
+	f.eventually("the growth is refused", func() error { return f.shownAs(name, "Degraded", "ProviderRefused") })
+	f.answered(name, accepted, "", 4)
+	f.eventually("the ledger says why, and that it waits", func() error {
+		c := f.written("vision", name)
+		if c.Status.Phase != v1alpha1.PhaseDegraded || !strings.Contains(c.Status.Reason, "has 4 of nvidia.com/gpu left") {
+			return fmt.Errorf("it is %s: %s", c.Status.Phase, c.Status.Reason)
+		}
+		return nil
+	})
+	f.put("train", intent("train", 8))
+	f.on("train", "milan")
+	f.eventually("the old contract has ended", func() error {
+		if phase := f.phases("train")[name]; phase != "Failed" {
+			return fmt.Errorf("it is %s", phase)
+		}
+		return nil
+	})
+	f.sound()
+}
+
+// A warm slice that an intent takes over stays granted all the time, though its
+// name is not that of the contract; the provider shows whose it is now.
+func TestAWarmSliceIsClaimed(t *testing.T) {
+	f := start(t, func(o *rig.Options) {
+		o.Inputs["fleet.yaml"] = fleetFile("  warmPools: [{name: h100-warm, consumer: rome, count: 1, resources: {cpu: \"4\", memory: 16Gi, pods: \"4\", ephemeral-storage: 10Gi, gpu: \"H100:2\"}}]\n")
+	})
+	warm := ""
+	f.eventually("the pool is warm", func() error {
+		for name, phase := range f.history().Held {
+			if strings.HasPrefix(name, "fleetbroker-h100-warm-") && phase == "Active" {
+				warm = name
+				return nil
+			}
+		}
+		return errors.New("no contract of the pool is Active")
+	})
+	f.answered(warm, accepted, "", 2)
+	watched := f.steady(warm, 2)
+	f.put("train", intent("train", 2))
+	name := f.contract("train", "Active")
+	if slice := f.written("vision", name).Spec.Slice; slice != warm {
+		t.Fatalf("its slice is %s, the warm one is %s", slice, warm)
+	}
+	f.eventually("the provider shows whose the slice is", func() error {
+		s, err := f.copyOf(warm)
+		if err != nil {
+			return err
+		}
+		p := &crd.ProviderInstruction{}
+		if err := f.paris.Get(f.ctx, client.ObjectKey{Name: name}, p); err != nil {
+			return err
+		}
+		if s.Status.NodeLabels["granted.fleetbroker.io/contract"] != name || !p.Status.Enforced || p.Status.Slice != "Accepted" {
+			return fmt.Errorf("labels are %v, the promise is %+v", s.Status.NodeLabels, p.Status)
+		}
+		return nil
+	})
+	watched.held(t)
+	watched.stop()
+	f.remove("train")
+	f.eventually("it is Released", func() error {
+		if phase := f.phases("train")[name]; phase != "Released" {
+			return fmt.Errorf("it is %s", phase)
+		}
+		return nil
+	})
+	f.eventually("its slice is gone", func() error { _, err := f.copyOf(warm); return gone(err) })
+	f.sound()
+}
