@@ -198,6 +198,9 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 	}
 	if u := s.Update; u != nil {
 		c.within(p.in("update", "maxUnavailable"), int64(u.MaxUnavailable), 0, noMost)
+		if u.MaxUnavailable == 0 && s.Split != nil {
+			c.warnf(p.in("update", "maxUnavailable"), "NoEffect", "spec.update.maxUnavailable: 0 does not hold for a replica put together from parts (spec.split): its old parts go as the new ones are placed, one replica after the other")
+		}
 	}
 	if d := s.Data; d != nil {
 		if d.Region == "" {

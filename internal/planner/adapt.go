@@ -35,7 +35,7 @@ func (r *round) adapt(j *job, t task) *failure {
 			j.dec.Alternative = i
 			return nil
 		}
-		f := r.exchange(j, t, i, i+1, CodeChanged, "the intent changed")
+		f := r.replaceChanged(j, t, i, i+1)
 		if f == nil {
 			return nil
 		}

@@ -114,7 +114,7 @@ func disruptionOf(c *v1alpha1.Contract) int64 { return 1000 + 10*int64(max(c.Spe
 // all work, so that moving one is the only thing that happens to it.
 func (r *round) consolidable(j *job) bool {
 	if j.in == nil || j.silent || j.warm() || j.dec.Action != "" || j.finding() || j.in.Spec.Stage == v1alpha1.StageReserve ||
-		len(j.tasks)+len(j.open)+j.releasing > 0 || len(j.live) == 0 || j.in.Spec.Split != nil || r.ruled(j) {
+		len(j.tasks)+len(j.open)+j.releasing+j.later > 0 || len(j.live) == 0 || j.in.Spec.Split != nil || r.ruled(j) {
 		return false
 	}
 	return !slices.ContainsFunc(j.live, func(c *v1alpha1.Contract) bool {

@@ -162,6 +162,10 @@ func (r *round) tell(j *job) {
 	if r.tellDisplaced(j) {
 		return
 	}
+	if len(j.open) == 0 && j.later > 0 {
+		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, CodeUpdating, "%s", joined(reasonOf(j), j.laterText()))
+		return
+	}
 	if len(j.open) == 0 {
 		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, "", "%s", joined(reasonOf(j), borrowText(j.live), r.followText(j)))
 		if j.dec.Action != Place && j.dec.Action != Keep {

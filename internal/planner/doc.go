@@ -43,6 +43,9 @@
 // A share of a card lies on one card (cards.go): the ledger numbers the cards of
 // flavors that sell parts of them, and contracts say on which they lie.
 //
+// A change that needs new contracts goes step by step where the intent bounds it
+// (update.go).
+//
 // A replica that no flavor holds whole may be put together from several
 // (split.go): its parts are placed at once, and each is then looked after like
 // a replica that asks for that share.

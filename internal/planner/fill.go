@@ -153,6 +153,9 @@ func (r *round) fill(j *job) {
 			}
 		case adapt:
 			if f := r.adapt(j, t); f != nil {
+				if r.goesFirst(j, t) {
+					t.kind = fresh
+				}
 				j.open, left = append(j.open, *f), append(left, t)
 			}
 		case failover:
@@ -209,7 +212,7 @@ func (r *round) attempts(j *job, tasks []task, old *v1alpha1.Contract, from, to 
 	if from >= to {
 		return noAlternative(tasks[0])
 	}
-	if old == nil {
+	if old == nil || j.beside {
 		j.budget(r, len(tasks))
 	} else {
 		j.budget(r, len(tasks), old)
@@ -235,7 +238,7 @@ func (r *round) attempts(j *job, tasks []task, old *v1alpha1.Contract, from, to 
 // attempt places every task of the list by one alternative, or nothing at all.
 func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, thrifty bool) *failure {
 	undo := func() {}
-	if old != nil {
+	if old != nil && !j.beside {
 		undo = r.suspendOld(old)
 	}
 	var ordinals map[string]int32 // as they were, from the first placement on

@@ -39,6 +39,10 @@ type job struct {
 	target int32
 	// grows says why it wants more replicas than it has, "" while it does not.
 	grows string
+	// later is how many replicas are replaced after others; beside: what is
+	// placed now stands beside what it replaces (update.go).
+	later  int
+	beside bool
 	// wanted replicas and the money for them, for the shapes.
 	wanted int
 	purse  purse

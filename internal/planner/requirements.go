@@ -101,6 +101,7 @@ const (
 	CodeFrozen        = "Frozen"
 	CodeDeaf          = "Deaf"
 	CodeChanged       = "IntentChanged"
+	CodeUpdating      = "Updating"
 	CodeFewer         = "FewerReplicas"
 	CodeForced        = "ForcedByOperator"
 	CodeHeldBack      = "HeldBack"

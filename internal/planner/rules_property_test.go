@@ -30,6 +30,9 @@ func anyLanguage(t *rapid.T, in *planner.Intent) {
 	if rapid.IntRange(0, 2).Draw(t, "splits") == 0 {
 		splits(int32(rapid.IntRange(1, 3).Draw(t, "maxParts")), int32(rapid.IntRange(0, 2).Draw(t, "minGPU")))(in)
 	}
+	if rapid.IntRange(0, 2).Draw(t, "updates") == 0 {
+		updates(int32(rapid.IntRange(0, 2).Draw(t, "maxUnavailable")))(in)
+	}
 	if rapid.IntRange(0, 3).Draw(t, "sla") == 0 {
 		in.Spec.SLA = &v1alpha1.SLA{MaxTimeToActive: v1alpha1.Duration{Duration: 30 * time.Minute}}
 	}
@@ -135,12 +138,25 @@ func checkSpread(w planner.World, in *planner.Intent, c *v1alpha1.Contract, live
 	}
 }
 
+// withoutReplaced are an intent's contracts but those that stand until a newer one
+// of the same replica works.
+func withoutReplaced(in planner.Intent, live []*v1alpha1.Contract) []*v1alpha1.Contract {
+	if u := in.Spec.Update; u == nil || u.MaxUnavailable > 0 || in.Spec.Split != nil {
+		return live
+	}
+	return slices.DeleteFunc(slices.Clone(live), func(c *v1alpha1.Contract) bool {
+		return c.Status.Phase == v1alpha1.PhaseActive && slices.ContainsFunc(live, func(x *v1alpha1.Contract) bool {
+			return x.Spec.Intent.Replica == c.Spec.Intent.Replica && x.Spec.Intent.Ordinal > c.Spec.Intent.Ordinal && x.Status.Phase != v1alpha1.PhaseActive
+		})
+	})
+}
+
 // checkParts asks that no replica stands twice, and that the parts of one are
 // not more than it or than its intent allows.
 func checkParts(in planner.Intent, ref string, live []*v1alpha1.Contract, fail func(string, ...any)) {
 	type seat struct{ replica, part int32 }
 	seen, units, of, whole := map[seat]bool{}, map[int32]int64{}, map[int32]int64{}, map[int32]bool{}
-	for _, c := range live {
+	for _, c := range withoutReplaced(in, live) {
 		i := c.Spec.Intent
 		if seen[seat{i.Replica, i.Part}] || whole[i.Replica] || (i.Of == 0 && of[i.Replica] > 0) {
 			fail("%s: replica %d stands twice", ref, i.Replica)

@@ -340,6 +340,7 @@ func (r *round) plain(j *job) {
 		switch {
 		case surplus[i.Replica]:
 			j.drop(r, c, v1alpha1.PhaseReleased, CodeFewer, fewer)
+		case r.stands(j, c, newest[[2]int32{i.Replica, i.Part}]):
 		case newest[[2]int32{i.Replica, i.Part}] != c:
 			j.drop(r, c, v1alpha1.PhaseReleased, CodeDuplicate, "a newer contract serves the replica")
 		default:

@@ -174,6 +174,10 @@ func (r *round) keepsParts(j *job, parts []*v1alpha1.Contract) bool {
 // remake places a split replica anew as a whole and releases its parts. Until
 // that succeeds they stay.
 func (r *round) remake(j *job, t task) *failure {
+	if r.turnOf(j, t.replica, nil) == turnLater {
+		j.later++
+		return nil
+	}
 	var parts []*v1alpha1.Contract
 	live := slices.Clone(j.live)
 	var undo []func()

@@ -21,7 +21,6 @@ func Unsupported(in *v1alpha1.ResourceIntent) []Feature {
 			out = append(out, Feature{"spec." + field})
 		}
 	}
-	add(s.Update != nil, "update")
 	if n := s.VirtualNode; n != nil {
 		add(len(n.Shares) > 0, "virtualNode.shares")
 		add(n.KubeconfigSecretRef != nil && n.KubeconfigSecretRef.Name != "", "virtualNode.kubeconfigSecretRef")

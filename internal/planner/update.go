@@ -1,0 +1,138 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Changes that need new contracts, step by step (spec.update).
+//
+// Without update a change replaces all replicas in one round: each new contract
+// is placed, and the old one released in the same commit. With it no more than
+// maxUnavailable replicas are without a working contract meanwhile, and no more
+// than that, but one at the least, are replaced at a time. With 0 the new
+// contract stands beside the old one, both of them paid for and counted, until
+// it works; only then the old one goes. Where a replacement could only be had of
+// what the old contract itself holds, the old one goes first, if maxUnavailable
+// allows it. What is changed in place (a size that fits, labels, offload) is
+// changed at once: nothing is without capacity.
+//
+// Replicas that may be put together from parts are replaced one after the other
+// too, but what they had goes as the new ones are placed.
+
+// turn is how a replica may be replaced now.
+type turn uint8
+
+const (
+	turnLater  turn = iota // others come first
+	turnBeside             // the old contract stays until the new one works
+	turnAtOnce             // it goes as the new one is placed
+)
+
+// works reports whether pods can use a contract.
+func works(c *v1alpha1.Contract) bool {
+	if c.Spec.Stage == v1alpha1.StageReserve {
+		return c.Status.Phase == v1alpha1.PhaseReserved
+	}
+	return c.Status.Phase == v1alpha1.PhaseActive
+}
+
+// turnOf says how a replica may be replaced now: old is the contract that goes,
+// nil for all of the replica's.
+func (r *round) turnOf(j *job, replica int32, old *v1alpha1.Contract) turn {
+	if j.in.Spec.Update == nil {
+		return turnAtOnce
+	}
+	most := int(j.in.Spec.Update.MaxUnavailable)
+	working, coming := map[int32]bool{}, map[int32]bool{}
+	for _, c := range j.live {
+		k := c.Spec.Intent.Replica
+		if works(c) {
+			working[k] = true
+		} else if c.Spec.Intent.Digest == j.in.Digest {
+			coming[k] = true
+		}
+	}
+	without := int(j.replicas()) - len(working)
+	switch {
+	case !working[replica] || old != nil && !works(old) || without < most:
+		return turnAtOnce
+	case most == 0 && len(coming) == 0 && j.in.Spec.Split != nil:
+		return turnAtOnce
+	case most == 0 && len(coming) == 0:
+		return turnBeside
+	}
+	return turnLater
+}
+
+// replaceChanged places a replica anew because its intent changed, when its turn
+// has come.
+func (r *round) replaceChanged(j *job, t task, from, to int) *failure {
+	switch r.turnOf(j, t.replica, t.old) {
+	case turnLater:
+		j.later++
+		return nil
+	case turnBeside:
+		return r.placeBeside(j, t, from, to)
+	}
+	return r.exchange(j, t, from, to, CodeChanged, "the intent changed")
+}
+
+// placeBeside places a replica anew and leaves its old contract where it is.
+func (r *round) placeBeside(j *job, t task, from, to int) *failure {
+	j.beside = true
+	f := r.attempts(j, []task{t}, t.old, from, to)
+	j.beside = false
+	if f != nil {
+		f.text += "; the old contract stays until the new one works (update.maxUnavailable 0)"
+		return f
+	}
+	j.why, j.whyCode = "the intent changed; the old contract goes once the new one works", CodeChanged
+	return nil
+}
+
+// stands reports whether a contract stays though a newer one serves its replica:
+// that one does not work yet, and the intent wants no gap.
+func (r *round) stands(j *job, c, newest *v1alpha1.Contract) bool {
+	u := j.in.Spec.Update
+	if u == nil || u.MaxUnavailable > 0 || j.in.Spec.Split != nil || newest == nil || works(newest) || !works(c) {
+		return false
+	}
+	o := r.offerOf(c)
+	return o != nil && o.move.IsZero() && c.Status.Displaced == nil && !r.cut[c.Metadata.Name]
+}
+
+// goesFirst releases a contract whose replacement only it makes room for, if so
+// many replicas may be without capacity, and reports whether it did.
+func (r *round) goesFirst(j *job, t task) bool {
+	o := r.offerOf(t.old)
+	if u := j.in.Spec.Update; u == nil || u.MaxUnavailable == 0 || t.of > 0 || o == nil || o.blocked != "" || r.turnOf(j, t.replica, t.old) != turnAtOnce || j.trial {
+		return false
+	}
+	room := o.free.clone().add(r.footprint(o, t.old.Metadata.Name, t.old))
+	for i, alt := range j.alternatives() {
+		w := r.wishOf(j, alt)
+		if o.provider == w.consumer || r.nature(w, o) != "" || !w.size(o).within(room.max(vec{})) {
+			continue
+		}
+		if c := r.shapeOf(j, i).of(o); c == nil || c.money != "" {
+			continue
+		}
+		j.drop(r, t.old, v1alpha1.PhaseReleased, CodeChanged, "the intent changed; its capacity is placed anew")
+		r.progressed = true
+		return true
+	}
+	return false
+}
+
+// laterText says how many replicas are replaced after others, "" for none.
+func (j *job) laterText() string {
+	switch j.later {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("1 replica is replaced after the others (update.maxUnavailable %d)", j.in.Spec.Update.MaxUnavailable)
+	}
+	return fmt.Sprintf("%d replicas are replaced after the others (update.maxUnavailable %d)", j.later, j.in.Spec.Update.MaxUnavailable)
+}
