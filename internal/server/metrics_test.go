@@ -1,0 +1,51 @@
+package server
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// TestEveryDocumentedMetricMoves: all that FORMATS promises, by name and labels.
+// That the rooms tell them what happens is tried where they are joined.
+func TestEveryDocumentedMetricMoves(t *testing.T) {
+	m := NewMetrics()
+	for _, c := range []struct {
+		series string
+		move   func()
+	}{
+		{`fleetbroker_reservations_total{phase="Active",requester="rome"}`, func() { m.Reservation(v1alpha1.PhaseActive, "rome") }},
+		{`fleetbroker_decision_seconds_count`, func() { m.Decision(time.Millisecond) }},
+		{`fleetbroker_commit_seconds_count`, func() { m.Commit(time.Second) }},
+		{`fleetbroker_push_conflicts_total`, m.PushConflict},
+		{`fleetbroker_advert_total{cluster="paris",result="accepted"}`, func() { m.Advert("paris", "accepted") }},
+		{`fleetbroker_time_to_reserve_seconds_count`, func() { m.TimeToReserve(time.Second) }},
+		{`fleetbroker_time_to_active_seconds_count`, func() { m.TimeToActive(time.Minute) }},
+		{`fleetbroker_spend_total{currency="EUR",tenant="vision"}`, func() { m.SetSpend([]Sum{{"vision", "EUR", v1alpha1.MustDecimal("2")}}) }},
+		{`fleetbroker_savings_total{currency="EUR",tenant="vision"}`, func() { m.SetSavings([]Sum{{"vision", "EUR", v1alpha1.MustDecimal("1")}}) }},
+	} {
+		before := value(t, scrape(t, m), c.series)
+		c.move()
+		if after := value(t, scrape(t, m), c.series); after <= before {
+			t.Errorf("%s went from %g to %g", c.series, before, after)
+		}
+	}
+}
+
+// value is a series' in a scrape, 0 when it is not there yet.
+func value(t *testing.T, text, series string) float64 {
+	t.Helper()
+	_, rest, there := strings.Cut("\n"+text, "\n"+series+" ")
+	if !there {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest, "\n")
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
