@@ -281,12 +281,15 @@ func checkPriceTable(c *checker, t *v1alpha1.PriceTable) {
 	if t.Spec.Currency == "" {
 		c.errorf(at("spec", "currency"), "BadValue", "spec.currency is empty; write three capital letters, such as EUR")
 	}
-	type row struct{ provider, model string }
+	type row struct {
+		provider, model string
+		memory          v1alpha1.Amount
+	}
 	seen := map[row]bool{}
 	for i, r := range t.Spec.Prices {
 		p := at("spec", "prices", i)
 		c.label(p.in("provider"), r.Provider)
-		key := row{r.Provider, strings.ToLower(r.Model)}
+		key := row{r.Provider, strings.ToLower(r.Model), r.Memory.Amount}
 		if seen[key] {
 			c.errorf(p, "Duplicate", "%s: a price for %s %s stands above already", p, r.Provider, r.Model)
 		}

@@ -281,12 +281,24 @@ func TestAProviderNeverHeardIsSilentSinceTheStart(t *testing.T) {
 	}
 }
 
+func gib(n int64) v1alpha1.MemorySize {
+	return v1alpha1.MemorySize{Amount: v1alpha1.AmountOf(n << 30)}
+}
+
 func TestPriceAndPlace(t *testing.T) {
 	own := &v1alpha1.Price{PerHour: v1alpha1.UnitPrices{"gpu": dec("2.5")}}
 	table := &v1alpha1.PriceTable{Metadata: v1alpha1.Metadata{Name: "t"}, Spec: v1alpha1.PriceTableSpec{Currency: "USD", Prices: []v1alpha1.TablePrice{
 		{Provider: "paris", PerHour: v1alpha1.UnitPrices{"cpu": dec("0.05")}},
 		{Provider: "paris", Model: "H100", PerHour: v1alpha1.UnitPrices{"gpu": dec("3")}},
 	}}}
+	bySize := &v1alpha1.PriceTable{Metadata: v1alpha1.Metadata{Name: "u"}, Spec: v1alpha1.PriceTableSpec{Currency: "EUR", Prices: []v1alpha1.TablePrice{
+		{Provider: "paris", Model: "A100", Memory: gib(40), PerHour: v1alpha1.UnitPrices{"gpu": dec("1")}},
+		{Provider: "paris", Model: "A100", PerHour: v1alpha1.UnitPrices{"gpu": dec("5")}},
+		{Provider: "paris", Model: "A100", Memory: gib(80), PerHour: v1alpha1.UnitPrices{"gpu": dec("2")}},
+	}}}
+	a100 := func(memory v1alpha1.MemorySize) func(*v1alpha1.Flavor) {
+		return func(f *v1alpha1.Flavor) { f.Spec.GPU.Model, f.Spec.GPU.Memory = "nvidia-a100", memory }
+	}
 	priced := cluster("paris", "provider")
 	priced.Spec.DefaultPrice = &v1alpha1.Price{Currency: "EUR", PerHour: v1alpha1.UnitPrices{"gpu": dec("9"), "cpu": dec("0.02")}}
 	bare := cluster("paris", "provider")
@@ -305,6 +317,8 @@ func TestPriceAndPlace(t *testing.T) {
 		"the cluster's":               {nil, priced, nil, "EUR", 9_000_000},
 		"another model's row is not":  {func(f *v1alpha1.Flavor) { f.Spec.GPU.Model = "nvidia-a100" }, priced, []*v1alpha1.PriceTable{table}, "EUR", 9_000_000},
 		"a flat price over its units": {func(f *v1alpha1.Flavor) { f.Spec.Price = &v1alpha1.Price{Flat: ptr(dec("24"))} }, bare, nil, "EUR", 3_000_000},
+		"that of its own memory":      {a100(gib(80)), priced, []*v1alpha1.PriceTable{bySize}, "EUR", 2_000_000},
+		"that of another memory":      {a100(gib(64)), priced, []*v1alpha1.PriceTable{bySize}, "EUR", 5_000_000},
 		"none":                        {nil, bare, nil, "", 1<<63 - 1},
 	}
 	for name, tc := range cases {

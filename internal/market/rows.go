@@ -109,23 +109,32 @@ func (m *Market) row(f *v1alpha1.Flavor) *offerRow {
 }
 
 // price is what holds for a flavor: its own, else the first price table's (by
-// name of table) of its provider and model, else its cluster's default, else
+// name of table) of its provider, model and memory, else the first that names
+// no memory, else its cluster's default, else
 // none.
 func (m *Market) price(f *v1alpha1.Flavor) *v1alpha1.Price {
 	if f.Spec.Price != nil {
 		return m.currency(*f.Spec.Price)
 	}
-	model := ""
-	if f.Spec.GPU != nil {
-		model = f.Spec.GPU.Model
+	model, memory := "", v1alpha1.Amount{}
+	if g := f.Spec.GPU; g != nil {
+		model, memory = g.Model, g.Memory.Mul(max(int64(g.UnitsPerGPU), 1))
 	}
+	var found *v1alpha1.TablePrice
+	currency := ""
 	for _, t := range m.inputs.Prices {
 		for i := range t.Spec.Prices {
 			row := &t.Spec.Prices[i]
-			if row.Provider == f.Metadata.Namespace && sameModel(row.Model, model) {
-				return m.currency(v1alpha1.Price{Currency: t.Spec.Currency, PerHour: row.PerHour, Spot: row.Spot, Reserved: row.Reserved})
+			if row.Provider != f.Metadata.Namespace || !sameModel(row.Model, model) || !row.Memory.IsZero() && row.Memory.Amount != memory {
+				continue
+			}
+			if found == nil || found.Memory.IsZero() && !row.Memory.IsZero() {
+				found, currency = row, t.Spec.Currency
 			}
 		}
+	}
+	if found != nil {
+		return m.currency(v1alpha1.Price{Currency: currency, PerHour: found.PerHour, Spot: found.Spot, Reserved: found.Reserved})
 	}
 	if c := m.inputs.Clusters[f.Metadata.Namespace]; c != nil && c.Spec.DefaultPrice != nil {
 		return m.currency(*c.Spec.DefaultPrice)

@@ -37,7 +37,7 @@ type awsTerm struct {
 // awsModels are the GPUs of EC2's families, which the price list does not
 // name (after aws.amazon.com/ec2/instance-types).
 var awsModels = map[string]string{
-	"p2": "K80", "p3": "V100", "p3dn": "V100", "p4d": "A100", "p4de": "A100", "p5": "H100", "p5e": "H200", "p5en": "H200",
+	"p2": "K80", "p3": "V100-16GB", "p3dn": "V100-32GB", "p4d": "A100-40GB", "p4de": "A100-80GB", "p5": "H100-80GB", "p5e": "H200", "p5en": "H200",
 	"p6-b200": "B200", "p6-b300": "B300", "g3": "M60", "g3s": "M60", "g4dn": "T4", "g4ad": "V520", "g5": "A10G", "g5g": "T4G",
 	"g6": "L4", "g6f": "L4", "gr6": "L4", "gr6f": "L4", "g6e": "L40S", "g7e": "RTX PRO 6000",
 }
@@ -111,9 +111,8 @@ func (out *Answer) aws(p awsProduct, terms map[string]awsTerm) error {
 				if price.Sign() <= 0 {
 					continue // of reserved capacity, which costs elsewhere
 				}
-				out.Quotes = append(out.Quotes, Quote{
-					Region: a.RegionCode, Machine: a.InstanceType, Model: model(name), Currency: currency, PerHour: perGPU(price, gpus),
-				})
+				q := Quote{Region: a.RegionCode, Machine: a.InstanceType, Currency: currency, PerHour: perGPU(price, gpus)}
+				out.Quotes = append(out.Quotes, q.of(name, v1alpha1.Amount{}))
 			}
 		}
 	}

@@ -14,12 +14,12 @@ var azureMachines = map[string]struct {
 	model string
 	gpus  int64
 }{
-	"NC6s_v3": {"V100", 1}, "NC12s_v3": {"V100", 2}, "NC24s_v3": {"V100", 4}, "NC24rs_v3": {"V100", 4},
+	"NC6s_v3": {"V100-16GB", 1}, "NC12s_v3": {"V100-16GB", 2}, "NC24s_v3": {"V100-16GB", 4}, "NC24rs_v3": {"V100-16GB", 4},
 	"NC4as_T4_v3": {"T4", 1}, "NC8as_T4_v3": {"T4", 1}, "NC16as_T4_v3": {"T4", 1}, "NC64as_T4_v3": {"T4", 4},
-	"NC24ads_A100_v4": {"A100", 1}, "NC48ads_A100_v4": {"A100", 2}, "NC96ads_A100_v4": {"A100", 4},
-	"NC40ads_H100_v5": {"H100", 1}, "NC80adis_H100_v5": {"H100", 2},
-	"ND40rs_v2": {"V100", 8}, "ND96asr_v4": {"A100", 8}, "ND96amsr_A100_v4": {"A100", 8},
-	"ND96isr_H100_v5": {"H100", 8}, "ND96isr_H200_v5": {"H200", 8}, "ND96isr_MI300X_v5": {"MI300X", 8},
+	"NC24ads_A100_v4": {"A100-80GB", 1}, "NC48ads_A100_v4": {"A100-80GB", 2}, "NC96ads_A100_v4": {"A100-80GB", 4},
+	"NC40ads_H100_v5": {"H100-94GB", 1}, "NC80adis_H100_v5": {"H100-94GB", 2}, "NCC40ads_H100_v5": {"H100-94GB", 1},
+	"ND40rs_v2": {"V100-32GB", 8}, "ND96asr_v4": {"A100-40GB", 8}, "ND96amsr_A100_v4": {"A100-80GB", 8},
+	"ND96isr_H100_v5": {"H100-80GB", 8}, "ND96isr_H200_v5": {"H200", 8}, "ND96isr_MI300X_v5": {"MI300X", 8},
 	"NV36ads_A10_v5": {"A10", 1}, "NV36adms_A10_v5": {"A10", 1}, "NV72ads_A10_v5": {"A10", 2},
 }
 
@@ -43,7 +43,8 @@ func Azure(b []byte) (*Answer, error) {
 	out := &Answer{Next: doc.NextPageLink}
 	for i := range doc.Items {
 		it := &doc.Items[i]
-		if it.ServiceName != "Virtual Machines" || it.Type != "Consumption" || strings.Contains(it.ProductName, "Windows") || strings.Contains(it.SkuName, "Low Priority") {
+		windows := strings.Contains(it.ProductName, "Windows") || strings.HasSuffix(it.ProductName, " Win")
+		if it.ServiceName != "Virtual Machines" || it.Type != "Consumption" || windows || strings.Contains(it.SkuName, "Low Priority") {
 			continue
 		}
 		size := strings.TrimPrefix(it.ArmSkuName, "Standard_")
@@ -62,7 +63,7 @@ func Azure(b []byte) (*Answer, error) {
 		if price.Sign() <= 0 {
 			continue
 		}
-		q := Quote{Region: it.ArmRegionName, Machine: it.ArmSkuName, Model: model(m.model), Currency: it.CurrencyCode}
+		q := Quote{Region: it.ArmRegionName, Machine: it.ArmSkuName, Currency: it.CurrencyCode}.of(m.model, v1alpha1.Amount{})
 		if strings.HasSuffix(it.SkuName, " Spot") || strings.HasSuffix(it.MeterName, " Spot") {
 			q.Spot = perGPU(price, m.gpus)
 		} else {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -66,7 +67,7 @@ func GCP(b []byte) (*Answer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read SKU %q: %w", s.Description, err)
 		}
-		q := Quote{Model: model(strings.ReplaceAll(m[1], "Tesla ", "")), Currency: unit.CurrencyCode}
+		q := Quote{Currency: unit.CurrencyCode}.of(gcpCard(m[1]), v1alpha1.Amount{})
 		if s.Category.UsageType == "OnDemand" {
 			q.PerHour = v1alpha1.UnitPrices{"gpu": price}
 		} else {
@@ -77,6 +78,19 @@ func GCP(b []byte) (*Answer, error) {
 		}
 	}
 	return out, nil
+}
+
+// gcpCard is a GPU's name as Google writes it. An A100 without a size is that of
+// 40 GB, a V100 that of 16 (cloud.google.com/compute/docs/gpus).
+func gcpCard(name string) string {
+	switch bare := gpunames.Model(strings.ReplaceAll(name, "Tesla ", "")); {
+	case !gpunames.Named(name).IsZero():
+	case bare == "nvidia-a100":
+		return "A100-40GB"
+	case bare == "nvidia-v100":
+		return "V100-16GB"
+	}
+	return strings.ReplaceAll(name, "Tesla ", "")
 }
 
 func orZero(s string) string {

@@ -19,6 +19,8 @@ type Quote struct {
 	Machine string
 	// Model such as nvidia-h100; "" is of prices of cores, memory and storage alone.
 	Model string
+	// Memory of a card, where the model is sold in several sizes; else nothing.
+	Memory v1alpha1.Amount
 	// Currency of the prices.
 	Currency string
 	// PerHour and Spot by unit; either may be empty.
@@ -43,9 +45,24 @@ func perGPU(price v1alpha1.Decimal, gpus int64) v1alpha1.UnitPrices {
 	return v1alpha1.UnitPrices{"gpu": price.DivInt(gpus, places)}
 }
 
-// model is the canonical name of a GPU, with its size where one model is sold
-// at several prices by its memory.
-func model(name string) string { return gpunames.Model(name) }
+// card is the canonical name of a GPU, and its memory where the model is sold in
+// several sizes: an A100 of 80 GB costs more than one of 40.
+func card(name string, memory v1alpha1.Amount) (string, v1alpha1.Amount) {
+	_, model, named := gpunames.Normalize(name, 0)
+	if memory.IsZero() {
+		memory = named
+	}
+	if _, _, only := gpunames.Normalize(model, 0); !only.IsZero() {
+		return model, v1alpha1.Amount{}
+	}
+	return model, memory
+}
+
+// of makes a quote's card that of a name and, where it is known, a size.
+func (q Quote) of(name string, memory v1alpha1.Amount) Quote {
+	q.Model, q.Memory = card(name, memory)
+	return q
+}
 
 // Options say how quotes become a table.
 type Options struct {
@@ -59,10 +76,13 @@ type Options struct {
 	Machines []string
 }
 
-// Table makes one row a provider and model. Of several machines with a model the
-// cheapest GPU counts, on demand and spot each; how far they lie apart is noted.
+// Table makes one row a provider, model and memory. Of several machines with a
+// model the cheapest GPU counts, on demand and spot each; how far they lie apart is noted.
 func Table(quotes []Quote, o Options) (*v1alpha1.PriceTable, []string, error) {
-	type key struct{ provider, model string }
+	type key struct {
+		provider, model string
+		memory          v1alpha1.Amount
+	}
 	type row struct {
 		price v1alpha1.TablePrice
 		high  v1alpha1.Decimal
@@ -80,9 +100,9 @@ func Table(quotes []Quote, o Options) (*v1alpha1.PriceTable, []string, error) {
 			return nil, nil, fmt.Errorf("prices in %s and in %s: a table has one currency; import them one after the other", currency, q.Currency)
 		}
 		for _, provider := range o.providers(q.Region, notes) {
-			k := key{provider, q.Model}
+			k := key{provider, q.Model, q.Memory}
 			if rows[k] == nil {
-				rows[k] = &row{price: v1alpha1.TablePrice{Provider: provider, Model: q.Model}}
+				rows[k] = &row{price: v1alpha1.TablePrice{Provider: provider, Model: q.Model, Memory: v1alpha1.MemorySize{Amount: q.Memory}}}
 			}
 			r := rows[k]
 			r.price.PerHour, r.price.Spot = cheaper(r.price.PerHour, q.PerHour), cheaper(r.price.Spot, q.Spot)
@@ -106,7 +126,7 @@ func Table(quotes []Quote, o Options) (*v1alpha1.PriceTable, []string, error) {
 		out.Spec.Prices = append(out.Spec.Prices, r.price)
 	}
 	slices.SortFunc(out.Spec.Prices, func(a, b v1alpha1.TablePrice) int {
-		return cmp.Or(strings.Compare(a.Provider, b.Provider), strings.Compare(a.Model, b.Model))
+		return cmp.Or(strings.Compare(a.Provider, b.Provider), strings.Compare(a.Model, b.Model), a.Memory.Cmp(b.Memory.Amount))
 	})
 	return out, slices.Sorted(maps.Keys(notes)), nil
 }

@@ -30,9 +30,8 @@ func CSV(b []byte) (*Answer, error) {
 		case g.UnitsPerGPU > 1:
 			out.Notes = append(out.Notes, f.Ref()+": it has a part of a card, whose price is not that of a card; left out")
 		default:
-			out.Quotes = append(out.Quotes, Quote{
-				Region: f.Metadata.Namespace, Machine: f.Metadata.Name, Model: g.Model, Currency: p.Currency, PerHour: p.PerHour, Spot: p.Spot,
-			})
+			q := Quote{Region: f.Metadata.Namespace, Machine: f.Metadata.Name, Currency: p.Currency, PerHour: p.PerHour, Spot: p.Spot}
+			out.Quotes = append(out.Quotes, q.of(g.Model, g.Memory.Amount))
 		}
 	}
 	return out, nil
@@ -103,7 +102,7 @@ func ConfigMap(b []byte, currency string, models []string) (*Answer, error) {
 		out.Quotes = append(out.Quotes, plain)
 	}
 	for _, m := range models {
-		out.Quotes = append(out.Quotes, Quote{Model: model(m), Currency: currency, PerHour: onDemand, Spot: spot})
+		out.Quotes = append(out.Quotes, Quote{Currency: currency, PerHour: onDemand, Spot: spot}.of(m, v1alpha1.Amount{}))
 	}
 	return out, nil
 }

@@ -186,6 +186,8 @@ type TablePrice struct {
 	Provider string `json:"provider"`
 	// Model such as nvidia-h100; empty is for flavors without GPUs.
 	Model string `json:"model,omitempty"`
+	// Memory of a card, marketed size, where a model is sold in several: a row with the flavor's own goes before one without, and one with another never holds.
+	Memory MemorySize `json:"memory,omitzero"`
 	// PerHour is the on-demand price.
 	PerHour UnitPrices `json:"perHour,omitempty"`
 	// Spot prices replace PerHour key by key.
