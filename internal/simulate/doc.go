@@ -19,6 +19,9 @@
 //     parts. Where the demand has shares of cards, cards of nodes are cut into
 //     thousandths and each share lies on one card: the one that the contract
 //     names, which these books must have free.
+//   - Where the fleet applies consolidation, clusters do at once what the ledger
+//     says, and what works moves to better offers; a move costs nothing but the
+//     old place until the planner's next round.
 //   - Money accrues per second from the placement to the end, or to the end of
 //     the simulation.
 //

@@ -18,15 +18,16 @@ type job struct {
 	name   string
 	// life in seconds, -1 for what stays.
 	life int64
-	// arrived and started in seconds; started is -1 while it waits.
-	arrived, started int64
+	// arrived and started in seconds; started is -1 while it waits. since is when it came to where it is.
+	arrived, started, since int64
 	at               placement
 	refused          bool
 	why              string
 	ended            int64
-	// paid is what it has cost, in micro-units, before an interruption.
+	// paid is what it has cost, in micro-units, before an interruption or a move.
 	paid          int64
 	interruptions int
+	moves         int
 }
 
 // placement is where a job goes.
@@ -53,6 +54,10 @@ type stepResult struct {
 	waits []refusal
 	// interrupted jobs lost what they held before their time; the policy has taken it off the books.
 	interrupted []*job
+	// moved jobs are in another place from now on; the policy has taken them off the books of the old one.
+	moved []placement
+	// due is when the policy wants to be asked even if nothing happens, 0 for never.
+	due int64
 }
 
 // policy places jobs. A step gets the time in seconds, the jobs that ended
@@ -104,6 +109,7 @@ type engine struct {
 	running  departures
 	stays    []*job
 	waiting  []*job
+	due      int64
 	measures *measures
 	progress func(done, all int)
 }
@@ -155,6 +161,9 @@ func (e *engine) nextTime(next int) int64 {
 			at = (at + tick - 1) / tick * tick
 		}
 	}
+	if e.due > e.measures.now && len(e.running) > 0 {
+		at = min(at, e.due)
+	}
 	if len(e.running) > 0 {
 		end := e.running[0].ended
 		if tick := e.opts.Tick; tick > 1 {
@@ -166,19 +175,27 @@ func (e *engine) nextTime(next int) int64 {
 }
 
 func (e *engine) decide(now int64, ended []*job) error {
-	if len(e.waiting) == 0 && len(ended) == 0 {
+	if len(e.waiting) == 0 && len(ended) == 0 && e.due != now {
 		return nil
 	}
 	out, err := e.policy.step(now, ended, e.waiting)
 	if err != nil {
 		return err
 	}
+	e.due = out.due
+	for _, p := range out.moved {
+		e.measures.change(p.job, -1)
+		p.job.paid += cost(p.job.at.hourly, now-p.job.since)
+		p.job.at, p.job.since = p, now
+		p.job.moves++
+		e.measures.change(p.job, 1)
+	}
 	for _, j := range out.interrupted {
 		e.interrupt(j, now)
 	}
 	for _, p := range out.placed {
 		j := p.job
-		j.at, j.started, j.why = p, now, ""
+		j.at, j.started, j.since, j.why = p, now, now, ""
 		if j.life >= 0 {
 			j.ended = now + j.life
 			heap.Push(&e.running, j)
@@ -203,7 +220,7 @@ func (e *engine) decide(now int64, ended []*job) error {
 // rest of its time.
 func (e *engine) interrupt(j *job, now int64) {
 	e.measures.change(j, -1)
-	j.paid += cost(j.at.hourly, now-j.started)
+	j.paid += cost(j.at.hourly, now-j.since)
 	if j.life >= 0 {
 		j.life -= now - j.started
 	}

@@ -118,9 +118,10 @@ func (e *engine) outcome(name string) Outcome {
 			if j.life >= 0 {
 				until = min(until, j.ended)
 			}
-			total += cost(j.at.hourly, until-j.started)
+			total += cost(j.at.hourly, until-j.since)
 		}
 		out.Interrupted += j.interruptions
+		out.Moved += j.moves
 		switch {
 		case placed:
 			out.Placed++

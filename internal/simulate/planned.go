@@ -87,7 +87,7 @@ func (p *planned) step(now int64, ended, waiting []*job) (stepResult, error) {
 	for _, j := range ended {
 		p.over[j] = true
 	}
-	if len(waiting) == 0 {
+	if len(waiting) == 0 && !p.moves() {
 		return out, nil
 	}
 	at := func(second int64) v1alpha1.Time {
@@ -108,6 +108,9 @@ func (p *planned) step(now int64, ended, waiting []*job) (stepResult, error) {
 		return out, err
 	}
 	clear(p.over)
+	if !p.moves() {
+		out.due = 0 // nothing comes of time alone
+	}
 	slices.SortFunc(out.placed, func(a, b placement) int { return cmp.Compare(a.job.index, b.job.index) })
 	if p.opts.Queue != "fail" {
 		return out, nil
@@ -125,13 +128,52 @@ func (p *planned) step(now int64, ended, waiting []*job) (stepResult, error) {
 // round decides once, books what the plan does and puts it into the ledger.
 func (p *planned) round(at v1alpha1.Time, out *stepResult) error {
 	p.world.Now, p.world.Intents = at, p.intents
+	p.observe()
 	plan := planner.Decide(p.world)
 	p.world.Ledger = p.world.Ledger.With(plan.LedgerChanges())
+	out.due = 0
+	if !plan.Due.IsZero() {
+		out.due = plan.Due.Unix() - p.opts.Start.Unix()
+	}
 	return p.read(plan, out)
+}
+
+// moves reports whether the fleet moves what works to better offers.
+func (p *planned) moves() bool { return p.world.Fleet.Consolidation.Mode == "apply" }
+
+// observe makes clusters do at once what the ledger says, where what works is
+// moved: a reservation alone has nothing to move.
+func (p *planned) observe() {
+	if !p.moves() {
+		return
+	}
+	p.world.Observed = map[string]v1alpha1.Observation{}
+	for c := range p.world.Ledger.Contracts() {
+		seen := v1alpha1.Observation{ProviderSeen: true, Consumer: v1alpha1.ConsumerObservation{Reachable: true}}
+		on := &seen.Consumer
+		switch {
+		case c.Status.Phase.Charged():
+			seen.ProviderHolds, on.Granted, on.Allocatable = c.Spec.Resources, c.Spec.Resources, c.Spec.Resources
+			on.Slice, on.VirtualNode, on.Node = v1alpha1.Present, v1alpha1.Present, v1alpha1.Present
+			on.NodeReady, on.Offloading = true, true
+		case c.Status.Phase == v1alpha1.PhaseReleasing:
+			on.Slice, on.VirtualNode, on.Node = v1alpha1.Absent, v1alpha1.Absent, v1alpha1.Absent
+		default:
+			continue
+		}
+		p.world.Observed[c.Metadata.Name] = seen
+	}
 }
 
 // read books what a plan places and notes what it does not.
 func (p *planned) read(plan *planner.Plan, out *stepResult) error {
+	moves := map[*job]bool{}
+	for i := range plan.Contracts {
+		if plan.Contracts[i].Before == nil {
+			j := p.jobOf(plan.Contracts[i].After)
+			moves[j] = j != nil && j.started >= 0
+		}
+	}
 	// What ends goes first: its place may be what another takes.
 	for i := range plan.Contracts {
 		before, after := plan.Contracts[i].Before, plan.Contracts[i].After
@@ -143,7 +185,9 @@ func (p *planned) read(plan *planner.Plan, out *stepResult) error {
 		}
 		if j := p.jobOf(before); j != nil && !p.over[j] {
 			p.sites[j.at.site].give(j.at.size, j.at.on)
-			out.interrupted = append(out.interrupted, j)
+			if !moves[j] {
+				out.interrupted = append(out.interrupted, j)
+			}
 		}
 	}
 	for i := range plan.Contracts {
@@ -153,6 +197,10 @@ func (p *planned) read(plan *planner.Plan, out *stepResult) error {
 		placed, err := p.book(plan.Contracts[i].After)
 		if err != nil {
 			return err
+		}
+		if moves[placed.job] {
+			out.moved = append(out.moved, placed)
+			continue
 		}
 		out.placed = append(out.placed, placed)
 	}
@@ -284,7 +332,9 @@ func (p *planned) intentOf(j *job) planner.Intent {
 	s := &in.Spec
 	s.Resources = p.request(d)
 	s.Objective, s.Weights, s.Purchase = p.opts.Objective, p.opts.Weights, p.opts.Purchase
-	s.Stage = v1alpha1.StageReserve
+	if !p.moves() {
+		s.Stage = v1alpha1.StageReserve
+	}
 	s.Priority = d.Priority
 	s.Queue.Policy = p.opts.Queue
 	if j.life >= 0 {

@@ -49,6 +49,8 @@ type Outcome struct {
 	Waiting int `json:"waiting"`
 	// Interrupted counts placements that were lost before their time.
 	Interrupted int `json:"interrupted,omitempty"`
+	// Moved counts placements that were exchanged for cheaper ones (Fleet.consolidation).
+	Moved int `json:"moved,omitempty"`
 	// Why the others were not placed: the requirement that most offers failed at the end.
 	Why []Count `json:"why,omitempty"`
 	// Wait of those that were placed.

@@ -15,6 +15,10 @@
 // replaced by models that the clouds of the price lists sell, one by one
 // (models), so that the structure of who accepts what stays.
 //
+// Online (online_test.go): the requests come one by one and go again, through the
+// simulation; the optimum is that of somebody who knows beforehand who comes and
+// goes, and moves nobody.
+//
 // The instances that take cbc more than a few seconds are solved with -full
 // (make test-full); test/bench/RESULTS.md holds their results.
 package quality

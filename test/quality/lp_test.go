@@ -119,11 +119,22 @@ type optimum struct {
 	outcome
 }
 
-// solve has cbc find the optimum, within 0.01 % or as near as it comes in the
-// time given.
+// solve finds the optimum of a batch.
 func (in *instance) solve(t testing.TB, limit time.Duration) optimum {
 	t.Helper()
-	cbc, err := exec.LookPath("cbc")
+	o, solution := cbc(t, limit, in.writeLP)
+	var intents int
+	intents, o.unplaced = in.readUnplaced(t, solution)
+	o.placed = len(in.requests) - intents
+	o.hourly = o.cost - float64(unplaced*o.unplaced)
+	return o
+}
+
+// cbc solves a program within 0.01 % or as near as it comes in the time given,
+// and says in which file the solution is.
+func cbc(t testing.TB, limit time.Duration, write func(io.Writer) error) (o optimum, solution string) {
+	t.Helper()
+	program, err := exec.LookPath("cbc")
 	if err != nil {
 		t.Fatal("cbc is not installed: apt-get install coinor-cbc (.ci/run does)")
 	}
@@ -133,19 +144,18 @@ func (in *instance) solve(t testing.TB, limit time.Duration) optimum {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := in.writeLP(f); err != nil {
+	if err := write(f); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	solution := filepath.Join(dir, "solution.txt")
+	solution = filepath.Join(dir, "solution.txt")
 	start := time.Now()
-	said, err := exec.Command(cbc, lp, "-ratioGap", "0.0001", "-seconds", strconv.Itoa(int(limit.Seconds())), "-solve", "-solution", solution).CombinedOutput()
+	said, err := exec.Command(program, lp, "-ratioGap", "0.0001", "-seconds", strconv.Itoa(int(limit.Seconds())), "-solve", "-solution", solution).CombinedOutput()
 	if err != nil {
 		t.Fatalf("cbc: %v\n%s", err, said)
 	}
-	o := optimum{}
 	o.took = time.Since(start)
 	o.cost = number(t, said, "Objective value:")
 	o.bound = o.cost
@@ -156,11 +166,7 @@ func (in *instance) solve(t testing.TB, limit time.Duration) optimum {
 	}
 	// A solution within the gap that was asked for is called optimal.
 	o.proven = strings.Contains(string(said), "Optimal solution found") || o.cost-o.bound <= o.cost/1000
-	var intents int
-	intents, o.unplaced = in.readUnplaced(t, solution)
-	o.placed = len(in.requests) - intents
-	o.hourly = o.cost - float64(unplaced*o.unplaced)
-	return o
+	return o, solution
 }
 
 // number is what follows a title in cbc's report.
