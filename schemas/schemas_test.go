@@ -144,6 +144,10 @@ func TestTheReaderAcceptsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range diags {
+		// The one intent that has every field has two that do not go together.
+		if d.Severity == fleet.Warning && d.Code == "NoEffect" && strings.Contains(d.Message, "spec.update.maxUnavailable: 0 does not hold") {
+			continue
+		}
 		t.Errorf("%s %s", d.Severity, d)
 	}
 }
