@@ -26,6 +26,10 @@ type ClusterOptions struct {
 	// never finish terminating, nothing is garbage-collected, namespaces get
 	// no default ServiceAccount and ResourceQuotas are not counted.
 	ControllerManager bool
+	// Pods starts kube-scheduler and kwok, so that pods are scheduled, and run
+	// (as objects) on nodes that carry FakeNode; nodes that nobody renews are
+	// lost after some 20 s. It needs ControllerManager.
+	Pods bool
 	// Audit keeps a log of all requests, for Calls.
 	Audit bool
 	// APIServerArgs are added to kube-apiserver's arguments.
@@ -60,14 +64,20 @@ type Cluster struct {
 	mu                        sync.Mutex // one lifecycle operation at a time
 	ports                     clusterPorts
 	etcd, apiserver, managers *process
+	scheduler, kwok           *process
 	stopped                   bool
 }
 
 // clusterTools are the paths of the programs a cluster runs.
-type clusterTools struct{ etcd, apiserver, managers string }
+type clusterTools struct{ etcd, apiserver, managers, scheduler, kwok string }
 
 // clusterPorts are the ports a cluster holds until it is stopped.
-type clusterPorts struct{ etcd, etcdPeer, apiserver, managers *port }
+type clusterPorts struct{ etcd, etcdPeer, apiserver, managers, scheduler, kwok *port }
+
+// all are the ports, for whoever handles them alike.
+func (p *clusterPorts) all() []**port {
+	return []**port{&p.etcd, &p.etcdPeer, &p.apiserver, &p.managers, &p.scheduler, &p.kwok}
+}
 
 // StartCluster starts a control plane and returns once it answers ready, its
 // default roles included. The context bounds only the start.
@@ -119,7 +129,15 @@ func (c *Cluster) findTools(ctx context.Context) (err error) {
 		return err
 	}
 	if c.options.ControllerManager {
-		c.tools.managers, err = tools.Find(ctx, "kube-controller-manager", c.options.Progress)
+		if c.tools.managers, err = tools.Find(ctx, "kube-controller-manager", c.options.Progress); err != nil {
+			return err
+		}
+	}
+	if c.options.Pods {
+		if c.tools.scheduler, err = tools.Find(ctx, "kube-scheduler", c.options.Progress); err != nil {
+			return err
+		}
+		c.tools.kwok, err = tools.Find(ctx, "kwok", c.options.Progress)
 	}
 	return err
 }
@@ -136,7 +154,7 @@ func (c *Cluster) makeDir() (err error) {
 }
 
 func (c *Cluster) reservePorts() error {
-	for _, p := range []**port{&c.ports.etcd, &c.ports.etcdPeer, &c.ports.apiserver, &c.ports.managers} {
+	for _, p := range c.ports.all() {
 		reserved, err := reservePort()
 		if err != nil {
 			return err
@@ -166,7 +184,10 @@ func (c *Cluster) startServers(ctx context.Context) error {
 	if !c.options.ControllerManager {
 		return nil
 	}
-	return c.startControllerManager(ctx)
+	if err := c.startControllerManager(ctx); err != nil || !c.options.Pods {
+		return err
+	}
+	return c.startPods(ctx)
 }
 
 // Pause freezes kube-apiserver: connections are accepted by the kernel and
@@ -215,7 +236,7 @@ func (c *Cluster) Restart(ctx context.Context) error {
 
 func (c *Cluster) stopServers() error {
 	var errs []error
-	for _, p := range []**process{&c.managers, &c.apiserver} {
+	for _, p := range []**process{&c.kwok, &c.scheduler, &c.managers, &c.apiserver} {
 		if *p != nil {
 			errs = append(errs, (*p).stop())
 			*p = nil
@@ -237,9 +258,9 @@ func (c *Cluster) Stop() error {
 	if c.etcd != nil {
 		errs = append(errs, c.etcd.stop())
 	}
-	for _, p := range []*port{c.ports.etcd, c.ports.etcdPeer, c.ports.apiserver, c.ports.managers} {
-		if p != nil {
-			p.release()
+	for _, p := range c.ports.all() {
+		if *p != nil {
+			(*p).release()
 		}
 	}
 	if c.ownDir {
@@ -251,7 +272,7 @@ func (c *Cluster) Stop() error {
 // Logs returns the end of each server's log, for a report of a failure.
 func (c *Cluster) Logs() string {
 	var text string
-	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager"} {
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"} {
 		if path := c.file(name + ".log"); fileExists(path) {
 			text += fmt.Sprintf("--- %s of %s\n%s\n", name, c.Name, logTail(path))
 		}

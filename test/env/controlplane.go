@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,17 @@ var controllers = []string{
 	"disruption-controller",
 	"validatingadmissionpolicy-status-controller",
 }
+
+// podControllers are those that make sense where pods are scheduled and nodes
+// renewed.
+var podControllers = []string{"node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-collector-controller", "endpointslice-controller"}
+
+// FakeNode is the annotation of nodes that kwok keeps alive and whose pods it
+// runs, with its value.
+const (
+	FakeNode      = "kwok.x-k8s.io/node"
+	FakeNodeValue = "fake"
+)
 
 // writePKI makes the cluster's authority and what its servers need from it.
 func (c *Cluster) writePKI() error {
@@ -137,6 +149,10 @@ func (c *Cluster) startAPIServer(ctx context.Context) (err error) {
 
 func (c *Cluster) startControllerManager(ctx context.Context) (err error) {
 	address := "https://" + c.ports.managers.address()
+	controllers := controllers
+	if c.options.Pods {
+		controllers = append(slices.Clone(controllers), podControllers...)
+	}
 	c.managers, err = startProcess("kube-controller-manager", c.Dir, c.tools.managers, []string{
 		"--kubeconfig=" + c.KubeconfigPath,
 		"--authentication-kubeconfig=" + c.KubeconfigPath,
@@ -153,6 +169,7 @@ func (c *Cluster) startControllerManager(ctx context.Context) (err error) {
 		"--leader-elect=false",
 		// Quotas are corrected every 5 minutes otherwise.
 		"--resource-quota-sync-period=5s",
+		"--node-monitor-grace-period=20s",
 		"--kube-api-qps=200",
 		"--kube-api-burst=400",
 		"--profiling=false",
@@ -165,6 +182,43 @@ func (c *Cluster) startControllerManager(ctx context.Context) (err error) {
 		return err
 	}
 	return waitReady(ctx, c.managers, client, address+"/healthz")
+}
+
+// startPods starts what makes pods run.
+func (c *Cluster) startPods(ctx context.Context) (err error) {
+	c.scheduler, err = startProcess("kube-scheduler", c.Dir, c.tools.scheduler, []string{
+		"--kubeconfig=" + c.KubeconfigPath,
+		"--authentication-kubeconfig=" + c.KubeconfigPath,
+		"--authorization-kubeconfig=" + c.KubeconfigPath,
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(c.ports.scheduler.number),
+		"--tls-cert-file=" + c.file("apiserver.crt"),
+		"--tls-private-key-file=" + c.file("apiserver.key"),
+		"--leader-elect=false",
+		"--kube-api-qps=200",
+		"--kube-api-burst=400",
+		"--profiling=false",
+	})
+	if err != nil {
+		return err
+	}
+	c.kwok, err = startProcess("kwok", c.Dir, c.tools.kwok, []string{
+		"--kubeconfig=" + c.KubeconfigPath,
+		"--manage-all-nodes=false",
+		"--manage-nodes-with-annotation-selector=" + FakeNode + "=" + FakeNodeValue,
+		"--server-address=" + c.ports.kwok.address(),
+	})
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: c.CA}})
+	if err != nil {
+		return err
+	}
+	if err := waitReady(ctx, c.scheduler, client, "https://"+c.ports.scheduler.address()+"/healthz"); err != nil {
+		return err
+	}
+	return waitReady(ctx, c.kwok, http.DefaultClient, "http://"+c.ports.kwok.address()+"/healthz")
 }
 
 // waitReady asks a server until it answers 200, it ends, or the context does.

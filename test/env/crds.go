@@ -48,6 +48,15 @@ func InstallAgentCRDs(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
+// InstallCRDsOf does the same with the files crds/*.yaml of a directory.
+func InstallCRDsOf(ctx context.Context, config *rest.Config, files fs.FS) error {
+	crds, err := readCRDs(files)
+	if err != nil {
+		return err
+	}
+	return InstallCRDs(ctx, config, crds...)
+}
+
 // InstallCRDs creates or updates definitions on a cluster and returns once
 // they are served.
 func InstallCRDs(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) error {

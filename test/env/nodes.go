@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 )
 
 // GPUResource is the extended resource of NVIDIA's device plugin.
@@ -56,15 +57,25 @@ func CreateGPUNode(ctx context.Context, config *rest.Config, spec GPUNode) (*cor
 	if err != nil {
 		return nil, fmt.Errorf("create node %s: %w", spec.Name, err)
 	}
-	node.Status = wanted.Status
-	if node, err = client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
-		return nil, fmt.Errorf("set the status of node %s: %w", spec.Name, err)
-	}
-	// Admission taints every new node as not ready, for the node lifecycle
-	// controller to lift; that one is off.
-	node.Spec.Taints = wanted.Spec.Taints
-	if node, err = client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}); err != nil {
-		return nil, fmt.Errorf("set the taints of node %s: %w", spec.Name, err)
+	// Others may write to the node, too: kwok keeps it alive.
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if node, err = client.CoreV1().Nodes().Get(ctx, spec.Name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		node.Status = wanted.Status
+		if node, err = client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("set the status of node %s: %w", spec.Name, err)
+		}
+		// Admission taints every new node as not ready, for the node lifecycle
+		// controller to lift, which may be off.
+		node.Spec.Taints = wanted.Spec.Taints
+		if node, err = client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("set the taints of node %s: %w", spec.Name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return node, nil
 }

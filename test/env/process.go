@@ -28,7 +28,7 @@ type process struct {
 // A goroutine of its own starts it and waits for it, locked to its thread:
 // the kernel sends the parent-death signal when the thread that forked ends,
 // not when the process does.
-func startProcess(name, dir, path string, args []string) (*process, error) {
+func startProcess(name, dir, path string, args []string, environment ...string) (*process, error) {
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -36,6 +36,7 @@ func startProcess(name, dir, path string, args []string) (*process, error) {
 	}
 	p.cmd = exec.Command(path, args...)
 	p.cmd.Dir = dir
+	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = dieWithParent()
 	started := make(chan error)

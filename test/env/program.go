@@ -13,7 +13,13 @@ type Program struct{ p *process }
 // StartProgram runs a program with its output in dir/<name>.log and returns
 // once it has been started.
 func StartProgram(name, dir, path string, args ...string) (*Program, error) {
-	p, err := startProcess(name, dir, path, args)
+	return StartProgramWith(nil, name, dir, path, args...)
+}
+
+// StartProgramWith is StartProgram with more environment variables, as
+// "NAME=value".
+func StartProgramWith(environment []string, name, dir, path string, args ...string) (*Program, error) {
+	p, err := startProcess(name, dir, path, args, environment...)
 	if err != nil {
 		return nil, err
 	}

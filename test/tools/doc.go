@@ -1,5 +1,6 @@
 // Package tools builds and finds the real servers that tests and the demo run:
-// etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl;
+// etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl,
+// Liqo, helm (for its chart) and kwok, which lets fake nodes run pods;
 // and the linter of `make lint`.
 //
 // Nothing is downloaded but Go modules. Each program has a module of its own

@@ -18,6 +18,9 @@ import (
 const (
 	EtcdVersion       = "v3.6.16"
 	KubernetesVersion = "v1.36.3"
+	LiqoVersion       = "v1.2.0"
+	HelmVersion       = "v3.16.2" // what Liqo requires
+	KwokVersion       = "v0.7.0"
 	GolangciVersion   = "v2.15.0"
 )
 
@@ -35,7 +38,9 @@ type program struct {
 	module  string // directory under test/tools
 	version string
 	pkg     string
-	onPath  bool // a copy on PATH is good enough
+	comes   string // the version of pkg, where it comes along with another module
+	onPath  bool   // a copy on PATH is good enough
+	assets  bool   // belongs to what KUBEBUILDER_ASSETS holds
 }
 
 // stamp is the linker flags that tell Kubernetes's programs their version, as
@@ -51,17 +56,26 @@ func (p program) stamp() string {
 }
 
 var programs = map[string]program{
-	"etcd":                    {module: "etcd", version: EtcdVersion, pkg: "go.etcd.io/etcd/server/v3"},
-	"kube-apiserver":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
-	"kube-controller-manager": {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
-	"kube-scheduler":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
+	"etcd":                    {module: "etcd", version: EtcdVersion, pkg: "go.etcd.io/etcd/server/v3", assets: true},
+	"kube-apiserver":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-apiserver", assets: true},
+	"kube-controller-manager": {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", assets: true},
+	"kube-scheduler":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-scheduler", assets: true},
+	"kubectl":                 {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kubectl", assets: true, onPath: true},
+	"liqo-controller-manager": {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/liqo-controller-manager"},
+	"liqo-crd-replicator":     {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/crd-replicator"},
+	"liqo-virtual-kubelet":    {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/virtual-kubelet"},
+	"liqo-webhook":            {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/webhook"},
+	"helm":                    {module: "liqo", version: LiqoVersion, pkg: "helm.sh/helm/v3/cmd/helm", comes: HelmVersion},
+	"kwok":                    {module: "kwok", version: KwokVersion, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 	"golangci-lint":           {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
-	"kubectl":                 {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kubectl", onPath: true},
 }
 
 // Default lists the programs the end-to-end tests and the demo need.
 func Default() []string {
-	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"}
+	return []string{
+		"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl",
+		"liqo-controller-manager", "liqo-crd-replicator", "liqo-virtual-kubelet", "liqo-webhook", "helm", "kwok",
+	}
 }
 
 // Names lists every program this package can build, sorted.
@@ -82,7 +96,7 @@ func Find(ctx context.Context, name string, progress io.Writer) (string, error) 
 	if !ok {
 		return "", fmt.Errorf("find test program %s: unknown; known are %s", name, strings.Join(Names(), ", "))
 	}
-	if dir := os.Getenv(AssetsEnv); dir != "" {
+	if dir := os.Getenv(AssetsEnv); dir != "" && p.assets {
 		path, err := executable(filepath.Join(dir, name))
 		if err == nil || !p.onPath {
 			return path, wrapAssets(name, err)
@@ -125,6 +139,23 @@ func CacheDir() (string, error) {
 		return "", fmt.Errorf("find the cache of test programs (set %s): %w", CacheEnv, err)
 	}
 	return filepath.Join(dir, "fleetbroker", "tools"), nil
+}
+
+// ModuleDir is where the files of a Go module lie that one of the modules of
+// this directory requires: Liqo's brings its chart, Flux's their CRDs.
+func ModuleDir(ctx context.Context, of, module string) (string, error) {
+	root, err := Checkout()
+	if err != nil {
+		return "", fmt.Errorf("find the files of %s: %w", module, err)
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module)
+	cmd.Dir = filepath.Join(root, "test", "tools", of)
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("find the files of %s: %w", module, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // executable returns path when a file that may be run is there.

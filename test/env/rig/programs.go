@@ -136,7 +136,7 @@ func (r *Rig) Agent(_ context.Context, cluster string, to ...*Daemon) (*env.Prog
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"--cluster-id", cluster, "--kubeconfig", filepath.Join(r.Dir, "kubeconfigs", cluster+".kubeconfig"), "--broker-cert-path", certs}
+	args := []string{"--cluster-id", cluster, "--kubeconfig", filepath.Join(r.Dir, "agents", cluster+".kubeconfig"), "--broker-cert-path", certs}
 	args = append(args, r.AgentArgs...)
 	for _, d := range to {
 		args = append(args, "--broker-url", "https://"+d.Agents)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/liqo"
 )
 
 // Options describe a fleet.
@@ -33,6 +34,9 @@ type Options struct {
 	Inputs map[string]string
 	// AgentArgs are added to the command line of every agent.
 	AgentArgs []string
+	// Liqo runs on every cluster, and pods do. The calling process is isolated
+	// (env.Isolate). Consumers get a node of their own, for virtual kubelets.
+	Liqo bool
 	// Audit lets clusters count the API calls made to them.
 	Audit bool
 	// Progress is told what is done; may be nil.
@@ -53,10 +57,13 @@ type Rig struct {
 	Options
 	Git      *env.GitServer
 	Clusters map[string]*env.Cluster
+	// Liqos are the installations of Liqo by cluster, if there are any.
+	Liqos map[string]*liqo.Liqo
 	// Platform is the clone of the people who run the fleet.
 	Platform *env.Team
 
 	authority *pki.Authority
+	webhooks  *env.Certificate // of all installations of Liqo
 	mu        sync.Mutex
 	cleanups  []func() error
 	issuing   sync.Mutex
@@ -64,7 +71,7 @@ type Rig struct {
 
 // Start brings up clusters and git server and pushes the first inputs.
 func Start(ctx context.Context, o Options) (*Rig, error) {
-	r := &Rig{Options: o, Clusters: map[string]*env.Cluster{}}
+	r := &Rig{Options: o, Clusters: map[string]*env.Cluster{}, Liqos: map[string]*liqo.Liqo{}}
 	if r.Progress == nil {
 		r.Progress = io.Discard
 	}
@@ -75,7 +82,7 @@ func Start(ctx context.Context, o Options) (*Rig, error) {
 }
 
 func (r *Rig) start(ctx context.Context) error {
-	for _, dir := range []string{"kubeconfigs", "hooks", "logs"} {
+	for _, dir := range []string{"kubeconfigs", "agents", "hooks", "logs"} {
 		if err := os.MkdirAll(filepath.Join(r.Dir, dir), 0o755); err != nil {
 			return fmt.Errorf("start the rig: %w", err)
 		}
@@ -88,6 +95,9 @@ func (r *Rig) start(ctx context.Context) error {
 		if err := os.WriteFile(filepath.Join(r.Dir, "hooks", forge), []byte(webhookSecret), 0o600); err != nil {
 			return fmt.Errorf("start the rig: %w", err)
 		}
+	}
+	if r.webhooks, err = env.NewCertificate(liqo.WebhookNames...); err != nil {
+		return err
 	}
 	group, gctx := errgroup.WithContext(ctx)
 	for _, name := range r.names() {
@@ -106,7 +116,8 @@ func (r *Rig) names() []string {
 }
 
 func (r *Rig) startCluster(ctx context.Context, name string) error {
-	c, err := env.StartCluster(ctx, env.ClusterOptions{Name: name, Dir: filepath.Join(r.Dir, "clusters", name), Audit: r.Audit})
+	dir := filepath.Join(r.Dir, "clusters", name)
+	c, err := env.StartCluster(ctx, env.ClusterOptions{Name: name, Dir: dir, Audit: r.Audit, ControllerManager: r.Liqo, Pods: r.Liqo, Progress: r.Progress})
 	if err != nil {
 		return err
 	}
@@ -114,22 +125,59 @@ func (r *Rig) startCluster(ctx context.Context, name string) error {
 	r.Clusters[name] = c
 	r.mu.Unlock()
 	r.cleanup(c.Stop)
-	if err := env.InstallLiqoCRDs(ctx, c.Config); err != nil {
+	if err := r.installLiqo(ctx, c, filepath.Join(dir, "liqo")); err != nil {
 		return err
 	}
 	if err := env.InstallAgentCRDs(ctx, c.Config); err != nil {
 		return err
 	}
-	for _, node := range r.Providers[name] {
+	for _, node := range r.nodes(name) {
 		if _, err := env.CreateGPUNode(ctx, c.Config, node); err != nil {
 			return err
 		}
 	}
-	path := filepath.Join(r.Dir, "kubeconfigs", name+".kubeconfig")
-	if err := os.WriteFile(path, c.Kubeconfig, 0o600); err != nil {
-		return fmt.Errorf("start the rig: %w", err)
+	for _, who := range []string{"kubeconfigs", "agents"} { // daemons' and agents'
+		if err := os.WriteFile(filepath.Join(r.Dir, who, name+".kubeconfig"), c.Kubeconfig, 0o600); err != nil {
+			return fmt.Errorf("start the rig: %w", err)
+		}
 	}
 	fmt.Fprintf(r.Progress, "  %s is up at %s\n", name, c.URL)
+	return nil
+}
+
+// nodes are a cluster's, kept alive where pods run.
+func (r *Rig) nodes(cluster string) []env.GPUNode {
+	nodes := slices.Clone(r.Providers[cluster])
+	if !r.Liqo {
+		return nodes
+	}
+	if len(nodes) == 0 {
+		nodes = append(nodes, env.GPUNode{Name: cluster + "-own"})
+	}
+	for i := range nodes {
+		annotations := maps.Clone(nodes[i].Annotations)
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[env.FakeNode] = env.FakeNodeValue
+		nodes[i].Annotations = annotations
+	}
+	return nodes
+}
+
+// installLiqo installs all of Liqo, or its CRDs alone.
+func (r *Rig) installLiqo(ctx context.Context, c *env.Cluster, dir string) error {
+	if !r.Liqo {
+		return env.InstallLiqoCRDs(ctx, c.Config)
+	}
+	l, err := liqo.Install(ctx, liqo.Options{Cluster: c, ClusterID: c.Name, Dir: dir, Certificate: r.webhooks, Progress: r.Progress})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.Liqos[c.Name] = l
+	r.mu.Unlock()
+	r.cleanup(l.Stop)
 	return nil
 }
 
