@@ -42,6 +42,8 @@ type Desired struct {
 	Overlay tree.Tree
 	// Commit of the ledger, for people.
 	Commit tree.Hash
+	// Peers are the providers that it may need slices of, by name.
+	Peers map[string]Peer
 	// Contracts of the consumer that are held, drained ones too: what Observe tells about.
 	Contracts []*v1alpha1.Contract
 }

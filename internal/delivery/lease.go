@@ -87,6 +87,7 @@ func (w *worker) lead(ctx context.Context) {
 	w.mu.Unlock()
 	w.log.Info("holds the cluster's Lease")
 	w.nudge()
+	wakeUp(w.peers)
 	w.bump()
 }
 

@@ -56,6 +56,9 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 		slice := manifests.SliceName(contract)
 		o := observeContract(c, contract, vouches && !unsure[slice])
 		o.Message = troubles[key{Kind: kindContract, Name: slice}]
+		if o.Message == "" && len(o.Granted) == 0 {
+			o.Message = troubles[key{Kind: kindPeering, Name: contract.Spec.Provider}]
+		}
 		out[name] = o
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type worker struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	wake    chan struct{}
+	peers   chan struct{} // wakes whoever looks after peerings
 
 	// desired belongs to the goroutine of run.
 	desired  desiredObjects
@@ -66,7 +68,7 @@ func newWorker(name string, options *Options, bump func()) *worker {
 	own := ownName(options.Fleet)
 	return &worker{
 		name: name, options: options, log: options.Log.With("cluster", name), bump: bump,
-		ctx: ctx, stop: stop, wake: make(chan struct{}, 1),
+		ctx: ctx, stop: stop, wake: make(chan struct{}, 1), peers: make(chan struct{}, 1),
 		desired: desiredObjects{applySet: applySetID(own, options.Namespace)},
 		dirty:   map[key]origin{}, inflight: map[key]bool{}, waiting: map[key]bool{}, trouble: map[key]string{},
 		problems: problems{reach: "not reached yet"},
@@ -86,6 +88,9 @@ func (w *worker) set(want Desired) {
 	defer w.mu.Unlock()
 	same := w.target.Tree.Root == want.Tree.Root && w.target.Overlay.Root == want.Overlay.Root && w.target.Mode == want.Mode
 	settled := w.applied == w.target.Commit
+	if !maps.Equal(w.target.Peers, want.Peers) {
+		wakeUp(w.peers)
+	}
 	w.target = want
 	if same && w.loaded == w.sequence { // another commit that does not concern this cluster
 		if settled {
@@ -97,9 +102,12 @@ func (w *worker) set(want Desired) {
 	w.nudge()
 }
 
-func (w *worker) nudge() {
+func (w *worker) nudge() { wakeUp(w.wake) }
+
+// wakeUp tells a loop that there is something to do, if it does not know yet.
+func wakeUp(ch chan<- struct{}) {
 	select {
-	case w.wake <- struct{}{}:
+	case ch <- struct{}{}:
 	default:
 	}
 }
@@ -174,6 +182,7 @@ func (w *worker) session() error {
 	defer w.finish()
 	tasks.Go(func() { w.awaitSync(ctx, c) })
 	tasks.Go(func() { w.probe(ctx, c, config, end) })
+	tasks.Go(func() { w.peer(ctx, config) })
 	mode := w.direct()
 	if mode {
 		// The Lease is given up only after the last write: not with ctx.

@@ -38,7 +38,6 @@ func (r *round) notes() []string {
 		}
 	}
 	f := r.fleet
-	add(f.Peering.UnpeerWhenIdle, "fleet", "peering.unpeerWhenIdle")
 	add(f.WriteBack.Mode == "pull-request", "fleet", "writeBack.mode: pull-request")
 	add(f.WriteBack.Merge, "fleet", "writeBack.merge")
 	add(f.Verification.Mode == "signed", "fleet", "verification.mode: signed")

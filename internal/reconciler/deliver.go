@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -34,6 +35,7 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
 		if shadow {
 			want.Mode = delivery.None
 		}
+		want.Peers = peersOf(in.fleet, name, want.Contracts)
 		var err error
 		if want.Tree, err = in.heads.Ledger.Tree.Sub(manifests.Dir(name)); err != nil {
 			return fmt.Errorf("deliver to %s: %w", name, err)
@@ -46,6 +48,30 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
 	to.Deliver(desired)
 	d.ledger, d.inputs = in.heads.Ledger.Tree.Root, in.key
 	return nil
+}
+
+// peersOf are the providers of the fleet as a consumer sees them; nil when
+// somebody else peers clusters.
+func peersOf(f *fleet.Fleet, consumer string, contracts []*v1alpha1.Contract) map[string]delivery.Peer {
+	if auto := f.Policy.Peering.Auto; auto != nil && !*auto {
+		return nil
+	}
+	needed := map[string]bool{}
+	for _, c := range contracts {
+		needed[c.Spec.Provider] = needed[c.Spec.Provider] || c.Status.Phase.Held() && c.Spec.Stage != v1alpha1.StageReserve
+	}
+	peers := map[string]delivery.Peer{}
+	for name, c := range f.Clusters {
+		if name == consumer || !c.HasRole("provider") {
+			continue
+		}
+		peers[name] = delivery.Peer{
+			Provider: c, Needed: needed[name], Undo: f.Policy.Peering.UnpeerWhenIdle,
+			ConsumerID: manifests.LiqoID(f.Clusters, consumer), ProviderID: manifests.LiqoID(f.Clusters, name),
+			OnConsumer: manifests.TenantNamespace(f.Clusters, consumer, name), OnProvider: manifests.TenantNamespace(f.Clusters, name, consumer),
+		}
+	}
+	return peers
 }
 
 // Confirm asks the remote what a consumer shall have now: a daemon that lags

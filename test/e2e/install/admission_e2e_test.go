@@ -21,7 +21,7 @@ import (
 // noticed there, and what keeps them available is about them.
 func TestPodsAreAdmittedAsRestricted(t *testing.T) {
 	home := envtest.Cluster(t, env.ClusterOptions{Name: "home"})
-	for _, b := range []string{"broker", "consumer", "agent"} {
+	for _, b := range []string{"broker", "consumer", "provider", "agent"} {
 		out, err := home.Kubectl(t.Context(), ".", "apply", "-k", base+"/"+b)
 		if err != nil {
 			t.Fatalf("apply install/%s: %v\n%s", b, err, out)

@@ -61,27 +61,28 @@ func start(t *testing.T) *fleet {
 	if f.team, err = r.Team(ctx, "ada"); err != nil {
 		t.Fatal(err)
 	}
-	for cluster, bases := range map[string][]string{"rome": {"broker", "consumer"}, "paris": {"agent"}} {
+	for cluster, bases := range map[string][]string{"rome": {"broker", "consumer"}, "paris": {"agent", "provider"}} {
 		for _, b := range bases {
 			if out, err := r.Clusters[cluster].Kubectl(ctx, ".", "apply", "-k", filepath.Join(base, b)); err != nil {
 				t.Fatalf("apply install/%s to %s: %v\n%s", b, cluster, err, out)
 			}
 		}
 	}
-	f.actAs("rome", "fleetbroker")
-	f.actAs("paris", "fleet-agent")
+	f.actAs("kubeconfigs", "rome", "fleetbroker")
+	f.actAs("kubeconfigs", "paris", "fleetbroker")
+	f.actAs("agents", "paris", "fleet-agent")
 	return f
 }
 
-// actAs gives the programs a ServiceAccount's kubeconfig of a cluster instead
-// of the administrator's.
-func (f *fleet) actAs(cluster, account string) {
+// actAs gives daemons (kubeconfigs) or agents a ServiceAccount's kubeconfig of a
+// cluster instead of the administrator's.
+func (f *fleet) actAs(who, cluster, account string) {
 	f.t.Helper()
 	kubeconfig, err := f.Clusters[cluster].KubeconfigForServiceAccount(f.ctx, "fleetbroker", account)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(f.Dir, "kubeconfigs", cluster+".kubeconfig"), kubeconfig, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.Dir, who, cluster+".kubeconfig"), kubeconfig, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
 }

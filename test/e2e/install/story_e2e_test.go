@@ -3,6 +3,7 @@
 package install
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -61,6 +62,13 @@ func TestTheMainStoryWithTheInstallBasesRights(t *testing.T) {
 		}
 		return err
 	})
+	f.eventually("the peering, for which the daemon's rights suffice on both sides", func() error {
+		out, err := f.Clusters["rome"].Kubectl(f.ctx, f.Dir, "get", "secrets", "-n", "liqo-tenant-paris", "-l", "liqo.io/identity-type=ControlPlane", "-o", "name")
+		if err == nil && out == "" {
+			err = errors.New("there is no Secret for Liqo")
+		}
+		return err
+	})
 	f.counted(d)
 	f.push("Give back", map[string]string{"intents/vision/train.yaml": ""})
 	f.eventually("the contract's end", func() error {
@@ -78,6 +86,7 @@ func TestTheMainStoryWithTheInstallBasesRights(t *testing.T) {
 		return err
 	})
 	f.nothingDenied("rome", "fleetbroker")
+	f.nothingDenied("paris", "fleetbroker")
 	f.oneSpeaks(d, agents)
 	f.nothingDenied("paris", "fleet-agent")
 }
