@@ -12,7 +12,7 @@ TESTFLAGS ?=
 build: ## the two programs, into bin/
 	$(GO) build -o bin/ ./cmd/fleetbroker ./cmd/fleet-agent
 
-demo: build tools ## the whole thing on this machine: three clusters, git, agents, daemon
+demo: build tools ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon
 	bin/fleetbroker demo
 
 test: vet lint tools ## everything CI runs

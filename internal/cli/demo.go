@@ -17,6 +17,7 @@ import (
 type demoOptions struct {
 	streams Streams
 	dir     string
+	noLiqo  bool
 }
 
 func newCmdDemo(s Streams) *cobra.Command {
@@ -24,16 +25,22 @@ func newCmdDemo(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the whole thing on this machine",
-		Long: `Show the whole thing on this machine: two provider clusters and a consumer (etcd
-and kube-apiserver each), a git server, agents and the daemon. A team's commit
-becomes a reserved, versioned, applied slice of GPUs, and is given back. Nothing
-is left running. Run it from a checkout of the project: the servers are built
+		Long: `Show the whole thing on this machine: two provider clusters and a consumer (etcd,
+kube-apiserver and Liqo's controllers each), a git server, agents and the daemon.
+A team's commit becomes a reserved, versioned, applied slice of GPUs on which its
+pods run, and is given back. Nothing is left running.
+
+Liqo listens on every address, so the demo runs in a network of its own, which
+takes Linux, and root or the right to make user namespaces. --no-liqo does
+without it, and ends where Liqo would begin. Run it from a checkout of the project: the servers are built
 from Go modules at the first time, which takes some minutes.`,
-		Example: `  make demo`,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return demoRun(cmd.Context(), o) },
+		Example: `  make demo
+  bin/fleetbroker demo --no-liqo`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return demoRun(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.dir, "dir", "", "keep clones, logs and servers' data in this directory (default: a temporary one)")
+	cmd.Flags().BoolVar(&o.noLiqo, "no-liqo", false, "without Liqo's controllers: faster, and no pod runs")
 	return cmd
 }
 
@@ -43,7 +50,7 @@ func demoRun(ctx context.Context, o demoOptions) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	return demo.Run(ctx, demo.Options{
-		Out: o.streams.Out, Bin: filepath.Dir(self), Dir: o.dir,
+		Out: o.streams.Out, Bin: filepath.Dir(self), Dir: o.dir, Liqo: !o.noLiqo,
 		CLI: func(ctx context.Context, out io.Writer, args ...string) error {
 			s := Streams{In: strings.NewReader(""), Out: out, Err: io.Discard, Terminal: true, Now: o.streams.Now}
 			root := NewRoot(s)

@@ -148,10 +148,73 @@ func (s *story) show(ctx context.Context) error {
 		return err
 	}
 	s.quote("kubectl --context rome get virtualnodes,resourceslices,namespaceoffloadings -A", objects)
+	return nil
+}
+
+// stopAtPeering is what happens without Liqo.
+func (s *story) stopAtPeering(ctx context.Context) error {
 	if err := s.ledgerSays(ctx, "peering vision/llm-finetune"); err != nil {
 		return err
 	}
 	s.say("the contract is Peering: without Liqo's controllers on these clusters nobody grants the slice, so the demo goes no further")
+	return nil
+}
+
+// job is what the team runs: nothing in it but its GPU request tells of where.
+const job = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: finetune, namespace: vision}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: finetune}}
+  template:
+    metadata: {labels: {app: finetune}}
+    spec:
+      containers:
+      - name: main
+        image: example.org/finetune
+        resources: {limits: {nvidia.com/gpu: 1, cpu: "4", memory: 32Gi}}
+`
+
+// work is what the team does with it.
+func (s *story) work(ctx context.Context) error {
+	if err := s.ledgerSays(ctx, "active vision/llm-finetune"); err != nil {
+		return err
+	}
+	s.say("active: the provider granted the slice as the contract says, and Liqo made it a node of rome")
+	rome := s.rig.Clusters["rome"]
+	nodes, err := rome.Kubectl(ctx, s.Dir, "get", "nodes", "-o",
+		"custom-columns=NAME:.metadata.name,GPUS:.status.allocatable.nvidia\\.com/gpu,MODEL:.metadata.labels.gpu\\.fluidos\\.eu/model,READY:.status.conditions[?(@.type==\"Ready\")].status")
+	if err != nil {
+		return err
+	}
+	s.quote("kubectl --context rome get nodes", nodes)
+	file := filepath.Join(s.Dir, "finetune.yaml")
+	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
+		return err
+	}
+	if _, err := rome.Kubectl(ctx, s.Dir, "apply", "-f", file); err != nil {
+		return err
+	}
+	s.say("ada deploys her job on rome: four pods that ask for a GPU each, and for nothing else")
+	var at string
+	if err := s.until(ctx, "four running pods", func(ctx context.Context) (bool, error) {
+		var err error
+		at, err = rome.Kubectl(ctx, s.Dir, "get", "pods", "-n", "vision", "-o", "custom-columns=NAME:.metadata.name,PHASE:.status.phase,NODE:.spec.nodeName")
+		return err == nil && strings.Count(at, "Running") == 4, nil
+	}); err != nil {
+		return err
+	}
+	s.quote("kubectl --context rome get pods -n vision", at)
+	for name := range providers() {
+		there, err := s.rig.Clusters[name].Kubectl(ctx, s.Dir, "get", "pods", "-n", "vision-rome", "-o", "custom-columns=NAME:.metadata.name,PHASE:.status.phase,NODE:.spec.nodeName")
+		if err != nil {
+			return err
+		}
+		if strings.Contains(there, "Running") {
+			s.quote("kubectl --context "+name+" get pods -n vision-rome    # where they really run", there)
+		}
+	}
 	return nil
 }
 
@@ -190,6 +253,9 @@ func (s *story) giveBack(ctx context.Context) error {
 		return err
 	}
 	s.quote("git log --oneline origin/"+rig.Ledger, history)
+	if s.Liqo {
+		s.say("the pods were evicted before the node went; namespace vision and what is in it stay")
+	}
 	left, err := s.rig.Clusters["rome"].Kubectl(ctx, s.Dir, "get", "-A", "virtualnodes.offloading.liqo.io,resourceslices.authentication.liqo.io,namespaceoffloadings.offloading.liqo.io")
 	if err != nil {
 		return err

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/liqo"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/tools"
 )
 
 // Options of a demo.
@@ -23,6 +25,9 @@ type Options struct {
 	Bin string
 	// Dir holds everything; empty makes one and removes it afterwards.
 	Dir string
+	// Liqo runs for real: pods of the team run on the other cluster. Without it
+	// its CRDs are there alone.
+	Liqo bool
 	// CLI runs a fleetbroker command as a person at a terminal would see it.
 	CLI func(ctx context.Context, out io.Writer, args ...string) error
 	// Patience bounds each step that waits (default 60 s).
@@ -54,8 +59,18 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := env.BuildTools(ctx, o.Out); err != nil {
 		return err
 	}
+	last := s.stopAtPeering
+	if o.Liqo {
+		if err := liqo.Build(ctx, o.Out); err != nil {
+			return err
+		}
+		if err := env.Isolate(ctx, o.Out); err != nil {
+			return fmt.Errorf("demo: %w (`fleetbroker demo --no-liqo` needs none)", err)
+		}
+		last = s.work
+	}
 	s.begun = time.Now()
-	for _, chapter := range []func(context.Context) error{s.setUp, s.ask, s.show, s.explain, s.giveBack} {
+	for _, chapter := range []func(context.Context) error{s.setUp, s.ask, s.show, last, s.explain, s.giveBack} {
 		if err := chapter(ctx); err != nil {
 			return fmt.Errorf("demo: %w (logs are in %s)", err, filepath.Join(o.Dir, "logs"))
 		}
@@ -102,9 +117,14 @@ func (s *story) quote(title, text string) {
 
 // setUp brings the fleet up: clusters, git server, daemon, agents.
 func (s *story) setUp(ctx context.Context) error {
-	s.say("starting three clusters (etcd and kube-apiserver each) and a git server")
+	with := ""
+	if s.Liqo {
+		with = ", with the controllers of Liqo " + tools.LiqoVersion + " on each,"
+	}
+	s.say("starting three clusters (etcd and kube-apiserver each)%s and a git server", with)
 	r, err := rig.Start(ctx, rig.Options{
-		Dir: s.Dir, Bin: s.Bin, Consumers: []string{"rome"}, Providers: providers(), Inputs: inputs(),
+		Liqo: s.Liqo,
+		Dir:  s.Dir, Bin: s.Bin, Consumers: []string{"rome"}, Providers: providers(), Inputs: inputs(),
 		// A release waits for the provider's word; a viewer need not wait for the
 		// usual half minute.
 		AgentArgs: []string{"--advertisement-requeue-interval", "1s"},
@@ -118,7 +138,7 @@ func (s *story) setUp(ctx context.Context) error {
 		return err
 	}
 	s.daemon.NotifyPushes(ctx)
-	for name := range providers() {
+	for name := range r.Clusters {
 		if _, err := r.Agent(ctx, name, s.daemon); err != nil {
 			return err
 		}

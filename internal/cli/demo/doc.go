@@ -3,8 +3,10 @@
 // daemon. A team's commit becomes a reserved, versioned, applied slice of GPUs,
 // and is given back.
 //
-// Liqo is not part of it: its CRDs are there, its controllers are not, so the
-// contract gets as far as Peering, and the demo says so.
+// With Liqo, unmodified controllers of it run on each cluster, and the team's
+// pods run on the provider's (fake) nodes; all of it lives in a network of its
+// own. Without, its CRDs alone are there, so the contract gets as far as
+// Peering, and the demo says so.
 //
 // `fleetbroker demo` calls Run. It starts child processes and ends them all
 // before it returns.

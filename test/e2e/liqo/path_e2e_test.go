@@ -1,0 +1,121 @@
+//go:build e2e
+
+package liqo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// intent asks for GPUs in rome for one namespace.
+func intent(tenant, name string, gpus int) string {
+	return fmt.Sprintf(`apiVersion: fleetbroker.io/v1alpha1
+kind: ResourceIntent
+metadata: {name: %[2]s, namespace: %[1]s}
+spec:
+  consumer: rome
+  resources: {cpu: "8", memory: 32Gi, pods: "20", ephemeral-storage: 20Gi, gpu: {count: %[3]d, models: [nvidia-h100]}}
+  offload:
+    namespaces: [{name: %[1]s, create: true, podOffloadingStrategy: Remote}]
+`, tenant, name, gpus)
+}
+
+// deployment is what a team runs: nothing in it but its GPU request tells of
+// where.
+func deployment(namespace string, replicas int) string {
+	return fmt.Sprintf(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: train, namespace: %s}
+spec:
+  replicas: %d
+  selector: {matchLabels: {app: train}}
+  template:
+    metadata: {labels: {app: train}}
+    spec:
+      containers:
+      - name: main
+        image: example.org/train
+        resources: {limits: {nvidia.com/gpu: 1, cpu: "1", memory: 1Gi}}
+`, namespace, replicas)
+}
+
+// running are a namespace's running pods by the node they are on.
+func (f *fleet) running(cluster, namespace string) (map[string]int, error) {
+	out, err := f.kubectl(cluster, "get", "pods", "-n", namespace, "--field-selector", "status.phase=Running", "-o", "jsonpath={range .items[*]}{.spec.nodeName}{\"\\n\"}{end}")
+	nodes := map[string]int{}
+	for _, node := range strings.Fields(out) {
+		nodes[node]++
+	}
+	return nodes, err
+}
+
+// runs waits until a namespace's pods run on one node and no other.
+func (f *fleet) runs(cluster, namespace, node string, pods int) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("%d pods of %s run on %s of %s", pods, namespace, node, cluster), func() error {
+		got, err := f.running(cluster, namespace)
+		if err == nil && (len(got) != 1 || got[node] != pods) {
+			err = fmt.Errorf("they run on %v", got)
+		}
+		return err
+	})
+}
+
+// quota waits until the provider's Quota of a slice is what the contract says.
+func (f *fleet) quota(slice, want string) {
+	f.t.Helper()
+	f.eventually("the provider's Quota of "+slice, func() error {
+		out, err := f.kubectl("paris", "get", "quotas.offloading.liqo.io", "-A", "-o", "jsonpath={range .items[*]}{.metadata.name} {.spec.resources}{\"\\n\"}{end}")
+		for line := range strings.Lines(out) {
+			if name, got, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(name, slice) && got == want {
+				return nil
+			}
+		}
+		if err == nil {
+			err = fmt.Errorf("the Quotas are\n%s", out)
+		}
+		return err
+	})
+}
+
+// From a merged intent to a pod on another cluster, and back: two tenants on
+// one provider, each on its own slice.
+func TestFromIntentToPod(t *testing.T) {
+	f := start(t, "paris")
+	f.put("vision", "train", intent("vision", "train", 2))
+	f.put("nlp", "serve", intent("nlp", "serve", 3))
+	vision, nlp := f.contract("vision", "train", "Active"), f.contract("nlp", "serve", "Active")
+
+	f.says("rome", "2 nvidia-h100 vision.train", "get", "node", vision, "-o",
+		"jsonpath={.status.allocatable.nvidia\\.com/gpu} {.metadata.labels.gpu\\.fluidos\\.eu/model} {.metadata.labels.fleetbroker\\.io/intent}")
+	f.says("rome", "Ready", "get", "namespaceoffloadings.offloading.liqo.io", "offloading", "-n", "vision", "-o", "jsonpath={.status.offloadingPhase}")
+	f.quota(vision, `{"cpu":"8","ephemeral-storage":"20Gi","memory":"32Gi","nvidia.com/gpu":"2","pods":"20"}`)
+
+	f.apply("rome", deployment("vision", 2))
+	f.apply("rome", deployment("nlp", 3))
+	f.runs("rome", "vision", vision, 2)
+	f.runs("rome", "nlp", nlp, 3)
+	f.runs("paris", "vision-rome", "paris-gpu", 2)
+	f.runs("paris", "nlp-rome", "paris-gpu", 3)
+
+	f.put("vision", "train", intent("vision", "train", 4))
+	f.says("rome", "4", "get", "node", vision, "-o", "jsonpath={.status.allocatable.nvidia\\.com/gpu}")
+
+	// A budget that allows no disruption holds the release up.
+	f.apply("rome", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: train, namespace: vision}\nspec: {minAvailable: 2, selector: {matchLabels: {app: train}}}\n")
+	f.says("rome", "2", "get", "pdb", "train", "-n", "vision", "-o", "jsonpath={.status.currentHealthy}")
+	f.remove("vision", "train")
+	f.contract("vision", "train", "Releasing")
+	f.says("rome", "true", "get", "node", vision, "-o", "jsonpath={.spec.unschedulable}")
+	f.runs("rome", "vision", vision, 2)
+	if _, err := f.kubectl("rome", "delete", "pdb", "train", "-n", "vision"); err != nil {
+		t.Fatal(err)
+	}
+	f.contract("vision", "train", "Released")
+	f.says("rome", "", "get", "resourceslices.authentication.liqo.io,virtualnodes.offloading.liqo.io,node", "-A", "-l", "fleetbroker.io/contract="+vision, "-o", "name")
+	f.says("paris", "", "get", "resourceslices.authentication.liqo.io", "-A", "-o", "jsonpath={.items[?(@.metadata.name==\""+vision+"\")].metadata.name}")
+	f.says("rome", "vision", "get", "namespace", "vision", "-o", "jsonpath={.metadata.name}")
+	f.runs("rome", "nlp", nlp, 3)
+	f.sound()
+}
