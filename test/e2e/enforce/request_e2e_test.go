@@ -78,6 +78,10 @@ func TestAskedInTheCluster(t *testing.T) {
 	if s.TargetClusterID != "paris" || s.Contract == "" || s.ReservationName == "" || len(s.Commit) != 40 || s.ExpiresAt == nil || s.ReservedAt == nil {
 		t.Errorf("status is %+v", s)
 	}
+	// The provider's agent says where its API server is; nothing in git does.
+	if len(s.Contracts) != 1 || s.Contracts[0].Endpoint != f.Clusters["paris"].URL || f.written("vision", s.Contract).Spec.Endpoint != f.Clusters["paris"].URL {
+		t.Errorf("the provider's endpoint is not %s: %+v", f.Clusters["paris"].URL, s.Contracts)
+	}
 	f.answered(s.Contract, accepted, "", 4)
 
 	file, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "grep", "-h", "-e", "requester", "-e", "owner", "-e", string(o.UID), rig.Ledger, "--", "requests/vision/")
