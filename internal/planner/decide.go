@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,17 +32,12 @@ func (r *round) prepare() {
 	r.excess = r.findExcess()
 	r.cutBudgets()
 	r.guardEnds()
-	r.plan.Intents = make([]*Decision, 0, len(r.intents))
-	for i, in := range r.intents {
-		if i > 0 && r.intents[i-1].Metadata.Name == in.Metadata.Name && r.intents[i-1].Metadata.Namespace == in.Metadata.Namespace {
-			continue // two files that name one intent are frozen by the reader
+	for _, names := range [...]map[string]bool{r.excess, r.cut} {
+		for name := range names {
+			r.forgetContract(name)
 		}
-		if d, ok := r.quick(in); ok {
-			r.plan.Intents = append(r.plan.Intents, &d)
-			continue
-		}
-		r.jobs = append(r.jobs, r.newJob(in, in.Metadata.Namespace, in.Metadata.Name))
 	}
+	r.sift()
 	r.addVanished()
 	for _, j := range r.jobs {
 		r.settleJob(j)
@@ -66,24 +62,43 @@ func (r *round) conclude() {
 	r.queuePositions()
 	r.tellShares()
 	states := r.states()
-	for _, j := range r.jobs {
-		if j.in != nil || len(j.live)+j.releasing > 0 || len(j.dec.Contracts) > 0 {
-			d := j.dec
-			r.plan.Intents = append(r.plan.Intents, &d)
-		}
-	}
-	r.sortDecisions()
+	r.addDecisions()
 	r.write(states)
 	r.checkInvariants()
 	r.totals()
 }
 
-// sortDecisions puts the jobs' decisions among those on quick keeps.
-func (r *round) sortDecisions() {
-	byName := func(a, b *Decision) int { return compareNames(a.Tenant, a.Name, b.Tenant, b.Name) }
-	if !slices.IsSortedFunc(r.plan.Intents, byName) {
-		slices.SortFunc(r.plan.Intents, byName)
+// fewDecisions is how many are put among the others one by one.
+const fewDecisions = 16
+
+// addDecisions puts the jobs' decisions among those on quick keeps, which are
+// in order.
+func (r *round) addDecisions() {
+	var list []*Decision
+	for _, j := range r.jobs {
+		if j.in != nil || len(j.live)+j.releasing > 0 || len(j.dec.Contracts) > 0 {
+			d := j.dec
+			list = append(list, &d)
+		}
 	}
+	byName := func(a, b *Decision) int { return compareNames(a.Tenant, a.Name, b.Tenant, b.Name) }
+	slices.SortFunc(list, byName)
+	kept := r.plan.Intents
+	if len(list) <= fewDecisions {
+		for _, d := range list {
+			at, _ := slices.BinarySearchFunc(kept, d, byName)
+			kept = slices.Insert(kept, at, d)
+		}
+		r.plan.Intents = kept
+		return
+	}
+	out := make([]*Decision, 0, len(kept)+len(list))
+	for _, d := range list {
+		at, _ := slices.BinarySearchFunc(kept, d, byName)
+		out = append(append(out, kept[:at]...), d)
+		kept = kept[at:]
+	}
+	r.plan.Intents = append(out, kept...)
 }
 
 // kept is the decision on an intent that is served as it asks.
@@ -102,36 +117,30 @@ func (r *round) kept(in *Intent, contracts []*v1alpha1.Contract) Decision {
 }
 
 // addVanished makes jobs of what the ledger holds or remembers for intents
-// that are no more.
+// that are no more: first of what it remembers, then of what it only holds.
 func (r *round) addVanished() {
-	seen := map[[2]string]bool{}
-	for _, j := range r.jobs {
-		seen[[2]string{j.tenantName, j.name}] = true
+	type lost struct {
+		key   [2]string
+		first string // of its contracts, "" when it is remembered
 	}
-	add := func(tenant, name string) {
-		k := [2]string{tenant, name}
-		if seen[k] || r.renamed[k] != nil || r.find(tenant, name) != nil {
-			return
-		}
-		seen[k] = true
-		r.jobs = append(r.jobs, r.newJob(nil, tenant, name))
-	}
-	i := 0 // both are in order: walk them side by side
-	for s := range r.w.Ledger.States() {
-		order := -1
-		for ; i < len(r.intents); i++ {
-			m := &r.intents[i].Metadata
-			if order = compareNames(m.Namespace, m.Name, s.Metadata.Namespace, s.Metadata.Name); order >= 0 {
-				break
+	list := make([]lost, 0, len(r.orphans))
+	for k := range r.orphans {
+		l := lost{key: k}
+		if r.w.Ledger.State(k[0], k[1]) == nil {
+			for _, c := range r.heldOf(k) {
+				if l.first == "" || c.Metadata.Name < l.first {
+					l.first = c.Metadata.Name
+				}
 			}
 		}
-		if order != 0 {
-			add(s.Metadata.Namespace, s.Metadata.Name)
-		}
+		list = append(list, l)
 	}
-	for c := range r.w.Ledger.Contracts() {
-		if c.Status.Phase.Held() {
-			add(c.Metadata.Namespace, c.Spec.Intent.Name)
+	slices.SortFunc(list, func(a, b lost) int {
+		return cmp.Or(strings.Compare(a.first, b.first), compareNames(a.key[0], a.key[1], b.key[0], b.key[1]))
+	})
+	for _, l := range list {
+		if r.renamed[l.key] == nil {
+			r.jobs = append(r.jobs, r.newJob(nil, l.key[0], l.key[1]))
 		}
 	}
 }
@@ -319,10 +328,8 @@ func (r *round) queuePositions() {
 // totals sums up the plan.
 func (r *round) totals() {
 	var sum, delta micro
-	for _, list := range r.held {
-		for _, c := range list {
-			sum += r.inFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
-		}
+	for _, c := range r.costs {
+		sum += c.hourly
 	}
 	for i := range r.plan.Contracts {
 		for sign, c := range map[micro]*v1alpha1.Contract{-1: r.plan.Contracts[i].Before, 1: r.plan.Contracts[i].After} {
@@ -333,7 +340,8 @@ func (r *round) totals() {
 	}
 	r.plan.HourlyBefore, r.plan.HourlyAfter = sum.decimal(), (sum + delta).decimal()
 	last := ""
-	for _, o := range r.offers {
+	for _, i := range slices.Sorted(maps.Keys(r.unheard)) {
+		o := r.offers[i]
 		if o.State == Silent {
 			r.due(o.GraceEnds)
 		}

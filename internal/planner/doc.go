@@ -8,11 +8,14 @@
 //   - offers: each flavor with what is free of it, by the ledger's arithmetic
 //     (offer.go, vector.go). Contracts that a shrunken flavor no longer holds
 //     are marked (phases.go).
+//
 //   - quick: intents that are served as they ask cost a few lookups (settle.go).
+//
 //   - settle: the others' contracts move along their phases by what clusters
 //     say (phases.go); rights, terms, windows and limits decide what ends,
 //     waits or is refused; what needs an offer becomes tasks (settle.go,
 //     schedule.go, tenant.go).
+//
 //   - fill: tasks by priority, then age, then flexibility; gangs all or none,
 //     with undo (fill.go); changes in place or in exchange (adapt.go). Offers
 //     are matched once for each shape of request (wish.go, match.go, shape.go),
@@ -20,14 +23,26 @@
 //     (ranking.go). What an intent says of its place that is no fact of an offer
 //     alone belongs in the limits of a task (limits.breaks), because intents
 //     share shapes; what it says that is one belongs in shapeKey (key.go).
+//
 //   - failover: what a provider no longer serves goes to its runners-up, then to
 //     any offer (failover.go); what fits nowhere else stays, Degraded.
+//
 //   - warm pools are the fleet's own intents, served last; what they have is
 //     claimed by others as it is (warm.go).
+//
 //   - consolidate: better offers are proposed or moved to, by a rule of savings
 //     against disruption (consolidate.go).
+//
 //   - finish: decisions in words, states, retention (decide.go, near.go).
+//
 //   - check: the result is asked again by other means (invariants.go).
+//
+//   - memory: where one plan follows the other (Memory), offers, shapes, what
+//     the ledger holds and who is quick are kept and brought up to date by what
+//     changed (memory.go, resume.go, tally.go, observations.go). The plan is the same, word
+//     for word: TestMemoryPlansAsFromNothing. At 100,000 intents on as many
+//     flavors a round after one change is then a few milliseconds instead of a
+//     second.
 //
 // # Rules
 //
@@ -90,12 +105,14 @@
 //
 // # Who calls it
 //
-// The reconciler each round, `fleetbroker plan` and `explain` offline, and the
-// simulation. Explain runs the very same decision. The result is a value; the
+// The reconciler each round (through a Memory), `fleetbroker plan` and `explain`
+// offline, and the simulation. Explain runs the very same decision. The result is a value; the
 // caller commits and delivers it.
 //
 // # Concurrency
 //
 // Pure functions of their arguments: safe from any goroutine. A World must not
-// change while a call runs; what a Plan shares with it must not be modified.
+// change while a call runs; what a Plan shares with it must not be modified. A
+// Memory belongs to one goroutine at a time, and what it was handed must not be
+// modified after that either.
 package planner

@@ -62,16 +62,15 @@ func (r *round) endings() []ending {
 			out = append(out, ending{at: end, contract: c})
 		}
 	}
-	for _, list := range r.held {
-		for _, c := range list {
-			add(r.latest(c))
+	for _, list := range [...]map[string]*v1alpha1.Contract{r.ending, r.releasing} {
+		for name, c := range list {
+			if _, changed := r.current[name]; !changed {
+				add(c)
+			}
 		}
 	}
-	for _, c := range r.releasing {
-		add(r.latest(c))
-	}
-	for name, c := range r.current {
-		if c != nil && r.before[name] == nil {
+	for _, c := range r.current {
+		if c != nil {
 			add(c)
 		}
 	}

@@ -14,39 +14,43 @@ import (
 // merge or a broken network, and not what anybody wants.
 func (r *round) guardEnds() {
 	renamed := map[[2]string]bool{}
-	for i := range r.intents {
-		m := &r.intents[i].Metadata
+	for k := range r.renames {
 		// As in adopt: an intent that the ledger knows by its own name takes
 		// nothing over, and what it was called before is gone.
-		if old := m.Annotations[v1alpha1.AnnotationRenamedFrom]; old != "" && r.w.Ledger.State(m.Namespace, m.Name) == nil {
-			renamed[[2]string{m.Namespace, old}] = true
+		if r.w.Ledger.State(k[0], k[1]) == nil {
+			renamed[[2]string{k[0], r.find(k[0], k[1]).Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]}] = true
 		}
 	}
-	ends := 0
-	for _, list := range r.held {
-		for _, c := range list {
-			tenant, name := c.Metadata.Namespace, c.Spec.Intent.Name
-			if _, frozen := r.frozen.why(tenant, name, c.Spec.Intent.Path); frozen || r.w.ForceRelease[c.Metadata.Name] {
-				continue
-			}
-			o := r.offerOf(c)
-			gone := r.find(tenant, name) == nil && !renamed[[2]string{tenant, name}]
-			withdrawn := o != nil && o.State == Withdrawn && r.interrupted(c, o)
-			if gone || withdrawn || (o != nil && o.State == Lost && !r.w.Deaf) {
-				ends++
-			}
+	ends := map[string]bool{}
+	ask := func(c *v1alpha1.Contract, ending bool) {
+		if !ending || !c.Status.Phase.Charged() || r.w.ForceRelease[c.Metadata.Name] {
+			return
+		}
+		if _, frozen := r.frozen.why(c.Metadata.Namespace, c.Spec.Intent.Name, c.Spec.Intent.Path); !frozen {
+			ends[c.Metadata.Name] = true
+		}
+	}
+	for k := range r.orphans {
+		for _, c := range r.heldOf(k) {
+			ask(c, !renamed[k])
+		}
+	}
+	for i := range r.unheard {
+		o := r.offers[i]
+		for _, c := range o.contracts {
+			ask(c, o.State == Withdrawn && r.interrupted(c, o) || o.State == Lost && !r.w.Deaf)
 		}
 	}
 	limit := max(5, r.w.Ledger.Held()/5)
 	if m := r.fleet.Safety.MaxEnds; m != nil {
 		limit = int(*m)
 	}
-	if ends <= limit || r.w.AllowEnds || r.fleet.Suspend {
+	if len(ends) <= limit || r.w.AllowEnds || r.fleet.Suspend {
 		return
 	}
 	r.heldBack = true
-	r.plan.HeldBackEnds = ends
-	r.plan.HeldBack = fmt.Sprintf("%d contracts would end because intents are gone or providers are lost; one round may end %d (fleet.yaml, spec.safety.maxEnds): allow it once with `fleetbroker reconcile --once --allow-ends %s`", ends, limit, cmp.Or(r.w.Inputs, "COMMIT"))
+	r.plan.HeldBackEnds = len(ends)
+	r.plan.HeldBack = fmt.Sprintf("%d contracts would end because intents are gone or providers are lost; one round may end %d (fleet.yaml, spec.safety.maxEnds): allow it once with `fleetbroker reconcile --once --allow-ends %s`", len(ends), limit, cmp.Or(r.w.Inputs, "COMMIT"))
 }
 
 // cutBudgets marks the contracts that budgets with atLimit end: all of a month

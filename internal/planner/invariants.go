@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -14,7 +15,7 @@ import (
 // mistake here must cost a decision, not a promise.
 func (r *round) checkInvariants() {
 	for range 3 {
-		bad := violations(r.w, r.plan)
+		bad := violations(r.w, r.plan, r.flavorsOf)
 		r.halfGangs(bad)
 		if len(bad) == 0 {
 			return
@@ -59,18 +60,33 @@ func (r *round) withdraw(intent [2]string, why string) {
 	}
 }
 
+// flavorsOf are a provider's flavors.
+func (r *round) flavorsOf(provider string) []*v1alpha1.Flavor {
+	at, _ := slices.BinarySearchFunc(r.offers, provider, func(o *offer, name string) int { return strings.Compare(o.provider, name) })
+	var out []*v1alpha1.Flavor
+	for ; at < len(r.offers) && r.offers[at].provider == provider; at++ {
+		out = append(out, r.offers[at].Flavor)
+	}
+	return out
+}
+
 // violations are the intents whose new or enlarged contracts break an
 // invariant of a plan, and how.
-func violations(w *World, p *Plan) map[[2]string]string {
+func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.Flavor) map[[2]string]string {
 	after := afterwards(w.Ledger, p)
-	offers := make(map[offerKey]*v1alpha1.Flavor, len(w.Offers))
-	pools := map[offerKey][]*v1alpha1.Flavor{}
-	for i := range w.Offers {
-		f := w.Offers[i].Flavor
-		offers[offerKey{f.Metadata.Namespace, f.Metadata.Name}] = f
-		if f.Spec.Pool != "" {
-			k := offerKey{f.Metadata.Namespace, f.Spec.Pool}
-			pools[k] = append(pools[k], f)
+	offers, pools := map[offerKey]*v1alpha1.Flavor{}, map[offerKey][]*v1alpha1.Flavor{}
+	read := map[string]bool{}
+	learn := func(provider string) {
+		if read[provider] {
+			return
+		}
+		read[provider] = true
+		for _, f := range flavorsOf(provider) {
+			offers[offerKey{provider, f.Metadata.Name}] = f
+			if f.Spec.Pool != "" {
+				k := offerKey{provider, f.Spec.Pool}
+				pools[k] = append(pools[k], f)
+			}
 		}
 	}
 	bad := map[[2]string]string{}
@@ -84,6 +100,7 @@ func violations(w *World, p *Plan) map[[2]string]string {
 		if before == nil && w.Ledger.Contract(c.Metadata.Name) != nil {
 			bad[intent] = "the name " + c.Metadata.Name + " is taken"
 		}
+		learn(c.Spec.Provider)
 		f := offers[offerKey{c.Spec.Provider, c.Spec.Flavor}]
 		if f == nil {
 			bad[intent] = "there is no flavor " + c.Spec.Provider + "/" + c.Spec.Flavor

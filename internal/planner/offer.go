@@ -49,10 +49,12 @@ type offerKey struct{ provider, name string }
 // readOffers makes the round's offers, by reference.
 func (r *round) readOffers() {
 	r.offers = make([]*offer, 0, len(r.w.Offers))
+	r.places = make([]int32, len(r.w.Offers))
+	r.strained, r.unheard, r.decks = map[int32]bool{}, map[int32]bool{}, map[int32]bool{}
 	block := make([]offer, len(r.w.Offers))
 	for i := range r.w.Offers {
 		o := &block[i]
-		o.Offer = r.w.Offers[i]
+		o.Offer, o.index = r.w.Offers[i], i
 		f := o.Flavor
 		o.provider, o.name, o.ref = f.Metadata.Namespace, f.Metadata.Name, f.Ref()
 		r.offers = append(r.offers, o)
@@ -61,6 +63,7 @@ func (r *round) readOffers() {
 	r.byKey = make(map[offerKey]*offer, len(r.offers))
 	pools := map[offerKey][]*offer{}
 	for i, o := range r.offers {
+		r.places[o.index] = int32(i)
 		o.index = i
 		r.byKey[offerKey{o.provider, o.name}] = o
 		if p := o.Flavor.Spec.Pool; p != "" {
@@ -77,45 +80,82 @@ func (r *round) readOffers() {
 		}
 	}
 	for _, o := range r.offers {
-		r.measure(o, pools[offerKey{o.provider, o.Flavor.Spec.Pool}])
+		for _, m := range pools[offerKey{o.provider, o.Flavor.Spec.Pool}] {
+			if m != o {
+				o.mates = append(o.mates, m)
+			}
+		}
+		r.windowed = r.windowed || o.Price != nil && len(o.Price.Windows) > 0
+		r.describe(o)
+		r.measure(o)
+	}
+	for _, o := range r.offers {
+		r.assess(o)
 	}
 }
 
-// measure fills in an offer's figures.
-func (r *round) measure(o *offer, pool []*offer) {
+// describe fills in what of an offer only its report says.
+func (r *round) describe(o *offer) {
 	s := &o.Flavor.Spec
 	o.cluster = r.w.Clusters[o.provider]
 	o.kind = r.kindOf(s)
-	o.unitsPer, o.gpuName = 1, ledger.GPUResource(o.Flavor)
+	o.unitsPer, o.gpuName, o.min, o.step = 1, ledger.GPUResource(o.Flavor), nil, nil
 	if s.GPU != nil && s.GPU.UnitsPerGPU > 1 {
 		o.unitsPer = int64(s.GPU.UnitsPerGPU)
 	}
 	if s.Partition != nil {
 		o.min, o.step = r.names.vecOf(s.Partition.Min), r.names.vecOf(s.Partition.Step)
 	}
+	o.capacity = r.names.vecOf(ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
+	o.blocked = r.blocked(o)
+	o.move = s.Drain
+	if o.cluster != nil {
+		o.move = earlier(o.move, o.cluster.Spec.Drain)
+	}
+	o.tariff, o.view = nil, nil
+	delete(r.unheard, int32(o.index))
+	if o.State != Fresh {
+		r.unheard[int32(o.index)] = true
+	}
+}
+
+// measure fills in an offer's figures, from what the ledger holds of it and of
+// its mates.
+func (r *round) measure(o *offer) {
 	var members []ledger.Member
-	for _, m := range pool {
-		members = append(members, ledger.Member{Flavor: m.Flavor, Held: m.contracts})
-		if m != o {
-			o.mates = append(o.mates, m)
+	if len(o.mates) > 0 {
+		members = append(members, ledger.Member{Flavor: o.Flavor, Held: o.contracts})
+		for _, m := range o.mates {
+			members = append(members, ledger.Member{Flavor: m.Flavor, Held: m.contracts})
 		}
+	} else if o.Flavor.Spec.Pool != "" {
+		members = []ledger.Member{{Flavor: o.Flavor, Held: o.contracts}}
 	}
 	fig := ledger.Figures(ledger.Member{Flavor: o.Flavor, Held: o.contracts}, members, "")
 	o.free = r.names.vecOf(ledger.Available(fig))
 	o.held, o.pool = r.names.vecOf(fig.Held), r.names.vecOf(fig.Pool)
 	for i, n := range o.held {
 		// What is held of a resource that is not offered any more is overdrawn.
-		if _, listed := s.Capacity[r.names.list[i]]; !listed && n > 0 && i != rPods && i != rStorage {
+		if _, listed := o.Flavor.Spec.Capacity[r.names.list[i]]; !listed && n > 0 && i != rPods && i != rStorage {
 			o.free = o.free.set(i, -n)
 		}
 	}
-	o.capacity = r.names.vecOf(ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
+	o.deck = nil
 	r.deal(o)
+	delete(r.decks, int32(o.index))
+	if o.deck != nil {
+		r.decks[int32(o.index)] = true
+	}
+}
+
+// assess bounds what an offer sells by its risk, when it and its mates are
+// measured, and notes whether it is strained.
+func (r *round) assess(o *offer) {
+	o.risky = nil
 	r.boundRisk(o)
-	o.blocked = r.blocked(o)
-	o.move = s.Drain
-	if o.cluster != nil {
-		o.move = earlier(o.move, o.cluster.Spec.Drain)
+	delete(r.strained, int32(o.index))
+	if o.overdrawn() >= 0 {
+		r.strained[int32(o.index)] = true
 	}
 }
 

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 	case c.Spec.Stage == v1alpha1.StageReserve:
 		return v1alpha1.PhaseReserved, ""
 	}
-	obs := r.w.Observed[c.Metadata.Name].Consumer
+	obs := r.w.Observed.Of(c.Metadata.Name).Consumer
 	if !obs.Reachable || obs.Slice == v1alpha1.Unknown {
 		return r.unseen(c)
 	}
@@ -104,6 +105,9 @@ func (r *round) growing(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) 
 		return false
 	}
 	until := v1alpha1.TimeOf(c.Status.AccruedAt.Add(r.grace()))
+	if !c.Status.AccruedAt.After(c.Status.Since.Time) {
+		until = v1alpha1.Time{Time: r.now.Add(secondsOf(1))} // of this very instant: a moment later nothing says that it was resized
+	}
 	r.due(until)
 	return until.After(r.now.Time)
 }
@@ -189,7 +193,7 @@ func (r *round) nextStep(c *v1alpha1.Contract) *v1alpha1.Contract {
 		}
 		return nil
 	}
-	obs := r.w.Observed[name]
+	obs := r.w.Observed.Of(name)
 	undelivered := c.Spec.Stage == v1alpha1.StageReserve
 	if (undelivered || obs.Consumer.Gone()) && r.providerGone(c, obs, undelivered) {
 		if next, err := r.books.End(c, c.Status.Reason, r.now); err == nil {
@@ -243,7 +247,7 @@ func (r *round) release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text 
 	if err != nil {
 		return c
 	}
-	if c.Spec.Stage == v1alpha1.StageReserve || r.w.Observed[c.Metadata.Name].Consumer.Gone() {
+	if c.Spec.Stage == v1alpha1.StageReserve || r.w.Observed.Of(c.Metadata.Name).Consumer.Gone() {
 		next.Status.Drained = r.now
 	}
 	r.change(c, next)
@@ -268,10 +272,8 @@ func (r *round) noteReleasing(c *v1alpha1.Contract) {
 // finishReleases moves every Releasing contract along: what is gone is gone
 // before anything else is decided.
 func (r *round) finishReleases() {
-	for c := range r.w.Ledger.Contracts() {
-		if c.Status.Phase == v1alpha1.PhaseReleasing {
-			r.progress(c)
-		}
+	for _, c := range byName(r.releasing) {
+		r.progress(c)
 	}
 }
 
@@ -288,7 +290,12 @@ func (r *round) latest(c *v1alpha1.Contract) *v1alpha1.Contract {
 // before.
 func (r *round) findExcess() map[string]bool {
 	out := map[string]bool{}
-	for _, o := range r.offers {
+	// Only those can be that were so when they were measured, or touched since.
+	looked := slices.Collect(maps.Keys(r.strained))
+	looked = append(looked, r.touched[r.began:]...)
+	slices.Sort(looked)
+	for _, i := range slices.Compact(looked) {
+		o := r.offers[i]
 		if o.State != Fresh {
 			continue
 		}

@@ -89,7 +89,7 @@ func inPhase(t *testing.T, phase v1alpha1.Phase) *Builder {
 func TestSilenceEndsUnseen(t *testing.T) {
 	for _, phase := range []v1alpha1.Phase{v1alpha1.PhaseReserved, v1alpha1.PhasePeering, v1alpha1.PhaseActive} {
 		b := inPhase(t, phase)
-		clear(b.W.Observed)
+		b.W.Observed = planner.Observations{}
 		b.Tick(time.Minute).Offer("paris/h100", Heard(planner.Silent)).Round()
 		if got := b.Contracts("vision/train")[0].Status; got.Phase != v1alpha1.PhaseDegraded || ledger.ReasonCode(got.Reason) != ledger.DegradedProviderSilent {
 			t.Fatalf("%+v", got)

@@ -135,7 +135,7 @@ func (r *round) hopeKey(j *job) string {
 func (r *round) leavingAnyway(j *job, own []*v1alpha1.Contract) []*v1alpha1.Contract {
 	grace := r.grace()
 	var out []*v1alpha1.Contract
-	for _, c := range slices.Concat(r.releasing, r.freed) {
+	for _, c := range slices.Concat(byName(r.releasing), r.freed) {
 		c = r.latest(c)
 		o := r.offerOf(c)
 		if c.Status.Phase != v1alpha1.PhaseReleasing || o == nil || o.blocked != "" || slices.Contains(own, c) {

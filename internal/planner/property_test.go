@@ -2,6 +2,7 @@ package planner_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
 	"reflect"
 	"slices"
@@ -198,6 +199,7 @@ func (s *story) event() string {
 	case 8:
 		provider := offer.Flavor.Metadata.Namespace
 		state := rapid.SampledFrom([]planner.Freshness{planner.Fresh, planner.Fresh, planner.Silent, planner.Lost, planner.Withdrawn}).Draw(t, "heard")
+		s.W.Offers = slices.Clone(s.W.Offers)
 		for i := range s.W.Offers {
 			if s.W.Offers[i].Flavor.Metadata.Namespace == provider {
 				Heard(state)(&s.W.Offers[i])
@@ -239,6 +241,7 @@ func (s *story) event() string {
 		name := rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "tenant")
 		changed := *s.W.Tenants[name]
 		changed.Spec.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(rapid.IntRange(0, 12).Draw(t, "quota.gpu"))), CPU: Ptr(v1alpha1.Quantity("16"))}
+		s.W.Tenants = maps.Clone(s.W.Tenants)
 		s.W.Tenants[name] = &changed
 		return "quota of " + name
 	case 15:

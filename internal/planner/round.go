@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -13,6 +12,8 @@ import (
 
 // round is the working state of one Decide.
 type round struct {
+	// given is the world as it was handed in, w with what warm pools add to it.
+	given World
 	w     *World
 	fleet *v1alpha1.FleetSpec
 	books ledger.Books
@@ -23,11 +24,25 @@ type round struct {
 	defaults  vec // of replicas that leave them open
 	latencies map[pair]int64
 
-	offers  []*offer
-	byKey   map[offerKey]*offer
-	kinds   map[cardKind]int
-	shapes  map[string]*shape
+	offers []*offer
+	byKey  map[offerKey]*offer
+	kinds  map[cardKind]int
+	// places are where in offers each of the world's stands; strained are those
+	// that had less than nothing left when they were measured, unheard those that
+	// are not Fresh, decks those that sell parts of cards. windowed: the price of
+	// some depends on the hour.
+	places                   []int32
+	strained, unheard, decks map[int32]bool
+	windowed                 bool
+	shapes                   map[string]*shape
+	// touched are the offers that have been booked on, in order of time; those
+	// from began on by this round.
 	touched []int32
+	began   int
+	// altered are the offers that report something else than when a shape was
+	// made; number tells the rounds of a Memory apart.
+	altered []alteration
+	number  uint64
 	// seats are what may still be moved within its batch, while seating.
 	seats   []*seat
 	seating bool
@@ -36,11 +51,20 @@ type round struct {
 	key    keyBuffer
 
 	tenants map[string]*tenant
-	held    map[string][]*v1alpha1.Contract // charged contracts by tenant, at the start
+	// tally is what the ledger holds, at the start.
+	*tally
 
-	intents []*Intent // by tenant and name
-	frozen  freezes
-	jobs    []*job
+	// pools are the fleet's warm pools as intents.
+	pools   []Intent
+	intents []*Intent // by tenant and name, those of warm pools among them
+	// orphans are intents that are no more and of which the ledger still holds
+	// or remembers something; renames those that say what they were called before.
+	// relatives those with together or apart.
+	orphans, renames, relatives map[[2]string]bool
+	// verdicts are those of quick, by place in intents.
+	verdicts []verdict
+	frozen   freezes
+	jobs     []*job
 
 	// before and current are the contracts that change, by name.
 	before, current map[string]*v1alpha1.Contract
@@ -71,12 +95,11 @@ type round struct {
 	// contracts that had to, by whom for; releasing all that were when the
 	// round began, freed those whose release it began itself; hopeless are the
 	// claims that were looked for in vain.
-	claims    map[*job]*claim
-	notices   map[string][]*v1alpha1.Contract
-	releasing []*v1alpha1.Contract
-	freed     []*v1alpha1.Contract
-	isFreed   map[string]bool // by name
-	hopeless  map[string]bool
+	claims   map[*job]*claim
+	notices  map[string][]*v1alpha1.Contract
+	freed    []*v1alpha1.Contract
+	isFreed  map[string]bool // by name
+	hopeless map[string]bool
 	// related are the intents that are together or apart; made on first use.
 	related    *relations
 	jobsByName map[[2]string]*job
@@ -85,7 +108,6 @@ type round struct {
 	// borrowing: intents may go beyond their tenant's quota now. borrowed are
 	// the charged contracts that did.
 	borrowing  bool
-	borrowed   []*v1alpha1.Contract
 	allTenants []string
 	// whole is what the fleet has, nil until asked.
 	whole *fleetTotals
@@ -95,25 +117,11 @@ type round struct {
 	load *workload
 }
 
+// newRound reads a world from nothing.
 func newRound(w *World) *round {
-	w = withWarmPools(w)
-	fleet := w.Fleet
-	if fleet == nil {
-		fleet = &v1alpha1.FleetSpec{}
-	}
-	books, err := ledger.BooksOf(fleet)
-	if err != nil {
-		books.Currency = fleet.Currency // the zone is checked when a fleet is read
-	}
-	r := &round{
-		w: w, fleet: fleet, books: books, now: w.Now, names: newNames(),
-		shapes: map[string]*shape{}, tenants: map[string]*tenant{}, held: map[string][]*v1alpha1.Contract{},
-		before: map[string]*v1alpha1.Contract{}, current: map[string]*v1alpha1.Contract{},
-		statusOnly: map[string]bool{}, claimed: map[string]bool{}, unclaims: map[string]func(){}, excess: map[string]bool{}, cut: map[string]bool{}, kinds: map[cardKind]int{},
-		renamed: map[[2]string]*v1alpha1.IntentState{}, latencies: map[pair]int64{},
-		claims: map[*job]*claim{}, notices: map[string][]*v1alpha1.Contract{}, hopeless: map[string]bool{}, isFreed: map[string]bool{},
-	}
-	r.plan = &Plan{Now: w.Now, Inputs: w.Inputs, Market: w.Market, Currency: books.Currency, Clusters: len(w.Clusters), Offers: len(w.Offers)}
+	r := startRound(w)
+	r.names, r.shapes, r.kinds, r.latencies = newNames(), map[string]*shape{}, map[cardKind]int{}, map[pair]int64{}
+	fleet := r.fleet
 	r.defaults = r.names.vecOf(v1alpha1.Resources{
 		v1alpha1.CPU:              defaultOf(fleet.Defaults.CPU, v1alpha1.CPU, "4"),
 		v1alpha1.Memory:           defaultOf(fleet.Defaults.Memory, v1alpha1.Memory, "8Gi"),
@@ -123,49 +131,74 @@ func newRound(w *World) *round {
 	for _, l := range fleet.Latency {
 		r.latencies[pairOf(l.From, l.To)] = l.Ms
 	}
-	r.intents = make([]*Intent, len(w.Intents))
-	for i := range w.Intents {
-		r.intents[i] = &w.Intents[i]
-	}
-	byName := func(a, b *Intent) int {
-		return cmp.Or(compareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name), strings.Compare(a.Path, b.Path))
-	}
-	if !slices.IsSortedFunc(r.intents, byName) {
-		slices.SortFunc(r.intents, byName)
-	}
-	r.frozen = newFreezes(w.Frozen)
-	r.readContracts()
+	r.listIntents()
+	r.tally = newTally(r)
 	r.readOffers()
+	r.listOrphans()
+	r.readContracts()
 	return r
 }
 
-// readContracts looks at every contract once.
-func (r *round) readContracts() {
-	keep := r.fleet.Retention.Ended.Duration
-	if keep <= 0 {
-		keep = ledger.DefaultRetention
+// startRound is a round that knows its world and has read nothing of it.
+func startRound(w *World) *round {
+	given := *w
+	given.Clusters, given.Tenants, given.ForceRelease = maps.Clone(w.Clusters), maps.Clone(w.Tenants), maps.Clone(w.ForceRelease)
+	w, warm := withWarmPools(w)
+	fleet := w.Fleet
+	if fleet == nil {
+		fleet = &v1alpha1.FleetSpec{}
 	}
-	for c := range r.w.Ledger.Contracts() {
-		if d := c.Status.Displaced; d != nil && d.By != "" {
-			r.notices[d.By] = append(r.notices[d.By], c)
-		}
-		if c.Status.Phase == v1alpha1.PhaseReleasing {
-			r.releasing = append(r.releasing, c)
-		}
-		if len(c.Spec.Borrowed) > 0 && c.Status.Phase.Charged() {
-			r.borrowed = append(r.borrowed, c)
-		}
-		switch {
-		case c.Status.Phase.Charged():
-			r.held[c.Metadata.Namespace] = append(r.held[c.Metadata.Namespace], c)
-		case ledger.Ended(c.Status.Phase):
-			// One second past its retention, because then it is older.
-			leaves := v1alpha1.TimeOf(c.Status.Since.Add(keep + time.Second))
-			r.retire = r.retire || !leaves.After(r.now.Time)
-			r.due(leaves)
-		}
+	books, err := ledger.BooksOf(fleet)
+	if err != nil {
+		books.Currency = fleet.Currency // the zone is checked when a fleet is read
+	}
+	r := &round{
+		given: given, w: w, fleet: fleet, books: books, now: w.Now, pools: warm, tenants: map[string]*tenant{},
+		before: map[string]*v1alpha1.Contract{}, current: map[string]*v1alpha1.Contract{},
+		statusOnly: map[string]bool{}, claimed: map[string]bool{}, unclaims: map[string]func(){}, excess: map[string]bool{}, cut: map[string]bool{},
+		renamed: map[[2]string]*v1alpha1.IntentState{},
+		claims:  map[*job]*claim{}, notices: map[string][]*v1alpha1.Contract{}, hopeless: map[string]bool{}, isFreed: map[string]bool{},
+	}
+	r.plan = &Plan{Now: w.Now, Inputs: w.Inputs, Market: w.Market, Currency: books.Currency, Clusters: len(w.Clusters), Offers: len(w.Offers)}
+	r.frozen = newFreezes(w.Frozen)
+	return r
+}
+
+// listIntents puts the intents, and those of warm pools, in order.
+func (r *round) listIntents() {
+	r.intents = make([]*Intent, 0, len(r.w.Intents)+len(r.pools))
+	for i := range r.w.Intents {
+		r.intents = append(r.intents, &r.w.Intents[i])
+	}
+	for i := range r.pools {
+		r.intents = append(r.intents, &r.pools[i])
+	}
+	if !slices.IsSortedFunc(r.intents, compareIntents) {
+		slices.SortFunc(r.intents, compareIntents)
+	}
+	r.verdicts = make([]verdict, len(r.intents))
+	r.renames, r.relatives = map[[2]string]bool{}, map[[2]string]bool{}
+	for _, in := range r.intents {
+		r.note(in)
 	}
 }
+
+// compareIntents orders by tenant and name, then by path.
+func compareIntents(a, b *Intent) int {
+	return cmp.Or(compareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name), strings.Compare(a.Path, b.Path))
+}
+
+// note marks an intent that is more than itself.
+func (r *round) note(in *Intent) {
+	if in.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom] != "" {
+		r.renames[in.key()] = true
+	}
+	if p := &in.Spec.Placement; len(p.Together)+len(p.Apart) > 0 {
+		r.relatives[in.key()] = true
+	}
+}
+
+func (in *Intent) key() [2]string { return [2]string{in.Metadata.Namespace, in.Metadata.Name} }
 
 // due notes an instant at which planning again may decide otherwise.
 func (r *round) due(t v1alpha1.Time) {
@@ -194,8 +227,11 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 	name := c.Metadata.Name
 	r.charge(before, after)
 	if o := r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]; o != nil {
-		o.deck.book(laidOn(before), -1)
-		o.deck.book(laidOn(after), 1)
+		if had, has := laidOn(before), laidOn(after); len(had)+len(has) > 0 {
+			o.deck.book(had, -1)
+			o.deck.book(has, 1)
+			r.touched = append(r.touched, int32(o.index)) // even where the sum stays as it was
+		}
 		r.take(o, r.footprint(o, name, after).clone().sub(r.footprint(o, name, before)))
 	}
 	if _, known := r.before[name]; !known {

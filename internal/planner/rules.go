@@ -165,7 +165,8 @@ func (r *round) relations() *relations {
 			m[[2]string{tenant, b}] = append(m[[2]string{tenant, b}], a)
 		}
 	}
-	for _, in := range r.intents {
+	for k := range r.relatives {
+		in := r.find(k[0], k[1])
 		p := &in.Spec.Placement
 		for _, name := range p.Together {
 			link(direct, in.Metadata.Namespace, in.Metadata.Name, name)

@@ -9,6 +9,41 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
+// verdict is what quick said of an intent: its decision, which holds as long as
+// nothing that it looked at changes and until that time (zero: for good); nil
+// when it was not quick.
+type verdict struct {
+	decision *Decision
+	until    v1alpha1.Time
+}
+
+// sift keeps the intents that are served as they ask, and makes jobs of the
+// others. What an earlier round found holds where it may (Memory).
+func (r *round) sift() {
+	r.plan.Intents = make([]*Decision, 0, len(r.intents)+fewDecisions)
+	due := r.plan.Due
+	for i, in := range r.intents {
+		v := &r.verdicts[i]
+		if v.decision == nil || !v.until.IsZero() && !v.until.After(r.now.Time) {
+			if i > 0 && r.intents[i-1].Metadata.Name == in.Metadata.Name && r.intents[i-1].Metadata.Namespace == in.Metadata.Namespace {
+				continue // two files that name one intent are frozen by the reader
+			}
+			r.plan.Due = v1alpha1.Time{}
+			*v = verdict{}
+			d, ok := r.quick(in)
+			if !ok {
+				due = earlier(due, r.plan.Due)
+				r.jobs = append(r.jobs, r.newJob(in, in.Metadata.Namespace, in.Metadata.Name))
+				continue
+			}
+			*v = verdict{&d, r.plan.Due}
+		}
+		due = earlier(due, v.until)
+		r.plan.Intents = append(r.plan.Intents, v.decision)
+	}
+	r.plan.Due = due
+}
+
 // quick reports whether an intent is served exactly as it asks and nothing has
 // happened to it. Nearly all intents of a fleet are, so it looks at no more
 // than it must.

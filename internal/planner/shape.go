@@ -31,9 +31,10 @@ type candidate struct {
 type shape struct {
 	wish  *wish
 	cands []candidate
-	// at is each offer's candidate by the offer's index, -1 for those that lack
-	// a fact.
-	at []int32
+	// at is each offer's candidate by the offer's index; -1-n for those that lack
+	// fact n of lacks.
+	at    []int32
+	lacks []string
 	// facts counts offers by the fact they lack; failing counts candidates by
 	// what they fail now; fitting are the others.
 	facts, failing map[string]int
@@ -42,8 +43,11 @@ type shape struct {
 	// summedAt.
 	counts, summedAt int
 	summed           map[string]int
-	// seen is how far into the round's list of touched offers it has looked.
-	seen int
+	// seen is how far into the round's list of touched offers it has looked,
+	// altered how far into that of those that report something else; used is the
+	// last round that asked for it.
+	seen, altered int
+	used          uint64
 	// least is what no candidate that passes money goes below.
 	least floor
 	// spreads are the domains of the candidates, by key of placement.spread.
@@ -81,7 +85,7 @@ func (r *round) shapeOf(j *job, alt int) *shape {
 	if s == nil {
 		key := r.shapeKey(j, alt)
 		s = r.shapes[string(key)]
-		if s == nil {
+		if s == nil || !r.catchUp(s) {
 			name := string(key)
 			w := r.wishOf(j, j.alternatives()[alt])
 			w.replicas, w.money, w.seconds = int64(max(j.wanted, 1)), j.purse, j.seconds
@@ -90,16 +94,17 @@ func (r *round) shapeOf(j *job, alt int) *shape {
 		}
 		j.shapes[alt] = s
 	}
+	s.used = r.number
 	r.refresh(s)
 	return s
 }
 
 func (r *round) newShape(w *wish) *shape {
-	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, seen: len(r.touched)}
+	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, seen: len(r.touched), altered: len(r.altered)}
 	n := 0
 	for i, o := range r.offers {
 		if req := r.fact(w, o); req != "" {
-			s.at[i] = -1
+			s.at[i] = s.lacking(req)
 			s.facts[req]++
 			continue
 		}
@@ -127,6 +132,53 @@ func (r *round) newShape(w *wish) *shape {
 		}
 	}
 	return s
+}
+
+// lacking is how at says that an offer lacks a fact.
+func (s *shape) lacking(req string) int32 {
+	n := slices.Index(s.lacks, req)
+	if n < 0 {
+		n, s.lacks = len(s.lacks), append(s.lacks, req)
+	}
+	return int32(-1 - n)
+}
+
+// alteration is an offer that reports something else than before; used: only
+// what is used or held of it.
+type alteration struct {
+	offer int32
+	used  bool
+}
+
+// catchUp looks again at the offers that report something else since the shape
+// last looked, and reports whether that was enough: what changes which offers
+// are candidates, or what one costs, changes the scores of all.
+func (r *round) catchUp(s *shape) bool {
+	for ; s.altered < len(r.altered); s.altered++ {
+		a := r.altered[s.altered]
+		at := s.at[a.offer]
+		if at >= 0 && !a.used {
+			return false
+		}
+		if a.used && s.wish.where == nil && len(s.wish.policies) == 0 {
+			continue // all else looks at what does not change with use
+		}
+		req := r.fact(s.wish, r.offers[a.offer])
+		switch {
+		case at >= 0 && req == "":
+		case at >= 0 || req == "":
+			return false
+		case s.lacks[-1-at] != req:
+			was := s.lacks[-1-at]
+			if s.facts[was]--; s.facts[was] == 0 {
+				delete(s.facts, was)
+			}
+			s.at[a.offer] = s.lacking(req)
+			s.facts[req]++
+			s.counts++
+		}
+	}
+	return true
 }
 
 // lower takes a candidate in.

@@ -25,7 +25,7 @@ func (r *round) late(c *v1alpha1.Contract) bool {
 		return false
 	}
 	limit := r.maxTimeToActive(c).Duration
-	if limit <= 0 || c.Spec.Stage == v1alpha1.StageReserve || !r.w.Observed[c.Metadata.Name].Consumer.Reachable {
+	if limit <= 0 || c.Spec.Stage == v1alpha1.StageReserve || !r.w.Observed.Of(c.Metadata.Name).Consumer.Reachable {
 		return false
 	}
 	until := v1alpha1.TimeOf(c.Spec.Term.Start.Add(limit))

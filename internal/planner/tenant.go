@@ -70,9 +70,9 @@ func (r *round) tenantOf(name string) *tenant {
 		}
 		t.month = t.spent
 	}
-	for _, c := range r.held[name] {
-		t.hourly += r.peak(c)
-		if t.maxMonthly < unlimited {
+	t.hourly = r.costs[name].peak
+	if t.maxMonthly < unlimited {
+		for _, c := range r.held[name] {
 			t.month += r.hold(c)
 		}
 	}

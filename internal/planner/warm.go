@@ -34,14 +34,14 @@ const (
 	defaultPremium = 200_000
 )
 
-// withWarmPools is the world with an intent for each warm pool, and their
-// tenant. w is not modified; a world that has them is returned as it is.
-func withWarmPools(w *World) *World {
+// withWarmPools is the world with the tenant of its warm pools, and an intent
+// for each of them. w is not modified.
+func withWarmPools(w *World) (*World, []Intent) {
 	if w.Fleet == nil || len(w.Fleet.WarmPools) == 0 || w.Tenants[v1alpha1.FleetTenant] != nil {
-		return w
+		return w, nil
 	}
 	out := *w
-	out.Intents = slices.Clone(w.Intents)
+	var pools []Intent
 	tenant := &v1alpha1.Tenant{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindTenant},
 		Metadata: v1alpha1.Metadata{Name: v1alpha1.FleetTenant},
@@ -56,14 +56,14 @@ func withWarmPools(w *World) *World {
 		if !slices.Contains(tenant.Spec.Consumers, p.Consumer) {
 			tenant.Spec.Consumers = append(tenant.Spec.Consumers, p.Consumer)
 		}
-		out.Intents = append(out.Intents, warmIntent(w, p))
+		pools = append(pools, warmIntent(w, p))
 	}
 	out.Tenants = maps.Clone(w.Tenants)
 	if out.Tenants == nil {
 		out.Tenants = map[string]*v1alpha1.Tenant{}
 	}
 	out.Tenants[v1alpha1.FleetTenant] = tenant
-	return &out
+	return &out, pools
 }
 
 // warmIntent is a pool as an intent: as many slices as it says, each on its
@@ -195,7 +195,7 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 // asSold reports whether a contract's slice is seen to be what the contract
 // says; where nobody sees it, whether the contract is older than this instant.
 func (r *round) asSold(c *v1alpha1.Contract) bool {
-	if obs := r.w.Observed[c.Metadata.Name].Consumer; obs.Reachable && obs.Slice != v1alpha1.Unknown {
+	if obs := r.w.Observed.Of(c.Metadata.Name).Consumer; obs.Reachable && obs.Slice != v1alpha1.Unknown {
 		lacks, exact := lacking(c, obs)
 		return lacks == "" && exact
 	}

@@ -6,7 +6,9 @@ import (
 )
 
 // World is everything a round knows, as values. Decide reads nothing else: no
-// clock, no random source, no environment. Nothing in it is modified.
+// clock, no random source, no environment. Nothing in it is modified, and what
+// changes comes as a new value: a document, list or map that is handed in again
+// at the same address is taken to be as it was (Memory).
 type World struct {
 	// Now is the round's time, UTC, to the second, never before the ledger's newest commit.
 	Now v1alpha1.Time
@@ -30,7 +32,7 @@ type World struct {
 	// Market is the tree hash of the market snapshot that Offers were taken from.
 	Market string
 	// Observed is what clusters say, by contract name.
-	Observed map[string]v1alpha1.Observation
+	Observed Observations
 	// Demand is what the agents that are heard say of the pods that use contracts or wait for them, by consumer cluster.
 	Demand map[string]*v1alpha1.DemandSeen
 	// RemovedBy says who deleted files of intents, by path, as "Ada L. in 4f1c2ab"; for people.

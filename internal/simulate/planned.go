@@ -147,7 +147,7 @@ func (p *planned) observe() {
 	if !p.moves() {
 		return
 	}
-	p.world.Observed = map[string]v1alpha1.Observation{}
+	said := map[string]v1alpha1.Observation{}
 	for c := range p.world.Ledger.Contracts() {
 		seen := v1alpha1.Observation{ProviderSeen: true, Consumer: v1alpha1.ConsumerObservation{Reachable: true}}
 		on := &seen.Consumer
@@ -161,8 +161,9 @@ func (p *planned) observe() {
 		default:
 			continue
 		}
-		p.world.Observed[c.Metadata.Name] = seen
+		said[c.Metadata.Name] = seen
 	}
+	p.world.Observed = planner.Observations{}.With(said)
 }
 
 // read books what a plan places and notes what it does not.

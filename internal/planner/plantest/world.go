@@ -66,24 +66,28 @@ func New() *Builder {
 			Rates: []v1alpha1.Rate{{From: "USD", To: "EUR", Rate: v1alpha1.MustDecimal("0.92"), Date: v1alpha1.Date{Time: Time("2026-11-01T00:00:00Z").Time}}},
 		},
 		FleetName: "acme", Clusters: map[string]*v1alpha1.Cluster{}, Tenants: map[string]*v1alpha1.Tenant{},
-		Ledger: ledger.Empty(), Market: "market-1", Inputs: "inputs-0", Observed: map[string]v1alpha1.Observation{},
+		Ledger: ledger.Empty(), Market: "market-1", Inputs: "inputs-0",
 	}}
 }
 
 // Fleet changes the fleet's policy.
 func (b *Builder) Fleet(change func(*v1alpha1.FleetSpec)) *Builder {
-	change(b.W.Fleet)
+	f := *b.W.Fleet // worlds that were planned keep theirs
+	change(&f)
+	b.W.Fleet = &f
 	return b
 }
 
 // Cluster adds or changes a cluster.
 func (b *Builder) Cluster(name string, change func(*v1alpha1.Cluster)) *Builder {
-	c := b.W.Clusters[name]
-	if c == nil {
-		c = &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: name}}
-		b.W.Clusters[name] = c
+	c := v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: name}}
+	if old := b.W.Clusters[name]; old != nil {
+		c = *old
+		c.Spec.Roles = slices.Clone(c.Spec.Roles)
 	}
-	change(c)
+	change(&c)
+	b.W.Clusters = maps.Clone(b.W.Clusters)
+	b.W.Clusters[name] = &c
 	return b
 }
 
@@ -106,14 +110,15 @@ func (b *Builder) role(role string, names []string) *Builder {
 
 // Tenant adds or changes a tenant.
 func (b *Builder) Tenant(name, consumer string, changes ...func(*v1alpha1.TenantSpec)) *Builder {
-	t := b.W.Tenants[name]
-	if t == nil {
-		t = &v1alpha1.Tenant{Metadata: v1alpha1.Metadata{Name: name}, Spec: v1alpha1.TenantSpec{Consumers: []string{consumer}}}
-		b.W.Tenants[name] = t
+	t := v1alpha1.Tenant{Metadata: v1alpha1.Metadata{Name: name}, Spec: v1alpha1.TenantSpec{Consumers: []string{consumer}}}
+	if old := b.W.Tenants[name]; old != nil {
+		t = *old
 	}
 	for _, change := range changes {
 		change(&t.Spec)
 	}
+	b.W.Tenants = maps.Clone(b.W.Tenants)
+	b.W.Tenants[name] = &t
 	return b
 }
 
@@ -140,6 +145,7 @@ func (b *Builder) Offer(ref string, changes ...func(*planner.Offer)) *Builder {
 	for _, change := range changes {
 		change(&o)
 	}
+	b.W.Offers = slices.Clone(b.W.Offers)
 	if i >= 0 {
 		b.W.Offers[i] = o
 	} else {
@@ -150,7 +156,7 @@ func (b *Builder) Offer(ref string, changes ...func(*planner.Offer)) *Builder {
 
 // Drop takes an offer out of the market.
 func (b *Builder) Drop(ref string) *Builder {
-	b.W.Offers = slices.DeleteFunc(b.W.Offers, func(o planner.Offer) bool { return o.Flavor.Ref() == ref })
+	b.W.Offers = slices.DeleteFunc(slices.Clone(b.W.Offers), func(o planner.Offer) bool { return o.Flavor.Ref() == ref })
 	return b
 }
 
@@ -225,7 +231,7 @@ func (b *Builder) Round() *planner.Plan {
 
 // Observe sets what clusters say of a contract.
 func (b *Builder) Observe(contract string, o v1alpha1.Observation) *Builder {
-	b.W.Observed[contract] = o
+	b.W.Observed = b.W.Observed.With(map[string]v1alpha1.Observation{contract: o})
 	return b
 }
 
@@ -250,16 +256,19 @@ func Gone() v1alpha1.Observation {
 // Deliver makes clusters do what the ledger says: charged contracts work,
 // released ones are gone.
 func (b *Builder) Deliver() *Builder {
+	said := map[string]v1alpha1.Observation{}
+	var gone []string
 	for c := range b.W.Ledger.Contracts() {
 		switch {
 		case c.Status.Phase.Charged() && c.Spec.Stage != v1alpha1.StageReserve:
-			b.Observe(c.Metadata.Name, Ready(c))
+			said[c.Metadata.Name] = Ready(c)
 		case c.Status.Phase == v1alpha1.PhaseReleasing:
-			b.Observe(c.Metadata.Name, Gone())
+			said[c.Metadata.Name] = Gone()
 		default:
-			delete(b.W.Observed, c.Metadata.Name)
+			gone = append(gone, c.Metadata.Name)
 		}
 	}
+	b.W.Observed = b.W.Observed.With(said, gone...)
 	return b
 }
 

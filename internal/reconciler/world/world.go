@@ -50,7 +50,7 @@ func Build(in Input) planner.World {
 	return planner.World{
 		Now: in.Now, Fleet: in.Fleet.Policy, FleetName: in.Fleet.Name, Clusters: in.Fleet.Clusters, Tenants: in.Fleet.Tenants,
 		Intents: Intents(in.Fleet, in.Author), Frozen: Frozen(in.Fleet, in.Ledger), Inputs: in.Inputs, Ledger: in.Ledger,
-		Offers: Offers(in.Market, in.Ledger), Market: in.Market.Tree().Root.String(), Observed: Observed(in.Ledger, in.Market, in.Observed, in.Unheard),
+		Offers: Offers(in.Market, in.Ledger), Market: in.Market.Tree().Root.String(), Observed: planner.Observations{}.With(Observed(in.Ledger, in.Market, in.Observed, in.Unheard)),
 		Demand: in.Market.Demand(), RemovedBy: in.RemovedBy, Deaf: in.Deaf, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: Policies(in.Fleet),
 	}
 }

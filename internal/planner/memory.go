@@ -1,0 +1,189 @@
+package planner
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// Memory makes plan after plan of a world that changes little in between. A
+// plan is the one that Decide would make, word for word, but it costs what has
+// changed since the plan before and what waits, not what stands: offers and
+// their figures, shapes with their order, what the ledger holds and who is
+// served as he asks are kept and brought up to date.
+//
+//	same address                 same value: World's rule
+//	intents, offers, observed    compared one by one where the list is another
+//	ledger                       by the nodes that two ledgers share
+//	fleet, tenants, clusters,    any change: from nothing
+//	policies, flavors that come or go
+//
+// What cannot be brought up to date safely is read from nothing. The zero value
+// is ready. One goroutine at a time may use a Memory; plans may be shared.
+type Memory struct {
+	last   *round
+	number uint64
+	// scratch counts the plans that were made from nothing.
+	scratch uint64
+}
+
+// Decide makes the plan of a world.
+func (m *Memory) Decide(w World) *Plan {
+	m.number++
+	if p := m.tryResume(&w); p != nil {
+		return p
+	}
+	m.scratch++
+	r := newRound(&w)
+	r.number = m.number
+	r.decide()
+	m.keep(r)
+	return r.plan
+}
+
+// Scratch is how many plans so far were made from nothing.
+func (m *Memory) Scratch() uint64 { return m.scratch }
+
+// tryResume plans from what is kept, nil where that is not possible. A mistake
+// in bringing it up to date must cost time, not the round.
+func (m *Memory) tryResume(w *World) (p *Plan) {
+	last := m.last
+	m.last = nil
+	defer func() {
+		if recover() != nil {
+			m.last, p = nil, nil
+		}
+	}()
+	if last == nil || !last.holdsFor(w) {
+		return nil
+	}
+	r := resume(last, w)
+	if r == nil {
+		return nil
+	}
+	r.number = m.number
+	r.decide()
+	m.keep(r)
+	return r.plan
+}
+
+// Bounds of what is kept: candidates of all shapes together, and offers in the
+// list of those that were touched, as a multiple of all offers.
+const (
+	keptCandidates = 2_000_000
+	keptTouched    = 4
+)
+
+// keep keeps a round for the next.
+func (m *Memory) keep(r *round) {
+	r.forgetShapes()
+	if len(r.touched) > keptTouched*len(r.offers)+1024 {
+		began := slices.Clone(r.touched[r.began:])
+		slices.Sort(began)
+		maps.DeleteFunc(r.shapes, func(_ string, s *shape) bool { return s.seen < r.began })
+		for _, s := range r.shapes {
+			s.seen = 0 // they look at these once more, which changes nothing
+		}
+		r.touched, r.began = slices.Compact(began), 0
+	}
+	if len(r.altered) > len(r.offers) {
+		maps.DeleteFunc(r.shapes, func(_ string, s *shape) bool { return !r.catchUp(s) })
+		for _, s := range r.shapes {
+			s.altered = 0
+		}
+		r.altered = nil
+	}
+	r.jobs, r.waiting, r.jobsByName, r.claims, r.warm, r.tenants = nil, nil, nil, nil, nil, nil
+	r.seats, r.unclaims, r.current, r.before = nil, nil, nil, nil
+	m.last = r
+}
+
+// forgetShapes drops those that were not asked for the longest, when there are
+// too many candidates.
+func (r *round) forgetShapes() {
+	sum := 0
+	keys := slices.Collect(maps.Keys(r.shapes))
+	for _, s := range r.shapes {
+		sum += s.weight()
+	}
+	if sum <= keptCandidates {
+		return
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return compareNumbers(r.shapes[a].used, r.shapes[b].used, a, b)
+	})
+	for _, key := range keys {
+		if sum <= keptCandidates {
+			return
+		}
+		sum -= r.shapes[key].weight()
+		delete(r.shapes, key)
+	}
+}
+
+func compareNumbers(a, b uint64, x, y string) int {
+	if a != b {
+		if a < b {
+			return -1
+		}
+		return 1
+	}
+	return compareNames(x, "", y, "")
+}
+
+// weight is what a shape costs to keep, in candidates.
+func (s *shape) weight() int { return len(s.cands) + len(s.at)/32 }
+
+// holdsFor reports whether what was worked out for a world that everything
+// depends on holds in another.
+func (r *round) holdsFor(w *World) bool {
+	was := r.given
+	if w.Now.Before(was.Now.Time) || w.Fleet != was.Fleet || w.Fleet == nil || w.Deaf != was.Deaf ||
+		!maps.Equal(w.Clusters, was.Clusters) || !maps.Equal(w.Tenants, was.Tenants) || !slices.Equal(w.Frozen, was.Frozen) ||
+		len(w.Workload) != len(was.Workload) || len(w.Workload) > 0 && &w.Workload[0] != &was.Workload[0] ||
+		!maps.Equal(w.ForceRelease, was.ForceRelease) || !slices.EqualFunc(w.Policies, was.Policies, samePolicy) {
+		return false
+	}
+	for i := range w.Fleet.Rates {
+		// A rate that begins to hold changes every price.
+		if at := w.Fleet.Rates[i].Date; at.After(was.Now.Time) && !at.After(w.Now.Time) {
+			return false
+		}
+	}
+	return true
+}
+
+func samePolicy(a, b Policy) bool {
+	return reflect.DeepEqual(a.Policy, b.Policy) && samePredicate(a.Predicate, b.Predicate)
+}
+
+// samePredicate is cautious: of predicates that cannot be compared nothing is
+// known.
+func samePredicate(a, b Predicate) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	return x.Comparable() && y.Comparable() && a == b
+}
+
+// resume is a round of a world, made from the one before it; nil when it has to
+// be made from nothing.
+func resume(last *round, w *World) *round {
+	r := startRound(w)
+	r.names, r.kinds, r.defaults, r.latencies = last.names, last.kinds, last.defaults, last.latencies
+	r.shapes, r.touched, r.altered, r.key = last.shapes, last.touched, last.altered, last.key
+	r.offers, r.byKey, r.places, r.strained, r.unheard, r.decks, r.windowed = last.offers, last.byKey, last.places, last.strained, last.unheard, last.decks, last.windowed
+	r.tally, r.intents, r.verdicts, r.orphans, r.renames, r.relatives, r.related, r.whole, r.load = last.tally, last.intents, last.verdicts, last.orphans, last.renames, last.relatives, last.related, last.whole, last.load
+	u := &update{round: r, last: last, dirty: map[[2]string]bool{}, measure: map[int32]bool{}, lost: map[[2]string]bool{}}
+	if !u.offersChanged() || !u.intentsChanged() {
+		return nil
+	}
+	u.ledgerChanged()
+	u.observedChanged()
+	u.workloadChanged()
+	u.remeasure()
+	u.forget()
+	r.readContracts()
+	return r
+}

@@ -1,0 +1,57 @@
+package planner_test
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// Whatever happens to a fleet, a plan made from memory is the plan made from
+// nothing, word for word; and memory is what most of them are made from.
+func TestMemoryPlansAsFromNothing(t *testing.T) {
+	rounds, scratch := 0, uint64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		s := newStory(t)
+		m := &planner.Memory{}
+		ordered := rapid.IntRange(0, 7).Draw(t, "ordered") > 0
+		ask := func(said string) *planner.Plan {
+			t.Helper()
+			if ordered { // as the reader of a fleet gives them
+				s.W.Intents = slices.Clone(s.W.Intents)
+				slices.SortFunc(s.W.Intents, func(a, b planner.Intent) int {
+					return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
+				})
+			}
+			want := s.Plan()
+			got := m.Decide(s.W)
+			rounds++
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("after %q, from memory (%d of %d from nothing):\n%s\nfrom nothing:\n%s", said, m.Scratch(), rounds, describe(got), describe(want))
+			}
+			return got
+		}
+		for range rapid.IntRange(1, 14).Draw(t, "length") {
+			said := s.event()
+			s.Tick(time.Duration(rapid.SampledFrom([]int{0, 1, 60, 3600, 6 * 3600, 200 * 3600}).Draw(t, "seconds")) * time.Second)
+			p := ask(said)
+			if rapid.IntRange(0, 3).Draw(t, "lands") > 0 {
+				s.Apply(p)
+				ask("applied")
+			}
+			if rapid.IntRange(0, 7).Draw(t, "another list") == 0 {
+				s.W.Intents, s.W.Offers = slices.Clone(s.W.Intents), slices.Clone(s.W.Offers)
+			}
+		}
+		scratch += m.Scratch()
+	})
+	if rounds > 100 && scratch > uint64(rounds)/2 {
+		t.Fatalf("%d of %d plans were made from nothing", scratch, rounds)
+	}
+	t.Logf("%d of %d plans were made from nothing", scratch, rounds)
+}

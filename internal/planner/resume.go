@@ -1,0 +1,319 @@
+package planner
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// update brings a round up to date with its world.
+type update struct {
+	*round
+	last *round
+	// dirty are intents on which there is no verdict any more, measure offers
+	// whose figures are to be made anew, lost the intents that came or went.
+	dirty   map[[2]string]bool
+	measure map[int32]bool
+	lost    map[[2]string]bool
+}
+
+// offersChanged takes over what offers report; false when others are offered.
+func (u *update) offersChanged() bool {
+	old, now := u.last.given.Offers, u.w.Offers
+	if len(old) != len(now) {
+		return false
+	}
+	if len(now) == 0 || &old[0] == &now[0] {
+		return true
+	}
+	for i := range now {
+		if old[i] == now[i] {
+			continue
+		}
+		o := u.offers[u.places[i]]
+		f, was := now[i].Flavor, o.Flavor
+		if f.Metadata.Namespace != o.provider || f.Metadata.Name != o.name || f.Spec.Pool != was.Spec.Pool {
+			return false
+		}
+		used := o.State == now[i].State && o.Price == now[i].Price && o.Location == now[i].Location && o.Static == now[i].Static && sameButUse(was, f)
+		u.windowed = u.windowed || now[i].Price != nil && len(now[i].Price.Windows) > 0
+		o.Offer = now[i]
+		u.describe(o)
+		u.altered = append(u.altered, alteration{int32(o.index), used})
+		u.remeasureWithMates(o)
+		for _, c := range o.contracts {
+			u.dirty[intentOf(c)] = true
+		}
+		if !used {
+			u.whole, u.load = nil, nil
+		}
+	}
+	return true
+}
+
+// sameButUse reports whether two reports of a flavor differ in nothing but what
+// is used and held of it.
+func sameButUse(a, b *v1alpha1.Flavor) bool {
+	if a == b {
+		return true
+	}
+	x, y := *a, *b
+	for _, f := range [...]*v1alpha1.Flavor{&x, &y} {
+		f.Spec.Used, f.Spec.Held, f.Spec.Refused, f.Spec.Usage = nil, nil, nil, nil
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+func intentOf(c *v1alpha1.Contract) [2]string {
+	return [2]string{c.Metadata.Namespace, c.Spec.Intent.Name}
+}
+
+func (u *update) remeasureWithMates(o *offer) {
+	u.measure[int32(o.index)] = true
+	for _, m := range o.mates {
+		u.measure[int32(m.index)] = true
+	}
+}
+
+// sameNames takes over the intents in place where none came and none went, as
+// nearly always. It reports whether that is so; it has changed nothing else.
+func (u *update) sameNames() bool {
+	now := u.w.Intents
+	if len(now)+len(u.pools) != len(u.intents) {
+		return false
+	}
+	type change struct {
+		at  int
+		now *Intent
+	}
+	var list []change
+	i, p := 0, 0
+	for k, was := range u.intents {
+		var in *Intent
+		switch {
+		case p < len(u.pools) && (i >= len(now) || was.Metadata.Namespace == v1alpha1.FleetTenant && compareName(&u.pools[p], was) == 0):
+			in = &u.pools[p]
+			p++
+		case i < len(now):
+			in = &now[i]
+			i++
+		default:
+			return false
+		}
+		if sameIntent(was, in) {
+			continue
+		}
+		if compareName(was, in) != 0 {
+			return false
+		}
+		list = append(list, change{k, in})
+	}
+	for _, c := range list {
+		u.gone(u.intents[c.at])
+		mine := *c.now
+		u.came(&mine)
+		u.intents[c.at], u.verdicts[c.at] = &mine, verdict{}
+	}
+	return true
+}
+
+// intentsChanged takes over the intents; false when they are not in order.
+func (u *update) intentsChanged() bool {
+	old, now := u.last.given.Intents, u.w.Intents
+	slices.SortFunc(u.pools, func(a, b Intent) int { return compareName(&a, &b) })
+	if len(u.pools) == 0 && len(u.last.pools) == 0 && len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
+		return true
+	}
+	if u.sameNames() {
+		return true
+	}
+	// The lists are walked side by side; what differs is copied, so that no
+	// list is kept for the sake of one intent in it.
+	intents, verdicts := make([]*Intent, 0, len(now)+len(u.pools)), make([]verdict, 0, len(now)+len(u.pools))
+	k, p := 0, 0
+	next := func(in *Intent, own bool) bool {
+		for k < len(u.intents) && u.intents[k].ResourceIntent != in.ResourceIntent && compareName(u.intents[k], in) < 0 {
+			u.gone(u.intents[k])
+			k++
+		}
+		if n := len(intents); n > 0 && (k >= len(u.intents) || u.intents[k].ResourceIntent != in.ResourceIntent) && compareName(intents[n-1], in) >= 0 {
+			return false
+		}
+		if k < len(u.intents) && (u.intents[k].ResourceIntent == in.ResourceIntent || compareName(u.intents[k], in) == 0) {
+			was, v := u.intents[k], u.verdicts[k]
+			k++
+			if sameIntent(was, in) {
+				intents, verdicts = append(intents, was), append(verdicts, v)
+				return true
+			}
+			u.gone(was)
+		}
+		if !own {
+			mine := *in
+			in = &mine
+		}
+		u.came(in)
+		intents, verdicts = append(intents, in), append(verdicts, verdict{})
+		return true
+	}
+	for i := range now {
+		for p < len(u.pools) && compareName(&u.pools[p], &now[i]) < 0 {
+			if !next(&u.pools[p], true) {
+				return false
+			}
+			p++
+		}
+		if !next(&now[i], false) {
+			return false
+		}
+	}
+	for ; p < len(u.pools); p++ {
+		if !next(&u.pools[p], true) {
+			return false
+		}
+	}
+	for ; k < len(u.intents); k++ {
+		u.gone(u.intents[k])
+	}
+	u.intents, u.verdicts = intents, verdicts
+	return true
+}
+
+func compareName(a, b *Intent) int {
+	return compareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name)
+}
+
+// sameIntent reports whether two read intents are one and the same.
+func sameIntent(a, b *Intent) bool {
+	return a.ResourceIntent == b.ResourceIntent && a.Path == b.Path && a.Digest == b.Digest && a.Commit == b.Commit && a.Author == b.Author &&
+		a.Problem == b.Problem && a.ProblemCode == b.ProblemCode && samePredicate(a.Where, b.Where)
+}
+
+// gone and came take an intent out and in. Its relations to others are to be
+// found anew: they may name it.
+func (u *update) gone(in *Intent) {
+	delete(u.renames, in.key())
+	delete(u.relatives, in.key())
+	u.lost[in.key()], u.related, u.load = true, nil, nil
+}
+
+func (u *update) came(in *Intent) {
+	u.note(in)
+	u.lost[in.key()], u.related, u.load = true, nil, nil
+}
+
+// ledgerChanged takes over what the ledger holds.
+func (u *update) ledgerChanged() {
+	was, now := u.last.given.Ledger, u.w.Ledger
+	left := map[string]*v1alpha1.Contract{}
+	var came []*v1alpha1.Contract
+	if was != now {
+		ledger.Changed(was, now, func(tenant, intent string) {
+			u.lost[[2]string{tenant, intent}] = true
+			for _, c := range was.ByIntent(tenant, intent) {
+				left[c.Metadata.Name] = c
+			}
+			for _, c := range now.ByIntent(tenant, intent) {
+				if left[c.Metadata.Name] == c {
+					delete(left, c.Metadata.Name)
+					continue
+				}
+				came = append(came, c)
+			}
+		})
+	}
+	places := map[*offer]bool{}
+	for _, c := range left {
+		u.tally.remove(u.round, c)
+		if o := u.offerOf(c); o != nil {
+			places[o] = true
+		}
+	}
+	for _, c := range came {
+		u.tally.add(u.round, c)
+		if o := u.offerOf(c); o != nil {
+			places[o] = true
+		}
+	}
+	for o := range places {
+		o.contracts = now.HeldOn(o.provider, o.name)
+		u.remeasureWithMates(o)
+	}
+	for k := range u.lost {
+		u.dirty[k] = true
+		u.noteOrphan(k)
+	}
+}
+
+// observedChanged drops the verdicts on whom clusters say something else of.
+func (u *update) observedChanged() {
+	u.last.given.Observed.changed(u.w.Observed, func(contract string) {
+		if c := u.w.Ledger.Contract(contract); c != nil {
+			u.dirty[intentOf(c)] = true
+		}
+	})
+}
+
+// workloadChanged forgets what was scored by a workload that is another now.
+// Only parts of cards are scored by it.
+func (u *update) workloadChanged() {
+	if len(u.decks) == 0 || u.load != nil {
+		return
+	}
+	clear(u.shapes)
+	for i := range u.decks {
+		u.offers[i].stir()
+	}
+}
+
+// remeasure makes figures anew: those of offers that the last round booked on,
+// too, because they are as it left them.
+func (u *update) remeasure() {
+	for _, i := range u.last.touched[u.last.began:] {
+		u.measure[i] = true
+	}
+	list := slices.Sorted(maps.Keys(u.measure))
+	for _, i := range list {
+		u.round.measure(u.offers[i])
+	}
+	for _, i := range list {
+		u.assess(u.offers[i])
+	}
+	u.touched = append(u.touched, list...)
+	u.began = len(u.touched)
+	if u.windowed && u.now != u.last.now {
+		clear(u.shapes) // another price may hold
+	}
+}
+
+// forget drops the verdicts on intents that are to be looked at again: those
+// too of which a contract was, or is, more than its flavor or a budget bears.
+func (u *update) forget() {
+	for name := range u.last.excess {
+		u.forgetContract(name)
+	}
+	for name := range u.last.cut {
+		u.forgetContract(name)
+	}
+	for k := range u.dirty {
+		u.forgetIntent(k)
+	}
+}
+
+func (r *round) forgetContract(name string) {
+	if c := r.w.Ledger.Contract(name); c != nil {
+		r.forgetIntent(intentOf(c))
+	}
+}
+
+func (r *round) forgetIntent(k [2]string) {
+	at, found := slices.BinarySearchFunc(r.intents, k, func(in *Intent, k [2]string) int {
+		return compareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
+	})
+	for ; found && at < len(r.intents) && r.intents[at].Metadata.Namespace == k[0] && r.intents[at].Metadata.Name == k[1]; at++ {
+		r.verdicts[at] = verdict{}
+	}
+}

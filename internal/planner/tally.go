@@ -1,0 +1,173 @@
+package planner
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// tally sorts the ledger's contracts by what a round asks of them. It can be
+// brought up to date by what changed; all of it is as the ledger says, whatever
+// the round has decided since.
+type tally struct {
+	// held are the charged contracts of each tenant, by name; costs what they come
+	// to an hour, at the list's price and at their dearest.
+	held  map[string][]*v1alpha1.Contract
+	costs map[string]costs
+	// displaced, releasing and borrowed are contracts of which that is so, by
+	// name; ending those that are charged and have an end or notice.
+	displaced, releasing, borrowed, ending map[string]*v1alpha1.Contract
+	// leave is when contracts that have ended leave the tree; next the earliest.
+	leave map[string]v1alpha1.Time
+	next  v1alpha1.Time
+}
+
+type costs struct{ hourly, peak micro }
+
+func newTally(r *round) *tally {
+	t := &tally{
+		held: map[string][]*v1alpha1.Contract{}, costs: map[string]costs{},
+		displaced: map[string]*v1alpha1.Contract{}, releasing: map[string]*v1alpha1.Contract{},
+		borrowed: map[string]*v1alpha1.Contract{}, ending: map[string]*v1alpha1.Contract{}, leave: map[string]v1alpha1.Time{},
+	}
+	for c := range r.w.Ledger.Contracts() {
+		t.add(r, c)
+	}
+	return t
+}
+
+// add counts a contract in.
+func (t *tally) add(r *round, c *v1alpha1.Contract) {
+	name, tenant := c.Metadata.Name, c.Metadata.Namespace
+	if d := c.Status.Displaced; d != nil && d.By != "" {
+		t.displaced[name] = c
+	}
+	switch {
+	case c.Status.Phase == v1alpha1.PhaseReleasing:
+		t.releasing[name] = c
+	case c.Status.Phase.Charged():
+		list := t.held[tenant]
+		at, _ := slices.BinarySearchFunc(list, name, contractByName)
+		t.held[tenant] = slices.Insert(list, at, c)
+		sum := t.costs[tenant]
+		t.costs[tenant] = costs{sum.hourly + r.hourlyInFleet(c), sum.peak + r.peak(c)}
+		if len(c.Spec.Borrowed) > 0 {
+			t.borrowed[name] = c
+		}
+		if !c.Spec.Term.End.IsZero() || c.Status.Displaced != nil {
+			t.ending[name] = c
+		}
+	case ledger.Ended(c.Status.Phase):
+		keep := r.fleet.Retention.Ended.Duration
+		if keep <= 0 {
+			keep = ledger.DefaultRetention
+		}
+		// One second past its retention, because then it is older.
+		leaves := v1alpha1.TimeOf(c.Status.Since.Add(keep + time.Second))
+		t.leave[name] = leaves
+		t.next = earlier(t.next, leaves)
+	}
+}
+
+// remove counts a contract out that was counted in as it is.
+func (t *tally) remove(r *round, c *v1alpha1.Contract) {
+	name, tenant := c.Metadata.Name, c.Metadata.Namespace
+	delete(t.displaced, name)
+	delete(t.releasing, name)
+	delete(t.borrowed, name)
+	delete(t.ending, name)
+	if c.Status.Phase.Charged() {
+		list := t.held[tenant]
+		if at, found := slices.BinarySearchFunc(list, name, contractByName); found {
+			t.held[tenant] = slices.Delete(list, at, at+1)
+			sum := t.costs[tenant]
+			t.costs[tenant] = costs{sum.hourly - r.hourlyInFleet(c), sum.peak - r.peak(c)}
+		}
+	}
+	if leaves, ended := t.leave[name]; ended {
+		delete(t.leave, name)
+		if leaves == t.next {
+			t.next = v1alpha1.Time{}
+			for _, l := range t.leave {
+				t.next = earlier(t.next, l)
+			}
+		}
+	}
+}
+
+func contractByName(c *v1alpha1.Contract, name string) int {
+	return strings.Compare(c.Metadata.Name, name)
+}
+
+// byName lists contracts by name.
+func byName(m map[string]*v1alpha1.Contract) []*v1alpha1.Contract {
+	out := slices.Collect(maps.Values(m))
+	slices.SortFunc(out, func(a, b *v1alpha1.Contract) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	return out
+}
+
+// readContracts takes from the tally what the round will change.
+func (r *round) readContracts() {
+	for _, c := range byName(r.displaced) {
+		by := c.Status.Displaced.By
+		r.notices[by] = append(r.notices[by], c)
+	}
+	if !r.next.After(r.now.Time) && !r.next.IsZero() {
+		r.retire = true
+		for _, leaves := range r.leave {
+			r.due(leaves)
+		}
+	}
+	r.due(r.next)
+}
+
+// listOrphans finds what the ledger holds or remembers of intents that are no
+// more.
+func (r *round) listOrphans() {
+	r.orphans = map[[2]string]bool{}
+	i := 0 // both are in order: walk them side by side
+	for s := range r.w.Ledger.States() {
+		order := -1
+		for ; i < len(r.intents); i++ {
+			m := &r.intents[i].Metadata
+			if order = compareNames(m.Namespace, m.Name, s.Metadata.Namespace, s.Metadata.Name); order >= 0 {
+				break
+			}
+		}
+		if order != 0 {
+			r.orphans[[2]string{s.Metadata.Namespace, s.Metadata.Name}] = true
+		}
+	}
+	for c := range r.w.Ledger.Contracts() {
+		tenant, name := c.Metadata.Namespace, c.Spec.Intent.Name
+		if c.Status.Phase.Held() && r.w.Ledger.State(tenant, name) == nil && r.find(tenant, name) == nil {
+			r.orphans[[2]string{tenant, name}] = true
+		}
+	}
+}
+
+// noteOrphan looks at one intent alone.
+func (r *round) noteOrphan(k [2]string) {
+	delete(r.orphans, k)
+	if r.find(k[0], k[1]) != nil {
+		return
+	}
+	if r.w.Ledger.State(k[0], k[1]) != nil || len(r.heldOf(k)) > 0 {
+		r.orphans[k] = true
+	}
+}
+
+// heldOf are the contracts of an intent that keep capacity.
+func (r *round) heldOf(k [2]string) []*v1alpha1.Contract {
+	var out []*v1alpha1.Contract
+	for _, c := range r.w.Ledger.ByIntent(k[0], k[1]) {
+		if c.Status.Phase.Held() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
