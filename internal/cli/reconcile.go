@@ -132,10 +132,11 @@ func (o *reconcileOptions) rounds(ctx context.Context, d *daemon) error {
 }
 
 // settled reports whether every cluster that answers has what it shall have, or
-// is served by another daemon.
+// is served by another daemon that lives. The Lease of one that was killed runs
+// out within settleTime, and is then taken over.
 func (d *daemon) settled() bool {
 	for _, st := range d.delivery.Status() {
-		if st.Problem == "" && !st.Elsewhere && (!st.Reachable || st.Pending > 0) {
+		if st.Problem == "" && !st.Elsewhere && (!st.Reachable || st.Pending > 0) || st.Elsewhere && !st.Renewed {
 			return false
 		}
 	}
@@ -148,10 +149,13 @@ func (o *reconcileOptions) conclude(d *daemon) error {
 	fmt.Fprint(o.streams.Out, report.Sum(v.Plan, report.Meta{Fleet: v.Fleet.Name, Errors: problemsOf(v.Fleet)}))
 	var errs []error
 	for name, st := range d.delivery.Status() {
-		if st.Elsewhere {
+		if st.Elsewhere && st.Renewed {
 			fmt.Fprintf(o.streams.Out, "cluster %s is left to the daemon that holds its Lease\n", name)
 		}
 		switch {
+		case st.Elsewhere && !st.Renewed:
+			errs = append(errs, hinted(fmt.Errorf("cluster %s: another daemon holds the Lease, has not renewed it in %s, and it could not be taken over", name, settleTime),
+				"see who holds it with `kubectl get leases -A`; if that daemon is no more, run this again"))
 		case st.Problem != "":
 			errs = append(errs, fmt.Errorf("cluster %s: %s", name, st.Problem))
 		case !st.Reachable && !st.Elsewhere:

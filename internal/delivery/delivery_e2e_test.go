@@ -275,6 +275,7 @@ func testTwoDaemons(t *testing.T, access testAccess) {
 		t.Error("a daemon without the Lease vouches for an absence")
 	}
 	envtest.Eventually(t, "the second to know that another one serves the cluster", func(context.Context) bool { return second.Status()["rome"].Elsewhere })
+	envtest.Eventually(t, "the second to see that the first lives", func(context.Context) bool { return second.Status()["rome"].Renewed })
 	if second.Status()["rome"].Leading || len(second.takeWrites()) > 0 {
 		t.Error("the second writes beside the first")
 	}

@@ -50,11 +50,11 @@ func (w *worker) electOnce(ctx context.Context, c *conn) error {
 		return err
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
+		Lock: &watchedLock{saw: w.saw, Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Name: ownName(w.options.Fleet), Namespace: w.options.Namespace},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: w.options.Identity},
-		},
+		}},
 		// The library's own proportions: 15 s, 10 s, 2 s.
 		LeaseDuration:   w.options.LeaseDuration,
 		RenewDeadline:   w.options.LeaseDuration * 2 / 3,
@@ -105,6 +105,37 @@ func (w *worker) follow(holder string) {
 	w.holder = holder
 	w.mu.Unlock()
 	w.bump()
+}
+
+// watchedLock tells of each look at a Lease.
+type watchedLock struct {
+	resourcelock.Interface
+	saw func(resourcelock.LeaderElectionRecord)
+}
+
+// Get implements resourcelock.Interface.
+func (l *watchedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil {
+		l.saw(*record)
+	}
+	return record, raw, err
+}
+
+// saw notes whether the Lease's holder lives: one that does renews it every few
+// seconds. What a Lease says of the time is by its holder's clock.
+func (w *worker) saw(now resourcelock.LeaderElectionRecord) {
+	w.mu.Lock()
+	before := w.record
+	w.record = now
+	renewed := before.HolderIdentity != "" && !before.RenewTime.Equal(&now.RenewTime)
+	if renewed {
+		w.renewed = w.options.Clock.Now()
+	}
+	w.mu.Unlock()
+	if renewed {
+		w.bump()
+	}
 }
 
 // ensureNamespace makes the namespace of Lease and ApplySet where it is missing.

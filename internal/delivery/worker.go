@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -59,8 +60,12 @@ type worker struct {
 	conn     *conn
 	leading  context.Context // ends with the Lease; nil: not held
 	holder   string          // of the Lease, as last seen
-	problems problems        // of the cluster as a whole
-	down     bool            // it did not answer the last probe
+	// record is the Lease as last looked at, renewed when another look found it
+	// renewed; zero: never.
+	record   resourcelock.LeaderElectionRecord
+	renewed  time.Time
+	problems problems // of the cluster as a whole
+	down     bool     // it did not answer the last probe
 }
 
 func newWorker(name string, options *Options, bump func()) *worker {
@@ -328,6 +333,10 @@ type Status struct {
 	// Leading: this daemon holds the cluster's Lease. Elsewhere: another one was
 	// seen to hold it, and what is pending is for that one to apply.
 	Leading, Elsewhere bool
+	// Renewed: the Lease was seen to be renewed, so that its holder lives, or
+	// died less than the Lease's duration ago. One that was just looked at for
+	// the first time may be a dead daemon's.
+	Renewed bool
 	// Commit whose manifests are all applied; zero when there is none.
 	Commit tree.Hash
 	// Pending is how many contracts and other objects are not as wanted yet.
@@ -345,6 +354,7 @@ func (w *worker) status() Status {
 	s := Status{
 		Mode: w.target.Mode, Reachable: w.reachable(), Leading: w.leads(), Commit: w.applied,
 		Elsewhere: w.holder != "" && w.holder != w.options.Identity,
+		Renewed:   !w.renewed.IsZero() && w.options.Clock.Since(w.renewed) < w.options.LeaseDuration,
 		Pending:   len(w.dirty) + len(w.inflight) + len(w.waiting), Problem: w.problems.first(),
 	}
 	if s.Mode == "" {
