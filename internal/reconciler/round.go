@@ -120,6 +120,12 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	done()
 	r.contended = res.Conflicts > 0
 	out.Committed, out.Refused = res.Commits, res.Refused
+	var advanced error
+	if err == nil && len(res.Commits) > 0 {
+		// Before anybody is answered: who is told "reserved" may ask for
+		// instructions at once, and finds what was reserved.
+		advanced = r.advance(ctx, res)
+	}
 	r.settle(in, plan, res)
 	r.refuse(err == nil && len(res.Refused) == 0)
 	r.landed(plan, res)
@@ -150,7 +156,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	// The next round delivers what landed and finds only keeps. After a refusal
 	// it waits for the next poll: trying again at once would be refused again.
 	out.Again = out.Again || len(res.Refused) == 0
-	return out, r.advance(ctx, res)
+	return out, advanced
 }
 
 // advance takes over the ledger that was just written, without asking the
