@@ -158,8 +158,12 @@ func (c *collector) makeFlavors(problems *[]string) {
 		}
 		wishes, bad := g.wishes()
 		*problems = append(*problems, bad...)
+		could := g.couldBe(wishes.nodes)
 		for k := range max(1, len(g.facts.GPUs)) {
 			f := c.cut(i, k, capacity)
+			if could != nil {
+				f.Spec.ScalableTo = inFlavor(could, f.Spec.GPU, k == 0)
+			}
 			f.Spec.Cordon, f.Spec.Drain, f.Spec.Overcommit = wishes.cordon, wishes.drain, wishes.overcommit
 			if c.byName[f.Metadata.Name] != nil {
 				*problems = append(*problems, fmt.Sprintf("flavor %s is made by two pools: rename one in its nodes' label %s", f.Metadata.Name, labelPool))
@@ -269,7 +273,7 @@ func inFlavor(r v1alpha1.Resources, gpu *v1alpha1.FlavorGPU, extended bool) v1al
 // factsOnly is a flavor without its figures.
 func factsOnly(spec v1alpha1.FlavorSpec) v1alpha1.FlavorSpec {
 	spec.Capacity, spec.Used, spec.Held = nil, nil, nil
-	spec.Cordon, spec.Drain, spec.Overcommit = false, v1alpha1.Time{}, nil
+	spec.Cordon, spec.Drain, spec.Overcommit, spec.ScalableTo = false, v1alpha1.Time{}, nil, nil
 	return spec
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 //	kubectl annotate nodes -l fleetbroker.io/pool=h100 fleetbroker.io/cordon=true
 //	kubectl annotate nodes -l fleetbroker.io/pool=h100 fleetbroker.io/drain=2026-12-01T08:00:00Z
 //	kubectl annotate nodes -l fleetbroker.io/pool=cpu 'fleetbroker.io/overcommit=cpu=1.5 maxRisk=0.01'
+//	kubectl annotate nodes -l fleetbroker.io/pool=h100 fleetbroker.io/max-nodes=8
 //
 // (`kubectl cordon` takes a single node out of service.)
 const (
@@ -28,7 +30,14 @@ const (
 	// noteOvercommit is how much more may be sold than there is, an annotation
 	// only: ratios of what all flavors on the nodes share, and maxRisk.
 	noteOvercommit = v1alpha1.Group + "/overcommit"
+	// noteMaxNodes is how many such nodes the cluster's autoscaler makes at the
+	// most, all those that stand among them: what is sold beyond these is marked
+	// as such, and sold last.
+	noteMaxNodes = v1alpha1.Group + "/max-nodes"
 )
+
+// maxNodes is the largest group of nodes that makes sense.
+const maxNodes = 10_000
 
 // keyMaxRisk among the ratios is the accepted probability of too much use.
 const keyMaxRisk = "maxRisk"
@@ -43,11 +52,21 @@ type wishes struct {
 	drain  v1alpha1.Time
 	// overcommit is the lowest of every ratio that a node names.
 	overcommit v1alpha1.Overcommit
+	// nodes is how many there may come to be, 0 where none says.
+	nodes int64
 }
 
 // wishes reads the group's nodes. Problems are what could not be read.
 func (g *group) wishes() (w wishes, problems []string) {
 	for _, n := range g.nodes {
+		if text := n.Annotations[noteMaxNodes]; text != "" {
+			most, err := strconv.ParseInt(text, 10, 32)
+			if err != nil || most < 1 || most > maxNodes {
+				problems = append(problems, unreadable(n, noteMaxNodes, fmt.Errorf("%.40q is not a number of nodes from 1 to %d", text, maxNodes)))
+			} else if w.nodes == 0 || most < w.nodes {
+				w.nodes = most
+			}
+		}
 		w.cordon = w.cordon || n.Annotations[noteCordon] == "true" || n.Labels[noteCordon] == "true"
 		if text := n.Annotations[noteDrain]; text != "" {
 			at, err := time.Parse(time.RFC3339, text)
@@ -67,6 +86,33 @@ func (g *group) wishes() (w wishes, problems []string) {
 		}
 	}
 	return w, problems
+}
+
+// couldBe is what so many nodes like the group's have, by the smallest of those
+// in service; nil where that is no more than stands.
+func (g *group) couldBe(nodes int64) v1alpha1.Resources {
+	if nodes <= int64(len(g.nodes)) {
+		return nil
+	}
+	var one v1alpha1.Resources
+	for _, n := range g.nodes {
+		if !inService(n) {
+			continue
+		}
+		if have := amounts(n.Status.Allocatable); one == nil {
+			one = have
+		} else {
+			one = least(one, have)
+		}
+	}
+	if one == nil {
+		return nil
+	}
+	out := make(v1alpha1.Resources, len(one))
+	for name, amount := range one {
+		out[name] = amount.Mul(nodes)
+	}
+	return out
 }
 
 // overcommitOf reads "cpu=1.5 maxRisk=0.01".

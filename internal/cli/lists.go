@@ -44,6 +44,17 @@ func getIntents(in *gathered, o getOptions) (*table, any) {
 	return t, objects
 }
 
+// growth is how many cards of a flavor an autoscaler could still add, when so
+// many are free of what stands (fewer than none where some are sold already).
+func growth(f *v1alpha1.Flavor, free v1alpha1.Amount) v1alpha1.Amount {
+	figures := ledger.Figures(ledger.Member{Flavor: f}, nil, "")
+	more := ledger.Growth(figures)[v1alpha1.GPU]
+	if free.Less(v1alpha1.Amount{}) {
+		more = more.Add(free)
+	}
+	return more.Max(v1alpha1.Amount{})
+}
+
 // replicasText is how many replicas an intent asks for: a number, or 1..6.
 func replicasText(r v1alpha1.Replicas) string {
 	if r.Range && r.Max > max(r.Min, 1) {
@@ -131,7 +142,10 @@ func getFlavors(in *gathered, o getOptions) (*table, any) {
 		gpu, units := "-", "-"
 		if g := f.Spec.GPU; g != nil {
 			gpu = fmt.Sprintf("%dx %s", f.Spec.Capacity[v1alpha1.GPU].Int64(), strings.TrimSpace(g.Model+" "+g.Profile))
-			units = free[v1alpha1.GPU].Canonical(v1alpha1.GPU)
+			units = free[v1alpha1.GPU].Max(v1alpha1.Amount{}).Canonical(v1alpha1.GPU)
+			if more := growth(f, free[v1alpha1.GPU]); !more.IsZero() {
+				units += "+" + more.Canonical(v1alpha1.GPU) // an autoscaler would add them
+			}
 		}
 		row := []string{
 			f.Metadata.Namespace, f.Metadata.Name, gpu, units, free[v1alpha1.CPU].Canonical(v1alpha1.CPU), free[v1alpha1.Memory].Canonical(v1alpha1.Memory),

@@ -44,6 +44,7 @@ func Figures(f Member, pool []Member, except string) v1alpha1.OfferFigures {
 		Used:       f.Flavor.Spec.Used,
 		Overcommit: f.Flavor.Spec.Overcommit,
 		Held:       held(f, except),
+		ScalableTo: scalable(f.Flavor, pool),
 	}
 	if f.Flavor.Spec.Pool != "" {
 		out.Pool = poolShare(f, pool, except)

@@ -137,13 +137,14 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	if broken != "" && grows {
 		return false
 	}
-	figures := r.figuresWithout(o, c)
+	figures, scaled := r.figuresWithout(o, c), r.scaled(o, size, r.footprint(o, c.Metadata.Name, c))
 	next := r.books.Settle(c, r.now)
 	r.inscribe(j, &next.Spec)
 	r.fix(w, o, &next.Spec, size, cand.quote)
 	next.Spec.Borrowed = r.markBorrowed(j.tenant, o, size, c)
 	next.Spec.Term.End = r.endOf(j, cand.quote)
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.w.Market, figures, r.transferEstimate(w, o)
+	next.Decision.Scaled = scaled
 	r.change(c, next)
 	next = r.observe(next) // of its new size clusters may say something else
 	r.due(next.Spec.Term.End)

@@ -194,7 +194,7 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 	var found *better
 	for i := range s.cands {
 		x := &s.cands[i]
-		if x.req != "" || x.offer == o || (only != "" && x.offer.ref != only) || x.quote.hourly <= 0 || x.score < floor || l.breaks(x) != "" {
+		if x.req != "" || x.scales || x.offer == o || (only != "" && x.offer.ref != only) || x.quote.hourly <= 0 || x.score < floor || l.breaks(x) != "" {
 			continue
 		}
 		if x.quote.class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {

@@ -131,6 +131,7 @@ func (r *round) decision(s *shape, c *candidate, next []*candidate) v1alpha1.Dec
 		d.Rejected = nil
 	}
 	d.Transfer = r.transferEstimate(s.wish, c.offer)
+	d.Scaled = r.scaled(c.offer, c.size, nil)
 	for _, n := range next {
 		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.offer.ref, Score: round4(n.score), Hourly: n.quote.current().decimal()})
 	}

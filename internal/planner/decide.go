@@ -176,7 +176,7 @@ func (r *round) tell(j *job) {
 		return
 	}
 	if len(j.open) == 0 {
-		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, "", "%s", joined(reasonOf(j), borrowText(j.live), r.followText(j)))
+		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, "", "%s", joined(reasonOf(j), borrowText(j.live), r.followText(j), scaledText(j.dec.Contracts)))
 		if j.dec.Action != Place && j.dec.Action != Keep {
 			j.dec.Code = j.whyCode
 		}

@@ -24,6 +24,9 @@ func describe(p *planner.Plan) string {
 		}
 		if c.After != nil {
 			to, name = string(c.After.Status.Phase), c.After.Metadata.Name
+			if c.After.Status.Reason != "" {
+				to += " (" + c.After.Status.Reason + ")"
+			}
 		}
 		fmt.Fprintf(&b, "contract %s %s -> %s status only %v\n", name, from, to, c.StatusOnly)
 	}

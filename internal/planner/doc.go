@@ -61,6 +61,9 @@
 // A change that needs new contracts goes step by step where the intent bounds it
 // (update.go).
 //
+// What an autoscaler could add to a flavor is sold after all that stands, and
+// marked (growth.go).
+//
 // A replica that no flavor holds whole may be put together from several
 // (split.go): its parts are placed at once, and each is then looked after like
 // a replica that asks for that share.

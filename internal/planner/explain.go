@@ -73,7 +73,7 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 	for _, o := range r.offers {
 		line := OfferLine{Flavor: o.Flavor, Free: v1alpha1.Resources{}}
 		for k, n := range o.free {
-			if _, listed := o.Flavor.Spec.Capacity[r.names.list[k]]; listed {
+			if _, listed := o.Flavor.Spec.Capacity[r.names.list[k]]; listed || o.growth.at(k) > 0 {
 				line.Free[r.names.list[k]] = v1alpha1.AmountOf(max(n, 0))
 			}
 		}
@@ -93,6 +93,10 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 		line.Hourly, line.Transfer = c.quote.now.decimal(), c.quote.transfer.decimal()
 		if line.Fits = line.Requirement == ""; line.Fits {
 			line.Score, line.Scores = round4(c.score), s.wish.weights.record(c.terms)
+			line.Scaled = r.scaled(o, c.size, nil)
+			if len(line.Scaled) > 0 {
+				line.Detail = "its autoscaler would add " + amountsText(line.Scaled)
+			}
 		} else {
 			line.Detail = r.detail(j, s.wish, &c, line.Requirement)
 		}
@@ -106,7 +110,7 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 			return 1
 		}
 		if a.Fits {
-			return cmp.Or(cmp.Compare(b.Score, a.Score), a.Hourly.Cmp(b.Hourly))
+			return cmp.Or(cmp.Compare(min(len(a.Scaled), 1), min(len(b.Scaled), 1)), cmp.Compare(b.Score, a.Score), a.Hourly.Cmp(b.Hourly))
 		}
 		return cmp.Or(cmp.Compare(tier(a.Requirement), tier(b.Requirement)), strings.Compare(a.Requirement, b.Requirement), strings.Compare(a.Flavor.Ref(), b.Flavor.Ref()))
 	})

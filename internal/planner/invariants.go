@@ -115,7 +115,7 @@ func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.F
 			for _, m := range pools[offerKey{c.Spec.Provider, f.Spec.Pool}] {
 				members = append(members, after.memberOf(m))
 			}
-			left = ledger.Available(ledger.Figures(after.memberOf(f), members, ""))
+			left = ledger.Sellable(ledger.Figures(after.memberOf(f), members, ""))
 			free[f] = left
 		}
 		for _, name := range left.Names() {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // fact is the first fact about an offer that a wish does not put up with, ""
@@ -84,7 +85,7 @@ const unasked = "?"
 // fact is the first property of a flavor's cards that is not as wished.
 func (g *gpuWish) fact(o *offer) string {
 	have := o.Flavor.Spec.GPU
-	if have == nil || o.Flavor.Spec.Capacity[v1alpha1.GPU].IsZero() {
+	if !ledger.HasCards(&o.Flavor.Spec) {
 		return ReqGPU
 	}
 	differs := func(want, have string) bool { return want != "" && !strings.EqualFold(want, have) }

@@ -21,6 +21,9 @@ type offer struct {
 
 	// capacity × overcommit, and what is free of it: capacity − used − held.
 	capacity, free vec
+	// growth is the part of both that an autoscaler would have to add; nil for none.
+	growth   vec
+	scalable v1alpha1.Resources
 	// held by contracts, and taken by the other flavors of its pool, as a
 	// decision records them.
 	held, pool vec
@@ -107,6 +110,7 @@ func (r *round) describe(o *offer) {
 		o.min, o.step = r.names.vecOf(s.Partition.Min), r.names.vecOf(s.Partition.Step)
 	}
 	o.capacity = r.names.vecOf(ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
+	o.growth, o.scalable = nil, nil
 	o.blocked = r.blocked(o)
 	o.move = s.Drain
 	if o.cluster != nil {
@@ -140,6 +144,7 @@ func (r *round) measure(o *offer) {
 			o.free = o.free.set(i, -n)
 		}
 	}
+	r.grow(o, fig)
 	o.deck = nil
 	r.deal(o)
 	delete(r.decks, int32(o.index))
@@ -153,6 +158,7 @@ func (r *round) measure(o *offer) {
 func (r *round) assess(o *offer) {
 	o.risky = nil
 	r.boundRisk(o)
+	o.free = o.free.add(o.growth)
 	delete(r.strained, int32(o.index))
 	if o.overdrawn() >= 0 {
 		r.strained[int32(o.index)] = true
@@ -167,7 +173,7 @@ type cardKind struct {
 
 func (r *round) kindOf(s *v1alpha1.FlavorSpec) int {
 	var k cardKind
-	if s.GPU != nil && !s.Capacity[v1alpha1.GPU].IsZero() {
+	if ledger.HasCards(s) {
 		k = cardKind{true, *s.GPU}
 	}
 	n, ok := r.kinds[k]
@@ -259,6 +265,9 @@ func (o *offer) overdrawn() int {
 func (r *round) figures(o *offer) v1alpha1.OfferFigures {
 	s := &o.Flavor.Spec
 	f := v1alpha1.OfferFigures{Capacity: s.Capacity, Used: s.Used, Overcommit: s.Overcommit, Held: r.names.resources(o.held)}
+	if o.growth != nil {
+		f.ScalableTo = o.scalable
+	}
 	if s.Pool != "" {
 		f.Pool = r.names.resources(o.pool)
 	}

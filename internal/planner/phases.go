@@ -354,12 +354,22 @@ func (r *round) settleExcess() {
 		if now := r.current[name]; now != nil && r.statusOnly[name] {
 			r.put(now, c) // undo what was decided on the first look
 		}
-		seen := r.observe(r.latest(c))
-		for _, j := range r.jobs {
-			for i := range j.live {
-				if j.live[i].Metadata.Name == name {
-					j.live[i] = seen
-				}
+		r.seeAgain(c)
+	}
+	for _, name := range sortedNames(r.excess) { // a changed priority may have passed it on
+		if c := r.w.Ledger.Contract(name); !was[name] && c != nil && r.latest(c).Status.Phase.Charged() {
+			r.seeAgain(c)
+		}
+	}
+}
+
+// seeAgain observes a contract once more, with what the round has made of it.
+func (r *round) seeAgain(c *v1alpha1.Contract) {
+	seen := r.observe(r.latest(c))
+	for _, j := range r.jobs {
+		for i := range j.live {
+			if j.live[i].Metadata.Name == c.Metadata.Name {
+				j.live[i] = seen
 			}
 		}
 	}

@@ -129,8 +129,10 @@ type ContractLine struct {
 	RunnerUp *v1alpha1.RunnerUp
 	// Claimed is the warm pool whose slice it took over, "" for none.
 	Claimed string
-	Phase   v1alpha1.Phase
-	Term    v1alpha1.Term
+	// Scaled is what of it did not stand when it was decided.
+	Scaled v1alpha1.Resources
+	Phase  v1alpha1.Phase
+	Term   v1alpha1.Term
 }
 
 // Summary counts the decisions by action.
@@ -157,8 +159,10 @@ type OfferLine struct {
 	Free                v1alpha1.Resources
 	Hourly              v1alpha1.Decimal
 	// Transfer is what moving the intent's data there costs an hour beside Hourly.
-	Transfer     v1alpha1.Decimal
-	Priced       bool
+	Transfer v1alpha1.Decimal
+	Priced   bool
+	// Scaled is what its provider's autoscaler would have to add.
+	Scaled       v1alpha1.Resources
 	LatencyMs    int64
 	LatencyKnown bool
 	Score        float64

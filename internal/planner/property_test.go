@@ -91,6 +91,13 @@ func (s *story) anyOffer() func(*planner.Offer) {
 				o.Flavor.Spec.GPU.Sharing, o.Flavor.Spec.GPU.UnitsPerGPU, o.Flavor.Spec.GPU.Profile = "mig", 7, "1g.10gb"
 			}
 		}
+		o.Flavor.Spec.ScalableTo = nil
+		if rapid.IntRange(0, 4).Draw(t, "scales") == 0 {
+			o.Flavor.Spec.ScalableTo = Amounts(fmt.Sprintf("gpu=%d cpu=%d memory=600Gi", rapid.IntRange(0, 12).Draw(t, "scales to cards"), rapid.IntRange(4, 128).Draw(t, "scales to cpu")))
+			if g := o.Flavor.Spec.GPU; g == nil || g.UnitsPerGPU > 1 {
+				delete(o.Flavor.Spec.ScalableTo, v1alpha1.GPU)
+			}
+		}
 		if rapid.Bool().Draw(t, "pooled") {
 			o.Flavor.Spec.Pool = "nodes"
 		}

@@ -141,8 +141,11 @@ func (k *ranking) sink(cands []candidate, open []int32) {
 
 // before is the order of candidates that fit: the higher score, then the lower
 // price, then the reference; for thrift the price goes first. One that is not
-// known is the highest.
+// known is the highest. Offers that would have to grow come last.
 func before(a, b *candidate, thrifty bool) bool {
+	if a.scales != b.scales {
+		return b.scales
+	}
 	if thrifty && a.vague != b.vague {
 		return b.vague
 	}

@@ -38,6 +38,9 @@ func (u *update) offersChanged() bool {
 		if f.Metadata.Namespace != o.provider || f.Metadata.Name != o.name || f.Spec.Pool != was.Spec.Pool {
 			return false
 		}
+		if f.Spec.Pool != "" && len(f.Spec.ScalableTo)+len(was.Spec.ScalableTo) > 0 && !sameButUse(was, f) {
+			return false // what its mates could become depends on it
+		}
 		used := o.State == now[i].State && o.Price == now[i].Price && o.Location == now[i].Location && o.Static == now[i].Static && sameButUse(was, f)
 		u.windowed = u.windowed || now[i].Price != nil && len(now[i].Price.Windows) > 0
 		o.Offer = now[i]

@@ -23,6 +23,8 @@ type candidate struct {
 	// fits.
 	req   string
 	score float64
+	// scales: it fits only because its offer can grow.
+	scales bool
 }
 
 // shape is what a wish comes to on every offer. Ten thousand intents have a
@@ -287,6 +289,7 @@ func (r *round) look(s *shape, c *candidate) {
 	if c.req == "" {
 		c.terms.resources = r.resources(s.wish, c.offer, c.size, nil)
 		c.score = s.wish.weights.score(c.terms)
+		c.scales = c.offer.scales(c.size)
 	}
 }
 
@@ -379,14 +382,14 @@ func (s *shape) byRank(thrifty bool) *ranking {
 }
 
 // byPrice lists the candidates that pass money by what they cost now, fitting
-// or not.
+// or not, but for those that could grow: a batch is repaired with what stands.
 func (s *shape) byPrice() []int32 {
 	if s.priced != nil {
 		return s.priced
 	}
 	s.priced = make([]int32, 0, len(s.cands))
 	for i := range s.cands {
-		if s.cands[i].money == "" {
+		if s.cands[i].money == "" && s.cands[i].offer.growth == nil {
 			s.priced = append(s.priced, int32(i))
 		}
 	}

@@ -56,6 +56,9 @@ func checkSold(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fail
 		if !listed && (name == v1alpha1.Pods || name == v1alpha1.EphemeralStorage) {
 			continue
 		}
+		if could := at.Spec.ScalableTo[name]; limit.Less(could) {
+			limit = could
+		}
 		if n > limit.Int64() {
 			fail("%s is oversold: %d of %d %s", at.Ref(), n, limit.Int64(), name)
 		}

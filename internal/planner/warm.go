@@ -228,7 +228,7 @@ func compareClaims(a, b *warmClaim) int {
 func (r *round) takeClaim(j *job, s *shape, c *warmClaim, next []*candidate, t task, alt int) *v1alpha1.Contract {
 	made := r.newContract(j, s, &c.cand, next, t.replica, alt)
 	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs
-	made.Decision.Claimed = c.pool.name
+	made.Decision.Claimed, made.Decision.Scaled = c.pool.name, c.old.Decision.Scaled
 	ended, err := r.books.Claim(c.old, made, r.now)
 	if err != nil {
 		ended = c.old

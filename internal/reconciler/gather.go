@@ -126,7 +126,7 @@ func overdrawn(l *ledger.Ledger, offers []*market.Offer) bool {
 		if len(m.Held) == 0 {
 			continue
 		}
-		for _, left := range ledger.Available(ledger.Figures(m, members, "")) {
+		for _, left := range ledger.Sellable(ledger.Figures(m, members, "")) {
 			if left.Less(v1alpha1.Amount{}) {
 				return true
 			}

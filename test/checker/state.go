@@ -56,6 +56,7 @@ type flavor struct {
 		Used       map[string]any
 		Held       map[string]map[string]any
 		Overcommit map[string]any
+		ScalableTo map[string]any
 		Pool       string
 		GPU        *struct{ ResourceName string }
 	}

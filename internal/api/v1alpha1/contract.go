@@ -153,6 +153,8 @@ type Decision struct {
 	Claimed string `json:"claimed,omitempty"`
 	// RunnersUp are the next best.
 	RunnersUp []RunnerUp `json:"runnersUp,omitempty"`
+	// Scaled is what of the contract did not stand when it was decided: the provider's autoscaler has to add it.
+	Scaled Resources `json:"scaled,omitempty"`
 	// Displaced names the contracts that had to give way to this one.
 	Displaced []string `json:"displaced,omitempty"`
 }
@@ -181,6 +183,8 @@ type OfferFigures struct {
 	Held Resources `json:"held,omitempty"`
 	// Overcommit ratios.
 	Overcommit Overcommit `json:"overcommit,omitempty"`
+	// ScalableTo is what an autoscaler could make of it.
+	ScalableTo Resources `json:"scalableTo,omitempty"`
 	// Pool figures, where flavors are cut from the same nodes: what the other flavors of the pool hold and use.
 	Pool Resources `json:"pool,omitempty"`
 }

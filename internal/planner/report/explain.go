@@ -293,8 +293,13 @@ func fitRow(l *planner.OfferLine, rank, countWidth int, terms []string) []string
 		row = append(row, fmt.Sprintf("%.2f", l.Scores[t]))
 	}
 	row = append(row, fmt.Sprintf("%.2f", l.Score))
-	if l.Chosen {
+	switch {
+	case l.Chosen && l.Detail != "":
+		row = append(row, "chosen; "+clean(l.Detail))
+	case l.Chosen:
 		row = append(row, "chosen")
+	case l.Detail != "":
+		row = append(row, clean(l.Detail))
 	}
 	return row
 }

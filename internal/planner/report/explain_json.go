@@ -23,6 +23,7 @@ type offer struct {
 	Requirement string             `json:"requirement,omitempty"`
 	Detail      string             `json:"detail,omitempty"`
 	Free        v1alpha1.Resources `json:"free"`
+	Scaled      v1alpha1.Resources `json:"scaled,omitempty"`
 	Hourly      *v1alpha1.Decimal  `json:"hourly,omitempty"`
 	Transfer    *v1alpha1.Decimal  `json:"transfer,omitempty"`
 	LatencyMs   *int64             `json:"latencyMs,omitempty"`
@@ -49,7 +50,7 @@ func encodeExplanation(e *planner.Explanation) explanation {
 		l := &e.Offers[i]
 		o := offer{
 			Flavor: l.Flavor.Ref(), Fits: l.Fits, Chosen: l.Chosen, Requirement: l.Requirement, Detail: l.Detail,
-			Free: l.Free, Score: l.Score, Scores: l.Scores,
+			Free: l.Free, Scaled: l.Scaled, Score: l.Score, Scores: l.Scores,
 		}
 		if l.Priced {
 			o.Hourly = &l.Hourly
