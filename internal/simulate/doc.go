@@ -20,8 +20,8 @@
 //     thousandths and each share lies on one card: the one that the contract
 //     names, which these books must have free.
 //   - Where the fleet applies consolidation, clusters do at once what the ledger
-//     says, and what works moves to better offers; a move costs nothing but the
-//     old place until the planner's next round.
+//     says, and what works moves to better offers. A move takes no time and costs
+//     nothing by itself.
 //   - Money accrues per second from the placement to the end, or to the end of
 //     the simulation.
 //

@@ -20,10 +20,10 @@ type job struct {
 	life int64
 	// arrived and started in seconds; started is -1 while it waits. since is when it came to where it is.
 	arrived, started, since int64
-	at               placement
-	refused          bool
-	why              string
-	ended            int64
+	at                      placement
+	refused                 bool
+	why                     string
+	ended                   int64
 	// paid is what it has cost, in micro-units, before an interruption or a move.
 	paid          int64
 	interruptions int

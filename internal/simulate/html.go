@@ -54,7 +54,7 @@ func totals(r *Result) []chartOf {
 		of("Not placed", "intents refused, or waiting at the end",
 			func(o *Outcome) float64 { return float64(o.Refused + o.Waiting) },
 			func(o *Outcome) string { return strconv.Itoa(o.Refused + o.Waiting) }),
-		of("Idle GPUs at the end", "of "+short(r.Supply.GPUs)+"; most of them lie where no intent of this demand fits",
+		of("Idle GPUs at the end", "of "+short(r.Supply.GPUs)+"; which of them no intent of this demand could use is in the table",
 			func(o *Outcome) float64 { return o.GPU.UnallocatedEnd },
 			func(o *Outcome) string { return short(o.GPU.UnallocatedEnd) }),
 		of("Cost", r.Currency+", with the penalty for what was never placed",

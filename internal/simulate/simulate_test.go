@@ -208,6 +208,23 @@ c,4000,1024,1,1000,L4,0,1800,1
 	}
 }
 
+// A share of a card costs its part of the card.
+func TestSharesCostTheirPart(t *testing.T) {
+	table := `provider,region,instance_type,gpu_model,gpu_count,gpu_mem_gib,vcpus,mem_gib,price_ondemand_hour,price_spot_hour,currency
+gcp,us,one,L4,1,24,8,32,1.2,,USD
+`
+	pods := `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time
+a,1000,1024,1,500,L4,0,3600
+b,1000,1024,1,250,L4,0,3600
+`
+	for _, policy := range []string{"planner", "cheapest-first"} {
+		r := run(t, simulate.Options{Offers: offers(t, table), Demand: demand(t, pods), Policies: []string{policy}, Parts: true})
+		if o := r.Policies[0]; o.Placed != 2 || o.HourlyPeak.String() != "0.9" || o.GPU.Total != 1 {
+			t.Errorf("%s: %d placed, %s an hour, %v GPUs", policy, o.Placed, o.HourlyPeak, o.GPU.Total)
+		}
+	}
+}
+
 // Equal options give equal results, to the byte; another seed another draw.
 func TestDeterministic(t *testing.T) {
 	text := func(seed uint64) string {

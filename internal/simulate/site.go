@@ -3,6 +3,7 @@ package simulate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
@@ -101,9 +102,36 @@ func cut(flavors []*v1alpha1.Flavor) []*v1alpha1.Flavor {
 		g.UnitsPerGPU, g.Sharing = thousands, sharing
 		g.Memory.Amount = v1alpha1.AmountOf(g.Memory.Int64() / thousands)
 		c.Spec.GPU = &g
+		c.Spec.Price = priceOfCut(f.Spec.Price)
 		out[i] = &c
 	}
 	return out
+}
+
+// priceOfCut is a price of which the GPU's is that of a thousandth.
+func priceOfCut(p *v1alpha1.Price) *v1alpha1.Price {
+	if p == nil {
+		return nil
+	}
+	part := func(u v1alpha1.UnitPrices) v1alpha1.UnitPrices {
+		out := maps.Clone(u)
+		if d, priced := u["gpu"]; priced {
+			out["gpu"] = d.DivInt(thousands, 12)
+		}
+		return out
+	}
+	c := *p
+	c.PerHour, c.Spot = part(p.PerHour), part(p.Spot)
+	c.Windows = slices.Clone(p.Windows)
+	for i := range c.Windows {
+		c.Windows[i].PerHour = part(p.Windows[i].PerHour)
+	}
+	if p.Reserved != nil {
+		r := *p.Reserved
+		r.UnitPrices = part(r.UnitPrices)
+		c.Reserved = &r
+	}
+	return &c
 }
 
 // accepts reports whether a site's cards are what a row asks for.
