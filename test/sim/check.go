@@ -88,9 +88,13 @@ func (b *books) take(c memremote.Logged) {
 		s.fail("1", "commit %s: %v", c.Hash.Short(), err)
 		return
 	}
+	before := b.tree
 	b.ours, b.tree = c.Hash, t
 	s.log("ledger %s %s", c.Hash.Short(), subject(c.Message))
 	s.checkCommit(c, changes)
+	if slices.Contains(gitobj.Trailers(c.Message, "Plan"), "sweep") {
+		s.checkSweep(before, t)
+	}
 }
 
 // diff is what a tree changes of our contracts, by name. A contract whose
@@ -240,7 +244,7 @@ func (s *sim) checkCommit(c memremote.Logged, changes []change) {
 		if (ch.released() || ch.before == nil) && (said.unreadable[one.Spec.Intent.Path] || said.frozen[key]) && !s.books.forced[name] {
 			s.fail("7", "commit %s: contract %s of a frozen intent (%s) goes from %s to %s", c.Hash.Short(), name, one.Spec.Intent.Path, phaseOf(ch.before), phaseOf(ch.after))
 		}
-		if ch.released() && !said.live[key] && !s.ofPool(one) && ch.after.Status.Target != v1alpha1.PhaseExpired {
+		if ch.released() && !said.live[key] && !s.ofPool(one) && !isRequest(one) && ch.after.Status.Target != v1alpha1.PhaseExpired {
 			vanished = append(vanished, fmt.Sprintf("%s (of %s: %s)", name, one.Spec.Intent.Name, one.Status.Reason))
 		}
 	}

@@ -5,6 +5,10 @@
 //
 // Real are: the write-back (gitrepo) over its in-memory remote, the reader of
 // fleets, market, ledger, planner, manifests and reconciler, one set a daemon.
+// Clients that ask for reservations (client.go) call the reconciler as the
+// server does. Their calls have goroutines, the only ones beside the one of the
+// run, which goes on when testing/synctest says that all of them wait.
+//
 // Twins are: delivery (twin.go, which keeps the promises of package delivery's
 // comment), the consumer clusters with Liqo behind them (consumer.go), the
 // providers with their agents (provider.go), and the people at the fleet repo
@@ -32,12 +36,16 @@
 //     released, and a bad merge ends no more than safety.maxEnds.
 //   - 11: what has ended has left no slice, node or grant.
 //   - 12: rewritten history is neither written to nor acted on.
+//   - Clients: what one is answered stands on the ledger in the commit that the
+//     answer names, a release is written there, and of what is refused there is
+//     nothing; requests are taken out only when they hold nothing.
 //
 // Then liveness: everything heals but what is lost for good, and within a
 // bounded time everybody must be at rest (final.go): contracts usable or gone,
-// intents placed or waiting for a reason that holds, clusters and providers as
-// the ledger says, the whole history without fault by test/checker, and a
-// daemon that was never there finding nothing to do.
+// intents placed or waiting for a reason that holds, clients answered and the
+// requests on the ledger just theirs, clusters and providers as the ledger
+// says, the whole history without fault by test/checker, and a daemon that was
+// never there finding nothing to do.
 //
 // # Again
 //

@@ -29,6 +29,8 @@ type knobs struct {
 	warm int
 	// consolidation of contracts: off, propose or apply.
 	consolidation string
+	// requests that the client of each consumer makes at most, 0 for none.
+	requests int
 }
 
 func drawKnobs(r *rand.Rand) knobs {
@@ -56,6 +58,7 @@ func drawKnobs(r *rand.Rand) knobs {
 		k.warm = 1 + r.IntN(3)
 	}
 	k.consolidation = pick(r, "off", "off", "propose", "apply")
+	k.requests = pick(r, 0, 0, 5)
 	if r.IntN(2) == 0 {
 		k.maxEnds = 1 + r.IntN(4)
 	}

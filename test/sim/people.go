@@ -64,7 +64,7 @@ func (p *people) found() {
 	}
 	for i := range k.consumers {
 		puts["clusters/"+consumerName(i)+".yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + consumerName(i) +
-			"}\nspec: {roles: [consumer], location: {region: eu-west, country: IT}}\n"
+			"}\nspec: {roles: [consumer], location: {region: eu-west, country: IT}, reservations: {tenant: " + tenantName(i%k.tenants) + ", defaultDuration: 24h}}\n"
 	}
 	for i := range k.tenants {
 		puts["tenants/"+tenantName(i)+".yaml"] = p.tenantText(i)
@@ -163,6 +163,9 @@ func (p *people) reading() reading {
 			continue
 		}
 		r.live[key] = true
+		if in.renamedFrom != "" { // what it holds may still bear its former name
+			r.live[in.tenant+"/"+in.renamedFrom] = true
+		}
 	}
 	for _, key := range p.doubled {
 		r.frozen[key] = true

@@ -43,6 +43,7 @@ func (s *sim) rewriteHistory() {
 		s.followLedger()
 		s.remote.SetRef(rw.ref, rw.now)
 		s.books.rebase()
+		s.forgetLost()
 	}
 	s.log("rewritten: %s from %s to %s", rw.ref, rw.old.Short(), rw.now.Short())
 	s.stopped = rw

@@ -60,6 +60,7 @@ type sim struct {
 	providers []*provider
 	consumers []*consumer
 	daemons   []*daemon
+	clients   []*client
 	refused   map[string]bool // tenants whose paths the server's hook refuses
 
 	interloping bool
@@ -78,7 +79,8 @@ type sim struct {
 }
 
 // Run plays a seed. State directories are made below dir. Lines of the journal
-// go to sink as they come, when it is not nil.
+// go to sink as they come, when it is not nil. It must be called within a bubble
+// of testing/synctest, which tells when clients have been answered.
 func Run(seed uint64, dir string, sink func(string)) Result {
 	s := &sim{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x666c656574)), journal: newJournal(sink), dir: dir,
@@ -93,6 +95,7 @@ func Run(seed uint64, dir string, sink func(string)) Result {
 		s.heal()
 		s.converge()
 	}
+	s.hangUp()
 	res := s.counts
 	res.Seed, res.Hash, res.Span, res.Failure = seed, s.journal.sum(), s.tl.now, s.failure
 	return res
@@ -129,6 +132,9 @@ func (s *sim) found() {
 	for _, p := range s.providers {
 		s.after(span(s.rng, time.Millisecond, 5*time.Second), p.beat)
 	}
+	for i := range s.knobs.consumers {
+		newClient(s, i)
+	}
 	s.after(span(s.rng, time.Second, 20*time.Second), s.team)
 	s.after(span(s.rng, 10*time.Second, time.Minute), s.trouble)
 }
@@ -156,6 +162,7 @@ func (s *sim) run(while func() bool) {
 func (s *sim) step(e *event) {
 	s.guarded(e.run)
 	s.followLedger()
+	s.hear()
 	s.checkClusters()
 	if s.counts.Commits > mostCommits {
 		s.fail("liveness", "the daemons commit without end: %d commits", s.counts.Commits)

@@ -3,6 +3,7 @@ package sim
 import (
 	"flag"
 	"testing"
+	"testing/synctest"
 )
 
 var (
@@ -17,7 +18,7 @@ func TestSim(t *testing.T) {
 		if testing.Verbose() {
 			sink = func(line string) { t.Log(line) }
 		}
-		report(t, Run(*seed, t.TempDir(), sink))
+		report(t, play(t, *seed, sink))
 		return
 	}
 	var total Result
@@ -26,7 +27,7 @@ func TestSim(t *testing.T) {
 		count = min(count, 10)
 	}
 	for n := *from; n < *from+count; n++ {
-		res := Run(n, t.TempDir(), nil)
+		res := play(t, n, nil)
 		if res.Failure != nil {
 			failed++
 		}
@@ -41,6 +42,13 @@ func TestSim(t *testing.T) {
 		count, failed, total.Events, total.Commits, total.Placed, total.Ended, total.Span)
 }
 
+// play runs a seed in a bubble of its own.
+func play(t *testing.T, n uint64, sink func(string)) (res Result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { res = Run(n, t.TempDir(), sink) })
+	return res
+}
+
 func report(t *testing.T, res Result) {
 	t.Helper()
 	if res.Failure != nil {
@@ -53,7 +61,7 @@ func report(t *testing.T, res Result) {
 // Equal seeds must give equal runs, or no failure could be found again.
 func TestSameSeedSameRun(t *testing.T) {
 	for n := uint64(1); n <= 3; n++ {
-		a, b := Run(n, t.TempDir(), nil), Run(n, t.TempDir(), nil)
+		a, b := play(t, n, nil), play(t, n, nil)
 		if a.Hash != b.Hash || a.Events != b.Events {
 			t.Errorf("seed %d: two runs differ: %s after %d events, %s after %d", n, a.Hash[:12], a.Events, b.Hash[:12], b.Events)
 		}
