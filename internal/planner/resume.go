@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // update brings a round up to date with its world.
@@ -214,7 +213,7 @@ func (u *update) ledgerChanged() {
 	left := map[string]*v1alpha1.Contract{}
 	var came []*v1alpha1.Contract
 	if was != now {
-		ledger.Changed(was, now, func(tenant, intent string) {
+		for tenant, intent := range now.Differs(was) {
 			u.lost[[2]string{tenant, intent}] = true
 			for _, c := range was.ByIntent(tenant, intent) {
 				left[c.Metadata.Name] = c
@@ -226,7 +225,7 @@ func (u *update) ledgerChanged() {
 				}
 				came = append(came, c)
 			}
-		})
+		}
 	}
 	places := map[*offer]bool{}
 	for _, c := range left {

@@ -6,9 +6,10 @@
 //	  └────────── observe ◄─────────┘
 //
 // Round is one pass and reads like the four verbs. Everything it decides comes
-// from planner.Decide, everything it may claim comes from gitrepo.Commit: no
-// manifest is handed to delivery, and no waiter is answered, for a commit that
-// the remote has not been seen to hold (invariant 1).
+// from the planner (through its Memory: planner.Decide at the cost of what
+// changed), everything it may claim comes from gitrepo.Commit: no manifest is
+// handed to delivery, and no waiter is answered, for a commit that the remote
+// has not been seen to hold (invariant 1).
 //
 // # When a round plans
 //

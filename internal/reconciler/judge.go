@@ -90,7 +90,7 @@ func forget(in *inputs, w *planner.World, plan *planner.Plan, gone map[intentKey
 	without := *in.fleet
 	without.Intents = slices.DeleteFunc(slices.Clone(in.fleet.Intents), func(it fleet.Intent) bool { return gone[keyOfIntent(&it)] })
 	in.fleet = &without
-	w.Intents = slices.DeleteFunc(w.Intents, func(it planner.Intent) bool {
+	w.Intents = slices.DeleteFunc(slices.Clone(w.Intents), func(it planner.Intent) bool { // the planner remembers the list
 		return gone[intentKey{it.Metadata.Namespace, it.Metadata.Name}]
 	})
 	plan.Intents = slices.DeleteFunc(slices.Clone(plan.Intents), func(d *planner.Decision) bool { return gone[intentKey{d.Tenant, d.Name}] })

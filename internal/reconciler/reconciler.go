@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
 // Reconciler is the loop. Make it with New.
@@ -39,6 +40,7 @@ type Reconciler struct {
 	gone       gone
 	last       key
 	planned    planned
+	memory     planner.Memory
 	swept      time.Time // day on which old requests were last taken out
 	kept       time.Time // day on which old market snapshots were last deleted
 	lastStatus time.Time // of the newest commit that carried only status

@@ -208,7 +208,7 @@ func (r *Reconciler) landed(plan *planner.Plan, res gitrepo.Result) {
 // decide makes the plan and times it.
 func (r *Reconciler) decide(w planner.World) *planner.Plan {
 	done := r.timed(&r.took.Plan)
-	plan := planner.Decide(w)
+	plan := r.memory.Decide(w)
 	done()
 	r.opts.Observer.Decided(r.took.Plan, plan)
 	if plan.HeldBack != "" {
