@@ -63,7 +63,7 @@ func (a *agent) serve(ctx context.Context) error {
 			return err
 		}
 		if ok {
-			a.mirror.Store(&mirror.Mirror{Client: a.mgr.GetClient()})
+			a.mirror.Store(&mirror.Mirror{Client: a.mgr.GetClient(), Events: a.mgr.GetEventRecorder("fleet-agent")})
 			tell(a.collected)
 			a.Log.Info("showing what is offered and promised")
 		}

@@ -7,6 +7,7 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/crd"
@@ -21,6 +22,8 @@ const AnnotationRefuse = v1alpha1.Group + "/refuse"
 type Mirror struct {
 	// Client reads from a cache and writes.
 	Client client.Client
+	// Events of contracts are made with it, on their pictures; nil makes none.
+	Events events.EventRecorder
 }
 
 // Refusals are the contracts that administrators refuse, with why.
@@ -60,6 +63,8 @@ func (m *Mirror) Pass(ctx context.Context, s State) error {
 	if s.Instructions == nil {
 		return errors.Join(errs...)
 	}
+	tell(m.Events, pointers(providers.Items), want.Providers, shownProvider)
+	tell(m.Events, pointers(reservations.Items), want.Reservations, shownReservation)
 	errs = append(errs, sync(ctx, m.Client, pointers(providers.Items), want.Providers, func(have, want *crd.ProviderInstruction) (spec, status bool) {
 		spec, status = !same(have.Spec, want.Spec), !same(have.Status, want.Status)
 		have.Spec, have.Status = want.Spec, want.Status

@@ -141,6 +141,14 @@ func TestRenewedWithoutAGap(t *testing.T) {
 		t.Fatal("the term has no end")
 	}
 	watched := f.steady(name, 4)
+	f.eventually("both sides show it as Active", func() error {
+		p, r := &crd.ProviderInstruction{}, &crd.ReservationInstruction{}
+		err := errors.Join(f.paris.Get(f.ctx, client.ObjectKey{Name: name}, p), f.rome.Get(f.ctx, client.ObjectKey{Name: name}, r))
+		if err == nil && (p.Status.Phase != "Active" || r.Status.Phase != "Active") {
+			err = fmt.Errorf("it is shown as %s and %s", p.Status.Phase, r.Status.Phase)
+		}
+		return err
+	})
 	f.put("train", lasts("2h"))
 	f.eventually("the provider knows of the new end", func() error {
 		p := &crd.ProviderInstruction{}
@@ -149,6 +157,15 @@ func TestRenewedWithoutAGap(t *testing.T) {
 		}
 		if at := p.Spec.ExpiresAt; at == nil || at.Sub(end.Time) < time.Hour {
 			return fmt.Errorf("it expires at %v, it did at %s", at, end)
+		}
+		return nil
+	})
+	f.eventually("both sides tell that it was renewed", func() error {
+		for _, cluster := range []string{"paris", "rome"} {
+			out, err := f.Clusters[cluster].Kubectl(f.ctx, f.Dir, "get", "events.events.k8s.io", "-n", "default", "-o", "custom-columns=REASON:.reason,NAME:.regarding.name,NOTE:.note", "--no-headers")
+			if err != nil || !strings.Contains(strings.Join(strings.Fields(out), " "), "Renewed "+name+" its term ends at ") {
+				return errors.Join(err, fmt.Errorf("%s tells\n%s", cluster, out))
+			}
 		}
 		return nil
 	})
