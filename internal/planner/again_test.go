@@ -74,3 +74,15 @@ func TestWarmSliceIsClaimedAsSeen(t *testing.T) {
 	b.Tick(time.Minute).Deliver()
 	step(t, b, "claimed", map[string]string{"vision/x": "place"})
 }
+
+// A flavor that holds more than it has left sells nothing, the warm slices that
+// it holds neither.
+func TestWarmSliceOfShrunkenFlavor(t *testing.T) {
+	b := settled(twoFlavors(4).Drop("paris/b").Fleet(func(f *v1alpha1.FleetSpec) {
+		f.WarmPools = []v1alpha1.WarmPool{{Name: "warm", Consumer: "rome", Count: 2, Resources: v1alpha1.ResourceRequest{
+			GPU: &v1alpha1.GPURequest{Count: 1}, Named: Amounts("memory=8Gi cpu=4 pods=110"),
+		}}}
+	}))
+	b.Offer("paris/a", Capacity("pods=150")).Intent("vision/x", Wants(1), func(in *planner.Intent) { in.Spec.Resources.Named = Amounts("cpu=4 memory=4Gi") })
+	step(t, b, "110 of 150 pods each", map[string]string{"vision/x": "queue NothingFits"})
+}

@@ -172,8 +172,8 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 	if old.Status.Phase != v1alpha1.PhaseActive || old.Spec.Consumer != j.consumer || o == nil || s.at[o.index] < 0 {
 		return nil
 	}
-	if !r.asSold(old) {
-		return nil
+	if !r.asSold(old) || o.overdrawn() >= 0 {
+		return nil // a flavor that shrank sells nothing, what is warm of it neither
 	}
 	size := r.names.vecOf(ledger.AsOffered(old, o.Flavor))
 	asked := s.wish.asked(o)
