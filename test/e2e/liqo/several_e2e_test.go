@@ -1,0 +1,94 @@
+//go:build e2e
+
+package liqo
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+)
+
+// at is an intent for one GPU of a provider, for two namespaces.
+func at(provider, name string) string {
+	return fmt.Sprintf(`apiVersion: fleetbroker.io/v1alpha1
+kind: ResourceIntent
+metadata: {name: %[2]s, namespace: vision}
+spec:
+  consumer: rome
+  resources: {cpu: "8", memory: 32Gi, pods: "20", ephemeral-storage: 20Gi, gpu: {count: 1, models: [nvidia-h100]}}
+  placement: {providers: {allow: [%[1]s]}}
+  offload:
+    namespaces: [{name: vision, create: true, podOffloadingStrategy: Remote}, {name: vision-dev, create: true, podOffloadingStrategy: Remote}]
+`, provider, name)
+}
+
+// spread waits until a namespace's pods run on these nodes, so many on each.
+func (f *fleet) spread(namespace string, want map[string]int) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("pods of %s run on %v", namespace, want), func() error {
+		got, err := f.running("rome", namespace)
+		if err == nil && !maps.Equal(got, want) {
+			err = fmt.Errorf("they run on %v", got)
+		}
+		return err
+	})
+}
+
+// One namespace over two providers, two slices of one of them, two namespaces
+// on each: and each is given up without the others noticing.
+func TestSeveralSlices(t *testing.T) {
+	f := start(t, "paris", "milan")
+	for name, provider := range map[string]string{"one": "paris", "two": "paris", "three": "milan"} {
+		f.put("vision", name, at(provider, name))
+	}
+	one, two, three := f.contract("vision", "one", "Active"), f.contract("vision", "two", "Active"), f.contract("vision", "three", "Active")
+	f.apply("rome", deployment("vision", 2))
+	f.apply("rome", deployment("vision-dev", 1))
+	f.eventually("three pods on three nodes", func() error {
+		all, err := f.running("rome", "vision")
+		if err != nil {
+			return err
+		}
+		dev, err := f.running("rome", "vision-dev")
+		for node, n := range dev {
+			all[node] += n
+		}
+		if err == nil && !maps.Equal(all, map[string]int{one: 1, two: 1, three: 1}) {
+			err = fmt.Errorf("they run on %v", all)
+		}
+		return err
+	})
+
+	// With one slice of paris less, two pods are left, where they were.
+	if _, err := f.kubectl("rome", "scale", "deployment", "train", "-n", "vision-dev", "--replicas", "0"); err != nil {
+		t.Fatal(err)
+	}
+	f.spread("vision-dev", map[string]int{})
+	before, err := f.kubectl("rome", "get", "pods", "-n", "vision", "-o", "jsonpath={.items[*].metadata.uid}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := f.running("rome", "vision")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, contract := range map[string]string{"one": one, "two": two, "three": three} {
+		if left[contract] == 0 {
+			f.remove("vision", name)
+			f.contract("vision", name, "Released")
+		}
+	}
+	after, err := f.kubectl("rome", "get", "pods", "-n", "vision", "-o", "jsonpath={.items[*].metadata.uid}")
+	if err != nil || after != before {
+		t.Errorf("the pods were %s and are %s, %v", before, after, err)
+	}
+
+	// The last of milan goes, with its remote namespaces; paris serves on.
+	if left[three] > 0 {
+		f.remove("vision", "three")
+		f.contract("vision", "three", "Released")
+		f.says("milan", "", "get", "namespaces", "-l", "liqo.io/remote-cluster-id=rome", "-o", "jsonpath={.items[?(@.metadata.name==\"vision-rome\")].metadata.name}")
+	}
+	f.says("rome", "vision", "get", "namespace", "vision", "-o", "jsonpath={.metadata.name}")
+	f.sound()
+}
