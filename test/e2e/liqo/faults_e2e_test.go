@@ -13,7 +13,7 @@ import (
 // for pods.
 func (f *fleet) ready(node, intent string) {
 	f.t.Helper()
-	f.says("rome", intent+" True ", "get", "node", node, "-o",
+	f.says("rome", intent+" True", "get", "node", node, "-o",
 		"jsonpath={.spec.taints[?(@.key==\"fleetbroker.io/intent\")].value} {.status.conditions[?(@.type==\"Ready\")].status} {.spec.unschedulable}")
 }
 
