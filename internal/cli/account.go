@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
 
@@ -27,6 +28,38 @@ func (d *daemon) account(now time.Time) {
 	spend, savings := sums(v.Contracts, books, v1alpha1.TimeOf(now))
 	d.metrics.SetSpend(spend)
 	d.metrics.SetSavings(savings)
+	d.metrics.SetExpiring(expiring(v.Contracts, v1alpha1.TimeOf(now)))
+	if v.Plan != nil {
+		d.metrics.SetBudgets(budgets(v.Plan))
+	}
+}
+
+// expiring counts the contracts of each tenant that end soon; none is told too,
+// for those that have any.
+func expiring(l *ledger.Ledger, now v1alpha1.Time) map[string]int {
+	out := map[string]int{}
+	for c := range l.Contracts() {
+		if !c.Status.Phase.Charged() {
+			continue
+		}
+		n := out[c.Metadata.Namespace]
+		if ledger.Expiring(c, now) {
+			n++
+		}
+		out[c.Metadata.Namespace] = n
+	}
+	return out
+}
+
+// budgets are how the monthly budgets stand after a plan.
+func budgets(p *planner.Plan) []server.Budget {
+	var out []server.Budget
+	for _, b := range p.Budgets {
+		if b.MaxMonthly != nil {
+			out = append(out, server.Budget{Tenant: b.Tenant, Currency: p.Currency, Accrued: b.Accrued, Held: b.Held, Forecast: b.Forecast, Limit: *b.MaxMonthly})
+		}
+	}
+	return out
 }
 
 // sums are what each tenant has spent since ever in each currency, and what

@@ -101,7 +101,11 @@ func getContracts(in *gathered, o getOptions) (*table, any) {
 		if g := c.Spec.GPUs; g != nil && g.Count > 0 {
 			gpu = fmt.Sprintf("%dx %s", g.Count, dash(g.Model))
 		}
-		row := []string{m.Name, m.Namespace, c.Spec.Intent.Name, string(c.Status.Phase), c.Spec.Provider + "/" + c.Spec.Flavor, c.Spec.Consumer, gpu, t.money(in.hourly(c)), t.age(c.Spec.Term.Start)}
+		phase := string(c.Status.Phase)
+		if now := v1alpha1.TimeOf(o.streams.Now()); ledger.Expiring(c, now) {
+			phase += ", expiring"
+		}
+		row := []string{m.Name, m.Namespace, c.Spec.Intent.Name, phase, c.Spec.Provider + "/" + c.Spec.Flavor, c.Spec.Consumer, gpu, t.money(in.hourly(c)), t.age(c.Spec.Term.Start)}
 		if o.output == "wide" {
 			row = append(row, t.until(c.Spec.Term.End), dash(c.Status.Reason), resourceList(c.Spec.Resources), dash(shortCommit(c.Spec.Intent.Commit)))
 		}

@@ -26,6 +26,8 @@ type Metrics struct {
 	toActive      prometheus.Histogram
 	spend         *money
 	savings       *money
+	budgets       *levels
+	expiring      *levels
 }
 
 // Buckets in seconds: fast ones for what the daemon computes, slow ones for
@@ -55,8 +57,10 @@ func NewMetrics() *Metrics {
 		toActive:      histogram("time_to_active_seconds", "Time from reservation to usable capacity.", slow),
 		spend:         newMoney("spend_total", "Spend accrued, from the ledger."),
 		savings:       newMoney("savings_total", "What contracts would have cost at list price less what they cost (spot, reserved, price windows), from the ledger."),
+		budgets:       newLevels("budget", "Monthly budgets of tenants, by kind: accrued, held until the month's end, forecast of the whole month, limit.", "tenant", "currency", "kind"),
+		expiring:      newLevels("contracts_expiring", "Contracts that end within their lead time: a tenth of their term, a day at the most.", "tenant"),
 	}
-	m.registry.MustRegister(m.reservations, m.decision, m.commit, m.pushConflicts, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	m.registry.MustRegister(m.budgets, m.expiring, m.reservations, m.decision, m.commit, m.pushConflicts, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

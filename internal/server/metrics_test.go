@@ -26,12 +26,27 @@ func TestEveryDocumentedMetricMoves(t *testing.T) {
 		{`fleetbroker_time_to_active_seconds_count`, func() { m.TimeToActive(time.Minute) }},
 		{`fleetbroker_spend_total{currency="EUR",tenant="vision"}`, func() { m.SetSpend([]Sum{{"vision", "EUR", v1alpha1.MustDecimal("2")}}) }},
 		{`fleetbroker_savings_total{currency="EUR",tenant="vision"}`, func() { m.SetSavings([]Sum{{"vision", "EUR", v1alpha1.MustDecimal("1")}}) }},
+		{`fleetbroker_budget{currency="EUR",kind="forecast",tenant="vision"}`, func() {
+			m.SetBudgets([]Budget{{Tenant: "vision", Currency: "EUR", Forecast: v1alpha1.MustDecimal("7")}})
+		}},
+		{`fleetbroker_contracts_expiring{tenant="vision"}`, func() { m.SetExpiring(map[string]int{"vision": 2}) }},
 	} {
 		before := value(t, scrape(t, m), c.series)
 		c.move()
 		if after := value(t, scrape(t, m), c.series); after <= before {
 			t.Errorf("%s went from %g to %g", c.series, before, after)
 		}
+	}
+}
+
+// TestLevelsAreReplaced: a tenant that is gone leaves no series behind.
+func TestLevelsAreReplaced(t *testing.T) {
+	m := NewMetrics()
+	m.SetExpiring(map[string]int{"vision": 2, "nlp": 1})
+	m.SetExpiring(map[string]int{"nlp": 3})
+	text := scrape(t, m)
+	if value(t, text, `fleetbroker_contracts_expiring{tenant="nlp"}`) != 3 || strings.Contains(text, `contracts_expiring{tenant="vision"}`) {
+		t.Error(text)
 	}
 }
 
