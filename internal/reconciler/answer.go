@@ -91,6 +91,8 @@ func (r *Reconciler) settle(in *inputs, plan *planner.Plan, res gitrepo.Result) 
 			contracts[k] = append(contracts[k], c.After)
 		}
 	}
+	waited := len(r.desk.waiting)
+	defer func() { r.desk.told = waited - len(r.desk.waiting) }()
 	r.desk.waiting = slices.DeleteFunc(r.desk.waiting, func(w *waiter) bool {
 		key := w.tenant + "/" + w.id
 		commit, landed := commits[key]

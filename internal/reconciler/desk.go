@@ -37,6 +37,8 @@ type desk struct {
 	// stale says that somebody waits for it to be asked again.
 	seen  uint64
 	stale bool
+	// told is how many a commit of this round has answered.
+	told int
 	// refused are those that the plan gives nothing.
 	refused []refusedRequest
 	// files are what the requests of this round write, by path.
@@ -56,7 +58,7 @@ type refusedRequest struct {
 func (r *Reconciler) openDesk(ctx context.Context, in *inputs) error {
 	d := &r.desk
 	d.waiting = append(d.waiting, r.intake.take()...)
-	d.files, d.stale = nil, false
+	d.files, d.stale, d.told = nil, false, 0
 	if len(d.waiting) == 0 {
 		return nil
 	}

@@ -150,11 +150,11 @@ func (t *intake) take() []*waiter {
 	return list
 }
 
-// empty reports whether nobody waits to be taken in.
-func (t *intake) empty() bool {
+// len is how many wait to be taken in.
+func (t *intake) len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.waiting) == 0
+	return len(t.waiting)
 }
 
 // newest numbers the newest request that has come.

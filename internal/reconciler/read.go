@@ -83,7 +83,7 @@ func (r *Reconciler) ought(now time.Time) bool {
 	if r.ask.Load() || r.fleet == nil || since >= r.opts.Poll || since < 0 {
 		return true
 	}
-	return r.hint.Load() && (since >= hinted || r.contended || r.intake.empty() && len(r.desk.waiting) == 0)
+	return r.hint.Load() && (since >= hinted || r.contended || r.intake.len() == 0 && len(r.desk.waiting) == 0)
 }
 
 // fetch asks the remote and reads what is new there.

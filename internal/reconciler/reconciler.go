@@ -110,6 +110,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			r.ask.Store(true)
 			r.opts.Log.Error("round failed", "error", err, "again in", wait)
 		case out.Again:
+			r.linger(ctx, r.desk.told, min(lingering, out.Took.Commit/4))
 			continue
 		default:
 			failures = 0
@@ -119,6 +120,29 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		}
 		if !r.sleep(ctx, wait) {
 			return nil
+		}
+	}
+}
+
+// lingering bounds how long a commit waits for clients to come back.
+const lingering = 20 * time.Millisecond
+
+// linger gives clients that were answered together a moment to ask for more:
+// the next commit then carries all of them, and not first the quick ones alone.
+// One client alone is never waited for.
+func (r *Reconciler) linger(ctx context.Context, told int, most time.Duration) {
+	if told < 2 || most <= 0 {
+		return
+	}
+	t := time.NewTimer(most)
+	defer t.Stop()
+	for r.intake.len() < told {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			return
+		case <-r.wake: // the round that follows sees whatever it was
 		}
 	}
 }
