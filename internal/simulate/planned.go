@@ -24,6 +24,7 @@ type planned struct {
 	sites   []site
 	bySite  map[string]int
 	world   planner.World
+	memory  planner.Memory
 	intents []planner.Intent
 	jobs    map[string]*job
 	// over are jobs that have ended and that the planner has not been asked about since.
@@ -127,9 +128,10 @@ func (p *planned) step(now int64, ended, waiting []*job) (stepResult, error) {
 
 // round decides once, books what the plan does and puts it into the ledger.
 func (p *planned) round(at v1alpha1.Time, out *stepResult) error {
-	p.world.Now, p.world.Intents = at, p.intents
+	// The memory compares with the list of the round before, which must stay as it was.
+	p.world.Now, p.world.Intents = at, slices.Clone(p.intents)
 	p.observe()
-	plan := planner.Decide(p.world)
+	plan := p.memory.Decide(p.world)
 	p.world.Ledger = p.world.Ledger.With(plan.LedgerChanges())
 	out.due = 0
 	if !plan.Due.IsZero() {
