@@ -30,8 +30,8 @@ func (f *fleet) uid(kind, name string) string {
 // What people and crashes take away comes back, and is the intent's own again.
 func TestWhatIsTakenAwayComesBack(t *testing.T) {
 	f := start(t, "paris")
-	f.put("vision", "train", intent("vision", "train", 2))
-	node := f.contract("vision", "train", "Active")
+	f.Put("vision", "train", intent("vision", "train", 2))
+	node := f.Contract("vision", "train", "Active")
 	f.apply("rome", deployment("vision", 2))
 	f.runs("rome", "vision", node, 2)
 
@@ -40,7 +40,7 @@ func TestWhatIsTakenAwayComesBack(t *testing.T) {
 		if _, err := f.kubectl("rome", "delete", kind, node, "-n", "liqo-tenant-paris", "--wait=false"); err != nil {
 			t.Fatal(err)
 		}
-		f.eventually(kind+" is there again", func() error {
+		f.Eventually(kind+" is there again", func() error {
 			out, err := f.kubectl("rome", "get", kind, node, "-n", "liqo-tenant-paris", "-o", "jsonpath={.metadata.uid} {.metadata.deletionTimestamp}")
 			if err == nil && (strings.HasPrefix(out, was) || len(strings.Fields(out)) != 1) {
 				err = fmt.Errorf("it is %s, was %s", out, was)
@@ -64,12 +64,12 @@ func TestWhatIsTakenAwayComesBack(t *testing.T) {
 	if err := errors.Join(f.Liqos["rome"].Kill("liqo-controller-manager"), f.Liqos["paris"].Kill("liqo-controller-manager")); err != nil {
 		t.Fatal(err)
 	}
-	f.put("nlp", "serve", intent("nlp", "serve", 1))
-	f.contract("nlp", "serve", "Peering")
+	f.Put("nlp", "serve", intent("nlp", "serve", 1))
+	f.Contract("nlp", "serve", "Peering")
 	if err := errors.Join(f.Liqos["rome"].Start(f.ctx, "liqo-controller-manager"), f.Liqos["paris"].Start(f.ctx, "liqo-controller-manager")); err != nil {
 		t.Fatal(err)
 	}
-	f.ready(f.contract("nlp", "serve", "Active"), "nlp.serve")
+	f.ready(f.Contract("nlp", "serve", "Active"), "nlp.serve")
 	f.runs("rome", "vision", node, 2)
-	f.sound()
+	f.Sound()
 }

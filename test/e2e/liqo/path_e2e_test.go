@@ -53,7 +53,7 @@ func (f *fleet) running(cluster, namespace string) (map[string]int, error) {
 // runs waits until a namespace's pods run on one node and no other.
 func (f *fleet) runs(cluster, namespace, node string, pods int) {
 	f.t.Helper()
-	f.eventually(fmt.Sprintf("%d pods of %s run on %s of %s", pods, namespace, node, cluster), func() error {
+	f.Eventually(fmt.Sprintf("%d pods of %s run on %s of %s", pods, namespace, node, cluster), func() error {
 		got, err := f.running(cluster, namespace)
 		if err == nil && (len(got) != 1 || got[node] != pods) {
 			err = fmt.Errorf("they run on %v", got)
@@ -65,7 +65,7 @@ func (f *fleet) runs(cluster, namespace, node string, pods int) {
 // quota waits until the provider's Quota of a slice is what the contract says.
 func (f *fleet) quota(slice, want string) {
 	f.t.Helper()
-	f.eventually("the provider's Quota of "+slice, func() error {
+	f.Eventually("the provider's Quota of "+slice, func() error {
 		out, err := f.kubectl("paris", "get", "quotas.offloading.liqo.io", "-A", "-o", "jsonpath={range .items[*]}{.metadata.name} {.spec.resources}{\"\\n\"}{end}")
 		for line := range strings.Lines(out) {
 			if name, got, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(name, slice) && got == want {
@@ -83,9 +83,9 @@ func (f *fleet) quota(slice, want string) {
 // one provider, each on its own slice.
 func TestFromIntentToPod(t *testing.T) {
 	f := start(t, "paris")
-	f.put("vision", "train", intent("vision", "train", 2))
-	f.put("nlp", "serve", intent("nlp", "serve", 3))
-	vision, nlp := f.contract("vision", "train", "Active"), f.contract("nlp", "serve", "Active")
+	f.Put("vision", "train", intent("vision", "train", 2))
+	f.Put("nlp", "serve", intent("nlp", "serve", 3))
+	vision, nlp := f.Contract("vision", "train", "Active"), f.Contract("nlp", "serve", "Active")
 
 	f.says("rome", "2 nvidia-h100 vision.train", "get", "node", vision, "-o",
 		"jsonpath={.status.allocatable.nvidia\\.com/gpu} {.metadata.labels.gpu\\.fluidos\\.eu/model} {.metadata.labels.fleetbroker\\.io/intent}")
@@ -99,23 +99,23 @@ func TestFromIntentToPod(t *testing.T) {
 	f.runs("paris", "vision-rome", "paris-gpu", 2)
 	f.runs("paris", "nlp-rome", "paris-gpu", 3)
 
-	f.put("vision", "train", intent("vision", "train", 4))
+	f.Put("vision", "train", intent("vision", "train", 4))
 	f.says("rome", "4", "get", "node", vision, "-o", "jsonpath={.status.allocatable.nvidia\\.com/gpu}")
 
 	// A budget that allows no disruption holds the release up.
 	f.apply("rome", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: train, namespace: vision}\nspec: {minAvailable: 2, selector: {matchLabels: {app: train}}}\n")
 	f.says("rome", "2", "get", "pdb", "train", "-n", "vision", "-o", "jsonpath={.status.currentHealthy}")
-	f.remove("vision", "train")
-	f.contract("vision", "train", "Releasing")
+	f.Remove("vision", "train")
+	f.Contract("vision", "train", "Releasing")
 	f.says("rome", "true", "get", "node", vision, "-o", "jsonpath={.spec.unschedulable}")
 	f.runs("rome", "vision", vision, 2)
 	if _, err := f.kubectl("rome", "delete", "pdb", "train", "-n", "vision"); err != nil {
 		t.Fatal(err)
 	}
-	f.contract("vision", "train", "Released")
+	f.Contract("vision", "train", "Released")
 	f.says("rome", "", "get", "resourceslices.authentication.liqo.io,virtualnodes.offloading.liqo.io,node", "-A", "-l", "fleetbroker.io/contract="+vision, "-o", "name")
 	f.says("paris", "", "get", "resourceslices.authentication.liqo.io", "-A", "-o", "jsonpath={.items[?(@.metadata.name==\""+vision+"\")].metadata.name}")
 	f.says("rome", "vision", "get", "namespace", "vision", "-o", "jsonpath={.metadata.name}")
 	f.runs("rome", "nlp", nlp, 3)
-	f.sound()
+	f.Sound()
 }

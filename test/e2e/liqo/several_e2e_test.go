@@ -25,7 +25,7 @@ spec:
 // spread waits until a namespace's pods run on these nodes, so many on each.
 func (f *fleet) spread(namespace string, want map[string]int) {
 	f.t.Helper()
-	f.eventually(fmt.Sprintf("pods of %s run on %v", namespace, want), func() error {
+	f.Eventually(fmt.Sprintf("pods of %s run on %v", namespace, want), func() error {
 		got, err := f.running("rome", namespace)
 		if err == nil && !maps.Equal(got, want) {
 			err = fmt.Errorf("they run on %v", got)
@@ -39,12 +39,12 @@ func (f *fleet) spread(namespace string, want map[string]int) {
 func TestSeveralSlices(t *testing.T) {
 	f := start(t, "paris", "milan")
 	for name, provider := range map[string]string{"one": "paris", "two": "paris", "three": "milan"} {
-		f.put("vision", name, at(provider, name))
+		f.Put("vision", name, at(provider, name))
 	}
-	one, two, three := f.contract("vision", "one", "Active"), f.contract("vision", "two", "Active"), f.contract("vision", "three", "Active")
+	one, two, three := f.Contract("vision", "one", "Active"), f.Contract("vision", "two", "Active"), f.Contract("vision", "three", "Active")
 	f.apply("rome", deployment("vision", 2))
 	f.apply("rome", deployment("vision-dev", 1))
-	f.eventually("three pods on three nodes", func() error {
+	f.Eventually("three pods on three nodes", func() error {
 		all, err := f.running("rome", "vision")
 		if err != nil {
 			return err
@@ -74,8 +74,8 @@ func TestSeveralSlices(t *testing.T) {
 	}
 	for name, contract := range map[string]string{"one": one, "two": two, "three": three} {
 		if left[contract] == 0 {
-			f.remove("vision", name)
-			f.contract("vision", name, "Released")
+			f.Remove("vision", name)
+			f.Contract("vision", name, "Released")
 		}
 	}
 	after, err := f.kubectl("rome", "get", "pods", "-n", "vision", "-o", "jsonpath={.items[*].metadata.uid}")
@@ -85,10 +85,10 @@ func TestSeveralSlices(t *testing.T) {
 
 	// The last of milan goes, with its remote namespaces; paris serves on.
 	if left[three] > 0 {
-		f.remove("vision", "three")
-		f.contract("vision", "three", "Released")
+		f.Remove("vision", "three")
+		f.Contract("vision", "three", "Released")
 		f.says("milan", "", "get", "namespaces", "-l", "liqo.io/remote-cluster-id=rome", "-o", "jsonpath={.items[?(@.metadata.name==\"vision-rome\")].metadata.name}")
 	}
 	f.says("rome", "vision", "get", "namespace", "vision", "-o", "jsonpath={.metadata.name}")
-	f.sound()
+	f.Sound()
 }
