@@ -50,10 +50,10 @@ func TestTheChapterOnReserving(t *testing.T) {
 			}
 		}
 	}
-	f.put("serve", intent("serve", 1))
-	contract := f.contract("serve", "Active")
+	f.Put("vision", "serve", intent("serve", 1))
+	contract := f.Contract("vision", "serve", "Active")
 	f.answered(contract, accepted, "", 1)
-	f.eventually("both sides show it", func() error {
+	f.Eventually("both sides show it", func() error {
 		for cluster, kind := range map[string]string{"paris": "providerinstructions", "rome": "reservationinstructions"} {
 			if _, err := f.Clusters[cluster].Kubectl(f.ctx, f.Dir, "get", kind+".fleetbroker.io", contract); err != nil {
 				return err
@@ -87,7 +87,7 @@ func TestTheChapterOnReserving(t *testing.T) {
 	if err != nil || !strings.Contains(string(answer), `"commit":"`) || !strings.Contains(string(answer), `"targetClusterID":"paris"`) {
 		t.Errorf("the reservation by HTTP was answered %s %v", answer, err)
 	}
-	f.sound()
+	f.Sound()
 }
 
 // kubectlFor lays a kubectl into a directory that knows the rig's clusters as

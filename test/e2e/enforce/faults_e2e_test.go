@@ -58,7 +58,7 @@ func (f *fleet) unanswered(name string, during time.Duration) {
 func TestOwnWorkloadsCameFirst(t *testing.T) {
 	f := start(t, second)
 	f.agent("milan", f.daemon)
-	f.eventually("milan sells", func() error {
+	f.Eventually("milan sells", func() error {
 		market, err := f.daemon.Market(f.ctx)
 		if err == nil && !strings.Contains(market, "namespace: milan") {
 			err = fmt.Errorf("the market is\n%s", market)
@@ -66,11 +66,11 @@ func TestOwnWorkloadsCameFirst(t *testing.T) {
 		return err
 	})
 	f.twin.hold("*") // slices are under way for a while
-	f.put("train", intent("train", 8, cheapest))
-	name := f.contract("train", "Peering")
+	f.Put("vision", "train", intent("train", 8, cheapest))
+	name := f.Contract("vision", "train", "Peering")
 	f.ownPod("first", "paris-1", "8")
 	f.ownPod("and-more", "paris-2", "1")
-	f.eventually("the agent knows of its pods", func() error {
+	f.Eventually("the agent knows of its pods", func() error {
 		market, err := f.daemon.Market(f.ctx)
 		if err == nil && !strings.Contains(market, "gpu: \"9\"") {
 			err = fmt.Errorf("the market is\n%s", market)
@@ -78,8 +78,8 @@ func TestOwnWorkloadsCameFirst(t *testing.T) {
 		return err
 	})
 	f.twin.hold("")
-	f.eventually("the contract fails", func() error {
-		if phase := f.phases("train")[name]; phase != "Failed" {
+	f.Eventually("the contract fails", func() error {
+		if phase := f.Phases("vision", "train")[name]; phase != "Failed" {
 			return fmt.Errorf("it is %s", phase)
 		}
 		return nil
@@ -88,15 +88,15 @@ func TestOwnWorkloadsCameFirst(t *testing.T) {
 	if err != nil || !strings.Contains(out, "other workloads came first") {
 		t.Errorf("the ledger does not say why: %v\n%s", err, out)
 	}
-	for other, phase := range f.phases("train") {
+	for other, phase := range f.Phases("vision", "train") {
 		if other != name && phase != "Reserved" && phase != "Peering" {
 			t.Errorf("the other contract is %s", phase)
 		}
 	}
-	if len(f.phases("train")) != 2 {
-		t.Errorf("its contracts are %v", f.phases("train"))
+	if len(f.Phases("vision", "train")) != 2 {
+		t.Errorf("its contracts are %v", f.Phases("vision", "train"))
 	}
-	f.sound()
+	f.Sound()
 }
 
 // A pod of the provider's own on promised capacity makes the contract Degraded,
@@ -104,37 +104,37 @@ func TestOwnWorkloadsCameFirst(t *testing.T) {
 // default that nobody's contract stands for takes capacity like such a pod.
 func TestPromisedCapacityIsTaken(t *testing.T) {
 	f := start(t, nil)
-	f.put("train", intent("train", 16))
-	name := f.contract("train", "Active")
+	f.Put("vision", "train", intent("train", 16))
+	name := f.Contract("vision", "train", "Active")
 	f.ownPod("own", "paris-1", "2")
 	took := time.Now()
-	f.eventually("the contract is known to be Degraded", func() error { return f.shownAs(name, "Degraded", "FlavorShrunk") })
+	f.Eventually("the contract is known to be Degraded", func() error { return f.shownAs(name, "Degraded", "FlavorShrunk") })
 	if d := time.Since(took); d > time.Second {
 		t.Errorf("that took %s", d)
 	}
-	f.contract("train", "Degraded")
+	f.Contract("vision", "train", "Degraded")
 	now := int64(0)
 	pod := &corev1.Pod{}
 	pod.Name, pod.Namespace = "own", "default"
 	if err := f.paris.Delete(f.ctx, pod, &client.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
-	f.contract("train", "Active")
+	f.Contract("vision", "train", "Active")
 
-	f.put("train", intent("train", 14))
+	f.Put("vision", "train", intent("train", 14))
 	f.answered(name, accepted, "", 14)
 	f.bypass("by-the-side", "default", "2")
 	f.twin.grantDefault("by-the-side")
-	f.eventually("what it took is not sold", func() error {
+	f.Eventually("what it took is not sold", func() error {
 		market, err := f.daemon.Market(f.ctx)
 		if err == nil && !strings.Contains(market, "by-the-side") {
 			err = fmt.Errorf("the market is\n%s", market)
 		}
 		return err
 	})
-	f.put("later", intent("later", 1))
-	f.eventually("a contract for it waits", func() error {
-		if got := f.phases("later"); len(got) != 0 {
+	f.Put("vision", "later", intent("later", 1))
+	f.Eventually("a contract for it waits", func() error {
+		if got := f.Phases("vision", "later"); len(got) != 0 {
 			return fmt.Errorf("its contracts are %v", got)
 		}
 		out, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "grep", "-l", "state: Queued", rig.Ledger, "--", "contracts/vision/")
@@ -143,21 +143,21 @@ func TestPromisedCapacityIsTaken(t *testing.T) {
 		}
 		return err
 	})
-	f.sound()
+	f.Sound()
 }
 
 // An agent that is killed grants nothing, takes nothing away, and goes on where
 // it was.
 func TestAgentKilled(t *testing.T) {
 	f := start(t, nil)
-	f.put("train", intent("train", 4))
-	name := f.contract("train", "Active")
+	f.Put("vision", "train", intent("train", 4))
+	name := f.Contract("vision", "train", "Active")
 	if err := f.agents["paris"].Kill(); err != nil {
 		t.Fatal(err)
 	}
-	f.put("more", intent("more", 2))
-	more := f.contract("more", "Peering")
-	f.remove("train")
+	f.Put("vision", "more", intent("more", 2))
+	more := f.Contract("vision", "more", "Peering")
+	f.Remove("vision", "train")
 	f.unanswered(more, 3*time.Second)
 	if s, err := f.copyOf(name); err == nil {
 		if n, c := gpus(s); c.Status != accepted || n != 4 {
@@ -166,8 +166,8 @@ func TestAgentKilled(t *testing.T) {
 	}
 	f.agent("paris", f.daemon)
 	f.answered(more, accepted, "", 2)
-	f.contract("train", "Released")
-	f.sound()
+	f.Contract("vision", "train", "Released")
+	f.Sound()
 }
 
 // While the network to the broker is cut nothing new is granted and nothing
@@ -178,12 +178,12 @@ func TestNetworkCut(t *testing.T) {
 	f.agent("paris", &rig.Daemon{Agents: p.address})
 	f.agent("rome", f.daemon)
 	f.ready()
-	f.put("train", intent("train", 4))
-	name := f.contract("train", "Active")
+	f.Put("vision", "train", intent("train", 4))
+	name := f.Contract("vision", "train", "Active")
 
 	p.set(true)
-	f.put("more", intent("more", 2)) // the daemon has not noticed yet
-	more := f.contract("more", "Peering")
+	f.Put("vision", "more", intent("more", 2)) // the daemon has not noticed yet
+	more := f.Contract("vision", "more", "Peering")
 	f.bypass("forged", "fleetbroker", "1")
 	f.unanswered(more, 5*time.Second) // more than twice its patience
 	f.unanswered("forged", 0)
@@ -196,16 +196,16 @@ func TestNetworkCut(t *testing.T) {
 	p.drop()
 	f.answered(more, accepted, "", 2)
 	f.answered("forged", denied, "NoContract", 0)
-	f.contract("more", "Active")
-	f.sound()
+	f.Contract("vision", "more", "Active")
+	f.Sound()
 }
 
 // A Tenant that is Cordoned gets nothing new and keeps what it has; Drained
 // takes GPUs and pods away, and leaves CPU and memory.
 func TestTenantCordonedAndDrained(t *testing.T) {
 	f := start(t, nil)
-	f.put("train", intent("train", 4))
-	name := f.contract("train", "Active")
+	f.Put("vision", "train", intent("train", 4))
+	name := f.Contract("vision", "train", "Active")
 	condition := func(c authv1beta1.TenantCondition) {
 		t.Helper()
 		o := &authv1beta1.Tenant{}
@@ -215,9 +215,9 @@ func TestTenantCordonedAndDrained(t *testing.T) {
 		}
 	}
 	condition(authv1beta1.TenantConditionCordoned)
-	f.put("more", intent("more", 2))
+	f.Put("vision", "more", intent("more", 2))
 	// Denied before it was asked for, or after: it depends on who is faster.
-	more := f.contract("more", "Peering", "Degraded")
+	more := f.Contract("vision", "more", "Peering", "Degraded")
 	f.answered(more, denied, "TenantCordoned", 0)
 	f.answered(name, accepted, "", 4)
 	condition(authv1beta1.TenantConditionActive)

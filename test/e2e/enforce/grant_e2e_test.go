@@ -24,8 +24,8 @@ const (
 // is released; its growth and shrinking are followed.
 func TestGrantedAsTheLedgerSays(t *testing.T) {
 	f := start(t, nil)
-	f.put("train", intent("train", 4))
-	name := f.contract("train", "Active")
+	f.Put("vision", "train", intent("train", 4))
+	name := f.Contract("vision", "train", "Active")
 	s := f.answered(name, accepted, "", 4)
 	if s.Status.NodeSelector["fleetbroker.io/pool"] != "h100" {
 		t.Errorf("pods are pinned to %v", s.Status.NodeSelector)
@@ -37,17 +37,17 @@ func TestGrantedAsTheLedgerSays(t *testing.T) {
 		}
 	}
 
-	f.put("train", intent("train", 6))
+	f.Put("vision", "train", intent("train", 6))
 	f.answered(name, accepted, "", 6)
-	f.put("train", intent("train", 2))
+	f.Put("vision", "train", intent("train", 2))
 	f.answered(name, accepted, "", 2)
-	if got := f.phases("train"); len(got) != 1 {
+	if got := f.Phases("vision", "train"); len(got) != 1 {
 		t.Errorf("resizing made other contracts: %v", got)
 	}
 
-	f.remove("train")
-	f.eventually("it is Released", func() error {
-		if phase := f.phases("train")[name]; phase != "Released" {
+	f.Remove("vision", "train")
+	f.Eventually("it is Released", func() error {
+		if phase := f.Phases("vision", "train")[name]; phase != "Released" {
 			return fmt.Errorf("it is %s", phase)
 		}
 		return nil
@@ -55,9 +55,9 @@ func TestGrantedAsTheLedgerSays(t *testing.T) {
 	if _, err := f.copyOf(name); !errors.IsNotFound(err) {
 		t.Errorf("the slice of a contract that was released is there: %v", err)
 	}
-	f.put("again", intent("again", 16))
-	f.contract("again", "Active")
-	f.sound()
+	f.Put("vision", "again", intent("again", 16))
+	f.Contract("vision", "again", "Active")
+	f.Sound()
 }
 
 // bypass makes a slice in rome that nobody's contract stands for.
@@ -83,8 +83,8 @@ func (f *fleet) bypass(name, class string, gpus string) *authv1beta1.ResourceSli
 // contract.
 func TestDenied(t *testing.T) {
 	f := start(t, nil)
-	f.put("train", intent("train", 4))
-	name := f.contract("train", "Active")
+	f.Put("vision", "train", intent("train", 4))
+	name := f.Contract("vision", "train", "Active")
 
 	f.bypass("forged", "fleetbroker", "1")
 	f.answered("forged", denied, "NoContract", 0)
@@ -93,7 +93,7 @@ func TestDenied(t *testing.T) {
 	s := f.answered(name, accepted, "", 4)
 	f.twin.hold(name)
 	s.Spec.Resources["nvidia.com/gpu"] = resource.MustParse("8")
-	f.eventually("the slice asks for more", func() error {
+	f.Eventually("the slice asks for more", func() error {
 		fresh, err := f.copyOf(name)
 		if err != nil {
 			return err
@@ -104,5 +104,5 @@ func TestDenied(t *testing.T) {
 	f.answered(name, denied, "LargerThanContract", 4)
 	f.twin.hold("")
 	f.answered(name, accepted, "", 4)
-	f.sound()
+	f.Sound()
 }

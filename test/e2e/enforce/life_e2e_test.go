@@ -133,15 +133,15 @@ func TestRenewedWithoutAGap(t *testing.T) {
 	const term = time.Minute
 	f := start(t, nil)
 	lasts := func(d string) string { return intent("train", 4, "  schedule: {duration: "+d+"}\n") }
-	f.put("train", lasts(term.String()))
-	name := f.contract("train", "Active")
+	f.Put("vision", "train", lasts(term.String()))
+	name := f.Contract("vision", "train", "Active")
 	f.answered(name, accepted, "", 4)
 	end := f.written("vision", name).Spec.Term.End
 	if end.IsZero() {
 		t.Fatal("the term has no end")
 	}
 	watched := f.steady(name, 4)
-	f.eventually("both sides show it as Active", func() error {
+	f.Eventually("both sides show it as Active", func() error {
 		p, r := &crd.ProviderInstruction{}, &crd.ReservationInstruction{}
 		err := errors.Join(f.paris.Get(f.ctx, client.ObjectKey{Name: name}, p), f.rome.Get(f.ctx, client.ObjectKey{Name: name}, r))
 		if err == nil && (p.Status.Phase != "Active" || r.Status.Phase != "Active") {
@@ -149,8 +149,8 @@ func TestRenewedWithoutAGap(t *testing.T) {
 		}
 		return err
 	})
-	f.put("train", lasts("2h"))
-	f.eventually("the provider knows of the new end", func() error {
+	f.Put("vision", "train", lasts("2h"))
+	f.Eventually("the provider knows of the new end", func() error {
 		p := &crd.ProviderInstruction{}
 		if err := f.paris.Get(f.ctx, client.ObjectKey{Name: name}, p); err != nil {
 			return err
@@ -160,7 +160,7 @@ func TestRenewedWithoutAGap(t *testing.T) {
 		}
 		return nil
 	})
-	f.eventually("both sides tell that it was renewed", func() error {
+	f.Eventually("both sides tell that it was renewed", func() error {
 		for _, cluster := range []string{"paris", "rome"} {
 			out, err := f.Clusters[cluster].Kubectl(f.ctx, f.Dir, "get", "events.events.k8s.io", "-n", "default", "-o", "custom-columns=REASON:.reason,NAME:.regarding.name,NOTE:.note", "--no-headers")
 			if err != nil || !strings.Contains(strings.Join(strings.Fields(out), " "), "Renewed "+name+" its term ends at ") {
@@ -179,11 +179,11 @@ func TestRenewedWithoutAGap(t *testing.T) {
 	}
 	// What happens after the old end happens within a moment; another contract's
 	// way through all parts is longer than that.
-	f.put("other", intent("other", 1))
-	f.contract("other", "Active")
+	f.Put("vision", "other", intent("other", 1))
+	f.Contract("vision", "other", "Active")
 	f.answered(name, accepted, "", 4)
 	watched.held(t)
-	if got := f.phases("train"); len(got) != 1 || got[name] != "Active" {
+	if got := f.Phases("vision", "train"); len(got) != 1 || got[name] != "Active" {
 		t.Errorf("its contracts are %v", got)
 	}
 	out, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "log", "--format=%B", rig.Ledger)
@@ -195,7 +195,7 @@ func TestRenewedWithoutAGap(t *testing.T) {
 			t.Errorf("the contract went from Active to %s\n%s", to, out)
 		}
 	}
-	f.sound()
+	f.Sound()
 }
 
 // One node of two is cordoned under live contracts: nothing new is sold at
@@ -210,19 +210,19 @@ func TestANodeAndAClusterAreCordoned(t *testing.T) {
 	})
 	f.agent("milan", f.daemon)
 	f.sells("milan", "16")
-	f.put("serve", intent("serve", 2, cheapest))
+	f.Put("vision", "serve", intent("serve", 2, cheapest))
 	serve := f.on("serve", "paris")
 	f.answered(serve, accepted, "", 2)
-	f.put("train", intent("train", 10, cheapest))
+	f.Put("vision", "train", intent("train", 10, cheapest))
 	train := f.on("train", "paris")
 	f.answered(train, accepted, "", 10)
-	f.contract("train", "Active")
+	f.Contract("vision", "train", "Active")
 
 	f.kubectl("paris", "cordon", "paris-2")
 	f.sells("paris", "8")
-	f.put("late", intent("late", 1, cheapest))
+	f.Put("vision", "late", intent("late", 1, cheapest))
 	f.on("late", "milan")
-	f.eventually("the contract that fits no longer is Degraded", func() error { return f.shownAs(train, "Degraded", "FlavorShrunk") })
+	f.Eventually("the contract that fits no longer is Degraded", func() error { return f.shownAs(train, "Degraded", "FlavorShrunk") })
 	f.answered(train, accepted, "", 10)
 	if next := f.on("train", "milan"); next == train {
 		t.Error("a contract changed its provider")
@@ -232,11 +232,11 @@ func TestANodeAndAClusterAreCordoned(t *testing.T) {
 		t.Errorf("Degraded at %s, moved at %s, before its grace of %s was over", from, to, grace)
 	}
 	f.answered(serve, accepted, "", 2)
-	if phase := f.phases("serve")[serve]; phase != "Active" {
+	if phase := f.Phases("vision", "serve")[serve]; phase != "Active" {
 		t.Errorf("the contract that fits is %s", phase)
 	}
-	f.eventually("the one that was moved has ended", func() error {
-		if phase := f.phases("train")[train]; phase != "Failed" {
+	f.Eventually("the one that was moved has ended", func() error {
+		if phase := f.Phases("vision", "train")[train]; phase != "Failed" {
 			return fmt.Errorf("it is %s", phase)
 		}
 		return nil
@@ -252,24 +252,24 @@ func TestANodeAndAClusterAreCordoned(t *testing.T) {
 		}
 	}
 	paris("  cordon: true\n")
-	f.put("later", intent("later", 1, cheapest))
+	f.Put("vision", "later", intent("later", 1, cheapest))
 	f.on("later", "milan")
 	f.answered(serve, accepted, "", 2)
 	paris("  drain: " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + "\n")
 	f.on("serve", "milan")
-	f.eventually("the one that was drained is Released", func() error {
-		if phase := f.phases("serve")[serve]; phase != "Released" {
+	f.Eventually("the one that was drained is Released", func() error {
+		if phase := f.Phases("vision", "serve")[serve]; phase != "Released" {
 			return fmt.Errorf("it is %s", phase)
 		}
 		return nil
 	})
-	f.sound()
+	f.Sound()
 }
 
 // sells waits until the market has a provider's flavor h100 with so many GPUs.
 func (f *fleet) sells(provider, gpus string) {
 	f.t.Helper()
-	f.eventually(provider+" sells "+gpus+" GPUs", func() error {
+	f.Eventually(provider+" sells "+gpus+" GPUs", func() error {
 		market, err := f.daemon.Market(f.ctx)
 		if err != nil {
 			return err
@@ -298,8 +298,8 @@ func TestGrowthWithoutRoomIsRefused(t *testing.T) {
 	f.ready()
 	f.sells("milan", "8")
 	only := "  placement: {providers: {allow: [paris]}}\n"
-	f.put("train", intent("train", 4, only))
-	name := f.contract("train", "Active")
+	f.Put("vision", "train", intent("train", 4, only))
+	name := f.Contract("vision", "train", "Active")
 	f.answered(name, accepted, "", 4)
 
 	// The agent knows of its pods before it hears of the growth, the broker only
@@ -307,15 +307,15 @@ func TestGrowthWithoutRoomIsRefused(t *testing.T) {
 	p.set(true)
 	f.ownPod("first", "paris-1", "6")
 	f.ownPod("second", "paris-2", "6")
-	f.eventually("the agent knows of its pods", func() error {
+	f.Eventually("the agent knows of its pods", func() error {
 		a := &crd.Advertisement{}
 		if err := f.paris.Get(f.ctx, client.ObjectKey{Name: "h100"}, a); err != nil || a.Status.Used["gpu"] != "12" {
 			return errors.Join(err, fmt.Errorf("it shows %+v", a.Status))
 		}
 		return nil
 	})
-	f.put("train", intent("train", 8, only))
-	f.eventually("the contract grew", func() error {
+	f.Put("vision", "train", intent("train", 8, only))
+	f.Eventually("the contract grew", func() error {
 		if n := f.written("vision", name).Spec.Resources["nvidia.com/gpu"].Int64(); n != 8 {
 			return fmt.Errorf("it has %d GPUs", n)
 		}
@@ -323,24 +323,24 @@ func TestGrowthWithoutRoomIsRefused(t *testing.T) {
 	})
 	p.set(false)
 	p.drop()
-	f.eventually("the growth is refused", func() error { return f.shownAs(name, "Degraded", "ProviderRefused") })
+	f.Eventually("the growth is refused", func() error { return f.shownAs(name, "Degraded", "ProviderRefused") })
 	f.answered(name, accepted, "", 4)
-	f.eventually("the ledger says why, and that it waits", func() error {
+	f.Eventually("the ledger says why, and that it waits", func() error {
 		c := f.written("vision", name)
 		if c.Status.Phase != v1alpha1.PhaseDegraded || !strings.Contains(c.Status.Reason, "has 4 of nvidia.com/gpu left") {
 			return fmt.Errorf("it is %s: %s", c.Status.Phase, c.Status.Reason)
 		}
 		return nil
 	})
-	f.put("train", intent("train", 8))
+	f.Put("vision", "train", intent("train", 8))
 	f.on("train", "milan")
-	f.eventually("the old contract has ended", func() error {
-		if phase := f.phases("train")[name]; phase != "Failed" {
+	f.Eventually("the old contract has ended", func() error {
+		if phase := f.Phases("vision", "train")[name]; phase != "Failed" {
 			return fmt.Errorf("it is %s", phase)
 		}
 		return nil
 	})
-	f.sound()
+	f.Sound()
 }
 
 // A warm slice that an intent takes over stays granted all the time, though its
@@ -350,8 +350,8 @@ func TestAWarmSliceIsClaimed(t *testing.T) {
 		o.Inputs["fleet.yaml"] = fleetFile("  warmPools: [{name: h100-warm, consumer: rome, count: 1, resources: {cpu: \"4\", memory: 16Gi, pods: \"4\", ephemeral-storage: 10Gi, gpu: \"H100:2\"}}]\n")
 	})
 	warm := ""
-	f.eventually("the pool is warm", func() error {
-		for name, phase := range f.history().Held {
+	f.Eventually("the pool is warm", func() error {
+		for name, phase := range f.History().Held {
 			if strings.HasPrefix(name, "fleetbroker-h100-warm-") && phase == "Active" {
 				warm = name
 				return nil
@@ -361,12 +361,12 @@ func TestAWarmSliceIsClaimed(t *testing.T) {
 	})
 	f.answered(warm, accepted, "", 2)
 	watched := f.steady(warm, 2)
-	f.put("train", intent("train", 2))
-	name := f.contract("train", "Active")
+	f.Put("vision", "train", intent("train", 2))
+	name := f.Contract("vision", "train", "Active")
 	if slice := f.written("vision", name).Spec.Slice; slice != warm {
 		t.Fatalf("its slice is %s, the warm one is %s", slice, warm)
 	}
-	f.eventually("the provider shows whose the slice is", func() error {
+	f.Eventually("the provider shows whose the slice is", func() error {
 		s, err := f.copyOf(warm)
 		if err != nil {
 			return err
@@ -382,13 +382,13 @@ func TestAWarmSliceIsClaimed(t *testing.T) {
 	})
 	watched.held(t)
 	watched.stop()
-	f.remove("train")
-	f.eventually("it is Released", func() error {
-		if phase := f.phases("train")[name]; phase != "Released" {
+	f.Remove("vision", "train")
+	f.Eventually("it is Released", func() error {
+		if phase := f.Phases("vision", "train")[name]; phase != "Released" {
 			return fmt.Errorf("it is %s", phase)
 		}
 		return nil
 	})
-	f.eventually("its slice is gone", func() error { _, err := f.copyOf(warm); return gone(err) })
-	f.sound()
+	f.Eventually("its slice is gone", func() error { _, err := f.copyOf(warm); return gone(err) })
+	f.Sound()
 }

@@ -27,15 +27,15 @@ func (f *fleet) kubectl(cluster string, args ...string) string {
 func (f *fleet) on(intent, provider string) string {
 	f.t.Helper()
 	found := ""
-	f.eventually(intent+" is on "+provider, func() error {
+	f.Eventually(intent+" is on "+provider, func() error {
 		out, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "grep", "-l", "^  provider: "+provider+"$", rig.Ledger, "--", "contracts/vision/")
-		for name, phase := range f.phases(intent) {
+		for name, phase := range f.Phases("vision", intent) {
 			if phase != "Releasing" && phase != "Failed" && phase != "Released" && strings.Contains(out, name) {
 				found = name
 				return nil
 			}
 		}
-		return errors.Join(err, fmt.Errorf("contracts on %s: %s\nof the intent: %v", provider, out, f.phases(intent)))
+		return errors.Join(err, fmt.Errorf("contracts on %s: %s\nof the intent: %v", provider, out, f.Phases("vision", intent)))
 	})
 	return found
 }
@@ -46,20 +46,20 @@ func (f *fleet) on(intent, provider string) string {
 func TestSaidWithKubectl(t *testing.T) {
 	f := start(t, second)
 	f.agent("milan", f.daemon)
-	f.eventually("milan sells", func() error {
+	f.Eventually("milan sells", func() error {
 		market, err := f.daemon.Market(f.ctx)
 		if err == nil && !strings.Contains(market, "namespace: milan") {
 			err = fmt.Errorf("the market is\n%s", market)
 		}
 		return err
 	})
-	f.put("train", intent("train", 2, cheapest))
-	f.put("serve", intent("serve", 1, cheapest))
+	f.Put("vision", "train", intent("train", 2, cheapest))
+	f.Put("vision", "serve", intent("serve", 1, cheapest))
 	train, serve := f.on("train", "paris"), f.on("serve", "paris")
 	f.answered(train, accepted, "", 2)
 	f.answered(serve, accepted, "", 1)
 
-	f.eventually("the promise is shown", func() error {
+	f.Eventually("the promise is shown", func() error {
 		_, err := f.Clusters["paris"].Kubectl(f.ctx, f.Dir, "get", "providerinstructions.fleetbroker.io", serve)
 		return err
 	})
@@ -71,17 +71,17 @@ func TestSaidWithKubectl(t *testing.T) {
 	}
 
 	f.kubectl("paris", "annotate", "nodes", "paris-1", "fleetbroker.io/cordon=true")
-	f.eventually("paris is shown as cordoned", func() error {
+	f.Eventually("paris is shown as cordoned", func() error {
 		if out := f.kubectl("paris", "get", "advertisements.fleetbroker.io", "h100", "-o", "jsonpath={.spec.cordon}"); out != "true" {
 			return fmt.Errorf("cordon is %q", out)
 		}
 		return nil
 	})
-	f.put("late", intent("late", 1, cheapest))
+	f.Put("vision", "late", intent("late", 1, cheapest))
 	f.on("late", "milan")
 	f.answered(train, accepted, "", 2)
 
 	f.kubectl("paris", "annotate", "nodes", "paris-1", "fleetbroker.io/drain="+time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	f.on("train", "milan")
-	f.sound()
+	f.Sound()
 }

@@ -40,7 +40,7 @@ func request(name, spec string) string {
 func (f *fleet) requestIn(name, phase string) *crd.ResourceRequest {
 	f.t.Helper()
 	o := &crd.ResourceRequest{}
-	f.eventually("request "+name+" is "+phase, func() error {
+	f.Eventually("request "+name+" is "+phase, func() error {
 		if err := f.rome.Get(f.ctx, client.ObjectKey{Namespace: "default", Name: name}, o); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func TestAskedInTheCluster(t *testing.T) {
 	if out, err := f.apply("rome", string(policy)); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	f.eventually("the API server writes down who asks", func() error {
+	f.Eventually("the API server writes down who asks", func() error {
 		out, err := f.Clusters["rome"].Kubectl(f.ctx, f.Dir, "create", "--dry-run=server", "-o", "jsonpath={.metadata.annotations}", "-f", f.file(request("trial", "{resources: {cpu: 1}}")))
 		if err == nil && (!strings.Contains(out, `"fleetbroker.io/owner":"`) || strings.Contains(out, "somebody else")) {
 			err = fmt.Errorf("it answers %s", out)
@@ -95,7 +95,7 @@ func TestAskedInTheCluster(t *testing.T) {
 		{"paris", "providerinstructions", "rome"},
 		{"paris", "advertisements", "nvidia-h100"},
 	} {
-		f.eventually("kubectl get "+see.kind+" in "+see.cluster, func() error {
+		f.Eventually("kubectl get "+see.kind+" in "+see.cluster, func() error {
 			out, err := f.Clusters[see.cluster].Kubectl(f.ctx, f.Dir, "get", see.kind+".fleetbroker.io", "-A")
 			if err == nil && !strings.Contains(out, see.want) {
 				err = fmt.Errorf("it shows\n%s", out)
@@ -103,7 +103,7 @@ func TestAskedInTheCluster(t *testing.T) {
 			return err
 		})
 	}
-	f.eventually("the promise is shown as kept, and the offer as smaller", func() error {
+	f.Eventually("the promise is shown as kept, and the offer as smaller", func() error {
 		p, a := &crd.ProviderInstruction{}, &crd.Advertisement{}
 		if err := f.paris.Get(f.ctx, client.ObjectKey{Name: s.Contract}, p); err != nil {
 			return err
@@ -120,11 +120,11 @@ func TestAskedInTheCluster(t *testing.T) {
 	if err := f.rome.Delete(f.ctx, o); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the request is gone", func() error {
+	f.Eventually("the request is gone", func() error {
 		return gone(f.rome.Get(f.ctx, client.ObjectKeyFromObject(o), &crd.ResourceRequest{}))
 	})
-	f.eventually("its contract is Released", func() error {
-		if phase := f.history().Ended[s.Contract]; phase != "Released" {
+	f.Eventually("its contract is Released", func() error {
+		if phase := f.History().Ended[s.Contract]; phase != "Released" {
 			return fmt.Errorf("it is %q", phase)
 		}
 		return nil
@@ -132,7 +132,7 @@ func TestAskedInTheCluster(t *testing.T) {
 	if _, err := f.copyOf(s.Contract); !errors.IsNotFound(err) {
 		t.Errorf("the slice is still there: %v", err)
 	}
-	f.eventually("no mirror of it is left", func() error {
+	f.Eventually("no mirror of it is left", func() error {
 		for _, err := range []error{
 			f.rome.Get(f.ctx, client.ObjectKey{Name: s.Contract}, &crd.ReservationInstruction{}),
 			f.paris.Get(f.ctx, client.ObjectKey{Name: s.Contract}, &crd.ProviderInstruction{}),
@@ -143,7 +143,7 @@ func TestAskedInTheCluster(t *testing.T) {
 		}
 		return nil
 	})
-	f.sound()
+	f.Sound()
 }
 
 // What cannot be had, waits in the queue or is refused; what makes no sense is
@@ -159,7 +159,7 @@ func TestAskedForTooMuch(t *testing.T) {
 	if o := f.requestIn("never", crd.RequestFailed); o.Status.Reason == "" || !strings.Contains(o.Status.Message, "fits") {
 		t.Errorf("status is %+v", o.Status)
 	}
-	f.eventually("the other waits in the queue", func() error {
+	f.Eventually("the other waits in the queue", func() error {
 		o := f.requestIn("later", crd.RequestPending)
 		if o.Status.ReservationName == "" {
 			return fmt.Errorf("status is %+v", o.Status)
