@@ -174,7 +174,10 @@ func mayExactly(ctx context.Context, t *testing.T, config *rest.Config) {
 		{broker, "update", "coordination.k8s.io", "leases", "fleetbroker", true},
 		{broker, "update", "coordination.k8s.io", "leases", "kube-system", false},
 		{broker, "get", "", "secrets", "fleetbroker", false},
-		{broker, "get", "", "secrets", "liqo-tenant-paris", false},
+		{broker, "get", "", "secrets", "liqo-tenant-paris", true}, // named in peering.yaml
+		{broker, "get", "", "secrets", "liqo-tenant-milan", false},
+		{broker, "get", "", "secrets", "liqo", false},
+		{broker, "list", "", "secrets", "", false},
 		{broker, "create", "", "pods", "vision", false},
 		{broker, "create", "authentication.k8s.io", "tokenreviews", "", true},
 		{broker, "create", "authorization.k8s.io", "subjectaccessreviews", "", true},

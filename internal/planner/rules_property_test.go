@@ -144,9 +144,12 @@ func withoutReplaced(in planner.Intent, live []*v1alpha1.Contract) []*v1alpha1.C
 	if u := in.Spec.Update; u == nil || u.MaxUnavailable > 0 || in.Spec.Split != nil {
 		return live
 	}
+	works := func(c *v1alpha1.Contract) bool { // what is only reserved works as such
+		return c.Status.Phase == v1alpha1.PhaseActive || c.Spec.Stage == v1alpha1.StageReserve && c.Status.Phase == v1alpha1.PhaseReserved
+	}
 	return slices.DeleteFunc(slices.Clone(live), func(c *v1alpha1.Contract) bool {
-		return c.Status.Phase == v1alpha1.PhaseActive && slices.ContainsFunc(live, func(x *v1alpha1.Contract) bool {
-			return x.Spec.Intent.Replica == c.Spec.Intent.Replica && x.Spec.Intent.Ordinal > c.Spec.Intent.Ordinal && x.Status.Phase != v1alpha1.PhaseActive
+		return works(c) && slices.ContainsFunc(live, func(x *v1alpha1.Contract) bool {
+			return x.Spec.Intent.Replica == c.Spec.Intent.Replica && x.Spec.Intent.Ordinal > c.Spec.Intent.Ordinal && !works(x)
 		})
 	})
 }
