@@ -26,6 +26,8 @@
 //     cluster says create-virtual-node "false"; the slice goes only once
 //     VirtualNode and Node are gone. This holds even for objects whose
 //     manifests vanished without a release.
+//   - Peerings with providers (peers.go) are made and renewed beside the passes,
+//     so that a provider that does not answer delays nothing.
 //   - Only members of our ApplySet are pruned, and never a Namespace.
 //   - Absent is said only by who would know: in mode direct the holder of the
 //     Lease, with the newest manifests applied and its caches in sync. All else
