@@ -323,6 +323,18 @@ func TestSuspend(t *testing.T) {
 	want(t, b, planner.Suspend, planner.CodeSuspended)
 }
 
+// What came through the API is suspended by being given back, and says so.
+func TestGivenBack(t *testing.T) {
+	b := running(t)
+	b.Intent("vision/train", func(in *planner.Intent) {
+		in.Metadata.Annotations = map[string]string{v1alpha1.AnnotationRequestedBy: "rome"}
+	}, With(func(s *v1alpha1.IntentSpec) { s.Suspend = true }))
+	want(t, b, planner.Suspend, planner.CodeSuspended)
+	if c := b.Contracts("vision/train")[0]; c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Reason != "Suspended: given back by cluster rome" {
+		t.Fatalf("%s: %s", c.Status.Phase, c.Status.Reason)
+	}
+}
+
 func TestDrain(t *testing.T) {
 	b := running(t)
 	until := v1alpha1.TimeOf(b.W.Now.Add(time.Hour))

@@ -193,7 +193,11 @@ func (r *round) vanished(j *job) {
 
 func (r *round) suspended(j *job) {
 	if len(j.live) > 0 {
-		j.releaseAll(r, v1alpha1.PhaseReleased, CodeSuspended, "the intent is suspended")
+		why := "the intent is suspended"
+		if by := j.in.Metadata.Annotations[v1alpha1.AnnotationRequestedBy]; by != "" {
+			why = "given back by cluster " + by // what came through the API is suspended by it, and by nobody else
+		}
+		j.releaseAll(r, v1alpha1.PhaseReleased, CodeSuspended, why)
 	}
 	j.started = v1alpha1.Time{}
 	j.settle(Suspend, v1alpha1.IntentSuspended, CodeSuspended, "suspended")
