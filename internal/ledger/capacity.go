@@ -222,11 +222,15 @@ func GPUResource(f *v1alpha1.Flavor) string {
 // sellable units as `gpu`, slices carry them under the extended resource's
 // name.
 func AsOffered(c *v1alpha1.Contract, f *v1alpha1.Flavor) v1alpha1.Resources {
-	name := GPUResource(f)
+	return rename(c.Spec.Resources, SlicedAs(c, f), v1alpha1.GPU)
+}
+
+// SlicedAs is the name under which a contract's slice carries its flavor's GPUs.
+func SlicedAs(c *v1alpha1.Contract, f *v1alpha1.Flavor) string {
 	if c.Spec.GPUs != nil && c.Spec.GPUs.ResourceName != "" {
-		name = c.Spec.GPUs.ResourceName
+		return c.Spec.GPUs.ResourceName
 	}
-	return rename(c.Spec.Resources, name, v1alpha1.GPU)
+	return GPUResource(f)
 }
 
 // AsSliced is resources in a flavor's names as a slice carries them.

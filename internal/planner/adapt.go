@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 func secondsOf(n int64) time.Duration { return time.Duration(n) * time.Second }
@@ -80,7 +79,7 @@ func (r *round) sameSize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Re
 		return false
 	}
 	size := w.size(o)
-	if !size.equal(r.names.vecOf(ledger.AsOffered(c, o.Flavor))) {
+	if !size.equal(r.names.offered(c, o.Flavor)) {
 		return false
 	}
 	j.budget(r, 1, c)
@@ -113,7 +112,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	}
 	j.budget(r, 1, c)
 	w.money, w.seconds, w.replicas = j.purse, j.seconds, 1
-	size, had := w.size(o), r.names.vecOf(ledger.AsOffered(c, o.Flavor))
+	size, had := w.size(o), r.names.offered(c, o.Flavor)
 	grows := !size.within(had)
 	if grows && (o.blocked != "" || o.overdrawn() >= 0) {
 		return false
@@ -153,7 +152,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	j.why, j.whyCode = "the intent changed", CodeChanged
 	line := r.line(next, Resize)
 	if asked := w.asked(o); !asked.equal(size) {
-		line.Asked = ledger.AsSliced(r.names.resources(asked), o.Flavor)
+		line.Asked = r.names.sliced(asked, o.Flavor)
 	}
 	j.dec.Contracts = append(j.dec.Contracts, line)
 	return true

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // Consolidation moves contracts that work to offers that have become better, if
@@ -217,7 +216,7 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 // alternativeOf is which of an intent's alternatives a contract serves, −1 for
 // none.
 func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *offer) int {
-	have := r.names.vecOf(ledger.AsOffered(c, o.Flavor))
+	have := r.names.offered(c, o.Flavor)
 	for i, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
 		if r.nature(w, o) == "" && w.asked(o).within(have) {

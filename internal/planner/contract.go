@@ -95,7 +95,7 @@ func (r *round) inscribe(j *job, s *v1alpha1.ContractSpec) {
 // Liqo fills in its own default for one that is missing. A key that it had
 // stays, with nothing.
 func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size vec, q quote) {
-	res := ledger.AsSliced(r.names.resources(size), o.Flavor)
+	res := r.names.sliced(size, o.Flavor)
 	for _, name := range r.names.list[:rGPU] {
 		if _, ok := res[name]; !ok {
 			res[name] = v1alpha1.Amount{}
@@ -132,6 +132,9 @@ func (r *round) decision(s *shape, c *candidate, next []*candidate) v1alpha1.Dec
 	}
 	d.Transfer = r.transferEstimate(s.wish, c.offer)
 	d.Scaled = r.scaled(c.offer, c.size, nil)
+	if len(next) > 0 {
+		d.RunnersUp = make([]v1alpha1.RunnerUp, 0, len(next))
+	}
 	for _, n := range next {
 		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.offer.ref, Score: round4(n.score), Hourly: n.quote.current().decimal()})
 	}

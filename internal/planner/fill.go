@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // fillAll does the tasks of all jobs: by priority, then the older intent
@@ -242,10 +241,11 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 		undo = r.suspendOld(old)
 	}
 	var ordinals map[string]int32 // as they were, from the first placement on
-	var placed []*v1alpha1.Contract
-	var lines []ContractLine
-	var taken []seated
-	var of []task // whose each placed contract is
+	// Nearly always one replica is placed at a time; what is kept of these is copied.
+	placed := make([]*v1alpha1.Contract, 0, 4)
+	lines := make([]ContractLine, 0, 1)
+	taken := make([]seated, 0, 4)
+	of := make([]task, 0, 4) // whose each placed contract is
 	spent := purse{}
 	for i, t := range tasks {
 		s := r.shapeOf(j, alt)
@@ -310,6 +310,9 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 			r.sit(j, of[i], seat{alt: alt, shape: taken[i].shape, at: taken[i].at, contract: c})
 		}
 	}
+	if j.dec.Contracts == nil {
+		j.dec.Contracts = make([]ContractLine, 0, max(len(lines), len(j.tasks)))
+	}
 	j.dec.Contracts = append(j.dec.Contracts, lines...)
 	if j.started.IsZero() {
 		j.started = r.now
@@ -327,7 +330,7 @@ type seated struct {
 func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) ContractLine {
 	line := r.line(c, Place)
 	if asked := s.wish.asked(at.offer); !asked.equal(at.size) {
-		line.Asked = ledger.AsSliced(r.names.resources(asked), at.offer.Flavor)
+		line.Asked = r.names.sliced(asked, at.offer.Flavor)
 	}
 	return line
 }

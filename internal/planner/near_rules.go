@@ -57,14 +57,14 @@ func (x *rules) relax(spec *v1alpha1.IntentSpec, o *offer, req string, replicas 
 			continue
 		}
 		d := domain(o, s.by)
-		said := fmt.Sprintf("would be replica %d in %s %s, where others have %d", s.used[d]+1, s.by, d, s.least)
+		said := fmt.Sprintf("would be replica %d in %s %s, where others have %d", s.in(d)+1, s.by, d, s.least)
 		list := slices.Clone(spec.Placement.Spread)
-		if s.inUse < s.minDomains && s.used[d] > 0 {
+		if s.inUse < s.minDomains && s.in(d) > 0 {
 			list[i].MinDomains = int32(s.inUse)
 			return []relaxation{one(said, spreadText(list), func(p *v1alpha1.Placement) { p.Spread = list })}
 		}
 		var out []relaxation
-		for skew := s.used[d] + 1 - s.least; skew <= replicas && len(out) < skewsTried; skew++ {
+		for skew := s.in(d) + 1 - s.least; skew <= replicas && len(out) < skewsTried; skew++ {
 			list = slices.Clone(list)
 			list[i].MaxSkew = int32(skew)
 			wider := list

@@ -203,7 +203,7 @@ func (r *round) blocked(o *offer) string {
 	return ""
 }
 
-// footprint is what a contract takes of an offer: the larger of what it was
+// footprint is, as a vec of its own, what a contract takes of an offer: the larger of what it was
 // sold and what the provider reports under it. A contract that has ended, or
 // none, takes what is still reported, unless another took over its slice.
 func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) vec {
@@ -217,7 +217,7 @@ func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) vec {
 		}
 		return r.names.vecOf(reported)
 	}
-	own := r.names.vecOf(ledger.AsOffered(c, o.Flavor))
+	own := r.names.offered(c, o.Flavor)
 	if !lingers {
 		return own
 	}

@@ -210,7 +210,7 @@ func (r *round) takeBack(j, k *job) []booking {
 			continue
 		}
 		o := r.offerOf(c)
-		places = append(places, booking{o, r.footprint(o, c.Metadata.Name, c).clone()})
+		places = append(places, booking{o, r.footprint(o, c.Metadata.Name, c)})
 		r.unplace(c)
 	}
 	slices.Reverse(places)

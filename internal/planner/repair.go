@@ -100,8 +100,9 @@ func (r *round) sit(j *job, t task, s seat) {
 	if !r.seating || t.kind != fresh || t.old != nil || s.contract.Decision.Claimed != "" || !r.movable(j) {
 		return
 	}
-	s.job, s.task, s.first, s.ordinal, s.started = j, t, s.contract, s.contract.Spec.Intent.Ordinal, j.started
-	r.seats = append(r.seats, &s)
+	mine := s // only what is kept is allocated
+	mine.job, mine.task, mine.first, mine.ordinal, mine.started = j, t, s.contract, s.contract.Spec.Intent.Ordinal, j.started
+	r.seats = append(r.seats, &mine)
 }
 
 // repairAll repairs the batches of this round, and reports whether anything

@@ -232,7 +232,7 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 			o.deck.book(has, 1)
 			r.touched = append(r.touched, int32(o.index)) // even where the sum stays as it was
 		}
-		r.take(o, r.footprint(o, name, after).clone().sub(r.footprint(o, name, before)))
+		r.take(o, r.footprint(o, name, after).sub(r.footprint(o, name, before)))
 	}
 	if _, known := r.before[name]; !known {
 		r.before[name] = before

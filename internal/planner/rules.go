@@ -40,6 +40,7 @@ func (r *round) rulesFor(j *job, s *shape, replica int32, placed []*v1alpha1.Con
 		return nil
 	}
 	x := &rules{only: j.onlyOn}
+	x.spread = make([]spreadRule, 0, len(p.Spread))
 	for i := range p.Spread {
 		x.spread = append(x.spread, r.spreadRule(&p.Spread[i], j, s, replica, placed, except))
 	}

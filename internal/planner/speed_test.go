@@ -79,7 +79,11 @@ func BenchmarkDecisions(b *testing.B) {
 			}
 			each := sum / time.Duration(len(p.Turns))
 			b.ReportMetric(float64(time.Second)/float64(each), "decisions/s")
-			b.ReportMetric(float64(p.Made-min(p.Kept, p.Made))/float64(intents), "garbage-B/decision")
+			garbage := (p.Made - min(p.Kept, p.Made)) / intents
+			b.ReportMetric(float64(garbage), "garbage-B/decision")
+			if garbage > 4096 {
+				b.Errorf("%d bytes of garbage a decision", garbage)
+			}
 			b.ReportMetric(float64(p.Made)/float64(intents), "alloc-B/decision")
 			b.ReportMetric(float64(p.Percentile(0.50).Nanoseconds())/1000, "p50-µs")
 			b.ReportMetric(float64(p.Percentile(0.99).Nanoseconds())/1000, "p99-µs")

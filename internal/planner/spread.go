@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,20 +20,19 @@ import (
 type spreadRule struct {
 	by                  string
 	maxSkew, minDomains int
-	// used counts the other replicas by domain; a replica of several parts
-	// counts in each of their domains. One of 0 is a domain too.
-	used map[string]int
+	// domains are in order; used counts the other replicas in each of them; a
+	// replica of several parts counts in each of theirs. One of 0 is a domain too.
+	domains []string
+	used    []int
 	// own are domains in which parts of the same replica stand already.
-	own map[string]bool
+	own []string
 	// least and inUse sum up used.
 	least, inUse int
 }
 
 func (r *round) spreadRule(sp *v1alpha1.Spread, j *job, s *shape, replica int32, placed, except []*v1alpha1.Contract) spreadRule {
-	x := spreadRule{by: sp.By, maxSkew: int(max(sp.MaxSkew, 1)), minDomains: int(sp.MinDomains), used: map[string]int{}, own: map[string]bool{}}
-	for _, d := range s.domains(sp.By) {
-		x.used[d] = 0
-	}
+	x := spreadRule{by: sp.By, maxSkew: int(max(sp.MaxSkew, 1)), minDomains: int(sp.MinDomains), domains: s.domains(sp.By)}
+	x.used = make([]int, len(x.domains))
 	type seat struct {
 		replica int32
 		domain  string
@@ -50,22 +48,40 @@ func (r *round) spreadRule(sp *v1alpha1.Spread, j *job, s *shape, replica int32,
 				continue
 			}
 			if seen[k] = true; k.replica == replica {
-				x.own[k.domain] = true
+				x.own = append(x.own, k.domain)
 				continue
 			}
-			x.used[k.domain]++
+			x.count(k.domain)
 		}
 	}
-	first := true
+	if len(x.used) > 0 {
+		x.least = slices.Min(x.used)
+	}
 	for _, n := range x.used {
 		if n > 0 {
 			x.inUse++
 		}
-		if first || n < x.least {
-			x.least, first = n, false
-		}
 	}
 	return x
+}
+
+// count counts a replica in a domain. One in which nothing is offered any more
+// is put among the others; their list is the shape's and stays as it is.
+func (x *spreadRule) count(domain string) {
+	at, known := slices.BinarySearch(x.domains, domain)
+	if !known {
+		x.domains = slices.Insert(slices.Clone(x.domains), at, domain)
+		x.used = slices.Insert(x.used, at, 0)
+	}
+	x.used[at]++
+}
+
+// in is how many other replicas a domain has.
+func (x *spreadRule) in(domain string) int {
+	if at, known := slices.BinarySearch(x.domains, domain); known {
+		return x.used[at]
+	}
+	return 0
 }
 
 // breaks reports whether a replica in an offer's domain would break the rule.
@@ -74,12 +90,12 @@ func (x *spreadRule) breaks(o *offer) bool {
 	switch {
 	case d == "":
 		return true
-	case x.own[d]:
+	case slices.Contains(x.own, d):
 		return false // the replica is there already
-	case x.inUse < x.minDomains && x.used[d] > 0:
+	case x.inUse < x.minDomains && x.in(d) > 0:
 		return true
 	}
-	return x.used[d]+1-x.least > x.maxSkew
+	return x.in(d)+1-x.least > x.maxSkew
 }
 
 func (x *spreadRule) detail(o *offer) string {
@@ -87,12 +103,10 @@ func (x *spreadRule) detail(o *offer) string {
 	if d == "" {
 		return "it has no " + x.by
 	}
-	if x.inUse < x.minDomains && x.used[d] > 0 {
-		return fmt.Sprintf("%s %s has %s, and %d of at least %d are in use", x.by, d, replicas(x.used[d]), x.inUse, x.minDomains)
+	if x.inUse < x.minDomains && x.in(d) > 0 {
+		return fmt.Sprintf("%s %s has %s, and %d of at least %d are in use", x.by, d, replicas(x.in(d)), x.inUse, x.minDomains)
 	}
-	names := sortedNames(x.used)
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(x.used[a], x.used[b]) })
-	return fmt.Sprintf("%s %s has %s, %s has %s: at most %d more", x.by, d, replicas(x.used[d]), names[0], replicas(x.used[names[0]]), x.maxSkew)
+	return fmt.Sprintf("%s %s has %s, %s has %s: at most %d more", x.by, d, replicas(x.in(d)), x.domains[slices.Index(x.used, x.least)], replicas(x.least), x.maxSkew)
 }
 
 // noDomain is which key of placement.spread an offer lacks, in words.

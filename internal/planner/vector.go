@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // A round compares the amounts of thousands of offers with those of thousands
@@ -132,6 +133,31 @@ func (n *names) resources(v vec) v1alpha1.Resources {
 		if a != 0 {
 			out[n.list[i]] = v1alpha1.AmountOf(a)
 		}
+	}
+	return out
+}
+
+// offered are a contract's resources in its flavor's own names, numbered.
+func (n *names) offered(c *v1alpha1.Contract, f *v1alpha1.Flavor) vec {
+	gpu := ledger.SlicedAs(c, f)
+	v := make(vec, rExtended, rExtended+1)
+	for name, a := range c.Spec.Resources {
+		i := rGPU
+		if name != gpu {
+			i = n.of(name)
+		}
+		v = v.set(i, v1alpha1.AmountOf(v.at(i)).Add(a).Int64())
+	}
+	return v
+}
+
+// sliced are v's named amounts as a slice of a flavor carries them, those of
+// nothing left out.
+func (n *names) sliced(v vec, f *v1alpha1.Flavor) v1alpha1.Resources {
+	out := n.resources(v)
+	if name := ledger.GPUResource(f); v.at(rGPU) != 0 && name != v1alpha1.GPU {
+		delete(out, v1alpha1.GPU)
+		out[name] = out[name].Add(v1alpha1.AmountOf(v[rGPU]))
 	}
 	return out
 }

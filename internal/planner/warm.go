@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // Warm pools. A pool of fleet.yaml is an intent like any other, but for three
@@ -175,7 +174,7 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 	if !r.asSold(old) || o.overdrawn() >= 0 {
 		return nil // a flavor that shrank sells nothing, what is warm of it neither
 	}
-	size := r.names.vecOf(ledger.AsOffered(old, o.Flavor))
+	size := r.names.offered(old, o.Flavor)
 	asked := s.wish.asked(o)
 	if !asked.within(size) || asked.at(rGPU) != size.at(rGPU) {
 		return nil
