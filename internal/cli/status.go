@@ -31,7 +31,8 @@ func newCmdStatus(s Streams) *cobra.Command {
 		Short: "Show intents, contracts, peerings, nodes and spend on one page",
 		Long: `Show the state of the fleet on one page, from the fleet repo and its ledger. With
 --kubeconfigs-dir the consumer clusters are asked for the health of their
-peerings and virtual nodes.`,
+peerings and virtual nodes. From a day of history on, it tells how many GPUs
+tenants are expected to hold of each shape, and how wrong that was so far.`,
 		Example: `  fleetbroker status
   fleetbroker status -C fleet --kubeconfigs-dir ~/kubeconfigs`,
 		Args: exactly(0, "no arguments; the fleet repo is named with -C"),
@@ -61,6 +62,7 @@ type page struct {
 	Peerings []peeringState `json:"peerings"`
 	Nodes    []nodeState    `json:"nodes"`
 	Spend    []spendState   `json:"spend"`
+	Demand   []demandState  `json:"demand,omitempty"`
 	Asked    []clusterState `json:"clusters"`
 }
 
@@ -141,6 +143,7 @@ func (g *gathered) page() *page {
 	for _, name := range sortedNames(g.fleet.Tenants) {
 		p.Spend = append(p.Spend, g.spendOf(name))
 	}
+	p.Demand = g.demand()
 	return p
 }
 
@@ -197,6 +200,7 @@ func printPage(s Streams, p *page, in *gathered, markdown bool) error {
 		{"Peerings", peeringTable(headed, p, in)},
 		{"Virtual nodes", nodeTable(headed, p)},
 		{"Spend this month", spendTable(headed, p, in)},
+		{"GPUs expected", demandTable(headed, p)},
 	}
 	for _, sec := range sections {
 		if len(sec.t.rows) == 0 {
