@@ -49,3 +49,37 @@ func TestDiffers(t *testing.T) {
 		before = now
 	}
 }
+
+// What did not change keeps its address, though its provider reports anew, and
+// what did change says so.
+func TestUnchangedOffersKeepTheirAddress(t *testing.T) {
+	clock := newClock()
+	m := market.New(market.Options{Now: clock.Now})
+	m.SetInputs(market.Inputs{Key: "0", Fleet: &v1alpha1.FleetSpec{}, Clusters: map[string]*v1alpha1.Cluster{"paris": cluster("paris", "provider")}})
+	used := func(f v1alpha1.Flavor, cpu int64) v1alpha1.Flavor {
+		f.Spec.Used = v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(cpu)}
+		return f
+	}
+	of := func(name string) *market.Offer { return m.Snapshot().Offer("paris", name) }
+	report(t, m, "paris", gen(1, 1), used(gpus("paris", "a100", 4), 1000), gpus("paris", "h100", 8))
+	a, h := of("a100"), of("h100")
+
+	report(t, m, "paris", gen(1, 2), used(gpus("paris", "a100", 4), 2000), gpus("paris", "h100", 8))
+	if of("h100") != h {
+		t.Error("what reports the same is another offer")
+	}
+	if now := of("a100"); now == a || now.Flavor == a.Flavor || now.Flavor.Spec.Used[v1alpha1.CPU].Int64() != 2000 || a.Flavor.Spec.Used[v1alpha1.CPU].Int64() != 1000 {
+		t.Errorf("other use: %+v, was %+v", now.Flavor.Spec.Used, a.Flavor.Spec.Used)
+	}
+
+	report(t, m, "paris", gen(1, 3), used(gpus("paris", "a100", 4), 2000), gpus("paris", "h100", 7))
+	if now := of("h100"); now == h || now.Flavor == h.Flavor || now.Flavor.Spec.Capacity[v1alpha1.GPU].Int64() != 7 {
+		t.Errorf("another size: %+v", now.Flavor.Spec.Capacity)
+	}
+
+	h = of("h100")
+	clock.pass(100 * time.Second)
+	if now := of("h100"); now == h || now.State != market.Silent || h.State != market.Fresh || now.Flavor != h.Flavor {
+		t.Errorf("a silent provider's offer: %v, its flavor is another one: %v", now.State, now.Flavor != h.Flavor)
+	}
+}

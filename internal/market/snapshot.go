@@ -56,7 +56,14 @@ type Snapshot struct {
 type view struct {
 	provider string
 	offers   []*Offer // by name
+	rows     []source // of the offers
 	blob     func() Blob
+}
+
+// source is the rows that an offer was made of.
+type source struct {
+	offer *offerRow
+	usage *usageRow
 }
 
 // asOf is the snapshot as of a later moment: nothing in it differs but its age.
@@ -98,16 +105,22 @@ func find(views []*view, provider string) *view {
 }
 
 func (v *view) offer(name string) *Offer {
+	o, _ := v.made(name)
+	return o
+}
+
+// made is an offer, nil when there is none, and what it was made of.
+func (v *view) made(name string) (*Offer, source) {
 	if v == nil {
-		return nil
+		return nil, source{}
 	}
 	i, ok := slices.BinarySearchFunc(v.offers, name, func(o *Offer, name string) int {
 		return strings.Compare(o.Flavor.Metadata.Name, name)
 	})
 	if !ok {
-		return nil
+		return nil, source{}
 	}
-	return v.offers[i]
+	return v.offers[i], v.rows[i]
 }
 
 // Providers names those that offer something, in order.
@@ -256,15 +269,17 @@ func (m *Market) remake(next, old *Snapshot, dirty map[string]bool) {
 		}
 	}
 	next.views = make([]*view, 0, len(old.views)+len(dirty))
+	before := map[string]*view{}
 	for _, v := range old.views {
 		if dirty[v.provider] {
 			note(v)
+			before[v.provider] = v
 			continue
 		}
 		next.views = append(next.views, v)
 	}
 	for name := range dirty {
-		if v := m.makeView(next.txn, name, next.heard[name]); v != nil {
+		if v := makeView(next.txn, name, next.heard[name], before[name]); v != nil {
 			note(v)
 			next.views = append(next.views, v)
 		}
@@ -313,8 +328,10 @@ func (m *Market) states(heard map[string]ProviderState, dirty map[string]bool, a
 	}
 }
 
-// makeView joins a provider's rows, nil when it has none.
-func (m *Market) makeView(txn *memdb.Txn, name string, state ProviderState) *view {
+// makeView joins a provider's rows, nil when it has none. What is as it was in
+// the view before keeps its address, so that whoever compares sees at once what
+// has changed.
+func makeView(txn *memdb.Txn, name string, state ProviderState, before *view) *view {
 	offers := offersOf(txn, name)
 	if len(offers) == 0 {
 		return nil
@@ -325,20 +342,34 @@ func (m *Market) makeView(txn *memdb.Txn, name string, state ProviderState) *vie
 	}
 	v := &view{provider: name}
 	for _, row := range offers {
-		f := *row.flavor
-		if u := usage[row.name]; u != nil {
-			f.Spec.Used, f.Spec.Held, f.Spec.Refused, f.Spec.Usage = u.used, u.held, u.refused, u.inUse
+		from := source{row, usage[row.name]}
+		o := joined(from, state)
+		if was, of := before.made(row.name); was != nil && of == from {
+			o.Flavor = was.Flavor
+			if *o == *was {
+				o = was
+			}
 		}
-		o := &Offer{Flavor: &f, Price: row.price, Location: row.location, Static: row.static, Class: row.class, Micro: row.micro}
-		switch {
-		case row.static:
-		case state.State != Fresh:
-			o.State, o.Since, o.GraceEnds = state.State, state.Since, state.GraceEnds
-		case !row.withdrawn.IsZero():
-			o.State, o.Since = Withdrawn, row.withdrawn
-		}
-		v.offers = append(v.offers, o)
+		v.offers, v.rows = append(v.offers, o), append(v.rows, from)
 	}
 	v.blob = sync.OnceValue(func() Blob { return makeBlob(v.offers) })
 	return v
+}
+
+// joined is the offer of a row and its use.
+func joined(from source, state ProviderState) *Offer {
+	row := from.offer
+	f := *row.flavor
+	if u := from.usage; u != nil {
+		f.Spec.Used, f.Spec.Held, f.Spec.Refused, f.Spec.Usage = u.used, u.held, u.refused, u.inUse
+	}
+	o := &Offer{Flavor: &f, Price: row.price, Location: row.location, Static: row.static, Class: row.class, Micro: row.micro}
+	switch {
+	case row.static:
+	case state.State != Fresh:
+		o.State, o.Since, o.GraceEnds = state.State, state.Since, state.GraceEnds
+	case !row.withdrawn.IsZero():
+		o.State, o.Since = Withdrawn, row.withdrawn
+	}
+	return o
 }
