@@ -80,10 +80,23 @@ func (r *round) explainFailure(s *shape, l *limits) failure {
 		if text := cmp.Or(l.rules.brokenText(s, l, top), r.limitText(l.tenant, top)); text != "" {
 			f.text = text + "; " + f.text
 		}
-	case len(f.rejected) > 0 && strings.HasPrefix(sortedByCount(f.rejected)[0], "budget."):
+	case strings.HasPrefix(commonest(f.rejected), "budget."):
 		f.code = CodeIntentBudget
 	}
 	return f
+}
+
+// commonest is the requirement that most offers fail, of those that are heard:
+// what is not says nothing of what is asked for, and another daemon, which
+// started later, does not know of it. (The code stands on the ledger, and two
+// daemons that see different ones would correct each other without end.)
+func commonest(rejected map[string]int) string {
+	for _, req := range sortedByCount(rejected) {
+		if req != ReqSilent && req != ReqLost {
+			return req
+		}
+	}
+	return ""
 }
 
 // countText is "21 gpu.model, 4 budget.maxHourly".

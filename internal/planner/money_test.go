@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -245,5 +246,17 @@ func TestDefaults(t *testing.T) {
 		if got[name] != n {
 			t.Errorf("%s %q, want %s", name, got[name], n)
 		}
+	}
+}
+
+// What is not heard says nothing of what an intent asks for: daemons that know
+// of more and of fewer lost providers write the same reason.
+func TestLostProvidersAreNoReason(t *testing.T) {
+	for _, lost := range []int{0, 1, 3} {
+		b := paris().Intent("vision/train", Wants(1, "H100"), AtMost("0.5"))
+		for i := range lost {
+			b.Offer(fmt.Sprintf("paris/lost%d", i), Heard(planner.Lost))
+		}
+		want(t, b, planner.Queued, planner.CodeIntentBudget)
 	}
 }
