@@ -92,7 +92,11 @@ func (c *counter) reserve(ctx context.Context, line transport.Transport) (time.D
 	res, err := ask()
 	for refusal := (*wire.Refusal)(nil); errors.As(err, &refusal) && refusal.Status == http.StatusTooManyRequests; res, err = ask() {
 		c.heldBack.Add(1)
-		time.Sleep(max(refusal.RetryAfter, time.Millisecond))
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(max(refusal.RetryAfter, time.Millisecond)):
+		}
 	}
 	if err == nil && (res.Status.Phase != wire.PhaseReserved || res.Commit == "") {
 		err = fmt.Errorf("answered %+v", res)
