@@ -248,8 +248,5 @@ func (d *Deliverer) bump(cluster string) {
 	d.mu.Lock()
 	d.stale[cluster] = true
 	d.mu.Unlock()
-	select {
-	case d.changed <- struct{}{}:
-	default:
-	}
+	wakeUp(d.changed)
 }

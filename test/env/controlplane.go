@@ -147,58 +147,57 @@ func (c *Cluster) startAPIServer(ctx context.Context) (err error) {
 	return waitReady(ctx, c.apiserver, client, c.URL+"/readyz")
 }
 
-func (c *Cluster) startControllerManager(ctx context.Context) (err error) {
-	address := "https://" + c.ports.managers.address()
-	controllers := controllers
-	if c.options.Pods {
-		controllers = append(slices.Clone(controllers), podControllers...)
-	}
-	c.managers, err = startProcess("kube-controller-manager", c.Dir, c.tools.managers, []string{
+// clientArgs are those of every server of the control plane that is a client of
+// kube-apiserver.
+func (c *Cluster) clientArgs(at *port) []string {
+	return []string{
 		"--kubeconfig=" + c.KubeconfigPath,
 		"--authentication-kubeconfig=" + c.KubeconfigPath,
 		"--authorization-kubeconfig=" + c.KubeconfigPath,
 		"--bind-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(c.ports.managers.number),
+		"--secure-port=" + strconv.Itoa(at.number),
 		"--tls-cert-file=" + c.file("apiserver.crt"),
 		"--tls-private-key-file=" + c.file("apiserver.key"),
-		"--controllers=" + strings.Join(controllers, ","),
-		"--cluster-signing-cert-file=" + c.file("ca.crt"),
-		"--cluster-signing-key-file=" + c.file("ca.key"),
-		"--root-ca-file=" + c.file("ca.crt"),
-		"--service-account-private-key-file=" + c.file("token.key"),
 		"--leader-elect=false",
-		// Quotas are corrected every 5 minutes otherwise.
-		"--resource-quota-sync-period=5s",
-		"--node-monitor-grace-period=20s",
 		"--kube-api-qps=200",
 		"--kube-api-burst=400",
 		"--profiling=false",
-	})
-	if err != nil {
-		return err
 	}
+}
+
+// awaitHealthy waits for one of them.
+func (c *Cluster) awaitHealthy(ctx context.Context, p *process, at *port) error {
 	client, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: c.CA}})
 	if err != nil {
 		return err
 	}
-	return waitReady(ctx, c.managers, client, address+"/healthz")
+	return waitReady(ctx, p, client, "https://"+at.address()+"/healthz")
+}
+
+func (c *Cluster) startControllerManager(ctx context.Context) (err error) {
+	controllers := controllers
+	if c.options.Pods {
+		controllers = append(slices.Clone(controllers), podControllers...)
+	}
+	c.managers, err = startProcess("kube-controller-manager", c.Dir, c.tools.managers, append(c.clientArgs(c.ports.managers),
+		"--controllers="+strings.Join(controllers, ","),
+		"--cluster-signing-cert-file="+c.file("ca.crt"),
+		"--cluster-signing-key-file="+c.file("ca.key"),
+		"--root-ca-file="+c.file("ca.crt"),
+		"--service-account-private-key-file="+c.file("token.key"),
+		// Quotas are corrected every 5 minutes otherwise.
+		"--resource-quota-sync-period=5s",
+		"--node-monitor-grace-period=20s",
+	))
+	if err != nil {
+		return err
+	}
+	return c.awaitHealthy(ctx, c.managers, c.ports.managers)
 }
 
 // startPods starts what makes pods run.
 func (c *Cluster) startPods(ctx context.Context) (err error) {
-	c.scheduler, err = startProcess("kube-scheduler", c.Dir, c.tools.scheduler, []string{
-		"--kubeconfig=" + c.KubeconfigPath,
-		"--authentication-kubeconfig=" + c.KubeconfigPath,
-		"--authorization-kubeconfig=" + c.KubeconfigPath,
-		"--bind-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(c.ports.scheduler.number),
-		"--tls-cert-file=" + c.file("apiserver.crt"),
-		"--tls-private-key-file=" + c.file("apiserver.key"),
-		"--leader-elect=false",
-		"--kube-api-qps=200",
-		"--kube-api-burst=400",
-		"--profiling=false",
-	})
+	c.scheduler, err = startProcess("kube-scheduler", c.Dir, c.tools.scheduler, c.clientArgs(c.ports.scheduler))
 	if err != nil {
 		return err
 	}
@@ -211,11 +210,7 @@ func (c *Cluster) startPods(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	client, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: c.CA}})
-	if err != nil {
-		return err
-	}
-	if err := waitReady(ctx, c.scheduler, client, "https://"+c.ports.scheduler.address()+"/healthz"); err != nil {
+	if err := c.awaitHealthy(ctx, c.scheduler, c.ports.scheduler); err != nil {
 		return err
 	}
 	return waitReady(ctx, c.kwok, http.DefaultClient, "http://"+c.ports.kwok.address()+"/healthz")
