@@ -50,6 +50,7 @@ func rooms(importPaths []string) []string {
 // narrow rooms may reach only those named.
 var narrow = map[string][]string{
 	"api":       {},
+	"forge":     {},
 	"ledger":    {"api"},
 	"manifests": {"api"},
 	"planner":   {"api", "ledger"},
