@@ -64,7 +64,7 @@ func Wrap(doing string, status int, err error) error {
 		return fmt.Errorf("%s: %w", doing, limited)
 	case errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("%s: %w", doing, err)
-	case status == 0:
+	case status < http.StatusMultipleChoices: // none, or one that could not be read
 		return fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, err)
 	case status >= http.StatusInternalServerError:
 		return fmt.Errorf("%s: %w: it answered %d: %s", doing, ErrUnavailable, status, words(err))
@@ -96,4 +96,16 @@ func Cut(s string, most int) string {
 		return string(r[:most-1]) + "…"
 	}
 	return s
+}
+
+// WrapMerge is Wrap for a merge: the statuses in which the three forges say
+// that it may not be made now, or that the head is another one.
+func WrapMerge(doing string, status int, err error) error {
+	switch status {
+	case http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnprocessableEntity:
+		return fmt.Errorf("%s: %w: %w", doing, ErrNotReady, &Refused{Status: status, Words: words(err), Remedy: "required checks and approvals must be there, and the token's user must be allowed to merge into the protected branch"})
+	case http.StatusConflict:
+		return fmt.Errorf("%s: %w: %w", doing, ErrMoved, &Refused{Status: status, Words: words(err)})
+	}
+	return Wrap(doing, status, err)
 }

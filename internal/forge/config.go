@@ -1,0 +1,125 @@
+package forge
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// Kind is a forge's API.
+type Kind string
+
+// The kinds. Gitea is Forgejo's API too.
+const (
+	GitHub Kind = "github"
+	GitLab Kind = "gitlab"
+	Gitea  Kind = "gitea"
+)
+
+// Config says which repository on which forge, and where the token is. It
+// never holds a secret.
+type Config struct {
+	Kind Kind
+	// URL of the forge: its API's on github (https://api.github.com/,
+	// https://host/api/v3/), its page's on gitlab and gitea.
+	URL string
+	// Repo is "owner/name", on gitlab with all groups.
+	Repo string
+	// TokenFile holds the access token. It is read at each request.
+	TokenFile string
+	// User is the login that the token belongs to, for tokens that may not ask
+	// (those of GitHub Apps: "<app>[bot]"). "" asks the forge.
+	User string
+	// CAFile holds further certificate authorities (PEM); "" is the system's.
+	CAFile string
+	// Limits of the transport; the zero value is for production.
+	Limits Limits
+}
+
+// Complete fills in what the URL of the git remote tells: the forge's URL and
+// the repository. An error says what must be named.
+func (c Config) Complete(remote string) (Config, error) {
+	switch c.Kind {
+	case GitHub, GitLab, Gitea:
+	default:
+		return c, fmt.Errorf("no forge is called %q: want github, gitlab or gitea (Forgejo is gitea)", c.Kind)
+	}
+	host, repo := split(remote)
+	if c.Repo == "" {
+		c.Repo = repo
+	}
+	if strings.Count(c.Repo, "/") < 1 || (c.Kind != GitLab && strings.Count(c.Repo, "/") != 1) {
+		return c, fmt.Errorf("the repository's name on the forge cannot be told from %s: name it as owner/name", redact(remote))
+	}
+	if c.URL == "" {
+		if host == "" {
+			return c, fmt.Errorf("the forge's URL cannot be told from %s: name it", redact(remote))
+		}
+		c.URL = defaultURL(c.Kind, host)
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil {
+		return c, errors.New("the forge's URL must be http or https, with a host and without a user")
+	}
+	if c.TokenFile == "" {
+		return c, errors.New("name the file that holds the forge's token")
+	}
+	_, err = c.Token()
+	return c, err
+}
+
+func defaultURL(kind Kind, host string) string {
+	if kind != GitHub {
+		return "https://" + host
+	}
+	if host == "github.com" {
+		return "https://api.github.com/"
+	}
+	return "https://" + host + "/api/v3/"
+}
+
+// split is host and path of a git remote: a URL, or user@host:path.
+func split(remote string) (host, repo string) {
+	var path string
+	if before, after, scp := strings.Cut(remote, ":"); scp && !strings.HasPrefix(after, "//") && !strings.Contains(before, "/") {
+		host, path = before[strings.LastIndex(before, "@")+1:], after
+	} else if u, err := url.Parse(remote); err == nil && u.Host != "" {
+		path = u.Path
+		host = u.Hostname()
+		if strings.HasPrefix(u.Scheme, "http") {
+			host = u.Host
+		}
+	}
+	return host, strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+}
+
+// redact takes user and password out of a remote's URL.
+func redact(remote string) string {
+	u, err := url.Parse(remote)
+	if err != nil {
+		return "the remote's URL"
+	}
+	u.User = nil
+	return u.String()
+}
+
+// Owner and name of the repository.
+func (c Config) Owner() (owner, name string) {
+	i := strings.LastIndex(c.Repo, "/")
+	return c.Repo[:i], c.Repo[i+1:]
+}
+
+// Token reads the token. An error names the file, never what is in it.
+func (c Config) Token() (string, error) {
+	b, err := os.ReadFile(c.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("read the forge's token: %w", err)
+	}
+	token := strings.TrimSpace(string(b))
+	if token == "" || strings.ContainsAny(token, " \r\n\t") {
+		return "", fmt.Errorf("read the forge's token: %s must hold one token and nothing else", c.TokenFile)
+	}
+	return token, nil
+}

@@ -1,0 +1,250 @@
+package forges
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/forge"
+	"github.com/fleetbroker/fleetbroker/internal/forge/forgetest"
+)
+
+// fakes are the forges that cannot be run here; Gitea is run in test/e2e/forge.
+var fakes = map[forge.Kind]func(*testing.T) *forgetest.Fake{forge.GitHub: forgetest.GitHub, forge.GitLab: forgetest.GitLab}
+
+// each opens every faked forge in turn. Its clock stands still but for what is
+// slept.
+func each(t *testing.T, run func(t *testing.T, f forge.Forge, fake *forgetest.Fake, slept func() time.Duration)) {
+	for kind, start := range fakes {
+		t.Run(string(kind), func(t *testing.T) {
+			fake := start(t)
+			token := filepath.Join(t.TempDir(), "token")
+			if err := os.WriteFile(token, []byte(forgetest.Token+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			now, slept := time.Unix(1_800_000_000, 0), time.Duration(0)
+			f, err := Open(forge.Config{Kind: kind, URL: fake.URL, Repo: "acme/fleet", TokenFile: token, Limits: forge.Limits{
+				Now:   func() time.Time { return now },
+				Sleep: func(ctx context.Context, d time.Duration) error { now, slept = now.Add(d), slept+d; return ctx.Err() },
+			}}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(t, f, fake, func() time.Duration { return slept })
+		})
+	}
+}
+
+func TestConform(t *testing.T) {
+	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, _ func() time.Duration) {
+		heads := 0
+		push := func(branch string) string {
+			heads++
+			head := strings.Repeat(string(rune('a'+heads)), 40)
+			open, err := f.Open(t.Context(), "main")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, pr := range open {
+				if pr.HeadBranch == branch {
+					fake.Change(pr.Number, func(p *forgetest.Pull) { p.Head = head })
+				}
+			}
+			return head
+		}
+		branches := []string{"one", "two", "three", "four", "five"}
+		for _, b := range branches { // a fake has no git that would know their heads
+			fake.Add(forgetest.Pull{Title: "Add " + b, Branch: b, Base: "main", Author: forgetest.Me, Head: strings.Repeat("0", 40)})
+		}
+		forgetest.Conform(t, f, forgetest.Repo{
+			Base: "main", Branches: branches, Path: "intents/vision/a.yaml", Push: push,
+			Say: func(n int64, body string) { fake.Say(n, "mallory", body) },
+			Comments: func(n int64) []string {
+				var out []string
+				for _, c := range fake.Comments(n, false) {
+					out = append(out, c.Body)
+				}
+				return out
+			},
+		})
+		lines := fake.Comments(1, true)
+		if len(lines) != 1 || !strings.HasSuffix(lines[0].Body, "d") {
+			t.Errorf("comments on lines at the end: %+v, want one", lines)
+		}
+	})
+}
+
+func TestReviewsAreTheNewestWord(t *testing.T) {
+	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, _ func() time.Duration) {
+		n := fake.Add(forgetest.Pull{Base: "main", Head: "h", Approvers: []string{"zoe", "ada"}})
+		got, err := f.Reviews(t.Context(), n)
+		if err != nil || len(got) != 2 || got[0].Author != "ada" || got[0].Verdict != forge.Approved || got[1].Author != "zoe" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
+
+func TestMergeThatIsNotReady(t *testing.T) {
+	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, _ func() time.Duration) {
+		n := fake.Add(forgetest.Pull{Base: "main", Head: "h", NotReady: true})
+		err := f.Merge(t.Context(), n, forge.Merge{Head: "h"})
+		var refused *forge.Refused
+		if !errors.Is(err, forge.ErrNotReady) || !errors.As(err, &refused) || refused.Remedy == "" || !strings.ContainsAny(refused.Words, "RP") {
+			t.Errorf("got %v, want ErrNotReady with the forge's words and a remedy", err)
+		}
+	})
+}
+
+func TestForksAreTold(t *testing.T) {
+	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, _ func() time.Duration) {
+		n := fake.Add(forgetest.Pull{Base: "main", Head: "h", Fork: true})
+		if pr, err := f.Get(t.Context(), n); err != nil || !pr.Fork {
+			t.Errorf("got %+v, %v", pr, err)
+		}
+	})
+}
+
+func TestShortLimitsAreWaitedFor(t *testing.T) {
+	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, slept func() time.Duration) {
+		n := fake.Add(forgetest.Pull{Base: "main", Head: "h"})
+		fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool {
+			fake2 := slept() == 0
+			if fake2 {
+				w.Header().Set("Retry-After", "3")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			return fake2
+		})
+		if _, err := f.Get(t.Context(), n); err != nil || slept() != 3*time.Second {
+			t.Errorf("%v after %v, want an answer after 3 s", err, slept())
+		}
+	})
+}
+
+func TestLongLimitsAreTold(t *testing.T) {
+	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, slept func() time.Duration) {
+		fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("X-RateLimit-Remaining", "0")
+			w.Header().Set("X-RateLimit-Reset", "1800000600")
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		})
+		for range 3 {
+			_, err := f.Open(t.Context(), "main")
+			var limited *forge.Limited
+			if !errors.As(err, &limited) || limited.Until.Unix() != 1_800_000_600 || slept() != 0 {
+				t.Fatalf("got %v after %v, want *Limited at once", err, slept())
+			}
+		}
+		if n := fake.Requests(); n != 1 {
+			t.Errorf("%d requests were sent, want 1: while the limit lasts the forge is left alone", n)
+		}
+	})
+}
+
+func TestOutagesAreAskedAgainAndThenTold(t *testing.T) {
+	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, slept func() time.Duration) {
+		n := fake.Add(forgetest.Pull{Base: "main", Head: "h"})
+		left := 2
+		fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool {
+			left--
+			if left < 0 {
+				return false
+			}
+			w.WriteHeader(http.StatusBadGateway)
+			return true
+		})
+		if _, err := f.Get(t.Context(), n); err != nil || slept() != 1500*time.Millisecond {
+			t.Errorf("%v after %v, want the third answer", err, slept())
+		}
+		left = 100
+		if _, err := f.Get(t.Context(), n); !errors.Is(err, forge.ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
+		before := fake.Requests()
+		if err := f.SetStatus(t.Context(), "h", forge.Status{Context: "c", State: forge.Success}); !errors.Is(err, forge.ErrUnavailable) || fake.Requests() != before+1 {
+			t.Errorf("a status sent %d times: %v; what may have been done is not sent again", fake.Requests()-before, err)
+		}
+		fake.Close()
+		if _, err := f.Get(t.Context(), n); !errors.Is(err, forge.ErrUnavailable) {
+			t.Errorf("of a server that is gone: %v", err)
+		}
+	})
+}
+
+func TestTheTokenStaysWithTheForge(t *testing.T) {
+	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, _ func() time.Duration) {
+		got := make(chan http.Header, 10)
+		thief := forgetest.Recorder(t, got)
+		fake.Fault(func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, thief+r.URL.Path, http.StatusTemporaryRedirect)
+			return true
+		})
+		_, err := f.Get(t.Context(), 1)
+		if err == nil || strings.Contains(err.Error(), forgetest.Token) {
+			t.Errorf("got %v, want an error without the token", err)
+		}
+		if len(got) > 0 {
+			t.Errorf("another host was asked, with %v", <-got)
+		}
+		fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusUnauthorized); return true })
+		if _, err = f.Get(t.Context(), 1); err == nil || strings.Contains(err.Error(), forgetest.Token) || !strings.Contains(err.Error(), "renew the token") {
+			t.Errorf("got %v, want a remedy and no token", err)
+		}
+	})
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, _ func() time.Duration) {
+		fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool {
+			block := []byte(strings.Repeat("x", 1<<20))
+			_, _ = w.Write([]byte(`{"title":"`))
+			for range 40 {
+				if _, err := w.Write(block); err != nil {
+					return true
+				}
+			}
+			return true
+		})
+		if _, err := f.Get(t.Context(), 1); !errors.Is(err, forge.ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable for 40 MiB", err)
+		}
+	})
+}
+
+func TestConfigIsCompletedFromTheRemote(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		kind        forge.Kind
+		remote      string
+		url, repo   string
+		wantTrouble string
+	}{
+		{forge.GitHub, "https://github.com/acme/fleet.git", "https://api.github.com/", "acme/fleet", ""},
+		{forge.GitHub, "git@github.com:acme/fleet.git", "https://api.github.com/", "acme/fleet", ""},
+		{forge.GitHub, "https://ghe.example.org/acme/fleet", "https://ghe.example.org/api/v3/", "acme/fleet", ""},
+		{forge.GitLab, "https://gitlab.example.org:8443/acme/infra/fleet.git", "https://gitlab.example.org:8443", "acme/infra/fleet", ""},
+		{forge.Gitea, "ssh://git@git.example.org:2222/acme/fleet.git", "https://git.example.org", "acme/fleet", ""},
+		{forge.Gitea, "https://broker:hunter2@git.example.org/fleet.git", "", "", "owner/name"},
+		{forge.Gitea, "/srv/git/fleet.git", "", "", "cannot be told"},
+		{"sourcehut", "https://git.example.org/acme/fleet", "", "", "want github, gitlab or gitea"},
+	} {
+		got, err := forge.Config{Kind: c.kind, TokenFile: token}.Complete(c.remote)
+		switch {
+		case c.wantTrouble != "":
+			if err == nil || !strings.Contains(err.Error(), c.wantTrouble) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s: got %v, want %q", c.remote, err, c.wantTrouble)
+			}
+		case err != nil || got.URL != c.url || got.Repo != c.repo:
+			t.Errorf("%s: got %s %s, %v", c.remote, got.URL, got.Repo, err)
+		}
+	}
+}
