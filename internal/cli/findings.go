@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -89,10 +90,14 @@ type gitlabLocation struct {
 
 func gitlabFindings(list []finding) []gitlabFinding {
 	out := []gitlabFinding{}
+	seen := map[string]int{}
 	for _, f := range list {
 		// The fingerprint leaves the line out, so that a problem that moved is
-		// the same problem.
-		sum := sha256.Sum256([]byte(f.File + "\x00" + f.Code + "\x00" + f.Message))
+		// the same problem; the second of its kind in a file is told by its number,
+		// because GitLab shows each fingerprint once.
+		same := f.File + "\x00" + f.Code + "\x00" + f.Message
+		seen[same]++
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", same, seen[same]))
 		g := gitlabFinding{
 			Description: f.Message, CheckName: "fleetbroker/" + codeOr(f), Fingerprint: hex.EncodeToString(sum[:]),
 			Severity: map[bool]string{true: "major", false: "minor"}[f.isError()],
@@ -119,14 +124,16 @@ type sarif struct {
 }
 
 type sarifRun struct {
-	Tool    sarifTool     `json:"tool"`
-	Results []sarifResult `json:"results"`
+	Tool       sarifTool     `json:"tool"`
+	ColumnKind string        `json:"columnKind"`
+	Results    []sarifResult `json:"results"`
 }
 
 type sarifTool struct {
 	Driver struct {
 		Name    string `json:"name"`
 		Version string `json:"version"`
+		URI     string `json:"informationUri"`
 	} `json:"driver"`
 }
 
@@ -154,11 +161,12 @@ type sarifLocation struct {
 }
 
 func sarifFindings(list []finding) sarif {
-	run := sarifRun{Results: []sarifResult{}}
+	run := sarifRun{Results: []sarifResult{}, ColumnKind: "unicodeCodePoints"}
 	run.Tool.Driver.Name, run.Tool.Driver.Version = "fleetbroker", versionText()
+	run.Tool.Driver.URI = "https://github.com/fleetbroker/fleetbroker"
 	for _, f := range list {
 		var at sarifLocation
-		at.Physical.Artifact.URI = f.File
+		at.Physical.Artifact.URI = (&url.URL{Path: f.File}).String()
 		at.Physical.Region.StartLine, at.Physical.Region.StartColumn = f.Line, f.Column
 		run.Results = append(run.Results, sarifResult{
 			RuleID: codeOr(f), Level: f.Severity, Message: sarifText{f.Message}, Locations: []sarifLocation{at},

@@ -1,7 +1,7 @@
 // Package tools builds and finds the real servers that tests and the demo run:
 // etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl,
 // Liqo, helm (for its chart) and kwok, which lets fake nodes run pods;
-// and the linter of `make lint`.
+// the linter of `make lint`, and the linter of the template's workflows.
 //
 // Nothing is downloaded but Go modules. Each program has a module of its own
 // under this directory (its dependencies would fight with the project's), whose

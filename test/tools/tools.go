@@ -22,6 +22,7 @@ const (
 	HelmVersion       = "v3.16.2" // what Liqo requires
 	KwokVersion       = "v0.7.0"
 	GolangciVersion   = "v2.15.0"
+	ActionlintVersion = "v1.7.12"
 )
 
 // Environment variables that say where programs are.
@@ -68,6 +69,7 @@ var programs = map[string]program{
 	"helm":                    {module: "liqo", version: LiqoVersion, pkg: "helm.sh/helm/v3/cmd/helm", comes: HelmVersion},
 	"kwok":                    {module: "kwok", version: KwokVersion, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 	"golangci-lint":           {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
+	"actionlint":              {module: "actionlint", version: ActionlintVersion, pkg: "github.com/rhysd/actionlint/cmd/actionlint"},
 }
 
 // Default lists the programs the end-to-end tests and the demo need.
