@@ -30,6 +30,8 @@ type authors struct {
 	unknown map[intentKey]bool
 	// byPath are the commits that last changed their files.
 	byPath map[string]gitrepo.Commit
+	// number grows each time they are found, from 1.
+	number uint64
 }
 
 // attribute brings the authors up to the newest fleet and ledger.
@@ -47,7 +49,7 @@ func (r *Reconciler) attribute(ctx context.Context) error {
 	for _, it := range otherIntents(last.fleet, r.fleet) {
 		look[keyOfIntent(it)] = false
 	}
-	next := authors{fleet: r.fleet, ledger: r.ledger, unknown: map[intentKey]bool{}, byPath: map[string]gitrepo.Commit{}}
+	next := authors{fleet: r.fleet, ledger: r.ledger, unknown: map[intentKey]bool{}, byPath: map[string]gitrepo.Commit{}, number: last.number + 1}
 	ask := map[string]bool{}
 	for k, same := range look {
 		for _, it := range intentsCalled(r.fleet, k) {

@@ -30,6 +30,8 @@ type inputs struct {
 	foreign []gitrepo.ForeignEdit
 	// authors of intents that the ledger does not know or knows otherwise, by path.
 	authors map[string]gitrepo.Commit
+	// attributed tells authors apart.
+	attributed uint64
 }
 
 // read brings heads, fleet and ledger up to date. It asks the remote only when
@@ -61,7 +63,7 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 		r.index = r.index.Sync(r.ledger.Contracts())
 		r.indexed = r.ledger
 	}
-	in.index, in.authors = r.index, r.authors.byPath
+	in.index, in.authors, in.attributed = r.index, r.authors.byPath, r.authors.number
 	r.stand(in)
 	return in, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
 )
 
 // Reconciler is the loop. Make it with New.
@@ -40,6 +41,7 @@ type Reconciler struct {
 	gone       gone
 	last       key
 	planned    planned
+	folder     world.Folder
 	memory     planner.Memory
 	swept      time.Time // day on which old requests were last taken out
 	kept       time.Time // day on which old market snapshots were last deleted

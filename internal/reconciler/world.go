@@ -11,9 +11,9 @@ import (
 
 // world joins what was read with the market and the observations of now.
 func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed map[string]v1alpha1.ConsumerObservation, unheard map[string]bool) planner.World {
-	return world.Build(world.Input{
+	return r.folder.Fold(world.Input{
 		Now: r.now(in), Fleet: in.fleet, Inputs: in.heads.Inputs.Commit.Hash.String(), Ledger: in.ledger,
-		Market: s, Author: in.author, RemovedBy: removers(r.removers), Unheard: unheard, Observed: observed,
+		Market: s, Author: in.author, Authors: in.attributed, RemovedBy: removers(r.removers), Unheard: unheard, Observed: observed,
 		Deaf: k.deaf, AllowEnds: k.allowEnds, ForceRelease: r.opts.ForceRelease,
 	})
 }

@@ -3,8 +3,10 @@
 // the command line's offline plans make their worlds here, so that both plan
 // alike.
 //
-// Everything is pure, nothing that is handed in is modified, and a World shares
-// the values of its parts. Callers are internal/reconciler and internal/cli.
+// Build makes a world from nothing, a Folder world after world at the cost of
+// what changed. Everything else is pure, nothing that is handed in is modified,
+// and a World shares the values of its parts. Callers are internal/reconciler
+// and internal/cli.
 package world
 
 import (
@@ -31,6 +33,8 @@ type Input struct {
 	Market *market.Snapshot
 	// Author tells who last changed an intent and in which commit; nil knows nobody.
 	Author func(*fleet.Intent) (commit, author string)
+	// Authors tells what Author answers apart: of one fleet, the same number means the same answers. 0 tells nothing.
+	Authors uint64
 	// RemovedBy says who deleted files of intents, by path; may be nil.
 	RemovedBy map[string]string
 	// Observed is what consumer clusters say, by contract.
@@ -158,29 +162,44 @@ func Freshness(f market.Freshness) planner.Freshness {
 // report of a grant may have been lost.
 func Observed(l *ledger.Ledger, s *market.Snapshot, consumers map[string]v1alpha1.ConsumerObservation, unheard map[string]bool) map[string]v1alpha1.Observation {
 	out := make(map[string]v1alpha1.Observation, l.Held())
-	byProvider := map[string][]*market.Offer{}
-	for _, o := range s.Offers() {
-		byProvider[o.Flavor.Metadata.Namespace] = append(byProvider[o.Flavor.Metadata.Namespace], o)
-	}
 	for _, provider := range l.Providers() {
-		state := s.Provider(provider)
-		seen := state.Heard && !state.Static && state.State == market.Fresh
-		holds := map[string]v1alpha1.Resources{}
-		if seen {
-			for _, o := range byProvider[provider] {
-				for name, r := range o.Flavor.Spec.Held {
-					holds[name] = holds[name].Add(r)
-				}
-			}
-		}
+		w := wordOf(s, provider)
 		for _, c := range l.HeldBy(provider) {
-			name := c.Metadata.Name
-			under, told := holds[name]
-			if !told {
-				under = holds[c.Spec.Slice] // claimed warm: agents report by slice
-			}
-			out[name] = v1alpha1.Observation{Consumer: consumers[name], ProviderSeen: seen && !unheard[name], ProviderHolds: under}
+			out[c.Metadata.Name] = w.of(c, consumers, unheard)
 		}
 	}
 	return out
+}
+
+// word is what a provider's newest report says of contracts.
+type word struct {
+	// seen: it has an agent that is heard.
+	seen bool
+	// holds is what is granted to or runs under contracts and slices, by name.
+	holds map[string]v1alpha1.Resources
+}
+
+func wordOf(s *market.Snapshot, provider string) *word {
+	state := s.Provider(provider)
+	w := &word{seen: state.Heard && !state.Static && state.State == market.Fresh}
+	if !w.seen {
+		return w
+	}
+	w.holds = map[string]v1alpha1.Resources{}
+	for _, o := range s.Of(provider) {
+		for name, r := range o.Flavor.Spec.Held {
+			w.holds[name] = w.holds[name].Add(r)
+		}
+	}
+	return w
+}
+
+// of is what is said of a contract of the provider.
+func (w *word) of(c *v1alpha1.Contract, consumers map[string]v1alpha1.ConsumerObservation, unheard map[string]bool) v1alpha1.Observation {
+	name := c.Metadata.Name
+	under, told := w.holds[name]
+	if !told {
+		under = w.holds[c.Spec.Slice] // claimed warm: agents report by slice
+	}
+	return v1alpha1.Observation{Consumer: consumers[name], ProviderSeen: w.seen && !unheard[name], ProviderHolds: under}
 }

@@ -1,0 +1,215 @@
+package world
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// Folder makes world after world of parts that change little in between. A
+// world is the one that Build would make, but it costs what has changed since
+// the one before: providers of which the market says something else, intents
+// whose contracts are others, contracts of which consumers say something else.
+// What is as it was keeps its address, so that the planner, too, sees at once
+// what has changed.
+//
+//	intents, policies   while Fleet and Authors are the same
+//	offers              by Snapshot.Differs; all anew when flavors come or go
+//	observed            by Snapshot.Differs, Ledger.Differs and Observed
+//	missing flavors     looked at in every world: time alone changes them
+//
+// All snapshots must be of one market. The zero value is ready. One goroutine at
+// a time may use a Folder; worlds may be shared.
+type Folder struct {
+	last Input // Market nil: none yet
+	made planner.World
+	// spans are where in the offers those of each provider stand; from known on
+	// stand the missing.
+	spans map[string]span
+	known int
+}
+
+type span struct{ from, to int }
+
+// Fold makes the World.
+func (f *Folder) Fold(in Input) planner.World {
+	first := f.last.Market == nil
+	w := planner.World{
+		Now: in.Now, Fleet: in.Fleet.Policy, FleetName: in.Fleet.Name, Clusters: in.Fleet.Clusters, Tenants: in.Fleet.Tenants,
+		Inputs: in.Inputs, Ledger: in.Ledger, Market: in.Market.Tree().Root.String(), Demand: in.Market.Demand(),
+		RemovedBy: in.RemovedBy, Deaf: in.Deaf, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease,
+	}
+	sameFleet := !first && in.Fleet == f.last.Fleet
+	if sameFleet && in.Authors != 0 && in.Authors == f.last.Authors {
+		w.Intents = f.made.Intents
+	} else {
+		w.Intents = Intents(in.Fleet, in.Author)
+	}
+	if sameFleet {
+		w.Policies = f.made.Policies
+	} else {
+		w.Policies = Policies(in.Fleet)
+	}
+	if sameFleet && in.Ledger == f.last.Ledger {
+		w.Frozen = f.made.Frozen
+	} else {
+		w.Frozen = Frozen(in.Fleet, in.Ledger)
+	}
+	if first {
+		w.Offers = f.allOffers(in)
+		w.Observed = planner.Observations{}.With(Observed(in.Ledger, in.Market, in.Observed, in.Unheard))
+	} else {
+		providers := in.Market.Differs(f.last.Market)
+		contracts := f.contracts(in)
+		w.Offers = f.offers(in, providers, contracts)
+		w.Observed = f.observed(in, providers, contracts)
+	}
+	f.last, f.made = in, w
+	return w
+}
+
+// contracts are those that are not the very values that they were in the last
+// ledger, or have left it: as they were and as they are.
+func (f *Folder) contracts(in Input) (out []*v1alpha1.Contract) {
+	if in.Ledger == f.last.Ledger {
+		return nil
+	}
+	for tenant, intent := range in.Ledger.Differs(f.last.Ledger) {
+		was, now := f.last.Ledger.ByIntent(tenant, intent), in.Ledger.ByIntent(tenant, intent)
+		for _, c := range was {
+			if !slices.Contains(now, c) {
+				out = append(out, c)
+			}
+		}
+		for _, c := range now {
+			if !slices.Contains(was, c) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// allOffers makes the offers anew.
+func (f *Folder) allOffers(in Input) []planner.Offer {
+	list := Offers(in.Market, in.Ledger)
+	f.spans, f.known = map[string]span{}, len(in.Market.Offers())
+	for i := range f.known {
+		name := list[i].Flavor.Metadata.Namespace
+		s, begun := f.spans[name]
+		if !begun {
+			s.from = i
+		}
+		s.to = i + 1
+		f.spans[name] = s
+	}
+	return list
+}
+
+// offers are the last ones with what has changed of these providers and of the
+// flavors of these contracts. The list is copied before it is written: worlds
+// before it share it.
+func (f *Folder) offers(in Input, providers []string, contracts []*v1alpha1.Contract) []planner.Offer {
+	list, own := f.made.Offers, false
+	set := func(i int, o planner.Offer) {
+		if list[i] == o {
+			return
+		}
+		if !own {
+			list, own = slices.Clone(list), true
+		}
+		list[i] = o
+	}
+	for _, name := range providers {
+		now, s := in.Market.Of(name), f.spans[name]
+		if len(now) != s.to-s.from {
+			return f.allOffers(in)
+		}
+		for i, o := range now {
+			if list[s.from+i].Flavor.Metadata.Name != o.Flavor.Metadata.Name {
+				return f.allOffers(in)
+			}
+			set(s.from+i, Offer(o))
+		}
+	}
+	for _, c := range contracts {
+		if in.Market.Offer(c.Spec.Provider, c.Spec.Flavor) == nil {
+			return f.allOffers(in) // it may be the first or the last on a missing flavor
+		}
+	}
+	for i := f.known; i < len(list); i++ {
+		was := list[i]
+		now := Offer(in.Market.Missing(was.Flavor.Metadata.Namespace, was.Flavor.Metadata.Name))
+		now.Flavor = was.Flavor // is the same by name
+		set(i, now)
+	}
+	return list
+}
+
+// observed is what is said of contracts, the last with what has changed: of
+// these contracts, of all on these providers, and of those of which consumers
+// say something else.
+func (f *Folder) observed(in Input, providers []string, contracts []*v1alpha1.Contract) planner.Observations {
+	said, gone := map[string]v1alpha1.Observation{}, []string(nil)
+	words := map[string]*word{}
+	look := func(c *v1alpha1.Contract) {
+		name := c.Metadata.Name
+		w := words[c.Spec.Provider]
+		if w == nil {
+			w = wordOf(in.Market, c.Spec.Provider)
+			words[c.Spec.Provider] = w
+		}
+		if now := w.of(c, in.Observed, in.Unheard); !planner.SameObservation(now, f.made.Observed.Of(name)) {
+			said[name] = now
+		}
+	}
+	for _, provider := range providers {
+		for _, c := range in.Ledger.HeldBy(provider) {
+			look(c)
+		}
+	}
+	again := func(name string) {
+		if c := in.Ledger.Contract(name); c != nil && c.Status.Phase.Held() {
+			look(c)
+		} else {
+			gone = append(gone, name)
+		}
+	}
+	for _, c := range contracts {
+		again(c.Metadata.Name)
+	}
+	for name := range in.Unheard {
+		if !f.last.Unheard[name] {
+			again(name)
+		}
+	}
+	for name := range f.last.Unheard {
+		if !in.Unheard[name] {
+			again(name)
+		}
+	}
+	if !sameMap(in.Observed, f.last.Observed) {
+		for name, now := range in.Observed {
+			if was, both := f.last.Observed[name]; !both || !sameWords(was, now) {
+				again(name)
+			}
+		}
+		for name := range f.last.Observed {
+			if _, both := in.Observed[name]; !both {
+				again(name)
+			}
+		}
+	}
+	return f.made.Observed.With(said, gone...)
+}
+
+// sameMap reports whether two maps are one: what is handed in is not modified.
+func sameMap(a, b map[string]v1alpha1.ConsumerObservation) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+}
+
+func sameWords(a, b v1alpha1.ConsumerObservation) bool {
+	return planner.SameObservation(v1alpha1.Observation{Consumer: a}, v1alpha1.Observation{Consumer: b})
+}
