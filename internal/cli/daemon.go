@@ -225,6 +225,9 @@ func (o *observer) RoundDone(took time.Duration, outcome string) {
 // Decided implements reconciler.Observer.
 func (o *observer) Decided(took time.Duration, _ *planner.Plan) { o.metrics.Decision(took) }
 
+// Forgot implements reconciler.Observer.
+func (o *observer) Forgot() { o.metrics.PlannerFault() }
+
 // Landed implements reconciler.Observer: phases that contracts entered, and
 // how long their teams waited.
 func (o *observer) Landed(plan *planner.Plan, changes []planner.ContractChange) {

@@ -44,6 +44,7 @@ func TestTheRoomsMoveTheMetrics(t *testing.T) {
 	active := contract("a", "intents/vision/train.yaml", "Ada", v1alpha1.PhaseActive)
 	o.Landed(later, []planner.ContractChange{{Before: reserved, After: active}, {Before: active, After: active}})
 	o.Decided(20*time.Millisecond, plan)
+	o.Forgot()
 	o.CommitDone(time.Second, 1, "refused")
 	o.CommitDone(time.Second, 1, "committed")
 	text := scraped(t, m)
@@ -54,6 +55,7 @@ func TestTheRoomsMoveTheMetrics(t *testing.T) {
 		`fleetbroker_time_to_reserve_seconds_sum 4`, `fleetbroker_time_to_reserve_seconds_count 2`,
 		`fleetbroker_time_to_active_seconds_sum 60`, `fleetbroker_time_to_active_seconds_count 1`,
 		`fleetbroker_decision_seconds_count 1`, `fleetbroker_commit_seconds_count 1`,
+		`fleetbroker_planner_faults_total 1`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %s in\n%s", want, text)

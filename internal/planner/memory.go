@@ -1,8 +1,10 @@
 package planner
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
+	"runtime/debug"
 	"slices"
 )
 
@@ -21,6 +23,10 @@ import (
 // What cannot be brought up to date safely is read from nothing. The zero value
 // is ready. One goroutine at a time may use a Memory; plans may be shared.
 type Memory struct {
+	// Fault, if set, is told of each mistake in bringing the memory up to date:
+	// what went wrong, with the stack. The plan was then made from nothing.
+	Fault func(why string)
+
 	last   *round
 	number uint64
 	// scratch counts the plans that were made from nothing.
@@ -50,8 +56,11 @@ func (m *Memory) tryResume(w *World) (p *Plan) {
 	last := m.last
 	m.last = nil
 	defer func() {
-		if recover() != nil {
+		if why := recover(); why != nil {
 			m.last, p = nil, nil
+			if m.Fault != nil {
+				m.Fault(fmt.Sprintf("%v\n%s", why, debug.Stack()))
+			}
 		}
 	}()
 	if last == nil || !last.holdsFor(w) {

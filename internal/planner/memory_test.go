@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // Whatever happens to a fleet, a plan made from memory is the plan made from
@@ -54,4 +57,24 @@ func TestMemoryPlansAsFromNothing(t *testing.T) {
 		t.Fatalf("%d of %d plans were made from nothing", scratch, rounds)
 	}
 	t.Logf("%d of %d plans were made from nothing", scratch, rounds)
+}
+
+// A mistake in bringing the memory up to date costs the round its time: the
+// plan is made from nothing, and somebody is told what went wrong and where.
+func TestMemoryTellsOfItsFaults(t *testing.T) {
+	w := demand(market(20), 10)
+	var faults []string
+	m := &planner.Memory{Fault: func(why string) { faults = append(faults, why) }}
+	m.Decide(w.W)
+	m.Break()
+	w.Offer(w.W.Offers[3].Flavor.Ref(), Spec(func(f *v1alpha1.FlavorSpec) { f.Used = Amounts("cpu=1") }))
+	if got, want := m.Decide(w.W), planner.Decide(w.W); !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\nwant\n%s", describe(got), describe(want))
+	}
+	if len(faults) != 1 || !strings.Contains(faults[0], "index out of range") || !strings.Contains(faults[0], "offersChanged") {
+		t.Errorf("told of %d faults: %q", len(faults), faults)
+	}
+	if m.Decide(w.W); len(faults) != 1 || m.Scratch() != 2 {
+		t.Errorf("after it %d faults, and %d plans from nothing", len(faults), m.Scratch())
+	}
 }

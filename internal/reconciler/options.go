@@ -26,6 +26,9 @@ type Observer interface {
 	RoundDone(took time.Duration, outcome string)
 	// Decided reports a plan and the time that it took to make.
 	Decided(took time.Duration, plan *planner.Plan)
+	// Forgot reports that the planner's memory was at fault and the round was
+	// planned from nothing.
+	Forgot()
 	// Landed reports contract changes that are on the ledger.
 	Landed(plan *planner.Plan, changes []planner.ContractChange)
 }
@@ -68,4 +71,5 @@ type nobody struct{}
 
 func (nobody) RoundDone(time.Duration, string)                {}
 func (nobody) Decided(time.Duration, *planner.Plan)           {}
+func (nobody) Forgot()                                        {}
 func (nobody) Landed(*planner.Plan, []planner.ContractChange) {}

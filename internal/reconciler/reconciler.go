@@ -50,7 +50,8 @@ type Reconciler struct {
 	contended  bool      // another writer was faster than our newest commit
 	deliver    deliveries
 	desk       desk
-	took       Took // of the round under way
+	took       Took      // of the round under way
+	faulted    time.Time // when a fault of the planner's memory was last logged
 
 	said sync.Map // problems already logged
 }
@@ -70,6 +71,7 @@ func New(opts Options) *Reconciler {
 		opts.Observer = nobody{}
 	}
 	r := &Reconciler{opts: opts, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
+	r.memory.Fault = r.forgot
 	r.ask.Store(true)
 	r.view.Store(&View{Trouble: "starting: the fleet repo has not been read yet"})
 	return r

@@ -220,6 +220,18 @@ func (r *Reconciler) decide(w planner.World) *planner.Plan {
 	return plan
 }
 
+// forgot counts a fault of the planner's memory, which cost this round its time
+// and nothing else, and logs one a minute.
+func (r *Reconciler) forgot(why string) {
+	r.opts.Observer.Forgot()
+	now := r.opts.Now()
+	if !r.faulted.IsZero() && now.Sub(r.faulted) < time.Minute && !now.Before(r.faulted) {
+		return
+	}
+	r.faulted = now
+	r.opts.Log.Error("the planner's memory is at fault: this round was planned from nothing, which is slow and right; please report this", "fault", why)
+}
+
 func outcomeOf(out Outcome, err error) string {
 	switch {
 	case err != nil:

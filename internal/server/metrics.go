@@ -21,6 +21,7 @@ type Metrics struct {
 	decision      prometheus.Histogram
 	commit        prometheus.Histogram
 	pushConflicts prometheus.Counter
+	faults        prometheus.Counter
 	adverts       *prometheus.CounterVec
 	toReserve     prometheus.Histogram
 	toActive      prometheus.Histogram
@@ -52,6 +53,7 @@ func NewMetrics() *Metrics {
 		decision:      histogram("decision_seconds", "Time to plan a round.", fast),
 		commit:        histogram("commit_seconds", "Time to write and push a round's commit.", fast),
 		pushConflicts: prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_push_conflicts_total", Help: "Pushes refused because the ref had moved."}),
+		faults:        prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_planner_faults_total", Help: "Rounds planned from nothing because the planner's memory was at fault; the log has the stack."}),
 		adverts:       counters("advert_total", "Reports of agents, by result: accepted, unknown_base, stale, rejected, limited.", "cluster", "result"),
 		toReserve:     histogram("time_to_reserve_seconds", "Time from an intent's first sight to its reservation.", slow),
 		toActive:      histogram("time_to_active_seconds", "Time from reservation to usable capacity.", slow),
@@ -60,7 +62,7 @@ func NewMetrics() *Metrics {
 		budgets:       newLevels("budget", "Monthly budgets of tenants, by kind: accrued, held until the month's end, forecast of the whole month, limit.", "tenant", "currency", "kind"),
 		expiring:      newLevels("contracts_expiring", "Contracts that end within their lead time: a tenth of their term, a day at the most.", "tenant"),
 	}
-	m.registry.MustRegister(m.budgets, m.expiring, m.reservations, m.decision, m.commit, m.pushConflicts, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	m.registry.MustRegister(m.budgets, m.expiring, m.reservations, m.decision, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -93,6 +95,9 @@ func (m *Metrics) Commit(d time.Duration) { m.commit.Observe(d.Seconds()) }
 
 // PushConflict counts a push that lost a race.
 func (m *Metrics) PushConflict() { m.pushConflicts.Inc() }
+
+// PlannerFault counts a round in which the planner's memory was at fault.
+func (m *Metrics) PlannerFault() { m.faults.Inc() }
 
 // Advert counts an agent's report.
 func (m *Metrics) Advert(cluster, result string) { m.adverts.WithLabelValues(cluster, result).Inc() }

@@ -21,6 +21,7 @@ func TestEveryDocumentedMetricMoves(t *testing.T) {
 		{`fleetbroker_decision_seconds_count`, func() { m.Decision(time.Millisecond) }},
 		{`fleetbroker_commit_seconds_count`, func() { m.Commit(time.Second) }},
 		{`fleetbroker_push_conflicts_total`, m.PushConflict},
+		{`fleetbroker_planner_faults_total`, m.PlannerFault},
 		{`fleetbroker_advert_total{cluster="paris",result="accepted"}`, func() { m.Advert("paris", "accepted") }},
 		{`fleetbroker_time_to_reserve_seconds_count`, func() { m.TimeToReserve(time.Second) }},
 		{`fleetbroker_time_to_active_seconds_count`, func() { m.TimeToActive(time.Minute) }},
