@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
 )
@@ -100,16 +101,22 @@ func explainRun(ctx context.Context, o explainOptions) error {
 	return report.ExplainText(o.streams.Out, e, show)
 }
 
-// findIntent is the intent that TENANT/NAME or NAME means.
+// findIntent is the intent that TENANT/NAME or NAME means; a warm pool is one
+// of the fleet's own.
 func findIntent(in *gathered, arg string) (tenant, name string, err error) {
 	var matches, all []string
-	for i := range in.fleet.Intents {
-		m := in.fleet.Intents[i].Metadata
-		full := m.Namespace + "/" + m.Name
+	add := func(tenant, name string) {
+		full := tenant + "/" + name
 		all = append(all, full)
-		if full == arg || m.Name == arg {
+		if full == arg || name == arg {
 			matches = append(matches, full)
 		}
+	}
+	for i := range in.fleet.Intents {
+		add(in.fleet.Intents[i].Metadata.Namespace, in.fleet.Intents[i].Metadata.Name)
+	}
+	for i := range in.fleet.Policy.WarmPools {
+		add(v1alpha1.FleetTenant, in.fleet.Policy.WarmPools[i].Name)
 	}
 	switch {
 	case len(matches) == 1:

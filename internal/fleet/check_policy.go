@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -54,6 +55,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 		c.label(p.in("name"), w.Name)
 		c.within(p.in("count"), int64(w.Count), 0, noMost)
 		c.request(p.in("resources"), w.Resources)
+		c.poolForecast(p, &w)
 		if w.MaxPremium != nil {
 			c.notNegative(p.in("maxPremium"), *w.MaxPremium)
 		}
@@ -69,6 +71,29 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	c.oneOf(spec.in("enrollment"), s.Enrollment, "closed", "open")
 	if s.Safety.MaxEnds != nil {
 		c.within(spec.in("safety", "maxEnds"), int64(*s.Safety.MaxEnds), 0, noMost)
+	}
+}
+
+// poolForecast checks how a warm pool is sized.
+func (c *checker) poolForecast(p place, w *v1alpha1.WarmPool) {
+	f := w.Forecast
+	if f == nil {
+		if w.Max != 0 {
+			c.errorf(p.in("max"), "BadValue", "%s is for pools that follow a forecast: add forecast: {}, or write count alone", p.in("max"))
+		}
+		return
+	}
+	if w.Max < max(w.Count, 1) {
+		c.errorf(p.in("max"), "BadValue", "%s: %d; with a forecast it is the most slices that are kept ready, at least 1 and no less than count", p.in("max"), w.Max)
+	}
+	if g := w.Resources.GPU; g == nil || g.Count < 1 {
+		c.errorf(p.in("forecast"), "BadValue", "%s: only GPUs that are counted are forecast; write resources.gpu with a count", p.in("forecast"))
+	}
+	if d := f.Ahead.Duration; d != 0 && (d < time.Hour || d > 24*time.Hour || d%time.Hour != 0) {
+		c.errorf(p.in("forecast", "ahead"), "BadValue", "%s: %s is not a whole number of hours from 1h to 24h", p.in("forecast", "ahead"), f.Ahead)
+	}
+	if f.Margin != nil {
+		c.notNegative(p.in("forecast", "margin"), *f.Margin)
 	}
 }
 

@@ -352,3 +352,29 @@ func TestSiblings(t *testing.T) {
 		t.Errorf("after the renaming: %v", diagnostics(f))
 	}
 }
+
+// How a warm pool is sized must make sense.
+func TestWarmPoolsSizes(t *testing.T) {
+	for name, tc := range map[string]struct{ pool, want string }{
+		"fixed":          {`count: 2`, ""},
+		"by forecast":    {`count: 0, max: 3, forecast: {ahead: 2h, margin: "0.5"}`, ""},
+		"max alone":      {`count: 2, max: 3`, "warmPools[0].max is for pools that follow a forecast"},
+		"no max":         {`count: 2, forecast: {}`, "no less than count"},
+		"less than none": {`count: 0, max: 0, forecast: {}`, "at least 1"},
+		"half hours":     {`count: 0, max: 3, forecast: {ahead: 90m}`, "not a whole number of hours from 1h to 24h"},
+		"too far":        {`count: 0, max: 3, forecast: {ahead: 25h}`, "not a whole number of hours from 1h to 24h"},
+		"margin":         {`count: 0, max: 3, forecast: {margin: "-1"}`, "forecast.margin: -1 is negative"},
+		"a share":        {`count: 0, max: 3, forecast: {}, resources: {gpu: {share: "0.5"}}`, "write resources.gpu with a count"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(tc.pool, "resources") {
+				tc.pool += `, resources: {gpu: "H100:1"}`
+			}
+			doc := group + "kind: Fleet\nmetadata: {name: acme}\nspec: {warmPools: [{name: w, consumer: rome, " + tc.pool + "}], rates: [{from: USD, to: EUR, rate: \"0.92\", date: 2026-11-01}]}\n"
+			got := strings.Join(diagnostics(read(t, NewReader(), base().with("fleet.yaml", doc), nil)), "\n")
+			if !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

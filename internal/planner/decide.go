@@ -176,7 +176,8 @@ func (r *round) tell(j *job) {
 		return
 	}
 	if len(j.open) == 0 {
-		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, "", "%s", joined(reasonOf(j), borrowText(j.live), r.followText(j), scaledText(j.dec.Contracts)))
+		j.dec.Also = joined(claimedText(j.dec.Contracts), batchedText(j), borrowText(j.live), r.followText(j), j.sizing.text(), scaledText(j.dec.Contracts))
+		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, "", "%s", joined(reasonOf(j), j.dec.Also))
 		if j.dec.Action != Place && j.dec.Action != Keep {
 			j.dec.Code = j.whyCode
 		}
@@ -300,18 +301,37 @@ func reasonOf(j *job) string {
 			continue
 		}
 		text := fmt.Sprintf("score %.2f", l.Score)
-		if l.Claimed != "" {
-			text += "; takes over a warm slice of pool " + l.Claimed
-		}
 		if l.RunnerUp != nil {
 			text += fmt.Sprintf("; next %s %.2f", l.RunnerUp.Flavor, l.RunnerUp.Score)
-		}
-		if j.batched {
-			text += "; chosen so that the intents first seen together cost least in all"
 		}
 		return text
 	}
 	return ""
+}
+
+// claimedText names the warm pools that new contracts took slices over from.
+func claimedText(lines []ContractLine) string {
+	var pools []string
+	for i := range lines {
+		if l := &lines[i]; l.Claimed != "" && (l.Action == Place || l.Action == Move) {
+			pools = append(pools, l.Claimed)
+		}
+	}
+	slices.Sort(pools)
+	switch pools = slices.Compact(pools); len(pools) {
+	case 0:
+		return ""
+	case 1:
+		return "takes over what was kept warm in pool " + pools[0]
+	}
+	return "takes over what was kept warm in pools " + strings.Join(pools, ", ")
+}
+
+func batchedText(j *job) string {
+	if !j.batched || !slices.ContainsFunc(j.dec.Contracts, func(l ContractLine) bool { return l.Action == Place || l.Action == Move }) {
+		return ""
+	}
+	return "chosen so that the intents first seen together cost least in all"
 }
 
 // queuePositions numbers those that wait for capacity.

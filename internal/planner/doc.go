@@ -28,7 +28,7 @@
 //     any offer (failover.go); what fits nowhere else stays, Degraded.
 //
 //   - warm pools are the fleet's own intents, served last; what they have is
-//     claimed by others as it is (warm.go).
+//     claimed by others as it is (warm.go). Some follow a forecast (expected.go).
 //
 //   - consolidate: better offers are proposed or moved to, by a rule of savings
 //     against disruption (consolidate.go).

@@ -37,6 +37,8 @@ type job struct {
 	seconds int64
 	// target is how many replicas are wanted of one that follows demand, 0 until known.
 	target int32
+	// sizing is, of a warm pool that follows a forecast, how many slices it wants.
+	sizing *sizing
 	// grows says why it wants more replicas than it has, "" while it does not.
 	grows string
 	// later is how many replicas are replaced after others; beside: what is
@@ -245,7 +247,7 @@ func (j *job) replicas() int32 {
 		return j.target
 	}
 	if j.warm() {
-		return j.in.Spec.Replicas.Min
+		return j.sizing.wanted(j.in.Spec.Replicas.Min)
 	}
 	return max(j.in.Spec.Replicas.Min, 1)
 }

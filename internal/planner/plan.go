@@ -82,8 +82,9 @@ type Decision struct {
 	Action             Action
 	// Contracts of the intent after the decision: placed, kept, resized, moved or released.
 	Contracts []ContractLine
-	// Reason is one sentence; Code is it as a machine-readable word.
-	Reason, Code string
+	// Reason is one sentence; Code is it as a machine-readable word. Also is the
+	// end of the sentence: what is to be known of a placement beside its score.
+	Reason, Code, Also string
 	// Rejected counts offers by the first requirement they fail; with the Fitting they add up to Considered.
 	Rejected   map[string]int
 	Considered int

@@ -65,15 +65,18 @@ func newStory(t *rapid.T) *story {
 
 // anyPool sets the fleet's warm pool, of any size.
 func (s *story) anyPool() {
-	s.Fleet(func(f *v1alpha1.FleetSpec) {
-		f.WarmPools = []v1alpha1.WarmPool{{
-			Name: "warm", Consumer: "rome", Count: int32(rapid.IntRange(0, 3).Draw(s.t, "pool.count")),
-			Resources: v1alpha1.ResourceRequest{
-				GPU:   &v1alpha1.GPURequest{Count: int32(rapid.IntRange(1, 2).Draw(s.t, "pool.gpus"))},
-				Named: Amounts(fmt.Sprintf("cpu=%d memory=%dGi", rapid.IntRange(1, 16).Draw(s.t, "pool.cpu"), rapid.IntRange(1, 64).Draw(s.t, "pool.memory"))),
-			},
-		}}
-	})
+	p := v1alpha1.WarmPool{
+		Name: "warm", Consumer: "rome", Count: int32(rapid.IntRange(0, 3).Draw(s.t, "pool.count")),
+		Resources: v1alpha1.ResourceRequest{
+			GPU:   &v1alpha1.GPURequest{Count: int32(rapid.IntRange(1, 2).Draw(s.t, "pool.gpus"))},
+			Named: Amounts(fmt.Sprintf("cpu=%d memory=%dGi", rapid.IntRange(1, 16).Draw(s.t, "pool.cpu"), rapid.IntRange(1, 64).Draw(s.t, "pool.memory"))),
+		},
+	}
+	if rapid.Bool().Draw(s.t, "pool.forecast") {
+		p.Max, p.Forecast = p.Count+int32(rapid.IntRange(1, 3).Draw(s.t, "pool.more")), &v1alpha1.PoolForecast{}
+		p.Forecast.Ahead.Duration = time.Duration(rapid.IntRange(0, 3).Draw(s.t, "pool.ahead")) * time.Hour
+	}
+	s.Fleet(func(f *v1alpha1.FleetSpec) { f.WarmPools = []v1alpha1.WarmPool{p} })
 }
 
 func (s *story) anyOffer() func(*planner.Offer) {

@@ -363,6 +363,9 @@ func (r *round) wait(j *job, code, why string) bool {
 
 // plain compares what the intent holds with what it wants.
 func (r *round) plain(j *job) {
+	if j.warm() {
+		r.size(j)
+	}
 	n := j.replicas()
 	if j.in.Spec.Stage == v1alpha1.StageFind {
 		j.releaseAll(r, v1alpha1.PhaseReleased, CodeStageFind, "stage find holds nothing")

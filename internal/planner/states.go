@@ -82,7 +82,7 @@ func (r *round) stateOf(j *job) *v1alpha1.IntentState {
 	if !j.since.IsZero() {
 		st.Since = j.since
 	}
-	st.Proposals = j.proposals
+	st.Proposals, st.Expected = j.proposals, j.sizing.expected()
 	st.NextOrdinals = nil
 	if len(j.ordinals) > 0 {
 		st.NextOrdinals = maps.Clone(j.ordinals)

@@ -16,7 +16,7 @@ import (
 // things: it belongs to the fleet itself (v1alpha1.FleetTenant, which no team
 // can be called), its tasks come last, and other intents may claim what it has.
 // Filling, refilling, shrinking and failing over are thereby those of every
-// intent.
+// intent. How many slices one wants that follows a forecast: expected.go.
 //
 // A claim ends the pool's contract as Released, without draining, and makes one
 // of the intent on the same slice, with the same resources, in the same commit.
@@ -241,8 +241,9 @@ func (r *round) takeClaim(j *job, s *shape, c *warmClaim, next []*candidate, t t
 	pool.replace(c.old, nil)
 	pool.dec.Contracts = append(slices.Clone(lines), r.line(ended, Release))
 	pool.why = "claimed by " + j.tenantName + "/" + j.name
-	if n := c.old.Spec.Intent.Replica; n < pool.replicas() {
-		pool.tasks = append(slices.Clone(tasks), task{kind: fresh, replica: n})
+	pool.sizing.claimed(1)
+	if pool.lacks() {
+		pool.tasks = append(slices.Clone(tasks), task{kind: fresh, replica: c.old.Spec.Intent.Replica})
 	}
 	r.unclaims[made.Metadata.Name] = func() {
 		r.put(made, nil)
@@ -251,6 +252,7 @@ func (r *round) takeClaim(j *job, s *shape, c *warmClaim, next []*candidate, t t
 			r.statusOnly[name] = true
 		}
 		delete(r.claimed, name)
+		pool.sizing.claimed(-1)
 		pool.live, pool.tasks, pool.dec.Contracts, pool.why = live, tasks, lines, why
 	}
 	return made

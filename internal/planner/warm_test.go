@@ -68,7 +68,7 @@ func TestWarmPoolIsFilledAndClaimed(t *testing.T) {
 	if !slices[c.Spec.Slice] || c.Metadata.Name == c.Spec.Slice || c.Decision.Claimed != "h100-warm" || !c.Spec.Resources.Equal(old.Spec.Resources) {
 		t.Fatalf("not claimed: %+v\n%s", c.Spec, describe(p))
 	}
-	if d := Of(p, "vision/train"); !strings.Contains(d.Reason, "warm slice of pool h100-warm") || d.Contracts[0].Asked == nil {
+	if d := Of(p, "vision/train"); !strings.Contains(d.Reason, "kept warm in pool h100-warm") || d.Contracts[0].Asked == nil {
 		t.Fatal(describe(p))
 	}
 	if old.Status.Phase != v1alpha1.PhaseReleased || !strings.Contains(old.Status.Reason, "Claimed: by vision/train as "+c.Metadata.Name) {

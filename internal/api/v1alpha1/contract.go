@@ -342,6 +342,8 @@ type IntentStatus struct {
 	Displaced Time `json:"displaced,omitzero"`
 	// Proposals are moves of its contracts to better offers, by contract, as they were when first seen.
 	Proposals []Proposal `json:"proposals,omitempty"`
+	// Expected is, of a warm pool that follows a forecast, that of the hour.
+	Expected *Expectation `json:"expected,omitempty"`
 	// NextOrdinals are, by "<replica>.<part>", the ordinal of the next contract.
 	NextOrdinals map[string]int32 `json:"nextOrdinals,omitempty"`
 	// Spent is what contracts of this intent that have left the tree had cost.
@@ -363,6 +365,24 @@ type Proposal struct {
 	Hourly Decimal `json:"hourly"`
 	// Saves is how much less that is in an average hour of a week.
 	Saves Decimal `json:"saves"`
+}
+
+// Expectation is what a warm pool was sized by: contracts that it could have
+// served, as the ledger's history lets expect them. It holds for the hour in
+// which it was made, so that all rounds of the hour want as many slices.
+type Expectation struct {
+	// At is when it was made.
+	At Time `json:"at"`
+	// Digest of the pool's slices and of how far was looked.
+	Digest string `json:"digest"`
+	// Held is how many such contracts stood then.
+	Held int32 `json:"held"`
+	// Peak is the most that are expected at once, on average over an hour.
+	Peak Decimal `json:"peak"`
+	// Error is the mean absolute error of such forecasts in the past, in contracts.
+	Error Decimal `json:"error"`
+	// Tested is how many forecasts Error is the mean of; with 0 there is too little history and the pool's count holds.
+	Tested int32 `json:"tested"`
 }
 
 // FirstSeen is when and by whom an intent came.

@@ -129,12 +129,26 @@ type WarmPool struct {
 	Name string `json:"name"`
 	// Consumer cluster.
 	Consumer string `json:"consumer"`
-	// Count of slices.
+	// Count of slices; with Forecast the fewest that are kept ready.
 	Count int32 `json:"count"`
+	// Max is the most slices that Forecast keeps ready. Required with Forecast.
+	Max int32 `json:"max,omitempty"`
+	// Forecast sizes the pool, between Count and Max, by what the ledger's history lets expect.
+	Forecast *PoolForecast `json:"forecast,omitempty"`
 	// Resources of each slice.
 	Resources ResourceRequest `json:"resources"`
 	// MaxPremium is how much dearer than the best other offer a warm slice may be to be claimed, as a ratio (default "0.2"; "0" claims only what is no dearer).
 	MaxPremium *Decimal `json:"maxPremium,omitempty"`
+}
+
+// PoolForecast sizes a warm pool once an hour: as many slices as contracts of
+// its kind (same consumer, model and GPUs each) are expected beyond those that
+// stand, in the hour that runs and those ahead of it.
+type PoolForecast struct {
+	// Ahead is how far is looked, in whole hours from 1h (the default) to 24h.
+	Ahead Duration `json:"ahead,omitzero"`
+	// Margin is how many times the forecast's mean error is added (default "1").
+	Margin *Decimal `json:"margin,omitempty"`
 }
 
 // WriteBack is how decisions reach the repo.

@@ -36,5 +36,6 @@
 //
 // Everything is pure: the same contracts in any order give the same answer.
 // The cost is one pass over the contracts and one over each series' hours.
-// The caller is internal/cli; nothing is cached here.
+// internal/cli shows it, and the planner sizes warm pools by it once an hour;
+// nothing is cached here.
 package forecast

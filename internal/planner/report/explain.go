@@ -48,6 +48,11 @@ func ExplainText(w io.Writer, e *planner.Explanation, o ExplainOptions) error {
 	for _, line := range wrap(explainSum(e), DefaultWidth, DefaultWidth) {
 		b.WriteString(line + "\n")
 	}
+	if d.Also != "" && d.Code == "" {
+		for i, line := range wrap(clean("Also: "+d.Also+"."), DefaultWidth, DefaultWidth-6) {
+			b.WriteString(strings.Repeat("      ", min(i, 1)) + line + "\n")
+		}
+	}
 	for _, near := range d.Near {
 		b.WriteString("Near: " + clean(near) + "\n")
 	}

@@ -2,6 +2,10 @@ package report
 
 import (
 	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -80,5 +84,28 @@ func explanationNone() *planner.Explanation {
 			Near: []string{"nice/cpu has no GPUs"},
 		},
 		Offers: []planner.OfferLine{cpu},
+	}
+}
+
+// What is to be known of a placement beside its score stands in the plan and in
+// the explanation, for people and for programs.
+func TestPlacementsSayWhatElseIsToKnow(t *testing.T) {
+	const also = "the provider's autoscaler has to add 4 GPUs"
+	p, m := example()
+	d := *p.Intents[slices.IndexFunc(p.Intents, func(d *planner.Decision) bool { return d.Action == planner.Place })]
+	d.Also, d.Reason = also, "score 0.87; "+also
+	p.Intents = []*planner.Decision{&d}
+	e := explanationExample()
+	e.Decision.Also = also
+	for name, write := range map[string]func(io.Writer) error{
+		"text":     func(w io.Writer) error { return Text(w, p, m, Options{Width: -1}) },
+		"markdown": func(w io.Writer) error { return Markdown(w, p, m, MarkdownOptions{}) },
+		"json":     func(w io.Writer) error { return JSON(w, p, m) },
+		"explain":  func(w io.Writer) error { return ExplainText(w, e, ExplainOptions{}) },
+	} {
+		var b strings.Builder
+		if err := write(&b); err != nil || strings.Count(b.String(), also) != 1 {
+			t.Errorf("%s: %v\n%s", name, err, b.String())
+		}
 	}
 }

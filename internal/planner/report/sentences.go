@@ -190,6 +190,8 @@ func (v *view) why(d *planner.Decision) string {
 	switch {
 	case best == "":
 		return d.Reason
+	case d.Also != "":
+		return best + "; " + d.Also
 	case d.Reason == "" || d.Code == "":
 		// A placement that needs no explaining has no code, and its sentence
 		// is made here.
