@@ -58,7 +58,7 @@ func renderRun(ctx context.Context, o renderOptions) error {
 	if err != nil {
 		return err
 	}
-	out, err := manifests.All(manifests.NewIndex(slices.Collect(led.Contracts())), f.Clusters)
+	out, err := manifests.All(manifests.NewIndex(slices.Collect(led.Contracts())), f.Delivered())
 	if err != nil {
 		return fmt.Errorf("render the manifests: %w", err)
 	}

@@ -30,8 +30,9 @@
 //     so that a provider that does not answer delays nothing.
 //   - Only members of our ApplySet are pruned, and never a Namespace.
 //   - Absent is said only by who would know: in mode direct the holder of the
-//     Lease, with the newest manifests applied and its caches in sync. All else
-//     is Unknown.
+//     Lease, with the newest manifests applied and its caches in sync; beside
+//     Flux or Argo CD once they have applied a commit with the newest manifests
+//     (gitops.go). All else is Unknown.
 //
 // # Concurrency
 //

@@ -21,7 +21,8 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 	w.mu.Lock()
 	contracts, c, reachable, problem := w.target.Contracts, w.conn, w.reachable(), w.problems.reach
 	direct := w.target.Mode == "" || w.target.Mode == Direct
-	vouches := !direct || (w.leads() && w.loaded == w.sequence)
+	vouches := w.leads() && w.loaded == w.sequence
+	tools := w.verdicts()
 	// What is not there yet may be on its way.
 	unsure := map[string]bool{}
 	if direct {
@@ -54,10 +55,14 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 			continue
 		}
 		slice := manifests.SliceName(contract)
-		o := observeContract(c, contract, vouches && !unsure[slice])
+		tool := tools[contract.Metadata.Namespace]
+		o := observeContract(c, contract, (vouches || tool.current) && !unsure[slice])
 		o.Message = troubles[key{Kind: kindContract, Name: slice}]
 		if o.Message == "" && len(o.Granted) == 0 {
 			o.Message = troubles[key{Kind: kindPeering, Name: contract.Spec.Provider}]
+		}
+		if o.Message == "" {
+			o.Message = tool.trouble
 		}
 		out[name] = o
 	}

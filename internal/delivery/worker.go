@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,10 @@ const (
 	firstPause = 250 * time.Millisecond
 	longPause  = time.Minute
 )
+
+// maxCommits is how many commits of the ledger with the same manifests are
+// remembered: a GitOps tool lags by some.
+const maxCommits = 256
 
 // origin is why a unit is looked at.
 type origin uint8
@@ -53,11 +58,14 @@ type worker struct {
 	sequence uint64 // grows with target
 	loaded   uint64 // the sequence that desired holds
 	applied  tree.Hash
+	// commits of the ledger that have the target's manifests, newest last.
+	commits  []tree.Hash
 	dirty    map[key]origin
 	inflight map[key]bool
 	waiting  map[key]bool
 	trouble  map[key]string
 	conn     *conn
+	gitops   *gitops         // nil in mode direct
 	leading  context.Context // ends with the Lease; nil: not held
 	holder   string          // of the Lease, as last seen
 	// record is the Lease as last looked at, renewed when another look found it
@@ -97,6 +105,10 @@ func (w *worker) set(want Desired) {
 		wakeUp(w.peers)
 	}
 	w.target = want
+	if !same {
+		w.commits = nil
+	}
+	w.commits = append(w.commits[max(0, len(w.commits)-maxCommits):], want.Commit)
 	if same && w.loaded == w.sequence { // another commit that does not concern this cluster
 		if settled {
 			w.applied = want.Commit
@@ -117,10 +129,12 @@ func wakeUp(ch chan<- struct{}) {
 	}
 }
 
-func (w *worker) direct() bool {
+func (w *worker) direct() bool { return w.mode() == Direct }
+
+func (w *worker) mode() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.target.Mode == "" || w.target.Mode == Direct
+	return cmp.Or(w.target.Mode, Direct)
 }
 
 // run connects, serves, and connects again, until the worker is stopped.
@@ -183,19 +197,25 @@ func (w *worker) session() error {
 		}
 		tasks.Go(func() { inf.RunWithContext(quiet) })
 	}
-	w.begin(c)
+	mode := w.mode()
+	tool := newGitops(mode, c, w.bump)
+	if tool != nil {
+		for _, inf := range tool.informers {
+			tasks.Go(func() { inf.RunWithContext(quiet) })
+		}
+	}
+	w.begin(c, tool)
 	defer w.finish()
 	tasks.Go(func() { w.awaitSync(ctx, c) })
 	tasks.Go(func() { w.probe(ctx, c, config, end) })
 	tasks.Go(func() { w.peer(ctx, config) })
-	mode := w.direct()
-	if mode {
+	if mode == Direct {
 		// The Lease is given up only after the last write: not with ctx.
 		leaseCtx, giveUp := context.WithCancel(context.WithoutCancel(quiet))
 		defer giveUp()
 		tasks.Go(func() { w.elect(leaseCtx, c) })
 	}
-	w.serve(ctx, c, func() bool { return w.direct() == mode })
+	w.serve(ctx, c, func() bool { return w.mode() == mode })
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -226,16 +246,16 @@ func (w *worker) serve(ctx context.Context, c *conn, same func() bool) {
 }
 
 // begin and finish frame a session.
-func (w *worker) begin(c *conn) {
+func (w *worker) begin(c *conn, tool *gitops) {
 	w.mu.Lock()
-	w.conn, w.down, w.problems, w.parented = c, false, problems{}, ""
+	w.conn, w.gitops, w.down, w.problems, w.parented = c, tool, false, problems{}, ""
 	w.mu.Unlock()
 	w.bump()
 }
 
 func (w *worker) finish() {
 	w.mu.Lock()
-	w.conn, w.leading = nil, nil
+	w.conn, w.gitops, w.leading = nil, nil, nil
 	w.mu.Unlock()
 	w.bump()
 }
@@ -368,11 +388,37 @@ func (w *worker) status() Status {
 	for _, k := range sortedKeys(w.trouble) {
 		s.Troubles = append(s.Troubles, w.trouble[k])
 	}
+	if w.gitops != nil {
+		s.Pending = 0 // another one applies
+		for _, v := range w.verdicts() {
+			if v.trouble != "" && !slices.Contains(s.Troubles, v.trouble) {
+				s.Troubles = append(s.Troubles, v.trouble)
+			}
+		}
+		slices.Sort(s.Troubles)
+	}
 	return s
 }
 
 // leads is called with mu held.
 func (w *worker) leads() bool { return w.leading != nil && w.leading.Err() == nil }
+
+// verdicts are the GitOps tool's, by tenant; called with mu held.
+func (w *worker) verdicts() map[string]verdict {
+	out := map[string]verdict{}
+	if w.gitops == nil {
+		return out
+	}
+	known := func(commit string) bool {
+		return slices.ContainsFunc(w.commits, func(h tree.Hash) bool { return h.String() == commit })
+	}
+	for _, c := range w.target.Contracts {
+		if tenant := c.Metadata.Namespace; out[tenant] == (verdict{}) {
+			out[tenant] = w.gitops.of(w.name, tenant, known)
+		}
+	}
+	return out
+}
 
 // reachable is called with mu held.
 func (w *worker) reachable() bool {

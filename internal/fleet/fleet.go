@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -103,6 +104,23 @@ type Diagnostic struct {
 // String is "file:line:col: message".
 func (d Diagnostic) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
+}
+
+// Delivered are the clusters, each with its mode of delivery: its own, or the
+// fleet's default.
+func (f *Fleet) Delivered() map[string]*v1alpha1.Cluster {
+	if f.Policy.Defaults.Delivery == "direct" {
+		return f.Clusters // which an empty mode is, too
+	}
+	out := maps.Clone(f.Clusters)
+	for name, c := range out {
+		if c.Spec.Delivery == "" {
+			with := *c
+			with.Spec.Delivery = f.Policy.Defaults.Delivery
+			out[name] = &with
+		}
+	}
+	return out
 }
 
 // Errors are the diagnostics that are errors.

@@ -17,13 +17,15 @@
 //	<tenant>/<xx>/<contract>-slice.yaml
 //
 // Every directory with a kustomization.yaml is complete for `kubectl apply -k`;
-// an empty one is not written at all.
+// an empty one is not written at all, unless Flux or Argo CD applies: they
+// would prune nothing of a directory that is gone.
 //
 // # Invariants
 //
 //   - Same contracts and clusters, same bytes: no clock, no map order.
 //   - Update and All agree: rendering only what a change touches gives the
-//     files that rendering everything gives (a property test holds it).
+//     files that rendering everything gives (a property test holds it), but for
+//     the empty directories of Flux and Argo CD, of which no contract tells.
 //   - What Liqo v1.2.0 does not check is checked here: canonical quantities,
 //     whole non-negative extended resources, every key explicit, the three
 //     labels of a slice, selectors that match all virtual nodes of a provider.

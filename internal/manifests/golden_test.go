@@ -95,19 +95,11 @@ func TestGolden(t *testing.T) {
 }
 
 func TestGoldenPolicies(t *testing.T) {
-	for _, delivery := range []string{"direct", "flux", "argocd", "agent"} {
-		t.Run(delivery, func(t *testing.T) {
-			clusters := fleet()
-			clusters["rome"].Spec.Delivery = delivery
-			out, err := All(NewIndex([]*v1alpha1.Contract{contract("vision", "train", "aaaa")}), clusters)
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden(t, "policies-"+delivery, "who may write the namespaces follows from the delivery", out, func(file string) bool {
-				return strings.Contains(file, "/policies/") && (delivery == "direct" || strings.HasSuffix(file, "namespace-guard.yaml"))
-			})
-		})
+	out, err := All(NewIndex([]*v1alpha1.Contract{contract("vision", "train", "aaaa")}), fleet())
+	if err != nil {
+		t.Fatal(err)
 	}
+	golden(t, "policies", "what keeps tenants apart, whoever applies", out, func(file string) bool { return strings.Contains(file, "/policies/") })
 }
 
 // golden compares the files that pick picks, and all problems, with

@@ -137,7 +137,7 @@ func (r *render) finish() (Output, error) {
 		consumers[s[0]] = true
 	}
 	for t := range tenants {
-		r.kustomization(path.Join(Dir(t[0]), t[1]), r.ix.next(byShard, t[0], t[1]))
+		r.followed(t[0], path.Join(Dir(t[0]), t[1]), r.ix.next(byShard, t[0], t[1]))
 	}
 	for _, n := range sortedPairs(r.namespaces) {
 		r.namespace(n[0], n[1])
@@ -194,8 +194,8 @@ func (r *render) peerings(consumer string) map[string][]string {
 func (r *render) consumer(consumer string) {
 	dir := path.Join(Dir(consumer), namespacesDir)
 	if !r.ix.has(byShard, consumer) {
-		r.kustomization(Dir(consumer), nil)
-		r.kustomization(dir, nil)
+		r.followed(consumer, Dir(consumer), nil)
+		r.followed(consumer, dir, nil)
 		r.policies(consumer, false)
 		return
 	}
@@ -222,13 +222,28 @@ func (r *render) kustomization(dir string, resources []string) {
 		r.out.Files[file] = nil
 		return
 	}
+	r.out.Files[file] = listing(resources)
+}
+
+// followed is kustomization for a directory that Flux or Argo CD may follow by
+// itself: they prune nothing once it is gone, so an empty one stays.
+func (r *render) followed(consumer, dir string, resources []string) {
+	r.kustomization(dir, resources)
+	if c := r.clusters[consumer]; len(resources) == 0 && c != nil && (c.Spec.Delivery == "flux" || c.Spec.Delivery == "argocd") {
+		r.out.Files[path.Join(dir, kustomizationFile)] = []byte(Header + "# Nothing is here any more. The option changes nothing, but lets kustomize accept that.\n" +
+			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\ngeneratorOptions: {disableNameSuffixHash: true}\n")
+	}
+}
+
+// listing is a kustomization.yaml.
+func listing(resources []string) []byte {
 	var b bytes.Buffer
 	b.WriteString(Header)
 	b.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n")
 	for _, name := range resources {
 		fmt.Fprintf(&b, "- %q\n", name) // quoted: a shard called 11 would be a number
 	}
-	r.out.Files[file] = b.Bytes()
+	return b.Bytes()
 }
 
 // write encodes objects as one file.

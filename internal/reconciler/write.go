@@ -154,7 +154,7 @@ func (r *Reconciler) compose(in *inputs, parent tree.Tree, byKey map[string]*sha
 		verb, _, _ := strings.Cut(it.Line, " ")
 		counts[verb]++
 	}
-	rendered, err := manifests.Update(index.With(changes), in.fleet.Clusters, changes)
+	rendered, err := manifests.Update(index.With(changes), in.fleet.Delivered(), changes)
 	if err != nil {
 		return out, fmt.Errorf("render manifests: %w", err)
 	}

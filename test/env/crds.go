@@ -25,7 +25,7 @@ var liqoCRDs embed.FS
 // cluster and returns once they are served. Without Liqo's controllers nothing
 // acts on their objects.
 func InstallLiqoCRDs(ctx context.Context, config *rest.Config) error {
-	crds, err := readCRDs(liqoCRDs)
+	crds, err := readCRDs(liqoCRDs, "crds/*.yaml")
 	if err != nil {
 		return fmt.Errorf("install Liqo's CRDs: %w", err)
 	}
@@ -38,7 +38,7 @@ func InstallLiqoCRDs(ctx context.Context, config *rest.Config) error {
 // InstallAgentCRDs does the same with the definitions of the kinds that the
 // project's own agents serve.
 func InstallAgentCRDs(ctx context.Context, config *rest.Config) error {
-	crds, err := readCRDs(schemas.CRDs)
+	crds, err := readCRDs(schemas.CRDs, "crds/*.yaml")
 	if err != nil {
 		return fmt.Errorf("install the agents' CRDs: %w", err)
 	}
@@ -48,9 +48,9 @@ func InstallAgentCRDs(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// InstallCRDsOf does the same with the files crds/*.yaml of a directory.
+// InstallCRDsOf does the same with the files *.yaml of a directory.
 func InstallCRDsOf(ctx context.Context, config *rest.Config, files fs.FS) error {
-	crds, err := readCRDs(files)
+	crds, err := readCRDs(files, "*.yaml")
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func InstallCRDs(ctx context.Context, config *rest.Config, crds ...*apiextension
 	return err
 }
 
-func readCRDs(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	paths, err := fs.Glob(files, "crds/*.yaml")
+func readCRDs(files fs.FS, pattern string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	paths, err := fs.Glob(files, pattern)
 	if err != nil {
 		return nil, err
 	}

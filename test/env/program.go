@@ -1,7 +1,10 @@
 package env
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"syscall"
 	"time"
 )
@@ -63,6 +66,31 @@ func (p *Program) LogFile() string { return p.p.log }
 
 // PID is its process id.
 func (p *Program) PID() int { return p.p.pid() }
+
+// Await waits until the program answers a probe at an address with 200.
+func (p *Program) Await(ctx context.Context, url string) error {
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err == nil {
+			_ = res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return nil
+			}
+			err = errors.New(res.Status)
+		}
+		select {
+		case <-p.Done():
+			return p.Failure()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w (last: %w)", url, ctx.Err(), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
 
 // ReserveAddress finds a free loopback address and keeps it from everybody who
 // asks here until release is called.

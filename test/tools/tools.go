@@ -21,6 +21,7 @@ const (
 	LiqoVersion       = "v1.2.0"
 	HelmVersion       = "v3.16.2" // what Liqo requires
 	KwokVersion       = "v0.7.0"
+	FluxVersion       = "v1.9.3" // of its controllers
 	GolangciVersion   = "v2.15.0"
 	ActionlintVersion = "v1.7.12"
 )
@@ -68,6 +69,8 @@ var programs = map[string]program{
 	"liqo-webhook":            {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/webhook"},
 	"helm":                    {module: "liqo", version: LiqoVersion, pkg: "helm.sh/helm/v3/cmd/helm", comes: HelmVersion},
 	"kwok":                    {module: "kwok", version: KwokVersion, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
+	"source-controller":       {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/source-controller"},
+	"kustomize-controller":    {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/kustomize-controller"},
 	"golangci-lint":           {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	"actionlint":              {module: "actionlint", version: ActionlintVersion, pkg: "github.com/rhysd/actionlint/cmd/actionlint"},
 }
@@ -77,6 +80,7 @@ func Default() []string {
 	return []string{
 		"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl",
 		"liqo-controller-manager", "liqo-crd-replicator", "liqo-virtual-kubelet", "liqo-webhook", "helm", "kwok",
+		"source-controller", "kustomize-controller",
 	}
 }
 

@@ -90,7 +90,7 @@ func TestFindOutsideACheckoutSaysWhatToDo(t *testing.T) {
 	if _, err := Find(t.Context(), "etcd", nil); err == nil || !strings.Contains(err.Error(), AssetsEnv) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Find(t.Context(), "ectd", nil); err == nil || !strings.Contains(err.Error(), "known are etcd") {
+	if _, err := Find(t.Context(), "ectd", nil); err == nil || !strings.Contains(err.Error(), "unknown; known are ") {
 		t.Errorf("an unknown program: got %v", err)
 	}
 }

@@ -40,7 +40,7 @@ func TestEveryLevelApplies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	root := render(t, "")
+	root := render(t)
 	levels := 0
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "kustomization.yaml" {

@@ -145,15 +145,14 @@ func testNamespaces(t *testing.T, cluster *env.Cluster, api kubernetes.Interface
 	}
 	const text = "written by the broker only"
 	for name, err := range map[string]error{
-		"other intents":       patch(operator, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "nlp.serve"}),
-		"no intents":          patch(operator, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: nil}),
-		"intents elsewhere":   patch(operator, unlabelled, "annotations", map[string]any{v1alpha1.AnnotationIntents: trainIntent}),
-		"another tenant":      patch(operator, twoIntents, "labels", map[string]any{v1alpha1.LabelTenant: "nlp"}),
-		"no tenant":           patch(operator, twoIntents, "labels", map[string]any{v1alpha1.LabelTenant: nil}),
-		"unguarded":           patch(operator, peering, "labels", map[string]any{v1alpha1.LabelManaged: nil}),
-		"other pods":          patch(operator, somePods, "annotations", map[string]any{v1alpha1.AnnotationPodsPrefix + pickyIntent: "app=mine"}),
-		"all pods":            patch(operator, somePods, "annotations", map[string]any{v1alpha1.AnnotationPodsPrefix + pickyIntent: nil}),
-		"Flux, not in charge": patch(flux, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: ""}),
+		"other intents":     patch(operator, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "nlp.serve"}),
+		"no intents":        patch(operator, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: nil}),
+		"intents elsewhere": patch(operator, unlabelled, "annotations", map[string]any{v1alpha1.AnnotationIntents: trainIntent}),
+		"another tenant":    patch(operator, twoIntents, "labels", map[string]any{v1alpha1.LabelTenant: "nlp"}),
+		"no tenant":         patch(operator, twoIntents, "labels", map[string]any{v1alpha1.LabelTenant: nil}),
+		"unguarded":         patch(operator, peering, "labels", map[string]any{v1alpha1.LabelManaged: nil}),
+		"other pods":        patch(operator, somePods, "annotations", map[string]any{v1alpha1.AnnotationPodsPrefix + pickyIntent: "app=mine"}),
+		"all pods":          patch(operator, somePods, "annotations", map[string]any{v1alpha1.AnnotationPodsPrefix + pickyIntent: nil}),
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, err, text) })
 	}
@@ -171,10 +170,7 @@ func testNamespaces(t *testing.T, cluster *env.Cluster, api kubernetes.Interface
 	if err := patch(broker, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "vision.serve,vision.train"}); err != nil {
 		t.Errorf("the broker: %v", err)
 	}
-	if _, err := cluster.Kubectl(t.Context(), render(t, "flux"), "apply", "--server-side", "-k", "namespaces/policies"); err != nil {
-		t.Fatal(err)
+	if err := patch(flux, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "vision.serve, vision.train"}); err != nil {
+		t.Errorf("Flux, which may have to apply: %v", err)
 	}
-	envtest.Eventually(t, "Flux to be let in where it delivers", func(context.Context) bool {
-		return patch(flux, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "vision.serve, vision.train"}) == nil
-	})
 }

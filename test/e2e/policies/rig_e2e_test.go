@@ -52,7 +52,7 @@ func made(name string) v1alpha1.OffloadNamespace {
 
 // render writes the manifests of the tests' contracts to a directory and
 // returns that of consumer rome.
-func render(t *testing.T, delivery string) string {
+func render(t *testing.T) string {
 	t.Helper()
 	picky := made(somePods)
 	picky.PodSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "llm", "tier": "gpu"}}
@@ -61,7 +61,7 @@ func render(t *testing.T, delivery string) string {
 		contract("serve", made(twoIntents)),
 		contract("picky", picky),
 	})
-	out, err := manifests.All(ix, map[string]*v1alpha1.Cluster{"rome": {Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Delivery: delivery}}})
+	out, err := manifests.All(ix, map[string]*v1alpha1.Cluster{"rome": {Metadata: v1alpha1.Metadata{Name: "rome"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func start(t *testing.T, options env.ClusterOptions) *env.Cluster {
 	if err := env.InstallLiqoCRDs(t.Context(), cluster.Config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cluster.Kubectl(t.Context(), render(t, ""), "apply", "--server-side", "-k", "."); err != nil {
+	if _, err := cluster.Kubectl(t.Context(), render(t), "apply", "--server-side", "-k", "."); err != nil {
 		t.Fatal(err)
 	}
 	api := clientFor(t, cluster.Config)

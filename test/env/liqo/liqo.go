@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,7 +87,7 @@ func (l *Liqo) install(ctx context.Context) error {
 		return err
 	}
 	charts := filepath.Join(module, "deployments", "liqo")
-	if err := env.InstallCRDsOf(ctx, l.Cluster.Config, os.DirFS(filepath.Join(charts, "charts", "liqo-crds"))); err != nil {
+	if err := env.InstallCRDsOf(ctx, l.Cluster.Config, os.DirFS(filepath.Join(charts, "charts", "liqo-crds", "crds"))); err != nil {
 		return err
 	}
 	if l.client, err = client.New(l.Cluster.Config, client.Options{}); err != nil {
@@ -179,34 +177,9 @@ func (l *Liqo) prepare(ctx context.Context, name string, pod corev1.PodSpec) err
 		if name == "liqo-crd-replicator" {
 			return nil // it has no probe
 		}
-		return await(ctx, p, "http://"+health+"/readyz")
+		return p.Await(ctx, "http://"+health+"/readyz")
 	}
 	return nil
-}
-
-// await waits until a program answers a probe.
-func await(ctx context.Context, p *env.Program, url string) error {
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return nil
-			}
-			err = errors.New(res.Status)
-		}
-		select {
-		case <-p.Done():
-			return p.Failure()
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w (last: %w)", url, ctx.Err(), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }
 
 // kubeconfig writes the file with which a program acts as a ServiceAccount,

@@ -1,0 +1,254 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+)
+
+// What a GitOps tool applies manifests by.
+var (
+	kustomizations = gvr("kustomize.toolkit.fluxcd.io", "v1", "kustomizations")
+	repositories   = gvr("source.toolkit.fluxcd.io", "v1", "gitrepositories")
+	applications   = gvr("argoproj.io", "v1alpha1", "applications")
+)
+
+// gitops watches the objects by which Flux or Argo CD applies a consumer's
+// manifests, if they are in the consumer: what keeps manifests from it, and
+// whether what is there is by the newest of them. A tool that works from another
+// cluster is not seen; then its word is taken for granted.
+type gitops struct {
+	mode      string
+	informers map[schema.GroupVersionResource]cache.SharedIndexInformer
+
+	mu     sync.Mutex
+	failed map[schema.GroupVersionResource]error // the newest error of a watch
+}
+
+// verdict is what a tool's objects say about one tenant's manifests.
+type verdict struct {
+	// trouble is what keeps them from being applied, "" for nothing.
+	trouble string
+	// current: what is not there is not on its way.
+	current bool
+}
+
+// newGitops makes the watches of a mode; nil for modes without such a tool.
+func newGitops(mode string, c *conn, news func()) *gitops {
+	watched := map[string][]schema.GroupVersionResource{Flux: {kustomizations, repositories}, ArgoCD: {applications}}[mode]
+	if watched == nil {
+		return nil
+	}
+	g := &gitops{mode: mode, informers: map[schema.GroupVersionResource]cache.SharedIndexInformer{}, failed: map[schema.GroupVersionResource]error{}}
+	for _, resource := range watched {
+		inf := dynamicinformer.NewFilteredDynamicInformer(c.dynamic, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+		// None of these fails before the informer was started.
+		_ = inf.SetTransform(trimApplier)
+		_ = inf.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+			g.mu.Lock()
+			g.failed[resource] = err
+			g.mu.Unlock()
+			news()
+		})
+		_, _ = inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { news() }, UpdateFunc: func(any, any) { news() }, DeleteFunc: func(any) { news() },
+		})
+		g.informers[resource] = inf
+	}
+	return g
+}
+
+// trimApplier leaves out the lists of all applied objects: there may be tens of
+// thousands.
+func trimApplier(obj any) (any, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.SetManagedFields(nil)
+		unstructured.RemoveNestedField(u.Object, "status", "inventory")
+		unstructured.RemoveNestedField(u.Object, "status", "resources")
+		unstructured.RemoveNestedField(u.Object, "status", "history")
+		unstructured.RemoveNestedField(u.Object, "status", "operationState", "syncResult", "resources")
+	}
+	return obj, nil
+}
+
+// of is the verdict on a tenant's manifests for a consumer; known tells the
+// commits that have the newest manifests.
+func (g *gitops) of(consumer, tenant string, known func(commit string) bool) verdict {
+	for resource, inf := range g.informers {
+		if inf.HasSynced() {
+			continue
+		}
+		g.mu.Lock()
+		err := g.failed[resource]
+		g.mu.Unlock()
+		switch {
+		case err == nil:
+			return verdict{} // being read
+		case apierrors.IsNotFound(err) && g.mode == ArgoCD:
+			return verdict{current: true} // Argo CD mostly works from another cluster
+		case apierrors.IsNotFound(err):
+			return verdict{trouble: fmt.Sprintf("cluster %s does not serve %s: install Flux there", consumer, resource.GroupResource()), current: true}
+		}
+		return verdict{trouble: fmt.Sprintf("watch %s on cluster %s: %v", resource.GroupResource(), consumer, explain(err)), current: true}
+	}
+	if g.mode == ArgoCD {
+		return argoVerdict(consumer, tenant, g.list(applications), known)
+	}
+	return fluxVerdict(consumer, tenant, g.list(kustomizations), g.list(repositories), known)
+}
+
+// list are the cached objects, in order.
+func (g *gitops) list(resource schema.GroupVersionResource) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, obj := range g.informers[resource].GetStore().List() {
+		out = append(out, obj.(*unstructured.Unstructured))
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int { return strings.Compare(named(a), named(b)) })
+	return out
+}
+
+// named is an object for people.
+func named(u *unstructured.Unstructured) string {
+	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+}
+
+// applies reports whether what is applied from a path of the repo brings a
+// tenant's contracts, or only the namespaces and policies that they need.
+func applies(from, consumer, tenant string) (contracts, basis bool) {
+	dir := manifests.Dir(consumer)
+	switch strings.TrimPrefix(path.Clean("/"+from), "/") {
+	case dir:
+		return true, true
+	case path.Join(dir, tenant):
+		return true, false
+	case path.Join(dir, "namespaces"):
+		return false, true
+	}
+	return false, false
+}
+
+// fluxVerdict reads Flux's Kustomizations and their sources.
+func fluxVerdict(consumer, tenant string, all, sources []*unstructured.Unstructured, known func(string) bool) verdict {
+	v, followed := verdict{current: true}, false
+	for _, k := range all {
+		from, _, _ := unstructured.NestedString(k.Object, "spec", "path")
+		contracts, basis := applies(from, consumer, tenant)
+		if !contracts && !basis {
+			continue
+		}
+		followed = followed || contracts
+		if v.trouble == "" {
+			v.trouble = fluxTrouble(k, sources)
+		}
+		v.current = v.current && (!contracts || fluxCurrent(k, known))
+	}
+	if !followed && v.trouble == "" {
+		v.trouble = fmt.Sprintf("no Kustomization of Flux on cluster %s applies %s: see install/flux", consumer, path.Join(manifests.Dir(consumer), tenant))
+	}
+	return v
+}
+
+// fluxTrouble is what is wrong with a Kustomization or its source.
+func fluxTrouble(k *unstructured.Unstructured, sources []*unstructured.Unstructured) string {
+	kind, _, _ := unstructured.NestedString(k.Object, "spec", "sourceRef", "kind")
+	name, _, _ := unstructured.NestedString(k.Object, "spec", "sourceRef", "name")
+	namespace, _, _ := unstructured.NestedString(k.Object, "spec", "sourceRef", "namespace")
+	if namespace == "" {
+		namespace = k.GetNamespace()
+	}
+	if text := fluxStopped(k, "kustomization"); text != "" {
+		return text
+	}
+	for _, s := range sources {
+		if kind == s.GetKind() && name == s.GetName() && namespace == s.GetNamespace() {
+			if text := fluxStopped(s, "source git"); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// fluxStopped says why an object of Flux does not do its work.
+func fluxStopped(u *unstructured.Unstructured, command string) string {
+	if suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend"); suspended {
+		return fmt.Sprintf("%s is suspended: flux resume %s %s -n %s", named(u), command, u.GetName(), u.GetNamespace())
+	}
+	if terminating(u) {
+		return named(u) + " is being deleted"
+	}
+	ready := condition(u, "Ready")
+	if ready["status"] == "False" {
+		return fmt.Sprintf("%s: %v", named(u), ready["message"])
+	}
+	return ""
+}
+
+// fluxCurrent reports whether a Kustomization has applied one of the known
+// commits. One whose health checks fail has: they come after pruning.
+func fluxCurrent(k *unstructured.Unstructured, known func(string) bool) bool {
+	field := "lastAppliedRevision"
+	if ready := condition(k, "Ready"); ready["status"] == "False" && ready["reason"] == "HealthCheckFailed" {
+		field = "lastAttemptedRevision"
+	}
+	revision, _, _ := unstructured.NestedString(k.Object, "status", field)
+	_, hash, ok := strings.Cut(revision, "@sha1:")
+	return ok && known(hash)
+}
+
+// argoVerdict reads Argo CD's Applications.
+func argoVerdict(consumer, tenant string, all []*unstructured.Unstructured, known func(string) bool) verdict {
+	v := verdict{current: true}
+	for _, a := range all {
+		from, _, _ := unstructured.NestedString(a.Object, "spec", "source", "path")
+		contracts, basis := applies(from, consumer, tenant)
+		if !contracts && !basis {
+			continue
+		}
+		if v.trouble == "" {
+			v.trouble = argoTrouble(a)
+		}
+		revision, _, _ := unstructured.NestedString(a.Object, "status", "operationState", "syncResult", "revision")
+		done, _, _ := unstructured.NestedString(a.Object, "status", "operationState", "phase")
+		seen, _, _ := unstructured.NestedString(a.Object, "status", "sync", "revision")
+		sync, _, _ := unstructured.NestedString(a.Object, "status", "sync", "status")
+		v.current = v.current && (!contracts || done == "Succeeded" && known(revision) || sync == "Synced" && known(seen))
+	}
+	return v
+}
+
+// argoTrouble is what is wrong with an Application.
+func argoTrouble(a *unstructured.Unstructured) string {
+	if terminating(a) {
+		return named(a) + " is being deleted"
+	}
+	list, _, _ := unstructured.NestedSlice(a.Object, "status", "conditions")
+	for _, entry := range list {
+		c, _ := entry.(map[string]any)
+		if kind, _ := c["type"].(string); strings.HasSuffix(kind, "Error") {
+			return fmt.Sprintf("%s: %v", named(a), c["message"])
+		}
+	}
+	if done, _, _ := unstructured.NestedString(a.Object, "status", "operationState", "phase"); done == "Failed" || done == "Error" {
+		message, _, _ := unstructured.NestedString(a.Object, "status", "operationState", "message")
+		return fmt.Sprintf("%s: %s", named(a), message)
+	}
+	automated, has, _ := unstructured.NestedMap(a.Object, "spec", "syncPolicy", "automated")
+	sync, _, _ := unstructured.NestedString(a.Object, "status", "sync", "status")
+	if (!has || automated["enabled"] == false) && sync == "OutOfSync" {
+		return named(a) + " does not sync by itself: sync it, or set its syncPolicy.automated"
+	}
+	return ""
+}

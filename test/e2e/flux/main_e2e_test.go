@@ -1,0 +1,150 @@
+//go:build e2e
+
+package flux
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/envtest"
+	"github.com/fleetbroker/fleetbroker/test/env/flux"
+	"github.com/fleetbroker/fleetbroker/test/env/liqo"
+	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
+)
+
+var bin string
+
+func TestMain(m *testing.M) {
+	envtest.Main(m, &bin, env.BuildTools, liqo.Build, flux.Build, env.Isolate)
+}
+
+// template is where the objects are that users apply.
+const template = "../../../fleet-repo-template/install/flux"
+
+// fleet is a running fleet whose consumer has Flux.
+type fleet struct {
+	*rigtest.Fleet
+	t      *testing.T
+	ctx    context.Context
+	daemon *rig.Daemon
+	flux   *flux.Flux
+	asked  int // how often Flux was asked to look again
+}
+
+// cluster is rome's file.
+func cluster(delivery string) string {
+	return "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], delivery: " + delivery + "}\n"
+}
+
+// start brings up paris, which gives, and rome, which takes and has Flux.
+func start(t *testing.T) *fleet {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	t.Cleanup(cancel)
+	f := &fleet{t: t, ctx: ctx}
+	f.Fleet = rigtest.Start(ctx, t, rig.Options{
+		Dir: t.TempDir(), Bin: bin, Liqo: true, Audit: true, Consumers: []string{"rome"},
+		Providers: map[string][]env.GPUNode{"paris": {{Name: "paris-gpu", GPUs: 8, Labels: map[string]string{"fleetbroker.io/pool": "h100"}}}},
+		AgentArgs: []string{"--advertisement-requeue-interval", "1s"},
+		Inputs:    map[string]string{"clusters/rome.yaml": cluster("flux")},
+	}, func(r *rigtest.Fleet) {
+		f.Fleet = r
+		f.logs()
+	})
+	var err error
+	if f.flux, err = flux.Install(ctx, flux.Options{Cluster: f.Clusters["rome"], Dir: filepath.Join(f.Dir, "flux"), Progress: os.Stderr}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.flux.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	f.Git.OnPush(func(env.Push) { _ = f.flux.Reconcile(ctx) }) // else its interval brings it
+	if f.daemon, err = f.Daemon(ctx, "one", "--poll-interval", "1s"); err != nil {
+		t.Fatal(err)
+	}
+	f.daemon.NotifyPushes(ctx)
+	if _, err := f.Agent(ctx, "paris", f.daemon); err != nil {
+		t.Fatal(err)
+	}
+	f.Eventually("paris sells and enforces", func() error {
+		market, err := f.daemon.Market(ctx)
+		if err == nil && !strings.Contains(market, "class: fleetbroker") {
+			err = fmt.Errorf("the market is\n%s", market)
+		}
+		return err
+	})
+	return f
+}
+
+// follow has Flux apply the ledger, with the template's objects.
+func (f *fleet) follow() {
+	f.t.Helper()
+	for _, name := range []string{"source.yaml", "namespaces.yaml", "vision.yaml"} {
+		text, err := os.ReadFile(filepath.Join(template, name))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		here := strings.NewReplacer("https://git.example.org/acme/fleet.git", f.Git.URL(rig.Repo), "  secretRef: {name: fleet-read}\n", "", "retryInterval: 30s", "retryInterval: 2s").Replace(string(text))
+		file := filepath.Join(f.t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(here), 0o600); err != nil {
+			f.t.Fatal(err)
+		}
+		f.kubectl("apply", "--server-side", "-f", file)
+	}
+}
+
+// kubectl runs kubectl on rome.
+func (f *fleet) kubectl(args ...string) string {
+	f.t.Helper()
+	out, err := f.Clusters["rome"].Kubectl(f.ctx, f.Dir, args...)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// says waits until kubectl on rome prints exactly that.
+func (f *fleet) says(want string, args ...string) {
+	f.t.Helper()
+	f.Eventually("rome: kubectl "+strings.Join(args, " "), func() error {
+		got, err := f.Clusters["rome"].Kubectl(f.ctx, f.Dir, args...)
+		if got = strings.TrimSpace(got); err == nil && got != want {
+			err = fmt.Errorf("printed %q, want %q", got, want)
+		}
+		return err
+	})
+}
+
+// deliver changes rome's mode of delivery.
+func (f *fleet) deliver(mode string) {
+	f.t.Helper()
+	if _, err := f.Platform.CommitAndPush(f.ctx, "Deliver to rome by "+mode, map[string]string{"clusters/rome.yaml": cluster(mode)}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fleet) logs() {
+	for name, c := range f.Clusters {
+		out, err := c.Kubectl(f.ctx, f.Dir, "get", "resourceslices.authentication.liqo.io,virtualnodes.offloading.liqo.io,namespaceoffloadings.offloading.liqo.io,nodes,namespaces", "-A", "-o", "wide")
+		f.t.Logf("%s: %v\n%s", name, err, out)
+	}
+	out, err := f.Clusters["rome"].Kubectl(f.ctx, f.Dir, "get", "gitrepositories.source.toolkit.fluxcd.io,kustomizations.kustomize.toolkit.fluxcd.io", "-A")
+	f.t.Logf("%v\n%s", err, out)
+	if f.flux != nil {
+		for _, p := range f.flux.Programs {
+			f.Log(p.LogFile(), 6000)
+		}
+	}
+	if f.daemon != nil {
+		f.Log(f.daemon.LogFile(), 6000)
+	}
+}
