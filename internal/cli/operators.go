@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -24,6 +25,11 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		Contracts: func() []wire.ContractState { return d.loop.View().States() },
 	}
 	if err := d.metrics.Register(server.ContractsCollector{States: handle.Contracts, Code: ledger.ReasonCode}); err != nil {
+		return server.Port{}, fmt.Errorf("serve operators: %w", err)
+	}
+	if err := d.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "fleetbroker_inputs_unverified", Help: "Files of the inputs of which the newest version is not acted on, because nobody who may has signed it.",
+	}, func() float64 { return float64(len(d.loop.View().Unverified)) })); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
 	port := server.Port{Name: "operators", Address: o.operators}

@@ -260,14 +260,11 @@ func (s *source) cloned() bool {
 // base is the tree of the newest commit that rev and the inputs have in common:
 // what a pull request is compared with.
 func (s *source) base(rev string) (tree.Tree, error) {
-	if s.repo == nil || s.commit.IsZero() {
-		return tree.Tree{}, hinted(fmt.Errorf("--base %s: %s has no commits to compare with", rev, s.where), "leave --base out, or commit first")
-	}
-	h, err := s.repo.ResolveRevision(plumbing.Revision(rev))
+	h, err := s.revision(rev)
 	if err != nil {
-		return tree.Tree{}, hinted(fmt.Errorf("--base %s: no such revision in %s", rev, s.where), "fetch it: git fetch origin "+strings.TrimPrefix(rev, "origin/"))
+		return tree.Tree{}, err
 	}
-	theirs, err := s.repo.CommitObject(*h)
+	theirs, err := s.repo.CommitObject(plumbing.Hash(h))
 	if err != nil {
 		return tree.Tree{}, fmt.Errorf("--base %s: %w", rev, err)
 	}
@@ -280,9 +277,21 @@ func (s *source) base(rev string) (tree.Tree, error) {
 		return tree.Tree{}, fmt.Errorf("--base %s: find the common commit: %w", rev, err)
 	}
 	if len(common) == 0 {
-		return s.tree(tree.Hash(*h))
+		return s.tree(h)
 	}
 	return s.tree(tree.Hash(common[0].Hash))
+}
+
+// revision is the commit that --base names.
+func (s *source) revision(rev string) (tree.Hash, error) {
+	if s.repo == nil || s.commit.IsZero() {
+		return tree.Hash{}, hinted(fmt.Errorf("--base %s: %s has no commits to compare with", rev, s.where), "leave --base out, or commit first")
+	}
+	h, err := s.repo.ResolveRevision(plumbing.Revision(rev))
+	if err != nil {
+		return tree.Hash{}, hinted(fmt.Errorf("--base %s: no such revision in %s", rev, s.where), "fetch it: git fetch origin "+strings.TrimPrefix(rev, "origin/"))
+	}
+	return tree.Hash(*h), nil
 }
 
 // lastChange is the commit that last changed a path, and its author; empty when
@@ -328,9 +337,16 @@ func (s *source) older() []tree.Tree {
 // the ledger beside them: without those, what was reserved for them would look
 // as if nobody wanted it any more.
 func (s *source) readFleet(ctx context.Context) (*fleet.Fleet, error) {
-	f, err := s.fleetAt(ctx, s.inputs, s.older())
+	inputs, findings, err := s.verified(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.fleetAt(ctx, inputs, s.older())
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs of %s: %w", s.where, err)
+	}
+	for _, x := range findings {
+		f.Diagnostics = append(f.Diagnostics, x.Diagnostic())
 	}
 	return f, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
 type statusOptions struct {
@@ -129,6 +130,11 @@ func (g *gathered) page() *page {
 	for _, f := range g.fleet.Frozen {
 		if !slices.Contains(p.Frozen, f.Why) { // a file and the intent in it, for the same reason
 			p.Frozen = append(p.Frozen, f.Why)
+		}
+	}
+	for _, d := range g.fleet.Diagnostics {
+		if d.Code == verify.CodeNotVerified {
+			p.Frozen = append(p.Frozen, d.String())
 		}
 	}
 	for c := range g.ledger.Contracts() {

@@ -24,8 +24,9 @@ func newCmdValidate(s Streams) *cobra.Command {
 		Use:   "validate [DIR|URL]",
 		Short: "Check everything people write in a fleet repo",
 		Long: `Check syntax, schema and cross-references of everything people write, and with
---base that nothing was changed that the daemon alone writes. Each problem is
-file:line:col: message.
+--base that nothing was changed that the daemon alone writes, and, where the
+fleet's verification.mode is signed, that every commit since is signed by
+somebody who may change what it changes. Each problem is file:line:col: message.
 
 Exit code 0: fine (warnings are fine); 1: problems.`,
 		Example: `  fleetbroker validate
@@ -41,7 +42,7 @@ Exit code 0: fine (warnings are fine); 1: problems.`,
 		},
 	}
 	o.register(cmd.Flags())
-	cmd.Flags().StringVar(&o.base, "base", "", "revision to compare with: files that the daemon writes may not differ")
+	cmd.Flags().StringVar(&o.base, "base", "", "revision to compare with: files that the daemon writes may not differ, and what is new must be signed where the fleet asks for it")
 	outputFlag(cmd, &o.output, findingForms...)
 	return cmd
 }
@@ -65,7 +66,11 @@ func validateRun(ctx context.Context, o validateOptions) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, guarded...)
+		unsigned, err := src.unsigned(ctx, o.base)
+		if err != nil {
+			return err
+		}
+		list = append(append(list, guarded...), unsigned...)
 	}
 	if err := printFindings(o.streams.Out, o.output, list); err != nil {
 		return err

@@ -66,6 +66,10 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	}
 	c.writeBack(spec.in("writeBack"), &s.WriteBack)
 	c.oneOf(spec.in("verification", "mode"), s.Verification.Mode, "none", "signed")
+	c.signers(spec.in("verification", "signers"), s.Verification.Signers)
+	if s.Verification.Mode == "signed" && len(s.Verification.Signers) == 0 && len(s.WriteBack.Signers) == 0 {
+		c.warnf(spec.in("verification", "mode"), "NobodySigns", "spec.verification.mode is signed, and nobody may change this file, clusters or tenants any more: name the fleet's keys under spec.verification.signers")
+	}
 	c.oneOf(spec.in("consolidation", "mode"), s.Consolidation.Mode, "off", "propose", "apply")
 	c.positive(spec.in("consolidation", "threshold"), s.Consolidation.Threshold)
 	c.oneOf(spec.in("enrollment"), s.Enrollment, "closed", "open")

@@ -61,6 +61,10 @@ func (r *Repo) info(h tree.Hash) (Commit, error) {
 // lock, for what has a name does not change) that the local copy holds.
 func (r *Repo) Info(h tree.Hash) (Commit, error) { return r.info(h) }
 
+// RawCommit is a commit object's bytes as they are stored, which are what its
+// signature covers. Like Info it takes no lock.
+func (r *Repo) RawCommit(h tree.Hash) ([]byte, error) { return r.store.rawCommit(h) }
+
 // isAncestor tells whether a can be reached from b; a commit is its own
 // ancestor. It is exact. When the answer is yes it looks at little more than
 // what lies between; a no walks the whole history, which only a rewrite costs.

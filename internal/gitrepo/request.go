@@ -44,7 +44,9 @@ type Request struct {
 	// Base is the ledger's head that the request was planned on, Inputs the
 	// inputs' commit it acted on.
 	Base, Inputs tree.Hash
-	Items        []Item
+	// Verified is the inputs' commit to note as accepted; zero: Inputs.
+	Verified tree.Hash
+	Items    []Item
 	// Compose gives what depends on the items together: the subject, and shared
 	// files (a kustomization.yaml that lists files) as they must be when these
 	// items are put on this parent's tree. It is called for every attempt: after
@@ -88,6 +90,14 @@ type Committed struct {
 type Refusal struct {
 	Key   string
 	Cause error
+}
+
+// accepts is the inputs' commit that landing accepts.
+func (q *Request) accepts() tree.Hash {
+	if q.Verified.IsZero() {
+		return q.Inputs
+	}
+	return q.Verified
 }
 
 // Head is the last commit that landed; zero: none.

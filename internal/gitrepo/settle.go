@@ -156,8 +156,8 @@ func (w *writer) record(c Commit, keys []string) {
 	}
 	w.base = c.Hash
 	r.accepted.Ledger, r.unsaved = c.Hash, true
-	if forward, err := r.forward(r.accepted.Inputs, w.req.Inputs); err == nil && forward {
-		r.accepted.Inputs = w.req.Inputs
+	if forward, err := r.forward(r.accepted.Inputs, w.req.accepts()); err == nil && forward {
+		r.accepted.Inputs = w.req.accepts()
 	}
 }
 

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
+	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
 // Signer signs commits. Implementations are safe for concurrent use.
@@ -87,17 +91,23 @@ func (s pgpSigner) Sign(payload []byte) (string, error) {
 type Keys struct {
 	ssh []ssh.PublicKey
 	pgp openpgp.EntityList
+	// sshOf and pgpOf say in which of ParseKeys' texts a key stands.
+	sshOf []int
+	pgpOf map[*openpgp.Entity]int
 }
 
 // ParseKeys reads public keys as fleet files hold them: lines of an
 // authorized_keys file (`ssh-ed25519 AAAA…`), or armored OpenPGP blocks.
 func ParseKeys(texts []string) (Keys, error) {
-	var k Keys
+	k := Keys{pgpOf: map[*openpgp.Entity]int{}}
 	for i, text := range texts {
 		if strings.Contains(text, "BEGIN PGP PUBLIC KEY BLOCK") {
 			ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
 			if err != nil {
 				return Keys{}, fmt.Errorf("signer %d: %w", i+1, err)
+			}
+			for _, e := range ring {
+				k.pgpOf[e] = i
 			}
 			k.pgp = append(k.pgp, ring...)
 			continue
@@ -106,7 +116,7 @@ func ParseKeys(texts []string) (Keys, error) {
 		if err != nil {
 			return Keys{}, fmt.Errorf("signer %d: neither an ssh public key nor an OpenPGP block: %w", i+1, err)
 		}
-		k.ssh = append(k.ssh, pub)
+		k.ssh, k.sshOf = append(k.ssh, pub), append(k.sshOf, i)
 	}
 	return k, nil
 }
@@ -114,28 +124,57 @@ func ParseKeys(texts []string) (Keys, error) {
 // Empty tells that nobody is trusted by key.
 func (k Keys) Empty() bool { return len(k.ssh) == 0 && len(k.pgp) == 0 }
 
-var errUntrusted = errors.New("not signed by a trusted key")
+// SignerOf says in which of ParseKeys' texts the key stands that signed a
+// commit, given the object's bytes as they are stored. The error says what is
+// wrong with the signature. OpenPGP keys are judged as of now: one that has
+// expired signs nothing any more, whatever date a commit bears.
+func (k Keys) SignerOf(raw []byte, now time.Time) (int, error) {
+	c, err := gitobj.ParseCommit(raw)
+	switch {
+	case err != nil:
+		return 0, err
+	case c.Signature == "":
+		return 0, errors.New("it is not signed")
+	case c.Ambiguous:
+		return 0, errors.New("its header repeats a field, or it has two signatures, so that its signature proves nothing")
+	}
+	return k.find(gitobj.SignedPayload(raw), c.Signature, &packet.Config{Time: func() time.Time { return now }})
+}
 
 // verify checks a signature over the payload as it stood in the object.
 func (k Keys) verify(payload []byte, signature string) error {
+	_, err := k.find(payload, signature, nil)
+	return err
+}
+
+// find is the text of the key that made a signature.
+func (k Keys) find(payload []byte, signature string, cfg *packet.Config) (int, error) {
 	if strings.HasPrefix(signature, "-----BEGIN SSH SIGNATURE") {
-		sig, err := sshsig.Unarmor([]byte(signature))
-		if err != nil {
-			return fmt.Errorf("read ssh signature: %w", err)
-		}
-		for _, pub := range k.ssh {
-			if sshsig.Verify(bytes.NewReader(payload), sig, pub, sig.HashAlgorithm, sshNamespace) == nil {
-				return nil
-			}
-		}
-		return errUntrusted
+		return k.findSSH(payload, signature)
 	}
-	if len(k.pgp) == 0 {
-		return errUntrusted
+	by, err := openpgp.CheckArmoredDetachedSignature(k.pgp, bytes.NewReader(payload), strings.NewReader(signature), cfg)
+	switch {
+	case errors.Is(err, pgperrors.ErrUnknownIssuer):
+		return 0, errors.New("it is signed by an OpenPGP key that is not listed")
+	case err != nil:
+		return 0, fmt.Errorf("its OpenPGP signature does not count: %w", err)
 	}
-	_, err := openpgp.CheckArmoredDetachedSignature(k.pgp, bytes.NewReader(payload), strings.NewReader(signature), nil)
+	return k.pgpOf[by], nil
+}
+
+func (k Keys) findSSH(payload []byte, signature string) (int, error) {
+	sig, err := sshsig.Unarmor([]byte(signature))
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUntrusted, err)
+		return 0, fmt.Errorf("its ssh signature cannot be read: %w", err)
 	}
-	return nil
+	for i, pub := range k.ssh {
+		if !bytes.Equal(pub.Marshal(), sig.PublicKey.Marshal()) {
+			continue
+		}
+		if err := sshsig.Verify(bytes.NewReader(payload), sig, pub, sig.HashAlgorithm, sshNamespace); err != nil {
+			return 0, fmt.Errorf("its signature is not one over this commit: %w", err)
+		}
+		return k.sshOf[i], nil
+	}
+	return 0, fmt.Errorf("it is signed by the key %s, which is not listed", ssh.FingerprintSHA256(sig.PublicKey))
 }

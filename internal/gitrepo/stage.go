@@ -67,7 +67,7 @@ func (w *writer) stage(c composed, items []Item) (staged, error) {
 		return staged{}, err
 	}
 	st.cmds = append(st.cmds, Command{Ref: r.ledgerRef, Old: st.parent, New: st.commit})
-	if err := r.stageAccepted(&st, w.req.Inputs); err != nil {
+	if err := r.stageAccepted(&st, w.req.accepts()); err != nil {
 		return staged{}, err
 	}
 	for h, o := range st.objects {

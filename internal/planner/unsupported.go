@@ -40,15 +40,15 @@ func (r *round) notes() []string {
 	f := r.fleet
 	add(f.WriteBack.Mode == "pull-request", "fleet", "writeBack.mode: pull-request")
 	add(f.WriteBack.Merge, "fleet", "writeBack.merge")
-	add(f.Verification.Mode == "signed", "fleet", "verification.mode: signed")
 	for _, name := range sortedNames(r.w.Clusters) {
 		c := &r.w.Clusters[name].Spec
 		add(c.Delivery == "agent", "cluster "+name, "delivery: agent")
 	}
 	for _, name := range sortedNames(r.w.Tenants) {
 		t := &r.w.Tenants[name].Spec
-		add(len(t.Approvers) > 0, "tenant "+name, "approvers")
-		add(len(t.Signers) > 0, "tenant "+name, "signers")
+		if unsigned := f.Verification.Mode != "signed"; unsigned && len(t.Approvers)+len(t.Signers) > 0 {
+			out = append(out, "tenant "+name+": spec.approvers and spec.signers are not asked for while spec.verification.mode of fleet.yaml is not signed")
+		}
 		add(len(t.Notify) > 0, "tenant "+name, "notify")
 	}
 	return out

@@ -68,6 +68,17 @@ func (r *Reconciler) attribute(ctx context.Context) error {
 			}
 		}
 	}
+	for _, f := range r.state.Findings { // who wrote what is in force, and not who wrote over it
+		if !ask[f.Path] {
+			continue
+		}
+		delete(ask, f.Path)
+		c, err := r.opts.Repo.LastChange(ctx, f.Verified, f.Path)
+		if err != nil {
+			return fmt.Errorf("find who changed %s: %w", f.Path, err)
+		}
+		next.byPath[f.Path] = c
+	}
 	if len(ask) > 0 {
 		found, err := r.opts.Repo.LastChanges(ctx, r.heads.Inputs.Commit.Hash, slices.Sorted(maps.Keys(ask)))
 		if err != nil {

@@ -18,6 +18,7 @@ type key struct {
 	market         uint64
 	observed       uint64
 	unheard        uint64 // digest of the contracts that wait for their provider's word
+	unverified     uint64 // digest of what nobody who may has signed
 	deaf           bool
 	settled        bool
 	allowEnds      bool
@@ -29,7 +30,7 @@ type key struct {
 func (r *Reconciler) keyOf(in *inputs, s *market.Snapshot, observed uint64, unheard map[string]bool) key {
 	return key{
 		inputs: in.key, ledger: in.heads.Ledger.Tree.Root, market: s.Generation(), observed: observed,
-		unheard:   digest(unheard),
+		unheard: digest(unheard), unverified: digest(findingTexts(r.state.Findings)),
 		deaf:      s.Deaf(in.ledger.Providers()),
 		settled:   s.Settled(),
 		allowEnds: !r.opts.AllowEnds.IsZero() && r.opts.AllowEnds == in.heads.Inputs.Commit.Hash,

@@ -21,6 +21,8 @@ import (
 // inputs are what one round has read.
 type inputs struct {
 	heads gitrepo.Heads
+	// clean is the inputs' commit up to which everything is verified.
+	clean tree.Hash
 	// key names the inputs without the generated files beside them.
 	key    tree.Hash
 	fleet  *fleet.Fleet
@@ -47,7 +49,7 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 		}
 		r.asked = now
 	}
-	in := &inputs{heads: r.heads, key: r.inputs, fleet: r.fleet, ledger: r.ledger}
+	in := &inputs{heads: r.heads, clean: r.state.Clean, key: r.inputs, fleet: r.fleet, ledger: r.ledger}
 	foreign, err := r.opts.Repo.Foreign(ctx, r.heads.Accepted.Ledger, r.heads.Ledger.Commit.Hash, nil)
 	if err != nil {
 		return nil, fmt.Errorf("look for foreign edits: %w", err)
@@ -55,7 +57,7 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 	if in.foreign = foreign; len(foreign) > 0 {
 		return in, nil
 	}
-	r.opts.Repo.Accept(r.heads.Inputs.Commit.Hash, r.heads.Ledger.Commit.Hash)
+	r.opts.Repo.Accept(r.state.Clean, r.heads.Ledger.Commit.Hash)
 	if err := r.ledger.Broken(); err != nil {
 		return nil, err
 	}
@@ -107,26 +109,29 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 	if heads.Inputs.Commit.IsZero() {
 		return fmt.Errorf("the fleet repo has no branch %s yet: push the first commit of the inputs (`fleetbroker init DIR` lays them down)", heads.Inputs.Ref)
 	}
-	older, err := r.older(heads)
+	state, older, err := r.verified(ctx, heads)
 	if err != nil {
 		return err
 	}
+	heads.Inputs.Tree = state.Tree
 	inputs, err := inputsKey(heads)
 	if err != nil {
 		return err
 	}
 	f := r.fleet
-	if f == nil || inputs != r.inputs {
+	if f == nil || inputs != r.inputs || !slices.Equal(state.Findings, r.state.Findings) {
 		if f, err = r.readFleet(ctx, heads, inputs, older); err != nil {
 			return err
 		}
+		f = withFindings(f, state.Findings)
+		r.report(f)
 	}
 	led, _, err := ledger.Read(ctx, heads.Ledger.Tree, r.ledger)
 	if err != nil {
 		return fmt.Errorf("read the ledger at %s: %w", heads.Ledger.Commit.Hash.Short(), err)
 	}
 	since := cmp.Or(r.heads.Inputs.Commit.Hash, heads.Accepted.Inputs)
-	r.heads, r.fleet, r.inputs, r.ledger = heads, f, inputs, led
+	r.heads, r.fleet, r.inputs, r.ledger, r.state = heads, f, inputs, led, state
 	if r.authors.fleet == f {
 		return nil
 	}
@@ -153,7 +158,6 @@ func (r *Reconciler) readFleet(ctx context.Context, heads gitrepo.Heads, key tre
 	if err := r.follow(f, key); err != nil {
 		return nil, err
 	}
-	r.report(f)
 	return f, nil
 }
 
@@ -204,14 +208,14 @@ func (r *Reconciler) revoke(inputs tree.Tree, older []tree.Tree) {
 }
 
 // older are trees of the inputs to look for the last good version of a broken
-// file in, after a restart: the accepted one, and then back along its history.
-func (r *Reconciler) older(heads gitrepo.Heads) ([]tree.Tree, error) {
+// file in, after a restart: those of some commits, and then back along their
+// history.
+func (r *Reconciler) older(next ...tree.Hash) ([]tree.Tree, error) {
 	if r.fleet != nil {
 		return nil, nil
 	}
 	var out []tree.Tree
 	seen := map[tree.Hash]bool{}
-	next := []tree.Hash{heads.Accepted.Inputs, heads.Inputs.Commit.Hash}
 	for walked := 0; len(next) > 0 && len(out) < maxOlder && walked < maxWalked; walked++ {
 		h := next[0]
 		next = next[1:]

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
+	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
 // Reconciler is the loop. Make it with New.
@@ -36,6 +37,9 @@ type Reconciler struct {
 	index      manifests.Index
 	indexed    *ledger.Ledger
 	heads      gitrepo.Heads
+	verifier   *verify.Verifier
+	state      *verify.State // what may be acted on of stateOf, an accepted commit and a head
+	stateOf    [2]tree.Hash
 	authors    authors
 	removers   map[string]gitrepo.Commit // who deleted files of intents, by path
 	gone       gone
@@ -72,6 +76,7 @@ func New(opts Options) *Reconciler {
 	}
 	r := &Reconciler{opts: opts, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
 	r.memory.Fault = r.forgot
+	r.verifier = verify.New(opts.Repo, opts.Now)
 	r.ask.Store(true)
 	r.view.Store(&View{Trouble: "starting: the fleet repo has not been read yet"})
 	return r

@@ -391,10 +391,9 @@ func TestShadowWritesNothing(t *testing.T) {
 	}
 }
 
-// What the fleet wants verified or reviewed is not pushed as if it did not.
+// What the fleet wants reviewed is not pushed as if it did not.
 func TestUnsupportedModesWriteNothing(t *testing.T) {
 	for what, policy := range map[string]string{
-		"verification.mode: signed":    "  verification: {mode: signed}\n  writeBack: {inputs: main, branch: ledger}\n",
 		"writeBack.mode: pull-request": "  writeBack: {mode: pull-request, inputs: main, branch: ledger}\n",
 	} {
 		s := newStory(t, "ledger")

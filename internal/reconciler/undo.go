@@ -18,7 +18,7 @@ func undoRequest(in *inputs, at v1alpha1.Time) (gitrepo.Request, error) {
 	now := in.heads.Ledger.Tree
 	item := gitrepo.Item{Key: "undo", Puts: map[string][]byte{}}
 	req := gitrepo.Request{
-		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash, When: at.Time,
+		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash, Verified: in.clean, When: at.Time,
 		Trailers: []string{
 			"Inputs: " + in.heads.Inputs.Commit.Hash.String(),
 			"Market: " + tree.Hash{}.String(),

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
 // View is what the daemon knew after its newest round, for readiness, the API
@@ -31,6 +32,9 @@ type View struct {
 	Plan           *planner.Plan
 	// Deaf: too few providers are heard.
 	Deaf bool
+	// Unverified is what of the inputs is not acted on, because nobody who may
+	// has signed it.
+	Unverified []verify.Finding
 	// Withheld is why nothing is written though the fleet wants it, "" when
 	// nothing stands in the way.
 	Withheld string
@@ -61,7 +65,7 @@ func (r *Reconciler) publish(in *inputs, w planner.World, plan *planner.Plan, re
 	r.view.Store(&View{
 		At: plan.Now, Inputs: in.heads.Inputs.Commit.Hash, Ledger: in.heads.Ledger.Commit.Hash,
 		Fleet: in.fleet, Contracts: in.ledger, World: w, Plan: plan, Deaf: w.Deaf, Refused: refused,
-		Withheld: withheld(in.fleet.Policy),
+		Withheld: withheld(in.fleet.Policy), Unverified: r.state.Findings,
 	})
 }
 

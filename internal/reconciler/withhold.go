@@ -15,13 +15,10 @@ func (r *Reconciler) shadow(in *inputs) bool {
 }
 
 // withheld says why nothing may be written though the fleet wants it, "" when
-// nothing stands in the way. Acting on commits that the fleet wants verified,
-// or pushing what it wants reviewed, would be worse than not acting.
+// nothing stands in the way. Pushing what it wants reviewed would be worse than
+// not acting.
 func withheld(f *v1alpha1.FleetSpec) string {
-	switch {
-	case f.Verification.Mode == "signed":
-		return "fleet.yaml: verification.mode: signed is not supported yet: this daemon plans and reports, and writes nothing until the mode is none"
-	case f.WriteBack.Mode != writeBackPush && f.WriteBack.Mode != writeBackNone:
+	if f.WriteBack.Mode != writeBackPush && f.WriteBack.Mode != writeBackNone {
 		return fmt.Sprintf("fleet.yaml: writeBack.mode: %s is not supported yet: this daemon plans and reports, and writes nothing until the mode is push", f.WriteBack.Mode)
 	}
 	return ""

@@ -102,7 +102,7 @@ func (r *Reconciler) request(in *inputs, p *planner.Plan, market tree.Tree) (git
 		return gitrepo.Request{}, err
 	}
 	req := gitrepo.Request{
-		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash,
+		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash, Verified: in.clean,
 		When: p.Now.Time,
 		Trailers: []string{
 			"Inputs: " + in.heads.Inputs.Commit.Hash.String(),
@@ -110,6 +110,9 @@ func (r *Reconciler) request(in *inputs, p *planner.Plan, market tree.Tree) (git
 			"Plan: " + digest,
 			"Now: " + p.Now.UTC().Format(time.RFC3339),
 		},
+	}
+	if in.clean != in.heads.Inputs.Commit.Hash { // from there it can be verified again what was acted on
+		req.Trailers = append(req.Trailers, "Verified: "+in.clean.String())
 	}
 	if takes(p) {
 		req.Market = market

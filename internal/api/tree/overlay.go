@@ -26,6 +26,91 @@ func Overlay(base Tree, files map[string][]byte) (Tree, error) {
 	return Tree{Store: &overlay{mem, base.Store}, Root: root}, nil
 }
 
+// With is base with entries put at slash-separated paths; an entry without a
+// hash removes what is there. Contents are base's store's. A path through what
+// is put as a file is left out; a directory left empty disappears.
+func With(base Tree, entries map[string]Entry) (Tree, error) {
+	if len(entries) == 0 {
+		return base, nil
+	}
+	top := &swap{}
+	for name, e := range entries {
+		top.put(strings.Split(name, "/"), e)
+	}
+	mem := NewMemory()
+	root, err := top.apply(base, mem)
+	if err != nil {
+		return Tree{}, fmt.Errorf("put %d entries into a tree: %w", len(entries), err)
+	}
+	return Tree{Store: &overlay{mem, base.Store}, Root: root}, nil
+}
+
+// swap is one directory's share of With.
+type swap struct {
+	dirs    map[string]*swap
+	entries map[string]Entry
+}
+
+func (s *swap) put(parts []string, e Entry) {
+	if len(parts) == 1 {
+		if s.entries == nil {
+			s.entries = map[string]Entry{}
+		}
+		e.Name = parts[0]
+		s.entries[e.Name] = e
+		return
+	}
+	if s.dirs == nil {
+		s.dirs = map[string]*swap{}
+	}
+	if s.dirs[parts[0]] == nil {
+		s.dirs[parts[0]] = &swap{}
+	}
+	s.dirs[parts[0]].put(parts[1:], e)
+}
+
+func (s *swap) apply(base Tree, mem *Memory) (Hash, error) {
+	old, err := base.Entries()
+	if err != nil {
+		return Hash{}, err
+	}
+	now := make(map[string]Entry, len(old)+len(s.entries)+len(s.dirs))
+	for _, e := range old {
+		now[e.Name] = e
+	}
+	for name, e := range s.entries {
+		now[name] = e
+	}
+	for name, sub := range s.dirs {
+		e := now[name]
+		if put, ok := s.entries[name]; ok && !put.Hash.IsZero() {
+			continue
+		}
+		below := Tree{}
+		if e.Kind == Dir {
+			below = Tree{base.Store, e.Hash}
+		}
+		h, err := sub.apply(below, mem)
+		if err != nil {
+			return Hash{}, err
+		}
+		if left, err := mem.Dir(h); err == nil && len(left) == 0 {
+			if e.Kind == Dir || e.Hash.IsZero() {
+				delete(now, name)
+			}
+			continue
+		}
+		now[name] = Entry{name, Dir, h}
+	}
+	list := make([]Entry, 0, len(now))
+	for _, e := range now {
+		if !e.Hash.IsZero() {
+			list = append(list, e)
+		}
+	}
+	return mem.AddDir(list), nil
+}
+
 // patch is one directory's share of an overlay.
 type patch struct {
 	dirs  map[string]*patch

@@ -182,8 +182,10 @@ func (p Person) String() string { return p.Name + " <" + p.Email + ">" }
 
 // Verification of commits that touch inputs.
 type Verification struct {
-	// Mode is none (default) or signed.
+	// Mode is none (default) or signed: of the inputs only that is acted on which commits say that are signed by those who may. A tenant's signers (its approvers, when it names some) may change its intents; the fleet's may change everything.
 	Mode string `json:"mode,omitempty"`
+	// Signers are the fleet's: they may change everything (default: those of writeBack).
+	Signers []Signer `json:"signers,omitempty"`
 }
 
 // Safety limits what one round may end.

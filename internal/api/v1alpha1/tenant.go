@@ -26,9 +26,9 @@ type TenantSpec struct {
 	MaxPriority *int32 `json:"maxPriority,omitempty"`
 	// Weight of the tenant's fair share (default 1): of intents of equal priority those go first whose tenant holds the smallest share of the fleet's GPUs, CPU or memory, whichever is largest, divided by its weight.
 	Weight int32 `json:"weight,omitempty"`
-	// Approvers may approve its intents, by e-mail.
+	// Approvers may approve its intents, by the principal of their key under signers, usually an e-mail address. With verification.mode: signed a change of intents counts when one of them signed it or merged it with a signed merge commit; empty: any of the signers will do.
 	Approvers []string `json:"approvers,omitempty"`
-	// Signers may sign commits to its intents.
+	// Signers may sign commits to its intents, where verification.mode is signed.
 	Signers []Signer `json:"signers,omitempty"`
 	// Notify says who is told of what.
 	Notify []Notify `json:"notify,omitempty"`

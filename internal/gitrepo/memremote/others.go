@@ -19,7 +19,21 @@ func (m *Remote) Commit(branch string, who gitobj.Person, message string, change
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ref := gitrepo.Branch(branch)
-	h, err := m.build(m.refs[ref], who, message, change)
+	h, err := m.build(m.refs[ref], who, message, change, nil)
+	if err != nil {
+		return tree.Hash{}, fmt.Errorf("commit to %s: %w", branch, err)
+	}
+	m.refs[ref] = h
+	return h, nil
+}
+
+// Merge is Commit by somebody who signs it (nil: not) and merges other commits
+// with it. The tree is the branch's with the change.
+func (m *Remote) Merge(branch string, who gitobj.Person, message string, change gitobj.Change, signer gitrepo.Signer, others ...tree.Hash) (tree.Hash, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ref := gitrepo.Branch(branch)
+	h, err := m.build(m.refs[ref], who, message, change, signer, others...)
 	if err != nil {
 		return tree.Hash{}, fmt.Errorf("commit to %s: %w", branch, err)
 	}
@@ -32,7 +46,7 @@ func (m *Remote) Commit(branch string, who gitobj.Person, message string, change
 func (m *Remote) Rewrite(branch string, parent tree.Hash, who gitobj.Person, message string, change gitobj.Change) (tree.Hash, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h, err := m.build(parent, who, message, change)
+	h, err := m.build(parent, who, message, change, nil)
 	if err != nil {
 		return tree.Hash{}, fmt.Errorf("rewrite %s: %w", branch, err)
 	}
@@ -51,7 +65,7 @@ func (m *Remote) SetRef(ref string, h tree.Hash) {
 	m.refs[ref] = h
 }
 
-func (m *Remote) build(parent tree.Hash, who gitobj.Person, message string, change gitobj.Change) (tree.Hash, error) {
+func (m *Remote) build(parent tree.Hash, who gitobj.Person, message string, change gitobj.Change, signer gitrepo.Signer, others ...tree.Hash) (tree.Hash, error) {
 	base := tree.Tree{}
 	var parents []tree.Hash
 	if !parent.IsZero() {
@@ -67,7 +81,12 @@ func (m *Remote) build(parent tree.Hash, who gitobj.Person, message string, chan
 	if err != nil {
 		return tree.Hash{}, err
 	}
-	c := gitobj.CommitData{Tree: root, Parents: parents, Author: who, Committer: who, Message: message}
+	c := gitobj.CommitData{Tree: root, Parents: append(parents, others...), Author: who, Committer: who, Message: message}
+	if signer != nil {
+		if c.Signature, err = signer.Sign(c.Payload()); err != nil {
+			return tree.Hash{}, err
+		}
+	}
 	h := set.Add(gitobj.Commit, c.Encode())
 	maps.Copy(m.objects, set)
 	return h, nil

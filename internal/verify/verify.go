@@ -1,0 +1,174 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	iradix "github.com/hashicorp/go-immutable-radix"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+)
+
+// Finding is a path of which the head says what nobody who may has signed.
+type Finding struct {
+	Path string
+	// Commit that changed it, and who its author claims to be.
+	Commit tree.Hash
+	Author string
+	// Why it does not count.
+	Why string
+	// Verified is a commit at which the path has the content that is acted on.
+	Verified tree.Hash
+}
+
+// String says what is wrong, who did it, and what to do.
+func (f Finding) String() string {
+	return fmt.Sprintf("commit %s by %s is not acted on: %s. The last verified content stays in force. Let somebody who may commit this file again, signed (git commit -S), or revert the commit",
+		f.Commit.Short(), f.Author, f.Why)
+}
+
+// CodeNotVerified marks findings among the diagnostics of inputs.
+const CodeNotVerified = "NotVerified"
+
+// Diagnostic is the finding among those of the inputs' reader.
+func (f Finding) Diagnostic() fleet.Diagnostic {
+	return fleet.Diagnostic{File: f.Path, Line: 1, Column: 1, Message: f.String(), Severity: fleet.Error, Code: CodeNotVerified}
+}
+
+// State is what may be acted on at a commit of the inputs.
+type State struct {
+	// Tree is the commit's, with older content where it is not verified.
+	Tree tree.Tree
+	// Clean is the newest commit on the way up to which everything is verified:
+	// what may be accepted.
+	Clean tree.Hash
+	// Signed: signatures were asked for at the end of the way.
+	Signed bool
+	// Findings by path.
+	Findings []Finding
+}
+
+// Verifier verifies inputs. It remembers what it has read of the commits since
+// the accepted one.
+type Verifier struct {
+	history History
+	now     func() time.Time
+	commits commits
+	reader  reader
+	base    tree.Hash
+}
+
+// New returns a Verifier of a history; now is the clock by which keys expire.
+func New(h History, now func() time.Time) *Verifier {
+	v := &Verifier{history: h, now: now, reader: reader{fleet: fleet.NewReader()}}
+	v.forget(tree.Hash{})
+	return v
+}
+
+func (v *Verifier) forget(base tree.Hash) {
+	v.base, v.commits = base, commits{v.history, map[tree.Hash]*commit{}}
+}
+
+// ErrNoDescendant is a head that does not descend from the accepted commit.
+var ErrNoDescendant = errors.New("it does not descend from the accepted commit")
+
+// Verify says what may be acted on at head, a descendant of the accepted
+// commit. A zero accepted commit takes the head as it stands. older are trees
+// in which a broken fleet.yaml or tenant file may still be good.
+//
+// Only what cannot be read is an error; what is not verified is in the State.
+func (v *Verifier) Verify(ctx context.Context, accepted, head tree.Hash, older []tree.Tree) (*State, error) {
+	if accepted != v.base {
+		v.forget(accepted)
+	}
+	if accepted.IsZero() {
+		accepted = head
+	}
+	w, err := v.begin(ctx, accepted, older)
+	if err != nil {
+		return nil, err
+	}
+	if quiet, err := w.quiet(accepted, head); err != nil {
+		return nil, err
+	} else if quiet {
+		t, err := v.history.Tree(head)
+		return &State{Tree: t, Clean: head}, err
+	}
+	if accepted != head {
+		if err := w.run(ctx, accepted, head); err != nil {
+			return nil, err
+		}
+	}
+	return w.state(head)
+}
+
+// Branch says what merging a branch would change unsigned: its commits since it
+// left another are judged by what that one says now.
+func (v *Verifier) Branch(ctx context.Context, into, head tree.Hash) (*State, error) {
+	v.forget(into)
+	w, err := v.begin(ctx, into, nil)
+	if err != nil {
+		return nil, err
+	}
+	if w.rights.signed && into != head {
+		if err := w.branch(ctx, into, head); err != nil {
+			return nil, err
+		}
+	}
+	return w.state(head)
+}
+
+// begin is a walk with the rights at the accepted commit.
+func (v *Verifier) begin(ctx context.Context, accepted tree.Hash, older []tree.Tree) (*walk, error) {
+	w := &walk{
+		commits: &v.commits, now: v.now(), done: map[tree.Hash]bool{}, held: map[tree.Hash]*iradix.Tree{}, clean: accepted,
+		read: func(t tree.Tree) (*rights, error) { return v.reader.read(ctx, t, older) },
+	}
+	return w, w.follow(accepted)
+}
+
+// state is what the walk found out about its head.
+func (w *walk) state(head tree.Hash) (*State, error) {
+	t, err := w.history.Tree(head)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	out := &State{Clean: w.clean, Signed: w.rights.signed}
+	if out.Tree, err = laid(t, w.heldAt(head)); err != nil {
+		return nil, err
+	}
+	w.heldAt(head).Root().Walk(func(k []byte, x any) bool {
+		h := x.(*held)
+		out.Findings = append(out.Findings, Finding{string(k), h.commit.hash, h.commit.author, h.why, h.at})
+		return false
+	})
+	slices.SortFunc(out.Findings, func(a, b Finding) int { return cmp.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// held is a path that is held back.
+type held struct {
+	// entry is what E has; zero: nothing.
+	entry tree.Entry
+	// at is a commit at which the path is as E has it.
+	at tree.Hash
+	// commit that is not taken over, and why.
+	commit     *commit
+	why        string
+	unapproved bool
+}
+
+// laid is E: a tree with what is held back laid over.
+func laid(t tree.Tree, over *iradix.Tree) (tree.Tree, error) {
+	entries := map[string]tree.Entry{}
+	over.Root().Walk(func(k []byte, x any) bool {
+		entries[string(k)] = x.(*held).entry
+		return false
+	})
+	return tree.With(t, entries)
+}

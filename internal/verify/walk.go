@@ -1,0 +1,282 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	iradix "github.com/hashicorp/go-immutable-radix"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+// walk is one verification, from the accepted commit to the head.
+type walk struct {
+	*commits
+	now  time.Time
+	read func(tree.Tree) (*rights, error)
+	// rights at the end of the line so far, and what they were read from.
+	rights     *rights
+	rightsFrom tree.Hash
+	clean      tree.Hash
+	// done are the commits that were judged, held what each of them holds back.
+	// Versions share what is equal.
+	done map[tree.Hash]bool
+	held map[tree.Hash]*iradix.Tree
+}
+
+var nothing = iradix.New()
+
+// heldAt is what a commit holds back. What a clean commit of the line descends
+// from is as good as accepted with it.
+func (w *walk) heldAt(h tree.Hash) *iradix.Tree {
+	if t := w.held[h]; t != nil {
+		return t
+	}
+	return nothing
+}
+
+// follow reads the rights that hold after a commit of the line.
+func (w *walk) follow(at tree.Hash) error {
+	t, err := w.history.Tree(at)
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	only, err := pick(t, rightsFiles)
+	if err != nil {
+		return err
+	}
+	over := map[string]tree.Entry{}
+	keep := func(k []byte, x any) bool {
+		over[string(k)] = x.(*held).entry
+		return false
+	}
+	for _, name := range rightsFiles {
+		w.heldAt(at).Root().WalkPrefix([]byte(name), keep)
+	}
+	if only, err = tree.With(only, over); err != nil {
+		return err
+	}
+	if w.rights != nil && only.Root == w.rightsFrom {
+		return nil
+	}
+	r, err := w.read(only)
+	if err != nil {
+		return err
+	}
+	w.rights, w.rightsFrom = r, only.Root
+	return nil
+}
+
+// quiet reports whether nothing needs to be verified: no signatures are asked
+// for, and who may ask for them has not changed.
+func (w *walk) quiet(accepted, head tree.Hash) (bool, error) {
+	if w.rights.signed {
+		return false, nil
+	}
+	was, err := w.entry(accepted, "fleet.yaml")
+	if err != nil {
+		return false, err
+	}
+	is, err := w.entry(head, "fleet.yaml")
+	return was == is, err
+}
+
+// run judges every commit between the accepted one and the head, along the
+// branch's own line.
+func (w *walk) run(ctx context.Context, accepted, head tree.Hash) error {
+	sides, _, err := w.paint(ctx, head, accepted)
+	if err != nil {
+		return err
+	}
+	in := func(h tree.Hash) bool { return sides[h] == left }
+	line, err := w.line(accepted, head, in)
+	if err != nil {
+		return err
+	}
+	before := accepted
+	for _, m := range line {
+		for _, c := range w.since(m, in) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if w.held[c.hash], err = w.hold(ctx, c, before); err != nil {
+				return err
+			}
+			w.done[c.hash] = true
+		}
+		if err := w.follow(m.hash); err != nil {
+			return err
+		}
+		if !w.rights.signed { // from here on nobody asks
+			w.held[m.hash] = nothing
+		}
+		if w.heldAt(m.hash).Len() == 0 {
+			w.clean = m.hash
+			clear(w.held)
+		}
+		before = m.hash
+	}
+	return nil
+}
+
+// branch judges the commits that a branch has more than another, as if they
+// were merged there now.
+func (w *walk) branch(ctx context.Context, into, head tree.Hash) error {
+	sides, _, err := w.paint(ctx, head, into)
+	if err != nil {
+		return err
+	}
+	top, err := w.get(head)
+	if err != nil {
+		return err
+	}
+	for _, c := range w.since(top, func(h tree.Hash) bool { return sides[h] == left }) {
+		if w.held[c.hash], err = w.hold(ctx, c, into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line is the branch's own: from the accepted commit, which is left out, to the
+// head, by first parents where they lead back to it.
+func (w *walk) line(accepted, head tree.Hash, in func(tree.Hash) bool) ([]*commit, error) {
+	leads := map[tree.Hash]bool{accepted: true}
+	top, err := w.get(head)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range w.inOrder(top, in, map[tree.Hash]bool{}) {
+		leads[c.hash] = slices.ContainsFunc(c.parents, func(p tree.Hash) bool { return leads[p] })
+	}
+	var out []*commit
+	for c := top; c.hash != accepted; {
+		if !leads[c.hash] {
+			return nil, fmt.Errorf("verify %s: %w %s", head.Short(), ErrNoDescendant, accepted.Short())
+		}
+		out = append(out, c)
+		i := slices.IndexFunc(c.parents, func(p tree.Hash) bool { return leads[p] })
+		if c, err = w.get(c.parents[i]); err != nil {
+			return nil, err
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// since are the commits of the range that a commit brings, parents first, and
+// the commit itself.
+func (w *walk) since(c *commit, in func(tree.Hash) bool) []*commit {
+	seen := map[tree.Hash]bool{}
+	return w.inOrder(c, func(h tree.Hash) bool { return in(h) && !w.done[h] }, seen)
+}
+
+// inOrder lists a commit and what it descends from, as far as wanted, parents
+// first.
+func (w *walk) inOrder(from *commit, want func(tree.Hash) bool, seen map[tree.Hash]bool) []*commit {
+	type step struct {
+		c    *commit
+		next int
+	}
+	var out []*commit
+	stack := []step{{c: from}}
+	seen[from.hash] = true
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if top.next == len(top.c.parents) {
+			out = append(out, top.c)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		p := top.c.parents[top.next]
+		top.next++
+		if c := w.known[p]; c != nil && !seen[p] && want(p) {
+			seen[p] = true
+			stack = append(stack, step{c: c})
+		}
+	}
+	return out
+}
+
+// hold is what a commit holds back. before is the commit of the line that its
+// branch is merged into.
+func (w *walk) hold(ctx context.Context, c *commit, before tree.Hash) (*iradix.Tree, error) {
+	if !w.rights.signed {
+		return nothing, nil
+	}
+	changes, err := w.changesOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if len(changes) > 1 {
+		return w.holdMerge(ctx, c, changes, before)
+	}
+	over := nothing
+	parent := tree.Hash{}
+	if len(c.parents) > 0 {
+		parent = c.parents[0]
+		over = w.heldAt(parent)
+	}
+	if len(changes[0]) == 0 {
+		return over, nil
+	}
+	txn := over.Txn()
+	j := w.judge(c)
+	for _, ch := range changes[0] {
+		keep := &held{entry: ch.was, at: parent}
+		if old, ok := over.Get([]byte(ch.path)); ok {
+			keep.entry, keep.at = old.(*held).entry, old.(*held).at
+		}
+		if v := j(ch.path); ch.is == keep.entry || v.why == "" {
+			txn.Delete([]byte(ch.path))
+		} else {
+			keep.commit, keep.why, keep.unapproved = c, v.why, v.unapproved
+			txn.Insert([]byte(ch.path), keep)
+		}
+	}
+	return txn.Commit(), nil
+}
+
+// judge judges a commit's signature path by path, once for all paths of one
+// owner.
+func (w *walk) judge(c *commit) func(path string) verdict {
+	known := map[string]verdict{}
+	var raw []byte
+	return func(path string) verdict {
+		owner := tenantOf(path)
+		v, ok := known[owner]
+		if ok {
+			return v
+		}
+		if raw == nil {
+			var err error
+			if raw, err = w.history.RawCommit(c.hash); err != nil {
+				return verdict{why: err.Error()}
+			}
+		}
+		v = w.rights.judge(raw, path, w.now)
+		known[owner] = v
+		return v
+	}
+}
+
+// entry is what stands at a path in a commit's tree; zero: nothing but maybe a
+// directory.
+func (w *walk) entry(at tree.Hash, path string) (tree.Entry, error) {
+	if at.IsZero() {
+		return tree.Entry{}, nil
+	}
+	t, err := w.history.Tree(at)
+	if err != nil {
+		return tree.Entry{}, fmt.Errorf("verify: %w", err)
+	}
+	e, err := t.Find(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return tree.Entry{}, nil
+	}
+	return leaf(e), err
+}
