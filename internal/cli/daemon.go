@@ -18,11 +18,13 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
 
@@ -81,6 +83,7 @@ func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Obse
 // daemonFlags are those of `run` and `reconcile`.
 type daemonFlags struct {
 	repoFlags
+	forge       forgeFlags
 	kubeconfigs string
 	identity    string
 	poll        time.Duration
@@ -92,6 +95,7 @@ type daemonFlags struct {
 
 func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.repoFlags.register(fs)
+	f.forge.register(fs)
 	fs.StringVar(&f.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the consumer clusters")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
 	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
@@ -119,6 +123,7 @@ func (f *daemonFlags) logger(w io.Writer) (*slog.Logger, error) {
 type daemon struct {
 	log         *slog.Logger
 	repo        *gitrepo.Repo
+	forge       forge.Forge // nil where none is configured
 	market      *market.Market
 	delivery    *delivery.Deliverer
 	loop        *reconciler.Reconciler
@@ -126,7 +131,8 @@ type daemon struct {
 	now         func() time.Time
 	shadow      bool
 	enroller    *enroller
-	certs       *pki.Files // nil where no agents are served
+	reviews     *reviews.Reviews // nil where no forge is configured
+	certs       *pki.Files       // nil where no agents are served
 	revocations server.Revocations
 }
 
@@ -139,6 +145,9 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		return nil, err
 	}
 	d.repo = repo
+	if d.forge, err = f.forge.open(f.url); err != nil {
+		return nil, err
+	}
 	d.market = market.New(market.Options{Now: now, Silence: f.silence})
 	secrets, err := ownSecrets()
 	if err != nil {

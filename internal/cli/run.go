@@ -54,7 +54,7 @@ clusters. Any number of daemons may run on one fleet repo.`,
 	fs.StringVar(&o.agents, "agents-address", ":8443", "address for the clusters' agents (mutual TLS); empty serves none")
 	fs.StringVar(&o.operators, "operators-address", "127.0.0.1:8080", "address for metrics, health and readiness: plain on loopback, else TLS with --cert-path, for certificates of operators and readers and for tokens that the cluster reviews")
 	fs.StringVar(&o.operatorsKubeconfig, "operators-kubeconfig", "", "kubeconfig of the cluster that reviews tokens (default: the pod's own)")
-	fs.StringVar(&o.webhooks, "webhooks-address", "", "address for the forge's push webhooks (TLS, or plain on loopback); empty serves none")
+	fs.StringVar(&o.webhooks, "webhooks-address", "", "address for the forge's webhooks of pushes and pull requests (TLS, or plain on loopback); empty serves none")
 	fs.BoolVar(&o.webhooksTLS, "webhooks-tls", true, "serve webhooks over TLS with the certificates of --cert-path; false needs a loopback address, for a proxy that ends TLS")
 	fs.StringVar(&o.certPath, "cert-path", "", "directory with tls.crt, tls.key and ca.crt (`fleetbroker pki issue --role server`)")
 	fs.StringVar(&o.webhookSecrets, "webhook-secrets-dir", "", "directory with one file a forge (github, gitlab, gitea, generic) that holds its webhook secret")
@@ -76,6 +76,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	defer d.close()
 	d.enroller = newEnroller(d.enrollment, d.repo.Propose, o.streams.Now, log)
+	d.reviews = o.pullRequests(d)
 	ports, err := o.ports(d)
 	if err != nil {
 		return err
@@ -89,6 +90,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { return d.enroller.run(ctx) })
+	if d.reviews != nil {
+		group.Go(func() error { return d.reviews.Run(ctx) })
+	}
 	err = group.Wait()
 	log.Info("stopped")
 	if errors.Is(err, context.Canceled) {
@@ -134,7 +138,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 			Name: "webhooks", Address: o.webhooks, TLS: conf,
 			Handler: server.NewWebhooks(server.Webhooks{
 				Secret:  webhookSecrets(o.webhookSecrets, d.log),
-				Trigger: func(string) { d.loop.Reread() },
+				Trigger: func(string) { d.called() },
 			}),
 		})
 	}
@@ -156,6 +160,14 @@ func webhookSecrets(dir string, log *slog.Logger) func(string) []byte {
 			return nil
 		}
 		return []byte(strings.TrimSpace(string(b)))
+	}
+}
+
+// called follows a webhook: the repository or a pull request has news.
+func (d *daemon) called() {
+	d.loop.Reread()
+	if d.reviews != nil {
+		d.reviews.Wake()
 	}
 }
 

@@ -8,7 +8,7 @@
 //
 //   - api imports no other room;
 //   - ledger and manifests import only api, planner only api and ledger;
-//   - forge imports no other room;
+//   - forge imports no other room, review only api, fleet, ledger and planner;
 //   - gitrepo, market and delivery are known together only to reconciler,
 //     server, cli and the mains: everybody else knows at most one of them;
 //   - nobody imports reconciler but cli and the mains.

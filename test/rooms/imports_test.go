@@ -51,6 +51,7 @@ func rooms(importPaths []string) []string {
 var narrow = map[string][]string{
 	"api":       {},
 	"forge":     {},
+	"review":    {"api", "fleet", "ledger", "planner"},
 	"ledger":    {"api"},
 	"manifests": {"api"},
 	"planner":   {"api", "ledger"},

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -172,6 +173,18 @@ func intentOf(file string) string {
 func cell(s string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;", "`", "\\`", "@", "&#64;", "*", "\\*", "_", "\\_", "[", "\\[").Replace(clean(s))
 }
+
+// Escape makes text safe in markdown outside of backticks.
+func Escape(s string) string { return cell(s) }
+
+// Code makes text safe between backticks.
+func Code(s string) string { return code(s) }
+
+// Counts is the sum of a plan's decisions: "1 place, 41 keep".
+func Counts(p *planner.Plan, m Meta) string { return sum(p, m) }
+
+// Signed is a difference of money with its sign and two decimals.
+func Signed(d v1alpha1.Decimal) string { return signed(d) }
 
 // code makes text safe inside backticks in a table.
 func code(s string) string {

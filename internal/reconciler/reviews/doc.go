@@ -1,0 +1,32 @@
+// Package reviews looks after the forge's pull requests: it plans each open one
+// and posts the plan, and tells merged ones what was reserved.
+//
+//	list ─► head, base new? ─► pending ─► read, merge, plan ─► comment, lines ─► status
+//	merged ─► the ledger has it ─► comment with the contracts
+//
+// It runs beside the rounds and never inside one: it reads the reconciler's
+// View, which is immutable, and plans by the planner's pure function.
+//
+// # Invariants
+//
+//   - A status is bound to the head's commit, the base's inputs and the plan's
+//     digest. When the head or the base's inputs change, it is pending before
+//     anything else happens; it is success only after a plan was made, and its
+//     comment posted.
+//   - While no plan can be made (the daemon has just started, is deaf, or cannot
+//     read the repo) nothing is said but pending and why.
+//   - What is posted changes when the plan does, and for the same head at most
+//     once in Options.Refresh.
+//   - A pull request is data, whoever opened it: its head is read beside the
+//     local copy, within bounds, and nothing of it is followed or run.
+//   - Nothing is lost by a restart: comments are found by their markers again,
+//     and pull requests merged meanwhile by the newest commits of the inputs.
+//
+// # Who calls it
+//
+// The cli, for the daemon.
+//
+// # Concurrency
+//
+// Run is called by one goroutine; Wake by any, and it never blocks.
+package reviews

@@ -1,0 +1,131 @@
+package reviews
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/forge"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/review"
+)
+
+// lookBack is how many commits of the inputs a start looks at for pull requests
+// that were merged while no daemon ran, and followed how long a merged one is
+// told what becomes of what it asked for.
+const (
+	lookBack = 20
+	followed = 24 * time.Hour
+)
+
+// merged is a pull request whose contracts are awaited.
+type merged struct {
+	number int64
+	wanted []review.Wanted
+	until  time.Time
+	view   *reconciler.View
+}
+
+// gone looks what became of a pull request that is not open any more.
+func (r *Reviews) gone(ctx context.Context, e *entry) error {
+	pr, err := r.opts.Forge.Get(ctx, e.pr.Number)
+	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+		return err
+	}
+	delete(r.open, e.pr.Number)
+	if err == nil && pr.State == forge.Merged && len(e.result.Wanted) > 0 {
+		r.merged[pr.Number] = &merged{number: pr.Number, wanted: e.result.Wanted, until: r.opts.Now().Add(followed)}
+	}
+	return nil
+}
+
+// follow tells merged pull requests what the ledger holds for them.
+func (r *Reviews) follow(ctx context.Context, view *reconciler.View) (next time.Duration, err error) {
+	next = r.opts.Poll
+	if unready(view) != "" {
+		return next, nil
+	}
+	if !r.looked {
+		if err := r.lookBack(ctx, view); err != nil {
+			return soon, err
+		}
+		r.looked = true
+	}
+	var errs []error
+	for number, m := range r.merged {
+		next = soon
+		if m.view == view {
+			continue
+		}
+		text, settled := review.Reserved(m.wanted, view.Contracts, view.Ledger.String(), view.Plan)
+		if text != "" {
+			if _, err := r.opts.Forge.Comment(ctx, number, review.ReservedMarker, text); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		m.view = view
+		if settled || r.opts.Now().After(m.until) {
+			delete(r.merged, number)
+		}
+	}
+	return next, errors.Join(errs...)
+}
+
+// lookBack finds pull requests that were merged before we started, by the
+// newest commits of the inputs. Their comments are found again by the marker.
+func (r *Reviews) lookBack(ctx context.Context, view *reconciler.View) error {
+	at := view.Inputs
+	for range lookBack {
+		c, err := r.opts.Repo.Info(at)
+		if err != nil {
+			return fmt.Errorf("look for merged pull requests: %w", err)
+		}
+		if len(c.Parents) == 0 || r.opts.Now().Sub(c.When()) > followed {
+			return nil
+		}
+		if err := r.mergedAt(ctx, view, c.Hash, c.Parents[0]); err != nil {
+			return err
+		}
+		at = c.Parents[0]
+	}
+	return nil
+}
+
+// mergedAt notes the pull request that a commit of the inputs merged.
+func (r *Reviews) mergedAt(ctx context.Context, view *reconciler.View, commit, parent tree.Hash) error {
+	before, err := r.opts.Repo.Tree(parent)
+	if err != nil {
+		return fmt.Errorf("look for merged pull requests: %w", err)
+	}
+	after, err := r.opts.Repo.Tree(commit)
+	if err != nil {
+		return fmt.Errorf("look for merged pull requests: %w", err)
+	}
+	changes, err := review.ChangesOf(before, after)
+	if err != nil || len(changes.Work) == 0 {
+		return err
+	}
+	prs, err := r.opts.Forge.WithCommit(ctx, commit.String())
+	if err != nil {
+		return err
+	}
+	changed := map[string]bool{}
+	for _, path := range changes.Work {
+		changed[path] = true
+	}
+	var wanted []review.Wanted
+	for i := range view.Fleet.Intents {
+		if it := &view.Fleet.Intents[i]; changed[it.Path] {
+			wanted = append(wanted, review.Wanted{Tenant: it.Metadata.Namespace, Name: it.Metadata.Name, Path: it.Path, Digest: it.Digest})
+		}
+	}
+	for _, pr := range prs {
+		if pr.State == forge.Merged && pr.Base == r.opts.Branch && r.merged[pr.Number] == nil && len(wanted) > 0 {
+			r.merged[pr.Number] = &merged{number: pr.Number, wanted: wanted, until: r.opts.Now().Add(followed)}
+		}
+	}
+	return nil
+}

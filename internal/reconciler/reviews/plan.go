@@ -1,0 +1,145 @@
+package reviews
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/forge"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/report"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
+	"github.com/fleetbroker/fleetbroker/internal/review"
+)
+
+// marker is how our comment is found again.
+const marker = report.Marker
+
+// errMoved: the head in git is not the one that the forge named.
+var errMoved = errors.New("the head moves")
+
+// base is what pull requests are compared with, read once for each view.
+type base struct {
+	view   *reconciler.View
+	whole  tree.Tree // everything at the head of the inputs
+	inputs tree.Tree // what people write alone: statuses are bound to it
+	ledger tree.Tree
+	side   review.Side
+}
+
+// baseOf reads the base of a view.
+func (r *Reviews) baseOf(ctx context.Context, view *reconciler.View) (*base, error) {
+	if r.base != nil && r.base.view == view {
+		return r.base, nil
+	}
+	b := &base{view: view}
+	var err error
+	if b.whole, err = r.opts.Repo.Tree(view.Inputs); err != nil {
+		return nil, fmt.Errorf("read the base of pull requests: %w", err)
+	}
+	if b.ledger, err = r.opts.Repo.Tree(view.Ledger); err != nil {
+		return nil, fmt.Errorf("read the base of pull requests: %w", err)
+	}
+	if b.inputs, err = review.OnlyInputs(b.whole); err != nil {
+		return nil, fmt.Errorf("read the base of pull requests: %w", err)
+	}
+	if b.side, err = r.side(ctx, b, view.Fleet, b.inputs, nil); err != nil {
+		return nil, err
+	}
+	r.base = b
+	return b, nil
+}
+
+// side reads a fleet and makes the world of it: the view's, but for what the
+// inputs say.
+func (r *Reviews) side(ctx context.Context, b *base, last *fleet.Fleet, inputs tree.Tree, author func(*fleet.Intent) (commit, author string)) (review.Side, error) {
+	f, err := r.reader.ReadAll(ctx, fleet.Sources{Inputs: inputs, Ledger: b.ledger, Last: last})
+	if err != nil {
+		return review.Side{}, fmt.Errorf("read the inputs of a pull request: %w", err)
+	}
+	known := map[string]planner.Intent{}
+	for _, it := range b.view.World.Intents {
+		known[it.Path+"\x00"+it.Digest] = it
+	}
+	w := b.view.World
+	w.Fleet, w.FleetName, w.Clusters, w.Tenants = f.Policy, f.Name, f.Clusters, f.Tenants
+	w.Frozen, w.Policies = world.Frozen(f, w.Ledger), world.Policies(f)
+	w.Intents = world.Intents(f, func(it *fleet.Intent) (string, string) {
+		if old, ok := known[it.Path+"\x00"+it.Digest]; ok {
+			return old.Commit, old.Author
+		}
+		if author != nil {
+			return author(it)
+		}
+		return "", ""
+	})
+	return review.Side{Fleet: f, World: w}, nil
+}
+
+// plan reviews one pull request.
+func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, pr forge.PullRequest) (review.Result, error) {
+	head, err := tree.ParseHash(pr.Head)
+	if err != nil {
+		return review.Result{}, fmt.Errorf("read pull request %d: %w", pr.Number, err)
+	}
+	side, err := r.opts.Repo.Side(ctx, pr.Ref, view.Inputs)
+	switch {
+	case errors.Is(err, gitrepo.ErrSideTooLarge):
+		return review.Refusal(head, gitrepo.ErrSideTooLarge.Error()), nil
+	case errors.Is(err, fs.ErrNotExist):
+		return review.Result{}, errMoved
+	case err != nil:
+		return review.Result{}, fmt.Errorf("read pull request %d: %w", pr.Number, err)
+	case side.Commit != head:
+		return review.Result{}, errMoved
+	case side.Base.IsZero():
+		return review.Refusal(head, "it has no history in common with "+r.opts.Branch), nil
+	}
+	in := review.Input{Head: head, Base: view.Inputs, Branch: r.opts.Branch, Before: b.side}
+	if in.Changes, err = review.ChangesOf(side.BaseTree, side.Tree); err != nil {
+		return review.Result{}, err
+	}
+	if in.Changes.TooMany {
+		return review.Refusal(head, fmt.Sprintf("it changes more than %d files: split it", review.MaxFiles)), nil
+	}
+	merged, conflicts, err := tree.Merge(side.BaseTree, b.whole, side.Tree)
+	if err != nil {
+		return review.Result{}, err
+	}
+	if in.Conflicts = conflicts; len(conflicts) > 0 {
+		return review.Of(in), nil
+	}
+	asker := func(*fleet.Intent) (string, string) { return pr.Head, pr.Author }
+	read := func(inputs tree.Tree) (review.Side, error) {
+		s, err := r.side(ctx, b, b.side.Fleet, inputs, asker)
+		s.World.Inputs = pr.Head
+		s.World.RemovedBy = map[string]string{}
+		for _, path := range in.Changes.Removed {
+			s.World.RemovedBy[path] = fmt.Sprintf("%s in pull request %d", pr.Author, pr.Number)
+		}
+		return s, err
+	}
+	inputs, err := review.Inputs(b.inputs, merged)
+	if err != nil {
+		return review.Result{}, err
+	}
+	if in.After, err = read(inputs); err != nil {
+		return review.Result{}, err
+	}
+	if len(in.Changes.Policy) > 0 {
+		if inputs, err = review.OnlyInputs(merged); err != nil {
+			return review.Result{}, err
+		}
+		own, err := read(inputs)
+		if err != nil {
+			return review.Result{}, err
+		}
+		in.Own = &own
+	}
+	return review.Of(in), nil
+}

@@ -1,0 +1,277 @@
+package reviews
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/forge"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/review"
+)
+
+// Check is the name of the status; branch protection requires it by this.
+const Check = "fleetbroker/plan"
+
+// Repo is what is read of the fleet repo.
+type Repo interface {
+	Side(ctx context.Context, ref string, onto tree.Hash) (gitrepo.Side, error)
+	Tree(commit tree.Hash) (tree.Tree, error)
+	Info(commit tree.Hash) (gitrepo.Commit, error)
+}
+
+// Options are what it works with.
+type Options struct {
+	Forge forge.Forge
+	Repo  Repo
+	// View is the reconciler's newest.
+	View func() *reconciler.View
+	// Branch of the inputs, into which pull requests go.
+	Branch string
+	// Poll is how often the forge is asked when nobody wakes us. Default 30 s.
+	Poll time.Duration
+	// Refresh is how often what is posted for one head changes at most. Default
+	// one minute.
+	Refresh time.Duration
+	// Now is the clock. Default the real one.
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Reviews looks after the pull requests of one repository.
+type Reviews struct {
+	opts   Options
+	wake   chan struct{}
+	reader *fleet.Reader
+	base   *base
+	open   map[int64]*entry
+	merged map[int64]*merged
+	looked bool // for pull requests merged before we started
+}
+
+// entry is what is known of an open pull request.
+type entry struct {
+	pr     forge.PullRequest
+	told   told
+	view   *reconciler.View // it was planned with
+	at     time.Time        // when
+	result review.Result
+	status forge.Status
+}
+
+// told is what a status is bound to, but for the plan.
+type told struct {
+	head   string
+	inputs tree.Hash
+}
+
+// New makes one that has seen nothing yet.
+func New(o Options) *Reviews {
+	if o.Poll <= 0 {
+		o.Poll = 30 * time.Second
+	}
+	if o.Refresh <= 0 {
+		o.Refresh = time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Reviews{opts: o, wake: make(chan struct{}, 1), reader: fleet.NewReader(), open: map[int64]*entry{}, merged: map[int64]*merged{}}
+}
+
+// Wake asks for a look at the forge now: a webhook came.
+func (r *Reviews) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run looks at the forge until the context ends.
+func (r *Reviews) Run(ctx context.Context) error {
+	failures := 0
+	for {
+		wait := r.opts.Poll
+		if next, err := r.Pass(ctx); err != nil {
+			failures++
+			wait = min(time.Second<<min(failures, 6), time.Minute)
+			var limited *forge.Limited
+			if errors.As(err, &limited) {
+				wait = max(limited.Until.Sub(r.opts.Now()), time.Second)
+			}
+			if ctx.Err() == nil {
+				r.opts.Log.Warn("pull requests are not looked after", "error", err, "again in", wait)
+			}
+		} else {
+			failures, wait = 0, min(wait, next)
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		case <-r.wake:
+			t.Stop()
+		case <-t.C:
+		}
+	}
+}
+
+// soon is when to look again at what was put off, or waits for the next round.
+const soon = 2 * time.Second
+
+// Pass looks at all pull requests once, and says when to look again at the
+// latest. One that fails does not keep the others from being looked at.
+func (r *Reviews) Pass(ctx context.Context) (next time.Duration, err error) {
+	next = r.opts.Poll
+	list, err := r.opts.Forge.Open(ctx, r.opts.Branch)
+	if err != nil {
+		return next, err
+	}
+	view := r.opts.View()
+	var errs []error
+	here := map[int64]bool{}
+	for _, pr := range list {
+		here[pr.Number] = true
+		again, err := r.look(ctx, view, pr)
+		if ctx.Err() != nil {
+			return next, ctx.Err()
+		}
+		var limited *forge.Limited
+		if errors.As(err, &limited) {
+			return next, err
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+		next = min(next, again)
+	}
+	for number, e := range r.open {
+		if !here[number] {
+			if err := r.gone(ctx, e); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	again, err := r.follow(ctx, view)
+	return min(next, again), errors.Join(append(errs, err)...)
+}
+
+// look brings what is posted for one pull request up to date, if it is not.
+func (r *Reviews) look(ctx context.Context, view *reconciler.View, pr forge.PullRequest) (next time.Duration, err error) {
+	e := r.open[pr.Number]
+	if e == nil {
+		e = &entry{}
+		r.open[pr.Number] = e
+	}
+	e.pr = pr
+	if why := unready(view); why != "" {
+		return soon, r.pend(ctx, e, "no plan yet: "+why)
+	}
+	b, err := r.baseOf(ctx, view)
+	if err != nil {
+		return soon, err
+	}
+	now := told{pr.Head, b.inputs.Root}
+	fresh := e.told != now
+	if !fresh && e.view == view {
+		return r.opts.Poll, nil
+	}
+	if wait := e.at.Add(r.opts.Refresh).Sub(r.opts.Now()); !fresh && wait > 0 {
+		return wait, nil
+	}
+	if fresh {
+		if err := r.pend(ctx, e, "planning at base "+view.Inputs.Short()); err != nil {
+			return soon, err
+		}
+	}
+	result, err := r.plan(ctx, view, b, pr)
+	if errors.Is(err, errMoved) {
+		return soon, nil // the forge and its git do not agree yet
+	}
+	if err != nil {
+		_ = r.status(ctx, e, forge.Status{Context: Check, State: forge.Broken, Description: "no plan could be made: " + err.Error()})
+		return soon, err
+	}
+	if err := r.post(ctx, e, result, fresh); err != nil {
+		return soon, err
+	}
+	e.told, e.view, e.at, e.result = now, view, r.opts.Now(), result
+	return r.opts.Poll, nil
+}
+
+// unready is why no plan can be made now, "" when one can.
+func unready(v *reconciler.View) string {
+	switch {
+	case v.Fleet == nil || v.Plan == nil:
+		return "the daemon has just started"
+	case v.Stopped:
+		return "the history was rewritten, and an operator must accept it"
+	case v.Trouble != "":
+		return "the daemon is in trouble"
+	case v.Deaf:
+		return "fewer than half of the providers are heard"
+	}
+	return ""
+}
+
+// post says the result: comment and lines first, the status last.
+func (r *Reviews) post(ctx context.Context, e *entry, result review.Result, fresh bool) error {
+	if !fresh && result.Digest == e.result.Digest {
+		return nil
+	}
+	if _, err := r.opts.Forge.Comment(ctx, e.pr.Number, marker, result.Comment); err != nil {
+		return err
+	}
+	var lines []forge.LineComment
+	for _, p := range result.Lines {
+		if p.File != "" && p.Line > 0 {
+			lines = append(lines, forge.LineComment{Path: p.File, Line: p.Line, Body: p.Message})
+		}
+	}
+	if len(lines) > 0 || len(e.result.Lines) > 0 || e.at.IsZero() {
+		if left, err := r.opts.Forge.Annotate(ctx, e.pr, lines); err != nil {
+			// They stand in the comment too, and the status must not wait for them.
+			r.opts.Log.Warn("problems could not be put beside their lines", "pull request", e.pr.Number, "error", err)
+		} else if left > 0 {
+			r.opts.Log.Debug("problems outside of the diff stand in the comment alone", "pull request", e.pr.Number, "problems", left)
+		}
+	}
+	state := forge.Failed
+	if result.Verdict == review.Passed {
+		state = forge.Success
+	}
+	if err := r.status(ctx, e, forge.Status{Context: Check, State: state, Description: result.Summary, URL: e.pr.URL}); err != nil {
+		return err
+	}
+	r.opts.Log.Info("planned a pull request", "pull request", e.pr.Number, "head", e.pr.Head, "result", result.Summary)
+	return nil
+}
+
+// pend puts the status on pending.
+func (r *Reviews) pend(ctx context.Context, e *entry, why string) error {
+	e.told = told{} // whatever was said is not said any more
+	return r.status(ctx, e, forge.Status{Context: Check, State: forge.Pending, Description: why})
+}
+
+// status sets a status of the head, unless it stands there.
+func (r *Reviews) status(ctx context.Context, e *entry, s forge.Status) error {
+	s.Description = forge.Cut(s.Description, forge.MaxDescription)
+	bound := s
+	bound.URL = e.pr.Head // a status belongs to its commit
+	if e.status == bound {
+		return nil
+	}
+	if err := r.opts.Forge.SetStatus(ctx, e.pr.Head, s); err != nil {
+		return err
+	}
+	e.status = bound
+	return nil
+}
