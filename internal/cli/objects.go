@@ -32,6 +32,11 @@ func (o *objects) File(h tree.Hash, limit int64) ([]byte, error) {
 	return o.read(plumbing.BlobObject, h, limit)
 }
 
+// Commit is a commit's body as it is stored.
+func (o *objects) Commit(h tree.Hash) ([]byte, error) {
+	return o.read(plumbing.CommitObject, h, 0)
+}
+
 func (o *objects) read(kind plumbing.ObjectType, h tree.Hash, limit int64) ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

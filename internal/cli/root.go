@@ -25,6 +25,7 @@ func constructors() []func(Streams) *cobra.Command {
 		newCmdGet,
 		newCmdStatus,
 		newCmdRelease,
+		newCmdAudit,
 		newCmdPrices,
 		newCmdSimulate,
 		newCmdPKI,

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"flag"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -20,6 +24,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
+	"github.com/fleetbroker/fleetbroker/test/story"
 )
 
 var update = flag.Bool("update", false, "rewrite expected output inside the scripts")
@@ -65,6 +70,9 @@ func TestScripts(t *testing.T) {
 			"reserve": reserve,
 			// contract DIR VAR: the name of the only contract of a fleet.
 			"contract": contract,
+			// history DIR: a clone of a fleet in which a daemon has worked for a
+			// while, with its ledger on the branch ledger.
+			"history": history,
 		},
 	})
 }
@@ -137,6 +145,35 @@ func reserve(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.Remove(filepath.Join(dir, filepath.FromSlash(name))))
 	}
 }
+
+func history(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: history DIR")
+	}
+	s := story.Lived(fatal{ts}, "ledger", nil, "")
+	dir := ts.MkAbs(args[0])
+	repo, err := git.PlainInit(dir, false)
+	ts.Check(err)
+	refs := s.Remote.AllRefs()
+	var heads []tree.Hash
+	for _, h := range refs {
+		heads = append(heads, h)
+	}
+	everything := func(map[string]tree.Hash) (want, have []tree.Hash) { return heads, nil }
+	ts.Check(s.Remote.Fetch(context.Background(), everything, func(pack io.Reader) error { return packfile.UpdateObjectStorage(repo.Storer, pack) }))
+	for name, h := range refs {
+		ts.Check(repo.Storer.SetReference(plumbing.NewHashReference(plumbing.ReferenceName(name), plumbing.Hash(h))))
+	}
+	w, err := repo.Worktree()
+	ts.Check(err)
+	ts.Check(w.Checkout(&git.CheckoutOptions{Branch: "refs/heads/main", Force: true}))
+}
+
+// fatal lets what needs a test run in a script.
+type fatal struct{ *testscript.TestScript }
+
+func (fatal) Helper()          {}
+func (f fatal) Fatal(v ...any) { f.Fatalf("%v", v) }
 
 func contract(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
-	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
 // ForeignEdit is a generated path whose content is somebody else's.
@@ -44,14 +43,11 @@ func (r *Repo) SignedBy(h tree.Hash, keys Keys) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c, err := gitobj.ParseCommit(raw)
+	signed, err := keys.Signed(raw)
 	if err != nil {
 		return false, fmt.Errorf("commit %s: %w", h, err)
 	}
-	if c.Signature == "" || c.Ambiguous {
-		return false, nil
-	}
-	return keys.verify(gitobj.SignedPayload(raw), c.Signature) == nil, nil
+	return signed, nil
 }
 
 // Foreign lists the generated paths whose content comes from commits other

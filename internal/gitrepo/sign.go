@@ -141,6 +141,19 @@ func (k Keys) SignerOf(raw []byte, now time.Time) (int, error) {
 	return k.find(gitobj.SignedPayload(raw), c.Signature, &packet.Config{Time: func() time.Time { return now }})
 }
 
+// Signed tells whether a commit, as it is stored, carries a signature by one of
+// the keys. One with two readings of its headers is taken for unsigned.
+func (k Keys) Signed(raw []byte) (bool, error) {
+	c, err := gitobj.ParseCommit(raw)
+	if err != nil {
+		return false, err
+	}
+	if c.Signature == "" || c.Ambiguous {
+		return false, nil
+	}
+	return k.verify(gitobj.SignedPayload(raw), c.Signature) == nil, nil
+}
+
 // verify checks a signature over the payload as it stood in the object.
 func (k Keys) verify(payload []byte, signature string) error {
 	_, err := k.find(payload, signature, nil)

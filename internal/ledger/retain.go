@@ -99,7 +99,7 @@ func (b Books) stateAfter(n *intentNode, old []*v1alpha1.Contract, tenant, inten
 		if c.Status.Accrued == nil || c.Status.Accrued.IsZero() {
 			continue
 		}
-		sum, changed = sum.Add(b.into(*c.Status.Accrued, c.Spec.Price.Currency, currency, c.Status.Since)), true
+		sum, changed = sum.Add(b.Into(*c.Status.Accrued, c.Spec.Price.Currency, currency, c.Status.Since)), true
 	}
 	if !changed {
 		return nil
@@ -109,10 +109,10 @@ func (b Books) stateAfter(n *intentNode, old []*v1alpha1.Contract, tenant, inten
 	return &StateChange{n.state, &after}
 }
 
-// into converts by the rate of the contract's end. Without a rate the figure
+// Into converts by the rate of the contract's end. Without a rate the figure
 // is taken over as it stands: the fleet changed its currency and left no way
 // to convert, and losing the amount would be worse than misnaming it.
-func (b Books) into(amount v1alpha1.Decimal, from, to string, at v1alpha1.Time) v1alpha1.Decimal {
+func (b Books) Into(amount v1alpha1.Decimal, from, to string, at v1alpha1.Time) v1alpha1.Decimal {
 	if from == to || from == "" {
 		return amount
 	}

@@ -2,9 +2,9 @@ package reconciler
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -97,19 +97,9 @@ func (s *share) retires() bool {
 // request without items.
 func (r *Reconciler) request(in *inputs, p *planner.Plan, market tree.Tree) (gitrepo.Request, error) {
 	keys, byKey := shares(p)
-	digest, err := digestOf(p)
-	if err != nil {
-		return gitrepo.Request{}, err
-	}
 	req := gitrepo.Request{
 		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash, Verified: in.clean,
 		When: p.Now.Time,
-		Trailers: []string{
-			"Inputs: " + in.heads.Inputs.Commit.Hash.String(),
-			"Market: " + market.Root.String(),
-			"Plan: " + digest,
-			"Now: " + p.Now.UTC().Format(time.RFC3339),
-		},
 	}
 	if in.clean != in.heads.Inputs.Commit.Hash { // from there it can be verified again what was acted on
 		req.Trailers = append(req.Trailers, "Verified: "+in.clean.String())
@@ -131,7 +121,18 @@ func (r *Reconciler) request(in *inputs, p *planner.Plan, market tree.Tree) (git
 	}
 	r.desk.write(&req, in)
 	req.Compose = func(parent tree.Tree, items []gitrepo.Item) (gitrepo.Composed, error) {
-		return r.compose(in, parent, byKey, items)
+		out, err := r.compose(in, parent, byKey, items)
+		if err != nil {
+			return out, err
+		}
+		digest, err := digestOf(parent, items)
+		out.Trailers = []string{
+			"Inputs: " + in.heads.Inputs.Commit.Hash.String(),
+			"Market: " + market.Root.String(),
+			"Plan: " + digest,
+			"Now: " + p.Now.UTC().Format(time.RFC3339),
+		}
+		return out, err
 	}
 	return req, nil
 }
@@ -230,31 +231,38 @@ func takes(p *planner.Plan) bool {
 	})
 }
 
-// digestOf names a plan by what it writes.
-func digestOf(p *planner.Plan) (string, error) {
-	type after struct {
-		Name     string
-		Contract *v1alpha1.Contract `json:",omitempty"`
-	}
-	var all struct {
-		Contracts []after
-		States    []*v1alpha1.IntentState
-		Spends    []*v1alpha1.Spend
-	}
-	for _, c := range p.Contracts {
-		name := ""
-		if c.Before != nil {
-			name = c.Before.Metadata.Name
+// digestOf names what is decided for these items: what they change on a parent
+// (ledger.Digest). A plan that the remote takes in parts has one for each.
+func digestOf(parent tree.Tree, items []gitrepo.Item) (string, error) {
+	files := map[string]tree.Hash{}
+	note := func(path string, is tree.Hash) error {
+		was, err := parent.Find(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("digest of the plan: %w", err)
 		}
-		all.Contracts = append(all.Contracts, after{name, c.After})
+		if was.Hash != is {
+			files[path] = is
+		}
+		return nil
 	}
-	for _, s := range p.States {
-		all.States = append(all.States, s.After)
+	written := map[string]bool{}
+	for _, it := range items {
+		for path, content := range it.Puts {
+			written[path] = true
+			if err := note(path, tree.BlobHash(content)); err != nil {
+				return "", err
+			}
+		}
 	}
-	all.Spends = p.Spends
-	b, err := json.Marshal(all)
-	if err != nil {
-		return "", fmt.Errorf("digest of the plan: %w", err)
+	for _, it := range items {
+		for _, path := range it.Deletes {
+			if written[path] {
+				continue
+			}
+			if err := note(path, tree.Hash{}); err != nil {
+				return "", err
+			}
+		}
 	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(b)), nil
+	return ledger.Digest(files), nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/test/checker"
@@ -180,6 +181,7 @@ func (s *sim) judge() {
 	s.judgeRequests()
 	s.judgeClusters()
 	s.judgeHistory()
+	s.judgeAudit()
 	s.judgePlan()
 	if err := s.remote.Check(); err != nil {
 		s.fail("remote", "%v", err)
@@ -362,6 +364,28 @@ func (s *sim) judgeHistory() {
 	}
 	for _, v := range res.Violations {
 		s.fail("checker", "%s", v)
+	}
+}
+
+// judgeAudit lets the product's own auditor look at the same history: it must
+// find what the simulation's people did to generated files and to the history of
+// the inputs, and nothing else.
+func (s *sim) judgeAudit() {
+	rep, err := audit.Verify(context.Background(), s.remote.Objects(), audit.Options{
+		Ledger: s.remote.Head(s.people.ledger), Inputs: s.remote.Head(s.people.inputs), All: true,
+	})
+	if err != nil {
+		s.fail("audit", "%v", err)
+		return
+	}
+	for _, v := range rep.Violations {
+		// Who asked is remembered over a rewrite that left the file as it was.
+		if s.rewritten && (v.Rule == "inputs" || strings.Contains(v.Message, " was last changed by ")) {
+			continue
+		}
+		if v.Rule != "foreign" {
+			s.fail("audit", "%s", v)
+		}
 	}
 }
 

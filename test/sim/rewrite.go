@@ -46,7 +46,7 @@ func (s *sim) rewriteHistory() {
 		s.forgetLost()
 	}
 	s.log("rewritten: %s from %s to %s", rw.ref, rw.old.Short(), rw.now.Short())
-	s.stopped = rw
+	s.stopped, s.rewritten = rw, true
 	s.after(span(s.rng, 10*time.Second, 2*time.Minute), s.settleRewrite)
 }
 

@@ -67,6 +67,7 @@ type sim struct {
 	committer   *daemon // in whose round we are
 	healed      bool
 	stopped     *rewrite
+	rewritten   bool // some branch was, at some time
 	// unsettled are daemons that have not had a good round since a rewrite was
 	// restored or accepted.
 	unsettled map[string]bool

@@ -114,6 +114,24 @@ func (m *Remote) Tree(commit tree.Hash) (tree.Tree, error) {
 	return tree.Tree{Store: locked{m}, Root: c.Tree}, err
 }
 
+// Objects reads everything that the remote holds, as an auditor does. It is safe
+// for concurrent use.
+func (m *Remote) Objects() Objects { return Objects{locked{m}} }
+
+// Objects are a remote's.
+type Objects struct{ locked }
+
+// Commit is a commit's body as it is stored.
+func (o Objects) Commit(h tree.Hash) ([]byte, error) {
+	o.m.mu.Lock()
+	defer o.m.mu.Unlock()
+	c, ok := o.m.objects[h]
+	if !ok || c.Type != gitobj.Commit {
+		return nil, fmt.Errorf("commit %s: %w", h, fs.ErrNotExist)
+	}
+	return c.Data, nil
+}
+
 // Logged is a commit of Log.
 type Logged struct {
 	Hash tree.Hash

@@ -1,0 +1,39 @@
+// Package audit reads a fleet's ledger as an accountant does: from its history
+// alone, commit after commit, believing nothing that can be derived again.
+//
+//	history ─► line of ledger commits ─► what each changed ─► rules ─► violations
+//	                                                      └─► events (who, what, why, cost)
+//
+// # What Verify holds a commit to
+//
+//	signature   a commit of ours is signed by a writeBack.signers key of the accepted state
+//	foreign     generated paths are written by nobody else; undone puts back what stood there
+//	trailers    Inputs, Market, Plan and Now are there, and Contract lines say what changed
+//	inputs      the inputs named are on the inputs branch and never go back
+//	plan        the Plan digest is that of what the commit writes
+//	readable    every file is one of the ledger's, in its place
+//	phases      steps follow the phase table, history only grows, nothing leaves before its end
+//	contract    what was agreed changes only with a new decision
+//	intent      the intent stands in the inputs with this digest, written by this author
+//	oversold    what is placed or enlarged fits the figures that the contract records (invariant 2)
+//	spend       accrued cost is price times time, and what leaves the tree is carried over
+//	manifests   manifests are what the contracts render to, in the same commit (invariant 1)
+//
+// # Invariants
+//
+//   - Verify is incremental: a commit costs what it changed, not the ledger.
+//   - Same history, same violations, in the order of history.
+//   - A violation is reported at the commit that made it, and what follows is
+//     judged by what stands there then, so that one mistake is told once.
+//   - Manifests are rendered by this program: where another version of it wrote
+//     a history and renders otherwise, begin with Options.From.
+//
+// # Who calls it
+//
+// The CLI (`audit`, `cost`) and the simulation's final judgement. It knows git
+// by gitobj and Keys only; its caller brings the objects.
+//
+// # Concurrency
+//
+// Functions may be called by any goroutine; a History must allow it.
+package audit

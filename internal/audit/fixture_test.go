@@ -1,0 +1,144 @@
+package audit_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/test/story"
+)
+
+// fleet is a story that can be audited and forged.
+type fleet struct {
+	*story.Story
+	t testing.TB
+}
+
+func lived(t testing.TB, branch string, signer gitrepo.Signer, public string) *fleet {
+	t.Helper()
+	return &fleet{story.Lived(t, branch, signer, public), t}
+}
+
+func (s *fleet) options() audit.Options {
+	return audit.Options{Ledger: s.Remote.Head(s.Ledger), Inputs: s.Remote.Head("main"), All: true}
+}
+
+func (s *fleet) verify() audit.Report {
+	s.t.Helper()
+	rep, err := audit.Verify(s.t.Context(), s.Remote.Objects(), s.options())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return rep
+}
+
+// forged is a commit that somebody with the daemon's name makes: right in
+// everything, until a test makes one thing wrong.
+type forged struct {
+	changes          ledger.Changes
+	puts             map[string][]byte
+	deletes          []string
+	trailers         map[string]string
+	contracts        []string // trailers
+	who              gitobj.Person
+	now              time.Time
+	withoutManifests bool
+	withoutContracts bool
+}
+
+// forge commits it.
+func (s *fleet) forge(f forged) {
+	s.t.Helper()
+	head := s.Remote.Head(s.Ledger)
+	root, err := s.Remote.Tree(head)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if f.now.IsZero() {
+		s.At = s.At.Add(time.Minute)
+		f.now = s.At
+	}
+	if f.who.Name == "" {
+		f.who = gitobj.Person{Name: "fleetbroker", Email: "broker@example.org", When: f.now}
+	}
+	puts, deletes, err := f.changes.Files()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if f.puts == nil {
+		f.puts = map[string][]byte{}
+	}
+	var moved []manifests.Change
+	for _, c := range f.changes.Contracts {
+		moved = append(moved, manifests.Change{Before: c.Before, After: c.After})
+		if c.After != nil && !f.withoutContracts {
+			old := "-"
+			if c.Before != nil {
+				old = string(c.Before.Status.Phase)
+			}
+			f.contracts = append(f.contracts, fmt.Sprintf("Contract: %s %s -> %s", c.After.Metadata.Name, old, c.After.Status.Phase))
+		}
+	}
+	if !f.withoutManifests && len(moved) > 0 {
+		rome := &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: "rome"}}
+		paris := &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: "paris"}}
+		index := manifests.NewIndex(slices.Collect(s.Read().Contracts())).With(moved)
+		out, err := manifests.Update(index, map[string]*v1alpha1.Cluster{"rome": rome, "paris": paris}, moved)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for name, content := range out.Files {
+			switch e, err := root.Find(name); {
+			case content != nil:
+				puts[name] = content
+			case err == nil && !e.Hash.IsZero():
+				deletes = append(deletes, name)
+			}
+		}
+	}
+	maps.Copy(puts, f.puts)
+	f.puts, f.deletes = puts, append(f.deletes, deletes...)
+	digests := map[string]tree.Hash{}
+	for name, content := range f.puts {
+		if e, err := root.Find(name); err != nil || e.Hash != tree.BlobHash(content) {
+			digests[name] = tree.BlobHash(content)
+		}
+	}
+	for _, name := range f.deletes {
+		digests[name] = tree.Hash{}
+	}
+	last, err := s.Remote.Log(s.Ledger)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ours := slices.IndexFunc(last, func(l memremote.Logged) bool { return len(gitobj.Trailers(l.Message, "Plan")) > 0 })
+	trailers := map[string]string{
+		"Inputs": s.Remote.Head("main").String(), "Market": gitobj.Trailers(last[ours].Message, "Market")[0],
+		"Plan": ledger.Digest(digests), "Now": f.now.UTC().Format(time.RFC3339),
+	}
+	maps.Copy(trailers, f.trailers)
+	lines := slices.Clone(f.contracts)
+	for _, k := range []string{"Inputs", "Market", "Plan", "Now"} {
+		if trailers[k] != "" {
+			lines = append(lines, k+": "+trailers[k])
+		}
+	}
+	message := gitrepo.Message("", []string{"update vision/train"}, lines)
+	if _, err := s.Remote.Rewrite(s.Ledger, head, f.who, message, gitobj.Change{Puts: f.puts, Deletes: f.deletes}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func changed(before, after *v1alpha1.Contract) ledger.Changes {
+	return ledger.Changes{Contracts: []ledger.Change{{Before: before, After: after}}}
+}

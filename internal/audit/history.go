@@ -1,0 +1,180 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+)
+
+// History is the objects of a fleet repository. It is safe for concurrent use.
+type History interface {
+	tree.Store
+	// Commit is a commit's body as it is stored.
+	Commit(h tree.Hash) ([]byte, error)
+}
+
+// Commit is one commit of the history.
+type Commit struct {
+	Hash tree.Hash
+	gitobj.CommitData
+	// From is the parent whose ledger it continues; zero: none.
+	From tree.Hash
+}
+
+// Trailer is the first value of a trailer, or empty.
+func (c *Commit) Trailer(key string) string {
+	if all := gitobj.Trailers(c.Message, key); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// generated are the directories that only the daemon writes.
+var generated = []string{ledger.Root, manifests.Root, ledger.RequestsRoot}
+
+// reader reads a history.
+type reader struct {
+	h History
+	// generated directories by root tree: consecutive commits share them.
+	roots map[tree.Hash][3]tree.Hash
+}
+
+func newReader(h History) *reader { return &reader{h: h, roots: map[tree.Hash][3]tree.Hash{}} }
+
+func (r *reader) commit(h tree.Hash) (*Commit, error) {
+	raw, err := r.h.Commit(h)
+	if err != nil {
+		return nil, fmt.Errorf("read commit %s: %w", h.Short(), err)
+	}
+	data, err := gitobj.ParseCommit(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read commit %s: %w", h.Short(), err)
+	}
+	return &Commit{Hash: h, CommitData: data}, nil
+}
+
+// generated are the hashes of the generated directories in a root tree; zero
+// where one is absent.
+func (r *reader) generated(root tree.Hash) (out [3]tree.Hash, err error) {
+	if root.IsZero() {
+		return out, nil
+	}
+	if known, ok := r.roots[root]; ok {
+		return known, nil
+	}
+	entries, err := r.h.Dir(root)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range entries {
+		if i := slices.Index(generated, e.Name); i >= 0 {
+			out[i] = e.Hash
+		}
+	}
+	if len(r.roots) > 4096 {
+		clear(r.roots)
+	}
+	r.roots[root] = out
+	return out, nil
+}
+
+// line is the ledger's own line of history, oldest first: from head back, at a
+// merge along the parent whose generated directories the merge has, else along
+// the first. It ends before from, or with the first commit.
+func (r *reader) line(ctx context.Context, head, from tree.Hash) ([]*Commit, error) {
+	var out []*Commit
+	for h := head; !h.IsZero() && h != from; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c, err := r.commit(h)
+		if err != nil {
+			return nil, err
+		}
+		if c.From, err = r.continued(c); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+		h = c.From
+		if h.IsZero() && !from.IsZero() {
+			return nil, fmt.Errorf("commit %s is not in the history of the ledger at %s", from.Short(), head.Short())
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+func (r *reader) continued(c *Commit) (tree.Hash, error) {
+	switch len(c.Parents) {
+	case 0:
+		return tree.Hash{}, nil
+	case 1:
+		return c.Parents[0], nil
+	}
+	is, err := r.generated(c.Tree)
+	if err != nil {
+		return tree.Hash{}, err
+	}
+	for _, p := range c.Parents {
+		pc, err := r.commit(p)
+		if err != nil {
+			return tree.Hash{}, err
+		}
+		was, err := r.generated(pc.Tree)
+		if err != nil {
+			return tree.Hash{}, err
+		}
+		if was == is {
+			return p, nil
+		}
+	}
+	return c.Parents[0], nil
+}
+
+// change is one generated file that a commit changed; a zero entry is absent.
+type change struct {
+	path   string
+	before tree.Entry
+	after  tree.Entry
+}
+
+// changes are the generated files in which two root trees differ.
+func (r *reader) changes(from, to tree.Hash) ([]change, error) {
+	a, err := r.generated(from)
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.generated(to)
+	if err != nil {
+		return nil, err
+	}
+	var out []change
+	for i, dir := range generated {
+		err := tree.Diff(r.tree(a[i]), r.tree(b[i]), func(path string, was, is tree.Entry) error {
+			out = append(out, change{dir + "/" + path, was, is})
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r *reader) tree(root tree.Hash) tree.Tree { return tree.Tree{Store: r.h, Root: root} }
+
+// find is an entry of a tree, zero where there is none.
+func (r *reader) find(root tree.Hash, path string) (tree.Entry, error) {
+	e, err := r.tree(root).Find(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return tree.Entry{}, nil
+	}
+	return e, err
+}

@@ -1,0 +1,129 @@
+package audit
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// sold judges invariant 2 for what the commit places or enlarges, from the
+// figures that contracts record and from what the ledger itself holds:
+//
+//   - what a contract takes fits what its own figures leave;
+//   - its figures hold no less than the other contracts of the flavor do;
+//   - after the commit, everything held of the flavor fits its capacity beside
+//     the provider's own use.
+func (v *verifier) sold(d *delta) {
+	was := map[string]*v1alpha1.Contract{} // nil: came with this commit
+	for _, p := range d.contracts {
+		if p.after != nil {
+			was[p.after.Metadata.Name] = p.before
+		}
+	}
+	for _, p := range d.contracts {
+		c := p.after
+		if c == nil || !c.Status.Phase.Held() || p.before != nil && within(offered(c, c), offered(p.before, c)) {
+			continue
+		}
+		size, o := offered(c, c), c.Decision.Offer
+		if from := v.claims(d, c); from != nil { // what it takes over was held already
+			o.Held = o.Held.Clone()
+			for name, n := range offered(from, c) {
+				o.Held[name] = o.Held[name].Sub(n)
+			}
+		}
+		if name, ok := ledger.Fits(ledger.Sellable(o), size); !ok {
+			v.fault(p.path, "oversold", "takes %s %s of %s, of which its own figures leave %s (capacity %s, used %s, held %s)", size[name].Canonical(name), name,
+				flavorOf(c), ledger.Sellable(o)[name].Canonical(name), o.Capacity[name].Canonical(name), o.Used[name].Canonical(name), o.Held[name].Canonical(name))
+		}
+		v.beside(p, c, was)
+		v.together(p, c)
+	}
+}
+
+// claims is the warm contract whose slice another takes over in this commit, as
+// it was before; nil when it takes none.
+func (v *verifier) claims(d *delta, c *v1alpha1.Contract) *v1alpha1.Contract {
+	for _, p := range d.contracts {
+		if p.before != nil && p.after != nil && p.before.Spec.Slice == c.Spec.Slice && p.after != c && p.before.Status.Phase.Held() && !p.after.Status.Phase.Held() {
+			return p.before
+		}
+	}
+	return nil
+}
+
+// beside compares the figures with what the other contracts certainly held when
+// they were taken: the less of before and after.
+func (v *verifier) beside(p pair, c *v1alpha1.Contract, was map[string]*v1alpha1.Contract) {
+	least := v1alpha1.Resources{}
+	for name, other := range v.held[flavorOf(c)] {
+		if name == c.Metadata.Name {
+			continue
+		}
+		before, changed := was[name]
+		if !changed {
+			before = other
+		}
+		if before == nil || !before.Status.Phase.Held() { // came with this commit, perhaps later
+			continue
+		}
+		a, b := offered(before, c), offered(other, c)
+		for r := range b {
+			if a[r].Less(b[r]) {
+				b[r] = a[r]
+			}
+			least[r] = least[r].Add(b[r])
+		}
+	}
+	for _, r := range least.Names() {
+		if told := c.Decision.Offer.Held[r]; told.Less(least[r]) {
+			v.fault(p.path, "oversold", "its figures say that others hold %s %s of %s, the ledger says %s", told.Canonical(r), r, flavorOf(c), least[r].Canonical(r))
+			return
+		}
+	}
+}
+
+// together adds up everything held of the flavor after the commit.
+func (v *verifier) together(p pair, c *v1alpha1.Contract) {
+	o := c.Decision.Offer
+	o.Held, o.Pool = v1alpha1.Resources{}, nil
+	for _, other := range v.held[flavorOf(c)] {
+		for r, amount := range offered(other, c) {
+			o.Held[r] = o.Held[r].Add(amount)
+		}
+	}
+	left := ledger.Sellable(o)
+	for _, r := range offered(c, c).Names() {
+		if left[r].Less(v1alpha1.Amount{}) {
+			v.fault(p.path, "oversold", "%s of %s: contracts hold %s, the provider uses %s, capacity is %s", r, flavorOf(c),
+				o.Held[r].Canonical(r), o.Used[r].Canonical(r), o.Capacity[r].Canonical(r))
+			return
+		}
+	}
+}
+
+// offered is a contract's resources in its flavor's own names, as a contract of
+// that flavor calls them on its slice.
+func offered(c, like *v1alpha1.Contract) v1alpha1.Resources {
+	name := ledger.DefaultGPUResource
+	for _, g := range []*v1alpha1.ContractGPU{c.Spec.GPUs, like.Spec.GPUs} {
+		if g != nil && g.ResourceName != "" {
+			name = g.ResourceName
+			break
+		}
+	}
+	out := c.Spec.Resources.Clone()
+	if n, ok := out[name]; ok {
+		delete(out, name)
+		out[v1alpha1.GPU] = out[v1alpha1.GPU].Add(n)
+	}
+	return out
+}
+
+func within(a, b v1alpha1.Resources) bool {
+	for name, n := range a {
+		if b[name].Less(n) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,379 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// Options say what Verify looks at.
+type Options struct {
+	// Ledger and Inputs are the heads of both branches; they may be one.
+	Ledger, Inputs tree.Hash
+	// From is a commit that is taken as it stands; zero: the first.
+	From tree.Hash
+	// All goes on after the first violation.
+	All bool
+	// Progress is told how many commits are done of how many; may be nil.
+	Progress func(done, all int)
+}
+
+// Violation is a rule that a commit breaks.
+type Violation struct {
+	// Commit that breaks it.
+	Commit string `json:"commit"`
+	// Path of the file; empty when it is the commit's own.
+	Path string `json:"path,omitempty"`
+	// Rule by its name in the package comment.
+	Rule string `json:"rule"`
+	// Message says what is wrong, with figures.
+	Message string `json:"message"`
+}
+
+// String is a violation in one line.
+func (v Violation) String() string {
+	where := v.Commit
+	if v.Path != "" {
+		where += " " + v.Path
+	}
+	return where + ": " + v.Rule + ": " + v.Message
+}
+
+// Report is what Verify found.
+type Report struct {
+	// Head is the ledger's commit up to which was looked.
+	Head string `json:"head"`
+	// Commits of the ledger's line, Decisions those of them that changed the ledger.
+	Commits   int `json:"commits"`
+	Decisions int `json:"decisions"`
+	// Contracts that were ever made.
+	Contracts int `json:"contracts"`
+	// Violations in the order of history; at most those of one commit without All.
+	Violations []Violation `json:"violations"`
+}
+
+// verifier walks the line.
+type verifier struct {
+	*reader
+	in     *inputs
+	report Report
+	// The ledger as it stands at the commit before.
+	books
+	// trusted is the state of the inputs that the last commit of ours acted on.
+	trusted *state
+	// edited is what stood in files before foreign hands, by path.
+	edited map[string]tree.Entry
+	c      *Commit
+}
+
+// Verify derives every commit of a ledger's history again. The error is one of
+// reading; what is wrong with the history is in the report.
+func Verify(ctx context.Context, h History, o Options) (Report, error) {
+	r := newReader(h)
+	v := &verifier{reader: r, edited: map[string]tree.Entry{}, books: newBooks()}
+	v.report = Report{Head: o.Ledger.String(), Violations: []Violation{}}
+	var err error
+	if v.in, err = newInputs(ctx, r, o.Inputs); err != nil {
+		return v.report, err
+	}
+	line, err := r.line(ctx, o.Ledger, o.From)
+	if err != nil {
+		return v.report, err
+	}
+	if !o.From.IsZero() {
+		if err := v.begin(ctx, o.From); err != nil {
+			return v.report, err
+		}
+	}
+	for i, c := range line {
+		if err := ctx.Err(); err != nil {
+			return v.report, err
+		}
+		if o.Progress != nil {
+			o.Progress(i, len(line))
+		}
+		v.report.Commits++
+		if err := v.step(ctx, c); err != nil {
+			return v.report, fmt.Errorf("verify commit %s: %w", c.Hash.Short(), err)
+		}
+		if len(v.report.Violations) > 0 && !o.All {
+			break
+		}
+	}
+	return v.report, nil
+}
+
+// begin takes a commit's ledger as it stands.
+func (v *verifier) begin(ctx context.Context, from tree.Hash) error {
+	c, err := v.commit(from)
+	if err != nil {
+		return err
+	}
+	if h, err := tree.ParseHash(c.Trailer("Inputs")); err == nil && v.in.known[h] {
+		if v.trusted, _, err = v.in.at(ctx, h); err != nil {
+			return err
+		}
+	}
+	changes, err := v.changes(tree.Hash{}, c.Tree)
+	if err != nil {
+		return err
+	}
+	_, err = v.take(v.reader, changes)
+	return err
+}
+
+func (v *verifier) fault(path, rule, format string, args ...any) {
+	v.report.Violations = append(v.report.Violations, Violation{v.c.Hash.String(), path, rule, fmt.Sprintf(format, args...)})
+}
+
+// step judges one commit.
+func (v *verifier) step(ctx context.Context, c *Commit) error {
+	v.c = c
+	parent := &Commit{}
+	if !c.From.IsZero() {
+		var err error
+		if parent, err = v.commit(c.From); err != nil {
+			return err
+		}
+	}
+	changes, err := v.changes(parent.Tree, c.Tree)
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	v.report.Decisions++
+	s, err := v.acted(ctx)
+	if err != nil {
+		return err
+	}
+	own, err := v.ours(s)
+	if err != nil {
+		return err
+	}
+	if !own {
+		return v.foreign(changes)
+	}
+	if is, was := c.Committer.When, parent.Committer.When; is.Before(was) {
+		v.fault("", "trailers", "made %s, before the commit that it follows (%s)", stamp(is), stamp(was))
+	}
+	if s != nil {
+		v.trusted = s
+	}
+	switch plan := c.Trailer("Plan"); {
+	case plan == "undo":
+		return v.undone(changes)
+	case plan == "sweep":
+		return v.swept(changes)
+	}
+	return v.decided(s, changes)
+}
+
+// acted is the state of the inputs that a commit names, nil when it names none
+// that can be.
+func (v *verifier) acted(ctx context.Context) (*state, error) {
+	h, err := tree.ParseHash(v.c.Trailer("Inputs"))
+	if err != nil {
+		return nil, nil //nolint:nilerr // no commit of ours, or one that `trailers` tells of
+	}
+	s, fault, err := v.in.at(ctx, h)
+	if fault != "" {
+		v.fault("", "inputs", "%s", fault)
+	}
+	return s, err
+}
+
+// ours reports whether one of us made the commit: by the signers of the state
+// accepted before it, or of the one that it acted on, which descends from that.
+func (v *verifier) ours(s *state) (bool, error) {
+	email := ""
+	signed := false
+	for _, st := range []*state{v.trusted, s} {
+		if st == nil {
+			continue
+		}
+		email = st.email
+		if st.keys.Empty() {
+			continue
+		}
+		signed = true
+		raw, err := v.h.Commit(v.c.Hash)
+		if err != nil {
+			return false, err
+		}
+		if ok, err := st.keys.Signed(raw); err != nil || ok {
+			return ok, err
+		}
+	}
+	claims := v.c.Trailer("Plan") != "" && strings.EqualFold(v.c.Committer.Email, email)
+	if signed && claims && (v.trusted == nil || !v.trusted.keys.Empty()) {
+		v.fault("", "signature", "made in our name (%s) without a signature by any of writeBack.signers", v.c.Committer)
+		return false, nil
+	}
+	return claims, nil
+}
+
+// foreign are changes by somebody else: none is allowed. What they leave is
+// what the next commit stands on.
+func (v *verifier) foreign(changes []change) error {
+	for _, ch := range changes {
+		if _, known := v.edited[ch.path]; !known {
+			v.edited[ch.path] = ch.before
+		}
+		verb := "changed"
+		switch {
+		case ch.before.Hash.IsZero():
+			verb = "added"
+		case ch.after.Hash.IsZero():
+			verb = "deleted"
+		}
+		v.fault(ch.path, "foreign", "%s by %s, who is not the daemon: %s", verb, v.c.Committer, gitobj.Subject(v.c.Message))
+	}
+	_, err := v.take(v.reader, changes)
+	return err
+}
+
+// undone puts back what stood there before foreign hands, and nothing else.
+func (v *verifier) undone(changes []change) error {
+	for _, ch := range changes {
+		was, edited := v.edited[ch.path]
+		switch {
+		case !edited:
+			v.fault(ch.path, "foreign", "undone, but nobody else had changed it")
+		case was.Hash != ch.after.Hash:
+			v.fault(ch.path, "foreign", "undone to %s, but %s stood there before", short(ch.after.Hash), short(was.Hash))
+		}
+		delete(v.edited, ch.path)
+	}
+	_, err := v.take(v.reader, changes)
+	return err
+}
+
+// swept takes requests out, and nothing else.
+func (v *verifier) swept(changes []change) error {
+	for _, ch := range changes {
+		if !strings.HasPrefix(ch.path, ledger.RequestsRoot+"/") || !ch.after.Hash.IsZero() {
+			v.fault(ch.path, "trailers", "changed by a commit that only takes requests out")
+		}
+	}
+	_, err := v.take(v.reader, changes)
+	return err
+}
+
+// decided judges a commit that carries decisions.
+func (v *verifier) decided(s *state, changes []change) error {
+	digests := map[string]tree.Hash{}
+	for _, ch := range changes {
+		if strings.HasPrefix(ch.path, ledger.Root+"/") {
+			digests[ch.path] = ch.after.Hash
+		}
+		delete(v.edited, ch.path)
+	}
+	if plan, is := v.c.Trailer("Plan"), ledger.Digest(digests); plan != is {
+		v.fault("", "plan", "Plan says %s, what it writes is %s", plan, is)
+	}
+	at := v.trailers(s != nil)
+	d, err := v.take(v.reader, changes)
+	if err != nil {
+		return err
+	}
+	for _, bad := range d.unreadable {
+		v.fault(bad.path, "readable", "%s", bad.err)
+	}
+	v.lines(d)
+	if s == nil {
+		return nil
+	}
+	for _, p := range d.contracts {
+		if p.before == nil {
+			v.report.Contracts++
+		}
+		if err := v.contract(s, at, p); err != nil {
+			return err
+		}
+	}
+	if err := v.requested(d); err != nil {
+		return err
+	}
+	v.sold(d)
+	v.retired(s, d)
+	return v.rendered(s, changes, d)
+}
+
+// trailers checks those that stand once, and returns the round's time.
+func (v *verifier) trailers(inputs bool) v1alpha1.Time {
+	if _, err := tree.ParseHash(v.c.Trailer("Market")); err != nil {
+		v.fault("", "trailers", "Market names no tree: %q", v.c.Trailer("Market"))
+	}
+	if !inputs {
+		v.fault("", "trailers", "Inputs names no commit of the inputs: %q", v.c.Trailer("Inputs"))
+	}
+	at, err := time.Parse(time.RFC3339, v.c.Trailer("Now"))
+	if err != nil {
+		v.fault("", "trailers", "Now is no time: %q", v.c.Trailer("Now"))
+		at = v.c.Committer.When
+	}
+	if at.After(v.c.Committer.When) {
+		v.fault("", "trailers", "Now is %s, after the commit was made (%s)", stamp(at), stamp(v.c.Committer.When))
+	}
+	return v1alpha1.TimeOf(at)
+}
+
+// lines checks that the Contract trailers say just what the files do.
+func (v *verifier) lines(d *delta) {
+	said := map[string]string{}
+	for _, line := range gitobj.Trailers(v.c.Message, "Contract") {
+		name, step, _ := strings.Cut(line, " ")
+		said[name] = step
+	}
+	for _, p := range d.contracts {
+		if p.after == nil {
+			continue
+		}
+		old := "-"
+		if p.before != nil {
+			old = string(p.before.Status.Phase)
+		}
+		step := fmt.Sprintf("%s -> %s", old, p.after.Status.Phase)
+		if told := said[p.after.Metadata.Name]; told != step {
+			v.fault(p.path, "trailers", "the contract goes %s, the commit's Contract line says %q", step, told)
+		}
+		delete(said, p.after.Metadata.Name)
+	}
+	for _, name := range sortedKeys(said) {
+		_, to, _ := strings.Cut(said[name], "-> ")
+		if c := v.byName[name]; c == nil || string(c.Status.Phase) != to {
+			v.fault("", "trailers", "a Contract line says %s %s, and no file of the commit does", name, said[name])
+		}
+	}
+}
+
+// requested checks that contracts of the API's intents have their request.
+func (v *verifier) requested(d *delta) error {
+	for _, p := range d.contracts {
+		if p.before != nil || !strings.HasPrefix(p.after.Spec.Intent.Path, ledger.RequestsRoot+"/") {
+			continue
+		}
+		e, err := v.find(v.c.Tree, p.after.Spec.Intent.Path)
+		if err != nil {
+			return err
+		}
+		if e.Hash.IsZero() {
+			v.fault(p.path, "intent", "its request %s is not in the commit", p.after.Spec.Intent.Path)
+		}
+	}
+	return nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func short(h tree.Hash) string {
+	if h.IsZero() {
+		return "nothing"
+	}
+	return h.Short()
+}
