@@ -133,6 +133,8 @@ type daemon struct {
 	enroller    *enroller
 	reviews     *reviews.Reviews // nil where no forge is configured
 	certs       *pki.Files       // nil where no agents are served
+	secrets     delivery.Secrets
+	observer    *observer
 	revocations server.Revocations
 }
 
@@ -144,18 +146,17 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if err != nil {
 		return nil, err
 	}
-	d.repo = repo
+	d.repo, d.observer = repo, obs
 	if d.forge, err = f.forge.open(f.url); err != nil {
 		return nil, err
 	}
 	d.market = market.New(market.Options{Now: now, Silence: f.silence})
-	secrets, err := ownSecrets()
-	if err != nil {
+	if d.secrets, err = ownSecrets(); err != nil {
 		return nil, err
 	}
 	host, _ := os.Hostname()
 	d.delivery = delivery.New(delivery.Options{
-		Access:   delivery.Kubeconfigs{Dir: f.kubeconfigs, Secrets: secrets},
+		Access:   delivery.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
 		Identity: fmt.Sprintf("%s-%s", host, f.identity),
 		Log:      log,
@@ -209,6 +210,7 @@ func (d *daemon) close() {
 type observer struct {
 	metrics *server.Metrics
 	log     *slog.Logger
+	round   func() // called after each round; may be nil
 }
 
 // CommitDone implements gitrepo.Observer.
@@ -229,6 +231,9 @@ func (o *observer) LocalTrouble(err error) {
 // RoundDone implements reconciler.Observer.
 func (o *observer) RoundDone(took time.Duration, outcome string) {
 	o.log.Debug("round", "took", took, "outcome", outcome)
+	if o.round != nil {
+		o.round()
+	}
 }
 
 // Decided implements reconciler.Observer.

@@ -175,7 +175,14 @@ func checkTenant(c *checker, t *v1alpha1.Tenant) {
 	c.within(spec.in("weight"), int64(s.Weight), 0, 1_000_000)
 	c.signers(spec.in("signers"), s.Signers)
 	for i, n := range s.Notify {
-		c.secret(spec.in("notify", i, "urlSecretRef"), n.URLSecretRef)
+		p := spec.in("notify", i)
+		c.secret(p.in("urlSecretRef"), n.URLSecretRef)
+		if len(n.Events) == 0 {
+			c.errorf(p.in("events"), "BadValue", "%s is empty; name events, or write [%s]", p.in("events"), v1alpha1.NotifyAll)
+		}
+		for k, e := range n.Events {
+			c.oneOf(p.in("events", k), e, append([]string{v1alpha1.NotifyAll}, v1alpha1.NotifyEvents...)...)
+		}
 	}
 }
 

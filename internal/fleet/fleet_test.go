@@ -193,6 +193,21 @@ func TestWarningsDoNotRefuse(t *testing.T) {
 	}
 }
 
+// A tenant subscribes to events that there are.
+func TestNotify(t *testing.T) {
+	for events, want := range map[string]string{
+		"[active, budget]": "", "[all]": "",
+		"[]":         "tenants/vision.yaml:4:45: spec.notify[0].events is empty; name events, or write [all]",
+		"[degradde]": `spec.notify[0].events[0]: unknown value "degradde" (did you mean "degraded"?)`,
+	} {
+		f := read(t, NewReader(), base().with("tenants/vision.yaml",
+			group+"kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], notify: [{events: "+events+", urlSecretRef: {name: x}}]}\n"), nil)
+		if got := strings.Join(diagnostics(f), "\n"); !strings.Contains(got, want) || (want == "") != (got == "") {
+			t.Errorf("%s: got %q, want %q", events, got, want)
+		}
+	}
+}
+
 // What cannot be read freezes what it named, and nobody else.
 func TestUnreadableFilesFreeze(t *testing.T) {
 	for name, tc := range map[string]struct {

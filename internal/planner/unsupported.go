@@ -49,7 +49,6 @@ func (r *round) notes() []string {
 		if unsigned := f.Verification.Mode != "signed"; unsigned && len(t.Approvers)+len(t.Signers) > 0 {
 			out = append(out, "tenant "+name+": spec.approvers and spec.signers are not asked for while spec.verification.mode of fleet.yaml is not signed")
 		}
-		add(len(t.Notify) > 0, "tenant "+name, "notify")
 	}
 	return out
 }

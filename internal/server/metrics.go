@@ -29,6 +29,7 @@ type Metrics struct {
 	savings       *money
 	budgets       *levels
 	expiring      *levels
+	notifications *prometheus.CounterVec
 }
 
 // Buckets in seconds: fast ones for what the daemon computes, slow ones for
@@ -61,8 +62,9 @@ func NewMetrics() *Metrics {
 		savings:       newMoney("savings_total", "What contracts would have cost at list price less what they cost (spot, reserved, price windows), from the ledger."),
 		budgets:       newLevels("budget", "Monthly budgets of tenants, by kind: accrued, held until the month's end, forecast of the whole month, limit.", "tenant", "currency", "kind"),
 		expiring:      newLevels("contracts_expiring", "Contracts that end within their lead time: a tenth of their term, a day at the most.", "tenant"),
+		notifications: counters("notifications_total", "Notifications of tenants, by result: sent, failed (and tried again), dropped (too many or too old).", "tenant", "result"),
 	}
-	m.registry.MustRegister(m.budgets, m.expiring, m.reservations, m.decision, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	m.registry.MustRegister(m.notifications, m.budgets, m.expiring, m.reservations, m.decision, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -107,6 +109,11 @@ func (m *Metrics) TimeToReserve(d time.Duration) { m.toReserve.Observe(d.Seconds
 
 // TimeToActive observes the wait from reservation to usable capacity.
 func (m *Metrics) TimeToActive(d time.Duration) { m.toActive.Observe(d.Seconds()) }
+
+// Notified counts what became of notifications of a tenant.
+func (m *Metrics) Notified(tenant, result string, n int) {
+	m.notifications.WithLabelValues(tenant, result).Add(float64(n))
+}
 
 // Sum is a tenant's sum in one currency.
 type Sum struct {

@@ -7,7 +7,8 @@
 // A room is a directory of internal, with everything below it.
 //
 //   - api imports no other room;
-//   - ledger and manifests import only api, planner only api and ledger;
+//   - ledger and manifests import only api, planner and notify only api and
+//     ledger;
 //   - forge imports no other room, review only api, fleet, ledger and planner;
 //   - gitrepo, market and delivery are known together only to reconciler,
 //     server, cli and the mains: everybody else knows at most one of them;

@@ -54,6 +54,7 @@ var narrow = map[string][]string{
 	"review":    {"api", "fleet", "ledger", "planner"},
 	"ledger":    {"api"},
 	"manifests": {"api"},
+	"notify":    {"api", "ledger"},
 	"planner":   {"api", "ledger"},
 }
 

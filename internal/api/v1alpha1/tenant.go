@@ -70,10 +70,18 @@ type Signer struct {
 	PublicKey string `json:"publicKey"`
 }
 
+// NotifyAll subscribes to all events.
+const NotifyAll = "all"
+
+// NotifyEvents are the events that can be subscribed to.
+var NotifyEvents = []string{
+	"placed", "active", "degraded", "moved", "preempted", "interrupted", "queued", "expiring", "completed", "extended", "budget", "refused", "sla",
+}
+
 // Notify is one subscription to events.
 type Notify struct {
-	// Events such as active, degraded, budget.
+	// Events to be told of: placed, active, degraded, moved, preempted, interrupted, queued, expiring, completed, extended, budget (80 and 100 % of a month's), refused, sla (broken), or all.
 	Events []string `json:"events"`
-	// URLSecretRef names the Secret that holds the destination.
+	// URLSecretRef names the Secret that holds the destination (key url): https://… gets CloudEvents, hooks.slack.com and slack+https://… a chat message, smtp:// and smtps:// with ?from=…&to=… a mail.
 	URLSecretRef SecretKeyRef `json:"urlSecretRef"`
 }

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/notify"
+)
+
+// labelTenant must be on a Secret that holds a tenant's address, with the
+// tenant's name: nobody's file can point at another's Secret.
+const labelTenant = v1alpha1.Group + "/tenant"
+
+// addresses reads where tenants want to be told: from <dir>/<secret>/<key>, as
+// Secrets are mounted, else from the Secret itself.
+type addresses struct {
+	dir     string
+	secrets delivery.Secrets // nil where the daemon does not run in a cluster
+}
+
+func (a addresses) of(ctx context.Context, tenant string, ref v1alpha1.SecretKeyRef) (string, error) {
+	if a.dir != "" {
+		text, err := os.ReadFile(filepath.Join(a.dir, filepath.Base(ref.Name), filepath.Base(ref.Key))) //nolint:gosec // the operator named the directory, and base names stay in it
+		if err == nil {
+			return string(text), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || a.secrets == nil {
+			return "", fmt.Errorf("read the address of Secret %s: %w", ref.Name, err)
+		}
+	}
+	if a.secrets == nil {
+		return "", fmt.Errorf("the address is in Secret %s, but the daemon does not run in a cluster: give --notify-urls-dir with a file %s/%s", ref.Name, ref.Name, ref.Key)
+	}
+	data, labels, err := a.secrets.Secret(ctx, ref.Name)
+	if err != nil {
+		return "", fmt.Errorf("read Secret %s: %w; mount it below --notify-urls-dir, or let the daemon get it", ref.Name, err)
+	}
+	if labels[labelTenant] != tenant {
+		return "", fmt.Errorf("Secret %s is not meant for this tenant: label it %s=%s", ref.Name, labelTenant, tenant)
+	}
+	if len(data[ref.Key]) == 0 {
+		return "", fmt.Errorf("Secret %s has no key %s", ref.Name, ref.Key)
+	}
+	return string(data[ref.Key]), nil
+}
+
+// notifier tells tenants what becomes of their intents; nil where this daemon
+// tells nobody. From now on every round's ledger is shown to it.
+func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
+	if !o.notify || o.shadow {
+		return nil, nil
+	}
+	n, err := notify.New(notify.Options{
+		Dir: o.stateDir, Address: addresses{o.notifyDir, d.secrets}.of, Now: d.now, Paces: notify.DefaultPaces(), Log: d.log,
+		Count: d.metrics.Notified,
+		At: func(ctx context.Context, head tree.Hash) (*ledger.Ledger, error) {
+			t, err := d.repo.Tree(head)
+			if err != nil {
+				return nil, err
+			}
+			l, _, err := ledger.Read(ctx, t, nil)
+			return l, err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	last := d.loop.View()
+	d.observer.round = func() {
+		v := d.loop.View()
+		if v == last || v.Fleet == nil || v.Contracts == nil {
+			return
+		}
+		last = v
+		books, err := ledger.BooksOf(v.Fleet.Policy)
+		if err != nil {
+			return // account says it
+		}
+		n.Observe(&notify.Snapshot{Fleet: v.Fleet.Name, Head: v.Ledger, Ledger: v.Contracts, Tenants: v.Fleet.Tenants, Books: books})
+	}
+	return n, nil
+}

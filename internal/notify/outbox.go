@@ -1,0 +1,169 @@
+package notify
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+// Bounds of what is kept for a destination that does not answer.
+const (
+	maxPending = 1000
+	maxAge     = 24 * time.Hour
+)
+
+// target is a destination: the Secret's key of a tenant.
+type target struct {
+	Tenant string `json:"tenant"`
+	Secret string `json:"secret"`
+	Key    string `json:"key"`
+}
+
+func (t target) String() string { return t.Tenant + " " + t.Secret + "/" + t.Key }
+
+// outbox is what survives a restart.
+type outbox struct {
+	// Head of the ledger up to which events were derived.
+	Head hash `json:"head"`
+	// Due are the ids of what only the clock brings and was told: as long as it is
+	// due it is not told again.
+	Due map[string]bool `json:"due"`
+	// Pending events of each target, oldest first.
+	Pending []pending `json:"pending"`
+}
+
+// hash is a commit as text, "" for none.
+type hash tree.Hash
+
+// MarshalText implements encoding.TextMarshaler.
+func (h hash) MarshalText() ([]byte, error) {
+	if tree.Hash(h).IsZero() {
+		return nil, nil
+	}
+	return []byte(tree.Hash(h).String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (h *hash) UnmarshalText(text []byte) error {
+	*h = hash{}
+	if len(text) == 0 {
+		return nil
+	}
+	parsed, err := tree.ParseHash(string(text))
+	*h = hash(parsed)
+	return err
+}
+
+type pending struct {
+	Target target  `json:"target"`
+	Events []Event `json:"events"`
+}
+
+// stateFile lies in the state directory.
+const stateFile = "notify.json"
+
+// load reads the state, nil at the first start.
+func load(dir string) (*outbox, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, stateFile)) //nolint:gosec // the operator named the directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what was notified: %w", err)
+	}
+	o := newOutbox()
+	if err := json.Unmarshal(text, o); err != nil {
+		return nil, fmt.Errorf("read what was notified: %s: %w; delete it to begin with what is new", filepath.Join(dir, stateFile), err)
+	}
+	return o, nil
+}
+
+func newOutbox() *outbox { return &outbox{Due: map[string]bool{}, Pending: []pending{}} }
+
+// save writes the state whole or not at all.
+func (o *outbox) save(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("write what was notified: %w", err)
+	}
+	f, err := os.CreateTemp(dir, stateFile+".*")
+	if err != nil {
+		return fmt.Errorf("write what was notified: %w", err)
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, stateFile))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write what was notified: %w", err)
+	}
+	return nil
+}
+
+// fresh is what of the events that are due now was not due before.
+func (o *outbox) fresh(due []Event) []Event {
+	var out []Event
+	is := map[string]bool{}
+	for _, e := range due {
+		if !o.Due[e.ID] {
+			out = append(out, e)
+		}
+		is[e.ID] = true
+	}
+	o.Due = is
+	return out
+}
+
+// put appends events for a target and returns how many older ones had to go.
+func (o *outbox) put(t target, events []Event) (dropped int) {
+	p := o.of(t)
+	p.Events = append(p.Events, events...)
+	if n := len(p.Events) - maxPending; n > 0 {
+		p.Events = slices.Clone(p.Events[n:])
+		return n
+	}
+	return 0
+}
+
+func (o *outbox) of(t target) *pending {
+	for i := range o.Pending {
+		if o.Pending[i].Target == t {
+			return &o.Pending[i]
+		}
+	}
+	o.Pending = append(o.Pending, pending{Target: t})
+	return &o.Pending[len(o.Pending)-1]
+}
+
+// expire drops what is too old to be news, of one target.
+func (p *pending) expire(now time.Time) (dropped int) {
+	for len(p.Events) > 0 && now.Sub(p.Events[0].At.Time) > maxAge {
+		p.Events = p.Events[1:]
+		dropped++
+	}
+	return dropped
+}
+
+// taken removes events that were sent.
+func (o *outbox) taken(t target, ids map[string]bool) {
+	p := o.of(t)
+	p.Events = slices.DeleteFunc(p.Events, func(e Event) bool { return ids[e.ID] })
+	if len(p.Events) == 0 {
+		o.Pending = slices.DeleteFunc(o.Pending, func(p pending) bool { return p.Target == t })
+	}
+}

@@ -1,0 +1,178 @@
+package notify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+var noon = v1alpha1.TimeOf(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+
+func later(d time.Duration) v1alpha1.Time { return v1alpha1.TimeOf(noon.Add(d)) }
+
+// contract is one of vision/llm that was reserved at noon.
+func contract(name, flavor string, replica int32) *v1alpha1.Contract {
+	c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: name, Namespace: "vision"}}
+	c.Spec = v1alpha1.ContractSpec{
+		Intent:   v1alpha1.ContractIntent{Name: "llm", Replica: replica},
+		Consumer: "rome", Provider: "paris", Flavor: flavor, Slice: name,
+		GPUs:  &v1alpha1.ContractGPU{Count: 4, Model: "nvidia-h100"},
+		Price: v1alpha1.ContractPrice{Hourly: v1alpha1.MustDecimal("12"), Currency: "EUR"},
+		Term:  v1alpha1.Term{Start: noon, End: later(10 * time.Hour)},
+	}
+	ledger.Begin(c, "", noon)
+	return c
+}
+
+// to is a contract in its next phase.
+func to(t *testing.T, c *v1alpha1.Contract, phase v1alpha1.Phase, reason string, at v1alpha1.Time) *v1alpha1.Contract {
+	t.Helper()
+	books, err := ledger.BooksOf(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ledger.Ended(phase) && c.Status.Phase != v1alpha1.PhaseReleasing {
+		next, err := books.Release(c, phase, reason, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	next, err := books.Transition(c, phase, reason, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+func state(s v1alpha1.IntentPhase, message string, at v1alpha1.Time) *v1alpha1.IntentState {
+	return &v1alpha1.IntentState{
+		Metadata: v1alpha1.Metadata{Name: "llm", Namespace: "vision"},
+		Status:   v1alpha1.IntentStatus{State: s, Since: at, Message: message, Reason: "NothingFits"},
+	}
+}
+
+// holding is a ledger of contracts and a state.
+func holding(s *v1alpha1.IntentState, contracts ...*v1alpha1.Contract) *ledger.Ledger {
+	ch := ledger.Changes{}
+	for _, c := range contracts {
+		ch.Contracts = append(ch.Contracts, ledger.Change{After: c})
+	}
+	if s != nil {
+		ch.States = append(ch.States, ledger.StateChange{After: s})
+	}
+	return ledger.Empty().With(ch)
+}
+
+func lines(events []Event) string {
+	var out []string
+	for _, e := range events {
+		out = append(out, fmt.Sprintf("%s [%s] %s", e.At.Format("15:04"), e.Kind, e.Text))
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestSince(t *testing.T) {
+	a := contract("a", "h100", 0)
+	active := to(t, a, v1alpha1.PhaseActive, "", later(time.Minute))
+	degraded := to(t, active, v1alpha1.PhaseDegraded, "NodeNotReady: kubelet stopped", later(time.Hour))
+	again := to(t, degraded, v1alpha1.PhaseActive, "", later(2*time.Hour))
+	longer := *active
+	longer.Spec.Term.End = later(20 * time.Hour)
+	noticed := *active
+	noticed.Status.Displaced = &v1alpha1.Displacement{Cause: v1alpha1.Preempted, By: "nlp/serve", Noticed: later(time.Hour), Leaves: later(2 * time.Hour)}
+	taken := noticed
+	taken.Status.Displaced = &v1alpha1.Displacement{Cause: v1alpha1.Interrupted, Noticed: later(time.Hour), Leaves: later(2 * time.Hour)}
+	b := contract("b", "a100", 0)
+	b.Status.History[0].At = later(3 * time.Hour)
+	for _, c := range []struct {
+		name        string
+		before, now *ledger.Ledger
+		want        string
+	}{
+		{"nothing", holding(nil, a), holding(nil, a), ""},
+		{"placed", holding(nil), holding(nil, a), "12:00 [placed] vision/llm is placed on paris/h100 (4x nvidia-h100, 12.00 EUR/h)"},
+		{"all that was missed", holding(nil), holding(nil, again), `12:00 [placed] vision/llm is placed on paris/h100 (4x nvidia-h100, 12.00 EUR/h)
+12:01 [active] vision/llm is active on paris/h100 (4x nvidia-h100, 12.00 EUR/h)
+13:00 [degraded] vision/llm is degraded on paris/h100: NodeNotReady: kubelet stopped
+14:00 [active] vision/llm is active on paris/h100 (4x nvidia-h100, 12.00 EUR/h)`},
+		{"the last of it", holding(nil, degraded), holding(nil, again), "14:00 [active] vision/llm is active on paris/h100 (4x nvidia-h100, 12.00 EUR/h)"},
+		{"extended", holding(nil, active), holding(nil, &longer), "12:01 [extended] vision/llm is extended until 2026-11-21T08:00:00Z"},
+		{"shortened", holding(nil, &longer), holding(nil, active), ""},
+		{"preempted, with notice", holding(nil, active), holding(nil, &noticed), "13:00 [preempted] vision/llm on paris/h100 gives way to nlp/serve, until 2026-11-20T14:00:00Z"},
+		{"noticed once", holding(nil, &noticed), holding(nil, to(t, &noticed, v1alpha1.PhasePreempted, "Preempted: by nlp/serve", later(2*time.Hour))), ""},
+		{"preempted at once", holding(nil, active), holding(nil, to(t, active, v1alpha1.PhasePreempted, "Preempted: by nlp/serve", later(time.Hour))),
+			"13:00 [preempted] vision/llm gives way on paris/h100: Preempted: by nlp/serve"},
+		{"interrupted", holding(nil, active), holding(nil, &taken), "13:00 [interrupted] vision/llm on paris/h100 is taken back by its provider, until 2026-11-20T14:00:00Z"},
+		{"moved", holding(nil, active), holding(nil, to(t, active, v1alpha1.PhaseReleased, "ProviderLost: paris is silent", later(3*time.Hour)), b),
+			"15:00 [moved] vision/llm moves from paris/h100 to paris/a100 (4x nvidia-h100, 12.00 EUR/h): ProviderLost: paris is silent"},
+		{"moved, new first", holding(nil, active, b), holding(nil, to(t, active, v1alpha1.PhaseReleased, "better offer", later(4*time.Hour)), b),
+			"16:00 [moved] vision/llm moves from paris/h100 to paris/a100 (4x nvidia-h100, 12.00 EUR/h): better offer"},
+		{"a broken sla", holding(nil, a), holding(nil, to(t, a, v1alpha1.PhaseReleased, "SLABroken: not usable within 10m", later(time.Hour))),
+			"13:00 [sla] vision/llm breaks its sla on paris/h100: SLABroken: not usable within 10m"},
+		{"queued", holding(nil), holding(state(v1alpha1.IntentQueued, "none of 3 fits", noon)), "12:00 [queued] vision/llm is queued: none of 3 fits"},
+		{"refused", holding(state(v1alpha1.IntentQueued, "", noon)), holding(state(v1alpha1.IntentRefused, "line one\nline two", later(time.Hour))),
+			"13:00 [refused] vision/llm is refused: line one line two"},
+		{"completed", holding(state(v1alpha1.IntentPlaced, "", noon)), holding(state(v1alpha1.IntentDone, "", later(time.Hour))), "13:00 [completed] vision/llm is done"},
+		{"still queued", holding(state(v1alpha1.IntentQueued, "none of 3 fits", noon)), holding(state(v1alpha1.IntentQueued, "none of 4 fits", noon)), ""},
+	} {
+		if got := lines(Since("acme", c.before, c.now)); got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// What is told again has the same id, what is told of something else another.
+func TestIDs(t *testing.T) {
+	a := contract("a", "h100", 0)
+	var ids []string
+	for _, now := range []*ledger.Ledger{holding(nil, a), holding(nil, a), holding(nil, contract("b", "h100", 1))} {
+		ids = append(ids, Since("acme", ledger.Empty(), now)[0].ID)
+	}
+	if ids[0] != ids[1] || ids[0] == ids[2] || len(ids[0]) != 32 {
+		t.Errorf("got %v", ids)
+	}
+}
+
+func TestDue(t *testing.T) {
+	books, err := ledger.BooksOf(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	monthly := v1alpha1.MustDecimal("100")
+	tenants := map[string]*v1alpha1.Tenant{"vision": {Metadata: v1alpha1.Metadata{Name: "vision"}, Spec: v1alpha1.TenantSpec{Budget: &v1alpha1.TenantBudget{Monthly: &monthly}}}}
+	l := holding(nil, contract("a", "h100", 0)) // 12 an hour, for ten hours
+	var told []string
+	for _, after := range []time.Duration{time.Hour, 7 * time.Hour, 7*time.Hour + time.Minute, 8*time.Hour + 30*time.Minute, 9 * time.Hour} {
+		for _, e := range Due("acme", l, tenants, books, later(after)) {
+			told = append(told, fmt.Sprintf("%s %s %s", after, e.ID, e.Text))
+		}
+	}
+	want := []string{
+		"7h0m0s vision has spent 84.00 of 100.00 EUR of 2026-11: 80 % of its budget",
+		"7h1m0s vision has spent 84.20 of 100.00 EUR of 2026-11: 80 % of its budget",
+		"8h30m0s vision has spent 102.00 of 100.00 EUR of 2026-11: 100 % of its budget",
+		"9h0m0s vision/llm ends 2026-11-20T22:00:00Z on paris/h100: a longer schedule.duration extends it",
+		"9h0m0s vision has spent 108.00 of 100.00 EUR of 2026-11: 100 % of its budget",
+	}
+	var got []string
+	for _, line := range told {
+		parts := strings.SplitN(line, " ", 3)
+		got = append(got, parts[0]+" "+parts[2])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %s", strings.Join(told, "\n"))
+	}
+	box, fresh := newOutbox(), 0
+	for _, after := range []time.Duration{7 * time.Hour, 7*time.Hour + time.Minute, 8*time.Hour + 30*time.Minute, 9 * time.Hour, 9 * time.Hour} {
+		fresh += len(box.fresh(Due("acme", l, tenants, books, later(after))))
+	}
+	if fresh != 3 {
+		t.Errorf("%d events are told, want 80 %%, 100 %% and the term's end, once each", fresh)
+	}
+}
