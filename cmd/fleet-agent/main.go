@@ -63,6 +63,7 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 	set.DurationVar(&f.instructions, "instruction-poll-interval", 5*time.Second, "accepted for agents of the first form that this one replaces: instructions are waited for, not polled")
 	set.StringVar(&f.Enforce, "enforce", agent.EnforceAuto, `grant ResourceSlices of class fleetbroker exactly as the ledger says: auto (where Liqo is installed and RBAC allows it) or never`)
 	set.DurationVar(&f.Patience, "denial-delay", enforce.DefaultPatience, "how long a slice that no contract stands for waits for one before it is denied")
+	set.StringVar(&f.KubeconfigsDir, "kubeconfigs-dir", "", "where the cluster's file says delivery: agent: directory with <provider>.kubeconfig of the providers to peer with; empty: somebody else peers")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of this cluster; default: the pod's own account, or $KUBECONFIG")
 	set.StringVar(&f.HealthAddress, "health-probe-bind-address", "0", `address of /healthz and /readyz, such as ":8081"; "0" serves none`)
 	set.StringVar(&f.MetricsAddress, "metrics-bind-address", "0", `address of /metrics, such as "127.0.0.1:8080"; beyond loopback TLS, for tokens that the cluster reviews; "0" serves none`)

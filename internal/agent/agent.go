@@ -64,6 +64,10 @@ type Options struct {
 	// LeaseNamespace holds the Lease by which one of several replicas speaks for
 	// the cluster; empty: there is only this one.
 	LeaseNamespace string
+	// KubeconfigsDir holds <provider>.kubeconfig of the providers that this
+	// cluster is to be peered with where the agent applies its manifests; empty:
+	// somebody else peers.
+	KubeconfigsDir string
 	// Log of everything.
 	Log *slog.Logger
 }
@@ -85,6 +89,8 @@ type agent struct {
 	book      enforce.Book
 	// instructions are what counts of what the brokers say, nil before the first.
 	instructions atomic.Pointer[wire.Instructions]
+	// told is told when the instructions are others.
+	told chan struct{}
 	// flavors as they were last collected.
 	flavors    atomic.Pointer[[]v1alpha1.Flavor]
 	enforcer   atomic.Pointer[enforce.Reconciler]
@@ -143,7 +149,7 @@ func newAgent(o Options) (*agent, error) {
 	if o.Enforce != "" && o.Enforce != EnforceAuto && o.Enforce != EnforceNever {
 		return nil, fmt.Errorf("start agent: enforce %q: use %s or %s", o.Enforce, EnforceAuto, EnforceNever)
 	}
-	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1), collected: make(chan struct{}, 1)}
+	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1), collected: make(chan struct{}, 1), told: make(chan struct{}, 1)}
 	hearing := &hearing{told: a.listen}
 	for i, broker := range o.Brokers {
 		if slices.Contains(o.Brokers[:i], broker) {
@@ -264,6 +270,10 @@ func (a *agent) run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		a.showing(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		a.delivering(ctx)
 		return nil
 	})
 	group.Go(func() error {

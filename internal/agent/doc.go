@@ -15,6 +15,11 @@
 //	of class fleetbroker             become reservations            offered, promised
 //	are granted as the ledger says   and are released               and held
 //
+// Where the cluster's file says delivery: agent it also applies the cluster's
+// manifests, with the code by which the daemon does (package delivery), and tells
+// every broker what it sees of them (delivering.go). Nothing is corrected before
+// the repository was asked, through a broker.
+//
 // Each of the three starts once its kinds are served and RBAC allows it, and
 // says what is missing; an agent that may only read reports all the same.
 // Without enforcement flavors are of Liqo's class default, with it of class

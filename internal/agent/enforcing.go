@@ -44,6 +44,7 @@ func (a *agent) listen(in wire.Instructions, at time.Time, changed bool) {
 	}
 	a.book.Tell(promises)
 	a.instructions.Store(&in)
+	tell(a.told)
 	a.Log.Info("instructions changed", "ledger", in.Ledger, "provide", len(in.Provide), "consume", len(in.Consume))
 	a.kick()
 }

@@ -142,21 +142,12 @@ func (f *follower) run(ctx context.Context) {
 				f.log.Warn("broker gives no instructions", "broker", f.broker, "err", err)
 			}
 			retry = min(max(2*retry, firstRetry), lastRetry)
-			f.wait(ctx, retry)
+			pause(ctx, retry)
 			continue
 		}
 		if retry > 0 {
 			f.log.Info("broker gives instructions again", "broker", f.broker)
 		}
 		retry = 0
-	}
-}
-
-func (f *follower) wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

@@ -19,7 +19,7 @@ const (
 	Direct = "direct" // applied from here
 	Flux   = "flux"   // applied by Flux; watched from here
 	ArgoCD = "argocd" // applied by Argo CD; watched from here
-	Agent  = "agent"  // applied by the cluster's agent; not reached from here
+	Agent  = "agent"  // applied by the cluster's agent, which tells what it sees
 	None   = "none"   // applied by nobody
 )
 
@@ -125,6 +125,7 @@ type Deliverer struct {
 
 	mu         sync.Mutex
 	workers    map[string]*worker
+	remotes    map[string]*remote
 	stopping   sync.WaitGroup
 	closed     bool
 	generation uint64
@@ -139,7 +140,7 @@ type Deliverer struct {
 func New(options Options) *Deliverer {
 	options.defaults()
 	return &Deliverer{
-		options: options, changed: make(chan struct{}, 1), workers: map[string]*worker{},
+		options: options, changed: make(chan struct{}, 1), workers: map[string]*worker{}, remotes: map[string]*remote{},
 		said: map[string]map[string]v1alpha1.ConsumerObservation{}, stale: map[string]bool{},
 	}
 }
@@ -159,6 +160,7 @@ func (d *Deliverer) Deliver(desired map[string]Desired) {
 			d.stale[name] = true
 		}
 	}
+	d.deliverRemote(desired)
 	for name, want := range desired {
 		if !reached(want.Mode) {
 			continue
@@ -176,6 +178,32 @@ func (d *Deliverer) Deliver(desired map[string]Desired) {
 	}
 }
 
+// deliverRemote hands what is wanted to the agents whose task it is; mu is held.
+func (d *Deliverer) deliverRemote(desired map[string]Desired) {
+	for name, r := range d.remotes {
+		if desired[name].Mode != Agent {
+			r.end()
+			delete(d.remotes, name)
+			d.stale[name] = true
+		}
+	}
+	for name, want := range desired {
+		if want.Mode != Agent {
+			continue
+		}
+		d.stale[name] = true
+		r := d.remotes[name]
+		if r == nil {
+			r = newRemote(name, &d.options, func() { d.bump(name) })
+			var ctx context.Context
+			ctx, r.stop = context.WithCancel(context.Background())
+			d.remotes[name] = r
+			d.stopping.Go(func() { r.run(ctx) })
+		}
+		r.set(want)
+	}
+}
+
 // reached reports whether a cluster of this mode is talked to at all.
 func reached(mode string) bool {
 	return mode == "" || mode == Direct || mode == Flux || mode == ArgoCD
@@ -189,8 +217,10 @@ func (d *Deliverer) Observe() (map[string]v1alpha1.ConsumerObservation, uint64) 
 	changed := d.observed == nil
 	for name := range d.stale {
 		var now map[string]v1alpha1.ConsumerObservation
-		if w := d.workers[name]; w != nil {
+		if w, r := d.workers[name], d.remotes[name]; w != nil {
 			now = w.observe()
+		} else if r != nil {
+			now = r.observe()
 		}
 		if !maps.EqualFunc(now, d.said[name], sameObservation) {
 			d.said[name] = now
@@ -225,9 +255,12 @@ func (d *Deliverer) Changed() <-chan struct{} { return d.changed }
 func (d *Deliverer) Status() map[string]Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	out := make(map[string]Status, len(d.workers))
+	out := make(map[string]Status, len(d.workers)+len(d.remotes))
 	for name, w := range d.workers {
 		out[name] = w.status()
+	}
+	for name, r := range d.remotes {
+		out[name] = r.status()
 	}
 	return out
 }
@@ -238,6 +271,9 @@ func (d *Deliverer) Close() {
 	d.closed = true
 	for _, w := range d.workers {
 		w.stop()
+	}
+	for _, r := range d.remotes {
+		r.end()
 	}
 	d.mu.Unlock()
 	d.stopping.Wait()

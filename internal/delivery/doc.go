@@ -34,6 +34,10 @@
 //     Flux or Argo CD once they have applied a commit with the newest manifests
 //     (gitops.go). All else is Unknown.
 //
+// Where the mode is agent the worker runs in the cluster's own agent (Unpacked)
+// and remote.go stands in for it here: it hands the manifests out, lets the agent
+// ask the repository before it acts, and takes its word for what is there.
+//
 // # Concurrency
 //
 // Deliver, Observe and Changed may be called from any goroutine and return at

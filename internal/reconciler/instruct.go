@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 )
 
@@ -28,6 +29,9 @@ func (r *Reconciler) Instructions(cluster string) (wire.Instructions, <-chan str
 // instructions is a pure function of the standing.
 func (s *standing) instructions(cluster string) wire.Instructions {
 	out := wire.Instructions{Provide: []wire.Instruction{}, Consume: []wire.Instruction{}, Requests: []wire.RequestState{}}
+	if c := s.fleet.Clusters[cluster]; c != nil && c.HasRole("consumer") {
+		out.Deliver = modeOf(s.fleet.Policy, c) == delivery.Agent
+	}
 	for _, c := range s.ledger.HeldBy(cluster) {
 		out.Provide = append(out.Provide, s.instruction(c))
 	}

@@ -42,6 +42,8 @@ type Agents struct {
 	Market Market
 	// Broker decides on reservations; nil serves neither them nor instructions.
 	Broker Broker
+	// Delivery hands manifests to the agents that apply them; nil does not.
+	Delivery Delivery
 	// Revocations refuse certificates; nil refuses none.
 	Revocations *Revocations
 	// Enrolled reports whether a cluster is one of the fleet; nil enrols all that hold a certificate.
@@ -100,6 +102,11 @@ func (a *agents) routes() http.Handler {
 		mux.HandleFunc("GET "+wire.InstructionsV1Path, a.getInstructionsV1)
 		mux.HandleFunc("GET /api/v2/clusters/{id}/instructions", a.getInstructions)
 	}
+	if a.Delivery != nil {
+		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests", a.getManifests)
+		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests/root", a.getManifestsRoot)
+		mux.HandleFunc("PUT /api/v2/clusters/{id}/observations", a.putObservations)
+	}
 	mux.Handle("GET /market", marketHandler(a.Market))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
@@ -120,7 +127,7 @@ func (a *agents) limited(r *http.Request) { a.countReport(r, "limited") }
 
 // countReport counts a request by its sender if it is a report.
 func (a *agents) countReport(r *http.Request, result string) {
-	if r.Method == http.MethodPut || r.URL.Path == "/api/v1/advertisements" {
+	if r.Method == http.MethodPut && r.URL.Path != wire.ObservationsPath(r.PathValue("id")) || r.URL.Path == "/api/v1/advertisements" {
 		a.count(identityOf(r).Name, result)
 	}
 }

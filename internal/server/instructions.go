@@ -28,14 +28,9 @@ func (a *agents) getInstructions(w http.ResponseWriter, r *http.Request) {
 	if !a.admit(w, r, cluster, "") {
 		return
 	}
-	var wait time.Duration
-	if text := r.URL.Query().Get("wait"); text != "" {
-		var err error
-		if wait, err = time.ParseDuration(text); err != nil || wait < 0 {
-			refuse(w, http.StatusBadRequest, "BadWait", "wait: %q is not a duration; write for example 30s", text)
-			return
-		}
-		wait = min(wait, maxWait)
+	wait, ok := waitOf(w, r)
+	if !ok {
+		return
 	}
 	extend(w, wait+answerTimeout)
 	ctx, cancel := context.WithTimeout(r.Context(), wait)

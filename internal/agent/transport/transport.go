@@ -26,6 +26,14 @@ type Transport interface {
 	// Release gives back what Reserve got, by its id. One that the broker does
 	// not know is a *wire.Refusal with wire.ReasonNotFound.
 	Release(ctx context.Context, id string) error
+	// Manifests are what the agent of this cluster applies there, once they are
+	// of another version than since; ErrUnchanged after wait. A *wire.Refusal
+	// with wire.ReasonNotDelivered says that it is not its task.
+	Manifests(ctx context.Context, since string, wait time.Duration) (wire.Manifests, error)
+	// ManifestsRoot is the hash of those manifests in the remote repository now.
+	ManifestsRoot(ctx context.Context) (string, error)
+	// Observe tells what is seen of them.
+	Observe(ctx context.Context, report wire.Observed) error
 	// Close gives up connections. Calls under way fail.
 	Close()
 }

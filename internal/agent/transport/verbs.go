@@ -94,6 +94,50 @@ func (t *verbs) Release(ctx context.Context, id string) error {
 	return answer.verdict()
 }
 
+// Manifests implements Transport.
+func (t *verbs) Manifests(ctx context.Context, since string, wait time.Duration) (wire.Manifests, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+reportTimeout)
+	defer cancel()
+	query := url.Values{"since": {since}, "wait": {wait.String()}}
+	var out wire.Manifests
+	answer, err := t.call(ctx, http.MethodGet, wire.ManifestsPath(t.cluster)+"?"+query.Encode(), nil, nil)
+	if err != nil {
+		return out, err
+	}
+	if answer.status == http.StatusNotModified {
+		return out, ErrUnchanged
+	}
+	return out, answer.into(&out)
+}
+
+// ManifestsRoot implements Transport.
+func (t *verbs) ManifestsRoot(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	var out wire.ManifestsRoot
+	answer, err := t.call(ctx, http.MethodGet, wire.ManifestsRootPath(t.cluster), nil, nil)
+	if err != nil {
+		return "", err
+	}
+	err = answer.into(&out)
+	return out.Root, err
+}
+
+// Observe implements Transport.
+func (t *verbs) Observe(ctx context.Context, report wire.Observed) error {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	body, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("encode the observations: %w", err)
+	}
+	answer, err := t.call(ctx, http.MethodPut, wire.ObservationsPath(t.cluster), http.Header{"Content-Type": {"application/json"}}, body)
+	if err != nil {
+		return err
+	}
+	return answer.verdict()
+}
+
 // answer is what came back.
 type answer struct {
 	url    string

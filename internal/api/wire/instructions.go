@@ -35,6 +35,8 @@ type Instructions struct {
 	Provide []Instruction `json:"provide"`
 	// Consume are the contracts that appear in this cluster.
 	Consume []Instruction `json:"consume"`
+	// Deliver: the cluster's agent is to apply its manifests (delivery: agent).
+	Deliver bool `json:"deliver,omitempty"`
 	// Requests are the reservations that this cluster asked for, also those
 	// that wait, are done or have failed.
 	Requests []RequestState `json:"requests"`
