@@ -21,6 +21,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
+	"github.com/fleetbroker/fleetbroker/test/env/flux"
 )
 
 // TestModes tries what is not everyday: missing namespaces, overlays, GitOps
@@ -33,6 +34,7 @@ func TestModes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("a GitOps tool applies", func(t *testing.T) { testObserveOnly(t, access) })
+	t.Run("Flux is suspended", func(t *testing.T) { testSuspended(t, rome) })
 	t.Run("a policy is refused", func(t *testing.T) { testPolicyRefused(t, rome) })
 	t.Run("namespace that is not to be made", func(t *testing.T) { testMissingNamespace(t, access) })
 	t.Run("overlay", func(t *testing.T) { testOverlay(t, access) })
@@ -87,6 +89,40 @@ func testObserveOnly(t *testing.T, access testAccess) {
 	none := desired(t, "rome")
 	r.deliver(none)
 	r.settled(t, none)
+}
+
+// Who waits for Flux is told that it is suspended, at once, and what is not there
+// may still come.
+func testSuspended(t *testing.T, cluster *env.Cluster) {
+	r, rome := newRig(t, testAccess{"rome": cluster}, nil), watch(t, cluster)
+	want := desired(t, "rome", contract("rome", "train"))
+	want.Mode = Flux
+	r.deliver(want)
+	says := func(text string, slice v1alpha1.Presence) {
+		t.Helper()
+		envtest.Eventually(t, text, func(context.Context) bool {
+			all, _ := r.Observe()
+			o := all["vision-train-0-aaaa"]
+			return o.Reachable && strings.Contains(o.Message, text) && o.Slice == slice
+		})
+	}
+	says("install Flux there", v1alpha1.Absent) // or it is in another cluster
+	if err := flux.InstallCRDs(t.Context(), cluster.Config); err != nil {
+		t.Fatal(err)
+	}
+	says("no Kustomization of Flux on cluster rome applies manifests/rome/vision", v1alpha1.Absent)
+	k := bare("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "fleet")
+	k.Object["spec"] = map[string]any{
+		"interval": "1m", "prune": true, "suspend": true, "path": "./manifests/rome", "sourceRef": map[string]any{"kind": "GitRepository", "name": "ledger"},
+	}
+	objects := rome.dyn.Resource(kustomizations).Namespace("default")
+	if _, err := objects.Create(t.Context(), k, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	says("Kustomization default/fleet is suspended: flux resume kustomization fleet -n default", v1alpha1.Unknown)
+	if err := objects.Delete(t.Context(), "fleet", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // fixedAccess reaches one cluster as somebody who can be changed.

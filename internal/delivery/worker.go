@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
@@ -202,6 +203,10 @@ func (w *worker) session() error {
 	if tool != nil {
 		for _, inf := range tool.informers {
 			tasks.Go(func() { inf.RunWithContext(quiet) })
+			tasks.Go(func() {
+				cache.WaitForCacheSync(ctx.Done(), inf.HasSynced)
+				w.bump() // that there is nothing is news, too
+			})
 		}
 	}
 	w.begin(c, tool)

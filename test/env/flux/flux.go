@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetbroker/fleetbroker/test/env"
@@ -81,14 +82,8 @@ func (f *Flux) install(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, name := range controllers {
-		module, err := tools.ModuleDir(ctx, "flux", "github.com/fluxcd/"+name)
-		if err != nil {
-			return err
-		}
-		if err := env.InstallCRDsOf(ctx, f.Cluster.Config, os.DirFS(filepath.Join(module, "config", "crd", "bases"))); err != nil {
-			return err
-		}
+	if err := InstallCRDs(ctx, f.Cluster.Config); err != nil {
+		return err
 	}
 	var err error
 	if f.client, err = client.New(f.Cluster.Config, client.Options{}); err != nil {
@@ -102,6 +97,20 @@ func (f *Flux) install(ctx context.Context) error {
 	}
 	for _, name := range controllers {
 		if err := f.Start(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InstallCRDs installs Flux's definitions alone: nothing acts on their objects.
+func InstallCRDs(ctx context.Context, config *rest.Config) error {
+	for _, name := range controllers {
+		module, err := tools.ModuleDir(ctx, "flux", "github.com/fluxcd/"+name)
+		if err != nil {
+			return err
+		}
+		if err := env.InstallCRDsOf(ctx, config, os.DirFS(filepath.Join(module, "config", "crd", "bases"))); err != nil {
 			return err
 		}
 	}
