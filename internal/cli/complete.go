@@ -43,6 +43,17 @@ func intentNames(f *fleet.Fleet, _ *ledger.Ledger, args []string) []string {
 	return out
 }
 
+// heldNames are the contracts that can be released.
+func heldNames(_ *fleet.Fleet, l *ledger.Ledger, args []string) []string {
+	var out []string
+	for c := range l.Contracts() {
+		if len(args) == 0 && c.Status.Phase.Held() {
+			out = append(out, c.Metadata.Name)
+		}
+	}
+	return out
+}
+
 // namesOfKind are what `get KIND` could name.
 func namesOfKind(f *fleet.Fleet, l *ledger.Ledger, args []string) []string {
 	if len(args) == 0 {

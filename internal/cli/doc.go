@@ -6,7 +6,8 @@
 // and, on lines that begin with "hint: ", what to type. A table on a terminal
 // has a header and ages ("6m"); in a pipe it has no header, tabs, RFC 3339
 // times and nothing is cut. Colours are for terminals only, and NO_COLOR turns
-// them off. Nothing here asks questions.
+// them off; --color decides. Nothing here asks questions. Called as
+// kubectl-fleetbroker it is kubectl's plugin, and names itself so.
 //
 // Exit codes are made in one place (exit.go) from typed errors; no command
 // calls os.Exit. 0 is fine or no change, 2 from `plan` is changes, 1 is

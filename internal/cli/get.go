@@ -12,6 +12,7 @@ import (
 
 type getOptions struct {
 	worldFlags
+	watchFlags
 	streams Streams
 	dir     string
 	kind    string
@@ -35,6 +36,7 @@ func newCmdGet(s Streams) *cobra.Command {
 are aligned under a header; in a pipe they are separated by tabs.`,
 		Example: `  fleetbroker get intents
   fleetbroker get contracts -t vision -o wide
+  fleetbroker get contracts --watch
   fleetbroker get flavors --market https://broker.example.org:8443/market --cert-path ~/certs
   fleetbroker get contracts -o json | jq -r '.[].metadata.name'`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -48,10 +50,14 @@ are aligned under a header; in a pipe they are separated by tabs.`,
 			if err := oneOf("output", o.output, getForms...); err != nil {
 				return err
 			}
-			return getRun(cmd.Context(), o)
+			return o.watchFlags.run(cmd.Context(), s, func(s Streams) error {
+				o.streams = s
+				return getRun(cmd.Context(), o)
+			})
 		},
 	}
-	o.register(cmd.Flags())
+	o.worldFlags.register(cmd.Flags())
+	o.watchFlags.register(cmd)
 	dirFlag(cmd, &o.dir)
 	cmd.Flags().StringVarP(&o.tenant, "tenant", "t", "", "only this tenant's")
 	cmd.Flags().BoolVar(&o.ended, "ended", false, "contracts that have ended too")

@@ -43,6 +43,7 @@ delete the intent.`,
 	}
 	o.register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.force, "force", false, "say that the provider is lost for good")
+	cmd.ValidArgsFunction = completeNames(&sourceFlags{}, new(string), heldNames) // of the checkout around
 	return cmd
 }
 

@@ -53,6 +53,13 @@ as the ledger of what is reserved, for whom, why there and at what price.`,
 			return cmd.Help()
 		},
 	}
+	if s.Name != "" {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: s.Name}
+	}
+	var color string
+	root.PersistentFlags().StringVar(&color, "color", "auto", "colours: "+strings.Join(colorForms, ", ")+" (auto: on a terminal, unless NO_COLOR is set)")
+	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorForms, cobra.ShellCompDirectiveNoFileComp))
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return oneOf("color", color, colorForms...) }
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
@@ -65,6 +72,7 @@ as the ledger of what is reserved, for whom, why there and at what price.`,
 
 // Run runs one command line and returns the process's exit code.
 func Run(ctx context.Context, s Streams, args []string) int {
+	s.Color = colored(s, args)
 	root := NewRoot(s)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

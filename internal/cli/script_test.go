@@ -33,15 +33,17 @@ var update = flag.Bool("update", false, "rewrite expected output inside the scri
 var noon = time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC)
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"fleetbroker": func() {
-			s := cli.System()
-			s.Now = func() time.Time { return noon }
-			// TERMINAL=1 is what a person at a terminal sees, without colours.
-			s.Terminal = os.Getenv("TERMINAL") != ""
-			os.Exit(cli.Run(context.Background(), s, os.Args[1:]))
-		},
-	})
+	main := func() {
+		s := cli.System()
+		s.Now = func() time.Time { return noon }
+		// TERMINAL=1 is what a person at a terminal sees, without colours; pty
+		// finds out for itself.
+		if how := os.Getenv("TERMINAL"); how != "pty" {
+			s.Terminal = how != ""
+		}
+		os.Exit(cli.Run(context.Background(), s, os.Args[1:]))
+	}
+	testscript.Main(m, map[string]func(){"fleetbroker": main, "kubectl-fleetbroker": main})
 }
 
 // Each script is one topic.

@@ -16,6 +16,7 @@ import (
 
 type statusOptions struct {
 	worldFlags
+	watchFlags
 	streams     Streams
 	dir         string
 	kubeconfigs string
@@ -35,16 +36,21 @@ func newCmdStatus(s Streams) *cobra.Command {
 peerings and virtual nodes. From a day of history on, it tells how many GPUs
 tenants are expected to hold of each shape, and how wrong that was so far.`,
 		Example: `  fleetbroker status
+  fleetbroker status --watch
   fleetbroker status -C fleet --kubeconfigs-dir ~/kubeconfigs`,
 		Args: exactly(0, "no arguments; the fleet repo is named with -C"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("output", o.output, statusForms...); err != nil {
 				return err
 			}
-			return statusRun(cmd.Context(), o)
+			return o.watchFlags.run(cmd.Context(), s, func(s Streams) error {
+				o.streams = s
+				return statusRun(cmd.Context(), o)
+			})
 		},
 	}
-	o.register(cmd.Flags())
+	o.worldFlags.register(cmd.Flags())
+	o.watchFlags.register(cmd)
 	dirFlag(cmd, &o.dir)
 	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of consumers to ask")
 	outputFlag(cmd, &o.output, statusForms...)

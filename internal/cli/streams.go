@@ -3,6 +3,8 @@ package cli
 import (
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -20,6 +22,20 @@ type Streams struct {
 	Color bool
 	// Now is the clock.
 	Now func() time.Time
+	// Name is how the program was called, where that is not fleetbroker.
+	Name string
+}
+
+// pluginFile is the name under which kubectl finds the program.
+const pluginFile = "kubectl-fleetbroker"
+
+// calledAs is how the user called a program of this file name: kubectl finds
+// its plugins by their names, and shows them as its own commands.
+func calledAs(file string) string {
+	if strings.TrimSuffix(filepath.Base(file), ".exe") == pluginFile {
+		return "kubectl fleetbroker"
+	}
+	return ""
 }
 
 // System is the process's own streams.
@@ -28,6 +44,6 @@ func System() Streams {
 	return Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: terminal, ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Color: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
-		Now:   time.Now,
+		Now:   time.Now, Name: calledAs(os.Args[0]),
 	}
 }

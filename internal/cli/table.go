@@ -67,10 +67,13 @@ func (t *table) print(w io.Writer) error {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
 	}
-	for _, r := range append([][]string{t.header}, t.rows...) {
+	for k, r := range append([][]string{t.header}, t.rows...) {
 		var line strings.Builder
 		for i, c := range r {
 			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			if c = printable(c); t.s.Color && k > 0 {
+				c = paint(t.header[i], c)
+			}
 			if t.right[i] {
 				c = gap + c
 			} else {
@@ -81,7 +84,7 @@ func (t *table) print(w io.Writer) error {
 			}
 			line.WriteString(c)
 		}
-		b.WriteString(printable(strings.TrimRight(line.String(), " ")) + "\n")
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
