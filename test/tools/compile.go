@@ -57,7 +57,7 @@ func build(ctx context.Context, name string, p program, home string, progress io
 // build from editing the checked-in go.mod and go.sum.
 func compile(ctx context.Context, module, output string, p program) (time.Duration, error) {
 	started := time.Now()
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-ldflags", "-s -w"+p.stamp(), "-o", output, p.pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-tags", p.tags, "-ldflags", "-s -w"+p.stamp(), "-o", output, p.pkg)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS=", "GOARCH=")
 	var said bytes.Buffer

@@ -22,6 +22,7 @@ const (
 	HelmVersion       = "v3.16.2" // what Liqo requires
 	KwokVersion       = "v0.7.0"
 	FluxVersion       = "v1.9.3" // of its controllers
+	GiteaVersion      = "v1.26.4"
 	GolangciVersion   = "v2.15.0"
 	ActionlintVersion = "v1.7.12"
 )
@@ -41,6 +42,7 @@ type program struct {
 	version string
 	pkg     string
 	comes   string // the version of pkg, where it comes along with another module
+	tags    string // build tags
 	onPath  bool   // a copy on PATH is good enough
 	assets  bool   // belongs to what KUBEBUILDER_ASSETS holds
 }
@@ -71,6 +73,7 @@ var programs = map[string]program{
 	"kwok":                    {module: "kwok", version: KwokVersion, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 	"source-controller":       {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/source-controller"},
 	"kustomize-controller":    {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/kustomize-controller"},
+	"gitea":                   {module: "gitea", version: GiteaVersion, pkg: "code.gitea.io/gitea", tags: "sqlite sqlite_unlock_notify"},
 	"golangci-lint":           {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	"actionlint":              {module: "actionlint", version: ActionlintVersion, pkg: "github.com/rhysd/actionlint/cmd/actionlint"},
 }
@@ -81,6 +84,7 @@ func Default() []string {
 		"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl",
 		"liqo-controller-manager", "liqo-crd-replicator", "liqo-virtual-kubelet", "liqo-webhook", "helm", "kwok",
 		"source-controller", "kustomize-controller",
+		"gitea",
 	}
 }
 
