@@ -57,7 +57,7 @@ func (c Config) Complete(remote string) (Config, error) {
 		if host == "" {
 			return c, fmt.Errorf("the forge's URL cannot be told from %s: name it", redact(remote))
 		}
-		c.URL = defaultURL(c.Kind, host)
+		c.URL = defaultURL(c.Kind, host, strings.HasPrefix(remote, "http://"))
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil {
@@ -70,9 +70,10 @@ func (c Config) Complete(remote string) (Config, error) {
 	return c, err
 }
 
-func defaultURL(kind Kind, host string) string {
+// defaultURL is plain where git is.
+func defaultURL(kind Kind, host string, plain bool) string {
 	if kind != GitHub {
-		return "https://" + host
+		return map[bool]string{true: "http://", false: "https://"}[plain] + host
 	}
 	if host == "github.com" {
 		return "https://api.github.com/"

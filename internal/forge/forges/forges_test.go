@@ -233,6 +233,7 @@ func TestConfigIsCompletedFromTheRemote(t *testing.T) {
 		{forge.GitHub, "https://ghe.example.org/acme/fleet", "https://ghe.example.org/api/v3/", "acme/fleet", ""},
 		{forge.GitLab, "https://gitlab.example.org:8443/acme/infra/fleet.git", "https://gitlab.example.org:8443", "acme/infra/fleet", ""},
 		{forge.Gitea, "ssh://git@git.example.org:2222/acme/fleet.git", "https://git.example.org", "acme/fleet", ""},
+		{forge.Gitea, "http://127.0.0.1:3000/acme/fleet.git", "http://127.0.0.1:3000", "acme/fleet", ""},
 		{forge.Gitea, "https://broker:hunter2@git.example.org/fleet.git", "", "", "owner/name"},
 		{forge.Gitea, "/srv/git/fleet.git", "", "", "cannot be told"},
 		{"sourcehut", "https://git.example.org/acme/fleet", "", "", "want github, gitlab or gitea"},

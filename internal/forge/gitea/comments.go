@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -99,10 +100,30 @@ func (g *Gitea) Annotate(ctx context.Context, pr forge.PullRequest, comments []f
 	if len(add) == 0 {
 		return 0, nil
 	}
-	review := sdk.CreatePullReviewOptions{State: sdk.ReviewStateComment, CommitID: pr.Head}
+	err = g.write(c, pr, add...)
+	if err == nil || errors.As(err, new(*forge.Limited)) {
+		return 0, err
+	}
+	// A place that the file does not have fails the whole review, with 500: each
+	// is tried alone.
+	left := 0
 	for _, a := range add {
+		if g.write(c, pr, a) != nil {
+			left++
+		}
+	}
+	if left == len(add) && left > 1 {
+		return left, err
+	}
+	return left, nil
+}
+
+// write writes comments on lines as one review.
+func (g *Gitea) write(c *sdk.Client, pr forge.PullRequest, comments ...forge.LineComment) error {
+	review := sdk.CreatePullReviewOptions{State: sdk.ReviewStateComment, CommitID: pr.Head}
+	for _, a := range comments {
 		review.Comments = append(review.Comments, sdk.CreatePullReviewComment{Path: a.Path, Body: a.Body, NewLineNum: int64(a.Line)})
 	}
 	_, resp, err := c.CreatePullReview(g.owner, g.repo, pr.Number, review)
-	return 0, wrap(fmt.Sprintf("comment on lines of pull request %d", pr.Number), resp, err)
+	return wrap(fmt.Sprintf("comment on lines of pull request %d", pr.Number), resp, err)
 }

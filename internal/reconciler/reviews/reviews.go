@@ -98,7 +98,7 @@ func (r *Reviews) Wake() {
 func (r *Reviews) Run(ctx context.Context) error {
 	failures := 0
 	for {
-		wait := r.opts.Poll
+		wait, seen := r.opts.Poll, r.opts.View()
 		if next, err := r.Pass(ctx); err != nil {
 			failures++
 			wait = min(time.Second<<min(failures, 6), time.Minute)
@@ -112,14 +112,32 @@ func (r *Reviews) Run(ctx context.Context) error {
 		} else {
 			failures, wait = 0, min(wait, next)
 		}
-		t := time.NewTimer(wait)
+		if !r.sleep(ctx, wait, seen) {
+			return nil
+		}
+	}
+}
+
+// sleep waits for a call, for as long as said, or until the rounds have come
+// further than what was seen, which is looked at as often as news of the market
+// are planned with.
+func (r *Reviews) sleep(ctx context.Context, wait time.Duration, seen *reconciler.View) bool {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	news := time.NewTicker(soon)
+	defer news.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-			t.Stop()
-			return nil
+			return false
 		case <-r.wake:
-			t.Stop()
+			return true
 		case <-t.C:
+			return true
+		case <-news.C:
+			if r.opts.View() != seen {
+				return true
+			}
 		}
 	}
 }
