@@ -54,6 +54,8 @@ type claim struct {
 	soon bool
 	// booked is free capacity that is kept for it.
 	booked []booking
+	// reserved: nobody gives way; it waits for what is known to end.
+	reserved *reservation
 }
 
 // causeOf is why a victim of the claim gives way.
@@ -111,11 +113,17 @@ func (r *round) turn(j *job) {
 	r.unbook(j)
 	j.turnAt = r.turns
 	keep := r.liftBelow(j)
+	again := r.liftReserved(j)
 	progressed := r.progressed
 	r.progressed = false
 	r.fill(j)
 	if len(j.tasks) > 0 {
 		r.claim(j)
+	}
+	again()
+	if len(j.tasks) > 0 {
+		r.reserve(j)
+		r.tellReserved(j)
 	}
 	keep(!r.progressed && r.claims[j] == nil)
 	r.progressed = r.progressed || progressed
@@ -403,14 +411,21 @@ func (r *round) gaveWay(c *v1alpha1.Contract) string {
 // shiftBooked gives back what is kept for claims (1), or keeps it again (-1).
 func (r *round) shiftBooked(sign int64) {
 	for _, j := range r.jobs {
-		if c := r.claims[j]; c != nil {
-			for _, b := range c.booked {
-				if sign > 0 {
-					r.shift(b.offer, b.size)
-				} else {
-					r.shift(b.offer, b.size.negative())
-				}
-			}
+		r.shiftClaim(j, sign)
+	}
+}
+
+// shiftClaim is shiftBooked of one job's claim.
+func (r *round) shiftClaim(j *job, sign int64) {
+	c := r.claims[j]
+	if c == nil {
+		return
+	}
+	for _, b := range c.booked {
+		if sign > 0 {
+			r.shift(b.offer, b.size)
+		} else {
+			r.shift(b.offer, b.size.negative())
 		}
 	}
 }

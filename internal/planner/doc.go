@@ -24,6 +24,10 @@
 //     alone belongs in the limits of a task (limits.breaks), because intents
 //     share shapes; what it says that is one belongs in shapeKey (key.go).
 //
+//   - reserve: what the first in line need is kept from those that would hold it
+//     beyond the time at which enough is known to end, so that nobody who needs
+//     much is overtaken for ever (reserve.go; turns between tenants: fairshare.go).
+//
 //   - failover: what a provider no longer serves goes to its runners-up, then to
 //     any offer (failover.go); what fits nowhere else stays, Degraded.
 //

@@ -20,12 +20,16 @@ import (
 const (
 	estimatedJobs  = 16
 	estimatedTimes = 128
+	// for reservations; beyond, the estimate goes without them
+	estimatedSearches = 64
 )
 
 // ending is something that is known to end: a contract, or the month.
 type ending struct {
 	at       v1alpha1.Time
 	contract *v1alpha1.Contract
+	// reserved is a reservation whose intent will have ended by then.
+	reserved *claim
 	month    bool
 }
 
@@ -86,7 +90,10 @@ func (r *round) endings() []ending {
 // endsBefore is the order of endings: by time, then by name.
 func endsBefore(a, b ending) int {
 	name := func(e ending) string {
-		if e.contract == nil {
+		switch {
+		case e.reserved != nil:
+			return e.reserved.key
+		case e.contract == nil:
 			return ""
 		}
 		return e.contract.Metadata.Name
@@ -106,7 +113,10 @@ func (r *round) estimate() {
 	if len(jobs) == 0 {
 		return
 	}
-	p := &replay{round: r, jobs: jobs, restore: r.freeze(), list: r.endings()}
+	p := &replay{round: r, jobs: jobs, restore: r.freeze(), list: r.endings(), searchesLeft: estimatedSearches}
+	for _, c := range r.claims {
+		p.reserving = p.reserving || c.reserved != nil
+	}
 	for times := 0; len(p.list) > 0 && len(p.jobs) > 0 && times < estimatedTimes; times++ {
 		n := 1
 		for n < len(p.list) && p.list[n].at == p.list[0].at {
@@ -126,6 +136,9 @@ type replay struct {
 	list    []ending // that is still to come
 	restore func()
 	undo    []func()
+	// reserving: something is kept for those that wait longest.
+	reserving    bool
+	searchesLeft int
 	// played are jobs' understudies that were placed.
 	played []played
 }
@@ -180,7 +193,28 @@ func (p *replay) step(now []ending) {
 			owners[t] = true
 		}
 	}
-	p.jobs = slices.DeleteFunc(p.jobs, func(j *job) bool { return p.concerns(j, freed, owners) && p.try(j, now) })
+	if !p.reserving {
+		p.jobs = slices.DeleteFunc(p.jobs, func(j *job) bool { return p.concerns(j, freed, owners) && p.try(j, now) })
+		return
+	}
+	// What ends may change for whom something is kept, and that concerns all.
+	p.dropReservations()
+	p.known()
+	p.jobs = slices.DeleteFunc(p.jobs, func(j *job) bool {
+		if p.try(j, now) {
+			return true
+		}
+		if before := p.searched; p.searchesLeft > 0 {
+			p.reserve(j)
+			p.searchesLeft -= p.searched - before
+		}
+		return false
+	})
+}
+
+// known makes what is still to end what reservations go by.
+func (p *replay) known() {
+	p.ends, p.endsAt, p.progressed = slices.DeleteFunc(slices.Clone(p.list), func(e ending) bool { return e.month }), p.turns, false
 }
 
 // concerns reports whether anything that ends may matter to a job.
@@ -235,15 +269,13 @@ func (p *replay) try(j *job, now []ending) bool {
 		k.seconds = int64(k.end.Sub(p.now.Time).Seconds())
 	}
 	booked := p.claims[j]
-	if booked != nil {
-		for _, b := range booked.booked {
-			p.shift(b.offer, b.size)
-		}
-	}
+	p.unbook(j)
+	again := p.liftReserved(k)
 	before := len(k.tasks)
 	p.borrowing = true
 	p.fill(k)
 	p.borrowing = false
+	again()
 	if len(k.tasks) < before {
 		p.played = append(p.played, played{j, k})
 		p.expect(j, k)
@@ -253,15 +285,12 @@ func (p *replay) try(j *job, now []ending) bool {
 			for _, b := range booked.booked {
 				p.shift(b.offer, b.size.negative())
 			}
+			p.claims[j] = booked
 		}
 		return false
 	}
-	if booked != nil {
-		p.undo = append(p.undo, func() {
-			for _, b := range booked.booked {
-				p.shift(b.offer, b.size.negative())
-			}
-		})
+	if p.reserving {
+		p.known()
 	}
 	j.dec.Expected = p.now
 	when := "expected " + stamp(p.now)

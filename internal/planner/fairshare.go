@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"math"
+	"slices"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -17,6 +20,15 @@ import (
 // over what is charged now. Equal shares: in the order of the batch. Within a
 // tenant the older intent is next, and an intent that fits nowhere holds nobody
 // up. Shares are integers in billionths.
+//
+// Shares go up and down while somebody waits for much at once, and whoever has
+// less for a moment would take a part of what is being kept for it
+// (reserve.go), again and again. So the oldest that has waited for as long as
+// patience, and asks for more than the smallest of its equals, goes first. One
+// at a time does: that bounds how far it bends the shares.
+
+// patience is how long turns go by shares alone.
+const patience = 4 * time.Hour
 
 // fleetTotals is all there is of what a share is made of: thousandths of cards
 // and of cores, bytes. What flavors of a pool have in common counts once.
@@ -111,11 +123,12 @@ func (r *round) serve(waiting []*job) {
 }
 
 func (r *round) serveEquals(group []*job) {
+	r.seniorFirst(group)
 	byTenant := map[*tenant]*turns{}
 	var q fairQueue
 	next := 0
 	for i, j := range group {
-		if i == next && r.hasClaim(j) {
+		if i == next && (j.senior || r.hasClaim(j)) {
 			r.turn(j) // others give way to it: it goes before its equals
 			next++
 			continue
@@ -155,6 +168,53 @@ func (r *round) serveEquals(group []*job) {
 	}
 }
 
+// seniorFirst puts the oldest of a group that has waited for too long in front
+// of those to whom nobody gives way.
+func (r *round) seniorFirst(group []*job) {
+	for _, j := range group {
+		j.senior = false
+	}
+	if !slices.ContainsFunc(group, func(j *job) bool { return j.tenant != group[0].tenant }) {
+		return // they go by age anyway
+	}
+	least := [2]int64{math.MaxInt64, math.MaxInt64}
+	for _, j := range group {
+		if size := r.sizeOf(j); slices.Compare(size[:], least[:]) < 0 {
+			least = size
+		}
+	}
+	claims := 0
+	for i, j := range group {
+		if r.hasClaim(j) {
+			claims++
+			continue
+		}
+		size := r.sizeOf(j)
+		if slices.Compare(size[:], least[:]) <= 0 || !slices.ContainsFunc(j.tasks, func(t task) bool { return t.kind == fresh }) {
+			continue
+		}
+		until := v1alpha1.TimeOf(r.waitingSince(j).Add(patience))
+		if until.After(r.now.Time) {
+			r.due(until)
+			continue
+		}
+		j.senior = true
+		copy(group[claims+1:i+1], group[claims:i])
+		group[claims] = j
+		return
+	}
+}
+
+// sizeOf is what a job asks for in all: GPUs, then cores.
+func (r *round) sizeOf(j *job) [2]int64 {
+	s, n := r.shapeOf(j, 0), int64(j.replicas())
+	size := [2]int64{0, s.wish.need.at(rCPU) * n}
+	if g := s.wish.gpu; g != nil {
+		size[0] = g.count * n
+	}
+	return size
+}
+
 // tellShares says of those that wait whose turn comes before theirs, because
 // another tenant holds less.
 func (r *round) tellShares() {
@@ -162,6 +222,9 @@ func (r *round) tellShares() {
 	for _, j := range r.waiting {
 		if j.dec.Action != Queued {
 			continue
+		}
+		if j.senior {
+			j.dec.Reason += fmt.Sprintf("; it goes first, because it has waited for more than %d hours", patience/time.Hour)
 		}
 		ahead := first[j.priority]
 		if ahead == nil {

@@ -73,6 +73,7 @@ func (r *round) fillWaiting(waiting []*job) []*job {
 		r.progressed = false
 		r.turns++
 		clear(r.hopeless)
+		r.dropReservations()
 		r.serve(waiting)
 		waiting = slices.DeleteFunc(waiting, func(j *job) bool { return len(j.tasks) == 0 && !j.warm() })
 		if !r.progressed {

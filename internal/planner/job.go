@@ -56,6 +56,8 @@ type job struct {
 	only  *offer
 	avoid map[offerKey]bool
 
+	// senior: it has waited for too long and goes before its equals.
+	senior bool
 	// turnAt is the pass in which it last had its turn.
 	turnAt int
 

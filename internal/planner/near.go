@@ -55,6 +55,8 @@ func (r *round) lookNear() {
 			return
 		}
 		seen[f.shape] = &j.dec
+		r.shiftClaim(j, 1) // what is kept for it is there for it
+		r.refresh(f.shape)
 		list := r.near(j, f)
 		for i := range list {
 			if said := list[i].offer.ref + " " + list[i].said; len(j.dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.dec.Near, said) {
@@ -69,6 +71,7 @@ func (r *round) lookNear() {
 				j.dec.Try = append(j.dec.Try, list[i].text)
 			}
 		}
+		r.shiftClaim(j, -1)
 	}
 }
 

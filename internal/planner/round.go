@@ -100,6 +100,11 @@ type round struct {
 	freed    []*v1alpha1.Contract
 	isFreed  map[string]bool // by name
 	hopeless map[string]bool
+	// ends are known ends as of the pass endsAt; searched counts the searches for
+	// reservations in a pass.
+	ends     []ending
+	endsAt   int
+	searched int
 	// related are the intents that are together or apart; made on first use.
 	related    *relations
 	jobsByName map[[2]string]*job
