@@ -18,11 +18,12 @@ func newCmdAudit(s Streams) *cobra.Command {
 		Short: "Read the ledger's history as an auditor does",
 		Long: `Who asked, what was decided and why, what it cost, and whether all of it follows
 from the history alone.`,
-		Example: `  fleetbroker audit verify        # does everything follow?`,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  fleetbroker audit log -t vision    # who asked, what was decided, what it cost
+  fleetbroker audit verify           # does everything follow?`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCmdAuditVerify(s))
+	cmd.AddCommand(newCmdAuditLog(s), newCmdAuditVerify(s))
 	return cmd
 }
 

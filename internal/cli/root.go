@@ -26,6 +26,7 @@ func constructors() []func(Streams) *cobra.Command {
 		newCmdStatus,
 		newCmdRelease,
 		newCmdAudit,
+		newCmdCost,
 		newCmdPrices,
 		newCmdSimulate,
 		newCmdPKI,

@@ -1,0 +1,141 @@
+package audit
+
+import (
+	"context"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// Charge is what one contract cost at one price in one stretch of time within
+// one calendar month of the fleet.
+type Charge struct {
+	// Contract as it was then.
+	Contract *v1alpha1.Contract
+	// Labels of its intent, as the inputs that were acted on had them last.
+	Labels map[string]string
+	// Month such as 2026-11; From and To bound the stretch.
+	Month    string
+	From, To v1alpha1.Time
+	// Cost at the contract's price and at list price, in its currency.
+	Cost v1alpha1.MonthCost
+	// Forecast: it has not happened yet.
+	Forecast bool
+}
+
+// Period bounds charges.
+type Period struct {
+	// From and Until; zero: since ever, and until Now.
+	From, Until v1alpha1.Time
+	// Now is until when charges have accrued.
+	Now v1alpha1.Time
+}
+
+// Charges derives from the history what everything cost in a period, and, where
+// the period reaches beyond now, what the contracts that are held then will. A
+// stretch that lies within the period whole is what the ledger wrote down: over
+// the whole history, charges add up to the ledger's figures to the last digit.
+func Charges(ctx context.Context, h History, o Options, when Period, fn func(Charge)) error {
+	rd := newReader(h)
+	r := &recorder{reader: rd, books: newBooks(), labels: map[string]map[string]string{}}
+	r.fn = func(_ *Commit, _ v1alpha1.Time, d *delta) error {
+		for _, p := range d.contracts {
+			r.label(p)
+			if p.before == nil || p.after == nil || p.after.Status.AccruedAt == p.before.Status.AccruedAt {
+				continue
+			}
+			r.stretch(p.before, p.after.Status.AccruedAt, when, false, fn)
+		}
+		return nil
+	}
+	if err := r.record(ctx, o); err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(r.byName) {
+		c := r.byName[name]
+		if !c.Status.Phase.Held() {
+			continue
+		}
+		r.stretch(c, when.Now, when, false, fn)
+		if when.Now.Before(when.Until.Time) {
+			end := when.Until
+			if t := c.Spec.Term.End; !t.IsZero() && t.Before(end.Time) {
+				end = t
+			}
+			settled := r.state.books.Settle(c, when.Now)
+			r.stretch(settled, end, when, true, fn)
+		}
+	}
+	return nil
+}
+
+// label remembers the labels of a contract's intent: they are still its labels
+// when the intent is gone.
+func (r *recorder) label(p pair) {
+	if p.after == nil {
+		return
+	}
+	if it := r.state.intent(p.after.Metadata.Namespace, p.after.Spec.Intent.Name); it != nil {
+		r.labels[ledger.IntentDir(p.after.Metadata.Namespace, p.after.Spec.Intent.Name)] = it.Metadata.Labels
+	}
+}
+
+// stretch charges a contract from when its cost was last written down until
+// end, as far as that lies in the period.
+func (r *recorder) stretch(c *v1alpha1.Contract, end v1alpha1.Time, when Period, forecast bool, fn func(Charge)) {
+	b := r.state.books
+	limit := when.Now
+	if forecast {
+		limit = when.Until
+	} else if !when.Until.IsZero() && when.Until.Before(limit.Time) {
+		limit = when.Until
+	}
+	if end.After(limit.Time) {
+		end = limit
+	}
+	open := *c
+	open.Status.Months, open.Status.Accrued = nil, nil
+	if open.Status.AccruedAt.IsZero() {
+		open.Status.AccruedAt = c.Spec.Term.Start
+	}
+	if from := when.From; open.Status.AccruedAt.Before(from.Time) {
+		open.Status.AccruedAt = from
+	}
+	if !open.Status.AccruedAt.Before(end.Time) {
+		return
+	}
+	labels := r.labels[ledger.IntentDir(c.Metadata.Namespace, c.Spec.Intent.Name)]
+	cost := b.CostByMonth(&open, end)
+	for at := open.Status.AccruedAt; at.Before(end.Time); {
+		_, next := b.MonthBounds(at)
+		if end.Before(next.Time) {
+			next = end
+		}
+		if m, ok := cost[b.Month(at)]; ok {
+			fn(Charge{Contract: c, Labels: labels, Month: b.Month(at), From: at, To: next, Cost: m, Forecast: forecast})
+		}
+		at = next
+	}
+}
+
+// Carried is what a ledger itself says that everything has cost until at, by
+// currency: what charges over the whole history must add up to.
+func Carried(l *ledger.Ledger, b ledger.Books, at v1alpha1.Time) map[string]v1alpha1.MonthCost {
+	out := map[string]v1alpha1.MonthCost{}
+	add := func(currency string, amount, list v1alpha1.Decimal) {
+		out[currency] = v1alpha1.MonthCost{Amount: out[currency].Amount.Add(amount), List: out[currency].List.Add(list)}
+	}
+	for c := range l.Contracts() {
+		for _, m := range b.CostByMonth(c, at) {
+			add(c.Spec.Price.Currency, m.Amount, m.List)
+		}
+	}
+	for _, tenant := range l.Tenants() {
+		for _, s := range l.Spends(tenant) {
+			for i := range s.Entries {
+				add(s.Entries[i].Currency, s.Entries[i].Amount, s.Entries[i].List)
+			}
+		}
+	}
+	return out
+}

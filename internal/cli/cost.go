@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+type costOptions struct {
+	sourceFlags
+	streams  Streams
+	args     []string
+	by       string
+	from, to string
+	currency string
+	at       string
+	output   string
+}
+
+var costForms = []string{"text", "wide", "json", "yaml", "markdown", "focus"}
+
+func newCmdCost(s Streams) *cobra.Command {
+	o := costOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "cost [DIR|URL]",
+		Short: "What was spent, and will be, from the ledger's history",
+		Long: `Add up what contracts cost, per second from their reservation to their release
+except while degraded by their provider, from the history of the ledger: what
+has accrued, what list price would have been, and what the contracts that are
+held will cost until the end of the period (default: of this month).
+
+-o focus writes one row a contract, price and month as CSV with the columns of
+the FinOps Open Cost and Usage Specification 1.0, without forecasts.`,
+		Example: `  fleetbroker cost --by tenant
+  fleetbroker cost --by label:app --from 2026-11-01 --to 2026-12-01
+  fleetbroker cost --by provider --currency USD -o json
+  fleetbroker cost --from 2026-11 --to 2026-12 -o focus > focus.csv`,
+		Args: atMost(1, "one directory or URL at most"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args
+			if err := oneOf("output", o.output, costForms...); err != nil {
+				return err
+			}
+			return costRun(cmd.Context(), &o)
+		},
+	}
+	o.register(cmd.Flags())
+	fs := cmd.Flags()
+	fs.StringVar(&o.by, "by", "tenant", "what to add up: tenant, intent, provider, month, contract, or label:KEY of the intents")
+	fs.StringVar(&o.from, "from", "", "beginning of the period: a month, a day or a time (default: since ever)")
+	fs.StringVar(&o.to, "to", "", "end of the period, not part of it (default: the end of this month)")
+	fs.StringVar(&o.currency, "currency", "", "currency of all figures, by the fleet's rates of each day (default: the fleet's)")
+	fs.StringVar(&o.at, "at", "", "look as if it were this time (RFC 3339)")
+	outputFlag(cmd, &o.output, costForms...)
+	return cmd
+}
+
+// costRow is what one tenant, intent, provider … cost.
+type costRow struct {
+	Name string `json:"name"`
+	// Cost that has accrued, List what list price would have been, Saved the difference.
+	Cost  v1alpha1.Decimal `json:"cost"`
+	List  v1alpha1.Decimal `json:"list"`
+	Saved v1alpha1.Decimal `json:"saved"`
+	// Forecast is what is still to come in the period.
+	Forecast v1alpha1.Decimal `json:"forecast"`
+	Currency string           `json:"currency"`
+}
+
+func costRun(ctx context.Context, o *costOptions) error {
+	key, err := costKey(o.by)
+	if err != nil {
+		return err
+	}
+	src, err := o.open(ctx, o.args)
+	if err != nil {
+		return err
+	}
+	f, err := src.readFleet(ctx)
+	if err != nil {
+		return err
+	}
+	books, err := ledger.BooksOf(f.Policy)
+	if err != nil {
+		return err
+	}
+	period, err := o.period(books)
+	if err != nil {
+		return err
+	}
+	h, err := src.heads(f)
+	if err != nil {
+		return err
+	}
+	p := newProgress(o.streams)
+	opts := audit.Options{Ledger: h.ledger, Inputs: h.inputs, Progress: func(done, all int) { p.tell("commits read", done, all) }}
+	var charges []audit.Charge
+	err = audit.Charges(ctx, src.objects, opts, period, func(c audit.Charge) { charges = append(charges, c) })
+	p.end()
+	if err != nil {
+		return err
+	}
+	to := cmp.Or(strings.ToUpper(o.currency), books.Currency)
+	if o.output == "focus" {
+		return writeFocus(o.streams.Out, f, books, to, charges)
+	}
+	rows, err := costRows(charges, books, to, key)
+	if err != nil {
+		return err
+	}
+	return o.print(rows)
+}
+
+// costKey is what charges are added up by.
+func costKey(by string) (func(c *audit.Charge) string, error) {
+	label, labelled := strings.CutPrefix(by, "label:")
+	switch {
+	case labelled && label != "":
+		return func(c *audit.Charge) string { return dash(c.Labels[label]) }, nil
+	case by == "tenant":
+		return func(c *audit.Charge) string { return c.Contract.Metadata.Namespace }, nil
+	case by == "intent":
+		return func(c *audit.Charge) string {
+			return c.Contract.Metadata.Namespace + "/" + c.Contract.Spec.Intent.Name
+		}, nil
+	case by == "provider":
+		return func(c *audit.Charge) string { return c.Contract.Spec.Provider }, nil
+	case by == "contract":
+		return func(c *audit.Charge) string { return c.Contract.Metadata.Name }, nil
+	case by == "month":
+		return func(c *audit.Charge) string { return c.Month }, nil
+	}
+	return nil, usagef("--by %q: want tenant, intent, provider, month, contract or label:KEY", by)
+}
+
+// costRows adds charges up, each converted by the rate of its own end.
+func costRows(charges []audit.Charge, books ledger.Books, to string, key func(*audit.Charge) string) ([]costRow, error) {
+	sums := map[string]*costRow{}
+	for i := range charges {
+		c := &charges[i]
+		cost, err := exchange(books, c.Cost.Amount, c.Contract.Spec.Price.Currency, to, c.To)
+		if err != nil {
+			return nil, err
+		}
+		list, err := exchange(books, c.Cost.List, c.Contract.Spec.Price.Currency, to, c.To)
+		if err != nil {
+			return nil, err
+		}
+		name := key(c)
+		r := sums[name]
+		if r == nil {
+			r = &costRow{Name: name, Currency: to}
+			sums[name] = r
+		}
+		if c.Forecast {
+			r.Forecast = r.Forecast.Add(cost)
+			continue
+		}
+		r.Cost, r.List = r.Cost.Add(cost), r.List.Add(list)
+		r.Saved = r.List.Sub(r.Cost)
+	}
+	rows := make([]costRow, 0, len(sums))
+	for _, r := range sums {
+		rows = append(rows, *r)
+	}
+	slices.SortFunc(rows, func(a, b costRow) int { return strings.Compare(a.Name, b.Name) })
+	return rows, nil
+}
+
+// exchange converts by the fleet's rates of a day: the direct one, that of the
+// other direction, or both by way of the fleet's currency.
+func exchange(b ledger.Books, amount v1alpha1.Decimal, from, to string, at v1alpha1.Time) (v1alpha1.Decimal, error) {
+	const places = 6
+	step := func(amount v1alpha1.Decimal, from, to string) (v1alpha1.Decimal, bool) {
+		if from == to || amount.IsZero() {
+			return amount, true
+		}
+		if r := b.RateOf(from, to, at); r != nil {
+			return amount.Mul(r.Rate).Round(places), true
+		}
+		if r := b.RateOf(to, from, at); r != nil && r.Rate.Sign() > 0 {
+			return amount.Div(r.Rate, places), true
+		}
+		return amount, false
+	}
+	if out, ok := step(amount, from, to); ok {
+		return out, nil
+	}
+	if own, ok := step(amount, from, b.Currency); ok {
+		if out, ok := step(own, b.Currency, to); ok {
+			return out, nil
+		}
+	}
+	return amount, hinted(fmt.Errorf("convert %s to %s on %s: %w", from, to, at.UTC().Format(time.DateOnly), ledger.ErrNoRate), "add it to spec.rates of fleet.yaml")
+}
+
+// period reads the flags; days and months are those of the fleet's timezone.
+func (o *costOptions) period(books ledger.Books) (audit.Period, error) {
+	now, err := parseAt(o.at, o.streams.Now())
+	if err != nil {
+		return audit.Period{}, err
+	}
+	p := audit.Period{Now: v1alpha1.TimeOf(now)}
+	_, p.Until = books.MonthBounds(p.Now)
+	for _, f := range []struct {
+		flag, text string
+		into       *v1alpha1.Time
+	}{{"from", o.from, &p.From}, {"to", o.to, &p.Until}} {
+		if f.text == "" {
+			continue
+		}
+		parsed := false
+		for _, form := range []string{"2006-01", time.DateOnly, time.RFC3339} {
+			if t, err := time.ParseInLocation(form, f.text, books.Zone); err == nil {
+				*f.into, parsed = v1alpha1.TimeOf(t), true
+				break
+			}
+		}
+		if !parsed {
+			return p, usagef("--%s %q: want a month such as 2026-11, a day such as 2026-11-20, or a time such as 2026-11-20T22:00:00Z", f.flag, f.text)
+		}
+	}
+	if !p.From.Before(p.Until.Time) {
+		return p, usagef("the period ends %s, before it begins", p.Until.UTC().Format(time.RFC3339))
+	}
+	return p, nil
+}
+
+func (o *costOptions) print(rows []costRow) error {
+	switch o.output {
+	case "json":
+		return indented(o.streams.Out, rows)
+	case "yaml":
+		return printYAML(o.streams.Out, rows)
+	}
+	t := newTable(o.streams, strings.ToUpper(o.by), ">COST", ">LIST", ">SAVED", ">FORECAST", "CURRENCY")
+	for _, r := range rows {
+		t.row(r.Name, t.money(r.Cost), t.money(r.List), t.money(r.Saved), t.money(r.Forecast), r.Currency)
+	}
+	if o.output == "markdown" {
+		return t.markdown(o.streams.Out)
+	}
+	return t.print(o.streams.Out)
+}
+
+// regionOf is where a provider's flavor is, as the inputs say now.
+func regionOf(f *fleet.Fleet, c *v1alpha1.Contract) string {
+	for _, fl := range f.Flavors {
+		if fl.Metadata.Namespace == c.Spec.Provider && fl.Metadata.Name == c.Spec.Flavor && fl.Spec.Location.Region != "" {
+			return fl.Spec.Location.Region
+		}
+	}
+	if cl := f.Clusters[c.Spec.Provider]; cl != nil {
+		return cl.Spec.Location.Region
+	}
+	return ""
+}
