@@ -165,6 +165,9 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		Repo: d.repo, Ledger: ledger, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Poll: f.poll,
 		Shadow: f.shadow, Observer: obs, Log: log,
 	}
+	if d.forge != nil {
+		opts.PullRequests = d.forge
+	}
 	if change != nil {
 		change(&opts)
 	}

@@ -242,7 +242,7 @@ func (r *Repo) complete(refs map[string]tree.Hash) error {
 	}
 	r.refs = map[string]tree.Hash{}
 	for ref, h := range refs { // forges list a ref for every pull request ever made
-		if slices.Contains(r.tracked(), ref) || strings.HasPrefix(ref, MarketPrefix) {
+		if slices.Contains(r.tracked(), ref) || ref == offerRef || strings.HasPrefix(ref, MarketPrefix) {
 			r.refs[ref] = h
 		}
 	}

@@ -57,10 +57,13 @@ func (r *Repo) SignedBy(h tree.Hash, keys Keys) (bool, error) {
 // prefixes: the generated ones of the options. A zero from finds nothing: on a
 // first start there is no state to hold others to.
 func (r *Repo) Foreign(ctx context.Context, from, to tree.Hash, prefixes []string) ([]ForeignEdit, error) {
-	return r.foreign(ctx, *r.identity.Load(), from, to, prefixes)
+	r.mu.Lock()
+	offers := r.offered()
+	r.mu.Unlock()
+	return r.foreign(ctx, *r.identity.Load(), from, to, prefixes, offers)
 }
 
-func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, prefixes []string) ([]ForeignEdit, error) {
+func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, prefixes []string, offers []tree.Hash) ([]ForeignEdit, error) {
 	if from.IsZero() {
 		return nil, nil
 	}
@@ -83,6 +86,9 @@ func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, pre
 			continue
 		}
 		own, err := r.ours(id, c.Hash)
+		if err == nil && !own {
+			own, err = r.isOffer(id, c, offers)
+		}
 		if err != nil {
 			return nil, err
 		}

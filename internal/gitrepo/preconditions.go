@@ -51,7 +51,7 @@ func (w *writer) preconditions(ctx context.Context, c composed) error {
 			replan.Paths = append(replan.Paths, p)
 		}
 	}
-	if replan.Foreign, err = r.foreign(ctx, *r.identity.Load(), w.base, head, nil); err != nil {
+	if replan.Foreign, err = r.foreign(ctx, *r.identity.Load(), w.base, head, nil, r.offered()); err != nil {
 		return err
 	}
 	if replan.Inputs || len(replan.Paths) > 0 || len(replan.Foreign) > 0 {

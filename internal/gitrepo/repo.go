@@ -162,6 +162,7 @@ type Repo struct {
 	pending  []attempt
 	settled  []Settled
 	market   marketTip
+	offers   []tree.Hash // commits offered since the start, newest last
 	// diskRetry is when a disk that failed is tried again.
 	diskRetry time.Time
 	// descends remembers pairs (accepted, head) found in order.
@@ -248,9 +249,9 @@ func (r *Repo) flush() error {
 // tracked are the refs whose objects the local copy holds.
 func (r *Repo) tracked() []string {
 	if r.inputsRef == r.ledgerRef {
-		return []string{r.inputsRef, acceptedInputsRef, acceptedLedgerRef}
+		return []string{r.inputsRef, acceptedInputsRef, acceptedLedgerRef, offeredRef}
 	}
-	return []string{r.inputsRef, r.ledgerRef, acceptedInputsRef, acceptedLedgerRef}
+	return []string{r.inputsRef, r.ledgerRef, acceptedInputsRef, acceptedLedgerRef, offeredRef}
 }
 
 func (r *Repo) saveAccepted() error {

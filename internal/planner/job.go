@@ -147,6 +147,7 @@ func (r *round) newJob(in *Intent, tenantName, name string) *job {
 		j.firstSeen = v1alpha1.FirstSeen{At: r.now}
 		if in != nil {
 			j.firstSeen.Commit, j.firstSeen.Author = cmp.Or(in.Commit, r.w.Inputs), in.Author
+			j.firstSeen.At = cmp.Or(in.Since, r.now)
 		}
 	} else {
 		j.firstSeen = j.state.Status.FirstSeen

@@ -38,8 +38,6 @@ func (r *round) notes() []string {
 		}
 	}
 	f := r.fleet
-	add(f.WriteBack.Mode == "pull-request", "fleet", "writeBack.mode: pull-request")
-	add(f.WriteBack.Merge, "fleet", "writeBack.merge")
 	for _, name := range sortedNames(r.w.Clusters) {
 		c := &r.w.Clusters[name].Spec
 		add(c.Delivery == "agent", "cluster "+name, "delivery: agent")

@@ -74,6 +74,8 @@ type Intent struct {
 	Digest string
 	// Commit and Author of the last change of its file.
 	Commit, Author string
+	// Since is when it was first seen, known before the ledger says so because it waits for review; zero: now.
+	Since v1alpha1.Time
 	// Problem is a semantic mistake that was found while reading (a wrong reference, an unsupported field); such an intent is refused with it, its contracts are kept as they are.
 	Problem string
 	// ProblemCode is Problem as a machine-readable word.

@@ -163,10 +163,12 @@ func (r *Reconciler) admit(in *inputs, index requestIndex, w *waiter, now v1alph
 // silentNow says why this daemon may not write, "" when it may.
 func (r *Reconciler) silentNow(in *inputs) string {
 	switch {
+	case r.offers(in):
+		return "decisions of this fleet are merged by people (writeBack.mode: pull-request), so that nothing can be reserved at once: ask by an intent in the fleet repo"
 	case !r.shadow(in):
 		return ""
-	case withheld(in.fleet.Policy) != "":
-		return withheld(in.fleet.Policy)
+	case r.withheld(in.fleet.Policy) != "":
+		return r.withheld(in.fleet.Policy)
 	}
 	return "this daemon plans and reports and writes nothing (shadow)"
 }

@@ -61,6 +61,9 @@ type Options struct {
 	// error means that the list is not in force: at a start an older version of
 	// the file is then tried.
 	Revoke func(crl []byte) error
+	// PullRequests carry what is decided where the fleet wants it reviewed; nil
+	// writes nothing there.
+	PullRequests PullRequests
 	// Observer may be nil.
 	Observer Observer
 	// Log of what rounds do.

@@ -268,6 +268,9 @@ func (r *Reconciler) undo(ctx context.Context, in *inputs) (Outcome, error) {
 	if r.shadow(in) {
 		return Outcome{}, fmt.Errorf("generated files were edited by others (%s), and this daemon may not restore them", foreignList(in.foreign))
 	}
+	if r.offers(in) {
+		return r.offerUndo(ctx, in, req)
+	}
 	res, err := r.opts.Repo.Commit(ctx, req)
 	if err != nil {
 		return Outcome{Committed: res.Commits}, fmt.Errorf("undo foreign edits: %w", err)

@@ -38,6 +38,7 @@ type Reconciler struct {
 	indexed    *ledger.Ledger
 	heads      gitrepo.Heads
 	verifier   *verify.Verifier
+	offered    offered       // our pull request
 	state      *verify.State // what may be acted on of stateOf, an accepted commit and a head
 	stateOf    [2]tree.Hash
 	authors    authors

@@ -88,7 +88,10 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	if until := r.gather(in, k, snapshot); !until.IsZero() {
 		return Outcome{Due: earliest(until, r.due(r.last))}, nil
 	}
-	w := r.world(in, k, snapshot, observed, unheard)
+	w, err := r.standInLine(ctx, in, r.world(in, k, snapshot, observed, unheard))
+	if err != nil {
+		return Outcome{}, err
+	}
 	plan := r.decide(w)
 	r.judge(in, &w, plan)
 	r.housekeep(ctx, in, plan.Now.Time)
@@ -99,10 +102,18 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 			r.refuse(true)
 			return out, nil
 		}
+		if !plan.Changes() {
+			if err := r.withdraw(ctx, in); err != nil {
+				return out, err
+			}
+		}
 		r.conclude(k, snapshot, plan)
 		r.publish(in, w, plan, nil)
 		out.Again = !plan.Changes() && r.sweep(ctx, in, plan.Now)
 		return out, nil
+	}
+	if r.offers(in) {
+		return r.review(ctx, in, w, plan, k, snapshot)
 	}
 	out := Outcome{Plan: plan, Due: r.due(k)}
 	return r.commit(ctx, in, w, plan, k, out, snapshot)

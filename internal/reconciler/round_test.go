@@ -391,26 +391,6 @@ func TestShadowWritesNothing(t *testing.T) {
 	}
 }
 
-// What the fleet wants reviewed is not pushed as if it did not.
-func TestUnsupportedModesWriteNothing(t *testing.T) {
-	for what, policy := range map[string]string{
-		"writeBack.mode: pull-request": "  writeBack: {mode: pull-request, inputs: main, branch: ledger}\n",
-	} {
-		s := newStory(t, "ledger")
-		s.push(map[string]string{
-			"fleet.yaml":                "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n" + policy,
-			"intents/vision/train.yaml": intentOf("train", "4"),
-		})
-		s.expect(s.rest())
-		if err := s.r.Ready(); err == nil || !strings.Contains(err.Error(), what+" is not supported yet") {
-			t.Errorf("%s: readiness says %v", what, err)
-		}
-		if !s.remote.Head("ledger").IsZero() {
-			t.Errorf("%s: something was written", what)
-		}
-	}
-}
-
 func TestOldMarketSnapshotsAreDeleted(t *testing.T) {
 	s := newStory(t, "ledger")
 	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})

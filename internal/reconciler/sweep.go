@@ -16,7 +16,7 @@ import (
 // wrote.
 func (r *Reconciler) sweep(ctx context.Context, in *inputs, now v1alpha1.Time) bool {
 	day := now.UTC().Truncate(24 * time.Hour)
-	if day.Equal(r.swept) || r.shadow(in) {
+	if day.Equal(r.swept) || r.shadow(in) || r.offers(in) {
 		return false
 	}
 	r.swept = day

@@ -35,6 +35,9 @@ type View struct {
 	// Unverified is what of the inputs is not acted on, because nobody who may
 	// has signed it.
 	Unverified []verify.Finding
+	// Offered is the page of the pull request that waits with what was decided,
+	// "" when there is none.
+	Offered string
 	// Withheld is why nothing is written though the fleet wants it, "" when
 	// nothing stands in the way.
 	Withheld string
@@ -65,7 +68,8 @@ func (r *Reconciler) publish(in *inputs, w planner.World, plan *planner.Plan, re
 	r.view.Store(&View{
 		At: plan.Now, Inputs: in.heads.Inputs.Commit.Hash, Ledger: in.heads.Ledger.Commit.Hash,
 		Fleet: in.fleet, Contracts: in.ledger, World: w, Plan: plan, Deaf: w.Deaf, Refused: refused,
-		Withheld: withheld(in.fleet.Policy), Unverified: r.state.Findings,
+		Withheld: r.withheld(in.fleet.Policy), Unverified: r.state.Findings,
+		Offered: r.offered.pull.URL,
 	})
 }
 

@@ -1,7 +1,6 @@
 package reconciler
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -11,23 +10,23 @@ import (
 // shadow reports whether this daemon only reports.
 func (r *Reconciler) shadow(in *inputs) bool {
 	mode := in.fleet.Policy.WriteBack.Mode
-	return r.opts.Shadow || mode == writeBackNone || withheld(in.fleet.Policy) != ""
+	return r.opts.Shadow || mode == writeBackNone || r.withheld(in.fleet.Policy) != ""
 }
 
 // withheld says why nothing may be written though the fleet wants it, "" when
 // nothing stands in the way. Pushing what it wants reviewed would be worse than
 // not acting.
-func withheld(f *v1alpha1.FleetSpec) string {
-	if f.WriteBack.Mode != writeBackPush && f.WriteBack.Mode != writeBackNone {
-		return fmt.Sprintf("fleet.yaml: writeBack.mode: %s is not supported yet: this daemon plans and reports, and writes nothing until the mode is push", f.WriteBack.Mode)
+func (r *Reconciler) withheld(f *v1alpha1.FleetSpec) string {
+	if f.WriteBack.Mode == writeBackReview && r.opts.PullRequests == nil {
+		return "fleet.yaml: writeBack.mode is pull-request, and this daemon knows no forge: it plans and reports, and writes nothing; start it with --forge and --forge-token-file"
 	}
 	return ""
 }
 
 // Modes of writeBack.
 const (
-	writeBackPush = "push"
-	writeBackNone = "none" // a shadow, for everybody
+	writeBackReview = "pull-request"
+	writeBackNone   = "none" // a shadow, for everybody
 )
 
 // holdStatus is when a plan that only carries status may be committed; zero

@@ -257,7 +257,9 @@ func (m *Remote) admit(c gitrepo.Command, added []tree.Hash) error {
 	if c.New.IsZero() {
 		return nil
 	}
-	if strings.HasPrefix(c.Ref, "refs/heads/") && !c.Old.IsZero() && !m.reaches(c.New, c.Old) {
+	// The branch of offers is the daemon's alone and replaced by compare-and-swap;
+	// no other may lose a commit.
+	if strings.HasPrefix(c.Ref, "refs/heads/") && c.Ref != gitrepo.Branch(gitrepo.OfferBranch) && !c.Old.IsZero() && !m.reaches(c.New, c.Old) {
 		return errors.New("non-fast-forward")
 	}
 	isNew := map[tree.Hash]bool{}

@@ -1,0 +1,243 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+)
+
+// OfferBranch is the branch of commits that people merge into the ledger.
+const OfferBranch = "fleetbroker/decisions"
+
+const (
+	offerRef = "refs/heads/" + OfferBranch
+	// offeredRef is the commit offered last, which stays when the branch goes.
+	offeredRef = "refs/fleetbroker/offered"
+	// maxOffers bounds how many older offers are recognised when they are merged.
+	maxOffers = 16
+)
+
+// ErrOfferTaken means that somebody else pushed to the branch of offers. It is
+// left as it is.
+var ErrOfferTaken = errors.New("somebody else pushed to the branch " + OfferBranch +
+	", which is the daemon's alone: delete the branch, and the daemon makes it again")
+
+// Offered is the commit that stands on the branch of offers, zero when there is
+// none. The error is ErrOfferTaken when it is not ours.
+func (r *Repo) Offered() (Commit, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	head := r.refs[offerRef]
+	switch {
+	case head.IsZero():
+		return Commit{}, nil
+	case head != r.refs[offeredRef]:
+		return Commit{}, ErrOfferTaken
+	}
+	return r.info(head)
+}
+
+// Offer puts a request's commit on the branch of offers and not on the ledger:
+// one commit on the ledger's head, in place of what was offered before. Nothing
+// of it counts before somebody merges it. The ledger is begun with an empty
+// commit where there is none.
+//
+// Errors: *ErrReplan when the ledger is not at the request's base any more,
+// *ErrRefused, ErrOfferTaken, or the remote's.
+func (r *Repo) Offer(ctx context.Context, req Request) (Commit, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := &writer{r: r, req: req, base: req.Base, done: map[string]bool{}}
+	if err := req.check(r.opts.Generated); err != nil {
+		return Commit{}, err
+	}
+	if err := w.prepare(ctx); err != nil {
+		return Commit{}, err
+	}
+	if old := r.refs[offerRef]; !old.IsZero() && old != r.refs[offeredRef] {
+		return Commit{}, ErrOfferTaken
+	}
+	if head := r.refs[r.ledgerRef]; head != req.Base {
+		return Commit{}, &ErrReplan{Head: head, Paths: []string{"."}}
+	}
+	if err := w.beginLedger(ctx); err != nil {
+		return Commit{}, err
+	}
+	st, err := w.stageOffer()
+	if err != nil {
+		return Commit{}, err
+	}
+	if err := r.pushOffer(ctx, st); err != nil {
+		return Commit{}, err
+	}
+	return st.info, nil
+}
+
+// beginLedger makes the branch that offers are merged into, with an empty
+// commit.
+func (w *writer) beginLedger(ctx context.Context) error {
+	r := w.r
+	if !r.refs[r.ledgerRef].IsZero() {
+		return nil
+	}
+	objects := gitobj.Set{}
+	commit, err := r.makeCommit(objects, objects.Add(gitobj.Tree, nil), nil, w.req.When, "Begin the ledger\n")
+	if err != nil {
+		return err
+	}
+	return r.pushAll(ctx, []Command{{Ref: r.ledgerRef, New: commit}}, objects, objects)
+}
+
+// stageOffer is the request's commit, to be pushed to the branch of offers.
+func (w *writer) stageOffer() (staged, error) {
+	r := w.r
+	parent, err := r.Tree(r.refs[r.ledgerRef])
+	if err != nil {
+		return staged{}, err
+	}
+	c, err := w.req.compose(parent, w.req.Items, r.opts.Generated)
+	if err != nil {
+		return staged{}, err
+	}
+	st, err := w.stage(c, w.req.Items)
+	if err != nil {
+		return staged{}, err
+	}
+	if st.commit.IsZero() {
+		return staged{}, errors.New("offer: it changes nothing")
+	}
+	// What is not merged is not accepted: only the market goes along.
+	st.cmds = slices.DeleteFunc(st.cmds, func(c Command) bool { return !strings.HasPrefix(c.Ref, MarketPrefix) })
+	st.cmds = append(st.cmds,
+		Command{Ref: offerRef, Old: r.refs[offerRef], New: st.commit},
+		Command{Ref: offeredRef, Old: r.refs[offeredRef], New: st.commit})
+	return st, nil
+}
+
+func (r *Repo) pushOffer(ctx context.Context, st staged) error {
+	err := r.remote.Push(ctx, st.cmds, st.pack)
+	if err != nil {
+		refs, rerr := r.remote.Refs(ctx)
+		if rerr != nil {
+			return errors.Join(err, rerr)
+		}
+		if refs[offerRef] != st.commit || refs[offeredRef] != st.commit {
+			return r.refusal(offerRef, err)
+		}
+	}
+	r.store.add(st.objects)
+	refs := maps.Clone(r.refs)
+	for _, c := range st.cmds {
+		refs[c.Ref] = c.New
+	}
+	r.refs = refs
+	if !st.market.commit.IsZero() {
+		r.market = st.market
+	}
+	if r.offers = append(r.offers, st.commit); len(r.offers) > maxOffers {
+		r.offers = r.offers[1:]
+	}
+	return nil
+}
+
+// pushAll updates refs with new objects, and takes both over.
+func (r *Repo) pushAll(ctx context.Context, cmds []Command, wire, keep gitobj.Set) error {
+	pack, err := wire.Pack()
+	if err != nil {
+		return err
+	}
+	if err := r.remote.Push(ctx, cmds, pack); err != nil {
+		return r.refusal(cmds[0].Ref, err)
+	}
+	r.store.add(keep)
+	refs := maps.Clone(r.refs)
+	for _, c := range cmds {
+		refs[c.Ref] = c.New
+	}
+	r.refs = refs
+	return nil
+}
+
+// refusal is a push's error: a refusal when the server said no.
+func (r *Repo) refusal(ref string, err error) error {
+	var answered *Rejection
+	if errors.As(err, &answered) {
+		return &ErrRefused{Ref: ref, Cause: err}
+	}
+	return fmt.Errorf("push %s: %w", ref, err)
+}
+
+// Withdraw deletes the branch of offers where it is ours.
+func (r *Repo) Withdraw(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	head := r.refs[offerRef]
+	if head.IsZero() || head != r.refs[offeredRef] {
+		return nil
+	}
+	if err := r.moveRefs(ctx, []Command{{Ref: offerRef, Old: head}}); err != nil {
+		return fmt.Errorf("delete the branch %s: %w", OfferBranch, err)
+	}
+	return nil
+}
+
+// offered are the commits that were offered, newest last. The caller holds mu.
+func (r *Repo) offered() []tree.Hash {
+	out := slices.Clone(r.offers)
+	if h := r.refs[offeredRef]; !h.IsZero() && !slices.Contains(out, h) {
+		out = append(out, h)
+	}
+	return out
+}
+
+// isOffer reports whether a commit does to the generated paths just what one of
+// our offers does, on the same ground: a squash, or a rebase, of it.
+func (r *Repo) isOffer(id Identity, c Commit, offers []tree.Hash) (bool, error) {
+	for _, h := range offers {
+		own, err := r.ours(id, h)
+		if err != nil || !own {
+			continue // not here, or not ours
+		}
+		o, err := r.info(h)
+		if err != nil || len(o.Parents) != 1 || len(c.Parents) == 0 {
+			continue
+		}
+		same, err := r.sameGenerated(c.Hash, h)
+		if err == nil && same {
+			same, err = r.sameGenerated(c.Parents[0], o.Parents[0])
+		}
+		if err != nil || same {
+			return same, err
+		}
+	}
+	return false, nil
+}
+
+// sameGenerated compares what two commits have under the generated prefixes.
+func (r *Repo) sameGenerated(a, b tree.Hash) (bool, error) {
+	ta, err := r.Tree(a)
+	if err != nil {
+		return false, err
+	}
+	tb, err := r.Tree(b)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range r.opts.Generated {
+		ea, err := find(ta, strings.TrimSuffix(p, "/"))
+		if err != nil {
+			return false, err
+		}
+		eb, err := find(tb, strings.TrimSuffix(p, "/"))
+		if err != nil || ea != eb {
+			return false, err
+		}
+	}
+	return true, nil
+}

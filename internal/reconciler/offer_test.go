@@ -1,0 +1,272 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/forge"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
+)
+
+// pulls is a forge with room for one pull request.
+type pulls struct {
+	remote *memremote.Remote
+	now    func() time.Time
+	open   *forge.PullRequest
+	body   string
+	ready  bool
+	// calls made, as words.
+	calls []string
+}
+
+func (p *pulls) Open(context.Context, string) ([]forge.PullRequest, error) {
+	p.calls = append(p.calls, "list")
+	if p.open == nil {
+		return nil, nil
+	}
+	return []forge.PullRequest{{Number: 9, HeadBranch: "somebody/else"}, *p.open}, nil
+}
+
+func (p *pulls) Save(_ context.Context, d forge.Draft) (forge.PullRequest, error) {
+	p.calls = append(p.calls, "save "+d.Title)
+	p.open = &forge.PullRequest{Number: 1, Title: d.Title, HeadBranch: d.Head, Base: d.Base, URL: "https://forge.example.org/pulls/1"}
+	p.body = d.Body
+	return *p.open, nil
+}
+
+func (p *pulls) Close(_ context.Context, number int64) error {
+	p.calls = append(p.calls, fmt.Sprint("close ", number))
+	p.open = nil
+	return nil
+}
+
+func (p *pulls) Merge(_ context.Context, number int64, m forge.Merge) error {
+	p.calls = append(p.calls, fmt.Sprint("merge ", number))
+	switch head := p.remote.Head(gitrepo.OfferBranch); {
+	case m.Head != head.String():
+		return forge.ErrMoved
+	case !p.ready:
+		return fmt.Errorf("merge: %w: 1 approval is missing", forge.ErrNotReady)
+	default:
+		return p.byHand("merge", head)
+	}
+}
+
+// byHand merges the branch as a person does, in one of the forges' ways.
+func (p *pulls) byHand(way string, head tree.Hash) error {
+	grace := gitobj.Person{Name: "Grace H.", Email: "grace@example.org", When: p.now()}
+	p.open = nil
+	was, err := p.remote.Tree(p.remote.Head("ledger"))
+	if err != nil {
+		return err
+	}
+	is, err := p.remote.Tree(head)
+	if err != nil {
+		return err
+	}
+	ch := gitobj.Change{Puts: map[string][]byte{}}
+	err = tree.Diff(was, is, func(path string, _, to tree.Entry) error {
+		if to.Hash.IsZero() {
+			ch.Deletes = append(ch.Deletes, path)
+			return nil
+		}
+		ch.Puts[path], err = is.Store.File(to.Hash, 0)
+		return err
+	})
+	switch {
+	case err != nil:
+	case way == "merge":
+		_, err = p.remote.Merge("ledger", grace, "Merge", ch, nil, head)
+	case way == "fast-forward":
+		p.remote.SetRef("refs/heads/ledger", head)
+	default: // squash and rebase: a commit of the forge's own
+		_, err = p.remote.Commit("ledger", grace, "Squash", ch)
+	}
+	return err
+}
+
+func reviewedStory(t *testing.T, merge bool) (*story, *pulls) {
+	s := newStory(t, "ledger")
+	s.push(map[string]string{"fleet.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  writeBack: {mode: pull-request, merge: " + fmt.Sprint(merge) + ", inputs: main, branch: ledger, author: {name: fleetbroker, email: broker@example.org}}\n"})
+	p := &pulls{remote: s.remote, now: func() time.Time { return s.at }}
+	s.r.opts.PullRequests = p
+	return s, p
+}
+
+// contracts counts those on the ledger.
+func (s *story) contracts() int {
+	s.t.Helper()
+	t, err := s.remote.Tree(s.remote.Head("ledger"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	n := 0
+	_ = t.Walk(func(name string, _ tree.Entry) error {
+		if strings.HasPrefix(name, "contracts/") && !strings.HasSuffix(name, "_intent.yaml") {
+			n++
+		}
+		return nil
+	})
+	return n
+}
+
+func TestDecisionsWaitForReview(t *testing.T) {
+	for _, way := range []string{"merge", "squash", "fast-forward"} {
+		t.Run(way, func(t *testing.T) {
+			s, p := reviewedStory(t, false)
+			s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+			s.expect(s.rest())
+			head := s.remote.Head(gitrepo.OfferBranch)
+			if p.open == nil || p.open.Title != placed || p.open.Base != "ledger" || !strings.Contains(p.body, "- `"+placed+"`") {
+				t.Fatalf("the pull request is %+v:\n%s", p.open, p.body)
+			}
+			if s.contracts() != 0 || !s.clusters.desired["rome"].Tree.IsZero() || len(s.clusters.desired["rome"].Contracts) > 0 {
+				t.Error("what waits for review is on the ledger, or delivered")
+			}
+			// Time alone changes nothing, nor another daemon.
+			s.expect(s.rest())
+			other := s.r
+			s.start()
+			s.r.opts.PullRequests = other.opts.PullRequests
+			s.expect(s.rest())
+			if got := s.remote.Head(gitrepo.OfferBranch); got != head {
+				t.Errorf("the branch moved from %s to %s though nothing was decided anew", head.Short(), got.Short())
+			}
+			if err := p.byHand(way, head); err != nil {
+				t.Fatal(err)
+			}
+			s.expect(s.rest())
+			if s.contracts() != 1 || s.clusters.desired["rome"].Tree.IsZero() {
+				t.Error("what was merged is not delivered")
+			}
+			if p.open == nil || p.open.Title != peering { // what follows is decided, and offered
+				t.Fatalf("after the merge the pull request is %+v", p.open)
+			}
+			if err := p.byHand(way, s.remote.Head(gitrepo.OfferBranch)); err != nil {
+				t.Fatal(err)
+			}
+			s.expect(s.rest())
+			if h := s.remote.Head(gitrepo.OfferBranch); !h.IsZero() || p.open != nil {
+				t.Errorf("nothing is left to decide, and the branch stands at %s, with %+v", h.Short(), p.open)
+			}
+			calls := len(p.calls)
+			if s.rest(); len(p.calls) != calls {
+				t.Errorf("rounds with nothing to decide ask the forge: %q", p.calls[calls:])
+			}
+		})
+	}
+}
+
+// What waits is held against the plans that follow, and goes when nobody wants it.
+func TestOnePullRequestFollowsThePlan(t *testing.T) {
+	s, p := reviewedStory(t, false)
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "8")})
+	s.rest()
+	s.push(map[string]string{"intents/vision/more.yaml": intentOf("more", "8")}) // first by name, second by time
+	s.rest()
+	if !strings.Contains(p.body, "place vision/train on paris/h100 (8x") || !strings.Contains(p.body, "queue vision/more") {
+		t.Errorf("8 GPUs of 8 wait for review, and the pull request says:\n%s", p.body)
+	}
+	log, err := s.remote.Log(gitrepo.OfferBranch)
+	if err != nil || len(log) != 2 || log[1].Message != "Begin the ledger\n" {
+		t.Errorf("the branch is not one commit on the ledger: %v, %v", log, err)
+	}
+	if _, err := s.remote.Commit("main", ada, "Done", gitobj.Change{Deletes: []string{"intents/vision/train.yaml", "intents/vision/more.yaml"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.rest()
+	if p.open != nil || !s.remote.Head(gitrepo.OfferBranch).IsZero() || p.calls[len(p.calls)-1] != "close 1" {
+		t.Errorf("nothing is left to decide, and the forge was told %q", p.calls)
+	}
+}
+
+func TestOwnPullRequestsAreMergedWhenTheyMay(t *testing.T) {
+	s, p := reviewedStory(t, true)
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.rest()
+	if s.contracts() != 0 || p.open == nil {
+		t.Fatal("it was merged though a check is missing")
+	}
+	p.ready = true
+	s.rest()
+	if s.contracts() != 1 || p.open != nil || s.clusters.desired["rome"].Tree.IsZero() {
+		t.Errorf("it was not merged when it could be: %q", p.calls)
+	}
+}
+
+func TestBranchOfOffersThatSomebodyElsePushedTo(t *testing.T) {
+	s, _ := reviewedStory(t, false)
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.rest()
+	theirs, err := s.remote.Commit(gitrepo.OfferBranch, ada, "My own wishes", gitobj.Change{Puts: map[string][]byte{"contracts/vision/aa/x.yaml": []byte("x")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.at = s.at.Add(time.Minute)
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "2")})
+	s.r.Reread()
+	if _, err := s.r.Round(context.Background()); err == nil || !strings.Contains(err.Error(), "somebody else pushed to the branch fleetbroker/decisions") {
+		t.Errorf("the round says %v", err)
+	}
+	if s.remote.Head(gitrepo.OfferBranch) != theirs {
+		t.Error("somebody's commit was overwritten")
+	}
+	s.remote.SetRef("refs/heads/"+gitrepo.OfferBranch, tree.Hash{})
+	s.rest()
+}
+
+// Only what is offered on the ledger as it stands is recognised: an old offer
+// put on a newer ledger would roll it back.
+func TestOldOfferIsForeign(t *testing.T) {
+	s, p := reviewedStory(t, false)
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.rest()
+	first := s.remote.Head(gitrepo.OfferBranch)
+	if err := p.byHand("squash", first); err != nil {
+		t.Fatal(err)
+	}
+	s.rest()
+	if err := p.byHand("squash", s.remote.Head(gitrepo.OfferBranch)); err != nil {
+		t.Fatal(err)
+	}
+	s.rest()
+	good, err := s.remote.Tree(s.remote.Head("ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.byHand("squash", first); err != nil {
+		t.Fatal(err)
+	}
+	s.at = s.at.Add(time.Minute)
+	s.r.Reread()
+	_, err = s.r.Round(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "generated files were edited by others") || p.open == nil || !strings.Contains(p.open.Title, "undo edits of generated files by Grace H.") {
+		t.Fatalf("the round says %v, and the pull request is %+v", err, p.open)
+	}
+	if err := p.byHand("merge", s.remote.Head(gitrepo.OfferBranch)); err != nil {
+		t.Fatal(err)
+	}
+	s.rest()
+	if now, err := s.remote.Tree(s.remote.Head("ledger")); err != nil || now.Root != good.Root {
+		t.Errorf("the ledger is not what it was: %v", err)
+	}
+}
+
+func TestReviewWithoutAForgeWritesNothing(t *testing.T) {
+	s, _ := reviewedStory(t, false)
+	s.r.opts.PullRequests = nil
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.expect(s.rest())
+	if err := s.r.Ready(); err == nil || !strings.Contains(err.Error(), "--forge-token-file") {
+		t.Errorf("readiness says %v", err)
+	}
+	if len(s.remote.AllRefs()) != 1 {
+		t.Errorf("something was written: %v", s.remote.AllRefs())
+	}
+}
