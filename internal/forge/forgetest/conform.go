@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 )
@@ -117,7 +118,13 @@ func conformMerge(t *testing.T, f forge.Forge, pr forge.PullRequest, repo Repo) 
 	if err := f.Merge(ctx, pr.Number, forge.Merge{Head: pr.Head}); !errors.Is(err, forge.ErrMoved) {
 		t.Errorf("merge of an older head: %v, want ErrMoved", err)
 	}
-	if err := f.Merge(ctx, pr.Number, forge.Merge{Head: head, Title: "Merge it"}); err != nil {
+	// A real forge looks first whether it can be merged after a push.
+	err := f.Merge(ctx, pr.Number, forge.Merge{Head: head, Title: "Merge it"})
+	for try := 0; errors.Is(err, forge.ErrNotReady) && try < 100; try++ {
+		<-time.After(200 * time.Millisecond)
+		err = f.Merge(ctx, pr.Number, forge.Merge{Head: head, Title: "Merge it"})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := f.Get(ctx, pr.Number)
