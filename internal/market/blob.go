@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,24 +35,59 @@ type Blob struct {
 	Content []byte
 }
 
-// makeBlob writes a provider's offers. Withdrawn ones are left out: they are
-// what the provider no longer offers.
-func makeBlob(offers []*Offer) Blob {
-	var out bytes.Buffer
-	for _, o := range offers {
-		if o.State == Withdrawn {
-			continue
-		}
-		f := annotated(o)
-		doc, err := genyaml.Marshal(&f)
-		if err != nil {
-			panic("market: write flavor " + f.Ref() + ": " + err.Error()) // every field of a kind can be written
-		}
-		out.WriteString("---\n")
-		out.Write(doc)
+// written is a blob with where in it each offer stands.
+type written struct {
+	Blob
+	offers []*Offer
+	ends   []int // of each offer; a withdrawn one takes no room
+}
+
+// of is what was written of an offer; nil when it was another, or none.
+func (w *written) of(o *Offer) []byte {
+	if w == nil {
+		return nil
 	}
-	content := out.Bytes()
-	return Blob{tree.BlobHash(content), content}
+	i, there := slices.BinarySearchFunc(w.offers, o.Flavor.Metadata.Name, func(o *Offer, name string) int {
+		return strings.Compare(o.Flavor.Metadata.Name, name)
+	})
+	if !there || w.offers[i] != o {
+		return nil
+	}
+	from := 0
+	if i > 0 {
+		from = w.ends[i-1]
+	}
+	return w.Content[from:w.ends[i]]
+}
+
+// writeBlob writes a provider's offers, which are in order of their names, and
+// copies what was written of them before. Withdrawn ones are left out: they are
+// what the provider no longer offers.
+func writeBlob(offers []*Offer, before *written) *written {
+	var out bytes.Buffer
+	if before != nil {
+		out.Grow(len(before.Content) + 1024)
+	}
+	w := &written{offers: offers, ends: make([]int, len(offers))}
+	for i, o := range offers {
+		switch same := before.of(o); {
+		case o.State == Withdrawn:
+		case same != nil:
+			out.Write(same)
+		default:
+			f := annotated(o)
+			doc, err := genyaml.Marshal(&f)
+			if err != nil {
+				panic("market: write flavor " + f.Ref() + ": " + err.Error()) // every field of a kind can be written
+			}
+			out.WriteString("---\n")
+			out.Write(doc)
+		}
+		w.ends[i] = out.Len()
+	}
+	w.Content = out.Bytes()
+	w.Hash = tree.BlobHash(w.Content)
+	return w
 }
 
 // annotated is an offer's flavor that says what is known of its provider.
@@ -150,7 +186,7 @@ func blank(doc []byte) bool {
 func (s *Snapshot) Blobs() map[string]Blob {
 	out := make(map[string]Blob, len(s.views))
 	for _, v := range s.views {
-		if b := v.blob(); len(b.Content) > 0 {
+		if b := v.blob().Blob; len(b.Content) > 0 {
 			out[v.provider] = b
 		}
 	}

@@ -151,6 +151,13 @@ func TestMarketAgreesWithAPlainMap(t *testing.T) {
 				t.Fatalf("market\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 			checkColumns(t, s)
+			if rapid.Bool().Draw(t, "written") { // a blob is written from the newest that was
+				for name, b := range s.Blobs() {
+					if want := s.BlobFromNothing(name); b.Hash != want.Hash || string(b.Content) != string(want.Content) {
+						t.Fatalf("the blob of %s:\n%s\nwant\n%s", name, b.Content, want.Content)
+					}
+				}
+			}
 			if same := s.Generation() == old.Generation(); same && s.Tree().Root != old.Tree().Root {
 				t.Fatal("one generation has two trees")
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-memdb"
@@ -57,7 +58,9 @@ type view struct {
 	provider string
 	offers   []*Offer // by name
 	rows     []source // of the offers
-	blob     func() Blob
+	blob     func() *written
+	// newest is the newest blob that was made of the provider, here or before.
+	newest atomic.Pointer[written]
 }
 
 // source is the rows that an offer was made of.
@@ -352,7 +355,14 @@ func makeView(txn *memdb.Txn, name string, state ProviderState, before *view) *v
 		}
 		v.offers, v.rows = append(v.offers, o), append(v.rows, from)
 	}
-	v.blob = sync.OnceValue(func() Blob { return makeBlob(v.offers) })
+	if before != nil {
+		v.newest.Store(before.newest.Load())
+	}
+	v.blob = sync.OnceValue(func() *written {
+		w := writeBlob(v.offers, v.newest.Load())
+		v.newest.Store(w)
+		return w
+	})
 	return v
 }
 
