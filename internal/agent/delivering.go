@@ -160,9 +160,13 @@ func (s *applying) observe(ctx context.Context) error {
 	root := s.root
 	s.mu.Unlock()
 	status, known := s.d.Status()[s.Cluster]
-	seen, _ := s.d.Observe()
+	all, _ := s.d.Observe()
 	if !known {
 		return nil // nothing was handed over yet
+	}
+	seen := all[s.Cluster]
+	if seen == nil {
+		seen = map[string]v1alpha1.ConsumerObservation{} // there are none, which is not the same as nothing known
 	}
 	report := wire.Observed{
 		Root: root, Applied: !status.Commit.IsZero() && status.Pending == 0, Contracts: seen,

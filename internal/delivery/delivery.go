@@ -129,7 +129,7 @@ type Deliverer struct {
 	stopping   sync.WaitGroup
 	closed     bool
 	generation uint64
-	observed   map[string]v1alpha1.ConsumerObservation // at generation
+	observed   v1alpha1.ConsumerObservations // at generation
 	// said is what each cluster said last; stale are those that may say
 	// something else now.
 	said  map[string]map[string]v1alpha1.ConsumerObservation
@@ -209,9 +209,10 @@ func reached(mode string) bool {
 	return mode == "" || mode == Direct || mode == Flux || mode == ArgoCD
 }
 
-// Observe is what consumers say about contracts, by contract, and a number that
-// grows when they say something else. The map must not be modified.
-func (d *Deliverer) Observe() (map[string]v1alpha1.ConsumerObservation, uint64) {
+// Observe is what consumers say about contracts, and a number that grows when
+// they say something else. A cluster that says the same keeps its map; nothing
+// may be modified.
+func (d *Deliverer) Observe() (v1alpha1.ConsumerObservations, uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	changed := d.observed == nil
@@ -223,17 +224,16 @@ func (d *Deliverer) Observe() (map[string]v1alpha1.ConsumerObservation, uint64) 
 			now = r.observe()
 		}
 		if !maps.EqualFunc(now, d.said[name], sameObservation) {
-			d.said[name] = now
+			if d.said[name] = now; now == nil {
+				delete(d.said, name)
+			}
 			changed = true
 		}
 	}
 	clear(d.stale)
 	if changed {
 		d.generation++
-		d.observed = map[string]v1alpha1.ConsumerObservation{}
-		for _, said := range d.said {
-			maps.Copy(d.observed, said)
-		}
+		d.observed = maps.Clone(d.said)
 	}
 	return d.observed, d.generation
 }

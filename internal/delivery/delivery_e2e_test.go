@@ -4,6 +4,7 @@ package delivery
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -140,14 +141,14 @@ func testObserve(t *testing.T, access testAccess) {
 	r.deliver(want)
 	r.settled(t, want)
 	observed := func() v1alpha1.ConsumerObservation {
-		all, _ := r.Observe()
+		all := flat(r.Observe())
 		return all[c.Metadata.Name]
 	}
 	o := observed()
 	if !o.Reachable || o.Slice != v1alpha1.Present || o.VirtualNode != v1alpha1.Present || o.Node != v1alpha1.Absent || o.Granted != nil || o.Offloading {
 		t.Errorf("applied: got %+v", o)
 	}
-	all, _ := r.Observe()
+	all := flat(r.Observe())
 	if ghost := all["vision-ghost-0-aaaa"]; !ghost.Gone() {
 		t.Errorf("never applied: got %+v, want gone", ghost)
 	}
@@ -210,7 +211,7 @@ func testRelease(t *testing.T, access testAccess) {
 		t.Error("the offloading went before the pods")
 	}
 	observed := func() v1alpha1.ConsumerObservation {
-		all, _ := r.Observe()
+		all := flat(r.Observe())
 		return all[c.Metadata.Name]
 	}
 	if observed().Drained() {
@@ -271,7 +272,7 @@ func testTwoDaemons(t *testing.T, access testAccess) {
 	more := desired(t, "rome", contract("rome", "train"), contract("rome", "serve"))
 	second.deliver(more)
 	envtest.Eventually(t, "the second to see the cluster", func(context.Context) bool { return second.Status()["rome"].Reachable })
-	if all, _ := second.Observe(); all["vision-serve-0-aaaa"].Slice != v1alpha1.Unknown {
+	if all := flat(second.Observe()); all["vision-serve-0-aaaa"].Slice != v1alpha1.Unknown {
 		t.Error("a daemon without the Lease vouches for an absence")
 	}
 	envtest.Eventually(t, "the second to know that another one serves the cluster", func(context.Context) bool { return second.Status()["rome"].Elsewhere })
@@ -313,7 +314,7 @@ func testHanging(t *testing.T, access testAccess) {
 		t.Errorf("oslo waited %s beside a hanging rome", took)
 	}
 	envtest.Eventually(t, "rome to be unreachable", func(context.Context) bool {
-		all, _ := r.Observe()
+		all := flat(r.Observe())
 		o := all["vision-train-0-aaaa"]
 		return !r.Status()["rome"].Reachable && !o.Reachable && o.Slice == v1alpha1.Unknown && o.Message != ""
 	})
@@ -321,4 +322,13 @@ func testHanging(t *testing.T, access testAccess) {
 		t.Fatal(err)
 	}
 	r.settled(t, more)
+}
+
+// flat is what all consumers say, by contract.
+func flat(said v1alpha1.ConsumerObservations, _ uint64) map[string]v1alpha1.ConsumerObservation {
+	all := map[string]v1alpha1.ConsumerObservation{}
+	for _, contracts := range said {
+		maps.Copy(all, contracts)
+	}
+	return all
 }

@@ -49,7 +49,7 @@ func testWithoutLiqo(t *testing.T, access testAccess) {
 	r := newRig(t, access, nil)
 	r.deliver(desired(t, "rome", contract("rome", "train")))
 	envtest.Eventually(t, "the missing Liqo to be named", func(context.Context) bool {
-		all, _ := r.Observe()
+		all := flat(r.Observe())
 		o := all["vision-train-0-aaaa"]
 		return strings.Contains(r.Status()["rome"].Problem, "install Liqo") && !o.Reachable && strings.Contains(o.Message, "install Liqo")
 	})
@@ -61,7 +61,7 @@ func testObserveOnly(t *testing.T, access testAccess) {
 	want.Mode = Flux
 	r.deliver(want)
 	observed := func() v1alpha1.ConsumerObservation {
-		all, _ := r.Observe()
+		all := flat(r.Observe())
 		return all["vision-train-0-aaaa"]
 	}
 	envtest.Eventually(t, "the absence to be seen", func(context.Context) bool { return observed().Gone() })
@@ -101,7 +101,7 @@ func testSuspended(t *testing.T, cluster *env.Cluster) {
 	says := func(text string, slice v1alpha1.Presence) {
 		t.Helper()
 		envtest.Eventually(t, text, func(context.Context) bool {
-			all, _ := r.Observe()
+			all := flat(r.Observe())
 			o := all["vision-train-0-aaaa"]
 			return o.Reachable && strings.Contains(o.Message, text) && o.Slice == slice
 		})
@@ -297,7 +297,7 @@ func testUnnamed(t *testing.T, access testAccess) {
 	next := newRig(t, access, func(o *Options) { o.Identity, o.LeaseDuration = "next", time.Minute })
 	next.deliver(want)
 	next.settled(t, want)
-	if all, _ := r.Observe(); len(all) > 0 {
+	if all := flat(r.Observe()); len(all) > 0 {
 		t.Errorf("got observations %v of a cluster that is not named", all)
 	}
 	if writes := append(r.takeWrites(), next.takeWrites()...); len(writes) > 0 || rome.get(sliceKey("train")) == nil {
@@ -351,7 +351,7 @@ func testForbiddenWatch(t *testing.T, cluster *env.Cluster) {
 	clock.skip(2 * watchPatience)
 	envtest.Eventually(t, "what is cached to be disbelieved", func(context.Context) bool {
 		clock.skip(time.Second)
-		all, _ := r.Observe()
+		all := flat(r.Observe())
 		o := all["vision-train-0-aaaa"]
 		return !o.Reachable && o.Slice == v1alpha1.Unknown && strings.Contains(o.Message, "forbidden")
 	})

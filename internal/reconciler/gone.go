@@ -16,39 +16,46 @@ import (
 // then prove that the provider let go of what it had not yet given
 // (invariant 11).
 type gone struct {
-	generation uint64
-	since      map[string]time.Time // by contract
+	observed v1alpha1.ConsumerObservations
+	since    map[string]map[string]time.Time // by cluster and contract
 }
 
 // follow takes over what consumers say now.
-func (g *gone) follow(observed map[string]v1alpha1.ConsumerObservation, generation uint64, now time.Time) {
-	if g.since != nil && generation == g.generation {
-		return
+func (g *gone) follow(observed v1alpha1.ConsumerObservations, now time.Time) {
+	if g.since == nil {
+		g.since = map[string]map[string]time.Time{}
 	}
-	next := map[string]time.Time{}
-	for name, o := range observed {
-		if !o.Gone() {
-			continue
+	for _, cluster := range observed.Differs(g.observed) {
+		next := map[string]time.Time{}
+		for name, o := range observed[cluster] {
+			if !o.Gone() {
+				continue
+			}
+			next[name] = now
+			if before, ok := g.since[cluster][name]; ok {
+				next[name] = before
+			}
 		}
-		next[name] = now
-		if before, ok := g.since[name]; ok {
-			next[name] = before
+		if g.since[cluster] = next; len(next) == 0 {
+			delete(g.since, cluster)
 		}
 	}
-	g.generation, g.since = generation, next
+	g.observed = observed
 }
 
 // unheard are the Releasing contracts that are gone and whose provider, by its
 // agent, has not reported since.
 func (g *gone) unheard(in *inputs, m *market.Market) map[string]bool {
 	out := map[string]bool{}
-	for name, since := range g.since {
-		c := in.ledger.Contract(name)
-		if c == nil || c.Status.Phase != v1alpha1.PhaseReleasing {
-			continue
-		}
-		if heard := m.Heard(c.Spec.Provider); !heard.After(since) {
-			out[name] = true
+	for _, contracts := range g.since {
+		for name, since := range contracts {
+			c := in.ledger.Contract(name)
+			if c == nil || c.Status.Phase != v1alpha1.PhaseReleasing {
+				continue
+			}
+			if heard := m.Heard(c.Spec.Provider); !heard.After(since) {
+				out[name] = true
+			}
 		}
 	}
 	return out

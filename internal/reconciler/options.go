@@ -16,8 +16,8 @@ import (
 type Delivery interface {
 	// Deliver sets what each consumer shall have and returns at once.
 	Deliver(map[string]delivery.Desired)
-	// Observe is what the consumers say, by contract, and a number that grows with each change of it.
-	Observe() (map[string]v1alpha1.ConsumerObservation, uint64)
+	// Observe is what the consumers say, and a number that grows with each change of it.
+	Observe() (v1alpha1.ConsumerObservations, uint64)
 }
 
 // Observer is told what rounds do, for metrics. Methods return at once.

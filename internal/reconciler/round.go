@@ -76,7 +76,7 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	}
 	snapshot := r.opts.Market.Snapshot()
 	observed, generation := r.observe()
-	r.gone.follow(observed, generation, r.opts.Now())
+	r.gone.follow(observed, r.opts.Now())
 	unheard := r.gone.unheard(in, r.opts.Market)
 	if err := r.openDesk(ctx, in); err != nil {
 		return Outcome{}, err

@@ -26,9 +26,11 @@ type clusters struct {
 
 func (c *clusters) Deliver(d map[string]delivery.Desired) { c.desired, c.told = d, c.told+1 }
 
-func (c *clusters) Observe() (map[string]v1alpha1.ConsumerObservation, uint64) {
-	out := map[string]v1alpha1.ConsumerObservation{}
-	for _, d := range c.desired {
+func (c *clusters) Observe() (v1alpha1.ConsumerObservations, uint64) {
+	all := v1alpha1.ConsumerObservations{}
+	for name, d := range c.desired {
+		out := map[string]v1alpha1.ConsumerObservation{}
+		all[name] = out
 		slices := map[string]bool{}
 		_ = d.Tree.Walk(func(name string, _ tree.Entry) error {
 			slices[strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], "-slice.yaml")] = true
@@ -42,7 +44,7 @@ func (c *clusters) Observe() (map[string]v1alpha1.ConsumerObservation, uint64) {
 			out[ct.Metadata.Name] = o
 		}
 	}
-	return out, uint64(c.told)
+	return all, uint64(c.told)
 }
 
 // story is a reconciler on a repository in memory, and time that stands still

@@ -10,7 +10,7 @@ import (
 )
 
 // world joins what was read with the market and the observations of now.
-func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed map[string]v1alpha1.ConsumerObservation, unheard map[string]bool) planner.World {
+func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed v1alpha1.ConsumerObservations, unheard map[string]bool) planner.World {
 	return r.folder.Fold(world.Input{
 		Now: r.now(in), Fleet: in.fleet, Inputs: in.heads.Inputs.Commit.Hash.String(), Ledger: in.ledger,
 		Market: s, Author: in.author, Authors: in.attributed, RemovedBy: removers(r.removers), Unheard: unheard, Observed: observed,
@@ -40,7 +40,7 @@ func (r *Reconciler) setMarket(f *fleet.Fleet, key tree.Hash) {
 }
 
 // observe is what the consumers say, and the number of what they say.
-func (r *Reconciler) observe() (map[string]v1alpha1.ConsumerObservation, uint64) {
+func (r *Reconciler) observe() (v1alpha1.ConsumerObservations, uint64) {
 	if r.opts.Delivery == nil {
 		return nil, 0
 	}

@@ -29,7 +29,7 @@ type twin struct {
 	// passed is the tree that was in force on a cluster when nothing was left
 	// to do there.
 	passed     map[string]tree.Hash
-	seen       map[string]map[string]v1alpha1.ConsumerObservation // by consumer
+	seen       v1alpha1.ConsumerObservations
 	generation uint64
 	noticing   map[string]bool
 	passing    map[string]bool
@@ -40,7 +40,7 @@ var _ reconciler.Delivery = (*twin)(nil)
 func newTwin(d *daemon) *twin {
 	return &twin{
 		d: d, desired: map[string]delivery.Desired{}, passed: map[string]tree.Hash{},
-		seen: map[string]map[string]v1alpha1.ConsumerObservation{}, noticing: map[string]bool{}, passing: map[string]bool{},
+		seen: v1alpha1.ConsumerObservations{}, noticing: map[string]bool{}, passing: map[string]bool{},
 	}
 }
 
@@ -56,12 +56,8 @@ func (t *twin) Deliver(desired map[string]delivery.Desired) {
 }
 
 // Observe implements reconciler.Delivery.
-func (t *twin) Observe() (map[string]v1alpha1.ConsumerObservation, uint64) {
-	all := map[string]v1alpha1.ConsumerObservation{}
-	for _, m := range t.seen {
-		maps.Copy(all, m)
-	}
-	return all, t.generation
+func (t *twin) Observe() (v1alpha1.ConsumerObservations, uint64) {
+	return maps.Clone(t.seen), t.generation
 }
 
 // notice books a look at a cluster that has changed: watches lag.

@@ -30,9 +30,11 @@ type clusters struct {
 
 func (c *clusters) Deliver(d map[string]delivery.Desired) { c.desired, c.told = d, c.told+1 }
 
-func (c *clusters) Observe() (map[string]v1alpha1.ConsumerObservation, uint64) {
-	out := map[string]v1alpha1.ConsumerObservation{}
-	for _, d := range c.desired {
+func (c *clusters) Observe() (v1alpha1.ConsumerObservations, uint64) {
+	all := v1alpha1.ConsumerObservations{}
+	for name, d := range c.desired {
+		out := map[string]v1alpha1.ConsumerObservation{}
+		all[name] = out
 		files := map[string]bool{}
 		_ = d.Tree.Walk(func(name string, _ tree.Entry) error {
 			files[name[strings.LastIndexByte(name, '/')+1:]] = true
@@ -52,7 +54,7 @@ func (c *clusters) Observe() (map[string]v1alpha1.ConsumerObservation, uint64) {
 			}
 		}
 	}
-	return out, c.told
+	return all, c.told
 }
 
 // T is what a story needs of a test.

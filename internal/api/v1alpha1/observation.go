@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "reflect"
+
 // Observation is what the clusters say about one contract right now. Delivery
 // makes it, the planner turns it into phases; it is never written to a file.
 // The zero Observation means that nobody has looked: it proves nothing, neither
@@ -47,6 +49,32 @@ type ConsumerObservation struct {
 	Offloading bool
 	// OffloadingMessage says what is not ready.
 	OffloadingMessage string
+}
+
+// ConsumerObservations are what consumer clusters say, by cluster and contract.
+// A value never changes: of a cluster that says something else there is another
+// map.
+type ConsumerObservations map[string]map[string]ConsumerObservation
+
+// Of is what a cluster says of a contract; the zero value when nothing.
+func (o ConsumerObservations) Of(cluster, contract string) ConsumerObservation {
+	return o[cluster][contract]
+}
+
+// Differs are the clusters that do not say the very same in o as in before. It
+// costs a comparison of addresses a cluster.
+func (o ConsumerObservations) Differs(before ConsumerObservations) (out []string) {
+	for cluster, said := range o {
+		if reflect.ValueOf(said).UnsafePointer() != reflect.ValueOf(before[cluster]).UnsafePointer() {
+			out = append(out, cluster)
+		}
+	}
+	for cluster := range before {
+		if _, still := o[cluster]; !still {
+			out = append(out, cluster)
+		}
+	}
+	return out
 }
 
 // Gone reports whether slice, virtual node and Node are all seen to be absent

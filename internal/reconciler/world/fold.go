@@ -1,7 +1,6 @@
 package world
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -190,24 +189,20 @@ func (f *Folder) observed(in Input, providers []string, contracts []*v1alpha1.Co
 			again(name)
 		}
 	}
-	if !sameMap(in.Observed, f.last.Observed) {
-		for name, now := range in.Observed {
-			if was, both := f.last.Observed[name]; !both || !sameWords(was, now) {
+	for _, cluster := range in.Observed.Differs(f.last.Observed) {
+		was, now := f.last.Observed[cluster], in.Observed[cluster]
+		for name, said := range now {
+			if before, both := was[name]; !both || !sameWords(before, said) {
 				again(name)
 			}
 		}
-		for name := range f.last.Observed {
-			if _, both := in.Observed[name]; !both {
+		for name := range was {
+			if _, still := now[name]; !still {
 				again(name)
 			}
 		}
 	}
 	return f.made.Observed.With(said, gone...)
-}
-
-// sameMap reports whether two maps are one: what is handed in is not modified.
-func sameMap(a, b map[string]v1alpha1.ConsumerObservation) bool {
-	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
 func sameWords(a, b v1alpha1.ConsumerObservation) bool {

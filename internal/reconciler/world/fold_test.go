@@ -120,7 +120,7 @@ func (l *life) event(plan *planner.Plan) string {
 		return "inputs"
 	case 6:
 		name := rapid.StringMatching(`stray-[ab]`).Draw(l.t, "stray")
-		c := contract(name, l.provider(), rapid.SampledFrom([]string{"a", "a-b", "gone", "gone-2"}).Draw(l.t, "flavor"), "rome")
+		c := contract(name, l.provider(), rapid.SampledFrom([]string{"a", "a-b", "gone", "gone-2"}).Draw(l.t, "flavor"), rapid.SampledFrom([]string{"rome", "turin"}).Draw(l.t, "for"))
 		c.Spec.Term.Start = v1alpha1.TimeOf(noon)
 		c.Spec.Slice = rapid.SampledFrom([]string{"", "slice"}).Draw(l.t, "slice")
 		l.names[name] = true
@@ -139,7 +139,12 @@ func (l *life) event(plan *planner.Plan) string {
 		}
 		return "phase"
 	case 8, 9:
-		next := maps.Clone(l.in.Observed)
+		at := rapid.SampledFrom([]string{"rome", "turin"}).Draw(l.t, "consumer")
+		all := maps.Clone(l.in.Observed)
+		if all == nil {
+			all = v1alpha1.ConsumerObservations{}
+		}
+		next := maps.Clone(all[at])
 		if next == nil {
 			next = map[string]v1alpha1.ConsumerObservation{}
 		}
@@ -151,7 +156,10 @@ func (l *life) event(plan *planner.Plan) string {
 				next[name] = v1alpha1.ConsumerObservation{Reachable: true, Slice: v1alpha1.Present, NodeReady: rapid.Bool().Draw(l.t, "ready"), Granted: v1alpha1.Resources{}}
 			}
 		}
-		l.in.Observed = next
+		if all[at] = next; len(next) == 0 {
+			delete(all, at)
+		}
+		l.in.Observed = all
 		return "observation"
 	case 10:
 		l.in.Unheard = map[string]bool{}

@@ -37,8 +37,8 @@ type Input struct {
 	Authors uint64
 	// RemovedBy says who deleted files of intents, by path; may be nil.
 	RemovedBy map[string]string
-	// Observed is what consumer clusters say, by contract.
-	Observed map[string]v1alpha1.ConsumerObservation
+	// Observed is what consumer clusters say.
+	Observed v1alpha1.ConsumerObservations
 	// Unheard are contracts that are seen gone on their consumer and whose provider has not reported since; may be nil.
 	Unheard map[string]bool
 	// Deaf means that too few providers are heard.
@@ -160,7 +160,7 @@ func Freshness(f market.Freshness) planner.Freshness {
 // nothing follows. Nor does anything follow for an unheard contract: what its
 // provider reported before the slice was gone proves nothing, because the
 // report of a grant may have been lost.
-func Observed(l *ledger.Ledger, s *market.Snapshot, consumers map[string]v1alpha1.ConsumerObservation, unheard map[string]bool) map[string]v1alpha1.Observation {
+func Observed(l *ledger.Ledger, s *market.Snapshot, consumers v1alpha1.ConsumerObservations, unheard map[string]bool) map[string]v1alpha1.Observation {
 	out := make(map[string]v1alpha1.Observation, l.Held())
 	for _, provider := range l.Providers() {
 		w := wordOf(s, provider)
@@ -195,11 +195,11 @@ func wordOf(s *market.Snapshot, provider string) *word {
 }
 
 // of is what is said of a contract of the provider.
-func (w *word) of(c *v1alpha1.Contract, consumers map[string]v1alpha1.ConsumerObservation, unheard map[string]bool) v1alpha1.Observation {
+func (w *word) of(c *v1alpha1.Contract, consumers v1alpha1.ConsumerObservations, unheard map[string]bool) v1alpha1.Observation {
 	name := c.Metadata.Name
 	under, told := w.holds[name]
 	if !told {
 		under = w.holds[c.Spec.Slice] // claimed warm: agents report by slice
 	}
-	return v1alpha1.Observation{Consumer: consumers[name], ProviderSeen: w.seen && !unheard[name], ProviderHolds: under}
+	return v1alpha1.Observation{Consumer: consumers.Of(c.Spec.Consumer, name), ProviderSeen: w.seen && !unheard[name], ProviderHolds: under}
 }

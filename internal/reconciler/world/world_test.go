@@ -65,7 +65,7 @@ func TestObserved(t *testing.T) {
 	now := noon
 	m := marketOf(t, &now)
 	l := ledgerOf(contract("run", "paris", "a", "rome"), contract("idle", "paris", "a", "rome"), contract("file", "milan", "cpu", "rome"), contract("gone", "oslo", "x", "rome"))
-	consumers := map[string]v1alpha1.ConsumerObservation{"run": {Reachable: true, Slice: v1alpha1.Present}}
+	consumers := v1alpha1.ConsumerObservations{"rome": {"run": {Reachable: true, Slice: v1alpha1.Present}}}
 
 	got := Observed(l, m.Snapshot(), consumers, nil)
 	if len(got) != 4 {
