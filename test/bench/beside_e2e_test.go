@@ -129,8 +129,9 @@ func deliverBy(ctx context.Context, b *testing.B, n int, by deliverer) delivered
 	return out
 }
 
-// hide takes the ledger from the server, has the fleet keep still, and returns a
-// repository from which the ledger can be pushed.
+// hide takes the ledger from the server, has the fleet keep still and peer
+// nothing (Flux does not either), and returns a repository from which the ledger
+// can be pushed.
 func (g *ground) hide(ctx context.Context, b *testing.B) string {
 	dir := filepath.Join(g.dir, "ledger")
 	if _, err := env.Git(ctx, "", "clone", "--quiet", "--branch", gen.LedgerBranch, g.git.RepoDir(repo), dir); err != nil {
@@ -139,7 +140,7 @@ func (g *ground) hide(ctx context.Context, b *testing.B) string {
 	if _, err := env.Git(ctx, g.git.RepoDir(repo), "update-ref", "-d", "refs/heads/"+gen.LedgerBranch); err != nil {
 		b.Fatal(err)
 	}
-	g.put(b, map[string][]byte{"fleet.yaml": append(g.Files["fleet.yaml"], "\n  suspend: true\n"...)})
+	g.put(b, map[string][]byte{"fleet.yaml": append(g.Files["fleet.yaml"], "  suspend: true\n  peering: {auto: false}\n"...)})
 	return dir
 }
 
