@@ -61,6 +61,15 @@ func Collect(s State, before Memory) (flavors []v1alpha1.Flavor, next Memory, pr
 	}
 	c.countPods(sliceByUser)
 	c.makeFlavors(&problems)
+	if level := enforcementOf(s.Quotas); level != "" {
+		for _, f := range c.flavors {
+			f.Spec.Labels = maps.Clone(f.Spec.Labels)
+			if f.Spec.Labels == nil {
+				f.Spec.Labels = map[string]string{}
+			}
+			f.Spec.Labels[v1alpha1.LabelEnforcement] = level
+		}
+	}
 	c.attribute(grants)
 	c.countUse()
 	c.next.primary = primary

@@ -2,10 +2,12 @@ package agent
 
 import (
 	"testing"
+	"time"
 
 	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
 	offloadingv1beta1 "github.com/liqotech/liqo/apis/offloading/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -323,5 +325,25 @@ func TestASliceStaysWhereItWas(t *testing.T) {
 	flavors, _, _ := Collect(s, memory)
 	if flavors[0].Spec.Held != nil || flavors[1].Spec.Held["s"] == nil {
 		t.Errorf("the slice moved:\n%s", draw(flavors))
+	}
+}
+
+// How Liqo enforces shows in the newest Quota, and in every flavor.
+func TestEnforcement(t *testing.T) {
+	older, newer := quota("liqo-tenant-rome", "s1", "cpu=1"), quota("liqo-tenant-rome", "s2", "cpu=1")
+	older.CreationTimestamp, newer.CreationTimestamp = metav1.NewTime(time.Unix(1, 0)), metav1.NewTime(time.Unix(2, 0))
+	older.Spec.LimitsEnforcement, newer.Spec.LimitsEnforcement = offloadingv1beta1.NoLimitsEnforcement, offloadingv1beta1.HardLimitsEnforcement
+	for name, c := range map[string]struct {
+		quotas []*offloadingv1beta1.Quota
+		want   string
+	}{
+		"nobody knows": {nil, ""},
+		"the newest":   {[]*offloadingv1beta1.Quota{newer, older}, "Hard"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := enforcementOf(c.quotas); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }

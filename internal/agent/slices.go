@@ -91,6 +91,21 @@ func merged(byKey map[[2]string]*grant) []grant {
 	return out
 }
 
+// enforcementOf is how Liqo holds consumers to their slices here, as the newest
+// Quota says: the controller's flag shows nowhere else. "" while there is none.
+func enforcementOf(quotas []*offloadingv1beta1.Quota) string {
+	var newest *offloadingv1beta1.Quota
+	for _, q := range quotas {
+		if newest == nil || newest.CreationTimestamp.Before(&q.CreationTimestamp) {
+			newest = q
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return string(newest.Spec.LimitsEnforcement)
+}
+
 // isGranted reports whether a slice's resources are accepted.
 func isGranted(s *authv1beta1.ResourceSlice) bool {
 	for _, c := range s.Status.Conditions {

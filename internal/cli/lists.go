@@ -102,6 +102,9 @@ func getContracts(in *gathered, o getOptions) (*table, any) {
 			gpu = fmt.Sprintf("%dx %s", g.Count, dash(g.Model))
 		}
 		phase := string(c.Status.Phase)
+		if c.Status.Phase.Charged() && c.Status.Reason != "" {
+			phase += ", " + ledger.ReasonCode(c.Status.Reason)
+		}
 		if now := v1alpha1.TimeOf(o.streams.Now()); ledger.Expiring(c, now) {
 			phase += ", expiring"
 		}

@@ -145,7 +145,7 @@ func (g *gathered) page() *page {
 	}
 	for c := range g.ledger.Contracts() {
 		p.Phases[string(c.Status.Phase)]++
-		if c.Status.Phase == v1alpha1.PhaseDegraded || c.Status.Phase == v1alpha1.PhaseReleasing {
+		if c.Status.Phase == v1alpha1.PhaseReleasing || c.Status.Phase.Charged() && c.Status.Reason != "" {
 			p.Troubled = append(p.Troubled, trouble{c.Metadata.Name, c.Metadata.Namespace, c.Status.Phase, c.Status.Since, c.Status.Reason})
 		}
 	}

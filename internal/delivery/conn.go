@@ -23,8 +23,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// byName finds an object whose namespace is not known.
-const byName = "name"
+// byName finds an object whose namespace is not known, byNode the pods on a
+// Node.
+const (
+	byName = "name"
+	byNode = "node"
+)
 
 // dialTimeout bounds reaching a cluster, before any call's own timeout.
 const dialTimeout = 5 * time.Second
@@ -144,8 +148,7 @@ func (c *conn) discover(ctx context.Context) (map[string]bool, error) {
 
 func (c *conn) informer(k kind, info kindInfo) cache.SharedIndexInformer {
 	inf := dynamicinformer.NewFilteredDynamicInformer(c.dynamic, info.gvr, metav1.NamespaceAll, 0,
-		cache.Indexers{byName: func(obj any) ([]string, error) { return []string{obj.(*unstructured.Unstructured).GetName()}, nil }},
-		func(o *metav1.ListOptions) { o.LabelSelector = info.selector }).Informer()
+		indexers(k), func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = info.selector, info.fields }).Informer()
 	// Neither call fails before the informer was started.
 	_ = inf.SetTransform(trim)
 	_ = inf.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
@@ -161,9 +164,19 @@ func (c *conn) informer(k kind, info kindInfo) cache.SharedIndexInformer {
 	return inf
 }
 
+func indexers(k kind) cache.Indexers {
+	if k == kindPod {
+		return cache.Indexers{byNode: func(obj any) ([]string, error) { return []string{nodeOf(obj.(*unstructured.Unstructured))}, nil }}
+	}
+	return cache.Indexers{byName: func(obj any) ([]string, error) { return []string{obj.(*unstructured.Unstructured).GetName()}, nil }}
+}
+
 // trim keeps caches small: tens of thousands of objects are held.
 func trim(obj any) (any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
+		if u.GetKind() == string(kindPod) {
+			return trimPod(u), nil
+		}
 		u.SetManagedFields(nil)
 		unstructured.RemoveNestedField(u.Object, "spec", "csr")
 		unstructured.RemoveNestedField(u.Object, "status", "authParams")
@@ -179,6 +192,9 @@ const stillReading = "reading what is there"
 // synced reports whether all caches hold what the cluster holds; if not, why.
 func (c *conn) synced() (bool, string) {
 	for k, inf := range c.informers {
+		if kinds[k].extra {
+			continue
+		}
 		c.mu.Lock()
 		broken, failed := c.watchErr[k]
 		c.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -242,7 +243,9 @@ func sameObservation(a, b v1alpha1.ConsumerObservation) bool {
 	return a.Reachable == b.Reachable && a.Message == b.Message &&
 		a.Slice == b.Slice && a.SliceDenied == b.SliceDenied && sameResources(a.Granted, b.Granted) &&
 		a.VirtualNode == b.VirtualNode && a.Node == b.Node && a.NodeReady == b.NodeReady && sameResources(a.Allocatable, b.Allocatable) &&
-		a.Offloading == b.Offloading && a.OffloadingMessage == b.OffloadingMessage
+		a.Offloading == b.Offloading && a.OffloadingMessage == b.OffloadingMessage &&
+		a.PeeringMessage == b.PeeringMessage && a.ProviderMessage == b.ProviderMessage && a.NodeMessage == b.NodeMessage &&
+		slices.Equal(a.Blockers, b.Blockers)
 }
 
 // sameResources tells nothing at all from nothing granted.

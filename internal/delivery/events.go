@@ -7,6 +7,9 @@ import (
 
 // handler turns watch events into dirty units and news.
 func (w *worker) handler(c *conn, k kind) cache.ResourceEventHandler {
+	if kinds[k].extra {
+		return w.listener(k)
+	}
 	event := func(u *unstructured.Unstructured, deleted, news bool) {
 		live := liveKey(k, u)
 		c.seen(live, u, deleted)
@@ -37,5 +40,30 @@ func (w *worker) handler(c *conn, k kind) cache.ResourceEventHandler {
 				event(u, true, tells(k))
 			}
 		},
+	}
+}
+
+// listener hears of objects that are never written: they are news, and nothing
+// to do.
+func (w *worker) listener(k kind) cache.ResourceEventHandler {
+	was := func(obj any) string {
+		if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = unknown.Obj
+		}
+		u, _ := obj.(*unstructured.Unstructured)
+		if u == nil {
+			return ""
+		}
+		return extraNews(k, u)
+	}
+	changed := func(before, after string) {
+		if before != after {
+			w.bump()
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { changed("", was(obj)) },
+		UpdateFunc: func(old, obj any) { changed(was(old), was(obj)) },
+		DeleteFunc: func(obj any) { changed(was(obj), "") },
 	}
 }

@@ -11,7 +11,7 @@ import (
 // kind names one of the kinds that delivery knows.
 type kind string
 
-// The kinds of rendered manifests, and Node, which is only watched.
+// The kinds of rendered manifests, and those that are only watched.
 const (
 	kindSlice         kind = "ResourceSlice"
 	kindVirtualNode   kind = "VirtualNode"
@@ -23,6 +23,8 @@ const (
 	kindMutating      kind = "MutatingAdmissionPolicy"
 	kindMutatingUse   kind = "MutatingAdmissionPolicyBinding"
 	kindNode          kind = "Node"
+	kindForeign       kind = "ForeignCluster"
+	kindPod           kind = "Pod"
 
 	// kindContract is a contract's slice, virtual node and Node, which share a
 	// name: they are decided on together.
@@ -33,10 +35,13 @@ const (
 type kindInfo struct {
 	gvr        schema.GroupVersionResource
 	namespaced bool
-	// selector limits the watch; "" watches all.
-	selector string
+	// selector and fields limit the watch; "" watches all.
+	selector, fields string
 	// optional kinds may be missing on old clusters.
 	optional bool
+	// extra kinds tell more of why something does not work. Nothing waits for
+	// them: an account may lack the right to watch them.
+	extra bool
 }
 
 const (
@@ -51,6 +56,9 @@ var kinds = map[kind]kindInfo{
 	kindNamespace:   {gvr: gvr("", "v1", "namespaces")},
 	kindNode:        {gvr: gvr("", "v1", "nodes"), selector: virtualNodeSelector},
 	kindQuota:       {gvr: gvr("", "v1", "resourcequotas"), namespaced: true, selector: managedSelector},
+	// Which providers Liqo reaches, and the pods that do not run.
+	kindForeign: {gvr: gvr("core.liqo.io", "v1beta1", "foreignclusters"), optional: true, extra: true},
+	kindPod:     {gvr: gvr("", "v1", "pods"), namespaced: true, fields: "status.phase=Pending", extra: true},
 
 	kindValidating:    {gvr: gvr(admission, "v1", "validatingadmissionpolicies"), selector: managedSelector},
 	kindValidatingUse: {gvr: gvr(admission, "v1", "validatingadmissionpolicybindings"), selector: managedSelector},

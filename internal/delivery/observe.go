@@ -45,6 +45,10 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 	if c != nil && problem == "" && !reachable {
 		_, problem = c.synced()
 	}
+	if problem == notReachedYet || problem == stillReading { // it passes: nothing to tell
+		problem = ""
+	}
+	blockers := w.blockers
 	w.mu.Unlock()
 
 	out := make(map[string]v1alpha1.ConsumerObservation, len(contracts))
@@ -58,8 +62,11 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 		tool := tools[contract.Metadata.Namespace]
 		o := observeContract(c, contract, (vouches || tool.current) && !unsure[slice])
 		o.Message = troubles[key{Kind: kindContract, Name: slice}]
-		if o.Message == "" && len(o.Granted) == 0 {
-			o.Message = troubles[key{Kind: kindPeering, Name: contract.Spec.Provider}]
+		if len(o.Granted) == 0 {
+			o.PeeringMessage = troubles[key{Kind: kindPeering, Name: contract.Spec.Provider}]
+		}
+		if o.VirtualNode == v1alpha1.Present || o.Node == v1alpha1.Present {
+			o.Blockers = blockers[slice]
 		}
 		if o.Message == "" {
 			o.Message = tool.trouble
@@ -95,12 +102,18 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 	}
 	if slice != nil {
 		o.Granted, o.SliceDenied = granted(slice)
+		o.ProviderMessage = unreached(c, slice)
 	}
 	if node != nil {
-		o.NodeReady = condition(node, "Ready")["status"] == "True"
+		if o.NodeReady = condition(node, "Ready")["status"] == "True"; !o.NodeReady {
+			o.NodeMessage = said(condition(node, "Ready"))
+		}
 		o.Allocatable = resourcesAt(node, "status", "allocatable")
 	}
-	o.Offloading, o.OffloadingMessage = offloading(c, contract)
+	if o.Offloading, o.OffloadingMessage = offloading(c, contract); o.Offloading {
+		o.OffloadingMessage = refusedPods(c, contract, name)
+		o.Offloading = o.OffloadingMessage == ""
+	}
 	return o
 }
 
@@ -201,6 +214,7 @@ func summary(k kind, u *unstructured.Unstructured) string {
 		put(denied)
 	case kindNode:
 		put(condition(u, "Ready")["status"])
+		put(said(condition(u, "Ready")))
 		put(resourcesAt(u, "status", "allocatable"))
 	case kindOffloading:
 		phase, _, _ := unstructured.NestedString(u.Object, "status", "offloadingPhase")

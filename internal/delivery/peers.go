@@ -74,6 +74,7 @@ func (w *worker) peerAll(ctx context.Context, config *rest.Config, due map[strin
 	w.mu.Lock()
 	peers := w.target.Peers
 	w.mu.Unlock()
+	w.forgetPeerings(peers)
 	good := true
 	for _, name := range slices.Sorted(maps.Keys(peers)) {
 		p := peers[name]
@@ -116,6 +117,18 @@ func (w *worker) peerWith(ctx context.Context, config *rest.Config, p Peer) (tim
 		next = state.Renew
 	}
 	return next, err
+}
+
+// forgetPeerings drops the trouble of peerings that nobody needs any more, and
+// that are left as they are.
+func (w *worker) forgetPeerings(peers map[string]Peer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k := range w.trouble {
+		if p := peers[k.Name]; k.Kind == kindPeering && !p.Needed && !p.Undo {
+			delete(w.trouble, k)
+		}
+	}
 }
 
 // tellPeering says what is wrong with a peering, or that nothing is.

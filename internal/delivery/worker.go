@@ -65,6 +65,7 @@ type worker struct {
 	inflight map[key]bool
 	waiting  map[key]bool
 	trouble  map[key]string
+	blockers map[string][]string // what is left on Nodes that are drained
 	conn     *conn
 	gitops   *gitops         // nil in mode direct
 	leading  context.Context // ends with the Lease; nil: not held
@@ -85,9 +86,12 @@ func newWorker(name string, options *Options, bump func()) *worker {
 		ctx: ctx, stop: stop, wake: make(chan struct{}, 1), peers: make(chan struct{}, 1),
 		desired: desiredObjects{applySet: applySetID(own, options.Namespace)},
 		dirty:   map[key]origin{}, inflight: map[key]bool{}, waiting: map[key]bool{}, trouble: map[key]string{},
-		problems: problems{reach: "not reached yet"},
+		problems: problems{reach: notReachedYet},
 	}
 }
+
+// notReachedYet is the problem of a cluster that nobody has tried to reach.
+const notReachedYet = "not reached yet"
 
 // problems are what is wrong with a cluster as a whole, each said and taken
 // back by who finds it out.
@@ -214,6 +218,7 @@ func (w *worker) session() error {
 	tasks.Go(func() { w.awaitSync(ctx, c) })
 	tasks.Go(func() { w.probe(ctx, c, config, end) })
 	tasks.Go(func() { w.peer(ctx, config) })
+	tasks.Go(func() { w.watchDrains(ctx, c) })
 	if mode == Direct {
 		// The Lease is given up only after the last write: not with ctx.
 		leaseCtx, giveUp := context.WithCancel(context.WithoutCancel(quiet))

@@ -42,11 +42,20 @@ const (
 	DegradedRefused        = "ProviderRefused" // the provider's agent says that it does not honour the contract
 	DegradedGrantedLess    = "GrantedLess"     // the provider granted less than the contract
 	DegradedNodeNotReady   = "NodeNotReady"
+	// DegradedUnreachable: Liqo on the consumer does not reach the provider's API server.
+	DegradedUnreachable = "ProviderUnreachable"
 
 	// The following are the consumer's side, and are paid for.
 	DegradedConsumerUnreachable = "ConsumerUnreachable"
 	DegradedSliceMissing        = "SliceMissing" // slice or virtual node were removed on the consumer
 	DegradedOffloading          = "OffloadingNotReady"
+)
+
+// Why a contract that is Reserved or Peering is not further yet, beside what
+// Degraded ones lack.
+const (
+	WaitsForPeering  = "PeeringFailed"  // Liqo's authentication between the clusters cannot be made
+	WaitsForDelivery = "DeliveryFailed" // an object cannot be applied on the consumer
 )
 
 // ReasonCode is the machine-readable word that opens a reason.
@@ -106,6 +115,14 @@ func Begin(c *v1alpha1.Contract, reason string, now v1alpha1.Time) {
 		Phase: v1alpha1.PhaseReserved, Reason: reason, Since: now, AccruedAt: now,
 		History: []v1alpha1.PhaseChange{{Phase: v1alpha1.PhaseReserved, At: now, Reason: reason}},
 	}
+}
+
+// Explain is a copy of c in the same phase, for another reason. Its cost must
+// not depend on the reason: a Degraded one takes Transition.
+func Explain(c *v1alpha1.Contract, reason string) *v1alpha1.Contract {
+	next := clone(c)
+	next.Status.Reason = reason
+	return next
 }
 
 // Release is a copy of c on its way to an end: Releasing, with the end as its

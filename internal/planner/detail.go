@@ -45,6 +45,9 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 		}
 		return "its reliability is unknown"
 	case ReqEnforcement:
+		if level := s.Labels[v1alpha1.LabelEnforcement]; level != "" && s.Class == classEnforced {
+			return "Liqo's limits enforcement there is " + level
+		}
 		return "its agent enforces nothing"
 	case ReqWhere:
 		return "placement.where is not true of it"

@@ -38,6 +38,11 @@ func Explain(w World, tenant, name string) (*Explanation, error) {
 			out.Decision = *d
 		}
 	}
+	for _, c := range w.Ledger.ByIntent(tenant, name) {
+		if c.Status.Phase.Held() && c.Status.Reason != "" {
+			out.Troubled = append(out.Troubled, c)
+		}
+	}
 	j := r.jobOf(tenant, name)
 	out.Wants = r.wants(j)
 	for i := range out.Offers {

@@ -171,8 +171,10 @@ func (r *round) situation(w *wish, o *offer) string {
 		return ReqAvailability
 	}
 	if e := w.in.Spec.Enforcement; e == v1alpha1.EnforceHard || e == v1alpha1.EnforceSoft {
-		// Only an agent with the slice class of our own enforces anything.
-		if o.Flavor.Spec.Class != classEnforced {
+		// Only an agent with the slice class of our own enforces anything; how
+		// Liqo does there is known once it has made a Quota.
+		level := v1alpha1.Enforcement(o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement])
+		if o.Flavor.Spec.Class != classEnforced || level == v1alpha1.EnforceNone || level == v1alpha1.EnforceSoft && e == v1alpha1.EnforceHard {
 			return ReqEnforcement
 		}
 	}

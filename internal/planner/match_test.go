@@ -106,6 +106,10 @@ func TestRequirements(t *testing.T) {
 		"the fleet's latency goes first": {change{intent: place(func(p *v1alpha1.Placement) { p.MaxLatency.Duration = 20 * time.Millisecond }),
 			offer: Spec(func(s *v1alpha1.FlavorSpec) { s.Properties.LatencyMs = Ptr(int64(21)) }),
 			world: func(b *Builder) { b.W.Fleet.Latency = []v1alpha1.LatencyEntry{{From: "paris", To: "rome", Ms: 12}} }}, ""},
+		"enforcement, as Liqo does": {change{offer: func(o *planner.Offer) {
+			o.Flavor.Spec.Class = "fleetbroker"
+			o.Flavor.Spec.Labels = map[string]string{v1alpha1.LabelEnforcement: "Soft"}
+		}, intent: With(func(s *v1alpha1.IntentSpec) { s.Enforcement = v1alpha1.EnforceHard })}, "enforcement"},
 		"enforcement": {change{intent: With(func(s *v1alpha1.IntentSpec) { s.Enforcement = v1alpha1.EnforceHard })}, "enforcement"},
 		"where": {change{intent: func(in *planner.Intent) {
 			in.Where = predicate(func(_ *v1alpha1.ResourceIntent, f *v1alpha1.Flavor, _ *v1alpha1.Cluster) (bool, error) {

@@ -3,6 +3,7 @@ package planner
 import (
 	"hash/maphash"
 	"maps"
+	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -116,5 +117,6 @@ func SameObservation(a, b v1alpha1.Observation) bool {
 	return a.ProviderSeen == b.ProviderSeen && same(a.ProviderHolds, b.ProviderHolds) &&
 		x.Reachable == y.Reachable && x.Message == y.Message && x.Slice == y.Slice && x.SliceDenied == y.SliceDenied &&
 		x.VirtualNode == y.VirtualNode && x.Node == y.Node && x.NodeReady == y.NodeReady && x.Offloading == y.Offloading &&
-		x.OffloadingMessage == y.OffloadingMessage && same(x.Granted, y.Granted) && same(x.Allocatable, y.Allocatable)
+		x.OffloadingMessage == y.OffloadingMessage && x.PeeringMessage == y.PeeringMessage && x.ProviderMessage == y.ProviderMessage &&
+		x.NodeMessage == y.NodeMessage && slices.Equal(x.Blockers, y.Blockers) && same(x.Granted, y.Granted) && same(x.Allocatable, y.Allocatable)
 }

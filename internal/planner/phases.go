@@ -18,8 +18,13 @@ func (r *round) observe(c *v1alpha1.Contract) *v1alpha1.Contract {
 		return c
 	}
 	phase, reason := r.phaseOf(c)
-	if phase == c.Status.Phase && (phase != v1alpha1.PhaseDegraded || ledger.ReasonCode(reason) == ledger.ReasonCode(c.Status.Reason)) {
+	if !moved(c, phase, reason) {
 		return c
+	}
+	if phase == c.Status.Phase && phase != v1alpha1.PhaseDegraded {
+		next := ledger.Explain(c, reason)
+		r.status(c, next)
+		return next
 	}
 	next, err := r.books.Transition(c, phase, reason, r.now)
 	if err != nil {
@@ -33,8 +38,15 @@ func (r *round) observe(c *v1alpha1.Contract) *v1alpha1.Contract {
 	return next
 }
 
+// moved reports whether a phase and its reason are worth a new version: words
+// for people may change by the second, so that the code that opens them decides.
+func moved(c *v1alpha1.Contract, phase v1alpha1.Phase, reason string) bool {
+	return phase != c.Status.Phase || ledger.ReasonCode(reason) != ledger.ReasonCode(c.Status.Reason)
+}
+
 // phaseOf is the phase in which a charged contract is seen to be, with the
-// reason when it is Degraded. What nobody has seen changes nothing.
+// reason when it is Degraded or not Active yet. What nobody has seen changes
+// nothing.
 func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 	o := r.offerOf(c)
 	switch {
@@ -48,12 +60,14 @@ func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 		return v1alpha1.PhaseDegraded, ledger.DegradedRefused + ": " + refusal(o, c)
 	case r.excess[c.Metadata.Name]:
 		return v1alpha1.PhaseDegraded, ledger.DegradedShrunk + ": " + c.Spec.Provider + "/" + c.Spec.Flavor + " has less than it sold"
+	case c.Spec.Stage == v1alpha1.StageReserve && c.Status.Phase == v1alpha1.PhaseReserved:
+		return v1alpha1.PhaseReserved, c.Status.Reason
 	case c.Spec.Stage == v1alpha1.StageReserve:
 		return v1alpha1.PhaseReserved, ""
 	}
 	obs := r.w.Observed.Of(c.Metadata.Name).Consumer
 	if !obs.Reachable || obs.Slice == v1alpha1.Unknown {
-		return r.unseen(c)
+		return r.unseen(c, obs)
 	}
 	lacks, exact := lacking(c, obs)
 	if lacks != "" && r.growing(c, obs) {
@@ -66,16 +80,32 @@ func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 	case obs.SliceDenied != "", wasActive:
 		return v1alpha1.PhaseDegraded, lacks
 	case obs.Slice == v1alpha1.Present, c.Status.Phase == v1alpha1.PhasePeering:
-		return v1alpha1.PhasePeering, ""
+		return v1alpha1.PhasePeering, waits(obs, lacks)
 	}
-	return v1alpha1.PhaseReserved, ""
+	return v1alpha1.PhaseReserved, waits(obs, "")
+}
+
+// waits is why a contract is not Active yet: what stands in the way on our
+// side, else what its clusters have not done.
+func waits(obs v1alpha1.ConsumerObservation, lacks string) string {
+	switch {
+	case obs.Message != "":
+		return ledger.WaitsForDelivery + ": " + obs.Message
+	case obs.PeeringMessage != "":
+		return ledger.WaitsForPeering + ": " + obs.PeeringMessage
+	}
+	return lacks
 }
 
 // unseen is the phase of a contract whose consumer says nothing: as it was,
-// but for a provider's trouble that is over.
-func (r *round) unseen(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
+// but for a provider's trouble that is over. One that waits to be delivered
+// tells why its consumer cannot be reached.
+func (r *round) unseen(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (v1alpha1.Phase, string) {
 	if c.Status.Phase != v1alpha1.PhaseDegraded {
-		return c.Status.Phase, ""
+		if c.Status.Phase != v1alpha1.PhaseActive && !obs.Reachable && obs.Message != "" {
+			return c.Status.Phase, ledger.DegradedConsumerUnreachable + ": " + obs.Message
+		}
+		return c.Status.Phase, c.Status.Reason
 	}
 	switch ledger.ReasonCode(c.Status.Reason) {
 	case ledger.DegradedProviderSilent, ledger.DegradedProviderLost, ledger.DegradedShrunk, ledger.DegradedRefused:
@@ -142,6 +172,10 @@ func lacking(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (reason str
 		return ledger.DegradedSliceMissing + ": the VirtualNode is not on " + c.Spec.Consumer, exact
 	case obs.Node == v1alpha1.Absent:
 		return ledger.DegradedNodeNotReady + ": the Node is not on " + c.Spec.Consumer, exact
+	case obs.ProviderMessage != "":
+		return ledger.DegradedUnreachable + ": " + obs.ProviderMessage, exact
+	case !obs.NodeReady && obs.NodeMessage != "":
+		return ledger.DegradedNodeNotReady + ": " + obs.NodeMessage, exact
 	case !obs.NodeReady:
 		return ledger.DegradedNodeNotReady, exact
 	}

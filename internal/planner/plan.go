@@ -179,4 +179,7 @@ type Explanation struct {
 	Wants string
 	// Offers: those that fit by score, then the others by requirement and name.
 	Offers []OfferLine
+	// Troubled are the intent's held contracts that have a reason for standing
+	// as they do, by name.
+	Troubled []*v1alpha1.Contract
 }

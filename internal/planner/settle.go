@@ -91,8 +91,7 @@ func (r *round) quick(in *Intent) (Decision, bool) {
 		if c.Status.Phase == v1alpha1.PhaseDegraded {
 			return none, false // it may have to go elsewhere
 		}
-		phase, reason := r.phaseOf(c)
-		if phase != c.Status.Phase || (phase == v1alpha1.PhaseDegraded && reason != c.Status.Reason) {
+		if phase, reason := r.phaseOf(c); moved(c, phase, reason) {
 			return none, false
 		}
 		if r.late(c) {

@@ -149,7 +149,7 @@ func TestReserve(t *testing.T) {
 	if c == nil || c.Spec.Intent.Author != "cluster rome" {
 		t.Errorf("the contract says %+v of who asked", c)
 	}
-	s.expect(s.rest(), "peering vision/"+got.ID+" on paris/h100")
+	s.expect(s.rest(), "peering vision/"+got.ID+" on paris/h100: nothing is granted yet")
 }
 
 // Both sides hear of a contract as soon as it is acknowledged, and only they.

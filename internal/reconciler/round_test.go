@@ -141,7 +141,7 @@ func (s *story) expect(got []string, want ...string) {
 
 const (
 	placed  = "place vision/train on paris/h100 (4x nvidia-h100, 10.00 EUR/h)"
-	peering = "peering vision/train on paris/h100"
+	peering = "peering vision/train on paris/h100: nothing is granted yet"
 )
 
 func TestRoundPlacesDeliversAndRests(t *testing.T) {

@@ -27,6 +27,9 @@ func (v *View) States() []wire.ContractState {
 			Consumer: c.Spec.Consumer, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor,
 			Phase: c.Status.Phase, Reason: c.Status.Reason, Since: c.Status.Since,
 		}
+		if c.Status.Phase == v1alpha1.PhaseReleasing {
+			one.Blockers = v.World.Observed.Of(c.Metadata.Name).Consumer.Blockers
+		}
 		if committed != c.Status.Phase {
 			one.Committed = committed
 		}

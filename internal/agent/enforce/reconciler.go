@@ -63,6 +63,9 @@ type Reconciler struct {
 	causes  map[types.NamespacedName]cause
 	given   map[types.NamespacedName]Given
 	refused map[string]string // by contract
+	// drained are the consumers whose Tenant says so: Liqo takes their slices
+	// away here, and tells them nothing.
+	drained map[string]bool
 }
 
 // cause is why a slice is answered as it is, and since when.
@@ -88,7 +91,10 @@ func (r *Reconciler) SetUp(mgr ctrl.Manager) error {
 			SkipNameValidation:      new(true), // several agents may run in one process
 		}).
 		For(&authv1beta1.ResourceSlice{}, builder.WithPredicates(predicate.NewPredicateFuncs(ours))).
-		Watches(&authv1beta1.Tenant{}, all).
+		Watches(&authv1beta1.Tenant{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			r.noteDrained(ctx)
+			return r.all(ctx, o.GetNamespace())
+		})).
 		WatchesRawSource(source.Channel(r.kicks, all)).
 		Complete(r)
 	if err != nil {
@@ -107,14 +113,43 @@ func (r *Reconciler) Kick() {
 
 // Refused are the standing contracts that are not honoured, with why.
 func (r *Reconciler) Refused() map[string]string {
+	all := r.Book.All()
 	standing := map[string]bool{}
-	for _, p := range r.Book.All() {
+	for _, p := range all {
 		standing[p.Contract] = p.Standing
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.refused, func(contract, _ string) bool { return !standing[contract] })
-	return maps.Clone(r.refused)
+	out := maps.Clone(r.refused)
+	for _, p := range all {
+		if p.Standing && r.drained[p.ConsumerID] {
+			out[p.Contract] = "the Tenant of " + p.ConsumerID + " is Drained: its slices and pods are gone here until it is Active again"
+		}
+	}
+	return out
+}
+
+// noteDrained looks at which consumers' Tenants are Drained.
+func (r *Reconciler) noteDrained(ctx context.Context) {
+	var list authv1beta1.TenantList
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		r.Log.Error("cannot list tenants", "err", err)
+		return
+	}
+	now := map[string]bool{}
+	for i := range list.Items {
+		if t := &list.Items[i]; t.Spec.TenantCondition == authv1beta1.TenantConditionDrained {
+			now[string(t.Spec.ClusterID)] = true
+		}
+	}
+	r.mu.Lock()
+	changed := !maps.Equal(now, r.drained)
+	r.drained = now
+	r.mu.Unlock()
+	if changed && r.Changed != nil {
+		r.Changed()
+	}
 }
 
 // ours reports whether a slice is one of another cluster's that is answered

@@ -28,6 +28,9 @@ const (
 	// AnnotationFlavor on a slice names the contract's flavor: Liqo copies it to
 	// the provider, whose agent tells by it what each slice holds of which flavor.
 	AnnotationFlavor = Group + "/flavor"
+	// LabelEnforcement on a flavor is the limits enforcement of Liqo on its
+	// cluster, as the Quotas there say: None, Soft or Hard.
+	LabelEnforcement = Group + "/enforcement"
 	// TaintIntent with an IntentValue is the NoSchedule taint of a virtual node.
 	TaintIntent = Group + "/intent"
 	// TaintRemote is the PreferNoSchedule taint that keeps pods without

@@ -31,6 +31,12 @@ type ConsumerObservation struct {
 	Reachable bool
 	// Message explains an unreachable cluster or the newest trouble.
 	Message string
+	// PeeringMessage says why the cluster cannot ask the provider for slices, ""
+	// when it can or nobody has tried.
+	PeeringMessage string
+	// ProviderMessage says that Liqo does not reach the provider's API server, ""
+	// when it does or says nothing.
+	ProviderMessage string
 	// Slice is the ResourceSlice.
 	Slice Presence
 	// SliceDenied is the provider's refusal with its words, "" when there is none.
@@ -43,12 +49,18 @@ type ConsumerObservation struct {
 	Node Presence
 	// NodeReady is its Ready condition.
 	NodeReady bool
+	// NodeMessage says why it is not, in Kubernetes' words.
+	NodeMessage string
 	// Allocatable of the Node.
 	Allocatable Resources
-	// Offloading is true when every NamespaceOffloading of the contract is Ready (or it has none).
+	// Offloading is true when every NamespaceOffloading of the contract is Ready
+	// (or it has none) and the provider refuses no pod of theirs.
 	Offloading bool
 	// OffloadingMessage says what is not ready.
 	OffloadingMessage string
+	// Blockers are what holds a drain up, in order: pods that are left on the
+	// Node, each with the PodDisruptionBudget that keeps it, if one does.
+	Blockers []string
 }
 
 // ConsumerObservations are what consumer clusters say, by cluster and contract.

@@ -53,6 +53,9 @@ func ExplainText(w io.Writer, e *planner.Explanation, o ExplainOptions) error {
 			b.WriteString(strings.Repeat("      ", min(i, 1)) + line + "\n")
 		}
 	}
+	for _, c := range e.Troubled {
+		fmt.Fprintf(&b, "%s is %s: %s\n", c.Metadata.Name, c.Status.Phase, clean(c.Status.Reason))
+	}
 	for _, near := range d.Near {
 		b.WriteString("Near: " + clean(near) + "\n")
 	}

@@ -14,6 +14,15 @@ type explanation struct {
 	Author string  `json:"author,omitempty"`
 	Wants  string  `json:"wants"`
 	Offers []offer `json:"offers"`
+	// Troubled contracts of the intent, with why they stand as they do.
+	Troubled []troubledContract `json:"troubled,omitempty"`
+}
+
+type troubledContract struct {
+	Name   string         `json:"name"`
+	Phase  v1alpha1.Phase `json:"phase"`
+	Since  v1alpha1.Time  `json:"since"`
+	Reason string         `json:"reason"`
 }
 
 type offer struct {
@@ -62,6 +71,9 @@ func encodeExplanation(e *planner.Explanation) explanation {
 			o.LatencyMs = &l.LatencyMs
 		}
 		out.Offers = append(out.Offers, o)
+	}
+	for _, c := range e.Troubled {
+		out.Troubled = append(out.Troubled, troubledContract{c.Metadata.Name, c.Status.Phase, c.Status.Since, c.Status.Reason})
 	}
 	return out
 }

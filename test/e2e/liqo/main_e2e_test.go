@@ -4,13 +4,18 @@ package liqo
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/liqo"
@@ -102,6 +107,36 @@ func (f *fleet) says(cluster, want string, args ...string) {
 		}
 		return err
 	})
+}
+
+// ask reads a page of the daemon's operators' port.
+func (f *fleet) ask(path string) (string, error) {
+	req, err := http.NewRequestWithContext(f.ctx, http.MethodGet, "http://"+f.daemon.Operators+path, nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	return string(b), err
+}
+
+// state is a held contract as the daemon sees it now.
+func (f *fleet) state(contract string) (wire.ContractState, error) {
+	var list []wire.ContractState
+	text, err := f.ask(wire.ContractsPath)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &list)
+	}
+	for _, s := range list {
+		if s.Name == contract {
+			return s, err
+		}
+	}
+	return wire.ContractState{}, errors.Join(err, fmt.Errorf("contract %s is not held: %s", contract, text))
 }
 
 func (f *fleet) logs() {

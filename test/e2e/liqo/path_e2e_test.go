@@ -109,6 +109,14 @@ func TestFromIntentToPod(t *testing.T) {
 	f.Contract("vision", "train", "Releasing")
 	f.says("rome", "true", "get", "node", vision, "-o", "jsonpath={.spec.unschedulable}")
 	f.runs("rome", "vision", vision, 2)
+	f.Eventually("what holds the release up is said", func() error {
+		state, err := f.state(vision)
+		want := "(PodDisruptionBudget train allows no disruption)"
+		if err == nil && (len(state.Blockers) != 2 || !strings.HasPrefix(state.Blockers[0], "pod vision/train-") || !strings.HasSuffix(state.Blockers[0], want)) {
+			err = fmt.Errorf("its blockers are %q", state.Blockers)
+		}
+		return err
+	})
 	if _, err := f.kubectl("rome", "delete", "pdb", "train", "-n", "vision"); err != nil {
 		t.Fatal(err)
 	}
@@ -117,5 +125,9 @@ func TestFromIntentToPod(t *testing.T) {
 	f.says("paris", "", "get", "resourceslices.authentication.liqo.io", "-A", "-o", "jsonpath={.items[?(@.metadata.name==\""+vision+"\")].metadata.name}")
 	f.says("rome", "vision", "get", "namespace", "vision", "-o", "jsonpath={.metadata.name}")
 	f.runs("rome", "nlp", nlp, 3)
+	metrics, err := f.ask("/metrics")
+	if err != nil || !strings.Contains(metrics, "fleetbroker_time_to_active_seconds_count 2\n") {
+		t.Errorf("time to active is not measured twice, %v:\n%s", err, metrics)
+	}
 	f.Sound()
 }

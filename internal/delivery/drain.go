@@ -1,0 +1,101 @@
+package delivery
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// drainInterval is how often a Node that is drained is looked at: Liqo says
+// what holds it up only in its log.
+const drainInterval = 2 * time.Second
+
+// watchDrains keeps what is left on Nodes whose virtual node is on its way out,
+// while there are any.
+func (w *worker) watchDrains(ctx context.Context, c *conn) {
+	ticker := w.options.Clock.NewTicker(drainInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		if ok, _ := c.synced(); !ok {
+			continue
+		}
+		now := map[string][]string{}
+		for _, obj := range c.informers[kindVirtualNode].GetStore().List() {
+			u := obj.(*unstructured.Unstructured)
+			if !terminating(u) {
+				continue
+			}
+			if list := c.blockers(ctx, u.GetName()); len(list) > 0 {
+				now[u.GetName()] = list
+			}
+		}
+		w.mu.Lock()
+		changed := !maps.EqualFunc(now, w.blockers, slices.Equal[[]string])
+		w.blockers = now
+		w.mu.Unlock()
+		if changed {
+			w.bump()
+		}
+	}
+}
+
+// blockers are the pods that are left on a Node, in order, each with the
+// PodDisruptionBudget that allows no eviction. An account that may not read
+// them sees none.
+func (c *conn) blockers(ctx context.Context, node string) []string {
+	var pods *corev1.PodList
+	err := c.call(ctx, func(ctx context.Context) (err error) {
+		pods, err = c.clientset.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	budgets := map[string][]policyv1.PodDisruptionBudget{}
+	var out []string
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+			continue // Liqo's drain does not count them
+		}
+		list, known := budgets[pod.Namespace]
+		if !known {
+			_ = c.call(ctx, func(ctx context.Context) error { // without the right there is only less to tell
+				all, err := c.clientset.PolicyV1().PodDisruptionBudgets(pod.Namespace).List(ctx, metav1.ListOptions{})
+				if err == nil {
+					list = all.Items
+				}
+				return err
+			})
+			budgets[pod.Namespace] = list
+		}
+		out = append(out, "pod "+pod.Namespace+"/"+pod.Name+heldBy(pod, list))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// heldBy names the budget that allows no eviction of a pod, "" for none.
+func heldBy(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
+	for i := range budgets {
+		b := &budgets[i]
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || b.Status.DisruptionsAllowed > 0 || !selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		return " (PodDisruptionBudget " + b.Name + " allows no disruption)"
+	}
+	return ""
+}

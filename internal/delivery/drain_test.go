@@ -1,0 +1,72 @@
+package delivery
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// A budget keeps a pod when it selects it and allows nothing.
+func TestHeldBy(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "train"}}}
+	budget := func(app string, allowed int32) policyv1.PodDisruptionBudget {
+		return policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: "budget"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
+			Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
+		}
+	}
+	const kept = " (PodDisruptionBudget budget allows no disruption)"
+	for name, c := range map[string]struct {
+		budgets []policyv1.PodDisruptionBudget
+		want    string
+	}{
+		"none":        {nil, ""},
+		"of others":   {[]policyv1.PodDisruptionBudget{budget("serve", 0)}, ""},
+		"that allows": {[]policyv1.PodDisruptionBudget{budget("train", 1)}, ""},
+		"that keeps":  {[]policyv1.PodDisruptionBudget{budget("serve", 0), budget("train", 0)}, kept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := heldBy(pod, c.budgets); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// What is only watched is news when it tells of trouble, and is kept small.
+func TestExtraNews(t *testing.T) {
+	pod := func(reason string) *unstructured.Unstructured {
+		u := thing(kindPod, status(map[string]any{"phase": "Pending", "reason": reason, "hostIP": "10.0.0.1"}))
+		u.Object["spec"] = map[string]any{"nodeName": "slice-0", "containers": []any{map[string]any{"name": "main"}}}
+		return trimPod(u)
+	}
+	foreign := func(status_ string) *unstructured.Unstructured {
+		return thing(kindForeign, status(map[string]any{"conditions": []any{
+			map[string]any{"type": "APIServerStatus", "status": status_, "reason": "APIServerNotReady", "message": "it is not ready"},
+		}}))
+	}
+	for name, c := range map[string]struct {
+		kind   kind
+		object *unstructured.Unstructured
+		news   bool
+	}{
+		"a pod that is refused":       {kindPod, pod("OffloadingBackOff"), true},
+		"a pod that waits":            {kindPod, pod(""), false},
+		"a provider that answers":     {kindForeign, foreign("Established"), false},
+		"a provider that does not":    {kindForeign, foreign("Error"), true},
+		"a provider not tried so far": {kindForeign, thing(kindForeign), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := extraNews(c.kind, c.object); (got != "") != c.news {
+				t.Errorf("it says %q", got)
+			}
+		})
+	}
+	if _, more, _ := unstructured.NestedSlice(pod("").Object, "spec", "containers"); more || nodeOf(pod("")) != "slice-0" {
+		t.Errorf("kept is %v", pod("").Object)
+	}
+}

@@ -1,0 +1,75 @@
+package planner_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// TestWaitingSaysWhy: a contract that is not Active yet tells what stands in
+// its way, says nothing twice, and nothing any more once it is Active.
+func TestWaitingSaysWhy(t *testing.T) {
+	type obs = v1alpha1.ConsumerObservation
+	const reserved, peering = v1alpha1.PhaseReserved, v1alpha1.PhasePeering
+	for name, c := range map[string]struct {
+		says  obs
+		phase v1alpha1.Phase
+		want  string
+	}{
+		"its consumer cannot be reached": {obs{Message: "find the kubeconfig of cluster rome: none"}, reserved, "ConsumerUnreachable: find the kubeconfig of cluster rome: none"},
+		"its consumer is being reached":  {obs{}, reserved, ""},
+		"nothing is there yet":           {obs{Reachable: true, Slice: v1alpha1.Absent}, reserved, ""},
+		"it cannot be applied":           {obs{Reachable: true, Slice: v1alpha1.Absent, Message: "apply ResourceSlice: forbidden"}, reserved, "DeliveryFailed: apply ResourceSlice: forbidden"},
+		"there is no peering": {obs{Reachable: true, Slice: v1alpha1.Present, PeeringMessage: "find the kubeconfig of cluster paris: none"},
+			peering, "PeeringFailed: find the kubeconfig of cluster paris: none"},
+		"nobody answers the slice": {obs{Reachable: true, Slice: v1alpha1.Present}, peering, "GrantedLess: nothing is granted yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := inPhase(t, reserved)
+			contract := b.Contracts("vision/train")[0].Metadata.Name
+			b.Tick(time.Second).Observe(contract, v1alpha1.Observation{Consumer: c.says}).Round()
+			got := b.Contracts("vision/train")[0].Status
+			if got.Phase != c.phase || got.Reason != c.want {
+				t.Fatalf("%s %q, want %s %q", got.Phase, got.Reason, c.phase, c.want)
+			}
+			wantOnlyKeeps(t, b)
+			b.Tick(time.Minute).Deliver().Round()
+			if got := b.Contracts("vision/train")[0].Status; got.Phase != v1alpha1.PhaseActive || got.Reason != "" {
+				t.Fatalf("%s %q once all is there", got.Phase, got.Reason)
+			}
+		})
+	}
+}
+
+// TestReasonsMove: another reason for the same phase is written when there is
+// time, with the phase's begin and history as they were; other words for the
+// same reason are not worth a commit.
+func TestReasonsMove(t *testing.T) {
+	b := inPhase(t, v1alpha1.PhaseReserved)
+	name := b.Contracts("vision/train")[0].Metadata.Name
+	round := func(message, peering string) (*planner.Plan, v1alpha1.ContractStatus) {
+		b.Tick(time.Minute).Observe(name, v1alpha1.Observation{Consumer: v1alpha1.ConsumerObservation{
+			Reachable: true, Slice: v1alpha1.Present, Message: message, PeeringMessage: peering,
+		}})
+		p := b.Round()
+		return p, b.Contracts("vision/train")[0].Status
+	}
+	_, first := round("", "connection refused")
+	p, same := round("", "connection reset")
+	if len(p.Contracts) != 0 || same.Reason != first.Reason {
+		t.Fatalf("other words: %q and %d changes", same.Reason, len(p.Contracts))
+	}
+	p, next := round("forbidden", "connection reset")
+	if next.Reason != "DeliveryFailed: forbidden" || next.Since != first.Since || len(next.History) != len(first.History) {
+		t.Fatalf("%+v after %+v", next, first)
+	}
+	if len(p.Contracts) != 1 || !p.Contracts[0].StatusOnly {
+		t.Fatalf("changes %+v", p.Contracts)
+	}
+	e, err := planner.Explain(b.W, "vision", "train")
+	if err != nil || len(e.Troubled) != 1 || e.Troubled[0].Metadata.Name != name {
+		t.Fatalf("explain: %v, %v", e, err)
+	}
+}
