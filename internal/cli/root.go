@@ -24,6 +24,7 @@ func constructors() []func(Streams) *cobra.Command {
 		newCmdRender,
 		newCmdGet,
 		newCmdStatus,
+		newCmdDoctor,
 		newCmdRelease,
 		newCmdAudit,
 		newCmdCost,

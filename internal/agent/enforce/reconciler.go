@@ -137,9 +137,14 @@ func (r *Reconciler) noteDrained(ctx context.Context) {
 		r.Log.Error("cannot list tenants", "err", err)
 		return
 	}
+	r.setDrained(list.Items)
+}
+
+// setDrained takes over what Tenants say.
+func (r *Reconciler) setDrained(tenants []authv1beta1.Tenant) {
 	now := map[string]bool{}
-	for i := range list.Items {
-		if t := &list.Items[i]; t.Spec.TenantCondition == authv1beta1.TenantConditionDrained {
+	for i := range tenants {
+		if t := &tenants[i]; t.Spec.TenantCondition == authv1beta1.TenantConditionDrained {
 			now[string(t.Spec.ClusterID)] = true
 		}
 	}

@@ -1,0 +1,126 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+func checkAccess(p *Picture) []Finding {
+	out := reachable(p.Consumer, "nothing can be applied there")
+	// Without peerings to make nobody but Liqo needs a way to the provider.
+	if p.Auto {
+		out = append(out, reachable(p.Provider, "no peering can be made or renewed with it")...)
+	}
+	return out
+}
+
+// reachable says why a cluster cannot be looked at.
+func reachable(c *Cluster, consequence string) []Finding {
+	switch {
+	case c.NoAccess != "":
+		return finding("cluster "+c.Name, "there is no way to it, so that "+consequence+": "+c.NoAccess,
+			"give access.kubeconfigSecretRef in clusters/%s.yaml, or %[1]s.kubeconfig in --kubeconfigs-dir", c.Name)
+	case c.Unreachable != "":
+		return finding("cluster "+c.Name, "its API server does not answer, so that "+consequence+": "+c.Unreachable,
+			"see whether the API server runs, and whether the server and the certificates of its kubeconfig are still right")
+	}
+	return nil
+}
+
+func checkInstalled(p *Picture) []Finding {
+	return append(installed(p.Consumer, true), installed(p.Provider, false)...)
+}
+
+// installed says what a cluster does not serve.
+func installed(c *Cluster, consumer bool) []Finding {
+	var liqo, policies []string
+	for _, k := range c.NotServed {
+		switch k {
+		case Mutating, MutatingBindings, Validating, ValidatingBindings:
+			policies = append(policies, string(k))
+		default:
+			liqo = append(liqo, string(k))
+		}
+	}
+	var out []Finding
+	if len(liqo) > 0 {
+		out = finding("cluster "+c.Name, "it does not serve Liqo's kinds "+strings.Join(liqo, ", "), "install Liqo v1.2 there (install/liqo)")
+	}
+	if consumer && len(policies) > 0 {
+		out = append(out, finding("cluster "+c.Name, "it does not serve "+strings.Join(policies, ", "),
+			"MutatingAdmissionPolicy is v1 since Kubernetes 1.36: upgrade the cluster, or let another webhook add the tolerations")...)
+	}
+	for i := range out {
+		out[i].Link = LinkInstalled
+	}
+	return out
+}
+
+func checkRights(p *Picture) []Finding { return append(unread(p.Consumer), unread(p.Provider)...) }
+
+// unread says what could not be looked at, so that its checks found nothing.
+func unread(c *Cluster) []Finding {
+	byWhy := map[string][]string{}
+	for k, why := range c.Unread {
+		byWhy[why] = append(byWhy[why], string(k))
+	}
+	var out []Finding
+	for why, kinds := range byWhy {
+		slices.Sort(kinds)
+		out = append(out, Finding{
+			Link: LinkRights, Where: "cluster " + c.Name, Cause: "cannot read " + strings.Join(kinds, ", ") + ": " + why,
+			Remedy: "use a kubeconfig that may list them: what rests on them was not checked",
+		})
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return strings.Compare(a.Cause, b.Cause) })
+	return out
+}
+
+// policyNames are what keeps tenants apart on a consumer (package manifests).
+var policyNames = map[Kind][]string{
+	Validating: {"fleetbroker-intent-guard", "fleetbroker-namespace-guard", "fleetbroker-no-daemonsets", "fleetbroker-virtualnode-guard"},
+	Mutating:   {"fleetbroker-intent-tolerations"},
+}
+
+func checkPolicies(p *Picture) []Finding {
+	c := p.Consumer
+	var out []Finding
+	for _, k := range []Kind{Validating, Mutating} {
+		bindings := k + "Binding"
+		for _, name := range policyNames[k] {
+			if c.read(k) && c.one(k, "", name) == nil {
+				out = append(out, finding(at(c, k, "", name), "it is missing: tenants are not kept apart, or pods get no toleration",
+					"the daemon puts it back within seconds: see why it cannot in its log, and what deletes it")...)
+			}
+			if c.read(bindings) && c.one(bindings, "", name) == nil {
+				out = append(out, finding(at(c, bindings, "", name), "it is missing, so that its policy does nothing",
+					"the daemon puts it back within seconds: see why it cannot in its log, and what deletes it")...)
+			}
+		}
+	}
+	if ns := c.one(Namespaces, "", p.OnConsumer); ns != nil && ns.GetLabels()[v1alpha1.LabelManaged] == "" {
+		out = append(out, finding(at(c, Namespaces, "", p.OnConsumer), "it lacks the label "+v1alpha1.LabelManaged+": virtual nodes in it are not guarded",
+			"the daemon labels it: see why it cannot in its log")...)
+	}
+	return out
+}
+
+// tenantNamespaces are Liqo's namespaces on a cluster for another one.
+func tenantNamespaces(c *Cluster, other string) []string {
+	var out []string
+	for _, ns := range c.all(Namespaces, func(u *unstructured.Unstructured) bool {
+		return u.GetLabels()[labelTenantNamespace] == "true" && u.GetLabels()[labelRemoteCluster] == other
+	}) {
+		out = append(out, ns.GetName())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// quoted is a list for people.
+func quoted(list []string) string { return fmt.Sprintf("%q", list) }

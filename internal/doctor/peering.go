@@ -1,0 +1,136 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Names that Liqo v1.2.0 reads (its pkg/consts).
+const (
+	labelRemoteCluster   = "liqo.io/remote-cluster-id"
+	labelTenantNamespace = "liqo.io/tenant-namespace"
+	labelRemoteID        = "liqo.io/remoteID"
+	labelReplication     = "liqo.io/replication"
+	labelReplicated      = "liqo.io/replicated"
+	labelScheduling      = "liqo.io/scheduling-enabled"
+	annotationCreate     = "liqo.io/create-virtual-node"
+	annotationRemote     = "liqo.io/remote-tenant-namespace"
+	annotationRenew      = v1alpha1.Group + "/renew-after"
+)
+
+func checkPeering(p *Picture) []Finding {
+	out := append(checkTenantNamespace(p.Consumer, p.OnConsumer, p.ProviderID), checkTenantNamespace(p.Provider, p.OnProvider, p.ConsumerID)...)
+	out = append(out, checkIdentity(p)...)
+	out = append(out, checkForeign(p)...)
+	return append(out, checkTenant(p)...)
+}
+
+// checkTenantNamespace looks at Liqo's namespace for the other side.
+func checkTenantNamespace(c *Cluster, want, other string) []Finding {
+	if !c.read(Namespaces) {
+		return nil
+	}
+	have := tenantNamespaces(c, other)
+	ns := c.one(Namespaces, "", want)
+	switch {
+	case len(have) > 1:
+		return finding("cluster "+c.Name, fmt.Sprintf("%d namespaces say that they are Liqo's for %s: %s. Liqo takes any of them", len(have), other, quoted(have)),
+			"leftovers of an earlier peering: delete all but %s", want)
+	case len(have) == 1 && have[0] != want:
+		return finding(at(c, Namespaces, "", have[0]), "Liqo's namespace for "+other+" is this one, the fleet takes "+want,
+			"set spec.liqo.tenantNamespace: %s in clusters/%s.yaml", have[0], c.Name)
+	case ns == nil:
+		return finding(at(c, Namespaces, "", want), "it does not exist: the two clusters were never peered", "%s", howToPeer)
+	case ns.GetDeletionTimestamp() != nil:
+		return finding(at(c, Namespaces, "", want), "it is being deleted", "let it go, or take what blocks it away (kubectl describe): the daemon makes it anew")
+	case len(have) == 0:
+		return finding(at(c, Namespaces, "", want), "it lacks the labels by which Liqo finds it",
+			"label it %s=true and %s=%s", labelTenantNamespace, labelRemoteCluster, other)
+	}
+	return nil
+}
+
+const howToPeer = "with peering.auto in fleet.yaml the daemon peers them once it has kubeconfigs of both; else peer them with liqoctl authenticate"
+
+// checkIdentity looks at the Secret from which the consumer's Liqo starts.
+func checkIdentity(p *Picture) []Finding {
+	c := p.Consumer
+	if !c.read(Identities) {
+		return nil
+	}
+	mine := c.all(Identities, func(u *unstructured.Unstructured) bool { return u.GetLabels()[labelRemoteCluster] == p.ProviderID })
+	if len(mine) == 0 {
+		return finding(at(c, Identities, p.OnConsumer, "kubeconfig-controlplane-…"), "there is none for "+p.ProviderID+": slices are not replicated there", "%s", howToPeer)
+	}
+	var out []Finding
+	for _, u := range mine {
+		where := at(c, Identities, u.GetNamespace(), u.GetName())
+		if u.GetNamespace() != p.OnConsumer {
+			out = append(out, finding(where, "it is not in "+p.OnConsumer+", where Liqo looks for it", "move it there")...)
+		}
+		if on := u.GetAnnotations()[annotationRemote]; on != "" && on != p.OnProvider {
+			out = append(out, finding(where, "it leads to namespace "+on+" of the provider, the fleet takes "+p.OnProvider,
+				"set spec.liqo.tenantNamespace in clusters/%s.yaml, or delete the Secret: the daemon makes it anew", p.Provider.Name)...)
+		}
+		if renew, err := time.Parse(time.RFC3339, u.GetAnnotations()[annotationRenew]); err == nil && p.Now.After(renew.Add(time.Hour)) {
+			out = append(out, finding(where, "its credential was to be renewed at "+renew.UTC().Format(time.RFC3339)+" and ends soon or has ended",
+				"see in the daemon's log why the peering of %s with %s is not renewed", c.Name, p.Provider.Name)...)
+		}
+	}
+	return out
+}
+
+// checkForeign looks at how Liqo on the consumer sees the provider.
+func checkForeign(p *Picture) []Finding {
+	c := p.Consumer
+	if !c.read(Foreign) {
+		return nil
+	}
+	u := c.one(Foreign, "", p.ProviderID)
+	where := at(c, Foreign, "", p.ProviderID)
+	if u == nil {
+		return finding(where, "Liqo does not know of the provider yet", "see whether liqo-controller-manager runs on %s, and the Secret of its identity", c.Name)
+	}
+	if s := condition(u, "APIServerStatus"); field(s, "status") == "Error" {
+		return finding(where, "Liqo does not reach the provider's API server: "+words(s),
+			"see whether the API server of %s runs, and whether %s reaches %s", p.Provider.Name, c.Name, either(text(u, "status", "apiServerUrl"), "it"))
+	}
+	return nil
+}
+
+// checkTenant looks at the provider's Tenant for the consumer.
+func checkTenant(p *Picture) []Finding {
+	c := p.Provider
+	if !c.read(Tenants) {
+		return nil
+	}
+	mine := c.all(Tenants, func(u *unstructured.Unstructured) bool { return text(u, "spec", "clusterID") == p.ConsumerID })
+	if len(mine) == 0 {
+		return finding(at(c, Tenants, p.OnProvider, p.ConsumerID), `there is none: no quota is made, and Liqo says "tenant not found" or "failed getting quota"`, "%s", howToPeer)
+	}
+	u := mine[0]
+	where := at(c, Tenants, u.GetNamespace(), u.GetName())
+	switch text(u, "spec", "tenantCondition") {
+	case "Cordoned":
+		return finding(where, "it is Cordoned: new slices are denied and resizes are not followed", "set its spec.tenantCondition to Active when the provider agrees")
+	case "Drained":
+		return finding(where, "it is Drained: slices, quotas and pods of the consumer are gone there, though the consumer's slice still says Accepted",
+			"let the intent go elsewhere (placement.providers.deny), or set its spec.tenantCondition to Active and change an annotation of the slice: Liqo replicates it again only then")
+	}
+	if u.GetNamespace() != p.OnProvider {
+		return finding(where, "it is not in namespace "+p.OnProvider, "set spec.liqo.tenantNamespace: %s in clusters/%s.yaml", u.GetNamespace(), c.Name)
+	}
+	return nil
+}
+
+func either(a, b string) string {
+	if strings.TrimSpace(a) != "" {
+		return a
+	}
+	return b
+}
