@@ -317,7 +317,10 @@ func TestWhatIsPostedRests(t *testing.T) {
 		t.Errorf("%d requests for a plan that stays as it was, want the list alone", got)
 	}
 	// An outage of the forge is survived.
-	s.fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusNotImplemented); return true })
+	s.fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusNotImplemented)
+		return true
+	})
 	if _, err := s.reviews.Pass(t.Context()); err == nil {
 		t.Error("an outage passes for a look")
 	}
