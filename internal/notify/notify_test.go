@@ -343,7 +343,9 @@ func TestMail(t *testing.T) {
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
 		_ = server.Close()
-		<-done
+		if err := <-done; err != nil && !errors.Is(err, smtp.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	w := newWorld(t)
 	w.tell("vision", "mail", "smtp://"+l.Addr().String()+"/?from=Fleet+%3Cfleet@example.org%3E&to=ada@example.org,bob@example.org", "placed")

@@ -404,13 +404,12 @@ func TestUnsupported(t *testing.T) {
 
 // What a fleet, a tenant or a flavor asks for in vain is said.
 func TestNotes(t *testing.T) {
-	b := paris().Fleet(func(f *v1alpha1.FleetSpec) { f.WriteBack.Merge = true }).
+	b := paris().
 		Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Weight, s.Approvers = 2, []string{"ada@example.org"} }).
 		Offer("paris/h100", Spec(func(s *v1alpha1.FlavorSpec) {
 			s.Overcommit = v1alpha1.Overcommit{"maxRisk": v1alpha1.MustDecimal("0.1")}
 		}))
 	want := []string{
-		"fleet: spec.writeBack.merge is not supported yet",
 		"tenant vision: spec.approvers and spec.signers are not asked for while spec.verification.mode of fleet.yaml is not signed",
 	}
 	if got := b.Plan().Notes; !slices.Equal(got, want) {
