@@ -28,23 +28,13 @@ func Unsupported(in *v1alpha1.ResourceIntent) []Feature {
 	return out
 }
 
-// notes lists the fields of the fleet, its tenants and its flavors that are
-// not acted on yet, each with the document it stands in.
+// notes lists what a fleet says that has no effect as the rest of it stands,
+// each with the document it stands in.
 func (r *round) notes() []string {
 	var out []string
-	add := func(is bool, of, field string) {
-		if is {
-			out = append(out, of+": "+Feature{"spec." + field}.Message())
-		}
-	}
-	f := r.fleet
-	for _, name := range sortedNames(r.w.Clusters) {
-		c := &r.w.Clusters[name].Spec
-		add(c.Delivery == "agent", "cluster "+name, "delivery: agent")
-	}
 	for _, name := range sortedNames(r.w.Tenants) {
 		t := &r.w.Tenants[name].Spec
-		if unsigned := f.Verification.Mode != "signed"; unsigned && len(t.Approvers)+len(t.Signers) > 0 {
+		if unsigned := r.fleet.Verification.Mode != "signed"; unsigned && len(t.Approvers)+len(t.Signers) > 0 {
 			out = append(out, "tenant "+name+": spec.approvers and spec.signers are not asked for while spec.verification.mode of fleet.yaml is not signed")
 		}
 	}
