@@ -3,6 +3,8 @@ package gitrepo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -82,6 +84,12 @@ func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, pre
 		if err != nil {
 			return nil, err
 		}
+		dropped, err := r.dropped(ctx, c, prefixes)
+		if err != nil {
+			return nil, err
+		}
+		paths = slices.AppendSeq(paths, maps.Keys(dropped))
+		slices.Sort(paths)
 		if len(paths) == 0 {
 			continue
 		}
@@ -102,13 +110,106 @@ func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, pre
 					edits[p] = &ForeignEdit{Path: p, Commit: c}
 					order = append(order, p)
 				}
-				if edits[p].Was, err = r.before(c, p); err != nil {
+				if was, is := dropped[p]; is {
+					edits[p].Was = was
+				} else if edits[p].Was, err = r.before(c, p); err != nil {
 					return nil, err
 				}
 			}
 		}
 	}
 	return r.standing(edits, order, to)
+}
+
+// dropped are the paths under any of the prefixes that a merge has as one of
+// its parents has them, though another had changed them since the two parted,
+// with what that one has: what a merge rolls back that takes an old commit's
+// tree. A branch that was cut before our last commits, and knows nothing of
+// them, drops nothing.
+func (r *Repo) dropped(ctx context.Context, c Commit, prefixes []string) (map[string]tree.Entry, error) {
+	if len(c.Parents) < 2 {
+		return nil, nil
+	}
+	out := map[string]tree.Entry{}
+	for _, left := range c.Parents {
+		lost, err := r.differing(left, c.Hash, prefixes)
+		if err != nil {
+			return nil, err
+		}
+		for _, kept := range c.Parents {
+			if kept == left || len(lost) == 0 {
+				continue
+			}
+			if err := r.droppedFor(ctx, left, kept, lost, out, prefixes); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// difference is what two commits have at a path.
+type difference struct{ was, is tree.Entry }
+
+// differing are the paths under any of the prefixes in which two commits differ.
+func (r *Repo) differing(a, b tree.Hash, prefixes []string) (map[string]difference, error) {
+	at, err := r.Tree(a)
+	if err != nil {
+		return nil, err
+	}
+	bt, err := r.Tree(b)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]difference{}
+	for _, prefix := range prefixes {
+		if err := diffUnder(at, bt, prefix, func(p string, was, is tree.Entry) error {
+			out[p] = difference{was, is}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// droppedFor adds to out those of the lost paths that the merge has as its
+// parent kept has them, and that its parent left changed since the two parted.
+func (r *Repo) droppedFor(ctx context.Context, left, kept tree.Hash, lost map[string]difference, out map[string]tree.Entry, prefixes []string) error {
+	kt, err := r.Tree(kept)
+	if err != nil {
+		return err
+	}
+	open := map[string]bool{}
+	for p, d := range lost {
+		e, err := find(kt, p)
+		if err != nil {
+			return err
+		}
+		if e == d.is {
+			open[p] = true
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	commits, err := r.between(ctx, kept, left)
+	if err != nil {
+		return err
+	}
+	for _, c := range commits {
+		paths, err := r.touched(c, prefixes)
+		if err != nil {
+			return err
+		}
+		for _, p := range paths {
+			if open[p] {
+				out[p] = lost[p].was
+				delete(open, p)
+			}
+		}
+	}
+	return nil
 }
 
 // before is what stood at a path before a commit.

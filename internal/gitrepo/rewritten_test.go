@@ -245,3 +245,37 @@ func TestMergesAreNotForeignEdits(t *testing.T) {
 		t.Errorf("parents: %v", got)
 	}
 }
+
+// A merge that takes an old commit's tree rolls back what was written since,
+// though it has nothing that was not ours once.
+func TestMergesThatRollBackAreForeignEdits(t *testing.T) {
+	const path = "contracts/vision/aa/a.yaml"
+	for name, parents := range map[string]func(head, old string) []string{
+		"the head first": func(head, old string) []string { return []string{head, old} },
+		"the old first":  func(head, old string) []string { return []string{old, head} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := bare(t)
+			r := open(t, dial(t, dir, gitrepo.Auth{}), options(oneBranch))
+			commit(t, r, request(fetch(t, r), contract("vision", "a", "1")))
+			old := fetch(t, r).Ledger.Commit
+			commit(t, r, request(fetch(t, r), contract("vision", "a", "2")))
+			accepted := fetch(t, r).Ledger.Commit
+			args := []string{"commit-tree", "-m", "merge", old.Tree.String()}
+			for _, p := range parents(accepted.Hash.String(), old.Hash.String()) {
+				args = append(args, "-p", p)
+			}
+			merge := git(t, dir, args...)
+			git(t, dir, "update-ref", "refs/heads/main", merge)
+			now := fetch(t, r)
+			edits, err := r.Foreign(t.Context(), accepted.Hash, now.Ledger.Commit.Hash, nil)
+			if err != nil || len(edits) != 1 || edits[0].Path != path || edits[0].Commit.Hash.String() != merge {
+				t.Fatalf("got %v, %v; want %s by %s", edits, err, path, merge)
+			}
+			was, err := now.Ledger.Tree.Store.File(edits[0].Was.Hash, 0)
+			if err != nil || string(was) != "2" {
+				t.Errorf("to put back: %q, %v", was, err)
+			}
+		})
+	}
+}
