@@ -75,7 +75,7 @@ func (r *recorder) label(p pair) {
 	if p.after == nil {
 		return
 	}
-	if it := r.state.intent(p.after.Metadata.Namespace, p.after.Spec.Intent.Name); it != nil {
+	if it := r.state.fleet.Intent(p.after.Metadata.Namespace, p.after.Spec.Intent.Name); it != nil {
 		r.labels[ledger.IntentDir(p.after.Metadata.Namespace, p.after.Spec.Intent.Name)] = it.Metadata.Labels
 	}
 }

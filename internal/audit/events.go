@@ -201,12 +201,10 @@ func placed(c *v1alpha1.Contract) string {
 	return strings.Join(parts, "; ")
 }
 
-// uptime is how long a contract was usable, since it first was.
+// uptime is how long a contract was usable, and whether its sla was told broken.
 type uptime struct {
-	since, last v1alpha1.Time
-	usable      bool
-	down        time.Duration
-	told        bool
+	ledger.Uptime
+	told bool
 }
 
 // broken is how a contract breaks its intent's sla with this step, "" when it
@@ -222,33 +220,19 @@ func (r *recorder) broken(at v1alpha1.Time, p pair, up map[string]*uptime) strin
 		u = &uptime{}
 		up[name] = u
 	}
-	if !u.since.IsZero() && !u.usable {
-		u.down += at.Sub(u.last.Time)
-	}
 	phase := p.after.Status.Phase
-	first := u.since.IsZero() && phase == v1alpha1.PhaseActive
-	if first {
-		u.since = at
-	}
-	u.last, u.usable = at, phase != v1alpha1.PhaseDegraded
-	it := r.state.intent(p.after.Metadata.Namespace, p.after.Spec.Intent.Name)
+	first := u.Step(phase, at)
+	it := r.state.fleet.Intent(p.after.Metadata.Namespace, p.after.Spec.Intent.Name)
 	if it == nil || it.Spec.SLA == nil || u.told {
 		return ""
 	}
 	sla := it.Spec.SLA
 	took := at.Sub(p.after.Spec.Term.Start.Time)
-	if most := sla.MaxTimeToActive.Duration; most > 0 && took > most && (first || u.since.IsZero() && phase.Charged() || ledger.Ended(phase) && u.since.IsZero()) {
+	if most := sla.MaxTimeToActive.Duration; most > 0 && took > most && (first || u.Since.IsZero() && (phase.Charged() || ledger.Ended(phase))) {
 		u.told = true
 		return fmt.Sprintf("SLABroken: not usable within %s: it took %s", most, took)
 	}
-	if sla.Availability == nil || u.since.IsZero() || u.down == 0 {
-		return ""
-	}
-	whole := int64(at.Sub(u.since.Time) / time.Second)
-	good := v1alpha1.DecimalFromInt(100*(whole-int64(u.down/time.Second))).DivInt(max(whole, 1), 4)
-	if good.Cmp(*sla.Availability) >= 0 {
-		return ""
-	}
-	u.told = true
-	return fmt.Sprintf("SLABroken: usable %s %% of %s since it first was, %s %% was asked for", good, at.Sub(u.since.Time), sla.Availability)
+	why := u.Short(sla)
+	u.told = why != ""
+	return why
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -22,17 +21,6 @@ type state struct {
 	books  ledger.Books
 	keys   gitrepo.Keys
 	email  string // of the daemon's commits
-}
-
-// intent is the intent of a name, nil when there is none.
-func (s *state) intent(tenant, name string) *fleet.Intent {
-	at, found := slices.BinarySearchFunc(s.fleet.Intents, [2]string{tenant, name}, func(it fleet.Intent, k [2]string) int {
-		return cmp.Or(strings.Compare(it.Metadata.Namespace, k[0]), strings.Compare(it.Metadata.Name, k[1]))
-	})
-	if !found {
-		return nil
-	}
-	return &s.fleet.Intents[at]
 }
 
 // inputs follows the inputs from commit to commit.
@@ -237,7 +225,7 @@ func (in *inputs) traced(s *state, tenant string, i v1alpha1.ContractIntent) (fa
 		}
 		return fmt.Sprintf("fleet.yaml at %s has no warm pool %s", s.commit.Short(), i.Name), nil, nil
 	}
-	it := s.intent(tenant, i.Name)
+	it := s.fleet.Intent(tenant, i.Name)
 	switch {
 	case it == nil:
 		return fmt.Sprintf("there is no intent %s/%s in the inputs at %s", tenant, i.Name, s.commit.Short()), nil, nil

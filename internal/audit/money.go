@@ -93,7 +93,7 @@ func (v *verifier) retired(s *state, d *delta) {
 	for _, path := range sortedKeys(d.states) {
 		st := d.states[path]
 		if st[0] == nil && st[1] != nil { // renamed: it goes on where the old name's ended
-			if it := s.intent(st[1].Metadata.Namespace, st[1].Metadata.Name); it != nil {
+			if it := s.fleet.Intent(st[1].Metadata.Namespace, st[1].Metadata.Name); it != nil {
 				st[0] = d.states[ledger.StatePath(st[1].Metadata.Namespace, it.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom])][0]
 			}
 		}

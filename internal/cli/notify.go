@@ -84,7 +84,15 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 		if err != nil {
 			return // account says it
 		}
-		n.Observe(&notify.Snapshot{Fleet: v.Fleet.Name, Head: v.Ledger, Ledger: v.Contracts, Tenants: v.Fleet.Tenants, Books: books})
+		n.Observe(&notify.Snapshot{
+			Fleet: v.Fleet.Name, Head: v.Ledger, Ledger: v.Contracts, Tenants: v.Fleet.Tenants, Books: books,
+			SLA: func(tenant, intent string) *v1alpha1.SLA {
+				if it := v.Fleet.Intent(tenant, intent); it != nil {
+					return it.Spec.SLA
+				}
+				return nil
+			},
+		})
 	}
 	return n, nil
 }

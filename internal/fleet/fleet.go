@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -121,6 +122,17 @@ func (f *Fleet) Delivered() map[string]*v1alpha1.Cluster {
 		}
 	}
 	return out
+}
+
+// Intent is the intent of a name, nil when there is none.
+func (f *Fleet) Intent(tenant, name string) *Intent {
+	at, found := slices.BinarySearchFunc(f.Intents, [2]string{tenant, name}, func(it Intent, k [2]string) int {
+		return cmp.Or(strings.Compare(it.Metadata.Namespace, k[0]), strings.Compare(it.Metadata.Name, k[1]))
+	})
+	if !found {
+		return nil
+	}
+	return &f.Intents[at]
 }
 
 // Errors are the diagnostics that are errors.

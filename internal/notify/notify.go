@@ -22,6 +22,8 @@ type Snapshot struct {
 	Ledger  *ledger.Ledger
 	Tenants map[string]*v1alpha1.Tenant
 	Books   ledger.Books
+	// SLA of an intent, nil where it asks for none. A nil SLA is that of none.
+	SLA func(tenant, intent string) *v1alpha1.SLA
 }
 
 // Paces are how long a destination is left alone after a message, and after a
@@ -183,7 +185,7 @@ func (n *Notifier) derive(ctx context.Context) {
 	var events []Event
 	if s != n.seen {
 		if s.Ledger != n.seen.Ledger {
-			events = Since(s.Fleet, n.seen.Ledger, s.Ledger)
+			events = Since(s.Fleet, n.seen.Ledger, s.Ledger, s.SLA)
 		}
 		if n.box.Head != hash(s.Head) {
 			n.box.Head, n.dirty = hash(s.Head), true

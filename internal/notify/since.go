@@ -15,10 +15,15 @@ const codeSLA = "SLABroken"
 
 // Since are the events that lie between two states of a ledger, oldest first:
 // all phases that contracts went through, and what became of their intents.
-func Since(fleet string, before, now *ledger.Ledger) []Event {
+// asked is the sla of an intent, nil where there is none; a nil asked has none.
+func Since(fleet string, before, now *ledger.Ledger, asked func(tenant, intent string) *v1alpha1.SLA) []Event {
 	var out []Event
 	for tenant, intent := range now.Differs(before) {
-		out = append(out, ofContracts(fleet, before.ByIntent(tenant, intent), now.ByIntent(tenant, intent))...)
+		was, is := before.ByIntent(tenant, intent), now.ByIntent(tenant, intent)
+		out = append(out, ofContracts(fleet, was, is)...)
+		if asked != nil {
+			out = append(out, shorts(fleet, was, is, asked(tenant, intent))...)
+		}
 		out = append(out, ofState(fleet, before.State(tenant, intent), now.State(tenant, intent))...)
 	}
 	slices.SortFunc(out, func(a, b Event) int {
@@ -93,6 +98,26 @@ func steps(fleet string, old, c, from *v1alpha1.Contract) []Event {
 			tell("sla", p, "breaks its sla on "+place(c)+because(p.Reason))
 		}
 		phase = p.Phase
+	}
+	return out
+}
+
+// shorts are the contracts of one intent that broke its sla's availability since
+// before: as the audit log reckons, from the history that a contract keeps.
+func shorts(fleet string, before, now []*v1alpha1.Contract, sla *v1alpha1.SLA) []Event {
+	if sla == nil || sla.Availability == nil {
+		return nil
+	}
+	was := map[string]*v1alpha1.Contract{}
+	for _, c := range before {
+		was[c.Metadata.Name] = c
+	}
+	var out []Event
+	for _, c := range now {
+		p, why := ledger.FirstShort(c, sla)
+		if p != nil && slices.ContainsFunc(entered(was[c.Metadata.Name], c), func(h v1alpha1.PhaseChange) bool { return h == *p }) {
+			out = append(out, ofContract(fleet, "sla", c, p.At, codeSLA, "breaks its sla on "+place(c)+because(why)))
+		}
 	}
 	return out
 }

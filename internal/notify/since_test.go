@@ -121,9 +121,49 @@ func TestSince(t *testing.T) {
 		{"completed", holding(state(v1alpha1.IntentPlaced, "", noon)), holding(state(v1alpha1.IntentDone, "", later(time.Hour))), "13:00 [completed] vision/llm is done"},
 		{"still queued", holding(state(v1alpha1.IntentQueued, "none of 3 fits", noon)), holding(state(v1alpha1.IntentQueued, "none of 4 fits", noon)), ""},
 	} {
-		if got := lines(Since("acme", c.before, c.now)); got != c.want {
+		if got := lines(Since("acme", c.before, c.now, nil)); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
 		}
+	}
+}
+
+// A contract that was down for an hour of two breaks an availability of 99 %:
+// that is told once, when it is usable again, and not of a contract whose file
+// does not reach back to its beginning.
+func TestSinceTellsOfAvailability(t *testing.T) {
+	asked := func(tenant, intent string) *v1alpha1.SLA {
+		if tenant != "vision" || intent != "llm" {
+			t.Errorf("asked for %s/%s", tenant, intent)
+		}
+		availability := v1alpha1.MustDecimal("99")
+		return &v1alpha1.SLA{Availability: &availability}
+	}
+	sla := func(before, now *v1alpha1.Contract) string {
+		return lines(slices.DeleteFunc(Since("acme", holding(nil, before), holding(nil, now), asked), func(e Event) bool { return e.Kind != "sla" }))
+	}
+	active := to(t, contract("a", "h100", 0), v1alpha1.PhaseActive, "", later(time.Hour))
+	down := to(t, active, v1alpha1.PhaseDegraded, ledger.DegradedNodeNotReady, later(2*time.Hour))
+	again := to(t, down, v1alpha1.PhaseActive, "", later(3*time.Hour))
+	worse := to(t, again, v1alpha1.PhaseDegraded, ledger.DegradedNodeNotReady, later(4*time.Hour))
+	want := "15:00 [sla] vision/llm breaks its sla on paris/h100: SLABroken: usable 50 % of 2h0m0s since it first was, 99 % was asked for"
+	for _, c := range []struct {
+		name        string
+		before, now *v1alpha1.Contract
+		want        string
+	}{
+		{"not yet", active, down, ""},
+		{"usable again", down, again, want},
+		{"all that was missed", active, worse, want},
+		{"told before", again, worse, ""},
+	} {
+		if got := sla(c.before, c.now); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+	cut := *again
+	cut.Status.History = cut.Status.History[1:]
+	if got := sla(down, &cut); got != "" {
+		t.Errorf("without its beginning: %q", got)
 	}
 }
 
@@ -132,7 +172,7 @@ func TestIDs(t *testing.T) {
 	a := contract("a", "h100", 0)
 	var ids []string
 	for _, now := range []*ledger.Ledger{holding(nil, a), holding(nil, a), holding(nil, contract("b", "h100", 1))} {
-		ids = append(ids, Since("acme", ledger.Empty(), now)[0].ID)
+		ids = append(ids, Since("acme", ledger.Empty(), now, nil)[0].ID)
 	}
 	if ids[0] != ids[1] || ids[0] == ids[2] || len(ids[0]) != 32 {
 		t.Errorf("got %v", ids)
