@@ -12,9 +12,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/review"
 )
 
-// lookBack is how many commits of the inputs a start looks at for pull requests
-// that were merged while no daemon ran, and followed how long a merged one is
-// told what becomes of what it asked for.
+// lookBack is how many new commits of the inputs are looked at, at most, for
+// pull requests that were merged before they were planned or while no daemon
+// ran, and followed how long a merged one is told what becomes of what it asked
+// for.
 const (
 	lookBack = 20
 	followed = 24 * time.Hour
@@ -47,11 +48,11 @@ func (r *Reviews) follow(ctx context.Context, view *reconciler.View) (next time.
 	if unready(view) != "" {
 		return next, nil
 	}
-	if !r.looked {
+	if r.looked != view.Inputs {
 		if err := r.lookBack(ctx, view); err != nil {
 			return soon, err
 		}
-		r.looked = true
+		r.looked = view.Inputs
 	}
 	var errs []error
 	for number, m := range r.merged {
@@ -74,11 +75,15 @@ func (r *Reviews) follow(ctx context.Context, view *reconciler.View) (next time.
 	return next, errors.Join(errs...)
 }
 
-// lookBack finds pull requests that were merged before we started, by the
-// newest commits of the inputs. Their comments are found again by the marker.
+// lookBack finds pull requests that were merged before we saw what they ask
+// for, by the commits of the inputs that are new since the last look. Their
+// comments are found again by the marker.
 func (r *Reviews) lookBack(ctx context.Context, view *reconciler.View) error {
 	at := view.Inputs
 	for range lookBack {
+		if at == r.looked {
+			return nil
+		}
 		c, err := r.opts.Repo.Info(at)
 		if err != nil {
 			return fmt.Errorf("look for merged pull requests: %w", err)

@@ -50,7 +50,7 @@ type Reviews struct {
 	base   *base
 	open   map[int64]*entry
 	merged map[int64]*merged
-	looked bool // for pull requests merged before we started
+	looked tree.Hash // the inputs up to which merged pull requests were looked for
 }
 
 // entry is what is known of an open pull request.

@@ -257,6 +257,21 @@ func TestMergedWhileNoDaemonRan(t *testing.T) {
 	}
 }
 
+// One that is opened and merged between two looks was never planned.
+func TestMergedBeforeItWasSeen(t *testing.T) {
+	s := newStory(t)
+	s.rounds()
+	s.pass()
+	files := map[string]string{"intents/vision/a.yaml": intent("a", 4)}
+	n := s.ask(files)
+	s.merge(n, files)
+	s.rounds()
+	s.pass()
+	if got := s.comment(n, review.ReservedMarker); !strings.Contains(got, "vision-a-0-") {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestTwoWantTheLastGPUs(t *testing.T) {
 	s := newStory(t)
 	s.rounds()
