@@ -41,7 +41,7 @@ func TestBorrow(t *testing.T) {
 	if d := Of(p, "ada/c"); !strings.HasPrefix(d.Reason, "tenant ada holds 6 of 4 GPUs and may borrow 3, of which others leave 2; none of 1 fits") {
 		t.Fatal(d.Reason)
 	}
-	if p := lenders().Intent("ada/big", Wants(8)).Round(); Of(p, "ada/big").Reason != "it asks for 8 GPUs, tenant ada may hold 7" {
+	if p := lenders().Intent("ada/big", Wants(8)).Round(); Of(p, "ada/big").Reason != "it asks for 8 GPUs, and tenant ada may hold 7 with what it may borrow: ask for less, or raise quota.gpu in tenants/ada.yaml" {
 		t.Fatal(describe(p))
 	}
 }

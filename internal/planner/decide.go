@@ -57,6 +57,7 @@ func (r *round) conclude() {
 	}
 	r.captureKept()
 	if !r.w.Brief {
+		r.tellKept() // the estimate makes other reservations
 		r.estimate()
 	}
 	r.queuePositions()
@@ -247,7 +248,7 @@ func (r *round) queue(j *job, f *failure) {
 	if timeout := j.in.Spec.Queue.Timeout.Duration; timeout > 0 {
 		j.dec.GivesUp = v1alpha1.TimeOf(since.Add(timeout))
 		if r.timedOut(j) {
-			j.settle(Refuse, v1alpha1.IntentRefused, CodeQueueTimeout, "waited %s; %s", j.in.Spec.Queue.Timeout, f.text)
+			j.settle(Refuse, v1alpha1.IntentRefused, CodeQueueTimeout, "it waited for spec.queue.timeout (%s), and waits no more: change its specification to try again; %s", j.in.Spec.Queue.Timeout, f.text)
 			return
 		}
 		r.due(j.dec.GivesUp)

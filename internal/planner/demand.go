@@ -67,7 +67,7 @@ func (r *round) follow(j *job) (n int32, gone map[int32]bool, why string) {
 	}
 	if c := r.calls()[[2]string{j.tenantName, j.name}]; c.waiting {
 		if more := min(n+c.more, most); more > n {
-			j.grows = fmt.Sprintf("pods wait for room: %d replicas and not %d", more, n)
+			j.grows = fmt.Sprintf("pods wait for room in %s: %d replicas instead of %d", j.consumer, more, n)
 			n = more
 		}
 		return n, nil, ""

@@ -52,7 +52,7 @@ func TestReplicasFollowPendingPods(t *testing.T) {
 	}
 	// Two pods of two cards fill two replicas.
 	p := wantReplicas(t, b.Waits("rome", "vision/serve", 2, twoCards), 3)
-	if d := Of(p, "vision/serve"); d.Action != planner.Place || !strings.Contains(d.Reason, "pods wait for room: 3 replicas and not 1") {
+	if d := Of(p, "vision/serve"); d.Action != planner.Place || !strings.Contains(d.Reason, "pods wait for room in rome: 3 replicas instead of 1") {
 		t.Fatal(describe(p))
 	}
 	// The same pods still wait while those replicas are on their way, and for a

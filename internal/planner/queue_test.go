@@ -23,7 +23,7 @@ func TestQueue(t *testing.T) {
 		t.Fatal(describe(p))
 	}
 	b.Tick(time.Minute)
-	want(t, b, planner.Refuse, planner.CodeQueueTimeout)
+	says(t, want(t, b, planner.Refuse, planner.CodeQueueTimeout), "it waited for spec.queue.timeout (1h), and waits no more: change its specification to try again; none of 1 fits: 1 capacity.gpu")
 	// For good, though it would fit by now …
 	b.Offer("paris/h100", Capacity("gpu=16"))
 	want(t, b, planner.Refuse, planner.CodeQueueTimeout)

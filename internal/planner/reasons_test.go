@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // TestWaitingSaysWhy: a contract that is not Active yet tells what stands in
@@ -71,5 +72,39 @@ func TestReasonsMove(t *testing.T) {
 	e, err := planner.Explain(b.W, "vision", "train")
 	if err != nil || len(e.Troubled) != 1 || e.Troubled[0].Metadata.Name != name {
 		t.Fatalf("explain: %v, %v", e, err)
+	}
+}
+
+// says fails if the reason for what becomes of vision/train reads otherwise.
+func says(t *testing.T, p *planner.Plan, text string) {
+	t.Helper()
+	if got := Of(p, "vision/train").Reason; got != text {
+		t.Fatalf("it says %q, want %q", got, text)
+	}
+}
+
+// A refusal names the file, the field and what to do.
+func TestRefusalsNameTheRemedy(t *testing.T) {
+	consumer := func(name string) *Builder {
+		return paris().Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Consumers = []string{name} })
+	}
+	quota := func(q v1alpha1.TenantQuota) *Builder {
+		return paris().Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &q })
+	}
+	for name, c := range map[string]struct {
+		b    *Builder
+		code string
+		want string
+	}{
+		"an unknown consumer": {consumer("milan"), planner.CodeConsumer,
+			"cluster milan is unknown: add clusters/milan.yaml with the role consumer"},
+		"another role": {consumer("paris"), planner.CodeConsumer,
+			"cluster paris is no consumer: add consumer to spec.roles in clusters/paris.yaml"},
+		"more GPUs than the quota": {quota(v1alpha1.TenantQuota{GPU: Ptr(int64(3))}), planner.CodeQuota,
+			"it asks for 4 GPUs, and tenant vision may hold 3: ask for less, or raise quota.gpu in tenants/vision.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			says(t, want(t, c.b.Intent("vision/train", Wants(4, "H100")), planner.Refuse, c.code), c.want)
+		})
 	}
 }

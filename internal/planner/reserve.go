@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -65,6 +66,61 @@ func (r *round) tellReserved(j *job) {
 		f := &j.open[0]
 		f.text = "what it needs of " + placesText(c.reserved.whole) + " is kept from those that would hold it beyond " + stamp(c.reserved.until) + "; " + f.text
 	}
+}
+
+// tellKept says of those that wait for whom what they could have is kept, and
+// until when. It is said anew in every round and not written down.
+func (r *round) tellKept() {
+	var kept []*claim
+	for _, j := range r.waiting {
+		if c := r.claims[j]; c != nil && c.reserved != nil {
+			kept = append(kept, c)
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	for _, j := range r.waiting {
+		if own := r.claims[j]; j.dec.Action != Queued || len(j.open) == 0 || own != nil && own.reserved == nil {
+			continue
+		}
+		if c, o := r.keptFrom(j, kept); c != nil {
+			j.dec.Reason += fmt.Sprintf("; what is free of %s is kept for %s until %s: with a schedule.duration that ends %s before, it need not wait for that", o.ref, c.key, stamp(c.reserved.until), v1alpha1.Duration{Duration: r.grace()})
+		}
+	}
+}
+
+// keptFrom is the first of reservations without which a replica of a job would
+// fit, and where; nil if it waits for something else.
+func (r *round) keptFrom(j *job, kept []*claim) (*claim, *offer) {
+	var own []booking
+	if c := r.claims[j]; c != nil {
+		own = c.booked
+	}
+	for alt := range j.alternatives() {
+		s := r.shapeOf(j, alt)
+		for _, c := range kept {
+			if c.job == j || c.job.priority < j.priority {
+				continue
+			}
+			for _, b := range c.booked {
+				x := s.of(b.offer)
+				if x == nil || !strings.HasPrefix(x.req, ReqCapacity) {
+					continue
+				}
+				free := b.offer.free.clone().add(b.size)
+				for _, mine := range own {
+					if mine.offer == b.offer {
+						free = free.add(mine.size)
+					}
+				}
+				if x.size.within(free) {
+					return c, b.offer
+				}
+			}
+		}
+	}
+	return nil, nil
 }
 
 // keepUntil books what of a reservation's places nobody may take who stays

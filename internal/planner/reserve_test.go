@@ -72,6 +72,10 @@ func TestReservation(t *testing.T) {
 			if got := len(b.Contracts("vision/small")) == 1; got != c.served {
 				t.Fatalf("served %v\n%s", got, describe(p))
 			}
+			const why = "; what is free of paris/h100 is kept for vision/big until 2026-11-20T16:00:00Z: with a schedule.duration that ends 5m before, it need not wait for that"
+			if d := Of(p, "vision/small"); !c.served && !strings.Contains(d.Reason, why) || strings.Contains(Of(p, "vision/big").Reason, why) {
+				t.Fatalf("it does not say for whom and until when\n%s", describe(p))
+			}
 			wantOnlyKeeps(t, b)
 		})
 	}

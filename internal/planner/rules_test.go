@@ -64,7 +64,8 @@ func TestSpread(t *testing.T) {
 		{"over regions", 4, spreads("region", 1, 0), "a a b b", "", ""},
 		{"at least three", 3, spreads("provider", 5, 3), "a b c", "", ""},
 		{"fewer replicas than domains", 2, spreads("provider", 5, 3), "a b", "", ""},
-		{"more domains than there are", 4, spreads("provider", 1, 4), "", planner.CodeGang, "placement.spread"},
+		{"more domains than there are", 4, spreads("provider", 1, 4), "", planner.CodeGang,
+			"provider a has 1 replica already: placement.spread wants at least 4 different values of provider (minDomains), and 3 of them hold replicas"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := cities("a", "b", "c").Intent("vision/train", Wants(2, "H100"), Times(c.replicas), cheap, c.spread)

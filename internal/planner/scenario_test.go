@@ -316,7 +316,7 @@ func TestFewerReplicas(t *testing.T) {
 func TestSuspend(t *testing.T) {
 	b := running(t)
 	b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Suspend = true }))
-	want(t, b, planner.Suspend, planner.CodeSuspended)
+	says(t, want(t, b, planner.Suspend, planner.CodeSuspended), "spec.suspend is true: it gets no capacity until that is removed")
 	b.Tick(time.Minute).Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Suspend = false }))
 	want(t, b, planner.Place, "")
 	b.Tick(time.Minute).Fleet(func(f *v1alpha1.FleetSpec) { f.Suspend = true }).Remove("vision/train")
@@ -329,7 +329,7 @@ func TestGivenBack(t *testing.T) {
 	b.Intent("vision/train", func(in *planner.Intent) {
 		in.Metadata.Annotations = map[string]string{v1alpha1.AnnotationRequestedBy: "rome"}
 	}, With(func(s *v1alpha1.IntentSpec) { s.Suspend = true }))
-	want(t, b, planner.Suspend, planner.CodeSuspended)
+	says(t, want(t, b, planner.Suspend, planner.CodeSuspended), "given back by cluster rome")
 	if c := b.Contracts("vision/train")[0]; c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Reason != "Suspended: given back by cluster rome" {
 		t.Fatalf("%s: %s", c.Status.Phase, c.Status.Reason)
 	}

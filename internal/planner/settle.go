@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -191,15 +192,16 @@ func (r *round) vanished(j *job) {
 }
 
 func (r *round) suspended(j *job) {
+	why, text := "the intent is suspended", "spec.suspend is true: it gets no capacity until that is removed"
+	if by := j.in.Metadata.Annotations[v1alpha1.AnnotationRequestedBy]; by != "" {
+		why = "given back by cluster " + by // what came through the API is suspended by it, and by nobody else
+		text = why
+	}
 	if len(j.live) > 0 {
-		why := "the intent is suspended"
-		if by := j.in.Metadata.Annotations[v1alpha1.AnnotationRequestedBy]; by != "" {
-			why = "given back by cluster " + by // what came through the API is suspended by it, and by nobody else
-		}
 		j.releaseAll(r, v1alpha1.PhaseReleased, CodeSuspended, why)
 	}
 	j.started = v1alpha1.Time{}
-	j.settle(Suspend, v1alpha1.IntentSuspended, CodeSuspended, "suspended")
+	j.settle(Suspend, v1alpha1.IntentSuspended, CodeSuspended, "%s", text)
 }
 
 // refuse keeps what stands and says what is wrong.
@@ -243,8 +245,10 @@ func (r *round) unfit(j *job) (code, why string) {
 		return CodeConsumer, "it names no consumer and its tenant has none: set spec.consumer"
 	case !slices.Contains(j.tenant.spec.Consumers, j.consumer):
 		return CodeConsumer, "tenant " + j.tenantName + " may not have capacity in " + j.consumer + ": its consumers are " + strings.Join(j.tenant.spec.Consumers, ", ")
-	case c == nil || !c.HasRole("consumer"):
-		return CodeConsumer, "cluster " + j.consumer + " is unknown or no consumer"
+	case c == nil:
+		return CodeConsumer, "cluster " + j.consumer + " is unknown: add clusters/" + j.consumer + ".yaml with the role consumer"
+	case !c.HasRole("consumer"):
+		return CodeConsumer, "cluster " + j.consumer + " is no consumer: add consumer to spec.roles in clusters/" + j.consumer + ".yaml"
 	}
 	return r.beyondQuota(j)
 }
@@ -265,13 +269,13 @@ func (r *round) beyondQuota(j *job) (code, why string) {
 		w := r.wishOf(j, alt)
 		var over string
 		if top := most(quotaCards) / 1000; q.GPU != nil && w.gpu != nil && w.gpu.share == 0 && w.gpu.profile == "" && w.gpu.sharing == "" && w.gpu.count*n > top {
-			over = fmt.Sprintf("it asks for %d GPUs, tenant %s may hold %d", w.gpu.count*n, j.tenantName, top)
+			over = j.overQuota(quotaCards, fmt.Sprintf("%d GPUs", w.gpu.count*n), strconv.FormatInt(top, 10))
 		}
 		if top := most(quotaCPU); q.CPU != nil && w.need.at(rCPU)*n > top {
-			over = fmt.Sprintf("it asks for %s CPU, tenant %s may hold %s", v1alpha1.AmountOf(w.need.at(rCPU)*n).Canonical(v1alpha1.CPU), j.tenantName, v1alpha1.AmountOf(top).Canonical(v1alpha1.CPU))
+			over = j.overQuota(quotaCPU, v1alpha1.AmountOf(w.need.at(rCPU)*n).Canonical(v1alpha1.CPU)+" CPU", v1alpha1.AmountOf(top).Canonical(v1alpha1.CPU))
 		}
 		if top := most(quotaMemory); q.Memory != nil && w.need.at(rMemory)*n > top {
-			over = fmt.Sprintf("it asks for %s memory, tenant %s may hold %s", v1alpha1.AmountOf(w.need.at(rMemory)*n).Canonical(v1alpha1.Memory), j.tenantName, v1alpha1.AmountOf(top).Canonical(v1alpha1.Memory))
+			over = j.overQuota(quotaMemory, v1alpha1.AmountOf(w.need.at(rMemory)*n).Canonical(v1alpha1.Memory)+" memory", v1alpha1.AmountOf(top).Canonical(v1alpha1.Memory))
 		}
 		if over == "" {
 			return "", ""
@@ -279,6 +283,16 @@ func (r *round) beyondQuota(j *job) (code, why string) {
 		why = over
 	}
 	return CodeQuota, why
+}
+
+// overQuota says what an intent asks for, what its tenant may hold at most, and
+// which line of which file says so.
+func (j *job) overQuota(k quotaKind, asks, most string) string {
+	field, name := [...]string{quotaCards: "gpu", quotaCPU: "cpu", quotaMemory: "memory"}[k], j.tenantName
+	if j.tenant.mayBorrow(k) > 0 {
+		most += " with what it may borrow"
+	}
+	return fmt.Sprintf("it asks for %s, and tenant %s may hold %s: ask for less, or raise quota.%s in tenants/%s.yaml", asks, name, most, field, name)
 }
 
 // schedule settles what time alone decides, and reports whether the intent

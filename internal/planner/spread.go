@@ -104,7 +104,7 @@ func (x *spreadRule) detail(o *offer) string {
 		return "it has no " + x.by
 	}
 	if x.inUse < x.minDomains && x.in(d) > 0 {
-		return fmt.Sprintf("%s %s has %s, and %d of at least %d are in use", x.by, d, replicas(x.in(d)), x.inUse, x.minDomains)
+		return fmt.Sprintf("%s %s has %s already: placement.spread wants at least %d different values of %s (minDomains), and %d of them hold replicas", x.by, d, replicas(x.in(d)), x.minDomains, x.by, x.inUse)
 	}
 	return fmt.Sprintf("%s %s has %s, %s has %s: at most %d more", x.by, d, replicas(x.in(d)), x.domains[slices.Index(x.used, x.least)], replicas(x.least), x.maxSkew)
 }

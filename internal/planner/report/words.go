@@ -107,7 +107,8 @@ func reasons(rejected map[string]int) string {
 	return strings.Join(names, ", ")
 }
 
-// gpus is "4x nvidia-h100", or "4x 1/7 nvidia-a100" for units of shared cards.
+// gpus is "4x nvidia-h100", "4x nvidia-a100 1g.10gb" for MIG's profiles, or "4x
+// 1/7 of a nvidia-a100" for other units of shared cards.
 func gpus(g *v1alpha1.ContractGPU) string {
 	if g == nil || g.Count == 0 {
 		return ""
@@ -116,8 +117,11 @@ func gpus(g *v1alpha1.ContractGPU) string {
 	if model == "" {
 		model = "gpu"
 	}
+	if _, profile, is := strings.Cut(g.ResourceName, "/mig-"); is {
+		return fmt.Sprintf("%dx %s %s", g.Count, model, profile)
+	}
 	if g.UnitsPerGPU > 1 {
-		return fmt.Sprintf("%dx 1/%d %s", g.Count, g.UnitsPerGPU, model)
+		return fmt.Sprintf("%dx 1/%d of a %s", g.Count, g.UnitsPerGPU, model)
 	}
 	return fmt.Sprintf("%dx %s", g.Count, model)
 }
