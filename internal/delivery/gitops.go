@@ -241,7 +241,9 @@ func argoTrouble(a *unstructured.Unstructured) string {
 			return fmt.Sprintf("%s: %v", named(a), c["message"])
 		}
 	}
-	if done, _, _ := unstructured.NestedString(a.Object, "status", "operationState", "phase"); done == "Failed" || done == "Error" {
+	// While Argo CD tries again what has failed, it calls it Running.
+	retried, _, _ := unstructured.NestedInt64(a.Object, "status", "operationState", "retryCount")
+	if done, _, _ := unstructured.NestedString(a.Object, "status", "operationState", "phase"); done == "Failed" || done == "Error" || done == "Running" && retried > 0 {
 		message, _, _ := unstructured.NestedString(a.Object, "status", "operationState", "message")
 		return fmt.Sprintf("%s: %s", named(a), message)
 	}

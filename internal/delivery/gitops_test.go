@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -13,7 +14,11 @@ func decode(t *testing.T, texts ...string) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, text := range texts {
 		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err == nil {
+			err = json.Unmarshal(raw, &u.Object) // whole numbers as int64, as a client reads them
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, u)
@@ -79,6 +84,8 @@ func TestArgoVerdict(t *testing.T) {
 		"synced, not healthy, differs by defaults": {application("status: {sync: {status: OutOfSync, revision: aaaa}, operationState: {phase: Succeeded, syncResult: {revision: aaaa}}}\n"), "", true},
 		"under way": {application("status: {sync: {status: OutOfSync, revision: aaaa}, operationState: {phase: Running, syncResult: {revision: aaaa}}}\n"), "", false},
 		"failed":    {application("status: {operationState: {phase: Failed, message: denied by a policy}}\n"), "Application argocd/vision: denied by a policy", false},
+		"tried again": {application("status: {operationState: {phase: Running, retryCount: 2, message: 'denied by a policy. Retrying attempt #2'}}\n"),
+			"Application argocd/vision: denied by a policy. Retrying", false},
 		"cannot be compared": {application("status: {conditions: [{type: ComparisonError, message: no such path}]}\n"),
 			"Application argocd/vision: no such path", false},
 		"manual": {manual + "status: {sync: {status: OutOfSync, revision: aaaa}}\n", "does not sync by itself", false},
