@@ -33,7 +33,8 @@
 // # First start
 //
 // Without an accepted commit the head is taken as it stands: there is no state
-// to hold it to. So is everything while the mode is none.
+// to hold it to. So is one after an accepted commit in whose whole history no
+// fleet.yaml can be read, and everything while the mode is none.
 //
 // The reconciler calls it, and the CLI for `validate --base`. A Verifier
 // belongs to one goroutine at a time.

@@ -68,6 +68,10 @@ type reader struct {
 	last  *fleet.Fleet
 }
 
+// errNobodyKnown is a commit with no readable version of fleet.yaml, its own
+// history included.
+var errNobodyKnown = errors.New("no version of fleet.yaml can be read, so nobody knows who may sign")
+
 // rightsFiles are what rights are read from.
 var rightsFiles = []string{"fleet.yaml", "tenants"}
 
@@ -81,7 +85,7 @@ func (r *reader) read(ctx context.Context, t tree.Tree, older []tree.Tree) (*rig
 		return nil, fmt.Errorf("read who may sign: %w", err)
 	}
 	if slices.ContainsFunc(f.Frozen, func(z fleet.Freeze) bool { return z.Path == "/" }) {
-		return nil, errors.New("no version of fleet.yaml can be read, so nobody knows who may sign")
+		return nil, errNobodyKnown
 	}
 	r.last = f
 	v := f.Policy.Verification

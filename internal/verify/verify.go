@@ -78,8 +78,10 @@ func (v *Verifier) forget(base tree.Hash) {
 var ErrNoDescendant = errors.New("it does not descend from the accepted commit")
 
 // Verify says what may be acted on at head, a descendant of the accepted
-// commit. A zero accepted commit takes the head as it stands. older are trees
-// in which a broken fleet.yaml or tenant file may still be good.
+// commit. A zero accepted commit takes the head as it stands, and so does one
+// with no readable fleet.yaml in its whole history: nobody has ever said who may
+// sign. older are trees in which a broken fleet.yaml or tenant file may still be
+// good.
 //
 // Only what cannot be read is an error; what is not verified is in the State.
 func (v *Verifier) Verify(ctx context.Context, accepted, head tree.Hash, older []tree.Tree) (*State, error) {
@@ -90,6 +92,10 @@ func (v *Verifier) Verify(ctx context.Context, accepted, head tree.Hash, older [
 		accepted = head
 	}
 	w, err := v.begin(ctx, accepted, older)
+	if errors.Is(err, errNobodyKnown) && accepted != head {
+		accepted = head
+		w, err = v.begin(ctx, accepted, older)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -256,6 +257,22 @@ func TestFirstStartTakesTheHeadAsItStands(t *testing.T) {
 	if v.finds(""); v.Clean != head || !v.Signed {
 		t.Errorf("clean at %s, signed %v", v.Clean.Short(), v.Signed)
 	}
+}
+
+// An operator accepted a rewritten history that begins with a broken fleet.yaml:
+// once it is mended, the fleet goes on, and is held to what it then says.
+func TestHistoryWithoutAnyReadableFleet(t *testing.T) {
+	h, _ := newHistory(t)
+	broken := h.commit("", nil, map[string]string{"fleet.yaml": "kind: [", visionA: "a 1"})
+	mended := h.commit("", on(broken), put("fleet.yaml", h.fleetFile("signed", "root")))
+	if _, err := New(h, clockOf(h)).Verify(t.Context(), broken, broken, nil); !errors.Is(err, errNobodyKnown) {
+		t.Errorf("at the broken one: %v", err)
+	}
+	v := h.verify(broken, mended)
+	if v.finds(""); v.Clean != mended || !v.Signed {
+		t.Errorf("clean at %s, signed %v", v.Clean.Short(), v.Signed)
+	}
+	h.verify(mended, h.commit("", on(mended), put(visionA, "evil"))).finds("", visionA)
 }
 
 // What a pull request would bring is judged by the branch that it is for.
