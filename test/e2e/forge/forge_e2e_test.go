@@ -97,8 +97,7 @@ func (s *site) daemon() *env.Program {
 
 func TestClientConforms(t *testing.T) {
 	s := newSite(t)
-	_, err := s.team.CommitAndPush(s.ctx, "Set the fleet up", map[string]string{"a.yaml": "0\n2\n3\n4\n5\n"})
-	s.must(err)
+	s.begin(map[string]string{"a.yaml": "0\n2\n3\n4\n5\n"})
 	branches := []string{"one", "two", "three"}
 	for _, b := range branches {
 		s.branch(b, map[string]string{"a.yaml": b + "\n2\n3\n4\n5\n"})
@@ -126,11 +125,10 @@ func TestClientConforms(t *testing.T) {
 
 func TestPullRequests(t *testing.T) {
 	s := newSite(t)
-	_, err := s.team.CommitAndPush(s.ctx, "Set the fleet up", ground)
-	s.must(err)
+	s.begin(ground)
 	s.daemon()
 	// main takes only what the plan passes.
-	_, _, err = s.as("acme").CreateBranchProtection("acme", "fleet", sdk.CreateBranchProtectionOption{
+	_, _, err := s.as("acme").CreateBranchProtection("acme", "fleet", sdk.CreateBranchProtectionOption{
 		RuleName: "main", EnablePush: true, EnableStatusCheck: true, StatusCheckContexts: []string{"fleetbroker/plan"}, BlockAdminMergeOverride: true,
 	})
 	s.must(err)
@@ -199,10 +197,9 @@ func (s *site) lines(n int64, want int, text string) {
 // What strangers send is shown and harms nobody.
 func TestHostile(t *testing.T) {
 	s := newSite(t)
-	_, err := s.team.CommitAndPush(s.ctx, "Set the fleet up", ground)
-	s.must(err)
+	s.begin(ground)
 	s.daemon()
-	_, _, err = s.as("mallory").CreateFork("acme", "fleet", sdk.CreateForkOption{})
+	_, _, err := s.as("mallory").CreateFork("acme", "fleet", sdk.CreateForkOption{})
 	s.must(err)
 	s.git("remote", "add", "fork", s.url("mallory", "mallory/fleet"))
 	many := map[string]string{}
@@ -249,9 +246,8 @@ func TestHostile(t *testing.T) {
 // A ledger that the daemon may not write is said to be so, with the remedy.
 func TestProtectedLedger(t *testing.T) {
 	s := newSite(t)
-	_, err := s.team.CommitAndPush(s.ctx, "Set the fleet up", ground)
-	s.must(err)
-	_, _, err = s.as("acme").CreateBranchProtection("acme", "fleet", sdk.CreateBranchProtectionOption{
+	s.begin(ground)
+	_, _, err := s.as("acme").CreateBranchProtection("acme", "fleet", sdk.CreateBranchProtectionOption{
 		RuleName: "ledger", EnablePush: true, EnablePushWhitelist: true, PushWhitelistUsernames: []string{"acme"},
 	})
 	s.must(err)

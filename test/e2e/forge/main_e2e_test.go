@@ -156,6 +156,25 @@ func (s *site) ask(branch string, files map[string]string) int64 {
 	return s.open("acme", branch)
 }
 
+// begin pushes the first commit, and waits until Gitea's API knows of it: its
+// own books follow a push a moment later.
+func (s *site) begin(files map[string]string) {
+	s.t.Helper()
+	_, err := s.team.CommitAndPush(s.ctx, "Set the fleet up", files)
+	s.must(err)
+	s.eventually("the forge knows of the first commit", func() error {
+		repo, _, err := s.as("acme").GetRepo("acme", "fleet")
+		if err != nil {
+			return err
+		}
+		if repo.Empty {
+			return errors.New("it says that the repository is empty")
+		}
+		_, _, err = s.as("acme").GetRepoBranch("acme", "fleet", "main")
+		return err
+	})
+}
+
 // eventually waits until a condition is not an error any more.
 func (s *site) eventually(what string, condition func() error) {
 	s.t.Helper()
