@@ -74,28 +74,22 @@ Exit code 0: everything follows; 1: it does not.`,
 }
 
 func verifyRun(ctx context.Context, o *verifyOptions) error {
-	src, err := o.open(ctx, o.args)
+	src, f, err := o.openFleet(ctx, o.args)
 	if err != nil {
 		return err
 	}
-	f, err := src.readFleet(ctx)
+	opts, end, err := src.history(f, o.streams, "commits verified")
 	if err != nil {
 		return err
 	}
-	heads, err := src.heads(f)
-	if err != nil {
-		return err
-	}
-	opts := audit.Options{Ledger: heads.ledger, Inputs: heads.inputs, All: o.all}
+	opts.All = o.all
 	if o.from != "" {
 		if opts.From, err = src.named(o.from); err != nil {
 			return hinted(fmt.Errorf("--from: %w", err), "name a commit of the ledger: git log "+f.Policy.WriteBack.Branch)
 		}
 	}
-	p := newProgress(o.streams)
-	opts.Progress = func(done, all int) { p.tell("commits verified", done, all) }
 	rep, err := audit.Verify(ctx, src.objects, opts)
-	p.end()
+	end()
 	if err != nil {
 		return err
 	}
@@ -136,6 +130,28 @@ func printVerified(o *verifyOptions, rep *audit.Report) error {
 	}
 	_, err := fmt.Fprintf(o.streams.Out, "everything follows: %s\n", done)
 	return err
+}
+
+// openFleet opens what is named and reads its fleet.
+func (f *sourceFlags) openFleet(ctx context.Context, args []string) (*source, *fleet.Fleet, error) {
+	src, err := f.open(ctx, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	read, err := src.readFleet(ctx)
+	return src, read, err
+}
+
+// history is what a walk over the ledger's history begins with. Its progress is
+// shown, as what it has done so far, until end is called.
+func (s *source) history(f *fleet.Fleet, streams Streams, done string) (opts audit.Options, end func(), err error) {
+	h, err := s.heads(f)
+	if err != nil {
+		return opts, nil, err
+	}
+	p := newProgress(streams)
+	tell := func(n, all int) { p.tell(done, n, all) }
+	return audit.Options{Ledger: h.ledger, Inputs: h.inputs, Progress: tell}, p.end, nil
 }
 
 // heads are the newest commits of both branches.

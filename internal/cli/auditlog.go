@@ -71,20 +71,14 @@ func auditLogRun(ctx context.Context, o *logOptions) error {
 			}
 		}
 	}
-	src, err := o.open(ctx, o.args)
+	src, f, err := o.openFleet(ctx, o.args)
 	if err != nil {
 		return err
 	}
-	f, err := src.readFleet(ctx)
+	opts, end, err := src.history(f, o.streams, "commits read")
 	if err != nil {
 		return err
 	}
-	h, err := src.heads(f)
-	if err != nil {
-		return err
-	}
-	p := newProgress(o.streams)
-	opts := audit.Options{Ledger: h.ledger, Inputs: h.inputs, Progress: func(done, all int) { p.tell("commits read", done, all) }}
 	events := []audit.Event{}
 	err = audit.Log(ctx, src.objects, opts, func(e audit.Event) error {
 		if o.wants(&e) && !e.At.Before(bounds[0]) && (bounds[1].IsZero() || e.At.Before(bounds[1])) {
@@ -92,7 +86,7 @@ func auditLogRun(ctx context.Context, o *logOptions) error {
 		}
 		return nil
 	})
-	p.end()
+	end()
 	if err != nil {
 		return err
 	}

@@ -82,11 +82,7 @@ func costRun(ctx context.Context, o *costOptions) error {
 	if err != nil {
 		return err
 	}
-	src, err := o.open(ctx, o.args)
-	if err != nil {
-		return err
-	}
-	f, err := src.readFleet(ctx)
+	src, f, err := o.openFleet(ctx, o.args)
 	if err != nil {
 		return err
 	}
@@ -98,15 +94,13 @@ func costRun(ctx context.Context, o *costOptions) error {
 	if err != nil {
 		return err
 	}
-	h, err := src.heads(f)
+	opts, end, err := src.history(f, o.streams, "commits read")
 	if err != nil {
 		return err
 	}
-	p := newProgress(o.streams)
-	opts := audit.Options{Ledger: h.ledger, Inputs: h.inputs, Progress: func(done, all int) { p.tell("commits read", done, all) }}
 	var charges []audit.Charge
 	err = audit.Charges(ctx, src.objects, opts, period, func(c audit.Charge) { charges = append(charges, c) })
-	p.end()
+	end()
 	if err != nil {
 		return err
 	}
