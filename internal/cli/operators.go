@@ -29,7 +29,7 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	}
 	if err := d.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "fleetbroker_inputs_unverified", Help: "Files of the inputs of which the newest version is not acted on, because nobody who may has signed it.",
-	}, func() float64 { return float64(len(d.loop.View().Unverified)) })); err != nil {
+	}, func() float64 { return float64(len(d.loop.View().Unverified())) })); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
 	port := server.Port{Name: "operators", Address: o.operators}

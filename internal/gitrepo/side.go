@@ -31,6 +31,32 @@ type Side struct {
 	// looked at from; zero when there is none.
 	Base     tree.Hash
 	BaseTree tree.Tree
+
+	store *sideStore
+}
+
+// RawCommit is Repo.RawCommit for what the side brought too.
+func (s Side) RawCommit(h tree.Hash) ([]byte, error) {
+	data, ok, err := s.store.find(h, gitobj.Commit)
+	if ok || err != nil {
+		return data, err
+	}
+	if err := s.store.missing(h); err != nil {
+		return nil, err
+	}
+	return s.store.under.rawCommit(h)
+}
+
+// TreeOf is the tree of a commit of the side's history.
+func (s Side) TreeOf(h tree.Hash) (tree.Tree, error) {
+	if h.IsZero() {
+		return tree.Tree{}, nil
+	}
+	c, err := s.store.commit(h)
+	if err != nil {
+		return tree.Tree{}, fmt.Errorf("read commit %s: %w", h.Short(), err)
+	}
+	return tree.Tree{Store: s.store, Root: c.Tree}, nil
 }
 
 // Side reads a ref of the remote that is not followed, and where it comes from
@@ -67,7 +93,7 @@ func (r *Repo) Side(ctx context.Context, ref string, onto tree.Hash) (Side, erro
 	if err != nil {
 		return Side{}, fmt.Errorf("read %s: %w", ref, err)
 	}
-	out := Side{Commit: head, Tree: tree.Tree{Store: s, Root: c.Tree}}
+	out := Side{Commit: head, Tree: tree.Tree{Store: s, Root: c.Tree}, store: s}
 	if out.Base, err = r.sideBase(s, head, onto); err != nil {
 		return Side{}, fmt.Errorf("read %s: %w", ref, err)
 	}

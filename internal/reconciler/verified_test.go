@@ -87,7 +87,7 @@ func TestOnlySignedInputsAreActedOn(t *testing.T) {
 			s.expect(s.rest())
 			v := s.r.View()
 			var said []string
-			for _, f := range v.Unverified {
+			for _, f := range v.Unverified() {
 				said = append(said, f.Path)
 			}
 			if got, want := strings.Join(said, " "), "clusters/paris.yaml intents/vision/base.yaml intents/vision/train.yaml"; got != want {
@@ -110,7 +110,7 @@ func TestOnlySignedInputsAreActedOn(t *testing.T) {
 			// Nor after a restart without any memory.
 			s.start()
 			s.expect(s.rest())
-			if n := len(s.r.View().Unverified); n != 3 {
+			if n := len(s.r.View().Unverified()); n != 3 {
 				t.Errorf("after a restart %d paths are not verified, want 3", n)
 			}
 			// What is committed again by those who may is acted on.
@@ -125,8 +125,8 @@ func TestOnlySignedInputsAreActedOn(t *testing.T) {
 			}
 			s.signed(root, map[string]string{"intents/vision/base.yaml": intentOf("base", "1"), "clusters/paris.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: paris}\nspec: {roles: [provider]}\n"})
 			s.expect(s.rest())
-			if v := s.r.View(); len(v.Unverified) > 0 {
-				t.Errorf("still not verified: %v", v.Unverified)
+			if v := s.r.View(); len(v.Unverified()) > 0 {
+				t.Errorf("still not verified: %v", v.Unverified())
 			}
 		})
 	}

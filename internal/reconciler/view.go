@@ -32,9 +32,9 @@ type View struct {
 	Plan           *planner.Plan
 	// Deaf: too few providers are heard.
 	Deaf bool
-	// Unverified is what of the inputs is not acted on, because nobody who may
-	// has signed it.
-	Unverified []verify.Finding
+	// Verified is what of the inputs is acted on, with findings of what is not,
+	// because nobody who may has signed it; nil before the first good round.
+	Verified *verify.State
 	// Offered is the page of the pull request that waits with what was decided,
 	// "" when there is none.
 	Offered string
@@ -44,6 +44,14 @@ type View struct {
 	// Refused are the intents whose changes the remote refused in the newest
 	// round that committed, with its words.
 	Refused []gitrepo.Refusal
+}
+
+// Unverified is what of the inputs is not acted on.
+func (v *View) Unverified() []verify.Finding {
+	if v.Verified == nil {
+		return nil
+	}
+	return v.Verified.Findings
 }
 
 // View is the newest view. Safe for any goroutine.
@@ -68,7 +76,7 @@ func (r *Reconciler) publish(in *inputs, w planner.World, plan *planner.Plan, re
 	r.view.Store(&View{
 		At: plan.Now, Inputs: in.heads.Inputs.Commit.Hash, Ledger: in.heads.Ledger.Commit.Hash,
 		Fleet: in.fleet, Contracts: in.ledger, World: w, Plan: plan, Deaf: w.Deaf, Refused: refused,
-		Withheld: r.withheld(in.fleet.Policy), Unverified: r.state.Findings,
+		Withheld: r.withheld(in.fleet.Policy), Verified: r.state,
 		Offered: r.offered.pull.URL,
 	})
 }

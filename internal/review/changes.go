@@ -67,9 +67,19 @@ func ChangesOf(base, head tree.Tree) (Changes, error) {
 	return c, nil
 }
 
+// IsWork reports whether a path is taken from a pull request.
+func IsWork(path string) bool {
+	top, _, _ := strings.Cut(path, "/")
+	return slices.Contains(workDirs, top)
+}
+
 // Inputs are the inputs with a pull request's work and the base's policy.
 func Inputs(base, merged tree.Tree) (tree.Tree, error) {
-	return tree.Graft(base, merged, workDirs...)
+	t, err := tree.Graft(base, merged, workDirs...)
+	if err != nil {
+		return t, err
+	}
+	return OnlyInputs(t)
 }
 
 // OnlyInputs is what people write of a tree.

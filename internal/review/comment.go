@@ -16,16 +16,20 @@ const monthHours = 730
 
 // comment is the plan in markdown with what a reviewer asks next: what it
 // costs whom, what would make refused intents fit, and what it was made of.
-func comment(in Input, before, after, since *planner.Plan, m report.Meta, r Result) string {
+func comment(in Input, before, after, since, whole *planner.Plan, m report.Meta, r Result) string {
 	var extra strings.Builder
+	writeUnverified(&extra, in, whole)
 	writePolicy(&extra, in, after)
 	writeCost(&extra, before, after)
-	writeFit(&extra, since)
+	writeFit(&extra, whole)
 	fmt.Fprintf(&extra, "\n<sub>%s at %s with %s of %s; market %s; plan `%s`. This comment is kept up to date.</sub>\n",
 		verdictWords[r.Verdict], in.Head.Short(), in.Base.Short(), report.Escape(in.Branch), short(after.Market), r.Digest[:14])
 	if len(since.Intents)+len(m.Errors) == 0 && since.HeldBack == "" {
 		what := "nothing that is planned changes"
-		if !in.Changes.Inputs() {
+		switch {
+		case len(in.Unverified) > 0:
+			what = "what is not verified is not acted on"
+		case !in.Changes.Inputs():
 			what = "it changes nothing that fleetbroker reads"
 		}
 		return fmt.Sprintf("%s\n**Plan: no change** (%s)\n%s", report.Marker, what, extra.String())

@@ -15,7 +15,7 @@ const maxLines = 50
 
 // problems are what is wrong with a pull request and was not wrong before.
 func problems(in Input) []report.Problem {
-	out := news(in.Before.Fleet, in.After.Fleet)
+	out := news(in.Before.Fleet, in.whole().Fleet)
 	if in.Own != nil {
 		policy := map[string]bool{}
 		for _, path := range in.Changes.Policy {
@@ -88,7 +88,7 @@ func foreignSecrets(before, own *fleet.Fleet) []report.Problem {
 // table; one of an intent that could be read stands in its decision.
 func unread(in Input, lines []report.Problem) []report.Problem {
 	whole := map[string]bool{}
-	sides := []*fleet.Fleet{in.After.Fleet}
+	sides := []*fleet.Fleet{in.whole().Fleet}
 	if in.Own != nil {
 		sides = append(sides, in.Own.Fleet)
 	}

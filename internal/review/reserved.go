@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -17,8 +18,9 @@ const ReservedMarker = "<!-- fleetbroker:reserved -->"
 // ledger holds for the intents it brought, and of the others why not. settled
 // says that every intent has what it asks for, or an answer that waits for
 // nobody; until then the comment is brought up to date. "" is nothing to say
-// yet: the round that reads the merge is still to come.
-func Reserved(wanted []Wanted, l *ledger.Ledger, commit string, plan *planner.Plan) (text string, settled bool) {
+// yet: the round that reads the merge is still to come. unverified are the
+// inputs that are not acted on.
+func Reserved(wanted []Wanted, l *ledger.Ledger, commit string, plan *planner.Plan, unverified []Unverified) (text string, settled bool) {
 	decided := map[string]*planner.Decision{}
 	for _, d := range plan.Intents {
 		decided[d.Tenant+"/"+d.Name] = d
@@ -34,6 +36,11 @@ func Reserved(wanted []Wanted, l *ledger.Ledger, commit string, plan *planner.Pl
 	settled = true
 	for _, w := range wanted {
 		name := report.Escape(w.Tenant + "/" + w.Name)
+		if i := slices.IndexFunc(unverified, func(f Unverified) bool { return f.Path == w.Path }); i >= 0 {
+			settled = false
+			fmt.Fprintf(&b, "| %s | not acted on | %s | |\n", name, fmt.Sprintf("commit %s by %s: %s", unverified[i].Commit.Short(), report.Escape(unverified[i].Author), report.Escape(unverified[i].Why)))
+			continue
+		}
 		for _, c := range held[w] {
 			fmt.Fprintf(&b, "| %s | `%s` | %s/%s -> %s | %s %s |\n", name, report.Code(c.Metadata.Name),
 				report.Escape(c.Spec.Provider), report.Escape(c.Spec.Flavor), report.Escape(c.Spec.Consumer), c.Spec.Price.Hourly.Text(), report.Escape(c.Spec.Price.Currency))

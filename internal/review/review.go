@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -40,6 +41,20 @@ type Input struct {
 	// policy. Own has its policy too; nil when it changes none.
 	Before, After Side
 	Own           *Side
+	// Signed: only what is verified is acted on. Unverified is what of the pull
+	// request would not be; Before and After are without it, OnceVerified is
+	// After with it (nil when there is none).
+	Signed       bool
+	Unverified   []Unverified
+	OnceVerified *Side
+}
+
+// whole is what is asked for, whether it is verified or not.
+func (in Input) whole() Side {
+	if in.OnceVerified != nil {
+		return *in.OnceVerified
+	}
+	return in.After
 }
 
 // Result is what is said about a pull request.
@@ -78,22 +93,26 @@ func Of(in Input) Result {
 	before, after := planner.Decide(in.Before.World), planner.Decide(in.After.World)
 	since := report.Since(before, after)
 	since.Notes = added(before.Notes, after.Notes)
-	r := Result{Verdict: Passed, Lines: problems(in), Wanted: wanted(in)}
-	refused := 0
-	for _, d := range since.Intents {
-		if d.Action == planner.Refuse || d.Action == planner.Frozen {
-			refused++
-		}
+	whole, wholeSince := after, since
+	if in.OnceVerified != nil {
+		whole = planner.Decide(in.OnceVerified.World)
+		wholeSince = report.Since(before, whole)
 	}
-	heldBack := after.HeldBack != "" && before.HeldBack == ""
-	if len(r.Lines) > 0 || refused > 0 || heldBack {
+	r := Result{Verdict: Passed, Lines: problems(in), Wanted: wanted(in)}
+	heldBack := whole.HeldBack != "" && before.HeldBack == ""
+	if len(r.Lines) > 0 || refuses(wholeSince) || heldBack || unsigned(in.Unverified) > 0 {
 		r.Verdict = Failed
 	}
 	meta := report.Meta{Fleet: in.After.Fleet.Name, Branch: in.Branch, Errors: unread(in, r.Lines)}
-	r.Digest = digestOf(in, since, r.Lines)
+	r.Digest = digestOf(in, wholeSince, r.Lines)
 	r.Summary = summary(in, since, meta, r, heldBack)
-	r.Comment = comment(in, before, after, since, meta, r)
+	r.Comment = comment(in, before, after, since, wholeSince, meta, r)
 	return r
+}
+
+// refuses reports whether a plan refuses an intent.
+func refuses(p *planner.Plan) bool {
+	return slices.ContainsFunc(p.Intents, func(d *planner.Decision) bool { return d.Action == planner.Refuse || d.Action == planner.Frozen })
 }
 
 // summary is a status' description: what the verdict is bound to stands in it.
@@ -107,6 +126,9 @@ func summary(in Input, since *planner.Plan, m report.Meta, r Result, heldBack bo
 		if diff := since.HourlyAfter.Sub(since.HourlyBefore); !diff.IsZero() {
 			said += fmt.Sprintf(" (%s %s/h)", report.Signed(diff), since.Currency)
 		}
+	}
+	if n := commits(in.Unverified); n > 0 {
+		said += ", " + count(n, "commit", "commits") + " not verified"
 	}
 	if n := len(r.Lines); n > 0 {
 		said += ", " + count(n, "problem", "problems")
@@ -122,8 +144,9 @@ func wanted(in Input) []Wanted {
 		was[it.Metadata.Namespace+"/"+it.Metadata.Name] = it.Digest
 	}
 	var out []Wanted
-	for i := range in.After.Fleet.Intents {
-		it := &in.After.Fleet.Intents[i]
+	list := in.whole().Fleet.Intents
+	for i := range list {
+		it := &list[i]
 		if was[it.Metadata.Namespace+"/"+it.Metadata.Name] != it.Digest {
 			out = append(out, Wanted{Tenant: it.Metadata.Namespace, Name: it.Metadata.Name, Path: it.Path, Digest: it.Digest})
 		}
@@ -144,6 +167,9 @@ func digestOf(in Input, since *planner.Plan, lines []report.Problem) string {
 	}
 	for _, l := range lines {
 		parts = append(parts, l)
+	}
+	for _, f := range in.Unverified {
+		parts = append(parts, f.Path, f.Commit, f.Why)
 	}
 	return digest(parts...)
 }

@@ -36,6 +36,6 @@
 // to hold it to. So is one after an accepted commit in whose whole history no
 // fleet.yaml can be read, and everything while the mode is none.
 //
-// The reconciler calls it, and the CLI for `validate --base`. A Verifier
-// belongs to one goroutine at a time.
+// The reconciler calls it, its reviews for what a pull request would bring, and
+// the CLI for `validate --base`. A Verifier belongs to one goroutine at a time.
 package verify

@@ -22,8 +22,12 @@ type Finding struct {
 	Author string
 	// Why it does not count.
 	Why string
+	// Unapproved: it is signed by one who may ask, and waits for an approver.
+	Unapproved bool
 	// Verified is a commit at which the path has the content that is acted on.
 	Verified tree.Hash
+	// Entry is that content in Verified's tree; zero: nothing.
+	Entry tree.Entry
 }
 
 // String says what is wrong, who did it, and what to do.
@@ -51,6 +55,8 @@ type State struct {
 	Signed bool
 	// Findings by path.
 	Findings []Finding
+
+	held *iradix.Tree
 }
 
 // Verifier verifies inputs. It remembers what it has read of the commits since
@@ -129,13 +135,40 @@ func (v *Verifier) Branch(ctx context.Context, into, head tree.Hash) (*State, er
 	return w.state(head)
 }
 
+// Merge says what may be acted on after a merge into a commit that was verified
+// already: what the merge brings is judged by what is acted on there. last is
+// the fleet as it was read there, for files of it that are broken.
+func (v *Verifier) Merge(ctx context.Context, into tree.Hash, at *State, last *fleet.Fleet, merge tree.Hash) (*State, error) {
+	v.forget(into)
+	if !at.Signed {
+		t, err := v.history.Tree(merge)
+		return &State{Tree: t, Clean: merge}, err
+	}
+	v.reader.last = last
+	w := v.walk(into, nil)
+	if at.held != nil {
+		w.held[into] = at.held
+	}
+	if err := w.follow(ctx, into); err != nil {
+		return nil, err
+	}
+	if err := w.branch(ctx, into, merge); err != nil {
+		return nil, err
+	}
+	return w.state(merge)
+}
+
 // begin is a walk with the rights at the accepted commit.
 func (v *Verifier) begin(ctx context.Context, accepted tree.Hash, older []tree.Tree) (*walk, error) {
-	w := &walk{
-		commits: &v.commits, now: v.now(), done: map[tree.Hash]bool{}, held: map[tree.Hash]*iradix.Tree{}, clean: accepted,
-		read: func(t tree.Tree) (*rights, error) { return v.reader.read(ctx, t, older) },
+	w := v.walk(accepted, older)
+	return w, w.follow(ctx, accepted)
+}
+
+func (v *Verifier) walk(from tree.Hash, older []tree.Tree) *walk {
+	return &walk{
+		commits: &v.commits, now: v.now(), done: map[tree.Hash]bool{}, held: map[tree.Hash]*iradix.Tree{}, clean: from,
+		read: func(ctx context.Context, t tree.Tree) (*rights, error) { return v.reader.read(ctx, t, older) },
 	}
-	return w, w.follow(accepted)
 }
 
 // state is what the walk found out about its head.
@@ -148,9 +181,10 @@ func (w *walk) state(head tree.Hash) (*State, error) {
 	if out.Tree, err = laid(t, w.heldAt(head)); err != nil {
 		return nil, err
 	}
-	w.heldAt(head).Root().Walk(func(k []byte, x any) bool {
+	out.held = w.heldAt(head)
+	out.held.Root().Walk(func(k []byte, x any) bool {
 		h := x.(*held)
-		out.Findings = append(out.Findings, Finding{string(k), h.commit.hash, h.commit.author, h.why, h.at})
+		out.Findings = append(out.Findings, Finding{string(k), h.commit.hash, h.commit.author, h.why, h.unapproved, h.at, h.entry})
 		return false
 	})
 	slices.SortFunc(out.Findings, func(a, b Finding) int { return cmp.Compare(a.Path, b.Path) })

@@ -17,7 +17,7 @@ import (
 type walk struct {
 	*commits
 	now  time.Time
-	read func(tree.Tree) (*rights, error)
+	read func(context.Context, tree.Tree) (*rights, error)
 	// rights at the end of the line so far, and what they were read from.
 	rights     *rights
 	rightsFrom tree.Hash
@@ -40,7 +40,7 @@ func (w *walk) heldAt(h tree.Hash) *iradix.Tree {
 }
 
 // follow reads the rights that hold after a commit of the line.
-func (w *walk) follow(at tree.Hash) error {
+func (w *walk) follow(ctx context.Context, at tree.Hash) error {
 	t, err := w.history.Tree(at)
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
@@ -63,7 +63,7 @@ func (w *walk) follow(at tree.Hash) error {
 	if w.rights != nil && only.Root == w.rightsFrom {
 		return nil
 	}
-	r, err := w.read(only)
+	r, err := w.read(ctx, only)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (w *walk) run(ctx context.Context, accepted, head tree.Hash) error {
 			}
 			w.done[c.hash] = true
 		}
-		if err := w.follow(m.hash); err != nil {
+		if err := w.follow(ctx, m.hash); err != nil {
 			return err
 		}
 		if !w.rights.signed { // from here on nobody asks

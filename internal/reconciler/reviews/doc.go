@@ -19,6 +19,8 @@
 //     once in Options.Refresh.
 //   - A pull request is data, whoever opened it: its head is read beside the
 //     local copy, within bounds, and nothing of it is followed or run.
+//   - Its commits are verified as if they were merged now by a merge commit that
+//     nobody signed.
 //   - Nothing is lost by a restart: comments are found by their markers again,
 //     and pull requests merged meanwhile by the newest commits of the inputs.
 //

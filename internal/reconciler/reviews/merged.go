@@ -60,7 +60,7 @@ func (r *Reviews) follow(ctx context.Context, view *reconciler.View) (next time.
 		if m.view == view {
 			continue
 		}
-		text, settled := review.Reserved(m.wanted, view.Contracts, view.Ledger.String(), view.Plan)
+		text, settled := review.Reserved(m.wanted, view.Contracts, view.Ledger.String(), view.Plan, unverified(view.Unverified()))
 		if text != "" {
 			if _, err := r.opts.Forge.Comment(ctx, number, review.ReservedMarker, text); err != nil {
 				errs = append(errs, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -15,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
 	"github.com/fleetbroker/fleetbroker/internal/review"
+	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
 // marker is how our comment is found again.
@@ -27,7 +29,7 @@ var errMoved = errors.New("the head moves")
 type base struct {
 	view   *reconciler.View
 	whole  tree.Tree // everything at the head of the inputs
-	inputs tree.Tree // what people write alone: statuses are bound to it
+	inputs tree.Tree // what people write alone, as far as it is verified: statuses are bound to it
 	ledger tree.Tree
 	side   review.Side
 }
@@ -45,7 +47,10 @@ func (r *Reviews) baseOf(ctx context.Context, view *reconciler.View) (*base, err
 	if b.ledger, err = r.opts.Repo.Tree(view.Ledger); err != nil {
 		return nil, fmt.Errorf("read the base of pull requests: %w", err)
 	}
-	if b.inputs, err = review.OnlyInputs(b.whole); err != nil {
+	if b.inputs, err = review.OnlyInputs(b.whole); err == nil {
+		b.inputs, err = inForce(b.inputs, view.Verified.Findings...)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read the base of pull requests: %w", err)
 	}
 	if b.side, err = r.side(ctx, b, view.Fleet, b.inputs, nil); err != nil {
@@ -114,9 +119,26 @@ func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, pr f
 	if in.Conflicts = conflicts; len(conflicts) > 0 {
 		return review.Of(in), nil
 	}
-	asker := func(*fleet.Intent) (string, string) { return pr.Head, pr.Author }
-	read := func(inputs tree.Tree) (review.Side, error) {
-		s, err := r.side(ctx, b, b.side.Fleet, inputs, asker)
+	return r.merge(ctx, view, b, pr, side, merged, in)
+}
+
+// merge reviews what a pull request makes of the inputs.
+func (r *Reviews) merge(ctx context.Context, view *reconciler.View, b *base, pr forge.PullRequest, side gitrepo.Side, merged tree.Tree, in review.Input) (review.Result, error) {
+	brought, known, err := r.findings(ctx, view, side, merged)
+	if err != nil {
+		return review.Result{}, err
+	}
+	in.Signed, in.Unverified = view.Verified.Signed, unverified(brought)
+	work, err := review.Inputs(b.whole, merged)
+	if err != nil {
+		return review.Result{}, fmt.Errorf("read the inputs of a pull request: %w", err)
+	}
+	read := func(inputs tree.Tree, findings ...[]verify.Finding) (review.Side, error) {
+		inputs, err := inForce(inputs, slices.Concat(findings...)...)
+		if err != nil {
+			return review.Side{}, fmt.Errorf("read the inputs of a pull request: %w", err)
+		}
+		s, err := r.side(ctx, b, b.side.Fleet, inputs, func(*fleet.Intent) (string, string) { return pr.Head, pr.Author })
 		s.World.Inputs = pr.Head
 		s.World.RemovedBy = map[string]string{}
 		for _, path := range in.Changes.Removed {
@@ -124,18 +146,23 @@ func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, pr f
 		}
 		return s, err
 	}
-	inputs, err := review.Inputs(b.inputs, merged)
-	if err != nil {
+	policy := only(view.Verified.Findings, false)
+	if in.After, err = read(work, policy, only(known, true), only(brought, true)); err != nil {
 		return review.Result{}, err
 	}
-	if in.After, err = read(inputs); err != nil {
-		return review.Result{}, err
-	}
-	if len(in.Changes.Policy) > 0 {
-		if inputs, err = review.OnlyInputs(merged); err != nil {
+	if len(brought) > 0 {
+		signed, err := read(work, policy, only(known, true))
+		if err != nil {
 			return review.Result{}, err
 		}
-		own, err := read(inputs)
+		in.OnceVerified = &signed
+	}
+	if len(in.Changes.Policy) > 0 {
+		inputs, err := review.OnlyInputs(merged)
+		if err != nil {
+			return review.Result{}, fmt.Errorf("read the inputs of a pull request: %w", err)
+		}
+		own, err := read(inputs, known, brought)
 		if err != nil {
 			return review.Result{}, err
 		}

@@ -1,0 +1,77 @@
+package review
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/report"
+)
+
+// Unverified is a path of which a commit says what is not acted on.
+type Unverified struct {
+	Path string
+	// Commit that changed it, and who its author claims to be.
+	Commit tree.Hash
+	Author string
+	// Why it does not count.
+	Why string
+	// Unapproved: it is signed by one who may ask, and waits for an approver.
+	Unapproved bool
+}
+
+// unsigned counts the findings that only other commits can mend; one that
+// waits for an approver is mended by how the pull request is merged.
+func unsigned(findings []Unverified) int {
+	n := 0
+	for _, f := range findings {
+		if !f.Unapproved {
+			n++
+		}
+	}
+	return n
+}
+
+// commits counts those that findings are of.
+func commits(findings []Unverified) int {
+	of := map[tree.Hash]bool{}
+	for _, f := range findings {
+		of[f.Commit] = true
+	}
+	return len(of)
+}
+
+// writeUnverified names the commits that are not acted on, whose they are, and
+// what would be planned if they were.
+func writeUnverified(b *strings.Builder, in Input, whole *planner.Plan) {
+	if len(in.Unverified) == 0 {
+		if in.Signed && in.Changes.Inputs() {
+			b.WriteString("\nEach of its commits is verified as it is. A squash or rebase makes others: merge with a merge commit.\n")
+		}
+		return
+	}
+	b.WriteString("\n**Not acted on until verified**\n\n| file | commit | by | why |\n|-|-|-|-|\n")
+	const most = 20
+	for i, f := range in.Unverified {
+		if i == most {
+			fmt.Fprintf(b, "\nand %s more.\n", count(len(in.Unverified)-most, "file", "files"))
+			break
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", report.Code(f.Path), f.Commit.Short(), report.Escape(f.Author), report.Escape(f.Why))
+	}
+	remedy := "Let somebody who may change these files sign the commits (`git rebase --exec 'git commit --amend --no-edit -S'`)."
+	if unsigned(in.Unverified) == 0 {
+		remedy = "Let an approver merge it with a signed merge commit (`git merge --no-ff -S`)."
+	}
+	decided := "the same is planned"
+	if len(whole.Intents) > 0 {
+		decided = fmt.Sprintf("%s (%s %s/h)", report.Counts(whole, report.Meta{}), report.Signed(whole.HourlyAfter.Sub(whole.HourlyBefore)), whole.Currency)
+	}
+	fmt.Fprintf(b, "\nUntil then what is in force stays so. Once verified: %s. %s\n", decided, remedy)
+	for _, d := range whole.Intents {
+		if d.Action == planner.Refuse || d.Action == planner.Frozen {
+			fmt.Fprintf(b, "- %s of %s/%s: %s\n", d.Action, report.Escape(d.Tenant), report.Escape(d.Name), report.Escape(d.Reason))
+		}
+	}
+}
