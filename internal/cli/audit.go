@@ -19,11 +19,12 @@ func newCmdAudit(s Streams) *cobra.Command {
 		Long: `Who asked, what was decided and why, what it cost, and whether all of it follows
 from the history alone.`,
 		Example: `  fleetbroker audit log -t vision    # who asked, what was decided, what it cost
-  fleetbroker audit verify           # does everything follow?`,
+  fleetbroker audit verify           # does everything follow?
+  fleetbroker audit replay 4f1c2ab   # would it be decided so again?`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCmdAuditLog(s), newCmdAuditVerify(s))
+	cmd.AddCommand(newCmdAuditLog(s), newCmdAuditVerify(s), newCmdAuditReplay(s))
 	return cmd
 }
 

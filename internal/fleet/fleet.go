@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -38,6 +39,26 @@ type Fleet struct {
 
 	// good are the newest good versions of all files but intents, by path.
 	good map[string]*file
+	// kept are those of them that stand in for broken ones.
+	kept []*file
+}
+
+// Kept are the last good versions that stand in for broken files, by path, as
+// text that says the same.
+func (f *Fleet) Kept() (map[string]string, error) {
+	out := map[string]string{}
+	for _, k := range f.kept {
+		var text strings.Builder
+		for _, d := range k.docs {
+			b, err := genyaml.Marshal(d.object)
+			if err != nil {
+				return nil, fmt.Errorf("write the last good version of %s: %w", k.path, err)
+			}
+			text.WriteString("---\n" + string(b))
+		}
+		out[k.path] = text.String()
+	}
+	return out, nil
 }
 
 // Predicate is a compiled condition on one offer for one intent.

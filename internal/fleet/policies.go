@@ -99,6 +99,9 @@ func (b *policyBuilder) usable(files []*file, sec section) ([]*file, error) {
 			b.freeze(f, sec)
 			continue
 		}
+		if good != f {
+			b.f.kept = append(b.f.kept, good)
+		}
 		b.f.good[f.path] = good
 		out = append(out, good)
 	}

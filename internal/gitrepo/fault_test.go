@@ -298,15 +298,34 @@ func TestMarketRefMovedMeanwhile(t *testing.T) {
 	if err := m.Check(); err != nil {
 		t.Error(err)
 	}
-	back, err := a.Market(t.Context(), noon, snapshot("2").Root)
+	day, err := gitrepo.ReadPublished(t.Context(), m, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := day.Market(snapshot("2").Root)
 	if err != nil || content(t, back, "paris") != "2" || content(t, back, "milan") != "same" {
 		t.Errorf("Market: got %+v, %v", back, err)
 	}
-	if _, err := a.Market(t.Context(), noon, snapshot("4").Root); err == nil {
-		t.Error("Market: a snapshot that was never published was found")
+	if _, err := day.Market(snapshot("4").Root); !errors.Is(err, gitrepo.ErrPruned) {
+		t.Errorf("Market: a snapshot that was never published: %v", err)
 	}
-	if _, err := a.Market(t.Context(), noon.AddDate(0, 0, -1), snapshot("1").Root); err == nil {
-		t.Error("Market: a snapshot was found on a day without any")
+	if _, err := gitrepo.ReadPublished(t.Context(), m, noon.AddDate(0, 0, -1)); !errors.Is(err, gitrepo.ErrPruned) {
+		t.Errorf("ReadPublished of a day without any: %v", err)
+	}
+	q = independent(fetch(t, b), contract("nlp", "d", "4"))
+	q.Market, q.Round = snapshot("3"), []byte(`{"version":1}`) // the market is as it was, but what stands beside it is new
+	commit(t, b, q)
+	if day, err = gitrepo.ReadPublished(t.Context(), m, noon); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := day.Round(tree.BlobHash(q.Round)); err != nil || string(got) != string(q.Round) {
+		t.Errorf("Round: got %q, %v", got, err)
+	}
+	if back, err = day.Market(snapshot("3").Root); err != nil || content(t, back, "paris") != "3" {
+		t.Errorf("Market beside it: got %+v, %v", back, err)
+	}
+	if _, err := day.Round(tree.BlobHash([]byte("never"))); !errors.Is(err, gitrepo.ErrPruned) {
+		t.Errorf("Round that was never published: %v", err)
 	}
 	gone, err := b.PruneMarket(t.Context(), noon)
 	if err != nil || len(gone) != 0 {

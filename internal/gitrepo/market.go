@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,15 +17,33 @@ import (
 // MarketDay is the ref that holds the market snapshots of a time's UTC day.
 func MarketDay(t time.Time) string { return MarketPrefix + t.UTC().Format("20060102") }
 
-// Market reads back the snapshot that a commit of that time names in its
-// Market trailer, to replay the decision. It fetches the day's chain, which
-// the local copy does not keep. A day past retention is an error.
-func (r *Repo) Market(ctx context.Context, when time.Time, root tree.Hash) (tree.Tree, error) {
+// What a commit of a day's chain holds: the market alone, or the market and
+// beside it what else was decided on.
+const (
+	marketDir = "market"
+	roundFile = "round.json"
+)
+
+// ErrPruned is a market snapshot that the remote does not have any more.
+var ErrPruned = errors.New("not there any more: market snapshots are deleted after the fleet's retention.market")
+
+// Published is what was published with the commits of a day: their market
+// snapshots, by the trees that they name, and whatever stood beside these.
+type Published struct{ objects tree.Store }
+
+// PublishedIn is what was published of a repository that is here whole.
+func PublishedIn(objects tree.Store) Published { return Published{objects} }
+
+// ReadPublished reads what was published on a time's UTC day. It fetches the
+// day's chain, which local copies do not keep. A day past retention is an
+// ErrPruned.
+func ReadPublished(ctx context.Context, remote Remote, when time.Time) (Published, error) {
 	ref := MarketDay(when)
-	s := newStore(nil, r.opts.MaxBlob)
-	err := r.remote.Fetch(ctx, func(refs map[string]tree.Hash) (want, have []tree.Hash) {
+	s := newStore(nil, 0)
+	found := false
+	err := remote.Fetch(ctx, func(refs map[string]tree.Hash) (want, have []tree.Hash) {
 		if h := refs[ref]; !h.IsZero() {
-			want = append(want, h)
+			found, want = true, append(want, h)
 		}
 		return want, nil
 	}, func(pack io.Reader) error {
@@ -32,13 +51,31 @@ func (r *Repo) Market(ctx context.Context, when time.Time, root tree.Hash) (tree
 		s.add(set)
 		return err
 	})
+	switch {
+	case err != nil:
+		return Published{}, fmt.Errorf("fetch market snapshots: %w", err)
+	case !found:
+		return Published{}, fmt.Errorf("%s: %w", ref, ErrPruned)
+	}
+	return Published{s}, nil
+}
+
+// Market is the snapshot of that root.
+func (p Published) Market(root tree.Hash) (tree.Tree, error) {
+	t := tree.Tree{Store: p.objects, Root: root}
+	if _, err := t.Entries(); err != nil {
+		return tree.Tree{}, fmt.Errorf("market snapshot %s: %w (%w)", root.Short(), ErrPruned, err)
+	}
+	return t, nil
+}
+
+// Round is the file of that hash beside a market.
+func (p Published) Round(h tree.Hash) ([]byte, error) {
+	b, err := p.objects.File(h, 0)
 	if err != nil {
-		return tree.Tree{}, fmt.Errorf("fetch market snapshot: %w", err)
+		return nil, fmt.Errorf("what the round knew (%s): %w (%w)", h.Short(), ErrPruned, err)
 	}
-	if !s.has(root) {
-		return tree.Tree{}, fmt.Errorf("market snapshot %s is not in %s; snapshots are deleted after the fleet's retention.market", root.Short(), ref)
-	}
-	return tree.Tree{Store: s, Root: root}, nil
+	return b, nil
 }
 
 // PruneMarket deletes the market refs of days before a time, at the remote,

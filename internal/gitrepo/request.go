@@ -60,6 +60,9 @@ type Request struct {
 	When time.Time
 	// Market is the snapshot to publish with this commit; zero: none.
 	Market tree.Tree
+	// Round is what else the items were decided on; it is published beside the
+	// market, and only with it.
+	Round []byte
 	// Reads are paths whose content the plan depended on beside the inputs and
 	// the paths it writes; if one differs on a newer parent, it is planned
 	// again. Nil means everything under contracts, which is right for whatever

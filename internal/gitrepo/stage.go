@@ -63,7 +63,7 @@ func (w *writer) stage(c composed, items []Item) (staged, error) {
 		Message: data.Message, Signed: data.Signature != "",
 	}
 	wire := gitobj.Set{}
-	if err := r.stageMarket(&st, wire, w.req.Market, w.req.When); err != nil {
+	if err := r.stageMarket(&st, wire, &w.req); err != nil {
 		return staged{}, err
 	}
 	st.cmds = append(st.cmds, Command{Ref: r.ledgerRef, Old: st.parent, New: st.commit})
@@ -112,24 +112,36 @@ func (r *Repo) makeCommit(into gitobj.Set, root tree.Hash, parents []tree.Hash, 
 	return into.Add(gitobj.Commit, c.Encode()), nil
 }
 
-// stageMarket adds the market snapshot as a commit on the day's chain. Objects
-// that the chain's tip is known to hold are not sent again.
-func (r *Repo) stageMarket(st *staged, wire gitobj.Set, market tree.Tree, when time.Time) error {
+// stageMarket adds the market snapshot as a commit on the day's chain, and what
+// else was decided on beside it. Objects that the chain's tip is known to hold
+// are not sent again.
+func (r *Repo) stageMarket(st *staged, wire gitobj.Set, req *Request) error {
+	market := req.Market
 	if market.IsZero() {
 		return nil
 	}
-	ref := MarketDay(when)
+	root := market.Root
+	var beside []tree.Entry
+	if len(req.Round) > 0 {
+		beside = []tree.Entry{{Name: marketDir, Kind: tree.Dir, Hash: market.Root}, {Name: roundFile, Kind: tree.File, Hash: tree.BlobHash(req.Round)}}
+		root = tree.DirHash(beside)
+	}
+	ref := MarketDay(req.When)
 	tip := r.refs[ref]
 	known := map[tree.Hash]bool{}
 	if !tip.IsZero() && r.market.ref == ref && r.market.commit == tip {
-		if r.market.root == market.Root {
+		if r.market.root == root {
 			return nil
 		}
 		known = r.market.known
 	}
-	next := marketTip{ref: ref, root: market.Root, known: map[tree.Hash]bool{}}
+	next := marketTip{ref: ref, root: root, known: map[tree.Hash]bool{}}
 	if err := collect(market, known, next.known, wire); err != nil {
 		return fmt.Errorf("market snapshot: %w", err)
+	}
+	if beside != nil {
+		wire.Add(gitobj.Blob, req.Round)
+		wire.Add(gitobj.Tree, tree.EncodeDir(beside))
 	}
 	var parents []tree.Hash
 	if !tip.IsZero() {
@@ -137,7 +149,7 @@ func (r *Repo) stageMarket(st *staged, wire gitobj.Set, market tree.Tree, when t
 	}
 	message := Message("", []string{"market snapshot"}, []string{"Market: " + market.Root.String()})
 	var err error
-	if next.commit, err = r.makeCommit(wire, market.Root, parents, when.UTC().Truncate(time.Second), message); err != nil {
+	if next.commit, err = r.makeCommit(wire, root, parents, req.When.UTC().Truncate(time.Second), message); err != nil {
 		return err
 	}
 	st.market = next

@@ -137,6 +137,14 @@ func StateOf(f *v1alpha1.Flavor) (state Freshness, since, graceEnds v1alpha1.Tim
 	return Fresh, v1alpha1.Time{}, v1alpha1.Time{}
 }
 
+// Plain takes out of a flavor of a market tree what it says of its provider.
+func Plain(f *v1alpha1.Flavor) {
+	delete(f.Metadata.Annotations, annotationState)
+	if len(f.Metadata.Annotations) == 0 {
+		f.Metadata.Annotations = nil
+	}
+}
+
 // ParseBlob reads a YAML stream of Flavors: a file of a market's tree, an
 // answer of GET /market, or a file that somebody wrote for `plan --market`.
 func ParseBlob(content []byte) ([]*v1alpha1.Flavor, error) {

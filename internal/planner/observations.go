@@ -71,6 +71,14 @@ func (o Observations) With(said map[string]v1alpha1.Observation, gone ...string)
 	return Observations{next}
 }
 
+// Differs are the contracts of which o does not say what before said, in no
+// order. It costs what has changed.
+func (o Observations) Differs(before Observations) []string {
+	var out []string
+	before.changed(o, func(contract string) { out = append(out, contract) })
+	return out
+}
+
 // changed calls f with the contracts of which two say different things.
 func (o Observations) changed(later Observations, f func(contract string)) {
 	if o.shards == later.shards {

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
 )
 
 // write adds the requests' files to the commit that carries what was decided
@@ -57,7 +58,7 @@ func requestTrailer(in *inputs, w *waiter) string {
 	if w.release != "" {
 		verb = "Released-By"
 	} else if it := intentsCalled(in.fleet, intentKey{w.tenant, w.id}); len(it) > 0 {
-		by = askedBy(it[0].Metadata.Annotations)
+		by = world.AskedBy(it[0].Metadata.Annotations)
 	}
 	return fmt.Sprintf("%s: %s/%s %s", verb, w.tenant, w.id, by)
 }

@@ -178,16 +178,3 @@ func intentFile(w *waiter, digest, tenant string, defaults v1alpha1.Duration, no
 
 // timeLayout of annotations.
 const timeLayout = "2006-01-02T15:04:05Z07:00"
-
-// askedBy says for people and the audit trail who asked for an intent that came
-// through the API: "cluster rome, for default/train (alice)".
-func askedBy(notes map[string]string) string {
-	text := "cluster " + notes[v1alpha1.AnnotationRequestedBy]
-	if what := notes[v1alpha1.AnnotationRequester]; what != "" {
-		text += ", for " + what
-	}
-	if who := notes[v1alpha1.AnnotationOwner]; who != "" {
-		text += " (" + who + ")"
-	}
-	return text
-}

@@ -129,7 +129,7 @@ func ends(p *planner.Plan) bool {
 // that and the forge's rules are met.
 func (r *Reconciler) review(ctx context.Context, in *inputs, w planner.World, plan *planner.Plan, k key, snapshot *market.Snapshot) (Outcome, error) {
 	out := Outcome{Plan: plan}
-	req, err := r.request(in, plan, snapshot.Tree())
+	req, err := r.request(in, &w, plan, snapshot.Tree())
 	if err != nil {
 		return out, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
@@ -47,6 +48,8 @@ type Reconciler struct {
 	last       key
 	planned    planned
 	folder     world.Folder
+	given      world.Input // what the newest world was made of
+	keeper     replay.Keeper
 	memory     planner.Memory
 	swept      time.Time // day on which old requests were last taken out
 	kept       time.Time // day on which old market snapshots were last deleted

@@ -122,7 +122,7 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 // commit writes a plan back. Nothing of it is believed before the remote has
 // it.
 func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, plan *planner.Plan, k key, out Outcome, snapshot *market.Snapshot) (Outcome, error) {
-	req, err := r.request(in, plan, snapshot.Tree())
+	req, err := r.request(in, &w, plan, snapshot.Tree())
 	if err != nil {
 		return out, err
 	}

@@ -11,11 +11,12 @@ import (
 
 // world joins what was read with the market and the observations of now.
 func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed v1alpha1.ConsumerObservations, unheard map[string]bool) planner.World {
-	return r.folder.Fold(world.Input{
+	r.given = world.Input{
 		Now: r.now(in), Fleet: in.fleet, Inputs: in.heads.Inputs.Commit.Hash.String(), Ledger: in.ledger,
 		Market: s, Author: in.author, Authors: in.attributed, RemovedBy: removers(r.removers), Unheard: unheard, Observed: observed,
 		Deaf: k.deaf, AllowEnds: k.allowEnds, ForceRelease: r.opts.ForceRelease,
-	})
+	}
+	return r.folder.Fold(r.given)
 }
 
 // author is who last changed an intent, as far as it was looked up: for
@@ -23,7 +24,7 @@ func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed v1alp
 // through the API says itself who asked.
 func (in *inputs) author(it *fleet.Intent) (commit, author string) {
 	if isRequest(it.Path) {
-		return "", askedBy(it.Metadata.Annotations)
+		return "", world.AskedBy(it.Metadata.Annotations)
 	}
 	c, ok := in.authors[it.Path]
 	if !ok {

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 )
 
 // share is what a plan changes for one intent.
@@ -95,7 +96,7 @@ func (s *share) retires() bool {
 
 // request makes a plan into a commit request. A plan without changes makes a
 // request without items.
-func (r *Reconciler) request(in *inputs, p *planner.Plan, market tree.Tree) (gitrepo.Request, error) {
+func (r *Reconciler) request(in *inputs, w *planner.World, p *planner.Plan, market tree.Tree) (gitrepo.Request, error) {
 	keys, byKey := shares(p)
 	req := gitrepo.Request{
 		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash, Verified: in.clean,
@@ -104,8 +105,13 @@ func (r *Reconciler) request(in *inputs, p *planner.Plan, market tree.Tree) (git
 	if in.clean != in.heads.Inputs.Commit.Hash { // from there it can be verified again what was acted on
 		req.Trailers = append(req.Trailers, "Verified: "+in.clean.String())
 	}
-	if takes(p) {
-		req.Market = market
+	round := ""
+	if decides(p) {
+		var err error
+		if req.Round, err = r.record(in, w, p); err != nil {
+			return gitrepo.Request{}, err
+		}
+		req.Market, round = market, tree.BlobHash(req.Round).String()
 	}
 	groups := groupsOf(keys, byKey)
 	for _, key := range keys {
@@ -131,6 +137,12 @@ func (r *Reconciler) request(in *inputs, p *planner.Plan, market tree.Tree) (git
 			"Market: " + market.Root.String(),
 			"Plan: " + digest,
 			"Now: " + p.Now.UTC().Format(time.RFC3339),
+		}
+		if round != "" {
+			out.Trailers = append(out.Trailers, replay.Trailer+": "+round)
+		}
+		if len(items) < len(req.Items) {
+			out.Trailers = append(out.Trailers, fmt.Sprintf("%s: %d of %d", replay.PartTrailer, len(items), len(req.Items)))
 		}
 		return out, err
 	}
@@ -223,8 +235,32 @@ func subject(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// takes reports whether a plan places, enlarges or moves anything: such a
-// commit names its market, and the market is pushed with it.
+// decides reports whether a plan decides anything, and does not only note what
+// was seen: with such a commit goes what it was decided on, so that it can be
+// decided again.
+func decides(p *planner.Plan) bool {
+	return len(p.States) > 0 || takes(p) || slices.ContainsFunc(p.Contracts, func(c planner.ContractChange) bool {
+		return c.Before != nil && c.After != nil && (c.Before.Status.Phase != v1alpha1.PhaseReleasing && c.After.Status.Phase == v1alpha1.PhaseReleasing ||
+			(c.Before.Status.Displaced == nil) != (c.After.Status.Displaced == nil))
+	})
+}
+
+// record writes down what the round knew beside inputs, ledger and market.
+func (r *Reconciler) record(in *inputs, w *planner.World, p *planner.Plan) ([]byte, error) {
+	authors := make(map[string]replay.Author, len(in.authors))
+	for path, c := range in.authors {
+		authors[path] = replay.Author{Commit: c.Hash.String(), Author: c.Author.String()}
+	}
+	rec, err := r.keeper.Record(replay.Round{
+		Base: in.heads.Ledger.Commit.Hash, Accepted: r.stateOf[0], In: r.given, World: w, Plan: p, Authors: authors,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rec.Encode()
+}
+
+// takes reports whether a plan places, enlarges or moves anything.
 func takes(p *planner.Plan) bool {
 	return slices.ContainsFunc(p.Contracts, func(c planner.ContractChange) bool {
 		return c.After != nil && (c.Before == nil || c.Before.Decision.Market != c.After.Decision.Market)

@@ -44,7 +44,8 @@
 // bounded time everybody must be at rest (final.go): contracts usable or gone,
 // intents placed or waiting for a reason that holds, clients answered and the
 // requests on the ledger just theirs, clusters and providers as the ledger
-// says, the whole history without fault by test/checker, and a daemon that was
+// says, the whole history without fault by test/checker, every decision coming
+// out again as it was committed (replayed.go), and a daemon that was
 // never there finding nothing to do.
 //
 // # Again

@@ -182,6 +182,7 @@ func (s *sim) judge() {
 	s.judgeClusters()
 	s.judgeHistory()
 	s.judgeAudit()
+	s.judgeReplay()
 	s.judgePlan()
 	if err := s.remote.Check(); err != nil {
 		s.fail("remote", "%v", err)

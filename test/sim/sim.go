@@ -19,6 +19,8 @@ type Result struct {
 	Hash string
 	// Events run, commits on the ledger, contracts placed and ended.
 	Events, Commits, Placed, Ended int
+	// Replayed are the commits whose decisions were made again at the end.
+	Replayed int
 	// Span is how much virtual time went by.
 	Span time.Duration
 	// Failure is the first broken invariant, nil when none was.

@@ -36,10 +36,14 @@ func TestSim(t *testing.T) {
 		total.Commits += res.Commits
 		total.Placed += res.Placed
 		total.Ended += res.Ended
+		total.Replayed += res.Replayed
 		total.Span += res.Span
 	}
-	t.Logf("%d seeds: %d failed, %d events, %d commits, %d contracts placed, %d ended, %s of virtual time",
-		count, failed, total.Events, total.Commits, total.Placed, total.Ended, total.Span)
+	t.Logf("%d seeds: %d failed, %d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %s of virtual time",
+		count, failed, total.Events, total.Commits, total.Placed, total.Ended, total.Replayed, total.Span)
+	if total.Replayed == 0 && failed == 0 {
+		t.Error("no decision was replayed")
+	}
 }
 
 // play runs a seed in a bubble of its own.

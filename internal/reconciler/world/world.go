@@ -77,6 +77,19 @@ func Intents(f *fleet.Fleet, author func(*fleet.Intent) (commit, author string))
 	return out
 }
 
+// AskedBy says for people and the audit trail who asked for an intent that came
+// through the API: "cluster rome, for default/train (alice)".
+func AskedBy(notes map[string]string) string {
+	text := "cluster " + notes[v1alpha1.AnnotationRequestedBy]
+	if what := notes[v1alpha1.AnnotationRequester]; what != "" {
+		text += ", for " + what
+	}
+	if who := notes[v1alpha1.AnnotationOwner]; who != "" {
+		text += " (" + who + ")"
+	}
+	return text
+}
+
 // Policies are the fleet's, compiled.
 func Policies(f *fleet.Fleet) []planner.Policy {
 	var out []planner.Policy
@@ -161,14 +174,40 @@ func Freshness(f market.Freshness) planner.Freshness {
 // provider reported before the slice was gone proves nothing, because the
 // report of a grant may have been lost.
 func Observed(l *ledger.Ledger, s *market.Snapshot, consumers v1alpha1.ConsumerObservations, unheard map[string]bool) map[string]v1alpha1.Observation {
+	return observed(l, func(provider string) *word { return wordOf(s, provider) }, consumers, unheard)
+}
+
+// ObservedOf is Observed of a market that is known by its offers and by which
+// providers were not heard.
+func ObservedOf(l *ledger.Ledger, offers []planner.Offer, unseen map[string]bool, consumers v1alpha1.ConsumerObservations, unheard map[string]bool) map[string]v1alpha1.Observation {
+	flavors := map[string][]*v1alpha1.Flavor{}
+	for _, o := range offers {
+		flavors[o.Flavor.Metadata.Namespace] = append(flavors[o.Flavor.Metadata.Namespace], o.Flavor)
+	}
+	return observed(l, func(provider string) *word {
+		w := &word{seen: !unseen[provider]}
+		for _, f := range flavors[provider] {
+			w.hear(f)
+		}
+		return w
+	}, consumers, unheard)
+}
+
+func observed(l *ledger.Ledger, say func(provider string) *word, consumers v1alpha1.ConsumerObservations, unheard map[string]bool) map[string]v1alpha1.Observation {
 	out := make(map[string]v1alpha1.Observation, l.Held())
 	for _, provider := range l.Providers() {
-		w := wordOf(s, provider)
+		w := say(provider)
 		for _, c := range l.HeldBy(provider) {
 			out[c.Metadata.Name] = w.of(c, consumers, unheard)
 		}
 	}
 	return out
+}
+
+// Seen reports whether a provider's word counts: it has an agent that is heard.
+func Seen(s *market.Snapshot, provider string) bool {
+	state := s.Provider(provider)
+	return state.Heard && !state.Static && state.State == market.Fresh
 }
 
 // word is what a provider's newest report says of contracts.
@@ -180,18 +219,24 @@ type word struct {
 }
 
 func wordOf(s *market.Snapshot, provider string) *word {
-	state := s.Provider(provider)
-	w := &word{seen: state.Heard && !state.Static && state.State == market.Fresh}
-	if !w.seen {
-		return w
-	}
-	w.holds = map[string]v1alpha1.Resources{}
+	w := &word{seen: Seen(s, provider)}
 	for _, o := range s.Of(provider) {
-		for name, r := range o.Flavor.Spec.Held {
-			w.holds[name] = w.holds[name].Add(r)
-		}
+		w.hear(o.Flavor)
 	}
 	return w
+}
+
+// hear takes in what a flavor's report says is held.
+func (w *word) hear(f *v1alpha1.Flavor) {
+	if !w.seen {
+		return
+	}
+	if w.holds == nil {
+		w.holds = map[string]v1alpha1.Resources{}
+	}
+	for name, r := range f.Spec.Held {
+		w.holds[name] = w.holds[name].Add(r)
+	}
 }
 
 // of is what is said of a contract of the provider.

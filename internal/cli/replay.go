@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/utils/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/planner/report"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
+)
+
+type replayOptions struct {
+	sourceFlags
+	streams Streams
+	args    []string
+	output  string
+}
+
+var replayForms = []string{"text", "wide", "json", "yaml"}
+
+func newCmdAuditReplay(s Streams) *cobra.Command {
+	o := replayOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "replay COMMIT [DIR|URL]",
+		Short: "Make a decision of the past again",
+		Long: `Plan once more the round that a commit of the ledger carries, with the planner of
+the daemon, from what that round knew: the inputs and the ledger at their commits,
+the market snapshot and the record of all else that were stored with it. What
+differs from what was committed is printed, file by file: - as committed, + as
+decided now. -o wide prints the plan, too.
+
+A clone is enough: snapshots that it does not have are fetched from its remote.
+They are kept for spec.retention.market of fleet.yaml. Another version of
+fleetbroker may decide otherwise.
+
+Exit code 0: the decision comes out the same; 1: it does not, or cannot be made.`,
+		Example: `  fleetbroker audit replay 4f1c2ab
+  fleetbroker audit replay origin/ledger -o wide
+  fleetbroker audit replay 4f1c2ab -o json https://git.example.org/acme/fleet.git`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usagef("want a commit of the ledger, and one directory or URL at most: fleetbroker audit replay COMMIT")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args
+			if err := oneOf("output", o.output, replayForms...); err != nil {
+				return err
+			}
+			return replayRun(cmd.Context(), &o)
+		},
+	}
+	o.register(cmd.Flags())
+	outputFlag(cmd, &o.output, replayForms...)
+	return cmd
+}
+
+func replayRun(ctx context.Context, o *replayOptions) error {
+	src, f, err := o.openFleet(ctx, o.args[1:])
+	if err != nil {
+		return err
+	}
+	branch := f.Policy.WriteBack.Branch
+	if _, err := src.heads(f); err != nil {
+		return err
+	}
+	commit, err := src.named(o.args[0])
+	if err != nil {
+		return hinted(err, "name a commit of the ledger: git log "+branch)
+	}
+	r := replay.Replayer{History: src.objects, Published: func(ctx context.Context, when time.Time) (gitrepo.Published, error) {
+		return src.published(ctx, o.auth, when)
+	}}
+	res, err := r.Replay(ctx, commit)
+	switch {
+	case errors.Is(err, replay.ErrNoDecision):
+		return hinted(err, "it notes what was seen, or was made before decisions were recorded: those that can be made again have a trailer "+replay.Trailer+
+			" (git log --grep '^"+replay.Trailer+": ' "+branch+")")
+	case errors.Is(err, gitrepo.ErrPruned):
+		return hinted(err, "to keep them longer, raise spec.retention.market in fleet.yaml", "`fleetbroker audit verify` needs no snapshot")
+	case err != nil:
+		return err
+	}
+	raw, err := src.objects.Commit(commit)
+	if err != nil {
+		return err
+	}
+	data, err := gitobj.ParseCommit(raw)
+	if err != nil {
+		return err
+	}
+	if err := printReplayed(o, res, gitobj.Subject(data.Message)); err != nil {
+		return err
+	}
+	if !res.Same {
+		return errFindings
+	}
+	return nil
+}
+
+// published is what was published on a day: from the repository itself where
+// it has the day's snapshots, else from its remote.
+func (s *source) published(ctx context.Context, auth gitrepo.Auth, when time.Time) (gitrepo.Published, error) {
+	url := s.where
+	if !isURL(url) {
+		if _, err := s.repo.Reference(plumbing.ReferenceName(gitrepo.MarketDay(when)), true); err == nil {
+			return gitrepo.PublishedIn(s.objects), nil
+		}
+		remotes, err := s.repo.Remotes()
+		if err != nil || len(remotes) == 0 {
+			return gitrepo.Published{}, fmt.Errorf("%s: %w", gitrepo.MarketDay(when), gitrepo.ErrPruned)
+		}
+		url = remotes[0].Config().URLs[0]
+	}
+	remote, err := gitrepo.Dial(url, auth)
+	if err != nil {
+		return gitrepo.Published{}, err
+	}
+	return gitrepo.ReadPublished(ctx, remote, when)
+}
+
+func printReplayed(o *replayOptions, res *replay.Result, subject string) error {
+	switch o.output {
+	case "json":
+		return indented(o.streams.Out, res)
+	case "yaml":
+		return printYAML(o.streams.Out, res)
+	case "wide":
+		if err := report.Text(o.streams.Out, res.Decided, report.Meta{}, report.Options{Color: o.streams.Color, Wide: true, Width: -1}); err != nil {
+			return fmt.Errorf("print the plan: %w", err)
+		}
+		fmt.Fprintln(o.streams.Out)
+	}
+	base := "an empty ledger"
+	if res.Base != "" {
+		base = fmt.Sprintf("the ledger at %.7s", res.Base)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%.7s %s\ndecided %s on inputs %.7s, %s, market %.7s\n", res.Commit, printable(subject), res.Now, res.Inputs, base, res.Market)
+	for _, d := range res.Differences {
+		fmt.Fprintf(&b, "\n%s\n%s", printable(d.Path), differing(d))
+	}
+	if len(res.Differences) > 0 {
+		b.WriteByte('\n')
+	}
+	if res.Part != "" {
+		fmt.Fprintf(&b, "the remote took the round in parts: this commit has %s, %s more went elsewhere\n", printable(res.Part), count(len(res.Elsewhere), "file"))
+	}
+	switch {
+	case res.Same:
+		fmt.Fprintf(&b, "the decision comes out the same: %s of the ledger, %s\n", count(res.Files-len(res.Elsewhere), "file"), res.Replayed)
+	case len(res.Differences) == 0:
+		fmt.Fprintf(&b, "the commit holds what comes out, but states another digest: %s, it is %s\n", printable(res.Plan), res.Replayed)
+	default:
+		fmt.Fprintf(&b, "the decision comes out otherwise: %s\n", differ(len(res.Differences)))
+	}
+	_, err := fmt.Fprint(o.streams.Out, b.String())
+	return err
+}
+
+// differing are the lines of a file that are not the same, - as committed and
+// + as decided now.
+func differing(d replay.Difference) string {
+	var b strings.Builder
+	for _, part := range diff.Do(d.Committed, d.Replayed) {
+		sign := "+ "
+		switch {
+		case part.Type == 0:
+			continue
+		case part.Type < 0:
+			sign = "- "
+		}
+		for _, line := range strings.Split(strings.TrimSuffix(part.Text, "\n"), "\n") {
+			b.WriteString(sign + printable(line) + "\n")
+		}
+	}
+	return b.String()
+}
+
+func differ(n int) string {
+	if n == 1 {
+		return "1 file differs"
+	}
+	return count(n, "file") + " differ"
+}

@@ -1,0 +1,134 @@
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
+	"github.com/fleetbroker/fleetbroker/test/story"
+)
+
+func replayer(s *story.Story) *replay.Replayer {
+	return &replay.Replayer{History: s.Remote.Objects(), Published: func(ctx context.Context, when time.Time) (gitrepo.Published, error) {
+		return gitrepo.ReadPublished(ctx, s.Remote, when)
+	}}
+}
+
+// Every decision of a history comes out again as it was committed, and what was
+// only seen says that it was no decision.
+func TestEveryDecisionOfAHistoryComesOutAgain(t *testing.T) {
+	for _, branch := range []string{"ledger", "main"} {
+		s := story.Lived(t, branch, nil, "")
+		r := replayer(s)
+		log, err := s.Remote.Log(branch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decided, seen := 0, 0
+		for _, c := range log {
+			if len(gitobj.Trailers(c.Message, "Plan")) == 0 {
+				continue
+			}
+			res, err := r.Replay(t.Context(), c.Hash)
+			switch {
+			case errors.Is(err, replay.ErrNoDecision):
+				seen++
+			case err != nil:
+				t.Fatalf("%s (%s): %v", c.Hash.Short(), c.Message, err)
+			case !res.Same:
+				t.Errorf("%s (%s): %+v", c.Hash.Short(), c.Message, res.Differences)
+			default:
+				decided++
+			}
+		}
+		if decided < 5 || seen == 0 {
+			t.Errorf("%s: %d decisions, %d commits of what was seen", branch, decided, seen)
+		}
+	}
+}
+
+// A commit that holds something else than was decided does not come out again,
+// though it states the digest of what it holds.
+func TestALieDoesNotComeOutAgain(t *testing.T) {
+	s := story.Lived(t, "ledger", nil, "")
+	log, err := s.Remote.Log("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayer(s)
+	for _, c := range log {
+		if is, err := r.Carries(c.Hash); err != nil || !is || !strings.HasPrefix(c.Message, "place ") {
+			continue
+		}
+		raw, err := r.History.Commit(c.Hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := gitobj.ParseCommit(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := tree.Tree{Store: r.History, Root: data.Tree}
+		var path string
+		var text []byte
+		err = root.Walk(func(p string, _ tree.Entry) error {
+			if strings.HasPrefix(p, "contracts/") && strings.Count(p, "/") == 4 && !strings.HasSuffix(p, "/_intent.yaml") && path == "" {
+				b, err := root.ReadFile(p, 0)
+				if strings.Contains(string(b), "phase: Reserved") {
+					path, text = p, b
+				}
+				return err
+			}
+			return nil
+		})
+		if err != nil || path == "" {
+			t.Fatal(path, err)
+		}
+		lie := strings.Replace(string(text), "hourly: \"", "hourly: \"1", 1)
+		if lie == string(text) {
+			t.Fatalf("no price in %s", text)
+		}
+		forged, err := s.Remote.Rewrite("lies", data.Parents[0], data.Committer, data.Message, gitobj.Change{Puts: map[string][]byte{path: []byte(lie)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Replay(t.Context(), forged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Same || len(res.Differences) == 0 {
+			t.Fatalf("the lie came out: %+v", res)
+		}
+		found := false
+		for _, d := range res.Differences {
+			found = found || d.Path == path && d.Committed == lie && d.Replayed == string(text)
+		}
+		if !found {
+			t.Errorf("the difference is not told: %+v", res.Differences)
+		}
+		return
+	}
+	t.Fatal("no commit places anything")
+}
+
+// Snapshots are deleted after a while; what was decided on them can then not be
+// decided again, and that is said.
+func TestWhatWasPrunedIsSaid(t *testing.T) {
+	s := story.Lived(t, "ledger", nil, "")
+	s.Remote.SetRef(gitrepo.MarketDay(s.At), tree.Hash{})
+	log, err := s.Remote.Log("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayer(s)
+	first := log[len(log)-1]
+	if _, err := r.Replay(t.Context(), first.Hash); !errors.Is(err, gitrepo.ErrPruned) {
+		t.Errorf("replay of %s: %v", first.Message, err)
+	}
+}
