@@ -18,7 +18,9 @@ import (
 //   - anything, if its own term ends a grace period before.
 //
 // Only ends that are known count: terms, and releases under way for less than
-// the grace period. While contracts without an end are in the way nothing is
+// the grace period. What ends within a grace period counts as one end, because
+// contracts of one length never end in the same second and nobody waits for the
+// seconds between them. While contracts without an end are in the way nothing is
 // kept, because nobody could say how long it would lie idle. Reservations are
 // made anew in every pass, in the order of turns, each beside those before it;
 // nothing of them is written. Higher priority goes over them (liftBelow).
@@ -302,8 +304,8 @@ func (r *round) soonest(j *job, ends []ending) (until v1alpha1.Time, whole []boo
 		}
 		return byOffer(r.rehearse(j))
 	}
-	instant := func(n int) int { // n and all that end at the same instant
-		for n < len(ends) && ends[n].at == ends[n-1].at {
+	instant := func(n int) int { // n and all that end within a grace period of the n-th
+		for at := ends[n-1].at.Add(r.grace()); n < len(ends) && !ends[n].at.After(at); {
 			n++
 		}
 		return n

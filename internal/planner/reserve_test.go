@@ -81,6 +81,20 @@ func TestReservation(t *testing.T) {
 	}
 }
 
+// What ends within seconds of what a reservation needs is there for others too:
+// nobody waits for a day because two contracts did not end in the same second.
+func TestEndsSecondsApartAreOne(t *testing.T) {
+	b := paris().Intent("vision/old", Wants(5, "H100"), For(4*time.Hour))
+	b.Round()
+	b.Tick(4*time.Second).Deliver().Intent("vision/next", Wants(2, "H100"), For(4*time.Hour)).Round()
+	b.Tick(time.Second).Deliver().Intent("vision/big1", Wants(3, "H100")).Intent("vision/big2", Wants(3, "H100")).Round()
+	p := b.Tick(time.Second).Intent("vision/small", Wants(1, "H100"), For(5*time.Hour)).Round()
+	if len(b.Contracts("vision/small")) != 1 || Of(p, "vision/big1").Action != planner.Queued || Of(p, "vision/big2").Action != planner.Queued {
+		t.Fatal(describe(p))
+	}
+	wantOnlyKeeps(t, b)
+}
+
 // Small ones that come all the time do not keep a big one waiting.
 func TestBigOnesAreNotOvertakenForEver(t *testing.T) {
 	b := paris()
