@@ -79,7 +79,7 @@ func state(tenant, intent string) *v1alpha1.IntentState {
 			Path: "intents/" + tenant + "/" + intent + ".yaml", Digest: "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 			FirstSeen: v1alpha1.FirstSeen{Commit: "4f1c2ab04f1c2ab04f1c2ab04f1c2ab04f1c2ab0", Author: "Ada L. <ada@example.org>", At: at("2026-11-20T08:00:00Z")},
 			State:     v1alpha1.IntentQueued, Since: at("2026-11-20T08:00:00Z"), Reason: "NothingFits",
-			Message: "none of 37 fits: 21 gpu.model, 12 capacity.gpu, 4 budget.maxHourly", NextOrdinals: map[string]int32{"0.0": 1},
+			Message: "none of 37 offers fits: 21 have another GPU model, 12 have too few GPUs free, 4 cost more than budget.maxHourly", NextOrdinals: map[string]int32{"0.0": 1},
 		},
 	}
 }

@@ -38,7 +38,7 @@ func TestBorrow(t *testing.T) {
 	if d := Of(p, "ada/b"); !strings.HasSuffix(d.Reason, "borrows 2 GPUs of quota that others leave unused, until they ask for it") {
 		t.Fatal(d.Reason)
 	}
-	if d := Of(p, "ada/c"); !strings.HasPrefix(d.Reason, "tenant ada holds 6 of 4 GPUs and may borrow 3, of which others leave 2; none of 1 fits") {
+	if d := Of(p, "ada/c"); !strings.HasPrefix(d.Reason, "tenant ada holds 6 of 4 GPUs and may borrow 3, of which others leave 2; the only offer does not fit") {
 		t.Fatal(d.Reason)
 	}
 	if p := lenders().Intent("ada/big", Wants(8)).Round(); Of(p, "ada/big").Reason != "it asks for 8 GPUs, and tenant ada may hold 7 with what it may borrow: ask for less, or raise quota.gpu in tenants/ada.yaml" {

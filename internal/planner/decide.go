@@ -240,7 +240,11 @@ func (r *round) timedOut(j *job) bool {
 // meant to.
 func (r *round) queue(j *job, f *failure) {
 	if j.in.Spec.Queue.Policy == "fail" && f.code != CodePreempting && f.code != CodeReclaiming {
-		j.settle(Refuse, v1alpha1.IntentRefused, f.code, "%s", f.text)
+		text := f.text
+		if j.in.Metadata.Annotations[v1alpha1.AnnotationRequestedBy] == "" { // a request is simply made again
+			text += "; with queue.policy: fail it does not wait: change its specification to try again"
+		}
+		j.settle(Refuse, v1alpha1.IntentRefused, f.code, "%s", text)
 		return
 	}
 	since := r.waitingSince(j)

@@ -330,5 +330,5 @@ func (r *round) followText(j *job) string {
 	if !j.follows() || len(j.live) == 0 || r.w.Demand[j.consumer] != nil || j.in.Spec.Replicas.Max <= j.least() {
 		return ""
 	}
-	return fmt.Sprintf("it stays at %d of %d to %d replicas, because no agent of %s tells of its pods", j.served(), j.least(), j.in.Spec.Replicas.Max, j.consumer)
+	return fmt.Sprintf("it stays at %s (%d to %d are allowed), because no agent of %s tells of its pods", replicas(j.served()), j.least(), j.in.Spec.Replicas.Max, j.consumer)
 }

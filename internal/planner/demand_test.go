@@ -132,7 +132,7 @@ func TestReplicasStayWhere(t *testing.T) {
 					t.Fatal(describe(p))
 				}
 			}
-			if name == "no agent tells of pods" && !strings.Contains(Of(p, "vision/serve").Reason, "stays at 1 of 1 to 4 replicas, because no agent of rome") {
+			if name == "no agent tells of pods" && !strings.Contains(Of(p, "vision/serve").Reason, "stays at 1 replica (1 to 4 are allowed), because no agent of rome") {
 				t.Fatal(describe(p))
 			}
 		})

@@ -159,8 +159,12 @@ func (r *round) wants(j *job) string {
 		parts = append(parts, r.requestText(alt))
 	}
 	text := strings.Join(parts, " ") + " in " + j.consumer
-	if n := len(s.Alternatives); n > 0 {
-		text += fmt.Sprintf(" (or %d alternatives)", n)
+	for i, alt := range j.alternatives()[1:] {
+		if len(s.Alternatives[i].Named) > 0 {
+			text += ", or else " + r.requestText(alt)
+			continue
+		}
+		text += ", or else " + gpuText(alt.GPU)
 	}
 	if b := s.Budget; b != nil {
 		currency := cmp.Or(b.Currency, r.books.Currency)
@@ -190,31 +194,8 @@ func (r *round) wants(j *job) string {
 // requestText is one alternative in words.
 func (r *round) requestText(q v1alpha1.ResourceRequest) string {
 	var parts []string
-	if g := q.GPU; g != nil {
-		what := "GPU"
-		if len(g.Models) > 0 {
-			models := make([]string, len(g.Models))
-			for i, m := range g.Models {
-				models[i] = cmp.Or(gpunames.Model(m), strings.ToLower(m))
-			}
-			what = strings.Join(models, " or ")
-		} else if g.Vendor != "" {
-			what = g.Vendor + " GPU"
-		}
-		text := fmt.Sprintf("%dx %s", max(g.Count, 1), what)
-		if g.Share != nil {
-			text = g.Share.String() + " of a " + what
-		}
-		if g.Profile != "" {
-			text += " " + g.Profile
-		}
-		if !g.Memory.Min.IsZero() {
-			text += " >= " + g.Memory.Min.Canonical(v1alpha1.Memory)
-		}
-		if !g.Memory.Max.IsZero() {
-			text += " <= " + g.Memory.Max.Canonical(v1alpha1.Memory)
-		}
-		parts = append(parts, text)
+	if q.GPU != nil {
+		parts = append(parts, gpuText(q.GPU))
 	}
 	v := r.defaults.clone().max(nil)
 	for name, n := range q.Named {
@@ -227,4 +208,35 @@ func (r *round) requestText(q v1alpha1.ResourceRequest) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// gpuText is the GPUs of an alternative in words.
+func gpuText(g *v1alpha1.GPURequest) string {
+	if g == nil {
+		return "no GPU"
+	}
+	what := "GPU"
+	if len(g.Models) > 0 {
+		models := make([]string, len(g.Models))
+		for i, m := range g.Models {
+			models[i] = cmp.Or(gpunames.Model(m), strings.ToLower(m))
+		}
+		what = strings.Join(models, " or ")
+	} else if g.Vendor != "" {
+		what = g.Vendor + " GPU"
+	}
+	text := fmt.Sprintf("%dx %s", max(g.Count, 1), what)
+	if g.Share != nil {
+		text = g.Share.String() + " of a " + what
+	}
+	if g.Profile != "" {
+		text += " " + g.Profile
+	}
+	if !g.Memory.Min.IsZero() {
+		text += " >= " + g.Memory.Min.Canonical(v1alpha1.Memory)
+	}
+	if !g.Memory.Max.IsZero() {
+		text += " <= " + g.Memory.Max.Canonical(v1alpha1.Memory)
+	}
+	return text
 }

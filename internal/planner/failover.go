@@ -94,7 +94,7 @@ func (r *round) failOver(j *job, t task) *failure {
 		}
 	}
 	first.code = code
-	first.text = text + "; it is kept and waits, because nothing else fits: " + first.text
+	first.text = text + "; it is kept and waits, because nothing else fits; " + first.text
 	return first
 }
 

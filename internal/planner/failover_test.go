@@ -85,7 +85,7 @@ func TestFailoverWaitsWhenNothingElseFits(t *testing.T) {
 		b.Tick(10 * time.Second).Deliver().Round()
 		b.Tick(time.Minute).Offer("paris/h100", Heard(planner.Lost))
 		p := want(t, b, planner.Keep, planner.CodeProviderLost)
-		if d := Of(p, "vision/train"); on(b) != "paris/h100 Degraded" || !strings.Contains(d.Reason, "paris is not heard since") || !strings.Contains(d.Reason, "nothing else fits: none of 1 fits: 1 provider.lost") {
+		if d := Of(p, "vision/train"); on(b) != "paris/h100 Degraded" || !strings.Contains(d.Reason, "paris is not heard since") || !strings.Contains(d.Reason, "nothing else fits; the only offer does not fit: it is on a provider that is lost") {
 			t.Fatalf("%s\n%s", on(b), describe(p))
 		}
 		b.Tick(time.Hour)
@@ -155,7 +155,7 @@ func TestFailoverOfDenied(t *testing.T) {
 	// lyon is lost: paris would do, and has denied it not long ago.
 	b.Offer("lyon/h100", Heard(planner.Lost))
 	p = want(t, b, planner.Keep, planner.CodeProviderLost)
-	if !strings.Contains(Of(p, "vision/train").Reason, "1 denied") {
+	if !strings.Contains(Of(p, "vision/train").Reason, "1 has denied it a slice") {
 		t.Fatal(describe(p))
 	}
 	b.Tick(p.Due.Sub(b.W.Now.Time))

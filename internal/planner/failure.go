@@ -55,10 +55,7 @@ func (r *round) explainFailure(s *shape, l *limits) failure {
 			}
 		}
 	}
-	f.text = fmt.Sprintf("none of %d fits", len(r.offers))
-	if counts := countText(f.rejected); counts != "" {
-		f.text += ": " + counts
-	}
+	f.text = NothingFits(len(r.offers), f.rejected)
 	switch {
 	case len(broken) > 0:
 		top := sortedByCount(broken)[0]
@@ -97,16 +94,4 @@ func commonest(rejected map[string]int) string {
 		}
 	}
 	return ""
-}
-
-// countText is "21 gpu.model, 4 budget.maxHourly".
-func countText(counts map[string]int) string {
-	var b strings.Builder
-	for i, req := range sortedByCount(counts) {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%d %s", counts[req], req)
-	}
-	return b.String()
 }

@@ -118,7 +118,7 @@ func TestTenantBudget(t *testing.T) {
 	t.Run("hourly", func(t *testing.T) {
 		b := budget(func(tb *v1alpha1.TenantBudget) { tb.Hourly = Money("11.75") })
 		p := want(t, b, planner.Queued, planner.CodeBudget)
-		if d := Of(p, "vision/train"); d.Rejected["budget.tenant.hourly"] != 1 || d.Reason != "tenant vision spends 0.00 of 11.75 EUR/h; none of 1 fits: 1 budget.tenant.hourly" {
+		if d := Of(p, "vision/train"); d.Rejected["budget.tenant.hourly"] != 1 || d.Reason != "tenant vision spends 0.00 of 11.75 EUR/h; the only offer does not fit: it costs more than is left of its tenant's hourly budget" {
 			t.Fatal(describe(p))
 		}
 	})

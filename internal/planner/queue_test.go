@@ -23,7 +23,7 @@ func TestQueue(t *testing.T) {
 		t.Fatal(describe(p))
 	}
 	b.Tick(time.Minute)
-	says(t, want(t, b, planner.Refuse, planner.CodeQueueTimeout), "it waited for spec.queue.timeout (1h), and waits no more: change its specification to try again; none of 1 fits: 1 capacity.gpu")
+	says(t, want(t, b, planner.Refuse, planner.CodeQueueTimeout), "it waited for spec.queue.timeout (1h), and waits no more: change its specification to try again; the only offer does not fit: it has too few GPUs free")
 	// For good, though it would fit by now …
 	b.Offer("paris/h100", Capacity("gpu=16"))
 	want(t, b, planner.Refuse, planner.CodeQueueTimeout)
@@ -84,7 +84,7 @@ func TestOrder(t *testing.T) {
 func TestGang(t *testing.T) {
 	b := paris().Intent("vision/train", Wants(3, "H100"), Times(3))
 	p := want(t, b, planner.Queued, planner.CodeGang)
-	if d := Of(p, "vision/train"); len(d.Contracts) != 0 || d.Reason != "2 of 3 replicas fit; none of 1 fits: 1 capacity.gpu" {
+	if d := Of(p, "vision/train"); len(d.Contracts) != 0 || d.Reason != "2 of 3 replicas fit; the only offer does not fit: it has too few GPUs free" {
 		t.Fatal(describe(p))
 	}
 	loose := func(n int32) func(*planner.Intent) {

@@ -38,7 +38,7 @@ func TestRefusedIsPlannedElsewhereAtOnce(t *testing.T) {
 	b.Offer("paris/h100", Spec(func(f *v1alpha1.FlavorSpec) { f.Refused = nil }))
 	b.Tick(time.Second).Deliver().Round()
 	b.Offer("lyon/h100", Heard(planner.Lost))
-	if p := b.Round(); on(b) == "" || !strings.Contains(Of(p, "vision/train").Reason, "1 denied") {
+	if p := b.Round(); on(b) == "" || !strings.Contains(Of(p, "vision/train").Reason, "denied it a slice") {
 		t.Fatalf("%s\n%s", on(b), describe(p))
 	}
 }

@@ -65,7 +65,7 @@ func TestSpread(t *testing.T) {
 		{"at least three", 3, spreads("provider", 5, 3), "a b c", "", ""},
 		{"fewer replicas than domains", 2, spreads("provider", 5, 3), "a b", "", ""},
 		{"more domains than there are", 4, spreads("provider", 1, 4), "", planner.CodeGang,
-			"provider a has 1 replica already: placement.spread wants at least 4 different values of provider (minDomains), and 3 of them hold replicas"},
+			"placement.spread: provider a has 1 replica already, and of at least 4 providers (minDomains) only 3 have any"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := cities("a", "b", "c").Intent("vision/train", Wants(2, "H100"), Times(c.replicas), cheap, c.spread)

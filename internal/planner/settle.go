@@ -485,7 +485,7 @@ func (j *job) final() bool {
 	switch s.Reason {
 	case CodeQueueTimeout:
 		return true
-	case CodeNothingFits, CodeGang, CodeQuota, CodeBudget, CodeIntentBudget:
+	case CodeNothingFits, CodeGang, CodeQuota, CodeBudget, CodeIntentBudget, CodeSpread, CodeTogether, CodeApart:
 		return j.in.Spec.Queue.Policy == "fail"
 	}
 	return false

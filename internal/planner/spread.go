@@ -104,9 +104,9 @@ func (x *spreadRule) detail(o *offer) string {
 		return "it has no " + x.by
 	}
 	if x.inUse < x.minDomains && x.in(d) > 0 {
-		return fmt.Sprintf("%s %s has %s already: placement.spread wants at least %d different values of %s (minDomains), and %d of them hold replicas", x.by, d, replicas(x.in(d)), x.minDomains, x.by, x.inUse)
+		return fmt.Sprintf("%s %s has %s already, and of at least %d %ss (minDomains) only %d %s any", x.by, d, replicas(x.in(d)), x.minDomains, x.by, x.inUse, verb("has", x.inUse))
 	}
-	return fmt.Sprintf("%s %s has %s, %s has %s: at most %d more", x.by, d, replicas(x.in(d)), x.domains[slices.Index(x.used, x.least)], replicas(x.least), x.maxSkew)
+	return fmt.Sprintf("%s %s has %s, %s has %s: maxSkew allows %d more", x.by, d, replicas(x.in(d)), x.domains[slices.Index(x.used, x.least)], replicas(x.least), x.maxSkew)
 }
 
 // noDomain is which key of placement.spread an offer lacks, in words.

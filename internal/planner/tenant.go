@@ -309,15 +309,12 @@ func (r *round) limitText(t *tenant, req string) string {
 		return fmt.Sprintf("tenant %s holds %s of %s memory", t.name, t.totals.Memory.Canonical(v1alpha1.Memory), *q.Memory) + r.borrowLimit(t, quotaMemory, v1alpha1.Memory)
 	case ReqQuotaByModel:
 		var parts []string
-		for model, have := range t.totals.ByModel() {
-			for want, n := range q.ByModel {
-				if gpunames.Match(want, model) {
-					parts = append(parts, fmt.Sprintf("%s of %d %s", cards(have.Int64()), n, want))
-				}
-			}
+		for model, n := range q.ByModel {
+			have := t.totals.MilliCardsOf(func(other string) bool { return gpunames.Match(model, other) })
+			parts = append(parts, fmt.Sprintf("%s of %d %s", cards(have.Int64()), n, model))
 		}
 		slices.Sort(parts)
-		return fmt.Sprintf("tenant %s is limited by model: holds %s", t.name, strings.Join(parts, ", "))
+		return fmt.Sprintf("tenant %s holds %s of its quota", t.name, strings.Join(parts, ", "))
 	case ReqTenantHourly:
 		return fmt.Sprintf("tenant %s spends %s of %s %s/h", t.name, t.hourly.text(), t.maxHourly.text(), r.books.Currency)
 	case ReqTenantMonthly:

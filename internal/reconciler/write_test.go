@@ -42,9 +42,9 @@ func TestLine(t *testing.T) {
 		"drained vision/train on paris/a100":                                           {change(releasing, drained)},
 		"retire vision-train of vision/train":                                          {change(active, nil)},
 		"update vision/train on paris/h100":                                            {change(active, active)},
-		"queue vision/train: none of 3 fits: 3 gpu.model":                              nil,
+		"queue vision/train: none of 3 offers fits: 3 have another GPU model":          nil,
 	} {
-		d := planner.Decision{Tenant: "vision", Name: "train", Action: planner.Queued, Reason: "none of 3 fits: 3 gpu.model"}
+		d := planner.Decision{Tenant: "vision", Name: "train", Action: planner.Queued, Reason: "none of 3 offers fits: 3 have another GPU model"}
 		if got := line(&d, changes); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -106,6 +107,9 @@ func explainSum(e *planner.Explanation) string {
 	if n := len(names); n > 3 {
 		names = append(names[:3], fmt.Sprintf("%d more", n-3))
 	}
+	if d.Alternative > 0 && len(names) > 0 {
+		s += fmt.Sprintf(" Alternative %d fits.", d.Alternative)
+	}
 	switch {
 	case len(names) == 1:
 		s += " Contract " + names[0] + "."
@@ -115,8 +119,11 @@ func explainSum(e *planner.Explanation) string {
 	placed := len(names) > 0 && d.Code == "" && d.Action != planner.Queued && d.Action != planner.Refuse
 	if !placed {
 		s += " " + stateWord(d.Action)
-		if counts := reasons(rejected); d.Reason != "" && (counts == "" || !strings.Contains(d.Reason, counts)) {
-			s += ": " + strings.TrimSuffix(d.Reason, ".")
+		// What the table and the counts have said already is not said again.
+		told := planner.NothingFits(total, rejected)
+		parts := slices.DeleteFunc(strings.Split(d.Reason, "; "), func(part string) bool { return part == told || part == "" })
+		if len(parts) > 0 {
+			s += ": " + strings.TrimSuffix(strings.Join(parts, "; "), ".")
 		}
 		s += "."
 	}

@@ -80,7 +80,7 @@ func explanationNone() *planner.Explanation {
 	return &planner.Explanation{
 		Intent: planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{}, Path: "intents/bio/fold.yaml"},
 		Decision: planner.Decision{
-			Tenant: "bio", Name: "fold", Action: planner.Queued, Reason: "none of 1 fits: 1 gpu", Considered: 1,
+			Tenant: "bio", Name: "fold", Action: planner.Queued, Reason: "the only offer does not fit: it has no GPU", Considered: 1,
 			Near: []string{"nice/cpu has no GPUs"},
 		},
 		Offers: []planner.OfferLine{cpu},

@@ -219,7 +219,8 @@ func TestTextIsTheAgreedLayout(t *testing.T) {
 - preempt  bio/screen   milan/l40s                                  -2.20 EUR/h
            why  priority 20 < 100 of nlp/serve; ends after 10m grace, then queued
 ? queue    bio/fold     for 12m, gives up in 23h48m
-           why  none of 37 fits: 21 gpu.model, 12 capacity.gpu, 4 budget.maxHourly
+           why  none of 37 offers fits: 21 have another GPU model, 12 have too few GPUs free, 4 cost
+                more than budget.maxHourly
            near berlin/a100 has 1 of 2 GPUs free; turin/h100 costs 20.60, budget 18.00
            try  budget.maxHourly: "20.60"
 x refuse   intents/nlp/typo.yaml:9:7: unknown field "gpus" (did you mean "gpu"?)

@@ -181,7 +181,7 @@ func (pn *pen) was(c *planner.ContractLine) string {
 func (v *view) why(d *planner.Decision) string {
 	a := v.accountOf(d)
 	if d.Action == planner.Queued && d.Reason == "" && len(a.rejected) > 0 {
-		return fmt.Sprintf("none of %d fits: %s", a.considered, reasons(a.rejected))
+		return planner.NothingFits(a.considered, a.rejected)
 	}
 	best := ""
 	if d.Action == planner.Place || d.Action == planner.Find {
@@ -281,11 +281,11 @@ func (v *view) notShown(d *planner.Decision) string {
 	default:
 		return ""
 	}
-	counts := reasons(v.accountOf(d).rejected)
-	if strings.Contains(v.why(d), counts) {
+	a := v.accountOf(d)
+	if strings.Contains(v.why(d), planner.NothingFits(a.considered, a.rejected)) {
 		return ""
 	}
-	return counts
+	return reasons(a.rejected)
 }
 
 // total is the decision's hourly cost after, minus before.

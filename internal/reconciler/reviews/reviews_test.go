@@ -217,7 +217,7 @@ func TestAPullRequestFromAskingToReserved(t *testing.T) {
 
 	s.change(n, map[string]string{path: intent("a", 12)})
 	s.pass()
-	s.expect(n, "pending success", "1 queue", "? queue", "capacity.gpu", "**What would fit**", "vision/a would be placed with `resources.gpu.count: 8`")
+	s.expect(n, "pending success", "1 queue", "? queue", "too few GPUs free", "**What would fit**", "vision/a would be placed with `resources.gpu.count: 8`")
 	if lines := s.fake.Comments(n, true); len(lines) > 0 {
 		t.Errorf("comments on lines of a problem that is mended: %+v", lines)
 	}
@@ -283,7 +283,7 @@ func TestTwoWantTheLastGPUs(t *testing.T) {
 	s.merge(a, one)
 	s.rounds()
 	s.pass()
-	s.expect(b, "pending success pending success", "1 queue", "? queue", "1 capacity.gpu")
+	s.expect(b, "pending success pending success", "1 queue", "? queue", "too few GPUs free")
 	_, newest := s.states(b)
 	if !strings.Contains(newest, s.remote.Head("main").Short()) {
 		t.Errorf("the status does not name the base that it holds for: %q", newest)
@@ -301,7 +301,7 @@ func TestPolicyIsTheBases(t *testing.T) {
 	files := map[string]string{"intents/vision/a.yaml": intent("a", 16) + "  queue: {policy: fail}\n", "tenants/vision.yaml": strings.Replace(ground["tenants/vision.yaml"], `"25"`, `"4000"`, 1)}
 	n := s.ask(files)
 	s.pass()
-	s.expect(n, "pending failure", "1 refuse", "x refuse", "budget.tenant.hourly", "**Policy changes:** `tenants/vision.yaml`", "By its own policy, once merged, these are planned otherwise: 1 place (+40.00 EUR/h)")
+	s.expect(n, "pending failure", "1 refuse", "x refuse", "its tenant's hourly budget", "**Policy changes:** `tenants/vision.yaml`", "By its own policy, once merged, these are planned otherwise: 1 place (+40.00 EUR/h)")
 }
 
 func TestWhatIsPostedRests(t *testing.T) {

@@ -161,7 +161,7 @@ func TestPullRequests(t *testing.T) {
 	s.says(two, sdk.StatusSuccess, "1 place (+10.00 EUR/h); at base "+base)
 	s.merge(three, sdk.MergeStyleSquash)
 	s.reserved(three, "vision-three-0-")
-	s.says(two, sdk.StatusSuccess, "1 queue", "1 capacity.gpu")
+	s.says(two, sdk.StatusSuccess, "1 queue", "too few GPUs free")
 	s.merge(two, sdk.MergeStyleRebase)
 	s.reserved(two, "in the queue")
 }

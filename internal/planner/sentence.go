@@ -1,0 +1,118 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+)
+
+// shortfalls are what is wrong with one offer that fails a requirement, as a person
+// says it: the verb first, so that it can be said of several. Names of fields
+// stand where somebody would look for what to change.
+var shortfalls = map[string]string{
+	ReqSelf:               "is the consumer itself",
+	ReqRole:               "is on a cluster that is unknown or no provider",
+	ReqSilent:             "is on a provider that is not heard",
+	ReqLost:               "is on a provider that is lost",
+	ReqWithdrawn:          "is no longer offered",
+	ReqCordon:             "sells nothing new (cordon)",
+	ReqDrain:              "is being emptied (drain)",
+	ReqFlavorType:         "is of another flavorType",
+	ReqTenantProviders:    "is on a provider that its tenant may not use",
+	ReqPlacementProviders: "is on a provider that placement.providers leaves out",
+	ReqGPU:                "has no GPU",
+	ReqGPUVendor:          "has GPUs of another vendor",
+	ReqGPUModel:           "has another GPU model",
+	ReqGPUMemory:          "has GPUs with another memory size",
+	ReqGPUTier:            "has GPUs of another tier",
+	ReqGPUArchitecture:    "has GPUs of another architecture",
+	ReqGPUInterconnect:    "has GPUs with another interconnect",
+	ReqGPUCapability:      "has GPUs of a lower computeCapability",
+	ReqGPUProfile:         "has GPUs of another MIG profile",
+	ReqGPUSharing:         "has GPUs that are shared in another way",
+	ReqRegions:            "is in another region than placement.regions names",
+	ReqZones:              "is in another zone than placement.zones names",
+	ReqArchitectures:      "is of another CPU architecture than placement.architectures names",
+	ReqLabels:             "lacks a label of placement.labels",
+	ReqLatency:            "is farther away than placement.maxLatency",
+	ReqEnforcement:        "enforces less than enforcement asks for",
+	ReqAvailability:       "promises less than sla.availability",
+	ReqWhere:              "does not meet placement.where",
+	ReqPartition:          "would round it up to more than there is (partition)",
+	ReqDenied:             "has denied it a slice not long ago",
+	ReqSpread:             "would break placement.spread",
+	ReqTogether:           "would break placement.together",
+	ReqApart:              "would break placement.apart",
+	ReqCard:               "has no card with enough left",
+	ReqPrice:              "has no price to go by",
+	ReqTransfer:           "has no known price for moving its data there",
+	ReqPurchase:           "is sold in no price class of purchase",
+	ReqMaxHourly:          "costs more than budget.maxHourly",
+	ReqMaxHourlySpot:      "costs more than budget.maxHourlySpot",
+	ReqMaxHourlyPerGPU:    "costs more a GPU than budget.maxHourlyPerGPU",
+	ReqMaxTotal:           "costs more in all than budget.maxTotal",
+	ReqQuotaGPU:           "would exceed its tenant's quota of GPUs",
+	ReqQuotaCPU:           "would exceed its tenant's quota of CPU",
+	ReqQuotaMemory:        "would exceed its tenant's quota of memory",
+	ReqQuotaByModel:       "would exceed its tenant's quota of that GPU model",
+	ReqTenantHourly:       "costs more than is left of its tenant's hourly budget",
+	ReqTenantMonthly:      "costs more than is left of its tenant's monthly budget",
+}
+
+// plurals of the verbs that begin what is said of one.
+var plurals = map[string]string{
+	"is": "are", "has": "have", "does": "do", "sells": "sell", "lacks": "lack", "enforces": "enforce",
+	"promises": "promise", "would": "would", "costs": "cost",
+}
+
+// saidOf is what is wrong with n offers that fail a requirement.
+func saidOf(req string, n int) string {
+	text := shortfalls[req]
+	if name, is := strings.CutPrefix(req, ReqPolicy); is {
+		text = "is forbidden by the fleet's policy " + name
+	} else if name, is := strings.CutPrefix(req, ReqResource); is {
+		text = "has no " + name
+	} else if name, is := strings.CutPrefix(req, ReqCapacity); is && text == "" {
+		switch name {
+		case "gpu":
+			text = "has too few GPUs free"
+		case "pods":
+			text = "has room for too few pods"
+		default:
+			text = "has too little " + name + " free"
+		}
+	}
+	if text == "" {
+		text = "fails " + req // a plan of another version
+	}
+	does, what, _ := strings.Cut(text, " ")
+	return verb(does, n) + " " + what
+}
+
+// verb is one of plurals as it is said of n.
+func verb(one string, n int) string {
+	if many, known := plurals[one]; known && n != 1 {
+		return many
+	}
+	return one
+}
+
+// NothingFits is the sentence for offers of which none fits, by the first
+// requirement that each fails.
+func NothingFits(considered int, rejected map[string]int) string {
+	if considered == 0 {
+		return "nothing is offered"
+	}
+	reqs := sortedByCount(rejected)
+	if considered == 1 && len(reqs) == 1 {
+		return "the only offer does not fit: it " + saidOf(reqs[0], 1)
+	}
+	parts := make([]string, len(reqs))
+	for i, req := range reqs {
+		parts[i] = fmt.Sprintf("%d %s", rejected[req], saidOf(req, rejected[req]))
+	}
+	text := fmt.Sprintf("none of %d offers fits", considered)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
