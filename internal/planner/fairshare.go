@@ -109,10 +109,14 @@ func (q *fairQueue) Pop() any {
 	return last
 }
 
-// serve gives every waiting job its turn: by priority, and among equals by the
-// shares of their tenants. It puts them into the order of their turns.
+// serve gives every waiting job its turn: those first that hold what waits for
+// review, then by priority, and among equals by the shares of their tenants. It puts them into the order of their turns.
 func (r *round) serve(waiting []*job) {
-	for from := 0; from < len(waiting); {
+	from := 0
+	for ; from < len(waiting) && waiting[from].offered(); from++ {
+		r.turn(waiting[from])
+	}
+	for from < len(waiting) {
 		to := from + 1
 		for to < len(waiting) && waiting[to].priority == waiting[from].priority {
 			to++

@@ -103,13 +103,17 @@ type rank struct {
 	at           int64
 	fromPriority int32
 	claims       int // 0: others give way to it already
+	offered      int // 0: it holds what waits for review
 }
 
 func (r *round) order(jobs []*job) {
 	ranks := make([]rank, len(jobs))
 	for i, j := range jobs {
 		s := r.shapeOf(j, 0)
-		k := rank{job: j, fitting: s.fitting, at: j.firstSeen.At.Unix(), fromPriority: j.priority, claims: 1}
+		k := rank{job: j, fitting: s.fitting, at: j.firstSeen.At.Unix(), fromPriority: j.priority, claims: 1, offered: 1}
+		if j.offered() {
+			k.offered = 0
+		}
 		if r.hasClaim(j) {
 			k.claims = 0
 		}
@@ -121,8 +125,8 @@ func (r *round) order(jobs []*job) {
 	}
 	slices.SortFunc(ranks, func(a, b rank) int {
 		return cmp.Or(
-			cmp.Compare(b.fromPriority, a.fromPriority), cmp.Compare(a.claims, b.claims), cmp.Compare(a.at, b.at),
-			cmp.Compare(a.fitting, b.fitting), cmp.Compare(b.gpu, a.gpu), cmp.Compare(b.cpu, a.cpu),
+			cmp.Compare(a.offered, b.offered), cmp.Compare(b.fromPriority, a.fromPriority), cmp.Compare(a.claims, b.claims),
+			cmp.Compare(a.at, b.at), cmp.Compare(a.fitting, b.fitting), cmp.Compare(b.gpu, a.gpu), cmp.Compare(b.cpu, a.cpu),
 			strings.Compare(a.job.tenantName, b.job.tenantName), strings.Compare(a.job.name, b.job.name))
 	})
 	for i := range ranks {

@@ -125,6 +125,9 @@ func (j *job) addTask(t task) {
 	j.tasks = slices.Insert(slices.Clip(j.tasks), at, t)
 }
 
+// offered reports whether what it was given waits for review.
+func (j *job) offered() bool { return j.in != nil && j.in.Offered }
+
 // newJob gathers what the ledger knows of an intent.
 func (r *round) newJob(in *Intent, tenantName, name string) *job {
 	j := &job{in: in, tenantName: tenantName, name: name, tenant: r.tenantOf(tenantName)}

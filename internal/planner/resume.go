@@ -190,7 +190,7 @@ func compareName(a, b *Intent) int {
 
 // sameIntent reports whether two read intents are one and the same.
 func sameIntent(a, b *Intent) bool {
-	return a.ResourceIntent == b.ResourceIntent && a.Path == b.Path && a.Digest == b.Digest && a.Commit == b.Commit && a.Author == b.Author && a.Since == b.Since &&
+	return a.ResourceIntent == b.ResourceIntent && a.Path == b.Path && a.Digest == b.Digest && a.Commit == b.Commit && a.Author == b.Author && a.Since == b.Since && a.Offered == b.Offered &&
 		a.Problem == b.Problem && a.ProblemCode == b.ProblemCode && samePredicate(a.Where, b.Where)
 }
 

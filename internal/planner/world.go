@@ -76,6 +76,8 @@ type Intent struct {
 	Commit, Author string
 	// Since is when it was first seen, known before the ledger says so because it waits for review; zero: now.
 	Since v1alpha1.Time
+	// Offered: what it was given waits for review, and is held against all others though the ledger does not have it. It is decided anew, before them.
+	Offered bool
 	// Problem is a semantic mistake that was found while reading (a wrong reference, an unsupported field); such an intent is refused with it, its contracts are kept as they are.
 	Problem string
 	// ProblemCode is Problem as a machine-readable word.

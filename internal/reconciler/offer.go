@@ -74,8 +74,8 @@ func (r *Reconciler) offer(ctx context.Context, in *inputs, req gitrepo.Request,
 	return c, nil
 }
 
-// standInLine gives intents that wait for review the time at which they were
-// first seen then: what is offered is held against those that come later.
+// standInLine lets intents whose contracts wait for review hold them against all
+// others, and stand in line from when they were first seen.
 func (r *Reconciler) standInLine(ctx context.Context, in *inputs, w planner.World) (planner.World, error) {
 	if !r.offers(in) {
 		return w, nil
@@ -95,16 +95,21 @@ func (r *Reconciler) standInLine(ctx context.Context, in *inputs, w planner.Worl
 	if err != nil {
 		return w, fmt.Errorf("read what waits for review: %w", err)
 	}
-	since := map[intentKey]v1alpha1.Time{}
+	differs := map[intentKey]bool{}
 	for tenant, name := range waiting.Differs(in.ledger) {
-		if st := waiting.State(tenant, name); st != nil && in.ledger.State(tenant, name) == nil {
-			since[intentKey{tenant, name}] = st.Status.FirstSeen.At
-		}
+		differs[intentKey{tenant, name}] = true
 	}
 	w.Intents = slices.Clone(w.Intents)
 	for i := range w.Intents {
-		m := w.Intents[i].Metadata
-		w.Intents[i].Since = since[intentKey{m.Namespace, m.Name}]
+		it := &w.Intents[i]
+		tenant, name := it.Metadata.Namespace, it.Metadata.Name
+		if !differs[intentKey{tenant, name}] {
+			continue
+		}
+		it.Offered = slices.ContainsFunc(waiting.ByIntent(tenant, name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() })
+		if st := waiting.State(tenant, name); st != nil && in.ledger.State(tenant, name) == nil {
+			it.Since = st.Status.FirstSeen.At
+		}
 	}
 	return w, nil
 }
@@ -163,6 +168,9 @@ func (r *Reconciler) review(ctx context.Context, in *inputs, w planner.World, pl
 			return out, nil
 		}
 		k.statusDue = earliest(k.statusDue, r.opts.Now().Add(r.opts.Poll))
+	}
+	if w, err = r.standInLine(ctx, in, w); err != nil { // others plan with what is offered now
+		return out, err
 	}
 	out.Due = r.due(k)
 	r.conclude(k, snapshot, plan)

@@ -17,6 +17,7 @@ import (
 // pulls is a forge with room for one pull request.
 type pulls struct {
 	remote *memremote.Remote
+	branch string // of the ledger
 	now    func() time.Time
 	open   *forge.PullRequest
 	body   string
@@ -62,7 +63,7 @@ func (p *pulls) Merge(_ context.Context, number int64, m forge.Merge) error {
 func (p *pulls) byHand(way string, head tree.Hash) error {
 	grace := gitobj.Person{Name: "Grace H.", Email: "grace@example.org", When: p.now()}
 	p.open = nil
-	was, err := p.remote.Tree(p.remote.Head("ledger"))
+	was, err := p.remote.Tree(p.remote.Head(p.branch))
 	if err != nil {
 		return err
 	}
@@ -82,19 +83,23 @@ func (p *pulls) byHand(way string, head tree.Hash) error {
 	switch {
 	case err != nil:
 	case way == "merge":
-		_, err = p.remote.Merge("ledger", grace, "Merge", ch, nil, head)
+		_, err = p.remote.Merge(p.branch, grace, "Merge", ch, nil, head)
 	case way == "fast-forward":
-		p.remote.SetRef("refs/heads/ledger", head)
+		p.remote.SetRef("refs/heads/"+p.branch, head)
 	default: // squash and rebase: a commit of the forge's own
-		_, err = p.remote.Commit("ledger", grace, "Squash", ch)
+		_, err = p.remote.Commit(p.branch, grace, "Squash", ch)
 	}
 	return err
 }
 
 func reviewedStory(t *testing.T, merge bool) (*story, *pulls) {
-	s := newStory(t, "ledger")
-	s.push(map[string]string{"fleet.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  writeBack: {mode: pull-request, merge: " + fmt.Sprint(merge) + ", inputs: main, branch: ledger, author: {name: fleetbroker, email: broker@example.org}}\n"})
-	p := &pulls{remote: s.remote, now: func() time.Time { return s.at }}
+	return reviewedStoryOn(t, "ledger", merge)
+}
+
+func reviewedStoryOn(t *testing.T, branch string, merge bool) (*story, *pulls) {
+	s := newStory(t, branch)
+	s.push(map[string]string{"fleet.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  writeBack: {mode: pull-request, merge: " + fmt.Sprint(merge) + ", inputs: main, branch: " + branch + ", author: {name: fleetbroker, email: broker@example.org}}\n"})
+	p := &pulls{remote: s.remote, branch: branch, now: func() time.Time { return s.at }}
 	s.r.opts.PullRequests = p
 	return s, p
 }
@@ -102,7 +107,7 @@ func reviewedStory(t *testing.T, merge bool) (*story, *pulls) {
 // contracts counts those on the ledger.
 func (s *story) contracts() int {
 	s.t.Helper()
-	t, err := s.remote.Tree(s.remote.Head("ledger"))
+	t, err := s.remote.Tree(s.remote.Head(s.ledger))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -268,5 +273,78 @@ func TestReviewWithoutAForgeWritesNothing(t *testing.T) {
 	}
 	if len(s.remote.AllRefs()) != 1 {
 		t.Errorf("something was written: %v", s.remote.AllRefs())
+	}
+}
+
+// On one branch for all, decisions are offered on the newest of what people
+// write, which moves while they wait.
+func TestDecisionsWaitForReviewOnOneBranch(t *testing.T) {
+	for _, way := range []string{"merge", "squash", "fast-forward"} {
+		t.Run(way, func(t *testing.T) {
+			s, p := reviewedStoryOn(t, "main", false)
+			s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+			s.expect(s.rest())
+			first := s.remote.Head(gitrepo.OfferBranch)
+			if p.open == nil || p.open.Title != placed || p.open.Base != "main" || s.contracts() != 0 {
+				t.Fatalf("%d contracts, and the pull request is %+v", s.contracts(), p.open)
+			}
+			main := s.remote.Head("main")
+			s.push(map[string]string{"README.md": "hello"})
+			s.rest()
+			if got := s.remote.Head(gitrepo.OfferBranch); got == first || p.open.Title != placed {
+				t.Errorf("main moved from %s, and what is offered stands on it: %s, %+v", main.Short(), got.Short(), p.open)
+			}
+			for range 2 { // what was placed is peering then
+				if err := p.byHand(way, s.remote.Head(gitrepo.OfferBranch)); err != nil {
+					t.Fatal(err)
+				}
+				s.expect(s.rest())
+				s.at = s.at.Add(time.Minute)
+			}
+			if s.contracts() != 1 || p.open != nil || !s.remote.Head(gitrepo.OfferBranch).IsZero() || s.clusters.desired["rome"].Tree.IsZero() {
+				t.Errorf("after the merges there are %d contracts, and %+v", s.contracts(), p.open)
+			}
+			if t2, err := s.remote.Tree(s.remote.Head("main")); err != nil {
+				t.Fatal(err)
+			} else if _, err := t2.Find("README.md"); err != nil {
+				t.Errorf("what people wrote meanwhile is gone: %v", err)
+			}
+		})
+	}
+}
+
+// What is offered is held against all others, also those who go first by
+// priority, and by nobody but plans: no agent hears of it and no slice is made.
+func TestWhatIsOfferedIsHeldForPlanningOnly(t *testing.T) {
+	s, p := reviewedStory(t, false)
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "8")})
+	s.rest()
+	s.push(map[string]string{"intents/vision/urgent.yaml": intentOf("urgent", "4") + "  priority: 900\n"})
+	s.rest()
+	if !strings.Contains(p.body, "place vision/train on paris/h100 (8x") || !strings.Contains(p.body, "queue vision/urgent") {
+		t.Errorf("8 GPUs of 8 are offered to another, and the pull request says:\n%s", p.body)
+	}
+	for _, cluster := range []string{"rome", "paris"} {
+		told, _ := s.r.Instructions(cluster)
+		if len(told.Provide)+len(told.Consume) > 0 {
+			t.Errorf("%s is told of what waits for review: %+v", cluster, told)
+		}
+	}
+	if d := s.clusters.desired["rome"]; !d.Tree.IsZero() || len(d.Contracts) > 0 {
+		t.Errorf("delivered is %+v", d)
+	}
+	offered := map[string]bool{}
+	for _, it := range s.r.View().World.Intents {
+		offered[it.Metadata.Name] = it.Offered
+	}
+	if !offered["train"] || offered["urgent"] {
+		t.Errorf("other plans are told that held is %v", offered)
+	}
+	if err := p.byHand("squash", s.remote.Head(gitrepo.OfferBranch)); err != nil {
+		t.Fatal(err)
+	}
+	s.rest()
+	if told, _ := s.r.Instructions("paris"); len(told.Provide) != 1 || told.Provide[0].Intent != "train" {
+		t.Errorf("once it is merged the provider is told %+v", told.Provide)
 	}
 }

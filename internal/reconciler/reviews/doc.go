@@ -21,6 +21,8 @@
 //     local copy, within bounds, and nothing of it is followed or run.
 //   - Its commits are verified as if they were merged now by a merge commit that
 //     nobody signed.
+//   - The daemon's own pull request is not planned: it passes when what stands on
+//     its branch is what was offered last.
 //   - Nothing is lost by a restart: comments are found by their markers again,
 //     and pull requests merged meanwhile by the newest commits of the inputs.
 //

@@ -74,15 +74,13 @@ func (r *Reviews) side(ctx context.Context, b *base, last *fleet.Fleet, inputs t
 	w := b.view.World
 	w.Fleet, w.FleetName, w.Clusters, w.Tenants = f.Policy, f.Name, f.Clusters, f.Tenants
 	w.Frozen, w.Policies = world.Frozen(f, w.Ledger), world.Policies(f)
-	w.Intents = world.Intents(f, func(it *fleet.Intent) (string, string) {
+	w.Intents = world.Intents(f, author)
+	for i := range w.Intents {
+		it := &w.Intents[i]
 		if old, ok := known[it.Path+"\x00"+it.Digest]; ok {
-			return old.Commit, old.Author
+			it.Commit, it.Author, it.Since, it.Offered = old.Commit, old.Author, old.Since, old.Offered
 		}
-		if author != nil {
-			return author(it)
-		}
-		return "", ""
-	})
+	}
 	return review.Side{Fleet: f, World: w}, nil
 }
 

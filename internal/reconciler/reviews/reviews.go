@@ -22,6 +22,7 @@ type Repo interface {
 	Side(ctx context.Context, ref string, onto tree.Hash) (gitrepo.Side, error)
 	Tree(commit tree.Hash) (tree.Tree, error)
 	Info(commit tree.Hash) (gitrepo.Commit, error)
+	Offered() (gitrepo.Commit, error)
 }
 
 // Options are what it works with.
@@ -190,6 +191,9 @@ func (r *Reviews) look(ctx context.Context, view *reconciler.View, pr forge.Pull
 		r.open[pr.Number] = e
 	}
 	e.pr = pr
+	if pr.HeadBranch == gitrepo.OfferBranch && !pr.Fork {
+		return r.opts.Poll, r.own(ctx, e)
+	}
 	if why := unready(view); why != "" {
 		return soon, r.pend(ctx, e, "no plan yet: "+why)
 	}

@@ -60,21 +60,32 @@ func newStory(t *testing.T) *story {
 	t.Helper()
 	s := &story{t: t, remote: memremote.New(), fake: forgetest.GitHub(t), at: ada.When.Add(time.Minute)}
 	s.push(ground)
+	s.daemon("ledger")
+	return s
+}
+
+// daemon makes one that writes a branch, and knows nothing yet.
+func (s *story) daemon(ledger string) {
+	s.t.Helper()
 	now := func() time.Time { return s.at }
 	var err error
-	s.repo, err = gitrepo.Open(t.Context(), s.remote, gitrepo.Options{
-		Inputs: "main", Ledger: "ledger", Now: now, Sleep: func(context.Context, time.Duration) error { return nil },
+	s.repo, err = gitrepo.Open(s.t.Context(), s.remote, gitrepo.Options{
+		Inputs: "main", Ledger: ledger, Now: now, Sleep: func(context.Context, time.Duration) error { return nil },
 	})
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	s.loop = reconciler.New(reconciler.Options{Repo: s.repo, Ledger: "ledger", Market: market.New(market.Options{Now: now}), Now: now})
+	s.loop = reconciler.New(reconciler.Options{Repo: s.repo, Ledger: ledger, Market: market.New(market.Options{Now: now}), Now: now, PullRequests: s.client()})
 	s.start()
-	return s
 }
 
 // start makes the part under test anew, as after a restart.
 func (s *story) start() {
+	s.t.Helper()
+	s.reviews = New(Options{Forge: s.client(), Repo: s.repo, View: s.loop.View, Branch: "main", Now: func() time.Time { return s.at }})
+}
+
+func (s *story) client() forge.Forge {
 	s.t.Helper()
 	token := filepath.Join(s.t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte(forgetest.Token), 0o600); err != nil {
@@ -84,7 +95,7 @@ func (s *story) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.reviews = New(Options{Forge: f, Repo: s.repo, View: s.loop.View, Branch: "main", Now: func() time.Time { return s.at }})
+	return f
 }
 
 func puts(files map[string]string) gitobj.Change {

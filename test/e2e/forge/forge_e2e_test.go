@@ -42,8 +42,9 @@ func intent(name, gpu string) string {
 
 func file(name string) string { return "intents/vision/" + name + ".yaml" }
 
-// daemon starts the real one, woken by the forge's webhooks alone.
-func (s *site) daemon() *env.Program {
+// daemon starts the real one, woken by the forge's webhooks alone unless its
+// flags say otherwise.
+func (s *site) daemon(flags ...string) *env.Program {
 	s.t.Helper()
 	var address [2]string
 	for i := range address {
@@ -53,12 +54,12 @@ func (s *site) daemon() *env.Program {
 		address[i] = a
 	}
 	s.write("hooks/gitea", secret)
-	p, err := env.StartProgram("daemon", s.dir, filepath.Join(bin, "fleetbroker"), "run",
-		"--repo", s.URL+"/acme/fleet.git", "--git-user", "broker", "--git-password-file", filepath.Join(s.dir, "token"),
+	p, err := env.StartProgram("daemon", s.dir, filepath.Join(bin, "fleetbroker"), append([]string{"run",
+		"--repo", s.URL + "/acme/fleet.git", "--git-user", "broker", "--git-password-file", filepath.Join(s.dir, "token"),
 		"--state-dir", filepath.Join(s.dir, "state"), "--agents-address", "", "--operators-address", address[0],
 		"--webhooks-address", address[1], "--webhooks-tls=false", "--webhook-secrets-dir", filepath.Join(s.dir, "hooks"),
 		"--forge", "gitea", "--forge-token-file", filepath.Join(s.dir, "token"), "--forge-url", s.URL,
-		"--review-refresh", "1s", "--poll-interval", "10m")
+		"--review-refresh", "1s", "--poll-interval", "10m"}, flags...)...)
 	s.must(err)
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
