@@ -99,13 +99,16 @@ func waits(obs v1alpha1.ConsumerObservation, lacks string) string {
 
 // unseen is the phase of a contract whose consumer says nothing: as it was,
 // but for a provider's trouble that is over. One that waits to be delivered
-// tells why its consumer cannot be reached.
+// tells why its consumer cannot be reached, or what keeps its manifests from it.
 func (r *round) unseen(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (v1alpha1.Phase, string) {
 	if c.Status.Phase != v1alpha1.PhaseDegraded {
-		if c.Status.Phase != v1alpha1.PhaseActive && !obs.Reachable && obs.Message != "" {
-			return c.Status.Phase, ledger.DegradedConsumerUnreachable + ": " + obs.Message
+		switch {
+		case c.Status.Phase == v1alpha1.PhaseActive || obs.Message == "":
+			return c.Status.Phase, c.Status.Reason
+		case obs.Reachable:
+			return c.Status.Phase, ledger.WaitsForDelivery + ": " + obs.Message
 		}
-		return c.Status.Phase, c.Status.Reason
+		return c.Status.Phase, ledger.DegradedConsumerUnreachable + ": " + obs.Message
 	}
 	switch ledger.ReasonCode(c.Status.Reason) {
 	case ledger.DegradedProviderSilent, ledger.DegradedProviderLost, ledger.DegradedShrunk, ledger.DegradedRefused:

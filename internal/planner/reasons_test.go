@@ -23,6 +23,7 @@ func TestWaitingSaysWhy(t *testing.T) {
 		"its consumer is being reached":  {obs{}, reserved, ""},
 		"nothing is there yet":           {obs{Reachable: true, Slice: v1alpha1.Absent}, reserved, ""},
 		"it cannot be applied":           {obs{Reachable: true, Slice: v1alpha1.Absent, Message: "apply ResourceSlice: forbidden"}, reserved, "DeliveryFailed: apply ResourceSlice: forbidden"},
+		"Flux does not apply it":         {obs{Reachable: true, Slice: v1alpha1.Unknown, Message: "Kustomization flux-system/fleet-vision is suspended"}, reserved, "DeliveryFailed: Kustomization flux-system/fleet-vision is suspended"},
 		"there is no peering": {obs{Reachable: true, Slice: v1alpha1.Present, PeeringMessage: "find the kubeconfig of cluster paris: none"},
 			peering, "PeeringFailed: find the kubeconfig of cluster paris: none"},
 		"nobody answers the slice": {obs{Reachable: true, Slice: v1alpha1.Present}, peering, "GrantedLess: nothing is granted yet"},

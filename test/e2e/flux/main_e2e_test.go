@@ -34,6 +34,7 @@ type fleet struct {
 	t      *testing.T
 	ctx    context.Context
 	daemon *rig.Daemon
+	agent  *env.Program // of paris
 	flux   *flux.Flux
 	asked  int // how often Flux was asked to look again
 }
@@ -43,8 +44,9 @@ func cluster(delivery string) string {
 	return "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], delivery: " + delivery + "}\n"
 }
 
-// start brings up paris, which gives, and rome, which takes and has Flux.
-func start(t *testing.T) *fleet {
+// start brings up paris, which gives, and rome, which takes and has Flux. The
+// daemon asks the repository that often when nobody tells it of a push.
+func start(t *testing.T, poll string) *fleet {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
@@ -68,11 +70,11 @@ func start(t *testing.T) *fleet {
 		}
 	})
 	f.Git.OnPush(func(env.Push) { _ = f.flux.Reconcile(ctx) }) // else its interval brings it
-	if f.daemon, err = f.Daemon(ctx, "one", "--poll-interval", "1s"); err != nil {
+	if f.daemon, err = f.Daemon(ctx, "one", "--poll-interval", poll); err != nil {
 		t.Fatal(err)
 	}
 	f.daemon.NotifyPushes(ctx)
-	if _, err := f.Agent(ctx, "paris", f.daemon); err != nil {
+	if f.agent, err = f.Agent(ctx, "paris", f.daemon); err != nil {
 		t.Fatal(err)
 	}
 	f.Eventually("paris sells and enforces", func() error {
@@ -93,7 +95,7 @@ func (f *fleet) follow() {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		here := strings.NewReplacer("https://git.example.org/acme/fleet.git", f.Git.URL(rig.Repo), "  secretRef: {name: fleet-read}\n", "", "retryInterval: 30s", "retryInterval: 2s").Replace(string(text))
+		here := strings.NewReplacer("https://git.example.org/acme/fleet.git", f.Git.URL(rig.Repo), "  secretRef: {name: fleet-read}\n", "", "retryInterval: 30s", "retryInterval: 2s", "timeout: 2m", "timeout: 10s").Replace(string(text))
 		file := filepath.Join(f.t.TempDir(), name)
 		if err := os.WriteFile(file, []byte(here), 0o600); err != nil {
 			f.t.Fatal(err)
