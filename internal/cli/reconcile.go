@@ -17,8 +17,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 )
 
-// settleTime bounds how long a single round waits for the clusters.
-const settleTime = 30 * time.Second
+// settleTime bounds how long a single round waits for the clusters: longer than
+// the Lease of a daemon that was killed takes to run out.
+const settleTime = 45 * time.Second
 
 type reconcileOptions struct {
 	daemonFlags

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // byName finds an object whose namespace is not known, byNode the pods on a
@@ -29,6 +31,11 @@ const (
 	byName = "name"
 	byNode = "node"
 )
+
+// watchesLonger is by how much watches last longer than the library's five to
+// ten minutes: opening them anew would be every other request to an idle
+// cluster. A dead connection is noticed by its pings.
+const watchesLonger = 4
 
 // dialTimeout bounds reaching a cluster, before any call's own timeout.
 const dialTimeout = 5 * time.Second
@@ -43,7 +50,11 @@ type conn struct {
 	// missing are kinds that the cluster does not serve.
 	missing []kind
 	timeout time.Duration
-	clock   interface{ Now() time.Time }
+	clock   clock.PassiveClock
+	// answered is when the cluster last did what it was asked, in nanoseconds
+	// since 1970; doubt is told when a call had no answer.
+	answered atomic.Int64
+	doubt    chan struct{}
 
 	mu sync.Mutex
 	// written are objects as calls answered them, until a watch shows them.
@@ -82,11 +93,17 @@ func connect(ctx context.Context, name string, config *rest.Config, o *Options) 
 	}
 	config.UserAgent = "fleetbroker"
 	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return countCalls{name, o.Hooks.Called, next} })
 	c := &conn{
-		config: config, timeout: o.CallTimeout, clock: o.Clock,
+		config: config, timeout: o.CallTimeout, clock: o.Clock, doubt: make(chan struct{}, 1),
 		informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenIn: map[key]string{}, watchErr: map[kind]watchError{},
 	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(r)
+			o.Hooks.Called(name, r.Method, strings.TrimSuffix(r.URL.Path, "/"), c.heard(r, answer, err))
+			return answer, err
+		})
+	})
 	var err error
 	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
@@ -148,7 +165,13 @@ func (c *conn) discover(ctx context.Context) (map[string]bool, error) {
 
 func (c *conn) informer(k kind, info kindInfo) cache.SharedIndexInformer {
 	inf := dynamicinformer.NewFilteredDynamicInformer(c.dynamic, info.gvr, metav1.NamespaceAll, 0,
-		indexers(k), func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = info.selector, info.fields }).Informer()
+		indexers(k), func(o *metav1.ListOptions) {
+			o.LabelSelector, o.FieldSelector = info.selector, info.fields
+			if o.TimeoutSeconds != nil {
+				longer := *o.TimeoutSeconds * watchesLonger
+				o.TimeoutSeconds = &longer
+			}
+		}).Informer()
 	// Neither call fails before the informer was started.
 	_ = inf.SetTransform(trim)
 	_ = inf.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
@@ -331,20 +354,27 @@ func (c *conn) probe(ctx context.Context) error {
 	})
 }
 
-// countCalls reports every call.
-type countCalls struct {
-	cluster string
-	called  func(cluster, method, path string, code int)
-	next    http.RoundTripper
-}
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
-func (t countCalls) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := t.next.RoundTrip(r)
-	code := 0
-	if err == nil {
-		code = answer.StatusCode
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// heard notes what became of a call, and returns the answer's code (0: none).
+func (c *conn) heard(r *http.Request, answer *http.Response, err error) int {
+	switch {
+	case err != nil && errors.Is(r.Context().Err(), context.Canceled):
+		return 0 // given up by us
+	case err != nil:
+		wakeUp(c.doubt)
+		return 0
+	case answer.StatusCode < http.StatusBadRequest:
+		c.answered.Store(c.clock.Now().UnixNano())
 	}
-	t.called(t.cluster, r.Method, strings.TrimSuffix(r.URL.Path, "/"), code)
-	return answer, err
+	return answer.StatusCode
+}
+
+// silentFor is how long ago the cluster last did what it was asked.
+func (c *conn) silentFor() time.Duration {
+	return c.clock.Now().Sub(time.Unix(0, c.answered.Load()))
 }

@@ -63,13 +63,15 @@ type Options struct {
 	Identity string
 	// Namespace of Lease and ApplySet in each cluster (default fleetbroker).
 	Namespace string
-	// LeaseDuration after which another daemon may take over from a silent one (default 15 s).
+	// LeaseDuration after which another daemon may take over from a silent one (default 30 s).
 	LeaseDuration time.Duration
-	// ProbeInterval is how often a cluster is asked whether it is there (default 10 s).
+	// ProbeInterval is how long a cluster may be silent before it is asked
+	// whether it is there (default 10 s). One that answers renewals of the Lease
+	// is asked nothing else.
 	ProbeInterval time.Duration
 	// CallTimeout bounds every call but watches (default 10 s).
 	CallTimeout time.Duration
-	// Concurrency is how many objects of a cluster are applied at once (default 8).
+	// Concurrency is how many objects of a cluster are applied at once (default 16).
 	Concurrency int
 	// Clock for back-off and probes (default real).
 	Clock clock.WithTicker
@@ -99,11 +101,11 @@ func (o *Options) defaults() {
 			*d = v
 		}
 	}
-	orDuration(&o.LeaseDuration, 15*time.Second)
+	orDuration(&o.LeaseDuration, 30*time.Second)
 	orDuration(&o.ProbeInterval, 10*time.Second)
 	orDuration(&o.CallTimeout, 10*time.Second)
 	if o.Concurrency <= 0 {
-		o.Concurrency = 8
+		o.Concurrency = 16
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

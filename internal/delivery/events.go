@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 )
@@ -23,7 +25,7 @@ func (w *worker) handler(c *conn, k kind) cache.ResourceEventHandler {
 		w.mu.Unlock()
 		w.nudge()
 		if news {
-			w.bump()
+			w.news()
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -65,5 +67,53 @@ func (w *worker) listener(k kind) cache.ResourceEventHandler {
 		AddFunc:    func(obj any) { changed("", was(obj)) },
 		UpdateFunc: func(old, obj any) { changed(was(old), was(obj)) },
 		DeleteFunc: func(obj any) { changed(was(obj), "") },
+	}
+}
+
+// newsPatience is how long news waits for the pass that causes it.
+const newsPatience = time.Second
+
+// news tells that the cluster may say something else. While a pass writes that is
+// said once a second, and when it ends: each object that comes up would have a
+// round planned otherwise, and status written for a few contracts at a time.
+func (w *worker) news() {
+	w.mu.Lock()
+	held := w.holding
+	w.held = w.held || held
+	w.mu.Unlock()
+	if !held {
+		w.bump()
+	}
+}
+
+// holdNews holds news back until its result is called, by who then bumps.
+func (w *worker) holdNews() (release func()) {
+	w.mu.Lock()
+	w.holding, w.held = true, false
+	w.mu.Unlock()
+	ticker := w.options.Clock.NewTicker(newsPatience)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C():
+			}
+			w.mu.Lock()
+			held := w.held
+			w.held = false
+			w.mu.Unlock()
+			if held {
+				w.bump()
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(done)
+		w.mu.Lock()
+		w.holding = false
+		w.mu.Unlock()
 	}
 }

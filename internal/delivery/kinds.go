@@ -105,12 +105,10 @@ func isPolicy(k kind) bool { return slices.Contains(policyKinds, k) }
 // last.
 func stage(unit key, wanted bool) int {
 	switch {
-	case isPolicy(unit.Kind) && wanted:
-		return stagePolicies
+	case (isPolicy(unit.Kind) || unit.Kind == kindNamespace) && wanted:
+		return stageGround
 	case isPolicy(unit.Kind):
 		return stagePolicyPrune
-	case unit.Kind == kindNamespace:
-		return stageNamespaces
 	case unit.Kind == kindQuota:
 		return stageQuotas
 	case unit.Kind == kindContract:
@@ -122,8 +120,7 @@ func stage(unit key, wanted bool) int {
 }
 
 const (
-	stagePolicies = iota
-	stageNamespaces
+	stageGround = iota // policies and namespaces
 	stageQuotas
 	stageContracts
 	stageOffloadings

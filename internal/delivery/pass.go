@@ -50,6 +50,7 @@ func (w *worker) pass(ctx context.Context, c *conn) error {
 		w.settle(nil)
 		return nil
 	}
+	defer w.holdNews()()
 	err = w.confirm(lead, todo)
 	if err == nil {
 		err = w.act(lead, c, todo)

@@ -76,6 +76,8 @@ type worker struct {
 	renewed  time.Time
 	problems problems // of the cluster as a whole
 	down     bool     // it did not answer the last probe
+	// holding: a pass writes, and news waits; held: there is some.
+	holding, held bool
 }
 
 func newWorker(name string, options *Options, bump func()) *worker {
@@ -301,12 +303,19 @@ func (w *worker) restart() {
 func (w *worker) probe(ctx context.Context, c *conn, config *rest.Config, end context.CancelCauseFunc) {
 	ticker := w.options.Clock.NewTicker(w.options.ProbeInterval)
 	defer ticker.Stop()
-	was := true
+	was, down := true, false
 	for {
+		ask := down
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
+			ask = ask || c.silentFor() >= w.options.ProbeInterval
+		case <-c.doubt:
+			if down { // known, and this may be the probe itself
+				continue
+			}
+			ask = true
 		}
 		w.mu.Lock()
 		cluster := w.target.Cluster
@@ -315,12 +324,16 @@ func (w *worker) probe(ctx context.Context, c *conn, config *rest.Config, end co
 			end(errCredentials)
 			return
 		}
-		err := c.probe(ctx)
+		var err error
+		if ask {
+			err = c.probe(ctx)
+		}
 		if ctx.Err() != nil {
 			return
 		}
+		down = err != nil
 		w.mu.Lock()
-		w.down = err != nil
+		w.down = down
 		w.problems.reach = ""
 		if err != nil {
 			w.problems.reach = explain(err).Error()

@@ -28,6 +28,10 @@ var sizes = []int{10, 100, 500}
 // interval, and some renewals of our Lease.
 const steady = time.Minute
 
+// settled is how long everything is left alone before the push: watches are open
+// by then and caches filled.
+const settled = 10 * time.Second
+
 var nodesResource = schema.GroupVersionResource{Group: "offloading.liqo.io", Version: "v1beta1", Resource: "virtualnodes"}
 
 // BenchmarkBesideFlux brings the same ledger to a consumer by the daemon and by
@@ -104,6 +108,7 @@ func deliverBy(ctx context.Context, b *testing.B, n int, by deliverer) delivered
 	}
 	c := by(ctx, b, g)
 	defer c.stop()
+	<-time.After(settled)
 	before := g.calls(b, c.users)
 	all := make(chan time.Time, 1)
 	go g.watch(ctx, n, all)
@@ -120,18 +125,18 @@ func deliverBy(ctx context.Context, b *testing.B, n int, by deliverer) delivered
 	}
 	out.calls = g.calls(b, c.users) - before
 	<-time.After(10 * time.Second) // what follows the first pass
-	settled := g.calls(b, c.users)
+	rested := g.calls(b, c.users)
 	<-time.After(steady)
-	out.idle = g.calls(b, c.users) - settled
+	out.idle = g.calls(b, c.users) - rested
 	for _, pid := range c.pids {
 		out.resident += highWater(b, pid)
 	}
 	return out
 }
 
-// hide takes the ledger from the server, has the fleet keep still and peer
-// nothing (Flux does not either), and returns a repository from which the ledger
-// can be pushed.
+// hide takes the ledger from the server, has the fleet keep still, peer nothing
+// (Flux does not either) and write status as seldom as usual, and returns a
+// repository from which the ledger can be pushed.
 func (g *ground) hide(ctx context.Context, b *testing.B) string {
 	dir := filepath.Join(g.dir, "ledger")
 	if _, err := env.Git(ctx, "", "clone", "--quiet", "--branch", gen.LedgerBranch, g.git.RepoDir(repo), dir); err != nil {
@@ -140,7 +145,8 @@ func (g *ground) hide(ctx context.Context, b *testing.B) string {
 	if _, err := env.Git(ctx, g.git.RepoDir(repo), "update-ref", "-d", "refs/heads/"+gen.LedgerBranch); err != nil {
 		b.Fatal(err)
 	}
-	g.put(b, map[string][]byte{"fleet.yaml": append(g.Files["fleet.yaml"], "  suspend: true\n  peering: {auto: false}\n"...)})
+	policy := strings.Replace(string(g.Files["fleet.yaml"]), "statusInterval: 1s, ", "", 1) + "  suspend: true\n  peering: {auto: false}\n"
+	g.put(b, map[string][]byte{"fleet.yaml": []byte(policy)})
 	return dir
 }
 

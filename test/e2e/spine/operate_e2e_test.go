@@ -163,7 +163,7 @@ func (f *fleet) handover(one *rig.Daemon) {
 	}
 	f.put("next", intent("next", 1))
 	f.eventually("the other one places and applies", func() error { return f.inPhase("next", 1, "Peering") })
-	// A Lease that nobody gave up would have to run out first: 15 s.
+	// A Lease that nobody gave up would have to run out first: 30 s.
 	if took := time.Since(told); took > 12*time.Second {
 		f.t.Errorf("the other one took over after %s: the Lease was not given up", took)
 	}

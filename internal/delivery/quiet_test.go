@@ -1,0 +1,118 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/fleetbroker/fleetbroker/test/env/envtest"
+)
+
+// countedLock is a Lease that only counts how often it is written.
+type countedLock struct {
+	resourcelock.Interface
+	writes int
+	err    error
+}
+
+func (l *countedLock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	l.writes++
+	return l.err
+}
+
+// A Lease is renewed every eight seconds though the library would every two; what
+// is more than a renewal, and what failed, is written at once.
+func TestLeaseIsRenewedSparingly(t *testing.T) {
+	clock, under := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)), &countedLock{}
+	lock := &sparingLock{Interface: under, clock: clock, every: 8 * time.Second}
+	ours := resourcelock.LeaderElectionRecord{HolderIdentity: "ours", LeaseDurationSeconds: 30}
+	renew := func(want int, record resourcelock.LeaderElectionRecord) {
+		t.Helper()
+		record.RenewTime.Time = clock.Now()
+		if err := lock.Update(t.Context(), record); !errors.Is(err, under.err) || under.writes != want {
+			t.Errorf("after %s: %d writes, %v, want %d", clock.Now().Format(time.TimeOnly), under.writes, err, want)
+		}
+	}
+	renew(1, ours)
+	for _, want := range []int{1, 1, 1, 2, 2, 2, 2, 3} {
+		clock.Step(2 * time.Second)
+		renew(want, ours)
+	}
+	taken := ours
+	taken.LeaderTransitions++
+	renew(4, taken)
+	renew(5, resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}) // given up
+	under.err = errors.New("the Lease is another's")
+	renew(6, ours)
+	renew(7, ours)
+	under.err = nil
+	renew(8, ours)
+	renew(8, ours)
+}
+
+// A cluster that did what it was asked is there; one that refused says nothing of
+// that, and one that did not answer is asked at once.
+func TestSilence(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	c := &conn{clock: clock, doubt: make(chan struct{}, 1)}
+	doubted := func() bool {
+		select {
+		case <-c.doubt:
+			return true
+		default:
+			return false
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://rome.example.org/version", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := c.heard(request, &http.Response{StatusCode: http.StatusOK}, nil); code != http.StatusOK || c.silentFor() != 0 {
+		t.Errorf("code %d, silent for %s", code, c.silentFor())
+	}
+	clock.Step(time.Second)
+	if c.heard(request, &http.Response{StatusCode: http.StatusForbidden}, nil); c.silentFor() != time.Second || doubted() {
+		t.Errorf("after a refusal: silent for %s", c.silentFor())
+	}
+	if code := c.heard(request, nil, errors.New("connection refused")); code != 0 || !doubted() {
+		t.Errorf("without an answer: code %d, and nobody asks", code)
+	}
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	if c.heard(request.WithContext(given), nil, context.Canceled); doubted() {
+		t.Error("a call that we gave up is held against the cluster")
+	}
+}
+
+// What a pass causes is told once a second and when it ends, not object by object.
+func TestNewsWaitsForThePass(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	told := make(chan struct{}, 100)
+	options := Options{Clock: clock}
+	options.defaults()
+	w := newWorker("rome", &options, func() { told <- struct{}{} })
+	w.news()
+	if len(told) != 1 {
+		t.Fatal("news without a pass is not told at once")
+	}
+	release := w.holdNews()
+	for range 10 {
+		w.news()
+	}
+	if len(told) != 1 {
+		t.Fatalf("told %d times while a pass writes", len(told)-1)
+	}
+	clock.Step(newsPatience)
+	envtest.Eventually(t, "the pass's news to be told", func(context.Context) bool { return len(told) == 2 })
+	clock.Step(newsPatience) // nothing new: nothing said
+	release()
+	w.news()
+	if len(told) != 3 {
+		t.Errorf("told %d times, want once more after the pass", len(told))
+	}
+}
