@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -73,6 +76,7 @@ func TestInstallBaseOnAConsumer(t *testing.T) {
 		t.Error(out.String())
 	}
 	mayExactly(ctx, t, rome.Config)
+	oneSpeaks(ctx, t, kubeconfig)
 	deliversWith(ctx, t, rome.Config, fleet, configs)
 }
 
@@ -151,6 +155,48 @@ func createPeer(ctx context.Context, t *testing.T, config *rest.Config) {
 	if _, err := client.Resource(foreignClusters).Create(ctx, peer, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// oneSpeaks lets two daemons elect the one that speaks to people, with the rights
+// of the install base.
+func oneSpeaks(ctx context.Context, t *testing.T, kubeconfig []byte) {
+	t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	stops := map[*speaker]context.CancelFunc{}
+	for _, name := range []string{"one", "two"} {
+		s := &speaker{config: config, namespace: "fleetbroker", identity: name, log: slog.New(slog.DiscardHandler)}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		stops[s] = stop
+		group.Go(func() {
+			if err := s.run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	speaks := func() (found []*speaker) {
+		for s := range stops {
+			if s.speaks() {
+				found = append(found, s)
+			}
+		}
+		return found
+	}
+	envtest.Eventually(t, "one speaks", func(context.Context) bool { return len(speaks()) > 0 })
+	first := speaks()
+	if len(first) != 1 {
+		t.Fatal("both speak")
+	}
+	stops[first[0]]()
+	envtest.Eventually(t, "the other takes over", func(context.Context) bool {
+		now := speaks()
+		return len(now) == 1 && now[0] != first[0]
+	})
 }
 
 // mayExactly asks the API server what the ServiceAccounts of the install base

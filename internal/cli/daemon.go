@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -132,6 +129,7 @@ type daemon struct {
 	shadow      bool
 	enroller    *enroller
 	reviews     *reviews.Reviews // nil where no forge is configured
+	speaker     *speaker         // nil outside of a cluster
 	certs       *pki.Files       // nil where no agents are served
 	secrets     delivery.Secrets
 	observer    *observer
@@ -155,10 +153,14 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		return nil, err
 	}
 	host, _ := os.Hostname()
+	identity := fmt.Sprintf("%s-%s", host, f.identity)
+	if d.speaker, err = newSpeaker(identity, log); err != nil {
+		return nil, err
+	}
 	d.delivery = delivery.New(delivery.Options{
 		Access:   delivery.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
-		Identity: fmt.Sprintf("%s-%s", host, f.identity),
+		Identity: identity,
 		Log:      log,
 	})
 	opts := reconciler.Options{
@@ -175,29 +177,18 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	return d, nil
 }
 
-// namespaceFile is where Kubernetes tells a pod its namespace.
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
 // ownSecrets reads Secrets of the namespace that the daemon runs in, for
 // clusters whose file names one; nil outside of a cluster.
 func ownSecrets() (delivery.Secrets, error) {
-	config, err := rest.InClusterConfig()
-	// A pod without a mounted token has no way to ask either.
-	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("use this pod's ServiceAccount: %w", err)
+	config, namespace, err := ownCluster()
+	if err != nil || config == nil {
+		return nil, err
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("use this pod's ServiceAccount: %w", err)
 	}
-	namespace, err := os.ReadFile(namespaceFile)
-	if err != nil {
-		return nil, fmt.Errorf("find this pod's namespace: %w", err)
-	}
-	return delivery.KubernetesSecrets{Client: client, Namespace: strings.TrimSpace(string(namespace))}, nil
+	return delivery.KubernetesSecrets{Client: client, Namespace: namespace}, nil
 }
 
 // close releases what build opened: clusters first, whose drift correction

@@ -60,7 +60,7 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 	}
 	n, err := notify.New(notify.Options{
 		Dir: o.stateDir, Address: addresses{o.notifyDir, d.secrets}.of, Now: d.now, Paces: notify.DefaultPaces(), Log: d.log,
-		Count: d.metrics.Notified,
+		Count: d.metrics.Notified, Speaks: d.speaker.speaks,
 		At: func(ctx context.Context, head tree.Hash) (*ledger.Ledger, error) {
 			t, err := d.repo.Tree(head)
 			if err != nil {

@@ -60,7 +60,7 @@ clusters. Any number of daemons may run on one fleet repo.`,
 	fs.BoolVar(&o.webhooksTLS, "webhooks-tls", true, "serve webhooks over TLS with the certificates of --cert-path; false needs a loopback address, for a proxy that ends TLS")
 	fs.StringVar(&o.certPath, "cert-path", "", "directory with tls.crt, tls.key and ca.crt (`fleetbroker pki issue --role server`)")
 	fs.StringVar(&o.webhookSecrets, "webhook-secrets-dir", "", "directory with one file a forge (github, gitlab, gitea, generic) that holds its webhook secret")
-	fs.BoolVar(&o.notify, "notify", true, "tell tenants what their files' notify asks for; of several daemons on one fleet repo, one should")
+	fs.BoolVar(&o.notify, "notify", true, "tell tenants what their files' notify asks for; of several daemons in one cluster one does, of others on the same fleet repo one should")
 	fs.StringVar(&o.notifyDir, "notify-urls-dir", "", "directory with a file <secret>/<key> for each address of the tenants' notify, as Secrets are mounted")
 	return cmd
 }
@@ -98,6 +98,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { return d.enroller.run(ctx) })
+	if d.speaker != nil {
+		group.Go(func() error { return d.speaker.run(ctx) })
+	}
 	if d.reviews != nil {
 		group.Go(func() error { return d.reviews.Run(ctx) })
 	}

@@ -26,7 +26,9 @@
 //     stands in no log, error or file.
 //
 // The first start of all tells nothing of what stands in the ledger already.
-// Several daemons on one fleet each tell: let one of them do it.
+// Of several daemons on one fleet one speaks (Options.Speaks); the others derive
+// the same events and drop them half a minute later. Who takes over may repeat
+// what the other told in that time, and leaves nothing out.
 //
 // It sees the ledger alone, and no other room but api; cli joins it to the
 // daemon. Observe may be called by any goroutine, Run by one.

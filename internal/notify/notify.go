@@ -51,6 +51,9 @@ type Options struct {
 	At func(ctx context.Context, head tree.Hash) (*ledger.Ledger, error)
 	// Count is told of results: sent, failed (and tried again), dropped.
 	Count func(tenant, result string, n int)
+	// Speaks reports whether this daemon is the one of several that sends; nil
+	// always is. The others follow, and are ready to go on.
+	Speaks func() bool
 	// Now is the clock.
 	Now   func() time.Time
 	Paces Paces
@@ -293,7 +296,12 @@ func (n *Notifier) dispatch(ctx context.Context) time.Duration {
 		if !n.wanted(p.Target) { // the tenant file has changed meanwhile
 			p.Events, n.dirty = nil, true
 		}
-		if k := p.expire(now); k > 0 {
+		if !n.speaks() {
+			n.dirty = p.expire(now, handover) > 0 || n.dirty
+			wait = min(wait, takeover)
+			continue
+		}
+		if k := p.expire(now, maxAge); k > 0 {
 			n.dirty = true
 			n.count(p.Target.Tenant, "dropped", k)
 		}
@@ -315,6 +323,11 @@ func (n *Notifier) dispatch(ctx context.Context) time.Duration {
 	n.box.Pending = slices.DeleteFunc(n.box.Pending, func(p pending) bool { return len(p.Events) == 0 })
 	return max(wait, time.Millisecond)
 }
+
+// takeover is how often one that keeps something looks whether it speaks now.
+const takeover = time.Second
+
+func (n *Notifier) speaks() bool { return n.opts.Speaks == nil || n.opts.Speaks() }
 
 func (n *Notifier) wanted(to target) bool {
 	t := n.seen.Tenants[to.Tenant]

@@ -78,6 +78,7 @@ type world struct {
 	urls    sync.Map // "<tenant> <secret>/<key>"
 	tenants map[string]*v1alpha1.Tenant
 	history map[tree.Hash]*ledger.Ledger
+	silent  atomic.Bool // another daemon speaks
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -137,6 +138,7 @@ func (w *world) start() (n *Notifier, stop func()) {
 			}
 			return nil, errors.New("no such commit")
 		},
+		Speaks: func() bool { return !w.silent.Load() },
 		Count: func(_, result string, k int) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -214,6 +216,37 @@ func TestWebhookAndChat(t *testing.T) {
 	}
 	if w.count("sent") != 3 || w.count("failed") != 0 {
 		t.Errorf("counted %v", w.counts)
+	}
+}
+
+// Of several daemons one tells. Who takes over tells what is new, and what the
+// other may not have told any more.
+func TestOneOfSeveralTells(t *testing.T) {
+	w, hook := newWorld(t), newReceiver(t)
+	w.tell("vision", "events", hook.URL, "placed", "degraded")
+	w.silent.Store(true)
+	n, stop := w.start()
+	defer stop()
+	n.Observe(w.at(1))
+	a := contract("a", "h100", 0) // an hour ago
+	second := w.at(2, a)
+	n.Observe(second)
+	w.saw(second)
+	third := w.at(3, to(t, a, v1alpha1.PhaseDegraded, "NodeNotReady", later(time.Hour)))
+	n.Observe(third)
+	w.saw(third)
+	if got := hook.asked.Load(); got != 0 {
+		t.Errorf("one that does not speak has sent %d messages", got)
+	}
+	w.silent.Store(false)
+	w.until("what is fresh is told by who takes over", func() bool { return len(hook.got()) == 1 })
+	n.Observe(w.at(4, to(t, a, v1alpha1.PhaseDegraded, "NodeNotReady", later(time.Hour)), contract("b", "h100", 1)))
+	w.until("what is new too", func() bool { return len(hook.got()) == 2 })
+	if got := hook.types; got[0] != "io.fleetbroker.degraded" || got[1] != "io.fleetbroker.placed" {
+		t.Errorf("told are %q", got)
+	}
+	if w.count("dropped") != 0 {
+		t.Errorf("what another one told is counted as dropped: %v", w.counts)
 	}
 }
 

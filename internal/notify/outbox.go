@@ -17,6 +17,9 @@ import (
 const (
 	maxPending = 1000
 	maxAge     = 24 * time.Hour
+	// handover is how long one that does not speak keeps what another is telling:
+	// longer than the other may be dead before that is noticed.
+	handover = 30 * time.Second
 )
 
 // target is a destination: the Secret's key of a tenant.
@@ -150,9 +153,9 @@ func (o *outbox) of(t target) *pending {
 	return &o.Pending[len(o.Pending)-1]
 }
 
-// expire drops what is too old to be news, of one target.
-func (p *pending) expire(now time.Time) (dropped int) {
-	for len(p.Events) > 0 && now.Sub(p.Events[0].At.Time) > maxAge {
+// expire drops what is older, of one target.
+func (p *pending) expire(now time.Time, age time.Duration) (dropped int) {
+	for len(p.Events) > 0 && now.Sub(p.Events[0].At.Time) > age {
 		p.Events = p.Events[1:]
 		dropped++
 	}

@@ -25,6 +25,7 @@
 //     its branch is what was offered last.
 //   - Nothing is lost by a restart: comments are found by their markers again,
 //     and pull requests merged meanwhile by the newest commits of the inputs.
+//   - Of several daemons one posts (Options.Speaks).
 //
 // # Who calls it
 //

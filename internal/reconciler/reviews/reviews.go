@@ -38,6 +38,9 @@ type Options struct {
 	// Refresh is how often what is posted for one head changes at most. Default
 	// one minute.
 	Refresh time.Duration
+	// Speaks reports whether this daemon is the one of several that posts; nil
+	// always is.
+	Speaks func() bool
 	// Now is the clock. Default the real one.
 	Now func() time.Time
 	Log *slog.Logger
@@ -84,7 +87,14 @@ func New(o Options) *Reviews {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Reviews{opts: o, wake: make(chan struct{}, 1), reader: fleet.NewReader(), open: map[int64]*entry{}, merged: map[int64]*merged{}}
+	r := &Reviews{opts: o, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
+	r.forget()
+	return r
+}
+
+// forget makes it know no more than after a start.
+func (r *Reviews) forget() {
+	r.open, r.merged, r.looked = map[int64]*entry{}, map[int64]*merged{}, tree.Hash{}
 }
 
 // Wake asks for a look at the forge now: a webhook came.
@@ -150,6 +160,10 @@ const soon = 2 * time.Second
 // latest. One that fails does not keep the others from being looked at.
 func (r *Reviews) Pass(ctx context.Context) (next time.Duration, err error) {
 	next = r.opts.Poll
+	if r.opts.Speaks != nil && !r.opts.Speaks() {
+		r.forget() // another one posts, and what we know grows old
+		return soon, nil
+	}
 	list, err := r.opts.Forge.Open(ctx, r.opts.Branch)
 	if err != nil {
 		return next, err

@@ -32,6 +32,7 @@ type story struct {
 	repo    *gitrepo.Repo
 	loop    *reconciler.Reconciler
 	reviews *Reviews
+	mute    bool // another daemon posts
 	at      time.Time
 }
 
@@ -82,7 +83,7 @@ func (s *story) daemon(ledger string) {
 // start makes the part under test anew, as after a restart.
 func (s *story) start() {
 	s.t.Helper()
-	s.reviews = New(Options{Forge: s.client(), Repo: s.repo, View: s.loop.View, Branch: "main", Now: func() time.Time { return s.at }})
+	s.reviews = New(Options{Forge: s.client(), Repo: s.repo, View: s.loop.View, Branch: "main", Now: func() time.Time { return s.at }, Speaks: func() bool { return !s.mute }})
 }
 
 func (s *story) client() forge.Forge {
@@ -277,6 +278,37 @@ func TestMergedBeforeItWasSeen(t *testing.T) {
 	n := s.ask(files)
 	s.merge(n, files)
 	s.rounds()
+	s.pass()
+	if got := s.comment(n, review.ReservedMarker); !strings.Contains(got, "vision-a-0-") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Of several daemons one posts; who takes over finds what the other has posted.
+func TestOneOfSeveralPosts(t *testing.T) {
+	s := newStory(t)
+	s.rounds()
+	files := map[string]string{"intents/vision/a.yaml": intent("a", 4)}
+	n := s.ask(files)
+	one := s.reviews
+	s.mute = true
+	before := s.fake.Requests()
+	s.pass()
+	if got := s.fake.Requests() - before; got != 0 {
+		t.Errorf("one that does not speak asks the forge %d times", got)
+	}
+	s.mute = false
+	s.pass()
+	s.expect(n, "pending success", "1 place")
+	s.start() // another one
+	s.pass()
+	s.comment(n, marker) // is one
+	s.mute = true
+	s.merge(n, files)
+	s.rounds()
+	s.pass()
+	s.mute = false
+	s.reviews = one
 	s.pass()
 	if got := s.comment(n, review.ReservedMarker); !strings.Contains(got, "vision-a-0-") {
 		t.Errorf("got %q", got)
