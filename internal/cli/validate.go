@@ -60,7 +60,6 @@ func validateRun(ctx context.Context, o validateOptions) error {
 	for _, d := range f.Diagnostics {
 		list = append(list, findingOf(d))
 	}
-	list = append(list, notYet(src, f)...)
 	if o.base != "" {
 		guarded, err := guardGenerated(src, o.base)
 		if err != nil {

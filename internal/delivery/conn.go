@@ -25,10 +25,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// byName finds an object whose namespace is not known, byNode the pods on a
-// Node.
+// byUnit finds the objects of a contract, whose namespace is not known, byNode
+// the pods on a Node.
 const (
-	byName = "name"
+	byUnit = "unit"
 	byNode = "node"
 )
 
@@ -59,8 +59,8 @@ type conn struct {
 	mu sync.Mutex
 	// written are objects as calls answered them, until a watch shows them.
 	written map[key]writtenObject
-	// writtenIn is the namespace of a written object by kind and name.
-	writtenIn map[key]string
+	// writtenOf are the written objects of a kind that belong to a unit.
+	writtenOf map[key][]key
 	// watchErr is the newest error of a watch, by kind.
 	watchErr map[kind]watchError
 }
@@ -95,7 +95,7 @@ func connect(ctx context.Context, name string, config *rest.Config, o *Options) 
 	config.WarningHandler = rest.NoWarnings{}
 	c := &conn{
 		config: config, timeout: o.CallTimeout, clock: o.Clock, doubt: make(chan struct{}, 1),
-		informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenIn: map[key]string{}, watchErr: map[kind]watchError{},
+		informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenOf: map[key][]key{}, watchErr: map[kind]watchError{},
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -191,7 +191,9 @@ func indexers(k kind) cache.Indexers {
 	if k == kindPod {
 		return cache.Indexers{byNode: func(obj any) ([]string, error) { return []string{nodeOf(obj.(*unstructured.Unstructured))}, nil }}
 	}
-	return cache.Indexers{byName: func(obj any) ([]string, error) { return []string{obj.(*unstructured.Unstructured).GetName()}, nil }}
+	return cache.Indexers{byUnit: func(obj any) ([]string, error) {
+		return []string{liveKey(k, obj.(*unstructured.Unstructured)).unit().Name}, nil
+	}}
 }
 
 // trim keeps caches small: tens of thousands of objects are held.
@@ -262,14 +264,13 @@ func (c *conn) cached(k key) *unstructured.Unstructured {
 	return obj.(*unstructured.Unstructured)
 }
 
-// find is a live object by name alone, the one that pick picks where several
-// namespaces have it.
-func (c *conn) find(k kind, name string, pick func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+// every is all live objects of a kind that belong to a unit, in order.
+func (c *conn) every(k kind, unit string) []*unstructured.Unstructured {
 	inf := c.informers[k]
 	if inf == nil {
 		return nil
 	}
-	list, err := inf.GetIndexer().ByIndex(byName, name)
+	list, err := inf.GetIndexer().ByIndex(byUnit, unit)
 	if err != nil {
 		return nil
 	}
@@ -278,13 +279,24 @@ func (c *conn) find(k kind, name string, pick func(*unstructured.Unstructured) b
 		keys = append(keys, liveKey(k, obj.(*unstructured.Unstructured)))
 	}
 	c.mu.Lock()
-	if namespace, ok := c.writtenIn[key{Kind: k, Name: name}]; ok {
-		keys = append(keys, key{k, namespace, name})
-	}
+	keys = append(keys, c.writtenOf[key{Kind: k, Name: unit}]...)
 	c.mu.Unlock()
+	slices.SortFunc(keys, compareKeys)
+	var out []*unstructured.Unstructured
+	for _, id := range slices.Compact(keys) {
+		if u := c.get(id); u != nil {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// find is a live object by name alone, the one that pick picks where several
+// namespaces have it.
+func (c *conn) find(k kind, name string, pick func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	var found *unstructured.Unstructured
-	for _, id := range keys {
-		if u := c.get(id); u != nil && (found == nil || pick(u)) {
+	for _, u := range c.every(k, key{Kind: k, Name: name}.unit().Name) {
+		if u.GetName() == name && (found == nil || pick(u)) {
 			found = u
 		}
 	}
@@ -299,7 +311,9 @@ func (c *conn) note(k key, u *unstructured.Unstructured) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.written[k] = writtenObject{u, c.clock.Now()}
-	c.writtenIn[key{Kind: k.Kind, Name: k.Name}] = k.Namespace
+	if of := (key{Kind: k.Kind, Name: k.unit().Name}); !slices.Contains(c.writtenOf[of], k) {
+		c.writtenOf[of] = append(c.writtenOf[of], k)
+	}
 }
 
 // seen forgets an answer: the watch speaks.
@@ -314,7 +328,12 @@ func (c *conn) seen(k key, u *unstructured.Unstructured, deleted bool) {
 // forget is called with mu held.
 func (c *conn) forget(k key) {
 	delete(c.written, k)
-	delete(c.writtenIn, key{Kind: k.Kind, Name: k.Name})
+	of := key{Kind: k.Kind, Name: k.unit().Name}
+	if left := slices.DeleteFunc(c.writtenOf[of], func(one key) bool { return one == k }); len(left) > 0 {
+		c.writtenOf[of] = left
+	} else {
+		delete(c.writtenOf, of)
+	}
 }
 
 // newer compares resource versions, which are numbers that grow (guaranteed

@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,60 +44,121 @@ type decision struct {
 }
 
 // contractWant and contractLive are both sides of a contract's unit.
-type contractWant struct{ slice, node *object }
+type contractWant struct {
+	slice *object
+	// nodes are the virtual nodes, in order.
+	nodes []*object
+}
 
 type contractLive struct {
-	slice, virtualNode *unstructured.Unstructured
-	// ours says that slice and virtual node are members of our ApplySet.
-	sliceOurs, virtualNodeOurs bool
-	// node: the Node exists.
+	slice *unstructured.Unstructured
+	// sliceOurs says that the slice is a member of our ApplySet.
+	sliceOurs    bool
+	virtualNodes []liveNode
+	// node: a Node exists.
 	node bool
+}
+
+// liveNode is a virtual node; ours says that it is a member of our ApplySet.
+type liveNode struct {
+	u    *unstructured.Unstructured
+	ours bool
+}
+
+// at is the virtual node that is there for a wanted one, or nil.
+func (l *contractLive) at(k key) *unstructured.Unstructured {
+	for _, n := range l.virtualNodes {
+		if liveKey(kindVirtualNode, n.u) == k {
+			return n.u
+		}
+	}
+	return nil
+}
+
+func (l *contractLive) anyTerminating() bool {
+	return terminating(l.slice) || slices.ContainsFunc(l.virtualNodes, func(n liveNode) bool { return terminating(n.u) })
 }
 
 // decideContract follows the order that real Liqo v1.2.0 needs. Up: virtual
 // node, slice; a virtual node made anew beside an old slice is not noticed until
-// the slice is poked. Down: slice "false", virtual node, and the slice once
-// virtual node and Node are gone, which is when all pods were evicted.
+// the slice is poked. (Virtual nodes that Liqo does not make come after it: until
+// it is granted they have no credentials.) Down: slice "false", virtual node, and
+// the slice once virtual node and Node are gone, which is when all pods were
+// evicted.
 func decideContract(want contractWant, live contractLive) decision {
 	switch {
 	case want.slice == nil:
 		return decideGone(live)
-	case want.node == nil:
+	case len(want.nodes) == 0:
 		return decideReleasing(want, live)
 	}
-	var d decision
-	if terminating(live.virtualNode) || terminating(live.slice) {
+	if live.anyTerminating() {
 		// What is applied to an object on its way out is lost with it.
 		return decision{wait: true}
 	}
-	if !asWanted(want.node, live.virtualNode) {
-		d.steps = append(d.steps, step{verb: verbApply, key: want.node.key, want: want.node})
+	if want.slice.u.GetAnnotations()[manifests.AnnotationCreateVirtualNode] == "false" {
+		return decideByHand(want, live)
+	}
+	var d decision
+	node := want.nodes[0]
+	is := live.at(node.key)
+	if !asWanted(node, is) {
+		d.steps = append(d.steps, step{verb: verbApply, key: node.key, want: node})
 	}
 	if !asWanted(want.slice, live.slice) {
 		d.steps = append(d.steps, step{verb: verbApply, key: want.slice.key, want: want.slice})
 	}
-	if live.slice != nil && (live.virtualNode == nil || orphaned(live)) {
+	if live.slice != nil && (is == nil || orphaned(live.slice, is)) {
 		// The uid of a virtual node that this pass makes is filled in then.
 		poke := step{verb: verbPoke, key: want.slice.key}
-		if live.virtualNode != nil {
-			poke.uid = live.virtualNode.GetUID()
+		if is != nil {
+			poke.uid = is.GetUID()
 		}
 		d.steps = append(d.steps, poke)
 	}
 	return d
 }
 
-// orphaned reports whether the virtual node is younger than the slice, not
-// adopted by it, and the slice was not yet poked for it: a broker ended between
-// making the one and poking the other.
-func orphaned(live contractLive) bool {
-	created := live.virtualNode.GetCreationTimestamp()
-	sliceCreated := live.slice.GetCreationTimestamp()
-	return created.After(sliceCreated.Time) && len(live.virtualNode.GetOwnerReferences()) == 0 &&
-		live.slice.GetAnnotations()[annotationPoke] != string(live.virtualNode.GetUID())
+// decideByHand is for virtual nodes that Liqo does not make of the slice: it
+// does not adopt them either. A new one waits until the slice is granted.
+func decideByHand(want contractWant, live contractLive) decision {
+	var d decision
+	if !asWanted(want.slice, live.slice) {
+		d.steps = append(d.steps, step{verb: verbApply, key: want.slice.key, want: want.slice})
+	}
+	for _, n := range live.virtualNodes {
+		wanted := slices.ContainsFunc(want.nodes, func(o *object) bool { return o.key == liveKey(kindVirtualNode, n.u) })
+		if !wanted && (n.ours || live.sliceOurs) {
+			d.steps = append(d.steps, deletion(kindVirtualNode, n.u))
+		}
+	}
+	for _, node := range want.nodes {
+		switch is := live.at(node.key); {
+		case asWanted(node, is):
+		case is == nil && !hasGrant(live.slice):
+			d.wait = true
+		default:
+			d.steps = append(d.steps, step{verb: verbApply, key: node.key, want: node})
+		}
+	}
+	return d
 }
 
-// decideReleasing drains: no new virtual node, then the virtual node goes.
+// hasGrant reports whether a slice was ever granted something.
+func hasGrant(slice *unstructured.Unstructured) bool {
+	return slice != nil && len(resourcesAt(slice, "status", "resources")) > 0
+}
+
+// orphaned reports whether a virtual node is younger than its slice, not
+// adopted by it, and the slice was not yet poked for it: a broker ended between
+// making the one and poking the other.
+func orphaned(slice, node *unstructured.Unstructured) bool {
+	created := node.GetCreationTimestamp()
+	return created.After(slice.GetCreationTimestamp().Time) && len(node.GetOwnerReferences()) == 0 &&
+		slice.GetAnnotations()[annotationPoke] != string(node.GetUID())
+}
+
+// decideReleasing drains: no new virtual node, then the virtual nodes go.
 func decideReleasing(want contractWant, live contractLive) decision {
 	var d decision
 	if terminating(live.slice) {
@@ -105,8 +168,10 @@ func decideReleasing(want contractWant, live contractLive) decision {
 	if live.slice != nil && !asWanted(want.slice, live.slice) {
 		d.steps = append(d.steps, step{verb: verbApply, key: want.slice.key, want: want.slice})
 	}
-	if live.virtualNode != nil && !terminating(live.virtualNode) {
-		d.steps = append(d.steps, deletion(kindVirtualNode, live.virtualNode))
+	for _, n := range live.virtualNodes {
+		if !terminating(n.u) {
+			d.steps = append(d.steps, deletion(kindVirtualNode, n.u))
+		}
 	}
 	return d
 }
@@ -115,20 +180,22 @@ func decideReleasing(want contractWant, live contractLive) decision {
 // slice is left; without one, the release is made up for.
 func decideGone(live contractLive) decision {
 	var d decision
-	if live.virtualNode != nil && (live.virtualNodeOurs || live.sliceOurs) {
-		if live.slice != nil && live.slice.GetAnnotations()[manifests.AnnotationCreateVirtualNode] != "false" && !terminating(live.slice) {
+	for _, n := range live.virtualNodes {
+		if !n.ours && !live.sliceOurs {
+			continue
+		}
+		if !d.wait && live.slice != nil && live.slice.GetAnnotations()[manifests.AnnotationCreateVirtualNode] != "false" && !terminating(live.slice) {
 			d.steps = append(d.steps, step{verb: verbHold, key: liveKey(kindSlice, live.slice)})
 		}
-		if !terminating(live.virtualNode) {
-			d.steps = append(d.steps, deletion(kindVirtualNode, live.virtualNode))
+		if !terminating(n.u) {
+			d.steps = append(d.steps, deletion(kindVirtualNode, n.u))
 		}
 		d.wait = true
+	}
+	if d.wait || live.slice == nil || !live.sliceOurs || terminating(live.slice) {
 		return d
 	}
-	if live.slice == nil || !live.sliceOurs || terminating(live.slice) {
-		return d
-	}
-	if live.node || live.virtualNode != nil {
+	if live.node || len(live.virtualNodes) > 0 {
 		d.wait = true
 		return d
 	}

@@ -90,10 +90,29 @@ func verbs(d decision) []string {
 func TestDecideContract(t *testing.T) {
 	slice, node := wanted(t, thing(kindSlice, creating("true"))), wanted(t, thing(kindVirtualNode))
 	held := wanted(t, thing(kindSlice, creating("false")))
-	up, releasing, gone := contractWant{slice, node}, contractWant{slice: held}, contractWant{}
+	up, releasing, gone := contractWant{slice, []*object{node}}, contractWant{slice: held}, contractWant{}
 	drifted := func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{annotationApplied: "other"}) }
 	both := func(s, n *unstructured.Unstructured) contractLive {
-		return contractLive{slice: s, virtualNode: n, sliceOurs: true, virtualNodeOurs: true}
+		live := contractLive{slice: s, sliceOurs: true}
+		if n != nil {
+			live.virtualNodes = []liveNode{{n, true}}
+		}
+		return live
+	}
+	named := func(name string) func(*unstructured.Unstructured) {
+		return func(u *unstructured.Unstructured) { u.SetName(name) }
+	}
+	one, two := wanted(t, thing(kindVirtualNode, named("s.1"))), wanted(t, thing(kindVirtualNode, named("s.2")))
+	grantedOne := func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedStringMap(u.Object, map[string]string{"cpu": "8"}, "status", "resources")
+	}
+	shared := contractWant{held, []*object{one, two}}
+	three := func(s *unstructured.Unstructured, nodes ...*unstructured.Unstructured) contractLive {
+		live := contractLive{slice: s, sliceOurs: true}
+		for _, n := range nodes {
+			live.virtualNodes = append(live.virtualNodes, liveNode{n, true})
+		}
+		return live
 	}
 	cases := map[string]struct {
 		reason string
@@ -121,9 +140,18 @@ func TestDecideContract(t *testing.T) {
 		"vanished":           {"no manifest, no release: made up for", gone, both(applied(slice), applied(node)), []string{"hold ResourceSlice", "delete VirtualNode", "wait"}},
 		"vanished, held":     {"further on", gone, both(applied(held), applied(node)), []string{"delete VirtualNode", "wait"}},
 		"vanished, draining": {"further on", gone, both(applied(held), applied(node, goingAway)), []string{"wait"}},
-		"others'":            {"not in our ApplySet", gone, contractLive{slice: applied(slice), virtualNode: applied(node)}, []string{}},
-		"orphan node":        {"its slice is gone", gone, contractLive{virtualNode: applied(node), virtualNodeOurs: true}, []string{"delete VirtualNode", "wait"}},
-		"Liqo's bare node":   {"belongs to our slice", gone, contractLive{slice: applied(slice), sliceOurs: true, virtualNode: thing(kindVirtualNode)}, []string{"hold ResourceSlice", "delete VirtualNode", "wait"}},
+		"others'":            {"not in our ApplySet", gone, contractLive{slice: applied(slice), virtualNodes: []liveNode{{applied(node), false}}}, []string{}},
+		"orphan node":        {"its slice is gone", gone, contractLive{virtualNodes: []liveNode{{applied(node), true}}}, []string{"delete VirtualNode", "wait"}},
+		"Liqo's bare node":   {"belongs to our slice", gone, contractLive{slice: applied(slice), sliceOurs: true, virtualNodes: []liveNode{{thing(kindVirtualNode), false}}}, []string{"hold ResourceSlice", "delete VirtualNode", "wait"}},
+		"shares, new":        {"without a slice they have no credentials", shared, contractLive{}, []string{"apply ResourceSlice", "wait"}},
+		"shares, asked":      {"not granted yet", shared, three(applied(held)), []string{"wait"}},
+		"shares, granted":    {"and never poked: Liqo adopts none", shared, three(applied(held, grantedOne)), []string{"apply VirtualNode", "apply VirtualNode"}},
+		"shares, one lost":   {"the other runs on", shared, three(applied(held, grantedOne), applied(one)), []string{"apply VirtualNode"}},
+		"shares, as wanted":  {"no call", shared, three(applied(held, grantedOne), applied(one), applied(two)), []string{}},
+		"shares, resized":    {"also before the slice says so", shared, three(applied(held), applied(one, drifted), applied(two)), []string{"apply VirtualNode"}},
+		"shares, Liqo's own": {"one of the whole slice beside them", shared, three(applied(held, grantedOne), thing(kindVirtualNode), applied(one), applied(two)), []string{"delete VirtualNode"}},
+		"shares, release":    {"all of them", releasing, three(applied(held), applied(one), applied(two, goingAway)), []string{"delete VirtualNode"}},
+		"shares, vanished":   {"all of them, and held once", gone, three(applied(slice), applied(one), applied(two)), []string{"hold ResourceSlice", "delete VirtualNode", "delete VirtualNode", "wait"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -140,18 +168,21 @@ func TestDecideContractNeverBreaksTheOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		slice, node := wanted(rt, thing(kindSlice, creating("true"))), wanted(rt, thing(kindVirtualNode))
 		held := wanted(rt, thing(kindSlice, creating("false")))
-		want := rapid.SampledFrom([]contractWant{{slice, node}, {slice: held}, {}}).Draw(rt, "want")
-		live := contractLive{
-			sliceOurs: rapid.Bool().Draw(rt, "sliceOurs"), virtualNodeOurs: rapid.Bool().Draw(rt, "nodeOurs"),
-			node: rapid.Bool().Draw(rt, "node"),
-		}
+		want := rapid.SampledFrom([]contractWant{{slice, []*object{node}}, {held, []*object{node}}, {slice: held}, {}}).Draw(rt, "want")
+		live := contractLive{sliceOurs: rapid.Bool().Draw(rt, "sliceOurs"), node: rapid.Bool().Draw(rt, "node")}
 		if rapid.Bool().Draw(rt, "slice") {
 			live.slice = applied(slice, creating(rapid.SampledFrom([]string{"true", "false", ""}).Draw(rt, "create")))
 		}
-		if rapid.Bool().Draw(rt, "virtualNode") {
-			live.virtualNode = applied(node)
+		all := []*unstructured.Unstructured{live.slice}
+		for _, name := range []string{"s", "s.1", "s.2"} {
+			if rapid.Bool().Draw(rt, "virtualNode "+name) {
+				u := applied(node)
+				u.SetName(name)
+				live.virtualNodes = append(live.virtualNodes, liveNode{u, rapid.Bool().Draw(rt, "nodeOurs")})
+				all = append(all, u)
+			}
 		}
-		for _, u := range []*unstructured.Unstructured{live.slice, live.virtualNode} {
+		for _, u := range all {
 			if u != nil && rapid.Bool().Draw(rt, "terminating") {
 				goingAway(u)
 			}
@@ -171,7 +202,7 @@ func TestDecideContractNeverBreaksTheOrder(t *testing.T) {
 					rt.Fatalf("deletes the virtual node while the slice says %q", create)
 				}
 			case s.verb == verbDelete && s.key.Kind == kindSlice:
-				if live.virtualNode != nil || live.node {
+				if len(live.virtualNodes) > 0 || live.node {
 					rt.Fatal("deletes the slice while there is something to drain")
 				}
 				if !live.sliceOurs {

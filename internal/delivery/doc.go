@@ -26,6 +26,9 @@
 //     cluster says create-virtual-node "false"; the slice goes only once
 //     VirtualNode and Node are gone. This holds even for objects whose
 //     manifests vanished without a release.
+//   - The last VirtualNode towards a provider stays until that of another contract
+//     with it is there, if there is to be one: Liqo deletes with the last all that
+//     is offloaded to the provider.
 //   - Peerings with providers (peers.go) are made and renewed beside the passes,
 //     so that a provider that does not answer delays nothing.
 //   - Only members of our ApplySet are pruned, and never a Namespace.

@@ -37,10 +37,13 @@ func (w *worker) watchDrains(ctx context.Context, c *conn) {
 			if !terminating(u) {
 				continue
 			}
-			if list := c.blockers(ctx, u.GetName()); len(list) > 0 {
-				now[u.GetName()] = list
-			}
+			slice := liveKey(kindVirtualNode, u).unit().Name
+			now[slice] = append(now[slice], c.blockers(ctx, u.GetName())...)
 		}
+		for _, list := range now {
+			slices.Sort(list)
+		}
+		maps.DeleteFunc(now, func(_ string, list []string) bool { return len(list) == 0 })
 		w.mu.Lock()
 		changed := !maps.EqualFunc(now, w.blockers, slices.Equal[[]string])
 		w.blockers = now

@@ -83,19 +83,23 @@ func unreached(c *conn, slice *unstructured.Unstructured) string {
 	return ""
 }
 
-// refusedPods says which pods of a contract's namespaces wait on its Node
+// refusedPods says which pods of a contract's namespaces wait on its Nodes
 // because the provider does not take them.
-func refusedPods(c *conn, contract *v1alpha1.Contract, node string) string {
+func refusedPods(c *conn, contract *v1alpha1.Contract, nodes []v1alpha1.NodeShare) string {
 	inf := c.informers[kindPod]
 	if inf == nil || contract.Spec.Offload == nil {
 		return ""
 	}
-	list, err := inf.GetIndexer().ByIndex(byNode, node)
-	if err != nil {
-		return ""
+	var pods []any
+	for _, node := range nodes {
+		list, err := inf.GetIndexer().ByIndex(byNode, node.Name)
+		if err != nil {
+			return ""
+		}
+		pods = append(pods, list...)
 	}
 	var found []string
-	for _, obj := range list {
+	for _, obj := range pods {
 		pod := obj.(*unstructured.Unstructured)
 		in := func(ns v1alpha1.OffloadNamespace) bool { return ns.Name == pod.GetNamespace() }
 		if extraNews(kindPod, pod) != "" && slices.ContainsFunc(contract.Spec.Offload.Namespaces, in) {

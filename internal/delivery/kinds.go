@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -26,8 +27,8 @@ const (
 	kindForeign       kind = "ForeignCluster"
 	kindPod           kind = "Pod"
 
-	// kindContract is a contract's slice, virtual node and Node, which share a
-	// name: they are decided on together.
+	// kindContract is a contract's slice, virtual nodes and Nodes, which share
+	// the slice's name: they are decided on together.
 	kindContract kind = "Contract"
 )
 
@@ -87,11 +88,15 @@ func (k key) String() string {
 }
 
 // unit is what an object is decided on together with: its contract's objects,
-// or itself.
+// or itself. Virtual nodes that have shares of a slice are named after it:
+// <slice>.1, <slice>.2.
 func (k key) unit() key {
 	switch k.Kind {
-	case kindSlice, kindVirtualNode, kindNode:
+	case kindSlice:
 		return key{Kind: kindContract, Name: k.Name}
+	case kindVirtualNode, kindNode:
+		slice, _, _ := strings.Cut(k.Name, ".")
+		return key{Kind: kindContract, Name: slice}
 	}
 	return k
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	ssautil "github.com/fluxcd/pkg/ssa/utils"
@@ -159,19 +160,36 @@ func (d *desiredObjects) set(k key, o *object) {
 	} else {
 		d.objects[k] = o
 	}
-	want := d.contracts[k.Name]
-	switch k.Kind {
-	case kindSlice:
-		want.slice = o
-	case kindVirtualNode:
-		want.node = o
-	default:
+	unit := k.unit()
+	if unit.Kind != kindContract {
 		return
 	}
-	d.contracts[k.Name] = want
-	if want == (contractWant{}) {
-		delete(d.contracts, k.Name)
+	want := d.contracts[unit.Name]
+	if k.Kind == kindSlice {
+		want.slice = o
+	} else {
+		want.nodes = replaced(want.nodes, k, o)
 	}
+	d.contracts[unit.Name] = want
+	if want.slice == nil && len(want.nodes) == 0 {
+		delete(d.contracts, unit.Name)
+	}
+}
+
+// replaced is a new list in which an object stands for the one of its key, in
+// order; nil takes that one out.
+func replaced(list []*object, k key, o *object) []*object {
+	out := make([]*object, 0, len(list)+1)
+	for _, had := range list {
+		if had.key != k {
+			out = append(out, had)
+		}
+	}
+	if o != nil {
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b *object) int { return compareKeys(a.key, b.key) })
+	return out
 }
 
 // loadOverlaid builds the whole tree with its overlay. An overlay that cannot

@@ -3,6 +3,7 @@ package delivery
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func TestLoadFollowsTrees(t *testing.T) {
 			if !maps.Equal(after, hashes(fresh)) {
 				rt.Fatalf("got %v, want %v", after, hashes(fresh))
 			}
-			if !maps.Equal(followed.contracts, contractsOf(followed)) {
+			if !reflect.DeepEqual(followed.contracts, contractsOf(followed)) {
 				rt.Fatalf("contracts do not match objects")
 			}
 			for k := range union(before, after) {

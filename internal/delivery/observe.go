@@ -68,6 +68,9 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 		if o.VirtualNode == v1alpha1.Present || o.Node == v1alpha1.Present {
 			o.Blockers = blockers[slice]
 		}
+		if contract.Status.Phase == v1alpha1.PhaseReleasing && o.Message != "" {
+			o.Blockers = append([]string{o.Message}, o.Blockers...)
+		}
 		if o.Message == "" {
 			o.Message = tool.trouble
 		}
@@ -93,28 +96,72 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 		return v1alpha1.Unknown
 	}
 	slice := c.find(kindSlice, name, mine)
-	node := c.get(key{Kind: kindNode, Name: name})
-	o := v1alpha1.ConsumerObservation{
-		Reachable:   true,
-		Slice:       presence(slice),
-		VirtualNode: presence(c.find(kindVirtualNode, name, mine)),
-		Node:        presence(node),
-	}
+	o := v1alpha1.ConsumerObservation{Reachable: true, Slice: presence(slice)}
 	if slice != nil {
 		o.Granted, o.SliceDenied = granted(slice)
 		o.ProviderMessage = unreached(c, slice)
 	}
-	if node != nil {
+	shares := contract.VirtualNodes()
+	var virtualNode, node *unstructured.Unstructured // any of them: all must be gone
+	for _, share := range shares {
+		made, is := c.find(kindVirtualNode, share.Name, mine), c.get(key{Kind: kindNode, Name: share.Name})
+		if virtualNode == nil {
+			virtualNode = made
+		}
+		if node == nil {
+			node = is
+		}
+		if is != nil {
+			o.Allocatable = plus(o.Allocatable, resourcesAt(is, "status", "allocatable"))
+		}
+	}
+	o.VirtualNode, o.Node = presence(virtualNode), presence(node)
+	switch {
+	case len(shares) > 1 && node != nil:
+		o.NodeMessage = unfinished(c, shares)
+		o.NodeReady = o.NodeMessage == ""
+	case node != nil:
 		if o.NodeReady = condition(node, "Ready")["status"] == "True"; !o.NodeReady {
 			o.NodeMessage = said(condition(node, "Ready"))
 		}
-		o.Allocatable = resourcesAt(node, "status", "allocatable")
 	}
 	if o.Offloading, o.OffloadingMessage = offloading(c, contract); o.Offloading {
-		o.OffloadingMessage = refusedPods(c, contract, name)
+		o.OffloadingMessage = refusedPods(c, contract, shares)
 		o.Offloading = o.OffloadingMessage == ""
 	}
 	return o
+}
+
+// plus is the sum of what two Nodes have.
+func plus(a, b v1alpha1.Resources) v1alpha1.Resources {
+	if a == nil {
+		return b
+	}
+	for name, amount := range b {
+		a[name] = a[name].Add(amount)
+	}
+	return a
+}
+
+// unfinished is the first of a contract's several Nodes that is not usable, with
+// why; "" when all are.
+func unfinished(c *conn, shares []v1alpha1.NodeShare) string {
+	for _, share := range shares {
+		node := c.get(key{Kind: kindNode, Name: share.Name})
+		if node == nil {
+			return "Node " + share.Name + " is not there"
+		}
+		if condition(node, "Ready")["status"] != "True" {
+			return strings.TrimSuffix("Node "+share.Name+" is not ready: "+said(condition(node, "Ready")), ": ")
+		}
+		has := resourcesAt(node, "status", "allocatable")
+		for _, name := range share.Resources.Names() {
+			if want := share.Resources[name]; has[name].Less(want) {
+				return fmt.Sprintf("Node %s has %s of %s %s", share.Name, has[name].Canonical(name), want.Canonical(name), name)
+			}
+		}
+	}
+	return ""
 }
 
 // granted reads a slice's answer: what was granted, or why nothing was. There

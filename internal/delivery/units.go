@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
 // decideUnit lays what is wanted beside what is there.
@@ -23,7 +24,7 @@ func (w *worker) decideUnit(c *conn, unit key) (d decision, wanted bool) {
 	switch unit.Kind {
 	case kindContract:
 		want := w.desired.contracts[unit.Name]
-		return decideContract(want, w.liveContract(c, unit.Name, want)), want.slice != nil
+		return w.keepLast(c, unit, decideContract(want, w.liveContract(c, unit.Name, want))), want.slice != nil
 	case kindNamespace:
 		offloading := c.get(key{kindOffloading, unit.Name, offloadingName})
 		return decideNamespace(unit, want, live, offloading != nil && w.ours(offloading)), want != nil
@@ -53,15 +54,65 @@ func (w *worker) liveContract(c *conn, name string, want contractWant) contractL
 	if want.slice != nil {
 		slice = c.get(want.slice.key)
 	}
-	virtualNode := c.find(kindVirtualNode, name, w.ours)
-	if want.node != nil {
-		virtualNode = c.get(want.node.key)
+	live := contractLive{slice: slice, sliceOurs: w.ours(slice), node: len(c.every(kindNode, name)) > 0}
+	named := c.find(kindVirtualNode, name, w.ours)
+	for _, u := range c.every(kindVirtualNode, name) {
+		at := liveKey(kindVirtualNode, u)
+		wanted := slices.ContainsFunc(want.nodes, func(o *object) bool { return o.key == at })
+		// Liqo's own, made bare of our slice, is the contract's too.
+		bare := u == named && !slices.ContainsFunc(want.nodes, func(o *object) bool { return o.key.Name == name })
+		if wanted || bare || w.ours(u) {
+			live.virtualNodes = append(live.virtualNodes, liveNode{u, w.ours(u)})
+		}
 	}
-	return contractLive{
-		slice: slice, virtualNode: virtualNode,
-		sliceOurs: w.ours(slice), virtualNodeOurs: w.ours(virtualNode),
-		node: c.get(key{Kind: kindNode, Name: name}) != nil,
+	return live
+}
+
+// keepLast puts off the end of the last virtual node towards a provider while
+// another contract with it has none yet: with it Liqo would delete everything
+// that is offloaded to that provider, namespaces and their content.
+func (w *worker) keepLast(c *conn, unit key, d decision) decision {
+	ends := func(s step) bool { return s.verb == verbDelete && s.key.Kind == kindVirtualNode }
+	i := slices.IndexFunc(d.steps, ends)
+	if i < 0 {
+		return d
 	}
+	last := c.get(d.steps[i].key)
+	if last == nil {
+		return d // gone meanwhile
+	}
+	provider := last.GetLabels()[manifests.LabelRemoteClusterID]
+	other := w.needs(unit, provider)
+	if other == "" || w.standsIn(c, unit, provider) {
+		return d
+	}
+	d.steps = slices.DeleteFunc(d.steps, ends)
+	d.wait = true
+	d.trouble = "the last virtual node towards " + provider + " stays until that of " + other + " is there: Liqo deletes all that is offloaded there with the last"
+	return d
+}
+
+// needs is another contract that is to have a virtual node towards a provider,
+// "" when there is none.
+func (w *worker) needs(unit key, provider string) string {
+	found := ""
+	for name, want := range w.desired.contracts {
+		if name != unit.Name && len(want.nodes) > 0 && (found == "" || name < found) &&
+			want.nodes[0].u.GetLabels()[manifests.LabelRemoteClusterID] == provider {
+			found = name
+		}
+	}
+	return found
+}
+
+// standsIn reports whether another virtual node towards a provider is there to
+// stay.
+func (w *worker) standsIn(c *conn, unit key, provider string) bool {
+	return slices.ContainsFunc(c.informers[kindVirtualNode].GetStore().List(), func(obj any) bool {
+		u := obj.(*unstructured.Unstructured)
+		k := liveKey(kindVirtualNode, u)
+		return k.unit() != unit && !terminating(u) && u.GetLabels()[manifests.LabelRemoteClusterID] == provider && len(w.desired.contracts[k.unit().Name].nodes) > 0
+	})
 }
 
 func (w *worker) ours(u *unstructured.Unstructured) bool {

@@ -99,8 +99,13 @@ func DiagnoseCluster(c *Cluster, roles []string) []Finding {
 	return out
 }
 
-// sliceName is the name of the contract's slice, virtual node and Node.
+// sliceName is the name of the contract's slice.
 func (p *Picture) sliceName() string { return manifests.SliceName(p.Contract) }
+
+// isNode reports whether a Node of that name is one of the contract's.
+func (p *Picture) isNode(name string) bool {
+	return slices.ContainsFunc(p.Contract.VirtualNodes(), func(n v1alpha1.NodeShare) bool { return n.Name == name })
+}
 
 // releasing contracts have no virtual node any more.
 func (p *Picture) releasing() bool { return p.Contract.Status.Phase == v1alpha1.PhaseReleasing }

@@ -182,6 +182,21 @@ func TestWell(t *testing.T) {
 	}
 }
 
+// A virtual node that Liqo did not make is as it should be without an owner.
+func TestWellByHand(t *testing.T) {
+	p := well(t)
+	p.Contract.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{Shares: []v1alpha1.Resources{{}}}
+	set(t, p.Consumer, Slices, "train", "false", "metadata", "annotations", annotationCreate)
+	for _, k := range []Kind{VirtualNodes, Nodes} {
+		set(t, p.Consumer, k, "train", "train.1", "metadata", "name")
+	}
+	set(t, p.Consumer, VirtualNodes, "train.1", nil, "metadata", "ownerReferences")
+	set(t, p.Consumer, VirtualNodes, "train.1", map[string]any{"hard": map[string]any{"cpu": "8", "nvidia.com/gpu": "2"}}, "spec", "resourceQuota")
+	if d := Diagnose(p); len(d.Findings) > 0 {
+		t.Fatalf("%+v", d)
+	}
+}
+
 // Every trouble has its finding: one thing is changed about a chain that is
 // well, and the first finding names it.
 func TestTroubles(t *testing.T) {
@@ -200,6 +215,13 @@ func TestTroubles(t *testing.T) {
 			"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available: 1 Insufficient nvidia.com/gpu."})}, "status")
 	}
 	ours := []any{map[string]any{"key": "fleetbroker.io/intent", "value": "vision.train"}}
+	// The chain with a virtual node of people's Secret instead of Liqo's.
+	byHand := func(t *testing.T, p *Picture) {
+		p.Contract.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{KubeconfigSecretRef: &v1alpha1.SecretKeyRef{Name: "vision-at-paris"}}
+		set(t, p.Consumer, Slices, "train", "false", "metadata", "annotations", annotationCreate)
+		set(t, p.Consumer, VirtualNodes, "train", nil, "metadata", "ownerReferences")
+		set(t, p.Consumer, VirtualNodes, "train", map[string]any{"hard": map[string]any{"cpu": "8", "nvidia.com/gpu": "2"}}, "spec", "resourceQuota")
+	}
 	for name, c := range map[string]struct {
 		trouble func(*testing.T, *Picture)
 		link    Link
@@ -297,6 +319,22 @@ func TestTroubles(t *testing.T) {
 			set(t, p.Consumer, VirtualNodes, "train", "2026-11-20T11:00:00Z", "metadata", "deletionTimestamp")
 			drop(p.Consumer, Budgets)
 		}, LinkVirtualNode, "1 pods are left"},
+		"Liqo's beside ours": {func(t *testing.T, p *Picture) {
+			byHand(t, p)
+			set(t, p.Consumer, Slices, "train", "true", "metadata", "annotations", annotationCreate)
+		}, LinkSlice, "Liqo makes a virtual node of all of it"},
+		"another size": {func(t *testing.T, p *Picture) {
+			byHand(t, p)
+			set(t, p.Consumer, VirtualNodes, "train", "3", "spec", "resourceQuota", "hard", "nvidia.com/gpu")
+		}, LinkVirtualNode, "its resourceQuota has 3 nvidia.com/gpu, its share is 2"},
+		"one of two shares": {func(t *testing.T, p *Picture) {
+			byHand(t, p)
+			p.Contract.Spec.VirtualNode.Shares = []v1alpha1.Resources{{}, {}}
+		}, LinkVirtualNode, "does not exist"},
+		"no Secret": {func(t *testing.T, p *Picture) {
+			byHand(t, p)
+			drop(p.Consumer, Nodes)
+		}, LinkNode, "there is none"},
 		"no Node":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, Nodes) }, LinkNode, "there is none"},
 		"not ready": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Nodes, "train", nil, "status", "conditions") }, LinkNode, "not ready"},
 		"small": {func(t *testing.T, p *Picture) {

@@ -9,27 +9,41 @@ import (
 )
 
 func checkNode(p *Picture) []Finding {
-	c := p.Consumer
-	name := p.sliceName()
-	if !c.read(Nodes) || p.releasing() || c.one(VirtualNodes, p.OnConsumer, name) == nil {
+	if !p.Consumer.read(Nodes) || p.releasing() {
+		return nil
+	}
+	var out []Finding
+	for _, share := range p.Contract.VirtualNodes() {
+		out = append(out, checkOneNode(p, share)...)
+	}
+	return out
+}
+
+func checkOneNode(p *Picture, share v1alpha1.NodeShare) []Finding {
+	c, name := p.Consumer, share.Name
+	if c.one(VirtualNodes, p.OnConsumer, name) == nil {
 		return nil
 	}
 	where := at(c, Nodes, "", name)
 	n := c.one(Nodes, "", name)
+	secret := ""
+	if v := p.Contract.Spec.VirtualNode; v != nil && v.KubeconfigSecretRef != nil {
+		secret = fmt.Sprintf("see whether Secret %s is in %s, with a kubeconfig that works under the key %s. Else ", v.KubeconfigSecretRef.Name, p.OnConsumer, v1alpha1.SecretKubeconfig)
+	}
 	if n == nil {
 		return finding(where, "there is none, whatever the virtual node's conditions say",
-			"look at the pods of Deployment vk-%s in %s: until the slice is granted they fail for want of credentials; afterwards their log says why", name, p.OnConsumer)
+			"%slook at the pods of Deployment vk-%s in %s: until the slice is granted they fail for want of credentials; afterwards their log says why", secret, name, p.OnConsumer)
 	}
 	if ready := condition(n, "Ready"); field(ready, "status") != "True" {
-		remedy := "a virtual kubelet reports once a minute after its provider came back: wait that long, then look at Deployment vk-%s in %s"
+		remedy := secret + "a virtual kubelet reports once a minute after its provider came back: wait that long, then look at Deployment vk-%s in %s"
 		if granted := amounts(n, "status", "allocatable"); granted[v1alpha1.CPU].IsZero() || granted[v1alpha1.Memory].IsZero() {
 			remedy = "without CPU or memory Liqo calls a Node not ready: the provider withdrew all of it. Deployment vk-%s in %s serves it"
 		}
 		return finding(where, "it is not ready: "+either(words(ready), "nobody reports"), remedy, name, p.OnConsumer)
 	}
 	allocatable := amounts(n, "status", "allocatable")
-	for _, r := range p.Contract.Spec.Resources.Names() {
-		if want := p.Contract.Spec.Resources[r]; allocatable[r].Less(want) {
+	for _, r := range share.Resources.Names() {
+		if want := share.Resources[r]; allocatable[r].Less(want) {
 			return finding(where, fmt.Sprintf("it has %s of %s %s", allocatable[r].Canonical(r), want.Canonical(r), r), "see the slice's findings: the Node follows what is granted")
 		}
 	}

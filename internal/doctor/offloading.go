@@ -126,14 +126,14 @@ func checkPod(p *Picture, pod *unstructured.Unstructured) []Finding {
 	node := text(pod, "spec", "nodeName")
 	reason := text(pod, "status", "reason")
 	switch {
-	case reason == "OffloadingBackOff" && node == p.sliceName():
+	case reason == "OffloadingBackOff" && p.isNode(node):
 		return finding(where, "OffloadingBackOff: the provider does not take it", "see the findings on offloading and on the provider's Tenant")
-	case reason == "OffloadingAborted" && node == p.sliceName():
+	case reason == "OffloadingAborted" && p.isNode(node):
 		return finding(where, "OffloadingAborted: its copy on the provider was deleted, and this is final", "delete the pod: its controller makes another. If it comes again, see the provider's Tenant (Drained?)")
 	case text(pod, "status", "phase") != "Pending":
 		return nil
 	}
-	if node == p.sliceName() {
+	if p.isNode(node) {
 		return finding(where, "it is bound to the Node and does not run on the provider",
 			"see its events: \"quota usage exceeded\" and \"failed getting quota\" are the provider's Quota; else the provider's nodes are full, or its image cannot be pulled")
 	}

@@ -50,7 +50,9 @@ func sliceMarks(p *Picture, s *unstructured.Unstructured, where string) []Findin
 	switch {
 	case s.GetLabels()[labelReplication] != "true":
 		return finding(where, "it lacks the label "+labelReplication+": nothing is replicated, and its status stays empty for ever", again)
-	case !p.releasing() && s.GetAnnotations()[annotationCreate] != "true":
+	case !p.releasing() && p.Contract.Spec.VirtualNode.ByHand() && s.GetAnnotations()[annotationCreate] != "false":
+		return finding(where, "its annotation "+annotationCreate+" is not false: Liqo makes a virtual node of all of it beside those of the intent", again)
+	case !p.releasing() && !p.Contract.Spec.VirtualNode.ByHand() && s.GetAnnotations()[annotationCreate] != "true":
 		return finding(where, "its annotation "+annotationCreate+" is not true: it is granted and gets no virtual node", again)
 	}
 	return nil
@@ -85,14 +87,21 @@ func sliceStatus(p *Picture, s *unstructured.Unstructured, where string) []Findi
 }
 
 func checkVirtualNode(p *Picture) []Finding {
-	c := p.Consumer
-	if !c.read(VirtualNodes) {
+	if !p.Consumer.read(VirtualNodes) {
 		return nil
 	}
-	name := p.sliceName()
+	var out []Finding
+	for _, share := range p.Contract.VirtualNodes() {
+		out = append(out, checkOneVirtualNode(p, share)...)
+	}
+	return out
+}
+
+func checkOneVirtualNode(p *Picture, share v1alpha1.NodeShare) []Finding {
+	c, name := p.Consumer, share.Name
 	where := at(c, VirtualNodes, p.OnConsumer, name)
 	vn := c.one(VirtualNodes, p.OnConsumer, name)
-	slice := c.one(Slices, p.OnConsumer, name)
+	slice := c.one(Slices, p.OnConsumer, p.sliceName())
 	switch {
 	case vn == nil && p.releasing():
 		return nil
@@ -102,12 +111,21 @@ func checkVirtualNode(p *Picture) []Finding {
 		}
 		return finding(where, "it does not exist", "see why it is not applied: the contract's reason, or the daemon's log")
 	case vn.GetDeletionTimestamp() != nil:
-		return draining(p, where)
+		return draining(p, where, name)
 	}
 	value := v1alpha1.IntentValue(p.Contract.Metadata.Namespace, p.Contract.Spec.Intent.Name)
 	taints, _, _ := unstructured.NestedSlice(vn.Object, "spec", "taints")
 	if !hasTaint(taints, value) {
 		return finding(where, "it lacks the taint of its intent: pods of other tenants can run on it", "the daemon puts it back within seconds: see what takes it away, and whether the policy fleetbroker-virtualnode-guard is there")
+	}
+	if p.Contract.Spec.VirtualNode.ByHand() {
+		size := amounts(vn, "spec", "resourceQuota", "hard")
+		for _, r := range share.Resources.Names() {
+			if want := share.Resources[r]; size[r] != want {
+				return finding(where, fmt.Sprintf("its resourceQuota has %s %s, its share is %s", size[r].Canonical(r), r, want.Canonical(r)), "the daemon puts it back within seconds: see what changes it")
+			}
+		}
+		return nil
 	}
 	if slice != nil && len(vn.GetOwnerReferences()) == 0 {
 		return finding(where, "the slice has not adopted it, so that it gets neither credentials nor a size",
@@ -133,9 +151,9 @@ func hasTaint(taints []any, value string) bool {
 }
 
 // draining says what holds a drain up.
-func draining(p *Picture, where string) []Finding {
+func draining(p *Picture, where, node string) []Finding {
 	left := p.Consumer.all(Pods, func(u *unstructured.Unstructured) bool {
-		return text(u, "spec", "nodeName") == p.sliceName() && !ownedBy(u, "DaemonSet")
+		return text(u, "spec", "nodeName") == node && !ownedBy(u, "DaemonSet")
 	})
 	if len(left) == 0 {
 		return nil

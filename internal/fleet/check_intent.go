@@ -41,6 +41,7 @@ func checkIntent(c *checker, in *v1alpha1.ResourceIntent) Predicate {
 	c.small(spec, s)
 	c.offload(spec.in("offload", "namespaces"), s.Offload)
 	c.virtualNode(spec.in("virtualNode"), s.VirtualNode)
+	c.shares(spec, s)
 	return c.placement(spec.in("placement"), &s.Placement)
 }
 
@@ -312,11 +313,8 @@ func (c *checker) virtualNode(p place, v *v1alpha1.VirtualNodeSpec) {
 			c.errorf(p.in("key"), "BadName", "%s: taints of fleetbroker.io and liqo.io are not yours to set", p.in("key"))
 		}
 	}
-	for i, sh := range v.Shares {
-		c.resourceNames(p.in("shares", i), sh)
-	}
 	if v.KubeconfigSecretRef != nil {
-		c.secret(p.in("kubeconfigSecretRef"), *v.KubeconfigSecretRef)
+		c.ownSecret(p.in("kubeconfigSecretRef"), *v.KubeconfigSecretRef)
 	}
 }
 

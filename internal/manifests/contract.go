@@ -46,9 +46,8 @@ func check(c *v1alpha1.Contract) error {
 	if len(c.Spec.Resources) == 0 {
 		return errors.New("resources are empty: Liqo would fill in 4 CPU, 8Gi and 110 pods")
 	}
-	if v := c.Spec.VirtualNode; v != nil && (len(v.Shares) > 0 || v.KubeconfigSecretRef != nil) {
-		return fmt.Errorf("virtualNode.shares and virtualNode.kubeconfigSecretRef are not supported yet: take them out of intent %s/%s",
-			c.Metadata.Namespace, c.Spec.Intent.Name)
+	if why := c.SharesExceed(); why != "" {
+		return fmt.Errorf("%s: make them smaller in intent %s/%s", why, c.Metadata.Namespace, c.Spec.Intent.Name)
 	}
 	return nil
 }
@@ -63,9 +62,10 @@ func resourceSlice(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract) 
 	meta.Labels[labelRemoteID] = provider
 	meta.Labels[labelReplication] = "true"
 	// "false" is explicit: taking the annotation away would not stop Liqo
-	// from making the virtual node anew.
+	// from making the virtual node anew. It stays so where virtual nodes stand in
+	// manifests of their own: Liqo would make one of the whole slice beside them.
 	meta.Annotations = map[string]string{AnnotationCreateVirtualNode: "true", v1alpha1.AnnotationFlavor: c.Spec.Flavor}
-	if releasing(c) {
+	if releasing(c) || c.Spec.VirtualNode.ByHand() {
 		meta.Annotations[AnnotationCreateVirtualNode] = "false"
 	}
 	providerID := liqov1beta1.ClusterID(provider)
@@ -90,7 +90,8 @@ func sliceResources(r v1alpha1.Resources) corev1.ResourceList {
 	return out
 }
 
-func virtualNode(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract) *offv1beta1.VirtualNode {
+// virtualNode is one virtual node of a contract, for a share of it or all.
+func virtualNode(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract, share v1alpha1.NodeShare) *offv1beta1.VirtualNode {
 	node := &offv1beta1.VirtualNode{
 		TypeMeta:   metav1.TypeMeta{APIVersion: offv1beta1.SchemeGroupVersion.String(), Kind: "VirtualNode"},
 		ObjectMeta: contractMeta(clusters, c),
@@ -100,10 +101,17 @@ func virtualNode(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract) *o
 			Taints:    nodeTaints(c),
 		},
 	}
+	node.Name = share.Name
+	if c.Spec.VirtualNode.ByHand() {
+		byHand(node, c, share)
+	}
 	if want := c.Spec.VirtualNode; want != nil {
 		maps.Copy(node.Spec.Labels, want.Labels)
 		if want.RuntimeClassName != "" {
-			node.Spec.OffloadingPatch = &offv1beta1.OffloadingPatch{RuntimeClassName: &want.RuntimeClassName}
+			if node.Spec.OffloadingPatch == nil {
+				node.Spec.OffloadingPatch = &offv1beta1.OffloadingPatch{}
+			}
+			node.Spec.OffloadingPatch.RuntimeClassName = &want.RuntimeClassName
 		}
 	}
 	// Ours go last: the guard policy refuses a node whose intent label is not
@@ -112,6 +120,26 @@ func virtualNode(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract) *o
 	node.Spec.Labels[v1alpha1.LabelContract] = c.Metadata.Name
 	node.Spec.Labels[v1alpha1.LabelTenant] = c.Metadata.Namespace
 	return node
+}
+
+// secretOfSlice begins the name of the Secret that Liqo makes of a slice.
+const secretOfSlice = "kubeconfig-resourceslice-"
+
+// byHand fills in what Liqo takes from the slice for a virtual node that it
+// makes itself: credentials, size, the provider's nodes and what they are.
+func byHand(node *offv1beta1.VirtualNode, c *v1alpha1.Contract, share v1alpha1.NodeShare) {
+	secret := secretOfSlice + SliceName(c)
+	if ref := c.Spec.VirtualNode.KubeconfigSecretRef; ref != nil && ref.Name != "" {
+		secret = ref.Name
+	}
+	node.Spec.KubeconfigSecretRef = &corev1.LocalObjectReference{Name: secret}
+	node.Spec.ResourceQuota.Hard = sliceResources(share.Resources)
+	if len(c.Spec.NodeSelector) > 0 {
+		node.Spec.OffloadingPatch = &offv1beta1.OffloadingPatch{NodeSelector: c.Spec.NodeSelector}
+	}
+	if g := c.Spec.GPUs; g != nil {
+		maps.Copy(node.Spec.Labels, v1alpha1.CardLabels("", g.Model, g.Tier, g.Memory))
+	}
 }
 
 // nodeTaints keep everybody else's pods off the node. Where a namespace may run

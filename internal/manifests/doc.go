@@ -1,7 +1,7 @@
 // Package manifests renders contracts into the Kubernetes objects that make
 // them real on a consumer cluster with Liqo: values in, files out.
 //
-//	contracts ─► Index ─► one VirtualNode and one ResourceSlice a contract
+//	contracts ─► Index ─► one ResourceSlice and one VirtualNode a contract, or one a share
 //	                  └─► one file a namespace: Namespace, NamespaceOffloading, ResourceQuota
 //	                  └─► admission policies, kustomizations
 //
@@ -13,7 +13,7 @@
 //	namespaces/policies/*.yaml              what keeps tenants apart
 //	<tenant>/kustomization.yaml
 //	<tenant>/<xx>/kustomization.yaml        <xx>: first two hex digits of SHA-256 of the intent's name
-//	<tenant>/<xx>/<contract>-virtualnode.yaml
+//	<tenant>/<xx>/<contract>-virtualnode.yaml   or -virtualnode-1.yaml, -2, …: one a share
 //	<tenant>/<xx>/<contract>-slice.yaml
 //
 // Every directory with a kustomization.yaml is complete for `kubectl apply -k`;
@@ -29,6 +29,8 @@
 //   - What Liqo v1.2.0 does not check is checked here: canonical quantities,
 //     whole non-negative extended resources, every key explicit, the three
 //     labels of a slice, selectors that match all virtual nodes of a provider.
+//   - Where an intent says how virtual nodes are made (shares, a Secret), they are
+//     complete in git and the slice says create-virtual-node "false" throughout.
 //   - A VirtualNode never stands without its slice. Release goes in the order
 //     that drains: first the slice says create-virtual-node "false" and the
 //     VirtualNode goes, then, once the contract is marked drained, the slice.

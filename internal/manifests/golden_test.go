@@ -52,6 +52,25 @@ func TestGolden(t *testing.T) {
 				RuntimeClassName: "nvidia",
 			}
 		})}},
+		"shares": {reason: "two virtual nodes of one slice, which Liqo does not make; what no share names is divided", contracts: []*v1alpha1.Contract{
+			contract("vision", "train", "aaaa", offload(vision), func(c *v1alpha1.Contract) {
+				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{RuntimeClassName: "nvidia", Shares: []v1alpha1.Resources{
+					{v1alpha1.CPU: v1alpha1.AmountOf(4000), v1alpha1.GPU: v1alpha1.AmountOf(1)}, {v1alpha1.CPU: v1alpha1.AmountOf(12000), v1alpha1.GPU: v1alpha1.AmountOf(2)},
+				}}
+				c.Spec.GPUs = &v1alpha1.ContractGPU{Count: 4, Model: "nvidia-h100", Tier: "premium", ResourceName: "nvidia.com/gpu"}
+				c.Spec.NodeSelector = map[string]string{"fleetbroker.io/pool": "h100-pool"}
+			}),
+		}},
+		"shares-released": {reason: "the slice stays as it was, without virtual nodes", contracts: []*v1alpha1.Contract{
+			contract("vision", "train", "aaaa", offload(vision), inPhase(v1alpha1.PhaseReleasing), func(c *v1alpha1.Contract) {
+				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{Shares: []v1alpha1.Resources{res(8000, 64, 2), res(8000, 64, 2)}}
+			}),
+		}},
+		"own-secret": {reason: "a virtual node from a Secret of people's", contracts: []*v1alpha1.Contract{
+			contract("vision", "train", "aaaa", offload(vision), func(c *v1alpha1.Contract) {
+				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{KubeconfigSecretRef: &v1alpha1.SecretKeyRef{Name: "vision-at-paris"}}
+			}),
+		}},
 		"release-1":    {reason: "no new pods, no new virtual node; the namespace stays", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision), inPhase(v1alpha1.PhaseReleasing))}},
 		"release-2":    {reason: "of a drained contract nothing is left; the other intent keeps the namespace", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision), drained), contract("vision", "serve", "bbbb", offload(vision), provider("milan"))}},
 		"resized-away": {reason: "a resource that is no longer wanted stays with 0", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", func(c *v1alpha1.Contract) { c.Spec.Resources["rdma/hca"] = v1alpha1.AmountOf(0) })}},
@@ -74,7 +93,7 @@ func TestGolden(t *testing.T) {
 			contract("vision", "negative", "bbbb", func(c *v1alpha1.Contract) { c.Spec.Resources["nvidia.com/gpu"] = v1alpha1.AmountOf(-1) }),
 			contract("vision", "empty", "cccc", func(c *v1alpha1.Contract) { c.Spec.Resources = nil }),
 			contract("vision", "shares", "dddd", func(c *v1alpha1.Contract) {
-				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{Shares: []v1alpha1.Resources{res(1000, 1, 1)}}
+				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{Shares: []v1alpha1.Resources{res(1000, 1, 3), res(1000, 1, 2)}}
 			}),
 			contract("vision", "reserved", "eeee", offload(ns{Name: "kube-system"})),
 		}},

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"fmt"
 	"path"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -21,8 +22,17 @@ func Dir(consumer string) string { return path.Join(Root, consumer) }
 // SliceFile is where a contract's ResourceSlice stands.
 func SliceFile(c *v1alpha1.Contract) string { return contractFile(c, "slice") }
 
-// VirtualNodeFile is where a contract's VirtualNode stands.
-func VirtualNodeFile(c *v1alpha1.Contract) string { return contractFile(c, "virtualnode") }
+// VirtualNodeFiles are where a contract's VirtualNodes stand, in their order.
+func VirtualNodeFiles(c *v1alpha1.Contract) []string {
+	if c.Spec.VirtualNode == nil || len(c.Spec.VirtualNode.Shares) == 0 {
+		return []string{contractFile(c, "virtualnode")}
+	}
+	out := make([]string, len(c.Spec.VirtualNode.Shares))
+	for i := range out {
+		out[i] = contractFile(c, fmt.Sprintf("virtualnode-%d", i+1))
+	}
+	return out
+}
 
 // NamespaceFile is where a namespace's objects stand.
 func NamespaceFile(consumer, namespace string) string {
@@ -34,7 +44,8 @@ func contractFile(c *v1alpha1.Contract, kind string) string {
 		c.Metadata.Name+"-"+kind+".yaml")
 }
 
-// SliceName is the name of a contract's slice, virtual node and Node.
+// SliceName is the name of a contract's slice, and of its virtual node and Node
+// where it has one.
 func SliceName(c *v1alpha1.Contract) string {
 	if c.Spec.Slice != "" {
 		return c.Spec.Slice

@@ -75,7 +75,9 @@ func Update(ix Index, clusters map[string]*v1alpha1.Cluster, changes []Change) (
 		if Rendered(ch.Before) {
 			r.touch(ch.Before)
 			r.out.Files[SliceFile(ch.Before)] = nil
-			r.out.Files[VirtualNodeFile(ch.Before)] = nil
+			for _, file := range VirtualNodeFiles(ch.Before) {
+				r.out.Files[file] = nil
+			}
 		}
 	}
 	for _, ch := range changes {
@@ -115,7 +117,7 @@ func (r *render) touch(c *v1alpha1.Contract) {
 	}
 }
 
-// contract renders the two objects of one contract.
+// contract renders the objects of one contract.
 func (r *render) contract(c *v1alpha1.Contract) {
 	if err := check(c); err != nil {
 		r.out.Problems = append(r.out.Problems, Problem{Contract: c.Metadata.Name, Consumer: c.Spec.Consumer, Message: err.Error()})
@@ -123,7 +125,10 @@ func (r *render) contract(c *v1alpha1.Contract) {
 	}
 	r.write(SliceFile(c), resourceSlice(r.clusters, c))
 	if !releasing(c) {
-		r.write(VirtualNodeFile(c), virtualNode(r.clusters, c))
+		nodes := c.VirtualNodes()
+		for i, file := range VirtualNodeFiles(c) {
+			r.write(file, virtualNode(r.clusters, c, nodes[i]))
+		}
 	}
 }
 
@@ -154,7 +159,9 @@ func (r *render) shardKustomization(consumer, tenant, shard string) {
 	var files []string
 	r.ix.each(func(c *v1alpha1.Contract) {
 		if !releasing(c) {
-			files = append(files, path.Base(VirtualNodeFile(c)))
+			for _, file := range VirtualNodeFiles(c) {
+				files = append(files, path.Base(file))
+			}
 		}
 		files = append(files, path.Base(SliceFile(c)))
 	}, byShard, consumer, tenant, shard)

@@ -19,7 +19,8 @@ func msOf(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 func (r *round) adapt(j *job, t task) *failure {
 	c := t.old
 	o := r.offerOf(c)
-	stays := o != nil && c.Spec.Consumer == j.consumer && r.obeys(j, c, o)
+	// Its virtual nodes keep their names and credentials as long as they run.
+	stays := o != nil && c.Spec.Consumer == j.consumer && c.Spec.VirtualNode.SameNodes(j.in.Spec.VirtualNode) && r.obeys(j, c, o)
 	if stays {
 		for _, alt := range j.alternatives() {
 			if r.sameSize(j, c, o, alt) {

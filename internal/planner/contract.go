@@ -118,6 +118,10 @@ func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size vec, q quo
 			Cards: r.layOut(w, o, size, had),
 		}
 	}
+	s.NodeSelector = nil
+	if s.VirtualNode.ByHand() {
+		s.NodeSelector = o.Flavor.Spec.NodeSelector
+	}
 	s.Price = r.contractPrice(o, q, size)
 }
 

@@ -129,13 +129,15 @@ func (r *round) idle(j *job, seen *v1alpha1.DemandSeen, have map[int32][]*v1alph
 // idleSince reports whether a replica works and has had no pod for long.
 func (r *round) idleSince(seen *v1alpha1.DemandSeen, list []*v1alpha1.Contract) bool {
 	for _, c := range list {
-		use, told := seen.Nodes[c.Spec.Slice]
-		if !told || use.Pods > 0 || use.IdleSince.IsZero() || c.Status.Phase != v1alpha1.PhaseActive {
-			return false
-		}
-		if long := v1alpha1.TimeOf(use.IdleSince.Add(idleTime)); long.After(r.now.Time) {
-			r.due(long)
-			return false
+		for _, node := range c.VirtualNodes() {
+			use, told := seen.Nodes[node.Name]
+			if !told || use.Pods > 0 || use.IdleSince.IsZero() || c.Status.Phase != v1alpha1.PhaseActive {
+				return false
+			}
+			if long := v1alpha1.TimeOf(use.IdleSince.Add(idleTime)); long.After(r.now.Time) {
+				r.due(long)
+				return false
+			}
 		}
 	}
 	return true

@@ -174,21 +174,31 @@ func lacking(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (reason str
 	case obs.VirtualNode == v1alpha1.Absent:
 		return ledger.DegradedSliceMissing + ": the VirtualNode is not on " + c.Spec.Consumer, exact
 	case obs.Node == v1alpha1.Absent:
-		return ledger.DegradedNodeNotReady + ": the Node is not on " + c.Spec.Consumer, exact
+		return ledger.DegradedNodeNotReady + ": the Node is not on " + c.Spec.Consumer + ownSecret(c), exact
 	case obs.ProviderMessage != "":
 		return ledger.DegradedUnreachable + ": " + obs.ProviderMessage, exact
 	case !obs.NodeReady && obs.NodeMessage != "":
 		return ledger.DegradedNodeNotReady + ": " + obs.NodeMessage, exact
 	case !obs.NodeReady:
-		return ledger.DegradedNodeNotReady, exact
+		return ledger.DegradedNodeNotReady + ": nobody reports of the Node" + ownSecret(c), exact
 	}
-	if name := less(obs.Allocatable, c.Spec.Resources); name != "" {
-		return ledger.DegradedNodeNotReady + ": the Node has " + obs.Allocatable[name].Canonical(name) + " of " + c.Spec.Resources[name].Canonical(name) + " " + name, exact
+	usable := c.Usable()
+	if name := less(obs.Allocatable, usable); name != "" {
+		return ledger.DegradedNodeNotReady + ": the Node has " + obs.Allocatable[name].Canonical(name) + " of " + usable[name].Canonical(name) + " " + name, exact
 	}
 	if !obs.Offloading {
 		return ledger.DegradedOffloading + ": " + obs.OffloadingMessage, exact
 	}
 	return "", exact
+}
+
+// ownSecret reminds of the Secret that an intent has the Node made with: only
+// people know what is in it.
+func ownSecret(c *v1alpha1.Contract) string {
+	if n := c.Spec.VirtualNode; n != nil && n.KubeconfigSecretRef != nil && n.KubeconfigSecretRef.Name != "" {
+		return ": see whether Secret " + n.KubeconfigSecretRef.Name + " of virtualNode.kubeconfigSecretRef is in Liqo's tenant namespace there, with a kubeconfig that works"
+	}
+	return ""
 }
 
 // less is the first resource, by name, of which there is less than wanted.

@@ -83,7 +83,6 @@ const (
 	CodeNotBefore     = "NotBefore"
 	CodeWindow        = "WindowClosed"
 	CodeQueueTimeout  = "QueueTimeout"
-	CodeNotSupported  = "NotSupported"
 	CodeInvalid       = "Invalid"
 	CodeUnknownTenant = "UnknownTenant"
 	CodeConsumer      = "ConsumerNotAllowed"

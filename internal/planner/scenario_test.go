@@ -391,14 +391,31 @@ func TestStages(t *testing.T) {
 	}
 }
 
-func TestUnsupported(t *testing.T) {
+// How virtual nodes are made cannot change while they run: another contract
+// takes the replica over, and the old one goes. Their sizes change in place.
+func TestVirtualNodesMadeAnotherWay(t *testing.T) {
 	b := running(t)
-	b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) {
-		s.VirtualNode = &v1alpha1.VirtualNodeSpec{Shares: []v1alpha1.Resources{Amounts("cpu=1")}}
-	}))
-	p := want(t, b, planner.Refuse, planner.CodeNotSupported)
-	if d := Of(p, "vision/train"); d.Reason != "virtualNode.shares is not supported yet" || len(d.Contracts) != 1 || phases(b)[0] != v1alpha1.PhaseActive {
-		t.Fatal(describe(p))
+	shares := func(list ...string) func(*v1alpha1.IntentSpec) {
+		return func(s *v1alpha1.IntentSpec) {
+			s.VirtualNode = &v1alpha1.VirtualNodeSpec{}
+			for _, share := range list {
+				s.VirtualNode.Shares = append(s.VirtualNode.Shares, Amounts(share))
+			}
+		}
+	}
+	old := b.Contracts("vision/train")[0].Metadata.Name
+	b.Intent("vision/train", Wants(4, "H100"), With(shares("cpu=1", "cpu=2")))
+	p := b.Round()
+	fresh := live(b, "vision/train")
+	if len(fresh) != 1 || fresh[0].Metadata.Name == old {
+		t.Fatalf("it still has %s: %s", old, describe(p))
+	}
+	b.Tick(10 * time.Second).Deliver().Round()
+	b.Tick(10*time.Second).Intent("vision/train", Wants(4, "H100"), With(shares("cpu=2", "cpu=1")))
+	p = b.Round()
+	now := live(b, "vision/train")
+	if len(now) != 1 || now[0].Metadata.Name != fresh[0].Metadata.Name || now[0].Spec.VirtualNode.Shares[0]["cpu"] != Amounts("cpu=2")["cpu"] {
+		t.Fatalf("not in place: %s", describe(p))
 	}
 }
 

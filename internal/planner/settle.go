@@ -233,9 +233,6 @@ func (r *round) unfit(j *job) (code, why string) {
 		}
 		return code, j.in.Problem
 	}
-	if list := Unsupported(j.in.ResourceIntent); len(list) > 0 {
-		return CodeNotSupported, strings.TrimPrefix(list[0].Message(), "spec.")
-	}
 	if !j.tenant.known {
 		return CodeUnknownTenant, "there is no tenant " + j.tenantName + ": add tenants/" + j.tenantName + ".yaml"
 	}

@@ -33,10 +33,11 @@ func (r *round) splitUnits(q *v1alpha1.ResourceRequest) int64 {
 	return (cpu + milli - 1) / milli
 }
 
-// splits reports whether a task's replica may be put together from parts.
+// splits reports whether a task's replica may be put together from parts: one
+// whose slice is shared by several virtual nodes is of one piece.
 func (r *round) splits(j *job, t task) bool {
 	s := j.in.Spec.Split
-	return s != nil && s.MaxParts > 1 && t.of == 0 && j.of == 0
+	return s != nil && !j.in.Spec.VirtualNode.IsShared() && s.MaxParts > 1 && t.of == 0 && j.of == 0
 }
 
 // leastUnits is how many units a part has at the least.
@@ -160,7 +161,7 @@ func (r *round) keepsParts(j *job, parts []*v1alpha1.Contract) bool {
 		return true
 	}
 	s := j.in.Spec.Split
-	if s == nil || len(parts) > int(s.MaxParts) {
+	if s == nil || j.in.Spec.VirtualNode.IsShared() || len(parts) > int(s.MaxParts) {
 		return false
 	}
 	alts := j.alternatives()

@@ -159,7 +159,7 @@ func (r *round) claimable(j *job, s *shape, l *limits, best *candidate) *warmCla
 // given to one that runs already.
 func plainNode(s *v1alpha1.IntentSpec) bool {
 	n := s.VirtualNode
-	return s.Stage != v1alpha1.StageReserve && (n == nil || (n.RuntimeClassName == "" && n.KubeconfigSecretRef == nil && len(n.Shares) == 0))
+	return s.Stage != v1alpha1.StageReserve && (n == nil || (n.RuntimeClassName == "" && !n.ByHand()))
 }
 
 // claimOf weighs one warm contract: it works, its offer has every fact, it has

@@ -70,14 +70,7 @@ type weights struct {
 func alternatives(s *v1alpha1.IntentSpec) []v1alpha1.ResourceRequest {
 	out := []v1alpha1.ResourceRequest{s.Resources}
 	for _, a := range s.Alternatives {
-		alt := v1alpha1.ResourceRequest{GPU: s.Resources.GPU, Named: s.Resources.Named.Clone()}
-		if a.GPU != nil {
-			alt.GPU = a.GPU
-		}
-		for name, n := range a.Named {
-			alt.Named[name] = n
-		}
-		out = append(out, alt)
+		out = append(out, a.Over(s.Resources))
 	}
 	return out
 }

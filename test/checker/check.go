@@ -269,7 +269,7 @@ func (w *walker) checkSlice(c *object.Commit, ct *contract, sl *slice) {
 		}
 	}
 	want := "true"
-	if ct.Status.Phase == "Releasing" {
+	if vn := ct.Spec.VirtualNode; ct.Status.Phase == "Releasing" || len(vn.Shares) > 0 || vn.KubeconfigSecretRef.Name != "" {
 		want = "false"
 	}
 	if got := sl.Metadata.Annotations["liqo.io/create-virtual-node"]; got != want {

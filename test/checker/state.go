@@ -16,7 +16,11 @@ type contract struct {
 		Consumer, Provider, Flavor, Slice string
 		Stage                             string
 		Resources                         map[string]string
-		GPUs                              *struct {
+		VirtualNode                       struct {
+			Shares              []map[string]any
+			KubeconfigSecretRef struct{ Name string }
+		}
+		GPUs *struct {
 			Count        int64
 			Model        string
 			ResourceName string

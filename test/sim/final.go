@@ -249,7 +249,7 @@ func (s *sim) says(in *intent) string {
 func (s *sim) judgeWaiting(in *intent, st *v1alpha1.IntentState, held int) {
 	w := &in.wish
 	plain := w.where == "" && w.spread == "" && w.region == "" && w.deny == "" && w.maxHourly == 0 && !w.share && w.notBefore == 0 && w.window == 0 &&
-		w.duration == 0 && !w.unsupported && !w.suspend && w.stage == "" && w.queue == "" && held == 0
+		w.duration == 0 && !w.suspend && w.stage == "" && w.queue == "" && held == 0
 	if !plain || st.Status.State != v1alpha1.IntentQueued || !strings.Contains(st.Status.Reason, "NothingFits") {
 		return
 	}

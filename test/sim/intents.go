@@ -42,7 +42,7 @@ type wish struct {
 	preempts    bool
 	fixed       bool // not preemptible
 	grace       time.Duration
-	unsupported bool // asks for what is not supported yet
+	labelled    bool // its nodes carry a label of the team
 }
 
 // intent is a file under intents/ as its team last wrote it.
@@ -109,8 +109,8 @@ func (w *wish) placementText(line func(string, ...any)) {
 }
 
 func (w *wish) termsText(tenant string, line func(string, ...any)) {
-	if w.unsupported {
-		line("  virtualNode: {shares: [{cpu: \"1\"}]}")
+	if w.labelled {
+		line("  virtualNode: {labels: {team: sim}}")
 	}
 	if w.maxHourly > 0 {
 		line("  budget: {maxHourly: \"%d\", currency: EUR}", w.maxHourly)
@@ -217,7 +217,7 @@ func (w *wish) drawLimits(r *rand.Rand, k *knobs) {
 	case 3:
 		w.maxHourly = 2 + r.IntN(40)
 	case 4:
-		w.unsupported = r.IntN(3) == 0
+		w.labelled = r.IntN(3) == 0
 	case 5:
 		w.spread = pick(r, "provider", "region")
 	}

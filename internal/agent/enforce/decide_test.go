@@ -70,7 +70,7 @@ func base() Case {
 		Promise: &Promise{Contract: "vision-train-0-k3f9q2ab", Slice: "train", ConsumerID: "cl-rome", Flavor: "h100", Resources: res(wanted), Standing: true},
 		Offer: Offer{
 			Known: true, Free: res(plenty), NodeSelector: map[string]string{"fleetbroker.io/pool": "h100"},
-			Labels: map[string]string{LabelModel: "nvidia-h100", LabelMemory: "80Gi", LabelTier: "premium", "fleetbroker.io/contract": "evil", "bad": "not a label's value!"},
+			Labels: map[string]string{v1alpha1.LabelCardModel: "nvidia-h100", v1alpha1.LabelCardMemory: "80Gi", v1alpha1.LabelCardTier: "premium", "fleetbroker.io/contract": "evil", "bad": "not a label's value!"},
 		},
 		Now: start.Add(time.Hour), Since: start, Patience: DefaultPatience, Confirmed: true,
 	}
@@ -161,7 +161,7 @@ func TestDecide(t *testing.T) {
 
 func TestLabelsOfTheNode(t *testing.T) {
 	a := Decide(base())
-	want := map[string]string{LabelModel: "nvidia-h100", LabelMemory: "80Gi", LabelTier: "premium", LabelContract: "vision-train-0-k3f9q2ab", LabelFlavor: "h100"}
+	want := map[string]string{v1alpha1.LabelCardModel: "nvidia-h100", v1alpha1.LabelCardMemory: "80Gi", v1alpha1.LabelCardTier: "premium", LabelContract: "vision-train-0-k3f9q2ab", LabelFlavor: "h100"}
 	if len(a.NodeLabels) != len(want) {
 		t.Errorf("labels are %v", a.NodeLabels)
 	}

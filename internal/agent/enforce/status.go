@@ -19,23 +19,14 @@ import (
 const (
 	LabelContract = "granted." + v1alpha1.Group + "/contract"
 	LabelFlavor   = "granted." + v1alpha1.Group + "/flavor"
-	// Cards in FLUIDOS's names for node annotations.
-	LabelModel  = "gpu.fluidos.eu/model"
-	LabelMemory = "gpu.fluidos.eu/memory"
-	LabelTier   = "gpu.fluidos.eu/tier"
-	LabelVendor = "gpu.fluidos.eu/vendor"
 )
 
 // LabelsOf are the labels that describe a flavor's cards.
 func LabelsOf(f *v1alpha1.FlavorSpec) map[string]string {
-	out := map[string]string{}
 	if g := f.GPU; g != nil {
-		out[LabelVendor], out[LabelModel], out[LabelTier] = g.Vendor, g.Model, g.Tier
-		if !g.Memory.IsZero() {
-			out[LabelMemory] = g.Memory.Canonical(v1alpha1.Memory)
-		}
+		return v1alpha1.CardLabels(g.Vendor, g.Model, g.Tier, g.Memory)
 	}
-	return out
+	return map[string]string{}
 }
 
 // nodeLabels are what the consumer's Node is labelled with. The group's own

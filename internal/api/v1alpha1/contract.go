@@ -47,6 +47,8 @@ type ContractSpec struct {
 	Offload *Offload `json:"offload,omitempty"`
 	// VirtualNode shapes the node.
 	VirtualNode *VirtualNodeSpec `json:"virtualNode,omitempty"`
+	// NodeSelector is the provider's nodes behind the flavor, where virtual nodes are made without Liqo: pods are pinned to them through it. Else the slice's status does that.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Priority the intent had, for deciding whose contract becomes excess first.
 	Priority int32 `json:"priority,omitempty"`
 }

@@ -210,9 +210,9 @@ type VirtualNodeSpec struct {
 	Taints []Taint `json:"taints,omitempty"`
 	// RuntimeClassName is set on offloaded pods.
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
-	// KubeconfigSecretRef makes the virtual node from an existing kubeconfig Secret of the tenant namespace.
+	// KubeconfigSecretRef makes the virtual node from an existing kubeconfig Secret of Liqo's tenant namespace, under the key kubeconfig, instead of the slice's own. The slice is made nevertheless: it holds the capacity.
 	KubeconfigSecretRef *SecretKeyRef `json:"kubeconfigSecretRef,omitempty"`
-	// Shares make several virtual nodes of one slice, one each.
+	// Shares make several virtual nodes of one slice, one each. All name the same resources; what none names is divided evenly. Their sum must fit into a replica; split has no effect beside them.
 	Shares []Resources `json:"shares,omitempty"`
 }
 

@@ -57,6 +57,19 @@ type ResourceRequest struct {
 	Named Resources
 }
 
+// Over is an alternative: what r does not say is as in base. GPUs are replaced
+// whole.
+func (r ResourceRequest) Over(base ResourceRequest) ResourceRequest {
+	out := ResourceRequest{GPU: base.GPU, Named: base.Named.Clone()}
+	if r.GPU != nil {
+		out.GPU = r.GPU
+	}
+	for name, n := range r.Named {
+		out.Named[name] = n
+	}
+	return out
+}
+
 // UnmarshalJSON reads a map of quantities in which gpu may be an object, a
 // short form or a count.
 func (r *ResourceRequest) UnmarshalJSON(b []byte) error {

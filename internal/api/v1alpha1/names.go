@@ -3,6 +3,9 @@ package v1alpha1
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Names written on Kubernetes objects. Agents, delivery and admission policies
@@ -61,6 +64,25 @@ const (
 	// AnnotationEndpoint on a flavor is the address of its cluster's API server.
 	AnnotationEndpoint = Group + "/endpoint"
 )
+
+// Labels of a virtual node that describe its cards, in FLUIDOS's names.
+const (
+	LabelCardModel  = "gpu.fluidos.eu/model"
+	LabelCardMemory = "gpu.fluidos.eu/memory"
+	LabelCardTier   = "gpu.fluidos.eu/tier"
+	LabelCardVendor = "gpu.fluidos.eu/vendor"
+)
+
+// CardLabels describe cards on a virtual node. What is not known, or is no
+// label's value, is left out.
+func CardLabels(vendor, model, tier string, memory MemorySize) map[string]string {
+	out := map[string]string{LabelCardVendor: vendor, LabelCardModel: model, LabelCardTier: tier}
+	if !memory.IsZero() {
+		out[LabelCardMemory] = memory.Canonical(Memory)
+	}
+	maps.DeleteFunc(out, func(_, value string) bool { return value == "" || len(validation.IsValidLabelValue(value)) > 0 })
+	return out
+}
 
 // FleetTenant owns what belongs to the fleet itself, such as warm pools. No
 // team can be called so.

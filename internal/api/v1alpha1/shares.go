@@ -1,0 +1,125 @@
+package v1alpha1
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// SecretKubeconfig is the key under which Liqo reads a kubeconfig in a Secret.
+const SecretKubeconfig = "kubeconfig"
+
+// ByHand reports whether the virtual nodes are made from manifests alone. Liqo
+// makes one of the slice otherwise.
+func (v *VirtualNodeSpec) ByHand() bool {
+	return v != nil && (len(v.Shares) > 0 || v.secret() != "")
+}
+
+// IsShared reports whether a slice is shared by several virtual nodes.
+func (v *VirtualNodeSpec) IsShared() bool { return v.shares() > 0 }
+
+func (v *VirtualNodeSpec) secret() string {
+	if v == nil || v.KubeconfigSecretRef == nil {
+		return ""
+	}
+	return v.KubeconfigSecretRef.Name
+}
+
+// SameNodes reports whether two specifications ask for as many virtual nodes,
+// made the same way: one that runs can become the other.
+func (v *VirtualNodeSpec) SameNodes(w *VirtualNodeSpec) bool {
+	return v.secret() == w.secret() && v.shares() == w.shares()
+}
+
+func (v *VirtualNodeSpec) shares() int {
+	if v == nil {
+		return 0
+	}
+	return len(v.Shares)
+}
+
+// NodeShare is one virtual node of a contract.
+type NodeShare struct {
+	// Name of the VirtualNode and its Node.
+	Name string
+	// Resources that it has, in the names that the slice carries.
+	Resources Resources
+}
+
+// VirtualNodes are the contract's, in order: one that is named like the slice
+// and has all of it, or one a share, named <slice>.1, <slice>.2 and so on. (No
+// other name has a dot in it.) What no share names is divided evenly, rounded
+// down. The resources are not to be changed.
+func (c *Contract) VirtualNodes() []NodeShare {
+	slice := cmp.Or(c.Spec.Slice, c.Metadata.Name)
+	n := c.Spec.VirtualNode.shares()
+	if n == 0 {
+		return []NodeShare{{slice, c.Spec.Resources}}
+	}
+	out := make([]NodeShare, n)
+	named := map[string]bool{}
+	for i, share := range c.Spec.VirtualNode.Shares {
+		out[i] = NodeShare{slice + "." + strconv.Itoa(i+1), Resources{}}
+		for name, amount := range share {
+			name = c.sliceName(name)
+			named[name] = true
+			out[i].Resources[name] = amount
+		}
+	}
+	for name, amount := range c.Spec.Resources {
+		for i := range out {
+			if !named[name] {
+				out[i].Resources[name] = Amount{amount.n / int64(n)}
+			} else if _, ok := out[i].Resources[name]; !ok {
+				out[i].Resources[name] = Amount{}
+			}
+		}
+	}
+	return out
+}
+
+// sliceName is a resource's name on the contract's slice.
+func (c *Contract) sliceName(name string) string {
+	if name == GPU && c.Spec.GPUs != nil {
+		return c.Spec.GPUs.ResourceName
+	}
+	return name
+}
+
+// Usable is what the contract's virtual nodes have together: all of it, unless
+// shares leave something over. It is not to be changed.
+func (c *Contract) Usable() Resources {
+	if c.Spec.VirtualNode.shares() == 0 {
+		return c.Spec.Resources
+	}
+	out := Resources{}
+	for _, node := range c.VirtualNodes() {
+		for name, amount := range node.Resources {
+			out[name] = out[name].Add(amount)
+		}
+	}
+	return out
+}
+
+// SharesExceed says of which resource the contract's shares are more than its
+// slice, "" when they fit.
+func (c *Contract) SharesExceed() string {
+	sum := c.Usable()
+	for _, name := range sum.Names() {
+		if has := c.Spec.Resources[name]; has.Less(sum[name]) {
+			return fmt.Sprintf("virtualNode.shares ask for %s %s together and the slice has %s", sum[name].Canonical(name), name, has.Canonical(name))
+		}
+	}
+	return ""
+}
+
+// Shared is what shares name, each once, in order.
+func (v *VirtualNodeSpec) Shared() []string {
+	var out []string
+	for _, share := range v.Shares {
+		out = append(out, share.Names()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,14 @@
+package planner
+
+// notes lists what a fleet says that has no effect as the rest of it stands,
+// each with the document it stands in.
+func (r *round) notes() []string {
+	var out []string
+	for _, name := range sortedNames(r.w.Tenants) {
+		t := &r.w.Tenants[name].Spec
+		if unsigned := r.fleet.Verification.Mode != "signed"; unsigned && len(t.Approvers)+len(t.Signers) > 0 {
+			out = append(out, "tenant "+name+": spec.approvers and spec.signers are not asked for while spec.verification.mode of fleet.yaml is not signed")
+		}
+	}
+	return out
+}
