@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -134,6 +135,48 @@ func TestInstallBase(t *testing.T) {
 	args := deployment.Spec.Template.Spec.Containers[0].Args
 	if err := parses(strings.Join(args, " ")); err != nil {
 		t.Errorf("install/broker starts fleetbroker %v: %v", args, err)
+	}
+}
+
+// What may be added to the install base fits it.
+func TestInstallComponents(t *testing.T) {
+	dir := t.TempDir()
+	base, err := filepath.Abs(template + "/install/broker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base, err = filepath.Rel(dir, base); err != nil {
+		t.Fatal(err)
+	}
+	overlay := "resources: [" + base + "]\ncomponents: [" + base + "/forge, " + base + "/notify]\n"
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := objects.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects.Resources() {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		args, err := o.GetSlice("spec.template.spec.containers.[name=fleetbroker].args")
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := strings.Trim(fmt.Sprint(args), "[]")
+		if err := parses(line); err != nil || !strings.Contains(line, "--forge-token-file=/etc/fleetbroker/forge/token") || !strings.Contains(line, "--notify-urls-dir=/etc/fleetbroker/notify") {
+			t.Errorf("it starts fleetbroker %s: %v", line, err)
+		}
+	}
+	for _, want := range []string{"mountPath: /etc/fleetbroker/notify/vision-slack", "mountPath: /etc/fleetbroker/forge", "port: 587"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 

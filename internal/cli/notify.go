@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,9 +59,13 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 	if !o.notify || o.shadow {
 		return nil, nil
 	}
+	cas, err := authorities(o.notifyCAs)
+	if err != nil {
+		return nil, fmt.Errorf("--notify-ca-file: %w", err)
+	}
 	n, err := notify.New(notify.Options{
 		Dir: o.stateDir, Address: addresses{o.notifyDir, d.secrets}.of, Now: d.now, Paces: notify.DefaultPaces(), Log: d.log,
-		Count: d.metrics.Notified, Speaks: d.speaker.speaks,
+		Count: d.metrics.Notified, Speaks: d.speaker.speaks, CAs: cas,
 		At: func(ctx context.Context, head tree.Hash) (*ledger.Ledger, error) {
 			t, err := d.repo.Tree(head)
 			if err != nil {
@@ -95,4 +100,23 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 		})
 	}
 	return n, nil
+}
+
+// authorities are the system's and those of a file; nil without one.
+func authorities(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file) //nolint:gosec // the operator named it
+	if err != nil {
+		return nil, fmt.Errorf("read certificate authorities: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate", file)
+	}
+	return pool, nil
 }

@@ -34,7 +34,7 @@ type runOptions struct {
 	webhooksTLS                 bool
 	operatorsKubeconfig         string
 	notify                      bool
-	notifyDir                   string
+	notifyDir, notifyCAs        string
 }
 
 func newCmdRun(s Streams) *cobra.Command {
@@ -62,6 +62,7 @@ clusters. Any number of daemons may run on one fleet repo.`,
 	fs.StringVar(&o.webhookSecrets, "webhook-secrets-dir", "", "directory with one file a forge (github, gitlab, gitea, generic) that holds its webhook secret")
 	fs.BoolVar(&o.notify, "notify", true, "tell tenants what their files' notify asks for; of several daemons in one cluster one does, of others on the same fleet repo one should")
 	fs.StringVar(&o.notifyDir, "notify-urls-dir", "", "directory with a file <secret>/<key> for each address of the tenants' notify, as Secrets are mounted")
+	fs.StringVar(&o.notifyCAs, "notify-ca-file", "", "further certificate authorities for the receivers of notifications")
 	return cmd
 }
 

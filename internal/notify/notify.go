@@ -2,7 +2,9 @@ package notify
 
 import (
 	"context"
+	"crypto/x509"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -49,6 +51,8 @@ type Options struct {
 	Address func(ctx context.Context, tenant string, ref v1alpha1.SecretKeyRef) (string, error)
 	// At reads the ledger at a commit, for what happened while nobody looked.
 	At func(ctx context.Context, head tree.Hash) (*ledger.Ledger, error)
+	// CAs sign the certificates of receivers; nil: the system's.
+	CAs *x509.CertPool
 	// Count is told of results: sent, failed (and tried again), dropped.
 	Count func(tenant, result string, n int)
 	// Speaks reports whether this daemon is the one of several that sends; nil
@@ -63,6 +67,7 @@ type Options struct {
 // Notifier tells tenants what becomes of their intents. Make it with New.
 type Notifier struct {
 	opts   Options
+	client *http.Client
 	latest atomic.Pointer[Snapshot]
 	first  atomic.Pointer[Snapshot] // what stood when this process began to look
 	news   chan struct{}
@@ -105,7 +110,7 @@ func New(o Options) (*Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Notifier{opts: o, box: box, news: make(chan struct{}, 1), routes: map[target]*route{}, done: make(chan result)}, nil
+	return &Notifier{opts: o, client: newClient(o.CAs), box: box, news: make(chan struct{}, 1), routes: map[target]*route{}, done: make(chan result)}, nil
 }
 
 // Observe takes the newest ledger and returns at once.

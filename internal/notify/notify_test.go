@@ -3,6 +3,8 @@ package notify
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +21,7 @@ import (
 	"time"
 
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -79,6 +82,7 @@ type world struct {
 	tenants map[string]*v1alpha1.Tenant
 	history map[tree.Hash]*ledger.Ledger
 	silent  atomic.Bool // another daemon speaks
+	cas     *x509.CertPool
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -138,7 +142,7 @@ func (w *world) start() (n *Notifier, stop func()) {
 			}
 			return nil, errors.New("no such commit")
 		},
-		Speaks: func() bool { return !w.silent.Load() },
+		Speaks: func() bool { return !w.silent.Load() }, CAs: w.cas,
 		Count: func(_, result string, k int) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -363,47 +367,104 @@ func TestAddressesAreSecret(t *testing.T) {
 	}
 }
 
-// A mailbox gets what came meanwhile as one mail, over SMTP with a password.
+// A mailbox gets what came meanwhile as one mail: from this machine as it is,
+// with STARTTLS, and over TLS, with a password that no server hears in the clear.
 func TestMail(t *testing.T) {
-	backend := &mailbox{}
-	server := smtp.NewServer(backend)
-	server.AllowInsecureAuth = true
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	certificate, cas := certificate(t)
+	for name, c := range map[string]struct {
+		scheme, user string
+		tls          *tls.Config
+		wrapped      bool
+	}{
+		"plain":    {scheme: "smtp"},
+		"STARTTLS": {scheme: "smtp", user: "fleet:p%40ss@", tls: certificate},
+		"TLS":      {scheme: "smtps", user: "fleet:p%40ss@", tls: certificate, wrapped: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			backend := &mailbox{needsAuth: c.user != ""}
+			server := smtp.NewServer(backend)
+			server.TLSConfig = c.tls
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			address := l.Addr().String()
+			if c.wrapped {
+				l = tls.NewListener(l, c.tls)
+			}
+			done := make(chan error, 1)
+			go func() { done <- server.Serve(l) }()
+			t.Cleanup(func() {
+				_ = server.Close()
+				if err := <-done; err != nil && !errors.Is(err, smtp.ErrServerClosed) {
+					t.Error(err)
+				}
+			})
+			w := newWorld(t)
+			w.cas = cas
+			w.tell("vision", "mail", c.scheme+"://"+c.user+address+"/?from=Fleet+%3Cfleet@example.org%3E&to=ada@example.org,bob@example.org", "placed")
+			n, stop := w.start()
+			defer stop()
+			first := w.at(1)
+			n.Observe(first)
+			w.saw(first)
+			n.Observe(w.at(2, many(0, 3)...))
+			w.until("the mail is there", func() bool { return w.count("sent") == 3 })
+			backend.mu.Lock()
+			defer backend.mu.Unlock()
+			if len(backend.mails) != 1 || strings.Join(backend.to, " ") != "ada@example.org bob@example.org" || backend.from != "fleet@example.org" {
+				t.Fatalf("%d mails from %s to %v", len(backend.mails), backend.from, backend.to)
+			}
+			for _, want := range []string{"Subject: [acme] vision: 3 events\r\n", "[placed] vision/llm is placed on paris/h100", "To: <ada@example.org>, <bob@example.org>\r\n"} {
+				if !strings.Contains(backend.mails[0], want) {
+					t.Errorf("no %q in\n%s", want, backend.mails[0])
+				}
+			}
+		})
+	}
+}
+
+// Nobody gets a mail whose server is not who it says.
+func TestMailServerThatNobodyVouchesFor(t *testing.T) {
+	config, _ := certificate(t)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }()
-	t.Cleanup(func() {
-		_ = server.Close()
-		if err := <-done; err != nil && !errors.Is(err, smtp.ErrServerClosed) {
-			t.Error(err)
-		}
-	})
+	backend := &mailbox{}
+	server := smtp.NewServer(backend)
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
 	w := newWorld(t)
-	w.tell("vision", "mail", "smtp://"+l.Addr().String()+"/?from=Fleet+%3Cfleet@example.org%3E&to=ada@example.org,bob@example.org", "placed")
+	w.tell("vision", "mail", "smtps://"+l.Addr().String()+"/?from=fleet@example.org&to=ada@example.org", "placed")
 	n, stop := w.start()
 	defer stop()
 	first := w.at(1)
 	n.Observe(first)
 	w.saw(first)
-	n.Observe(w.at(2, many(0, 3)...))
-	w.until("the mail is there", func() bool { return w.count("sent") == 3 })
-	backend.mu.Lock()
-	defer backend.mu.Unlock()
-	if len(backend.mails) != 1 || strings.Join(backend.to, " ") != "ada@example.org bob@example.org" || backend.from != "fleet@example.org" {
-		t.Fatalf("%d mails from %s to %v", len(backend.mails), backend.from, backend.to)
+	n.Observe(w.at(2, many(0, 1)...))
+	w.until("it fails", func() bool { return w.count("failed") > 0 })
+	if !strings.Contains(w.logged(), "certificate") {
+		t.Errorf("logged %s", w.logged())
 	}
-	for _, want := range []string{"Subject: [acme] vision: 3 events\r\n", "[placed] vision/llm is placed on paris/h100", "To: <ada@example.org>, <bob@example.org>\r\n"} {
-		if !strings.Contains(backend.mails[0], want) {
-			t.Errorf("no %q in\n%s", want, backend.mails[0])
-		}
-	}
+}
+
+// certificate is a server's, with who vouches for it.
+func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
+	t.Helper()
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(s.Close)
+	cas := x509.NewCertPool()
+	cas.AddCert(s.Certificate())
+	return &tls.Config{Certificates: s.TLS.Certificates, MinVersion: tls.VersionTLS12}, cas
 }
 
 // mailbox is the backend of a real SMTP server.
 type mailbox struct {
+	needsAuth bool
+
 	mu    sync.Mutex
+	user  string
 	from  string
 	to    []string
 	mails []string
@@ -413,9 +474,28 @@ func (m *mailbox) NewSession(*smtp.Conn) (smtp.Session, error) { return m, nil }
 func (m *mailbox) Reset()                                      {}
 func (m *mailbox) Logout() error                               { return nil }
 
+// AuthMechanisms implements smtp.AuthSession.
+func (m *mailbox) AuthMechanisms() []string { return []string{sasl.Plain} }
+
+// Auth implements smtp.AuthSession.
+func (m *mailbox) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, user, password string) error {
+		if user != "fleet" || password != "p@ss" {
+			return smtp.ErrAuthFailed
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.user = user
+		return nil
+	}), nil
+}
+
 func (m *mailbox) Mail(from string, _ *smtp.MailOptions) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.needsAuth && m.user == "" {
+		return smtp.ErrAuthRequired
+	}
 	m.from = from
 	return nil
 }

@@ -2,6 +2,8 @@ package notify
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -55,26 +57,30 @@ func (n *Notifier) deliver(ctx context.Context, address string, events []Event) 
 	switch u.Scheme {
 	case "slack+https", "slack+http":
 		u.Scheme = strings.TrimPrefix(u.Scheme, "slack+")
-		return len(events), n.opts.Paces.Chat, chat(ctx, u, events)
+		return len(events), n.opts.Paces.Chat, chat(ctx, n.client, u, events)
 	case "https", "http":
 		if u.Hostname() == "hooks.slack.com" {
-			return len(events), n.opts.Paces.Chat, chat(ctx, u, events)
+			return len(events), n.opts.Paces.Chat, chat(ctx, n.client, u, events)
 		}
-		return 1, n.opts.Paces.Webhook, webhook(ctx, u, events[0])
+		return 1, n.opts.Paces.Webhook, webhook(ctx, n.client, u, events[0])
 	case "smtp", "smtps":
-		return len(events), n.opts.Paces.Mail, post(ctx, u, events)
+		return len(events), n.opts.Paces.Mail, post(ctx, u, n.opts.CAs, events)
 	}
 	return 0, 0, fmt.Errorf("the Secret holds an address of scheme %q: write https, slack+https, smtp or smtps", u.Scheme)
 }
 
-// client follows nobody: an address is where its owner said.
-var client = &http.Client{
-	Timeout:       timeout,
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// newClient makes one that follows nobody: an address is where its owner said.
+func newClient(cas *x509.CertPool) *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = &tls.Config{RootCAs: cas, MinVersion: tls.VersionTLS12}
+	return &http.Client{
+		Timeout: timeout, Transport: t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // webhook posts an event as a CloudEvent in structured mode.
-func webhook(ctx context.Context, u *url.URL, e Event) error {
+func webhook(ctx context.Context, client *http.Client, u *url.URL, e Event) error {
 	ce := event.New()
 	ce.SetID(e.ID)
 	ce.SetSource("/fleets/" + url.PathEscape(e.Fleet))
@@ -114,7 +120,7 @@ var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // chat posts events as one message to an incoming webhook of Slack or of
 // what takes the same (Mattermost, Rocket.Chat).
-func chat(ctx context.Context, u *url.URL, events []Event) error {
+func chat(ctx context.Context, client *http.Client, u *url.URL, events []Event) error {
 	return slack.PostWebhookCustomHTTPContext(ctx, u.String(), client, &slack.WebhookMessage{Text: markup.Replace(message(events))})
 }
 
@@ -133,7 +139,7 @@ func message(events []Event) string {
 
 // post sends events as one mail: smtp://user:password@host:587/?from=a@b&to=c@d.
 // The connection is encrypted, except to this machine.
-func post(ctx context.Context, u *url.URL, events []Event) error {
+func post(ctx context.Context, u *url.URL, cas *x509.CertPool, events []Event) error {
 	from, to := u.Query().Get("from"), u.Query().Get("to")
 	if from == "" || to == "" {
 		return errors.New("the address of a mail server needs ?from=ADDRESS&to=ADDRESS")
@@ -153,15 +159,18 @@ func post(ctx context.Context, u *url.URL, events []Event) error {
 	m.SetDateWithValue(events[len(events)-1].At.Time)
 	m.SetMessageIDWithValue(events[0].ID + "@fleetbroker")
 	m.SetBodyString(mail.TypeTextPlain, message(events)+"\n")
-	c, err := mailer(u)
+	c, err := mailer(u, cas)
 	if err != nil {
 		return err
 	}
 	return c.DialAndSendWithContext(ctx, m)
 }
 
-func mailer(u *url.URL) (*mail.Client, error) {
-	opts := []mail.Option{mail.WithTimeout(timeout)}
+func mailer(u *url.URL, cas *x509.CertPool) (*mail.Client, error) {
+	opts := []mail.Option{
+		mail.WithTimeout(timeout),
+		mail.WithTLSConfig(&tls.Config{ServerName: u.Hostname(), RootCAs: cas, MinVersion: tls.VersionTLS12}),
+	}
 	port, fallback := u.Port(), 587
 	switch ip := net.ParseIP(u.Hostname()); {
 	case u.Scheme == "smtps":
