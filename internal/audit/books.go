@@ -25,13 +25,14 @@ type books struct {
 	spends    map[string]*v1alpha1.Spend               // by path
 	held      map[string]map[string]*v1alpha1.Contract // by provider/flavor and name
 	files     map[string]tree.Hash                     // manifests, by path
+	read      spendFiles
 	index     manifests.Index
 }
 
 func newBooks() books {
 	return books{
 		contracts: map[string]*v1alpha1.Contract{}, byName: map[string]*v1alpha1.Contract{}, states: map[string]*v1alpha1.IntentState{},
-		spends: map[string]*v1alpha1.Spend{}, held: map[string]map[string]*v1alpha1.Contract{}, files: map[string]tree.Hash{},
+		spends: map[string]*v1alpha1.Spend{}, held: map[string]map[string]*v1alpha1.Contract{}, files: map[string]tree.Hash{}, read: spendFiles{},
 	}
 }
 
@@ -84,7 +85,7 @@ func (b *books) take(r *reader, changes []change) (*delta, error) {
 		case base == ledger.StateFile:
 			fault = swap(b.states, d.states, ch.path, content)
 		case strings.HasPrefix(base, "spend-") && strings.Count(ch.path, "/") == 2:
-			fault = swap(b.spends, d.spends, ch.path, content)
+			fault = b.spend(d, ch.path, content)
 		case strings.Count(ch.path, "/") == 4 && strings.HasSuffix(base, ".yaml"):
 			was := b.contracts[ch.path]
 			if was != nil {
@@ -138,6 +139,24 @@ func swap[T any](all map[string]*T, changed map[string][2]*T, path string, conte
 	}
 	all[path] = is
 	changed[path] = [2]*T{was, is}
+	return nil
+}
+
+// spend is swap for a spend file.
+func (b *books) spend(d *delta, path string, content []byte) error {
+	was := b.spends[path]
+	delete(b.spends, path)
+	if content == nil {
+		delete(b.read, path)
+		d.spends[path] = [2]*v1alpha1.Spend{was, nil}
+		return nil
+	}
+	is, err := b.read.decode(path, content)
+	if err != nil {
+		return err
+	}
+	b.spends[path] = is
+	d.spends[path] = [2]*v1alpha1.Spend{was, is}
 	return nil
 }
 

@@ -59,6 +59,9 @@ type recorder struct {
 // ones too: what they wrote is what the next stands on.
 func (r *recorder) record(ctx context.Context, o Options) error {
 	var err error
+	if err = r.takeOffers(o.Offers); err != nil {
+		return err
+	}
 	if r.in, err = newInputs(ctx, r.reader, o.Inputs); err != nil {
 		return err
 	}
@@ -99,11 +102,14 @@ func (r *recorder) step(ctx context.Context, c *Commit, from tree.Hash) error {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	if h, err := tree.ParseHash(c.Trailer("Inputs")); err == nil {
-		s, _, err := r.in.at(ctx, h)
-		if err != nil {
-			return err
-		}
+	if c, err = r.asOffered(c, from); err != nil {
+		return err
+	}
+	s, _, err := r.in.acted(ctx, c)
+	if err != nil {
+		return err
+	}
+	if c.Trailer("Inputs") != "" {
 		r.state = s
 	}
 	d, err := r.take(r.reader, changes)

@@ -26,6 +26,16 @@ type Commit struct {
 	gitobj.CommitData
 	// From is the parent whose ledger it continues; zero: none.
 	From tree.Hash
+	// Proof is the commit whose signature speaks for it; zero: its own.
+	Proof tree.Hash
+}
+
+// proof is the commit whose signature speaks for it.
+func (c *Commit) proof() tree.Hash {
+	if c.Proof.IsZero() {
+		return c.Hash
+	}
+	return c.Proof
 }
 
 // Trailer is the first value of a trailer, or empty.
@@ -44,6 +54,8 @@ type reader struct {
 	h History
 	// generated directories by root tree: consecutive commits share them.
 	roots map[tree.Hash][3]tree.Hash
+	// offers are commits of ours that people may have merged, by what they generate.
+	offers map[[3]tree.Hash][]offer
 }
 
 func newReader(h History) *reader { return &reader{h: h, roots: map[tree.Hash][3]tree.Hash{}} }

@@ -3,14 +3,17 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
 // state is what the inputs of a commit say.
@@ -21,6 +24,11 @@ type state struct {
 	books  ledger.Books
 	keys   gitrepo.Keys
 	email  string // of the daemon's commits
+	tree   tree.Tree
+	// clean is the commit up to which all of it is verified, held says of paths
+	// that are not since which commit their content is acted on.
+	clean tree.Hash
+	held  map[string]tree.Hash
 }
 
 // inputs follows the inputs from commit to commit.
@@ -32,13 +40,39 @@ type inputs struct {
 	// authors are who last changed a file of intents, by path.
 	authors map[string]*Commit
 	last    *state
+	// verifier says what of the inputs is acted on, at the time of now.
+	verifier *verify.Verifier
+	now      time.Time
+	// rewritten: commits were acted on that are on no branch any more; wrote is
+	// who ever changed a file of intents.
+	rewritten bool
+	wrote     map[string]map[string]bool
+}
+
+// commits is the history as the verifier reads it.
+type commits struct{ *reader }
+
+// RawCommit implements verify.History.
+func (c commits) RawCommit(h tree.Hash) ([]byte, error) { return c.h.Commit(h) }
+
+// Tree implements verify.History.
+func (c commits) Tree(h tree.Hash) (tree.Tree, error) {
+	if h.IsZero() {
+		return tree.Tree{}, nil
+	}
+	at, err := c.commit(h)
+	if err != nil {
+		return tree.Tree{}, err
+	}
+	return c.tree(at.Tree), nil
 }
 
 func newInputs(ctx context.Context, r *reader, head tree.Hash) (*inputs, error) {
 	in := &inputs{
 		reader: r, fleets: fleet.NewReader(), known: map[tree.Hash]bool{}, seen: map[tree.Hash]bool{},
-		authors: map[string]*Commit{},
+		authors: map[string]*Commit{}, wrote: map[string]map[string]bool{},
 	}
+	in.verifier = verify.New(commits{r}, func() time.Time { return in.now })
 	queue := []tree.Hash{head}
 	for len(queue) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -59,18 +93,38 @@ func newInputs(ctx context.Context, r *reader, head tree.Hash) (*inputs, error) 
 	return in, nil
 }
 
-// key names what people write in a root tree: all but the generated directories.
-func (in *inputs) key(root tree.Hash) (tree.Hash, error) {
-	entries, err := in.h.Dir(root)
+// keyOf names what people write in a root tree: all but the generated directories.
+func keyOf(t tree.Tree) (tree.Hash, error) {
+	entries, err := t.Entries()
 	if err != nil {
 		return tree.Hash{}, err
 	}
 	return tree.DirHash(slices.DeleteFunc(slices.Clone(entries), func(e tree.Entry) bool { return slices.Contains(generated, e.Name) })), nil
 }
 
-// at is what the inputs of a commit say, and why the commit may not be named,
-// "" when it may.
-func (in *inputs) at(ctx context.Context, h tree.Hash) (s *state, fault string, err error) {
+// acted is what the inputs said that a commit of the ledger names and acted on,
+// and why it may not, "" when it may. The state is nil when it names none.
+func (in *inputs) acted(ctx context.Context, c *Commit) (s *state, fault string, err error) {
+	h, err := tree.ParseHash(c.Trailer("Inputs"))
+	if err != nil {
+		return nil, "", nil //nolint:nilerr // no commit of ours, or one that `trailers` tells of
+	}
+	verified := h
+	if said := c.Trailer("Verified"); said != "" {
+		if verified, err = tree.ParseHash(said); err != nil {
+			return nil, fmt.Sprintf("Verified names no commit: %q", said), nil
+		}
+	}
+	in.now = c.Committer.When
+	if s, fault, err = in.at(ctx, h, verified); s != nil && err == nil && fault == "" && s.clean != verified {
+		fault = fmt.Sprintf("inputs %s are verified up to %s, the commit says up to %s", h.Short(), s.clean.Short(), verified.Short())
+	}
+	return s, fault, err
+}
+
+// at is what the inputs of a commit say. verified is up to which commit they
+// are said to be, which is believed of the first only.
+func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, fault string, err error) {
 	if in.last != nil && in.last.commit == h {
 		return in.last, "", nil
 	}
@@ -79,11 +133,21 @@ func (in *inputs) at(ctx context.Context, h tree.Hash) (s *state, fault string, 
 	case err != nil && in.known[h]:
 		return nil, "", err
 	case err != nil:
+		in.rewritten = true
 		return in.last, fmt.Sprintf("inputs %s are not in the repository", h.Short()), nil
 	case !in.known[h]:
+		in.rewritten = true
 		fault = fmt.Sprintf("inputs %s are not on the inputs branch", h.Short())
 	}
-	key, err := in.key(c.Tree)
+	from := verified
+	if in.last != nil {
+		from = in.last.clean
+	}
+	told, err := in.verified(ctx, from, c)
+	if err != nil {
+		return nil, "", err
+	}
+	key, err := keyOf(told.Tree)
 	if err != nil {
 		return nil, "", err
 	}
@@ -94,7 +158,7 @@ func (in *inputs) at(ctx context.Context, h tree.Hash) (s *state, fault string, 
 	if in.last != nil && in.last.key == key {
 		same := *in.last
 		if !back { // else the newer of the two stays
-			same.commit = h
+			same.commit, same.clean, same.held = h, told.Clean, heldOf(told)
 		}
 		in.last = &same
 		return in.last, fault, nil
@@ -102,25 +166,50 @@ func (in *inputs) at(ctx context.Context, h tree.Hash) (s *state, fault string, 
 	if back && fault == "" {
 		return in.last, fmt.Sprintf("inputs %s are older than %s, which an earlier commit acted on", h.Short(), in.last.commit.Short()), nil
 	}
-	next, err := in.read(ctx, c, key)
+	next, err := in.read(ctx, c, told.Tree, key)
 	if err != nil {
 		return nil, "", err
 	}
+	next.clean, next.held = told.Clean, heldOf(told)
 	in.last = next
 	return next, fault, nil
 }
 
+// verified is what of a commit is acted on, as the daemon finds out.
+func (in *inputs) verified(ctx context.Context, from tree.Hash, c *Commit) (*verify.State, error) {
+	var older []tree.Tree
+	if in.last != nil {
+		older = append(older, in.last.tree)
+	}
+	told, err := in.verifier.Verify(ctx, from, c.Hash, older)
+	if errors.Is(err, verify.ErrNoDescendant) { // rewritten, and accepted by an operator
+		told, err = in.verifier.Verify(ctx, tree.Hash{}, c.Hash, older)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("verify the inputs at %s: %w", c.Hash.Short(), err)
+	}
+	return told, nil
+}
+
+func heldOf(told *verify.State) map[string]tree.Hash {
+	out := map[string]tree.Hash{}
+	for _, f := range told.Findings {
+		out[f.Path] = f.Verified
+	}
+	return out
+}
+
 // read reads a fleet as the daemon did: a broken file keeps its last good version.
-func (in *inputs) read(ctx context.Context, c *Commit, key tree.Hash) (*state, error) {
+func (in *inputs) read(ctx context.Context, c *Commit, t tree.Tree, key tree.Hash) (*state, error) {
 	var last *fleet.Fleet
 	if in.last != nil {
 		last = in.last.fleet
 	}
-	f, err := in.fleets.Read(ctx, in.tree(c.Tree), last)
+	f, err := in.fleets.Read(ctx, t, last)
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", c.Hash.Short(), err)
 	}
-	s := &state{commit: c.Hash, key: key, fleet: f, email: f.Policy.WriteBack.Author.Email}
+	s := &state{commit: c.Hash, key: key, fleet: f, tree: t, email: f.Policy.WriteBack.Author.Email}
 	if s.books, err = ledger.BooksOf(f.Policy); err != nil {
 		return nil, fmt.Errorf("inputs %s: %w", c.Hash.Short(), err)
 	}
@@ -208,6 +297,10 @@ func (in *inputs) note(c *Commit) error {
 	for path, n := range counts {
 		if n == len(c.Parents) {
 			in.authors[path] = c
+			if in.wrote[path] == nil {
+				in.wrote[path] = map[string]bool{}
+			}
+			in.wrote[path][c.Author.String()] = true
 		}
 	}
 	return nil
@@ -234,13 +327,21 @@ func (in *inputs) traced(s *state, tenant string, i v1alpha1.ContractIntent) (fa
 	case it.Digest != i.Digest:
 		return fmt.Sprintf("intent %s/%s has digest %s at %s, the contract says %s", tenant, i.Name, it.Digest, s.commit.Short(), cmp.Or(i.Digest, "none")), nil, nil
 	}
-	by = in.authors[i.Path]
-	if by == nil || i.Author == "" || i.Author == by.Author.String() {
-		return "", by, nil
+	at := s.commit
+	if since, held := s.held[i.Path]; held { // who wrote what is in force, and not who wrote over it
+		at = since
+	} else {
+		by = in.authors[i.Path]
+		if by == nil || i.Author == "" || i.Author == by.Author.String() {
+			return "", by, nil
+		}
 	}
 	// Clocks of commits differ and histories are rewritten: now exactly.
-	if by, err = in.lastChange(s.commit, i.Path); err != nil || i.Author == by.Author.String() {
+	if by, err = in.lastChange(at, i.Path); err != nil || i.Author == by.Author.String() {
 		return "", by, err
+	}
+	if in.rewritten && in.wrote[i.Path][i.Author] { // as it was before
+		return "", by, nil
 	}
 	return fmt.Sprintf("%s was last changed by %s in %s, the contract says %s", i.Path, by.Author, by.Hash.Short(), i.Author), by, nil
 }

@@ -16,6 +16,9 @@ import (
 type Options struct {
 	// Ledger and Inputs are the heads of both branches; they may be one.
 	Ledger, Inputs tree.Hash
+	// Offers are commits of ours that people may have merged by squash or rebase:
+	// the heads of our pull requests. Without them such a merge is a foreign edit.
+	Offers []tree.Hash
 	// From is a commit that is taken as it stands; zero: the first.
 	From tree.Hash
 	// All goes on after the first violation.
@@ -79,6 +82,9 @@ func Verify(ctx context.Context, h History, o Options) (Report, error) {
 	v := &verifier{reader: r, edited: map[string]tree.Entry{}, books: newBooks()}
 	v.report = Report{Head: o.Ledger.String(), Violations: []Violation{}}
 	var err error
+	if err = r.takeOffers(o.Offers); err != nil {
+		return v.report, err
+	}
 	if v.in, err = newInputs(ctx, r, o.Inputs); err != nil {
 		return v.report, err
 	}
@@ -115,10 +121,8 @@ func (v *verifier) begin(ctx context.Context, from tree.Hash) error {
 	if err != nil {
 		return err
 	}
-	if h, err := tree.ParseHash(c.Trailer("Inputs")); err == nil && v.in.known[h] {
-		if v.trusted, _, err = v.in.at(ctx, h); err != nil {
-			return err
-		}
+	if v.trusted, _, err = v.in.acted(ctx, c); err != nil {
+		return err
 	}
 	changes, err := v.changes(tree.Hash{}, c.Tree)
 	if err != nil {
@@ -147,6 +151,9 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 		return err
 	}
 	v.report.Decisions++
+	if v.c, err = v.asOffered(c, parent.Tree); err != nil {
+		return err
+	}
 	s, err := v.acted(ctx)
 	if err != nil {
 		return err
@@ -176,11 +183,7 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 // acted is the state of the inputs that a commit names, nil when it names none
 // that can be.
 func (v *verifier) acted(ctx context.Context) (*state, error) {
-	h, err := tree.ParseHash(v.c.Trailer("Inputs"))
-	if err != nil {
-		return nil, nil //nolint:nilerr // no commit of ours, or one that `trailers` tells of
-	}
-	s, fault, err := v.in.at(ctx, h)
+	s, fault, err := v.in.acted(ctx, v.c)
 	if fault != "" {
 		v.fault("", "inputs", "%s", fault)
 	}
@@ -201,7 +204,7 @@ func (v *verifier) ours(s *state) (bool, error) {
 			continue
 		}
 		signed = true
-		raw, err := v.h.Commit(v.c.Hash)
+		raw, err := v.h.Commit(v.c.proof())
 		if err != nil {
 			return false, err
 		}

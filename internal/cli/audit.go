@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 )
 
 func newCmdAudit(s Streams) *cobra.Command {
@@ -40,7 +42,7 @@ type verifyOptions struct {
 var verifyForms = []string{"text", "wide", "json", "yaml", "markdown"}
 
 func newCmdAuditVerify(s Streams) *cobra.Command {
-	o := verifyOptions{streams: s}
+	o := verifyOptions{streams: s, sourceFlags: sourceFlags{offers: true}}
 	cmd := &cobra.Command{
 		Use:   "verify [DIR|URL]",
 		Short: "Derive every commit of the ledger again",
@@ -98,6 +100,9 @@ func verifyRun(ctx context.Context, o *verifyOptions) error {
 		return err
 	}
 	if len(rep.Violations) > 0 {
+		if f.Policy.WriteBack.Mode == "pull-request" && len(opts.Offers) == 0 {
+			fmt.Fprintln(o.streams.Err, "hint: a squash of the daemon's pull request is told by the pull request's head: git fetch origin '+refs/pull/*/head:refs/pull/*/head' (GitLab: refs/merge-requests)")
+		}
 		return errFindings
 	}
 	return nil
@@ -152,7 +157,32 @@ func (s *source) history(f *fleet.Fleet, streams Streams, done string) (opts aud
 	}
 	p := newProgress(streams)
 	tell := func(n, all int) { p.tell(done, n, all) }
-	return audit.Options{Ledger: h.ledger, Inputs: h.inputs, Progress: tell}, p.end, nil
+	return audit.Options{Ledger: h.ledger, Inputs: h.inputs, Offers: s.offers(), Progress: tell}, p.end, nil
+}
+
+// offers are commits that may be the daemon's pull requests: what forges keep as
+// their heads, as far as it was fetched.
+func (s *source) offers() []tree.Hash {
+	refs, err := s.repo.References()
+	if err != nil {
+		return nil
+	}
+	defer refs.Close()
+	var out []tree.Hash
+	_ = refs.ForEach(func(ref *plumbing.Reference) error { // it ends with no error
+		name := ref.Name().String()
+		if ref.Type() == plumbing.HashReference && mayBeOffer(name) {
+			out = append(out, tree.Hash(ref.Hash()))
+		}
+		return nil
+	})
+	return out
+}
+
+// mayBeOffer reports whether a ref may be the head of a pull request of ours.
+func mayBeOffer(ref string) bool {
+	return (strings.HasPrefix(ref, "refs/pull/") || strings.HasPrefix(ref, "refs/merge-requests/")) && strings.HasSuffix(ref, "/head") ||
+		ref == "refs/fleetbroker/offered" || strings.HasSuffix(ref, "/"+gitrepo.OfferBranch)
 }
 
 // heads are the newest commits of both branches.

@@ -24,7 +24,7 @@ type logOptions struct {
 var logForms = []string{"text", "wide", "json", "yaml", "markdown"}
 
 func newCmdAuditLog(s Streams) *cobra.Command {
-	o := logOptions{streams: s}
+	o := logOptions{streams: s, sourceFlags: sourceFlags{offers: true}}
 	cmd := &cobra.Command{
 		Use:   "log [DIR|URL]",
 		Short: "Who asked, what was decided and why, what it cost",

@@ -30,7 +30,7 @@ type costOptions struct {
 var costForms = []string{"text", "wide", "json", "yaml", "markdown", "focus"}
 
 func newCmdCost(s Streams) *cobra.Command {
-	o := costOptions{streams: s}
+	o := costOptions{streams: s, sourceFlags: sourceFlags{offers: true}}
 	cmd := &cobra.Command{
 		Use:   "cost [DIR|URL]",
 		Short: "What was spent, and will be, from the ledger's history",

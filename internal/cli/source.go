@@ -44,6 +44,8 @@ type source struct {
 type sourceFlags struct {
 	auth   gitrepo.Auth
 	branch string
+	// offers: the heads of pull requests are wanted too.
+	offers bool
 }
 
 func (f *sourceFlags) register(fs *pflag.FlagSet) {
@@ -157,7 +159,7 @@ func (f *sourceFlags) openURL(ctx context.Context, url string) (*source, error) 
 	choose := func(all map[string]tree.Hash) (want, have []tree.Hash) {
 		refs = all
 		for _, name := range sortedNames(all) {
-			if strings.HasPrefix(name, "refs/heads/") {
+			if strings.HasPrefix(name, "refs/heads/") || f.offers && mayBeOffer(name) {
 				want = append(want, all[name])
 			}
 		}

@@ -380,8 +380,7 @@ func (s *sim) judgeAudit() {
 		return
 	}
 	for _, v := range rep.Violations {
-		// Who asked is remembered over a rewrite that left the file as it was.
-		if s.rewritten && (v.Rule == "inputs" || strings.Contains(v.Message, " was last changed by ")) {
+		if s.rewritten && v.Rule == "inputs" {
 			continue
 		}
 		if v.Rule != "foreign" {

@@ -70,6 +70,7 @@ type Story struct {
 	t      T
 	Remote *memremote.Remote
 	r      *reconciler.Reconciler
+	pulls  *pulls
 	At     time.Time
 	Ledger string
 	signer gitrepo.Signer
@@ -88,7 +89,7 @@ spec:
 // signer the daemon signs, and the fleet trusts its public key.
 func New(t T, branch string, signer gitrepo.Signer, public string) *Story {
 	t.Helper()
-	s := &Story{t: t, Remote: memremote.New(), At: time.Date(2026, 11, 20, 12, 1, 0, 0, time.UTC), Ledger: branch, signer: signer}
+	s := &Story{t: t, Remote: memremote.New(), pulls: &pulls{}, At: time.Date(2026, 11, 20, 12, 1, 0, 0, time.UTC), Ledger: branch, signer: signer}
 	signers := ""
 	if public != "" {
 		signers = ", signers: [{principal: broker@example.org, publicKey: " + public + "}]"
@@ -117,7 +118,7 @@ func (s *Story) Start() {
 		s.t.Fatal(err)
 	}
 	s.r = reconciler.New(reconciler.Options{
-		Repo: repo, Ledger: s.Ledger, Market: market.New(market.Options{Now: now}), Delivery: &clusters{}, Now: now, Signer: s.signer,
+		Repo: repo, Ledger: s.Ledger, Market: market.New(market.Options{Now: now}), Delivery: &clusters{}, Now: now, Signer: s.signer, PullRequests: s.pulls,
 	})
 }
 
