@@ -176,7 +176,7 @@ func (v *verifier) rendered(s *state, changes []change, d *delta) error {
 	out := manifests.Output{}
 	if slices.ContainsFunc(moved, func(c manifests.Change) bool { return manifests.Rendered(c.Before) || manifests.Rendered(c.After) }) {
 		var err error
-		if out, err = manifests.Update(v.index, s.fleet.Clusters, moved); err != nil {
+		if out, err = manifests.Update(v.index, s.fleet.Delivered(), moved); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,12 +17,15 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
 // Argo CD must take the Applications as they stand, sync the two directories by
 // itself down to the last contract, and delete nothing when one is taken away.
 func TestArgoApplications(t *testing.T) {
-	wrong := applicationSchema(t)
+	wrong := argoSchema(t, "application")
 	for file, path := range map[string]string{"namespaces.yaml": "manifests/rome/namespaces", "vision.yaml": "manifests/rome/vision"} {
 		var app map[string]any
 		readYAML(t, template+"/install/argocd/"+file, &app)
@@ -57,12 +62,128 @@ func TestArgoApplications(t *testing.T) {
 	}
 }
 
-// applicationSchema tells what an API server with Argo CD's definition would
-// not take of an Application.
-func applicationSchema(t *testing.T) func(map[string]any) []string {
+// The projects let the Applications bring what is rendered and no more: a tenant's
+// brings nothing of the whole cluster, and nothing where pods run.
+func TestArgoProjects(t *testing.T) {
+	wrong, projects := argoSchema(t, "appproject"), map[string]map[string]any{}
+	content, err := os.ReadFile(template + "/install/argocd/projects.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range strings.Split(string(content), "\n---\n") {
+		var project map[string]any
+		if err := yaml.Unmarshal([]byte(text), &project); err != nil {
+			t.Fatal(err)
+		}
+		if found := wrong(project); len(found) > 0 {
+			t.Errorf("%v", found)
+		}
+		projects[(&unstructured.Unstructured{Object: project}).GetName()] = project
+	}
+	rendered := renderedFor(t, "rome")
+	for name, dir := range map[string]string{"vision": "manifests/rome/vision/", "namespaces": "manifests/rome/namespaces/"} {
+		var app map[string]any
+		readYAML(t, template+"/install/argocd/"+name+".yaml", &app)
+		at, _, _ := unstructured.NestedString(app, "spec", "project")
+		project := projects[at]
+		if project == nil {
+			t.Errorf("the Application of %s is of project %q, which is not there", name, at)
+			continue
+		}
+		repo, _, _ := unstructured.NestedString(app, "spec", "source", "repoURL")
+		server, _, _ := unstructured.NestedString(app, "spec", "destination", "server")
+		if from, _, _ := unstructured.NestedStringSlice(project, "spec", "sourceRepos"); !reflect.DeepEqual(from, []string{repo}) {
+			t.Errorf("%s takes from %v, and the Application from %s", at, from, repo)
+		}
+		used, listed := map[string]bool{}, kindsOf(project, "clusterResourceWhitelist")
+		for kind := range kindsOf(project, "namespaceResourceWhitelist") {
+			listed[kind] = true
+		}
+		for file, objects := range rendered {
+			for _, u := range objects {
+				kind := u.GroupVersionKind().Group + "/" + u.GetKind()
+				if !strings.HasPrefix(file, dir) {
+					continue
+				}
+				used[kind] = true
+				list := "clusterResourceWhitelist"
+				if u.GetNamespace() != "" {
+					list = "namespaceResourceWhitelist"
+				}
+				if !kindsOf(project, list)[kind] || !permits(project, server, u.GetNamespace()) {
+					t.Errorf("%s does not let %s bring %s %s", at, file, kind, u.GetName())
+				}
+			}
+		}
+		if !reflect.DeepEqual(used, listed) {
+			t.Errorf("%s lists %v, and rendered are %v", at, listed, used)
+		}
+	}
+	if tenant := projects["fleet-vision"]; permits(tenant, "https://kubernetes.default.svc", "vision") || len(kindsOf(tenant, "clusterResourceWhitelist")) > 0 {
+		t.Error("a tenant's Application may bring something where pods run, or of the whole cluster")
+	}
+}
+
+// kindsOf are the kinds of one of a project's lists, as group/kind.
+func kindsOf(project map[string]any, list string) map[string]bool {
+	out := map[string]bool{}
+	entries, _, _ := unstructured.NestedSlice(project, "spec", list)
+	for _, entry := range entries {
+		e, _ := entry.(map[string]any)
+		out[fmt.Sprintf("%v/%v", e["group"], e["kind"])] = true
+	}
+	return out
+}
+
+// permits reports whether a project allows a destination, as Argo CD matches it.
+func permits(project map[string]any, server, namespace string) bool {
+	destinations, _, _ := unstructured.NestedSlice(project, "spec", "destinations")
+	return slices.ContainsFunc(destinations, func(entry any) bool {
+		d, _ := entry.(map[string]any)
+		pattern, _ := d["namespace"].(string)
+		fits, err := path.Match(pattern, namespace)
+		return d["server"] == server && err == nil && (fits || namespace == "")
+	})
+}
+
+// renderedFor are the objects of a consumer with one contract of vision, by file.
+func renderedFor(t *testing.T, consumer string) map[string][]unstructured.Unstructured {
+	t.Helper()
+	contract := &v1alpha1.Contract{
+		Metadata: v1alpha1.Metadata{Name: "vision-train-0-aaaa", Namespace: "vision"},
+		Spec: v1alpha1.ContractSpec{
+			Intent: v1alpha1.ContractIntent{Name: "train"}, Consumer: consumer, Provider: "paris",
+			Resources: v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(1000), "nvidia.com/gpu": v1alpha1.AmountOf(1)},
+			Offload:   &v1alpha1.Offload{Namespaces: []v1alpha1.OffloadNamespace{{Name: "vision", Create: true, Quota: true, PodOffloadingStrategy: "Remote"}}},
+		},
+		Status: v1alpha1.ContractStatus{Phase: v1alpha1.PhaseActive},
+	}
+	out, err := manifests.All(manifests.NewIndex([]*v1alpha1.Contract{contract}), map[string]*v1alpha1.Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string][]unstructured.Unstructured{}
+	for file, text := range out.Files {
+		if path.Base(file) == "kustomization.yaml" {
+			continue
+		}
+		for _, one := range strings.Split(string(text), "\n---\n") {
+			var u unstructured.Unstructured
+			if err := yaml.Unmarshal([]byte(one), &u.Object); err != nil {
+				t.Fatal(err)
+			}
+			objects[file] = append(objects[file], u)
+		}
+	}
+	return objects
+}
+
+// argoSchema tells what an API server with Argo CD's definition of a kind would
+// not take of an object.
+func argoSchema(t *testing.T, kind string) func(map[string]any) []string {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
-	readYAML(t, "testdata/argocd/application-crd.yaml", &crd)
+	readYAML(t, "testdata/argocd/"+kind+"-crd.yaml", &crd)
 	var schema apiextensions.CustomResourceValidation
 	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(crd.Spec.Versions[0].Schema, &schema, nil); err != nil {
 		t.Fatal(err)

@@ -196,6 +196,11 @@ func checkCluster(c *checker, cl *v1alpha1.Cluster) {
 		c.oneOf(spec.in("roles", i), r, "provider", "consumer")
 	}
 	c.oneOf(spec.in("delivery"), s.Delivery, deliveries...)
+	for i, name := range s.Deliverers {
+		if !userForm.MatchString(name) {
+			c.errorf(spec.in("deliverers", i), "BadValue", "spec.deliverers: %q is not the name of a user; write it as the cluster's API server does, for example system:serviceaccount:kube-system:argocd-manager", name)
+		}
+	}
 	for _, n := range []struct{ field, name string }{{"clusterID", s.Liqo.ClusterID}, {"namespace", s.Liqo.Namespace}, {"tenantNamespace", s.Liqo.TenantNamespace}} {
 		if n.name != "" {
 			c.label(spec.in("liqo", n.field), n.name)

@@ -153,3 +153,29 @@ func golden(t *testing.T, name, reason string, out Output, pick func(string) boo
 		t.Errorf("%s: %s differs (rewrite with -update after looking):\n%s", reason, file, got)
 	}
 }
+
+// Whom the Cluster file names may write what namespaces carry, beside the others,
+// and no other policy changes.
+func TestDeliverersAreAdmitted(t *testing.T) {
+	all := func(deliverers ...string) map[string][]byte {
+		clusters := fleet()
+		clusters["rome"].Spec.Deliverers = deliverers
+		out, err := All(NewIndex([]*v1alpha1.Contract{contract("vision", "train", "aaaa")}), clusters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Files
+	}
+	const argo, ci = "system:serviceaccount:kube-system:argocd-manager", "ci@example.org"
+	const guard = "manifests/rome/namespaces/policies/namespace-guard.yaml"
+	usual, more := all(), all(argo, ci)
+	for name, text := range more {
+		if name != guard && string(text) != string(usual[name]) {
+			t.Errorf("%s changed", name)
+		}
+	}
+	added := strings.Replace(string(more[guard]), ",\n      '"+argo+"',\n      '"+ci+"'", "", 1)
+	if added != string(usual[guard]) || added == string(more[guard]) {
+		t.Errorf("the guard is\n%s", more[guard])
+	}
+}

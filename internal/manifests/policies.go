@@ -1,8 +1,11 @@
 package manifests
 
 import (
+	"bytes"
 	"embed"
 	"path"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // policyFiles keep tenants apart on a consumer. They were tried against real
@@ -33,10 +36,26 @@ func (r *render) policies(consumer string, present bool) {
 		r.out.Files[path.Join(dir, name)] = nil
 		if present {
 			listed = append(listed, name)
-			r.out.Files[path.Join(dir, name)] = policy(name)
+			r.out.Files[path.Join(dir, name)] = admitting(policy(name), r.clusters[consumer])
 		}
 	}
 	r.kustomization(dir, listed)
+}
+
+// lastDeliverer ends the namespace guard's list of who applies manifests.
+const lastDeliverer = "'system:serviceaccount:argocd:argocd-application-controller'"
+
+// admitting is a policy with the further users of a cluster that apply manifests
+// there. The reader of Cluster files takes only names that need no quoting.
+func admitting(policy []byte, cluster *v1alpha1.Cluster) []byte {
+	if cluster == nil || len(cluster.Spec.Deliverers) == 0 {
+		return policy
+	}
+	list := lastDeliverer
+	for _, user := range cluster.Spec.Deliverers {
+		list += ",\n      '" + user + "'"
+	}
+	return bytes.ReplaceAll(policy, []byte(lastDeliverer), []byte(list))
 }
 
 // policy is one policy file.

@@ -21,6 +21,9 @@ type ClusterSpec struct {
 	Access *ClusterAccess `json:"access,omitempty"`
 	// Delivery is direct, flux, argocd, agent or none; default the fleet's.
 	Delivery string `json:"delivery,omitempty"`
+	// Deliverers are further users of the cluster that apply manifests there, as its API server names them (system:serviceaccount:<namespace>:<name>):
+	// an Argo CD's of another cluster, or one whose account is not the usual one.
+	Deliverers []string `json:"deliverers,omitempty"`
 	// Agent is what is expected of the cluster's agent.
 	Agent ClusterAgent `json:"agent,omitzero"`
 	// Location of the cluster.

@@ -117,8 +117,11 @@ func testVirtualNodes(t *testing.T, cluster *env.Cluster) {
 	})
 }
 
+// stranger is an Argo CD that no Cluster file names.
+const stranger = "system:serviceaccount:argocd:argocd-server"
+
 func testNamespaces(t *testing.T, cluster *env.Cluster, api kubernetes.Interface) {
-	for _, name := range []string{"operator", "system:serviceaccount:fleetbroker:fleetbroker", "system:serviceaccount:flux-system:kustomize-controller"} {
+	for _, name := range []string{"operator", "system:serviceaccount:fleetbroker:fleetbroker", "system:serviceaccount:flux-system:kustomize-controller", remoteArgo, stranger} {
 		binding := &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{GenerateName: "all-"},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
@@ -131,6 +134,7 @@ func testNamespaces(t *testing.T, cluster *env.Cluster, api kubernetes.Interface
 	operator := clientFor(t, as(t, cluster, "operator"))
 	broker := clientFor(t, as(t, cluster, "system:serviceaccount:fleetbroker:fleetbroker"))
 	flux := clientFor(t, as(t, cluster, "system:serviceaccount:flux-system:kustomize-controller"))
+	argo, unnamed := clientFor(t, as(t, cluster, remoteArgo)), clientFor(t, as(t, cluster, stranger))
 	envtest.Eventually(t, "the roles to be bound", func(ctx context.Context) bool {
 		_, err := operator.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		return err == nil
@@ -173,4 +177,9 @@ func testNamespaces(t *testing.T, cluster *env.Cluster, api kubernetes.Interface
 	if err := patch(flux, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "vision.serve, vision.train"}); err != nil {
 		t.Errorf("Flux, which may have to apply: %v", err)
 	}
+	if err := patch(argo, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "vision.serve,vision.train"}); err != nil {
+		t.Errorf("a deliverer that the Cluster file names: %v", err)
+	}
+	err = patch(unnamed, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "vision.serve"})
+	refused(t, err, text)
 }

@@ -34,6 +34,10 @@ const (
 	pickyIntent = "vision.picky"
 )
 
+// remoteArgo is the account that an Argo CD of another cluster makes for itself
+// here.
+const remoteArgo = "system:serviceaccount:kube-system:argocd-manager"
+
 func contract(intent string, namespaces ...v1alpha1.OffloadNamespace) *v1alpha1.Contract {
 	return &v1alpha1.Contract{
 		Metadata: v1alpha1.Metadata{Name: "vision-" + intent + "-0-aaaa", Namespace: "vision"},
@@ -61,7 +65,9 @@ func render(t *testing.T) string {
 		contract("serve", made(twoIntents)),
 		contract("picky", picky),
 	})
-	out, err := manifests.All(ix, map[string]*v1alpha1.Cluster{"rome": {Metadata: v1alpha1.Metadata{Name: "rome"}}})
+	out, err := manifests.All(ix, map[string]*v1alpha1.Cluster{"rome": {
+		Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Deliverers: []string{remoteArgo, "ci@example.org"}},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
