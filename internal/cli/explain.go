@@ -79,7 +79,7 @@ func explainRun(ctx context.Context, o explainOptions) error {
 	}
 	w := in.world()
 	for i := range w.Intents {
-		it := &w.Intents[i]
+		it := w.Intents[i]
 		if it.Metadata.Namespace == tenant && it.Metadata.Name == name {
 			it.Commit, it.Author = src.lastChange(it.Path)
 		}

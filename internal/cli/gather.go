@@ -40,7 +40,7 @@ type gathered struct {
 	ledger   *ledger.Ledger
 	books    ledger.Books
 	snapshot *market.Snapshot
-	offers   []planner.Offer
+	offers   []*planner.Offer
 	now      v1alpha1.Time
 	// market that --market brought; it joins the flavors of the repo.
 	market offers
@@ -84,7 +84,7 @@ func (g *gathered) value() error {
 	g.snapshot = offline(g.fleet, g.market, g.now)
 	g.offers = world.Offers(g.snapshot, g.ledger)
 	for i := range g.offers {
-		states(&g.offers[i])
+		states(g.offers[i])
 	}
 	return nil
 }

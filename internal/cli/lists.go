@@ -195,7 +195,7 @@ func priceOf(p *v1alpha1.Price, t *table) string {
 
 // stateOf is how an offer stands. live says that a daemon told of it, and not a
 // file.
-func stateOf(o planner.Offer, live bool) string {
+func stateOf(o *planner.Offer, live bool) string {
 	switch {
 	case o.Flavor.Spec.Cordon:
 		return "Cordoned"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync"
 
 	iradix "github.com/hashicorp/go-immutable-radix"
 
@@ -19,22 +20,28 @@ type editor struct {
 	freshTenants map[*tenantNode]bool
 	freshShards  map[*shardNode]bool
 
-	names, flavors, consumers, namespaces *iradix.Txn
+	names, flavors, consumers *iradix.Txn
 }
 
 func edit(l *Ledger) *editor {
 	next := *l
 	next.hash = tree.Hash{}
 	next.tenants = maps.Clone(l.tenants)
+	next.sold = maps.Clone(l.sold)
+	if next.sold == nil {
+		next.sold = map[string]int{}
+	}
 	return &editor{
 		next: &next, freshTenants: map[*tenantNode]bool{}, freshShards: map[*shardNode]bool{},
-		names: l.names.Txn(), flavors: l.flavors.Txn(), consumers: l.consumers.Txn(), namespaces: l.namespaces.Txn(),
+		names: l.names.Txn(), flavors: l.flavors.Txn(), consumers: l.consumers.Txn(),
 	}
 }
 
 func (e *editor) done() *Ledger {
 	l := e.next
-	l.names, l.flavors, l.consumers, l.namespaces = e.names.Commit(), e.flavors.Commit(), e.consumers.Commit(), e.namespaces.Commit()
+	l.names, l.flavors, l.consumers = e.names.Commit(), e.flavors.Commit(), e.consumers.Commit()
+	sold := l.sold
+	l.providers = sync.OnceValue(func() []string { return sortedKeys(sold) })
 	for name, t := range l.tenants {
 		if e.freshTenants[t] {
 			e.finish(name, t)
@@ -173,10 +180,8 @@ func (e *editor) index(c *v1alpha1.Contract) {
 	}
 	e.next.held++
 	e.flavors.Insert(flavorKey(c), c)
+	e.next.sold[c.Spec.Provider]++
 	e.consumers.Insert(consumerKey(c), c)
-	for _, ns := range namespacesOf(c) {
-		e.namespaces.Insert(key(c.Spec.Consumer, ns, c.Metadata.Name), c)
-	}
 }
 
 // unindex takes out a contract that index put in.
@@ -188,10 +193,10 @@ func (e *editor) unindex(c *v1alpha1.Contract) {
 	}
 	e.next.held--
 	e.flavors.Delete(flavorKey(c))
-	e.consumers.Delete(consumerKey(c))
-	for _, ns := range namespacesOf(c) {
-		e.namespaces.Delete(key(c.Spec.Consumer, ns, c.Metadata.Name))
+	if e.next.sold[c.Spec.Provider]--; e.next.sold[c.Spec.Provider] == 0 {
+		delete(e.next.sold, c.Spec.Provider)
 	}
+	e.consumers.Delete(consumerKey(c))
 }
 
 func flavorKey(c *v1alpha1.Contract) []byte {
@@ -200,15 +205,4 @@ func flavorKey(c *v1alpha1.Contract) []byte {
 
 func consumerKey(c *v1alpha1.Contract) []byte {
 	return key(c.Spec.Consumer, c.Metadata.Namespace, Shard(c.Spec.Intent.Name), c.Metadata.Name)
-}
-
-func namespacesOf(c *v1alpha1.Contract) []string {
-	if c.Spec.Offload == nil {
-		return nil
-	}
-	out := make([]string, 0, len(c.Spec.Offload.Namespaces))
-	for i := range c.Spec.Offload.Namespaces {
-		out = append(out, c.Spec.Offload.Namespaces[i].Name)
-	}
-	return out
 }

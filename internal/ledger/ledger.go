@@ -21,10 +21,13 @@ type Ledger struct {
 	held     int
 	total    int
 
-	names      *iradix.Tree // contract name → *Contract, all
-	flavors    *iradix.Tree // provider, flavor, name → *Contract, held
-	consumers  *iradix.Tree // consumer, tenant, shard, name → *Contract, held
-	namespaces *iradix.Tree // consumer, namespace, name → *Contract, held
+	names     *iradix.Tree // contract name → *Contract, all
+	flavors   *iradix.Tree // provider, flavor, name → *Contract, held
+	consumers *iradix.Tree // consumer, tenant, shard, name → *Contract, held
+
+	// sold counts the held contracts of each provider; providers lists them.
+	sold      map[string]int
+	providers func() []string
 }
 
 // The nodes mirror the directories; a node never changes once its ledger is
@@ -60,7 +63,8 @@ type spendNode struct {
 func Empty() *Ledger {
 	return &Ledger{
 		tenants: map[string]*tenantNode{},
-		names:   iradix.New(), flavors: iradix.New(), consumers: iradix.New(), namespaces: iradix.New(),
+		names:   iradix.New(), flavors: iradix.New(), consumers: iradix.New(),
+		providers: func() []string { return nil },
 	}
 }
 
@@ -171,8 +175,9 @@ func (l *Ledger) HeldBy(provider string) []*v1alpha1.Contract {
 	return under(l.flavors, provider)
 }
 
-// Providers names those of which contracts keep capacity, in order.
-func (l *Ledger) Providers() []string { return heads(l.flavors) }
+// Providers names those of which contracts keep capacity, in order. Every round
+// asks: the list is made once, and must not be modified.
+func (l *Ledger) Providers() []string { return l.providers() }
 
 // Consumers names the clusters in which capacity of held contracts appears, in
 // order.
@@ -182,18 +187,6 @@ func (l *Ledger) Consumers() []string { return heads(l.consumers) }
 // tenant, shard and name.
 func (l *Ledger) Consumer(name string) []*v1alpha1.Contract {
 	return under(l.consumers, name)
-}
-
-// ShardContracts is the held contracts of one directory of a consumer's
-// manifests, by name.
-func (l *Ledger) ShardContracts(consumer, tenant, shard string) []*v1alpha1.Contract {
-	return under(l.consumers, consumer, tenant, shard)
-}
-
-// InNamespace is the held contracts that a namespace of a consumer may use, by
-// name.
-func (l *Ledger) InNamespace(consumer, namespace string) []*v1alpha1.Contract {
-	return under(l.namespaces, consumer, namespace)
 }
 
 // Totals is what a tenant's charged contracts come to.

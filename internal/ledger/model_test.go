@@ -81,7 +81,6 @@ func view(l *ledger.Ledger) string {
 	for _, c := range all {
 		n, in := c.Metadata.Namespace, c.Spec.Intent.Name
 		line(n+"/"+in, l.ByIntent(n, in))
-		line("shard", l.ShardContracts(c.Spec.Consumer, n, ledger.Shard(in)))
 	}
 	for s := range l.States() {
 		fmt.Fprintln(&out, "state", s.Metadata.Namespace, s.Metadata.Name)
@@ -94,9 +93,6 @@ func view(l *ledger.Ledger) string {
 	}
 	for _, c := range []string{"rome", "rom"} {
 		line("in "+c, l.Consumer(c))
-		for _, ns := range []string{"a", "ab"} {
-			line("in "+c+ns, l.InNamespace(c, ns))
-		}
 	}
 	for _, tenant := range []string{"bio", "nlp", "vision"} {
 		for _, s := range l.Spends(tenant) {

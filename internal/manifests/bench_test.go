@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -31,15 +30,6 @@ func BenchmarkIndex10000(b *testing.B) {
 	contracts := many(10000)
 	for b.Loop() {
 		NewIndex(contracts)
-	}
-}
-
-func BenchmarkSync10000(b *testing.B) {
-	contracts := many(10000)
-	ix := NewIndex(contracts)
-	contracts[7] = many(8)[7]
-	for b.Loop() {
-		ix.Sync(slices.Values(contracts))
 	}
 }
 

@@ -2,8 +2,6 @@ package manifests
 
 import (
 	"cmp"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,9 +15,6 @@ import (
 // change, and both stay valid. The zero Index is empty.
 type Index struct {
 	t *iradix.Tree
-	// known are all contracts that were given, by name, those without
-	// manifests too: Sync compares with them.
-	known map[string]*v1alpha1.Contract
 }
 
 // Change is one contract before and after. A nil side does not exist.
@@ -35,48 +30,16 @@ const (
 )
 
 // NewIndex indexes contracts in any order; those without manifests are left out.
-func NewIndex(contracts []*v1alpha1.Contract) Index { return Index{}.Sync(slices.Values(contracts)) }
-
-// Sync is the index of all these contracts. It costs little where most of them
-// are the very values that ix was made of, as those of a ledger that is read
-// incrementally are.
-func (ix Index) Sync(all iter.Seq[*v1alpha1.Contract]) Index {
-	known := make(map[string]*v1alpha1.Contract, len(ix.known))
-	var changes []Change
-	for c := range all {
-		known[c.Metadata.Name] = c
-		if was := ix.known[c.Metadata.Name]; was != c {
-			changes = append(changes, Change{was, c})
-		}
+func NewIndex(contracts []*v1alpha1.Contract) Index {
+	changes := make([]Change, len(contracts))
+	for i, c := range contracts {
+		changes[i].After = c
 	}
-	for name, was := range ix.known {
-		if known[name] == nil {
-			changes = append(changes, Change{was, nil})
-		}
-	}
-	return Index{ix.change(changes), known}
+	return Index{}.With(changes)
 }
 
-// With is the index after changes.
+// With is the index after changes. It costs what changes.
 func (ix Index) With(changes []Change) Index {
-	known := maps.Clone(ix.known)
-	if known == nil {
-		known = map[string]*v1alpha1.Contract{}
-	}
-	for _, ch := range changes {
-		if ch.Before != nil {
-			delete(known, ch.Before.Metadata.Name)
-		}
-	}
-	for _, ch := range changes {
-		if ch.After != nil {
-			known[ch.After.Metadata.Name] = ch.After
-		}
-	}
-	return Index{ix.change(changes), known}
-}
-
-func (ix Index) change(changes []Change) *iradix.Tree {
 	txn := ix.tree().Txn()
 	for _, ch := range changes {
 		for _, k := range keys(ch.Before) {
@@ -88,7 +51,7 @@ func (ix Index) change(changes []Change) *iradix.Tree {
 			txn.Insert([]byte(k), ch.After)
 		}
 	}
-	return txn.Commit()
+	return Index{txn.Commit()}
 }
 
 func (ix Index) tree() *iradix.Tree {

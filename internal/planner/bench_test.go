@@ -22,7 +22,7 @@ func market(n int) *Builder {
 	for i := range 100 {
 		b.Provider(fmt.Sprintf("p%02d", i))
 	}
-	b.W.Offers = make([]planner.Offer, 0, n)
+	b.W.Offers = make([]*planner.Offer, 0, n)
 	for i := range n {
 		o := planner.Offer{
 			Flavor: &v1alpha1.Flavor{
@@ -33,7 +33,7 @@ func market(n int) *Builder {
 		}
 		Cards(benchModels[i%len(benchModels)], 8+i%3*4, "80Gi")(&o)
 		Costs(fmt.Sprintf("%d.%02d", 1+i%7, i%97), "cpu=0.021 memoryGi=0.0028")(&o)
-		b.W.Offers = append(b.W.Offers, o)
+		b.W.Offers = append(b.W.Offers, &o)
 	}
 	return b
 }
@@ -43,7 +43,7 @@ func demand(b *Builder, n int) *Builder {
 	for i := range 20 {
 		b.Tenant(fmt.Sprintf("t%02d", i), "home")
 	}
-	b.W.Intents = make([]planner.Intent, 0, n)
+	b.W.Intents = make([]*planner.Intent, 0, n)
 	for i := range n {
 		shape := i % 200
 		name := fmt.Sprintf("i%06d", i)
@@ -58,7 +58,7 @@ func demand(b *Builder, n int) *Builder {
 		}
 		in.Spec.Resources.Named[v1alpha1.CPU] = v1alpha1.AmountOf(int64(4000 + shape*10))
 		in.Digest = Digest(in.ResourceIntent)
-		b.W.Intents = append(b.W.Intents, in)
+		b.W.Intents = append(b.W.Intents, &in)
 	}
 	return b
 }
@@ -122,7 +122,7 @@ func BenchmarkKeepRound(b *testing.B) {
 		tenant := fmt.Sprintf("t%02d", i%20)
 		in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}}, Path: "intents/" + name + ".yaml", Digest: "d"}
 		Wants(1, "H100")(&in)
-		w.W.Intents = append(w.W.Intents, in)
+		w.W.Intents = append(w.W.Intents, &in)
 		ch.States = append(ch.States, ledger.StateChange{After: &v1alpha1.IntentState{
 			TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindIntentState},
 			Metadata: in.Metadata, Status: v1alpha1.IntentStatus{Path: in.Path, Digest: "d", State: v1alpha1.IntentDone, Reason: planner.CodeTermEnded},
@@ -130,7 +130,7 @@ func BenchmarkKeepRound(b *testing.B) {
 	}
 	w.W.Ledger = w.W.Ledger.With(ch)
 	// The reader of a fleet gives them in order.
-	slices.SortFunc(w.W.Intents, func(x, y planner.Intent) int {
+	slices.SortFunc(w.W.Intents, func(x, y *planner.Intent) int {
 		return cmp.Or(cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace), cmp.Compare(x.Metadata.Name, y.Metadata.Name))
 	})
 	b.ReportAllocs()

@@ -84,6 +84,7 @@ func (r *round) addDecisions() {
 	}
 	byName := func(a, b *Decision) int { return compareNames(a.Tenant, a.Name, b.Tenant, b.Name) }
 	slices.SortFunc(list, byName)
+	r.plan.Unsettled = list
 	kept := r.plan.Intents
 	if len(list) <= fewDecisions {
 		for _, d := range list {

@@ -28,7 +28,7 @@ func anyPreemption(t *rapid.T, in *planner.Intent) {
 func intentOf(w planner.World, ref string) *planner.Intent {
 	for i := range w.Intents {
 		if w.Intents[i].Metadata.Namespace+"/"+w.Intents[i].Metadata.Name == ref {
-			return &w.Intents[i]
+			return w.Intents[i]
 		}
 	}
 	if tenant, name, _ := strings.Cut(ref, "/"); tenant == v1alpha1.FleetTenant {

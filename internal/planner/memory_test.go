@@ -27,7 +27,7 @@ func TestMemoryPlansAsFromNothing(t *testing.T) {
 			t.Helper()
 			if ordered { // as the reader of a fleet gives them
 				s.W.Intents = slices.Clone(s.W.Intents)
-				slices.SortFunc(s.W.Intents, func(a, b planner.Intent) int {
+				slices.SortFunc(s.W.Intents, func(a, b *planner.Intent) int {
 					return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 				})
 			}
@@ -48,7 +48,7 @@ func TestMemoryPlansAsFromNothing(t *testing.T) {
 				ask("applied")
 			}
 			if rapid.IntRange(0, 7).Draw(t, "another list") == 0 {
-				s.W.Intents, s.W.Offers = slices.Clone(s.W.Intents), slices.Clone(s.W.Offers)
+				s.W.Intents, s.W.Offers = copies(s.W.Intents), copies(s.W.Offers)
 			}
 		}
 		scratch += m.Scratch()
@@ -57,6 +57,16 @@ func TestMemoryPlansAsFromNothing(t *testing.T) {
 		t.Fatalf("%d of %d plans were made from nothing", scratch, rounds)
 	}
 	t.Logf("%d of %d plans were made from nothing", scratch, rounds)
+}
+
+// copies are equal values in another list.
+func copies[T any](list []*T) []*T {
+	out := make([]*T, len(list))
+	for i, one := range list {
+		mine := *one
+		out[i] = &mine
+	}
+	return out
 }
 
 // A mistake in bringing the memory up to date costs the round its time: the

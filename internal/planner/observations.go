@@ -19,7 +19,9 @@ type Observations struct {
 // one of them.
 const observationShards = 1024
 
-type observationShard map[string]v1alpha1.Observation
+// observationShard holds values that never change, so that what two shards
+// share is seen by its address.
+type observationShard map[string]*v1alpha1.Observation
 
 var observationSeed = maphash.MakeSeed()
 
@@ -37,7 +39,10 @@ func (o Observations) Of(contract string) v1alpha1.Observation {
 	if s == nil {
 		return v1alpha1.Observation{}
 	}
-	return (*s)[contract]
+	if said := (*s)[contract]; said != nil {
+		return *said
+	}
+	return v1alpha1.Observation{}
 }
 
 // With is the observations with some said anew and some gone.
@@ -63,7 +68,7 @@ func (o Observations) With(said map[string]v1alpha1.Observation, gone ...string)
 		return *next[i]
 	}
 	for name, x := range said {
-		shard(name)[name] = x
+		shard(name)[name] = &x
 	}
 	for _, name := range gone {
 		delete(shard(name), name)
@@ -98,7 +103,7 @@ func (o Observations) changed(later Observations, f func(contract string)) {
 		}
 		x, y := shardItems(a[i]), shardItems(b[i])
 		for name, was := range x {
-			if now, both := y[name]; !both || !SameObservation(was, now) {
+			if now, both := y[name]; !both || was != now && !SameObservation(*was, *now) {
 				f(name)
 			}
 		}

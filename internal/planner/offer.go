@@ -10,7 +10,7 @@ import (
 // offer is one flavor during a round: what it is, what of it is free now, and
 // what the round has already given away.
 type offer struct {
-	Offer
+	*Offer
 	ref, provider, name string
 	index               int
 	cluster             *v1alpha1.Cluster

@@ -33,6 +33,9 @@ type Plan struct {
 	// Intents are the decisions, one an intent, by tenant and name. A decision
 	// that stays the same is shared by the plans of several rounds.
 	Intents []*Decision
+	// Unsettled are those of Intents that had to be thought about: an intent that
+	// is not among them is done, or kept just as it asks.
+	Unsettled []*Decision
 	// Contracts that change, by name.
 	Contracts []ContractChange
 	// States of intents that change, by tenant and name.

@@ -193,7 +193,7 @@ func (s *story) name() string {
 // event changes the world in one way.
 func (s *story) event() string {
 	t := s.t
-	offer := &s.W.Offers[rapid.IntRange(0, len(s.W.Offers)-1).Draw(t, "offer")]
+	offer := s.W.Offers[rapid.IntRange(0, len(s.W.Offers)-1).Draw(t, "offer")]
 	switch kind := rapid.IntRange(0, 17).Draw(t, "event"); kind {
 	case 0, 1, 2, 3:
 		ref := s.name()
@@ -212,7 +212,9 @@ func (s *story) event() string {
 		s.W.Offers = slices.Clone(s.W.Offers)
 		for i := range s.W.Offers {
 			if s.W.Offers[i].Flavor.Metadata.Namespace == provider {
-				Heard(state)(&s.W.Offers[i])
+				o := *s.W.Offers[i]
+				Heard(state)(&o)
+				s.W.Offers[i] = &o
 			}
 		}
 		return fmt.Sprintf("provider %s heard %d", provider, state)
@@ -420,6 +422,11 @@ func checkLimits(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fa
 }
 
 func checkIntents(w planner.World, p *planner.Plan, after *ledger.Ledger, fail func(string, ...any)) {
+	for _, d := range p.Intents {
+		if !slices.Contains(p.Unsettled, d) && d.Action != planner.Done && (d.Action != planner.Keep || len(d.Rejected) > 0) {
+			fail("%s/%s is settled, and its action is %s", d.Tenant, d.Name, d.Action)
+		}
+	}
 	for _, in := range w.Intents {
 		ref := in.Metadata.Namespace + "/" + in.Metadata.Name
 		var live, had []*v1alpha1.Contract

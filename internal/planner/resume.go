@@ -29,7 +29,7 @@ func (u *update) offersChanged() bool {
 		return true
 	}
 	for i := range now {
-		if old[i] == now[i] {
+		if old[i] == now[i] || *old[i] == *now[i] {
 			continue
 		}
 		o := u.offers[u.places[i]]
@@ -96,11 +96,11 @@ func (u *update) sameNames() bool {
 	for k, was := range u.intents {
 		var in *Intent
 		switch {
-		case p < len(u.pools) && (i >= len(now) || was.Metadata.Namespace == v1alpha1.FleetTenant && compareName(&u.pools[p], was) == 0):
-			in = &u.pools[p]
+		case p < len(u.pools) && (i >= len(now) || was.Metadata.Namespace == v1alpha1.FleetTenant && compareName(u.pools[p], was) == 0):
+			in = u.pools[p]
 			p++
 		case i < len(now):
-			in = &now[i]
+			in = now[i]
 			i++
 		default:
 			return false
@@ -115,9 +115,8 @@ func (u *update) sameNames() bool {
 	}
 	for _, c := range list {
 		u.gone(u.intents[c.at])
-		mine := *c.now
-		u.came(&mine)
-		u.intents[c.at], u.verdicts[c.at] = &mine, verdict{}
+		u.came(c.now)
+		u.intents[c.at], u.verdicts[c.at] = c.now, verdict{}
 	}
 	return true
 }
@@ -125,18 +124,17 @@ func (u *update) sameNames() bool {
 // intentsChanged takes over the intents; false when they are not in order.
 func (u *update) intentsChanged() bool {
 	old, now := u.last.given.Intents, u.w.Intents
-	slices.SortFunc(u.pools, func(a, b Intent) int { return compareName(&a, &b) })
+	slices.SortFunc(u.pools, compareName)
 	if len(u.pools) == 0 && len(u.last.pools) == 0 && len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
 		return true
 	}
 	if u.sameNames() {
 		return true
 	}
-	// The lists are walked side by side; what differs is copied, so that no
-	// list is kept for the sake of one intent in it.
+	// The lists are walked side by side.
 	intents, verdicts := make([]*Intent, 0, len(now)+len(u.pools)), make([]verdict, 0, len(now)+len(u.pools))
 	k, p := 0, 0
-	next := func(in *Intent, own bool) bool {
+	next := func(in *Intent) bool {
 		for k < len(u.intents) && u.intents[k].ResourceIntent != in.ResourceIntent && compareName(u.intents[k], in) < 0 {
 			u.gone(u.intents[k])
 			k++
@@ -153,27 +151,23 @@ func (u *update) intentsChanged() bool {
 			}
 			u.gone(was)
 		}
-		if !own {
-			mine := *in
-			in = &mine
-		}
 		u.came(in)
 		intents, verdicts = append(intents, in), append(verdicts, verdict{})
 		return true
 	}
 	for i := range now {
-		for p < len(u.pools) && compareName(&u.pools[p], &now[i]) < 0 {
-			if !next(&u.pools[p], true) {
+		for p < len(u.pools) && compareName(u.pools[p], now[i]) < 0 {
+			if !next(u.pools[p]) {
 				return false
 			}
 			p++
 		}
-		if !next(&now[i], false) {
+		if !next(now[i]) {
 			return false
 		}
 	}
 	for ; p < len(u.pools); p++ {
-		if !next(&u.pools[p], true) {
+		if !next(u.pools[p]) {
 			return false
 		}
 	}
@@ -190,7 +184,7 @@ func compareName(a, b *Intent) int {
 
 // sameIntent reports whether two read intents are one and the same.
 func sameIntent(a, b *Intent) bool {
-	return a.ResourceIntent == b.ResourceIntent && a.Path == b.Path && a.Digest == b.Digest && a.Commit == b.Commit && a.Author == b.Author && a.Since == b.Since && a.Offered == b.Offered &&
+	return a == b || a.ResourceIntent == b.ResourceIntent && a.Path == b.Path && a.Digest == b.Digest && a.Commit == b.Commit && a.Author == b.Author && a.Since == b.Since && a.Offered == b.Offered &&
 		a.Problem == b.Problem && a.ProblemCode == b.ProblemCode && samePredicate(a.Where, b.Where)
 }
 

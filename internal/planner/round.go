@@ -55,7 +55,7 @@ type round struct {
 	*tally
 
 	// pools are the fleet's warm pools as intents.
-	pools   []Intent
+	pools   []*Intent
 	intents []*Intent // by tenant and name, those of warm pools among them
 	// orphans are intents that are no more and of which the ledger still holds
 	// or remembers something; renames those that say what they were called before.
@@ -172,12 +172,7 @@ func startRound(w *World) *round {
 // listIntents puts the intents, and those of warm pools, in order.
 func (r *round) listIntents() {
 	r.intents = make([]*Intent, 0, len(r.w.Intents)+len(r.pools))
-	for i := range r.w.Intents {
-		r.intents = append(r.intents, &r.w.Intents[i])
-	}
-	for i := range r.pools {
-		r.intents = append(r.intents, &r.pools[i])
-	}
+	r.intents = append(append(r.intents, r.w.Intents...), r.pools...)
 	if !slices.IsSortedFunc(r.intents, compareIntents) {
 		slices.SortFunc(r.intents, compareIntents)
 	}

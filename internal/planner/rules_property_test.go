@@ -44,7 +44,7 @@ func anyLanguage(t *rapid.T, in *planner.Intent) {
 func checkRules(w planner.World, p *planner.Plan, after *ledger.Ledger, fail func(string, ...any)) {
 	intents := map[string]*planner.Intent{}
 	for i := range w.Intents {
-		intents[w.Intents[i].Metadata.Namespace+"/"+w.Intents[i].Metadata.Name] = &w.Intents[i]
+		intents[w.Intents[i].Metadata.Namespace+"/"+w.Intents[i].Metadata.Name] = w.Intents[i]
 	}
 	charged := func(tenant, name string) (out []*v1alpha1.Contract) {
 		for _, c := range after.ByIntent(tenant, name) {
@@ -55,7 +55,7 @@ func checkRules(w planner.World, p *planner.Plan, after *ledger.Ledger, fail fun
 		return out
 	}
 	lost := func(c *v1alpha1.Contract) bool {
-		return slices.ContainsFunc(w.Offers, func(o planner.Offer) bool {
+		return slices.ContainsFunc(w.Offers, func(o *planner.Offer) bool {
 			return o.State == planner.Lost && o.Flavor.Ref() == c.Spec.Provider+"/"+c.Spec.Flavor
 		})
 	}
@@ -109,7 +109,7 @@ func checkSpread(w planner.World, in *planner.Intent, c *v1alpha1.Contract, live
 				return x.Spec.Provider
 			}
 			for i := range w.Offers {
-				if o := &w.Offers[i]; o.Flavor.Ref() == x.Spec.Provider+"/"+x.Spec.Flavor {
+				if o := w.Offers[i]; o.Flavor.Ref() == x.Spec.Provider+"/"+x.Spec.Flavor {
 					return o.Location.Region
 				}
 			}
@@ -140,7 +140,7 @@ func checkSpread(w planner.World, in *planner.Intent, c *v1alpha1.Contract, live
 
 // withoutReplaced are an intent's contracts but those that stand until a newer one
 // of the same replica works.
-func withoutReplaced(in planner.Intent, live []*v1alpha1.Contract) []*v1alpha1.Contract {
+func withoutReplaced(in *planner.Intent, live []*v1alpha1.Contract) []*v1alpha1.Contract {
 	if u := in.Spec.Update; u == nil || u.MaxUnavailable > 0 || in.Spec.Split != nil {
 		return live
 	}
@@ -156,7 +156,7 @@ func withoutReplaced(in planner.Intent, live []*v1alpha1.Contract) []*v1alpha1.C
 
 // checkParts asks that no replica stands twice, and that the parts of one are
 // not more than it or than its intent allows.
-func checkParts(in planner.Intent, ref string, live []*v1alpha1.Contract, fail func(string, ...any)) {
+func checkParts(in *planner.Intent, ref string, live []*v1alpha1.Contract, fail func(string, ...any)) {
 	type seat struct{ replica, part int32 }
 	seen, units, of, whole := map[seat]bool{}, map[int32]int64{}, map[int32]int64{}, map[int32]bool{}
 	for _, c := range withoutReplaced(in, live) {

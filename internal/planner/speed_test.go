@@ -21,7 +21,7 @@ import (
 func features(tb testing.TB, b *Builder) *Builder {
 	tb.Helper()
 	for i := range b.W.Offers {
-		o := &b.W.Offers[i]
+		o := b.W.Offers[i]
 		o.Flavor.Spec.Labels = map[string]string{"compliance": "gdpr"}
 		ms := int64(i % 40)
 		o.Flavor.Spec.Properties.LatencyMs = &ms
@@ -39,7 +39,7 @@ func features(tb testing.TB, b *Builder) *Builder {
 		where[shape] = p
 	}
 	for i := range b.W.Intents {
-		in := &b.W.Intents[i]
+		in := b.W.Intents[i]
 		shape := i % 200
 		Times(2)(in)
 		AtMost("900")(in)
@@ -109,7 +109,7 @@ func BenchmarkRoundAfterOneChange(b *testing.B) {
 			for i := range w.W.Intents {
 				w.W.Intents[i].Spec.Placement.Regions = nil
 			}
-			slices.SortFunc(w.W.Intents, func(x, y planner.Intent) int { // as the reader of a fleet gives them
+			slices.SortFunc(w.W.Intents, func(x, y *planner.Intent) int { // as the reader of a fleet gives them
 				return cmp.Or(cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace), cmp.Compare(x.Metadata.Name, y.Metadata.Name))
 			})
 			w.Round()
@@ -134,11 +134,11 @@ var oneChanges = []struct {
 		in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: fmt.Sprintf("new%06d", n), Namespace: "t19"}}, Path: "new.yaml", Author: "a"}
 		Wants(1, "H100")(&in)
 		in.Digest = Digest(in.ResourceIntent)
-		b.W.Intents = append(b.W.Intents, in)
+		b.W.Intents = append(b.W.Intents, &in)
 		return planner.Place
 	}},
 	{"intent=edited", func(b *Builder, n int) planner.Action {
-		in := &b.W.Intents[n%len(b.W.Intents)]
+		in := b.W.Intents[n%len(b.W.Intents)]
 		b.Intent(in.Metadata.Namespace+"/"+in.Metadata.Name, With(func(s *v1alpha1.IntentSpec) {
 			s.Resources.Named = s.Resources.Named.Clone()
 			s.Resources.Named[v1alpha1.CPU] = s.Resources.Named[v1alpha1.CPU].Add(v1alpha1.AmountOf(1000))
@@ -154,7 +154,7 @@ var oneChanges = []struct {
 		return ""
 	}},
 	{"contract=phase", func(b *Builder, n int) planner.Action {
-		in := &b.W.Intents[n%len(b.W.Intents)]
+		in := b.W.Intents[n%len(b.W.Intents)]
 		for _, c := range b.W.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name) {
 			seen := Ready(c)
 			seen.Consumer.NodeReady = false

@@ -20,7 +20,7 @@ type World struct {
 	Clusters map[string]*v1alpha1.Cluster
 	Tenants  map[string]*v1alpha1.Tenant
 	// Intents are all intents that could be read, in any order.
-	Intents []Intent
+	Intents []*Intent
 	// Frozen names what could not be read; what it touches is kept as it is.
 	Frozen []Freeze
 	// Inputs is the commit of the inputs.
@@ -28,7 +28,7 @@ type World struct {
 	// Ledger is the contracts as committed.
 	Ledger *ledger.Ledger
 	// Offers are all flavors of the market, in any order.
-	Offers []Offer
+	Offers []*Offer
 	// Market is the tree hash of the market snapshot that Offers were taken from.
 	Market string
 	// Observed is what clusters say, by contract name.

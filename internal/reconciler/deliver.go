@@ -3,17 +3,26 @@ package reconciler
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
-// deliveries remembers what delivery was told, to tell it only of changes.
+// deliveries remembers what delivery was told, to tell it only of changes, and
+// of what that was made: contracts and peers of a consumer are gone through
+// again only when some of them are others.
 type deliveries struct {
 	ledger, inputs tree.Hash
+	fleet          *fleet.Fleet
+	of             *ledger.Ledger
+	desired        map[string]delivery.Desired
 }
 
 // to hands each consumer its manifests as they stand on the acknowledged
@@ -23,6 +32,7 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
 	if to == nil || d.ledger == in.heads.Ledger.Tree.Root && d.inputs == in.key {
 		return nil
 	}
+	others := d.others(in)
 	desired := map[string]delivery.Desired{}
 	for name, c := range in.fleet.Clusters {
 		if !c.HasRole("consumer") {
@@ -30,12 +40,17 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
 		}
 		want := delivery.Desired{
 			Cluster: c, Mode: modeOf(in.fleet.Policy, c),
-			Commit: in.heads.Ledger.Commit.Hash, Contracts: in.ledger.Consumer(name),
+			Commit: in.heads.Ledger.Commit.Hash,
 		}
 		if shadow {
 			want.Mode = delivery.None
 		}
-		want.Peers = peersOf(in.fleet, name, want.Contracts)
+		if last, told := d.desired[name]; told && !others(name) {
+			want.Contracts, want.Peers = last.Contracts, last.Peers
+		} else {
+			want.Contracts = in.ledger.Consumer(name)
+			want.Peers = peersOf(in.fleet, name, want.Contracts)
+		}
 		var err error
 		if want.Tree, err = in.heads.Ledger.Tree.Sub(manifests.Dir(name)); err != nil {
 			return fmt.Errorf("deliver to %s: %w", name, err)
@@ -46,8 +61,23 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
 		desired[name] = want
 	}
 	to.Deliver(desired)
-	d.ledger, d.inputs = in.heads.Ledger.Tree.Root, in.key
+	*d = deliveries{in.heads.Ledger.Tree.Root, in.key, in.fleet, in.ledger, desired}
 	return nil
+}
+
+// others says of which consumers the contracts or the peers may not be as
+// delivery was told last.
+func (d *deliveries) others(in *inputs) func(consumer string) bool {
+	if d.fleet == nil || !maps.Equal(d.fleet.Clusters, in.fleet.Clusters) || !reflect.DeepEqual(d.fleet.Policy.Peering, in.fleet.Policy.Peering) {
+		return func(string) bool { return true }
+	}
+	touched := map[string]bool{}
+	for tenant, name := range in.ledger.Differs(d.of) {
+		for _, c := range slices.Concat(in.ledger.ByIntent(tenant, name), d.of.ByIntent(tenant, name)) {
+			touched[c.Spec.Consumer] = true
+		}
+	}
+	return func(consumer string) bool { return touched[consumer] }
 }
 
 // peersOf are the providers of the fleet as a consumer sees them; nil when

@@ -35,7 +35,7 @@ func waits(plan *planner.Plan) bool {
 	if plan.Changes() {
 		return true
 	}
-	for _, d := range plan.Intents {
+	for _, d := range plan.Unsettled {
 		switch d.Action {
 		case planner.Keep:
 			if len(d.Rejected) > 0 { // a replica or a failover is looked for

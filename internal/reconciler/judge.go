@@ -76,12 +76,13 @@ func whyUnread(f *fleet.Fleet, path string) string {
 }
 
 func decisionOf(p *planner.Plan, tenant, name string) *planner.Decision {
-	for i := range p.Intents {
-		if d := p.Intents[i]; d.Tenant == tenant && d.Name == name {
-			return d
-		}
+	at, found := slices.BinarySearchFunc(p.Intents, intentKey{tenant, name}, func(d *planner.Decision, k intentKey) int {
+		return cmp.Or(cmp.Compare(d.Tenant, k.tenant), cmp.Compare(d.Name, k.name))
+	})
+	if !found {
+		return nil
 	}
-	return nil
+	return p.Intents[at]
 }
 
 // forget takes intents that nobody will write out of what a round knows and
@@ -90,10 +91,12 @@ func forget(in *inputs, w *planner.World, plan *planner.Plan, gone map[intentKey
 	without := *in.fleet
 	without.Intents = slices.DeleteFunc(slices.Clone(in.fleet.Intents), func(it fleet.Intent) bool { return gone[keyOfIntent(&it)] })
 	in.fleet = &without
-	w.Intents = slices.DeleteFunc(slices.Clone(w.Intents), func(it planner.Intent) bool { // the planner remembers the list
+	w.Intents = slices.DeleteFunc(slices.Clone(w.Intents), func(it *planner.Intent) bool { // the planner remembers the list
 		return gone[intentKey{it.Metadata.Namespace, it.Metadata.Name}]
 	})
-	plan.Intents = slices.DeleteFunc(slices.Clone(plan.Intents), func(d *planner.Decision) bool { return gone[intentKey{d.Tenant, d.Name}] })
+	isGone := func(d *planner.Decision) bool { return gone[intentKey{d.Tenant, d.Name}] }
+	plan.Intents = slices.DeleteFunc(slices.Clone(plan.Intents), isGone)
+	plan.Unsettled = slices.DeleteFunc(slices.Clone(plan.Unsettled), isGone)
 	plan.Contracts = slices.DeleteFunc(plan.Contracts, func(c planner.ContractChange) bool {
 		return c.Before == nil && gone[intentKey{c.After.Metadata.Namespace, c.After.Spec.Intent.Name}]
 	})

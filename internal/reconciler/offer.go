@@ -101,11 +101,12 @@ func (r *Reconciler) standInLine(ctx context.Context, in *inputs, w planner.Worl
 	}
 	w.Intents = slices.Clone(w.Intents)
 	for i := range w.Intents {
-		it := &w.Intents[i]
-		tenant, name := it.Metadata.Namespace, it.Metadata.Name
+		tenant, name := w.Intents[i].Metadata.Namespace, w.Intents[i].Metadata.Name
 		if !differs[intentKey{tenant, name}] {
 			continue
 		}
+		it := *w.Intents[i]
+		w.Intents[i] = &it
 		it.Offered = slices.ContainsFunc(waiting.ByIntent(tenant, name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() })
 		if st := waiting.State(tenant, name); st != nil && in.ledger.State(tenant, name) == nil {
 			it.Since = st.Status.FirstSeen.At

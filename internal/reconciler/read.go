@@ -62,7 +62,7 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 		return nil, err
 	}
 	if r.indexed != r.ledger {
-		r.index = r.index.Sync(r.ledger.Contracts())
+		r.index = r.index.With(between(r.indexed, r.ledger))
 		r.indexed = r.ledger
 	}
 	in.index, in.authors, in.attributed = r.index, r.authors.byPath, r.authors.number

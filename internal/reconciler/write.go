@@ -45,7 +45,11 @@ func shares(p *planner.Plan) (keys []string, byKey map[string]*share) {
 	of := func(tenant, name string) *share {
 		key := tenant + "/" + name
 		if byKey[key] == nil {
-			byKey[key] = &share{decision: &planner.Decision{Tenant: tenant, Name: name, Action: planner.Keep}}
+			d := decisionOf(p, tenant, name)
+			if d == nil {
+				d = &planner.Decision{Tenant: tenant, Name: name, Action: planner.Keep}
+			}
+			byKey[key] = &share{decision: d}
 		}
 		return byKey[key]
 	}
@@ -64,12 +68,6 @@ func shares(p *planner.Plan) (keys []string, byKey map[string]*share) {
 		}
 		s := of(one.Metadata.Namespace, one.Metadata.Name)
 		s.states = append(s.states, st)
-	}
-	for i := range p.Intents {
-		d := p.Intents[i]
-		if s := byKey[d.Tenant+"/"+d.Name]; s != nil {
-			s.decision = d
-		}
 	}
 	keys = slices.Sorted(maps.Keys(byKey))
 	placeSpends(p, keys, byKey)
@@ -206,7 +204,25 @@ func indexOn(in *inputs, parent tree.Tree) (manifests.Index, error) {
 	if err != nil {
 		return manifests.Index{}, err
 	}
-	return manifests.NewIndex(slices.Collect(led.Contracts())), nil
+	return in.index.With(between(in.ledger, led)), nil
+}
+
+// between is what of contracts one ledger (nil: none) holds otherwise than a
+// later one.
+func between(was, now *ledger.Ledger) []manifests.Change {
+	if was == nil {
+		was = ledger.Empty()
+	}
+	var out []manifests.Change
+	for tenant, name := range now.Differs(was) {
+		for _, c := range was.ByIntent(tenant, name) {
+			out = append(out, manifests.Change{Before: c})
+		}
+		for _, c := range now.ByIntent(tenant, name) {
+			out = append(out, manifests.Change{After: c})
+		}
+	}
+	return out
 }
 
 // verbs are what a line can begin with, with what a sum calls it, in the order

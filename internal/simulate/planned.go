@@ -25,7 +25,7 @@ type planned struct {
 	bySite  map[string]int
 	world   planner.World
 	memory  planner.Memory
-	intents []planner.Intent
+	intents []*planner.Intent
 	jobs    map[string]*job
 	// over are jobs that have ended and that the planner has not been asked about since.
 	over map[*job]bool
@@ -54,7 +54,7 @@ func newPlanned(o *Options, sites []site, jobs []*job, types []taskType) *planne
 		if c := p.world.Clusters[f.Metadata.Namespace]; c != nil {
 			location = location.Over(c.Spec.Location)
 		}
-		p.world.Offers = append(p.world.Offers, planner.Offer{Flavor: f, Price: f.Spec.Price, Location: location, Static: true})
+		p.world.Offers = append(p.world.Offers, &planner.Offer{Flavor: f, Price: f.Spec.Price, Location: location, Static: true})
 	}
 	for _, t := range types {
 		p.world.Workload = append(p.world.Workload, planner.Typical{Request: p.request(t.demand), Weight: t.freq})
@@ -296,7 +296,7 @@ func (p *planned) forget(gone []*job) error {
 }
 
 // byName is the order of intents: by tenant and name, as the planner wants it.
-func byName(a planner.Intent, j *job) int {
+func byName(a *planner.Intent, j *job) int {
 	return cmp.Or(cmp.Compare(a.Metadata.Namespace, j.tenant), cmp.Compare(a.Metadata.Name, j.name))
 }
 
@@ -326,7 +326,7 @@ func (p *planned) request(d *market.Demand) v1alpha1.ResourceRequest {
 }
 
 // intentOf is a row of demand as a team would write it.
-func (p *planned) intentOf(j *job) planner.Intent {
+func (p *planned) intentOf(j *job) *planner.Intent {
 	d := j.demand
 	in := &v1alpha1.ResourceIntent{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindResourceIntent},
@@ -346,7 +346,7 @@ func (p *planned) intentOf(j *job) planner.Intent {
 	if d.MaxHourly != nil {
 		s.Budget = &v1alpha1.IntentBudget{MaxHourly: d.MaxHourly}
 	}
-	return planner.Intent{
+	return &planner.Intent{
 		ResourceIntent: in, Path: "intents/" + j.tenant + "/" + j.name + ".yaml",
 		Digest: "sha256:" + j.name, Commit: p.world.Inputs, Author: "simulation",
 	}

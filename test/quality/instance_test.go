@@ -203,12 +203,12 @@ func (in *instance) world(objective v1alpha1.Objective) planner.World {
 		f := in.offers[i].flavor
 		name := f.Metadata.Namespace
 		w.Clusters[name] = &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: name}, Spec: v1alpha1.ClusterSpec{Roles: []string{"provider"}}}
-		w.Offers = append(w.Offers, planner.Offer{Flavor: f, Price: f.Spec.Price, Location: f.Spec.Location})
+		w.Offers = append(w.Offers, &planner.Offer{Flavor: f, Price: f.Spec.Price, Location: f.Spec.Location})
 	}
 	for i := range in.requests {
 		q := &in.requests[i]
 		name := fmt.Sprintf("i%05d", i)
-		w.Intents = append(w.Intents, planner.Intent{
+		w.Intents = append(w.Intents, &planner.Intent{
 			ResourceIntent: &v1alpha1.ResourceIntent{
 				Metadata: v1alpha1.Metadata{Name: name, Namespace: "lab"},
 				Spec: v1alpha1.IntentSpec{Objective: objective, Resources: v1alpha1.ResourceRequest{

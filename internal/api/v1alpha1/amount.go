@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"sort"
 	"strconv"
 	"strings"
@@ -279,7 +280,12 @@ func (r Resources) Max(o Resources) Resources {
 }
 
 // Equal reports whether both name the same amounts, a missing one being none.
+// One and the same map costs a comparison of addresses: most of what a round
+// compares has not changed.
 func (r Resources) Equal(o Resources) bool {
+	if reflect.ValueOf(r).UnsafePointer() == reflect.ValueOf(o).UnsafePointer() {
+		return true
+	}
 	for name, a := range r {
 		if o[name] != a {
 			return false

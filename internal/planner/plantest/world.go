@@ -126,14 +126,14 @@ func (b *Builder) Tenant(name, consumer string, changes ...func(*v1alpha1.Tenant
 // cards, or changes it.
 func (b *Builder) Offer(ref string, changes ...func(*planner.Offer)) *Builder {
 	provider, name, _ := strings.Cut(ref, "/")
-	i := slices.IndexFunc(b.W.Offers, func(o planner.Offer) bool { return o.Flavor.Ref() == ref })
+	i := slices.IndexFunc(b.W.Offers, func(o *planner.Offer) bool { return o.Flavor.Ref() == ref })
 	o := planner.Offer{Flavor: &v1alpha1.Flavor{
 		Metadata: v1alpha1.Metadata{Name: name, Namespace: provider},
 		Spec:     v1alpha1.FlavorSpec{Architecture: "amd64", Capacity: Amounts("cpu=256 memory=2Ti")},
 	}}
 	if i >= 0 {
 		// A report is a new value: plans may still hold the old one.
-		o = b.W.Offers[i]
+		o = *b.W.Offers[i]
 		f := *o.Flavor
 		f.Spec.Capacity = f.Spec.Capacity.Clone()
 		if f.Spec.GPU != nil {
@@ -147,16 +147,16 @@ func (b *Builder) Offer(ref string, changes ...func(*planner.Offer)) *Builder {
 	}
 	b.W.Offers = slices.Clone(b.W.Offers)
 	if i >= 0 {
-		b.W.Offers[i] = o
+		b.W.Offers[i] = &o
 	} else {
-		b.W.Offers = append(b.W.Offers, o)
+		b.W.Offers = append(b.W.Offers, &o)
 	}
 	return b
 }
 
 // Drop takes an offer out of the market.
 func (b *Builder) Drop(ref string) *Builder {
-	b.W.Offers = slices.DeleteFunc(slices.Clone(b.W.Offers), func(o planner.Offer) bool { return o.Flavor.Ref() == ref })
+	b.W.Offers = slices.DeleteFunc(slices.Clone(b.W.Offers), func(o *planner.Offer) bool { return o.Flavor.Ref() == ref })
 	return b
 }
 
@@ -165,12 +165,12 @@ func (b *Builder) Intent(ref string, changes ...func(*planner.Intent)) *Builder 
 	tenant, name, _ := strings.Cut(ref, "/")
 	b.commits++
 	b.W.Inputs = fmt.Sprintf("inputs-%d", b.commits)
-	i := slices.IndexFunc(b.W.Intents, func(in planner.Intent) bool {
+	i := slices.IndexFunc(b.W.Intents, func(in *planner.Intent) bool {
 		return in.Metadata.Namespace == tenant && in.Metadata.Name == name
 	})
 	in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}}, Path: "intents/" + ref + ".yaml", Author: "Ada L. <ada@example.org>"}
 	if i >= 0 {
-		in = b.W.Intents[i]
+		in = *b.W.Intents[i]
 		doc := *in.ResourceIntent
 		in.ResourceIntent = &doc
 	}
@@ -181,9 +181,9 @@ func (b *Builder) Intent(ref string, changes ...func(*planner.Intent)) *Builder 
 	in.Digest = Digest(in.ResourceIntent)
 	if i >= 0 {
 		b.W.Intents = slices.Clone(b.W.Intents)
-		b.W.Intents[i] = in
+		b.W.Intents[i] = &in
 	} else {
-		b.W.Intents = append(slices.Clip(b.W.Intents), in)
+		b.W.Intents = append(slices.Clip(b.W.Intents), &in)
 	}
 	return b
 }
@@ -192,7 +192,7 @@ func (b *Builder) Intent(ref string, changes ...func(*planner.Intent)) *Builder 
 func (b *Builder) Remove(ref string) *Builder {
 	b.commits++
 	b.W.Inputs = fmt.Sprintf("inputs-%d", b.commits)
-	b.W.Intents = slices.DeleteFunc(slices.Clone(b.W.Intents), func(in planner.Intent) bool {
+	b.W.Intents = slices.DeleteFunc(slices.Clone(b.W.Intents), func(in *planner.Intent) bool {
 		return in.Metadata.Namespace+"/"+in.Metadata.Name == ref
 	})
 	return b

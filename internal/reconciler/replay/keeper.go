@@ -60,7 +60,7 @@ func (k *Keeper) Record(r Round) (*Record, error) {
 		if r.In.Fleet.Policy.WriteBack.Mode != modeReview {
 			break
 		}
-		if it := &r.World.Intents[i]; !it.Since.IsZero() {
+		if it := r.World.Intents[i]; !it.Since.IsZero() {
 			if out.Since == nil {
 				out.Since = map[string]v1alpha1.Time{}
 			}
@@ -108,7 +108,7 @@ func removed(by map[string]string, p *planner.Plan) map[string]string {
 
 // demand is kept only where somebody follows it.
 func demand(w *planner.World) map[string]*v1alpha1.DemandSeen {
-	if len(w.Demand) == 0 || !slices.ContainsFunc(w.Intents, func(it planner.Intent) bool { return it.Spec.Replicas.Range }) {
+	if len(w.Demand) == 0 || !slices.ContainsFunc(w.Intents, func(it *planner.Intent) bool { return it.Spec.Replicas.Range }) {
 		return nil
 	}
 	return w.Demand
@@ -178,7 +178,7 @@ func (k *Keeper) offers(r Round, out *Record) {
 	}
 }
 
-func offerOf(o planner.Offer) Offer {
+func offerOf(o *planner.Offer) Offer {
 	return Offer{Flavor: o.Flavor, State: o.State, Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static}
 }
 

@@ -69,7 +69,7 @@ func (k Known) author(it *fleet.Intent) (commit, author string) {
 
 // offers are those of the market's tree, priced and placed as the inputs say,
 // and those that the record adds.
-func (k Known) offers() ([]planner.Offer, error) {
+func (k Known) offers() ([]*planner.Offer, error) {
 	entries, err := k.Market.Entries()
 	if err != nil {
 		return nil, fmt.Errorf("read the market's tree: %w", err)
@@ -98,7 +98,7 @@ func (k Known) offers() ([]planner.Offer, error) {
 			known[f.Ref()] = o
 		}
 	}
-	var missing []planner.Offer
+	var missing []*planner.Offer
 	for _, o := range k.Offers {
 		one := planner.Offer{Flavor: o.Flavor, State: o.State, Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static}
 		if !o.Missing {
@@ -109,15 +109,15 @@ func (k Known) offers() ([]planner.Offer, error) {
 		if c := k.Fleet.Clusters[o.Flavor.Metadata.Namespace]; c != nil {
 			one.Location = c.Spec.Location
 		}
-		missing = append(missing, one)
+		missing = append(missing, &one)
 	}
 	m := market.New(market.Options{Now: func() time.Time { return k.Now.Time }})
 	m.SetInputs(market.Inputs{Fleet: k.Fleet.Policy, Clusters: k.Fleet.Clusters, Flavors: flavors, Prices: k.Fleet.Prices})
-	var out []planner.Offer
+	var out []*planner.Offer
 	for _, o := range m.Snapshot().Offers() {
 		is := known[o.Flavor.Ref()]
 		is.Flavor, is.Price, is.Location = o.Flavor, o.Price, o.Location
-		out = append(out, is)
+		out = append(out, &is)
 	}
 	return append(out, missing...), nil
 }

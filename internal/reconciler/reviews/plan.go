@@ -67,7 +67,7 @@ func (r *Reviews) side(ctx context.Context, b *base, last *fleet.Fleet, inputs t
 	if err != nil {
 		return review.Side{}, fmt.Errorf("read the inputs of a pull request: %w", err)
 	}
-	known := map[string]planner.Intent{}
+	known := map[string]*planner.Intent{}
 	for _, it := range b.view.World.Intents {
 		known[it.Path+"\x00"+it.Digest] = it
 	}
@@ -76,7 +76,7 @@ func (r *Reviews) side(ctx context.Context, b *base, last *fleet.Fleet, inputs t
 	w.Frozen, w.Policies = world.Frozen(f, w.Ledger), world.Policies(f)
 	w.Intents = world.Intents(f, author)
 	for i := range w.Intents {
-		it := &w.Intents[i]
+		it := w.Intents[i] // made just now
 		if old, ok := known[it.Path+"\x00"+it.Digest]; ok {
 			it.Commit, it.Author, it.Since, it.Offered = old.Commit, old.Author, old.Since, old.Offered
 		}

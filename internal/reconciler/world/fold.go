@@ -1,9 +1,12 @@
 package world
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -14,7 +17,8 @@ import (
 // What is as it was keeps its address, so that the planner, too, sees at once
 // what has changed.
 //
-//	intents, policies   while Fleet and Authors are the same
+//	intents             while Fleet and Authors are the same; one by one where its document is
+//	policies            while Fleet is the same
 //	offers              by Snapshot.Differs; all anew when flavors come or go
 //	observed            by Snapshot.Differs, Ledger.Differs and Observed
 //	missing flavors     looked at in every world: time alone changes them
@@ -44,7 +48,7 @@ func (f *Folder) Fold(in Input) planner.World {
 	if sameFleet && in.Authors != 0 && in.Authors == f.last.Authors {
 		w.Intents = f.made.Intents
 	} else {
-		w.Intents = Intents(in.Fleet, in.Author)
+		w.Intents = f.intents(in)
 	}
 	if sameFleet {
 		w.Policies = f.made.Policies
@@ -67,6 +71,42 @@ func (f *Folder) Fold(in Input) planner.World {
 	}
 	f.last, f.made = in, w
 	return w
+}
+
+// intents are the fleet's. One of which nothing has changed keeps its address.
+func (f *Folder) intents(in Input) []*planner.Intent {
+	out := make([]*planner.Intent, len(in.Fleet.Intents))
+	last := f.made.Intents // both lists are in order of tenant and name
+	for i := range in.Fleet.Intents {
+		it := &in.Fleet.Intents[i]
+		for len(last) > 0 && last[0].ResourceIntent != it.ResourceIntent && before(last[0], it) {
+			last = last[1:]
+		}
+		if len(last) > 0 && last[0].ResourceIntent == it.ResourceIntent {
+			was := last[0]
+			last = last[1:]
+			if is(was, it, in.Author) {
+				out[i] = was
+				continue
+			}
+		}
+		out[i] = Intent(it, in.Author)
+	}
+	return out
+}
+
+func before(a *planner.Intent, b *fleet.Intent) bool {
+	return cmp.Or(strings.Compare(a.Metadata.Namespace, b.Metadata.Namespace), strings.Compare(a.Metadata.Name, b.Metadata.Name)) < 0
+}
+
+// is reports whether an intent as the planner sees it is still as it was read.
+func is(was *planner.Intent, it *fleet.Intent, author func(*fleet.Intent) (commit, author string)) bool {
+	commit, by := "", ""
+	if author != nil {
+		commit, by = author(it)
+	}
+	return was.Path == it.Path && was.Digest == it.Digest && was.Problem == it.Problem && was.ProblemCode == it.ProblemCode &&
+		was.Where == planner.Predicate(it.Where) && was.Commit == commit && was.Author == by
 }
 
 // contracts are those that are not the very values that they were in the last
@@ -92,7 +132,7 @@ func (f *Folder) contracts(in Input) (out []*v1alpha1.Contract) {
 }
 
 // allOffers makes the offers anew.
-func (f *Folder) allOffers(in Input) []planner.Offer {
+func (f *Folder) allOffers(in Input) []*planner.Offer {
 	list := Offers(in.Market, in.Ledger)
 	f.spans, f.known = map[string]span{}, len(in.Market.Offers())
 	for i := range f.known {
@@ -110,10 +150,10 @@ func (f *Folder) allOffers(in Input) []planner.Offer {
 // offers are the last ones with what has changed of these providers and of the
 // flavors of these contracts. The list is copied before it is written: worlds
 // before it share it.
-func (f *Folder) offers(in Input, providers []string, contracts []*v1alpha1.Contract) []planner.Offer {
+func (f *Folder) offers(in Input, providers []string, contracts []*v1alpha1.Contract) []*planner.Offer {
 	list, own := f.made.Offers, false
-	set := func(i int, o planner.Offer) {
-		if list[i] == o {
+	set := func(i int, o *planner.Offer) {
+		if *list[i] == *o {
 			return
 		}
 		if !own {

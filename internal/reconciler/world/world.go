@@ -60,19 +60,24 @@ func Build(in Input) planner.World {
 }
 
 // Intents are the fleet's, with who wrote them.
-func Intents(f *fleet.Fleet, author func(*fleet.Intent) (commit, author string)) []planner.Intent {
-	out := make([]planner.Intent, len(f.Intents))
+func Intents(f *fleet.Fleet, author func(*fleet.Intent) (commit, author string)) []*planner.Intent {
+	out := make([]*planner.Intent, len(f.Intents))
 	for i := range f.Intents {
-		it := &f.Intents[i]
-		out[i] = planner.Intent{
-			ResourceIntent: it.ResourceIntent, Path: it.Path, Digest: it.Digest, Problem: it.Problem, ProblemCode: it.ProblemCode,
-		}
-		if it.Where != nil {
-			out[i].Where = it.Where
-		}
-		if author != nil {
-			out[i].Commit, out[i].Author = author(it)
-		}
+		out[i] = Intent(&f.Intents[i], author)
+	}
+	return out
+}
+
+// Intent is one intent as the planner sees it.
+func Intent(it *fleet.Intent, author func(*fleet.Intent) (commit, author string)) *planner.Intent {
+	out := &planner.Intent{
+		ResourceIntent: it.ResourceIntent, Path: it.Path, Digest: it.Digest, Problem: it.Problem, ProblemCode: it.ProblemCode,
+	}
+	if it.Where != nil {
+		out.Where = it.Where
+	}
+	if author != nil {
+		out.Commit, out.Author = author(it)
 	}
 	return out
 }
@@ -125,9 +130,9 @@ func Frozen(f *fleet.Fleet, l *ledger.Ledger) []planner.Freeze {
 
 // Offers are the market's, and for each contract whose flavor the market does
 // not know one that offers nothing.
-func Offers(s *market.Snapshot, l *ledger.Ledger) []planner.Offer {
+func Offers(s *market.Snapshot, l *ledger.Ledger) []*planner.Offer {
 	list := s.Offers()
-	out := make([]planner.Offer, 0, len(list))
+	out := make([]*planner.Offer, 0, len(list))
 	for _, o := range list {
 		out = append(out, Offer(o))
 	}
@@ -147,8 +152,8 @@ func Offers(s *market.Snapshot, l *ledger.Ledger) []planner.Offer {
 }
 
 // Offer is one offer as the planner sees it.
-func Offer(o *market.Offer) planner.Offer {
-	return planner.Offer{
+func Offer(o *market.Offer) *planner.Offer {
+	return &planner.Offer{
 		Flavor: o.Flavor, Price: o.Price, Location: o.Location, State: Freshness(o.State),
 		Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static,
 	}
@@ -179,7 +184,7 @@ func Observed(l *ledger.Ledger, s *market.Snapshot, consumers v1alpha1.ConsumerO
 
 // ObservedOf is Observed of a market that is known by its offers and by which
 // providers were not heard.
-func ObservedOf(l *ledger.Ledger, offers []planner.Offer, unseen map[string]bool, consumers v1alpha1.ConsumerObservations, unheard map[string]bool) map[string]v1alpha1.Observation {
+func ObservedOf(l *ledger.Ledger, offers []*planner.Offer, unseen map[string]bool, consumers v1alpha1.ConsumerObservations, unheard map[string]bool) map[string]v1alpha1.Observation {
 	flavors := map[string][]*v1alpha1.Flavor{}
 	for _, o := range offers {
 		flavors[o.Flavor.Metadata.Namespace] = append(flavors[o.Flavor.Metadata.Namespace], o.Flavor)
