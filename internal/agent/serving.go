@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"time"
 
 	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -49,6 +50,7 @@ func (a *agent) serve(ctx context.Context) error {
 		if ok {
 			r := &request.Reconciler{
 				Cluster: a.Cluster, Client: a.mgr.GetClient(), Broker: brokers(a.lines), Instructions: a.instructions.Load, Log: a.Log,
+				Events: a.mgr.GetEventRecorder("fleet-agent"),
 			}
 			if err := r.SetUp(a.mgr); err != nil {
 				return err
@@ -127,7 +129,7 @@ func (a *agent) showing(ctx context.Context) {
 }
 
 func (a *agent) show(ctx context.Context, m *mirror.Mirror, flavors []v1alpha1.Flavor) {
-	s := mirror.State{Cluster: a.Cluster, Flavors: flavors, Instructions: a.instructions.Load(), Refused: map[string]string{}}
+	s := mirror.State{Cluster: a.Cluster, Now: time.Now(), Flavors: flavors, Instructions: a.instructions.Load(), Refused: map[string]string{}}
 	for i := range flavors {
 		for contract, why := range flavors[i].Spec.Refused {
 			s.Refused[contract] = why

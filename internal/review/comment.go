@@ -89,8 +89,8 @@ func writeCost(b *strings.Builder, before, after *planner.Plan) {
 	if rows.Len() == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n| tenant | %[1]s/h | after | %[1]s/month | after | budget left |\n|-|-:|-:|-:|-:|-|\n%s", after.Currency, rows.String())
-	fmt.Fprintf(b, "| **fleet** | %s | |\n\nA month is %d hours at these prices.\n", amounts(before.HourlyAfter, after.HourlyAfter), monthHours)
+	fmt.Fprintf(b, "\n| tenant | %[1]s/h | after | %[1]s/month while it runs | after | budget left |\n|-|-:|-:|-:|-:|-|\n%s", after.Currency, rows.String())
+	fmt.Fprintf(b, "| **fleet** | %s | |\n\nA month is %d hours at the prices of now. What runs in windows, or for a term, costs less; what is left of a monthly budget is by the forecast, which knows them.\n", amounts(before.HourlyAfter, after.HourlyAfter), monthHours)
 }
 
 func amounts(before, after v1alpha1.Decimal) string {

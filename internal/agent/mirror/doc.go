@@ -8,7 +8,7 @@
 // the provider says that the contract is no longer honoured, and why.
 //
 // What becomes of a contract (its phase, a slice that is denied, a term that is
-// renewed) is told as an Event on its picture too, in the namespace default as
+// renewed or runs out) is told as an Event on its picture too, in the namespace default as
 // those of all objects without a namespace.
 //
 // Want is pure. A Mirror belongs to one goroutine.

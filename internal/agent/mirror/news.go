@@ -18,6 +18,7 @@ import (
 type shown struct {
 	phase, slice, message string
 	expires               *metav1.Time
+	expiring              bool
 }
 
 // news is one Event.
@@ -48,15 +49,18 @@ func newsOf(was, is shown) []news {
 	default:
 		out = append(out, news{corev1.EventTypeNormal, "Renewed", fmt.Sprintf("its term ends at %s", is.expires.UTC().Format(time.RFC3339))})
 	}
+	if is.expiring && !was.expiring && is.expires != nil {
+		out = append(out, news{corev1.EventTypeWarning, "Expiring", fmt.Sprintf("it ends at %s: a longer schedule.duration of its intent extends it", is.expires.UTC().Format(time.RFC3339))})
+	}
 	return out
 }
 
 func shownProvider(p *crd.ProviderInstruction) shown {
-	return shown{p.Status.Phase, p.Status.Slice, p.Status.Message, p.Spec.ExpiresAt}
+	return shown{phase: p.Status.Phase, slice: p.Status.Slice, message: p.Status.Message, expires: p.Spec.ExpiresAt}
 }
 
 func shownReservation(r *crd.ReservationInstruction) shown {
-	return shown{r.Status.Phase, "", r.Status.Reason, r.Spec.ExpiresAt}
+	return shown{phase: r.Status.Phase, message: r.Status.Reason, expires: r.Spec.ExpiresAt, expiring: r.Status.Expiring}
 }
 
 // tell makes Events of what has changed on objects that stand already, by name.

@@ -19,15 +19,17 @@ func TestNewsOfAContract(t *testing.T) {
 		was, is shown
 		want    string
 	}{
-		"nothing":       {shown{"Active", "Accepted", "", &end}, shown{"Active", "Accepted", "", &end}, ""},
-		"only words":    {shown{"Degraded", "Accepted", "a", nil}, shown{"Degraded", "Accepted", "b", nil}, ""},
-		"usable":        {shown{"Peering", "Pending", "", nil}, shown{"Active", "Accepted", "", nil}, "Normal Active the contract is Active"},
-		"degraded":      {shown{"Active", "Accepted", "", nil}, shown{"Degraded", "Accepted", "FlavorShrunk", nil}, "Warning Degraded the contract is Degraded: FlavorShrunk"},
-		"denied":        {shown{"Peering", "Pending", "", nil}, shown{"Peering", "Denied", "no room", nil}, "Warning SliceDenied its slice is denied: no room"},
-		"renewed":       {shown{"Active", "Accepted", "", &end}, shown{"Active", "Accepted", "", &later}, "Normal Renewed its term ends at 2026-12-01T09:00:00Z"},
-		"without end":   {shown{"Active", "Accepted", "", &end}, shown{"Active", "Accepted", "", nil}, "Normal Renewed its term has no end any more"},
-		"gets an end":   {shown{"Active", "Accepted", "", nil}, shown{"Active", "Accepted", "", &end}, "Normal Renewed its term ends at 2026-12-01T08:00:00Z"},
-		"two at a time": {shown{"Active", "Accepted", "", nil}, shown{"Degraded", "Denied", "x", nil}, "Warning Degraded the contract is Degraded: x; Warning SliceDenied its slice is denied: x"},
+		"nothing":       {shown{"Active", "Accepted", "", &end, false}, shown{"Active", "Accepted", "", &end, false}, ""},
+		"only words":    {shown{"Degraded", "Accepted", "a", nil, false}, shown{"Degraded", "Accepted", "b", nil, false}, ""},
+		"usable":        {shown{"Peering", "Pending", "", nil, false}, shown{"Active", "Accepted", "", nil, false}, "Normal Active the contract is Active"},
+		"degraded":      {shown{"Active", "Accepted", "", nil, false}, shown{"Degraded", "Accepted", "FlavorShrunk", nil, false}, "Warning Degraded the contract is Degraded: FlavorShrunk"},
+		"denied":        {shown{"Peering", "Pending", "", nil, false}, shown{"Peering", "Denied", "no room", nil, false}, "Warning SliceDenied its slice is denied: no room"},
+		"renewed":       {shown{"Active", "Accepted", "", &end, false}, shown{"Active", "Accepted", "", &later, false}, "Normal Renewed its term ends at 2026-12-01T09:00:00Z"},
+		"without end":   {shown{"Active", "Accepted", "", &end, false}, shown{"Active", "Accepted", "", nil, false}, "Normal Renewed its term has no end any more"},
+		"gets an end":   {shown{"Active", "Accepted", "", nil, false}, shown{"Active", "Accepted", "", &end, false}, "Normal Renewed its term ends at 2026-12-01T08:00:00Z"},
+		"ends soon":     {shown{"Active", "", "", &end, false}, shown{"Active", "", "", &end, true}, "Warning Expiring it ends at 2026-12-01T08:00:00Z: a longer schedule.duration of its intent extends it"},
+		"is ending":     {shown{"Active", "", "", &end, true}, shown{"Active", "", "", &end, true}, ""},
+		"two at a time": {shown{"Active", "Accepted", "", nil, false}, shown{"Degraded", "Denied", "x", nil, false}, "Warning Degraded the contract is Degraded: x; Warning SliceDenied its slice is denied: x"},
 	} {
 		var got []string
 		for _, n := range newsOf(c.was, c.is) {

@@ -21,6 +21,8 @@ const labelReplicated = "liqo.io/replicated"
 type State struct {
 	// Cluster by its id.
 	Cluster string
+	// Now by the agent's clock, for terms that run out.
+	Now time.Time
 	// Flavors as they were last collected.
 	Flavors []v1alpha1.Flavor
 	// Instructions that count, nil while none were heard: mirrors of contracts then stay as they are.
@@ -66,7 +68,7 @@ func Want(s State) Picture {
 		p.Reservations = append(p.Reservations, &crd.ReservationInstruction{
 			ObjectMeta: meta(c.Contract),
 			Spec:       crd.ReservationInstructionSpec{Agreed: agreed(c), TargetClusterID: c.Provider, Endpoint: c.ProviderEndpoint},
-			Status:     crd.ReservationInstructionStatus{Phase: string(c.Phase), Reason: c.Reason, Delivered: own[c.Slice]},
+			Status:     crd.ReservationInstructionStatus{Phase: string(c.Phase), Reason: c.Reason, Delivered: own[c.Slice], Expiring: expiring(c, s.Now)},
 		})
 	}
 	return p
@@ -139,6 +141,11 @@ func agreed(c *wire.Instruction) crd.Agreed {
 		ReservationName: c.Intent, Contract: c.Contract, Slice: c.Slice, Tenant: c.Tenant, Intent: c.Intent, Flavor: c.Flavor,
 		Resources: c.Resources.Canonical(), StartsAt: instant(c.Term.Start), ExpiresAt: instant(c.Term.End),
 	}
+}
+
+// expiring reports whether a contract ends soon, as notifications reckon it.
+func expiring(c *wire.Instruction, now time.Time) bool {
+	return ledger.Expiring(&v1alpha1.Contract{Spec: v1alpha1.ContractSpec{Term: c.Term}, Status: v1alpha1.ContractStatus{Phase: c.Phase}}, v1alpha1.TimeOf(now))
 }
 
 // granted is a resource list in canonical text.

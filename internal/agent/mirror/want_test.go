@@ -3,6 +3,7 @@ package mirror
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
 	liqov1beta1 "github.com/liqotech/liqo/apis/core/v1beta1"
@@ -93,5 +94,26 @@ underway paris Reserved false
 `
 	if text != want {
 		t.Errorf("shows\n%swant\n%s", text, want)
+	}
+}
+
+// The picture says that a term runs out from when notifications do.
+func TestPicturesSayWhatEndsSoon(t *testing.T) {
+	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	term := v1alpha1.Term{Start: v1alpha1.TimeOf(start), End: v1alpha1.TimeOf(start.Add(100 * time.Hour))}
+	for name, c := range map[string]struct {
+		phase v1alpha1.Phase
+		after time.Duration
+		want  bool
+	}{
+		"not yet":     {v1alpha1.PhaseActive, 89 * time.Hour, false},
+		"a tenth":     {v1alpha1.PhaseActive, 90 * time.Hour, true},
+		"ends anyway": {v1alpha1.PhaseReleasing, 95 * time.Hour, false},
+	} {
+		in := &wire.Instructions{Consume: []wire.Instruction{{Contract: "a", Phase: c.phase, Term: term}}}
+		got := Want(State{Now: start.Add(c.after), Instructions: in})
+		if got.Reservations[0].Status.Expiring != c.want {
+			t.Errorf("%s: expiring is %t", name, got.Reservations[0].Status.Expiring)
+		}
 	}
 }

@@ -16,6 +16,9 @@
 // that owns the object. Without that policy the annotation is what its author
 // says of himself, and is passed on as such.
 //
+// What becomes of a request (queued, reserved, degraded, failed, …) is told as an
+// Event on it too.
+//
 // # Concurrency
 //
 // A Reconciler may be used from several goroutines; its work is done by several

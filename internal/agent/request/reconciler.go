@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -55,6 +57,8 @@ type Reconciler struct {
 	Broker Broker
 	// Instructions are what counts of what the brokers say, nil before the first.
 	Instructions func() *wire.Instructions
+	// Events of requests are made with it; nil makes none.
+	Events events.EventRecorder
 	// Log of what is asked and answered.
 	Log *slog.Logger
 
@@ -192,7 +196,38 @@ func (r *Reconciler) write(ctx context.Context, o, before *crd.ResourceRequest) 
 	if apiequality.Semantic.DeepEqual(o.Status, before.Status) {
 		return nil
 	}
-	return ignoreGone(r.Client.Status().Patch(ctx, o, client.MergeFrom(before)))
+	if err := r.Client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
+		return ignoreGone(err)
+	}
+	r.tell(o, &before.Status)
+	return nil
+}
+
+// tell makes an Event of what has become of a request.
+func (r *Reconciler) tell(o *crd.ResourceRequest, was *crd.ResourceRequestStatus) {
+	is := &o.Status
+	if r.Events == nil || was.Phase == is.Phase && was.Reason == is.Reason {
+		return
+	}
+	kind, reason, note := corev1.EventTypeNormal, is.Phase, "the reservation is "+is.Phase
+	switch queued := is.Phase == crd.RequestPending && is.ReservationName != ""; {
+	case queued && was.Phase == is.Phase && was.ReservationName != "":
+		return // only why has changed
+	case queued:
+		reason, note = "Queued", "it waits in the queue"
+	case is.Phase == crd.RequestPending && is.Reason == "":
+		return // it is being asked
+	case is.Phase == crd.RequestPending:
+		reason, note = is.Reason, "it is not answered yet"
+	case is.Phase == crd.RequestDegraded, is.Phase == crd.RequestFailed:
+		kind = corev1.EventTypeWarning
+	}
+	for _, more := range []string{is.Contract, is.Message} {
+		if more != "" {
+			note += ": " + more
+		}
+	}
+	r.Events.Eventf(o, nil, kind, reason, "FollowLedger", "%s", note)
 }
 
 // ignoreGone lets the next event bring back what somebody else has changed.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/crd"
@@ -181,5 +183,33 @@ func TestFollow(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 		})
+	}
+}
+
+// Who asked finds at the object what became of it.
+func TestRequestsHaveEvents(t *testing.T) {
+	to := events.NewFakeRecorder(10)
+	r := &Reconciler{Cluster: "rome", Events: to}
+	status := func(phase, reservation, reason, message, contract string) crd.ResourceRequestStatus {
+		return crd.ResourceRequestStatus{Phase: phase, ReservationName: reservation, Reason: reason, Message: message, Contract: contract}
+	}
+	life := []crd.ResourceRequestStatus{
+		{}, status(crd.RequestPending, "", "", "", ""), status(crd.RequestPending, "", "Deaf", "ask again", ""), status(crd.RequestPending, "q", "NothingFits", "no room", ""),
+		status(crd.RequestPending, "q", "NothingFits", "still no room", ""), status(crd.RequestReserved, "q", "", "", "c-0"), status(crd.RequestDegraded, "q", "Degraded", "c-0: lost", "c-0"),
+	}
+	for i := 1; i < len(life); i++ {
+		r.tell(&crd.ResourceRequest{Status: life[i]}, &life[i-1])
+	}
+	close(to.Events)
+	var got []string
+	for e := range to.Events {
+		got = append(got, e)
+	}
+	want := []string{
+		"Normal Deaf it is not answered yet: ask again", "Normal Queued it waits in the queue: no room",
+		"Normal Reserved the reservation is Reserved: c-0", "Warning Degraded the reservation is Degraded: c-0: c-0: lost",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("told is %q, want %q", got, want)
 	}
 }

@@ -177,6 +177,9 @@ type ReservationInstructionStatus struct {
 	// Delivered is true once the ResourceSlice is here.
 	// +optional
 	Delivered bool `json:"delivered,omitempty"`
+	// Expiring is true once a tenth of the term is left, a day at the most.
+	// +optional
+	Expiring bool `json:"expiring,omitempty"`
 }
 
 // ProviderInstruction is a contract that this cluster owes as provider, and
