@@ -60,7 +60,11 @@ type ErrRefused struct {
 
 // Error implements error.
 func (e *ErrRefused) Error() string {
-	return fmt.Sprintf("push %s: %v; allow this account to push to it (branch protection, hooks, quota)", e.Ref, e.Cause)
+	more := ""
+	if e.Ref == offerRef {
+		more = "; it is replaced with each plan, so rules against force pushes and deletion must leave it out (on a server of your own: receive.denyNonFastForwards, receive.denyDeletes)"
+	}
+	return fmt.Sprintf("push %s: %v; allow this account to push to it (branch protection, hooks, quota)%s", e.Ref, e.Cause, more)
 }
 
 // Unwrap gives the cause.

@@ -314,3 +314,54 @@ func TestAcceptAndPruneOnRealGit(t *testing.T) {
 		})
 	}
 }
+
+// A server that forbids force pushes and deletion means branches: the ledger
+// and all that lies beside it go on, and only what is offered for review cannot
+// be replaced, which is said with the remedy.
+func TestServerThatForbidsForcePushes(t *testing.T) {
+	dir := bare(t)
+	git(t, dir, "config", "receive.denyNonFastForwards", "true")
+	git(t, dir, "config", "receive.denyDeletes", "true")
+	url := urls(t, dir)["http"]
+	r := open(t, dial(t, url, gitrepo.Auth{}), options())
+	for _, name := range []string{"a", "b"} {
+		q := request(fetch(t, r), contract("vision", name, "1"))
+		q.Market = tree.NewMemory().Build(map[string][]byte{"paris": []byte(name)})
+		commit(t, r, q)
+	}
+	if gone, err := r.PruneMarket(t.Context(), noon.AddDate(0, 0, 1)); err != nil || len(gone) != 1 {
+		t.Errorf("PruneMarket: got %v, %v", gone, err)
+	}
+	h := fetch(t, r)
+	if _, err := r.Offer(t.Context(), request(h, contract("vision", "c", "1"))); err != nil {
+		t.Errorf("the first offer: %v", err)
+	}
+	_, err := r.Offer(t.Context(), request(h, contract("vision", "c", "2")))
+	var refused *gitrepo.ErrRefused
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "non-fast-forward") || !strings.Contains(err.Error(), "receive.denyNonFastForwards") {
+		t.Errorf("the second offer says %v", err)
+	}
+	if err := r.Withdraw(t.Context()); err == nil || !strings.Contains(err.Error(), "delete the branch "+gitrepo.OfferBranch) {
+		t.Errorf("the withdrawal says %v", err)
+	}
+	git(t, dir, "config", "--unset", "receive.denyNonFastForwards")
+	if _, err := r.Offer(t.Context(), request(fetch(t, r), contract("vision", "c", "2"))); err != nil {
+		t.Errorf("once it may: %v", err)
+	}
+}
+
+// Where the refs beside the branches are forbidden, nothing lands, and the
+// server's words and the account's right are named.
+func TestServerThatProtectsRefsBesideBranches(t *testing.T) {
+	dir := bare(t)
+	hook(t, dir, "update", `case $1 in refs/fleetbroker/*) echo "$1 is protected" >&2; exit 1;; esac`)
+	r := open(t, dial(t, urls(t, dir)["http"], gitrepo.Auth{}), options())
+	_, err := r.Commit(t.Context(), request(fetch(t, r), contract("vision", "a", "1")))
+	var refused *gitrepo.ErrRefused
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "refs/fleetbroker/accepted/ledger is protected") || !strings.Contains(err.Error(), "allow this account") {
+		t.Errorf("got %v", err)
+	}
+	if refs := git(t, dir, "for-each-ref", "refs/heads/ledger", "refs/fleetbroker"); refs != "" {
+		t.Errorf("left: %s", refs)
+	}
+}
