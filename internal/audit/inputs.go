@@ -43,10 +43,9 @@ type inputs struct {
 	// verifier says what of the inputs is acted on, at the time of now.
 	verifier *verify.Verifier
 	now      time.Time
-	// rewritten: commits were acted on that are on no branch any more; wrote is
-	// who ever changed a file of intents.
+	// rewritten: commits were acted on that are on no branch any more, which the
+	// rule `inputs` tells. Who wrote what stood there is then nowhere to be read.
 	rewritten bool
-	wrote     map[string]map[string]bool
 }
 
 // commits is the history as the verifier reads it.
@@ -70,7 +69,7 @@ func (c commits) Tree(h tree.Hash) (tree.Tree, error) {
 func newInputs(ctx context.Context, r *reader, head tree.Hash) (*inputs, error) {
 	in := &inputs{
 		reader: r, fleets: fleet.NewReader(), known: map[tree.Hash]bool{}, seen: map[tree.Hash]bool{},
-		authors: map[string]*Commit{}, wrote: map[string]map[string]bool{},
+		authors: map[string]*Commit{},
 	}
 	in.verifier = verify.New(commits{r}, func() time.Time { return in.now })
 	queue := []tree.Hash{head}
@@ -297,10 +296,6 @@ func (in *inputs) note(c *Commit) error {
 	for path, n := range counts {
 		if n == len(c.Parents) {
 			in.authors[path] = c
-			if in.wrote[path] == nil {
-				in.wrote[path] = map[string]bool{}
-			}
-			in.wrote[path][c.Author.String()] = true
 		}
 	}
 	return nil
@@ -340,7 +335,7 @@ func (in *inputs) traced(s *state, tenant string, i v1alpha1.ContractIntent) (fa
 	if by, err = in.lastChange(at, i.Path); err != nil || i.Author == by.Author.String() {
 		return "", by, err
 	}
-	if in.rewritten && in.wrote[i.Path][i.Author] { // as it was before
+	if in.rewritten {
 		return "", by, nil
 	}
 	return fmt.Sprintf("%s was last changed by %s in %s, the contract says %s", i.Path, by.Author, by.Hash.Short(), i.Author), by, nil
