@@ -172,6 +172,7 @@ func (s *applying) observe(ctx context.Context) error {
 		Root: root, Applied: !status.Commit.IsZero() && status.Pending == 0, Contracts: seen,
 		Leading: status.Leading, Pending: status.Pending, Problem: status.Problem, Troubles: status.Troubles,
 	}
+	report.Fit()
 	var errs []error
 	for _, line := range s.lines {
 		errs = append(errs, line.Observe(ctx, report))

@@ -94,6 +94,10 @@ func (a *agents) putObservations(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "BadReport", "read the observations: %v", err)
 		return
 	}
+	if err := report.Check(); err != nil {
+		refuse(w, http.StatusBadRequest, "BadReport", "read the observations: %v", err)
+		return
+	}
 	if err := a.Delivery.Observed(cluster, report); err != nil {
 		refuseDelivery(w, err)
 		return

@@ -3,6 +3,8 @@ package transport
 import (
 	"strings"
 	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
 
 func TestVerdict(t *testing.T) {
@@ -27,5 +29,15 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// An agent follows the instructions of a broker that knows more than it does: an
+// older one of those that say who delivers, or whatever comes next.
+func TestInstructionsOfANewerBroker(t *testing.T) {
+	var in wire.Instructions
+	body := `{"version":"v2","deliver":true,"mood":{"good":[1]},"provide":[{"contract":"c","colour":"red"}],"consume":[],"requests":[]}`
+	if err := (&answer{status: 200, body: []byte(body)}).into(&in); err != nil || !in.Deliver || len(in.Provide) != 1 || in.Provide[0].Contract != "c" {
+		t.Errorf("%+v, %v", in, err)
 	}
 }

@@ -54,19 +54,3 @@ type Peer struct {
 type ManifestsRoot struct {
 	Root string `json:"root"`
 }
-
-// Observed is what an agent sees in its cluster.
-type Observed struct {
-	// Root of the manifests that it goes by.
-	Root string `json:"root"`
-	// Applied: all of them are.
-	Applied bool `json:"applied"`
-	// Contracts by name. Absent is said only of what those manifests would have
-	// brought.
-	Contracts map[string]v1alpha1.ConsumerObservation `json:"contracts"`
-	// Leading, Pending, Problem and Troubles are how delivery stands there.
-	Leading  bool     `json:"leading"`
-	Pending  int      `json:"pending,omitempty"`
-	Problem  string   `json:"problem,omitempty"`
-	Troubles []string `json:"troubles,omitempty"`
-}
