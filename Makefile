@@ -18,8 +18,9 @@ demo: build tools ## the whole thing on this machine: three clusters with Liqo, 
 test: vet lint tools ## everything CI runs
 	$(GO) test -tags e2e -count 1 -p $(PACKAGES_AT_ONCE) -timeout 45m $(TESTFLAGS) ./...
 
-test-full: ## the batches and traces too that take minutes; copy what it prints into test/bench/RESULTS.md
+test-full: tools ## the batches, traces and faults too that take minutes; copy what it prints into test/bench/RESULTS.md
 	$(GO) test -count 1 -timeout 90m -v $(TESTFLAGS) ./test/quality ./internal/simulate -full
+	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/liqo -full
 
 test-short: ## the tests that need no servers: minutes
 	$(GO) test -short $(TESTFLAGS) ./...

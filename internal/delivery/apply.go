@@ -37,6 +37,8 @@ func (c *conn) carryOut(ctx context.Context, steps []step) error {
 					uid = made
 				}
 				return c.annotate(ctx, s.key, annotationPoke, string(uid), pokeManager)
+			case verbRemind:
+				return c.remind(ctx, s.key, string(s.uid))
 			case verbLetGo:
 				_, err := c.apply(ctx, s.key, bare("v1", string(kindNamespace), s.key.Name))
 				return err
@@ -64,8 +66,37 @@ func (c *conn) apply(ctx context.Context, k key, u *unstructured.Unstructured) (
 	return answer, nil
 }
 
+// namespaceMaps are Liqo's: what is offloaded to a provider. They stand in its
+// tenant namespace, beside the slices.
+var namespaceMaps = gvr("offloading.liqo.io", "v1beta1", "namespacemaps")
+
+// remind touches the NamespaceMaps beside a slice, and then the slice, so that
+// one that is touched says that both were.
+func (c *conn) remind(ctx context.Context, slice key, since string) error {
+	maps := c.dynamic.Resource(namespaceMaps).Namespace(slice.Namespace)
+	list, err := maps.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	patch, err := touch(annotationReminded, since)
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if _, err := maps.Patch(ctx, list.Items[i].GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: pokeManager}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return c.annotate(ctx, slice, annotationReminded, since, pokeManager)
+}
+
+// touch is a patch that sets an annotation.
+func touch(name, value string) ([]byte, error) {
+	return json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{name: value}}})
+}
+
 func (c *conn) annotate(ctx context.Context, k key, name, value, manager string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{name: value}}})
+	patch, err := touch(name, value)
 	if err != nil {
 		return err
 	}

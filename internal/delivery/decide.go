@@ -18,7 +18,9 @@ const (
 	// verbHold sets create-virtual-node "false" on a slice that is no longer wanted.
 	verbHold verb = "hold"
 	// verbPoke changes an annotation of a slice, so that Liqo looks at it again.
-	verbPoke   verb = "poke"
+	verbPoke verb = "poke"
+	// verbRemind has Liqo replicate a slice, and what is offloaded, anew.
+	verbRemind verb = "remind"
 	verbDelete verb = "delete"
 	// verbLetGo takes back what was written on a Namespace.
 	verbLetGo verb = "let go"

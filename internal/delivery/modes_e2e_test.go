@@ -269,6 +269,7 @@ func testLeastPrivilege(t *testing.T, cluster *env.Cluster) {
 		rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
 		rbacv1.PolicyRule{APIGroups: []string{"authentication.liqo.io"}, Resources: []string{"resourceslices"}, Verbs: write},
 		rbacv1.PolicyRule{APIGroups: []string{"offloading.liqo.io"}, Resources: []string{"virtualnodes", "namespaceoffloadings"}, Verbs: write},
+		rbacv1.PolicyRule{APIGroups: []string{"offloading.liqo.io"}, Resources: []string{"namespacemaps"}, Verbs: []string{"list", "patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{admission}, Resources: []string{
 			"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, Verbs: write},
 	)

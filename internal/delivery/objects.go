@@ -25,6 +25,10 @@ const (
 	// uid of the virtual node it was poked for.
 	annotationPoke = v1alpha1.Group + "/poke"
 
+	// annotationReminded on a slice and on the NamespaceMaps beside it makes Liqo
+	// replicate them anew; its value is since when the provider lacks the slice.
+	annotationReminded = v1alpha1.Group + "/reminded"
+
 	// maxManifest is a generous bound of a generated file, in bytes.
 	maxManifest = 4 << 20
 )

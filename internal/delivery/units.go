@@ -3,8 +3,11 @@ package delivery
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
@@ -24,7 +27,8 @@ func (w *worker) decideUnit(c *conn, unit key) (d decision, wanted bool) {
 	switch unit.Kind {
 	case kindContract:
 		want := w.desired.contracts[unit.Name]
-		return w.keepLast(c, unit, decideContract(want, w.liveContract(c, unit.Name, want))), want.slice != nil
+		live := w.liveContract(c, unit.Name, want)
+		return w.keepLast(c, unit, w.remind(unit, decideContract(want, live), live)), want.slice != nil
 	case kindNamespace:
 		offloading := c.get(key{kindOffloading, unit.Name, offloadingName})
 		return decideNamespace(unit, want, live, offloading != nil && w.ours(offloading)), want != nil
@@ -66,6 +70,44 @@ func (w *worker) liveContract(c *conn, name string, want contractWant) contractL
 		}
 	}
 	return live
+}
+
+// remind has Liqo replicate a slice anew that its provider has forgotten, once
+// each time: a Tenant that was Drained and is Active again gets nothing back by
+// itself, neither the slice nor the namespaces that are offloaded to it.
+func (w *worker) remind(unit key, d decision, live contractLive) decision {
+	w.mu.Lock()
+	since := w.unheld[unit.Name]
+	w.mu.Unlock()
+	if since == "" || live.slice == nil || terminating(live.slice) || live.slice.GetAnnotations()[annotationReminded] == since {
+		return d
+	}
+	d.steps = append(d.steps, step{verb: verbRemind, key: liveKey(kindSlice, live.slice), uid: types.UID(since)})
+	return d
+}
+
+// noteUnheld marks the slices that their provider has forgotten; mu is held.
+func (w *worker) noteUnheld(contracts []*v1alpha1.Contract) {
+	now := map[string]string{}
+	for _, c := range contracts {
+		if since := unheld(c); since != "" {
+			slice := manifests.SliceName(c)
+			if now[slice] = since; w.unheld[slice] != since {
+				w.markLocked(key{Kind: kindContract, Name: slice})
+				w.nudge()
+			}
+		}
+	}
+	w.unheld = now
+}
+
+// unheld is since when a contract's provider holds nothing of it though it
+// should, "" when it is not so.
+func unheld(c *v1alpha1.Contract) string {
+	if c.Status.Phase != v1alpha1.PhaseDegraded || !strings.HasPrefix(c.Status.Reason, v1alpha1.ReasonNotHeld+":") {
+		return ""
+	}
+	return c.Status.Since.UTC().Format(time.RFC3339)
 }
 
 // keepLast puts off the end of the last virtual node towards a provider while

@@ -66,6 +66,7 @@ type worker struct {
 	waiting  map[key]bool
 	trouble  map[key]string
 	blockers map[string][]string // what is left on Nodes that are drained
+	unheld   map[string]string   // slices that their provider has forgotten, and since when
 	conn     *conn
 	gitops   *gitops         // nil in mode direct
 	leading  context.Context // ends with the Lease; nil: not held
@@ -87,7 +88,7 @@ func newWorker(name string, options *Options, bump func()) *worker {
 		name: name, options: options, log: options.Log.With("cluster", name), bump: bump,
 		ctx: ctx, stop: stop, wake: make(chan struct{}, 1), peers: make(chan struct{}, 1),
 		desired: desiredObjects{applySet: applySetID(own, options.Namespace)},
-		dirty:   map[key]origin{}, inflight: map[key]bool{}, waiting: map[key]bool{}, trouble: map[key]string{},
+		dirty:   map[key]origin{}, inflight: map[key]bool{}, waiting: map[key]bool{}, trouble: map[key]string{}, unheld: map[string]string{},
 		problems: problems{reach: notReachedYet},
 	}
 }
@@ -112,6 +113,7 @@ func (w *worker) set(want Desired) {
 		wakeUp(w.peers)
 	}
 	w.target = want
+	w.noteUnheld(want.Contracts)
 	if !same {
 		w.commits = nil
 	}

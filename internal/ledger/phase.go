@@ -38,9 +38,10 @@ const (
 	DegradedProviderLost   = "ProviderLost"   // … past its grace
 	DegradedShrunk         = "FlavorShrunk"   // the flavor has less than it sold, and this contract is excess
 	DegradedWithdrawn      = "FlavorWithdrawn"
-	DegradedSliceDenied    = "SliceDenied"     // the provider denied the slice
-	DegradedRefused        = "ProviderRefused" // the provider's agent says that it does not honour the contract
-	DegradedGrantedLess    = "GrantedLess"     // the provider granted less than the contract
+	DegradedSliceDenied    = "SliceDenied"          // the provider denied the slice
+	DegradedRefused        = "ProviderRefused"      // the provider's agent says that it does not honour the contract
+	DegradedNotHeld        = v1alpha1.ReasonNotHeld // the provider honours it again and has nothing of it yet: Liqo tells it only when the slice is touched
+	DegradedGrantedLess    = "GrantedLess"          // the provider granted less than the contract
 	DegradedNodeNotReady   = "NodeNotReady"
 	// DegradedUnreachable: Liqo on the consumer does not reach the provider's API server.
 	DegradedUnreachable = "ProviderUnreachable"

@@ -85,6 +85,10 @@ func (r *round) inscribe(j *job, s *v1alpha1.ContractSpec) {
 	i := &s.Intent
 	i.Name, i.Path, i.Commit, i.Author, i.Digest = j.name, j.in.Path, r.w.Inputs, j.in.Author, j.in.Digest
 	s.Offload, s.VirtualNode, s.Priority = in.Offload, in.VirtualNode, j.priority
+	s.Grace = v1alpha1.Duration{}
+	if in.Preemption != nil {
+		s.Grace = in.Preemption.Grace
+	}
 	s.Stage = ""
 	if in.Stage == v1alpha1.StageReserve || !sliced(in.FlavorType) {
 		s.Stage = v1alpha1.StageReserve

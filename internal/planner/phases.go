@@ -65,6 +65,9 @@ func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 	case c.Spec.Stage == v1alpha1.StageReserve:
 		return v1alpha1.PhaseReserved, ""
 	}
+	if text := r.notHeld(c, o); text != "" {
+		return v1alpha1.PhaseDegraded, text
+	}
 	obs := r.w.Observed.Of(c.Metadata.Name).Consumer
 	if !obs.Reachable || obs.Slice == v1alpha1.Unknown {
 		return r.unseen(c, obs)
@@ -83,6 +86,22 @@ func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 		return v1alpha1.PhasePeering, waits(obs, lacks)
 	}
 	return v1alpha1.PhaseReserved, waits(obs, "")
+}
+
+// notHeld is the reason of a contract that its provider refused and does not
+// refuse any more, as long as the provider holds nothing of it: a Tenant that
+// was Drained took it away, and the consumer's slice still says Accepted.
+func (r *round) notHeld(c *v1alpha1.Contract, o *offer) string {
+	if c.Status.Phase != v1alpha1.PhaseDegraded || o == nil || o.Static {
+		return ""
+	}
+	if code := ledger.ReasonCode(c.Status.Reason); code != ledger.DegradedRefused && code != ledger.DegradedNotHeld {
+		return ""
+	}
+	if !r.providerGone(c, r.w.Observed.Of(c.Metadata.Name), false) {
+		return ""
+	}
+	return ledger.DegradedNotHeld + ": " + c.Spec.Provider + " honours it again and holds nothing of it yet: its slice is replicated anew"
 }
 
 // waits is why a contract is not Active yet: what stands in the way on our

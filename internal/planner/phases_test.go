@@ -146,3 +146,28 @@ func TestWeights(t *testing.T) {
 		t.Errorf("%+v", d.Contracts)
 	}
 }
+
+// A Tenant that was Drained and is Active again has nothing of the contract, and
+// its slice still says Accepted: not Active before the provider holds it.
+func TestNotHeldAfterARefusal(t *testing.T) {
+	b := running(t)
+	c := b.Contracts("vision/train")[0]
+	name := c.Metadata.Name
+	b.Offer("paris/h100", Spec(func(s *v1alpha1.FlavorSpec) { s.Refused = map[string]string{name: "the Tenant is Drained"} })).Drop("lyon/h100")
+	is := func(phase v1alpha1.Phase, code string) {
+		t.Helper()
+		p := b.Tick(time.Minute).Round()
+		if c := b.Contracts("vision/train")[0]; c.Status.Phase != phase || ledger.ReasonCode(c.Status.Reason) != code {
+			t.Fatalf("%s %q, want %s %s: %s", c.Status.Phase, c.Status.Reason, phase, code, describe(p))
+		}
+	}
+	is(v1alpha1.PhaseDegraded, ledger.DegradedRefused)
+	b.Offer("paris/h100", Spec(func(s *v1alpha1.FlavorSpec) { s.Refused = nil }))
+	o := Ready(c)
+	o.ProviderHolds = nil
+	b.Observe(name, o)
+	is(v1alpha1.PhaseDegraded, ledger.DegradedNotHeld)
+	is(v1alpha1.PhaseDegraded, ledger.DegradedNotHeld)
+	b.Observe(name, Ready(c))
+	is(v1alpha1.PhaseActive, "")
+}

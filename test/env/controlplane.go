@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -195,14 +197,47 @@ func (c *Cluster) startControllerManager(ctx context.Context) (err error) {
 	return c.awaitHealthy(ctx, c.managers, c.ports.managers)
 }
 
+// PodLog is what every pod on a fake node has logged.
+const PodLog = "a pod on a fake node"
+
+// kwokConfig lets fake nodes answer for the logs of pods, and run commands on
+// this machine.
+const kwokConfig = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterLogs
+metadata: {name: all}
+spec: {logs: [{logsFile: %q}]}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterExec
+metadata: {name: all}
+spec: {execs: [{local: {}}]}
+`
+
+// Kubelet is where the fake nodes of a cluster with Pods answer as kubelets do.
+func (c *Cluster) Kubelet() (host string, port int32, err error) {
+	host, text, err := net.SplitHostPort(c.ports.kwok.address())
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	return host, int32(n), err
+}
+
 // startPods starts what makes pods run.
 func (c *Cluster) startPods(ctx context.Context) (err error) {
 	c.scheduler, err = startProcess("kube-scheduler", c.Dir, c.tools.scheduler, c.clientArgs(c.ports.scheduler))
 	if err != nil {
 		return err
 	}
+	if err := os.WriteFile(c.file("pods.log"), []byte("2026-11-20T12:00:00.000000000Z stdout F "+PodLog+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.file("kwok.yaml"), fmt.Appendf(nil, kwokConfig, c.file("pods.log")), 0o600); err != nil {
+		return err
+	}
 	c.kwok, err = startProcess("kwok", c.Dir, c.tools.kwok, []string{
 		"--kubeconfig=" + c.KubeconfigPath,
+		"--config=" + c.file("kwok.yaml"),
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector=" + FakeNode + "=" + FakeNodeValue,
 		"--server-address=" + c.ports.kwok.address(),

@@ -40,6 +40,10 @@ type GPUNode struct {
 	Extended map[corev1.ResourceName]int64
 	// NotReady makes the node say that it is not ready.
 	NotReady bool
+	// KubeletHost and KubeletPort are where its kubelet answers for logs and
+	// exec; by default nowhere.
+	KubeletHost string
+	KubeletPort int32
 }
 
 // CreateGPUNode makes a Node object and its status. No kubelet stands behind
@@ -86,6 +90,10 @@ func (n GPUNode) node() (*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	var addresses []corev1.NodeAddress
+	if n.KubeletHost != "" {
+		addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.KubeletHost}}
+	}
 	ready := corev1.ConditionTrue
 	if n.NotReady {
 		ready = corev1.ConditionFalse
@@ -96,8 +104,9 @@ func (n GPUNode) node() (*corev1.Node, error) {
 		Status: corev1.NodeStatus{
 			Capacity:    resources,
 			Allocatable: resources,
-			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Reason: "Declared"}},
-			NodeInfo:    corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64"},
+			Addresses:   addresses, DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: n.KubeletPort}},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Reason: "Declared"}},
+			NodeInfo:   corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64"},
 		},
 	}, nil
 }

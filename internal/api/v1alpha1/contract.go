@@ -15,6 +15,10 @@ type Contract struct {
 	Status ContractStatus `json:"status"`
 }
 
+// ReasonNotHeld opens the reason of a Degraded contract that its provider
+// honours again and holds nothing of: delivery has Liqo replicate it anew.
+const ReasonNotHeld = "NotHeld"
+
 // ContractSpec is what was agreed.
 type ContractSpec struct {
 	// Intent that the contract serves.
@@ -49,6 +53,8 @@ type ContractSpec struct {
 	VirtualNode *VirtualNodeSpec `json:"virtualNode,omitempty"`
 	// NodeSelector is the provider's nodes behind the flavor, where virtual nodes are made without Liqo: pods are pinned to them through it. Else the slice's status does that.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// Grace bounds the contract's release: so long after it began, pods that a PodDisruptionBudget still keeps on its Nodes are deleted. None: budgets are respected for as long as it takes.
+	Grace Duration `json:"grace,omitzero"`
 	// Priority the intent had, for deciding whose contract becomes excess first.
 	Priority int32 `json:"priority,omitempty"`
 }

@@ -125,7 +125,7 @@ type Preemption struct {
 	Preempts string `json:"preempts,omitempty"`
 	// Preemptible says whether this intent may be displaced (default true).
 	Preemptible *bool `json:"preemptible,omitempty"`
-	// Grace is how long a contract of this intent keeps its capacity after notice that it has to give way (to a higher priority, to the owner of borrowed quota, or because its provider takes spot capacity back); none: it is drained at once.
+	// Grace is how long a contract of this intent keeps its capacity after notice that it has to give way (to a higher priority, to the owner of borrowed quota, or because its provider takes spot capacity back); none: it is drained at once. It bounds every release of the intent's contracts too: so long after it began, pods that a PodDisruptionBudget still keeps are deleted; without it budgets are respected for as long as it takes.
 	Grace Duration `json:"grace,omitzero"`
 }
 

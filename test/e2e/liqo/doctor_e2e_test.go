@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
+	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
 
@@ -90,10 +91,8 @@ func TestTroubles(t *testing.T) {
 	f.finds(node, doctor.LinkPods, "Insufficient nvidia.com/gpu")
 	f.run("rome", "scale", "deployment", "train", "-n", "vision", "--replicas", "1")
 	f.runs("rome", "vision", node, 1)
-	for _, verb := range [][]string{{"logs", "deployment/train"}, {"exec", "deployment/train", "--", "true"}} {
-		out, err := f.kubectl("rome", append([]string{"-n", "vision"}, verb...)...)
-		t.Logf("kubectl %s through the virtual node: %v %s", verb[0], err, out)
-	}
+	f.says("rome", env.PodLog, "logs", "-n", "vision", "deployment/train")
+	f.says("rome", "hello", "exec", "-n", "vision", "deployment/train", "--", "echo", "hello")
 	f.run("rome", "cordon", node)
 	f.finds(node, doctor.LinkNode, "it is cordoned")
 	f.run("rome", "uncordon", node)
@@ -144,4 +143,9 @@ metadata: {name: liqo-tenant-old, labels: {liqo.io/tenant-namespace: "true", liq
 	f.reason(node, "Degraded", "is Drained")
 	f.finds(node, doctor.LinkPeering, "it is Drained")
 	f.finds(node, doctor.LinkPods, "this is final")
+
+	// It is Active again: Liqo by itself gives nothing back.
+	f.run("paris", "patch", "tenants.authentication.liqo.io", "rome", "-n", "liqo-tenant-rome", "--type=merge", "-p", `{"spec":{"tenantCondition":"Active"}}`)
+	f.reason(node, "Active", "")
+	f.runs("paris", "vision-rome", "paris-gpu", 1)
 }

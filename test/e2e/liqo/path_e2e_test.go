@@ -4,6 +4,7 @@ package liqo
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -125,6 +126,15 @@ func TestFromIntentToPod(t *testing.T) {
 	f.says("paris", "", "get", "resourceslices.authentication.liqo.io", "-A", "-o", "jsonpath={.items[?(@.metadata.name==\""+vision+"\")].metadata.name}")
 	f.says("rome", "vision", "get", "namespace", "vision", "-o", "jsonpath={.metadata.name}")
 	f.runs("rome", "nlp", nlp, 3)
+	// Another that states a grace is not held up for longer than that.
+	f.Put("nlp", "serve", strings.Replace(intent("nlp", "serve", 3), "spec:\n", "spec:\n  preemption: {grace: 5s}\n", 1))
+	f.apply("rome", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: train, namespace: nlp}\nspec: {minAvailable: 3, selector: {matchLabels: {app: train}}}\n")
+	f.says("rome", "0", "get", "pdb", "train", "-n", "nlp", "-o", "jsonpath={.status.disruptionsAllowed}")
+	f.Remove("nlp", "serve")
+	f.Contract("nlp", "serve", "Released")
+	if log, err := os.ReadFile(f.daemon.LogFile()); err != nil || !strings.Contains(string(log), "pod is deleted past its budgets") {
+		t.Errorf("no budget was passed over, %v", err)
+	}
 	metrics, err := f.ask("/metrics")
 	if err != nil || !strings.Contains(metrics, "fleetbroker_time_to_active_seconds_count 2\n") {
 		t.Errorf("time to active is not measured twice, %v:\n%s", err, metrics)

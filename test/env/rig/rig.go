@@ -132,6 +132,11 @@ func (r *Rig) startCluster(ctx context.Context, name string) error {
 		return err
 	}
 	for _, node := range r.nodes(name) {
+		if r.Liqo {
+			if node.KubeletHost, node.KubeletPort, err = c.Kubelet(); err != nil {
+				return err
+			}
+		}
 		if _, err := env.CreateGPUNode(ctx, c.Config, node); err != nil {
 			return err
 		}

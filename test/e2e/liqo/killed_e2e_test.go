@@ -1,0 +1,66 @@
+//go:build e2e
+
+package liqo
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"testing"
+)
+
+var full = flag.Bool("full", false, "all faults, which take minutes")
+
+// dies kills the daemon as soon as kubectl prints something (or nothing more),
+// and starts it again.
+func (f *fleet) dies(cluster string, there bool, args ...string) {
+	f.t.Helper()
+	f.Eventually(fmt.Sprintf("to die at %s %v, there: %v", cluster, args, there), func() error {
+		out, err := f.kubectl(cluster, append([]string{"get", "--ignore-not-found", "-o", "name"}, args...)...)
+		if there == (out != "") && (err == nil || out != "") {
+			return nil
+		}
+		return fmt.Errorf("it says %q, %w", out, err)
+	})
+	if err := errors.Join(f.daemon.Kill(), f.daemon.Restart(f.ctx)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// The daemon dies at each step of a peering, of making a contract real, and of
+// its release: whoever starts next goes on, and nothing is left over.
+func TestDaemonDiesAtEachStep(t *testing.T) {
+	f := start(t, "paris")
+	f.Put("vision", "train", intent("vision", "train", 2))
+	labelled := []string{"-l", "fleetbroker.io/tenant=vision", "-A"}
+	slices, nodes := "resourceslices.authentication.liqo.io", "virtualnodes.offloading.liqo.io"
+	if *full {
+		f.dies("paris", true, "namespace", "liqo-tenant-rome")
+		f.dies("paris", true, "serviceaccount", "liqo-consumer-rome", "-n", "liqo-tenant-rome")
+		f.dies("paris", true, "tenants.authentication.liqo.io", "-n", "liqo-tenant-rome")
+		f.dies("rome", true, "namespace", "liqo-tenant-paris")
+		f.dies("rome", true, "secret", "kubeconfig-controlplane-paris", "-n", "liqo-tenant-paris")
+		f.dies("rome", true, append([]string{nodes}, labelled...)...)
+	}
+	f.dies("rome", true, append([]string{slices}, labelled...)...)
+	contract := f.Contract("vision", "train", "Active")
+	f.apply("rome", deployment("vision", 2))
+	f.runs("rome", "vision", contract, 2)
+
+	f.Remove("vision", "train")
+	if *full {
+		f.Contract("vision", "train", "Releasing", "Released")
+		f.dies("rome", true, "namespace", "liqo-tenant-paris") // at once
+	}
+	f.dies("rome", false, append([]string{nodes}, labelled...)...)
+	if *full {
+		f.dies("rome", false, append([]string{slices}, labelled...)...)
+	}
+	f.Contract("vision", "train", "Released")
+	for cluster, kinds := range map[string]string{"rome": slices + "," + nodes, "paris": slices + ",quotas.offloading.liqo.io"} {
+		f.says(cluster, "", "get", kinds, "-A", "-o", "name")
+	}
+	f.says("rome", "", "get", "nodes", "-l", "liqo.io/type=virtual-node", "-o", "name")
+	f.says("paris", "namespace/liqo-tenant-rome", "get", "namespaces", "-l", "liqo.io/tenant-namespace=true,liqo.io/remote-cluster-id=rome", "-o", "name")
+	f.Sound()
+}
