@@ -129,7 +129,8 @@ func (r *round) borrow(l *limits) {
 }
 
 // markBorrowed is what of a contract of some size is above its tenant's quota;
-// old is the version that it replaces on the account.
+// old is the version that it replaces on the account: what that held of the
+// tenant's own quota is not borrowed because others borrow since.
 func (r *round) markBorrowed(t *tenant, o *offer, size vec, old *v1alpha1.Contract) v1alpha1.Resources {
 	if !t.borrows() {
 		return nil
@@ -151,7 +152,11 @@ func (r *round) markBorrowed(t *tenant, o *offer, size vec, old *v1alpha1.Contra
 				had = old.Spec.GPUs.Count * 1000 / o.unitsPer
 			}
 		}
-		if above := min(t.heldOf(kind)-had+n-quota, n); above > 0 {
+		above := min(t.heldOf(kind)-had+n-quota, n)
+		if old != nil {
+			above = min(above, old.Spec.Borrowed[name].Int64()*unit+max(n-had, 0))
+		}
+		if above > 0 {
 			out[name] = v1alpha1.AmountOf((above + unit - 1) / unit)
 		}
 	}

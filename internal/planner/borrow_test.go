@@ -46,6 +46,26 @@ func TestBorrow(t *testing.T) {
 	}
 }
 
+// What was held of the tenant's own quota is not borrowed because its intent
+// changes while others of the tenant borrow: nobody asks it back.
+func TestAChangeBorrowsOnlyWhatItAdds(t *testing.T) {
+	b := lenders().Intent("ada/a", Wants(4))
+	b.Round()
+	b.Tick(time.Minute).Deliver().Intent("ada/b", Wants(2)).Round()
+	b.Tick(time.Minute).Deliver().Intent("ada/a", Wants(4), With(func(s *v1alpha1.IntentSpec) { s.Resources.Named[v1alpha1.CPU] = v1alpha1.AmountOf(9000) }))
+	step(t, b, "more cores", map[string]string{"ada/a": "resize IntentChanged"})
+	if c := b.Contracts("ada/a")[0]; c.Spec.Borrowed != nil {
+		t.Fatalf("%+v", c.Spec.Borrowed)
+	}
+	b.Tick(time.Minute).Deliver().Intent("ada/b", Wants(1))
+	step(t, b, "gives one back", map[string]string{"ada/b": "resize IntentChanged"})
+	b.Tick(time.Minute).Deliver().Intent("ada/a", Wants(5))
+	step(t, b, "one more", map[string]string{"ada/a": "resize IntentChanged"})
+	if c := b.Contracts("ada/a")[0]; c.Spec.Borrowed[v1alpha1.GPU].Int64() != 1 {
+		t.Fatalf("%+v", c.Spec.Borrowed)
+	}
+}
+
 // What others hold of their quota cannot be borrowed; who has none lends none.
 func TestBorrowOnlyWhatIsUnused(t *testing.T) {
 	b := lenders().Tenant("bob", "rome").Offer("paris/h100", Capacity("gpu=20")).
