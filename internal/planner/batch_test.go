@@ -49,6 +49,42 @@ func TestBatches(t *testing.T) {
 	})
 }
 
+// Who has an alternative lets go first who has none, and of those that ask for
+// whole cards the biggest goes first.
+func TestTheLeastFlexibleGoesFirst(t *testing.T) {
+	or := func(model string) func(*planner.Intent) {
+		return With(func(s *v1alpha1.IntentSpec) {
+			s.Alternatives = []v1alpha1.ResourceRequest{{GPU: &v1alpha1.GPURequest{Count: 4, Models: []string{model}}}}
+		})
+	}
+	b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").
+		Offer("paris/h100", Cards("nvidia-h100", 4, "80Gi")).Offer("lyon/a100", Cards("nvidia-a100", 4, "80Gi")).
+		Intent("vision/a", Wants(4, "H100"), or("A100")).Intent("vision/b", Wants(4, "H100"))
+	b.Round()
+	if places(b, "vision/a") != "lyon" || places(b, "vision/b") != "paris" {
+		t.Fatalf("a on %q, b on %q", places(b, "vision/a"), places(b, "vision/b"))
+	}
+	b = New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").
+		Offer("paris/h100", Cards("nvidia-h100", 4, "80Gi")).Offer("lyon/h100", Cards("nvidia-h100", 4, "80Gi")).
+		Intent("vision/a", Wants(2, "H100")).Intent("vision/b", Wants(2, "H100")).Intent("vision/c", Wants(4, "H100"))
+	p := b.Round()
+	if s := p.Summary(); s[planner.Place] != 3 {
+		t.Fatal(describe(p))
+	}
+}
+
+// Of parts of cards the order is that of their names: their measure of what is
+// stranded looks after the big ones, and the biggest first would leave gaps.
+func TestSharesGoByName(t *testing.T) {
+	b := sharing(1, 10, "time-slicing").Intent("vision/a", wantsUnits(6, "time-slicing"), queueFail).Intent("vision/b", wantsUnits(8, "time-slicing"), queueFail)
+	p := b.Round()
+	if Of(p, "vision/a").Action != planner.Place || Of(p, "vision/b").Action != planner.Refuse {
+		t.Fatal(describe(p))
+	}
+}
+
+func queueFail(in *planner.Intent) { in.Spec.Queue.Policy = "fail" }
+
 // scarce is a market in which one after the other is dear: whoever comes first
 // takes the place that somebody else needs.
 func scarce() *Builder {

@@ -12,9 +12,14 @@ import (
 
 // fillAll does the tasks of all jobs: by priority, then the older intent
 // first; those first seen at once are one batch, in which the least flexible
-// go first, then the biggest, then by name. (Measured on real offers and
-// demand, that order comes within a few percent of the optimum's cost where
-// the order of arrival leaves 20 to 60: Karmada and SkyPilot take the latter.)
+// go first (flexibility), then the biggest, then by name. (Measured on real
+// offers and demand, that order comes within a few percent of the optimum's cost
+// where the order of arrival leaves 20 to 60: Karmada and SkyPilot take the
+// latter.) Where places are chosen by what they strand of cards sold in parts,
+// size does not count: the biggest first would be alike one after the other, and
+// fill offers to where none of what comes later fits. (Measured on the openb
+// trace in batches at a load of 1: 292 of 6,212 GPUs are left, 362 with the
+// biggest first.)
 //
 // What a job gives up may be what an earlier one waits for, and what it takes
 // changes why others wait, so it goes round until a pass changes nothing: a
@@ -98,7 +103,7 @@ func (r *round) lookOnly(j *job) {
 
 type rank struct {
 	job          *job
-	fitting      int
+	flexible     int
 	gpu, cpu     int64
 	at           int64
 	fromPriority int32
@@ -106,27 +111,47 @@ type rank struct {
 	offered      int // 0: it holds what waits for review
 }
 
+// flexibility is in how many places a job could be served, summed over its
+// alternatives. What is free of them does not count: the order would be another
+// one as soon as the first is served, and the next round would tell other
+// reasons. Nor does, where parts of cards are sold, whether one is large enough:
+// that would be the job's size again.
+func (r *round) flexibility(j *job) int {
+	n := 0
+	for alt := range j.alternatives() {
+		if s := r.shapeOf(j, alt); s.packs() {
+			n += s.affordable
+		} else {
+			n += s.usable
+		}
+	}
+	return n
+}
+
 func (r *round) order(jobs []*job) {
+	if len(jobs) < 2 {
+		return
+	}
 	ranks := make([]rank, len(jobs))
 	for i, j := range jobs {
 		s := r.shapeOf(j, 0)
-		k := rank{job: j, fitting: s.fitting, at: j.firstSeen.At.Unix(), fromPriority: j.priority, claims: 1, offered: 1}
+		k := rank{job: j, flexible: r.flexibility(j), at: j.firstSeen.At.Unix(), fromPriority: j.priority, claims: 1, offered: 1}
 		if j.offered() {
 			k.offered = 0
 		}
 		if r.hasClaim(j) {
 			k.claims = 0
 		}
-		k.cpu = s.wish.need.at(rCPU) * int64(j.replicas())
-		if s.wish.gpu != nil {
-			k.gpu = s.wish.gpu.count * int64(j.replicas())
+		if !s.packs() {
+			size := r.sizeOf(j)
+			k.gpu, k.cpu = size[0], size[1]
 		}
 		ranks[i] = k
 	}
 	slices.SortFunc(ranks, func(a, b rank) int {
 		return cmp.Or(
 			cmp.Compare(a.offered, b.offered), cmp.Compare(b.fromPriority, a.fromPriority), cmp.Compare(a.claims, b.claims),
-			cmp.Compare(a.at, b.at), cmp.Compare(a.fitting, b.fitting), cmp.Compare(b.gpu, a.gpu), cmp.Compare(b.cpu, a.cpu),
+			cmp.Compare(a.at, b.at), cmp.Compare(a.flexible, b.flexible), cmp.Compare(b.gpu, a.gpu), cmp.Compare(b.cpu, a.cpu),
 			strings.Compare(a.job.tenantName, b.job.tenantName), strings.Compare(a.job.name, b.job.name))
 	})
 	for i := range ranks {
@@ -200,7 +225,9 @@ func (r *round) fillNew(j *job, news []task) []task {
 	}
 	for i := range news {
 		if f := r.attempts(j, news[i:i+1], nil, 0, len(j.alternatives())); f != nil {
-			f.text = fmt.Sprintf("%d of %d replicas fit; %s", j.served(), j.replicas(), f.text)
+			if n := j.replicas(); n > 1 {
+				f.text = fmt.Sprintf("%d of %d replicas fit; %s", j.served(), n, f.text)
+			}
 			j.open = append(j.open, *f)
 			return news[i:]
 		}

@@ -41,6 +41,10 @@ type shape struct {
 	// what they fail now; fitting are the others.
 	facts, failing map[string]int
 	fitting        int
+	// affordable are the candidates that pass money, usable those of them that
+	// are large enough when nothing else is there, packed those that sell parts of
+	// cards.
+	affordable, usable, packed int
 	// counts grows whenever one of these does; summed is their sum, as of
 	// summedAt.
 	counts, summedAt int
@@ -131,10 +135,21 @@ func (r *round) newShape(w *wish) *shape {
 		}
 		if c.money == "" {
 			s.least.lower(c)
+			s.affordable++
+			if c.offer.deck != nil {
+				s.packed++
+			}
+			if c.size.within(c.offer.capacity) {
+				s.usable++
+			}
 		}
 	}
 	return s
 }
+
+// packs reports whether places are mostly chosen by how little of cards that are
+// sold in parts they strand (fragments.go).
+func (s *shape) packs() bool { return s.wish.weights.resources > 0 && 2*s.packed > s.affordable }
 
 // lacking is how at says that an offer lacks a fact.
 func (s *shape) lacking(req string) int32 {
