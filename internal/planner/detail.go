@@ -50,7 +50,7 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 		}
 		return "its agent enforces nothing"
 	case ReqWhere:
-		return "placement.where is not true of it"
+		return "it is not true of this flavor"
 	case ReqPartition:
 		return "its next legal size is " + r.sizeText(c.size)
 	case ReqPrice:

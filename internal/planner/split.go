@@ -116,7 +116,9 @@ func (r *round) fillPart(j *job, t *task) *failure {
 }
 
 // noAlternative is the failure of a part that nothing the intent asks for has
-// any more.
+// any more: its number of units is no split of any alternative since the intent
+// changed (asPart leaves none). Only parts come to it; a whole replica always has
+// the first alternative.
 func noAlternative(t task) *failure {
 	return &failure{
 		task: t, code: CodeNothingFits, rejected: map[string]int{},
