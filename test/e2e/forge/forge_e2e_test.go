@@ -138,7 +138,7 @@ func TestPullRequests(t *testing.T) {
 		file("dear"): intent("dear", "H200:16") + "  queue: {policy: fail}\n",
 	})
 	comment := s.says(first, sdk.StatusFailure, "1 place, 2 refuse", "| + place | vision/good | paris/h100 -> rome | +10.00 |",
-		"x refuse | vision/bad", "cpus", "vision/dear", "budget.tenant.hourly", "| vision | 0.00 | 10.00 |", "15.00 of 25.00 EUR/h")
+		"x refuse | vision/bad", "cpus", "vision/dear", "1 costs more than is left of its tenant's hourly budget", "| vision | 0.00 | 10.00 |", "15.00 of 25.00 EUR/h")
 	s.lines(first, 1, "cpus")
 	if ok, _, err := s.as("acme").MergePullRequest("acme", "fleet", first, sdk.MergePullRequestOption{Style: sdk.MergeStyleMerge}); ok && err == nil {
 		t.Fatal("the forge merges what the required check refuses")
