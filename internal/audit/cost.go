@@ -19,6 +19,9 @@ type Charge struct {
 	From, To v1alpha1.Time
 	// Cost at the contract's price and at list price, in its currency.
 	Cost v1alpha1.MonthCost
+	// Dearest is what it would have cost on the dearest offer that fitted when it
+	// was decided; nil where that is not known.
+	Dearest *v1alpha1.Decimal
 	// Forecast: it has not happened yet.
 	Forecast bool
 }
@@ -105,14 +108,23 @@ func (r *recorder) stretch(c *v1alpha1.Contract, end v1alpha1.Time, when Period,
 		return
 	}
 	labels := r.labels[ledger.IntentDir(c.Metadata.Namespace, c.Spec.Intent.Name)]
-	cost := b.CostByMonth(&open, end)
+	cost, dearest := b.CostByMonth(&open, end), map[string]v1alpha1.MonthCost{}
+	if d := c.Decision.Dearest; d != nil {
+		there := open
+		there.Spec.Price.Hourly, there.Spec.Price.List, there.Spec.Price.Windows = d.Hourly, d.Hourly, nil
+		dearest = b.CostByMonth(&there, end)
+	}
 	for at := open.Status.AccruedAt; at.Before(end.Time); {
 		_, next := b.MonthBounds(at)
 		if end.Before(next.Time) {
 			next = end
 		}
 		if m, ok := cost[b.Month(at)]; ok {
-			fn(Charge{Contract: c, Labels: labels, Month: b.Month(at), From: at, To: next, Cost: m, Forecast: forecast})
+			charge := Charge{Contract: c, Labels: labels, Month: b.Month(at), From: at, To: next, Cost: m, Forecast: forecast}
+			if there, ok := dearest[b.Month(at)]; ok {
+				charge.Dearest = &there.Amount
+			}
+			fn(charge)
 		}
 		at = next
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/test/story"
 )
 
 // What charges add up to over the whole history is what the ledger says, to the
@@ -49,6 +50,52 @@ func TestChargesAddUpToTheLedger(t *testing.T) {
 	hour, _, forecast := sum(audit.Period{From: now, Until: v1alpha1.TimeOf(s.At.Add(time.Hour))})
 	if !hour.IsZero() || forecast.String() != "17" { // 6 at 2.50 and 2 at 1.00
 		t.Errorf("the next hour costs %s and will cost %s, want 0 and 17", hour, forecast)
+	}
+}
+
+// What charges would have been on the dearest offer is told from what contracts
+// record of it: nothing of one that was resized since.
+func TestChargesOnTheDearestOffer(t *testing.T) {
+	s := &fleet{story.New(t, "ledger", nil, ""), t}
+	s.Push("Another provider", map[string]string{
+		"clusters/milan.yaml":     "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: milan}\nspec: {roles: [provider]}\n",
+		"flavors/milan/h100.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Flavor\nmetadata: {name: h100, namespace: milan}\nspec:\n  capacity: {cpu: \"256\", memory: 2Ti, gpu: 16}\n  gpu: {vendor: nvidia, model: nvidia-h100, memory: 80Gi, resourceName: nvidia.com/gpu}\n  price: {currency: EUR, perHour: {gpu: \"7.50\"}}\n",
+	})
+	s.Ask("train", 4, "  objective: cost\n")
+	s.Rest()
+	if d := s.Contract("train").Decision.Dearest; d == nil || d.Flavor != "milan/h100" || d.Hourly.String() != "30" {
+		t.Fatalf("the dearest is %+v", d)
+	}
+	s.At = s.At.Add(2 * time.Hour)
+	now := v1alpha1.TimeOf(s.At)
+	sum := func() (cost, dearest v1alpha1.Decimal, unknown int) {
+		t.Helper()
+		err := audit.Charges(t.Context(), s.Remote.Objects(), s.options(), audit.Period{Now: now}, func(c audit.Charge) {
+			cost = cost.Add(c.Cost.Amount)
+			if c.Dearest == nil {
+				unknown++
+				return
+			}
+			dearest = dearest.Add(*c.Dearest)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cost, dearest, unknown
+	}
+	cost, dearest, unknown := sum()
+	if unknown > 0 || cost.Sign() <= 0 || dearest.Sub(cost.MulInt(3)).Cmp(v1alpha1.DecimalFromMicro(10)) > 0 || cost.MulInt(3).Sub(dearest).Cmp(v1alpha1.DecimalFromMicro(10)) > 0 {
+		t.Errorf("cost %s, on the dearest %s, %d unknown; want three times as much", cost, dearest, unknown)
+	}
+	s.Ask("train", 6, "  objective: cost\n")
+	s.Rest()
+	s.At = s.At.Add(time.Hour)
+	now = v1alpha1.TimeOf(s.At)
+	if _, _, unknown = sum(); unknown == 0 {
+		t.Error("of a contract that was resized in place the dearest is still told")
+	}
+	if rep := s.verify(); len(rep.Violations) > 0 {
+		t.Error(rep.Violations[0])
 	}
 }
 

@@ -201,6 +201,9 @@ func placed(c *v1alpha1.Contract) string {
 		n := d.RunnersUp[0]
 		parts = append(parts, fmt.Sprintf("before %s (%.2f, %s/h)", n.Flavor, n.Score, n.Hourly))
 	}
+	if d.Dearest != nil && d.Dearest.Hourly.Cmp(c.Spec.Price.Hourly) > 0 {
+		parts = append(parts, fmt.Sprintf("the dearest that fitted: %s (%s/h)", d.Dearest.Flavor, d.Dearest.Hourly))
+	}
 	if len(d.Displaced) > 0 {
 		parts = append(parts, "displaces "+strings.Join(d.Displaced, ", "))
 	}

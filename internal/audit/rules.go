@@ -150,6 +150,7 @@ func (v *verifier) agreed(p pair) {
 	}{
 		{"gpus", was.Spec.GPUs, is.Spec.GPUs}, {"price.windows", was.Spec.Price.Windows, is.Spec.Price.Windows},
 		{"decision.offer", was.Decision.Offer, is.Decision.Offer}, {"decision.rejected", was.Decision.Rejected, is.Decision.Rejected},
+		{"decision.dearest", was.Decision.Dearest, is.Decision.Dearest},
 		{"decision.runnersUp", was.Decision.RunnersUp, is.Decision.RunnersUp},
 	} {
 		if !reflect.DeepEqual(f.was, f.is) {

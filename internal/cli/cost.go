@@ -72,6 +72,9 @@ type costRow struct {
 	Cost  v1alpha1.Decimal `json:"cost"`
 	List  v1alpha1.Decimal `json:"list"`
 	Saved v1alpha1.Decimal `json:"saved"`
+	// BelowDearest is what all of it would have cost more on the dearest offers
+	// that fitted when it was decided; nil where that is not known of all.
+	BelowDearest *v1alpha1.Decimal `json:"belowDearest,omitempty"`
 	// Forecast is what is still to come in the period.
 	Forecast v1alpha1.Decimal `json:"forecast"`
 	Currency string           `json:"currency"`
@@ -153,7 +156,7 @@ func costRows(charges []audit.Charge, books ledger.Books, to string, key func(*a
 		name := key(c)
 		r := sums[name]
 		if r == nil {
-			r = &costRow{Name: name, Currency: to}
+			r = &costRow{Name: name, Currency: to, BelowDearest: &v1alpha1.Decimal{}}
 			sums[name] = r
 		}
 		if c.Forecast {
@@ -162,6 +165,16 @@ func costRows(charges []audit.Charge, books ledger.Books, to string, key func(*a
 		}
 		r.Cost, r.List = r.Cost.Add(cost), r.List.Add(list)
 		r.Saved = r.List.Sub(r.Cost)
+		if c.Dearest == nil || r.BelowDearest == nil {
+			r.BelowDearest = nil
+			continue
+		}
+		there, err := exchange(books, *c.Dearest, c.Contract.Spec.Price.Currency, to, c.To)
+		if err != nil {
+			return nil, err
+		}
+		below := r.BelowDearest.Add(there.Sub(cost))
+		r.BelowDearest = &below
 	}
 	rows := make([]costRow, 0, len(sums))
 	for _, r := range sums {
@@ -237,9 +250,13 @@ func (o *costOptions) print(rows []costRow) error {
 	case "yaml":
 		return printYAML(o.streams.Out, rows)
 	}
-	t := newTable(o.streams, strings.ToUpper(o.by), ">COST", ">LIST", ">SAVED", ">FORECAST", "CURRENCY")
+	t := newTable(o.streams, strings.ToUpper(o.by), ">COST", ">LIST", ">SAVED", ">BELOW DEAREST", ">FORECAST", "CURRENCY")
 	for _, r := range rows {
-		t.row(r.Name, t.money(r.Cost), t.money(r.List), t.money(r.Saved), t.money(r.Forecast), r.Currency)
+		below := "unknown"
+		if r.BelowDearest != nil {
+			below = t.money(*r.BelowDearest)
+		}
+		t.row(r.Name, t.money(r.Cost), t.money(r.List), t.money(r.Saved), below, t.money(r.Forecast), r.Currency)
 	}
 	if o.output == "markdown" {
 		return t.markdown(o.streams.Out)

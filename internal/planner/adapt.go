@@ -144,7 +144,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	next.Spec.Borrowed = r.markBorrowed(j.tenant, o, size, c)
 	next.Spec.Term.End = r.endOf(j, cand.quote)
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.w.Market, figures, r.transferEstimate(w, o)
-	next.Decision.Scaled = scaled
+	next.Decision.Scaled, next.Decision.Dearest = scaled, nil
 	r.change(c, next)
 	next = r.observe(next) // of its new size clusters may say something else
 	r.due(next.Spec.Term.End)

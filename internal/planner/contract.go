@@ -140,6 +140,9 @@ func (r *round) decision(s *shape, c *candidate, next []*candidate) v1alpha1.Dec
 	}
 	d.Transfer = r.transferEstimate(s.wish, c.offer)
 	d.Scaled = r.scaled(c.offer, c.size, nil)
+	if x := s.dearestBeside(c); x != nil {
+		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.offer.ref, Hourly: x.quote.now.decimal()}
+	}
 	if len(next) > 0 {
 		d.RunnersUp = make([]v1alpha1.RunnerUp, 0, len(next))
 	}

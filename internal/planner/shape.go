@@ -62,6 +62,9 @@ type shape struct {
 	cheapest micro
 	// ranked are the candidates that fit, by score and by price; nil until asked.
 	ranked [2]*ranking
+	// dear is the place in cands of the dearest that fits, as of when it was last
+	// asked for and refreshed since; below 0: none, or not known.
+	dear int32
 	// priced is byPrice, nil until asked.
 	priced []int32
 	// top are the best, for the caller of best.
@@ -106,7 +109,7 @@ func (r *round) shapeOf(j *job, alt int) *shape {
 }
 
 func (r *round) newShape(w *wish) *shape {
-	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, seen: len(r.touched), altered: len(r.altered)}
+	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: len(r.touched), altered: len(r.altered)}
 	n := 0
 	for i, o := range r.offers {
 		if req := r.fact(w, o); req != "" {
@@ -320,12 +323,48 @@ func (r *round) refresh(s *shape) {
 		was := c.req
 		r.look(s, c)
 		s.recount(was, c.req)
+		switch {
+		case s.dear == i && c.req != "":
+			s.dear = -1
+		case s.dear >= 0 && was != "" && s.dearer(c, &s.cands[s.dear]):
+			s.dear = i
+		}
 		for _, k := range s.ranked {
 			if k != nil && (was == "" || c.req == "") {
 				k.update(s.cands, i)
 			}
 		}
 	}
+}
+
+// dearer reports whether a candidate fits and costs more than another that does;
+// of equals the first by reference counts as the dearer.
+func (s *shape) dearer(a, b *candidate) bool {
+	if a.req != "" || a.vague {
+		return false
+	}
+	return cmp.Or(cmp.Compare(a.quote.now, b.quote.now), compareOffers(b.offer, a.offer)) > 0
+}
+
+// dearestBeside is the dearest candidate that fits, beside one that was chosen
+// and may have been made to fit; nil where its price is not known. Data's
+// transfer is left out, as it is from a contract's price.
+func (s *shape) dearestBeside(chosen *candidate) *candidate {
+	if s.dear < 0 {
+		for i := range s.cands {
+			c := &s.cands[i]
+			if c.req == "" && !c.vague && (s.dear < 0 || s.dearer(c, &s.cands[s.dear])) {
+				s.dear = int32(i)
+			}
+		}
+	}
+	switch {
+	case chosen.vague:
+		return nil
+	case s.dear < 0 || s.cands[s.dear].quote.now < chosen.quote.now:
+		return chosen
+	}
+	return &s.cands[s.dear]
 }
 
 // recount moves a candidate from what it failed to what it fails.
