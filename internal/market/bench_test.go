@@ -78,18 +78,6 @@ func BenchmarkTree(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstFit finds the cheapest of a class that has room.
-func BenchmarkFirstFit(b *testing.B) {
-	s := full(b).Snapshot()
-	col := s.ByClass(s.Classes()[3])
-	b.ReportAllocs()
-	for b.Loop() {
-		if col.FirstFit(0, 8) < 0 {
-			b.Fatal("nothing fits")
-		}
-	}
-}
-
 // BenchmarkHeap reports what 10,000 flavors keep in memory, and how much of it
 // for each.
 func BenchmarkHeap(b *testing.B) {

@@ -3,17 +3,18 @@
 // and whether the provider is heard.
 //
 //	reports ──┐                     ┌─► offers, by provider and name
-//	          ├─► tables ─► changes ┼─► classes: columns by vendor, model, memory
+//	          ├─► tables ─► changes ┤
 //	inputs ───┘  (go-memdb)         └─► a git tree, one blob a provider
 //
 // # Layout
 //
 // Two tables in go-memdb: `offer` holds what rarely changes (the flavor without
-// its usage, its price and place) under two hand-written indexes; `usage` holds
-// what changes with every report under one, because the cost of a row grows
-// with the indexes it stands in. What a transaction changed says which
-// providers and classes are made anew; all others are carried over from the
-// snapshot before. Prices are int64 millionths of the fleet's currency there.
+// its usage, its price and place), `usage` what changes with every report, each
+// under one hand-written index, because the cost of a row grows with the indexes
+// it stands in. What a transaction changed says which providers are made anew;
+// all others are carried over from the snapshot before. What offers have in
+// common that intents choose by is the planner's to know: it keeps an order of
+// them for each shape of intent.
 //
 // # Invariants
 //

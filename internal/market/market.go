@@ -106,7 +106,7 @@ func New(opts Options) *Market {
 	in := m.inputs
 	m.current.Store(&Snapshot{
 		txn: db.Txn(false), inputs: &in, started: m.started, at: m.started, warmup: opts.Warmup, silence: opts.Silence,
-		heard: map[string]ProviderState{}, classes: map[Class]*lazyClass{}, tree: lazyTree(nil),
+		heard: map[string]ProviderState{}, tree: lazyTree(nil),
 	})
 	return m
 }

@@ -305,21 +305,20 @@ func TestPriceAndPlace(t *testing.T) {
 	rate := []v1alpha1.Rate{{From: "USD", To: "EUR", Rate: dec("0.9")}}
 	cpuOnly := func(f *v1alpha1.Flavor) { f.Spec.GPU = nil; delete(f.Spec.Capacity, "gpu") }
 	cases := map[string]struct {
-		change   func(*v1alpha1.Flavor)
-		cluster  *v1alpha1.Cluster
-		tables   []*v1alpha1.PriceTable
-		currency string
-		micro    int64
+		change  func(*v1alpha1.Flavor)
+		cluster *v1alpha1.Cluster
+		tables  []*v1alpha1.PriceTable
+		price   string
 	}{
-		"its own":                     {func(f *v1alpha1.Flavor) { f.Spec.Price = own }, priced, []*v1alpha1.PriceTable{table}, "EUR", 2_500_000},
-		"the table's, converted":      {nil, priced, []*v1alpha1.PriceTable{table}, "USD", 2_700_000},
-		"the table's, without GPUs":   {cpuOnly, priced, []*v1alpha1.PriceTable{table}, "USD", 45_000},
-		"the cluster's":               {nil, priced, nil, "EUR", 9_000_000},
-		"another model's row is not":  {func(f *v1alpha1.Flavor) { f.Spec.GPU.Model = "nvidia-a100" }, priced, []*v1alpha1.PriceTable{table}, "EUR", 9_000_000},
-		"a flat price over its units": {func(f *v1alpha1.Flavor) { f.Spec.Price = &v1alpha1.Price{Flat: ptr(dec("24"))} }, bare, nil, "EUR", 3_000_000},
-		"that of its own memory":      {a100(gib(80)), priced, []*v1alpha1.PriceTable{bySize}, "EUR", 2_000_000},
-		"that of another memory":      {a100(gib(64)), priced, []*v1alpha1.PriceTable{bySize}, "EUR", 5_000_000},
-		"none":                        {nil, bare, nil, "", 1<<63 - 1},
+		"its own":                    {func(f *v1alpha1.Flavor) { f.Spec.Price = own }, priced, []*v1alpha1.PriceTable{table}, "EUR 2.5"},
+		"the table's":                {nil, priced, []*v1alpha1.PriceTable{table}, "USD 3"},
+		"the table's, without GPUs":  {cpuOnly, priced, []*v1alpha1.PriceTable{table}, "USD 0.05"},
+		"the cluster's":              {nil, priced, nil, "EUR 9"},
+		"another model's row is not": {func(f *v1alpha1.Flavor) { f.Spec.GPU.Model = "nvidia-a100" }, priced, []*v1alpha1.PriceTable{table}, "EUR 9"},
+		"a flat price":               {func(f *v1alpha1.Flavor) { f.Spec.Price = &v1alpha1.Price{Flat: ptr(dec("24"))} }, bare, nil, "EUR 24"},
+		"that of its own memory":     {a100(gib(80)), priced, []*v1alpha1.PriceTable{bySize}, "EUR 2"},
+		"that of another memory":     {a100(gib(64)), priced, []*v1alpha1.PriceTable{bySize}, "EUR 5"},
+		"none":                       {nil, bare, nil, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -335,12 +334,18 @@ func TestPriceAndPlace(t *testing.T) {
 			}
 			report(t, m, "paris", gen(1, 1), f)
 			o := m.Snapshot().Offer("paris", "h100")
-			currency := ""
-			if o.Price != nil {
-				currency = o.Price.Currency
+			price := ""
+			if p := o.Price; p != nil {
+				unit := p.PerHour["gpu"]
+				if p.Flat != nil {
+					unit = *p.Flat
+				} else if f.Spec.GPU == nil {
+					unit = p.PerHour["cpu"]
+				}
+				price = p.Currency + " " + unit.String()
 			}
-			if currency != tc.currency || o.Micro != tc.micro {
-				t.Errorf("%d in %q, want %d in %q", o.Micro, currency, tc.micro, tc.currency)
+			if price != tc.price {
+				t.Errorf("%q, want %q", price, tc.price)
 			}
 			if want := (v1alpha1.Location{Region: "eu-west-3", Zone: "a", Country: "BE"}); o.Location != want {
 				t.Errorf("place %v, want %v", o.Location, want)

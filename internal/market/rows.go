@@ -44,7 +44,7 @@ func (m *Market) write(txn *memdb.Txn, name string, have stored) {
 }
 
 func sameOffer(a, b *offerRow) bool {
-	return a.micro == b.micro && a.static == b.static && a.withdrawn == b.withdrawn && a.location == b.location &&
+	return a.static == b.static && a.withdrawn == b.withdrawn && a.location == b.location &&
 		(a.flavor == b.flavor || reflect.DeepEqual(a.flavor, b.flavor)) && reflect.DeepEqual(a.price, b.price)
 }
 
@@ -100,11 +100,7 @@ func (m *Market) row(f *v1alpha1.Flavor) *offerRow {
 	if c := m.inputs.Clusters[r.provider]; c != nil {
 		r.location = c.Spec.Location.Over(f.Spec.Location)
 	}
-	if g := f.Spec.GPU; g != nil {
-		r.class = Class{g.Vendor, g.Model, g.Memory.Amount}
-	}
 	r.price = m.price(f)
-	r.micro = m.micro(f, r.price)
 	return r
 }
 
@@ -163,35 +159,6 @@ func (m *Market) fleetCurrency() string {
 		return c
 	}
 	return "EUR"
-}
-
-// micro is the on-demand price of one GPU unit (of one core, without GPUs) and
-// hour in millionths of the fleet's currency, for ordering offers: what a
-// contract costs is the planner's to say. A flat price is spread over the
-// units. A currency without a rate makes it unpriced.
-func (m *Market) micro(f *v1alpha1.Flavor, p *v1alpha1.Price) int64 {
-	if p == nil {
-		return unpriced
-	}
-	name, capacity := v1alpha1.GPU, f.Spec.Capacity[v1alpha1.GPU].Int64()
-	if f.Spec.GPU == nil {
-		name, capacity = v1alpha1.CPU, f.Spec.Capacity[v1alpha1.CPU].Int64()/1000
-	}
-	amount, ok := p.PerHour[name]
-	if p.Flat != nil && capacity > 0 {
-		amount, ok = p.Flat.DivInt(capacity, 12), true
-	}
-	if !ok {
-		return unpriced
-	}
-	if to := m.fleetCurrency(); p.Currency != to {
-		r := v1alpha1.NewestRate(m.inputs.Fleet.Rates, p.Currency, to, v1alpha1.TimeOf(m.opts.Now()))
-		if r == nil {
-			return unpriced
-		}
-		amount = amount.Mul(r.Rate)
-	}
-	return amount.Micro()
 }
 
 // normalised is flavors of files with their GPUs under the names that agents

@@ -1,9 +1,7 @@
 package market
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/hashicorp/go-memdb"
 
@@ -15,8 +13,6 @@ const (
 	tableOffer = "offer"
 	tableUsage = "usage"
 	indexID    = "id"
-	// indexPrice orders the offers of a class by price, then by identity.
-	indexPrice = "price"
 )
 
 // offerRow is what rarely changes of an offer. Rows are never modified once
@@ -26,9 +22,7 @@ type offerRow struct {
 	flavor         *v1alpha1.Flavor // without used and held
 	price          *v1alpha1.Price
 	location       v1alpha1.Location
-	class          Class
-	micro          int64 // price of a unit and hour in millionths of the fleet's currency; unpriced is math.MaxInt64
-	static         bool  // from a file
+	static         bool // from a file
 	withdrawn      v1alpha1.Time
 }
 
@@ -42,29 +36,10 @@ type usageRow struct {
 	inUse map[string]v1alpha1.Resources
 }
 
-const unpriced = math.MaxInt64
-
-// Class is what offers have in common that intents choose by first.
-type Class struct {
-	// Vendor and Model of the cards; empty without GPUs.
-	Vendor, Model string
-	// Memory of a unit, marketed size.
-	Memory v1alpha1.Amount
-}
-
-// String is "nvidia-h100 80Gi", or "no GPU".
-func (c Class) String() string {
-	if c == (Class{}) {
-		return "no GPU"
-	}
-	return c.Model + " " + c.Memory.Canonical(v1alpha1.Memory)
-}
-
 func schema() *memdb.DBSchema {
 	return &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{
 		tableOffer: {Name: tableOffer, Indexes: map[string]*memdb.IndexSchema{
-			indexID:    {Name: indexID, Unique: true, Indexer: identity{}},
-			indexPrice: {Name: indexPrice, Unique: true, Indexer: byPrice{}},
+			indexID: {Name: indexID, Unique: true, Indexer: identity{}},
 		}},
 		tableUsage: {Name: tableUsage, Indexes: map[string]*memdb.IndexSchema{
 			indexID: {Name: indexID, Unique: true, Indexer: identity{}},
@@ -98,31 +73,6 @@ func (identity) PrefixFromArgs(args ...any) ([]byte, error) {
 	return terminated(args[0].(string)), nil
 }
 
-// byPrice indexes offers by class, price and identity. By prefix, its argument
-// is the class.
-type byPrice struct{}
-
-func (byPrice) FromObject(raw any) (bool, []byte, error) {
-	r, ok := raw.(*offerRow)
-	if !ok {
-		return false, nil, fmt.Errorf("index %T by price: not an offer", raw)
-	}
-	b := classKey(r.class)
-	// The sign is flipped so that byte order is numeric order.
-	b = binary.BigEndian.AppendUint64(b, uint64(r.micro)^(1<<63)) //nolint:gosec // the bits are what is wanted
-	return true, append(b, terminated(r.provider, r.name)...), nil
-}
-
-func (byPrice) FromArgs(args ...any) ([]byte, error) {
-	return nil, fmt.Errorf("look up %v by price: only by class", args)
-}
-
-func (byPrice) PrefixFromArgs(args ...any) ([]byte, error) { return classKey(args[0].(Class)), nil }
-
-func classKey(c Class) []byte {
-	return binary.BigEndian.AppendUint64(terminated(c.Vendor, c.Model), uint64(c.Memory.Int64())) //nolint:gosec // sizes are not negative
-}
-
 // terminated joins strings so that none is a prefix of another one's; names
 // hold no zero byte.
 func terminated(parts ...string) []byte {
@@ -147,10 +97,6 @@ func offersOf(txn *memdb.Txn, provider string) []*offerRow {
 
 func usageOf(txn *memdb.Txn, provider string) []*usageRow {
 	return rows[*usageRow](txn, tableUsage, indexID, provider)
-}
-
-func byClass(txn *memdb.Txn, c Class) []*offerRow {
-	return rows[*offerRow](txn, tableOffer, indexPrice, c)
 }
 
 func rows[R any](txn *memdb.Txn, table, index string, prefix any) []R {

@@ -29,10 +29,6 @@ type Offer struct {
 	GraceEnds v1alpha1.Time
 	// Static: from a file, not from an agent.
 	Static bool
-	// Class that it is searched under.
-	Class Class
-	// Micro is the price of a unit (of a core, without GPUs) and hour on demand, in millionths of the fleet's currency; the largest int64 when unpriced.
-	Micro int64
 }
 
 // Snapshot is the market at one moment. It never changes.
@@ -47,7 +43,6 @@ type Snapshot struct {
 	views      []*view // by provider
 	heard      map[string]ProviderState
 	demand     map[string]*v1alpha1.DemandSeen
-	classes    map[Class]*lazyClass
 	all        func() []*Offer
 	tree       func() tree.Tree
 }
@@ -207,7 +202,7 @@ func (s *Snapshot) Missing(provider, name string) *Offer {
 			Metadata: v1alpha1.Metadata{Name: name, Namespace: provider},
 			Spec:     v1alpha1.FlavorSpec{Capacity: v1alpha1.Resources{}},
 		},
-		State: p.State, Since: p.Since, GraceEnds: p.GraceEnds, Static: p.Static, Micro: unpriced,
+		State: p.State, Since: p.Since, GraceEnds: p.GraceEnds, Static: p.Static,
 	}
 	if p.State == Fresh || !p.Heard && !s.Settled() {
 		o.State, o.Since = Withdrawn, v1alpha1.TimeOf(s.started)
@@ -232,8 +227,7 @@ func (s *Snapshot) Shadowed() []string {
 }
 
 // publish makes the next snapshot from the one before: the views of providers
-// that changed and the classes that their offers are or were in are made anew,
-// all else is carried over.
+// that changed are made anew, all else is carried over.
 func (m *Market) publish(now time.Time, dirty map[string]bool, inputs bool) {
 	old := m.current.Load()
 	if len(dirty) == 0 && !inputs {
@@ -243,7 +237,7 @@ func (m *Market) publish(now time.Time, dirty map[string]bool, inputs bool) {
 	next := &Snapshot{
 		generation: old.generation, txn: m.db.Txn(false), inputs: &in, started: m.started, at: now,
 		warmup: m.opts.Warmup, silence: m.opts.Silence,
-		heard: maps.Clone(old.heard), demand: old.demand, classes: old.classes, views: old.views, all: old.all, tree: old.tree,
+		heard: maps.Clone(old.heard), demand: old.demand, views: old.views, all: old.all, tree: old.tree,
 	}
 	m.states(next.heard, dirty, inputs)
 	if len(dirty) > 0 {
@@ -263,19 +257,12 @@ func (m *Market) signal() {
 	}
 }
 
-// remake makes the views and classes of changed providers.
+// remake makes the views of changed providers.
 func (m *Market) remake(next, old *Snapshot, dirty map[string]bool) {
-	classes := map[Class]bool{}
-	note := func(v *view) {
-		for _, o := range v.offers {
-			classes[o.Class] = true
-		}
-	}
 	next.views = make([]*view, 0, len(old.views)+len(dirty))
 	before := map[string]*view{}
 	for _, v := range old.views {
 		if dirty[v.provider] {
-			note(v)
 			before[v.provider] = v
 			continue
 		}
@@ -283,15 +270,10 @@ func (m *Market) remake(next, old *Snapshot, dirty map[string]bool) {
 	}
 	for name := range dirty {
 		if v := makeView(next.txn, name, next.heard[name], before[name]); v != nil {
-			note(v)
 			next.views = append(next.views, v)
 		}
 	}
 	slices.SortFunc(next.views, func(a, b *view) int { return strings.Compare(a.provider, b.provider) })
-	next.classes = maps.Clone(old.classes)
-	for c := range classes {
-		next.classes[c] = newLazyClass(next.txn, next.views, c)
-	}
 	views := next.views
 	next.all = sync.OnceValue(func() []*Offer {
 		var out []*Offer
@@ -373,7 +355,7 @@ func joined(from source, state ProviderState) *Offer {
 	if u := from.usage; u != nil {
 		f.Spec.Used, f.Spec.Held, f.Spec.Refused, f.Spec.Usage = u.used, u.held, u.refused, u.inUse
 	}
-	o := &Offer{Flavor: &f, Price: row.price, Location: row.location, Static: row.static, Class: row.class, Micro: row.micro}
+	o := &Offer{Flavor: &f, Price: row.price, Location: row.location, Static: row.static}
 	switch {
 	case row.static:
 	case state.State != Fresh:

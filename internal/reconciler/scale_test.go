@@ -60,7 +60,8 @@ func (w *spoken) Observe() (v1alpha1.ConsumerObservations, uint64) {
 func newScale(b *testing.B, o gen.Options) *scale {
 	b.Helper()
 	s := &scale{b: b, at: o.Now, reports: map[string][]v1alpha1.Flavor{}, newest: map[string]wire.Generation{}, seen: &spoken{said: v1alpha1.ConsumerObservations{}, generation: 1}}
-	read, err := fleet.NewReader().Read(b.Context(), tree.NewMemory().Build(o.Inputs()), nil)
+	files := o.Inputs()
+	read, err := fleet.NewReader().Read(b.Context(), tree.NewMemory().Build(files), nil)
 	if err != nil || len(read.Diagnostics) > 0 {
 		b.Fatal(err, read.Diagnostics)
 	}
@@ -68,14 +69,18 @@ func newScale(b *testing.B, o gen.Options) *scale {
 		s.reports[f.Metadata.Namespace] = append(s.reports[f.Metadata.Namespace], *f)
 	}
 	s.names = slices.Sorted(maps.Keys(s.reports))
-	known := *read
-	known.Flavors = nil
+	// What agents report is in no file.
+	maps.DeleteFunc(files, func(path string, _ []byte) bool { return strings.HasPrefix(path, "flavors/") })
+	known, err := fleet.NewReader().Read(b.Context(), tree.NewMemory().Build(files), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
 	s.market = market.New(market.Options{Now: func() time.Time { return s.at }})
 	s.market.SetInputs(market.Inputs{Fleet: known.Policy, Clusters: known.Clusters})
 	for _, name := range s.names {
 		s.report(name)
 	}
-	led := s.ledger(&known)
+	led := s.ledger(known)
 	remote := memremote.New()
 	if _, err := remote.Commit("main", gitobj.Person{Name: "Ada L.", Email: "ada@example.org", When: o.Now}, "Begin", gitobj.Change{Puts: map[string][]byte{"fleet.yaml": []byte("kind: Fleet\n")}}); err != nil {
 		b.Fatal(err)
@@ -90,9 +95,9 @@ func newScale(b *testing.B, o gen.Options) *scale {
 	if s.r.heads, err = repo.Fetch(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	s.r.fleet, s.r.ledger, s.r.asked = &known, led, s.at
+	s.r.fleet, s.r.ledger, s.r.asked = known, led, s.at
 	s.r.state = &verify.State{Clean: s.r.heads.Inputs.Commit.Hash}
-	s.r.authors = authors{fleet: &known, ledger: led, number: 1}
+	s.r.authors = authors{fleet: known, ledger: led, number: 1}
 	s.r.ask.Store(false)
 	return s
 }

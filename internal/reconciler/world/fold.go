@@ -232,7 +232,7 @@ func (f *Folder) observed(in Input, providers []string, contracts []*v1alpha1.Co
 	for _, cluster := range in.Observed.Differs(f.last.Observed) {
 		was, now := f.last.Observed[cluster], in.Observed[cluster]
 		for name, said := range now {
-			if before, both := was[name]; !both || !sameWords(before, said) {
+			if before, both := was[name]; !both || !planner.SameWords(&before, &said) {
 				again(name)
 			}
 		}
@@ -243,8 +243,4 @@ func (f *Folder) observed(in Input, providers []string, contracts []*v1alpha1.Co
 		}
 	}
 	return f.made.Observed.With(said, gone...)
-}
-
-func sameWords(a, b v1alpha1.ConsumerObservation) bool {
-	return planner.SameObservation(v1alpha1.Observation{Consumer: a}, v1alpha1.Observation{Consumer: b})
 }
