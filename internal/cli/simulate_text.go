@@ -101,7 +101,7 @@ func number(f float64) string {
 func whyText(list []simulate.Count) string {
 	var parts []string
 	for _, c := range list {
-		parts = append(parts, fmt.Sprintf("%d %s", c.N, c.What))
+		parts = append(parts, c.Words())
 	}
 	return strings.Join(parts, ", ")
 }

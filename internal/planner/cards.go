@@ -252,7 +252,7 @@ func (d *deck) seat(units int64, card int) (on []v1alpha1.CardUnits) {
 // stays on its card where that has the room.
 func (r *round) layOut(w *wish, o *offer, size vec, had []v1alpha1.CardUnits) []v1alpha1.CardUnits {
 	d, units := o.deck, size.at(rGPU)
-	if d == nil || units == 0 || w.gpu == nil {
+	if d == nil || units == 0 {
 		return nil
 	}
 	sum := int64(0)
@@ -264,7 +264,7 @@ func (r *round) layOut(w *wish, o *offer, size vec, had []v1alpha1.CardUnits) []
 	}
 	d.book(had, -1)
 	defer d.book(had, 1)
-	if w.gpu.loose(o.Flavor.Spec.GPU) {
+	if w.gpu == nil || w.gpu.loose(o.Flavor.Spec.GPU) { // nil: a size of the offer brings them, unasked for
 		free := slices.Clone(d.free)
 		on := d.pour(units)
 		d.free = free

@@ -88,6 +88,20 @@ func saidOf(req string, n int) string {
 	return verb(does, n) + " " + what
 }
 
+// Shortfall is what is wrong with several offers that fail a requirement, in
+// words; "" for a code that is none.
+func Shortfall(req string) string {
+	for _, prefix := range []string{ReqPolicy, ReqResource, ReqCapacity} {
+		if strings.HasPrefix(req, prefix) {
+			return saidOf(req, 2)
+		}
+	}
+	if shortfalls[req] == "" {
+		return ""
+	}
+	return saidOf(req, 2)
+}
+
 // verb is one of plurals as it is said of n.
 func verb(one string, n int) string {
 	if many, known := plurals[one]; known && n != 1 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,6 +18,12 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"number":  func(f float64) string { return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") },
 	"three":   func(f float64) string { return strconv.FormatFloat(f, 'f', 3, 64) },
 	"span":    span,
+	"count": func(n int, what string) string {
+		if n != 1 {
+			what += "s"
+		}
+		return strconv.Itoa(n) + " " + what
+	},
 	"unplaced": func(o Outcome) int {
 		return o.Refused + o.Waiting
 	},
@@ -50,20 +57,28 @@ func totals(r *Result) []chartOf {
 		}
 		return chartOf{title, says, bars(list)}
 	}
-	return []chartOf{
+	charts := []chartOf{
 		of("Not placed", "intents refused, or waiting at the end",
 			func(o *Outcome) float64 { return float64(o.Refused + o.Waiting) },
 			func(o *Outcome) string { return strconv.Itoa(o.Refused + o.Waiting) }),
 		of("Idle GPUs at the end", "of "+short(r.Supply.GPUs)+"; which of them no intent of this demand could use is in the table",
 			func(o *Outcome) float64 { return o.GPU.UnallocatedEnd },
 			func(o *Outcome) string { return short(o.GPU.UnallocatedEnd) }),
-		of("Cost", r.Currency+", with the penalty for what was never placed",
+	}
+	if costly(r) {
+		charts = append(charts, of("Cost", r.Currency+", with the penalty for what was never placed",
 			func(o *Outcome) float64 { return o.CostWithPenalty.Float() },
-			func(o *Outcome) string { return short(o.CostWithPenalty.Float()) }),
+			func(o *Outcome) string { return short(o.CostWithPenalty.Float()) }))
+	}
+	return append(charts,
 		of("Waiting", "90th percentile of what was placed",
 			func(o *Outcome) float64 { return float64(o.Wait.P90) },
-			func(o *Outcome) string { return span(o.Wait.P90) }),
-	}
+			func(o *Outcome) string { return span(o.Wait.P90) }))
+}
+
+// costly reports whether anything was paid for, or missed, by any policy.
+func costly(r *Result) bool {
+	return slices.ContainsFunc(r.Policies, func(o Outcome) bool { return !o.CostWithPenalty.IsZero() })
 }
 
 // courses are lines over virtual time.
@@ -86,11 +101,14 @@ func courses(r *Result) []chartOf {
 		}
 	}
 	all := line{name: "all GPUs", x: []float64{from, to}, y: []float64{r.Supply.GPUs, r.Supply.GPUs}, dashed: true}
-	return []chartOf{
+	charts := []chartOf{
 		of("GPUs allocated", "cards, shares added up", func(p Point) float64 { return p.GPUs }, all),
 		of("Waiting intents", "arrived and not placed yet", func(p Point) float64 { return float64(p.Waiting) }),
-		of("Cost per hour", r.Currency+" of what is held", func(p Point) float64 { return p.Hourly.Float() }),
 	}
+	if slices.ContainsFunc(r.Policies, func(o Outcome) bool { return !o.HourlyPeak.IsZero() }) {
+		charts = append(charts, of("Cost per hour", r.Currency+" of what is held", func(p Point) float64 { return p.Hourly.Float() }))
+	}
+	return charts
 }
 
 // growthCharts are lines over the size of the fleet.

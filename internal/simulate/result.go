@@ -1,6 +1,11 @@
 package simulate
 
-import "github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+import (
+	"fmt"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
 
 // Result is a simulation's. Times are in seconds of the demand's own clock,
 // money is in Currency.
@@ -74,6 +79,15 @@ type Outcome struct {
 type Count struct {
 	What string `json:"what"`
 	N    int    `json:"n"`
+}
+
+// Words are what was counted, for people: a requirement says what most offers
+// lack.
+func (c Count) Words() string {
+	if said := planner.Shortfall(c.What); said != "" {
+		return fmt.Sprintf("%d as most offers %s", c.N, said)
+	}
+	return fmt.Sprintf("%d %s", c.N, c.What)
 }
 
 // Percentiles of waiting, nearest rank, in seconds.
