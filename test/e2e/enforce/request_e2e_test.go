@@ -156,7 +156,7 @@ func TestAskedForTooMuch(t *testing.T) {
 			t.Fatalf("%v %s", err, out)
 		}
 	}
-	if o := f.requestIn("never", crd.RequestFailed); o.Status.Reason == "" || !strings.Contains(o.Status.Message, "fits") {
+	if o := f.requestIn("never", crd.RequestFailed); o.Status.Reason != "NothingFits" || !strings.Contains(o.Status.Message, "it has too few GPUs free") {
 		t.Errorf("status is %+v", o.Status)
 	}
 	f.Eventually("the other waits in the queue", func() error {
