@@ -16,6 +16,8 @@ type Pace struct {
 	// Cold is what making all shapes took, Shapes how many there are.
 	Cold   time.Duration
 	Shapes int
+	// Scan is what looking at every flavor for one intent takes, without any shape.
+	Scan time.Duration
 	// Turns are the decisions, each from the task to the booked contract, in order of time.
 	Turns []time.Duration
 	// Made and Kept are the bytes that all turns took, and those of them that the plan keeps.
@@ -56,6 +58,11 @@ func MeasurePace(w World) *Pace {
 		}
 	}
 	p.Cold, p.Shapes = lap(), len(r.shapes)
+	sample := waiting[:min(len(waiting), 50)]
+	for _, j := range sample {
+		r.scan(j)
+	}
+	p.Scan = lap() / time.Duration(max(len(sample), 1))
 	r.order(waiting)
 	runtime.GC()
 	before := memory()
@@ -83,6 +90,21 @@ func MeasurePace(w World) *Pace {
 	p.Plan = r.plan
 	slices.Sort(p.Turns)
 	return p
+}
+
+// scan finds the best offer for a job as one would who remembers nothing: by the
+// same rules, every offer in turn.
+func (r *round) scan(j *job) *candidate {
+	w := r.wishOf(j, j.alternatives()[0])
+	w.replicas, w.money, w.seconds = int64(max(j.wanted, 1)), j.purse, j.seconds
+	var best *candidate
+	cands := r.newShape(w).cands
+	for i := range cands {
+		if c := &cands[i]; c.req == "" && (best == nil || c.score > best.score) {
+			best = c
+		}
+	}
+	return best
 }
 
 func memory() (m runtime.MemStats) {
