@@ -3,7 +3,10 @@
 package liqo
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,19 +19,26 @@ func shaped(name string, gpus int, virtualNode string) string {
 	return strings.Replace(intent("vision", name, gpus), "spec:\n", "spec:\n  virtualNode: "+virtualNode+"\n", 1)
 }
 
-// noVirtualNode keeps an intent's virtual nodes from being made.
+// noVirtualNode keeps an intent's virtual nodes from being made, and a probe of
+// the same label, which tells when it is in force.
 const noVirtualNode = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: no-virtual-node}
 spec:
   failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [offloading.liqo.io], apiVersions: [v1beta1], operations: [CREATE], resources: [virtualnodes]}]}
+  matchConstraints: {resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE], resources: [virtualnodes, configmaps]}]}
+  matchConditions: [{name: labelled, expression: "has(object.metadata.labels) && 'fleetbroker.io/intent' in object.metadata.labels"}]
   validations: [{expression: "object.metadata.labels['fleetbroker.io/intent'] != 'vision.next'", message: not yet}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: no-virtual-node}
 spec: {policyName: no-virtual-node, validationActions: [Deny]}
+`
+
+const probe = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: probe, namespace: default, labels: {fleetbroker.io/intent: vision.next}}
 `
 
 // Several virtual nodes on one slice, one from a Secret that people made, and
@@ -87,6 +97,20 @@ func TestVirtualNodesByHand(t *testing.T) {
 	}
 	namespace := remote()
 	f.apply("rome", noVirtualNode)
+	file := filepath.Join(t.TempDir(), "probe.yaml")
+	if err := os.WriteFile(file, []byte(probe), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.Eventually("virtual nodes of vision.next are refused", func() error {
+		_, err := f.kubectl("rome", "create", "--dry-run=server", "-f", file)
+		if err == nil {
+			return errors.New("what bears its label is taken")
+		}
+		if !strings.Contains(err.Error(), "not yet") {
+			return err
+		}
+		return nil
+	})
 	f.Put("vision", "next", intent("vision", "next", 1))
 	next := f.Contract("vision", "next", "Reserved", "Peering")
 	f.Remove("vision", "train")
