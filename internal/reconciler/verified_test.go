@@ -2,48 +2,20 @@ package reconciler
 
 import (
 	"context"
-	"crypto/ed25519"
-	"encoding/pem"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 )
-
-// keyPair makes a signer and its public key.
-func keyPair(t *testing.T, seed string) (gitrepo.Signer, string) {
-	t.Helper()
-	private := ed25519.NewKeyFromSeed([]byte(strings.Repeat(seed, ed25519.SeedSize)))
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	signer, err := gitrepo.SSHSigner(file, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := ssh.NewPublicKey(private.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
-}
 
 // signedStory is a fleet in which root signs for everything and ada for vision.
 func signedStory(t *testing.T, branch string) (s *story, root, adas gitrepo.Signer) {
 	s = newStory(t, branch)
-	root, rootKey := keyPair(t, "r")
-	adas, adaKey := keyPair(t, "a")
+	root, rootKey := memremote.KeyPair(t, "r")
+	adas, adaKey := memremote.KeyPair(t, "a")
 	s.push(map[string]string{
 		"fleet.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n" +
 			"  writeBack: {inputs: main, branch: " + branch + ", author: {name: fleetbroker, email: broker@example.org}}\n" +

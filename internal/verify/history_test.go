@@ -1,23 +1,18 @@
 package verify
 
 import (
-	"crypto/ed25519"
-	"encoding/pem"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -26,29 +21,6 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 type key struct {
 	gitrepo.Signer
 	public string
-}
-
-// newKey makes an ed25519 key; the same seed gives the same.
-func newKey(t testing.TB, seed byte) key {
-	t.Helper()
-	private := ed25519.NewKeyFromSeed([]byte(strings.Repeat(string(rune('a'+seed)), ed25519.SeedSize)))
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	signer, err := gitrepo.SSHSigner(file, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := ssh.NewPublicKey(private.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key{signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))}
 }
 
 // history is commits in memory.
@@ -109,7 +81,8 @@ func peoplesKeys(t testing.TB) map[string]key {
 	defer keysOnce.Unlock()
 	for i, name := range strings.Fields(people) {
 		if _, ok := keysMade[name]; !ok {
-			keysMade[name] = newKey(t, byte(i))
+			signer, public := memremote.KeyPair(t, string(rune('a'+i)))
+			keysMade[name] = key{signer, public}
 		}
 	}
 	return keysMade

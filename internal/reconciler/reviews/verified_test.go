@@ -1,51 +1,23 @@
 package reviews
 
 import (
-	"crypto/ed25519"
-	"encoding/pem"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/fleetbroker/fleetbroker/internal/forge/forgetest"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 	"github.com/fleetbroker/fleetbroker/internal/review"
 )
-
-// keyPair makes a signer and its public key.
-func keyPair(t *testing.T, seed string) (gitrepo.Signer, string) {
-	t.Helper()
-	private := ed25519.NewKeyFromSeed([]byte(strings.Repeat(seed, ed25519.SeedSize)))
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	signer, err := gitrepo.SSHSigner(file, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := ssh.NewPublicKey(private.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
-}
 
 // signedStory is a fleet that asks for signatures: ada and bob sign for vision,
 // and ada approves.
 func signedStory(t *testing.T) (s *story, adas, bobs gitrepo.Signer) {
 	s = newStory(t)
-	_, root := keyPair(t, "r")
-	adas, adaKey := keyPair(t, "a")
-	bobs, bobKey := keyPair(t, "b")
+	_, root := memremote.KeyPair(t, "r")
+	adas, adaKey := memremote.KeyPair(t, "a")
+	bobs, bobKey := memremote.KeyPair(t, "b")
 	s.push(map[string]string{
 		"fleet.yaml": ground["fleet.yaml"] + "  verification: {mode: signed, signers: [{principal: root, publicKey: " + root + "}]}\n",
 		"tenants/vision.yaml": strings.Replace(ground["tenants/vision.yaml"], "spec: {", fmt.Sprintf(
