@@ -115,7 +115,10 @@ func (in *inputs) acted(ctx context.Context, c *Commit) (s *state, fault string,
 		}
 	}
 	in.now = c.Committer.When
-	if s, fault, err = in.at(ctx, h, verified); s != nil && err == nil && fault == "" && s.clean != verified {
+	s, fault, err = in.at(ctx, h, verified)
+	// Where the state is a newer commit's of the same content, how far that one is
+	// verified says nothing of this one.
+	if s != nil && err == nil && fault == "" && s.commit == h && s.clean != verified {
 		fault = fmt.Sprintf("inputs %s are verified up to %s, the commit says up to %s", h.Short(), s.clean.Short(), verified.Short())
 	}
 	return s, fault, err
