@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
@@ -33,8 +35,9 @@ type gitops struct {
 	mode      string
 	informers map[schema.GroupVersionResource]cache.SharedIndexInformer
 
-	mu     sync.Mutex
-	failed map[schema.GroupVersionResource]error // the newest error of a watch
+	mu      sync.Mutex
+	failed  map[schema.GroupVersionResource]error // the newest error of a watch
+	settled map[types.UID]map[string]any          // the newest Ready condition that was no passing one
 }
 
 // verdict is what a tool's objects say about one tenant's manifests.
@@ -51,7 +54,8 @@ func newGitops(mode string, c *conn, news func()) *gitops {
 	if watched == nil {
 		return nil
 	}
-	g := &gitops{mode: mode, informers: map[schema.GroupVersionResource]cache.SharedIndexInformer{}, failed: map[schema.GroupVersionResource]error{}}
+	g := &gitops{mode: mode, informers: map[schema.GroupVersionResource]cache.SharedIndexInformer{},
+		failed: map[schema.GroupVersionResource]error{}, settled: map[types.UID]map[string]any{}}
 	for _, resource := range watched {
 		inf := dynamicinformer.NewFilteredDynamicInformer(c.dynamic, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 		// None of these fails before the informer was started.
@@ -63,11 +67,50 @@ func newGitops(mode string, c *conn, news func()) *gitops {
 			news()
 		})
 		_, _ = inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { news() }, UpdateFunc: func(any, any) { news() }, DeleteFunc: func(any) { news() },
+			AddFunc:    func(obj any) { g.settle(obj); news() },
+			UpdateFunc: func(_, obj any) { g.settle(obj); news() },
+			DeleteFunc: func(obj any) { g.forget(obj); news() },
 		})
 		g.informers[resource] = inf
 	}
 	return g
+}
+
+// settle remembers how an object stands, unless it is only on its way: each of
+// our commits sets Flux to work, and if its trouble were told as over meanwhile,
+// that would be another commit.
+func (g *gitops) settle(obj any) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	ready := condition(u, "Ready")
+	message, _ := ready["message"].(string)
+	waits := strings.HasSuffix(message, "is not ready") || strings.HasSuffix(message, "is not up to date") // for what tells its own trouble
+	if ready["status"] == "Unknown" || ready["reason"] == "DependencyNotReady" && waits {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settled[u.GetUID()] = ready
+}
+
+func (g *gitops) forget(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.settled, u.GetUID())
+	}
+}
+
+// ready is the condition by which an object is judged.
+func (g *gitops) ready(u *unstructured.Unstructured) map[string]any {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.settled[u.GetUID()]
 }
 
 // trimApplier leaves out the lists of all applied objects: there may be tens of
@@ -106,7 +149,8 @@ func (g *gitops) of(consumer, tenant string, known func(commit string) bool) ver
 	if g.mode == ArgoCD {
 		return argoVerdict(consumer, tenant, g.list(applications), known)
 	}
-	return fluxVerdict(consumer, tenant, g.list(kustomizations), g.list(repositories), known)
+	f := fluxView{kustomizations: g.list(kustomizations), sources: g.list(repositories), ready: g.ready}
+	return f.verdict(consumer, tenant, known)
 }
 
 // list are the cached objects, in order.
@@ -139,10 +183,15 @@ func applies(from, consumer, tenant string) (contracts, basis bool) {
 	return false, false
 }
 
-// fluxVerdict reads Flux's Kustomizations and their sources.
-func fluxVerdict(consumer, tenant string, all, sources []*unstructured.Unstructured, known func(string) bool) verdict {
+// fluxView is what a consumer has of Flux.
+type fluxView struct {
+	kustomizations, sources []*unstructured.Unstructured
+	ready                   func(*unstructured.Unstructured) map[string]any
+}
+
+func (f fluxView) verdict(consumer, tenant string, known func(string) bool) verdict {
 	v, followed := verdict{current: true}, false
-	for _, k := range all {
+	for _, k := range f.kustomizations {
 		from, _, _ := unstructured.NestedString(k.Object, "spec", "path")
 		contracts, basis := applies(from, consumer, tenant)
 		if !contracts && !basis {
@@ -150,7 +199,7 @@ func fluxVerdict(consumer, tenant string, all, sources []*unstructured.Unstructu
 		}
 		followed = followed || contracts
 		if v.trouble == "" {
-			v.trouble = fluxTrouble(k, sources)
+			v.trouble = f.trouble(k, nil)
 		}
 		v.current = v.current && (!contracts || fluxCurrent(k, known))
 	}
@@ -160,37 +209,56 @@ func fluxVerdict(consumer, tenant string, all, sources []*unstructured.Unstructu
 	return v
 }
 
-// fluxTrouble is what is wrong with a Kustomization or its source.
-func fluxTrouble(k *unstructured.Unstructured, sources []*unstructured.Unstructured) string {
-	kind, _, _ := unstructured.NestedString(k.Object, "spec", "sourceRef", "kind")
-	name, _, _ := unstructured.NestedString(k.Object, "spec", "sourceRef", "name")
-	namespace, _, _ := unstructured.NestedString(k.Object, "spec", "sourceRef", "namespace")
-	if namespace == "" {
-		namespace = k.GetNamespace()
-	}
-	if text := fluxStopped(k, "kustomization"); text != "" {
+// trouble is what is wrong with a Kustomization, with its source or with what it
+// waits for; behind are those that wait for it.
+func (f fluxView) trouble(k *unstructured.Unstructured, behind []*unstructured.Unstructured) string {
+	if text := f.stopped(k, "kustomization"); text != "" {
 		return text
 	}
-	for _, s := range sources {
-		if kind == s.GetKind() && name == s.GetName() && namespace == s.GetNamespace() {
-			if text := fluxStopped(s, "source git"); text != "" {
-				return text
-			}
+	ref, _, _ := unstructured.NestedMap(k.Object, "spec", "sourceRef")
+	if source := referred(f.sources, k, ref); source != nil {
+		if text := f.stopped(source, "source git"); text != "" {
+			return text
+		}
+	}
+	awaited, _, _ := unstructured.NestedSlice(k.Object, "spec", "dependsOn")
+	for _, entry := range awaited {
+		ref, _ := entry.(map[string]any)
+		first := referred(f.kustomizations, k, ref)
+		if first == nil || slices.Contains(behind, first) {
+			continue // Flux itself says so
+		}
+		if text := f.trouble(first, append(behind, k)); text != "" {
+			return text
 		}
 	}
 	return ""
 }
 
-// fluxStopped says why an object of Flux does not do its work.
-func fluxStopped(u *unstructured.Unstructured, command string) string {
+// referred is what a reference of an object names, nil when it is not there. One
+// without a kind is to a Kustomization, one without a namespace to its own.
+func referred(all []*unstructured.Unstructured, from *unstructured.Unstructured, ref map[string]any) *unstructured.Unstructured {
+	kind, _ := ref["kind"].(string)
+	name, _ := ref["name"].(string)
+	namespace, _ := ref["namespace"].(string)
+	kind, namespace = cmp.Or(kind, "Kustomization"), cmp.Or(namespace, from.GetNamespace())
+	for _, u := range all {
+		if u.GetKind() == kind && u.GetName() == name && u.GetNamespace() == namespace {
+			return u
+		}
+	}
+	return nil
+}
+
+// stopped says why an object of Flux does not do its work.
+func (f fluxView) stopped(u *unstructured.Unstructured, command string) string {
 	if suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend"); suspended {
 		return fmt.Sprintf("%s is suspended: flux resume %s %s -n %s", named(u), command, u.GetName(), u.GetNamespace())
 	}
 	if terminating(u) {
 		return named(u) + " is being deleted"
 	}
-	ready := condition(u, "Ready")
-	if ready["status"] == "False" {
+	if ready := f.ready(u); ready["status"] == "False" {
 		return fmt.Sprintf("%s: %v", named(u), ready["message"])
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/yaml"
 )
 
@@ -56,16 +57,52 @@ func TestFluxVerdict(t *testing.T) {
 			kustomization("namespaces", "path: manifests/rome/namespaces, suspend: true", ""),
 			kustomization("vision", "path: manifests/rome/vision", ready+"lastAppliedRevision: ledger@sha1:aaaa")},
 			source, "Kustomization flux-system/namespaces is suspended", true},
+		"what it waits for fails": {[]string{
+			kustomization("basis", "path: clusters/rome", `conditions: [{type: Ready, status: "False", message: bad patch}]`),
+			kustomization("vision", "path: manifests/rome/vision, dependsOn: [{name: basis}, {name: gone}]", "lastAppliedRevision: ledger@sha1:aaaa")},
+			source, "Kustomization flux-system/basis: bad patch", true},
+		"both wait for the other": {[]string{
+			kustomization("a", "path: manifests/rome/vision, dependsOn: [{name: b}]", ready+"lastAppliedRevision: ledger@sha1:aaaa"),
+			kustomization("b", "path: clusters/rome, dependsOn: [{name: a}]", ready)}, source, "", true},
 		"its source is suspended": {[]string{kustomization("all", "path: manifests/rome", ready+"lastAppliedRevision: ledger@sha1:0000")},
 			source + "spec: {suspend: true}\n", "GitRepository flux-system/ledger is suspended: flux resume source git ledger", false},
 		"its source fails": {[]string{kustomization("all", "path: manifests/rome", ready+"lastAppliedRevision: ledger@sha1:0000")},
 			source + `status: {conditions: [{type: Ready, status: "False", message: authentication required}]}` + "\n", "GitRepository flux-system/ledger: authentication required", false},
 	}
 	for name, c := range cases {
-		v := fluxVerdict("rome", "vision", decode(t, c.kustomizations...), decode(t, c.source), func(hash string) bool { return hash == "aaaa" })
+		f := fluxView{decode(t, c.kustomizations...), decode(t, c.source), func(u *unstructured.Unstructured) map[string]any { return condition(u, "Ready") }}
+		v := f.verdict("rome", "vision", func(hash string) bool { return hash == "aaaa" })
 		if !strings.Contains(v.trouble, c.trouble) || (c.trouble == "") != (v.trouble == "") || v.current != c.current {
 			t.Errorf("%s: got %+v, want trouble %q, current %t", name, v, c.trouble, c.current)
 		}
+	}
+}
+
+// What Flux said last stands until it has something else to say: while it tries
+// again, and while it waits for what is being tried again.
+func TestTroubleStaysWhileFluxTriesAgain(t *testing.T) {
+	g := newGitops(Flux, &conn{}, func() {})
+	tell := func(condition string) string {
+		k := decode(t, "kind: Kustomization\nmetadata: {name: all, namespace: flux-system, uid: one}\nstatus: {conditions: [{type: Ready, "+condition+"}]}\n")[0]
+		g.settle(k)
+		message, _ := g.ready(k)["message"].(string)
+		return message
+	}
+	for _, step := range []struct{ condition, want string }{
+		{`status: "False", reason: DependencyNotReady, message: dependency 'flux-system/basis' is not ready`, ""},
+		{`status: "False", reason: ReconciliationFailed, message: forbidden`, "forbidden"},
+		{`status: Unknown, reason: Progressing, message: Reconciliation in progress`, "forbidden"},
+		{`status: "False", reason: DependencyNotReady, message: dependency 'flux-system/basis' is not ready`, "forbidden"},
+		{`status: "False", reason: DependencyNotReady, message: dependency 'flux-system/basis' not found`, "dependency 'flux-system/basis' not found"},
+		{`status: "True", reason: ReconciliationSucceeded, message: ""`, ""},
+	} {
+		if got := tell(step.condition); got != step.want {
+			t.Errorf("after %s: %q, want %q", step.condition, got, step.want)
+		}
+	}
+	g.forget(cache.DeletedFinalStateUnknown{Obj: decode(t, "kind: Kustomization\nmetadata: {name: all, uid: one}\n")[0]})
+	if len(g.settled) != 0 {
+		t.Errorf("an object that is gone is remembered: %v", g.settled)
 	}
 }
 

@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,9 +41,20 @@ func (r *round) observe(c *v1alpha1.Contract) *v1alpha1.Contract {
 
 // moved reports whether a phase and its reason are worth a new version: words
 // for people may change by the second, so that the code that opens them decides.
+// Where its manifests cannot be applied it is the newest trouble that is to be
+// mended; numbers in it (durations, versions, commits) may change as they like.
 func moved(c *v1alpha1.Contract, phase v1alpha1.Phase, reason string) bool {
-	return phase != c.Status.Phase || ledger.ReasonCode(reason) != ledger.ReasonCode(c.Status.Reason)
+	was, is := ledger.ReasonCode(c.Status.Reason), ledger.ReasonCode(reason)
+	if phase != c.Status.Phase || is != was {
+		return true
+	}
+	return is == ledger.WaitsForDelivery && reason != c.Status.Reason && withoutNumbers(reason) != withoutNumbers(c.Status.Reason)
 }
+
+// numbered are words with a digit in them, and what stands around it.
+var numbered = regexp.MustCompile(`\S*\d\S*`)
+
+func withoutNumbers(reason string) string { return numbered.ReplaceAllString(reason, "") }
 
 // phaseOf is the phase in which a charged contract is seen to be, with the
 // reason when it is Degraded or not Active yet. What nobody has seen changes

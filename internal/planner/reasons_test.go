@@ -47,7 +47,7 @@ func TestWaitingSaysWhy(t *testing.T) {
 
 // TestReasonsMove: another reason for the same phase is written when there is
 // time, with the phase's begin and history as they were; other words for the
-// same reason are not worth a commit.
+// same reason are not worth a commit, unless somebody is to mend what they name.
 func TestReasonsMove(t *testing.T) {
 	b := inPhase(t, v1alpha1.PhaseReserved)
 	name := b.Contracts("vision/train")[0].Metadata.Name
@@ -69,6 +69,12 @@ func TestReasonsMove(t *testing.T) {
 	}
 	if len(p.Contracts) != 1 || !p.Contracts[0].StatusOnly {
 		t.Fatalf("changes %+v", p.Contracts)
+	}
+	if _, next = round("dial tcp 10.0.0.1:6443: i/o timeout after 30.001s", ""); next.Reason != "DeliveryFailed: dial tcp 10.0.0.1:6443: i/o timeout after 30.001s" {
+		t.Fatalf("%+v keeps the older trouble", next)
+	}
+	if p, _ = round("dial tcp 10.0.0.1:6443: i/o timeout after 29.9s", ""); len(p.Contracts) != 0 {
+		t.Fatalf("other numbers: changes %+v", p.Contracts)
 	}
 	e, err := planner.Explain(b.W, "vision", "train")
 	if err != nil || len(e.Troubled) != 1 || e.Troubled[0].Metadata.Name != name {
