@@ -10,7 +10,7 @@
 // and a node for each directory of it: Read keeps the nodes whose git tree has
 // the same hash as in the ledger before, With copies only those on the way to
 // what changes. Beside the nodes stand ordered indexes (by name, flavor
-// and consumer) in persistent radix trees, changed entry by entry.
+// and consumer) in immutable maps, changed entry by entry.
 //
 // # Phases
 //

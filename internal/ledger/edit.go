@@ -6,8 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	iradix "github.com/hashicorp/go-immutable-radix"
-
+	"github.com/fleetbroker/fleetbroker/internal/api/ordered"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -20,7 +19,7 @@ type editor struct {
 	freshTenants map[*tenantNode]bool
 	freshShards  map[*shardNode]bool
 
-	names, flavors, consumers *iradix.Txn
+	names, flavors, consumers *ordered.Edit[*v1alpha1.Contract]
 }
 
 func edit(l *Ledger) *editor {
@@ -33,13 +32,13 @@ func edit(l *Ledger) *editor {
 	}
 	return &editor{
 		next: &next, freshTenants: map[*tenantNode]bool{}, freshShards: map[*shardNode]bool{},
-		names: l.names.Txn(), flavors: l.flavors.Txn(), consumers: l.consumers.Txn(),
+		names: l.names.Edit(), flavors: l.flavors.Edit(), consumers: l.consumers.Edit(),
 	}
 }
 
 func (e *editor) done() *Ledger {
 	l := e.next
-	l.names, l.flavors, l.consumers = e.names.Commit(), e.flavors.Commit(), e.consumers.Commit()
+	l.names, l.flavors, l.consumers = e.names.Done(), e.flavors.Done(), e.consumers.Done()
 	sold := l.sold
 	l.providers = sync.OnceValue(func() []string { return sortedKeys(sold) })
 	for name, t := range l.tenants {
@@ -141,8 +140,8 @@ func (e *editor) putSpend(s *v1alpha1.Spend) {
 }
 
 func (e *editor) putContract(c *v1alpha1.Contract) {
-	if v, ok := e.names.Get([]byte(c.Metadata.Name)); ok {
-		e.removeContract(v.(*v1alpha1.Contract))
+	if old, ok := e.names.Get(c.Metadata.Name); ok {
+		e.removeContract(old)
 	}
 	e.replace(c.Metadata.Namespace, c.Spec.Intent.Name, func(n *intentNode) {
 		list := append(slices.Clone(n.contracts), c)
@@ -153,11 +152,10 @@ func (e *editor) putContract(c *v1alpha1.Contract) {
 }
 
 func (e *editor) removeContract(c *v1alpha1.Contract) {
-	v, ok := e.names.Get([]byte(c.Metadata.Name))
+	old, ok := e.names.Get(c.Metadata.Name)
 	if !ok {
 		return
 	}
-	old := v.(*v1alpha1.Contract)
 	e.replace(old.Metadata.Namespace, old.Spec.Intent.Name, func(n *intentNode) {
 		n.contracts = slices.DeleteFunc(slices.Clone(n.contracts), func(x *v1alpha1.Contract) bool {
 			return x.Metadata.Name == old.Metadata.Name
@@ -174,20 +172,20 @@ func byReplica(a, b *v1alpha1.Contract) int {
 
 func (e *editor) index(c *v1alpha1.Contract) {
 	e.next.total++
-	e.names.Insert([]byte(c.Metadata.Name), c)
+	e.names.Set(c.Metadata.Name, c)
 	if !c.Status.Phase.Held() {
 		return
 	}
 	e.next.held++
-	e.flavors.Insert(flavorKey(c), c)
+	e.flavors.Set(flavorKey(c), c)
 	e.next.sold[c.Spec.Provider]++
-	e.consumers.Insert(consumerKey(c), c)
+	e.consumers.Set(consumerKey(c), c)
 }
 
 // unindex takes out a contract that index put in.
 func (e *editor) unindex(c *v1alpha1.Contract) {
 	e.next.total--
-	e.names.Delete([]byte(c.Metadata.Name))
+	e.names.Delete(c.Metadata.Name)
 	if !c.Status.Phase.Held() {
 		return
 	}
@@ -199,10 +197,10 @@ func (e *editor) unindex(c *v1alpha1.Contract) {
 	e.consumers.Delete(consumerKey(c))
 }
 
-func flavorKey(c *v1alpha1.Contract) []byte {
+func flavorKey(c *v1alpha1.Contract) string {
 	return key(c.Spec.Provider, c.Spec.Flavor, c.Metadata.Name)
 }
 
-func consumerKey(c *v1alpha1.Contract) []byte {
+func consumerKey(c *v1alpha1.Contract) string {
 	return key(c.Spec.Consumer, c.Metadata.Namespace, Shard(c.Spec.Intent.Name), c.Metadata.Name)
 }

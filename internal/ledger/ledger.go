@@ -7,8 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	iradix "github.com/hashicorp/go-immutable-radix"
-
+	"github.com/fleetbroker/fleetbroker/internal/api/ordered"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -21,14 +20,16 @@ type Ledger struct {
 	held     int
 	total    int
 
-	names     *iradix.Tree // contract name → *Contract, all
-	flavors   *iradix.Tree // provider, flavor, name → *Contract, held
-	consumers *iradix.Tree // consumer, tenant, shard, name → *Contract, held
+	names     index // by name, all
+	flavors   index // by provider, flavor and name, held
+	consumers index // by consumer, tenant, shard and name, held
 
 	// sold counts the held contracts of each provider; providers lists them.
 	sold      map[string]int
 	providers func() []string
 }
+
+type index = ordered.Map[*v1alpha1.Contract]
 
 // The nodes mirror the directories; a node never changes once its ledger is
 // published. hash is zero in a node that was changed by With and not read.
@@ -62,27 +63,22 @@ type spendNode struct {
 // Empty is a ledger without contracts.
 func Empty() *Ledger {
 	return &Ledger{
-		tenants: map[string]*tenantNode{},
-		names:   iradix.New(), flavors: iradix.New(), consumers: iradix.New(),
+		tenants:   map[string]*tenantNode{},
 		providers: func() []string { return nil },
 	}
 }
 
 // Contract is the contract of a name, nil when there is none.
 func (l *Ledger) Contract(name string) *v1alpha1.Contract {
-	v, ok := l.names.Get([]byte(name))
-	if !ok {
-		return nil
-	}
-	return v.(*v1alpha1.Contract)
+	c, _ := l.names.Get(name)
+	return c
 }
 
 // Contracts are all contracts, ended ones too, by name.
 func (l *Ledger) Contracts() iter.Seq[*v1alpha1.Contract] {
 	return func(yield func(*v1alpha1.Contract) bool) {
-		it := l.names.Root().Iterator()
-		for _, v, ok := it.Next(); ok; _, v, ok = it.Next() {
-			if !yield(v.(*v1alpha1.Contract)) {
+		for _, c := range l.names.From("") {
+			if !yield(c) {
 				return
 			}
 		}
@@ -211,38 +207,23 @@ func (l *Ledger) intent(tenant, intent string) *intentNode {
 
 // key joins the parts of an index entry. Names hold no zero byte, so that no
 // prefix of parts is a prefix of another one's.
-func key(parts ...string) []byte {
-	n := 0
-	for _, p := range parts {
-		n += len(p) + 1
-	}
-	b := make([]byte, 0, n)
-	for _, p := range parts {
-		b = append(b, p...)
-		b = append(b, 0)
-	}
-	return b
-}
+func key(parts ...string) string { return strings.Join(parts, "\x00") + "\x00" }
 
-func under(t *iradix.Tree, parts ...string) []*v1alpha1.Contract {
+func under(x index, parts ...string) []*v1alpha1.Contract {
 	var out []*v1alpha1.Contract
-	t.Root().WalkPrefix(key(parts...), func(_ []byte, v interface{}) bool {
-		out = append(out, v.(*v1alpha1.Contract))
-		return false
-	})
+	for _, c := range x.Under(key(parts...)) {
+		out = append(out, c)
+	}
 	return out
 }
 
 // heads lists the distinct first parts of an index's keys.
-func heads(t *iradix.Tree) []string {
+func heads(x index) []string {
 	var out []string
-	it := t.Root().Iterator()
-	for k, _, ok := it.Next(); ok; {
-		head, _, _ := strings.Cut(string(k), "\x00")
+	for k, ok := x.Seek(""); ok; {
+		head, _, _ := strings.Cut(k, "\x00")
 		out = append(out, head)
-		it = t.Root().Iterator()
-		it.SeekLowerBound(append([]byte(head), 1))
-		k, _, ok = it.Next()
+		k, ok = x.Seek(head + "\x01")
 	}
 	return out
 }

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	iradix "github.com/hashicorp/go-immutable-radix"
-
+	"github.com/fleetbroker/fleetbroker/internal/api/ordered"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -14,7 +13,7 @@ import (
 // It is an immutable value: With returns another one in time that follows the
 // change, and both stay valid. The zero Index is empty.
 type Index struct {
-	t *iradix.Tree
+	m ordered.Map[*v1alpha1.Contract]
 }
 
 // Change is one contract before and after. A nil side does not exist.
@@ -40,25 +39,18 @@ func NewIndex(contracts []*v1alpha1.Contract) Index {
 
 // With is the index after changes. It costs what changes.
 func (ix Index) With(changes []Change) Index {
-	txn := ix.tree().Txn()
+	next := ix.m.Edit()
 	for _, ch := range changes {
 		for _, k := range keys(ch.Before) {
-			txn.Delete([]byte(k))
+			next.Delete(k)
 		}
 	}
 	for _, ch := range changes {
 		for _, k := range keys(ch.After) {
-			txn.Insert([]byte(k), ch.After)
+			next.Set(k, ch.After)
 		}
 	}
-	return Index{txn.Commit()}
-}
-
-func (ix Index) tree() *iradix.Tree {
-	if ix.t == nil {
-		return iradix.New()
-	}
-	return ix.t
+	return Index{next.Done()}
 }
 
 // keys lists where a contract stands in an Index: nowhere when it has no manifests.
@@ -101,10 +93,9 @@ func key(parts ...string) string { return strings.Join(parts, "/") }
 
 // each calls fn for the contracts below a key, by name.
 func (ix Index) each(fn func(*v1alpha1.Contract), parts ...string) {
-	ix.tree().Root().WalkPrefix([]byte(key(parts...)+"/"), func(_ []byte, v any) bool {
-		fn(v.(*v1alpha1.Contract))
-		return false
-	})
+	for _, c := range ix.m.Under(key(parts...) + "/") {
+		fn(c)
+	}
 }
 
 // list is the contracts below a key, oldest first: where contracts that share
@@ -124,14 +115,13 @@ func (ix Index) next(parts ...string) []string {
 	prefix := key(parts...) + "/"
 	var out []string
 	for from := prefix; ; {
-		it := ix.tree().Root().Iterator()
-		it.SeekLowerBound([]byte(from))
-		k, _, ok := it.Next()
-		if !ok || !strings.HasPrefix(string(k), prefix) {
+		k, ok := ix.m.Seek(from)
+		rest, under := strings.CutPrefix(k, prefix)
+		if !ok || !under {
 			slices.Sort(out)
 			return out
 		}
-		name, _, _ := strings.Cut(string(k)[len(prefix):], "/")
+		name, _, _ := strings.Cut(rest, "/")
 		out = append(out, name)
 		from = prefix + name + "0" // '0' follows '/' in ASCII
 	}
@@ -139,10 +129,8 @@ func (ix Index) next(parts ...string) []string {
 
 // has reports whether any contract stands below a key.
 func (ix Index) has(parts ...string) bool {
-	it := ix.tree().Root().Iterator()
-	it.SeekPrefix([]byte(key(parts...) + "/"))
-	_, _, ok := it.Next()
-	return ok
+	k, ok := ix.m.Seek(key(parts...) + "/")
+	return ok && strings.HasPrefix(k, key(parts...)+"/")
 }
 
 // Consumers lists the consumers that have manifests.
