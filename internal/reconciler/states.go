@@ -3,6 +3,7 @@ package reconciler
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // States are the held contracts as the newest round saw them, by name: the
@@ -27,8 +28,16 @@ func (v *View) States() []wire.ContractState {
 			Consumer: c.Spec.Consumer, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor,
 			Phase: c.Status.Phase, Reason: c.Status.Reason, Since: c.Status.Since,
 		}
-		if c.Status.Phase == v1alpha1.PhaseReleasing {
-			one.Blockers = v.World.Observed.Of(c.Metadata.Name).Consumer.Blockers
+		seen := v.World.Observed.Of(c.Metadata.Name).Consumer
+		away := !seen.Reachable && seen.Message != ""
+		switch {
+		case c.Status.Phase == v1alpha1.PhaseReleasing && away:
+			one.Blockers = []string{seen.Message}
+		case c.Status.Phase == v1alpha1.PhaseReleasing:
+			one.Blockers = seen.Blockers
+		case c.Status.Phase == v1alpha1.PhaseActive && away:
+			// Nothing was seen to be wrong, so that the ledger says nothing of it.
+			one.Reason = ledger.DegradedConsumerUnreachable + ": " + seen.Message + "; it was Active when last seen"
 		}
 		if committed != c.Status.Phase {
 			one.Committed = committed

@@ -226,6 +226,20 @@ func (c *Cluster) StartServers(ctx context.Context) error {
 	return c.startServers(ctx)
 }
 
+// KillAPIServer ends kube-apiserver at once, as a crash does; all else goes on.
+func (c *Cluster) KillAPIServer() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.apiserver.kill()
+}
+
+// StartAPIServer starts it again, at the same address.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.startAPIServer(ctx)
+}
+
 // Restart is StopServers and then StartServers.
 func (c *Cluster) Restart(ctx context.Context) error {
 	if err := c.StopServers(); err != nil {

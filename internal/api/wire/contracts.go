@@ -16,10 +16,11 @@ type ContractState struct {
 	Provider string         `json:"provider"`
 	Flavor   string         `json:"flavor"`
 	Phase    v1alpha1.Phase `json:"phase"`
-	// Reason when it is not well, not Active yet, or is ending.
+	// Reason when it is not well, not Active yet, or is ending, or its consumer
+	// cannot be reached.
 	Reason string `json:"reason,omitempty"`
 	// Blockers hold a release up: pods that are left on the Node, each with the
-	// PodDisruptionBudget that keeps it.
+	// PodDisruptionBudget that keeps it, or why the consumer cannot be reached.
 	Blockers []string      `json:"blockers,omitempty"`
 	Since    v1alpha1.Time `json:"since"`
 	// Committed is the phase on the ledger where that is another.
