@@ -92,7 +92,7 @@ func (f *fleet) managers(kind, namespace, name string) string {
 // The daemon commits and Flux applies; delivery changes hands and back without a
 // write too many.
 func TestHandsChange(t *testing.T) {
-	f := start(t, "1s")
+	f := start(t, "1s", "paris")
 	f.Put("vision", "train", intent("train", 2))
 	train := f.Contract("vision", "train", "Reserved", "Peering")
 	f.follow()

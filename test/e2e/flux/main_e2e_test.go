@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ type fleet struct {
 	t      *testing.T
 	ctx    context.Context
 	daemon *rig.Daemon
-	agent  *env.Program // of paris
+	agent  *env.Program // of the first provider
 	flux   *flux.Flux
 	asked  int // how often Flux was asked to look again
 }
@@ -44,19 +45,25 @@ func cluster(delivery string) string {
 	return "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], delivery: " + delivery + "}\n"
 }
 
-// start brings up paris, which gives, and rome, which takes and has Flux. The
+// start brings up providers, which give, and rome, which takes and has Flux. The
 // daemon asks the repository that often when nobody tells it of a push.
-func start(t *testing.T, poll string) *fleet {
+func start(t *testing.T, poll string, providers ...string) *fleet {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
 	f := &fleet{t: t, ctx: ctx}
-	f.Fleet = rigtest.Start(ctx, t, rig.Options{
-		Dir: t.TempDir(), Bin: bin, Liqo: true, Audit: true, Consumers: []string{"rome"},
-		Providers: map[string][]env.GPUNode{"paris": {{Name: "paris-gpu", GPUs: 8, Labels: map[string]string{"fleetbroker.io/pool": "h100"}}}},
+	o := rig.Options{
+		Dir: t.TempDir(), Bin: bin, Liqo: true, Audit: true, Consumers: []string{"rome"}, Providers: map[string][]env.GPUNode{},
 		AgentArgs: []string{"--advertisement-requeue-interval", "1s"},
-		Inputs:    map[string]string{"clusters/rome.yaml": cluster("flux")},
-	}, func(r *rigtest.Fleet) {
+		Inputs: map[string]string{
+			"clusters/rome.yaml": cluster("flux"),
+			"tenants/nlp.yaml":   "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: nlp}\nspec: {consumers: [rome], namespaces: [nlp]}\n",
+		},
+	}
+	for _, name := range providers {
+		o.Providers[name] = []env.GPUNode{{Name: name + "-gpu", GPUs: 8, Labels: map[string]string{"fleetbroker.io/pool": "h100"}}}
+	}
+	f.Fleet = rigtest.Start(ctx, t, o, func(r *rigtest.Fleet) {
 		f.Fleet = r
 		f.logs()
 	})
@@ -74,12 +81,14 @@ func start(t *testing.T, poll string) *fleet {
 		t.Fatal(err)
 	}
 	f.daemon.NotifyPushes(ctx)
-	if f.agent, err = f.Agent(ctx, "paris", f.daemon); err != nil {
-		t.Fatal(err)
+	for _, name := range slices.Backward(providers) { // the first is f.agent
+		if f.agent, err = f.Agent(ctx, name, f.daemon); err != nil {
+			t.Fatal(err)
+		}
 	}
-	f.Eventually("paris sells and enforces", func() error {
+	f.Eventually("the providers sell and enforce", func() error {
 		market, err := f.daemon.Market(ctx)
-		if err == nil && !strings.Contains(market, "class: fleetbroker") {
+		if err == nil && strings.Count(market, "class: fleetbroker") < len(providers) {
 			err = fmt.Errorf("the market is\n%s", market)
 		}
 		return err
@@ -87,21 +96,33 @@ func start(t *testing.T, poll string) *fleet {
 	return f
 }
 
-// follow has Flux apply the ledger, with the template's objects.
-func (f *fleet) follow() {
+// follow has Flux apply the ledger, with the template's objects: vision's for
+// each further tenant once more.
+func (f *fleet) follow(further ...string) {
 	f.t.Helper()
+	here := strings.NewReplacer("https://git.example.org/acme/fleet.git", f.Git.URL(rig.Repo), "  secretRef: {name: fleet-read}\n", "", "retryInterval: 30s", "retryInterval: 2s", "timeout: 2m", "timeout: 10s")
 	for _, name := range []string{"source.yaml", "namespaces.yaml", "vision.yaml"} {
 		text, err := os.ReadFile(filepath.Join(template, name))
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		here := strings.NewReplacer("https://git.example.org/acme/fleet.git", f.Git.URL(rig.Repo), "  secretRef: {name: fleet-read}\n", "", "retryInterval: 30s", "retryInterval: 2s", "timeout: 2m", "timeout: 10s").Replace(string(text))
-		file := filepath.Join(f.t.TempDir(), name)
-		if err := os.WriteFile(file, []byte(here), 0o600); err != nil {
-			f.t.Fatal(err)
+		f.apply(here.Replace(string(text)))
+		for _, tenant := range further {
+			if name == "vision.yaml" {
+				f.apply(strings.ReplaceAll(here.Replace(string(text)), "vision", tenant))
+			}
 		}
-		f.kubectl("apply", "--server-side", "-f", file)
 	}
+}
+
+// apply applies a manifest on rome.
+func (f *fleet) apply(manifest string) {
+	f.t.Helper()
+	file := filepath.Join(f.t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	f.kubectl("apply", "--server-side", "-f", file)
 }
 
 // kubectl runs kubectl on rome.

@@ -74,7 +74,7 @@ func (f *fleet) reads(tenant, intent string, phase v1alpha1.Phase, words ...stri
 // What keeps Flux from applying a contract stands in its reason, by watch: the
 // daemon looks by itself only every ten minutes here.
 func TestTroubleIsTold(t *testing.T) {
-	f := start(t, "10m")
+	f := start(t, "10m", "paris")
 	f.Put("vision", "train", intent("train", 1))
 	f.Contract("vision", "train", "Reserved", "Peering")
 	f.follow()
