@@ -63,7 +63,7 @@ type Options struct {
 	Identity string
 	// Namespace of Lease and ApplySet in each cluster (default fleetbroker).
 	Namespace string
-	// LeaseDuration after which another daemon may take over from a silent one (default 30 s).
+	// LeaseDuration after which another daemon may take over from a silent one (default DefaultLeaseDuration).
 	LeaseDuration time.Duration
 	// ProbeInterval is how long a cluster may be silent before it is asked
 	// whether it is there (default 10 s). One that answers renewals of the Lease
@@ -101,7 +101,7 @@ func (o *Options) defaults() {
 			*d = v
 		}
 	}
-	orDuration(&o.LeaseDuration, 30*time.Second)
+	orDuration(&o.LeaseDuration, DefaultLeaseDuration)
 	orDuration(&o.ProbeInterval, 10*time.Second)
 	orDuration(&o.CallTimeout, 10*time.Second)
 	if o.Concurrency <= 0 {

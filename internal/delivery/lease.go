@@ -16,6 +16,22 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
+// DefaultLeaseDuration is after what time another daemon may take a silent one's
+// Lease.
+const DefaultLeaseDuration = 30 * time.Second
+
+// retries of the election in one Lease's duration: 2 s of the default.
+const retries = 15
+
+// Takeover is how long a cluster is without its daemon at the most when that
+// one is killed and another runs: until the other, whose looks at the Lease are
+// spread by jitter, has seen the last renewal, waited for the Lease's duration,
+// and looked again. 38.8 s by default.
+func Takeover(lease time.Duration) time.Duration {
+	look := time.Duration(float64(lease/retries) * (1 + leaderelection.JitterFactor))
+	return look + lease + look
+}
+
 // leaseTimeout bounds calls about the Lease, and with it how long a dead
 // cluster can hold up the daemon's end.
 const leaseTimeout = 5 * time.Second
@@ -60,7 +76,7 @@ func (w *worker) electOnce(ctx context.Context, c *conn) error {
 		// who cannot renew stops 26 s after the last that was written.
 		LeaseDuration:   w.options.LeaseDuration,
 		RenewDeadline:   w.options.LeaseDuration * 3 / 5,
-		RetryPeriod:     w.options.LeaseDuration / 15,
+		RetryPeriod:     w.options.LeaseDuration / retries,
 		ReleaseOnCancel: true,
 		Name:            w.name,
 		Callbacks: leaderelection.LeaderCallbacks{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
 )
 
 // consumer is a cluster in which capacity appears: its API server as far as
@@ -46,8 +47,8 @@ type liveNode struct {
 	deleting    bool
 }
 
-// leaseTime is how long a silent holder keeps the Lease.
-const leaseTime = 15 * time.Second
+// leaseTime is how long a silent holder keeps the Lease, at the worst.
+var leaseTime = delivery.Takeover(delivery.DefaultLeaseDuration)
 
 func newConsumer(s *sim, i int) *consumer {
 	return &consumer{
