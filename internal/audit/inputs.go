@@ -92,15 +92,6 @@ func newInputs(ctx context.Context, r *reader, head tree.Hash) (*inputs, error) 
 	return in, nil
 }
 
-// keyOf names what people write in a root tree: all but the generated directories.
-func keyOf(t tree.Tree) (tree.Hash, error) {
-	entries, err := t.Entries()
-	if err != nil {
-		return tree.Hash{}, err
-	}
-	return tree.DirHash(slices.DeleteFunc(slices.Clone(entries), func(e tree.Entry) bool { return slices.Contains(generated, e.Name) })), nil
-}
-
 // acted is what the inputs said that a commit of the ledger names and acted on,
 // and why it may not, "" when it may. The state is nil when it names none.
 func (in *inputs) acted(ctx context.Context, c *Commit) (s *state, fault string, err error) {
@@ -149,7 +140,7 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 	if err != nil {
 		return nil, "", err
 	}
-	key, err := keyOf(told.Tree)
+	key, err := verify.Key(told.Tree)
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -64,26 +65,33 @@ var plurals = map[string]string{
 	"promises": "promise", "would": "would", "costs": "cost",
 }
 
+// shortfall is what is wrong with one offer that fails a requirement, in words;
+// "" for a code that is none.
+func shortfall(req string) string {
+	if text, known := shortfalls[req]; known {
+		return text
+	}
+	if name, is := strings.CutPrefix(req, ReqPolicy); is {
+		return "is forbidden by the fleet's policy " + name
+	}
+	if name, is := strings.CutPrefix(req, ReqResource); is {
+		return "has no " + name
+	}
+	switch name, is := strings.CutPrefix(req, ReqCapacity); {
+	case !is:
+		return ""
+	case name == "gpu":
+		return "has too few GPUs free"
+	case name == "pods":
+		return "has room for too few pods"
+	default:
+		return "has too little " + name + " free"
+	}
+}
+
 // saidOf is what is wrong with n offers that fail a requirement.
 func saidOf(req string, n int) string {
-	text := shortfalls[req]
-	if name, is := strings.CutPrefix(req, ReqPolicy); is {
-		text = "is forbidden by the fleet's policy " + name
-	} else if name, is := strings.CutPrefix(req, ReqResource); is {
-		text = "has no " + name
-	} else if name, is := strings.CutPrefix(req, ReqCapacity); is && text == "" {
-		switch name {
-		case "gpu":
-			text = "has too few GPUs free"
-		case "pods":
-			text = "has room for too few pods"
-		default:
-			text = "has too little " + name + " free"
-		}
-	}
-	if text == "" {
-		text = "fails " + req // a plan of another version
-	}
+	text := cmp.Or(shortfall(req), "fails "+req) // a plan of another version
 	does, what, _ := strings.Cut(text, " ")
 	return verb(does, n) + " " + what
 }
@@ -91,12 +99,7 @@ func saidOf(req string, n int) string {
 // Shortfall is what is wrong with several offers that fail a requirement, in
 // words; "" for a code that is none.
 func Shortfall(req string) string {
-	for _, prefix := range []string{ReqPolicy, ReqResource, ReqCapacity} {
-		if strings.HasPrefix(req, prefix) {
-			return saidOf(req, 2)
-		}
-	}
-	if shortfalls[req] == "" {
+	if shortfall(req) == "" {
 		return ""
 	}
 	return saidOf(req, 2)

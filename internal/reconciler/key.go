@@ -8,8 +8,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
-	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
 // key is what a plan depends on: rounds with equal keys need no plan.
@@ -37,30 +37,17 @@ func (r *Reconciler) keyOf(in *inputs, s *market.Snapshot, observed uint64, unhe
 	}
 }
 
-// inputsKey names what people wrote: the top-level entries of the inputs that
-// are not generated, and the intents that came through the API, which lie on
-// the ledger. Where inputs and ledger share a branch, our own commits leave it
-// as it is.
+// inputsKey names what people wrote in the inputs, and the intents that came
+// through the API, which lie on the ledger.
 func inputsKey(heads gitrepo.Heads) (tree.Hash, error) {
-	entries, err := heads.Inputs.Tree.Entries()
-	if err != nil {
-		return tree.Hash{}, fmt.Errorf("list the inputs: %w", err)
-	}
-	kept := make([]tree.Entry, 0, len(entries)+1)
-	for _, e := range entries {
-		if e.Name != ledger.Root && e.Name != manifests.Root && e.Name != ledger.RequestsRoot {
-			kept = append(kept, e)
-		}
-	}
 	requests, err := heads.Ledger.Tree.Sub(ledger.RequestsRoot)
 	if err != nil {
 		return tree.Hash{}, fmt.Errorf("list the requests: %w", err)
 	}
-	if !requests.IsZero() {
-		kept = append(kept, tree.Entry{Name: ledger.RequestsRoot, Kind: tree.Dir, Hash: requests.Root})
+	if requests.IsZero() {
+		return verify.Key(heads.Inputs.Tree)
 	}
-	tree.Sort(kept)
-	return tree.DirHash(kept), nil
+	return verify.Key(heads.Inputs.Tree, tree.Entry{Name: ledger.RequestsRoot, Kind: tree.Dir, Hash: requests.Root})
 }
 
 // same reports whether nothing that matters has changed since last and nothing

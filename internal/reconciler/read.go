@@ -207,53 +207,6 @@ func (r *Reconciler) revoke(inputs tree.Tree, older []tree.Tree) {
 	}
 }
 
-// older are trees of the inputs to look for the last good version of a broken
-// file in, after a restart: those of some commits, and then back along their
-// history.
-func (r *Reconciler) older(next ...tree.Hash) ([]tree.Tree, error) {
-	if r.fleet != nil {
-		return nil, nil
-	}
-	var out []tree.Tree
-	seen := map[tree.Hash]bool{}
-	for walked := 0; len(next) > 0 && len(out) < maxOlder && walked < maxWalked; walked++ {
-		h := next[0]
-		next = next[1:]
-		if h.IsZero() {
-			continue
-		}
-		c, err := r.opts.Repo.Info(h)
-		if err != nil {
-			return nil, fmt.Errorf("read older inputs: %w", err)
-		}
-		t, err := r.opts.Repo.Tree(h)
-		if err != nil {
-			return nil, fmt.Errorf("read older inputs: %w", err)
-		}
-		// Commits of the ledger on the same branch change no inputs.
-		key, err := inputsKey(gitrepo.Heads{Inputs: gitrepo.Head{Tree: t}})
-		if err != nil {
-			return nil, fmt.Errorf("read older inputs: %w", err)
-		}
-		if !seen[key] {
-			seen[key] = true
-			out = append(out, t)
-		}
-		if len(c.Parents) > 0 {
-			next = append(next, c.Parents[0])
-		}
-	}
-	return out, nil
-}
-
-// maxOlder bounds in how many versions of the inputs the last good version of a
-// broken file is looked for, maxWalked how far back, in commits. Only a start
-// looks at them.
-const (
-	maxOlder  = 100
-	maxWalked = 2000
-)
-
 // undo restores generated files that others edited, by one commit that names
 // them, and goes on with another round.
 func (r *Reconciler) undo(ctx context.Context, in *inputs) (Outcome, error) {

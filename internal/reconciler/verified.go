@@ -39,6 +39,15 @@ func (r *Reconciler) verified(ctx context.Context, heads gitrepo.Heads) (*verify
 	return state, older, err
 }
 
+// older is where to look for the last good version of a broken file: only a
+// start has none in memory.
+func (r *Reconciler) older(from ...tree.Hash) ([]tree.Tree, error) {
+	if r.fleet != nil {
+		return nil, nil
+	}
+	return r.verifier.Older(from...)
+}
+
 // findingTexts are findings as a set, for telling whether they are the same.
 func findingTexts(findings []verify.Finding) map[string]bool {
 	out := map[string]bool{}

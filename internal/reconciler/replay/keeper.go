@@ -56,16 +56,8 @@ func (k *Keeper) Record(r Round) (*Record, error) {
 	if out.Kept, err = r.In.Fleet.Kept(); err != nil {
 		return nil, err
 	}
-	for i := range r.World.Intents {
-		if r.In.Fleet.Policy.WriteBack.Mode != modeReview {
-			break
-		}
-		if it := r.World.Intents[i]; !it.Since.IsZero() {
-			if out.Since == nil {
-				out.Since = map[string]v1alpha1.Time{}
-			}
-			out.Since[it.Metadata.Namespace+"/"+it.Metadata.Name] = it.Since
-		}
+	if r.In.Fleet.Policy.WriteBack.Mode == modeReview {
+		out.waiting(r.World.Intents)
 	}
 	for _, provider := range r.In.Ledger.Providers() {
 		if !world.Seen(r.In.Market, provider) {
@@ -78,6 +70,21 @@ func (k *Keeper) Record(r Round) (*Record, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// waiting adds which intents wait for review, and since when.
+func (r *Record) waiting(intents []*planner.Intent) {
+	r.Since = map[string]v1alpha1.Time{}
+	for _, it := range intents {
+		name := it.Metadata.Namespace + "/" + it.Metadata.Name
+		if !it.Since.IsZero() {
+			r.Since[name] = it.Since
+		}
+		if it.Offered {
+			r.Offered = append(r.Offered, name)
+		}
+	}
+	slices.Sort(r.Offered)
 }
 
 func trues(set map[string]bool) []string {

@@ -44,6 +44,8 @@ type Record struct {
 	Authors map[string]Author `json:"authors,omitempty"`
 	// Since is when intents were first seen that wait for review, by "<tenant>/<name>".
 	Since map[string]v1alpha1.Time `json:"since,omitempty"`
+	// Offered are the intents whose contracts wait for review, "<tenant>/<name>".
+	Offered []string `json:"offered,omitempty"`
 
 	// Reported are flavors that stand in files, too, and that an agent reports.
 	Reported []string `json:"reported,omitempty"`

@@ -14,6 +14,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/story"
 )
 
+const reviewed = "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  currency: EUR\n" +
+	"  writeBack: {mode: pull-request, inputs: main, branch: ledger, author: {name: fleetbroker, email: broker@example.org}, statusInterval: 1s}\n"
+
 func replayer(s *story.Story) *replay.Replayer {
 	return &replay.Replayer{History: s.Remote.Objects(), Published: func(ctx context.Context, when time.Time) (gitrepo.Published, error) {
 		return gitrepo.ReadPublished(ctx, s.Remote, when)
@@ -130,5 +133,24 @@ func TestWhatWasPrunedIsSaid(t *testing.T) {
 	first := log[len(log)-1]
 	if _, err := r.Replay(t.Context(), first.Hash); !errors.Is(err, gitrepo.ErrPruned) {
 		t.Errorf("replay of %s: %v", first.Message, err)
+	}
+}
+
+// What waits for review is held against all others, in the replay too.
+func TestWhatIsOfferedIsHeldInTheReplay(t *testing.T) {
+	s := story.New(t, "ledger", nil, "")
+	s.Push("Review", map[string]string{"fleet.yaml": reviewed})
+	s.Ask("first", 12, "")
+	s.Rest()
+	s.Ask("urgent", 12, "  priority: 10\n")
+	s.Rest()
+	head := s.Remote.Head(gitrepo.OfferBranch)
+	res, err := replayer(s).Replay(t.Context(), head)
+	if err != nil || !res.Same {
+		t.Fatalf("%+v: %v", res, err)
+	}
+	s.Merge("merge")
+	if l := s.Read(); len(l.ByIntent("vision", "first")) != 1 || len(l.ByIntent("vision", "urgent")) != 0 {
+		t.Error("what came later and is more urgent took the place of what was offered")
 	}
 }

@@ -43,9 +43,10 @@ func (k Known) World() (planner.World, error) {
 		Offers: offers, Market: k.Market.Root.String(), Demand: k.Demand, RemovedBy: k.Removed, Deaf: k.Deaf, AllowEnds: k.AllowEnds,
 		ForceRelease: set(k.ForceRelease), Policies: world.Policies(f),
 	}
-	for i := range w.Intents {
-		m := w.Intents[i].Metadata
-		w.Intents[i].Since = k.Since[m.Namespace+"/"+m.Name]
+	offered := set(k.Offered)
+	for _, it := range w.Intents {
+		name := it.Metadata.Namespace + "/" + it.Metadata.Name
+		it.Since, it.Offered = k.Since[name], offered[name]
 	}
 	w.Observed = planner.Observations{}.With(world.ObservedOf(k.Ledger, offers, set(k.Unseen), k.consumers(), set(k.Unheard)))
 	return w, nil
