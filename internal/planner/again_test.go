@@ -86,3 +86,14 @@ func TestWarmSliceOfShrunkenFlavor(t *testing.T) {
 	b.Offer("paris/a", Capacity("pods=150")).Intent("vision/x", Wants(1), func(in *planner.Intent) { in.Spec.Resources.Named = Amounts("cpu=4 memory=4Gi") })
 	step(t, b, "110 of 150 pods each", map[string]string{"vision/x": "queue NothingFits"})
 }
+
+// Who does not wait keeps nothing of what comes free by itself.
+func TestWhoFailsKeepsNothing(t *testing.T) {
+	b := settled(twoFlavors(3).Drop("paris/b").Intent("vision/pair", Wants(1), Times(2), preempts(10), With(func(s *v1alpha1.IntentSpec) {
+		s.Queue.Policy = "fail"
+	})))
+	gone := b.Contracts("vision/pair")
+	b.W.ForceRelease = map[string]bool{gone[0].Metadata.Name: true, gone[1].Metadata.Name: true}
+	b.Intent("bio/pair", Wants(1), Times(2))
+	step(t, b, "an operator", map[string]string{"vision/pair": "refuse GangIncomplete", "bio/pair": "queue GangIncomplete"})
+}

@@ -178,7 +178,7 @@ func (r *round) tell(j *job) {
 		return
 	}
 	if len(j.open) == 0 {
-		j.dec.Also = joined(claimedText(j.dec.Contracts), batchedText(j), borrowText(j.live), r.followText(j), j.sizing.text(), scaledText(j.dec.Contracts))
+		j.dec.Also = joined(claimedText(j.dec.Contracts), batchedText(j), seatedText(j), borrowText(j.live), r.followText(j), j.sizing.text(), scaledText(j.dec.Contracts))
 		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, "", "%s", joined(reasonOf(j), j.dec.Also))
 		if j.dec.Action != Place && j.dec.Action != Keep {
 			j.dec.Code = j.whyCode
@@ -334,10 +334,22 @@ func claimedText(lines []ContractLine) string {
 }
 
 func batchedText(j *job) string {
-	if !j.batched || !slices.ContainsFunc(j.dec.Contracts, func(l ContractLine) bool { return l.Action == Place || l.Action == Move }) {
+	if !j.batched || !makesNew(j.dec.Contracts) {
 		return ""
 	}
 	return "chosen so that the intents first seen together cost least in all"
+}
+
+// seatedText says why better offers were left alone.
+func seatedText(j *job) string {
+	if !j.seated || !makesNew(j.dec.Contracts) {
+		return ""
+	}
+	return "chosen so that all replicas find a place within placement.spread"
+}
+
+func makesNew(lines []ContractLine) bool {
+	return slices.ContainsFunc(lines, func(l ContractLine) bool { return l.Action == Place || l.Action == Move })
 }
 
 // queuePositions numbers those that wait for capacity.

@@ -52,8 +52,10 @@
 //
 // Where an intent's other replicas stand (placement.spread), and where other
 // intents of its tenant do (together, apart), is asked of each candidate after
-// capacity and its money (rules.go, spread.go); intents that belong together
-// and wait at once are placed as one (together.go). The rules hold for what is
+// capacity and its money (rules.go, spread.go); a gang that is spread by several
+// keys and finds too few places one by one is seated with all its replicas in
+// view (seating.go); intents that belong together and wait at once are placed as
+// one (together.go). The rules hold for what is
 // placed: what stands stays, as the world around it changes.
 //
 // Replicas of {min, max} follow the pods that wait on the consumer: more at

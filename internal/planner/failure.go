@@ -17,6 +17,8 @@ type failure struct {
 	shape    *shape
 	// rules that held for the task.
 	rules *rules
+	// done is how many tasks before it could be done.
+	done int
 }
 
 // failedShape is why nothing of a shape fits, for the next that asks the same.
@@ -34,7 +36,7 @@ func (r *round) failure(j *job, s *shape, l *limits, t task, done, n int) *failu
 		*known = failedShape{counts: s.counts, changes: l.tenant.changes, tenant: l.tenant, limits: *l, found: r.explainFailure(s, l)}
 	}
 	f := known.found
-	f.task = t
+	f.task, f.done = t, done
 	if done > 0 {
 		f.code = CodeGang
 		f.text = fmt.Sprintf("%d of %d replicas fit; %s", done, n, f.text)

@@ -253,7 +253,10 @@ func (r *round) attempts(j *job, tasks []task, old *v1alpha1.Contract, from, to 
 			if thrifty && !j.purse.limited {
 				continue
 			}
-			f := r.attempt(j, alt, tasks, old, thrifty)
+			f := r.attempt(j, alt, tasks, old, thrifty, nil)
+			if f != nil && old == nil {
+				f = r.seatAll(j, alt, tasks, thrifty, f)
+			}
 			if f == nil {
 				j.dec.Alternative = alt
 				return nil
@@ -267,7 +270,8 @@ func (r *round) attempts(j *job, tasks []task, old *v1alpha1.Contract, from, to 
 }
 
 // attempt places every task of the list by one alternative, or nothing at all.
-func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, thrifty bool) *failure {
+// seats, when given, are the domains that each must take (seating.go).
+func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, thrifty bool, seats [][]string) *failure {
 	undo := func() {}
 	if old != nil && !j.beside {
 		undo = r.suspendOld(old)
@@ -282,7 +286,7 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 	for i, t := range tasks {
 		s := r.shapeOf(j, alt)
 		l := r.limitsFor(j, s, spent, int64(len(tasks)-i-1))
-		l.rules = r.rulesFor(j, s, t.replica, placed, old)
+		l.rules = r.rulesFor(j, s, t.replica, placed, old).seated(seats, i)
 		j.rules = l.rules
 		r.capture(j, s, l)
 		best, next := s.best(l, thrifty)

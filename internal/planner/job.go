@@ -89,6 +89,7 @@ type job struct {
 	text         string
 	silent       bool // writes no state
 	batched      bool // placed so that its whole batch costs least
+	seated       bool // placed so that all its replicas find a place
 	gone         bool // leaves the ledger's memory
 	since        v1alpha1.Time
 }

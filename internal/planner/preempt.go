@@ -118,7 +118,9 @@ func (r *round) claim(j *job) {
 		return
 	}
 	cl.victims = r.needed(charged, places)
-	cl.soon = len(cl.victims)+len(cl.left) == 0
+	if cl.soon = len(cl.victims)+len(cl.left) == 0; cl.soon && j.in.Spec.Queue.Policy == "fail" {
+		return // it does not wait for what comes free by itself
+	}
 	r.book(cl, places)
 	r.claims[j] = cl
 	r.tellClaim(cl)

@@ -15,6 +15,9 @@ import (
 // them: they are asked with the limits, after capacity and money.
 type rules struct {
 	spread []spreadRule
+	// seat are the domains by each of spread that the replica was given with all
+	// others in view (seating.go), nil for any.
+	seat []string
 	// beside are the intents to be together with, and their providers; by name.
 	beside []neighbour
 	// apart names, for a provider, the intent that must not be met there.
@@ -79,7 +82,7 @@ func (x *rules) breaks(o *offer) string {
 		return ReqApart
 	}
 	for i := range x.spread {
-		if x.spread[i].breaks(o) {
+		if x.spread[i].breaks(o) || x.seat != nil && x.seat[i] != domain(o, x.spread[i].by) {
 			return ReqSpread
 		}
 	}

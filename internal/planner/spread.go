@@ -51,9 +51,15 @@ func (r *round) spreadRule(sp *v1alpha1.Spread, j *job, s *shape, replica int32,
 				x.own = append(x.own, k.domain)
 				continue
 			}
-			x.count(k.domain)
+			x.count(k.domain, 1)
 		}
 	}
+	x.sum()
+	return x
+}
+
+func (x *spreadRule) sum() {
+	x.least, x.inUse = 0, 0
 	if len(x.used) > 0 {
 		x.least = slices.Min(x.used)
 	}
@@ -62,18 +68,17 @@ func (r *round) spreadRule(sp *v1alpha1.Spread, j *job, s *shape, replica int32,
 			x.inUse++
 		}
 	}
-	return x
 }
 
-// count counts a replica in a domain. One in which nothing is offered any more
-// is put among the others; their list is the shape's and stays as it is.
-func (x *spreadRule) count(domain string) {
+// count counts n more replicas in a domain. One in which nothing is offered any
+// more is put among the others; their list is the shape's and stays as it is.
+func (x *spreadRule) count(domain string, n int) {
 	at, known := slices.BinarySearch(x.domains, domain)
 	if !known {
 		x.domains = slices.Insert(slices.Clone(x.domains), at, domain)
 		x.used = slices.Insert(x.used, at, 0)
 	}
-	x.used[at]++
+	x.used[at] += n
 }
 
 // in is how many other replicas a domain has.
@@ -92,10 +97,13 @@ func (x *spreadRule) breaks(o *offer) bool {
 		return true
 	case slices.Contains(x.own, d):
 		return false // the replica is there already
-	case x.inUse < x.minDomains && x.in(d) > 0:
-		return true
 	}
-	return x.in(d)+1-x.least > x.maxSkew
+	return x.refuses(x.in(d))
+}
+
+// refuses reports whether a domain with n replicas may have no more of them.
+func (x *spreadRule) refuses(n int) bool {
+	return x.inUse < x.minDomains && n > 0 || n+1-x.least > x.maxSkew
 }
 
 func (x *spreadRule) detail(o *offer) string {
