@@ -20,6 +20,7 @@ type initOptions struct {
 	streams Streams
 	dir     string
 	forge   string
+	output  string
 }
 
 func newCmdInit(s Streams) *cobra.Command {
@@ -43,6 +44,7 @@ directory in it is fine.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.forge, "forge", "github", "whose CI to lay down: github, gitlab or gitea")
+	outcomeFlag(cmd, &o.output)
 	_ = cmd.RegisterFlagCompletionFunc("forge", cobra.FixedCompletions([]string{"github", "gitlab", "gitea"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -69,13 +71,16 @@ func initRun(o initOptions) error {
 			return fmt.Errorf("make the fleet repo: %w", err)
 		}
 	}
-	_, err = fmt.Fprintf(o.streams.Out, `made a fleet repo in %s (%s, CI for %s)
+	return printOutcome(o.streams.Out, o.output, struct {
+		Dir   string   `json:"dir"`
+		Forge string   `json:"forge"`
+		Files []string `json:"files"`
+	}{o.dir, o.forge, names}, fmt.Sprintf(`made a fleet repo in %s (%s, CI for %s)
 next: cd %s
       fleetbroker validate
       fleetbroker plan
 then: docs/install.md
-`, o.dir, count(len(files), "file"), o.forge, o.dir)
-	return err
+`, o.dir, count(len(files), "file"), o.forge, o.dir))
 }
 
 // emptyDir is an error when there is anything in dir but a git repository

@@ -28,6 +28,7 @@ for every cluster.`,
 type pkiInitOptions struct {
 	streams   Streams
 	dir, name string
+	output    string
 }
 
 func newCmdPKIInit(s Streams) *cobra.Command {
@@ -43,6 +44,7 @@ func newCmdPKIInit(s Streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.name, "name", "fleetbroker", "name of the authority, for people")
+	outcomeFlag(cmd, &o.output)
 	return cmd
 }
 
@@ -50,14 +52,16 @@ func pkiInitRun(o pkiInitOptions) error {
 	if _, err := pki.InitCA(o.dir, o.name, o.streams.Now); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(o.streams.Out, "made the authority in %s\nnext: fleetbroker pki issue %s CLUSTER --out DIR\n", o.dir, o.dir)
-	return err
+	return printOutcome(o.streams.Out, o.output, struct {
+		Name string `json:"name"`
+		Dir  string `json:"dir"`
+	}{o.name, o.dir}, fmt.Sprintf("made the authority in %s\nnext: fleetbroker pki issue %s CLUSTER --out DIR\n", o.dir, o.dir))
 }
 
 type pkiIssueOptions struct {
 	streams       Streams
 	dir, cn, role string
-	out           string
+	out, output   string
 	hosts         []string
 }
 
@@ -88,6 +92,7 @@ ca.crt are written to --out, in the form that --broker-cert-path of the agent an
 	cmd.Flags().StringVar(&o.role, "role", string(pki.Agent), "agent, operator, reader or server")
 	cmd.Flags().StringSliceVar(&o.hosts, "host", nil, "DNS name or IP address under which the holder serves; repeatable")
 	cmd.Flags().StringVar(&o.out, "out", "", "directory to write to (default NAME under DIR)")
+	outcomeFlag(cmd, &o.output)
 	return cmd
 }
 
@@ -110,14 +115,20 @@ func pkiIssueRun(o pkiIssueOptions) error {
 	if err := bundle.WriteDir(o.out); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.streams.Out, "issued %s (%s), serial %s, good until %s, in %s\n",
-		o.cn, o.role, bundle.Serial, bundle.NotAfter.UTC().Format(time.DateOnly), o.out)
-	return err
+	return printOutcome(o.streams.Out, o.output, struct {
+		Name     string    `json:"name"`
+		Role     string    `json:"role"`
+		Serial   string    `json:"serial"`
+		NotAfter time.Time `json:"notAfter"`
+		Dir      string    `json:"dir"`
+	}{o.cn, o.role, bundle.Serial, bundle.NotAfter.UTC(), o.out}, fmt.Sprintf("issued %s (%s), serial %s, good until %s, in %s\n",
+		o.cn, o.role, bundle.Serial, bundle.NotAfter.UTC().Format(time.DateOnly), o.out))
 }
 
 type pkiRevokeOptions struct {
 	streams         Streams
 	dir, who, fleet string
+	output          string
 }
 
 func newCmdPKIRevoke(s Streams) *cobra.Command {
@@ -137,6 +148,7 @@ that were made with them. It takes no list that is older than the one it has.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.fleet, "fleet", "", "checkout of the fleet repo to write pki/revoked.crl to")
+	outcomeFlag(cmd, &o.output)
 	return cmd
 }
 
@@ -154,14 +166,17 @@ func pkiRevokeRun(o pkiRevokeOptions) error {
 	if err != nil {
 		return err
 	}
-	next := "copy " + filepath.Join(o.dir, pki.RevokedFile) + " to pki/revoked.crl in the fleet repo and commit it"
+	list := filepath.Join(o.dir, pki.RevokedFile)
+	next := "copy " + list + " to pki/revoked.crl in the fleet repo and commit it"
 	if o.fleet != "" {
-		path := filepath.Join(o.fleet, "pki", pki.RevokedFile)
-		if err := ca.WriteCRL(path); err != nil {
+		list = filepath.Join(o.fleet, "pki", pki.RevokedFile)
+		if err := ca.WriteCRL(list); err != nil {
 			return err
 		}
-		next = "commit " + path
+		next = "commit " + list
 	}
-	_, err = fmt.Fprintf(o.streams.Out, "revoked %s\nnext: %s\n", count(n, "certificate"), next)
-	return err
+	return printOutcome(o.streams.Out, o.output, struct {
+		Certificates int    `json:"certificates"`
+		List         string `json:"list"`
+	}{n, list}, fmt.Sprintf("revoked %s\nnext: %s\n", count(n, "certificate"), next))
 }

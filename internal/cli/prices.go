@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/prices"
 )
@@ -31,6 +31,7 @@ type pricesOptions struct {
 	machines  []string
 	models    []string
 	currency  string
+	output    string
 }
 
 // priceSources are what prices can be imported from.
@@ -91,6 +92,7 @@ said on standard error.`,
 	f.StringSliceVar(&o.machines, "machines", nil, "machines that count, such as p5.48xlarge; default all")
 	f.StringSliceVar(&o.models, "model", nil, "models that a configmap's GPU price is for")
 	f.StringVar(&o.currency, "currency", "USD", "currency of a configmap's prices")
+	checkedOutput(cmd, &o.output, "yaml", "json")
 	return cmd
 }
 
@@ -165,12 +167,13 @@ func (o *pricesOptions) read(content []byte) (*prices.Answer, error) {
 }
 
 func (o *pricesOptions) write(table any) error {
-	b, err := yaml.Marshal(table)
-	if err != nil {
+	var text bytes.Buffer
+	if err := printOutcome(&text, o.output, table, ""); err != nil {
 		return fmt.Errorf("write the price table: %w", err)
 	}
+	b := text.Bytes()
 	if o.file == "" {
-		_, err = o.streams.Out.Write(b)
+		_, err := o.streams.Out.Write(b)
 		return err
 	}
 	if err := os.WriteFile(o.file, b, 0o644); err != nil { //nolint:gosec // prices are for everybody

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -27,10 +29,34 @@ type reconcileOptions struct {
 	once                     bool
 	allowEnds, acceptRewrite string
 	market, certPath         string
+	output                   string
+	done                     reconciled
+}
+
+// reconciled is what a round did, as data.
+type reconciled struct {
+	// Accepted is the rewritten head that was accepted first.
+	Accepted string          `json:"accepted,omitempty"`
+	Commits  []reconciledAs  `json:"commits"`
+	Plan     json.RawMessage `json:"plan"`
+	// Elsewhere are clusters that were left to the daemon that holds their Lease.
+	Elsewhere []string `json:"elsewhere,omitempty"`
+}
+
+type reconciledAs struct {
+	Commit  string `json:"commit"`
+	Subject string `json:"subject"`
+}
+
+// say prints a line of what is done, where people read it.
+func (o *reconcileOptions) say(format string, args ...any) {
+	if o.output == outcomeForms[0] {
+		fmt.Fprintf(o.streams.Out, format, args...)
+	}
 }
 
 func newCmdReconcile(s Streams) *cobra.Command {
-	o := reconcileOptions{streams: s}
+	o := reconcileOptions{streams: s, done: reconciled{Commits: []reconciledAs{}}}
 	cmd := &cobra.Command{
 		Use:   "reconcile --once",
 		Short: "Make one full round and stop",
@@ -54,6 +80,7 @@ how an operator lets through what the daemon holds back: many ends at once
 	fs.BoolVar(&o.once, "once", false, "make one round and stop (required)")
 	fs.StringVar(&o.allowEnds, "allow-ends", "", "inputs commit (40 digits) on which more contracts may end than safety.maxEnds")
 	fs.StringVar(&o.acceptRewrite, "accept-rewrite", "", "rewritten head (40 digits) that is accepted first")
+	outcomeFlag(cmd, &o.output)
 	return cmd
 }
 
@@ -88,7 +115,8 @@ func reconcileRun(ctx context.Context, o *reconcileOptions) error {
 		if err := d.repo.AcceptRewrite(ctx, head); err != nil {
 			return err
 		}
-		fmt.Fprintf(o.streams.Out, "accepted %s\n", head.Short())
+		o.done.Accepted = head.String()
+		o.say("accepted %s\n", head.Short())
 	}
 	if err := reportAll(d.market, known.flavors); err != nil {
 		return err
@@ -108,7 +136,8 @@ func (o *reconcileOptions) rounds(ctx context.Context, d *daemon) error {
 			return err
 		}
 		for _, c := range out.Committed {
-			fmt.Fprintf(o.streams.Out, "%s  %s\n", c.Commit.Hash.Short(), c.Commit.Subject())
+			o.done.Commits = append(o.done.Commits, reconciledAs{c.Commit.Hash.String(), c.Commit.Subject()})
+			o.say("%s  %s\n", c.Commit.Hash.Short(), c.Commit.Subject())
 		}
 		for _, r := range out.Refused {
 			return fmt.Errorf("the remote refuses %s: %w", r.Key, r.Cause)
@@ -147,11 +176,15 @@ func (d *daemon) settled() bool {
 // conclude prints the sum, and what is wrong with clusters.
 func (o *reconcileOptions) conclude(d *daemon) error {
 	v := d.loop.View()
-	fmt.Fprint(o.streams.Out, report.Sum(v.Plan, report.Meta{Fleet: v.Fleet.Name, Errors: problemsOf(v.Fleet)}))
+	about := report.Meta{Fleet: v.Fleet.Name, Errors: problemsOf(v.Fleet)}
+	o.say("%s", report.Sum(v.Plan, about))
 	var errs []error
-	for name, st := range d.delivery.Status() {
+	status := d.delivery.Status()
+	for _, name := range sortedNames(status) {
+		st := status[name]
 		if st.Elsewhere && st.Renewed {
-			fmt.Fprintf(o.streams.Out, "cluster %s is left to the daemon that holds its Lease\n", name)
+			o.done.Elsewhere = append(o.done.Elsewhere, name)
+			o.say("cluster %s is left to the daemon that holds its Lease\n", name)
 		}
 		switch {
 		case st.Elsewhere && !st.Renewed:
@@ -169,6 +202,14 @@ func (o *reconcileOptions) conclude(d *daemon) error {
 	if v.Deaf {
 		errs = append(errs, hinted(errors.New("too few providers are known here: nothing was placed, moved, refused or queued"),
 			"give the running daemon's market: --market https://BROKER:8443/market --cert-path DIR"))
+	}
+	if o.output != outcomeForms[0] {
+		var plan bytes.Buffer
+		if err := report.JSON(&plan, v.Plan, about); err != nil {
+			return fmt.Errorf("write the plan: %w", err)
+		}
+		o.done.Plan = plan.Bytes()
+		errs = append(errs, printOutcome(o.streams.Out, o.output, o.done, ""))
 	}
 	return errors.Join(errs...)
 }

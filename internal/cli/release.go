@@ -17,6 +17,7 @@ type releaseOptions struct {
 	streams  Streams
 	contract string
 	force    bool
+	output   string
 }
 
 func newCmdRelease(s Streams) *cobra.Command {
@@ -43,6 +44,7 @@ delete the intent.`,
 	}
 	o.register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.force, "force", false, "say that the provider is lost for good")
+	outcomeFlag(cmd, &o.output)
 	cmd.ValidArgsFunction = completeNames(&sourceFlags{}, new(string), heldNames) // of the checkout around
 	return cmd
 }
@@ -73,8 +75,10 @@ func releaseRun(ctx context.Context, o *releaseOptions) error {
 	if err := d.roundsUntilEnded(ctx, o.contract); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.streams.Out, "released %s\n", o.contract)
-	return err
+	return printOutcome(o.streams.Out, o.output, struct {
+		Contract string         `json:"contract"`
+		Was      v1alpha1.Phase `json:"was"`
+	}{o.contract, before.Status.Phase}, fmt.Sprintf("released %s\n", o.contract))
 }
 
 // forceRounds bounds the rounds of a forced release: a contract takes one step

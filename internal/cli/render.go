@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
@@ -19,6 +22,7 @@ type renderOptions struct {
 	streams  Streams
 	args     []string
 	consumer string
+	output   string
 }
 
 func newCmdRender(s Streams) *cobra.Command {
@@ -27,8 +31,8 @@ func newCmdRender(s Streams) *cobra.Command {
 		Use:   "render [DIR|URL]",
 		Short: "Print the manifests of the contracts",
 		Long: `Render the Kubernetes objects of all held contracts of the ledger, as the daemon
-commits them under manifests/, and print them as one YAML stream. Each document
-begins with its path.`,
+commits them under manifests/, and print them as one YAML stream, in which each
+document begins with its path, or as one List in JSON.`,
 		Example: `  fleetbroker render
   fleetbroker render --consumer rome | kubectl --context rome diff -f -`,
 		Args: atMost(1, "one directory or URL at most"),
@@ -39,6 +43,7 @@ begins with its path.`,
 	}
 	o.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.consumer, "consumer", "", "only what belongs on this cluster")
+	checkedOutput(cmd, &o.output, "yaml", "json")
 	return cmd
 }
 
@@ -65,6 +70,7 @@ func renderRun(ctx context.Context, o renderOptions) error {
 	for _, p := range out.Problems {
 		fmt.Fprintf(o.streams.Err, "fleetbroker: %s\n", p)
 	}
+	list := objectList{APIVersion: "v1", Kind: "List", Items: []map[string]any{}}
 	for _, consumer := range consumersOf(out.Files) {
 		if o.consumer != "" && consumer != o.consumer {
 			continue
@@ -76,8 +82,46 @@ func renderRun(ctx context.Context, o renderOptions) error {
 		if problem != "" {
 			fmt.Fprintf(o.streams.Err, "fleetbroker: %s\n", problem)
 		}
-		if err := printManifests(o.streams.Out, consumer, files); err != nil {
+		if o.output == "json" {
+			err = list.add(files)
+		} else {
+			err = printManifests(o.streams.Out, consumer, files)
+		}
+		if err != nil {
 			return err
+		}
+	}
+	if o.output == "json" {
+		return indented(o.streams.Out, list)
+	}
+	return nil
+}
+
+// objectList are objects as kubectl takes them.
+type objectList struct {
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Items      []map[string]any `json:"items"`
+}
+
+// add adds the objects of a consumer's files, in the order of their paths.
+func (l *objectList) add(files map[string][]byte) error {
+	for _, name := range sortedNames(files) {
+		if path.Base(name) == "kustomization.yaml" {
+			continue
+		}
+		for d := yaml.NewYAMLToJSONDecoder(bytes.NewReader(files[name])); ; {
+			var object map[string]any
+			err := d.Decode(&object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("read %s: %w", name, err)
+			}
+			if object != nil {
+				l.Items = append(l.Items, object)
+			}
 		}
 	}
 	return nil

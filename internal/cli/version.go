@@ -13,15 +13,22 @@ import (
 var Version = ""
 
 func newCmdVersion(s Streams) *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(s.Out, "fleetbroker %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
+			platform := runtime.GOOS + "/" + runtime.GOARCH
+			return printOutcome(s.Out, output, struct {
+				Version  string `json:"version"`
+				Go       string `json:"go"`
+				Platform string `json:"platform"`
+			}{versionText(), runtime.Version(), platform}, fmt.Sprintf("fleetbroker %s %s %s\n", versionText(), runtime.Version(), platform))
 		},
 	}
+	outcomeFlag(cmd, &output)
+	return cmd
 }
 
 func versionText() string {
