@@ -10,10 +10,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// reasonBackOff is what a virtual kubelet of Liqo v1.2.0 writes on a pod whose
-// provider does not take it.
-const reasonBackOff = "OffloadingBackOff"
-
 // nodeOf is the Node that a pod is bound to.
 func nodeOf(pod *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
@@ -42,7 +38,7 @@ func extraNews(k kind, u *unstructured.Unstructured) string {
 	case kindForeign:
 		return foreignTrouble(u)
 	case kindPod:
-		if reason, _, _ := unstructured.NestedString(u.Object, "status", "reason"); reason == reasonBackOff {
+		if reason, _, _ := unstructured.NestedString(u.Object, "status", "reason"); reason == v1alpha1.ReasonBackOff {
 			return nodeOf(u) + " " + u.GetNamespace() + "/" + u.GetName()
 		}
 	}
@@ -111,7 +107,7 @@ func refusedPods(c *conn, contract *v1alpha1.Contract, nodes []v1alpha1.NodeShar
 	case 0:
 		return ""
 	case 1, 2, 3:
-		return fmt.Sprintf("%s: %s does not take pod %s", reasonBackOff, contract.Spec.Provider, strings.Join(found, ", "))
+		return fmt.Sprintf("%s: %s does not take pod %s", v1alpha1.ReasonBackOff, contract.Spec.Provider, strings.Join(found, ", "))
 	}
-	return fmt.Sprintf("%s: %s does not take pod %s and %d more", reasonBackOff, contract.Spec.Provider, strings.Join(found[:2], ", "), len(found)-2)
+	return fmt.Sprintf("%s: %s does not take pod %s and %d more", v1alpha1.ReasonBackOff, contract.Spec.Provider, strings.Join(found[:2], ", "), len(found)-2)
 }

@@ -125,9 +125,12 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 			o.NodeMessage = said(condition(node, "Ready"))
 		}
 	}
-	if o.Offloading, o.OffloadingMessage = offloading(c, contract); o.Offloading {
-		o.OffloadingMessage = refusedPods(c, contract, shares)
-		o.Offloading = o.OffloadingMessage == ""
+	o.Offloading, o.OffloadingMessage = offloading(c, contract)
+	if refused := refusedPods(c, contract, shares); refused != "" {
+		if !o.Offloading {
+			refused += "; " + o.OffloadingMessage
+		}
+		o.Offloading, o.OffloadingMessage = false, refused
 	}
 	return o
 }

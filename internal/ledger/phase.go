@@ -50,6 +50,7 @@ const (
 	DegradedConsumerUnreachable = "ConsumerUnreachable"
 	DegradedSliceMissing        = "SliceMissing" // slice or virtual node were removed on the consumer
 	DegradedOffloading          = "OffloadingNotReady"
+	DegradedBackOff             = v1alpha1.ReasonBackOff // the provider does not take the pods that are on the Node
 )
 
 // Why a contract that is Reserved or Peering is not further yet, beside what
@@ -71,7 +72,7 @@ func accrues(p v1alpha1.Phase, reason string) bool {
 		return p.Charged()
 	}
 	switch ReasonCode(reason) {
-	case DegradedConsumerUnreachable, DegradedSliceMissing, DegradedOffloading:
+	case DegradedConsumerUnreachable, DegradedSliceMissing, DegradedOffloading, DegradedBackOff:
 		return true
 	}
 	return false

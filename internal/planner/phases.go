@@ -217,7 +217,11 @@ func lacking(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (reason str
 	if name := less(obs.Allocatable, usable); name != "" {
 		return ledger.DegradedNodeNotReady + ": the Node has " + obs.Allocatable[name].Canonical(name) + " of " + usable[name].Canonical(name) + " " + name, exact
 	}
-	if !obs.Offloading {
+	switch {
+	case obs.Offloading:
+	case ledger.ReasonCode(obs.OffloadingMessage) == ledger.DegradedBackOff:
+		return obs.OffloadingMessage, exact
+	default:
 		return ledger.DegradedOffloading + ": " + obs.OffloadingMessage, exact
 	}
 	return "", exact

@@ -22,19 +22,22 @@ func TestObservations(t *testing.T) {
 		fromReserved, fromPeering, fromActive v1alpha1.Phase
 		reason                                string
 	}{
-		"all is well":             {func(*obs) {}, active, active, active, ""},
-		"nobody has looked":       {func(o *obs) { *o = obs{} }, reserved, peering, active, ""},
-		"unreachable":             {func(o *obs) { *o = obs{Message: "no route"} }, reserved, peering, active, ""},
-		"the slice is unknown":    {func(o *obs) { o.Slice = v1alpha1.Unknown }, reserved, peering, active, ""},
-		"no slice":                {func(o *obs) { o.Slice = v1alpha1.Absent }, reserved, peering, degraded, ledger.DegradedSliceMissing},
-		"denied":                  {func(o *obs) { o.SliceDenied = "no such class" }, degraded, degraded, degraded, ledger.DegradedSliceDenied},
-		"nothing granted":         {func(o *obs) { o.Granted = nil }, peering, peering, degraded, ledger.DegradedGrantedLess},
-		"less granted":            {func(o *obs) { o.Granted = o.Granted.Sub(Amounts("nvidia.com/gpu=1")) }, peering, peering, degraded, ledger.DegradedGrantedLess},
-		"more granted":            {func(o *obs) { o.Granted = o.Granted.Add(Amounts("nvidia.com/gpu=1")) }, peering, peering, active, ""},
-		"no virtual node":         {func(o *obs) { o.VirtualNode = v1alpha1.Absent }, peering, peering, degraded, ledger.DegradedSliceMissing},
-		"no Node":                 {func(o *obs) { o.Node = v1alpha1.Absent }, peering, peering, degraded, ledger.DegradedNodeNotReady},
-		"the Node is not ready":   {func(o *obs) { o.NodeReady = false }, peering, peering, degraded, ledger.DegradedNodeNotReady},
-		"the Node has less":       {func(o *obs) { o.Allocatable = o.Allocatable.Sub(Amounts("cpu=1")) }, peering, peering, degraded, ledger.DegradedNodeNotReady},
+		"all is well":           {func(*obs) {}, active, active, active, ""},
+		"nobody has looked":     {func(o *obs) { *o = obs{} }, reserved, peering, active, ""},
+		"unreachable":           {func(o *obs) { *o = obs{Message: "no route"} }, reserved, peering, active, ""},
+		"the slice is unknown":  {func(o *obs) { o.Slice = v1alpha1.Unknown }, reserved, peering, active, ""},
+		"no slice":              {func(o *obs) { o.Slice = v1alpha1.Absent }, reserved, peering, degraded, ledger.DegradedSliceMissing},
+		"denied":                {func(o *obs) { o.SliceDenied = "no such class" }, degraded, degraded, degraded, ledger.DegradedSliceDenied},
+		"nothing granted":       {func(o *obs) { o.Granted = nil }, peering, peering, degraded, ledger.DegradedGrantedLess},
+		"less granted":          {func(o *obs) { o.Granted = o.Granted.Sub(Amounts("nvidia.com/gpu=1")) }, peering, peering, degraded, ledger.DegradedGrantedLess},
+		"more granted":          {func(o *obs) { o.Granted = o.Granted.Add(Amounts("nvidia.com/gpu=1")) }, peering, peering, active, ""},
+		"no virtual node":       {func(o *obs) { o.VirtualNode = v1alpha1.Absent }, peering, peering, degraded, ledger.DegradedSliceMissing},
+		"no Node":               {func(o *obs) { o.Node = v1alpha1.Absent }, peering, peering, degraded, ledger.DegradedNodeNotReady},
+		"the Node is not ready": {func(o *obs) { o.NodeReady = false }, peering, peering, degraded, ledger.DegradedNodeNotReady},
+		"the Node has less":     {func(o *obs) { o.Allocatable = o.Allocatable.Sub(Amounts("cpu=1")) }, peering, peering, degraded, ledger.DegradedNodeNotReady},
+		"pods are not taken": {func(o *obs) {
+			o.Offloading, o.OffloadingMessage = false, "OffloadingBackOff: paris does not take pod vision/one"
+		}, peering, peering, degraded, ledger.DegradedBackOff},
 		"offloading is not ready": {func(o *obs) { o.Offloading, o.OffloadingMessage = false, "vision: SomeFailed" }, peering, peering, degraded, ledger.DegradedOffloading},
 	} {
 		for from, want := range map[v1alpha1.Phase]v1alpha1.Phase{reserved: c.fromReserved, peering: c.fromPeering, active: c.fromActive} {

@@ -19,6 +19,11 @@ type Contract struct {
 // honours again and holds nothing of: delivery has Liqo replicate it anew.
 const ReasonNotHeld = "NotHeld"
 
+// ReasonBackOff opens what is said of offloading when pods wait on a contract's
+// Nodes because the provider does not take them: it is the word that a virtual
+// kubelet of Liqo v1.2.0 writes on such a pod.
+const ReasonBackOff = "OffloadingBackOff"
+
 // ContractSpec is what was agreed.
 type ContractSpec struct {
 	// Intent that the contract serves.
