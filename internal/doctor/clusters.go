@@ -23,10 +23,10 @@ func checkAccess(p *Picture) []Finding {
 func reachable(c *Cluster, consequence string) []Finding {
 	switch {
 	case c.NoAccess != "":
-		return finding("cluster "+c.Name, "there is no way to it, so that "+consequence+": "+c.NoAccess,
+		return finding(NoAccess, "cluster "+c.Name, "there is no way to it, so that "+consequence+": "+c.NoAccess,
 			"give access.kubeconfigSecretRef in clusters/%s.yaml, or %[1]s.kubeconfig in --kubeconfigs-dir", c.Name)
 	case c.Unreachable != "":
-		return finding("cluster "+c.Name, "its API server does not answer, so that "+consequence+": "+c.Unreachable,
+		return finding(NoAnswer, "cluster "+c.Name, "its API server does not answer, so that "+consequence+": "+c.Unreachable,
 			"see whether the API server runs, and whether the server and the certificates of its kubeconfig are still right")
 	}
 	return nil
@@ -49,10 +49,10 @@ func installed(c *Cluster, consumer bool) []Finding {
 	}
 	var out []Finding
 	if len(liqo) > 0 {
-		out = finding("cluster "+c.Name, "it does not serve Liqo's kinds "+strings.Join(liqo, ", "), "install Liqo v1.2 there (install/liqo)")
+		out = finding(NoLiqo, "cluster "+c.Name, "it does not serve Liqo's kinds "+strings.Join(liqo, ", "), "install Liqo v1.2 there (install/liqo)")
 	}
 	if consumer && len(policies) > 0 {
-		out = append(out, finding("cluster "+c.Name, "it does not serve "+strings.Join(policies, ", "),
+		out = append(out, finding(NoPolicyKinds, "cluster "+c.Name, "it does not serve "+strings.Join(policies, ", "),
 			"MutatingAdmissionPolicy is v1 since Kubernetes 1.36: upgrade the cluster, or let another webhook add the tolerations")...)
 	}
 	for i := range out {
@@ -73,7 +73,7 @@ func unread(c *Cluster) []Finding {
 	for why, kinds := range byWhy {
 		slices.Sort(kinds)
 		out = append(out, Finding{
-			Link: LinkRights, Where: "cluster " + c.Name, Cause: "cannot read " + strings.Join(kinds, ", ") + ": " + why,
+			Code: Unreadable, Link: LinkRights, Where: "cluster " + c.Name, Cause: "cannot read " + strings.Join(kinds, ", ") + ": " + why,
 			Remedy: "use a kubeconfig that may list them: what rests on them was not checked",
 		})
 	}
@@ -94,17 +94,17 @@ func checkPolicies(p *Picture) []Finding {
 		bindings := k + "Binding"
 		for _, name := range policyNames[k] {
 			if c.read(k) && c.one(k, "", name) == nil {
-				out = append(out, finding(at(c, k, "", name), "it is missing: tenants are not kept apart, or pods get no toleration",
+				out = append(out, finding(PolicyMissing, at(c, k, "", name), "it is missing: tenants are not kept apart, or pods get no toleration",
 					"the daemon puts it back within seconds: see why it cannot in its log, and what deletes it")...)
 			}
 			if c.read(bindings) && c.one(bindings, "", name) == nil {
-				out = append(out, finding(at(c, bindings, "", name), "it is missing, so that its policy does nothing",
+				out = append(out, finding(PolicyUnbound, at(c, bindings, "", name), "it is missing, so that its policy does nothing",
 					"the daemon puts it back within seconds: see why it cannot in its log, and what deletes it")...)
 			}
 		}
 	}
 	if ns := c.one(Namespaces, "", p.OnConsumer); ns != nil && ns.GetLabels()[v1alpha1.LabelManaged] == "" {
-		out = append(out, finding(at(c, Namespaces, "", p.OnConsumer), "it lacks the label "+v1alpha1.LabelManaged+": virtual nodes in it are not guarded",
+		out = append(out, finding(NamespaceUnguarded, at(c, Namespaces, "", p.OnConsumer), "it lacks the label "+v1alpha1.LabelManaged+": virtual nodes in it are not guarded",
 			"the daemon labels it: see why it cannot in its log")...)
 	}
 	return out

@@ -30,6 +30,8 @@ const (
 
 // Finding is one trouble.
 type Finding struct {
+	// Code of the diagnosis.
+	Code Code `json:"code"`
 	// Link that is broken.
 	Link Link `json:"link"`
 	// Where it was seen: an object and its cluster, or a file.
@@ -111,8 +113,8 @@ func (p *Picture) isNode(name string) bool {
 func (p *Picture) releasing() bool { return p.Contract.Status.Phase == v1alpha1.PhaseReleasing }
 
 // finding is one trouble in a list.
-func finding(where, cause, remedy string, args ...any) []Finding {
-	return []Finding{{Where: where, Cause: cause, Remedy: fmt.Sprintf(remedy, args...)}}
+func finding(code Code, where, cause, remedy string, args ...any) []Finding {
+	return []Finding{{Code: code, Where: where, Cause: cause, Remedy: fmt.Sprintf(remedy, args...)}}
 }
 
 // at names an object of a cluster.
@@ -127,9 +129,9 @@ func checkIntent(p *Picture) []Finding {
 	c := p.Contract
 	switch {
 	case p.Frozen != "":
-		return finding(c.Spec.Intent.Path, "its file is not acted on: "+p.Frozen, "mend the file: fleetbroker validate")
+		return finding(IntentFrozen, c.Spec.Intent.Path, "its file is not acted on: "+p.Frozen, "mend the file: fleetbroker validate")
 	case !p.Wanted && !p.releasing():
-		return finding(c.Spec.Intent.Path, "no file names this intent any more, and its contract is not being released",
+		return finding(IntentGone, c.Spec.Intent.Path, "no file names this intent any more, and its contract is not being released",
 			"look at what the daemon waits for: fleetbroker plan, and its /readyz")
 	}
 	return nil
@@ -140,5 +142,5 @@ func checkManifest(p *Picture) []Finding {
 	if p.Manifest || p.releasing() && !c.Status.Drained.IsZero() {
 		return nil
 	}
-	return finding(manifests.SliceFile(c), "the contract's slice is not in git", "look for rendering problems in the daemon's log, and at: fleetbroker render")
+	return finding(SliceNotInGit, manifests.SliceFile(c), "the contract's slice is not in git", "look for rendering problems in the daemon's log, and at: fleetbroker render")
 }

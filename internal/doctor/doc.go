@@ -15,6 +15,8 @@
 //   - What could not be read proves nothing: a check whose objects are unknown
 //     finds nothing, and that they are unknown is a finding of its own.
 //   - Each finding names one cause and one remedy that a person can carry out.
+//   - Each diagnosis has a code, and a test that makes the trouble on real Liqo:
+//     one without fails the tests.
 //   - Credentials are looked at for their labels, annotations and dates; none is
 //     ever part of a picture.
 //

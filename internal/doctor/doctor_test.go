@@ -49,7 +49,7 @@ spec: {taints: [{key: fleetbroker.io/intent, value: vision.train, effect: NoSche
 ---
 kind: Node
 metadata: {name: train, labels: {liqo.io/type: virtual-node}}
-status: {conditions: [{type: Ready, status: "True"}], allocatable: {cpu: "8", nvidia.com/gpu: "2"}}
+status: {conditions: [{type: Ready, status: "True"}], allocatable: {cpu: "8", memory: 32Gi, nvidia.com/gpu: "2"}}
 ---
 kind: NamespaceOffloading
 metadata: {name: offloading, namespace: vision, generation: 1, creationTimestamp: "2026-11-20T11:00:00Z"}
@@ -224,169 +224,185 @@ func TestTroubles(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		trouble func(*testing.T, *Picture)
-		link    Link
+		code    Code
 		cause   string
 	}{
-		"a frozen file":  {func(_ *testing.T, p *Picture) { p.Frozen = "line 3: unknown field" }, LinkIntent, "unknown field"},
-		"no file":        {func(_ *testing.T, p *Picture) { p.Wanted = false }, LinkIntent, "no file names this intent"},
-		"not in git":     {func(_ *testing.T, p *Picture) { p.Manifest = false }, LinkManifest, "not in git"},
-		"no kubeconfig":  {func(_ *testing.T, p *Picture) { p.Consumer = &Cluster{Name: "rome", NoAccess: "no file"} }, LinkAccess, "no way to it"},
-		"no provider's":  {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", NoAccess: "no file"} }, LinkAccess, "no peering can be made"},
-		"no answer":      {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", Unreachable: "refused"} }, LinkAccess, "does not answer"},
-		"no Liqo":        {func(_ *testing.T, p *Picture) { p.Provider.NotServed = []Kind{Slices} }, LinkInstalled, "does not serve Liqo's kinds ResourceSlice"},
-		"old Kubernetes": {func(_ *testing.T, p *Picture) { p.Consumer.NotServed = []Kind{Mutating} }, LinkInstalled, "does not serve MutatingAdmissionPolicy"},
-		"no rights":      {func(_ *testing.T, p *Picture) { p.Consumer.Unread = map[Kind]string{Pods: "Forbidden"} }, LinkRights, "cannot read Pod"},
-		"never peered":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, Namespaces, "liqo-tenant-paris") }, LinkPeering, "never peered"},
+		"a frozen file":  {func(_ *testing.T, p *Picture) { p.Frozen = "line 3: unknown field" }, IntentFrozen, "unknown field"},
+		"no file":        {func(_ *testing.T, p *Picture) { p.Wanted = false }, IntentGone, "no file names this intent"},
+		"not in git":     {func(_ *testing.T, p *Picture) { p.Manifest = false }, SliceNotInGit, "not in git"},
+		"no kubeconfig":  {func(_ *testing.T, p *Picture) { p.Consumer = &Cluster{Name: "rome", NoAccess: "no file"} }, NoAccess, "no way to it"},
+		"no provider's":  {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", NoAccess: "no file"} }, NoAccess, "no peering can be made"},
+		"no answer":      {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", Unreachable: "refused"} }, NoAnswer, "does not answer"},
+		"no Liqo":        {func(_ *testing.T, p *Picture) { p.Provider.NotServed = []Kind{Slices} }, NoLiqo, "does not serve Liqo's kinds ResourceSlice"},
+		"old Kubernetes": {func(_ *testing.T, p *Picture) { p.Consumer.NotServed = []Kind{Mutating} }, NoPolicyKinds, "does not serve MutatingAdmissionPolicy"},
+		"no rights":      {func(_ *testing.T, p *Picture) { p.Consumer.Unread = map[Kind]string{Pods: "Forbidden"} }, Unreadable, "cannot read Pod"},
+		"never peered":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, Namespaces, "liqo-tenant-paris") }, TenantNamespaceMissing, "never peered"},
 		"being deleted": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Namespaces, "liqo-tenant-rome", "2026-11-20T11:00:00Z", "metadata", "deletionTimestamp")
-		}, LinkPeering, "is being deleted"},
+		}, TenantNamespaceDeleting, "is being deleted"},
 		"without labels": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Namespaces, "liqo-tenant-rome", nil, "metadata", "labels")
-		}, LinkPeering, "lacks the labels"},
+		}, TenantNamespaceUnlabelled, "lacks the labels"},
 		"leftovers": {func(t *testing.T, p *Picture) {
 			add(t, p.Provider, `{kind: Namespace, metadata: {name: liqo-tenant-old, labels: {liqo.io/tenant-namespace: "true", liqo.io/remote-cluster-id: rome}}}`)
-		}, LinkPeering, "2 namespaces"},
-		"another's name": {func(_ *testing.T, p *Picture) { p.OnProvider = "liqo-rome" }, LinkPeering, "Liqo's namespace for rome is this one"},
-		"no identity":    {func(_ *testing.T, p *Picture) { drop(p.Consumer, Identities) }, LinkPeering, "slices are not replicated"},
+		}, TenantNamespaceTwice, "2 namespaces"},
+		"another's name": {func(_ *testing.T, p *Picture) { p.OnProvider = "liqo-rome" }, TenantNamespaceOther, "Liqo's namespace for rome is this one"},
+		"no identity":    {func(_ *testing.T, p *Picture) { drop(p.Consumer, Identities) }, IdentityMissing, "slices are not replicated"},
+		"an identity that ends": {func(t *testing.T, p *Picture) {
+			set(t, p.Consumer, Identities, "kubeconfig-controlplane-paris", "2026-11-20T11:00:00Z", "metadata", "deletionTimestamp")
+		}, IdentityDeleting, "ends only with the last slice"},
+		"an identity elsewhere": {func(t *testing.T, p *Picture) {
+			add(t, p.Consumer, `{kind: Secret, metadata: {name: old, namespace: default, labels: {liqo.io/remote-cluster-id: paris}}}`)
+		}, IdentityElsewhere, "not in liqo-tenant-paris"},
+		"a Tenant elsewhere": {func(t *testing.T, p *Picture) {
+			set(t, p.Provider, Tenants, "rome", "liqo-tenant-old", "metadata", "namespace")
+		}, TenantElsewhere, "not in namespace liqo-tenant-rome"},
+		"without CPU": {func(t *testing.T, p *Picture) {
+			set(t, p.Consumer, Nodes, "train", map[string]any{}, "status")
+		}, NodeWithoutCPU, "not ready"},
 		"old credentials": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Identities, "kubeconfig-controlplane-paris", "2026-11-20T09:00:00Z", "metadata", "annotations", annotationRenew)
-		}, LinkPeering, "to be renewed"},
+		}, IdentityOld, "to be renewed"},
 		"a wrong way": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Identities, "kubeconfig-controlplane-paris", "elsewhere", "metadata", "annotations", annotationRemote)
-		}, LinkPeering, "leads to namespace elsewhere"},
-		"unknown to Liqo": {func(_ *testing.T, p *Picture) { drop(p.Consumer, Foreign) }, LinkPeering, "does not know of the provider"},
+		}, IdentityLeadsElsewhere, "leads to namespace elsewhere"},
+		"unknown to Liqo": {func(_ *testing.T, p *Picture) { drop(p.Consumer, Foreign) }, ForeignMissing, "does not know of the provider"},
 		"an outage": {func(t *testing.T, p *Picture) {
+			p.Provider, p.Auto = &Cluster{Name: "paris", Unreachable: "refused"}, false
 			set(t, p.Consumer, Foreign, "paris", conditions(map[string]any{"type": "APIServerStatus", "status": "Error", "message": "timeout"}), "status", "conditions")
-		}, LinkPeering, "does not reach the provider's API server: timeout"},
-		"no Tenant": {func(_ *testing.T, p *Picture) { drop(p.Provider, Tenants) }, LinkPeering, "failed getting quota"},
+		}, ForeignUnreachable, "does not reach the provider's API server: timeout"},
+		"an identity that is refused": {func(t *testing.T, p *Picture) {
+			set(t, p.Consumer, Foreign, "paris", conditions(map[string]any{"type": "APIServerStatus", "status": "Error", "message": "timeout"}), "status", "conditions")
+		}, IdentityRefused, "is not taken there"},
+		"no Tenant": {func(_ *testing.T, p *Picture) { drop(p.Provider, Tenants) }, TenantMissing, "failed getting quota"},
 		"cordoned": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Tenants, "rome", "Cordoned", "spec", "tenantCondition")
-		}, LinkPeering, "Cordoned"},
+		}, TenantCordoned, "Cordoned"},
 		"drained": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Tenants, "rome", "Drained", "spec", "tenantCondition")
-		}, LinkPeering, "Drained"},
-		"no policy": {func(_ *testing.T, p *Picture) { drop(p.Consumer, Validating, "fleetbroker-intent-guard") }, LinkPolicies, "tenants are not kept apart"},
-		"unbound":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, MutatingBindings) }, LinkPolicies, "its policy does nothing"},
+		}, TenantDrained, "Drained"},
+		"no policy": {func(_ *testing.T, p *Picture) { drop(p.Consumer, Validating, "fleetbroker-intent-guard") }, PolicyMissing, "tenants are not kept apart"},
+		"unbound":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, MutatingBindings) }, PolicyUnbound, "its policy does nothing"},
 		"unguarded": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Namespaces, "liqo-tenant-paris", nil, "metadata", "labels", v1alpha1.LabelManaged)
-		}, LinkPolicies, "not guarded"},
-		"no slice": {func(_ *testing.T, p *Picture) { drop(p.Consumer, Slices) }, LinkSlice, "does not exist"},
+		}, NamespaceUnguarded, "not guarded"},
+		"no slice": {func(_ *testing.T, p *Picture) { drop(p.Consumer, Slices) }, SliceMissing, "does not exist"},
 		"a slice of that name": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", "liqo-tenant-milan", "metadata", "namespace")
-		}, LinkSlice, "in another namespace"},
+		}, SliceElsewhere, "in another namespace"},
 		"no remoteID": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", nil, "metadata", "labels", labelRemoteID)
-		}, LinkSlice, "status stays empty for ever"},
+		}, SliceNoRemoteID, "status stays empty for ever"},
 		"a changed id": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", "milan", "metadata", "labels", labelRemoteID)
-		}, LinkSlice, `"milan" and not paris`},
+		}, SliceNoRemoteID, `"milan" and not paris`},
 		"no cluster id": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", nil, "metadata", "labels", labelRemoteCluster)
-		}, LinkSlice, "gets no virtual node"},
+		}, SliceNoClusterID, "gets no virtual node"},
 		"not replicated": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", nil, "metadata", "labels", labelReplication)
-		}, LinkSlice, "nothing is replicated"},
-		"no annotation": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Slices, "train", nil, "metadata", "annotations") }, LinkSlice, annotationCreate},
+		}, SliceNotReplicated, "nothing is replicated"},
+		"no annotation": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Slices, "train", nil, "metadata", "annotations") }, SliceNoNode, annotationCreate},
 		"stuck": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", "2026-11-20T11:00:00Z", "metadata", "deletionTimestamp")
-		}, LinkSlice, "waits for its copy"},
-		"unanswered": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Slices, "train", nil, "status") }, LinkSlice, "has not answered"},
+		}, SliceDeleting, "waits for its copy"},
+		"unanswered": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Slices, "train", nil, "status") }, SliceUnanswered, "has not answered"},
 		"nobody's class": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", conditions(map[string]any{"type": "Authentication", "status": "Accepted"}), "status", "conditions")
-		}, LinkSlice, "nobody on the provider answers slices of class fleetbroker"},
+		}, SliceClassUnanswered, "nobody on the provider answers slices of class fleetbroker"},
 		"denied": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", conditions(map[string]any{"type": "Resources", "status": "Denied", "message": "full"}), "status", "conditions")
-		}, LinkSlice, "denies it: full"},
+		}, SliceDenied, "denies it: full"},
 		"shrunk": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", "1", "status", "resources", "nvidia.com/gpu")
-		}, LinkSlice, "1 of 2 nvidia.com/gpu"},
+		}, SliceShrunk, "1 of 2 nvidia.com/gpu"},
 		"kept keys": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", "1", "status", "resources", "rdma/hca")
-		}, LinkSlice, "not asked for"},
-		"no virtual node": {func(_ *testing.T, p *Picture) { drop(p.Consumer, VirtualNodes) }, LinkVirtualNode, "does not exist"},
+		}, SliceKeptKey, "not asked for"},
+		"no virtual node": {func(_ *testing.T, p *Picture) { drop(p.Consumer, VirtualNodes) }, VirtualNodeMissing, "does not exist"},
 		"a Node of that name": {func(t *testing.T, p *Picture) {
 			drop(p.Consumer, VirtualNodes)
 			set(t, p.Consumer, Nodes, "train", nil, "metadata", "labels")
-		}, LinkVirtualNode, "a Node of the slice's name exists"},
-		"bare": {func(t *testing.T, p *Picture) { set(t, p.Consumer, VirtualNodes, "train", nil, "spec", "taints") }, LinkVirtualNode, "lacks the taint"},
+		}, VirtualNodeNameTaken, "a Node of the slice's name exists"},
+		"bare": {func(t *testing.T, p *Picture) { set(t, p.Consumer, VirtualNodes, "train", nil, "spec", "taints") }, VirtualNodeUntainted, "lacks the taint"},
 		"an orphan": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, VirtualNodes, "train", nil, "metadata", "ownerReferences")
-		}, LinkVirtualNode, "has not adopted it"},
+		}, VirtualNodeOrphan, "has not adopted it"},
 		"a blocked drain": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, VirtualNodes, "train", "2026-11-20T11:00:00Z", "metadata", "deletionTimestamp")
-		}, LinkVirtualNode, "PodDisruptionBudget train"},
+		}, DrainBlocked, "PodDisruptionBudget train"},
 		"a drain": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, VirtualNodes, "train", "2026-11-20T11:00:00Z", "metadata", "deletionTimestamp")
 			drop(p.Consumer, Budgets)
-		}, LinkVirtualNode, "1 pods are left"},
+		}, DrainWaits, "1 pods are left"},
 		"Liqo's beside ours": {func(t *testing.T, p *Picture) {
 			byHand(t, p)
 			set(t, p.Consumer, Slices, "train", "true", "metadata", "annotations", annotationCreate)
-		}, LinkSlice, "Liqo makes a virtual node of all of it"},
+		}, SliceDoubleNode, "Liqo makes a virtual node of all of it"},
 		"another size": {func(t *testing.T, p *Picture) {
 			byHand(t, p)
 			set(t, p.Consumer, VirtualNodes, "train", "3", "spec", "resourceQuota", "hard", "nvidia.com/gpu")
-		}, LinkVirtualNode, "its resourceQuota has 3 nvidia.com/gpu, its share is 2"},
+		}, VirtualNodeSize, "its resourceQuota has 3 nvidia.com/gpu, its share is 2"},
 		"one of two shares": {func(t *testing.T, p *Picture) {
 			byHand(t, p)
 			p.Contract.Spec.VirtualNode.Shares = []v1alpha1.Resources{{}, {}}
-		}, LinkVirtualNode, "does not exist"},
+		}, VirtualNodeMissing, "does not exist"},
 		"no Secret": {func(t *testing.T, p *Picture) {
 			byHand(t, p)
 			drop(p.Consumer, Nodes)
-		}, LinkNode, "there is none"},
-		"no Node":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, Nodes) }, LinkNode, "there is none"},
-		"not ready": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Nodes, "train", nil, "status", "conditions") }, LinkNode, "not ready"},
+		}, NodeMissing, "there is none"},
+		"no Node":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, Nodes) }, NodeMissing, "there is none"},
+		"not ready": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Nodes, "train", nil, "status", "conditions") }, NodeNotReady, "not ready"},
 		"small": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Nodes, "train", "1", "status", "allocatable", "nvidia.com/gpu")
-		}, LinkNode, "1 of 2 nvidia.com/gpu"},
-		"cordoned by hand": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Nodes, "train", true, "spec", "unschedulable") }, LinkNode, "it is cordoned"},
-		"no namespace":     {func(_ *testing.T, p *Picture) { drop(p.Consumer, Namespaces, "vision") }, LinkOffloading, "does not exist"},
+		}, NodeSmall, "1 of 2 nvidia.com/gpu"},
+		"cordoned by hand": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Nodes, "train", true, "spec", "unschedulable") }, NodeCordoned, "it is cordoned"},
+		"no namespace":     {func(_ *testing.T, p *Picture) { drop(p.Consumer, Namespaces, "vision") }, NamespaceMissing, "does not exist"},
 		"not allowed": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Namespaces, "vision", "vision.other", "metadata", "annotations", v1alpha1.AnnotationIntents)
-		}, LinkOffloading, "does not list vision.train"},
-		"unlabelled":    {func(t *testing.T, p *Picture) { set(t, p.Consumer, Namespaces, "vision", nil, "metadata", "labels") }, LinkOffloading, "the policies do not see it"},
-		"not offloaded": {func(_ *testing.T, p *Picture) { drop(p.Consumer, Offloadings) }, LinkOffloading, "OffloadingBackOff"},
+		}, NamespaceUnlisted, "does not list vision.train"},
+		"unlabelled":    {func(t *testing.T, p *Picture) { set(t, p.Consumer, Namespaces, "vision", nil, "metadata", "labels") }, NamespaceUnlabelled, "the policies do not see it"},
+		"not offloaded": {func(_ *testing.T, p *Picture) { drop(p.Consumer, Offloadings) }, OffloadingMissing, "OffloadingBackOff"},
 		"no selector": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Offloadings, "offloading", nil, "spec", "clusterSelector")
-		}, LinkOffloading, "not written out"},
+		}, SelectorMissing, "not written out"},
 		"a narrow selector": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Offloadings, "offloading", []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "kubernetes.io/hostname"}}}}, "spec", "clusterSelector", "nodeSelectorTerms")
-		}, LinkOffloading, "makes the remote namespace anew"},
+		}, SelectorNarrow, "makes the remote namespace anew"},
 		"not looked at": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Offloadings, "offloading", int64(2), "metadata", "generation")
-		}, LinkOffloading, "has not looked at it"},
+		}, OffloadingUnseen, "has not looked at it"},
 		"no cluster": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Offloadings, "offloading", "NoClusterSelected", "status", "offloadingPhase")
-		}, LinkOffloading, "NoClusterSelected"},
+		}, OffloadingUnmatched, "NoClusterSelected"},
 		"some failed": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Offloadings, "offloading", "SomeFailed", "status", "offloadingPhase")
-		}, LinkOffloading, "SomeFailed"},
+		}, OffloadingFailed, "SomeFailed"},
 		"not scheduled": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Namespaces, "vision", nil, "metadata", "labels", labelScheduling)
-		}, LinkOffloading, labelScheduling},
+		}, NamespaceUnscheduled, labelScheduling},
 		"a DaemonSet": {func(t *testing.T, p *Picture) {
 			add(t, p.Consumer, "{kind: DaemonSet, metadata: {name: logs, namespace: vision}}")
-		}, LinkPods, "without end"},
+		}, DaemonSetInside, "without end"},
 		"back-off": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Pods, "one", map[string]any{"phase": "Pending", "reason": "OffloadingBackOff"}, "status")
-		}, LinkPods, "OffloadingBackOff"},
+		}, PodBackOff, "OffloadingBackOff"},
 		"aborted": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Pods, "one", map[string]any{"phase": "Failed", "reason": "OffloadingAborted"}, "status")
-		}, LinkPods, "this is final"},
-		"bound":      {func(t *testing.T, p *Picture) { set(t, p.Consumer, Pods, "one", "Pending", "status", "phase") }, LinkPods, "does not run on the provider"},
-		"too early":  {func(t *testing.T, p *Picture) { pending(t, p, "2026-11-20T10:00:00Z", nil) }, LinkPods, "older than the namespace's offloading"},
-		"too large":  {func(t *testing.T, p *Picture) { pending(t, p, "2026-11-20T11:30:00Z", ours) }, LinkPods, "fits no node: 0/2 nodes"},
-		"not copied": {func(_ *testing.T, p *Picture) { drop(p.Provider, Slices) }, LinkProvider, "no copy of the slice"},
-		"no Quota":   {func(_ *testing.T, p *Picture) { drop(p.Provider, Quotas) }, LinkProvider, "failed getting quota"},
+		}, PodAborted, "this is final"},
+		"bound":      {func(t *testing.T, p *Picture) { set(t, p.Consumer, Pods, "one", "Pending", "status", "phase") }, PodNotRunning, "does not run on the provider"},
+		"too early":  {func(t *testing.T, p *Picture) { pending(t, p, "2026-11-20T10:00:00Z", nil) }, PodTooOld, "older than the namespace's offloading"},
+		"too large":  {func(t *testing.T, p *Picture) { pending(t, p, "2026-11-20T11:30:00Z", ours) }, PodFitsNowhere, "fits no node: 0/2 nodes"},
+		"not copied": {func(_ *testing.T, p *Picture) { drop(p.Provider, Slices) }, CopyMissing, "no copy of the slice"},
+		"no Quota":   {func(_ *testing.T, p *Picture) { drop(p.Provider, Quotas) }, QuotaMissing, "failed getting quota"},
 		"another Quota": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Quotas, "train-0123456789ab", "1", "spec", "resources", "nvidia.com/gpu")
-		}, LinkProvider, "it allows 1 nvidia.com/gpu"},
+		}, QuotaDiffers, "it allows 1 nvidia.com/gpu"},
 		"a cordoned Quota": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Quotas, "train-0123456789ab", true, "spec", "cordoned")
-		}, LinkProvider, "it is cordoned"},
-		"weak":            {func(_ *testing.T, p *Picture) { p.Enforcement = v1alpha1.EnforceHard }, LinkProvider, "limits enforcement there is None"},
-		"nothing offered": {func(t *testing.T, p *Picture) { set(t, p.Provider, Nodes, "gpu", nil, "metadata", "labels") }, LinkProvider, "no node of it is offered"},
+		}, QuotaCordoned, "it is cordoned"},
+		"weak":            {func(_ *testing.T, p *Picture) { p.Enforcement = v1alpha1.EnforceHard }, EnforcementWeak, "limits enforcement there is None"},
+		"nothing offered": {func(t *testing.T, p *Picture) { set(t, p.Provider, Nodes, "gpu", nil, "metadata", "labels") }, NothingOffered, "no node of it is offered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := well(t)
@@ -396,8 +412,8 @@ func TestTroubles(t *testing.T) {
 				t.Fatal("nothing was found")
 			}
 			f := d.Findings[0]
-			if f.Link != c.link || !strings.Contains(f.Cause, c.cause) || f.Remedy == "" || f.Where == "" {
-				t.Fatalf("found %+v, want %s: %s", d.Findings, c.link, c.cause)
+			if f.Code != c.code || !strings.Contains(f.Cause, c.cause) || f.Remedy == "" || f.Where == "" {
+				t.Fatalf("found %+v, want %s: %s", d.Findings, c.code, c.cause)
 			}
 		})
 	}

@@ -31,24 +31,24 @@ func checkOneNode(p *Picture, share v1alpha1.NodeShare) []Finding {
 		secret = fmt.Sprintf("see whether Secret %s is in %s, with a kubeconfig that works under the key %s. Else ", v.KubeconfigSecretRef.Name, p.OnConsumer, v1alpha1.SecretKubeconfig)
 	}
 	if n == nil {
-		return finding(where, "there is none, whatever the virtual node's conditions say",
+		return finding(NodeMissing, where, "there is none, whatever the virtual node's conditions say",
 			"%slook at the pods of Deployment vk-%s in %s: until the slice is granted they fail for want of credentials; afterwards their log says why", secret, name, p.OnConsumer)
 	}
 	if ready := condition(n, "Ready"); field(ready, "status") != "True" {
-		remedy := secret + "a virtual kubelet reports once a minute after its provider came back: wait that long, then look at Deployment vk-%s in %s"
+		code, remedy := NodeNotReady, secret+"a virtual kubelet reports once a minute after its provider came back: wait that long, then look at Deployment vk-%s in %s"
 		if granted := amounts(n, "status", "allocatable"); granted[v1alpha1.CPU].IsZero() || granted[v1alpha1.Memory].IsZero() {
-			remedy = "without CPU or memory Liqo calls a Node not ready: the provider withdrew all of it. Deployment vk-%s in %s serves it"
+			code, remedy = NodeWithoutCPU, "without CPU or memory Liqo calls a Node not ready: the provider withdrew all of it. Deployment vk-%s in %s serves it"
 		}
-		return finding(where, "it is not ready: "+either(words(ready), "nobody reports"), remedy, name, p.OnConsumer)
+		return finding(code, where, "it is not ready: "+either(words(ready), "nobody reports"), remedy, name, p.OnConsumer)
 	}
 	allocatable := amounts(n, "status", "allocatable")
 	for _, r := range share.Resources.Names() {
 		if want := share.Resources[r]; allocatable[r].Less(want) {
-			return finding(where, fmt.Sprintf("it has %s of %s %s", allocatable[r].Canonical(r), want.Canonical(r), r), "see the slice's findings: the Node follows what is granted")
+			return finding(NodeSmall, where, fmt.Sprintf("it has %s of %s %s", allocatable[r].Canonical(r), want.Canonical(r), r), "see the slice's findings: the Node follows what is granted")
 		}
 	}
 	if cordoned, _, _ := unstructured.NestedBool(n.Object, "spec", "unschedulable"); cordoned {
-		return finding(where, "it is cordoned: no pod is scheduled there", "kubectl uncordon %s", name)
+		return finding(NodeCordoned, where, "it is cordoned: no pod is scheduled there", "kubectl uncordon %s", name)
 	}
 	return nil
 }

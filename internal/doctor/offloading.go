@@ -36,16 +36,16 @@ func checkNamespace(p *Picture, name string) []Finding {
 	intent := v1alpha1.IntentValue(p.Contract.Metadata.Namespace, p.Contract.Spec.Intent.Name)
 	switch {
 	case ns == nil:
-		return finding(where, "it does not exist", "create it, or set create: true in the intent's offload.namespaces")
+		return finding(NamespaceMissing, where, "it does not exist", "create it, or set create: true in the intent's offload.namespaces")
 	case !slices.Contains(strings.Split(ns.GetAnnotations()[v1alpha1.AnnotationIntents], ","), intent):
-		return finding(where, "its annotation "+v1alpha1.AnnotationIntents+" does not list "+intent+": new pods get no toleration for the Node", again)
+		return finding(NamespaceUnlisted, where, "its annotation "+v1alpha1.AnnotationIntents+" does not list "+intent+": new pods get no toleration for the Node", again)
 	case ns.GetLabels()[v1alpha1.LabelTenant] == "":
-		return finding(where, "it lacks the label "+v1alpha1.LabelTenant+": the policies do not see it", again)
+		return finding(NamespaceUnlabelled, where, "it lacks the label "+v1alpha1.LabelTenant+": the policies do not see it", again)
 	}
 	o := c.one(Offloadings, name, manifests.OffloadingName)
 	where = at(c, Offloadings, name, manifests.OffloadingName)
 	if o == nil {
-		return finding(where, "it does not exist: pods on the virtual node end in OffloadingBackOff", again)
+		return finding(OffloadingMissing, where, "it does not exist: pods on the virtual node end in OffloadingBackOff", again)
 	}
 	return offloadingStatus(p, o, ns, where)
 }
@@ -53,23 +53,23 @@ func checkNamespace(p *Picture, name string) []Finding {
 // offloadingStatus goes by what Liqo v1.2.0 says and what it keeps to itself.
 func offloadingStatus(p *Picture, o, ns *unstructured.Unstructured, where string) []Finding {
 	if _, written, _ := unstructured.NestedSlice(o.Object, "spec", "clusterSelector", "nodeSelectorTerms"); !written {
-		return finding(where, "its clusterSelector is not written out: Liqo fails to update it and says nothing", "set spec.clusterSelector.nodeSelectorTerms, [] for every provider")
+		return finding(SelectorMissing, where, "its clusterSelector is not written out: Liqo fails to update it and says nothing", "set spec.clusterSelector.nodeSelectorTerms, [] for every provider")
 	}
 	if keys := unlikeKeys(o); len(keys) > 0 {
-		return finding(where, "it selects by "+strings.Join(keys, ", ")+", which is not the same on all virtual nodes of a provider: Liqo deletes and makes the remote namespace anew every few seconds",
+		return finding(SelectorNarrow, where, "it selects by "+strings.Join(keys, ", ")+", which is not the same on all virtual nodes of a provider: Liqo deletes and makes the remote namespace anew every few seconds",
 			"select by %s alone; pods are told apart by the Nodes' taints", labelRemoteCluster)
 	}
 	seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	phase := text(o, "status", "offloadingPhase")
 	switch {
 	case seen != o.GetGeneration():
-		return finding(where, "Liqo has not looked at it", "see whether liqo-controller-manager runs on %s", p.Consumer.Name)
+		return finding(OffloadingUnseen, where, "Liqo has not looked at it", "see whether liqo-controller-manager runs on %s", p.Consumer.Name)
 	case phase == "NoClusterSelected":
-		return finding(where, "no virtual node matches it: "+phase, "see the findings on virtual node and Node: it becomes Ready with the first Node")
+		return finding(OffloadingUnmatched, where, "no virtual node matches it: "+phase, "see the findings on virtual node and Node: it becomes Ready with the first Node")
 	case phase != "Ready":
-		return finding(where, "it is "+either(phase, "without a phase")+remoteTrouble(o, p.ProviderID), "see whether a namespace of that name on %s is somebody else's, and the log of liqo-controller-manager", p.Provider.Name)
+		return finding(OffloadingFailed, where, "it is "+either(phase, "without a phase")+remoteTrouble(o, p.ProviderID), "see whether a namespace of that name on %s is somebody else's, and the log of liqo-controller-manager", p.Provider.Name)
 	case ns.GetLabels()[labelScheduling] != "true":
-		return finding(at(p.Consumer, Namespaces, "", ns.GetName()), "it lacks Liqo's label "+labelScheduling+": new pods are not admitted to virtual nodes", "see what prunes labels that it does not know; changing the NamespaceOffloading puts it back")
+		return finding(NamespaceUnscheduled, at(p.Consumer, Namespaces, "", ns.GetName()), "it lacks Liqo's label "+labelScheduling+": new pods are not admitted to virtual nodes", "see what prunes labels that it does not know; changing the NamespaceOffloading puts it back")
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func checkPods(p *Picture) []Finding {
 	var out []Finding
 	for _, ns := range p.Contract.Spec.Offload.Namespaces {
 		for _, d := range p.Consumer.all(DaemonSets, func(u *unstructured.Unstructured) bool { return u.GetNamespace() == ns.Name }) {
-			out = append(out, finding(at(p.Consumer, DaemonSets, ns.Name, d.GetName()), "Liqo loses the node affinity of its pods, and they are made without end", "take it out of the namespace")...)
+			out = append(out, finding(DaemonSetInside, at(p.Consumer, DaemonSets, ns.Name, d.GetName()), "Liqo loses the node affinity of its pods, and they are made without end", "take it out of the namespace")...)
 		}
 		for _, pod := range p.Consumer.all(Pods, func(u *unstructured.Unstructured) bool { return u.GetNamespace() == ns.Name }) {
 			out = append(out, checkPod(p, pod)...)
@@ -127,14 +127,14 @@ func checkPod(p *Picture, pod *unstructured.Unstructured) []Finding {
 	reason := text(pod, "status", "reason")
 	switch {
 	case reason == "OffloadingBackOff" && p.isNode(node):
-		return finding(where, "OffloadingBackOff: the provider does not take it", "see the findings on offloading and on the provider's Tenant")
+		return finding(PodBackOff, where, "OffloadingBackOff: the provider does not take it", "see the findings on offloading and on the provider's Tenant")
 	case reason == "OffloadingAborted" && p.isNode(node):
-		return finding(where, "OffloadingAborted: its copy on the provider was deleted, and this is final", "delete the pod: its controller makes another. If it comes again, see the provider's Tenant (Drained?)")
+		return finding(PodAborted, where, "OffloadingAborted: its copy on the provider was deleted, and this is final", "delete the pod: its controller makes another. If it comes again, see the provider's Tenant (Drained?)")
 	case text(pod, "status", "phase") != "Pending":
 		return nil
 	}
 	if p.isNode(node) {
-		return finding(where, "it is bound to the Node and does not run on the provider",
+		return finding(PodNotRunning, where, "it is bound to the Node and does not run on the provider",
 			"see its events: \"quota usage exceeded\" and \"failed getting quota\" are the provider's Quota; else the provider's nodes are full, or its image cannot be pulled")
 	}
 	scheduled := condition(pod, "PodScheduled")
@@ -142,9 +142,9 @@ func checkPod(p *Picture, pod *unstructured.Unstructured) []Finding {
 		return nil
 	}
 	if !tolerates(pod, v1alpha1.IntentValue(p.Contract.Metadata.Namespace, p.Contract.Spec.Intent.Name)) && olderThanOffloading(p.Consumer, pod) {
-		return finding(where, "it is older than the namespace's offloading and tolerates no virtual node: it stays Pending for ever", "delete the pod: its controller makes one that does")
+		return finding(PodTooOld, where, "it is older than the namespace's offloading and tolerates no virtual node: it stays Pending for ever", "delete the pod: its controller makes one that does")
 	}
-	return finding(where, "it fits no node: "+field(scheduled, "message"), "compare its requests with the contract's: %s", sizes(p.Contract.Spec.Resources))
+	return finding(PodFitsNowhere, where, "it fits no node: "+field(scheduled, "message"), "compare its requests with the contract's: %s", sizes(p.Contract.Spec.Resources))
 }
 
 func tolerates(pod *unstructured.Unstructured, intent string) bool {
@@ -197,13 +197,13 @@ func checkProvider(p *Picture) []Finding {
 		s := c.one(Slices, p.OnProvider, p.sliceName())
 		accepted := field(condition(p.Consumer.one(Slices, p.OnConsumer, p.sliceName()), "Resources"), "status") == "Accepted"
 		if s == nil && accepted {
-			return finding(at(c, Slices, p.OnProvider, p.sliceName()), "the provider has no copy of the slice, though the consumer's says Accepted: the Tenant was Drained, or somebody deleted it while replication stood still",
+			return finding(CopyMissing, at(c, Slices, p.OnProvider, p.sliceName()), "the provider has no copy of the slice, though the consumer's says Accepted: the Tenant was Drained, or somebody deleted it while replication stood still",
 				"change an annotation of the consumer's slice: Liqo replicates it again only then")
 		}
 	}
 	out = append(out, checkQuota(p)...)
 	if c.read(Nodes) && len(c.all(Nodes, offered)) == 0 {
-		out = append(out, finding("cluster "+c.Name, "no node of it is offered", "label nodes %s=<flavor> or node-role.fluidos.eu/resources=true", v1alpha1.Group+"/pool")...)
+		out = append(out, finding(NothingOffered, "cluster "+c.Name, "no node of it is offered", "label nodes %s=<flavor> or node-role.fluidos.eu/resources=true", v1alpha1.Group+"/pool")...)
 	}
 	return out
 }
@@ -228,21 +228,21 @@ func checkQuota(p *Picture) []Finding {
 		if s := c.one(Slices, p.OnProvider, name); s == nil || field(condition(s, "Resources"), "status") != "Accepted" {
 			return nil // nothing granted, nothing to hold to
 		}
-		return finding(at(c, Quotas, p.OnProvider, name+"-…"), `there is none: pods are refused with "failed getting quota"`, "see the provider's Tenant, and the log of its liqo-controller-manager")
+		return finding(QuotaMissing, at(c, Quotas, p.OnProvider, name+"-…"), `there is none: pods are refused with "failed getting quota"`, "see the provider's Tenant, and the log of its liqo-controller-manager")
 	}
 	q := mine[0]
 	where := at(c, Quotas, q.GetNamespace(), q.GetName())
 	quota := amounts(q, "spec", "resources")
 	for _, r := range p.Contract.Spec.Resources.Names() {
 		if want := p.Contract.Spec.Resources[r]; quota[r] != want {
-			return finding(where, fmt.Sprintf("it allows %s %s, the contract says %s", quota[r].Canonical(r), r, want.Canonical(r)), "see the slice's findings: Liqo makes the Quota from what is granted, and undoes other changes")
+			return finding(QuotaDiffers, where, fmt.Sprintf("it allows %s %s, the contract says %s", quota[r].Canonical(r), r, want.Canonical(r)), "see the slice's findings: Liqo makes the Quota from what is granted, and undoes other changes")
 		}
 	}
 	if cordoned, _, _ := unstructured.NestedBool(q.Object, "spec", "cordoned"); cordoned {
-		return finding(where, "it is cordoned: new pods are refused", "take the annotations liqo.io/cordon and liqo.io/cordon-tenant off the provider's slice")
+		return finding(QuotaCordoned, where, "it is cordoned: new pods are refused", "take the annotations liqo.io/cordon and liqo.io/cordon-tenant off the provider's slice")
 	}
 	if have := v1alpha1.Enforcement(text(q, "spec", "limitsEnforcement")); weaker(have, p.Enforcement) {
-		return finding(where, fmt.Sprintf("Liqo's limits enforcement there is %s, the intent demands %s", have, p.Enforcement),
+		return finding(EnforcementWeak, where, fmt.Sprintf("Liqo's limits enforcement there is %s, the intent demands %s", have, p.Enforcement),
 			"start the provider's liqo-controller-manager with --default-limits-enforcement=%s, or lower the intent's enforcement", p.Enforcement)
 	}
 	return nil

@@ -39,17 +39,17 @@ func checkTenantNamespace(c *Cluster, want, other string) []Finding {
 	ns := c.one(Namespaces, "", want)
 	switch {
 	case len(have) > 1:
-		return finding("cluster "+c.Name, fmt.Sprintf("%d namespaces say that they are Liqo's for %s: %s. Liqo takes any of them", len(have), other, quoted(have)),
+		return finding(TenantNamespaceTwice, "cluster "+c.Name, fmt.Sprintf("%d namespaces say that they are Liqo's for %s: %s. Liqo takes any of them", len(have), other, quoted(have)),
 			"leftovers of an earlier peering: delete all but %s", want)
 	case len(have) == 1 && have[0] != want:
-		return finding(at(c, Namespaces, "", have[0]), "Liqo's namespace for "+other+" is this one, the fleet takes "+want,
+		return finding(TenantNamespaceOther, at(c, Namespaces, "", have[0]), "Liqo's namespace for "+other+" is this one, the fleet takes "+want,
 			"set spec.liqo.tenantNamespace: %s in clusters/%s.yaml", have[0], c.Name)
 	case ns == nil:
-		return finding(at(c, Namespaces, "", want), "it does not exist: the two clusters were never peered", "%s", howToPeer)
+		return finding(TenantNamespaceMissing, at(c, Namespaces, "", want), "it does not exist: the two clusters were never peered", "%s", howToPeer)
 	case ns.GetDeletionTimestamp() != nil:
-		return finding(at(c, Namespaces, "", want), "it is being deleted", "let it go, or take what blocks it away (kubectl describe): the daemon makes it anew")
+		return finding(TenantNamespaceDeleting, at(c, Namespaces, "", want), "it is being deleted", "let it go, or take what blocks it away (kubectl describe): the daemon makes it anew")
 	case len(have) == 0:
-		return finding(at(c, Namespaces, "", want), "it lacks the labels by which Liqo finds it",
+		return finding(TenantNamespaceUnlabelled, at(c, Namespaces, "", want), "it lacks the labels by which Liqo finds it",
 			"label it %s=true and %s=%s", labelTenantNamespace, labelRemoteCluster, other)
 	}
 	return nil
@@ -65,20 +65,24 @@ func checkIdentity(p *Picture) []Finding {
 	}
 	mine := c.all(Identities, func(u *unstructured.Unstructured) bool { return u.GetLabels()[labelRemoteCluster] == p.ProviderID })
 	if len(mine) == 0 {
-		return finding(at(c, Identities, p.OnConsumer, "kubeconfig-controlplane-…"), "there is none for "+p.ProviderID+": slices are not replicated there", "%s", howToPeer)
+		return finding(IdentityMissing, at(c, Identities, p.OnConsumer, "kubeconfig-controlplane-…"), "there is none for "+p.ProviderID+": slices are not replicated there", "%s", howToPeer)
 	}
 	var out []Finding
 	for _, u := range mine {
 		where := at(c, Identities, u.GetNamespace(), u.GetName())
+		if u.GetDeletionTimestamp() != nil {
+			out = append(out, finding(IdentityDeleting, where, "it is being deleted, which ends only with the last slice: until then Liqo replicates some kinds and others not",
+				"take its finalizers away: the daemon makes it anew (kubectl patch secret -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}')", u.GetNamespace(), u.GetName())...)
+		}
 		if u.GetNamespace() != p.OnConsumer {
-			out = append(out, finding(where, "it is not in "+p.OnConsumer+", where Liqo looks for it", "move it there")...)
+			out = append(out, finding(IdentityElsewhere, where, "it is not in "+p.OnConsumer+", where Liqo looks for it", "move it there")...)
 		}
 		if on := u.GetAnnotations()[annotationRemote]; on != "" && on != p.OnProvider {
-			out = append(out, finding(where, "it leads to namespace "+on+" of the provider, the fleet takes "+p.OnProvider,
+			out = append(out, finding(IdentityLeadsElsewhere, where, "it leads to namespace "+on+" of the provider, the fleet takes "+p.OnProvider,
 				"set spec.liqo.tenantNamespace in clusters/%s.yaml, or delete the Secret: the daemon makes it anew", p.Provider.Name)...)
 		}
 		if renew, err := time.Parse(time.RFC3339, u.GetAnnotations()[annotationRenew]); err == nil && p.Now.After(renew.Add(time.Hour)) {
-			out = append(out, finding(where, "its credential was to be renewed at "+renew.UTC().Format(time.RFC3339)+" and ends soon or has ended",
+			out = append(out, finding(IdentityOld, where, "its credential was to be renewed at "+renew.UTC().Format(time.RFC3339)+" and ends soon or has ended",
 				"see in the daemon's log why the peering of %s with %s is not renewed", c.Name, p.Provider.Name)...)
 		}
 	}
@@ -94,10 +98,14 @@ func checkForeign(p *Picture) []Finding {
 	u := c.one(Foreign, "", p.ProviderID)
 	where := at(c, Foreign, "", p.ProviderID)
 	if u == nil {
-		return finding(where, "Liqo does not know of the provider yet", "see whether liqo-controller-manager runs on %s, and the Secret of its identity", c.Name)
+		return finding(ForeignMissing, where, "Liqo does not know of the provider yet", "see whether liqo-controller-manager runs on %s, and the Secret of its identity", c.Name)
 	}
 	if s := condition(u, "APIServerStatus"); field(s, "status") == "Error" {
-		return finding(where, "Liqo does not reach the provider's API server: "+words(s),
+		if p.Provider.read(Namespaces) {
+			return finding(IdentityRefused, where, "Liqo does not get through to the provider's API server, which answers here: its identity is not taken there any more",
+				"the daemon renews it within minutes: see in its log why it does not; else the way from %s to %s", c.Name, either(text(u, "status", "apiServerUrl"), p.Provider.Name))
+		}
+		return finding(ForeignUnreachable, where, "Liqo does not reach the provider's API server: "+words(s),
 			"see whether the API server of %s runs, and whether %s reaches %s", p.Provider.Name, c.Name, either(text(u, "status", "apiServerUrl"), "it"))
 	}
 	return nil
@@ -111,19 +119,19 @@ func checkTenant(p *Picture) []Finding {
 	}
 	mine := c.all(Tenants, func(u *unstructured.Unstructured) bool { return text(u, "spec", "clusterID") == p.ConsumerID })
 	if len(mine) == 0 {
-		return finding(at(c, Tenants, p.OnProvider, p.ConsumerID), `there is none: no quota is made, and Liqo says "tenant not found" or "failed getting quota"`, "%s", howToPeer)
+		return finding(TenantMissing, at(c, Tenants, p.OnProvider, p.ConsumerID), `there is none: no quota is made, and Liqo says "tenant not found" or "failed getting quota"`, "%s", howToPeer)
 	}
 	u := mine[0]
 	where := at(c, Tenants, u.GetNamespace(), u.GetName())
 	switch text(u, "spec", "tenantCondition") {
 	case "Cordoned":
-		return finding(where, "it is Cordoned: new slices are denied and resizes are not followed", "set its spec.tenantCondition to Active when the provider agrees")
+		return finding(TenantCordoned, where, "it is Cordoned: new slices are denied and resizes are not followed", "set its spec.tenantCondition to Active when the provider agrees")
 	case "Drained":
-		return finding(where, "it is Drained: slices, quotas and pods of the consumer are gone there, though the consumer's slice still says Accepted",
+		return finding(TenantDrained, where, "it is Drained: slices, quotas and pods of the consumer are gone there, though the consumer's slice still says Accepted",
 			"let the intent go elsewhere (placement.providers.deny), or set its spec.tenantCondition to Active and change an annotation of the slice: Liqo replicates it again only then")
 	}
 	if u.GetNamespace() != p.OnProvider {
-		return finding(where, "it is not in namespace "+p.OnProvider, "set spec.liqo.tenantNamespace: %s in clusters/%s.yaml", u.GetNamespace(), c.Name)
+		return finding(TenantElsewhere, where, "it is not in namespace "+p.OnProvider, "set spec.liqo.tenantNamespace: %s in clusters/%s.yaml", u.GetNamespace(), c.Name)
 	}
 	return nil
 }

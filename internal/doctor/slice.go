@@ -18,19 +18,19 @@ func checkSlice(p *Picture) []Finding {
 	s := c.one(Slices, p.OnConsumer, name)
 	if s == nil {
 		if other := c.all(Slices, func(u *unstructured.Unstructured) bool { return u.GetName() == name }); len(other) > 0 {
-			return finding(at(c, Slices, other[0].GetNamespace(), name), "a slice of this name is in another namespace, and Liqo allows one in a cluster",
+			return finding(SliceElsewhere, at(c, Slices, other[0].GetNamespace(), name), "a slice of this name is in another namespace, and Liqo allows one in a cluster",
 				"delete it, or set spec.liqo.tenantNamespace: %s in clusters/%s.yaml", other[0].GetNamespace(), c.Name)
 		}
 		if p.releasing() {
 			return nil
 		}
-		return finding(where, "it does not exist", "see why it is not applied: the contract's reason, or the daemon's log")
+		return finding(SliceMissing, where, "it does not exist", "see why it is not applied: the contract's reason, or the daemon's log")
 	}
 	if out := sliceMarks(p, s, where); len(out) > 0 {
 		return out
 	}
 	if s.GetDeletionTimestamp() != nil {
-		return finding(where, "it is being deleted and waits for its copy on the provider to go",
+		return finding(SliceDeleting, where, "it is being deleted and waits for its copy on the provider to go",
 			"bring the provider back; if it is lost for good: kubectl annotate foreigncluster %s liqo.io/foreign-cluster-permanently-unreachable=true", p.ProviderID)
 	}
 	return sliceStatus(p, s, where)
@@ -40,20 +40,24 @@ func checkSlice(p *Picture) []Finding {
 // nothing of it.
 func sliceMarks(p *Picture, s *unstructured.Unstructured, where string) []Finding {
 	const again = "the daemon puts it back within seconds: see what takes it away"
-	for _, mark := range [][2]string{
-		{labelRemoteID, "nothing is replicated, and its status stays empty for ever"}, {labelRemoteCluster, "it is granted and gets no virtual node"},
+	for _, mark := range []struct {
+		code        Code
+		label, what string
+	}{
+		{SliceNoRemoteID, labelRemoteID, "nothing is replicated, and its status stays empty for ever"},
+		{SliceNoClusterID, labelRemoteCluster, "it is granted and gets no virtual node"},
 	} {
-		if got := s.GetLabels()[mark[0]]; got != p.ProviderID {
-			return finding(where, fmt.Sprintf("its label %s is %q and not %s: %s", mark[0], got, p.ProviderID, mark[1]), again)
+		if got := s.GetLabels()[mark.label]; got != p.ProviderID {
+			return finding(mark.code, where, fmt.Sprintf("its label %s is %q and not %s: %s", mark.label, got, p.ProviderID, mark.what), again)
 		}
 	}
 	switch {
 	case s.GetLabels()[labelReplication] != "true":
-		return finding(where, "it lacks the label "+labelReplication+": nothing is replicated, and its status stays empty for ever", again)
+		return finding(SliceNotReplicated, where, "it lacks the label "+labelReplication+": nothing is replicated, and its status stays empty for ever", again)
 	case !p.releasing() && p.Contract.Spec.VirtualNode.ByHand() && s.GetAnnotations()[annotationCreate] != "false":
-		return finding(where, "its annotation "+annotationCreate+" is not false: Liqo makes a virtual node of all of it beside those of the intent", again)
+		return finding(SliceDoubleNode, where, "its annotation "+annotationCreate+" is not false: Liqo makes a virtual node of all of it beside those of the intent", again)
 	case !p.releasing() && !p.Contract.Spec.VirtualNode.ByHand() && s.GetAnnotations()[annotationCreate] != "true":
-		return finding(where, "its annotation "+annotationCreate+" is not true: it is granted and gets no virtual node", again)
+		return finding(SliceNoNode, where, "its annotation "+annotationCreate+" is not true: it is granted and gets no virtual node", again)
 	}
 	return nil
 }
@@ -64,22 +68,22 @@ func sliceStatus(p *Picture, s *unstructured.Unstructured, where string) []Findi
 	class := text(s, "spec", "class")
 	switch {
 	case field(resources, "status") == "Denied":
-		return finding(where, "the provider denies it: "+words(resources), "ask those who run %s; after half a minute the contract goes elsewhere if it can", p.Provider.Name)
+		return finding(SliceDenied, where, "the provider denies it: "+words(resources), "ask those who run %s; after half a minute the contract goes elsewhere if it can", p.Provider.Name)
 	case authentication == nil && resources == nil:
-		return finding(where, "the provider has not answered: it was not replicated there", "see the findings on the peering; else whether liqo-crd-replicator runs on %s", p.Consumer.Name)
+		return finding(SliceUnanswered, where, "the provider has not answered: it was not replicated there", "see the findings on the peering; else whether liqo-crd-replicator runs on %s", p.Consumer.Name)
 	case field(resources, "status") != "Accepted":
-		return finding(where, "nobody on the provider answers slices of class "+class, "see whether the agent of %s runs and may write slices' statuses (install/agent)", p.Provider.Name)
+		return finding(SliceClassUnanswered, where, "nobody on the provider answers slices of class "+class, "see whether the agent of %s runs and may write slices' statuses (install/agent)", p.Provider.Name)
 	}
 	spec, granted := amounts(s, "spec", "resources"), amounts(s, "status", "resources")
 	for _, name := range spec.Names() {
 		if granted[name] != spec[name] {
-			return finding(where, fmt.Sprintf("%s of %s %s is granted, though it says Accepted: a resize that is not followed, or less was given",
+			return finding(SliceShrunk, where, fmt.Sprintf("%s of %s %s is granted, though it says Accepted: a resize that is not followed, or less was given",
 				granted[name].Canonical(name), spec[name].Canonical(name), name), "see the provider's Tenant (Cordoned?) and its agent's log")
 		}
 	}
 	for _, name := range granted.Names() {
 		if want, asked := spec[name]; !asked && !granted[name].IsZero() {
-			return finding(where, fmt.Sprintf("%s %s is granted and not asked for: Liqo keeps a key that was taken away", granted[name].Canonical(name), name),
+			return finding(SliceKeptKey, where, fmt.Sprintf("%s %s is granted and not asked for: Liqo keeps a key that was taken away", granted[name].Canonical(name), name),
 				"write %s: \"%s\" into the slice once", name, want.Canonical(name))
 		}
 	}
@@ -107,28 +111,28 @@ func checkOneVirtualNode(p *Picture, share v1alpha1.NodeShare) []Finding {
 		return nil
 	case vn == nil:
 		if node := c.one(Nodes, "", name); node != nil && node.GetLabels()[labelNodeType] != virtualNodeType {
-			return finding(at(c, Nodes, "", name), "a Node of the slice's name exists, so that Liqo refuses the virtual node and tells only its log", "rename or delete that Node")
+			return finding(VirtualNodeNameTaken, at(c, Nodes, "", name), "a Node of the slice's name exists, so that Liqo refuses the virtual node and tells only its log", "rename or delete that Node")
 		}
-		return finding(where, "it does not exist", "see why it is not applied: the contract's reason, or the daemon's log")
+		return finding(VirtualNodeMissing, where, "it does not exist", "see why it is not applied: the contract's reason, or the daemon's log")
 	case vn.GetDeletionTimestamp() != nil:
 		return draining(p, where, name)
 	}
 	value := v1alpha1.IntentValue(p.Contract.Metadata.Namespace, p.Contract.Spec.Intent.Name)
 	taints, _, _ := unstructured.NestedSlice(vn.Object, "spec", "taints")
 	if !hasTaint(taints, value) {
-		return finding(where, "it lacks the taint of its intent: pods of other tenants can run on it", "the daemon puts it back within seconds: see what takes it away, and whether the policy fleetbroker-virtualnode-guard is there")
+		return finding(VirtualNodeUntainted, where, "it lacks the taint of its intent: pods of other tenants can run on it", "the daemon puts it back within seconds: see what takes it away, and whether the policy fleetbroker-virtualnode-guard is there")
 	}
 	if p.Contract.Spec.VirtualNode.ByHand() {
 		size := amounts(vn, "spec", "resourceQuota", "hard")
 		for _, r := range share.Resources.Names() {
 			if want := share.Resources[r]; size[r] != want {
-				return finding(where, fmt.Sprintf("its resourceQuota has %s %s, its share is %s", size[r].Canonical(r), r, want.Canonical(r)), "the daemon puts it back within seconds: see what changes it")
+				return finding(VirtualNodeSize, where, fmt.Sprintf("its resourceQuota has %s %s, its share is %s", size[r].Canonical(r), r, want.Canonical(r)), "the daemon puts it back within seconds: see what changes it")
 			}
 		}
 		return nil
 	}
 	if slice != nil && len(vn.GetOwnerReferences()) == 0 {
-		return finding(where, "the slice has not adopted it, so that it gets neither credentials nor a size",
+		return finding(VirtualNodeOrphan, where, "the slice has not adopted it, so that it gets neither credentials nor a size",
 			"change an annotation of the slice: Liqo looks only then (kubectl annotate resourceslices.authentication.liqo.io -n %s %s fleetbroker.io/poke=again --overwrite)", p.OnConsumer, name)
 	}
 	return nil
@@ -161,13 +165,13 @@ func draining(p *Picture, where, node string) []Finding {
 	var out []Finding
 	for _, pod := range left {
 		if budget := keptBy(p.Consumer, pod); budget != "" {
-			out = append(out, finding(at(p.Consumer, Pods, pod.GetNamespace(), pod.GetName()),
+			out = append(out, finding(DrainBlocked, at(p.Consumer, Pods, pod.GetNamespace(), pod.GetName()),
 				"PodDisruptionBudget "+budget+" allows no disruption: it is not evicted, and its capacity stays taken",
 				"let the team run it elsewhere, or change the budget")...)
 		}
 	}
 	if len(out) == 0 {
-		return finding(where, fmt.Sprintf("it is being drained: %d pods are left", len(left)), "wait: pods get their grace period, and Liqo looks every ten seconds")
+		return finding(DrainWaits, where, fmt.Sprintf("it is being drained: %d pods are left", len(left)), "wait: pods get their grace period, and Liqo looks every ten seconds")
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,23 +39,32 @@ func (f *fleet) examine(contract string) ([]doctor.Finding, error) {
 	return got.Contracts[0].Findings, nil
 }
 
-// finds waits until the doctor names a cause; "" is none at all.
-func (f *fleet) finds(contract string, link doctor.Link, cause string) {
+// finds waits until the doctor makes a diagnosis whose cause has these words.
+func (f *fleet) finds(contract string, code doctor.Code, words ...string) {
 	f.t.Helper()
-	f.Eventually(fmt.Sprintf("the doctor finds %s: %q", link, cause), func() error {
+	f.Eventually(fmt.Sprintf("the doctor finds %s %q", code, words), func() error {
 		found, err := f.examine(contract)
 		if err != nil {
 			return err
 		}
-		if cause == "" && len(found) == 0 {
-			return nil
-		}
 		for _, one := range found {
-			if cause != "" && one.Link == link && strings.Contains(one.Cause, cause) {
+			if one.Code == code && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(one.Cause, w) }) {
 				return nil
 			}
 		}
 		return fmt.Errorf("it finds %+v", found)
+	})
+}
+
+// well waits until the doctor finds nothing.
+func (f *fleet) well(contract string) {
+	f.t.Helper()
+	f.Eventually("the doctor finds nothing", func() error {
+		found, err := f.examine(contract)
+		if err == nil && len(found) > 0 {
+			err = fmt.Errorf("it finds %+v", found)
+		}
+		return err
 	})
 }
 
@@ -84,23 +94,25 @@ func TestTroubles(t *testing.T) {
 	f := start(t, "paris")
 	f.Put("vision", "train", intent("vision", "train", 2))
 	node := f.Contract("vision", "train", "Active")
-	f.finds(node, "", "")
+	f.well(node)
 
 	// Pods: too large, and older than the namespace's offloading.
 	f.apply("rome", deployment("vision", 3))
-	f.finds(node, doctor.LinkPods, "Insufficient nvidia.com/gpu")
+	f.finds(node, doctor.PodFitsNowhere, "Insufficient nvidia.com/gpu")
+	f.bind("vision", node)
+	f.finds(node, doctor.PodNotRunning)
 	f.run("rome", "scale", "deployment", "train", "-n", "vision", "--replicas", "1")
 	f.runs("rome", "vision", node, 1)
 	f.says("rome", env.PodLog, "logs", "-n", "vision", "deployment/train")
 	f.says("rome", "hello", "exec", "-n", "vision", "deployment/train", "--", "echo", "hello")
 	f.run("rome", "cordon", node)
-	f.finds(node, doctor.LinkNode, "it is cordoned")
+	f.finds(node, doctor.NodeCordoned)
 	f.run("rome", "uncordon", node)
-	f.finds(node, "", "")
+	f.well(node)
 
 	// The provider denies it: its administrator refuses the contract.
 	f.run("paris", "patch", "tenants.authentication.liqo.io", "rome", "-n", "liqo-tenant-rome", "--type=merge", "-p", `{"spec":{"tenantCondition":"Cordoned"}}`)
-	f.finds(node, doctor.LinkPeering, "Cordoned")
+	f.finds(node, doctor.TenantCordoned)
 	f.run("paris", "patch", "tenants.authentication.liqo.io", "rome", "-n", "liqo-tenant-rome", "--type=merge", "-p", `{"spec":{"tenantCondition":"Active"}}`)
 
 	// Leftovers of another peering.
@@ -108,9 +120,9 @@ func TestTroubles(t *testing.T) {
 kind: Namespace
 metadata: {name: liqo-tenant-old, labels: {liqo.io/tenant-namespace: "true", liqo.io/remote-cluster-id: rome}}
 `)
-	f.finds(node, doctor.LinkPeering, "2 namespaces")
+	f.finds(node, doctor.TenantNamespaceTwice)
 	f.run("paris", "delete", "namespace", "liqo-tenant-old")
-	f.finds(node, "", "")
+	f.well(node)
 
 	// Liqo is dead on the consumer, and nobody answers a slice.
 	if err := f.Liqos["rome"].Kill("liqo-crd-replicator"); err != nil {
@@ -119,7 +131,7 @@ metadata: {name: liqo-tenant-old, labels: {liqo.io/tenant-namespace: "true", liq
 	f.Put("nlp", "serve", intent("nlp", "serve", 1))
 	serve := f.Contract("nlp", "serve", "Peering")
 	f.reason(serve, "Peering", "nothing is granted yet")
-	f.finds(serve, doctor.LinkSlice, "not replicated")
+	f.finds(serve, doctor.SliceUnanswered)
 	if err := f.Liqos["rome"].Start(f.ctx, "liqo-crd-replicator"); err != nil {
 		t.Fatal(err)
 	}
@@ -131,18 +143,32 @@ metadata: {name: liqo-tenant-old, labels: {liqo.io/tenant-namespace: "true", liq
 		t.Fatal(err)
 	}
 	f.reason(node, "Degraded", "ProviderUnreachable")
-	f.finds(node, doctor.LinkPeering, "does not reach the provider's API server")
+	f.finds(node, doctor.ForeignUnreachable)
 	if err := f.Clusters["paris"].Resume(); err != nil {
 		t.Fatal(err)
 	}
 	f.reason(node, "Active", "")
 	f.runs("rome", "vision", node, 1)
 
+	// Somebody keeps the namespace from being offloaded: the provider takes no
+	// pod of it.
+	f.apply("rome", refused("no-offloading", "namespaceoffloadings", "object.metadata.namespace != 'vision'"))
+	f.refuses("rome", "apiVersion: offloading.liqo.io/v1beta1\nkind: NamespaceOffloading\nmetadata: {name: offloading, namespace: vision}\nspec: {clusterSelector: {nodeSelectorTerms: []}}\n")
+	f.run("rome", "delete", "namespaceoffloadings.offloading.liqo.io", "offloading", "-n", "vision")
+	f.apply("rome", stubborn)
+	f.reason(node, "Degraded", "OffloadingBackOff")
+	f.finds(node, doctor.PodBackOff)
+	f.run("rome", "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "no-offloading")
+	f.run("rome", "delete", "pod", "stubborn", "-n", "vision")
+	f.reason(node, "Active", "")
+	f.run("rome", "delete", "pod", "-n", "vision", "-l", "app=train") // made meanwhile, it fits nowhere
+	f.runs("rome", "vision", node, 1)
+
 	// The Tenant is drained: only the provider knows.
 	f.run("paris", "patch", "tenants.authentication.liqo.io", "rome", "-n", "liqo-tenant-rome", "--type=merge", "-p", `{"spec":{"tenantCondition":"Drained"}}`)
 	f.reason(node, "Degraded", "is Drained")
-	f.finds(node, doctor.LinkPeering, "it is Drained")
-	f.finds(node, doctor.LinkPods, "this is final")
+	f.finds(node, doctor.TenantDrained)
+	f.finds(node, doctor.PodAborted)
 
 	// It is Active again: Liqo by itself gives nothing back.
 	f.run("paris", "patch", "tenants.authentication.liqo.io", "rome", "-n", "liqo-tenant-rome", "--type=merge", "-p", `{"spec":{"tenantCondition":"Active"}}`)

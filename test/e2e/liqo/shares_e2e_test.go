@@ -3,10 +3,7 @@
 package liqo
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,23 +15,6 @@ import (
 func shaped(name string, gpus int, virtualNode string) string {
 	return strings.Replace(intent("vision", name, gpus), "spec:\n", "spec:\n  virtualNode: "+virtualNode+"\n", 1)
 }
-
-// noVirtualNode keeps an intent's virtual nodes from being made, and a probe of
-// the same label, which tells when it is in force.
-const noVirtualNode = `apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: no-virtual-node}
-spec:
-  failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE], resources: [virtualnodes, configmaps]}]}
-  matchConditions: [{name: labelled, expression: "has(object.metadata.labels) && 'fleetbroker.io/intent' in object.metadata.labels"}]
-  validations: [{expression: "object.metadata.labels['fleetbroker.io/intent'] != 'vision.next'", message: not yet}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: no-virtual-node}
-spec: {policyName: no-virtual-node, validationActions: [Deny]}
-`
 
 const probe = `apiVersion: v1
 kind: ConfigMap
@@ -54,7 +34,7 @@ func TestVirtualNodesByHand(t *testing.T) {
 	f.apply("rome", deployment("vision", 3))
 	f.spread("vision", map[string]int{slice + ".1": 2, slice + ".2": 1})
 	f.runs("paris", "vision-rome", "paris-gpu", 3)
-	f.finds(slice, "", "")
+	f.well(slice)
 
 	// Sizes change in place, and what somebody deletes comes back.
 	f.Put("vision", "train", shaped("train", 3, `{shares: [{cpu: "4", gpu: 1}, {cpu: "4", gpu: 2}]}`))
@@ -71,18 +51,32 @@ func TestVirtualNodesByHand(t *testing.T) {
 	f.Contract("vision", "train", "Active")
 	f.ready(slice+".2", "vision.train")
 
+	// What the daemon would mend at once is seen while it is dead.
+	if err := f.daemon.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	const onRome = "liqo-tenant-paris"
+	f.run("rome", "annotate", "resourceslices.authentication.liqo.io", slice, "-n", onRome, "--overwrite", "liqo.io/create-virtual-node=true")
+	f.finds(slice, doctor.SliceDoubleNode)
+	f.run("rome", "patch", "virtualnodes.offloading.liqo.io", slice+".1", "-n", onRome, "--type=merge", "-p", `{"spec":{"resourceQuota":{"hard":{"nvidia.com/gpu":"2"}}}}`)
+	f.finds(slice, doctor.VirtualNodeSize)
+	if err := f.daemon.Restart(f.ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.well(slice)
+
 	// A virtual node of people's Secret: until it is there, that is the reason.
 	f.Put("vision", "own", shaped("own", 1, "{kubeconfigSecretRef: {name: vision-at-paris}}"))
 	own := f.Contract("vision", "own", "Peering")
 	f.reason(own, "Peering", "Secret vision-at-paris")
-	f.finds(own, doctor.LinkNode, "there is none")
+	f.finds(own, doctor.NodeMissing)
 	config, err := f.kubectl("rome", "get", "secret", "kubeconfig-resourceslice-"+own, "-n", "liqo-tenant-paris", "-o", "jsonpath={.data.kubeconfig}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.apply("rome", "apiVersion: v1\nkind: Secret\nmetadata: {name: vision-at-paris, namespace: liqo-tenant-paris}\ndata: {kubeconfig: "+config+"}\n")
 	f.Contract("vision", "own", "Active")
-	f.finds(own, "", "")
+	f.well(own)
 	f.Remove("vision", "own")
 	f.Contract("vision", "own", "Released")
 
@@ -96,21 +90,8 @@ func TestVirtualNodesByHand(t *testing.T) {
 		return out
 	}
 	namespace := remote()
-	f.apply("rome", noVirtualNode)
-	file := filepath.Join(t.TempDir(), "probe.yaml")
-	if err := os.WriteFile(file, []byte(probe), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f.Eventually("virtual nodes of vision.next are refused", func() error {
-		_, err := f.kubectl("rome", "create", "--dry-run=server", "-f", file)
-		if err == nil {
-			return errors.New("what bears its label is taken")
-		}
-		if !strings.Contains(err.Error(), "not yet") {
-			return err
-		}
-		return nil
-	})
+	f.apply("rome", refused("no-virtual-node", "virtualnodes, configmaps", "!has(object.metadata.labels) || !('fleetbroker.io/intent' in object.metadata.labels) || object.metadata.labels['fleetbroker.io/intent'] != 'vision.next'"))
+	f.refuses("rome", probe)
 	f.Put("vision", "next", intent("vision", "next", 1))
 	next := f.Contract("vision", "next", "Reserved", "Peering")
 	f.Remove("vision", "train")

@@ -5,151 +5,220 @@ package liqo
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
 )
 
-// way lets the daemon's and the doctor's way to a cluster be another one, and
-// returns what puts the first back.
-func (f *fleet) way(cluster string, kubeconfig []byte) (back func()) {
-	f.t.Helper()
-	file := filepath.Join(f.Dir, "kubeconfigs", cluster+".kubeconfig")
-	was, err := os.ReadFile(file)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	put := func(content []byte) {
-		if content == nil {
-			err = os.Remove(file)
-		} else {
-			err = os.WriteFile(file, content, 0o600)
-		}
-		if err != nil {
-			f.t.Fatal(err)
+// kubectls are calls of kubectl, one after the other.
+func (f *fleet) kubectls(cluster string, calls ...[]string) func() {
+	return func() {
+		f.t.Helper()
+		for _, args := range calls {
+			f.run(cluster, args...)
 		}
 	}
-	put(kubeconfig)
-	return func() { put(was) }
 }
 
-// Troubles that the daemon, or an agent, would mend at once are made while it
-// is dead. Not made here, because the running system leaves no time to see them
-// or cannot be brought to it: clusters without Liqo or with an old Kubernetes, a
-// slice stuck in its deletion, shrunken and denied slices (the agent mends them), a
-// slice of that name elsewhere (Liqo's webhook refuses it), Quotas of another size
-// (Liqo undoes that within milliseconds), offloading that fails in part, an identity
-// that is gone (Liqo's finalizer keeps it while there are slices). Doctor's own tests
-// have those from pictures.
+// Troubles that the daemon, an agent or Liqo would mend at once are made while
+// it is dead.
 func TestTroublesWhileNobodyMends(t *testing.T) {
 	f := start(t, "paris")
 
 	// Without the provider's agent nobody answers its class.
-	agent := f.agents["paris"]
-	if err := agent.Kill(); err != nil {
+	if err := f.agents["paris"].Kill(); err != nil {
 		t.Fatal(err)
 	}
 	f.Put("vision", "train", intent("vision", "train", 2))
 	node := f.Contract("vision", "train", "Reserved", "Peering")
-	f.finds(node, doctor.LinkSlice, "nobody on the provider answers slices of class fleetbroker")
-	var err error
-	if f.agents["paris"], err = f.Agent(f.ctx, "paris", f.daemon); err != nil {
-		t.Fatal(err)
+	f.finds(node, doctor.SliceClassUnanswered, "slices of class fleetbroker")
+	agent := func() {
+		t.Helper()
+		var err error
+		if f.agents["paris"], err = f.Agent(f.ctx, "paris", f.daemon); err != nil {
+			t.Fatal(err)
+		}
 	}
+	agent()
 	f.Contract("vision", "train", "Active")
-	f.finds(node, "", "")
+	f.well(node)
+	f.apply("rome", deployment("vision", 1)+budget)
+	f.runs("rome", "vision", node, 1)
 
 	// Its file cannot be read; and its ways lead nowhere.
 	f.Put("vision", "train", "kind: [\n")
-	f.finds(node, doctor.LinkIntent, "its file is not acted on")
+	f.finds(node, doctor.IntentFrozen)
 	f.Put("vision", "train", intent("vision", "train", 2))
 	back := f.way("paris", nil)
-	f.finds(node, doctor.LinkAccess, "there is no way to it")
+	f.finds(node, doctor.NoAccess)
 	back()
 	nobody, err := f.Clusters["rome"].KubeconfigForServiceAccount(f.ctx, "default", "default")
 	if err != nil {
 		t.Fatal(err)
 	}
 	back = f.way("rome", nobody)
-	f.finds(node, doctor.LinkRights, "cannot read")
+	f.finds(node, doctor.Unreadable)
 	back()
 
 	if err := f.daemon.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	const onRome, onParis = "liqo-tenant-paris", "liqo-tenant-rome"
-	const slices = "resourceslices.authentication.liqo.io"
+	const slices, nodes, offloadings = "resourceslices.authentication.liqo.io", "virtualnodes.offloading.liqo.io", "namespaceoffloadings.offloading.liqo.io"
+	const identity = "kubeconfig-controlplane-paris"
+	rome := func(args ...string) func() { return f.kubectls("rome", args) }
+	paris := func(args ...string) func() { return f.kubectls("paris", args) }
+	slice := func(verb, mark string) func() { return rome(verb, slices, node, "-n", onRome, mark) }
+	namespace := func(cluster, verb, name, mark string) func() {
+		return f.kubectls(cluster, []string{verb, "namespace", name, mark})
+	}
+	taints := func(list string) func() {
+		return rome("patch", nodes, node, "-n", onRome, "--type=merge", "-p", `{"spec":{"taints":`+list+`}}`)
+	}
+	// The provider's answer, as its agent would write it.
+	answer := func(status string) func() {
+		return paris("patch", slices, node, "-n", onParis, "--subresource=status", "--type=merge", "-p", `{"status":`+status+`}`)
+	}
+	resources := func(r string) func() { return answer(`{"resources":{` + r + `}}`) }
+	selector := func(patch string) func() {
+		return rome("patch", offloadings, "offloading", "-n", "vision", "--type=json", "-p", patch)
+	}
+	file := func(path, content string) func() {
+		return func() {
+			t.Helper()
+			if _, err := f.Platform.CommitAndPush(f.ctx, "Change "+path, map[string]string{path: content}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cluster, err := os.ReadFile(filepath.Join(f.Platform.Dir, "clusters", "paris.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := string(cluster) + "  liqo: {tenantNamespace: liqo-elsewhere}\n"
+	var quota, pod string
+	var liqo func()
 	for _, c := range []struct {
-		name, cluster string
-		trouble       []string
-		link          doctor.Link
-		cause         string
-		undo          []string // where the daemon would not
+		code doctor.Code
+		make func() // the trouble; nil where an earlier one makes it too
+		undo func() // where the daemon would not; nil where it goes on
 	}{
-		{"no annotation", "rome", []string{"annotate", slices, node, "-n", onRome, "liqo.io/create-virtual-node-"}, doctor.LinkSlice, "liqo.io/create-virtual-node is not true",
-			[]string{"annotate", slices, node, "-n", onRome, "liqo.io/create-virtual-node=true"}},
-		{"no cluster id", "rome", []string{"label", slices, node, "-n", onRome, "liqo.io/remote-cluster-id-"}, doctor.LinkSlice, "gets no virtual node",
-			[]string{"label", slices, node, "-n", onRome, "liqo.io/remote-cluster-id=paris"}},
-		{"not replicated", "rome", []string{"label", slices, node, "-n", onRome, "liqo.io/replication-"}, doctor.LinkSlice, "nothing is replicated",
-			[]string{"label", slices, node, "-n", onRome, "liqo.io/replication=true"}},
-		{"no remoteID", "rome", []string{"label", slices, node, "-n", onRome, "liqo.io/remoteID-"}, doctor.LinkSlice, "status stays empty for ever",
-			[]string{"label", slices, node, "-n", onRome, "liqo.io/remoteID=paris"}},
-		{"a cordoned quota", "paris", []string{"annotate", slices, node, "-n", onParis, "liqo.io/cordon=true"}, doctor.LinkProvider, "it is cordoned",
-			[]string{"annotate", slices, node, "-n", onParis, "liqo.io/cordon-"}},
-		{"nothing offered", "paris", []string{"label", "node", "paris-gpu", "fleetbroker.io/pool-"}, doctor.LinkProvider, "no node of it is offered",
-			[]string{"label", "node", "paris-gpu", "fleetbroker.io/pool=h100"}},
-		{"no namespace's labels", "paris", []string{"label", "namespace", onParis, "liqo.io/tenant-namespace-"}, doctor.LinkPeering, "lacks the labels",
-			[]string{"label", "namespace", onParis, "liqo.io/tenant-namespace=true"}},
-		{"unlabelled", "rome", []string{"label", "namespace", "vision", "fleetbroker.io/tenant-"}, doctor.LinkOffloading, "the policies do not see it",
-			[]string{"label", "namespace", "vision", "fleetbroker.io/tenant=vision"}},
-		{"not allowed", "rome", []string{"annotate", "namespace", "vision", "fleetbroker.io/intents-"}, doctor.LinkOffloading, "does not list vision.train",
-			[]string{"annotate", "namespace", "vision", "fleetbroker.io/intents=vision.train"}},
-		{"unguarded", "rome", []string{"label", "namespace", onRome, "fleetbroker.io/managed-"}, doctor.LinkPolicies, "not guarded", nil},
-		{"bare", "rome", []string{"patch", "virtualnodes.offloading.liqo.io", node, "-n", onRome, "--type=merge", "-p", `{"spec":{"taints":null}}`}, doctor.LinkVirtualNode, "lacks the taint",
-			[]string{"label", "namespace", onRome, "fleetbroker.io/managed=true"}},
-		{"no policy", "rome", []string{"delete", "validatingadmissionpolicy", "fleetbroker-intent-guard"}, doctor.LinkPolicies, "tenants are not kept apart", nil},
-		{"unbound", "rome", []string{"delete", "mutatingadmissionpolicybinding", "fleetbroker-intent-tolerations"}, doctor.LinkPolicies, "its policy does nothing", nil},
-		{"old credentials", "rome", []string{"annotate", "secret", "kubeconfig-controlplane-paris", "-n", onRome, "--overwrite", "fleetbroker.io/renew-after=2020-01-01T00:00:00Z"}, doctor.LinkPeering, "to be renewed", nil},
-		{"not offloaded", "rome", []string{"delete", "namespaceoffloadings.offloading.liqo.io", "offloading", "-n", "vision", "--wait=false"}, doctor.LinkOffloading, "OffloadingBackOff", nil},
-		{"no virtual node", "rome", []string{"delete", "virtualnodes.offloading.liqo.io", node, "-n", onRome, "--wait=false"}, doctor.LinkVirtualNode, "it does not exist", nil},
-		{"no slice", "rome", []string{"delete", slices, node, "-n", onRome, "--wait=false"}, doctor.LinkSlice, "it does not exist", nil},
+		// The identity is deleted, and with its finalizer the daemon mends it.
+		{doctor.IdentityDeleting, rome("delete", "secret", identity, "-n", onRome, "--wait=false"), nil},
+		{doctor.IdentityMissing, rome("patch", "secret", identity, "-n", onRome, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`), func() {
+			if err := f.daemon.Restart(f.ctx); err != nil {
+				t.Fatal(err)
+			}
+			f.well(node)
+			if err := f.daemon.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{doctor.IdentityLeadsElsewhere, rome("annotate", "secret", identity, "-n", onRome, "--overwrite", "liqo.io/remote-tenant-namespace=elsewhere"),
+			rome("annotate", "secret", identity, "-n", onRome, "--overwrite", "liqo.io/remote-tenant-namespace="+onParis)},
+		{doctor.IdentityOld, rome("annotate", "secret", identity, "-n", onRome, "--overwrite", "fleetbroker.io/renew-after=2020-01-01T00:00:00Z"), nil},
+
+		// Files say other than what is.
+		{doctor.TenantNamespaceOther, file("clusters/paris.yaml", elsewhere), nil},
+		{doctor.TenantElsewhere, nil, file("clusters/paris.yaml", string(cluster))},
+		{doctor.EnforcementWeak, file("intents/vision/train.yaml", strings.Replace(intent("vision", "train", 2), "spec:\n", "spec:\n  enforcement: Hard\n", 1)),
+			file("intents/vision/train.yaml", intent("vision", "train", 2))},
+		{doctor.SliceNotInGit, f.unwrite(node), f.rewrite},
+
+		// The slice's marks.
+		{doctor.SliceNoNode, slice("annotate", "liqo.io/create-virtual-node-"), slice("annotate", "liqo.io/create-virtual-node=true")},
+		{doctor.SliceNoClusterID, slice("label", "liqo.io/remote-cluster-id-"), slice("label", "liqo.io/remote-cluster-id=paris")},
+		{doctor.SliceNotReplicated, slice("label", "liqo.io/replication-"), slice("label", "liqo.io/replication=true")},
+		{doctor.SliceNoRemoteID, slice("label", "liqo.io/remoteID-"), slice("label", "liqo.io/remoteID=paris")},
+
+		// Labels on the provider and on the consumer.
+		{doctor.QuotaCordoned, paris("annotate", slices, node, "-n", onParis, "liqo.io/cordon=true"), paris("annotate", slices, node, "-n", onParis, "liqo.io/cordon-")},
+		{doctor.NothingOffered, paris("label", "node", "paris-gpu", "fleetbroker.io/pool-"), paris("label", "node", "paris-gpu", "fleetbroker.io/pool=h100")},
+		{doctor.TenantNamespaceUnlabelled, namespace("paris", "label", onParis, "liqo.io/tenant-namespace-"), namespace("paris", "label", onParis, "liqo.io/tenant-namespace=true")},
+		{doctor.NamespaceUnlabelled, namespace("rome", "label", "vision", "fleetbroker.io/tenant-"), namespace("rome", "label", "vision", "fleetbroker.io/tenant=vision")},
+		{doctor.NamespaceUnlisted, namespace("rome", "annotate", "vision", "fleetbroker.io/intents-"), namespace("rome", "annotate", "vision", "fleetbroker.io/intents=vision.train")},
+		{doctor.NamespaceUnscheduled, namespace("rome", "label", "vision", "liqo.io/scheduling-enabled-"), namespace("rome", "label", "vision", "liqo.io/scheduling-enabled=true")},
+		{doctor.NamespaceUnguarded, namespace("rome", "label", onRome, "fleetbroker.io/managed-"), nil},
+		{doctor.VirtualNodeUntainted, taints("null"), func() {
+			taints(`[{"key":"fleetbroker.io/intent","value":"vision.train","effect":"NoSchedule"}]`)()
+			f.run("rome", "label", "namespace", onRome, "fleetbroker.io/managed=true")
+		}},
+		{doctor.PolicyMissing, rome("delete", "validatingadmissionpolicy", "fleetbroker-intent-guard"), nil},
+		{doctor.PolicyUnbound, rome("delete", "mutatingadmissionpolicybinding", "fleetbroker-intent-tolerations"), nil},
+
+		// Liqo's own controllers are dead: on the provider, then on the consumer.
+		{doctor.QuotaDiffers, func() {
+			liqo = f.dead("paris", "liqo-controller-manager")
+			quota = f.name("paris", "quotas.offloading.liqo.io", onParis)
+			f.run("paris", "patch", "quotas.offloading.liqo.io", quota, "-n", onParis, "--type=merge", "-p", `{"spec":{"resources":{"nvidia.com/gpu":"1"}}}`)
+		}, nil},
+		{doctor.QuotaMissing, func() { f.run("paris", "delete", "quotas.offloading.liqo.io", quota, "-n", onParis) }, func() { liqo() }},
+		{doctor.VirtualNodeOrphan, func() {
+			liqo = f.dead("rome", "liqo-controller-manager")
+			f.run("rome", "patch", nodes, node, "-n", onRome, "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`)
+		}, nil},
+		{doctor.OffloadingUnseen, rome("patch", offloadings, "offloading", "-n", "vision", "--type=merge", "-p", `{"spec":{"podOffloadingStrategy":"LocalAndRemote"}}`), func() { liqo() }},
+		{doctor.CopyMissing, func() {
+			liqo = f.dead("rome", "liqo-crd-replicator")
+			f.run("paris", "delete", slices, node, "-n", onParis)
+		}, func() {
+			liqo()
+			f.says("paris", "Accepted", "get", slices, node, "-n", onParis, "-o", `jsonpath={.status.conditions[?(@.type=="Resources")].status}`)
+		}},
+
+		// The provider answers otherwise.
+		{doctor.SliceShrunk, func() {
+			if err := f.agents["paris"].Kill(); err != nil {
+				t.Fatal(err)
+			}
+			resources(`"nvidia.com/gpu":"1"`)()
+		}, nil},
+		{doctor.NodeSmall, nil, resources(`"nvidia.com/gpu":"2"`)},
+		{doctor.SliceKeptKey, resources(`"rdma/hca":"1"`), resources(`"rdma/hca":null`)},
+		{doctor.NodeWithoutCPU, resources(`"cpu":"0","memory":"0"`), resources(`"cpu":"8","memory":"32Gi"`)},
+		{doctor.SliceDenied, answer(`{"conditions":[{"type":"Authentication","status":"Accepted","lastTransitionTime":"2026-01-01T00:00:00Z"},{"type":"Resources","status":"Denied","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`), agent},
+
+		// What drains waits for budgets, then for its pods, and then is gone.
+		{doctor.DrainBlocked, rome("delete", nodes, node, "-n", onRome, "--wait=false"), nil},
+		{doctor.DrainWaits, func() {
+			pod = f.name("rome", "pods", "vision")
+			f.run("rome", "patch", "pod", pod, "-n", "vision", "--type=merge", "-p", `{"metadata":{"finalizers":["example.org/stays"]}}`)
+			f.run("rome", "delete", "pdb", "train", "-n", "vision")
+		}, nil},
+		{doctor.VirtualNodeMissing, func() {
+			f.run("rome", "delete", "deployment", "train", "-n", "vision")
+			f.run("rome", "patch", "pod", pod, "-n", "vision", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		}, nil},
+		{doctor.OffloadingUnmatched, nil, nil},
+		{doctor.SelectorMissing, selector(`[{"op":"remove","path":"/spec/clusterSelector"}]`), nil},
+		{doctor.SelectorNarrow, selector(`[{"op":"add","path":"/spec/clusterSelector","value":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["` + node + `"]}]}]}}]`), nil},
+		{doctor.OffloadingMissing, rome("delete", offloadings, "offloading", "-n", "vision", "--wait=false"), nil},
+		{doctor.SliceDeleting, func() {
+			f.run("paris", "patch", slices, node, "-n", onParis, "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers","value":["example.org/stays"]}]`)
+			f.run("rome", "delete", slices, node, "-n", onRome, "--wait=false")
+		}, nil},
+		{doctor.SliceMissing, paris("patch", slices, node, "-n", onParis, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`), nil},
 	} {
-		f.run(c.cluster, c.trouble...)
-		f.finds(node, c.link, c.cause)
+		if c.make != nil {
+			c.make()
+		}
+		f.finds(node, c.code)
 		if c.undo != nil {
-			f.run(c.cluster, c.undo...)
+			c.undo()
 		}
 	}
 
 	// Nobody who mended them by hand: the daemon puts all of it back.
 	f.Remove("vision", "train")
-	f.finds(node, doctor.LinkIntent, "no file names this intent any more")
+	f.finds(node, doctor.IntentGone)
 	f.Put("vision", "train", intent("vision", "train", 2))
 	if err := f.daemon.Restart(f.ctx); err != nil {
 		t.Fatal(err)
 	}
 	f.reason(node, "Active", "")
-	f.finds(node, "", "")
+	f.well(node)
+	f.apply("rome", deployment("vision", 1))
+	f.runs("rome", "vision", node, 1)
 	f.Sound()
-}
-
-// A cluster with neither kubeconfig nor agent: what is wanted there stays
-// Reserved, with that reason, and the doctor says it too.
-func TestNoWayToTheConsumer(t *testing.T) {
-	f := start(t, "paris")
-	if err := f.daemon.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	back := f.way("rome", nil)
-	if err := f.daemon.Restart(f.ctx); err != nil {
-		t.Fatal(err)
-	}
-	f.Put("vision", "train", intent("vision", "train", 2))
-	contract := f.Contract("vision", "train", "Reserved")
-	f.reason(contract, "Reserved", "ConsumerUnreachable")
-	f.finds(contract, doctor.LinkAccess, "there is no way to it, so that nothing can be applied there")
-	f.says("rome", "", "get", "resourceslices.authentication.liqo.io", "-A", "-o", "name")
-	back()
-	f.Contract("vision", "train", "Active")
-	f.finds(contract, "", "")
 }
