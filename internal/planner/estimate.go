@@ -28,6 +28,7 @@ const (
 type ending struct {
 	at       v1alpha1.Time
 	contract *v1alpha1.Contract
+	offer    *offer // the contract's
 	// reserved is a reservation whose intent will have ended by then.
 	reserved *claim
 	month    bool
@@ -50,9 +51,9 @@ func (e *ending) text() string {
 func (r *round) endings() []ending {
 	var out []ending
 	add := func(c *v1alpha1.Contract) {
-		end := c.Spec.Term.End
+		end, o := c.Spec.Term.End, r.offerOf(c)
 		switch {
-		case r.offerOf(c) == nil || !c.Status.Phase.Held():
+		case o == nil || !c.Status.Phase.Held():
 			return
 		case c.Status.Phase == v1alpha1.PhaseReleasing:
 			end = r.now
@@ -63,7 +64,7 @@ func (r *round) endings() []ending {
 			if end.Before(r.now.Time) {
 				end = r.now
 			}
-			out = append(out, ending{at: end, contract: c})
+			out = append(out, ending{at: end, contract: c, offer: o})
 		}
 	}
 	for _, list := range [...]map[string]*v1alpha1.Contract{r.ending, r.releasing} {
@@ -307,7 +308,7 @@ func (p *replay) try(j *job, now []ending) bool {
 // expect notes when what was just placed will end in turn.
 func (p *replay) expect(j, k *job) {
 	for _, c := range k.live {
-		e := ending{at: c.Spec.Term.End, contract: c}
+		e := ending{at: c.Spec.Term.End, contract: c, offer: p.offerOf(c)}
 		if slices.Contains(j.live, c) || e.at.IsZero() || p.offerOf(c) == nil {
 			continue
 		}

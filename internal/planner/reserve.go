@@ -210,8 +210,7 @@ func (r *round) endsFor(j *job) []ending {
 		if e.contract.Metadata.Namespace == j.tenantName && e.contract.Spec.Intent.Name == j.name {
 			continue
 		}
-		o := r.offerOf(e.contract)
-		if slices.ContainsFunc(shapes, func(s *shape) bool { return s.of(o) != nil }) {
+		if slices.ContainsFunc(shapes, func(s *shape) bool { return s.of(e.offer) != nil }) {
 			if out = append(out, *e); len(out) == knownEnds {
 				break
 			}
@@ -249,7 +248,7 @@ func (r *round) lendEnd(e *ending) func() {
 func (r *round) givesTo(e *ending, to *offer) bool {
 	is := func(o *offer) bool { return o == to || slices.Contains(to.mates, o) }
 	if e.reserved == nil {
-		return is(r.offerOf(e.contract))
+		return is(e.offer)
 	}
 	return slices.ContainsFunc(e.reserved.reserved.whole, func(b booking) bool { return is(b.offer) })
 }

@@ -205,3 +205,71 @@ func roundAfter(b *testing.B, w planner.World, change func(*Builder, int) planne
 	b.ReportMetric(float64(mem.HeapAlloc)/(1<<20), "MiB-live")
 	runtime.KeepAlive(m)
 }
+
+// BenchmarkQueue is what waiting costs with the length of the queue: every card of
+// as many flavors is held for a known term, so that whoever waits may have a
+// reservation. first plans the queue when it comes; the others are rounds
+// after one change, planned from memory: a flavor's use is another one, or one
+// more intent comes.
+func BenchmarkQueue(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("queued=%d", n), func(b *testing.B) {
+			w := queueOf(b, n)
+			b.Run("first", func(b *testing.B) {
+				defer reportCPU(b)()
+				for b.Loop() {
+					if p := planner.Decide(w.W); p.Summary()[planner.Queued] != n {
+						b.Fatal(p.Summary())
+					}
+				}
+			})
+			w.Round()
+			for _, change := range queueChanges {
+				b.Run(change.name, func(b *testing.B) { roundAfter(b, w.W, change.next) })
+			}
+		})
+	}
+}
+
+// queueOf is n intents in 200 shapes that come to n flavors, the cards of which
+// others hold for two hours and more.
+func queueOf(tb testing.TB, n int) *Builder {
+	tb.Helper()
+	w := demand(market(n), n)
+	wait := w.W.Intents
+	w.Tenant("holder", "home")
+	w.W.Intents = make([]*planner.Intent, 0, n)
+	for i, o := range w.W.Offers {
+		in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: fmt.Sprintf("h%06d", i), Namespace: "holder"}}, Path: fmt.Sprintf("h%06d.yaml", i), Author: "a"}
+		Wants(int32(o.Flavor.Spec.Capacity[v1alpha1.GPU].Int64()), o.Flavor.Spec.GPU.Model)(&in)
+		in.Spec.Placement.Regions = []string{o.Location.Region}
+		For(2*time.Hour + time.Duration(i%1000)*time.Minute)(&in)
+		in.Digest = Digest(in.ResourceIntent)
+		w.W.Intents = append(w.W.Intents, &in)
+	}
+	w.Round()
+	w.Deliver().Round()
+	if held := w.W.Ledger.Held(); held != n {
+		tb.Fatalf("%d of %d flavors are held", held, n)
+	}
+	w.Tick(time.Minute)
+	slices.SortStableFunc(wait, func(x, y *planner.Intent) int { // as the reader of a fleet gives them
+		return cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace)
+	})
+	w.W.Intents = slices.Concat(w.W.Intents, wait)
+	return w
+}
+
+var queueChanges = []struct {
+	name string
+	next func(b *Builder, n int) planner.Action
+}{
+	{"flavor=used", func(b *Builder, n int) planner.Action {
+		b.Offer(b.W.Offers[n%len(b.W.Offers)].Flavor.Ref(), Spec(func(f *v1alpha1.FlavorSpec) { f.Used = Amounts("cpu=1") }))
+		return planner.Queued
+	}},
+	{"intent=new", func(b *Builder, n int) planner.Action {
+		b.Intent(fmt.Sprintf("t19/new%06d", n), Wants(4, "H100"))
+		return planner.Queued
+	}},
+}
