@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
 // Options say what Verify looks at.
@@ -176,6 +178,8 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 		return v.undone(changes)
 	case plan == "sweep":
 		return v.swept(changes)
+	case plan == "policies":
+		return v.admitted(s, changes)
 	}
 	return v.decided(s, changes)
 }
@@ -261,6 +265,29 @@ func (v *verifier) swept(changes []change) error {
 	for _, ch := range changes {
 		if !strings.HasPrefix(ch.path, ledger.RequestsRoot+"/") || !ch.after.Hash.IsZero() {
 			v.fault(ch.path, "trailers", "changed by a commit that only takes requests out")
+		}
+	}
+	_, err := v.take(v.reader, changes)
+	return err
+}
+
+// admitted makes policies what a Cluster file of the inputs says, and nothing
+// else.
+func (v *verifier) admitted(s *state, changes []change) error {
+	want := map[string][]byte{}
+	if s != nil {
+		for name, c := range s.fleet.Clusters {
+			maps.Copy(want, manifests.Policies(name, c))
+		}
+	}
+	for _, ch := range changes {
+		content, known := want[ch.path]
+		switch {
+		case s == nil: // said already: nobody knows what it acted on
+		case !known || ch.before.Hash.IsZero():
+			v.fault(ch.path, "trailers", "changed by a commit that only brings policies up to date")
+		case tree.BlobHash(content) != ch.after.Hash:
+			v.fault(ch.path, "manifests", "differs from what the Cluster file renders to: %s", v.difference(ch.after.Hash, content))
 		}
 	}
 	_, err := v.take(v.reader, changes)

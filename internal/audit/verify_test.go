@@ -45,6 +45,20 @@ func TestAnHonestHistoryHasNoViolations(t *testing.T) {
 	}
 }
 
+// Policies that follow a Cluster file are a commit of their own.
+func TestPoliciesThatFollowTheirCluster(t *testing.T) {
+	s := lived(t, "ledger", nil, "")
+	s.Push("Let CI in", map[string]string{"clusters/rome.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], deliverers: [ci@example.org]}\n"})
+	s.Rest()
+	log, err := s.Remote.Log(s.Ledger)
+	if err != nil || !strings.HasPrefix(log[0].Message, "update policies of rome: ") {
+		t.Fatalf("the newest commit is %q, %v", log[0].Message, err)
+	}
+	if rep := s.verify(); len(rep.Violations) > 0 {
+		t.Errorf("%d violations, the first: %s", len(rep.Violations), rep.Violations[0])
+	}
+}
+
 // again is a contract like c for another replica.
 func again(c *v1alpha1.Contract, gpus int64, at time.Time) *v1alpha1.Contract {
 	out := *c
@@ -147,6 +161,12 @@ func TestPlantedViolations(t *testing.T) {
 		}},
 		"a sweep of a contract": {"trailers", "changed by a commit that only takes requests out", func(_ *testing.T, s *fleet) {
 			s.forge(forged{trailers: map[string]string{"Plan": "sweep"}, deletes: []string{ledger.ContractPath(s.Contract("serve"))}})
+		}},
+		"policies that let somebody else in": {"manifests", "differs from what the Cluster file renders to", func(_ *testing.T, s *fleet) {
+			s.forge(forged{trailers: map[string]string{"Plan": "policies"}, puts: map[string][]byte{"manifests/rome/namespaces/policies/namespace-guard.yaml": []byte("kind: Secret\n")}})
+		}},
+		"a contract beside policies": {"trailers", "changed by a commit that only brings policies up to date", func(_ *testing.T, s *fleet) {
+			s.forge(forged{trailers: map[string]string{"Plan": "policies"}, deletes: []string{ledger.ContractPath(s.Contract("serve"))}})
 		}},
 		"spend that was made less": {"spend", "the file says 0.01 (list", func(_ *testing.T, s *fleet) {
 			now, when := at(s)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"path"
+	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -28,18 +29,28 @@ func policyNames() []string {
 	return out
 }
 
+// Policies are the admission policies of a consumer that has contracts, by path.
+// They are all that follows from its Cluster file alone.
+func Policies(consumer string, cluster *v1alpha1.Cluster) map[string][]byte {
+	out := map[string][]byte{}
+	for _, name := range policyNames() {
+		out[path.Join(Dir(consumer), namespacesDir, policiesDir, name)] = admitting(policy(name), cluster)
+	}
+	return out
+}
+
 // policies renders the admission policies of a consumer, or their absence.
 func (r *render) policies(consumer string, present bool) {
-	dir := path.Join(Dir(consumer), namespacesDir, policiesDir)
 	var listed []string
-	for _, name := range policyNames() {
-		r.out.Files[path.Join(dir, name)] = nil
+	for file, content := range Policies(consumer, r.clusters[consumer]) {
+		r.out.Files[file] = nil
 		if present {
-			listed = append(listed, name)
-			r.out.Files[path.Join(dir, name)] = admitting(policy(name), r.clusters[consumer])
+			listed = append(listed, path.Base(file))
+			r.out.Files[file] = content
 		}
 	}
-	r.kustomization(dir, listed)
+	slices.Sort(listed)
+	r.kustomization(path.Join(Dir(consumer), namespacesDir, policiesDir), listed)
 }
 
 // lastDeliverer ends the namespace guard's list of who applies manifests.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -51,11 +52,12 @@ type Reconciler struct {
 	given      world.Input // what the newest world was made of
 	keeper     replay.Keeper
 	memory     planner.Memory
-	swept      time.Time // day on which old requests were last taken out
-	kept       time.Time // day on which old market snapshots were last deleted
-	lastStatus time.Time // of the newest commit that carried only status
-	asked      time.Time // when the remote was last asked and answered
-	contended  bool      // another writer was faster than our newest commit
+	policed    map[string]*v1alpha1.Cluster // whose policies the ledger has
+	swept      time.Time                    // day on which old requests were last taken out
+	kept       time.Time                    // day on which old market snapshots were last deleted
+	lastStatus time.Time                    // of the newest commit that carried only status
+	asked      time.Time                    // when the remote was last asked and answered
+	contended  bool                         // another writer was faster than our newest commit
 	deliver    deliveries
 	desk       desk
 	took       Took      // of the round under way
