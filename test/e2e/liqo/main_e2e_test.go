@@ -39,6 +39,13 @@ type fleet struct {
 // start brings up the providers and the consumer rome, with agents and daemon.
 func start(t *testing.T, providers ...string) *fleet {
 	t.Helper()
+	return startWith(t, func(*rig.Options) {}, func(*fleet) {}, providers...)
+}
+
+// startWith is start with other options, and something to do before programs of
+// ours run.
+func startWith(t *testing.T, options func(*rig.Options), before func(*fleet), providers ...string) *fleet {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
 	o := rig.Options{
@@ -52,6 +59,7 @@ func start(t *testing.T, providers ...string) *fleet {
 		pool := map[string]string{"fleetbroker.io/pool": "h100"}
 		o.Providers[name] = []env.GPUNode{{Name: name + "-gpu", GPUs: 8, Labels: pool}, {Name: name + "-other"}}
 	}
+	options(&o)
 	began := time.Now()
 	f := &fleet{t: t, ctx: ctx, agents: map[string]*env.Program{}}
 	f.Fleet = rigtest.Start(ctx, t, o, func(r *rigtest.Fleet) {
@@ -59,6 +67,7 @@ func start(t *testing.T, providers ...string) *fleet {
 		f.logs()
 	})
 	t.Logf("%d clusters with Liqo: %s", len(f.Clusters), time.Since(began).Round(time.Millisecond))
+	before(f)
 	var err error
 	if f.daemon, err = f.Daemon(ctx, "one", "--poll-interval", "1s"); err != nil {
 		t.Fatal(err)
