@@ -45,6 +45,7 @@ lint: ## golangci-lint with .golangci.yml, built from test/tools/golangci
 
 bench: tools ## benchmarks; copy what they print into test/bench/RESULTS.md
 	$(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x -timeout 90m $(TESTFLAGS) ./test/bench/...
+	$(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x -timeout 30m $(TESTFLAGS) ./test/e2e/liqo
 
 generate: ## schemas, CRDs and reference pages from the Go types
 	$(GO) generate ./...
