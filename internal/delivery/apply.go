@@ -24,6 +24,9 @@ func (c *conn) carryOut(ctx context.Context, steps []step) error {
 		err := c.call(ctx, func(ctx context.Context) error {
 			switch s.verb {
 			case verbApply:
+				if err := c.mayUseSecret(ctx, s.want); err != nil {
+					return err
+				}
 				u, err := c.apply(ctx, s.want.key, s.want.u)
 				if err == nil && s.key.Kind == kindVirtualNode {
 					made = u.GetUID()

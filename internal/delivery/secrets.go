@@ -2,9 +2,16 @@ package delivery
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
 // KubernetesSecrets reads Secrets of one namespace of the cluster that the
@@ -23,4 +30,28 @@ func (s KubernetesSecrets) Secret(ctx context.Context, name string) (map[string]
 		return nil, nil, err
 	}
 	return secret.Data, secret.Labels, nil
+}
+
+// mayUseSecret refuses a virtual node that an intent has made with a Secret of
+// people's, unless the Secret's label says that it is for the intent's tenant:
+// a team that names another's would get at what is that one's.
+func (c *conn) mayUseSecret(ctx context.Context, want *object) error {
+	if want.key.Kind != kindVirtualNode {
+		return nil
+	}
+	name, _, _ := unstructured.NestedString(want.u.Object, "spec", "kubeconfigSecretRef", "name")
+	if name == "" || strings.HasPrefix(name, manifests.SecretOfSlice) {
+		return nil
+	}
+	tenant, namespace := want.u.GetLabels()[v1alpha1.LabelTenant], want.key.Namespace
+	secret, err := c.dynamic.Resource(gvr("", "v1", "secrets")).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("Secret %s of virtualNode.kubeconfigSecretRef is not in namespace %s: lay it there with the label %s=%s", name, namespace, v1alpha1.LabelTenant, tenant)
+	case err != nil:
+		return fmt.Errorf("see whether Secret %s of virtualNode.kubeconfigSecretRef is for tenant %s: %w", name, tenant, err)
+	case secret.GetLabels()[v1alpha1.LabelTenant] != tenant:
+		return fmt.Errorf("Secret %s of virtualNode.kubeconfigSecretRef is not for tenant %s: who may write it labels it %s=%[2]s, or the intent names another", name, tenant, v1alpha1.LabelTenant)
+	}
+	return nil
 }

@@ -122,13 +122,13 @@ func virtualNode(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract, sh
 	return node
 }
 
-// secretOfSlice begins the name of the Secret that Liqo makes of a slice.
-const secretOfSlice = "kubeconfig-resourceslice-"
+// SecretOfSlice begins the name of the Secret that Liqo makes of a slice.
+const SecretOfSlice = "kubeconfig-resourceslice-"
 
 // byHand fills in what Liqo takes from the slice for a virtual node that it
 // makes itself: credentials, size, the provider's nodes and what they are.
 func byHand(node *offv1beta1.VirtualNode, c *v1alpha1.Contract, share v1alpha1.NodeShare) {
-	secret := secretOfSlice + SliceName(c)
+	secret := SecretOfSlice + SliceName(c)
 	if ref := c.Spec.VirtualNode.KubeconfigSecretRef; ref != nil && ref.Name != "" {
 		secret = ref.Name
 	}

@@ -65,16 +65,27 @@ func TestVirtualNodesByHand(t *testing.T) {
 	}
 	f.well(slice)
 
-	// A virtual node of people's Secret: until it is there, that is the reason.
+	// A virtual node of people's Secret: until it is there, and says that it is for
+	// the tenant, that is the reason.
 	f.Put("vision", "own", shaped("own", 1, "{kubeconfigSecretRef: {name: vision-at-paris}}"))
 	own := f.Contract("vision", "own", "Peering")
 	f.reason(own, "Peering", "Secret vision-at-paris")
-	f.finds(own, doctor.NodeMissing)
+	f.finds(own, doctor.VirtualNodeMissing)
 	config, err := f.kubectl("rome", "get", "secret", "kubeconfig-resourceslice-"+own, "-n", "liqo-tenant-paris", "-o", "jsonpath={.data.kubeconfig}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.apply("rome", "apiVersion: v1\nkind: Secret\nmetadata: {name: vision-at-paris, namespace: liqo-tenant-paris}\ndata: {kubeconfig: "+config+"}\n")
+	secret := func(kubeconfig string) {
+		f.apply("rome", "apiVersion: v1\nkind: Secret\nmetadata: {name: vision-at-paris, namespace: liqo-tenant-paris}\ndata: {kubeconfig: "+kubeconfig+"}\n")
+	}
+	secret("bm9uZQ==")
+	f.reason(own, "Peering", "is not for tenant vision")
+	f.run("rome", "label", "secret", "vision-at-paris", "-n", "liqo-tenant-paris", "fleetbroker.io/tenant=nlp")
+	f.reason(own, "Peering", "is not for tenant vision")
+	f.says("rome", "", "get", "virtualnodes.offloading.liqo.io", "-A", "-l", "fleetbroker.io/contract="+own, "-o", "name")
+	f.run("rome", "label", "secret", "vision-at-paris", "-n", "liqo-tenant-paris", "--overwrite", "fleetbroker.io/tenant=vision")
+	f.finds(own, doctor.NodeMissing) // of such a kubeconfig nothing can be made
+	secret(config)
 	f.Contract("vision", "own", "Active")
 	f.well(own)
 	f.Remove("vision", "own")
