@@ -172,6 +172,11 @@ func (g *gathered) picture(c *v1alpha1.Contract, seen map[string]*doctor.Cluster
 		name string
 		of   **doctor.Cluster
 	}{{s.Consumer, &p.Consumer}, {s.Provider, &p.Provider}} {
+		if c := clusters[side.name]; c != nil && c.Spec.Liqo.Networking {
+			p.OnNetwork = append(p.OnNetwork, side.name)
+		} else {
+			p.OffNetwork = append(p.OffNetwork, side.name)
+		}
 		if *side.of == nil {
 			*side.of = &doctor.Cluster{Name: side.name, NoAccess: "there is no clusters/" + side.name + ".yaml"}
 		}

@@ -303,6 +303,14 @@ func TestTroubles(t *testing.T) {
 			set(t, p.Consumer, Slices, "train", nil, "metadata", "labels", labelReplication)
 		}, SliceNotReplicated, "nothing is replicated"},
 		"no annotation": {func(t *testing.T, p *Picture) { set(t, p.Consumer, Slices, "train", nil, "metadata", "annotations") }, SliceNoNode, annotationCreate},
+		"one network": {func(_ *testing.T, p *Picture) {
+			p.OnNetwork, p.OffNetwork = []string{"rome"}, []string{"paris"}
+		}, NetworkOneSided, "connects both or none"},
+		"no network": {func(_ *testing.T, p *Picture) { p.OnNetwork = []string{"rome", "paris"} }, NetworkMissing, "nobody has connected"},
+		"a network that is down": {func(t *testing.T, p *Picture) {
+			p.OnNetwork = []string{"rome", "paris"}
+			network(t, p, "Error")
+		}, NetworkDown, "gateways are not connected, so that nothing reaches the pods on its nodes from here: ConnectionError"},
 		"stuck": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", "2026-11-20T11:00:00Z", "metadata", "deletionTimestamp")
 		}, SliceDeleting, "waits for its copy"},
@@ -416,6 +424,30 @@ func TestTroubles(t *testing.T) {
 				t.Fatalf("found %+v, want %s: %s", d.Findings, c.code, c.cause)
 			}
 		})
+	}
+}
+
+// network is what Liqo says of its connection.
+func network(t *testing.T, p *Picture, status string) {
+	t.Helper()
+	set(t, p.Consumer, Foreign, "paris", map[string]any{
+		"enabled": true, "conditions": []any{map[string]any{"type": "NetworkConnectionStatus", "status": status, "reason": "Connection" + status}},
+	}, "status", "modules", "networking")
+}
+
+// Where another network connects the clusters nothing is expected of Liqo's, and
+// one that stands is no trouble.
+func TestNetwork(t *testing.T) {
+	p := well(t)
+	network(t, p, "Error")
+	p.OffNetwork = []string{"rome", "paris"}
+	if d := Diagnose(p); len(d.Findings) > 0 {
+		t.Errorf("without Liqo's network: %+v", d.Findings)
+	}
+	p.OnNetwork, p.OffNetwork = p.OffNetwork, nil
+	network(t, p, "Established")
+	if d := Diagnose(p); len(d.Findings) > 0 {
+		t.Errorf("with Liqo's network: %+v", d.Findings)
 	}
 }
 

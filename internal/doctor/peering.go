@@ -108,6 +108,29 @@ func checkForeign(p *Picture) []Finding {
 		return finding(ForeignUnreachable, where, "Liqo does not reach the provider's API server: "+words(s),
 			"see whether the API server of %s runs, and whether %s reaches %s", p.Provider.Name, c.Name, either(text(u, "status", "apiServerUrl"), "it"))
 	}
+	return checkNetwork(p, u, where)
+}
+
+// checkNetwork looks at the connection that Liqo's network module keeps, where
+// both Cluster files say that it does; else another network connects the clusters
+// and Liqo says nothing of it.
+func checkNetwork(p *Picture, foreign *unstructured.Unstructured, where string) []Finding {
+	if len(p.OnNetwork) == 0 {
+		return nil
+	}
+	if len(p.OffNetwork) > 0 {
+		return finding(NetworkOneSided, "clusters/"+p.OffNetwork[0]+".yaml", "spec.liqo.networking is off there and on in clusters/"+p.OnNetwork[0]+".yaml: Liqo's network module connects both or none",
+			"set both alike")
+	}
+	if on, _, _ := unstructured.NestedBool(foreign.Object, "status", "modules", "networking", "enabled"); !on {
+		return finding(NetworkMissing, where, "nobody has connected the two networks, so that nothing reaches the pods on its nodes from here",
+			"liqoctl network connect --kubeconfig <%s> --remote-kubeconfig <%s>; or, where another network connects them, spec.liqo.networking: false in both Cluster files", p.Consumer.Name, p.Provider.Name)
+	}
+	s := conditionAt(foreign, "NetworkConnectionStatus", "status", "modules", "networking", "conditions")
+	if field(s, "status") != "Established" {
+		return finding(NetworkDown, where, "Liqo's gateways are not connected, so that nothing reaches the pods on its nodes from here: "+either(words(s), "there is no Connection"),
+			"see the gateways' pods on both clusters, and whether the one that is a client reaches the other's Service (kubectl get gatewayservers,gatewayclients,connections -A)")
+	}
 	return nil
 }
 

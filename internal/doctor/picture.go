@@ -64,6 +64,9 @@ type Picture struct {
 	Enforcement v1alpha1.Enforcement
 	// Auto: the fleet peers its clusters by itself.
 	Auto bool
+	// OnNetwork and OffNetwork are those of the two clusters whose files have
+	// Liqo's network module connect them, or another network.
+	OnNetwork, OffNetwork []string
 	// ConsumerID and ProviderID are Liqo's ids, OnConsumer and OnProvider its
 	// namespaces for the other side.
 	ConsumerID, ProviderID, OnConsumer, OnProvider string
@@ -105,7 +108,12 @@ func text(u *unstructured.Unstructured, path ...string) string {
 
 // condition is the newest entry of a type: Liqo writes some types twice.
 func condition(u *unstructured.Unstructured, kind string) map[string]any {
-	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	return conditionAt(u, kind, "status", "conditions")
+}
+
+// conditionAt is the newest condition of a type in a list somewhere else.
+func conditionAt(u *unstructured.Unstructured, kind string, at ...string) map[string]any {
+	list, _, _ := unstructured.NestedSlice(u.Object, at...)
 	var found map[string]any
 	for _, entry := range list {
 		c, ok := entry.(map[string]any)

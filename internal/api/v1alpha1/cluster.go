@@ -66,7 +66,7 @@ type LiqoSpec struct {
 	Namespace string `json:"namespace,omitempty"`
 	// TenantNamespace for all peerings of this cluster; default liqo-tenant-<the other side's clusterID>.
 	TenantNamespace string `json:"tenantNamespace,omitempty"`
-	// Networking says whether Liqo's network module connects the clusters.
+	// Networking says that Liqo's network module connects this cluster with those it is peered with, and liqoctl network connect is run for each pair: doctor then looks at the connection. Off where another network connects them, or none need.
 	Networking bool `json:"networking,omitempty"`
 }
 
