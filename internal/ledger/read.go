@@ -312,6 +312,7 @@ func (r *reader) applyShard(tenant string, w *shardWork) {
 		s.problems = append(s.problems, s.intents[name].problems...)
 	}
 	s.hash = w.hash
+	s.totals() // now, and not in the first round that asks for its tenant
 }
 
 func parseIntent(store tree.Store, tenant, intent string, hash tree.Hash) (*intentNode, error) {

@@ -86,6 +86,9 @@ func writeBlob(offers []*Offer, before *written) *written {
 		w.ends[i] = out.Len()
 	}
 	w.Content = out.Bytes()
+	if spare := cap(w.Content) - len(w.Content); spare > len(w.Content)/8 {
+		w.Content = bytes.Clone(w.Content) // it is kept for long
+	}
 	w.Hash = tree.BlobHash(w.Content)
 	return w
 }

@@ -2,23 +2,24 @@
 // agents report, what files under flavors/ say, which price and place hold,
 // and whether the provider is heard.
 //
-//	reports ──┐                     ┌─► offers, by provider and name
-//	          ├─► tables ─► changes ┤
-//	inputs ───┘  (go-memdb)         └─► a git tree, one blob a provider
+//	reports ──┐              ┌─► offers, by provider and name (go-memdb)
+//	          ├─► views ─► news ─┤
+//	inputs ───┘                  └─► a git tree, one blob a provider
 //
 // # Layout
 //
-// Two tables in go-memdb: `offer` holds what rarely changes (the flavor without
-// its usage, its price and place), `usage` what changes with every report, each
-// under one hand-written index, because the cost of a row grows with the indexes
-// it stands in. What a transaction changed says which providers are made anew;
-// all others are carried over from the snapshot before. What offers have in
-// common that intents choose by is the planner's to know: it keeps an order of
-// them for each shape of intent.
+// A snapshot is a list of views, one a provider, and a view a list of offers by
+// name. A report or new inputs make the views of the providers they speak of
+// anew; an offer that says what it said keeps its address, and so does its view
+// when all its offers do. All else is carried over from the snapshot before.
+// There is one copy of a flavor: what the provider reported is what its offer
+// shows, and the offer is the row of the one table in go-memdb, under one
+// hand-written index. What offers have in common that intents choose by is the
+// planner's to know: it keeps an order of them for each shape of intent.
 //
 // # Invariants
 //
-//   - A report is taken whole or not at all, in one transaction; no snapshot
+//   - A report is taken whole or not at all; no snapshot
 //     ever shows half of one.
 //   - A snapshot never changes. Equal generations mean equal snapshots, and a
 //     report that says nothing new makes no new generation.

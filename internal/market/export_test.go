@@ -3,19 +3,41 @@ package market
 // BlobFromNothing is what Blobs should hold of a provider.
 func (s *Snapshot) BlobFromNothing(provider string) Blob { return writeBlob(s.Of(provider), nil).Blob }
 
-// FromRows are the offers made of the tables' rows and of nothing else.
+// FromNothing are the offers made of what is known of their providers, and of
+// nothing that was made before.
+func (m *Market) FromNothing() (out []*Offer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	names := map[string]bool{}
+	for name := range m.providers {
+		names[name] = true
+	}
+	for name := range m.files {
+		names[name] = true
+	}
+	for _, name := range sortedKeys(names) {
+		if v := m.makeView(name, m.current.Load().heard[name], nil); v != nil {
+			out = append(out, v.offers...)
+		}
+	}
+	return out
+}
+
+// Prices is how many prices are remembered in order to be shared.
+func (m *Market) Prices() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.prices)
+}
+
+const KeptPrices = keptPrices
+
+// FromRows are the offers in the table, in order of its index.
 func (s *Snapshot) FromRows() (out []*Offer) {
 	it, err := s.txn.Get(tableOffer, indexID)
 	must(err)
 	for raw := it.Next(); raw != nil; raw = it.Next() {
-		row := raw.(*offerRow)
-		var usage *usageRow
-		for _, u := range usageOf(s.txn, row.provider) {
-			if u.name == row.name {
-				usage = u
-			}
-		}
-		out = append(out, joined(source{row, usage}, s.heard[row.provider]))
+		out = append(out, raw.(*Offer))
 	}
 	return out
 }

@@ -64,6 +64,7 @@ type Market struct {
 	given     Inputs                        // as they were set
 	inputs    Inputs                        // with normalised flavors
 	files     map[string][]*v1alpha1.Flavor // of inputs, by provider
+	prices    map[string]*v1alpha1.Price    // by their text, to be shared
 	due       time.Time                     // when a provider's freshness changes next by time alone; zero: never
 }
 
@@ -101,7 +102,7 @@ func New(opts Options) *Market {
 	must(err)
 	m := &Market{
 		opts: opts, started: opts.Now(), db: db, changed: make(chan struct{}, 1),
-		providers: map[string]*provider{}, inputs: Inputs{Fleet: &v1alpha1.FleetSpec{}},
+		providers: map[string]*provider{}, prices: map[string]*v1alpha1.Price{}, inputs: Inputs{Fleet: &v1alpha1.FleetSpec{}},
 	}
 	in := m.inputs
 	m.current.Store(&Snapshot{
@@ -116,7 +117,7 @@ func New(opts Options) *Market {
 func (m *Market) Changed() <-chan struct{} { return m.changed }
 
 // SetInputs takes what the fleet repo says now: its static flavors, prices,
-// places and graces, in one transaction.
+// places and graces, at once.
 func (m *Market) SetInputs(in Inputs) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -199,34 +200,10 @@ func (m *Market) Offers() (market tree.Tree, flavors []v1alpha1.Flavor) {
 	return s.Tree(), flavors
 }
 
-// update brings the tables of some providers in line with what is known of
-// them, and publishes what came out, in one transaction. inputs says that the
+// update publishes what is known of some providers now. inputs says that the
 // fleet's own words changed too.
 func (m *Market) update(names []string, inputs bool) {
-	now := m.opts.Now()
-	txn := m.db.Txn(true)
-	txn.TrackChanges()
-	dirty := map[string]bool{}
-	// Everything is read before anything is written: reading in a transaction
-	// that has written costs it its cache of writable nodes.
-	have := make([]stored, len(names))
-	for i, name := range names {
-		have[i] = stored{offersOf(txn, name), usageOf(txn, name)}
-	}
-	for i, name := range names {
-		m.write(txn, name, have[i])
-	}
-	for _, c := range txn.Changes() {
-		for _, raw := range []any{c.Before, c.After} {
-			switch row := raw.(type) {
-			case *offerRow:
-				dirty[row.provider] = true
-			case *usageRow:
-				dirty[row.provider] = true
-			}
-		}
-	}
-	txn.Commit()
+	now, dirty := m.opts.Now(), map[string]bool{}
 	m.refresh(now, dirty)
 	if inputs {
 		// A grace may have changed, and with it when a silent provider is lost.
@@ -236,7 +213,7 @@ func (m *Market) update(names []string, inputs bool) {
 			}
 		}
 	}
-	m.publish(now, dirty, inputs)
+	m.publish(now, names, dirty, inputs)
 }
 
 // settle lets time pass: providers that have become silent or lost since, and
@@ -261,7 +238,7 @@ func (m *Market) settle(now time.Time) {
 	}
 	dirty := map[string]bool{}
 	m.refresh(now, dirty)
-	m.publish(now, dirty, false)
+	m.publish(now, nil, dirty, false)
 }
 
 // refresh notes whose freshness has changed.

@@ -28,7 +28,7 @@ func (e *StaleEpochError) Error() string {
 // agent can lock its successors out.
 const maxEpoch = 1 << 62
 
-// Report takes a cluster's list of flavors, whole, in one transaction; a flavor
+// Report takes a cluster's list of flavors, whole and at once; a flavor
 // that it no longer names is withdrawn. Unless full, the list of that
 // generation still holds and only its age is renewed. The errors are
 // ErrUnknownBase, *StaleEpochError, or a mistake in the report, which then
@@ -63,7 +63,7 @@ func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1
 	if !full {
 		dirty := map[string]bool{}
 		m.refresh(now, dirty)
-		m.publish(now, dirty, false)
+		m.publish(now, nil, dirty, false)
 		return nil
 	}
 	p.replace(list, v1alpha1.TimeOf(now))

@@ -52,16 +52,9 @@ type Snapshot struct {
 type view struct {
 	provider string
 	offers   []*Offer // by name
-	rows     []source // of the offers
 	blob     func() *written
 	// newest is the newest blob that was made of the provider, here or before.
 	newest atomic.Pointer[written]
-}
-
-// source is the rows that an offer was made of.
-type source struct {
-	offer *offerRow
-	usage *usageRow
 }
 
 // asOf is the snapshot as of a later moment: nothing in it differs but its age.
@@ -88,7 +81,10 @@ func (s *Snapshot) Offers() []*Offer {
 
 // Offer is one offer, nil when the market does not know it.
 func (s *Snapshot) Offer(provider, name string) *Offer {
-	return find(s.views, provider).offer(name)
+	raw, err := s.txn.First(tableOffer, indexID, provider, name)
+	must(err)
+	o, _ := raw.(*Offer)
+	return o
 }
 
 // find is a provider's view, nil when it has none.
@@ -102,23 +98,18 @@ func find(views []*view, provider string) *view {
 	return views[i]
 }
 
+// offer is one of a view's, nil when there is none.
 func (v *view) offer(name string) *Offer {
-	o, _ := v.made(name)
-	return o
-}
-
-// made is an offer, nil when there is none, and what it was made of.
-func (v *view) made(name string) (*Offer, source) {
 	if v == nil {
-		return nil, source{}
+		return nil
 	}
 	i, ok := slices.BinarySearchFunc(v.offers, name, func(o *Offer, name string) int {
 		return strings.Compare(o.Flavor.Metadata.Name, name)
 	})
 	if !ok {
-		return nil, source{}
+		return nil
 	}
-	return v.offers[i], v.rows[i]
+	return v.offers[i]
 }
 
 // Providers names those that offer something, in order.
@@ -226,23 +217,39 @@ func (s *Snapshot) Shadowed() []string {
 	return out
 }
 
-// publish makes the next snapshot from the one before: the views of providers
-// that changed are made anew, all else is carried over.
-func (m *Market) publish(now time.Time, dirty map[string]bool, inputs bool) {
+// publish makes the next snapshot from the one before. The views of some
+// providers are made anew, because what is known of them may have changed, and
+// those of dirty ones, because their freshness has; all else is carried over.
+func (m *Market) publish(now time.Time, names []string, dirty map[string]bool, inputs bool) {
 	old := m.current.Load()
-	if len(dirty) == 0 && !inputs {
+	if len(names)+len(dirty) == 0 && !inputs {
+		return
+	}
+	heard := maps.Clone(old.heard)
+	touched := maps.Clone(dirty)
+	for _, name := range names {
+		touched[name] = true
+	}
+	m.states(heard, touched, inputs)
+	views, differ := m.remake(old.views, heard, touched)
+	if len(dirty) == 0 && !differ && !inputs && maps.Equal(heard, old.heard) {
 		return
 	}
 	in := m.inputs
 	next := &Snapshot{
-		generation: old.generation, txn: m.db.Txn(false), inputs: &in, started: m.started, at: now,
-		warmup: m.opts.Warmup, silence: m.opts.Silence,
-		heard: maps.Clone(old.heard), demand: old.demand, views: old.views, all: old.all, tree: old.tree,
+		generation: old.generation, txn: m.db.Txn(false), inputs: &in, started: m.started, at: now, warmup: m.opts.Warmup, silence: m.opts.Silence,
+		heard: heard, demand: old.demand, views: views, all: old.all, tree: old.tree,
 	}
-	m.states(next.heard, dirty, inputs)
-	if len(dirty) > 0 {
+	if len(dirty) > 0 || differ {
 		next.generation++
-		m.remake(next, old, dirty)
+		next.all = sync.OnceValue(func() []*Offer {
+			var out []*Offer
+			for _, v := range views {
+				out = append(out, v.offers...)
+			}
+			return out
+		})
+		next.tree = lazyTree(views)
 	}
 	m.current.Store(next)
 	if next.generation != old.generation {
@@ -257,32 +264,30 @@ func (m *Market) signal() {
 	}
 }
 
-// remake makes the views of changed providers.
-func (m *Market) remake(next, old *Snapshot, dirty map[string]bool) {
-	next.views = make([]*view, 0, len(old.views)+len(dirty))
-	before := map[string]*view{}
-	for _, v := range old.views {
-		if dirty[v.provider] {
-			before[v.provider] = v
-			continue
-		}
-		next.views = append(next.views, v)
-	}
-	for name := range dirty {
-		if v := makeView(next.txn, name, next.heard[name], before[name]); v != nil {
-			next.views = append(next.views, v)
+// remake makes the views of some providers anew, and their rows in one
+// transaction, and says whether any differs.
+func (m *Market) remake(old []*view, heard map[string]ProviderState, touched map[string]bool) (views []*view, differ bool) {
+	views = make([]*view, 0, len(old)+len(touched))
+	for _, v := range old {
+		if !touched[v.provider] {
+			views = append(views, v)
 		}
 	}
-	slices.SortFunc(next.views, func(a, b *view) int { return strings.Compare(a.provider, b.provider) })
-	views := next.views
-	next.all = sync.OnceValue(func() []*Offer {
-		var out []*Offer
-		for _, v := range views {
-			out = append(out, v.offers...)
+	txn := m.db.Txn(true)
+	for name := range touched {
+		before := find(old, name)
+		v := m.makeView(name, heard[name], before)
+		if v != before {
+			write(txn, before, v)
+			differ = true
 		}
-		return out
-	})
-	next.tree = lazyTree(views)
+		if v != nil {
+			views = append(views, v)
+		}
+	}
+	txn.Commit()
+	slices.SortFunc(views, func(a, b *view) int { return strings.Compare(a.provider, b.provider) })
+	return views, differ
 }
 
 // states brings what is known of providers up to date.
@@ -311,57 +316,4 @@ func (m *Market) states(heard map[string]ProviderState, dirty map[string]bool, a
 			heard[f.Metadata.Namespace] = ProviderState{State: Fresh, Static: true, Heard: true}
 		}
 	}
-}
-
-// makeView joins a provider's rows, nil when it has none. What is as it was in
-// the view before keeps its address, so that whoever compares sees at once what
-// has changed.
-func makeView(txn *memdb.Txn, name string, state ProviderState, before *view) *view {
-	offers := offersOf(txn, name)
-	if len(offers) == 0 {
-		return nil
-	}
-	usage := map[string]*usageRow{}
-	for _, u := range usageOf(txn, name) {
-		usage[u.name] = u
-	}
-	v := &view{provider: name}
-	for _, row := range offers {
-		from := source{row, usage[row.name]}
-		o := joined(from, state)
-		if was, of := before.made(row.name); was != nil && of == from {
-			o.Flavor = was.Flavor
-			if *o == *was {
-				o = was
-			}
-		}
-		v.offers, v.rows = append(v.offers, o), append(v.rows, from)
-	}
-	if before != nil {
-		v.newest.Store(before.newest.Load())
-	}
-	v.blob = sync.OnceValue(func() *written {
-		w := writeBlob(v.offers, v.newest.Load())
-		v.newest.Store(w)
-		return w
-	})
-	return v
-}
-
-// joined is the offer of a row and its use.
-func joined(from source, state ProviderState) *Offer {
-	row := from.offer
-	f := *row.flavor
-	if u := from.usage; u != nil {
-		f.Spec.Used, f.Spec.Held, f.Spec.Refused, f.Spec.Usage = u.used, u.held, u.refused, u.inUse
-	}
-	o := &Offer{Flavor: &f, Price: row.price, Location: row.location, Static: row.static}
-	switch {
-	case row.static:
-	case state.State != Fresh:
-		o.State, o.Since, o.GraceEnds = state.State, state.Since, state.GraceEnds
-	case !row.withdrawn.IsZero():
-		o.State, o.Since = Withdrawn, row.withdrawn
-	}
-	return o
 }

@@ -23,8 +23,7 @@ func (r *round) fact(w *wish, o *offer) string {
 // nature is fact without what only matters for selling something new: whether
 // the offer is the kind of thing that was asked for.
 func (r *round) nature(w *wish, o *offer) string {
-	s := &o.Flavor.Spec
-	if !sameType(w.in.Spec.FlavorType, s.Type) {
+	if typeOf(w.in.Spec.FlavorType) != o.sort {
 		return ReqFlavorType
 	}
 	if w.tenant.spec != nil && !allows(w.tenant.spec.Providers, o.provider) {
@@ -52,14 +51,12 @@ func (r *round) nature(w *wish, o *offer) string {
 	return r.partition(w, o)
 }
 
-func sameType(want, have string) bool {
-	if want == "" {
-		want = "K8Slice"
+// typeOf is a flavor's type, or that which an intent wants.
+func typeOf(name string) string {
+	if name == "" {
+		return "K8Slice"
 	}
-	if have == "" {
-		have = "K8Slice"
-	}
-	return want == have
+	return name
 }
 
 func allows(l v1alpha1.ClusterLists, cluster string) bool {
@@ -212,6 +209,9 @@ func pairOf(a, b string) pair {
 // entry for the clusters, else for a cluster and a region, else for the
 // regions; without any the flavor's own figure.
 func (r *round) latency(consumer string, o *offer) (ms int64, known bool) {
+	if len(r.latencies) == 0 {
+		return o.latency()
+	}
 	var home string
 	if c := r.w.Clusters[consumer]; c != nil {
 		home = c.Spec.Location.Region
@@ -227,6 +227,11 @@ func (r *round) latency(consumer string, o *offer) (ms int64, known bool) {
 			return ms, true
 		}
 	}
+	return o.latency()
+}
+
+// latency is the flavor's own figure.
+func (o *offer) latency() (ms int64, known bool) {
 	if l := o.Flavor.Spec.Properties.LatencyMs; l != nil {
 		return *l, true
 	}

@@ -180,7 +180,7 @@ func samePredicate(a, b Predicate) bool {
 // be made from nothing.
 func resume(last *round, w *World) *round {
 	r := startRound(w)
-	r.names, r.kinds, r.defaults, r.latencies = last.names, last.kinds, last.defaults, last.latencies
+	r.names, r.kinds, r.defaults, r.latencies, r.tariffs = last.names, last.kinds, last.defaults, last.latencies, last.tariffs
 	r.shapes, r.touched, r.altered, r.key = last.shapes, last.touched, last.altered, last.key
 	r.offers, r.byKey, r.places, r.strained, r.unheard, r.decks, r.windowed = last.offers, last.byKey, last.places, last.strained, last.unheard, last.decks, last.windowed
 	r.tally, r.intents, r.verdicts, r.orphans, r.renames, r.relatives, r.related, r.whole, r.load = last.tally, last.intents, last.verdicts, last.orphans, last.renames, last.relatives, last.related, last.whole, last.load

@@ -13,9 +13,13 @@ type offer struct {
 	*Offer
 	ref, provider, name string
 	index               int
-	cluster             *v1alpha1.Cluster
-	// blocked is the requirement that fails for everybody, "" when it sells.
-	blocked string
+	// blocked is the requirement that fails for everybody, "" when it sells; sort
+	// the flavor's type; kind numbers what its cards are, offers of one kind have
+	// equal cards. A new shape looks at them of every offer, and at no more of most:
+	// they stand together.
+	blocked, sort string
+	kind          int
+	cluster       *v1alpha1.Cluster
 	// move is when contracts must have left by (drain), zero when they may stay.
 	move v1alpha1.Time
 
@@ -33,9 +37,7 @@ type offer struct {
 	mates []*offer
 
 	// deck is its cards, where it sells parts of them; else nil.
-	deck *deck
-	// kind numbers what its cards are; offers of one kind have equal cards.
-	kind      int
+	deck      *deck
 	unitsPer  int64
 	gpuName   string
 	min, step vec
@@ -101,7 +103,7 @@ func (r *round) readOffers() {
 func (r *round) describe(o *offer) {
 	s := &o.Flavor.Spec
 	o.cluster = r.w.Clusters[o.provider]
-	o.kind = r.kindOf(s)
+	o.sort, o.kind = typeOf(s.Type), r.kindOf(s)
 	o.unitsPer, o.gpuName, o.min, o.step = 1, ledger.GPUResource(o.Flavor), nil, nil
 	if s.GPU != nil && s.GPU.UnitsPerGPU > 1 {
 		o.unitsPer = int64(s.GPU.UnitsPerGPU)

@@ -70,10 +70,19 @@ type tariffWindow struct {
 	prices unitPrices
 }
 
-// tariffOf is an offer's tariff, made on first use.
+// tariffOf is an offer's tariff, made on first use; offers with the very same
+// price share one.
 func (r *round) tariffOf(o *offer) *tariff {
 	if o.tariff == nil {
-		o.tariff = r.newTariff(o.Price)
+		t := r.tariffs[o.Price]
+		if t == nil {
+			t = r.newTariff(o.Price)
+			if len(r.tariffs) > len(r.offers) {
+				clear(r.tariffs) // of prices that hold no more, too
+			}
+			r.tariffs[o.Price] = t
+		}
+		o.tariff = t
 	}
 	return o.tariff
 }

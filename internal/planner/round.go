@@ -35,6 +35,7 @@ type round struct {
 	strained, unheard, decks map[int32]bool
 	windowed                 bool
 	shapes                   map[string]*shape
+	tariffs                  map[*v1alpha1.Price]*tariff
 	// touched are the offers that have been booked on, in order of time; those
 	// from began on by this round.
 	touched []int32
@@ -125,7 +126,7 @@ type round struct {
 // newRound reads a world from nothing.
 func newRound(w *World) *round {
 	r := startRound(w)
-	r.names, r.shapes, r.kinds, r.latencies = newNames(), map[string]*shape{}, map[cardKind]int{}, map[pair]int64{}
+	r.names, r.shapes, r.kinds, r.latencies, r.tariffs = newNames(), map[string]*shape{}, map[cardKind]int{}, map[pair]int64{}, map[*v1alpha1.Price]*tariff{}
 	fleet := r.fleet
 	r.defaults = r.names.vecOf(v1alpha1.Resources{
 		v1alpha1.CPU:              defaultOf(fleet.Defaults.CPU, v1alpha1.CPU, "4"),

@@ -111,14 +111,21 @@ func (r *round) shapeOf(j *job, alt int) *shape {
 func (r *round) newShape(w *wish) *shape {
 	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: len(r.touched), altered: len(r.altered)}
 	n := 0
+	var lack []int // by number of the fact
 	for i, o := range r.offers {
 		if req := r.fact(w, o); req != "" {
-			s.at[i] = s.lacking(req)
-			s.facts[req]++
+			at := s.lacking(req)
+			if s.at[i] = at; int(-at) > len(lack) {
+				lack = append(lack, 0)
+			}
+			lack[-1-at]++
 			continue
 		}
 		s.at[i] = int32(n)
 		n++
+	}
+	for i, req := range s.lacks {
+		s.facts[req] = lack[i]
 	}
 	s.cands = make([]candidate, n)
 	for i, o := range r.offers {
@@ -234,11 +241,14 @@ func (r *round) price(s *shape) {
 	scale := scaleOf(s)
 	for i := range s.cands {
 		c := &s.cands[i]
-		ms, known := r.latency(w.consumer, c.offer)
 		c.vague = r.tariffOf(c.offer).unpriced || r.transferUnknown(w, c.offer)
-		c.terms = terms{
-			cost:    costTerm(c.quote.current(), dearest, c.vague),
-			latency: latencyTerm(ms, known), reliability: reliabilityTerm(c.offer.Flavor.Spec.Properties),
+		c.terms = terms{cost: costTerm(c.quote.current(), dearest, c.vague)}
+		// A term without weight is no part of any score.
+		if w.weights.latency > 0 {
+			c.terms.latency = latencyTerm(r.latency(w.consumer, c.offer))
+		}
+		if w.weights.reliability > 0 {
+			c.terms.reliability = reliabilityTerm(c.offer.Flavor.Spec.Properties)
 		}
 		goalTerms(w, c, &scale)
 	}
@@ -343,7 +353,10 @@ func (s *shape) dearer(a, b *candidate) bool {
 	if a.req != "" || a.vague {
 		return false
 	}
-	return cmp.Or(cmp.Compare(a.quote.now, b.quote.now), compareOffers(b.offer, a.offer)) > 0
+	if a.quote.now != b.quote.now {
+		return a.quote.now > b.quote.now
+	}
+	return compareOffers(b.offer, a.offer) > 0
 }
 
 // dearestBeside is the dearest candidate that fits, beside one that was chosen

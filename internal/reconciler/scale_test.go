@@ -34,15 +34,14 @@ import (
 // contract that works, every flavor is reported by an agent. It plans and
 // writes nothing (shadow): what a push takes is measured in test/bench.
 type scale struct {
-	b       *testing.B
-	r       *Reconciler
-	at      time.Time
-	market  *market.Market
-	reports map[string][]v1alpha1.Flavor // newest, by provider
-	newest  map[string]wire.Generation
-	n       uint64
-	names   []string // of providers
-	seen    *spoken
+	b      *testing.B
+	r      *Reconciler
+	at     time.Time
+	market *market.Market
+	newest map[string]wire.Generation
+	n      uint64
+	names  []string // of providers
+	seen   *spoken
 }
 
 // spoken is a Delivery that says what it was told to say.
@@ -59,16 +58,17 @@ func (w *spoken) Observe() (v1alpha1.ConsumerObservations, uint64) {
 
 func newScale(b *testing.B, o gen.Options) *scale {
 	b.Helper()
-	s := &scale{b: b, at: o.Now, reports: map[string][]v1alpha1.Flavor{}, newest: map[string]wire.Generation{}, seen: &spoken{said: v1alpha1.ConsumerObservations{}, generation: 1}}
+	s := &scale{b: b, at: o.Now, newest: map[string]wire.Generation{}, seen: &spoken{said: v1alpha1.ConsumerObservations{}, generation: 1}}
 	files := o.Inputs()
 	read, err := fleet.NewReader().Read(b.Context(), tree.NewMemory().Build(files), nil)
 	if err != nil || len(read.Diagnostics) > 0 {
 		b.Fatal(err, read.Diagnostics)
 	}
+	reports := map[string][]v1alpha1.Flavor{}
 	for _, f := range read.Flavors {
-		s.reports[f.Metadata.Namespace] = append(s.reports[f.Metadata.Namespace], *f)
+		reports[f.Metadata.Namespace] = append(reports[f.Metadata.Namespace], *f)
 	}
-	s.names = slices.Sorted(maps.Keys(s.reports))
+	s.names = slices.Sorted(maps.Keys(reports))
 	// What agents report is in no file.
 	maps.DeleteFunc(files, func(path string, _ []byte) bool { return strings.HasPrefix(path, "flavors/") })
 	known, err := fleet.NewReader().Read(b.Context(), tree.NewMemory().Build(files), nil)
@@ -78,7 +78,7 @@ func newScale(b *testing.B, o gen.Options) *scale {
 	s.market = market.New(market.Options{Now: func() time.Time { return s.at }})
 	s.market.SetInputs(market.Inputs{Fleet: known.Policy, Clusters: known.Clusters})
 	for _, name := range s.names {
-		s.report(name)
+		s.report(name, reports[name])
 	}
 	led := s.ledger(known)
 	remote := memremote.New()
@@ -127,13 +127,12 @@ func (s *scale) ledger(f *fleet.Fleet) *ledger.Ledger {
 			}
 			under[ref][c.Metadata.Name] = asReported(c)
 		}
-		for _, list := range s.reports {
+		for _, name := range s.names {
+			list := s.reported(name)
 			for i := range list {
 				list[i].Spec.Held = under[list[i].Ref()]
 			}
-		}
-		for _, name := range s.names {
-			s.report(name)
+			s.report(name, list)
 		}
 		s.at = s.at.Add(time.Second)
 	}
@@ -174,10 +173,19 @@ func asReported(c *v1alpha1.Contract) v1alpha1.Resources {
 	return out
 }
 
-func (s *scale) report(provider string) {
+// reported is what a provider last reported: the market keeps it, and nothing
+// else does.
+func (s *scale) reported(provider string) (list []v1alpha1.Flavor) {
+	for _, o := range s.market.Snapshot().Of(provider) {
+		list = append(list, *o.Flavor)
+	}
+	return list
+}
+
+func (s *scale) report(provider string, list []v1alpha1.Flavor) {
 	s.n++
 	s.newest[provider] = wire.Generation{Epoch: 1, N: s.n}
-	if err := s.market.Report(provider, s.newest[provider], s.reports[provider], true); err != nil {
+	if err := s.market.Report(provider, s.newest[provider], list, true); err != nil {
 		s.b.Fatal(err)
 	}
 }
@@ -267,10 +275,9 @@ var news = []struct {
 // changed is a report in which one flavor is another.
 func (s *scale) changed(n int, change func(*v1alpha1.Flavor)) func() {
 	name := s.names[n*31%len(s.names)]
-	list := slices.Clone(s.reports[name])
+	list := s.reported(name)
 	change(&list[n%len(list)])
-	s.reports[name] = list
-	return func() { s.report(name) }
+	return func() { s.report(name, list) }
 }
 
 // BenchmarkWholeRound is all of a round after one change, from the news to the
