@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/notify"
@@ -65,7 +66,7 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 	}
 	n, err := notify.New(notify.Options{
 		Dir: o.stateDir, Address: addresses{o.notifyDir, d.secrets}.of, Now: d.now, Paces: notify.DefaultPaces(), Log: d.log,
-		Count: d.metrics.Notified, Speaks: d.speaker.speaks, CAs: cas,
+		Count: d.metrics.Notified, Speaks: d.speaker.speaks, CAs: cas, Told: d.announce,
 		At: func(ctx context.Context, head tree.Hash) (*ledger.Ledger, error) {
 			t, err := d.repo.Tree(head)
 			if err != nil {
@@ -100,6 +101,22 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 		})
 	}
 	return n, nil
+}
+
+// announce lets clusters know of what has no contract there that would tell it.
+func (d *daemon) announce(e notify.Event) {
+	news := wire.News{ID: e.ID, At: e.At, Tenant: e.Tenant, Intent: e.Intent, Text: e.Text}
+	switch e.Kind {
+	case "queued":
+		news.Reason = "Queued"
+	case "refused":
+		news.Reason, news.Warning = "Refused", true
+	case "budget":
+		news.Reason, news.Warning = e.Reason, true
+	default:
+		return
+	}
+	d.loop.Announce(news)
 }
 
 // authorities are the system's and those of a file; nil without one.

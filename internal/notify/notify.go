@@ -58,6 +58,9 @@ type Options struct {
 	// Speaks reports whether this daemon is the one of several that sends; nil
 	// always is. The others follow, and are ready to go on.
 	Speaks func() bool
+	// Told is called with every event once it is derived, whoever wants to hear of
+	// it and whichever daemon speaks; it must return at once. nil: nobody.
+	Told func(Event)
 	// Now is the clock.
 	Now   func() time.Time
 	Paces Paces
@@ -203,6 +206,11 @@ func (n *Notifier) derive(ctx context.Context) {
 	if now.Sub(n.clock) >= clockEvery {
 		n.clock = now
 		events = append(events, n.box.fresh(Due(s.Fleet, s.Ledger, s.Tenants, s.Books, v1alpha1.TimeOf(now)))...)
+	}
+	if n.opts.Told != nil {
+		for _, e := range events {
+			n.opts.Told(e)
+		}
 	}
 	n.post(s, events)
 }

@@ -23,12 +23,12 @@ func (r *Reconciler) Instructions(cluster string) (wire.Instructions, <-chan str
 	if s == nil {
 		return wire.Instructions{}, changed
 	}
-	return s.instructions(cluster), changed
+	return s.instructions(cluster, r.announced.of(cluster, r.opts.Now())), changed
 }
 
-// instructions is a pure function of the standing.
-func (s *standing) instructions(cluster string) wire.Instructions {
-	out := wire.Instructions{Provide: []wire.Instruction{}, Consume: []wire.Instruction{}, Requests: []wire.RequestState{}}
+// instructions is a pure function of the standing and of news.
+func (s *standing) instructions(cluster string, news []wire.News) wire.Instructions {
+	out := wire.Instructions{Provide: []wire.Instruction{}, Consume: []wire.Instruction{}, Requests: []wire.RequestState{}, News: news}
 	if c := s.fleet.Clusters[cluster]; c != nil && c.HasRole("consumer") {
 		out.Deliver = modeOf(s.fleet.Policy, c) == delivery.Agent
 	}

@@ -29,6 +29,7 @@ type Reconciler struct {
 
 	standing  atomic.Pointer[standing]
 	listeners listeners
+	announced announced
 	intake    intake
 
 	// What follows belongs to the goroutine of Run.

@@ -9,7 +9,8 @@
 //
 // What becomes of a contract (its phase, a slice that is denied, a term that is
 // renewed or runs out) is told as an Event on its picture too, in the namespace default as
-// those of all objects without a namespace.
+// those of all objects without a namespace. So are news of intents that hold
+// nothing, and of budgets (announce.go).
 //
 // Want is pure. A Mirror belongs to one goroutine.
 package mirror

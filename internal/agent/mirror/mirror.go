@@ -24,6 +24,8 @@ type Mirror struct {
 	Client client.Client
 	// Events of contracts are made with it, on their pictures; nil makes none.
 	Events events.EventRecorder
+
+	announced map[string]bool // news that were told, by id
 }
 
 // Refusals are the contracts that administrators refuse, with why.
@@ -63,6 +65,7 @@ func (m *Mirror) Pass(ctx context.Context, s State) error {
 	if s.Instructions == nil {
 		return errors.Join(errs...)
 	}
+	errs = append(errs, m.announce(ctx, s)...)
 	tell(m.Events, pointers(providers.Items), want.Providers, shownProvider)
 	tell(m.Events, pointers(reservations.Items), want.Reservations, shownReservation)
 	errs = append(errs, sync(ctx, m.Client, pointers(providers.Items), want.Providers, func(have, want *crd.ProviderInstruction) (spec, status bool) {

@@ -40,6 +40,24 @@ type Instructions struct {
 	// Requests are the reservations that this cluster asked for, also those
 	// that wait, are done or have failed.
 	Requests []RequestState `json:"requests"`
+	// News of what holds no contract yet, or of money: what the cluster's people
+	// are told as Events, oldest first.
+	News []News `json:"news,omitempty"`
+}
+
+// News is one thing that became of an intent, or of a tenant's budget.
+type News struct {
+	// ID names it: the same again has the same. It is hexadecimal.
+	ID string        `json:"id"`
+	At v1alpha1.Time `json:"at"`
+	// Tenant, and the intent if it is of one.
+	Tenant string `json:"tenant"`
+	Intent string `json:"intent,omitempty"`
+	// Reason is a word in CamelCase, Text a sentence.
+	Reason string `json:"reason"`
+	Text   string `json:"text"`
+	// Warning: somebody has to do something.
+	Warning bool `json:"warning,omitempty"`
 }
 
 // Instruction is one held contract as the agents on either side need it.

@@ -195,6 +195,14 @@ func TestRenewedWithoutAGap(t *testing.T) {
 			t.Errorf("the contract went from Active to %s\n%s", to, out)
 		}
 	}
+	f.Put("vision", "huge", intent("huge", 400, ""))
+	f.Eventually("the consumer tells that an intent waits", func() error {
+		out, err := f.Clusters["rome"].Kubectl(f.ctx, f.Dir, "get", "events.events.k8s.io", "-n", "default", "-o", "custom-columns=REASON:.reason,KIND:.regarding.kind,NAME:.regarding.name,NOTE:.note", "--no-headers")
+		if told := strings.Join(strings.Fields(out), " "); err != nil || !strings.Contains(told, "Queued ResourceIntent vision.huge vision/huge is queued: ") {
+			return errors.Join(err, fmt.Errorf("rome tells\n%s", out))
+		}
+		return nil
+	})
 	f.Sound()
 }
 
