@@ -269,6 +269,7 @@ func (r *Reconciler) record(in *inputs, w *planner.World, p *planner.Plan) ([]by
 	}
 	rec, err := r.keeper.Record(replay.Round{
 		Base: in.heads.Ledger.Commit.Hash, Accepted: r.stateOf[0], In: r.given, World: w, Plan: p, Authors: authors,
+		Requests: r.desk.files,
 	})
 	if err != nil {
 		return nil, err

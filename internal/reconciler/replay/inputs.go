@@ -12,8 +12,8 @@ import (
 
 // inputs is what the inputs of a commit say to the round: what was verified of
 // them, the last good version of what is broken, and the requests that the
-// ledger has with the commit.
-func (r *Replayer) inputs(ctx context.Context, h tree.Hash, c *commit, rec *Record, now time.Time) (*fleet.Fleet, error) {
+// ledger has with those that just came.
+func (r *Replayer) inputs(ctx context.Context, h tree.Hash, requests tree.Tree, rec *Record, now time.Time) (*fleet.Fleet, error) {
 	accepted := tree.Hash{}
 	if rec.Accepted != "" {
 		var err error
@@ -44,11 +44,20 @@ func (r *Replayer) inputs(ctx context.Context, h tree.Hash, c *commit, rec *Reco
 			return nil, fmt.Errorf("verify the inputs at %s: %w", h.Short(), err)
 		}
 	}
-	f, err := fleet.NewReader().ReadAll(ctx, fleet.Sources{Inputs: state.Tree, Ledger: tree.Tree{Store: r.History, Root: c.Tree}, Older: []tree.Tree{kept}})
+	f, err := fleet.NewReader().ReadAll(ctx, fleet.Sources{Inputs: state.Tree, Ledger: requests, Older: []tree.Tree{kept}})
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", h.Short(), err)
 	}
 	return f, nil
+}
+
+// withRequests is a ledger's tree with the files of a record.
+func withRequests(t tree.Tree, texts map[string]string) (tree.Tree, error) {
+	files := make(map[string][]byte, len(texts))
+	for path, text := range texts {
+		files[path] = []byte(text)
+	}
+	return tree.Overlay(t, files)
 }
 
 // commits is the history as the verifier reads it.

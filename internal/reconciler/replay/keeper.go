@@ -28,6 +28,8 @@ type Round struct {
 	Plan  *planner.Plan
 	// Authors of intents, by path.
 	Authors map[string]Author
+	// Requests of this round that are not on Base, by path.
+	Requests map[string][]byte
 }
 
 // Keeper writes records of rounds, of each what is different from the last. The
@@ -51,6 +53,12 @@ func (k *Keeper) Record(r Round) (*Record, error) {
 		Base: hashText(r.Base), Accepted: hashText(r.Accepted), Deaf: r.World.Deaf, AllowEnds: r.World.AllowEnds,
 		ForceRelease: trues(r.World.ForceRelease), Removed: removed(r.World.RemovedBy, r.Plan), Authors: r.Authors,
 		Reported: k.reported(r.In), Unheard: trues(r.In.Unheard), Demand: demand(r.World),
+	}
+	for path, text := range r.Requests {
+		if out.Requests == nil {
+			out.Requests = make(map[string]string, len(r.Requests))
+		}
+		out.Requests[path] = string(text)
 	}
 	var err error
 	if out.Kept, err = r.In.Fleet.Kept(); err != nil {

@@ -40,6 +40,9 @@ type Record struct {
 	ForceRelease []string `json:"forceRelease,omitempty"`
 	// Removed says who deleted the files of intents whose contracts change.
 	Removed map[string]string `json:"removed,omitempty"`
+	// Requests that came through the API in this round, by path, with their text:
+	// not all of them need be in each of its commits.
+	Requests map[string]string `json:"requests,omitempty"`
 	// Authors of intents that the ledger did not know as they were, by path.
 	Authors map[string]Author `json:"authors,omitempty"`
 	// Since is when intents were first seen that wait for review, by "<tenant>/<name>".

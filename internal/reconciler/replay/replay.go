@@ -190,7 +190,10 @@ func (r *Replayer) known(ctx context.Context, c *commit) (Known, error) {
 	if k.Ledger, _, err = ledger.Read(ctx, at, nil); err != nil {
 		return Known{}, fmt.Errorf("read the ledger at %s: %w", base.Short(), err)
 	}
-	k.Fleet, err = r.inputs(ctx, hashes[0], c, k.Record, now)
+	if at, err = withRequests(at, k.Requests); err != nil {
+		return Known{}, fmt.Errorf("what the round knew: requests: %w", err)
+	}
+	k.Fleet, err = r.inputs(ctx, hashes[0], at, k.Record, now)
 	return k, err
 }
 
