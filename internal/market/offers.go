@@ -117,24 +117,18 @@ func (m *Market) onePrice(p *v1alpha1.Price) *v1alpha1.Price {
 // carried is a flavor, as it was before where nothing of it differs, and made of
 // what it was before where only its use does.
 func carried(f, was *v1alpha1.Flavor) *v1alpha1.Flavor {
-	if f == was {
-		return was
-	}
-	x, y := *f, *was
-	bare(&x.Spec)
-	bare(&y.Spec)
 	switch {
-	case !reflect.DeepEqual(&x, &y):
+	case f == was:
+		return was
+	case !f.SameButUse(was):
 		return f
 	case sameUse(&f.Spec, &was.Spec):
 		return was
 	}
+	y := *was
 	y.Spec.Used, y.Spec.Held, y.Spec.Refused, y.Spec.Usage = f.Spec.Used, f.Spec.Held, f.Spec.Refused, f.Spec.Usage
 	return &y
 }
-
-// bare takes out what changes with every report.
-func bare(s *v1alpha1.FlavorSpec) { s.Used, s.Held, s.Refused, s.Usage = nil, nil, nil, nil }
 
 func sameUse(a, b *v1alpha1.FlavorSpec) bool {
 	return a.Used.Equal(b.Used) && maps.Equal(a.Refused, b.Refused) &&

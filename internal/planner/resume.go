@@ -2,7 +2,6 @@ package planner
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -37,10 +36,10 @@ func (u *update) offersChanged() bool {
 		if f.Metadata.Namespace != o.provider || f.Metadata.Name != o.name || f.Spec.Pool != was.Spec.Pool {
 			return false
 		}
-		if f.Spec.Pool != "" && len(f.Spec.ScalableTo)+len(was.Spec.ScalableTo) > 0 && !sameButUse(was, f) {
+		if f.Spec.Pool != "" && len(f.Spec.ScalableTo)+len(was.Spec.ScalableTo) > 0 && !was.SameButUse(f) {
 			return false // what its mates could become depends on it
 		}
-		used := o.State == now[i].State && o.Price == now[i].Price && o.Location == now[i].Location && o.Static == now[i].Static && sameButUse(was, f)
+		used := o.State == now[i].State && o.Price == now[i].Price && o.Location == now[i].Location && o.Static == now[i].Static && was.SameButUse(f)
 		u.windowed = u.windowed || now[i].Price != nil && len(now[i].Price.Windows) > 0
 		o.Offer = now[i]
 		u.describe(o)
@@ -54,19 +53,6 @@ func (u *update) offersChanged() bool {
 		}
 	}
 	return true
-}
-
-// sameButUse reports whether two reports of a flavor differ in nothing but what
-// is used and held of it.
-func sameButUse(a, b *v1alpha1.Flavor) bool {
-	if a == b {
-		return true
-	}
-	x, y := *a, *b
-	for _, f := range [...]*v1alpha1.Flavor{&x, &y} {
-		f.Spec.Used, f.Spec.Held, f.Spec.Refused, f.Spec.Usage = nil, nil, nil, nil
-	}
-	return reflect.DeepEqual(x, y)
 }
 
 func intentOf(c *v1alpha1.Contract) [2]string {

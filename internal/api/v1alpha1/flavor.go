@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "reflect"
+
 // Flavor is what one provider offers of one kind of node (FLUIDOS's word): a
 // homogeneous pool, what of it is in use, and its price.
 type Flavor struct {
@@ -12,6 +14,20 @@ type Flavor struct {
 
 // Ref is the flavor's identity, "<provider>/<name>".
 func (f *Flavor) Ref() string { return f.Metadata.Namespace + "/" + f.Metadata.Name }
+
+// SameButUse reports whether two reports of a flavor differ in nothing but what
+// changes with each of them: what is used, held and refused of it, and how it is
+// used.
+func (f *Flavor) SameButUse(o *Flavor) bool {
+	if f == o {
+		return true
+	}
+	x, y := *f, *o
+	for _, s := range [...]*FlavorSpec{&x.Spec, &y.Spec} {
+		s.Used, s.Held, s.Refused, s.Usage = nil, nil, nil, nil
+	}
+	return reflect.DeepEqual(x, y)
+}
 
 // FlavorSpec is the offer of a Flavor.
 type FlavorSpec struct {
