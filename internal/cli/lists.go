@@ -36,8 +36,8 @@ func getIntents(in *gathered, o getOptions) (*table, any) {
 			}
 		}
 		consumer := it.Spec.Consumer
-		if ten := in.fleet.Tenants[m.Namespace]; consumer == "" && ten != nil && len(ten.Spec.Consumers) > 0 {
-			consumer = ten.Spec.Consumers[0]
+		if ten := in.fleet.Tenants[m.Namespace]; ten != nil {
+			consumer = ten.Spec.ConsumerOf(&it.Spec)
 		}
 		t.row(m.Namespace, m.Name, state, fmt.Sprintf("%d/%s", charged, replicasText(it.Spec.Replicas)), wishOf(it.Spec.Resources.GPU), dash(consumer), dash(reason), t.money(hourly), age)
 	}

@@ -212,12 +212,9 @@ func (ctx *context) check(c *checker, in *v1alpha1.ResourceIntent) bool {
 }
 
 func (ctx *context) consumer(c *checker, in *v1alpha1.ResourceIntent) {
-	id := in.Spec.Consumer
+	id := ctx.tenant.Spec.ConsumerOf(&in.Spec)
 	if id == "" {
-		if len(ctx.tenant.Spec.Consumers) == 0 {
-			return
-		}
-		id = ctx.tenant.Spec.Consumers[0]
+		return
 	}
 	cl := ctx.clusters[id]
 	switch {

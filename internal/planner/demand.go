@@ -221,7 +221,7 @@ func (r *round) callerOf(in *Intent) *caller {
 	t := r.tenantOf(m.Namespace)
 	c := &caller{
 		name: [2]string{m.Namespace, m.Name}, value: v1alpha1.IntentValue(m.Namespace, m.Name),
-		consumer: consumerOf(in, t), priority: in.Spec.Priority,
+		consumer: t.spec.ConsumerOf(&in.Spec), priority: in.Spec.Priority,
 	}
 	if p := t.spec.MaxPriority; p != nil {
 		c.priority = min(c.priority, *p)
@@ -250,14 +250,6 @@ func (r *round) callerOf(in *Intent) *caller {
 		}
 	}
 	return c
-}
-
-// consumerOf is the cluster in which an intent wants its capacity.
-func consumerOf(in *Intent, t *tenant) string {
-	if in.Spec.Consumer == "" && len(t.spec.Consumers) > 0 {
-		return t.spec.Consumers[0]
-	}
-	return in.Spec.Consumer
 }
 
 // shareOut gives pods of one kind to the intents in their order.

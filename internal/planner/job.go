@@ -144,7 +144,7 @@ func (r *round) newJob(in *Intent, tenantName, name string) *job {
 		if p := j.tenant.spec.MaxPriority; p != nil {
 			j.priority = min(j.priority, *p)
 		}
-		j.consumer = consumerOf(in, j.tenant)
+		j.consumer = j.tenant.spec.ConsumerOf(&in.Spec)
 		j.adopt(r)
 	}
 	if j.state == nil || (in != nil && j.state.Status.State == v1alpha1.IntentReleasing) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 )
@@ -71,15 +72,15 @@ func (r *Reconciler) Announce(n wire.News) {
 // consumersOf are the clusters in which an intent is to have its capacity;
 // without an intent, in which its tenant may.
 func consumersOf(f *fleet.Fleet, tenant, intent string) []string {
-	if it := f.Intent(tenant, intent); it != nil && it.Spec.Consumer != "" {
-		return []string{it.Spec.Consumer}
-	}
-	t := f.Tenants[tenant]
+	t, in := f.Tenants[tenant], &v1alpha1.IntentSpec{}
 	switch {
 	case t == nil:
 		return nil
-	case intent != "" && len(t.Spec.Consumers) > 1:
-		return t.Spec.Consumers[:1]
+	case intent == "":
+		return t.Spec.Consumers
 	}
-	return t.Spec.Consumers
+	if it := f.Intent(tenant, intent); it != nil {
+		in = &it.Spec
+	}
+	return []string{t.Spec.ConsumerOf(in)}
 }

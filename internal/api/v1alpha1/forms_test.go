@@ -141,3 +141,16 @@ func TestQuantityRemedy(t *testing.T) {
 		}
 	}
 }
+
+// What an intent names goes before its tenant's first consumer.
+func TestConsumerOf(t *testing.T) {
+	for _, c := range []struct {
+		tenant       []string
+		intent, want string
+	}{{nil, "", ""}, {nil, "oslo", "oslo"}, {[]string{"rome", "oslo"}, "", "rome"}, {[]string{"rome", "oslo"}, "oslo", "oslo"}} {
+		tenant := TenantSpec{Consumers: c.tenant}
+		if got := tenant.ConsumerOf(&IntentSpec{Consumer: c.intent}); got != c.want {
+			t.Errorf("consumers %v, intent's %q: got %q, want %q", c.tenant, c.intent, got, c.want)
+		}
+	}
+}

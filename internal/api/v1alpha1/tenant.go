@@ -34,6 +34,15 @@ type TenantSpec struct {
 	Notify []Notify `json:"notify,omitempty"`
 }
 
+// ConsumerOf is the cluster in which an intent of the tenant wants its capacity:
+// the one it names, else the tenant's first; empty where there is neither.
+func (t *TenantSpec) ConsumerOf(in *IntentSpec) string {
+	if in.Consumer == "" && len(t.Consumers) > 0 {
+		return t.Consumers[0]
+	}
+	return in.Consumer
+}
+
 // TenantQuota bounds what a tenant holds at a time.
 type TenantQuota struct {
 	// GPU cards; units of shared cards count as fractions.
