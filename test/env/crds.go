@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,6 +21,10 @@ import (
 //
 //go:embed crds/*.yaml
 var liqoCRDs embed.FS
+
+// crdPatience is how long definitions may take to be served where the caller
+// sets no bound: a busy machine needs more than controller-runtime's ten seconds.
+const crdPatience = 2 * time.Minute
 
 // InstallLiqoCRDs creates or updates Liqo's CustomResourceDefinitions on a
 // cluster and returns once they are served. Without Liqo's controllers nothing
@@ -64,7 +69,11 @@ func InstallCRDs(ctx context.Context, config *rest.Config, crds ...*apiextension
 		return err
 	}
 	log.SetLogger(logr.Discard()) // else controller-runtime complains with a stack trace
-	_, err := crenvtest.InstallCRDs(config, crenvtest.CRDInstallOptions{CRDs: crds})
+	patience := crdPatience
+	if end, ok := ctx.Deadline(); ok {
+		patience = time.Until(end)
+	}
+	_, err := crenvtest.InstallCRDs(config, crenvtest.CRDInstallOptions{CRDs: crds, MaxTime: patience})
 	return err
 }
 
