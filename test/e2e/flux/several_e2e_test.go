@@ -3,45 +3,15 @@
 package flux
 
 import (
-	"fmt"
-	"maps"
 	"strings"
 	"testing"
+
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // at is an intent of a tenant, for its namespace, that takes one provider's.
 func at(provider, tenant, name string, gpus int) string {
 	return strings.Replace(strings.ReplaceAll(intent(name, gpus), "vision", tenant), "  offload:", "  placement: {providers: {allow: ["+provider+"]}}\n  offload:", 1)
-}
-
-// pods are of a tenant's, each for one GPU.
-func pods(tenant string, replicas int) string {
-	return fmt.Sprintf(`apiVersion: apps/v1
-kind: Deployment
-metadata: {name: train, namespace: %s}
-spec:
-  replicas: %d
-  selector: {matchLabels: {app: train}}
-  template:
-    metadata: {labels: {app: train}}
-    spec: {containers: [{name: main, image: example.org/train, resources: {limits: {nvidia.com/gpu: 1, cpu: "1", memory: 1Gi}}}]}
-`, tenant, replicas)
-}
-
-// spread waits until a tenant's pods run on these nodes, so many on each.
-func (f *fleet) spread(tenant string, want map[string]int) {
-	f.t.Helper()
-	f.Eventually(fmt.Sprintf("pods of %s run on %v", tenant, want), func() error {
-		out, err := f.Clusters["rome"].Kubectl(f.ctx, f.Dir, "get", "pods", "-n", tenant, "--field-selector", "status.phase=Running", "-o", `jsonpath={.items[*].spec.nodeName}`)
-		got := map[string]int{}
-		for _, node := range strings.Fields(out) {
-			got[node]++
-		}
-		if err == nil && !maps.Equal(got, want) {
-			err = fmt.Errorf("they run on %v", got)
-		}
-		return err
-	})
 }
 
 // Two tenants and two providers through one Flux, one tenant's namespace over
@@ -56,10 +26,10 @@ func TestSeveralThroughFlux(t *testing.T) {
 	}
 	f.follow("nlp")
 	one, two, serve := f.Contract("vision", "one", "Active"), f.Contract("vision", "two", "Active"), f.Contract("nlp", "serve", "Active")
-	f.apply(pods("vision", 3))
-	f.apply(pods("nlp", 1))
-	f.spread("vision", map[string]int{one: 2, two: 1})
-	f.spread("nlp", map[string]int{serve: 1})
+	f.apply(rigtest.Deployment("vision", 3))
+	f.apply(rigtest.Deployment("nlp", 1))
+	f.Spread("rome", "vision", map[string]int{one: 2, two: 1})
+	f.Spread("rome", "nlp", map[string]int{serve: 1})
 	f.says(serve+" "+one, "get", "resourceslices.authentication.liqo.io", "-n", "liqo-tenant-paris", "-o", "jsonpath={.items[*].metadata.name}")
 	f.says(two, "get", "resourceslices.authentication.liqo.io", "-n", "liqo-tenant-milan", "-o", "jsonpath={.items[*].metadata.name}")
 
@@ -80,14 +50,14 @@ func TestSeveralThroughFlux(t *testing.T) {
 	}
 	f.kubectl("annotate", "pods", "-n", "vision", "--field-selector", "spec.nodeName="+two, "controller.kubernetes.io/pod-deletion-cost=100")
 	f.kubectl("scale", "deployment", "train", "-n", "vision", "--replicas", "1")
-	f.spread("vision", map[string]int{two: 1})
+	f.Spread("rome", "vision", map[string]int{two: 1})
 	before := others()
 	f.Remove("vision", "one")
 	f.Contract("vision", "one", "Released")
 	f.says("", "get", "resourceslices.authentication.liqo.io,virtualnodes.offloading.liqo.io,nodes", "-A", "-l", "fleetbroker.io/contract="+one, "-o", "name")
 	f.says("vision.two", "get", "namespace", "vision", "-o", `jsonpath={.metadata.annotations.fleetbroker\.io/intents}`)
-	f.spread("vision", map[string]int{two: 1})
-	f.spread("nlp", map[string]int{serve: 1})
+	f.Spread("rome", "vision", map[string]int{two: 1})
+	f.Spread("rome", "nlp", map[string]int{serve: 1})
 	if now := others(); now != before {
 		t.Errorf("beside what was released there were\n%s\nand are\n%s", before, now)
 	}

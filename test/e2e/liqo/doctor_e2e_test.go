@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // examine runs `fleetbroker doctor` on a contract and returns what it finds.
@@ -97,7 +98,7 @@ func TestTroubles(t *testing.T) {
 	f.well(node)
 
 	// Pods: too large, and older than the namespace's offloading.
-	f.apply("rome", deployment("vision", 3))
+	f.apply("rome", rigtest.Deployment("vision", 3))
 	f.finds(node, doctor.PodFitsNowhere, "Insufficient nvidia.com/gpu")
 	f.bind("vision", node)
 	f.finds(node, doctor.PodNotRunning)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // ready waits until a contract's Node carries its intent's taint and is ready
@@ -32,7 +34,7 @@ func TestWhatIsTakenAwayComesBack(t *testing.T) {
 	f := start(t, "paris")
 	f.Put("vision", "train", intent("vision", "train", 2))
 	node := f.Contract("vision", "train", "Active")
-	f.apply("rome", deployment("vision", 2))
+	f.apply("rome", rigtest.Deployment("vision", 2))
 	f.runs("rome", "vision", node, 2)
 
 	for _, kind := range []string{"virtualnodes.offloading.liqo.io", "resourceslices.authentication.liqo.io"} {

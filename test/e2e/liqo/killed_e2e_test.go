@@ -7,6 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"testing"
+
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 var full = flag.Bool("full", false, "all faults, which take minutes")
@@ -44,7 +46,7 @@ func TestDaemonDiesAtEachStep(t *testing.T) {
 	}
 	f.dies("rome", true, append([]string{slices}, labelled...)...)
 	contract := f.Contract("vision", "train", "Active")
-	f.apply("rome", deployment("vision", 2))
+	f.apply("rome", rigtest.Deployment("vision", 2))
 	f.runs("rome", "vision", contract, 2)
 
 	f.Remove("vision", "train")

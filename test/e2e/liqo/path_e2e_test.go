@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // intent asks for GPUs in rome for one namespace.
@@ -22,45 +24,10 @@ spec:
 `, tenant, name, gpus)
 }
 
-// deployment is what a team runs: nothing in it but its GPU request tells of
-// where.
-func deployment(namespace string, replicas int) string {
-	return fmt.Sprintf(`apiVersion: apps/v1
-kind: Deployment
-metadata: {name: train, namespace: %s}
-spec:
-  replicas: %d
-  selector: {matchLabels: {app: train}}
-  template:
-    metadata: {labels: {app: train}}
-    spec:
-      containers:
-      - name: main
-        image: example.org/train
-        resources: {limits: {nvidia.com/gpu: 1, cpu: "1", memory: 1Gi}}
-`, namespace, replicas)
-}
-
-// running are a namespace's running pods by the node they are on.
-func (f *fleet) running(cluster, namespace string) (map[string]int, error) {
-	out, err := f.kubectl(cluster, "get", "pods", "-n", namespace, "--field-selector", "status.phase=Running", "-o", "jsonpath={range .items[*]}{.spec.nodeName}{\"\\n\"}{end}")
-	nodes := map[string]int{}
-	for _, node := range strings.Fields(out) {
-		nodes[node]++
-	}
-	return nodes, err
-}
-
 // runs waits until a namespace's pods run on one node and no other.
 func (f *fleet) runs(cluster, namespace, node string, pods int) {
 	f.t.Helper()
-	f.Eventually(fmt.Sprintf("%d pods of %s run on %s of %s", pods, namespace, node, cluster), func() error {
-		got, err := f.running(cluster, namespace)
-		if err == nil && (len(got) != 1 || got[node] != pods) {
-			err = fmt.Errorf("they run on %v", got)
-		}
-		return err
-	})
+	f.Spread(cluster, namespace, map[string]int{node: pods})
 }
 
 // quota waits until the provider's Quota of a slice is what the contract says.
@@ -93,8 +60,8 @@ func TestFromIntentToPod(t *testing.T) {
 	f.says("rome", "Ready", "get", "namespaceoffloadings.offloading.liqo.io", "offloading", "-n", "vision", "-o", "jsonpath={.status.offloadingPhase}")
 	f.quota(vision, `{"cpu":"8","ephemeral-storage":"20Gi","memory":"32Gi","nvidia.com/gpu":"2","pods":"20"}`)
 
-	f.apply("rome", deployment("vision", 2))
-	f.apply("rome", deployment("nlp", 3))
+	f.apply("rome", rigtest.Deployment("vision", 2))
+	f.apply("rome", rigtest.Deployment("nlp", 3))
 	f.runs("rome", "vision", vision, 2)
 	f.runs("rome", "nlp", nlp, 3)
 	f.runs("paris", "vision-rome", "paris-gpu", 2)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // The consumer's own agent applies and releases, with the install base's rights
@@ -37,7 +38,7 @@ func TestReleaseThroughTheAgent(t *testing.T) {
 	}, "paris")
 	f.Put("vision", "train", intent("vision", "train", 2))
 	train := f.Contract("vision", "train", "Active")
-	f.apply("rome", deployment("vision", 2))
+	f.apply("rome", rigtest.Deployment("vision", 2))
 	f.runs("rome", "vision", train, 2)
 	f.runs("paris", "vision-rome", "paris-gpu", 2)
 

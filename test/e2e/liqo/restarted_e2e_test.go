@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // identities are what stands for contracts on both clusters, so that what was
@@ -59,7 +60,7 @@ func TestConsumerRestarts(t *testing.T) {
 	f.Put("vision", "train", intent("vision", "train", 2))
 	f.Put("nlp", "serve", intent("nlp", "serve", 1))
 	train, serve := f.Contract("vision", "train", "Active"), f.Contract("nlp", "serve", "Active")
-	f.apply("rome", deployment("vision", 2))
+	f.apply("rome", rigtest.Deployment("vision", 2))
 	f.runs("rome", "vision", train, 2)
 	before, steps := f.identities(), f.steps(train)
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // at is an intent for one GPU of a provider, for two namespaces.
@@ -22,18 +24,6 @@ spec:
 `, provider, name)
 }
 
-// spread waits until a namespace's pods run on these nodes, so many on each.
-func (f *fleet) spread(namespace string, want map[string]int) {
-	f.t.Helper()
-	f.Eventually(fmt.Sprintf("pods of %s run on %v", namespace, want), func() error {
-		got, err := f.running("rome", namespace)
-		if err == nil && !maps.Equal(got, want) {
-			err = fmt.Errorf("they run on %v", got)
-		}
-		return err
-	})
-}
-
 // One namespace over two providers, two slices of one of them, two namespaces
 // on each: and each is given up without the others noticing.
 func TestSeveralSlices(t *testing.T) {
@@ -42,14 +32,14 @@ func TestSeveralSlices(t *testing.T) {
 		f.Put("vision", name, at(provider, name))
 	}
 	one, two, three := f.Contract("vision", "one", "Active"), f.Contract("vision", "two", "Active"), f.Contract("vision", "three", "Active")
-	f.apply("rome", deployment("vision", 2))
-	f.apply("rome", deployment("vision-dev", 1))
+	f.apply("rome", rigtest.Deployment("vision", 2))
+	f.apply("rome", rigtest.Deployment("vision-dev", 1))
 	f.Eventually("three pods on three nodes", func() error {
-		all, err := f.running("rome", "vision")
+		all, err := f.Running("rome", "vision")
 		if err != nil {
 			return err
 		}
-		dev, err := f.running("rome", "vision-dev")
+		dev, err := f.Running("rome", "vision-dev")
 		for node, n := range dev {
 			all[node] += n
 		}
@@ -63,12 +53,12 @@ func TestSeveralSlices(t *testing.T) {
 	if _, err := f.kubectl("rome", "scale", "deployment", "train", "-n", "vision-dev", "--replicas", "0"); err != nil {
 		t.Fatal(err)
 	}
-	f.spread("vision-dev", map[string]int{})
+	f.Spread("rome", "vision-dev", map[string]int{})
 	before, err := f.kubectl("rome", "get", "pods", "-n", "vision", "-o", "jsonpath={.items[*].metadata.uid}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := f.running("rome", "vision")
+	left, err := f.Running("rome", "vision")
 	if err != nil {
 		t.Fatal(err)
 	}

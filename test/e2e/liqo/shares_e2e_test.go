@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // shaped is an intent of vision that says how its virtual nodes are made.
@@ -31,8 +32,8 @@ func TestVirtualNodesByHand(t *testing.T) {
 		"jsonpath={range .items[*]}{.status.allocatable.nvidia\\.com/gpu} {.metadata.labels.gpu\\.fluidos\\.eu/model} {end}")
 	f.says("rome", "", "get", "virtualnodes.offloading.liqo.io", "-A", "-o", "jsonpath={.items[?(@.metadata.name==\""+slice+"\")].metadata.name}")
 	f.quota(slice, `{"cpu":"8","ephemeral-storage":"20Gi","memory":"32Gi","nvidia.com/gpu":"3","pods":"20"}`)
-	f.apply("rome", deployment("vision", 3))
-	f.spread("vision", map[string]int{slice + ".1": 2, slice + ".2": 1})
+	f.apply("rome", rigtest.Deployment("vision", 3))
+	f.Spread("rome", "vision", map[string]int{slice + ".1": 2, slice + ".2": 1})
 	f.runs("paris", "vision-rome", "paris-gpu", 3)
 	f.well(slice)
 

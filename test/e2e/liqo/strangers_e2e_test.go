@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
 	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // early is what a team has in its namespace before it asks for anything.
@@ -105,7 +106,7 @@ func TestStrangers(t *testing.T) {
 	alive()
 
 	// The team was there first, and somebody on the provider too.
-	f.apply("rome", early+deployment("vision", 1))
+	f.apply("rome", early+rigtest.Deployment("vision", 1))
 	f.run("paris", "create", "namespace", "vision-rome")
 	if err := f.daemon.Restart(f.ctx); err != nil {
 		t.Fatal(err)

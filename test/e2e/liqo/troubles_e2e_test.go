@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // kubectls are calls of kubectl, one after the other.
@@ -43,7 +44,7 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 	agent()
 	f.Contract("vision", "train", "Active")
 	f.well(node)
-	f.apply("rome", deployment("vision", 1)+budget)
+	f.apply("rome", rigtest.Deployment("vision", 1)+budget)
 	f.runs("rome", "vision", node, 1)
 
 	// Its file cannot be read; and its ways lead nowhere.
@@ -218,7 +219,7 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 	}
 	f.reason(node, "Active", "")
 	f.well(node)
-	f.apply("rome", deployment("vision", 1))
+	f.apply("rome", rigtest.Deployment("vision", 1))
 	f.runs("rome", "vision", node, 1)
 	f.Sound()
 }
