@@ -27,6 +27,10 @@ var bin string
 
 func TestMain(m *testing.M) { envtest.Main(m, &bin, env.BuildTools, liqo.Build, env.Isolate) }
 
+// atOnce bounds how many fleets run at once. Most of a test is waiting for Liqo,
+// which looks at some things every ten seconds; a fleet takes 2 GB of memory.
+var atOnce = make(chan struct{}, 2)
+
 // fleet is a running fleet with real Liqo.
 type fleet struct {
 	*rigtest.Fleet
@@ -46,6 +50,9 @@ func start(t *testing.T, providers ...string) *fleet {
 // ours run.
 func startWith(t *testing.T, options func(*rig.Options), before func(*fleet), providers ...string) *fleet {
 	t.Helper()
+	t.Parallel()
+	atOnce <- struct{}{}
+	t.Cleanup(func() { <-atOnce })
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
 	o := rig.Options{

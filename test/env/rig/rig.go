@@ -69,6 +69,10 @@ type Rig struct {
 	issuing   sync.Mutex
 }
 
+// webhooks is the certificate of all installations of Liqo: their webhooks read
+// it from one place, so that all rigs of a process need the same.
+var webhooks = sync.OnceValues(func() (*env.Certificate, error) { return env.NewCertificate(liqo.WebhookNames...) })
+
 // Start brings up clusters and git server and pushes the first inputs.
 func Start(ctx context.Context, o Options) (*Rig, error) {
 	r := &Rig{Options: o, Clusters: map[string]*env.Cluster{}, Liqos: map[string]*liqo.Liqo{}}
@@ -96,7 +100,7 @@ func (r *Rig) start(ctx context.Context) error {
 			return fmt.Errorf("start the rig: %w", err)
 		}
 	}
-	if r.webhooks, err = env.NewCertificate(liqo.WebhookNames...); err != nil {
+	if r.webhooks, err = webhooks(); err != nil {
 		return err
 	}
 	group, gctx := errgroup.WithContext(ctx)

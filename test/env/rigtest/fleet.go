@@ -25,7 +25,10 @@ import (
 const (
 	// patience bounds what is waited for, on a busy machine.
 	patience = 2 * time.Minute
-	poll     = 20 * time.Millisecond
+	// A condition is looked at again after a quarter of the time that it has been
+	// waited for, within these bounds: most of them start a program, which would
+	// take the processor from what is waited for.
+	pollFirst, pollLast = 20 * time.Millisecond, 300 * time.Millisecond
 )
 
 // Fleet is a rig that runs for a test.
@@ -88,7 +91,7 @@ func (f *Fleet) Eventually(what string, condition func() error) {
 		}
 		select {
 		case <-f.ctx.Done():
-		case <-time.After(poll):
+		case <-time.After(min(max(time.Since(began)/4, pollFirst), pollLast)):
 		}
 	}
 }
