@@ -35,6 +35,7 @@ func TestModes(t *testing.T) {
 	}
 	t.Run("a GitOps tool applies", func(t *testing.T) { testObserveOnly(t, access) })
 	t.Run("Flux is suspended", func(t *testing.T) { testSuspended(t, rome) })
+	t.Run("another's Secret beside Flux", func(t *testing.T) { testSecretBesideFlux(t, rome) })
 	t.Run("a policy is refused", func(t *testing.T) { testPolicyRefused(t, rome) })
 	t.Run("namespace that is not to be made", func(t *testing.T) { testMissingNamespace(t, access) })
 	t.Run("overlay", func(t *testing.T) { testOverlay(t, access) })
@@ -122,6 +123,46 @@ func testSuspended(t *testing.T, cluster *env.Cluster) {
 	says("Kustomization default/fleet is suspended: flux resume kustomization fleet -n default", v1alpha1.Unknown)
 	if err := objects.Delete(t.Context(), "fleet", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A virtual node with a Secret that is not for its tenant is not usable, whoever
+// applied it, until the Secret's label says so.
+func testSecretBesideFlux(t *testing.T, cluster *env.Cluster) {
+	api, err := kubernetes.NewForConfig(cluster.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, testAccess{"rome": cluster}, nil)
+	want := desired(t, "rome", contract("rome", "train", func(c *v1alpha1.Contract) {
+		c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{KubeconfigSecretRef: &v1alpha1.SecretKeyRef{Name: "at-paris"}}
+	}))
+	want.Mode = Flux
+	r.deliver(want)
+	says := func(text string) {
+		t.Helper()
+		envtest.Eventually(t, text, func(context.Context) bool {
+			o := flat(r.Observe())["vision-train-0-aaaa"]
+			return o.Reachable && !o.NodeReady && strings.Contains(o.Message, text) && o.NodeMessage == o.Message
+		})
+	}
+	says("Secret at-paris of virtualNode.kubeconfigSecretRef is not in namespace " + tenantNamespace)
+	secrets := api.CoreV1().Secrets(tenantNamespace)
+	secret, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "at-paris", Labels: map[string]string{v1alpha1.LabelTenant: "nlp"}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says("is not for tenant vision")
+	secret.Labels[v1alpha1.LabelTenant] = "vision"
+	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	envtest.Eventually(t, "nothing to be said of it any more", func(context.Context) bool {
+		o := flat(r.Observe())["vision-train-0-aaaa"]
+		return o.Reachable && !strings.Contains(o.Message, "at-paris") && o.NodeMessage == ""
+	})
+	if writes := r.takeWrites(); len(writes) > 0 {
+		t.Errorf("got writes %q beside Flux, want none", writes)
 	}
 }
 

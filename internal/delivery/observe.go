@@ -22,7 +22,7 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 	contracts, c, reachable, problem := w.target.Contracts, w.conn, w.reachable(), w.problems.reach
 	direct := w.target.Mode == "" || w.target.Mode == Direct
 	vouches := w.leads() && w.loaded == w.sequence
-	tools := w.verdicts()
+	beside, tools := w.gitops != nil, w.verdicts()
 	// What is not there yet may be on its way.
 	unsure := map[string]bool{}
 	if direct {
@@ -62,6 +62,9 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 		tool := tools[contract.Metadata.Namespace]
 		o := observeContract(c, contract, (vouches || tool.current) && !unsure[slice])
 		o.Message = troubles[key{Kind: kindContract, Name: slice}]
+		if beside && o.Message != "" { // it was applied all the same
+			o.NodeReady, o.NodeMessage = false, o.Message
+		}
 		if len(o.Granted) == 0 {
 			o.PeeringMessage = troubles[key{Kind: kindPeering, Name: contract.Spec.Provider}]
 		}

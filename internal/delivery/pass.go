@@ -36,10 +36,11 @@ func (w *worker) pass(ctx context.Context, c *conn) error {
 	}
 	lead := w.take()
 	if lead == nil {
+		err := w.judgeSecrets(ctx, c, loaded)
 		if loaded {
 			w.bump()
 		}
-		return nil
+		return err
 	}
 	// What was unsure is known after the pass, also when there was nothing to
 	// do: who observed while units were in flight was told Unknown.
