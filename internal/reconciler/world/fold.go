@@ -32,6 +32,8 @@ type Folder struct {
 	// stand the missing.
 	spans map[string]span
 	known int
+	// credited tells of each intent whether anybody is known to have written it.
+	credited []bool
 }
 
 type span struct{ from, to int }
@@ -74,39 +76,41 @@ func (f *Folder) Fold(in Input) planner.World {
 }
 
 // intents are the fleet's. One of which nothing has changed keeps its address.
+// What was read is compared with what was read before: both lie in a row, where
+// the planner's lie anywhere.
 func (f *Folder) intents(in Input) []*planner.Intent {
-	out := make([]*planner.Intent, len(in.Fleet.Intents))
-	last := f.made.Intents // both lists are in order of tenant and name
+	out, credited := make([]*planner.Intent, len(in.Fleet.Intents)), make([]bool, len(in.Fleet.Intents))
+	var last []fleet.Intent // in order of tenant and name, as the planner's are
+	if f.last.Fleet != nil {
+		last = f.last.Fleet.Intents
+	}
+	k := 0
 	for i := range in.Fleet.Intents {
 		it := &in.Fleet.Intents[i]
-		for len(last) > 0 && last[0].ResourceIntent != it.ResourceIntent && before(last[0], it) {
-			last = last[1:]
+		for k < len(last) && last[k].ResourceIntent != it.ResourceIntent && before(&last[k], it) {
+			k++
 		}
-		if len(last) > 0 && last[0].ResourceIntent == it.ResourceIntent {
-			was := last[0]
-			last = last[1:]
-			if is(was, it, in.Author) {
-				out[i] = was
+		commit, author := "", ""
+		if in.Author != nil {
+			commit, author = in.Author(it)
+		}
+		credited[i] = commit != "" || author != ""
+		if k < len(last) && last[k].ResourceIntent == it.ResourceIntent {
+			was := k
+			k++
+			if last[was] == *it && (!credited[i] && !f.credited[was] || f.made.Intents[was].Commit == commit && f.made.Intents[was].Author == author) {
+				out[i] = f.made.Intents[was]
 				continue
 			}
 		}
-		out[i] = Intent(it, in.Author)
+		out[i] = Intent(it, func(*fleet.Intent) (string, string) { return commit, author })
 	}
+	f.credited = credited
 	return out
 }
 
-func before(a *planner.Intent, b *fleet.Intent) bool {
+func before(a, b *fleet.Intent) bool {
 	return cmp.Or(strings.Compare(a.Metadata.Namespace, b.Metadata.Namespace), strings.Compare(a.Metadata.Name, b.Metadata.Name)) < 0
-}
-
-// is reports whether an intent as the planner sees it is still as it was read.
-func is(was *planner.Intent, it *fleet.Intent, author func(*fleet.Intent) (commit, author string)) bool {
-	commit, by := "", ""
-	if author != nil {
-		commit, by = author(it)
-	}
-	return was.Path == it.Path && was.Digest == it.Digest && was.Problem == it.Problem && was.ProblemCode == it.ProblemCode &&
-		was.Where == planner.Predicate(it.Where) && was.Commit == commit && was.Author == by
 }
 
 // contracts are those that are not the very values that they were in the last

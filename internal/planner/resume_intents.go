@@ -1,0 +1,171 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// sameNames takes over the intents in place where none came and none went, as
+// nearly always. It reports whether that is so; it has changed nothing else.
+func (u *update) sameNames() bool {
+	now := u.w.Intents
+	if len(now)+len(u.pools) != len(u.intents) {
+		return false
+	}
+	type change struct {
+		at  int
+		now *Intent
+	}
+	var list []change
+	i, p := 0, 0
+	for k, was := range u.intents {
+		var in *Intent
+		switch {
+		case p < len(u.pools) && (i >= len(now) || was.Metadata.Namespace == v1alpha1.FleetTenant && compareName(u.pools[p], was) == 0):
+			in = u.pools[p]
+			p++
+		case i < len(now):
+			in = now[i]
+			i++
+		default:
+			return false
+		}
+		if sameIntent(was, in) {
+			continue
+		}
+		if compareName(was, in) != 0 {
+			return false
+		}
+		list = append(list, change{k, in})
+	}
+	for _, c := range list {
+		u.gone(u.intents[c.at])
+		u.came(c.now)
+		u.intents[c.at], u.verdicts[c.at] = c.now, verdict{}
+	}
+	return true
+}
+
+// intentsChanged takes over the intents; false when they are not in order.
+func (u *update) intentsChanged() bool {
+	old, now := u.last.given.Intents, u.w.Intents
+	slices.SortFunc(u.pools, compareName)
+	if len(u.pools) == 0 && len(u.last.pools) == 0 && len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
+		return true
+	}
+	if u.sameNames() {
+		return true
+	}
+	// Nearly all are the same values, and at both ends: only what lies between is
+	// walked. Those of warm pools may stand anywhere.
+	from, tail := 0, 0
+	if len(u.pools)+len(u.last.pools) == 0 {
+		for from < min(len(u.intents), len(now)) && u.intents[from] == now[from] {
+			from++
+		}
+		for tail < min(len(u.intents), len(now))-from && u.intents[len(u.intents)-1-tail] == now[len(now)-1-tail] {
+			tail++
+		}
+	}
+	now = now[from : len(now)-tail]
+	w := &intentWalk{update: u, from: from, at: from, end: len(u.intents) - tail}
+	w.intents, w.verdicts = make([]*Intent, 0, len(now)+len(u.pools)), make([]verdict, 0, len(now)+len(u.pools))
+	pools := u.pools
+	for _, in := range now {
+		for len(pools) > 0 && compareName(pools[0], in) < 0 {
+			if !w.next(pools[0]) {
+				return false
+			}
+			pools = pools[1:]
+		}
+		if !w.next(in) {
+			return false
+		}
+	}
+	for _, in := range pools {
+		if !w.next(in) {
+			return false
+		}
+	}
+	return w.done()
+}
+
+// intentWalk walks the intents as they were and as they are side by side.
+type intentWalk struct {
+	*update
+	// from and end are where in the old list what is walked begins and ends, at is
+	// how far it was walked.
+	from, at, end int
+	intents       []*Intent
+	verdicts      []verdict
+}
+
+// next takes over one as it is; false when it is not in order.
+func (w *intentWalk) next(in *Intent) bool {
+	old := w.update.intents
+	for w.at < w.end && old[w.at].ResourceIntent != in.ResourceIntent && compareName(old[w.at], in) < 0 {
+		w.gone(old[w.at])
+		w.at++
+	}
+	known := w.at < w.end && old[w.at].ResourceIntent == in.ResourceIntent
+	if !known && !w.follows(in) {
+		return false
+	}
+	if known || w.at < w.end && compareName(old[w.at], in) == 0 {
+		was, v := old[w.at], w.update.verdicts[w.at]
+		w.at++
+		if sameIntent(was, in) {
+			w.intents, w.verdicts = append(w.intents, was), append(w.verdicts, v)
+			return true
+		}
+		w.gone(was)
+	}
+	w.came(in)
+	w.intents, w.verdicts = append(w.intents, in), append(w.verdicts, verdict{})
+	return true
+}
+
+// follows reports whether one goes after all that was taken over.
+func (w *intentWalk) follows(in *Intent) bool {
+	if n := len(w.intents); n > 0 {
+		return compareName(w.intents[n-1], in) < 0
+	}
+	return w.from == 0 || compareName(w.update.intents[w.from-1], in) < 0
+}
+
+// done puts what was walked in the place of what was there.
+func (w *intentWalk) done() bool {
+	u := w.update
+	if w.end < len(u.intents) && !w.follows(u.intents[w.end]) {
+		return false
+	}
+	for ; w.at < w.end; w.at++ {
+		w.gone(u.intents[w.at])
+	}
+	u.intents, u.verdicts = slices.Replace(u.intents, w.from, w.end, w.intents...), slices.Replace(u.verdicts, w.from, w.end, w.verdicts...)
+	return true
+}
+
+func compareName(a, b *Intent) int {
+	return compareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name)
+}
+
+// sameIntent reports whether two read intents are one and the same.
+func sameIntent(a, b *Intent) bool {
+	return a == b || a.ResourceIntent == b.ResourceIntent && a.Path == b.Path && a.Digest == b.Digest && a.Commit == b.Commit && a.Author == b.Author && a.Since == b.Since && a.Offered == b.Offered &&
+		a.Problem == b.Problem && a.ProblemCode == b.ProblemCode && samePredicate(a.Where, b.Where)
+}
+
+// gone and came take an intent out and in. Its relations to others are to be
+// found anew: they may name it.
+func (u *update) gone(in *Intent) {
+	delete(u.renames, in.key())
+	delete(u.relatives, in.key())
+	u.lost[in.key()], u.related, u.load = true, nil, nil
+}
+
+func (u *update) came(in *Intent) {
+	u.note(in)
+	u.lost[in.key()], u.related, u.load = true, nil, nil
+}
