@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -124,3 +125,31 @@ func threadTime() time.Duration {
 
 // Break makes the memory trip over the next change of an offer.
 func (m *Memory) Break() { m.last.places = nil }
+
+// CheckShapes decides a world and holds each shape that was made for it against
+// what every offer alone says.
+func CheckShapes(w World) (checked int, err error) {
+	r := newRound(&w)
+	r.decide()
+	for _, s := range r.shapes {
+		for i, o := range r.offers {
+			lacks, at := "", s.at[i]
+			if at < 0 {
+				lacks = s.lacks[-1-at]
+			}
+			if want := r.fact(s.wish, o); lacks != want {
+				return checked, fmt.Errorf("%s lacks %q for %s, and its shape says %q", o.ref, want, s.wish.in.Metadata.Name, lacks)
+			}
+			checked++
+			if at < 0 {
+				continue
+			}
+			want := candidate{offer: o, size: s.wish.size(o)}
+			r.choosePrice(s.wish, &want)
+			if c := &s.cands[at]; c.offer != o || !c.size.equal(want.size) || c.quote != want.quote || c.vague != (r.tariffOf(o).unpriced || r.transferUnknown(s.wish, o)) {
+				return checked, fmt.Errorf("%s costs %s %+v, and its shape says %+v", s.wish.in.Metadata.Name, o.ref, want.quote, c.quote)
+			}
+		}
+	}
+	return checked, nil
+}

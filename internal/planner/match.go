@@ -11,18 +11,35 @@ import (
 // fact is the first fact about an offer that a wish does not put up with, ""
 // when it puts up with all. Facts do not change during a round.
 func (r *round) fact(w *wish, o *offer) string {
+	if req := r.common(w, o); req != "" {
+		return req
+	}
+	return r.particular(w, o)
+}
+
+// nature is fact without what only matters for selling something new: whether
+// the offer is the kind of thing that was asked for.
+func (r *round) nature(w *wish, o *offer) string {
+	if req := r.kindred(w, o); req != "" {
+		return req
+	}
+	return r.particular(w, o)
+}
+
+// common is the first of the facts that an offer shares with all of its trait:
+// nothing else of it may be looked at.
+func (r *round) common(w *wish, o *offer) string {
 	if o.provider == w.consumer {
 		return ReqSelf
 	}
 	if o.blocked != "" {
 		return o.blocked
 	}
-	return r.nature(w, o)
+	return r.kindred(w, o)
 }
 
-// nature is fact without what only matters for selling something new: whether
-// the offer is the kind of thing that was asked for.
-func (r *round) nature(w *wish, o *offer) string {
+// kindred is common without what only matters for selling something new.
+func (r *round) kindred(w *wish, o *offer) string {
 	if typeOf(w.in.Spec.FlavorType) != o.sort {
 		return ReqFlavorType
 	}
@@ -42,6 +59,22 @@ func (r *round) nature(w *wish, o *offer) string {
 			return ReqResource + r.names.list[i]
 		}
 	}
+	p := &w.in.Spec.Placement
+	if len(p.Regions) > 0 && !slices.Contains(p.Regions, o.Location.Region) {
+		return ReqRegions
+	}
+	if len(p.Zones) > 0 && !slices.Contains(p.Zones, o.Location.Zone) {
+		return ReqZones
+	}
+	if len(p.Architectures) > 0 && !slices.Contains(p.Architectures, o.Flavor.Spec.Architecture) {
+		return ReqArchitectures
+	}
+	return ""
+}
+
+// particular is the first of the facts that are each offer's own: those that
+// come after the common ones.
+func (r *round) particular(w *wish, o *offer) string {
 	if req := r.situation(w, o); req != "" {
 		return req
 	}
@@ -49,6 +82,15 @@ func (r *round) nature(w *wish, o *offer) string {
 		return req
 	}
 	return r.partition(w, o)
+}
+
+// particular reports whether an intent asks for anything that is each offer's
+// own. Offers that are sold in steps are always asked.
+func (w *wish) particular() bool {
+	s := &w.in.Spec
+	p := &s.Placement
+	return len(p.Labels)+len(p.Spread)+len(w.policies) > 0 || p.MaxLatency.Duration > 0 || s.SLA != nil ||
+		s.Enforcement == v1alpha1.EnforceHard || s.Enforcement == v1alpha1.EnforceSoft || w.where != nil
 }
 
 // typeOf is a flavor's type, or that which an intent wants.
@@ -136,18 +178,10 @@ func (g *gpuWish) fitsSharing(have *v1alpha1.FlavorGPU) bool {
 	return sharing == "none" && have.UnitsPerGPU <= 1
 }
 
-// situation is the first requirement on where an offer stands that it fails.
+// situation is the first requirement on where an offer stands that it fails,
+// after those that are common.
 func (r *round) situation(w *wish, o *offer) string {
 	p := &w.in.Spec.Placement
-	if len(p.Regions) > 0 && !slices.Contains(p.Regions, o.Location.Region) {
-		return ReqRegions
-	}
-	if len(p.Zones) > 0 && !slices.Contains(p.Zones, o.Location.Zone) {
-		return ReqZones
-	}
-	if len(p.Architectures) > 0 && !slices.Contains(p.Architectures, o.Flavor.Spec.Architecture) {
-		return ReqArchitectures
-	}
 	for k, v := range p.Labels {
 		if !o.labelled(k, v) {
 			return ReqLabels
@@ -272,15 +306,15 @@ func (r *round) partition(w *wish, o *offer) string {
 // any of which it has already sold too much.
 func (r *round) short(o *offer, size vec) string {
 	if n := size.at(rGPU); n > 0 && o.free.at(rGPU) < n {
-		return ReqCapacity + v1alpha1.GPU
+		return r.names.shorts[rGPU]
 	}
 	for i, n := range size {
 		if n > 0 && o.free.at(i) < n {
-			return ReqCapacity + r.names.list[i]
+			return r.names.shorts[i]
 		}
 	}
 	if i := o.overdrawn(); i >= 0 {
-		return ReqCapacity + r.names.list[i]
+		return r.names.shorts[i]
 	}
 	return ""
 }

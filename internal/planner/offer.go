@@ -10,23 +10,30 @@ import (
 // offer is one flavor during a round: what it is, what of it is free now, and
 // what the round has already given away.
 type offer struct {
+	// capacity × overcommit, and what is free of it: capacity − used − held. What
+	// a new shape looks at of every candidate stands together, here.
+	capacity, free vec
+	tariff         *tariff
+	// deck is its cards, where it sells parts of them; else nil.
+	deck     *deck
+	unitsPer int64
+	min, step,
+	// growth is the part of capacity and free that an autoscaler would have to
+	// add; nil for none.
+	growth vec
+
 	*Offer
 	ref, provider, name string
 	index               int
 	// blocked is the requirement that fails for everybody, "" when it sells; sort
 	// the flavor's type; kind numbers what its cards are, offers of one kind have
-	// equal cards. A new shape looks at them of every offer, and at no more of most:
-	// they stand together.
+	// equal cards.
 	blocked, sort string
 	kind          int
 	cluster       *v1alpha1.Cluster
 	// move is when contracts must have left by (drain), zero when they may stay.
 	move v1alpha1.Time
 
-	// capacity × overcommit, and what is free of it: capacity − used − held.
-	capacity, free vec
-	// growth is the part of both that an autoscaler would have to add; nil for none.
-	growth   vec
 	scalable v1alpha1.Resources
 	// held by contracts, and taken by the other flavors of its pool, as a
 	// decision records them.
@@ -36,13 +43,8 @@ type offer struct {
 	// mates are the other flavors of its pool.
 	mates []*offer
 
-	// deck is its cards, where it sells parts of them; else nil.
-	deck      *deck
-	unitsPer  int64
-	gpuName   string
-	min, step vec
-	tariff    *tariff
-	view      *v1alpha1.Flavor
+	gpuName string
+	view    *v1alpha1.Flavor
 
 	// contracts that hold capacity of it, in the ledger.
 	contracts []*v1alpha1.Contract
@@ -54,7 +56,7 @@ type offerKey struct{ provider, name string }
 // readOffers makes the round's offers, by reference.
 func (r *round) readOffers() {
 	r.offers = make([]*offer, 0, len(r.w.Offers))
-	r.places = make([]int32, len(r.w.Offers))
+	r.places, r.traits = make([]int32, len(r.w.Offers)), newTraits(len(r.w.Offers))
 	r.strained, r.unheard, r.decks = map[int32]bool{}, map[int32]bool{}, map[int32]bool{}
 	block := make([]offer, len(r.w.Offers))
 	for i := range r.w.Offers {
@@ -114,6 +116,7 @@ func (r *round) describe(o *offer) {
 	o.capacity = r.names.vecOf(ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
 	o.growth, o.scalable = nil, nil
 	o.blocked = r.blocked(o)
+	r.traits.set(o)
 	o.move = s.Drain
 	if o.cluster != nil {
 		o.move = earlier(o.move, o.cluster.Spec.Drain)

@@ -50,6 +50,8 @@ func (u *unitPrices) hourly(size vec, capacity vec) micro {
 
 // tariff is an offer's price in the fleet's currency.
 type tariff struct {
+	// number tells apart those that are in use at once.
+	number int
 	// why there is no price to go by, "" when there is.
 	why string
 	// unpriced: nobody named a price (a missing rate is another matter: the
@@ -80,6 +82,7 @@ func (r *round) tariffOf(o *offer) *tariff {
 			if len(r.tariffs) > len(r.offers) {
 				clear(r.tariffs) // of prices that hold no more, too
 			}
+			t.number = len(r.tariffs)
 			r.tariffs[o.Price] = t
 		}
 		o.tariff = t

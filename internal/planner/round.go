@@ -34,6 +34,7 @@ type round struct {
 	places                   []int32
 	strained, unheard, decks map[int32]bool
 	windowed                 bool
+	traits                   *traits
 	shapes                   map[string]*shape
 	tariffs                  map[*v1alpha1.Price]*tariff
 	// touched are the offers that have been booked on, in order of time; those

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // candidate is an offer that has every fact a wish demands.
@@ -108,67 +106,9 @@ func (r *round) shapeOf(j *job, alt int) *shape {
 	return s
 }
 
-func (r *round) newShape(w *wish) *shape {
-	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: len(r.touched), altered: len(r.altered)}
-	n := 0
-	var lack []int // by number of the fact
-	for i, o := range r.offers {
-		if req := r.fact(w, o); req != "" {
-			at := s.lacking(req)
-			if s.at[i] = at; int(-at) > len(lack) {
-				lack = append(lack, 0)
-			}
-			lack[-1-at]++
-			continue
-		}
-		s.at[i] = int32(n)
-		n++
-	}
-	for i, req := range s.lacks {
-		s.facts[req] = lack[i]
-	}
-	s.cands = make([]candidate, n)
-	for i, o := range r.offers {
-		if at := s.at[i]; at >= 0 {
-			s.cands[at] = candidate{offer: o, size: w.size(o)}
-		}
-	}
-	r.price(s)
-	s.least = floor{noLimit, noLimit, noLimit, unlimited}
-	for i := range s.cands {
-		c := &s.cands[i]
-		r.look(s, c)
-		if c.req == "" {
-			s.fitting++
-		} else {
-			s.failing[c.req]++
-		}
-		if c.money == "" {
-			s.least.lower(c)
-			s.affordable++
-			if c.offer.deck != nil {
-				s.packed++
-			}
-			if c.size.within(c.offer.capacity) {
-				s.usable++
-			}
-		}
-	}
-	return s
-}
-
 // packs reports whether places are mostly chosen by how little of cards that are
 // sold in parts they strand (fragments.go).
 func (s *shape) packs() bool { return s.wish.weights.resources > 0 && 2*s.packed > s.affordable }
-
-// lacking is how at says that an offer lacks a fact.
-func (s *shape) lacking(req string) int32 {
-	n := slices.Index(s.lacks, req)
-	if n < 0 {
-		n, s.lacks = len(s.lacks), append(s.lacks, req)
-	}
-	return int32(-1 - n)
-}
 
 // alteration is an offer that reports something else than before; used: only
 // what is used or held of it.
@@ -213,99 +153,6 @@ func (f *floor) lower(c *candidate) {
 	f.milliCards = min(f.milliCards, c.size.at(rGPU)*1000/c.offer.unitsPer)
 	f.cpu, f.memory = min(f.cpu, c.size.at(rCPU)), min(f.memory, c.size.at(rMemory))
 	f.peak = min(f.peak, c.quote.peak)
-}
-
-// price fills in the candidates' prices and what of money they fail: none of
-// it changes during the round.
-func (r *round) price(s *shape) {
-	w := s.wish
-	s.cheapest = unlimited
-	for i := range s.cands {
-		c := &s.cands[i]
-		r.choosePrice(w, c)
-		if c.money == "" {
-			s.cheapest = min(s.cheapest, c.quote.most())
-		}
-	}
-	var dearest micro
-	for i := range s.cands {
-		c := &s.cands[i]
-		if c.money == "" {
-			// What the other replicas cost at the least is not there for this one.
-			c.money = w.affordable(c.quote, c.size, (w.replicas-1)*int64(s.cheapest))
-		}
-		if c.money == "" {
-			dearest = max(dearest, c.quote.current())
-		}
-	}
-	scale := scaleOf(s)
-	for i := range s.cands {
-		c := &s.cands[i]
-		c.vague = r.tariffOf(c.offer).unpriced || r.transferUnknown(w, c.offer)
-		c.terms = terms{cost: costTerm(c.quote.current(), dearest, c.vague)}
-		// A term without weight is no part of any score.
-		if w.weights.latency > 0 {
-			c.terms.latency = latencyTerm(r.latency(w.consumer, c.offer))
-		}
-		if w.weights.reliability > 0 {
-			c.terms.reliability = reliabilityTerm(c.offer.Flavor.Spec.Properties)
-		}
-		goalTerms(w, c, &scale)
-	}
-}
-
-// choosePrice takes the cheapest acceptable price class that the intent can
-// afford, else says what of money fails.
-func (r *round) choosePrice(w *wish, c *candidate) {
-	t := r.tariffOf(c.offer)
-	transfer, known := r.transfer(w, c.offer)
-	c.quote.transfer = transfer
-	if !known && w.money.limited {
-		c.money = ReqTransfer
-		return
-	}
-	if t.why != "" {
-		c.quote.class = v1alpha1.OnDemand
-		if !t.unpriced || w.money.limited {
-			c.money = ReqPrice
-		}
-		return
-	}
-	c.money = ReqPurchase
-	for _, class := range w.purchase {
-		q, sold := r.quoteFor(c.offer, class, c.size, w.seconds)
-		if !sold {
-			continue
-		}
-		q.transfer = transfer
-		fails := w.affordable(q, c.size, 0)
-		better := c.money == ReqPurchase || (fails == "") != (c.money == "") && fails == "" || (fails == "") == (c.money == "") && q.now < c.quote.now
-		if better {
-			c.quote, c.money = q, fails
-		}
-	}
-}
-
-// affordable is the limit of the intent's budget that a price breaks, when
-// others micro an hour go to its other replicas.
-func (w *wish) affordable(q quote, size vec, others int64) string {
-	limit, name := w.money.hourly, ReqMaxHourly
-	if q.class == v1alpha1.Spot {
-		limit, name = w.money.hourlySpot, ReqMaxHourlySpot
-	}
-	if q.most()+micro(others) > limit {
-		return name
-	}
-	if n := size.at(rGPU); n > 0 && w.money.perGPU < unlimited && int64(q.peak) > int64(w.money.perGPU)*n {
-		return ReqMaxHourlyPerGPU
-	}
-	if w.money.total < unlimited {
-		// Open-ended intents run until the money is spent: a minute at the least.
-		if (q.most() + micro(others)).forSeconds(max(w.seconds, 60)) > w.money.total {
-			return ReqMaxTotal
-		}
-	}
-	return ""
 }
 
 // look decides what a candidate fails now, and its score.

@@ -40,10 +40,10 @@ func (r *round) transferPrice(from, to string) (perGi int64, ok bool) {
 //
 // rounded up to a millionth; known is false when no price is known.
 func (r *round) transfer(w *wish, o *offer) (hourly micro, known bool) {
-	d := w.in.Spec.Data
-	if d == nil || d.SizeGi <= 0 && d.EgressGiPerHour <= 0 {
+	if !w.moves() {
 		return 0, true
 	}
+	d := w.in.Spec.Data
 	perGi, known := r.transferPrice(d.Region, o.Location.Region)
 	if !known || perGi == 0 {
 		return 0, known
@@ -56,6 +56,12 @@ func (r *round) transfer(w *wish, o *offer) (hourly micro, known bool) {
 	sum := wide{}.addProduct(perGi, d.EgressGiPerHour, part*seconds).addProduct(perGi, d.SizeGi, part*3600)
 	by := uint64(whole) * picoOfMicro * uint64(seconds)
 	return micro(min(sum.add(by-1).quo(by), int64(unlimited)/4)), true
+}
+
+// moves reports whether an intent has data that is to be moved.
+func (w *wish) moves() bool {
+	d := w.in.Spec.Data
+	return d != nil && (d.SizeGi > 0 || d.EgressGiPerHour > 0)
 }
 
 // share is which part of a replica is wished for: 1 of 1 but for the parts of a

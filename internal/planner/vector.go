@@ -26,6 +26,8 @@ const (
 type names struct {
 	id   map[string]int
 	list []string
+	// shorts are the requirements that an offer without enough of them fails.
+	shorts []string
 }
 
 func newNames() *names {
@@ -42,7 +44,7 @@ func (n *names) of(name string) int {
 	if !ok {
 		i = len(n.list)
 		n.id[name] = i
-		n.list = append(n.list, name)
+		n.list, n.shorts = append(n.list, name), append(n.shorts, ReqCapacity+name)
 	}
 	return i
 }
