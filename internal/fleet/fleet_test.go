@@ -299,6 +299,23 @@ func TestBrokenPolicyFilesKeepTheirLastGoodVersion(t *testing.T) {
 	}
 }
 
+// Where a cluster's Liqo works is nobody's, as long as its file says so.
+func TestNamespacesOfLiqo(t *testing.T) {
+	r := NewReader()
+	for _, c := range []struct {
+		liqo, namespace string
+		ok              bool
+	}{{"{}", "peers", true}, {"{namespace: peers}", "peers", false}, {"{tenantNamespace: peers}", "peers", false}, {"{namespace: peers}", "ml", true}, {"{}", "peers", true}} {
+		f := read(t, r, base().with(
+			"clusters/paris.yaml", group+"kind: Cluster\nmetadata: {name: paris}\nspec: {roles: [provider], liqo: "+c.liqo+"}\n",
+			"tenants/vision.yaml", group+"kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], namespaces: [\"*\"]}\n",
+			"intents/vision/a.yaml", intent("vision", "x", "resources: {cpu: 1}, offload: {namespaces: [{name: "+c.namespace+"}]}")), nil)
+		if problem := f.Intents[0].Problem; (problem == "") != c.ok {
+			t.Errorf("liqo %s, namespace %s: got %q, want it taken: %v", c.liqo, c.namespace, problem, c.ok)
+		}
+	}
+}
+
 func TestNamespaceClaims(t *testing.T) {
 	tenant := func(name, namespaces string) string {
 		return group + fmt.Sprintf("kind: Tenant\nmetadata: {name: %s}\nspec: {consumers: [rome], namespaces: [%s]}\n", name, namespaces)

@@ -13,6 +13,7 @@ import (
 type claims struct {
 	exact    map[string]string // namespace → tenant; "" when several claim it
 	patterns []claim
+	liqo     map[string]string // namespaces in which a cluster's Liqo works → cluster
 }
 
 type claim struct {
@@ -90,6 +91,9 @@ func claimsOf(tenants map[string]*v1alpha1.Tenant) (*claims, []overlap) {
 func (c *claims) entitled(tenant, namespace string) string {
 	if forbiddenNamespace(namespace) {
 		return fmt.Sprintf("namespace %s belongs to the cluster or its tools and is never offloaded", namespace)
+	}
+	if cluster := c.liqo[namespace]; cluster != "" {
+		return fmt.Sprintf("namespace %s is Liqo's, says %s/%s.yaml, and is never offloaded", namespace, clustersDir, cluster)
 	}
 	if who, ok := c.exact[namespace]; ok {
 		switch who {

@@ -41,10 +41,12 @@ func newContexts(f *Fleet, broken map[string]string, old *contexts) *contexts {
 	cs := &contexts{tenants: f.Tenants, broken: broken, made: map[string]*context{}}
 	cs.shared = context{clusters: f.Clusters, regions: map[string]bool{}, zones: map[string]bool{}, currency: f.Policy.Currency, currencies: convertible(f.Policy)}
 	cs.shared.claims, _ = claimsOf(f.Tenants)
+	cs.shared.claims.liqo = map[string]string{}
 	var key strings.Builder
 	for _, name := range sortedKeys(f.Clusters) {
 		c := f.Clusters[name]
-		fmt.Fprintf(&key, "%s %v %s %s\n", name, c.Spec.Roles, c.Spec.Location.Region, c.Spec.Location.Zone)
+		fmt.Fprintf(&key, "%s %v %s %s %s %s\n", name, c.Spec.Roles, c.Spec.Location.Region, c.Spec.Location.Zone, c.Spec.Liqo.Namespace, c.Spec.Liqo.TenantNamespace)
+		cs.shared.claims.liqo[c.Spec.Liqo.Namespace], cs.shared.claims.liqo[c.Spec.Liqo.TenantNamespace] = name, name
 		cs.shared.regions[c.Spec.Location.Region], cs.shared.zones[c.Spec.Location.Zone] = true, true
 	}
 	for _, fl := range f.Flavors {

@@ -62,7 +62,7 @@ func (c *Cluster) HasRole(role string) bool {
 type LiqoSpec struct {
 	// ClusterID is Liqo's id of the cluster; default the cluster's name.
 	ClusterID string `json:"clusterID,omitempty"`
-	// Namespace of Liqo's control plane; default liqo.
+	// Namespace of Liqo's control plane; default liqo. Like tenantNamespace it is never offloaded, whatever tenants claim.
 	Namespace string `json:"namespace,omitempty"`
 	// TenantNamespace for all peerings of this cluster; default liqo-tenant-<the other side's clusterID>.
 	TenantNamespace string `json:"tenantNamespace,omitempty"`
