@@ -6,6 +6,10 @@ import (
 	"io"
 )
 
+// Isolated names the environment variable by which a process knows that it runs
+// in a network of its own, given by Isolate.
+const Isolated = "FLEETBROKER_ISOLATED"
+
 // Isolate is a preparation for envtest.Main: the tests run in a network of
 // their own, which has a loopback interface and nothing else, because some of
 // the real programs listen on every address there is. It starts the calling

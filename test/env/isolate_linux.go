@@ -12,11 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolatedEnv marks the process that runs in the network of its own.
-const isolatedEnv = "FLEETBROKER_ISOLATED"
-
 func isolate() error {
-	if os.Getenv(isolatedEnv) != "" {
+	if os.Getenv(Isolated) != "" {
 		return errors.Join(raiseLoopback(), ownDirectory(webhookDir))
 	}
 	self, err := os.Executable()
@@ -24,7 +21,7 @@ func isolate() error {
 		return err
 	}
 	cmd := exec.Command(self, os.Args[1:]...)
-	cmd.Env = append(os.Environ(), isolatedEnv+"=1")
+	cmd.Env = append(os.Environ(), Isolated+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if uid, gid := os.Getuid(), os.Getgid(); uid != 0 {

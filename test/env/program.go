@@ -2,6 +2,7 @@ package env
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -69,24 +70,48 @@ func (p *Program) PID() int { return p.p.pid() }
 
 // Await waits until the program answers a probe at an address with 200.
 func (p *Program) Await(ctx context.Context, url string) error {
-	for {
+	return p.await(ctx, url, func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return err
 		}
 		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return errors.New(res.Status)
+		}
+		return nil
+	})
+}
+
+// AwaitTLS waits until the program shows a certificate at an address, of
+// whomever.
+func (p *Program) AwaitTLS(ctx context.Context, address string) error {
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // whether there is one is asked, not whose
+	return p.await(ctx, address, func() error {
+		c, err := dialer.DialContext(ctx, "tcp", address)
 		if err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return nil
-			}
-			err = errors.New(res.Status)
+			_ = c.Close()
+		}
+		return err
+	})
+}
+
+// await asks until it is answered or the program has ended.
+func (p *Program) await(ctx context.Context, what string, ask func() error) error {
+	for {
+		err := ask()
+		if err == nil {
+			return nil
 		}
 		select {
 		case <-p.Done():
 			return p.Failure()
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w (last: %w)", url, ctx.Err(), err)
+			return fmt.Errorf("wait for %s: %w (last: %w)", what, ctx.Err(), err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

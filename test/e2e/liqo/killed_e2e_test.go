@@ -6,6 +6,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
@@ -27,6 +29,14 @@ func (f *fleet) dies(cluster string, there bool, args ...string) {
 	if err := errors.Join(f.daemon.Kill(), f.daemon.Restart(f.ctx)); err != nil {
 		f.t.Fatal(err)
 	}
+}
+
+// parted waits until rome and paris are not peered.
+func (f *fleet) parted() {
+	f.t.Helper()
+	f.says("rome", "", "get", "secrets", "-A", "-l", "liqo.io/identity-type=ControlPlane", "-o", "name")
+	f.says("paris", "", "get", "tenants.authentication.liqo.io", "-A", "-o", "name")
+	f.says("paris", "", "get", "serviceaccount", "liqo-consumer-rome", "-n", "liqo-tenant-rome", "--ignore-not-found", "-o", "name")
 }
 
 // The daemon dies at each step of a peering, of making a contract real, and of
@@ -64,5 +74,22 @@ func TestDaemonDiesAtEachStep(t *testing.T) {
 	}
 	f.says("rome", "", "get", "nodes", "-l", "liqo.io/type=virtual-node", "-o", "name")
 	f.says("paris", "namespace/liqo-tenant-rome", "get", "namespaces", "-l", "liqo.io/tenant-namespace=true,liqo.io/remote-cluster-id=rome", "-o", "name")
+
+	// They stay peered without contracts, unless the fleet says otherwise; and are
+	// peered again when they need to be.
+	f.says("rome", "secret/kubeconfig-controlplane-paris", "get", "secrets", "-A", "-l", "liqo.io/identity-type=ControlPlane", "-o", "name")
+	policy, err := os.ReadFile(filepath.Join(f.Platform.Dir, "fleet.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Platform.CommitAndPush(f.ctx, "Part when idle", map[string]string{"fleet.yaml": string(policy) + "  peering: {auto: true, unpeerWhenIdle: true}\n"}); err != nil {
+		t.Fatal(err)
+	}
+	f.parted()
+	f.Put("vision", "again", intent("vision", "again", 8))
+	f.ready(f.Contract("vision", "again", "Active"), "vision.again")
+	f.Remove("vision", "again")
+	f.Contract("vision", "again", "Released")
+	f.parted()
 	f.Sound()
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/test/env/liqo"
+	"github.com/fleetbroker/fleetbroker/test/env/rig"
 	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
@@ -25,9 +27,12 @@ spec:
 }
 
 // One namespace over two providers, two slices of one of them, two namespaces
-// on each: and each is given up without the others noticing.
+// on each: and each is given up without the others noticing. Liqo's own
+// namespace is another one on two of the clusters.
 func TestSeveralSlices(t *testing.T) {
-	f := start(t, "paris", "milan")
+	f := startWith(t, func(o *rig.Options) {
+		o.LiqoNamespaces = map[string]string{"rome": liqo.OtherNamespace, "milan": liqo.OtherNamespace}
+	}, func(*fleet) {}, "paris", "milan")
 	for name, provider := range map[string]string{"one": "paris", "two": "paris", "three": "milan"} {
 		f.Put("vision", name, at(provider, name))
 	}

@@ -32,7 +32,7 @@ func render(ctx context.Context, o Options, dir string, webhook int) (*chart, er
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, helm, "template", "liqo", dir, "--namespace", Namespace, "--no-hooks",
+	cmd := exec.CommandContext(ctx, helm, "template", "liqo", dir, "--namespace", o.Namespace, "--no-hooks",
 		"--set", strings.Join([]string{
 			"discovery.config.clusterID=" + o.ClusterID,
 			"networking.enabled=false", "proxy.enabled=false", "telemetry.enabled=false",
@@ -85,14 +85,14 @@ func parse(text []byte) (*chart, error) {
 
 // apply brings the objects onto the cluster, namespaced ones into Liqo's
 // namespace.
-func (c *chart) apply(ctx context.Context, cl client.Client) error {
+func (c *chart) apply(ctx context.Context, cl client.Client, namespace string) error {
 	for _, o := range c.objects {
 		namespaced, err := cl.IsObjectNamespaced(o)
 		if err != nil {
 			return fmt.Errorf("apply Liqo's chart: %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 		if namespaced && o.GetNamespace() == "" {
-			o.SetNamespace(Namespace)
+			o.SetNamespace(namespace)
 		}
 		if err := cl.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("helm"), client.ForceOwnership); err != nil {
 			return fmt.Errorf("apply Liqo's chart: %s %s: %w", o.GetKind(), o.GetName(), err)

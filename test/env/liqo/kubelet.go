@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/tools"
@@ -39,6 +40,7 @@ type kubelets struct {
 // kubelet is one virtual kubelet.
 type kubelet struct {
 	args    []string
+	of      types.UID // its Deployment, which may be deleted and made again between two looks
 	program *env.Program
 	again   time.Time
 	port    string
@@ -100,7 +102,8 @@ func isKubelet(pod corev1.PodSpec) bool {
 	return len(pod.Containers) > 0 && slices.ContainsFunc(pod.Containers[0].Command, func(s string) bool { return path.Base(s) == "virtual-kubelet" })
 }
 
-// ensure starts a kubelet that does not run, or runs with other arguments.
+// ensure starts a kubelet that does not run, or runs with other arguments or for
+// another Deployment.
 func (k *kubelets) ensure(ctx context.Context, name string, d *appsv1.Deployment) error {
 	one := k.byName[name]
 	if one == nil {
@@ -115,7 +118,7 @@ func (k *kubelets) ensure(ctx context.Context, name string, d *appsv1.Deployment
 	node := strings.TrimPrefix(d.Name, "vk-")
 	values := map[string]string{"POD_IP": "127.0.0.1", "POD_NAME": d.Name, "POD_NAMESPACE": d.Namespace, "VIRTUALNODE_NAME": node}
 	args := append(expand(pod.Containers[0].Args, values), "--listen-port="+one.port)
-	if one.program != nil && slices.Equal(args, one.args) {
+	if one.program != nil && one.of == d.UID && slices.Equal(args, one.args) {
 		select {
 		case <-one.program.Done():
 			one.program, one.again = nil, time.Now().Add(pause)
@@ -132,7 +135,7 @@ func (k *kubelets) ensure(ctx context.Context, name string, d *appsv1.Deployment
 		one.again = time.Now().Add(pause)
 		return nil // its ServiceAccount is not there yet
 	}
-	one.args = args
+	one.args, one.of = args, d.UID
 	one.program, err = env.StartProgramWith(append(environ(values), "KUBECONFIG="+kubeconfig), d.Name, k.liqo.Dir, k.path, args...)
 	return err
 }

@@ -1,6 +1,7 @@
 package liqo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,12 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/tools"
 )
 
-// Namespace is where Liqo is installed.
-const Namespace = "liqo"
+// The namespaces in which Liqo may be installed: the usual one, and another that
+// people take.
+const (
+	Namespace      = "liqo"
+	OtherNamespace = "liqo-system"
+)
 
 // programs are the chart's Deployments that run here, by the tool that each is.
 var programs = map[string]string{
@@ -35,6 +40,8 @@ type Options struct {
 	Cluster *env.Cluster
 	// ClusterID is Liqo's name of the cluster.
 	ClusterID string
+	// Namespace that Liqo is installed in; default Namespace.
+	Namespace string
 	// Dir holds kubeconfigs and logs.
 	Dir string
 	// Certificate of all webhooks of the machine: Liqo reads it from one place.
@@ -52,10 +59,15 @@ type Liqo struct {
 	start    map[string]func(context.Context) error
 	kubelets *kubelets
 	release  []func()
+	webhook  string // its address
 }
 
 // WebhookNames are what the certificate of all webhooks has to be for.
-var WebhookNames = []string{"liqo-webhook." + Namespace + ".svc", "localhost"}
+var WebhookNames = []string{"liqo-webhook." + Namespace + ".svc", "liqo-webhook." + OtherNamespace + ".svc", "localhost"}
+
+// starting is held while a webhook starts: it writes the file of the certificate
+// anew, and ends when it reads what another one is writing.
+var starting sync.Mutex
 
 // Build makes sure that all programs are there, building them if need be,
 // which takes minutes the first time.
@@ -71,6 +83,7 @@ func Build(ctx context.Context, progress io.Writer) error {
 // Install applies the chart and starts Liqo's programs. It returns when they
 // are ready.
 func Install(ctx context.Context, o Options) (*Liqo, error) {
+	o.Namespace = cmp.Or(o.Namespace, Namespace)
 	l := &Liqo{Options: o, running: map[string]*env.Program{}, start: map[string]func(context.Context) error{}}
 	if err := l.install(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("install Liqo on %s: %w", o.Cluster.Name, err), l.Stop())
@@ -93,20 +106,19 @@ func (l *Liqo) install(ctx context.Context) error {
 	if l.client, err = client.New(l.Cluster.Config, client.Options{}); err != nil {
 		return err
 	}
-	webhook, err := l.address()
-	if err != nil {
+	if l.webhook, err = l.address(); err != nil {
 		return err
 	}
-	c, err := render(ctx, l.Options, charts, portOf(webhook))
+	c, err := render(ctx, l.Options, charts, portOf(l.webhook))
 	if err != nil {
 		return err
 	}
 	c.adapt(l.Certificate)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}}
 	if err := client.IgnoreAlreadyExists(l.client.Create(ctx, namespace)); err != nil {
 		return err
 	}
-	if err := c.apply(ctx, l.client); err != nil {
+	if err := c.apply(ctx, l.client, l.Namespace); err != nil {
 		return err
 	}
 	for _, name := range []string{"liqo-webhook", "liqo-controller-manager", "liqo-crd-replicator"} {
@@ -156,14 +168,18 @@ func (l *Liqo) prepare(ctx context.Context, name string, pod corev1.PodSpec) err
 		}
 	}
 	metrics, health := addresses[0], addresses[1]
-	values := map[string]string{"CLUSTER_ID": l.ClusterID, "POD_NAMESPACE": Namespace, "POD_NAME": name, "DEPLOYMENT_NAME": name}
+	values := map[string]string{"CLUSTER_ID": l.ClusterID, "POD_NAMESPACE": l.Namespace, "POD_NAME": name, "DEPLOYMENT_NAME": name}
 	args := expand(pod.Containers[0].Args, values)
 	args = append(args, "--metrics-address="+metrics)
 	if name != "liqo-crd-replicator" {
 		args = append(args, "--health-probe-address="+health)
 	}
 	l.start[name] = func(ctx context.Context) error {
-		kubeconfig, err := l.kubeconfig(ctx, Namespace, pod.ServiceAccountName)
+		if name == "liqo-webhook" {
+			starting.Lock()
+			defer starting.Unlock()
+		}
+		kubeconfig, err := l.kubeconfig(ctx, l.Namespace, pod.ServiceAccountName)
 		if err != nil {
 			return err
 		}
@@ -177,7 +193,10 @@ func (l *Liqo) prepare(ctx context.Context, name string, pod corev1.PodSpec) err
 		if name == "liqo-crd-replicator" {
 			return nil // it has no probe
 		}
-		return p.Await(ctx, "http://"+health+"/readyz")
+		if err := p.Await(ctx, "http://"+health+"/readyz"); err != nil || name != "liqo-webhook" {
+			return err
+		}
+		return p.AwaitTLS(ctx, l.webhook) // it is ready before it has read its certificate
 	}
 	return nil
 }

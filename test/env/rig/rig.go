@@ -37,6 +37,9 @@ type Options struct {
 	// Liqo runs on every cluster, and pods do. The calling process is isolated
 	// (env.Isolate). Consumers get a node of their own, for virtual kubelets.
 	Liqo bool
+	// LiqoNamespaces are where Liqo is installed on clusters that do not have it
+	// in the usual one.
+	LiqoNamespaces map[string]string
 	// Audit lets clusters count the API calls made to them.
 	Audit bool
 	// Progress is told what is done; may be nil.
@@ -179,7 +182,7 @@ func (r *Rig) installLiqo(ctx context.Context, c *env.Cluster, dir string) error
 	if !r.Liqo {
 		return env.InstallLiqoCRDs(ctx, c.Config)
 	}
-	l, err := liqo.Install(ctx, liqo.Options{Cluster: c, ClusterID: c.Name, Dir: dir, Certificate: r.webhooks, Progress: r.Progress})
+	l, err := liqo.Install(ctx, liqo.Options{Cluster: c, ClusterID: c.Name, Namespace: r.LiqoNamespaces[c.Name], Dir: dir, Certificate: r.webhooks, Progress: r.Progress})
 	if err != nil {
 		return err
 	}
@@ -224,6 +227,9 @@ func (r *Rig) inputs() map[string]string {
 		}
 		files["clusters/"+name+".yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + name + "}\nspec:\n  roles: [" +
 			strings.Join(roles, ", ") + "]\n  defaultPrice: {currency: EUR, perHour: {gpu: \"2.80\", cpu: \"0.02\", memoryGi: \"0.003\"}}\n"
+		if namespace := r.LiqoNamespaces[name]; namespace != "" {
+			files["clusters/"+name+".yaml"] += "  liqo: {namespace: " + namespace + "}\n"
+		}
 	}
 	maps.Copy(files, r.Inputs)
 	return files
