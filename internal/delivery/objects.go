@@ -13,6 +13,7 @@ import (
 	ssautil "github.com/fluxcd/pkg/ssa/utils"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
@@ -48,9 +49,12 @@ func manifestFile(name string) bool {
 
 // parseObjects reads one manifest file. applySet is the id its members carry.
 func parseObjects(name string, text []byte, applySet string) ([]*object, error) {
-	list, err := ssautil.ReadObjects(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("read manifest %s: %w", name, err)
+	list, ok := readGenerated(text)
+	if !ok {
+		var err error
+		if list, err = ssautil.ReadObjects(bytes.NewReader(text)); err != nil {
+			return nil, fmt.Errorf("read manifest %s: %w", name, err)
+		}
 	}
 	out := make([]*object, 0, len(list))
 	for _, u := range list {
@@ -61,6 +65,20 @@ func parseObjects(name string, text []byte, applySet string) ([]*object, error) 
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// readGenerated reads documents as the daemon writes them, several times faster
+// than the library does, which has all others: false.
+func readGenerated(text []byte) ([]*unstructured.Unstructured, bool) {
+	var list []*unstructured.Unstructured
+	for doc := range bytes.SplitSeq(text, []byte("\n---\n")) {
+		var u unstructured.Unstructured
+		if err := genyaml.UnmarshalStrict(doc, &u); err != nil || !ssautil.IsKubernetesObject(&u) || ssautil.IsKustomization(&u) || u.IsList() {
+			return nil, false
+		}
+		list = append(list, &u)
+	}
+	return list, true
 }
 
 func newObject(u *unstructured.Unstructured, applySet string) (*object, error) {

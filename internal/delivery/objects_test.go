@@ -1,13 +1,17 @@
 package delivery
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	ssautil "github.com/fluxcd/pkg/ssa/utils"
+	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -106,6 +110,47 @@ func TestParseObjectsRefusesWhatIsNotDelivered(t *testing.T) {
 	} {
 		if objects, err := parseObjects("x.yaml", []byte(text), "a"); err == nil && len(objects) > 0 {
 			t.Errorf("%s: got %v, want an error", name, objects[0].key)
+		}
+	}
+}
+
+// What is read as the daemon writes it is what the library reads, and all files
+// of a consumer are read so.
+func TestGeneratedManifestsAreReadAsTheLibraryDoes(t *testing.T) {
+	archives, err := filepath.Glob("../manifests/testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, archive := range archives {
+		golden, err := txtar.ParseFile(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range golden.Files {
+			if !manifestFile(file.Name) {
+				continue
+			}
+			got, ok := readGenerated(file.Data)
+			want, err := ssautil.ReadObjects(bytes.NewReader(file.Data))
+			if n++; err != nil || !ok || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s of %s: got %v (%t), want %v (%v)", file.Name, archive, got, ok, want, err)
+			}
+		}
+	}
+	if n < 10 {
+		t.Fatalf("%d files: has not tested much", n)
+	}
+	for what, text := range map[string]string{
+		"a list":        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Namespace\n  metadata:\n    name: a\n",
+		"no name":       "apiVersion: v1\nkind: Namespace\n",
+		"a repetition":  "apiVersion: v1\nkind: Namespace\nkind: Namespace\nmetadata:\n  name: a\n",
+		"nothing":       "# to do\n",
+		"a tail":        "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n---\n",
+		"for kustomize": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata:\n  name: a\n",
+	} {
+		if list, ok := readGenerated([]byte(text)); ok {
+			t.Errorf("%s: got %v, want it left to the library", what, list)
 		}
 	}
 }
