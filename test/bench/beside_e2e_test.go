@@ -5,16 +5,22 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	ssautil "github.com/fluxcd/pkg/ssa/utils"
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetbroker/fleetbroker/test/bench/gen"
 	"github.com/fleetbroker/fleetbroker/test/env"
@@ -60,6 +66,8 @@ func BenchmarkBesideFlux(b *testing.B) {
 				results.below(name+"our part of its requests a minute", float64(ours.idle)/float64(theirs.idle), 0.1, "")
 			}
 			name := fmt.Sprintf("%d slices: ", n)
+			alone := applyAlone(ctx, b, n)
+			results.note(name+"the objects alone, 16 at once", fmt.Sprintf("%.4g ms", ms(alone)))
 			results.note(name+"ours, push to all objects", fmt.Sprintf("%.4g ms", ms(ours.took)))
 			results.note(name+"ours, requests for that / a minute after", fmt.Sprintf("%d / %d", ours.calls, ours.idle))
 			results.note(name+"ours (the whole daemon), most memory resident", fmt.Sprintf("%.4g MiB", ours.resident/(1<<20)))
@@ -90,29 +98,37 @@ type ground struct {
 	*place
 	cluster *env.Cluster
 	dir     string
+	ledger  string // a repository from which the ledger can be pushed
+}
+
+// newGround is a cluster without anything but Liqo's definitions, and a fleet of
+// n contracts whose ledger nobody has seen.
+func newGround(ctx context.Context, b *testing.B, n int) *ground {
+	o := gen.Options{Tenants: 1, Intents: n, Held: n, Providers: 10, Flavors: 10, Consumers: 1, Delivery: "direct", Now: made}
+	g := &ground{place: serve(b, o), dir: b.TempDir()}
+	g.ledger = g.hide(ctx, b)
+	var err error
+	if g.cluster, err = env.StartCluster(ctx, env.ClusterOptions{Name: "bench", Dir: filepath.Join(g.dir, "cluster"), Audit: true}); err != nil {
+		b.Fatal(err)
+	}
+	if err := env.InstallLiqoCRDs(ctx, g.cluster.Config); err != nil {
+		b.Fatal(err)
+	}
+	return g
 }
 
 // deliverBy pushes a ledger of n contracts and waits until their slices and
 // virtual nodes are on the cluster.
 func deliverBy(ctx context.Context, b *testing.B, n int, by deliverer) delivered {
-	o := gen.Options{Tenants: 1, Intents: n, Held: n, Providers: 10, Flavors: 10, Consumers: 1, Delivery: "direct", Now: made}
-	g := &ground{place: serve(b, o), dir: b.TempDir()}
-	ledger := g.hide(ctx, b)
-	var err error
-	if g.cluster, err = env.StartCluster(ctx, env.ClusterOptions{Name: "bench", Dir: filepath.Join(g.dir, "cluster"), Audit: true}); err != nil {
-		b.Fatal(err)
-	}
+	g := newGround(ctx, b, n)
 	defer func() { _ = g.cluster.Stop() }()
-	if err := env.InstallLiqoCRDs(ctx, g.cluster.Config); err != nil {
-		b.Fatal(err)
-	}
 	c := by(ctx, b, g)
 	defer c.stop()
 	<-time.After(settled)
 	before := g.calls(b, c.users)
 	all := make(chan time.Time, 1)
 	go g.watch(ctx, n, all)
-	if _, err := env.Git(ctx, ledger, "push", "--quiet", g.git.URL(repo), "HEAD:refs/heads/"+gen.LedgerBranch); err != nil {
+	if _, err := env.Git(ctx, g.ledger, "push", "--quiet", g.git.URL(repo), "HEAD:refs/heads/"+gen.LedgerBranch); err != nil {
 		b.Fatal(err)
 	}
 	pushed := time.Now()
@@ -132,6 +148,63 @@ func deliverBy(ctx context.Context, b *testing.B, n int, by deliverer) delivered
 		out.resident += highWater(b, pid)
 	}
 	return out
+}
+
+// applyAlone is how long a cluster takes for the same objects from one who has
+// them at hand and does nothing else: no git, no watch, no look at what is
+// there. Nobody who applies each object is faster.
+func applyAlone(ctx context.Context, b *testing.B, n int) time.Duration {
+	g := newGround(ctx, b, n)
+	defer func() { _ = g.cluster.Stop() }()
+	config := rest.CopyConfig(g.cluster.Config)
+	config.QPS = -1
+	api, err := client.New(config, client.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	stages := g.objects(b)
+	<-time.After(settled)
+	began := time.Now()
+	for _, stage := range stages {
+		var group errgroup.Group
+		group.SetLimit(16)
+		for _, o := range stage {
+			group.Go(func() error {
+				return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("alone"), client.ForceOwnership)
+			})
+		}
+		if err := group.Wait(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(began)
+}
+
+// objects are those of the ledger: what others need first, then the contracts'.
+func (g *ground) objects(b *testing.B) (stages [2][]*unstructured.Unstructured) {
+	err := filepath.WalkDir(filepath.Join(g.ledger, "manifests"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		objects, err := ssautil.ReadObjects(file)
+		for _, o := range objects {
+			stage := 1
+			if o.GetNamespace() == "" {
+				stage = 0
+			}
+			stages[stage] = append(stages[stage], o)
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return stages
 }
 
 // hide takes the ledger from the server, has the fleet keep still, peer nothing
