@@ -1,5 +1,7 @@
 package market
 
+import "time"
+
 // BlobFromNothing is what Blobs should hold of a provider.
 func (s *Snapshot) BlobFromNothing(provider string) Blob { return writeBlob(s.Of(provider), nil).Blob }
 
@@ -28,6 +30,13 @@ func (m *Market) Prices() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.prices)
+}
+
+// NextOfAll is what Next should be, by all providers.
+func (m *Market) NextOfAll() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.next()
 }
 
 const KeptPrices = keptPrices

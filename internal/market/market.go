@@ -65,7 +65,8 @@ type Market struct {
 	inputs    Inputs                        // with normalised flavors
 	files     map[string][]*v1alpha1.Flavor // of inputs, by provider
 	prices    map[string]*v1alpha1.Price    // by their text, to be shared
-	due       time.Time                     // when a provider's freshness changes next by time alone; zero: never
+	due       time.Time                     // when a provider's freshness changes next by time alone, or earlier; zero: never
+	early     bool                          // due may be earlier: who it spoke of may have been heard since
 }
 
 // provider is what the writer knows of one.
@@ -174,7 +175,10 @@ func (m *Market) Snapshot() *Snapshot {
 func (m *Market) Next() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.next()
+	if m.early {
+		m.due, m.early = m.next(), false
+	}
+	return m.due
 }
 
 // Heard is when a provider's agent last reported, changed or not; zero when it
@@ -249,7 +253,25 @@ func (m *Market) refresh(now time.Time, dirty map[string]bool) {
 			dirty[name] = true
 		}
 	}
-	m.due = m.next()
+	m.due, m.early = m.next(), false
+}
+
+// renewed notes that a provider was heard now and says what it said. Before due
+// nobody else's freshness has changed, so that nobody else is looked at.
+func (m *Market) renewed(name string, p *provider, now time.Time) {
+	dirty := map[string]bool{}
+	if !m.due.IsZero() && !now.Before(m.due) {
+		m.refresh(now, dirty)
+	} else {
+		if p.freshness != Fresh {
+			p.freshness, dirty[name] = Fresh, true
+		}
+		if silent := now.Add(m.opts.Silence); m.due.IsZero() || silent.Before(m.due) {
+			m.due = silent
+		}
+		m.early = true
+	}
+	m.publish(now, nil, dirty, false)
 }
 
 func (m *Market) next() time.Time {

@@ -20,6 +20,7 @@ type model struct {
 	clock    *clock
 	reported map[string]map[string]v1alpha1.Flavor
 	heard    map[string]time.Time
+	newest   map[string]uint64 // number of the newest list
 	gone     map[string]map[string]bool
 	files    map[string]v1alpha1.Flavor
 	price    string
@@ -122,11 +123,11 @@ func TestMarketAgreesWithAPlainMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClock()
 		m := market.New(market.Options{Now: c.Now})
-		plain := &model{clock: c, reported: map[string]map[string]v1alpha1.Flavor{}, heard: map[string]time.Time{}, gone: map[string]map[string]bool{}, files: map[string]v1alpha1.Flavor{}, price: "none"}
+		plain := &model{clock: c, reported: map[string]map[string]v1alpha1.Flavor{}, heard: map[string]time.Time{}, newest: map[string]uint64{}, gone: map[string]map[string]bool{}, files: map[string]v1alpha1.Flavor{}, price: "none"}
 		n := uint64(0)
 		old, oldView := m.Snapshot(), []string{}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0, 1:
 				n++
 				plain.report(t, m, n)
@@ -134,8 +135,14 @@ func TestMarketAgreesWithAPlainMap(t *testing.T) {
 				plain.inputs(t, m)
 			case 3:
 				c.pass(time.Duration(rapid.IntRange(1, 200).Draw(t, "seconds")) * time.Second)
+			case 4, 5:
+				c.pass(time.Duration(rapid.IntRange(0, 60).Draw(t, "seconds")) * time.Second)
+				plain.unchanged(t, m)
 			}
 			s := m.Snapshot()
+			if got, want := m.Next(), m.NextOfAll(); !got.Equal(want) {
+				t.Fatalf("freshness changes next at %v, and by all providers at %v", got, want)
+			}
 			if got, want := plain.of(s), plain.view(); !slices.Equal(got, want) {
 				t.Fatalf("market\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
@@ -191,7 +198,19 @@ func (m *model) report(t *rapid.T, real *market.Market, n uint64) {
 	for name := range list {
 		delete(m.gone[p], name)
 	}
-	m.reported[p], m.heard[p] = list, m.clock.Now()
+	m.reported[p], m.heard[p], m.newest[p] = list, m.clock.Now(), n
+}
+
+// unchanged reports that a provider says what it said.
+func (m *model) unchanged(t *rapid.T, real *market.Market) {
+	p := rapid.SampledFrom([]string{"oslo", "paris", "paris-2"}).Draw(t, "provider")
+	err := real.Report(p, gen(1, m.newest[p]), nil, false)
+	if known := m.newest[p] > 0; known != (err == nil) {
+		t.Fatalf("an unchanged report of %s, which is known: %v, is answered %v", p, known, err)
+	}
+	if err == nil {
+		m.heard[p] = m.clock.Now()
+	}
 }
 
 func (m *model) inputs(t *rapid.T, real *market.Market) {

@@ -61,9 +61,7 @@ func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1
 	now := m.opts.Now()
 	p.agent, p.generation, p.heard = true, generation, now
 	if !full {
-		dirty := map[string]bool{}
-		m.refresh(now, dirty)
-		m.publish(now, nil, dirty, false)
+		m.renewed(cluster, p, now)
 		return nil
 	}
 	p.replace(list, v1alpha1.TimeOf(now))
