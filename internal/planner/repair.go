@@ -12,7 +12,8 @@ import (
 // intent that could go anywhere sits where one had to that now goes somewhere
 // dear or nowhere. For `objective: cost` a batch is therefore repaired: a
 // replica takes a cheaper place from another one of the batch (one ejection)
-// wherever both together then cost less, until none does.
+// wherever both together then cost less, until none does. What that does not
+// find, many seats at once, recreate.go looks for.
 //
 // Nothing is moved but what this very round placed; whoever was first seen at
 // another time, or has another priority, is not touched. A gang stays whole.
@@ -159,6 +160,7 @@ func (p *repairs) run(without []*job) bool {
 	p.rebuild(without)
 	p.polish(without, maxChain)
 	p.rebuild(without)
+	p.recreate(without)
 	return p.seal()
 }
 

@@ -48,6 +48,8 @@ type shadows struct {
 	rows  []shadowRow
 	kinds []*shadowKind
 	of    map[*shape]*shadowKind
+	// bound is what the batch costs at least.
+	bound float64
 }
 
 // shadowPrices finds the shadow prices of a batch whose seats cost so much now.
@@ -104,6 +106,7 @@ func (p *repairs) shadowPrices() *shadows {
 	for i := range s.rows {
 		s.rows[i].price = kept[i]
 	}
+	s.bound = best
 	for _, k := range s.kinds {
 		k.reduce(s.rows)
 		k.rank()

@@ -28,6 +28,7 @@ var models = map[string]string{
 type offer struct {
 	flavor      *v1alpha1.Flavor
 	model       string
+	cardMemory  v1alpha1.Amount
 	gpus        int64
 	milli, ram  int64 // thousandths of cores, bytes
 	microPerGPU int64 // of USD, an hour
@@ -47,8 +48,8 @@ func (q *request) fits(o *offer) bool {
 		return false
 	}
 	for _, m := range q.models {
-		if gpunames.Match(m, o.model) {
-			return true
+		if size := gpunames.Named(m); gpunames.Match(m, o.model) && (size.IsZero() || size == o.cardMemory) {
+			return true // a size in the name is asked for too
 		}
 	}
 	return len(q.models) == 0
@@ -147,7 +148,7 @@ func readOffers(t testing.TB) []offer {
 		c.Spec.Price = &price
 		r := fl.Spec.Capacity
 		out = append(out, offer{
-			flavor: &c, model: g.Model, gpus: r[v1alpha1.GPU].Int64(), milli: r[v1alpha1.CPU].Int64(), ram: r[v1alpha1.Memory].Int64(),
+			flavor: &c, model: g.Model, cardMemory: g.Memory.Amount, gpus: r[v1alpha1.GPU].Int64(), milli: r[v1alpha1.CPU].Int64(), ram: r[v1alpha1.Memory].Int64(),
 			microPerGPU: price.PerHour["gpu"].Micro(),
 		})
 	}

@@ -113,9 +113,12 @@ func TestBatchesAreNearlyOptimal(t *testing.T) {
 		full, overload   bool
 	}{
 		{1, 50, 60, false, false},
+		{29, 50, 60, false, false}, // 0.65 % above, before batches were ruined and recreated
 		{1, 200, 150, false, false},
 		{2, 200, 150, false, false},
 		{3, 200, 150, false, false},
+		{6, 200, 150, false, false},  // 0.54 %
+		{19, 200, 150, false, false}, // 0.61 %
 		{1, 500, 300, true, false},
 		{2, 500, 300, true, false},
 		{1, 1000, 600, true, false},
