@@ -137,17 +137,22 @@ metadata: {name: liqo-tenant-old, labels: {liqo.io/tenant-namespace: "true", liq
 		t.Fatal(err)
 	}
 	f.Contract("nlp", "serve", "Active")
-	f.Remove("nlp", "serve")
 
-	// The provider's API server freezes and thaws.
+	// The provider's API server freezes and thaws. What cannot be given back
+	// meanwhile is held.
 	if err := f.Clusters["paris"].Pause(); err != nil {
 		t.Fatal(err)
 	}
+	f.Remove("nlp", "serve")
 	f.reason(node, "Degraded", "ProviderUnreachable")
 	f.finds(node, doctor.ForeignUnreachable)
+	f.Contract("nlp", "serve", "Releasing")
+	f.says("rome", serve, "get", "resourceslices.authentication.liqo.io", serve, "-n", "liqo-tenant-paris", "-o", "jsonpath={.metadata.name}")
 	if err := f.Clusters["paris"].Resume(); err != nil {
 		t.Fatal(err)
 	}
+	f.Contract("nlp", "serve", "Released")
+	f.says("paris", node, "get", "resourceslices.authentication.liqo.io", "-A", "-o", "jsonpath={.items[*].metadata.name}")
 	f.reason(node, "Active", "")
 	f.runs("rome", "vision", node, 1)
 
