@@ -133,7 +133,7 @@ func (g *gpuWish) fact(o *offer) string {
 		return ReqGPUVendor
 	case !g.matchesModel(have):
 		return ReqGPUModel
-	case !g.fitsMemory(have.Memory.Amount, o.unitsPer):
+	case !g.fitsMemory(have, o.unitsPer):
 		return ReqGPUMemory
 	case differs(g.tier, have.Tier):
 		return ReqGPUTier
@@ -151,13 +151,15 @@ func (g *gpuWish) fact(o *offer) string {
 	return ""
 }
 
-// fitsMemory compares the memory of one unit; a share of a card that comes to
-// several units has theirs together.
-func (g *gpuWish) fitsMemory(unit v1alpha1.Amount, perCard int64) bool {
+// fitsMemory compares the memory of one unit. A share of a card that comes to
+// several units has theirs together, but for instances of MIG: each is a device
+// by itself.
+func (g *gpuWish) fitsMemory(have *v1alpha1.FlavorGPU, perCard int64) bool {
 	if g.memory == (v1alpha1.MemoryRange{}) {
 		return true
 	}
-	if g.share > 0 {
+	unit := have.Memory.Amount
+	if g.share > 0 && have.Profile == "" && !strings.EqualFold(have.Sharing, "mig") {
 		unit = unit.Mul(g.units(perCard))
 	}
 	return g.memory.Contains(unit)

@@ -23,6 +23,16 @@ func flavorGPU(change func(*v1alpha1.FlavorGPU)) func(*planner.Offer) {
 // TestRequirements changes one thing about an offer or an intent that fit, and
 // names the requirement that then fails.
 func TestRequirements(t *testing.T) {
+	halfOf40 := GPU(func(g *v1alpha1.GPURequest) {
+		g.Count, g.Share = 0, Money("0.5")
+		g.Memory, _ = v1alpha1.ParseMemoryRange("40GB")
+	})
+	quarters := func(sharing string) func(*planner.Offer) {
+		return flavorGPU(func(g *v1alpha1.FlavorGPU) {
+			g.Sharing, g.UnitsPerGPU = sharing, 4
+			g.Memory.Amount = v1alpha1.AmountOf(20 << 30)
+		})
+	}
 	type change struct {
 		offer  func(*planner.Offer)
 		intent func(*planner.Intent)
@@ -82,6 +92,8 @@ func TestRequirements(t *testing.T) {
 		"a size in its name":       {change{intent: GPU(func(g *v1alpha1.GPURequest) { g.Models = []string{"A100-40GB"} }), offer: Cards("nvidia-a100", 8, "80Gi")}, "gpu.model"},
 		"memory":                   {change{intent: GPU(func(g *v1alpha1.GPURequest) { g.Memory, _ = v1alpha1.ParseMemoryRange("94GB") })}, "gpu.memory"},
 		"too much memory":          {change{intent: GPU(func(g *v1alpha1.GPURequest) { g.Memory, _ = v1alpha1.ParseMemoryRange("24GB..48GB") })}, "gpu.memory"},
+		"memory of several parts":  {change{intent: halfOf40, offer: quarters("time-slicing")}, ""},
+		"memory of several MIGs":   {change{intent: halfOf40, offer: quarters("mig")}, "gpu.memory"},
 		"memory, GB is Gi":         {change{intent: GPU(func(g *v1alpha1.GPURequest) { g.Memory, _ = v1alpha1.ParseMemoryRange("80GB") })}, ""},
 		"tier":                     {change{intent: GPU(func(g *v1alpha1.GPURequest) { g.Tier = "premium" })}, "gpu.tier"},
 		"architecture of cards":    {change{intent: GPU(func(g *v1alpha1.GPURequest) { g.Architecture = "ampere" }), offer: flavorGPU(func(g *v1alpha1.FlavorGPU) { g.Architecture = "hopper" })}, "gpu.architecture"},
