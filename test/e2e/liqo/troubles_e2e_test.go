@@ -62,9 +62,6 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 	f.finds(node, doctor.Unreadable)
 	back()
 
-	if err := f.daemon.Kill(); err != nil {
-		t.Fatal(err)
-	}
 	const onRome, onParis = "liqo-tenant-paris", "liqo-tenant-rome"
 	const slices, nodes, offloadings = "resourceslices.authentication.liqo.io", "virtualnodes.offloading.liqo.io", "namespaceoffloadings.offloading.liqo.io"
 	const identity = "kubeconfig-controlplane-paris"
@@ -98,6 +95,25 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 		t.Fatal(err)
 	}
 	elsewhere := string(cluster) + "  liqo: {tenantNamespace: liqo-elsewhere}\n"
+
+	// The phase says at once that the provider has taken back a part, and that
+	// the Node is away for a moment.
+	if err := f.agents["paris"].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	resources(`"nvidia.com/gpu":"1"`)()
+	f.reason(node, "Degraded", "GrantedLess: 1 of 2 nvidia.com/gpu")
+	resources(`"nvidia.com/gpu":"2"`)()
+	agent()
+	f.reason(node, "Active", "")
+	f.run("rome", "patch", "node", node, "--subresource=status", "--type=strategic", "-p",
+		`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Flaps","message":"away for a moment"}]}}`)
+	f.reason(node, "Degraded", "NodeNotReady: ")
+	f.reason(node, "Active", "")
+
+	if err := f.daemon.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	var quota, pod string
 	var liqo func()
 	for _, c := range []struct {
