@@ -103,8 +103,7 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 	}
 	resources(`"nvidia.com/gpu":"1"`)()
 	f.reason(node, "Degraded", "GrantedLess: 1 of 2 nvidia.com/gpu")
-	resources(`"nvidia.com/gpu":"2"`)()
-	agent()
+	agent() // which knows what it owes, from the daemon
 	f.reason(node, "Active", "")
 	f.run("rome", "patch", "node", node, "--subresource=status", "--type=strategic", "-p",
 		`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Flaps","message":"away for a moment"}]}}`)
