@@ -37,8 +37,8 @@ func intentNames(f *fleet.Fleet, _ *ledger.Ledger, args []string) []string {
 		return nil
 	}
 	var out []string
-	for i := range f.Intents {
-		out = append(out, f.Intents[i].Metadata.Namespace+"/"+f.Intents[i].Metadata.Name)
+	for _, it := range f.Intents {
+		out = append(out, it.Metadata.Namespace+"/"+it.Metadata.Name)
 	}
 	return out
 }

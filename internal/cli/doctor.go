@@ -181,8 +181,7 @@ func (g *gathered) picture(c *v1alpha1.Contract, seen map[string]*doctor.Cluster
 			*side.of = &doctor.Cluster{Name: side.name, NoAccess: "there is no clusters/" + side.name + ".yaml"}
 		}
 	}
-	for i := range g.fleet.Intents {
-		it := &g.fleet.Intents[i]
+	for _, it := range g.fleet.Intents {
 		if it.Metadata.Namespace == c.Metadata.Namespace && it.Metadata.Name == s.Intent.Name {
 			p.Wanted, p.Enforcement = true, it.Spec.Enforcement
 		}

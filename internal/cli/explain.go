@@ -112,8 +112,8 @@ func findIntent(in *gathered, arg string) (tenant, name string, err error) {
 			matches = append(matches, full)
 		}
 	}
-	for i := range in.fleet.Intents {
-		add(in.fleet.Intents[i].Metadata.Namespace, in.fleet.Intents[i].Metadata.Name)
+	for _, it := range in.fleet.Intents {
+		add(it.Metadata.Namespace, it.Metadata.Name)
 	}
 	for i := range in.fleet.Policy.WarmPools {
 		add(v1alpha1.FleetTenant, in.fleet.Policy.WarmPools[i].Name)

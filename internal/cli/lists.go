@@ -14,8 +14,7 @@ import (
 func getIntents(in *gathered, o getOptions) (*table, any) {
 	t := newTable(o.streams, "TENANT", "NAME", "STATE", ">REPLICAS", "GPU", "CONSUMER", "REASON", ">"+in.perHour(), ">AGE")
 	objects := []*v1alpha1.ResourceIntent{}
-	for i := range in.fleet.Intents {
-		it := &in.fleet.Intents[i]
+	for _, it := range in.fleet.Intents {
 		m := it.Metadata
 		if !o.wanted(m.Namespace, m.Name) {
 			continue
@@ -247,8 +246,8 @@ func getTenants(in *gathered, o getOptions) (*table, any) {
 	t := newTable(o.streams, "NAME", "CONSUMERS", ">INTENTS", ">CONTRACTS", ">GPU", ">GPU QUOTA", ">"+in.perHour(), ">SPENT", ">BUDGET")
 	objects := []*v1alpha1.Tenant{}
 	intents := map[string]int{}
-	for i := range in.fleet.Intents {
-		intents[in.fleet.Intents[i].Metadata.Namespace]++
+	for _, it := range in.fleet.Intents {
+		intents[it.Metadata.Namespace]++
 	}
 	for _, name := range sortedNames(in.fleet.Tenants) {
 		ten := in.fleet.Tenants[name]

@@ -125,8 +125,8 @@ func (g *gathered) page() *page {
 		Fleet: g.fleet.Name, Branch: g.src.branch, Commit: g.src.commitText(), Intents: map[string]int{}, Frozen: []string{},
 		Phases: map[string]int{}, Troubled: []trouble{}, Peerings: []peeringState{}, Nodes: []nodeState{}, Spend: []spendState{}, Asked: []clusterState{},
 	}
-	for i := range g.fleet.Intents {
-		m := g.fleet.Intents[i].Metadata
+	for _, it := range g.fleet.Intents {
+		m := it.Metadata
 		state := "New"
 		if st := g.ledger.State(m.Namespace, m.Name); st != nil {
 			state = string(st.Status.State)

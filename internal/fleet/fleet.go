@@ -30,8 +30,8 @@ type Fleet struct {
 	Flavors []*v1alpha1.Flavor
 	// Prices by name.
 	Prices []*v1alpha1.PriceTable
-	// Intents that could be read, by tenant and name.
-	Intents []Intent
+	// Intents that could be read, by tenant and name. One that is as it was in an earlier Fleet mostly keeps its address.
+	Intents []*Intent
 	// Frozen is what unreadable files had named, sorted.
 	Frozen []Freeze
 	// Diagnostics by file and place.
@@ -147,13 +147,35 @@ func (f *Fleet) Delivered() map[string]*v1alpha1.Cluster {
 
 // Intent is the intent of a name, nil when there is none.
 func (f *Fleet) Intent(tenant, name string) *Intent {
-	at, found := slices.BinarySearchFunc(f.Intents, [2]string{tenant, name}, func(it Intent, k [2]string) int {
+	if from, to := f.Called(tenant, name); from < to {
+		return f.Intents[from]
+	}
+	return nil
+}
+
+// Called is where in Intents those of a name stand: from the first to before the second.
+func (f *Fleet) Called(tenant, name string) (from, to int) {
+	from, _ = slices.BinarySearchFunc(f.Intents, [2]string{tenant, name}, func(it *Intent, k [2]string) int {
 		return cmp.Or(strings.Compare(it.Metadata.Namespace, k[0]), strings.Compare(it.Metadata.Name, k[1]))
 	})
-	if !found {
-		return nil
+	to = from
+	for to < len(f.Intents) && f.Intents[to].Metadata.Namespace == tenant && f.Intents[to].Metadata.Name == name {
+		to++
 	}
-	return &f.Intents[at]
+	return from, to
+}
+
+// SameEnds is how many of two lists' first intents, and then of their last, are
+// the very same values.
+func SameEnds(a, b []*Intent) (head, tail int) {
+	n := min(len(a), len(b))
+	for head < n && a[head] == b[head] {
+		head++
+	}
+	for tail < n-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return head, tail
 }
 
 // Errors are the diagnostics that are errors.

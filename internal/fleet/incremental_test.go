@@ -152,7 +152,7 @@ func benchmarkOneFile(b *testing.B, tenants, intents int) {
 			b.Fatal(err)
 		}
 	}
-	if !slices.ContainsFunc(last.Intents, func(in Intent) bool { return in.Metadata.Name == "job-00500" }) {
+	if !slices.ContainsFunc(last.Intents, func(in *Intent) bool { return in.Metadata.Name == "job-00500" }) {
 		b.Fatal("the intent is gone")
 	}
 }

@@ -116,7 +116,7 @@ func TestKustomizeIsCached(t *testing.T) {
 		t.Error("a changed kustomization was not built again")
 	}
 	f := read(t, r, kustomized().with("bases/gpu/intent.yaml", intent("vision", "train", "resources: {cpu: 3}")), nil)
-	i := slices.IndexFunc(f.Intents, func(in Intent) bool { return in.Metadata.Name == "small-train" })
+	i := slices.IndexFunc(f.Intents, func(in *Intent) bool { return in.Metadata.Name == "small-train" })
 	if i < 0 || f.Intents[i].Spec.Resources.GPU != nil {
 		t.Error("a changed base was not seen")
 	}

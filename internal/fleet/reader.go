@@ -178,7 +178,7 @@ func assemble(f *Fleet, now *reading, stray []Diagnostic) {
 	for _, name := range names {
 		n += len(now.tenants[name].intents)
 	}
-	f.Intents = make([]Intent, 0, n)
+	f.Intents = make([]*Intent, 0, n)
 	for _, name := range names {
 		t := now.tenants[name]
 		f.Intents = append(f.Intents, t.intents...)

@@ -21,7 +21,7 @@ type tenantReading struct {
 	bases    tree.Hash
 	// kustomized are the results of its kustomizations, by directory.
 	kustomized map[string]*build
-	intents    []Intent
+	intents    []*Intent
 	diags      []Diagnostic
 	frozen     []Freeze
 }
@@ -190,7 +190,7 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 		return files[k].open(in, store(k))
 	}
 	links := sync.OnceValue(func() map[string][]string { return linksOf(list) })
-	tr.intents = make([]Intent, 0, n)
+	tr.intents = make([]*Intent, 0, n)
 	for i := 0; i < len(list); {
 		j := i + 1
 		for j < len(list) && list[j].Metadata.Name == list[i].Metadata.Name {
@@ -199,7 +199,7 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 		if j > i+1 {
 			tr.duplicates(list[i:j], open)
 		} else if !frozen[list[i].Metadata.Name] {
-			tr.intents = append(tr.intents, *tr.checkSiblings(list[i], list, links, open))
+			tr.intents = append(tr.intents, tr.checkSiblings(list[i], list, links, open))
 		}
 		i = j
 	}

@@ -20,9 +20,9 @@ func TestAnnounce(t *testing.T) {
 		return wire.News{ID: id, At: v1alpha1.TimeOf(now.Add(-age)), Tenant: "vision", Intent: intent, Reason: "Queued", Text: intent + " is queued"}
 	}
 	r.Announce(news("early", "a", 0)) // before the first round there is nobody
-	there := fleet.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: "there", Namespace: "vision"}}}
+	there := &fleet.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: "there", Namespace: "vision"}}}
 	there.Spec.Consumer = "oslo"
-	r.standing.Store(&standing{fleet: &fleet.Fleet{Tenants: map[string]*v1alpha1.Tenant{"vision": tenant}, Intents: []fleet.Intent{there}}})
+	r.standing.Store(&standing{fleet: &fleet.Fleet{Tenants: map[string]*v1alpha1.Tenant{"vision": tenant}, Intents: []*fleet.Intent{there}}})
 	told := func(cluster string) string {
 		text := ""
 		for _, n := range r.announced.of(cluster, now) {

@@ -30,8 +30,10 @@ type authors struct {
 	unknown map[intentKey]bool
 	// byPath are the commits that last changed their files.
 	byPath map[string]gitrepo.Commit
-	// number grows each time they are found, from 1.
+	// number grows each time they are found, from 1; asked are the intents that
+	// were looked at the last time.
 	number uint64
+	asked  [][2]string
 }
 
 // attribute brings the authors up to the newest fleet and ledger.
@@ -52,6 +54,7 @@ func (r *Reconciler) attribute(ctx context.Context) error {
 	next := authors{fleet: r.fleet, ledger: r.ledger, unknown: map[intentKey]bool{}, byPath: map[string]gitrepo.Commit{}, number: last.number + 1}
 	ask := map[string]bool{}
 	for k, same := range look {
+		next.asked = append(next.asked, [2]string{k.tenant, k.name})
 		for _, it := range intentsCalled(r.fleet, k) {
 			if isRequest(it.Path) {
 				continue // no commit of the inputs brought it
@@ -132,14 +135,15 @@ func removers(commits map[string]gitrepo.Commit) map[string]string {
 // of the last one (nil: none). Both are in order of tenant and name, and an
 // unchanged file gives the same value again.
 func otherIntents(last, now *fleet.Fleet) []*fleet.Intent {
-	var old []fleet.Intent
+	var old []*fleet.Intent
 	if last != nil {
 		old = last.Intents
 	}
+	head, tail := fleet.SameEnds(old, now.Intents)
+	old = old[head : len(old)-tail]
 	var out []*fleet.Intent
-	for i := range now.Intents {
-		it := &now.Intents[i]
-		for len(old) > 0 && old[0].ResourceIntent != it.ResourceIntent && compareIntents(&old[0], keyOfIntent(it)) < 0 {
+	for _, it := range now.Intents[head : len(now.Intents)-tail] {
+		for len(old) > 0 && old[0].ResourceIntent != it.ResourceIntent && compareIntents(old[0], keyOfIntent(it)) < 0 {
 			old = old[1:]
 		}
 		if len(old) > 0 && old[0].ResourceIntent == it.ResourceIntent && old[0].Path == it.Path {
@@ -151,16 +155,12 @@ func otherIntents(last, now *fleet.Fleet) []*fleet.Intent {
 	return out
 }
 
-// intentsCalled are those of a name: one, or several where files disagree.
-func intentsCalled(f *fleet.Fleet, k intentKey) []*fleet.Intent {
-	at, _ := slices.BinarySearchFunc(f.Intents, k, func(it fleet.Intent, k intentKey) int { return compareIntents(&it, k) })
-	var out []*fleet.Intent
-	for ; at < len(f.Intents) && keyOfIntent(&f.Intents[at]) == k; at++ {
-		out = append(out, &f.Intents[at])
-	}
-	return out
-}
-
 func compareIntents(it *fleet.Intent, k intentKey) int {
 	return cmp.Or(cmp.Compare(it.Metadata.Namespace, k.tenant), cmp.Compare(it.Metadata.Name, k.name))
+}
+
+// intentsCalled are those of a name: one, or several where files disagree.
+func intentsCalled(f *fleet.Fleet, k intentKey) []*fleet.Intent {
+	from, to := f.Called(k.tenant, k.name)
+	return f.Intents[from:to]
 }

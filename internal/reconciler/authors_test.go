@@ -18,8 +18,8 @@ func TestOtherIntents(t *testing.T) {
 		want := map[string]bool{}
 		for _, tenant := range []string{"a", "b"} {
 			for i := range 6 {
-				it := func(path string) fleet.Intent {
-					return fleet.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: tenant, Name: fmt.Sprint(i)}}, Path: path}
+				it := func(path string) *fleet.Intent {
+					return &fleet.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: tenant, Name: fmt.Sprint(i)}}, Path: path}
 				}
 				old := it("one")
 				switch rapid.SampledFrom([]string{"absent", "same", "new", "gone", "other", "moved", "twice"}).Draw(t, "intent") {
@@ -34,8 +34,7 @@ func TestOtherIntents(t *testing.T) {
 					last.Intents, now.Intents = append(last.Intents, old), append(now.Intents, it("one"))
 					want[tenant+fmt.Sprint(i)+"one"] = true
 				case "moved":
-					moved := old
-					moved.Path = "two"
+					moved := &fleet.Intent{ResourceIntent: old.ResourceIntent, Path: "two"}
 					last.Intents, now.Intents = append(last.Intents, old), append(now.Intents, moved)
 					want[tenant+fmt.Sprint(i)+"two"] = true
 				case "twice":

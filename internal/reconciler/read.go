@@ -32,8 +32,10 @@ type inputs struct {
 	foreign []gitrepo.ForeignEdit
 	// authors of intents that the ledger does not know or knows otherwise, by path.
 	authors map[string]gitrepo.Commit
-	// attributed tells authors apart.
+	// attributed tells authors apart; asked are the intents of which the newest
+	// may say something else than those before.
 	attributed uint64
+	asked      [][2]string
 }
 
 // read brings heads, fleet and ledger up to date. It asks the remote only when
@@ -65,7 +67,7 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 		r.index = r.index.With(between(r.indexed, r.ledger))
 		r.indexed = r.ledger
 	}
-	in.index, in.authors, in.attributed = r.index, r.authors.byPath, r.authors.number
+	in.index, in.authors, in.attributed, in.asked = r.index, r.authors.byPath, r.authors.number, r.authors.asked
 	r.stand(in)
 	return in, nil
 }

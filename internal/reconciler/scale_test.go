@@ -241,7 +241,7 @@ var news = []struct {
 	}},
 	{"contract=trouble", func(s *scale, n int) func() {
 		at := n * 7919 % len(s.r.fleet.Intents)
-		it := &s.r.fleet.Intents[at]
+		it := s.r.fleet.Intents[at]
 		next := maps.Clone(s.seen.said)
 		for _, c := range s.r.ledger.ByIntent(it.Metadata.Namespace, it.Metadata.Name) {
 			next[c.Spec.Consumer] = maps.Clone(next[c.Spec.Consumer])
@@ -259,10 +259,10 @@ var news = []struct {
 		}
 		next := *s.r.fleet
 		next.Intents = append(slices.Clip(slices.Clone(next.Intents)), one.Intents...)
-		slices.SortFunc(next.Intents, func(x, y fleet.Intent) int {
+		slices.SortFunc(next.Intents, func(x, y *fleet.Intent) int {
 			return cmp.Or(cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace), cmp.Compare(x.Metadata.Name, y.Metadata.Name))
 		})
-		next.Intents[slices.IndexFunc(next.Intents, func(it fleet.Intent) bool { return it.ResourceIntent == one.Intents[0].ResourceIntent })].Problem = ""
+		one.Intents[0].Problem = ""
 		return func() {
 			s.r.fleet, s.r.inputs = &next, tree.Hash{byte(n), byte(n >> 8), 1}
 			if err := s.r.attribute(s.b.Context()); err != nil {

@@ -33,8 +33,7 @@ type requestIndex struct {
 // first one's; the reader has frozen both.
 func indexRequests(f *fleet.Fleet) requestIndex {
 	out := requestIndex{byCluster: map[string][]*fleet.Intent{}, byName: map[string]*fleet.Intent{}}
-	for i := range f.Intents {
-		it := &f.Intents[i]
+	for _, it := range f.Intents {
 		if !isRequest(it.Path) {
 			continue
 		}

@@ -44,8 +44,7 @@ func (r *Reconciler) sweep(ctx context.Context, in *inputs, now v1alpha1.Time) b
 // over are the requests that hold nothing and ended long ago.
 func over(in *inputs, now v1alpha1.Time) []gitrepo.Item {
 	var items []gitrepo.Item
-	for i := range in.fleet.Intents {
-		it := &in.fleet.Intents[i]
+	for _, it := range in.fleet.Intents {
 		if !isRequest(it.Path) {
 			continue
 		}

@@ -139,14 +139,11 @@ func summary(in Input, since *planner.Plan, m report.Meta, r Result, heldBack bo
 // wanted are the intents of the changed files, as they would be.
 func wanted(in Input) []Wanted {
 	was := map[string]string{}
-	for i := range in.Before.Fleet.Intents {
-		it := &in.Before.Fleet.Intents[i]
+	for _, it := range in.Before.Fleet.Intents {
 		was[it.Metadata.Namespace+"/"+it.Metadata.Name] = it.Digest
 	}
 	var out []Wanted
-	list := in.whole().Fleet.Intents
-	for i := range list {
-		it := &list[i]
+	for _, it := range in.whole().Fleet.Intents {
 		if was[it.Metadata.Namespace+"/"+it.Metadata.Name] != it.Digest {
 			out = append(out, Wanted{Tenant: it.Metadata.Namespace, Name: it.Metadata.Name, Path: it.Path, Digest: it.Digest})
 		}

@@ -122,8 +122,8 @@ func (r *Reviews) mergedAt(ctx context.Context, view *reconciler.View, commit, p
 		changed[path] = true
 	}
 	var wanted []review.Wanted
-	for i := range view.Fleet.Intents {
-		if it := &view.Fleet.Intents[i]; changed[it.Path] {
+	for _, it := range view.Fleet.Intents {
+		if changed[it.Path] {
 			wanted = append(wanted, review.Wanted{Tenant: it.Metadata.Namespace, Name: it.Metadata.Name, Path: it.Path, Digest: it.Digest})
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // What is as it was keeps its address, so that the planner, too, sees at once
 // what has changed.
 //
-//	intents             while Fleet and Authors are the same; one by one where its document is
+//	intents             while Fleet and Authors are the same; one by one where its document and author are
 //	policies            while Fleet is the same
 //	offers              by Snapshot.Differs; all anew when flavors come or go
 //	observed            by Snapshot.Differs, Ledger.Differs and Observed
@@ -32,8 +32,6 @@ type Folder struct {
 	// stand the missing.
 	spans map[string]span
 	known int
-	// credited tells of each intent whether anybody is known to have written it.
-	credited []bool
 }
 
 type span struct{ from, to int }
@@ -76,37 +74,54 @@ func (f *Folder) Fold(in Input) planner.World {
 }
 
 // intents are the fleet's. One of which nothing has changed keeps its address.
-// What was read is compared with what was read before: both lie in a row, where
-// the planner's lie anywhere.
+// Nearly all are those of before, at both ends: where it is known whose authors
+// may be others, only what lies between is walked.
 func (f *Folder) intents(in Input) []*planner.Intent {
-	out, credited := make([]*planner.Intent, len(in.Fleet.Intents)), make([]bool, len(in.Fleet.Intents))
-	var last []fleet.Intent // in order of tenant and name, as the planner's are
+	now, was, made := in.Fleet.Intents, []*fleet.Intent(nil), f.made.Intents
 	if f.last.Fleet != nil {
-		last = f.last.Fleet.Intents
+		was = f.last.Fleet.Intents
 	}
-	k := 0
-	for i := range in.Fleet.Intents {
-		it := &in.Fleet.Intents[i]
-		for k < len(last) && last[k].ResourceIntent != it.ResourceIntent && before(&last[k], it) {
+	head, tail, follows := 0, 0, f.last.Authors != 0 && in.Authors == f.last.Authors+1
+	if follows {
+		head, tail = fleet.SameEnds(was, now)
+	}
+	out := make([]*planner.Intent, len(now))
+	copy(out, made[:head])
+	copy(out[len(now)-tail:], made[len(made)-tail:])
+	last, k := was[:len(was)-tail], head
+	for i := head; i < len(now)-tail; i++ {
+		it := now[i]
+		for k < len(last) && last[k].ResourceIntent != it.ResourceIntent && before(last[k], it) {
 			k++
 		}
-		commit, author := "", ""
-		if in.Author != nil {
-			commit, author = in.Author(it)
-		}
-		credited[i] = commit != "" || author != ""
 		if k < len(last) && last[k].ResourceIntent == it.ResourceIntent {
-			was := k
+			if *last[k] == *it {
+				out[i] = made[k]
+			}
 			k++
-			if last[was] == *it && (!credited[i] && !f.credited[was] || f.made.Intents[was].Commit == commit && f.made.Intents[was].Author == author) {
-				out[i] = f.made.Intents[was]
-				continue
+		}
+		out[i] = credited(out[i], it, in.Author)
+	}
+	if follows {
+		for _, key := range in.Asked {
+			for i, to := in.Fleet.Called(key[0], key[1]); i < to; i++ {
+				out[i] = credited(out[i], now[i], in.Author)
 			}
 		}
-		out[i] = Intent(it, func(*fleet.Intent) (string, string) { return commit, author })
 	}
-	f.credited = credited
 	return out
+}
+
+// credited is an intent with its author: as it was made, if that says the same.
+func credited(made *planner.Intent, it *fleet.Intent, by func(*fleet.Intent) (commit, author string)) *planner.Intent {
+	commit, author := "", ""
+	if by != nil {
+		commit, author = by(it)
+	}
+	if made != nil && made.Commit == commit && made.Author == author {
+		return made
+	}
+	return Intent(it, func(*fleet.Intent) (string, string) { return commit, author })
 }
 
 func before(a, b *fleet.Intent) bool {

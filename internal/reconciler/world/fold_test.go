@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,10 +29,11 @@ type life struct {
 	in      Input
 	reports uint64
 	names   map[string]bool // of all contracts that ever were
+	by      map[string]string
 }
 
 func newLife(t *rapid.T) *life {
-	l := &life{t: t, now: noon, reader: fleet.NewReader(), names: map[string]bool{}}
+	l := &life{t: t, now: noon, reader: fleet.NewReader(), names: map[string]bool{}, by: map[string]string{}}
 	l.market = market.New(market.Options{Now: func() time.Time { return l.now }})
 	l.files = map[string][]byte{
 		"fleet.yaml":          []byte("apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec: {safety: {maxEnds: 100}}\n"),
@@ -41,8 +43,9 @@ func newLife(t *rapid.T) *life {
 	for _, name := range []string{"paris", "milan", "oslo"} {
 		l.cluster(name, "r1")
 	}
-	l.in.Ledger, l.in.Authors = ledger.Empty(), 1
+	l.in.Ledger = ledger.Empty()
 	l.read()
+	l.asked()
 	return l
 }
 
@@ -57,9 +60,20 @@ func (l *life) read() {
 		l.t.Fatal(err)
 	}
 	l.in.Fleet = f
-	by := fmt.Sprint(l.in.Authors)
-	l.in.Author = func(it *fleet.Intent) (string, string) { return it.Metadata.Name, by }
 	l.market.SetInputs(market.Inputs{Fleet: f.Policy, Clusters: f.Clusters, Flavors: f.Flavors})
+}
+
+// asked finds authors anew, some intents to have another.
+func (l *life) asked() {
+	by := maps.Clone(l.by)
+	l.in.Authors, l.in.Asked = l.in.Authors+1, nil
+	for i := range 5 {
+		if name := fmt.Sprintf("job%d", i); rapid.IntRange(0, 2).Draw(l.t, "asked") == 0 {
+			by[name] = fmt.Sprint(rapid.IntRange(0, 2).Draw(l.t, "author"))
+			l.in.Asked = append(l.in.Asked, [2]string{"vision", name})
+		}
+	}
+	l.by, l.in.Author = by, func(it *fleet.Intent) (string, string) { return it.Metadata.Name, by[it.Metadata.Name] }
 }
 
 // held names a contract for an agent to report, perhaps one that is no more.
@@ -108,9 +122,13 @@ func (l *life) event(plan *planner.Plan) string {
 		l.read()
 		return "intent"
 	case 5:
-		switch rapid.IntRange(0, 3).Draw(l.t, "input") {
-		case 0:
-			l.in.Authors++
+		switch rapid.IntRange(0, 5).Draw(l.t, "input") {
+		case 0, 4, 5:
+			l.asked()
+			if rapid.IntRange(0, 3).Draw(l.t, "again") == 0 {
+				l.asked() // of what was asked before no world tells
+			}
+			return "authors"
 		case 1:
 			l.files["clusters/"+l.provider()+".yaml"] = []byte("no cluster\n")
 		default:
@@ -232,7 +250,7 @@ func TestFoldKeepsWhatItKnows(t *testing.T) {
 	now := noon
 	m := marketOf(t, &now)
 	l := ledgerOf(contract("run", "paris", "a", "rome"), contract("gone", "oslo", "x", "rome"))
-	in := Input{Now: v1alpha1.TimeOf(noon), Fleet: &fleet.Fleet{Policy: &v1alpha1.FleetSpec{}, Intents: make([]fleet.Intent, 1)}, Authors: 1, Ledger: l, Market: m.Snapshot()}
+	in := Input{Now: v1alpha1.TimeOf(noon), Fleet: &fleet.Fleet{Policy: &v1alpha1.FleetSpec{}, Intents: []*fleet.Intent{{}}}, Authors: 1, Ledger: l, Market: m.Snapshot()}
 	f := &Folder{}
 	one := f.Fold(in)
 	now = now.Add(time.Second)
@@ -254,5 +272,56 @@ func TestFoldKeepsWhatItKnows(t *testing.T) {
 	}
 	if changed != 2 {
 		t.Errorf("a report of two flavors changes %d of %d offers", changed, len(two.Offers))
+	}
+}
+
+// Who wrote an intent is asked of those that are named, and of all where more
+// than one search lies between.
+func TestFoldAsksForAuthors(t *testing.T) {
+	now := noon
+	list := func(names ...string) (out []*fleet.Intent) {
+		for _, name := range names {
+			out = append(out, &fleet.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: name}}})
+		}
+		return out
+	}
+	first := list("a", "b", "c")
+	in := Input{Now: v1alpha1.TimeOf(noon), Fleet: &fleet.Fleet{Policy: &v1alpha1.FleetSpec{}, Intents: first}, Authors: 1, Ledger: ledgerOf(), Market: marketOf(t, &now).Snapshot()}
+	f := &Folder{}
+	last := f.Fold(in).Intents
+	for _, step := range []struct {
+		name    string
+		intents []*fleet.Intent
+		authors uint64
+		asked   []string
+		// by is what is known of all from now on.
+		by, want string
+		same     []bool // of those there, whether they keep their address
+	}{
+		{"one is named", first, 2, []string{"b"}, "Ada", " Ada ", []bool{true, false, true}},
+		{"one comes before it, which is not named", []*fleet.Intent{first[0], list("aa")[0], first[1], first[2]}, 3, nil, "Bo", " Bo Ada ", []bool{true, false, true, true}},
+		{"a search lies between", first, 5, nil, "Bo", "Bo Bo Bo", []bool{false, false, false}},
+		{"one goes, another is named", first[1:], 6, []string{"c"}, "Cy", "Bo Cy", []bool{true, false}},
+	} {
+		was := map[string]*planner.Intent{}
+		for _, one := range last {
+			was[one.Metadata.Name] = one
+		}
+		in.Fleet, in.Authors, in.Asked = &fleet.Fleet{Policy: in.Fleet.Policy, Intents: step.intents}, step.authors, nil
+		for _, name := range step.asked {
+			in.Asked = append(in.Asked, [2]string{"vision", name})
+		}
+		in.Author = func(*fleet.Intent) (string, string) { return "", step.by }
+		last = f.Fold(in).Intents
+		var said []string
+		for i, one := range last {
+			said = append(said, one.Author)
+			if (was[one.Metadata.Name] == one) != step.same[i] {
+				t.Errorf("%s: whether %s keeps its address: not %v", step.name, one.Metadata.Name, step.same[i])
+			}
+		}
+		if got := strings.Join(said, " "); got != step.want {
+			t.Errorf("%s: by %q, want %q", step.name, got, step.want)
+		}
 	}
 }

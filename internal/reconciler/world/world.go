@@ -35,6 +35,8 @@ type Input struct {
 	Author func(*fleet.Intent) (commit, author string)
 	// Authors tells what Author answers apart: of one fleet, the same number means the same answers. 0 tells nothing.
 	Authors uint64
+	// Asked are the intents, by tenant and name, of whose authors Author may say something else than by the number before Authors.
+	Asked [][2]string
 	// RemovedBy says who deleted files of intents, by path; may be nil.
 	RemovedBy map[string]string
 	// Observed is what consumer clusters say.
@@ -62,8 +64,8 @@ func Build(in Input) planner.World {
 // Intents are the fleet's, with who wrote them.
 func Intents(f *fleet.Fleet, author func(*fleet.Intent) (commit, author string)) []*planner.Intent {
 	out := make([]*planner.Intent, len(f.Intents))
-	for i := range f.Intents {
-		out[i] = Intent(&f.Intents[i], author)
+	for i, it := range f.Intents {
+		out[i] = Intent(it, author)
 	}
 	return out
 }
