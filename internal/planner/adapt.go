@@ -124,9 +124,8 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	if grows && !o.hostsInstead(w.gpu, size, c) {
 		return false
 	}
-	cand := candidate{offer: o, size: size}
 	w.purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
-	r.choosePrice(w, &cand)
+	cand := r.priced(w, o, size)
 	if cand.money != "" {
 		return false
 	}

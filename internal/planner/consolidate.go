@@ -185,9 +185,9 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 	here := s.of(o)
 	floor, costs := -1.0, r.weekly(c.Spec.Price)
 	if here != nil {
-		t := here.terms
-		t.resources = r.resources(s.wish, o, here.size, c)
-		floor = s.wish.weights.score(t)
+		stays := *here
+		stays.resources = r.resources(s.wish, o, here.size, c)
+		floor = s.wish.weights.score(&stays)
 		costs += here.quote.transfer
 	}
 	var found *better

@@ -132,7 +132,7 @@ func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size vec, q quo
 // decision records why a candidate was chosen.
 func (r *round) decision(s *shape, c *candidate, next []*candidate) v1alpha1.Decision {
 	d := v1alpha1.Decision{
-		Score: round4(c.score), Scores: s.wish.weights.record(c.terms), Market: r.w.Market, Offer: r.figures(c.offer),
+		Score: round4(c.score), Scores: s.wish.weights.record(c), Market: r.w.Market, Offer: r.figures(c.offer),
 		Considered: len(r.offers), Rejected: s.rejected(),
 	}
 	if len(d.Rejected) == 0 {

@@ -83,7 +83,7 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 			}
 		}
 		line.LatencyMs, line.LatencyKnown = r.latency(j.consumer, o)
-		c := candidate{offer: o, size: s.wish.size(o)}
+		var c candidate
 		if known := s.of(o); known != nil {
 			c = *known
 			line.Requirement = c.req
@@ -91,13 +91,13 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 				line.Requirement = l.breaks(&c)
 			}
 		} else {
-			r.choosePrice(s.wish, &c)
+			c = r.priced(s.wish, o, s.wish.size(o))
 			line.Requirement = r.fact(s.wish, o)
 		}
 		line.Priced = r.tariffOf(o).why == "" && c.money != ReqPurchase
 		line.Hourly, line.Transfer = c.quote.now.decimal(), c.quote.transfer.decimal()
 		if line.Fits = line.Requirement == ""; line.Fits {
-			line.Score, line.Scores = round4(c.score), s.wish.weights.record(c.terms)
+			line.Score, line.Scores = round4(c.score), s.wish.weights.record(&c)
 			line.Scaled = r.scaled(o, c.size, nil)
 			if len(line.Scaled) > 0 {
 				line.Detail = "its autoscaler would add " + amountsText(line.Scaled)

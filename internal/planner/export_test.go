@@ -144,8 +144,7 @@ func CheckShapes(w World) (checked int, err error) {
 			if at < 0 {
 				continue
 			}
-			want := candidate{offer: o, size: s.wish.size(o)}
-			r.choosePrice(s.wish, &want)
+			want := r.priced(s.wish, o, s.wish.size(o))
 			if c := &s.cands[at]; c.offer != o || !c.size.equal(want.size) || c.quote != want.quote || c.vague != (r.tariffOf(o).unpriced || r.transferUnknown(s.wish, o)) {
 				return checked, fmt.Errorf("%s costs %s %+v, and its shape says %+v", s.wish.in.Metadata.Name, o.ref, want.quote, c.quote)
 			}

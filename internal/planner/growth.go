@@ -16,7 +16,7 @@ import (
 // once the offer's risk is known (assess).
 func (r *round) grow(o *offer, figures v1alpha1.OfferFigures) {
 	if o.growth != nil {
-		o.capacity = o.capacity.clone().sub(o.growth)
+		o.capacity = o.capacity.sub(o.growth)
 		o.growth, o.scalable = nil, nil
 	}
 	if len(figures.ScalableTo) == 0 {
@@ -24,7 +24,7 @@ func (r *round) grow(o *offer, figures v1alpha1.OfferFigures) {
 	}
 	if more := r.names.vecOf(ledger.Growth(figures)); !more.within(nil) {
 		o.growth, o.scalable = more, figures.ScalableTo
-		o.capacity = o.capacity.clone().add(more)
+		o.capacity = o.capacity.add(more)
 	}
 }
 

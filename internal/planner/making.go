@@ -62,14 +62,14 @@ func (t *traits) set(o *offer) {
 func (r *round) newShape(w *wish) *shape {
 	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: len(r.touched), altered: len(r.altered)}
 	s.cands = make([]candidate, r.findCandidates(s))
+	p := newPricer(r, w, len(s.cands))
 	for i, at := range s.at {
 		if at >= 0 {
 			o := r.offers[i]
-			s.cands[at].offer, s.cands[at].size = o, w.size(o)
+			s.cands[at] = candidate{offer: o, pricing: p.of(o)}
 		}
 	}
-	r.price(s)
-	s.least = floor{noLimit, noLimit, noLimit, unlimited}
+	p.finish(s)
 	var failing counts
 	for i := range s.cands {
 		c := &s.cands[i]
@@ -83,7 +83,6 @@ func (r *round) newShape(w *wish) *shape {
 			failing.count(c.req)
 		}
 		if c.money == "" {
-			s.least.lower(c)
 			s.affordable++
 			if c.offer.deck != nil {
 				s.packed++
@@ -167,132 +166,4 @@ func (c *counts) into(m map[string]int) {
 	for _, x := range *c {
 		m[x.word] = x.n
 	}
-}
-
-// price fills in the candidates' prices and what of money they fail: none of
-// it changes during the round.
-func (r *round) price(s *shape) {
-	w := s.wish
-	s.cheapest = unlimited
-	var told quotes
-	for i := range s.cands {
-		c := &s.cands[i]
-		r.quoted(&told, w, c)
-		if c.money == "" {
-			s.cheapest = min(s.cheapest, c.quote.most())
-		}
-	}
-	var dearest micro
-	for i := range s.cands {
-		c := &s.cands[i]
-		if c.money == "" {
-			// What the other replicas cost at the least is not there for this one.
-			c.money = w.affordable(c.quote, c.size, (w.replicas-1)*int64(s.cheapest))
-		}
-		if c.money == "" {
-			dearest = max(dearest, c.quote.current())
-		}
-	}
-	scale := scaleOf(s)
-	for i := range s.cands {
-		c := &s.cands[i]
-		c.terms = terms{cost: costTerm(c.quote.current(), dearest, c.vague)}
-		// A term without weight is no part of any score.
-		if w.weights.latency > 0 {
-			c.terms.latency = latencyTerm(r.latency(w.consumer, c.offer))
-		}
-		if w.weights.reliability > 0 {
-			c.terms.reliability = reliabilityTerm(c.offer.Flavor.Spec.Properties)
-		}
-		goalTerms(w, c, &scale)
-	}
-}
-
-// quotes are what was said of tariffs, by their numbers.
-type quotes []struct {
-	tariff *tariff
-	size   *int64 // the first of it: sizes are shared
-	region string
-	quote  quote
-	money  string
-	vague  bool
-}
-
-// quoted is choosePrice, asked once for offers that have tariff and size in
-// common, and whether a price is missing.
-func (r *round) quoted(told *quotes, w *wish, c *candidate) {
-	t := r.tariffOf(c.offer)
-	if 4*len(r.tariffs) > len(r.offers) { // next to nobody has a tariff in common
-		r.choosePrice(w, c)
-		c.vague = t.unpriced || r.transferUnknown(w, c.offer)
-		return
-	}
-	for len(*told) <= t.number {
-		*told = append(*told, make(quotes, t.number+1)...)
-	}
-	q, region := &(*told)[t.number], ""
-	if w.moves() {
-		region = c.offer.Location.Region
-	}
-	// A flat price is shared out by the offer's capacity.
-	if t.onDemand.flat > 0 || q.tariff != t || q.size != &c.size[0] || q.region != region {
-		r.choosePrice(w, c)
-		q.tariff, q.size, q.region, q.quote, q.money = t, &c.size[0], region, c.quote, c.money
-		q.vague = t.unpriced || r.transferUnknown(w, c.offer)
-	}
-	c.quote, c.money, c.vague = q.quote, q.money, q.vague
-}
-
-// choosePrice takes the cheapest acceptable price class that the intent can
-// afford, else says what of money fails.
-func (r *round) choosePrice(w *wish, c *candidate) {
-	t := r.tariffOf(c.offer)
-	transfer, known := r.transfer(w, c.offer)
-	c.quote.transfer = transfer
-	if !known && w.money.limited {
-		c.money = ReqTransfer
-		return
-	}
-	if t.why != "" {
-		c.quote.class = v1alpha1.OnDemand
-		if !t.unpriced || w.money.limited {
-			c.money = ReqPrice
-		}
-		return
-	}
-	c.money = ReqPurchase
-	for _, class := range w.purchase {
-		q, sold := r.quoteFor(c.offer, class, c.size, w.seconds)
-		if !sold {
-			continue
-		}
-		q.transfer = transfer
-		fails := w.affordable(q, c.size, 0)
-		better := c.money == ReqPurchase || (fails == "") != (c.money == "") && fails == "" || (fails == "") == (c.money == "") && q.now < c.quote.now
-		if better {
-			c.quote, c.money = q, fails
-		}
-	}
-}
-
-// affordable is the limit of the intent's budget that a price breaks, when
-// others micro an hour go to its other replicas.
-func (w *wish) affordable(q quote, size vec, others int64) string {
-	limit, name := w.money.hourly, ReqMaxHourly
-	if q.class == v1alpha1.Spot {
-		limit, name = w.money.hourlySpot, ReqMaxHourlySpot
-	}
-	if q.most()+micro(others) > limit {
-		return name
-	}
-	if n := size.at(rGPU); n > 0 && w.money.perGPU < unlimited && int64(q.peak) > int64(w.money.perGPU)*n {
-		return ReqMaxHourlyPerGPU
-	}
-	if w.money.total < unlimited {
-		// Open-ended intents run until the money is spent: a minute at the least.
-		if (q.most() + micro(others)).forSeconds(max(w.seconds, 60)) > w.money.total {
-			return ReqMaxTotal
-		}
-	}
-	return ""
 }

@@ -307,15 +307,16 @@ func (r *round) partition(w *wish, o *offer) string {
 // requirement: cards first, then the others by number, extended ones last; then
 // any of which it has already sold too much.
 func (r *round) short(o *offer, size vec) string {
-	if n := size.at(rGPU); n > 0 && o.free.at(rGPU) < n {
+	free := o.free
+	if n := size.at(rGPU); n > 0 && free.at(rGPU) < n {
 		return r.names.shorts[rGPU]
 	}
 	for i, n := range size {
-		if n > 0 && o.free.at(i) < n {
+		if n > 0 && free.at(i) < n {
 			return r.names.shorts[i]
 		}
 	}
-	if i := o.overdrawn(); i >= 0 {
+	if i := free.deficit(); i >= 0 {
 		return r.names.shorts[i]
 	}
 	return ""

@@ -82,7 +82,7 @@ func (r *round) near(j *job, f *failure) []relaxation {
 	looked := map[string]int{}
 	var out []relaxation
 	for _, o := range r.offers {
-		c := candidate{offer: o, size: s.wish.size(o)}
+		c := candidate{offer: o, pricing: &pricing{size: s.wish.size(o)}}
 		req := ""
 		if known := s.of(o); known != nil {
 			c = *known
@@ -108,8 +108,7 @@ func (r *round) near(j *job, f *failure) []relaxation {
 		if r.fact(again, o) != "" {
 			continue
 		}
-		now := candidate{offer: o, size: again.size(o)}
-		r.choosePrice(again, &now)
+		now := r.priced(again, o, again.size(o))
 		if r.lacks(again, o, now.size) != "" || now.money != "" {
 			continue
 		}

@@ -11,7 +11,8 @@ import (
 // what the round has already given away.
 type offer struct {
 	// capacity × overcommit, and what is free of it: capacity − used − held. What
-	// a new shape looks at of every candidate stands together, here.
+	// a new shape looks at of every candidate stands together, here; the figures
+	// themselves lie in a row, offer after offer (readOffers).
 	capacity, free vec
 	tariff         *tariff
 	// deck is its cards, where it sells parts of them; else nil.
@@ -68,10 +69,12 @@ func (r *round) readOffers() {
 	}
 	slices.SortFunc(r.offers, compareOffers)
 	r.byKey = make(map[offerKey]*offer, len(r.offers))
-	pools := map[offerKey][]*offer{}
+	pools, rows := map[offerKey][]*offer{}, make(vec, 2*rowLength*len(r.offers))
 	for i, o := range r.offers {
 		r.places[o.index] = int32(i)
 		o.index = i
+		k := 2 * rowLength * i
+		o.capacity, o.free = rows[k:k:k+rowLength], rows[k+rowLength:k+rowLength:k+2*rowLength]
 		r.byKey[offerKey{o.provider, o.name}] = o
 		if p := o.Flavor.Spec.Pool; p != "" {
 			k := offerKey{o.provider, p}
@@ -113,7 +116,7 @@ func (r *round) describe(o *offer) {
 	if s.Partition != nil {
 		o.min, o.step = r.names.vecOf(s.Partition.Min), r.names.vecOf(s.Partition.Step)
 	}
-	o.capacity = r.names.vecOf(ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
+	o.capacity = r.names.vecIn(o.capacity, ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
 	o.growth, o.scalable = nil, nil
 	o.blocked = r.blocked(o)
 	r.traits.set(o)
@@ -141,7 +144,7 @@ func (r *round) measure(o *offer) {
 		members = []ledger.Member{{Flavor: o.Flavor, Held: o.contracts}}
 	}
 	fig := ledger.Figures(ledger.Member{Flavor: o.Flavor, Held: o.contracts}, members, "")
-	o.free = r.names.vecOf(ledger.Available(fig))
+	o.free = r.names.vecIn(o.free, ledger.Available(fig))
 	o.held, o.pool = r.names.vecOf(fig.Held), r.names.vecOf(fig.Pool)
 	for i, n := range o.held {
 		// What is held of a resource that is not offered any more is overdrawn.
@@ -257,14 +260,7 @@ func (r *round) take(o *offer, delta vec) {
 
 // overdrawn is a resource of which an offer holds more than it has, -1 for
 // none. A flavor that shrank sells nothing until its excess is gone.
-func (o *offer) overdrawn() int {
-	for i, n := range o.free {
-		if n < 0 {
-			return i
-		}
-	}
-	return -1
-}
+func (o *offer) overdrawn() int { return o.free.deficit() }
 
 // figures are an offer's figures as a decision records them.
 func (r *round) figures(o *offer) v1alpha1.OfferFigures {

@@ -62,7 +62,11 @@ func (k *ranking) swap(a, b int) {
 }
 
 func (k *ranking) less(cands []candidate, a, b int) bool {
-	return before(&cands[k.heap[a]], &cands[k.heap[b]], k.thrifty)
+	x, y := k.heap[a], k.heap[b]
+	if c := compareCandidates(&cands[x], &cands[y], k.thrifty); c != 0 {
+		return c < 0
+	}
+	return x < y // they stand by reference
 }
 
 func (k *ranking) up(cands []candidate, i int) {
@@ -143,25 +147,34 @@ func (k *ranking) sink(cands []candidate, open []int32) {
 // price, then the reference; for thrift the price goes first. One that is not
 // known is the highest. Offers that would have to grow come last.
 func before(a, b *candidate, thrifty bool) bool {
-	if a.scales != b.scales {
-		return b.scales
+	return cmp.Or(compareCandidates(a, b, thrifty), compareOffers(a.offer, b.offer)) < 0
+}
+
+// compareCandidates is the order of before without the reference.
+func compareCandidates(a, b *candidate, thrifty bool) int {
+	switch same := a.pricing == b.pricing; {
+	case a.scales != b.scales:
+		return first(b.scales)
+	case thrifty && a.vague != b.vague:
+		return first(b.vague)
+	case thrifty && !same && a.quote.most() != b.quote.most():
+		return first(a.quote.most() < b.quote.most())
+	case a.score != b.score:
+		return first(a.score > b.score)
+	case same:
+		return 0
+	case a.vague != b.vague:
+		return first(b.vague)
 	}
-	if thrifty && a.vague != b.vague {
-		return b.vague
+	return cmp.Compare(a.quote.current(), b.quote.current())
+}
+
+// first is the sign of what goes first, or after.
+func first(goes bool) int {
+	if goes {
+		return -1
 	}
-	if thrifty && a.quote.most() != b.quote.most() {
-		return a.quote.most() < b.quote.most()
-	}
-	if a.score != b.score {
-		return a.score > b.score
-	}
-	if a.vague != b.vague {
-		return b.vague
-	}
-	if a.quote.current() != b.quote.current() {
-		return a.quote.current() < b.quote.current()
-	}
-	return compareOffers(a.offer, b.offer) < 0
+	return 1
 }
 
 // compareOffers orders offers by provider and name.

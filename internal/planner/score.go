@@ -121,23 +121,31 @@ func reliabilityTerm(p v1alpha1.FlavorProperties) float64 {
 	return min(max(p.Reliability.Float(), 0), 1)
 }
 
-// terms are a candidate's terms, each from 0 to 1.
-type terms struct{ resources, cost, latency, reliability, performance, energy float64 }
+// terms are a candidate's terms but for that of resources, each from 0 to 1.
+type terms struct{ cost, latency, reliability, performance, energy float64 }
 
-func (w weights) score(t terms) float64 {
-	return w.resources*t.resources + w.cost*t.cost + w.latency*t.latency + w.reliability*t.reliability +
+func (w *weights) score(c *candidate) float64 {
+	t := &c.terms
+	return w.resources*c.resources + w.cost*t.cost + w.latency*t.latency + w.reliability*t.reliability +
 		w.performance*t.performance + w.energy*t.energy
+}
+
+// beyondPrice reports whether a term counts that is neither resources nor
+// decided by the price alone.
+func (w *weights) beyondPrice() bool {
+	return w.latency > 0 || w.reliability > 0 || w.performance > 0 || w.energy > 0
 }
 
 // record is the weighted terms for the contract, those without weight left
 // out.
-func (w weights) record(t terms) map[string]float64 {
+func (w *weights) record(c *candidate) map[string]float64 {
+	t := &c.terms
 	out := map[string]float64{}
 	for _, x := range [...]struct {
 		name        string
 		weight, val float64
 	}{
-		{termResources, w.resources, t.resources}, {termCost, w.cost, t.cost}, {termLatency, w.latency, t.latency},
+		{termResources, w.resources, c.resources}, {termCost, w.cost, t.cost}, {termLatency, w.latency, t.latency},
 		{termReliability, w.reliability, t.reliability}, {termPerformance, w.performance, t.performance}, {termEnergy, w.energy, t.energy},
 	} {
 		if x.weight > 0 {

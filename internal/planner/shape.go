@@ -9,18 +9,12 @@ import (
 // candidate is an offer that has every fact a wish demands.
 type candidate struct {
 	offer *offer
-	size  vec
-	quote quote
-	// money is the requirement of money it fails, "" when it fails none.
-	money string
-	// vague: no price is known of it or of moving the intent's data there.
-	vague bool
-	terms terms
+	*pricing
 
-	// req is what it fails at the moment, "" when it fits; score holds when it
-	// fits.
-	req   string
-	score float64
+	// req is what it fails at the moment, "" when it fits; score, and the
+	// resources term of it, hold when it fits.
+	req              string
+	score, resources float64
 	// scales: it fits only because its offer can grow.
 	scales bool
 }
@@ -148,11 +142,11 @@ func (r *round) catchUp(s *shape) bool {
 	return true
 }
 
-// lower takes a candidate in.
-func (f *floor) lower(c *candidate) {
-	f.milliCards = min(f.milliCards, c.size.at(rGPU)*1000/c.offer.unitsPer)
-	f.cpu, f.memory = min(f.cpu, c.size.at(rCPU)), min(f.memory, c.size.at(rMemory))
-	f.peak = min(f.peak, c.quote.peak)
+// lower takes candidates in.
+func (f *floor) lower(x *pricing) {
+	f.milliCards = min(f.milliCards, x.milliCards)
+	f.cpu, f.memory = min(f.cpu, x.size.at(rCPU)), min(f.memory, x.size.at(rMemory))
+	f.peak = min(f.peak, x.quote.peak)
 }
 
 // look decides what a candidate fails now, and its score.
@@ -162,8 +156,8 @@ func (r *round) look(s *shape, c *candidate) {
 		c.req = c.money
 	}
 	if c.req == "" {
-		c.terms.resources = r.resources(s.wish, c.offer, c.size, nil)
-		c.score = s.wish.weights.score(c.terms)
+		c.resources = r.resources(s.wish, c.offer, c.size, nil)
+		c.score = s.wish.weights.score(c)
 		c.scales = c.offer.scales(c.size)
 	}
 }

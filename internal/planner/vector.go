@@ -49,6 +49,9 @@ func (n *names) of(name string) int {
 	return i
 }
 
+// rowLength is for how many resources most vecs have room.
+const rowLength = rExtended + 1
+
 // vec is an amount for each numbered resource, in that resource's unit. Names
 // past its end are absent: nothing.
 type vec []int64
@@ -98,6 +101,17 @@ func (v vec) max(o vec) vec {
 	return out
 }
 
+// deficit is the first resource of which there is less than nothing, -1 for
+// none.
+func (v vec) deficit() int {
+	for i, n := range v {
+		if n < 0 {
+			return i
+		}
+	}
+	return -1
+}
+
 func (v vec) clone() vec { return append(vec(nil), v...) }
 
 func (v vec) equal(o vec) bool {
@@ -120,8 +134,11 @@ func (v vec) within(o vec) bool {
 }
 
 // vecOf numbers the resources of r.
-func (n *names) vecOf(r v1alpha1.Resources) vec {
-	v := make(vec, rExtended, rExtended+1)
+func (n *names) vecOf(r v1alpha1.Resources) vec { return n.vecIn(make(vec, 0, rowLength), r) }
+
+// vecIn is vecOf in the place of another vec, as far as that has room.
+func (n *names) vecIn(v vec, r v1alpha1.Resources) vec {
+	v = append(v[:0], make(vec, rExtended)...)
 	for name, a := range r {
 		v = v.set(n.of(name), a.Int64())
 	}
@@ -142,7 +159,7 @@ func (n *names) resources(v vec) v1alpha1.Resources {
 // offered are a contract's resources in its flavor's own names, numbered.
 func (n *names) offered(c *v1alpha1.Contract, f *v1alpha1.Flavor) vec {
 	gpu := ledger.SlicedAs(c, f)
-	v := make(vec, rExtended, rExtended+1)
+	v := make(vec, rExtended, rowLength)
 	for name, a := range c.Spec.Resources {
 		i := rGPU
 		if name != gpu {

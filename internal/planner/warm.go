@@ -179,15 +179,14 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 	if !asked.within(size) || asked.at(rGPU) != size.at(rGPU) {
 		return nil
 	}
-	c := &warmClaim{old: old, cand: candidate{offer: o, size: size}}
-	r.choosePrice(s.wish, &c.cand)
+	c := &warmClaim{old: old, cand: r.priced(s.wish, o, size)}
 	if c.cand.money != "" || l.breaks(&c.cand) != "" {
 		return nil
 	}
 	at := &s.cands[s.at[o.index]]
 	c.cand.terms = at.terms
-	c.cand.terms.resources = r.resources(s.wish, o, size, old)
-	c.cand.score = s.wish.weights.score(c.cand.terms)
+	c.cand.resources = r.resources(s.wish, o, size, old)
+	c.cand.score = s.wish.weights.score(&c.cand)
 	return c
 }
 
