@@ -101,14 +101,11 @@ func printPlan(s Streams, form string, p *planner.Plan, m report.Meta) error {
 	return report.Text(s.Out, p, m, report.Options{Color: s.Color})
 }
 
-// problemsOf are the inputs that could not be read at all; an intent that can
-// be read and is wrong stands in the plan itself.
+// problemsOf are the errors that the plan itself does not tell.
 func problemsOf(f *fleet.Fleet) []report.Problem {
 	var out []report.Problem
-	for _, d := range f.Errors() {
-		if d.Intent == "" {
-			out = append(out, report.Problem{File: d.File, Line: d.Line, Column: d.Column, Message: d.Message})
-		}
+	for _, d := range f.Unread() {
+		out = append(out, report.Problem{File: d.File, Line: d.Line, Column: d.Column, Message: d.Message})
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].File < out[j].File })
 	return out

@@ -189,6 +189,16 @@ func (f *Fleet) Errors() []Diagnostic {
 	return out
 }
 
+// Unread are the errors of what takes no part in a plan: files that could not be
+// read, and intents that stand in several files. An intent that was read and is
+// wrong is refused in the plan itself.
+func (f *Fleet) Unread() []Diagnostic {
+	return slices.DeleteFunc(f.Errors(), func(d Diagnostic) bool {
+		tenant, name, named := strings.Cut(d.Intent, "/")
+		return named && f.Intent(tenant, name) != nil
+	})
+}
+
 func sortDiagnostics(list []Diagnostic) []Diagnostic {
 	order := func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))

@@ -87,7 +87,11 @@ func (cs *contexts) reuse(old *contexts) map[string]*context {
 // key is everything that an intent of the tenant is checked against, as text.
 func (cs *contexts) key(tenant string) string {
 	if t := cs.tenants[tenant]; t != nil {
-		return fmt.Sprintf("%s\n%v", cs.fleetKey, t.Spec.Consumers)
+		most := ""
+		if t.Spec.MaxPriority != nil {
+			most = fmt.Sprint(*t.Spec.MaxPriority)
+		}
+		return fmt.Sprintf("%s\n%v %s", cs.fleetKey, t.Spec.Consumers, most)
 	}
 	return cs.fleetKey + "\nnone " + cs.broken[tenant]
 }
@@ -187,6 +191,9 @@ func (ctx *context) check(c *checker, in *v1alpha1.ResourceIntent) bool {
 		return true
 	}
 	ctx.consumer(c, in)
+	if most := ctx.tenant.Spec.MaxPriority; most != nil && in.Spec.Priority > *most && in.Spec.Priority <= 1000 {
+		c.warnf(at("spec", "priority"), "NoEffect", "spec.priority: %d is more than tenant %s may have, and counts as its maxPriority %d", in.Spec.Priority, ctx.tenantName, *most)
+	}
 	pl := &in.Spec.Placement
 	for i, id := range pl.Providers.Allow {
 		if cl := ctx.clusters[id]; cl == nil || !cl.HasRole("provider") {

@@ -208,7 +208,9 @@ func borrowText(list []*v1alpha1.Contract) string {
 	for _, name := range sum.Names() {
 		label := name
 		if name == v1alpha1.GPU {
-			label = "GPUs"
+			if label = "GPUs"; sum[name].Int64() == 1 {
+				label = "GPU"
+			}
 		}
 		parts = append(parts, sum[name].Canonical(name)+" "+label)
 	}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,12 +46,12 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 		}
 		return "its reliability is unknown"
 	case ReqEnforcement:
-		if level := s.Labels[v1alpha1.LabelEnforcement]; level != "" && s.Class == classEnforced {
+		if level := enforced(o); level != "" {
 			return "Liqo's limits enforcement there is " + level
 		}
 		return "its agent enforces nothing"
 	case ReqWhere:
-		return "it is not true of this flavor"
+		return whereText(w, o)
 	case ReqPartition:
 		return "its next legal size is " + r.sizeText(c.size)
 	case ReqPrice:
@@ -81,6 +82,28 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 		return detailGPU(o, req)
 	}
 	return r.detailMoney(j, w, c, req)
+}
+
+// whereText is why an offer does not meet placement.where: that the answer is
+// no, or that there is none, because it looks for something the flavor lacks.
+func whereText(w *wish, o *offer) string {
+	_, err := w.where.Eval(w.in, o.resolved(), o.cluster)
+	if err == nil {
+		return "it is not true of this flavor"
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	return "it has no answer for this flavor: " + err.Error()
+}
+
+// enforced is the level at which Liqo enforces limits where an offer's agent
+// grants slices, "" where it does not or does not say.
+func enforced(o *offer) string {
+	if o.Flavor.Spec.Class != classEnforced {
+		return ""
+	}
+	return o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement]
 }
 
 func (r *round) detailPlace(w *wish, o *offer, req string) string {

@@ -227,7 +227,7 @@ func gpuText(g *v1alpha1.GPURequest) string {
 	}
 	text := fmt.Sprintf("%dx %s", max(g.Count, 1), what)
 	if g.Share != nil {
-		text = g.Share.String() + " of a " + what
+		text = g.Share.String() + " of one " + what
 	}
 	if g.Profile != "" {
 		text += " " + g.Profile

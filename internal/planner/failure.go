@@ -57,7 +57,7 @@ func (r *round) explainFailure(s *shape, l *limits) failure {
 			}
 		}
 	}
-	f.text = NothingFits(len(r.offers), f.rejected)
+	f.text = NothingFits(len(r.offers), f.rejected) + policyTexts(s.wish, f.rejected)
 	switch {
 	case len(broken) > 0:
 		top := sortedByCount(broken)[0]
@@ -83,6 +83,18 @@ func (r *round) explainFailure(s *shape, l *limits) failure {
 		f.code = CodeIntentBudget
 	}
 	return f
+}
+
+// policyTexts are the messages of the fleet's policies that forbid an offer, for
+// whoever has never seen the policy.
+func policyTexts(w *wish, rejected map[string]int) string {
+	text := ""
+	for i := range w.policies {
+		if p := &w.policies[i]; p.Message != "" && rejected[ReqPolicy+p.Name] > 0 {
+			text += "; " + p.Name + ": " + p.Message
+		}
+	}
+	return text
 }
 
 // commonest is the requirement that most offers fail, of those that are heard:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -235,16 +236,32 @@ func (r *round) tellShares() {
 			first[j.priority] = j
 			continue
 		}
-		if ahead.tenant == j.tenant {
+		if ahead.tenant == j.tenant || !lacksRoom(j.dec.Rejected) {
 			continue
 		}
 		theirs, of := r.shareOf(ahead.tenant)
 		ours, ourOf := r.shareOf(j.tenant)
 		if theirs/ahead.tenant.weight() < ours/j.tenant.weight() {
-			j.dec.Reason += fmt.Sprintf("; tenant %s is served first: it holds %s of the fleet's %s%s, %s %s of its %s%s",
+			if ourOf == of {
+				ourOf = ""
+			} else {
+				ourOf = " of its " + ourOf
+			}
+			j.dec.Reason += fmt.Sprintf("; tenant %s is served first: it holds %s of the fleet's %s%s, %s %s%s%s",
 				ahead.tenantName, percent(theirs), of, weightText(ahead.tenant), j.tenantName, percent(ours), ourOf, weightText(j.tenant))
 		}
 	}
+}
+
+// lacksRoom reports whether an offer would do if more of it were free: only then
+// does it matter whose turn comes first.
+func lacksRoom(rejected map[string]int) bool {
+	for req := range rejected {
+		if strings.HasPrefix(req, ReqCapacity) {
+			return true
+		}
+	}
+	return false
 }
 
 func weightText(t *tenant) string {

@@ -82,9 +82,14 @@ func TestFairShare(t *testing.T) {
 	b.Tick(time.Minute).Tenant("zoe", "rome", weight(2)).Intent("ada/more", Wants(1))
 	b.Tick(time.Minute).Intent("zoe/first", Wants(1))
 	p := b.Round()
-	const want = "tenant zoe is served first: it holds 0.0 % of the fleet's GPUs at weight 2, ada 100.0 % of its GPUs"
+	const want = "tenant zoe is served first: it holds 0.0 % of the fleet's GPUs at weight 2, ada 100.0 %"
 	if d := Of(p, "ada/more"); !strings.HasSuffix(d.Reason, want) || d.Position != 2 {
 		t.Fatalf("%d %s", d.Position, d.Reason)
+	}
+	// Who lacks something else than room would not be served first either.
+	b.Intent("ada/more", Wants(1), With(func(s *v1alpha1.IntentSpec) { s.Placement.Zones = []string{"c"} }))
+	if d := Of(b.Round(), "ada/more"); d.Action != planner.Queued || strings.Contains(d.Reason, "served first") {
+		t.Fatalf("%s %s", d.Action, d.Reason)
 	}
 }
 

@@ -332,6 +332,7 @@ func (r *round) line(c *v1alpha1.Contract, action Action) ContractLine {
 		Name: c.Metadata.Name, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Action: action, Consumer: c.Spec.Consumer,
 		Resources: c.Spec.Resources, GPUs: c.Spec.GPUs, Hourly: c.Spec.Price.Hourly, Currency: c.Spec.Price.Currency,
 		Score: c.Decision.Score, Phase: c.Status.Phase, Term: c.Spec.Term, Claimed: c.Decision.Claimed, Scaled: c.Decision.Scaled,
+		Part: c.Spec.Intent.Of > 0,
 	}
 	if t := c.Decision.Transfer; t != nil {
 		l.Transfer = t.Hourly

@@ -276,16 +276,18 @@ func (r *round) relaxMoney(spec *v1alpha1.IntentSpec, w *wish, c *candidate, req
 	spec.Budget = &b
 	all := c.quote.most() * micro(max(w.replicas, 1))
 	raise := func(field **v1alpha1.Decimal, name string, need micro, limit micro) (string, string, float64) {
+		added := min(float64(need-limit)/float64(max(limit, 1)), 1.9)
+		if b.Currency != "" && b.Currency != r.books.Currency { // what is in another currency is not ours to rewrite
+			*field = nil
+			cur := " " + r.books.Currency
+			return "", "costs " + need.text() + cur + ", budget " + max(limit, 0).text() + cur, added
+		}
 		d := need.decimal().Round(2)
 		if d.Cmp(need.decimal()) < 0 {
 			d = d.Add(v1alpha1.MustDecimal("0.01"))
 		}
 		*field, b.Currency = &d, r.books.Currency
-		added := float64(need-limit) / float64(max(limit, 1))
-		return "budget." + name + ": \"" + d.Text() + "\"", "costs " + need.text() + ", budget " + max(limit, 0).text(), min(added, 1.9)
-	}
-	if b.Currency != "" && b.Currency != r.books.Currency {
-		return "", "", 0 // a limit in another currency is not ours to rewrite
+		return "budget." + name + ": \"" + d.Text() + "\"", "costs " + need.text() + ", budget " + max(limit, 0).text(), added
 	}
 	switch req {
 	case ReqMaxHourly:
@@ -338,7 +340,7 @@ func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *offer, req str
 		return "", "is excluded by placement.providers"
 	case ReqLabels:
 		p.Labels = nil
-		return "", r.detailPlace(w, o, ReqLabels)
+		return "", strings.TrimPrefix(r.detailPlace(w, o, ReqLabels), "it ")
 	case ReqAvailability:
 		have := o.Flavor.Spec.Properties.Reliability
 		if have == nil {
@@ -349,7 +351,7 @@ func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *offer, req str
 		return "sla.availability: \"" + percent.String() + "\"", "is available " + percent.String() + " % of the time"
 	case ReqEnforcement:
 		spec.Enforcement = ""
-		return "", "enforces nothing"
+		return "", "enforces " + cmp.Or(enforced(o), "nothing")
 	}
 	return "", ""
 }

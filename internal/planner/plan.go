@@ -131,6 +131,8 @@ type ContractLine struct {
 	Score    float64
 	// RunnerUp is the next best offer, nil when there is none.
 	RunnerUp *v1alpha1.RunnerUp
+	// Part: its replica is put together from several contracts (split).
+	Part bool
 	// Claimed is the warm pool whose slice it took over, "" for none.
 	Claimed string
 	// Scaled is what of it did not stand when it was decided.

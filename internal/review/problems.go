@@ -84,17 +84,20 @@ func foreignSecrets(before, own *fleet.Fleet) []report.Problem {
 	return out
 }
 
-// unread are the problems of files that could not be read at all, for the
-// table; one of an intent that could be read stands in its decision.
+// unread are the problems of what could not be read, for the table; one of an
+// intent that could be read stands in its decision.
 func unread(in Input, lines []report.Problem) []report.Problem {
-	whole := map[string]bool{}
+	whole := map[string]bool{} // by problem, false where it stands in a decision
 	sides := []*fleet.Fleet{in.whole().Fleet}
 	if in.Own != nil {
 		sides = append(sides, in.Own.Fleet)
 	}
 	for _, f := range sides {
 		for _, d := range f.Errors() {
-			whole[d.File+"\x00"+d.Message] = d.Intent == ""
+			whole[d.File+"\x00"+d.Message] = false
+		}
+		for _, d := range f.Unread() {
+			whole[d.File+"\x00"+d.Message] = true
 		}
 	}
 	var out []report.Problem

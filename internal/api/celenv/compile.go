@@ -3,10 +3,12 @@ package celenv
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apiserver/pkg/cel/library"
@@ -106,8 +108,22 @@ func explain(message string) string {
 	if i := strings.Index(message, "\n"); i >= 0 {
 		message = message[:i]
 	}
+	if m := overload.FindStringSubmatch(message); m != nil {
+		name, kinds := m[1], strings.ReplaceAll(m[2], "kubernetes.Quantity", "quantity")
+		if symbol, is := operators.FindReverse(name); is && symbol != "" {
+			name = symbol
+		}
+		message = fmt.Sprintf("%q cannot be used with (%s)", strings.Trim(name, "_"), kinds)
+		if strings.Contains(kinds, "quantity") {
+			message += "; compare quantities by isGreaterThan, isLessThan or compareTo, such as flavor.gpu.memory.isGreaterThan(quantity(\"40Gi\"))"
+		}
+	}
 	return message
 }
+
+// overload is what CEL says of an operator or function that does not exist for
+// what it is given.
+var overload = regexp.MustCompile(`^found no matching overload for '(.+?)' applied to '(?:.*\.)?\((.*)\)'$`)
 
 // Facts are what one evaluation looks at.
 type Facts struct {

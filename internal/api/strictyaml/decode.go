@@ -93,7 +93,13 @@ func (w *walker) value(n *yaml.Node, s *shape, path string) {
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
+		at, before := len(w.out), len(w.problems)
 		w.mapping(n, s, path)
+		if w.deep && s.parse != nil && len(w.problems) == before { // its fields are right, one by one
+			if err := s.parse(w.out[at:]); err != nil {
+				w.problem(n, "%s: %s", named(path), reason(err))
+			}
+		}
 	case yaml.SequenceNode:
 		w.sequence(n, s, path)
 	default:

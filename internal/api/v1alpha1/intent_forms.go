@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -138,6 +139,9 @@ type gpuObject GPURequest
 func (g *GPURequest) UnmarshalJSON(b []byte) error {
 	var n int32
 	if json.Unmarshal(b, &n) == nil {
+		if n == 0 {
+			return errNoGPUs
+		}
 		*g = GPURequest{Count: n}
 		return nil
 	}
@@ -150,8 +154,15 @@ func (g *GPURequest) UnmarshalJSON(b []byte) error {
 		*g = short
 		return nil
 	}
+	count := struct{ Count *int32 }{}
+	if json.Unmarshal(b, &count) == nil && count.Count != nil && *count.Count == 0 {
+		return errNoGPUs
+	}
 	return strict(b, (*gpuObject)(g))
 }
+
+// errNoGPUs refuses a count of 0, which would else be taken for the default, 1.
+var errNoGPUs = errors.New("a count of 0 asks for no GPU; leave gpu out where none is wanted")
 
 var (
 	gpuVendors  = map[string]bool{"nvidia": true, "amd": true, "intel": true}

@@ -110,6 +110,9 @@ func explainSum(e *planner.Explanation) string {
 	if d.Alternative > 0 && len(names) > 0 {
 		s += fmt.Sprintf(" Alternative %d fits.", d.Alternative)
 	}
+	if len(d.Contracts) > 0 && d.Contracts[0].Part {
+		s += " Put together from parts."
+	}
 	switch {
 	case len(names) == 1:
 		s += " Contract " + names[0] + "."

@@ -247,6 +247,8 @@ func (v *view) bestOf(d *planner.Decision, a account) string {
 	}
 	var s string
 	switch {
+	case c.Part:
+		s = fmt.Sprintf("put together from parts, score %.2f", c.Score)
 	case a.considered == 1:
 		s = fmt.Sprintf("the only offer, score %.2f", c.Score)
 	case a.fitting == 1:

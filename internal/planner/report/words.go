@@ -108,7 +108,7 @@ func reasons(rejected map[string]int) string {
 }
 
 // gpus is "4x nvidia-h100", "4x nvidia-a100 1g.10gb" for MIG's profiles, or "4x
-// 1/7 of a nvidia-a100" for other units of shared cards.
+// 1/7 of one nvidia-a100" for other units of shared cards.
 func gpus(g *v1alpha1.ContractGPU) string {
 	if g == nil || g.Count == 0 {
 		return ""
@@ -121,7 +121,7 @@ func gpus(g *v1alpha1.ContractGPU) string {
 		return fmt.Sprintf("%dx %s %s", g.Count, model, profile)
 	}
 	if g.UnitsPerGPU > 1 {
-		return fmt.Sprintf("%dx 1/%d of a %s", g.Count, g.UnitsPerGPU, model)
+		return fmt.Sprintf("%dx 1/%d of one %s", g.Count, g.UnitsPerGPU, model)
 	}
 	return fmt.Sprintf("%dx %s", g.Count, model)
 }
