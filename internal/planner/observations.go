@@ -11,67 +11,87 @@ import (
 // Observations are what clusters say of contracts, by name. A value never
 // changes and may be shared; With makes the next one, at the cost of what is
 // different. The zero value holds nothing.
-type Observations struct {
-	shards *[observationShards]*observationShard
-}
+type Observations struct{ book *observationBook }
 
-// observationShards is in how many parts observations are kept: a change copies
-// one of them.
-const observationShards = 1024
+// What is said is kept in a book of pages of a few lines each: a change copies
+// the book's list of pages, one page, and a handful of what is said. What two
+// books share is seen by its address.
+type (
+	observationBook [observationParts]*observationPage
+	observationPage [observationParts]*observationLine
+	// observationLine holds values that never change; nor does it.
+	observationLine map[string]*v1alpha1.Observation
+)
 
-// observationShard holds values that never change, so that what two shards
-// share is seen by its address.
-type observationShard map[string]*v1alpha1.Observation
+// observationParts is how many pages a book and how many lines a page has.
+const observationParts = 128
 
 var observationSeed = maphash.MakeSeed()
 
-func shardOf(contract string) uint64 {
-	return maphash.String(observationSeed, contract) % observationShards
+// placeOf is the page and the line of a contract.
+func placeOf(contract string) (page, line uint64) {
+	h := maphash.String(observationSeed, contract) % (observationParts * observationParts)
+	return h / observationParts, h % observationParts
+}
+
+// at is a page's lines.
+func (o Observations) at(page uint64) *observationPage {
+	if o.book == nil || o.book[page] == nil {
+		return &emptyPage
+	}
+	return o.book[page]
+}
+
+var emptyPage observationPage
+
+func (l *observationLine) said() observationLine {
+	if l == nil {
+		return nil
+	}
+	return *l
 }
 
 // Of is what clusters say of a contract; of one that nobody says anything of,
 // the zero value.
 func (o Observations) Of(contract string) v1alpha1.Observation {
-	if o.shards == nil {
-		return v1alpha1.Observation{}
-	}
-	s := o.shards[shardOf(contract)]
-	if s == nil {
-		return v1alpha1.Observation{}
-	}
-	if said := (*s)[contract]; said != nil {
-		return *said
+	page, line := placeOf(contract)
+	if x := o.at(page)[line].said()[contract]; x != nil {
+		return *x
 	}
 	return v1alpha1.Observation{}
 }
 
 // With is the observations with some said anew and some gone.
-func (o Observations) With(said map[string]v1alpha1.Observation, gone ...string) Observations {
-	if len(said)+len(gone) == 0 {
+func (o Observations) With(news map[string]v1alpha1.Observation, gone ...string) Observations {
+	if len(news)+len(gone) == 0 {
 		return o
 	}
-	next := new([observationShards]*observationShard)
-	if o.shards != nil {
-		*next = *o.shards
+	next := new(observationBook)
+	if o.book != nil {
+		*next = *o.book
 	}
-	var own [observationShards]bool
-	shard := func(contract string) observationShard {
-		i := shardOf(contract)
-		if !own[i] {
-			own[i] = true
-			s := observationShard{}
-			if next[i] != nil {
-				s = maps.Clone(*next[i])
-			}
-			next[i] = &s
+	var pages [observationParts]bool
+	lines := map[*observationLine]bool{} // and these are own
+	own := func(contract string) observationLine {
+		page, line := placeOf(contract)
+		if !pages[page] {
+			copied := *o.at(page)
+			pages[page], next[page] = true, &copied
 		}
-		return *next[i]
+		at := &next[page][line]
+		if !lines[*at] {
+			copied := observationLine{}
+			maps.Copy(copied, (*at).said())
+			*at = &copied
+			lines[*at] = true
+		}
+		return **at
 	}
-	for name, x := range said {
-		shard(name)[name] = &x
+	for name, x := range news {
+		own(name)[name] = &x
 	}
 	for _, name := range gone {
-		delete(shard(name), name)
+		delete(own(name), name)
 	}
 	return Observations{next}
 }
@@ -86,40 +106,31 @@ func (o Observations) Differs(before Observations) []string {
 
 // changed calls f with the contracts of which two say different things.
 func (o Observations) changed(later Observations, f func(contract string)) {
-	if o.shards == later.shards {
+	if o.book == later.book {
 		return
 	}
-	var none [observationShards]*observationShard
-	a, b := o.shards, later.shards
-	if a == nil {
-		a = &none
-	}
-	if b == nil {
-		b = &none
-	}
-	for i := range a {
-		if a[i] == b[i] {
+	for i := range uint64(observationParts) {
+		was, now := o.at(i), later.at(i)
+		if was == now {
 			continue
 		}
-		x, y := shardItems(a[i]), shardItems(b[i])
-		for name, was := range x {
-			if now, both := y[name]; !both || was != now && !SameObservation(*was, *now) {
-				f(name)
+		for k := range was {
+			if was[k] == now[k] {
+				continue
 			}
-		}
-		for name := range y {
-			if _, both := x[name]; !both {
-				f(name)
+			x, y := was[k].said(), now[k].said()
+			for name, said := range x {
+				if says, both := y[name]; !both || said != says && !SameObservation(*said, *says) {
+					f(name)
+				}
+			}
+			for name := range y {
+				if _, both := x[name]; !both {
+					f(name)
+				}
 			}
 		}
 	}
-}
-
-func shardItems(s *observationShard) observationShard {
-	if s == nil {
-		return nil
-	}
-	return *s
 }
 
 // SameObservation reports whether two observations say the same. Nothing granted
