@@ -42,22 +42,23 @@ type written struct {
 	ends   []int // of each offer; a withdrawn one takes no room
 }
 
-// of is what was written of an offer; nil when it was another, or none.
-func (w *written) of(o *Offer) []byte {
+// of is what was written of the offer of a name, and which that was; nil when
+// there was none.
+func (w *written) of(name string) (*Offer, []byte) {
 	if w == nil {
-		return nil
+		return nil, nil
 	}
-	i, there := slices.BinarySearchFunc(w.offers, o.Flavor.Metadata.Name, func(o *Offer, name string) int {
+	i, there := slices.BinarySearchFunc(w.offers, name, func(o *Offer, name string) int {
 		return strings.Compare(o.Flavor.Metadata.Name, name)
 	})
-	if !there || w.offers[i] != o {
-		return nil
+	if !there {
+		return nil, nil
 	}
 	from := 0
 	if i > 0 {
 		from = w.ends[i-1]
 	}
-	return w.Content[from:w.ends[i]]
+	return w.offers[i], w.Content[from:w.ends[i]]
 }
 
 // writeBlob writes a provider's offers, which are in order of their names, and
@@ -70,18 +71,18 @@ func writeBlob(offers []*Offer, before *written) *written {
 	}
 	w := &written{offers: offers, ends: make([]int, len(offers))}
 	for i, o := range offers {
-		switch same := before.of(o); {
+		switch was, text := before.of(o.Flavor.Metadata.Name); {
 		case o.State == Withdrawn:
-		case same != nil:
-			out.Write(same)
+		case was == o:
+			out.Write(text)
+		case len(text) > 0 && was.Flavor == o.Flavor: // all that a provider offers, when it falls silent
+			head := annotated(o)
+			head.Spec = v1alpha1.FlavorSpec{}
+			out.Write(headOf(document(&head)))
+			out.Write(text[len(headOf(text)):])
 		default:
 			f := annotated(o)
-			doc, err := genyaml.Marshal(&f)
-			if err != nil {
-				panic("market: write flavor " + f.Ref() + ": " + err.Error()) // every field of a kind can be written
-			}
-			out.WriteString("---\n")
-			out.Write(doc)
+			out.Write(document(&f))
 		}
 		w.ends[i] = out.Len()
 	}
@@ -91,6 +92,21 @@ func writeBlob(offers []*Offer, before *written) *written {
 	}
 	w.Hash = tree.BlobHash(w.Content)
 	return w
+}
+
+// document is a flavor as one document of a blob.
+func document(f *v1alpha1.Flavor) []byte {
+	doc, err := genyaml.Marshal(f)
+	if err != nil {
+		panic("market: write flavor " + f.Ref() + ": " + err.Error()) // every field of a kind can be written
+	}
+	return append([]byte("---\n"), doc...)
+}
+
+// headOf is what of a document stands before its spec: in a block of YAML all
+// else is indented.
+func headOf(doc []byte) []byte {
+	return doc[:bytes.Index(doc, []byte("\nspec:"))+1]
 }
 
 // annotated is an offer's flavor that says what is known of its provider.
