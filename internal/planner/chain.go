@@ -5,6 +5,14 @@ import (
 	"slices"
 )
 
+const (
+	// maxChain is how many seats at most make way one after the other: what two
+	// would win, recreate.go finds sooner.
+	maxChain = 1
+	// maxWidth is how many full places a seat looks into: the cheapest ones.
+	maxWidth = 64
+)
+
 // chain is a change that costs less in all: seats in the order in which they
 // take their new places. The first is who gains, each other one was in the way.
 type chain struct {
@@ -27,15 +35,13 @@ type search struct {
 	// used are the offers that the chain already changes.
 	used  []*offer
 	seats []*seat
-	// depth is how long chains may be.
-	depth int
 }
 
 // better is the best change for a seat that costs now (or for one that has no
 // place): a cheaper place that is free, or one from which others can go for
 // less than is won.
-func (p *repairs) better(s *seat, of *shape, now micro, depth int) chain {
-	x := search{repairs: p, depth: depth}
+func (p *repairs) better(s *seat, of *shape, now micro) chain {
+	x := search{repairs: p}
 	if s.at != nil {
 		x.freed, x.back = s.at.offer, s.at.size
 		x.used = append(x.used, s.at.offer)
@@ -64,13 +70,13 @@ func (x *search) find(s *seat, of *shape, now, won micro, level int) (best chain
 	if level > 0 && s.droppable() {
 		take(nil, won+now-penalty(of))
 	}
-	if level == x.depth {
+	if level == maxChain {
 		if c := x.free(of); c != nil {
 			take(c, won+now-c.quote.current())
 		}
 		return best
 	}
-	width := x.width(level)
+	width := maxWidth
 	for _, i := range of.byPrice() {
 		c := &of.cands[i]
 		gain := won + now - c.quote.current()
@@ -93,25 +99,13 @@ func (x *search) find(s *seat, of *shape, now, won micro, level int) (best chain
 					take(c, next.gain, next.steps...)
 				}
 			}
-			if !alone && level == 0 {
+			if !alone {
 				x.clear(c, gain, take)
 			}
 			x.used = x.used[:len(x.used)-1]
 		}
 	}
 	return best
-}
-
-// width is how many full places a seat looks into: the cheapest ones. Longer
-// chains are looked for in fewer, because their number multiplies.
-func (x *search) width(level int) int {
-	switch {
-	case x.depth == 1:
-		return 64
-	case level == 0:
-		return 24
-	}
-	return 12
 }
 
 // clear tries to make a place free by sending several elsewhere, those first

@@ -17,7 +17,7 @@ import (
 
 const (
 	// ruinsPerSeat and maxRuins are how often a batch is ruined in each turn.
-	ruinsPerSeat, maxRuins = 300, 50_000
+	ruinsPerSeat, maxRuins = 1_000, 50_000
 	// maxRuined is how many seats lose their places at once, at most.
 	maxRuined = 24
 	// nearEnough is how far above what is known to be the least a batch may cost
@@ -30,39 +30,55 @@ const (
 // nothing. No one figure is the best for all batches that were measured.
 var forgiven = [...]float64{0.4, 0.1, 0.02}
 
-// ruinPlace is where a seat could be.
+// ruinPlace is where a seat could be; cand is nil for nowhere.
 type ruinPlace struct {
 	cand  *candidate
 	row   int32
 	price micro
 }
 
+// ruinPlaces are where seats of one shape could be, in some order, and what one
+// takes there: as many numbers a place as resources count.
+type ruinPlaces struct {
+	list  []ruinPlace
+	sizes []int64
+}
+
 // ruinKind is what seats of one shape have in common.
 type ruinKind struct {
 	shape *shape
 	// places, the cheapest first, and byShadow the same by shadow price.
-	places, byShadow []ruinPlace
+	places, byShadow ruinPlaces
+	// least is the cheapest place, or what being nowhere counts for.
+	least, nowhere micro
 }
 
-// ruinSeat is one seat; to is where it is now, cand nil for nowhere.
+// ruinSeat is one seat, and where it is now.
 type ruinSeat struct {
 	seat *seat
 	kind *ruinKind
 	to   ruinPlace
+	// size is what it takes there.
+	size []int64
 }
 
 // ruins is a batch as numbers.
 type ruins struct {
 	*repairs
 	seats []ruinSeat
-	rooms []vec
+	// counts are the resources that anybody asks for, rooms what is free of them
+	// on each row.
+	counts []int
+	rooms  []int64
+	offers []*offer
 	// on are the seats on each row.
 	on    [][]int32
 	cost  micro
 	state uint64
-	// out are those who have lost their place, was where they had it.
-	out []int32
-	was []ruinPlace
+	// out are those who have lost their place, was where they had it, turn is
+	// the order in which they choose.
+	out, turn []int32
+	was       []ruinSeat
 }
 
 // recreate looks for a cheaper whole, and reports whether it found one. What
@@ -100,19 +116,19 @@ func (p *repairs) recreate(without []*job) bool {
 func (p *repairs) ruinsOf(s *shadows, limited bool) *ruins {
 	x := &ruins{repairs: p, state: 1}
 	rows := map[*offer]int32{}
-	kinds := map[*shape]*ruinKind{}
 	rowOf := func(o *offer) int32 {
 		at, known := rows[o]
 		if !known {
 			at = -1
 			if o.deck == nil && len(o.mates) == 0 && o.overdrawn() < 0 {
-				at = int32(len(x.rooms))
-				x.rooms, x.on = append(x.rooms, o.free.clone()), append(x.on, nil)
+				at = int32(len(x.offers))
+				x.offers, x.on = append(x.offers, o), append(x.on, nil)
 			}
 			rows[o] = at
 		}
 		return at
 	}
+	kinds := map[*shape]*ruinKind{}
 	for _, t := range p.seats {
 		if t.bound() || !limited && t.job.purse.limited || t.at != nil && rowOf(t.at.offer) < 0 {
 			x.cost += priceOf(t.shape, t.at)
@@ -120,27 +136,71 @@ func (p *repairs) ruinsOf(s *shadows, limited bool) *ruins {
 		}
 		k := kinds[t.shape]
 		if k == nil {
-			k = &ruinKind{shape: t.shape}
+			k = &ruinKind{shape: t.shape, nowhere: penalty(t.shape)}
 			kinds[t.shape] = k
-			places := func(list []int32) (out []ruinPlace) {
+			places := func(list []int32) (out ruinPlaces) {
 				for _, i := range list {
 					if c := &t.shape.cands[i]; !c.vague && c.money == "" && rowOf(c.offer) >= 0 {
-						out = append(out, ruinPlace{c, rows[c.offer], c.quote.current()})
+						out.list = append(out.list, ruinPlace{c, rows[c.offer], c.quote.current()})
+						x.count(c.size)
 					}
 				}
 				return out
 			}
 			k.places, k.byShadow = places(t.shape.byPrice()), places(s.of[t.shape].ranked)
+			if k.least = k.nowhere; len(k.places.list) > 0 {
+				k.least = min(k.least, k.places.list[0].price)
+			}
 		}
 		to := ruinPlace{price: priceOf(t.shape, t.at), row: -1}
 		if t.at != nil {
 			to.cand, to.row = t.at, rows[t.at.offer]
 			x.on[to.row] = append(x.on[to.row], int32(len(x.seats)))
+			x.count(t.at.size)
 		}
 		x.cost += to.price
-		x.seats = append(x.seats, ruinSeat{t, k, to})
+		x.seats = append(x.seats, ruinSeat{seat: t, kind: k, to: to})
 	}
+	x.measure(kinds)
 	return x
+}
+
+// count notes which resources count.
+func (x *ruins) count(size vec) {
+	for i, n := range size {
+		if n > 0 && !slices.Contains(x.counts, i) {
+			x.counts = append(x.counts, i)
+		}
+	}
+}
+
+// measure writes down rooms and sizes, cards first: they are what is most often
+// missing.
+func (x *ruins) measure(kinds map[*shape]*ruinKind) {
+	if cards := slices.Index(x.counts, rGPU); cards > 0 {
+		x.counts[0], x.counts[cards] = x.counts[cards], x.counts[0]
+	}
+	numbers := func(out []int64, v vec) []int64 {
+		for _, i := range x.counts {
+			out = append(out, v.at(i))
+		}
+		return out
+	}
+	for _, o := range x.offers {
+		x.rooms = numbers(x.rooms, o.free)
+	}
+	for _, k := range kinds {
+		for _, places := range [...]*ruinPlaces{&k.places, &k.byShadow} {
+			for i := range places.list {
+				places.sizes = numbers(places.sizes, places.list[i].cand.size)
+			}
+		}
+	}
+	for i := range x.seats {
+		if s := &x.seats[i]; s.to.cand != nil {
+			s.size = numbers(nil, s.to.cand.size)
+		}
+	}
 }
 
 // draw is a number below n (SplitMix64, of Steele, Lea and Flood).
@@ -159,20 +219,14 @@ func (x *ruins) search(part float64) bool {
 		return false
 	}
 	first, best := x.cost, x.cost
-	kept := make([]ruinPlace, len(x.seats))
-	keep := func() {
-		for i := range x.seats {
-			kept[i] = x.seats[i].to
-		}
-	}
-	keep()
+	kept := slices.Clone(x.seats)
 	times := min(len(x.seats)*ruinsPerSeat, maxRuins)
 	most, dirty := micro(part*float64(x.mean())), false
 	for n := 0; n < times && x.looks > 0; n++ {
 		before := x.cost
 		x.ruin()
 		allowed := best + most*micro(times-n)/micro(times)
-		if !x.fillUp() || x.cost > allowed && x.cost >= before {
+		if !x.fillUp(max(allowed, before-1)) {
 			x.restore()
 			x.cost = before
 			continue
@@ -182,22 +236,22 @@ func (x *ruins) search(part float64) bool {
 		} else if dirty {
 			// The cheapest yet is left: it is what this ruin started from.
 			x.swap()
-			keep()
+			copy(kept, x.seats)
 			x.swap()
 			dirty = false
 		}
 	}
 	if dirty {
-		keep()
+		copy(kept, x.seats)
 	}
 	for i := range x.seats {
-		if at := int32(i); x.seats[i].to != kept[i] { //nolint:gosec // their number
+		if at := int32(i); x.seats[i].to != kept[i].to { //nolint:gosec // their number
 			x.vacate(at)
 		}
 	}
 	for i := range x.seats {
-		if at := int32(i); x.seats[i].to != kept[i] { //nolint:gosec // their number
-			x.seated(at, kept[i])
+		if at := int32(i); x.seats[i].to != kept[i].to { //nolint:gosec // their number
+			x.seated(at, kept[i].to, kept[i].size)
 		}
 	}
 	return best < first
@@ -217,7 +271,7 @@ func (x *ruins) mean() micro {
 // swap exchanges the places of those who were out with those they had.
 func (x *ruins) swap() {
 	for n, i := range x.out {
-		x.seats[i].to, x.was[n] = x.was[n], x.seats[i].to
+		x.seats[i], x.was[n] = x.was[n], x.seats[i]
 	}
 }
 
@@ -232,12 +286,13 @@ func (x *ruins) ruin() {
 		x.empty(s.to.row)
 	}
 	last := 0
-	for last < len(s.kind.places) && s.kind.places[last].price <= x.was[0].price {
+	places := s.kind.places.list
+	for last < len(places) && places[last].price <= x.was[0].to.price {
 		last++
 	}
 	for range 1 + x.draw(4) {
-		if n := min(last+4, len(s.kind.places)); n > 0 {
-			x.empty(s.kind.places[x.draw(n)].row)
+		if n := min(last+4, len(places)); n > 0 {
+			x.empty(places[x.draw(n)].row)
 		}
 	}
 	for _, i := range x.out {
@@ -258,7 +313,7 @@ func (x *ruins) empty(row int32) {
 
 func (x *ruins) eject(i int32) {
 	if !slices.Contains(x.out, i) {
-		x.out, x.was = append(x.out, i), append(x.was, x.seats[i].to)
+		x.out, x.was = append(x.out, i), append(x.was, x.seats[i])
 	}
 }
 
@@ -267,21 +322,33 @@ func (x *ruins) vacate(i int32) {
 	s := &x.seats[i]
 	x.cost -= s.to.price
 	if at := s.to.row; at >= 0 {
-		x.rooms[at] = x.rooms[at].add(s.to.cand.size)
-		n := slices.Index(x.on[at], i)
-		x.on[at] = slices.Delete(x.on[at], n, n+1)
+		for n, room := range x.room(at) {
+			x.room(at)[n] = room + s.size[n]
+		}
+		on := x.on[at]
+		n := slices.Index(on, i)
+		on[n] = on[len(on)-1]
+		x.on[at] = on[:len(on)-1]
 	}
 	s.to = ruinPlace{row: -1}
 }
 
-func (x *ruins) seated(i int32, to ruinPlace) {
+func (x *ruins) seated(i int32, to ruinPlace, size []int64) {
 	s := &x.seats[i]
-	s.to = to
+	s.to, s.size = to, size
 	x.cost += to.price
 	if to.row >= 0 {
-		x.rooms[to.row] = x.rooms[to.row].sub(to.cand.size)
+		for n, room := range x.room(to.row) {
+			x.room(to.row)[n] = room - size[n]
+		}
 		x.on[to.row] = append(x.on[to.row], i)
 	}
+}
+
+// room is what is free on a row.
+func (x *ruins) room(row int32) []int64 {
+	n := len(x.counts)
+	return x.rooms[int(row)*n:][:n:n]
 }
 
 // restore puts all who were out back to where they had been.
@@ -290,42 +357,67 @@ func (x *ruins) restore() {
 		x.vacate(i)
 	}
 	for n, i := range x.out {
-		x.seated(i, x.was[n])
+		x.seated(i, x.was[n].to, x.was[n].size)
 	}
 }
 
 // fillUp has those who are out choose again, and reports whether nobody is
-// left without a place who must have one.
-func (x *ruins) fillUp() bool {
+// left without a place who must have one, and all cost no more than allowed. It
+// stops as soon as they would cost more even if the rest had the best places.
+func (x *ruins) fillUp(allowed micro) bool {
 	shadow, blind := x.draw(2) == 0, 4+x.draw(24)
-	order := slices.Clone(x.out)
-	x.inOrder(order)
-	for _, i := range order {
+	x.inOrder()
+	rest := micro(0)
+	for _, i := range x.turn {
+		rest += x.seats[i].kind.least
+	}
+	for _, i := range x.turn {
 		s := &x.seats[i]
-		places := s.kind.places
+		rest -= s.kind.least
+		places := &s.kind.places
 		if shadow {
-			places = s.kind.byShadow
+			places = &s.kind.byShadow
 		}
-		to := ruinPlace{row: -1, price: penalty(s.kind.shape)}
-		x.looks--
-		for _, pl := range places {
-			// Now and then a place is overlooked, for somebody after this one.
-			if pl.cand.size.within(x.rooms[pl.row]) && x.draw(blind) > 0 {
-				to = pl
-				break
+		to, size := x.choose(places, blind)
+		if to.cand == nil {
+			if to.price = s.kind.nowhere; !s.seat.droppable() {
+				return false
 			}
 		}
-		if to.cand == nil && !s.seat.droppable() {
+		x.seated(i, to, size)
+		if x.cost+rest > allowed {
 			return false
 		}
-		x.seated(i, to)
 	}
 	return true
 }
 
+// choose is the first place that has room. Now and then one is overlooked, for
+// somebody who comes later.
+func (x *ruins) choose(places *ruinPlaces, blind int) (ruinPlace, []int64) {
+	n, at := len(x.counts), 0
+	defer func() { x.looks -= 1 + at/placesALook }()
+next:
+	for ; at < len(places.list); at++ {
+		pl := &places.list[at]
+		size, room := places.sizes[at*n:][:n:n], x.rooms[int(pl.row)*n:][:n:n]
+		for k, takes := range size {
+			if takes > room[k] {
+				continue next
+			}
+		}
+		if x.draw(blind) > 0 {
+			return *pl, size
+		}
+	}
+	return ruinPlace{row: -1}, nil
+}
+
 // inOrder puts those who choose in some order: by chance, the biggest first,
 // or those with the fewest places first.
-func (x *ruins) inOrder(list []int32) {
+func (x *ruins) inOrder() {
+	x.turn = append(x.turn[:0], x.out...)
+	list := x.turn
 	for n := len(list) - 1; n > 0; n-- {
 		m := x.draw(n + 1)
 		list[n], list[m] = list[m], list[n]
@@ -334,7 +426,7 @@ func (x *ruins) inOrder(list []int32) {
 	case 0, 2:
 	case 1:
 		slices.SortStableFunc(list, func(a, b int32) int {
-			return cmp.Compare(len(x.seats[a].kind.places), len(x.seats[b].kind.places))
+			return cmp.Compare(len(x.seats[a].kind.places.list), len(x.seats[b].kind.places.list))
 		})
 	default:
 		slices.SortStableFunc(list, func(a, b int32) int {

@@ -29,12 +29,9 @@ const (
 	unplacedCore = 10 * 1_000_000
 )
 
-// maxChain is how many seats at most make way one after the other: first one,
-// and when that helps no more two.
-const maxChain = 2
-
-// maxLooks bounds the places that the repairs of one round look at: a batch of
-// a thousand needs a tenth of it.
+// maxLooks bounds what the repairs of one round look at, so that whoever waits
+// for the round (a reservation, another tenant) waits for seconds at most,
+// however much asks for the lowest cost at once.
 const maxLooks = 10_000_000
 
 // seat is one replica of a batch: where it sits, or that it has no place.
@@ -50,9 +47,9 @@ type seat struct {
 	// first is the contract that it came with, started the job's start before.
 	first   *v1alpha1.Contract
 	started v1alpha1.Time
-	// seen and depth are when it last looked for a better place in vain, and
-	// how far.
-	seen, depth int
+	// seen is when it last looked for a better place in vain; vain: it did.
+	seen int
+	vain bool
 }
 
 // repairs is the work on one batch.
@@ -63,6 +60,8 @@ type repairs struct {
 	// done are the moves that may be taken back.
 	done  []relocation
 	looks int
+	// shadows are the shadow prices, once found.
+	shadows *shadows
 	// dropped are the jobs that lost their place to others.
 	dropped []*job
 }
@@ -149,32 +148,27 @@ func (p *repairs) run(without []*job) bool {
 	for _, s := range p.seats {
 		p.on[s.at.offer] = append(p.on[s.at.offer], s)
 	}
+	kept := p.looks / 2 // for what finds most, whatever the rest takes
+	p.looks -= kept
 	for by := range seatOrders {
-		p.anew(by, without, false)
+		p.anew(by, without)
 	}
 	p.rebuild(without)
-	p.polish(without, 1)
-	for by := range seatOrders {
-		p.anew(by, without, true)
-	}
-	p.rebuild(without)
-	p.polish(without, maxChain)
-	p.rebuild(without)
+	p.polish(without)
+	p.looks += kept
 	p.recreate(without)
 	return p.seal()
 }
 
-// anew lets all choose again in an order, and keeps what comes of it, polished
-// if so wished, when it costs less.
-func (p *repairs) anew(by seatOrder, without []*job, polished bool) {
+// anew lets all choose again in an order, and keeps what comes of it when it
+// costs less.
+func (p *repairs) anew(by seatOrder, without []*job) {
 	if len(p.seats) < 3 || p.looks <= 0 {
 		return
 	}
 	cost, from, seats := p.cost(), len(p.done), p.seats
 	p.seats = append(slices.Clip(seats), p.extras(without)...)
-	if p.reseat(p.shadowPrices(), by) && polished {
-		p.polish(nil, 1)
-	}
+	p.reseat(p.shadowPrices(), by)
 	if p.cost() >= cost+p.missed(seats) {
 		p.undo(from)
 		for _, s := range p.seats[len(seats):] {
@@ -245,30 +239,27 @@ func (p *repairs) cost() (sum micro) {
 
 // polish moves seats as long as that makes the batch cheaper, and places those
 // without a place.
-func (p *repairs) polish(without []*job, longest int) {
-	for depth := 1; depth <= longest && p.looks > 0; {
-		again := false
+func (p *repairs) polish(without []*job) {
+	for again := true; again && p.looks > 0; {
+		again = false
 		for _, j := range without {
-			again = p.admit(j, depth) || again
+			again = p.admit(j) || again
 		}
 		for _, s := range p.seats {
-			if s.bound() || s.depth == depth && !p.news(s) {
+			if s.bound() || s.vain && !p.news(s) {
 				continue
 			}
 			seen := len(p.touched)
-			if m := p.better(s, s.shape, priceOf(s.shape, s.at), depth); m.gain > 0 {
+			if m := p.better(s, s.shape, priceOf(s.shape, s.at)); m.gain > 0 {
 				again = p.move(&m, s.shape, s.alt) || again
 				continue
 			}
-			s.seen, s.depth = seen, depth
+			s.seen, s.vain = seen, true
 		}
 		for _, o := range p.offersInOrder() {
 			if m := p.refill(o); m.gain > 0 {
 				again = p.move(&m, m.steps[0].seat.shape, m.steps[0].seat.alt) || again
 			}
-		}
-		if !again {
-			depth++
 		}
 	}
 }
@@ -334,7 +325,7 @@ func (p *repairs) undo(n int) {
 
 // admit places what had no place, by ejecting others if need be: a gang whole
 // or not at all.
-func (p *repairs) admit(j *job, depth int) bool {
+func (p *repairs) admit(j *job) bool {
 	if len(j.tasks) == 0 {
 		return false
 	}
@@ -345,7 +336,7 @@ func (p *repairs) admit(j *job, depth int) bool {
 		var made []*seat
 		for _, t := range j.tasks {
 			s := &seat{job: j, task: t, alt: alt, shape: of, ordinal: j.ordinals[ordinalKey(t.replica, 0)], started: j.started}
-			m := p.better(s, of, penalty(of), depth)
+			m := p.better(s, of, penalty(of))
 			if m.gain <= 0 || !p.move(&m, of, alt) {
 				break
 			}

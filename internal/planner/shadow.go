@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -13,9 +14,12 @@ import (
 // subgradient steps after Polyak (Held, Wolfe, Crowder: Validation of
 // subgradient optimization, 1974). They only guide: what is booked is exact.
 
-// shadowSteps is how many steps are made: more changed nothing that was
+// shadowSteps is how many steps are made at most: more changed nothing that was
 // measured.
 const shadowSteps = 300
+
+// placesALook is how many places that are only compared count as one look.
+const placesALook = 64
 
 // priced are the resources that get shadow prices; others are seldom scarce.
 var shadowed = [...]int{rGPU, rCPU, rMemory}
@@ -34,14 +38,21 @@ type shadowKind struct {
 	count float64
 	// without is what one of them counts for when it gets no place.
 	without float64
-	rows    []int32   // of the candidates, in their order
-	cands   []int32   // places in shape.cands
+	places  []shadowPlace
 	costs   []float64 // reduced costs, of a step
-	most    []float64 // how many of the kind fit if they are alone
 	heap    []int32
 	// ranked and regret are as rank puts them down.
 	ranked []int32
 	regret float64
+}
+
+// shadowPlace is where one of a kind could go.
+type shadowPlace struct {
+	row, cand int32 // cand is its place in shape.cands
+	cost      float64
+	size      [len(shadowed)]float64
+	// most is how many of the kind fit if they are alone.
+	most float64
 }
 
 type shadows struct {
@@ -50,45 +61,27 @@ type shadows struct {
 	of    map[*shape]*shadowKind
 	// bound is what the batch costs at least.
 	bound float64
+	// work is how much a step costs, in looks.
+	work int
 }
 
-// shadowPrices finds the shadow prices of a batch whose seats cost so much now.
+// shadowPrices finds the shadow prices of the batch. They do not depend on
+// where its seats are, and are found once.
 func (p *repairs) shadowPrices() *shadows {
-	s := &shadows{of: map[*shape]*shadowKind{}}
-	index := map[*offer]int32{}
+	counts, upper := map[*shape]float64{}, 0.0
 	for _, t := range p.seats {
-		k := s.of[t.shape]
-		if k == nil {
-			k = &shadowKind{shape: t.shape, without: float64(penalty(t.shape))}
-			s.of[t.shape] = k
-			s.kinds = append(s.kinds, k)
-			for _, i := range t.shape.byPrice() {
-				c := &t.shape.cands[i]
-				if c.vague || c.req != "" && c.req == c.money {
-					continue
-				}
-				at, known := index[c.offer]
-				if !known {
-					at = int32(len(s.rows))
-					index[c.offer] = at
-					s.rows = append(s.rows, p.shadowRow(c.offer))
-				}
-				if n := s.rows[at].holds(c.size); n > 0 {
-					k.rows, k.cands, k.most = append(k.rows, at), append(k.cands, i), append(k.most, n)
-				}
-			}
-			k.costs = make([]float64, len(k.rows))
-		}
-		k.count++
-	}
-	upper := 0.0
-	for _, t := range p.seats {
+		counts[t.shape]++
 		upper += float64(priceOf(t.shape, t.at))
 	}
+	if s := p.shadows; s != nil && maps.EqualFunc(counts, s.of, func(n float64, k *shadowKind) bool { return n == k.count }) {
+		return s
+	}
+	s := p.shadowKinds(counts)
+	p.shadows = s
 	best, lambda, stale := math.Inf(-1), 1.0, 0
 	kept := make([][len(shadowed)]float64, len(s.rows))
-	for range shadowSteps {
-		p.looks -= len(s.kinds)
+	for range min(shadowSteps, p.looks/4/s.work) {
+		p.looks -= s.work
 		bound, norm := s.step()
 		if bound > best {
 			best, stale = bound, 0
@@ -110,6 +103,43 @@ func (p *repairs) shadowPrices() *shadows {
 	for _, k := range s.kinds {
 		k.reduce(s.rows)
 		k.rank()
+	}
+	return s
+}
+
+// shadowKinds are the kinds of seats, of which there are so many, with where
+// they could go.
+func (p *repairs) shadowKinds(counts map[*shape]float64) *shadows {
+	s := &shadows{of: map[*shape]*shadowKind{}}
+	index := map[*offer]int32{}
+	for _, t := range p.seats {
+		if s.of[t.shape] != nil {
+			continue
+		}
+		k := &shadowKind{shape: t.shape, count: counts[t.shape], without: float64(penalty(t.shape))}
+		s.of[t.shape] = k
+		s.kinds = append(s.kinds, k)
+		for _, i := range t.shape.byPrice() {
+			c := &t.shape.cands[i]
+			if c.vague || c.req != "" && c.req == c.money {
+				continue
+			}
+			at, known := index[c.offer]
+			if !known {
+				at = int32(len(s.rows))
+				index[c.offer] = at
+				s.rows = append(s.rows, p.shadowRow(c.offer))
+			}
+			pl := shadowPlace{row: at, cand: i, cost: float64(c.quote.current()), most: s.rows[at].holds(c.size)}
+			for x, r := range shadowed {
+				pl.size[x] = float64(c.size.at(r))
+			}
+			if pl.most > 0 {
+				k.places = append(k.places, pl)
+			}
+		}
+		k.costs = make([]float64, len(k.places))
+		s.work += 1 + len(k.places)/placesALook
 	}
 	return s
 }
@@ -138,17 +168,18 @@ func (w *shadowRow) holds(size vec) float64 {
 	return n
 }
 
-// reduce brings a kind's reduced costs up to date.
-func (k *shadowKind) reduce(rows []shadowRow) {
-	for i, at := range k.rows {
-		c, row := &k.shape.cands[k.cands[i]], &rows[at]
-		cost := float64(c.quote.current())
-		for x, r := range shadowed {
-			// The conversion keeps every processor from fusing the two steps.
-			cost += float64(row.price[x] * float64(c.size.at(r)))
+// reduce brings a kind's reduced costs up to date, and returns the cheapest.
+func (k *shadowKind) reduce(rows []shadowRow) (cheapest int) {
+	for i := range k.places {
+		pl := &k.places[i]
+		price := &rows[pl.row].price
+		// The conversions keep every processor from fusing two steps.
+		cost := pl.cost + float64(price[0]*pl.size[0]) + float64(price[1]*pl.size[1]) + float64(price[2]*pl.size[2])
+		if k.costs[i] = cost; cost < k.costs[cheapest] {
+			cheapest = i
 		}
-		k.costs[i] = cost
 	}
+	return cheapest
 }
 
 // step asks every kind where it would go, and returns the bound that follows
@@ -162,7 +193,6 @@ func (s *shadows) step() (bound, norm float64) {
 		}
 	}
 	for _, k := range s.kinds {
-		k.reduce(s.rows)
 		bound += k.spread(s.rows)
 	}
 	for i := range s.rows {
@@ -182,6 +212,13 @@ func (s *shadows) step() (bound, norm float64) {
 // spread sends a kind's seats where they would go, no more to an offer than
 // would fit if it were alone there, and returns what that costs.
 func (k *shadowKind) spread(rows []shadowRow) (cost float64) {
+	first := k.reduce(rows)
+	if len(k.places) == 0 || k.costs[first] >= k.without {
+		return float64(k.count * k.without)
+	}
+	if k.places[first].most >= k.count { // as it nearly always is
+		return k.send(rows, first, k.count)
+	}
 	less := func(a, b int32) bool { return k.costs[a] < k.costs[b] }
 	k.heap = k.heap[:0]
 	for i := range k.costs {
@@ -196,19 +233,25 @@ func (k *shadowKind) spread(rows []shadowRow) (cost float64) {
 		if k.costs[i] >= k.without {
 			break
 		}
-		n := min(left, k.most[i])
+		n := min(left, k.places[i].most)
 		left -= n
-		cost += float64(n * k.costs[i])
-		c, row := &k.shape.cands[k.cands[i]], &rows[k.rows[i]]
-		for x, r := range shadowed {
-			row.over[x] += float64(n * float64(c.size.at(r)))
-		}
+		cost += k.send(rows, int(i), n)
 		last := len(k.heap) - 1
 		k.heap[0] = k.heap[last]
 		k.heap = k.heap[:last]
 		siftDown(k.heap, 0, less)
 	}
 	return cost + float64(left*k.without)
+}
+
+// send has n of a kind ask for a place, and returns what that costs.
+func (k *shadowKind) send(rows []shadowRow, place int, n float64) float64 {
+	pl := &k.places[place]
+	over := &rows[pl.row].over
+	for x := range shadowed {
+		over[x] += float64(n * pl.size[x])
+	}
+	return float64(n * k.costs[place])
 }
 
 // siftDown restores the order of a heap whose i-th is too far up.
@@ -253,7 +296,7 @@ func (k *shadowKind) rank() {
 		k.regret = k.costs[k.ranked[1]] - k.costs[k.ranked[0]]
 	}
 	for i, at := range k.ranked {
-		k.ranked[i] = k.cands[at]
+		k.ranked[i] = k.places[at].cand
 	}
 }
 

@@ -122,6 +122,7 @@ func TestBatchesAreNearlyOptimal(t *testing.T) {
 		{1, 500, 300, true, false},
 		{2, 500, 300, true, false},
 		{1, 1000, 600, true, false},
+		{3, 1000, 600, true, false}, // chains used to leave ruins no looks
 		{1, 1000, 300, true, true},
 	} {
 		t.Run(fmt.Sprintf("%dx%d/%d", c.requests, c.offers, c.seed), func(t *testing.T) {
@@ -164,6 +165,26 @@ func TestScarceBatchesSettle(t *testing.T) {
 		o := in.decide(t, v1alpha1.Cost)
 		if turn := in.inTurn(nil); o.cost() > turn.cost() {
 			t.Errorf("seed %d: %.2f, and in order of arrival %.2f", seed, o.cost(), turn.cost())
+		}
+	}
+}
+
+// What a batch takes to plan: of the trace's requests, of which many are equal,
+// and of as many that all differ.
+func BenchmarkBatch(b *testing.B) {
+	for _, c := range []struct{ requests, offers int }{{50, 60}, {200, 150}, {500, 300}, {1000, 300}, {1000, 600}} {
+		for _, differ := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%dx%d/differ=%t", c.requests, c.offers, differ), func(b *testing.B) {
+				in := draw(b, 1, c.requests, c.offers)
+				for i := range in.requests {
+					if differ {
+						in.requests[i].milli += int64(i)
+					}
+				}
+				for b.Loop() {
+					planner.Decide(in.world(v1alpha1.Cost))
+				}
+			})
 		}
 	}
 }
