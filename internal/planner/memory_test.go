@@ -88,3 +88,42 @@ func TestMemoryTellsOfItsFaults(t *testing.T) {
 		t.Errorf("after it %d faults, and %d plans from nothing", len(faults), m.Scratch())
 	}
 }
+
+// Where warm pools stand among them, too, intents that come, go and change are
+// taken over, and nothing is planned from nothing.
+func TestMemoryBesideWarmPools(t *testing.T) {
+	b := twoFlavors(200).Consumer("rome").Fleet(func(f *v1alpha1.FleetSpec) {
+		for _, name := range []string{"cold", "warm"} {
+			f.WarmPools = append(f.WarmPools, v1alpha1.WarmPool{Name: name, Consumer: "rome", Count: 1, Resources: v1alpha1.ResourceRequest{GPU: &v1alpha1.GPURequest{Count: 1}}})
+		}
+	})
+	m := &planner.Memory{}
+	next := func(said string) {
+		t.Helper()
+		b.W.Intents = slices.SortedFunc(slices.Values(b.W.Intents), func(x, y *planner.Intent) int {
+			return cmp.Or(cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace), cmp.Compare(x.Metadata.Name, y.Metadata.Name))
+		})
+		want, got := b.Plan(), m.Decide(b.W)
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s, from memory:\n%s\nfrom nothing:\n%s", said, describe(got), describe(want))
+		}
+		b.Apply(got)
+	}
+	for _, name := range []string{"bio/b", "bio/d", "vision/b", "vision/d"} {
+		b.Intent(name, Wants(1))
+	}
+	next("at first")
+	next("at rest")
+	for _, name := range []string{"bio/a", "bio/c", "bio/e", "vision/a", "vision/c", "vision/e"} {
+		next("before " + name)
+		b.Intent(name, Wants(1))
+		next(name + " came")
+		b.Intent(name, Wants(2))
+		next(name + " changed")
+		b.Remove(name)
+		next(name + " went")
+	}
+	if m.Scratch() != 1 {
+		t.Errorf("%d plans were made from nothing, want the first alone", m.Scratch())
+	}
+}

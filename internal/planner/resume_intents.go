@@ -1,51 +1,6 @@
 package planner
 
-import (
-	"slices"
-
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-)
-
-// sameNames takes over the intents in place where none came and none went, as
-// nearly always. It reports whether that is so; it has changed nothing else.
-func (u *update) sameNames() bool {
-	now := u.w.Intents
-	if len(now)+len(u.pools) != len(u.intents) {
-		return false
-	}
-	type change struct {
-		at  int
-		now *Intent
-	}
-	var list []change
-	i, p := 0, 0
-	for k, was := range u.intents {
-		var in *Intent
-		switch {
-		case p < len(u.pools) && (i >= len(now) || was.Metadata.Namespace == v1alpha1.FleetTenant && compareName(u.pools[p], was) == 0):
-			in = u.pools[p]
-			p++
-		case i < len(now):
-			in = now[i]
-			i++
-		default:
-			return false
-		}
-		if sameIntent(was, in) {
-			continue
-		}
-		if compareName(was, in) != 0 {
-			return false
-		}
-		list = append(list, change{k, in})
-	}
-	for _, c := range list {
-		u.gone(u.intents[c.at])
-		u.came(c.now)
-		u.intents[c.at], u.verdicts[c.at] = c.now, verdict{}
-	}
-	return true
-}
+import "slices"
 
 // intentsChanged takes over the intents; false when they are not in order.
 func (u *update) intentsChanged() bool {
@@ -54,19 +9,14 @@ func (u *update) intentsChanged() bool {
 	if len(u.pools) == 0 && len(u.last.pools) == 0 && len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
 		return true
 	}
-	if u.sameNames() {
-		return true
-	}
 	// Nearly all are the same values, and at both ends: only what lies between is
-	// walked. Those of warm pools may stand anywhere.
+	// walked. Those of warm pools are others each time.
 	from, tail := 0, 0
-	if len(u.pools)+len(u.last.pools) == 0 {
-		for from < min(len(u.intents), len(now)) && u.intents[from] == now[from] {
-			from++
-		}
-		for tail < min(len(u.intents), len(now))-from && u.intents[len(u.intents)-1-tail] == now[len(now)-1-tail] {
-			tail++
-		}
+	for from < min(len(u.intents), len(now)) && u.intents[from] == now[from] {
+		from++
+	}
+	for tail < min(len(u.intents), len(now))-from && u.intents[len(u.intents)-1-tail] == now[len(now)-1-tail] {
+		tail++
 	}
 	now = now[from : len(now)-tail]
 	w := &intentWalk{update: u, from: from, at: from, end: len(u.intents) - tail}
