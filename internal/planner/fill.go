@@ -365,6 +365,9 @@ type seated struct {
 // placedLine is a new contract as the plan shows it.
 func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) ContractLine {
 	line := r.line(c, Place)
+	if now := r.books.HourlyAt(c.Spec.Price, r.now); now.Cmp(line.Hourly) != 0 {
+		line.HourlyNow = &now
+	}
 	if asked := s.wish.asked(at.offer); !asked.equal(at.size) {
 		line.Asked = r.names.sliced(asked, at.offer.Flavor)
 	}

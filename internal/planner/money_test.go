@@ -247,6 +247,22 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%s %q, want %s", name, got[name], n)
 		}
 	}
+	// The fleet's own, and for how long.
+	b = paris().Fleet(func(f *v1alpha1.FleetSpec) {
+		f.Defaults = defaults("3", "5Gi", "7", "9Gi")
+		f.Defaults.Duration.Duration = 2 * time.Hour
+	}).Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Resources.GPU = &v1alpha1.GPURequest{Count: 1} }))
+	b.Round()
+	c := b.Contracts("vision/train")[0]
+	got = c.Spec.Resources.Canonical()
+	for name, n := range map[string]string{"cpu": "3", "memory": "5Gi", "pods": "7", "ephemeral-storage": "9Gi"} {
+		if got[name] != n {
+			t.Errorf("%s %q, want the fleet's %s", name, got[name], n)
+		}
+	}
+	if want := v1alpha1.TimeOf(Start.Add(2 * time.Hour)); c.Spec.Term.End != want {
+		t.Errorf("it ends %v, want %v", c.Spec.Term.End, want)
+	}
 }
 
 // What is not heard says nothing of what an intent asks for: daemons that know

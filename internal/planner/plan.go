@@ -126,6 +126,9 @@ type ContractLine struct {
 	GPUs     *v1alpha1.ContractGPU
 	Hourly   v1alpha1.Decimal
 	Currency string
+	// HourlyNow is what a new contract costs at the moment, where a price window
+	// that is open makes it another than Hourly.
+	HourlyNow *v1alpha1.Decimal
 	// Transfer is what moving the intent's data is estimated to cost an hour beside Hourly.
 	Transfer v1alpha1.Decimal
 	Score    float64

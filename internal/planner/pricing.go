@@ -188,7 +188,7 @@ func (r *round) priced(w *wish, o *offer, size vec) candidate {
 // others micro an hour go to its other replicas.
 func (w *wish) affordable(q quote, size vec, others int64) string {
 	limit, name := w.money.hourly, ReqMaxHourly
-	if q.class == v1alpha1.Spot {
+	if q.class == v1alpha1.Spot && w.money.hourlySpot != limit { // without one of its own, the other is what its author wrote
 		limit, name = w.money.hourlySpot, ReqMaxHourlySpot
 	}
 	if q.most()+micro(others) > limit {

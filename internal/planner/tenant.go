@@ -245,9 +245,9 @@ func (l *limits) breaks(c *candidate) string {
 		return ReqTenantHourly
 	case l.monthly < unlimited && q.peak.forSeconds(l.seconds) > l.monthly:
 		return ReqTenantMonthly
-	case q.class == v1alpha1.Spot && q.most() > l.own.hourlySpot:
+	case q.class == v1alpha1.Spot && l.own.hourlySpot != l.own.hourly && q.most() > l.own.hourlySpot:
 		return ReqMaxHourlySpot
-	case q.class != v1alpha1.Spot && q.most() > l.own.hourly:
+	case (q.class != v1alpha1.Spot || l.own.hourlySpot == l.own.hourly) && q.most() > l.own.hourly:
 		return ReqMaxHourly
 	case l.own.total < unlimited && q.most().forSeconds(max(l.life, 60)) > l.own.total:
 		return ReqMaxTotal

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -47,6 +48,33 @@ func TestLine(t *testing.T) {
 		d := planner.Decision{Tenant: "vision", Name: "train", Action: planner.Queued, Reason: "none of 3 offers fits: 3 have another GPU model"}
 		if got := line(&d, changes); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// A plan that only carries status waits until writeBack.statusInterval has gone
+// by since the last such commit; anything else does not.
+func TestStatusWaitsForItsInterval(t *testing.T) {
+	last := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	r := &Reconciler{lastStatus: last}
+	status := change(contract("vision", "train", "h100", v1alpha1.PhaseReserved, 4), contract("vision", "train", "h100", v1alpha1.PhasePeering, 4))
+	status.StatusOnly = true
+	placed := change(nil, contract("nlp", "new", "h100", v1alpha1.PhaseReserved, 4))
+	for name, c := range map[string]struct {
+		interval, after time.Duration
+		changes         []planner.ContractChange
+		waits           bool
+	}{
+		"within it":        {time.Minute, 59 * time.Second, []planner.ContractChange{status}, true},
+		"after it":         {time.Minute, time.Minute, []planner.ContractChange{status}, false},
+		"a shorter one":    {30 * time.Second, 59 * time.Second, []planner.ContractChange{status}, false},
+		"with a placement": {time.Minute, 59 * time.Second, []planner.ContractChange{status, placed}, false},
+		"nothing":          {time.Minute, 59 * time.Second, nil, false},
+	} {
+		policy := &v1alpha1.FleetSpec{WriteBack: v1alpha1.WriteBack{StatusInterval: v1alpha1.Duration{Duration: c.interval}}}
+		due := r.holdStatus(&inputs{fleet: &fleet.Fleet{Policy: policy}}, &planner.Plan{Now: v1alpha1.TimeOf(last.Add(c.after)), Contracts: c.changes})
+		if waits := due.Equal(last.Add(c.interval)); waits != c.waits {
+			t.Errorf("%s: it may be written at %v, waits %v, want %v", name, due, waits, c.waits)
 		}
 	}
 }

@@ -259,11 +259,16 @@ func (v *view) bestOf(d *planner.Decision, a account) string {
 	if d.Alternative > 0 {
 		s = fmt.Sprintf("alternative %d; %s", d.Alternative, s)
 	}
+	hourly := c.Hourly
+	if c.HourlyNow != nil {
+		hourly = *c.HourlyNow
+		s += fmt.Sprintf("; %s %s/h at the moment, by a price window", hourly.Text(), currency(v.plan, c))
+	}
 	if !c.Transfer.IsZero() {
 		s += fmt.Sprintf("; moving its data costs %s %s/h more", c.Transfer.Text(), currency(v.plan, c))
 	}
 	if c.RunnerUp != nil {
-		s += fmt.Sprintf("; next %s %.2f, %s %s/h", c.RunnerUp.Flavor, c.RunnerUp.Score, signed(c.RunnerUp.Hourly.Sub(c.Hourly.Add(c.Transfer))), currency(v.plan, c))
+		s += fmt.Sprintf("; next %s %.2f, %s %s/h", c.RunnerUp.Flavor, c.RunnerUp.Score, signed(c.RunnerUp.Hourly.Sub(hourly.Add(c.Transfer))), currency(v.plan, c))
 	}
 	return s
 }
