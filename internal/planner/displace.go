@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -269,6 +270,10 @@ func (r *round) reviewNotice(c *v1alpha1.Contract, cl *claim) *job {
 		}
 		next := *c
 		next.Status.Displaced = nil
+		if was := r.before[c.Metadata.Name]; was != nil && reflect.DeepEqual(was, &next) {
+			r.replaceVictim(j, c, was) // its notice was of this round: nothing happened
+			return j
+		}
 		r.replaceVictim(j, c, &next)
 		return j
 	}

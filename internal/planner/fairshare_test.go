@@ -93,6 +93,25 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
+// Where shares are equal turns go by the batch, as in the next round: not by the
+// order in which shares, while they were not, had the turns go before.
+func TestEqualSharesGoByTheBatch(t *testing.T) {
+	b := paris().Tenant("ada", "rome").Tenant("zoe", "rome").
+		Intent("ada/a", Wants(4), For(2*time.Hour)).Intent("zoe/b", Wants(3), For(5*time.Hour))
+	b.Round()
+	b.Tick(time.Minute).Intent("ada/p", Wants(4)).Intent("zoe/q", Wants(4)).Intent("zoe/r", Wants(1))
+	p := b.Round() // r makes the shares equal; q, of the same size as p, had its turn before
+	again := b.Plan()
+	for _, ref := range []string{"ada/p", "zoe/q"} {
+		if now, then := Of(p, ref).Reason, Of(again, ref).Reason; now != then {
+			t.Errorf("%s: %s\nand then: %s", ref, now, then)
+		}
+	}
+	if d := Of(p, "ada/p"); !strings.Contains(d.Reason, "beyond 2026-11-20T14:00:00Z") {
+		t.Error(d.Reason)
+	}
+}
+
 // Every tenant's every intent of equal priority is served while intents end,
 // whatever the others ask for, and nobody who has less is passed over.
 func TestNobodyStarves(t *testing.T) {

@@ -46,6 +46,7 @@ func (r *round) fillAll() {
 		}
 		if slices.ContainsFunc(waiting, func(j *job) bool { return j.tenant.borrows() }) {
 			r.borrowing = true
+			r.order(waiting)
 			waiting = r.fillWaiting(waiting)
 			r.borrowing = false
 		}
@@ -71,21 +72,26 @@ func (r *round) fillAll() {
 }
 
 // fillWaiting gives every waiting job its turn until nothing changes, and
-// returns those that still wait.
+// returns those that still wait, in the order of their last turns. Every pass
+// starts from the order of the batch: where tenants hold equal shares that
+// decides, and the next round will start from it too.
 func (r *round) fillWaiting(waiting []*job) []*job {
 	const passes = 8 // each but the last changed something; more than three were never seen
+	isServed := func(j *job) bool { return len(j.tasks) == 0 && !j.warm() }
+	var served []*job
 	for pass := 0; pass < passes && len(waiting) > 0; pass++ {
 		r.progressed = false
 		r.turns++
 		clear(r.hopeless)
 		r.dropReservations()
-		r.serve(waiting)
-		waiting = slices.DeleteFunc(waiting, func(j *job) bool { return len(j.tasks) == 0 && !j.warm() })
+		served = append(served[:0], waiting...)
+		r.serve(served)
+		waiting = slices.DeleteFunc(waiting, isServed)
 		if !r.progressed {
 			break
 		}
 	}
-	return waiting
+	return slices.DeleteFunc(served, isServed)
 }
 
 // lookOnly does what a job would do and takes it back: stage find changes

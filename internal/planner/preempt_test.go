@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -200,6 +201,23 @@ func TestVictimMoves(t *testing.T) {
 }
 
 // Notice is taken back when nobody needs it any more.
+// A gang gives way whole. Where one of it finds another place in that very
+// round, and that is enough, the others never had notice.
+func TestNoticeWithoutConsequence(t *testing.T) {
+	b := settled(paris().Provider("lyon").Offer("lyon/a100", Cards("nvidia-a100", 1, "40Gi"), Costs("20")).
+		Intent("vision/rest", Wants(7, "H100"), Priority(200)).Intent("vision/low", Wants(1), Times(2), grace(time.Hour)))
+	b.Provider("oslo").Offer("oslo/a100", Cards("nvidia-a100", 1, "40Gi"), Costs("9")).Intent("vision/train", Wants(1, "H100"), preempts(100))
+	p := step(t, b, "one moves", map[string]string{"vision/train": "queue Preempting"})
+	for _, c := range p.Contracts {
+		if c.Before != nil && reflect.DeepEqual(c.Before, c.After) {
+			t.Errorf("%s does not change", c.After.Metadata.Name)
+		}
+	}
+	if len(p.Contracts) != 2 {
+		t.Errorf("want one released and one placed\n%s", describe(p))
+	}
+}
+
 func TestNoticeTakenBack(t *testing.T) {
 	made := func() *Builder {
 		b := settled(paris().Intent("vision/low", Wants(8), grace(time.Hour)))
