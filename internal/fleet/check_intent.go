@@ -90,15 +90,22 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	if g.ComputeCapability != "" && !capabilityForm.MatchString(g.ComputeCapability) {
 		c.errorf(p.in("computeCapability"), "BadValue", "%s: %q is not a version; write for example \"8.0\"", p.in("computeCapability"), g.ComputeCapability)
 	}
-	if g.Profile != "" && !profileForm.MatchString(strings.ToLower(g.Profile)) {
-		c.errorf(p.in("profile"), "BadValue", "%s: %q is not a MIG profile; write for example 1g.10gb", p.in("profile"), g.Profile)
-	}
+	c.profile(p.in("profile"), g.Profile)
 	for i, m := range g.Models {
 		if strings.TrimSpace(m) == "" {
 			c.errorf(p.in("models", i), "BadValue", "%s is empty; leave models out for any", p.in("models", i))
 		}
 	}
 }
+
+func (c *checker) profile(p place, value string) {
+	if value != "" && !profileForm.MatchString(strings.ToLower(value)) {
+		c.errorf(p, "BadValue", "%s: %q is not a MIG profile; write for example 1g.10gb", p, value)
+	}
+}
+
+// unlisted: resources that a capacity without them does not limit.
+func unlisted(name string) bool { return name == v1alpha1.Pods || name == v1alpha1.EphemeralStorage }
 
 // resourceNames: the known ones, or extended resources with their domain.
 func (c *checker) resourceNames(p place, r v1alpha1.Resources) {

@@ -25,13 +25,16 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 		p := spec.in("rates", i)
 		c.currency(p.in("from"), r.From)
 		c.currency(p.in("to"), r.To)
-		c.positive(p.in("rate"), &r.Rate)
+		c.aboveZero(p.in("rate"), &r.Rate, "")
 		if r.From == r.To {
 			c.errorf(p, "BadValue", "%s converts %s into itself", p, r.From)
 		}
 	}
 	for i, t := range s.Transfer {
 		c.notNegative(spec.in("transfer", i, "perGi"), t.PerGi)
+		if t.From == "" || t.To == "" {
+			c.errorf(spec.in("transfer", i), "BadValue", "%s: name the regions under from and to", spec.in("transfer", i))
+		}
 		c.currency(spec.in("transfer", i, "currency"), t.Currency)
 	}
 	for i, l := range s.Latency {
@@ -71,7 +74,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 		c.warnf(spec.in("verification", "mode"), "NobodySigns", "spec.verification.mode is signed, and nobody may change this file, clusters or tenants any more: name the fleet's keys under spec.verification.signers")
 	}
 	c.oneOf(spec.in("consolidation", "mode"), s.Consolidation.Mode, "off", "propose", "apply")
-	c.positive(spec.in("consolidation", "threshold"), s.Consolidation.Threshold)
+	c.aboveZero(spec.in("consolidation", "threshold"), s.Consolidation.Threshold, "; leave it out for 0.5")
 	c.oneOf(spec.in("enrollment"), s.Enrollment, "closed", "open")
 	if s.Safety.MaxEnds != nil {
 		c.within(spec.in("safety", "maxEnds"), int64(*s.Safety.MaxEnds), 0, noMost)
@@ -239,10 +242,16 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 	c.oneOf(spec.in("type"), s.Type, "K8Slice", "VM", "Service", "Sensor")
 	c.resourceNames(spec.in("capacity"), s.Capacity)
 	c.resourceNames(spec.in("used"), s.Used)
+	c.resourceNames(spec.in("scalableTo"), s.ScalableTo)
 	c.endpoint(spec.in("endpoint"), s.Endpoint)
 	if s.Partition != nil {
 		c.resourceNames(spec.in("partition", "min"), s.Partition.Min)
 		c.resourceNames(spec.in("partition", "step"), s.Partition.Step)
+		for _, name := range s.Partition.Min.Names() {
+			if most := s.Capacity[name]; most.Less(s.Partition.Min[name]) && s.ScalableTo[name].Less(s.Partition.Min[name]) && (!most.IsZero() || !unlisted(name)) {
+				c.warnf(spec.in("partition", "min", name), "NoEffect", "spec.partition.min.%s is more than the capacity, so nothing of it can be sold", name)
+			}
+		}
 	}
 	if g := s.GPU; g != nil {
 		p := spec.in("gpu")
@@ -254,6 +263,7 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 		if g.ComputeCapability != "" && !capabilityForm.MatchString(g.ComputeCapability) {
 			c.errorf(p.in("computeCapability"), "BadValue", "%s: %q is not a version; write for example \"9.0\"", p.in("computeCapability"), g.ComputeCapability)
 		}
+		c.profile(p.in("profile"), g.Profile)
 		if s.Capacity[v1alpha1.GPU].IsZero() {
 			c.warnf(p, "NoEffect", "spec.gpu describes cards, but spec.capacity.gpu says that there are none")
 		}
@@ -267,15 +277,18 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 	c.oneOf(spec.in("class"), s.Class, "fleetbroker", "default")
 	for _, name := range sortedKeys(s.Overcommit) {
 		p := spec.in("overcommit", name)
+		d := s.Overcommit[name]
 		if name == "maxRisk" {
-			c.notNegative(p, s.Overcommit[name])
+			c.ratio(p, &d)
 			continue
 		}
-		d := s.Overcommit[name]
-		c.positive(p, &d)
+		c.aboveZero(p, &d, "; leave it out to sell what there is")
 	}
-	if r := s.Properties.Reliability; r != nil && (r.Sign() < 0 || r.Cmp(v1alpha1.DecimalFromInt(1)) > 0) {
-		c.errorf(spec.in("properties", "reliability"), "BadValue", "spec.properties.reliability: %s is not between 0 and 1", r)
+	c.ratio(spec.in("properties", "reliability"), s.Properties.Reliability)
+	for name, n := range map[string]*int64{"latencyMs": s.Properties.LatencyMs, "carbon": s.Properties.Carbon} {
+		if n != nil {
+			c.within(spec.in("properties", name), *n, 0, noMost)
+		}
 	}
 }
 

@@ -104,10 +104,22 @@ func (c *checker) within(p place, value, least, most int64) {
 
 const noMost = 1<<63 - 1
 
-// positive checks money that must be more than nothing.
+// positive checks a limit that must be more than nothing.
 func (c *checker) positive(p place, d *v1alpha1.Decimal) {
+	c.aboveZero(p, d, "; leave it out for no limit")
+}
+
+// aboveZero checks a number that must be more than nothing.
+func (c *checker) aboveZero(p place, d *v1alpha1.Decimal, remedy string) {
 	if d != nil && d.Sign() <= 0 {
-		c.errorf(p, "BadValue", "%s: %s is not more than 0; leave it out for no limit", p, d)
+		c.errorf(p, "BadValue", "%s: %s is not more than 0%s", p, d, remedy)
+	}
+}
+
+// ratio checks a number from 0 to 1.
+func (c *checker) ratio(p place, d *v1alpha1.Decimal) {
+	if d != nil && (d.Sign() < 0 || d.Cmp(v1alpha1.DecimalFromInt(1)) > 0) {
+		c.errorf(p, "BadValue", "%s: %s is not between 0 and 1", p, d)
 	}
 }
 

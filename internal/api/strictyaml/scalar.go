@@ -121,6 +121,11 @@ func wrongKind(n *yaml.Node, k kind, s *shape, path string) string {
 	case wantsText && k == kNull:
 		return fmt.Sprintf("%s: %s is nothing in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
 	case wantsText && (k == kInt || k == kFloat):
+		if s.parse != nil { // quotes alone may not do: a size or a duration has a unit
+			if err := s.parse(appendString(nil, n.Value)); err != nil {
+				return fmt.Sprintf("%s: %s", named(path), reason(err))
+			}
+		}
 		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
 	case k == kOddNumber && s.form == fText:
 		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
