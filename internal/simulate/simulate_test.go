@@ -293,6 +293,34 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+// One draw of ten clusters says little (the planner is ahead of the published
+// descent in two of three): the mean of several does.
+func TestGrowthOfThePlanner(t *testing.T) {
+	nodes, pods := openb(t)
+	for _, c := range []struct {
+		clusters int
+		draws    uint64
+	}{{10, 8}, {50, 1}} {
+		left := map[string]float64{}
+		for seed := range c.draws {
+			list, err := simulate.Grow(simulate.Options{
+				Offers: nodes, Demand: pods, Policies: []string{"planner", "fgd"}, Queue: "fail", Stay: true, Seed: seed + 1,
+				Fleet: &v1alpha1.FleetSpec{Currency: "USD"},
+			}, []int{c.clusters})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range list[0].Policies {
+				left[p.Policy] += p.GPU.UnallocatedEnd / float64(c.draws)
+			}
+		}
+		t.Logf("%d clusters: %.1f GPUs unallocated, by the published descent %.1f", c.clusters, left["planner"], left["fgd"])
+		if left["planner"] <= 0 || left["planner"] > left["fgd"] {
+			t.Errorf("%d clusters: %v", c.clusters, left)
+		}
+	}
+}
+
 // The page stands by itself and shows every policy.
 func TestHTML(t *testing.T) {
 	o := simulate.Options{

@@ -172,7 +172,7 @@ func TestScarceBatchesSettle(t *testing.T) {
 // What a batch takes to plan: of the trace's requests, of which many are equal,
 // and of as many that all differ.
 func BenchmarkBatch(b *testing.B) {
-	for _, c := range []struct{ requests, offers int }{{50, 60}, {200, 150}, {500, 300}, {1000, 300}, {1000, 600}} {
+	for _, c := range []struct{ requests, offers int }{{50, 60}, {200, 150}, {500, 300}, {1000, 300}, {1000, 600}, {3000, 1500}} {
 		for _, differ := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%dx%d/differ=%t", c.requests, c.offers, differ), func(b *testing.B) {
 				in := draw(b, 1, c.requests, c.offers)
