@@ -419,3 +419,30 @@ func TestCurrencyOfTheFleet(t *testing.T) {
 		t.Fatalf("%s %+v", p.Currency, c)
 	}
 }
+
+// When an intent starts is told with its windows in mind, and one that cannot
+// start before it is too late is refused at once instead of at that time.
+func TestFirstStart(t *testing.T) {
+	saturday := []v1alpha1.Window{{Days: []string{"Sat"}, From: "20:00", To: "06:00", Timezone: "UTC"}}
+	for name, c := range map[string]struct {
+		schedule v1alpha1.Schedule
+		action   planner.Action
+		says     string
+	}{
+		"in no window": {v1alpha1.Schedule{NotBefore: Time("2026-12-01T08:00:00Z"), Windows: saturday}, planner.Queued, "it starts 2026-12-05T20:00:00Z"},
+		"in a window":  {v1alpha1.Schedule{NotBefore: Time("2026-12-05T21:00:00Z"), Windows: saturday}, planner.Queued, "it starts 2026-12-05T21:00:00Z"},
+		"no windows":   {v1alpha1.Schedule{NotBefore: Time("2026-12-01T08:00:00Z")}, planner.Queued, "it starts 2026-12-01T08:00:00Z"},
+		"window too late": {v1alpha1.Schedule{NotBefore: Time("2026-12-01T08:00:00Z"), Windows: saturday, Deadline: Time("2026-12-05T00:00:00Z")},
+			planner.Refuse, "it cannot start before 2026-12-05T20:00:00Z (notBefore, windows), and its deadline is 2026-12-05T00:00:00Z"},
+		"duration does not fit": {v1alpha1.Schedule{Windows: saturday, Duration: v1alpha1.Duration{Duration: 24 * time.Hour}, Deadline: Time("2026-11-22T00:00:00Z")},
+			planner.Refuse, "it cannot start before 2026-11-21T20:00:00Z (notBefore, windows), and its duration of 24h no longer fits before the deadline"},
+		"it fits": {v1alpha1.Schedule{Windows: saturday, Duration: v1alpha1.Duration{Duration: 24 * time.Hour}, Deadline: Time("2026-11-22T20:00:00Z")},
+			planner.Queued, "its window opens 2026-11-21T20:00:00Z"},
+	} {
+		b := paris().Intent("vision/train", Wants(1), With(func(s *v1alpha1.IntentSpec) { s.Schedule = c.schedule }))
+		if d := Of(b.Round(), "vision/train"); d.Action != c.action || !strings.HasPrefix(d.Reason, c.says) {
+			t.Errorf("%s: %s %s, want %s %s", name, d.Action, d.Reason, c.action, c.says)
+		}
+		wantOnlyKeeps(t, b)
+	}
+}

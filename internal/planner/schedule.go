@@ -38,6 +38,37 @@ func openAt(books ledger.Books, windows []v1alpha1.Window, t v1alpha1.Time) (ope
 	return false, v1alpha1.Time{}, next
 }
 
+// firstStart is the earliest instant at which an intent may have capacity, as
+// its schedule says.
+func (r *round) firstStart(j *job) v1alpha1.Time {
+	s, at := &j.in.Spec.Schedule, r.now
+	if s.NotBefore.After(at.Time) {
+		at = s.NotBefore
+	}
+	if open, _, next := openAt(r.books, s.Windows, at); !open && next.After(at.Time) {
+		at = next
+	}
+	return at
+}
+
+// startsTooLate is why an intent that has not begun, and may not before at, never
+// will: what is left until its deadline is too short then; "" where it is not.
+func (r *round) startsTooLate(j *job, at v1alpha1.Time) string {
+	if !j.started.IsZero() || !at.After(r.now.Time) {
+		return ""
+	}
+	why := ""
+	switch life := r.lifeEnd(j, at); {
+	case life.code == CodeDeadline:
+		why = life.refused
+	case !life.end.IsZero() && !life.end.After(at.Time):
+		why = "its deadline is " + stamp(life.end) + ": move schedule.deadline or open a window before it"
+	default:
+		return ""
+	}
+	return "it cannot start before " + stamp(at) + " (notBefore, windows), and " + why
+}
+
 // term is when an intent's contracts begin and end if they begin at start.
 type term struct {
 	end v1alpha1.Time

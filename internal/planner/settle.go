@@ -330,10 +330,15 @@ func (r *round) schedule(j *job) bool {
 	if !j.started.IsZero() && !life.end.IsZero() {
 		r.due(life.end) // also while a window is closed and no contract runs
 	}
+	at := r.firstStart(j)
+	if why := r.startsTooLate(j, at); why != "" {
+		r.refuse(j, CodeDeadline, why)
+		return false
+	}
 	if s.NotBefore.After(r.now.Time) && len(j.live) == 0 {
 		r.due(s.NotBefore)
-		j.dec.Expected, j.dec.Estimated = s.NotBefore, true
-		return r.wait(j, CodeNotBefore, "it starts "+stamp(s.NotBefore))
+		j.dec.Expected, j.dec.Estimated = at, true
+		return r.wait(j, CodeNotBefore, "it starts "+stamp(at))
 	}
 	open, until, next := openAt(r.books, s.Windows, r.now)
 	if !open {
