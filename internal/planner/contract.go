@@ -90,9 +90,14 @@ func (r *round) inscribe(j *job, s *v1alpha1.ContractSpec) {
 		s.Grace = in.Preemption.Grace
 	}
 	s.Stage = ""
-	if in.Stage == v1alpha1.StageReserve || !sliced(in.FlavorType) {
+	if reserves(in) {
 		s.Stage = v1alpha1.StageReserve
 	}
+}
+
+// reserves reports whether nothing is ever delivered of an intent's contracts.
+func reserves(in *v1alpha1.IntentSpec) bool {
+	return in.Stage == v1alpha1.StageReserve || !sliced(in.FlavorType)
 }
 
 // fix writes size and price into a contract, every key of the slice explicit:

@@ -154,11 +154,11 @@ func checkChain(w planner.World, c *v1alpha1.Contract, fail func(string, ...any)
 
 // checkReclaimed: only what was borrowed from other tenants is asked back, and
 // while it is still beyond its tenant's quota, as it was or as the round made
-// it by placing more.
+// it by placing more: a contract that grows within a round borrows in it.
 func checkReclaimed(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fail func(string, ...any)) {
 	tenant := c.Metadata.Namespace
 	owner, _, _ := strings.Cut(c.Status.Displaced.By, "/")
-	marked := false
+	marked := len(c.Spec.Borrowed) > 0
 	for _, m := range w.Ledger.ByIntent(tenant, c.Spec.Intent.Name) {
 		marked = marked || (m.Status.Phase.Charged() && len(m.Spec.Borrowed) > 0)
 	}

@@ -58,8 +58,8 @@ func (r *round) turnOf(j *job, replica int32, old *v1alpha1.Contract) turn {
 	switch {
 	case !working[replica] || old != nil && !works(old) || without < most:
 		return turnAtOnce
-	case most == 0 && len(coming) == 0 && j.in.Spec.Split != nil:
-		return turnAtOnce
+	case most == 0 && len(coming) == 0 && (j.in.Spec.Split != nil || reserves(&j.in.Spec)):
+		return turnAtOnce // a reservation works as it is made
 	case most == 0 && len(coming) == 0:
 		return turnBeside
 	}

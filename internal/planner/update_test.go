@@ -68,6 +68,21 @@ func TestUpdateStepByStep(t *testing.T) {
 			t.Fatalf("%+v", d)
 		}
 	})
+	t.Run("a reservation works as it is made", func(t *testing.T) {
+		reserved := With(func(s *v1alpha1.IntentSpec) { s.Stage = v1alpha1.StageReserve })
+		b := paris().Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9")).
+			Intent("vision/train", Wants(2, "H100"), Times(3), updates(0), reserved)
+		b.Round()
+		b.Intent("vision/train", elsewhere).Round()
+		wantOnlyKeeps(t, b)
+		n := map[string]int{}
+		for _, c := range b.Contracts("vision/train") {
+			n[fmt.Sprintf("%s %s", c.Spec.Provider, c.Status.Phase)]++
+		}
+		if n["lyon Reserved"] != 3 || n["paris Reserved"] > 0 {
+			t.Errorf("%v, want the three in lyon in place of those in paris", n)
+		}
+	})
 	t.Run("one may be missing", func(t *testing.T) {
 		b := replicated(t, updates(1))
 		b.Intent("vision/train", elsewhere)
