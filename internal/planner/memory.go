@@ -17,8 +17,9 @@ import (
 //	same address                 same value: World's rule
 //	intents, offers, observed    compared one by one where the list is another
 //	ledger                       by the nodes that two ledgers share
-//	fleet, tenants, clusters,    any change: from nothing
-//	policies, flavors that come or go
+//	tenants, clusters            one by one: what was worked out of them
+//	fleet, policies, flavors     any change: from nothing
+//	that come or go
 //
 // What cannot be brought up to date safely is read from nothing. The zero value
 // is ready. One goroutine at a time may use a Memory; plans may be shared.
@@ -148,7 +149,7 @@ func (s *shape) weight() int { return len(s.cands) + len(s.at)/32 }
 func (r *round) holdsFor(w *World) bool {
 	was := r.given
 	if w.Now.Before(was.Now.Time) || w.Fleet != was.Fleet || w.Fleet == nil || w.Deaf != was.Deaf ||
-		!maps.Equal(w.Clusters, was.Clusters) || !maps.Equal(w.Tenants, was.Tenants) || !slices.Equal(w.Frozen, was.Frozen) ||
+		!slices.Equal(w.Frozen, was.Frozen) ||
 		len(w.Workload) != len(was.Workload) || len(w.Workload) > 0 && &w.Workload[0] != &was.Workload[0] ||
 		!maps.Equal(w.ForceRelease, was.ForceRelease) || !slices.EqualFunc(w.Policies, was.Policies, samePolicy) {
 		return false
@@ -185,9 +186,10 @@ func resume(last *round, w *World) *round {
 	r.offers, r.byKey, r.places, r.strained, r.unheard, r.decks, r.windowed, r.traits = last.offers, last.byKey, last.places, last.strained, last.unheard, last.decks, last.windowed, last.traits
 	r.tally, r.intents, r.verdicts, r.orphans, r.renames, r.relatives, r.related, r.whole, r.load = last.tally, last.intents, last.verdicts, last.orphans, last.renames, last.relatives, last.related, last.whole, last.load
 	u := &update{round: r, last: last, dirty: map[[2]string]bool{}, measure: map[int32]bool{}, lost: map[[2]string]bool{}}
-	if !u.offersChanged() || !u.intentsChanged() {
+	if !u.offersChanged() || !u.intentsChanged() || !u.tenantsChanged() {
 		return nil
 	}
+	u.clustersChanged()
 	u.ledgerChanged()
 	u.observedChanged()
 	u.workloadChanged()

@@ -194,7 +194,7 @@ func (s *story) name() string {
 func (s *story) event() string {
 	t := s.t
 	offer := s.W.Offers[rapid.IntRange(0, len(s.W.Offers)-1).Draw(t, "offer")]
-	switch kind := rapid.IntRange(0, 17).Draw(t, "event"); kind {
+	switch kind := rapid.IntRange(0, 18).Draw(t, "event"); kind {
 	case 0, 1, 2, 3:
 		ref := s.name()
 		s.Intent(ref, s.anyIntent, s.crowd)
@@ -243,6 +243,17 @@ func (s *story) event() string {
 		}
 		s.Offer(ref, Spec(func(f *v1alpha1.FlavorSpec) { f.Held = held }))
 		return "granted " + ref
+	case 18:
+		name := rapid.SampledFrom([]string{offer.Flavor.Metadata.Namespace, "rome", "turin"}).Draw(t, "cluster")
+		s.Cluster(name, func(c *v1alpha1.Cluster) {
+			c.Spec.Cordon = rapid.IntRange(0, 3).Draw(t, "cordon") == 0
+			c.Spec.Location.Region = rapid.SampledFrom([]string{"", "north", "south"}).Draw(t, "region")
+			c.Spec.Labels = map[string]string{"disk": rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(t, "disk")}
+			if c.Spec.Drain = (v1alpha1.Time{}); rapid.IntRange(0, 3).Draw(t, "drain") == 0 {
+				c.Spec.Drain = v1alpha1.TimeOf(s.W.Now.Add(time.Hour))
+			}
+		})
+		return "cluster " + name
 	case 17:
 		s.anyPods()
 		return "pods"
@@ -252,10 +263,18 @@ func (s *story) event() string {
 	case 14:
 		name := rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "tenant")
 		changed := *s.W.Tenants[name]
+		switch rapid.IntRange(0, 4).Draw(t, "of the tenant") {
+		case 0:
+			changed.Spec.Consumers = rapid.SampledFrom([][]string{{"rome", "turin"}, {"turin", "rome"}, {"turin"}}).Draw(t, "consumers")
+		case 1:
+			changed.Spec.Providers.Deny = rapid.SliceOfDistinct(rapid.SampledFrom([]string{"p0", "p1"}), rapid.ID).Draw(t, "denied")
+		case 2:
+			changed.Spec.Weight, changed.Spec.MaxPriority = int32(rapid.IntRange(0, 3).Draw(t, "weight")), Ptr(int32(rapid.IntRange(0, 20).Draw(t, "ceiling")))
+		}
 		changed.Spec.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(rapid.IntRange(0, 12).Draw(t, "quota.gpu"))), CPU: Ptr(v1alpha1.Quantity("16"))}
 		s.W.Tenants = maps.Clone(s.W.Tenants)
 		s.W.Tenants[name] = &changed
-		return "quota of " + name
+		return "tenant " + name
 	case 15:
 		s.W.AllowEnds = rapid.Bool().Draw(t, "allow ends")
 		s.W.ForceRelease = map[string]bool{}

@@ -3,6 +3,7 @@ package planner
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -42,17 +43,63 @@ func (u *update) offersChanged() bool {
 		used := o.State == now[i].State && o.Price == now[i].Price && o.Location == now[i].Location && o.Static == now[i].Static && was.SameButUse(f)
 		u.windowed = u.windowed || now[i].Price != nil && len(now[i].Price.Windows) > 0
 		o.Offer = now[i]
-		u.describe(o)
-		u.altered = append(u.altered, alteration{int32(o.index), used})
-		u.remeasureWithMates(o)
-		for _, c := range o.contracts {
-			u.dirty[intentOf(c)] = true
-		}
-		if !used {
-			u.whole, u.load = nil, nil
-		}
+		u.described(o, used)
 	}
 	return true
+}
+
+// tenantsChanged forgets what was worked out under tenants that are described
+// otherwise; false when one of them is the fleet itself. Verdicts stand: quick
+// asks nothing of a tenant.
+func (u *update) tenantsChanged() bool {
+	for _, name := range differing(u.last.given.Tenants, u.given.Tenants) {
+		if name == v1alpha1.FleetTenant {
+			return false
+		}
+		maps.DeleteFunc(u.shapes, func(_ string, s *shape) bool { return s.wish.in.Metadata.Namespace == name })
+	}
+	return true
+}
+
+// clustersChanged looks again at the offers of clusters that are described
+// otherwise, and forgets what was worked out for them as consumers.
+func (u *update) clustersChanged() {
+	for _, name := range differing(u.last.given.Clusters, u.given.Clusters) {
+		maps.DeleteFunc(u.shapes, func(_ string, s *shape) bool { return s.wish.consumer == name })
+		at, _ := slices.BinarySearchFunc(u.offers, name, func(o *offer, name string) int { return strings.Compare(o.provider, name) })
+		for ; at < len(u.offers) && u.offers[at].provider == name; at++ {
+			u.described(u.offers[at], false)
+		}
+	}
+}
+
+// differing are the keys with other values, or with one in only one of two.
+func differing[V comparable](a, b map[string]V) (keys []string) {
+	for k, v := range a {
+		if w, both := b[k]; !both || w != v {
+			keys = append(keys, k)
+		}
+	}
+	for k := range b {
+		if _, both := a[k]; !both {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// described takes over an offer of which something else is known; used: only
+// what is used or held of it.
+func (u *update) described(o *offer, used bool) {
+	u.describe(o)
+	u.altered = append(u.altered, alteration{int32(o.index), used})
+	u.remeasureWithMates(o)
+	for _, c := range o.contracts {
+		u.dirty[intentOf(c)] = true
+	}
+	if !used {
+		u.whole, u.load = nil, nil
+	}
 }
 
 func intentOf(c *v1alpha1.Contract) [2]string {

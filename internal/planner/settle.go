@@ -47,9 +47,10 @@ func (r *round) sift() {
 
 // quick reports whether an intent is served exactly as it asks and nothing has
 // happened to it. Nearly all intents of a fleet are, so it looks at no more
-// than it must. A fleet that consolidates has none: whether a contract could be
-// cheaper elsewhere depends on every offer, the tenant's other contracts and the
-// prices of the hour, so each intent is looked into in each round.
+// than it must, and at nothing that its tenant says (tenantsChanged). A fleet
+// that consolidates has none: whether a contract could be cheaper elsewhere
+// depends on every offer, the tenant's other contracts and the prices of the
+// hour, so each intent is looked into in each round.
 func (r *round) quick(in *Intent) (Decision, bool) {
 	none := Decision{}
 	if r.fleet.Suspend || r.consolidating() || in.Metadata.Namespace == v1alpha1.FleetTenant || r.probe.is(in.Metadata.Namespace, in.Metadata.Name) || in.Problem != "" || in.Spec.Suspend || len(in.Spec.Schedule.Windows) > 0 {

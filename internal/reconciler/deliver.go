@@ -23,6 +23,8 @@ type deliveries struct {
 	fleet          *fleet.Fleet
 	of             *ledger.Ledger
 	desired        map[string]delivery.Desired
+	// needed are the providers that a consumer has contracts of.
+	needed map[string]map[string]bool
 }
 
 // to hands each consumer its manifests as they stand on the acknowledged
@@ -32,8 +34,8 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
 	if to == nil || d.ledger == in.heads.Ledger.Tree.Root && d.inputs == in.key {
 		return nil
 	}
-	others := d.others(in)
-	desired := map[string]delivery.Desired{}
+	touched, samePeers := d.others(in)
+	desired, needed := map[string]delivery.Desired{}, map[string]map[string]bool{}
 	for name, c := range in.fleet.Clusters {
 		if !c.HasRole("consumer") {
 			continue
@@ -45,11 +47,15 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
 		if shadow {
 			want.Mode = delivery.None
 		}
-		if last, told := d.desired[name]; told && !others(name) {
-			want.Contracts, want.Peers = last.Contracts, last.Peers
-		} else {
+		last, told := d.desired[name]
+		told = told && !touched[name]
+		want.Contracts, needed[name] = last.Contracts, d.needed[name]
+		if !told {
 			want.Contracts = in.ledger.Consumer(name)
-			want.Peers = peersOf(in.fleet, name, want.Contracts)
+			needed[name] = providersOf(want.Contracts)
+		}
+		if want.Peers = last.Peers; !told || !samePeers {
+			want.Peers = peersOf(in.fleet, name, needed[name])
 		}
 		var err error
 		if want.Tree, err = in.heads.Ledger.Tree.Sub(manifests.Dir(name)); err != nil {
@@ -61,34 +67,41 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
 		desired[name] = want
 	}
 	to.Deliver(desired)
-	*d = deliveries{in.heads.Ledger.Tree.Root, in.key, in.fleet, in.ledger, desired}
+	*d = deliveries{in.heads.Ledger.Tree.Root, in.key, in.fleet, in.ledger, desired, needed}
 	return nil
 }
 
-// others says of which consumers the contracts or the peers may not be as
-// delivery was told last.
-func (d *deliveries) others(in *inputs) func(consumer string) bool {
-	if d.fleet == nil || !maps.Equal(d.fleet.Clusters, in.fleet.Clusters) || !reflect.DeepEqual(d.fleet.Policy.Peering, in.fleet.Policy.Peering) {
-		return func(string) bool { return true }
+// others says of which consumers the contracts may not be as delivery was told
+// last, and whether the same clusters may be their peers as then.
+func (d *deliveries) others(in *inputs) (touched map[string]bool, samePeers bool) {
+	if d.fleet == nil {
+		return nil, false // nobody was told of anything
 	}
-	touched := map[string]bool{}
+	touched = map[string]bool{}
 	for tenant, name := range in.ledger.Differs(d.of) {
 		for _, c := range slices.Concat(in.ledger.ByIntent(tenant, name), d.of.ByIntent(tenant, name)) {
 			touched[c.Spec.Consumer] = true
 		}
 	}
-	return func(consumer string) bool { return touched[consumer] }
+	return touched, maps.Equal(d.fleet.Clusters, in.fleet.Clusters) && reflect.DeepEqual(d.fleet.Policy.Peering, in.fleet.Policy.Peering)
 }
 
-// peersOf are the providers of the fleet as a consumer sees them; nil when
-// somebody else peers clusters.
-func peersOf(f *fleet.Fleet, consumer string, contracts []*v1alpha1.Contract) map[string]delivery.Peer {
-	if auto := f.Policy.Peering.Auto; auto != nil && !*auto {
-		return nil
-	}
+// providersOf are those of which contracts want something delivered.
+func providersOf(contracts []*v1alpha1.Contract) map[string]bool {
 	needed := map[string]bool{}
 	for _, c := range contracts {
-		needed[c.Spec.Provider] = needed[c.Spec.Provider] || c.Status.Phase.Held() && c.Spec.Stage != v1alpha1.StageReserve
+		if c.Status.Phase.Held() && c.Spec.Stage != v1alpha1.StageReserve && !needed[c.Spec.Provider] {
+			needed[c.Spec.Provider] = true
+		}
+	}
+	return needed
+}
+
+// peersOf are the providers of the fleet as a consumer sees them, some of them
+// needed; nil when somebody else peers clusters.
+func peersOf(f *fleet.Fleet, consumer string, needed map[string]bool) map[string]delivery.Peer {
+	if auto := f.Policy.Peering.Auto; auto != nil && !*auto {
+		return nil
 	}
 	peers := map[string]delivery.Peer{}
 	for name, c := range f.Clusters {

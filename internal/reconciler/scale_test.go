@@ -34,14 +34,15 @@ import (
 // contract that works, every flavor is reported by an agent. It plans and
 // writes nothing (shadow): what a push takes is measured in test/bench.
 type scale struct {
-	b      *testing.B
-	r      *Reconciler
-	at     time.Time
-	market *market.Market
-	newest map[string]wire.Generation
-	n      uint64
-	names  []string // of providers
-	seen   *spoken
+	b       *testing.B
+	r       *Reconciler
+	at      time.Time
+	market  *market.Market
+	newest  map[string]wire.Generation
+	n       uint64
+	names   []string // of providers
+	seen    *spoken
+	commits int
 }
 
 // spoken is a Delivery that says what it was told to say.
@@ -251,6 +252,23 @@ var news = []struct {
 		}
 		return func() { s.seen.said, s.seen.generation = next, s.seen.generation+1 }
 	}},
+	{"tenant=changed", func(s *scale, n int) func() {
+		next := *s.r.fleet
+		name := slices.Sorted(maps.Keys(next.Tenants))[n%len(next.Tenants)]
+		changed, most := *next.Tenants[name], int32(1000+n) //nolint:gosec // a few rounds
+		changed.Spec.MaxPriority = &most
+		next.Tenants = maps.Clone(next.Tenants)
+		next.Tenants[name] = &changed
+		return s.reads(&next)
+	}},
+	{"provider=cordoned", func(s *scale, n int) func() {
+		next := *s.r.fleet
+		changed := *next.Clusters[s.names[n%len(s.names)]]
+		changed.Spec.Cordon = true
+		next.Clusters = maps.Clone(next.Clusters)
+		next.Clusters[changed.Metadata.Name] = &changed
+		return s.reads(&next)
+	}},
 	{"intent=new", func(s *scale, n int) func() {
 		path, content := gen.NewIntent(0, n)
 		one, err := fleet.NewReader().Read(s.b.Context(), tree.NewMemory().Build(map[string][]byte{path: content}), nil)
@@ -263,13 +281,19 @@ var news = []struct {
 			return cmp.Or(cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace), cmp.Compare(x.Metadata.Name, y.Metadata.Name))
 		})
 		one.Intents[0].Problem = ""
-		return func() {
-			s.r.fleet, s.r.inputs = &next, tree.Hash{byte(n), byte(n >> 8), 1}
-			if err := s.r.attribute(s.b.Context()); err != nil {
-				s.b.Fatal(err)
-			}
-		}
+		return s.reads(&next)
 	}},
+}
+
+// reads is a commit of the inputs that makes them another fleet.
+func (s *scale) reads(f *fleet.Fleet) func() {
+	return func() {
+		s.commits++
+		s.r.fleet, s.r.inputs = f, tree.Hash{byte(s.commits), byte(s.commits >> 8), 1}
+		if err := s.r.attribute(s.b.Context()); err != nil {
+			s.b.Fatal(err)
+		}
+	}
 }
 
 // changed is a report in which one flavor is another.
