@@ -34,6 +34,8 @@ const (
 	quotaKinds
 )
 
+var quotaNames = [quotaKinds]string{quotaCards: v1alpha1.GPU, quotaCPU: v1alpha1.CPU, quotaMemory: v1alpha1.Memory}
+
 // quotaOf is a tenant's quota of a resource; ok is false when it has none.
 func (t *tenant) quotaOf(k quotaKind) (n int64, ok bool) {
 	q := t.spec.Quota
@@ -136,7 +138,7 @@ func (r *round) markBorrowed(t *tenant, o *offer, size vec, old *v1alpha1.Contra
 		return nil
 	}
 	out := v1alpha1.Resources{}
-	for k, name := range [...]string{quotaCards: v1alpha1.GPU, quotaCPU: v1alpha1.CPU, quotaMemory: v1alpha1.Memory} {
+	for k, name := range quotaNames {
 		kind := quotaKind(k)
 		quota, ok := t.quotaOf(kind)
 		if !ok {
@@ -188,8 +190,39 @@ func (r *round) reclaimable(j *job, c *v1alpha1.Contract) bool {
 		return false
 	}
 	t := r.tenantOf(c.Metadata.Namespace)
-	for k, name := range [...]string{quotaCards: v1alpha1.GPU, quotaCPU: v1alpha1.CPU, quotaMemory: v1alpha1.Memory} {
+	for k, name := range quotaNames {
 		if _, owns := j.tenant.quotaOf(quotaKind(k)); owns && c.Spec.Borrowed[name].Int64() > 0 && t.excess(quotaKind(k)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// askedBack reports whether somebody waits who would ask a size on an offer back
+// at once if a job's tenant borrowed for it. What is free he would have taken
+// himself; what is kept warm only becomes his to ask for by being lent.
+func (r *round) askedBack(j *job, o *offer, size vec) bool {
+	lent := r.markBorrowed(j.tenant, o, size, nil)
+	if len(lent) == 0 {
+		return false
+	}
+	for _, k := range r.jobs {
+		if len(k.tasks) == 0 || k.tenantName == j.tenantName || k.warm() || k.silent || k.finding() || !k.tenant.ownsAny(lent) {
+			continue
+		}
+		for alt := range k.alternatives() {
+			if c := r.shapeOf(k, alt).of(o); c != nil && c.money == "" && makesRoom(c, size) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ownsAny reports whether a tenant has a quota of some of what is lent.
+func (t *tenant) ownsAny(lent v1alpha1.Resources) bool {
+	for k, name := range quotaNames {
+		if _, owns := t.quotaOf(quotaKind(k)); owns && lent[name].Int64() > 0 {
 			return true
 		}
 	}

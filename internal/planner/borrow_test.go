@@ -119,3 +119,29 @@ func TestNoBorrowingByForce(t *testing.T) {
 	b.Tenant("zoe", "rome", quota(8, "")).Intent("ada/b", Wants(1), preempts(900))
 	step(t, b, "stays", map[string]string{"zoe/z": "keep", "ada/b": "queue NothingFits"})
 }
+
+// What is kept warm is not lent while somebody waits within his own quota who
+// would ask it back at once.
+func TestWarmIsNotLentToBeAskedBack(t *testing.T) {
+	pool := []v1alpha1.WarmPool{{Name: "warm", Consumer: "rome", Count: 1, Resources: v1alpha1.ResourceRequest{
+		GPU: &v1alpha1.GPURequest{Count: 2}, Named: Amounts("memory=64Gi cpu=8 ephemeral-storage=50Gi"),
+	}}}
+	fleet := func() *Builder {
+		return settled(paris().Offer("paris/h100", Cards("nvidia-h100", 2, "80Gi")).Tenant("ada", "rome", quota(1, "gpu=3")).Tenant("zoe", "rome", quota(4, "")).
+			Fleet(func(f *v1alpha1.FleetSpec) { f.WarmPools = pool }))
+	}
+	b := fleet().Intent("ada/a", Wants(2))
+	step(t, b, "nobody else waits", map[string]string{"ada/a": "place"})
+	if c := b.Contracts("ada/a")[0]; c.Spec.Borrowed[v1alpha1.GPU].Int64() != 1 || c.Decision.Claimed != "warm" {
+		t.Fatalf("%+v, claimed %q", c.Spec.Borrowed, c.Decision.Claimed)
+	}
+	b = fleet().Intent("zoe/z", Wants(1)).Intent("ada/a", Wants(2))
+	p := b.Round()
+	if s := p.Summary(); s[planner.Queued] != 2 {
+		t.Fatal(describe(p))
+	}
+	wantOnlyKeeps(t, b)
+	b = fleet().Intent("zoe/z", Wants(1, "A100")).Intent("ada/a", Wants(2))
+	step(t, b, "he wants another model", map[string]string{"zoe/z": "queue NothingFits", "ada/a": "place"})
+	wantOnlyKeeps(t, b)
+}

@@ -180,7 +180,7 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 		return nil
 	}
 	c := &warmClaim{old: old, cand: r.priced(s.wish, o, size)}
-	if c.cand.money != "" || l.breaks(&c.cand) != "" {
+	if c.cand.money != "" || l.breaks(&c.cand) != "" || r.askedBack(j, o, size) {
 		return nil
 	}
 	at := &s.cands[s.at[o.index]]
