@@ -16,7 +16,8 @@
 //   - A credential goes from the provider's API server to the consumer's, and
 //     nowhere else: neither to git nor to a log.
 //   - A token is renewed when two thirds of its life are over, and when its
-//     ServiceAccount or the provider's address is another one.
+//     ServiceAccount or the provider's address is another one. A certificate
+//     that nobody trusts goes with it, by which Liqo sees that it is another.
 //   - What somebody else made (liqoctl, a platform team) is left alone: a
 //     peering that exists is used as it is.
 //   - Undoing removes the credential on the consumer and the account behind it

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -243,13 +244,21 @@ func (e *ends) issue(ctx context.Context, account *corev1.ServiceAccount, now ti
 }
 
 // kubeconfig is how the consumer reaches the provider: as we do, with the
-// token.
+// token. The certificate beside it proves nothing and is trusted by nobody: an
+// API server takes the token where it does not know a certificate. But Liqo
+// v1.2.0 takes over another credential only where the certificate is another
+// (apiserverchecker.go of its ForeignCluster controller), and would go on
+// checking the provider with a token that has ended, until it gives the Node up.
 func (e *ends) kubeconfig(token string) ([]byte, error) {
+	cert, key, err := certutil.GenerateSelfSignedCertKey("fleetbroker", nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate: %w", err)
+	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters[e.provider.ID] = &clientcmdapi.Cluster{
 		Server: e.reach.Host, CertificateAuthorityData: e.reach.CAData, TLSServerName: e.reach.ServerName,
 	}
-	config.AuthInfos[e.consumer.ID] = &clientcmdapi.AuthInfo{Token: token}
+	config.AuthInfos[e.consumer.ID] = &clientcmdapi.AuthInfo{Token: token, ClientCertificateData: cert, ClientKeyData: key}
 	config.Contexts[e.provider.ID] = &clientcmdapi.Context{Cluster: e.provider.ID, AuthInfo: e.consumer.ID, Namespace: e.provider.Namespace}
 	config.CurrentContext = e.provider.ID
 	return clientcmd.Write(*config)

@@ -134,6 +134,12 @@ func TestPeering(t *testing.T) {
 	if len(renewed) != 1 || slices.Equal(renewed[0].Data[kubeconfigInSecret], made[0].Data[kubeconfigInSecret]) {
 		t.Error("the token was not renewed")
 	}
+	if was, now := certificate(t, made[0]), certificate(t, renewed[0]); len(now) == 0 || slices.Equal(was, now) {
+		t.Error("the certificate by which Liqo tells credentials apart is the same")
+	}
+	if err := admitted(t, renewed[0]); err == nil || !strings.Contains(err.Error(), "system:serviceaccount:liqo-tenant-id-rome:liqo-consumer-id-rome") {
+		t.Errorf("renewed, the provider says %v", err)
+	}
 	// A ServiceAccount that was made anew knows no token of the old one.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.paris.Namespace, Name: "liqo-consumer-id-rome"}}
 	if err := p.onParis.Delete(t.Context(), account); err != nil {
@@ -180,4 +186,14 @@ func TestAForeignPeeringIsLeftAlone(t *testing.T) {
 	if left := p.secrets(t); len(left) != 1 {
 		t.Errorf("%d Secrets are left", len(left))
 	}
+}
+
+// certificate is that of a Secret's kubeconfig.
+func certificate(t *testing.T, s corev1.Secret) []byte {
+	t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(s.Data[kubeconfigInSecret])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.CertData
 }
