@@ -181,10 +181,8 @@ func (g *gathered) picture(c *v1alpha1.Contract, seen map[string]*doctor.Cluster
 			*side.of = &doctor.Cluster{Name: side.name, NoAccess: "there is no clusters/" + side.name + ".yaml"}
 		}
 	}
-	for _, it := range g.fleet.Intents {
-		if it.Metadata.Namespace == c.Metadata.Namespace && it.Metadata.Name == s.Intent.Name {
-			p.Wanted, p.Enforcement = true, it.Spec.Enforcement
-		}
+	if it := g.fleet.Intent(c.Metadata.Namespace, s.Intent.Name); it != nil {
+		p.Wanted, p.Enforcement = true, it.Spec.Enforcement
 	}
 	for _, f := range g.fleet.Frozen {
 		if freezes(f, c) {
