@@ -242,7 +242,7 @@ func (d *Deliverer) Observe() (v1alpha1.ConsumerObservations, uint64) {
 }
 
 func sameObservation(a, b v1alpha1.ConsumerObservation) bool {
-	return a.Reachable == b.Reachable && a.Message == b.Message &&
+	return a.Reachable == b.Reachable && a.Bystander == b.Bystander && a.Message == b.Message &&
 		a.Slice == b.Slice && a.SliceDenied == b.SliceDenied && sameResources(a.Granted, b.Granted) &&
 		a.VirtualNode == b.VirtualNode && a.Node == b.Node && a.NodeReady == b.NodeReady && sameResources(a.Allocatable, b.Allocatable) &&
 		a.Offloading == b.Offloading && a.OffloadingMessage == b.OffloadingMessage &&

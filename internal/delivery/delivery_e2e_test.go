@@ -274,6 +274,11 @@ func testTwoDaemons(t *testing.T, access testAccess) {
 	envtest.Eventually(t, "the second to see the cluster", func(context.Context) bool { return second.Status()["rome"].Reachable })
 	if all := flat(second.Observe()); all["vision-serve-0-aaaa"].Slice != v1alpha1.Unknown {
 		t.Error("a daemon without the Lease vouches for an absence")
+	} else if !all["vision-serve-0-aaaa"].Bystander || all["vision-train-0-aaaa"].Message != "" {
+		t.Errorf("a daemon without the Lease speaks for the one that has it: %+v", all)
+	}
+	if all := flat(first.Observe()); all["vision-train-0-aaaa"].Bystander {
+		t.Error("the daemon with the Lease leaves it to another to speak")
 	}
 	envtest.Eventually(t, "the second to know that another one serves the cluster", func(context.Context) bool { return second.Status()["rome"].Elsewhere })
 	envtest.Eventually(t, "the second to see that the first lives", func(context.Context) bool { return second.Status()["rome"].Renewed })

@@ -67,7 +67,7 @@ func (w *worker) electOnce(ctx context.Context, c *conn) error {
 		return err
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &sparingLock{saw: w.saw, clock: w.options.Clock, every: w.options.LeaseDuration * 4 / 15, Interface: &resourcelock.LeaseLock{
+		Lock: &sparingLock{saw: w.saw, held: w.renew, clock: w.options.Clock, every: w.options.LeaseDuration * 4 / 15, Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Name: ownName(w.options.Fleet), Namespace: w.options.Namespace},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: w.options.Identity},
@@ -109,6 +109,19 @@ func (w *worker) lead(ctx context.Context) {
 	w.bump()
 }
 
+// renew notes that the Lease was written as ours. One that had lapsed, with
+// nobody there to take it, begins a term.
+func (w *worker) renew(at time.Time) {
+	w.mu.Lock()
+	term := w.leading
+	lapsed := term != nil && !w.leads()
+	w.wrote = at
+	w.mu.Unlock()
+	if lapsed && term.Err() == nil {
+		w.lead(term)
+	}
+}
+
 func (w *worker) unlead() {
 	w.mu.Lock()
 	w.leading = nil
@@ -131,6 +144,7 @@ func (w *worker) follow(holder string) {
 type sparingLock struct {
 	resourcelock.Interface
 	saw   func(resourcelock.LeaderElectionRecord)
+	held  func(at time.Time)
 	clock clock.PassiveClock
 	every time.Duration
 
@@ -152,6 +166,19 @@ func (l *sparingLock) Update(ctx context.Context, record resourcelock.LeaderElec
 		return err
 	}
 	l.wrote, l.at = record, began
+	if record.HolderIdentity != "" { // else it was given up
+		l.held(began)
+	}
+	return nil
+}
+
+// Create implements resourcelock.Interface.
+func (l *sparingLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	began := l.clock.Now()
+	if err := l.Interface.Create(ctx, record); err != nil {
+		return err
+	}
+	l.held(began)
 	return nil
 }
 

@@ -3,11 +3,13 @@ package delivery
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -21,6 +23,7 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 	w.mu.Lock()
 	contracts, c, reachable, problem := w.target.Contracts, w.conn, w.reachable(), w.problems.reach
 	direct := w.target.Mode == "" || w.target.Mode == Direct
+	speaks, lease := w.speaks(), w.problems.lease
 	vouches := w.leads() && w.loaded == w.sequence
 	beside, tools := w.gitops != nil, w.verdicts()
 	// What is not there yet may be on its way.
@@ -38,14 +41,19 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 			unsure[unit.Name] = true
 		}
 	}
-	troubles := make(map[key]string, len(w.trouble))
-	for unit, text := range w.trouble {
-		troubles[unit] = text
+	troubles := map[key]string{}
+	if speaks {
+		maps.Copy(troubles, w.trouble)
 	}
 	if c != nil && problem == "" && !reachable {
 		_, problem = c.synced()
 	}
 	if problem == notReachedYet || problem == stillReading { // it passes: nothing to tell
+		problem = ""
+	}
+	if reachable {
+		w.away = absence{}
+	} else if w.away.overruled {
 		problem = ""
 	}
 	blockers := w.blockers
@@ -77,9 +85,42 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 		if o.Message == "" {
 			o.Message = tool.trouble
 		}
+		if !speaks && !inOrder(o) {
+			o.Message, o.Bystander = lease, lease == ""
+		}
 		out[name] = o
 	}
 	return out
+}
+
+// absence is what a cluster's contracts say of its being unreachable while it is
+// not reached from here.
+type absence struct {
+	// told are the contracts that say so.
+	told map[string]bool
+	// overruled: one that said so says something else again, so that another
+	// daemon reaches the cluster, and sees more.
+	overruled bool
+}
+
+// note looks at the contracts of a ledger that has moved.
+func (a *absence) note(contracts []*v1alpha1.Contract) {
+	for _, c := range contracts {
+		switch name := c.Metadata.Name; {
+		case ledger.ReasonCode(c.Status.Reason) == ledger.DegradedConsumerUnreachable:
+			if a.told == nil {
+				a.told = map[string]bool{}
+			}
+			a.told[name] = true
+		case a.told[name] && c.Status.Phase != v1alpha1.PhaseDegraded && c.Status.Reason != "":
+			a.overruled = true
+		}
+	}
+}
+
+// inOrder reports whether nothing is left to be told of a contract.
+func inOrder(o v1alpha1.ConsumerObservation) bool {
+	return len(o.Granted) > 0 && o.NodeReady && o.Offloading
 }
 
 // observeContract reads the caches. Without vouches nothing is said to be

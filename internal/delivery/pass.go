@@ -276,12 +276,12 @@ func (w *worker) putBack(todo []work) {
 	}
 }
 
-// superseded reports whether a newer target is waiting: a large set is not
-// finished before it is looked at.
+// superseded reports whether a newer target is waiting, or another daemon: a
+// large set is not finished before that is looked at.
 func (w *worker) superseded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.loaded != w.sequence
+	return w.loaded != w.sequence || !w.leads()
 }
 
 // settle ends a pass.

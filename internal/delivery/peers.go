@@ -82,7 +82,7 @@ func (w *worker) peerAll(ctx context.Context, config *rest.Config, due map[strin
 			continue
 		}
 		next, err := w.peerWith(ctx, config, p)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || !w.mayWrite() { // the Lease was lost meanwhile: nothing of it is ours to tell
 			return true
 		}
 		w.tellPeering(name, err)

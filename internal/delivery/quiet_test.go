@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"testing"
 	"time"
@@ -29,7 +30,13 @@ func (l *countedLock) Update(context.Context, resourcelock.LeaderElectionRecord)
 // is more than a renewal, and what failed, is written at once.
 func TestLeaseIsRenewedSparingly(t *testing.T) {
 	clock, under := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)), &countedLock{}
-	lock := &sparingLock{Interface: under, clock: clock, every: 8 * time.Second}
+	held := 0
+	lock := &sparingLock{Interface: under, clock: clock, every: 8 * time.Second, held: func(at time.Time) {
+		held++
+		if at != clock.Now() {
+			t.Errorf("held since %s at %s", at, clock.Now())
+		}
+	}}
 	ours := resourcelock.LeaderElectionRecord{HolderIdentity: "ours", LeaseDurationSeconds: 30}
 	renew := func(want int, record resourcelock.LeaderElectionRecord) {
 		t.Helper()
@@ -53,6 +60,53 @@ func TestLeaseIsRenewedSparingly(t *testing.T) {
 	under.err = nil
 	renew(8, ours)
 	renew(8, ours)
+	if held != 5 { // eight writes less the two that failed and the one that gave it up
+		t.Errorf("the Lease was held anew %d times", held)
+	}
+}
+
+// A daemon that hung for longer than its Lease neither writes nor speaks, though
+// nobody has told it yet; if nobody took the Lease, its next renewal begins a
+// term.
+func TestLapsedLease(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	w := newWorker("rome", &Options{Clock: clock, Log: slog.New(slog.DiscardHandler), LeaseDuration: 30 * time.Second}, func() {})
+	is := func(leads bool) {
+		t.Helper()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.leads() != leads || w.speaks() != leads {
+			t.Errorf("at %s it leads: %v, speaks: %v; want %v", clock.Now().Format(time.TimeOnly), w.leads(), w.speaks(), leads)
+		}
+	}
+	is(false)
+	term, end := context.WithCancel(t.Context())
+	w.renew(clock.Now())
+	w.lead(term)
+	is(true)
+	slice := key{Kind: kindContract, Name: "vision-train-0-aaaa"}
+	w.loaded = 7
+	clock.Step(29 * time.Second)
+	is(true)
+	w.renew(clock.Now())
+	if clock.Step(29 * time.Second); w.loaded != 7 {
+		t.Error("a renewal in time began a term")
+	}
+	is(true)
+	clock.Step(time.Second)
+	is(false)
+	w.dirty[slice] = fresh
+	if lead := w.take(); lead != nil {
+		t.Error("it would write")
+	}
+	if w.renew(clock.Now()); w.loaded != 0 || w.dirty[slice] != drift {
+		t.Error("others may have written since, and it goes on as if not")
+	}
+	is(true)
+	end()
+	is(false)
+	w.renew(clock.Now())
+	is(false)
 }
 
 // A cluster that did what it was asked is there; one that refused says nothing of

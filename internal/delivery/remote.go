@@ -40,10 +40,12 @@ type remote struct {
 	changed chan struct{}   // closed once want is another
 	report  *wire.Observed  // the agent's newest word
 	at      time.Time       // of report
+	began   time.Time
+	away    absence
 }
 
 func newRemote(name string, options *Options, bump func()) *remote {
-	return &remote{name: name, options: options, bump: bump, heard: make(chan struct{}, 1), changed: make(chan struct{})}
+	return &remote{name: name, options: options, bump: bump, heard: make(chan struct{}, 1), changed: make(chan struct{}), began: options.Clock.Now()}
 }
 
 // run tells when an agent falls silent, until the context ends.
@@ -66,6 +68,7 @@ func (r *remote) set(want Desired) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.want, r.sent = want, nil
+	r.away.note(want.Contracts)
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -182,11 +185,17 @@ func (r *remote) observe() map[string]v1alpha1.ConsumerObservation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	silent := r.silent()
+	away := silent
+	if silent == "" {
+		r.away = absence{}
+	} else if r.away.overruled || r.report == nil && r.options.Clock.Since(r.began) < agentPatience { // who has just started has heard nobody
+		away = ""
+	}
 	out := make(map[string]v1alpha1.ConsumerObservation, len(r.want.Contracts))
 	for _, c := range r.want.Contracts {
 		name := c.Metadata.Name
 		if silent != "" {
-			out[name] = v1alpha1.ConsumerObservation{Message: silent}
+			out[name] = v1alpha1.ConsumerObservation{Message: away}
 			continue
 		}
 		o, told := r.report.Contracts[name]

@@ -70,7 +70,9 @@ type worker struct {
 	conn     *conn
 	gitops   *gitops         // nil in mode direct
 	leading  context.Context // ends with the Lease; nil: not held
-	holder   string          // of the Lease, as last seen
+	wrote    time.Time       // when the Lease was last written as ours
+	away     absence
+	holder   string // of the Lease, as last seen
 	// record is the Lease as last looked at, renewed when another look found it
 	// renewed; zero: never.
 	record   resourcelock.LeaderElectionRecord
@@ -113,6 +115,7 @@ func (w *worker) set(want Desired) {
 		wakeUp(w.peers)
 	}
 	w.target = want
+	w.away.note(want.Contracts)
 	w.noteUnheld(want.Contracts)
 	if !same {
 		w.commits = nil
@@ -411,7 +414,9 @@ func (w *worker) status() Status {
 		}
 	}
 	for _, k := range sortedKeys(w.trouble) {
-		s.Troubles = append(s.Troubles, w.trouble[k])
+		if w.speaks() {
+			s.Troubles = append(s.Troubles, w.trouble[k])
+		}
 	}
 	if w.gitops != nil {
 		s.Pending = 0 // another one applies
@@ -425,8 +430,17 @@ func (w *worker) status() Status {
 	return s
 }
 
-// leads is called with mu held.
-func (w *worker) leads() bool { return w.leading != nil && w.leading.Err() == nil }
+// leads reports whether the Lease is ours, and has been renewed in time: one who
+// hung does not know yet that it lost it. Called with mu held.
+func (w *worker) leads() bool {
+	return w.leading != nil && w.leading.Err() == nil && w.options.Clock.Since(w.wrote) < w.options.LeaseDuration
+}
+
+// speaks reports whether it is this daemon that tells what stands in a
+// contract's way. Called with mu held.
+func (w *worker) speaks() bool {
+	return w.target.Mode != "" && w.target.Mode != Direct || w.leads()
+}
 
 // verdicts are the GitOps tool's, by tenant; called with mu held.
 func (w *worker) verdicts() map[string]verdict {

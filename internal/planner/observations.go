@@ -141,7 +141,7 @@ func SameObservation(a, b v1alpha1.Observation) bool {
 
 // SameWords is SameObservation of what a consumer alone says.
 func SameWords(x, y *v1alpha1.ConsumerObservation) bool {
-	return x.Reachable == y.Reachable && x.Message == y.Message && x.Slice == y.Slice && x.SliceDenied == y.SliceDenied &&
+	return x.Reachable == y.Reachable && x.Bystander == y.Bystander && x.Message == y.Message && x.Slice == y.Slice && x.SliceDenied == y.SliceDenied &&
 		x.VirtualNode == y.VirtualNode && x.Node == y.Node && x.NodeReady == y.NodeReady && x.Offloading == y.Offloading &&
 		x.OffloadingMessage == y.OffloadingMessage && x.PeeringMessage == y.PeeringMessage && x.ProviderMessage == y.ProviderMessage &&
 		x.NodeMessage == y.NodeMessage && slices.Equal(x.Blockers, y.Blockers) && sameAmounts(x.Granted, y.Granted) && sameAmounts(x.Allocatable, y.Allocatable)

@@ -95,9 +95,9 @@ func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 	case obs.SliceDenied != "", wasActive:
 		return v1alpha1.PhaseDegraded, lacks
 	case obs.Slice == v1alpha1.Present, c.Status.Phase == v1alpha1.PhasePeering:
-		return v1alpha1.PhasePeering, waits(obs, lacks)
+		return v1alpha1.PhasePeering, waits(c, v1alpha1.PhasePeering, obs, lacks)
 	}
-	return v1alpha1.PhaseReserved, waits(obs, "")
+	return v1alpha1.PhaseReserved, waits(c, v1alpha1.PhaseReserved, obs, "")
 }
 
 // notHeld is the reason of a contract that its provider refused and does not
@@ -116,10 +116,14 @@ func (r *round) notHeld(c *v1alpha1.Contract, o *offer) string {
 	return ledger.DegradedNotHeld + ": " + c.Spec.Provider + " honours it again and holds nothing of it yet: its slice is replicated anew"
 }
 
-// waits is why a contract is not Active yet: what stands in the way on our
-// side, else what its clusters have not done.
-func waits(obs v1alpha1.ConsumerObservation, lacks string) string {
+// waits is why a contract in a phase is not Active yet: what stands in the way
+// on our side, else what its clusters have not done. Of two daemons the one that
+// delivers says it: were the other to write that it knows of no trouble, they
+// would take back each other's words for ever.
+func waits(c *v1alpha1.Contract, phase v1alpha1.Phase, obs v1alpha1.ConsumerObservation, lacks string) string {
 	switch {
+	case obs.Bystander && phase == c.Status.Phase:
+		return c.Status.Reason
 	case obs.Message != "":
 		return ledger.WaitsForDelivery + ": " + obs.Message
 	case obs.PeeringMessage != "":

@@ -45,6 +45,32 @@ func TestWaitingSaysWhy(t *testing.T) {
 	}
 }
 
+// TestBystandersKeepReasons: who does not deliver sees what is there, and leaves
+// it to who does to say what stands in the way.
+func TestBystandersKeepReasons(t *testing.T) {
+	b := inPhase(t, v1alpha1.PhaseReserved)
+	name := b.Contracts("vision/train")[0].Metadata.Name
+	sees := func(what v1alpha1.ConsumerObservation) v1alpha1.ContractStatus {
+		t.Helper()
+		what.Reachable = true
+		b.Tick(time.Minute).Observe(name, v1alpha1.Observation{Consumer: what}).Round()
+		wantOnlyKeeps(t, b)
+		return b.Contracts("vision/train")[0].Status
+	}
+	is := func(got v1alpha1.ContractStatus, phase v1alpha1.Phase, reason string) {
+		t.Helper()
+		if got.Phase != phase || got.Reason != reason {
+			t.Fatalf("%s %q, want %s %q", got.Phase, got.Reason, phase, reason)
+		}
+	}
+	is(sees(v1alpha1.ConsumerObservation{Slice: v1alpha1.Absent, Message: "forbidden"}), v1alpha1.PhaseReserved, "DeliveryFailed: forbidden")
+	is(sees(v1alpha1.ConsumerObservation{Bystander: true}), v1alpha1.PhaseReserved, "DeliveryFailed: forbidden")
+	is(sees(v1alpha1.ConsumerObservation{Slice: v1alpha1.Present, Bystander: true}), v1alpha1.PhasePeering, "GrantedLess: nothing is granted yet")
+	is(sees(v1alpha1.ConsumerObservation{Slice: v1alpha1.Present, PeeringMessage: "refused"}), v1alpha1.PhasePeering, "PeeringFailed: refused")
+	is(sees(v1alpha1.ConsumerObservation{Slice: v1alpha1.Present, Bystander: true}), v1alpha1.PhasePeering, "PeeringFailed: refused")
+	is(sees(v1alpha1.ConsumerObservation{Slice: v1alpha1.Present}), v1alpha1.PhasePeering, "GrantedLess: nothing is granted yet")
+}
+
 // TestReasonsMove: another reason for the same phase is written when there is
 // time, with the phase's begin and history as they were; other words for the
 // same reason are not worth a commit, unless somebody is to mend what they name.

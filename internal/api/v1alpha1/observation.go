@@ -29,6 +29,10 @@ const (
 type ConsumerObservation struct {
 	// Reachable is false while the cluster does not answer; the rest is then Unknown.
 	Reachable bool
+	// Bystander: who says this does not change the cluster, because another
+	// daemon does. What lacks is seen alike by both; what stands in its way is for
+	// the other one to tell.
+	Bystander bool `json:",omitempty"`
 	// Message explains an unreachable cluster or the newest trouble.
 	Message string
 	// PeeringMessage says why the cluster cannot ask the provider for slices, ""

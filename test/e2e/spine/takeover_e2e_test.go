@@ -4,10 +4,13 @@ package spine
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
 
@@ -72,5 +75,39 @@ func TestKilledHoldersOfTheLease(t *testing.T) {
 		}
 		f.applied()
 	})
+	f.sound()
+}
+
+// Of two replicas only the one that serves the cluster says what stands in a
+// contract's way: the ledger comes to rest while there is trouble, and the one
+// that knows of none does not take the other's word back.
+func TestTroubleBesideAnotherDaemon(t *testing.T) {
+	f := start(t, nil)
+	hidden := filepath.Join(f.Dir, "paris.hidden")
+	key := filepath.Join(f.Dir, "kubeconfigs", "paris.kubeconfig")
+	if err := os.Rename(key, hidden); err != nil {
+		t.Fatal(err)
+	}
+	one, two := f.daemon("one"), f.daemon("two")
+	one.NotifyPushes(f.ctx)
+	two.NotifyPushes(f.ctx)
+	f.agents()
+	f.await(one)
+	f.await(two)
+	f.put("train", intent("train", 1))
+	told := func(want bool) error {
+		says, err := env.Git(f.ctx, f.Git.RepoDir(rig.Repo), "grep", "-h", "  reason: ", f.ledger, "--", "contracts")
+		if err == nil && strings.Contains(says, "PeeringFailed: ") != want {
+			return fmt.Errorf("the contract says %s", says)
+		}
+		return err
+	}
+	f.eventually("it is told that there is no peering", func() error { return told(true) })
+	f.quiet(6 * time.Second)
+	if err := os.Rename(hidden, key); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the trouble is over", func() error { return told(false) })
+	f.applied()
 	f.sound()
 }
