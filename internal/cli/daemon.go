@@ -3,14 +3,16 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -102,7 +104,8 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 }
 
-func (f *daemonFlags) logger(w io.Writer) (*slog.Logger, error) {
+// logger is the daemon's log, and that of the libraries it uses.
+func (f *daemonFlags) logger(to Streams) (*slog.Logger, error) {
 	if err := oneOf("log-format", f.logFormat, "text", "json"); err != nil {
 		return nil, err
 	}
@@ -110,10 +113,16 @@ func (f *daemonFlags) logger(w io.Writer) (*slog.Logger, error) {
 	if f.verbose {
 		opts.Level = slog.LevelDebug
 	}
+	var handler slog.Handler = slog.NewTextHandler(to.Err, opts)
 	if f.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, opts)), nil
+		handler = slog.NewJSONHandler(to.Err, opts)
 	}
-	return slog.New(slog.NewTextHandler(w, opts)), nil
+	log := slog.New(handler)
+	if to.Process {
+		klog.SetSlogLogger(log)
+		ctrllog.SetLogger(logr.FromSlogHandler(handler))
+	}
+	return log, nil
 }
 
 // daemon is the parts of a running fleetbroker, joined.

@@ -86,7 +86,7 @@ how an operator lets through what the daemon holds back: many ends at once
 
 // reconcileRun makes rounds until nothing is left to do at once.
 func reconcileRun(ctx context.Context, o *reconcileOptions) error {
-	log, err := o.logger(o.streams.Err)
+	log, err := o.logger(o.streams)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ delete the intent.`,
 
 // releaseRun makes one round that takes the contract for gone.
 func releaseRun(ctx context.Context, o *releaseOptions) error {
-	log, err := o.logger(o.streams.Err)
+	log, err := o.logger(o.streams)
 	if err != nil {
 		return err
 	}

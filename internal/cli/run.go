@@ -68,7 +68,7 @@ clusters. Any number of daemons may run on one fleet repo.`,
 
 // runRun runs until the context ends: SIGTERM and SIGINT end it.
 func runRun(ctx context.Context, o *runOptions) error {
-	log, err := o.logger(o.streams.Err)
+	log, err := o.logger(o.streams)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,9 @@ type Streams struct {
 	Now func() time.Time
 	// Name is how the program was called, where that is not fleetbroker.
 	Name string
+	// Process says that the process runs this command and nothing else, so that
+	// what its libraries log goes where the command's own log goes.
+	Process bool
 }
 
 // pluginFile is the name under which kubectl finds the program.
@@ -44,6 +47,6 @@ func System() Streams {
 	return Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: terminal, ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Color: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
-		Now:   time.Now, Name: calledAs(os.Args[0]),
+		Now:   time.Now, Name: calledAs(os.Args[0]), Process: true,
 	}
 }

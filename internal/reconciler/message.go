@@ -41,17 +41,24 @@ func line(d *planner.Decision, changes []planner.ContractChange) string {
 	case other != nil && !other.Before.Spec.Resources.Equal(other.After.Spec.Resources):
 		return fmt.Sprintf("resize %s on %s (%s)", name, flavorOf(other.After), size(other.After))
 	case other != nil && other.Before.Status.Phase != other.After.Status.Phase:
-		return fmt.Sprintf("%s %s on %s%s", strings.ToLower(string(other.After.Status.Phase)), name, flavorOf(other.After), because(other.After.Status.Reason))
+		return stands(name, other.After)
 	case other != nil && other.After.Status.Displaced != nil && other.Before.Status.Displaced == nil:
 		return fmt.Sprintf("give notice to %s on %s until %s%s", name, flavorOf(other.After), other.After.Status.Displaced.Leaves.Format("2006-01-02T15:04:05Z07:00"), because(d.Reason))
 	case other != nil && other.After.Status.Displaced == nil && other.Before.Status.Displaced != nil:
 		return fmt.Sprintf("take back the notice to %s on %s", name, flavorOf(other.After))
 	case other != nil && other.Before.Status.Drained.IsZero() && !other.After.Status.Drained.IsZero():
 		return fmt.Sprintf("drained %s on %s", name, flavorOf(other.After))
+	case other != nil && other.Before.Status.Reason != other.After.Status.Reason:
+		return stands(name, other.After)
 	case other != nil:
 		return fmt.Sprintf("update %s on %s", name, flavorOf(other.After))
 	}
 	return fmt.Sprintf("%s %s%s", d.Action, name, because(d.Reason))
+}
+
+// stands says in which phase a contract is, and why.
+func stands(name string, c *v1alpha1.Contract) string {
+	return fmt.Sprintf("%s %s on %s%s", strings.ToLower(string(c.Status.Phase)), name, flavorOf(c), because(c.Status.Reason))
 }
 
 func first(have, c *planner.ContractChange) *planner.ContractChange {

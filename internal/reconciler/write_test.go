@@ -31,6 +31,8 @@ func TestLine(t *testing.T) {
 	was := contract("vision", "train", "a100", v1alpha1.PhaseActive, 4)
 	active := contract("vision", "train", "h100", v1alpha1.PhaseActive, 4)
 	larger := contract("vision", "train", "h100", v1alpha1.PhaseActive, 6)
+	waiting := contract("vision", "train", "h100", v1alpha1.PhaseActive, 4)
+	waiting.Status.Reason = "GrantedLess: nothing is granted yet"
 	drained := contract("vision", "train", "a100", v1alpha1.PhaseReleasing, 4)
 	drained.Status.Drained = v1alpha1.TimeOf(time.Unix(1, 0))
 	for want, changes := range map[string][]planner.ContractChange{
@@ -40,6 +42,7 @@ func TestLine(t *testing.T) {
 		"release vision/train from paris/a100 (paris is silent)":                       {change(was, releasing)},
 		"resize vision/train on paris/h100 (6x nvidia-h100, 6.00 EUR/h)":               {change(active, larger)},
 		"active vision/train on paris/h100":                                            {change(reserved, active)},
+		"active vision/train on paris/h100: nothing is granted yet":                    {change(active, waiting)},
 		"drained vision/train on paris/a100":                                           {change(releasing, drained)},
 		"retire vision-train of vision/train":                                          {change(active, nil)},
 		"update vision/train on paris/h100":                                            {change(active, active)},
