@@ -39,8 +39,7 @@
 //   - What stands in a contract's way is said by who delivers: in mode direct the
 //     holder of the Lease, for as long as it has renewed it. Others are bystanders:
 //     two daemons that know different troubles would else take back each other's
-//     words in the ledger, commit by commit. Who alone does not reach a cluster
-//     is silent on it, too, once the ledger shows that another one does.
+//     words in the ledger, commit by commit.
 //
 // Where the mode is agent the worker runs in the cluster's own agent (Unpacked)
 // and remote.go stands in for it here: it hands the manifests out, lets the agent

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -51,11 +50,6 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 	if problem == notReachedYet || problem == stillReading { // it passes: nothing to tell
 		problem = ""
 	}
-	if reachable {
-		w.away = absence{}
-	} else if w.away.overruled {
-		problem = ""
-	}
 	blockers := w.blockers
 	w.mu.Unlock()
 
@@ -91,31 +85,6 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 		out[name] = o
 	}
 	return out
-}
-
-// absence is what a cluster's contracts say of its being unreachable while it is
-// not reached from here.
-type absence struct {
-	// told are the contracts that say so.
-	told map[string]bool
-	// overruled: one that said so says something else again, so that another
-	// daemon reaches the cluster, and sees more.
-	overruled bool
-}
-
-// note looks at the contracts of a ledger that has moved.
-func (a *absence) note(contracts []*v1alpha1.Contract) {
-	for _, c := range contracts {
-		switch name := c.Metadata.Name; {
-		case ledger.ReasonCode(c.Status.Reason) == ledger.DegradedConsumerUnreachable:
-			if a.told == nil {
-				a.told = map[string]bool{}
-			}
-			a.told[name] = true
-		case a.told[name] && c.Status.Phase != v1alpha1.PhaseDegraded && c.Status.Reason != "":
-			a.overruled = true
-		}
-	}
 }
 
 // inOrder reports whether nothing is left to be told of a contract.

@@ -41,7 +41,6 @@ type remote struct {
 	report  *wire.Observed  // the agent's newest word
 	at      time.Time       // of report
 	began   time.Time
-	away    absence
 }
 
 func newRemote(name string, options *Options, bump func()) *remote {
@@ -68,7 +67,6 @@ func (r *remote) set(want Desired) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.want, r.sent = want, nil
-	r.away.note(want.Contracts)
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -186,9 +184,7 @@ func (r *remote) observe() map[string]v1alpha1.ConsumerObservation {
 	defer r.mu.Unlock()
 	silent := r.silent()
 	away := silent
-	if silent == "" {
-		r.away = absence{}
-	} else if r.away.overruled || r.report == nil && r.options.Clock.Since(r.began) < agentPatience { // who has just started has heard nobody
+	if r.report == nil && r.options.Clock.Since(r.began) < agentPatience { // who has just started has heard nobody
 		away = ""
 	}
 	out := make(map[string]v1alpha1.ConsumerObservation, len(r.want.Contracts))

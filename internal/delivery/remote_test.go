@@ -60,30 +60,6 @@ func TestAgentsWord(t *testing.T) {
 	if o := said(); o.Reachable || !strings.Contains(d.Status()["rome"].Problem, "has told nothing since 2026-11-20T12:00:30Z") {
 		t.Errorf("an agent that fell silent: %+v", o)
 	}
-	says := func(reason string) {
-		moved := *c
-		moved.Status = v1alpha1.ContractStatus{Phase: v1alpha1.PhasePeering, Reason: reason}
-		want.Contracts = []*v1alpha1.Contract{&moved}
-		d.Deliver(map[string]Desired{"rome": want})
-	}
-	says("ConsumerUnreachable: the agent of cluster rome has told nothing")
-	if o := said(); o.Message == "" {
-		t.Errorf("what is told and not taken back: %+v", o)
-	}
-	says("GrantedLess: nothing is granted yet")
-	if o := said(); o.Reachable || o.Message != "" {
-		t.Errorf("another daemon hears the agent, and this one still says %+v", o)
-	}
-	if err := d.Observed("rome", wire.Observed{Root: m.Root, Applied: true, Contracts: gone}); err != nil {
-		t.Fatal(err)
-	}
-	if o := said(); !o.Reachable {
-		t.Errorf("it speaks again: %+v", o)
-	}
-	clock.Step(agentPatience)
-	if o := said(); o.Reachable || o.Message == "" {
-		t.Errorf("it fell silent again: %+v", o)
-	}
 
 	want.Commit = tree.Hash{2}
 	d.Deliver(map[string]Desired{"rome": want})

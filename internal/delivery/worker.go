@@ -71,8 +71,7 @@ type worker struct {
 	gitops   *gitops         // nil in mode direct
 	leading  context.Context // ends with the Lease; nil: not held
 	wrote    time.Time       // when the Lease was last written as ours
-	away     absence
-	holder   string // of the Lease, as last seen
+	holder   string          // of the Lease, as last seen
 	// record is the Lease as last looked at, renewed when another look found it
 	// renewed; zero: never.
 	record   resourcelock.LeaderElectionRecord
@@ -115,7 +114,6 @@ func (w *worker) set(want Desired) {
 		wakeUp(w.peers)
 	}
 	w.target = want
-	w.away.note(want.Contracts)
 	w.noteUnheld(want.Contracts)
 	if !same {
 		w.commits = nil

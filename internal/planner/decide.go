@@ -383,7 +383,7 @@ func (r *round) totals() {
 		if o.State == Silent {
 			r.due(o.GraceEnds)
 		}
-		if (o.State == Silent || o.State == Lost) && o.provider != last {
+		if (o.State == Silent || o.State == Lost || o.State == Elsewhere) && o.provider != last {
 			last = o.provider
 			r.plan.Silent = append(r.plan.Silent, SilentProvider{Name: o.provider, Since: o.Since, Lost: o.State == Lost})
 		}

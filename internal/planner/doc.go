@@ -110,8 +110,9 @@
 //   - Each offer is counted once, under the first requirement it fails: facts,
 //     then capacity, then money, in the order of requirements.go.
 //   - What cannot be read, heard or seen changes nothing: frozen intents are
-//     left alone, a deaf round moves, refuses and queues nothing, and nothing
-//     is sold again that has not been seen gone.
+//     left alone, a deaf round moves, refuses and queues nothing, nothing follows
+//     from the silence of a cluster that another daemon hears, and nothing is sold
+//     again that has not been seen gone.
 //
 // # Who calls it
 //

@@ -74,6 +74,27 @@ func TestFailoverTakesRunnersUpFirst(t *testing.T) {
 	}
 }
 
+// A provider that another daemon hears is not lost: what it holds stays as it is,
+// and nothing new is bought there. Once it is heard nowhere, it is.
+func TestHeardElsewhereIsNotLost(t *testing.T) {
+	b := threePlaces(t)
+	before := on(b)
+	b.W.Heard = map[string]bool{"paris": true}
+	for _, state := range []planner.Freshness{planner.Silent, planner.Lost} {
+		b.Tick(time.Minute).Offer("paris/h100", Heard(state))
+		p := want(t, b, planner.Keep, "")
+		if on(b) != before || len(p.Silent) != 1 {
+			t.Fatalf("%s, was %s\n%s", on(b), before, describe(p))
+		}
+	}
+	b.Intent("vision/more", Wants(1, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Allow = []string{"paris"} }))
+	if d := Of(b.Round(), "vision/more"); d.Action != planner.Queued || !strings.Contains(d.Reason, "not heard") {
+		t.Fatalf("%s: %s", d.Action, d.Reason)
+	}
+	b.W.Heard = nil
+	want(t, b, planner.Move, planner.CodeProviderLost)
+}
+
 // A lost provider's contract stays when nothing else fits: it may come back,
 // and until then it is not sold, charged or forgotten.
 func TestFailoverWaitsWhenNothingElseFits(t *testing.T) {

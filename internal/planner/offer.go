@@ -62,7 +62,7 @@ func (r *round) readOffers() {
 	block := make([]offer, len(r.w.Offers))
 	for i := range r.w.Offers {
 		o := &block[i]
-		o.Offer, o.index = r.w.Offers[i], i
+		o.Offer, o.index = r.heard(r.w.Offers[i]), i
 		f := o.Flavor
 		o.provider, o.name, o.ref = f.Metadata.Namespace, f.Metadata.Name, f.Ref()
 		r.offers = append(r.offers, o)
@@ -102,6 +102,16 @@ func (r *round) readOffers() {
 	for _, o := range r.offers {
 		r.assess(o)
 	}
+}
+
+// heard is an offer as it counts: what is only not heard here is not lost.
+func (r *round) heard(o *Offer) *Offer {
+	if o.State != Silent && o.State != Lost || !r.w.Heard[o.Flavor.Metadata.Namespace] {
+		return o
+	}
+	other := *o
+	other.State = Elsewhere
+	return &other
 }
 
 // describe fills in what of an offer only its report says.
@@ -197,7 +207,7 @@ func (r *round) blocked(o *offer) string {
 	switch {
 	case o.cluster == nil || !o.cluster.HasRole("provider"):
 		return ReqRole
-	case o.State == Silent:
+	case o.State == Silent || o.State == Elsewhere:
 		return ReqSilent
 	case o.State == Lost:
 		return ReqLost

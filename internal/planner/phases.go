@@ -64,6 +64,8 @@ func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 	switch {
 	case r.w.Deaf && o != nil && (o.State == Lost || o.State == Silent):
 		return c.Status.Phase, c.Status.Reason // it may be our ears: a daemon that has just started has heard nobody
+	case o != nil && o.State == Elsewhere:
+		return c.Status.Phase, c.Status.Reason
 	case o != nil && o.State == Lost:
 		return v1alpha1.PhaseDegraded, ledger.DegradedProviderLost + ": " + c.Spec.Provider + " is not heard since " + stamp(o.Since)
 	case o != nil && o.State == Silent:
@@ -136,6 +138,9 @@ func waits(c *v1alpha1.Contract, phase v1alpha1.Phase, obs v1alpha1.ConsumerObse
 // but for a provider's trouble that is over. One that waits to be delivered
 // tells why its consumer cannot be reached, or what keeps its manifests from it.
 func (r *round) unseen(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (v1alpha1.Phase, string) {
+	if r.w.Reached[c.Spec.Consumer] && !obs.Reachable {
+		return c.Status.Phase, c.Status.Reason
+	}
 	if c.Status.Phase != v1alpha1.PhaseDegraded {
 		switch {
 		case c.Status.Phase == v1alpha1.PhaseActive || obs.Message == "":

@@ -71,6 +71,25 @@ func TestBystandersKeepReasons(t *testing.T) {
 	is(sees(v1alpha1.ConsumerObservation{Slice: v1alpha1.Present}), v1alpha1.PhasePeering, "GrantedLess: nothing is granted yet")
 }
 
+// TestReachedElsewhere: who alone does not reach a consumer leaves the reason to
+// who does.
+func TestReachedElsewhere(t *testing.T) {
+	b := inPhase(t, v1alpha1.PhasePeering)
+	name := b.Contracts("vision/train")[0].Metadata.Name
+	before := b.Contracts("vision/train")[0].Status
+	away := v1alpha1.Observation{Consumer: v1alpha1.ConsumerObservation{Message: "no route"}}
+	b.W.Reached = map[string]bool{"rome": true}
+	b.Tick(time.Minute).Observe(name, away).Round()
+	if got := b.Contracts("vision/train")[0].Status; got.Reason != before.Reason || got.Phase != before.Phase {
+		t.Fatalf("%s %q", got.Phase, got.Reason)
+	}
+	b.W.Reached = nil
+	b.Tick(time.Minute).Round()
+	if got := b.Contracts("vision/train")[0].Status; got.Reason != "ConsumerUnreachable: no route" || got.Phase != before.Phase {
+		t.Fatalf("%s %q", got.Phase, got.Reason)
+	}
+}
+
 // TestReasonsMove: another reason for the same phase is written when there is
 // time, with the phase's begin and history as they were; other words for the
 // same reason are not worth a commit, unless somebody is to mend what they name.

@@ -32,17 +32,17 @@ func (u *update) offersChanged() bool {
 		if old[i] == now[i] || *old[i] == *now[i] {
 			continue
 		}
-		o := u.offers[u.places[i]]
-		f, was := now[i].Flavor, o.Flavor
+		o, next := u.offers[u.places[i]], u.heard(now[i])
+		f, was := next.Flavor, o.Flavor
 		if f.Metadata.Namespace != o.provider || f.Metadata.Name != o.name || f.Spec.Pool != was.Spec.Pool {
 			return false
 		}
 		if f.Spec.Pool != "" && len(f.Spec.ScalableTo)+len(was.Spec.ScalableTo) > 0 && !was.SameButUse(f) {
 			return false // what its mates could become depends on it
 		}
-		used := o.State == now[i].State && o.Price == now[i].Price && o.Location == now[i].Location && o.Static == now[i].Static && was.SameButUse(f)
-		u.windowed = u.windowed || now[i].Price != nil && len(now[i].Price.Windows) > 0
-		o.Offer = now[i]
+		used := o.State == next.State && o.Price == next.Price && o.Location == next.Location && o.Static == next.Static && was.SameButUse(f)
+		u.windowed = u.windowed || next.Price != nil && len(next.Price.Windows) > 0
+		o.Offer = next
 		u.described(o, used)
 	}
 	return true

@@ -39,6 +39,8 @@ type World struct {
 	RemovedBy map[string]string
 	// Deaf means that too few providers are heard to move, refuse or queue anything.
 	Deaf bool
+	// Heard are providers that another daemon hears, and Reached consumers that it reaches: nothing follows from their being silent here.
+	Heard, Reached map[string]bool
 	// AllowEnds lets this one round end more contracts than Fleet.safety.maxEnds.
 	AllowEnds bool
 	// ForceRelease names contracts whose provider or consumer is lost for good: they end without being seen gone.
@@ -112,6 +114,8 @@ const (
 	Lost
 	// Withdrawn: no longer offered by a provider that is heard; live contracts are kept.
 	Withdrawn
+	// Elsewhere: not heard here, but by another daemon, which looks after its contracts. Sells nothing new here.
+	Elsewhere
 )
 
 // Offer is a flavor as the market knows it.

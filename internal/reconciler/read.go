@@ -132,6 +132,7 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 	if err != nil {
 		return fmt.Errorf("read the ledger at %s: %w", heads.Ledger.Commit.Hash.Short(), err)
 	}
+	r.ears.read(led)
 	since := cmp.Or(r.heads.Inputs.Commit.Hash, heads.Accepted.Inputs)
 	r.heads, r.fleet, r.inputs, r.ledger, r.state = heads, f, inputs, led, state
 	if r.authors.fleet == f {

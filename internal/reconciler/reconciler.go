@@ -47,6 +47,7 @@ type Reconciler struct {
 	authors    authors
 	removers   map[string]gitrepo.Commit // who deleted files of intents, by path
 	gone       gone
+	ears       ears
 	last       key
 	planned    planned
 	folder     world.Folder

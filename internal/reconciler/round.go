@@ -78,6 +78,7 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	observed, generation := r.observe()
 	r.gone.follow(observed, r.opts.Now())
 	unheard := r.gone.unheard(in, r.opts.Market)
+	r.ears.hear(snapshot, observed)
 	if err := r.openDesk(ctx, in); err != nil {
 		return Outcome{}, err
 	}

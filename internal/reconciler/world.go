@@ -14,7 +14,7 @@ func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed v1alp
 	r.given = world.Input{
 		Now: r.now(in), Fleet: in.fleet, Inputs: in.heads.Inputs.Commit.Hash.String(), Ledger: in.ledger,
 		Market: s, Author: in.author, Authors: in.attributed, Asked: in.asked, RemovedBy: removers(r.removers), Unheard: unheard, Observed: observed,
-		Deaf: k.deaf, AllowEnds: k.allowEnds, ForceRelease: r.opts.ForceRelease,
+		Deaf: k.deaf, Heard: r.ears.heard.elsewhere, Reached: r.ears.reached.elsewhere, AllowEnds: k.allowEnds, ForceRelease: r.opts.ForceRelease,
 	}
 	return r.folder.Fold(r.given)
 }

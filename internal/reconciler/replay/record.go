@@ -36,6 +36,8 @@ type Record struct {
 	Kept map[string]string `json:"kept,omitempty"`
 
 	Deaf         bool     `json:"deaf,omitempty"`
+	Heard        []string `json:"heard,omitempty"`
+	Reached      []string `json:"reached,omitempty"`
 	AllowEnds    bool     `json:"allowEnds,omitempty"`
 	ForceRelease []string `json:"forceRelease,omitempty"`
 	// Removed says who deleted the files of intents whose contracts change.

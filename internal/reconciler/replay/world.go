@@ -40,7 +40,7 @@ func (k Known) World() (planner.World, error) {
 	w := planner.World{
 		Now: k.Now, Fleet: f.Policy, FleetName: f.Name, Clusters: f.Clusters, Tenants: f.Tenants,
 		Intents: world.Intents(f, k.author), Frozen: world.Frozen(f, k.Ledger), Inputs: k.Inputs, Ledger: k.Ledger,
-		Offers: offers, Market: k.Market.Root.String(), Demand: k.Demand, RemovedBy: k.Removed, Deaf: k.Deaf, AllowEnds: k.AllowEnds,
+		Offers: offers, Market: k.Market.Root.String(), Demand: k.Demand, RemovedBy: k.Removed, Deaf: k.Deaf, Heard: set(k.Heard), Reached: set(k.Reached), AllowEnds: k.AllowEnds,
 		ForceRelease: set(k.ForceRelease), Policies: world.Policies(f),
 	}
 	offered := set(k.Offered)

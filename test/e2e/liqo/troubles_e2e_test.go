@@ -3,6 +3,7 @@
 package liqo
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,9 +106,15 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 	f.reason(node, "Degraded", "GrantedLess: 1 of 2 nvidia.com/gpu")
 	agent() // which knows what it owes, from the daemon
 	f.reason(node, "Active", "")
-	f.run("rome", "patch", "node", node, "--subresource=status", "--type=strategic", "-p",
-		`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Flaps","message":"away for a moment"}]}}`)
-	f.reason(node, "Degraded", "NodeNotReady: ")
+	f.Eventually(node+" is Degraded while its Node flaps", func() error { // Liqo has it ready again within 100 ms
+		f.run("rome", "patch", "node", node, "--subresource=status", "--type=strategic", "-p",
+			`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Flaps","message":"away for a moment"}]}}`)
+		s, err := f.state(node)
+		if err == nil && (s.Phase != "Degraded" || !strings.HasPrefix(s.Reason, "NodeNotReady: ")) {
+			err = fmt.Errorf("it is %s: %s", s.Phase, s.Reason)
+		}
+		return err
+	})
 	f.reason(node, "Active", "")
 
 	if err := f.daemon.Kill(); err != nil {

@@ -23,8 +23,10 @@ import (
 )
 
 const (
-	// patience bounds what is waited for, on a busy machine.
-	patience = 2 * time.Minute
+	// patience bounds what is waited for, on a busy machine. Liqo doubles its
+	// pause after each failure, so that after an API server's restart its next try
+	// may be minutes away.
+	patience = 5 * time.Minute
 	// A condition is looked at again after a quarter of the time that it has been
 	// waited for, within these bounds: most of them start a program, which would
 	// take the processor from what is waited for.
