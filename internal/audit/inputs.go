@@ -170,9 +170,9 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 
 // verified is what of a commit is acted on, as the daemon finds out.
 func (in *inputs) verified(ctx context.Context, from tree.Hash, c *Commit) (*verify.State, error) {
-	var older []tree.Tree
-	if in.last != nil {
-		older = append(older, in.last.tree)
+	older, err := in.older(c)
+	if err != nil {
+		return nil, err
 	}
 	told, err := in.verifier.Verify(ctx, from, c.Hash, older)
 	if errors.Is(err, verify.ErrNoDescendant) { // rewritten, and accepted by an operator
@@ -182,6 +182,15 @@ func (in *inputs) verified(ctx context.Context, from tree.Hash, c *Commit) (*ver
 		return nil, fmt.Errorf("verify the inputs at %s: %w", c.Hash.Short(), err)
 	}
 	return told, nil
+}
+
+// older is where the last good version of a broken file is: in what was acted on
+// before, or, where nothing was, in the history as the daemon found it.
+func (in *inputs) older(c *Commit) ([]tree.Tree, error) {
+	if in.last != nil {
+		return []tree.Tree{in.last.tree}, nil
+	}
+	return in.verifier.Older(c.Hash)
 }
 
 func heldOf(told *verify.State) map[string]tree.Hash {
@@ -198,7 +207,11 @@ func (in *inputs) read(ctx context.Context, c *Commit, t tree.Tree, key tree.Has
 	if in.last != nil {
 		last = in.last.fleet
 	}
-	f, err := in.fleets.Read(ctx, t, last)
+	older, err := in.older(c)
+	if err != nil {
+		return nil, err
+	}
+	f, err := in.fleets.Read(ctx, t, last, older...)
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", c.Hash.Short(), err)
 	}

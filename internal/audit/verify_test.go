@@ -59,6 +59,23 @@ func TestPoliciesThatFollowTheirCluster(t *testing.T) {
 	}
 }
 
+// A ledger that begins while files are broken goes by their last good versions,
+// which stand in the history alone.
+func TestBegunOnBrokenFiles(t *testing.T) {
+	for _, path := range []string{"fleet.yaml", "tenants/vision.yaml", "flavors/paris/h100.yaml"} {
+		s := &fleet{story.New(t, "ledger", nil, ""), t}
+		s.Ask("train", 4, "")
+		s.Push("Break", map[string]string{path: "{\n"})
+		s.Rest()
+		if c := s.Contract("train"); c.Spec.GPUs.Count != 4 {
+			t.Errorf("%s: %+v", path, c.Spec)
+		}
+		if rep := s.verify(); len(rep.Violations) > 0 || rep.Contracts != 1 {
+			t.Errorf("%s: %d contracts and violations %v", path, rep.Contracts, rep.Violations)
+		}
+	}
+}
+
 // again is a contract like c for another replica.
 func again(c *v1alpha1.Contract, gpus int64, at time.Time) *v1alpha1.Contract {
 	out := *c

@@ -193,7 +193,7 @@ func keyOf(tenant, name string) string { return tenant + "/" + name }
 // released for it: current versions.
 func (r *round) noticesFor(j *job) (charged, leaving []*v1alpha1.Contract) {
 	list := r.notices[keyOf(j.tenantName, j.name)]
-	if old := renamedFrom(j); old != "" && r.renamed[[2]string{j.tenantName, old}] != nil {
+	if old := r.namedBefore(j); old != "" {
 		list = append(slices.Clone(list), r.notices[keyOf(j.tenantName, old)]...)
 	}
 	for _, c := range list {

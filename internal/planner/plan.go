@@ -77,6 +77,9 @@ type ContractChange struct {
 // StateChange is one IntentState before and after; After nil removes it.
 type StateChange struct {
 	Before, After *v1alpha1.IntentState
+	// From is the name that the intent has in the ledger so far, "" when it is the
+	// same: its state goes on in After, so that both belong into one commit.
+	From string
 }
 
 // Decision is what a plan does with one intent, and why.

@@ -31,11 +31,20 @@ func (r *round) states() map[[2]string]StateChange {
 		default:
 			after := r.stateOf(j)
 			if before == nil || !reflect.DeepEqual(*before, *after) {
-				out[k] = StateChange{Before: before, After: after}
+				out[k] = StateChange{Before: before, After: after, From: r.namedBefore(j)}
 			}
 		}
 	}
 	return out
+}
+
+// namedBefore is the name under which the ledger knows an intent that is renamed
+// in this round, "" for others.
+func (r *round) namedBefore(j *job) string {
+	if old := renamedFrom(j); r.renamed[[2]string{j.tenantName, old}] != nil {
+		return old
+	}
+	return ""
 }
 
 func renamedFrom(j *job) string {

@@ -10,7 +10,8 @@ import (
 
 // groupsOf names, for each intent, the group it must be committed with: what
 // takes capacity or a tenant's allowance goes together with what gives it up
-// in the same plan, or half of the plan could oversell.
+// in the same plan, or half of the plan could oversell; and an intent's new name
+// with its old one, or what was spent under it could be lost between the two.
 func groupsOf(keys []string, byKey map[string]*share) map[string]string {
 	var u union
 	gives := map[string]bool{}
@@ -29,6 +30,13 @@ func groupsOf(keys []string, byKey map[string]*share) map[string]string {
 	for _, res := range slices.Sorted(maps.Keys(gives)) {
 		for _, key := range uses[res][1:] {
 			u.join(uses[res][0], key)
+		}
+	}
+	for _, key := range keys {
+		for _, st := range byKey[key].states {
+			if old := byKey[key].decision.Tenant + "/" + st.From; st.From != "" && byKey[old] != nil {
+				u.join(old, key)
+			}
 		}
 	}
 	out := map[string]string{}

@@ -82,6 +82,10 @@ func TestStatusWaitsForItsInterval(t *testing.T) {
 	}
 }
 
+func state(tenant, intent string) *v1alpha1.IntentState {
+	return &v1alpha1.IntentState{Metadata: v1alpha1.Metadata{Name: intent, Namespace: tenant}}
+}
+
 func TestSubject(t *testing.T) {
 	got := subject(map[string]int{"queue": 2, "place": 3, "release": 1, "zap": 1})
 	if want := "3 placed, 1 released, 2 queued, 1 zap"; got != want {
@@ -99,7 +103,7 @@ func TestGroups(t *testing.T) {
 		change(nil, contract("cv", "b", "a100", v1alpha1.PhaseReserved, 1)),
 		change(contract("bio", "x", "l4", v1alpha1.PhaseActive, 1), contract("bio", "x", "l4", v1alpha1.PhaseReleasing, 1)),
 		change(nil, contract("bio", "y", "l40s", v1alpha1.PhaseReserved, 1)),
-	}}
+	}, States: []planner.StateChange{{Before: state("web", "chat")}, {After: state("web", "talk"), From: "chat"}, {After: state("web", "other")}}}
 	keys, byKey := shares(p)
 	got := groupsOf(keys, byKey)
 	if got["vision/old"] == "" || got["vision/old"] != got["nlp/new"] {
@@ -110,6 +114,9 @@ func TestGroups(t *testing.T) {
 	}
 	if got["cv/a"] != "" || got["cv/b"] != "" {
 		t.Errorf("takers that need nothing of each other are tied: %v", got)
+	}
+	if got["web/chat"] == "" || got["web/chat"] != got["web/talk"] || got["web/other"] != "" {
+		t.Errorf("an intent's old and new name are not together, and alone: %v", got)
 	}
 	if got["vision/old"] == got["bio/x"] {
 		t.Errorf("groups that share nothing are one: %v", got)

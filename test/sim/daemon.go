@@ -31,6 +31,8 @@ type daemon struct {
 	up   bool
 	// cut are the consumers that this daemon cannot reach.
 	cut map[string]bool
+	// deaf are the providers whose reports do not reach this daemon.
+	deaf map[string]bool
 
 	repo   *gitrepo.Repo
 	market *market.Market
@@ -221,7 +223,7 @@ func (d *daemon) say(err error, commits int) {
 
 // deliver is a provider's report reaching a daemon.
 func (p *provider) deliver(d *daemon, m message) {
-	if !d.up {
+	if !d.up || d.deaf[p.name] {
 		return
 	}
 	err := d.market.Report(p.name, wire.Generation{Epoch: m.epoch, N: m.n}, m.flavors, true)

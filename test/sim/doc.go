@@ -73,6 +73,10 @@
 //	63    The ledger, read incrementally, lost a renamed intent's contract from
 //	      its indexes when the directory it had left was read second: its
 //	      capacity was sold again.
+//	903   The audit could not judge a ledger that began while fleet.yaml was
+//	      broken: it did not look for its last good version, as the daemon had.
+//	2172  An intent's new name was committed apart from its old one when the
+//	      server refused part of a round: what was spent under it was forgotten.
 //	—     A release ended on a report that was older than the grant, when the
 //	      report of the grant had been lost. A provider's word now counts only
 //	      when it was given after the slice was gone.

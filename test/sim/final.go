@@ -52,7 +52,7 @@ func (s *sim) heal() {
 	s.people.restore()
 	s.people.repair()
 	for _, d := range s.daemons {
-		d.link.out, d.cut = false, map[string]bool{}
+		d.link.out, d.cut, d.deaf = false, map[string]bool{}, map[string]bool{}
 		d.skew = min(max(d.skew, -3*time.Second), 3*time.Second)
 		s.after(time.Millisecond, d.revive)
 	}

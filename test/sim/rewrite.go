@@ -3,10 +3,12 @@ package sim
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 )
 
 // rewriteHistory is a force push: the inputs squashed into one commit, or the
@@ -35,9 +37,11 @@ func (s *sim) rewriteHistory() {
 		if err != nil || len(log) < 4 {
 			return
 		}
-		back := log[1+s.rng.IntN(3)]
-		if len(gitobj.Trailers(back.Message, "Plan")) == 0 {
-			return // what an operator accepts, he accepts with all that is in it
+		n := 1 + s.rng.IntN(3)
+		back := log[n]
+		ours := func(c memremote.Logged) bool { return len(gitobj.Trailers(c.Message, "Plan")) > 0 }
+		if !ours(back) || !slices.ContainsFunc(log[:n], ours) {
+			return // what an operator accepts, he accepts with all that is in it; what no daemon has accepted is none's to miss
 		}
 		rw.ref, rw.old, rw.now = gitrepo.Branch(p.ledger), log[0].Hash, back.Hash
 		s.followLedger()

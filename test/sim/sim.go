@@ -120,7 +120,7 @@ func (s *sim) found() {
 		s.people.create()
 	}
 	for i := range s.knobs.daemons {
-		d := &daemon{s: s, name: fmt.Sprintf("d%d", i), cut: map[string]bool{}}
+		d := &daemon{s: s, name: fmt.Sprintf("d%d", i), cut: map[string]bool{}, deaf: map[string]bool{}}
 		d.link = &link{s: s, d: d}
 		if s.knobs.skew > 0 {
 			d.skew = span(s.rng, -s.knobs.skew/2, s.knobs.skew/2).Truncate(time.Second)
@@ -248,7 +248,11 @@ func (s *sim) mischief() {
 	case 7:
 		c.meddle()
 	case 8:
-		s.cut(d, c)
+		if r.IntN(2) == 0 {
+			s.cut(d, c)
+		} else {
+			s.deafen(d, p)
+		}
 	case 9:
 		s.outage(d)
 	case 10:
@@ -270,6 +274,17 @@ func (s *sim) cut(d *daemon, c *consumer) {
 	d.cut[c.name] = true
 	s.log("%s cannot reach %s", d.name, c.name)
 	s.after(span(s.rng, 5*time.Second, 3*time.Minute), func() { delete(d.cut, c.name) })
+}
+
+// deafen keeps one provider's reports from one daemon for a while, longer than
+// grace at times.
+func (s *sim) deafen(d *daemon, p *provider) {
+	if d.deaf[p.name] {
+		return
+	}
+	d.deaf[p.name] = true
+	s.log("%s does not hear %s", d.name, p.name)
+	s.after(span(s.rng, 5*time.Second, 3*s.knobs.grace), func() { delete(d.deaf, p.name) })
 }
 
 func (s *sim) outage(d *daemon) {
