@@ -128,7 +128,7 @@ func (s *fleet) forge(f forged) {
 	}
 	maps.Copy(trailers, f.trailers)
 	lines := slices.Clone(f.contracts)
-	for _, k := range []string{"Inputs", "Market", "Plan", "Now"} {
+	for _, k := range []string{"Inputs", "Market", "Plan", "Now", "Round"} {
 		if trailers[k] != "" {
 			lines = append(lines, k+": "+trailers[k])
 		}

@@ -9,16 +9,12 @@ import (
 // figures that contracts record and from what the ledger itself holds:
 //
 //   - what a contract takes fits what its own figures leave;
-//   - its figures hold no less than the other contracts of the flavor do;
+//   - its figures hold no less than the other contracts of the flavor did before
+//     the round, which is several commits where the server refused part of it;
 //   - after the commit, everything held of the flavor fits its capacity beside
 //     the provider's own use.
 func (v *verifier) sold(d *delta) {
-	was := map[string]*v1alpha1.Contract{} // nil: came with this commit
-	for _, p := range d.contracts {
-		if p.after != nil {
-			was[p.after.Metadata.Name] = p.before
-		}
-	}
+	was := v.before(d)
 	for _, p := range d.contracts {
 		c := p.after
 		if c == nil || !c.Status.Phase.Held() || p.before != nil && within(offered(c, c), offered(p.before, c)) {
@@ -40,6 +36,29 @@ func (v *verifier) sold(d *delta) {
 	}
 }
 
+// round is what commits of one round have changed: contracts as they were before
+// it, nil those that came with it.
+type round struct {
+	id  string
+	was map[string]*v1alpha1.Contract
+}
+
+// before is what the commit's round has changed so far.
+func (v *verifier) before(d *delta) map[string]*v1alpha1.Contract {
+	if id := v.c.Trailer("Round"); id == "" || id != v.came.id {
+		v.came = round{id, map[string]*v1alpha1.Contract{}}
+	}
+	for _, p := range d.contracts {
+		if p.after == nil {
+			continue
+		}
+		if _, known := v.came.was[p.after.Metadata.Name]; !known {
+			v.came.was[p.after.Metadata.Name] = p.before
+		}
+	}
+	return v.came.was
+}
+
 // claims is the warm contract whose slice another takes over in this commit, as
 // it was before; nil when it takes none.
 func (v *verifier) claims(d *delta, c *v1alpha1.Contract) *v1alpha1.Contract {
@@ -52,7 +71,7 @@ func (v *verifier) claims(d *delta, c *v1alpha1.Contract) *v1alpha1.Contract {
 }
 
 // beside compares the figures with what the other contracts certainly held when
-// they were taken: the less of before and after.
+// they were taken: the less of before the round and now.
 func (v *verifier) beside(p pair, c *v1alpha1.Contract, was map[string]*v1alpha1.Contract) {
 	least := v1alpha1.Resources{}
 	for name, other := range v.held[flavorOf(c)] {
@@ -63,7 +82,7 @@ func (v *verifier) beside(p pair, c *v1alpha1.Contract, was map[string]*v1alpha1
 		if !changed {
 			before = other
 		}
-		if before == nil || !before.Status.Phase.Held() { // came with this commit, perhaps later
+		if before == nil || !before.Status.Phase.Held() { // came with this round, perhaps later
 			continue
 		}
 		a, b := offered(before, c), offered(other, c)

@@ -75,6 +75,9 @@ type verifier struct {
 	// edited is what stood in files before foreign hands, by path.
 	edited map[string]tree.Entry
 	c      *Commit
+	// came is the round of the newest commit, with what its commits so far have
+	// changed.
+	came round
 }
 
 // Verify derives every commit of a ledger's history again. The error is one of

@@ -93,6 +93,26 @@ func again(c *v1alpha1.Contract, gpus int64, at time.Time) *v1alpha1.Contract {
 	return &out
 }
 
+// What the server took of a round in several commits was decided at once: a
+// contract's figures need not hold what an earlier one of them brought. Of
+// another round they must.
+func TestOneRoundInParts(t *testing.T) {
+	for round, says := range map[string]string{"1": "", "2": "its figures say that others hold 8 cpu of paris/h100, the ledger says 12"} {
+		s := lived(t, "ledger", nil, "")
+		s.At = s.At.Add(time.Minute)
+		one, two := again(s.Contract("train"), 1, s.At), again(s.Contract("train"), 1, s.At)
+		two.Metadata.Name, two.Spec.Slice, two.Spec.Intent.Replica = "vision-train-10-aaaaaaaa", "vision-train-10-aaaaaaaa", 10
+		one, two = s.decided(one, 8), s.decided(two, 8)
+		s.forge(forged{now: s.At, changes: changed(nil, one), trailers: map[string]string{"Round": strings.Repeat("1", 40)}})
+		s.forge(forged{now: s.At, changes: changed(nil, two), trailers: map[string]string{"Round": strings.Repeat(round, 40)}})
+		if says != "" {
+			s.finds(t, "oversold", says)
+		} else if rep := s.verify(); len(rep.Violations) > 0 {
+			t.Errorf("a round in parts: %v", rep.Violations)
+		}
+	}
+}
+
 // Each of these is planted by somebody who holds the daemon's name and knows
 // everything else, and just the rule that is broken is told, at its commit.
 func TestPlantedViolations(t *testing.T) {
