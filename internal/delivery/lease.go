@@ -191,12 +191,13 @@ func (l *sparingLock) Get(ctx context.Context) (*resourcelock.LeaderElectionReco
 	return record, raw, err
 }
 
-// saw notes whether the Lease's holder lives: one that does renews it every few
-// seconds. What a Lease says of the time is by its holder's clock.
+// saw notes that the election can be taken part in, and whether the Lease's holder
+// lives: one that does renews it every few seconds. What a Lease says of the time
+// is by its holder's clock.
 func (w *worker) saw(now resourcelock.LeaderElectionRecord) {
 	w.mu.Lock()
 	before := w.record
-	w.record = now
+	w.record, w.problems.lease = now, ""
 	renewed := before.HolderIdentity != "" && !before.RenewTime.Equal(&now.RenewTime)
 	if renewed {
 		w.renewed = w.options.Clock.Now()

@@ -109,6 +109,16 @@ func TestLapsedLease(t *testing.T) {
 	is(false)
 }
 
+// A daemon that could not take part in the election for a while does not go on
+// saying so beside the one that was elected.
+func TestElectionProblemPasses(t *testing.T) {
+	w := newWorker("rome", &Options{Clock: clocktesting.NewFakeClock(time.Now()), Log: slog.New(slog.DiscardHandler), LeaseDuration: 30 * time.Second}, func() {})
+	w.problems.lease = "take part in the election for the Lease: forbidden"
+	if w.saw(resourcelock.LeaderElectionRecord{HolderIdentity: "other"}); w.problems.lease != "" {
+		t.Errorf("it still says: %s", w.problems.lease)
+	}
+}
+
 // A cluster that did what it was asked is there; one that refused says nothing of
 // that, and one that did not answer is asked at once.
 func TestSilence(t *testing.T) {
