@@ -186,6 +186,9 @@ func (c *checker) window(p place, w v1alpha1.Window) {
 	if w.To != "24:00" && !clockForm.MatchString(w.To) {
 		c.errorf(p.in("to"), "BadValue", "%s: %q is not a time of day; write for example \"06:00\" or \"24:00\"", p.in("to"), w.To)
 	}
+	if w.From != "" && w.From == w.To {
+		c.warnf(p.in("to"), "NoEffect", "%s: from and to are the same, so that it is open for 24 hours from %s on; write \"00:00\" to \"24:00\" for whole days", p, w.From)
+	}
 	c.timezone(p.in("timezone"), w.Timezone)
 }
 

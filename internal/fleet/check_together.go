@@ -74,6 +74,30 @@ func (c *checker) fleetRefs(f *Fleet, o *v1alpha1.Fleet) {
 	for i, w := range o.Spec.WarmPools {
 		c.clusterExists(f, at("spec", "warmPools", i, "consumer"), w.Consumer)
 	}
+	c.latencyRefs(f, o.Spec.Latency)
+}
+
+// latencyRefs warns of latencies between what is not there; an agent may report
+// its region.
+func (c *checker) latencyRefs(f *Fleet, list []v1alpha1.LatencyEntry) {
+	if len(list) == 0 {
+		return
+	}
+	places := map[string]bool{}
+	for id, cl := range f.Clusters {
+		places[id], places[cl.Spec.Location.Region] = true, true
+	}
+	for _, fl := range f.Flavors {
+		places[fl.Spec.Location.Region] = true
+	}
+	delete(places, "")
+	for i, l := range list {
+		for _, end := range [][2]string{{"from", l.From}, {"to", l.To}} {
+			if !places[end[1]] {
+				c.warnf(at("spec", "latency", i, end[0]), "UnknownCluster", "no cluster is called %q, and no cluster or flavor in this repo names it as its region%s", end[1], did(end[1], sortedKeys(places)))
+			}
+		}
+	}
 }
 
 func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[string]bool) {

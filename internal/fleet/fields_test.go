@@ -28,6 +28,7 @@ func TestWrongValuesOfPolicies(t *testing.T) {
 		{"fleet", "transfer: [{from: a, to: \"\", perGi: \"1\"}]", ":5:14: spec.transfer[0]: name the regions under from and to"},
 		{"fleet", "transfer: [{from: a, to: b, perGi: \"-1\"}]", "spec.transfer[0].perGi: -1 is negative"},
 		{"fleet", "latency: [{from: rome, to: paris, ms: -3}]", "spec.latency[0].ms: -3 is less than 0"},
+		{"fleet", "latency: [{from: rome, to: pariss, ms: 3}]", `:5:30: no cluster is called "pariss", and no cluster or flavor in this repo names it as its region (did you mean "paris"?)`},
 		{"fleet", "weights: {cost: 7}", ":5:19: spec.weights.cost: 7 is not between 0 and 1"},
 		{"fleet", "defaults: {memory: 8GB}", `:5:22: spec.defaults.memory: "8GB" is not a quantity`},
 		{"fleet", "defaults: {duration: 30}", `:5:24: spec.defaults.duration: "30" is not a duration: write a number with a unit`},
@@ -62,6 +63,7 @@ func TestWrongValuesOfPolicies(t *testing.T) {
 		{"tenant", "{consumers: [rome], signers: [{principal: a, publicKey: foo}]}", "spec.signers[0].publicKey is neither"},
 		{"tenant", "{consumers: [rome], notify: [{events: [actve], urlSecretRef: {name: a}}]}", `did you mean "active"?`},
 
+		{"flavor", "{capacity: {cpu: 4}, price: {currency: EUR, perHour: {cpu: \"1\"}, windows: [{from: \"08:00\", to: \"08:00\", perHour: {cpu: \"2\"}}]}}", "spec.price.windows[0]: from and to are the same, so that it is open for 24 hours from 08:00 on"},
 		{"flavor", "{capacity: {cpu: 1}, type: Slice}", `unknown value "Slice"; write one of K8Slice`},
 		{"flavor", "capacity: {cpus: 1}", `unknown resource "cpus" (did you mean "cpu"?)`},
 		{"flavor", "{capacity: {cpu: 1}, used: {cpu: 2}}", "spec.used.cpu is more than the capacity"},
