@@ -155,14 +155,18 @@ func (f *Fleet) Intent(tenant, name string) *Intent {
 
 // Called is where in Intents those of a name stand: from the first to before the second.
 func (f *Fleet) Called(tenant, name string) (from, to int) {
-	from, _ = slices.BinarySearchFunc(f.Intents, [2]string{tenant, name}, func(it *Intent, k [2]string) int {
-		return cmp.Or(strings.Compare(it.Metadata.Namespace, k[0]), strings.Compare(it.Metadata.Name, k[1]))
-	})
+	from, _ = slices.BinarySearchFunc(f.Intents, name, func(it *Intent, name string) int { return it.Compare(tenant, name) })
 	to = from
 	for to < len(f.Intents) && f.Intents[to].Metadata.Namespace == tenant && f.Intents[to].Metadata.Name == name {
 		to++
 	}
 	return from, to
+}
+
+// Compare says whether an intent stands before (negative), at or after a name in
+// the order of a fleet's Intents.
+func (it *Intent) Compare(tenant, name string) int {
+	return cmp.Or(strings.Compare(it.Metadata.Namespace, tenant), strings.Compare(it.Metadata.Name, name))
 }
 
 // SameEnds is how many of two lists' first intents, and then of their last, are

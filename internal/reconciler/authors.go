@@ -1,7 +1,6 @@
 package reconciler
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -143,7 +142,7 @@ func otherIntents(last, now *fleet.Fleet) []*fleet.Intent {
 	old = old[head : len(old)-tail]
 	var out []*fleet.Intent
 	for _, it := range now.Intents[head : len(now.Intents)-tail] {
-		for len(old) > 0 && old[0].ResourceIntent != it.ResourceIntent && compareIntents(old[0], keyOfIntent(it)) < 0 {
+		for len(old) > 0 && old[0].ResourceIntent != it.ResourceIntent && old[0].Compare(it.Metadata.Namespace, it.Metadata.Name) < 0 {
 			old = old[1:]
 		}
 		if len(old) > 0 && old[0].ResourceIntent == it.ResourceIntent && old[0].Path == it.Path {
@@ -153,10 +152,6 @@ func otherIntents(last, now *fleet.Fleet) []*fleet.Intent {
 		out = append(out, it)
 	}
 	return out
-}
-
-func compareIntents(it *fleet.Intent, k intentKey) int {
-	return cmp.Or(cmp.Compare(it.Metadata.Namespace, k.tenant), cmp.Compare(it.Metadata.Name, k.name))
 }
 
 // intentsCalled are those of a name: one, or several where files disagree.

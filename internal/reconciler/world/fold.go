@@ -1,9 +1,7 @@
 package world
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -91,7 +89,7 @@ func (f *Folder) intents(in Input) []*planner.Intent {
 	last, k := was[:len(was)-tail], head
 	for i := head; i < len(now)-tail; i++ {
 		it := now[i]
-		for k < len(last) && last[k].ResourceIntent != it.ResourceIntent && before(last[k], it) {
+		for k < len(last) && last[k].ResourceIntent != it.ResourceIntent && last[k].Compare(it.Metadata.Namespace, it.Metadata.Name) < 0 {
 			k++
 		}
 		if k < len(last) && last[k].ResourceIntent == it.ResourceIntent {
@@ -122,10 +120,6 @@ func credited(made *planner.Intent, it *fleet.Intent, by func(*fleet.Intent) (co
 		return made
 	}
 	return Intent(it, func(*fleet.Intent) (string, string) { return commit, author })
-}
-
-func before(a, b *fleet.Intent) bool {
-	return cmp.Or(strings.Compare(a.Metadata.Namespace, b.Metadata.Namespace), strings.Compare(a.Metadata.Name, b.Metadata.Name)) < 0
 }
 
 // contracts are those that are not the very values that they were in the last
