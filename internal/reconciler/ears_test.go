@@ -80,6 +80,50 @@ func TestHeardByTheOtherDaemon(t *testing.T) {
 	}
 }
 
+// A daemon takes its own word for nobody else's: a provider that is heard again,
+// and then lost while no round can be made, is lost.
+func TestOwnWordIsNoRumour(t *testing.T) {
+	s, busy, idle := newMarket(t)
+	pass := func(agents ...*agent) {
+		t.Helper()
+		s.at = s.at.Add(30 * time.Second)
+		for _, a := range agents {
+			a.report(nil)
+		}
+		s.rounds()
+	}
+	s.push(map[string]string{
+		"intents/vision/more.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: ResourceIntent\nmetadata: {name: more, namespace: vision}\nspec:\n  stage: reserve\n  resources: {cpu: \"2\", memory: 2Gi}\n  placement: {providers: {allow: [idle]}}\n",
+	})
+	s.r.Reread()
+	job := func() *v1alpha1.Contract {
+		list := s.r.View().Contracts.ByIntent("vision", "job")
+		return list[len(list)-1]
+	}
+	for range 6 {
+		pass(idle)
+	}
+	if c := job(); c.Status.Phase != v1alpha1.PhaseDegraded {
+		t.Fatalf("busy is silent, and its contract %s: %s", c.Status.Phase, c.Status.Reason)
+	}
+	s.at = s.at.Add(30 * time.Second)
+	busy.report(nil)
+	idle.report(nil)
+	if out, err := s.r.Round(t.Context()); err != nil || len(out.Committed) != 1 {
+		t.Fatalf("%d commits, %v", len(out.Committed), err)
+	}
+	for range 4 { // and no round is made
+		s.at = s.at.Add(30 * time.Second)
+		idle.report(nil)
+	}
+	for range 20 {
+		pass(idle)
+	}
+	if c := job(); c.Spec.Provider != "idle" {
+		t.Errorf("busy is lost, and its contract is %s on %s: %s", c.Status.Phase, c.Spec.Provider, c.Status.Reason)
+	}
+}
+
 // unreached is a Delivery that reaches no cluster.
 type unreached struct{ clusters }
 

@@ -137,6 +137,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 		// Before anybody is answered: who is told "reserved" may ask for
 		// instructions at once, and finds what was reserved.
 		advanced = r.advance(ctx, res)
+		r.ears.hear(snapshot, r.given.Observed) // what we wrote, we wrote by these, and not by what another heard
 	}
 	r.settle(in, plan, res)
 	r.refuse(err == nil && len(res.Refused) == 0)
