@@ -94,6 +94,18 @@ func (f *fleet) up(args ...string) *rig.Daemon {
 	return d
 }
 
+// pair starts two daemons that hear pushes, and every provider's agent.
+func (f *fleet) pair() (one, two *rig.Daemon) {
+	f.t.Helper()
+	one, two = f.daemon("one"), f.daemon("two")
+	one.NotifyPushes(f.ctx)
+	two.NotifyPushes(f.ctx)
+	f.agents()
+	f.await(one)
+	f.await(two)
+	return one, two
+}
+
 func (f *fleet) daemon(name string, args ...string) *rig.Daemon {
 	f.t.Helper()
 	d, err := f.Daemon(f.ctx, name, append([]string{"--poll-interval", "1s"}, args...)...)

@@ -92,12 +92,7 @@ func TestTwoDaemonsUnderContention(t *testing.T) {
 	f := start(t, func(o *rig.Options) {
 		o.Providers = map[string][]env.GPUNode{"paris": {h100("paris-1"), h100("paris-2"), h100("paris-3")}}
 	})
-	one, two := f.daemon("one"), f.daemon("two")
-	one.NotifyPushes(f.ctx)
-	two.NotifyPushes(f.ctx)
-	f.agents()
-	f.await(one)
-	f.await(two)
+	f.pair()
 	const n = 30 // of 24 GPUs: some must queue
 	for i := range n {
 		f.put(fmt.Sprintf("job%d", i), intent(fmt.Sprintf("job%d", i), 1))

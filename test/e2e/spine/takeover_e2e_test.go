@@ -20,12 +20,7 @@ import (
 // dead daemon's Lease instead of leaving the cluster to it.
 func TestKilledHoldersOfTheLease(t *testing.T) {
 	f := start(t, nil)
-	one, two := f.daemon("one"), f.daemon("two")
-	one.NotifyPushes(f.ctx)
-	two.NotifyPushes(f.ctx)
-	f.agents()
-	f.await(one)
-	f.await(two)
+	one, two := f.pair()
 	const holds = "holds the cluster's Lease"
 	f.eventually("one of them serves the cluster", func() error {
 		if logged(one, holds) != nil {
@@ -88,12 +83,7 @@ func TestTroubleBesideAnotherDaemon(t *testing.T) {
 	if err := os.Rename(key, hidden); err != nil {
 		t.Fatal(err)
 	}
-	one, two := f.daemon("one"), f.daemon("two")
-	one.NotifyPushes(f.ctx)
-	two.NotifyPushes(f.ctx)
-	f.agents()
-	f.await(one)
-	f.await(two)
+	f.pair()
 	f.put("train", intent("train", 1))
 	told := func(want bool) error {
 		says, err := env.Git(f.ctx, f.Git.RepoDir(rig.Repo), "grep", "-h", "^  reason: ", f.ledger, "--", "contracts")
