@@ -136,7 +136,11 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 	if in.last != nil {
 		from = in.last.clean
 	}
-	told, err := in.verified(ctx, from, c)
+	older, err := in.older(c)
+	if err != nil {
+		return nil, "", err
+	}
+	told, err := in.verified(ctx, from, c, older)
 	if err != nil {
 		return nil, "", err
 	}
@@ -159,7 +163,7 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 	if back && fault == "" {
 		return in.last, fmt.Sprintf("inputs %s are older than %s, which an earlier commit acted on", h.Short(), in.last.commit.Short()), nil
 	}
-	next, err := in.read(ctx, c, told.Tree, key)
+	next, err := in.read(ctx, c, told.Tree, key, older)
 	if err != nil {
 		return nil, "", err
 	}
@@ -169,11 +173,7 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 }
 
 // verified is what of a commit is acted on, as the daemon finds out.
-func (in *inputs) verified(ctx context.Context, from tree.Hash, c *Commit) (*verify.State, error) {
-	older, err := in.older(c)
-	if err != nil {
-		return nil, err
-	}
+func (in *inputs) verified(ctx context.Context, from tree.Hash, c *Commit, older []tree.Tree) (*verify.State, error) {
 	told, err := in.verifier.Verify(ctx, from, c.Hash, older)
 	if errors.Is(err, verify.ErrNoDescendant) { // rewritten, and accepted by an operator
 		told, err = in.verifier.Verify(ctx, tree.Hash{}, c.Hash, older)
@@ -202,14 +202,10 @@ func heldOf(told *verify.State) map[string]tree.Hash {
 }
 
 // read reads a fleet as the daemon did: a broken file keeps its last good version.
-func (in *inputs) read(ctx context.Context, c *Commit, t tree.Tree, key tree.Hash) (*state, error) {
+func (in *inputs) read(ctx context.Context, c *Commit, t tree.Tree, key tree.Hash, older []tree.Tree) (*state, error) {
 	var last *fleet.Fleet
 	if in.last != nil {
 		last = in.last.fleet
-	}
-	older, err := in.older(c)
-	if err != nil {
-		return nil, err
 	}
 	f, err := in.fleets.Read(ctx, t, last, older...)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -226,7 +225,7 @@ func (d *Deliverer) Observe() (v1alpha1.ConsumerObservations, uint64) {
 		} else if r != nil {
 			now = r.observe()
 		}
-		if !maps.EqualFunc(now, d.said[name], sameObservation) {
+		if !maps.EqualFunc(now, d.said[name], func(a, b v1alpha1.ConsumerObservation) bool { return a.Equal(&b) }) {
 			if d.said[name] = now; now == nil {
 				delete(d.said, name)
 			}
@@ -240,18 +239,6 @@ func (d *Deliverer) Observe() (v1alpha1.ConsumerObservations, uint64) {
 	}
 	return d.observed, d.generation
 }
-
-func sameObservation(a, b v1alpha1.ConsumerObservation) bool {
-	return a.Reachable == b.Reachable && a.Bystander == b.Bystander && a.Message == b.Message &&
-		a.Slice == b.Slice && a.SliceDenied == b.SliceDenied && sameResources(a.Granted, b.Granted) &&
-		a.VirtualNode == b.VirtualNode && a.Node == b.Node && a.NodeReady == b.NodeReady && sameResources(a.Allocatable, b.Allocatable) &&
-		a.Offloading == b.Offloading && a.OffloadingMessage == b.OffloadingMessage &&
-		a.PeeringMessage == b.PeeringMessage && a.ProviderMessage == b.ProviderMessage && a.NodeMessage == b.NodeMessage &&
-		slices.Equal(a.Blockers, b.Blockers)
-}
-
-// sameResources tells nothing at all from nothing granted.
-func sameResources(a, b v1alpha1.Resources) bool { return (a == nil) == (b == nil) && a.Equal(b) }
 
 // Changed receives when Observe may say something new.
 func (d *Deliverer) Changed() <-chan struct{} { return d.changed }

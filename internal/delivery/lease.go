@@ -114,10 +114,10 @@ func (w *worker) lead(ctx context.Context) {
 func (w *worker) renew(at time.Time) {
 	w.mu.Lock()
 	term := w.leading
-	lapsed := term != nil && !w.leads()
+	lapsed := term != nil && term.Err() == nil && !w.leads()
 	w.wrote = at
 	w.mu.Unlock()
-	if lapsed && term.Err() == nil {
+	if lapsed {
 		w.lead(term)
 	}
 }

@@ -60,12 +60,9 @@ func (w *worker) peer(ctx context.Context, config *rest.Config) {
 
 // mayWrite reports whether it is this daemon that changes the cluster.
 func (w *worker) mayWrite() bool {
-	if !w.direct() {
-		return true
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.leads()
+	return w.speaks()
 }
 
 // peerAll looks at each peering that is due, and reports whether all are as

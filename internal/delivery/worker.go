@@ -139,8 +139,6 @@ func wakeUp(ch chan<- struct{}) {
 	}
 }
 
-func (w *worker) direct() bool { return w.mode() == Direct }
-
 func (w *worker) mode() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -411,8 +409,8 @@ func (w *worker) status() Status {
 			s.Problem = ""
 		}
 	}
-	for _, k := range sortedKeys(w.trouble) {
-		if w.speaks() {
+	if w.speaks() {
+		for _, k := range sortedKeys(w.trouble) {
 			s.Troubles = append(s.Troubles, w.trouble[k])
 		}
 	}
@@ -434,10 +432,10 @@ func (w *worker) leads() bool {
 	return w.leading != nil && w.leading.Err() == nil && w.options.Clock.Since(w.wrote) < w.options.LeaseDuration
 }
 
-// speaks reports whether it is this daemon that tells what stands in a
-// contract's way. Called with mu held.
+// speaks reports whether it is this daemon that changes the cluster, and so tells
+// what stands in a contract's way. Called with mu held.
 func (w *worker) speaks() bool {
-	return w.target.Mode != "" && w.target.Mode != Direct || w.leads()
+	return cmp.Or(w.target.Mode, Direct) != Direct || w.leads()
 }
 
 // verdicts are the GitOps tool's, by tenant; called with mu held.

@@ -3,7 +3,6 @@ package planner
 import (
 	"hash/maphash"
 	"maps"
-	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -136,15 +135,5 @@ func (o Observations) changed(later Observations, f func(contract string)) {
 // SameObservation reports whether two observations say the same. Nothing granted
 // is not the same as nothing known of it.
 func SameObservation(a, b v1alpha1.Observation) bool {
-	return a.ProviderSeen == b.ProviderSeen && sameAmounts(a.ProviderHolds, b.ProviderHolds) && SameWords(&a.Consumer, &b.Consumer)
+	return a.ProviderSeen == b.ProviderSeen && a.ProviderHolds.Same(b.ProviderHolds) && a.Consumer.Equal(&b.Consumer)
 }
-
-// SameWords is SameObservation of what a consumer alone says.
-func SameWords(x, y *v1alpha1.ConsumerObservation) bool {
-	return x.Reachable == y.Reachable && x.Bystander == y.Bystander && x.Message == y.Message && x.Slice == y.Slice && x.SliceDenied == y.SliceDenied &&
-		x.VirtualNode == y.VirtualNode && x.Node == y.Node && x.NodeReady == y.NodeReady && x.Offloading == y.Offloading &&
-		x.OffloadingMessage == y.OffloadingMessage && x.PeeringMessage == y.PeeringMessage && x.ProviderMessage == y.ProviderMessage &&
-		x.NodeMessage == y.NodeMessage && slices.Equal(x.Blockers, y.Blockers) && sameAmounts(x.Granted, y.Granted) && sameAmounts(x.Allocatable, y.Allocatable)
-}
-
-func sameAmounts(a, b v1alpha1.Resources) bool { return (a == nil) == (b == nil) && a.Equal(b) }

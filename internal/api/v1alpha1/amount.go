@@ -279,6 +279,9 @@ func (r Resources) Max(o Resources) Resources {
 	return out
 }
 
+// Same is Equal, and tells nothing at all (nil) from nothing of anything.
+func (r Resources) Same(o Resources) bool { return (r == nil) == (o == nil) && r.Equal(o) }
+
 // Equal reports whether both name the same amounts, a missing one being none.
 // One and the same map costs a comparison of addresses: most of what a round
 // compares has not changed.

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // Observation is what the clusters say about one contract right now. Delivery
 // makes it, the planner turns it into phases; it is never written to a file.
@@ -65,6 +68,15 @@ type ConsumerObservation struct {
 	// Blockers are what holds a drain up, in order: pods that are left on the
 	// Node, each with the PodDisruptionBudget that keeps it, if one does.
 	Blockers []string
+}
+
+// Equal reports whether two observations say the same. Nothing granted is not the
+// same as nothing known of it.
+func (o *ConsumerObservation) Equal(p *ConsumerObservation) bool {
+	return o.Reachable == p.Reachable && o.Bystander == p.Bystander && o.Message == p.Message && o.Slice == p.Slice && o.SliceDenied == p.SliceDenied &&
+		o.VirtualNode == p.VirtualNode && o.Node == p.Node && o.NodeReady == p.NodeReady && o.Offloading == p.Offloading &&
+		o.OffloadingMessage == p.OffloadingMessage && o.PeeringMessage == p.PeeringMessage && o.ProviderMessage == p.ProviderMessage &&
+		o.NodeMessage == p.NodeMessage && slices.Equal(o.Blockers, p.Blockers) && o.Granted.Same(p.Granted) && o.Allocatable.Same(p.Allocatable)
 }
 
 // ConsumerObservations are what consumer clusters say, by cluster and contract.

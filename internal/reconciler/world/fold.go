@@ -245,7 +245,7 @@ func (f *Folder) observed(in Input, providers []string, contracts []*v1alpha1.Co
 	for _, cluster := range in.Observed.Differs(f.last.Observed) {
 		was, now := f.last.Observed[cluster], in.Observed[cluster]
 		for name, said := range now {
-			if before, both := was[name]; !both || !planner.SameWords(&before, &said) {
+			if before, both := was[name]; !both || !before.Equal(&said) {
 				again(name)
 			}
 		}
