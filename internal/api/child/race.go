@@ -1,0 +1,6 @@
+//go:build race
+
+package child
+
+// dataLimited: the race detector reserves more than any bound.
+const dataLimited = false
