@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
@@ -13,29 +14,54 @@ import (
 
 // rereadAccepted takes over what another process on this state directory
 // accepted.
-func (r *Repo) rereadAccepted() error {
+func (r *Repo) rereadAccepted() {
 	if r.opts.Dir == "" || r.unsaved {
-		return nil
+		return
 	}
 	a, err := readAccepted(r.opts.Dir)
-	if err != nil {
-		return err
+	if r.damaged = err; err != nil {
+		r.unsaved = r.accepted != Accepted{} // what is known here is written again
+		return
 	}
 	if a != (Accepted{}) {
 		r.accepted = a
 	}
+}
+
+// lookAtDamage names a file of accepted heads that cannot be read. In a signed
+// fleet the root decides what stands. In an unsigned one the remote's notes count;
+// a branch without one is nobody's word, and waits for an operator's.
+func (r *Repo) lookAtDamage() error {
+	if r.damaged == nil || r.accepted != (Accepted{}) {
+		return nil
+	}
+	said := "what the remote notes as accepted counts"
+	if r.identity.Load().Signed {
+		said = "the trust root decides what stands"
+	} else {
+		for _, f := range [][2]string{{r.inputsRef, acceptedInputsRef}, {r.ledgerRef, acceptedLedgerRef}} {
+			if head := r.refs[f[0]]; !head.IsZero() && r.refs[f[1]].IsZero() {
+				return &NoMemoryError{Ref: f[0], Head: head, Why: r.damaged}
+			}
+		}
+	}
+	r.alarms[acceptedFile] = fmt.Sprintf("%v; %s, and the file is set aside", r.damaged, said)
 	return nil
 }
 
 // checkRewritten demands that both heads descend from the heads accepted here
 // and from those noted at the remote.
 func (r *Repo) checkRewritten() error {
+	r.lookAtNotes()
+	if err := r.lookAtDamage(); err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		ref      string
 		accepted []tree.Hash
 	}{
-		{r.inputsRef, []tree.Hash{r.accepted.Inputs, r.refs[acceptedInputsRef]}},
-		{r.ledgerRef, []tree.Hash{r.accepted.Ledger, r.refs[acceptedLedgerRef]}},
+		{r.inputsRef, []tree.Hash{r.accepted.Inputs, r.noted(acceptedInputsRef)}},
+		{r.ledgerRef, []tree.Hash{r.accepted.Ledger, r.noted(acceptedLedgerRef)}},
 	} {
 		head := r.refs[f.ref]
 		for _, a := range f.accepted {
@@ -69,7 +95,7 @@ func (r *Repo) checkRewritten() error {
 func (r *Repo) Accept(inputs, ledger tree.Hash) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := r.accepted
+	a := r.known()
 	if !inputs.IsZero() {
 		a.Inputs = inputs
 	}
@@ -88,14 +114,14 @@ func (r *Repo) Accept(inputs, ledger tree.Hash) {
 func (r *Repo) AcceptRewrite(ctx context.Context, commit tree.Hash) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.rereadAccepted(); err != nil {
-		return err
-	}
+	r.rereadAccepted()
 	if err := r.download(ctx); err != nil {
 		return err
 	}
+	r.lookAtNotes()
 	refs := r.refs
-	a := r.accepted
+	a := r.known()
+	var err error
 	isHead := false
 	var cmds []Command
 	for _, f := range []struct {
@@ -106,8 +132,11 @@ func (r *Repo) AcceptRewrite(ctx context.Context, commit tree.Hash) error {
 			continue
 		}
 		isHead = true
+		if a.Dropped, err = r.dropping(a.Dropped, f.branch, commit, *f.to, r.noted(f.ref)); err != nil {
+			return err
+		}
 		*f.to = commit
-		if old := refs[f.ref]; !old.IsZero() && old != commit {
+		if old := refs[f.ref]; old != commit && (!old.IsZero() || r.damaged != nil && !r.identity.Load().Signed) {
 			cmds = append(cmds, Command{Ref: f.ref, Old: old, New: commit})
 		}
 	}
@@ -115,13 +144,43 @@ func (r *Repo) AcceptRewrite(ctx context.Context, commit tree.Hash) error {
 		return fmt.Errorf("accept %s: it is not the head of %s (%s) or of %s (%s); look again and name the head you mean",
 			commit.Short(), r.inputsRef, refs[r.inputsRef].Short(), r.ledgerRef, refs[r.ledgerRef].Short())
 	}
-	if err := r.moveRefs(ctx, cmds); err != nil {
+	if cmds, err = r.clear(ctx, cmds); err == nil {
+		err = r.moveRefs(ctx, cmds)
+	}
+	if err != nil {
 		return fmt.Errorf("accept %s: %w", commit.Short(), err)
 	}
 	if a != r.accepted {
 		r.accepted, r.unsaved = a, true
 	}
 	return r.saveAccepted()
+}
+
+// Dropping tells whether an operator let go of heads that no commit of ours names yet.
+func (r *Repo) Dropping() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.accepted.Dropped != ""
+}
+
+// dropping adds to what was let go of those accepted heads of a branch that its
+// new one does not contain.
+func (r *Repo) dropping(was, branch string, now tree.Hash, accepted ...tree.Hash) (string, error) {
+	list := strings.FieldsFunc(was, func(c rune) bool { return c == ',' })
+	for _, h := range accepted {
+		if h.IsZero() {
+			continue
+		}
+		held, err := r.isAncestor(h, now)
+		if err != nil {
+			return was, err
+		}
+		line := strings.TrimPrefix(branch, "refs/heads/") + " " + h.String()
+		if !held && !slices.Contains(list, line) {
+			list = append(list, line)
+		}
+	}
+	return strings.Join(list, ","), nil
 }
 
 // moveRefs updates refs to commits that the remote has. A failed push is

@@ -22,7 +22,7 @@ import (
 )
 
 // Auth says where the credentials of a remote are; it never holds one. All
-// files are read anew at each connection.
+// files are read again at each connection.
 type Auth struct {
 	// User is the user for basic authentication or ssh. Default: the URL's,
 	// else "git".
@@ -45,8 +45,15 @@ type Auth struct {
 	// Timeout bounds making a connection and, over http, waiting for the
 	// answer to begin. Default 60 s.
 	Timeout time.Duration
-	// Limit bounds each operation as a whole, a clone included. Default 10 min.
-	Limit time.Duration
+	// Idle bounds the time without a byte from the remote (default 60 s), Slow the
+	// time in which at least 64 KiB must come (default 5 min).
+	Idle, Slow time.Duration
+	// Limit bounds each operation as a whole (default 10 min), CloneLimit that of
+	// one that has nothing yet (default 60 min).
+	Limit, CloneLimit time.Duration
+	// Date, when set, is called with what an http server says the time is, with when it
+	// was asked and had answered. It must return at once.
+	Date func(server, asked, answered time.Time)
 }
 
 func (a Auth) secret() bool {
@@ -58,15 +65,6 @@ func (a Auth) timeout() time.Duration {
 		return a.Timeout
 	}
 	return time.Minute
-}
-
-// limited gives a context that ends with the operation's limit.
-func (a Auth) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := a.Limit
-	if limit <= 0 {
-		limit = 10 * time.Minute
-	}
-	return context.WithTimeout(ctx, limit)
 }
 
 // readSecret reads a secret from a file or, failing that, from the
@@ -186,7 +184,7 @@ func (w *webClient) get(a Auth) (transport.Transport, error) {
 	}
 	// go-git follows a redirect of the first request only and drops the
 	// credentials when it leaves the origin.
-	w.client, w.key = githttp.NewClient(&http.Client{Transport: tr}), key
+	w.client, w.key = githttp.NewClient(&http.Client{Transport: metering{tr, a.Date}}), key
 	return w.client, nil
 }
 

@@ -145,15 +145,28 @@ func (c *diskCache) remove() {
 // an operator after a rewrite. Zero: none yet.
 type Accepted struct {
 	Inputs, Ledger tree.Hash
+	// Root is the digest of the trust root under which they were accepted, empty
+	// without one.
+	Root string
+	// Dropped are heads that an operator let go of and that no commit of ours names
+	// yet: `<branch> <commit>`, with commas between.
+	Dropped string
 }
 
 type acceptedJSON struct {
 	Inputs string `json:"inputs,omitempty"`
 	Ledger string `json:"ledger,omitempty"`
+	Root   string `json:"root,omitempty"`
+
+	Dropped string `json:"dropped,omitempty"`
 }
 
+// ReadAccepted reads the heads that a daemon with this state directory has
+// accepted.
+func ReadAccepted(state string) (Accepted, error) { return readAccepted(state) }
+
 // readAccepted reads the accepted heads of a state directory. A damaged file
-// is an error and not "none": it must not open the way for a rewrite.
+// is an error and not "none": it must not open the way for a rewrite (lookAtDamage).
 func readAccepted(state string) (Accepted, error) {
 	var a Accepted
 	if state == "" {
@@ -173,14 +186,15 @@ func readAccepted(state string) (Accepted, error) {
 			*f.to, err = tree.ParseHash(f.text)
 		}
 	}
+	a.Root, a.Dropped = j.Root, j.Dropped
 	if err != nil {
-		return Accepted{}, fmt.Errorf("read the accepted heads: %w (look at the branches' history, then delete %s)", err, name)
+		return Accepted{}, fmt.Errorf("read the accepted heads: %w (%s)", err, name)
 	}
 	return a, nil
 }
 
 func writeAccepted(state string, a Accepted) error {
-	var j acceptedJSON
+	j := acceptedJSON{Root: a.Root, Dropped: a.Dropped}
 	if !a.Inputs.IsZero() {
 		j.Inputs = a.Inputs.String()
 	}

@@ -78,6 +78,8 @@ type writer struct {
 	// base is the ledger commit up to which the request's preconditions hold.
 	base tree.Hash
 	done map[string]bool
+	// offer: the commit goes to the branch of proposals and not to the ledger.
+	offer bool
 	// attempts are pushes without a known fate. A slow server may still carry
 	// one out after the refs were read again.
 	attempts []attempt
@@ -181,7 +183,10 @@ func (w *writer) commitChunk(ctx context.Context, chunk [][]Item) (refusal, err 
 			w.res.Unchanged = append(w.res.Unchanged, keysOf(items)...)
 			return nil, nil
 		}
-		perr := w.r.remote.Push(ctx, st.cmds, st.pack)
+		if st.cmds, err = w.r.clear(ctx, st.cmds); err != nil {
+			return nil, err
+		}
+		perr := w.push(ctx, st)
 		if perr == nil {
 			w.landed(st, nil)
 			return nil, nil
@@ -213,6 +218,23 @@ func (w *writer) commitChunk(ctx context.Context, chunk [][]Item) (refusal, err 
 	}
 }
 
+// push sends a commit. A stop does not cut it off at once: a push whose answer is
+// lost may or may not have taken effect.
+func (w *writer) push(ctx context.Context, st staged) error {
+	going, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() {
+		grace := time.NewTimer(w.r.opts.StopGrace)
+		defer grace.Stop()
+		select {
+		case <-grace.C:
+			cancel(context.Cause(ctx))
+		case <-going.Done():
+		}
+	})()
+	return w.r.remote.Push(going, st.cmds, st.pack)
+}
+
 // pause waits with full jitter, the ceiling doubling from try to try.
 func (w *writer) pause(ctx context.Context, try int) error {
 	o := w.r.opts
@@ -224,7 +246,7 @@ func (w *writer) pause(ctx context.Context, try int) error {
 // there; once more after a new clone if the local copy proves damaged.
 func (w *writer) ready(ctx context.Context, items []Item) (staged, error) {
 	build := func() (staged, error) {
-		parent, err := w.r.Tree(w.r.refs[w.r.ledgerRef])
+		parent, _, err := w.r.ground(w.r.refs[w.r.ledgerRef])
 		if err != nil {
 			return staged{}, err
 		}

@@ -37,7 +37,7 @@ func TestCommitOverFile(t *testing.T) {
 				t.Fatalf("Commit: got %+v, want both items in one commit", res)
 			}
 			want := "2 placed\n\nplace vision/a on paris/h100\nplace nlp/b on paris/h100\n\n" +
-				"Contract: a - -> Reserved\nContract: b - -> Reserved\nInputs: " + h.Inputs.Commit.Hash.String() + "\nPlan: sha256:00"
+				"Contract: a - -> Reserved\nContract: b - -> Reserved\nInputs: " + h.Inputs.Commit.Hash.String() + "\nPlan: sha256:00\nLedger: " + o.Ledger + " 1"
 			if got := git(t, dir, "log", "-1", "--format=%B", o.Ledger); got != want {
 				t.Errorf("message: got\n%s\nwant\n%s", got, want)
 			}
@@ -240,7 +240,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// The files shared by several items are made anew for what lands together.
+// The files shared by several items are made again for what lands together.
 func TestComposeAfterARefusal(t *testing.T) {
 	m := seeded(t)
 	m.Hook = func(_ string, paths []string) error {

@@ -68,7 +68,7 @@ type dialed struct {
 // Refs implements Remote.
 func (d *dialed) Refs(ctx context.Context) (map[string]tree.Hash, error) {
 	var refs map[string]tree.Hash
-	err := d.upload(ctx, func(_ transport.UploadPackSession, adv *packp.AdvRefs) error {
+	err := d.upload(ctx, func(_ context.Context, _ transport.UploadPackSession, adv *packp.AdvRefs) error {
 		refs = advertisedRefs(adv)
 		return nil
 	})
@@ -109,14 +109,15 @@ func connect[S transport.Session](ctx context.Context, ep *transport.Endpoint, a
 }
 
 // upload runs fn in a session of git-upload-pack.
-func (d *dialed) upload(ctx context.Context, fn func(transport.UploadPackSession, *packp.AdvRefs) error) (err error) {
-	ctx, cancel := d.auth.limited(ctx)
-	defer cancel()
+func (d *dialed) upload(ctx context.Context, fn func(context.Context, transport.UploadPackSession, *packp.AdvRefs) error) (err error) {
+	ctx, w := d.auth.watched(ctx)
+	defer func() { err = w.stop(ctx, err) }()
 	c, auth, err := d.client(ctx)
 	if err != nil {
 		return err
 	}
-	ep := d.ep
+	ep, forget := d.endpoint(ctx)
+	defer forget()
 	s, err := connect(ctx, &ep, auth, c.NewUploadPackSession)
 	if err != nil {
 		return err
@@ -130,12 +131,21 @@ func (d *dialed) upload(ctx context.Context, fn func(transport.UploadPackSession
 	if err != nil {
 		return err
 	}
-	return fn(s, adv)
+	return fn(ctx, s, adv)
+}
+
+// endpoint is where a session goes; forget must be called at its end.
+func (d *dialed) endpoint(ctx context.Context) (ep transport.Endpoint, forget func()) {
+	ep, forget = d.ep, func() {}
+	if ep.Protocol == "ssh" && ep.Proxy.URL == "" {
+		ep.Proxy.URL, forget = watchSSH(ctx)
+	}
+	return ep, forget
 }
 
 // Fetch implements Remote.
-func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (want, have []tree.Hash), sink func(io.Reader) error) error {
-	err := d.upload(ctx, func(s transport.UploadPackSession, adv *packp.AdvRefs) error {
+func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (want, have []tree.Hash), take func(io.Reader) error) error {
+	err := d.upload(ctx, func(ctx context.Context, s transport.UploadPackSession, adv *packp.AdvRefs) error {
 		want, have := choose(advertisedRefs(adv))
 		if len(want) == 0 {
 			return nil
@@ -147,6 +157,10 @@ func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (w
 		for _, h := range have {
 			req.Haves = append(req.Haves, plumbing.Hash(h))
 		}
+		w := watchOf(ctx)
+		if len(have) == 0 {
+			w.cloning()
+		}
 		resp, err := s.UploadPack(ctx, req)
 		if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
 			return nil
@@ -154,7 +168,9 @@ func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (w
 		if err != nil {
 			return err
 		}
-		err = sink(demux(req.Capabilities, resp))
+		w.work(true)
+		err = take(sink{demux(req.Capabilities, resp), w})
+		w.work(false)
 		if cerr := resp.Close(); err == nil {
 			err = cerr
 		}
@@ -191,9 +207,8 @@ func demux(caps *capability.List, r io.Reader) io.Reader {
 
 // Push implements Remote.
 func (d *dialed) Push(ctx context.Context, cmds []Command, pack []byte) error {
-	ctx, cancel := d.auth.limited(ctx)
-	defer cancel()
-	err := d.push(ctx, cmds, pack)
+	ctx, w := d.auth.watched(ctx)
+	err := w.stop(ctx, d.push(ctx, cmds, pack))
 	if err != nil {
 		d.mu.Lock()
 		d.adv = nil
@@ -226,7 +241,8 @@ func (d *dialed) receive(ctx context.Context, cmds []Command, pack []byte) (notA
 	if err != nil {
 		return nil, err
 	}
-	ep := d.ep
+	ep, forget := d.endpoint(ctx)
+	defer forget()
 	s, err := connect(ctx, &ep, auth, c.NewReceivePackSession)
 	if err != nil {
 		return nil, err

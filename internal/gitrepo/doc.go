@@ -10,9 +10,11 @@
 //     once the re-read ref contains it. Until then Commit returns no success
 //     and no reader sees it; ErrUnknown means that nobody may be told anything
 //     before a later Fetch decides.
-//   - Every push is compare-and-swap at the server, never force; only the branch
-//     of offers, which is ours alone, is put on a commit beside its last. Whatever a
-//     server answers, its text is never parsed: the refs are read again.
+//   - Every push is compare-and-swap at the server. Two are not forward: the branch
+//     of offers, which is ours alone, is put on a commit next to its last; and a
+//     ledger whose head cannot be taken in is set back to what stood, once it is
+//     known that only commits of others are dropped (SetBack). Whatever a server
+//     answers, its text is never parsed: the refs are read again.
 //   - A commit is moved to a new parent only when what it was planned on (the
 //     inputs, the paths it read, the paths it writes) is the same there and
 //     nobody foreign wrote generated paths in between; else ErrReplan.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -42,23 +43,27 @@ func (r *Repo) download(ctx context.Context) error {
 	var refs map[string]tree.Hash
 	err := r.remote.Fetch(ctx, func(is map[string]tree.Hash) (want, have []tree.Hash) {
 		refs = is
-		if want = r.missing(refs); len(want) > 0 {
+		if want = r.missing(refs, r.store.has); len(want) > 0 {
 			have = r.haves()
 		}
 		return want, have
 	}, r.take)
+	if errors.Is(err, gitobj.ErrPackTooLarge) {
+		refs, err = r.downloadEach(ctx, r.here())
+	}
 	if err != nil {
 		return err
 	}
 	return r.complete(refs)
 }
 
-// missing are the tracked heads whose commits are not here. A commit that is
-// here has its whole closure here, because objects arrive in complete packs.
-func (r *Repo) missing(refs map[string]tree.Hash) []tree.Hash {
+// missing are the tracked heads whose commits are not in a copy, but for refused
+// ones. A commit that is there has its whole closure there, because objects arrive
+// in complete packs.
+func (r *Repo) missing(refs map[string]tree.Hash, has func(tree.Hash) bool) []tree.Hash {
 	var want []tree.Hash
 	for _, ref := range r.tracked() {
-		if h := refs[ref]; !h.IsZero() && !slices.Contains(want, h) && !r.store.has(h) {
+		if h := refs[ref]; !h.IsZero() && !slices.Contains(want, h) && !has(h) && r.refused[ref].head != h {
 			want = append(want, h)
 		}
 	}
@@ -127,7 +132,9 @@ func (r *Repo) takeOntoDisk(pack io.Reader) (err error) {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return r.store.doubtAll(err)
 	}
-	if err := r.store.takePack(spool); err != nil {
+	if err := r.store.takePack(spool); errors.Is(err, gitobj.ErrPackTooLarge) {
+		return err // no copy that is made again would hold it
+	} else if err != nil {
 		return r.store.doubtAll(err)
 	}
 	return nil
@@ -182,10 +189,16 @@ func (r *Repo) reclone(ctx context.Context) error {
 	}
 	var refs map[string]tree.Hash
 	set := gitobj.Set{}
-	err := r.remote.Fetch(ctx, r.everything(&refs), func(p io.Reader) (err error) {
-		set, err = gitobj.ReadPack(p, 0)
-		return err
-	})
+	in := intake{
+		has: func(h tree.Hash) bool { _, ok := set[h]; return ok },
+		raw: func(h tree.Hash) ([]byte, error) { return set[h].Data, nil },
+		take: func(p io.Reader) error {
+			part, err := gitobj.ReadPack(p, 0)
+			maps.Copy(set, part)
+			return err
+		},
+	}
+	err := r.cloneFrom(ctx, &refs, in)
 	if err != nil {
 		return err
 	}
@@ -207,9 +220,16 @@ func (r *Repo) cloneToDisk(ctx context.Context) (refs map[string]tree.Hash, err 
 		return nil, &diskError{err}
 	}
 	var disked bool
-	err = r.remote.Fetch(ctx, r.everything(&refs), func(pack io.Reader) (err error) {
-		disked, err = c.disk.Take(pack)
-		return err
+	err = r.cloneFrom(ctx, &refs, intake{
+		has: c.disk.Has,
+		raw: func(h tree.Hash) ([]byte, error) {
+			o, err := c.disk.Read(h, r.opts.MaxBlob)
+			return o.Data, err
+		},
+		take: func(pack io.Reader) (err error) {
+			disked, err = c.disk.Take(pack)
+			return err
+		},
 	})
 	if err != nil {
 		c.remove()
@@ -220,6 +240,19 @@ func (r *Repo) cloneToDisk(ctx context.Context) (refs map[string]tree.Hash, err 
 	}
 	r.swap(c)
 	return refs, nil
+}
+
+// cloneFrom fills a new copy, at once if it can.
+func (r *Repo) cloneFrom(ctx context.Context, refs *map[string]tree.Hash, in intake) error {
+	err := r.remote.Fetch(ctx, r.everything(refs), in.take)
+	if !errors.Is(err, gitobj.ErrPackTooLarge) {
+		return err
+	}
+	in.haves = func() []tree.Hash {
+		return slices.DeleteFunc(slices.Collect(maps.Values(*refs)), func(h tree.Hash) bool { return !in.has(h) })
+	}
+	*refs, err = r.cloneEach(ctx, in)
+	return err
 }
 
 // everything chooses all tracked refs, and notes the refs.
@@ -237,12 +270,16 @@ func (r *Repo) everything(refs *map[string]tree.Hash) func(map[string]tree.Hash)
 
 // complete takes refs over whose objects have just arrived.
 func (r *Repo) complete(refs map[string]tree.Hash) error {
-	if still := r.missing(refs); len(still) > 0 {
+	if still := r.missing(refs, r.store.has); len(still) > 0 {
 		return fmt.Errorf("fetch: the remote sent a pack without %s, which it advertises; try again", still[0])
 	}
+	if err := r.noCommits(refs); err != nil {
+		return err
+	}
+	refs = r.standing(refs)
 	r.refs = map[string]tree.Hash{}
 	for ref, h := range refs { // forges list a ref for every pull request ever made
-		if slices.Contains(r.tracked(), ref) || ref == offerRef || strings.HasPrefix(ref, MarketPrefix) {
+		if slices.Contains(r.tracked(), ref) || ref == offerRef || strings.HasPrefix(ref, MarketPrefix) || r.blocks(ref) != "" {
 			r.refs[ref] = h
 		}
 	}

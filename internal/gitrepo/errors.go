@@ -106,7 +106,7 @@ func (e *ErrRewritten) Error() string {
 		e.Ref, e.New, e.Old, e.New)
 }
 
-// ErrClock means that the ledger's last commit lies so far in the future that
+// ErrClock means that our last commit on the ledger lies so far in the future that
 // times planned by our clock would go backwards.
 type ErrClock struct {
 	Parent tree.Hash
@@ -115,7 +115,7 @@ type ErrClock struct {
 
 // Error implements error.
 func (e *ErrClock) Error() string {
-	return fmt.Sprintf("the ledger's last commit %s is %s ahead of this machine's clock; set the clocks of the machines that write it", e.Parent.Short(), e.Ahead)
+	return fmt.Sprintf("the daemon's last commit on the ledger, %s, is %s ahead of this machine's clock; set the clocks of the machines that write it", e.Parent.Short(), e.Ahead)
 }
 
 // ErrLocal means that the local copy lacks or cannot read an object that it
@@ -136,3 +136,18 @@ func (e *ErrLocal) Error() string {
 
 // Unwrap gives the cause.
 func (e *ErrLocal) Unwrap() error { return e.Cause }
+
+// NoMemoryError is a branch of which nothing says how far it was accepted: the
+// file is damaged, and the remote notes nothing.
+type NoMemoryError struct {
+	Ref  string
+	Head tree.Hash
+	Why  error
+}
+
+func (e *NoMemoryError) Error() string {
+	return fmt.Sprintf("%v, and the remote does not note how far %s was accepted: nothing is written until you have looked at its history and accept it with `fleetbroker reconcile --once --accept-rewrite %s` on this state directory",
+		e.Why, e.Ref, e.Head)
+}
+
+func (e *NoMemoryError) Unwrap() error { return e.Why }

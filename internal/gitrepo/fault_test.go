@@ -362,7 +362,7 @@ func TestCancelledContext(t *testing.T) {
 }
 
 // driver commits one file and does not rest until it is told that it is there,
-// as the reconciler would: whatever the error, it fetches and asks anew.
+// as the reconciler would: whatever the error, it fetches and asks again.
 func driver(t fataler, r *gitrepo.Repo, key string) (told []tree.Hash) {
 	for range 40 {
 		h, err := r.Fetch(context.Background())

@@ -3,6 +3,8 @@ package gitrepo
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
@@ -12,7 +14,9 @@ import (
 type Head struct {
 	Ref    string
 	Commit Commit
-	Tree   tree.Tree
+	// Tree is the commit's. That of a ledger whose head is broken is what the
+	// newest whole commit before it has: delivery and planner never see the other.
+	Tree tree.Tree
 }
 
 // Heads is what Fetch found.
@@ -25,6 +29,9 @@ type Heads struct {
 	// land only as long as the ledger stays where it is.
 	Settled   []Settled
 	Unsettled int
+	// Alarms are what the remote notes as accepted and the trust root does not
+	// bear out, and heads that bring more than is taken in. They stop nothing else.
+	Alarms []string
 }
 
 // Settled is the fate of a commit whose push was not acknowledged.
@@ -41,9 +48,7 @@ func (r *Repo) Fetch(ctx context.Context) (Heads, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.trySaveAccepted()
-	if err := r.rereadAccepted(); err != nil {
-		return Heads{}, err
-	}
+	r.rereadAccepted()
 	heads, err := r.look(ctx)
 	var local *ErrLocal
 	if errors.As(err, &local) {
@@ -70,8 +75,12 @@ func (r *Repo) look(ctx context.Context) (Heads, error) {
 	return heads, err
 }
 
-func (r *Repo) heads() (Heads, error) {
-	h := Heads{Accepted: r.accepted}
+func (r *Repo) heads() (h Heads, err error) {
+	h = Heads{Accepted: r.known(), Alarms: slices.Sorted(maps.Values(r.alarms))}
+	for _, ref := range slices.Sorted(maps.Keys(r.refused)) {
+		h.Alarms = append(h.Alarms, r.refused[ref].alarm(ref))
+	}
+	h.Alarms = append(h.Alarms, r.strayAlarms()...)
 	for _, f := range []struct {
 		ref string
 		to  *Head
@@ -86,6 +95,12 @@ func (r *Repo) heads() (Heads, error) {
 			return Heads{}, err
 		}
 		f.to.Commit, f.to.Tree = info, tree.Tree{Store: r.store, Root: info.Tree}
+	}
+	if h.Ledger.Tree, err = r.ledger(r.anchor()).tree(h.Ledger.Commit.Hash); err != nil {
+		return Heads{}, err
+	}
+	if r.identity.Load().Signed {
+		return h, nil // a note proves nothing: see Anchor
 	}
 	// On a first start there is nothing of our own to go by: what another
 	// daemon accepted stands.

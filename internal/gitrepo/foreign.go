@@ -6,36 +6,55 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
-// ForeignEdit is a generated path whose content is somebody else's.
+// ForeignEdit is a generated path whose content is not the daemon's.
 type ForeignEdit struct {
+	// Path; of a commit that says nothing the directory that is broken, "" for
+	// the whole tree.
 	Path string
+	// Broken is why the commit says nothing, "" when it does: git refuses its
+	// tree, or it is too large. There is nothing to put back: the next commit of
+	// ours stands on what was before.
+	Broken string
 	// Commit is the newest foreign commit that changed it.
 	Commit Commit
-	// Was is what stood there before the foreign hands (a zero entry: nothing),
-	// to put back.
+	// Was is what stood there before the foreign hands, to put back. A zero entry:
+	// nothing, or a directory, of which each file has an edit of its own.
 	Was tree.Entry
 }
 
-// Ours tells whether a commit was made by one of us: in a signed fleet by the
-// signature over its bytes as stored, in an unsigned one by our committer and
-// a Plan trailer.
-func (r *Repo) Ours(h tree.Hash) (bool, error) {
-	return r.ours(*r.identity.Load(), h)
+// MadeByUs tells whether one of us made a commit, wherever it stands: in a signed
+// fleet by the signature over its bytes as stored, in an unsigned one by our
+// committer and a Plan trailer.
+func (r *Repo) MadeByUs(h tree.Hash) (bool, error) { return r.byUs(*r.identity.Load(), h) }
+
+func (r *Repo) byUs(id Identity, h tree.Hash) (bool, error) {
+	raw, err := r.store.rawCommit(h)
+	if err != nil {
+		return false, fmt.Errorf("read commit %s: %w", h.Short(), err)
+	}
+	return r.byUsRaw(id, h, raw)
 }
 
-func (r *Repo) ours(id Identity, h tree.Hash) (bool, error) {
-	if !id.Trusted.Empty() {
-		return r.SignedBy(h, id.Trusted)
-	}
-	c, err := r.info(h)
+func (r *Repo) byUsRaw(id Identity, h tree.Hash, raw []byte) (bool, error) {
+	c, err := gitobj.ParseCommit(raw)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("commit %s: %w", h, err)
 	}
-	return strings.EqualFold(c.Committer.Email, id.Email) && c.Trailer("Plan") != "", nil
+	trailer := func(key string) string { return append(gitobj.Trailers(c.Message, key), "")[0] }
+	if fleet := trailer(FleetTrailer); fleet != "" && id.Fleet != "" && fleet != id.Fleet {
+		return false, nil // a commit of another fleet that shares our key
+	}
+	if id.Signed || !id.Trusted.Empty() {
+		_, err := id.Trusted.SignedCommit(h, raw, time.Now(), r.isAncestor)
+		return err == nil, nil
+	}
+	return strings.EqualFold(c.Committer.Email, id.Email) && trailer("Plan") != "", nil
 }
 
 // SignedBy tells whether a commit carries a signature by one of the keys, over
@@ -45,11 +64,13 @@ func (r *Repo) SignedBy(h tree.Hash, keys Keys) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	signed, err := keys.Signed(raw)
-	if err != nil {
-		return false, fmt.Errorf("commit %s: %w", h, err)
+	if _, known := proven.key(raw); !known {
+		if _, err := gitobj.ParseCommit(raw); err != nil {
+			return false, fmt.Errorf("commit %s: %w", h, err)
+		}
 	}
-	return signed, nil
+	_, err = keys.SignedCommit(h, raw, time.Now(), r.isAncestor)
+	return err == nil, nil
 }
 
 // Foreign lists the generated paths whose content comes from commits other
@@ -66,8 +87,17 @@ func (r *Repo) Foreign(ctx context.Context, from, to tree.Hash, prefixes []strin
 }
 
 func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, prefixes []string, offers []tree.Hash) ([]ForeignEdit, error) {
+	v := r.ledger(from)
+	_, brokens, err := v.said(to)
+	if err != nil {
+		return nil, err
+	}
+	var out []ForeignEdit
+	for _, b := range brokens {
+		out = append(out, ForeignEdit{Path: b.Path, Broken: b.Why, Commit: b.Commit})
+	}
 	if from.IsZero() {
-		return nil, nil
+		return out, nil
 	}
 	if prefixes == nil {
 		prefixes = r.opts.Generated
@@ -77,14 +107,19 @@ func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, pre
 		return nil, err
 	}
 	edits := map[string]*ForeignEdit{}
+	brought := r.broughtTo(id, from, to, commits, offers)
 	ours := map[string]bool{} // paths below whose newest own change we are
 	var order []string
 	for _, c := range commits {
-		paths, err := r.touched(c, prefixes)
+		own, err := brought.own(c)
 		if err != nil {
 			return nil, err
 		}
-		dropped, err := r.dropped(ctx, c, prefixes)
+		paths, err := v.touched(c, prefixes)
+		if err != nil {
+			return nil, err
+		}
+		dropped, err := v.dropped(ctx, c, prefixes)
 		if err != nil {
 			return nil, err
 		}
@@ -93,12 +128,10 @@ func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, pre
 		if len(paths) == 0 {
 			continue
 		}
-		own, err := r.ours(id, c.Hash)
-		if err == nil && !own {
-			own, err = r.isOffer(id, c, offers)
-		}
-		if err != nil {
-			return nil, err
+		if !own {
+			if own, err = r.isOffer(id, c, offers); err != nil {
+				return nil, err
+			}
 		}
 		for _, p := range paths {
 			switch {
@@ -112,13 +145,14 @@ func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, pre
 				}
 				if was, is := dropped[p]; is {
 					edits[p].Was = was
-				} else if edits[p].Was, err = r.before(c, p); err != nil {
+				} else if edits[p].Was, err = v.before(c, p); err != nil {
 					return nil, err
 				}
 			}
 		}
 	}
-	return r.standing(edits, order, to)
+	edited, err := v.standing(edits, order, to)
+	return append(out, edited...), err
 }
 
 // dropped are the paths under any of the prefixes that a merge has as one of
@@ -126,13 +160,16 @@ func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, pre
 // with what that one has: what a merge rolls back that takes an old commit's
 // tree. A branch that was cut before our last commits, and knows nothing of
 // them, drops nothing.
-func (r *Repo) dropped(ctx context.Context, c Commit, prefixes []string) (map[string]tree.Entry, error) {
+func (v view) dropped(ctx context.Context, c Commit, prefixes []string) (map[string]tree.Entry, error) {
 	if len(c.Parents) < 2 {
 		return nil, nil
 	}
+	if broken, err := v.broken(c); err != nil || broken != nil {
+		return nil, err
+	}
 	out := map[string]tree.Entry{}
 	for _, left := range c.Parents {
-		lost, err := r.differing(left, c.Hash, prefixes)
+		lost, err := v.differing(left, c.Hash, prefixes)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +177,7 @@ func (r *Repo) dropped(ctx context.Context, c Commit, prefixes []string) (map[st
 			if kept == left || len(lost) == 0 {
 				continue
 			}
-			if err := r.droppedFor(ctx, left, kept, lost, out, prefixes); err != nil {
+			if err := v.droppedFor(ctx, left, kept, lost, out, prefixes); err != nil {
 				return nil, err
 			}
 		}
@@ -152,12 +189,12 @@ func (r *Repo) dropped(ctx context.Context, c Commit, prefixes []string) (map[st
 type difference struct{ was, is tree.Entry }
 
 // differing are the paths under any of the prefixes in which two commits differ.
-func (r *Repo) differing(a, b tree.Hash, prefixes []string) (map[string]difference, error) {
-	at, err := r.Tree(a)
+func (v view) differing(a, b tree.Hash, prefixes []string) (map[string]difference, error) {
+	at, err := v.tree(a)
 	if err != nil {
 		return nil, err
 	}
-	bt, err := r.Tree(b)
+	bt, err := v.tree(b)
 	if err != nil {
 		return nil, err
 	}
@@ -175,8 +212,8 @@ func (r *Repo) differing(a, b tree.Hash, prefixes []string) (map[string]differen
 
 // droppedFor adds to out those of the lost paths that the merge has as its
 // parent kept has them, and that its parent left changed since the two parted.
-func (r *Repo) droppedFor(ctx context.Context, left, kept tree.Hash, lost map[string]difference, out map[string]tree.Entry, prefixes []string) error {
-	kt, err := r.Tree(kept)
+func (v view) droppedFor(ctx context.Context, left, kept tree.Hash, lost map[string]difference, out map[string]tree.Entry, prefixes []string) error {
+	kt, err := v.tree(kept)
 	if err != nil {
 		return err
 	}
@@ -186,19 +223,19 @@ func (r *Repo) droppedFor(ctx context.Context, left, kept tree.Hash, lost map[st
 		if err != nil {
 			return err
 		}
-		if e == d.is {
+		if asFile(e) == d.is {
 			open[p] = true
 		}
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	commits, err := r.between(ctx, kept, left)
+	commits, err := v.r.between(ctx, kept, left)
 	if err != nil {
 		return err
 	}
 	for _, c := range commits {
-		paths, err := r.touched(c, prefixes)
+		paths, err := v.touched(c, prefixes)
 		if err != nil {
 			return err
 		}
@@ -212,21 +249,23 @@ func (r *Repo) droppedFor(ctx context.Context, left, kept tree.Hash, lost map[st
 	return nil
 }
 
-// before is what stood at a path before a commit.
-func (r *Repo) before(c Commit, p string) (tree.Entry, error) {
+// before is the file that stood at a path before a commit. A directory there is
+// none: what stood below it has edits of its own.
+func (v view) before(c Commit, p string) (tree.Entry, error) {
 	if len(c.Parents) == 0 {
 		return tree.Entry{}, nil
 	}
-	t, err := r.Tree(c.Parents[0])
+	t, err := v.tree(c.Parents[0])
 	if err != nil {
 		return tree.Entry{}, err
 	}
-	return find(t, p)
+	e, err := find(t, p)
+	return asFile(e), err
 }
 
 // standing leaves out the edits of which nothing is left at a commit.
-func (r *Repo) standing(edits map[string]*ForeignEdit, order []string, at tree.Hash) ([]ForeignEdit, error) {
-	t, err := r.Tree(at)
+func (v view) standing(edits map[string]*ForeignEdit, order []string, at tree.Hash) ([]ForeignEdit, error) {
+	t, err := v.tree(at)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +275,7 @@ func (r *Repo) standing(edits map[string]*ForeignEdit, order []string, at tree.H
 		if err != nil {
 			return nil, err
 		}
-		if is != edits[p].Was {
+		if asFile(is) != edits[p].Was {
 			out = append(out, *edits[p])
 		}
 	}

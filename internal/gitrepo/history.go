@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
@@ -65,33 +66,26 @@ func (r *Repo) Info(h tree.Hash) (Commit, error) { return r.info(h) }
 // signature covers. Like Info it takes no lock.
 func (r *Repo) RawCommit(h tree.Hash) ([]byte, error) { return r.store.rawCommit(h) }
 
+// Graph answers what lies between commits. It is shared by all who read this
+// repository.
+func (r *Repo) Graph() *ancestry.Graph { return r.graph }
+
+// parents reads those of a commit for the graph.
+func (r *Repo) parents(h tree.Hash) ([]tree.Hash, error) {
+	c, err := r.store.commit(h)
+	if err != nil {
+		return nil, fmt.Errorf("walk history: %w", err)
+	}
+	return c.Parents, nil
+}
+
 // isAncestor tells whether a can be reached from b; a commit is its own
-// ancestor. It is exact. When the answer is yes it looks at little more than
-// what lies between; a no walks the whole history, which only a rewrite costs.
+// ancestor.
 func (r *Repo) isAncestor(a, b tree.Hash) (bool, error) {
 	if !r.store.has(a) {
 		return false, nil
 	}
-	seen := map[tree.Hash]bool{b: true}
-	queue := []tree.Hash{b}
-	for len(queue) > 0 {
-		h := queue[0]
-		queue = queue[1:]
-		if h == a {
-			return true, nil
-		}
-		c, err := r.store.commit(h)
-		if err != nil {
-			return false, fmt.Errorf("walk history: %w", err)
-		}
-		for _, p := range c.Parents {
-			if !seen[p] {
-				seen[p] = true
-				queue = append(queue, p)
-			}
-		}
-	}
-	return false, nil
+	return r.graph.Holds(context.Background(), b, a)
 }
 
 // byTime is a queue of commits, newest first; equal times by name, so that
@@ -115,58 +109,19 @@ func (q *byTime) Pop() any {
 }
 
 // between lists the commits reachable from to and not from from (zero: the
-// whole history), newest first. Both sides are walked by time, as git does.
+// whole history), each before its ancestors, whatever their dates.
 func (r *Repo) between(ctx context.Context, from, to tree.Hash) ([]Commit, error) {
-	if to.IsZero() || from == to {
-		return nil, nil
-	}
-	const wanted, unwanted = 1, 2
-	flags := map[tree.Hash]int{}
-	q := &byTime{}
-	push := func(h tree.Hash, f int) error {
-		if flags[h]|f == flags[h] {
-			return nil
-		}
-		flags[h] |= f
-		c, err := r.info(h)
-		if err == nil {
-			heap.Push(q, c)
-		}
-		return err
-	}
-	if err := push(to, wanted); err != nil {
+	list, err := r.graph.Only(ctx, to, from)
+	if err != nil {
 		return nil, err
 	}
-	if !from.IsZero() {
-		if err := push(from, unwanted); err != nil {
+	out := make([]Commit, len(list))
+	for i, h := range list {
+		if out[i], err = r.info(h); err != nil {
 			return nil, err
 		}
 	}
-	// Clocks differ: a few more steps after the last wanted commit (git's
-	// "slop") unmask those that an ancestor with a late date hides.
-	const slop = 8
-	var out []Commit
-	for extra := slop; q.Len() > 0 && extra > 0; {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		c := heap.Pop(q).(Commit)
-		f := flags[c.Hash]
-		if f&unwanted == 0 {
-			out = append(out, c)
-		}
-		for _, p := range c.Parents {
-			if err := push(p, f); err != nil {
-				return nil, err
-			}
-		}
-		if slices.ContainsFunc(*q, func(c Commit) bool { return flags[c.Hash]&unwanted == 0 }) {
-			extra = slop
-		} else {
-			extra--
-		}
-	}
-	return slices.DeleteFunc(out, func(c Commit) bool { return flags[c.Hash]&unwanted != 0 }), nil
+	return out, nil
 }
 
 // ChangeKind says what happened to a path.
@@ -190,11 +145,12 @@ type Change struct {
 // differ between two commits, with who changed them last. It opens only what
 // differs and walks the commits in between once.
 func (r *Repo) Changes(ctx context.Context, from, to tree.Hash, prefix string) (map[string]Change, error) {
-	a, err := r.Tree(from)
+	v := r.under(from, prefix)
+	a, err := v.tree(from)
 	if err != nil {
 		return nil, err
 	}
-	b, err := r.Tree(to)
+	b, err := v.tree(to)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +177,7 @@ func (r *Repo) Changes(ctx context.Context, from, to tree.Hash, prefix string) (
 		return nil, err
 	}
 	for _, c := range commits {
-		touched, err := r.touched(c, []string{prefix})
+		touched, err := v.touched(c, []string{prefix})
 		if err != nil {
 			return nil, err
 		}
@@ -285,9 +241,16 @@ func find(t tree.Tree, p string) (tree.Entry, error) {
 }
 
 // touched are the paths under any of the prefixes that a commit changed
-// itself: those in which it differs from every one of its parents.
-func (r *Repo) touched(c Commit, prefixes []string) ([]string, error) {
-	t := tree.Tree{Store: r.store, Root: c.Tree}
+// itself: those in which it differs from every one of its parents. A commit that
+// says nothing changes nothing.
+func (v view) touched(c Commit, prefixes []string) ([]string, error) {
+	if broken, err := v.broken(c); err != nil || broken != nil {
+		return nil, err
+	}
+	t, err := v.tree(c.Hash)
+	if err != nil {
+		return nil, err
+	}
 	parents := c.Parents
 	if len(parents) == 0 {
 		parents = []tree.Hash{{}}
@@ -295,7 +258,7 @@ func (r *Repo) touched(c Commit, prefixes []string) ([]string, error) {
 	counts := map[string]int{}
 	var order []string
 	for _, p := range parents {
-		pt, err := r.Tree(p)
+		pt, err := v.tree(p)
 		if err != nil {
 			return nil, err
 		}
@@ -324,7 +287,8 @@ func (r *Repo) LastChange(ctx context.Context, from tree.Hash, path string) (Com
 // there are left out.
 func (r *Repo) LastChanges(ctx context.Context, from tree.Hash, paths []string) (map[string]Commit, error) {
 	out := map[string]Commit{}
-	t, err := r.Tree(from)
+	v := r.under(tree.Hash{}, paths...)
+	t, err := v.stored(from)
 	if err != nil || t.IsZero() {
 		return out, err
 	}
@@ -354,7 +318,7 @@ func (r *Repo) LastChanges(ctx context.Context, from tree.Hash, paths []string) 
 			if len(mine) == 0 {
 				break
 			}
-			if err := r.handOver(c, parent, mine, open, q); err != nil {
+			if err := v.handOver(c, parent, mine, open, q); err != nil {
 				return nil, err
 			}
 		}
@@ -367,12 +331,15 @@ func (r *Repo) LastChanges(ctx context.Context, from tree.Hash, paths []string) 
 
 // handOver moves the paths that a parent has just so over to the parent; what
 // stays with the child was changed there.
-func (r *Repo) handOver(c Commit, parent tree.Hash, mine map[string]tree.Entry, open map[tree.Hash]map[string]tree.Entry, q *byTime) error {
-	pc, err := r.info(parent)
+func (v view) handOver(c Commit, parent tree.Hash, mine map[string]tree.Entry, open map[tree.Hash]map[string]tree.Entry, q *byTime) error {
+	pc, err := v.r.info(parent)
 	if err != nil {
 		return err
 	}
-	pt := tree.Tree{Store: r.store, Root: pc.Tree}
+	pt, err := v.stored(parent)
+	if err != nil {
+		return err
+	}
 	look := func(p string, e tree.Entry) (bool, error) {
 		pe, err := find(pt, p)
 		return pe == e, err
@@ -382,17 +349,30 @@ func (r *Repo) handOver(c Commit, parent tree.Hash, mine map[string]tree.Entry, 
 	// at each path.
 	if len(mine) > 32 {
 		changed := map[string]bool{}
-		if err := tree.Diff(pt, tree.Tree{Store: r.store, Root: c.Tree}, func(p string, _, _ tree.Entry) error {
-			changed[p] = true
-			return nil
-		}); err != nil {
+		was, err := v.tree(parent)
+		if err != nil {
 			return err
+		}
+		is, err := v.tree(c.Hash)
+		if err != nil {
+			return err
+		}
+		for _, name := range v.names {
+			if err := diffUnder(was, is, name, func(p string, _, _ tree.Entry) error {
+				changed[p] = true
+				return nil
+			}); err != nil {
+				return err
+			}
 		}
 		same = func(p string, e tree.Entry) (bool, error) {
 			if e.Kind == tree.Dir {
 				return look(p, e)
 			}
-			return !changed[p], nil
+			if !changed[p] {
+				return true, nil
+			}
+			return look(p, e) // it may only have been left out with its tenant's directory
 		}
 	}
 	theirs, queued := open[parent]

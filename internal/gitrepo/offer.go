@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
@@ -19,13 +20,23 @@ const (
 	offerRef = "refs/heads/" + OfferBranch
 	// offeredRef is the commit offered last, which stays when the branch goes.
 	offeredRef = "refs/fleetbroker/offered"
-	// maxOffers bounds how many older offers are recognised when they are merged.
+	// maxOffers bounds how many older offers are recognised when they are merged,
+	// mergeTime how long after they were replaced: a merge may be under way. Later
+	// they are decisions that nobody stands by any more, signed by us all the same.
 	maxOffers = 16
+	mergeTime = 10 * time.Minute
 )
 
-// ErrOfferTaken means that somebody else pushed to the branch of offers. It is
+// madeOffer is a commit offered since the start.
+type madeOffer struct {
+	commit tree.Hash
+	// replaced is when another took its place; zero: it stands.
+	replaced time.Time
+}
+
+// ErrOfferTaken means that another account pushed to the branch of offers. It is
 // left as it is.
-var ErrOfferTaken = errors.New("somebody else pushed to the branch " + OfferBranch +
+var ErrOfferTaken = errors.New("another account pushed to the branch " + OfferBranch +
 	", which is the daemon's alone: delete the branch, and the daemon makes it again")
 
 // Offered is the commit that stands on the branch of offers, zero when there is
@@ -53,7 +64,7 @@ func (r *Repo) Offered() (Commit, error) {
 func (r *Repo) Offer(ctx context.Context, req Request) (Commit, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w := &writer{r: r, req: req, base: req.Base, done: map[string]bool{}}
+	w := &writer{r: r, req: req, base: req.Base, done: map[string]bool{}, offer: true}
 	if err := req.check(r.opts.Generated); err != nil {
 		return Commit{}, err
 	}
@@ -87,7 +98,11 @@ func (w *writer) beginLedger(ctx context.Context) error {
 		return nil
 	}
 	objects := gitobj.Set{}
-	commit, err := r.makeCommit(objects, objects.Add(gitobj.Tree, nil), nil, w.req.When, "Begin the ledger\n")
+	message, err := r.numbered("Begin the ledger\n", tree.Hash{})
+	if err != nil {
+		return err
+	}
+	commit, err := r.makeCommit(objects, objects.Add(gitobj.Tree, nil), nil, w.req.When, message)
 	if err != nil {
 		return err
 	}
@@ -97,7 +112,7 @@ func (w *writer) beginLedger(ctx context.Context) error {
 // stageOffer is the request's commit, to be pushed to the branch of offers.
 func (w *writer) stageOffer() (staged, error) {
 	r := w.r
-	parent, err := r.Tree(r.refs[r.ledgerRef])
+	parent, _, err := r.ground(r.refs[r.ledgerRef])
 	if err != nil {
 		return staged{}, err
 	}
@@ -116,13 +131,16 @@ func (w *writer) stageOffer() (staged, error) {
 	st.cmds = slices.DeleteFunc(st.cmds, func(c Command) bool { return !strings.HasPrefix(c.Ref, MarketPrefix) })
 	st.cmds = append(st.cmds,
 		Command{Ref: offerRef, Old: r.refs[offerRef], New: st.commit},
-		Command{Ref: offeredRef, Old: r.refs[offeredRef], New: st.commit})
+		Command{Ref: offeredRef, Old: r.at(offeredRef), New: st.commit})
 	return st, nil
 }
 
 func (r *Repo) pushOffer(ctx context.Context, st staged) error {
-	err := r.remote.Push(ctx, st.cmds, st.pack)
-	if err != nil {
+	var err error
+	if st.cmds, err = r.clear(ctx, st.cmds); err != nil {
+		return err
+	}
+	if err = r.remote.Push(ctx, st.cmds, st.pack); err != nil {
 		refs, rerr := r.remote.Refs(ctx)
 		if rerr != nil {
 			return errors.Join(err, rerr)
@@ -140,7 +158,10 @@ func (r *Repo) pushOffer(ctx context.Context, st staged) error {
 	if !st.market.commit.IsZero() {
 		r.market = st.market
 	}
-	if r.offers = append(r.offers, st.commit); len(r.offers) > maxOffers {
+	if n := len(r.offers); n > 0 {
+		r.offers[n-1].replaced = r.opts.Now()
+	}
+	if r.offers = append(r.offers, madeOffer{commit: st.commit}); len(r.offers) > maxOffers {
 		r.offers = r.offers[1:]
 	}
 	return nil
@@ -148,8 +169,11 @@ func (r *Repo) pushOffer(ctx context.Context, st staged) error {
 
 // pushAll updates refs with new objects, and takes both over.
 func (r *Repo) pushAll(ctx context.Context, cmds []Command, wire, keep gitobj.Set) error {
-	pack, err := wire.Pack()
+	pack, err := r.packed(wire)
 	if err != nil {
+		return err
+	}
+	if cmds, err = r.clear(ctx, cmds); err != nil {
 		return err
 	}
 	if err := r.remote.Push(ctx, cmds, pack); err != nil {
@@ -187,9 +211,16 @@ func (r *Repo) Withdraw(ctx context.Context) error {
 	return nil
 }
 
-// offered are the commits that were offered, newest last. The caller holds mu.
+// offered are the commits that were offered and may be merged, newest last. The
+// caller holds mu.
 func (r *Repo) offered() []tree.Hash {
-	out := slices.Clone(r.offers)
+	var out []tree.Hash
+	now := r.opts.Now()
+	for _, o := range r.offers {
+		if o.replaced.IsZero() || now.Sub(o.replaced) < mergeTime {
+			out = append(out, o.commit)
+		}
+	}
 	if h := r.refs[offeredRef]; !h.IsZero() && !slices.Contains(out, h) {
 		out = append(out, h)
 	}
@@ -200,9 +231,9 @@ func (r *Repo) offered() []tree.Hash {
 // our offers does, on the same ground: a squash, or a rebase, of it.
 func (r *Repo) isOffer(id Identity, c Commit, offers []tree.Hash) (bool, error) {
 	for _, h := range offers {
-		own, err := r.ours(id, h)
-		if err != nil || !own {
-			continue // not here, or not ours
+		own, err := r.byUs(id, h)
+		if err != nil || !own || h == c.Hash {
+			continue // not here, not ours, or itself, which is judged by where it was brought
 		}
 		o, err := r.info(h)
 		if err != nil || len(o.Parents) != 1 || len(c.Parents) == 0 {
@@ -221,11 +252,12 @@ func (r *Repo) isOffer(id Identity, c Commit, offers []tree.Hash) (bool, error) 
 
 // sameGenerated compares what two commits have under the generated prefixes.
 func (r *Repo) sameGenerated(a, b tree.Hash) (bool, error) {
-	ta, err := r.Tree(a)
+	v := r.ledger(tree.Hash{})
+	ta, err := v.tree(a)
 	if err != nil {
 		return false, err
 	}
-	tb, err := r.Tree(b)
+	tb, err := v.tree(b)
 	if err != nil {
 		return false, err
 	}

@@ -2,10 +2,15 @@ package gitrepo_test
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
 // Offers on a real server: made, replaced, merged by people in three ways and
@@ -61,6 +66,112 @@ func TestOffersOnARealServer(t *testing.T) {
 				}
 			}
 			git(t, dir, "fsck", "--strict", "--no-dangling")
+		})
+	}
+}
+
+// An offer counts on the ground that it was made on. One that is merged after the
+// ledger went on is a foreign edit, whatever it is signed by: what it promised may
+// be sold.
+func TestOldOffersAreForeign(t *testing.T) {
+	m := seeded(t)
+	r := open(t, m, options(func(o *gitrepo.Options) { o.Ledger = "ledger" }))
+	if _, err := r.Offer(t.Context(), request(fetch(t, r), contract("vision", "a", "1"))); err != nil {
+		t.Fatal(err) // which begins the ledger
+	}
+	h := fetch(t, r)
+	offer, err := r.Offer(t.Context(), request(h, contract("vision", "b", "1")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(t, r, request(h, contract("speech", "c", "1")))
+	h = fetch(t, r)
+	r.Accept(h.Inputs.Commit.Hash, h.Ledger.Commit.Hash)
+	path := contract("vision", "b", "1").Puts
+	for name := range path {
+		if _, err := m.Merge("ledger", person("Mallory"), "Merge branch '"+gitrepo.OfferBranch+"'\n", gitobj.Change{Puts: path}, nil, offer.Hash); err != nil {
+			t.Fatal(err)
+		}
+		other := open(t, m, options(func(o *gitrepo.Options) { o.Ledger = "ledger" }))
+		for who, repo := range map[string]*gitrepo.Repo{"itself": r, "another daemon": other} {
+			now := fetch(t, repo)
+			edits, err := repo.Foreign(t.Context(), h.Ledger.Commit.Hash, now.Ledger.Commit.Hash, nil)
+			if err != nil || len(edits) != 1 || edits[0].Path != name || !edits[0].Was.Hash.IsZero() {
+				t.Errorf("%s: foreign are %v, %v; want %s, which was not there", who, edits, err, name)
+			}
+		}
+	}
+}
+
+// What an operator let go of stays foreign when somebody merges it back, signed and
+// numbered by us as it is.
+func TestDroppedCommitsAreForeign(t *testing.T) {
+	m := seeded(t)
+	opts := options(func(o *gitrepo.Options) { o.Ledger = "ledger" })
+	r := open(t, m, opts)
+	commit(t, r, request(fetch(t, r), contract("vision", "a", "1")))
+	stood := fetch(t, r).Ledger.Commit.Hash
+	commit(t, r, request(fetch(t, r), contract("vision", "b", "1")))
+	commit(t, r, request(fetch(t, r), contract("vision", "b", "2")))
+	dropped := fetch(t, r).Ledger.Commit.Hash
+
+	m.SetRef("refs/heads/ledger", stood)
+	for _, ref := range []string{"refs/fleetbroker/accepted/inputs", "refs/fleetbroker/accepted/ledger"} {
+		m.SetRef(ref, tree.Hash{})
+	}
+	r = open(t, m, opts)
+	commit(t, r, request(fetch(t, r), contract("speech", "c", "1")))
+	accepted := fetch(t, r).Ledger.Commit.Hash
+	back := contract("vision", "b", "2").Puts
+	if _, err := m.Merge("ledger", person("Mallory"), "Merge what was lost\n", gitobj.Change{Puts: back}, nil, dropped); err != nil {
+		t.Fatal(err)
+	}
+	edits, err := r.Foreign(t.Context(), accepted, fetch(t, r).Ledger.Commit.Hash, nil)
+	if err != nil || len(edits) != 1 || back[edits[0].Path] == nil || !edits[0].Was.Hash.IsZero() {
+		t.Errorf("foreign are %v, %v; want %v, which was not there", edits, err, slices.Collect(maps.Keys(back)))
+	}
+}
+
+// An offer that another replaced is no decision any more, though our key signed it:
+// moved onto the ledger it is foreign, but for the time that a merge takes. The
+// offer that stands counts, moved or merged.
+func TestReplacedOffersAreForeign(t *testing.T) {
+	for name, c := range map[string]struct {
+		move    string
+		restart bool
+		after   time.Duration
+		foreign int
+	}{
+		"replaced":                 {"first", false, time.Hour, 1},
+		"replaced, and a restart":  {"first", true, 0, 1},
+		"replaced a moment before": {"first", false, time.Minute, 0},
+		"standing":                 {"second", false, time.Hour, 0},
+		"standing, and a restart":  {"second", true, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := seeded(t)
+			now := noon
+			opts := signedOptions(t, func(o *gitrepo.Options) { o.Now = func() time.Time { return now } })
+			r := open(t, m, opts)
+			commit(t, r, request(fetch(t, r), contract("vision", "a", "1")))
+			h := fetch(t, r)
+			offers := map[string]gitrepo.Commit{}
+			for _, offer := range []string{"first", "second"} {
+				c, err := r.Offer(t.Context(), request(h, contract("vision", "b", offer)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				offers[offer] = c
+			}
+			m.SetRef("refs/heads/ledger", offers[c.move].Hash)
+			if now = now.Add(c.after); c.restart {
+				r = open(t, m, opts)
+			}
+			head := fetch(t, r).Ledger.Commit.Hash
+			edits, err := r.Foreign(t.Context(), h.Ledger.Commit.Hash, head, nil)
+			if err != nil || head != offers[c.move].Hash || len(edits) != c.foreign {
+				t.Errorf("foreign are %v (%v), want %d", edits, err, c.foreign)
+			}
 		})
 	}
 }

@@ -23,11 +23,12 @@ func (w *writer) preconditions(ctx context.Context, c composed) error {
 			return &ErrReplan{Head: head, Paths: []string{"."}}
 		}
 	}
-	before, err := r.Tree(w.base)
+	v := r.ledger(w.base)
+	before, err := v.tree(w.base)
 	if err != nil {
 		return err
 	}
-	after, err := r.Tree(head)
+	after, err := v.tree(head)
 	if err != nil {
 		return err
 	}
@@ -69,11 +70,12 @@ func (w *writer) inputsChanged() (bool, error) {
 	if head == w.req.Inputs || w.req.Inputs.IsZero() {
 		return head != w.req.Inputs, nil
 	}
-	before, err := r.Tree(w.req.Inputs)
+	v := r.inputs(w.req.Inputs)
+	before, err := v.tree(w.req.Inputs)
 	if err != nil {
 		return false, err
 	}
-	after, err := r.Tree(head)
+	after, err := v.tree(head)
 	if err != nil {
 		return false, err
 	}

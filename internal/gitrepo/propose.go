@@ -71,7 +71,7 @@ func (r *Repo) Propose(ctx context.Context, p Proposal) (made bool, err error) {
 // stageProposal builds the commit on the inputs' head as it is known here.
 func (r *Repo) stageProposal(ref string, p Proposal) (Command, []byte, error) {
 	head := r.refs[r.inputsRef]
-	base, err := r.Tree(head)
+	base, err := r.inputs(r.accepted.Inputs).stored(head)
 	if err != nil {
 		return Command{}, nil, err
 	}

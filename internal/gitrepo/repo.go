@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 )
 
 // The refs that a fleet repository has beside its branches.
@@ -26,9 +29,15 @@ type Identity struct {
 	Name, Email string
 	// Signer signs commits; nil: unsigned.
 	Signer Signer
-	// Trusted are the keys whose signature makes a commit ours. Empty: our
-	// committer and a Plan trailer do, which stops accidents only.
+	// Trusted are the keys whose signature makes a commit ours. Empty, unless
+	// Signed: our committer and a Plan trailer do, which stops accidents only.
 	Trusted Keys
+	// Signed: nothing but a signature by Trusted makes a commit ours.
+	Signed bool
+	// Policy are the keys of people of a trust root.
+	Policy Keys
+	// Fleet is the fleet's id, Root the digest of the trust root; empty: none.
+	Fleet, Root string
 }
 
 // Observer is told what the write-back does, for metrics. Methods must return
@@ -73,11 +82,18 @@ type Options struct {
 	// SettleTimeout bounds each attempt to learn, after a failed push, what
 	// became of it, also when the caller's context has ended. Default 10 s.
 	SettleTimeout time.Duration
+	// StopGrace is how long a push of the ledger that is under way may go on after
+	// the caller's context has ended: whoever waits for its answer then gets one.
+	// Default 5 s.
+	StopGrace time.Duration
 	// MaxPacks is the number of local packs beyond which the next Fetch clones
-	// anew. Default 50.
+	// again. Default 50.
 	MaxPacks int
 	// MaxBlob bounds every file read, in bytes. Default 16 MiB.
 	MaxBlob int64
+	// Bounds of a commit's tree; a larger one says nothing. Default:
+	// tree.DefaultBounds.
+	Bounds tree.Bounds
 	// FlushBytes is how much may lie in memory before it is written out as one
 	// pack. Default 32 MiB.
 	FlushBytes int
@@ -114,11 +130,17 @@ func (o *Options) setDefaults() error {
 	if o.SettleTimeout <= 0 {
 		o.SettleTimeout = 10 * time.Second
 	}
+	if o.StopGrace <= 0 {
+		o.StopGrace = 5 * time.Second
+	}
 	if o.MaxPacks <= 0 {
 		o.MaxPacks = 50
 	}
 	if o.MaxBlob <= 0 {
 		o.MaxBlob = 16 << 20
+	}
+	if o.Bounds == (tree.Bounds{}) {
+		o.Bounds = tree.DefaultBounds
 	}
 	if o.FlushBytes <= 0 {
 		o.FlushBytes = 32 << 20
@@ -150,6 +172,8 @@ type Repo struct {
 	inputsRef string
 	ledgerRef string
 	store     *store
+	vetter    *tree.Vetter
+	graph     *ancestry.Graph
 	identity  atomic.Pointer[Identity]
 
 	// mu serialises the verbs; what follows is under it.
@@ -158,13 +182,19 @@ type Repo struct {
 	whole    map[string]tree.Hash // refs whose closure the cache holds on disk
 	refs     map[string]tree.Hash // the remote's, as last read; nil: never
 	accepted Accepted
-	unsaved  bool // accepted is newer than its file
+	unsaved  bool  // accepted is newer than its file
+	damaged  error // why the file of accepted heads cannot be read; nil when it can
 	pending  []attempt
 	settled  []Settled
+	alarms   map[string]string      // accepted refs that the trust root does not bear out, and why
+	refused  map[string]refusedHead // branches whose heads are not taken in
 	market   marketTip
-	offers   []tree.Hash // commits offered since the start, newest last
+	marks    map[tree.Hash]mark // numbers and roots at ledger heads; under one identity
+	offers   []madeOffer        // commits offered since the start, newest last
 	// diskRetry is when a disk that failed is tried again.
 	diskRetry time.Time
+	// strayRetry is when refs in the way of ours are deleted again, after it failed.
+	strayRetry time.Time
 	// descends remembers pairs (accepted, head) found in order.
 	descends map[[2]tree.Hash]bool
 }
@@ -179,13 +209,14 @@ func Open(_ context.Context, remote Remote, opts Options) (*Repo, error) {
 	r := &Repo{
 		remote: remote, opts: opts,
 		inputsRef: Branch(opts.Inputs), ledgerRef: Branch(opts.Ledger),
-		store: newStore(nil, opts.MaxBlob), whole: map[string]tree.Hash{}, descends: map[[2]tree.Hash]bool{},
+		store: newStore(nil, opts.MaxBlob), vetter: tree.NewVetter(opts.Bounds), whole: map[string]tree.Hash{}, descends: map[[2]tree.Hash]bool{}, marks: map[tree.Hash]mark{},
 	}
+	r.graph = ancestry.New(r.parents)
 	r.identity.Store(&opts.Identity)
-	var err error
-	if r.accepted, err = readAccepted(opts.Dir); err != nil {
-		return nil, err
+	if opts.Dir != "" {
+		statefile.RemoveTemporary(opts.Dir, "."+acceptedFile+"-*")
 	}
+	r.accepted, r.damaged = readAccepted(opts.Dir)
 	if opts.Dir == "" {
 		return r, nil
 	}
@@ -198,6 +229,19 @@ func Open(_ context.Context, remote Remote, opts Options) (*Repo, error) {
 		r.store.disk = c.disk
 	}
 	return r, nil
+}
+
+// CachedInputs is the inputs' tree as the local copy last had it whole, without
+// asking the remote: of a daemon's former life, or of this one.
+func (r *Repo) CachedInputs() (tree.Tree, bool) {
+	r.mu.Lock()
+	h := r.whole[r.inputsRef]
+	r.mu.Unlock()
+	if h.IsZero() || !r.store.has(h) {
+		return tree.Tree{}, false
+	}
+	t, err := r.Tree(h)
+	return t, err == nil
 }
 
 // SetIdentity changes who commits and whom to trust, as the fleet's files say.
@@ -257,6 +301,14 @@ func (r *Repo) tracked() []string {
 func (r *Repo) saveAccepted() error {
 	if !r.unsaved || r.opts.Dir == "" {
 		return nil
+	}
+	if r.damaged != nil {
+		aside, err := statefile.SetAside(filepath.Join(r.opts.Dir, acceptedFile), r.opts.Now())
+		if err != nil {
+			return err
+		}
+		r.opts.Observer.LocalTrouble(fmt.Errorf("%w; it is set aside as %s", r.damaged, aside))
+		r.damaged = nil
 	}
 	if err := writeAccepted(r.opts.Dir, r.accepted); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
@@ -53,6 +54,8 @@ type Request struct {
 	// a refusal with fewer items, and then with what landed in the parent. It
 	// must depend on nothing else. Nil: none.
 	Compose func(parent tree.Tree, items []Item) (Composed, error)
+	// Empty: the commit is made though it changes no file, for what its trailers say.
+	Empty bool
 	// Trailers go once at the end: Inputs, Market, Plan, Now.
 	Trailers []string
 	// When is the committer's time; it is World.Now. A parent that is newer
@@ -66,7 +69,7 @@ type Request struct {
 	// Reads are paths whose content the plan depended on beside the inputs and
 	// the paths it writes; if one differs on a newer parent, it is planned
 	// again. Nil means everything under contracts, which is right for whatever
-	// takes capacity: somebody else's new contract may have taken the same.
+	// takes capacity: another writer's new contract may have taken the same.
 	// An empty slice means none.
 	Reads []string
 }
@@ -132,7 +135,7 @@ func (q *Request) check(generated []string) error {
 			}
 		}
 		for _, p := range it.Deletes {
-			if err := inside(generated, p); err != nil {
+			if err := deletable(generated, p); err != nil {
 				return err
 			}
 		}
@@ -151,6 +154,17 @@ func inside(generated []string, p string) error {
 		}
 	}
 	return fmt.Errorf("commit request: %s is not under %s", p, strings.Join(generated, ", "))
+}
+
+// deletable is inside, of a path to delete: it may be a generated directory
+// itself, in whose place a file may stand.
+func deletable(generated []string, p string) error {
+	for _, g := range generated {
+		if p == strings.TrimSuffix(g, "/") {
+			return nil
+		}
+	}
+	return inside(generated, p)
 }
 
 // groups splits the items into what must stay together, in order.
@@ -207,7 +221,7 @@ func (q *Request) compose(parent tree.Tree, items []Item, generated []string) (c
 		ch.Puts[p] = b
 	}
 	for _, p := range extra.Deletes {
-		if err := inside(generated, p); err != nil {
+		if err := deletable(generated, p); err != nil {
 			return composed{}, err
 		}
 	}
@@ -247,9 +261,7 @@ func Message(subject string, lines, trailers []string) string {
 
 // oneLine keeps names that people chose from adding lines, and with them
 // trailers, to a message.
-func oneLine(s string) string { return strings.Join(strings.FieldsFunc(s, isBreak), " ") }
-
-func isBreak(r rune) bool { return r == '\n' || r == '\r' || r == 0 }
+func oneLine(s string) string { return strings.Join(strings.Fields(escape.Line(s)), " ") }
 
 // paths are all paths the items touch.
 func (c composed) paths() []string {

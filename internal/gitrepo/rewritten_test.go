@@ -143,16 +143,63 @@ func TestAcceptedRefSeenBeforeItsBranch(t *testing.T) {
 	}
 }
 
+// A damaged file of accepted heads does not keep a daemon from starting, nor does
+// it open the way for a rewrite: the remote's notes count, and without them an
+// operator's word.
 func TestDamagedAcceptedFile(t *testing.T) {
-	m := seeded(t)
-	dir := t.TempDir()
 	for _, content := range []string{"", "{", `{"ledger": "12"}`} {
-		if err := os.WriteFile(filepath.Join(dir, "accepted.json"), []byte(content), 0o600); err != nil {
+		m := seeded(t)
+		dir := t.TempDir()
+		file := filepath.Join(dir, "accepted.json")
+		damaged := func() *gitrepo.Repo {
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return open(t, m, options(func(o *gitrepo.Options) { o.Dir = dir }))
+		}
+		r := damaged()
+		var none *gitrepo.NoMemoryError
+		if _, err := r.Fetch(t.Context()); !errors.As(err, &none) || none.Head != m.Head("main") {
+			t.Errorf("accepted.json holding %q and no note at the remote: %v", content, err)
+		}
+		if err := r.AcceptRewrite(t.Context(), m.Head("main")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := gitrepo.Open(t.Context(), m, options(func(o *gitrepo.Options) { o.Dir = dir })); err == nil {
-			t.Errorf("accepted.json holding %q was taken for none", content)
+		commit(t, r, request(fetch(t, r), contract("vision", "a", "1")))
+		before := m.Head("ledger")
+		r = damaged()
+		h := fetch(t, r)
+		if len(h.Alarms) != 1 || h.Accepted.Ledger != before {
+			t.Errorf("with a note at the remote: alarms %q, accepted %s, want %s", h.Alarms, h.Accepted.Ledger, before)
 		}
+		r.Accept(h.Inputs.Commit.Hash, h.Ledger.Commit.Hash)
+		if list, err := filepath.Glob(file + ".damaged-*"); err != nil || len(list) == 0 {
+			t.Errorf("the damaged file is not set aside: %q, %v", list, err)
+		}
+		if a, err := gitrepo.ReadAccepted(dir); err != nil || a.Ledger != before {
+			t.Errorf("accepted is %+v, %v", a, err)
+		}
+		// A ledger that was set back meanwhile is still seen.
+		r = damaged()
+		m.SetRef("refs/heads/ledger", m.Head("main"))
+		var rewritten *gitrepo.ErrRewritten
+		if _, err := r.Fetch(t.Context()); !errors.As(err, &rewritten) {
+			t.Errorf("a ledger set back behind a damaged file: %v", err)
+		}
+	}
+}
+
+// What a daemon that was killed while it noted the accepted heads has left is
+// removed at the next start.
+func TestOpen_RemovesTemporaryFiles(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, ".accepted.json-123")
+	if err := os.WriteFile(left, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open(t, seeded(t), options(func(o *gitrepo.Options) { o.Dir = dir }))
+	if _, err := os.Stat(left); err == nil {
+		t.Errorf("%s is still there", left)
 	}
 }
 
@@ -277,5 +324,37 @@ func TestMergesThatRollBackAreForeignEdits(t *testing.T) {
 				t.Errorf("to put back: %q, %v", was, err)
 			}
 		})
+	}
+}
+
+// What was accepted under another trust root says nothing under this one.
+func TestAcceptedUnderAnotherRoot(t *testing.T) {
+	m := seeded(t)
+	signer, public := memremote.KeyPair(t, "d")
+	keys, err := gitrepo.NewKeys([]gitrepo.Key{{Principal: "d", Text: public}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	under := func(root string) *gitrepo.Repo {
+		return open(t, m, options(func(o *gitrepo.Options) {
+			o.Dir = dir
+			o.Identity.Signer, o.Identity.Trusted, o.Identity.Signed, o.Identity.Root = signer, keys, true, root
+		}))
+	}
+	r := under("sha256:a")
+	h := fetch(t, r)
+	r.Accept(h.Inputs.Commit.Hash, tree.Hash{})
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for root, want := range map[string]tree.Hash{"sha256:a": h.Inputs.Commit.Hash, "sha256:b": {}} {
+		r := under(root)
+		if got := fetch(t, r).Accepted.Inputs; got != want {
+			t.Errorf("under %s: accepted is %s, want %s", root, got, want)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func (w *writer) settle(ctx context.Context, st staged, perr error) (fate, error
 		w.landed(st, refs)
 		return landed, nil
 	}
-	changed := slices.ContainsFunc(st.cmds, func(c Command) bool { return refs[c.Ref] != c.Old })
+	changed := slices.ContainsFunc(st.cmds, func(c Command) bool { return refs[c.Ref] != c.Old }) || r.anyBlocked(refs, st.cmds)
 	if !changed {
 		var answered *Rejection
 		if errors.As(perr, &answered) {
@@ -121,9 +121,14 @@ func (w *writer) rereadOnce(ctx context.Context) (map[string]tree.Hash, error) {
 	return w.r.remote.Refs(sctx)
 }
 
-// detached outlives the caller's context by the time allowed for settling.
+// detached outlives the caller's context by the time allowed for settling, which
+// is shorter once the caller stops: the push has had its grace.
 func (w *writer) detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), w.r.opts.SettleTimeout)
+	bound := w.r.opts.SettleTimeout
+	if ctx.Err() != nil {
+		bound = min(bound, w.r.opts.StopGrace/2)
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), bound)
 }
 
 // landed takes a staged commit over as part of the ledger. refs are the
@@ -133,7 +138,7 @@ func (w *writer) landed(st staged, refs map[string]tree.Hash) {
 	r.store.add(st.objects)
 	next := maps.Clone(r.refs)
 	for _, c := range st.cmds {
-		// A ref that somebody else moved on since is left stale: what it points
+		// A ref that another writer moved since is left stale: what it points
 		// at is not here yet, and the next push to it will find out.
 		if refs == nil || refs[c.Ref] == c.New {
 			next[c.Ref] = c.New
@@ -155,7 +160,11 @@ func (w *writer) record(c Commit, keys []string) {
 		w.done[k] = true
 	}
 	w.base = c.Hash
-	r.accepted.Ledger, r.unsaved = c.Hash, true
+	r.accepted, r.unsaved = r.known(), true
+	r.accepted.Ledger = c.Hash
+	if c.Trailer(DroppedTrailer) != "" {
+		r.accepted.Dropped = ""
+	}
 	if forward, err := r.forward(r.accepted.Inputs, w.req.accepts()); err == nil && forward {
 		r.accepted.Inputs = w.req.accepts()
 	}

@@ -13,15 +13,26 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
-// maxSide bounds what a side may bring, inflated, and maxSideWalk how many of
-// its commits are looked at for where it comes from.
-const (
-	maxSide     = 64 << 20
-	maxSideWalk = 2000
+// SideBounds are what a side may bring.
+type SideBounds struct {
+	// Bytes of its objects, inflated.
+	Bytes int64
+	// Entries and TreeBytes are what its tree may have more than that of the inputs,
+	// counted where it stands.
+	Entries, TreeBytes int64
+	// Commits that are looked at for where it comes from.
+	Commits int
+}
+
+// The bounds of a branch of the repository, and of one of a fork.
+var (
+	BranchBounds = SideBounds{Bytes: 64 << 20, Entries: 20_000, TreeBytes: 256 << 20, Commits: 2000}
+	ForkBounds   = SideBounds{Bytes: 8 << 20, Entries: 2_000, TreeBytes: 32 << 20, Commits: 200}
 )
 
-// ErrSideTooLarge is returned by Side for a ref that brings more than 64 MiB.
-var ErrSideTooLarge = errors.New("it brings more than 64 MiB that the inputs do not have")
+// ErrSideTooLarge is returned by Side for a ref that brings more bytes or commits
+// than its bounds.
+var ErrSideTooLarge = errors.New("it is larger than is read")
 
 // Side is a commit beside what the daemon follows: the head of a pull request.
 type Side struct {
@@ -62,9 +73,10 @@ func (s Side) TreeOf(h tree.Hash) (tree.Tree, error) {
 // Side reads a ref of the remote that is not followed, and where it comes from
 // as seen from onto, a commit that the local copy holds. Its objects are kept
 // for as long as the result is, apart from the local copy; nothing of it is
-// followed, accepted or written. A ref that is not there is fs.ErrNotExist. It
-// does not wait for the other verbs, and they do not wait for it.
-func (r *Repo) Side(ctx context.Context, ref string, onto tree.Hash) (Side, error) {
+// followed, accepted or written. A ref that is not there is fs.ErrNotExist, a
+// tree that git refuses or that is too large a *tree.BrokenError. It does not
+// wait for the other verbs, and they do not wait for it.
+func (r *Repo) Side(ctx context.Context, ref string, onto tree.Hash, bounds SideBounds) (Side, error) {
 	r.mu.Lock()
 	have := r.haves()
 	r.mu.Unlock()
@@ -77,12 +89,12 @@ func (r *Repo) Side(ctx context.Context, ref string, onto tree.Hash) (Side, erro
 		}
 		return []tree.Hash{head}, have
 	}, func(pack io.Reader) (err error) {
-		set, err = gitobj.ReadPack(pack, maxSide)
+		set, err = gitobj.ReadPack(pack, bounds.Bytes)
 		return err
 	})
 	switch {
 	case errors.Is(err, gitobj.ErrPackTooLarge):
-		return Side{Commit: head}, fmt.Errorf("read %s: %w", ref, ErrSideTooLarge)
+		return Side{Commit: head}, fmt.Errorf("read %s: %w: it brings more than %d MiB that the inputs do not have", ref, ErrSideTooLarge, bounds.Bytes>>20)
 	case err != nil:
 		return Side{}, fmt.Errorf("read %s: %w", ref, err)
 	case head.IsZero():
@@ -90,31 +102,68 @@ func (r *Repo) Side(ctx context.Context, ref string, onto tree.Hash) (Side, erro
 	}
 	s := &sideStore{set: set, under: r.store}
 	c, err := s.commit(head)
-	if err != nil {
-		return Side{}, fmt.Errorf("read %s: %w", ref, err)
+	var t tree.Tree
+	if err == nil {
+		t, err = r.vetSide(tree.Tree{Store: s, Root: c.Tree}, onto, bounds)
 	}
-	out := Side{Commit: head, Tree: tree.Tree{Store: s, Root: c.Tree}, store: s}
-	if out.Base, err = r.sideBase(s, head, onto); err != nil {
-		return Side{}, fmt.Errorf("read %s: %w", ref, err)
+	if err != nil {
+		return Side{Commit: head}, fmt.Errorf("read %s: %w", ref, err)
+	}
+	out := Side{Commit: head, Tree: t, store: s}
+	if out.Base, err = r.sideBase(s, head, onto, bounds.Commits); err != nil {
+		return Side{Commit: head}, fmt.Errorf("read %s: %w", ref, err)
 	}
 	if !out.Base.IsZero() {
 		base, err := s.commit(out.Base)
 		if err != nil {
 			return Side{}, fmt.Errorf("read %s: %w", ref, err)
 		}
-		out.BaseTree = tree.Tree{Store: s, Root: base.Tree}
+		out.BaseTree, err = r.vetter.Bounded(tree.Tree{Store: s, Root: base.Tree})
+		if err == nil {
+			_, err = r.vetter.Whole(out.BaseTree, nil)
+		}
+		if err != nil {
+			return Side{Commit: head}, fmt.Errorf("read %s: the commit that it branches off: %w", ref, err)
+		}
 	}
 	return out, nil
 }
 
+// vetSide refuses a side's tree that is broken, or that has much more than the
+// inputs: a pull request is read by a daemon that nobody has allowed it to busy. It
+// returns the tree as it is read.
+func (r *Repo) vetSide(t tree.Tree, onto tree.Hash, bounds SideBounds) (tree.Tree, error) {
+	base, err := r.Said(onto)
+	if err != nil {
+		return t, err
+	}
+	was, err := r.vetter.Whole(base, nil)
+	if err != nil && !errors.As(err, new(*tree.BrokenError)) {
+		return t, err
+	}
+	if t, err = r.vetter.Bounded(t); err != nil {
+		return t, err
+	}
+	is, err := r.vetter.Whole(t, nil)
+	switch {
+	case err != nil:
+		return t, err
+	case is.Entries > was.Entries+bounds.Entries:
+		return t, &tree.BrokenError{Why: fmt.Sprintf("it has %d entries more than the inputs, at most %d are read", is.Entries-was.Entries, bounds.Entries)}
+	case is.Bytes > was.Bytes+bounds.TreeBytes:
+		return t, &tree.BrokenError{Why: fmt.Sprintf("its files have %d bytes more than those of the inputs, at most %d are read", is.Bytes-was.Bytes, bounds.TreeBytes)}
+	}
+	return t, nil
+}
+
 // sideBase finds the newest commit that head and onto have in common.
-func (r *Repo) sideBase(s *sideStore, head, onto tree.Hash) (tree.Hash, error) {
+func (r *Repo) sideBase(s *sideStore, head, onto tree.Hash, most int) (tree.Hash, error) {
 	var common []Commit
 	seen := map[tree.Hash]bool{head: true}
 	queue := []tree.Hash{head}
 	for walked := 0; len(queue) > 0; walked++ {
-		if walked == maxSideWalk {
-			return tree.Hash{}, fmt.Errorf("it is more than %d commits from the inputs", maxSideWalk)
+		if walked == most {
+			return tree.Hash{}, fmt.Errorf("%w: it is more than %d commits from the inputs", ErrSideTooLarge, most)
 		}
 		h := queue[0]
 		queue = queue[1:]
@@ -190,7 +239,7 @@ func (s *sideStore) missing(h tree.Hash) error {
 func (s *sideStore) find(h tree.Hash, want gitobj.Type) (data []byte, ok bool, err error) {
 	o, ok := s.set[h]
 	if ok && o.Type != want {
-		return nil, true, fmt.Errorf("object %s is a %s, not a %s", h, o.Type, want)
+		return nil, true, &wrongType{h, o.Type, want}
 	}
 	return o.Data, ok, nil
 }
@@ -213,7 +262,7 @@ func (s *sideStore) commit(h tree.Hash) (gitobj.CommitData, error) {
 func (s *sideStore) Dir(h tree.Hash) ([]tree.Entry, error) {
 	data, ok, err := s.find(h, gitobj.Tree)
 	if err != nil {
-		return nil, err
+		return nil, &tree.BrokenError{Why: err.Error()}
 	}
 	if ok {
 		return gitobj.DecodeDir(data)
@@ -222,6 +271,21 @@ func (s *sideStore) Dir(h tree.Hash) ([]tree.Entry, error) {
 		return nil, err
 	}
 	return s.under.Dir(h)
+}
+
+// Size implements tree.Sizer.
+func (s *sideStore) Size(h tree.Hash) (int64, error) {
+	data, ok, err := s.find(h, gitobj.Blob)
+	switch {
+	case err != nil:
+		return 0, &tree.BrokenError{Why: err.Error()}
+	case ok:
+		return int64(len(data)), nil
+	}
+	if err := s.missing(h); err != nil {
+		return 0, err
+	}
+	return s.under.Size(h)
 }
 
 // File implements tree.Store.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -25,7 +26,7 @@ func TestSideIsReadBesideTheInputs(t *testing.T) {
 	team(t, m, "intents/vision/a.yaml", "moved on")
 	onto := fetch(t, r).Inputs.Commit.Hash
 
-	side, err := r.Side(t.Context(), pull, onto)
+	side, err := r.Side(t.Context(), pull, onto, gitrepo.BranchBounds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +49,10 @@ func TestSideIsReadBesideTheInputs(t *testing.T) {
 
 	// What is merged already brings nothing; what is not there is said so.
 	m.SetRef(pull, onto)
-	if side, err = r.Side(t.Context(), pull, onto); err != nil || side.Base != onto {
+	if side, err = r.Side(t.Context(), pull, onto, gitrepo.BranchBounds); err != nil || side.Base != onto {
 		t.Errorf("of the inputs' own head: from %s, %v", side.Base, err)
 	}
-	if _, err := r.Side(t.Context(), "refs/pull/8/head", onto); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := r.Side(t.Context(), "refs/pull/8/head", onto, gitrepo.BranchBounds); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a ref that is not there: %v", err)
 	}
 }
@@ -72,7 +73,7 @@ func TestSideThatMergedTheInputs(t *testing.T) {
 	srv := serveGit(t, filepath.Dir(dir))
 	r := open(t, dial(t, srv.URL+"/"+filepath.Base(dir), gitrepo.Auth{}), options())
 	onto := fetch(t, r).Inputs.Commit.Hash
-	side, err := r.Side(t.Context(), pull, onto)
+	side, err := r.Side(t.Context(), pull, onto, gitrepo.BranchBounds)
 	if err != nil || side.Base != onto {
 		t.Errorf("from %s, %v; want %s", side.Base, err, onto)
 	}
@@ -89,14 +90,31 @@ func TestSideIsBounded(t *testing.T) {
 	if _, err := m.Rewrite(pull, onto, person("Mallory"), "fill\n", change); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Side(t.Context(), pull, onto); !errors.Is(err, gitrepo.ErrSideTooLarge) {
+	if _, err := r.Side(t.Context(), pull, onto, gitrepo.BranchBounds); !errors.Is(err, gitrepo.ErrSideTooLarge) {
 		t.Errorf("75 MiB: %v, want ErrSideTooLarge", err)
+	}
+	if _, err := r.Side(t.Context(), pull, onto, gitrepo.ForkBounds); !errors.Is(err, gitrepo.ErrSideTooLarge) || !strings.Contains(err.Error(), "more than 8 MiB") {
+		t.Errorf("a fork's: %v", err)
+	}
+	// Many commits: a branch of the repository may have more than a fork.
+	at := onto
+	for i := range 210 {
+		var err error
+		if at, err = m.Rewrite(pull, at, person("Mallory"), "more\n", gitobj.Change{Puts: map[string][]byte{"x": {byte(i)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Side(t.Context(), pull, onto, gitrepo.BranchBounds); err != nil {
+		t.Errorf("210 commits: %v", err)
+	}
+	if _, err := r.Side(t.Context(), pull, onto, gitrepo.ForkBounds); !errors.Is(err, gitrepo.ErrSideTooLarge) || !strings.Contains(err.Error(), "more than 200 commits") {
+		t.Errorf("210 commits of a fork: %v", err)
 	}
 	// A history of its own has nothing in common.
 	if _, err := m.Rewrite(pull, tree.Hash{}, person("Mallory"), "alone\n", gitobj.Change{Puts: map[string][]byte{"x": nil}}); err != nil {
 		t.Fatal(err)
 	}
-	if side, err := r.Side(t.Context(), pull, onto); err != nil || !side.Base.IsZero() {
+	if side, err := r.Side(t.Context(), pull, onto, gitrepo.BranchBounds); err != nil || !side.Base.IsZero() {
 		t.Errorf("a history of its own: from %s, %v", side.Base, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,34 +92,10 @@ func (s pgpSigner) Sign(payload []byte) (string, error) {
 type Keys struct {
 	ssh []ssh.PublicKey
 	pgp openpgp.EntityList
-	// sshOf and pgpOf say in which of ParseKeys' texts a key stands.
+	// sshOf and pgpOf say in which of the list a key stands.
 	sshOf []int
 	pgpOf map[*openpgp.Entity]int
-}
-
-// ParseKeys reads public keys as fleet files hold them: lines of an
-// authorized_keys file (`ssh-ed25519 AAAA…`), or armored OpenPGP blocks.
-func ParseKeys(texts []string) (Keys, error) {
-	k := Keys{pgpOf: map[*openpgp.Entity]int{}}
-	for i, text := range texts {
-		if strings.Contains(text, "BEGIN PGP PUBLIC KEY BLOCK") {
-			ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
-			if err != nil {
-				return Keys{}, fmt.Errorf("signer %d: %w", i+1, err)
-			}
-			for _, e := range ring {
-				k.pgpOf[e] = i
-			}
-			k.pgp = append(k.pgp, ring...)
-			continue
-		}
-		pub, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
-		if err != nil {
-			return Keys{}, fmt.Errorf("signer %d: neither an ssh public key nor an OpenPGP block: %w", i+1, err)
-		}
-		k.ssh, k.sshOf = append(k.ssh, pub), append(k.sshOf, i)
-	}
-	return k, nil
+	list  []Key
 }
 
 // Empty tells that nobody is trusted by key.
@@ -129,6 +106,9 @@ func (k Keys) Empty() bool { return len(k.ssh) == 0 && len(k.pgp) == 0 }
 // wrong with the signature. OpenPGP keys are judged as of now: one that has
 // expired signs nothing any more, whatever date a commit bears.
 func (k Keys) SignerOf(raw []byte, now time.Time) (int, error) {
+	if key, ok := proven.key(raw); ok {
+		return k.listed(key)
+	}
 	c, err := gitobj.ParseCommit(raw)
 	switch {
 	case err != nil:
@@ -138,12 +118,41 @@ func (k Keys) SignerOf(raw []byte, now time.Time) (int, error) {
 	case c.Ambiguous:
 		return 0, errors.New("its header repeats a field, or it has two signatures, so that its signature proves nothing")
 	}
-	return k.find(gitobj.SignedPayload(raw), c.Signature, &packet.Config{Time: func() time.Time { return now }})
+	i, err := k.find(gitobj.SignedPayload(raw), c.Signature, &packet.Config{Time: func() time.Time { return now }})
+	k.prove(raw, c.Signature, i, err)
+	return i, err
 }
+
+// prove remembers that a key of the list has signed a commit.
+func (k Keys) prove(raw []byte, signature string, i int, err error) {
+	if at := slices.Index(k.sshOf, i); err == nil && at >= 0 && isSSH(signature) {
+		proven.add(raw, string(k.ssh[at].Marshal()))
+	}
+}
+
+// listed says where a key stands, given in ssh's wire form.
+func (k Keys) listed(key string) (int, error) {
+	for i, pub := range k.ssh {
+		if string(pub.Marshal()) == key {
+			return k.sshOf[i], nil
+		}
+	}
+	name := key
+	if pub, err := ssh.ParsePublicKey([]byte(key)); err == nil {
+		name = ssh.FingerprintSHA256(pub)
+	}
+	return 0, fmt.Errorf("it is signed by the key %s, which is not listed", name)
+}
+
+func isSSH(signature string) bool { return strings.HasPrefix(signature, "-----BEGIN SSH SIGNATURE") }
 
 // Signed tells whether a commit, as it is stored, carries a signature by one of
 // the keys. One with two readings of its headers is taken for unsigned.
 func (k Keys) Signed(raw []byte) (bool, error) {
+	if key, ok := proven.key(raw); ok {
+		_, err := k.listed(key)
+		return err == nil, nil
+	}
 	c, err := gitobj.ParseCommit(raw)
 	if err != nil {
 		return false, err
@@ -151,18 +160,14 @@ func (k Keys) Signed(raw []byte) (bool, error) {
 	if c.Signature == "" || c.Ambiguous {
 		return false, nil
 	}
-	return k.verify(gitobj.SignedPayload(raw), c.Signature) == nil, nil
-}
-
-// verify checks a signature over the payload as it stood in the object.
-func (k Keys) verify(payload []byte, signature string) error {
-	_, err := k.find(payload, signature, nil)
-	return err
+	i, err := k.find(gitobj.SignedPayload(raw), c.Signature, nil)
+	k.prove(raw, c.Signature, i, err)
+	return err == nil, nil
 }
 
 // find is the text of the key that made a signature.
 func (k Keys) find(payload []byte, signature string, cfg *packet.Config) (int, error) {
-	if strings.HasPrefix(signature, "-----BEGIN SSH SIGNATURE") {
+	if isSSH(signature) {
 		return k.findSSH(payload, signature)
 	}
 	by, err := openpgp.CheckArmoredDetachedSignature(k.pgp, bytes.NewReader(payload), strings.NewReader(signature), cfg)
@@ -180,14 +185,12 @@ func (k Keys) findSSH(payload []byte, signature string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("its ssh signature cannot be read: %w", err)
 	}
-	for i, pub := range k.ssh {
-		if !bytes.Equal(pub.Marshal(), sig.PublicKey.Marshal()) {
-			continue
-		}
-		if err := sshsig.Verify(bytes.NewReader(payload), sig, pub, sig.HashAlgorithm, sshNamespace); err != nil {
-			return 0, fmt.Errorf("its signature is not one over this commit: %w", err)
-		}
-		return k.sshOf[i], nil
+	i, err := k.listed(string(sig.PublicKey.Marshal()))
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("it is signed by the key %s, which is not listed", ssh.FingerprintSHA256(sig.PublicKey))
+	if err := sshsig.Verify(bytes.NewReader(payload), sig, sig.PublicKey, sig.HashAlgorithm, sshNamespace); err != nil {
+		return 0, fmt.Errorf("its signature is not one over this commit: %w", err)
+	}
+	return i, nil
 }

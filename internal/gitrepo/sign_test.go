@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -69,7 +70,7 @@ func TestSSHSignaturesThatGitAccepts(t *testing.T) {
 				t.Fatal(err)
 			}
 			git(t, dir, "-c", "gpg.ssh.allowedSignersFile="+allowed, "verify-commit", res.Head().String())
-			if ours, err := r.Ours(res.Head()); err != nil || !ours {
+			if ours, err := r.MadeByUs(res.Head()); err != nil || !ours {
 				t.Errorf("Ours of our own commit: got %v, %v", ours, err)
 			}
 			if !res.Commits[0].Commit.Signed {
@@ -118,7 +119,7 @@ func TestOpenPGPSignaturesThatGitAccepts(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("git verify-commit: %v\n%s", err, out)
 	}
-	if ours, err := r.Ours(res.Head()); err != nil || !ours {
+	if ours, err := r.MadeByUs(res.Head()); err != nil || !ours {
 		t.Errorf("Ours of our own commit: got %v, %v", ours, err)
 	}
 }
@@ -177,10 +178,52 @@ func TestOursInASignedFleet(t *testing.T) {
 			}
 			r := open(t, m, options(func(o *gitrepo.Options) { o.Identity.Trusted = keys(t, pub) }))
 			fetch(t, r)
-			if got, err := r.Ours(h); err != nil || got != c.want {
+			if got, err := r.MadeByUs(h); err != nil || got != c.want {
 				t.Errorf("Ours: got %v, %v; want %v", got, err, c.want)
 			}
 		})
+	}
+}
+
+// A signature that was found good is not computed again, and counts only for who
+// lists its key, unrevoked, and only over the very bytes.
+func TestAProvenSignatureCountsForWhoListsItsKey(t *testing.T) {
+	file, pub := sshKey(t, "ed25519", "")
+	_, other := sshKey(t, "ed25519", "")
+	signer, err := gitrepo.SSHSigner(file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := gitobj.CommitData{Tree: tree.DirHash(nil), Author: person("Fleetbroker"), Committer: person("Fleetbroker"), Message: "place\n"}
+	if c.Signature, err = signer.Sign(c.Payload()); err != nil {
+		t.Fatal(err)
+	}
+	revoked, err := gitrepo.NewKeys([]gitrepo.Key{{Principal: "fleetbroker", Text: pub, Revoked: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	altered := c
+	altered.Message = "release\n"
+	raw, now := c.Encode(), time.Now()
+	for round := range 3 { // the first proves it
+		if i, err := keys(t, other, pub).SignerOf(raw, now); err != nil || i != 1 {
+			t.Errorf("round %d: who lists the key second: got %d, %v; want 1", round, i, err)
+		}
+		if ok, err := keys(t, pub).Signed(raw); err != nil || !ok {
+			t.Errorf("round %d: Signed: got %v, %v", round, ok, err)
+		}
+		if _, err := keys(t, other).SignerOf(raw, now); err == nil || !strings.Contains(err.Error(), "SHA256:") || !strings.Contains(err.Error(), "not listed") {
+			t.Errorf("round %d: who lists another key: %v", round, err)
+		}
+		if ok, err := keys(t, other).Signed(raw); err != nil || ok {
+			t.Errorf("round %d: Signed of who lists another key: got %v, %v", round, ok, err)
+		}
+		if _, err := revoked.SignedCommit(tree.Hash{1}, raw, now, nil); err == nil || !strings.Contains(err.Error(), "revokes") {
+			t.Errorf("round %d: who revoked the key: %v", round, err)
+		}
+		if _, err := keys(t, pub).SignerOf(altered.Encode(), now); err == nil {
+			t.Errorf("round %d: the signature counts for a commit that was altered", round)
+		}
 	}
 }
 

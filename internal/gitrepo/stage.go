@@ -32,7 +32,7 @@ type marketTip struct {
 func (w *writer) stage(c composed, items []Item) (staged, error) {
 	r := w.r
 	st := staged{parent: r.refs[r.ledgerRef], keys: keysOf(items), objects: gitobj.Set{}}
-	parent, err := r.Tree(st.parent)
+	parent, repair, err := r.ground(st.parent)
 	if err != nil {
 		return staged{}, err
 	}
@@ -40,8 +40,19 @@ func (w *writer) stage(c composed, items []Item) (staged, error) {
 	if err != nil {
 		return staged{}, err
 	}
-	if root == parent.Root || (parent.IsZero() && root == emptyTree) {
+	was := tree.Hash{}
+	if !st.parent.IsZero() {
+		c, err := r.info(st.parent)
+		if err != nil {
+			return staged{}, err
+		}
+		was = c.Tree
+	}
+	if !w.req.Empty && (root == was || was.IsZero() && root == emptyTree) {
 		return staged{}, nil
+	}
+	if o, ok := repair[root]; ok {
+		st.objects[root] = o
 	}
 	when, err := w.when(st.parent)
 	if err != nil {
@@ -51,7 +62,13 @@ func (w *writer) stage(c composed, items []Item) (staged, error) {
 	if !st.parent.IsZero() {
 		parents = []tree.Hash{st.parent}
 	}
-	if st.commit, err = r.makeCommit(st.objects, root, parents, when, c.message); err != nil {
+	message := c.message
+	if !w.offer {
+		if message, err = r.numbered(message, st.parent); err != nil {
+			return staged{}, err
+		}
+	}
+	if st.commit, err = r.makeCommit(st.objects, root, parents, when, message); err != nil {
 		return staged{}, err
 	}
 	data, err := gitobj.ParseCommit(st.objects[st.commit].Data)
@@ -73,28 +90,79 @@ func (w *writer) stage(c composed, items []Item) (staged, error) {
 	for h, o := range st.objects {
 		wire[h] = o
 	}
-	st.pack, err = wire.Pack()
+	st.pack, err = r.packed(wire)
 	return st, err
 }
 
-// when is the committer's time: the plan's, never before the parent's. A
-// parent far ahead of our clock stops the writing.
+// packed is a pack for the remote: compressed, unless it is in this process.
+func (r *Repo) packed(wire gitobj.Set) ([]byte, error) {
+	if in, ok := r.remote.(interface{ InProcess() bool }); ok && in.InProcess() {
+		return wire.PackStored()
+	}
+	return wire.Pack()
+}
+
+// when is the committer's time: the plan's, never before that of our last
+// commit. One far ahead of our clock stops the writing; anybody else's date says
+// nothing.
 func (w *writer) when(parent tree.Hash) (time.Time, error) {
 	when := w.req.When.UTC().Truncate(time.Second)
 	if parent.IsZero() {
 		return when, nil
 	}
-	p, err := w.r.info(parent)
-	if err != nil {
-		return time.Time{}, err
+	last, err := w.r.last(parent)
+	if err != nil || last.IsZero() {
+		return when, err
 	}
-	if ahead := p.When().Sub(w.r.opts.Now()); ahead > clockTolerance {
-		return time.Time{}, &ErrClock{Parent: parent, Ahead: ahead.Round(time.Second)}
+	if ahead := last.When().Sub(w.r.opts.Now()); ahead > clockTolerance {
+		return time.Time{}, &ErrClock{Parent: last.Hash, Ahead: ahead.Round(time.Second)}
 	}
-	if p.When().After(when) {
-		when = p.When().UTC()
+	if last.When().After(when) {
+		when = last.When().UTC()
 	}
 	return when, nil
+}
+
+// maxSeek bounds how many commits of others are looked through for one of ours.
+const maxSeek = 4096
+
+// LastOwn is when the newest commit of ours at a head was made, zero where there
+// is none.
+func (r *Repo) LastOwn(head tree.Hash) (time.Time, error) {
+	c, err := r.last(head)
+	if err != nil || c.IsZero() {
+		return time.Time{}, err
+	}
+	return c.When(), nil
+}
+
+// last is the commit of ours that a head has last, that with the latest date
+// where merges join several; zero where there is none.
+func (r *Repo) last(head tree.Hash) (Commit, error) {
+	var out Commit
+	id := *r.identity.Load()
+	seen := map[tree.Hash]bool{}
+	for queue := []tree.Hash{head}; len(queue) > 0 && len(seen) < maxSeek; queue = queue[1:] {
+		h := queue[0]
+		if h.IsZero() || seen[h] {
+			continue
+		}
+		seen[h] = true
+		c, err := r.info(h)
+		if err != nil {
+			return out, err
+		}
+		ours, err := r.byUs(id, h)
+		switch {
+		case err != nil:
+			return out, err
+		case !ours:
+			queue = append(queue, c.Parents...)
+		case out.IsZero() || c.When().After(out.When()):
+			out = c
+		}
+	}
+	return out, nil
 }
 
 // makeCommit adds a commit object, signed if there is a key.
@@ -190,14 +258,17 @@ func collect(t tree.Tree, known, all map[tree.Hash]bool, wire gitobj.Set) error 
 // stageAccepted moves the refs that note the accepted heads, forward only.
 // They come last: where the server is not atomic they may only lag.
 func (r *Repo) stageAccepted(st *staged, inputs tree.Hash) error {
-	st.cmds = append(st.cmds, Command{Ref: acceptedLedgerRef, Old: r.refs[acceptedLedgerRef], New: st.commit})
+	st.cmds = append(st.cmds, Command{Ref: acceptedLedgerRef, Old: r.at(acceptedLedgerRef), New: st.commit})
 	old := r.refs[acceptedInputsRef]
 	forward, err := r.forward(old, inputs)
 	if err != nil {
 		return err
 	}
+	if r.alarms[acceptedInputsRef] != "" {
+		forward = old != inputs && !inputs.IsZero()
+	}
 	if forward && r.store.has(inputs) {
-		st.cmds = append(st.cmds, Command{Ref: acceptedInputsRef, Old: old, New: inputs})
+		st.cmds = append(st.cmds, Command{Ref: acceptedInputsRef, Old: r.at(acceptedInputsRef), New: inputs})
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/generations"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
@@ -23,9 +24,9 @@ type store struct {
 	disk        *packs.Dir // nil: memory only
 	recent      gitobj.Set
 	recentBytes int
-	dirs        generations[[]tree.Entry]
-	commits     generations[gitobj.CommitData]
-	// doubt is set by a read that failed; the next Fetch clones anew. hopeless
+	dirs        generations.Cache[tree.Hash, []tree.Entry]
+	commits     generations.Cache[tree.Hash, gitobj.CommitData]
+	// doubt is set by a read that failed; the next Fetch clones again. hopeless
 	// holds objects that a fresh clone did not have either, lest each fetch
 	// clone again for them.
 	doubt    *ErrLocal
@@ -42,9 +43,13 @@ const (
 func newStore(disk *packs.Dir, maxBlob int64) *store {
 	return &store{
 		maxBlob: maxBlob, disk: disk, recent: gitobj.Set{}, hopeless: map[tree.Hash]bool{},
-		dirs: generations[[]tree.Entry]{size: cachedDirs}, commits: generations[gitobj.CommitData]{size: cachedCommits},
+		dirs: generations.Cache[tree.Hash, []tree.Entry]{Most: cachedDirs}, commits: generations.Cache[tree.Hash, gitobj.CommitData]{Most: cachedCommits},
 	}
 }
+
+// maxDir bounds one directory as it is stored, in bytes: a million intents in one
+// have less.
+const maxDir = 128 << 20
 
 var emptyTree = tree.DirHash(nil)
 
@@ -54,22 +59,30 @@ func (s *store) Dir(h tree.Hash) ([]tree.Entry, error) {
 		return nil, nil
 	}
 	s.mu.Lock()
-	d, ok := s.dirs.get(h)
+	d, ok := s.dirs.Get(h)
 	s.mu.Unlock()
 	if ok {
 		return d, nil
 	}
 	o, err := s.read(h, gitobj.Tree, 0)
+	large := err == nil && len(o.Data) > maxDir
+	if errors.Is(err, tree.ErrTooLarge) {
+		if err = s.tooLarge(h, err); err == nil {
+			large = true
+		}
+	}
+	if wrong := new(wrongType); large || errors.As(err, &wrong) {
+		return nil, &tree.BrokenError{Why: fmt.Sprintf("what stands as a directory is too large or none (%s)", h.Short())}
+	}
 	if err != nil {
 		return nil, err
 	}
-	d, err = gitobj.DecodeDir(o.Data)
+	if d, err = gitobj.DecodeDir(o.Data); err != nil {
+		return nil, fmt.Errorf("directory %s: %w", h.Short(), err) // its bytes are what was named: no copy is to blame
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		return nil, s.suspect(h, err)
-	}
-	s.dirs.put(h, d)
+	s.dirs.Put(h, d)
 	return d, nil
 }
 
@@ -82,10 +95,65 @@ func (s *store) File(h tree.Hash, limit int64) ([]byte, error) {
 	return o.Data, err
 }
 
+// tooLarge is nil when an object is as large as its header says, because a fresh
+// clone says the same; the first time that is doubted.
+func (s *store) tooLarge(h tree.Hash, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hopeless[h] {
+		return nil
+	}
+	return s.suspect(h, err)
+}
+
+// Size implements tree.Sizer. It goes by an object's header, which damage of the
+// disk may have changed: what would make a tree broken is read whole first, and
+// held to its name.
+func (s *store) Size(h tree.Hash) (int64, error) {
+	for {
+		s.mu.Lock()
+		o, ok := s.recent[h]
+		disk := s.disk
+		s.mu.Unlock()
+		kind, size, err := o.Type, int64(len(o.Data)), error(nil)
+		if !ok {
+			kind, size, err = 0, 0, packs.ErrNotFound
+			if disk != nil {
+				kind, size, err = disk.Stat(h)
+			}
+			// A header says so, and no hash covers it before all is read: damage
+			// of the local disk must not be taken for what the remote holds.
+			if err == nil && kind != gitobj.Blob {
+				if _, rerr := disk.Read(h, s.maxBlob); rerr != nil && !errors.Is(rerr, tree.ErrTooLarge) {
+					err = rerr
+				}
+			}
+		}
+		switch {
+		case err == nil && kind != gitobj.Blob:
+			_, err := s.read(h, gitobj.Blob, 0)
+			var wrong *wrongType
+			if errors.As(err, &wrong) {
+				return 0, &tree.BrokenError{Why: fmt.Sprintf("what stands as a file is a %s (%s)", wrong.is, h.Short())}
+			}
+			return size, err
+		case err == nil:
+			return min(size, packs.MaxInMemory), nil // no one file is too much
+		}
+		s.mu.Lock()
+		if s.disk != disk { // a fresh clone was swapped in meanwhile
+			s.mu.Unlock()
+			continue
+		}
+		defer s.mu.Unlock()
+		return 0, s.suspect(h, err)
+	}
+}
+
 // commit reads a commit.
 func (s *store) commit(h tree.Hash) (gitobj.CommitData, error) {
 	s.mu.Lock()
-	c, ok := s.commits.get(h)
+	c, ok := s.commits.Get(h)
 	s.mu.Unlock()
 	if ok {
 		return c, nil
@@ -100,7 +168,7 @@ func (s *store) commit(h tree.Hash) (gitobj.CommitData, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.commits.put(h, c)
+	s.commits.Put(h, c)
 	return c, nil
 }
 
@@ -140,7 +208,7 @@ func (s *store) read(h tree.Hash, want gitobj.Type, limit int64) (gitobj.Object,
 		}
 		switch {
 		case err == nil && o.Type != want:
-			return gitobj.Object{}, fmt.Errorf("object %s is a %s, not a %s", h, o.Type, want)
+			return gitobj.Object{}, &wrongType{h, o.Type, want}
 		case err == nil || errors.Is(err, tree.ErrTooLarge):
 			return o, err
 		}
@@ -152,6 +220,17 @@ func (s *store) read(h tree.Hash, want gitobj.Type, limit int64) (gitobj.Object,
 		defer s.mu.Unlock()
 		return gitobj.Object{}, s.suspect(h, err)
 	}
+}
+
+// wrongType is an object that stands where another type must.
+type wrongType struct {
+	object   tree.Hash
+	is, want gitobj.Type
+}
+
+// Error implements error.
+func (e *wrongType) Error() string {
+	return fmt.Sprintf("object %s is a %s, not a %s", e.object, e.is, e.want)
 }
 
 func readDisk(disk *packs.Dir, h tree.Hash, limit int64) (gitobj.Object, error) {
@@ -176,7 +255,7 @@ func (s *store) doubted() *ErrLocal {
 	return s.doubt
 }
 
-// doubtAll makes the next fetch clone anew, for a reason that is not a read.
+// doubtAll makes the next fetch clone again, for a reason that is not a read.
 func (s *store) doubtAll(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +301,7 @@ func (s *store) swap(disk *packs.Dir) {
 			}
 		}
 	}
-	if s.doubt != nil && !s.doubt.Object.IsZero() && !s.hasLocked(s.doubt.Object) {
+	if s.doubt != nil && !s.doubt.Object.IsZero() && (!s.hasLocked(s.doubt.Object) || errors.Is(s.doubt.Cause, tree.ErrTooLarge)) {
 		s.hopeless[s.doubt.Object] = true
 	}
 	s.doubt = nil
@@ -275,29 +354,4 @@ func (s *sourceErr) Read(p []byte) (int, error) {
 		s.err = err
 	}
 	return n, err
-}
-
-// generations is a bounded cache: when the young generation is full it becomes
-// the old one, and what was not asked for meanwhile is forgotten.
-type generations[V any] struct {
-	size       int
-	young, old map[tree.Hash]V
-}
-
-func (g *generations[V]) get(h tree.Hash) (V, bool) {
-	if v, ok := g.young[h]; ok {
-		return v, true
-	}
-	v, ok := g.old[h]
-	if ok {
-		g.put(h, v)
-	}
-	return v, ok
-}
-
-func (g *generations[V]) put(h tree.Hash, v V) {
-	if g.young == nil || len(g.young) >= g.size {
-		g.young, g.old = map[tree.Hash]V{}, g.young
-	}
-	g.young[h] = v
 }

@@ -2,13 +2,12 @@ package verify
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
@@ -26,10 +25,12 @@ type commit struct {
 	parents []tree.Hash
 	root    tree.Hash
 	author  string
-	when    time.Time
 	// changes are the paths of the inputs in which it differs from each parent,
 	// sorted, once they were looked for.
 	changes [][]change
+	// broken is why it says nothing, once that was looked for.
+	vetted bool
+	broken *tree.BrokenError
 }
 
 // change is a path with what stands there in the parent and in the commit.
@@ -41,7 +42,11 @@ type change struct {
 // commits reads commits and remembers them.
 type commits struct {
 	history History
+	vetter  *tree.Vetter
+	graph   *ancestry.Graph
 	known   map[tree.Hash]*commit
+	// main is the parent on the branch's own line, of its commits.
+	main map[tree.Hash]tree.Hash
 }
 
 func (cs *commits) get(h tree.Hash) (*commit, error) {
@@ -56,7 +61,7 @@ func (cs *commits) get(h tree.Hash) (*commit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verify commit %s: %w", h.Short(), err)
 	}
-	c := &commit{hash: h, parents: d.Parents, root: d.Tree, author: d.Author.String(), when: d.Committer.When}
+	c := &commit{hash: h, parents: d.Parents, root: d.Tree, author: d.Author.String()}
 	cs.known[h] = c
 	return c, nil
 }
@@ -67,9 +72,9 @@ func (cs *commits) changesOf(c *commit) ([][]change, error) {
 	if c.changes != nil {
 		return c.changes, nil
 	}
-	is, err := cs.history.Tree(c.hash)
+	is, err := cs.tree(c.hash)
 	if err != nil {
-		return nil, fmt.Errorf("verify: %w", err)
+		return nil, err
 	}
 	parents := c.parents
 	if len(parents) == 0 {
@@ -77,9 +82,9 @@ func (cs *commits) changesOf(c *commit) ([][]change, error) {
 	}
 	out := make([][]change, len(parents))
 	for i, p := range parents {
-		was, err := cs.history.Tree(p)
+		was, err := cs.tree(p)
 		if err != nil {
-			return nil, fmt.Errorf("verify: %w", err)
+			return nil, err
 		}
 		if out[i], err = diff(was, is); err != nil {
 			return nil, fmt.Errorf("verify commit %s: %w", c.hash.Short(), err)
@@ -146,91 +151,6 @@ func below(t tree.Tree, e tree.Entry) tree.Tree {
 	return tree.Tree{Store: t.Store, Root: e.Hash}
 }
 
-// newest is a queue of commits by time, then by name.
-type newest []*commit
-
-func (q newest) Len() int { return len(q) }
-func (q newest) Less(i, j int) bool {
-	if !q[i].when.Equal(q[j].when) {
-		return q[i].when.After(q[j].when)
-	}
-	return slices.Compare(q[i].hash[:], q[j].hash[:]) < 0
-}
-func (q newest) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *newest) Push(x any)   { *q = append(*q, x.(*commit)) }
-func (q *newest) Pop() any {
-	old := *q
-	c := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return c
-}
-
-// Sides from which a walk reaches a commit.
-const (
-	left = 1 << iota
-	right
-	// common: a common ancestor was found above it.
-	common
-)
-
-// paint walks back from two commits, newest first, until only what lies below
-// common ancestors is left, and returns from which sides it came to each commit
-// and the common ancestors. Dates order the walk and decide nothing: no best
-// common ancestor is missed, whatever they say, but one may be listed that is
-// an ancestor of another.
-func (cs *commits) paint(ctx context.Context, a, b tree.Hash) (map[tree.Hash]int, []tree.Hash, error) {
-	sides := map[tree.Hash]int{}
-	q := &newest{}
-	push := func(h tree.Hash, f int) error {
-		if sides[h]|f == sides[h] {
-			return nil
-		}
-		sides[h] |= f
-		c, err := cs.get(h)
-		if err == nil {
-			heap.Push(q, c)
-		}
-		return err
-	}
-	if err := push(a, left); err != nil {
-		return nil, nil, err
-	}
-	if err := push(b, right); err != nil {
-		return nil, nil, err
-	}
-	const slop = 8 // steps more, for clocks that differ
-	best := map[tree.Hash]bool{}
-	for extra := slop; q.Len() > 0 && extra > 0; {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		c := heap.Pop(q).(*commit)
-		f := sides[c.hash]
-		if f == left|right {
-			best[c.hash] = true
-			f |= common
-		}
-		for _, p := range c.parents {
-			if err := push(p, f); err != nil {
-				return nil, nil, err
-			}
-		}
-		if slices.ContainsFunc(*q, func(c *commit) bool { return sides[c.hash]&common == 0 }) {
-			extra = slop
-		} else {
-			extra--
-		}
-	}
-	var out []tree.Hash
-	for h := range best {
-		if sides[h]&common == 0 {
-			out = append(out, h)
-		}
-	}
-	slices.SortFunc(out, func(a, b tree.Hash) int { return slices.Compare(a[:], b[:]) })
-	return sides, out, nil
-}
-
 // maxBases bounds how many common ancestors of two sides are compared. A
 // history with more is nobody's doing by accident.
 const maxBases = 8
@@ -238,24 +158,38 @@ const maxBases = 8
 // bases are the best common ancestors of two commits; ok is false when there
 // are too many to compare.
 func (cs *commits) bases(ctx context.Context, a, b tree.Hash) (list []tree.Hash, ok bool, err error) {
-	_, list, err = cs.paint(ctx, a, b)
-	if err != nil || len(list) > maxBases {
-		return nil, false, err
+	list, err = cs.graph.Bases(ctx, a, b)
+	return list, err == nil && len(list) <= maxBases, err
+}
+
+// only reads the commits that one has and another has not, and tells them from
+// others.
+func (cs *commits) only(ctx context.Context, head, without tree.Hash) (in func(tree.Hash) bool, err error) {
+	list, err := cs.graph.Only(ctx, head, without)
+	if err != nil {
+		return nil, err
 	}
-	drop := map[tree.Hash]bool{}
-	for _, x := range list {
-		for _, y := range list {
-			if x == y || drop[y] {
-				continue
-			}
-			_, of, err := cs.paint(ctx, x, y)
-			if err != nil {
-				return nil, false, err
-			}
-			if slices.Equal(of, []tree.Hash{x}) { // x is below y
-				drop[x] = true
-			}
+	of := make(map[tree.Hash]bool, len(list))
+	for _, h := range list {
+		if _, err := cs.get(h); err != nil {
+			return nil, err
 		}
+		of[h] = true
 	}
-	return slices.DeleteFunc(list, func(h tree.Hash) bool { return drop[h] }), true, nil
+	return func(h tree.Hash) bool { return of[h] }, nil
+}
+
+// ParentsOf reads the parents of commits for a graph.
+func ParentsOf(h History) ancestry.Parents {
+	return func(c tree.Hash) ([]tree.Hash, error) {
+		raw, err := h.RawCommit(c)
+		if err != nil {
+			return nil, fmt.Errorf("verify: %w", err)
+		}
+		d, err := gitobj.ParseCommit(raw)
+		if err != nil {
+			return nil, fmt.Errorf("verify commit %s: %w", c.Short(), err)
+		}
+		return d.Parents, nil
+	}
 }

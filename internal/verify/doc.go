@@ -1,7 +1,7 @@
 // Package verify finds out what of the inputs may be acted on in a fleet whose
 // verification.mode is signed: it walks every commit between the last accepted
-// one and the head, and lays the last verified content over what nobody who may
-// has signed.
+// one and the head, and lays the last verified content over what no
+// authorised account has signed.
 //
 //	accepted ──► commit ──► commit ──► merge ──► head
 //	   E    ──►    E    ──►    E    ──►   E  ──►  E      what may be acted on

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -52,12 +53,17 @@ func (v *Verifier) Older(next ...tree.Hash) ([]tree.Tree, error) {
 			return nil, fmt.Errorf("read older inputs: %w", err)
 		}
 		key, err := Key(t)
-		if err != nil {
-			return nil, fmt.Errorf("read older inputs: %w", err)
-		}
-		if !seen[key] {
+		if err == nil && !seen[key] {
 			seen[key] = true
-			out = append(out, t)
+			var broken *tree.BrokenError
+			if broken, err = v.commits.whole(c); err == nil && broken == nil {
+				if t, err = v.commits.bounded(h); err == nil {
+					out = append(out, t)
+				}
+			}
+		}
+		if err != nil && !errors.As(err, new(*tree.BrokenError)) {
+			return nil, fmt.Errorf("read older inputs: %w", err)
 		}
 		if len(c.parents) > 0 {
 			next = append(next, c.parents[0])

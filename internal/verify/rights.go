@@ -13,12 +13,14 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // rights are who may sign for what.
 type rights struct {
-	// signed: the mode asks for signatures at all.
-	signed  bool
+	// signed: signatures are asked for at all; intents: on intents too.
+	signed, intents bool
+
 	fleet   *ring
 	tenants map[string]*team
 }
@@ -35,26 +37,32 @@ type ring struct {
 	names []string
 }
 
-func ringOf(list []v1alpha1.Signer) *ring {
+// ringOf are keys without those that cannot be read: nobody signs with them.
+func ringOf(list []gitrepo.Key) *ring {
+	list = slices.DeleteFunc(slices.Clone(list), func(k gitrepo.Key) bool {
+		_, err := gitrepo.NewKeys([]gitrepo.Key{k})
+		return err != nil
+	})
 	r := &ring{}
-	var texts []string
-	for _, s := range list {
-		if _, err := gitrepo.ParseKeys([]string{s.PublicKey}); err != nil {
-			continue // nobody signs with a key that cannot be read
-		}
-		texts, r.names = append(texts, s.PublicKey), append(r.names, s.Principal)
+	for _, k := range list {
+		r.names = append(r.names, k.Principal)
 	}
-	r.keys, _ = gitrepo.ParseKeys(texts) // each was read already
+	r.keys, _ = gitrepo.NewKeys(list) // each was read already
 	return r
 }
 
+// signed is a commit with what it takes to judge its signature.
+type signed struct {
+	hash     tree.Hash
+	raw      []byte
+	now      time.Time
+	ancestor gitrepo.Ancestor
+}
+
 // signer is whose key signed a commit.
-func (r *ring) signer(raw []byte, now time.Time) (string, error) {
-	i, err := r.keys.SignerOf(raw, now)
-	if err != nil {
-		return "", err
-	}
-	return r.names[i], nil
+func (r *ring) signer(c signed) (string, error) {
+	key, err := r.keys.SignedCommit(c.hash, c.raw, c.now, c.ancestor)
+	return key.Principal, err
 }
 
 func (t *team) approves(who string) bool {
@@ -66,6 +74,8 @@ func (t *team) approves(who string) bool {
 type reader struct {
 	fleet *fleet.Reader
 	last  *fleet.Fleet
+	root  *trust.Root
+	aside []fleet.Unread
 }
 
 // errNobodyKnown is a commit with no readable version of fleet.yaml, its own
@@ -80,24 +90,49 @@ func (r *reader) read(ctx context.Context, t tree.Tree, older []tree.Tree) (*rig
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.fleet.Read(ctx, only, r.last, older...)
+	f, err := r.fleet.ReadAll(ctx, fleet.Sources{Inputs: only, Last: r.last, Older: older, Aside: r.aside})
 	if err != nil {
 		return nil, fmt.Errorf("read who may sign: %w", err)
 	}
 	if slices.ContainsFunc(f.Frozen, func(z fleet.Freeze) bool { return z.Path == "/" }) {
+		if r.root.Signed() { // the root always knows somebody
+			return &rights{signed: true, fleet: ringOf(r.root.Policy(nil))}, nil
+		}
 		return nil, errNobodyKnown
 	}
 	r.last = f
 	v := f.Policy.Verification
-	signers := v.Signers
-	if len(signers) == 0 {
-		signers = f.Policy.WriteBack.Signers
+	asked := v.Mode == "signed"
+	out := &rights{signed: asked, intents: asked, tenants: map[string]*team{}}
+	if r.root.Signed() {
+		out.signed, out.intents = true, asked || v.Intents == "signed"
+		out.fleet = ringOf(r.root.Policy(apart(v.Signers, f.Policy.WriteBack.Signers)))
+	} else {
+		signers := v.Signers
+		if len(signers) == 0 {
+			signers = f.Policy.WriteBack.Signers
+		}
+		out.fleet = ringOf(r.root.Others(signers))
 	}
-	out := &rights{signed: v.Mode == "signed", fleet: ringOf(signers), tenants: map[string]*team{}}
 	for name, t := range f.Tenants {
-		out.tenants[name] = &team{ringOf(t.Spec.Signers), t.Spec.Approvers}
+		out.tenants[name] = &team{ringOf(r.root.Others(t.Spec.Signers)), t.Spec.Approvers}
 	}
 	return out, nil
+}
+
+// apart are the people's keys without those that the daemons' list names too:
+// a daemon's key gives no rights.
+func apart(people, daemons []v1alpha1.Signer) []v1alpha1.Signer {
+	ids := map[string]bool{}
+	for _, s := range daemons {
+		if id, err := gitrepo.KeyID(s.PublicKey); err == nil && !s.Dropped {
+			ids[id] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(people), func(s v1alpha1.Signer) bool {
+		id, err := gitrepo.KeyID(s.PublicKey)
+		return err == nil && !s.Dropped && ids[id]
+	})
 }
 
 // pick is a tree with only some of its names.
@@ -124,14 +159,17 @@ type verdict struct {
 }
 
 // judge says whether a commit may change a path.
-func (r *rights) judge(raw []byte, path string, now time.Time) verdict {
-	if _, err := r.fleet.signer(raw, now); err == nil {
+func (r *rights) judge(c signed, path string) verdict {
+	if !r.intents && tenantOf(path) != "" {
+		return verdict{} // it gives no rights, and nobody asks
+	}
+	if _, err := r.fleet.signer(c); err == nil {
 		return verdict{}
 	} else if t := r.tenants[tenantOf(path)]; t == nil || t.ring.keys.Empty() {
 		return verdict{why: err.Error() + "; " + r.who(path)}
 	}
 	t := r.tenants[tenantOf(path)]
-	who, err := t.ring.signer(raw, now)
+	who, err := t.ring.signer(c)
 	switch {
 	case err != nil:
 		return verdict{why: err.Error() + "; " + r.who(path)}

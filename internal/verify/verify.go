@@ -12,9 +12,11 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
-// Finding is a path of which the head says what nobody who may has signed.
+// Finding is a path of which the head says what no authorised account has signed.
 type Finding struct {
 	Path string
 	// Commit that changed it, and who its author claims to be.
@@ -55,8 +57,13 @@ type State struct {
 	Signed bool
 	// Findings by path.
 	Findings []Finding
+	// Said is the commit whose tree this was made of: the head, or the newest
+	// before it that is not broken. Broken are those after it, newest first.
+	Said   tree.Hash
+	Broken []Broken
 
 	held *iradix.Tree
+	root *trust.Root
 }
 
 // Verifier verifies inputs. It remembers what it has read of the commits since
@@ -69,15 +76,39 @@ type Verifier struct {
 	base    tree.Hash
 }
 
-// New returns a Verifier of a history; now is the clock by which keys expire.
+// New returns a Verifier of a history; now is the clock by which keys expire. A
+// history that has a Vetter of trees or a Graph of commits shares it.
 func New(h History, now func() time.Time) *Verifier {
 	v := &Verifier{history: h, now: now, reader: reader{fleet: fleet.NewReader()}}
+	if s, ok := h.(interface{ Graph() *ancestry.Graph }); ok {
+		v.commits.graph = s.Graph()
+	} else {
+		v.commits.graph = ancestry.New(ParentsOf(h))
+	}
 	v.forget(tree.Hash{})
 	return v
 }
 
+// Trust holds the walk to a trust root: what gives rights is signed by its list
+// policy, whatever fleet.yaml says. Call it before the first walk.
+func (v *Verifier) Trust(root *trust.Root) *Verifier {
+	v.reader.root = root
+	return v
+}
+
+// Reading reads who may sign with a reader that has read some of it before. Only
+// one Verifier at a time may use it. Call it before the first walk.
+func (v *Verifier) Reading(with *fleet.Reader) *Verifier {
+	v.reader.fleet = with
+	return v
+}
+
+// Without leaves out pieces of the inputs that are set aside, from the next walk
+// on.
+func (v *Verifier) Without(aside []fleet.Unread) { v.reader.aside = aside }
+
 func (v *Verifier) forget(base tree.Hash) {
-	v.base, v.commits = base, commits{v.history, map[tree.Hash]*commit{}}
+	v.base, v.commits = base, commits{v.history, v.commits.vetter, v.commits.graph, map[tree.Hash]*commit{}, map[tree.Hash]tree.Hash{}}
 }
 
 // ErrNoDescendant is a head that does not descend from the accepted commit.
@@ -102,21 +133,36 @@ func (v *Verifier) Verify(ctx context.Context, accepted, head tree.Hash, older [
 		accepted = head
 		w, err = v.begin(ctx, accepted, older)
 	}
+	if errors.Is(err, errNobodyKnown) {
+		var said State
+		if serr := w.say(&said, head); serr != nil {
+			return nil, serr
+		}
+		if why := said.Silent(); why != nil {
+			return nil, fmt.Errorf("%w: %w", err, why)
+		}
+	}
 	if err != nil {
+		return nil, err
+	}
+	if err := w.know(ctx, accepted, head); err != nil {
 		return nil, err
 	}
 	if quiet, err := w.quiet(accepted, head); err != nil {
 		return nil, err
 	} else if quiet {
-		t, err := v.history.Tree(head)
-		return &State{Tree: t, Clean: head}, err
+		return w.unsigned(accepted, head)
 	}
 	if accepted != head {
 		if err := w.run(ctx, accepted, head); err != nil {
 			return nil, err
 		}
 	}
-	return w.state(head)
+	state, err := w.state(head)
+	if err == nil {
+		state.root = v.reader.root
+	}
+	return state, err
 }
 
 // Branch says what merging a branch would change unsigned: its commits since it
@@ -141,10 +187,15 @@ func (v *Verifier) Branch(ctx context.Context, into, head tree.Hash) (*State, er
 func (v *Verifier) Merge(ctx context.Context, into tree.Hash, at *State, last *fleet.Fleet, merge tree.Hash) (*State, error) {
 	v.forget(into)
 	if !at.Signed {
-		t, err := v.history.Tree(merge)
-		return &State{Tree: t, Clean: merge}, err
+		return v.walk(into, nil).unsigned(into, merge)
 	}
-	v.reader.last = last
+	v.reader.last, v.reader.root = last, at.root
+	for i, b := range at.Broken {
+		v.commits.main[b.Commit] = at.Said
+		if i+1 < len(at.Broken) {
+			v.commits.main[b.Commit] = at.Broken[i+1].Commit
+		}
+	}
 	w := v.walk(into, nil)
 	if at.held != nil {
 		w.held[into] = at.held
@@ -156,6 +207,61 @@ func (v *Verifier) Merge(ctx context.Context, into tree.Hash, at *State, last *f
 		return nil, err
 	}
 	return w.state(merge)
+}
+
+// AsItStands is what a head says where it is not known what was accepted:
+// whatever it says is taken, but from trees that are whole.
+func (v *Verifier) AsItStands(head tree.Hash) (*State, error) {
+	v.forget(tree.Hash{})
+	return v.walk(head, nil).unsigned(head, head)
+}
+
+// know finds the branch's own line to a head that says nothing: what came before
+// on it stays in force, and not what it merges.
+func (w *walk) know(ctx context.Context, accepted, head tree.Hash) error {
+	if accepted == head {
+		return nil
+	}
+	c, err := w.get(head)
+	if err != nil {
+		return err
+	}
+	if broken, err := w.whole(c); err != nil || broken == nil {
+		return err
+	}
+	_, _, err = w.own(ctx, accepted, head)
+	return err
+}
+
+// unsigned is what a head says where nobody asks for signatures.
+func (w *walk) unsigned(accepted, head tree.Hash) (*State, error) {
+	out := &State{}
+	if err := w.say(out, head); err != nil {
+		return nil, err
+	}
+	out.Clean = out.Said
+	// The accepted commit is accepted, even if it would not be today.
+	for h := head; h != out.Said; {
+		if h == accepted && accepted != head {
+			out.Clean = accepted
+		}
+		c, err := w.get(h)
+		if err != nil {
+			return nil, err
+		}
+		h = w.parent(c)
+	}
+	var err error
+	out.Tree, err = w.tree(head)
+	return out, err
+}
+
+// say notes whose tree a head says.
+func (w *walk) say(out *State, head tree.Hash) (err error) {
+	if out.Said, err = w.said(head); err == nil {
+		out.Broken, err = w.brokenAt(head)
+	}
+	return err
 }
 
 // begin is a walk with the rights at the accepted commit.
@@ -173,11 +279,14 @@ func (v *Verifier) walk(from tree.Hash, older []tree.Tree) *walk {
 
 // state is what the walk found out about its head.
 func (w *walk) state(head tree.Hash) (*State, error) {
-	t, err := w.history.Tree(head)
+	t, err := w.tree(head)
 	if err != nil {
-		return nil, fmt.Errorf("verify: %w", err)
+		return nil, err
 	}
 	out := &State{Clean: w.clean, Signed: w.rights.signed}
+	if err := w.say(out, head); err != nil {
+		return nil, err
+	}
 	if out.Tree, err = laid(t, w.heldAt(head)); err != nil {
 		return nil, err
 	}

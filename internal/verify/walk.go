@@ -41,9 +41,9 @@ func (w *walk) heldAt(h tree.Hash) *iradix.Tree {
 
 // follow reads the rights that hold after a commit of the line.
 func (w *walk) follow(ctx context.Context, at tree.Hash) error {
-	t, err := w.history.Tree(at)
+	t, err := w.tree(at)
 	if err != nil {
-		return fmt.Errorf("verify: %w", err)
+		return err
 	}
 	only, err := pick(t, rightsFiles)
 	if err != nil {
@@ -88,12 +88,7 @@ func (w *walk) quiet(accepted, head tree.Hash) (bool, error) {
 // run judges every commit between the accepted one and the head, along the
 // branch's own line.
 func (w *walk) run(ctx context.Context, accepted, head tree.Hash) error {
-	sides, _, err := w.paint(ctx, head, accepted)
-	if err != nil {
-		return err
-	}
-	in := func(h tree.Hash) bool { return sides[h] == left }
-	line, err := w.line(accepted, head, in)
+	line, in, err := w.own(ctx, accepted, head)
 	if err != nil {
 		return err
 	}
@@ -113,8 +108,10 @@ func (w *walk) run(ctx context.Context, accepted, head tree.Hash) error {
 		}
 		if !w.rights.signed { // from here on nobody asks
 			w.held[m.hash] = nothing
+		} else if !w.rights.intents {
+			w.held[m.hash] = withoutIntents(w.heldAt(m.hash))
 		}
-		if w.heldAt(m.hash).Len() == 0 {
+		if w.heldAt(m.hash).Len() == 0 && m.broken == nil {
 			w.clean = m.hash
 			clear(w.held)
 		}
@@ -123,10 +120,26 @@ func (w *walk) run(ctx context.Context, accepted, head tree.Hash) error {
 	return nil
 }
 
+// own is the branch's own line between two commits, and what tells its commits
+// and those merged into it from others.
+func (w *walk) own(ctx context.Context, accepted, head tree.Hash) (line []*commit, in func(tree.Hash) bool, err error) {
+	if in, err = w.only(ctx, head, accepted); err != nil {
+		return nil, nil, err
+	}
+	if line, err = w.line(accepted, head, in); err != nil {
+		return nil, nil, err
+	}
+	before := accepted
+	for _, c := range line {
+		w.main[c.hash], before = before, c.hash
+	}
+	return line, in, nil
+}
+
 // branch judges the commits that a branch has more than another, as if they
 // were merged there now.
 func (w *walk) branch(ctx context.Context, into, head tree.Hash) error {
-	sides, _, err := w.paint(ctx, head, into)
+	in, err := w.only(ctx, head, into)
 	if err != nil {
 		return err
 	}
@@ -134,7 +147,7 @@ func (w *walk) branch(ctx context.Context, into, head tree.Hash) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range w.since(top, func(h tree.Hash) bool { return sides[h] == left }) {
+	for _, c := range w.since(top, in) {
 		if w.held[c.hash], err = w.hold(ctx, c, into); err != nil {
 			return err
 		}
@@ -205,7 +218,13 @@ func (w *walk) inOrder(from *commit, want func(tree.Hash) bool, seen map[tree.Ha
 // hold is what a commit holds back. before is the commit of the line that its
 // branch is merged into.
 func (w *walk) hold(ctx context.Context, c *commit, before tree.Hash) (*iradix.Tree, error) {
-	if !w.rights.signed {
+	broken, err := w.whole(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case broken != nil: // it says nothing: what its parent has goes on
+		return w.heldAt(w.parent(c)), nil
+	case !w.rights.signed:
 		return nothing, nil
 	}
 	changes, err := w.changesOf(c)
@@ -258,10 +277,27 @@ func (w *walk) judge(c *commit) func(path string) verdict {
 				return verdict{why: err.Error()}
 			}
 		}
-		v = w.rights.judge(raw, path, w.now)
+		v = w.rights.judge(signed{c.hash, raw, w.now, w.ancestor}, path)
 		known[owner] = v
 		return v
 	}
+}
+
+// ancestor tells whether a commit is another or was made before it.
+func (cs *commits) ancestor(a, b tree.Hash) (bool, error) {
+	return cs.graph.Holds(context.Background(), b, a)
+}
+
+// withoutIntents is what is held back besides intents.
+func withoutIntents(over *iradix.Tree) *iradix.Tree {
+	txn := over.Txn()
+	over.Root().Walk(func(k []byte, _ any) bool {
+		if tenantOf(string(k)) != "" {
+			txn.Delete(k)
+		}
+		return false
+	})
+	return txn.Commit()
 }
 
 // entry is what stands at a path in a commit's tree; zero: nothing but maybe a
@@ -270,9 +306,9 @@ func (w *walk) entry(at tree.Hash, path string) (tree.Entry, error) {
 	if at.IsZero() {
 		return tree.Entry{}, nil
 	}
-	t, err := w.history.Tree(at)
+	t, err := w.tree(at)
 	if err != nil {
-		return tree.Entry{}, fmt.Errorf("verify: %w", err)
+		return tree.Entry{}, err
 	}
 	e, err := t.Find(path)
 	if errors.Is(err, fs.ErrNotExist) {

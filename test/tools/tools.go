@@ -25,6 +25,7 @@ const (
 	GiteaVersion      = "v1.26.4"
 	GolangciVersion   = "v2.15.0"
 	ActionlintVersion = "v1.7.12"
+	VulnVersion       = "v1.9.0" // govulncheck
 )
 
 // Environment variables that say where programs are.
@@ -75,6 +76,7 @@ var programs = map[string]program{
 	"kustomize-controller":    {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/kustomize-controller"},
 	"gitea":                   {module: "gitea", version: GiteaVersion, pkg: "code.gitea.io/gitea", tags: "sqlite sqlite_unlock_notify"},
 	"golangci-lint":           {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
+	"govulncheck":             {module: "govulncheck", version: VulnVersion, pkg: "golang.org/x/vuln/cmd/govulncheck"},
 	"actionlint":              {module: "actionlint", version: ActionlintVersion, pkg: "github.com/rhysd/actionlint/cmd/actionlint"},
 }
 

@@ -2,6 +2,7 @@ package celenv
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -130,13 +131,70 @@ func TestCompileRefuses(t *testing.T) {
 }
 
 func TestCostIsBounded(t *testing.T) {
-	l := `[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]`
-	p, err := Compile(l + `.all(a, ` + l + `.all(b, ` + l + `.all(c, ` + l + `.all(d, a+b+c+d > 0))))`)
+	l := `[1,2,3,4,5,6,7,8,9,10]`
+	twice := l + `.all(a, ` + l + `.all(b, a + b > 0))`
+	thrice := l + `.all(a, ` + l + `.all(b, ` + l + `.all(c, a + b + c > 0)))`
+	for source, want := range map[string]string{
+		thrice:                        "units, and at most 2000 are allowed",
+		l + `.all(z, ` + thrice + `)`: "units, and at most 2000 are allowed",
+		`flavor.labels.exists(k, flavor.labels.exists(l, l == k))`:                      "units, and at most 2000 are allowed",
+		`intent.annotations.exists(k, intent.annotations[k].matches("(a|b)*c(a|b)*d"))`: "units, and at most 2000 are allowed",
+		`"%s".format([intent.name]).contains("%s".format([flavor.name]))`:               "without a bound",
+		`intent.placement == intent.placement`:                                          "without a bound",
+	} {
+		_, err := Compile(source)
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(e.Message, want) || !strings.Contains(e.Message, "do not put exists()") {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+	p, err := Compile(twice)
+	if err != nil || p.Cost() < 100 || p.Cost() > MaxCost {
+		t.Fatalf("%v, cost %v", err, p)
+	}
+	if p, err = CompilePolicy(thrice); err != nil || p.Cost() <= MaxCost {
+		t.Errorf("a policy: %v", err)
+	}
+	if _, err = CompilePolicy(l + `.all(z, ` + thrice + `)`); err == nil || !strings.Contains(err.Error(), "at most 20000") {
+		t.Errorf("a policy: %v", err)
+	}
+}
+
+// What the estimate supposes to be smaller meets the same limit when it is
+// evaluated, and what costs no more than it supposes never does.
+func TestCostIsBoundedWhileEvaluated(t *testing.T) {
+	p, err := Compile(`flavor.labels.all(k, flavor.labels[k].startsWith("v") && k != "x")`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Eval(nil, nil, nil); err == nil || !strings.Contains(err.Error(), "cost") {
-		t.Errorf("got %v, want the cost limit", err)
+	for n, fits := range map[int]bool{sizeList: true, 1000: false} {
+		f := &v1alpha1.Flavor{}
+		f.Spec.Labels = map[string]string{}
+		for i := range n {
+			f.Spec.Labels[fmt.Sprintf("%s%d", strings.Repeat("k", 60), i)] = strings.Repeat("v", sizeName)
+		}
+		if ok, err := p.Eval(nil, f, nil); ok != fits || (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "cost") {
+			t.Errorf("%d labels: %v, %v", n, ok, err)
+		}
+	}
+}
+
+// What people write of a flavor stays far under the bound.
+func TestCostOfWhatIsUsual(t *testing.T) {
+	for _, source := range []string{
+		`flavor.gpu.interconnect == "nvlink" && flavor.price.hourly < 30.0`,
+		`flavor.location.country in ["FR", "DE", "IT", "SE"] && !(flavor.provider in ["oslo", "bergen"])`,
+		`flavor.gpu.model.lowerAscii().contains("h100") || flavor.gpu.model.matches("^nvidia-(a|h)100.*$")`,
+		`flavor.name.startsWith("h100") && flavor.provider == cluster.name && cluster.labels["tier"] == "gold"`,
+		`flavor.labels.exists(k, k.startsWith("compliance") && flavor.labels[k] == "gdpr")`,
+		`cluster.roles.exists(r, r == "provider") && ["a", "b", "c"].exists(x, x == intent.labels.app)`,
+		`flavor.gpu.memory.isGreaterThan(quantity("40Gi")) && intent.resources.memory.compareTo(flavor.capacity.memory) < 0`,
+		`intent.schedule.duration >= duration("24h") && intent.priority > 50 && !(intent.name in intent.placement.apart)`,
+		`flavor.name.split("-").exists(part, part == "pool") && flavor.location.zone.replace("-", "").size() > 2`,
+	} {
+		if p, err := Compile(source); err != nil || p.Cost() > MaxCost/2 {
+			t.Errorf("%s: %v (%+v)", source, err, p)
+		}
 	}
 }
 

@@ -16,14 +16,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-const (
-	// MaxSource bounds an expression, in bytes.
-	MaxSource = 4096
-	// maxCost bounds one evaluation in CEL's cost units; one is about a field
-	// access. Kubernetes allows 10,000,000 for an admission rule; ours runs for
-	// every flavor.
-	maxCost = 100_000
-)
+// MaxSource bounds an expression, in bytes.
+const MaxSource = 4096
 
 // Error is a mistake in an expression. Line and Column count from 1 within the
 // expression; Column counts characters.
@@ -39,10 +33,14 @@ func (e *Error) Error() string { return e.Message }
 type Program struct {
 	source string
 	prog   cel.Program
+	cost   uint64
 }
 
 // Source is the expression as written.
 func (p *Program) Source() string { return p.source }
+
+// Cost is the worst case of one evaluation, in CEL's units.
+func (p *Program) Cost() int64 { return int64(p.cost) }
 
 // environment is built once: it is the same for every expression.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
@@ -65,8 +63,15 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// Compile parses and type-checks an expression. A mistake in it is an *Error.
-func Compile(source string) (*Program, error) {
+// Compile parses and type-checks a placement.where. A mistake in it, or a worst
+// case over MaxCost, is an *Error.
+func Compile(source string) (*Program, error) { return compile(source, MaxCost) }
+
+// CompilePolicy is Compile for what a policy of the fleet requires, bounded by
+// MaxPolicyCost.
+func CompilePolicy(source string) (*Program, error) { return compile(source, MaxPolicyCost) }
+
+func compile(source string, most uint64) (*Program, error) {
 	if len(source) > MaxSource {
 		return nil, &Error{1, 1, fmt.Sprintf("the expression is longer than %d bytes", MaxSource)}
 	}
@@ -85,11 +90,17 @@ func Compile(source string) (*Program, error) {
 	if ast.OutputType() != cel.BoolType {
 		return nil, &Error{1, 1, fmt.Sprintf("the expression is of type %s and must be true or false", ast.OutputType())}
 	}
-	prog, err := env.Program(ast, cel.CostLimit(maxCost), cel.CostTracking(&library.CostEstimator{}), cel.EvalOptions(cel.OptOptimize))
+	cost, err := costOf(env, ast, most)
+	if err != nil {
+		return nil, err
+	}
+	// The same number stands behind the estimate: what it supposed to be smaller
+	// fails its flavor, and takes no more than any other.
+	prog, err := env.Program(ast, cel.CostLimit(most), cel.CostTracking(&library.CostEstimator{}), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
 		return nil, &Error{1, 1, err.Error()}
 	}
-	return &Program{source: source, prog: prog}, nil
+	return &Program{source, prog, cost}, nil
 }
 
 // explain adds the remedy to CEL's own words where there is an obvious one.

@@ -19,8 +19,10 @@
 // missing key of a map of labels is an error, which fails the candidate.
 //
 // The functions are CEL's standard ones, its string extension, and Kubernetes'
-// quantity, regex and list libraries. Source length and run-time cost are
-// bounded, because expressions come from pull requests.
+// quantity, regex and list libraries. Source length and cost are bounded, because
+// expressions come from pull requests: the worst case when it is compiled, by how
+// large what it looks at may be, and the same number again while it is evaluated
+// (cost.go).
 //
 // The reader of fleet repos compiles, the planner evaluates. An Env and a
 // Program are immutable and safe for concurrent use.

@@ -3,11 +3,8 @@ package kustomize
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
-	"strings"
-	"sync"
 
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -16,39 +13,80 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// one build at a time: kustomize caches schemas in global variables.
-var one sync.Mutex
+// Refusal is a verdict on files: they cannot be built, here or elsewhere. File
+// is "" for the kustomization as a whole; Line and Column then are 0.
+type Refusal struct {
+	File         string
+	Line, Column int
+	Message      string
+}
+
+// Error has the place, when there is one.
+func (r *Refusal) Error() string {
+	switch {
+	case r.File == "":
+		return r.Message
+	case r.Line == 0:
+		return r.File + ": " + r.Message
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", r.File, r.Line, r.Column, r.Message)
+}
+
+func refusal(file, format string, args ...any) *Refusal {
+	return &Refusal{File: file, Message: fmt.Sprintf(format, args...)}
+}
 
 // Build builds the kustomization in dir of files, which are by slash-separated
-// path, and returns a YAML stream. Nothing but files is read.
-func Build(files map[string][]byte, dir string) (out []byte, err error) {
-	for _, name := range slices.Sorted(maps.Keys(files)) {
+// path, and returns a YAML stream. Nothing but files is read. An error is a
+// *Refusal, or a *child.Death when it is not known what the files make.
+func Build(files map[string][]byte, dir string) ([]byte, error) {
+	s, err := prepare(files, dir)
+	if err != nil {
+		return nil, err
+	}
+	return built(builder, s.files, dir)
+}
+
+// prepare reads the files strictly, checks what they name and counts what they
+// would make.
+func prepare(files map[string][]byte, dir string) (*set, error) {
+	s, err := read(files)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range sorted(s.files) {
 		if IsKustomization(name) {
-			if err := Check(files, name); err != nil {
+			if err := s.check(name); err != nil {
 				return nil, err
 			}
 		}
 	}
+	return s, s.bounded(dir)
+}
+
+// here builds in this process: it is what the child does.
+func here(files map[string][]byte, dir string) (out []byte, err error) {
 	memory := filesys.MakeFsInMemory()
 	for name, text := range files {
 		if err := memory.WriteFile("/"+name, text); err != nil {
-			return nil, fmt.Errorf("build %s: %w", dir, err)
+			return nil, err
 		}
 	}
-	one.Lock()
-	defer one.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
-			out, err = nil, fmt.Errorf("build %s: kustomize failed: %v", dir, p)
+			out, err = nil, fmt.Errorf("kustomize failed: %v", p)
 		}
 	}()
 	options := krusty.MakeDefaultOptions() // plugins are disabled, files outside the root are not loaded
 	resources, err := krusty.MakeKustomizer(options).Run(memory, "/"+dir)
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", dir, err)
+		return nil, err
 	}
 	if out, err = resources.AsYaml(); err != nil {
-		return nil, fmt.Errorf("build %s: %w", dir, err)
+		return nil, err
+	}
+	if len(out) > MaxMade {
+		return nil, fmt.Errorf("what it makes is larger than %d MiB", MaxMade>>20)
 	}
 	return out, nil
 }
@@ -58,13 +96,13 @@ func IsKustomization(name string) bool {
 	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
 }
 
-// Check refuses what a build in the daemon must not do: run programs, load
+// check refuses what a build in the daemon must not do: run programs, load
 // schemas, or fetch. kustomize takes what it does not find for a remote
 // repository and clones it, so everything named must be among files.
-func Check(files map[string][]byte, name string) error {
+func (s *set) check(name string) error {
 	var k types.Kustomization
-	if err := yaml.UnmarshalStrict(files[name], &k); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if err := yaml.UnmarshalStrict(s.files[name], &k); err != nil {
+		return refusal(name, "%v", err)
 	}
 	refused := map[string]bool{
 		"openapi":      len(k.OpenAPI) > 0,
@@ -73,38 +111,40 @@ func Check(files map[string][]byte, name string) error {
 		"transformers": len(k.Transformers) > 0,
 		"validators":   len(k.Validators) > 0,
 	}
-	for _, field := range slices.Sorted(maps.Keys(refused)) {
+	for _, field := range sorted(refused) {
 		if refused[field] {
-			return fmt.Errorf("%s: %s is not allowed here", name, field)
+			return refusal(name, "%s is not allowed here", field)
 		}
 	}
 	fields := map[string]json.RawMessage{}
-	if err := yaml.Unmarshal(files[name], &fields); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if err := json.Unmarshal(s.files[name], &fields); err != nil {
+		return refusal(name, "%v", err)
 	}
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
+	for _, field := range sorted(fields) {
 		if field != "commonAnnotations" && field != "metadata" && Fetches(fields[field]) {
-			return fmt.Errorf("%s: %s names a URL, and nothing is fetched here", name, field)
+			return refusal(name, "%s names a URL, and nothing is fetched here", field)
 		}
 	}
 	named := slices.Concat(k.Resources, k.Components, k.Bases, k.Crds, k.Configurations) //nolint:staticcheck // old files use bases
 	for _, resource := range named {
 		target := path.Join(path.Dir(name), resource)
-		if LooksRemote(resource) || !exists(files, target) {
-			return fmt.Errorf("%s: %q is not a file or directory of this repository, and remote ones are not fetched", name, resource)
+		if LooksRemote(resource) || !s.exists(target) {
+			if refused := s.unread[target]; refused != nil {
+				return refused
+			}
+			return refusal(name, "%q is not a file or directory of this repository, and remote ones are not fetched", resource)
 		}
+	}
+	operations := len(k.Patches) + len(k.PatchesStrategicMerge) + len(k.PatchesJson6902) + len(k.Replacements) + len(k.Vars) //nolint:staticcheck // old files use them
+	s.loads[path.Dir(name)] = load{
+		refs:       slices.Concat(k.Resources, k.Components, k.Bases), //nolint:staticcheck // old files use bases
+		made:       len(k.ConfigMapGenerator) + len(k.SecretGenerator),
+		operations: operations + 1,
 	}
 	return nil
 }
 
-func exists(files map[string][]byte, target string) bool {
-	if _, ok := files[target]; ok {
-		return true
-	}
-	for name := range files {
-		if strings.HasPrefix(name, target+"/") {
-			return true
-		}
-	}
-	return false
+func (s *set) exists(target string) bool {
+	_, file := s.files[target]
+	return file || s.dirs[target]
 }

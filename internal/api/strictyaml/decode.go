@@ -9,6 +9,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -18,7 +19,7 @@ import (
 func (d *Document) Decode(into any) []Problem {
 	s := shapeOf(reflect.TypeOf(into).Elem())
 	w := walker{src: d.src}
-	w.value(d.root, s, "")
+	w.value(d.root, s)
 	var err error
 	if len(w.problems) == 0 {
 		if err = json.Unmarshal(w.out, into); err == nil {
@@ -26,23 +27,38 @@ func (d *Document) Decode(into any) []Problem {
 		}
 	}
 	// Something is wrong: walk again and let every scalar's own type judge it,
-	// which is too dear to do for documents without a mistake.
+	// which costs too much for documents without a mistake.
 	w = walker{src: d.src, deep: true}
-	w.value(d.root, s, "")
+	w.value(d.root, s)
 	if len(w.problems) == 0 {
 		w.problem(d.root, "%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return w.problems
 }
 
+// JSON is the document as JSON: as YAML it reads the same everywhere, and it has
+// no aliases. Nulls are kept: in a patch they delete.
+func (d *Document) JSON() ([]byte, []Problem) {
+	w := walker{src: d.src, nulls: true, quiet: true}
+	w.value(d.root, shapeOf(reflect.TypeFor[json.RawMessage]()))
+	if len(w.problems) > 0 {
+		return nil, w.problems
+	}
+	return w.out, nil
+}
+
 // walker goes through a node tree beside a shape and writes JSON.
 type walker struct {
 	src      Source
-	deep     bool
+	deep     bool // scalars are read by their own type
+	nulls    bool // nulls of untyped values are written
+	quiet    bool // plain scalars that YAML 1.1 reads in an odd way are taken as the parser reads them
 	out      []byte
 	problems []Problem
+	path     path
 	depth    int
-	aliased  int // nodes seen through aliases
+	aliased  int // nodes seen through aliases and merge keys
+	bytes    int // of scalars seen through them
 	inAlias  int
 	stopped  bool
 }
@@ -52,7 +68,13 @@ func (w *walker) problem(n *yaml.Node, format string, args ...any) {
 		w.stopped = true
 		return
 	}
-	w.problems = append(w.problems, Problem{w.src.lineOf(n.Line), n.Column, fmt.Sprintf(format, args...)})
+	w.problems = append(w.problems, Problem{w.src.lineOf(n.Line), n.Column, escape.Reason(fmt.Sprintf(format, args...))})
+}
+
+// stop reports a bound that was passed and ends the walk.
+func (w *walker) stop(n *yaml.Node, format string, args ...any) {
+	w.problem(n, format, args...)
+	w.stopped = true
 }
 
 // enter follows an alias and counts; false means that the walk is over.
@@ -61,26 +83,34 @@ func (w *walker) enter(n *yaml.Node) (*yaml.Node, bool) {
 		return n, false
 	}
 	if w.depth++; w.depth > maxDepth {
-		w.problem(n, "nested deeper than %d levels", maxDepth)
-		w.stopped = true
+		w.stop(n, "nested deeper than %d levels", maxDepth)
 		return n, false
 	}
+	at := n
 	if n.Kind == yaml.AliasNode {
 		w.inAlias++
 		n = n.Alias
 	}
-	if w.inAlias > 0 {
-		if w.aliased++; w.aliased > maxAliased {
-			w.problem(n, "aliases expand to more than %d values; write them out", maxAliased)
-			w.stopped = true
-			return n, false
-		}
-	}
-	return n, true
+	return n, w.inAlias == 0 || w.expand(at, 1, len(n.Value))
 }
 
-// value writes the JSON of a node; path is for messages.
-func (w *walker) value(n *yaml.Node, s *shape, path string) {
+// expand counts what an alias or a merge key brings once more; false means that
+// it is too much. The problem is placed where the alias stands.
+func (w *walker) expand(at *yaml.Node, values, bytes int) bool {
+	w.aliased += values
+	w.bytes += bytes
+	switch {
+	case w.stopped:
+	case w.aliased > maxAliased:
+		w.stop(at, "aliases expand to more than %d values; write them out", maxAliased)
+	case w.bytes > maxAliasedBytes:
+		w.stop(at, "aliases expand to more than %d KiB; write them out", maxAliasedBytes>>10)
+	}
+	return !w.stopped
+}
+
+// value writes the JSON of a node.
+func (w *walker) value(n *yaml.Node, s *shape) {
 	was := w.inAlias
 	n, ok := w.enter(n)
 	defer func() { w.depth--; w.inAlias = was }()
@@ -88,44 +118,47 @@ func (w *walker) value(n *yaml.Node, s *shape, path string) {
 		return
 	}
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str" && n.Tag != "!!map" && n.Tag != "!!seq" {
-		w.problem(n, "%s has the tag %s; tags are not supported", named(path), n.Tag)
+		w.problem(n, "%s has the tag %s; tags are not supported", w.path, clip(n.Tag))
 		return
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		at, before := len(w.out), len(w.problems)
-		w.mapping(n, s, path)
+		w.mapping(n, s)
 		if w.deep && s.parse != nil && len(w.problems) == before { // its fields are right, one by one
 			if err := s.parse(w.out[at:]); err != nil {
-				w.problem(n, "%s: %s", named(path), reason(err))
+				w.problem(n, "%s: %s", w.path, reason(err))
 			}
 		}
 	case yaml.SequenceNode:
-		w.sequence(n, s, path)
+		w.sequence(n, s)
 	default:
-		w.scalar(n, s, path)
+		w.scalar(n, s)
 	}
 }
 
-func (w *walker) mapping(n *yaml.Node, s *shape, path string) {
+func (w *walker) mapping(n *yaml.Node, s *shape) {
 	switch s.form {
 	case fObject, fObjectOrText, fMap, fAny:
 	case fListOrOne:
 		w.out = append(w.out, '[')
-		w.mapping(n, s.elem, path)
+		w.mapping(n, s.elem)
 		w.out = append(w.out, ']')
 		return
 	default:
-		w.problem(n, "%s is a map; %s", named(path), s.want())
+		w.problem(n, "%s is a map; %s", w.path, s.want())
 		return
 	}
-	pairs, ok := w.pairs(n, path)
+	pairs, ok := w.pairs(n)
 	if !ok {
 		return
 	}
 	w.out = append(w.out, '{')
 	first := true
 	for _, kv := range pairs {
+		if w.stopped {
+			return
+		}
 		name := kv.key.Value
 		fs, known := s.fields[name]
 		switch {
@@ -141,10 +174,12 @@ func (w *walker) mapping(n *yaml.Node, s *shape, path string) {
 			w.unknown(kv.key, s)
 			continue
 		}
-		if isNull(resolve(kv.value)) {
+		w.path.into(name)
+		if isNull(resolve(kv.value)) && !(w.nulls && s.form == fAny) {
 			if s.form == fMap {
-				w.problem(kv.value, "%s has no value; write \"\" for an empty one or leave the key out", named(join(path, name)))
+				w.problem(kv.value, "%s has no value; write \"\" for an empty one or leave the key out", w.path)
 			}
+			w.path.out()
 			continue
 		}
 		if !first {
@@ -153,15 +188,26 @@ func (w *walker) mapping(n *yaml.Node, s *shape, path string) {
 		first = false
 		w.out = appendString(w.out, name)
 		w.out = append(w.out, ':')
-		w.value(kv.value, fs, join(path, name))
+		w.entry(kv, fs)
 		if w.deep && s.form == fMap && fs.form == fQuantity && fs.parse == nil {
-			w.amount(kv, join(path, name))
+			w.amount(kv)
 		}
+		w.path.out()
 	}
 	w.out = append(w.out, '}')
 	if s.form == fObject || s.form == fObjectOrText {
-		w.missing(n, s, pairs, path)
+		w.missing(n, s, pairs)
 	}
+}
+
+// entry writes the value of a pair; what a merge key brought counts as an alias
+// does.
+func (w *walker) entry(kv pair, s *shape) {
+	if kv.merged {
+		w.inAlias++
+		defer func() { w.inAlias-- }()
+	}
+	w.value(kv.value, s)
 }
 
 // slips reports whether a key of a map of quantities is nearly the one that is
@@ -172,106 +218,128 @@ func slips(name string, s *shape) bool {
 }
 
 // amount lets a quantity be read under its resource's name.
-func (w *walker) amount(kv pair, path string) {
+func (w *walker) amount(kv pair) {
 	v := resolve(kv.value)
 	if v.Kind != yaml.ScalarNode {
 		return
 	}
 	if _, err := v1alpha1.ParseAmount(kv.key.Value, v.Value); err != nil {
-		w.problem(v, "%s: %s", path, strings.TrimPrefix(err.Error(), kv.key.Value+": "))
+		w.problem(v, "%s: %s", w.path, clip(strings.TrimPrefix(err.Error(), kv.key.Value+": ")))
 	}
 }
 
 func (w *walker) unknown(key *yaml.Node, s *shape) {
 	if near := nearest.Of(key.Value, s.names); near != "" {
-		w.problem(key, "unknown field %q (did you mean %q?)", key.Value, near)
+		w.problem(key, "unknown field %q (did you mean %q?)", clip(key.Value), near)
 		return
 	}
-	w.problem(key, "unknown field %q (known here: %s)", key.Value, list(s.names))
+	w.problem(key, "unknown field %q (known here: %s)", clip(key.Value), list(s.names))
 }
 
-func (w *walker) missing(n *yaml.Node, s *shape, pairs []pair, path string) {
+func (w *walker) missing(n *yaml.Node, s *shape, pairs []pair) {
 	for _, name := range s.required {
 		found := false
 		for _, kv := range pairs {
 			found = found || kv.key.Value == name && !isNull(resolve(kv.value))
 		}
 		if !found {
-			w.problem(n, "%s is missing", join(path, name))
+			w.path.into(name)
+			w.problem(n, "%s is missing", w.path)
+			w.path.out()
 		}
 	}
 }
 
-type pair struct{ key, value *yaml.Node }
+// pair is an entry of a map; merged says that a merge key brought it.
+type pair struct {
+	key, value *yaml.Node
+	merged     bool
+}
 
 // pairs lists a mapping's entries, those merged by `<<` after its own, and
 // refuses duplicates.
-func (w *walker) pairs(n *yaml.Node, path string) ([]pair, bool) {
-	own := make([]pair, 0, len(n.Content)/2)
+func (w *walker) pairs(n *yaml.Node) ([]pair, bool) {
+	own := keyed{list: make([]pair, 0, len(n.Content)/2)}
 	var merged []pair
 	good := true
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && !w.stopped; i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind == yaml.AliasNode {
+			if !w.expand(key, 1, len(key.Alias.Value)) {
+				return nil, false
+			}
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			w.problem(key, "a key of %s is not text", named(path))
+			w.problem(key, "a key of %s is not text", w.path)
+			return nil, false
+		}
+		if len(key.Value) > maxKey {
+			w.problem(key, "a key of %s is longer than %d bytes", w.path, maxKey)
 			return nil, false
 		}
 		if key.Value == "<<" && key.Style == 0 {
-			m, ok := w.merge(value, path, 0)
+			m, ok := w.merge(value, 0)
 			if !ok {
 				return nil, false
 			}
 			merged = append(merged, m...)
 			continue
 		}
-		if k := classify(key); k == kBool || k == kNull {
+		if k := classify(key); !w.quiet && (k == kBool || k == kNull) {
 			w.problem(key, "the key %s is a boolean or null in YAML; write %q in quotes", key.Value, key.Value)
 			good = false
 		}
-		if at := indexOf(own, key.Value); at >= 0 {
-			w.problem(key, "duplicate key %q (first on line %d)", key.Value, w.src.lineOf(own[at].key.Line))
+		if was, ok := own.find(key.Value); ok {
+			w.problem(key, "duplicate key %q (first on line %d)", clip(key.Value), w.src.lineOf(was.key.Line))
 			good = false
 			continue
 		}
-		own = append(own, pair{key, value})
+		own.add(pair{key: key, value: value})
 	}
 	for _, kv := range merged {
-		if indexOf(own, kv.key.Value) < 0 {
-			own = append(own, kv)
+		if _, ok := own.find(kv.key.Value); !ok {
+			own.add(kv)
 		}
 	}
-	return own, good || w.deep
+	return own.list, (good || w.deep) && !w.stopped
 }
 
-func (w *walker) merge(n *yaml.Node, path string, depth int) ([]pair, bool) {
+func (w *walker) merge(n *yaml.Node, depth int) ([]pair, bool) {
+	at := n
 	n = resolve(n)
-	if w.aliased += len(n.Content); w.aliased > maxAliased || depth > 4 {
-		w.problem(n, "merge keys expand to too many values; write them out")
-		w.stopped = true
+	if w.aliased+len(n.Content) > maxAliased || depth > 4 {
+		w.stop(at, "merge keys expand to too many values; write them out")
 		return nil, false
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		var out []pair
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == "<<" && n.Content[i].Style == 0 {
-				m, ok := w.merge(n.Content[i+1], path, depth+1)
+			key := resolve(n.Content[i])
+			if key.Kind != yaml.ScalarNode || len(key.Value) > maxKey {
+				w.problem(at, "a key of %s is not text of at most %d bytes", w.path, maxKey)
+				return nil, false
+			}
+			if key.Value == "<<" && key.Style == 0 {
+				m, ok := w.merge(n.Content[i+1], depth+1)
 				if !ok {
 					return nil, false
 				}
 				out = append(out, m...)
 				continue
 			}
-			out = append(out, pair{n.Content[i], n.Content[i+1]})
+			if !w.expand(at, 1, len(key.Value)) {
+				return nil, false
+			}
+			out = append(out, pair{key, n.Content[i+1], true})
 		}
 		return out, true
 	case yaml.SequenceNode:
 		var out []pair
 		for _, c := range n.Content {
-			m, ok := w.merge(c, path, depth+1)
+			w.aliased++
+			m, ok := w.merge(c, depth+1)
 			if !ok {
 				return nil, false
 			}
@@ -279,57 +347,37 @@ func (w *walker) merge(n *yaml.Node, path string, depth int) ([]pair, bool) {
 		}
 		return out, true
 	}
-	w.problem(n, "what << merges into %s is not a map", named(path))
+	w.problem(n, "what << merges into %s is not a map", w.path)
 	return nil, false
 }
 
-// indexOf is linear up to the size at which people stop writing by hand.
-func indexOf(pairs []pair, name string) int {
-	for i := range pairs {
-		if pairs[i].key.Value == name {
-			return i
-		}
-	}
-	return -1
-}
-
-func (w *walker) sequence(n *yaml.Node, s *shape, path string) {
+func (w *walker) sequence(n *yaml.Node, s *shape) {
 	elem := s.elem
 	switch s.form {
 	case fList, fListOrOne:
 	case fAny:
 		elem = s
 	default:
-		w.problem(n, "%s is a list; %s", named(path), s.want())
+		w.problem(n, "%s is a list; %s", w.path, s.want())
 		return
 	}
 	w.out = append(w.out, '[')
 	for i, c := range n.Content {
+		if w.stopped {
+			return
+		}
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
-		at := fmt.Sprintf("%s[%d]", path, i)
-		if isNull(resolve(c)) {
-			w.problem(c, "%s has no value", at)
-			continue
+		w.path.at(i)
+		if isNull(resolve(c)) && !w.nulls {
+			w.problem(c, "%s has no value", w.path)
+		} else {
+			w.value(c, elem)
 		}
-		w.value(c, elem, at)
+		w.path.out()
 	}
 	w.out = append(w.out, ']')
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-func named(path string) string {
-	if path == "" {
-		return "the document"
-	}
-	return path
 }
 
 func list(names []string) string {

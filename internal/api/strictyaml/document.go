@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -20,8 +21,15 @@ const (
 	MaxSize = 1 << 20
 	// MaxDocuments in a file.
 	MaxDocuments = 100
-	// maxAliased is how many nodes of a document may come through aliases.
-	maxAliased = 10_000
+	// maxAliased is how many nodes of a document may come through aliases and
+	// merge keys, maxAliasedBytes how many bytes of text.
+	maxAliased      = 10_000
+	maxAliasedBytes = 64 << 10
+	// maxKey of a map, in bytes.
+	maxKey = 1024
+	// maxTyped is how long a quantity, a time, a number may be, in bytes: reading
+	// one can cost more than its length.
+	maxTyped = 256
 	// maxDepth of nesting.
 	maxDepth = 64
 	// maxProblems reported for one document.
@@ -145,8 +153,18 @@ type Document struct {
 
 var parserLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
 
+// large is the size of a document from which on one is parsed at a time: nodes
+// take a hundred times the memory of dense text.
+const large = 128 << 10
+
+var oneLarge sync.Mutex
+
 // Parse reads a document into its node tree.
 func Parse(src Source) (doc *Document, problems []Problem) {
+	if len(src.Text) > large {
+		oneLarge.Lock()
+		defer oneLarge.Unlock()
+	}
 	defer func() {
 		if r := recover(); r != nil { // the parser has panicked on fuzzed input before
 			doc, problems = nil, []Problem{{src.Line + 1, 1, fmt.Sprintf("the YAML cannot be read: %v", r)}}

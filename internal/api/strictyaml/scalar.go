@@ -79,10 +79,18 @@ var accepted = map[form]map[kind]bool{
 }
 
 // scalar writes a scalar's JSON, or says why it is not what is due.
-func (w *walker) scalar(n *yaml.Node, s *shape, path string) {
+func (w *walker) scalar(n *yaml.Node, s *shape) {
 	k := classify(n)
+	if w.quiet && (k == kBool || k == kOddNumber) {
+		w.resolved(n)
+		return
+	}
 	if !accepted[s.form][k] {
-		w.problem(n, "%s", wrongKind(n, k, s, path))
+		w.problem(n, "%s", wrongKind(n, k, s, w.path))
+		return
+	}
+	if s.parse != nil && len(n.Value) > maxTyped {
+		w.problem(n, "%s: a value of %d bytes; at most %d are read here", w.path, len(n.Value), maxTyped)
 		return
 	}
 	at := len(w.out)
@@ -106,37 +114,50 @@ func (w *walker) scalar(n *yaml.Node, s *shape, path string) {
 	}
 	if w.deep && s.parse != nil {
 		if err := s.parse(w.out[at:]); err != nil {
-			w.problem(n, "%s: %s", named(path), reason(err))
+			w.problem(n, "%s: %s", w.path, reason(err))
 		}
 	}
 }
 
+// resolved writes a plain scalar as the parser itself reads it: of a document
+// that another program reads nothing may change its meaning.
+func (w *walker) resolved(n *yaml.Node) {
+	var v any
+	err := n.Decode(&v)
+	text, jsonErr := json.Marshal(v)
+	if err = errors.Join(err, jsonErr); err != nil {
+		w.problem(n, "%s: %s cannot be written as JSON", w.path, clip(n.Value))
+		return
+	}
+	w.out = append(w.out, text...)
+}
+
 // wrongKind is the message for a scalar of the wrong kind, with what to write.
-func wrongKind(n *yaml.Node, k kind, s *shape, path string) string {
+func wrongKind(n *yaml.Node, k kind, s *shape, p path) string {
 	wantsText := s.form == fText || s.form == fScalar || s.form == fQuantity || s.form == fObjectOrText
-	last := path[strings.LastIndexByte(path, '.')+1:]
+	last, value := p.last(), clip(n.Value)
 	switch {
 	case wantsText && k == kBool:
-		return fmt.Sprintf("%s: %s is a boolean in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
+		return fmt.Sprintf("%s: %s is a boolean in YAML; write \"%s\" in quotes", last, value, value)
 	case wantsText && k == kNull:
-		return fmt.Sprintf("%s: %s is nothing in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
+		return fmt.Sprintf("%s: %s is nothing in YAML; write \"%s\" in quotes", last, value, value)
 	case wantsText && (k == kInt || k == kFloat):
 		if s.parse != nil { // quotes alone may not do: a size or a duration has a unit
 			if err := s.parse(appendString(nil, n.Value)); err != nil {
-				return fmt.Sprintf("%s: %s", named(path), reason(err))
+				return fmt.Sprintf("%s: %s", p, reason(err))
 			}
 		}
-		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
+		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, value, value)
 	case k == kOddNumber && s.form == fText:
-		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, n.Value, n.Value)
+		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, value, value)
 	case k == kOddNumber:
-		return fmt.Sprintf("%s: %s is not what it looks like in YAML (an octal, hexadecimal or floating number); write it in plain digits and in quotes", last, n.Value)
+		return fmt.Sprintf("%s: %s is not what it looks like in YAML (an octal, hexadecimal or floating number); write it in plain digits and in quotes", last, value)
 	case s.form == fBool && k == kText:
-		return fmt.Sprintf("%s: %q is text; write true or false without quotes", named(path), n.Value)
+		return fmt.Sprintf("%s: %q is text; write true or false without quotes", p, value)
 	case s.form == fInt && k == kText:
-		return fmt.Sprintf("%s: %q is text; write a whole number without quotes", named(path), n.Value)
+		return fmt.Sprintf("%s: %q is text; write a whole number without quotes", p, value)
 	}
-	return fmt.Sprintf("%s: %q is not what is due here; %s", named(path), n.Value, s.want())
+	return fmt.Sprintf("%s: %q is not what is due here; %s", p, value, s.want())
 }
 
 func (s *shape) want() string {
@@ -170,7 +191,7 @@ func reason(err error) string {
 	if errors.As(err, &te) {
 		return te.Value + " is out of range"
 	}
-	return strings.TrimPrefix(err.Error(), "json: ")
+	return clip(strings.TrimPrefix(err.Error(), "json: "))
 }
 
 const hexDigits = "0123456789abcdef"

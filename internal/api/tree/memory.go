@@ -51,6 +51,17 @@ func (m *Memory) File(h Hash, limit int64) ([]byte, error) {
 	return b, nil
 }
 
+// Size implements Sizer.
+func (m *Memory) Size(h Hash) (int64, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	b, ok := m.files[h]
+	if !ok {
+		return 0, fmt.Errorf("file %s: %w", h, fs.ErrNotExist)
+	}
+	return int64(len(b)), nil
+}
+
 // AddFile stores content and returns its hash.
 func (m *Memory) AddFile(content []byte) Hash {
 	h := BlobHash(content)
@@ -125,6 +136,9 @@ func (m *Memory) fromDisk(dir string, limit int64) (Hash, error) {
 	entries := make([]Entry, 0, len(list))
 	for _, d := range list {
 		name := filepath.Join(dir, d.Name())
+		if why := CheckName(d.Name()); why != "" && d.Name() != ".git" {
+			return Hash{}, fmt.Errorf("read directory %s: %s: git will not have it; rename it", dir, why)
+		}
 		switch {
 		case d.Name() == ".git":
 		case d.IsDir():
@@ -212,6 +226,8 @@ func mode(k Kind) string {
 		return "120000"
 	case Submodule:
 		return "160000"
+	case Oversized:
+		return "oversized" // of a name only: such a directory is in no repository
 	default:
 		return "100644"
 	}

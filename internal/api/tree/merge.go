@@ -9,14 +9,14 @@ import (
 // as long as no file was changed on both sides: those are conflicts, which are
 // named and keep ours. Whole files are compared, never lines. Only directories
 // that both sides changed are opened. theirs' store must know the objects of
-// all three.
+// all three, but for what Bounded made.
 func Merge(base, ours, theirs Tree) (merged Tree, conflicts []string, err error) {
-	m := merger{store: theirs.Store, mem: NewMemory()}
+	m := merger{store: withCuts(theirs.Store, base.Store, ours.Store, theirs.Store), mem: NewMemory()}
 	root, err := m.dirs(base.Root, ours.Root, theirs.Root, "")
 	if err != nil {
 		return Tree{}, nil, fmt.Errorf("merge trees: %w", err)
 	}
-	return Tree{Store: &overlay{m.mem, theirs.Store}, Root: root}, m.conflicts, nil
+	return Tree{Store: &overlay{m.mem, m.store}, Root: root}, m.conflicts, nil
 }
 
 type merger struct {

@@ -191,3 +191,14 @@ func (o *overlay) File(h Hash, limit int64) ([]byte, error) {
 	}
 	return b, err
 }
+
+// Size implements Sizer, where base does.
+func (o *overlay) Size(h Hash) (int64, error) {
+	n, err := o.mem.Size(h)
+	if sizer, ok := o.base.(Sizer); errors.Is(err, fs.ErrNotExist) && ok {
+		return sizer.Size(h)
+	} else if errors.Is(err, fs.ErrNotExist) && o.base != nil {
+		return 0, nil
+	}
+	return n, err
+}

@@ -168,6 +168,10 @@ func amountOf(name string, q resource.Quantity, text func() string) (Amount, err
 	if q.Sign() < 0 {
 		return Amount{}, fmt.Errorf("%s: %q is negative", name, text())
 	}
+	// Cmp works out the power of ten too, of quantities that others parsed.
+	if q.AsApproximateFloat64() > math.MaxInt64 {
+		return Amount{}, fmt.Errorf("%s: %q is too large", name, text())
+	}
 	if name == CPU {
 		if q.Cmp(maxCores) > 0 {
 			return Amount{}, fmt.Errorf("%s: %q is too large", name, text())

@@ -26,10 +26,14 @@ type ClusterSpec struct {
 	Deliverers []string `json:"deliverers,omitempty"`
 	// Agent is what is expected of the cluster's agent.
 	Agent ClusterAgent `json:"agent,omitzero"`
-	// Location of the cluster.
+	// Location of the cluster. One that is stated here, if only a key of it, holds as a whole for all flavors that the agent reports: keys left out are unknown, whatever the agent says.
 	Location Location `json:"location,omitzero"`
-	// DefaultPrice for flavors without a price and without a table entry.
+	// Price of all its flavors, class by class (on-demand, spot, reserved): a class that is stated here, or before it in a price table, holds whatever the agent reports.
+	Price *Price `json:"price,omitempty"`
+	// DefaultPrice for flavors of which neither a table, nor price, nor the agent names a price.
 	DefaultPrice *Price `json:"defaultPrice,omitempty"`
+	// TrustAgent lists on what the agent's word goes before what files state: price, location. Default: nothing.
+	TrustAgent []string `json:"trustAgent,omitempty"`
 	// Labels that intents can demand of all its flavors.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Reservations allows this cluster's agent to ask for capacity; absent forbids it.

@@ -62,6 +62,8 @@ type ContractSpec struct {
 	Grace Duration `json:"grace,omitzero"`
 	// Priority the intent had, for deciding whose contract becomes excess first.
 	Priority int32 `json:"priority,omitempty"`
+	// Preemptible is false where the intent may not be displaced; absent where it may. It counts while the intent's file cannot be read.
+	Preemptible *bool `json:"preemptible,omitempty"`
 }
 
 // ContractGPU describes the cards behind a contract.
@@ -363,6 +365,8 @@ type IntentStatus struct {
 	Started Time `json:"started,omitzero"`
 	// Displaced is when capacity of the intent last had to give way; until it is served again, it displaces nobody itself.
 	Displaced Time `json:"displaced,omitzero"`
+	// Frozen is set while the intent's file cannot be read and it holds contracts.
+	Frozen *Frozen `json:"frozen,omitempty"`
 	// Proposals are moves of its contracts to better offers, by contract, as they were when first seen.
 	Proposals []Proposal `json:"proposals,omitempty"`
 	// Expected is, of a warm pool that follows a forecast, that of the hour.
@@ -373,6 +377,17 @@ type IntentStatus struct {
 	Spent *Decimal `json:"spent,omitempty"`
 	// Currency of Spent.
 	Currency string `json:"currency,omitempty"`
+}
+
+// Frozen says since when an intent's specification cannot be acted on. Its
+// contracts keep what it last asked for; their terms go on.
+type Frozen struct {
+	// Since when its file cannot be read.
+	Since Time `json:"since"`
+	// Told is the last of the daily instants, counted from Since, at which the tenant was told.
+	Told Time `json:"told"`
+	// Reason as it was told.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Proposal is a better offer for a contract that works (Fleet.consolidation).

@@ -1,5 +1,10 @@
 package v1alpha1
 
+import (
+	"cmp"
+	"time"
+)
+
 // Fleet is the policy of the whole fleet: one document, fleet.yaml.
 type Fleet struct {
 	TypeMeta `json:",inline"`
@@ -35,6 +40,8 @@ type FleetSpec struct {
 	Verification Verification `json:"verification,omitzero"`
 	// Safety limits what one round may end.
 	Safety Safety `json:"safety,omitzero"`
+	// Limits of what an intent and a tenant may ask for, whatever quota they have.
+	Limits Limits `json:"limits,omitzero"`
 	// Retention of what has ended.
 	Retention Retention `json:"retention,omitzero"`
 	// Consolidation moves contracts to better offers.
@@ -107,7 +114,7 @@ type Policy struct {
 	Name string `json:"name"`
 	// Match selects intents; empty matches all.
 	Match PolicyMatch `json:"match,omitzero"`
-	// Require is a CEL expression over intent, flavor and cluster that must be true.
+	// Require is a CEL expression over intent, flavor and cluster that must be true. One evaluation may cost 20000 of CEL's units in the worst case.
 	Require string `json:"require"`
 	// Message for people whose placement is refused.
 	Message string `json:"message,omitempty"`
@@ -161,7 +168,7 @@ type WriteBack struct {
 	Branch string `json:"branch,omitempty"`
 	// Author of the daemon's commits.
 	Author Person `json:"author,omitzero"`
-	// Signers whose commits on the ledger are the daemon's own.
+	// Signers whose commits on the ledger are the daemon's own; with a trust root, those beside its list ledger.
 	Signers []Signer `json:"signers,omitempty"`
 	// StatusInterval is the shortest time between commits that only carry status (default 30s).
 	StatusInterval Duration `json:"statusInterval,omitzero"`
@@ -180,11 +187,14 @@ type Person struct {
 // String is "Name <email>".
 func (p Person) String() string { return p.Name + " <" + p.Email + ">" }
 
-// Verification of commits that touch inputs.
+// Verification of commits that touch inputs. A daemon with a trust root verifies
+// what gives rights whatever stands here: fleet.yaml can only ask for more.
 type Verification struct {
 	// Mode is none (default) or signed: of the inputs only that is acted on which commits say that are signed by those who may. A tenant's signers (its approvers, when it names some) may change its intents; the fleet's may change everything.
 	Mode string `json:"mode,omitempty"`
-	// Signers are the fleet's: they may change everything (default: those of writeBack).
+	// Intents is signed to ask for signatures on intents too, where a trust root asks for those on what gives rights; mode signed does so as well.
+	Intents string `json:"intents,omitempty"`
+	// Signers are the fleet's: they may change everything. With a trust root, those beside its list policy; without, default those of writeBack.
 	Signers []Signer `json:"signers,omitempty"`
 }
 
@@ -192,7 +202,15 @@ type Verification struct {
 type Safety struct {
 	// MaxEnds is how many contracts one round may end because intents or providers went away; default the larger of 5 and 20 % of held contracts.
 	MaxEnds *int32 `json:"maxEnds,omitempty"`
+	// FrozenFor is after what time a contract without an end, of an intent whose file cannot be read, counts as preemptible at priority 0 (default 24h). Its term, budgets, drains and higher priorities apply to it from the beginning; that it is frozen never ends it.
+	FrozenFor Duration `json:"frozenFor,omitzero"`
 }
+
+// DefaultFrozenFor is the default of Safety.FrozenFor.
+const DefaultFrozenFor = 24 * time.Hour
+
+// Ages is after what time a frozen contract without an end counts as preemptible.
+func (s *Safety) Ages() time.Duration { return cmp.Or(s.FrozenFor.Duration, DefaultFrozenFor) }
 
 // Retention of what has ended.
 type Retention struct {

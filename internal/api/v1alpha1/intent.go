@@ -268,7 +268,7 @@ type Placement struct {
 	MaxLatency Duration `json:"maxLatency,omitzero"`
 	// Labels that must all be on the flavor or its cluster.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Where is a CEL expression over intent, flavor and cluster that must be true.
+	// Where is a CEL expression over intent, flavor and cluster that must be true. One evaluation may cost 2000 of CEL's units in the worst case; validation says what it costs when that is more.
 	Where string `json:"where,omitempty"`
 	// Spread spreads replicas over providers, regions or zones. An offer that does not say its region or zone cannot be used. Contracts that stand are not moved when the market changes; new replicas and those that go respect it.
 	Spread SpreadList `json:"spread,omitempty"`

@@ -18,6 +18,8 @@ const (
 	KindContract       = "Contract"
 	KindIntentState    = "IntentState"
 	KindSpend          = "Spend"
+	KindTrustRoot      = "TrustRoot"
+	KindSetAside       = "SetAside"
 )
 
 // AnnotationRenamedFrom on an intent names what it was called before, so that
@@ -53,8 +55,9 @@ type SecretKeyRef struct {
 	Key string `json:"key,omitempty"`
 }
 
-// Location is where a cluster or flavor stands. A flavor's overrides its
-// cluster's, key by key.
+// Location is where a cluster or flavor stands. What a flavor's file states goes
+// before its Cluster file, key by key; what a Cluster file states goes before
+// what the cluster's agent reports, as a whole.
 type Location struct {
 	// Region such as eu-west-3.
 	Region string `json:"region,omitempty"`

@@ -93,17 +93,27 @@ const maxLabelValue = 63
 
 // IntentValue is how an intent is named in taints, tolerations and labels:
 // <tenant>.<intent>, cut with a hash where Kubernetes allows no more. A dot
-// cannot stand in either name, so values of different intents differ.
-func IntentValue(tenant, intent string) string { return CutName(tenant+"."+intent, maxLabelValue) }
+// cannot stand in either name, so values that are not cut differ. By this value
+// the guards tell tenants apart: 80 bits of SHA-256 leave no chance of making two
+// long names equal.
+func IntentValue(tenant, intent string) string {
+	return cutName(tenant+"."+intent, maxLabelValue, 10)
+}
+
+// ShortIntentValue is what it was in renderings 1 and 2, cut with 32 bits.
+func ShortIntentValue(tenant, intent string) string { return CutName(tenant+"."+intent, maxLabelValue) }
 
 // CutName is s when it has at most limit bytes, else its beginning, '-' and
 // the first 8 hexadecimal digits of its SHA-256.
-func CutName(s string, limit int) string {
+func CutName(s string, limit int) string { return cutName(s, limit, 4) }
+
+// cutName keeps that many bytes of the hash.
+func cutName(s string, limit, bytes int) string {
 	if len(s) <= limit {
 		return s
 	}
 	sum := sha256.Sum256([]byte(s))
-	return s[:limit-9] + "-" + hex.EncodeToString(sum[:4])
+	return s[:limit-2*bytes-1] + "-" + hex.EncodeToString(sum[:bytes])
 }
 
 // IntentShard is the directory in which the contracts and manifests of an

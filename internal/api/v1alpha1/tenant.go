@@ -18,6 +18,10 @@ type TenantSpec struct {
 	Providers ClusterLists `json:"providers,omitzero"`
 	// Namespaces its intents may offload, exact or with a * pattern; default its own name.
 	Namespaces []string `json:"namespaces,omitempty"`
+	// RemoteNamespaces are names at providers that its intents may give their namespaces (EnforceSameName, SelectedName), exact or with a * pattern, beside its own name, names that begin with it and a dash, and the exact ones of namespaces.
+	RemoteNamespaces []string `json:"remoteNamespaces,omitempty"`
+	// Secrets that its intents may make virtual nodes with (virtualNode.kubeconfigSecretRef); no others.
+	Secrets []TenantSecret `json:"secrets,omitempty"`
 	// Quota bounds what the tenant holds at a time.
 	Quota *TenantQuota `json:"quota,omitempty"`
 	// Budget bounds what the tenant spends.
@@ -43,6 +47,16 @@ func (t *TenantSpec) ConsumerOf(in *IntentSpec) string {
 	return in.Consumer
 }
 
+// TenantSecret names a Secret in one of Liqo's tenant namespaces of a consumer.
+type TenantSecret struct {
+	// Consumer cluster in which it stands.
+	Consumer string `json:"consumer"`
+	// Namespace of it: Liqo's for the provider that it leads to, such as liqo-tenant-paris.
+	Namespace string `json:"namespace"`
+	// Name of the Secret.
+	Name string `json:"name"`
+}
+
 // TenantQuota bounds what a tenant holds at a time.
 type TenantQuota struct {
 	// GPU cards; units of shared cards count as fractions.
@@ -53,6 +67,8 @@ type TenantQuota struct {
 	Memory *Quantity `json:"memory,omitempty"`
 	// ByModel bounds the cards of one model.
 	ByModel map[string]int64 `json:"byModel,omitempty"`
+	// Contracts it may hold at a time; less than limits.contracts of the fleet.
+	Contracts *int64 `json:"contracts,omitempty"`
 	// MaxBorrow is what may be held above the quota (gpu, cpu, memory) out of what the tenants with a quota of it leave unused all together. What is borrowed is marked in its contract and gives way, with its intent's grace, whatever its priority, when an intent within its own tenant's quota fits nowhere else.
 	MaxBorrow Resources `json:"maxBorrow,omitempty"`
 	// MaxDuration of any one intent.
@@ -75,8 +91,10 @@ type TenantBudget struct {
 type Signer struct {
 	// Principal is the person or program, usually an e-mail address.
 	Principal string `json:"principal"`
-	// PublicKey in OpenSSH's or OpenPGP's text form.
+	// PublicKey in OpenSSH's or OpenPGP's text form, without options of authorized_keys.
 	PublicKey string `json:"publicKey"`
+	// Dropped takes the key away, one of the trust root included: it signs nothing from here on. For the fleet's signers only.
+	Dropped bool `json:"dropped,omitempty"`
 }
 
 // NotifyAll subscribes to all events.
@@ -84,13 +102,15 @@ const NotifyAll = "all"
 
 // NotifyEvents are the events that can be subscribed to.
 var NotifyEvents = []string{
-	"placed", "active", "degraded", "moved", "preempted", "interrupted", "queued", "expiring", "completed", "extended", "budget", "refused", "sla",
+	"placed", "active", "degraded", "moved", "preempted", "interrupted", "queued", "expiring", "completed", "extended", "budget", "refused", "sla", "frozen",
 }
 
 // Notify is one subscription to events.
 type Notify struct {
-	// Events to be told of: placed, active, degraded, moved, preempted, interrupted, queued, expiring, completed, extended, budget (80 and 100 % of a month's), refused, sla (broken), or all.
+	// Events to be told of: placed, active, degraded, moved, preempted, interrupted, queued, expiring, completed, extended, budget (80 and 100 % of a month's), refused, sla (broken), frozen (its file cannot be read while it holds contracts; told at once, then once a day), or all.
 	Events []string `json:"events"`
 	// URLSecretRef names the Secret that holds the destination (key url): https://… gets CloudEvents, hooks.slack.com and slack+https://… a chat message, smtp:// and smtps:// with ?from=…&to=… a mail.
 	URLSecretRef SecretKeyRef `json:"urlSecretRef"`
+	// AllowInsecure lets the destination be http:// or slack+http://, which sends events in clear text. Default: refused.
+	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }

@@ -67,7 +67,9 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return fmt.Errorf("%q is not a time: write RFC 3339, such as 2026-12-01T08:00:00Z", s)
 	}
-	*t = TimeOf(v)
+	if *t = TimeOf(v); t.IsZero() {
+		return fmt.Errorf("%q is no time: leave it out for none", s)
+	}
 	return nil
 }
 

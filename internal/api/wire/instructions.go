@@ -45,7 +45,8 @@ type Instructions struct {
 	News []News `json:"news,omitempty"`
 }
 
-// News is one thing that became of an intent, or of a tenant's budget.
+// News is one thing that became of an intent, of a tenant's budget, or (with no
+// tenant) of the cluster itself.
 type News struct {
 	// ID names it: the same again has the same. It is hexadecimal.
 	ID string        `json:"id"`

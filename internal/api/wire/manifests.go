@@ -23,18 +23,23 @@ type Manifests struct {
 	Version string `json:"version"`
 	// Commit of the ledger, for people.
 	Commit string `json:"commit"`
-	// Root is the git hash of the tree of Files.
+	// Root is the git hash of manifests/<consumer> on the ledger, as
+	// ManifestsRootPath says it: that of the tree of Files, unless another hand wrote
+	// there what is not rendered.
 	Root string `json:"root"`
 	// Cluster describes the consumer.
 	Cluster *v1alpha1.Cluster `json:"cluster"`
-	// Files of manifests/<consumer> on the ledger, and of overlays/<consumer>
-	// among the inputs, by path within them.
+	// Files are what the contracts render to, and those of overlays/<consumer>
+	// among the inputs, by path within manifests/<consumer> and there.
 	Files   map[string]string `json:"files"`
 	Overlay map[string]string `json:"overlay,omitempty"`
 	// Contracts that are held, without decision and status.
 	Contracts []*v1alpha1.Contract `json:"contracts"`
 	// Peers are the providers that the consumer may need slices of, by name.
 	Peers map[string]Peer `json:"peers,omitempty"`
+	// Refused are namespaces that are offloaded to nobody, with why: another
+	// mapping has what they are called at a provider.
+	Refused map[string]string `json:"refused,omitempty"`
 }
 
 // Peer is a provider as a consumer's agent needs it for peering.

@@ -30,8 +30,8 @@ type CommitData struct {
 	Message   string
 	// Signature is the armored SSH or OpenPGP signature; empty for none.
 	Signature string
-	// Ambiguous tells that the header repeats a field that must stand once, or
-	// carries several signatures. Programs disagree on what such a commit says
+	// Ambiguous tells that the header repeats a field that must stand once, has
+	// one that cannot be read, or carries several signatures. Programs disagree on what such a commit says
 	// (CVE-2026-45022 is one case), so its signature proves nothing.
 	Ambiguous bool
 }
@@ -76,7 +76,11 @@ func clean(s string) string {
 	}, s)
 }
 
-// ParseCommit reads a commit's body.
+// ParseCommit reads a commit's body as git does: the tree, the parents right
+// behind it, and then what can be read of the rest. A parent line further down
+// is none, or a commit would have a history that no server has checked. An
+// author or committer that cannot be read is nobody, at the beginning of Unix
+// time; as with git, a walk over the history goes on.
 func ParseCommit(raw []byte) (CommitData, error) {
 	var c CommitData
 	head, message, ok := bytes.Cut(raw, []byte("\n\n"))
@@ -84,52 +88,84 @@ func ParseCommit(raw []byte) (CommitData, error) {
 		head = bytes.TrimSuffix(raw, []byte("\n"))
 	}
 	c.Message = string(message)
-	seen := map[string]int{}
 	lines := strings.Split(string(head), "\n")
-	for i := 0; i < len(lines); i++ {
-		field, value, _ := strings.Cut(lines[i], " ")
-		for i+1 < len(lines) && strings.HasPrefix(lines[i+1], " ") {
-			i++
-			value += "\n" + lines[i][1:]
+	hash, ok := strings.CutPrefix(lines[0], "tree ")
+	if !ok || len(raw) <= len(lines[0]) {
+		return CommitData{}, errors.New("parse commit: it does not begin with a line that names a tree")
+	}
+	var err error
+	if c.Tree, err = tree.ParseHash(hash); err != nil {
+		return CommitData{}, fmt.Errorf("parse commit: tree: %w", err)
+	}
+	for lines = lines[1:]; len(lines) > 0 && strings.HasPrefix(lines[0], "parent "); lines = lines[1:] {
+		p, err := tree.ParseHash(lines[0][len("parent "):])
+		if err != nil {
+			return CommitData{}, fmt.Errorf("parse commit: parent: %w", err)
 		}
-		seen[field]++
-		if err := c.set(field, value); err != nil {
-			return CommitData{}, fmt.Errorf("parse commit: %s: %w", field, err)
-		}
+		c.Parents = append(c.Parents, p)
 	}
-	if seen["tree"] == 0 || seen["committer"] == 0 {
-		return CommitData{}, errors.New("parse commit: no tree or committer line")
-	}
-	for _, f := range []string{"tree", "author", "committer", signatureHeader} {
-		c.Ambiguous = c.Ambiguous || seen[f] > 1
-	}
+	c.fields(lines)
 	return c, nil
 }
 
-func (c *CommitData) set(field, value string) (err error) {
-	switch field {
-	case "tree":
-		c.Tree, err = tree.ParseHash(value)
-	case "parent":
-		var p tree.Hash
-		p, err = tree.ParseHash(value)
-		c.Parents = append(c.Parents, p)
-	case "author":
-		c.Author, err = parsePerson(value)
-	case "committer":
-		c.Committer, err = parsePerson(value)
-	case signatureHeader, "gpgsig-sha256":
-		c.Ambiguous = c.Ambiguous || c.Signature != "" || field != signatureHeader
-		c.Signature = value + "\n"
+// fields reads what follows the parents. Of a field that stands twice the first
+// counts, as for git.
+func (c *CommitData) fields(lines []string) {
+	var authors, committers, signatures int
+	for i := 0; i < len(lines); i++ {
+		field, value, _ := strings.Cut(lines[i], " ")
+		if i+1 < len(lines) && strings.HasPrefix(lines[i+1], " ") {
+			var whole strings.Builder
+			whole.WriteString(value)
+			for ; i+1 < len(lines) && strings.HasPrefix(lines[i+1], " "); i++ {
+				whole.WriteByte('\n')
+				whole.WriteString(lines[i+1][1:])
+			}
+			value = whole.String()
+		}
+		switch field {
+		case "tree", "parent":
+			c.Ambiguous = true
+		case "author":
+			authors++
+			c.person(&c.Author, value, authors)
+		case "committer":
+			committers++
+			c.person(&c.Committer, value, committers)
+		case signatureHeader, "gpgsig-sha256":
+			signatures++
+			c.Ambiguous = c.Ambiguous || c.Signature != "" || field != signatureHeader
+			c.Signature = value + "\n"
+		}
 	}
-	return err
+	for _, p := range []*Person{&c.Author, &c.Committer} {
+		if p.When.IsZero() {
+			p.When = time.Unix(0, 0).UTC()
+		}
+	}
+	c.Ambiguous = c.Ambiguous || authors != 1 || committers != 1 || signatures > 1
 }
 
+// person reads an author or committer that stands for the n-th time.
+func (c *CommitData) person(to *Person, value string, n int) {
+	if n > 1 {
+		return // Ambiguous already
+	}
+	p, err := parsePerson(value)
+	c.Ambiguous = c.Ambiguous || err != nil
+	*to = p
+}
+
+// maxTime is in the last days of the year 9999, in seconds: RFC 3339 cannot write
+// later ones.
+const maxTime = 253402128000
+
+// parsePerson reads what it can of `Name <email> seconds zone`.
 func parsePerson(s string) (Person, error) {
 	name, rest, ok1 := strings.Cut(s, "<")
 	end := strings.LastIndexByte(rest, '>')
 	if !ok1 || end < 0 {
-		return Person{}, fmt.Errorf("%q names nobody", s)
+		return Person{Name: strings.TrimSpace(name)}, fmt.Errorf("%q names nobody", s)
 	}
 	p := Person{Name: strings.TrimSpace(name), Email: rest[:end]}
 	fields := strings.Fields(rest[end+1:])
@@ -137,11 +173,11 @@ func parsePerson(s string) (Person, error) {
 		return p, nil
 	}
 	sec, err := strconv.ParseInt(fields[0], 10, 64)
-	if err != nil {
-		return Person{}, fmt.Errorf("time in %q: %w", s, err)
+	if err != nil || sec < 0 || sec > maxTime {
+		return p, fmt.Errorf("%q is no time", fields[0])
 	}
 	p.When = time.Unix(sec, 0).UTC()
-	if len(fields) > 1 {
+	if len(fields) > 1 && fields[1] != "+0000" {
 		if zone, err := time.Parse("-0700", fields[1]); err == nil {
 			p.When = p.When.In(zone.Location())
 		}

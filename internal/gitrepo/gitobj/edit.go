@@ -1,7 +1,7 @@
 package gitobj
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -10,41 +10,71 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
-// DecodeDir reads a tree object's body.
+// DecodeDir reads a tree object's body. One that git refuses (`git fsck
+// --strict`, see tree.Check) is a *tree.BrokenError: readers that took the first
+// and the last of two equal names, or joined a path with "..", would read two
+// different trees.
 func DecodeDir(data []byte) ([]tree.Entry, error) {
-	var out []tree.Entry
-	for len(data) > 0 {
-		sp := slices.Index(data, ' ')
-		if sp < 0 {
-			return nil, errors.New("decode directory: no mode")
-		}
-		nul := slices.Index(data[sp:], 0)
-		if nul < 0 || len(data) < sp+nul+21 {
-			return nil, errors.New("decode directory: entry is cut short")
-		}
-		e := tree.Entry{Name: string(data[sp+1 : sp+nul]), Kind: kindOf(string(data[:sp]))}
-		copy(e.Hash[:], data[sp+nul+1:])
-		out = append(out, e)
-		data = data[sp+nul+21:]
+	entries, odd, err := parseDir(data)
+	if err == nil {
+		err = odd
 	}
-	return out, nil
+	if err == nil {
+		err = tree.Check(entries)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+// StoredDir reads a tree object's body without a judgement, as a server does
+// that only keeps it: names and order may be anything.
+func StoredDir(data []byte) ([]tree.Entry, error) {
+	entries, _, err := parseDir(data)
+	return entries, err
+}
+
+// parseDir reads entries, and the first mode that is not known.
+func parseDir(data []byte) (out []tree.Entry, odd error, err error) {
+	for len(data) > 0 {
+		sp := bytes.IndexByte(data, ' ')
+		if sp <= 0 {
+			return nil, nil, &tree.BrokenError{Why: "an entry has no mode"}
+		}
+		nul := bytes.IndexByte(data[sp:], 0)
+		if nul < 0 || len(data) < sp+nul+1+len(tree.Hash{}) {
+			return nil, nil, &tree.BrokenError{Why: "an entry is cut short"}
+		}
+		e := tree.Entry{Name: string(data[sp+1 : sp+nul])}
+		var known bool
+		if e.Kind, known = kindOf(data[:sp]); !known && odd == nil {
+			odd = &tree.BrokenError{Why: fmt.Sprintf("the entry %q has mode %q", e.Name, data[:sp])}
+		}
+		data = data[sp+nul+1:]
+		e.Hash, data = tree.Hash(data[:len(e.Hash)]), data[len(e.Hash):]
+		out = append(out, e)
+	}
+	return out, odd, nil
 }
 
 // kindOf reads git's octal mode. Old repositories hold files of other
-// permissions (100664); git reads them as files, and so do we.
-func kindOf(mode string) tree.Kind {
-	switch mode {
+// permissions (100664) and directories with a zero before (040000); git reads
+// them, and so do we. No other mode is known.
+func kindOf(mode []byte) (kind tree.Kind, known bool) {
+	switch string(mode) {
 	case "40000", "040000":
-		return tree.Dir
+		return tree.Dir, true
+	case "100644", "100664":
+		return tree.File, true
 	case "100755":
-		return tree.Executable
+		return tree.Executable, true
 	case "120000":
-		return tree.Symlink
+		return tree.Symlink, true
 	case "160000":
-		return tree.Submodule
-	default:
-		return tree.File
+		return tree.Submodule, true
 	}
+	return tree.File, false
 }
 
 // Change is what an edit does to a tree: files written and paths removed. A
@@ -64,8 +94,8 @@ func CheckPath(p string) error {
 		return fmt.Errorf("path %q holds a character that is unsafe in a tree", p)
 	}
 	for part := range strings.SplitSeq(p, "/") {
-		if part == ".." || strings.EqualFold(part, ".git") {
-			return fmt.Errorf("path %q holds %q", p, part)
+		if why := tree.CheckName(part); why != "" {
+			return fmt.Errorf("path %q: %s", p, why)
 		}
 	}
 	return nil

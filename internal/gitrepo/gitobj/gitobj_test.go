@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os/exec"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -173,11 +174,40 @@ func TestCommitRoundTrip(t *testing.T) {
 	}
 }
 
+// A header of many lines costs what its length is worth, and not its square.
+func TestParseCommit_LongHeaders(t *testing.T) {
+	const lines = 20_000
+	h := tree.DirHash(nil).String()
+	raw := []byte("tree " + h + "\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\ngpgsig a\n" + strings.Repeat(" "+strings.Repeat("A", 70)+"\n", lines) + "\nx\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c, err := gitobj.ParseCommit(raw)
+	runtime.ReadMemStats(&after)
+	if err != nil || strings.Count(c.Signature, "\n") != lines+1 {
+		t.Fatalf("%d lines of a signature, want %d: %v", strings.Count(c.Signature, "\n"), lines+1, err)
+	}
+	if took, most := after.TotalAlloc-before.TotalAlloc, uint64(20*len(raw)); took > most {
+		t.Errorf("%d bytes of a commit took %d bytes of memory, want at most %d", len(raw), took, most)
+	}
+}
+
 func TestCommitsThatDoNotParse(t *testing.T) {
 	h := tree.DirHash(nil).String()
-	for _, raw := range []string{"", "tree " + h, "tree x\ncommitter A <a> 1 +0000\n\n", "tree " + h + "\ncommitter nobody\n\n", "tree " + h + "\ncommitter A <a> soon +0000\n\n"} {
+	for _, raw := range []string{"", "tree " + h, "tree x\ncommitter A <a> 1 +0000\n\n", "author A <a> 1 +0000\ntree " + h + "\n\n", "tree " + h + "\nparent x\n\n"} {
 		if c, err := gitobj.ParseCommit([]byte(raw)); err == nil {
 			t.Errorf("%q parses to %+v", raw, c)
+		}
+	}
+	// What git walks over, we walk over, but a signature of it proves nothing.
+	p := tree.BlobHash(nil)
+	for _, rest := range []string{
+		"\n", "committer nobody\n\n", "committer A <a> soon +0000\n\n", "author A <a> 1 +0000\ncommitter A <a> -1 +0000\n\n", "author A <a> 1 +0000\ncommitter A <a> 99999999999999999999 +0000\n\n",
+		"author A <a> 1 +0000\ncommitter A <a> 253402300800 +0000\n\n", "author A <a> 1 +0000\ncommitter A <a> 1 +0000\nparent " + p.String() + "\n\n",
+		"author A <a> 1 +0000\ncommitter A <a> 1 +0000\nauthor B <b> 1 +0000\n\n", "author A <a> 1 +0000\ncommitter A <a> 1 +0000\ntree " + p.String() + "\n\n",
+	} {
+		c, err := gitobj.ParseCommit([]byte("tree " + h + "\nparent " + h + "\n" + rest))
+		if err != nil || !c.Ambiguous || c.Tree.String() != h || len(c.Parents) != 1 || c.Parents[0].String() != h || c.Committer.When.Year() < 1970 || c.Committer.When.Year() > 9999 || c.Author.Name == "B" {
+			t.Errorf("%q: got %+v, %v", rest, c, err)
 		}
 	}
 	// Names of people must not add header lines.

@@ -17,7 +17,12 @@ import (
 // commit are few and small; a search for deltas costs more than it saves) and
 // compressed for speed: a commit of 64 contracts has more than 500 objects of
 // some hundred bytes each. Equal sets give equal bytes.
-func (s Set) Pack() ([]byte, error) {
+func (s Set) Pack() ([]byte, error) { return s.pack(&deflaters) }
+
+// PackStored is Pack without compression, for a reader in the same process.
+func (s Set) PackStored() ([]byte, error) { return s.pack(&storers) }
+
+func (s Set) pack(with *sync.Pool) ([]byte, error) {
 	names := make([]tree.Hash, 0, len(s))
 	for h := range s {
 		names = append(names, h)
@@ -31,8 +36,8 @@ func (s Set) Pack() ([]byte, error) {
 		binary.BigEndian.PutUint32(word[:], n)
 		buf.Write(word[:])
 	}
-	z := deflaters.Get().(*zlib.Writer) //nolint:forcetypeassert // nothing else is put there
-	defer deflaters.Put(z)
+	z := with.Get().(*zlib.Writer) //nolint:forcetypeassert // nothing else is put there
+	defer with.Put(z)
 	for _, h := range names {
 		o := s[h]
 		packHeader(&buf, o.Type, len(o.Data))
@@ -61,11 +66,16 @@ func packHeader(buf *bytes.Buffer, t Type, size int) {
 }
 
 // deflaters are compressors that are used again: their tables are larger than
-// most objects.
-var deflaters = sync.Pool{New: func() any {
-	z, err := zlib.NewWriterLevel(nil, zlib.BestSpeed)
+// most objects. storers only frame.
+var (
+	deflaters = sync.Pool{New: func() any { return writer(zlib.BestSpeed) }}
+	storers   = sync.Pool{New: func() any { return writer(zlib.NoCompression) }}
+)
+
+func writer(level int) *zlib.Writer {
+	z, err := zlib.NewWriterLevel(nil, level)
 	if err != nil {
 		panic(err) // the level exists
 	}
 	return z
-}}
+}

@@ -1,12 +1,14 @@
 package gitobj
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/memory"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -57,17 +59,21 @@ func (s Set) Bytes() int {
 // exceed the caller's limit.
 var ErrPackTooLarge = errors.New("pack is too large")
 
-// ReadPack decodes a packfile of at most limit uncompressed bytes (0: no
-// limit). The sizes are checked as declared, before anything is inflated into
-// memory. An empty pack is an empty set.
+// ReadPack decodes a packfile of at most limit bytes (0: 2 GiB), counted as what
+// its objects have when they are read and its deltas have made what they make.
+// The sizes are added up as declared, before anything is kept of what is
+// inflated. An empty pack is an empty set.
 func ReadPack(r io.Reader, limit int64) (Set, error) {
-	mem := memory.NewStorage()
-	p, err := packfile.NewParserWithStorage(packfile.NewScanner(r), mem, &sizeGuard{left: limit, on: limit > 0})
+	pack, limit, err := readBytes(r, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read pack: %w", err)
+		return nil, err
 	}
-	if _, err := p.Parse(); err != nil && !errors.Is(err, packfile.ErrEmptyPackfile) {
-		return nil, fmt.Errorf("read pack: %w", err)
+	if set, ok := readPlain(pack, limit); ok {
+		return set, nil
+	}
+	mem := memory.NewStorage()
+	if err := storePack(pack, limit, mem); err != nil {
+		return nil, err
 	}
 	set := make(Set, len(mem.Objects))
 	for h, o := range mem.Objects {
@@ -78,6 +84,44 @@ func ReadPack(r io.Reader, limit int64) (Set, error) {
 		set[tree.Hash(h)] = Object{o.Type(), data}
 	}
 	return set, nil
+}
+
+// StorePack is ReadPack into a storage of objects.
+func StorePack(r io.Reader, limit int64, to storer.EncodedObjectStorer) error {
+	pack, limit, err := readBytes(r, limit)
+	if err != nil {
+		return err
+	}
+	return storePack(pack, limit, to)
+}
+
+// readBytes reads a pack of at most limit bytes, and returns the limit in force.
+func readBytes(r io.Reader, limit int64) ([]byte, int64, error) {
+	if limit <= 0 {
+		limit = mostInMemory
+	}
+	pack, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, 0, fmt.Errorf("read pack: %w", err)
+	}
+	if int64(len(pack)) > limit {
+		return nil, 0, fmt.Errorf("read pack: %w", ErrPackTooLarge)
+	}
+	return pack, limit, nil
+}
+
+func storePack(pack []byte, limit int64, to storer.EncodedObjectStorer) error {
+	if err := weigh(pack, limit); err != nil {
+		return fmt.Errorf("read pack: %w", err)
+	}
+	p, err := packfile.NewParserWithStorage(packfile.NewScanner(bytes.NewReader(pack)), to)
+	if err != nil {
+		return fmt.Errorf("read pack: %w", err)
+	}
+	if _, err := p.Parse(); err != nil && !errors.Is(err, packfile.ErrEmptyPackfile) {
+		return fmt.Errorf("read pack: %w", err)
+	}
+	return nil
 }
 
 // ReadObject reads an encoded object whole.
@@ -92,24 +136,3 @@ func ReadObject(o plumbing.EncodedObject) ([]byte, error) {
 	}
 	return data, err
 }
-
-// sizeGuard is a packfile observer that stops the parser before it has
-// inflated more than allowed.
-type sizeGuard struct {
-	left int64
-	on   bool
-}
-
-func (g *sizeGuard) OnHeader(uint32) error { return nil }
-
-func (g *sizeGuard) OnInflatedObjectHeader(_ plumbing.ObjectType, size, _ int64) error {
-	g.left -= size
-	if g.on && g.left < 0 {
-		return ErrPackTooLarge
-	}
-	return nil
-}
-
-func (g *sizeGuard) OnInflatedObjectContent(plumbing.Hash, int64, uint32, []byte) error { return nil }
-
-func (g *sizeGuard) OnFooter(plumbing.Hash) error { return nil }

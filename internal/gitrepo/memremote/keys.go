@@ -17,22 +17,31 @@ import (
 // The same letter gives the same pair.
 func KeyPair(t testing.TB, letter string) (gitrepo.Signer, string) {
 	t.Helper()
+	signer, public, err := Pair(t.TempDir(), letter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer, public
+}
+
+// Pair is KeyPair with a directory for the private key.
+func Pair(dir, letter string) (gitrepo.Signer, string, error) {
 	private := ed25519.NewKeyFromSeed([]byte(strings.Repeat(letter, ed25519.SeedSize)))
 	block, err := ssh.MarshalPrivateKey(private, "")
 	if err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
-	file := filepath.Join(t.TempDir(), "key")
+	file := filepath.Join(dir, "key-"+letter)
 	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
 	signer, err := gitrepo.SSHSigner(file, "")
 	if err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
 	public, err := ssh.NewPublicKey(private.Public())
 	if err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
-	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
+	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public))), nil
 }

@@ -48,15 +48,19 @@ type Remote struct {
 	mu      sync.Mutex
 	n       int
 	objects gitobj.Set
+	parsed  map[tree.Hash]gitobj.CommitData // of commits that were read before
 	refs    map[string]tree.Hash
 }
 
 // New returns an empty repository.
 func New() *Remote {
-	return &Remote{objects: gitobj.Set{}, refs: map[string]tree.Hash{}}
+	return &Remote{objects: gitobj.Set{}, parsed: map[tree.Hash]gitobj.CommitData{}, refs: map[string]tree.Hash{}}
 }
 
 var _ gitrepo.Remote = (*Remote)(nil)
+
+// InProcess reports that packs need no compression on their way here.
+func (m *Remote) InProcess() bool { return true }
 
 func (m *Remote) fault(ctx context.Context, kind Kind, cmds []gitrepo.Command) (apply bool, err error) {
 	if err := ctx.Err(); err != nil {
@@ -104,7 +108,7 @@ func (m *Remote) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (w
 	if err != nil {
 		return err
 	}
-	pack, err := set.Pack()
+	pack, err := set.PackStored()
 	if err != nil {
 		return err
 	}
@@ -118,7 +122,7 @@ func (m *Remote) reachable(want, have []tree.Hash) (gitobj.Set, error) {
 		h := queue[0]
 		if o, ok := m.objects[h]; ok && !known[h] && o.Type == gitobj.Commit {
 			known[h] = true
-			c, err := gitobj.ParseCommit(o.Data)
+			c, err := m.commit(h)
 			if err != nil {
 				return nil, err
 			}
@@ -165,13 +169,16 @@ func (m *Remote) gather(h, other tree.Hash, set gitobj.Set, pairs map[[2]tree.Ha
 		return fmt.Errorf("object %s: %w", h, fs.ErrNotExist)
 	}
 	set[h] = o
-	entries, err := gitobj.DecodeDir(o.Data)
+	if o.Type != gitobj.Tree { // a server sends what is named
+		return nil
+	}
+	entries, err := gitobj.StoredDir(o.Data)
 	if err != nil {
 		return err
 	}
 	theirs := map[string]tree.Hash{}
-	if oo, ok := m.objects[other]; ok {
-		list, err := gitobj.DecodeDir(oo.Data)
+	if oo, ok := m.objects[other]; ok && oo.Type == gitobj.Tree {
+		list, err := gitobj.StoredDir(oo.Data)
 		if err != nil {
 			return err
 		}
@@ -202,7 +209,15 @@ func (m *Remote) commit(h tree.Hash) (gitobj.CommitData, error) {
 	if !ok || o.Type != gitobj.Commit {
 		return gitobj.CommitData{}, fmt.Errorf("commit %s: %w", h, fs.ErrNotExist)
 	}
-	return gitobj.ParseCommit(o.Data)
+	if c, ok := m.parsed[h]; ok {
+		return c, nil
+	}
+	c, err := gitobj.ParseCommit(o.Data)
+	if err == nil {
+		c.Parents = slices.Clip(c.Parents) // shared
+		m.parsed[h] = c
+	}
+	return c, err
 }
 
 // Push implements gitrepo.Remote.
@@ -233,7 +248,11 @@ func (m *Remote) receive(cmds []gitrepo.Command, set gitobj.Set) error {
 		}
 	}
 	for _, c := range cmds {
-		if err := m.admit(c, added); err != nil {
+		err := m.named(c)
+		if err == nil {
+			err = m.admit(c, added)
+		}
+		if err != nil {
 			for _, h := range added {
 				delete(m.objects, h)
 			}
@@ -246,6 +265,20 @@ func (m *Remote) receive(cmds []gitrepo.Command, set gitobj.Set) error {
 			continue
 		}
 		m.refs[c.Ref] = c.New
+	}
+	return nil
+}
+
+// named refuses a ref where another is a directory of it or below it, as git does
+// also when the same push deletes the other.
+func (m *Remote) named(c gitrepo.Command) error {
+	if c.New.IsZero() || !c.Old.IsZero() {
+		return nil
+	}
+	for ref := range m.refs {
+		if strings.HasPrefix(ref, c.Ref+"/") || strings.HasPrefix(c.Ref, ref+"/") {
+			return fmt.Errorf("cannot lock ref: %s exists", ref)
+		}
 	}
 	return nil
 }
@@ -317,7 +350,7 @@ func (m *Remote) connected(h tree.Hash, isNew map[tree.Hash]bool) error {
 		}
 		below = append(c.Parents, c.Tree)
 	case gitobj.Tree:
-		entries, err := gitobj.DecodeDir(o.Data)
+		entries, err := gitobj.StoredDir(o.Data)
 		if err != nil {
 			return err
 		}
@@ -348,7 +381,7 @@ func (m *Remote) changed(old, new tree.Hash) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		*f.to = tree.Tree{Store: unlocked{m}, Root: c.Tree}
+		*f.to = tree.Tree{Store: stored{unlocked{m}}, Root: c.Tree}
 	}
 	var paths []string
 	err := tree.Diff(a, b, func(p string, _, _ tree.Entry) error {

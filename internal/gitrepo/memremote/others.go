@@ -41,6 +41,37 @@ func (m *Remote) Merge(branch string, who gitobj.Person, message string, change 
 	return h, nil
 }
 
+// CommitTree adds a commit of any tree to a branch, whatever git would say of
+// it: the objects are kept as they are. A nil signer does not sign.
+func (m *Remote) CommitTree(branch string, who gitobj.Person, message string, objects gitobj.Set, root tree.Hash, signer gitrepo.Signer, others ...tree.Hash) (tree.Hash, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ref := gitrepo.Branch(branch)
+	c := gitobj.CommitData{Tree: root, Author: who, Committer: who, Message: message}
+	if head := m.refs[ref]; !head.IsZero() {
+		c.Parents = []tree.Hash{head}
+	}
+	c.Parents = append(c.Parents, others...)
+	h, err := m.keep(c, objects, signer)
+	if err == nil {
+		m.refs[ref] = h
+	}
+	return h, err
+}
+
+// keep stores a commit and what it brings.
+func (m *Remote) keep(c gitobj.CommitData, objects gitobj.Set, signer gitrepo.Signer) (h tree.Hash, err error) {
+	if signer != nil {
+		if c.Signature, err = signer.Sign(c.Payload()); err != nil {
+			return h, err
+		}
+	}
+	maps.Copy(m.objects, objects)
+	o := gitobj.Object{Type: gitobj.Commit, Data: c.Encode()}
+	m.objects[o.Hash()] = o
+	return o.Hash(), nil
+}
+
 // Rewrite puts a branch on a new commit made on any parent (zero: none), as a
 // force push does.
 func (m *Remote) Rewrite(branch string, parent tree.Hash, who gitobj.Person, message string, change gitobj.Change) (tree.Hash, error) {
@@ -82,14 +113,7 @@ func (m *Remote) build(parent tree.Hash, who gitobj.Person, message string, chan
 		return tree.Hash{}, err
 	}
 	c := gitobj.CommitData{Tree: root, Parents: append(parents, others...), Author: who, Committer: who, Message: message}
-	if signer != nil {
-		if c.Signature, err = signer.Sign(c.Payload()); err != nil {
-			return tree.Hash{}, err
-		}
-	}
-	h := set.Add(gitobj.Commit, c.Encode())
-	maps.Copy(m.objects, set)
-	return h, nil
+	return m.keep(c, set, signer)
 }
 
 // Head is a branch's commit; zero: there is none.
@@ -139,11 +163,15 @@ type Logged struct {
 }
 
 // Log is a branch's history by first parents, newest first.
-func (m *Remote) Log(branch string) ([]Logged, error) {
+func (m *Remote) Log(branch string) ([]Logged, error) { return m.LogSince(branch, tree.Hash{}) }
+
+// LogSince is the part of Log that is newer than a commit: all of it where the
+// commit is not there.
+func (m *Remote) LogSince(branch string, since tree.Hash) ([]Logged, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []Logged
-	for h := m.refs[gitrepo.Branch(branch)]; !h.IsZero(); {
+	for h := m.refs[gitrepo.Branch(branch)]; !h.IsZero() && h != since; {
 		c, err := m.commit(h)
 		if err != nil {
 			return nil, err
@@ -199,6 +227,29 @@ func (s unlocked) File(h tree.Hash, limit int64) ([]byte, error) {
 	return o.Data, nil
 }
 
+// Size implements tree.Sizer.
+func (s unlocked) Size(h tree.Hash) (int64, error) {
+	o, ok := s.m.objects[h]
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("file %s: %w", h, fs.ErrNotExist)
+	case o.Type != gitobj.Blob:
+		return 0, &tree.BrokenError{Why: fmt.Sprintf("what stands as a file is a %s (%s)", o.Type, h.Short())}
+	}
+	return int64(len(o.Data)), nil
+}
+
+// stored lists what is kept, whatever git would say of it.
+type stored struct{ unlocked }
+
+func (s stored) Dir(h tree.Hash) ([]tree.Entry, error) {
+	o, ok := s.m.objects[h]
+	if !ok || o.Type != gitobj.Tree {
+		return nil, fmt.Errorf("directory %s: %w", h, fs.ErrNotExist)
+	}
+	return gitobj.StoredDir(o.Data)
+}
+
 type locked struct{ m *Remote }
 
 func (s locked) Dir(h tree.Hash) ([]tree.Entry, error) {
@@ -211,4 +262,42 @@ func (s locked) File(h tree.Hash, limit int64) ([]byte, error) {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
 	return unlocked(s).File(h, limit)
+}
+
+// Size implements tree.Sizer.
+func (s locked) Size(h tree.Hash) (int64, error) {
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	return unlocked(s).Size(h)
+}
+
+// Edited stores a tree with a change and returns its root.
+func (m *Remote) Edited(base tree.Tree, change gitobj.Change) (tree.Hash, error) {
+	set := gitobj.Set{}
+	root, err := gitobj.Edit(base, change, set)
+	if err != nil {
+		return tree.Hash{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.Copy(m.objects, set)
+	return root, nil
+}
+
+// Signed stores a commit that no branch has, signed, and returns its signature
+// with it.
+func (m *Remote) Signed(c gitobj.CommitData, signer gitrepo.Signer) (h tree.Hash, signature string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.Signature, err = signer.Sign(c.Payload()); err == nil {
+		h, err = m.keep(c, gitobj.Set{}, nil)
+	}
+	return h, c.Signature, err
+}
+
+// Side stores a commit that no branch has.
+func (m *Remote) Side(who gitobj.Person, message string, root tree.Hash, parents ...tree.Hash) (tree.Hash, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.keep(gitobj.CommitData{Tree: root, Parents: parents, Author: who, Committer: who, Message: message}, gitobj.Set{}, nil)
 }

@@ -16,7 +16,8 @@
 //     Open removes.
 //   - What Read returns hashes to the name it was asked for.
 //   - Nothing is inflated beyond the size that its header declares, nor into
-//     memory beyond MaxInMemory; a chain of deltas has at most maxChain links.
+//     memory beyond MaxInMemory; a chain of deltas has at most maxChain links, and
+//     what deltas make is bounded before it is made (maxMade, maxTotal, maxLarge).
 //   - A damaged or hostile pack is an error, never a panic.
 //
 // gitrepo calls it. A Dir is safe for concurrent use.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/generations"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
@@ -22,6 +23,14 @@ const (
 	// makes no deltas of larger ones (core.bigFileThreshold is 512 MiB), so that
 	// they can be taken in without being held.
 	MaxInMemory = 512 << 20
+	// maxMade bounds what a delta makes, and what lies in memory between a base
+	// and what stands on it while it is taken in: a few bytes may ask for any
+	// size. maxTotal bounds what a pack holds when all is made, maxLarge what is made
+	// in pieces over large, which nobody reads as a file, in bytes.
+	maxMade  = 256 << 20
+	maxTotal = 64 << 30
+	large    = 16 << 20
+	maxLarge = 2 << 30
 	// maxChain is git's own limit on pack.depth.
 	maxChain = 4095
 	// cachedBases is what lies in memory of delta bases, in bytes.
@@ -119,11 +128,11 @@ func (p *pack) read(offset, limit int64) (gitobj.Object, error) {
 
 // fits refuses a delta whose result is larger than a limit.
 func fits(delta []byte, limit int64) error {
-	size, err := patchedSize(delta)
+	size, err := gitobj.DeltaSize(delta)
 	if err != nil {
 		return err
 	}
-	if size > MaxInMemory || (limit > 0 && size > limit) {
+	if size > maxMade || (limit > 0 && size > limit) {
 		return tree.ErrTooLarge
 	}
 	return nil
@@ -135,27 +144,6 @@ func patch(base, delta []byte) ([]byte, error) {
 		return nil, err
 	}
 	return packfile.PatchDelta(base, delta)
-}
-
-// patchedSize is the size that a delta says its result has: the second of the
-// two numbers that it begins with.
-func patchedSize(delta []byte) (int64, error) {
-	var size int64
-	for range 2 {
-		size = 0
-		for shift := 0; ; shift += 7 {
-			if len(delta) == 0 || shift > 56 {
-				return 0, packfile.ErrInvalidDelta
-			}
-			b := delta[0]
-			delta = delta[1:]
-			size |= int64(b&0x7f) << shift
-			if b&0x80 == 0 {
-				break
-			}
-		}
-	}
-	return size, nil
 }
 
 // maxScratch is the largest buffer that is kept for the next read.
@@ -176,12 +164,10 @@ func hashOf(o gitobj.Object) tree.Hash {
 	return tree.Hash(sum.Sum(nil))
 }
 
-// baseCache holds what deltas stand on, in two generations: what was not asked
-// for while the young one filled is forgotten.
+// baseCache holds what deltas stand on.
 type baseCache struct {
-	mu         sync.Mutex
-	young, old map[baseKey]gitobj.Object
-	bytes      int
+	mu   sync.Mutex
+	kept generations.Cache[baseKey, gitobj.Object]
 }
 
 type baseKey struct {
@@ -192,31 +178,15 @@ type baseKey struct {
 func (c *baseCache) get(k baseKey) (gitobj.Object, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o, ok := c.young[k]; ok {
-		return o, true
-	}
-	o, ok := c.old[k]
-	if ok {
-		c.add(k, o)
-	}
-	return o, ok
+	return c.kept.Get(k)
 }
 
 func (c *baseCache) put(k baseKey, o gitobj.Object) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.young[k]; !ok {
-		c.add(k, o)
-	}
-}
-
-func (c *baseCache) add(k baseKey, o gitobj.Object) {
 	if len(o.Data) > cachedBases/4 {
 		return
 	}
-	if c.young == nil || c.bytes+len(o.Data) > cachedBases/2 {
-		c.young, c.old, c.bytes = map[baseKey]gitobj.Object{}, c.young, 0
-	}
-	c.young[k] = o
-	c.bytes += len(o.Data)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept.Most, c.kept.Weigh = cachedBases/2, func(o gitobj.Object) int { return len(o.Data) + 64 }
+	c.kept.Put(k, o)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -24,6 +25,46 @@ type resolver struct {
 	onOffset []*entry
 	onName   map[tree.Hash][]*entry
 	done     atomic.Int64
+	// total is what the pack has so far, large what is made in large pieces. big is held by the one chain
+	// at a time that has much of it in memory.
+	total atomic.Int64
+	large atomic.Int64
+	big   sync.Mutex
+}
+
+// alone is from how many bytes in memory on a chain waits until it is the only
+// such.
+const alone = 16 << 20
+
+// held is what one goroutine has in memory.
+type held struct {
+	r     *resolver
+	bytes int64
+	alone bool
+}
+
+// take takes room for an object, before it is made.
+func (h *held) take(n int64) error {
+	if h.r.total.Add(n) > maxTotal {
+		return fmt.Errorf("%w: it makes more than %d bytes", gitobj.ErrPackTooLarge, int64(maxTotal))
+	}
+	if n > large && h.r.large.Add(n) > maxLarge {
+		return fmt.Errorf("%w: its deltas make more than %d bytes in large pieces", gitobj.ErrPackTooLarge, int64(maxLarge))
+	}
+	if h.bytes += n; h.bytes > maxMade {
+		return fmt.Errorf("%w: what its deltas stand on has more than %d bytes", gitobj.ErrPackTooLarge, int64(maxMade))
+	}
+	if h.bytes > alone && !h.alone {
+		h.r.big.Lock()
+		h.alone = true
+	}
+	return nil
+}
+
+func (h *held) release() {
+	if h.alone {
+		h.r.big.Unlock()
+	}
 }
 
 // resolve names all deltas. A base outside the pack is an error: thin packs are
@@ -42,6 +83,7 @@ func (t *intake) resolve() error {
 			r.onName[e.baseHash] = append(r.onName[e.baseHash], e)
 			deltas++
 		default:
+			r.total.Add(e.size)
 			bases = append(bases, e)
 		}
 	}
@@ -96,11 +138,16 @@ func (r *resolver) standingOn(e *entry) []*entry {
 func (r *resolver) from(base *entry) error {
 	f := inflaters.Get().(*inflater) //nolint:forcetypeassert // the pool's own
 	defer inflaters.Put(f)
+	h := held{r: r}
+	defer h.release()
+	if err := h.take(base.size); err != nil {
+		return err
+	}
 	data, err := r.body(base, f)
 	if err != nil {
 		return err
 	}
-	return r.above(base, gitobj.Object{Type: base.kind, Data: data}, f, 0)
+	return r.above(base, gitobj.Object{Type: base.kind, Data: data}, f, &h, 0)
 }
 
 func (r *resolver) body(e *entry, f *inflater) ([]byte, error) {
@@ -111,35 +158,62 @@ func (r *resolver) body(e *entry, f *inflater) ([]byte, error) {
 		return nil, err
 	}
 	if h.size > MaxInMemory {
-		return nil, errors.New("a delta or its base is too large")
+		return nil, fmt.Errorf("%w: a delta or its base", gitobj.ErrPackTooLarge)
 	}
 	return f.bytes(body, h.size)
 }
 
-// above names what stands on an object, and what stands on that.
-func (r *resolver) above(of *entry, o gitobj.Object, f *inflater, depth int) error {
+// above names what stands on an object, and what stands on that. It gives the
+// object's room back: before the last that stands on it is followed, so that a
+// chain without branches has two objects in memory, however long it is.
+func (r *resolver) above(of *entry, o gitobj.Object, f *inflater, room *held, depth int) error {
 	if depth > maxChain {
 		return errors.New("a chain of deltas is too long")
 	}
-	for _, list := range [...][]*entry{r.standingOn(of), r.onName[of.hash]} {
-		for _, d := range list {
-			if !d.claimed.CompareAndSwap(false, true) {
-				continue // its base is in the pack twice
-			}
-			delta, err := r.body(d, f)
-			if err != nil {
-				return err
-			}
-			data, err := patch(o.Data, delta)
-			if err != nil {
-				return fmt.Errorf("the delta at %d: %w", d.offset, err)
-			}
-			d.name(o.Type, data)
-			r.done.Add(1)
-			if err := r.above(d, gitobj.Object{Type: o.Type, Data: data}, f, depth+1); err != nil {
-				return err
-			}
+	size, kind := int64(len(o.Data)), o.Type
+	list := slices.Concat(r.standingOn(of), r.onName[of.hash])
+	for i, d := range list {
+		if !d.claimed.CompareAndSwap(false, true) {
+			continue // its base is in the pack twice
+		}
+		data, err := r.made(d, o.Data, f, room)
+		if err != nil {
+			return err
+		}
+		d.name(kind, data)
+		r.done.Add(1)
+		if i == len(list)-1 {
+			o.Data = nil
+			room.bytes, size = room.bytes-size, 0
+		}
+		if err := r.above(d, gitobj.Object{Type: kind, Data: data}, f, room, depth+1); err != nil {
+			return err
 		}
 	}
+	room.bytes -= size
 	return nil
+}
+
+// made is what a delta makes of its base; room is taken for it before.
+func (r *resolver) made(d *entry, base []byte, f *inflater, room *held) ([]byte, error) {
+	if err := room.take(d.size); err != nil {
+		return nil, err
+	}
+	delta, err := r.body(d, f)
+	if err != nil {
+		return nil, err
+	}
+	makes, err := gitobj.DeltaSize(delta)
+	if err == nil {
+		err = room.take(makes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the delta at %d: %w", d.offset, err)
+	}
+	data, err := patch(base, delta)
+	if err != nil {
+		return nil, fmt.Errorf("the delta at %d: %w", d.offset, err)
+	}
+	room.bytes -= d.size
+	return data, nil
 }

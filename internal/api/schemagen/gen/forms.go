@@ -143,6 +143,7 @@ func nested(t reflect.Type) *jsonschema.Schema {
 	}
 	s := r.ReflectFromType(t)
 	s.Version = ""
+	bound(s, v1alpha1.MaxItems[t.Name()])
 	for field, values := range enums[t.Name()] {
 		if p, ok := s.Properties.Get(field); ok {
 			p.Enum = values
@@ -171,7 +172,7 @@ var enums = map[string]map[string][]any{
 	"FleetDefaults":       {"delivery": deliveries},
 	"FleetSpec":           {"enrollment": {"closed", "open"}},
 	"WriteBack":           {"mode": {"push", "pull-request", "none"}},
-	"Verification":        {"mode": {"none", "signed"}},
+	"Verification":        {"mode": {"none", "signed"}, "intents": {"signed"}},
 	"Consolidation":       {"mode": {"off", "propose", "apply"}},
 }
 

@@ -88,6 +88,9 @@ func typeOf(s *jsonschema.Schema) string {
 		}
 		return strings.Join(forms, " or ")
 	case s.Type == "array" && s.Items != nil:
+		if s.MaxItems != nil {
+			return fmt.Sprintf("list of at most %d: %s", *s.MaxItems, typeOf(s.Items))
+		}
 		return "list of " + typeOf(s.Items)
 	case s.Type == "object" && s.Properties == nil && s.AdditionalProperties != nil:
 		return "map of " + typeOf(s.AdditionalProperties)

@@ -45,9 +45,11 @@ func kinds() []*kind {
 		{name: v1alpha1.KindFlavor, value: &v1alpha1.Flavor{}, where: "flavors/<provider>/*.yaml", namespaced: true},
 		{name: v1alpha1.KindPriceTable, value: &v1alpha1.PriceTable{}, where: "prices/*.yaml"},
 		{name: v1alpha1.KindFleet, value: &v1alpha1.Fleet{}, where: "fleet.yaml"},
+		{name: v1alpha1.KindTrustRoot, value: &v1alpha1.TrustRoot{}, where: "a file beside the daemon, never in the fleet repo (`--trust-root`)"},
 		{name: v1alpha1.KindContract, value: &v1alpha1.Contract{}, where: "contracts/<tenant>/<xx>/<intent>/<contract>.yaml (generated)"},
 		{name: v1alpha1.KindIntentState, value: &v1alpha1.IntentState{}, where: "contracts/<tenant>/<xx>/<intent>/_intent.yaml (generated)"},
 		{name: v1alpha1.KindSpend, value: &v1alpha1.Spend{}, where: "contracts/<tenant>/spend-<yyyy-mm>.yaml (generated)"},
+		{name: v1alpha1.KindSetAside, value: &v1alpha1.SetAside{}, where: "contracts/_set-aside.yaml (generated)"},
 	}
 }
 
@@ -147,6 +149,9 @@ func (k *kind) finish() {
 		}
 	}
 	for name, def := range s.Definitions {
+		if k.name == v1alpha1.KindResourceIntent {
+			bound(def, v1alpha1.MaxItems[name])
+		}
 		for field, values := range enums[name] {
 			p, ok := def.Properties.Get(field)
 			if !ok {
@@ -157,6 +162,21 @@ func (k *kind) finish() {
 				continue
 			}
 			p.Enum = values
+		}
+	}
+}
+
+// bound writes the most entries of a definition's lists, in each of their forms.
+func bound(def *jsonschema.Schema, most map[string]uint64) {
+	for field, n := range most {
+		p, ok := def.Properties.Get(field)
+		if !ok {
+			continue
+		}
+		for _, form := range append([]*jsonschema.Schema{p}, p.OneOf...) {
+			if form.Type == "array" {
+				form.MaxItems = &n
+			}
 		}
 	}
 }

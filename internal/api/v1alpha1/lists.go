@@ -1,0 +1,32 @@
+package v1alpha1
+
+// Most entries of the lists of an intent: validation and planning refuse longer
+// ones, which multiply the work of others' plans and deliveries.
+const (
+	MaxAlternatives = 32
+	MaxWindows      = 64
+	MaxSpread       = 8
+	MaxPurchase     = 8
+	MaxModels       = 64
+	MaxOffload      = 100
+	MaxTaints       = 64
+	MaxShares       = 32
+	// MaxNames is for lists of names without a bound of their own.
+	MaxNames = 256
+	// MaxKustomizations of one tenant.
+	MaxKustomizations = 500
+)
+
+// MaxItems are these bounds by type and field as written, for schemas (gpuFields
+// is the object form of a request for GPUs).
+var MaxItems = map[string]map[string]uint64{
+	"IntentSpec":      {"alternatives": MaxAlternatives, "purchase": MaxPurchase},
+	"Schedule":        {"windows": MaxWindows},
+	"Offload":         {"namespaces": MaxOffload},
+	"VirtualNodeSpec": {"taints": MaxTaints, "shares": MaxShares},
+	"ClusterLists":    {"allow": MaxNames, "deny": MaxNames},
+	"gpuFields":       {"models": MaxModels},
+	"Placement": {
+		"regions": MaxNames, "zones": MaxNames, "architectures": MaxNames, "spread": MaxSpread, "together": MaxNames, "apart": MaxNames,
+	},
+}

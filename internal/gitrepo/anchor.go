@@ -1,0 +1,212 @@
+package gitrepo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+)
+
+// NoAnchorError is a ledger in which no signature says what stands.
+type NoAnchorError struct {
+	Ref  string
+	Head tree.Hash
+	// Rivals are the newest signed commits, of which none contains the others;
+	// empty: no commit is signed.
+	Rivals []tree.Hash
+}
+
+func (e *NoAnchorError) Error() string {
+	if len(e.Rivals) == 0 {
+		return fmt.Sprintf("no commit of %s up to %s is signed by a key in force of the trust root's list ledger, so nothing says what of it stands: name the daemon's key there, or look at the branch and accept it with `fleetbroker reconcile --once --accept-rewrite %s`",
+			e.Ref, e.Head.Short(), e.Head)
+	}
+	return fmt.Sprintf("%s up to %s contains signed commits without an order (%s, %s), so nothing says which of them stands: look at both, put the branch on one, and accept it with `fleetbroker reconcile --once --accept-rewrite`",
+		e.Ref, e.Head.Short(), e.Rivals[0], e.Rivals[1])
+}
+
+// known are the accepted heads as far as they were accepted under the present
+// trust root. The caller holds mu.
+func (r *Repo) known() Accepted {
+	id := r.identity.Load()
+	if !id.Signed {
+		return r.accepted
+	}
+	if r.accepted.Root != id.Root {
+		return Accepted{Root: id.Root, Dropped: r.accepted.Dropped}
+	}
+	return r.accepted
+}
+
+// lookAtNotes finds the accepted refs that the trust root does not bear out: a
+// note of the ledger is a commit that one of us signed, and one of the inputs is
+// signed or still in the branch. Anybody who can push a ref writes them.
+func (r *Repo) lookAtNotes() {
+	r.alarms = map[string]string{}
+	id := r.identity.Load()
+	if !id.Signed {
+		return
+	}
+	for _, n := range []struct {
+		ref, branch string
+		lists       []Keys
+	}{
+		{acceptedInputsRef, r.inputsRef, []Keys{id.Policy, id.Trusted}},
+		{acceptedLedgerRef, r.ledgerRef, []Keys{id.Trusted}},
+	} {
+		h := r.refs[n.ref]
+		if h.IsZero() || slices.ContainsFunc(n.lists, func(k Keys) bool {
+			ok, err := r.SignedBy(h, k)
+			return err == nil && ok
+		}) {
+			continue
+		}
+		if n.ref == acceptedInputsRef && !r.refs[n.branch].IsZero() {
+			if in, err := r.isAncestor(h, r.refs[n.branch]); err == nil && in {
+				continue // intents need not be signed
+			}
+		}
+		r.alarms[n.ref] = fmt.Sprintf("%s names %s, which no key of the trust root signed: another account wrote that ref. It is ignored and put right; see who may push refs", n.ref, h.Short())
+	}
+}
+
+// noted is what an accepted ref says, zero when it is not gone by.
+func (r *Repo) noted(ref string) tree.Hash {
+	if r.alarms[ref] != "" {
+		return tree.Hash{}
+	}
+	return r.refs[ref]
+}
+
+// PutRight moves accepted refs that another account wrote back to what was
+// accepted here, and deletes a note of the last offer that cannot be taken in and
+// refs in the way of ours.
+func (r *Repo) PutRight(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.deleteStrays(ctx); err != nil {
+		return err
+	}
+	a := r.known()
+	var cmds []Command
+	for ref, to := range map[string]tree.Hash{acceptedInputsRef: a.Inputs, acceptedLedgerRef: a.Ledger} {
+		if old := r.at(ref); (r.alarms[ref] != "" || r.ignored(ref)) && !to.IsZero() && old != to {
+			cmds = append(cmds, Command{Ref: ref, Old: old, New: to})
+		}
+	}
+	if r.ignored(offeredRef) {
+		cmds = append(cmds, Command{Ref: offeredRef, Old: r.at(offeredRef)})
+	}
+	slices.SortFunc(cmds, func(a, b Command) int { return cmp.Compare(a.Ref, b.Ref) })
+	cmds, err := r.clear(ctx, cmds)
+	if err == nil {
+		err = r.moveRefs(ctx, cmds)
+	}
+	if err != nil {
+		return fmt.Errorf("put the accepted refs right: %w", err)
+	}
+	return nil
+}
+
+// Anchor is the commit from which on the ledger's commits are held to the rules
+// where nothing was accepted here: the one commit of ours that contains every
+// other of ours below head, by the trust root's keys. Commits without the
+// trailer Ledger count only where none has it. It is zero for a branch that also
+// carries the inputs and on which the daemon has not yet written. What the
+// remote notes is looked at again, now that all keys are known.
+func (r *Repo) Anchor(ctx context.Context, head tree.Hash) (tree.Hash, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.checkRewritten(); err != nil || head.IsZero() {
+		return tree.Hash{}, err
+	}
+	numbered, plain, err := r.signedBelow(ctx, head)
+	if err != nil {
+		return tree.Hash{}, err
+	}
+	if len(numbered) > 0 {
+		return r.newestOf(head, numbered)
+	}
+	if len(plain) > 0 {
+		return r.newestOf(head, plain)
+	}
+	if r.inputsRef == r.ledgerRef && r.unwritten(head) {
+		return tree.Hash{}, nil
+	}
+	return tree.Hash{}, &NoAnchorError{Ref: r.ledgerRef, Head: head}
+}
+
+// signedBelow are commits of ours that head contains, with the trailer Ledger
+// and without, newest numbers first; not those below a numbered one.
+func (r *Repo) signedBelow(ctx context.Context, head tree.Hash) (numbered, plain []tree.Hash, err error) {
+	seqs := map[tree.Hash]uint64{}
+	seen := map[tree.Hash]bool{head: true}
+	for queue := []tree.Hash{head}; len(queue) > 0; {
+		h := queue[0]
+		queue = queue[1:]
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		c, err := r.info(h)
+		if err != nil {
+			return nil, nil, fmt.Errorf("look for the newest signed commit: %w", err)
+		}
+		ours, err := r.byUs(*r.identity.Load(), h)
+		if err != nil {
+			return nil, nil, fmt.Errorf("look for the newest signed commit: %w", err)
+		}
+		if ours {
+			if seqs[h], err = r.sequenceOf(c); err != nil {
+				return nil, nil, err
+			}
+			if seqs[h] > 0 {
+				numbered = append(numbered, h)
+				continue
+			}
+			plain = append(plain, h)
+		}
+		for _, p := range c.Parents {
+			if !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	slices.SortStableFunc(numbered, func(a, b tree.Hash) int { return cmp.Compare(seqs[b], seqs[a]) })
+	return numbered, plain, nil
+}
+
+// newestOf is the one that contains all others.
+func (r *Repo) newestOf(head tree.Hash, list []tree.Hash) (tree.Hash, error) {
+	top := list[0]
+	for _, h := range list[1:] {
+		in, err := r.isAncestor(h, top)
+		if err != nil {
+			return top, err
+		}
+		if in {
+			continue
+		}
+		if in, err = r.isAncestor(top, h); err != nil {
+			return top, err
+		}
+		if !in {
+			return tree.Hash{}, &NoAnchorError{Ref: r.ledgerRef, Head: head, Rivals: []tree.Hash{top, h}}
+		}
+		top = h
+	}
+	return top, nil
+}
+
+// unwritten tells that a commit has nothing of what the daemon writes.
+func (r *Repo) unwritten(head tree.Hash) bool {
+	t, err := r.Tree(head)
+	if err != nil {
+		return false
+	}
+	entries, err := t.Entries()
+	names := r.ledger(tree.Hash{}).names
+	return err == nil && !slices.ContainsFunc(entries, func(e tree.Entry) bool { return slices.Contains(names, e.Name) })
+}

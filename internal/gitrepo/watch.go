@@ -1,0 +1,306 @@
+package gitrepo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/proxy"
+)
+
+// Deadlines of reading from a remote. A server that died in the middle of an
+// answer, or sends a byte now and then, must not hold the repository's lock.
+const (
+	defaultIdle       = time.Minute
+	defaultSlow       = 5 * time.Minute
+	slowBytes         = 64 << 10
+	defaultLimit      = 10 * time.Minute
+	defaultCloneLimit = time.Hour
+)
+
+// StalledError says that a remote was given up because it made too little
+// progress.
+type StalledError struct {
+	// Why, with the bound that was not kept.
+	Why string
+}
+
+// Error implements error.
+func (e *StalledError) Error() string {
+	return "the remote stalled: " + e.Why + "; look at the git server and what lies between"
+}
+
+// watch ends an operation that makes too little progress. Only time in which the
+// remote is waited for counts against it; the whole bounds all of it. It is safe
+// for concurrent use.
+type watch struct {
+	idle, slow time.Duration
+	cancel     context.CancelCauseFunc
+
+	mu     sync.Mutex
+	busy   bool          // what was read is being worked on
+	bytes  int64         // within the window
+	quiet  time.Duration // waited since the last byte, up to since
+	window time.Duration // waited within the window, up to since
+	since  time.Time
+	end    time.Time // of the whole
+	limit  time.Duration
+	clone  time.Duration
+	timer  *time.Timer
+	done   bool
+}
+
+type watchKey struct{}
+
+// watched gives an operation's context, which ends with a *StalledError as its
+// cause when the remote makes too little progress.
+func (a Auth) watched(ctx context.Context) (context.Context, *watch) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	now := time.Now()
+	w := &watch{
+		idle: cmp.Or(a.Idle, defaultIdle), slow: cmp.Or(a.Slow, defaultSlow), cancel: cancel, since: now,
+		limit: cmp.Or(a.Limit, defaultLimit), clone: cmp.Or(a.CloneLimit, defaultCloneLimit),
+	}
+	w.end = now.Add(w.limit)
+	w.mu.Lock()
+	w.timer = time.AfterFunc(w.next(), w.check)
+	w.mu.Unlock()
+	return context.WithValue(ctx, watchKey{}, w), w
+}
+
+func watchOf(ctx context.Context) *watch {
+	w, _ := ctx.Value(watchKey{}).(*watch)
+	return w
+}
+
+// next is how long until a bound can be broken. The caller holds mu.
+func (w *watch) next() time.Duration {
+	wait := time.Until(w.end)
+	if !w.busy {
+		wait = min(wait, w.idle-w.quiet, w.slow-w.window)
+	}
+	return max(wait, time.Millisecond)
+}
+
+// pass counts the time that was waited. The caller holds mu.
+func (w *watch) pass(now time.Time) {
+	if !w.busy {
+		w.quiet += now.Sub(w.since)
+		w.window += now.Sub(w.since)
+	}
+	w.since = now
+}
+
+func (w *watch) check() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done {
+		return
+	}
+	now := time.Now()
+	w.pass(now)
+	why := ""
+	switch {
+	case !now.Before(w.end):
+		why = fmt.Sprintf("no end after %s", w.limit)
+	case w.quiet >= w.idle:
+		why = fmt.Sprintf("no byte for %s", w.idle)
+	case w.window >= w.slow && w.bytes < slowBytes:
+		why = fmt.Sprintf("%d bytes in %s, less than %d", w.bytes, w.slow, slowBytes)
+	case w.window >= w.slow:
+		w.window, w.bytes = 0, 0
+	}
+	if why != "" {
+		w.done = true
+		w.cancel(&StalledError{why})
+		return
+	}
+	w.timer.Reset(w.next())
+}
+
+// progress counts bytes that came or went.
+func (w *watch) progress(n int) {
+	if w == nil || n <= 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pass(time.Now())
+	w.quiet = 0
+	w.bytes += int64(n)
+}
+
+// work says whether what was read is being worked on: then nobody waits for the
+// remote.
+func (w *watch) work(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pass(time.Now())
+	if w.busy = on; !w.done {
+		w.timer.Reset(w.next())
+	}
+}
+
+// cloning lets the whole take as long as a first clone may.
+func (w *watch) cloning() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end = w.end.Add(w.clone - w.limit)
+	w.limit = w.clone
+	if !w.done {
+		w.timer.Reset(w.next())
+	}
+}
+
+// stop ends the watch, and turns the error of an operation that it has ended
+// into the reason.
+func (w *watch) stop(ctx context.Context, err error) error {
+	w.mu.Lock()
+	w.done = true
+	w.timer.Stop()
+	w.mu.Unlock()
+	var stalled *StalledError
+	if err != nil && errors.As(context.Cause(ctx), &stalled) {
+		err = stalled
+	}
+	w.cancel(nil)
+	return err
+}
+
+// sink reads for a sink, whose own work is not the remote's delay.
+type sink struct {
+	from io.Reader
+	w    *watch
+}
+
+// Read implements io.Reader.
+func (s sink) Read(p []byte) (int, error) {
+	s.w.work(false)
+	defer s.w.work(true)
+	return s.from.Read(p)
+}
+
+// metering counts what a round trip of http sends and gets.
+type metering struct {
+	next http.RoundTripper
+	date func(server, asked, answered time.Time)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (m metering) RoundTrip(r *http.Request) (*http.Response, error) {
+	w, asked := watchOf(r.Context()), time.Now()
+	if w != nil && r.Body != nil {
+		r = r.Clone(r.Context())
+		r.Body = counted{r.Body, w}
+	}
+	answer, err := m.next.RoundTrip(r)
+	if err != nil {
+		return answer, err
+	}
+	if at, derr := http.ParseTime(answer.Header.Get("Date")); derr == nil && m.date != nil {
+		m.date(at, asked, time.Now())
+	}
+	if w != nil {
+		w.progress(1) // its headers
+		answer.Body = counted{answer.Body, w}
+	}
+	return answer, nil
+}
+
+type counted struct {
+	io.ReadCloser
+	w *watch
+}
+
+// Read implements io.Reader.
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.w.progress(n)
+	return n, err
+}
+
+// go-git gives no way to its ssh connections but the dialer of a proxy, which is
+// looked up by the scheme of its URL. Ours dials as without one, and counts.
+const watchScheme = "fleetbroker-watched"
+
+var (
+	sshWatches sync.Map // of contexts, by number
+	sshNumber  atomic.Uint64
+	sshScheme  sync.Once
+)
+
+// watchSSH is a proxy's URL by which go-git dials within an operation; forget
+// must be called at its end.
+func watchSSH(ctx context.Context) (proxyURL string, forget func()) {
+	sshScheme.Do(func() {
+		proxy.RegisterDialerType(watchScheme, func(u *url.URL, _ proxy.Dialer) (proxy.Dialer, error) {
+			ctx, ok := sshWatches.Load(u.Host)
+			if !ok {
+				return nil, fmt.Errorf("connect: the operation has ended")
+			}
+			return sshDialer{ctx.(context.Context)}, nil
+		})
+	})
+	number := strconv.FormatUint(sshNumber.Add(1), 10)
+	sshWatches.Store(number, ctx)
+	return watchScheme + "://" + number, func() { sshWatches.Delete(number) }
+}
+
+type sshDialer struct {
+	operation context.Context //nolint:containedctx // it lasts as long as the operation, whose library takes none
+}
+
+// Dial implements proxy.Dialer.
+func (d sshDialer) Dial(network, addr string) (net.Conn, error) {
+	return d.DialContext(d.operation, network, addr)
+}
+
+// DialContext implements proxy.ContextDialer. The connection is closed when the
+// operation ends, however it is then waited for.
+func (d sshDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := proxy.Dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(d.operation, func() {
+		if stalled := new(StalledError); errors.As(context.Cause(d.operation), &stalled) {
+			_ = conn.Close() // what waits for it goes on with the reason
+		}
+	})
+	return &countedConn{Conn: conn, w: watchOf(d.operation), stop: stop}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	w    *watch
+	stop func() bool
+}
+
+// Read implements net.Conn.
+func (c *countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.w.progress(n)
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *countedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.w.progress(n)
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *countedConn) Close() error {
+	c.stop()
+	return c.Conn.Close()
+}
