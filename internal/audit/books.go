@@ -76,6 +76,9 @@ func (b *books) take(r *reader, changes []change) (*delta, error) {
 		case ledger.RequestsRoot:
 			continue
 		}
+		if ch.path == setAsidePath {
+			continue
+		}
 		content, err := b.content(r, ch)
 		if err != nil {
 			return nil, err

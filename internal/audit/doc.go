@@ -6,10 +6,12 @@
 //
 // # What Verify holds a commit to
 //
-//	signature   a commit of ours is signed by a writeBack.signers key of the accepted state
-//	foreign     generated paths are written by nobody else; undone puts back what stood there
+//	signature   a commit of ours is signed by a key that was trusted before it: the trust root's, or let in by one
+//	foreign     generated paths are written by nobody else, merges drop nothing; undone puts back what stood there
+//	tree        no commit has a tree that git refuses (fsck --strict) or that is too large; one that has says nothing
+//	sequence    Ledger counts up by one, Fleet stays, and what is known to have stood is there
 //	trailers    Inputs, Market, Plan and Now are there, and Contract lines say what changed
-//	inputs      the inputs named are on the inputs branch and never go back
+//	inputs      the inputs named are on the inputs branch, descend from those before and never go back
 //	plan        the Plan digest is that of what the commit writes
 //	readable    every file is one of the ledger's, in its place
 //	phases      steps follow the phase table, history only grows, nothing leaves before its end
@@ -25,8 +27,13 @@
 //   - Same history, same violations, in the order of history.
 //   - A violation is reported at the commit that made it, and what follows is
 //     judged by what stands there then, so that one mistake is told once.
-//   - Manifests are rendered by this program: where another version of it wrote
-//     a history and renders otherwise, begin with Options.From.
+//   - Nothing that is judged goes by dates: ancestry is exact, and signers are
+//     those in force before a commit.
+//   - What cannot be judged is noted, neither a violation nor passed over: the
+//     manifests of a rendering that this program does not know (Renderer), and
+//     decisions by rules that it does not know (Rules).
+//   - What gives rights in the inputs is held to the trust root from where on the
+//     daemon did so: its first commit with the trailer Root.
 //
 // # Who calls it
 //

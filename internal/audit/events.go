@@ -8,8 +8,10 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // Event is one thing that was decided, or seen, of one contract.
@@ -28,7 +30,7 @@ type Event struct {
 	Consumer string `json:"consumer"`
 	// AskedBy is the author of the intent, Inputs the commit that was acted on,
 	// Change the one that last changed the intent's file, MergedBy its committer
-	// where that is somebody else, ApprovedBy its approvals' trailers.
+	// where that is another person, ApprovedBy its approvals' trailers.
 	AskedBy    string   `json:"askedBy,omitempty"`
 	Inputs     string   `json:"inputs,omitempty"`
 	Change     string   `json:"change,omitempty"`
@@ -48,7 +50,8 @@ var people = []string{"Approved-by", "Reviewed-by", "Acked-by"}
 // recorder walks a ledger's line without judging it.
 type recorder struct {
 	*reader
-	in *inputs
+	in   *inputs
+	root *trust.Root
 	books
 	state  *state
 	labels map[string]map[string]string // of intents, by directory
@@ -59,13 +62,14 @@ type recorder struct {
 // ones too: what they wrote is what the next stands on.
 func (r *recorder) record(ctx context.Context, o Options) error {
 	var err error
+	r.root = o.Root
 	if err = r.takeOffers(o.Offers); err != nil {
 		return err
 	}
-	if r.in, err = newInputs(ctx, r.reader, o.Inputs); err != nil {
+	if r.in, err = newInputs(ctx, r.reader, &o); err != nil {
 		return err
 	}
-	line, err := r.line(ctx, o.Ledger, o.From)
+	line, err := newGraph(r.reader).line(ctx, o.Ledger, o.From)
 	if err != nil {
 		return err
 	}
@@ -105,6 +109,11 @@ func (r *recorder) step(ctx context.Context, c *Commit, from tree.Hash) error {
 	if c, err = r.asOffered(c, from); err != nil {
 		return err
 	}
+	if r.root.Signed() && c.Trailer(gitrepo.RootTrailer) != "" {
+		if err := r.underRoot(c); err != nil {
+			return err
+		}
+	}
 	s, _, err := r.in.acted(ctx, c)
 	if err != nil {
 		return err
@@ -121,6 +130,23 @@ func (r *recorder) step(ctx context.Context, c *Commit, from tree.Hash) error {
 		at = v1alpha1.TimeOf(now)
 	}
 	return r.fn(c, at, d)
+}
+
+// underRoot holds the inputs to the trust root from a commit on that says so and
+// that a key of the root signed.
+func (r *recorder) underRoot(c *Commit) error {
+	of, err := ringOf(r.root.Ledger(nil))
+	if err != nil {
+		return fmt.Errorf("trust root: %w", err)
+	}
+	raw, err := r.h.Commit(c.proof())
+	if err != nil {
+		return fmt.Errorf("read commit %s: %w", c.Hash.Short(), err)
+	}
+	if _, err := of.keys.SignerOf(raw, c.Committer.When); err == nil {
+		r.in.hold(r.root)
+	}
+	return nil
 }
 
 // Log tells what was decided of every contract, oldest first.

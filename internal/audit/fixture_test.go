@@ -54,6 +54,7 @@ type forged struct {
 	now              time.Time
 	withoutManifests bool
 	withoutContracts bool
+	signer           gitrepo.Signer
 }
 
 // forge commits it.
@@ -126,17 +127,38 @@ func (s *fleet) forge(f forged) {
 		"Inputs": s.Remote.Head("main").String(), "Market": gitobj.Trailers(last[ours].Message, "Market")[0],
 		"Plan": ledger.Digest(digests), "Now": f.now.UTC().Format(time.RFC3339),
 	}
+	if n, branch := seq(last); n > 0 {
+		trailers["Ledger"] = fmt.Sprintf("%s %d", branch, n+1)
+	}
+	for _, k := range []string{"Fleet", "Renderer", "Rules"} {
+		if v := gitobj.Trailers(last[ours].Message, k); len(v) > 0 {
+			trailers[k] = v[0]
+		}
+	}
 	maps.Copy(trailers, f.trailers)
 	lines := slices.Clone(f.contracts)
-	for _, k := range []string{"Inputs", "Market", "Plan", "Now", "Round"} {
+	for _, k := range []string{"Inputs", "Market", "Plan", "Now", "Round", "Ledger", "Fleet", "Root", "Dropped", "Renderer", "Rules"} {
 		if trailers[k] != "" {
 			lines = append(lines, k+": "+trailers[k])
 		}
 	}
 	message := gitrepo.Message("", []string{"update vision/train"}, lines)
-	if _, err := s.Remote.Rewrite(s.Ledger, head, f.who, message, gitobj.Change{Puts: f.puts, Deletes: f.deletes}); err != nil {
+	if _, err := s.Remote.Merge(s.Ledger, f.who, message, gitobj.Change{Puts: f.puts, Deletes: f.deletes}, f.signer); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// seq is the number and branch of the newest commit that has one, 0 where none
+// has.
+func seq(log []memremote.Logged) (n int, branch string) {
+	for _, l := range log {
+		if v := gitobj.Trailers(l.Message, "Ledger"); len(v) > 0 {
+			if _, err := fmt.Sscanf(v[0], "%s %d", &branch, &n); err == nil {
+				return n, branch
+			}
+		}
+	}
+	return 0, ""
 }
 
 func changed(before, after *v1alpha1.Contract) ledger.Changes {

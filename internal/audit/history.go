@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
@@ -23,9 +24,17 @@ type History interface {
 // Commit is one commit of the history.
 type Commit struct {
 	Hash tree.Hash
+	// CommitData is what it says. Where git refuses its tree, or it is too large to
+	// be walked, Tree is what the commit before says of the ledger.
 	gitobj.CommitData
+	// Root is its tree as it is stored, Inputs what it says of the inputs, Broken
+	// why it says nothing of the ledger.
+	Root, Inputs tree.Hash
+	Broken       *tree.BrokenError
 	// From is the parent whose ledger it continues; zero: none.
 	From tree.Hash
+	// dropped is what a merge takes back of what other parents had decided.
+	dropped []change
 	// Proof is the commit whose signature speaks for it; zero: its own.
 	Proof tree.Hash
 }
@@ -53,14 +62,37 @@ var generated = []string{ledger.Root, manifests.Root, ledger.RequestsRoot}
 type reader struct {
 	h History
 	// generated directories by root tree: consecutive commits share them.
-	roots map[tree.Hash][3]tree.Hash
+	roots map[tree.Hash][3]tree.Entry
 	// offers are commits of ours that people may have merged, by what they generate.
-	offers map[[3]tree.Hash][]offer
+	offers map[[3]tree.Entry][]offer
+	// vetter knows which trees are whole, said what commits say that are broken.
+	vetter *tree.Vetter
+	said   map[tree.Hash]said
+	// ancestry is what lies between commits.
+	ancestry *ancestry.Graph
 }
 
-func newReader(h History) *reader { return &reader{h: h, roots: map[tree.Hash][3]tree.Hash{}} }
+func newReader(h History) *reader {
+	r := &reader{h: h, roots: map[tree.Hash][3]tree.Entry{}, vetter: tree.NewVetter(tree.DefaultBounds), said: map[tree.Hash]said{}}
+	r.ancestry = ancestry.New(r.parents)
+	return r
+}
 
 func (r *reader) commit(h tree.Hash) (*Commit, error) {
+	c, err := r.stored(h)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.says(c)
+	if err != nil {
+		return nil, fmt.Errorf("read commit %s: %w", h.Short(), err)
+	}
+	c.Tree, c.Inputs, c.Broken = s.ledger, s.inputs, s.broken
+	return c, nil
+}
+
+// stored is a commit as it is stored.
+func (r *reader) stored(h tree.Hash) (*Commit, error) {
 	raw, err := r.h.Commit(h)
 	if err != nil {
 		return nil, fmt.Errorf("read commit %s: %w", h.Short(), err)
@@ -69,12 +101,13 @@ func (r *reader) commit(h tree.Hash) (*Commit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read commit %s: %w", h.Short(), err)
 	}
-	return &Commit{Hash: h, CommitData: data}, nil
+	return &Commit{Hash: h, CommitData: data, Root: data.Tree}, nil
 }
 
-// generated are the hashes of the generated directories in a root tree; zero
-// where one is absent.
-func (r *reader) generated(root tree.Hash) (out [3]tree.Hash, err error) {
+// generated are what stands in a root tree at the names of the generated
+// directories: others may have put a file or a link there. Zero where one is
+// absent.
+func (r *reader) generated(root tree.Hash) (out [3]tree.Entry, err error) {
 	if root.IsZero() {
 		return out, nil
 	}
@@ -87,7 +120,7 @@ func (r *reader) generated(root tree.Hash) (out [3]tree.Hash, err error) {
 	}
 	for _, e := range entries {
 		if i := slices.Index(generated, e.Name); i >= 0 {
-			out[i] = e.Hash
+			out[i] = e
 		}
 	}
 	if len(r.roots) > 4096 {
@@ -98,19 +131,19 @@ func (r *reader) generated(root tree.Hash) (out [3]tree.Hash, err error) {
 }
 
 // line is the ledger's own line of history, oldest first: from head back, at a
-// merge along the parent whose generated directories the merge has, else along
-// the first. It ends before from, or with the first commit.
-func (r *reader) line(ctx context.Context, head, from tree.Hash) ([]*Commit, error) {
+// merge along the parent that it continues. It ends before from, or with the
+// first commit.
+func (g *graph) line(ctx context.Context, head, from tree.Hash) ([]*Commit, error) {
 	var out []*Commit
 	for h := head; !h.IsZero() && h != from; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c, err := r.commit(h)
+		c, err := g.commit(h)
 		if err != nil {
 			return nil, err
 		}
-		if c.From, err = r.continued(c); err != nil {
+		if err := g.continued(ctx, c); err != nil {
 			return nil, err
 		}
 		out = append(out, c)
@@ -121,33 +154,6 @@ func (r *reader) line(ctx context.Context, head, from tree.Hash) ([]*Commit, err
 	}
 	slices.Reverse(out)
 	return out, nil
-}
-
-func (r *reader) continued(c *Commit) (tree.Hash, error) {
-	switch len(c.Parents) {
-	case 0:
-		return tree.Hash{}, nil
-	case 1:
-		return c.Parents[0], nil
-	}
-	is, err := r.generated(c.Tree)
-	if err != nil {
-		return tree.Hash{}, err
-	}
-	for _, p := range c.Parents {
-		pc, err := r.commit(p)
-		if err != nil {
-			return tree.Hash{}, err
-		}
-		was, err := r.generated(pc.Tree)
-		if err != nil {
-			return tree.Hash{}, err
-		}
-		if was == is {
-			return p, nil
-		}
-	}
-	return c.Parents[0], nil
 }
 
 // change is one generated file that a commit changed; a zero entry is absent.
@@ -169,7 +175,10 @@ func (r *reader) changes(from, to tree.Hash) ([]change, error) {
 	}
 	var out []change
 	for i, dir := range generated {
-		err := tree.Diff(r.tree(a[i]), r.tree(b[i]), func(path string, was, is tree.Entry) error {
+		if was, is := fileOf(a[i]), fileOf(b[i]); was != is {
+			out = append(out, change{dir, was, is})
+		}
+		err := tree.Diff(r.under(a[i]), r.under(b[i]), func(path string, was, is tree.Entry) error {
 			out = append(out, change{dir + "/" + path, was, is})
 			return nil
 		})
@@ -181,6 +190,22 @@ func (r *reader) changes(from, to tree.Hash) ([]change, error) {
 }
 
 func (r *reader) tree(root tree.Hash) tree.Tree { return tree.Tree{Store: r.h, Root: root} }
+
+// under is the directory that an entry is, the empty tree of what is none.
+func (r *reader) under(e tree.Entry) tree.Tree {
+	if e.Kind != tree.Dir {
+		return tree.Tree{}
+	}
+	return r.tree(e.Hash)
+}
+
+// fileOf is an entry that is no directory, zero for a directory.
+func fileOf(e tree.Entry) tree.Entry {
+	if e.Kind == tree.Dir {
+		return tree.Entry{}
+	}
+	return e
+}
 
 // find is an entry of a tree, zero where there is none.
 func (r *reader) find(root tree.Hash, path string) (tree.Entry, error) {

@@ -5,14 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
-	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
@@ -22,9 +24,10 @@ type state struct {
 	key    tree.Hash // of what people write
 	fleet  *fleet.Fleet
 	books  ledger.Books
-	keys   gitrepo.Keys
+	keys   ring   // of writeBack.signers
 	email  string // of the daemon's commits
 	tree   tree.Tree
+	aside  tree.Hash // of the list of what was set aside
 	// clean is the commit up to which all of it is verified, held says of paths
 	// that are not since which commit their content is acted on.
 	clean tree.Hash
@@ -37,6 +40,8 @@ type inputs struct {
 	fleets *fleet.Reader
 	// known are all commits on the inputs branch; seen those that were walked.
 	known, seen map[tree.Hash]bool
+	// fresh are those seen by the last call of acted.
+	fresh []tree.Hash
 	// authors are who last changed a file of intents, by path.
 	authors map[string]*Commit
 	last    *state
@@ -46,6 +51,29 @@ type inputs struct {
 	// rewritten: commits were acted on that are on no branch any more, which the
 	// rule `inputs` tells. Who wrote what stood there is then nowhere to be read.
 	rewritten bool
+	// aside is the list of what is set aside at the commit of the ledger that is
+	// judged.
+	aside tree.Hash
+	list  []fleet.Unread
+	// accepted are commits that may be acted on though they descend from nothing
+	// that was acted on before.
+	accepted []tree.Hash
+	// dropped are heads that were let go of, as the ledger says.
+	dropped []Dropped
+	// root holds what gives rights to it, from where on the daemon says that it
+	// did; said: it did, whether or not the root is known. base: what was accepted
+	// before counts no more.
+	root *trust.Root
+	said bool
+	// trusted is the auditor's root, from the beginning.
+	trusted *trust.Root
+	base    bool
+}
+
+// hold holds the inputs to a trust root, from its first signed commit on.
+func (in *inputs) hold(root *trust.Root) {
+	in.root, in.base = root, true
+	in.verifier.Trust(root)
 }
 
 // commits is the history as the verifier reads it.
@@ -63,16 +91,22 @@ func (c commits) Tree(h tree.Hash) (tree.Tree, error) {
 	if err != nil {
 		return tree.Tree{}, err
 	}
-	return c.tree(at.Tree), nil
+	return c.tree(at.Root), nil
 }
 
-func newInputs(ctx context.Context, r *reader, head tree.Hash) (*inputs, error) {
+// Vetter is shared with the reader of the ledger.
+func (c commits) Vetter() *tree.Vetter { return c.vetter }
+
+// Graph is shared with the reader of the ledger.
+func (c commits) Graph() *ancestry.Graph { return c.ancestry }
+
+func newInputs(ctx context.Context, r *reader, o *Options) (*inputs, error) {
 	in := &inputs{
 		reader: r, fleets: fleet.NewReader(), known: map[tree.Hash]bool{}, seen: map[tree.Hash]bool{},
-		authors: map[string]*Commit{},
+		authors: map[string]*Commit{}, accepted: o.AcceptRewrite, trusted: o.Root,
 	}
 	in.verifier = verify.New(commits{r}, func() time.Time { return in.now })
-	queue := []tree.Hash{head}
+	queue := []tree.Hash{o.Inputs}
 	for len(queue) > 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -95,6 +129,7 @@ func newInputs(ctx context.Context, r *reader, head tree.Hash) (*inputs, error) 
 // acted is what the inputs said that a commit of the ledger names and acted on,
 // and why it may not, "" when it may. The state is nil when it names none.
 func (in *inputs) acted(ctx context.Context, c *Commit) (s *state, fault string, err error) {
+	in.fresh = nil
 	h, err := tree.ParseHash(c.Trailer("Inputs"))
 	if err != nil {
 		return nil, "", nil //nolint:nilerr // no commit of ours, or one that `trailers` tells of
@@ -106,11 +141,17 @@ func (in *inputs) acted(ctx context.Context, c *Commit) (s *state, fault string,
 		}
 	}
 	in.now = c.Committer.When
+	if err := in.takeAside(c); err != nil {
+		return nil, "", err
+	}
 	s, fault, err = in.at(ctx, h, verified)
 	// Where the state is a newer commit's of the same content, how far that one is
 	// verified says nothing of this one.
 	if s != nil && err == nil && fault == "" && s.commit == h && s.clean != verified {
 		fault = fmt.Sprintf("inputs %s are verified up to %s, the commit says up to %s", h.Short(), s.clean.Short(), verified.Short())
+		if in.said && in.root == nil {
+			fault += "; the daemon held them to a trust root: give it with --trust-root"
+		}
 	}
 	return s, fault, err
 }
@@ -118,8 +159,8 @@ func (in *inputs) acted(ctx context.Context, c *Commit) (s *state, fault string,
 // at is what the inputs of a commit say. verified is up to which commit they
 // are said to be, which is believed of the first only.
 func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, fault string, err error) {
-	if in.last != nil && in.last.commit == h {
-		return in.last, "", nil
+	if in.last != nil && in.last.commit == h && !in.base {
+		return in.last, "", in.again(ctx)
 	}
 	c, err := in.commit(h)
 	switch {
@@ -130,19 +171,39 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 		return in.last, fmt.Sprintf("inputs %s are not in the repository", h.Short()), nil
 	case !in.known[h]:
 		in.rewritten = true
-		fault = fmt.Sprintf("inputs %s are not on the inputs branch", h.Short())
+		fault = in.offBranch(h)
 	}
 	from := verified
 	if in.last != nil {
 		from = in.last.clean
 	}
+	if in.base {
+		if from, err = in.verifier.Base(ctx, h); errors.As(err, new(*verify.NoBaseError)) {
+			return in.last, err.Error(), nil
+		} else if err != nil {
+			return nil, "", err
+		}
+		in.base = false
+	}
 	older, err := in.older(c)
 	if err != nil {
 		return nil, "", err
 	}
-	told, err := in.verified(ctx, from, c, older)
+	told, err := in.verifier.Verify(ctx, from, c.Hash, older)
+	if errors.Is(err, verify.ErrNoDescendant) {
+		// What follows is judged by what it says; that it may not be acted on is told
+		// here, and its signers are not believed.
+		let, lerr := in.letGo(ctx, from)
+		if lerr != nil {
+			return nil, "", lerr
+		}
+		if fault == "" && !let && !in.seen[h] && !slices.Contains(in.accepted, h) { // one that was seen is judged below by what it says
+			fault = fmt.Sprintf("inputs %s do not descend from %s, which an earlier commit acted on: their history was rewritten, or is another's; if an operator accepted that, say --accept-rewrite %s", h.Short(), from.Short(), h)
+		}
+		told, err = in.verifier.Verify(ctx, tree.Hash{}, c.Hash, older)
+	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("verify the inputs at %s: %w", h.Short(), err)
 	}
 	key, err := verify.Key(told.Tree)
 	if err != nil {
@@ -158,7 +219,7 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 			same.commit, same.clean, same.held = h, told.Clean, heldOf(told)
 		}
 		in.last = &same
-		return in.last, fault, nil
+		return in.last, fault, in.again(ctx)
 	}
 	if back && fault == "" {
 		return in.last, fmt.Sprintf("inputs %s are older than %s, which an earlier commit acted on", h.Short(), in.last.commit.Short()), nil
@@ -172,16 +233,26 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 	return next, fault, nil
 }
 
-// verified is what of a commit is acted on, as the daemon finds out.
-func (in *inputs) verified(ctx context.Context, from tree.Hash, c *Commit, older []tree.Tree) (*verify.State, error) {
-	told, err := in.verifier.Verify(ctx, from, c.Hash, older)
-	if errors.Is(err, verify.ErrNoDescendant) { // rewritten, and accepted by an operator
-		told, err = in.verifier.Verify(ctx, tree.Hash{}, c.Hash, older)
+func (in *inputs) offBranch(h tree.Hash) string {
+	return fmt.Sprintf("inputs %s are not on the inputs branch", h.Short())
+}
+
+// letGo reports whether an operator let go of a commit of the inputs.
+func (in *inputs) letGo(ctx context.Context, h tree.Hash) (bool, error) {
+	var heads []tree.Hash
+	for _, d := range in.dropped {
+		heads = append(heads, d.head)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("verify the inputs at %s: %w", c.Hash.Short(), err)
+	return in.below(ctx, h, heads)
+}
+
+// disbelieve goes back to what was acted on before the last call of acted: the
+// commit turned out to be another account's, and what it names was not acted on.
+func (in *inputs) disbelieve(last *state) {
+	in.last = last
+	for _, h := range in.fresh {
+		delete(in.seen, h)
 	}
-	return told, nil
 }
 
 // older is where the last good version of a broken file is: in what was acted on
@@ -207,19 +278,15 @@ func (in *inputs) read(ctx context.Context, c *Commit, t tree.Tree, key tree.Has
 	if in.last != nil {
 		last = in.last.fleet
 	}
-	f, err := in.fleets.Read(ctx, t, last, older...)
+	f, err := in.fleets.ReadAll(ctx, fleet.Sources{Inputs: t, Last: last, Older: older, Aside: in.list})
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", c.Hash.Short(), err)
 	}
-	s := &state{commit: c.Hash, key: key, fleet: f, tree: t, email: f.Policy.WriteBack.Author.Email}
+	s := &state{commit: c.Hash, key: key, aside: in.aside, fleet: f, tree: t, email: f.Policy.WriteBack.Author.Email}
 	if s.books, err = ledger.BooksOf(f.Policy); err != nil {
 		return nil, fmt.Errorf("inputs %s: %w", c.Hash.Short(), err)
 	}
-	var texts []string
-	for _, signer := range f.Policy.WriteBack.Signers {
-		texts = append(texts, signer.PublicKey)
-	}
-	if s.keys, err = gitrepo.ParseKeys(texts); err != nil {
+	if s.keys, err = ringOf(in.trusted.LedgerAlone(f.Policy.WriteBack.Signers)); err != nil {
 		return nil, fmt.Errorf("inputs %s: writeBack.signers: %w", c.Hash.Short(), err)
 	}
 	return s, nil
@@ -228,7 +295,11 @@ func (in *inputs) read(ctx context.Context, c *Commit, t tree.Tree, key tree.Has
 // walk takes in the commits up to c that were not walked yet, oldest first, and
 // notes who changed which intents.
 func (in *inputs) walk(ctx context.Context, c *Commit) error {
-	var fresh []*Commit
+	type placed struct {
+		*Commit
+		depth int32
+	}
+	var fresh []placed
 	queue := []*Commit{c}
 	for len(queue) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -240,7 +311,12 @@ func (in *inputs) walk(ctx context.Context, c *Commit) error {
 			continue
 		}
 		in.seen[at.Hash] = true
-		fresh = append(fresh, at)
+		in.fresh = append(in.fresh, at.Hash)
+		depth, err := in.ancestry.Depth(ctx, at.Hash)
+		if err != nil {
+			return err
+		}
+		fresh = append(fresh, placed{at, depth})
 		for _, p := range at.Parents {
 			if in.seen[p] {
 				continue
@@ -252,9 +328,9 @@ func (in *inputs) walk(ctx context.Context, c *Commit) error {
 			queue = append(queue, pc)
 		}
 	}
-	slices.SortStableFunc(fresh, func(a, b *Commit) int { return a.Committer.When.Compare(b.Committer.When) })
+	slices.SortStableFunc(fresh, func(a, b placed) int { return cmp.Compare(a.depth, b.depth) })
 	for _, at := range fresh {
-		if err := in.note(at); err != nil {
+		if err := in.note(at.Commit); err != nil {
 			return err
 		}
 	}
@@ -264,7 +340,7 @@ func (in *inputs) walk(ctx context.Context, c *Commit) error {
 // note remembers the author of the intents in which a commit differs from every
 // one of its parents.
 func (in *inputs) note(c *Commit) error {
-	is, err := in.find(c.Tree, "intents")
+	is, err := in.intents(c)
 	if err != nil {
 		return err
 	}
@@ -274,22 +350,22 @@ func (in *inputs) note(c *Commit) error {
 		if err != nil {
 			return err
 		}
-		was, err := in.find(pc.Tree, "intents")
+		was, err := in.intents(pc)
 		if err != nil {
 			return err
 		}
-		if was.Hash == is.Hash {
+		if was.Root == is.Root {
 			return nil
 		}
-		if err := tree.Diff(in.tree(was.Hash), in.tree(is.Hash), func(path string, _, _ tree.Entry) error {
+		if err := tree.Diff(was, is, func(path string, _, _ tree.Entry) error {
 			counts["intents/"+path]++
 			return nil
 		}); err != nil {
 			return err
 		}
 	}
-	if len(c.Parents) == 0 && !is.Hash.IsZero() {
-		if err := in.tree(is.Hash).Walk(func(path string, e tree.Entry) error {
+	if len(c.Parents) == 0 && !is.IsZero() {
+		if err := is.Walk(func(path string, e tree.Entry) error {
 			counts["intents/"+path] = 0
 			return nil
 		}); err != nil {
@@ -302,6 +378,22 @@ func (in *inputs) note(c *Commit) error {
 		}
 	}
 	return nil
+}
+
+// intents are those of a commit, without what is too large of tenants.
+func (in *inputs) intents(c *Commit) (tree.Tree, error) {
+	if c.Inputs.IsZero() {
+		return tree.Tree{}, nil
+	}
+	t, err := in.vetter.Bounded(in.tree(c.Inputs))
+	if err != nil {
+		return t, fmt.Errorf("read commit %s: %w", c.Hash.Short(), err)
+	}
+	e, err := t.Find("intents")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && e.Kind != tree.Dir {
+		return tree.Tree{}, nil
+	}
+	return tree.Tree{Store: t.Store, Root: e.Hash}, err
 }
 
 // traced is why an intent of a contract cannot be found in the inputs, or ""
@@ -334,7 +426,7 @@ func (in *inputs) traced(s *state, tenant string, i v1alpha1.ContractIntent) (fa
 			return "", by, nil
 		}
 	}
-	// Clocks of commits differ and histories are rewritten: now exactly.
+	// Merges join, and histories are rewritten: now exactly.
 	if by, err = in.lastChange(at, i.Path); err != nil || i.Author == by.Author.String() {
 		return "", by, err
 	}
@@ -351,7 +443,7 @@ func (in *inputs) lastChange(h tree.Hash, path string) (*Commit, error) {
 		if err != nil {
 			return nil, err
 		}
-		is, err := in.find(c.Tree, path)
+		is, err := in.find(c.Inputs, path)
 		if err != nil {
 			return nil, err
 		}
@@ -361,7 +453,7 @@ func (in *inputs) lastChange(h tree.Hash, path string) (*Commit, error) {
 			if err != nil {
 				return nil, err
 			}
-			was, err := in.find(pc.Tree, path)
+			was, err := in.find(pc.Inputs, path)
 			if err != nil {
 				return nil, err
 			}

@@ -32,12 +32,16 @@ func TestMergedOffersAreOurs(t *testing.T) {
 					o.Offers = append(o.Offers, head)
 				}
 			}
+			s.Push("Swell", map[string]string{"intents/vision/k/i.yaml": story.Intent("made", 1), "intents/vision/k/kustomization.yaml": "resources: [i.yaml]\npatches:\n- target: {kind: ResourceIntent}\n  patch: |\n" +
+				strings.Repeat("    - {op: copy, from: /metadata, path: /metadata/a}\n    - {op: copy, from: /metadata, path: /metadata/b}\n", 40)})
 			s.Ask("train", 4, "")
 			live()
-			s.Push("Done", nil, "intents/vision/train.yaml")
+			s.listed(true)
+			s.Push("Done", nil, "intents/vision/train.yaml", "intents/vision/k/kustomization.yaml", "intents/vision/k/i.yaml")
 			live()
 			s.At = s.At.Add(2 * time.Hour)
 			live()
+			s.listed(false)
 			o.Ledger, o.Inputs = s.Remote.Head("ledger"), s.Remote.Head("main")
 			rep, err := audit.Verify(t.Context(), s.Remote.Objects(), o)
 			if err != nil || len(rep.Violations) > 0 || rep.Contracts != 1 || rep.Decisions < 4 {
@@ -65,6 +69,29 @@ func TestMergedOffersAreOurs(t *testing.T) {
 				t.Errorf("a change of somebody's own: %+v %v", rep, err)
 			}
 		})
+	}
+}
+
+// listed is whether the ledger has a list of what is set aside.
+func (s *fleet) listed(want bool) {
+	s.t.Helper()
+	now, err := s.Remote.Tree(s.Remote.Head(s.Ledger))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err = now.Find("contracts/_set-aside.yaml"); (err == nil) != want {
+		s.t.Fatalf("the ledger lists what is set aside: %v, want %v", err == nil, want)
+	}
+}
+
+// A commit that decides may bring the list of what is set aside only with the
+// trailers that name what changes there.
+func TestListOfWhatIsSetAsideIsNamed(t *testing.T) {
+	s := lived(t, "ledger", nil, "")
+	s.forge(forged{puts: map[string][]byte{"contracts/_set-aside.yaml": []byte("apiVersion: fleetbroker.io/v1alpha1\nkind: SetAside\npieces:\n- {path: intents/vision/b.yaml, hash: sha256:00, why: crashed, at: \"2026-11-20T12:00:00Z\"}\n")}})
+	rep := s.verify()
+	if len(rep.Violations) != 1 || rep.Violations[0].Rule != "trailers" || !strings.Contains(rep.Violations[0].Message, `"intents/vision/b.yaml sha256:00 crashed"`) {
+		t.Errorf("%+v", rep.Violations)
 	}
 }
 

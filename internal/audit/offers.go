@@ -5,17 +5,17 @@ import "github.com/fleetbroker/fleetbroker/internal/api/tree"
 // offer is a commit of ours that people were asked to merge.
 type offer struct {
 	*Commit
-	base [3]tree.Hash // generated directories that it stands on
+	base [3]tree.Entry // generated directories that it stands on
 }
 
 // takeOffers reads the commits that may be offers; those that are not here are
 // left out.
 func (r *reader) takeOffers(heads []tree.Hash) error {
-	r.offers = map[[3]tree.Hash][]offer{}
+	r.offers = map[[3]tree.Entry][]offer{}
 	for _, h := range heads {
 		c, err := r.commit(h)
 		if err != nil || len(c.Parents) != 1 || c.Trailer("Plan") == "" {
-			continue // pruned, or somebody else's
+			continue // pruned, or another account's
 		}
 		parent, err := r.commit(c.Parents[0])
 		if err != nil {

@@ -9,9 +9,11 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // Options say what Verify looks at.
@@ -23,6 +25,21 @@ type Options struct {
 	Offers []tree.Hash
 	// From is a commit that is taken as it stands; zero: the first.
 	From tree.Hash
+	// Root is what is trusted before anything is read; nil: what the repository
+	// says of itself.
+	Root *trust.Root
+	// Branch of the ledger, as its commits name it; "": not compared.
+	Branch string
+	// Known are commits of the ledger that have stood, and Witness is one that
+	// somebody kept (nil: nobody): the ledger holds each of them.
+	Known   []Known
+	Witness *Witness
+	// AcceptRewrite are commits that an operator has accepted: of the inputs, though
+	// they do not descend from what was acted on before; of the ledger, though it
+	// does not hold them any more.
+	AcceptRewrite []tree.Hash
+	// Bounds of a commit's tree, as the daemon holds them. Default: tree.DefaultBounds.
+	Bounds tree.Bounds
 	// All goes on after the first violation.
 	All bool
 	// Progress is told how many commits are done of how many; may be nil.
@@ -59,22 +76,64 @@ type Report struct {
 	Decisions int `json:"decisions"`
 	// Contracts that were ever made.
 	Contracts int `json:"contracts"`
+	// Fleet and Seq by the newest commit that says so.
+	Fleet string `json:"fleet,omitempty"`
+	Seq   uint64 `json:"seq,omitempty"`
+	// From is the commit that was taken as it stands.
+	From string `json:"from,omitempty"`
+	// BeforeRoot are decisions from before the first one that a key of the trust
+	// root signed: they are judged by what the repository said of itself then.
+	BeforeRoot int `json:"beforeRoot,omitempty"`
+	// Rooted: a trust root was given, and one of its keys has signed.
+	Rooted bool `json:"rooted"`
+	// Dropped are heads that an operator let go of, as signed commits say.
+	Dropped []Dropped `json:"dropped,omitempty"`
+	// Notes are what was not judged, and why.
+	Notes []Note `json:"notes,omitempty"`
+	// Signers whose signature made commits the daemon's, Unsigned the commits that
+	// are taken for the daemon's by the committer's address alone.
+	Signers  []Signed  `json:"signers"`
+	Unsigned int       `json:"unsigned"`
+	last     tree.Hash // the newest commit of ours
 	// Violations in the order of history; at most those of one commit without All.
 	Violations []Violation `json:"violations"`
+}
+
+// Note is something that was not judged.
+type Note struct {
+	// Commit is the first of so many that it is about.
+	Commit  string `json:"commit"`
+	Commits int    `json:"commits"`
+	// Message says what, and why not.
+	Message string `json:"message"`
 }
 
 // verifier walks the line.
 type verifier struct {
 	*reader
+	graph   *graph
+	root    *trust.Root
+	branch  string
+	numbers numbers
+	// cut: the line begins somewhere, and not with the first commit.
+	cut    bool
 	in     *inputs
 	report Report
 	// The ledger as it stands at the commit before.
 	books
-	// trusted is the state of the inputs that the last commit of ours acted on.
-	trusted *state
+	// signers in force, and all who ever were.
+	signers signers
+	// by is the key that signed the commit being judged, empty for none.
+	by   string
+	ever []gitrepo.Key
+	// made is when the newest commit of ours was made.
+	made time.Time
 	// edited is what stood in files before foreign hands, by path.
 	edited map[string]tree.Entry
 	c      *Commit
+	// gone are commits that acted on inputs which are not on their branch. One that
+	// follows may name these as let go of.
+	gone []gone
 	// came is the round of the newest commit, with what its commits so far have
 	// changed.
 	came round
@@ -84,20 +143,26 @@ type verifier struct {
 // reading; what is wrong with the history is in the report.
 func Verify(ctx context.Context, h History, o Options) (Report, error) {
 	r := newReader(h)
-	v := &verifier{reader: r, edited: map[string]tree.Entry{}, books: newBooks()}
-	v.report = Report{Head: o.Ledger.String(), Violations: []Violation{}}
+	if o.Bounds != (tree.Bounds{}) {
+		r.vetter = tree.NewVetter(o.Bounds)
+	}
+	v := &verifier{
+		reader: r, graph: newGraph(r), root: o.Root, branch: o.Branch, edited: map[string]tree.Entry{}, books: newBooks(),
+	}
+	v.report = Report{Head: o.Ledger.String(), Signers: []Signed{}, Violations: []Violation{}}
 	var err error
 	if err = r.takeOffers(o.Offers); err != nil {
 		return v.report, err
 	}
-	if v.in, err = newInputs(ctx, r, o.Inputs); err != nil {
+	if v.in, err = newInputs(ctx, r, &o); err != nil {
 		return v.report, err
 	}
-	line, err := r.line(ctx, o.Ledger, o.From)
+	line, err := v.graph.line(ctx, o.Ledger, o.From)
 	if err != nil {
 		return v.report, err
 	}
 	if !o.From.IsZero() {
+		v.cut, v.report.From = true, o.From.String()
 		if err := v.begin(ctx, o.From); err != nil {
 			return v.report, err
 		}
@@ -117,24 +182,38 @@ func Verify(ctx context.Context, h History, o Options) (Report, error) {
 			break
 		}
 	}
-	return v.report, nil
+	err = v.end(ctx, o, v.report.Commits == len(line))
+	return v.report, err
 }
 
-// begin takes a commit's ledger as it stands.
-func (v *verifier) begin(ctx context.Context, from tree.Hash) error {
-	c, err := v.commit(from)
-	if err != nil {
-		return err
+// end says what held, and whether the ledger is all of what is known to have
+// stood. whole: each commit was judged.
+func (v *verifier) end(ctx context.Context, o Options, whole bool) error {
+	v.report.Fleet, v.report.Seq, v.report.Rooted = v.numbers.fleet, v.numbers.seq, v.signers.rooted
+	v.c = &Commit{Hash: o.Ledger}
+	for _, g := range v.gone {
+		if let, err := v.in.letGo(ctx, g.inputs); err != nil {
+			return err
+		} else if !let {
+			v.report.Violations = append(v.report.Violations, g.Violation)
+		}
 	}
-	if v.trusted, _, err = v.in.acted(ctx, c); err != nil {
-		return err
+	if v.strict() && whole && !v.signers.rooted {
+		v.fault("", "signature", "no commit is signed by a key of the trust root")
 	}
-	changes, err := v.changes(tree.Hash{}, c.Tree)
-	if err != nil {
-		return err
+	return v.known(ctx, o)
+}
+
+// note counts a commit to what was not judged.
+func (v *verifier) note(format string, args ...any) {
+	said := fmt.Sprintf(format, args...)
+	for i := range v.report.Notes {
+		if v.report.Notes[i].Message == said {
+			v.report.Notes[i].Commits++
+			return
+		}
 	}
-	_, err = v.take(v.reader, changes)
-	return err
+	v.report.Notes = append(v.report.Notes, Note{v.c.Hash.String(), 1, said})
 }
 
 func (v *verifier) fault(path, rule, format string, args ...any) {
@@ -143,7 +222,7 @@ func (v *verifier) fault(path, rule, format string, args ...any) {
 
 // step judges one commit.
 func (v *verifier) step(ctx context.Context, c *Commit) error {
-	v.c = c
+	v.c, v.by = c, ""
 	parent := &Commit{}
 	if !c.From.IsZero() {
 		var err error
@@ -151,30 +230,46 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 			return err
 		}
 	}
+	if b := c.Broken; b != nil {
+		v.fault(b.Path, "tree", "its tree is broken: %s; what stood before stays in force", b.Why)
+	}
 	changes, err := v.changes(parent.Tree, c.Tree)
-	if err != nil || len(changes) == 0 {
+	if err != nil || len(changes) == 0 && len(c.dropped) == 0 && c.Trailer("Ledger") == "" {
 		return err
 	}
 	v.report.Decisions++
 	if v.c, err = v.asOffered(c, parent.Tree); err != nil {
 		return err
 	}
-	s, err := v.acted(ctx)
+	if err := v.underRoot(ctx); err != nil {
+		return err
+	}
+	if err := v.letGo(ctx); err != nil {
+		return err
+	}
+	before := v.in.last
+	s, sound, err := v.acted(ctx)
 	if err != nil {
 		return err
 	}
-	own, err := v.ours(s)
+	own, err := v.ours(ctx, s, sound)
 	if err != nil {
 		return err
 	}
 	if !own {
+		v.in.disbelieve(before)
 		return v.foreign(changes)
 	}
-	if is, was := c.Committer.When, parent.Committer.When; is.Before(was) {
-		v.fault("", "trailers", "made %s, before the commit that it follows (%s)", stamp(is), stamp(was))
+	v.numbered(s)
+	v.ruled()
+	v.report.last = c.Hash
+	if is := v.c.Committer.When; is.Before(v.made) {
+		v.fault("", "trailers", "made %s, before the daemon's commit that it follows (%s)", stamp(is), stamp(v.made))
+	} else {
+		v.made = is
 	}
-	if s != nil {
-		v.trusted = s
+	if len(changes) == 0 {
+		return nil
 	}
 	switch plan := c.Trailer("Plan"); {
 	case plan == "undo":
@@ -183,51 +278,27 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 		return v.swept(changes)
 	case plan == "policies":
 		return v.admitted(s, changes)
+	case plan == "render":
+		return v.renewed(s, changes)
+	case plan == "set-aside":
+		return v.setAside(changes)
 	}
 	return v.decided(s, changes)
 }
 
 // acted is the state of the inputs that a commit names, nil when it names none
-// that can be.
-func (v *verifier) acted(ctx context.Context) (*state, error) {
+// that can be, and whether it may be acted on.
+func (v *verifier) acted(ctx context.Context) (s *state, sound bool, err error) {
 	s, fault, err := v.in.acted(ctx, v.c)
-	if fault != "" {
+	if h, herr := tree.ParseHash(v.c.Trailer("Inputs")); herr == nil && fault == v.in.offBranch(h) {
+		v.gone = append(v.gone, gone{Violation{v.c.Hash.String(), "", "inputs", fault}, h})
+	} else if fault != "" {
 		v.fault("", "inputs", "%s", fault)
 	}
-	return s, err
+	return s, fault == "", err
 }
 
-// ours reports whether one of us made the commit: by the signers of the state
-// accepted before it, or of the one that it acted on, which descends from that.
-func (v *verifier) ours(s *state) (bool, error) {
-	email := ""
-	signed := false
-	for _, st := range []*state{v.trusted, s} {
-		if st == nil {
-			continue
-		}
-		email = st.email
-		if st.keys.Empty() {
-			continue
-		}
-		signed = true
-		raw, err := v.h.Commit(v.c.proof())
-		if err != nil {
-			return false, err
-		}
-		if ok, err := st.keys.Signed(raw); err != nil || ok {
-			return ok, err
-		}
-	}
-	claims := v.c.Trailer("Plan") != "" && strings.EqualFold(v.c.Committer.Email, email)
-	if signed && claims && (v.trusted == nil || !v.trusted.keys.Empty()) {
-		v.fault("", "signature", "made in our name (%s) without a signature by any of writeBack.signers", v.c.Committer)
-		return false, nil
-	}
-	return claims, nil
-}
-
-// foreign are changes by somebody else: none is allowed. What they leave is
+// foreign are changes by another account: none is allowed. What they leave is
 // what the next commit stands on.
 func (v *verifier) foreign(changes []change) error {
 	for _, ch := range changes {
@@ -242,6 +313,9 @@ func (v *verifier) foreign(changes []change) error {
 			verb = "deleted"
 		}
 		v.fault(ch.path, "foreign", "%s by %s, who is not the daemon: %s", verb, v.c.Committer, gitobj.Subject(v.c.Message))
+	}
+	for _, ch := range v.c.dropped {
+		v.fault(ch.path, "foreign", "rolled back by a merge of %s, who is not the daemon: %s", v.c.Committer, gitobj.Subject(v.c.Message))
 	}
 	_, err := v.take(v.reader, changes)
 	return err
@@ -280,16 +354,18 @@ func (v *verifier) admitted(s *state, changes []change) error {
 	want := map[string][]byte{}
 	if s != nil {
 		for name, c := range s.fleet.Clusters {
-			maps.Copy(want, manifests.Policies(name, c))
+			maps.Copy(want, manifests.Policies(name, c, v.c.Trailer("Fleet")))
 		}
 	}
+	compared := v.compared()
 	for _, ch := range changes {
 		content, known := want[ch.path]
 		switch {
 		case s == nil: // said already: nobody knows what it acted on
 		case !known || ch.before.Hash.IsZero():
 			v.fault(ch.path, "trailers", "changed by a commit that only brings policies up to date")
-		case tree.BlobHash(content) != ch.after.Hash:
+		case !compared: // noted
+		case tree.BlobHash(content) != ch.after.Hash && !v.older(s, ch.path, ch.after.Hash):
 			v.fault(ch.path, "manifests", "differs from what the Cluster file renders to: %s", v.difference(ch.after.Hash, content))
 		}
 	}
@@ -310,6 +386,9 @@ func (v *verifier) decided(s *state, changes []change) error {
 		v.fault("", "plan", "Plan says %s, what it writes is %s", plan, is)
 	}
 	at := v.trailers(s != nil)
+	if err := v.listed(changes); err != nil {
+		return err
+	}
 	d, err := v.take(v.reader, changes)
 	if err != nil {
 		return err

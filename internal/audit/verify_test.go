@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/test/story"
 )
 
@@ -51,11 +53,32 @@ func TestPoliciesThatFollowTheirCluster(t *testing.T) {
 	s.Push("Let CI in", map[string]string{"clusters/rome.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], deliverers: [ci@example.org]}\n"})
 	s.Rest()
 	log, err := s.Remote.Log(s.Ledger)
-	if err != nil || !strings.HasPrefix(log[0].Message, "update policies of rome: ") {
+	if err != nil || !strings.HasPrefix(log[0].Message, "render manifests of rome anew: ") {
 		t.Fatalf("the newest commit is %q, %v", log[0].Message, err)
 	}
 	if rep := s.verify(); len(rep.Violations) > 0 {
 		t.Errorf("%d violations, the first: %s", len(rep.Violations), rep.Violations[0])
+	}
+}
+
+// What another version rendered is not compared, and said so for each commit:
+// neither a violation nor silence. What has no number is rendered as by 1.
+func TestOtherRenderingsAreNotCompared(t *testing.T) {
+	newer := strconv.Itoa(manifests.Renderer + 1)
+	s := lived(t, "ledger", nil, "")
+	other := map[string][]byte{"manifests/rome/namespaces/policies/namespace-guard.yaml": []byte("# as it renders it\n")}
+	s.forge(forged{trailers: map[string]string{"Plan": "render", "Renderer": newer}, puts: other})
+	now := s.At.Add(time.Minute)
+	s.At = now
+	was := s.Contract("train")
+	is := ledger.Books{Zone: time.UTC, Currency: "EUR"}.Settle(was, v1alpha1.TimeOf(now))
+	s.forge(forged{trailers: map[string]string{"Renderer": newer}, now: now, changes: ledger.Changes{Contracts: []ledger.Change{{Before: was, After: is}}}, puts: map[string][]byte{"manifests/rome/namespaces/policies/intent-guard.yaml": []byte("# as it renders it\n")}})
+	rep := s.verify()
+	if len(rep.Violations) > 0 {
+		t.Errorf("%d violations, the first: %s", len(rep.Violations), rep.Violations[0])
+	}
+	if len(rep.Notes) != 1 || rep.Notes[0].Commits != 2 || !strings.HasPrefix(rep.Notes[0].Message, "manifests rendered by "+newer+", not compared") {
+		t.Errorf("notes: %v", rep.Notes)
 	}
 }
 
@@ -204,6 +227,18 @@ func TestPlantedViolations(t *testing.T) {
 		}},
 		"a contract beside policies": {"trailers", "changed by a commit that only brings policies up to date", func(_ *testing.T, s *fleet) {
 			s.forge(forged{trailers: map[string]string{"Plan": "policies"}, deletes: []string{ledger.ContractPath(s.Contract("serve"))}})
+		}},
+		"a rendering of something else": {"manifests", "differs from what the contracts render to", func(_ *testing.T, s *fleet) {
+			s.forge(forged{trailers: map[string]string{"Plan": "render"}, puts: map[string][]byte{"manifests/rome/namespaces/policies/namespace-guard.yaml": []byte("kind: Secret\n")}})
+		}},
+		"a rendering of what is not there": {"manifests", "stands there, but no contract renders to it", func(_ *testing.T, s *fleet) {
+			s.forge(forged{trailers: map[string]string{"Plan": "render"}, puts: map[string][]byte{"manifests/rome/namespaces/policies/inject.yaml": []byte("kind: MutatingAdmissionPolicy\n")}})
+		}},
+		"a rendering that takes a guard": {"manifests", "is missing: the contracts render to", func(_ *testing.T, s *fleet) {
+			s.forge(forged{trailers: map[string]string{"Plan": "render"}, deletes: []string{"manifests/rome/namespaces/policies/namespace-guard.yaml"}})
+		}},
+		"a contract beside a rendering": {"trailers", "changed by a commit that only renders", func(_ *testing.T, s *fleet) {
+			s.forge(forged{trailers: map[string]string{"Plan": "render"}, deletes: []string{ledger.ContractPath(s.Contract("serve"))}})
 		}},
 		"spend that was made less": {"spend", "the file says 0.01 (list", func(_ *testing.T, s *fleet) {
 			now, when := at(s)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
 func checkAccess(p *Picture) []Finding {
@@ -87,17 +88,25 @@ var policyNames = map[Kind][]string{
 	Mutating:   {"fleetbroker-intent-tolerations"},
 }
 
+// has reports whether a policy stands, under its name or that of a fleet with an
+// id (fleetbroker-<id>-intent-guard).
+func (c *Cluster) has(k Kind, name string) bool {
+	return len(c.all(k, func(u *unstructured.Unstructured) bool {
+		return u.GetName() == name || "fleetbroker-"+manifests.PolicyName(u.GetName()) == name
+	})) > 0
+}
+
 func checkPolicies(p *Picture) []Finding {
 	c := p.Consumer
 	var out []Finding
 	for _, k := range []Kind{Validating, Mutating} {
 		bindings := k + "Binding"
 		for _, name := range policyNames[k] {
-			if c.read(k) && c.one(k, "", name) == nil {
+			if c.read(k) && !c.has(k, name) {
 				out = append(out, finding(PolicyMissing, at(c, k, "", name), "it is missing: tenants are not kept apart, or pods get no toleration",
 					"the daemon puts it back within seconds: see why it cannot in its log, and what deletes it")...)
 			}
-			if c.read(bindings) && c.one(bindings, "", name) == nil {
+			if c.read(bindings) && !c.has(bindings, name) {
 				out = append(out, finding(PolicyUnbound, at(c, bindings, "", name), "it is missing, so that its policy does nothing",
 					"the daemon puts it back within seconds: see why it cannot in its log, and what deletes it")...)
 			}

@@ -57,6 +57,7 @@ const (
 	SliceDenied          Code = "slice-denied"
 	SliceUnanswered      Code = "slice-unanswered"
 	SliceClassUnanswered Code = "slice-class-unanswered"
+	SliceClassOpen       Code = "slice-class-open"
 	SliceShrunk          Code = "slice-shrunk"
 	SliceKeptKey         Code = "slice-kept-key"
 

@@ -103,6 +103,11 @@ func side(t *testing.T, name, role, docs string) *Cluster {
 		}
 		c.Objects[Kind(u.GetKind())] = append(c.Objects[Kind(u.GetKind())], u)
 	}
+	if role == "provider" {
+		var u unstructured.Unstructured
+		u.SetName(classDefault)
+		c.Objects[Validating], c.Objects[ValidatingBindings] = []unstructured.Unstructured{u}, []unstructured.Unstructured{u}
+	}
 	for k, names := range policyNames {
 		if role != "consumer" {
 			break
@@ -129,7 +134,7 @@ func well(t *testing.T) *Picture {
 	c := &v1alpha1.Contract{
 		Metadata: v1alpha1.Metadata{Name: "train", Namespace: "vision"},
 		Spec: v1alpha1.ContractSpec{
-			Intent: v1alpha1.ContractIntent{Name: "train", Path: "intents/vision/train.yaml"}, Consumer: "rome", Provider: "paris", Resources: gpu,
+			Intent: v1alpha1.ContractIntent{Name: "train", Path: "intents/vision/train.yaml"}, Consumer: "rome", Provider: "paris", Resources: gpu, Class: "fleetbroker",
 			Offload: &v1alpha1.Offload{Namespaces: []v1alpha1.OffloadNamespace{{Name: "vision"}}},
 		},
 		Status: v1alpha1.ContractStatus{Phase: v1alpha1.PhaseActive},
@@ -318,6 +323,15 @@ func TestTroubles(t *testing.T) {
 		"nobody's class": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", conditions(map[string]any{"type": "Authentication", "status": "Accepted"}), "status", "conditions")
 		}, SliceClassUnanswered, "nobody on the provider answers slices of class fleetbroker"},
+		"an open class": {func(_ *testing.T, p *Picture) { drop(p.Provider, ValidatingBindings, classDefault) }, SliceClassOpen, "class default is open to rome"},
+		"opened for one": {func(t *testing.T, p *Picture) {
+			set(t, p.Provider, Namespaces, "liqo-tenant-rome", "open", "metadata", "labels", labelDoor)
+		}, SliceClassOpen, "beside all contracts"},
+		"a closed class, not enforced": {func(t *testing.T, p *Picture) {
+			p.Contract.Spec.Class = ""
+			set(t, p.Consumer, Slices, "train", "default", "spec", "class")
+			set(t, p.Consumer, Slices, "train", nil, "status")
+		}, SliceUnanswered, "refuses slices of class default"},
 		"denied": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", conditions(map[string]any{"type": "Resources", "status": "Denied", "message": "full"}), "status", "conditions")
 		}, SliceDenied, "denies it: full"},

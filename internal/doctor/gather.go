@@ -44,8 +44,8 @@ var sources = map[Kind]source{
 	Budgets:      {gvr: gvr("policy", "v1", "poddisruptionbudgets"), consumer: true},
 	DaemonSets:   {gvr: gvr("apps", "v1", "daemonsets"), consumer: true},
 
-	Validating:         {gvr: gvr(admission, "v1", "validatingadmissionpolicies"), consumer: true},
-	ValidatingBindings: {gvr: gvr(admission, "v1", "validatingadmissionpolicybindings"), consumer: true},
+	Validating:         {gvr: gvr(admission, "v1", "validatingadmissionpolicies"), consumer: true, provider: true},
+	ValidatingBindings: {gvr: gvr(admission, "v1", "validatingadmissionpolicybindings"), consumer: true, provider: true},
 	Mutating:           {gvr: gvr(admission, "v1", "mutatingadmissionpolicies"), consumer: true},
 	MutatingBindings:   {gvr: gvr(admission, "v1", "mutatingadmissionpolicybindings"), consumer: true},
 

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
 func checkSlice(p *Picture) []Finding {
@@ -33,7 +34,34 @@ func checkSlice(p *Picture) []Finding {
 		return finding(SliceDeleting, where, "it is being deleted and waits for its copy on the provider to go",
 			"bring the provider back; if it is lost for good: kubectl annotate foreigncluster %s liqo.io/foreign-cluster-permanently-unreachable=true", p.ProviderID)
 	}
-	return sliceStatus(p, s, where)
+	return append(sliceStatus(p, s, where), openDoor(p)...)
+}
+
+// classDefault is what closes Liqo's class default to other clusters on a provider
+// (install/provider/class-default.yaml), and the label of a peering's namespace for
+// which it is open.
+const (
+	classDefault = "fleetbroker-class-default"
+	labelDoor    = v1alpha1.Group + "/class-default"
+)
+
+// closed reports whether a provider refuses slices of Liqo's own class to the
+// contract's consumer.
+func (p *Picture) closed() bool {
+	ns := p.Provider.one(Namespaces, "", p.OnProvider)
+	return p.Provider.one(Validating, "", classDefault) != nil && p.Provider.one(ValidatingBindings, "", classDefault) != nil &&
+		(ns == nil || ns.GetLabels()[labelDoor] != "open")
+}
+
+// openDoor says that consumers can take more than they have contracts for where the
+// provider's agent grants what the ledger says, by asking for Liqo's own class.
+func openDoor(p *Picture) []Finding {
+	if p.Contract.Spec.Class == "" || p.Contract.Spec.Class == manifests.ClassDefault || p.closed() ||
+		!p.Provider.read(Validating) || !p.Provider.read(ValidatingBindings) || !p.Provider.read(Namespaces) {
+		return nil
+	}
+	return finding(SliceClassOpen, at(p.Provider, Namespaces, "", p.OnProvider), "Liqo's slice class default is open to "+p.Consumer.Name+": who may make slices there gets whatever it asks for, beside all contracts",
+		"apply install/provider to %s, or take the label %s off the namespace where no other market needs it", p.Provider.Name, labelDoor)
 }
 
 // sliceMarks are the labels without which Liqo does nothing, or half, and says
@@ -69,6 +97,9 @@ func sliceStatus(p *Picture, s *unstructured.Unstructured, where string) []Findi
 	switch {
 	case field(resources, "status") == "Denied":
 		return finding(SliceDenied, where, "the provider denies it: "+words(resources), "ask those who run %s; after half a minute the contract goes elsewhere if it can", p.Provider.Name)
+	case authentication == nil && resources == nil && (class == "" || class == manifests.ClassDefault) && p.Provider.read(ValidatingBindings) && p.closed():
+		return finding(SliceUnanswered, where, "the provider refuses slices of class default to other clusters, and its agent does not enforce the ledger, so that contracts are of that class",
+			"let the agent of %s enforce (install/agent), or use the component not-enforced of install/provider there", p.Provider.Name)
 	case authentication == nil && resources == nil:
 		return finding(SliceUnanswered, where, "the provider has not answered: it was not replicated there", "see the findings on the peering; else whether liqo-crd-replicator runs on %s", p.Consumer.Name)
 	case field(resources, "status") != "Accepted":

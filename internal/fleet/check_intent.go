@@ -3,11 +3,15 @@ package fleet
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/zones"
 )
 
 // checkIntent checks what can be checked of an intent without the rest of the
@@ -31,6 +35,9 @@ func checkIntent(c *checker, in *v1alpha1.ResourceIntent) Predicate {
 		}
 	}
 	c.replicas(s)
+	if !c.lists(spec, s) {
+		return nil
+	}
 	c.request(spec.in("resources"), s.Resources)
 	for i, alt := range s.Alternatives {
 		c.request(spec.in("alternatives", i), alt)
@@ -43,6 +50,48 @@ func checkIntent(c *checker, in *v1alpha1.ResourceIntent) Predicate {
 	c.virtualNode(spec.in("virtualNode"), s.VirtualNode)
 	c.shares(spec, s)
 	return c.placement(spec.in("placement"), &s.Placement)
+}
+
+// lists bounds what multiplies the work of a plan and of delivery: each replica
+// may try each alternative, each of them every rule, and each contract is
+// rendered into every namespace. It says whether the rest may be looked at.
+func (c *checker) lists(p place, s *v1alpha1.IntentSpec) bool {
+	type list struct {
+		at      place
+		n, most int
+	}
+	pl := p.in("placement")
+	all := []list{
+		{p.in("alternatives"), len(s.Alternatives), v1alpha1.MaxAlternatives}, {p.in("schedule", "windows"), len(s.Schedule.Windows), v1alpha1.MaxWindows},
+		{pl.in("spread"), len(s.Placement.Spread), v1alpha1.MaxSpread}, {pl.in("together"), len(s.Placement.Together), v1alpha1.MaxNames},
+		{pl.in("apart"), len(s.Placement.Apart), v1alpha1.MaxNames}, {p.in("purchase"), len(s.Purchase), v1alpha1.MaxPurchase},
+		{pl.in("regions"), len(s.Placement.Regions), v1alpha1.MaxNames}, {pl.in("zones"), len(s.Placement.Zones), v1alpha1.MaxNames},
+		{pl.in("architectures"), len(s.Placement.Architectures), v1alpha1.MaxNames},
+		{pl.in("providers", "allow"), len(s.Placement.Providers.Allow), v1alpha1.MaxNames}, {pl.in("providers", "deny"), len(s.Placement.Providers.Deny), v1alpha1.MaxNames},
+	}
+	models := func(p place, r v1alpha1.ResourceRequest) {
+		if r.GPU != nil {
+			all = append(all, list{p.in("gpu", "models"), len(r.GPU.Models), v1alpha1.MaxModels})
+		}
+	}
+	models(p.in("resources"), s.Resources)
+	for i, alt := range s.Alternatives {
+		models(p.in("alternatives", i), alt)
+	}
+	if s.Offload != nil {
+		all = append(all, list{p.in("offload", "namespaces"), len(s.Offload.Namespaces), v1alpha1.MaxOffload})
+	}
+	if s.VirtualNode != nil {
+		all = append(all, list{p.in("virtualNode", "taints"), len(s.VirtualNode.Taints), v1alpha1.MaxTaints})
+	}
+	within := true
+	for _, l := range all {
+		if l.n > l.most {
+			within = false
+			c.errorf(l.at, "LimitExceeded", "%s: %d entries, and at most %d are read: leave out those that matter least", l.at, l.n, l.most)
+		}
+	}
+	return within
 }
 
 func (c *checker) replicas(s *v1alpha1.IntentSpec) {
@@ -70,6 +119,11 @@ var (
 
 func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	c.resourceNames(p, r.Named)
+	for _, name := range []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods} {
+		if amount, ok := r.Named[name]; ok && amount.IsZero() {
+			c.nothing(p.in(name), "leave it out for the fleet's default")
+		}
+	}
 	g := r.GPU
 	if g == nil {
 		return
@@ -96,6 +150,12 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 			c.errorf(p.in("models", i), "BadValue", "%s is empty; leave models out for any", p.in("models", i))
 		}
 	}
+}
+
+// nothing refuses 0 of what no Node does without: such contracts cost and hold
+// nothing, so that no quota or budget bounds how many there are.
+func (c *checker) nothing(p place, otherwise string) {
+	c.errorf(p, "BadValue", "%s is 0, and a Node without it runs nothing: write what is needed at least, or %s", p, otherwise)
 }
 
 func (c *checker) profile(p place, value string) {
@@ -152,6 +212,8 @@ func (c *checker) intentBudget(p place, b *v1alpha1.IntentBudget) {
 }
 
 func (c *checker) schedule(p place, s *v1alpha1.Schedule) {
+	c.instant(p.in("notBefore"), s.NotBefore)
+	c.instant(p.in("deadline"), s.Deadline)
 	if !s.Deadline.IsZero() && !s.NotBefore.IsZero() {
 		room := s.Deadline.Sub(s.NotBefore.Time)
 		switch {
@@ -163,6 +225,14 @@ func (c *checker) schedule(p place, s *v1alpha1.Schedule) {
 	}
 	for i, w := range s.Windows {
 		c.window(p.in("windows", i), w)
+	}
+}
+
+// instant refuses times that can only be a mistake: a clock that was not set, or
+// another program's word for "none".
+func (c *checker) instant(p place, t v1alpha1.Time) {
+	if !t.IsZero() && t.Year() < 2000 {
+		c.errorf(p, "BadValue", "%s: %s is before the year 2000; leave it out for none", p, t.Format(time.RFC3339))
 	}
 }
 
@@ -196,7 +266,7 @@ func (c *checker) timezone(p place, name string) {
 	if name == "" {
 		return
 	}
-	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
+	if _, err := zones.Load(name); err != nil {
 		c.errorf(p, "BadValue", "%s: %q is not a timezone; write an IANA name such as Europe/Rome", p, name)
 	}
 }
@@ -260,7 +330,7 @@ func (c *checker) placement(p place, pl *v1alpha1.Placement) Predicate {
 	if strings.TrimSpace(pl.Where) == "" {
 		return nil
 	}
-	return c.expression(p.in("where"), pl.Where)
+	return c.expression(p.in("where"), pl.Where, false)
 }
 
 func (c *checker) offload(p place, o *v1alpha1.Offload) {
@@ -294,8 +364,8 @@ func (c *checker) offload(p place, o *v1alpha1.Offload) {
 // labels checks Kubernetes labels.
 func (c *checker) labels(p place, m map[string]string) {
 	for _, k := range sortedKeys(m) {
-		if !qualified.MatchString(k) || len(k) > 317 {
-			c.keyf(p.in(k), "BadName", "%s: %q is not a label key", p, k)
+		if badKey(k) != "" {
+			c.keyf(p.in(k), "BadName", "%s: %q is not a label key: %s", p, k, badKey(k))
 		}
 		if v := m[k]; len(v) > 63 || !labelValue.MatchString(v) {
 			c.errorf(p.in(k), "BadValue", "%s: %q is not a label value", p.in(k), v)
@@ -309,18 +379,27 @@ func (c *checker) virtualNode(p place, v *v1alpha1.VirtualNodeSpec) {
 	}
 	c.labels(p.in("labels"), v.Labels)
 	for _, k := range sortedKeys(v.Labels) {
-		if ours(k) {
+		switch {
+		case ours(k):
 			c.keyf(p.in("labels", k), "BadName", "%s: labels of fleetbroker.io and liqo.io are not yours to set", p.in("labels", k))
+		case systemKey(k):
+			c.keyf(p.in("labels", k), "BadName", "%s: labels of Kubernetes and of card vendors say what a node is; write a label of your own domain, or one without a domain", p.in("labels", k))
 		}
 	}
 	for i, t := range v.Taints {
 		p := p.in("taints", i)
 		c.oneOf(p.in("effect"), t.Effect, "NoSchedule", "PreferNoSchedule", "NoExecute")
-		if !qualified.MatchString(t.Key) || t.Effect == "" {
+		if t.Key == "" || t.Effect == "" {
 			c.errorf(p, "BadValue", "%s: a taint has a key and an effect", p)
 		}
-		if ours(t.Key) {
-			c.errorf(p.in("key"), "BadName", "%s: taints of fleetbroker.io and liqo.io are not yours to set", p.in("key"))
+		if why := badKey(t.Key); t.Key != "" && why != "" {
+			c.errorf(p.in("key"), "BadName", "%s: %q is not the key of a taint: %s", p.in("key"), t.Key, why)
+		}
+		if len(t.Value) > 63 || !labelValue.MatchString(t.Value) {
+			c.errorf(p.in("value"), "BadValue", "%s: %q is not the value of a taint: at most 63 letters, digits, '-', '_' and '.'", p.in("value"), t.Value)
+		}
+		if ours(t.Key) || systemKey(t.Key) {
+			c.errorf(p.in("key"), "BadName", "%s: taints of fleetbroker.io, liqo.io and Kubernetes are not yours to set", p.in("key"))
 		}
 	}
 	if v.KubeconfigSecretRef != nil {
@@ -332,6 +411,24 @@ func (c *checker) virtualNode(p place, v *v1alpha1.VirtualNodeSpec) {
 func ours(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	return ok && (domain == "fleetbroker.io" || strings.HasSuffix(domain, ".fleetbroker.io") || domain == "liqo.io" || strings.HasSuffix(domain, ".liqo.io"))
+}
+
+// systemDomains are those under which Kubernetes, Liqo's and the vendors' tools
+// describe nodes, subdomains included: operators' selectors go by them.
+var systemDomains = []string{"kubernetes.io", "k8s.io", "fluidos.eu", "nvidia.com", "amd.com", "intel.com", "openshift.io", "kwok.x-k8s.io"}
+
+// systemKey: keys by which others know what a node is.
+func systemKey(key string) bool {
+	domain, _, prefixed := strings.Cut(key, "/")
+	return prefixed && slices.ContainsFunc(systemDomains, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
+}
+
+// badKey says why a key of a label or taint is none, "" when it is one.
+func badKey(key string) string {
+	if list := validation.IsQualifiedName(key); len(list) > 0 {
+		return list[0]
+	}
+	return ""
 }
 
 func (c *checker) secret(p place, r v1alpha1.SecretKeyRef) {

@@ -42,6 +42,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	}
 	c.weights(spec.in("weights"), s.Weights)
 	c.oneOf(spec.in("defaults", "delivery"), s.Defaults.Delivery, deliveries...)
+	c.defaultRequest(spec.in("defaults"), s)
 	names := map[string]bool{}
 	for i, p := range s.Policies {
 		p2 := spec.in("policies", i)
@@ -50,13 +51,13 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 			c.errorf(p2.in("name"), "Duplicate", "a policy called %s stands above already", p.Name)
 		}
 		names[p.Name] = true
-		c.expression(p2.in("require"), p.Require)
+		c.expression(p2.in("require"), p.Require, true)
 	}
 	pools := map[string]bool{}
 	for i, w := range s.WarmPools {
 		p := spec.in("warmPools", i)
 		c.label(p.in("name"), w.Name)
-		c.within(p.in("count"), int64(w.Count), 0, noMost)
+		c.within(p.in("count"), int64(w.Count), 0, s.Limits.Filled().Replicas)
 		c.request(p.in("resources"), w.Resources)
 		c.poolForecast(p, &w)
 		if w.MaxPremium != nil {
@@ -69,6 +70,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	}
 	c.writeBack(spec.in("writeBack"), &s.WriteBack)
 	c.oneOf(spec.in("verification", "mode"), s.Verification.Mode, "none", "signed")
+	c.oneOf(spec.in("verification", "intents"), s.Verification.Intents, "signed")
 	c.signers(spec.in("verification", "signers"), s.Verification.Signers)
 	if s.Verification.Mode == "signed" && len(s.Verification.Signers) == 0 && len(s.WriteBack.Signers) == 0 {
 		c.warnf(spec.in("verification", "mode"), "NobodySigns", "spec.verification.mode is signed, and nobody may change this file, clusters or tenants any more: name the fleet's keys under spec.verification.signers")
@@ -78,6 +80,41 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	c.oneOf(spec.in("enrollment"), s.Enrollment, "closed", "open")
 	if s.Safety.MaxEnds != nil {
 		c.within(spec.in("safety", "maxEnds"), int64(*s.Safety.MaxEnds), 0, noMost)
+	}
+	c.fleetLimits(spec.in("limits"), &s.Limits)
+}
+
+// The most that a fleet may raise its limits to.
+const (
+	mostReplicas  = 100_000
+	mostContracts = 10_000_000
+	mostUnits     = 1_000_000_000_000
+)
+
+func (c *checker) fleetLimits(p place, l *v1alpha1.Limits) {
+	for _, f := range []struct {
+		name        string
+		value, most int64
+	}{
+		{"replicas", l.Replicas, mostReplicas}, {"contracts", l.Contracts, mostContracts}, {"intents", l.Intents, mostContracts},
+		{"files", l.Files, mostContracts}, {"conditions", l.Conditions, mostUnits},
+	} {
+		if f.value != 0 {
+			c.within(p.in(f.name), f.value, 1, f.most)
+		}
+	}
+	if l.Bytes != nil && bytesOf(*l.Bytes) <= 0 {
+		c.errorf(p.in("bytes"), "BadValue", "%s: %q is not more than 0 bytes; leave it out for %s", p.in("bytes"), *l.Bytes, v1alpha1.DefaultBytes)
+	}
+}
+
+// defaultRequest checks what an intent asks for that leaves it out.
+func (c *checker) defaultRequest(p place, s *v1alpha1.FleetSpec) {
+	d := s.Defaults
+	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.CPU: d.CPU, v1alpha1.Memory: d.Memory, v1alpha1.Pods: d.Pods} {
+		if q != nil && q.Amount(name).IsZero() {
+			c.nothing(p.in(name), "leave it out")
+		}
 	}
 }
 
@@ -132,8 +169,11 @@ func (c *checker) signers(p place, list []v1alpha1.Signer) {
 		if strings.HasPrefix(strings.TrimSpace(s.PublicKey), "-----BEGIN PGP PUBLIC KEY") {
 			continue
 		}
-		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(s.PublicKey)); err != nil {
-			c.errorf(p.in("publicKey"), "BadValue", "%s is neither an OpenSSH public key (ssh-ed25519 AAAA…) nor an OpenPGP one", p.in("publicKey"))
+		switch _, _, options, _, err := ssh.ParseAuthorizedKey([]byte(s.PublicKey)); {
+		case err != nil || strings.Contains(strings.TrimSpace(s.PublicKey), "\n"):
+			c.errorf(p.in("publicKey"), "BadValue", "%s is neither one OpenSSH public key (ssh-ed25519 AAAA…) nor an OpenPGP one", p.in("publicKey"))
+		case len(options) > 0:
+			c.errorf(p.in("publicKey"), "BadValue", "%s has options (%s), which have no effect here: write the key without them", p.in("publicKey"), strings.Join(options, ","))
 		}
 	}
 }
@@ -155,6 +195,7 @@ func checkTenant(c *checker, t *v1alpha1.Tenant) {
 			c.errorf(p, "NamespaceForbidden", "%s: namespace %s belongs to the cluster or its tools and is never offloaded", p, n)
 		}
 	}
+	c.tenantNames(spec, s)
 	if q := s.Quota; q != nil {
 		p := spec.in("quota")
 		if q.GPU != nil {
@@ -213,9 +254,14 @@ func checkCluster(c *checker, cl *v1alpha1.Cluster) {
 	if s.Access != nil && s.Access.KubeconfigSecretRef != nil {
 		c.secret(spec.in("access", "kubeconfigSecretRef"), *s.Access.KubeconfigSecretRef)
 	}
+	c.instant(spec.in("drain"), s.Drain)
 	c.location(spec.in("location"), s.Location)
 	c.labels(spec.in("labels"), s.Labels)
 	c.price(spec.in("defaultPrice"), s.DefaultPrice)
+	c.price(spec.in("price"), s.Price)
+	for i, topic := range s.TrustAgent {
+		c.oneOf(spec.in("trustAgent", i), topic, v1alpha1.TrustPrice, v1alpha1.TrustLocation)
+	}
 	if r := s.Reservations; r != nil {
 		c.label(spec.in("reservations", "tenant"), r.Tenant)
 	}
@@ -270,6 +316,7 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 	} else if !s.Capacity[v1alpha1.GPU].IsZero() {
 		c.warnf(spec.in("capacity", "gpu"), "NoEffect", "spec.capacity.gpu has cards, but spec.gpu does not say of which model; intents that name a model will not find them")
 	}
+	c.instant(spec.in("drain"), s.Drain)
 	c.price(spec.in("price"), s.Price)
 	c.location(spec.in("location"), s.Location)
 	c.labels(spec.in("labels"), s.Labels)

@@ -7,9 +7,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// maxShares is how many virtual nodes one slice is cut into at most.
-const maxShares = 32
-
 // shares checks that the virtual nodes of a replica have room in it, whichever
 // of its alternatives it comes from.
 func (c *checker) shares(spec place, s *v1alpha1.IntentSpec) {
@@ -18,8 +15,8 @@ func (c *checker) shares(spec place, s *v1alpha1.IntentSpec) {
 		return
 	}
 	p := spec.in("virtualNode", "shares")
-	if len(v.Shares) > maxShares {
-		c.errorf(p, "BadValue", "%s: %d virtual nodes of one slice are too many; write at most %d", p, len(v.Shares), maxShares)
+	if len(v.Shares) > v1alpha1.MaxShares {
+		c.errorf(p, "BadValue", "%s: %d virtual nodes of one slice are too many; write at most %d", p, len(v.Shares), v1alpha1.MaxShares)
 	}
 	names := v.Shared()
 	for i, share := range v.Shares {

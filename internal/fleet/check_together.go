@@ -17,6 +17,7 @@ func stem(p string) string { return strings.TrimSuffix(path.Base(p), path.Ext(p)
 func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.Store) {
 	currencies := convertible(f.Policy)
 	_, overlaps := claimsOf(f.Tenants)
+	_, remote := remoteClaimsOf(f.Tenants, f.Clusters)
 	each := func(files []*file, check func(c *checker, object any)) {
 		for _, fl := range files {
 			if fl == nil || fl.broken || f.good[fl.path] != fl {
@@ -35,7 +36,7 @@ func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.S
 	}
 	each([]*file{policy}, func(c *checker, o any) { c.fleetRefs(f, o.(*v1alpha1.Fleet)) })
 	each(use[secClusters], func(c *checker, o any) { c.clusterRefs(f, o.(*v1alpha1.Cluster), currencies) })
-	each(use[secTenants], func(c *checker, o any) { c.tenantRefs(f, o.(*v1alpha1.Tenant), currencies, overlaps) })
+	each(use[secTenants], func(c *checker, o any) { c.tenantRefs(f, o.(*v1alpha1.Tenant), currencies, overlaps, remote) })
 	each(use[secFlavors], func(c *checker, o any) { c.flavorRefs(f, o.(*v1alpha1.Flavor), currencies) })
 	each(use[secPrices], func(c *checker, o any) {
 		t := o.(*v1alpha1.PriceTable)
@@ -107,9 +108,12 @@ func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[stri
 	if p := o.Spec.DefaultPrice; p != nil {
 		c.convertible(at("spec", "defaultPrice", "currency"), p.Currency, f.Policy.Currency, currencies)
 	}
+	if p := o.Spec.Price; p != nil {
+		c.convertible(at("spec", "price", "currency"), p.Currency, f.Policy.Currency, currencies)
+	}
 }
 
-func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string]bool, overlaps []overlap) {
+func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string]bool, overlaps, remote []overlap) {
 	for i, id := range o.Spec.Consumers {
 		p := at("spec", "consumers", i)
 		switch cl := f.Clusters[id]; {
@@ -137,6 +141,14 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 			p = at("metadata", "name")
 		}
 		c.errorf(p, "NamespaceOverlap", "%s", ov.message)
+	}
+	for _, ov := range remote {
+		if ov.tenant == o.Metadata.Name {
+			c.errorf(at("spec", "remoteNamespaces", ov.index), "NamespaceOverlap", "%s", ov.message)
+		}
+	}
+	for i, s := range o.Spec.Secrets {
+		c.clusterExists(f, at("spec", "secrets", i, "consumer"), s.Consumer)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/generations"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -18,6 +20,7 @@ type checker struct {
 	doc      *strictyaml.Document // nil: no places are known, line 1 is said
 	programs *programs
 	diags    []Diagnostic
+	said     map[Severity]int // how many of diags there are
 	// inPlace: the object lies in its own namespace's directory.
 	inPlace bool
 }
@@ -49,12 +52,28 @@ func (p place) String() string {
 	return b.String()
 }
 
-func (c *checker) report(p place, severity Severity, code, format string, args ...any) {
+// maxDiagnostics is how many mistakes of a severity are listed of one document,
+// each with its place: finding that takes as long as the list it stands in.
+const maxDiagnostics = 100
+
+// report returns the diagnostic, nil when there are too many.
+func (c *checker) report(p place, severity Severity, code, format string, args ...any) *Diagnostic {
+	if c.said == nil {
+		c.said = map[Severity]int{}
+	}
+	if c.said[severity]++; c.said[severity] > maxDiagnostics {
+		if c.said[severity] == maxDiagnostics+1 {
+			c.diags = append(c.diags, Diagnostic{File: c.file, Line: 1, Column: 1, Severity: severity, Code: "TooManyMistakes",
+				Message: fmt.Sprintf("one document has more than %d mistakes like those listed, and the others are not listed: correct these first", maxDiagnostics)})
+		}
+		return nil
+	}
 	line, column := 1, 1
 	if c.doc != nil {
 		line, column = c.doc.At(p...)
 	}
-	c.diags = append(c.diags, Diagnostic{File: c.file, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Severity: severity, Code: code})
+	c.diags = append(c.diags, Diagnostic{File: c.file, Line: line, Column: column, Message: escape.Reason(fmt.Sprintf(format, args...)), Severity: severity, Code: code})
+	return &c.diags[len(c.diags)-1]
 }
 
 func (c *checker) errorf(p place, code, format string, args ...any) {
@@ -63,9 +82,7 @@ func (c *checker) errorf(p place, code, format string, args ...any) {
 
 // keyf reports a mistake of a map's key, where the key stands.
 func (c *checker) keyf(p place, code, format string, args ...any) {
-	c.errorf(p, code, format, args...)
-	if c.doc != nil {
-		d := &c.diags[len(c.diags)-1]
+	if d := c.report(p, Error, code, format, args...); d != nil && c.doc != nil {
 		d.Line, d.Column = c.doc.KeyAt(p...)
 	}
 }
@@ -135,10 +152,10 @@ func (c *checker) label(p place, value string) {
 	}
 }
 
-// expression compiles a CEL expression; its mistake is reported where it
-// stands within the scalar.
-func (c *checker) expression(p place, source string) Predicate {
-	prog, err := c.programs.compile(source)
+// expression compiles a CEL expression, by the bound for a policy of the fleet or
+// for an intent; its mistake is reported where it stands within the scalar.
+func (c *checker) expression(p place, source string, policy bool) Predicate {
+	prog, err := c.programs.compile(expression{source, policy})
 	if err == nil {
 		return prog
 	}
@@ -146,29 +163,50 @@ func (c *checker) expression(p place, source string) Predicate {
 	if !errors.As(err, &mistake) {
 		mistake = &celenv.Error{Line: 1, Column: 1, Message: err.Error()}
 	}
-	c.errorf(p, "BadExpression", "%s: %s", p, mistake.Message)
-	if c.doc != nil {
-		d := &c.diags[len(c.diags)-1]
+	if d := c.report(p, Error, "BadExpression", "%s: %s", p, mistake.Message); d != nil && c.doc != nil {
 		d.Line, d.Column = c.doc.Within(mistake.Line, mistake.Column, p...)
 	}
 	return nil
 }
 
+// maxPrograms is how many compiled expressions a generation of programs keeps.
+const maxPrograms = 2_000
+
 // programs are compiled expressions by source: thousands of intents share few.
-type programs struct{ bySource sync.Map }
+// What is used stays, and what is not asked for goes.
+type programs struct {
+	mu   sync.Mutex
+	kept generations.Cache[expression, compiled]
+}
+
+// expression is a source, and whether it is a policy's: those may cost more.
+type expression struct {
+	source string
+	policy bool
+}
 
 type compiled struct {
 	prog *celenv.Program
 	err  error
 }
 
-func (ps *programs) compile(source string) (*celenv.Program, error) {
-	if c, ok := ps.bySource.Load(source); ok {
-		return c.(compiled).prog, c.(compiled).err
+func (ps *programs) compile(e expression) (*celenv.Program, error) {
+	ps.mu.Lock()
+	c, ok := ps.kept.Get(e)
+	ps.mu.Unlock()
+	if ok {
+		return c.prog, c.err
 	}
-	prog, err := celenv.Compile(source)
-	if len(source) <= celenv.MaxSource {
-		ps.bySource.Store(source, compiled{prog, err})
+	compile := celenv.Compile
+	if e.policy {
+		compile = celenv.CompilePolicy
+	}
+	prog, err := compile(e.source)
+	if len(e.source) <= celenv.MaxSource {
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		ps.kept.Most = maxPrograms
+		ps.kept.Put(e, compiled{prog, err})
 	}
 	return prog, err
 }

@@ -31,6 +31,8 @@ func Defaults(in v1alpha1.FleetSpec) *v1alpha1.FleetSpec {
 	fill(&s.Verification.Mode, "none")
 	fillDuration(&s.Retention.Ended, 168*time.Hour)
 	fillDuration(&s.Retention.Market, 720*time.Hour)
+	fillDuration(&s.Safety.FrozenFor, 24*time.Hour)
+	s.Limits = s.Limits.Filled()
 	fill(&s.Consolidation.Mode, "off")
 	fill(&s.Enrollment, "closed")
 	if s.Peering.Auto == nil {

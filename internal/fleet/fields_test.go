@@ -35,7 +35,7 @@ func TestWrongValuesOfPolicies(t *testing.T) {
 		{"fleet", "defaults: {delivery: mail}", `spec.defaults.delivery: unknown value "mail"; write one of direct`},
 		{"fleet", "policies: [{name: Eu, require: \"true\"}]", `spec.policies[0].name "Eu": only lower-case letters`},
 		{"fleet", "policies: [{name: eu, require: flavor.prise.hourly < 1.0}]", `:5:40: spec.policies[0].require: unknown field "prise" (did you mean "price"?)`},
-		{"fleet", "warmPools: [{name: a, consumer: rome, count: -1, resources: {gpu: 1}}]", "spec.warmPools[0].count: -1 is less than 0"},
+		{"fleet", "warmPools: [{name: a, consumer: rome, count: -1, resources: {gpu: 1}}]", "spec.warmPools[0].count: -1 is not between 0 and 10000"},
 		{"fleet", "warmPools: [{name: a, consumer: rome, count: 1, resources: {gpu: 0}}]", "spec.warmPools[0].resources.gpu: a count of 0 asks for no GPU"},
 		{"fleet", "writeBack: {mode: pul}", `spec.writeBack.mode: unknown value "pul"`},
 		{"fleet", "verification: {mode: sgned}", `did you mean "signed"?`},

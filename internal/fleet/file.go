@@ -23,11 +23,17 @@ type file struct {
 	sec  section
 	// docs are the objects, none when the file is broken.
 	docs []document
+	// size in bytes, and whether it was parsed: a file of a tenant over its limits
+	// is not.
+	size   int64
+	parsed bool
 	// broken: the file cannot be read, and freezes or keeps what it last named.
 	broken bool
 	diags  []Diagnostic
 	// named are the intents that a broken file seems to name.
 	named []string
+	// aside is why it is not read, nil when it is.
+	aside *Unread
 	// made is the directory of the kustomization that made it, "" for a plain file.
 	made string
 
@@ -70,14 +76,20 @@ var directoryOf = map[string]string{
 
 // read parses the file from the store. Only failures of the store are errors.
 func (f *file) read(store tree.Store, programs *programs) error {
+	if f.aside != nil {
+		f.parsed = true
+		return nil
+	}
 	content, err := store.File(f.hash, strictyaml.MaxSize)
 	if errors.Is(err, tree.ErrTooLarge) {
+		f.size, f.parsed = strictyaml.MaxSize, true
 		f.breaks(strictyaml.Problem{Line: 1, Column: 1, Message: fmt.Sprintf("the file is larger than %d KiB; split it", strictyaml.MaxSize>>10)})
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.path, err)
 	}
+	f.size, f.parsed = int64(len(content)), true
 	f.parse(content, programs)
 	return nil
 }

@@ -36,6 +36,12 @@ type Fleet struct {
 	Frozen []Freeze
 	// Diagnostics by file and place.
 	Diagnostics []Diagnostic
+	// NotRead are the pieces of the inputs that were left out because their
+	// processes ended, by path.
+	NotRead []Unread
+	// Unfinished: of some tenant a part is still to be read (Sources.Rationed), and
+	// the next read goes on with it.
+	Unfinished bool
 
 	// good are the newest good versions of all files but intents, by path.
 	good map[string]*file

@@ -172,6 +172,13 @@ func TestProblemsOfIntents(t *testing.T) {
 		"system namespace":     {"resources: {cpu: 1}, offload: {namespaces: [{name: kube-system}]}", "never offloaded", "NamespaceNotEntitled"},
 		"expression":           {"resources: {cpu: 1}, placement: {where: 'flavor.gpu.modell == \"x\"'}", `4:59: spec.placement.where: unknown field "modell" (did you mean "model"?)`, "BadExpression"},
 		"our labels":           {"resources: {cpu: 1}, virtualNode: {labels: {liqo.io/type: x}}", "not yours to set", "BadName"},
+		"role of a node":       {"resources: {cpu: 1}, virtualNode: {labels: {node-role.kubernetes.io/control-plane: x}}", "say what a node is", "BadName"},
+		"label of a vendor":    {"resources: {cpu: 1}, virtualNode: {labels: {nvidia.com/gpu.product: x}}", "say what a node is", "BadName"},
+		"taint of Kubernetes":  {"resources: {cpu: 1}, virtualNode: {taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]}", "not yours to set", "BadName"},
+		"long key of a taint":  {"resources: {cpu: 1}, virtualNode: {taints: [{key: " + strings.Repeat("k", 64) + ", effect: NoSchedule}]}", "is not the key of a taint", "BadName"},
+		"value of a taint":     {"resources: {cpu: 1}, virtualNode: {taints: [{key: team, value: \"a b\", effect: NoSchedule}]}", "is not the value of a taint", "BadValue"},
+		"long value":           {"resources: {cpu: 1}, virtualNode: {taints: [{key: team, value: " + strings.Repeat("v", 64) + ", effect: NoSchedule}]}", "is not the value of a taint", "BadValue"},
+		"Secret of nobody":     {"resources: {cpu: 1}, virtualNode: {kubeconfigSecretRef: {name: nlp-at-paris}}", "tenant vision may not use Secret nlp-at-paris of cluster rome; declare it under spec.secrets of tenants/vision.yaml", "SecretNotEntitled"},
 		"remote name":          {"resources: {cpu: 1}, offload: {namespaces: [{name: vision, remoteNamespaceName: x}]}", "SelectedName only", "BadValue"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,18 +9,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/child"
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/kustomize"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// Bounds on what one kustomization sees and makes.
-const (
-	maxBuildFiles = 5_000
-	maxBuildBytes = 16 << 20
-	maxBuildMade  = 5_000
-	maxBuildRoots = 200 // kustomizations that one refers to, directly or not
-)
+// maxBuildRoots bounds the kustomizations that one refers to, directly or not;
+// the other bounds are those of a build.
+const maxBuildRoots = 200
+
+// maxDeaths is how often the process that builds a kustomization may end before
+// it is not tried again.
+const maxDeaths = 2
 
 // build is the result of one kustomization, good while the hashes of all
 // directories that it reads are what they were.
@@ -29,56 +32,96 @@ type build struct {
 	result *file
 }
 
+// again: it was not built the last time, and is tried again.
+func (b *build) again() bool { return b.result.aside != nil && b.result.aside.Again }
+
 // kustomize builds the kustomizations of a tenant's directory. One that
-// another refers to is a base and makes nothing by itself.
-func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*build) (map[string]*build, error) {
+// another refers to is a base and makes nothing by itself. Together they make at
+// most so many bytes: past them nothing more is built.
+func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*build, most int64) (map[string]*build, exceeded, error) {
 	k := &kustomizer{tree: t, allowed: []string{root.path, basesDir}, known: map[string]*kustomizationFile{}}
 	referred := map[string]bool{}
 	for _, d := range dirs {
 		kf, err := k.open(d.path)
 		if err != nil {
-			return nil, err
+			return nil, exceeded{}, err
 		}
 		for _, ref := range kf.dirs {
 			referred[ref] = true
 		}
 	}
 	out := map[string]*build{}
-	reached := map[string]bool{}
+	reached, made := map[string]bool{}, int64(0)
 	for _, d := range dirs {
+		if made > most {
+			break
+		}
 		kf := k.known[d.path]
 		if referred[d.path] || kf.kind == "Component" {
 			continue
 		}
 		roots, err := k.closure(d.path)
 		if err != nil {
-			return nil, err
+			return nil, exceeded{}, err
 		}
 		for _, p := range roots {
 			reached[p] = true
 		}
 		key, err := k.key(roots)
 		if err != nil {
-			return nil, err
+			return nil, exceeded{}, err
 		}
-		if b := old[d.path]; b != nil && b.key == key {
+		piece := r.aside.of(d.path+"/", asideHash(key))
+		if b := old[d.path]; b != nil && b.key == key && !b.again() && piece == nil && b.result.aside == nil {
 			out[d.path] = b
+			made += b.result.size
 			continue
 		}
 		f := &file{path: path.Join(d.path, d.kust), sec: secIntents, made: d.path}
-		if err := k.build(f, d.path, roots, r.programs); err != nil {
-			return nil, err
+		if out[d.path] = (&build{key, f}); piece != nil {
+			f.isAside(*piece)
+			continue
 		}
-		out[d.path] = &build{key, f}
+		if err := r.try(k, f, roots, key); err != nil {
+			return nil, exceeded{}, err
+		}
+		made += f.size
+	}
+	if made > most {
+		return out, overLimit("the tenant's kustomizations make more than %d MiB together, and no more is read (limits.bytes of the fleet)", most>>20), nil
 	}
 	for _, d := range dirs { // bases of nothing that is built: a circle, which must not look like an empty directory
 		if kf := k.known[d.path]; !reached[d.path] && kf.kind != "Component" {
 			f := &file{path: kf.path, sec: secIntents, made: d.path}
 			f.fails("Kustomize", "the kustomization leads back to itself (over %s); remove one of the references", strings.Join(kf.dirs, ", "))
-			out[d.path] = &build{"", f}
+			out[d.path] = &build{result: f}
 		}
 	}
-	return out, nil
+	return out, exceeded{}, nil
+}
+
+// try builds a kustomization. When its process ends for a reason that may be its
+// own it is tried once more, and set aside after the second time.
+func (r *Reader) try(k *kustomizer, f *file, roots []string, key string) error {
+	hash := asideHash(key)
+	for {
+		piece := v1alpha1.SetAsidePiece{Path: f.made + "/", Hash: hash, Why: r.deaths.why[hash]}
+		if r.deaths.count[hash] >= maxDeaths {
+			f.isAside(Unread{SetAsidePiece: piece})
+			return nil
+		}
+		err := k.build(f, f.made, roots, r.programs)
+		var death *child.Death
+		if !errors.As(err, &death) {
+			return err
+		}
+		if !death.Convicts { // no verdict: what it last made stays, and it is tried again
+			piece.Why = death.Why
+			f.isAside(Unread{SetAsidePiece: piece, Again: true})
+			return nil
+		}
+		r.deaths.add(hash, death.Why)
+	}
 }
 
 // kustomizer builds from one tree.
@@ -142,16 +185,26 @@ func (k *kustomizer) build(f *file, root string, roots []string, programs *progr
 		return err
 	}
 	stream, err := kustomize.Build(files, root)
-	if err != nil {
-		f.fails("Kustomize", "the kustomization cannot be built: %s", firstLine(strings.TrimPrefix(err.Error(), "build "+root+": ")))
+	var refused *kustomize.Refusal
+	switch {
+	case errors.As(err, &refused):
+		f.refused(refused)
 		return nil
+	case err != nil:
+		return err
 	}
+	f.size = int64(len(stream))
 	sources := objects(stream)
-	if len(sources) > maxBuildMade {
-		f.fails("Kustomize", "the kustomization makes more than %d objects", maxBuildMade)
+	for _, source := range sources {
+		if len(source.Text) > strictyaml.MaxSize {
+			f.fails("Kustomize", "the kustomization makes an object larger than %d KiB", strictyaml.MaxSize>>10)
+			return nil
+		}
+	}
+	if len(sources) > kustomize.MaxObjects {
+		f.fails("Kustomize", "the kustomization makes more than %d objects; split it", kustomize.MaxObjects)
 		return nil
 	}
-	f.made = root
 	f.decodeAll(sources, programs)
 	for i := range f.diags {
 		d := &f.diags[i]
@@ -163,7 +216,18 @@ func (k *kustomizer) build(f *file, root string, roots []string, programs *progr
 // fails breaks a file as a whole.
 func (f *file) fails(code, format string, args ...any) {
 	f.broken = true
-	f.diags = append(f.diags, Diagnostic{File: f.path, Line: 1, Column: 1, Message: fmt.Sprintf(format, args...), Severity: Error, Code: code})
+	f.diags = append(f.diags, Diagnostic{File: f.path, Line: 1, Column: 1, Message: escape.Reason(fmt.Sprintf(format, args...)), Severity: Error, Code: code})
+}
+
+// refused breaks a file by what its build was refused for: where that is in one
+// of the files it reads, the diagnostic is there.
+func (f *file) refused(r *kustomize.Refusal) {
+	if r.Line == 0 {
+		f.fails("Kustomize", "the kustomization cannot be built: %s", strings.TrimSpace(r.Error()))
+		return
+	}
+	f.broken = true
+	f.diags = append(f.diags, Diagnostic{File: r.File, Line: r.Line, Column: r.Column, Message: r.Message, Severity: Error, Code: "Kustomize"})
 }
 
 // lay gathers the files of the directories.
@@ -192,8 +256,8 @@ func (k *kustomizer) lay(f *file, roots []string) (map[string][]byte, error) {
 				return err
 			}
 			files[p] = content
-			if size += len(content); len(files) > maxBuildFiles || size > maxBuildBytes {
-				f.fails("Kustomize", "the kustomization reads more than %d files or %d MiB", maxBuildFiles, maxBuildBytes>>20)
+			if size += len(content); len(files) > kustomize.MaxFiles || size > kustomize.MaxBytes {
+				f.fails("Kustomize", "the kustomization reads more than %d files or %d MiB; split it", kustomize.MaxFiles, kustomize.MaxBytes>>20)
 			}
 			return nil
 		})
@@ -219,7 +283,20 @@ func objects(stream []byte) []strictyaml.Source {
 	return out
 }
 
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return s
+// deaths are the kustomizations whose build ended the process that built them,
+// by hash.
+type deaths struct {
+	count map[string]int
+	why   map[string]string
+}
+
+// maxRemembered bounds the deaths that are kept: forgetting one costs a build.
+const maxRemembered = 1_000
+
+func (d *deaths) add(hash, why string) {
+	if d.count == nil || len(d.count) >= maxRemembered {
+		d.count, d.why = map[string]int{}, map[string]string{}
+	}
+	d.count[hash]++
+	d.why[hash] = why
 }

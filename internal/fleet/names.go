@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 var (
@@ -42,9 +44,5 @@ func badName(what, name string) string {
 
 // forbiddenNamespace: namespaces that no tenant may ever offload.
 func forbiddenNamespace(name string) bool {
-	switch name {
-	case "default", "flux-system", "argocd", "argo-cd", "openshift-gitops", "fleet-system", "fleetbroker", "fleetbroker-system":
-		return true
-	}
-	return strings.HasPrefix(name, "kube-") || strings.HasPrefix(name, "liqo") || strings.HasPrefix(name, "cattle-")
+	return v1alpha1.SystemNamespace(name)
 }

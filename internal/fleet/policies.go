@@ -9,7 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// policySet is everything but the intents: small, and built anew when any of
+// policySet is everything but the intents: small, and built again when any of
 // it changes.
 type policySet struct {
 	// sources are what it was built from; equal sources make an equal set.
@@ -151,7 +151,7 @@ func (b *policyBuilder) policy(f *file) error {
 	}
 	b.f.Policy = Defaults(spec)
 	for _, p := range spec.Policies {
-		prog, err := b.reader.programs.compile(p.Require)
+		prog, err := b.reader.programs.compile(expression{p.Require, true})
 		if err != nil { // a file with such a policy is broken, and its last good version is used
 			return fmt.Errorf("compile policy %s: %w", p.Name, err)
 		}

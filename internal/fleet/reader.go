@@ -19,6 +19,8 @@ import (
 // next. It belongs to one goroutine at a time.
 type Reader struct {
 	programs *programs
+	deaths   deaths
+	aside    asides
 	prev     reading
 }
 
@@ -29,6 +31,8 @@ type reading struct {
 	intents   *dir
 	requests  *dir
 	bases     tree.Hash
+	limits    limits
+	over      map[string]exceeded // why a tenant's directory is not read, by tenant
 	policy    *policySet
 	contexts  *contexts
 	tenants   map[string]*tenantReading
@@ -45,8 +49,14 @@ type Sources struct {
 	Ledger tree.Tree
 	// Last is the newest Fleet, nil after a start.
 	Last *Fleet
+	// Aside are pieces of the inputs that are not read, beside those that the
+	// ledger lists.
+	Aside []Unread
 	// Older are trees of inputs that were good before, newest first; empty ones are skipped.
 	Older []tree.Tree
+	// Rationed: a tenant that changes many files at once is read in parts, so that
+	// the others do not wait; until the last it is frozen (Fleet.Unfinished).
+	Rationed bool
 }
 
 // Read is ReadAll without requests.
@@ -60,8 +70,11 @@ func (r *Reader) Read(ctx stdctx.Context, t tree.Tree, last *Fleet, older ...tre
 // wrong with the files is in the Fleet.
 func (r *Reader) ReadAll(ctx stdctx.Context, src Sources) (*Fleet, error) {
 	t := src.Inputs
+	if err := r.follow(src); err != nil {
+		return nil, err
+	}
 	now := reading{groups: map[section]*dir{}}
-	s := &scanner{store: t.Store}
+	s := &scanner{store: t.Store, aside: r.aside}
 	stray, err := r.scan(t, s, &now)
 	if err != nil {
 		return nil, err
@@ -83,16 +96,21 @@ func (r *Reader) ReadAll(ctx stdctx.Context, src Sources) (*Fleet, error) {
 		return nil, err
 	}
 	f := now.policy.fleet(t.Root)
+	if err := r.readIntents(ctx, &now, t.Store, limitsOf(f.Policy), src.Rationed); err != nil {
+		return nil, err
+	}
 	if r.prev.policy != nil && now.policy == r.prev.policy {
 		now.contexts = r.prev.contexts
 	} else {
 		now.contexts = newContexts(f, now.policy.unreadable, r.prev.contexts)
 	}
 	if err := r.readTenants(ctx, &now, src); err != nil {
-		r.prev.tenants = nil // files were checked against what this read found: gather their results anew
+		r.prev.tenants = nil // files were checked against what this read found: gather their results again
 		return nil, err
 	}
 	assemble(f, &now, stray)
+	f.NotRead = now.unreadOf(r.aside)
+	f.Unfinished = slices.ContainsFunc(f.NotRead, func(u Unread) bool { return u.Rest && r.aside.of(u.Path, u.Hash) == nil })
 	r.prev = now
 	return f, nil
 }
@@ -122,7 +140,7 @@ func (r *Reader) scan(t tree.Tree, s *scanner, now *reading) ([]Diagnostic, erro
 		case e.Name == fleetFile && (e.Kind == tree.File || e.Kind == tree.Executable):
 			now.fleetFile = r.prev.fleetFile
 			if now.fleetFile == nil || now.fleetFile.hash != e.Hash {
-				now.fleetFile = &file{path: fleetFile, hash: e.Hash, sec: secFleet}
+				now.fleetFile = s.file(fleetFile, e.Hash, secFleet)
 				s.parse = append(s.parse, now.fleetFile)
 			}
 		case isSection && e.Kind == tree.Dir:
@@ -161,12 +179,23 @@ func (r *Reader) scanRequests(ledger tree.Tree, s *scanner, now *reading) error 
 	if ledger.IsZero() {
 		return nil
 	}
-	sub, err := ledger.Sub(requestsDir)
-	if err != nil || sub.IsZero() {
+	e, err := ledger.Find(requestsDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
 		return err
+	case e.Kind != tree.Dir:
+		now.requests = &dir{path: requestsDir}
+		why := refuse(requestsDir, e)
+		if why == "" {
+			why = fmt.Sprintf("%s is not what is expected under this name", requestsDir)
+		}
+		now.requests.refuse(requestsDir, why)
+		return nil
 	}
 	s.store = ledger.Store
-	now.requests, err = s.scan(r.prev.requests, requestsDir, sub.Root, secRequests, false)
+	now.requests, err = s.scan(r.prev.requests, requestsDir, e.Hash, secRequests, false)
 	return err
 }
 
@@ -187,6 +216,10 @@ func assemble(f *Fleet, now *reading, stray []Diagnostic) {
 	}
 	if now.intents != nil {
 		f.Frozen = append(f.Frozen, now.intents.frozen...)
+	}
+	if now.requests != nil {
+		f.Frozen = append(f.Frozen, now.requests.frozen...)
+		f.Diagnostics = append(f.Diagnostics, now.requests.refused...)
 	}
 	f.Frozen = sortFreezes(f.Frozen)
 	f.Diagnostics = sortDiagnostics(f.Diagnostics)
@@ -224,7 +257,7 @@ func (r *Reader) readOlder(older []tree.Tree, p string, sec section) (*file, err
 		if err != nil {
 			return nil, fmt.Errorf("look for an older %s: %w", p, err)
 		}
-		if e.Kind != tree.File && e.Kind != tree.Executable {
+		if e.Kind != tree.File && e.Kind != tree.Executable || r.aside.of(p, e.Hash.String()) != nil {
 			continue
 		}
 		f := &file{path: p, hash: e.Hash, sec: sec}

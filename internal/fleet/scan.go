@@ -20,13 +20,27 @@ type dir struct {
 	frozen  []Freeze
 	// kust is the name of the kustomization in it, "" when it is plain.
 	kust string
+	// oversized: there is more in it than is read of one tenant, and nothing is.
+	oversized bool
 }
 
 // scanner walks a new tree beside the old one and collects the files that must
 // be parsed.
 type scanner struct {
 	store tree.Store
+	aside asides
 	parse []*file
+}
+
+// file is one that was found, set aside or to be parsed.
+func (s *scanner) file(name string, h tree.Hash, sec section) *file {
+	f := &file{path: name, hash: h, sec: sec}
+	if len(s.aside) > 0 {
+		if p := s.aside.of(name, h.String()); p != nil {
+			f.isAside(*p)
+		}
+	}
+	return f
 }
 
 // scan is the directory at a path. Within a kustomized directory no file is
@@ -56,6 +70,10 @@ func (s *scanner) scan(prev *dir, p string, h tree.Hash, sec section, kustomized
 			d.files[i] = prev.files[before]
 			continue
 		}
+		if e.Kind == tree.Oversized {
+			d.oversized = true
+			continue
+		}
 		name := path.Join(p, e.Name)
 		if why := refuse(name, e); why != "" {
 			d.refuse(name, why)
@@ -74,8 +92,10 @@ func (s *scanner) scan(prev *dir, p string, h tree.Hash, sec section, kustomized
 			}
 		case kustomized || !isYAML(e.Name):
 		default:
-			d.files[i] = &file{path: name, hash: e.Hash, sec: sec}
-			s.parse = append(s.parse, d.files[i])
+			d.files[i] = s.file(name, e.Hash, sec)
+			if sec != secIntents { // what tenants write is read once their limits are known
+				s.parse = append(s.parse, d.files[i])
+			}
 		}
 	}
 	return d, nil

@@ -19,11 +19,15 @@ type tenantReading struct {
 	requests *dir
 	against  *context
 	bases    tree.Hash
+	limits   limits
+	// over is why its directory is not read.
+	over exceeded
 	// kustomized are the results of its kustomizations, by directory.
 	kustomized map[string]*build
 	intents    []*Intent
 	diags      []Diagnostic
 	frozen     []Freeze
+	unread     []Unread
 }
 
 // readTenants reads every tenant's directories. Files that lie in no tenant's
@@ -45,7 +49,7 @@ func (r *Reader) readTenants(ctx stdctx.Context, now *reading, src Sources) erro
 		}
 	}
 	for _, name := range names {
-		tr := &tenantReading{root: roots[name], requests: requests[name], against: now.contexts.of(name), bases: now.bases}
+		tr := &tenantReading{root: roots[name], requests: requests[name], against: now.contexts.of(name), bases: now.bases, limits: now.limits, over: now.over[name]}
 		if prev := r.prev.tenants[name]; prev.same(tr) {
 			now.tenants[name] = prev
 			continue
@@ -73,8 +77,8 @@ func byTenant(d *dir) map[string]*dir {
 
 // same: neither directory changed, nor what their intents are checked against.
 func (tr *tenantReading) same(next *tenantReading) bool {
-	return tr != nil && tr.root == next.root && tr.requests == next.requests && tr.against == next.against &&
-		(tr.bases == next.bases || len(tr.kustomized) == 0)
+	return tr != nil && tr.root == next.root && tr.requests == next.requests && tr.against == next.against && tr.limits == next.limits && tr.over == next.over &&
+		(tr.bases == next.bases || len(tr.kustomized) == 0) && !slices.ContainsFunc(tr.unread, func(u Unread) bool { return u.Again })
 }
 
 // readLoose reports files beside the tenants' directories.
@@ -96,12 +100,23 @@ func readLoose(d *dir) *tenantReading {
 
 // readTenant reads what a tenant's directories hold.
 func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sources) error {
-	files := filesOf(tr.root)
+	root := tr.root
+	if tr.over != (exceeded{}) {
+		tr.exceeds(root, tr.over)
+		switch {
+		case tr.over.rest:
+			tr.unread = append(tr.unread, restOf(root))
+		case tr.over.code != codeOverLimit:
+			tr.unread = append(tr.unread, r.aside[root.path+"/"])
+		}
+		root = nil
+	}
+	files := filesOf(root)
 	own := len(files)
 	files = append(files, filesOf(tr.requests)...)
 	var kusts []*dir
-	for _, root := range []*dir{tr.root, tr.requests} {
-		root.walk(func(d *dir) {
+	for _, top := range []*dir{root, tr.requests} {
+		top.walk(func(d *dir) {
 			tr.diags = append(tr.diags, d.refused...)
 			tr.frozen = append(tr.frozen, d.frozen...)
 			if d.kust != "" {
@@ -109,16 +124,17 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 			}
 		})
 	}
+	var makes exceeded
 	if len(kusts) > 0 {
 		var old map[string]*build
 		if prev != nil {
 			old = prev.kustomized
 		}
-		made, err := r.kustomize(src.Inputs, tr.root, kusts, old)
+		made, over, err := r.kustomize(src.Inputs, root, kusts, old, tr.limits.bytes)
 		if err != nil {
 			return err
 		}
-		tr.kustomized = made
+		tr.kustomized, makes = made, over
 		for _, p := range sortedKeys(made) {
 			files = append(files, made[p].result)
 		}
@@ -139,11 +155,19 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 	if err != nil {
 		return err
 	}
-	if prev != nil && !changed.Load() && len(kusts) == 0 && prev.root == tr.root && prev.requests == tr.requests {
-		tr.intents, tr.diags, tr.frozen = prev.intents, prev.diags, prev.frozen
+	if prev != nil && !changed.Load() && len(kusts) == 0 && prev.root == tr.root && prev.requests == tr.requests && prev.limits == tr.limits && prev.over == tr.over {
+		tr.intents, tr.diags, tr.frozen, tr.unread = prev.intents, prev.diags, prev.frozen, prev.unread
 		return nil
 	}
 	tr.gather(files, stores)
+	if n := int64(len(tr.intents)); n > tr.limits.intents {
+		makes = overLimit("the tenant has %d intents, and at most %d are read (limits.intents of the fleet)", n, tr.limits.intents)
+	}
+	if makes != (exceeded{}) {
+		tr.intents = nil
+		tr.exceeds(root, makes)
+		tr.exceeds(tr.requests, makes)
+	}
 	return nil
 }
 
@@ -163,6 +187,9 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 		tr.diags = append(tr.diags, f.together...)
 		if !f.broken {
 			continue
+		}
+		if f.aside != nil {
+			tr.unread = append(tr.unread, *f.aside)
 		}
 		fr := Freeze{Path: f.path, Why: f.why()}
 		if f.made != "" {

@@ -24,8 +24,10 @@ type context struct {
 	regions    map[string]bool
 	zones      map[string]bool
 	claims     *claims
+	remote     *remoteClaims
 	currencies map[string]bool
 	currency   string
+	limits     v1alpha1.Limits
 }
 
 // contexts makes one context a tenant, sharing what is the fleet's.
@@ -42,10 +44,11 @@ func newContexts(f *Fleet, broken map[string]string, old *contexts) *contexts {
 	cs.shared = context{clusters: f.Clusters, regions: map[string]bool{}, zones: map[string]bool{}, currency: f.Policy.Currency, currencies: convertible(f.Policy)}
 	cs.shared.claims, _ = claimsOf(f.Tenants)
 	cs.shared.claims.liqo = map[string]string{}
+	cs.shared.remote, _ = remoteClaimsOf(f.Tenants, f.Clusters)
 	var key strings.Builder
 	for _, name := range sortedKeys(f.Clusters) {
 		c := f.Clusters[name]
-		fmt.Fprintf(&key, "%s %v %s %s %s %s\n", name, c.Spec.Roles, c.Spec.Location.Region, c.Spec.Location.Zone, c.Spec.Liqo.Namespace, c.Spec.Liqo.TenantNamespace)
+		fmt.Fprintf(&key, "%s %v %s %s %s %s %s\n", name, c.Spec.Roles, c.Spec.Location.Region, c.Spec.Location.Zone, c.Spec.Liqo.Namespace, c.Spec.Liqo.TenantNamespace, c.Spec.Liqo.ClusterID)
 		cs.shared.claims.liqo[c.Spec.Liqo.Namespace], cs.shared.claims.liqo[c.Spec.Liqo.TenantNamespace] = name, name
 		cs.shared.regions[c.Spec.Location.Region], cs.shared.zones[c.Spec.Location.Zone] = true, true
 	}
@@ -58,12 +61,17 @@ func newContexts(f *Fleet, broken map[string]string, old *contexts) *contexts {
 	}
 	delete(cs.shared.regions, "")
 	delete(cs.shared.zones, "")
+	cs.shared.limits = f.Policy.Limits.Filled()
+	fmt.Fprintf(&key, "%d\n", cs.shared.limits.Replicas)
 	fmt.Fprintf(&key, "%s %v\n", cs.shared.currency, slices.Sorted(maps.Keys(cs.shared.currencies)))
 	// All claims matter to every tenant: another's exact claim beats one's own pattern.
 	for _, n := range sortedKeys(cs.shared.claims.exact) {
 		fmt.Fprintf(&key, "%s=%s\n", n, cs.shared.claims.exact[n])
 	}
 	fmt.Fprintf(&key, "%v", cs.shared.claims.patterns)
+	for _, name := range sortedKeys(f.Tenants) {
+		fmt.Fprintf(&key, "\n%s %q", name, f.Tenants[name].Spec.RemoteNamespaces)
+	}
 	sum := sha256.Sum256([]byte(key.String()))
 	cs.fleetKey = string(sum[:])
 	if old != nil {
@@ -91,7 +99,7 @@ func (cs *contexts) key(tenant string) string {
 		if t.Spec.MaxPriority != nil {
 			most = fmt.Sprint(*t.Spec.MaxPriority)
 		}
-		return fmt.Sprintf("%s\n%v %s", cs.fleetKey, t.Spec.Consumers, most)
+		return fmt.Sprintf("%s\n%v %s %v", cs.fleetKey, t.Spec.Consumers, most, t.Spec.Secrets)
 	}
 	return cs.fleetKey + "\nnone " + cs.broken[tenant]
 }
@@ -191,6 +199,9 @@ func (ctx *context) check(c *checker, in *v1alpha1.ResourceIntent) bool {
 		return true
 	}
 	ctx.consumer(c, in)
+	if n, most := int64(max(in.Spec.Replicas.Min, in.Spec.Replicas.Max)), ctx.limits.Replicas; n > most {
+		c.errorf(at("spec", "replicas"), "LimitExceeded", "spec.replicas: %d is more than the %d that an intent may have; write fewer, or raise spec.limits.replicas in %s", n, most, fleetFile)
+	}
 	if most := ctx.tenant.Spec.MaxPriority; most != nil && in.Spec.Priority > *most && in.Spec.Priority <= 1000 {
 		c.warnf(at("spec", "priority"), "NoEffect", "spec.priority: %d is more than tenant %s may have, and counts as its maxPriority %d", in.Spec.Priority, ctx.tenantName, *most)
 	}
@@ -216,7 +227,9 @@ func (ctx *context) check(c *checker, in *v1alpha1.ResourceIntent) bool {
 				c.errorf(at("spec", "offload", "namespaces", i, "name"), "NamespaceNotEntitled", "%s", why)
 			}
 		}
+		ctx.remoteNames(c, in)
 	}
+	ctx.secrets(c, in)
 	return len(c.diags) > 0
 }
 

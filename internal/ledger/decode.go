@@ -79,3 +79,16 @@ func readSpend(store tree.Store, h tree.Hash, tenant, month string) (*v1alpha1.S
 	}
 	return s, nil
 }
+
+func readSetAside(store tree.Store, h tree.Hash) ([]v1alpha1.SetAsidePiece, error) {
+	s := &v1alpha1.SetAside{}
+	if err := readFile(store, h, v1alpha1.KindSetAside, &s.TypeMeta, s); err != nil {
+		return nil, err
+	}
+	for i, p := range s.Pieces {
+		if p.Path == "" || p.Hash == "" || i > 0 && p.Path <= s.Pieces[i-1].Path {
+			return nil, fmt.Errorf("pieces[%d]: a piece has a path and a hash, and pieces stand by path", i)
+		}
+	}
+	return s.Pieces, nil
+}

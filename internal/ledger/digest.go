@@ -14,11 +14,12 @@ import (
 // Digest names what a commit decides: the files below contracts/ that it
 // changes, with the hash of what they hold then (zero: deleted). It is a
 // commit's Plan trailer, so that history alone shows whether the commit is what
-// was decided. Other paths are left out.
+// was decided. Other paths are left out, and so is the list of what is set aside,
+// which trailers of its own name.
 func Digest(files map[string]tree.Hash) string {
 	var b bytes.Buffer
 	for _, name := range sortedKeys(files) {
-		if strings.HasPrefix(name, Root+"/") {
+		if strings.HasPrefix(name, Root+"/") && name != Root+"/"+SetAsideFile {
 			fmt.Fprintf(&b, "%s %s\n", files[name], name)
 		}
 	}

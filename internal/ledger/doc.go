@@ -6,6 +6,7 @@
 //	contracts/<tenant>/<xx>/<intent>/<contract>.yaml
 //	contracts/<tenant>/<xx>/<intent>/_intent.yaml
 //	contracts/<tenant>/spend-<yyyy-mm>.yaml
+//	contracts/_set-aside.yaml
 //
 // and a node for each directory of it: Read keeps the nodes whose git tree has
 // the same hash as in the ledger before, With copies only those on the way to

@@ -19,6 +19,7 @@ type Ledger struct {
 	problems []Problem
 	held     int
 	total    int
+	aside    []v1alpha1.SetAsidePiece
 
 	names     index // by name, all
 	flavors   index // by provider, flavor and name, held
@@ -67,6 +68,9 @@ func Empty() *Ledger {
 		providers: func() []string { return nil },
 	}
 }
+
+// SetAside are the pieces of the inputs that are not read, by path.
+func (l *Ledger) SetAside() []v1alpha1.SetAsidePiece { return l.aside }
 
 // Contract is the contract of a name, nil when there is none.
 func (l *Ledger) Contract(name string) *v1alpha1.Contract {
@@ -119,6 +123,14 @@ func (l *Ledger) States() iter.Seq[*v1alpha1.IntentState] {
 			}
 		}
 	}
+}
+
+// StatesOf are those of one tenant's intents, by name.
+func (l *Ledger) StatesOf(tenant string) []*v1alpha1.IntentState {
+	if t := l.tenants[tenant]; t != nil {
+		return t.states()
+	}
+	return nil
 }
 
 func (t *tenantNode) states() []*v1alpha1.IntentState {

@@ -11,11 +11,13 @@ import (
 )
 
 // Root is the directory of all contracts, StateFile the name of an intent's
-// state beside its contracts.
+// state beside its contracts, SetAsideFile that of the list in Root of what of
+// the inputs is set aside.
 const (
 	Root         = "contracts"
 	RequestsRoot = "requests"
 	StateFile    = "_intent.yaml"
+	SetAsideFile = v1alpha1.SetAsideFile
 
 	spendPrefix = "spend-"
 	fileSuffix  = ".yaml"

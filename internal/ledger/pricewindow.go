@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/zones"
 )
 
 // cost is what a price comes to from one instant to another, by calendar month
@@ -75,7 +76,7 @@ type interval struct{ from, to time.Time }
 func (b Books) openings(w v1alpha1.Window, from, to time.Time) []interval {
 	zone := b.zone()
 	if w.Timezone != "" {
-		if z, err := time.LoadLocation(w.Timezone); err == nil {
+		if z, err := zones.Load(w.Timezone); err == nil {
 			zone = z
 		}
 	}

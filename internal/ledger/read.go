@@ -55,14 +55,14 @@ func Read(ctx context.Context, t tree.Tree, prev *Ledger) (*Ledger, []Problem, e
 	if prev == nil || prev.ambiguous() {
 		prev = Empty()
 	}
-	root, err := contractsOf(t)
+	root, odd, err := contractsOf(t)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the ledger: %w", err)
 	}
 	if !root.IsZero() && root.Root == prev.hash {
 		return prev, prev.Problems(), nil
 	}
-	r := &reader{ctx: ctx, editor: edit(prev)}
+	r := &reader{ctx: ctx, editor: edit(prev), problems: odd}
 	next, err := r.read(root, prev)
 	if err == nil && next.ambiguous() && prev.total > 0 {
 		// What was carried over cannot be trusted: read it all again.
@@ -76,23 +76,24 @@ func Read(ctx context.Context, t tree.Tree, prev *Ledger) (*Ledger, []Problem, e
 }
 
 // contractsOf is the directory of all contracts, the empty tree when there is
-// none. It does not ask by path, because an object that is missing from the
-// store must not look like a fleet without contracts.
-func contractsOf(t tree.Tree) (tree.Tree, error) {
+// none. What is no directory is a problem. It does not ask by path, because an
+// object that is missing from the store must not look like a fleet without
+// contracts.
+func contractsOf(t tree.Tree) (tree.Tree, []Problem, error) {
 	entries, err := t.Entries()
 	if err != nil {
-		return tree.Tree{}, err
+		return tree.Tree{}, nil, err
 	}
 	for _, e := range entries {
 		if e.Name != Root {
 			continue
 		}
 		if e.Kind != tree.Dir {
-			return tree.Tree{}, fmt.Errorf("%s is not a directory", Root)
+			return tree.Tree{}, []Problem{{Root, fmt.Errorf("is not a directory: %s", kindText(e.Kind))}}, nil
 		}
-		return tree.Tree{Store: t.Store, Root: e.Hash}, nil
+		return tree.Tree{Store: t.Store, Root: e.Hash}, nil, nil
 	}
-	return tree.Tree{}, nil
+	return tree.Tree{}, nil, nil
 }
 
 // ambiguous reports whether two files claim one contract's name. The name
@@ -115,8 +116,20 @@ func (r *reader) read(root tree.Tree, prev *Ledger) (*Ledger, error) {
 		return nil, err
 	}
 	seen := map[string]bool{}
+	var aside []v1alpha1.SetAsidePiece
 	for _, e := range entries {
 		name := Root + "/" + e.Name
+		if e.Name == SetAsideFile && e.Kind == tree.File {
+			if aside, err = readSetAside(root.Store, e.Hash); err == nil {
+				continue
+			}
+			mistake, failure := verdict(err)
+			if failure != nil {
+				return nil, fmt.Errorf("%s: %w", name, failure)
+			}
+			r.problems = append(r.problems, Problem{name, mistake})
+			continue
+		}
 		if e.Kind != tree.Dir {
 			r.problems = append(r.problems, stray(name, e)...)
 			continue
@@ -139,7 +152,7 @@ func (r *reader) read(root tree.Tree, prev *Ledger) (*Ledger, error) {
 	}
 	next := r.done()
 	next.hash = root.Root
-	next.problems = r.problems
+	next.problems, next.aside = r.problems, aside
 	for _, name := range sortedKeys(next.tenants) {
 		next.problems = append(next.problems, next.tenants[name].problems...)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // Lifetimes of certificates. A leaf is renewed by issuing it again: the
-// programs read their files anew at every connection.
+// programs read their files again at every connection.
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 	leafLife      = 365 * 24 * time.Hour

@@ -8,18 +8,25 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // Files is a directory with tls.crt, tls.key and ca.crt that may be replaced
-// at any time, as a mounted Secret is. Each Load reads them anew; a state
-// caught between two writes, or one that does not parse, leaves the last good
-// one in force.
+// at any time, as a mounted Secret is. Load reads them again when their size,
+// time or inode has changed; a state caught between two writes, or one that does
+// not parse, leaves the last good one in force.
 type Files struct {
 	dir string
 
-	mu   sync.Mutex
-	last *Material
+	mu    sync.Mutex
+	last  *Material
+	seen  [3]os.FileInfo // of what was last read, nil where it may have changed since
+	reads int            // how often content was read, for the test
 }
+
+// settled is how old a file must be for its time to show the next change: within
+// one tick of a file system's clock two writes have the same time.
+const settled = 2 * time.Second
 
 // Material is one consistent state of Files. It is never modified.
 type Material struct {
@@ -50,6 +57,9 @@ func OpenFiles(dir string) (*Files, error) {
 func (f *Files) Load() (*Material, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.unchanged() {
+		return f.last, nil
+	}
 	m, err := f.read()
 	if err != nil {
 		return f.last, err
@@ -58,9 +68,31 @@ func (f *Files) Load() (*Material, error) {
 	return m, nil
 }
 
+// unchanged reports whether the files are surely those that were last read.
+func (f *Files) unchanged() bool {
+	for i, name := range names {
+		is, err := os.Stat(filepath.Join(f.dir, name))
+		was := f.seen[i]
+		if err != nil || was == nil || !os.SameFile(is, was) || !is.ModTime().Equal(was.ModTime()) || is.Size() != was.Size() {
+			return false
+		}
+	}
+	return true
+}
+
+// names are the files of a directory.
+var names = [3]string{CertFile, KeyFile, CAFile}
+
 func (f *Files) read() (*Material, error) {
 	m := &Material{}
-	for i, name := range []string{CertFile, KeyFile, CAFile} {
+	f.reads++
+	f.seen = [3]os.FileInfo{}
+	var seen [3]os.FileInfo
+	for i, name := range names {
+		is, err := os.Stat(filepath.Join(f.dir, name)) // before it is read
+		if err == nil && time.Since(is.ModTime()) > settled {
+			seen[i] = is
+		}
 		data, err := os.ReadFile(filepath.Join(f.dir, name))
 		if err != nil {
 			return nil, fmt.Errorf("load certificates: %w; issue them with `fleetbroker pki issue`", err)
@@ -68,6 +100,7 @@ func (f *Files) read() (*Material, error) {
 		m.raw[i] = data
 	}
 	if f.last != nil && bytes.Equal(m.raw[0], f.last.raw[0]) && bytes.Equal(m.raw[1], f.last.raw[1]) && bytes.Equal(m.raw[2], f.last.raw[2]) {
+		f.seen = seen
 		return f.last, nil
 	}
 	var err error
@@ -78,5 +111,6 @@ func (f *Files) read() (*Material, error) {
 	if !m.Authorities.AppendCertsFromPEM(m.CA) {
 		return nil, fmt.Errorf("load certificates: %s holds no certificate", filepath.Join(f.dir, CAFile))
 	}
+	f.seen = seen
 	return m, nil
 }

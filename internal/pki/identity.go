@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -16,10 +17,10 @@ type Role string
 const (
 	// Agent reports and asks for its own cluster alone.
 	Agent Role = "agent"
-	// Operator reads everything, also what is told to one cluster alone, and
+	// Operator reads everything, also what is shown to one cluster alone, and
 	// changes nothing.
 	Operator Role = "operator"
-	// Reader reads what is told to everybody: the market.
+	// Reader reads what everybody may see: the market.
 	Reader Role = "reader"
 	// Server is the daemon's own.
 	Server Role = "server"
@@ -49,22 +50,48 @@ func IdentityOf(cert *x509.Certificate) (Identity, error) {
 	if !clusterID.MatchString(id.Name) {
 		return Identity{}, fmt.Errorf("read the certificate of %q: common name is %w", id.Name, ErrName)
 	}
-	seen := false
+	var err error
+	id.Role, err = roleOf(cert)
+	if err != nil {
+		return Identity{}, fmt.Errorf("read the certificate of %s: %w", id.Name, err)
+	}
+	return id, nil
+}
+
+func roleOf(cert *x509.Certificate) (Role, error) {
+	found, seen := Agent, false
 	for _, uri := range cert.URIs {
 		role, ok := strings.CutPrefix(uri.String(), rolePrefix)
 		if !ok {
 			continue
 		}
 		if seen {
-			return Identity{}, fmt.Errorf("read the certificate of %s: it names more than one role", id.Name)
+			return "", errors.New("it names more than one role")
 		}
-		seen = true
-		id.Role = Role(role)
+		found, seen = Role(role), true
 	}
-	if !id.Role.valid() {
-		return Identity{}, fmt.Errorf("read the certificate of %s: unknown role %q", id.Name, id.Role)
+	if !found.valid() {
+		return "", fmt.Errorf("unknown role %q", found)
 	}
-	return id, nil
+	return found, nil
+}
+
+// VerifyServer demands that the peer of a verified handshake holds a certificate
+// of the daemon, and not that of any cluster that its authority also knows. It
+// is the VerifyConnection of who dials the agents' port.
+func VerifyServer(state tls.ConnectionState) error {
+	if len(state.PeerCertificates) == 0 {
+		return errors.New("the broker shows no certificate")
+	}
+	cert := state.PeerCertificates[0]
+	role, err := roleOf(cert)
+	if err == nil && role != Server {
+		err = fmt.Errorf("it has the role %s, not %s", role, Server)
+	}
+	if err != nil {
+		return fmt.Errorf("the broker's certificate (%s) is not a daemon's: %w; issue one with `fleetbroker pki issue --role server`, or elsewhere with the SAN URI %s%s", cert.Subject.CommonName, err, rolePrefix, Server)
+	}
+	return nil
 }
 
 func (r Role) valid() bool { return r == Agent || r == Operator || r == Reader || r == Server }

@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"net/url"
@@ -271,5 +272,79 @@ func TestFilesFollowChangesAndKeepTheLastGoodState(t *testing.T) {
 	write(KeyFile, renewed.Key)
 	if m, err := files.Load(); m == first || err != nil {
 		t.Errorf("the renewal was not used (%v)", err)
+	}
+}
+
+// Files that do not change are read once; one that is replaced is read again at
+// once, also when size and time stay as they were.
+func TestFiles_AreReadOnceAndAgainOnChange(t *testing.T) {
+	a, _ := newCA(t)
+	dir := filepath.Join(t.TempDir(), "certs")
+	b, err := a.Issue(Request{Name: "paris"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.WriteDir(dir); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, name := range names {
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := f.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := f.reads
+	for range 100 {
+		if m, err := f.Load(); err != nil || m != first {
+			t.Fatalf("another state, %v", err)
+		}
+	}
+	if f.reads != before {
+		t.Errorf("read %d times, want none", f.reads-before)
+	}
+	next, err := a.Issue(Request{Name: "milan"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{CertFile: next.Cert, KeyFile: next.Key} {
+		tmp := filepath.Join(dir, name+".new")
+		if err := os.WriteFile(tmp, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(tmp, old, old); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(tmp, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, err := f.Load(); err != nil || m == first {
+		t.Errorf("the new certificate is not used, %v", err)
+	}
+}
+
+func TestVerifyServer_DemandsTheRole(t *testing.T) {
+	a, _ := newCA(t)
+	for role, want := range map[Role]string{Server: "", Agent: "has the role agent", Reader: "has the role reader"} {
+		b, err := a.Issue(Request{Name: "broker", Role: role, Hosts: []string{"broker.example.org"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := tls.X509KeyPair(b.Cert, b.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = VerifyServer(tls.ConnectionState{PeerCertificates: []*x509.Certificate{pair.Leaf}})
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "pki issue --role server")) {
+			t.Errorf("%s: %v", role, err)
+		}
 	}
 }

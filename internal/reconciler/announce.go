@@ -1,13 +1,18 @@
 package reconciler
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
 // Bounds of what clusters are told beside contracts: Kubernetes itself keeps an
@@ -67,6 +72,19 @@ func (r *Reconciler) Announce(n wire.News) {
 		told[cluster] = true
 	}
 	r.listeners.tell(false, told)
+}
+
+// warn lets the agent of a provider know what people should look at of it: one
+// of each type a day, so that a restart tells it no second time.
+func (r *Reconciler) warn(c planner.Condition, at v1alpha1.Time) {
+	if r.opts.Shadow {
+		return
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{"condition", c.Provider, c.Type, at.UTC().Format(time.DateOnly)}, "\x00")))
+	r.announced.add(c.Provider, wire.News{
+		ID: hex.EncodeToString(sum[:16]), At: at, Reason: c.Type, Text: escape.Line("provider " + c.Provider + ": " + c.Message), Warning: true,
+	})
+	r.listeners.tell(false, map[string]bool{c.Provider: true})
 }
 
 // consumersOf are the clusters in which an intent is to have its capacity;

@@ -25,36 +25,86 @@ type deliveries struct {
 	desired        map[string]delivery.Desired
 	// needed are the providers that a consumer has contracts of.
 	needed map[string]map[string]bool
+	// conflicts are the mappings that must not be applied.
+	conflicts map[[2]string]string
+	// facts are what is rendered of clusters, by consumer.
+	facts  map[string]*manifests.Facts
+	waits  map[string]string
+	shadow bool
+	// id is the fleet's.
+	id string
+}
+
+// changes is what may be others since delivery was told last.
+type changes struct {
+	// touched are the consumers whose contracts may be others; all: nobody was told of anything.
+	touched map[string]bool
+	all     bool
+	// clusters, peers: those of the fleet may be others.
+	clusters, peers bool
+}
+
+// factsOf are the clusters that a consumer's contracts name: one pointer as long
+// as they render alike.
+func (d *deliveries) factsOf(in *inputs, since changes, consumer string) *manifests.Facts {
+	last := d.facts[consumer]
+	if last != nil && !since.all && !since.clusters && !since.touched[consumer] {
+		return last
+	}
+	clusters := in.fleet.Delivered()
+	now := &manifests.Facts{Clusters: map[string]*v1alpha1.Cluster{}, Fleet: d.id}
+	note := func(name string) {
+		if c := clusters[name]; c != nil {
+			now.Clusters[name] = c
+		}
+	}
+	note(consumer)
+	for provider := range providersOf(in.ledger.Consumer(consumer)) {
+		note(provider)
+	}
+	if last != nil && last.Same(now) {
+		return last
+	}
+	if d.facts == nil {
+		d.facts = map[string]*manifests.Facts{}
+	}
+	d.facts[consumer] = now
+	return now
 }
 
 // to hands each consumer its manifests as they stand on the acknowledged
 // ledger, and the overlays of the inputs beside them. A shadow only looks: it
-// must not hold the clusters' Leases before those who write.
-func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
-	if to == nil || d.ledger == in.heads.Ledger.Tree.Root && d.inputs == in.key {
+// must not hold the clusters' Leases before those who write. waits says why
+// nothing is touched of a consumer whose manifests are not as rendered.
+func (d *deliveries) to(to Delivery, in *inputs, shadow bool, waits map[string]string) error {
+	if to == nil || d.ledger == in.heads.Ledger.Tree.Root && d.inputs == in.key && d.shadow == shadow && maps.Equal(d.waits, waits) {
 		return nil
 	}
-	touched, samePeers := d.others(in)
+	since := d.since(in)
+	conflicts := d.conflicts
+	if since.all || len(since.touched) > 0 || since.clusters {
+		conflicts = manifests.RemoteConflicts(in.ledger.Contracts(), in.fleet.Clusters)
+	}
 	desired, needed := map[string]delivery.Desired{}, map[string]map[string]bool{}
 	for name, c := range in.fleet.Clusters {
 		if !c.HasRole("consumer") {
 			continue
 		}
 		want := delivery.Desired{
-			Cluster: c, Mode: modeOf(in.fleet.Policy, c),
+			Cluster: c, Mode: modeOf(in.fleet.Policy, c), Facts: d.factsOf(in, since, name), Wait: waits[name],
 			Commit: in.heads.Ledger.Commit.Hash,
 		}
 		if shadow {
 			want.Mode = delivery.None
 		}
 		last, told := d.desired[name]
-		told = told && !touched[name]
+		told = told && !since.touched[name]
 		want.Contracts, needed[name] = last.Contracts, d.needed[name]
 		if !told {
 			want.Contracts = in.ledger.Consumer(name)
 			needed[name] = providersOf(want.Contracts)
 		}
-		if want.Peers = last.Peers; !told || !samePeers {
+		if want.Peers = last.Peers; !told || since.peers {
 			want.Peers = peersOf(in.fleet, name, needed[name])
 		}
 		var err error
@@ -64,26 +114,37 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool) error {
 		if want.Overlay, err = in.heads.Inputs.Tree.Sub("overlays/" + name); err != nil {
 			return fmt.Errorf("deliver to %s: %w", name, err)
 		}
+		for at, why := range conflicts {
+			if at[0] == name {
+				if want.Refused == nil {
+					want.Refused = map[string]string{}
+				}
+				want.Refused[at[1]] = why
+			}
+		}
 		desired[name] = want
 	}
 	to.Deliver(desired)
-	*d = deliveries{in.heads.Ledger.Tree.Root, in.key, in.fleet, in.ledger, desired, needed}
+	*d = deliveries{in.heads.Ledger.Tree.Root, in.key, in.fleet, in.ledger, desired, needed, conflicts, d.facts, waits, shadow, d.id}
 	return nil
 }
 
-// others says of which consumers the contracts may not be as delivery was told
-// last, and whether the same clusters may be their peers as then.
-func (d *deliveries) others(in *inputs) (touched map[string]bool, samePeers bool) {
+// since says what may be others than delivery was told last.
+func (d *deliveries) since(in *inputs) changes {
 	if d.fleet == nil {
-		return nil, false // nobody was told of anything
+		return changes{all: true, clusters: true, peers: true}
 	}
-	touched = map[string]bool{}
+	touched := map[string]bool{}
 	for tenant, name := range in.ledger.Differs(d.of) {
 		for _, c := range slices.Concat(in.ledger.ByIntent(tenant, name), d.of.ByIntent(tenant, name)) {
 			touched[c.Spec.Consumer] = true
 		}
 	}
-	return touched, maps.Equal(d.fleet.Clusters, in.fleet.Clusters) && reflect.DeepEqual(d.fleet.Policy.Peering, in.fleet.Policy.Peering)
+	same := d.fleet == in.fleet || maps.Equal(d.fleet.Clusters, in.fleet.Clusters)
+	return changes{
+		touched: touched, clusters: !same || d.fleet.Policy.Defaults.Delivery != in.fleet.Policy.Defaults.Delivery,
+		peers: !same || !reflect.DeepEqual(d.fleet.Policy.Peering, in.fleet.Policy.Peering),
+	}
 }
 
 // providersOf are those of which contracts want something delivered.

@@ -58,10 +58,10 @@ func TestDeliveriesFollow(t *testing.T) {
 			files := tree.NewMemory().Build(map[string][]byte{"overlays/rome/x.yaml": fmt.Append(nil, n), "manifests/rome/x.yaml": fmt.Append(nil, n)})
 			in.heads = gitrepo.Heads{Inputs: gitrepo.Head{Tree: files}, Ledger: gitrepo.Head{Tree: files}}
 			told, anew := &clusters{}, &clusters{}
-			if err := follows.to(told, in, false); err != nil {
+			if err := follows.to(told, in, false, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := (&deliveries{}).to(anew, in, false); err != nil {
+			if err := (&deliveries{}).to(anew, in, false, nil); err != nil {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(told.desired, anew.desired) {

@@ -113,7 +113,7 @@ func (r *Reconciler) overlay(ctx context.Context, in *inputs) error {
 	if in.key, err = inputsKey(heads); err != nil {
 		return err
 	}
-	in.fleet = withFindings(f, r.state.Findings)
+	in.fleet = withFindings(f, r.state)
 	return nil
 }
 

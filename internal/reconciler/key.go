@@ -1,7 +1,9 @@
 package reconciler
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -18,7 +20,8 @@ type key struct {
 	market         uint64
 	observed       uint64
 	unheard        uint64 // digest of the contracts that wait for their provider's word
-	unverified     uint64 // digest of what nobody who may has signed
+	unverified     uint64 // digest of what no authorised account has signed
+	aside          string // what changes in the list of what is set aside
 	deaf           bool
 	settled        bool
 	allowEnds      bool
@@ -30,24 +33,33 @@ type key struct {
 func (r *Reconciler) keyOf(in *inputs, s *market.Snapshot, observed uint64, unheard map[string]bool) key {
 	return key{
 		inputs: in.key, ledger: in.heads.Ledger.Tree.Root, market: s.Generation(), observed: observed,
-		unheard: digest(unheard), unverified: digest(findingTexts(r.state.Findings)),
+		aside:   in.asideText(),
+		unheard: digest(unheard), unverified: digest(findingTexts(r.state)),
 		deaf:      s.Deaf(in.ledger.Providers()),
 		settled:   s.Settled(),
 		allowEnds: !r.opts.AllowEnds.IsZero() && r.opts.AllowEnds == in.heads.Inputs.Commit.Hash,
 	}
 }
 
-// inputsKey names what people wrote in the inputs, and the intents that came
-// through the API, which lie on the ledger.
+// inputsKey names what people wrote in the inputs, and what lies on the ledger of
+// it: the intents that came through the API, and the list of what is set aside.
 func inputsKey(heads gitrepo.Heads) (tree.Hash, error) {
-	requests, err := heads.Ledger.Tree.Sub(ledger.RequestsRoot)
-	if err != nil {
-		return tree.Hash{}, fmt.Errorf("list the requests: %w", err)
+	var beside []tree.Entry
+	if !heads.Ledger.Tree.IsZero() {
+		switch e, err := heads.Ledger.Tree.Find(ledger.RequestsRoot); {
+		case err == nil: // whatever its kind: no directory is a finding of the fleet
+			beside = append(beside, e)
+		case !errors.Is(err, fs.ErrNotExist):
+			return tree.Hash{}, fmt.Errorf("list the requests: %w", err)
+		}
+		switch e, err := heads.Ledger.Tree.Find(ledger.Root + "/" + ledger.SetAsideFile); {
+		case err == nil:
+			beside = append(beside, tree.Entry{Name: ledger.SetAsideFile, Kind: tree.File, Hash: e.Hash})
+		case !errors.Is(err, fs.ErrNotExist):
+			return tree.Hash{}, fmt.Errorf("look for what is set aside: %w", err)
+		}
 	}
-	if requests.IsZero() {
-		return verify.Key(heads.Inputs.Tree)
-	}
-	return verify.Key(heads.Inputs.Tree, tree.Entry{Name: ledger.RequestsRoot, Kind: tree.Dir, Hash: requests.Root})
+	return verify.Key(heads.Inputs.Tree, beside...)
 }
 
 // same reports whether nothing that matters has changed since last and nothing

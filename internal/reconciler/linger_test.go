@@ -22,7 +22,7 @@ func TestLinger(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := New(Options{})
+				r := New(Options{Repo: emptyRepo(t)})
 				for i := range c.back {
 					time.AfterFunc(time.Duration(i)*2*time.Millisecond, func() {
 						if err := r.intake.put(&waiter{ctx: context.Background(), done: make(chan verdict, 1)}); err != nil {

@@ -139,7 +139,8 @@ func (r *Reconciler) review(ctx context.Context, in *inputs, w planner.World, pl
 	if err != nil {
 		return out, err
 	}
-	digest, err := meaning(plan)
+	req = withAside(req, in.aside)
+	digest, err := meaning(plan, in.asideText())
 	if err != nil {
 		return out, err
 	}
@@ -196,6 +197,29 @@ func (r *Reconciler) offerUndo(ctx context.Context, in *inputs, req gitrepo.Requ
 		foreignList(in.foreign), r.offered.pull.URL)
 }
 
+// settleOffer is for a plan that decides nothing: it proposes the list of what is
+// set aside where that has changed, and else closes the pull request. It reports
+// whether the ledger moved.
+func (r *Reconciler) settleOffer(ctx context.Context, in *inputs) (moved bool, err error) {
+	if in.aside == nil {
+		return false, r.withdraw(ctx, in)
+	}
+	c, err := r.offer(ctx, in, r.asideRequest(in, in.aside), fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(in.asideText()))), false)
+	var replan *gitrepo.ErrReplan
+	if errors.As(err, &replan) {
+		r.ask.Store(true)
+		return true, ctx.Err()
+	}
+	if err != nil || !in.fleet.Policy.WriteBack.Merge {
+		return false, err
+	}
+	merged, err := r.mergeOffer(ctx, c)
+	if merged {
+		r.ask.Store(true)
+	}
+	return merged, err
+}
+
 // mergeOffer merges our pull request, and reports whether the forge did.
 func (r *Reconciler) mergeOffer(ctx context.Context, c gitrepo.Commit) (bool, error) {
 	err := r.opts.PullRequests.Merge(ctx, r.offered.pull.Number, forge.Merge{Head: c.Hash.String(), Method: forge.MergeCommit})
@@ -249,8 +273,10 @@ const maxLines = 100
 
 // draft is the pull request of an offered commit.
 func draft(base string, c gitrepo.Commit) forge.Draft {
-	text, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n\nContract: ")
-	text, _, _ = strings.Cut(text, "\n\nInputs: ")
+	text := strings.TrimSpace(c.Message)
+	for _, first := range []string{"Contract", asideTrailer, "Inputs"} {
+		text, _, _ = strings.Cut(text, "\n\n"+first+": ")
+	}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	if len(lines) > 1 {
 		lines = lines[1:] // the first is their sum
@@ -269,8 +295,8 @@ func draft(base string, c gitrepo.Commit) forge.Draft {
 }
 
 // meaning names what a plan decides, without when it was decided: an equal one
-// made later is no other.
-func meaning(p *planner.Plan) (string, error) {
+// made later is no other. aside is what is proposed beside it.
+func meaning(p *planner.Plan, aside string) (string, error) {
 	type contract struct {
 		Tenant, Intent            string
 		Replica, Part             int32
@@ -286,6 +312,7 @@ func meaning(p *planner.Plan) (string, error) {
 		Contracts []contract
 		States    []state
 		Spends    int
+		Aside     string `json:",omitempty"`
 	}
 	for _, ch := range p.Contracts {
 		one := cmp.Or(ch.After, ch.Before)
@@ -313,7 +340,7 @@ func meaning(p *planner.Plan) (string, error) {
 		}
 		all.States = append(all.States, m)
 	}
-	all.Spends = len(p.Spends)
+	all.Spends, all.Aside = len(p.Spends), aside
 	b, err := json.Marshal(all)
 	if err != nil {
 		return "", fmt.Errorf("digest of the decisions: %w", err)

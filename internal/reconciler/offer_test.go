@@ -141,7 +141,7 @@ func TestDecisionsWaitForReview(t *testing.T) {
 			s.r.opts.PullRequests = other.opts.PullRequests
 			s.expect(s.rest())
 			if got := s.remote.Head(gitrepo.OfferBranch); got != head {
-				t.Errorf("the branch moved from %s to %s though nothing was decided anew", head.Short(), got.Short())
+				t.Errorf("the branch moved from %s to %s though nothing was decided again", head.Short(), got.Short())
 			}
 			if err := p.byHand(way, head); err != nil {
 				t.Fatal(err)
@@ -179,7 +179,7 @@ func TestOnePullRequestFollowsThePlan(t *testing.T) {
 		t.Errorf("8 GPUs of 8 wait for review, and the pull request says:\n%s", p.body)
 	}
 	log, err := s.remote.Log(gitrepo.OfferBranch)
-	if err != nil || len(log) != 2 || log[1].Message != "Begin the ledger\n" {
+	if err != nil || len(log) != 2 || log[1].Message != "Begin the ledger\n\nLedger: ledger 1\n" || strings.Contains(log[0].Message, "Ledger: ") {
 		t.Errorf("the branch is not one commit on the ledger: %v, %v", log, err)
 	}
 	if _, err := s.remote.Commit("main", ada, "Done", gitobj.Change{Deletes: []string{"intents/vision/train.yaml", "intents/vision/more.yaml"}}); err != nil {
@@ -216,7 +216,7 @@ func TestBranchOfOffersThatSomebodyElsePushedTo(t *testing.T) {
 	s.at = s.at.Add(time.Minute)
 	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "2")})
 	s.r.Reread()
-	if _, err := s.r.Round(context.Background()); err == nil || !strings.Contains(err.Error(), "somebody else pushed to the branch fleetbroker/decisions") {
+	if _, err := s.r.Round(context.Background()); err == nil || !strings.Contains(err.Error(), "another account pushed to the branch fleetbroker/decisions") {
 		t.Errorf("the round says %v", err)
 	}
 	if s.remote.Head(gitrepo.OfferBranch) != theirs {

@@ -10,6 +10,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // Delivery brings manifests to consumer clusters and tells what is there.
@@ -35,11 +37,14 @@ type Observer interface {
 
 // Options configure a Reconciler.
 type Options struct {
-	// Repo is the fleet repository.
+	// Repo is the fleet repository. It is needed.
 	Repo *gitrepo.Repo
 	// Ledger is the branch that Repo writes, to notice when the fleet names
 	// another; empty does not look.
 	Ledger string
+	// Root is the root of trust; nil asks for no signatures but those that
+	// fleet.yaml names.
+	Root *trust.Root
 	// Signer signs commits; nil leaves them unsigned.
 	Signer gitrepo.Signer
 	// Market of flavors.
@@ -48,6 +53,8 @@ type Options struct {
 	Delivery Delivery
 	// Now is the clock; default time.Now.
 	Now func() time.Time
+	// Clock knows whether Now is right; nil does not look.
+	Clock Clock
 	// Poll is how often the remote is asked when nobody calls (default 30 s).
 	Poll time.Duration
 	// Shadow plans and reports but writes nothing, whatever the fleet says.
@@ -57,6 +64,11 @@ type Options struct {
 	AllowEnds tree.Hash
 	// ForceRelease names contracts whose provider or consumer is lost for good.
 	ForceRelease map[string]bool
+	// Lift names pieces of the inputs, by path, that are set aside and shall be tried
+	// again.
+	Lift []string
+	// Watch notes what is being read; nil notes nothing.
+	Watch *poison.Watch
 	// Revoke takes pki/revoked.crl whenever the inputs change; may be nil. An
 	// error means that the list is not in force: at a start an older version of
 	// the file is then tried.

@@ -36,6 +36,11 @@ type inputs struct {
 	// may say something else than those before.
 	attributed uint64
 	asked      [][2]string
+	// renewing: manifests wait for review, and no decision goes before them.
+	renewing bool
+	// aside is the item that brings the ledger's list of what is set aside up to
+	// date, where the list is proposed with the decisions; nil when it is.
+	aside *gitrepo.Item
 }
 
 // read brings heads, fleet and ledger up to date. It asks the remote only when
@@ -52,6 +57,7 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 		r.asked = now
 	}
 	in := &inputs{heads: r.heads, clean: r.state.Clean, key: r.inputs, fleet: r.fleet, ledger: r.ledger}
+	r.blocked = "" // alarm looks again
 	foreign, err := r.opts.Repo.Foreign(ctx, r.heads.Accepted.Ledger, r.heads.Ledger.Commit.Hash, nil)
 	if err != nil {
 		return nil, fmt.Errorf("look for foreign edits: %w", err)
@@ -60,6 +66,7 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 		return in, nil
 	}
 	r.opts.Repo.Accept(r.state.Clean, r.heads.Ledger.Commit.Hash)
+	r.alarm(ctx, in)
 	if err := r.ledger.Broken(); err != nil {
 		return nil, err
 	}
@@ -96,24 +103,35 @@ func (r *Reconciler) ought(now time.Time) bool {
 func (r *Reconciler) fetch(ctx context.Context) error {
 	done := r.timed(&r.took.Ask)
 	seen := r.intake.newest()
+	fetched := r.doing("fetch the fleet repo", true)
 	heads, err := r.opts.Repo.Fetch(ctx)
+	fetched()
 	done()
 	if err != nil {
 		return fmt.Errorf("fetch the fleet repo: %w", err)
 	}
-	r.desk.seen = seen
+	r.desk.seen, r.suspected.try = seen, true
+	r.suspected.again = r.fleet != nil && slices.ContainsFunc(r.fleet.NotRead, func(u fleet.Unread) bool { return u.Again })
 	return r.adopt(ctx, heads)
 }
 
-// adopt reads fleet and ledger at these heads.
+// adopt reads fleet and ledger at these heads. On an error what was read before
+// stays as it is, and the next round reads again.
 func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 	defer r.timed(&r.took.Read)()
 	if heads.Inputs.Commit.IsZero() {
 		return fmt.Errorf("the fleet repo has no branch %s yet: push the first commit of the inputs (`fleetbroker init DIR` lays them down)", heads.Inputs.Ref)
 	}
-	state, older, err := r.verified(ctx, heads)
+	if err := r.suspect(heads); err != nil {
+		return err
+	}
+	found, older, err := r.verified(ctx, heads)
 	if err != nil {
 		return err
+	}
+	state := found.state
+	if why := state.Silent(); why != nil {
+		return fmt.Errorf("no version of fleet.yaml can be read, so nothing is written or applied: %w", why)
 	}
 	heads.Inputs.Tree = state.Tree
 	inputs, err := inputsKey(heads)
@@ -121,34 +139,43 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 		return err
 	}
 	f := r.fleet
-	if f == nil || inputs != r.inputs || !slices.Equal(state.Findings, r.state.Findings) {
+	if f == nil || inputs != r.inputs || r.suspected.again || !slices.Equal(state.Findings, r.state.Findings) || !slices.Equal(state.Broken, r.state.Broken) {
 		if f, err = r.readFleet(ctx, heads, inputs, older); err != nil {
 			return err
 		}
-		f = withFindings(f, state.Findings)
+		f = withFindings(f, state)
 		r.report(f)
 	}
+	if err := r.anchored(ctx, &heads); err != nil {
+		return err
+	}
+	r.readThrough(f)
 	led, _, err := ledger.Read(ctx, heads.Ledger.Tree, r.ledger)
 	if err != nil {
 		return fmt.Errorf("read the ledger at %s: %w", heads.Ledger.Commit.Hash.Short(), err)
 	}
 	r.ears.read(led)
 	since := cmp.Or(r.heads.Inputs.Commit.Hash, heads.Accepted.Inputs)
-	r.heads, r.fleet, r.inputs, r.ledger, r.state = heads, f, inputs, led, state
+	before := r.reading
+	r.reading = reading{heads: heads, checked: found, fleet: f, inputs: inputs, ledger: led}
 	if r.authors.fleet == f {
 		return nil
 	}
-	if err := r.findRemovers(ctx, since); err != nil {
-		return err
+	err = r.findRemovers(ctx, since)
+	if err == nil {
+		err = r.attribute(ctx)
 	}
-	return r.attribute(ctx)
+	if err != nil {
+		r.reading = before
+	}
+	return err
 }
 
 // readFleet reads inputs that are new, and lets the other rooms follow them.
 func (r *Reconciler) readFleet(ctx context.Context, heads gitrepo.Heads, key tree.Hash, older []tree.Tree) (*fleet.Fleet, error) {
 	r.revoke(heads.Inputs.Tree, older) // first: it must not wait until the rest can be read
 	f, err := r.reader.ReadAll(ctx, fleet.Sources{
-		Inputs: heads.Inputs.Tree, Ledger: heads.Ledger.Tree, Last: r.fleet, Older: older,
+		Inputs: heads.Inputs.Tree, Ledger: heads.Ledger.Tree, Last: r.fleet, Older: older, Aside: r.suspected.out, Rationed: r.fleet != nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", heads.Inputs.Commit.Hash.Short(), err)
@@ -170,19 +197,20 @@ func (r *Reconciler) follow(f *fleet.Fleet, key tree.Hash) error {
 	if want := gitrepo.Branch(wb.Branch); r.opts.Ledger != "" && want != gitrepo.Branch(r.opts.Ledger) {
 		return fmt.Errorf("fleet.yaml names %s as the ledger branch, and this daemon writes %s: restart it to follow, or give --ledger", wb.Branch, r.opts.Ledger)
 	}
-	var texts []string
-	trusted := wb.Signers
+	last := f
 	if r.fleet != nil {
-		trusted = r.fleet.Policy.WriteBack.Signers // of the last accepted state
+		last = r.fleet // whom the last accepted state trusts
 	}
-	for _, s := range trusted {
-		texts = append(texts, s.PublicKey)
+	if r.opts.Root.Signed() {
+		last = f // a person of the root signed it
 	}
-	keys, err := gitrepo.ParseKeys(texts)
+	id, err := r.rooted(last)
 	if err != nil {
 		return fmt.Errorf("fleet.yaml: writeBack.signers: %w", err)
 	}
-	r.opts.Repo.SetIdentity(gitrepo.Identity{Name: wb.Author.Name, Email: wb.Author.Email, Signer: r.opts.Signer, Trusted: keys})
+	id.Name, id.Email = wb.Author.Name, wb.Author.Email
+	r.lookAtOwnKey(id)
+	r.opts.Repo.SetIdentity(id)
 	r.setMarket(f, key)
 	return nil
 }
@@ -213,12 +241,17 @@ func (r *Reconciler) revoke(inputs tree.Tree, older []tree.Tree) {
 // undo restores generated files that others edited, by one commit that names
 // them, and goes on with another round.
 func (r *Reconciler) undo(ctx context.Context, in *inputs) (Outcome, error) {
-	req, err := undoRequest(in, r.now(in))
+	req, err := r.undoRequest(in, r.now(in))
 	if err != nil {
 		return Outcome{}, err
 	}
 	for _, e := range in.foreign {
-		r.opts.Log.Warn("a generated file was edited by somebody else and is restored",
+		if e.Broken != "" {
+			r.opts.Log.Warn("a commit of the ledger is not acted on, because its tree is broken, and is undone",
+				"commit", e.Commit.Hash.Short(), "author", e.Commit.Author.String(), "path", e.Path, "error", e.Broken)
+			continue
+		}
+		r.opts.Log.Warn("a generated file was edited by another account and is restored",
 			"path", e.Path, "commit", e.Commit.Hash.Short(), "author", e.Commit.Author.String())
 	}
 	if r.shadow(in) {
@@ -242,7 +275,7 @@ func foreignList(edits []gitrepo.ForeignEdit) string {
 			names = append(names, fmt.Sprintf("and %d more", len(edits)-i))
 			break
 		}
-		names = append(names, e.Path)
+		names = append(names, cmp.Or(e.Path, "the tree of "+e.Commit.Hash.Short()))
 	}
 	return strings.Join(names, ", ")
 }

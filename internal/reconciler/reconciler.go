@@ -3,17 +3,17 @@ package reconciler
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/tree"
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
@@ -27,23 +27,21 @@ type Reconciler struct {
 	hint atomic.Bool // somebody says that the remote moved
 	view atomic.Pointer[View]
 
+	step  atomic.Pointer[step] // what the round under way is doing
+	ended atomic.Pointer[step] // since when none is
+
 	standing  atomic.Pointer[standing]
 	listeners listeners
 	announced announced
 	intake    intake
 
 	// What follows belongs to the goroutine of Run.
+	reading
 	reader     *fleet.Reader
-	fleet      *fleet.Fleet
-	inputs     tree.Hash // key of what fleet was read from
-	ledger     *ledger.Ledger
 	index      manifests.Index
 	indexed    *ledger.Ledger
-	heads      gitrepo.Heads
 	verifier   *verify.Verifier
-	offered    offered       // our pull request
-	state      *verify.State // what may be acted on of stateOf, an accepted commit and a head
-	stateOf    [2]tree.Hash
+	offered    offered // our pull request
 	authors    authors
 	removers   map[string]gitrepo.Commit // who deleted files of intents, by path
 	gone       gone
@@ -54,15 +52,21 @@ type Reconciler struct {
 	given      world.Input // what the newest world was made of
 	keeper     replay.Keeper
 	memory     planner.Memory
-	policed    map[string]*v1alpha1.Cluster // whose policies the ledger has
-	swept      time.Time                    // day on which old requests were last taken out
-	kept       time.Time                    // day on which old market snapshots were last deleted
-	lastStatus time.Time                    // of the newest commit that carried only status
-	asked      time.Time                    // when the remote was last asked and answered
-	contended  bool                         // another writer was faster than our newest commit
+	renewed    renewed
+	swept      time.Time // day on which old requests were last taken out
+	kept       time.Time // day on which old market snapshots were last deleted
+	lastStatus time.Time // of the newest commit that carried only status
+	asked      time.Time // when the remote was last asked and answered
+	contended  bool      // another writer was faster than our newest commit
 	deliver    deliveries
 	desk       desk
-	took       Took      // of the round under way
+	took       Took   // of the round under way
+	ofFleet    bool   // the ledger has a commit of the trust root's fleet
+	unlisted   string // why commits of this daemon's key do not count
+	blocked    string // why the ledger cannot be written, whoever does it
+	ownKey     string // whose key signs, and its fingerprint
+	suspected  suspected
+	alarms     []string  // what others noted as accepted, since the start
 	faulted    time.Time // when a fault of the planner's memory was last logged
 
 	said sync.Map // problems already logged
@@ -82,11 +86,20 @@ func New(opts Options) *Reconciler {
 	if opts.Observer == nil {
 		opts.Observer = nobody{}
 	}
-	r := &Reconciler{opts: opts, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
+	if opts.Watch == nil {
+		opts.Watch = poison.Open("", "", time.Time{}, opts.Log)
+	}
+	r := &Reconciler{opts: opts, suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
 	r.memory.Fault = r.forgot
-	r.verifier = verify.New(opts.Repo, opts.Now)
+	r.deliver.id = opts.Root.ID()
+	if id, err := r.rooted(nil); opts.Root.Signed() && err == nil {
+		opts.Repo.SetIdentity(id)
+	}
+	if opts.Repo != nil { // else nothing is read
+		r.verifier = verify.New(opts.Repo, opts.Now).Trust(opts.Root)
+	}
 	r.ask.Store(true)
-	r.view.Store(&View{Trouble: "starting: the fleet repo has not been read yet"})
+	r.view.Store(&View{Trouble: "starting: the fleet repo has not been read yet", Trust: opts.Root.Shown()})
 	return r
 }
 
@@ -126,6 +139,10 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			wait = min(wait, backoff(failures))
 			r.ask.Store(true)
 			r.opts.Log.Error("round failed", "error", err, "again in", wait)
+			if !r.pause(ctx, wait, err) {
+				return nil
+			}
+			continue
 		case out.Again:
 			r.linger(ctx, r.desk.told, min(lingering, out.Took.Commit/4))
 			continue
@@ -178,6 +195,32 @@ func (r *Reconciler) sleep(ctx context.Context, wait time.Duration) bool {
 		}
 	}
 	return true
+}
+
+// patience is how long a request may wait for the round that follows a failed
+// one; before a longer pause its client gets the error.
+const patience = time.Second
+
+// pause waits for as long as said, whatever wakes: a git server in trouble is
+// not asked more often because agents report. What woke is seen by the round
+// that follows.
+func (r *Reconciler) pause(ctx context.Context, wait time.Duration, cause error) bool {
+	defer r.Wake() // a wake that was taken out here
+	until := time.Now().Add(wait)
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-r.wake:
+			if time.Until(until) > patience {
+				r.fail(cause)
+			}
+		case <-t.C:
+			return true
+		}
+	}
 }
 
 // backoff grows from a quarter of a second to half a minute.

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 )
 
 // Outcome is what a round did.
@@ -43,10 +45,16 @@ func (r *Reconciler) timed(to *time.Duration) func() {
 // Round is one pass: read, plan, commit, deliver.
 func (r *Reconciler) Round(ctx context.Context) (Outcome, error) {
 	start := r.opts.Now()
-	r.took = Took{}
+	r.took, r.suspected.wrote = Took{}, nil
+	done := r.doing("read and plan", false)
 	out, err := r.round(ctx)
-	out.Took = r.took
+	done()
+	out.Took, out.Committed = r.took, append(r.suspected.wrote, out.Committed...)
 	if err == nil && r.desk.stale {
+		r.ask.Store(true)
+		out.Again = true
+	}
+	if err == nil && r.fleet != nil && r.fleet.Unfinished { // the next round reads on
 		r.ask.Store(true)
 		out.Again = true
 	}
@@ -68,11 +76,17 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if len(in.foreign) > 0 {
-		return r.undo(ctx, in)
-	}
-	if err := r.deliver.to(r.opts.Delivery, in, r.opts.Shadow || in.fleet.Policy.WriteBack.Mode == writeBackNone); err != nil {
+	if err := r.rightTime(); err != nil {
 		return Outcome{}, err
+	}
+	if done, out, err := r.prepare(ctx, in); done || err != nil {
+		return out, err
+	}
+	if done, out, err := r.recordDropped(ctx, in); done || err != nil {
+		return out, err
+	}
+	if in, err = r.recordAside(ctx, in); err != nil || in == nil {
+		return Outcome{Again: err == nil}, err
 	}
 	snapshot := r.opts.Market.Snapshot()
 	observed, generation := r.observe()
@@ -94,23 +108,35 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	plan := r.decide(w)
+	if err := r.rightTime(); err != nil { // it may have jumped since it was checked
+		return Outcome{}, err
+	}
+	if err := r.endsOfAJump(in, plan); err != nil {
+		return Outcome{}, err
+	}
 	r.judge(in, &w, plan)
 	r.housekeep(ctx, in, plan.Now.Time)
 	k.planDue, k.statusDue = plan.Due, r.holdStatus(in, plan)
-	if len(r.desk.files) == 0 && (!k.statusDue.IsZero() || !plan.Changes() || r.shadow(in)) {
+	if in.renewing || len(r.desk.files) == 0 && (!k.statusDue.IsZero() || !plan.Changes() || r.shadow(in)) {
 		out := Outcome{Plan: plan, Due: r.due(k), Again: len(r.desk.refused) > 0}
 		if out.Again { // what was planned for is gone: the next round decides without it
 			r.refuse(true)
 			return out, nil
 		}
-		if !plan.Changes() {
-			if err := r.withdraw(ctx, in); err != nil {
+		if in.renewing { // whether it was merged is looked at again
+			out.Due = earliest(out.Due, r.opts.Now().Add(r.opts.Poll))
+		} else if !plan.Changes() {
+			if out.Again, err = r.settleOffer(ctx, in); err != nil || out.Again {
 				return out, err
+			}
+			if in.aside != nil && in.fleet.Policy.WriteBack.Merge { // whether it may be merged is looked at again
+				k.statusDue = r.opts.Now().Add(r.opts.Poll)
+				out.Due = r.due(k)
 			}
 		}
 		r.conclude(k, snapshot, plan)
 		r.publish(in, w, plan, nil)
-		out.Again = !plan.Changes() && (r.renewPolicies(ctx, in, plan.Now) || r.sweep(ctx, in, plan.Now))
+		out.Again = !plan.Changes() && (r.renewOne(in) || r.sweep(ctx, in, plan.Now))
 		return out, nil
 	}
 	if r.offers(in) {
@@ -118,6 +144,30 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	}
 	out := Outcome{Plan: plan, Due: r.due(k)}
 	return r.commit(ctx, in, w, plan, k, out, snapshot)
+}
+
+// prepare puts the ledger in order before anything is decided on it, and delivers
+// what stands there; done is that the round ends with that.
+func (r *Reconciler) prepare(ctx context.Context, in *inputs) (done bool, out Outcome, err error) {
+	number, err := r.rendering(in.heads.Ledger.Commit.Hash)
+	if err != nil {
+		return true, out, err
+	}
+	if number > manifests.Renderer { // Leases go to whoever knows it
+		return true, out, errors.Join(&newerRendering{number}, r.deliver.to(r.opts.Delivery, in, true, nil))
+	}
+	if rules := r.renewed.rules; rules > planner.Rules {
+		return true, out, errors.Join(&newerRules{rules}, r.deliver.to(r.opts.Delivery, in, true, nil))
+	}
+	if len(in.foreign) > 0 {
+		out, err = r.undo(ctx, in)
+		return true, out, err
+	}
+	waits, wrote, err := r.renew(ctx, in)
+	if wrote || err != nil {
+		return true, Outcome{Again: err == nil}, err
+	}
+	return false, out, r.deliver.to(r.opts.Delivery, in, r.opts.Shadow || in.fleet.Policy.WriteBack.Mode == writeBackNone, waits)
 }
 
 // commit writes a plan back. Nothing of it is believed before the remote has
@@ -128,7 +178,9 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 		return out, err
 	}
 	done := r.timed(&r.took.Commit)
+	pushed := r.doing("push to the fleet repo", true)
 	res, err := r.opts.Repo.Commit(ctx, req)
+	pushed()
 	done()
 	r.contended = res.Conflicts > 0
 	out.Committed, out.Refused = res.Commits, res.Refused
@@ -136,7 +188,8 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	if err == nil && len(res.Commits) > 0 {
 		// Before anybody is answered: who is told "reserved" may ask for
 		// instructions at once, and finds what was reserved.
-		advanced = r.advance(ctx, res)
+		// A stop meanwhile does not change what stands.
+		advanced = r.advance(context.WithoutCancel(ctx), res)
 		r.ears.hear(snapshot, r.given.Observed) // what we wrote, we wrote by these, and not by what another heard
 	}
 	r.settle(in, plan, res)
@@ -221,7 +274,9 @@ func (r *Reconciler) landed(plan *planner.Plan, res gitrepo.Result) {
 // decide makes the plan and times it.
 func (r *Reconciler) decide(w planner.World) *planner.Plan {
 	done := r.timed(&r.took.Plan)
+	r.opts.Watch.Begin(poison.Plan, r.suspected.pieces)
 	plan := r.memory.Decide(w)
+	r.opts.Watch.Done(poison.Plan, r.suspected.pieces)
 	done()
 	r.opts.Observer.Decided(r.took.Plan, plan)
 	if plan.HeldBack != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // clusters is a Delivery that remembers what it was told. Everything that it
@@ -56,6 +57,9 @@ type story struct {
 	r        *Reconciler
 	at       time.Time
 	ledger   string
+	root     *trust.Root    // nil: none
+	signer   gitrepo.Signer // of the daemon
+	bounds   tree.Bounds    // of trees; zero: the default
 }
 
 var ada = gitobj.Person{Name: "Ada L.", Email: "ada@example.org", When: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
@@ -85,13 +89,13 @@ func (s *story) start() {
 	s.t.Helper()
 	now := func() time.Time { return s.at }
 	repo, err := gitrepo.Open(context.Background(), s.remote, gitrepo.Options{
-		Inputs: "main", Ledger: s.ledger, Now: now, Rand: func() float64 { return 0.5 },
+		Inputs: "main", Ledger: s.ledger, Bounds: s.bounds, Now: now, Rand: func() float64 { return 0.5 },
 		Sleep: func(context.Context, time.Duration) error { return nil },
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.r = New(Options{Repo: repo, Ledger: s.ledger, Market: market.New(market.Options{Now: now}), Delivery: s.clusters, Now: now})
+	s.r = New(Options{Repo: repo, Ledger: s.ledger, Market: market.New(market.Options{Now: now}), Delivery: s.clusters, Now: now, Root: s.root, Signer: s.signer})
 }
 
 func (s *story) push(files map[string]string) {

@@ -24,16 +24,12 @@ func (r *Reconciler) sweep(ctx context.Context, in *inputs, now v1alpha1.Time) b
 	if len(items) == 0 {
 		return false
 	}
-	_, err := r.opts.Repo.Commit(ctx, gitrepo.Request{
-		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash, When: now.Time, Items: items,
-		Compose: func(tree.Tree, []gitrepo.Item) (gitrepo.Composed, error) {
-			return gitrepo.Composed{Subject: fmt.Sprintf("%d requests retired", len(items))}, nil
-		},
-		Trailers: []string{
-			"Inputs: " + in.heads.Inputs.Commit.Hash.String(), "Market: " + tree.Hash{}.String(),
-			"Plan: sweep", "Now: " + now.UTC().Format(time.RFC3339),
-		},
-	})
+	req := r.newRequest(in, tree.Hash{}, "sweep", now)
+	req.Items = items
+	req.Compose = func(tree.Tree, []gitrepo.Item) (gitrepo.Composed, error) {
+		return gitrepo.Composed{Subject: fmt.Sprintf("%d requests retired", len(items))}, nil
+	}
+	_, err := r.opts.Repo.Commit(ctx, req)
 	if err != nil {
 		r.opts.Log.Warn("old requests stay for another day", "error", err)
 	}

@@ -2,7 +2,6 @@ package reconciler
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -14,19 +13,11 @@ const maxRestored = 16 << 20
 
 // undoRequest puts back what stood there before every foreign edit. Its message
 // names who edited what, and where.
-func undoRequest(in *inputs, at v1alpha1.Time) (gitrepo.Request, error) {
+func (r *Reconciler) undoRequest(in *inputs, at v1alpha1.Time) (gitrepo.Request, error) {
 	now := in.heads.Ledger.Tree
 	item := gitrepo.Item{Key: "undo", Puts: map[string][]byte{}}
-	req := gitrepo.Request{
-		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash, Verified: in.clean, When: at.Time,
-		Trailers: []string{
-			"Inputs: " + in.heads.Inputs.Commit.Hash.String(),
-			"Market: " + tree.Hash{}.String(),
-			"Plan: undo",
-			"Now: " + at.UTC().Format(time.RFC3339),
-		},
-		Reads: []string{},
-	}
+	req := r.newRequest(in, tree.Hash{}, "undo", at)
+	req.Reads = []string{}
 	seen := map[string]bool{}
 	var who gitrepo.Commit
 	for _, e := range in.foreign {
@@ -34,7 +25,10 @@ func undoRequest(in *inputs, at v1alpha1.Time) (gitrepo.Request, error) {
 			continue
 		}
 		seen[e.Path], who = true, e.Commit
-		if e.Was.Hash.IsZero() {
+		if e.Broken != "" {
+			continue // our commit stands on what was before
+		}
+		if k := e.Was.Kind; e.Was.Hash.IsZero() || k != tree.File && k != tree.Executable { // links are none of ours
 			item.Deletes = append(item.Deletes, e.Path)
 			continue
 		}
@@ -46,6 +40,17 @@ func undoRequest(in *inputs, at v1alpha1.Time) (gitrepo.Request, error) {
 	}
 	item.Line = fmt.Sprintf("undo edits of generated files by %s in %s: %s",
 		who.Author.String(), who.Hash.Short(), foreignList(in.foreign))
+	if b := in.foreign[0]; b.Broken != "" {
+		item.Line = fmt.Sprintf("undo commit %s by %s, whose tree is broken: %s", b.Commit.Hash.Short(), b.Commit.Author.String(), brokenIn(b))
+	}
 	req.Items = []gitrepo.Item{item}
 	return req, nil
+}
+
+// brokenIn says where a commit's tree is broken, and why.
+func brokenIn(e gitrepo.ForeignEdit) string {
+	if e.Path == "" {
+		return e.Broken
+	}
+	return e.Path + ": " + e.Broken
 }

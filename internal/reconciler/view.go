@@ -3,10 +3,12 @@ package reconciler
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -33,7 +35,7 @@ type View struct {
 	// Deaf: too few providers are heard.
 	Deaf bool
 	// Verified is what of the inputs is acted on, with findings of what is not,
-	// because nobody who may has signed it; nil before the first good round.
+	// because no authorised account has signed it; nil before the first good round.
 	Verified *verify.State
 	// Offered is the page of the pull request that waits with what was decided,
 	// "" when there is none.
@@ -41,6 +43,9 @@ type View struct {
 	// Withheld is why nothing is written though the fleet wants it, "" when
 	// nothing stands in the way.
 	Withheld string
+	// Trust is what signatures are held to, with what others noted at the remote
+	// as accepted since the start.
+	Trust wire.Trust
 	// Refused are the intents whose changes the remote refused in the newest
 	// round that committed, with its words.
 	Refused []gitrepo.Refusal
@@ -60,7 +65,10 @@ func (r *Reconciler) View() *View { return r.view.Load() }
 // Ready says why the daemon is not ready to serve, or nil.
 func (r *Reconciler) Ready() error {
 	v := r.View()
+	late := r.late()
 	switch {
+	case late != "":
+		return errors.New(late)
 	case v.Trouble != "":
 		return errors.New(v.Trouble)
 	case v.Withheld != "":
@@ -73,11 +81,12 @@ func (r *Reconciler) Ready() error {
 
 // publish makes a good round's knowledge the view.
 func (r *Reconciler) publish(in *inputs, w planner.World, plan *planner.Plan, refused []gitrepo.Refusal) {
+	r.conditions(r.View().Plan, plan)
 	r.view.Store(&View{
 		At: plan.Now, Inputs: in.heads.Inputs.Commit.Hash, Ledger: in.heads.Ledger.Commit.Hash,
 		Fleet: in.fleet, Contracts: in.ledger, World: w, Plan: plan, Deaf: w.Deaf, Refused: refused,
 		Withheld: r.withheld(in.fleet.Policy), Verified: r.state,
-		Offered: r.offered.pull.URL,
+		Offered: r.offered.pull.URL, Trust: r.trust(in.heads.Ledger.Commit.Hash),
 	})
 }
 
@@ -113,6 +122,18 @@ func (r *Reconciler) problems(list []manifests.Problem) {
 	}
 }
 
+// conditions logs those of providers that the last plan did not have, and lets
+// their agents show them as Events. What they say may change with every report:
+// that is for status.
+func (r *Reconciler) conditions(last, now *planner.Plan) {
+	for _, c := range now.Conditions {
+		if last == nil || !slices.ContainsFunc(last.Conditions, func(o planner.Condition) bool { return o.Provider == c.Provider && o.Type == c.Type }) {
+			r.opts.Log.Warn("provider needs a look", "provider", c.Provider, "condition", c.Type, "reason", c.Message)
+			r.warn(c, now.Now)
+		}
+	}
+}
+
 func (r *Reconciler) once(text string) {
 	if _, known := r.said.LoadOrStore(text, true); !known {
 		r.opts.Log.Warn(text)
@@ -123,7 +144,12 @@ func (r *Reconciler) once(text string) {
 func (r *Reconciler) now(in *inputs) v1alpha1.Time {
 	now := v1alpha1.TimeOf(r.opts.Now())
 	if parent := in.heads.Ledger.Commit; !parent.IsZero() {
-		if when := v1alpha1.TimeOf(parent.When()); now.Before(when.Time) && when.Sub(now.Time) <= 30*time.Second {
+		last, err := r.opts.Repo.LastOwn(parent.Hash)
+		if err != nil {
+			r.opts.Log.Warn("when the ledger was last written is not known", "error", err)
+			return now
+		}
+		if when := v1alpha1.TimeOf(last); now.Before(when.Time) && when.Sub(now.Time) <= 30*time.Second {
 			return when
 		}
 	}

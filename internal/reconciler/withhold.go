@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -20,7 +21,7 @@ func (r *Reconciler) withheld(f *v1alpha1.FleetSpec) string {
 	if f.WriteBack.Mode == writeBackReview && r.opts.PullRequests == nil {
 		return "fleet.yaml: writeBack.mode is pull-request, and this daemon knows no forge: it plans and reports, and writes nothing; start it with --forge and --forge-token-file"
 	}
-	return ""
+	return cmp.Or(r.unlisted, r.blocked)
 }
 
 // Modes of writeBack.

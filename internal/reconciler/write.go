@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -96,15 +95,9 @@ func (s *share) retires() bool {
 // request without items.
 func (r *Reconciler) request(in *inputs, w *planner.World, p *planner.Plan, market tree.Tree) (gitrepo.Request, error) {
 	keys, byKey := shares(p)
-	req := gitrepo.Request{
-		Base: in.heads.Ledger.Commit.Hash, Inputs: in.heads.Inputs.Commit.Hash, Verified: in.clean,
-		When: p.Now.Time,
-	}
-	if in.clean != in.heads.Inputs.Commit.Hash { // from there it can be verified again what was acted on
-		req.Trailers = append(req.Trailers, "Verified: "+in.clean.String())
-	}
+	req := bareRequest(in, p.Now)
 	round := ""
-	if decides(p) {
+	if needsRecord(p) {
 		var err error
 		if req.Round, err = r.record(in, w, p); err != nil {
 			return gitrepo.Request{}, err
@@ -112,7 +105,8 @@ func (r *Reconciler) request(in *inputs, w *planner.World, p *planner.Plan, mark
 		req.Market, round = market, tree.BlobHash(req.Round).String()
 	}
 	groups := groupsOf(keys, byKey)
-	for _, key := range keys {
+	planned := len(keys)
+	for _, key := range without(keys, groups, r.clashing(in, keys, byKey)) {
 		s := byKey[key]
 		puts, deletes, err := s.changes().Files()
 		if err != nil {
@@ -130,17 +124,12 @@ func (r *Reconciler) request(in *inputs, w *planner.World, p *planner.Plan, mark
 			return out, err
 		}
 		digest, err := digestOf(parent, items)
-		out.Trailers = []string{
-			"Inputs: " + in.heads.Inputs.Commit.Hash.String(),
-			"Market: " + market.Root.String(),
-			"Plan: " + digest,
-			"Now: " + p.Now.UTC().Format(time.RFC3339),
-		}
+		out.Trailers = r.trailers(in, market.Root, digest, p.Now)
 		if round != "" {
 			out.Trailers = append(out.Trailers, replay.Trailer+": "+round)
 		}
-		if len(items) < len(req.Items) {
-			out.Trailers = append(out.Trailers, fmt.Sprintf("%s: %d of %d", replay.PartTrailer, len(items), len(req.Items)))
+		if whole := max(planned, len(req.Items)); len(items) < whole {
+			out.Trailers = append(out.Trailers, fmt.Sprintf("%s: %d of %d", replay.PartTrailer, len(items), whole))
 		}
 		return out, err
 	}
@@ -168,7 +157,7 @@ func (r *Reconciler) compose(in *inputs, parent tree.Tree, byKey map[string]*sha
 		verb, _, _ := strings.Cut(it.Line, " ")
 		counts[verb]++
 	}
-	rendered, err := manifests.Update(index.With(changes), in.fleet.Delivered(), changes)
+	rendered, err := (&manifests.Facts{Clusters: in.fleet.Delivered(), Fleet: r.opts.Root.ID()}).Update(index.With(changes), changes)
 	if err != nil {
 		return out, fmt.Errorf("render manifests: %w", err)
 	}
@@ -251,10 +240,10 @@ func subject(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// decides reports whether a plan decides anything, and does not only note what
+// needsRecord reports whether a plan decides anything, and does not only note what
 // was seen: with such a commit goes what it was decided on, so that it can be
 // decided again.
-func decides(p *planner.Plan) bool {
+func needsRecord(p *planner.Plan) bool {
 	return len(p.States) > 0 || takes(p) || slices.ContainsFunc(p.Contracts, func(c planner.ContractChange) bool {
 		return c.Before != nil && c.After != nil && (c.Before.Status.Phase != v1alpha1.PhaseReleasing && c.After.Status.Phase == v1alpha1.PhaseReleasing ||
 			(c.Before.Status.Displaced == nil) != (c.After.Status.Displaced == nil))
@@ -268,8 +257,8 @@ func (r *Reconciler) record(in *inputs, w *planner.World, p *planner.Plan) ([]by
 		authors[path] = replay.Author{Commit: c.Hash.String(), Author: c.Author.String()}
 	}
 	rec, err := r.keeper.Record(replay.Round{
-		Base: in.heads.Ledger.Commit.Hash, Accepted: r.stateOf[0], In: r.given, World: w, Plan: p, Authors: authors,
-		Requests: r.desk.files,
+		Base: in.heads.Ledger.Commit.Hash, Accepted: r.checked.of[0], In: r.given, World: w, Plan: p, Authors: authors,
+		Requests: r.desk.files, Unread: unlisted(in),
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
@@ -22,8 +23,12 @@ func comment(in Input, before, after, since, whole *planner.Plan, m report.Meta,
 	writePolicy(&extra, in, after)
 	writeCost(&extra, before, after)
 	writeFit(&extra, whole)
-	fmt.Fprintf(&extra, "\n<sub>%s at %s with %s of %s; market %s; plan `%s`. This comment is kept up to date.</sub>\n",
-		verdictWords[r.Verdict], in.Head.Short(), in.Base.Short(), report.Escape(in.Branch), short(after.Market), r.Digest[:14])
+	held := ""
+	if in.Signatures != "" {
+		held = escape.Markdown(in.Signatures) + "; "
+	}
+	fmt.Fprintf(&extra, "\n<sub>%s at %s with %s of %s; %smarket %s; plan `%s`. This comment is kept up to date.</sub>\n",
+		verdictWords[r.Verdict], in.Head.Short(), in.Base.Short(), escape.Markdown(in.Branch), held, short(after.Market), r.Digest[:14])
 	if len(since.Intents)+len(m.Errors) == 0 && since.HeldBack == "" {
 		what := "nothing that is planned changes"
 		switch {
@@ -54,9 +59,9 @@ func writePolicy(b *strings.Builder, in Input, after *planner.Plan) {
 	}
 	var files []string
 	for _, f := range in.Changes.Policy {
-		files = append(files, "`"+report.Code(f)+"`")
+		files = append(files, "`"+escape.Code(f)+"`")
 	}
-	fmt.Fprintf(b, "\n**Policy changes:** %s. The plan is by the policy of %s; verdicts never go by a pull request's own.", some(files), report.Escape(in.Branch))
+	fmt.Fprintf(b, "\n**Policy changes:** %s. The plan is by the policy of %s; verdicts never go by a pull request's own.", some(files), escape.Markdown(in.Branch))
 	if in.Own == nil {
 		b.WriteString("\n")
 		return
@@ -83,7 +88,7 @@ func writeCost(b *strings.Builder, before, after *planner.Plan) {
 	var rows strings.Builder
 	for _, t := range slices.Sorted(maps.Keys(tenants)) {
 		if was[t].Cmp(is[t]) != 0 {
-			fmt.Fprintf(&rows, "| %s | %s | %s |\n", report.Escape(t), amounts(was[t], is[t]), left(after, t))
+			fmt.Fprintf(&rows, "| %s | %s | %s |\n", escape.Markdown(t), amounts(was[t], is[t]), left(after, t))
 		}
 	}
 	if rows.Len() == 0 {
@@ -122,7 +127,7 @@ func left(p *planner.Plan, tenant string) string {
 			parts = append(parts, fmt.Sprintf("%s of %s %s in %s, by the forecast", l.MaxMonthly.Sub(l.Forecast).Text(), l.MaxMonthly.Text(), p.Currency, l.Month))
 		}
 		if l.Warning != "" {
-			parts = append(parts, "**"+report.Escape(l.Warning)+"**")
+			parts = append(parts, "**"+escape.Markdown(l.Warning)+"**")
 		}
 		return strings.Join(parts, "; ")
 	}
@@ -137,10 +142,10 @@ func writeFit(b *strings.Builder, since *planner.Plan) {
 			continue
 		}
 		for _, t := range d.Try {
-			lines = append(lines, fmt.Sprintf("- %s/%s would be placed with `%s`", report.Escape(d.Tenant), report.Escape(d.Name), report.Code(t)))
+			lines = append(lines, fmt.Sprintf("- %s/%s would be placed with `%s`", escape.Markdown(d.Tenant), escape.Markdown(d.Name), escape.Code(t)))
 		}
 		if len(d.Try) == 0 && len(d.Near) > 0 {
-			lines = append(lines, fmt.Sprintf("- %s/%s nearly fits: %s", report.Escape(d.Tenant), report.Escape(d.Name), report.Escape(d.Near[0])))
+			lines = append(lines, fmt.Sprintf("- %s/%s nearly fits: %s", escape.Markdown(d.Tenant), escape.Markdown(d.Name), escape.Markdown(d.Near[0])))
 		}
 	}
 	const most = 20

@@ -20,7 +20,7 @@
 //     that was not there before, an intent refused, files that only the daemon
 //     writes, or ends that are held back fail it; nothing else does. An intent
 //     that waits passes: it may be merged, and waits.
-//   - What nobody who may has signed, where the fleet asks for signatures, is in
+//   - What no authorised account has signed, where the fleet asks for signatures, is in
 //     neither plan: the base is what is acted on. Whose commits these are is
 //     told, with what would be planned once they are verified, and the verdict
 //     goes by both. Unsigned commits fail it; those that wait for an approver,

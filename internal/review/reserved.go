@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
-	"github.com/fleetbroker/fleetbroker/internal/planner/report"
 )
 
 // ReservedMarker begins the comment on a merged pull request.
@@ -35,15 +35,15 @@ func Reserved(wanted []Wanted, l *ledger.Ledger, commit string, plan *planner.Pl
 	var b strings.Builder
 	settled = true
 	for _, w := range wanted {
-		name := report.Escape(w.Tenant + "/" + w.Name)
+		name := escape.Markdown(w.Tenant + "/" + w.Name)
 		if i := slices.IndexFunc(unverified, func(f Unverified) bool { return f.Path == w.Path }); i >= 0 {
 			settled = false
-			fmt.Fprintf(&b, "| %s | not acted on | %s | |\n", name, fmt.Sprintf("commit %s by %s: %s", unverified[i].Commit.Short(), report.Escape(unverified[i].Author), report.Escape(unverified[i].Why)))
+			fmt.Fprintf(&b, "| %s | not acted on | %s | |\n", name, fmt.Sprintf("commit %s by %s: %s", unverified[i].Commit.Short(), escape.Markdown(unverified[i].Author), escape.Markdown(unverified[i].Why)))
 			continue
 		}
 		for _, c := range held[w] {
-			fmt.Fprintf(&b, "| %s | `%s` | %s/%s -> %s | %s %s |\n", name, report.Code(c.Metadata.Name),
-				report.Escape(c.Spec.Provider), report.Escape(c.Spec.Flavor), report.Escape(c.Spec.Consumer), c.Spec.Price.Hourly.Text(), report.Escape(c.Spec.Price.Currency))
+			fmt.Fprintf(&b, "| %s | `%s` | %s/%s -> %s | %s %s |\n", name, escape.Code(c.Metadata.Name),
+				escape.Markdown(c.Spec.Provider), escape.Markdown(c.Spec.Flavor), escape.Markdown(c.Spec.Consumer), c.Spec.Price.Hourly.Text(), escape.Markdown(c.Spec.Price.Currency))
 		}
 		d := decided[w.Tenant+"/"+w.Name]
 		switch {
@@ -52,9 +52,9 @@ func Reserved(wanted []Wanted, l *ledger.Ledger, commit string, plan *planner.Pl
 			settled = false // not read yet, or deleted since
 		case d.Action == planner.Queued:
 			settled = false
-			fmt.Fprintf(&b, "| %s | in the queue | %s | |\n", name, report.Escape(d.Reason))
+			fmt.Fprintf(&b, "| %s | in the queue | %s | |\n", name, escape.Markdown(d.Reason))
 		case d.Action == planner.Refuse, d.Action == planner.Frozen, d.Action == planner.Suspend, d.Action == planner.Done, d.Action == planner.Find:
-			fmt.Fprintf(&b, "| %s | %s | %s | |\n", name, d.Action, report.Escape(d.Reason))
+			fmt.Fprintf(&b, "| %s | %s | %s | |\n", name, d.Action, escape.Markdown(d.Reason))
 		default:
 			settled = false // decided, and not in the ledger yet
 		}

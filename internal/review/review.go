@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -44,7 +45,9 @@ type Input struct {
 	// Signed: only what is verified is acted on. Unverified is what of the pull
 	// request would not be; Before and After are without it, OnceVerified is
 	// After with it (nil when there is none).
-	Signed       bool
+	Signed bool
+	// Signatures is what signatures are held to, in a line; "" leaves it out.
+	Signatures   string
 	Unverified   []Unverified
 	OnceVerified *Side
 }
@@ -81,7 +84,7 @@ type Wanted struct {
 func Refusal(head tree.Hash, why string) Result {
 	return Result{
 		Verdict: Failed, Summary: "no plan: " + oneLine(why), Digest: digest("refusal", why),
-		Comment: fmt.Sprintf("%s\n**No plan was made for %s.**\n\n%s\n", report.Marker, head.Short(), report.Escape(why)),
+		Comment: fmt.Sprintf("%s\n**No plan was made for %s.**\n\n%s\n", report.Marker, head.Short(), escape.Markdown(why)),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
@@ -58,7 +59,7 @@ func writeUnverified(b *strings.Builder, in Input, whole *planner.Plan) {
 			fmt.Fprintf(b, "\nand %s more.\n", count(len(in.Unverified)-most, "file", "files"))
 			break
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", report.Code(f.Path), f.Commit.Short(), report.Escape(f.Author), report.Escape(f.Why))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", escape.Code(f.Path), f.Commit.Short(), escape.Markdown(f.Author), escape.Markdown(f.Why))
 	}
 	remedy := "Let somebody who may change these files sign the commits (`git rebase --exec 'git commit --amend --no-edit -S'`)."
 	if unsigned(in.Unverified) == 0 {
@@ -71,7 +72,36 @@ func writeUnverified(b *strings.Builder, in Input, whole *planner.Plan) {
 	fmt.Fprintf(b, "\nUntil then what is in force stays so. Once verified: %s. %s\n", decided, remedy)
 	for _, d := range whole.Intents {
 		if d.Action == planner.Refuse || d.Action == planner.Frozen {
-			fmt.Fprintf(b, "- %s of %s/%s: %s\n", d.Action, report.Escape(d.Tenant), report.Escape(d.Name), report.Escape(d.Reason))
+			fmt.Fprintf(b, "- %s of %s/%s: %s\n", d.Action, escape.Markdown(d.Tenant), escape.Markdown(d.Name), escape.Markdown(d.Reason))
 		}
 	}
+}
+
+// Unsigned is the comment of a pull request whose merge made a commit that is
+// not acted on: what it is about, why, and how to put it in force. told is the
+// rest of the comment, "" for none.
+func Unsigned(told string, commit string, findings []Unverified) string {
+	var b strings.Builder
+	if told == "" {
+		told = ReservedMarker + "\n"
+	}
+	b.WriteString(told)
+	fmt.Fprintf(&b, "\n**Not acted on:** the merge made commit %s, which is not signed by somebody who may change these files. What was in force before stays in force.\n\n| file | why |\n|-|-|\n", short(commit))
+	const most = 20
+	for i, f := range findings {
+		if i == most {
+			fmt.Fprintf(&b, "\nand %s more.\n", count(len(findings)-most, "file", "files"))
+			break
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", escape.Code(f.Path), escape.Markdown(f.Why))
+	}
+	fmt.Fprintf(&b, "\n%s\n", Remedy(short(commit)))
+	return b.String()
+}
+
+// Remedy puts a commit in force that a squash, a rebase or an edit on the
+// forge's page made without a signature.
+func Remedy(commit string) string {
+	return "A squash, a rebase and an edit on the forge's page make a new commit, without the signature. Somebody who may change the files signs it again: " +
+		"`git pull && git revert -S --no-edit " + commit + " && git revert -S --no-edit HEAD && git push`. Next time merge with a merge commit."
 }

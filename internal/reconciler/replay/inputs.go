@@ -29,7 +29,15 @@ func (r *Replayer) inputs(ctx context.Context, h tree.Hash, requests tree.Tree, 
 		}
 		kept = tree.NewMemory().Build(files)
 	}
-	verifier := verify.New(commits{r}, func() time.Time { return now })
+	if r.reader == nil {
+		r.reader, r.rights = fleet.NewReader(), fleet.NewReader()
+	}
+	verifier := verify.New(commits{r}, func() time.Time { return now }).Trust(r.Root).Reading(r.rights)
+	listed, err := fleet.Recorded(requests)
+	if err != nil {
+		return nil, err
+	}
+	verifier.Without(append(listed, rec.Unread...))
 	state, err := verifier.Verify(ctx, accepted, h, []tree.Tree{kept})
 	if err != nil || state.Signed { // who might sign may stand in a file that is broken
 		from := accepted
@@ -44,7 +52,7 @@ func (r *Replayer) inputs(ctx context.Context, h tree.Hash, requests tree.Tree, 
 			return nil, fmt.Errorf("verify the inputs at %s: %w", h.Short(), err)
 		}
 	}
-	f, err := fleet.NewReader().ReadAll(ctx, fleet.Sources{Inputs: state.Tree, Ledger: requests, Older: []tree.Tree{kept}})
+	f, err := r.reader.ReadAll(ctx, fleet.Sources{Inputs: state.Tree, Ledger: requests, Older: []tree.Tree{kept}, Aside: rec.Unread})
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", h.Short(), err)
 	}

@@ -30,6 +30,8 @@ type Round struct {
 	Authors map[string]Author
 	// Requests of this round that are not on Base, by path.
 	Requests map[string][]byte
+	// Unread as in the Record.
+	Unread []fleet.Unread
 }
 
 // Keeper writes records of rounds, of each what is different from the last. The
@@ -52,7 +54,7 @@ func (k *Keeper) Record(r Round) (*Record, error) {
 	out := &Record{
 		Base: hashText(r.Base), Accepted: hashText(r.Accepted), Deaf: r.World.Deaf, Heard: trues(r.World.Heard), Reached: trues(r.World.Reached), AllowEnds: r.World.AllowEnds,
 		ForceRelease: trues(r.World.ForceRelease), Removed: removed(r.World.RemovedBy, r.Plan), Authors: r.Authors,
-		Reported: k.reported(r.In), Unheard: trues(r.In.Unheard), Demand: demand(r.World),
+		Reported: k.reported(r.In), Unread: r.Unread, Unheard: trues(r.In.Unheard), Demand: demand(r.World),
 	}
 	for path, text := range r.Requests {
 		if out.Requests == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -54,6 +55,10 @@ type Record struct {
 
 	// Reported are flavors that stand in files, too, and that an agent reports.
 	Reported []string `json:"reported,omitempty"`
+	// Unread are pieces of the inputs that this round left out, and that the
+	// ledger did not list as set aside.
+	Unread []fleet.Unread `json:"unread,omitempty"`
+
 	// Offers that are not in the market's tree: withdrawn and missing ones.
 	Offers []Offer `json:"offers,omitempty"`
 	// Unseen are providers with contracts whose agents were not heard.

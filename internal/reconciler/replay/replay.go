@@ -7,15 +7,18 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // History is the objects of a fleet repository.
@@ -52,6 +55,11 @@ type Result struct {
 	// Elsewhere are the files of the rest.
 	Part      string   `json:"part,omitempty"`
 	Elsewhere []string `json:"elsewhere,omitempty"`
+	// Rules that decided, where they are others than this program's: then nothing
+	// was made again, and nothing is said of the decision.
+	Rules int `json:"rules,omitempty"`
+	// NotMadeAgain says so.
+	NotMadeAgain string `json:"notMadeAgain,omitempty"`
 	// Decided is the plan made again.
 	Decided *planner.Plan `json:"-"`
 }
@@ -69,8 +77,13 @@ type Replayer struct {
 	History History
 	// Published reads what was published on a day.
 	Published func(ctx context.Context, when time.Time) (gitrepo.Published, error)
+	// Root is the trust root that the daemon held the inputs to; nil: none.
+	Root *trust.Root
 
 	days map[string]gitrepo.Published
+	// reader has what earlier replays read of files that have not changed since,
+	// rights what their verifiers did.
+	reader, rights *fleet.Reader
 }
 
 // commit is one of the ledger's.
@@ -126,6 +139,9 @@ func (r *Replayer) Replay(ctx context.Context, h tree.Hash) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if out := otherRules(c); out != nil {
+		return out, nil
+	}
 	known, err := r.known(ctx, c)
 	if err != nil {
 		return nil, err
@@ -144,6 +160,23 @@ func (r *Replayer) Replay(ctx context.Context, h tree.Hash) (*Result, error) {
 		Plan: c.trailer("Plan"), Part: c.trailer(PartTrailer), Decided: p, Differences: []Difference{},
 	}
 	return out, r.compare(out, c, decided)
+}
+
+// RulesTrailer numbers the planner's rules that made a commit's decisions.
+const RulesTrailer = "Rules"
+
+// otherRules is the result for a decision by other rules than this program's, nil
+// where they are the same, or from before they were numbered.
+func otherRules(c *commit) *Result {
+	n, err := strconv.Atoi(c.trailer(RulesTrailer))
+	if err != nil || n == planner.Rules || c.trailer(Trailer) == "" {
+		return nil
+	}
+	return &Result{
+		Commit: c.hash.String(), Inputs: c.trailer("Inputs"), Market: c.trailer("Market"), Now: c.trailer("Now"), Plan: c.trailer("Plan"),
+		Part: c.trailer(PartTrailer), Differences: []Difference{}, Rules: n,
+		NotMadeAgain: fmt.Sprintf("decided by rules %d, not made again: this program decides by rules %d", n, planner.Rules),
+	}
 }
 
 // known gathers what the round knew.
@@ -285,7 +318,8 @@ func (r *Replayer) compare(out *Result, c *commit, decided map[string][]byte) er
 	return nil
 }
 
-// changed are the ledger's files in which two trees differ.
+// changed are the ledger's files in which two trees differ, but for the list of
+// what is set aside, which no plan writes.
 func changed(before, after tree.Tree) (map[string]tree.Hash, error) {
 	a, err := before.Sub(ledger.Root)
 	if err != nil {
@@ -297,7 +331,9 @@ func changed(before, after tree.Tree) (map[string]tree.Hash, error) {
 	}
 	out := map[string]tree.Hash{}
 	err = tree.Diff(a, b, func(path string, _, is tree.Entry) error {
-		out[ledger.Root+"/"+path] = is.Hash
+		if path != ledger.SetAsideFile {
+			out[ledger.Root+"/"+path] = is.Hash
+		}
 		return nil
 	})
 	return out, err

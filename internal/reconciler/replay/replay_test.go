@@ -28,6 +28,10 @@ func replayer(s *story.Story) *replay.Replayer {
 func TestEveryDecisionOfAHistoryComesOutAgain(t *testing.T) {
 	for _, branch := range []string{"ledger", "main"} {
 		s := story.Lived(t, branch, nil, "")
+		s.TooLarge("vision")
+		s.SmallAgain("vision")
+		s.Ask("train", 5, "")
+		s.Rest()
 		r := replayer(s)
 		log, err := s.Remote.Log(branch)
 		if err != nil {
@@ -39,6 +43,9 @@ func TestEveryDecisionOfAHistoryComesOutAgain(t *testing.T) {
 				continue
 			}
 			res, err := r.Replay(t.Context(), c.Hash)
+			if alone, aerr := replayer(s).Replay(t.Context(), c.Hash); err == nil && (aerr != nil || alone.Replayed != res.Replayed || alone.Same != res.Same) {
+				t.Errorf("%s: %s after other replays, %+v alone (%v)", c.Hash.Short(), res.Replayed, alone, aerr)
+			}
 			switch {
 			case errors.Is(err, replay.ErrNoDecision):
 				seen++

@@ -99,11 +99,15 @@ func (k Known) offers() ([]*planner.Offer, error) {
 			known[f.Ref()] = o
 		}
 	}
+	reported := map[string]bool{}
+	for ref, o := range known {
+		reported[ref] = !o.Static
+	}
 	var missing []*planner.Offer
 	for _, o := range k.Offers {
 		one := planner.Offer{Flavor: o.Flavor, State: o.State, Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static}
 		if !o.Missing {
-			known[o.Flavor.Ref()] = one
+			known[o.Flavor.Ref()], reported[o.Flavor.Ref()] = one, !o.Static
 			flavors = append(flavors, o.Flavor)
 			continue
 		}
@@ -113,11 +117,11 @@ func (k Known) offers() ([]*planner.Offer, error) {
 		missing = append(missing, &one)
 	}
 	m := market.New(market.Options{Now: func() time.Time { return k.Now.Time }})
-	m.SetInputs(market.Inputs{Fleet: k.Fleet.Policy, Clusters: k.Fleet.Clusters, Flavors: flavors, Prices: k.Fleet.Prices})
+	m.SetInputs(market.Inputs{Fleet: k.Fleet.Policy, Clusters: k.Fleet.Clusters, Flavors: flavors, Prices: k.Fleet.Prices, Reported: reported})
 	var out []*planner.Offer
 	for _, o := range m.Snapshot().Offers() {
 		is := known[o.Flavor.Ref()]
-		is.Flavor, is.Price, is.Location = o.Flavor, o.Price, o.Location
+		is.Flavor, is.Price, is.Location, is.Sources = o.Flavor, o.Price, o.Location, o.Sources
 		out = append(out, &is)
 	}
 	return append(out, missing...), nil

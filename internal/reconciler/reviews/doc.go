@@ -17,6 +17,12 @@
 //     read the repo) nothing is said but pending and why.
 //   - What is posted changes when the plan does, and for the same head at most
 //     once in Options.Refresh.
+//   - A pull request from a fork is planned only when a person with write access
+//     named its very head in a comment (forge.PlanCommand); until then it is
+//     pending. A label is no such word: not every forge says whether it was set
+//     before or after a push.
+//   - What a fork brings is bounded by counts, and read and planned alone in a
+//     child process first; what kills that is not read here.
 //   - A pull request is data, whoever opened it: its head is read beside the
 //     local copy, within bounds, and nothing of it is followed or run.
 //   - Its commits are verified as if they were merged now by a merge commit that

@@ -27,6 +27,21 @@ type merged struct {
 	wanted []review.Wanted
 	until  time.Time
 	view   *reconciler.View
+	// commit is what the merge made, where that is known; lost, that it was told to
+	// be not acted on.
+	commit tree.Hash
+	lost   bool
+}
+
+// unsigned are the findings about the commit that the merge made.
+func (m *merged) unsigned(view *reconciler.View) []review.Unverified {
+	var out []review.Unverified
+	for _, f := range unverified(view.Unverified()) {
+		if !m.commit.IsZero() && f.Commit == m.commit {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // gone looks what became of a pull request that is not open any more.
@@ -61,6 +76,11 @@ func (r *Reviews) follow(ctx context.Context, view *reconciler.View) (next time.
 			continue
 		}
 		text, settled := review.Reserved(m.wanted, view.Contracts, view.Ledger.String(), view.Plan, unverified(view.Unverified()))
+		if left := m.unsigned(view); len(left) > 0 {
+			text, settled, m.lost = review.Unsigned(text, m.commit.String(), left), false, true
+		} else if m.lost && text == "" {
+			text = review.ReservedMarker + "\nWhat this brought is signed by now, and in force.\n"
+		}
 		if text != "" {
 			if _, err := r.opts.Forge.Comment(ctx, number, review.ReservedMarker, text); err != nil {
 				errs = append(errs, err)
@@ -101,17 +121,22 @@ func (r *Reviews) lookBack(ctx context.Context, view *reconciler.View) error {
 
 // mergedAt notes the pull request that a commit of the inputs merged.
 func (r *Reviews) mergedAt(ctx context.Context, view *reconciler.View, commit, parent tree.Hash) error {
-	before, err := r.opts.Repo.Tree(parent)
+	before, err := r.opts.Repo.Said(parent)
 	if err != nil {
 		return fmt.Errorf("look for merged pull requests: %w", err)
 	}
-	after, err := r.opts.Repo.Tree(commit)
+	after, err := r.opts.Repo.Said(commit)
 	if err != nil {
 		return fmt.Errorf("look for merged pull requests: %w", err)
 	}
 	changes, err := review.ChangesOf(before, after)
-	if err != nil || len(changes.Work) == 0 {
+	if err != nil {
 		return err
+	}
+	this := &merged{commit: commit}
+	lost := len(this.unsigned(view)) > 0
+	if len(changes.Work) == 0 && !lost {
+		return nil
 	}
 	prs, err := r.opts.Forge.WithCommit(ctx, commit.String())
 	if err != nil {
@@ -128,8 +153,16 @@ func (r *Reviews) mergedAt(ctx context.Context, view *reconciler.View, commit, p
 		}
 	}
 	for _, pr := range prs {
-		if pr.State == forge.Merged && pr.Base == r.opts.Branch && r.merged[pr.Number] == nil && len(wanted) > 0 {
-			r.merged[pr.Number] = &merged{number: pr.Number, wanted: wanted, until: r.opts.Now().Add(followed)}
+		if pr.State != forge.Merged || pr.Base != r.opts.Branch {
+			continue
+		}
+		m := r.merged[pr.Number]
+		if m == nil && (len(wanted) > 0 || lost) {
+			m = &merged{number: pr.Number, wanted: wanted, until: r.opts.Now().Add(followed)}
+			r.merged[pr.Number] = m
+		}
+		if m != nil {
+			m.commit = commit
 		}
 	}
 	return nil

@@ -55,5 +55,5 @@ func TestOwnPullRequestIsNotPlanned(t *testing.T) {
 		t.Logf("the round says %v", err)
 	}
 	s.pass()
-	s.expect(n, "pending failure", "somebody else pushed")
+	s.expect(n, "pending failure", "another account pushed")
 }

@@ -1,6 +1,7 @@
 package reviews
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (r *Reviews) baseOf(ctx context.Context, view *reconciler.View) (*base, err
 	}
 	b := &base{view: view}
 	var err error
-	if b.whole, err = r.opts.Repo.Tree(view.Inputs); err != nil {
+	if b.whole, err = r.opts.Repo.Said(cmp.Or(view.Verified.Said, view.Inputs)); err != nil {
 		return nil, fmt.Errorf("read the base of pull requests: %w", err)
 	}
 	if b.ledger, err = r.opts.Repo.Tree(view.Ledger); err != nil {
@@ -85,15 +86,22 @@ func (r *Reviews) side(ctx context.Context, b *base, last *fleet.Fleet, inputs t
 }
 
 // plan reviews one pull request.
-func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, pr forge.PullRequest) (review.Result, error) {
+func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, e *entry) (review.Result, error) {
+	pr, bounds := e.pr, gitrepo.BranchBounds
+	if pr.Fork {
+		bounds = gitrepo.ForkBounds
+	}
 	head, err := tree.ParseHash(pr.Head)
 	if err != nil {
 		return review.Result{}, fmt.Errorf("read pull request %d: %w", pr.Number, err)
 	}
-	side, err := r.opts.Repo.Side(ctx, pr.Ref, view.Inputs)
+	var broken *tree.BrokenError
+	side, err := r.opts.Repo.Side(ctx, pr.Ref, view.Inputs, bounds)
 	switch {
 	case errors.Is(err, gitrepo.ErrSideTooLarge):
-		return review.Refusal(head, gitrepo.ErrSideTooLarge.Error()), nil
+		return review.Refusal(head, err.Error()), nil
+	case errors.As(err, &broken):
+		return review.Refusal(head, broken.Error()+": git refuses such a tree (git fsck --strict) or it is too large to be read; push a commit made from a checkout of "+r.opts.Branch), nil
 	case errors.Is(err, fs.ErrNotExist):
 		return review.Result{}, errMoved
 	case err != nil:
@@ -103,7 +111,7 @@ func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, pr f
 	case side.Base.IsZero():
 		return review.Refusal(head, "it has no history in common with "+r.opts.Branch), nil
 	}
-	in := review.Input{Head: head, Base: view.Inputs, Branch: r.opts.Branch, Before: b.side}
+	in := review.Input{Head: head, Base: view.Inputs, Branch: r.opts.Branch, Before: b.side, Signatures: view.Trust.State()}
 	if in.Changes, err = review.ChangesOf(side.BaseTree, side.Tree); err != nil {
 		return review.Result{}, err
 	}
@@ -116,6 +124,13 @@ func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, pr f
 	}
 	if in.Conflicts = conflicts; len(conflicts) > 0 {
 		return review.Of(in), nil
+	}
+	if pr.Fork {
+		if why, err := r.try(view, b, e, merged, in.Changes); err != nil {
+			return review.Result{}, err
+		} else if why != "" {
+			return review.Refusal(head, why), nil
+		}
 	}
 	return r.merge(ctx, view, b, pr, side, merged, in)
 }

@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/child"
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/review"
 )
@@ -19,8 +22,11 @@ const Check = "fleetbroker/plan"
 
 // Repo is what is read of the fleet repo.
 type Repo interface {
-	Side(ctx context.Context, ref string, onto tree.Hash) (gitrepo.Side, error)
+	Side(ctx context.Context, ref string, onto tree.Hash, bounds gitrepo.SideBounds) (gitrepo.Side, error)
 	Tree(commit tree.Hash) (tree.Tree, error)
+	Said(commit tree.Hash) (tree.Tree, error)
+	Vetter() *tree.Vetter
+	Graph() *ancestry.Graph
 	Info(commit tree.Hash) (gitrepo.Commit, error)
 	Offered() (gitrepo.Commit, error)
 }
@@ -55,16 +61,23 @@ type Reviews struct {
 	open   map[int64]*entry
 	merged map[int64]*merged
 	looked tree.Hash // the inputs up to which merged pull requests were looked for
+	trials *child.Parent
+	bounds child.Bounds // of a trial
 }
 
 // entry is what is known of an open pull request.
 type entry struct {
-	pr     forge.PullRequest
-	told   told
-	view   *reconciler.View // it was planned with
-	at     time.Time        // when
-	result review.Result
-	status forge.Status
+	pr      forge.PullRequest
+	told    told
+	view    *reconciler.View // it was planned with
+	at      time.Time        // when
+	result  review.Result
+	status  forge.Status
+	named   string    // the head of a fork that a person with write access named
+	looked  string    // the head for which comments were looked at last
+	asks    time.Time // when they may be looked at next
+	unasked string    // why that failed
+	tried   tried     // what came of reading and planning it alone
 }
 
 // told is what a status is bound to, but for the plan.
@@ -87,7 +100,7 @@ func New(o Options) *Reviews {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Reviews{opts: o, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
+	r := &Reviews{opts: o, wake: make(chan struct{}, 1), reader: fleet.NewReader(), trials: &child.Parent{Name: trialName}, bounds: forkBounds}
 	r.forget()
 	return r
 }
@@ -211,6 +224,9 @@ func (r *Reviews) look(ctx context.Context, view *reconciler.View, pr forge.Pull
 	if why := unready(view); why != "" {
 		return soon, r.pend(ctx, e, "no plan yet: "+why)
 	}
+	if ok, again, err := r.admitted(ctx, e); !ok || err != nil {
+		return again, err
+	}
 	b, err := r.baseOf(ctx, view)
 	if err != nil {
 		return soon, err
@@ -228,7 +244,7 @@ func (r *Reviews) look(ctx context.Context, view *reconciler.View, pr forge.Pull
 			return soon, err
 		}
 	}
-	result, err := r.plan(ctx, view, b, pr)
+	result, err := r.plan(ctx, view, b, e)
 	if errors.Is(err, errMoved) {
 		return soon, nil // the forge and its git do not agree yet
 	}
@@ -269,7 +285,7 @@ func (r *Reviews) post(ctx context.Context, e *entry, result review.Result, fres
 	var lines []forge.LineComment
 	for _, p := range result.Lines {
 		if p.File != "" && p.Line > 0 {
-			lines = append(lines, forge.LineComment{Path: p.File, Line: p.Line, Body: p.Message})
+			lines = append(lines, forge.LineComment{Path: p.File, Line: p.Line, Body: escape.Markdown(p.Message)})
 		}
 	}
 	if len(lines) > 0 || len(e.result.Lines) > 0 || e.at.IsZero() {

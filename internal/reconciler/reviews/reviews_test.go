@@ -60,6 +60,7 @@ func intent(name string, gpus int) string {
 func newStory(t *testing.T) *story {
 	t.Helper()
 	s := &story{t: t, remote: memremote.New(), fake: forgetest.GitHub(t), at: ada.When.Add(time.Minute)}
+	s.fake.Writer("grace")
 	s.push(ground)
 	s.daemon("ledger")
 	return s
@@ -133,6 +134,7 @@ func (s *story) change(n int64, files map[string]string) {
 		s.t.Fatal(err)
 	}
 	s.fake.Change(n, func(p *forgetest.Pull) { p.Head = head.String() })
+	s.fake.Say(n, "grace", "/plan "+head.String()+"\nLooks harmless.")
 }
 
 // merge puts a pull request's files on main.
@@ -217,7 +219,8 @@ func TestAPullRequestFromAskingToReserved(t *testing.T) {
 	s.rounds()
 	s.pass()
 	s.expect(n, "pending pending success", "1 place (+10.00 EUR/h); at base "+s.remote.Head("main").Short(),
-		"**Plan: 1 place (+10.00 EUR/h)**", "| + place | vision/a | paris/h100 -> rome | +10.00 |", "| vision | 0.00 | 10.00 | 0.00 | 7300.00 | 15.00 of 25.00 EUR/h |", "<details>")
+		"**Plan: 1 place (+10.00 EUR/h)**", "| + place | vision/a | paris/h100 -> rome | +10.00 |", "| vision | 0.00 | 10.00 | 0.00 | 7300.00 | 15.00 of 25.00 EUR/h |", "<details>",
+		"; UNSIGNED: whoever may push gives rights and writes the ledger; market ")
 
 	s.change(n, map[string]string{path: strings.Replace(intent("a", 4), "cpu:", "cpus:", 1)})
 	s.pass()
@@ -400,13 +403,13 @@ func TestHostilePullRequests(t *testing.T) {
 		description string
 		comment     string
 	}{
-		"10,000 files":         {many, "it changes more than 5000 files", "split it"},
+		"10,000 files":         {many, "no plan: broken tree", "entries more than the inputs, at most 2000 are read"},
 		"a YAML bomb":          {map[string]string{"intents/vision/bomb.yaml": bomb}, "refuse, 1 problem", "intents/vision/bomb.yaml:"},
 		"a generated file":     {map[string]string{"contracts/vision/aa/a/vision-a-0-aaaaaaaa.yaml": kind + "Contract\n"}, "1 problem", "written by fleetbroker alone"},
 		"another's Secret":     {map[string]string{"clusters/evil.yaml": kind + "Cluster\nmetadata: {name: evil}\nspec: {roles: [consumer], access: {kubeconfigSecretRef: {name: rome-kubeconfig, key: kubeconfig}}}\n"}, "1 problem", "is that of cluster rome"},
 		"a remote base":        {map[string]string{"intents/vision/k/kustomization.yaml": "resources: [https://example.org/evil.git]\n"}, "refuse, 2 problems", "intents/vision/k/"},
 		"a base of another":    {map[string]string{"intents/vision/k/kustomization.yaml": "resources: [../../other/secret.yaml]\n"}, "refuse, 1 problem", "intents/vision/k/"},
-		"markup and a mention": {map[string]string{"intents/vision/x.yaml": kind + "ResourceIntent\nmetadata: {name: x, namespace: vision}\nspec: {consumer: \"<img src=x> @everyone | **b**\", resources: {cpu: \"1\", memory: 1Gi}}\n"}, "refuse", "&lt;img src=x> &#64;everyone"},
+		"markup and a mention": {map[string]string{"intents/vision/x.yaml": kind + "ResourceIntent\nmetadata: {name: x, namespace: vision}\nspec: {consumer: \"<img src=x> @everyone | **b**\", resources: {cpu: \"1\", memory: 1Gi}}\n"}, "refuse", "&lt;img src=x> @\u200deveryone"},
 		"nothing it reads":     {map[string]string{"README.md": "hello"}, "changes nothing that is planned", "it changes nothing that fleetbroker reads"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/review"
@@ -20,6 +21,9 @@ type joined struct {
 	hash tree.Hash
 	raw  []byte
 	tree tree.Tree
+
+	vetter *tree.Vetter
+	graph  *ancestry.Graph
 }
 
 // RawCommit implements verify.History.
@@ -38,6 +42,13 @@ func (j *joined) Tree(h tree.Hash) (tree.Tree, error) {
 	return j.side.TreeOf(h)
 }
 
+// Vetter is shared with the daemon's own reader: what the base has was looked at
+// already.
+func (j *joined) Vetter() *tree.Vetter { return j.vetter }
+
+// Graph knows what the daemon's own reader knows of the base.
+func (j *joined) Graph() *ancestry.Graph { return j.graph.With(verify.ParentsOf(j)) }
+
 // findings are those of a merge: what the pull request brings, and what the base
 // has without it.
 func (r *Reviews) findings(ctx context.Context, view *reconciler.View, side gitrepo.Side, merged tree.Tree) (brought, known []verify.Finding, err error) {
@@ -48,7 +59,7 @@ func (r *Reviews) findings(ctx context.Context, view *reconciler.View, side gitr
 	commit := gitobj.Object{Type: gitobj.Commit, Data: gitobj.CommitData{
 		Tree: merged.Root, Parents: []tree.Hash{view.Inputs, side.Commit}, Author: merger, Committer: merger,
 	}.Encode()}
-	j := &joined{side, commit.Hash(), commit.Data, merged}
+	j := &joined{side, commit.Hash(), commit.Data, merged, r.opts.Repo.Vetter(), r.opts.Repo.Graph()}
 	state, err := verify.New(j, r.opts.Now).Merge(ctx, view.Inputs, view.Verified, view.Fleet, j.hash)
 	if err != nil {
 		return nil, nil, fmt.Errorf("verify what a pull request brings: %w", err)

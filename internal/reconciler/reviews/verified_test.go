@@ -61,7 +61,7 @@ func TestWhatIsNotVerifiedIsInNoPlan(t *testing.T) {
 	s.pass()
 	s.expect(n, "pending failure", "changes nothing that is planned, 1 commit not verified",
 		"**Plan: no change** (what is not verified is not acted on)", "**Not acted on until verified**",
-		"| `intents/vision/a.yaml` | "+head+" | Mallory &lt;mallory&#64;example.org> | it is not signed; this path may be changed by ada&#64;example.org, root |",
+		"| `intents/vision/a.yaml` | "+head+" | Mallory &lt;mallory@\u200dexample.org> | it is not signed; this path may be changed by ada@\u200dexample.org, root |",
 		"| `intents/vision/base.yaml` | "+head+" |", "Once verified: 1 place, 1 resize (+12.50 EUR/h). Let somebody who may change these files sign")
 	s.silent(n, "| + place |", "| tenant |")
 
@@ -113,5 +113,33 @@ func TestMergedUnverifiedIsSaid(t *testing.T) {
 	got := s.comment(n, review.ReservedMarker)
 	if !strings.Contains(got, "| vision/a | not acted on | commit "+s.remote.Head("main").Short()+" by Ada L.") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A squash has no signature, whatever key signed the branch: the pull request says so
+// with what to do, for what gives rights too, and says when it is done.
+func TestReviews_SquashOfSignedPolicyIsSaid(t *testing.T) {
+	s, _, _ := signedStory(t)
+	root, _ := memremote.KeyPair(t, "r")
+	files := map[string]string{"clusters/oslo.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: oslo}\nspec: {roles: [provider]}\n"}
+	n := s.propose("oslo", root, files)
+	s.pass()
+	s.merge(n, files)
+	squash := s.remote.Head("main")
+	s.rounds()
+	s.pass()
+	got := s.comment(n, review.ReservedMarker)
+	for _, want := range []string{"**Not acted on:** the merge made commit " + squash.Short(), "| `clusters/oslo.yaml` |", "git revert -S --no-edit " + squash.Short() + " && git revert -S --no-edit HEAD"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the comment lacks %q: %s", want, got)
+		}
+	}
+	if _, err := s.remote.Merge("main", mallory, "Again", puts(map[string]string{"clusters/oslo.yaml": files["clusters/oslo.yaml"] + "# signed\n"}), root); err != nil {
+		t.Fatal(err)
+	}
+	s.rounds()
+	s.pass()
+	if got = s.comment(n, review.ReservedMarker); !strings.Contains(got, "is signed by now, and in force") {
+		t.Errorf("afterwards the comment says %s", got)
 	}
 }

@@ -158,7 +158,7 @@ func Offers(s *market.Snapshot, l *ledger.Ledger) []*planner.Offer {
 // Offer is one offer as the planner sees it.
 func Offer(o *market.Offer) *planner.Offer {
 	return &planner.Offer{
-		Flavor: o.Flavor, Price: o.Price, Location: o.Location, State: Freshness(o.State),
+		Flavor: o.Flavor, Price: o.Price, Location: o.Location, Sources: o.Sources, State: Freshness(o.State),
 		Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static,
 	}
 }

@@ -1,0 +1,180 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+)
+
+// ring is a list of keys with whose they are.
+type ring struct {
+	keys gitrepo.Keys
+	list []gitrepo.Key
+}
+
+func ringOf(list []gitrepo.Key) (ring, error) {
+	keys, err := gitrepo.NewKeys(list)
+	return ring{keys, list}, err
+}
+
+// merged are the keys of two lists, each once.
+func merged(a, b []gitrepo.Key) []gitrepo.Key {
+	out := slices.Clone(a)
+	for _, k := range b {
+		id, err := gitrepo.KeyID(k.Text)
+		if !slices.ContainsFunc(out, func(o gitrepo.Key) bool {
+			of, bad := gitrepo.KeyID(o.Text)
+			return err == nil && bad == nil && of == id
+		}) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// signers are whose signature makes a commit the daemon's: those that were
+// trusted before it. What a commit's own inputs say counts from the next on, and
+// only where one of them signed it.
+type signers struct {
+	ring
+	begun bool
+	// rooted: a key of the trust root has signed a commit. What stands before the
+	// first such commit is as old as the ledger's first form, and judged as that was.
+	rooted bool
+}
+
+// Signed is a key of which signatures were found.
+type Signed struct {
+	// Principal and Key as the fleet or the trust root names them.
+	Principal string `json:"principal"`
+	Key       string `json:"key"`
+	// Commits that it signed.
+	Commits int `json:"commits"`
+}
+
+// ours reports whether one of us made the commit. sound: s may be acted on.
+func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error) {
+	if !sound {
+		s = nil // nothing of it is believed
+	}
+	if v.strict() && !v.signers.rooted {
+		of, err := ringOf(v.root.Ledger(nil))
+		if err != nil {
+			return false, fmt.Errorf("trust root: %w", err)
+		}
+		if by, _, err := v.signer(ctx, of); err != nil {
+			return false, err
+		} else if by != nil {
+			v.signers.rooted, v.signers.ring, v.signers.begun = true, of, true
+			v.report.BeforeRoot = v.report.Decisions - 1
+		}
+	}
+	by, why, err := v.signer(ctx, v.signers.ring)
+	if err != nil {
+		return false, err
+	}
+	claims := v.c.Trailer("Plan") != "" && strings.EqualFold(v.c.Committer.Email, v.email(s))
+	switch {
+	case by != nil:
+		v.signed(by)
+		return true, v.follow(s)
+	case !v.signers.keys.Empty():
+		if s != nil {
+			if by, _, err = v.signer(ctx, s.keys); err != nil {
+				return false, err
+			}
+		}
+		if by != nil {
+			v.fault("", "signature", "signed by %s, whom inputs %s let in, but no commit by a key that was trusted before acted on them: the first after a rotation is signed by an old key", by.Principal, s.commit.Short())
+		} else if claims {
+			v.fault("", "signature", "made in our name (%s) without a signature by any of %s: %s", v.c.Committer, v.asked(), why)
+		}
+		return false, nil
+	}
+	if s != nil && !s.keys.keys.Empty() {
+		if by, why, err = v.signer(ctx, s.keys); err != nil {
+			return false, err
+		}
+		if by != nil {
+			v.signed(by)
+			return true, v.follow(s)
+		}
+		if claims && !v.signers.begun {
+			v.fault("", "signature", "made in our name (%s) without a signature by any of %s: %s", v.c.Committer, v.asked(), why)
+			return false, nil
+		}
+	}
+	if claims {
+		v.report.Unsigned++
+		return true, v.follow(s)
+	}
+	return false, nil
+}
+
+// email is the address of the daemon's commits.
+func (v *verifier) email(s *state) string {
+	if s == nil {
+		s = v.in.last
+	}
+	if s == nil {
+		return ""
+	}
+	return s.email
+}
+
+// asked names the list of keys that is asked for.
+func (v *verifier) asked() string {
+	if v.signers.rooted {
+		return "the trust root's keys"
+	}
+	return "writeBack.signers"
+}
+
+// signer is whose key of a ring signed the commit, or why none's did.
+func (v *verifier) signer(ctx context.Context, of ring) (by *gitrepo.Key, why string, err error) {
+	if of.keys.Empty() {
+		return nil, "", nil
+	}
+	raw, err := v.h.Commit(v.c.proof())
+	if err != nil {
+		return nil, "", fmt.Errorf("read commit %s: %w", v.c.proof().Short(), err)
+	}
+	i, cause := of.keys.SignerOf(raw, v.c.Committer.When)
+	if cause != nil {
+		return nil, cause.Error(), nil
+	}
+	if why, err = v.revoked(ctx, of.list[i], v.c.proof()); err != nil || why != "" {
+		return nil, why, err
+	}
+	return &of.list[i], "", nil
+}
+
+// follow takes the signers that the commit's inputs name, beside those of the
+// trust root.
+func (v *verifier) follow(s *state) (err error) {
+	if s == nil {
+		return nil
+	}
+	v.signers.begun = true
+	if !v.signers.rooted {
+		v.signers.ring = s.keys
+		return nil
+	}
+	v.signers.ring, err = ringOf(v.root.Ledger(s.fleet.Policy.WriteBack.Signers))
+	return err
+}
+
+func (v *verifier) signed(by *gitrepo.Key) {
+	v.by = by.Text
+	v.ever = merged(v.ever, []gitrepo.Key{*by})
+	for i := range v.report.Signers {
+		if s := &v.report.Signers[i]; s.Key == by.Text && s.Principal == by.Principal {
+			s.Commits++
+			return
+		}
+	}
+	v.report.Signers = append(v.report.Signers, Signed{by.Principal, by.Text, 1})
+}

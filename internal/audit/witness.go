@@ -1,0 +1,214 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+)
+
+// Witness is a head of the ledger that somebody keeps elsewhere, so that a
+// ledger that was set back behind it is seen.
+type Witness struct {
+	// FleetID, Branch and Seq as the commit has them.
+	FleetID string `json:"fleetID"`
+	Branch  string `json:"branch"`
+	Seq     uint64 `json:"seq"`
+	// Commit of the ledger, Inputs that it accepted.
+	Commit string `json:"commit"`
+	Inputs string `json:"inputs"`
+	// Object is the commit's body as git stores it: its signature speaks for the
+	// file.
+	Object []byte `json:"object"`
+}
+
+// Known is a commit of the ledger that is said to have stood.
+type Known struct {
+	Commit tree.Hash
+	// By says where that is written.
+	By string
+	// Hint: whoever may push can write it. With a trust root it counts only where
+	// one of its keys signed the commit.
+	Hint bool
+}
+
+// maxWitness bounds the file, which is one commit.
+const maxWitness = 4 << 20
+
+// ReadWitness reads what Encode wrote. The error says what is wrong with the
+// file itself; whether its signature holds is for Verify to say.
+func ReadWitness(from io.Reader) (*Witness, error) {
+	text, err := io.ReadAll(io.LimitReader(from, maxWitness+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the witness: %w", err)
+	}
+	if len(text) > maxWitness {
+		return nil, fmt.Errorf("read the witness: it has more than %d bytes", maxWitness)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	w := &Witness{}
+	if err := d.Decode(w); err != nil {
+		return nil, fmt.Errorf("read the witness: %w", err)
+	}
+	if d.More() {
+		return nil, errors.New("read the witness: something follows it")
+	}
+	is, err := witnessOf(w.Object)
+	if err != nil {
+		return nil, fmt.Errorf("read the witness: %w", err)
+	}
+	if a, b := *is, *w; a.FleetID != b.FleetID || a.Branch != b.Branch || a.Seq != b.Seq || a.Commit != b.Commit || a.Inputs != b.Inputs {
+		return nil, fmt.Errorf("read the witness: it says commit %s, %s %d of fleet %q, and its object is commit %s, %s %d of fleet %q",
+			b.Commit, b.Branch, b.Seq, b.FleetID, a.Commit, a.Branch, a.Seq, a.FleetID)
+	}
+	return w, nil
+}
+
+// witnessOf is the witness of a commit's body.
+func witnessOf(raw []byte) (*Witness, error) {
+	data, err := gitobj.ParseCommit(raw)
+	if err != nil {
+		return nil, fmt.Errorf("its object is no commit: %w", err)
+	}
+	c := &Commit{Hash: gitobj.Object{Type: gitobj.Commit, Data: raw}.Hash(), CommitData: data}
+	w := &Witness{FleetID: c.Trailer("Fleet"), Commit: c.Hash.String(), Inputs: c.Trailer("Verified"), Object: raw}
+	if w.Inputs == "" {
+		w.Inputs = c.Trailer("Inputs")
+	}
+	branch, seq, _ := strings.Cut(c.Trailer("Ledger"), " ")
+	if w.Seq, err = strconv.ParseUint(seq, 10, 64); err != nil {
+		return w, nil //nolint:nilerr // a ledger of the first form counts nothing
+	}
+	w.Branch = branch
+	return w, nil
+}
+
+// Encode writes the file.
+func (w *Witness) Encode(to io.Writer) error {
+	e := json.NewEncoder(to)
+	e.SetIndent("", "  ")
+	return e.Encode(w)
+}
+
+// ErrViolations is a ledger that nobody should bear witness to.
+var ErrViolations = errors.New("the ledger breaks its rules")
+
+// Export is the witness of a ledger that verifies: its newest commit of ours,
+// the newest signed one where signatures are asked for.
+func Export(ctx context.Context, h History, o Options) (*Witness, Report, error) {
+	rep, err := Verify(ctx, h, o)
+	if err != nil {
+		return nil, rep, err
+	}
+	if len(rep.Violations) > 0 {
+		return nil, rep, fmt.Errorf("%w: %s", ErrViolations, rep.Violations[0])
+	}
+	if rep.last.IsZero() {
+		return nil, rep, errors.New("the ledger has no commit of the daemon's yet")
+	}
+	raw, err := h.Commit(rep.last)
+	if err != nil {
+		return nil, rep, fmt.Errorf("read commit %s: %w", rep.last.Short(), err)
+	}
+	w, err := witnessOf(raw)
+	return w, rep, err
+}
+
+// known demands that the ledger holds the commits that are known to have stood.
+func (v *verifier) known(ctx context.Context, o Options) error {
+	known := o.Known
+	if o.Witness != nil {
+		h, err := tree.ParseHash(o.Witness.Commit)
+		if err != nil {
+			return fmt.Errorf("witness: %w", err)
+		}
+		if why := v.vouched(ctx, o.Witness); why != "" {
+			v.fault("", "sequence", "the witness of %s does not count: %s", h, why)
+			return nil
+		}
+		known = append(known[:len(known):len(known)], Known{Commit: h, By: "the witness has it"})
+	}
+	for _, k := range known {
+		raw, err := v.h.Commit(k.Commit)
+		held := false
+		if err == nil {
+			if held, err = v.graph.Holds(ctx, o.Ledger, k.Commit); err != nil {
+				return err
+			}
+		}
+		if held {
+			continue
+		}
+		if ok, err := v.dropped(ctx, k.Commit); err != nil {
+			return err
+		} else if ok {
+			v.note("%s, which the ledger does not hold: an operator let go of it", k.By)
+			continue
+		}
+		if k.Hint && v.strict() {
+			if why := v.hinted(ctx, raw); why != "" {
+				v.note("%s, which the ledger does not hold, but %s: whoever may push can write that", k.By, why)
+				continue
+			}
+		}
+		v.fault("", "sequence", "the ledger was set back or rewritten: it does not hold %s, which has stood (%s)", k.Commit, k.By)
+	}
+	return nil
+}
+
+// hinted is why a commit that anybody may name is none of the ledger's, or "".
+func (v *verifier) hinted(ctx context.Context, raw []byte) string {
+	if raw == nil {
+		return "that commit is not in the repository"
+	}
+	w, err := witnessOf(raw)
+	switch {
+	case err != nil:
+		return err.Error()
+	case w.Branch == "" && v.numbers.begun:
+		return "that commit has no trailer Ledger"
+	}
+	return v.vouched(ctx, w)
+}
+
+// vouched is why no trusted key speaks for a witness, or "".
+func (v *verifier) vouched(ctx context.Context, w *Witness) string {
+	if id := v.root.ID(); w.FleetID != "" && id != "" && w.FleetID != id {
+		return fmt.Sprintf("it is of fleet %s, the trust root of %s", w.FleetID, id)
+	}
+	if v.branch != "" && w.Branch != "" && w.Branch != v.branch {
+		return fmt.Sprintf("it is of branch %s, this ledger is %s", w.Branch, v.branch)
+	}
+	list := v.ever
+	if v.strict() {
+		list = merged(v.root.Ledger(nil), list)
+	}
+	of, err := ringOf(list)
+	if err != nil {
+		return err.Error()
+	}
+	if of.keys.Empty() && !v.strict() {
+		return "" // an unsigned fleet's: who keeps the file speaks for it
+	}
+	data, err := gitobj.ParseCommit(w.Object)
+	if err != nil {
+		return err.Error()
+	}
+	i, err := of.keys.SignerOf(w.Object, data.Committer.When)
+	if err != nil {
+		return err.Error()
+	}
+	why, err := v.revoked(ctx, of.list[i], gitobj.Object{Type: gitobj.Commit, Data: w.Object}.Hash())
+	if err != nil {
+		return err.Error()
+	}
+	return why
+}

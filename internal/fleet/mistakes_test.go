@@ -1,0 +1,117 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Kustomizations are counted, what they read is part of the tenant's bytes, and
+// so is what they make. Others are read, from scratch and read by read.
+func TestKustomizationsAreWithinLimits(t *testing.T) {
+	many := limited("files: 100000", 0)
+	for i := range v1alpha1.MaxKustomizations {
+		many[fmt.Sprintf("intents/vision/x/k%d/kustomization.yaml", i)] = "resources: [a.yaml]\n"
+	}
+	wide := func(bytes string) files {
+		return limited("bytes: "+bytes, 0).with("bases/gpu/intent.yaml",
+			strings.Replace(intent("vision", "train", "resources: {cpu: 1}"), "metadata: {", "metadata: {annotations: {a.example/b: "+strings.Repeat("x", 3<<10)+"}, ", 1))
+	}
+	for name, tc := range map[string]struct {
+		over, good files
+		want       string
+	}{
+		"count": {many, limited("files: 100000", 0), "intents/vision:1:1: the tenant has 502 kustomizations, and at most 500 are built"},
+		"read":  {limited("bytes: 2Ki", 0).with("intents/vision/k/small/notes.txt", strings.Repeat("x", 2<<10)), limited("bytes: 2Ki", 0), "intents/vision:1:1: the tenant's files are larger than 0 MiB together"},
+		"made":  {wide("5Ki"), wide("50Ki"), "intents/vision:1:1: the tenant's kustomizations make more than 0 MiB together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewReader()
+			good := read(t, r, tc.good, nil)
+			if len(good.Diagnostics) > 0 {
+				t.Fatal(diagnostics(good))
+			}
+			for _, reader := range []*Reader{r, NewReader(), r} {
+				f := read(t, reader, tc.over, good)
+				if got := names(f); !slices.Equal(got, []string{"nlp/other"}) {
+					t.Errorf("intents %v, want only the other tenant's", got)
+				}
+				if got := strings.Join(diagnostics(f), "\n"); !strings.Contains(got, tc.want) {
+					t.Errorf("got %q, want %s", got, tc.want)
+				}
+				if !slices.ContainsFunc(f.Frozen, func(fr Freeze) bool { return fr.Path == "intents/vision/" }) {
+					t.Errorf("not frozen: %v", f.Frozen)
+				}
+			}
+			if got := read(t, r, tc.good, nil); len(got.Diagnostics) > 0 || !slices.Equal(names(got), names(good)) {
+				t.Errorf("after it: %v", diagnostics(got))
+			}
+		})
+	}
+}
+
+// However many mistakes one document has, a bounded number is listed, and
+// warnings hide no error. (Each place costs a walk over the list it stands in.)
+func TestMistakesOfOneDocumentAreBounded(t *testing.T) {
+	var labels, days strings.Builder
+	for i := range 25_000 {
+		fmt.Fprintf(&labels, "_l%d: %q, ", i, "-")
+		fmt.Fprintf(&days, "Mon, ")
+	}
+	for name, tc := range map[string]struct{ spec, want string }{
+		"labels":   {"virtualNode: {labels: {" + labels.String() + "}}", "not a label key"},
+		"warnings": {"schedule: {windows: [{days: [" + days.String() + `], from: "08:00", to: "25:00"}]}`, "not a time of day"},
+	} {
+		f := read(t, NewReader(), base().with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, "+tc.spec)), nil)
+		if n := len(f.Diagnostics); n > 2*(maxDiagnostics+1) {
+			t.Errorf("%s: %d diagnostics", name, n)
+		}
+		list := strings.Join(diagnostics(f), "\n")
+		if !strings.Contains(list, tc.want) || !strings.Contains(list, "intents/vision/b.yaml:1:1: one document has more than 100 mistakes") {
+			t.Errorf("%s: got %.2000s", name, list)
+		}
+		if in := f.Intent("vision", "b"); in == nil || in.Problem == "" {
+			t.Errorf("%s: not refused: %+v", name, in)
+		}
+	}
+}
+
+// Lists that multiply work are bounded, each by its own name.
+func TestListsOfAnIntentAreBounded(t *testing.T) {
+	list := func(n int, form string) string {
+		var out []string
+		for i := range n {
+			out = append(out, strings.ReplaceAll(form, "N", fmt.Sprint("n", i)))
+		}
+		return "[" + strings.Join(out, ", ") + "]"
+	}
+	for at, tc := range map[string]struct {
+		most int
+		spec func(n int) string
+	}{
+		"spec.offload.namespaces":   {100, func(n int) string { return "resources: {cpu: 1}, offload: {namespaces: " + list(n, "{name: N}") + "}" }},
+		"spec.resources.gpu.models": {64, func(n int) string { return "resources: {gpu: {count: 1, models: " + list(n, "N") + "}}" }},
+		"spec.alternatives[0].gpu.models": {64, func(n int) string {
+			return "resources: {cpu: 1}, alternatives: [{gpu: {count: 1, models: " + list(n, "N") + "}}]"
+		}},
+		"spec.placement.providers.allow": {256, func(n int) string {
+			return "resources: {cpu: 1}, placement: {providers: {allow: " + list(n, "N") + "}}"
+		}},
+		"spec.placement.regions": {256, func(n int) string { return "resources: {cpu: 1}, placement: {regions: " + list(n, "N") + "}" }},
+		"spec.virtualNode.taints": {64, func(n int) string {
+			return "resources: {cpu: 1}, virtualNode: {taints: " + list(n, "{key: N, effect: NoSchedule}") + "}"
+		}},
+		"spec.placement.providers.deny": {256, func(n int) string { return "resources: {cpu: 1}, placement: {providers: {deny: " + list(n, "N") + "}}" }},
+	} {
+		for _, n := range []int{tc.most, tc.most + 1} {
+			f := read(t, NewReader(), base().with("intents/vision/b.yaml", intent("vision", "b", tc.spec(n))), nil)
+			want := fmt.Sprintf("%s: %d entries, and at most %d are read", at, n, tc.most)
+			if got := strings.Join(diagnostics(f), "\n"); strings.Contains(got, want) != (n > tc.most) || strings.Contains(got, "LimitExceeded") {
+				t.Errorf("%s, %d entries: got %.500s", at, n, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package reconciler
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
+)
+
+const (
+	notedInputs = "refs/fleetbroker/accepted/inputs"
+	notedLedger = "refs/fleetbroker/accepted/ledger"
+)
+
+func (s *story) evil(branch, path string) tree.Hash {
+	s.t.Helper()
+	h, err := s.remote.Commit(branch, ada, "Evil", gitobj.Change{Puts: map[string][]byte{path: []byte("evil: true\n")}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return h
+}
+
+func (s *story) point(ref string, at tree.Hash) {
+	s.remote.SetRef(ref, at)
+}
+
+func (s *story) stands(path string) bool {
+	s.t.Helper()
+	head, err := s.remote.Tree(s.remote.Head(strings.TrimPrefix(s.ledger, "refs/heads/")))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, err = head.Find(path)
+	return err == nil
+}
+
+// An unsigned commit on the ledger is undone by a daemon that knows nothing,
+// also where the notes of what was accepted are gone or name that commit.
+func TestRootUndoesForeignCommitsWithoutState(t *testing.T) {
+	for name, branch := range map[string]string{"TwoBranches": "ledger", "OneBranch": "main"} {
+		for how, at := range map[string]func(evil tree.Hash) tree.Hash{
+			"Deleted":     func(tree.Hash) tree.Hash { return tree.Hash{} },
+			"NameTheEvil": func(evil tree.Hash) tree.Hash { return evil },
+		} {
+			t.Run(name+how, func(t *testing.T) {
+				s, _ := rootedStory(t, branch, "")
+				evil := s.evil(branch, "manifests/rome/evil.yaml")
+				s.point(notedInputs, at(evil))
+				s.point(notedLedger, at(evil))
+				s.start()
+				s.rest()
+				if s.stands("manifests/rome/evil.yaml") {
+					t.Error("an unsigned manifest stands after a restart")
+				}
+				if got, want := s.remote.AllRefs()[notedLedger], s.remote.Head(branch); got != want {
+					t.Errorf("accepted is %s, want %s", got.Short(), want.Short())
+				}
+			})
+		}
+	}
+}
+
+// A note that no key of the root signed stops nobody, and is put right.
+func TestRootIsNotStoppedByAForeignNote(t *testing.T) {
+	for name, restart := range map[string]bool{"Running": false, "Restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := rootedStory(t, "ledger", "")
+			other := s.evil("elsewhere", "README.md")
+			s.point(notedInputs, other)
+			s.point(notedLedger, other)
+			if restart {
+				s.start()
+			}
+			s.expect(s.rest())
+			if refs := s.remote.AllRefs(); refs[notedLedger] != s.remote.Head("ledger") || refs[notedInputs] == other {
+				t.Errorf("the notes were not put right: %v", refs)
+			}
+			if trust := s.r.View().Trust; trust.Unsigned || trust.Fleet != "f3k9q2abu7" || !strings.HasPrefix(trust.Key, "daemon SHA256:") || trust.Sequence == 0 {
+				t.Errorf("what signatures are held to is %+v", trust)
+			}
+			if len(s.r.View().Trust.Alarms) != 2 || s.r.Ready() != nil {
+				t.Errorf("alarms %q, ready: %v", s.r.View().Trust.Alarms, s.r.Ready())
+			}
+		})
+	}
+}
+
+// A signed commit that stood and is gone stops the daemon.
+func TestRootStopsWhereASignedCommitIsGone(t *testing.T) {
+	s, _ := rootedStory(t, "ledger", "")
+	log, err := s.remote.Log("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.point("refs/heads/ledger", log[1].Hash)
+	s.start()
+	_, err = s.r.Round(t.Context())
+	var rewritten *gitrepo.ErrRewritten
+	if !errors.As(err, &rewritten) {
+		t.Errorf("the ledger was put back and the round says %v", err)
+	}
+}
+
+// Without a signed commit nothing says what of the ledger stands.
+func TestRootWithoutASignedLedgerIsNotReady(t *testing.T) {
+	s := newStory(t, "ledger")
+	s.root = rootOf(t, "")
+	grace, _ := memremote.KeyPair(t, "p")
+	s.signer, _ = memremote.KeyPair(t, "d")
+	s.signed(grace, map[string]string{"fleet.yaml": rootedFleet("ledger", "}\n")})
+	s.evil("ledger", "manifests/rome/evil.yaml")
+	s.start()
+	_, err := s.r.Round(t.Context())
+	var none *gitrepo.NoAnchorError
+	if !errors.As(err, &none) || s.r.Ready() == nil {
+		t.Errorf("the round says %v, ready: %v", err, s.r.Ready())
+	}
+}
+
+// A daemon whose key others would not take for ours writes nothing.
+func TestRootKeepsAnUnlistedDaemonFromWriting(t *testing.T) {
+	stolen, _ := memremote.KeyPair(t, "x")
+	for name, signer := range map[string]gitrepo.Signer{"Unlisted": stolen, "NoKey": nil} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := rootedStory(t, "ledger", "")
+			s.signer = signer
+			s.start()
+			s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "2")})
+			s.expect(s.rest())
+			if err := s.r.Ready(); err == nil || !strings.Contains(err.Error(), "list ledger") {
+				t.Errorf("ready says %v", err)
+			}
+		})
+	}
+}
+
+// A trust root that names another fleet than the ledger does, with the same keys,
+// writes nothing on it, with a state directory and without.
+func TestRootOfAnotherFleetWritesNothing(t *testing.T) {
+	for name, dir := range map[string]string{"State": t.TempDir(), "NoState": ""} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := rootedStory(t, "ledger", "")
+			begin := func() {
+				startOn(s, dir)
+				s.r = New(Options{Repo: s.r.opts.Repo, Ledger: s.ledger, Market: s.r.opts.Market, Now: s.r.opts.Now, Root: s.root, Signer: s.signer})
+			}
+			begin()
+			s.expect(s.rest())
+			if err := s.r.opts.Repo.Close(); err != nil {
+				t.Fatal(err)
+			}
+			other := *s.root
+			other.FleetID = "f3k9q2abu8"
+			s.root = &other
+			s.push(map[string]string{"intents/vision/more.yaml": intentOf("more", "1")})
+			begin()
+			head := s.remote.Head("ledger")
+			_, err := s.r.Round(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "fleet f3k9q2abu7") || !strings.Contains(err.Error(), "write `fleetID: f3k9q2abu7` in it, or use another branch") {
+				t.Errorf("the round says %v", err)
+			}
+			if s.remote.Head("ledger") != head {
+				t.Error("the daemon wrote on another fleet's ledger")
+			}
+		})
+	}
+}

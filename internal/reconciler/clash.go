@@ -1,0 +1,64 @@
+package reconciler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+)
+
+// clashing are the intents, by "<tenant>/<intent>" with why, whose contracts would
+// take what another mapping is called at a provider. A plan has none; it is looked
+// at again before anything is written, because with Flux, Argo CD and agents what
+// is committed is applied by others. What stood already is for who delivers.
+func (r *Reconciler) clashing(in *inputs, keys []string, byKey map[string]*share) map[string]string {
+	var changes []ledger.Change
+	of := map[[2]string]string{} // consumer, namespace → key
+	for _, key := range keys {
+		for _, c := range byKey[key].contracts {
+			changes = append(changes, ledger.Change{Before: c.Before, After: c.After})
+			if c.After == nil || c.After.Spec.Offload == nil || !manifests.Rendered(c.After) || manifests.Alike(c.Before, c.After) {
+				continue
+			}
+			for _, ns := range c.After.Spec.Offload.Namespaces {
+				of[[2]string{c.After.Spec.Consumer, ns.Name}] = key
+			}
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	was := manifests.RemoteConflicts(in.ledger.Contracts(), in.fleet.Clusters)
+	is := manifests.RemoteConflicts(in.ledger.With(ledger.Changes{Contracts: changes}).Contracts(), in.fleet.Clusters)
+	out := map[string]string{}
+	for at, why := range is {
+		if key := of[at]; key != "" && was[at] == "" {
+			out[key] = fmt.Sprintf("namespace %s of %s: %s", at[1], at[0], why)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(out)) {
+		r.once("not written: " + key + ": " + out[key])
+	}
+	return out
+}
+
+// without leaves out the keys that clash, with all that only holds together with
+// them.
+func without(keys []string, groups map[string]string, clash map[string]string) []string {
+	if len(clash) == 0 {
+		return keys
+	}
+	group := func(key string) string {
+		if g := groups[key]; g != "" {
+			return g
+		}
+		return key
+	}
+	gone := map[string]bool{}
+	for key := range clash {
+		gone[group(key)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return gone[group(key)] })
+}

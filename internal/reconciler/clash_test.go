@@ -1,0 +1,48 @@
+package reconciler
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// A plan that maps a namespace to what another's is called at the provider is not
+// written, whoever would apply it; what it decides besides is.
+func TestAClashOfRemoteNamesIsNotWritten(t *testing.T) {
+	s := newStory(t, "ledger")
+	offload := func(name, more string) string {
+		return strings.Replace(intentOf(name, "4"), "spec:\n", "spec:\n  offload: {namespaces: [{name: vision, create: true"+more+"}]}\n", 1)
+	}
+	s.push(map[string]string{"intents/vision/train.yaml": offload("train", "")})
+	s.expect(s.rest(), placed, peering)
+	in, err := s.r.read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stands *v1alpha1.Contract
+	for c := range in.ledger.Contracts() {
+		stands = c
+	}
+	made := func(tenant, name string, ns v1alpha1.OffloadNamespace) planner.ContractChange {
+		c := *stands
+		c.Metadata.Name, c.Metadata.Namespace = tenant+"-"+name+"-0-aaaa", tenant
+		c.Spec.Intent.Name, c.Spec.Slice = name, c.Metadata.Name
+		c.Spec.Term.Start = v1alpha1.TimeOf(stands.Spec.Term.Start.Add(1e9))
+		c.Spec.Offload = &v1alpha1.Offload{Namespaces: []v1alpha1.OffloadNamespace{ns}}
+		return planner.ContractChange{After: &c}
+	}
+	plan := &planner.Plan{Now: stands.Spec.Term.Start, Contracts: []planner.ContractChange{
+		made("nlp", "attack", v1alpha1.OffloadNamespace{Name: "nlp", NamespaceMappingStrategy: "SelectedName", RemoteNamespaceName: "vision-rome"}),
+		made("nlp", "honest", v1alpha1.OffloadNamespace{Name: "nlp-two"}),
+	}}
+	keys, byKey := shares(plan)
+	why := s.r.clashing(in, keys, byKey)
+	if len(why) != 1 || !strings.Contains(why["nlp/attack"], "at paris it would be vision-rome, which namespace vision of tenant vision in rome has") {
+		t.Errorf("why is %v", why)
+	}
+	if left := without(keys, groupsOf(keys, byKey), why); len(left) != 1 || left[0] != "nlp/honest" {
+		t.Errorf("written are %v", left)
+	}
+}

@@ -1,0 +1,330 @@
+package reconciler
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
+)
+
+// rendererTrailer numbers the rendering of a commit's manifests.
+const rendererTrailer = "Renderer"
+
+// planRender is the Plan of a commit that decides nothing and brings manifests
+// up to how they are rendered now.
+const planRender = "render"
+
+// maxSeek bounds how far back the newest commit of ours is looked for.
+const maxSeek = 4096
+
+// renewed is what of the ledger's manifests was found to be as it is rendered.
+type renewed struct {
+	// number of the rendering at a ledger's commit.
+	number int
+	// rules of the planner that decided last there.
+	rules int
+	at    tree.Hash
+	// of are consumers, with what they were compared at; due are those whose
+	// manifests were found to be others.
+	of  map[string]comparison
+	due map[string]bool
+}
+
+type comparison struct {
+	tree      tree.Hash // of the consumer's manifests
+	contracts []*v1alpha1.Contract
+	facts     *manifests.Facts
+}
+
+// rendering is the number of the ledger's rendering: that of the newest commit
+// of ours that renders, 0 before numbering. Merges count as what they bring. The
+// number of the rules is noted beside it.
+func (r *Reconciler) rendering(head tree.Hash) (int, error) {
+	if r.renewed.at == head && !head.IsZero() {
+		return r.renewed.number, nil
+	}
+	number, rules, seen, queue := 0, 0, map[tree.Hash]bool{}, []tree.Hash{head}
+	for len(queue) > 0 && len(seen) < maxSeek {
+		h := queue[0]
+		queue = queue[1:]
+		if h.IsZero() || seen[h] {
+			continue
+		}
+		seen[h] = true
+		c, err := r.opts.Repo.Info(h)
+		if err != nil {
+			return 0, fmt.Errorf("look for the ledger's rendering: %w", err)
+		}
+		ours, err := r.opts.Repo.MadeByUs(h)
+		if err != nil {
+			return 0, fmt.Errorf("look for the ledger's rendering: %w", err)
+		}
+		if plan := c.Trailer("Plan"); !ours || plan == "undo" || plan == "sweep" || plan == planSetAside || plan == planAccept {
+			queue = append(queue, c.Parents...)
+			continue
+		}
+		if n, err := strconv.Atoi(c.Trailer(rendererTrailer)); err == nil {
+			number = max(number, n)
+		}
+		if n, err := strconv.Atoi(c.Trailer(replay.RulesTrailer)); err == nil {
+			rules = max(rules, n)
+		}
+	}
+	r.renewed.number, r.renewed.rules, r.renewed.at = number, rules, head
+	return number, nil
+}
+
+// newerRendering is why this program may not act on a ledger: another one renders
+// its manifests otherwise, and the two would undo each other's work.
+type newerRendering struct{ number int }
+
+func (e *newerRendering) Error() string {
+	return fmt.Sprintf("the ledger's manifests are of rendering %d, and this program knows up to %d: nothing is planned or delivered; start the version of fleetbroker that wrote them, or a newer one", e.number, manifests.Renderer)
+}
+
+// newerRules is why this program may not decide on a ledger: a newer one did, by
+// rules that this one does not know, and the two would take turns.
+type newerRules struct{ number int }
+
+func (e *newerRules) Error() string {
+	return fmt.Sprintf("the ledger was decided by rules %d, and this program knows up to %d: nothing is planned or delivered; start the version of fleetbroker that wrote it, or a newer one", e.number, planner.Rules)
+}
+
+// renew brings the ledger's manifests up to how they are rendered now, before
+// anything is delivered: after an upgrade all that it renders otherwise, and
+// after a change of Cluster files those of their consumers. It says what waits
+// meanwhile, by consumer, and whether it wrote.
+func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]string, wrote bool, err error) {
+	number, err := r.rendering(in.heads.Ledger.Commit.Hash)
+	if err != nil {
+		return nil, false, err
+	}
+	waits = map[string]string{}
+	var items []gitrepo.Item
+	since, told := r.deliver.since(in), r.differing()
+	for _, name := range r.consumers(in) {
+		facts := r.deliver.factsOf(in, since, name)
+		last, compared := r.renewed.of[name]
+		switch {
+		case number < manifests.Renderer, r.renewed.due[name], told[name], compared && !facts.Same(last.facts):
+		default:
+			continue
+		}
+		if number < manifests.Renderer {
+			waits[name] = fmt.Sprintf("the ledger has rendering %d of its manifests, and this program renders %d", number, manifests.Renderer)
+		}
+		if gone := undescribed(in, name); gone != "" {
+			waits[name] = fmt.Sprintf("clusters/%s.yaml is gone while contracts with %[1]s are held: put it back, or release them", gone)
+			continue
+		}
+		item, err := r.compare(in, name, facts)
+		if err != nil {
+			return nil, false, err
+		}
+		if item == nil {
+			delete(waits, name)
+			continue
+		}
+		item.Line += whyAnew(number, compared)
+		items = append(items, *item)
+	}
+	if len(items) == 0 || r.shadow(in) {
+		return waits, false, nil
+	}
+	wrote, err = r.writeRendering(ctx, in, items, waits)
+	return waits, wrote, err
+}
+
+func whyAnew(number int, compared bool) string {
+	switch {
+	case number < manifests.Renderer:
+		return fmt.Sprintf(": rendering %d instead of %d", manifests.Renderer, number)
+	case compared:
+		return ": its contracts and Cluster files say otherwise now"
+	}
+	return ": they were not what its contracts and Cluster files render to"
+}
+
+// differing are the consumers of which delivery says that the ledger has other
+// manifests than are rendered.
+func (r *Reconciler) differing() map[string]bool {
+	if d, ok := r.opts.Delivery.(interface{ Differing() map[string]bool }); ok {
+		return d.Differing()
+	}
+	return nil
+}
+
+// renewOne looks at a consumer that was not yet compared in this process; the
+// next round brings it up. It runs in rounds that have nothing to write, and
+// reports whether there is more to do.
+func (r *Reconciler) renewOne(in *inputs) (again bool) {
+	if r.shadow(in) {
+		return false
+	}
+	since, done := r.deliver.since(in), false
+	for _, name := range r.consumers(in) {
+		if _, compared := r.renewed.of[name]; compared || r.renewed.due[name] || undescribed(in, name) != "" {
+			continue
+		}
+		if done {
+			return true
+		}
+		item, err := r.compare(in, name, r.deliver.factsOf(in, since, name))
+		if err != nil {
+			r.opts.Log.Warn("manifests are not compared with what is rendered", "consumer", name, "error", err)
+			continue
+		}
+		if done = true; item != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// consumers are the clusters of the fleet that have contracts or manifests.
+func (r *Reconciler) consumers(in *inputs) []string {
+	has := map[string]bool{}
+	for _, name := range in.ledger.Consumers() {
+		has[name] = true
+	}
+	if sub, err := in.heads.Ledger.Tree.Sub(manifests.Root); err == nil {
+		entries, _ := sub.Entries() // what cannot be listed is found out by who reads it
+		for _, e := range entries {
+			has[e.Name] = true
+		}
+	}
+	maps.DeleteFunc(has, func(name string, _ bool) bool { return in.fleet.Clusters[name] == nil })
+	return slices.Sorted(maps.Keys(has))
+}
+
+// undescribed is a provider of standing contracts of a consumer that has no
+// Cluster file any more, "" when there is none: what Liqo calls it is not known,
+// and what is rendered without that would tear down what stands.
+func undescribed(in *inputs, consumer string) string {
+	for _, c := range in.ledger.Consumer(consumer) {
+		if manifests.Rendered(c) && c.Status.Phase != v1alpha1.PhaseReleasing && in.fleet.Clusters[c.Spec.Provider] == nil {
+			return c.Spec.Provider
+		}
+	}
+	return ""
+}
+
+// compare lays a consumer's manifests beside what they should be: nil when they
+// are that. Either is remembered.
+func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts) (*gitrepo.Item, error) {
+	contracts := in.ledger.Consumer(consumer)
+	sub, err := in.heads.Ledger.Tree.Sub(manifests.Dir(consumer))
+	if err != nil {
+		return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
+	}
+	if last := r.renewed.of[consumer]; last.facts.Same(facts) && last.tree == sub.Root && facts != nil && slices.EqualFunc(last.contracts, contracts, manifests.Alike) {
+		return nil, nil
+	}
+	out, err := facts.Consumer(manifests.NewIndex(contracts), consumer)
+	if err != nil {
+		return nil, fmt.Errorf("render the manifests of %s: %w", consumer, err)
+	}
+	it := &gitrepo.Item{Key: manifests.Dir(consumer), Puts: map[string][]byte{}, Line: "render manifests of " + consumer + " anew"}
+	for file, want := range out.Files {
+		e, err := in.heads.Ledger.Tree.Find(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
+		}
+		if e.Hash != tree.BlobHash(want) || e.Kind != tree.File {
+			it.Puts[file] = want
+		}
+	}
+	err = sub.Walk(func(name string, e tree.Entry) error {
+		file := manifests.Dir(consumer) + "/" + name
+		if e.Kind != tree.Dir && out.Files[file] == nil && e.Hash != tree.BlobHash(manifests.EmptyListing()) {
+			it.Deletes = append(it.Deletes, file)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
+	}
+	if r.renewed.of == nil {
+		r.renewed.of, r.renewed.due = map[string]comparison{}, map[string]bool{}
+	}
+	if len(it.Puts)+len(it.Deletes) > 0 {
+		r.renewed.due[consumer] = true
+		return it, nil
+	}
+	delete(r.renewed.due, consumer)
+	r.renewed.of[consumer] = comparison{sub.Root, contracts, facts}
+	return nil, nil
+}
+
+// writeRendering commits manifests, or offers them for review; until that is
+// merged they wait.
+func (r *Reconciler) writeRendering(ctx context.Context, in *inputs, items []gitrepo.Item, waits map[string]string) (bool, error) {
+	now := r.now(in)
+	req := r.newRequest(in, tree.Hash{}, planRender, now)
+	req.Items, req.Reads = items, []string{ledger.Root}
+	req.Compose = func(_ tree.Tree, items []gitrepo.Item) (gitrepo.Composed, error) {
+		var of []string
+		for _, it := range items {
+			of = append(of, strings.TrimPrefix(it.Key, manifests.Root+"/"))
+		}
+		return gitrepo.Composed{Subject: "manifests of " + strings.Join(of, ", ") + " rendered anew"}, nil
+	}
+	if r.offers(in) {
+		return r.offerRendering(ctx, in, req, waits)
+	}
+	res, err := r.opts.Repo.Commit(ctx, req)
+	r.ask.Store(true)
+	var replan *gitrepo.ErrReplan
+	var busy *gitrepo.ErrBusy
+	if errors.As(err, &replan) || errors.As(err, &busy) { // the next round sees what moved
+		return true, ctx.Err()
+	}
+	for _, refusal := range res.Refused {
+		waits[strings.TrimPrefix(refusal.Key, manifests.Root+"/")] = fmt.Sprintf("the remote refuses its manifests: %v", refusal.Cause)
+	}
+	if err != nil {
+		return false, fmt.Errorf("render manifests anew: %w", err)
+	}
+	return len(res.Commits) > 0, nil
+}
+
+// offerRendering takes manifests to the pull request. Until it is merged nothing
+// is decided, because the next decision would stand beside manifests of another
+// kind.
+func (r *Reconciler) offerRendering(ctx context.Context, in *inputs, req gitrepo.Request, waits map[string]string) (bool, error) {
+	sum := sha256.New()
+	for _, it := range req.Items {
+		for _, file := range slices.Sorted(maps.Keys(it.Puts)) {
+			fmt.Fprintf(sum, "%s %x\n", file, sha256.Sum256(it.Puts[file]))
+		}
+		fmt.Fprintln(sum, it.Deletes)
+	}
+	c, err := r.offer(ctx, in, req, fmt.Sprintf("sha256:%x", sum.Sum(nil)), false)
+	if err != nil {
+		return false, err
+	}
+	if in.fleet.Policy.WriteBack.Merge {
+		if merged, err := r.mergeOffer(ctx, c); err != nil || merged {
+			r.ask.Store(true)
+			return merged, err
+		}
+	}
+	in.renewing = true
+	for _, it := range req.Items {
+		waits[strings.TrimPrefix(it.Key, manifests.Root+"/")] = "how they are rendered now waits for review: merge " + r.offered.pull.URL
+	}
+	return false, nil
+}

@@ -1,0 +1,62 @@
+package reconciler
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// Clock is what is known of this machine's clock; *clock.Check is one.
+type Clock interface {
+	// Err says that the clock contradicts every server that answered lately.
+	Err() error
+	// Jump is by how much the clock has jumped since a server last confirmed it,
+	// zero when it has not.
+	Jump() time.Duration
+}
+
+// rightTime refuses to plan by a clock that is wrong.
+func (r *Reconciler) rightTime() error {
+	if r.opts.Clock == nil {
+		return nil
+	}
+	return r.opts.Clock.Err()
+}
+
+// ofTime are the codes of ends that time alone brings.
+var ofTime = map[string]bool{
+	planner.CodeTermEnded: true, planner.CodeWindow: true, planner.CodeBudget: true, planner.CodeIntentBudget: true,
+}
+
+// endsOfAJump holds a plan back that ends many contracts for time alone, after
+// the clock has jumped and before a server has confirmed the new time.
+func (r *Reconciler) endsOfAJump(in *inputs, plan *planner.Plan) error {
+	if r.opts.Clock == nil || !r.opts.AllowEnds.IsZero() && r.opts.AllowEnds == in.heads.Inputs.Commit.Hash {
+		return nil
+	}
+	jump := r.opts.Clock.Jump()
+	if jump == 0 {
+		return nil
+	}
+	ends := 0
+	for _, c := range plan.Contracts {
+		if c.Before == nil || !c.Before.Status.Phase.Charged() || c.After == nil || c.After.Status.Phase.Charged() {
+			continue
+		}
+		if c.After.Status.Target == v1alpha1.PhaseExpired || c.After.Status.Phase == v1alpha1.PhaseExpired || ofTime[ledger.ReasonCode(c.After.Status.Reason)] {
+			ends++
+		}
+	}
+	limit := max(5, in.ledger.Held()/5)
+	if m := in.fleet.Policy.Safety.MaxEnds; m != nil {
+		limit = int(*m)
+	}
+	if ends <= limit {
+		return nil
+	}
+	return fmt.Errorf("%d contracts would end for time alone after this machine's clock jumped by %s, and no server has confirmed the new time; one round may end %d (fleet.yaml, spec.safety.maxEnds): check the clock, then restart the daemon, or allow it once with `fleetbroker reconcile --once --allow-ends %s`",
+		ends, jump.Round(time.Second), limit, in.heads.Inputs.Commit.Hash)
+}
