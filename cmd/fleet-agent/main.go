@@ -20,13 +20,14 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/agent"
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "fleet-agent:", err)
+		fmt.Fprintln(os.Stderr, "fleet-agent:", escape.Lines(err.Error()))
 		os.Exit(1)
 	}
 }
@@ -56,7 +57,7 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 	set := c.Flags()
 	set.StringVar(&f.Cluster, "cluster-id", "", "id of this cluster in the fleet, its certificate's common name")
 	set.StringArrayVar(&f.Brokers, "broker-url", nil, "address of a broker, https://host:port; repeat it to report to several")
-	set.StringVar(&f.Transport, "broker-transport", "http", "how to speak to brokers: http, or grpc (one stream, on the same port)")
+	set.StringVar(&f.Transport, "broker-transport", "http", "how to speak to brokers: http (grpc, of earlier versions, means the same)")
 	set.StringVar(&f.CertDir, "broker-cert-path", "/etc/fleet-agent/certs", "directory with tls.crt, tls.key and ca.crt, read anew when they change")
 	set.DurationVar(&f.Interval, "advertisement-requeue-interval", 30*time.Second, "how often to report while nothing changes")
 	set.StringVar(&f.Endpoint, "cluster-endpoint", "", "address of this cluster's API server as other clusters reach it, published for contracts and answers; default: the kubeconfig's server, none in a pod")
@@ -108,7 +109,7 @@ func (f *flags) logger() (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return nil, fmt.Errorf("--log-level %q: use debug, info, warn or error", f.logLevel)
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: escape.Attr}
 	switch f.logFormat {
 	case "text":
 		return slog.New(slog.NewTextHandler(os.Stderr, options)), nil

@@ -47,7 +47,7 @@ type Options struct {
 	// Endpoint of the cluster's API server as others reach it, published with
 	// every flavor; empty publishes none.
 	Endpoint string
-	// Transport to the brokers: http (default) or grpc.
+	// Transport to the brokers: http, the default.
 	Transport string
 	// CertDir holds tls.crt, tls.key and ca.crt.
 	CertDir string
@@ -151,6 +151,9 @@ func newAgent(o Options) (*agent, error) {
 	}
 	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1), collected: make(chan struct{}, 1), told: make(chan struct{}, 1)}
 	hearing := &hearing{told: a.listen}
+	if o.Transport == transport.KindStream {
+		o.Log.Warn("the stream of reports was removed; single requests are sent instead", "remedy", "leave --broker-transport out")
+	}
 	for i, broker := range o.Brokers {
 		if slices.Contains(o.Brokers[:i], broker) {
 			return nil, fmt.Errorf("start agent: broker %s is named twice", broker)

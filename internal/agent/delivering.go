@@ -108,7 +108,7 @@ func (s *applying) take(ctx context.Context, m wire.Manifests) error {
 		return err
 	}
 	want := delivery.Unpacked(m)
-	if root != want.Tree.Root {
+	if root != want.Root {
 		return fmt.Errorf("it gives manifests %.7s, and the repository has %s", m.Root, root.Short())
 	}
 	if s.KubeconfigsDir == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
 // Modes of delivery, as in Cluster.spec.delivery.
@@ -36,16 +38,38 @@ type Desired struct {
 	Cluster *v1alpha1.Cluster
 	// Mode of delivery; "" is Direct.
 	Mode string
-	// Tree is manifests/<consumer> of the acknowledged ledger.
+	// Tree is manifests/<consumer> of the acknowledged ledger. It is compared with
+	// what the contracts render to, and never applied itself.
 	Tree tree.Tree
+	// Facts are what rendering depends on beside the contracts. One pointer stands
+	// for facts that render alike.
+	Facts *manifests.Facts
+	// Wait says why nothing is touched as long as Tree is not what is rendered, ""
+	// where what is rendered is applied then. An older rendering waits so until
+	// the ledger has ours.
+	Wait string
+	// Given: Tree was derived where the ledger is, and this is the cluster's own
+	// agent, which was given it. Root is then the ledger's tree, to ask Confirm about.
+	Given bool
+	Root  tree.Hash
 	// Overlay is overlays/<consumer> of the inputs; may be empty.
 	Overlay tree.Tree
 	// Commit of the ledger, for people.
 	Commit tree.Hash
 	// Peers are the providers that it may need slices of, by name.
 	Peers map[string]Peer
-	// Contracts of the consumer that are held, drained ones too: what Observe tells about.
+	// Refused are namespaces whose offloading is neither applied nor taken away, with why (manifests.RemoteConflicts).
+	Refused map[string]string
+	// Contracts of the consumer that are held, drained ones too: what is rendered,
+	// and what Observe tells about.
 	Contracts []*v1alpha1.Contract
+}
+
+// alike reports whether the same is to be delivered, and in the same way.
+func (d *Desired) alike(other Desired) bool {
+	return d.Tree.Root == other.Tree.Root && d.Overlay.Root == other.Overlay.Root && d.Mode == other.Mode &&
+		d.Root == other.Root && d.Wait == other.Wait && maps.Equal(d.Refused, other.Refused) && d.Facts.Same(other.Facts) &&
+		slices.EqualFunc(d.Contracts, other.Contracts, manifests.Alike)
 }
 
 // Options configure a Deliverer.
@@ -84,6 +108,9 @@ type Options struct {
 type Hooks struct {
 	// Passed reports a pass over a cluster that had something to do.
 	Passed func(cluster string, took time.Duration, err error)
+	// Refused reports how much is not delivered, whenever it is something else: files
+	// of the ledger's tree or of what is rendered, and namespaces of Desired.Refused.
+	Refused func(cluster string, objects int)
 	// Called reports an API call: its method, path and answer (0: none).
 	Called func(cluster, method, path string, code int)
 }
@@ -114,6 +141,9 @@ func (o *Options) defaults() {
 	}
 	if o.Hooks.Passed == nil {
 		o.Hooks.Passed = func(string, time.Duration, error) {}
+	}
+	if o.Hooks.Refused == nil {
+		o.Hooks.Refused = func(string, int) {}
 	}
 	if o.Hooks.Called == nil {
 		o.Hooks.Called = func(string, string, string, int) {}
@@ -238,6 +268,29 @@ func (d *Deliverer) Observe() (v1alpha1.ConsumerObservations, uint64) {
 		d.observed = maps.Clone(d.said)
 	}
 	return d.observed, d.generation
+}
+
+// Differing are the clusters of which the ledger has other manifests than are
+// rendered.
+func (d *Deliverer) Differing() map[string]bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := map[string]bool{}
+	for name, w := range d.workers {
+		w.mu.Lock()
+		if w.differs {
+			out[name] = true
+		}
+		w.mu.Unlock()
+	}
+	for name, r := range d.remotes {
+		r.mu.Lock()
+		if len(r.derived.differs) > 0 {
+			out[name] = true
+		}
+		r.mu.Unlock()
+	}
+	return out
 }
 
 // Changed receives when Observe may say something new.

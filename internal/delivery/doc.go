@@ -14,6 +14,11 @@
 //
 // # Invariants
 //
+//   - What is applied is computed from contracts and Cluster files, with the
+//     verified overlay over it (derive.go). The ledger's tree is compared with it,
+//     and its bytes never go to a cluster; what differs is said, and the rest is
+//     delivered. No kind, name, label or annotation reaches a cluster that no
+//     rendering gives (manifests.Admissible).
 //   - Nothing is written to a cluster without its Lease. Several daemons may
 //     run; the one that holds it writes.
 //   - Drift is corrected only after the remote repository was asked again and
@@ -31,7 +36,8 @@
 //     is offloaded to the provider.
 //   - Peerings with providers (peers.go) are made and renewed beside the passes,
 //     so that a provider that does not answer delays nothing.
-//   - Only members of our ApplySet are pruned, and never a Namespace.
+//   - Only members of our ApplySet are pruned, and never a Namespace or a policy:
+//     one that is no longer rendered is named, and is for who installed it.
 //   - Absent is said only by who would know: in mode direct the holder of the
 //     Lease, with the newest manifests applied and its caches in sync; beside
 //     Flux or Argo CD once they have applied a commit with the newest manifests

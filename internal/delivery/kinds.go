@@ -112,8 +112,6 @@ func stage(unit key, wanted bool) int {
 	switch {
 	case (isPolicy(unit.Kind) || unit.Kind == kindNamespace) && wanted:
 		return stageGround
-	case isPolicy(unit.Kind):
-		return stagePolicyPrune
 	case unit.Kind == kindQuota:
 		return stageQuotas
 	case unit.Kind == kindContract:
@@ -130,6 +128,5 @@ const (
 	stageContracts
 	stageOffloadings
 	stagePrune
-	stagePolicyPrune
 	stages
 )

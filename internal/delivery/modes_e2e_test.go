@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ func TestModes(t *testing.T) {
 	t.Run("another's Secret beside Flux", func(t *testing.T) { testSecretBesideFlux(t, rome) })
 	t.Run("a policy is refused", func(t *testing.T) { testPolicyRefused(t, rome) })
 	t.Run("namespace that is not to be made", func(t *testing.T) { testMissingNamespace(t, access) })
+	t.Run("what is refused is told", func(t *testing.T) { testRefusedIsTold(t, access) })
 	t.Run("overlay", func(t *testing.T) { testOverlay(t, access) })
 	t.Run("credentials change", func(t *testing.T) { testCredentials(t, rome) })
 	t.Run("kubeconfig in a Secret", func(t *testing.T) { testSecret(t, rome) })
@@ -254,6 +256,52 @@ func testMissingNamespace(t *testing.T, access testAccess) {
 	}
 }
 
+// What the ledger has and nothing renders to, and a namespace whose remote name
+// another has, are in the metric, the status and events of the cluster; nothing of
+// them is applied.
+func testRefusedIsTold(t *testing.T, access testAccess) {
+	var count atomic.Int32
+	r := newRig(t, access, func(o *Options) { o.Hooks.Refused = func(_ string, n int) { count.Store(int32(n)) } })
+	rome := watch(t, access["rome"])
+	want := desired(t, "rome", contract("rome", "train"))
+	files, err := readFiles(want.Tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["namespaces/evil.yaml"] = []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-evil}\n")
+	want.Tree = tree.NewMemory().Build(files)
+	want.Refused = map[string]string{"vision": "at paris it would be nlp-rome, which namespace nlp of tenant nlp in rome has"}
+	r.deliver(want)
+	told := func(text string) bool {
+		list, err := rome.dyn.Resource(events).Namespace("fleetbroker").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list.Items {
+			note, _, _ := unstructured.NestedString(e.Object, "note")
+			regarding, _, _ := unstructured.NestedString(e.Object, "regarding", "name")
+			if strings.Contains(note, text) && e.Object["reason"] == reasonRefused && e.Object["type"] == "Warning" && regarding == ownName("") {
+				return true
+			}
+		}
+		return false
+	}
+	envtest.Eventually(t, "the refusals to be told", func(context.Context) bool {
+		troubles := strings.Join(r.Status()["rome"].Troubles, "\n")
+		return count.Load() == 2 && told("manifests/rome/namespaces/evil.yaml is there, and nothing renders to it") && told("namespace vision: at paris it would be nlp-rome") &&
+			strings.Contains(troubles, "evil.yaml is there") && strings.Count(troubles, "at paris it would be nlp-rome") == 1
+	})
+	if rome.get(key{Kind: kindNamespace, Name: "kube-evil"}) != nil || rome.get(key{kindOffloading, "vision", offloadingName}) != nil {
+		t.Error("what is refused was applied")
+	}
+	none := desired(t, "rome")
+	r.deliver(none)
+	r.settled(t, none)
+	if count.Load() != 0 {
+		t.Errorf("%d refusals are left", count.Load())
+	}
+}
+
 func testOverlay(t *testing.T, access testAccess) {
 	r, rome := newRig(t, access, nil), watch(t, access["rome"])
 	overlay := func(patch string) tree.Tree {
@@ -270,7 +318,7 @@ func testOverlay(t *testing.T, access testAccess) {
 	want.Commit = tree.Hash{1}
 	r.deliver(want)
 	envtest.Eventually(t, "the overlay to be ignored and said so", func(context.Context) bool {
-		return strings.Contains(strings.Join(r.Status()["rome"].Troubles, " "), "its spec must stay as it is") &&
+		return strings.Contains(strings.Join(r.Status()["rome"].Troubles, " "), "its specification must stay as it is") &&
 			rome.get(sliceKey("train")).GetLabels()["cost-center"] == ""
 	})
 	if got := resourcesAt(rome.get(sliceKey("train")), "spec", "resources")["cpu"]; got != v1alpha1.AmountOf(16000) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -47,7 +48,8 @@ func manifestFile(name string) bool {
 	return strings.HasSuffix(name, ".yaml") && path.Base(name) != "kustomization.yaml"
 }
 
-// parseObjects reads one manifest file. applySet is the id its members carry.
+// parseObjects reads one manifest file, as far as its objects may be delivered.
+// applySet is the id its members carry.
 func parseObjects(name string, text []byte, applySet string) ([]*object, error) {
 	list, ok := readGenerated(text)
 	if !ok {
@@ -57,14 +59,16 @@ func parseObjects(name string, text []byte, applySet string) ([]*object, error) 
 		}
 	}
 	out := make([]*object, 0, len(list))
+	var errs []error
 	for _, u := range list {
 		o, err := newObject(u, applySet)
 		if err != nil {
-			return nil, fmt.Errorf("read manifest %s: %w", name, err)
+			errs = append(errs, fmt.Errorf("%s is not delivered: %w", name, err))
+			continue
 		}
 		out = append(out, o)
 	}
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
 // readGenerated reads documents as the daemon writes them, several times faster
@@ -86,6 +90,9 @@ func newObject(u *unstructured.Unstructured, applySet string) (*object, error) {
 	info, ok := kinds[k.Kind]
 	if !ok || k.Kind == kindNode || info.gvr.GroupVersion().String() != u.GetAPIVersion() {
 		return nil, fmt.Errorf("%s %s is of no kind that is delivered", u.GetAPIVersion(), k)
+	}
+	if err := manifests.Admissible(u.Object); err != nil {
+		return nil, err
 	}
 	if k.Kind != kindNamespace { // members are pruned; a Namespace never is
 		labels := u.GetLabels()
@@ -110,69 +117,127 @@ func newObject(u *unstructured.Unstructured, applySet string) (*object, error) {
 	return o, nil
 }
 
-// desiredObjects follows a consumer's tree: each new tree costs what differs
-// from the last.
+// desiredObjects follows what a consumer shall have: each change costs what
+// differs from the last.
 type desiredObjects struct {
 	applySet string
-	tree     tree.Tree
-	overlay  tree.Hash
-	byFile   map[string][]*object
-	objects  map[key]*object
+	// root is the ledger's tree, which Confirm is asked about.
+	root    tree.Hash
+	overlay tree.Hash
+	// derived is what is rendered; given the tree that others rendered.
+	derived derived
+	given   tree.Tree
+	byFile  map[string][]*object
+	objects map[key]*object
 	// contracts are the wanted objects of contract units, by name.
 	contracts map[string]contractWant
-	// problem says why an overlay is ignored, "" when it is not.
+	// problem says why an overlay is ignored, "" when it is not; refused what of
+	// the rendered objects may not reach a cluster, by file.
 	problem string
+	refused map[string]string
+	// differs and byContract say what of the ledger's tree is not as rendered.
+	differs    []string
+	byContract map[string]string
 }
 
-// load reads a new tree and returns the units that changed.
-func (d *desiredObjects) load(consumer string, t, overlay tree.Tree) (map[key]bool, error) {
-	if d.objects != nil && t.Root == d.tree.Root && overlay.Root == d.overlay {
-		return nil, nil
+// load takes in what a consumer shall have and returns the units that changed.
+// What can fail comes first: a failure leaves all as it was.
+func (d *desiredObjects) load(consumer string, want Desired) (map[key]bool, error) {
+	var changed map[string][]byte
+	var err error
+	now := &derived{}
+	if want.Given {
+		changed, err = d.takeGiven(want.Tree)
+	} else {
+		now, changed, err = d.derived.next(consumer, want)
 	}
-	if !overlay.IsZero() || !d.overlay.IsZero() {
-		return d.loadOverlaid(consumer, t, overlay)
+	if err != nil {
+		return nil, err
 	}
-	changed := map[key]bool{}
-	files := map[string][]*object{}
-	err := tree.Diff(d.tree, t, func(name string, _, to tree.Entry) error {
-		if !manifestFile(name) {
-			return nil
+	overlaid := (!want.Overlay.IsZero() || !d.overlay.IsZero()) && (len(changed) > 0 || want.Overlay.Root != d.overlay || d.objects == nil)
+	if overlaid {
+		if changed, d.problem, err = overlay(consumer, now, want); err != nil {
+			return nil, err
 		}
+	}
+	d.root, d.given, d.overlay, d.derived = want.Tree.Root, tree.Tree{}, want.Overlay.Root, *now
+	d.differs, d.byContract = now.refusals(consumer)
+	if want.Given {
+		d.root, d.given = want.Root, want.Tree
+	}
+	if overlaid {
+		return d.replace(changed), nil
+	}
+	return d.follow(changed), nil
+}
+
+// overlay is all that is rendered with its overlay, and why that is ignored, ""
+// when it is not.
+func overlay(consumer string, now *derived, want Desired) (files map[string][]byte, problem string, err error) {
+	var rendered map[string][]byte
+	if want.Given {
+		rendered, err = readFiles(want.Tree)
+	} else {
+		rendered, err = now.all(consumer)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	patches, err := readFiles(want.Overlay)
+	if err != nil {
+		return nil, "", err
+	}
+	return manifests.ApplyOverlay(consumer, rendered, patches)
+}
+
+// takeGiven reads in what a tree differs from the one before.
+func (d *desiredObjects) takeGiven(t tree.Tree) (map[string][]byte, error) {
+	changed := map[string][]byte{}
+	err := tree.Diff(d.given, t, func(name string, _, to tree.Entry) error {
 		if to.Hash.IsZero() {
-			files[name] = nil
+			changed[name] = nil
 			return nil
 		}
 		text, err := t.Store.File(to.Hash, maxManifest)
 		if err != nil {
 			return fmt.Errorf("read manifest %s: %w", name, err)
 		}
-		files[name], err = parseObjects(name, text, d.applySet)
-		return err
+		changed[name] = text
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
+	return changed, err
+}
+
+// follow reads the files that changed. One that may not reach a cluster is
+// refused, and the rest is delivered.
+func (d *desiredObjects) follow(changed map[string][]byte) map[key]bool {
 	if d.objects == nil {
-		d.objects, d.contracts, d.byFile = map[key]*object{}, map[string]contractWant{}, map[string][]*object{}
+		d.objects, d.contracts, d.byFile, d.refused = map[key]*object{}, map[string]contractWant{}, map[string][]*object{}, map[string]string{}
 	}
-	for name := range files {
+	units := map[key]bool{}
+	for name := range changed {
 		for _, o := range d.byFile[name] {
 			d.set(o.key, nil)
-			changed[o.key.unit()] = true
+			units[o.key.unit()] = true
 		}
+		delete(d.byFile, name)
+		delete(d.refused, name)
 	}
-	for name, objects := range files {
-		d.byFile[name] = objects
-		if objects == nil {
-			delete(d.byFile, name)
+	for name, text := range changed {
+		if text == nil || !manifestFile(name) {
+			continue
 		}
+		objects, err := parseObjects(name, text, d.applySet)
+		if err != nil {
+			d.refused[name] = err.Error()
+		}
+		d.byFile[name] = objects
 		for _, o := range objects {
 			d.set(o.key, o)
-			changed[o.key.unit()] = true
+			units[o.key.unit()] = true
 		}
 	}
-	d.tree = t
-	return changed, nil
+	return units
 }
 
 // set puts an object in, or takes one out.
@@ -214,55 +279,23 @@ func replaced(list []*object, k key, o *object) []*object {
 	return out
 }
 
-// loadOverlaid builds the whole tree with its overlay. An overlay that cannot
-// be used is ignored and said so.
-func (d *desiredObjects) loadOverlaid(consumer string, t, overlay tree.Tree) (map[key]bool, error) {
-	rendered, err := readFiles(t)
-	if err != nil {
-		return nil, err
-	}
-	patches, err := readFiles(overlay)
-	if err != nil {
-		return nil, err
-	}
-	text, problem := manifests.ApplyOverlay(consumer, rendered, patches)
-	d.problem = problem
-	next := map[key]*object{}
-	for name, b := range text {
-		if !manifestFile(name) {
-			continue
-		}
-		objects, err := parseObjects(name, b, d.applySet)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range objects {
-			next[o.key] = o
-		}
-	}
+// replace takes files for all that was there, and returns the units that changed.
+func (d *desiredObjects) replace(files map[string][]byte) map[key]bool {
+	before := d.objects
+	d.objects = nil
+	d.follow(files)
 	changed := map[key]bool{}
-	for k, o := range d.objects {
-		if next[k] == nil || next[k].hash != o.hash {
+	for k, o := range before {
+		if d.objects[k] == nil || d.objects[k].hash != o.hash {
 			changed[k.unit()] = true
 		}
 	}
-	for k := range next {
-		if d.objects[k] == nil {
+	for k := range d.objects {
+		if before[k] == nil {
 			changed[k.unit()] = true
 		}
 	}
-	d.objects, d.contracts, d.byFile = map[key]*object{}, map[string]contractWant{}, map[string][]*object{}
-	d.tree, d.overlay = t, overlay.Root
-	for k, o := range next {
-		d.set(k, o)
-	}
-	if overlay.IsZero() { // back to following differences: by file
-		d.objects, d.tree = nil, tree.Tree{}
-		if _, err := d.load(consumer, t, overlay); err != nil {
-			return nil, err
-		}
-	}
-	return changed, nil
+	return changed
 }
 
 func readFiles(t tree.Tree) (map[string][]byte, error) {

@@ -48,12 +48,13 @@ func TestLoadFollowsTrees(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(rt, "overlaid") == 0 {
 				over = overlay
 			}
-			changed, err := followed.load("rome", now, over)
+			want := Desired{Given: true, Tree: now, Overlay: over}
+			changed, err := followed.load("rome", want)
 			if err != nil {
 				rt.Fatal(err)
 			}
 			fresh := desiredObjects{applySet: "a"}
-			if _, err := fresh.load("rome", now, over); err != nil {
+			if _, err := fresh.load("rome", want); err != nil {
 				rt.Fatal(err)
 			}
 			after := hashes(followed)

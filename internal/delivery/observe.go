@@ -23,7 +23,8 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 	contracts, c, reachable, problem := w.target.Contracts, w.conn, w.reachable(), w.problems.reach
 	direct := w.target.Mode == "" || w.target.Mode == Direct
 	speaks, lease := w.speaks(), w.problems.lease
-	vouches := w.leads() && w.loaded == w.sequence
+	vouches := w.leads() && w.loaded == w.sequence && !w.older
+	refused := w.refusedOf
 	beside, tools := w.gitops != nil, w.verdicts()
 	// What is not there yet may be on its way.
 	unsure := map[string]bool{}
@@ -64,6 +65,9 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 		tool := tools[contract.Metadata.Namespace]
 		o := observeContract(c, contract, (vouches || tool.current) && !unsure[slice])
 		o.Message = troubles[key{Kind: kindContract, Name: slice}]
+		if o.Message == "" && speaks {
+			o.Message = refused[name]
+		}
 		if beside && o.Message != "" { // it was applied all the same
 			o.NodeReady, o.NodeMessage = false, o.Message
 		}

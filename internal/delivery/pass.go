@@ -45,6 +45,7 @@ func (w *worker) pass(ctx context.Context, c *conn) error {
 	// What was unsure is known after the pass, also when there was nothing to
 	// do: who observed while units were in flight was told Unknown.
 	defer w.bump()
+	w.tellRefused(lead, c)
 	began := w.options.Clock.Now()
 	todo := w.decide(c)
 	if len(todo) == 0 {
@@ -76,7 +77,7 @@ func (w *worker) load(c *conn) (bool, error) {
 	if done {
 		return false, nil
 	}
-	changed, err := w.desired.load(w.name, target.Tree, target.Overlay)
+	changed, err := w.desired.load(w.name, target)
 	if err != nil {
 		return false, fmt.Errorf("read the manifests of cluster %s at %s: %w", w.name, target.Commit.Short(), err)
 	}
@@ -84,6 +85,7 @@ func (w *worker) load(c *conn) (bool, error) {
 	defer w.mu.Unlock()
 	w.problems.manifests = ""
 	w.loaded = sequence
+	w.noteRefused(target)
 	overlay := key{Kind: "Overlay", Name: w.name}
 	delete(w.trouble, overlay)
 	if w.desired.problem != "" {
@@ -107,12 +109,40 @@ func (w *worker) load(c *conn) (bool, error) {
 	return true, nil
 }
 
+// noteRefused says what of the ledger's tree, or of what is rendered, does not
+// reach the cluster, and whether nothing does: manifests of an older rendering
+// stay as they are until the ledger has those of this one. mu is held.
+func (w *worker) noteRefused(target Desired) {
+	refused := slices.Clone(w.desired.differs)
+	for _, name := range slices.Sorted(maps.Keys(w.desired.refused)) {
+		refused = append(refused, w.desired.refused[name])
+	}
+	w.refusedOf = w.desired.byContract
+	w.differs = len(w.desired.differs) > 0
+	w.older = w.differs && target.Wait != ""
+	if w.older {
+		w.problems.manifests = target.Wait + ": nothing is touched until the ledger has what is rendered"
+		refused, w.refusedOf = nil, nil
+	}
+	refused = append(refused, conflicts(target.Refused)...)
+	if !slices.Equal(refused, w.refused) {
+		w.options.Hooks.Refused(w.name, len(refused))
+		told := newOnes(w.refused, refused)
+		for _, text := range told {
+			w.log.Warn("not delivered", "reason", text)
+		}
+		w.untold = append(w.untold, told...)
+		w.untold = w.untold[:min(len(w.untold), maxToldRefusals)]
+	}
+	w.refused = refused
+}
+
 // take moves dirty units to inflight. It returns the context in which may be
 // written, or nil where nothing is to be: no Lease, or not our task.
 func (w *worker) take() context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.leads() || w.down {
+	if !w.leads() || w.down || w.older {
 		return nil
 	}
 	for unit := range w.dirty {
@@ -178,7 +208,7 @@ func (w *worker) confirm(ctx context.Context, todo []work) error {
 	if err != nil {
 		return err
 	}
-	if root != w.desired.tree.Root {
+	if root != w.desired.root {
 		return errLags
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,11 +37,15 @@ type remote struct {
 
 	mu      sync.Mutex
 	want    Desired
+	derived derived         // what want renders to
 	sent    *wire.Manifests // want in the agent's words; nil: to be made
 	changed chan struct{}   // closed once want is another
 	report  *wire.Observed  // the agent's newest word
-	at      time.Time       // of report
-	began   time.Time
+	// refused say what of the ledger is not given to it, refusedOf of which contracts.
+	refused   []string
+	refusedOf map[string]string
+	at        time.Time // of report
+	began     time.Time
 }
 
 func newRemote(name string, options *Options, bump func()) *remote {
@@ -86,7 +91,7 @@ func (r *remote) manifests() (wire.Manifests, <-chan struct{}, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sent == nil {
-		sent, err := packed(r.want)
+		sent, err := r.packed()
 		if err != nil {
 			return wire.Manifests{}, nil, fmt.Errorf("read the manifests of cluster %s at %s: %w", r.name, r.want.Commit.Short(), err)
 		}
@@ -95,12 +100,25 @@ func (r *remote) manifests() (wire.Manifests, <-chan struct{}, error) {
 	return *r.sent, r.changed, nil
 }
 
-// packed is what a consumer shall have in an agent's words.
-func packed(want Desired) (*wire.Manifests, error) {
-	out := &wire.Manifests{Root: want.Tree.Root.String(), Cluster: want.Cluster, Contracts: []*v1alpha1.Contract{}, Peers: map[string]wire.Peer{}}
-	var err error
-	if out.Files, err = texts(want.Tree); err != nil {
+// packed is what a consumer shall have in an agent's words: what its contracts
+// render to. mu is held.
+func (r *remote) packed() (*wire.Manifests, error) {
+	want := r.want
+	now, _, err := r.derived.next(r.name, want)
+	if err != nil {
 		return nil, err
+	}
+	files, err := now.all(r.name)
+	if err != nil {
+		return nil, err
+	}
+	r.derived = *now
+	if err := r.noteRefused(); err != nil {
+		return nil, err
+	}
+	out := &wire.Manifests{Root: want.Tree.Root.String(), Cluster: want.Cluster, Files: map[string]string{}, Contracts: []*v1alpha1.Contract{}, Peers: map[string]wire.Peer{}}
+	for name, text := range files {
+		out.Files[name] = string(text)
 	}
 	if out.Overlay, err = texts(want.Overlay); err != nil {
 		return nil, err
@@ -111,11 +129,31 @@ func packed(want Desired) (*wire.Manifests, error) {
 	for name, p := range want.Peers {
 		out.Peers[name] = wire.Peer(p)
 	}
+	out.Refused = want.Refused
 	// Marshalling plain values cannot fail, and equal ones give equal bytes.
 	text, _ := json.Marshal(out)
 	out.Version = fmt.Sprintf("%x", sha256.Sum256(text))[:32]
 	out.Commit = want.Commit.String()
 	return out, nil
+}
+
+// noteRefused says what of the ledger's tree is not given to the agent; the error
+// is that nothing is, until the ledger has our rendering. mu is held.
+func (r *remote) noteRefused() error {
+	var refused []string
+	if len(r.derived.differs) > 0 && r.want.Wait != "" {
+		return fmt.Errorf("%s: nothing is touched until the ledger has what is rendered", r.want.Wait)
+	}
+	refused, r.refusedOf = r.derived.refusals(r.name)
+	refused = append(refused, conflicts(r.want.Refused)...)
+	if !slices.Equal(refused, r.refused) {
+		r.options.Hooks.Refused(r.name, len(refused))
+		for _, text := range newOnes(r.refused, refused) {
+			r.options.Log.Warn("not delivered", "cluster", r.name, "reason", text)
+		}
+	}
+	r.refused = refused
+	return nil
 }
 
 func texts(t tree.Tree) (map[string]string, error) {
@@ -139,6 +177,9 @@ func Unpacked(m wire.Manifests) Desired {
 	want := Desired{Cluster: m.Cluster, Mode: Direct, Contracts: m.Contracts, Peers: map[string]Peer{}}
 	want.Commit, _ = tree.ParseHash(m.Commit) // for people
 	want.Tree, want.Overlay = treeOf(m.Files), treeOf(m.Overlay)
+	want.Given = true
+	want.Root, _ = tree.ParseHash(m.Root) // what is no hash is confirmed by nobody
+	want.Refused = refusedHere(m)
 	for name, p := range m.Peers {
 		want.Peers[name] = Peer(p)
 	}
@@ -198,6 +239,9 @@ func (r *remote) observe() map[string]v1alpha1.ConsumerObservation {
 		if !told {
 			o = v1alpha1.ConsumerObservation{Reachable: true}
 		}
+		if o.Message == "" {
+			o.Message = r.refusedOf[name]
+		}
 		if r.report.Root != r.want.Tree.Root.String() {
 			for _, p := range []*v1alpha1.Presence{&o.Slice, &o.VirtualNode, &o.Node} {
 				if *p == v1alpha1.Absent {
@@ -217,7 +261,8 @@ func (r *remote) status() Status {
 	if s.Problem != "" {
 		return s
 	}
-	s.Reachable, s.Problem, s.Troubles, s.Pending = true, r.report.Problem, r.report.Troubles, r.report.Pending
+	s.Reachable, s.Problem, s.Pending = true, r.report.Problem, r.report.Pending
+	s.Troubles = slices.Concat(r.report.Troubles, r.refused[:min(len(r.refused), maxToldRefusals)])
 	switch newest := r.report.Root == r.want.Tree.Root.String(); {
 	case newest && r.report.Applied:
 		s.Commit = r.want.Commit
@@ -254,12 +299,22 @@ func (d *Deliverer) Root(ctx context.Context, cluster string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if d.options.Confirm == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.want.Tree.Root.String(), nil
+	r.mu.Lock()
+	err = nil
+	if r.sent == nil { // the agent may not act by what is no longer so
+		if r.sent, err = r.packed(); err != nil {
+			r.sent = nil
+		}
 	}
-	root, err := d.options.Confirm(ctx, cluster)
+	root := r.want.Tree.Root
+	r.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	if d.options.Confirm == nil {
+		return root.String(), nil
+	}
+	root, err = d.options.Confirm(ctx, cluster)
 	return root.String(), err
 }
 

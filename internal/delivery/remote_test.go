@@ -19,11 +19,9 @@ func TestAgentsWord(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	d := New(Options{Clock: clock})
 	t.Cleanup(d.Close)
-	c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: "vision-train-0-aaaa", Namespace: "vision"}}
-	want := Desired{
-		Cluster: &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: "rome"}}, Mode: Agent, Commit: tree.Hash{1}, Contracts: []*v1alpha1.Contract{c},
-		Tree: tree.NewMemory().Build(map[string][]byte{"vision/kustomization.yaml": []byte("resources: []\n"), "kustomization.yaml": []byte("resources: [vision]\n")}),
-	}
+	c := held("vision-train-0-aaaa")
+	want := onLedger(t, nil, c)
+	want.Mode, want.Commit = Agent, tree.Hash{1}
 	d.Deliver(map[string]Desired{"rome": want, "oslo": {Mode: None}})
 	r := d.remotes["rome"]
 	said := func() v1alpha1.ConsumerObservation { return r.observe()[c.Metadata.Name] }
@@ -74,4 +72,36 @@ func TestAgentsWord(t *testing.T) {
 	if err := d.Observed("rome", wire.Observed{}); !errors.Is(err, ErrNotDelivered) {
 		t.Errorf("of a cluster that is no longer the agent's: %v", err)
 	}
+}
+
+// An agent looks at remote names itself before it applies: what the broker refuses,
+// and what the contracts that it was given show to clash, the oldest keeping its own.
+func TestAgentsLookAtRemoteNames(t *testing.T) {
+	mapped := func(tenant string, age int, n v1alpha1.OffloadNamespace) *v1alpha1.Contract {
+		c := held(tenant + "-train-0-aaaa")
+		c.Metadata.Namespace = tenant
+		c.Spec.Offload = &v1alpha1.Offload{Namespaces: []v1alpha1.OffloadNamespace{n}}
+		c.Spec.Term.Start = v1alpha1.TimeOf(time.Date(2026, 1, 1, 0, 0, -age, 0, time.UTC))
+		return c
+	}
+	victim := mapped("nlp", 10, v1alpha1.OffloadNamespace{Name: "nlp"})
+	attack := mapped("vision", 1, v1alpha1.OffloadNamespace{Name: "vision", NamespaceMappingStrategy: "SelectedName", RemoteNamespaceName: "nlp-rome"})
+	d := New(Options{Clock: clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))})
+	t.Cleanup(d.Close)
+	want := onLedger(t, nil, attack, victim)
+	want.Mode, want.Refused = Agent, map[string]string{"lab": "at oslo it would be theirs"}
+	d.Deliver(map[string]Desired{"rome": want})
+	m, _, err := d.Manifests("rome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Unpacked(m).Refused
+	if len(got) != 2 || got["lab"] != want.Refused["lab"] || !strings.Contains(got["vision"], "it would be nlp-rome, which namespace nlp of tenant nlp in rome has") {
+		t.Errorf("refused are %v", got)
+	}
+	m.Refused = nil // a broker that does not look
+	if got := Unpacked(m).Refused; len(got) != 1 || got["vision"] == "" {
+		t.Errorf("by itself it refuses %v", got)
+	}
+	d.Deliver(map[string]Desired{"rome": onLedger(t, nil, victim)})
 }

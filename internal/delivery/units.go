@@ -33,6 +33,12 @@ func (w *worker) decideUnit(c *conn, unit key) (d decision, wanted bool) {
 		offloading := c.get(key{kindOffloading, unit.Name, offloadingName})
 		return decideNamespace(unit, want, live, offloading != nil && w.ours(offloading)), want != nil
 	case kindOffloading:
+		w.mu.Lock()
+		why := w.target.Refused[unit.Namespace]
+		w.mu.Unlock()
+		if why != "" {
+			return decision{trouble: conflict(unit.Namespace, why)}, true
+		}
 		if want != nil && c.get(key{Kind: kindNamespace, Name: unit.Namespace}) == nil && w.onlyMarked(unit.Namespace) {
 			return decision{wait: true}, true
 		}
@@ -42,8 +48,14 @@ func (w *worker) decideUnit(c *conn, unit key) (d decision, wanted bool) {
 			return decision{wait: true}, true
 		}
 		return decideObject(unit, want, live, w.ours(live), false), want != nil
-	default:
-		return decideObject(unit, want, live, w.ours(live), w.anythingLeft(c)), want != nil
+	default: // policies
+		if want == nil { // there is no right to delete one, or to make it anew
+			if w.ours(live) && w.guarded() {
+				return decision{trouble: fmt.Sprintf("%s is no longer rendered: once what is rendered stands, delete it by hand: kubectl delete %s %s", unit, strings.ToLower(string(unit.Kind)), unit.Name)}, false
+			}
+			return decision{}, false
+		}
+		return decideObject(unit, want, live, w.ours(live), false), want != nil
 	}
 }
 
@@ -172,13 +184,12 @@ func (w *worker) draining(c *conn, tenant string) bool {
 	return false
 }
 
-// anythingLeft reports whether the cluster still has what policies protect.
-func (w *worker) anythingLeft(c *conn) bool {
-	for _, k := range []kind{kindSlice, kindVirtualNode, kindOffloading} {
-		for _, obj := range c.informers[k].GetStore().List() {
-			if w.ours(obj.(*unstructured.Unstructured)) {
-				return true
-			}
+// guarded reports whether any policies are wanted. Those that stand without are for
+// who installed them.
+func (w *worker) guarded() bool {
+	for k := range w.desired.objects {
+		if isPolicy(k.Kind) {
+			return true
 		}
 	}
 	return false

@@ -80,6 +80,13 @@ type worker struct {
 	down     bool     // it did not answer the last probe
 	// holding: a pass writes, and news waits; held: there is some.
 	holding, held bool
+	// refused say what is not delivered, refusedOf of which contracts; older:
+	// nothing is, because the ledger has manifests of an older rendering.
+	refused   []string
+	untold    []string // of refused, what the cluster has no event of yet
+	refusedOf map[string]string
+	older     bool
+	differs   bool // the ledger has other manifests than are rendered
 }
 
 func newWorker(name string, options *Options, bump func()) *worker {
@@ -108,10 +115,18 @@ func (p problems) first() string { return cmp.Or(p.reach, p.manifests, p.lease, 
 func (w *worker) set(want Desired) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	same := w.target.Tree.Root == want.Tree.Root && w.target.Overlay.Root == want.Overlay.Root && w.target.Mode == want.Mode
+	same := w.target.alike(want)
 	settled := w.applied == w.target.Commit
 	if !maps.Equal(w.target.Peers, want.Peers) {
 		wakeUp(w.peers)
+	}
+	for _, refused := range []map[string]string{w.target.Refused, want.Refused} {
+		for namespace := range refused {
+			if w.target.Refused[namespace] != want.Refused[namespace] {
+				w.markLocked(key{kindOffloading, namespace, offloadingName})
+				w.nudge()
+			}
+		}
 	}
 	w.target = want
 	w.noteUnheld(want.Contracts)
@@ -412,6 +427,11 @@ func (w *worker) status() Status {
 	if w.speaks() {
 		for _, k := range sortedKeys(w.trouble) {
 			s.Troubles = append(s.Troubles, w.trouble[k])
+		}
+		for _, text := range w.refused[:min(len(w.refused), maxToldRefusals)] {
+			if !slices.Contains(s.Troubles, text) { // an offloading says it by itself, too
+				s.Troubles = append(s.Troubles, text)
+			}
 		}
 	}
 	if w.gitops != nil {

@@ -52,13 +52,13 @@ func check(c *v1alpha1.Contract) error {
 	return nil
 }
 
-func resourceSlice(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract) *authv1beta1.ResourceSlice {
-	provider := LiqoID(clusters, c.Spec.Provider)
+func (r *render) resourceSlice(c *v1alpha1.Contract) *authv1beta1.ResourceSlice {
+	provider := LiqoID(r.clusters, c.Spec.Provider)
 	class := c.Spec.Class
 	if class == "" {
 		class = ClassDefault
 	}
-	meta := contractMeta(clusters, c)
+	meta := r.contractMeta(c)
 	meta.Labels[labelRemoteID] = provider
 	meta.Labels[labelReplication] = "true"
 	// "false" is explicit: taking the annotation away would not stop Liqo
@@ -91,14 +91,14 @@ func sliceResources(r v1alpha1.Resources) corev1.ResourceList {
 }
 
 // virtualNode is one virtual node of a contract, for a share of it or all.
-func virtualNode(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract, share v1alpha1.NodeShare) *offv1beta1.VirtualNode {
+func (r *render) virtualNode(c *v1alpha1.Contract, share v1alpha1.NodeShare) *offv1beta1.VirtualNode {
 	node := &offv1beta1.VirtualNode{
 		TypeMeta:   metav1.TypeMeta{APIVersion: offv1beta1.SchemeGroupVersion.String(), Kind: "VirtualNode"},
-		ObjectMeta: contractMeta(clusters, c),
+		ObjectMeta: r.contractMeta(c),
 		Spec: offv1beta1.VirtualNodeSpec{
-			ClusterID: liqov1beta1.ClusterID(LiqoID(clusters, c.Spec.Provider)),
+			ClusterID: liqov1beta1.ClusterID(LiqoID(r.clusters, c.Spec.Provider)),
 			Labels:    map[string]string{},
-			Taints:    nodeTaints(c),
+			Taints:    r.nodeTaints(c),
 		},
 	}
 	node.Name = share.Name
@@ -116,7 +116,7 @@ func virtualNode(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract, sh
 	}
 	// Ours go last: the guard policy refuses a node whose intent label is not
 	// its taint's value.
-	node.Spec.Labels[v1alpha1.LabelIntent] = v1alpha1.IntentValue(c.Metadata.Namespace, c.Spec.Intent.Name)
+	node.Spec.Labels[v1alpha1.LabelIntent] = r.intentValue(c)
 	node.Spec.Labels[v1alpha1.LabelContract] = c.Metadata.Name
 	node.Spec.Labels[v1alpha1.LabelTenant] = c.Metadata.Namespace
 	return node
@@ -145,10 +145,10 @@ func byHand(node *offv1beta1.VirtualNode, c *v1alpha1.Contract, share v1alpha1.N
 // nodeTaints keep everybody else's pods off the node. Where a namespace may run
 // in both places, a soft one keeps pods at home that could run there: pods
 // without accelerators would otherwise fill the virtual node.
-func nodeTaints(c *v1alpha1.Contract) []corev1.Taint {
+func (r *render) nodeTaints(c *v1alpha1.Contract) []corev1.Taint {
 	out := []corev1.Taint{{
 		Key:    v1alpha1.TaintIntent,
-		Value:  v1alpha1.IntentValue(c.Metadata.Namespace, c.Spec.Intent.Name),
+		Value:  r.intentValue(c),
 		Effect: corev1.TaintEffectNoSchedule,
 	}}
 	if slices.ContainsFunc(offloaded(c), func(ns v1alpha1.OffloadNamespace) bool {
@@ -167,15 +167,15 @@ func nodeTaints(c *v1alpha1.Contract) []corev1.Taint {
 }
 
 // contractMeta is what slice and virtual node have in common.
-func contractMeta(clusters map[string]*v1alpha1.Cluster, c *v1alpha1.Contract) metav1.ObjectMeta {
+func (r *render) contractMeta(c *v1alpha1.Contract) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:      SliceName(c),
-		Namespace: TenantNamespace(clusters, c.Spec.Consumer, c.Spec.Provider),
+		Namespace: TenantNamespace(r.clusters, c.Spec.Consumer, c.Spec.Provider),
 		Labels: map[string]string{
-			LabelRemoteClusterID:    LiqoID(clusters, c.Spec.Provider),
+			LabelRemoteClusterID:    LiqoID(r.clusters, c.Spec.Provider),
 			v1alpha1.LabelContract:  c.Metadata.Name,
 			v1alpha1.LabelTenant:    c.Metadata.Namespace,
-			v1alpha1.LabelIntent:    v1alpha1.IntentValue(c.Metadata.Namespace, c.Spec.Intent.Name),
+			v1alpha1.LabelIntent:    r.intentValue(c),
 			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
 		},
 	}

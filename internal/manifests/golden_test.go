@@ -20,13 +20,24 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 type ns = v1alpha1.OffloadNamespace
 
-func TestGolden(t *testing.T) {
+// goldenCase is what a golden file is rendered from.
+type goldenCase struct {
+	reason    string
+	contracts []*v1alpha1.Contract
+	clusters  func(map[string]*v1alpha1.Cluster)
+}
+
+func (c goldenCase) fleet() map[string]*v1alpha1.Cluster {
+	clusters := fleet()
+	if c.clusters != nil {
+		c.clusters(clusters)
+	}
+	return clusters
+}
+
+func goldens() map[string]goldenCase {
 	vision := ns{Name: "vision", Create: true, PodOffloadingStrategy: "Remote"}
-	cases := map[string]struct {
-		reason    string
-		contracts []*v1alpha1.Contract
-		clusters  func(map[string]*v1alpha1.Cluster)
-	}{
+	return map[string]goldenCase{
 		"remote":           {reason: "pods run on the provider only", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision))}},
 		"local":            {reason: "pods stay at home", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision", PodOffloadingStrategy: "Local"}))}},
 		"localandremote":   {reason: "the default; a soft taint keeps pods at home", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision"}))}},
@@ -98,17 +109,18 @@ func TestGolden(t *testing.T) {
 			contract("vision", "reserved", "eeee", offload(ns{Name: "kube-system"})),
 		}},
 	}
-	for name, tc := range cases {
+}
+
+func outsidePolicies(file string) bool { return !strings.Contains(file, "/policies/") }
+
+func TestGolden(t *testing.T) {
+	for name, tc := range goldens() {
 		t.Run(name, func(t *testing.T) {
-			clusters := fleet()
-			if tc.clusters != nil {
-				tc.clusters(clusters)
-			}
-			out, err := All(NewIndex(tc.contracts), clusters)
+			out, err := All(NewIndex(tc.contracts), tc.fleet())
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, tc.reason, out, func(file string) bool { return !strings.Contains(file, "/policies/") })
+			golden(t, name, tc.reason, out, outsidePolicies)
 		})
 	}
 }
@@ -121,11 +133,9 @@ func TestGoldenPolicies(t *testing.T) {
 	golden(t, "policies", "what keeps tenants apart, whoever applies", out, func(file string) bool { return strings.Contains(file, "/policies/") })
 }
 
-// golden compares the files that pick picks, and all problems, with
-// testdata/<name>.txtar.
-func golden(t *testing.T, name, reason string, out Output, pick func(string) bool) {
-	t.Helper()
-	archive := &txtar.Archive{Comment: []byte(reason + "\n")}
+// archived are the files that pick picks, and all problems.
+func archived(out Output, pick func(string) bool) *txtar.Archive {
+	archive := &txtar.Archive{}
 	for _, file := range slices.Sorted(maps.Keys(out.Files)) {
 		if pick(file) {
 			archive.Files = append(archive.Files, txtar.File{Name: file, Data: out.Files[file]})
@@ -138,6 +148,15 @@ func golden(t *testing.T, name, reason string, out Output, pick func(string) boo
 		}
 		archive.Files = append(archive.Files, txtar.File{Name: "problems", Data: b.Bytes()})
 	}
+	return archive
+}
+
+// golden compares the files that pick picks, and all problems, with
+// testdata/<name>.txtar.
+func golden(t *testing.T, name, reason string, out Output, pick func(string) bool) {
+	t.Helper()
+	archive := archived(out, pick)
+	archive.Comment = []byte(reason + "\n")
 	got := txtar.Format(archive)
 	file := filepath.Join("testdata", name+".txtar")
 	if *update {

@@ -58,28 +58,24 @@ type share struct {
 // reservedNamespace reports whether a namespace is never offloaded: it belongs
 // to Kubernetes, Liqo, the broker or a GitOps tool.
 func reservedNamespace(name string) bool {
-	switch name {
-	case "default", "fleetbroker", "flux-system", "argocd":
-		return true
-	}
-	return strings.HasPrefix(name, "kube-") || strings.HasPrefix(name, "liqo")
+	return v1alpha1.SystemNamespace(name)
 }
 
 // namespaceObjects renders an offloaded namespace, merged over the contracts
 // that name it, oldest first. Releasing contracts still count, so that nothing
 // is torn away from pods that are being evicted; only the list of intents is
 // already without them.
-func namespaceObjects(clusters map[string]*v1alpha1.Cluster, consumer, name string, contracts []*v1alpha1.Contract) ([]any, []Problem) {
+func (r *render) namespaceObjects(consumer, name string, contracts []*v1alpha1.Contract) ([]any, []Problem) {
 	if reservedNamespace(name) {
 		return nil, []Problem{{Consumer: consumer, Namespace: name, Message: "this namespace is never offloaded: take it out of the intents' offload.namespaces"}}
 	}
 	shares, problems := sharesOf(consumer, name, contracts)
-	ns := offloadedNamespace(name, shares)
+	ns := r.offloadedNamespace(name, shares)
 	if n := annotationBytes(ns); n > maxAnnotations {
 		problems = append(problems, Problem{Consumer: consumer, Namespace: name, Message: fmt.Sprintf(
 			"its annotations would have %d bytes, Kubernetes allows %d: spread the intents over more namespaces", n, maxAnnotations)})
 	}
-	out := []any{ns, namespaceOffloading(clusters, name, shares)}
+	out := []any{ns, namespaceOffloading(r.clusters, name, shares)}
 	if quota := resourceQuota(name, shares); quota != nil {
 		out = append(out, quota)
 	}
@@ -118,7 +114,7 @@ func sharesOf(consumer, name string, contracts []*v1alpha1.Contract) ([]share, [
 	return shares, problems
 }
 
-func offloadedNamespace(name string, shares []share) *corev1.Namespace {
+func (r *render) offloadedNamespace(name string, shares []share) *corev1.Namespace {
 	annotations := maps.Clone(neverPrune)
 	granted := map[string]bool{}
 	create := false
@@ -127,7 +123,7 @@ func offloadedNamespace(name string, shares []share) *corev1.Namespace {
 		if releasing(s.contract) {
 			continue
 		}
-		value := v1alpha1.IntentValue(s.contract.Metadata.Namespace, s.contract.Spec.Intent.Name)
+		value := r.intentValue(s.contract)
 		granted[value] = true
 		if selector := podSelector(s.wish); selector != "" {
 			annotations[v1alpha1.AnnotationPodsPrefix+value] = selector

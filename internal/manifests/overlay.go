@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/kustomize"
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // OverlayRoot is the directory of all overlays in the fleet repo.
@@ -27,21 +25,45 @@ const OverlayRoot = "overlays"
 // Kustomization may name ../../manifests/<consumer> among its resources, so
 // that GitOps tools can build it as it stands, and gets it when it does not.
 //
-// An overlay may patch what is rendered; names, namespaces, metadata of Liqo and
-// of the broker, and the specification of slices and virtual nodes must come
-// out as they went in, and nothing may be added or left out. One that breaks
-// this, or does not build, is ignored as a whole: the manifests are returned as
-// they were, with the problem.
-func ApplyOverlay(consumer string, rendered, overlay map[string][]byte) (files map[string][]byte, problem string) {
+// An overlay may add labels and annotations without a domain, but no label to a
+// Namespace, and tighten quotas. All else must come out as it went in, and
+// nothing may be added or left out: what is admitted where is not for those who
+// patch (limits.go). One that breaks this, or does not build, is ignored as a
+// whole: the manifests are returned as they were, with the problem.
+//
+// The error is an *OverlayUnread and no verdict on the overlay: the process that
+// builds it died. What was applied last stays, and it is tried again.
+func ApplyOverlay(consumer string, rendered, overlay map[string][]byte) (files map[string][]byte, problem string, err error) {
 	if len(overlay) == 0 || len(rendered) == 0 {
-		return rendered, ""
+		return rendered, "", nil
 	}
 	out, err := buildOverlay(consumer, rendered, overlay)
-	if err != nil {
-		return rendered, fmt.Sprintf("%s/%s is ignored: %v", OverlayRoot, consumer, err)
+	var death *kustomize.Death
+	if errors.As(err, &death) {
+		return nil, "", &OverlayUnread{Path: path.Join(OverlayRoot, consumer), Death: death}
 	}
-	return map[string][]byte{"overlaid.yaml": out}, ""
+	if err != nil {
+		return rendered, fmt.Sprintf("%s/%s is ignored: %v", OverlayRoot, consumer, err), nil
+	}
+	return map[string][]byte{"overlaid.yaml": out}, "", nil
 }
+
+// OverlayUnread says that an overlay was not built this time, because the process
+// that builds it died.
+type OverlayUnread struct {
+	// Path of the overlay in the fleet repo.
+	Path string
+	// Death of the process; it says whether the overlay is to blame.
+	Death *kustomize.Death
+}
+
+// Error says what was not built, and what stands meanwhile.
+func (e *OverlayUnread) Error() string {
+	return e.Path + " is not read this time: " + e.Death.Error() + "; what was applied last stays, and it is tried again"
+}
+
+// Unwrap is the death.
+func (e *OverlayUnread) Unwrap() error { return e.Death }
 
 func buildOverlay(consumer string, rendered, overlay map[string][]byte) ([]byte, error) {
 	base, dir := Dir(consumer), path.Join(OverlayRoot, consumer)
@@ -87,8 +109,12 @@ func overlayTarget(files map[string][]byte, base, dir string) (string, error) {
 	if file == "" {
 		return "", fmt.Errorf("it has no %s", kustomizationFile)
 	}
+	plain, err := kustomize.Plain(file, files[file]) // without aliases, which could make it large
+	if err != nil {
+		return "", err
+	}
 	var k map[string]any
-	if err := yaml.Unmarshal(files[file], &k); err != nil {
+	if err := yaml.Unmarshal(plain, &k); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	up := "../../"
@@ -133,55 +159,10 @@ func readObjects(text []byte, into map[objectID]map[string]any) error {
 		if len(object) == 0 {
 			continue
 		}
-		meta, _ := object["metadata"].(map[string]any)
-		get := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
-		into[objectID{get(object, "apiVersion"), get(object, "kind"), get(meta, "namespace"), get(meta, "name")}] = object
-	}
-}
-
-// withinLimits compares what went in with what came out.
-func withinLimits(before, after map[objectID]map[string]any) error {
-	var broken []string
-	for id, was := range before {
-		is, ok := after[id]
-		switch {
-		case !ok:
-			broken = append(broken, fmt.Sprintf("%s is missing or renamed", id))
-		case !reflect.DeepEqual(reserved(was), reserved(is)):
-			broken = append(broken, fmt.Sprintf("%s: labels and annotations of liqo.io and fleetbroker.io must stay as they are", id))
-		case (id.kind == "ResourceSlice" || id.kind == "VirtualNode") && !reflect.DeepEqual(was["spec"], is["spec"]):
-			broken = append(broken, fmt.Sprintf("%s: its spec must stay as it is", id))
+		id := idOf(object)
+		if _, twice := into[id]; twice {
+			return fmt.Errorf("%s stands there twice", id)
 		}
+		into[id] = object
 	}
-	for id := range after {
-		if _, ok := before[id]; !ok {
-			broken = append(broken, fmt.Sprintf("%s is added: overlays only patch what is rendered", id))
-		}
-	}
-	if len(broken) == 0 {
-		return nil
-	}
-	slices.Sort(broken)
-	const shown = 3
-	text := strings.Join(broken[:min(shown, len(broken))], "; ")
-	if more := len(broken) - shown; more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	return errors.New(text)
-}
-
-// reserved is the metadata that no overlay may touch.
-func reserved(object map[string]any) map[string]any {
-	out := map[string]any{}
-	meta, _ := object["metadata"].(map[string]any)
-	for _, field := range []string{"labels", "annotations"} {
-		entries, _ := meta[field].(map[string]any)
-		for k, v := range entries {
-			domain, _, _ := strings.Cut(k, "/")
-			if domain == "liqo.io" || strings.HasSuffix(domain, ".liqo.io") || domain == v1alpha1.Group || strings.HasSuffix(domain, "."+v1alpha1.Group) {
-				out[field+"/"+k] = v
-			}
-		}
-	}
-	return out
 }

@@ -56,17 +56,11 @@ func SliceName(c *v1alpha1.Contract) string {
 // LiqoID is Liqo's id of a cluster; a cluster that is not (or no longer)
 // described has its name.
 func LiqoID(clusters map[string]*v1alpha1.Cluster, name string) string {
-	if c := clusters[name]; c != nil && c.Spec.Liqo.ClusterID != "" {
-		return c.Spec.Liqo.ClusterID
-	}
-	return name
+	return v1alpha1.LiqoID(clusters, name)
 }
 
 // TenantNamespace is the namespace of consumer in which Liqo keeps what
 // concerns provider.
 func TenantNamespace(clusters map[string]*v1alpha1.Cluster, consumer, provider string) string {
-	if c := clusters[consumer]; c != nil && c.Spec.Liqo.TenantNamespace != "" {
-		return c.Spec.Liqo.TenantNamespace
-	}
-	return "liqo-tenant-" + LiqoID(clusters, provider)
+	return v1alpha1.PeeringNamespace(clusters, consumer, provider)
 }

@@ -3,8 +3,11 @@ package manifests
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"path"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -15,6 +18,28 @@ import (
 //
 //go:embed policies/*.yaml
 var policyFiles embed.FS
+
+// olderFiles are the policies of the renderings before this one: policies-<n> has
+// those that were others after n.
+//
+//go:embed policies-1/*.yaml policies-2/*.yaml
+var olderFiles embed.FS
+
+// Older is what a file was in renderings before this one, nil where it was the
+// same: audit judges a commit by its own. Before 3 no fleet's id was in names.
+func Older(number int, file string, clusters map[string]*v1alpha1.Cluster) []byte {
+	consumer, _, _ := strings.Cut(strings.TrimPrefix(file, Root+"/"), "/")
+	if file != path.Join(Dir(consumer), namespacesDir, policiesDir, path.Base(file)) {
+		return nil
+	}
+	for n := max(number, 1); n < Renderer; n++ {
+		text, err := olderFiles.ReadFile(fmt.Sprintf("%s-%d/%s", policiesDir, n, path.Base(file)))
+		if err == nil {
+			return admitting(append([]byte(Header), text...), clusters[consumer])
+		}
+	}
+	return nil
+}
 
 // policyNames lists the policy files in the order of their names.
 func policyNames() []string {
@@ -30,19 +55,53 @@ func policyNames() []string {
 }
 
 // Policies are the admission policies of a consumer that has contracts, by path.
-// They are all that follows from its Cluster file alone.
-func Policies(consumer string, cluster *v1alpha1.Cluster) map[string][]byte {
+// They are all that follows from its Cluster file and the fleet's id alone.
+func Policies(consumer string, cluster *v1alpha1.Cluster, fleet string) map[string][]byte {
 	out := map[string][]byte{}
 	for _, name := range policyNames() {
-		out[path.Join(Dir(consumer), namespacesDir, policiesDir, name)] = admitting(policy(name), cluster)
+		out[path.Join(Dir(consumer), namespacesDir, policiesDir, name)] = NameFor(fleet, admitting(policy(name), cluster))
 	}
 	return out
+}
+
+// NameFor puts a fleet's id into the names of policies, and into that of the role
+// which lets the daemon write them: fleetbroker-<id>-intent-guard. Two fleets may
+// use one consumer, and each has guards of its own. Without an id names stay.
+func NameFor(fleet string, text []byte) []byte {
+	if fleet == "" {
+		return text
+	}
+	for _, name := range append(policyNames(), "policies.yaml") {
+		name = strings.TrimSuffix(name, ".yaml")
+		if old := []byte(policyPrefix + name); bytes.Contains(text, old) { // ReplaceAll copies in any case
+			text = bytes.ReplaceAll(text, old, []byte(policyPrefix+fleet+"-"+name))
+		}
+	}
+	return text
+}
+
+// fleetInName is an id and the dash after it.
+var fleetInName = regexp.MustCompile(`^[0-9a-v]{10}-`)
+
+// PolicyName is what a policy is called without prefix and fleet, "" for a name
+// that none has.
+func PolicyName(name string) string {
+	rest, ours := strings.CutPrefix(name, policyPrefix)
+	if !ours {
+		return ""
+	}
+	for _, rest := range []string{rest, fleetInName.ReplaceAllString(rest, "")} {
+		if slices.Contains(policyNames(), rest+".yaml") {
+			return rest
+		}
+	}
+	return ""
 }
 
 // policies renders the admission policies of a consumer, or their absence.
 func (r *render) policies(consumer string, present bool) {
 	var listed []string
-	for file, content := range Policies(consumer, r.clusters[consumer]) {
+	for file, content := range Policies(consumer, r.clusters[consumer], r.fleet) {
 		r.out.Files[file] = nil
 		if present {
 			listed = append(listed, path.Base(file))
@@ -56,10 +115,19 @@ func (r *render) policies(consumer string, present bool) {
 // lastDeliverer ends the namespace guard's list of who applies manifests.
 const lastDeliverer = "'system:serviceaccount:argocd:argocd-application-controller'"
 
+// liqoController is the account of Liqo that makes pods for other clusters.
+const liqoController = "'system:serviceaccount:liqo:liqo-controller-manager'"
+
 // admitting is a policy with the further users of a cluster that apply manifests
 // there. The reader of Cluster files takes only names that need no quoting.
 func admitting(policy []byte, cluster *v1alpha1.Cluster) []byte {
-	if cluster == nil || len(cluster.Spec.Deliverers) == 0 {
+	if cluster == nil {
+		return policy
+	}
+	if ns := cluster.Spec.Liqo.Namespace; ns != "" && ns != "liqo" {
+		policy = bytes.ReplaceAll(policy, []byte(liqoController), []byte("'system:serviceaccount:"+ns+":liqo-controller-manager'"))
+	}
+	if len(cluster.Spec.Deliverers) == 0 {
 		return policy
 	}
 	list := lastDeliverer

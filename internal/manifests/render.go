@@ -45,32 +45,49 @@ type Output struct {
 	Problems []Problem
 }
 
-// All renders the manifests of all contracts of an index.
+// All renders the manifests of all contracts of an index for a fleet without id.
 func All(ix Index, clusters map[string]*v1alpha1.Cluster) (Output, error) {
-	r := newRender(ix, clusters)
-	ix.each(r.contract, refused)
-	for _, consumer := range ix.Consumers() {
-		for _, tenant := range ix.next(byShard, consumer) {
-			for _, shard := range ix.next(byShard, consumer, tenant) {
-				r.shards[[3]string{consumer, tenant, shard}] = true
-				ix.each(r.contract, byShard, consumer, tenant, shard)
-			}
-		}
-		for _, ns := range ix.next(byNamespace, consumer) {
-			r.namespaces[[2]string{consumer, ns}] = true
-		}
-		for _, provider := range ix.next(byProvider, consumer) {
-			r.namespaces[[2]string{consumer, TenantNamespace(clusters, consumer, provider)}] = true
+	return newRender(ix, clusters).everything()
+}
+
+func (r *render) everything() (Output, error) {
+	r.ix.each(r.contract, refused)
+	for _, consumer := range r.ix.Consumers() {
+		r.all(consumer)
+	}
+	return r.present()
+}
+
+// all renders the contracts of one consumer, and notes what they share.
+func (r *render) all(consumer string) {
+	for _, tenant := range r.ix.next(byShard, consumer) {
+		for _, shard := range r.ix.next(byShard, consumer, tenant) {
+			r.shards[[3]string{consumer, tenant, shard}] = true
+			r.ix.each(r.contract, byShard, consumer, tenant, shard)
 		}
 	}
+	for _, ns := range r.ix.next(byNamespace, consumer) {
+		r.namespaces[[2]string{consumer, ns}] = true
+	}
+	for _, provider := range r.ix.next(byProvider, consumer) {
+		r.namespaces[[2]string{consumer, TenantNamespace(r.clusters, consumer, provider)}] = true
+	}
+}
+
+// present is finish without the files that must not exist.
+func (r *render) present() (Output, error) {
 	out, err := r.finish()
 	maps.DeleteFunc(out.Files, func(_ string, b []byte) bool { return b == nil })
 	return out, err
 }
 
-// Update renders what changes touch; ix is the index after them.
+// Update renders what changes touch for a fleet without id; ix is the index after
+// them.
 func Update(ix Index, clusters map[string]*v1alpha1.Cluster, changes []Change) (Output, error) {
-	r := newRender(ix, clusters)
+	return newRender(ix, clusters).update(changes)
+}
+
+func (r *render) update(changes []Change) (Output, error) {
 	for _, ch := range changes {
 		if Rendered(ch.Before) {
 			r.touch(ch.Before)
@@ -93,6 +110,8 @@ func Update(ix Index, clusters map[string]*v1alpha1.Cluster, changes []Change) (
 type render struct {
 	ix         Index
 	clusters   map[string]*v1alpha1.Cluster
+	fleet      string             // id, in names of policies
+	number     int                // of the rendering
 	shards     map[[3]string]bool // consumer, tenant, shard
 	namespaces map[[2]string]bool // consumer, namespace
 	out        Output
@@ -101,7 +120,7 @@ type render struct {
 
 func newRender(ix Index, clusters map[string]*v1alpha1.Cluster) *render {
 	return &render{
-		ix: ix, clusters: clusters,
+		ix: ix, clusters: clusters, number: Renderer,
 		shards: map[[3]string]bool{}, namespaces: map[[2]string]bool{},
 		out: Output{Files: map[string][]byte{}},
 	}
@@ -117,17 +136,25 @@ func (r *render) touch(c *v1alpha1.Contract) {
 	}
 }
 
+// intentValue names a contract's intent in taints, labels and annotations.
+func (r *render) intentValue(c *v1alpha1.Contract) string {
+	if r.number < longHash {
+		return v1alpha1.ShortIntentValue(c.Metadata.Namespace, c.Spec.Intent.Name)
+	}
+	return v1alpha1.IntentValue(c.Metadata.Namespace, c.Spec.Intent.Name)
+}
+
 // contract renders the objects of one contract.
 func (r *render) contract(c *v1alpha1.Contract) {
 	if err := check(c); err != nil {
 		r.out.Problems = append(r.out.Problems, Problem{Contract: c.Metadata.Name, Consumer: c.Spec.Consumer, Message: err.Error()})
 		return
 	}
-	r.write(SliceFile(c), resourceSlice(r.clusters, c))
+	r.write(SliceFile(c), r.resourceSlice(c))
 	if !releasing(c) {
 		nodes := c.VirtualNodes()
 		for i, file := range VirtualNodeFiles(c) {
-			r.write(file, virtualNode(r.clusters, c, nodes[i]))
+			r.write(file, r.virtualNode(c, nodes[i]))
 		}
 	}
 }
@@ -180,7 +207,7 @@ func (r *render) namespace(consumer, name string) {
 	if len(contracts) == 0 {
 		return
 	}
-	objects, problems := namespaceObjects(r.clusters, consumer, name, contracts)
+	objects, problems := r.namespaceObjects(consumer, name, contracts)
 	r.out.Problems = append(r.out.Problems, problems...)
 	if len(objects) > 0 {
 		r.write(file, objects...)
@@ -237,9 +264,15 @@ func (r *render) kustomization(dir string, resources []string) {
 func (r *render) followed(consumer, dir string, resources []string) {
 	r.kustomization(dir, resources)
 	if c := r.clusters[consumer]; len(resources) == 0 && c != nil && (c.Spec.Delivery == "flux" || c.Spec.Delivery == "argocd") {
-		r.out.Files[path.Join(dir, kustomizationFile)] = []byte(Header + "# Nothing is here any more. The option changes nothing, but lets kustomize accept that.\n" +
-			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\ngeneratorOptions: {disableNameSuffixHash: true}\n")
+		r.out.Files[path.Join(dir, kustomizationFile)] = EmptyListing()
 	}
+}
+
+// EmptyListing is the kustomization.yaml of a directory that Flux or Argo CD
+// follows and that has nothing any more.
+func EmptyListing() []byte {
+	return []byte(Header + "# Nothing is here any more. The option changes nothing, but lets kustomize accept that.\n" +
+		"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\ngeneratorOptions: {disableNameSuffixHash: true}\n")
 }
 
 // listing is a kustomization.yaml.

@@ -5,11 +5,11 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/zones"
 )
 
 // Bounds on a report. They are far above what a cluster has and far below what
@@ -22,6 +22,7 @@ const (
 	maxText      = 253
 	maxReason    = 512
 	maxWindows   = 64
+	maxAllWindow = 4096 // of a report
 	maxUnits     = 1024
 	maxRatio     = 100
 	maxAmount    = 1 << 60
@@ -48,8 +49,15 @@ func check(cluster string, flavors []v1alpha1.Flavor) (map[string]*v1alpha1.Flav
 		return nil, fmt.Errorf("%d flavors, at most %d: offer equal nodes as one flavor", len(flavors), maxFlavors)
 	}
 	out := make(map[string]*v1alpha1.Flavor, len(flavors))
+	windows := 0
 	for i := range flavors {
 		f := flavors[i]
+		if p := f.Spec.Price; p != nil {
+			windows += len(p.Windows)
+		}
+		if windows > maxAllWindow {
+			return nil, fmt.Errorf("more than %d price windows in one report: state prices that change by the hour in a price table", maxAllWindow)
+		}
 		if !nameForm.MatchString(f.Metadata.Name) {
 			return nil, fmt.Errorf("flavor %d: metadata.name: %.80q is not a name: lower-case letters, digits and '-', at most 63", i, f.Metadata.Name)
 		}
@@ -212,7 +220,7 @@ func checkWindow(w v1alpha1.Window) error {
 			return fmt.Errorf("%.20q is not a day: Mon, Tue, Wed, Thu, Fri, Sat or Sun", d)
 		}
 	}
-	if _, err := time.LoadLocation(w.Timezone); err != nil {
+	if _, err := zones.Load(w.Timezone); err != nil {
 		return fmt.Errorf("timezone %.80q is not known", w.Timezone)
 	}
 	return nil

@@ -21,11 +21,17 @@
 //
 //   - A report is taken whole or not at all; no snapshot
 //     ever shows half of one.
+//
 //   - A snapshot never changes. Equal generations mean equal snapshots, and a
 //     report that says nothing new makes no new generation.
+//
 //   - Age is measured by our clock at receipt, never by the agent's.
+//
 //   - What agents say is bounded and checked before it is kept: it comes from
 //     clusters that others administer.
+//
+//   - What is reviewed goes before what is reported: location and price that files
+//     state hold (stated.go), unless the Cluster file trusts its agent with them.
 //
 // # Freshness
 //

@@ -48,6 +48,8 @@ type Inputs struct {
 	Flavors []*v1alpha1.Flavor
 	// Prices of files under prices/.
 	Prices []*v1alpha1.PriceTable
+	// Reported names those of Flavors ("<provider>/<name>") that are no files of the repo but what agents once reported, in a market that is read again: price and place of them are an agent's word.
+	Reported map[string]bool
 }
 
 // Market takes reports and inputs and publishes snapshots.
@@ -158,7 +160,7 @@ func (m *Market) SetInputs(in Inputs) {
 // same reports whether two inputs are made of the same documents. Most commits
 // change intents and nothing that the market reads.
 func (in Inputs) same(o Inputs) bool {
-	return o.Fleet != nil && slices.Equal(in.Flavors, o.Flavors) && slices.Equal(in.Prices, o.Prices) && maps.Equal(in.Clusters, o.Clusters) &&
+	return o.Fleet != nil && slices.Equal(in.Flavors, o.Flavors) && slices.Equal(in.Prices, o.Prices) && maps.Equal(in.Clusters, o.Clusters) && maps.Equal(in.Reported, o.Reported) &&
 		in.Fleet.Currency == o.Fleet.Currency && in.Fleet.Defaults.GracePeriod == o.Fleet.Defaults.GracePeriod && reflect.DeepEqual(in.Fleet.Rates, o.Fleet.Rates)
 }
 

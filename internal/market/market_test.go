@@ -310,7 +310,8 @@ func TestPriceAndPlace(t *testing.T) {
 		tables  []*v1alpha1.PriceTable
 		price   string
 	}{
-		"its own":                    {func(f *v1alpha1.Flavor) { f.Spec.Price = own }, priced, []*v1alpha1.PriceTable{table}, "EUR 2.5"},
+		"its own":                    {func(f *v1alpha1.Flavor) { f.Spec.Price = own }, priced, nil, "EUR 2.5"},
+		"the table's before its own": {func(f *v1alpha1.Flavor) { f.Spec.Price = own }, priced, []*v1alpha1.PriceTable{table}, "USD 3"},
 		"the table's":                {nil, priced, []*v1alpha1.PriceTable{table}, "USD 3"},
 		"the table's, without GPUs":  {cpuOnly, priced, []*v1alpha1.PriceTable{table}, "USD 0.05"},
 		"the cluster's":              {nil, priced, nil, "EUR 9"},
@@ -347,7 +348,7 @@ func TestPriceAndPlace(t *testing.T) {
 			if price != tc.price {
 				t.Errorf("%q, want %q", price, tc.price)
 			}
-			if want := (v1alpha1.Location{Region: "eu-west-3", Zone: "a", Country: "BE"}); o.Location != want {
+			if want := (v1alpha1.Location{Region: "eu-west-3", Country: "FR"}); o.Location != want {
 				t.Errorf("place %v, want %v", o.Location, want)
 			}
 		})

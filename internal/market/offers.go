@@ -19,11 +19,16 @@ import (
 // returned when all is. nil: the provider offers nothing.
 func (m *Market) makeView(name string, state ProviderState, before *view) *view {
 	offers := map[string]*Offer{}
+	files := map[string]bool{}
+	for _, f := range m.files[name] {
+		files[f.Metadata.Name] = true
+	}
 	add := func(f *v1alpha1.Flavor, static bool, withdrawn v1alpha1.Time) *v1alpha1.Flavor {
 		if o := offers[f.Metadata.Name]; o != nil {
 			return f
 		}
-		o := m.offer(f, before.offer(f.Metadata.Name))
+		o := m.offer(f, static && !m.inputs.Reported[f.Ref()], before.offer(f.Metadata.Name))
+		o.Sources.Shadows = !static && files[f.Metadata.Name]
 		switch o.Static = static; {
 		case static:
 		case state.State != Fresh:
@@ -71,14 +76,13 @@ func (m *Market) makeView(name string, state ProviderState, before *view) *view 
 	return v
 }
 
-// offer is a flavor with what the inputs add to it, made of parts of what the
-// offer was before (which may be nil) where they say the same.
-func (m *Market) offer(f *v1alpha1.Flavor, was *Offer) *Offer {
-	o := &Offer{Flavor: f, Location: f.Spec.Location}
-	if c := m.inputs.Clusters[f.Metadata.Namespace]; c != nil {
-		o.Location = c.Spec.Location.Over(f.Spec.Location)
-	}
-	price := m.price(f)
+// offer is a flavor with what the inputs say of its price and place, made of
+// parts of what the offer was before (which may be nil) where they say the same.
+// reviewed: the flavor is a file's, not an agent's.
+func (m *Market) offer(f *v1alpha1.Flavor, reviewed bool, was *Offer) *Offer {
+	o := &Offer{Flavor: f, Sources: v1alpha1.Sources{Agent: !reviewed}}
+	o.Location = m.place(f, reviewed, &o.Sources)
+	price := m.price(f, reviewed, &o.Sources)
 	if was != nil {
 		o.Flavor = carried(f, was.Flavor)
 		if reflect.DeepEqual(price, was.Price) {
@@ -133,48 +137,6 @@ func carried(f, was *v1alpha1.Flavor) *v1alpha1.Flavor {
 func sameUse(a, b *v1alpha1.FlavorSpec) bool {
 	return a.Used.Equal(b.Used) && maps.Equal(a.Refused, b.Refused) &&
 		maps.EqualFunc(a.Usage, b.Usage, v1alpha1.Resources.Equal) && maps.EqualFunc(a.Held, b.Held, v1alpha1.Resources.Equal)
-}
-
-// price is what holds for a flavor: its own, else the first price table's (by
-// name of table) of its provider, model and memory, else the first that names
-// no memory, else its cluster's default, else
-// none.
-func (m *Market) price(f *v1alpha1.Flavor) *v1alpha1.Price {
-	if f.Spec.Price != nil {
-		return m.currency(*f.Spec.Price)
-	}
-	model, memory := "", v1alpha1.Amount{}
-	if g := f.Spec.GPU; g != nil {
-		model, memory = g.Model, g.Memory.Mul(max(int64(g.UnitsPerGPU), 1))
-	}
-	var found *v1alpha1.TablePrice
-	currency := ""
-	for _, t := range m.inputs.Prices {
-		for i := range t.Spec.Prices {
-			row := &t.Spec.Prices[i]
-			if row.Provider != f.Metadata.Namespace || !sameModel(row.Model, model) || !row.Memory.IsZero() && row.Memory.Amount != memory {
-				continue
-			}
-			if found == nil || found.Memory.IsZero() && !row.Memory.IsZero() {
-				found, currency = row, t.Spec.Currency
-			}
-		}
-	}
-	if found != nil {
-		return m.currency(v1alpha1.Price{Currency: currency, PerHour: found.PerHour, Spot: found.Spot, Reserved: found.Reserved})
-	}
-	if c := m.inputs.Clusters[f.Metadata.Namespace]; c != nil && c.Spec.DefaultPrice != nil {
-		return m.currency(*c.Spec.DefaultPrice)
-	}
-	return nil
-}
-
-// sameModel: a table's row without a model is for flavors without GPUs.
-func sameModel(row, model string) bool {
-	if row == "" || model == "" {
-		return row == model
-	}
-	return gpunames.Match(row, model)
 }
 
 // currency names the fleet's currency where a price names none.

@@ -18,10 +18,12 @@ import (
 type Offer struct {
 	// Flavor as reported, usage included.
 	Flavor *v1alpha1.Flavor
-	// Price that holds for it: its own, its price table's or its cluster's default; nil is unpriced.
+	// Price that holds for it: as the reviewed files state it, else the agent's, else its cluster's default; nil is unpriced.
 	Price *v1alpha1.Price
-	// Location of the flavor over its cluster's.
+	// Location that holds for it: as the reviewed files state it, else the agent's.
 	Location v1alpha1.Location
+	// Sources of both, and what the agent says otherwise.
+	Sources v1alpha1.Sources
 	// State of the offer, and since when (not Fresh).
 	State Freshness
 	Since v1alpha1.Time
@@ -200,6 +202,9 @@ func (s *Snapshot) Missing(provider, name string) *Offer {
 	}
 	if c := s.inputs.Clusters[provider]; c != nil {
 		o.Location = c.Spec.Location
+		if o.Location != (v1alpha1.Location{}) {
+			o.Sources.Location = v1alpha1.SourceStated
+		}
 	}
 	return o
 }

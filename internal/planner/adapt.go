@@ -93,6 +93,10 @@ func (r *round) sameSize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Re
 // rewrite writes an intent's change into its contract where capacity and price
 // stay: offload, labels, priority, path, a longer term.
 func (r *round) rewrite(j *job, c *v1alpha1.Contract, transfer *v1alpha1.TransferEstimate) {
+	if r.barsOf(j).breaks(c.Spec.Provider) == ReqRemoteNamespace { // taken in this very round; remapped says so in the next
+		j.dec.Contracts = append(j.dec.Contracts, r.line(c, Keep))
+		return
+	}
 	next := *c
 	r.inscribe(j, &next.Spec)
 	next.Decision.Transfer = transfer
@@ -133,6 +137,9 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	l := r.limitsOf(j.tenant, j.seconds)
 	broken := l.breaks(&cand)
 	undo()
+	if r.barsOf(j).breaks(o.provider) == ReqRemoteNamespace {
+		return false
+	}
 	if broken != "" && grows {
 		return false
 	}
@@ -180,11 +187,7 @@ func (r *round) move(j *job, t task) *failure {
 		return f
 	}
 	if slices.Contains(j.live, t.old) {
-		target := v1alpha1.PhaseFailed
-		if t.old.Spec.Price.Class == v1alpha1.Spot {
-			target = v1alpha1.PhasePreempted
-		}
-		j.drop(r, t.old, target, CodeDrain, "its flavor had to be empty by "+stamp(o.move)+" and nothing else fits")
+		j.drop(r, t.old, drainedTo(t.old), CodeDrain, "its flavor had to be empty by "+stamp(o.move)+" and nothing else fits")
 		r.progressed = true
 	}
 	return f

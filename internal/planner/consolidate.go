@@ -70,6 +70,7 @@ func (r *round) consolidate() {
 		return
 	}
 	const passes = 8
+	late := r.consolidatedLater()
 	for range passes {
 		moved := false
 		pools := r.poolCosts()
@@ -80,12 +81,57 @@ func (r *round) consolidate() {
 				}
 				continue
 			}
+			if late[j] {
+				j.proposals = j.standingProposals()
+				continue
+			}
 			moved = r.consolidateJob(j, pools[j.tenantName]) || moved
 		}
 		if !moved {
 			return
 		}
 	}
+}
+
+// consolidatedLater are the jobs for which better offers do not fit into the
+// round: looking for them is charged like any other look at the market, after
+// the decisions, in another order each minute. What is proposed for them stands.
+func (r *round) consolidatedLater() map[*job]bool {
+	minute := r.now.Truncate(turnsOf).Unix()
+	var list []bidder
+	for _, j := range r.jobs {
+		if !r.w.Deaf && r.consolidable(j) {
+			list = append(list, bidder{job: j, lot: lot(minute, j.tenantName, j.name)})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b bidder) int { return cmp.Compare(a.lot, b.lot) })
+	late := map[*job]bool{}
+	for _, x := range list {
+		j := x.job
+		if code, _ := r.bill.over(j); code != "" {
+			late[j] = true
+			r.due(v1alpha1.TimeOf(r.now.Truncate(turnsOf).Add(turnsOf)))
+			continue
+		}
+		for _, c := range j.live {
+			r.bill.charge(j, 1, c)
+		}
+	}
+	return late
+}
+
+// standingProposals are those that the ledger remembers of what is still held.
+func (j *job) standingProposals() []v1alpha1.Proposal {
+	if j.state == nil {
+		return nil
+	}
+	var out []v1alpha1.Proposal
+	for _, p := range j.state.Status.Proposals {
+		if slices.ContainsFunc(j.live, func(c *v1alpha1.Contract) bool { return c.Metadata.Name == p.Contract }) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func (r *round) poolCosts() map[string]poolCost {

@@ -10,6 +10,7 @@ import (
 // newContract is the contract of a replica on a candidate.
 func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, replica int32, alt int) *v1alpha1.Contract {
 	o := c.offer
+	r.made++
 	name, ordinal := r.newName(j, replica)
 	out := &v1alpha1.Contract{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindContract},
@@ -85,9 +86,11 @@ func (r *round) inscribe(j *job, s *v1alpha1.ContractSpec) {
 	i := &s.Intent
 	i.Name, i.Path, i.Commit, i.Author, i.Digest = j.name, j.in.Path, r.w.Inputs, j.in.Author, j.in.Digest
 	s.Offload, s.VirtualNode, s.Priority = in.Offload, in.VirtualNode, j.priority
-	s.Grace = v1alpha1.Duration{}
-	if in.Preemption != nil {
-		s.Grace = in.Preemption.Grace
+	s.Grace, s.Preemptible = v1alpha1.Duration{}, nil
+	if p := in.Preemption; p != nil {
+		if s.Grace = p.Grace; p.Preemptible != nil && !*p.Preemptible {
+			s.Preemptible = p.Preemptible
+		}
 	}
 	s.Stage = ""
 	if reserves(in) {

@@ -42,6 +42,7 @@ func (r *round) prepare() {
 	for _, j := range r.jobs {
 		r.settleJob(j)
 	}
+	r.ration()
 }
 
 // conclude makes the plan of what came of the jobs.

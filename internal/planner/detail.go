@@ -27,6 +27,10 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 		return "it sells nothing new"
 	case ReqDrain:
 		return "it is being emptied by " + stamp(o.move)
+	case ReqRefuses:
+		return o.provider + " denied contracts on what it advertised; it is asked again at " + stamp(r.outOfMarket(o.provider))
+	case ReqRemoteNamespace, ReqSecret:
+		return r.barsOf(j).detail(o.provider, req)
 	case ReqDenied:
 		return "it denied this intent a slice not long ago"
 	case ReqFlavorType:

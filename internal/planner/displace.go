@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -260,12 +259,12 @@ func (r *round) displace() (more []*job) {
 func (r *round) reviewNotice(c *v1alpha1.Contract, cl *claim) *job {
 	d := c.Status.Displaced
 	j := r.jobOf(c.Metadata.Namespace, c.Spec.Intent.Name)
-	if j == nil || j.silent || j.in == nil || !slices.Contains(j.live, c) {
+	if j == nil || !slices.Contains(j.live, c) {
 		return nil
 	}
 	if cl == nil {
 		tenant, name, _ := strings.Cut(d.By, "/")
-		if by := r.jobOf(tenant, name); by != nil && by.silent {
+		if by := r.jobOf(tenant, name); by != nil && (by.silent || by.frozen) {
 			return nil // nobody knows what its claimant wants now
 		}
 		next := *c
@@ -301,10 +300,7 @@ func (j *job) leave(r *round, c *v1alpha1.Contract) {
 func (r *round) notice(cl *claim, c *v1alpha1.Contract) *job {
 	j := r.wake(c.Metadata.Namespace, c.Spec.Intent.Name)
 	next := *c
-	grace := time.Duration(0)
-	if p := j.in.Spec.Preemption; p != nil {
-		grace = p.Grace.Duration
-	}
+	grace := r.graceOf(c)
 	next.Status.Displaced = &v1alpha1.Displacement{
 		Cause: cl.causeOf(c), By: cl.key, Noticed: r.now, Leaves: v1alpha1.TimeOf(r.now.Add(grace)),
 	}
@@ -323,9 +319,11 @@ func (r *round) replaceVictim(j *job, c, next *v1alpha1.Contract) {
 	r.change(c, next)
 	j.replace(c, next)
 	j.tasks = slices.DeleteFunc(j.tasks, func(t task) bool { return t.old == c })
-	if t := r.taskFor(j, next.Spec.Intent.Replica, next); t != nil && j.dec.Action == "" && !j.refused {
-		t.part, t.units, t.of = next.Spec.Intent.Part, next.Spec.Intent.Units, next.Spec.Intent.Of
-		j.addTask(*t)
+	if j.dec.Action == "" && !j.refused {
+		if t := r.taskFor(j, next.Spec.Intent.Replica, next); t != nil {
+			t.part, t.units, t.of = next.Spec.Intent.Part, next.Spec.Intent.Units, next.Spec.Intent.Of
+			j.addTask(*t)
+		}
 	}
 	for i := range j.dec.Contracts {
 		if j.dec.Contracts[i].Name == next.Metadata.Name {
@@ -385,7 +383,7 @@ func (r *round) void(c *v1alpha1.Contract) bool {
 	switch {
 	case by == nil:
 		return r.renamed[[2]string{tenant, name}] == nil // it is served as it asks, or goes by another name now
-	case by.silent:
+	case by.silent || by.frozen:
 		return false // nobody knows what it wants now
 	case by.in == nil || len(by.tasks) == 0 || r.timedOut(by):
 		return true
@@ -408,7 +406,7 @@ func (r *round) gaveWay(c *v1alpha1.Contract) string {
 		return c.Spec.Provider + " takes back the spot capacity of " + c.Spec.Flavor
 	}
 	if in := r.find(tenant, name); in != nil {
-		return fmt.Sprintf("priority %d < %d of %s", c.Spec.Priority, r.priorityOf(in), d.By)
+		return fmt.Sprintf("priority %d < %d of %s", r.standing(c), r.priorityOf(in), d.By)
 	}
 	return "it gives way to " + d.By
 }

@@ -1,7 +1,7 @@
 // Package planner decides: from everything a round knows (World) it makes
 // everything the round will do (Plan).
 //
-//	World ─► offers ─► quick keeps ─► settle ─► fill ─► finish ─► check ─► Plan
+//	World ─► offers ─► quick keeps ─► settle ─► ration ─► fill ─► finish ─► check ─► Plan
 //
 // # Steps
 //
@@ -15,6 +15,11 @@
 //     say (phases.go); rights, terms, windows and limits decide what ends,
 //     waits or is refused; what needs an offer becomes tasks (settle.go,
 //     schedule.go, tenant.go).
+//
+//   - ration: what looking for offers may cost a round is counted in units of
+//     work, per tenant and in total; what does not fit has its turn in a later
+//     round (work.go, conditions.go). Tasks of replicas that have nothing are
+//     shared and made with the turn, not before (lazy.go).
 //
 //   - fill: tasks by priority, then age, then flexibility; gangs all or none,
 //     with undo (fill.go); changes in place or in exchange (adapt.go). Offers

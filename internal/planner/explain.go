@@ -76,7 +76,7 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 	}
 	r.probe.done = true
 	for _, o := range r.offers {
-		line := OfferLine{Flavor: o.Flavor, Free: v1alpha1.Resources{}}
+		line := OfferLine{Flavor: o.Flavor, Free: v1alpha1.Resources{}, Sources: o.Sources}
 		for k, n := range o.free {
 			if _, listed := o.Flavor.Spec.Capacity[r.names.list[k]]; listed || o.growth.at(k) > 0 {
 				line.Free[r.names.list[k]] = v1alpha1.AmountOf(max(n, 0))

@@ -123,6 +123,31 @@ func threadTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
+// Effort is what a round did, counted where it was done.
+type Effort struct {
+	// Looked at offers for a kind of request, Made contracts, on trial too, and
+	// Tasks that were not shared.
+	Looked, Made int64
+	Tasks        int
+}
+
+// CountWork decides a world from nothing and counts what that took.
+func CountWork(w World) (*Plan, Effort) {
+	r := newRound(&w)
+	r.prepare()
+	d := Effort{Tasks: len(r.nothing)}
+	for _, j := range r.jobs {
+		if !r.isNothing(j.tasks) {
+			d.Tasks += len(j.tasks)
+		}
+	}
+	r.fillAll()
+	r.consolidate()
+	r.conclude()
+	d.Looked, d.Made = r.looked, r.made
+	return r.plan, d
+}
+
 // Break makes the memory trip over the next change of an offer.
 func (m *Memory) Break() { m.last.places = nil }
 

@@ -147,13 +147,23 @@ func endOfCode(code string) v1alpha1.Phase {
 
 // avoided are the flavors that an intent keeps away from, because they denied
 // it a slice not long ago: what the ledger remembers of its contracts, so that
-// every daemon and every replay agree.
+// every daemon and every replay agree. From a provider that denied it a flavor
+// and does not offer that one any more, or denied it two, it keeps away whole
+// (a key without a flavor): another name of the same cards is no help.
 func (r *round) avoided(j *job) map[offerKey]bool {
 	type record struct {
 		n    int
 		last v1alpha1.Time
 	}
 	var seen map[offerKey]record
+	note := func(k offerKey, at v1alpha1.Time) {
+		was := seen[k]
+		if at.Before(was.last.Time) {
+			at = was.last
+		}
+		seen[k] = record{was.n + 1, at}
+	}
+	denials := map[string][]refusalRecord{}
 	for _, c := range j.all {
 		at, denied := deniedAt(r.latest(c))
 		if now := r.latest(c); r.late(now) {
@@ -165,12 +175,20 @@ func (r *round) avoided(j *job) map[offerKey]bool {
 		if seen == nil {
 			seen = map[offerKey]record{}
 		}
-		k := offerKey{c.Spec.Provider, c.Spec.Flavor}
-		was := seen[k]
-		if at.Before(was.last.Time) {
-			at = was.last
+		note(offerKey{c.Spec.Provider, c.Spec.Flavor}, at)
+		if rec, refused := refusalOf(r.latest(c)); refused {
+			denials[rec.provider] = append(denials[rec.provider], rec)
 		}
-		seen[k] = record{was.n + 1, at}
+	}
+	for provider, list := range denials {
+		o := r.byKey[offerKey{provider, list[0].flavor}]
+		one := !slices.ContainsFunc(list, func(rec refusalRecord) bool { return rec.flavor != list[0].flavor })
+		if one && o != nil && o.State != Withdrawn {
+			continue
+		}
+		for _, rec := range list {
+			note(offerKey{provider: provider}, rec.at)
+		}
 	}
 	var out map[offerKey]bool
 	for k, s := range seen {

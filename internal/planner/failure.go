@@ -67,6 +67,10 @@ func (r *round) explainFailure(s *shape, l *limits) failure {
 		case ReqMaxHourly, ReqMaxHourlySpot, ReqMaxTotal:
 			f.code = CodeIntentBudget
 		case ReqDenied, reqOther:
+		case ReqRemoteNamespace:
+			f.code = CodeRemoteNamespace
+		case ReqSecret:
+			f.code = CodeSecret
 		case ReqSpread:
 			f.code = CodeSpread
 		case ReqTogether:
@@ -76,7 +80,7 @@ func (r *round) explainFailure(s *shape, l *limits) failure {
 		default:
 			f.code = CodeQuota
 		}
-		if text := cmp.Or(l.rules.brokenText(s, l, top), r.limitText(l.tenant, top)); text != "" {
+		if text := cmp.Or(l.bars.brokenText(s, l, top), l.rules.brokenText(s, l, top), r.limitText(l.tenant, top)); text != "" {
 			f.text = text + "; " + f.text
 		}
 	case strings.HasPrefix(commonest(f.rejected), "budget."):

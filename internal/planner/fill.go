@@ -171,6 +171,10 @@ func (r *round) fill(j *job) {
 	if r.fillUnit(j) {
 		return
 	}
+	if r.isNothing(j.tasks) {
+		j.tasks = r.fillNew(j, j.tasks)
+		return
+	}
 	var left, news []task
 	for _, t := range j.tasks {
 		if t.of > 0 {
@@ -393,7 +397,7 @@ func (r *round) suspendOld(old *v1alpha1.Contract) func() {
 func (r *round) limitsFor(j *job, s *shape, spent purse, others int64) *limits {
 	l := r.limitsOf(j.tenant, j.seconds)
 	l.life = j.seconds
-	l.only, l.avoid = j.only, j.avoid
+	l.only, l.avoid, l.bars = j.only, j.avoid, r.barsOf(j)
 	reserve := micro(0)
 	if s.cheapest < unlimited {
 		reserve = s.cheapest * micro(others)

@@ -23,22 +23,22 @@ func (r *round) guardEnds() {
 	}
 	ends := map[string]bool{}
 	ask := func(c *v1alpha1.Contract, ending bool) {
-		if !ending || !c.Status.Phase.Charged() || r.w.ForceRelease[c.Metadata.Name] {
-			return
-		}
-		if _, frozen := r.frozen.why(c.Metadata.Namespace, c.Spec.Intent.Name, c.Spec.Intent.Path); !frozen {
+		end := c.Spec.Term.End // what its term or a budget ends now is not counted
+		if ending && c.Status.Phase.Charged() && !r.w.ForceRelease[c.Metadata.Name] && !r.cut[c.Metadata.Name] && (end.IsZero() || end.After(r.now.Time)) {
 			ends[c.Metadata.Name] = true
 		}
 	}
+	// What is frozen does not end because its intent or its provider is gone, but
+	// gives spot capacity back as all do.
 	for k := range r.orphans {
 		for _, c := range r.heldOf(k) {
-			ask(c, !renamed[k])
+			ask(c, !renamed[k] && !r.isFrozenContract(c))
 		}
 	}
 	for i := range r.unheard {
 		o := r.offers[i]
 		for _, c := range o.contracts {
-			ask(c, o.State == Withdrawn && r.interrupted(c, o) || o.State == Lost && !r.w.Deaf)
+			ask(c, o.State == Withdrawn && r.interrupted(c, o) || o.State == Lost && !r.w.Deaf && !r.isFrozenContract(c))
 		}
 	}
 	limit := max(5, r.w.Ledger.Held()/5)
@@ -72,7 +72,7 @@ func (r *round) cutBudgets() {
 		}
 		list := slices.Clone(r.held[name])
 		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
-			return cmp.Or(cmp.Compare(a.Spec.Priority, b.Spec.Priority), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
+			return cmp.Or(cmp.Compare(r.standing(a), r.standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
 		})
 		for _, c := range list {
 			if over <= 0 {

@@ -183,6 +183,8 @@ func overQuota(t *v1alpha1.Tenant, after *aftermath, c *v1alpha1.Contract) strin
 	q, sum := t.Spec.Quota, after.totals(t.Metadata.Name)
 	more := q.MaxBorrow
 	switch {
+	case q.Contracts != nil && int64(sum.Contracts) > *q.Contracts:
+		return fmt.Sprintf("quota.contracts: %d of %d", sum.Contracts, *q.Contracts)
 	case q.GPU != nil && c.Spec.GPUs != nil && sum.MilliCards().Int64() > (*q.GPU+more[v1alpha1.GPU].Int64())*1000:
 		return fmt.Sprintf("quota.gpu: %s of %d", cards(sum.MilliCards().Int64()), *q.GPU)
 	case q.CPU != nil && q.CPU.Amount(v1alpha1.CPU).Add(more[v1alpha1.CPU]).Less(sum.CPU):

@@ -68,6 +68,9 @@ type job struct {
 	proposals []v1alpha1.Proposal
 
 	tasks []task
+	// news are the last of its tasks while it has no turn: replicas that have
+	// nothing (wantReplicas).
+	news []task
 	// open are tasks that could not be done, and why.
 	open []failure
 
@@ -88,6 +91,7 @@ type job struct {
 	code         string
 	text         string
 	silent       bool // writes no state
+	frozen       bool // its specification cannot be read: what it holds stands on its terms
 	batched      bool // placed so that its whole batch costs least
 	seated       bool // placed so that all its replicas find a place
 	gone         bool // leaves the ledger's memory

@@ -62,6 +62,7 @@ func (t *traits) set(o *offer) {
 func (r *round) newShape(w *wish) *shape {
 	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: len(r.touched), altered: len(r.altered)}
 	s.cands = make([]candidate, r.findCandidates(s))
+	r.looked += int64(len(r.offers))
 	p := newPricer(r, w, len(s.cands))
 	for i, at := range s.at {
 		if at >= 0 {

@@ -184,6 +184,7 @@ func resume(last *round, w *World) *round {
 	r.names, r.kinds, r.defaults, r.latencies, r.tariffs = last.names, last.kinds, last.defaults, last.latencies, last.tariffs
 	r.shapes, r.touched, r.altered, r.key = last.shapes, last.touched, last.altered, last.key
 	r.offers, r.byKey, r.places, r.strained, r.unheard, r.decks, r.windowed, r.traits = last.offers, last.byKey, last.places, last.strained, last.unheard, last.decks, last.windowed, last.traits
+	r.refusals, r.marks, r.mapped, r.nothing = last.refusals, last.marks, last.mapped, last.nothing
 	r.tally, r.intents, r.verdicts, r.orphans, r.renames, r.relatives, r.related, r.whole, r.load = last.tally, last.intents, last.verdicts, last.orphans, last.renames, last.relatives, last.related, last.whole, last.load
 	u := &update{round: r, last: last, dirty: map[[2]string]bool{}, measure: map[int32]bool{}, lost: map[[2]string]bool{}}
 	if !u.offersChanged() || !u.intentsChanged() || !u.tenantsChanged() {
@@ -191,10 +192,12 @@ func resume(last *round, w *World) *round {
 	}
 	u.clustersChanged()
 	u.ledgerChanged()
+	u.refusalsChanged()
 	u.observedChanged()
 	u.workloadChanged()
 	u.remeasure()
 	u.forget()
 	r.readContracts()
+	r.finishRefusals()
 	return r
 }

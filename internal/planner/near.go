@@ -39,6 +39,8 @@ type relaxation struct {
 // one requirement, and which changes would place them.
 func (r *round) lookNear() {
 	seen := map[*shape]*Decision{}
+	r.spare = spare{work: r.limits.Work, conditions: r.limits.Conditions - r.bill.conditions}
+	offers := int64(len(r.offers))
 	for _, j := range r.waiting {
 		if j.dec.Action != Queued || len(j.open) == 0 {
 			continue
@@ -54,6 +56,9 @@ func (r *round) lookNear() {
 		if len(seen) == nearShapes {
 			return
 		}
+		if !r.spare.take(j.in, 2*offers) {
+			continue
+		}
 		seen[f.shape] = &j.dec
 		r.shiftClaim(j, 1) // what is kept for it is there for it
 		r.refresh(f.shape)
@@ -67,9 +72,17 @@ func (r *round) lookNear() {
 			if len(j.dec.Try) == tryShown {
 				break
 			}
-			if list[i].text != "" && !slices.Contains(j.dec.Try, list[i].text) && r.wouldPlace(j, list[i].spec) {
+			if list[i].text == "" || slices.Contains(j.dec.Try, list[i].text) {
+				continue
+			}
+			if !r.spare.take(j.in, offers*int64(len(j.alternatives()))) {
+				break
+			}
+			made := r.made
+			if r.wouldPlace(j, list[i].spec) {
 				j.dec.Try = append(j.dec.Try, list[i].text)
 			}
+			r.spare.work -= unitsOfReplica * (r.made - made)
 		}
 		r.shiftClaim(j, -1)
 	}
@@ -144,12 +157,7 @@ func (r *round) wouldPlace(j *job, spec v1alpha1.IntentSpec) bool {
 	doc.Spec = spec
 	in.ResourceIntent = &doc
 	k.in, k.alts, k.shapes, k.dec = &in, nil, nil, Decision{}
-	k.live, k.tasks, k.ordinals = slices.Clone(j.live), nil, maps.Clone(j.ordinals)
-	for _, t := range j.tasks {
-		if t.kind == fresh {
-			k.tasks = append(k.tasks, t)
-		}
-	}
+	k.live, k.tasks, k.ordinals = slices.Clone(j.live), r.fresh(j.tasks), maps.Clone(j.ordinals)
 	if len(k.tasks) == 0 {
 		return false
 	}

@@ -217,6 +217,8 @@ func (r *round) blocked(o *offer) string {
 		return ReqCordon
 	case !o.Flavor.Spec.Drain.IsZero() || !o.cluster.Spec.Drain.IsZero():
 		return ReqDrain
+	case !r.outOfMarket(o.provider).IsZero():
+		return ReqRefuses
 	}
 	return ""
 }

@@ -410,7 +410,7 @@ func (r *round) findExcess() map[string]bool {
 			}
 		}
 		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
-			return cmp.Or(cmp.Compare(a.Spec.Priority, b.Spec.Priority), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
+			return cmp.Or(cmp.Compare(r.standing(a), r.standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
 		})
 		for _, c := range list {
 			if out[c.Metadata.Name] || !c.Status.Phase.Held() {

@@ -1,6 +1,10 @@
 package planner
 
-import "github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
 
 // Action is what a plan does with an intent.
 type Action string
@@ -50,13 +54,15 @@ type Plan struct {
 	HeldBackEnds int
 	// Budgets are those of tenants that have one, by name, after the plan.
 	Budgets []BudgetLine
-	// Notes name fields of the fleet, its tenants and flavors that are not acted on yet.
+	// Notes name fields of the fleet, its tenants and flavors that are not acted on yet, and tenants that hold more than they may.
 	Notes []string
 	// Due is the earliest time at which planning again may decide otherwise though nothing else changed; zero when there is none.
 	Due v1alpha1.Time
 	// Offers, Clusters are how many were looked at, for the heading; Silent names silent or lost providers.
 	Offers, Clusters int
 	Silent           []SilentProvider
+	// Conditions are what people should look at of providers.
+	Conditions []Condition
 }
 
 // SilentProvider is a provider that is not heard.
@@ -161,6 +167,13 @@ func (p *Plan) Changes() bool {
 	return len(p.Contracts)+len(p.States)+len(p.Spends) > 0
 }
 
+// Decides reports whether the plan changes more than what the ledger remembers of
+// intents that cannot be read: those stand under errors, and keep what they have.
+func (p *Plan) Decides() bool {
+	return len(p.Contracts)+len(p.Spends) > 0 ||
+		slices.ContainsFunc(p.States, func(s StateChange) bool { return s.After == nil || s.After.Status.Frozen == nil })
+}
+
 // OfferLine is one offer as `explain` shows it.
 type OfferLine struct {
 	Flavor *v1alpha1.Flavor
@@ -179,6 +192,8 @@ type OfferLine struct {
 	LatencyKnown bool
 	Score        float64
 	Scores       map[string]float64
+	// Sources of its price and location.
+	Sources v1alpha1.Sources
 }
 
 // Explanation is everything about one intent: what was understood and every

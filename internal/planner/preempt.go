@@ -52,7 +52,7 @@ func (r *round) causeFor(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
 	}
 	// A contract keeps the priority under which it was promised until its
 	// intent's change reaches it.
-	higher := func(m *v1alpha1.Contract) bool { return m.Spec.Priority >= j.priority }
+	higher := func(m *v1alpha1.Contract) bool { return r.standing(m) >= j.priority }
 	if cause == v1alpha1.Preempted && slices.ContainsFunc(gang, higher) {
 		return ""
 	}
@@ -60,23 +60,19 @@ func (r *round) causeFor(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
 }
 
 func (r *round) causeAlone(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
-	lower := c.Spec.Priority < j.priority && j.preempts()
+	lower := r.standing(c) < j.priority && j.preempts()
 	lent := r.reclaimable(j, c)
 	if !c.Status.Phase.Charged() || r.cut[c.Metadata.Name] || !(lower || lent) {
 		return ""
 	}
 	tenant, name := c.Metadata.Namespace, c.Spec.Intent.Name
-	in := r.find(tenant, name)
-	if in == nil || in.Problem != "" || in.Spec.Suspend || tenant == j.tenantName && (name == j.name || r.belongTogether(j, name)) {
+	if in := r.find(tenant, name); in == nil && r.heldBack && !r.isFrozenContract(c) || in != nil && in.Spec.Suspend && !r.outOfForce(c) || tenant == j.tenantName && (name == j.name || r.belongTogether(j, name)) {
 		return ""
 	}
-	if _, frozen := r.frozen.why(tenant, name, in.Path, c.Spec.Intent.Path); frozen {
-		return ""
-	}
-	if lent {
+	switch {
+	case lent:
 		return v1alpha1.Reclaimed
-	}
-	if p := in.Spec.Preemption; r.priorityOf(in) >= j.priority || (p != nil && p.Preemptible != nil && !*p.Preemptible) {
+	case !r.mayPreempt(j, c):
 		return ""
 	}
 	return v1alpha1.Preempted
@@ -187,12 +183,7 @@ func (r *round) understudy(j *job) *job {
 	k := *j
 	k.dec, k.shapes, k.trial = Decision{}, nil, true
 	k.live, k.ordinals, k.open = slices.Clone(j.live), maps.Clone(j.ordinals), nil
-	k.tasks = nil
-	for _, t := range j.tasks {
-		if t.kind == fresh {
-			k.tasks = append(k.tasks, t)
-		}
-	}
+	k.tasks = r.fresh(j.tasks)
 	return &k
 }
 
@@ -263,9 +254,13 @@ func (r *round) tellClaim(cl *claim) {
 	f.text = text + "; " + f.text
 }
 
+// graceOf is how long a contract keeps its capacity after notice.
 func (r *round) graceOf(c *v1alpha1.Contract) time.Duration {
+	if r.outOfForce(c) {
+		return c.Spec.Grace.Duration
+	}
 	in := r.find(c.Metadata.Namespace, c.Spec.Intent.Name)
-	if in == nil || in.Spec.Preemption == nil {
+	if in.Spec.Preemption == nil {
 		return 0
 	}
 	return in.Spec.Preemption.Grace.Duration

@@ -134,7 +134,7 @@ func TestWhoIsPreempted(t *testing.T) {
 			b.Round()
 			b.W.Frozen = []planner.Freeze{{Path: "intents/vision/a.yaml", Why: "bad"}}
 			return b
-		}, nil},
+		}, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := c.made()

@@ -186,6 +186,17 @@ func (s *story) crowd(in *planner.Intent) {
 	in.Spec.Placement, in.Spec.Stage = v1alpha1.Placement{}, ""
 }
 
+// denies has a provider deny all that it holds, and report once more.
+func (s *story) denies(provider string) {
+	for c := range s.W.Ledger.Contracts() {
+		if c.Spec.Provider == provider && c.Status.Phase.Charged() {
+			o := Ready(c)
+			o.Consumer.Granted, o.Consumer.SliceDenied = nil, "no"
+			s.Observe(c.Metadata.Name, o)
+		}
+	}
+}
+
 func (s *story) name() string {
 	return rapid.SampledFrom([]string{"ada", "bob"}).Draw(s.t, "tenant") + fmt.Sprintf("/i%d", rapid.IntRange(0, 5).Draw(s.t, "intent"))
 }
@@ -194,7 +205,7 @@ func (s *story) name() string {
 func (s *story) event() string {
 	t := s.t
 	offer := s.W.Offers[rapid.IntRange(0, len(s.W.Offers)-1).Draw(t, "offer")]
-	switch kind := rapid.IntRange(0, 18).Draw(t, "event"); kind {
+	switch kind := rapid.IntRange(0, 19).Draw(t, "event"); kind {
 	case 0, 1, 2, 3:
 		ref := s.name()
 		s.Intent(ref, s.anyIntent, s.crowd)
@@ -275,6 +286,9 @@ func (s *story) event() string {
 		s.W.Tenants = maps.Clone(s.W.Tenants)
 		s.W.Tenants[name] = &changed
 		return "tenant " + name
+	case 19:
+		s.denies(offer.Flavor.Metadata.Namespace)
+		return "denied by " + offer.Flavor.Metadata.Namespace
 	case 15:
 		s.W.AllowEnds = rapid.Bool().Draw(t, "allow ends")
 		s.W.ForceRelease = map[string]bool{}
@@ -496,7 +510,7 @@ func checkIntents(w planner.World, p *planner.Plan, after *ledger.Ledger, fail f
 		if len(w.Frozen) > 0 && w.Frozen[0].Path == in.Path {
 			for _, c := range had {
 				now := after.Contract(c.Metadata.Name)
-				if !now.Status.Phase.Charged() || !reflect.DeepEqual(now.Spec, c.Spec) {
+				if !now.Status.Phase.Charged() && !endedByTerms(now.Status.Reason) || !reflect.DeepEqual(now.Spec, c.Spec) {
 					fail("%s is frozen and %s changed", ref, c.Metadata.Name)
 				}
 			}

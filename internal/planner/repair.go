@@ -82,7 +82,7 @@ func (r *round) movable(j *job) bool {
 	if j.in == nil || j.finding() || r.weightsOf(&j.in.Spec) != (weights{cost: 1}) {
 		return false
 	}
-	if j.in.Spec.Split != nil || j.avoid != nil || j.only != nil || j.onlyOn != "" || r.claims[j] != nil || r.ruled(j) {
+	if j.in.Spec.Split != nil || j.avoid != nil || j.only != nil || j.onlyOn != "" || r.claims[j] != nil || r.ruled(j) || j.renames() || r.barsOf(j) != nil {
 		return false
 	}
 	own := j.purse.hourly < unlimited || j.purse.hourlySpot < unlimited || j.purse.total < unlimited

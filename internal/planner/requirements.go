@@ -39,7 +39,12 @@ const (
 	ReqPolicy             = "policy." // + the policy's name
 	ReqPartition          = "partition"
 
-	ReqDenied = "denied" // denied this intent a slice not long ago
+	ReqDenied  = "denied"  // denied this intent a slice not long ago
+	ReqRefuses = "refuses" // of a provider that is kept out of the market, because it denied what it advertised
+	// What an intent names at a provider: a namespace that another mapping has
+	// there, a Secret that its tenant's file does not declare.
+	ReqRemoteNamespace = "offload.remoteNamespace"
+	ReqSecret          = "virtualNode.kubeconfigSecretRef"
 	// Rules on where replicas and intents stand to each other, asked after
 	// capacity and the intent's money.
 	ReqSpread   = "placement.spread"
@@ -64,6 +69,7 @@ const (
 	ReqQuotaGPU      = "quota.gpu"
 	ReqQuotaCPU      = "quota.cpu"
 	ReqQuotaMemory   = "quota.memory"
+	ReqQuotaCount    = "quota.contracts"
 	ReqQuotaByModel  = "quota.byModel"
 	ReqTenantHourly  = "budget.tenant.hourly"
 	ReqTenantMonthly = "budget.tenant.monthly"
@@ -78,6 +84,7 @@ const (
 	CodeNothingFits   = "NothingFits"
 	CodeGang          = "GangIncomplete"
 	CodeQuota         = "QuotaExceeded"
+	CodeLimit         = "LimitExceeded"
 	CodeBudget        = "BudgetExceeded"
 	CodeIntentBudget  = "IntentBudgetExceeded"
 	CodeNotBefore     = "NotBefore"
@@ -108,19 +115,27 @@ const (
 	CodeStageFind     = "StageFind"
 	CodeSpread        = "SpreadUnsatisfied"
 	CodeSLA           = "SLABroken"
-	CodeTogether      = "NotTogether"
-	CodeApart         = "NotApart"
-	CodeInvariant     = "InvariantViolated"
-	CodePreempting    = "Preempting"
-	CodeReclaiming    = "Reclaiming"
+	// The ends of ReqRemoteNamespace and ReqSecret.
+	CodeRemoteNamespace = "RemoteNamespaceTaken"
+	CodeSecret          = "SecretNotEntitled"
+	CodeTogether        = "NotTogether"
+	CodeApart           = "NotApart"
+	CodeInvariant       = "InvariantViolated"
+	CodePreempting      = "Preempting"
+	CodeReclaiming      = "Reclaiming"
+	// What conditions may cost a round is used up: it is looked at in a later one.
+	CodeConditions = "ConditionsBudget"
+	// What looking for offers may cost a round is used up: it is looked at in a
+	// later one.
+	CodeWork = "WorkBudget"
 )
 
 // tier ranks requirements for people: 0 for those that only a change of a file
 // can meet, 1 for those that time may.
 func tier(req string) int {
 	switch req {
-	case ReqSilent, ReqLost, ReqWithdrawn, ReqCordon, ReqDrain, ReqDenied, ReqSpread, ReqTogether, ReqApart,
-		ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly:
+	case ReqSilent, ReqLost, ReqWithdrawn, ReqCordon, ReqDrain, ReqDenied, ReqRefuses, ReqSpread, ReqTogether, ReqApart,
+		ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaCount, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly:
 		return 1
 	}
 	if strings.HasPrefix(req, ReqCapacity) {

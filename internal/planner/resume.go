@@ -135,12 +135,16 @@ func (u *update) ledgerChanged() {
 	}
 	places := map[*offer]bool{}
 	for _, c := range left {
+		delete(u.refusals, c.Metadata.Name)
+		u.mapped.add(u.last.given.Clusters, c, -1)
 		u.tally.remove(u.round, c)
 		if o := u.offerOf(c); o != nil {
 			places[o] = true
 		}
 	}
 	for _, c := range came {
+		u.noteRefusal(c)
+		u.mapped.add(u.last.given.Clusters, c, 1)
 		u.tally.add(u.round, c)
 		if o := u.offerOf(c); o != nil {
 			places[o] = true
@@ -149,6 +153,9 @@ func (u *update) ledgerChanged() {
 	for o := range places {
 		o.contracts = now.HeldOn(o.provider, o.name)
 		u.remeasureWithMates(o)
+	}
+	if len(differing(u.last.given.Clusters, u.given.Clusters)) > 0 {
+		u.readMappings() // names at providers have the consumers' ids in them
 	}
 	for k := range u.lost {
 		u.dirty[k] = true

@@ -16,9 +16,19 @@ type round struct {
 	given World
 	w     *World
 	fleet *v1alpha1.FleetSpec
-	books ledger.Books
-	now   v1alpha1.Time
-	plan  *Plan
+	// limits are the fleet's, filled.
+	limits v1alpha1.Limits
+	books  ledger.Books
+	now    v1alpha1.Time
+	plan   *Plan
+
+	// refusals of contracts by their providers, by contract; marks are the
+	// providers that are kept out of the market for them.
+	refusals map[string]refusalRecord
+	marks    map[string]refusalMark
+	// mapped are the remote namespaces of the ledger's contracts, mappedNow what
+	// this round has added to them and taken away.
+	mapped, mappedNow mappings
 
 	names     *names
 	defaults  vec // of replicas that leave them open
@@ -51,6 +61,15 @@ type round struct {
 	// called is what pods that wait ask of intents that follow demand; made on first use.
 	called map[[2]string]call
 	key    keyBuffer
+	// nothing are the tasks of replicas that have nothing, by number: all jobs
+	// share them, and nobody changes them.
+	nothing []task
+	// bill is what the round has charged (work.go), spare what is left for what
+	// only people read. made counts the contracts that it made, on trial too, and
+	// looked the offers that it looked at for a kind of request.
+	bill         *bill
+	spare        spare
+	made, looked int64
 
 	tenants map[string]*tenant
 	// tally is what the ledger holds, at the start.
@@ -139,10 +158,11 @@ func newRound(w *World) *round {
 		r.latencies[pairOf(l.From, l.To)] = l.Ms
 	}
 	r.listIntents()
-	r.tally = newTally(r)
+	r.readLedger()
 	r.readOffers()
 	r.listOrphans()
 	r.readContracts()
+	r.finishRefusals()
 	return r
 }
 
@@ -160,9 +180,9 @@ func startRound(w *World) *round {
 		books.Currency = fleet.Currency // the zone is checked when a fleet is read
 	}
 	r := &round{
-		given: given, w: w, fleet: fleet, books: books, now: w.Now, pools: warm, tenants: map[string]*tenant{},
+		given: given, w: w, fleet: fleet, limits: fleet.Limits.Filled(), books: books, now: w.Now, pools: warm, tenants: map[string]*tenant{},
 		before: map[string]*v1alpha1.Contract{}, current: map[string]*v1alpha1.Contract{},
-		statusOnly: map[string]bool{}, claimed: map[string]bool{}, unclaims: map[string]func(){}, excess: map[string]bool{}, cut: map[string]bool{},
+		mappedNow: mappings{}, statusOnly: map[string]bool{}, claimed: map[string]bool{}, unclaims: map[string]func(){}, excess: map[string]bool{}, cut: map[string]bool{},
 		renamed: map[[2]string]*v1alpha1.IntentState{},
 		claims:  map[*job]*claim{}, notices: map[string][]*v1alpha1.Contract{}, hopeless: map[string]bool{}, isFreed: map[string]bool{},
 	}
@@ -227,6 +247,8 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 		c = before
 	}
 	name := c.Metadata.Name
+	r.mappedNow.add(r.w.Clusters, before, -1)
+	r.mappedNow.add(r.w.Clusters, after, 1)
 	r.charge(before, after)
 	if o := r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]; o != nil {
 		if had, has := laidOn(before), laidOn(after); len(had)+len(has) > 0 {

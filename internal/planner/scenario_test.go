@@ -261,10 +261,14 @@ func TestFreeze(t *testing.T) {
 			f.Why = "line 3: unknown field"
 			b.Remove("vision/train").W.Frozen = []planner.Freeze{f}
 			b.Offer("paris/h100", Heard(planner.Fresh))
-			p := b.Plan()
-			if p.Changes() || Of(p, "vision/train").Action != planner.Frozen || Of(p, "vision/train").Reason != f.Why {
+			p := b.Round()
+			if len(p.Contracts) > 0 || Of(p, "vision/train").Action != planner.Frozen || Of(p, "vision/train").Reason != f.Why {
 				t.Fatal(describe(p))
 			}
+			if f := b.W.Ledger.State("vision", "train").Status.Frozen; f == nil || f.Since != b.W.Now || f.Told != b.W.Now {
+				t.Fatalf("the ledger remembers %+v", f)
+			}
+			wantOnlyKeeps(t, b)
 			b.W.Frozen = nil
 			want(t, b, planner.Release, planner.CodeRemoved)
 		})

@@ -1,9 +1,7 @@
 package planner
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -57,7 +55,7 @@ func (r *round) quick(in *Intent) (Decision, bool) {
 		return none, false
 	}
 	state := r.w.Ledger.State(in.Metadata.Namespace, in.Metadata.Name)
-	if state == nil || state.Status.Digest != in.Digest || state.Status.Path != in.Path {
+	if state == nil || state.Status.Digest != in.Digest || state.Status.Path != in.Path || state.Status.Frozen != nil {
 		return none, false
 	}
 	if _, frozen := r.frozen.why(in.Metadata.Namespace, in.Metadata.Name, in.Path); frozen {
@@ -82,7 +80,7 @@ func (r *round) quick(in *Intent) (Decision, bool) {
 		}
 		s := &c.Spec
 		o := r.offerOf(c)
-		if !c.Status.Phase.Charged() || s.Intent.Digest != in.Digest || s.Intent.Path != in.Path || s.Intent.Of != 0 ||
+		if !c.Status.Phase.Charged() || s.Intent.Digest != in.Digest || unrecorded(in, c) || s.Intent.Path != in.Path || s.Intent.Of != 0 ||
 			o == nil || o.State != Fresh || !o.move.IsZero() || c.Status.Displaced != nil || r.interrupted(c, o) || r.cut[c.Metadata.Name] || r.w.ForceRelease[c.Metadata.Name] {
 			return none, false
 		}
@@ -116,8 +114,7 @@ const doneText = "its term has ended: change its file to place it again"
 func (r *round) settleJob(j *job) {
 	j.observeAll(r)
 	if why, is := r.isFrozen(j); is {
-		j.silent = true
-		j.settle(Frozen, "", CodeFrozen, "%s", why)
+		r.keepFrozen(j, why)
 		return
 	}
 	r.forced(j)
@@ -176,6 +173,7 @@ func (r *round) forced(j *job) {
 
 // vanished releases what an intent held that is no more.
 func (r *round) vanished(j *job) {
+	r.holdToTerms(j)
 	if len(j.live) > 0 && r.heldBack {
 		j.silent = true
 		j.settle(Keep, "", CodeHeldBack, "the intent is gone, but too many contracts would end at once")
@@ -207,8 +205,9 @@ func (r *round) suspended(j *job) {
 	j.settle(Suspend, v1alpha1.IntentSuspended, CodeSuspended, "%s", text)
 }
 
-// refuse keeps what stands and says what is wrong.
+// refuse keeps what stands, on its terms, and says what is wrong.
 func (r *round) refuse(j *job, code, why string) {
+	r.holdToTerms(j)
 	if r.w.Deaf {
 		r.deaf(j)
 		return
@@ -221,7 +220,7 @@ func (r *round) refuse(j *job, code, why string) {
 
 func (r *round) deaf(j *job) {
 	j.silent = true
-	j.tasks = nil
+	j.tasks, j.news = nil, nil
 	for _, c := range j.live {
 		j.dec.Contracts = append(j.dec.Contracts, r.line(c, Keep))
 	}
@@ -250,49 +249,13 @@ func (r *round) unfit(j *job) (code, why string) {
 	case !c.HasRole("consumer"):
 		return CodeConsumer, "cluster " + j.consumer + " is no consumer: add consumer to spec.roles in clusters/" + j.consumer + ".yaml"
 	}
+	if code, why := r.remapped(j); why != "" {
+		return code, why
+	}
+	if code, why := r.beyondLimits(j); why != "" {
+		return code, why
+	}
 	return r.beyondQuota(j)
-}
-
-// beyondQuota refuses what its tenant's quota would not hold even if nothing
-// else stood.
-func (r *round) beyondQuota(j *job) (code, why string) {
-	q := j.tenant.spec.Quota
-	if q == nil {
-		return "", ""
-	}
-	n := int64(j.replicas())
-	if m := j.in.Spec.MinReplicas; !j.gang() && m > 0 {
-		n = int64(m)
-	}
-	most := func(k quotaKind) int64 { own, _ := j.tenant.quotaOf(k); return own + j.tenant.mayBorrow(k) }
-	for _, alt := range j.alternatives() {
-		w := r.wishOf(j, alt)
-		var over string
-		if top := most(quotaCards) / 1000; q.GPU != nil && w.gpu != nil && w.gpu.share == 0 && w.gpu.profile == "" && w.gpu.sharing == "" && w.gpu.count*n > top {
-			over = j.overQuota(quotaCards, fmt.Sprintf("%d GPUs", w.gpu.count*n), strconv.FormatInt(top, 10))
-		}
-		if top := most(quotaCPU); q.CPU != nil && w.need.at(rCPU)*n > top {
-			over = j.overQuota(quotaCPU, v1alpha1.AmountOf(w.need.at(rCPU)*n).Canonical(v1alpha1.CPU)+" CPU", v1alpha1.AmountOf(top).Canonical(v1alpha1.CPU))
-		}
-		if top := most(quotaMemory); q.Memory != nil && w.need.at(rMemory)*n > top {
-			over = j.overQuota(quotaMemory, v1alpha1.AmountOf(w.need.at(rMemory)*n).Canonical(v1alpha1.Memory)+" memory", v1alpha1.AmountOf(top).Canonical(v1alpha1.Memory))
-		}
-		if over == "" {
-			return "", ""
-		}
-		why = over
-	}
-	return CodeQuota, why
-}
-
-// overQuota says what an intent asks for, what its tenant may hold at most, and
-// which line of which file says so.
-func (j *job) overQuota(k quotaKind, asks, most string) string {
-	field, name := [...]string{quotaCards: "gpu", quotaCPU: "cpu", quotaMemory: "memory"}[k], j.tenantName
-	if j.tenant.mayBorrow(k) > 0 {
-		most += " with what it may borrow"
-	}
-	return fmt.Sprintf("it asks for %s, and tenant %s may hold %s: ask for less, or raise quota.%s in tenants/%s.yaml", asks, name, most, field, name)
 }
 
 // schedule settles what time alone decides, and reports whether the intent
@@ -407,18 +370,16 @@ func (r *round) plain(j *job) {
 			byReplica[i.Replica] = append(byReplica[i.Replica], c)
 		}
 	}
-	for _, i := range numbers(byReplica, int(n)) {
-		j.tasks = append(j.tasks, r.tasksFor(j, i, byReplica[i])...)
-	}
-	if len(j.tasks) > 0 {
+	r.wantReplicas(j, int(n), byReplica)
+	if len(j.tasks)+len(j.news) > 0 {
 		j.avoid = r.avoided(j)
 	}
 	switch {
-	case r.w.Deaf && len(j.tasks) > 0:
+	case r.w.Deaf && len(j.tasks)+len(j.news) > 0:
 		r.deaf(j)
 	case j.refused:
 		// What stands stays; nothing new is tried.
-		j.tasks = nil
+		j.tasks, j.news = nil, nil
 		r.refuse(j, j.state.Status.Reason, j.state.Status.Message)
 	}
 }
@@ -465,7 +426,7 @@ func (r *round) taskFor(j *job, replica int32, c *v1alpha1.Contract) *task {
 	if t := r.failoverOf(replica, c); t != nil {
 		return t
 	}
-	if c = r.interrupt(j, c); c.Status.Displaced != nil && !r.w.Deaf {
+	if c = r.interrupt(j, r.record(j, c)); c.Status.Displaced != nil && !r.w.Deaf {
 		return &task{kind: leave, replica: replica, old: c}
 	}
 	if o != nil && !o.move.IsZero() && !r.w.Deaf {

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -244,17 +243,4 @@ func (r *round) spreadWithout(j *job, gone map[int32]bool, one int32) bool {
 		}
 	}
 	return true
-}
-
-// numbers are those of n replicas, in order: those that stand, and the lowest
-// that are free.
-func numbers(stand map[int32][]*v1alpha1.Contract, n int) []int32 {
-	out := slices.Collect(maps.Keys(stand))
-	for i := int32(0); len(out) < n; i++ {
-		if stand[i] == nil {
-			out = append(out, i)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

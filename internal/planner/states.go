@@ -22,6 +22,12 @@ func (r *round) states() map[[2]string]StateChange {
 		switch {
 		case j.silent:
 			delete(out, [2]string{j.tenantName, renamedFrom(j)})
+		case j.frozen:
+			if after := j.state; after != nil {
+				if after = r.frozenState(j); !reflect.DeepEqual(before, after) {
+					out[k] = StateChange{Before: before, After: after}
+				}
+			}
 		case j.gone:
 			if before != nil {
 				out[k] = StateChange{Before: before}
@@ -67,6 +73,7 @@ func (r *round) stateOf(j *job) *v1alpha1.IntentState {
 		*st = j.state.Status
 	}
 	was := *st
+	st.Frozen = nil
 	if j.in != nil {
 		st.Path, st.Digest = j.in.Path, j.in.Digest
 	}

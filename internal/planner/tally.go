@@ -28,16 +28,24 @@ type tally struct {
 
 type costs struct{ hourly, peak micro }
 
-func newTally(r *round) *tally {
-	t := &tally{
+func newTally() *tally {
+	return &tally{
 		held: map[string][]*v1alpha1.Contract{}, costs: map[string]costs{},
 		displaced: map[string]*v1alpha1.Contract{}, releasing: map[string]*v1alpha1.Contract{},
 		borrowed: map[string]*v1alpha1.Contract{}, ending: map[string]*v1alpha1.Contract{}, leave: map[string]v1alpha1.Time{},
 	}
+}
+
+// readLedger goes through the ledger once, for all that a round asks of its
+// contracts; resumed rounds keep it up to date (ledgerChanged).
+func (r *round) readLedger() {
+	r.tally, r.refusals, r.mapped = newTally(), map[string]refusalRecord{}, mappings{}
 	for c := range r.w.Ledger.Contracts() {
-		t.add(r, c)
+		r.tally.add(r, c)
+		r.noteRefusal(c)
+		r.mapped.add(r.w.Clusters, c, 1)
 	}
-	return t
+	r.marks = marksOf(r.refusals, r.w.Offers)
 }
 
 // add counts a contract in.

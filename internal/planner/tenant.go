@@ -131,7 +131,9 @@ type limits struct {
 	tenant *tenant
 	// gpu in thousandths of a card, cpu in thousandths of a core, memory in bytes.
 	gpu, cpu, memory int64
-	byModel          []modelLimit
+	// contracts that the tenant may hold beside those it has.
+	contracts int64
+	byModel   []modelLimit
 	// borrowed is what of gpu is beyond the tenant's own quota.
 	borrowed        int64
 	hourly, monthly micro
@@ -147,6 +149,8 @@ type limits struct {
 	life int64
 	// rules on where the replica may stand, nil for none.
 	rules *rules
+	// bars on providers for what the intent names there, nil for none.
+	bars *bars
 }
 
 type modelLimit struct {
@@ -168,8 +172,8 @@ func (m *modelLimit) counts(o *offer) bool {
 // same reports whether two limits of one tenant, which has not changed in
 // between, are equal: only what an intent brings along can differ.
 func (l *limits) same(o *limits) bool {
-	return l.gpu == o.gpu && l.cpu == o.cpu && l.memory == o.memory && l.seconds == o.seconds && l.own == o.own && l.life == o.life &&
-		l.only == o.only && l.avoid == nil && o.avoid == nil && l.rules == nil && o.rules == nil
+	return l.contracts == o.contracts && l.gpu == o.gpu && l.cpu == o.cpu && l.memory == o.memory && l.seconds == o.seconds && l.own == o.own && l.life == o.life &&
+		l.only == o.only && l.avoid == nil && o.avoid == nil && l.rules == nil && o.rules == nil && l.bars == nil && o.bars == nil
 }
 
 const noLimit = int64(1) << 60
@@ -178,6 +182,8 @@ const noLimit = int64(1) << 60
 func (r *round) limitsOf(t *tenant, seconds int64) *limits {
 	l := &limits{tenant: t, gpu: noLimit, cpu: noLimit, memory: noLimit, hourly: unlimited, monthly: unlimited,
 		own: purse{unlimited, unlimited, unlimited, unlimited, false}, life: seconds}
+	most, _ := r.mostContracts(t)
+	l.contracts = most - int64(t.totals.Contracts)
 	if q := t.spec.Quota; q != nil {
 		if q.GPU != nil {
 			l.gpu = *q.GPU*1000 - t.totals.MilliCards().Int64()
@@ -219,7 +225,7 @@ func (r *round) limitsOf(t *tenant, seconds int64) *limits {
 // what breaks would say of each candidate, in one step. It must never rule out
 // what breaks allows; thousandths of cards may be off by one (see exact).
 func (l *limits) below(f *floor) bool {
-	return f.milliCards > 0 && f.milliCards > l.gpu+1 || f.cpu > l.cpu || f.memory > l.memory || f.peak > l.hourly ||
+	return l.contracts <= 0 || f.milliCards > 0 && f.milliCards > l.gpu+1 || f.cpu > l.cpu || f.memory > l.memory || f.peak > l.hourly ||
 		l.monthly < unlimited && f.peak.forSeconds(l.seconds) > l.monthly ||
 		f.peak > max(l.own.hourly, l.own.hourlySpot) ||
 		l.own.total < unlimited && f.peak.forSeconds(max(l.life, 60)) > l.own.total
@@ -230,8 +236,11 @@ func (l *limits) breaks(c *candidate) string {
 	if l.only != nil && l.only != c.offer {
 		return reqOther
 	}
-	if l.avoid != nil && l.avoid[offerKey{c.offer.provider, c.offer.name}] {
+	if l.avoid != nil && (l.avoid[offerKey{c.offer.provider, c.offer.name}] || l.avoid[offerKey{provider: c.offer.provider}]) {
 		return ReqDenied
+	}
+	if req := l.bars.breaks(c.offer.provider); req != "" {
+		return req
 	}
 	if req := l.rules.breaks(c.offer); req != "" {
 		return req
@@ -256,6 +265,9 @@ func (l *limits) breaks(c *candidate) string {
 }
 
 func (l *limits) breaksQuota(c *candidate) string {
+	if l.contracts <= 0 {
+		return ReqQuotaCount
+	}
 	o := c.offer
 	if units := c.size.at(rGPU); units > 0 && (l.gpu < noLimit || len(l.byModel) > 0) {
 		cards := units * 1000
@@ -305,6 +317,9 @@ func (r *round) limitText(t *tenant, req string) string {
 		return fmt.Sprintf("tenant %s holds %s of %d GPUs", t.name, cards(t.totals.MilliCards().Int64()), *q.GPU) + r.borrowLimit(t, quotaCards, v1alpha1.GPU)
 	case ReqQuotaCPU:
 		return fmt.Sprintf("tenant %s holds %s of %s CPU", t.name, t.totals.CPU.Canonical(v1alpha1.CPU), *q.CPU) + r.borrowLimit(t, quotaCPU, v1alpha1.CPU)
+	case ReqQuotaCount:
+		most, field := r.mostContracts(t)
+		return fmt.Sprintf("tenant %s holds %d of %d contracts (%s)", t.name, t.totals.Contracts, most, field)
 	case ReqQuotaMemory:
 		return fmt.Sprintf("tenant %s holds %s of %s memory", t.name, t.totals.Memory.Canonical(v1alpha1.Memory), *q.Memory) + r.borrowLimit(t, quotaMemory, v1alpha1.Memory)
 	case ReqQuotaByModel:

@@ -173,7 +173,7 @@ func (r *round) unitsOn(k *job, o *offer, lack vec, chosen []*v1alpha1.Contract)
 			out[at].relief = out[at].relief.add(relief)
 			continue
 		}
-		u := unit{contracts: []*v1alpha1.Contract{c}, relief: relief.clone(), priority: c.Spec.Priority, start: c.Spec.Term.Start.Unix(), name: c.Metadata.Name}
+		u := unit{contracts: []*v1alpha1.Contract{c}, relief: relief.clone(), priority: r.standing(c), start: c.Spec.Term.Start.Unix(), name: c.Metadata.Name}
 		if mates := r.gangOf(c); len(mates) > 1 {
 			if slices.ContainsFunc(mates, func(m *v1alpha1.Contract) bool { return m.Status.Displaced != nil || slices.Contains(chosen, m) }) {
 				continue

@@ -116,7 +116,7 @@ func (r *round) warmJobs() []*job {
 	if r.warm == nil {
 		r.warm = []*job{}
 		for _, j := range r.jobs {
-			if j.warm() && !j.silent {
+			if j.warm() && !j.silent && !j.frozen {
 				r.warm = append(r.warm, j)
 			}
 		}

@@ -122,10 +122,12 @@ const (
 type Offer struct {
 	// Flavor as reported.
 	Flavor *v1alpha1.Flavor
-	// Price that holds for it: its own, its price table's or its cluster's default; nil is unpriced.
+	// Price that holds for it: as reviewed files state it, else its agent's, else its cluster's default; nil is unpriced.
 	Price *v1alpha1.Price
-	// Location of the flavor over its cluster's.
+	// Location that holds for it: as reviewed files state it, else its agent's.
 	Location v1alpha1.Location
+	// Sources of both, for people: nothing is decided by them.
+	Sources v1alpha1.Sources
 	// State of the provider's agent, and since when.
 	State Freshness
 	Since v1alpha1.Time

@@ -31,7 +31,7 @@ func (m *Mirror) announce(ctx context.Context, s State) []error {
 		case err == nil, apierrors.IsAlreadyExists(err):
 			told[n.ID] = true
 		default:
-			errs = append(errs, fmt.Errorf("tell of %s/%s as an Event: %w", n.Tenant, n.Intent, err))
+			errs = append(errs, fmt.Errorf("tell of %s (%s) as an Event: %w", n.Reason, n.Text, err))
 		}
 	}
 	m.announced = told
@@ -42,7 +42,9 @@ func (m *Mirror) announce(ctx context.Context, s State) []error {
 // none: an intent stands in git, and a queued one has nothing in the cluster.
 func eventOf(cluster string, n *wire.News) *eventsv1.Event {
 	about := corev1.ObjectReference{APIVersion: v1alpha1.APIVersion, Kind: "Tenant", Name: n.Tenant}
-	if n.Intent != "" {
+	if n.Tenant == "" {
+		about.Kind, about.Name = "Cluster", cluster
+	} else if n.Intent != "" {
 		about.Kind, about.Name = "ResourceIntent", n.Tenant+"."+n.Intent
 	}
 	e := &eventsv1.Event{

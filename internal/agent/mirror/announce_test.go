@@ -23,4 +23,8 @@ func TestEventOfNews(t *testing.T) {
 	if e.Type != "Warning" || e.Regarding.Kind != "Tenant" || e.Regarding.Name != "vision" || e.Note != "vision has spent 80 % of its budget" {
 		t.Errorf("%+v", e)
 	}
+	e = eventOf("paris", &wire.News{ID: "3", At: at, Reason: "PriceContradicted", Text: "provider paris: its agent reports otherwise", Warning: true})
+	if e.Type != "Warning" || e.Regarding.Kind != "Cluster" || e.Regarding.Name != "paris" {
+		t.Errorf("%+v", e)
+	}
 }

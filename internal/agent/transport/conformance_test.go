@@ -138,7 +138,6 @@ func open(t *testing.T) *place {
 // transports are the implementations.
 var transports = map[string]func(broker, cluster string, files *pki.Files) (Transport, error){
 	"HTTP": func(b, c string, f *pki.Files) (Transport, error) { return NewHTTP(b, c, f) },
-	"GRPC": func(b, c string, f *pki.Files) (Transport, error) { return NewGRPC(b, c, f) },
 }
 
 // TestConformance is the suite that each implementation must pass.
@@ -268,20 +267,10 @@ func testCancellation(t *testing.T, p *place, line Transport) {
 
 // testIdentity: the certificate speaks, not the address.
 func testIdentity(t *testing.T, p *place, line Transport) {
-	var other Transport
-	switch line.(type) {
-	case *GRPC:
-		l, err := NewGRPC(p.address, "paris", p.files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		other = l
-	default:
-		l, err := NewHTTP(p.address, "paris", p.files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		other = l
+	_ = line
+	other, err := NewHTTP(p.address, "paris", p.files)
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer other.Close()
 	var refusal *wire.Refusal

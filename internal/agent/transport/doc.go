@@ -6,10 +6,10 @@
 //	      ──Reserve, Release─►           answered once it is on the ledger
 //	      ◄──Instructions────            held back until there is news
 //
-// HTTP makes single requests; GRPC carries the same over one stream
-// (internal/api/wire/stream.proto). Both prove themselves by one suite (conformance_test.go), against
-// the very handlers that the daemon serves. All speak mutual TLS 1.3, take
-// renewed certificates into use without a restart, and bound every answer.
+// HTTP makes single requests, and proves itself by a suite (conformance_test.go)
+// against the very handlers that the daemon serves. It speaks mutual TLS 1.3 with
+// a broker whose certificate has the role server, takes renewed certificates into
+// use without a restart, and bounds every answer.
 //
 // Invariants: an error of Reserve or Release that is no *wire.Refusal says
 // nothing about what became of the request: ask again with the same key. No

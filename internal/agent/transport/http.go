@@ -95,9 +95,12 @@ func (t *HTTP) current() *http.Client {
 	return t.client
 }
 
-// clientTLS is mutual TLS 1.3.
+// clientTLS is mutual TLS 1.3 with a broker, which must hold the role server.
 func clientTLS(m *pki.Material) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.Pair}, RootCAs: m.Authorities}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.Pair}, RootCAs: m.Authorities,
+		VerifyConnection: pki.VerifyServer,
+	}
 }
 
 // newClient speaks HTTP/1.1: one connection that a request's timeout closes,

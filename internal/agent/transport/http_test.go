@@ -1,10 +1,17 @@
 package transport
 
 import (
+	"context"
+	"log/slog"
+	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/server"
 )
 
 func TestVerdict(t *testing.T) {
@@ -39,5 +46,39 @@ func TestInstructionsOfANewerBroker(t *testing.T) {
 	body := `{"version":"v2","deliver":true,"mood":{"good":[1]},"provide":[{"contract":"c","colour":"red"}],"consume":[],"requests":[]}`
 	if err := (&answer{status: 200, body: []byte(body)}).into(&in); err != nil || !in.Deliver || len(in.Provide) != 1 || in.Provide[0].Contract != "c" {
 		t.Errorf("%+v, %v", in, err)
+	}
+}
+
+// A cluster whose certificate names the broker's host is not taken for the
+// broker: its certificate has not the role.
+func TestBroker_MustHoldTheRoleServer(t *testing.T) {
+	p := open(t)
+	log := slog.New(slog.DiscardHandler)
+	for name, role := range map[string]pki.Role{"an agent": pki.Agent, "an operator": pki.Operator} {
+		own := issue(t, p.ca, pki.Request{Name: "milan", Role: role, Hosts: []string{"127.0.0.1"}}, filepath.Join(t.TempDir(), "milan"))
+		heard := false
+		servers, err := server.Listen(t.Context(), log, server.Port{
+			Name: "agents", Address: "127.0.0.1:0", TLS: server.AgentTLS(own, nil, log),
+			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard = true }),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- servers.Run(ctx, time.Second) }()
+		line, err := New("grpc", "https://"+servers.Address("agents"), "rome", p.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = line.Instructions(t.Context(), "", 0)
+		line.Close()
+		cancel()
+		if serr := <-done; serr != nil {
+			t.Error(serr)
+		}
+		if err == nil || !strings.Contains(err.Error(), "pki issue --role server") || heard {
+			t.Errorf("%s in the broker's place: %v, heard a request: %t", name, err, heard)
+		}
 	}
 }

@@ -38,15 +38,17 @@ type Transport interface {
 	Close()
 }
 
-// New is a transport of a kind, "http" (default) or "grpc".
+// KindStream named the stream of earlier versions.
+const KindStream = "grpc"
+
+// New is a transport of a kind: "http" (default). The stream of earlier versions
+// was removed; who names it gets single requests, on the same port.
 func New(kind, broker, cluster string, files *pki.Files) (Transport, error) {
 	switch kind {
-	case "", "http":
+	case "", "http", KindStream:
 		return NewHTTP(broker, cluster, files)
-	case "grpc":
-		return NewGRPC(broker, cluster, files)
 	}
-	return nil, fmt.Errorf("transport %q: use http or grpc", kind)
+	return nil, fmt.Errorf("transport %q: use http", kind)
 }
 
 var (

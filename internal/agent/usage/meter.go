@@ -7,7 +7,6 @@ import (
 	"log/slog"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -67,7 +66,7 @@ func (m *Meter) Read(ctx context.Context, selector string) map[types.NamespacedN
 		sum := v1alpha1.Resources{}
 		for _, c := range p.Containers {
 			for _, name := range []string{v1alpha1.CPU, v1alpha1.Memory} {
-				q, err := resource.ParseQuantity(c.Usage[name])
+				q, err := v1alpha1.ParseQuantity(c.Usage[name])
 				if err != nil {
 					continue // not measured yet
 				}

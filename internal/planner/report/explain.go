@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -30,11 +31,11 @@ const DefaultShown = 10
 func ExplainText(w io.Writer, e *planner.Explanation, o ExplainOptions) error {
 	var b strings.Builder
 	d := &e.Decision
-	fmt.Fprintf(&b, "%s\n", clean(strings.TrimRight(strings.Join([]string{
+	fmt.Fprintf(&b, "%s\n", escape.Line(strings.TrimRight(strings.Join([]string{
 		d.Tenant + "/" + d.Name, source(&e.Intent), author(e.Intent.Author),
 	}, "   "), " ")))
 	if e.Wants != "" {
-		for i, line := range wrap(clean("wants "+e.Wants), DefaultWidth, DefaultWidth-6) {
+		for i, line := range wrap(escape.Line("wants "+e.Wants), DefaultWidth, DefaultWidth-6) {
 			if i > 0 {
 				line = "      " + line
 			}
@@ -50,18 +51,18 @@ func ExplainText(w io.Writer, e *planner.Explanation, o ExplainOptions) error {
 		b.WriteString(line + "\n")
 	}
 	if d.Also != "" && d.Code == "" {
-		for i, line := range wrap(clean("Also: "+d.Also+"."), DefaultWidth, DefaultWidth-6) {
+		for i, line := range wrap(escape.Line("Also: "+d.Also+"."), DefaultWidth, DefaultWidth-6) {
 			b.WriteString(strings.Repeat("      ", min(i, 1)) + line + "\n")
 		}
 	}
 	for _, c := range e.Troubled {
-		fmt.Fprintf(&b, "%s is %s: %s\n", c.Metadata.Name, c.Status.Phase, clean(c.Status.Reason))
+		fmt.Fprintf(&b, "%s is %s: %s\n", c.Metadata.Name, c.Status.Phase, escape.Line(c.Status.Reason))
 	}
 	for _, near := range d.Near {
-		b.WriteString("Near: " + clean(near) + "\n")
+		b.WriteString("Near: " + escape.Line(near) + "\n")
 	}
 	for _, try := range d.Try {
-		b.WriteString("Try: " + clean(try) + "\n")
+		b.WriteString("Try: " + escape.Line(try) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -130,7 +131,7 @@ func explainSum(e *planner.Explanation) string {
 		}
 		s += "."
 	}
-	return clean(s)
+	return escape.Line(s)
 }
 
 // stateWord is how an intent stands after an action.
@@ -302,7 +303,7 @@ func offerCells(number string, l *planner.OfferLine, countWidth int) []string {
 	if l.LatencyKnown {
 		latency = fmt.Sprintf("%dms", l.LatencyMs)
 	}
-	return []string{number, clean(l.Flavor.Ref()), clean(gpu), free, price, latency}
+	return []string{number, escape.Line(l.Flavor.Ref()), escape.Line(gpu), free, price, latency}
 }
 
 func fitRow(l *planner.OfferLine, rank, countWidth int, terms []string) []string {
@@ -311,13 +312,18 @@ func fitRow(l *planner.OfferLine, rank, countWidth int, terms []string) []string
 		row = append(row, fmt.Sprintf("%.2f", l.Scores[t]))
 	}
 	row = append(row, fmt.Sprintf("%.2f", l.Score))
-	switch {
-	case l.Chosen && l.Detail != "":
-		row = append(row, "chosen; "+clean(l.Detail))
-	case l.Chosen:
-		row = append(row, "chosen")
-	case l.Detail != "":
-		row = append(row, clean(l.Detail))
+	var notes []string
+	if l.Chosen {
+		notes = append(notes, "chosen")
+	}
+	if l.Detail != "" {
+		notes = append(notes, escape.Line(l.Detail))
+	}
+	if what := l.Sources.Unreviewed(); what != "" {
+		notes = append(notes, what+" as reported")
+	}
+	if len(notes) > 0 {
+		row = append(row, strings.Join(notes, "; "))
 	}
 	return row
 }
@@ -327,7 +333,7 @@ func notRow(l *planner.OfferLine, countWidth int) []string {
 	if l.Detail != "" {
 		why += ": " + l.Detail
 	}
-	return append(offerCells("-", l, countWidth), clean(why))
+	return append(offerCells("-", l, countWidth), escape.Line(why))
 }
 
 // measure is the width of each column; what follows the latency of an offer

@@ -38,6 +38,9 @@ type offer struct {
 	LatencyMs   *int64             `json:"latencyMs,omitempty"`
 	Score       float64            `json:"score"`
 	Scores      map[string]float64 `json:"scores,omitempty"`
+	// PriceFrom and LocationFrom are stated, reported or default.
+	PriceFrom    string `json:"priceFrom,omitempty"`
+	LocationFrom string `json:"locationFrom,omitempty"`
 }
 
 // ExplainJSON writes an explanation for programs, every offer.
@@ -60,6 +63,7 @@ func encodeExplanation(e *planner.Explanation) explanation {
 		o := offer{
 			Flavor: l.Flavor.Ref(), Fits: l.Fits, Chosen: l.Chosen, Requirement: l.Requirement, Detail: l.Detail,
 			Free: l.Free, Scaled: l.Scaled, Score: l.Score, Scores: l.Scores,
+			PriceFrom: l.Sources.Price, LocationFrom: l.Sources.Location,
 		}
 		if l.Priced {
 			o.Hourly = &l.Hourly

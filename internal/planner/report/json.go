@@ -24,6 +24,8 @@ type document struct {
 	HeldBack string `json:"heldBack,omitempty"`
 	// Budgets of tenants that have one.
 	Budgets []budget `json:"budgets,omitempty"`
+	// Signatures is what the signatures of the inputs were held to.
+	Signatures string `json:"signatures,omitempty"`
 	// Notes name fields that are not acted on yet.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -107,7 +109,7 @@ func JSON(w io.Writer, p *planner.Plan, m Meta) error { return writeJSON(w, enco
 func YAML(w io.Writer, p *planner.Plan, m Meta) error { return writeYAML(w, encode(p, m)) }
 
 func encode(p *planner.Plan, m Meta) document {
-	doc := document{Commit: p.Inputs, Market: p.Market, Intents: []intent{}, Errors: []Problem{}, HeldBack: p.HeldBack, Notes: p.Notes}
+	doc := document{Commit: p.Inputs, Market: p.Market, Intents: []intent{}, Errors: []Problem{}, HeldBack: p.HeldBack, Notes: p.Notes, Signatures: m.Signatures}
 	n := p.Summary()
 	doc.Summary = summary{
 		Place: n[planner.Place], Keep: n[planner.Keep], Resize: n[planner.Resize], Move: n[planner.Move],

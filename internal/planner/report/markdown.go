@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -85,7 +86,7 @@ func comment(p *planner.Plan, m Meta, kept []entry, left int, head, foot string)
 	diff := p.HourlyAfter.Sub(p.HourlyBefore)
 	fmt.Fprintf(&b, "%s\n**Plan: %s (%s %s/h)**\n", Marker, sum(p, m), signed(diff), p.Currency)
 	if p.HeldBack != "" {
-		fmt.Fprintf(&b, "\n**Held back:** %s\n", cell(p.HeldBack))
+		fmt.Fprintf(&b, "\n**Held back:** %s\n", escape.Markdown(p.HeldBack))
 	}
 	if len(kept) > 0 {
 		b.WriteString("\n| | intent | where | EUR/h | why |\n|-|-|-|-:|-|\n")
@@ -121,20 +122,20 @@ func comment(p *planner.Plan, m Meta, kept []entry, left int, head, foot string)
 func (pn *pen) row(it item) string {
 	if it.decision == nil {
 		e := it.problems[0]
-		return fmt.Sprintf("| x refuse | %s | `%s` | | %s |\n", cell(intentOf(e.File)), code(e.Place()), cell(e.Message))
+		return fmt.Sprintf("| x refuse | %s | `%s` | | %s |\n", escape.Markdown(intentOf(e.File)), escape.Code(e.Place()), escape.Markdown(e.Message))
 	}
 	d := it.decision
-	where, cost := cell(strings.Join(pn.places(d), ", ")), ""
+	where, cost := escape.Markdown(strings.Join(pn.places(d), ", ")), ""
 	if diff := total(d); !diff.Round(2).IsZero() {
 		cost = signed(diff)
 	}
 	reason := pn.why(d)
 	if len(it.problems) > 0 {
-		where, reason = "`"+code(it.problems[0].Place())+"`", it.problems[0].Message
+		where, reason = "`"+escape.Code(it.problems[0].Place())+"`", it.problems[0].Message
 	}
 	action := strings.TrimSpace(lookOf(d).symbol + " " + string(d.Action))
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n",
-		action, cell(d.Tenant+"/"+d.Name), where, cost, cell(reason))
+		action, escape.Markdown(d.Tenant+"/"+d.Name), where, cost, escape.Markdown(reason))
 }
 
 // places is where a decision's contracts are, for the table.
@@ -168,28 +169,11 @@ func intentOf(file string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(rest, ".yaml"), ".yml")
 }
 
-// cell makes text safe inside a table: it neither ends the cell, nor starts
-// markup, nor calls anybody.
-func cell(s string) string {
-	return strings.NewReplacer("|", "\\|", "<", "&lt;", "`", "\\`", "@", "&#64;", "*", "\\*", "_", "\\_", "[", "\\[").Replace(clean(s))
-}
-
-// Escape makes text safe in markdown outside of backticks.
-func Escape(s string) string { return cell(s) }
-
-// Code makes text safe between backticks.
-func Code(s string) string { return code(s) }
-
 // Counts is the sum of a plan's decisions: "1 place, 41 keep".
 func Counts(p *planner.Plan, m Meta) string { return sum(p, m) }
 
 // Signed is a difference of money with its sign and two decimals.
 func Signed(d v1alpha1.Decimal) string { return signed(d) }
-
-// code makes text safe inside backticks in a table.
-func code(s string) string {
-	return strings.NewReplacer("`", "'", "|", "\\|").Replace(clean(s))
-}
 
 // fenceFor is a fence that the text does not contain.
 func fenceFor(text string) string {

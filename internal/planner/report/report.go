@@ -48,6 +48,10 @@ type Meta struct {
 	Branch string
 	// Changed says that the files read differ from the commit.
 	Changed bool
+	// Trust is what is known of signatures, for the head line; "" when nothing is.
+	Trust string
+	// Signatures is what the signatures of the inputs were held to; "" leaves it out.
+	Signatures string
 	// Errors are the inputs that could not be read.
 	Errors []Problem
 }

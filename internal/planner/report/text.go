@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -37,7 +38,7 @@ func Text(w io.Writer, p *planner.Plan, m Meta, o Options) error {
 	return err
 }
 
-// heading is what was looked at: inputs, offers, market.
+// heading is what was looked at: inputs, offers, market, signatures.
 func heading(p *planner.Plan, m Meta) string {
 	from := m.Fleet
 	if from == "" {
@@ -70,7 +71,13 @@ func heading(p *planner.Plan, m Meta) string {
 	if p.Market != "" {
 		out += "   market " + short(p.Market)
 	}
-	return clean(out)
+	if m.Trust != "" {
+		out += "   " + m.Trust
+	}
+	if m.Signatures != "" {
+		return escape.Line(out) + "\nSignatures: " + escape.Line(m.Signatures)
+	}
+	return escape.Line(out)
 }
 
 // Sum is the last lines of Text alone: the sum, the cost, and what was held
@@ -84,7 +91,7 @@ func foot(p *planner.Plan, m Meta) string {
 	diff := p.HourlyAfter.Sub(p.HourlyBefore)
 	fmt.Fprintf(&b, "Cost: %s -> %s %s/h (%s).\n", p.HourlyBefore.Text(), p.HourlyAfter.Text(), p.Currency, signed(diff))
 	say := func(text string) {
-		for i, line := range wrap(clean(text), DefaultWidth, DefaultWidth-2) {
+		for i, line := range wrap(escape.Line(text), DefaultWidth, DefaultWidth-2) {
 			b.WriteString(strings.Repeat("  ", min(i, 1)) + line + "\n")
 		}
 	}
@@ -157,10 +164,10 @@ func (pn *pen) block(it item) string {
 func (pn *pen) headLine(d *planner.Decision) string {
 	look := lookOf(d)
 	head := look.symbol + " " + pad(string(d.Action), detailColumn-3) + " "
-	name := clean(d.Tenant + "/" + d.Name)
+	name := escape.Line(d.Tenant + "/" + d.Name)
 	if beside := pn.beside(d); beside != "" {
 		gap := pn.second - detailColumn - utf8.RuneCountInString(name)
-		name += strings.Repeat(" ", max(gap, 3)) + clean(beside)
+		name += strings.Repeat(" ", max(gap, 3)) + escape.Line(beside)
 	}
 	cost := ""
 	if diff := d.HourlyAfter.Sub(d.HourlyBefore); !diff.Round(2).IsZero() {
@@ -176,7 +183,7 @@ func (pn *pen) headLine(d *planner.Decision) string {
 
 // fileBlock is an unreadable file that no intent stands for.
 func (pn *pen) fileBlock(e Problem) string {
-	lines := pn.wrap(clean(e.String()), detailColumn, detailColumn)
+	lines := pn.wrap(escape.Line(e.String()), detailColumn, detailColumn)
 	head := "x " + pad(string(planner.Refuse), detailColumn-3) + " " + lines[0]
 	out := pn.paint("x", head) + "\n"
 	for _, l := range lines[1:] {
@@ -194,7 +201,7 @@ func (pn *pen) detail(label, text string) string {
 		indent += labelWidth
 	}
 	var b strings.Builder
-	for i, line := range pn.wrap(clean(text), indent, indent) {
+	for i, line := range pn.wrap(escape.Line(text), indent, indent) {
 		if i > 0 {
 			lead = strings.Repeat(" ", indent)
 		}

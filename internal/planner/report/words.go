@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -14,33 +13,6 @@ import (
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
-
-// clean replaces what a terminal would act on instead of print. Inputs are
-// written by many hands, and names and messages come from them.
-func clean(s string) string {
-	ok := true
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			ok = false
-			break
-		}
-	}
-	if ok {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			b.WriteByte(' ')
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String()
-}
 
 // Age is a length of time as people say it: 42s, 6m, 23h48m, 5d.
 func Age(d time.Duration) string {
