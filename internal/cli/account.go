@@ -31,6 +31,11 @@ func (d *daemon) account(now time.Time) {
 	d.metrics.SetExpiring(expiring(v.Contracts, v1alpha1.TimeOf(now)))
 	if v.Plan != nil {
 		d.metrics.SetBudgets(budgets(v.Plan))
+		conditions := make([]server.Condition, 0, len(v.Plan.Conditions))
+		for _, c := range v.Plan.Conditions {
+			conditions = append(conditions, server.Condition{Provider: c.Provider, Type: c.Type})
+		}
+		d.metrics.SetConditions(conditions)
 	}
 }
 

@@ -22,120 +22,13 @@ func newCmdAudit(s Streams) *cobra.Command {
 from the history alone.`,
 		Example: `  fleetbroker audit log -t vision    # who asked, what was decided, what it cost
   fleetbroker audit verify           # does everything follow?
+  fleetbroker audit export -o w.json # a head for a witness to keep
   fleetbroker audit replay 4f1c2ab   # would it be decided so again?`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCmdAuditLog(s), newCmdAuditVerify(s), newCmdAuditReplay(s))
+	cmd.AddCommand(newCmdAuditLog(s), newCmdAuditVerify(s), newCmdAuditExport(s), newCmdAuditReplay(s))
 	return cmd
-}
-
-type verifyOptions struct {
-	sourceFlags
-	streams Streams
-	args    []string
-	from    string
-	all     bool
-	output  string
-}
-
-var verifyForms = []string{"text", "wide", "json", "yaml", "markdown"}
-
-func newCmdAuditVerify(s Streams) *cobra.Command {
-	o := verifyOptions{streams: s, sourceFlags: sourceFlags{offers: true}}
-	cmd := &cobra.Command{
-		Use:   "verify [DIR|URL]",
-		Short: "Derive every commit of the ledger again",
-		Long: `Walk the whole history of the ledger and derive it again: signatures, who wrote
-generated files, that each contract follows from an intent in the inputs, that no
-commit sells more than the figures it records leave, phases, cost, and that the
-manifests are what the contracts render to. The first commit that breaks a rule
-is told with the file, the rule and the figures.
-
-Manifests are rendered by this program. Where another version of it rendered
-otherwise, begin with the first commit after it: --from takes a commit as it
-stands.
-
-Exit code 0: everything follows; 1: it does not.`,
-		Example: `  fleetbroker audit verify
-  fleetbroker audit verify --all -o json https://git.example.org/acme/fleet.git
-  fleetbroker audit verify --from v1.0     # only what came after`,
-		Args: atMost(1, "one directory or URL at most"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.args = args
-			if err := oneOf("output", o.output, verifyForms...); err != nil {
-				return err
-			}
-			return verifyRun(cmd.Context(), &o)
-		},
-	}
-	o.register(cmd.Flags())
-	cmd.Flags().StringVar(&o.from, "from", "", "revision of the ledger that is taken as it stands")
-	cmd.Flags().BoolVar(&o.all, "all", false, "go on after the first commit that breaks a rule")
-	outputFlag(cmd, &o.output, verifyForms...)
-	return cmd
-}
-
-func verifyRun(ctx context.Context, o *verifyOptions) error {
-	src, f, err := o.openFleet(ctx, o.args)
-	if err != nil {
-		return err
-	}
-	opts, end, err := src.history(f, o.streams, "commits verified")
-	if err != nil {
-		return err
-	}
-	opts.All = o.all
-	if o.from != "" {
-		if opts.From, err = src.named(o.from); err != nil {
-			return hinted(fmt.Errorf("--from: %w", err), "name a commit of the ledger: git log "+f.Policy.WriteBack.Branch)
-		}
-	}
-	rep, err := audit.Verify(ctx, src.objects, opts)
-	end()
-	if err != nil {
-		return err
-	}
-	if err := printVerified(o, &rep); err != nil {
-		return err
-	}
-	if len(rep.Violations) > 0 {
-		if f.Policy.WriteBack.Mode == "pull-request" && len(opts.Offers) == 0 {
-			fmt.Fprintln(o.streams.Err, "hint: a squash of the daemon's pull request is told by the pull request's head: git fetch origin '+refs/pull/*/head:refs/pull/*/head' (GitLab: refs/merge-requests)")
-		}
-		return errFindings
-	}
-	return nil
-}
-
-func printVerified(o *verifyOptions, rep *audit.Report) error {
-	switch o.output {
-	case "json":
-		return indented(o.streams.Out, rep)
-	case "yaml":
-		return printYAML(o.streams.Out, rep)
-	case "markdown", "wide":
-		t := newTable(o.streams, "COMMIT", "RULE", "PATH", "WHAT")
-		for _, v := range rep.Violations {
-			t.row(v.Commit, v.Rule, dash(v.Path), v.Message)
-		}
-		if o.output == "markdown" {
-			return t.markdown(o.streams.Out)
-		}
-		return t.print(o.streams.Out)
-	}
-	for _, v := range rep.Violations {
-		if _, err := fmt.Fprintln(o.streams.Out, printable(v.String())); err != nil {
-			return err
-		}
-	}
-	done := fmt.Sprintf("%s up to %.7s, of which %d changed the ledger: %s made", count(rep.Commits, "commit"), rep.Head, rep.Decisions, count(rep.Contracts, "contract"))
-	if len(rep.Violations) > 0 {
-		fmt.Fprintf(o.streams.Err, "fleetbroker: %s in %s\n", count(len(rep.Violations), "violation"), done)
-		return nil
-	}
-	_, err := fmt.Fprintf(o.streams.Out, "everything follows: %s\n", done)
-	return err
 }
 
 // openFleet opens what is named and reads its fleet.
@@ -157,7 +50,7 @@ func (s *source) history(f *fleet.Fleet, streams Streams, done string) (opts aud
 	}
 	p := newProgress(streams)
 	tell := func(n, all int) { p.tell(done, n, all) }
-	return audit.Options{Ledger: h.ledger, Inputs: h.inputs, Offers: s.offers(), Progress: tell}, p.end, nil
+	return audit.Options{Ledger: h.ledger, Inputs: h.inputs, Branch: f.Policy.WriteBack.Branch, Offers: s.offers(), Root: s.root, Progress: tell}, p.end, nil
 }
 
 // offers are commits that may be the daemon's pull requests: what forges keep as

@@ -75,6 +75,9 @@ func auditLogRun(ctx context.Context, o *logOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := src.sayUnverified(ctx, f, o.streams); err != nil {
+		return err
+	}
 	opts, end, err := src.history(f, o.streams, "commits read")
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/clock"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
@@ -174,7 +175,7 @@ func oneSpeaks(ctx context.Context, t *testing.T, kubeconfig []byte) {
 		defer stop()
 		stops[s] = stop
 		group.Go(func() {
-			if err := s.run(ctx); err != nil {
+			if err := s.run(ctx, clock.New(time.Now, nil)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -216,7 +217,7 @@ func mayExactly(ctx context.Context, t *testing.T, config *rest.Config) {
 		{broker, "delete", "offloading.liqo.io", "virtualnodes", "liqo-tenant-paris", true},
 		{broker, "patch", "", "namespaces", "", true},
 		{broker, "delete", "", "namespaces", "", false},
-		{broker, "patch", "admissionregistration.k8s.io", "validatingadmissionpolicies", "", true},
+		{broker, "patch", "admissionregistration.k8s.io", "validatingadmissionpolicies", "", false}, // but those of policies.yaml, by name
 		{broker, "update", "coordination.k8s.io", "leases", "fleetbroker", true},
 		{broker, "update", "coordination.k8s.io", "leases", "kube-system", false},
 		{broker, "get", "", "secrets", "fleetbroker", false},

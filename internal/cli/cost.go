@@ -89,6 +89,9 @@ func costRun(ctx context.Context, o *costOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := src.sayUnverified(ctx, f, o.streams); err != nil {
+		return err
+	}
 	books, err := ledger.BooksOf(f.Policy)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/child"
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
@@ -23,6 +26,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/clock"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
@@ -35,6 +40,8 @@ type repoFlags struct {
 	auth           gitrepo.Auth
 	signingKey     string
 	signingPass    string
+	named          string // the ledger branch that fleet.yaml names, once it is known
+	bounds         boundsFlags
 }
 
 func (f *repoFlags) register(fs *pflag.FlagSet) {
@@ -50,6 +57,7 @@ func (f *repoFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.auth.KnownHostsFile, "git-known-hosts", "", "host keys for git over ssh (default: ~/.ssh/known_hosts)")
 	fs.StringVar(&f.signingKey, "signing-key", "", "OpenSSH private key that signs the daemon's commits")
 	fs.StringVar(&f.signingPass, "signing-key-passphrase-file", "", "file with the passphrase of --signing-key")
+	f.bounds.register(fs)
 }
 
 // open opens the repository. The ledger branch, when no flag names it, is read
@@ -57,6 +65,10 @@ func (f *repoFlags) register(fs *pflag.FlagSet) {
 func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Observer) (repo *gitrepo.Repo, ledger string, signer gitrepo.Signer, err error) {
 	if f.url == "" {
 		return nil, "", nil, usagef("--repo is required: the URL of the fleet repo")
+	}
+	bounds, err := f.bounds.read()
+	if err != nil {
+		return nil, "", nil, err
 	}
 	remote, err := gitrepo.Dial(f.url, f.auth)
 	if err != nil {
@@ -67,12 +79,17 @@ func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Obse
 			return nil, "", nil, err
 		}
 	}
-	opts := gitrepo.Options{Dir: f.stateDir, Inputs: f.inputs, Ledger: f.ledger, Identity: gitrepo.Identity{Signer: signer}, Observer: obs}
+	opts := gitrepo.Options{Dir: f.stateDir, Inputs: f.inputs, Ledger: f.ledger, Identity: gitrepo.Identity{Signer: signer}, Observer: obs, Bounds: bounds}
+	if opts.Ledger == "" && f.named != "" {
+		opts.Ledger, ledger = f.named, f.named
+	}
 	if opts.Ledger == "" {
 		if opts.Ledger, err = ledgerBranch(ctx, remote, opts); err != nil {
 			return nil, "", nil, err
 		}
 		ledger = opts.Ledger
+	}
+	if ledger != "" {
 		log.Info("the ledger branch is the one that fleet.yaml names", "branch", ledger)
 	}
 	repo, err = gitrepo.Open(ctx, remote, opts)
@@ -83,11 +100,14 @@ func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Obse
 type daemonFlags struct {
 	repoFlags
 	forge       forgeFlags
+	root        daemonRoot
 	kubeconfigs string
 	identity    string
 	poll        time.Duration
 	silence     time.Duration
 	shadow      bool
+	childMemory string
+	childCPU    time.Duration
 	logFormat   string
 	verbose     bool
 }
@@ -95,10 +115,13 @@ type daemonFlags struct {
 func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.repoFlags.register(fs)
 	f.forge.register(fs)
+	f.root.register(fs)
 	fs.StringVar(&f.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the consumer clusters")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
 	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
 	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon beside others on the same host, in the clusters' Leases")
+	fs.StringVar(&f.childMemory, "child-memory", "256Mi", "memory of the child process that builds kustomizations and tries suspect inputs alone")
+	fs.DurationVar(&f.childCPU, "child-cpu", 10*time.Second, "processor time that the child process may take for one piece")
 	fs.BoolVar(&f.shadow, "shadow", false, "plan and report, but write nothing, to repo or clusters, whatever fleet.yaml says")
 	fs.StringVar(&f.logFormat, "log-format", "text", "form of the log on stderr: text or json")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
@@ -109,7 +132,7 @@ func (f *daemonFlags) logger(to Streams) (*slog.Logger, error) {
 	if err := oneOf("log-format", f.logFormat, "text", "json"); err != nil {
 		return nil, err
 	}
-	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
+	opts := &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: escape.Attr}
 	if f.verbose {
 		opts.Level = slog.LevelDebug
 	}
@@ -143,15 +166,30 @@ type daemon struct {
 	secrets     delivery.Secrets
 	observer    *observer
 	revocations server.Revocations
+	clock       *clock.Check
 }
 
 // build joins the rooms. change may adjust the loop's options.
 func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() time.Time, change func(*reconciler.Options)) (*daemon, error) {
+	root, err := f.root.read(log)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.boundChild(); err != nil {
+		return nil, err
+	}
 	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow}
 	obs := &observer{metrics: d.metrics, log: log}
+	d.clock = clock.New(now, nil)
+	f.auth.Date = func(server, asked, answered time.Time) { d.clock.Heard(gitServer, server, answered.Sub(asked)) }
 	repo, ledger, signer, err := f.open(ctx, log, obs)
 	if err != nil {
 		return nil, err
+	}
+	if root == nil {
+		if err := askedBy(ctx, repo); err != nil {
+			return nil, errors.Join(err, repo.Close())
+		}
 	}
 	d.repo, d.observer = repo, obs
 	if d.forge, err = f.forge.open(f.url); err != nil {
@@ -170,11 +208,12 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		Access:   delivery.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
 		Identity: identity,
+		Hooks:    delivery.Hooks{Refused: d.metrics.Refused},
 		Log:      log,
 	})
 	opts := reconciler.Options{
-		Repo: d.repo, Ledger: ledger, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Poll: f.poll,
-		Shadow: f.shadow, Observer: obs, Log: log,
+		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Poll: f.poll,
+		Shadow: f.shadow, Observer: obs, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
 	}
 	if d.forge != nil {
 		opts.PullRequests = d.forge
@@ -184,6 +223,19 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	}
 	d.loop = reconciler.New(opts)
 	return d, nil
+}
+
+// boundChild sets the bounds of the child process.
+func (f *daemonFlags) boundChild() error {
+	memory, err := v1alpha1.ParseAmount(v1alpha1.Memory, f.childMemory)
+	if err != nil || memory.Int64() < 1<<20 {
+		return usagef("--child-memory: %q is no size of at least 1Mi; write 256Mi", f.childMemory)
+	}
+	if f.childCPU < time.Second || f.childCPU > time.Hour {
+		return usagef("--child-cpu: %s is not between 1s and 1h", f.childCPU)
+	}
+	child.SetDefault(child.Bounds{Memory: uint64(memory.Int64()), CPU: uint32(f.childCPU / time.Second)}) //nolint:gosec // both are bounded above
+	return nil
 }
 
 // ownSecrets reads Secrets of the namespace that the daemon runs in, for

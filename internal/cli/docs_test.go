@@ -116,11 +116,11 @@ func TestInstallBase(t *testing.T) {
 			t.Errorf("%s builds nothing", dir)
 		}
 	}
-	content, err := os.ReadFile(template + "/install/broker/deployment.yaml")
+	content, err := os.ReadFile(template + "/install/broker/statefulset.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var deployment struct {
+	var daemon struct {
 		Spec struct {
 			Template struct {
 				Spec struct {
@@ -129,10 +129,10 @@ func TestInstallBase(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(content, &deployment); err != nil {
+	if err := yaml.Unmarshal(content, &daemon); err != nil {
 		t.Fatal(err)
 	}
-	args := deployment.Spec.Template.Spec.Containers[0].Args
+	args := daemon.Spec.Template.Spec.Containers[0].Args
 	if err := parses(strings.Join(args, " ")); err != nil {
 		t.Errorf("install/broker starts fleetbroker %v: %v", args, err)
 	}
@@ -148,7 +148,7 @@ func TestInstallComponents(t *testing.T) {
 	if base, err = filepath.Rel(dir, base); err != nil {
 		t.Fatal(err)
 	}
-	overlay := "resources: [" + base + "]\ncomponents: [" + base + "/forge, " + base + "/notify]\n"
+	overlay := "resources: [" + base + "]\ncomponents: [" + base + "/forge, " + base + "/notify, " + base + "/ephemeral]\n"
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestInstallComponents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range objects.Resources() {
-		if o.GetKind() != "Deployment" {
+		if o.GetKind() != "StatefulSet" {
 			continue
 		}
 		args, err := o.GetSlice("spec.template.spec.containers.[name=fleetbroker].args")
@@ -173,7 +173,10 @@ func TestInstallComponents(t *testing.T) {
 			t.Errorf("it starts fleetbroker %s: %v", line, err)
 		}
 	}
-	for _, want := range []string{"mountPath: /etc/fleetbroker/notify/vision-slack", "mountPath: /etc/fleetbroker/forge", "port: 587"} {
+	if strings.Contains(string(text), "volumeClaimTemplates") {
+		t.Error("a claim is asked for where there is no StorageClass")
+	}
+	for _, want := range []string{"sizeLimit: 5Gi", "secretName: fleetbroker-trust", "mountPath: /etc/fleetbroker/notify/vision-slack", "mountPath: /etc/fleetbroker/forge", "port: 587"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
@@ -26,6 +27,7 @@ type doctorOptions struct {
 	dir         string
 	name        string
 	kubeconfigs string
+	witness     string
 	output      string
 }
 
@@ -62,6 +64,7 @@ cluster's name those that it gives or gets. Nothing is changed.`,
 	o.register(cmd.Flags())
 	dirFlag(cmd, &o.dir)
 	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the clusters to look at")
+	cmd.Flags().StringVar(&o.witness, "witness", "", "file of audit export, whose head the ledger must hold")
 	outputFlag(cmd, &o.output, doctorForms...)
 	return cmd
 }
@@ -70,6 +73,9 @@ cluster's name those that it gives or gets. Nothing is changed.`,
 type examination struct {
 	Clusters  []clusterFindings  `json:"clusters"`
 	Contracts []doctor.Diagnosis `json:"contracts"`
+	// Ledger is what is wrong with its history, Notes what is not protected.
+	Ledger []ledgerFinding `json:"ledger"`
+	Notes  []string        `json:"notes,omitempty"`
 }
 
 type clusterFindings struct {
@@ -91,7 +97,14 @@ func doctorRun(ctx context.Context, o doctorOptions) error {
 		return err
 	}
 	seen := in.visit(ctx, clusters, o.kubeconfigs)
-	out := examination{Clusters: []clusterFindings{}, Contracts: []doctor.Diagnosis{}}
+	out := examination{Clusters: []clusterFindings{}, Contracts: []doctor.Diagnosis{}, Ledger: []ledgerFinding{}}
+	if o.name == "" || o.witness != "" {
+		findings, notes, err := in.ledgerFindings(ctx, o.witness)
+		if err != nil {
+			return err
+		}
+		out.Ledger, out.Notes = append(out.Ledger, findings...), notes
+	}
 	for _, name := range sortedNames(clusters) {
 		f := doctor.DiagnoseCluster(seen[name], in.fleet.Clusters[name].Spec.Roles)
 		out.Clusters = append(out.Clusters, clusterFindings{name, append([]doctor.Finding{}, f...)})
@@ -242,7 +255,7 @@ func (e *examination) print(o doctorOptions) error {
 
 // found counts the findings.
 func (e *examination) found() int {
-	n := 0
+	n := len(e.Ledger)
 	for _, c := range e.Clusters {
 		n += len(c.Findings)
 	}
@@ -264,6 +277,12 @@ func (e *examination) text() string {
 		}
 		b.WriteByte('\n')
 	}
+	if len(e.Ledger) > 0 {
+		b.WriteString("ledger\n")
+	}
+	for _, f := range e.Ledger {
+		fmt.Fprintf(&b, "  %-12s  %s\n                %s\n                Remedy: %s\n\n", "history", f.Where, f.Cause, f.Remedy)
+	}
 	var shown []doctor.Finding // a cluster's troubles are those of its contracts too
 	for _, c := range e.Clusters {
 		list("cluster "+c.Cluster, c.Findings)
@@ -281,14 +300,8 @@ func (e *examination) text() string {
 		}
 	}
 	fmt.Fprintf(&b, "%s looked at, %s, %s.\n", count(len(e.Clusters), "cluster"), count(len(e.Contracts), "contract")+fmt.Sprintf(" (%d well)", well), count(e.found(), "finding"))
-	return printableLines(b.String())
-}
-
-// printableLines keeps line breaks, which are ours.
-func printableLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = printable(lines[i])
+	for _, n := range e.Notes {
+		fmt.Fprintf(&b, "Note: %s\n", n)
 	}
-	return strings.Join(lines, "\n")
+	return escape.Lines(b.String())
 }

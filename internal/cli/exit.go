@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 )
 
 // Exit codes of every command.
@@ -62,11 +64,11 @@ func complain(w io.Writer, command string, err error) {
 	if err == nil || errors.Is(err, errChanges) || errors.Is(err, errFindings) {
 		return
 	}
-	fmt.Fprintf(w, "fleetbroker: %s\n", err)
+	fmt.Fprintf(w, "fleetbroker: %s\n", escape.Lines(err.Error()))
 	var h *hintError
 	if errors.As(err, &h) {
 		for _, line := range h.hints {
-			fmt.Fprintf(w, "hint: %s\n", line)
+			fmt.Fprintf(w, "hint: %s\n", escape.Line(line))
 		}
 	}
 	var u *usageError

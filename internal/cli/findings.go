@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 )
 
@@ -52,7 +53,7 @@ func printFindings(w io.Writer, form string, list []finding) error {
 		if !f.isError() {
 			word = f.Severity + ": "
 		}
-		b.WriteString(printable(fmt.Sprintf("%s:%d:%d: %s%s", f.File, f.Line, f.Column, word, f.Message)) + "\n")
+		b.WriteString(escape.Line(fmt.Sprintf("%s:%d:%d: %s%s", f.File, f.Line, f.Column, word, f.Message)) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -64,7 +65,7 @@ func githubFindings(w io.Writer, list []finding) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	for _, f := range list {
-		if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d::%s\n", f.Severity, property.Replace(f.File), f.Line, f.Column, data.Replace(f.Message)); err != nil {
+		if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d::%s\n", f.Severity, property.Replace(f.File), f.Line, f.Column, data.Replace(escape.Lines(f.Message))); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -49,7 +50,7 @@ func writeFocus(w io.Writer, f *fleet.Fleet, books ledger.Books, to string, char
 		}
 		cells := make([]string, len(focusColumns))
 		for k, name := range focusColumns {
-			cells[k] = row[name]
+			cells[k] = escape.Cell(row[name])
 		}
 		if err := out.Write(cells); err != nil {
 			return err
@@ -111,12 +112,16 @@ func focusSize(r v1alpha1.Resources) string {
 	return strings.Join(parts, ",")
 }
 
-// focusTags are an intent's labels, and where the capacity appeared.
+// focusTags are an intent's labels, and where the capacity appeared. What is
+// called fleetbroker.io/… is ours to say, never an intent's.
 func focusTags(c *audit.Charge) map[string]string {
-	out := map[string]string{"fleetbroker.io/intent": c.Contract.Spec.Intent.Name, "fleetbroker.io/consumer": c.Contract.Spec.Consumer}
+	out := map[string]string{}
 	for name, value := range c.Labels {
-		out[name] = value
+		if domain, _, ours := strings.Cut(name, "/"); !ours || domain != v1alpha1.Group && !strings.HasSuffix(domain, "."+v1alpha1.Group) {
+			out[name] = value
+		}
 	}
+	out["fleetbroker.io/intent"], out["fleetbroker.io/consumer"] = c.Contract.Spec.Intent.Name, c.Contract.Spec.Consumer
 	if g := c.Contract.Spec.GPUs; g != nil {
 		out["fleetbroker.io/gpu"] = fmt.Sprintf("%dx %s", g.Count, g.Model)
 	}

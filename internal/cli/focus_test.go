@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -162,6 +163,18 @@ func focusRows(t *testing.T) [][]string {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
 	return slices.Delete(rows, 6, 7) // the second header
+}
+
+// An intent's label cannot say who used what: tags of our domain are ours.
+func TestFocusTagsAreOurs(t *testing.T) {
+	c := &v1alpha1.Contract{Spec: v1alpha1.ContractSpec{Intent: v1alpha1.ContractIntent{Name: "train"}, Consumer: "rome"}}
+	got := focusTags(&audit.Charge{Contract: c, Labels: map[string]string{
+		"fleetbroker.io/consumer": "milan", "fleetbroker.io/intent": "other", "fleetbroker.io/gpu": "99x", "x.fleetbroker.io/y": "z", "team": "a", "example.org/b": "c",
+	}})
+	want := map[string]string{"fleetbroker.io/consumer": "rome", "fleetbroker.io/intent": "train", "team": "a", "example.org/b": "c"}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
 
 // What was saved against the dearest offer is unknown, and not nothing, where a

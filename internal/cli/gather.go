@@ -56,6 +56,9 @@ func (f *worldFlags) gather(ctx context.Context, src *source, s Streams) (*gathe
 	if g.fleet, err = src.readFleet(ctx); err != nil {
 		return nil, err
 	}
+	if err := src.sayUnverified(ctx, g.fleet, s); err != nil {
+		return nil, err
+	}
 	if g.ledger, err = readLedger(ctx, src, g.fleet, s); err != nil {
 		return nil, err
 	}
@@ -120,7 +123,7 @@ func (g *gathered) world() planner.World {
 
 // meta is what the report says of the inputs.
 func (g *gathered) meta() report.Meta {
-	return report.Meta{Fleet: g.fleet.Name, Branch: g.src.branch, Changed: g.src.changed && !g.src.commit.IsZero(), Errors: problemsOf(g.fleet)}
+	return report.Meta{Fleet: g.fleet.Name, Branch: g.src.branch, Changed: g.src.changed && !g.src.commit.IsZero(), Errors: problemsOf(g.fleet), Trust: g.trusted().head(), Signatures: g.signatures()}
 }
 
 // readLedger reads the contracts. Where the ledger's branch is not there, there
@@ -146,8 +149,11 @@ func readLedger(ctx context.Context, src *source, f *fleet.Fleet, s Streams) (*l
 		for i, p := range problems {
 			errs[i] = p
 		}
-		return nil, hinted(fmt.Errorf("the ledger of %s cannot be read whole: %w", src.where, errors.Join(errs...)),
-			"restore these files from the ledger branch's history; nothing can be decided without them")
+		hint := "restore these files from the ledger branch's history; nothing can be decided without them"
+		if src.repo == nil {
+			hint = "a directory without git has its ledger in contracts/: take away what no daemon wrote there, or name a clone of the fleet repo"
+		}
+		return nil, hinted(fmt.Errorf("the ledger of %s cannot be read whole: %w", src.where, errors.Join(errs...)), hint)
 	}
 	return l, nil
 }

@@ -7,12 +7,15 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
+	"runtime/debug"
 	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	fleetrepo "github.com/fleetbroker/fleetbroker/fleet-repo-template"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/schemas"
 )
 
@@ -21,6 +24,9 @@ type initOptions struct {
 	dir     string
 	forge   string
 	output  string
+	// keysDir is where private keys go, signingKey and policyKey are key files to
+	// use in place of new ones.
+	keysDir, signingKey, policyKey string
 }
 
 func newCmdInit(s Streams) *cobra.Command {
@@ -31,9 +37,14 @@ func newCmdInit(s Streams) *cobra.Command {
 		Long: `Lay down a fleet repo in DIR: sample inputs that validate and plan, CI for the
 forge, schemas for the editor, manifests to install daemon and agents, and the
 install guide and runbook under docs/. DIR must be empty or not exist; a .git
-directory in it is fine.`,
+directory in it is fine.
+
+Beside DIR, in DIR.keys, it writes two signing keys and the trust root that names
+them: policy signs what people change of the fleet's rights, ledger the daemon's
+commits. Neither belongs into a repository.`,
 		Example: `  fleetbroker init fleet
-  fleetbroker init fleet --forge gitlab`,
+  fleetbroker init fleet --forge gitlab
+  fleetbroker init fleet --keys-dir ~/acme-keys --policy-key ~/.ssh/id_ed25519.pub`,
 		Args: exactly(1, "one argument: the directory to make"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.dir = args[0]
@@ -44,6 +55,9 @@ directory in it is fine.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.forge, "forge", "github", "whose CI to lay down: github, gitlab or gitea")
+	cmd.Flags().StringVar(&o.keysDir, "keys-dir", "", "directory for private keys and trust root, outside every repository (default: DIR.keys)")
+	cmd.Flags().StringVar(&o.signingKey, "signing-key", "", "OpenSSH key of the daemon, private or .pub (default: a new one)")
+	cmd.Flags().StringVar(&o.policyKey, "policy-key", "", "OpenSSH key of the platform team, private or .pub (default: a new one)")
 	outcomeFlag(cmd, &o.output)
 	_ = cmd.RegisterFlagCompletionFunc("forge", cobra.FixedCompletions([]string{"github", "gitlab", "gitea"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -53,10 +67,16 @@ func initRun(o initOptions) error {
 	if err := emptyDir(o.dir); err != nil {
 		return err
 	}
+	keys, err := newKeyring(o)
+	if err != nil {
+		return err
+	}
 	files, err := templateFiles(o.forge)
 	if err != nil {
 		return err
 	}
+	pinProgram(files)
+	nameFleet(files, keys.id)
 	names := make([]string, 0, len(files))
 	for name := range files {
 		names = append(names, name)
@@ -71,16 +91,56 @@ func initRun(o initOptions) error {
 			return fmt.Errorf("make the fleet repo: %w", err)
 		}
 	}
-	return printOutcome(o.streams.Out, o.output, struct {
-		Dir   string   `json:"dir"`
-		Forge string   `json:"forge"`
-		Files []string `json:"files"`
-	}{o.dir, o.forge, names}, fmt.Sprintf(`made a fleet repo in %s (%s, CI for %s)
+	if err := keys.write(); err != nil {
+		return err
+	}
+	sign := keys.signLine(o.dir)
+	text := fmt.Sprintf(`made a fleet repo in %s (%s, CI for %s), keys and trust root in %s
 next: cd %s
       fleetbroker validate
       fleetbroker plan
 then: docs/install.md
-`, o.dir, count(len(files), "file"), o.forge, o.dir))
+`, o.dir, count(len(files), "file"), o.forge, keys.dir, o.dir)
+	if sign != "" {
+		text += "sign: " + sign + "\n"
+	}
+	return printOutcome(o.streams.Out, o.output, struct {
+		Dir       string   `json:"dir"`
+		Forge     string   `json:"forge"`
+		Files     []string `json:"files"`
+		KeysDir   string   `json:"keysDir"`
+		TrustRoot string   `json:"trustRoot"`
+		Sign      string   `json:"sign,omitempty"`
+	}{o.dir, o.forge, names, keys.dir, filepath.Join(keys.dir, rootFile), sign}, text)
+}
+
+// nameFleet puts the fleet's id into the names of the policies that the install
+// bases make.
+func nameFleet(files map[string][]byte, id string) {
+	for file, text := range files {
+		if strings.HasPrefix(file, "install/") {
+			files[file] = manifests.NameFor(id, text)
+		}
+	}
+}
+
+// release is a version that others can install.
+var release = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
+
+// pinProgram has CI install this very version, where it is one that was released.
+func pinProgram(files map[string][]byte) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || !release.MatchString(info.Main.Version) || info.Main.Sum == "" {
+		return
+	}
+	for name := range fleetrepo.Forges {
+		for file, content := range files {
+			if top, _, _ := strings.Cut(file, "/"); top == name {
+				text := strings.ReplaceAll(string(content), "FLEETBROKER_VERSION: v0.1.0\n", "FLEETBROKER_VERSION: "+info.Main.Version+"\n")
+				files[file] = []byte(strings.ReplaceAll(text, "FLEETBROKER_SUM: \"\"\n", "FLEETBROKER_SUM: "+info.Main.Sum+"\n"))
+			}
+		}
+	}
 }
 
 // emptyDir is an error when there is anything in dir but a git repository

@@ -31,13 +31,19 @@ func ledgerBranch(ctx context.Context, remote gitrepo.Remote, opts gitrepo.Optio
 	// compared with anything.
 	var rewritten *gitrepo.ErrRewritten
 	if err != nil && !errors.As(err, &rewritten) {
-		return "", fmt.Errorf("read the fleet repo: %w", err)
+		// What the local copy knows is enough: the loop waits for the remote.
+		if t, ok := repo.CachedInputs(); ok {
+			if branch, good, berr := branchOf(ctx, t); berr == nil && good {
+				return branch, nil
+			}
+		}
+		return "", &awayError{fmt.Errorf("read the fleet repo: %w", err)}
 	}
 	if heads.Inputs.Commit.IsZero() {
 		return "", fmt.Errorf("the fleet repo has no branch %s; push the first inputs there (`fleetbroker init DIR` lays them down), or name another with --inputs", opts.Inputs)
 	}
 	branch, good, err := branchOf(ctx, heads.Inputs.Tree)
-	if err != nil || good {
+	if broken := errors.As(err, new(*tree.BrokenError)); good || err != nil && !broken {
 		return branch, err
 	}
 	c := heads.Inputs.Commit
@@ -52,7 +58,8 @@ func ledgerBranch(ctx context.Context, remote gitrepo.Remote, opts gitrepo.Optio
 		if err != nil {
 			return "", fmt.Errorf("read older inputs: %w", err)
 		}
-		if older, good, err := branchOf(ctx, t); err != nil || good {
+		older, good, err := branchOf(ctx, t)
+		if broken := errors.As(err, new(*tree.BrokenError)); good || err != nil && !broken {
 			return older, err
 		}
 	}

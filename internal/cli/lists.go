@@ -137,13 +137,13 @@ func getFlavors(in *gathered, o getOptions) (*table, any) {
 		header = append(header, "GPU MEMORY", "TIER", "POOL", "CLASS", "LABELS")
 	}
 	t := newTable(o.streams, header...)
-	objects := []*v1alpha1.Flavor{}
+	objects := []listedFlavor{}
 	for _, offer := range in.offers {
 		f := offer.Flavor
 		if !o.wanted("", f.Metadata.Name) && !o.wanted("", f.Ref()) && !o.wanted("", f.Metadata.Namespace) {
 			continue
 		}
-		objects = append(objects, f)
+		objects = append(objects, listedFlavor{f, offerStatus{offer.Price, offer.Sources.Price, offer.Location, offer.Sources.Location}})
 		free := in.free(f)
 		gpu, units := "-", "-"
 		if g := f.Spec.GPU; g != nil {
@@ -155,7 +155,7 @@ func getFlavors(in *gathered, o getOptions) (*table, any) {
 		}
 		row := []string{
 			f.Metadata.Namespace, f.Metadata.Name, gpu, units, free[v1alpha1.CPU].Canonical(v1alpha1.CPU), free[v1alpha1.Memory].Canonical(v1alpha1.Memory),
-			priceOf(offer.Price, t), dash(offer.Location.Region), stateOf(offer, in.told(f)),
+			marked(priceOf(offer.Price, t), offer.Sources.Price), marked(dash(offer.Location.Region), offer.Sources.Location), stateOf(offer, in.told(f)),
 		}
 		if o.output == "wide" {
 			memory, tier := "-", "-"
@@ -167,6 +167,27 @@ func getFlavors(in *gathered, o getOptions) (*table, any) {
 		t.row(row...)
 	}
 	return t, objects
+}
+
+// listedFlavor is a flavor as its provider describes it, with what holds for it.
+type listedFlavor struct {
+	*v1alpha1.Flavor
+	Offer offerStatus `json:"offer"`
+}
+
+type offerStatus struct {
+	Price        *v1alpha1.Price   `json:"price,omitempty"`
+	PriceFrom    string            `json:"priceFrom,omitempty"`
+	Location     v1alpha1.Location `json:"location,omitzero"`
+	LocationFrom string            `json:"locationFrom,omitempty"`
+}
+
+// marked says of a value that nobody reviewed it.
+func marked(value, source string) string {
+	if source == v1alpha1.SourceReported && value != "-" {
+		return value + " (reported)"
+	}
+	return value
 }
 
 func labelList(m map[string]string) string {
@@ -212,7 +233,11 @@ func stateOf(o *planner.Offer, live bool) string {
 
 func getClusters(in *gathered, o getOptions) (*table, any) {
 	t := newTable(o.streams, "NAME", "ROLES", "REGION", "COUNTRY", "DELIVERY", ">FLAVORS", ">GIVES", ">GETS", "STATE")
-	objects := []*v1alpha1.Cluster{}
+	objects := []listedCluster{}
+	conditions := map[string][]planner.Condition{}
+	for _, c := range in.conditions() {
+		conditions[c.Provider] = append(conditions[c.Provider], c)
+	}
 	flavors := map[string]int{}
 	for _, offer := range in.offers {
 		flavors[offer.Flavor.Metadata.Namespace]++
@@ -222,13 +247,16 @@ func getClusters(in *gathered, o getOptions) (*table, any) {
 		if !o.wanted("", name) {
 			continue
 		}
-		objects = append(objects, c)
+		objects = append(objects, listedCluster{c, conditions[name]})
 		state := "Ready"
 		if c.Spec.Cordon {
 			state = "Cordoned"
 		}
 		if !c.Spec.Drain.IsZero() {
 			state = "Draining until " + t.until(c.Spec.Drain)
+		}
+		for _, c := range conditions[name] {
+			state += ", " + c.Type
 		}
 		delivery := "-"
 		if c.HasRole("consumer") {
@@ -240,6 +268,18 @@ func getClusters(in *gathered, o getOptions) (*table, any) {
 			fmt.Sprint(flavors[name]), fmt.Sprint(len(in.ledger.HeldBy(name))), fmt.Sprint(len(in.ledger.Consumer(name))), state)
 	}
 	return t, objects
+}
+
+// listedCluster is a cluster's file with what people should look at.
+type listedCluster struct {
+	*v1alpha1.Cluster
+	Conditions []planner.Condition `json:"conditions,omitempty"`
+}
+
+// conditions are those of the providers.
+func (g *gathered) conditions() []planner.Condition {
+	w := g.world()
+	return planner.Conditions(&w)
 }
 
 func getTenants(in *gathered, o getOptions) (*table, any) {

@@ -64,7 +64,7 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--notify-ca-file: %w", err)
 	}
-	n, err := notify.New(notify.Options{
+	n := notify.New(notify.Options{
 		Dir: o.stateDir, Address: addresses{o.notifyDir, d.secrets}.of, Now: d.now, Paces: notify.DefaultPaces(), Log: d.log,
 		Count: d.metrics.Notified, Speaks: d.speaker.speaks, CAs: cas, Told: d.announce,
 		At: func(ctx context.Context, head tree.Hash) (*ledger.Ledger, error) {
@@ -76,9 +76,6 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 			return l, err
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
 	last := d.loop.View()
 	d.observer.round = func() {
 		v := d.loop.View()
@@ -91,7 +88,8 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 			return // account says it
 		}
 		n.Observe(&notify.Snapshot{
-			Fleet: v.Fleet.Name, Head: v.Ledger, Ledger: v.Contracts, Tenants: v.Fleet.Tenants, Books: books,
+			FrozenFor: v.Fleet.Policy.Safety.Ages(),
+			Fleet:     v.Fleet.Name, Head: v.Ledger, Ledger: v.Contracts, Tenants: v.Fleet.Tenants, Books: books,
 			SLA: func(tenant, intent string) *v1alpha1.SLA {
 				if it := v.Fleet.Intent(tenant, intent); it != nil {
 					return it.Spec.SLA
@@ -111,6 +109,8 @@ func (d *daemon) announce(e notify.Event) {
 		news.Reason = "Queued"
 	case "refused":
 		news.Reason, news.Warning = "Refused", true
+	case "frozen": // of a tenant: in which cluster an unreadable intent is to be, its file does not say
+		news.Reason, news.Warning, news.Intent = "Frozen", true, ""
 	case "budget":
 		news.Reason, news.Warning = e.Reason, true
 	default:

@@ -80,7 +80,7 @@ func TestDaemonNotifies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant = append(tenant, "  notify: [{events: [placed], urlSecretRef: {name: vision-events}}]\n"...)
+	tenant = append(tenant, "  notify: [{events: [placed], urlSecretRef: {name: vision-events}, allowInsecure: true}]\n"...)
 	if err := os.WriteFile(filepath.Join(work, "tenants/vision.yaml"), tenant, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestDaemonNotifies(t *testing.T) {
 	var log strings.Builder
 	go func() {
 		ended <- Run(ctx, Streams{In: strings.NewReader(""), Out: io.Discard, Err: &log, Now: time.Now},
-			[]string{"run", "--repo", "file://" + bare, "--state-dir", filepath.Join(dir, "state"), "--agents-address", "", "--operators-address", freeAddress(t), "--notify-urls-dir", urls})
+			[]string{"run", "--unsigned", "--repo", "file://" + bare, "--state-dir", filepath.Join(dir, "state"), "--agents-address", "", "--operators-address", freeAddress(t), "--notify-urls-dir", urls})
 	}()
 	got := ""
 	select {

@@ -32,6 +32,20 @@ func (o *objects) File(h tree.Hash, limit int64) ([]byte, error) {
 	return o.read(plumbing.BlobObject, h, limit)
 }
 
+// Size implements tree.Sizer.
+func (o *objects) Size(h tree.Hash) (int64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	enc, err := o.storage.EncodedObject(plumbing.AnyObject, plumbing.Hash(h))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("read file %s: %w", h.Short(), err)
+	case enc.Type() != plumbing.BlobObject:
+		return 0, &tree.BrokenError{Why: fmt.Sprintf("what stands as a file is a %s (%s)", enc.Type(), h.Short())}
+	}
+	return enc.Size(), nil
+}
+
 // Commit is a commit's body as it is stored.
 func (o *objects) Commit(h tree.Hash) ([]byte, error) {
 	return o.read(plumbing.CommitObject, h, 0)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -35,6 +37,8 @@ type offers struct {
 	clusters []*v1alpha1.Cluster
 	// tree of the daemon's market, "" from a file.
 	tree string
+	// trust is the daemon's, nil where it did not say.
+	trust *wire.Trust
 }
 
 // readMarket reads a file or asks a daemon.
@@ -92,13 +96,18 @@ func askMarket(ctx context.Context, from, certPath string) (offers, error) {
 		return offers{}, fmt.Errorf("read the market of %s: %w", u.Redacted(), err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return offers{}, fmt.Errorf("ask for the market: %s answers %s: %s", u.Redacted(), resp.Status, printable(firstLine(content)))
+		return offers{}, fmt.Errorf("ask for the market: %s answers %s: %s", u.Redacted(), resp.Status, escape.Line(firstLine(content)))
 	}
 	flavors, err := market.ParseBlob(content)
 	if err != nil {
 		return offers{}, fmt.Errorf("read the market of %s: %w", u.Redacted(), err)
 	}
-	return offers{flavors: flavors, tree: resp.Header.Get(wire.HeaderMarket)}, nil
+	out := offers{flavors: flavors, tree: resp.Header.Get(wire.HeaderMarket)}
+	var trust wire.Trust
+	if json.Unmarshal([]byte(resp.Header.Get(wire.HeaderTrust)), &trust) == nil {
+		out.trust = &trust
+	}
+	return out, nil
 }
 
 func firstLine(b []byte) string {
@@ -133,7 +142,7 @@ func marketClient(u *url.URL, certPath string) (*http.Client, error) {
 		return nil, err
 	}
 	client.Transport = &http.Transport{TLSClientConfig: &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.Pair}, RootCAs: m.Authorities,
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.Pair}, RootCAs: m.Authorities, VerifyConnection: pki.VerifyServer,
 	}}
 	return client, nil
 }
@@ -142,7 +151,7 @@ func marketClient(u *url.URL, certPath string) (*http.Client, error) {
 // over files of the same name. All of it is as static as the files are, but for
 // what a daemon's market says of providers that it does not hear (see states).
 func offline(f *fleet.Fleet, o offers, now v1alpha1.Time) *market.Snapshot {
-	newer := map[string]bool{}
+	newer := map[string]bool{} // as an agent reports them: what the repo states of price and place goes before
 	for _, fl := range o.flavors {
 		newer[fl.Ref()] = true
 	}
@@ -154,7 +163,7 @@ func offline(f *fleet.Fleet, o offers, now v1alpha1.Time) *market.Snapshot {
 	}
 	clusters := withClusters(f, o)
 	m := market.New(market.Options{Now: func() time.Time { return now.Time }})
-	m.SetInputs(market.Inputs{Fleet: f.Policy, Clusters: clusters, Flavors: all, Prices: f.Prices})
+	m.SetInputs(market.Inputs{Fleet: f.Policy, Clusters: clusters, Flavors: all, Prices: f.Prices, Reported: newer})
 	return m.Snapshot()
 }
 

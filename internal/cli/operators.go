@@ -23,12 +23,16 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		Metrics: d.metrics, Market: d.market,
 		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}},
 		Contracts: func() []wire.ContractState { return d.loop.View().States() },
+		Trust:     func() wire.Trust { return d.loop.View().Trust },
+	}
+	if err := d.metrics.Register(server.TrustCollector(handle.Trust)); err != nil {
+		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
 	if err := d.metrics.Register(server.ContractsCollector{States: handle.Contracts, Code: ledger.ReasonCode}); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
 	if err := d.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "fleetbroker_inputs_unverified", Help: "Files of the inputs of which the newest version is not acted on, because nobody who may has signed it.",
+		Name: "fleetbroker_inputs_unverified", Help: "Files of the inputs of which the newest version is not acted on, because no authorised account has signed it.",
 	}, func() float64 { return float64(len(d.loop.View().Unverified())) })); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}

@@ -81,7 +81,7 @@ func planRun(ctx context.Context, o planOptions) error {
 	if err := printPlan(o.streams, o.output, plan, in.meta()); err != nil {
 		return fmt.Errorf("print the plan: %w", err)
 	}
-	if plan.Changes() {
+	if plan.Decides() {
 		return errChanges
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/prices"
 )
 
@@ -143,7 +144,7 @@ func pricesImportRun(ctx context.Context, o pricesOptions) error {
 	notes = append(notes, more...)
 	slices.Sort(notes)
 	for _, n := range slices.Compact(notes) {
-		fmt.Fprintln(o.streams.Err, "fleetbroker: "+printable(n))
+		fmt.Fprintln(o.streams.Err, "fleetbroker: "+escape.Line(n))
 	}
 	if len(table.Spec.Prices) == 0 {
 		return hinted(errors.New("there is no price of a GPU in it"), "is it the right answer, and do --provider or --fleet name its regions?")

@@ -28,6 +28,7 @@ type reconcileOptions struct {
 	streams                  Streams
 	once                     bool
 	allowEnds, acceptRewrite string
+	lift                     []string
 	market, certPath         string
 	output                   string
 	done                     reconciled
@@ -62,8 +63,12 @@ func newCmdReconcile(s Streams) *cobra.Command {
 		Short: "Make one full round and stop",
 		Long: `Make one full round: read, plan, commit, deliver. Beside a running daemon it is
 how an operator lets through what the daemon holds back: many ends at once
-(--allow-ends), or a history that was rewritten (--accept-rewrite).`,
-		Example: `  fleetbroker reconcile --once --repo https://git.example.org/acme/fleet.git --market https://broker:8443/market
+(--allow-ends), a history that was rewritten (--accept-rewrite), or a piece of the
+inputs that is set aside because it twice ended the process reading it (--lift).
+Give it the daemon's --trust-root and --signing-key; a repository on this machine
+whose ledger is not signed needs neither.`,
+		Example: `  fleetbroker reconcile --once --repo https://git.example.org/acme/fleet.git --market https://broker:8443/market \
+    --trust-root trust-root.yaml --signing-key ledger
   fleetbroker reconcile --once --repo ... --market ... --allow-ends 4f1c2ab0…   # the inputs commit that was looked at
   fleetbroker reconcile --once --repo ... --accept-rewrite 8c02e11f…            # the new head that was looked at`,
 		Args: cobra.NoArgs,
@@ -80,6 +85,7 @@ how an operator lets through what the daemon holds back: many ends at once
 	fs.BoolVar(&o.once, "once", false, "make one round and stop (required)")
 	fs.StringVar(&o.allowEnds, "allow-ends", "", "inputs commit (40 digits) on which more contracts may end than safety.maxEnds")
 	fs.StringVar(&o.acceptRewrite, "accept-rewrite", "", "rewritten head (40 digits) that is accepted first")
+	fs.StringSliceVar(&o.lift, "lift", nil, "path of a piece of the inputs that is set aside and shall be tried again")
 	outcomeFlag(cmd, &o.output)
 	return cmd
 }
@@ -96,12 +102,15 @@ func reconcileRun(ctx context.Context, o *reconcileOptions) error {
 			return usagef("--allow-ends: %v", err)
 		}
 	}
+	if err := o.root.asked(o.url, false); err != nil {
+		return err
+	}
 	known, err := readMarket(ctx, o.market, o.certPath)
 	if err != nil {
 		return err
 	}
 	d, err := o.build(ctx, log, o.streams.Now, func(opts *reconciler.Options) {
-		opts.AllowEnds = allow
+		opts.AllowEnds, opts.Lift = allow, o.lift
 	})
 	if err != nil {
 		return err

@@ -29,9 +29,13 @@ func newCmdRelease(s Streams) *cobra.Command {
 lost for good and nobody can see its slice gone. It is committed as Failed, and
 its capacity counts as free from then on: never do it for a provider that may
 come back with the pods still running. To give capacity back in any other case,
-delete the intent.`,
+delete the intent.
+
+Give it the daemon's --trust-root and --signing-key, or --unsigned; a repository on
+this machine whose ledger is not signed needs neither.`,
 		Example: `  fleetbroker release --force vision-llm-finetune-0-k3f9q2ab \
-    --repo https://git.example.org/acme/fleet.git --git-user broker --git-password-file token`,
+    --repo https://git.example.org/acme/fleet.git --git-user broker --git-password-file token \
+    --trust-root trust-root.yaml --signing-key ledger`,
 		Args: exactly(1, "one argument: the name of the contract"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.contract = args[0]
@@ -53,6 +57,9 @@ delete the intent.`,
 func releaseRun(ctx context.Context, o *releaseOptions) error {
 	log, err := o.logger(o.streams)
 	if err != nil {
+		return err
+	}
+	if err := o.root.asked(o.url, false); err != nil {
 		return err
 	}
 	d, err := o.build(ctx, log, o.streams.Now, func(opts *reconciler.Options) {

@@ -63,7 +63,8 @@ func renderRun(ctx context.Context, o renderOptions) error {
 	if err != nil {
 		return err
 	}
-	out, err := manifests.All(manifests.NewIndex(slices.Collect(led.Contracts())), f.Delivered())
+	facts := &manifests.Facts{Clusters: f.Delivered(), Fleet: src.root.ID()}
+	out, err := facts.All(manifests.NewIndex(slices.Collect(led.Contracts())))
 	if err != nil {
 		return fmt.Errorf("render the manifests: %w", err)
 	}
@@ -159,8 +160,7 @@ func overlaid(inputs tree.Tree, consumer string, all map[string][]byte) (files m
 	if err != nil {
 		return nil, "", fmt.Errorf("read the overlay of %s: %w", consumer, err)
 	}
-	files, problem = manifests.ApplyOverlay(consumer, rendered, overlay)
-	return files, problem, nil
+	return manifests.ApplyOverlay(consumer, rendered, overlay)
 }
 
 // printManifests prints all objects as one stream, each file under its path.

@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/utils/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
@@ -38,10 +39,10 @@ differs from what was committed is printed, file by file: - as committed, + as
 decided now. -o wide prints the plan, too.
 
 A clone is enough: snapshots that it does not have are fetched from its remote.
-They are kept for spec.retention.market of fleet.yaml. Another version of
-fleetbroker may decide otherwise.
+They are kept for spec.retention.market of fleet.yaml. What other rules of the
+planner decided (trailer Rules) is not made again, and said so.
 
-Exit code 0: the decision comes out the same; 1: it does not, or cannot be made.`,
+Exit code 0: the decision comes out the same, or is not made again; 1: it does not, or cannot be made.`,
 		Example: `  fleetbroker audit replay 4f1c2ab
   fleetbroker audit replay origin/ledger -o wide
   fleetbroker audit replay 4f1c2ab -o json https://git.example.org/acme/fleet.git`,
@@ -70,6 +71,9 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 		return err
 	}
 	branch := f.Policy.WriteBack.Branch
+	if err := src.sayUnverified(ctx, f, o.streams); err != nil {
+		return err
+	}
 	if _, err := src.heads(f); err != nil {
 		return err
 	}
@@ -77,7 +81,7 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	if err != nil {
 		return hinted(err, "name a commit of the ledger: git log "+branch)
 	}
-	r := replay.Replayer{History: src.objects, Published: func(ctx context.Context, when time.Time) (gitrepo.Published, error) {
+	r := replay.Replayer{History: src.objects, Root: src.root, Published: func(ctx context.Context, when time.Time) (gitrepo.Published, error) {
 		return src.published(ctx, o.auth, when)
 	}}
 	res, err := r.Replay(ctx, commit)
@@ -101,7 +105,7 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	if err := printReplayed(o, res, gitobj.Subject(data.Message)); err != nil {
 		return err
 	}
-	if !res.Same {
+	if !res.Same && res.NotMadeAgain == "" {
 		return errFindings
 	}
 	return nil
@@ -135,6 +139,9 @@ func printReplayed(o *replayOptions, res *replay.Result, subject string) error {
 	case "yaml":
 		return printYAML(o.streams.Out, res)
 	case "wide":
+		if res.Decided == nil {
+			break
+		}
 		if err := report.Text(o.streams.Out, res.Decided, report.Meta{}, report.Options{Color: o.streams.Color, Wide: true, Width: -1}); err != nil {
 			return fmt.Errorf("print the plan: %w", err)
 		}
@@ -145,21 +152,25 @@ func printReplayed(o *replayOptions, res *replay.Result, subject string) error {
 		base = fmt.Sprintf("the ledger at %.7s", res.Base)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%.7s %s\ndecided %s on inputs %.7s, %s, market %.7s\n", res.Commit, printable(subject), res.Now, res.Inputs, base, res.Market)
+	if res.NotMadeAgain != "" {
+		_, err := fmt.Fprintf(o.streams.Out, "%.7s %s\ndecided %s on inputs %.7s, market %.7s\n%s\n", res.Commit, escape.Line(subject), escape.Line(res.Now), res.Inputs, res.Market, escape.Line(res.NotMadeAgain))
+		return err
+	}
+	fmt.Fprintf(&b, "%.7s %s\ndecided %s on inputs %.7s, %s, market %.7s\n", res.Commit, escape.Line(subject), res.Now, res.Inputs, base, res.Market)
 	for _, d := range res.Differences {
-		fmt.Fprintf(&b, "\n%s\n%s", printable(d.Path), differing(d))
+		fmt.Fprintf(&b, "\n%s\n%s", escape.Line(d.Path), differing(d))
 	}
 	if len(res.Differences) > 0 {
 		b.WriteByte('\n')
 	}
 	if res.Part != "" {
-		fmt.Fprintf(&b, "the remote took the round in parts: this commit has %s, %s more went elsewhere\n", printable(res.Part), count(len(res.Elsewhere), "file"))
+		fmt.Fprintf(&b, "the remote took the round in parts: this commit has %s, %s more went elsewhere\n", escape.Line(res.Part), count(len(res.Elsewhere), "file"))
 	}
 	switch {
 	case res.Same:
 		fmt.Fprintf(&b, "the decision comes out the same: %s of the ledger, %s\n", count(res.Files-len(res.Elsewhere), "file"), res.Replayed)
 	case len(res.Differences) == 0:
-		fmt.Fprintf(&b, "the commit holds what comes out, but states another digest: %s, it is %s\n", printable(res.Plan), res.Replayed)
+		fmt.Fprintf(&b, "the commit holds what comes out, but states another digest: %s, it is %s\n", escape.Line(res.Plan), res.Replayed)
 	default:
 		fmt.Fprintf(&b, "the decision comes out otherwise: %s\n", differ(len(res.Differences)))
 	}
@@ -180,7 +191,7 @@ func differing(d replay.Difference) string {
 			sign = "- "
 		}
 		for _, line := range strings.Split(strings.TrimSuffix(part.Text, "\n"), "\n") {
-			b.WriteString(sign + printable(line) + "\n")
+			b.WriteString(sign + escape.Line(line) + "\n")
 		}
 	}
 	return b.String()

@@ -29,6 +29,7 @@ type runOptions struct {
 	daemonFlags
 	streams                     Streams
 	agents, operators, webhooks string
+	connections, perAddress     int
 	certPath                    string
 	webhookSecrets              string
 	webhooksTLS                 bool
@@ -44,9 +45,12 @@ func newCmdRun(s Streams) *cobra.Command {
 		Short: "Run the daemon",
 		Long: `Run the daemon: read the fleet repo, hear the clusters' agents, decide, write
 decisions back to the ledger branch, and apply the manifests to the consumer
-clusters. Any number of daemons may run on one fleet repo.`,
+clusters. Any number of daemons may run on one fleet repo.
+
+It starts with a trust root, which says whose signatures count, or with --unsigned.`,
 		Example: `  fleetbroker run --repo https://git.example.org/acme/fleet.git --state-dir /var/lib/fleetbroker \
     --git-user broker --git-password-file /etc/fleetbroker/git-token \
+    --trust-root /etc/fleetbroker/trust-root.yaml --signing-key /etc/fleetbroker/ledger \
     --cert-path /etc/fleetbroker/certs --kubeconfigs-dir /etc/fleetbroker/kubeconfigs`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRun(cmd.Context(), &o) },
@@ -54,11 +58,14 @@ clusters. Any number of daemons may run on one fleet repo.`,
 	fs := cmd.Flags()
 	o.register(fs)
 	fs.StringVar(&o.agents, "agents-address", ":8443", "address for the clusters' agents (mutual TLS); empty serves none")
+	fs.IntVar(&o.connections, "agents-connections", 20_000, "connections of agents at a time, about 40 KiB each; half of them are kept for addresses that showed a certificate in the last hour")
+	fs.IntVar(&o.perAddress, "agents-connections-per-address", 0, "connections of agents from one address at a time; without a value 1000, 0 does not limit (agents of one site often share an address)")
+	fs.Lookup("agents-connections-per-address").NoOptDefVal = "1000"
 	fs.StringVar(&o.operators, "operators-address", "127.0.0.1:8080", "address for metrics, health and readiness: plain on loopback, else TLS with --cert-path, for certificates of operators and readers and for tokens that the cluster reviews")
 	fs.StringVar(&o.operatorsKubeconfig, "operators-kubeconfig", "", "kubeconfig of the cluster that reviews tokens (default: the pod's own)")
 	fs.StringVar(&o.webhooks, "webhooks-address", "", "address for the forge's webhooks of pushes and pull requests (TLS, or plain on loopback); empty serves none")
 	fs.BoolVar(&o.webhooksTLS, "webhooks-tls", true, "serve webhooks over TLS with the certificates of --cert-path; false needs a loopback address, for a proxy that ends TLS")
-	fs.StringVar(&o.certPath, "cert-path", "", "directory with tls.crt, tls.key and ca.crt (`fleetbroker pki issue --role server`)")
+	fs.StringVar(&o.certPath, "cert-path", "", "directory with tls.crt, tls.key and ca.crt (made by fleetbroker pki issue --role server)")
 	fs.StringVar(&o.webhookSecrets, "webhook-secrets-dir", "", "directory with one file a forge (github, gitlab, gitea, generic) that holds its webhook secret")
 	fs.BoolVar(&o.notify, "notify", true, "tell tenants what their files' notify asks for; of several daemons in one cluster one does, of others on the same fleet repo one should")
 	fs.StringVar(&o.notifyDir, "notify-urls-dir", "", "directory with a file <secret>/<key> for each address of the tenants' notify, as Secrets are mounted")
@@ -70,6 +77,15 @@ clusters. Any number of daemons may run on one fleet repo.`,
 func runRun(ctx context.Context, o *runOptions) error {
 	log, err := o.logger(o.streams)
 	if err != nil {
+		return err
+	}
+	if err := o.root.asked(o.url, true); err != nil {
+		return err
+	}
+	if err := o.awaitRepo(ctx, log); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return err
 	}
 	var d *daemon
@@ -100,7 +116,8 @@ func runRun(ctx context.Context, o *runOptions) error {
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { return d.enroller.run(ctx) })
 	if d.speaker != nil {
-		group.Go(func() error { return d.speaker.run(ctx) })
+		group.Go(func() error { return d.speaker.run(ctx, d.clock) })
+		group.Go(func() error { return hearAPIServer(ctx, d.speaker.config, d.clock) })
 	}
 	if d.reviews != nil {
 		group.Go(func() error { return d.reviews.Run(ctx) })
@@ -136,7 +153,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 			return nil, usagef("agents need --cert-path: make certificates with `fleetbroker pki init` and `fleetbroker pki issue`, or serve no agents with --agents-address \"\"")
 		}
 		ports = append(ports, server.Port{
-			Name: "agents", Address: o.agents, TLS: server.AgentTLS(certs, &d.revocations, d.log),
+			Name: "agents", Address: o.agents, Connections: o.connections, PerAddress: o.perAddress, TLS: server.AgentTLS(certs, &d.revocations, d.log),
 			Handler: server.NewAgents(server.Agents{
 				Market: d.market, Broker: d.loop, Delivery: d.delivery, Revocations: &d.revocations, Enrolled: d.enrolled,
 				NotEnrolled: d.notEnrolled,

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -72,8 +74,10 @@ func TestScripts(t *testing.T) {
 			"reserve": reserve,
 			// contract DIR VAR: the name of the only contract of a fleet.
 			"contract": contract,
-			// history DIR: a clone of a fleet in which a daemon has worked for a
-			// while, with its ledger on the branch ledger.
+			// history DIR [signed [lost]]: a clone of a fleet in which a daemon has worked for a
+			// while, with its ledger on the branch ledger. "signed": its commits are
+			// signed with the key in DIR.keys, which the trust root there names. "lost":
+			// after $STOOD the daemon signs with the key in DIR.next.
 			"history": history,
 		},
 	})
@@ -149,11 +153,28 @@ func reserve(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func history(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: history DIR")
+	if neg || len(args) < 1 || len(args) > 3 || len(args) > 1 && args[1] != "signed" || len(args) > 2 && args[2] != "lost" {
+		ts.Fatalf("usage: history DIR [signed [lost]]")
 	}
-	s := story.Lived(fatal{ts}, "ledger", nil, "")
+	var signer gitrepo.Signer
+	public := ""
 	dir := ts.MkAbs(args[0])
+	if len(args) > 1 {
+		signer, public = newKeys(ts, args[0]+".keys")
+	}
+	s := story.Lived(fatal{ts}, "ledger", signer, public)
+	if len(args) > 2 {
+		ts.Setenv("STOOD", s.Remote.Head("ledger").String())
+		t, err := s.Remote.Tree(s.Remote.Head("main"))
+		ts.Check(err)
+		policy, err := t.ReadFile("fleet.yaml", 1<<20)
+		ts.Check(err)
+		next, nextPublic := newKeys(ts, args[0]+".next")
+		s.Push("Another key", map[string]string{"fleet.yaml": strings.Replace(string(policy), public, nextPublic, 1)})
+		s.SignWith(next)
+		s.Ask("later", 1, "")
+		s.Rest()
+	}
 	repo, err := git.PlainInit(dir, false)
 	ts.Check(err)
 	refs := s.Remote.AllRefs()
@@ -169,6 +190,18 @@ func history(ts *testscript.TestScript, neg bool, args []string) {
 	w, err := repo.Worktree()
 	ts.Check(err)
 	ts.Check(w.Checkout(&git.CheckoutOptions{Branch: "refs/heads/main", Force: true}))
+}
+
+// newKeys are a signer and its public line, of keys that init makes in a
+// directory.
+func newKeys(ts *testscript.TestScript, dir string) (gitrepo.Signer, string) {
+	ts.Check(ts.Exec("fleetbroker", "init", dir+".fleet", "--keys-dir", dir))
+	at := ts.MkAbs(dir)
+	line, err := os.ReadFile(filepath.Join(at, "ledger.pub"))
+	ts.Check(err)
+	signer, err := gitrepo.SSHSigner(filepath.Join(at, "ledger"), "")
+	ts.Check(err)
+	return signer, strings.Join(strings.Fields(string(line))[:2], " ")
 }
 
 // fatal lets what needs a test run in a script.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/memory"
 	"github.com/spf13/pflag"
@@ -20,7 +19,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // source is a fleet repo as a command reads it: the files of a directory, or a
@@ -38,13 +39,19 @@ type source struct {
 	// repo is nil for a plain directory.
 	repo    *git.Repository
 	objects *objects
+	// root is whose signatures count; nil: those whom the repository names.
+	root *trust.Root
+	// baseless is why the root finds nothing in the inputs to begin with; "": it does.
+	baseless string
 }
 
 // sourceFlags are the flags of commands that read a fleet repo by URL.
 type sourceFlags struct {
 	auth   gitrepo.Auth
 	branch string
-	// offers: the heads of pull requests are wanted too.
+	root   rootFlags
+	// offers: the heads of pull requests, and those that were accepted, are wanted
+	// too.
 	offers bool
 }
 
@@ -53,11 +60,24 @@ func (f *sourceFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.auth.User, "git-user", "", "user for git over https, with a URL")
 	fs.StringVar(&f.auth.PasswordFile, "git-password-file", "", "file with the password or access token for git over https")
 	fs.StringVar(&f.auth.SSHKeyFile, "git-ssh-key", "", "private key for git over ssh")
+	f.root.register(fs)
 }
 
 // open opens a directory or a URL. Without one, the fleet repo around the
 // working directory is meant.
 func (f *sourceFlags) open(ctx context.Context, args []string) (*source, error) {
+	root, err := f.root.read()
+	if err != nil {
+		return nil, err
+	}
+	s, err := f.opened(ctx, args)
+	if err == nil {
+		s.root = root
+	}
+	return s, err
+}
+
+func (f *sourceFlags) opened(ctx context.Context, args []string) (*source, error) {
 	if len(args) == 0 {
 		dir, err := findFleet(".")
 		if err != nil {
@@ -148,6 +168,10 @@ func openDir(dir string) (*source, error) {
 	return s, err
 }
 
+// maxClone bounds what a repository that is read by its URL holds in memory, in
+// bytes.
+const maxClone = 8 << 30
+
 // openURL fetches a repository into memory.
 func (f *sourceFlags) openURL(ctx context.Context, url string) (*source, error) {
 	remote, err := gitrepo.Dial(url, f.auth)
@@ -159,13 +183,13 @@ func (f *sourceFlags) openURL(ctx context.Context, url string) (*source, error) 
 	choose := func(all map[string]tree.Hash) (want, have []tree.Hash) {
 		refs = all
 		for _, name := range sortedNames(all) {
-			if strings.HasPrefix(name, "refs/heads/") || f.offers && mayBeOffer(name) {
+			if strings.HasPrefix(name, "refs/heads/") || f.offers && (mayBeOffer(name) || strings.HasPrefix(name, "refs/fleetbroker/accepted/")) {
 				want = append(want, all[name])
 			}
 		}
 		return want, nil
 	}
-	err = remote.Fetch(ctx, choose, func(pack io.Reader) error { return packfile.UpdateObjectStorage(storage, pack) })
+	err = remote.Fetch(ctx, choose, func(pack io.Reader) error { return gitobj.StorePack(pack, maxClone, storage) })
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s: %w", url, err)
 	}
@@ -347,9 +371,7 @@ func (s *source) readFleet(ctx context.Context) (*fleet.Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs of %s: %w", s.where, err)
 	}
-	for _, x := range findings {
-		f.Diagnostics = append(f.Diagnostics, x.Diagnostic())
-	}
+	f.Diagnostics = append(f.Diagnostics, findings...)
 	return f, nil
 }
 
@@ -358,6 +380,12 @@ func (s *source) readFleet(ctx context.Context) (*fleet.Fleet, error) {
 func (s *source) fleetAt(ctx context.Context, t tree.Tree, older []tree.Tree) (*fleet.Fleet, error) {
 	reader := fleet.NewReader()
 	src := fleet.Sources{Inputs: t, Older: older}
+	branch, good, err := branchOf(ctx, t)
+	if err == nil && good { // before anything else is read: the ledger lists what is not to be
+		if src.Ledger, _, err = s.ledger(branch); err == nil {
+			return reader.ReadAll(ctx, src)
+		}
+	}
 	f, err := reader.ReadAll(ctx, src)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/clock"
 )
 
 // speakerLease is the Lease of the daemon that speaks to people.
@@ -46,7 +48,8 @@ func newSpeaker(identity string, log *slog.Logger) (*speaker, error) {
 func (s *speaker) speaks() bool { return s == nil || s.leads.Load() }
 
 // run takes part in the election until the context ends.
-func (s *speaker) run(ctx context.Context) error {
+// A daemon whose clock is wrong gives the Lease up.
+func (s *speaker) run(ctx context.Context, check *clock.Check) error {
 	config := rest.CopyConfig(s.config)
 	config.Timeout = 5 * time.Second
 	client, err := kubernetes.NewForConfig(config)
@@ -80,9 +83,32 @@ func (s *speaker) run(ctx context.Context) error {
 		return fmt.Errorf("elect who speaks to people: %w", err)
 	}
 	for ctx.Err() == nil { // it ends when the Lease is lost
-		elector.Run(ctx)
+		if err := check.Err(); err != nil {
+			s.log.Warn("does not stand for the Lease of who speaks to people", "error", err)
+			wait(ctx, clockEvery)
+			continue
+		}
+		term, end := context.WithCancel(ctx)
+		go func() {
+			for term.Err() == nil && check.Err() == nil {
+				wait(term, time.Second)
+			}
+			end()
+		}()
+		elector.Run(term)
+		end()
 	}
 	return nil
+}
+
+// wait lets time pass, or the context end.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
 }
 
 // namespaceFile is where Kubernetes tells a pod its namespace.

@@ -6,11 +6,15 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/review"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
@@ -59,18 +63,27 @@ tenants are expected to hold of each shape, and how wrong that was so far.`,
 
 // page is everything `status` shows.
 type page struct {
-	Fleet    string         `json:"fleet"`
-	Branch   string         `json:"branch,omitempty"`
-	Commit   string         `json:"commit,omitempty"`
-	Intents  map[string]int `json:"intents"`
-	Frozen   []string       `json:"frozen"`
+	Fleet   string         `json:"fleet"`
+	Branch  string         `json:"branch,omitempty"`
+	Commit  string         `json:"commit,omitempty"`
+	Trust   trusted        `json:"trust"`
+	Intents map[string]int `json:"intents"`
+	Frozen  []string       `json:"frozen"`
+	// FrozenIntents are those that hold contracts while their files cannot be read.
+	FrozenIntents []frozenState `json:"frozenIntents,omitempty"`
+	// Limits name what stands beyond a limit that came later.
+	Limits []string `json:"limits,omitempty"`
+	// Unsigned are files that are not acted on for want of a signature.
+	Unsigned []string       `json:"unsigned,omitempty"`
 	Phases   map[string]int `json:"contracts"`
 	Troubled []trouble      `json:"troubled"`
-	Peerings []peeringState `json:"peerings"`
-	Nodes    []nodeState    `json:"nodes"`
-	Spend    []spendState   `json:"spend"`
-	Demand   []demandState  `json:"demand,omitempty"`
-	Asked    []clusterState `json:"clusters"`
+	// Providers that people should look at, and why.
+	Providers []planner.Condition `json:"providers,omitempty"`
+	Peerings  []peeringState      `json:"peerings"`
+	Nodes     []nodeState         `json:"nodes"`
+	Spend     []spendState        `json:"spend"`
+	Demand    []demandState       `json:"demand,omitempty"`
+	Asked     []clusterState      `json:"clusters"`
 }
 
 // trouble is a contract that needs somebody's eye.
@@ -80,6 +93,27 @@ type trouble struct {
 	Phase    v1alpha1.Phase `json:"phase"`
 	Since    v1alpha1.Time  `json:"since"`
 	Reason   string         `json:"reason,omitempty"`
+}
+
+// frozenState is an intent that is frozen, as the ledger remembers it.
+type frozenState struct {
+	Tenant string        `json:"tenant"`
+	Intent string        `json:"intent"`
+	Since  v1alpha1.Time `json:"since"`
+	// Contracts that it holds, and Endless those of them that have no end: they
+	// count as preemptible at priority 0 from PreemptibleFrom on.
+	Contracts       int           `json:"contracts"`
+	Endless         int           `json:"endless"`
+	PreemptibleFrom v1alpha1.Time `json:"preemptibleFrom,omitzero"`
+	Reason          string        `json:"reason,omitempty"`
+}
+
+func (f *frozenState) String() string {
+	text := fmt.Sprintf("%s/%s since %s, holds %s on their own terms", f.Tenant, f.Intent, f.Since.UTC().Format(time.RFC3339), count(f.Contracts, "contract"))
+	if f.Endless > 0 {
+		text += fmt.Sprintf("; %d without an end: preemptible at priority 0 from %s on", f.Endless, f.PreemptibleFrom.UTC().Format(time.RFC3339))
+	}
+	return text
 }
 
 type peeringState struct {
@@ -122,7 +156,7 @@ func statusRun(ctx context.Context, o statusOptions) error {
 // page is what the repo alone tells.
 func (g *gathered) page() *page {
 	p := &page{
-		Fleet: g.fleet.Name, Branch: g.src.branch, Commit: g.src.commitText(), Intents: map[string]int{}, Frozen: []string{},
+		Fleet: g.fleet.Name, Branch: g.src.branch, Commit: g.src.commitText(), Trust: g.trusted(), Intents: map[string]int{}, Frozen: []string{},
 		Phases: map[string]int{}, Troubled: []trouble{}, Peerings: []peeringState{}, Nodes: []nodeState{}, Spend: []spendState{}, Asked: []clusterState{},
 	}
 	for _, it := range g.fleet.Intents {
@@ -139,10 +173,15 @@ func (g *gathered) page() *page {
 		}
 	}
 	for _, d := range g.fleet.Diagnostics {
-		if d.Code == verify.CodeNotVerified {
+		switch d.Code {
+		case verify.CodeNotVerified:
+			p.Unsigned = append(p.Unsigned, d.String())
+		case verify.CodeBroken:
 			p.Frozen = append(p.Frozen, d.String())
 		}
 	}
+	p.FrozenIntents = g.frozen()
+	p.Limits = g.beyondLimits()
 	for c := range g.ledger.Contracts() {
 		p.Phases[string(c.Status.Phase)]++
 		if c.Status.Phase == v1alpha1.PhaseReleasing || c.Status.Phase.Charged() && c.Status.Reason != "" {
@@ -156,7 +195,38 @@ func (g *gathered) page() *page {
 		p.Spend = append(p.Spend, g.spendOf(name))
 	}
 	p.Demand = g.demand()
+	p.Providers = g.conditions()
 	return p
+}
+
+// frozen are the intents that the ledger remembers as frozen.
+func (g *gathered) frozen() []frozenState {
+	var out []frozenState
+	for s := range g.ledger.States() {
+		f := s.Status.Frozen
+		if f == nil {
+			continue
+		}
+		one := frozenState{Tenant: s.Metadata.Namespace, Intent: s.Metadata.Name, Since: f.Since, Reason: f.Reason}
+		for _, c := range g.ledger.ByIntent(one.Tenant, one.Intent) {
+			if !c.Status.Phase.Charged() {
+				continue
+			}
+			one.Contracts++
+			if c.Spec.Term.End.IsZero() {
+				one.Endless++
+				one.PreemptibleFrom = v1alpha1.TimeOf(f.Since.Add(g.fleet.Policy.Safety.Ages()))
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// beyondLimits names what stands beyond the fleet's limits.
+func (g *gathered) beyondLimits() []string {
+	w := g.world()
+	return planner.BeyondLimits(&w)
 }
 
 // spendOf is a tenant's money this month.
@@ -187,15 +257,30 @@ func printPage(s Streams, p *page, in *gathered, markdown bool) error {
 	if p.Commit != "" {
 		at += "@" + shortCommit(p.Commit)
 	}
-	fmt.Fprintf(&b, "%s\n\n", printable(at))
+	if n := len(p.Unsigned); n > 0 {
+		fmt.Fprintf(&b, "NOT ACTED ON: %s without a signature by a person who may change it. %s\n", count(n, "file"), strings.ReplaceAll(review.Remedy("COMMIT"), "`", ""))
+	}
+	for _, line := range p.Trust.lines() {
+		fmt.Fprintf(&b, "%s\n", escape.Line(line))
+	}
+	fmt.Fprintf(&b, "%s\n\n", escape.Line(at))
 	fmt.Fprintf(&b, "Intents:   %s\n", countsOf(p.Intents, "none"))
 	fmt.Fprintf(&b, "Contracts: %s\n", countsOf(p.Phases, "none"))
 	for _, why := range p.Frozen {
-		fmt.Fprintf(&b, "Frozen:    %s\n", printable(why))
+		fmt.Fprintf(&b, "Frozen:    %s\n", escape.Line(why))
+	}
+	for i := range p.FrozenIntents {
+		fmt.Fprintf(&b, "Frozen:    %s\n", escape.Line(p.FrozenIntents[i].String()))
+	}
+	for _, why := range p.Limits {
+		fmt.Fprintf(&b, "Limits:    %s\n", escape.Line(why))
+	}
+	for _, why := range p.Unsigned {
+		fmt.Fprintf(&b, "Unsigned:  %s\n", escape.Line(why))
 	}
 	for _, c := range p.Asked {
 		if c.Error != "" {
-			fmt.Fprintf(&b, "Cluster:   %s cannot be asked: %s\n", c.Cluster, printable(c.Error))
+			fmt.Fprintf(&b, "Cluster:   %s cannot be asked: %s\n", c.Cluster, escape.Line(c.Error))
 		}
 	}
 	if _, err := io.WriteString(s.Out, b.String()); err != nil {
@@ -209,6 +294,7 @@ func printPage(s Streams, p *page, in *gathered, markdown bool) error {
 		t     *table
 	}{
 		{"Needs a look", troubleTable(headed, p)},
+		{"Providers", conditionTable(headed, p)},
 		{"Peerings", peeringTable(headed, p, in)},
 		{"Virtual nodes", nodeTable(headed, p)},
 		{"Spend this month", spendTable(headed, p, in)},
@@ -240,6 +326,14 @@ func troubleTable(s Streams, p *page) *table {
 	t := newTable(s, "CONTRACT", "TENANT", "PHASE", ">SINCE", "REASON")
 	for _, c := range p.Troubled {
 		t.row(c.Contract, c.Tenant, string(c.Phase), t.age(c.Since), dash(c.Reason))
+	}
+	return t
+}
+
+func conditionTable(s Streams, p *page) *table {
+	t := newTable(s, "PROVIDER", "CONDITION", "MESSAGE")
+	for _, c := range p.Providers {
+		t.row(c.Provider, c.Type, c.Message)
 	}
 	return t
 }

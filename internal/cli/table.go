@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
 )
@@ -56,22 +57,26 @@ func (t *table) print(w io.Writer) error {
 	var b strings.Builder
 	if !t.s.Terminal {
 		for _, r := range t.rows {
-			b.WriteString(printable(strings.Join(r, "\t")) + "\n")
+			b.WriteString(strings.Join(lines(r), "\t") + "\n")
 		}
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
+	rows := [][]string{t.header}
+	for _, r := range t.rows {
+		rows = append(rows, lines(r))
+	}
 	widths := make([]int, len(t.header))
-	for _, r := range append([][]string{t.header}, t.rows...) {
+	for _, r := range rows {
 		for i, c := range r {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
 	}
-	for k, r := range append([][]string{t.header}, t.rows...) {
+	for k, r := range rows {
 		var line strings.Builder
 		for i, c := range r {
 			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-			if c = printable(c); t.s.Color && k > 0 {
+			if t.s.Color && k > 0 {
 				c = paint(t.header[i], c)
 			}
 			if t.right[i] {
@@ -90,15 +95,13 @@ func (t *table) print(w io.Writer) error {
 	return err
 }
 
-// printable keeps control characters that came in with inputs from the
-// terminal. Tabs stay: they separate columns.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if (r < ' ' && r != '\t') || r == 0x7f || (r >= 0x80 && r < 0xa0) {
-			return '?'
-		}
-		return r
-	}, s)
+// lines are a row's cells, each as one line.
+func lines(row []string) []string {
+	out := make([]string, len(row))
+	for i, c := range row {
+		out[i] = escape.Line(c)
+	}
+	return out
 }
 
 // dash stands for what is empty.
@@ -131,7 +134,6 @@ func (t *table) until(at v1alpha1.Time) string {
 
 // markdown prints the rows as a table for a comment or a page.
 func (t *table) markdown(w io.Writer) error {
-	escape := strings.NewReplacer("|", "\\|", "<", "&lt;")
 	var b strings.Builder
 	rule := make([]string, len(t.header))
 	for i := range rule {
@@ -141,7 +143,9 @@ func (t *table) markdown(w io.Writer) error {
 	for _, r := range t.rows {
 		cells := make([]string, len(r))
 		for i, c := range r {
-			cells[i] = escape.Replace(printable(c))
+			if cells[i] = c; c != dash("") {
+				cells[i] = escape.Markdown(c)
+			}
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}

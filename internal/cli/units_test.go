@@ -65,9 +65,9 @@ func TestTable(t *testing.T) {
 		terminal, markdown bool
 		want               string
 	}{
-		"terminal": {true, false, "NAME      EUR/H   AGE\nparis|1   12.09    2h\nx?[31m     0.00     -\n"},
-		"pipe":     {false, false, "paris|1\t12.0944\t2026-11-20T09:00:00Z\nx?[31m\t0\t-\n"},
-		"markdown": {true, true, "| name | eur/h | age |\n|-|-:|-:|\n| paris\\|1 | 12.09 | 2h |\n| x?[31m | 0.00 | - |\n"},
+		"terminal": {true, false, "NAME          EUR/H   AGE\nparis|1       12.09    2h\nx\\u001b[31m    0.00     -\n"},
+		"pipe":     {false, false, "paris|1\t12.0944\t2026-11-20T09:00:00Z\nx\\u001b[31m\t0\t-\n"},
+		"markdown": {true, true, "| name | eur/h | age |\n|-|-:|-:|\n| paris\\|1 | 12.09 | 2h |\n| x\\\\u001b\\[31m | 0.00 | - |\n"},
 	}
 	for name, c := range cases {
 		var b bytes.Buffer
@@ -109,7 +109,7 @@ func TestFindingsInEachForm(t *testing.T) {
 		{File: "fleet.yaml", Line: 1, Column: 1, Message: "odd \x1b[31m", Severity: "warning"},
 	}
 	cases := map[string][]string{
-		"text":   {"intents/a,b/x.yaml:9:7: 100% wrong:?really\n", "fleet.yaml:1:1: warning: odd ?[31m\n"},
+		"text":   {"intents/a,b/x.yaml:9:7: 100% wrong: really\n", "fleet.yaml:1:1: warning: odd \\u001b[31m\n"},
 		"github": {"::error file=intents/a%2Cb/x.yaml,line=9,col=7::100%25 wrong:%0Areally\n", "::warning file=fleet.yaml,line=1,col=1::"},
 		"gitlab": {`"severity": "major"`, `"begin": 9`, `"check_name": "fleetbroker/UnknownField"`},
 		"sarif":  {`"version": "2.1.0"`, `"ruleId": "UnknownField"`, `"level": "warning"`, `"startColumn": 7`},

@@ -21,7 +21,7 @@
 //     sent and *Limited says until when. An outage is asked again a few times
 //     where asking twice does no harm, then it is ErrUnavailable.
 //   - Only comments that we wrote ourselves are changed or deleted: a marker in
-//     somebody else's comment means nothing.
+//     another account's comment means nothing.
 //   - What people wrote (titles, branch names, logins) is data. Nothing here
 //     acts on it.
 //

@@ -20,6 +20,10 @@ type Forge interface {
 	// word of each.
 	Reviews(ctx context.Context, number int64) ([]Review, error)
 
+	// Named says whether a person with write access asked in a comment for a plan
+	// of exactly this head (Askers). Access is what the forge says at the moment.
+	Named(ctx context.Context, number int64, head string) (Naming, error)
+
 	// Comment writes the comment that begins with a marker, or brings our own
 	// older one with that marker up to date; equal text is left alone. changed
 	// reports whether anything was written.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -38,7 +39,7 @@ type Event struct {
 func named(e Event, what string) Event {
 	sum := sha256.Sum256([]byte(strings.Join([]string{e.Fleet, e.Tenant, e.Intent, e.Contract, e.Kind, what}, "\x00")))
 	e.ID = hex.EncodeToString(sum[:16])
-	e.Text = printable(e.Text)
+	e.Text = escape.Line(e.Text)
 	return e
 }
 
@@ -73,15 +74,4 @@ func because(reason string) string {
 		return ""
 	}
 	return ": " + reason
-}
-
-// printable takes line breaks and control characters out of what inputs
-// brought: a message is one line, and a mail's head nobody's to write.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
-			return ' '
-		}
-		return r
-	}, s)
 }

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"log/slog"
@@ -26,6 +27,8 @@ type Snapshot struct {
 	Books   ledger.Books
 	// SLA of an intent, nil where it asks for none. A nil SLA is that of none.
 	SLA func(tenant, intent string) *v1alpha1.SLA
+	// FrozenFor is the fleet's safety.frozenFor.
+	FrozenFor time.Duration
 }
 
 // Paces are how long a destination is left alone after a message, and after a
@@ -106,14 +109,10 @@ type result struct {
 	err   error
 }
 
-// New makes a notifier that has seen nothing. An error is a state file that
-// cannot be read.
-func New(o Options) (*Notifier, error) {
-	box, err := load(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	return &Notifier{opts: o, client: newClient(o.CAs), box: box, news: make(chan struct{}, 1), routes: map[target]*route{}, done: make(chan result)}, nil
+// New makes a notifier that has seen nothing. A state file that cannot be read
+// is set aside.
+func New(o Options) *Notifier {
+	return &Notifier{opts: o, client: newClient(o.CAs), box: load(o), news: make(chan struct{}, 1), routes: map[target]*route{}, done: make(chan result)}
 }
 
 // Observe takes the newest ledger and returns at once.
@@ -196,7 +195,7 @@ func (n *Notifier) derive(ctx context.Context) {
 	var events []Event
 	if s != n.seen {
 		if s.Ledger != n.seen.Ledger {
-			events = Since(s.Fleet, n.seen.Ledger, s.Ledger, s.SLA)
+			events = append(Since(s.Fleet, n.seen.Ledger, s.Ledger, s.SLA), freezes(s.Fleet, n.seen.Ledger, s.Ledger, s.FrozenFor)...)
 		}
 		if n.box.Head != hash(s.Head) {
 			n.box.Head, n.dirty = hash(s.Head), true
@@ -262,10 +261,7 @@ func (n *Notifier) post(s *Snapshot, events []Event) {
 func wants(t *v1alpha1.Tenant) map[target]map[string]bool {
 	out := map[target]map[string]bool{}
 	for _, sub := range t.Spec.Notify {
-		to := target{Tenant: t.Metadata.Name, Secret: sub.URLSecretRef.Name, Key: sub.URLSecretRef.Key}
-		if to.Key == "" {
-			to.Key = DefaultKey
-		}
+		to := targetOf(t.Metadata.Name, sub)
 		if out[to] == nil {
 			out[to] = map[string]bool{}
 		}
@@ -330,7 +326,7 @@ func (n *Notifier) dispatch(ctx context.Context) time.Duration {
 		default:
 			r.busy = true
 			busy++
-			go n.send(ctx, p.Target, slices.Clone(p.Events))
+			go n.send(ctx, p.Target, n.insecure(p.Target), slices.Clone(p.Events))
 		}
 	}
 	n.box.Pending = slices.DeleteFunc(n.box.Pending, func(p pending) bool { return len(p.Events) == 0 })
@@ -351,6 +347,18 @@ func (n *Notifier) wanted(to target) bool {
 	return ok
 }
 
+// insecure reports whether the tenant's file lets a destination be without TLS.
+func (n *Notifier) insecure(to target) bool {
+	t := n.seen.Tenants[to.Tenant]
+	return t != nil && slices.ContainsFunc(t.Spec.Notify, func(sub v1alpha1.Notify) bool {
+		return sub.AllowInsecure && targetOf(to.Tenant, sub) == to
+	})
+}
+
+func targetOf(tenant string, sub v1alpha1.Notify) target {
+	return target{Tenant: tenant, Secret: sub.URLSecretRef.Name, Key: cmp.Or(sub.URLSecretRef.Key, DefaultKey)}
+}
+
 // settle takes the result of a message.
 func (n *Notifier) settle(r result) {
 	route := n.routes[r.to]
@@ -366,11 +374,11 @@ func (n *Notifier) settle(r result) {
 		n.count(r.to.Tenant, "sent", len(r.ids))
 		return
 	}
-	n.count(r.to.Tenant, "failed", 1)
 	pause := min(n.opts.Paces.Retry<<min(route.failures, 16), n.opts.Paces.MaxRetry)
 	if route.failures == 0 {
 		n.opts.Log.Warn("a notification could not be sent; it is tried again", "tenant", r.to.Tenant, "secret", r.to.Secret, "key", r.to.Key, "error", r.err)
 	}
+	n.count(r.to.Tenant, "failed", 1)
 	route.failures++
 	route.next = now.Add(pause)
 }

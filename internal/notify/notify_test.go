@@ -101,7 +101,7 @@ func (w *world) tell(tenant, secret, url string, events ...string) {
 		t = &v1alpha1.Tenant{Metadata: v1alpha1.Metadata{Name: tenant}}
 		w.tenants[tenant] = t
 	}
-	t.Spec.Notify = append(t.Spec.Notify, v1alpha1.Notify{Events: events, URLSecretRef: v1alpha1.SecretKeyRef{Name: secret}})
+	t.Spec.Notify = append(t.Spec.Notify, v1alpha1.Notify{Events: events, URLSecretRef: v1alpha1.SecretKeyRef{Name: secret}, AllowInsecure: true})
 }
 
 // Write implements io.Writer: the log.
@@ -127,7 +127,7 @@ func (w *world) count(result string) int {
 func (w *world) start() (n *Notifier, stop func()) {
 	w.t.Helper()
 	began := time.Now() // pauses are counted on a clock that runs
-	n, err := New(Options{
+	n = New(Options{
 		Dir: w.dir, Now: func() time.Time { return noon.Add(time.Hour + time.Since(began)) }, Log: slog.New(slog.NewTextHandler(w, nil)),
 		Paces: Paces{Webhook: time.Millisecond, Chat: time.Millisecond, Mail: time.Millisecond, Retry: time.Millisecond, MaxRetry: 4 * time.Millisecond},
 		Address: func(_ context.Context, tenant string, ref v1alpha1.SecretKeyRef) (string, error) {
@@ -149,9 +149,6 @@ func (w *world) start() (n *Notifier, stop func()) {
 			w.counts[result] += k
 		},
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- n.Run(ctx) }()
@@ -515,13 +512,56 @@ func (m *mailbox) Data(r io.Reader) error {
 	return err
 }
 
-// A state file that cannot be read stops the daemon, with a remedy.
-func TestBrokenState(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, stateFile), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
+// A state file that cannot be read is set aside and named in the log, and the
+// daemon goes on and writes a new one.
+func TestNew_SetsADamagedStateFileAside(t *testing.T) {
+	for name, damage := range map[string]func(file string) error{
+		"cut":         func(f string) error { return os.WriteFile(f, []byte("{"), 0o600) },
+		"empty":       func(f string) error { return os.WriteFile(f, nil, 0o600) },
+		"zeroed":      func(f string) error { return os.WriteFile(f, make([]byte, 100), 0o600) },
+		"no commit":   func(f string) error { return os.WriteFile(f, []byte(`{"head":"x"}`), 0o600) },
+		"a directory": func(f string) error { return os.Mkdir(f, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			hook, w := newReceiver(t), newWorld(t)
+			if err := damage(filepath.Join(w.dir, stateFile)); err != nil {
+				t.Fatal(err)
+			}
+			w.tell("vision", "events", hook.URL, "placed")
+			n, stop := w.start()
+			defer stop()
+			first := w.at(1)
+			n.Observe(first)
+			w.saw(first)
+			n.Observe(w.at(2, many(0, 1)...))
+			w.until("it is told", func() bool { return len(hook.got()) == 1 })
+			stop()
+			list, err := filepath.Glob(filepath.Join(w.dir, stateFile+".damaged-*"))
+			if err != nil || len(list) != 1 || !strings.Contains(w.logged(), list[0]) {
+				t.Errorf("set aside: %v, %v; logged %s", list, err, w.logged())
+			}
+			if _, err := load(Options{Dir: w.dir}).Head.MarshalText(); err != nil {
+				t.Errorf("what was written again: %v", err)
+			}
+		})
 	}
-	if _, err := New(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "delete it") {
-		t.Errorf("got %v", err)
+}
+
+// An address without TLS gets nothing unless the tenant's file allows it.
+func TestNotifier_RefusesAddressesWithoutTLS(t *testing.T) {
+	for _, scheme := range []string{"", "slack+"} {
+		hook, w := newReceiver(t), newWorld(t)
+		w.tell("vision", "events", scheme+hook.URL+"/hooks/x", "placed")
+		w.tenants["vision"].Spec.Notify[0].AllowInsecure = false
+		n, stop := w.start()
+		first := w.at(1)
+		n.Observe(first)
+		w.saw(first)
+		n.Observe(w.at(2, many(0, 1)...))
+		w.until("it fails", func() bool { return w.count("failed") > 0 && strings.Contains(w.logged(), "could not be sent") })
+		stop()
+		if hook.asked.Load() > 0 || !strings.Contains(w.logged(), "allowInsecure") {
+			t.Errorf("%shttp: the receiver was asked %d times; logged %s", scheme, hook.asked.Load(), w.logged())
+		}
 	}
 }

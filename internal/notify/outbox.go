@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
@@ -72,23 +73,33 @@ type pending struct {
 // stateFile lies in the state directory.
 const stateFile = "notify.json"
 
-// load reads the state, nil at the first start.
-func load(dir string) (*outbox, error) {
-	if dir == "" {
-		return nil, nil
+// temporary is what the name of a file that is being written ends with.
+const temporary = ".tmp-*"
+
+// load reads the state, nil at the first start. A file that cannot be read is
+// set aside and logged: it holds notices only, and must not keep a daemon from
+// starting.
+func load(o Options) *outbox {
+	if o.Dir == "" {
+		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(dir, stateFile)) //nolint:gosec // the operator named the directory
+	statefile.RemoveTemporary(o.Dir, stateFile+temporary)
+	name := filepath.Join(o.Dir, stateFile)
+	text, err := os.ReadFile(name) //nolint:gosec // the operator named the directory
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read what was notified: %w", err)
+	box := newOutbox()
+	if err == nil {
+		err = json.Unmarshal(text, box)
 	}
-	o := newOutbox()
-	if err := json.Unmarshal(text, o); err != nil {
-		return nil, fmt.Errorf("read what was notified: %s: %w; delete it to begin with what is new", filepath.Join(dir, stateFile), err)
+	if err == nil {
+		return box
 	}
-	return o, nil
+	aside, moveErr := statefile.SetAside(name, o.Now())
+	o.Log.Error("the file of notifications cannot be read and is set aside; what was pending in it is not sent",
+		"file", name, "aside", aside, "error", errors.Join(err, moveErr))
+	return nil
 }
 
 func newOutbox() *outbox { return &outbox{Due: map[string]bool{}, Pending: []pending{}} }
@@ -102,7 +113,7 @@ func (o *outbox) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write what was notified: %w", err)
 	}
-	f, err := os.CreateTemp(dir, stateFile+".*")
+	f, err := os.CreateTemp(dir, stateFile+temporary)
 	if err != nil {
 		return fmt.Errorf("write what was notified: %w", err)
 	}

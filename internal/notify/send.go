@@ -19,6 +19,7 @@ import (
 	"github.com/slack-go/slack"
 	"github.com/wneessen/go-mail"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -30,14 +31,14 @@ const timeout = 30 * time.Second
 const maxLines = 20
 
 // send sends one message and tells Run what became of it.
-func (n *Notifier) send(ctx context.Context, to target, events []Event) {
+func (n *Notifier) send(ctx context.Context, to target, insecure bool, events []Event) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	r := result{to: to, ids: map[string]bool{}}
 	address, err := n.opts.Address(ctx, to.Tenant, v1alpha1.SecretKeyRef{Name: to.Secret, Key: to.Key})
 	if err == nil {
 		var took int
-		took, r.pause, err = n.deliver(ctx, strings.TrimSpace(address), events)
+		took, r.pause, err = n.deliver(ctx, strings.TrimSpace(address), insecure, events)
 		for _, e := range events[:took] {
 			r.ids[e.ID] = true
 		}
@@ -48,11 +49,15 @@ func (n *Notifier) send(ctx context.Context, to target, events []Event) {
 }
 
 // deliver sends the first of the events, or all as one message, and returns how
-// many were taken and how long to wait then.
-func (n *Notifier) deliver(ctx context.Context, address string, events []Event) (took int, pause time.Duration, err error) {
+// many were taken and how long to wait then. An address without TLS is refused
+// unless the tenant's file allows it.
+func (n *Notifier) deliver(ctx context.Context, address string, insecure bool, events []Event) (took int, pause time.Duration, err error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return 0, 0, errors.New("the Secret holds no address: write https://…, slack+https://… or smtp://…")
+	}
+	if clear := u.Scheme == "http" || u.Scheme == "slack+http"; clear && !insecure {
+		return 0, 0, fmt.Errorf("the Secret holds an address of scheme %q, which sends events in clear text: write %ss, or set allowInsecure: true in the Tenant's notify", u.Scheme, u.Scheme)
 	}
 	switch u.Scheme {
 	case "slack+https", "slack+http":
@@ -114,25 +119,22 @@ func webhook(ctx context.Context, client *http.Client, u *url.URL, e Event) erro
 	return nil
 }
 
-// markup is what Slack reads as its own; a name in an intent must not call
-// everybody.
-var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-
 // chat posts events as one message to an incoming webhook of Slack or of
 // what takes the same (Mattermost, Rocket.Chat).
 func chat(ctx context.Context, client *http.Client, u *url.URL, events []Event) error {
-	return slack.PostWebhookCustomHTTPContext(ctx, u.String(), client, &slack.WebhookMessage{Text: markup.Replace(message(events))})
+	return slack.PostWebhookCustomHTTPContext(ctx, u.String(), client, &slack.WebhookMessage{Text: message(events, escape.Chat)})
 }
 
-// message is events for people, one a line.
-func message(events []Event) string {
+// message is events for people, one a line, each as the sink's encoder gives it:
+// names and reasons in it are of other people's making.
+func message(events []Event, encode func(string) string) string {
 	var b strings.Builder
 	for i, e := range events {
 		if i == maxLines {
 			fmt.Fprintf(&b, "… and %d more\n", len(events)-maxLines)
 			break
 		}
-		fmt.Fprintf(&b, "[%s] %s\n", e.Kind, e.Text)
+		fmt.Fprintf(&b, "[%s] %s\n", e.Kind, encode(e.Text))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -155,10 +157,10 @@ func post(ctx context.Context, u *url.URL, cas *x509.CertPool, events []Event) e
 	if len(events) > 1 {
 		subject = fmt.Sprintf("%s: %d events", events[0].Tenant, len(events))
 	}
-	m.Subject("[" + events[0].Fleet + "] " + subject)
+	m.Subject(escape.Line("[" + events[0].Fleet + "] " + subject))
 	m.SetDateWithValue(events[len(events)-1].At.Time)
 	m.SetMessageIDWithValue(events[0].ID + "@fleetbroker")
-	m.SetBodyString(mail.TypeTextPlain, message(events)+"\n")
+	m.SetBodyString(mail.TypeTextPlain, message(events, escape.Line)+"\n")
 	c, err := mailer(u, cas)
 	if err != nil {
 		return err

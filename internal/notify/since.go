@@ -26,10 +26,29 @@ func Since(fleet string, before, now *ledger.Ledger, asked func(tenant, intent s
 		}
 		out = append(out, ofState(fleet, before.State(tenant, intent), now.State(tenant, intent))...)
 	}
+	out = append(out, asides(fleet, before.SetAside(), now.SetAside())...)
 	slices.SortFunc(out, func(a, b Event) int {
 		return cmp.Or(a.At.Compare(b.At.Time), strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Intent, b.Intent),
 			strings.Compare(a.Contract, b.Contract), strings.Compare(a.Kind, b.Kind))
 	})
+	return out
+}
+
+// asides tell a tenant which of its files are set aside. They are refusals: what
+// they ask for is not read.
+func asides(fleet string, before, now []v1alpha1.SetAsidePiece) []Event {
+	var out []Event
+	for _, p := range now {
+		parts := strings.SplitN(p.Path, "/", 3)
+		known := slices.ContainsFunc(before, func(b v1alpha1.SetAsidePiece) bool { return b.Path == p.Path && b.Hash == p.Hash })
+		if known || len(parts) < 3 || parts[0] != "intents" && parts[0] != "requests" {
+			continue
+		}
+		out = append(out, named(Event{
+			Kind: "refused", At: p.At, Fleet: fleet, Tenant: parts[1], Reason: "SetAside",
+			Text: p.Path + " is set aside and what it last said stays in force: the process that reads it ended twice (" + p.Why + "). Change it, or ask the fleet's operator to have it tried again",
+		}, p.Path+"\x00"+p.Hash+"\x00"+stamp(p.At)))
+	}
 	return out
 }
 

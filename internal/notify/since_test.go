@@ -1,12 +1,17 @@
 package notify
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -214,5 +219,55 @@ func TestDue(t *testing.T) {
 	}
 	if fresh != 3 {
 		t.Errorf("%d events are told, want 80 %%, 100 %% and the term's end, once each", fresh)
+	}
+}
+
+// What is set aside is told to the tenant whose it is, once; what belongs to none
+// is for operators.
+func TestSince_TellsWhatIsSetAside(t *testing.T) {
+	with := func(paths ...string) *ledger.Ledger {
+		t.Helper()
+		list := v1alpha1.SetAside{TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSetAside}}
+		for _, p := range paths {
+			list.Pieces = append(list.Pieces, v1alpha1.SetAsidePiece{Path: p, Hash: "sha256:00", Why: "took more than 2048 MiB of memory", At: noon})
+		}
+		content, err := ledger.Encode(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, problems, err := ledger.Read(t.Context(), tree.NewMemory().Build(map[string][]byte{ledger.Root + "/" + ledger.SetAsideFile: content}), nil)
+		if err != nil || len(problems) > 0 {
+			t.Fatal(problems, err)
+		}
+		return l
+	}
+	before, now := with("intents/nlp/a.yaml"), with("intents/nlp/a.yaml", "intents/vision/k/", "tenants/vision.yaml")
+	events := Since("acme", before, now, nil)
+	want := "12:00 [refused] intents/vision/k/ is set aside and what it last said stays in force: the process that reads it ended twice (took more than 2048 MiB of memory). Change it, or ask the fleet's operator to have it tried again"
+	if got := lines(events); got != want || events[0].Tenant != "vision" || events[0].Reason != "SetAside" {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if again := Since("acme", now, now, nil); len(again) > 0 {
+		t.Errorf("told again: %v", again)
+	}
+}
+
+// What a daemon that was killed while it wrote its state has left is removed at the
+// next start.
+func TestNew_RemovesTemporaryFiles(t *testing.T) {
+	w := newWorld(t)
+	left, kept := filepath.Join(w.dir, stateFile+".tmp-123"), filepath.Join(w.dir, stateFile+".damaged-20261123T100000Z")
+	for _, name := range []string{left, kept} {
+		if err := os.WriteFile(name, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, stop := w.start()
+	stop()
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", left, err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("what was set aside is gone: %v", err)
 	}
 }

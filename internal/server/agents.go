@@ -77,7 +77,7 @@ type agents struct {
 func NewAgents(o Agents) http.Handler {
 	a := newAgents(o)
 	l := newLimiter(a.Limits, a.Now)
-	return withStreams(authenticate(a.Revocations, a.Now, l.limit(costOf, a.limited, a.routes())), l)
+	return authenticate(a.Revocations, a.Now, l.limit(costOf, a.limited, a.routes()))
 }
 
 func newAgents(o Agents) *agents {
@@ -100,18 +100,32 @@ func (a *agents) routes() http.Handler {
 		mux.HandleFunc("POST "+wire.ReservationsPath, a.postReservation)
 		mux.HandleFunc("DELETE /api/v2/reservations/{id}", a.deleteReservation)
 		mux.HandleFunc("GET "+wire.InstructionsV1Path, a.getInstructionsV1)
-		mux.HandleFunc("GET /api/v2/clusters/{id}/instructions", a.getInstructions)
+		mux.HandleFunc("GET /api/v2/clusters/{id}/instructions", polled(a.getInstructions))
 	}
 	if a.Delivery != nil {
-		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests", a.getManifests)
+		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests", polled(a.getManifests))
 		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests/root", a.getManifestsRoot)
 		mux.HandleFunc("PUT /api/v2/clusters/{id}/observations", a.putObservations)
 	}
-	mux.Handle("GET /market", marketHandler(a.Market))
+	mux.HandleFunc("GET /market", polled(marketHandler(a.Market).ServeHTTP))
+	mux.HandleFunc("POST "+streamPath, refuseStream)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	return jsonErrors(mux)
+}
+
+// streamPath was the route of a gRPC stream of reports, which is gone: one
+// certificate could make the daemon hold hundreds of mebibytes by it.
+const streamPath = "/fleetbroker.v1.Broker/Connect"
+
+// refuseStream tells an agent that still asks for the stream, in gRPC's own
+// form so that its log has the words, what to do.
+func refuseStream(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/grpc")
+	w.Header().Set("Grpc-Status", "12") // UNIMPLEMENTED
+	w.Header().Set("Grpc-Message", "the stream of reports was removed: start the agent with --broker-transport http")
+	w.WriteHeader(http.StatusOK)
 }
 
 // costOf is what a request costs of its sender's share.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
 
@@ -22,9 +23,9 @@ func answerJSON(w http.ResponseWriter, status int, value any) {
 	_ = encoder.Encode(value)
 }
 
-// refuse answers with an error and its machine-readable reason.
+// refuse answers with an error, as one line, and its machine-readable reason.
 func refuse(w http.ResponseWriter, status int, reason, format string, args ...any) {
-	answerJSON(w, status, wire.Error{Error: fmt.Sprintf(format, args...), Reason: reason})
+	answerJSON(w, status, wire.Error{Error: escape.Reason(fmt.Sprintf(format, args...)), Reason: reason})
 }
 
 // jsonErrors makes the mux's own refusals (no such route, wrong method) JSON
@@ -101,6 +102,9 @@ func refuseBody(w http.ResponseWriter, err error, limit int64) {
 		refuse(w, http.StatusRequestEntityTooLarge, "TooLarge", "the body is larger than %d bytes", limit)
 	case errors.Is(err, errEncoding):
 		refuse(w, http.StatusUnsupportedMediaType, "UnsupportedEncoding", "Content-Encoding: %v", err)
+	case errors.Is(err, errBusy):
+		w.Header().Set("Retry-After", "5")
+		refuse(w, http.StatusServiceUnavailable, wire.ReasonUnavailable, "%v; try again", err)
 	case errors.Is(err, errTooFast):
 		w.Header().Set("Retry-After", "10")
 		refuse(w, http.StatusTooManyRequests, "RateLimited", "%v; send less, or less often", err)

@@ -9,13 +9,13 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
-// maxConnections bounds the connections of one certificate. An agent needs one
-// or two; the rest is for programs that ask for reservations in parallel.
-const maxConnections = 512
+// maxConnections bounds the connections of one certificate. An agent needs two
+// or three; the rest is for programs that ask for reservations in parallel.
+const maxConnections = 128
 
 // connections are those of the agents' port whose handshake is done, so that
-// one can be cut the moment its certificate is revoked: a long poll or a
-// stream would live on otherwise. The zero value is ready.
+// one can be cut the moment its certificate is revoked: a long poll would live
+// on otherwise. The zero value is ready.
 type connections struct {
 	mu    sync.Mutex
 	open  map[*watchedConn]*x509.Certificate
@@ -75,25 +75,45 @@ func certKey(cert *x509.Certificate) string {
 	return string(cert.RawIssuer) + "\x00" + cert.SerialNumber.Text(16)
 }
 
-// watchedListener gives connections that tell when they are closed.
-type watchedListener struct{ net.Listener }
+// watchedListener gives connections that tell when they are closed, and closes
+// those for which the port has no place.
+type watchedListener struct {
+	net.Listener
+	admission *admission
+}
 
 // Accept implements net.Listener.
 func (l watchedListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		p, ok := l.admission.enter(conn.RemoteAddr())
+		if ok {
+			return &watchedConn{Conn: conn, place: p}, nil
+		}
+		_ = conn.Close() // nothing was said on it
 	}
-	return &watchedConn{Conn: conn}, nil
 }
 
 // watchedConn is a connection that tells once when it is closed.
 type watchedConn struct {
 	net.Conn
 
+	place  place
 	mu     sync.Mutex
 	closed bool
 	tell   func()
+}
+
+// completed notes that the peer has shown a certificate in force.
+func (c *watchedConn) completed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.place.completed()
+	}
 }
 
 // onClose sets whom to tell; false: it is closed already.
@@ -112,6 +132,7 @@ func (c *watchedConn) Close() error {
 	c.mu.Lock()
 	tell := c.tell
 	c.closed, c.tell = true, nil
+	c.place.leave()
 	c.mu.Unlock()
 	err := c.Conn.Close()
 	if tell != nil {

@@ -1,7 +1,6 @@
 // Package server is everything the daemon says over HTTP.
 //
-//	agents    ──mTLS 1.3──►  agents' port    reports, reservations, instructions, the market;
-//	                                         over HTTP, or as one gRPC stream
+//	agents    ──mTLS 1.3──►  agents' port    reports, reservations, instructions, the market
 //	operators ──guarded───►  operators' port metrics, health, readiness, the market
 //	forges    ──HMAC──────►  webhooks' port  "fetch now", nothing else
 //

@@ -74,6 +74,18 @@ func (m *Metrics) SetBudgets(list []Budget) {
 	m.budgets.set(out)
 }
 
+// Condition is something about a provider that people should look at.
+type Condition struct{ Provider, Type string }
+
+// SetConditions replaces the conditions of providers.
+func (m *Metrics) SetConditions(list []Condition) {
+	out := make([]level, 0, len(list))
+	for _, c := range list {
+		out = append(out, level{[]string{c.Provider, c.Type}, 1})
+	}
+	m.conditions.set(out)
+}
+
 // SetExpiring replaces how many contracts of each tenant end soon.
 func (m *Metrics) SetExpiring(byTenant map[string]int) {
 	out := make([]level, 0, len(byTenant))

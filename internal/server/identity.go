@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/pki"
@@ -18,11 +19,14 @@ type TLSSource interface {
 }
 
 // AgentTLS is the agents' port's TLS: 1.3 only, and a certificate of the
-// fleet's authority from whoever connects. Connections become known to the
-// revocations, which cut them; nil knows none.
+// fleet's authority from each peer that connects, not revoked and of a known role:
+// who has another ends at the handshake, and takes no place from who has one.
+// Connections become known to the revocations, which cut them; nil knows none.
 func AgentTLS(source TLSSource, revocations *Revocations, log *slog.Logger) *tls.Config {
+	refusals := &quieter{every: time.Minute, last: map[string]time.Time{}}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
+		ClientAuth: tls.RequireAndVerifyClientCert,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			m := load(source, log)
 			return &tls.Config{
@@ -34,15 +38,35 @@ func AgentTLS(source TLSSource, revocations *Revocations, log *slog.Logger) *tls
 				// A resumed session would be judged by authorities that may have been replaced.
 				SessionTicketsDisabled: true,
 				VerifyConnection: func(state tls.ConnectionState) error {
-					conn, ok := hello.Conn.(*watchedConn)
-					if revocations == nil || !ok {
-						return nil
+					cert := state.PeerCertificates[0]
+					err := revocations.admit(hello.Conn, cert)
+					if err != nil && refusals.now(certKey(cert)) {
+						log.Warn("a connection is refused", "certificate", cert.Subject.CommonName, "serial", cert.SerialNumber.Text(16), "peer", hello.Conn.RemoteAddr().String(), "error", err)
 					}
-					return revocations.living.add(conn, state.PeerCertificates[0])
+					return err
 				},
 			}, nil
 		},
 	}
+}
+
+// quieter lets one word a minute through of each certificate. There are as many
+// as the authority has issued.
+type quieter struct {
+	every time.Duration
+	mu    sync.Mutex
+	last  map[string]time.Time
+}
+
+func (q *quieter) now(key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	if at, ok := q.last[key]; ok && now.Sub(at) < q.every {
+		return false
+	}
+	q.last[key] = now
+	return true
 }
 
 // ServerTLS is TLS 1.2 or newer without client certificates, for the webhooks'

@@ -34,9 +34,9 @@ const (
 	defaultConcurrent = 256
 	requestBurst      = 2  // seconds
 	byteBurst         = 16 // seconds
-	// maxStreams of one identity: an agent needs one to each daemon, and each may
-	// hold a message of the largest size in memory before it is judged.
-	maxStreams = 8
+	// maxPolls of one identity at a time: long polls and the market, whose answers
+	// are the largest. An agent needs two, and a few more while it restarts.
+	maxPolls = 16
 	// marketCost is what an answer with the whole market costs, in requests.
 	marketCost = 20
 )
@@ -60,19 +60,20 @@ type limiter struct {
 	limits Limits
 	now    func() time.Time
 
+	bodies  *bodies
 	mu      sync.Mutex
 	budgets map[pki.Identity]*budget
 }
 
 func newLimiter(l Limits, now func() time.Time) *limiter {
-	return &limiter{limits: l.withDefaults(), now: now, budgets: map[pki.Identity]*budget{}}
+	return &limiter{limits: l.withDefaults(), now: now, bodies: newBodies(), budgets: map[pki.Identity]*budget{}}
 }
 
 // budget is what is left to one identity.
 type budget struct {
 	now             func() time.Time
 	requests, bytes *rate.Limiter
-	slots, streams  chan struct{}
+	slots, polls    chan struct{}
 }
 
 func (l *limiter) of(id pki.Identity) *budget {
@@ -84,9 +85,9 @@ func (l *limiter) of(id pki.Identity) *budget {
 			now:      l.now,
 			requests: rate.NewLimiter(rate.Limit(l.limits.Requests), int(math.Ceil(l.limits.Requests*requestBurst))),
 			// A full report is let through at any rate.
-			bytes:   rate.NewLimiter(rate.Limit(l.limits.Bytes), max(int(l.limits.Bytes*byteBurst), 2*maxReport)),
-			slots:   make(chan struct{}, l.limits.Concurrent),
-			streams: make(chan struct{}, maxStreams),
+			bytes: rate.NewLimiter(rate.Limit(l.limits.Bytes), max(int(l.limits.Bytes*byteBurst), 2*maxReport)),
+			slots: make(chan struct{}, l.limits.Concurrent),
+			polls: make(chan struct{}, maxPolls),
 		}
 		l.budgets[id] = b
 	}
@@ -117,18 +118,25 @@ func take(l *rate.Limiter, now time.Time, n int) time.Duration {
 	return wait
 }
 
-// openStream takes one of an identity's streams; leave gives it back, and is nil
-// when there is none left.
-func (b *budget) openStream() (leave func()) {
-	select {
-	case b.streams <- struct{}{}:
-		return func() { <-b.streams }
-	default:
-		return nil
+// polled lets an identity have a few large answers under way at a time.
+func polled(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b, ok := r.Context().Value(bodyKey{}).(*body)
+		if !ok {
+			next(w, r)
+			return
+		}
+		select {
+		case b.budget.polls <- struct{}{}:
+			defer func() { <-b.budget.polls }()
+			next(w, r)
+		default:
+			tooMany(w, time.Second, identityOf(r).Name, "it has as many long polls under way as it may")
+		}
 	}
 }
 
-type budgetKey struct{}
+type bodyKey struct{}
 
 // limit answers 429 to those who ask for more than their share. limited is
 // told of each.
@@ -143,7 +151,9 @@ func (l *limiter) limit(cost func(*http.Request) int, limited func(*http.Request
 			return
 		}
 		defer leave()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), budgetKey{}, b)))
+		held := &body{all: l.bodies, budget: b}
+		defer held.release()
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), bodyKey{}, held)))
 	})
 }
 
@@ -155,25 +165,28 @@ func tooMany(w http.ResponseWriter, after time.Duration, who, reason string) {
 // errTooFast is returned while reading a body that is over its sender's share.
 var errTooFast = errors.New("its bodies are more than it may send in this time")
 
-// metered reads at the expense of a budget.
+// metered reads at the expense of a budget, and of the memory for bodies.
 type metered struct {
 	io.Reader
-	budget *budget
+	body *body
 }
 
 // Read implements io.Reader.
 func (m metered) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
-	if n > 0 && take(m.budget.bytes, m.budget.now(), n) > 0 {
+	if n > 0 && take(m.body.budget.bytes, m.body.budget.now(), n) > 0 {
 		return 0, errTooFast
+	}
+	if n > 0 && !m.body.grow(n) {
+		return 0, errBusy
 	}
 	return n, err
 }
 
 // meter makes reading cost what the sender of r may spend.
-func meter(r *http.Request, body io.Reader) io.Reader {
-	if b, ok := r.Context().Value(budgetKey{}).(*budget); ok {
-		return metered{body, b}
+func meter(r *http.Request, from io.Reader) io.Reader {
+	if b, ok := r.Context().Value(bodyKey{}).(*body); ok {
+		return metered{from, b}
 	}
-	return body
+	return from
 }

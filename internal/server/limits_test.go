@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -153,49 +152,6 @@ func TestANoisyAgentStarvesNobody(t *testing.T) {
 	if text := scrape(t, f.metrics); !strings.Contains(text, `fleetbroker_advert_total{cluster="lyon",result="accepted"} 100`) {
 		t.Errorf("the calm agent's reports were not counted:\n%s", text)
 	}
-}
-
-// TestStreamsAreBounded: a ninth stream of one identity is refused, another's
-// first is not.
-func TestStreamsAreBounded(t *testing.T) {
-	f := startFleet(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	open := func(client *http.Client, ended chan<- int) {
-		body, _ := io.Pipe()
-		r, err := http.NewRequestWithContext(ctx, "POST", f.address+wire.StreamMethod, body)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		r.Header.Set("Content-Type", "application/grpc")
-		r.Header.Set("TE", "trailers")
-		answer, err := client.Do(r)
-		if err != nil {
-			ended <- 0 // the test is over
-			return
-		}
-		answer.Body.Close()
-		ended <- answer.StatusCode
-	}
-	client, ended := f.client(paris, nil), make(chan int, 2*maxStreams)
-	for range maxStreams + 1 {
-		go open(client, ended)
-	}
-	select {
-	case status := <-ended:
-		if status != http.StatusTooManyRequests {
-			t.Errorf("one of %d streams ended with %d", maxStreams+1, status)
-		}
-	case <-time.After(10 * time.Second):
-		t.Errorf("%d streams were opened", maxStreams+1)
-	}
-	go open(f.client(&pki.Request{Name: "lyon"}, nil), ended)
-	select {
-	case status := <-ended:
-		t.Errorf("a stream of another identity, or one of the %d, ended with %d", maxStreams, status)
-	case <-time.After(300 * time.Millisecond):
-	}
-	cancel()
 }
 
 // waitFor lets a moment pass.

@@ -84,11 +84,18 @@ func (a *agents) putObservations(w http.ResponseWriter, r *http.Request) {
 	if !a.admit(w, r, cluster, "") {
 		return
 	}
+	if !a.begin(cluster + " observations") {
+		refuse(w, http.StatusTooManyRequests, "Busy", "observations of %s are being read; send one at a time", cluster)
+		return
+	}
+	defer a.end(cluster + " observations")
 	body, err := readBody(w, r, maxReport)
 	if err != nil {
 		refuseBody(w, err, maxReport)
 		return
 	}
+	a.slots <- struct{}{}
+	defer func() { <-a.slots }()
 	var report wire.Observed
 	if err := strictjson.Decode(body, &report); err != nil {
 		refuse(w, http.StatusBadRequest, "BadReport", "read the observations: %v", err)

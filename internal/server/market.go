@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
 // marketAnswer is the JSON form of the market.
@@ -20,12 +22,21 @@ type marketAnswer struct {
 }
 
 // marketHandler shows the market as a YAML stream of Flavors, which `plan
-// --market` reads, or as JSON to those who accept only that.
+// --market` reads, or as JSON to those who accept only that. Prices are for those
+// who plan: an agent sees its own flavors alone, a reader all of them without who
+// holds what of them, an operator everything.
 func marketHandler(market Market) http.Handler {
-	var last rendered
+	var operators, readers rendered
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		offered, flavors := market.Offers()
 		hash := offered.Root.String()
+		last := &operators
+		switch id := identityOf(r); {
+		case id.Role == pki.Agent && id.Name != "":
+			flavors, last = slices.DeleteFunc(slices.Clone(flavors), func(f v1alpha1.Flavor) bool { return f.Metadata.Namespace != id.Name }), &rendered{}
+		case id.Role == pki.Reader:
+			flavors, last = withoutHolders(flavors), &readers
+		}
 		w.Header().Set(wire.HeaderMarket, hash)
 		w.Header().Set("Cache-Control", "no-store")
 		if strings.Contains(r.Header.Get("Accept"), "application/json") {
@@ -43,6 +54,16 @@ func marketHandler(market Market) http.Handler {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(stream) // a client that has gone is nobody to tell
 	})
+}
+
+// withoutHolders are flavors without what names contracts, and with them tenants.
+func withoutHolders(flavors []v1alpha1.Flavor) []v1alpha1.Flavor {
+	out := make([]v1alpha1.Flavor, len(flavors))
+	for i := range flavors {
+		out[i] = flavors[i]
+		out[i].Spec.Held, out[i].Spec.Refused, out[i].Spec.Usage = nil, nil, nil
+	}
+	return out
 }
 
 // rendered is the market as YAML, made once for each of its states: writing ten

@@ -29,7 +29,9 @@ type Metrics struct {
 	savings       *money
 	budgets       *levels
 	expiring      *levels
+	conditions    *levels
 	notifications *prometheus.CounterVec
+	refused       *prometheus.GaugeVec
 }
 
 // Buckets in seconds: fast ones for what the daemon computes, slow ones for
@@ -62,9 +64,13 @@ func NewMetrics() *Metrics {
 		savings:       newMoney("savings_total", "What contracts would have cost at list price less what they cost (spot, reserved, price windows), from the ledger."),
 		budgets:       newLevels("budget", "Monthly budgets of tenants, by kind: accrued, held until the month's end, forecast of the whole month, limit.", "tenant", "currency", "kind"),
 		expiring:      newLevels("contracts_expiring", "Contracts that end within their lead time: a tenth of their term, a day at the most.", "tenant"),
+		conditions:    newLevels("provider_condition", "1 for each provider of which something should be looked at: LocationContradicted, PriceContradicted, FlavorFileShadowed, RefusesContracts.", "provider", "type"),
 		notifications: counters("notifications_total", "Notifications of tenants, by result: sent, failed (and tried again), dropped (too many or too old).", "tenant", "result"),
+		refused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "fleetbroker_delivery_refused", Help: "What is not delivered to a cluster: files that nothing renders to, objects of no admissible form, namespaces whose remote name another has.",
+		}, []string{"cluster"}),
 	}
-	m.registry.MustRegister(m.notifications, m.budgets, m.expiring, m.reservations, m.decision, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	m.registry.MustRegister(m.refused, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -97,6 +103,9 @@ func (m *Metrics) Commit(d time.Duration) { m.commit.Observe(d.Seconds()) }
 
 // PushConflict counts a push that lost a race.
 func (m *Metrics) PushConflict() { m.pushConflicts.Inc() }
+
+// Refused sets how much is not delivered to a cluster.
+func (m *Metrics) Refused(cluster string, n int) { m.refused.WithLabelValues(cluster).Set(float64(n)) }
 
 // PlannerFault counts a round in which the planner's memory was at fault.
 func (m *Metrics) PlannerFault() { m.faults.Inc() }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -27,6 +28,8 @@ type Operators struct {
 	Market Market
 	// Contracts as they are seen now, for the JSON of the dashboard; may be nil.
 	Contracts func() []wire.ContractState
+	// Trust is what signatures are held to; may be nil.
+	Trust func() wire.Trust
 	// Guard of all but the probes; nil on the loopback interface.
 	Guard *Guard
 }
@@ -35,6 +38,7 @@ type Operators struct {
 type readiness struct {
 	Ready  bool          `json:"ready"`
 	Checks []checkResult `json:"checks"`
+	Trust  *wire.Trust   `json:"trust,omitempty"`
 }
 
 type checkResult struct {
@@ -50,7 +54,7 @@ func NewOperators(o Operators) http.Handler {
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
 	if o.Market != nil {
-		mux.Handle("GET /market", marketHandler(o.Market))
+		mux.Handle("GET /market", o.withTrust(marketHandler(o.Market)))
 	}
 	if o.Contracts != nil {
 		mux.Handle("GET "+wire.ContractsPath, contractsHandler(o.Contracts))
@@ -91,10 +95,31 @@ func (o *Operators) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 		answer.Checks = append(answer.Checks, result)
 	}
-	if o.hidden(r) {
+	switch {
+	case o.hidden(r):
 		answer.Checks = []checkResult{}
+	case o.Trust != nil:
+		trust := o.Trust()
+		answer.Trust = &trust
 	}
 	answerJSON(w, status, answer)
+}
+
+// headerAlarms is how many alarms a header has at most.
+const headerAlarms = 10
+
+// withTrust adds what signatures are held to to an answer's header.
+func (o *Operators) withTrust(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o.Trust != nil {
+			trust := o.Trust()
+			trust.Alarms = trust.Alarms[:min(len(trust.Alarms), headerAlarms)]
+			if text, err := json.Marshal(trust); err == nil {
+				w.Header().Set(wire.HeaderTrust, string(text))
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // hidden reports whether reasons, which name tenants and clusters, are kept

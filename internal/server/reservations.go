@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -118,7 +120,9 @@ func refuseWith(w http.ResponseWriter, err error) {
 	if refusal.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.RetryAfter.Seconds()))))
 	}
-	answerJSON(w, refusal.Status, refusal.Body)
+	body := refusal.Body
+	body.Error = escape.Reason(body.Error) // a git server's words may stand in it
+	answerJSON(w, refusal.Status, body)
 }
 
 // extend lets an answer take longer than the port's requests do. Reading has
@@ -135,7 +139,7 @@ func validKey(key string) bool {
 		return false
 	}
 	for _, c := range key {
-		if c < ' ' || c == 0x7f {
+		if !unicode.IsPrint(c) {
 			return false
 		}
 	}

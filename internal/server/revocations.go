@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/x509"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,38 @@ func (r *Revocations) Set(crl, caPEM []byte, now time.Time) (cut int, err error)
 // Has reports whether a certificate is revoked. Every transport asks it at
 // every request.
 func (r *Revocations) Has(cert *x509.Certificate) bool { return r.current.Load().Has(cert) }
+
+// admit takes up a connection whose handshake shows a certificate, or says why
+// not. A list that comes into force meanwhile is looked at again after the
+// connection is known to it.
+func (r *Revocations) admit(conn net.Conn, cert *x509.Certificate) error {
+	if _, err := pki.IdentityOf(cert); err != nil {
+		return err
+	}
+	watched, ok := conn.(*watchedConn)
+	if r == nil {
+		if ok {
+			watched.completed()
+		}
+		return nil
+	}
+	revoked := fmt.Errorf("the certificate of %s was revoked; issue a new one", cert.Subject.CommonName)
+	if r.Has(cert) {
+		return revoked
+	}
+	if !ok {
+		return nil
+	}
+	if err := r.living.add(watched, cert); err != nil {
+		return err
+	}
+	if r.Has(cert) {
+		r.living.remove(watched)
+		return revoked
+	}
+	watched.completed()
+	return nil
+}
 
 // Len is how many certificates are revoked.
 func (r *Revocations) Len() int { return r.current.Load().Len() }

@@ -202,6 +202,20 @@ func (f *fleet) call(client *http.Client, method, path string, body []byte, head
 	return answer.StatusCode, answer.Header, data
 }
 
+// refused asks for something and returns nil when the handshake fails.
+func (f *fleet) refused(client *http.Client) error {
+	f.t.Helper()
+	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.address+"/healthz", nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return nil //nolint:nilerr // that is what is asked for
+	}
+	return errors.Join(fmt.Errorf("answered %d", answer.StatusCode), answer.Body.Close())
+}
+
 func reasonOf(t *testing.T, body []byte) string {
 	t.Helper()
 	var e wire.Error
@@ -432,8 +446,8 @@ func TestRevocationAndExpiryReachLivingConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.CloseIdleConnections() // it was cut, and may not have heard of that yet
-	if status, _, body := f.call(client, "GET", "/healthz", nil); status != 403 || reasonOf(t, body) != "Revoked" {
-		t.Errorf("revoked: answered %d %s", status, body)
+	if err := f.refused(client); err != nil {
+		t.Errorf("revoked: %v", err)
 	}
 	if status, _, _ := f.call(other, "GET", "/healthz", nil); status != 200 {
 		t.Errorf("another: answered %d", status)
@@ -441,8 +455,8 @@ func TestRevocationAndExpiryReachLivingConnections(t *testing.T) {
 	if _, err := f.revocations.Set([]byte("broken"), f.ca.CA(), f.clock()); err == nil {
 		t.Error("a broken list was taken")
 	}
-	if status, _, _ := f.call(client, "GET", "/healthz", nil); status != 403 {
-		t.Errorf("a broken list let a revoked certificate in: %d", status)
+	if err := f.refused(client); err != nil {
+		t.Errorf("a broken list let a revoked certificate in: %v", err)
 	}
 	f.mu.Lock()
 	f.now = f.now.Add(366 * 24 * time.Hour)
@@ -573,6 +587,38 @@ func TestMarketIsShown(t *testing.T) {
 	var answer marketAnswer
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Market != feed.String() || len(answer.Flavors) != 2 || headers.Get("Content-Type") != "application/json" {
 		t.Errorf("answered %s (%v)", body, err)
+	}
+}
+
+// Who sees what of the market: prices are for those who plan, contracts' names,
+// which name tenants, for operators; an agent sees what it reported itself.
+func TestMarketByRole(t *testing.T) {
+	f := startFleet(t)
+	flavor := func(provider string) v1alpha1.Flavor {
+		out := v1alpha1.Flavor{Metadata: v1alpha1.Metadata{Name: "h100", Namespace: provider}}
+		out.Spec.Price = &v1alpha1.Price{PerHour: v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("2.85")}}
+		out.Spec.Held = map[string]v1alpha1.Resources{"nlp-secret-0-aaaa": {"gpu": v1alpha1.AmountOf(1)}}
+		out.Spec.Refused = map[string]string{"nlp-secret-1-aaaa": "no"}
+		out.Spec.Usage = map[string]v1alpha1.Resources{"nlp-secret-2-aaaa": {"gpu": v1alpha1.AmountOf(1)}}
+		return out
+	}
+	f.market.flavors = []v1alpha1.Flavor{flavor("lyon"), flavor("paris")}
+	for name, tc := range map[string]struct {
+		who                    pki.Request
+		lyon, holders, present bool
+	}{
+		"an operator": {pki.Request{Name: "ada", Role: pki.Operator}, true, true, true},
+		"a reader":    {pki.Request{Name: "bo", Role: pki.Reader}, true, false, true},
+		"paris":       {pki.Request{Name: "paris"}, false, true, true},
+		"milan":       {pki.Request{Name: "milan"}, false, false, false},
+	} {
+		for _, accept := range []string{"application/yaml", "application/json"} {
+			_, _, body := f.call(f.client(&tc.who, nil), "GET", "/market", nil, "Accept", accept)
+			text := string(body)
+			if strings.Contains(text, "lyon") != tc.lyon || strings.Contains(text, "nlp-secret") != tc.holders || strings.Contains(text, "2.85") != tc.present {
+				t.Errorf("%s (%s) sees\n%s", name, accept, text)
+			}
+		}
 	}
 }
 

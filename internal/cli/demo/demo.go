@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -123,8 +124,8 @@ func (s *story) setUp(ctx context.Context) error {
 	}
 	s.say("starting three clusters (etcd and kube-apiserver each)%s and a git server", with)
 	r, err := rig.Start(ctx, rig.Options{
-		Liqo: s.Liqo,
-		Dir:  s.Dir, Bin: s.Bin, Consumers: []string{"rome"}, Providers: providers(), Inputs: inputs(),
+		Liqo: s.Liqo, Signed: s.signs(),
+		Dir: s.Dir, Bin: s.Bin, Consumers: []string{"rome"}, Providers: providers(), Inputs: inputs(),
 		// A release waits for the provider's word; a viewer need not wait for the
 		// usual half minute.
 		AgentArgs: []string{"--advertisement-requeue-interval", "1s"},
@@ -161,6 +162,15 @@ func (s *story) setUp(ctx context.Context) error {
 	}
 	s.quote("fleetbroker get flavors", out)
 	return nil
+}
+
+// signs reports whether the fleet is a signed one: git needs ssh-keygen for that.
+func (s *story) signs() bool {
+	_, err := exec.LookPath("ssh-keygen")
+	if err != nil {
+		s.say("ssh-keygen is missing: this fleet is unsigned")
+	}
+	return err == nil
 }
 
 // market is where the daemon shows its market.

@@ -23,21 +23,31 @@ func each(t *testing.T, run func(t *testing.T, f forge.Forge, fake *forgetest.Fa
 	for kind, start := range fakes {
 		t.Run(string(kind), func(t *testing.T) {
 			fake := start(t)
-			token := filepath.Join(t.TempDir(), "token")
-			if err := os.WriteFile(token, []byte(forgetest.Token+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
 			now, slept := time.Unix(1_800_000_000, 0), time.Duration(0)
-			f, err := Open(forge.Config{Kind: kind, URL: fake.URL, Repo: "acme/fleet", TokenFile: token, Limits: forge.Limits{
-				Now:   func() time.Time { return now },
-				Sleep: func(ctx context.Context, d time.Duration) error { now, slept = now.Add(d), slept+d; return ctx.Err() },
-			}}, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := open(t, kind, fake, func(l *forge.Limits) {
+				l.Now = func() time.Time { return now }
+				l.Sleep = func(ctx context.Context, d time.Duration) error { now, slept = now.Add(d), slept+d; return ctx.Err() }
+			})
 			run(t, f, fake, func() time.Duration { return slept })
 		})
 	}
+}
+
+// open is a client of a faked forge.
+func open(t *testing.T, kind forge.Kind, fake *forgetest.Fake, limits ...func(*forge.Limits)) forge.Forge {
+	t.Helper()
+	c := forge.Config{Kind: kind, URL: fake.URL, Repo: "acme/fleet", TokenFile: filepath.Join(t.TempDir(), "token")}
+	for _, set := range limits {
+		set(&c.Limits)
+	}
+	if err := os.WriteFile(c.TokenFile, []byte(forgetest.Token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(c, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 func TestConform(t *testing.T) {
@@ -247,5 +257,36 @@ func TestConfigIsCompletedFromTheRemote(t *testing.T) {
 		case err != nil || got.URL != c.url || got.Repo != c.repo:
 			t.Errorf("%s: got %s %s, %v", c.remote, got.URL, got.Repo, err)
 		}
+	}
+}
+
+// A forge that stalls in the middle of an answer is left when the request's time
+// is over, and counts as one that cannot be reached: the next request is served.
+func TestStallInTheMiddleOfAnAnswer(t *testing.T) {
+	for kind, start := range fakes {
+		t.Run(string(kind), func(t *testing.T) {
+			fake := start(t)
+			f := open(t, kind, fake, func(l *forge.Limits) { l.Timeout, l.Backoff = 300*time.Millisecond, time.Millisecond })
+			fake.Add(forgetest.Pull{Title: "One", Branch: "one", Base: "main", Head: strings.Repeat("1", 40)})
+			fake.Fault(func(w http.ResponseWriter, r *http.Request) bool {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte(`[{"number": 1, "iid": 1, "title": "On`))
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+				return true
+			})
+			began := time.Now()
+			list, err := f.Open(t.Context(), "main")
+			if !errors.Is(err, forge.ErrUnavailable) || len(list) > 0 {
+				t.Errorf("got %v, %v; want ErrUnavailable", list, err)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			fake.Fault(nil)
+			if list, err := f.Open(t.Context(), "main"); err != nil || len(list) != 1 {
+				t.Errorf("after the stall: %v, %v", list, err)
+			}
+		})
 	}
 }

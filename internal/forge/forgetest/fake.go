@@ -31,6 +31,7 @@ type Fake struct {
 	statuses map[string][]Status
 	last     int64
 	requests int
+	people   []Person
 	fault    func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -52,6 +53,15 @@ type Comment struct {
 	Author, Body string
 	Path         string
 	Line         int
+	Edited       bool
+}
+
+// times are when it was written and changed.
+func (c Comment) times() (written, changed time.Time) {
+	if c.Edited {
+		return when, when.Add(time.Minute)
+	}
+	return when, when
 }
 
 // Status is one that was set.
@@ -110,6 +120,47 @@ func (f *Fake) say(c Comment) *Comment {
 	c.ID = f.last
 	f.comments = append(f.comments, &c)
 	return &c
+}
+
+// Person is a user of a fake who has some access to the repository.
+type Person struct {
+	Login string
+	// Access in the forge's own word: "write" on GitHub, its number on GitLab.
+	Access string
+	Bot    bool
+	// State on GitLab, "active" if empty.
+	State string
+}
+
+// Writer gives a user write access.
+func (f *Fake) Writer(login string) { f.Grant(Person{Login: login, Access: "write"}) }
+
+// Grant makes a user known, or changes what is known of one.
+func (f *Fake) Grant(p Person) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if i := f.person(p.Login); i >= 0 {
+		f.people[i] = p
+		return
+	}
+	f.people = append(f.people, p)
+}
+
+// person is a user's place among those that are known, -1 when there is none.
+func (f *Fake) person(login string) int {
+	return slices.IndexFunc(f.people, func(p Person) bool { return p.Login == login })
+}
+
+// Reword changes the newest comment that has a text, as an edit does.
+func (f *Fake) Reword(from, to string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range slices.Backward(f.comments) {
+		if c.Body == from {
+			c.Body, c.Edited = to, true
+			return
+		}
+	}
 }
 
 // Comments are those of a pull request, on lines or not.

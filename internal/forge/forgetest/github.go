@@ -46,6 +46,13 @@ func githubRoutes(f *Fake, mux *http.ServeMux) {
 		f.statuses[sha] = append(f.statuses[sha], Status{text(m, "context"), text(m, "state"), text(m, "description")})
 		answer(w, http.StatusCreated, &sdk.RepoStatus{State: sdk.Ptr(text(m, "state"))})
 	})
+	mux.HandleFunc("GET "+repo+"/collaborators/{user}/permission", func(w http.ResponseWriter, r *http.Request) {
+		level := "read" // as everybody may, where the repository is public
+		if i := f.person(r.PathValue("user")); i >= 0 {
+			level = f.people[i].Access
+		}
+		answer(w, http.StatusOK, &sdk.RepositoryPermissionLevel{Permission: &level})
+	})
 	githubPull(f, mux, repo)
 	githubComments(f, mux, repo)
 }
@@ -104,7 +111,15 @@ func githubComments(f *Fake, mux *http.ServeMux, repo string) {
 		if p := f.pull(w, r); p != nil {
 			list := []*sdk.IssueComment{}
 			for _, c := range f.of(p.Number, false) {
-				list = append(list, &sdk.IssueComment{ID: &c.ID, Body: &c.Body, User: &sdk.User{Login: &c.Author}})
+				written, changed := c.times()
+				kind := "User"
+				if i := f.person(c.Author); i >= 0 && f.people[i].Bot {
+					kind = "Bot"
+				}
+				list = append(list, &sdk.IssueComment{
+					ID: &c.ID, Body: &c.Body, User: &sdk.User{Login: &c.Author, Type: &kind},
+					CreatedAt: &sdk.Timestamp{Time: written}, UpdatedAt: &sdk.Timestamp{Time: changed},
+				})
 			}
 			githubPage(w, r, list)
 		}

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"testing"
@@ -49,6 +50,20 @@ func gitlabRoutes(f *Fake, mux *http.ServeMux) {
 		}
 		f.statuses[sha] = append(f.statuses[sha], Status{text(m, "name"), text(m, "state"), text(m, "description")})
 		answer(w, http.StatusCreated, &sdk.CommitStatus{Status: text(m, "state")})
+	})
+	mux.HandleFunc("GET "+project+"/members/all/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if p := f.user(w, r); p != nil {
+			level, err := strconv.Atoi(p.Access)
+			if err != nil {
+				level = int(sdk.DeveloperPermissions)
+			}
+			answer(w, http.StatusOK, &sdk.ProjectMember{Username: p.Login, AccessLevel: sdk.AccessLevelValue(level), State: cmp.Or(p.State, "active")})
+		}
+	})
+	mux.HandleFunc("GET /api/v4/users/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if p := f.user(w, r); p != nil {
+			answer(w, http.StatusOK, &sdk.User{Username: p.Login, Bot: p.Bot})
+		}
 	})
 	gitlabPull(f, mux, project)
 	gitlabComments(f, mux, project)
@@ -105,7 +120,11 @@ func gitlabComments(f *Fake, mux *http.ServeMux, project string) {
 		if p := f.pull(w, r); p != nil {
 			list := []*sdk.Note{}
 			for _, c := range f.of(p.Number, false) {
-				list = append(list, &sdk.Note{ID: c.ID, Body: c.Body, Author: sdk.NoteAuthor{Username: c.Author}})
+				written, changed := c.times()
+				list = append(list, &sdk.Note{
+					ID: c.ID, Body: c.Body, Author: sdk.NoteAuthor{ID: int64(f.person(c.Author) + 1), Username: c.Author},
+					CreatedAt: &written, UpdatedAt: &changed,
+				})
 			}
 			gitlabPage(w, r, list)
 		}
@@ -152,6 +171,16 @@ func gitlabComments(f *Fake, mux *http.ServeMux, project string) {
 			w.WriteHeader(http.StatusNoContent)
 		}
 	})
+}
+
+// user is the one that a request names by its number, from 1.
+func (f *Fake) user(w http.ResponseWriter, r *http.Request) *Person {
+	id, _ := strconv.Atoi(r.PathValue("id"))
+	if id < 1 || id > len(f.people) {
+		refuse(w, http.StatusNotFound, "404 Not found")
+		return nil
+	}
+	return &f.people[id-1]
 }
 
 func gitlabPage[T any](w http.ResponseWriter, r *http.Request, list []T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 
 	sdk "code.gitea.io/sdk/gitea"
@@ -17,8 +19,92 @@ func (g *Gitea) me(ctx context.Context, c *sdk.Client) (string, error) {
 		if err != nil {
 			return "", wrap("ask who the token belongs to (it needs read:user)", resp, err)
 		}
-		return u.UserName, nil
+		return forge.Answered(u).UserName, nil
 	})
+}
+
+// Named implements forge.Forge. In a person's repository those may write whom
+// issues can be assigned to. In an organization's some of them may only read: the
+// forge is asked for each, which it answers an administrator of the repository.
+func (g *Gitea) Named(ctx context.Context, number int64, head string) (forge.Naming, error) {
+	c, err := g.client(ctx)
+	if err != nil {
+		return forge.Naming{}, err
+	}
+	me, err := g.me(ctx, c)
+	if err != nil {
+		return forge.Naming{}, err
+	}
+	list, err := g.comments(c, number)
+	if err != nil {
+		return forge.Naming{}, err
+	}
+	var words []forge.Word
+	for _, n := range list {
+		if n.Poster != nil {
+			words = append(words, forge.Word{ID: n.Poster.ID, Login: n.Poster.UserName, Body: n.Body, Created: n.Created, Updated: n.Updated})
+		}
+	}
+	asked := forge.Askers(words, me, head)
+	if len(asked) == 0 {
+		return forge.Naming{Requests: 1}, nil
+	}
+	_, resp, err := c.GetRepoTeams(g.owner, g.repo)
+	switch {
+	case resp != nil && resp.Response != nil && resp.StatusCode == http.StatusMethodNotAllowed:
+		return g.assignable(c, asked)
+	case err != nil:
+		return forge.Naming{}, wrap("ask whether the repository is an organization's", resp, err)
+	}
+	return g.permitted(c, asked)
+}
+
+// assignable is the first of those who asked whom issues can be assigned to.
+func (g *Gitea) assignable(c *sdk.Client, asked []forge.Word) (forge.Naming, error) {
+	out := forge.Naming{Requests: 3}
+	writers, resp, err := c.GetAssignees(g.owner, g.repo)
+	if err != nil {
+		return out, wrap("ask who may write", resp, err)
+	}
+	for _, w := range asked {
+		if slices.ContainsFunc(forge.Present(writers), func(u *sdk.User) bool { return u.ID == w.ID }) {
+			out.By = w.Login
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// permitted is the first of those who asked that the forge says may write.
+func (g *Gitea) permitted(c *sdk.Client, asked []forge.Word) (forge.Naming, error) {
+	out := forge.Naming{Requests: 2}
+	for _, w := range asked {
+		out.Requests++
+		level, resp, err := c.CollaboratorPermission(g.owner, g.repo, w.Login)
+		if err != nil && resp != nil && resp.Response != nil && resp.StatusCode == http.StatusForbidden {
+			return out, fmt.Errorf("ask what %s may do: %w", w.Login, &forge.Refused{
+				Status: resp.StatusCode, Words: err.Error(), Remedy: "in a repository of an organization its administrators alone may ask: make the token's user one",
+			})
+		}
+		err = wrap("ask what "+w.Login+" may do", resp, err)
+		if errors.Is(err, forge.ErrNotFound) || err == nil && level == nil {
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		if m := level.Permission; m == sdk.AccessModeWrite || m == sdk.AccessModeAdmin || m == sdk.AccessModeOwner {
+			out.By = w.Login
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// comments are those of a pull request: the list has no pages here.
+func (g *Gitea) comments(c *sdk.Client, number int64) ([]*sdk.Comment, error) {
+	list, resp, err := c.ListIssueComments(g.owner, g.repo, number, sdk.ListIssueCommentOptions{})
+	return forge.Present(list), wrap(fmt.Sprintf("list the comments of pull request %d", number), resp, err)
 }
 
 // Comment implements forge.Forge.
@@ -31,10 +117,9 @@ func (g *Gitea) Comment(ctx context.Context, number int64, marker, body string) 
 	if err != nil {
 		return false, err
 	}
-	// The list of an issue's comments has no pages here.
-	list, resp, err := c.ListIssueComments(g.owner, g.repo, number, sdk.ListIssueCommentOptions{})
+	list, err := g.comments(c, number)
 	if err != nil {
-		return false, wrap(fmt.Sprintf("list the comments of pull request %d", number), resp, err)
+		return false, err
 	}
 	notes := make([]forge.Note[int64], 0, len(list))
 	for _, n := range list {
@@ -42,6 +127,7 @@ func (g *Gitea) Comment(ctx context.Context, number int64, marker, body string) 
 			notes = append(notes, forge.Note[int64]{ID: n.ID, Author: n.Poster.UserName, Body: n.Body})
 		}
 	}
+	var resp *sdk.Response
 	own := forge.Own(notes, me, marker)
 	switch {
 	case own == nil:
@@ -77,7 +163,7 @@ func (g *Gitea) Annotate(ctx context.Context, pr forge.PullRequest, comments []f
 		if err != nil {
 			return 0, wrap(fmt.Sprintf("list the line comments of pull request %d", pr.Number), resp, err)
 		}
-		for _, n := range list {
+		for _, n := range forge.Present(list) {
 			notes = append(notes, forge.Note[int64]{ID: r.ID, Author: me, Body: n.Body, Path: n.Path, Line: int(n.LineNum)}) //nolint:gosec // a line of a bounded file
 		}
 	}

@@ -112,6 +112,7 @@ func (g *Gitea) WithCommit(ctx context.Context, commit string) ([]forge.PullRequ
 }
 
 func pull(p *sdk.PullRequest) forge.PullRequest {
+	p = forge.Answered(p)
 	out := forge.PullRequest{
 		Number: p.Index, State: forge.Opened, Title: p.Title, Draft: p.Draft, URL: p.HTMLURL,
 		Ref: fmt.Sprintf("refs/pull/%d/head", p.Index), Conflicts: !p.Mergeable && p.State == sdk.StateOpen && !p.Draft,

@@ -20,16 +20,54 @@ func (g *GitHub) me(ctx context.Context) (string, error) {
 	})
 }
 
+// Named implements forge.Forge. Apps are users of the type Bot.
+func (g *GitHub) Named(ctx context.Context, number int64, head string) (forge.Naming, error) {
+	me, err := g.me(ctx)
+	if err != nil {
+		return forge.Naming{}, err
+	}
+	list, requests, err := forge.AskPages(g.comments(ctx, number))
+	if err != nil {
+		return forge.Naming{}, err
+	}
+	words := make([]forge.Word, len(list))
+	for i, n := range list {
+		words[i] = forge.Word{
+			Login: n.GetUser().GetLogin(), Machine: n.GetUser().GetType() == "Bot", Body: n.GetBody(),
+			Created: n.GetCreatedAt().Time, Updated: n.GetUpdatedAt().Time,
+		}
+	}
+	for _, w := range forge.Askers(words, me, head) {
+		requests++
+		level, resp, err := g.client.Repositories.GetPermissionLevel(ctx, g.owner, g.repo, w.Login)
+		if err != nil && status(resp) == http.StatusNotFound {
+			continue
+		}
+		if err != nil {
+			return forge.Naming{}, wrap("ask what "+w.Login+" may do", resp, err)
+		}
+		if p := level.GetPermission(); p == "admin" || p == "write" {
+			return forge.Naming{By: w.Login, Requests: requests}, nil
+		}
+	}
+	return forge.Naming{Requests: requests}, nil
+}
+
+// comments gets a page of a pull request's comments.
+func (g *GitHub) comments(ctx context.Context, number int64) func(page int) ([]*sdk.IssueComment, int, error) {
+	return func(page int) ([]*sdk.IssueComment, int, error) {
+		list, resp, err := g.client.Issues.ListComments(ctx, g.owner, g.repo, int(number), &sdk.IssueListCommentsOptions{ListOptions: pageOf(page)})
+		return list, next(resp), wrap(fmt.Sprintf("list the comments of pull request %d", number), resp, err)
+	}
+}
+
 // Comment implements forge.Forge.
 func (g *GitHub) Comment(ctx context.Context, number int64, marker, body string) (bool, error) {
 	me, err := g.me(ctx)
 	if err != nil {
 		return false, err
 	}
-	list, err := forge.Pages(func(page int) ([]*sdk.IssueComment, int, error) {
-		list, resp, err := g.client.Issues.ListComments(ctx, g.owner, g.repo, int(number), &sdk.IssueListCommentsOptions{ListOptions: pageOf(page)})
-		return list, next(resp), wrap(fmt.Sprintf("list the comments of pull request %d", number), resp, err)
-	})
+	list, err := forge.Pages(g.comments(ctx, number))
 	if err != nil {
 		return false, err
 	}

@@ -16,8 +16,59 @@ func (g *GitLab) me(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", wrap("ask who the token belongs to", resp, err)
 		}
-		return u.Username, nil
+		return forge.Answered(u).Username, nil
 	})
+}
+
+// Named implements forge.Forge. Developers may write, reporters may not; tokens
+// of projects and groups and service accounts are users marked as bots.
+func (g *GitLab) Named(ctx context.Context, number int64, head string) (forge.Naming, error) {
+	me, err := g.me(ctx)
+	if err != nil {
+		return forge.Naming{}, err
+	}
+	list, requests, err := forge.AskPages(g.notes(ctx, number))
+	if err != nil {
+		return forge.Naming{}, err
+	}
+	var words []forge.Word
+	for _, n := range list {
+		if !n.System && n.Position == nil && n.CreatedAt != nil && n.UpdatedAt != nil {
+			words = append(words, forge.Word{ID: n.Author.ID, Login: n.Author.Username, Body: n.Body, Created: *n.CreatedAt, Updated: *n.UpdatedAt})
+		}
+	}
+	for _, w := range forge.Askers(words, me, head) {
+		requests++
+		member, resp, err := g.client.ProjectMembers.GetInheritedProjectMember(g.config.Repo, w.ID, sdk.WithContext(ctx))
+		if err != nil && status(resp) == http.StatusNotFound {
+			continue
+		}
+		if err != nil {
+			return forge.Naming{}, wrap("ask what "+w.Login+" may do", resp, err)
+		}
+		if member = forge.Answered(member); member.AccessLevel < sdk.DeveloperPermissions || member.State != "active" {
+			continue
+		}
+		requests++
+		user, resp, err := g.client.Users.GetUser(w.ID, sdk.GetUsersOptions{}, sdk.WithContext(ctx))
+		if err != nil {
+			return forge.Naming{}, wrap("ask who "+w.Login+" is", resp, err)
+		}
+		if user != nil && !user.Bot {
+			return forge.Naming{By: w.Login, Requests: requests}, nil
+		}
+	}
+	return forge.Naming{Requests: requests}, nil
+}
+
+// notes gets a page of a merge request's comments.
+func (g *GitLab) notes(ctx context.Context, number int64) func(page int) ([]*sdk.Note, int, error) {
+	return func(page int) ([]*sdk.Note, int, error) {
+		list, resp, err := g.client.Notes.ListMergeRequestNotes(g.config.Repo, number, &sdk.ListMergeRequestNotesOptions{
+			ListOptions: pageOf(page), OrderBy: sdk.Ptr("created_at"), Sort: sdk.Ptr("asc"),
+		}, sdk.WithContext(ctx))
+		return list, next(resp), wrap(fmt.Sprintf("list the comments of merge request %d", number), resp, err)
+	}
 }
 
 // Comment implements forge.Forge.
@@ -26,12 +77,7 @@ func (g *GitLab) Comment(ctx context.Context, number int64, marker, body string)
 	if err != nil {
 		return false, err
 	}
-	list, err := forge.Pages(func(page int) ([]*sdk.Note, int, error) {
-		list, resp, err := g.client.Notes.ListMergeRequestNotes(g.config.Repo, number, &sdk.ListMergeRequestNotesOptions{
-			ListOptions: pageOf(page), OrderBy: sdk.Ptr("created_at"), Sort: sdk.Ptr("asc"),
-		}, sdk.WithContext(ctx))
-		return list, next(resp), wrap(fmt.Sprintf("list the comments of merge request %d", number), resp, err)
-	})
+	list, err := forge.Pages(g.notes(ctx, number))
 	if err != nil {
 		return false, err
 	}
@@ -75,7 +121,7 @@ func (g *GitLab) Annotate(ctx context.Context, pr forge.PullRequest, comments []
 	}
 	var notes []forge.Note[place]
 	for _, d := range list {
-		for _, n := range d.Notes {
+		for _, n := range forge.Present(d.Notes) {
 			if n.Position != nil {
 				notes = append(notes, forge.Note[place]{ID: place{d.ID, n.ID}, Author: n.Author.Username, Body: n.Body, Path: n.Position.NewPath, Line: int(n.Position.NewLine)})
 			}

@@ -98,7 +98,7 @@ func (g *GitLab) Get(ctx context.Context, number int64) (forge.PullRequest, erro
 	if err != nil {
 		return forge.PullRequest{}, wrap(fmt.Sprintf("get merge request %d", number), resp, err)
 	}
-	return pull(&m.BasicMergeRequest, m.DiffRefs), nil
+	return whole(m), nil
 }
 
 // WithCommit implements forge.Forge.
@@ -108,10 +108,16 @@ func (g *GitLab) WithCommit(ctx context.Context, commit string) ([]forge.PullReq
 		return nil, wrap("find the merge requests of "+commit, resp, err)
 	}
 	var out []forge.PullRequest
-	for _, m := range list {
+	for _, m := range forge.Present(list) {
 		out = append(out, pull(m, sdk.MergeRequestDiffRefs{}))
 	}
 	return out, nil
+}
+
+// whole is a merge request that was asked for alone.
+func whole(m *sdk.MergeRequest) forge.PullRequest {
+	m = forge.Answered(m)
+	return pull(&m.BasicMergeRequest, m.DiffRefs)
 }
 
 func pull(m *sdk.BasicMergeRequest, refs sdk.MergeRequestDiffRefs) forge.PullRequest {
@@ -169,7 +175,7 @@ func (g *GitLab) Reviews(ctx context.Context, number int64) ([]forge.Review, err
 		return nil, wrap(fmt.Sprintf("list the approvals of merge request %d", number), resp, err)
 	}
 	newest := map[string]forge.Review{}
-	for _, by := range a.ApprovedBy {
+	for _, by := range forge.Present(forge.Answered(a).ApprovedBy) {
 		if by.User != nil {
 			newest[by.User.Username] = forge.Review{Author: by.User.Username, Verdict: forge.Approved}
 		}
@@ -191,7 +197,7 @@ func (g *GitLab) Save(ctx context.Context, d forge.Draft) (forge.PullRequest, er
 		if err != nil {
 			return forge.PullRequest{}, wrap(fmt.Sprintf("bring merge request %d up to date", pr.Number), resp, err)
 		}
-		return pull(&m.BasicMergeRequest, m.DiffRefs), nil
+		return whole(m), nil
 	}
 	m, resp, err := g.client.MergeRequests.CreateMergeRequest(g.config.Repo, &sdk.CreateMergeRequestOptions{
 		Title: &d.Title, Description: &d.Body, SourceBranch: &d.Head, TargetBranch: &d.Base,
@@ -199,7 +205,7 @@ func (g *GitLab) Save(ctx context.Context, d forge.Draft) (forge.PullRequest, er
 	if err != nil {
 		return forge.PullRequest{}, wrap("open a merge request for "+d.Head, resp, err)
 	}
-	return pull(&m.BasicMergeRequest, m.DiffRefs), nil
+	return whole(m), nil
 }
 
 // Close implements forge.Forge.

@@ -1,0 +1,327 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+)
+
+// auditFlags are those of commands that verify a ledger.
+type auditFlags struct {
+	sourceFlags
+	from     string
+	state    string
+	accepted []string
+	bounds   boundsFlags
+}
+
+func (f *auditFlags) register(fs *pflag.FlagSet) {
+	f.sourceFlags.register(fs)
+	f.bounds.register(fs)
+	fs.StringVar(&f.from, "from", "", "revision of the ledger that is taken as it stands")
+	fs.StringVar(&f.state, "state-dir", "", "state directory of a daemon, whose accepted ledger must be in this one")
+	fs.StringSliceVar(&f.accepted, "accept-rewrite", nil, "commit that an operator accepted: of the inputs, though it does not descend from what was acted on before; of the ledger, though that does not hold it any more")
+}
+
+// open opens what is named, and says how its history is walked.
+func (f *auditFlags) open(ctx context.Context, args []string, s Streams) (src *source, read *fleet.Fleet, opts audit.Options, end func(), err error) {
+	if src, read, err = f.openFleet(ctx, args); err != nil {
+		return nil, nil, opts, nil, err
+	}
+	if opts, end, err = src.history(read, s, "commits verified"); err == nil {
+		err = f.options(src, &opts)
+	}
+	return src, read, opts, end, err
+}
+
+// options are what the flags say of a walk over the history.
+func (f *auditFlags) options(src *source, opts *audit.Options) (err error) {
+	if opts.Bounds, err = f.bounds.read(); err != nil {
+		return err
+	}
+	if f.from != "" {
+		if opts.From, err = src.named(f.from); err != nil {
+			return hinted(fmt.Errorf("--from: %w", err), "name a commit of the ledger: git log "+opts.Branch)
+		}
+	}
+	for _, text := range f.accepted {
+		h, err := tree.ParseHash(text)
+		if err != nil {
+			return usagef("--accept-rewrite %q: want the 40 digits of a commit", text)
+		}
+		opts.AcceptRewrite = append(opts.AcceptRewrite, h)
+	}
+	if ref, err := src.repo.Reference(acceptedLedger, true); err == nil {
+		opts.Known = append(opts.Known, audit.Known{Commit: tree.Hash(ref.Hash()), By: acceptedLedger + " names it", Hint: true})
+	} else if !errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return fmt.Errorf("read %s: %w", acceptedLedger, err)
+	}
+	if f.state == "" {
+		return nil
+	}
+	a, err := gitrepo.ReadAccepted(f.state)
+	if err != nil {
+		return err
+	}
+	if !a.Ledger.IsZero() {
+		opts.Known = append(opts.Known, audit.Known{Commit: a.Ledger, By: "the daemon of " + f.state + " has accepted it"})
+	}
+	return nil
+}
+
+// acceptedLedger is where daemons note up to which commit they have accepted
+// the ledger.
+const acceptedLedger = "refs/fleetbroker/accepted/ledger"
+
+type verifyOptions struct {
+	auditFlags
+	streams Streams
+	args    []string
+	witness string
+	all     bool
+	output  string
+}
+
+var verifyForms = []string{"text", "wide", "json", "yaml", "markdown"}
+
+func newCmdAuditVerify(s Streams) *cobra.Command {
+	o := verifyOptions{streams: s, auditFlags: auditFlags{sourceFlags: sourceFlags{offers: true}}}
+	cmd := &cobra.Command{
+		Use:   "verify [DIR|URL]",
+		Short: "Derive every commit of the ledger again",
+		Long: `Walk the whole history of the ledger and derive it again: signatures, who wrote
+generated files, that each contract follows from an intent in the inputs, that no
+commit sells more than the figures it records leave, phases, cost, and that the
+manifests are what the contracts render to. The first commit that breaks a rule
+is reported with the file, the rule and the figures.
+
+Signatures count by the trust root (--trust-root). Without one they count by the
+keys that the repository itself names, which the writer of the whole repository
+chose; the result says so. --witness FILE demands that the ledger holds the head
+that audit export wrote there: a ledger that was set back is seen by nothing else
+when the repository's own notes were deleted too.
+
+Manifests are compared where this program knows their rendering (trailer
+Renderer); others are named as not compared. --from takes a commit as it stands.
+
+Exit code 0: everything follows; 1: it does not.`,
+		Example: `  fleetbroker audit verify --trust-root trust-root.yaml
+  fleetbroker audit verify --all -o json https://git.example.org/acme/fleet.git
+  fleetbroker audit verify --witness witness.json --trust-root trust-root.yaml
+  fleetbroker audit verify --from v1.0     # only what came after`,
+		Args: atMost(1, "one directory or URL at most"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args
+			if err := oneOf("output", o.output, verifyForms...); err != nil {
+				return err
+			}
+			return verifyRun(cmd.Context(), &o)
+		},
+	}
+	o.register(cmd.Flags())
+	cmd.Flags().StringVar(&o.witness, "witness", "", "file of audit export, whose head the ledger must hold")
+	cmd.Flags().BoolVar(&o.all, "all", false, "go on after the first commit that breaks a rule")
+	outputFlag(cmd, &o.output, verifyForms...)
+	return cmd
+}
+
+func verifyRun(ctx context.Context, o *verifyOptions) error {
+	src, f, opts, end, err := o.auditFlags.open(ctx, o.args, o.streams)
+	if err != nil {
+		return err
+	}
+	opts.All = o.all
+	if o.witness != "" {
+		file, err := os.Open(o.witness)
+		if err != nil {
+			return fmt.Errorf("read the witness: %w", err)
+		}
+		opts.Witness, err = audit.ReadWitness(file)
+		_ = file.Close()
+		if err != nil {
+			return fmt.Errorf("--witness %s: %w", o.witness, err)
+		}
+	}
+	rep, err := audit.Verify(ctx, src.objects, opts)
+	end()
+	if err != nil {
+		return err
+	}
+	if err := printVerified(o, &rep); err != nil {
+		return err
+	}
+	if len(rep.Violations) > 0 {
+		if f.Policy.WriteBack.Mode == "pull-request" && len(opts.Offers) == 0 {
+			fmt.Fprintln(o.streams.Err, "hint: a squash of the daemon's pull request is known by the pull request's head: git fetch origin '+refs/pull/*/head:refs/pull/*/head' (GitLab: refs/merge-requests)")
+		}
+		return errFindings
+	}
+	return nil
+}
+
+func printVerified(o *verifyOptions, rep *audit.Report) error {
+	switch o.output {
+	case "json":
+		return indented(o.streams.Out, rep)
+	case "yaml":
+		return printYAML(o.streams.Out, rep)
+	case "markdown", "wide":
+		t := newTable(o.streams, "COMMIT", "RULE", "PATH", "WHAT")
+		for _, v := range rep.Violations {
+			t.row(v.Commit, v.Rule, dash(v.Path), v.Message)
+		}
+		if o.output == "markdown" {
+			return t.markdown(o.streams.Out)
+		}
+		return t.print(o.streams.Out)
+	}
+	for _, v := range rep.Violations {
+		if _, err := fmt.Fprintln(o.streams.Out, escape.Line(v.String())); err != nil {
+			return err
+		}
+	}
+	done := fmt.Sprintf("%s up to %.7s, of which %d changed the ledger: %s made", count(rep.Commits, "commit"), rep.Head, rep.Decisions, count(rep.Contracts, "contract"))
+	if len(rep.Violations) > 0 {
+		fmt.Fprintf(o.streams.Err, "fleetbroker: %s in %s\n", count(len(rep.Violations), "violation"), done)
+		return printHeld(o.streams.Err, rep)
+	}
+	if _, err := fmt.Fprintf(o.streams.Out, "%s: %s\n", follows(rep), done); err != nil {
+		return err
+	}
+	return printHeld(o.streams.Out, rep)
+}
+
+// follows says by what everything follows: never the same for more and for less.
+func follows(rep *audit.Report) string {
+	out := "everything follows"
+	if rep.From != "" {
+		out = fmt.Sprintf("everything after %.7s follows", rep.From)
+	}
+	switch {
+	case rep.Rooted:
+	case len(rep.Signers) > 0:
+		out += " by the keys that the repository names itself"
+	default:
+		out += ", signed by nobody"
+	}
+	return out
+}
+
+// printHeld prints the head, whose signatures held, and what was not judged.
+func printHeld(w io.Writer, rep *audit.Report) error {
+	head := rep.Head
+	if rep.Seq > 0 {
+		head += fmt.Sprintf(", number %d", rep.Seq)
+	}
+	if rep.Fleet != "" {
+		head += " of fleet " + rep.Fleet
+	}
+	lines := [][2]string{{"head", head}}
+	for _, s := range rep.Signers {
+		lines = append(lines, [2]string{"signer", fmt.Sprintf("%s %s: %s", s.Principal, fingerprint(s.Key), count(s.Commits, "commit"))})
+	}
+	if rep.Unsigned > 0 {
+		lines = append(lines, [2]string{"unsigned", count(rep.Unsigned, "commit") + " by the committer's address alone, which everyone who may push can write"})
+	}
+	if rep.BeforeRoot > 0 {
+		lines = append(lines, [2]string{"before", count(rep.BeforeRoot, "commit") + " from before the first that a key of the trust root signed"})
+	}
+	if rep.From != "" {
+		lines = append(lines, [2]string{"from", rep.From + " was taken as it stands, with all before it"})
+	}
+	if !rep.Rooted {
+		lines = append(lines, [2]string{"root", "none held: name the fleet's trust root with --trust-root FILE (docs/signing.md)"})
+	}
+	for _, d := range rep.Dropped {
+		lines = append(lines, [2]string{"dropped", fmt.Sprintf("%s of %s, which an operator let go of: so says %.7s", d.Head, d.Branch, d.Commit)})
+	}
+	for _, n := range rep.Notes {
+		lines = append(lines, [2]string{"note", fmt.Sprintf("%s (%s from %.7s on)", n.Message, count(n.Commits, "commit"), n.Commit)})
+	}
+	for _, l := range lines {
+		if _, err := fmt.Fprintf(w, "%-8s %s\n", l[0], escape.Line(l[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type exportOptions struct {
+	auditFlags
+	streams Streams
+	args    []string
+	output  string
+}
+
+func newCmdAuditExport(s Streams) *cobra.Command {
+	o := exportOptions{streams: s, auditFlags: auditFlags{sourceFlags: sourceFlags{offers: true}}}
+	cmd := &cobra.Command{
+		Use:   "export [DIR|URL]",
+		Short: "Write the ledger's signed head for a witness to keep",
+		Long: `Verify the ledger and write its newest commit of the daemon's, with its signature,
+to a file. Who keeps the file where the repository's writers cannot reach (on
+another machine, in a ConfigMap, an object store) sees with audit verify
+--witness that a ledger was set back behind it. A ledger that breaks a rule is not
+exported.`,
+		Example: `  fleetbroker audit export -o witness.json --trust-root trust-root.yaml
+  fleetbroker audit export -o witness.json https://git.example.org/acme/fleet.git
+  fleetbroker audit export -o witness.json --from 4f1c2ab   # only what came after is verified`,
+		Args: atMost(1, "one directory or URL at most"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args
+			return exportRun(cmd.Context(), &o)
+		},
+	}
+	o.register(cmd.Flags())
+	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "file to write; -: standard output")
+	return cmd
+}
+
+func exportRun(ctx context.Context, o *exportOptions) error {
+	src, _, opts, end, err := o.auditFlags.open(ctx, o.args, o.streams)
+	if err != nil {
+		return err
+	}
+	w, rep, err := audit.Export(ctx, src.objects, opts)
+	end()
+	if err != nil {
+		if errors.Is(err, audit.ErrViolations) {
+			err = hinted(err, "look at it: fleetbroker audit verify --all")
+		}
+		return fmt.Errorf("export the head: %w", err)
+	}
+	if o.output == "-" {
+		return w.Encode(o.streams.Out)
+	}
+	if err := writeWhole(o.output, w.Encode); err != nil {
+		return fmt.Errorf("export the head: %w", err)
+	}
+	fmt.Fprintf(o.streams.Err, "wrote %s\n", o.output)
+	return printHeld(o.streams.Err, &rep)
+}
+
+// writeWhole replaces a file, so that a crash leaves the old or the new one.
+func writeWhole(name string, write func(io.Writer) error) error {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".witness-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }()
+	if err := errors.Join(write(tmp), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), name)
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"bytes"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// laidOut is a bare repository with the fleet that `fleetbroker init` makes.
+func laidOut(t *testing.T, dir string) (bare string) {
+	t.Helper()
+	work, bare := filepath.Join(dir, "fleet"), filepath.Join(dir, "fleet.git")
+	if code, out := command(t, "init", work); code != 0 {
+		t.Fatal(out)
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-q", "-m", "A fleet"}, {"clone", "-q", "--bare", ".", bare}} {
+		cmd := exec.Command("git", append([]string{"-c", "user.name=Ada", "-c", "user.email=ada@example.org"}, args...)...)
+		cmd.Dir = work
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	return bare
+}
+
+// damage overwrites every file of a state directory whose path contains the
+// part, and returns how many there were.
+func damage(t *testing.T, state, part string, content []byte) (files int) {
+	t.Helper()
+	err := filepath.WalkDir(state, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !strings.Contains(path, part) {
+			return err
+		}
+		files++
+		if err := os.Chmod(path, 0o600); err != nil { // packs are read-only
+			return err
+		}
+		return os.WriteFile(path, content, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// `run` starts whatever its state directory holds: a damaged notify.json or
+// accepted.json is set aside and named, a damaged cache is made again, and the
+// daemon becomes ready and goes on with the same ledger.
+func TestRun_StartsWithDamagedState(t *testing.T) {
+	dir := t.TempDir()
+	bare, state := laidOut(t, dir), filepath.Join(dir, "state")
+	ledger := func() string {
+		out, err := exec.Command("git", "-C", bare, "rev-list", "--count", "ledger").Output()
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSpace(string(out))
+	}
+	start := func() *running {
+		return startRun(t, "--notify=true", "--state-dir", state, "--repo", "file://"+bare, "--poll-interval", "1s")
+	}
+	settled := func(d *running) {
+		t.Helper()
+		d.await("/readyz", http.StatusOK)
+		deadline := time.After(time.Minute)
+		for _, err := os.Stat(filepath.Join(state, "notify.json")); err != nil || ledger() == ""; _, err = os.Stat(filepath.Join(state, "notify.json")) {
+			select {
+			case <-deadline:
+				t.Fatalf("no commit and no notify.json: %v\n%s", err, d.logged())
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+	d := start()
+	settled(d)
+	d.end()
+	unlock(t, bare)
+	for _, content := range [][]byte{nil, []byte("{"), bytes.Repeat([]byte{0}, 4096)} {
+		for _, what := range []string{"notify.json", "accepted.json", "cache-", ""} {
+			if n := damage(t, state, what, content); n == 0 {
+				t.Fatalf("no file of the state directory is called %q", what)
+			}
+			before := ledger()
+			d := start()
+			settled(d)
+			if strings.HasSuffix(what, ".json") {
+				d.setAside(filepath.Join(state, what))
+			}
+			d.end()
+			unlock(t, bare)
+			if got := ledger(); got != before {
+				t.Errorf("%s holding %.5q: the ledger has %s commits, and had %s", what, content, got, before)
+			}
+			removeAside(t, state)
+		}
+	}
+}
+
+// setAside waits until a state file is set aside under a name that the log gives.
+func (r *running) setAside(file string) {
+	r.t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		aside, err := filepath.Glob(file + ".damaged-*")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if len(aside) == 1 && strings.Contains(r.logged(), aside[0]) {
+			return
+		}
+		select {
+		case <-deadline:
+			r.t.Fatalf("%s is set aside as %v, want one name that the log gives:\n%s", file, aside, r.logged())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// removeAside removes what was set aside, so that the next damage is told apart.
+func removeAside(t *testing.T, state string) {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(state, "*.damaged-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range list {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

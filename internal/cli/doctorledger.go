@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+)
+
+// ledgerFinding is something wrong with the ledger's history.
+type ledgerFinding struct {
+	Where  string `json:"where"`
+	Cause  string `json:"cause"`
+	Remedy string `json:"remedy"`
+}
+
+// ledgerFindings are what can be said of the ledger's history without walking
+// it: findings, and notes of what is not protected.
+func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings []ledgerFinding, notes []string, err error) {
+	if g.src.repo == nil {
+		return nil, nil, nil
+	}
+	head, found := g.src.branchHead(g.fleet.Policy.WriteBack.Branch)
+	if !found {
+		return nil, nil, nil
+	}
+	raw, err := g.src.objects.Commit(head)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := gitobj.ParseCommit(raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read commit %s: %w", head.Short(), err)
+	}
+	if c.Signature == "" {
+		notes = append(notes, fmt.Sprintf("The ledger's newest commit %s is signed by nobody: everyone who may push can write in the daemon's name. See docs/signing.md.", head.Short()))
+	}
+	if witness == "" {
+		notes = append(notes, "No witness is named (--witness FILE): a ledger set back by force, with refs/fleetbroker/accepted deleted, would not be seen. Make one with `fleetbroker audit export`, and forbid force pushes to the branch. See docs/audit.md.")
+		return nil, notes, nil
+	}
+	file, err := os.Open(witness)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the witness: %w", err)
+	}
+	w, err := audit.ReadWitness(file)
+	_ = file.Close()
+	if err != nil {
+		return nil, nil, fmt.Errorf("--witness %s: %w", witness, err)
+	}
+	stood, err := tree.ParseHash(w.Commit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--witness %s: %w", witness, err)
+	}
+	held, err := audit.Holds(ctx, g.src.objects, head, stood)
+	if err != nil || held {
+		return nil, notes, err
+	}
+	return []ledgerFinding{{
+		Where:  "branch " + g.fleet.Policy.WriteBack.Branch + " at " + head.Short(),
+		Cause:  fmt.Sprintf("it does not hold %s, which the witness has: the ledger was set back or rewritten", stood.Short()),
+		Remedy: "stop the daemons, put the branch back to the newest commit that a daemon's state directory or a clone still has, and verify it: fleetbroker audit verify --witness " + witness,
+	}}, notes, nil
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+)
+
+// The install base makes the policies that are rendered, under their names: the
+// daemon may change those and make no others.
+func TestTheBaseMakesThePoliciesThatAreRendered(t *testing.T) {
+	const base = "../../fleet-repo-template/install/consumer/"
+	text, err := os.ReadFile(base + "policies.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies, rbac, found := strings.Cut(string(text), "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n")
+	if !found {
+		t.Fatal("policies.yaml gives nobody the right to change what it makes")
+	}
+	rendered := manifests.Policies("rome", nil, "")
+	files := make([]string, 0, len(rendered))
+	for file := range rendered {
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	var want []string
+	for _, file := range files {
+		want = append(want, uncommented(string(rendered[file])))
+		for line := range strings.Lines(string(rendered[file])) {
+			if name, is := strings.CutPrefix(line, "  name: "); is && !strings.Contains(rbac, strings.TrimSpace(name)) {
+				t.Errorf("the role does not name %s", name)
+			}
+		}
+	}
+	if got := uncommented(policies); got != strings.Join(want, "") {
+		t.Errorf("policies.yaml is not what is rendered:\n%s", got)
+	}
+}
+
+// uncommented is YAML without comments at the beginning of lines, and without the
+// lines between documents.
+func uncommented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") && line != "---\n" {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// What init lays down has the fleet's id in the names of its policies, wherever the
+// install bases have them.
+func TestInitNamesPoliciesByFleet(t *testing.T) {
+	files, err := templateFiles("github")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nameFleet(files, "f3k9q2abu7")
+	named := 0
+	for file, text := range files {
+		if !strings.HasPrefix(file, "install/") {
+			continue
+		}
+		named += strings.Count(string(text), "fleetbroker-f3k9q2abu7-")
+		for _, name := range []string{"intent-guard", "intent-tolerations", "namespace-guard", "no-daemonsets", "virtualnode-guard", "policies"} {
+			if strings.Contains(string(text), "fleetbroker-"+name) {
+				t.Errorf("%s names fleetbroker-%s, which is no fleet's", file, name)
+			}
+		}
+	}
+	if named < 20 || !strings.Contains(string(files["install/consumer/guard.yaml"]), "name: fleetbroker-daemon") {
+		t.Errorf("%d names", named)
+	}
+}
