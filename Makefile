@@ -7,7 +7,7 @@ PACKAGES_AT_ONCE ?= 2
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-full test-short vet lint bench generate fmt tools clean help
+.PHONY: build demo test test-full test-short fuzz vuln vet lint bench generate fmt tools clean help
 
 build: ## the two programs, into bin/
 	$(GO) build -o bin/ ./cmd/fleetbroker ./cmd/fleet-agent
@@ -20,20 +20,25 @@ test: vet lint tools ## everything CI runs
 
 test-full: tools ## the batches, traces and faults too that take minutes; copy what it prints into test/bench/RESULTS.md
 	$(GO) test -count 1 -timeout 90m -v $(TESTFLAGS) ./test/quality ./internal/simulate -full
+	$(GO) test -count 1 -timeout 90m $(TESTFLAGS) ./test/sim -run 'TestSim$$' -seeds 10000 -within 60m -least 2000
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/liqo -full
+	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/soak -full
+	$(MAKE) fuzz FUZZTIME=20s
 
 test-short: ## the tests that need no servers: minutes
 	$(GO) test -short $(TESTFLAGS) ./...
 
-# How long each target is fuzzed, and which package; empty is every one.
-FUZZTIME ?= 1m
+# How long each target is fuzzed, which package (empty is every one), and by how
+# many processes.
+FUZZTIME ?= 10m
 FUZZPKG ?=
+FUZZPARALLEL ?= 2
 
 fuzz: ## every fuzz target, FUZZTIME each (the seeds alone run with the tests)
 	@grep -rl --include=*_test.go '^func Fuzz' internal/$(FUZZPKG) | sort | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' "$$file"); do \
 			echo "$$target in $${file%/*}"; \
-			$(GO) test "./$${file%/*}" -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) || exit 1; \
+			$(GO) test "./$${file%/*}" -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -parallel $(FUZZPARALLEL) || exit 1; \
 		done; \
 	done
 
@@ -42,6 +47,9 @@ vet: ## go vet, end-to-end tests included
 
 lint: ## golangci-lint with .golangci.yml, built from test/tools/golangci
 	"$$($(GO) run ./test/tools/build golangci-lint)" run ./...
+
+vuln: ## known vulnerabilities: by https://vuln.go.dev, or by the part of it in test/vulns where that cannot be reached
+	$(GO) run ./test/vulns/check
 
 bench: tools ## benchmarks; copy what they print into test/bench/RESULTS.md
 	$(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x -timeout 90m $(TESTFLAGS) ./test/bench/...
