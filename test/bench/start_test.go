@@ -59,7 +59,7 @@ const memoryLimit = "800MiB"
 func startOnce(b *testing.B, bin string, p *place, address, state string) (time.Duration, usage) {
 	b.Setenv("GOMEMLIMIT", memoryLimit) // for the daemon: our own runtime has read it
 	begin := time.Now()
-	daemon, err := env.StartProgram("daemon", b.TempDir(), filepath.Join(bin, "fleetbroker"), "run", "--repo", p.git.URL(repo),
+	daemon, err := env.StartProgram("daemon", b.TempDir(), filepath.Join(bin, "fleetbroker"), "run", "--unsigned", "--repo", p.git.URL(repo),
 		"--state-dir", state, "--agents-address", "", "--operators-address", address, "--poll-interval", "1h")
 	if err != nil {
 		b.Fatal(err)

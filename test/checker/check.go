@@ -40,7 +40,20 @@ type Result struct {
 // verifies every commit. An error means that the history could not be read at
 // all.
 func Check(st storer.Storer, branch string) (*Result, error) {
-	commits, bad, err := history(st, plumbing.NewBranchReferenceName(branch))
+	return CheckSigned(st, branch, func(plumbing.Hash) bool { return true })
+}
+
+// accepts reports whether a commit says by its trailers alone what an operator let
+// go of.
+func accepts(c *object.Commit) bool {
+	return strings.Contains(c.Message, "\nDropped: ") && strings.Contains(c.Message, "\nPlan: accept\n")
+}
+
+// CheckSigned is Check of a signed fleet, where a commit is the daemon's only if
+// its signature says so too.
+func CheckSigned(st storer.Storer, branch string, signed func(plumbing.Hash) bool) (*Result, error) {
+	isOurs := func(c *object.Commit) bool { return isOurs(c) && signed(c.Hash) }
+	commits, bad, err := history(st, plumbing.NewBranchReferenceName(branch), isOurs)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +62,7 @@ func Check(st storer.Storer, branch string) (*Result, error) {
 	var parentTree, oursTree plumbing.Hash
 	for _, c := range commits {
 		if isOurs(c) {
-			if c.TreeHash == parentTree {
+			if c.TreeHash == parentTree && !accepts(c) {
 				w.fault(c, "the commit changes nothing")
 			}
 			// Compared with our last commit, not with the parent: what others

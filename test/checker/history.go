@@ -27,7 +27,7 @@ type change struct {
 }
 
 // history reads the first-parent line of a ref, oldest first.
-func history(st storer.Storer, ref plumbing.ReferenceName) ([]*object.Commit, []Violation, error) {
+func history(st storer.Storer, ref plumbing.ReferenceName, isOurs func(*object.Commit) bool) ([]*object.Commit, []Violation, error) {
 	r, err := storer.ResolveReference(st, ref)
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
 		return nil, nil, nil

@@ -241,6 +241,9 @@ func (c *Cluster) startPods(ctx context.Context) (err error) {
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector=" + FakeNode + "=" + FakeNodeValue,
 		"--server-address=" + c.ports.kwok.address(),
+		// A Lease renewed every 5 s. Status alone comes every 25 s, after the
+		// controller manager has called the node lost and its pods not ready.
+		"--node-lease-duration-seconds=20",
 	})
 	if err != nil {
 		return err

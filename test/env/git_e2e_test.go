@@ -3,6 +3,7 @@
 package env_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -275,5 +276,49 @@ func TestSSH(t *testing.T) {
 	wrongKey := strings.Replace(server.GitSSHCommand(), server.ClientKeyFile, envtest.SSH(t, dir).ClientKeyFile, 1)
 	if _, err := env.CloneTeam(ctx, url, t.TempDir(), "mallory", "GIT_SSH_COMMAND="+wrongKey); err == nil {
 		t.Error("a stranger's key is let in")
+	}
+}
+
+// Answers stall, or end, in the middle of their body, and are whole again once the
+// fault is over.
+func TestGitFaultsInTheMiddleOfBodies(t *testing.T) {
+	for _, fault := range []env.Fault{env.FaultCutBody, env.FaultStallBody} {
+		server, ctx := envtest.Git(t, "fleet.git"), testContext(t)
+		team := envtest.Team(t, server.URL("fleet.git"), "ada")
+		commit := mustCommit(t, team, "a")
+		whole, err := http.Get(server.URL("fleet.git") + "/info/refs?service=git-receive-pack")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := io.ReadAll(whole.Body)
+		if err = errors.Join(err, whole.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		server.SetFault(fault)
+		part, err := http.Get(server.URL("fleet.git") + "/info/refs?service=git-receive-pack")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(want)/2)
+		if _, err := io.ReadFull(part.Body, got); err != nil || string(got) != string(want[:len(want)/2]) {
+			t.Errorf("got %q, %v; want the first half of %q", got, err, want)
+		}
+		if fault == env.FaultStallBody {
+			if err := server.WaitHeld(ctx, 1); err != nil {
+				t.Fatal(err)
+			}
+			server.SetFault(env.FaultNone)
+		}
+		if rest, err := io.ReadAll(part.Body); err == nil || len(rest) > 0 {
+			t.Errorf("after the half came %q, %v", rest, err)
+		}
+		_ = part.Body.Close() // it was cut off
+		server.SetFault(env.FaultNone)
+		if err := team.Push(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := head(t, server); got != commit {
+			t.Errorf("the remote is at %q, want %s", got, commit)
+		}
 	}
 }

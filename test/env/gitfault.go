@@ -1,6 +1,8 @@
 package env
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -18,6 +20,12 @@ const (
 	FaultRefuse
 	// FaultHang holds every request until the fault is cleared.
 	FaultHang
+	// FaultStallBody does what is asked, sends half of each answer's body and holds
+	// the rest until the fault is cleared; then the connection is closed.
+	FaultStallBody
+	// FaultCutBody does what is asked, sends half of each answer's body and closes
+	// the connection.
+	FaultCutBody
 	// FaultPushRefused answers a push with 500 before git has seen it:
 	// not persisted.
 	FaultPushRefused
@@ -46,6 +54,9 @@ func (f Fault) onlyPush() bool { return f >= FaultPushRefused }
 
 // after says that a fault strikes when git has done its work.
 func (f Fault) after() bool { return f >= FaultPushAnswerLost }
+
+// inBody says that a fault strikes in the middle of an answer.
+func (f Fault) inBody() bool { return f == FaultStallBody || f == FaultCutBody }
 
 // SetFault makes the server fail so until another call; FaultNone heals it and
 // lets held requests go on.
@@ -165,3 +176,30 @@ func (s *GitServer) failAfter(w http.ResponseWriter, r *http.Request, fault Faul
 	}
 	http.Error(w, "the answer was lost", http.StatusInternalServerError)
 }
+
+// half sends the first half of an answer, and ends the connection at once or once
+// the fault is cleared.
+func (s *GitServer) half(w http.ResponseWriter, r *http.Request, fault Fault, whole *recorded) {
+	for name, values := range whole.header {
+		w.Header()[name] = values
+	}
+	w.Header().Del("Content-Length")
+	w.WriteHeader(cmp.Or(whole.code, http.StatusOK))
+	_, _ = w.Write(whole.body.Bytes()[:whole.body.Len()/2])
+	_ = http.NewResponseController(w).Flush()
+	if fault == FaultStallBody {
+		s.faults.hold(r.Context())
+	}
+	cut()
+}
+
+// recorded is an answer that is kept.
+type recorded struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+func (r *recorded) Header() http.Header         { return r.header }
+func (r *recorded) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (r *recorded) WriteHeader(code int)        { r.code = code }

@@ -184,6 +184,13 @@ func (s *GitServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.failBefore(w, r, fault) {
 		return
 	}
+	if fault.inBody() {
+		whole := &recorded{header: http.Header{}}
+		s.run(whole, r, fault)
+		s.pushed(push, r, body)
+		s.half(w, r, fault, whole)
+		return
+	}
 	if !fault.after() {
 		s.run(w, r, fault)
 		s.pushed(push, r, body)

@@ -2,15 +2,13 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
@@ -49,17 +47,10 @@ func (s *sim) followLedger() {
 	if head == b.head {
 		return
 	}
-	all, err := s.remote.Log(s.people.ledger)
+	fresh, err := s.remote.LogSince(s.people.ledger, b.head)
 	if err != nil {
 		s.fail("sim", "read the ledger: %v", err)
 		return
-	}
-	var fresh []memremote.Logged
-	for _, c := range all {
-		if c.Hash == b.head {
-			break
-		}
-		fresh = append(fresh, c)
 	}
 	b.head = head
 	for _, c := range slices.Backward(fresh) {
@@ -67,7 +58,7 @@ func (s *sim) followLedger() {
 			s.parents[c.Hash] = c.Parents[0]
 		}
 		b.landed[c.Hash] = true
-		if len(gitobj.Trailers(c.Message, "Plan")) > 0 {
+		if s.ours(c) {
 			b.take(c)
 		}
 	}
@@ -83,6 +74,7 @@ func (b *books) take(c memremote.Logged) {
 		s.fail("sim", "read commit %s: %v", c.Hash.Short(), err)
 		return
 	}
+	had := maps.Clone(b.contracts)
 	changes, err := b.diff(t)
 	if err != nil {
 		s.fail("1", "commit %s: %v", c.Hash.Short(), err)
@@ -91,6 +83,10 @@ func (b *books) take(c memremote.Logged) {
 	before := b.tree
 	b.ours, b.tree = c.Hash, t
 	s.log("ledger %s %s", c.Hash.Short(), subject(c.Message))
+	s.checkClock(c)
+	s.checkUndone(c, changes)
+	s.checkEvil(c.Hash.Short(), changes)
+	s.checkDenials(c.Hash.Short(), c.Committer.When, had, changes)
 	s.checkCommit(c, changes)
 	if slices.Contains(gitobj.Trailers(c.Message, "Plan"), "sweep") {
 		s.checkSweep(before, t)
@@ -117,7 +113,7 @@ func (b *books) diff(t tree.Tree) ([]change, error) {
 		}
 		after := new(v1alpha1.Contract)
 		come[path] = after
-		return yaml.Unmarshal(raw, after)
+		return genyaml.UnmarshalStrict(raw, after)
 	})
 	if err != nil {
 		return nil, err
@@ -184,7 +180,7 @@ func (b *books) rebase() {
 	}
 	b.contracts, b.paths, b.tree, b.ours = map[string]*v1alpha1.Contract{}, map[string]string{}, tree.Tree{}, tree.Hash{}
 	for _, c := range all {
-		if len(gitobj.Trailers(c.Message, "Plan")) == 0 {
+		if !b.s.ours(c) {
 			continue
 		}
 		t, err := b.s.remote.Tree(c.Hash)
@@ -208,7 +204,7 @@ func (b *books) load(t tree.Tree, path string, e tree.Entry) error {
 		return err
 	}
 	c := new(v1alpha1.Contract)
-	if err := yaml.Unmarshal(raw, c); err != nil {
+	if err := genyaml.UnmarshalStrict(raw, c); err != nil {
 		return err
 	}
 	b.contracts[c.Metadata.Name], b.paths[path] = c, c.Metadata.Name
@@ -241,7 +237,7 @@ func (s *sim) checkCommit(c memremote.Logged, changes []change) {
 			continue
 		}
 		key := one.Metadata.Namespace + "/" + one.Spec.Intent.Name
-		if (ch.released() || ch.before == nil) && (said.unreadable[one.Spec.Intent.Path] || said.frozen[key]) && !s.books.forced[name] {
+		if (ch.released() || ch.before == nil) && (said.unreadable[one.Spec.Intent.Path] || said.frozen[key]) && !s.books.forced[name] && !byItsTerms(ch) {
 			s.fail("7", "commit %s: contract %s of a frozen intent (%s) goes from %s to %s", c.Hash.Short(), name, one.Spec.Intent.Path, phaseOf(ch.before), phaseOf(ch.after))
 		}
 		if ch.released() && !said.live[key] && !s.ofPool(one) && !isRequest(one) && ch.after.Status.Target != v1alpha1.PhaseExpired {
@@ -448,6 +444,7 @@ func (s *sim) checkClusters() {
 // afterRound holds what a round claims against the remote.
 func (s *sim) afterRound(d *daemon, out reconciler.Outcome, err error) {
 	s.followLedger()
+	s.checkStranger(d)
 	if err == nil && s.stopped == nil {
 		delete(s.unsettled, d.name)
 	}
@@ -469,29 +466,6 @@ func (s *sim) checkDeafPlan(d *daemon, out reconciler.Outcome) {
 	for _, ch := range out.Plan.Contracts {
 		if ch.Before == nil {
 			s.fail("6", "%s is deaf and places %s", d.name, ch.After.Metadata.Name)
-		}
-	}
-}
-
-// rewrite is a branch whose history was rewritten and not yet accepted.
-type rewrite struct {
-	ref      string
-	old, now tree.Hash
-	at       time.Duration
-}
-
-// checkStopped is invariant 12.
-func (s *sim) checkStopped(c memremote.Logged) {
-	if s.stopped == nil {
-		return
-	}
-	if s.stopped.ref == gitrepo.Branch(s.people.ledger) {
-		s.fail("12", "commit %s is written to a rewritten ledger that nobody accepted", c.Hash.Short())
-		return
-	}
-	for _, h := range gitobj.Trailers(c.Message, "Inputs") {
-		if h == s.stopped.now.String() {
-			s.fail("12", "commit %s acts on rewritten inputs that nobody accepted", c.Hash.Short())
 		}
 	}
 }

@@ -367,7 +367,7 @@ func (s *sim) waiting() string {
 			}
 		}
 	}
-	return ""
+	return s.unseen()
 }
 
 // judgeRequests: every client knows what it has, and nobody else has anything.

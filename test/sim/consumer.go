@@ -142,6 +142,14 @@ func (c *consumer) grant(name string, sl *liveSlice) {
 		c.kick(name, 5*time.Second, 20*time.Second)
 		return
 	}
+	if p.refuses && !c.s.healed {
+		sl.denied = "the provider refuses"
+		c.s.log("%s slice %s is denied", c.name, name)
+		p.rename(c.s.books.ever[sl.contract])
+		c.kick(name, 20*time.Second, time.Minute)
+		c.changed("")
+		return
+	}
 	if !c.s.healed && c.s.rng.Float64() < c.s.knobs.denials {
 		sl.denied = "the provider refuses"
 		c.s.log("%s slice %s is denied", c.name, name)

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/clock"
 )
 
 // Whom the ledger's commits are from.
@@ -33,6 +34,9 @@ type daemon struct {
 	cut map[string]bool
 	// deaf are the providers whose reports do not reach this daemon.
 	deaf map[string]bool
+	// clock compares the daemon's with the remote's; jumped: it is a day off.
+	clock  *clock.Check
+	jumped bool
 
 	repo   *gitrepo.Repo
 	market *market.Market
@@ -70,9 +74,15 @@ func (d *daemon) start() {
 	d.life++
 	d.born = d.s.tl.now
 	d.heard, d.made = map[string]time.Duration{}, map[string]time.Duration{}
+	identity := gitrepo.Identity{Name: brokerName, Email: brokerEmail}
+	d.clock = clock.New(d.now, func() time.Duration { return d.s.tl.now })
+	opts := reconciler.Options{Now: d.now, Clock: d.clock, Poll: d.s.knobs.poll}
+	if r := d.s.rooted; r != nil {
+		identity.Signer, opts.Signer, opts.Root = r.daemon, r.daemon, r.root
+	}
 	repo, err := gitrepo.Open(ctx, d.link, gitrepo.Options{
 		Dir: d.dir, Inputs: d.s.people.inputs, Ledger: d.s.people.ledger,
-		Identity: gitrepo.Identity{Name: brokerName, Email: brokerEmail},
+		Identity: identity,
 		Now:      d.now,
 		Sleep: func(_ context.Context, w time.Duration) error {
 			d.s.tl.now += w.Truncate(time.Microsecond)
@@ -87,7 +97,7 @@ func (d *daemon) start() {
 	d.repo = repo
 	d.market = market.New(market.Options{Now: d.now, Silence: 3 * d.s.knobs.report, Warmup: d.s.knobs.report + 5*time.Second})
 	d.twin = newTwin(d)
-	opts := reconciler.Options{Repo: repo, Market: d.market, Delivery: d.twin, Now: d.now, Poll: d.s.knobs.poll}
+	opts.Repo, opts.Market, opts.Delivery = repo, d.market, d.twin
 	if d.options != nil {
 		d.options(&opts)
 	}

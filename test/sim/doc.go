@@ -40,6 +40,19 @@
 //     answer names, a release is written there, and of what is refused there is
 //     nothing; requests are taken out only when they hold nothing.
 //
+// In every other seed people mean harm (hostile.go, attacks.go), and two of three
+// of those fleets are signed, with a trust root (signed.go): commits on the ledger
+// that roll back, replay trailers, signatures or whole commits, or are signed by
+// keys that may not; a ledger set back without a trace but a witness; moved notes
+// of what was accepted; unsigned rights, broken trees, bombs, floods, takeovers of
+// namespaces, commits dated ahead, forged reports; and clocks that jump by a day.
+// In every third of those seeds providers lie besides (liars.go): about place and
+// price while an intent waits for the lie, and by new names of flavors after
+// denials; and old offers are merged or cherry-picked onto the ledger (offers.go).
+// The invariants are the same. Each attack is counted with whether it was caught:
+// undone by a commit of ours that gives back what we had, named by the auditor,
+// refused, or never acted on.
+//
 // Then liveness: everything heals but what is lost for good, and within a
 // bounded time everybody must be at rest (final.go): contracts usable or gone,
 // intents placed or waiting for a reason that holds, clients answered and the
@@ -77,6 +90,12 @@
 //	      broken: it did not look for its last good version, as the daemon had.
 //	2172  An intent's new name was committed apart from its old one when the
 //	      server refused part of a round: what was spent under it was forgotten.
+//	5     The auditor verified a signed fleet's inputs by what fleet.yaml says of
+//	      itself, and not by the trust root as the daemon does; so did replay.
+//	19    The auditor took the inputs that a forged commit names for acted on, and
+//	      blamed the next commit of ours.
+//	23    A commit that undoes foreign edits did not say up to where the inputs
+//	      were verified: a start without state would have taken them as they stood.
 //	—     A release ended on a report that was older than the grant, when the
 //	      report of the grant had been lost. A provider's word now counts only
 //	      when it was given after the slice was gone.

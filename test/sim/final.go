@@ -37,6 +37,11 @@ func (s *sim) heal() {
 			continue
 		}
 		p.back()
+		p.honest()
+		if p.refuses {
+			s.tried("renamed refusals", true) // checkDenials holds each commit of ours
+		}
+		p.relent()
 	}
 	if s.people.suspended {
 		s.people.suspended = false
@@ -49,10 +54,12 @@ func (s *sim) heal() {
 		}
 	}
 	s.stopped = nil
+	s.people.unbreak()
 	s.people.restore()
 	s.people.repair()
 	for _, d := range s.daemons {
 		d.link.out, d.cut, d.deaf = false, map[string]bool{}, map[string]bool{}
+		d.jumped = false
 		d.skew = min(max(d.skew, -3*time.Second), 3*time.Second)
 		s.after(time.Millisecond, d.revive)
 	}
@@ -181,6 +188,8 @@ func (s *sim) judge() {
 	s.judgeRequests()
 	s.judgeClusters()
 	s.judgeHistory()
+	s.judgeAttacks()
+	s.judgeHostile()
 	s.judgeAudit()
 	s.judgeReplay()
 	s.judgePlan()
@@ -358,7 +367,7 @@ func (s *sim) judgeHistory() {
 		s.fail("sim", "copy the repository for the checker: %v", err)
 		return
 	}
-	res, err := checker.Check(st, s.people.ledger)
+	res, err := checker.CheckSigned(st, s.people.ledger, func(h plumbing.Hash) bool { return s.signed(tree.Hash(h)) })
 	if err != nil {
 		s.fail("checker", "%v", err)
 		return
@@ -372,9 +381,11 @@ func (s *sim) judgeHistory() {
 // find what the simulation's people did to generated files and to the history of
 // the inputs, and nothing else.
 func (s *sim) judgeAudit() {
-	rep, err := audit.Verify(context.Background(), s.remote.Objects(), audit.Options{
-		Ledger: s.remote.Head(s.people.ledger), Inputs: s.remote.Head(s.people.inputs), All: true,
-	})
+	opts := audit.Options{Ledger: s.remote.Head(s.people.ledger), Inputs: s.remote.Head(s.people.inputs), All: true}
+	if s.rooted != nil {
+		opts.Root, opts.Branch = s.rooted.root, s.people.ledger
+	}
+	rep, err := audit.Verify(context.Background(), s.remote.Objects(), opts)
 	if err != nil {
 		s.fail("audit", "%v", err)
 		return
@@ -383,8 +394,13 @@ func (s *sim) judgeAudit() {
 		if s.rewritten && v.Rule == "inputs" {
 			continue
 		}
-		if v.Rule != "foreign" {
+		if v.Rule != "foreign" && !s.attacked(v.Commit) {
 			s.fail("audit", "%s", v)
+		}
+	}
+	for _, a := range s.attacks {
+		if s.books.landed[a.commit] && s.inLedger(a.commit) && !slices.ContainsFunc(rep.Violations, func(v audit.Violation) bool { return v.Commit == a.commit.String() }) {
+			s.fail("audit", "%s: %s is no violation to the auditor", a.kind, a.commit.Short())
 		}
 	}
 }

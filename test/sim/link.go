@@ -37,11 +37,15 @@ func (l *link) fault() error {
 	return nil
 }
 
+// InProcess is the remote's.
+func (l *link) InProcess() bool { return l.s.remote.InProcess() }
+
 // Refs implements gitrepo.Remote.
 func (l *link) Refs(ctx context.Context) (map[string]tree.Hash, error) {
 	if err := l.fault(); err != nil {
 		return nil, err
 	}
+	defer l.dated()
 	return l.s.remote.Refs(ctx)
 }
 
@@ -50,8 +54,12 @@ func (l *link) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (wan
 	if err := l.fault(); err != nil {
 		return err
 	}
+	l.dated()
 	return l.s.remote.Fetch(ctx, choose, sink)
 }
+
+// dated is the date that the server's answer bears.
+func (l *link) dated() { l.d.clock.Heard("git server", l.s.wall(), 0) }
 
 // Push implements gitrepo.Remote.
 func (l *link) Push(ctx context.Context, cmds []gitrepo.Command, pack []byte) error {

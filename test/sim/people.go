@@ -32,6 +32,16 @@ type people struct {
 	suspended bool // the fleet
 	// closed says of a provider that it is cordoned, drained by some time, or gone.
 	closed map[string]string
+	// trash is what hostile people left, by path, and what kind it is; swept is
+	// what of it was removed.
+	trash map[string]string
+	swept []string
+	// dated is by how much the next commit is dated ahead.
+	dated time.Duration
+	// headBroken: git would refuse the tree of the inputs' head; wholeRoot is the
+	// one before.
+	headBroken bool
+	wholeRoot  tree.Hash
 }
 
 // reading is what a commit of the inputs says, as far as invariants need it.
@@ -47,7 +57,7 @@ func newPeople(s *sim) *people {
 	p := &people{
 		s: s, inputs: "main", ledger: "ledger",
 		intents: map[string]*intent{}, files: map[string]string{}, broken: map[string]string{},
-		doubled: map[string]string{}, known: map[tree.Hash]reading{}, closed: map[string]string{},
+		doubled: map[string]string{}, known: map[tree.Hash]reading{}, closed: map[string]string{}, trash: map[string]string{},
 	}
 	if s.knobs.oneBranch {
 		p.ledger = p.inputs
@@ -91,6 +101,9 @@ func (p *people) fleetText() string {
 	if k.maxEnds > 0 {
 		fmt.Fprintf(&b, "  safety: {maxEnds: %d}\n", k.maxEnds)
 	}
+	if k.work > 0 {
+		fmt.Fprintf(&b, "  limits: {work: %d}\n", k.work)
+	}
 	if k.consolidation != "off" {
 		fmt.Fprintf(&b, "  consolidation: {mode: %s, threshold: \"0.1\", hold: 1m}\n", k.consolidation)
 	}
@@ -107,7 +120,7 @@ func (p *people) fleetText() string {
 func (p *people) providerText(i int) string {
 	name := providerName(i)
 	text := "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + name + "}\nspec:\n  roles: [provider]\n  location: {region: " + regions[i%len(regions)] + "}\n"
-	return text + p.closed[name]
+	return text + p.priceText(i) + p.closed[name]
 }
 
 func (p *people) tenantText(i int) string {
@@ -131,6 +144,7 @@ func (p *people) tenantText(i int) string {
 // push commits files to the inputs, "" removing one, and notes what the inputs
 // say now.
 func (p *people) push(why string, files map[string]string) {
+	p.unbreak()
 	ch := gitobj.Change{Puts: map[string][]byte{}}
 	for path, text := range files {
 		if text == "" {
@@ -142,7 +156,7 @@ func (p *people) push(why string, files map[string]string) {
 		p.files[path] = text
 	}
 	slices.Sort(ch.Deletes)
-	h, err := p.s.remote.Commit(p.inputs, p.person("Ada"), why+"\n", ch)
+	h, err := p.s.remote.Merge(p.inputs, p.person("Ada"), why+"\n", ch, p.s.rooted.signs(sortedKeys(files)))
 	if err != nil {
 		p.s.fail("sim", "push %s: %v", why, err)
 		return
@@ -152,7 +166,7 @@ func (p *people) push(why string, files map[string]string) {
 }
 
 func (p *people) person(name string) gitobj.Person {
-	return gitobj.Person{Name: name, Email: strings.ToLower(name) + "@example.org", When: p.s.wall()}
+	return gitobj.Person{Name: name, Email: strings.ToLower(name) + "@example.org", When: p.s.wall().Add(p.dated)}
 }
 
 func (p *people) reading() reading {
@@ -393,6 +407,7 @@ func (p *people) repair() {
 	for path := range p.doubled {
 		files[path] = ""
 	}
+	p.sweep(files)
 	maps.Copy(files, p.broken)
 	p.broken, p.doubled = map[string]string{}, map[string]string{}
 	if len(files) > 0 {

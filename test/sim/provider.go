@@ -19,8 +19,10 @@ type provider struct {
 	grants map[string]*grant
 	// refused are the flavors of contracts that its agent does not honour.
 	refused map[string]string
-	down    bool // silent, and grants nothing
-	gone    bool // for good
+	lies    func(*v1alpha1.Flavor) // what its agent reports otherwise than it is
+	refuses bool                   // whatever it is asked for
+	down    bool                   // silent, and grants nothing
+	gone    bool                   // for good
 	// epoch of the agent's life and number of its list.
 	epoch, n uint64
 	listed   string // the list that n numbers
@@ -137,6 +139,9 @@ func (p *provider) list() []v1alpha1.Flavor {
 				}
 				f.Spec.Refused[contract] = "other workloads came first"
 			}
+		}
+		if p.lies != nil {
+			p.lies(&f)
 		}
 		out = append(out, f)
 	}

@@ -16,6 +16,9 @@ func (s *sim) judgeReplay() {
 	r := replay.Replayer{History: s.remote.Objects(), Published: func(ctx context.Context, when time.Time) (gitrepo.Published, error) {
 		return gitrepo.ReadPublished(ctx, s.remote, when)
 	}}
+	if s.rooted != nil {
+		r.Root = s.rooted.root
+	}
 	for h := s.remote.Head(s.people.ledger); !h.IsZero() && s.failure == nil; {
 		raw, err := r.History.Commit(h)
 		if err != nil {
@@ -27,7 +30,7 @@ func (s *sim) judgeReplay() {
 			s.fail("replay", "%v", err)
 			return
 		}
-		if len(gitobj.Trailers(c.Message, replay.Trailer)) > 0 {
+		if len(gitobj.Trailers(c.Message, replay.Trailer)) > 0 && s.signed(h) {
 			s.counts.Replayed++
 			res, err := r.Replay(context.Background(), h)
 			switch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
@@ -20,6 +21,9 @@ func (s *sim) rewriteHistory() {
 	}
 	rw := &rewrite{at: s.tl.now}
 	if s.rng.IntN(2) == 0 {
+		if s.rooted != nil || p.headBroken {
+			return // who squashes a signed fleet's inputs takes all signatures away
+		}
 		rw.ref, rw.old = gitrepo.Branch(p.inputs), s.remote.Head(p.inputs)
 		ch := gitobj.Change{Puts: map[string][]byte{}}
 		for path, text := range p.files {
@@ -39,8 +43,7 @@ func (s *sim) rewriteHistory() {
 		}
 		n := 1 + s.rng.IntN(3)
 		back := log[n]
-		ours := func(c memremote.Logged) bool { return len(gitobj.Trailers(c.Message, "Plan")) > 0 }
-		if !ours(back) || !slices.ContainsFunc(log[:n], ours) {
+		if !s.ours(back) || !slices.ContainsFunc(log[:n], s.ours) {
 			return // what an operator accepts, he accepts with all that is in it; what no daemon has accepted is none's to miss
 		}
 		rw.ref, rw.old, rw.now = gitrepo.Branch(p.ledger), log[0].Hash, back.Hash
@@ -92,5 +95,28 @@ func (s *sim) accept() {
 	}
 	if len(s.unsettled) > 0 && !s.healed {
 		s.after(10*time.Second, s.accept)
+	}
+}
+
+// rewrite is a branch whose history was rewritten and not yet accepted.
+type rewrite struct {
+	ref      string
+	old, now tree.Hash
+	at       time.Duration
+}
+
+// checkStopped is invariant 12.
+func (s *sim) checkStopped(c memremote.Logged) {
+	if s.stopped == nil {
+		return
+	}
+	if s.stopped.ref == gitrepo.Branch(s.people.ledger) {
+		s.fail("12", "commit %s is written to a rewritten ledger that nobody accepted", c.Hash.Short())
+		return
+	}
+	for _, h := range gitobj.Trailers(c.Message, "Inputs") {
+		if h == s.stopped.now.String() {
+			s.fail("12", "commit %s acts on rewritten inputs that nobody accepted", c.Hash.Short())
+		}
 	}
 }

@@ -23,8 +23,39 @@ type Result struct {
 	Replayed int
 	// Span is how much virtual time went by.
 	Span time.Duration
+	// Attacks on purpose, by kind.
+	Attacks map[string]Tries
+	// Played is how many seeds a sum of results is of.
+	Played int
 	// Failure is the first broken invariant, nil when none was.
 	Failure *Failure
+}
+
+// add sums results up.
+func (r *Result) add(o Result) {
+	r.Played++
+	r.Events += o.Events
+	r.Commits += o.Commits
+	r.Placed += o.Placed
+	r.Ended += o.Ended
+	r.Replayed += o.Replayed
+	r.Span += o.Span
+	if r.Attacks == nil {
+		r.Attacks = map[string]Tries{}
+	}
+	for kind, n := range o.Attacks {
+		r.Attacks[kind] = Tries{r.Attacks[kind].Tried + n.Tried, r.Attacks[kind].Caught + n.Caught}
+	}
+}
+
+// String is the figures of a sum.
+func (r Result) String() string {
+	text := fmt.Sprintf("%d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %s of virtual time",
+		r.Events, r.Commits, r.Placed, r.Ended, r.Replayed, r.Span)
+	for _, kind := range sortedKeys(r.Attacks) {
+		text += "; " + kind + " " + r.Attacks[kind].String()
+	}
+	return text
 }
 
 // Failure is a broken invariant, and what led to it.
@@ -75,6 +106,16 @@ type sim struct {
 	unsettled map[string]bool
 	objects   map[tree.Hash][]object
 
+	// evil is what hostile people draw from, apart from all else; rooted is a
+	// signed fleet's trust.
+	evil    *rand.Rand
+	liar    *rand.Rand // and those of seeds with liars
+	rooted  *rooted
+	attacks []attack
+	moved   []tree.Hash // where a note was moved to
+	evils   int
+	flooded bool
+
 	books   books
 	parents map[tree.Hash]tree.Hash
 	counts  Result
@@ -91,6 +132,16 @@ func Run(seed uint64, dir string, sink func(string)) Result {
 		parents: map[tree.Hash]tree.Hash{}, unsettled: map[string]bool{},
 	}
 	s.knobs = drawKnobs(s.rng)
+	s.knobs.work = narrow(seed)
+	s.liar = rand.New(rand.NewPCG(seed, 0x6c696172))
+	s.evil, s.counts.Attacks = rand.New(rand.NewPCG(seed, 0x6576696c)), map[string]Tries{}
+	if s.hostile() && s.evil.IntN(3) > 0 {
+		var err error
+		if s.rooted, err = newRooted(dir + "/keys"); err != nil {
+			s.fail("sim", "%v", err)
+		}
+		s.log("a signed fleet")
+	}
 	s.log("knobs %+v", s.knobs)
 	s.found()
 	s.run(func() bool { return s.tl.now < s.knobs.chaos })
@@ -104,6 +155,9 @@ func Run(seed uint64, dir string, sink func(string)) Result {
 	return res
 }
 
+// hostile reports whether somebody means harm: in every other seed.
+func (s *sim) hostile() bool { return s.seed%2 == 1 }
+
 // found puts everything in place and books what happens by itself.
 func (s *sim) found() {
 	s.remote.Hook = s.refuse
@@ -113,6 +167,9 @@ func (s *sim) found() {
 	}
 	for i := range s.knobs.consumers {
 		s.consumers = append(s.consumers, newConsumer(s, i))
+	}
+	if s.liars() {
+		s.stateThePrice()
 	}
 	s.people = newPeople(s)
 	s.people.found()
@@ -140,6 +197,12 @@ func (s *sim) found() {
 	}
 	s.after(span(s.rng, time.Second, 20*time.Second), s.team)
 	s.after(span(s.rng, 10*time.Second, time.Minute), s.trouble)
+	if s.hostile() {
+		s.after(span(s.evil, 10*time.Second, time.Minute), s.evilStep)
+	}
+	if s.liars() {
+		s.after(span(s.liar, 10*time.Second, time.Minute), s.liarStep)
+	}
 }
 
 func (s *sim) after(d time.Duration, run func()) { s.tl.after(d, run) }

@@ -2,14 +2,31 @@ package sim
 
 import (
 	"flag"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
+
+// A run makes much garbage and keeps little: collecting it seldom, and by what is
+// there at most, is a fifth of the time.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	debug.SetGCPercent(2000)
+	debug.SetMemoryLimit(768 << 20)
+	os.Exit(m.Run())
+}
 
 var (
 	seed  = flag.Uint64("seed", 0, "play only this seed, and print its journal with -v")
-	seeds = flag.Uint64("seeds", 100, "how many seeds to play, from 1")
+	seeds = flag.Uint64("seeds", 300, "how many seeds to play, from 1")
 	from  = flag.Uint64("from", 1, "the first seed")
+	// For many seeds on a machine of unknown speed.
+	within = flag.Duration("within", 0, "begin no seed after so long (0: play all)")
+	least  = flag.Int("least", 0, "fail when fewer seeds were played")
 )
 
 func TestSim(t *testing.T) {
@@ -21,28 +38,68 @@ func TestSim(t *testing.T) {
 		report(t, play(t, *seed, sink))
 		return
 	}
-	var total Result
-	failed, count := 0, *seeds
+	count := *seeds
 	if testing.Short() {
 		count = min(count, 10)
 	}
-	for n := *from; n < *from+count; n++ {
-		res := play(t, n, nil)
-		if res.Failure != nil {
-			failed++
+	var total Result
+	var mu sync.Mutex
+	failed, began := 0, time.Now()
+	t.Run("seeds", func(t *testing.T) {
+		for n := *from; n < *from+count; n++ {
+			t.Run(strconv.FormatUint(n, 10), func(t *testing.T) {
+				t.Parallel()
+				if *within > 0 && time.Since(began) > *within {
+					return
+				}
+				res := play(t, n, nil)
+				report(t, res)
+				mu.Lock()
+				defer mu.Unlock()
+				if res.Failure != nil {
+					failed++
+				}
+				total.add(res)
+			})
 		}
-		report(t, res)
-		total.Events += res.Events
-		total.Commits += res.Commits
-		total.Placed += res.Placed
-		total.Ended += res.Ended
-		total.Replayed += res.Replayed
-		total.Span += res.Span
-	}
-	t.Logf("%d seeds: %d failed, %d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %s of virtual time",
-		count, failed, total.Events, total.Commits, total.Placed, total.Ended, total.Replayed, total.Span)
+	})
+	t.Logf("%d seeds in %s: %d failed, %s", total.Played, time.Since(began).Round(time.Second), failed, total)
 	if total.Replayed == 0 && failed == 0 {
 		t.Error("no decision was replayed")
+	}
+	if failed == 0 && total.Played >= 100 {
+		for _, kind := range attackKinds {
+			if total.Attacks[kind].Caught == 0 {
+				t.Errorf("no attack of kind %q was seen to be caught", kind)
+			}
+		}
+	}
+	if *least > 0 && total.Played < *least {
+		t.Errorf("%d seeds were played in %s, and at least %d were asked for", total.Played, *within, *least)
+	}
+}
+
+// attackKinds are what hostile people do in every other seed.
+var attackKinds = []string{
+	"rollback by merge", "replayed trailers", "replayed signature", "cherry-picked commit", "foreign key", "key of the policy",
+	"set back without a note", "moved note", "bomb of aliases", "takeover of a namespace", "flood of intents", "unsigned rights",
+	"future-dated commit", "broken tree", "forged report", "clock jump",
+	"lie about place", "lie about price", "renamed refusals", "merged offer", "cherry-picked offer",
+}
+
+// found are seeds that once showed a fault which those that are always played did
+// not: 9915 accepted, by the commit that retires requests, what nobody had signed;
+// 79 had the auditor call inputs rewritten that said the same as those before; the
+// checker judged 105 before all intents had a turn of rounds that do little work; 11 and 17
+// sold twice what an old offer promised that Mallory merged.
+var found = []uint64{11, 17, 79, 105, 9915}
+
+func TestSim_Found(t *testing.T) {
+	for _, n := range found {
+		t.Run(strconv.FormatUint(n, 10), func(t *testing.T) {
+			t.Parallel()
+			report(t, play(t, n, nil))
+		})
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // clusters is a Delivery in which everything it was told of works at once.
@@ -70,10 +71,14 @@ type Story struct {
 	t      T
 	Remote *memremote.Remote
 	r      *reconciler.Reconciler
+	repo   *gitrepo.Repo
 	pulls  *pulls
 	At     time.Time
 	Ledger string
 	signer gitrepo.Signer
+	// root holds the daemon to signatures, people signs what Ada pushes; may be nil.
+	root   *trust.Root
+	people gitrepo.Signer
 }
 
 const fleetText = `apiVersion: fleetbroker.io/v1alpha1
@@ -89,7 +94,13 @@ spec:
 // signer the daemon signs, and the fleet trusts its public key.
 func New(t T, branch string, signer gitrepo.Signer, public string) *Story {
 	t.Helper()
-	s := &Story{t: t, Remote: memremote.New(), pulls: &pulls{}, At: time.Date(2026, 11, 20, 12, 1, 0, 0, time.UTC), Ledger: branch, signer: signer}
+	return found(&Story{t: t, Ledger: branch, signer: signer}, public)
+}
+
+func found(s *Story, public string) *Story {
+	s.t.Helper()
+	branch := s.Ledger
+	s.Remote, s.pulls, s.At = memremote.New(), &pulls{}, time.Date(2026, 11, 20, 12, 1, 0, 0, time.UTC)
 	signers := ""
 	if public != "" {
 		signers = ", signers: [{principal: broker@example.org, publicKey: " + public + "}]"
@@ -117,8 +128,9 @@ func (s *Story) Start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.repo = repo
 	s.r = reconciler.New(reconciler.Options{
-		Repo: repo, Ledger: s.Ledger, Market: market.New(market.Options{Now: now}), Delivery: &clusters{}, Now: now, Signer: s.signer, PullRequests: s.pulls,
+		Repo: repo, Ledger: s.Ledger, Market: market.New(market.Options{Now: now}), Delivery: &clusters{}, Now: now, Signer: s.signer, Root: s.root, PullRequests: s.pulls,
 	})
 }
 
@@ -134,7 +146,7 @@ func (s *Story) Push(subject string, files map[string]string, deletes ...string)
 	for name, content := range files {
 		puts[name] = []byte(content)
 	}
-	if _, err := s.Remote.Commit("main", s.Ada(), subject, gitobj.Change{Puts: puts, Deletes: deletes}); err != nil {
+	if _, err := s.Remote.Merge("main", s.Ada(), subject, gitobj.Change{Puts: puts, Deletes: deletes}, s.people); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -170,7 +182,11 @@ func (s *Story) Rest() {
 // and two contracts that stand.
 func Lived(t T, branch string, signer gitrepo.Signer, public string) *Story {
 	t.Helper()
-	s := New(t, branch, signer, public)
+	return live(New(t, branch, signer, public))
+}
+
+func live(s *Story) *Story {
+	s.t.Helper()
 	s.Ask("train", 4, "")
 	s.Ask("serve", 2, "  purchase: [spot]\n")
 	s.Rest()

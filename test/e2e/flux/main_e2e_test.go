@@ -4,6 +4,9 @@ package flux
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
@@ -27,7 +32,10 @@ func TestMain(m *testing.M) {
 }
 
 // template is where the objects are that users apply.
-const template = "../../../fleet-repo-template/install/flux"
+const (
+	template = "../../../fleet-repo-template/install/flux"
+	consumer = "../../../fleet-repo-template/install/consumer"
+)
 
 // fleet is a running fleet whose consumer has Flux.
 type fleet struct {
@@ -38,6 +46,8 @@ type fleet struct {
 	agent  *env.Program // of the first provider
 	flux   *flux.Flux
 	asked  int // how often Flux was asked to look again
+	// providers that rome is peered with.
+	providers []string
 }
 
 // cluster is rome's file.
@@ -51,7 +61,7 @@ func start(t *testing.T, poll string, providers ...string) *fleet {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
-	f := &fleet{t: t, ctx: ctx}
+	f := &fleet{t: t, ctx: ctx, providers: providers}
 	o := rig.Options{
 		Dir: t.TempDir(), Bin: bin, Liqo: true, Audit: true, Consumers: []string{"rome"}, Providers: map[string][]env.GPUNode{},
 		AgentArgs: []string{"--advertisement-requeue-interval", "1s"},
@@ -76,8 +86,9 @@ func start(t *testing.T, poll string, providers ...string) *fleet {
 			t.Error(err)
 		}
 	})
+	f.prepare()
 	f.Git.OnPush(func(env.Push) { _ = f.flux.Reconcile(ctx) }) // else its interval brings it
-	if f.daemon, err = f.Daemon(ctx, "one", "--poll-interval", poll); err != nil {
+	if f.daemon, err = f.Daemon(ctx, "one", "--poll-interval", poll, "--signing-key", f.key()); err != nil {
 		t.Fatal(err)
 	}
 	f.daemon.NotifyPushes(ctx)
@@ -86,33 +97,86 @@ func start(t *testing.T, poll string, providers ...string) *fleet {
 			t.Fatal(err)
 		}
 	}
+	f.heard()
+	return f
+}
+
+// heard waits until the daemon has heard every provider.
+func (f *fleet) heard() {
+	f.t.Helper()
 	f.Eventually("the providers sell and enforce", func() error {
-		market, err := f.daemon.Market(ctx)
-		if err == nil && strings.Count(market, "class: fleetbroker") < len(providers) {
+		market, err := f.daemon.Market(f.ctx)
+		if err == nil && strings.Count(market, "class: fleetbroker") < len(f.providers) {
 			err = fmt.Errorf("the market is\n%s", market)
 		}
 		return err
 	})
-	return f
 }
 
 // follow has Flux apply the ledger, with the template's objects: vision's for
 // each further tenant once more.
 func (f *fleet) follow(further ...string) {
 	f.t.Helper()
+	f.apply(f.read("accounts.yaml"))
 	here := strings.NewReplacer("https://git.example.org/acme/fleet.git", f.Git.URL(rig.Repo), "  secretRef: {name: fleet-read}\n", "", "retryInterval: 30s", "retryInterval: 2s", "timeout: 2m", "timeout: 10s")
-	for _, name := range []string{"source.yaml", "namespaces.yaml", "vision.yaml"} {
-		text, err := os.ReadFile(filepath.Join(template, name))
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		f.apply(here.Replace(string(text)))
-		for _, tenant := range further {
-			if name == "vision.yaml" {
-				f.apply(strings.ReplaceAll(here.Replace(string(text)), "vision", tenant))
+	for _, name := range []string{"source.yaml", "namespaces.yaml", "vision-rights.yaml", "vision.yaml"} {
+		text := here.Replace(f.read(name))
+		for _, tenant := range append([]string{"vision"}, further...) {
+			if tenant != "vision" && !strings.HasPrefix(name, "vision") {
+				continue
+			}
+			for _, provider := range f.providers {
+				f.apply(strings.NewReplacer("name: fleet-vision\n  namespace: liqo-tenant-paris", "name: fleet-"+tenant+"\n  namespace: liqo-tenant-"+provider, "vision", tenant).Replace(text))
 			}
 		}
 	}
+}
+
+// read is a file of the template.
+func (f *fleet) read(name string) string {
+	f.t.Helper()
+	text, err := os.ReadFile(filepath.Join(template, name))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// key is the daemon's signing key, a file.
+func (f *fleet) key() string { return filepath.Join(f.Dir, "ledger-key") }
+
+// prepare lays what install/consumer makes, with Liqo's namespace for each provider,
+// and the daemon's key, which Flux is told of.
+func (f *fleet) prepare() {
+	f.t.Helper()
+	dir, err := filepath.Abs(consumer)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.kubectl("apply", "-k", dir)
+	peering, err := os.ReadFile(filepath.Join(dir, "peering.yaml"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, provider := range f.providers {
+		f.apply(strings.ReplaceAll(string(peering), "paris", provider))
+	}
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "fleetbroker")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	line, err := ssh.NewPublicKey(public)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(f.key(), pem.EncodeToMemory(block), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	f.kubectl("create", "secret", "generic", "fleet-ledger-keys", "-n", "flux-system", "--from-literal=daemon.sshpub="+string(ssh.MarshalAuthorizedKey(line)))
 }
 
 // apply applies a manifest on rome.

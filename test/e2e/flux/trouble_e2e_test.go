@@ -107,6 +107,8 @@ func TestTroubleIsTold(t *testing.T) {
 	f.kubectl("delete", "-f", file)
 	f.reads("vision", "refused", v1alpha1.PhaseActive)
 
+	f.unsigned()
+
 	// Applied, and never healthy: nobody grants anything.
 	if err := f.agent.Stop(); err != nil {
 		t.Fatal(err)
@@ -118,4 +120,48 @@ func TestTroubleIsTold(t *testing.T) {
 	}
 	f.reads("vision", "sick", v1alpha1.PhaseActive)
 	f.Sound()
+}
+
+// unsigned has somebody push to the ledger while the daemon is away: Flux sees that
+// the daemon has not signed it and applies nothing of it.
+func (f *fleet) unsigned() {
+	f.t.Helper()
+	verified := []string{"get", "gitrepositories.source.toolkit.fluxcd.io", "fleet-ledger", "-n", "flux-system", "-o", `jsonpath={.status.conditions[?(@.type=="SourceVerified")].status}`}
+	f.says("True", verified...)
+	if err := f.daemon.Kill(); err != nil {
+		f.t.Fatal(err)
+	}
+	git := func(args ...string) {
+		f.t.Helper()
+		if out, err := f.Platform.Git(f.ctx, args...); err != nil {
+			f.t.Fatal(out, err)
+		}
+	}
+	git("fetch", "-q", "origin", "ledger")
+	git("checkout", "-q", "-B", "evil", "FETCH_HEAD")
+	dir := filepath.Join(f.Platform.Dir, "manifests", "rome", "namespaces")
+	evil := "apiVersion: v1\nkind: Namespace\nmetadata: {name: evil, labels: {pod-security.kubernetes.io/enforce: privileged}}\n"
+	listing, err := os.ReadFile(filepath.Join(dir, "kustomization.yaml"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for name, text := range map[string]string{"evil.yaml": evil, "kustomization.yaml": string(listing) + "- \"evil.yaml\"\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	git("add", "-A")
+	git("commit", "-q", "-m", "evil")
+	git("push", "-q", "origin", "evil:ledger")
+	git("checkout", "-q", "main")
+	f.says("False", verified...)
+	f.reconciled()
+	if out := f.kubectl("get", "namespaces", "-o", "name"); strings.Contains(out, "evil") {
+		f.t.Errorf("what nobody signed was applied: %s", out)
+	}
+	if err := f.daemon.Restart(f.ctx); err != nil {
+		f.t.Fatal(err)
+	}
+	f.says("True", verified...) // it is undone, by a commit that is signed
+	f.heard()
 }

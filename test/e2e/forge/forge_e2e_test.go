@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "code.gitea.io/sdk/gitea"
 
@@ -54,7 +55,7 @@ func (s *site) daemon(flags ...string) *env.Program {
 		address[i] = a
 	}
 	s.write("hooks/gitea", secret)
-	p, err := env.StartProgram("daemon", s.dir, filepath.Join(bin, "fleetbroker"), append([]string{"run",
+	p, err := env.StartProgram("daemon", s.dir, filepath.Join(bin, "fleetbroker"), append([]string{"run", "--unsigned",
 		"--repo", s.URL + "/acme/fleet.git", "--git-user", "broker", "--git-password-file", filepath.Join(s.dir, "token"),
 		"--state-dir", filepath.Join(s.dir, "state"), "--agents-address", "", "--operators-address", address[0],
 		"--webhooks-address", address[1], "--webhooks-tls=false", "--webhook-secrets-dir", filepath.Join(s.dir, "hooks"),
@@ -71,7 +72,7 @@ func (s *site) daemon(flags ...string) *env.Program {
 		}
 	})
 	_, _, err = s.as("acme").CreateRepoHook("acme", "fleet", sdk.CreateHookOption{
-		Type: sdk.HookTypeGitea, Active: true, Events: []string{"push", "pull_request", "pull_request_sync"},
+		Type: sdk.HookTypeGitea, Active: true, Events: []string{"push", "pull_request", "pull_request_sync", "pull_request_comment"},
 		Config: map[string]string{"url": "http://" + address[1] + "/hooks/gitea", "content_type": "json", "secret": secret},
 	})
 	s.must(err)
@@ -215,7 +216,7 @@ func TestHostile(t *testing.T) {
 		files   map[string]string
 		comment string
 	}{
-		"many":      {many, "it changes more than 5000 files"},
+		"many":      {many, "entries more than the inputs, at most 2000 are read"},
 		"bomb":      {map[string]string{file("bomb"): bomb}, "intents/vision/bomb.yaml"},
 		"generated": {map[string]string{"contracts/vision/aa/a/vision-a-0-aaaaaaaa.yaml": kind + "Contract\n"}, "written by fleetbroker alone"},
 		"secret":    {map[string]string{"clusters/evil.yaml": strings.Replace(ground["clusters/rome.yaml"], "name: rome}", "name: evil}", 1)}, "is that of cluster rome"},
@@ -235,6 +236,17 @@ func TestHostile(t *testing.T) {
 		s.git("-c", "user.name=Mallory", "-c", "user.email=m@example.org", "commit", "-q", "-m", name)
 		s.git("push", "-q", "fork", name)
 		n := s.open("mallory", "mallory:"+name)
+		plan := "/plan " + strings.TrimSpace(s.git("rev-parse", "HEAD"))
+		s.eventually("the fork waits for a writer", func() error {
+			list, _, err := s.as("acme").ListStatuses("acme", "fleet", strings.TrimPrefix(plan, "/plan "), sdk.ListStatusesOption{})
+			if err == nil && (len(list) == 0 || !strings.Contains(list[0].Description, "someone with write access comments: "+plan)) {
+				err = fmt.Errorf("statuses %v", list)
+			}
+			return err
+		})
+		s.comment("mallory", n, plan) // may not write, and is not heard
+		s.comment("acme", n, "> "+plan)
+		s.comment("acme", n, plan)
 		s.says(n, sdk.StatusFailure, "", c.comment)
 	}
 	// The daemon is well: what is asked for properly is reserved.
@@ -242,6 +254,97 @@ func TestHostile(t *testing.T) {
 	s.says(good, sdk.StatusSuccess, "1 place")
 	s.merge(good, sdk.MergeStyleMerge)
 	s.reserved(good, "vision-good-0-")
+}
+
+// Who may write is asked of Gitea itself: in a person's repository by whom
+// issues can be assigned to, which in an organization's are readers too.
+func TestWhoNamesAForksHead(t *testing.T) {
+	s := newSite(t)
+	s.begin(map[string]string{"a.yaml": "1\n"})
+	s.branch("ask", map[string]string{"a.yaml": "2\n"})
+	head := strings.TrimSpace(s.git("rev-parse", "HEAD"))
+	client := func(repo string) forge.Forge {
+		f, err := forges.Open(forge.Config{Kind: forge.Gitea, TokenFile: filepath.Join(s.dir, "token")}, s.URL+"/"+repo+".git")
+		s.must(err)
+		return f
+	}
+	say := func(user, owner string, n int64, body string) int64 {
+		c, _, err := s.as(user).CreateIssueComment(owner, "fleet", n, sdk.CreateIssueCommentOption{Body: body})
+		s.must(err)
+		return c.ID
+	}
+	named := func(f forge.Forge, n int64) string {
+		t.Helper()
+		got, err := f.Named(s.ctx, n, head)
+		s.must(err)
+		return got.By
+	}
+	n, own := s.open("acme", "ask"), client("acme/fleet")
+	say("mallory", "acme", n, "/plan "+head)
+	say("broker", "acme", n, "/plan "+head)
+	edited := say("acme", "acme", n, "well")
+	if by := named(own, n); by != "" {
+		t.Errorf("named by %s, who may not write or is ourselves", by)
+	}
+	edits := 0
+	s.eventually("an edit is a second later", func() error { // Gitea's times are whole seconds, and the same text is no edit
+		edits++
+		c, _, err := s.as("acme").EditIssueComment("acme", "fleet", edited, sdk.EditIssueCommentOption{Body: fmt.Sprintf("/plan %s\n%d", head, edits)})
+		if err == nil && c.Updated.Sub(c.Created) < 2*time.Second {
+			err = fmt.Errorf("it is %s later", c.Updated.Sub(c.Created))
+		}
+		return err
+	})
+	if by := named(own, n); by != "" {
+		t.Errorf("named by %s in an edited comment", by)
+	}
+	gone := say("acme", "acme", n, "/plan "+head)
+	if by := named(own, n); by != "acme" {
+		t.Errorf("named by %q, want the owner", by)
+	}
+	_, err := s.as("acme").DeleteIssueComment("acme", "fleet", gone)
+	s.must(err)
+	if by := named(own, n); by != "" {
+		t.Errorf("named by %s in a deleted comment", by)
+	}
+
+	// An organization where mallory may read.
+	_, _, err = s.as("acme").CreateOrg(sdk.CreateOrgOption{Name: "guild", Visibility: sdk.VisibleTypePublic})
+	s.must(err)
+	_, _, err = s.as("acme").CreateOrgRepo("guild", sdk.CreateRepoOption{Name: "fleet", DefaultBranch: "main"})
+	s.must(err)
+	for _, branch := range []string{"main", "ask"} {
+		s.git("push", "-q", s.url("acme", "guild/fleet"), "origin/"+branch+":refs/heads/"+branch)
+	}
+	team, _, err := s.as("acme").CreateTeam("guild", sdk.CreateTeamOption{
+		Name: "readers", Permission: sdk.AccessModeRead, IncludesAllRepositories: true, Units: []sdk.RepoUnitType{sdk.RepoUnitCode, sdk.RepoUnitIssues, sdk.RepoUnitPulls},
+	})
+	s.must(err)
+	_, err = s.as("acme").AddTeamMember(team.ID, "mallory")
+	s.must(err)
+	write := sdk.AccessModeWrite
+	_, err = s.as("acme").AddCollaborator("guild", "fleet", "broker", sdk.AddCollaboratorOption{Permission: &write})
+	s.must(err)
+	var pr *sdk.PullRequest
+	s.eventually("the forge knows of the branches", func() error {
+		pr, _, err = s.as("acme").CreatePullRequest("guild", "fleet", sdk.CreatePullRequestOption{Head: "ask", Base: "main", Title: "Ask"})
+		return err
+	})
+	of := client("guild/fleet")
+	say("mallory", "guild", pr.Index, "/plan "+head)
+	if got, err := of.Named(s.ctx, pr.Index, head); err == nil || got.By != "" || !strings.Contains(err.Error(), "administrators alone may ask") {
+		t.Errorf("%+v, %v, want a refusal with its remedy", got, err)
+	}
+	admin := sdk.AccessModeAdmin
+	_, err = s.as("acme").AddCollaborator("guild", "fleet", "broker", sdk.AddCollaboratorOption{Permission: &admin})
+	s.must(err)
+	if by := named(of, pr.Index); by != "" {
+		t.Errorf("named by %s, who may read", by)
+	}
+	say("acme", "guild", pr.Index, "/plan "+head)
+	if by := named(of, pr.Index); by != "acme" {
+		t.Errorf("named by %q, want acme", by)
+	}
 }
 
 // A ledger that the daemon may not write is said to be so, with the remedy.

@@ -149,6 +149,13 @@ func (s *site) open(user, head string) int64 {
 	return pr.Index
 }
 
+// comment comments on a pull request.
+func (s *site) comment(user string, n int64, body string) {
+	s.t.Helper()
+	_, _, err := s.as(user).CreateIssueComment("acme", "fleet", n, sdk.CreateIssueCommentOption{Body: body})
+	s.must(err)
+}
+
 // ask puts files on a branch and opens a pull request for it.
 func (s *site) ask(branch string, files map[string]string) int64 {
 	s.t.Helper()

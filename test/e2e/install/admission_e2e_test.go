@@ -16,7 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
 
-// TestPodsAreAdmittedAsRestricted: the pods of the Deployments pass Pod
+// TestPodsAreAdmittedAsRestricted: the pods of the bases pass Pod
 // Security's strictest level on a real API server, each lock taken away is
 // noticed there, and what keeps them available is about them.
 func TestPodsAreAdmittedAsRestricted(t *testing.T) {
@@ -36,10 +36,7 @@ func TestPodsAreAdmittedAsRestricted(t *testing.T) {
 	}
 	for _, name := range []string{"fleetbroker", "fleet-agent"} {
 		t.Run(name, func(t *testing.T) {
-			d, err := api.AppsV1().Deployments("fleetbroker").Get(t.Context(), name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := workload(t, api, name)
 			admitted(t, api, d)
 			available(t, api, d)
 			locked(t, &d.Spec.Template.Spec)
@@ -47,7 +44,31 @@ func TestPodsAreAdmittedAsRestricted(t *testing.T) {
 	}
 }
 
-// admitted creates the Deployment's pod, and ones with a lock less, without
+// workload is a Deployment of the base, or its StatefulSet with the claims that its
+// pods get.
+func workload(t *testing.T, api kubernetes.Interface, name string) *appsv1.Deployment {
+	t.Helper()
+	if name != "fleetbroker" {
+		d, err := api.AppsV1().Deployments("fleetbroker").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	s, err := api.AppsV1().StatefulSets("fleetbroker").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := s.Spec.Template.DeepCopy()
+	for _, claim := range s.Spec.VolumeClaimTemplates {
+		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: claim.Name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-" + name + "-0"},
+		}})
+	}
+	return &appsv1.Deployment{ObjectMeta: s.ObjectMeta, Spec: appsv1.DeploymentSpec{Replicas: s.Spec.Replicas, Selector: s.Spec.Selector, Template: *template}}
+}
+
+// admitted creates the workload's pod, and ones with a lock less, without
 // keeping them.
 func admitted(t *testing.T, api kubernetes.Interface, d *appsv1.Deployment) {
 	t.Helper()
@@ -58,7 +79,7 @@ func admitted(t *testing.T, api kubernetes.Interface, d *appsv1.Deployment) {
 		return err
 	}
 	if err := create(func(*corev1.PodSpec) {}); err != nil {
-		t.Errorf("the Deployment's pod: %v", err)
+		t.Errorf("the workload's pod: %v", err)
 	}
 	yes := true
 	for name, change := range map[string]func(*corev1.PodSpec){

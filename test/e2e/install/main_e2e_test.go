@@ -42,7 +42,7 @@ func start(t *testing.T) *fleet {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	t.Cleanup(cancel)
 	r, err := rig.Start(ctx, rig.Options{
-		Dir: t.TempDir(), Bin: bin, Consumers: []string{"rome"}, Audit: true,
+		Dir: t.TempDir(), Bin: bin, Consumers: []string{"rome"}, Audit: true, Signed: true,
 		Providers: map[string][]env.GPUNode{"paris": {{Name: "paris-1", GPUs: 8, Labels: map[string]string{"fleetbroker.io/pool": "h100"}}}},
 		AgentArgs: []string{"--advertisement-requeue-interval", "1s", "--leader-election-namespace", "fleetbroker"},
 	})
@@ -62,8 +62,8 @@ func start(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	for cluster, bases := range map[string][]string{"rome": {"broker", "consumer"}, "paris": {"agent", "provider"}} {
-		for _, b := range bases {
-			if out, err := r.Clusters[cluster].Kubectl(ctx, ".", "apply", "-k", filepath.Join(base, b)); err != nil {
+		for _, b := range bases { // named for this fleet
+			if out, err := r.Clusters[cluster].Kubectl(ctx, ".", "apply", "-k", filepath.Join(r.Laid, "install", b)); err != nil {
 				t.Fatalf("apply install/%s to %s: %v\n%s", b, cluster, err, out)
 			}
 		}

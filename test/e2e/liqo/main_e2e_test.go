@@ -75,6 +75,9 @@ func startWith(t *testing.T, options func(*rig.Options), before func(*fleet), pr
 	})
 	t.Logf("%d clusters with Liqo: %s", len(f.Clusters), time.Since(began).Round(time.Millisecond))
 	before(f)
+	for _, name := range providers {
+		f.run(name, "apply", "-f", filepath.Join(f.here(), classDefault))
+	}
 	var err error
 	if f.daemon, err = f.Daemon(ctx, "one", "--poll-interval", "1s"); err != nil {
 		t.Fatal(err)
@@ -93,6 +96,18 @@ func startWith(t *testing.T, options func(*rig.Options), before func(*fleet), pr
 		return err
 	})
 	return f
+}
+
+// classDefault closes Liqo's own slice class on a provider.
+const classDefault = "../../../fleet-repo-template/install/provider/class-default.yaml"
+
+// here is this package's directory.
+func (f *fleet) here() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return dir
 }
 
 // kubectl runs kubectl on a cluster.
@@ -160,6 +175,9 @@ func (f *fleet) logs() {
 		out, err := f.kubectl(name, "get", "resourceslices.authentication.liqo.io,quotas.offloading.liqo.io,virtualnodes.offloading.liqo.io,namespaceoffloadings.offloading.liqo.io,"+
 			"tenants.authentication.liqo.io,nodes,deployments,pods", "-A", "-o", "wide")
 		f.t.Logf("%s: %v\n%s", name, err, out)
+		out, err = f.kubectl(name, "get", "nodes,pods", "-A", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.labels.liqo\.io/remote-unavailable} {range .status.conditions[*]}{.type}={.status}/{.reason} at {.lastTransitionTime}, {end}{"\n"}{end}`)
+		f.t.Logf("%s: %v\n%s", name, err, out)
+		f.Log(filepath.Join(f.Dir, "clusters", name, "kube-controller-manager.log"), 3000)
 		files, _ := filepath.Glob(filepath.Join(f.Dir, "clusters", name, "liqo", "*.log"))
 		for _, file := range files {
 			f.Log(file, 2000)

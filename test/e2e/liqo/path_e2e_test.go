@@ -67,6 +67,9 @@ func TestFromIntentToPod(t *testing.T) {
 	f.runs("paris", "vision-rome", "paris-gpu", 2)
 	f.runs("paris", "nlp-rome", "paris-gpu", 3)
 
+	f.attack()
+	f.runs("paris", "nlp-rome", "paris-gpu", 3)
+
 	f.Put("vision", "train", intent("vision", "train", 4))
 	f.says("rome", "4", "get", "node", vision, "-o", "jsonpath={.status.allocatable.nvidia\\.com/gpu}")
 

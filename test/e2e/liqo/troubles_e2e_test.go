@@ -168,6 +168,7 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 			f.run("rome", "label", "namespace", onRome, "fleetbroker.io/managed=true")
 		}},
 		{doctor.PolicyMissing, rome("delete", "validatingadmissionpolicy", "fleetbroker-intent-guard"), nil},
+		{doctor.SliceClassOpen, paris("delete", "validatingadmissionpolicybinding", "fleetbroker-class-default"), paris("apply", "-f", filepath.Join(f.here(), classDefault))},
 		{doctor.PolicyUnbound, rome("delete", "mutatingadmissionpolicybinding", "fleetbroker-intent-tolerations"), nil},
 
 		// Liqo's own controllers are dead: on the provider, then on the consumer.

@@ -171,6 +171,7 @@ func testNamespaces(t *testing.T, cluster *env.Cluster, api kubernetes.Interface
 	if err := patch(operator, twoIntents, "labels", map[string]any{"liqo.io/scheduling-enabled": "true"}); err != nil {
 		t.Errorf("a label of others: %v", err)
 	}
+	testSystemLabel(t, cluster, api, patch)
 	if err := patch(broker, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "vision.serve,vision.train"}); err != nil {
 		t.Errorf("the broker: %v", err)
 	}
@@ -182,4 +183,44 @@ func testNamespaces(t *testing.T, cluster *env.Cluster, api kubernetes.Interface
 	}
 	err = patch(unnamed, twoIntents, "annotations", map[string]any{v1alpha1.AnnotationIntents: "vision.serve"})
 	refused(t, err, text)
+}
+
+// The label that takes a namespace out of the guards is for who could delete them: a
+// right to change namespaces, even that of who applies manifests, is not enough.
+func testSystemLabel(t *testing.T, cluster *env.Cluster, api kubernetes.Interface, patch func(kubernetes.Interface, string, string, map[string]any) error) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "spaces"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "create", "patch", "update"}}}}
+	if _, err := api.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	users := map[string]kubernetes.Interface{}
+	for _, name := range []string{"grace", "ci@example.org"} {
+		users[name] = clientFor(t, as(t, cluster, name))
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "spaces-"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "spaces"},
+		}
+		if _, err := api.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	label := func(value any) map[string]any { return map[string]any{"fleetbroker.io/system": value} }
+	for who, c := range users {
+		envtest.Eventually(t, who+" to have the right", func(context.Context) bool {
+			return patch(c, unlabelled, "labels", map[string]any{"team": "x"}) == nil
+		})
+		refused(t, patch(c, unlabelled, "labels", label("true")), "written only by who may delete them")
+		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hole", Labels: map[string]string{"fleetbroker.io/system": "true"}}}
+		_, err := c.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{})
+		refused(t, err, "written only by who may delete them")
+	}
+	operator := clientFor(t, as(t, cluster, "operator"))
+	if err := patch(operator, unlabelled, "labels", label("true")); err != nil {
+		t.Errorf("an administrator: %v", err)
+	}
+	refused(t, patch(users["grace"], unlabelled, "labels", label(nil)), "written only by who may delete them")
+	if err := patch(operator, unlabelled, "labels", label(nil)); err != nil {
+		t.Errorf("an administrator takes it back: %v", err)
+	}
 }

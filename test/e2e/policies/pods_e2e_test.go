@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -27,6 +28,7 @@ func TestPolicies(t *testing.T) {
 	api := clientFor(t, cluster.Config)
 	t.Run("pods created", func(t *testing.T) { testPodsCreated(t, api) })
 	t.Run("pods updated", func(t *testing.T) { testPodsUpdated(t, api) })
+	t.Run("exemptions", func(t *testing.T) { testExemptions(t, cluster, api) })
 	t.Run("daemonsets", func(t *testing.T) { testDaemonSets(t, api) })
 	t.Run("roles", func(t *testing.T) { testRoles(t, cluster, api) })
 	t.Run("virtual nodes", func(t *testing.T) { testVirtualNodes(t, cluster) })
@@ -41,7 +43,12 @@ func testPodsCreated(t *testing.T, api kubernetes.Interface) {
 	if _, err := api.CoreV1().Namespaces().Create(ctx, bare, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	exempt := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "monitoring", Labels: map[string]string{"fleetbroker.io/system": "true"}}}
+	if _, err := api.CoreV1().Namespaces().Create(ctx, exempt, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	waitForAccount(t, api, "bare")
+	waitForAccount(t, api, "monitoring")
 	waitForAccount(t, api, metav1.NamespaceSystem)
 	if _, err := api.NodeV1().RuntimeClasses().Create(ctx, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "liqo"}, Handler: "liqo"}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -73,7 +80,15 @@ func testPodsCreated(t *testing.T, api kubernetes.Interface) {
 		"operator Gt":         {"Kubernetes itself refuses it, or we do", oneIntent, pod(tolerates(corev1.Toleration{Key: key, Operator: "Gt", Value: "1", Effect: noSchedule})), nil, ""},
 		"nodeName":            {"goes past the scheduler", oneIntent, pod(func(p *corev1.Pod) { p.Spec.NodeName = "s-b" }), nil, "nodeName"},
 		"nodeName elsewhere":  {"not ours", unlabelled, pod(func(p *corev1.Pod) { p.Spec.NodeName = "s-b" }), nil, ""},
-		"blanket elsewhere":   {"not ours", unlabelled, pod(blanket()), nil, ""},
+		"blanket elsewhere":   {"would take what others pay for", unlabelled, pod(blanket()), nil, "reaches the nodes of every intent"},
+		"blanket, NoSchedule": {"the effect of our taint", unlabelled, pod(tolerates(corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: noSchedule})), nil, "reaches the nodes of every intent"},
+		"blanket, NoExecute":  {"does not tolerate our taint", unlabelled, pod(tolerates(corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})), nil, ""},
+		"intent elsewhere":    {"no intent is granted there", unlabelled, pod(intent(trainIntent)), nil, "not granted"},
+		"any, elsewhere":      {"nor all of them", unlabelled, pod(tolerates(corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})), nil, "must name one intent"},
+		"own taint elsewhere": {"is nothing of ours", unlabelled, pod(tolerates(corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists})), nil, ""},
+		"past the scheduler":  {"onto a virtual node", unlabelled, pod(func(p *corev1.Pod) { p.Spec.NodeName = "s-b" }, tolerates(corev1.Toleration{Key: "virtual-node.liqo.io/not-allowed", Operator: corev1.TolerationOpExists})), nil, "with a toleration of virtual nodes"},
+		"blanket, system":     {"Kubernetes' own", metav1.NamespaceSystem, pod(blanket()), nil, ""},
+		"blanket, exempted":   {"an operator says so", "monitoring", pod(blanket()), nil, ""},
 		"runtime class":       {"skips Liqo's selector, not our taint", oneIntent, pod(func(p *corev1.Pod) { p.Spec.RuntimeClassName = &liqo }), []string{trainIntent}, ""},
 		"runtime class alone": {"is no way in", "bare", pod(func(p *corev1.Pod) { p.Spec.RuntimeClassName = &liqo }), nil, ""},
 		"selected":            {"the intent is for these pods", somePods, pod(labelled("app", "llm", "tier", "gpu", "more", "x")), []string{pickyIntent}, ""},
@@ -179,6 +194,77 @@ func annotate(t *testing.T, api kubernetes.Interface, namespace string, annotati
 	}
 	if _, err := api.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, text, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// testExemptions: who is let past the toleration guard, and no more. The controllers'
+// pods of a DaemonSet tolerate everything where they ask for no devices, and Liqo's own
+// controller makes other clusters' pods with the tolerations that they have there.
+func testExemptions(t *testing.T, cluster *env.Cluster, api kubernetes.Interface) {
+	const controller, liqo = "system:serviceaccount:kube-system:daemon-set-controller", "system:serviceaccount:liqo:liqo-controller-manager"
+	clients := map[string]kubernetes.Interface{}
+	for _, name := range []string{controller, "system:kube-controller-manager", liqo, "mallory", "system:serviceaccount:liqo:liqo-webhook"} {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "pods-"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		}
+		if _, err := api.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		clients[name] = clientFor(t, as(t, cluster, name))
+	}
+	yes := true
+	owned := func(kind string, controls *bool) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "d", UID: "7b3c2b9c-0000-4000-8000-000000000000", Controller: controls}}
+		}
+	}
+	asks := func(where string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			gpus := corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}, Requests: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}}
+			switch where {
+			case "container":
+				p.Spec.Containers[0].Resources = gpus
+			case "init":
+				p.Spec.InitContainers = []corev1.Container{{Name: "first", Image: "example.org/first", Resources: gpus}}
+			case "claim":
+				claim := "gpu"
+				p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
+			}
+		}
+	}
+	envtest.Eventually(t, "the roles to be bound", func(ctx context.Context) bool {
+		_, err := clients["mallory"].CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		return err == nil
+	})
+	const reaches = "reaches the nodes of every intent"
+	for name, tc := range map[string]struct {
+		who     string
+		pod     *corev1.Pod
+		refused string
+	}{
+		"a DaemonSet's pod":                     {controller, pod(blanket(), owned("DaemonSet", &yes)), ""},
+		"by the whole controller manager":       {"system:kube-controller-manager", pod(blanket(), owned("DaemonSet", &yes)), ""},
+		"one that asks for a device":            {controller, pod(blanket(), owned("DaemonSet", &yes), asks("container")), reaches},
+		"or in its first container":             {controller, pod(blanket(), owned("DaemonSet", &yes), asks("init")), reaches},
+		"or by a claim":                         {controller, pod(blanket(), owned("DaemonSet", &yes), asks("claim")), reaches},
+		"one that names an intent":              {controller, pod(intent(trainIntent), owned("DaemonSet", &yes)), "not granted"},
+		"a pod that only names a DaemonSet":     {controller, pod(blanket(), owned("DaemonSet", nil)), reaches},
+		"a pod of another kind":                 {controller, pod(blanket(), owned("ReplicaSet", &yes)), reaches},
+		"somebody who says it is a DaemonSet's": {"mallory", pod(blanket(), owned("DaemonSet", &yes)), reaches},
+		"Liqo, for another cluster":             {liqo, pod(blanket()), ""},
+		"with an intent of there":               {liqo, pod(intent("theirs.train")), ""},
+		"another account of Liqo":               {"system:serviceaccount:liqo:liqo-webhook", pod(blanket()), reaches},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := clients[tc.who].CoreV1().Pods(unlabelled).Create(t.Context(), tc.pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if tc.refused != "" {
+				refused(t, err, tc.refused)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -65,9 +65,10 @@ func render(t *testing.T) string {
 		contract("serve", made(twoIntents)),
 		contract("picky", picky),
 	})
-	out, err := manifests.All(ix, map[string]*v1alpha1.Cluster{"rome": {
+	facts := &manifests.Facts{Fleet: "f3k9q2abu7", Clusters: map[string]*v1alpha1.Cluster{"rome": {
 		Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Deliverers: []string{remoteArgo, "ci@example.org"}},
-	}})
+	}}}
+	out, err := facts.All(ix)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestAgents(t *testing.T) {
 	})
 	f.step("an operator gives a contract of a lost provider up", func(t *testing.T) {
 		release := func(contract string) (string, int) {
-			out, said, code := f.cli("release", "--force", contract, "--repo", f.Git.URL(rig.Repo))
+			out, said, code := f.cli(append([]string{"release", "--force", contract, "--repo", f.Git.URL(rig.Repo)}, f.Trust()...)...)
 			return out + said, code
 		}
 		if out, code := release(f.only("mover", "Peering")); code == 0 {

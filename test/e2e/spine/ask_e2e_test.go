@@ -39,7 +39,7 @@ func (f *fleet) reconcile(d *rig.Daemon, args ...string) (string, int) {
 		"reconcile", "--once", "--repo", f.Git.URL(rig.Repo), "--state-dir", filepath.Join(f.Dir, "state-"+d.Name),
 		"--kubeconfigs-dir", filepath.Join(f.Dir, "kubeconfigs"), "--identity", "operator",
 		"--market", "http://" + d.Operators + "/market",
-	}, args...)...)
+	}, append(f.Trust(), args...)...)...)
 	return out + said, code
 }
 

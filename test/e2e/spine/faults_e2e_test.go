@@ -28,6 +28,7 @@ func TestFaultsOfTheGitServer(t *testing.T) {
 		{"answer-cut", env.FaultPushAnswerCut, 1},
 		{"no-room", env.FaultPushNoRoom, 2},
 		{"server-error", env.FaultRefuse, 5},
+		{"cut-in-the-body", env.FaultCutBody, 3},
 	} {
 		f.step(tc.name, func(t *testing.T) {
 			name := fmt.Sprintf("f%d", i)
@@ -38,6 +39,14 @@ func TestFaultsOfTheGitServer(t *testing.T) {
 			f.applied()
 		})
 	}
+	f.step("stalls in the middle of bodies", func(*testing.T) {
+		f.Git.SetFault(env.FaultStallBody)
+		f.put("stalled", intent("stalled", 1))
+		f.eventually("the daemon says what is wrong", func() error { return f.notReady(f.daemons[0], "the remote has not answered for 3") })
+		f.Git.SetFault(env.FaultNone)
+		f.eventually("placed", func() error { return f.inPhase("stalled", 1, "Peering") })
+		f.eventually("ready", func() error { return f.ready(f.daemons[0]) })
+	})
 	f.step("gone and back", func(t *testing.T) {
 		if err := f.Git.Down(); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
 
@@ -236,10 +237,21 @@ func TestOddEntries(t *testing.T) {
 }
 
 // A daemon that hangs for longer than its Lease, and wakes up, brings nothing
-// back that another one has released.
+// back that another one has released: the other takes over within the Lease's time,
+// and the one that wakes up writes to neither the cluster nor the ledger.
 func TestHungDaemonWakesUp(t *testing.T) {
-	f := start(t, nil)
-	one := f.daemon("one")
+	f := start(t, func(o *rig.Options) { o.Audit = true })
+	const hung = "fleetbroker:one" // its user in the cluster, so that its calls are told apart
+	kubeconfig, err := f.Clusters["rome"].KubeconfigFor(hung, "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(f.Dir, "kubeconfigs-one")
+	if err := os.Mkdir(own, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.write(filepath.Join(own, "rome.kubeconfig"), string(kubeconfig))
+	one := f.daemon("one", "--kubeconfigs-dir", own)
 	one.NotifyPushes(f.ctx)
 	f.eventually("it leads", func() error { return logged(one, "holds the cluster's Lease") })
 	two := f.daemon("two")
@@ -253,6 +265,7 @@ func TestHungDaemonWakesUp(t *testing.T) {
 	if err := one.Pause(); err != nil {
 		t.Fatal(err)
 	}
+	frozen := time.Now()
 	f.push("Exchange", map[string]*string{intentPath("old"): nil, intentPath("new"): ptr(intent("new", 16))})
 	f.eventually("the other one gives back and places", func() error {
 		if err := f.inPhase("old", 1, "Released"); err != nil {
@@ -261,14 +274,39 @@ func TestHungDaemonWakesUp(t *testing.T) {
 		return f.inPhase("new", 1, "Peering")
 	})
 	f.applied()
+	if took := time.Since(frozen); took > delivery.Takeover(delivery.DefaultLeaseDuration)+20*time.Second {
+		t.Errorf("the other took over, gave back and placed after %s", took)
+	}
+	woken, ledger := time.Now(), f.ref(f.ledger)
 	if err := one.Resume(); err != nil {
 		t.Fatal(err)
 	}
 	f.eventually("it is ready again", func() error { return f.ready(one) })
+	f.quiet(2 * time.Second)
+	if f.ref(f.ledger) != ledger {
+		t.Errorf("once it woke up, the ledger got %q", f.subjects()[:1])
+	}
 	f.put("last", intent("last", 1))
 	f.eventually("both know", func() error { return f.stateSays("last", "state: Queued") })
 	f.quiet(4 * time.Second)
 	f.applied()
+	calls, err := f.Clusters["rome"].Calls(hung)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrote := 0
+	for _, c := range calls {
+		writes := c.Verb == "create" || c.Verb == "update" || c.Verb == "patch" || c.Verb == "delete"
+		if writes && c.Resource != "leases" {
+			wrote++
+			if c.At.After(woken) {
+				t.Errorf("the daemon that woke up writes: %s", c)
+			}
+		}
+	}
+	if wrote == 0 {
+		t.Error("it never wrote anything, which shows nothing")
+	}
 	f.sound()
 }
 

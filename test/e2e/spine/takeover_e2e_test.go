@@ -60,8 +60,8 @@ func TestKilledHoldersOfTheLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.put("last", intent("last", 1))
-		out, said, code := f.cli("reconcile", "--once", "--repo", f.Git.URL(rig.Repo), "--state-dir", filepath.Join(f.Dir, "state-operator"),
-			"--kubeconfigs-dir", filepath.Join(f.Dir, "kubeconfigs"), "--identity", "operator", "--market", file)
+		out, said, code := f.cli(append([]string{"reconcile", "--once", "--repo", f.Git.URL(rig.Repo), "--state-dir", filepath.Join(f.Dir, "state-operator"),
+			"--kubeconfigs-dir", filepath.Join(f.Dir, "kubeconfigs"), "--identity", "operator", "--market", file}, f.Trust()...)...)
 		if code != 0 || strings.Contains(out, "is left to") {
 			t.Errorf("reconcile ends with %d: %s%s", code, out, said)
 		}

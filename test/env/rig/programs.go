@@ -48,7 +48,7 @@ func (r *Rig) Daemon(ctx context.Context, name string, args ...string) (*Daemon,
 		"--kubeconfigs-dir", filepath.Join(r.Dir, "kubeconfigs"), "--webhook-secrets-dir", filepath.Join(r.Dir, "hooks"),
 		"--agents-address", d.Agents, "--operators-address", d.Operators, "--webhooks-address", d.Webhooks, "--webhooks-tls=false",
 		"--identity", name, // all run on one host, and a Lease is held by one of them
-	}, args...)
+	}, append(r.Trust(), args...)...)
 	if err := d.Restart(ctx); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (r *Rig) Daemon(ctx context.Context, name string, args ...string) (*Daemon,
 // Restart starts the program again on the same addresses and state; one that
 // still runs must be stopped or killed first.
 func (d *Daemon) Restart(context.Context) error {
-	p, err := env.StartProgram("daemon-"+d.Name, filepath.Join(d.rig.Dir, "logs"), filepath.Join(d.rig.Bin, "fleetbroker"), d.args...)
+	p, err := env.StartProgramWith(d.rig.Env, "daemon-"+d.Name, filepath.Join(d.rig.Dir, "logs"), filepath.Join(d.rig.Bin, "fleetbroker"), d.args...)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (r *Rig) Agent(_ context.Context, cluster string, to ...*Daemon) (*env.Prog
 	for _, d := range to {
 		args = append(args, "--broker-url", "https://"+d.Agents)
 	}
-	p, err := env.StartProgram("agent-"+cluster, filepath.Join(r.Dir, "logs"), filepath.Join(r.Bin, "fleet-agent"), args...)
+	p, err := env.StartProgramWith(r.Env, "agent-"+cluster, filepath.Join(r.Dir, "logs"), filepath.Join(r.Bin, "fleet-agent"), args...)
 	if err != nil {
 		return nil, err
 	}

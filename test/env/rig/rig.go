@@ -34,12 +34,17 @@ type Options struct {
 	Inputs map[string]string
 	// AgentArgs are added to the command line of every agent.
 	AgentArgs []string
+	// Env is added to the environment of daemons and agents, as "NAME=value".
+	Env []string
 	// Liqo runs on every cluster, and pods do. The calling process is isolated
 	// (env.Isolate). Consumers get a node of their own, for virtual kubelets.
 	Liqo bool
 	// LiqoNamespaces are where Liqo is installed on clusters that do not have it
 	// in the usual one.
 	LiqoNamespaces map[string]string
+	// Signed makes a fleet as `fleetbroker init` does: with a trust root and keys of
+	// its own, by which the platform's clone signs. Without it daemons are unsigned.
+	Signed bool
 	// Audit lets clusters count the API calls made to them.
 	Audit bool
 	// Progress is told what is done; may be nil.
@@ -64,8 +69,11 @@ type Rig struct {
 	Liqos map[string]*liqo.Liqo
 	// Platform is the clone of the people who run the fleet.
 	Platform *env.Team
+	// Laid is the directory that `fleetbroker init` made, in a signed fleet.
+	Laid string
 
 	authority *pki.Authority
+	keys      string           // directory of keys and trust root, in a signed fleet
 	webhooks  *env.Certificate // of all installations of Liqo
 	mu        sync.Mutex
 	cleanups  []func() error
@@ -205,6 +213,14 @@ func (r *Rig) startGit(ctx context.Context) error {
 	if r.Platform, err = env.CloneTeam(ctx, r.Git.URL(Repo), filepath.Join(r.Dir, "platform"), "platform"); err != nil {
 		return err
 	}
+	if r.Signed {
+		if err := r.makeKeys(ctx); err != nil {
+			return err
+		}
+		if err := r.Sign(ctx, r.Platform); err != nil {
+			return err
+		}
+	}
 	_, err = r.Platform.CommitAndPush(ctx, "Set the fleet up", r.inputs())
 	return err
 }
@@ -215,7 +231,7 @@ func (r *Rig) inputs() map[string]string {
 		"fleet.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  currency: EUR\n" +
 			"  writeBack: {mode: push, inputs: main, branch: " + Ledger + ", statusInterval: 1s, author: {name: fleetbroker, email: fleetbroker@example.org}}\n",
 		"tenants/vision.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: vision}\nspec:\n  consumers: [" +
-			strings.Join(r.Consumers, ", ") + "]\n  namespaces: [vision, \"vision-*\"]\n",
+			strings.Join(r.Consumers, ", ") + "]\n  namespaces: [vision, \"vision-*\"]\n  secrets: [{consumer: rome, namespace: liqo-tenant-paris, name: vision-at-paris}]\n",
 	}
 	for _, name := range r.names() {
 		var roles []string

@@ -1,0 +1,351 @@
+//go:build e2e
+
+package install
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/envtest"
+)
+
+// user is a client that the API server takes for somebody.
+func user(t *testing.T, cluster *env.Cluster, name string, groups ...string) dynamic.Interface {
+	t.Helper()
+	config := rest.CopyConfig(cluster.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: append(groups, "system:authenticated")}
+	c, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const everything = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: consumers}]}`
+
+// TestNoOtherClusterAsksForLiqosOwnClass: with install/provider nobody who comes from
+// another cluster gets a slice of class default or makes one larger, by whichever of
+// Liqo's accounts; contracts' slices, slices that stand, the cluster's own and a
+// namespace that is opened are let be, and so is all where the agent does not enforce.
+func TestNoOtherClusterAsksForLiqosOwnClass(t *testing.T) {
+	paris := bare(t, "paris")
+	made := func(class, more string) string {
+		return `{apiVersion: authentication.liqo.io/v1beta1, kind: ResourceSlice, metadata: {labels: {liqo.io/replicated: "true"}}, spec: {class: "` + class + `", providerClusterID: paris, consumerClusterID: rome, resources: {cpu: "1"}` + more + `}}`
+	}
+	install(t, paris, "provider")
+	lay(t, paris,
+		request{gvr: of("rbac.authorization.k8s.io", "v1", "clusterrolebindings"), at: "consumers", body: everything},
+		request{gvr: namespaces, at: "liqo-tenant-milan", body: `{apiVersion: v1, kind: Namespace, metadata: {labels: {liqo.io/tenant-namespace: "true", fleetbroker.io/class-default: open}}}`},
+	)
+	consumers := map[string]dynamic.Interface{
+		"the account of ours":   user(t, paris, "system:serviceaccount:liqo-tenant-rome:liqo-consumer-rome", "consumers"),
+		"Liqo's certificate":    user(t, paris, "rome", "liqo.io", "consumers"),
+		"an administrator here": user(t, paris, "grace", "consumers"), // the label says where it comes from
+	}
+	// A slice from before, made while the door was open.
+	if out, err := paris.Kubectl(t.Context(), ".", "delete", "validatingadmissionpolicybinding", "fleetbroker-class-default"); err != nil {
+		t.Fatal(out, err)
+	}
+	before := request{"create", slices, "liqo-tenant-rome/try", made("default", "")}
+	envtest.Eventually(t, "the door to be open", func(ctx context.Context) bool { return before.do(ctx, as(t, paris, "")) == nil })
+	lay(t, paris, request{gvr: slices, at: "liqo-tenant-rome/old", body: made("default", "")}, request{gvr: slices, at: "liqo-tenant-rome/ours", body: made("fleetbroker", "")})
+	install(t, paris, "provider")
+	envtest.Eventually(t, "the door to be closed", func(ctx context.Context) bool {
+		return apierrors.IsForbidden(before.do(ctx, consumers["the account of ours"]))
+	})
+	for who, c := range consumers {
+		for what, r := range map[string]request{
+			"a slice of class default":   {"create", slices, "liqo-tenant-rome/a", made("default", "")},
+			"a slice of no class":        {"create", slices, "liqo-tenant-rome/a", made("", "")},
+			"growing a slice":            {"patch", slices, "liqo-tenant-rome/old", `{"spec": {"resources": {"cpu": "64"}}}`},
+			"turning a contract's slice": {"patch", slices, "liqo-tenant-rome/ours", `{"spec": {"class": "default"}}`},
+		} {
+			if err := r.do(t.Context(), c); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "grants no slices of class default") {
+				t.Errorf("%s by %s: %v, want it forbidden", what, who, err)
+			}
+		}
+		for what, r := range map[string]request{
+			"a contract's slice":         {"create", slices, "liqo-tenant-rome/a", made("fleetbroker", "")},
+			"a contract that grows":      {"patch", slices, "liqo-tenant-rome/ours", `{"spec": {"resources": {"cpu": "64"}}}`},
+			"a finalizer of what stands": {"patch", slices, "liqo-tenant-rome/old", `{"metadata": {"finalizers": ["example.org/a"]}}`},
+			"the end of what stands":     {"delete", slices, "liqo-tenant-rome/old", ""},
+			"another market's namespace": {"create", slices, "liqo-tenant-milan/a", made("default", "")},
+		} {
+			if err := r.do(t.Context(), c); err != nil {
+				t.Errorf("%s by %s: %v", what, who, err)
+			}
+		}
+	}
+	own := request{"create", slices, "liqo-tenant-rome/own", slice} // asked of others by this cluster
+	if err := own.do(t.Context(), user(t, paris, "grace", "consumers")); err != nil {
+		t.Errorf("the cluster's own slice: %v", err)
+	}
+
+	// Where the agent does not enforce, contracts are of class default themselves.
+	dir := t.TempDir()
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [provider]\ncomponents: [provider/not-enforced]\n"
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "provider"), os.DirFS(base+"/provider")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := paris.Kubectl(t.Context(), dir, "apply", "-k", "."); err != nil {
+		t.Fatal(out, err)
+	}
+	if out, err := paris.Kubectl(t.Context(), ".", "delete", "validatingadmissionpolicybinding", "fleetbroker-class-default"); err != nil {
+		t.Fatal(out, err)
+	}
+	if out, err := paris.Kubectl(t.Context(), dir, "apply", "-k", "."); err != nil || strings.Contains(out, "policybinding.admissionregistration.k8s.io/fleetbroker-class-default") {
+		t.Fatalf("the component binds the policy: %v\n%s", err, out)
+	}
+	envtest.Eventually(t, "contracts of class default to be let in", func(ctx context.Context) bool {
+		return before.do(ctx, consumers["the account of ours"]) == nil
+	})
+}
+
+// TestTheAgentMayDoItsWorkAndNoMore asks as the agent's account.
+func TestTheAgentMayDoItsWorkAndNoMore(t *testing.T) {
+	paris := bare(t, "paris")
+	requests := of("fleetbroker.io", "v1alpha1", "resourcerequests")
+	adverts := of("fleetbroker.io", "v1alpha1", "advertisements")
+	leases := of("coordination.k8s.io", "v1", "leases")
+	install(t, paris, "agent")
+	lay(t, paris,
+		request{gvr: namespaces, at: "shop", body: plain}, request{gvr: namespaces, at: "liqo-tenant-rome", body: plain},
+		request{gvr: accounts, at: "shop/default", body: account}, request{gvr: pods, at: "shop/theirs", body: podOn("", "a")},
+	)
+	for name, body := range map[string]string{
+		"ours":  `{apiVersion: authentication.liqo.io/v1beta1, kind: ResourceSlice, metadata: {labels: {liqo.io/replicated: "true"}}, spec: {class: fleetbroker, providerClusterID: paris}}`,
+		"liqos": `{apiVersion: authentication.liqo.io/v1beta1, kind: ResourceSlice, metadata: {labels: {liqo.io/replicated: "true"}}, spec: {class: default, providerClusterID: paris}}`,
+		"own":   `{apiVersion: authentication.liqo.io/v1beta1, kind: ResourceSlice, spec: {class: fleetbroker, providerClusterID: milan}}`,
+	} {
+		lay(t, paris, request{gvr: slices, at: "liqo-tenant-rome/" + name, body: body})
+	}
+	envtest.Eventually(t, "requests to be served", func(ctx context.Context) bool {
+		_, err := as(t, paris, "").Resource(requests).List(ctx, metav1.ListOptions{})
+		return err == nil
+	})
+	c := as(t, paris, "fleet-agent")
+	envtest.Eventually(t, "the policy on the agent to be in force", func(ctx context.Context) bool {
+		return apierrors.IsForbidden(request{"create", events, "shop/a", event}.do(ctx, c))
+	})
+	grant := func(name string) error {
+		u, err := c.Resource(slices).Namespace("liqo-tenant-rome").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unstructured.SetNestedField(u.Object, map[string]any{"cpu": "1"}, "status", "resources"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Resource(slices).Namespace("liqo-tenant-rome").UpdateStatus(t.Context(), u, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	if err := grant("ours"); err != nil {
+		t.Errorf("a slice of its class: %v", err)
+	}
+	for _, name := range []string{"liqos", "own"} {
+		if err := grant(name); !apierrors.IsForbidden(err) {
+			t.Errorf("may answer slice %s: %v", name, err)
+		}
+	}
+	for what, r := range map[string]request{
+		"tell events":            {"create", events, "default/a", event},
+		"hold its Lease":         {"create", leases, "fleetbroker/fleet-agent", `{apiVersion: coordination.k8s.io/v1, kind: Lease}`},
+		"show what it sells":     {"create", adverts, "paris-h100", `{apiVersion: fleetbroker.io/v1alpha1, kind: Advertisement, spec: {}}`},
+		"look at pods":           {"get", pods, "shop/theirs", ""},
+		"look at what is wanted": {"get", slices, "liqo-tenant-rome/ours", ""},
+	} {
+		if err := r.do(t.Context(), c); err != nil && !apierrors.IsInvalid(err) {
+			t.Errorf("may not %s: %v", what, err)
+		}
+	}
+	for what, r := range map[string]request{
+		"ask by itself":                 {"create", requests, "shop/a", `{apiVersion: fleetbroker.io/v1alpha1, kind: ResourceRequest, spec: {}}`},
+		"delete what others ask for":    {"delete", requests, "shop/a", ""},
+		"make a slice":                  {"create", slices, "liqo-tenant-rome/a", slice},
+		"change a slice":                {"patch", slices, "liqo-tenant-rome/ours", `{"spec": {"class": "default"}}`},
+		"delete a slice":                {"delete", slices, "liqo-tenant-rome/ours", ""},
+		"make a virtual node":           {"create", nodes, "liqo-tenant-rome/a", node},
+		"offload":                       {"create", offloadings, "shop/offloading", offload},
+		"make a pod":                    {"create", pods, "shop/a", podOn("", "a")},
+		"delete a pod":                  {"delete", pods, "shop/theirs", ""},
+		"read a Secret":                 {"get", secrets, "fleetbroker/fleet-agent-certs", ""},
+		"lay a Secret":                  {"create", secrets, "fleetbroker/a", "{apiVersion: v1, kind: Secret}"},
+		"make a namespace":              {"create", namespaces, "a", plain},
+		"open a namespace":              {"patch", namespaces, "shop", opens},
+		"make an account":               {"create", accounts, "shop/a", account},
+		"make a token of another":       {"token", accounts, "shop/default", tokenOf},
+		"make a token of its own":       {"token", accounts, "fleetbroker/fleet-agent", tokenOf},
+		"bind a role":                   {"create", bindings, "shop/a", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}}`},
+		"make a policy":                 {"create", validating, "a", validates},
+		"make a mutation":               {"create", mutating, "a", injects},
+		"change who made a request":     {"patch", mutating, "fleetbroker-request-owner", touch},
+		"change what bounds it":         {"patch", validating, "fleetbroker-agent", touch},
+		"unbind what bounds it":         {"delete", validatingB, "fleetbroker-agent", ""},
+		"take another's Lease":          {"patch", leases, "kube-system/kube-scheduler", touch},
+		"take a Lease elsewhere":        {"create", leases, "kube-system/a", `{apiVersion: coordination.k8s.io/v1, kind: Lease}`},
+		"tell events of others' spaces": {"create", events, "kube-system/a", event},
+	} {
+		if err := r.do(t.Context(), c); !apierrors.IsForbidden(err) {
+			t.Errorf("may %s: %v, want it forbidden", what, err)
+		}
+	}
+}
+
+// TestTheDaemonAtHomeMayDoItsWorkAndNoMore asks as the daemon's account in its own
+// cluster, with install/broker alone.
+func TestTheDaemonAtHomeMayDoItsWorkAndNoMore(t *testing.T) {
+	home := bare(t, "home")
+	install(t, home, "broker")
+	leases := of("coordination.k8s.io", "v1", "leases")
+	lay(t, home, request{gvr: namespaces, at: "shop", body: plain}, request{gvr: accounts, at: "shop/default", body: account})
+	c := as(t, home, "fleetbroker")
+	for what, r := range map[string]request{
+		"hold the speaker's Lease": {"create", leases, "fleetbroker/fleetbroker-speaker", `{apiVersion: coordination.k8s.io/v1, kind: Lease}`},
+		"review a token":           {"create", of("authentication.k8s.io", "v1", "tokenreviews"), "", `{apiVersion: authentication.k8s.io/v1, kind: TokenReview, spec: {token: a}}`},
+	} {
+		if err := r.do(t.Context(), c); err != nil {
+			t.Errorf("may not %s: %v", what, err)
+		}
+	}
+	for what, r := range map[string]request{
+		"read its own Secrets":    {"get", secrets, "fleetbroker/fleetbroker-git", ""},
+		"lay a Secret":            {"create", secrets, "fleetbroker/a", "{apiVersion: v1, kind: Secret}"},
+		"take another's Lease":    {"patch", leases, "fleetbroker/other", touch},
+		"take a Lease elsewhere":  {"create", leases, "kube-system/a", `{apiVersion: coordination.k8s.io/v1, kind: Lease}`},
+		"make a token of its own": {"token", accounts, "fleetbroker/fleetbroker", tokenOf},
+		"make a token of another": {"token", accounts, "shop/default", tokenOf},
+		"make an account":         {"create", accounts, "fleetbroker/a", account},
+		"bind a role":             {"create", bindings, "fleetbroker/a", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}}`},
+		"make a pod":              {"create", pods, "shop/a", podOn("", "a")},
+		"look at pods":            {"get", pods, "shop/a", ""},
+		"look at namespaces":      {"get", namespaces, "shop", ""},
+		"make a namespace":        {"create", namespaces, "a", plain},
+		"open a namespace":        {"patch", namespaces, "shop", opens},
+		"make a slice":            {"create", slices, "shop/a", slice},
+		"offload":                 {"create", offloadings, "shop/offloading", offload},
+		"make a policy":           {"create", validating, "a", validates},
+		"make a mutation":         {"create", mutating, "a", injects},
+	} {
+		if err := r.do(t.Context(), c); !apierrors.IsForbidden(err) {
+			t.Errorf("may %s: %v, want it forbidden", what, err)
+		}
+	}
+}
+
+// TestTheToolsMayApplyAndNoMore asks as the accounts that Flux and Argo CD act as: who
+// writes to the ledger's branch gets no more than these.
+func TestTheToolsMayApplyAndNoMore(t *testing.T) {
+	rome := bare(t, "rome")
+	lay(t, rome,
+		request{gvr: namespaces, at: "flux-system", body: plain}, request{gvr: namespaces, at: "argocd", body: plain},
+		request{gvr: namespaces, at: "shop", body: `{apiVersion: v1, kind: Namespace, metadata: {labels: {team: shop}}}`},
+		request{gvr: namespaces, at: "vision", body: `{apiVersion: v1, kind: Namespace, metadata: {labels: {fleetbroker.io/tenant: vision}}}`},
+		request{gvr: accounts, at: "vision/default", body: account},
+	)
+	install(t, rome, "consumer")
+	of := func(tenant, body string) string {
+		return strings.Replace(body, "spec:", "metadata: {labels: {fleetbroker.io/tenant: "+tenant+"}}, spec:", 1)
+	}
+	lay(t, rome,
+		request{gvr: slices, at: "liqo-tenant-paris/nlps", body: of("nlp", slice)}, request{gvr: slices, at: "liqo-tenant-paris/visions", body: of("vision", slice)},
+	)
+	for tool, in := range map[string]string{"flux": "flux-system", "argocd": "argocd"} {
+		for _, file := range []string{"accounts.yaml", "vision-rights.yaml"} {
+			if out, err := rome.Kubectl(t.Context(), ".", "apply", "-f", base+"/"+tool+"/"+file); err != nil {
+				t.Fatal(out, err)
+			}
+		}
+		shared := user(t, rome, "system:serviceaccount:"+in+":fleet-namespaces", "system:serviceaccounts", "system:serviceaccounts:"+in)
+		vision := user(t, rome, "system:serviceaccount:"+in+":fleet-vision", "system:serviceaccounts", "system:serviceaccounts:"+in)
+		envtest.Eventually(t, "the policy on "+tool+" to be in force", func(ctx context.Context) bool {
+			return apierrors.IsForbidden(request{"create", namespaces, "kube-x", plain}.do(ctx, shared)) && request{"apply", slices, "liqo-tenant-paris/a", of("vision", slice)}.do(ctx, vision) == nil
+		})
+		marks := "kustomize.toolkit.fluxcd.io/name: fleet-namespaces, kustomize.toolkit.fluxcd.io/namespace: flux-system"
+		if tool == "argocd" {
+			marks = "app.kubernetes.io/instance: fleet-namespaces"
+		}
+		for what, r := range map[string]request{
+			"make a tenant's namespace":    {"apply", namespaces, "lab", `{apiVersion: v1, kind: Namespace, metadata: {labels: {liqo.io/tenant-namespace: "true", ` + marks + `}, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled, argocd.argoproj.io/sync-options: Prune=false}}}`},
+			"take kubectl's note off":      {"patch", namespaces, "liqo-tenant-paris", `{"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": null}}}`},
+			"offload a tenant's namespace": {"apply", offloadings, "vision/offloading", offload},
+			"bound a tenant's namespace":   {"apply", quotas, "vision/fleetbroker", quota},
+			"bring a policy up to date":    {"patch", validating, "fleetbroker-intent-guard", touch},
+			"bring a mutation up to date":  {"patch", mutating, "fleetbroker-intent-tolerations", touch},
+		} {
+			if err := r.do(t.Context(), shared); err != nil {
+				t.Errorf("%s may not %s: %v", tool, what, err)
+			}
+		}
+		for what, r := range map[string]request{
+			"make a virtual node":        {"apply", nodes, "liqo-tenant-paris/a", node},
+			"bring its slice up to date": {"patch", slices, "liqo-tenant-paris/visions", touch},
+			"end its slice":              {"delete", slices, "liqo-tenant-paris/visions", ""},
+		} {
+			if err := r.do(t.Context(), vision); err != nil {
+				t.Errorf("a tenant's account of %s may not %s: %v", tool, what, err)
+			}
+		}
+		for what, r := range map[string]request{
+			"open a namespace":                   {"patch", namespaces, "shop", opens},
+			"make an open namespace":             {"create", namespaces, "evil", `{apiVersion: v1, kind: Namespace, metadata: {labels: {pod-security.kubernetes.io/enforce: privileged}}}`},
+			"touch kube-system":                  {"patch", namespaces, "kube-system", touch},
+			"take a namespace out of the guards": {"patch", namespaces, "shop", `{"metadata": {"labels": {"fleetbroker.io/system": "true"}}}`},
+			"delete a namespace":                 {"delete", namespaces, "vision", ""},
+			"offload another namespace":          {"create", offloadings, "shop/offloading", offload},
+			"bound another namespace":            {"create", quotas, "shop/fleetbroker", quota},
+			"make a slice":                       {"create", slices, "liqo-tenant-paris/a", of("vision", slice)},
+			"make a virtual node":                {"create", nodes, "liqo-tenant-paris/a", node},
+			"make a mutation":                    {"create", mutating, "inject", injects},
+			"apply a mutation":                   {"apply", mutating, "fleetbroker-inject", injects},
+			"bind a mutation":                    {"create", mutatingB, "inject", injectsB},
+			"make a policy":                      {"create", validating, "inject", validates},
+			"bind a policy":                      {"create", validatingB, "inject", validateB},
+			"delete a guard":                     {"delete", validating, "fleetbroker-intent-guard", ""},
+			"unbind a guard":                     {"delete", validatingB, "fleetbroker-intent-guard", ""},
+			"change the policy that bounds it":   {"patch", validating, "fleetbroker-daemon", touch},
+			"make a pod":                         {"create", pods, "vision/a", podOn("", "a")},
+			"read a Secret":                      {"get", secrets, "vision/a", ""},
+			"lay a Secret":                       {"create", secrets, "liqo-tenant-paris/a", "{apiVersion: v1, kind: Secret}"},
+			"make an account":                    {"create", accounts, "vision/a", account},
+			"make a token":                       {"token", accounts, "vision/default", tokenOf},
+			"bind a role":                        {"create", bindings, "vision/a", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}}`},
+		} {
+			if err := r.do(t.Context(), shared); !apierrors.IsForbidden(err) {
+				t.Errorf("%s may %s: %v, want it forbidden", tool, what, err)
+			}
+		}
+		for what, r := range map[string]request{
+			"make another's slice":         {"apply", slices, "liqo-tenant-paris/a", of("nlp", slice)},
+			"make nobody's slice":          {"apply", slices, "liqo-tenant-paris/a", slice},
+			"take another's slice":         {"apply", slices, "liqo-tenant-paris/nlps", of("vision", slice)},
+			"end another's slice":          {"delete", slices, "liqo-tenant-paris/nlps", ""},
+			"make another's virtual node":  {"apply", nodes, "liqo-tenant-paris/a", strings.ReplaceAll(node, "vision", "nlp")},
+			"make a slice elsewhere":       {"apply", slices, "vision/a", of("vision", slice)},
+			"make a namespace":             {"create", namespaces, "a", plain},
+			"write what it may use":        {"patch", namespaces, "vision", `{"metadata": {"annotations": {"fleetbroker.io/intents": "nlp.serve"}}}`},
+			"offload":                      {"create", offloadings, "vision/offloading", offload},
+			"bound":                        {"create", quotas, "vision/fleetbroker", quota},
+			"change a policy":              {"patch", validating, "fleetbroker-intent-guard", touch},
+			"make a mutation":              {"create", mutating, "inject", injects},
+			"read a Secret of the peering": {"get", secrets, "liqo-tenant-paris/a", ""},
+			"make a pod":                   {"create", pods, "vision/a", podOn("", "a")},
+			"make a token":                 {"token", accounts, "vision/default", tokenOf},
+		} {
+			if err := r.do(t.Context(), vision); !apierrors.IsForbidden(err) {
+				t.Errorf("a tenant's account of %s may %s: %v, want it forbidden", tool, what, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package sim
+
+import (
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// byItsTerms reports whether a contract ends by its own terms or by what policy
+// says of any contract, which go on while its intent cannot be read: freezing
+// keeps the specification, never the terms.
+func byItsTerms(ch change) bool {
+	if ch.before == nil || ch.after == nil {
+		return false
+	}
+	code, _, _ := strings.Cut(ch.after.Status.Reason, ":")
+	switch code {
+	case planner.CodeTermEnded, planner.CodeMaxDuration, planner.CodeDrain, planner.CodeBudget,
+		string(v1alpha1.Preempted), string(v1alpha1.Interrupted), string(v1alpha1.Reclaimed):
+		return true
+	}
+	return false
+}
