@@ -27,7 +27,8 @@ func (w *walk) holdMerge(ctx context.Context, c *commit, changes [][]change, bef
 	over := w.heldAt(c.parents[main])
 	txn := over.Txn()
 	m := &merge{walk: w, commit: c, main: main, found: map[[2]tree.Hash]common3{}}
-	judge := w.judge(c)
+	var shut closed
+	judge := shut.over(w.judge(c))
 	for _, path := range m.paths(changes) {
 		is, sides, err := m.sides(path, changes)
 		if err != nil {
@@ -39,6 +40,7 @@ func (w *walk) holdMerge(ctx context.Context, c *commit, changes [][]change, bef
 		}
 		if keep := verdictOf(c, is, e, at, sides, func() verdict { return judge(path) }); keep != nil {
 			txn.Insert([]byte(path), keep)
+			shut.add(path, is, verdict{why: keep.why, unapproved: keep.unapproved})
 		} else {
 			txn.Delete([]byte(path))
 		}

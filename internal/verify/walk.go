@@ -244,8 +244,9 @@ func (w *walk) hold(ctx context.Context, c *commit, before tree.Hash) (*iradix.T
 		return over, nil
 	}
 	txn := over.Txn()
-	j := w.judge(c)
-	for _, ch := range changes[0] {
+	var shut closed
+	j := shut.over(w.judge(c))
+	for _, ch := range withCovered(changes[0], over) {
 		keep := &held{entry: ch.was, at: parent}
 		if old, ok := over.Get([]byte(ch.path)); ok {
 			keep.entry, keep.at = old.(*held).entry, old.(*held).at
@@ -255,6 +256,7 @@ func (w *walk) hold(ctx context.Context, c *commit, before tree.Hash) (*iradix.T
 		} else {
 			keep.commit, keep.why, keep.unapproved = c, v.why, v.unapproved
 			txn.Insert([]byte(ch.path), keep)
+			shut.add(ch.path, ch.is, v)
 		}
 	}
 	return txn.Commit(), nil
@@ -286,18 +288,6 @@ func (w *walk) judge(c *commit) func(path string) verdict {
 // ancestor tells whether a commit is another or was made before it.
 func (cs *commits) ancestor(a, b tree.Hash) (bool, error) {
 	return cs.graph.Holds(context.Background(), b, a)
-}
-
-// withoutIntents is what is held back besides intents.
-func withoutIntents(over *iradix.Tree) *iradix.Tree {
-	txn := over.Txn()
-	over.Root().Walk(func(k []byte, _ any) bool {
-		if tenantOf(string(k)) != "" {
-			txn.Delete(k)
-		}
-		return false
-	})
-	return txn.Commit()
 }
 
 // entry is what stands at a path in a commit's tree; zero: nothing but maybe a
