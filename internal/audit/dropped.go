@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -60,16 +59,18 @@ func (v *verifier) letGo(ctx context.Context) error {
 	return nil
 }
 
-// dropped reports whether an operator let go of a commit: it is one that was
-// named, or an ancestor of it.
-func (v *verifier) dropped(ctx context.Context, h tree.Hash) (bool, error) {
-	heads := slices.Clone(v.in.accepted)
-	for _, d := range v.report.Dropped {
-		if v.branch == "" || d.Branch == v.branch {
-			heads = append(heads, d.head)
+// dropped is by which word of the ledger an operator let go of a commit: it is one
+// that was named, or an ancestor of it. Nil: by none.
+func (v *verifier) dropped(ctx context.Context, h tree.Hash) (*Dropped, error) {
+	for i, d := range v.report.Dropped {
+		if v.branch != "" && d.Branch != v.branch {
+			continue
+		}
+		if ok, err := v.in.below(ctx, h, []tree.Hash{d.head}); err != nil || ok {
+			return &v.report.Dropped[i], err
 		}
 	}
-	return v.in.below(ctx, h, heads)
+	return nil, nil
 }
 
 // below reports whether a commit is one of some, or an ancestor of one.

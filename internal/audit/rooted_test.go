@@ -138,7 +138,8 @@ func treeOf(t *testing.T, s *fleet, commit tree.Hash) tree.Hash {
 }
 
 // A head that an operator let go of is no violation where a signed commit names
-// it, or the auditor does, and one by whoever pushes.
+// it, or the auditor does, and one by whoever pushes. For a witness's head only the
+// auditor's word counts: the commit may be signed by a stolen key.
 func TestVerify_DroppedHeads(t *testing.T) {
 	s, root, signer := rooted(t, "ledger")
 	old := s.Remote.Head("ledger")
@@ -174,6 +175,21 @@ func TestVerify_DroppedHeads(t *testing.T) {
 		set := slices.ContainsFunc(bad, func(v string) bool { return strings.Contains(v, "was set back or rewritten") })
 		if set == c.good || c.good && len(bad) > 0 {
 			t.Errorf("%s: %v", name, bad)
+		}
+		raw, err := s.Remote.Objects().Commit(c.known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := audit.Witness{Branch: "ledger", Commit: c.known.String(), Object: raw}
+		_, bad = s.judge(func(o *audit.Options) {
+			o.Root, o.Branch, o.Witness = root, "ledger", &kept
+			if !c.accepted.IsZero() {
+				o.AcceptRewrite = []tree.Hash{c.accepted}
+			}
+		})
+		if said := strings.Join(bad, "; "); strings.Contains(said, "(the witness has it)") != c.accepted.IsZero() ||
+			strings.Contains(said, "any holder of a daemon's key can write: where the operator confirms it, add --accept-rewrite "+c.known.String()) != (c.good && c.accepted.IsZero()) {
+			t.Errorf("%s, by a witness: %v", name, bad)
 		}
 		if (len(rep.Dropped) == 1 && rep.Dropped[0].Head == c.names.String()) != (c.signer != nil) {
 			t.Errorf("%s: dropped: %+v", name, rep.Dropped)

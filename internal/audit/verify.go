@@ -201,7 +201,7 @@ func (v *verifier) end(ctx context.Context, o Options, whole bool) error {
 	if v.strict() && whole && !v.signers.rooted {
 		v.fault("", "signature", "no commit is signed by a key of the trust root")
 	}
-	return v.known(ctx, o)
+	return v.known(ctx, o, whole)
 }
 
 // note counts a commit to what was not judged.

@@ -37,6 +37,8 @@ type Known struct {
 	// Hint: whoever may push can write it. With a trust root it counts only where
 	// one of its keys signed the commit.
 	Hint bool
+	// object is the commit's body where the witness has it.
+	object []byte
 }
 
 // maxWitness bounds the file, which is one commit.
@@ -120,95 +122,4 @@ func Export(ctx context.Context, h History, o Options) (*Witness, Report, error)
 	}
 	w, err := witnessOf(raw)
 	return w, rep, err
-}
-
-// known demands that the ledger holds the commits that are known to have stood.
-func (v *verifier) known(ctx context.Context, o Options) error {
-	known := o.Known
-	if o.Witness != nil {
-		h, err := tree.ParseHash(o.Witness.Commit)
-		if err != nil {
-			return fmt.Errorf("witness: %w", err)
-		}
-		if why := v.vouched(ctx, o.Witness); why != "" {
-			v.fault("", "sequence", "the witness of %s does not count: %s", h, why)
-			return nil
-		}
-		known = append(known[:len(known):len(known)], Known{Commit: h, By: "the witness has it"})
-	}
-	for _, k := range known {
-		raw, err := v.h.Commit(k.Commit)
-		held := false
-		if err == nil {
-			if held, err = v.graph.Holds(ctx, o.Ledger, k.Commit); err != nil {
-				return err
-			}
-		}
-		if held {
-			continue
-		}
-		if ok, err := v.dropped(ctx, k.Commit); err != nil {
-			return err
-		} else if ok {
-			v.note("%s, which the ledger does not hold: an operator let go of it", k.By)
-			continue
-		}
-		if k.Hint && v.strict() {
-			if why := v.hinted(ctx, raw); why != "" {
-				v.note("%s, which the ledger does not hold, but %s: whoever may push can write that", k.By, why)
-				continue
-			}
-		}
-		v.fault("", "sequence", "the ledger was set back or rewritten: it does not hold %s, which has stood (%s)", k.Commit, k.By)
-	}
-	return nil
-}
-
-// hinted is why a commit that anybody may name is none of the ledger's, or "".
-func (v *verifier) hinted(ctx context.Context, raw []byte) string {
-	if raw == nil {
-		return "that commit is not in the repository"
-	}
-	w, err := witnessOf(raw)
-	switch {
-	case err != nil:
-		return err.Error()
-	case w.Branch == "" && v.numbers.begun:
-		return "that commit has no trailer Ledger"
-	}
-	return v.vouched(ctx, w)
-}
-
-// vouched is why no trusted key speaks for a witness, or "".
-func (v *verifier) vouched(ctx context.Context, w *Witness) string {
-	if id := v.root.ID(); w.FleetID != "" && id != "" && w.FleetID != id {
-		return fmt.Sprintf("it is of fleet %s, the trust root of %s", w.FleetID, id)
-	}
-	if v.branch != "" && w.Branch != "" && w.Branch != v.branch {
-		return fmt.Sprintf("it is of branch %s, this ledger is %s", w.Branch, v.branch)
-	}
-	list := v.ever
-	if v.strict() {
-		list = merged(v.root.Ledger(nil), list)
-	}
-	of, err := ringOf(list)
-	if err != nil {
-		return err.Error()
-	}
-	if of.keys.Empty() && !v.strict() {
-		return "" // an unsigned fleet's: who keeps the file speaks for it
-	}
-	data, err := gitobj.ParseCommit(w.Object)
-	if err != nil {
-		return err.Error()
-	}
-	i, err := of.keys.SignerOf(w.Object, data.Committer.When)
-	if err != nil {
-		return err.Error()
-	}
-	why, err := v.revoked(ctx, of.list[i], gitobj.Object{Type: gitobj.Commit, Data: w.Object}.Hash())
-	if err != nil {
-		return err.Error()
-	}
-	return why
 }

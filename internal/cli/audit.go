@@ -81,6 +81,13 @@ func mayBeOffer(ref string) bool {
 // heads are the newest commits of both branches.
 type heads struct{ inputs, ledger tree.Hash }
 
+// noLedgerError is a repository without the ledger's branch.
+type noLedgerError struct{ branch string }
+
+func (e *noLedgerError) Error() string {
+	return fmt.Sprintf("there is no branch %s: nothing was reserved yet, or it was not fetched", e.branch)
+}
+
 // heads finds the branches as the remote had them when last fetched, else the
 // local ones.
 func (s *source) heads(f *fleet.Fleet) (heads, error) {
@@ -91,7 +98,7 @@ func (s *source) heads(f *fleet.Fleet) (heads, error) {
 	branch := f.Policy.WriteBack.Branch
 	var found bool
 	if h.ledger, found = s.branchHead(branch); !found {
-		return h, hinted(fmt.Errorf("there is no branch %s: nothing was reserved yet, or it was not fetched", branch), "git fetch origin "+branch)
+		return h, hinted(&noLedgerError{branch}, "git fetch origin "+branch)
 	}
 	if h.inputs, found = s.branchHead(f.Policy.WriteBack.Inputs); !found {
 		h.inputs = s.commit

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/spf13/cobra"
@@ -41,10 +43,42 @@ func (f *auditFlags) open(ctx context.Context, args []string, s Streams) (src *s
 	if src, read, err = f.openFleet(ctx, args); err != nil {
 		return nil, nil, opts, nil, err
 	}
-	if opts, end, err = src.history(read, s, "commits verified"); err == nil {
+	opts, end, err = src.history(read, s, "commits verified")
+	if err != nil && !errors.As(err, new(*noLedgerError)) {
+		return src, read, opts, end, err
+	}
+	if kerr := src.stood(&opts, f.state); kerr != nil {
+		return src, read, opts, end, kerr
+	}
+	if err == nil {
 		err = f.options(src, &opts)
 	}
 	return src, read, opts, end, err
+}
+
+// gone is the error for a ledger that is not there, where it has stood; err
+// elsewhere.
+func gone(err error, opts *audit.Options) error {
+	var none *noLedgerError
+	if !errors.As(err, &none) {
+		return err
+	}
+	known := opts.Known
+	if w := opts.Witness; w != nil {
+		known = append(known[:len(known):len(known)], audit.Known{By: fmt.Sprintf("the witness has number %d, commit %s", w.Seq, w.Commit)})
+	}
+	if len(known) == 0 {
+		return err
+	}
+	said := make([]string, len(known))
+	for i, k := range known {
+		if said[i] = k.By; !k.Commit.IsZero() {
+			said[i] += fmt.Sprintf(" (commit %s)", k.Commit)
+		}
+	}
+	return hinted(fmt.Errorf("the ledger's branch %s is gone, which has stood: %s", none.branch, strings.Join(said, "; ")),
+		"look whether it was not fetched: git fetch origin "+none.branch,
+		"stop the daemons, and push the branch back from a clone or a daemon's state directory that has it")
 }
 
 // options are what the flags say of a walk over the history.
@@ -64,20 +98,26 @@ func (f *auditFlags) options(src *source, opts *audit.Options) (err error) {
 		}
 		opts.AcceptRewrite = append(opts.AcceptRewrite, h)
 	}
-	if ref, err := src.repo.Reference(acceptedLedger, true); err == nil {
+	return nil
+}
+
+// stood adds the commits that are known to have been the ledger's head: by the
+// daemons' ref, and by the state directory of one, if it is named.
+func (s *source) stood(opts *audit.Options, state string) error {
+	if ref, err := s.repo.Reference(acceptedLedger, true); err == nil {
 		opts.Known = append(opts.Known, audit.Known{Commit: tree.Hash(ref.Hash()), By: acceptedLedger + " names it", Hint: true})
 	} else if !errors.Is(err, plumbing.ErrReferenceNotFound) {
 		return fmt.Errorf("read %s: %w", acceptedLedger, err)
 	}
-	if f.state == "" {
+	if state == "" {
 		return nil
 	}
-	a, err := gitrepo.ReadAccepted(f.state)
+	a, err := gitrepo.ReadAccepted(state)
 	if err != nil {
 		return err
 	}
 	if !a.Ledger.IsZero() {
-		opts.Known = append(opts.Known, audit.Known{Commit: a.Ledger, By: "the daemon of " + f.state + " has accepted it"})
+		opts.Known = append(opts.Known, audit.Known{Commit: a.Ledger, By: "the daemon of " + state + " has accepted it"})
 	}
 	return nil
 }
@@ -140,21 +180,20 @@ Exit code 0: everything follows; 1: it does not.`,
 
 func verifyRun(ctx context.Context, o *verifyOptions) error {
 	src, f, opts, end, err := o.auditFlags.open(ctx, o.args, o.streams)
-	if err != nil {
+	if err != nil && !errors.As(err, new(*noLedgerError)) {
 		return err
 	}
-	opts.All = o.all
 	if o.witness != "" {
-		file, err := os.Open(o.witness)
-		if err != nil {
-			return fmt.Errorf("read the witness: %w", err)
+		w, werr := readWitness(o.witness)
+		if werr != nil {
+			return fmt.Errorf("--witness %s: %w", o.witness, werr)
 		}
-		opts.Witness, err = audit.ReadWitness(file)
-		_ = file.Close()
-		if err != nil {
-			return fmt.Errorf("--witness %s: %w", o.witness, err)
-		}
+		opts.Witness = w
 	}
+	if err != nil {
+		return gone(err, &opts)
+	}
+	opts.All = o.all
 	rep, err := audit.Verify(ctx, src.objects, opts)
 	end()
 	if err != nil {
@@ -275,7 +314,7 @@ func newCmdAuditExport(s Streams) *cobra.Command {
 to a file. Who keeps the file where the repository's writers cannot reach (on
 another machine, in a ConfigMap, an object store) sees with audit verify
 --witness that a ledger was set back behind it. A ledger that breaks a rule is not
-exported.`,
+exported, and a file with a head that the ledger does not hold is not replaced.`,
 		Example: `  fleetbroker audit export -o witness.json --trust-root trust-root.yaml
   fleetbroker audit export -o witness.json https://git.example.org/acme/fleet.git
   fleetbroker audit export -o witness.json --from 4f1c2ab   # only what came after is verified`,
@@ -292,14 +331,30 @@ exported.`,
 
 func exportRun(ctx context.Context, o *exportOptions) error {
 	src, _, opts, end, err := o.auditFlags.open(ctx, o.args, o.streams)
-	if err != nil {
+	if err != nil && !errors.As(err, new(*noLedgerError)) {
 		return err
+	}
+	if o.output != "-" {
+		old, oerr := readWitness(o.output)
+		switch {
+		case oerr == nil:
+			opts.Witness = old // what it bears witness to is not lost
+		case !errors.Is(oerr, fs.ErrNotExist) && !errors.Is(oerr, errEmpty):
+			return hinted(fmt.Errorf("write %s: what is there is no witness, and is left as it is: %w", o.output, oerr), "name another file with -o, or move this one away")
+		}
+	}
+	if err != nil {
+		return gone(err, &opts)
 	}
 	w, rep, err := audit.Export(ctx, src.objects, opts)
 	end()
 	if err != nil {
 		if errors.Is(err, audit.ErrViolations) {
-			err = hinted(err, "look at it: fleetbroker audit verify --all")
+			hint := "look at it: fleetbroker audit verify --all"
+			if opts.Witness != nil {
+				hint += " --witness " + o.output
+			}
+			err = hinted(err, hint)
 		}
 		return fmt.Errorf("export the head: %w", err)
 	}
@@ -311,6 +366,22 @@ func exportRun(ctx context.Context, o *exportOptions) error {
 	}
 	fmt.Fprintf(o.streams.Err, "wrote %s\n", o.output)
 	return printHeld(o.streams.Err, &rep)
+}
+
+// errEmpty is a file without content, as mktemp makes it.
+var errEmpty = errors.New("the file is empty")
+
+// readWitness reads a file of audit export.
+func readWitness(name string) (*audit.Witness, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the witness: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return nil, fmt.Errorf("read the witness: %w", errEmpty)
+	}
+	return audit.ReadWitness(file)
 }
 
 // writeWhole replaces a file, so that a crash leaves the old or the new one.

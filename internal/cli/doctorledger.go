@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
@@ -25,7 +25,7 @@ func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings
 	}
 	head, found := g.src.branchHead(g.fleet.Policy.WriteBack.Branch)
 	if !found {
-		return nil, nil, nil
+		return g.ledgerGone(witness)
 	}
 	raw, err := g.src.objects.Commit(head)
 	if err != nil {
@@ -42,12 +42,7 @@ func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings
 		notes = append(notes, "No witness is named (--witness FILE): a ledger set back by force, with refs/fleetbroker/accepted deleted, would not be seen. Make one with `fleetbroker audit export`, and forbid force pushes to the branch. See docs/audit.md.")
 		return nil, notes, nil
 	}
-	file, err := os.Open(witness)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the witness: %w", err)
-	}
-	w, err := audit.ReadWitness(file)
-	_ = file.Close()
+	w, err := readWitness(witness)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--witness %s: %w", witness, err)
 	}
@@ -64,4 +59,26 @@ func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings
 		Cause:  fmt.Sprintf("it does not hold %s, which the witness has: the ledger was set back or rewritten", stood.Short()),
 		Remedy: "stop the daemons, put the branch back to the newest commit that a daemon's state directory or a clone still has, and verify it: fleetbroker audit verify --witness " + witness,
 	}}, notes, nil
+}
+
+// ledgerGone is a finding where the ledger has no branch, and has had one.
+func (g *gathered) ledgerGone(witness string) (findings []ledgerFinding, notes []string, err error) {
+	var opts audit.Options
+	if err := g.src.stood(&opts, ""); err != nil {
+		return nil, nil, err
+	}
+	if witness != "" {
+		if opts.Witness, err = readWitness(witness); err != nil {
+			return nil, nil, fmt.Errorf("--witness %s: %w", witness, err)
+		}
+	}
+	branch := g.fleet.Policy.WriteBack.Branch
+	none := &noLedgerError{branch}
+	if err := gone(none, &opts); !errors.Is(err, none) {
+		findings = append(findings, ledgerFinding{
+			Where: "branch " + branch, Cause: err.Error(),
+			Remedy: "fetch it (git fetch origin " + branch + "); where the remote has it no more, stop the daemons and push it back from a clone or a daemon's state directory",
+		})
+	}
+	return findings, nil, nil
 }
