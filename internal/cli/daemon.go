@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
@@ -62,7 +63,7 @@ func (f *repoFlags) register(fs *pflag.FlagSet) {
 
 // open opens the repository. The ledger branch, when no flag names it, is read
 // from fleet.yaml and returned, so that a change of it can be noticed.
-func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Observer) (repo *gitrepo.Repo, ledger string, signer gitrepo.Signer, err error) {
+func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Observer, state *statefile.Health) (repo *gitrepo.Repo, ledger string, signer gitrepo.Signer, err error) {
 	if f.url == "" {
 		return nil, "", nil, usagef("--repo is required: the URL of the fleet repo")
 	}
@@ -79,7 +80,7 @@ func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Obse
 			return nil, "", nil, err
 		}
 	}
-	opts := gitrepo.Options{Dir: f.stateDir, Inputs: f.inputs, Ledger: f.ledger, Identity: gitrepo.Identity{Signer: signer}, Observer: obs, Bounds: bounds}
+	opts := gitrepo.Options{Dir: f.stateDir, State: state, Inputs: f.inputs, Ledger: f.ledger, Identity: gitrepo.Identity{Signer: signer}, Observer: obs, Bounds: bounds}
 	if opts.Ledger == "" && f.named != "" {
 		opts.Ledger, ledger = f.named, f.named
 	}
@@ -167,6 +168,7 @@ type daemon struct {
 	observer    *observer
 	revocations server.Revocations
 	clock       *clock.Check
+	state       *statefile.Health
 }
 
 // build joins the rooms. change may adjust the loop's options.
@@ -178,11 +180,11 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if err := f.boundChild(); err != nil {
 		return nil, err
 	}
-	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow}
+	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow, state: statefile.NewHealth(log)}
 	obs := &observer{metrics: d.metrics, log: log}
 	d.clock = clock.New(now, nil)
 	f.auth.Date = func(server, asked, answered time.Time) { d.clock.Heard(gitServer, server, answered.Sub(asked)) }
-	repo, ledger, signer, err := f.open(ctx, log, obs)
+	repo, ledger, signer, err := f.open(ctx, log, obs, d.state)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // laidOut is a bare repository with the fleet that `fleetbroker init` makes.
@@ -92,6 +96,9 @@ func TestRun_StartsWithDamagedState(t *testing.T) {
 			if strings.HasSuffix(what, ".json") {
 				d.setAside(filepath.Join(state, what))
 			}
+			if strings.HasPrefix(what, "cache-") {
+				d.setAside(filepath.Join(state, "cache-*"))
+			}
 			d.end()
 			unlock(t, bare)
 			if got := ledger(); got != before {
@@ -100,6 +107,94 @@ func TestRun_StartsWithDamagedState(t *testing.T) {
 			removeAside(t, state)
 		}
 	}
+}
+
+// TestRun_SaysThatItsStateDirectoryCannotBeWritten: a read-only or full directory is
+// on /readyz with its path and reason and in a metric, for as long as it lasts; it
+// is logged once, and decisions go on.
+func TestRun_SaysThatItsStateDirectoryCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	bare, state := laidOut(t, dir), filepath.Join(dir, "state")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", state, "tmpfs", 0, "size=2m"); err != nil {
+		t.Fatalf("mount a tmpfs (these tests run as root): %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(state, unix.MNT_DETACH) })
+	remount := func(flags uintptr) {
+		t.Helper()
+		if err := unix.Mount("", state, "", unix.MS_REMOUNT|flags, "size=2m"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill := filepath.Join(state, "full")
+	for _, c := range []struct {
+		name         string
+		break_, undo func()
+		want         string
+	}{
+		{"read-only", func() { remount(unix.MS_RDONLY) }, func() { remount(0) }, "read-only file system"},
+		{"full", func() {
+			if err := os.WriteFile(fill, make([]byte, 4<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+				t.Fatalf("filling the directory gives %v", err)
+			}
+		}, func() { _ = os.Remove(fill) }, "no space left on device"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.break_()
+			d := startRun(t, "--notify=true", "--state-dir", state, "--repo", "file://"+bare, "--poll-interval", "1s")
+			reason := d.awaitReason("/readyz", c.want)
+			if !strings.Contains(reason, state) {
+				t.Errorf("not ready: %q, want the directory's path and %q", reason, c.want)
+			}
+			if text := d.page("/metrics"); strings.Contains(text, "fleetbroker_state_unwritten 0\n") || !strings.Contains(text, "fleetbroker_state_unwritten ") {
+				t.Error("the metric shows nothing")
+			}
+			c.undo()
+			d.await("/readyz", http.StatusOK)
+			if !strings.Contains(d.page("/metrics"), "fleetbroker_state_unwritten 0\n") {
+				t.Error("the metric does not recover")
+			}
+			if n := strings.Count(d.logged(), `path=`+state+` error=`); n != 1 || !strings.Contains(d.logged(), "is written again\" path="+state+"\n") {
+				t.Errorf("logged %d times, want once, and its end:\n%s", n, d.logged())
+			}
+			d.end()
+			unlock(t, bare)
+		})
+	}
+}
+
+// awaitReason waits until a probe fails with a reason that has a text in it.
+func (r *running) awaitReason(path, want string) string {
+	r.t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		_, reason := r.probe(path)
+		if strings.Contains(reason, want) {
+			return reason
+		}
+		select {
+		case <-deadline:
+			r.t.Fatalf("%s says %q, want %q:\n%s", path, reason, want, r.logged())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// page is what a page of the operators' port shows.
+func (r *running) page(path string) string {
+	r.t.Helper()
+	answer, err := http.Get("http://" + r.operators + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(text)
 }
 
 // setAside waits until a state file is set aside under a name that the log gives.

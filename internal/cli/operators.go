@@ -21,7 +21,7 @@ import (
 func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, error) {
 	handle := server.Operators{
 		Metrics: d.metrics, Market: d.market,
-		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}},
+		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}},
 		Contracts: func() []wire.ContractState { return d.loop.View().States() },
 		Trust:     func() wire.Trust { return d.loop.View().Trust },
 	}
@@ -34,6 +34,11 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	if err := d.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "fleetbroker_inputs_unverified", Help: "Files of the inputs of which the newest version is not acted on, because no authorised account has signed it.",
 	}, func() float64 { return float64(len(d.loop.View().Unverified())) })); err != nil {
+		return server.Port{}, fmt.Errorf("serve operators: %w", err)
+	}
+	if err := d.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "fleetbroker_state_unwritten", Help: "Files of the state directory that cannot be written at present; /readyz has the reasons.",
+	}, func() float64 { return float64(d.state.Failing()) })); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
 	port := server.Port{Name: "operators", Address: o.operators}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/server"
@@ -61,7 +62,10 @@ func (o *runOptions) awaitRepo(ctx context.Context, log *slog.Logger) (err error
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		answered := make(chan error, 1)
 		go func() {
-			branch, err := ledgerBranch(ctx, remote, gitrepo.Options{Dir: o.stateDir, Inputs: o.inputs})
+			branch, err := ledgerBranch(ctx, remote, gitrepo.Options{
+				Dir: o.stateDir, Inputs: o.inputs, Observer: &observer{log: log},
+				State: statefile.NewHealth(slog.New(slog.DiscardHandler)), // the daemon itself says it
+			})
 			o.named = branch
 			answered <- err
 		}()

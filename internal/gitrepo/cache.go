@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -42,8 +43,9 @@ type cacheHeads struct {
 }
 
 // openCache opens the best cache of a state directory that nobody else holds,
-// or returns nil when there is none; the others are removed.
-func openCache(state string) (*diskCache, map[string]tree.Hash) {
+// or returns nil when there is none; the others are removed, and damaged ones set
+// aside. told is told of each of those.
+func openCache(state string, now time.Time, told func(error)) (*diskCache, map[string]tree.Hash) {
 	list, err := os.ReadDir(state)
 	if err != nil {
 		return nil, nil
@@ -51,22 +53,34 @@ func openCache(state string) (*diskCache, map[string]tree.Hash) {
 	var best *diskCache
 	var bestRefs map[string]tree.Hash
 	for _, d := range slices.Backward(list) {
-		if !d.IsDir() || !strings.HasPrefix(d.Name(), cachePrefix) {
+		if !d.IsDir() || !strings.HasPrefix(d.Name(), cachePrefix) || strings.Contains(d.Name(), asideMark) {
 			continue
 		}
 		c, err := lockCache(filepath.Join(state, d.Name()))
 		if err != nil {
-			continue // in use
+			if !errors.Is(err, unix.EWOULDBLOCK) { // else it is in use
+				told(fmt.Errorf("the cache %s is not used: %w", filepath.Join(state, d.Name()), err))
+			}
+			continue
 		}
-		refs, err := c.readHeads()
-		if best == nil && err == nil {
-			c.disk, err = packs.Open(c.packDir())
-		}
-		if best != nil || err != nil {
+		if best != nil {
 			c.remove()
 			continue
 		}
-		best, bestRefs = c, refs
+		refs, err := c.readHeads()
+		if err == nil {
+			c.disk, err = packs.Open(c.packDir())
+		}
+		switch {
+		case err == nil:
+			best, bestRefs = c, refs
+		case c.unfinished(err):
+			told(fmt.Errorf("the cache %s was never filled: it is removed", c.dir))
+			c.remove()
+		default:
+			aside, moveErr := c.setAside(now)
+			told(damagedCache(c.dir, err, aside, moveErr))
+		}
 	}
 	return best, bestRefs
 }
@@ -97,6 +111,13 @@ func lockCache(dir string) (*diskCache, error) {
 		return nil, errors.Join(fmt.Errorf("lock cache %s: %w", dir, err), f.Close())
 	}
 	return &diskCache{dir: dir, lock: f}, nil
+}
+
+// unfinished reports whether a cache is what a process left that ended while it
+// cloned: neither heads nor packs.
+func (c *diskCache) unfinished(err error) bool {
+	list, _ := filepath.Glob(filepath.Join(c.packDir(), "*.idx"))
+	return errors.Is(err, fs.ErrNotExist) && c.disk == nil && len(list) == 0
 }
 
 // packDir is where git keeps packs.

@@ -371,3 +371,77 @@ func TestLargeIncrementalFetch(t *testing.T) {
 		t.Errorf("%d packs, want 2", n)
 	}
 }
+
+// A damaged cache is set aside under a name that is said, with the reason, once:
+// at a start and while the daemon runs. No more than one is kept.
+func TestDamagedCache_IsSetAside(t *testing.T) {
+	m := seeded(t)
+	dir := t.TempDir()
+	seen := &observer{}
+	o := options(func(o *gitrepo.Options) { o.Dir, o.Observer = dir, seen })
+	check := func(reason string) {
+		t.Helper()
+		aside, err := filepath.Glob(filepath.Join(dir, "cache-*.damaged-*"))
+		if err != nil || len(aside) != 1 {
+			t.Fatalf("set aside: %v, %v; want one", aside, err)
+		}
+		said := 0
+		for _, err := range seen.trouble {
+			if strings.Contains(err.Error(), aside[0]) && strings.Contains(err.Error(), reason) {
+				said++
+			}
+		}
+		if said != 1 {
+			t.Errorf("%d lines name %s and %q, want one: %v", said, aside[0], reason, seen.trouble)
+		}
+	}
+	for i := range 2 {
+		r := open(t, m, o)
+		fetch(t, r)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		heads, err := filepath.Glob(filepath.Join(dir, "cache-*[0-9]", "heads.json"))
+		if err != nil || len(heads) == 0 {
+			t.Fatal(heads, err)
+		}
+		for _, name := range heads {
+			if err := os.Truncate(name, int64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen.trouble = nil
+		fetch(t, open(t, m, o))
+		check("heads.json")
+	}
+	r := open(t, m, o)
+	h := fetch(t, r)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r = open(t, m, o)
+	for _, pack := range packsIn(t, dir) {
+		if strings.Contains(pack, ".damaged-") {
+			continue
+		}
+		b, err := os.ReadFile(pack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 12; i < len(b)-20; i++ {
+			b[i] ^= 0x5a
+		}
+		if err := os.Chmod(pack, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(pack, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen.trouble = nil
+	if _, err := r.Tree(h.Inputs.Commit.Hash); err == nil {
+		t.Fatal("a pack of garbage can be read")
+	}
+	fetch(t, r)
+	check("is damaged")
+}

@@ -36,6 +36,7 @@ func (r *Repo) download(ctx context.Context) error {
 	why := r.mustReclone()
 	if why != nil {
 		r.opts.Observer.LocalTrouble(why)
+		r.cacheDamage = damageOf(why)
 	}
 	if why != nil || (r.opts.Dir != "" && r.cache == nil && !r.opts.Now().Before(r.diskRetry)) {
 		return r.reclone(ctx)
@@ -162,7 +163,7 @@ func (r *Repo) mustReclone() error {
 		return fmt.Errorf("look at the local copy: %w", err)
 	}
 	if n := r.cache.disk.Len(); n > r.opts.MaxPacks {
-		return fmt.Errorf("the local copy has %d packs, more than %d", n, r.opts.MaxPacks)
+		return &tooManyPacks{n, r.opts.MaxPacks}
 	}
 	for _, h := range r.whole {
 		if !r.store.has(h) {
@@ -177,14 +178,18 @@ func (r *Repo) mustReclone() error {
 func (r *Repo) reclone(ctx context.Context) error {
 	if r.opts.Dir != "" {
 		refs, err := r.cloneToDisk(ctx)
+		var disk *diskError
+		if errors.As(err, &disk) && removeAside(r.opts.Dir) { // there may be room now
+			refs, err = r.cloneToDisk(ctx)
+		}
 		if err == nil {
+			r.note(cacheNote, nil)
 			return r.complete(refs)
 		}
-		var disk *diskError
 		if !errors.As(err, &disk) {
 			return err
 		}
-		r.opts.Observer.LocalTrouble(err)
+		r.note(cacheNote, err)
 		r.diskRetry = r.opts.Now().Add(diskPause)
 	}
 	var refs map[string]tree.Hash
@@ -297,7 +302,7 @@ func (r *Repo) swap(c *diskCache) {
 		r.store.swap(c.disk)
 	}
 	if old != nil {
-		old.remove()
+		r.giveUp(old)
 	}
 }
 
@@ -310,7 +315,5 @@ func (r *Repo) maintain() {
 	if _, n := r.store.recentSize(); n < r.opts.FlushBytes && len(r.whole) > 0 {
 		return
 	}
-	if err := r.flush(); err != nil {
-		r.opts.Observer.LocalTrouble(err)
-	}
+	r.tryFlush()
 }

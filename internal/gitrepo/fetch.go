@@ -47,6 +47,7 @@ type Settled struct {
 func (r *Repo) Fetch(ctx context.Context) (Heads, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.probe()
 	r.trySaveAccepted()
 	r.rereadAccepted()
 	heads, err := r.look(ctx)

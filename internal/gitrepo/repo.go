@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,6 +56,9 @@ type Observer interface {
 type Options struct {
 	// Dir is the state directory; empty: everything in memory.
 	Dir string
+	// State is told whether files of Dir could be written; nil: LocalTrouble of the
+	// Observer is told of failures.
+	State *statefile.Health
 	// Inputs and Ledger are the branches read and written; they may be equal.
 	Inputs, Ledger string
 	Identity       Identity
@@ -191,8 +192,11 @@ type Repo struct {
 	market   marketTip
 	marks    map[tree.Hash]mark // numbers and roots at ledger heads; under one identity
 	offers   []madeOffer        // commits offered since the start, newest last
-	// diskRetry is when a disk that failed is tried again.
-	diskRetry time.Time
+	// diskRetry is when a disk that failed is tried again, probeDue when the state
+	// directory is; unwritable: it could not be written then.
+	diskRetry, probeDue time.Time
+	unwritable          bool
+	cacheDamage         error // why the cache is damaged that is about to be replaced
 	// strayRetry is when refs in the way of ours are deleted again, after it failed.
 	strayRetry time.Time
 	// descends remembers pairs (accepted, head) found in order.
@@ -215,16 +219,14 @@ func Open(_ context.Context, remote Remote, opts Options) (*Repo, error) {
 	r.identity.Store(&opts.Identity)
 	if opts.Dir != "" {
 		statefile.RemoveTemporary(opts.Dir, "."+acceptedFile+"-*")
+		statefile.RemoveTemporary(opts.Dir, statefile.Temporary)
 	}
 	r.accepted, r.damaged = readAccepted(opts.Dir)
 	if opts.Dir == "" {
 		return r, nil
 	}
-	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
-		opts.Observer.LocalTrouble(fmt.Errorf("make the state directory: %w", err))
-		return r, nil
-	}
-	if c, refs := openCache(opts.Dir); c != nil {
+	r.probe()
+	if c, refs := openCache(opts.Dir, opts.Now(), opts.Observer.LocalTrouble); c != nil {
 		r.cache, r.whole = c, refs
 		r.store.disk = c.disk
 	}
@@ -258,9 +260,7 @@ func (r *Repo) Close() error {
 	if r.cache == nil {
 		return nil
 	}
-	if err := r.flush(); err != nil {
-		r.opts.Observer.LocalTrouble(err)
-	}
+	r.tryFlush()
 	c := r.cache
 	r.cache = nil
 	return c.close()
@@ -296,33 +296,6 @@ func (r *Repo) tracked() []string {
 		return []string{r.inputsRef, acceptedInputsRef, acceptedLedgerRef, offeredRef}
 	}
 	return []string{r.inputsRef, r.ledgerRef, acceptedInputsRef, acceptedLedgerRef, offeredRef}
-}
-
-func (r *Repo) saveAccepted() error {
-	if !r.unsaved || r.opts.Dir == "" {
-		return nil
-	}
-	if r.damaged != nil {
-		aside, err := statefile.SetAside(filepath.Join(r.opts.Dir, acceptedFile), r.opts.Now())
-		if err != nil {
-			return err
-		}
-		r.opts.Observer.LocalTrouble(fmt.Errorf("%w; it is set aside as %s", r.damaged, aside))
-		r.damaged = nil
-	}
-	if err := writeAccepted(r.opts.Dir, r.accepted); err != nil {
-		return err
-	}
-	r.unsaved = false
-	return nil
-}
-
-// trySaveAccepted goes on without the file if it must: then it is only behind
-// the remote's own note, and written at the next occasion.
-func (r *Repo) trySaveAccepted() {
-	if err := r.saveAccepted(); err != nil {
-		r.opts.Observer.LocalTrouble(err)
-	}
 }
 
 // Tree is the tree of a commit that the local copy holds.

@@ -6,10 +6,12 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -49,6 +51,8 @@ func DefaultPaces() Paces {
 type Options struct {
 	// Dir of the state file; empty keeps it in memory.
 	Dir string
+	// State is told whether the file could be written; may be nil.
+	State *statefile.Health
 	// Address reads a destination's URL from a tenant's Secret. Its errors may
 	// name the Secret, never what is in it.
 	Address func(ctx context.Context, tenant string, ref v1alpha1.SecretKeyRef) (string, error)
@@ -170,8 +174,12 @@ func (n *Notifier) save(now bool) {
 		return
 	}
 	n.at = n.opts.Now()
-	if err := n.box.save(n.opts.Dir); err != nil {
-		n.opts.Log.Error("what was notified cannot be written; a restart may tell it again", "error", err)
+	err := n.box.save(n.opts.Dir)
+	n.opts.State.Note(filepath.Join(n.opts.Dir, stateFile), err)
+	if err != nil {
+		if n.opts.State == nil { // which logs each change once
+			n.opts.Log.Error("what was notified cannot be written; a restart may tell it again", "error", err)
+		}
 		return
 	}
 	n.urgent, n.dirty = false, false

@@ -97,8 +97,13 @@ func load(o Options) *outbox {
 		return box
 	}
 	aside, moveErr := statefile.SetAside(name, o.Now())
+	if moveErr != nil {
+		o.Log.Error("the file of notifications cannot be read, and cannot be set aside; what was pending in it is not sent",
+			"file", name, "error", errors.Join(err, moveErr))
+		return nil
+	}
 	o.Log.Error("the file of notifications cannot be read and is set aside; what was pending in it is not sent",
-		"file", name, "aside", aside, "error", errors.Join(err, moveErr))
+		"file", name, "aside", aside, "error", err)
 	return nil
 }
 

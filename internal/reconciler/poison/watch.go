@@ -68,7 +68,11 @@ func Open(dir, program string, now time.Time, log *slog.Logger) *Watch {
 		return w
 	case err != nil:
 		aside, moveErr := statefile.SetAside(w.name, now)
-		log.Warn("the notes of what was being read are damaged and set aside; nothing is suspected", "file", w.name, "kept as", aside, "error", errors.Join(err, moveErr))
+		if moveErr != nil {
+			log.Warn("the notes of what was being read are damaged and cannot be set aside; nothing is suspected", "file", w.name, "error", errors.Join(err, moveErr))
+			return w
+		}
+		log.Warn("the notes of what was being read are damaged and set aside; nothing is suspected", "file", w.name, "aside", aside, "error", err)
 		return w
 	}
 	for _, pieces := range found.Open {
