@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -100,10 +99,11 @@ func reasonOr(c *v1alpha1.Contract, other string) string {
 	return words(other)
 }
 
-// words is a reason for people: without the code that programs go by.
+// words is a reason for people: without the code that programs go by. A path, as
+// in "intents/vision/train.yaml:8:14: …", is no code.
 func words(reason string) string {
-	if code := ledger.ReasonCode(reason); code != "" && !strings.Contains(code, " ") && len(reason) > len(code)+2 {
-		return reason[len(code)+2:]
+	if code, text, found := strings.Cut(reason, ": "); found && code != "" && text != "" && !strings.ContainsAny(code, " /.:") {
+		return text
 	}
 	return reason
 }
