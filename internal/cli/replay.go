@@ -39,8 +39,9 @@ differs from what was committed is printed, file by file: - as committed, + as
 decided now. -o wide prints the plan, too.
 
 A clone is enough: snapshots that it does not have are fetched from its remote.
-They are kept for spec.retention.market of fleet.yaml. What other rules of the
-planner decided (trailer Rules) is not made again, and said so.
+They are kept for spec.retention.market of fleet.yaml. What lower rules of the
+planner decided (trailer Rules) is decided again by those; what rules decided that
+this program does not know is not made again, and said so.
 
 Exit code 0: the decision comes out the same, or is not made again; 1: it does not, or cannot be made.`,
 		Example: `  fleetbroker audit replay 4f1c2ab

@@ -33,10 +33,19 @@ func (t *Totals) Add(c *v1alpha1.Contract) { t.count(c, 1) }
 // Remove takes back what Add counted.
 func (t *Totals) Remove(c *v1alpha1.Contract) { t.count(c, -1) }
 
+// AddHeld counts a contract whatever its phase.
+func (t *Totals) AddHeld(c *v1alpha1.Contract) { t.countHeld(c, 1) }
+
+// RemoveHeld takes back what AddHeld counted.
+func (t *Totals) RemoveHeld(c *v1alpha1.Contract) { t.countHeld(c, -1) }
+
 func (t *Totals) count(c *v1alpha1.Contract, sign int64) {
-	if !c.Status.Phase.Charged() {
-		return
+	if c.Status.Phase.Charged() {
+		t.countHeld(c, sign)
 	}
+}
+
+func (t *Totals) countHeld(c *v1alpha1.Contract, sign int64) {
 	t.Contracts += int(sign)
 	r := c.Spec.Resources
 	t.CPU = v1alpha1.AmountOf(t.CPU.Int64() + sign*r[v1alpha1.CPU].Int64())
@@ -76,6 +85,13 @@ func (t *Totals) addTotals(o Totals) {
 	for k, n := range o.units {
 		t.addUnits(k, n)
 	}
+}
+
+// With is the sum of both; neither changes.
+func (t Totals) With(o Totals) Totals {
+	sum := t.Clone()
+	sum.addTotals(o)
+	return sum
 }
 
 // Clone is a copy that may be changed.

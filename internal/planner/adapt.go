@@ -55,6 +55,7 @@ func (r *round) exchange(j *job, t task, from, to int, code, text string) *failu
 	gone := *t.old
 	gone.Status.Phase = v1alpha1.PhaseReleasing
 	r.charge(&gone, t.old)
+	r.replaced[t.old.Metadata.Name] = true
 	after := r.release(t.old, endOfCode(code), code, text)
 	j.replace(t.old, after)
 	j.releasing++

@@ -99,7 +99,7 @@ func (r *round) unusedQuota(k quotaKind) int64 {
 	for _, name := range r.tenantNames() {
 		t := r.tenantOf(name)
 		if quota, ok := t.quotaOf(k); ok {
-			sum += quota - t.heldOf(k)
+			sum += quota - t.heldOf(k) - t.leavingOf(k)
 		}
 	}
 	return sum

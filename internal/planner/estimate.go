@@ -152,7 +152,7 @@ func (r *round) freeze() func() {
 	accounts := make(map[*tenant]tenant, len(r.tenants))
 	for _, t := range r.tenants {
 		was := *t
-		was.totals = t.totals.Clone()
+		was.totals, was.leaving = t.totals.Clone(), t.leaving.Clone()
 		accounts[t] = was
 	}
 	return func() {
@@ -190,6 +190,10 @@ func (p *replay) step(now []ending) {
 		if t := p.tenantOf(e.contract.Metadata.Namespace); e.contract.Status.Phase.Charged() {
 			t.totals.Remove(e.contract)
 			t.hourly -= p.peak(e.contract)
+			t.changes++
+			owners[t] = true
+		} else if p.leaves(e.contract) {
+			t.leaving.RemoveHeld(e.contract)
 			t.changes++
 			owners[t] = true
 		}

@@ -212,7 +212,7 @@ func TestSharesOfCards(t *testing.T) {
 	// A share is rounded up to units: 0.3 of a card is three sevenths.
 	b.W.AllowEnds = true
 	b.Remove("vision/train").Round()
-	b.Intent("vision/part", Wants(1), GPU(func(g *v1alpha1.GPURequest) { g.Count, g.Share, g.Sharing = 0, Money("0.3"), "mig" })).Round()
+	b.Tick(time.Second).Deliver().Intent("vision/part", Wants(1), GPU(func(g *v1alpha1.GPURequest) { g.Count, g.Share, g.Sharing = 0, Money("0.3"), "mig" })).Round()
 	if got := b.Contracts("vision/part"); len(got) != 1 || got[0].Spec.GPUs.Count != 3 {
 		t.Fatalf("%+v\n%s", got, describe(b.Plan()))
 	}

@@ -284,20 +284,24 @@ func (r *round) nextStep(c *v1alpha1.Contract) *v1alpha1.Contract {
 		}
 		return nil
 	}
-	obs := r.w.Observed.Of(name)
-	undelivered := c.Spec.Stage == v1alpha1.StageReserve
-	if (undelivered || obs.Consumer.Gone()) && r.providerGone(c, obs, undelivered) {
+	if r.seenGone(c) {
 		if next, err := r.books.End(c, c.Status.Reason, r.now); err == nil {
 			return next
 		}
 		return nil
 	}
-	if c.Status.Drained.IsZero() && (undelivered || obs.Consumer.Drained()) {
+	if c.Status.Drained.IsZero() && (c.Spec.Stage == v1alpha1.StageReserve || r.w.Observed.Of(name).Consumer.Drained()) {
 		next := *c
 		next.Status.Drained = r.now
 		return &next
 	}
 	return nil
+}
+
+// seenGone reports whether nothing is left of a contract on either side.
+func (r *round) seenGone(c *v1alpha1.Contract) bool {
+	obs, undelivered := r.w.Observed.Of(c.Metadata.Name), c.Spec.Stage == v1alpha1.StageReserve
+	return (undelivered || obs.Consumer.Gone()) && r.providerGone(c, obs, undelivered)
 }
 
 // providerGone reports whether a contract's quota is seen to be gone on its
@@ -340,6 +344,9 @@ func (r *round) release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text 
 	}
 	if c.Spec.Stage == v1alpha1.StageReserve || r.w.Observed.Of(c.Metadata.Name).Consumer.Gone() {
 		next.Status.Drained = r.now
+	}
+	if code == CodeChanged {
+		r.replaced[c.Metadata.Name] = true
 	}
 	r.change(c, next)
 	r.noteReleasing(c)

@@ -112,6 +112,9 @@ type round struct {
 	retire bool
 	// heldBack: more contracts would end than one round may end.
 	heldBack bool
+	// replaced are contracts that were released in this round for others in their
+	// place.
+	replaced map[string]bool
 	// claims are what waiting jobs make others give way for; notices the
 	// contracts that had to, by whom for; releasing all that were when the
 	// round began, freed those whose release it began itself; hopeless are the
@@ -182,7 +185,7 @@ func startRound(w *World) *round {
 	r := &round{
 		given: given, w: w, fleet: fleet, limits: fleet.Limits.Filled(), books: books, now: w.Now, pools: warm, tenants: map[string]*tenant{},
 		before: map[string]*v1alpha1.Contract{}, current: map[string]*v1alpha1.Contract{},
-		mappedNow: mappings{}, statusOnly: map[string]bool{}, claimed: map[string]bool{}, unclaims: map[string]func(){}, excess: map[string]bool{}, cut: map[string]bool{},
+		mappedNow: mappings{}, statusOnly: map[string]bool{}, claimed: map[string]bool{}, unclaims: map[string]func(){}, replaced: map[string]bool{}, excess: map[string]bool{}, cut: map[string]bool{},
 		renamed: map[[2]string]*v1alpha1.IntentState{},
 		claims:  map[*job]*claim{}, notices: map[string][]*v1alpha1.Contract{}, hopeless: map[string]bool{}, isFreed: map[string]bool{},
 	}

@@ -21,6 +21,8 @@ type tally struct {
 	// displaced, releasing and borrowed are contracts of which that is so, by
 	// name; ending those that are charged and have an end or notice.
 	displaced, releasing, borrowed, ending map[string]*v1alpha1.Contract
+	// givenUp are those of releasing that their tenant gave up, by tenant and name.
+	givenUp map[string]map[string]*v1alpha1.Contract
 	// leave is when contracts that have ended leave the tree; next the earliest.
 	leave map[string]v1alpha1.Time
 	next  v1alpha1.Time
@@ -32,7 +34,7 @@ func newTally() *tally {
 	return &tally{
 		held: map[string][]*v1alpha1.Contract{}, costs: map[string]costs{},
 		displaced: map[string]*v1alpha1.Contract{}, releasing: map[string]*v1alpha1.Contract{},
-		borrowed: map[string]*v1alpha1.Contract{}, ending: map[string]*v1alpha1.Contract{}, leave: map[string]v1alpha1.Time{},
+		givenUp: map[string]map[string]*v1alpha1.Contract{}, borrowed: map[string]*v1alpha1.Contract{}, ending: map[string]*v1alpha1.Contract{}, leave: map[string]v1alpha1.Time{},
 	}
 }
 
@@ -57,6 +59,12 @@ func (t *tally) add(r *round, c *v1alpha1.Contract) {
 	switch {
 	case c.Status.Phase == v1alpha1.PhaseReleasing:
 		t.releasing[name] = c
+		if gaveUp(c) {
+			if t.givenUp[tenant] == nil {
+				t.givenUp[tenant] = map[string]*v1alpha1.Contract{}
+			}
+			t.givenUp[tenant][name] = c
+		}
 	case c.Status.Phase.Charged():
 		list := t.held[tenant]
 		at, _ := slices.BinarySearchFunc(list, name, contractByName)
@@ -86,6 +94,7 @@ func (t *tally) remove(r *round, c *v1alpha1.Contract) {
 	name, tenant := c.Metadata.Name, c.Metadata.Namespace
 	delete(t.displaced, name)
 	delete(t.releasing, name)
+	delete(t.givenUp[tenant], name)
 	delete(t.borrowed, name)
 	delete(t.ending, name)
 	if c.Status.Phase.Charged() {

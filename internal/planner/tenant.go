@@ -23,6 +23,9 @@ type tenant struct {
 	known  bool
 	spec   *v1alpha1.TenantSpec
 	totals ledger.Totals
+	// leaving is what it gave up and is not seen gone (leaving.go): its quota
+	// counts that too.
+	leaving ledger.Totals
 	// hourly is the price of all charged contracts at their dearest; month is
 	// what the calendar month has cost, and will if they all run on.
 	hourly, month micro
@@ -55,6 +58,11 @@ func (r *round) tenantOf(name string) *tenant {
 	}
 	r.tenants[name] = t
 	t.totals = r.w.Ledger.Totals(name)
+	for _, c := range r.givenUp[name] {
+		if r.leaves(c) {
+			t.leaving.AddHeld(c)
+		}
+	}
 	b := t.spec.Budget
 	if b == nil {
 		return t
@@ -105,6 +113,7 @@ func (r *round) hold(c *v1alpha1.Contract) micro {
 func (r *round) charge(before, after *v1alpha1.Contract) {
 	for _, c := range [...]*v1alpha1.Contract{before, after} {
 		if c == nil || !c.Status.Phase.Charged() {
+			r.chargeLeaving(c, c == before)
 			continue
 		}
 		t := r.tenantOf(c.Metadata.Namespace)
@@ -182,24 +191,25 @@ const noLimit = int64(1) << 60
 func (r *round) limitsOf(t *tenant, seconds int64) *limits {
 	l := &limits{tenant: t, gpu: noLimit, cpu: noLimit, memory: noLimit, hourly: unlimited, monthly: unlimited,
 		own: purse{unlimited, unlimited, unlimited, unlimited, false}, life: seconds}
+	held := t.counted()
 	most, _ := r.mostContracts(t)
-	l.contracts = most - int64(t.totals.Contracts)
+	l.contracts = most - int64(held.Contracts)
 	if q := t.spec.Quota; q != nil {
 		if q.GPU != nil {
-			l.gpu = *q.GPU*1000 - t.totals.MilliCards().Int64()
+			l.gpu = *q.GPU*1000 - held.MilliCards().Int64()
 		}
 		if q.CPU != nil {
-			l.cpu = q.CPU.Amount(v1alpha1.CPU).Int64() - t.totals.CPU.Int64()
+			l.cpu = q.CPU.Amount(v1alpha1.CPU).Int64() - held.CPU.Int64()
 		}
 		if q.Memory != nil {
-			l.memory = q.Memory.Amount(v1alpha1.Memory).Int64() - t.totals.Memory.Int64()
+			l.memory = q.Memory.Amount(v1alpha1.Memory).Int64() - held.Memory.Int64()
 		}
 		for model, cards := range q.ByModel {
-			held := t.totals.MilliCardsOf(func(have string) bool { return gpunames.Match(model, have) })
+			have := held.MilliCardsOf(func(other string) bool { return gpunames.Match(model, other) })
 			if t.kinds[model] == nil {
 				t.kinds[model] = map[int]bool{}
 			}
-			l.byModel = append(l.byModel, modelLimit{model, cards*1000 - held.Int64(), t.kinds[model]})
+			l.byModel = append(l.byModel, modelLimit{model, cards*1000 - have.Int64(), t.kinds[model]})
 		}
 		slices.SortFunc(l.byModel, func(a, b modelLimit) int { return strings.Compare(a.model, b.model) })
 	}
@@ -296,7 +306,7 @@ func (l *limits) breaksQuota(c *candidate) string {
 // exact decides a quota of cards where shares of cards are added: sevenths do
 // not add up in thousandths, so the sum is rounded once, at the end.
 func (l *limits) exact(c *candidate, model string) bool {
-	trial := l.tenant.totals.Clone()
+	trial := l.tenant.counted().Clone()
 	g := c.offer.Flavor.Spec.GPU
 	trial.Add(&v1alpha1.Contract{
 		Spec:   v1alpha1.ContractSpec{GPUs: &v1alpha1.ContractGPU{Count: c.size.at(rGPU), Model: g.Model, UnitsPerGPU: g.UnitsPerGPU}},
@@ -311,25 +321,25 @@ func (l *limits) exact(c *candidate, model string) bool {
 
 // limitText is a tenant's limit with its numbers.
 func (r *round) limitText(t *tenant, req string) string {
-	q := t.spec.Quota
+	q, held := t.spec.Quota, t.counted()
 	switch req {
 	case ReqQuotaGPU:
-		return fmt.Sprintf("tenant %s holds %s of %d GPUs", t.name, cards(t.totals.MilliCards().Int64()), *q.GPU) + r.borrowLimit(t, quotaCards, v1alpha1.GPU)
+		return fmt.Sprintf("tenant %s holds %s of %d GPUs", t.name, cards(held.MilliCards().Int64()), *q.GPU) + t.leavingText() + r.borrowLimit(t, quotaCards, v1alpha1.GPU)
 	case ReqQuotaCPU:
-		return fmt.Sprintf("tenant %s holds %s of %s CPU", t.name, t.totals.CPU.Canonical(v1alpha1.CPU), *q.CPU) + r.borrowLimit(t, quotaCPU, v1alpha1.CPU)
+		return fmt.Sprintf("tenant %s holds %s of %s CPU", t.name, held.CPU.Canonical(v1alpha1.CPU), *q.CPU) + t.leavingText() + r.borrowLimit(t, quotaCPU, v1alpha1.CPU)
 	case ReqQuotaCount:
 		most, field := r.mostContracts(t)
-		return fmt.Sprintf("tenant %s holds %d of %d contracts (%s)", t.name, t.totals.Contracts, most, field)
+		return fmt.Sprintf("tenant %s holds %d of %d contracts (%s)", t.name, held.Contracts, most, field) + t.leavingText()
 	case ReqQuotaMemory:
-		return fmt.Sprintf("tenant %s holds %s of %s memory", t.name, t.totals.Memory.Canonical(v1alpha1.Memory), *q.Memory) + r.borrowLimit(t, quotaMemory, v1alpha1.Memory)
+		return fmt.Sprintf("tenant %s holds %s of %s memory", t.name, held.Memory.Canonical(v1alpha1.Memory), *q.Memory) + t.leavingText() + r.borrowLimit(t, quotaMemory, v1alpha1.Memory)
 	case ReqQuotaByModel:
 		var parts []string
 		for model, n := range q.ByModel {
-			have := t.totals.MilliCardsOf(func(other string) bool { return gpunames.Match(model, other) })
+			have := held.MilliCardsOf(func(other string) bool { return gpunames.Match(model, other) })
 			parts = append(parts, fmt.Sprintf("%s of %d %s", cards(have.Int64()), n, model))
 		}
 		slices.Sort(parts)
-		return fmt.Sprintf("tenant %s holds %s of its quota", t.name, strings.Join(parts, ", "))
+		return fmt.Sprintf("tenant %s holds %s of its quota", t.name, strings.Join(parts, ", ")) + t.leavingText()
 	case ReqTenantHourly:
 		return fmt.Sprintf("tenant %s spends %s of %s %s/h", t.name, t.hourly.text(), t.maxHourly.text(), r.books.Currency)
 	case ReqTenantMonthly:

@@ -2,5 +2,16 @@ package planner
 
 // Rules numbers the planner's rules. It grows with each change by which the same
 // world is decided otherwise: a program that meets a higher number on the ledger
-// does not plan, and replay does not decide again what other rules decided.
-const Rules = 1
+// does not plan. What lower numbers decided is decided again by those
+// (World.Rules), so that each change below is asked for with round.by.
+const Rules = rulesHeldUntilGone
+
+// The changes, by the number that they came with.
+const (
+	// rulesHeldUntilGone: what a tenant gave up counts against its quota until it
+	// is seen gone (leaving.go).
+	rulesHeldUntilGone = 2
+)
+
+// by reports whether a round decides by the rules of a number.
+func (r *round) by(rules int) bool { return r.w.Rules == 0 || r.w.Rules >= rules }

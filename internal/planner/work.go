@@ -95,7 +95,7 @@ func (b *bill) charge(j *job, replicas int, except ...*v1alpha1.Contract) {
 	offers := int64(len(r.offers))
 	units := int64(unitsOfIntent)
 	if most, _ := r.mostContracts(j.tenant); replicas > 0 {
-		units += unitsOfReplica * max(0, min(int64(replicas), most-int64(j.tenant.totals.Contracts)))
+		units += unitsOfReplica * max(0, min(int64(replicas), most-int64(j.tenant.totals.Contracts+j.tenant.leaving.Contracts)))
 	}
 	for alt := range j.alternatives() {
 		key := string(r.shapeKey(j, alt))

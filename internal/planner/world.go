@@ -10,6 +10,8 @@ import (
 // changes comes as a new value: a document, list or map that is handed in again
 // at the same address is taken to be as it was (Memory).
 type World struct {
+	// Rules number by which to decide, as a commit of the past names them; 0 is this program's.
+	Rules int
 	// Now is the round's time, UTC, to the second, never before the ledger's newest commit.
 	Now v1alpha1.Time
 	// Fleet is the policy with its defaults filled in.

@@ -250,8 +250,9 @@ func (p Phase) Held() bool {
 	return false
 }
 
-// Charged reports whether a contract in this phase counts against quota and
-// budget. Releasing does not: a dead provider must not block failover.
+// Charged reports whether a contract in this phase is paid for, out of budget and
+// quota. Releasing is not: a dead provider must not block failover. The planner
+// still counts against the quota what a tenant gave up and is not seen gone.
 func (p Phase) Charged() bool { return p.Held() && p != PhaseReleasing }
 
 // ContractStatus is where a contract stands.

@@ -57,7 +57,7 @@ type TenantSecret struct {
 	Name string `json:"name"`
 }
 
-// TenantQuota bounds what a tenant holds at a time.
+// TenantQuota bounds what a tenant holds at a time: what it gave up counts until it is seen gone.
 type TenantQuota struct {
 	// GPU cards; units of shared cards count as fractions.
 	GPU *int64 `json:"gpu,omitempty"`

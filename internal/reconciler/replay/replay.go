@@ -55,8 +55,8 @@ type Result struct {
 	// Elsewhere are the files of the rest.
 	Part      string   `json:"part,omitempty"`
 	Elsewhere []string `json:"elsewhere,omitempty"`
-	// Rules that decided, where they are others than this program's: then nothing
-	// was made again, and nothing is said of the decision.
+	// Rules that decided, where this program does not know them: then nothing was
+	// made again, and nothing is said of the decision.
 	Rules int `json:"rules,omitempty"`
 	// NotMadeAgain says so.
 	NotMadeAgain string `json:"notMadeAgain,omitempty"`
@@ -150,6 +150,7 @@ func (r *Replayer) Replay(ctx context.Context, h tree.Hash) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.Rules = rulesOf(c)
 	p := planner.Decide(w)
 	decided, err := filesOf(p)
 	if err != nil {
@@ -165,17 +166,27 @@ func (r *Replayer) Replay(ctx context.Context, h tree.Hash) (*Result, error) {
 // RulesTrailer numbers the planner's rules that made a commit's decisions.
 const RulesTrailer = "Rules"
 
-// otherRules is the result for a decision by other rules than this program's, nil
-// where they are the same, or from before they were numbered.
-func otherRules(c *commit) *Result {
+// rulesOf numbers the rules that made a commit's decisions: the first where it
+// is from before they were numbered.
+func rulesOf(c *commit) int {
 	n, err := strconv.Atoi(c.trailer(RulesTrailer))
-	if err != nil || n == planner.Rules || c.trailer(Trailer) == "" {
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+// otherRules is the result for a decision by rules that this program does not
+// know, nil where it does.
+func otherRules(c *commit) *Result {
+	n := rulesOf(c)
+	if n >= 1 && n <= planner.Rules || c.trailer(Trailer) == "" {
 		return nil
 	}
 	return &Result{
 		Commit: c.hash.String(), Inputs: c.trailer("Inputs"), Market: c.trailer("Market"), Now: c.trailer("Now"), Plan: c.trailer("Plan"),
 		Part: c.trailer(PartTrailer), Differences: []Difference{}, Rules: n,
-		NotMadeAgain: fmt.Sprintf("decided by rules %d, not made again: this program decides by rules %d", n, planner.Rules),
+		NotMadeAgain: fmt.Sprintf("decided by rules %d, not made again: this program knows rules 1 to %d", n, planner.Rules),
 	}
 }
 

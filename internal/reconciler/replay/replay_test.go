@@ -3,6 +3,8 @@ package replay_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/test/story"
 )
@@ -160,4 +163,52 @@ func TestWhatIsOfferedIsHeldInTheReplay(t *testing.T) {
 	if l := s.Read(); len(l.ByIntent("vision", "first")) != 1 || len(l.ByIntent("vision", "urgent")) != 0 {
 		t.Error("what came later and is more urgent took the place of what was offered")
 	}
+}
+
+// What lower rules decided is decided again by those: by the first a quota was
+// free as soon as a release began.
+func TestARoundIsReplayedByItsOwnRules(t *testing.T) {
+	s := story.New(t, "ledger", nil, "")
+	s.Push("Quota", map[string]string{"tenants/vision.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], quota: {gpu: 4}}\n"})
+	s.Ask("first", 4, "")
+	s.Rest()
+	s.Push("Second for first", map[string]string{"intents/vision/second.yaml": story.Intent("second", 4)}, "intents/vision/first.yaml")
+	s.Rest()
+	log, err := s.Remote.Log("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayer(s)
+	for _, c := range log {
+		if is, err := r.Carries(c.Hash); err != nil || !is || !strings.Contains(c.Message, " Active -> Releasing") {
+			continue
+		}
+		raw, err := r.History.Commit(c.Hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := gitobj.ParseCommit(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rules, places := range map[int]bool{1: true, planner.Rules: false} {
+			message := strings.Replace(data.Message, fmt.Sprintf("Rules: %d\n", planner.Rules), fmt.Sprintf("Rules: %d\n", rules), 1)
+			said, err := s.Remote.Rewrite("said", data.Parents[0], data.Committer, message, gitobj.Change{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := r.Replay(t.Context(), said)
+			if err != nil {
+				t.Fatal(err)
+			}
+			placed := slices.ContainsFunc(res.Differences, func(d replay.Difference) bool {
+				return strings.HasPrefix(d.Path, "contracts/") && strings.Contains(d.Path, "vision-second-") && d.Replayed != ""
+			})
+			if placed != places {
+				t.Errorf("rules %d: second placed at once: %t, want %t", rules, placed, places)
+			}
+		}
+		return
+	}
+	t.Fatal("no commit releases anything")
 }

@@ -1,0 +1,107 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// A contract that is being released keeps its capacity until it is seen gone,
+// and costs nothing from the release on. Whether it also counts against its
+// tenant's quota depends on who caused the release, by the reason and the notice
+// that the contract records:
+//
+//	the tenant     it does, until it is seen gone: its intent was removed,
+//	               suspended or changed, asks for fewer replicas or holds nothing
+//	               any more, its term or window ended, its tenant's budget or
+//	               maxDuration ended it, or it gave way to an intent of its own
+//	               tenant. Otherwise pods that do not drain would let a tenant
+//	               hold its quota again and again.
+//	all others     it does not: its provider is lost, refuses or takes back what
+//	               it sold, it gave way to another tenant, the fleet drains or
+//	               consolidates, an operator gave it up. A replacement must not
+//	               wait for them.
+//
+// What an intent's change replaces counts from the next round on, so that a
+// change is made within an exact quota, and the next one after the drain. What
+// is seen gone does not count, nor what is on a provider that is lost: nobody
+// could see it gone.
+
+// tenantCodes open the reasons of releases that a tenant causes.
+var tenantCodes = []string{
+	CodeRemoved, CodeSuspended, CodeChanged, CodeDuplicate, CodeFewer, CodeStageFind, CodeTermEnded, CodeWindow, CodeBudget, CodeMaxDuration,
+}
+
+// gaveUp reports whether a contract is being released because of its own tenant.
+func gaveUp(c *v1alpha1.Contract) bool {
+	if c.Status.Phase != v1alpha1.PhaseReleasing {
+		return false
+	}
+	code := ledger.ReasonCode(c.Status.Reason)
+	if code == string(v1alpha1.Preempted) && c.Status.Displaced != nil {
+		by, _, _ := strings.Cut(c.Status.Displaced.By, "/")
+		return by == c.Metadata.Namespace
+	}
+	return slices.Contains(tenantCodes, code)
+}
+
+// leaves reports whether a contract counts against its tenant's quota though it
+// is being released.
+func (r *round) leaves(c *v1alpha1.Contract) bool {
+	if c == nil || !gaveUp(c) || !r.by(rulesHeldUntilGone) || r.replaced[c.Metadata.Name] || r.w.ForceRelease[c.Metadata.Name] {
+		return false
+	}
+	o := r.offerOf(c)
+	return o != nil && o.State != Lost && !r.seenGone(c)
+}
+
+// chargeLeaving books a version of a contract that is not charged on its
+// tenant's account: the one before it is taken off.
+func (r *round) chargeLeaving(c *v1alpha1.Contract, before bool) {
+	if !r.leaves(c) {
+		return
+	}
+	t := r.tenantOf(c.Metadata.Namespace)
+	t.changes++
+	if before {
+		t.leaving.RemoveHeld(c)
+	} else {
+		t.leaving.AddHeld(c)
+	}
+}
+
+// counted is what a tenant's quota counts.
+func (t *tenant) counted() ledger.Totals {
+	if t.leaving.Contracts == 0 {
+		return t.totals
+	}
+	return t.totals.With(t.leaving)
+}
+
+// leavingOf is what of a resource is leaving.
+func (t *tenant) leavingOf(k quotaKind) int64 {
+	switch {
+	case t.leaving.Contracts == 0:
+		return 0
+	case k == quotaCards:
+		return t.leaving.MilliCards().Int64()
+	case k == quotaCPU:
+		return t.leaving.CPU.Int64()
+	}
+	return t.leaving.Memory.Int64()
+}
+
+// leavingText is what of a tenant's quota is leaving, for people; "" for nothing.
+func (t *tenant) leavingText() string {
+	switch n := t.leaving.Contracts; n {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 contract among them that is being released and not seen gone"
+	default:
+		return fmt.Sprintf(", %d contracts among them that are being released and not seen gone", n)
+	}
+}
