@@ -141,9 +141,15 @@ func (s *sim) setBackUnseen(log []memremote.Logged) {
 	s.tried("set back without a note", true)
 }
 
-// moveNote lets a note of what was accepted name a commit that no daemon wrote.
+// acceptedLedger is the note of what was accepted of the ledger.
+const acceptedLedger = "refs/fleetbroker/accepted/ledger"
+
+// moveNote lets the note of what was accepted name a commit that no daemon wrote.
 func (s *sim) moveNote(older memremote.Logged) {
-	ref := "refs/fleetbroker/accepted/ledger"
+	if s.stopped != nil && s.stopped.ref == gitrepo.Branch(s.people.ledger) {
+		return // see rewriteHistory
+	}
+	ref := acceptedLedger
 	at := s.remote.AllRefs()[ref]
 	h, err := s.remote.Side(s.people.person("Mallory"), "nothing\n", older.Tree, older.Hash)
 	if err != nil || at.IsZero() {

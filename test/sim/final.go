@@ -227,7 +227,7 @@ func (s *sim) judgeIntents(led *ledger.Ledger) {
 		switch st.Status.State {
 		case v1alpha1.IntentPlaced:
 			if held == 0 {
-				s.fail("liveness", "intent %s is Placed and holds nothing", key)
+				s.fail("liveness", "intent %s is Placed and holds nothing; %s", key, s.says(in))
 			}
 		case v1alpha1.IntentQueued, v1alpha1.IntentRefused:
 			if st.Status.Reason == "" {

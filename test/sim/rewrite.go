@@ -46,6 +46,9 @@ func (s *sim) rewriteHistory() {
 		if !s.ours(back) || !slices.ContainsFunc(log[:n], s.ours) {
 			return // what an operator accepts, he accepts with all that is in it; what no daemon has accepted is none's to miss
 		}
+		if slices.Contains(s.moved, s.remote.AllRefs()[acceptedLedger]) {
+			return // nobody but a witness sees both together (setBackUnseen), where no daemon has a memory of its own
+		}
 		rw.ref, rw.old, rw.now = gitrepo.Branch(p.ledger), log[0].Hash, back.Hash
 		s.followLedger()
 		s.remote.SetRef(rw.ref, rw.now)

@@ -90,9 +90,12 @@ var attackKinds = []string{
 // found are seeds that once showed a fault which those that are always played did
 // not: 9915 accepted, by the commit that retires requests, what nobody had signed;
 // 79 had the auditor call inputs rewritten that said the same as those before; the
-// checker judged 105 before all intents had a turn of rounds that do little work; 11 and 17
-// sold twice what an old offer promised that Mallory merged.
-var found = []uint64{11, 17, 79, 105, 9915}
+// checker judged 105 before all intents had a turn of rounds that do little work, and
+// 30105 before one had a turn again that lost what it held; 11 and 17 sold twice what
+// an old offer promised that Mallory merged; in 30169 the ledger was set back while the
+// only note of it was moved and the only daemon had no memory, which a witness alone
+// sees (setBackUnseen plays it).
+var found = []uint64{11, 17, 79, 105, 9915, 30105, 30169}
 
 func TestSim_Found(t *testing.T) {
 	for _, n := range found {

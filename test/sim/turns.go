@@ -2,12 +2,15 @@ package sim
 
 import (
 	"context"
+	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
-// unseen names an intent that had no turn yet, "" where there is none. Where the
+// unseen names an intent that had no turn yet, or none since its contracts ended,
+// "" where there is none. Where the
 // work of a round does not do for all, tenants take turns in an order that is
 // drawn each minute, and nothing is written of an intent before its first turn: a
 // calm of some minutes does not show that no turn comes, the end of the time to
@@ -31,8 +34,11 @@ func (s *sim) unseen() string {
 				return ""
 			}
 		}
-		if led.State(d.Tenant, d.Name) == nil {
+		switch st := led.State(d.Tenant, d.Name); {
+		case st == nil:
 			return "intent " + in.key() + " had no turn yet"
+		case st.Status.State == v1alpha1.IntentPlaced && !slices.ContainsFunc(led.ByIntent(d.Tenant, d.Name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() }):
+			return "intent " + in.key() + " had no turn since it lost what it held"
 		}
 	}
 	return ""
