@@ -100,6 +100,6 @@ func (v *verifier) ruled() {
 	case err != nil || n < 0:
 		v.fault("", "trailers", "Rules is no number: %q", said)
 	case n > planner.Rules:
-		v.note("decided by rules %d, which this program does not know: it knows up to %d", n, planner.Rules)
+		v.unknown("decided by rules %d, which this program does not know: it knows up to %d", n, planner.Rules)
 	}
 }

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,6 +51,7 @@ type forged struct {
 	deletes          []string
 	trailers         map[string]string
 	contracts        []string // trailers
+	line             string   // of the message; "": what the changes are
 	who              gitobj.Person
 	now              time.Time
 	withoutManifests bool
@@ -130,19 +132,26 @@ func (s *fleet) forge(f forged) {
 	if n, branch := seq(last); n > 0 {
 		trailers["Ledger"] = fmt.Sprintf("%s %d", branch, n+1)
 	}
-	for _, k := range []string{"Fleet", "Renderer", "Rules"} {
+	keep := []string{"Fleet", "Renderer", "Rules"}
+	line := "note what was seen"
+	if len(f.changes.Contracts) > 0 {
+		keep = append(keep, "Round")
+		of := cmp.Or(f.changes.Contracts[0].After, f.changes.Contracts[0].Before)
+		line = "update " + of.Metadata.Namespace + "/" + of.Spec.Intent.Name
+	}
+	for _, k := range keep {
 		if v := gitobj.Trailers(last[ours].Message, k); len(v) > 0 {
 			trailers[k] = v[0]
 		}
 	}
 	maps.Copy(trailers, f.trailers)
 	lines := slices.Clone(f.contracts)
-	for _, k := range []string{"Inputs", "Market", "Plan", "Now", "Round", "Ledger", "Fleet", "Root", "Dropped", "Renderer", "Rules"} {
+	for _, k := range []string{"Inputs", "Market", "Plan", "Now", "Round", "Ledger", "Fleet", "Root", "Dropped", "Renderer", "Rules", "Set-Aside"} {
 		if trailers[k] != "" {
 			lines = append(lines, k+": "+trailers[k])
 		}
 	}
-	message := gitrepo.Message("", []string{"update vision/train"}, lines)
+	message := gitrepo.Message("", []string{cmp.Or(f.line, line)}, lines)
 	if _, err := s.Remote.Merge(s.Ledger, f.who, message, gitobj.Change{Puts: f.puts, Deletes: f.deletes}, f.signer); err != nil {
 		s.t.Fatal(err)
 	}

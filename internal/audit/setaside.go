@@ -59,19 +59,17 @@ func (v *verifier) setAside(changes []change) error {
 			v.fault(ch.path, "trailers", "changed by a commit that only brings the list of what is set aside up to date")
 		}
 	}
-	if err := v.listed(changes); err != nil {
-		return err
-	}
 	_, err := v.take(v.reader, changes)
 	return err
 }
 
 // listed checks that the Set-Aside trailers of a commit state just what it changes
-// in the list. A proposed change has the list beside its decisions.
+// in the list. A proposed change has the list beside its decisions; an undo puts
+// back what was stated already.
 func (v *verifier) listed(changes []change) error {
 	want, said := map[string]bool{}, map[string]bool{}
 	for _, ch := range changes {
-		if ch.path != setAsidePath {
+		if ch.path != setAsidePath || v.c.Trailer("Plan") == "undo" {
 			continue
 		}
 		was, err := v.asideAt(ch.before)

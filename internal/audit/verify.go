@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -106,6 +106,9 @@ type Note struct {
 	Commits int    `json:"commits"`
 	// Message says what, and why not.
 	Message string `json:"message"`
+	// Unknown: decisions or manifests are of a number that this program does not
+	// know, so that part of the commit was not judged.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // verifier walks the line.
@@ -126,8 +129,10 @@ type verifier struct {
 	// by is the key that signed the commit being judged, empty for none.
 	by   string
 	ever []gitrepo.Key
-	// made is when the newest commit of ours was made.
-	made time.Time
+	// made is when the newest commit of ours was made, now the latest time of a
+	// round; recorded: one of them had a record.
+	made, now time.Time
+	recorded  bool
 	// edited is what stood in files before foreign hands, by path.
 	edited map[string]tree.Entry
 	c      *Commit
@@ -213,7 +218,22 @@ func (v *verifier) note(format string, args ...any) {
 			return
 		}
 	}
-	v.report.Notes = append(v.report.Notes, Note{v.c.Hash.String(), 1, said})
+	v.report.Notes = append(v.report.Notes, Note{Commit: v.c.Hash.String(), Commits: 1, Message: said})
+}
+
+// unknown notes a commit of which a part could not be judged.
+func (v *verifier) unknown(format string, args ...any) {
+	v.note(format, args...)
+	said := fmt.Sprintf(format, args...)
+	for i := range v.report.Notes {
+		v.report.Notes[i].Unknown = v.report.Notes[i].Unknown || v.report.Notes[i].Message == said
+	}
+}
+
+// Unjudged are the notes of commits of which a part was made by numbers that this
+// program does not know: whatever else holds, those parts were not judged.
+func (r *Report) Unjudged() []Note {
+	return slices.DeleteFunc(slices.Clone(r.Notes), func(n Note) bool { return !n.Unknown })
 }
 
 func (v *verifier) fault(path, rule, format string, args ...any) {
@@ -268,10 +288,16 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 	} else {
 		v.made = is
 	}
-	if len(changes) == 0 {
-		return nil
+	if err := v.listed(changes); err != nil {
+		return err
 	}
-	switch plan := c.Trailer("Plan"); {
+	plan := c.Trailer("Plan")
+	if len(changes) == 0 || notDecided[plan] {
+		v.plain(s != nil)
+	}
+	switch {
+	case len(changes) == 0:
+		return nil
 	case plan == "undo":
 		return v.undone(changes)
 	case plan == "sweep":
@@ -386,9 +412,6 @@ func (v *verifier) decided(s *state, changes []change) error {
 		v.fault("", "plan", "Plan says %s, what it writes is %s", plan, is)
 	}
 	at := v.trailers(s != nil)
-	if err := v.listed(changes); err != nil {
-		return err
-	}
 	d, err := v.take(v.reader, changes)
 	if err != nil {
 		return err
@@ -397,6 +420,8 @@ func (v *verifier) decided(s *state, changes []change) error {
 		v.fault(bad.path, "readable", "%s", bad.err)
 	}
 	v.lines(d)
+	v.round(d)
+	v.said(changes, d)
 	if s == nil {
 		return nil
 	}
@@ -414,25 +439,6 @@ func (v *verifier) decided(s *state, changes []change) error {
 	v.sold(d)
 	v.retired(s, d)
 	return v.rendered(s, changes, d)
-}
-
-// trailers checks those that stand once, and returns the round's time.
-func (v *verifier) trailers(inputs bool) v1alpha1.Time {
-	if _, err := tree.ParseHash(v.c.Trailer("Market")); err != nil {
-		v.fault("", "trailers", "Market names no tree: %q", v.c.Trailer("Market"))
-	}
-	if !inputs {
-		v.fault("", "trailers", "Inputs names no commit of the inputs: %q", v.c.Trailer("Inputs"))
-	}
-	at, err := time.Parse(time.RFC3339, v.c.Trailer("Now"))
-	if err != nil {
-		v.fault("", "trailers", "Now is no time: %q", v.c.Trailer("Now"))
-		at = v.c.Committer.When
-	}
-	if at.After(v.c.Committer.When) {
-		v.fault("", "trailers", "Now is %s, after the commit was made (%s)", stamp(at), stamp(v.c.Committer.When))
-	}
-	return v1alpha1.TimeOf(at)
 }
 
 // lines checks that the Contract trailers say just what the files do.

@@ -157,7 +157,9 @@ when the repository's own notes were deleted too.
 Manifests are compared where this program knows their rendering (trailer
 Renderer); others are named as not compared. --from takes a commit as it stands.
 
-Exit code 0: everything follows; 1: it does not.`,
+Exit code 0: everything follows; 1: it does not; 3: no rule is broken, but this
+program does not know the rendering or the rules of some commits: use the
+version that wrote them.`,
 		Example: `  fleetbroker audit verify --trust-root trust-root.yaml
   fleetbroker audit verify --all -o json https://git.example.org/acme/fleet.git
   fleetbroker audit verify --witness witness.json --trust-root trust-root.yaml
@@ -208,6 +210,9 @@ func verifyRun(ctx context.Context, o *verifyOptions) error {
 		}
 		return errFindings
 	}
+	if len(rep.Unjudged()) > 0 {
+		return errUnknown
+	}
 	return nil
 }
 
@@ -234,10 +239,10 @@ func printVerified(o *verifyOptions, rep *audit.Report) error {
 	}
 	done := fmt.Sprintf("%s up to %.7s, of which %d changed the ledger: %s made", count(rep.Commits, "commit"), rep.Head, rep.Decisions, count(rep.Contracts, "contract"))
 	if len(rep.Violations) > 0 {
-		fmt.Fprintf(o.streams.Err, "fleetbroker: %s in %s\n", count(len(rep.Violations), "violation"), done)
+		fmt.Fprintf(o.streams.Err, "fleetbroker: %s in %s%s\n", count(len(rep.Violations), "violation"), done, unjudged(rep))
 		return printHeld(o.streams.Err, rep)
 	}
-	if _, err := fmt.Fprintf(o.streams.Out, "%s: %s\n", follows(rep), done); err != nil {
+	if _, err := fmt.Fprintf(o.streams.Out, "%s: %s%s\n", follows(rep), done, unjudged(rep)); err != nil {
 		return err
 	}
 	return printHeld(o.streams.Out, rep)
@@ -245,10 +250,14 @@ func printVerified(o *verifyOptions, rep *audit.Report) error {
 
 // follows says by what everything follows: never the same for more and for less.
 func follows(rep *audit.Report) string {
-	out := "everything follows"
-	if rep.From != "" {
-		out = fmt.Sprintf("everything after %.7s follows", rep.From)
+	out := "everything"
+	if len(rep.Unjudged()) > 0 {
+		out = "what was judged"
 	}
+	if rep.From != "" {
+		out += fmt.Sprintf(" after %.7s", rep.From)
+	}
+	out += " follows"
 	switch {
 	case rep.Rooted:
 	case len(rep.Signers) > 0:
@@ -257,6 +266,18 @@ func follows(rep *audit.Report) string {
 		out += ", signed by nobody"
 	}
 	return out
+}
+
+// unjudged says in the first line what this program could not judge.
+func unjudged(rep *audit.Report) string {
+	var parts []string
+	for _, n := range rep.Unjudged() {
+		parts = append(parts, fmt.Sprintf("%s from %.7s on: %s", count(n.Commits, "commit"), n.Commit, n.Message))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; not judged: " + escape.Line(strings.Join(parts, "; "))
 }
 
 // printHeld prints the head, whose signatures held, and what was not judged.

@@ -14,6 +14,7 @@ const (
 	exitOK      = 0
 	exitProblem = 1
 	exitChanges = 2
+	exitUnknown = 3
 )
 
 // errChanges is what `plan` ends with when there are changes: not an error to
@@ -22,6 +23,10 @@ var errChanges = errors.New("the plan has changes")
 
 // errFindings is what `validate` ends with when it has printed problems.
 var errFindings = errors.New("there are problems")
+
+// errUnknown is what `audit verify` ends with when nothing breaks a rule, and a part
+// of the ledger is of numbers that this program cannot judge.
+var errUnknown = errors.New("a part of the ledger was not judged")
 
 // hintError is an error with what to type next.
 type hintError struct {
@@ -55,13 +60,15 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, errChanges):
 		return exitChanges
+	case errors.Is(err, errUnknown):
+		return exitUnknown
 	}
 	return exitProblem
 }
 
 // complain prints an error for people, unless everything has been said.
 func complain(w io.Writer, command string, err error) {
-	if err == nil || errors.Is(err, errChanges) || errors.Is(err, errFindings) {
+	if err == nil || errors.Is(err, errChanges) || errors.Is(err, errFindings) || errors.Is(err, errUnknown) {
 		return
 	}
 	fmt.Fprintf(w, "fleetbroker: %s\n", escape.Lines(err.Error()))

@@ -1,0 +1,79 @@
+package audit_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/audit"
+)
+
+// TestVerify_TrailersOfCommitsThatDecideNothing: a commit that changes no file, or
+// only undoes others' edits, is held to what it states all the same.
+func TestVerify_TrailersOfCommitsThatDecideNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		trailers map[string]string
+		says     string
+	}{
+		"honest":               {},
+		"no inputs":            {map[string]string{"Inputs": ""}, `Inputs names no commit of the inputs: ""`},
+		"inputs off the line":  {map[string]string{"Inputs": strings.Repeat("ab", 20)}, "are not in the repository"},
+		"no market":            {map[string]string{"Market": "none"}, `Market names no tree: "none"`},
+		"no time":              {map[string]string{"Now": "noon"}, `Now is no time: "noon"`},
+		"a time long before":   {map[string]string{"Now": "2026-11-01T00:00:00Z"}, "Now is 2026-11-01T00:00:00Z, more than 10m0s before that of a commit that it follows"},
+		"a time of the future": {map[string]string{"Now": "2036-11-01T00:00:00Z"}, "after the commit was made"},
+		"a number too many":    {map[string]string{"Ledger": "ledger 99"}, "Ledger is 99, the one before "},
+		"a record":             {map[string]string{"Round": strings.Repeat("ab", 20)}, "and the commit decides nothing"},
+		"pieces set aside":     {map[string]string{"Set-Aside": "intents/vision abc died"}, `Set-Aside says ["intents/vision abc died"], what it changes is []`},
+	} {
+		for _, plan := range []string{"accept", "undo"} {
+			t.Run(plan+" "+name, func(t *testing.T) {
+				s := lived(t, "ledger", nil, "")
+				s.forge(forged{puts: request("a")})
+				trailers := map[string]string{"Plan": plan}
+				maps.Copy(trailers, c.trailers)
+				s.forge(forged{trailers: trailers})
+				_, bad := s.judge(func(o *audit.Options) { o.Branch = "ledger" })
+				if c.says == "" && len(bad) > 0 || c.says != "" && (len(bad) == 0 || !strings.Contains(bad[0], c.says)) {
+					t.Errorf("violations %v, want %q", bad, c.says)
+				}
+			})
+		}
+	}
+}
+
+// TestVerify_MessageAndRecord: a commit speaks of the intents that it changes, and
+// names the record of what it decided on.
+func TestVerify_MessageAndRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		line  string
+		round string
+		says  string
+	}{
+		"honest":               {line: "place vision/train on paris/h100 (1 GPU)"},
+		"a sum":                {line: "1 placed, 2 queued"},
+		"another intent":       {"release vision/serve from paris/h100 (its intent is gone)", "", `the message says "release vision/serve from paris/h100 (its intent is gone)", and the commit changes nothing of vision/serve`},
+		"a notice to another":  {"give notice to nlp/serve on paris/h100", "", "changes nothing of nlp/serve"},
+		"a record by no name":  {"", "yes", `Round names no record: "yes"`},
+		"no record, once more": {"", "-", "the commit has no Round, so that what it decides cannot be decided again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := lived(t, "ledger", nil, "")
+			s.At = s.At.Add(time.Minute)
+			f := forged{changes: changed(nil, s.decided(again(s.Contract("train"), 1, s.At), 8)), now: s.At, line: c.line}
+			switch c.round {
+			case "":
+			case "-":
+				f.trailers = map[string]string{"Round": ""}
+			default:
+				f.trailers = map[string]string{"Round": c.round}
+			}
+			s.forge(f)
+			_, bad := s.judge(func(*audit.Options) {})
+			if c.says == "" && len(bad) > 0 || c.says != "" && (len(bad) != 1 || !strings.Contains(bad[0], c.says)) {
+				t.Errorf("violations %v, want %q", bad, c.says)
+			}
+		})
+	}
+}
