@@ -125,7 +125,7 @@ func findIntent(in *gathered, arg string) (tenant, name string, err error) {
 	case len(matches) > 1:
 		return "", "", hinted(fmt.Errorf("%q is the name of %d intents", arg, len(matches)), "name one: "+strings.Join(matches, ", "))
 	}
-	for _, p := range in.meta().Errors {
+	for _, p := range problemsOf(in.fleet) {
 		if strings.Contains(p.File, "/"+strings.TrimPrefix(arg, "/")+".") {
 			return "", "", hinted(fmt.Errorf("%s cannot be read: %s", p.File, p), "mend it first: fleetbroker validate")
 		}

@@ -122,8 +122,8 @@ func (g *gathered) world() planner.World {
 }
 
 // meta is what the report says of the inputs.
-func (g *gathered) meta() report.Meta {
-	return report.Meta{Fleet: g.fleet.Name, Branch: g.src.branch, Changed: g.src.changed && !g.src.commit.IsZero(), Errors: problemsOf(g.fleet), Trust: g.trusted().head(), Signatures: g.signatures()}
+func (g *gathered) meta(ctx context.Context) report.Meta {
+	return report.Meta{Fleet: g.fleet.Name, Branch: g.src.branch, Changed: g.src.changed && !g.src.commit.IsZero(), Errors: problemsOf(g.fleet), Trust: g.trusted(ctx).head(), Signatures: g.signatures()}
 }
 
 // readLedger reads the contracts. Where the ledger's branch is not there, there

@@ -78,7 +78,7 @@ func planRun(ctx context.Context, o planOptions) error {
 		}
 		plan = report.Since(planner.Decide(older.world()), plan)
 	}
-	if err := printPlan(o.streams, o.output, plan, in.meta()); err != nil {
+	if err := printPlan(o.streams, o.output, plan, in.meta(ctx)); err != nil {
 		return fmt.Errorf("print the plan: %w", err)
 	}
 	if plan.Decides() {

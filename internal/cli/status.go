@@ -140,7 +140,7 @@ func statusRun(ctx context.Context, o statusOptions) error {
 	if err != nil {
 		return err
 	}
-	p := in.page()
+	p := in.page(ctx)
 	if o.kubeconfigs != "" {
 		p.ask(ctx, in, o.kubeconfigs)
 	}
@@ -154,9 +154,9 @@ func statusRun(ctx context.Context, o statusOptions) error {
 }
 
 // page is what the repo alone tells.
-func (g *gathered) page() *page {
+func (g *gathered) page(ctx context.Context) *page {
 	p := &page{
-		Fleet: g.fleet.Name, Branch: g.src.branch, Commit: g.src.commitText(), Trust: g.trusted(), Intents: map[string]int{}, Frozen: []string{},
+		Fleet: g.fleet.Name, Branch: g.src.branch, Commit: g.src.commitText(), Trust: g.trusted(ctx), Intents: map[string]int{}, Frozen: []string{},
 		Phases: map[string]int{}, Troubled: []trouble{}, Peerings: []peeringState{}, Nodes: []nodeState{}, Spend: []spendState{}, Asked: []clusterState{},
 	}
 	for _, it := range g.fleet.Intents {

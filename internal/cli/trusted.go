@@ -1,13 +1,18 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 )
 
@@ -19,17 +24,22 @@ type trusted struct {
 	Daemon *wire.Trust  `json:"daemon,omitempty"`
 }
 
-// ledgerTrust is what the newest commit of the ledger says of itself. Whether the
-// signature counts is for `audit verify`, which has the trust root.
+// ledgerTrust is what the newest commit of the ledger says of itself, and whose
+// signature it bears. The history before it is for `audit verify`.
 type ledgerTrust struct {
-	Commit   string `json:"commit"`
-	Signed   bool   `json:"signed"`
+	Commit string `json:"commit"`
+	// Signed: by a key in force of the trust root, that of By.
+	Signed bool   `json:"signed"`
+	By     string `json:"by,omitempty"`
+	// Why a signature that it has does not count, or is not judged; "" where it has
+	// none, and where it counts.
+	Why      string `json:"why,omitempty"`
 	Fleet    string `json:"fleet,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`
 }
 
 // trusted reads it. A branch that the daemon has not written says nothing.
-func (g *gathered) trusted() trusted {
+func (g *gathered) trusted(ctx context.Context) trusted {
 	out := trusted{Daemon: g.market.trust}
 	if g.src.repo == nil {
 		return out
@@ -50,18 +60,62 @@ func (g *gathered) trusted() trusted {
 		}
 		_, number, _ := strings.Cut(t.Trailer(gitrepo.LedgerTrailer), " ")
 		seq, _ := strconv.ParseUint(number, 10, 63)
-		out.Ledger = &ledgerTrust{Commit: c.Hash.String(), Signed: c.PGPSignature != "", Fleet: t.Trailer(gitrepo.FleetTrailer), Sequence: seq}
+		out.Ledger = &ledgerTrust{Commit: c.Hash.String(), Fleet: t.Trailer(gitrepo.FleetTrailer), Sequence: seq}
+		if c.PGPSignature != "" {
+			out.Ledger.judge(ctx, g, c)
+		}
 		return out
 	}
 	return out
 }
 
+// judge finds out by whose key the commit is signed.
+func (t *ledgerTrust) judge(ctx context.Context, g *gathered, c *object.Commit) {
+	root := g.src.root
+	switch {
+	case root == nil:
+		t.Why = "signature not judged: no trust root was given (--trust-root FILE)"
+		return
+	case !root.Signed():
+		t.Why = "signature not judged: the trust root asks for none"
+		return
+	}
+	chain := g.fleet.Policy.WriteBack.Signers
+	if g.src.baseless != "" {
+		chain = nil // nobody of the root has signed what names them
+	}
+	keys, err := gitrepo.NewKeys(root.Ledger(chain))
+	var raw []byte
+	if err == nil {
+		raw, err = g.src.objects.Commit(tree.Hash(c.Hash))
+	}
+	if err != nil {
+		t.Why = "signature not judged: " + err.Error()
+		return
+	}
+	by, err := keys.SignedCommit(tree.Hash(c.Hash), raw, c.Committer.When, func(a, b tree.Hash) (bool, error) { return audit.Holds(ctx, g.src.objects, b, a) })
+	if err != nil {
+		t.Why = "signed by NO key of the trust root: " + err.Error()
+		return
+	}
+	t.Signed, t.By = true, by.Principal
+}
+
+// words say whose signature the commit bears.
+func (t *ledgerTrust) words() string {
+	switch {
+	case t.Signed:
+		return "signed by " + t.By
+	case t.Why != "":
+		return t.Why
+	}
+	return "UNSIGNED"
+}
+
 // line is the ledger's in a few words.
 func (t *ledgerTrust) line() string {
-	words := "ledger UNSIGNED"
-	if t.Signed {
-		words = "ledger signed"
-	}
+	what, _, _ := strings.Cut(t.words(), ": ")
+	words := "ledger " + what
 	if t.Sequence > 0 {
 		words += fmt.Sprintf(", commit %d", t.Sequence)
 	}
@@ -96,17 +150,14 @@ func (t trusted) lines() (out []string) {
 		out = append(out, "Daemon:    "+d.Line())
 	}
 	if l := t.Ledger; l != nil {
-		line := "Ledger:    " + shortCommit(l.Commit) + ", signed"
-		if !l.Signed {
-			line = "Ledger:    " + shortCommit(l.Commit) + ", UNSIGNED"
-		}
+		line := "Ledger:    " + shortCommit(l.Commit)
 		if l.Sequence > 0 {
 			line += fmt.Sprintf(", commit %d", l.Sequence)
 		}
 		if l.Fleet != "" {
 			line += " of fleet " + l.Fleet
 		}
-		out = append(out, line)
+		out = append(out, line+", "+escape.Line(l.words()))
 	}
 	return out
 }
