@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -62,29 +63,38 @@ var (
 
 // readBody reads at most limit bytes, as sent and as unpacked.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	var data bytes.Buffer
+	if err := copyBody(&data, w, r, limit); err != nil {
+		return nil, err
+	}
+	return data.Bytes(), nil
+}
+
+// copyBody is readBody for who needs the bytes in turn only.
+func copyBody(to io.Writer, w http.ResponseWriter, r *http.Request, limit int64) error {
 	var body io.Reader = http.MaxBytesReader(w, r.Body, limit)
 	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
 	case "", "identity":
 	case "gzip":
 		unpacked, err := gzip.NewReader(body)
 		if errors.Is(err, io.EOF) {
-			return nil, nil // an empty body packs nothing
+			return nil // an empty body packs nothing
 		}
 		if err != nil {
-			return nil, tooLarge(err)
+			return tooLarge(err)
 		}
 		body = unpacked
 	default:
-		return nil, errEncoding
+		return errEncoding
 	}
-	data, err := io.ReadAll(io.LimitReader(meter(r, body), limit+1))
+	n, err := io.Copy(to, io.LimitReader(meter(r, body), limit+1))
 	if err != nil {
-		return nil, tooLarge(err)
+		return tooLarge(err)
 	}
-	if int64(len(data)) > limit {
-		return nil, errTooLarge
+	if n > limit {
+		return errTooLarge
 	}
-	return data, nil
+	return nil
 }
 
 func tooLarge(err error) error {

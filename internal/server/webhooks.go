@@ -7,6 +7,10 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // maxWebhook bounds a payload. GitHub sends up to 25 MB, but such a push is
@@ -17,71 +21,109 @@ const maxWebhook = 3 << 20
 type Webhooks struct {
 	// Secret of a forge ("github", "gitlab", "gitea", "generic"); empty means that the forge is not configured.
 	Secret func(forge string) []byte
-	// Trigger asks for a fetch. It must not block and may be called at any rate.
+	// Trigger asks for a fetch. It must not block; it is called ten times at once at most, then each fifth of a second.
 	Trigger func(forge string)
 }
 
-// proof reports whether a request shows that its sender knows the secret.
-type proof func(r *http.Request, body, secret []byte) bool
+// proof is what a request shows of the secret: the secret itself, or the
+// signature of its body in hexadecimal; both are empty where it shows nothing.
+type proof func(r *http.Request) (token, signature string)
 
 // proofs by forge, each as its documentation says:
 // docs.github.com "Validating webhook deliveries", docs.gitlab.com "Webhooks:
 // secret token", docs.gitea.com "Webhooks"; generic as Flux's generic-hmac, or
 // a bearer token for those who cannot sign.
 var proofs = map[string]proof{
-	"github": func(r *http.Request, body, secret []byte) bool {
-		return signed(strings.TrimPrefix(r.Header.Get("X-Hub-Signature-256"), "sha256="), body, secret)
+	"github": func(r *http.Request) (string, string) {
+		return "", strings.TrimPrefix(r.Header.Get("X-Hub-Signature-256"), "sha256=")
 	},
-	"gitea": func(r *http.Request, body, secret []byte) bool {
-		return signed(r.Header.Get("X-Gitea-Signature"), body, secret)
+	"gitea": func(r *http.Request) (string, string) { return "", r.Header.Get("X-Gitea-Signature") },
+	"gitlab": func(r *http.Request) (string, string) {
+		return r.Header.Get("X-Gitlab-Token"), ""
 	},
-	"gitlab": func(r *http.Request, _, secret []byte) bool {
-		return same([]byte(r.Header.Get("X-Gitlab-Token")), secret)
-	},
-	"generic": func(r *http.Request, body, secret []byte) bool {
+	"generic": func(r *http.Request) (string, string) {
 		if signature := r.Header.Get("X-Signature"); signature != "" {
-			return signed(strings.TrimPrefix(signature, "sha256="), body, secret)
+			return "", strings.TrimPrefix(signature, "sha256=")
 		}
-		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		return ok && same([]byte(token), secret)
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if token == r.Header.Get("Authorization") {
+			token = ""
+		}
+		return token, ""
 	},
 }
 
-// NewWebhooks is the handler of the webhooks' port.
+// NewWebhooks is the handler of the webhooks' port. A payload is not kept: it is
+// read through the hash of its signature, or thrown away, and not at all for who
+// cannot know the secret, so that many senders at once take no memory.
 func NewWebhooks(o Webhooks) http.Handler {
 	mux := http.NewServeMux()
-	for forge, proves := range proofs {
+	c := &calls{trigger: o.Trigger, limiter: rate.NewLimiter(rate.Every(callPause), callsAtOnce)}
+	for forge, shows := range proofs {
 		mux.HandleFunc("POST /hooks/"+forge, func(w http.ResponseWriter, r *http.Request) {
 			secret := o.Secret(forge)
 			if len(secret) == 0 {
 				refuse(w, http.StatusNotFound, "NotConfigured", "no secret is configured for %s webhooks", forge)
 				return
 			}
-			body, err := readBody(w, r, maxWebhook)
-			if err != nil {
-				refuseBody(w, err, maxWebhook)
-				return
+			token, signature := shows(r)
+			mac := hmac.New(sha256.New, secret)
+			proven := same([]byte(token), secret)
+			if want, err := hex.DecodeString(signature); proven || err == nil && len(want) == mac.Size() {
+				if err := copyBody(mac, w, r, maxWebhook); err != nil {
+					refuseBody(w, err, maxWebhook)
+					return
+				}
+				proven = proven || hmac.Equal(want, mac.Sum(nil))
 			}
-			if !proves(r, body, secret) {
+			if !proven {
 				refuse(w, http.StatusUnauthorized, "BadSignature", "the request does not prove knowledge of the secret for %s webhooks", forge)
 				return
 			}
-			o.Trigger(forge)
+			c.call(forge)
 			answerJSON(w, http.StatusAccepted, map[string]string{"status": "fetching"})
 		})
 	}
 	return jsonErrors(mux)
 }
 
-// signed compares an HMAC-SHA256 in hexadecimal.
-func signed(signature string, body, secret []byte) bool {
-	got, err := hex.DecodeString(signature)
-	if err != nil {
-		return false
+// The git server and the forge are asked for so many calls at once, and then once
+// each pause: a delivery that is sent again and again, or a forge that is beside
+// itself, keeps neither busy.
+const (
+	callsAtOnce = 10
+	callPause   = 200 * time.Millisecond
+)
+
+// calls passes calls on, those that come too fast as one and later. It may be used
+// concurrently.
+type calls struct {
+	trigger func(forge string)
+	limiter *rate.Limiter
+
+	mu      sync.Mutex
+	waiting bool // one is booked
+}
+
+// call passes one on, now or within a pause.
+func (c *calls) call(forge string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting {
+		return // the one that is booked sees what this one is about
 	}
-	mac := hmac.New(sha256.New, secret)
-	mac.Write(body)
-	return hmac.Equal(got, mac.Sum(nil))
+	wait := c.limiter.Reserve().Delay()
+	if wait == 0 {
+		c.trigger(forge)
+		return
+	}
+	c.waiting = true
+	time.AfterFunc(wait, func() {
+		c.mu.Lock()
+		c.waiting = false
+		c.mu.Unlock()
+		c.trigger(forge)
+	})
 }
 
 // same compares in a time that depends on neither content nor length.

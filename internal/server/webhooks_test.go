@@ -1,0 +1,150 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http/httptest"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// counted is a body that says how much of it was read.
+type counted struct {
+	left int
+	read atomic.Int64
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n := min(len(b), c.left)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	for i := range b[:n] {
+		b[i] = 'x'
+	}
+	c.left -= n
+	c.read.Add(int64(n))
+	return n, nil
+}
+
+// What a delivery carries takes no memory, whoever sends it, and who cannot know
+// the secret is not even read.
+func TestWebhooks_KeepNoPayload(t *testing.T) {
+	secret := []byte("s3cret")
+	triggered := 0
+	handler := NewWebhooks(Webhooks{Secret: func(string) []byte { return secret }, Trigger: func(string) { triggered++ }})
+	send := func(forge, header, value string, size int) (status int, read int64) {
+		body := &counted{left: size}
+		r := httptest.NewRequest("POST", "/hooks/"+forge, body)
+		r.Header.Set(header, value)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, r)
+		return answer.Code, body.read.Load()
+	}
+	mac := hmac.New(sha256.New, secret)
+	if _, err := io.Copy(mac, &counted{left: maxWebhook}); err != nil {
+		t.Fatal(err)
+	}
+	good := hex.EncodeToString(mac.Sum(nil))
+	for name, tc := range map[string]struct {
+		forge, header, value string
+		size, status         int
+		unread               bool
+	}{
+		"no signature":           {"github", "X-Other", "x", maxWebhook, 401, true},
+		"a short signature":      {"gitea", "X-Gitea-Signature", "00", maxWebhook, 401, true},
+		"a signature of letters": {"github", "X-Hub-Signature-256", "sha256=zz", maxWebhook, 401, true},
+		"another token":          {"gitlab", "X-Gitlab-Token", "other", maxWebhook, 401, true},
+		"no token":               {"generic", "Authorization", string(secret), maxWebhook, 401, true},
+		"the largest, signed":    {"github", "X-Hub-Signature-256", "sha256=" + good, maxWebhook, 202, false},
+		"the largest, a token":   {"gitlab", "X-Gitlab-Token", string(secret), maxWebhook, 202, false},
+		"too large, a token":     {"gitlab", "X-Gitlab-Token", string(secret), 10 * maxWebhook, 413, false},
+		"too large, signed":      {"gitea", "X-Gitea-Signature", good, 10 * maxWebhook, 413, false},
+	} {
+		before := triggered
+		status, read := send(tc.forge, tc.header, tc.value, tc.size)
+		if status != tc.status || (read == 0) != tc.unread || read > maxWebhook+1 || (triggered > before) != (status == 202) {
+			t.Errorf("%s: answered %d after %d bytes, triggered %v; want %d, unread %v", name, status, read, triggered > before, tc.status, tc.unread)
+		}
+	}
+	var before, after runtime.MemStats
+	const times = 20
+	runtime.ReadMemStats(&before)
+	for range times {
+		send("github", "X-Hub-Signature-256", "sha256="+good, maxWebhook)
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / times; each > maxWebhook/8 {
+		t.Errorf("a delivery of %d bytes takes %d bytes of memory", maxWebhook, each)
+	}
+}
+
+// A delivery that unpacks to more than is taken in is refused, though it is signed.
+func TestWebhooks_RefuseAGzipBomb(t *testing.T) {
+	secret := []byte("s3cret")
+	mac := hmac.New(sha256.New, secret)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := io.Copy(io.MultiWriter(w, mac), &counted{left: 64 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("POST", "/hooks/gitea", &packed)
+	r.Header.Set("Content-Encoding", "gzip")
+	r.Header.Set("X-Gitea-Signature", hex.EncodeToString(mac.Sum(nil)))
+	answer := httptest.NewRecorder()
+	NewWebhooks(Webhooks{Secret: func(string) []byte { return secret }, Trigger: func(string) { t.Error("triggered") }}).ServeHTTP(answer, r)
+	if answer.Code != 413 {
+		t.Errorf("answered %d %s", answer.Code, answer.Body)
+	}
+}
+
+// However often one delivery is sent again, the git server is asked a bounded
+// number of times, and once after the last.
+func TestWebhooks_AskInMeasure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var triggered atomic.Int64
+		var last atomic.Int64
+		began := time.Now()
+		handler := NewWebhooks(Webhooks{Secret: func(string) []byte { return []byte("s3cret") }, Trigger: func(string) {
+			triggered.Add(1)
+			last.Store(int64(time.Since(began)))
+		}})
+		send := func() {
+			r := httptest.NewRequest("POST", "/hooks/gitlab", nil)
+			r.Header.Set("X-Gitlab-Token", "s3cret")
+			answer := httptest.NewRecorder()
+			if handler.ServeHTTP(answer, r); answer.Code != 202 {
+				t.Fatalf("answered %d", answer.Code)
+			}
+		}
+		for i := range callsAtOnce { // each at once: as many pushes in a row are heard as they come
+			if send(); triggered.Load() != int64(i+1) {
+				t.Fatalf("call %d: %d asked", i+1, triggered.Load())
+			}
+		}
+		const each = time.Millisecond
+		for range 10_000 {
+			<-time.After(each)
+			send()
+		}
+		sent := time.Since(began)
+		synctest.Wait()
+		<-time.After(2 * callPause)
+		if most := callsAtOnce + int64(sent/callPause) + 1; triggered.Load() > most {
+			t.Errorf("%d calls in %s asked %d times, want %d at most", 10_000+callsAtOnce, sent, triggered.Load(), most)
+		}
+		if time.Duration(last.Load()) < sent {
+			t.Errorf("asked last after %s, and the last call came after %s", time.Duration(last.Load()), sent)
+		}
+	})
+}
