@@ -82,7 +82,9 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	if err != nil {
 		return hinted(err, "name a commit of the ledger: git log "+branch)
 	}
+	var decided time.Time
 	r := replay.Replayer{History: src.objects, Root: src.root, Published: func(ctx context.Context, when time.Time) (gitrepo.Published, error) {
+		decided = when
 		return src.published(ctx, o.auth, when)
 	}}
 	res, err := r.Replay(ctx, commit)
@@ -91,7 +93,7 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 		return hinted(err, "it notes what was seen, or was made before decisions were recorded: those that can be made again have a trailer "+replay.Trailer+
 			" (git log --grep '^"+replay.Trailer+": ' "+branch+")")
 	case errors.Is(err, gitrepo.ErrPruned):
-		return hinted(err, "to keep them longer, raise spec.retention.market in fleet.yaml", "`fleetbroker audit verify` needs no snapshot")
+		return notThere(err, decided, f.Policy.Retention.Market.Duration, o.streams.Now())
 	case err != nil:
 		return err
 	}
@@ -110,6 +112,17 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 		return errFindings
 	}
 	return nil
+}
+
+// notThere explains that a snapshot of a decision is not there: its retention is
+// over, or another account deleted or replaced it before.
+func notThere(err error, decided time.Time, retention time.Duration, now time.Time) error {
+	if until := decided.Add(retention); now.Before(until) {
+		return hinted(fmt.Errorf("%w, though retention.market keeps it until %s: another account deleted or replaced %s", err,
+			until.UTC().Format(time.DateOnly), gitrepo.MarketDay(decided)),
+			"the daemon's log and `fleetbroker status` have an alarm that names the ref; see who may push refs", "`fleetbroker audit verify` needs no snapshot")
+	}
+	return hinted(fmt.Errorf("%w: its retention is over", err), "to keep them longer, raise spec.retention.market in fleet.yaml", "`fleetbroker audit verify` needs no snapshot")
 }
 
 // published is what was published on a day: from the repository itself where

@@ -35,7 +35,7 @@ func (r *Repo) known() Accepted {
 		return r.accepted
 	}
 	if r.accepted.Root != id.Root {
-		return Accepted{Root: id.Root, Dropped: r.accepted.Dropped}
+		return Accepted{Root: id.Root, Dropped: r.accepted.Dropped, Market: r.accepted.Market}
 	}
 	return r.accepted
 }
@@ -89,6 +89,7 @@ func (r *Repo) PutRight(ctx context.Context) error {
 	if err := r.deleteStrays(ctx); err != nil {
 		return err
 	}
+	r.restoreMarket(ctx)
 	a := r.known()
 	var cmds []Command
 	for ref, to := range map[string]tree.Hash{acceptedInputsRef: a.Inputs, acceptedLedgerRef: a.Ledger} {

@@ -172,6 +172,8 @@ type Accepted struct {
 	// Dropped are heads that an operator let go of and that no commit of ours names
 	// yet: `<branch> <commit>`, with commas between.
 	Dropped string
+	// Market is the market snapshot pushed last: `<ref> <commit>`.
+	Market string
 }
 
 type acceptedJSON struct {
@@ -180,6 +182,7 @@ type acceptedJSON struct {
 	Root   string `json:"root,omitempty"`
 
 	Dropped string `json:"dropped,omitempty"`
+	Market  string `json:"market,omitempty"`
 }
 
 // ReadAccepted reads the heads that a daemon with this state directory has
@@ -207,7 +210,7 @@ func readAccepted(state string) (Accepted, error) {
 			*f.to, err = tree.ParseHash(f.text)
 		}
 	}
-	a.Root, a.Dropped = j.Root, j.Dropped
+	a.Root, a.Dropped, a.Market = j.Root, j.Dropped, j.Market
 	if err != nil {
 		return Accepted{}, fmt.Errorf("read the accepted heads: %w (%s)", err, name)
 	}
@@ -215,7 +218,7 @@ func readAccepted(state string) (Accepted, error) {
 }
 
 func writeAccepted(state string, a Accepted) error {
-	j := acceptedJSON{Root: a.Root, Dropped: a.Dropped}
+	j := acceptedJSON{Root: a.Root, Dropped: a.Dropped, Market: a.Market}
 	if !a.Inputs.IsZero() {
 		j.Inputs = a.Inputs.String()
 	}

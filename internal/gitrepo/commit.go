@@ -245,6 +245,7 @@ func (w *writer) pause(ctx context.Context, try int) error {
 // ready checks the preconditions on the present head and builds the commit
 // there; once more after a new clone if the local copy proves damaged.
 func (w *writer) ready(ctx context.Context, items []Item) (staged, error) {
+	w.r.restoreMarket(ctx)
 	build := func() (staged, error) {
 		parent, _, err := w.r.ground(w.r.refs[w.r.ledgerRef])
 		if err != nil {

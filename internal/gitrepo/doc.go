@@ -23,6 +23,9 @@
 //     accepted.json, which remembers the accepted heads beside the remote's
 //     refs/fleetbroker/accepted/*: a head that does not descend from both
 //     stops everything with ErrRewritten until AcceptRewrite.
+//   - A market ref moves forward only: one that does not come after what this
+//     process, or accepted.json, knows of it is put back, with an alarm. It is a hint,
+//     and never stops the ledger.
 //   - Equal requests on equal parents give byte-equal commits (signatures by
 //     ed25519 keys included).
 //

@@ -82,6 +82,7 @@ func (r *Repo) heads() (h Heads, err error) {
 		h.Alarms = append(h.Alarms, r.refused[ref].alarm(ref))
 	}
 	h.Alarms = append(h.Alarms, r.strayAlarms()...)
+	h.Alarms = append(h.Alarms, r.marketAlarms()...)
 	for _, f := range []struct {
 		ref string
 		to  *Head
@@ -140,6 +141,8 @@ func (r *Repo) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.lookAtMarket(ctx)
+	r.lookAtOffer(ctx)
 	return r.settle()
 }
 

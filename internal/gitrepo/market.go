@@ -25,7 +25,7 @@ const (
 )
 
 // ErrPruned is a market snapshot that the remote does not have any more.
-var ErrPruned = errors.New("not there any more: market snapshots are deleted after the fleet's retention.market")
+var ErrPruned = errors.New("the remote does not have that market snapshot any more")
 
 // Published is what was published with the commits of a day: their market
 // snapshots, by the trees that they name, and whatever stood beside these.
@@ -84,6 +84,7 @@ func (r *Repo) PruneMarket(ctx context.Context, before time.Time) ([]string, err
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	keep := MarketDay(before)
+	r.marketKeep = keep
 	var cmds []Command
 	var names []string
 	for _, ref := range slices.Sorted(maps.Keys(r.refs)) {
@@ -94,6 +95,10 @@ func (r *Repo) PruneMarket(ctx context.Context, before time.Time) ([]string, err
 	}
 	if err := r.moveRefs(ctx, cmds); err != nil {
 		return nil, fmt.Errorf("delete market snapshots before %s: %w", before.UTC().Format(time.DateOnly), err)
+	}
+	for _, ref := range names {
+		delete(r.knownTips(), ref)
+		delete(r.wrongMarkets, ref)
 	}
 	return names, nil
 }

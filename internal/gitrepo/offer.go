@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -48,8 +49,10 @@ func (r *Repo) Offered() (Commit, error) {
 	switch {
 	case head.IsZero():
 		return Commit{}, nil
-	case head != r.refs[offeredRef]:
+	case r.taken(head):
 		return Commit{}, ErrOfferTaken
+	case !r.standsNoted(head):
+		return Commit{}, nil // ours, and nothing says whether it still stands: Offer replaces it
 	}
 	return r.info(head)
 }
@@ -71,9 +74,10 @@ func (r *Repo) Offer(ctx context.Context, req Request) (Commit, error) {
 	if err := w.prepare(ctx); err != nil {
 		return Commit{}, err
 	}
-	if old := r.refs[offerRef]; !old.IsZero() && old != r.refs[offeredRef] {
+	if old := r.refs[offerRef]; !old.IsZero() && r.taken(old) {
 		return Commit{}, ErrOfferTaken
 	}
+	r.restoreMarket(ctx)
 	if head := r.refs[r.ledgerRef]; head != req.Base {
 		return Commit{}, &ErrReplan{Head: head, Paths: []string{"."}}
 	}
@@ -88,6 +92,54 @@ func (r *Repo) Offer(ctx context.Context, req Request) (Commit, error) {
 		return Commit{}, err
 	}
 	return st.info, nil
+}
+
+// standsNoted reports whether the branch of offers is at what was offered last, by
+// the remote's note or by what this process did.
+func (r *Repo) standsNoted(head tree.Hash) bool {
+	n := len(r.offers)
+	return head == r.refs[offeredRef] || n > 0 && r.offers[n-1].commit == head
+}
+
+// taken reports whether another account pushed the head of the branch of offers. Who
+// deletes or moves the note alone changes nothing of that: a commit of ours without
+// a number was offered at some time.
+func (r *Repo) taken(head tree.Hash) bool {
+	return !r.standsNoted(head) && r.ourOffer != head
+}
+
+// lookAtOffer reads the head of the branch of offers where nothing notes it. What
+// cannot be read now is looked at again. The caller holds mu.
+func (r *Repo) lookAtOffer(ctx context.Context) {
+	head := r.refs[offerRef]
+	if head.IsZero() || r.standsNoted(head) || r.ourOffer == head || r.foreignOffer == head {
+		return
+	}
+	raw, err := r.store.rawCommitHere(head)
+	if err != nil {
+		set := gitobj.Set{}
+		err := r.remote.Fetch(ctx, func(map[string]tree.Hash) (want, have []tree.Hash) {
+			return []tree.Hash{head}, r.haves()
+		}, func(pack io.Reader) (err error) {
+			set, err = gitobj.ReadPack(pack, BranchBounds.Bytes)
+			return err
+		})
+		if err != nil && !errors.Is(err, gitobj.ErrPackTooLarge) {
+			return
+		}
+		raw = nil
+		if o := set[head]; o.Type == gitobj.Commit {
+			raw = o.Data
+		}
+	}
+	r.foreignOffer = head
+	c, err := gitobj.ParseCommit(raw)
+	if err != nil || len(gitobj.Trailers(c.Message, LedgerTrailer)) > 0 {
+		return
+	}
+	if ours, err := r.byUsRaw(*r.identity.Load(), head, raw); err == nil && ours {
+		r.ourOffer, r.foreignOffer = head, tree.Hash{}
+	}
 }
 
 // beginLedger makes the branch that offers are merged into, with an empty
@@ -155,9 +207,7 @@ func (r *Repo) pushOffer(ctx context.Context, st staged) error {
 		refs[c.Ref] = c.New
 	}
 	r.refs = refs
-	if !st.market.commit.IsZero() {
-		r.market = st.market
-	}
+	r.publishedMarket(st.market)
 	if n := len(r.offers); n > 0 {
 		r.offers[n-1].replaced = r.opts.Now()
 	}
@@ -202,7 +252,7 @@ func (r *Repo) Withdraw(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	head := r.refs[offerRef]
-	if head.IsZero() || head != r.refs[offeredRef] {
+	if head.IsZero() || r.taken(head) {
 		return nil
 	}
 	if err := r.moveRefs(ctx, []Command{{Ref: offerRef, Old: head}}); err != nil {

@@ -42,6 +42,9 @@ func (r *Repo) Propose(ctx context.Context, p Proposal) (made bool, err error) {
 	if !refs[ref].IsZero() {
 		return false, nil
 	}
+	if err := r.proposable(refs, ref); err != nil {
+		return false, err
+	}
 	if r.refs == nil {
 		if err := r.sync(ctx); err != nil {
 			return false, fmt.Errorf("propose on %s: %w", ref, err)
@@ -63,9 +66,20 @@ func (r *Repo) Propose(ctx context.Context, p Proposal) (made bool, err error) {
 	case cmd.New:
 		return true, nil
 	case tree.Hash{}:
+		if err := r.proposable(refs, ref); err != nil {
+			return false, err
+		}
 		return false, fmt.Errorf("propose on %s: %w", ref, perr)
 	}
 	return false, nil // another daemon was faster
+}
+
+// proposable names a branch of people with which git cannot keep the proposal's.
+func (r *Repo) proposable(refs map[string]tree.Hash, ref string) error {
+	if by := r.blocker(refs, Command{Ref: ref, New: emptyTree}); by != "" {
+		return &ErrBranchInTheWay{Branch: strings.TrimPrefix(by, "refs/heads/"), Of: strings.TrimPrefix(ref, "refs/heads/")}
+	}
+	return nil
 }
 
 // stageProposal builds the commit on the inputs' head as it is known here.

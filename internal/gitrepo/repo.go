@@ -190,8 +190,16 @@ type Repo struct {
 	alarms   map[string]string      // accepted refs that the trust root does not bear out, and why
 	refused  map[string]refusedHead // branches whose heads are not taken in
 	market   marketTip
-	marks    map[tree.Hash]mark // numbers and roots at ledger heads; under one identity
-	offers   []madeOffer        // commits offered since the start, newest last
+	// tips are the market refs as last seen (knownTips), wrongMarkets those that
+	// another account moved; from marketKeep on none is pruned.
+	tips         map[string]tree.Hash
+	wrongMarkets map[string]wrongMarket
+	marketKeep   string
+	marks        map[tree.Hash]mark // numbers and roots at ledger heads; under one identity
+	offers       []madeOffer        // commits offered since the start, newest last
+	// ourOffer and foreignOffer are what the branch of offers was at without a note,
+	// and whose that is.
+	ourOffer, foreignOffer tree.Hash
 	// diskRetry is when a disk that failed is tried again, probeDue when the state
 	// directory is; unwritable: it could not be written then.
 	diskRetry, probeDue time.Time

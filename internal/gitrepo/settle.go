@@ -145,10 +145,8 @@ func (w *writer) landed(st staged, refs map[string]tree.Hash) {
 		}
 	}
 	r.refs = next
-	if !st.market.commit.IsZero() {
-		r.market = st.market
-	}
 	w.record(st.info, st.keys)
+	r.publishedMarket(st.market)
 	w.attempts = slices.DeleteFunc(w.attempts, func(a attempt) bool { return st.parent == a.parent })
 }
 

@@ -195,7 +195,7 @@ func (r *Repo) stageMarket(st *staged, wire gitobj.Set, req *Request) error {
 		root = tree.DirHash(beside)
 	}
 	ref := MarketDay(req.When)
-	tip := r.refs[ref]
+	tip := r.marketBase(ref)
 	known := map[tree.Hash]bool{}
 	if !tip.IsZero() && r.market.ref == ref && r.market.commit == tip {
 		if r.market.root == root {
@@ -221,7 +221,7 @@ func (r *Repo) stageMarket(st *staged, wire gitobj.Set, req *Request) error {
 		return err
 	}
 	st.market = next
-	st.cmds = append(st.cmds, Command{Ref: ref, Old: tip, New: next.commit})
+	st.cmds = append(st.cmds, Command{Ref: ref, Old: r.refs[ref], New: next.commit})
 	return nil
 }
 

@@ -178,6 +178,15 @@ func (s *store) rawCommit(h tree.Hash) ([]byte, error) {
 	return o.Data, err
 }
 
+// rawCommitHere is rawCommit for a commit that may not be here: that does not cast
+// doubt on the store.
+func (s *store) rawCommitHere(h tree.Hash) ([]byte, error) {
+	if !s.has(h) {
+		return nil, packs.ErrNotFound
+	}
+	return s.rawCommit(h)
+}
+
 // has reports whether an object is here, without doubting the store.
 func (s *store) has(h tree.Hash) bool {
 	s.mu.Lock()

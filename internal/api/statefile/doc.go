@@ -6,6 +6,9 @@
 // oldest of more than Kept files set aside under one name; a file that cannot
 // be renamed stays where it is and is an error.
 //
-// Who calls it: notify and gitrepo, at their start. The functions hold no
-// state; two processes on one directory do no more harm than one.
+// Health knows which of these files cannot be written at present, for /readyz and a
+// metric.
+//
+// Who calls it: notify, gitrepo and the poison rule's notes, at their start. The
+// functions hold no state; two processes on one directory do no more harm than one.
 package statefile
