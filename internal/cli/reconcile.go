@@ -83,7 +83,7 @@ whose ledger is not signed needs neither.`,
 	o.register(fs)
 	o.registerMarket(fs)
 	fs.BoolVar(&o.once, "once", false, "make one round and stop (required)")
-	fs.StringVar(&o.allowEnds, "allow-ends", "", "inputs commit (40 digits) on which more contracts may end than safety.maxEnds")
+	fs.StringVar(&o.allowEnds, "allow-ends", "", "inputs commit (40 digits) on which more contracts may end than safety.maxEnds, and after which no others do")
 	fs.StringVar(&o.acceptRewrite, "accept-rewrite", "", "rewritten head (40 digits) that is accepted first")
 	fs.StringSliceVar(&o.lift, "lift", nil, "path of a piece of the inputs that is set aside and shall be tried again")
 	outcomeFlag(cmd, &o.output)

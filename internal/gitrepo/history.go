@@ -79,6 +79,10 @@ func (r *Repo) parents(h tree.Hash) ([]tree.Hash, error) {
 	return c.Parents, nil
 }
 
+// IsAncestor reports whether a commit can be reached from another, by what was
+// fetched last; a commit is its own ancestor.
+func (r *Repo) IsAncestor(a, b tree.Hash) (bool, error) { return r.isAncestor(a, b) }
+
 // isAncestor tells whether a can be reached from b; a commit is its own
 // ancestor.
 func (r *Repo) isAncestor(a, b tree.Hash) (bool, error) {

@@ -29,7 +29,7 @@ func (r *round) failoverOf(replica int32, c *v1alpha1.Contract) *task {
 		return nil
 	}
 	if o != nil && o.State == Lost {
-		if r.heldBack {
+		if r.heldBack.provider(o.provider) {
 			return nil
 		}
 		return &task{kind: failover, replica: replica, old: c}

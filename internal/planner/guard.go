@@ -9,10 +9,65 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// guardEnds holds everything back when too many contracts would end because
-// intents are gone or providers are lost: more often than not that is a bad
-// merge or a broken network, and not what anybody wants.
-func (r *round) guardEnds() {
+// Contracts end because intents are gone (deletions), or because providers are
+// lost or take back what they sold (losses). Many at once are more often than not
+// a bad merge or a broken network, and not what anybody wants. The two are counted
+// apart: one round ends safety.maxEnds of each at the most. Where there are more,
+//
+//	one offender  a tenant whose deletions are more than those of all others
+//	              together (a provider whose losses are) is held back alone, if
+//	              the others' together are within the limit: what one tenant
+//	              deletes by its own right must not stop the others
+//	else          nothing of the kind ends: a mistake that spans tenants, or half
+//	              of the network
+//
+// What is held back waits for an operator (AllowEnds), or until the others are done.
+
+// heldBack are those whose contracts do not end in this round.
+type heldBack struct {
+	// all deletions and losses; only by rules below rulesEndsApart.
+	all                bool
+	tenants, providers map[string]bool
+}
+
+// tenant reports whether what a tenant's deleted intents hold is kept.
+func (h *heldBack) tenant(name string) bool { return h.all || h.tenants[name] }
+
+// provider reports whether what a provider no longer serves is kept.
+func (h *heldBack) provider(name string) bool { return h.all || h.providers[name] }
+
+// Ends are the contracts that would end in a world because intents are gone or
+// providers are lost, by name, whether held back or not.
+func Ends(w World) []string {
+	r := newRound(&w)
+	r.finishReleases()
+	r.excess = r.findExcess()
+	r.cutBudgets()
+	deletions, losses := r.guardedEnds()
+	names := map[string]bool{}
+	for _, groups := range []ends{deletions, losses} {
+		for _, list := range groups {
+			for _, name := range list {
+				names[name] = true
+			}
+		}
+	}
+	return sortedNames(names)
+}
+
+// ends are contracts by whose they are, a tenant's or a provider's.
+type ends map[string][]string
+
+func (e ends) count() (n int) {
+	for _, list := range e {
+		n += len(list)
+	}
+	return n
+}
+
+// guardedEnds are the contracts that would end because intents are gone, by
+// tenant, and the others that would because of their provider, by provider.
+func (r *round) guardedEnds() (deletions, losses ends) {
 	renamed := map[[2]string]bool{}
 	for k := range r.renames {
 		// As in adopt: an intent that the ledger knows by its own name takes
@@ -21,36 +76,84 @@ func (r *round) guardEnds() {
 			renamed[[2]string{k[0], r.find(k[0], k[1]).Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]}] = true
 		}
 	}
-	ends := map[string]bool{}
-	ask := func(c *v1alpha1.Contract, ending bool) {
-		end := c.Spec.Term.End // what its term or a budget ends now is not counted
-		if ending && c.Status.Phase.Charged() && !r.w.ForceRelease[c.Metadata.Name] && !r.cut[c.Metadata.Name] && (end.IsZero() || end.After(r.now.Time)) {
-			ends[c.Metadata.Name] = true
+	deletions, losses = ends{}, ends{}
+	seen := map[string]bool{}
+	ask := func(to ends, whose string, c *v1alpha1.Contract, ending bool) {
+		end, name := c.Spec.Term.End, c.Metadata.Name // what its term or a budget ends now is not counted
+		if ending && c.Status.Phase.Charged() && !seen[name] && !r.w.ForceRelease[name] && !r.cut[name] && (end.IsZero() || end.After(r.now.Time)) {
+			seen[name] = true
+			to[whose] = append(to[whose], name)
 		}
 	}
 	// What is frozen does not end because its intent or its provider is gone, but
 	// gives spot capacity back as all do.
 	for k := range r.orphans {
 		for _, c := range r.heldOf(k) {
-			ask(c, !renamed[k] && !r.isFrozenContract(c))
+			ask(deletions, k[0], c, !renamed[k] && !r.isFrozenContract(c))
 		}
 	}
 	for i := range r.unheard {
 		o := r.offers[i]
 		for _, c := range o.contracts {
-			ask(c, o.State == Withdrawn && r.interrupted(c, o) || o.State == Lost && !r.w.Deaf && !r.isFrozenContract(c))
+			ask(losses, o.provider, c, o.State == Withdrawn && r.interrupted(c, o) || o.State == Lost && !r.w.Deaf && !r.isFrozenContract(c))
 		}
 	}
+	return deletions, losses
+}
+
+// guardEnds holds back what would end too many contracts at once.
+func (r *round) guardEnds() {
+	deletions, losses := r.guardedEnds()
 	limit := max(5, r.w.Ledger.Held()/5)
 	if m := r.fleet.Safety.MaxEnds; m != nil {
 		limit = int(*m)
 	}
-	if len(ends) <= limit || r.w.AllowEnds || r.fleet.Suspend {
+	if r.w.AllowEnds || r.fleet.Suspend {
 		return
 	}
-	r.heldBack = true
-	r.plan.HeldBackEnds = len(ends)
-	r.plan.HeldBack = fmt.Sprintf("%d contracts would end because intents are gone or providers are lost; one round may end %d (fleet.yaml, spec.safety.maxEnds): allow it once with `fleetbroker reconcile --once --allow-ends %s`", len(ends), limit, cmp.Or(r.w.Inputs, "COMMIT"))
+	allow := fmt.Sprintf("(fleet.yaml, spec.safety.maxEnds): allow it once with `fleetbroker reconcile --once --allow-ends %s`", cmp.Or(r.w.Inputs, "COMMIT"))
+	if !r.by(rulesEndsApart) {
+		if n := deletions.count() + losses.count(); n > limit {
+			r.heldBack.all, r.plan.HeldBackEnds = true, n
+			r.plan.HeldBack = fmt.Sprintf("%d contracts would end because intents are gone or providers are lost; one round may end %d %s", n, limit, allow)
+		}
+		return
+	}
+	var why []string
+	r.heldBack.tenants, why = r.holdBack(deletions, limit, why, "because intents are gone", "tenant")
+	r.heldBack.providers, why = r.holdBack(losses, limit, why, "because providers are lost", "provider")
+	if len(why) > 0 {
+		r.plan.HeldBack = fmt.Sprintf("%s; one round may end %d for each of these reasons %s", strings.Join(why, ", and "), limit, allow)
+	}
+}
+
+// holdBack is whose ends are held back, and why with that; nobody's when they are
+// within the limit.
+func (r *round) holdBack(e ends, limit int, why []string, because, kind string) (map[string]bool, []string) {
+	total := e.count()
+	if total <= limit {
+		return nil, why
+	}
+	held := map[string]bool{}
+	for name, list := range e {
+		if rest := total - len(list); rest <= limit && len(list) > rest {
+			held = map[string]bool{name: true}
+			total = len(list)
+			break // there is only one that has more than all others together
+		}
+		held[name] = true
+	}
+	r.plan.HeldBackEnds += total
+	names := sortedNames(held)
+	text := fmt.Sprintf("%d contracts would end %s, of %s %s", total, because, kind, names[0])
+	if n := len(names); n > 1 {
+		const most = 3
+		text = fmt.Sprintf("%d contracts would end %s, of %ss %s", total, because, kind, strings.Join(names[:min(n, most)], ", "))
+		if n > most {
+			text += fmt.Sprintf(" and %d more", n-most)
+		}
+	}
+	return held, append(why, text)
 }
 
 // cutBudgets marks the contracts that budgets with atLimit end: all of a month

@@ -24,7 +24,7 @@ func (r *round) interrupted(c *v1alpha1.Contract, o *offer) bool {
 	}
 	switch o.State {
 	case Withdrawn:
-		return !r.heldBack
+		return !r.heldBack.provider(o.provider)
 	case Fresh:
 		t := r.tariffOf(o)
 		return t.why == "" && t.spot == nil

@@ -66,7 +66,7 @@ func (r *round) causeAlone(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
 		return ""
 	}
 	tenant, name := c.Metadata.Namespace, c.Spec.Intent.Name
-	if in := r.find(tenant, name); in == nil && r.heldBack && !r.isFrozenContract(c) || in != nil && in.Spec.Suspend && !r.outOfForce(c) || tenant == j.tenantName && (name == j.name || r.belongTogether(j, name)) {
+	if in := r.find(tenant, name); in == nil && r.heldBack.tenant(tenant) && !r.isFrozenContract(c) || in != nil && in.Spec.Suspend && !r.outOfForce(c) || tenant == j.tenantName && (name == j.name || r.belongTogether(j, name)) {
 		return ""
 	}
 	switch {

@@ -110,8 +110,8 @@ type round struct {
 	unclaims map[string]func()
 	// retire: ended contracts are old enough to leave the tree.
 	retire bool
-	// heldBack: more contracts would end than one round may end.
-	heldBack bool
+	// heldBack is whose contracts do not end, because too many would at once.
+	heldBack heldBack
 	// replaced are contracts that were released in this round for others in their
 	// place.
 	replaced map[string]bool

@@ -174,7 +174,7 @@ func (r *round) forced(j *job) {
 // vanished releases what an intent held that is no more.
 func (r *round) vanished(j *job) {
 	r.holdToTerms(j)
-	if len(j.live) > 0 && r.heldBack {
+	if len(j.live) > 0 && r.heldBack.tenant(j.tenantName) {
 		j.silent = true
 		j.settle(Keep, "", CodeHeldBack, "the intent is gone, but too many contracts would end at once")
 		return

@@ -4,13 +4,16 @@ package planner
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesHeldUntilGone
+const Rules = rulesEndsApart
 
 // The changes, by the number that they came with.
 const (
 	// rulesHeldUntilGone: what a tenant gave up counts against its quota until it
 	// is seen gone (leaving.go).
 	rulesHeldUntilGone = 2
+	// rulesEndsApart: deletions and losses are held back apart, and one tenant's or
+	// provider's alone where it is only that (guard.go).
+	rulesEndsApart = 3
 )
 
 // by reports whether a round decides by the rules of a number.

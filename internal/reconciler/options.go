@@ -59,8 +59,8 @@ type Options struct {
 	Poll time.Duration
 	// Shadow plans and reports but writes nothing, whatever the fleet says.
 	Shadow bool
-	// AllowEnds lets rounds on this inputs commit end more contracts than
-	// safety.maxEnds; zero allows nothing.
+	// AllowEnds lets rounds on this inputs commit, and on later ones where no other
+	// contracts end, end more contracts than safety.maxEnds; zero allows nothing.
 	AllowEnds tree.Hash
 	// ForceRelease names contracts whose provider or consumer is lost for good.
 	ForceRelease map[string]bool

@@ -68,6 +68,7 @@ type Reconciler struct {
 	suspected  suspected
 	alarms     []string  // what others noted as accepted, since the start
 	faulted    time.Time // when a fault of the planner's memory was last logged
+	heldBack   string    // why ends are held back, as it was last logged
 
 	said sync.Map // problems already logged
 }

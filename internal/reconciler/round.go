@@ -107,7 +107,7 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	plan := r.decide(w)
+	w, plan := r.decideWithLeave(ctx, in, w)
 	if err := r.rightTime(); err != nil { // it may have jumped since it was checked
 		return Outcome{}, err
 	}
@@ -279,9 +279,6 @@ func (r *Reconciler) decide(w planner.World) *planner.Plan {
 	r.opts.Watch.Done(poison.Plan, r.suspected.pieces)
 	done()
 	r.opts.Observer.Decided(r.took.Plan, plan)
-	if plan.HeldBack != "" {
-		r.opts.Log.Warn("ends are held back", "why", plan.HeldBack)
-	}
 	for _, note := range plan.Notes {
 		r.once(note)
 	}
