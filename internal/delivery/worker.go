@@ -87,6 +87,8 @@ type worker struct {
 	refusedOf map[string]string
 	older     bool
 	differs   bool // the ledger has other manifests than are rendered
+	// said is the reason logged last for which the cluster is not served; "": it is.
+	said string
 }
 
 func newWorker(name string, options *Options, bump func()) *worker {
@@ -174,7 +176,7 @@ func (w *worker) run() {
 			continue
 		}
 		w.setProblem(err)
-		w.log.Warn("cluster is not served", "error", err)
+		w.unserved(err)
 		if w.options.Clock.Since(began) > longPause {
 			pause = newPause()
 		}
@@ -294,6 +296,7 @@ func (w *worker) awaitSync(ctx context.Context, c *conn) {
 	defer ticker.Stop()
 	for {
 		if ok, _ := c.synced(); ok {
+			w.served()
 			w.restart()
 			w.bump()
 			return
