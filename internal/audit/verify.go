@@ -56,6 +56,9 @@ type Violation struct {
 	Rule string `json:"rule"`
 	// Message says what is wrong, with figures.
 	Message string `json:"message"`
+	// Undone is the daemon's commit that put back what another account's commit had
+	// changed, all of it; empty: none has.
+	Undone string `json:"undone,omitempty"`
 }
 
 // String is a violation in one line.
@@ -95,7 +98,11 @@ type Report struct {
 	Signers  []Signed  `json:"signers"`
 	Unsigned int       `json:"unsigned"`
 	last     tree.Hash // the newest commit of ours
-	// Violations in the order of history; at most those of one commit without All.
+	// Incidents are commits of other accounts that the daemon has undone since. What
+	// they broke is among the violations.
+	Incidents []Incident `json:"incidents,omitempty"`
+	// Violations in the order of history; without All those that were undone, and at
+	// most those of one commit more.
 	Violations []Violation `json:"violations"`
 }
 
@@ -133,9 +140,12 @@ type verifier struct {
 	// round; recorded: one of them had a record.
 	made, now time.Time
 	recorded  bool
-	// edited is what stood in files before foreign hands, by path.
-	edited map[string]tree.Entry
-	c      *Commit
+	// edited is what was in files before others changed them, by path; edits are the
+	// commits that did, to which so many (covered) of the violations belong.
+	edited  map[string]tree.Entry
+	edits   []*edit
+	covered int
+	c       *Commit
 	// gone are commits that acted on inputs which are not on their branch. One that
 	// follows may name these as let go of.
 	gone []gone
@@ -183,9 +193,12 @@ func Verify(ctx context.Context, h History, o Options) (Report, error) {
 		if err := v.step(ctx, c); err != nil {
 			return v.report, fmt.Errorf("verify commit %s: %w", c.Hash.Short(), err)
 		}
-		if len(v.report.Violations) > 0 && !o.All {
+		if len(v.report.Violations) > v.covered && !o.All {
 			break
 		}
+	}
+	if !o.All {
+		v.report.first()
 	}
 	err = v.end(ctx, o, v.report.Commits == len(line))
 	return v.report, err
@@ -237,12 +250,13 @@ func (r *Report) Unjudged() []Note {
 }
 
 func (v *verifier) fault(path, rule, format string, args ...any) {
-	v.report.Violations = append(v.report.Violations, Violation{v.c.Hash.String(), path, rule, fmt.Sprintf(format, args...)})
+	v.report.Violations = append(v.report.Violations, Violation{v.c.Hash.String(), path, rule, fmt.Sprintf(format, args...), ""})
 }
 
 // step judges one commit.
 func (v *verifier) step(ctx context.Context, c *Commit) error {
 	v.c, v.by = c, ""
+	begin := len(v.report.Violations)
 	parent := &Commit{}
 	if !c.From.IsZero() {
 		var err error
@@ -255,6 +269,7 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 	}
 	changes, err := v.changes(parent.Tree, c.Tree)
 	if err != nil || len(changes) == 0 && len(c.dropped) == 0 && c.Trailer("Ledger") == "" {
+		v.edit(begin, nil)
 		return err
 	}
 	v.report.Decisions++
@@ -278,7 +293,7 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 	}
 	if !own {
 		v.in.disbelieve(before)
-		return v.foreign(changes)
+		return v.foreign(begin, changes)
 	}
 	v.numbered(s)
 	v.ruled()
@@ -292,6 +307,9 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 		return err
 	}
 	plan := c.Trailer("Plan")
+	if plan == "undo" {
+		defer v.settle()
+	}
 	if len(changes) == 0 || notDecided[plan] {
 		v.plain(s != nil)
 	}
@@ -317,50 +335,11 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 func (v *verifier) acted(ctx context.Context) (s *state, sound bool, err error) {
 	s, fault, err := v.in.acted(ctx, v.c)
 	if h, herr := tree.ParseHash(v.c.Trailer("Inputs")); herr == nil && fault == v.in.offBranch(h) {
-		v.gone = append(v.gone, gone{Violation{v.c.Hash.String(), "", "inputs", fault}, h})
+		v.gone = append(v.gone, gone{Violation{v.c.Hash.String(), "", "inputs", fault, ""}, h})
 	} else if fault != "" {
 		v.fault("", "inputs", "%s", fault)
 	}
 	return s, fault == "", err
-}
-
-// foreign are changes by another account: none is allowed. What they leave is
-// what the next commit stands on.
-func (v *verifier) foreign(changes []change) error {
-	for _, ch := range changes {
-		if _, known := v.edited[ch.path]; !known {
-			v.edited[ch.path] = ch.before
-		}
-		verb := "changed"
-		switch {
-		case ch.before.Hash.IsZero():
-			verb = "added"
-		case ch.after.Hash.IsZero():
-			verb = "deleted"
-		}
-		v.fault(ch.path, "foreign", "%s by %s, who is not the daemon: %s", verb, v.c.Committer, gitobj.Subject(v.c.Message))
-	}
-	for _, ch := range v.c.dropped {
-		v.fault(ch.path, "foreign", "rolled back by a merge of %s, who is not the daemon: %s", v.c.Committer, gitobj.Subject(v.c.Message))
-	}
-	_, err := v.take(v.reader, changes)
-	return err
-}
-
-// undone puts back what stood there before foreign hands, and nothing else.
-func (v *verifier) undone(changes []change) error {
-	for _, ch := range changes {
-		was, edited := v.edited[ch.path]
-		switch {
-		case !edited:
-			v.fault(ch.path, "foreign", "undone, but nobody else had changed it")
-		case was.Hash != ch.after.Hash:
-			v.fault(ch.path, "foreign", "undone to %s, but %s stood there before", short(ch.after.Hash), short(was.Hash))
-		}
-		delete(v.edited, ch.path)
-	}
-	_, err := v.take(v.reader, changes)
-	return err
 }
 
 // swept takes requests out, and nothing else.

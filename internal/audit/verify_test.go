@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -422,6 +423,65 @@ func TestForeignEditsAreToldOnce(t *testing.T) {
 		rep := s.verify()
 		if len(rep.Violations) != 1 || rep.Violations[0].Rule != "foreign" || rep.Violations[0].Commit != foreign || rep.Violations[0].Path != path {
 			t.Errorf("%s: %v", branch, rep.Violations)
+			continue
+		}
+		if len(rep.Incidents) != 1 || rep.Violations[0].Undone == "" || len(rep.Open()) != 1 || len(rep.Open(s.Remote.Head("main"))) != 1 {
+			t.Errorf("%s: open %v, incidents %+v", branch, rep.Open(), rep.Incidents)
+			continue
+		}
+		in := rep.Incidents[0]
+		if in.Commit != foreign || !strings.HasPrefix(in.By, "Ada L.") || in.Subject != "Make it cheaper" || in.Undone != rep.Violations[0].Undone || len(in.Paths) != 1 || in.Paths[0] != path || in.At > in.UndoneAt {
+			t.Errorf("%s: incident %+v", branch, in)
+		}
+		h, err := tree.ParseHash(foreign)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if open := rep.Open(h); len(open) > 0 {
+			t.Errorf("%s: accepted, and open are %v", branch, open)
+		}
+	}
+}
+
+// What nobody has undone, or not wholly, or not by a key that is trusted, is no
+// incident of the past, and the walk stops there.
+func TestForeignEditsThatStand(t *testing.T) {
+	signer, public := story.SSHKey(t)
+	for name, undo := range map[string]func(s *fleet, was []byte, path string){
+		"not at all": func(*fleet, []byte, string) {},
+		"in part": func(s *fleet, was []byte, path string) {
+			s.forge(forged{signer: signer, puts: map[string][]byte{path: was}, trailers: map[string]string{"Plan": "undo"}})
+		},
+		"by another account": func(s *fleet, was []byte, path string) {
+			s.forge(forged{puts: map[string][]byte{path: was}, deletes: []string{"contracts/notes.txt"}, trailers: map[string]string{"Plan": "undo"}})
+		},
+		"wholly": func(s *fleet, was []byte, path string) {
+			s.forge(forged{signer: signer, puts: map[string][]byte{path: was}, deletes: []string{"contracts/notes.txt"}, trailers: map[string]string{"Plan": "undo"}})
+		},
+	} {
+		s := lived(t, "ledger", signer, public)
+		path := ledger.ContractPath(s.Contract("train"))
+		root, err := s.Remote.Tree(s.Remote.Head("ledger"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, err := root.ReadFile(path, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Remote.Commit("ledger", s.Ada(), "Make it cheaper", gitobj.Change{Puts: map[string][]byte{path: []byte("price: 0\n"), "contracts/notes.txt": []byte("x\n")}}); err != nil {
+			t.Fatal(err)
+		}
+		undo(s, was, path)
+		undone := name == "wholly"
+		for _, all := range []bool{true, false} {
+			rep, bad := s.judge(func(o *audit.Options) { o.All = all })
+			if len(rep.Incidents) == 1 != undone || len(bad) < 2 || (rep.Violations[0].Undone != "") != undone {
+				t.Errorf("%s, all %v: incidents %v, violations %v", name, all, rep.Incidents, bad)
+			}
+		}
+		if w, _, err := audit.Export(t.Context(), s.Remote.Objects(), s.options()); (err == nil) != undone {
+			t.Errorf("%s: exported %v, %v", name, w, err)
 		}
 	}
 }

@@ -103,15 +103,18 @@ func (w *Witness) Encode(to io.Writer) error {
 // ErrViolations is a ledger that nobody should bear witness to.
 var ErrViolations = errors.New("the ledger breaks its rules")
 
-// Export is the witness of a ledger that verifies: its newest commit of ours,
+// Export is the witness of a ledger that verifies, or in which the daemon has
+// undone what others changed: its newest commit of ours,
 // the newest signed one where signatures are asked for.
 func Export(ctx context.Context, h History, o Options) (*Witness, Report, error) {
 	rep, err := Verify(ctx, h, o)
 	if err != nil {
 		return nil, rep, err
 	}
-	if len(rep.Violations) > 0 {
-		return nil, rep, fmt.Errorf("%w: %s", ErrViolations, rep.Violations[0])
+	for _, bad := range rep.Violations {
+		if bad.Undone == "" {
+			return nil, rep, fmt.Errorf("%w: %s", ErrViolations, bad)
+		}
 	}
 	if rep.last.IsZero() {
 		return nil, rep, errors.New("the ledger has no commit of the daemon's yet")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -133,6 +134,10 @@ type verifyOptions struct {
 	witness string
 	all     bool
 	output  string
+	// undone are commits of other accounts that the auditor has looked at, by text
+	// and as they are read.
+	undoneText []string
+	undone     []tree.Hash
 }
 
 var verifyForms = []string{"text", "wide", "json", "yaml", "markdown"}
@@ -157,12 +162,17 @@ when the repository's own notes were deleted too.
 Manifests are compared where this program knows their rendering (trailer
 Renderer); others are named as not compared. --from takes a commit as it stands.
 
+What another account changed and the daemon has undone is listed as undone, with who,
+when and by which commit, and ends with 1 until somebody has looked at it
+(--accept-undone COMMIT). It is listed afterwards too.
+
 Exit code 0: everything follows; 1: it does not; 3: no rule is broken, but this
 program does not know the rendering or the rules of some commits: use the
 version that wrote them.`,
 		Example: `  fleetbroker audit verify --trust-root trust-root.yaml
   fleetbroker audit verify --all -o json https://git.example.org/acme/fleet.git
   fleetbroker audit verify --witness witness.json --trust-root trust-root.yaml
+  fleetbroker audit verify --accept-undone 4f1c2ab09d5e2b7c1f6a8e3d4c5b6a7980123456
   fleetbroker audit verify --from v1.0     # only what came after`,
 		Args: atMost(1, "one directory or URL at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -175,12 +185,20 @@ version that wrote them.`,
 	}
 	o.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.witness, "witness", "", "file of audit export, whose head the ledger must hold")
+	cmd.Flags().StringSliceVar(&o.undoneText, "accept-undone", nil, "commit of another account, undone by the daemon since, that was looked at: it does not count as a violation")
 	cmd.Flags().BoolVar(&o.all, "all", false, "go on after the first commit that breaks a rule")
 	outputFlag(cmd, &o.output, verifyForms...)
 	return cmd
 }
 
 func verifyRun(ctx context.Context, o *verifyOptions) error {
+	for _, text := range o.undoneText {
+		h, err := tree.ParseHash(text)
+		if err != nil {
+			return usagef("--accept-undone %q: want the 40 digits of a commit", text)
+		}
+		o.undone = append(o.undone, h)
+	}
 	src, f, opts, end, err := o.auditFlags.open(ctx, o.args, o.streams)
 	if err != nil && !errors.As(err, new(*noLedgerError)) {
 		return err
@@ -204,7 +222,10 @@ func verifyRun(ctx context.Context, o *verifyOptions) error {
 	if err := printVerified(o, &rep); err != nil {
 		return err
 	}
-	if len(rep.Violations) > 0 {
+	if open := rep.Open(o.undone...); len(open) > 0 {
+		if !slices.ContainsFunc(open, func(v audit.Violation) bool { return v.Undone == "" }) {
+			fmt.Fprintln(o.streams.Err, "hint: the daemon has undone it, and the ledger follows again; when somebody has looked at it: --accept-undone "+open[0].Commit)
+		}
 		if f.Policy.WriteBack.Mode == "pull-request" && len(opts.Offers) == 0 {
 			fmt.Fprintln(o.streams.Err, "hint: a squash of the daemon's pull request is known by the pull request's head: git fetch origin '+refs/pull/*/head:refs/pull/*/head' (GitLab: refs/merge-requests)")
 		}
@@ -232,20 +253,29 @@ func printVerified(o *verifyOptions, rep *audit.Report) error {
 		}
 		return t.print(o.streams.Out)
 	}
+	standing := 0
 	for _, v := range rep.Violations {
+		if v.Undone != "" {
+			continue
+		}
+		standing++
 		if _, err := fmt.Fprintln(o.streams.Out, escape.Line(v.String())); err != nil {
 			return err
 		}
 	}
 	done := fmt.Sprintf("%s up to %.7s, of which %d changed the ledger: %s made", count(rep.Commits, "commit"), rep.Head, rep.Decisions, count(rep.Contracts, "contract"))
-	if len(rep.Violations) > 0 {
-		fmt.Fprintf(o.streams.Err, "fleetbroker: %s in %s%s\n", count(len(rep.Violations), "violation"), done, unjudged(rep))
-		return printHeld(o.streams.Err, rep)
+	if standing > 0 {
+		fmt.Fprintf(o.streams.Err, "fleetbroker: %s in %s%s\n", count(standing, "violation"), done, unjudged(rep))
+		return printHeld(o, o.streams.Err, rep)
 	}
-	if _, err := fmt.Fprintf(o.streams.Out, "%s: %s%s\n", follows(rep), done, unjudged(rep)); err != nil {
+	but := ""
+	if n := len(rep.Incidents); n > 0 {
+		but = fmt.Sprintf(", but for %s by other accounts that the daemon has undone", count(n, "commit"))
+	}
+	if _, err := fmt.Fprintf(o.streams.Out, "%s%s: %s%s\n", follows(rep), but, done, unjudged(rep)); err != nil {
 		return err
 	}
-	return printHeld(o.streams.Out, rep)
+	return printHeld(o, o.streams.Out, rep)
 }
 
 // follows says by what everything follows: never the same for more and for less.
@@ -281,7 +311,7 @@ func unjudged(rep *audit.Report) string {
 }
 
 // printHeld prints the head, whose signatures held, and what was not judged.
-func printHeld(w io.Writer, rep *audit.Report) error {
+func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report) error {
 	head := rep.Head
 	if rep.Seq > 0 {
 		head += fmt.Sprintf(", number %d", rep.Seq)
@@ -307,6 +337,17 @@ func printHeld(w io.Writer, rep *audit.Report) error {
 	}
 	for _, d := range rep.Dropped {
 		lines = append(lines, [2]string{"dropped", fmt.Sprintf("%s of %s, which an operator let go of: so says %.7s", d.Head, d.Branch, d.Commit)})
+	}
+	for _, in := range rep.Incidents {
+		what := "paths: " + strings.Join(in.Paths[:min(len(in.Paths), 3)], ", ")
+		if more := len(in.Paths) - 3; more > 0 {
+			what += fmt.Sprintf(" and %d more", more)
+		}
+		line := fmt.Sprintf("%s by %s at %s (%s), undone by %.7s at %s; %s", in.Commit, in.By, in.At, in.Subject, in.Undone, in.UndoneAt, what)
+		if slices.ContainsFunc(o.undone, func(h tree.Hash) bool { return h.String() == in.Commit }) {
+			line += "; accepted (--accept-undone)"
+		}
+		lines = append(lines, [2]string{"undone", line})
 	}
 	for _, n := range rep.Notes {
 		lines = append(lines, [2]string{"note", fmt.Sprintf("%s (%s from %.7s on)", n.Message, count(n.Commits, "commit"), n.Commit)})
@@ -386,7 +427,7 @@ func exportRun(ctx context.Context, o *exportOptions) error {
 		return fmt.Errorf("export the head: %w", err)
 	}
 	fmt.Fprintf(o.streams.Err, "wrote %s\n", o.output)
-	return printHeld(o.streams.Err, &rep)
+	return printHeld(&verifyOptions{}, o.streams.Err, &rep)
 }
 
 // errEmpty is a file without content, as mktemp makes it.
