@@ -31,6 +31,8 @@ type suspected struct {
 	// out are those that trials of this process leave out: the ledger lists those
 	// that are set aside as soon as it can be written.
 	out []fleet.Unread
+	// listed is the ledger's list as this process saw it last.
+	listed []fleet.Unread
 	// wrote are the commits of the list in the round under way.
 	wrote []gitrepo.Committed
 	// lift are those to be tried again.
@@ -60,6 +62,7 @@ func (r *Reconciler) suspect(heads gitrepo.Heads) error {
 	if err != nil {
 		return err
 	}
+	r.liftedElsewhere(listed)
 	if r.suspected.try && len(r.opts.Watch.Suspects()) > 0 {
 		r.suspected.out = slices.DeleteFunc(r.suspected.out, func(u fleet.Unread) bool { return u.Again })
 		trial := poison.Trial{Inputs: inputs, Aside: append(slices.Clone(listed), r.suspected.out...), Log: r.opts.Log}
@@ -80,6 +83,25 @@ func (r *Reconciler) suspect(heads gitrepo.Heads) error {
 	r.suspected.pieces = pieces
 	r.opts.Watch.Begin(poison.Read, pieces)
 	return nil
+}
+
+// liftedElsewhere lets go of what trials of this process left out and another
+// process has taken off the ledger's list since, by an operator's word: it is tried
+// alone again before it is read.
+func (r *Reconciler) liftedElsewhere(listed []fleet.Unread) {
+	on := func(list []fleet.Unread, u fleet.Unread) bool {
+		return slices.ContainsFunc(list, func(l fleet.Unread) bool { return l.Path == u.Path && l.Hash == u.Hash })
+	}
+	r.suspected.out = slices.DeleteFunc(r.suspected.out, func(u fleet.Unread) bool {
+		lifted := on(r.suspected.listed, u) && !on(listed, u)
+		if lifted {
+			r.opts.Log.Info("a piece of the inputs was lifted by another process: it is tried alone, and read if that goes well", "piece", u.Path, "hash", u.Hash)
+			r.opts.Watch.Suspect(u.Path, u.Hash)
+			r.suspected.try, r.suspected.again = true, true
+		}
+		return lifted
+	})
+	r.suspected.listed = listed
 }
 
 // readThrough notes that the inputs were read.

@@ -226,3 +226,36 @@ func TestSetAside_DamagedNotes(t *testing.T) {
 		}
 	}
 }
+
+// What an operator lifts beside a running daemon that set it aside stays lifted: the
+// daemon tries it alone and reads it.
+func TestSetAside_LiftBesideARunningDaemonHolds(t *testing.T) {
+	const file = "intents/vision/train.yaml"
+	s := newStory(t, "ledger")
+	s.push(map[string]string{file: "# " + strings.Repeat("long ", 150_000) + "\n" + intentOf("train", "4")})
+	dir := t.TempDir()
+	e, err := s.tree("main").Find("intents/vision")
+	if err != nil {
+		t.Fatal(err)
+	}
+	poison.Open(dir, "test", s.at, s.r.opts.Log).Begin(poison.Read, poison.Pieces{"intents/vision/": e.Hash.String()})
+	before := child.Default()
+	child.SetDefault(child.Bounds{Memory: 1 << 20, CPU: 1}) // nothing can be read in it
+	defer child.SetDefault(before)
+	s.watched(dir)
+	s.rest()
+	if got := s.record(); !strings.Contains(got, "path: "+file) {
+		t.Fatalf("listed %s", got)
+	}
+	child.SetDefault(before)
+	daemon := s.r
+	s.start()
+	s.r.suspected.lift = []string{file}
+	if got := s.rest(); !slices.Contains(got, "read "+file+" again") || s.record() != "" {
+		t.Fatalf("lifted: committed %q, listed %s", got, s.record())
+	}
+	s.r = daemon
+	if got := s.rest(); len(got) > 0 || s.record() != "" || len(s.r.fleet.NotRead) > 0 {
+		t.Errorf("the daemon committed %q, lists %s, leaves out %v", got, s.record(), s.r.fleet.NotRead)
+	}
+}
