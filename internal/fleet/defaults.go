@@ -32,7 +32,9 @@ func Defaults(in v1alpha1.FleetSpec) *v1alpha1.FleetSpec {
 	fillDuration(&s.Retention.Ended, 168*time.Hour)
 	fillDuration(&s.Retention.Market, 720*time.Hour)
 	fillDuration(&s.Safety.FrozenFor, 24*time.Hour)
+	contracts := s.Limits.Contracts // what holds where it is open is a rule of the planner's, of which earlier rounds had another
 	s.Limits = s.Limits.Filled()
+	s.Limits.Contracts = contracts
 	fill(&s.Consolidation.Mode, "off")
 	fill(&s.Enrollment, "closed")
 	if s.Peering.Auto == nil {

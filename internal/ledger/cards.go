@@ -30,18 +30,38 @@ func Overfull(f Member, c *v1alpha1.Contract) (card int32, ok bool) {
 	if c.Spec.GPUs == nil || len(c.Spec.GPUs.Cards) == 0 {
 		return 0, false
 	}
-	per, cards := UnitsPerCard(f.Flavor), Cards(f.Flavor)
-	sum := map[int32]int64{}
+	return UnitsOf(f).Overfull(c)
+}
+
+// CardUnits are the units that contracts have on each card of a flavor: who asks
+// of many contracts of one flavor adds them up once.
+type CardUnits struct {
+	per, cards int64
+	sum        map[int32]int64
+}
+
+// UnitsOf adds up what a flavor's contracts have on its cards.
+func UnitsOf(f Member) CardUnits {
+	u := CardUnits{UnitsPerCard(f.Flavor), Cards(f.Flavor), map[int32]int64{}}
 	for _, h := range f.Held {
 		if h.Spec.GPUs != nil {
-			for _, u := range h.Spec.GPUs.Cards {
-				sum[u.Card] += u.Units
+			for _, n := range h.Spec.GPUs.Cards {
+				u.sum[n.Card] += n.Units
 			}
 		}
 	}
-	for _, u := range c.Spec.GPUs.Cards {
-		if u.Card < 0 || int64(u.Card) >= cards || sum[u.Card] > per {
-			return u.Card, true
+	return u
+}
+
+// Overfull is a card of which c has units and on which there are more than it
+// makes; ok is false where there is none.
+func (u CardUnits) Overfull(c *v1alpha1.Contract) (card int32, ok bool) {
+	if c.Spec.GPUs == nil {
+		return 0, false
+	}
+	for _, n := range c.Spec.GPUs.Cards {
+		if n.Card < 0 || int64(n.Card) >= u.cards || u.sum[n.Card] > u.per {
+			return n.Card, true
 		}
 	}
 	return 0, false

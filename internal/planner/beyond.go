@@ -23,13 +23,25 @@ func (r *round) beyondLimits(j *job) (code, why string) {
 	return "", ""
 }
 
+// contractsBefore is what limits.contracts was before rulesThousandContracts.
+const contractsBefore = 20_000
+
+// limitsBy are the limits of a world's fleet, by the rules that it is decided by.
+func limitsBy(w *World) v1alpha1.Limits {
+	var limits v1alpha1.Limits
+	if w.Fleet != nil {
+		limits = w.Fleet.Limits
+	}
+	if limits.Contracts == 0 && w.Rules != 0 && w.Rules < rulesThousandContracts {
+		limits.Contracts = contractsBefore
+	}
+	return limits.Filled()
+}
+
 // BeyondLimits names what stands beyond a limit of the fleet or of its tenant,
 // because that came later: it is kept to its end, and nothing new is placed.
 func BeyondLimits(w *World) []string {
-	limits := v1alpha1.Limits{}.Filled()
-	if w.Fleet != nil {
-		limits = w.Fleet.Limits.Filled()
-	}
+	limits := limitsBy(w)
 	var out []string
 	for _, name := range sortedNames(w.Tenants) {
 		if text := tenantBeyond(w, name, limits); text != "" {

@@ -50,7 +50,7 @@ func TestMostReplicas(t *testing.T) {
 	for name, how := range map[string]func(*planner.Intent){"gang": func(*planner.Intent) {}, "loose": loose} {
 		for _, fits := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, " ", fits), func(t *testing.T) {
-				b := paris()
+				b := paris().Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Contracts = 10_000 })
 				room := "cpu=64 memory=512Gi pods=100000 ephemeral-storage=10Ti"
 				if !fits {
 					room = "cpu=9 memory=512Gi pods=9999 ephemeral-storage=10Ti"

@@ -17,24 +17,25 @@ import (
 var crowds = []struct {
 	name             string
 	intents, flavors int
+	contracts        int64 // limits.contracts, 0: the default
 	wants            func(i int, in *planner.Intent)
 }{
-	{"equal", 50_000, 1000, func(_ int, in *planner.Intent) { Wants(50, "H100")(in) }},
-	{"distinct", 50_000, 1000, func(i int, in *planner.Intent) { Wants(50, "H100")(in); cores(in, 4000+i) }},
-	{"distinct-10k-flavors", 50_000, 10_000, func(i int, in *planner.Intent) { Wants(50, "H100")(in); cores(in, 4000+i) }},
-	{"budgets", 50_000, 1000, func(i int, in *planner.Intent) {
+	{"equal", 50_000, 1000, 0, func(_ int, in *planner.Intent) { Wants(50, "H100")(in) }},
+	{"distinct", 50_000, 1000, 0, func(i int, in *planner.Intent) { Wants(50, "H100")(in); cores(in, 4000+i) }},
+	{"distinct-10k-flavors", 50_000, 10_000, 0, func(i int, in *planner.Intent) { Wants(50, "H100")(in); cores(in, 4000+i) }},
+	{"budgets", 50_000, 1000, 0, func(i int, in *planner.Intent) {
 		Wants(4, "H100")(in)
 		cores(in, 4000+i)
 		AtMost(fmt.Sprintf("0.%05d", i+1))(in)
 	}},
-	{"replicas", 1000, 1000, func(i int, in *planner.Intent) {
+	{"replicas", 1000, 1000, 20_000, func(i int, in *planner.Intent) {
 		Wants(8, "H100")(in)
 		Times(10_000)(in)
 		cores(in, 4000+i)
 		in.Spec.Gang = Ptr(false)
 	}},
-	{"gangs", 1000, 1000, func(i int, in *planner.Intent) { Wants(8, "H100")(in); Times(10_000)(in); cores(in, 4000+i) }},
-	{"fit", 50_000, 1000, func(i int, in *planner.Intent) { Wants(1)(in); cores(in, 1000+i%1000) }},
+	{"gangs", 1000, 1000, 20_000, func(i int, in *planner.Intent) { Wants(8, "H100")(in); Times(10_000)(in); cores(in, 4000+i) }},
+	{"fit", 50_000, 1000, 0, func(i int, in *planner.Intent) { Wants(1)(in); cores(in, 1000+i%1000) }},
 }
 
 func cores(in *planner.Intent, milli int) {
@@ -42,8 +43,8 @@ func cores(in *planner.Intent, milli int) {
 }
 
 // crowd is a market with n intents of one tenant, and another tenant without any.
-func crowd(n, flavors int, wants func(int, *planner.Intent)) *Builder {
-	b := market(flavors).Tenant("crowd", "home").Tenant("other", "home").Fleet(func(f *v1alpha1.FleetSpec) { f.Limits = v1alpha1.Limits{} })
+func crowd(n, flavors int, contracts int64, wants func(int, *planner.Intent)) *Builder {
+	b := market(flavors).Tenant("crowd", "home").Tenant("other", "home").Fleet(func(f *v1alpha1.FleetSpec) { f.Limits = v1alpha1.Limits{Contracts: contracts} })
 	for i := range n {
 		name := fmt.Sprintf("i%06d", i)
 		in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: "crowd"}}, Path: "intents/crowd/" + name + ".yaml", Author: "a"}
@@ -68,7 +69,7 @@ func BenchmarkCrowd(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/intents=%d", c.name, c.intents), func(b *testing.B) {
 			for b.Loop() {
 				memories := [2]planner.Memory{}
-				alone, with := crowd(0, c.flavors, c.wants), crowd(c.intents, c.flavors, c.wants)
+				alone, with := crowd(0, c.flavors, c.contracts, c.wants), crowd(c.intents, c.flavors, c.contracts, c.wants)
 				for _, at := range []string{"new", "next", "waits"} {
 					var took [2]time.Duration
 					for i, w := range []*Builder{alone, with} {
@@ -100,7 +101,7 @@ func TestACrowdDelaysNobody(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			b := crowd(c.intents, offers, c.wants)
+			b := crowd(c.intents, offers, c.contracts, c.wants)
 			another(b, 0)
 			p, did := planner.CountWork(b.W)
 			if d := Of(p, "other/n000"); d.Action != planner.Place {

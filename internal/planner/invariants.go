@@ -106,7 +106,7 @@ func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.F
 			bad[intent] = "there is no flavor " + c.Spec.Provider + "/" + c.Spec.Flavor
 			continue
 		}
-		if card, over := ledger.Overfull(after.memberOf(f), c); over {
+		if card, over := after.unitsOf(f).Overfull(c); over {
 			bad[intent] = fmt.Sprintf("card %d of %s would be oversold", card, f.Ref())
 		}
 		left, known := free[f]
@@ -203,12 +203,16 @@ type aftermath struct {
 	// changed contracts by name, and those that hold afterwards by flavor.
 	changed map[string]bool
 	held    map[offerKey][]*v1alpha1.Contract
-	// sums of tenants, made on first use.
-	sums map[string]ledger.Totals
+	// sums of tenants, members and units of flavors, made on first use: a plan may
+	// have thousands of contracts on one flavor.
+	sums    map[string]ledger.Totals
+	members map[*v1alpha1.Flavor]ledger.Member
+	units   map[*v1alpha1.Flavor]ledger.CardUnits
 }
 
 func afterwards(l *ledger.Ledger, p *Plan) *aftermath {
-	a := &aftermath{before: l, plan: p, changed: make(map[string]bool, len(p.Contracts)), held: map[offerKey][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{}}
+	a := &aftermath{before: l, plan: p, changed: make(map[string]bool, len(p.Contracts)), held: map[offerKey][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{},
+		members: map[*v1alpha1.Flavor]ledger.Member{}, units: map[*v1alpha1.Flavor]ledger.CardUnits{}}
 	for i := range p.Contracts {
 		a.changed[p.Contracts[i].name()] = true
 		if c := p.Contracts[i].After; c != nil && c.Status.Phase.Held() {
@@ -219,10 +223,26 @@ func afterwards(l *ledger.Ledger, p *Plan) *aftermath {
 	return a
 }
 
+// unitsOf are the units on the cards of a flavor after the plan.
+func (a *aftermath) unitsOf(f *v1alpha1.Flavor) ledger.CardUnits {
+	u, known := a.units[f]
+	if !known {
+		u = ledger.UnitsOf(a.memberOf(f))
+		a.units[f] = u
+	}
+	return u
+}
+
+// memberOf is a flavor with its contracts after the plan.
 func (a *aftermath) memberOf(f *v1alpha1.Flavor) ledger.Member {
-	m := a.before.MemberOf(f)
+	m, known := a.members[f]
+	if known {
+		return m
+	}
+	m = a.before.MemberOf(f)
 	m.Held = slices.DeleteFunc(m.Held, func(c *v1alpha1.Contract) bool { return a.changed[c.Metadata.Name] })
 	m.Held = append(m.Held, a.held[offerKey{f.Metadata.Namespace, f.Metadata.Name}]...)
+	a.members[f] = m
 	return m
 }
 

@@ -183,7 +183,7 @@ func startRound(w *World) *round {
 		books.Currency = fleet.Currency // the zone is checked when a fleet is read
 	}
 	r := &round{
-		given: given, w: w, fleet: fleet, limits: fleet.Limits.Filled(), books: books, now: w.Now, pools: warm, tenants: map[string]*tenant{},
+		given: given, w: w, fleet: fleet, limits: limitsBy(w), books: books, now: w.Now, pools: warm, tenants: map[string]*tenant{},
 		before: map[string]*v1alpha1.Contract{}, current: map[string]*v1alpha1.Contract{},
 		mappedNow: mappings{}, statusOnly: map[string]bool{}, claimed: map[string]bool{}, unclaims: map[string]func(){}, replaced: map[string]bool{}, excess: map[string]bool{}, cut: map[string]bool{},
 		renamed: map[[2]string]*v1alpha1.IntentState{},

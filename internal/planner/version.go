@@ -4,7 +4,7 @@ package planner
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesEndsApart
+const Rules = rulesThousandContracts
 
 // The changes, by the number that they came with.
 const (
@@ -14,6 +14,9 @@ const (
 	// rulesEndsApart: deletions and losses are held back apart, and one tenant's or
 	// provider's alone where it is only that (guard.go).
 	rulesEndsApart = 3
+	// rulesThousandContracts: without limits.contracts a tenant holds 1,000
+	// contracts, and no more 20,000 (beyond.go).
+	rulesThousandContracts = 4
 )
 
 // by reports whether a round decides by the rules of a number.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ func newPlanned(o *Options, sites []site, jobs []*job, types []taskType) *planne
 	p := &planned{opts: o, sites: sites, bySite: map[string]int{}, jobs: map[string]*job{}, over: map[*job]bool{}}
 	fleet := *o.Fleet
 	fleet.Retention.Ended.Duration = 1000 * time.Hour * 24
+	if o.Tenants == nil && fleet.Limits.Contracts == 0 {
+		fleet.Limits.Contracts = math.MaxInt32 // without a fleet one tenant has all of the demand
+	}
 	p.world = planner.World{
 		Fleet: &fleet, FleetName: "simulation", Ledger: ledger.Empty(), Inputs: strings.Repeat("0", 40),
 		Clusters: map[string]*v1alpha1.Cluster{}, Tenants: map[string]*v1alpha1.Tenant{},

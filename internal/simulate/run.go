@@ -27,7 +27,8 @@ type Options struct {
 	Demand []market.Demand
 	// Policies to compare, by name; default the planner alone.
 	Policies []string
-	// Fleet is the policy the planner goes by: currency, rates, weights. Tenants by name, for quotas and budgets; may be nil.
+	// Fleet is the policy the planner goes by: currency, rates, weights. Tenants by name, for quotas and budgets; may be nil:
+	// then the default of limits.contracts does not hold.
 	Fleet   *v1alpha1.FleetSpec
 	Tenants map[string]*v1alpha1.Tenant
 	// Objective, Weights and Purchase of every intent.

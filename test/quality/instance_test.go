@@ -195,7 +195,7 @@ func readPods(t testing.TB) (one, several []request) {
 // world is the instance as the planner sees it: one commit of intents.
 func (in *instance) world(objective v1alpha1.Objective) planner.World {
 	w := planner.World{
-		Now: v1alpha1.TimeOf(start), Fleet: &v1alpha1.FleetSpec{Currency: "USD", Timezone: "UTC"}, FleetName: "quality",
+		Now: v1alpha1.TimeOf(start), Fleet: &v1alpha1.FleetSpec{Currency: "USD", Timezone: "UTC", Limits: v1alpha1.Limits{Contracts: 1 << 20}}, FleetName: "quality",
 		Clusters: map[string]*v1alpha1.Cluster{"home": {Metadata: v1alpha1.Metadata{Name: "home"}, Spec: v1alpha1.ClusterSpec{Roles: []string{"consumer"}}}},
 		Tenants:  map[string]*v1alpha1.Tenant{"lab": {Metadata: v1alpha1.Metadata{Name: "lab"}, Spec: v1alpha1.TenantSpec{Consumers: []string{"home"}}}},
 		Inputs:   "c0ffee", Ledger: ledger.Empty(), Market: "market",

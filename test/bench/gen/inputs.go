@@ -37,7 +37,7 @@ func (o Options) Inputs() map[string][]byte {
 metadata: {name: large}
 spec:
   currency: EUR
-  limits: {work: 1000000000} # all of it is placed in one round
+  limits: {work: 1000000000, contracts: 100000} # all of it is placed in one round
   defaults: {delivery: %s}
   writeBack: {mode: push, inputs: %s, branch: %s, statusInterval: 1s, author: {name: fleetbroker, email: fleetbroker@example.org}}
 `, group, o.Delivery, InputsBranch, LedgerBranch)}
