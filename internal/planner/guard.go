@@ -17,7 +17,9 @@ import (
 //	one offender  a tenant whose deletions are more than those of all others
 //	              together (a provider whose losses are) is held back alone, if
 //	              the others' together are within the limit: what one tenant
-//	              deletes by its own right must not stop the others
+//	              deletes by its own right must not stop the others. Who deletes
+//	              by the same commit as the offender is held back with it: that
+//	              is a mistake that spans tenants
 //	else          nothing of the kind ends: a mistake that spans tenants, or half
 //	              of the network
 //
@@ -44,19 +46,20 @@ func Ends(w World) []string {
 	r.excess = r.findExcess()
 	r.cutBudgets()
 	deletions, losses := r.guardedEnds()
-	names := map[string]bool{}
+	var names []string
 	for _, groups := range []ends{deletions, losses} {
 		for _, list := range groups {
-			for _, name := range list {
-				names[name] = true
+			for _, c := range list {
+				names = append(names, c.Metadata.Name)
 			}
 		}
 	}
-	return sortedNames(names)
+	slices.Sort(names)
+	return names
 }
 
 // ends are contracts by whose they are, a tenant's or a provider's.
-type ends map[string][]string
+type ends map[string][]*v1alpha1.Contract
 
 func (e ends) count() (n int) {
 	for _, list := range e {
@@ -82,7 +85,7 @@ func (r *round) guardedEnds() (deletions, losses ends) {
 		end, name := c.Spec.Term.End, c.Metadata.Name // what its term or a budget ends now is not counted
 		if ending && c.Status.Phase.Charged() && !seen[name] && !r.w.ForceRelease[name] && !r.cut[name] && (end.IsZero() || end.After(r.now.Time)) {
 			seen[name] = true
-			to[whose] = append(to[whose], name)
+			to[whose] = append(to[whose], c)
 		}
 	}
 	// What is frozen does not end because its intent or its provider is gone, but
@@ -137,11 +140,17 @@ func (r *round) holdBack(e ends, limit int, why []string, because, kind string) 
 	held := map[string]bool{}
 	for name, list := range e {
 		if rest := total - len(list); rest <= limit && len(list) > rest {
-			held = map[string]bool{name: true}
-			total = len(list)
-			break // there is only one that has more than all others together
+			held = map[string]bool{name: true} // there is only one that has more than all others together
+			break
 		}
 		held[name] = true
+	}
+	if kind == "tenant" {
+		r.holdSameCommits(e, held)
+	}
+	total = 0
+	for name := range held {
+		total += len(e[name])
 	}
 	r.plan.HeldBackEnds += total
 	names := sortedNames(held)
@@ -154,6 +163,30 @@ func (r *round) holdBack(e ends, limit int, why []string, because, kind string) 
 		}
 	}
 	return held, append(why, text)
+}
+
+// holdSameCommits holds back those, too, of whose intents the same commit deletes
+// some as of those that are held back, as far as it is known who deleted what.
+func (r *round) holdSameCommits(e ends, held map[string]bool) {
+	commits := map[string]bool{}
+	for name := range held {
+		for _, c := range e[name] {
+			commits[r.w.RemovedBy[c.Spec.Intent.Path]] = true
+		}
+	}
+	delete(commits, "")
+	for name, list := range e {
+		for _, c := range list {
+			path := c.Spec.Intent.Path
+			r.plan.Removed = append(r.plan.Removed, path)
+			held[name] = held[name] || commits[r.w.RemovedBy[path]]
+		}
+		if !held[name] {
+			delete(held, name)
+		}
+	}
+	slices.Sort(r.plan.Removed)
+	r.plan.Removed = slices.Compact(r.plan.Removed)
 }
 
 // cutBudgets marks the contracts that budgets with atLimit end: all of a month

@@ -144,3 +144,24 @@ func TestMaxEnds_EarlierRulesHoldAllBack(t *testing.T) {
 		t.Fatal(describe(p))
 	}
 }
+
+// What one commit deletes of several tenants is held back together.
+func TestMaxEnds_OneCommitThatSpansTenants(t *testing.T) {
+	b := several(t, 6, 2, 1)
+	b.W.RemovedBy = map[string]string{}
+	for _, in := range b.W.Intents {
+		by := "Ada L. in 4f1c2ab"
+		if in.Metadata.Namespace == "c" {
+			by = "Grace H. in 9d3e7f0"
+		}
+		b.W.RemovedBy[in.Path] = by
+	}
+	empty(b, "a", "b", "c")
+	p := b.Round()
+	if got := ended(p); got != "c1" || !strings.HasPrefix(p.HeldBack, "8 contracts would end because intents are gone, of tenants a, b;") || len(p.Removed) != 9 {
+		t.Fatalf("ends %q, held back: %q, %q", got, p.HeldBack, p.Removed)
+	}
+	if got := ended(b.Round()); got != "" {
+		t.Fatalf("ends %q then", got)
+	}
+}

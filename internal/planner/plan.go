@@ -52,6 +52,9 @@ type Plan struct {
 	HeldBack string
 	// HeldBackEnds is how many contracts would have ended.
 	HeldBackEnds int
+	// Removed are the paths of removed intents of which it mattered by whom
+	// (World.RemovedBy) for what is held back.
+	Removed []string
 	// Budgets are those of tenants that have one, by name, after the plan.
 	Budgets []BudgetLine
 	// Notes name fields of the fleet, its tenants and flavors that are not acted on yet, and tenants that hold more than they may.

@@ -37,7 +37,7 @@ type World struct {
 	Observed Observations
 	// Demand is what the agents that are heard say of the pods that use contracts or wait for them, by consumer cluster.
 	Demand map[string]*v1alpha1.DemandSeen
-	// RemovedBy says who deleted files of intents, by path, as "Ada L. in 4f1c2ab"; for people.
+	// RemovedBy says who deleted files of intents, by path, as "Ada L. in 4f1c2ab"; for people, and to see whether one commit removed those of several tenants (guard.go).
 	RemovedBy map[string]string
 	// Deaf means that too few providers are heard to move, refuse or queue anything.
 	Deaf bool

@@ -200,7 +200,7 @@ type Verification struct {
 
 // Safety limits what one round may end.
 type Safety struct {
-	// MaxEnds is how many contracts one round may end because intents are gone, and how many because providers are lost; default the larger of 5 and 20 % of held contracts. Beyond it, the tenant (the provider) with more of them than all others together is held back alone if the others are within it; otherwise none of them ends.
+	// MaxEnds is how many contracts one round may end because intents are gone, and how many because providers are lost; default the larger of 5 and 20 % of held contracts. Beyond it, the tenant (the provider) with more of them than all others together is held back alone if the others are within it, or with those of whose intents the same commit removes some; otherwise none of them ends.
 	MaxEnds *int32 `json:"maxEnds,omitempty"`
 	// FrozenFor is after what time a contract without an end, of an intent whose file cannot be read, counts as preemptible at priority 0 (default 24h). Its term, budgets, drains and higher priorities apply to it from the beginning; that it is frozen never ends it.
 	FrozenFor Duration `json:"frozenFor,omitzero"`

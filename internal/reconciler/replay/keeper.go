@@ -108,10 +108,15 @@ func trues(set map[string]bool) []string {
 	return out
 }
 
-// removed is who deleted the files of contracts that change: of others nothing
-// depends on it.
+// removed is who deleted the files of contracts that change, and of those that are
+// held back: of others nothing depends on it.
 func removed(by map[string]string, p *planner.Plan) map[string]string {
 	out := map[string]string{}
+	for _, path := range p.Removed {
+		if who, ok := by[path]; ok {
+			out[path] = who
+		}
+	}
 	for _, c := range p.Contracts {
 		if c.Before == nil {
 			continue

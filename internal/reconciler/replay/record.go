@@ -41,7 +41,7 @@ type Record struct {
 	Reached      []string `json:"reached,omitempty"`
 	AllowEnds    bool     `json:"allowEnds,omitempty"`
 	ForceRelease []string `json:"forceRelease,omitempty"`
-	// Removed says who deleted the files of intents whose contracts change.
+	// Removed says who deleted the files of intents whose contracts change or are held back.
 	Removed map[string]string `json:"removed,omitempty"`
 	// Requests that came through the API in this round, by path, with their text:
 	// not all of them need be in each of its commits.

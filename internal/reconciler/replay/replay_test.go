@@ -212,3 +212,44 @@ func TestARoundIsReplayedByItsOwnRules(t *testing.T) {
 	}
 	t.Fatal("no commit releases anything")
 }
+
+// Whose ends are held back depends on who removed what: a replay knows that too.
+func TestReplayKnowsWhoRemovedWhatIsHeldBack(t *testing.T) {
+	s := story.New(t, "ledger", nil, "")
+	files := map[string]string{"tenants/bio.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: bio}\nspec: {consumers: [rome]}\n"}
+	var paths []string
+	for i := range 8 {
+		name, tenant := fmt.Sprintf("job%d", i), "vision"
+		if i > 5 {
+			tenant = "bio"
+		}
+		paths = append(paths, "intents/"+tenant+"/"+name+".yaml")
+		files[paths[i]] = strings.Replace(story.Intent(name, 1), "namespace: vision", "namespace: "+tenant, 1)
+	}
+	s.Push("Ask", files)
+	s.Rest()
+	s.Push("Merge what nobody has looked at", map[string]string{"intents/vision/extra.yaml": story.Intent("extra", 1)}, paths...)
+	s.Rest()
+	log, err := s.Remote.Log("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayer(s)
+	for _, c := range log {
+		if strings.Contains(c.Message, " -> Releasing") {
+			t.Fatalf("a mistake that spans tenants is not held back:\n%s", c.Message)
+		}
+		if !strings.HasPrefix(c.Message, "place vision/extra ") {
+			continue
+		}
+		res, err := r.Replay(t.Context(), c.Hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !res.Same {
+			t.Errorf("%+v", res.Differences)
+		}
+		return
+	}
+	t.Fatal("no commit places extra")
+}
