@@ -108,7 +108,11 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 		}
 	}
 	if claims {
-		v.report.Unsigned++
+		if v.c.Signature != "" {
+			v.report.NotJudged++
+		} else {
+			v.report.Unsigned++
+		}
 		return true, v.follow(s)
 	}
 	return false, nil

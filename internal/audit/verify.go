@@ -94,10 +94,12 @@ type Report struct {
 	// Notes are what was not judged, and why.
 	Notes []Note `json:"notes,omitempty"`
 	// Signers whose signature made commits the daemon's, Unsigned the commits that
-	// are taken for the daemon's by the committer's address alone.
-	Signers  []Signed  `json:"signers"`
-	Unsigned int       `json:"unsigned"`
-	last     tree.Hash // the newest commit of ours
+	// are taken for the daemon's by the committer's address alone. So are those
+	// NotJudged, which have a signature: no key is known to judge them by.
+	Signers   []Signed  `json:"signers"`
+	Unsigned  int       `json:"unsigned"`
+	NotJudged int       `json:"notJudged,omitempty"`
+	last      tree.Hash // the newest commit of ours
 	// Incidents are commits of other accounts that the daemon has undone since. What
 	// they broke is among the violations.
 	Incidents []Incident `json:"incidents,omitempty"`

@@ -292,6 +292,10 @@ func follows(rep *audit.Report) string {
 	case rep.Rooted:
 	case len(rep.Signers) > 0:
 		out += " by the keys that the repository names itself"
+	case rep.NotJudged > 0:
+		out += ", signatures not judged"
+	case rep.Unsigned == 0:
+		out += ", no signature judged"
 	default:
 		out += ", signed by nobody"
 	}
@@ -325,6 +329,9 @@ func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report) error {
 	}
 	if rep.Unsigned > 0 {
 		lines = append(lines, [2]string{"unsigned", count(rep.Unsigned, "commit") + " by the committer's address alone, which everyone who may push can write"})
+	}
+	if rep.NotJudged > 0 {
+		lines = append(lines, [2]string{"judged", "not the signatures of " + count(rep.NotJudged, "commit") + ": neither --trust-root nor the repository names a key to judge them by"})
 	}
 	if rep.BeforeRoot > 0 {
 		lines = append(lines, [2]string{"before", count(rep.BeforeRoot, "commit") + " from before the first that a key of the trust root signed"})

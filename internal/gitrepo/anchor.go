@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
@@ -16,12 +17,14 @@ type NoAnchorError struct {
 	// Rivals are the newest signed commits, of which none contains the others;
 	// empty: no commit is signed.
 	Rivals []tree.Hash
+	// Closest is the signature that comes nearest to one that counts.
+	Closest Closest
 }
 
 func (e *NoAnchorError) Error() string {
 	if len(e.Rivals) == 0 {
-		return fmt.Sprintf("no commit of %s up to %s is signed by a key in force of the trust root's list ledger, so nothing says what of it stands: name the daemon's key there, or look at the branch and accept it with `fleetbroker reconcile --once --accept-rewrite %s`",
-			e.Ref, e.Head.Short(), e.Head)
+		return fmt.Sprintf("no commit of %s up to %s is signed by a key in force of the trust root's list ledger, so nothing says what of it stands: name the daemon's key there, or look at the branch and accept it with `fleetbroker reconcile --once --accept-rewrite %s`%s",
+			e.Ref, e.Head.Short(), e.Head, e.Closest.String())
 	}
 	return fmt.Sprintf("%s up to %s contains signed commits without an order (%s, %s), so nothing says which of them stands: look at both, put the branch on one, and accept it with `fleetbroker reconcile --once --accept-rewrite`",
 		e.Ref, e.Head.Short(), e.Rivals[0], e.Rivals[1])
@@ -136,7 +139,7 @@ func (r *Repo) Anchor(ctx context.Context, head tree.Hash) (tree.Hash, error) {
 	if r.inputsRef == r.ledgerRef && r.unwritten(head) {
 		return tree.Hash{}, nil
 	}
-	return tree.Hash{}, &NoAnchorError{Ref: r.ledgerRef, Head: head}
+	return tree.Hash{}, &NoAnchorError{Ref: r.ledgerRef, Head: head, Closest: r.closest(ctx, head)}
 }
 
 // signedBelow are commits of ours that head contains, with the trailer Ledger
@@ -177,6 +180,25 @@ func (r *Repo) signedBelow(ctx context.Context, head tree.Hash) (numbered, plain
 	}
 	slices.SortStableFunc(numbered, func(a, b tree.Hash) int { return cmp.Compare(seqs[b], seqs[a]) })
 	return numbered, plain, nil
+}
+
+// closest looks for the signature below a head that comes nearest to one of ours,
+// on the line of first parents, for a message.
+func (r *Repo) closest(ctx context.Context, head tree.Hash) (c Closest) {
+	for h, n := head, 0; !h.IsZero() && n < maxSeek && ctx.Err() == nil; n++ {
+		raw, err := r.store.rawCommit(h)
+		if err != nil {
+			return c
+		}
+		_, err = r.identity.Load().Trusted.SignedCommit(h, raw, time.Now(), r.isAncestor)
+		c.See(h, err)
+		info, err := r.info(h)
+		if err != nil || len(info.Parents) == 0 {
+			return c
+		}
+		h = info.Parents[0]
+	}
+	return c
 }
 
 // newestOf is the one that contains all others.

@@ -149,5 +149,5 @@ func (k Keys) SignedCommit(h tree.Hash, raw []byte, now time.Time, ancestor Ance
 			return key, nil
 		}
 	}
-	return Key{}, fmt.Errorf("the trust root revokes the key of %s that signed it", key.Principal)
+	return Key{}, &RevokedError{key.Principal}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
@@ -114,13 +115,62 @@ func (k Keys) SignerOf(raw []byte, now time.Time) (int, error) {
 	case err != nil:
 		return 0, err
 	case c.Signature == "":
-		return 0, errors.New("it is not signed")
+		return 0, ErrNotSigned
 	case c.Ambiguous:
 		return 0, errors.New("its header repeats a field, or it has two signatures, so that its signature proves nothing")
 	}
 	i, err := k.find(gitobj.SignedPayload(raw), c.Signature, &packet.Config{Time: func() time.Time { return now }})
 	k.prove(raw, c.Signature, i, err)
 	return i, err
+}
+
+// ErrNotSigned is a commit without a signature.
+var ErrNotSigned = errors.New("it is not signed")
+
+// RevokedError is a good signature by a key that the trust root revokes.
+type RevokedError struct {
+	// Principal whose key it is.
+	Principal string
+}
+
+// Error implements error.
+func (e *RevokedError) Error() string {
+	return fmt.Sprintf("the trust root revokes the key of %s that signed it", e.Principal)
+}
+
+// Lapsed reports whether a signature does not count only because its key is
+// revoked or has expired.
+func Lapsed(err error) bool {
+	return errors.As(err, new(*RevokedError)) || errors.Is(err, pgperrors.ErrKeyExpired) || errors.Is(err, pgperrors.ErrKeyRevoked) || errors.Is(err, pgperrors.ErrSignatureExpired)
+}
+
+// Closest is, of signatures that do not count, the one that is nearest to it, for
+// a message: the newest by a key that lapsed, else the newest of all. Commits are
+// given newest first.
+type Closest struct {
+	Commit tree.Hash
+	Err    error
+}
+
+// See takes in why a commit does not count.
+func (c *Closest) See(h tree.Hash, err error) {
+	if err == nil || errors.Is(err, ErrNotSigned) || c.Err != nil && (Lapsed(c.Err) || !Lapsed(err)) {
+		return
+	}
+	c.Commit, c.Err = h, err
+}
+
+// String is a sentence about it, "" without one.
+func (c *Closest) String() string {
+	switch {
+	case c.Err == nil:
+		return ""
+	case errors.As(c.Err, new(*RevokedError)):
+		return fmt.Sprintf(". The newest signed one, %s, does not count: %v; if that commit is surely theirs, name it, or a newer one that is, in the entry (revoked: {after: <commit>})", c.Commit.Short(), c.Err)
+	case Lapsed(c.Err):
+		return fmt.Sprintf(". The newest signed one, %s, does not count: %v; put the key with its new expiry date into the trust root", c.Commit.Short(), c.Err)
+	}
+	return fmt.Sprintf(". The newest signed one, %s, does not count: %v", c.Commit.Short(), c.Err)
 }
 
 // prove remembers that a key of the list has signed a commit.

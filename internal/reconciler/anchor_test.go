@@ -122,6 +122,18 @@ func TestRootWithoutASignedLedgerIsNotReady(t *testing.T) {
 	}
 }
 
+// Where the only key that signed the ledger is revoked, the daemon says so.
+func TestRootSaysThatTheLedgersKeyIsRevoked(t *testing.T) {
+	s, _ := rootedStory(t, "ledger", "")
+	head := s.remote.Head("ledger")
+	s.root = rootOf(t, ", revoked: {}")
+	s.start()
+	_, err := s.r.Round(t.Context())
+	if want := "The newest signed one, " + head.Short() + ", does not count: the trust root revokes the key of daemon that signed it"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the round reports %v, want %q", err, want)
+	}
+}
+
 // A daemon whose key others would not take for ours writes nothing.
 func TestRootKeepsAnUnlistedDaemonFromWriting(t *testing.T) {
 	stolen, _ := memremote.KeyPair(t, "x")

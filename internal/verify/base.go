@@ -5,13 +5,18 @@ import (
 	"fmt"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 )
 
 // NoBaseError is a history in which the trust root finds nothing to begin with.
-type NoBaseError struct{ Head tree.Hash }
+type NoBaseError struct {
+	Head tree.Hash
+	// Closest is the signature that comes nearest to one that counts.
+	Closest gitrepo.Closest
+}
 
 func (e *NoBaseError) Error() string {
-	return fmt.Sprintf("no commit on the own line of the inputs up to %s is signed by a key of the trust root's list policy, so nothing says where to begin: let one of those people sign a commit of the inputs (git commit -S --allow-empty), or give the daemon the right --trust-root", e.Head.Short())
+	return fmt.Sprintf("no commit on the own line of the inputs up to %s is signed by a key in force of the trust root's list policy, so nothing says where to begin: let one of those people sign a commit of the inputs (git commit -S --allow-empty), or name the right --trust-root%s", e.Head.Short(), e.Closest.String())
 }
 
 // Base is where verification begins when nothing is known: the oldest commit on
@@ -20,6 +25,7 @@ func (e *NoBaseError) Error() string {
 func (v *Verifier) Base(ctx context.Context, head tree.Hash) (tree.Hash, error) {
 	keys := ringOf(v.reader.root.Policy(nil))
 	var base tree.Hash
+	var closest gitrepo.Closest
 	for h := head; !h.IsZero(); {
 		if err := ctx.Err(); err != nil {
 			return base, err
@@ -34,6 +40,8 @@ func (v *Verifier) Base(ctx context.Context, head tree.Hash) (tree.Hash, error) 
 		}
 		if _, err := keys.signer(signed{h, raw, v.now(), v.commits.ancestor}); err == nil {
 			base = h
+		} else {
+			closest.See(h, err)
 		}
 		if len(c.parents) == 0 {
 			break
@@ -41,7 +49,7 @@ func (v *Verifier) Base(ctx context.Context, head tree.Hash) (tree.Hash, error) 
 		h = c.parents[0]
 	}
 	if base.IsZero() {
-		return base, &NoBaseError{head}
+		return base, &NoBaseError{head, closest}
 	}
 	return base, nil
 }

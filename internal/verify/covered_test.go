@@ -144,3 +144,23 @@ func TestReplacedIntents_OfATenantsSigner(t *testing.T) {
 		})
 	}
 }
+
+// TestBase_SaysWhyAKeyDoesNotCount: where nothing says where to begin, the message
+// names the signature that would, and why it does not.
+func TestBase_SaysWhyAKeyDoesNotCount(t *testing.T) {
+	h, base := newRooted(t)
+	head := h.commit("eve", on(h.commit("ada", on(base), put(visionA, "a 2"))), put(visionA, "a 3"))
+	for name, c := range map[string]struct{ entry, says string }{
+		"revoked":   {h.keys["root"].public + ", revoked: {}", "The newest signed one, " + base.Short() + ", does not count: the trust root revokes the key of root that signed it; if that commit is surely theirs, name it"},
+		"not there": {h.keys["bob"].public, "The newest signed one, " + head.Short() + ", does not count: it is signed by the key SHA256:"},
+	} {
+		root, err := trust.Parse("root.yaml", []byte("apiVersion: fleetbroker.io/v1alpha1\nkind: TrustRoot\nmetadata: {name: acme}\nspec:\n  fleetID: f3k9q2abu7\n"+
+			"  policy: [{principal: root, publicKey: "+c.entry+"}]\n  ledger: [{principal: fleetbroker, publicKey: "+h.keys["carl"].public+"}]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := New(h, clockOf(h.history)).Trust(root).Base(t.Context(), head); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v, want %q", name, err, c.says)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // Whatever the shape of the history: when nobody signs, nothing changes; when
@@ -159,6 +160,14 @@ func TestOpenPGP(t *testing.T) {
 	v := h.verify(base, head)
 	v.has(visionA, "a 1")
 	v.finds("expired", visionA)
+	root, err := trust.Parse("root.yaml", fmt.Appendf(nil, "apiVersion: fleetbroker.io/v1alpha1\nkind: TrustRoot\nmetadata: {name: acme}\nspec:\n  fleetID: f3k9q2abu7\n"+
+		"  policy: [{principal: grace, publicKey: %q}]\n  ledger: [{principal: fleetbroker, publicKey: %q}]\n", public, h.keys["carl"].public))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(h, clockOf(h)).Trust(root).Base(t.Context(), head); err == nil || !strings.Contains(err.Error(), "The newest signed one, "+head.Short()) || !strings.Contains(err.Error(), "expired") || !strings.Contains(err.Error(), "new expiry date") {
+		t.Errorf("where to begin, with an expired key: %v", err)
+	}
 	h.at = now.Add(time.Minute)
 	h.verify(start, head).finds("") // the key was added on the line before
 	other := strings.Replace(string(h.commits[head]), "change", "chance", 1)
