@@ -25,6 +25,14 @@ const maxBuildRoots = 200
 // it is not tried again.
 const maxDeaths = 2
 
+// What a build takes of its tenant's ration of a read, measured as files are
+// (limits.go): so much for itself, for each file and byte that it reads, and for
+// each object and byte that it makes. One that ended its process takes all.
+const (
+	perBuild  = 30_000
+	perObject = 4_000
+)
+
 // build is the result of one kustomization, good while the hashes of all
 // directories that it reads are what they were.
 type build struct {
@@ -37,9 +45,10 @@ func (b *build) again() bool { return b.result.aside != nil && b.result.aside.Ag
 
 // kustomize builds the kustomizations of a tenant's directory. One that
 // another refers to is a base and makes nothing by itself. Together they make at
-// most so many bytes: past them nothing more is built.
-func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*build, most int64) (map[string]*build, exceeded, error) {
-	k := &kustomizer{tree: t, allowed: []string{root.path, basesDir}, known: map[string]*kustomizationFile{}}
+// most so many bytes: past them nothing more is built. Where the ration does not do
+// for all, the rest is left to the next read, which finds what was built.
+func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*build, most, ration int64) (map[string]*build, exceeded, error) {
+	k := &kustomizer{left: ration, tree: t, allowed: []string{root.path, basesDir}, known: map[string]*kustomizationFile{}}
 	referred := map[string]bool{}
 	for _, d := range dirs {
 		kf, err := k.open(d.path)
@@ -52,6 +61,7 @@ func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*
 	}
 	out := map[string]*build{}
 	reached, made := map[string]bool{}, int64(0)
+	var again []buildable
 	for _, d := range dirs {
 		if made > most {
 			break
@@ -72,20 +82,38 @@ func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*
 			return nil, exceeded{}, err
 		}
 		piece := r.aside.of(d.path+"/", asideHash(key))
-		if b := old[d.path]; b != nil && b.key == key && !b.again() && piece == nil && b.result.aside == nil {
-			out[d.path] = b
-			made += b.result.size
+		was := old[d.path]
+		switch {
+		case was == nil || was.key != key || piece != nil:
+		case was.again():
+			out[d.path] = was
+			again = append(again, buildable{d, roots, key})
+			continue
+		case was.result.aside == nil:
+			out[d.path] = was
+			made += was.result.size
 			continue
 		}
-		f := &file{path: path.Join(d.path, d.kust), sec: secIntents, made: d.path}
-		if out[d.path] = (&build{key, f}); piece != nil {
-			f.isAside(*piece)
-			continue
+		if piece == nil && k.left <= 0 {
+			return withOthers(out, old), rationed(root), nil
 		}
-		if err := r.try(k, f, roots, key); err != nil {
+		b, err := r.fresh(k, buildable{d, roots, key}, piece)
+		if err != nil {
 			return nil, exceeded{}, err
 		}
-		made += f.size
+		out[d.path] = b
+		made += b.result.size
+	}
+	for _, a := range again { // last: they may never be built
+		if k.left <= 0 || made > most {
+			break
+		}
+		b, err := r.fresh(k, a, nil)
+		if err != nil {
+			return nil, exceeded{}, err
+		}
+		out[a.dir.path] = b
+		made += b.result.size
 	}
 	if made > most {
 		return out, overLimit("the tenant's kustomizations make more than %d MiB together, and no more is read (limits.bytes of the fleet)", most>>20), nil
@@ -98,6 +126,39 @@ func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*
 		}
 	}
 	return out, exceeded{}, nil
+}
+
+// buildable is a kustomization that is to be built.
+type buildable struct {
+	dir   *dir
+	roots []string
+	key   string
+}
+
+// withOthers are builds with those of an earlier read that were not looked at.
+func withOthers(out, old map[string]*build) map[string]*build {
+	for p, b := range old {
+		if out[p] == nil {
+			out[p] = b
+		}
+	}
+	return out
+}
+
+// rationed says that the next read goes on.
+func rationed(root *dir) exceeded {
+	code, text := restOf(root).text()
+	return exceeded{code: code, why: text, rest: true}
+}
+
+// fresh builds a kustomization, or says why its piece is not.
+func (r *Reader) fresh(k *kustomizer, a buildable, piece *Unread) (*build, error) {
+	f := &file{path: path.Join(a.dir.path, a.dir.kust), sec: secIntents, made: a.dir.path}
+	if piece != nil {
+		f.isAside(*piece)
+		return &build{a.key, f}, nil
+	}
+	return &build{a.key, f}, r.try(k, f, a.roots, a.key)
 }
 
 // try builds a kustomization. When its process ends for a reason that may be its
@@ -115,6 +176,7 @@ func (r *Reader) try(k *kustomizer, f *file, roots []string, key string) error {
 		if !errors.As(err, &death) {
 			return err
 		}
+		k.left = 0
 		if !death.Convicts { // no verdict: what it last made stays, and it is tried again
 			piece.Why = death.Why
 			f.isAside(Unread{SetAsidePiece: piece, Again: true})
@@ -126,6 +188,7 @@ func (r *Reader) try(k *kustomizer, f *file, roots []string, key string) error {
 
 // kustomizer builds from one tree.
 type kustomizer struct {
+	left    int64 // of the ration
 	tree    tree.Tree
 	allowed []string // directories that kustomizations may read
 	known   map[string]*kustomizationFile
@@ -180,6 +243,7 @@ func (k *kustomizer) build(f *file, root string, roots []string, programs *progr
 	if f.broken {
 		return nil
 	}
+	k.left -= perBuild
 	files, err := k.lay(f, roots)
 	if err != nil || f.broken {
 		return err
@@ -195,6 +259,7 @@ func (k *kustomizer) build(f *file, root string, roots []string, programs *progr
 	}
 	f.size = int64(len(stream))
 	sources := objects(stream)
+	k.left -= perObject*int64(len(sources)) + f.size
 	for _, source := range sources {
 		if len(source.Text) > strictyaml.MaxSize {
 			f.fails("Kustomize", "the kustomization makes an object larger than %d KiB", strictyaml.MaxSize>>10)
@@ -256,6 +321,7 @@ func (k *kustomizer) lay(f *file, roots []string) (map[string][]byte, error) {
 				return err
 			}
 			files[p] = content
+			k.left -= perFile + int64(len(content))
 			if size += len(content); len(files) > kustomize.MaxFiles || size > kustomize.MaxBytes {
 				f.fails("Kustomize", "the kustomization reads more than %d files or %d MiB; split it", kustomize.MaxFiles, kustomize.MaxBytes>>20)
 			}

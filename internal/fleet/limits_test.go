@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
@@ -104,5 +105,91 @@ func TestACrowdIsReadInParts(t *testing.T) {
 	}
 	if whole := read(t, NewReader(), crowd, nil); describe(whole) != describe(last) || whole.Unfinished {
 		t.Error("read at once it is another fleet")
+	}
+}
+
+// A tenant that changes many kustomizations at once is read in parts, too, and each
+// is built once: also where one line of a base builds all of them again.
+func TestKustomizationsAreBuiltInParts(t *testing.T) {
+	many := func(cpu string) files {
+		f := limited("files: 100000", 0).with("intents/vision/base/kustomization.yaml", "resources: [i.yaml]\n",
+			"intents/vision/base/i.yaml", intent("vision", "i", "resources: {cpu: "+cpu+"}"), "intents/nlp/new"+cpu+".yaml", intent("nlp", "new"+cpu, "resources: {cpu: 1}"))
+		for i := range 120 {
+			f[fmt.Sprintf("intents/vision/m/k%d/kustomization.yaml", i)] = fmt.Sprintf("resources: [../../base]\nnamePrefix: k%d-\n", i)
+		}
+		return f
+	}
+	r := NewReader()
+	last := read(t, r, limited("files: 100", 0), nil)
+	for _, cpu := range []string{"1", "2"} {
+		at, parts, builds := many(cpu).build(tree.NewMemory()), 0, map[*build]bool{}
+		for {
+			f, err := r.ReadAll(t.Context(), Sources{Inputs: at, Last: last, Rationed: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if parts++; parts > 12 {
+				t.Fatal("it has no end")
+			}
+			again, err := NewReader().ReadAll(t.Context(), Sources{Inputs: at, Aside: f.NotRead})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g, w := describe(f), describe(again); g != w {
+				t.Fatalf("part %d:\n%.2000s\nread from scratch\n%.2000s", parts, g, w)
+			}
+			if f.Intent("nlp", "new"+cpu) == nil {
+				t.Fatalf("part %d: the other tenant's intent waits", parts)
+			}
+			for _, b := range r.prev.tenants["vision"].kustomized {
+				builds[b] = true
+			}
+			last = f
+			if !f.Unfinished {
+				break
+			}
+			if len(f.NotRead) != 1 || f.NotRead[0].Path != "intents/vision/" || f.Intent("vision", "k1-i") != nil {
+				t.Errorf("part %d: not read %+v", parts, f.NotRead)
+			}
+		}
+		if whole := read(t, NewReader(), many(cpu), nil); describe(whole) != describe(last) || whole.Unfinished {
+			t.Error("read at once it is another fleet")
+		}
+		// Those of before are kept until the last part.
+		if parts < 3 || len(builds) > 2*122+2 || len(last.NotRead) > 0 || last.Intent("vision", "k1-i") == nil {
+			t.Errorf("cpu %s: %d parts, %d builds, not read %v", cpu, parts, len(builds), last.NotRead)
+		}
+	}
+}
+
+// A start builds no more than some seconds' worth, and goes on in the next rounds.
+func TestAStartBuildsInParts(t *testing.T) {
+	f := limited("files: 100000", 0).with("intents/nlp/new.yaml", intent("nlp", "new", "resources: {cpu: 1}"))
+	note := strings.Repeat("x", strictyaml.MaxSize)
+	for i := range 2 + startRations*ration/(7*strictyaml.MaxSize) { // each reads seven notes, and builds fast
+		dir := fmt.Sprintf("intents/vision/k%d/", i)
+		for j := range 7 {
+			f[fmt.Sprintf("%snote%d.txt", dir, j)] = note
+		}
+		f[dir+"kustomization.yaml"], f[dir+"i.yaml"] = "resources: [i.yaml]\n", intent("vision", fmt.Sprintf("i%d", i), "resources: {cpu: 1}")
+	}
+	at, r := f.build(tree.NewMemory()), NewReader()
+	first, err := r.ReadAll(t.Context(), Sources{Inputs: at, Starting: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !first.Unfinished || first.Intent("nlp", "new") == nil || first.Intent("vision", "i0") != nil {
+		t.Errorf("unfinished %v, intents %d", first.Unfinished, len(first.Intents))
+	}
+	for parts := 0; first.Unfinished; parts++ {
+		if parts > 5 {
+			t.Fatal("it has no end")
+		}
+		if first, err = r.ReadAll(t.Context(), Sources{Inputs: at, Last: first, Rationed: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.Intent("vision", "i4") == nil || len(first.NotRead) > 0 {
+		t.Errorf("%d intents, not read %v", len(first.Intents), first.NotRead)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"runtime"
 	"slices"
@@ -54,9 +55,27 @@ type Sources struct {
 	Aside []Unread
 	// Older are trees of inputs that were good before, newest first; empty ones are skipped.
 	Older []tree.Tree
-	// Rationed: a tenant that changes many files at once is read in parts, so that
-	// the others do not wait; until the last it is frozen (Fleet.Unfinished).
+	// Rationed: a tenant that changes many files or kustomizations at once is read in
+	// parts, so that the others do not wait; until the last it is frozen
+	// (Fleet.Unfinished).
 	Rationed bool
+	// Starting: this is a daemon's first read. All files are read, and of a tenant's
+	// kustomizations as many as startRations rations build.
+	Starting bool
+}
+
+// startRations are some five seconds of processor time.
+const startRations = 20
+
+// builds is the ration of a tenant's kustomizations.
+func (s Sources) builds() int64 {
+	switch {
+	case s.Rationed:
+		return ration
+	case s.Starting:
+		return startRations * ration
+	}
+	return math.MaxInt64
 }
 
 // Read is ReadAll without requests.

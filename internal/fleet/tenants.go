@@ -106,6 +106,9 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 		switch {
 		case tr.over.rest:
 			tr.unread = append(tr.unread, restOf(root))
+			if tr.kustomized == nil && prev != nil { // the next read goes on with them
+				tr.kustomized = prev.kustomized
+			}
 		case tr.over.code != codeOverLimit:
 			tr.unread = append(tr.unread, r.aside[root.path+"/"])
 		}
@@ -130,9 +133,13 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 		if prev != nil {
 			old = prev.kustomized
 		}
-		made, over, err := r.kustomize(src.Inputs, root, kusts, old, tr.limits.bytes)
+		made, over, err := r.kustomize(src.Inputs, root, kusts, old, tr.limits.bytes, src.builds())
 		if err != nil {
 			return err
+		}
+		if over.rest {
+			tr.over, tr.kustomized, tr.diags, tr.frozen = over, made, nil, nil
+			return r.readTenant(ctx, prev, tr, src)
 		}
 		tr.kustomized, makes = made, over
 		for _, p := range sortedKeys(made) {

@@ -175,7 +175,7 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 func (r *Reconciler) readFleet(ctx context.Context, heads gitrepo.Heads, key tree.Hash, older []tree.Tree) (*fleet.Fleet, error) {
 	r.revoke(heads.Inputs.Tree, older) // first: it must not wait until the rest can be read
 	f, err := r.reader.ReadAll(ctx, fleet.Sources{
-		Inputs: heads.Inputs.Tree, Ledger: heads.Ledger.Tree, Last: r.fleet, Older: older, Aside: r.suspected.out, Rationed: r.fleet != nil,
+		Inputs: heads.Inputs.Tree, Ledger: heads.Ledger.Tree, Last: r.fleet, Older: older, Aside: r.suspected.out, Rationed: r.fleet != nil, Starting: r.fleet == nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", heads.Inputs.Commit.Hash.Short(), err)
