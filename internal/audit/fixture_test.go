@@ -146,7 +146,7 @@ func (s *fleet) forge(f forged) {
 	}
 	maps.Copy(trailers, f.trailers)
 	lines := slices.Clone(f.contracts)
-	for _, k := range []string{"Inputs", "Market", "Plan", "Now", "Round", "Ledger", "Fleet", "Root", "Dropped", "Renderer", "Rules", "Set-Aside"} {
+	for _, k := range []string{"Inputs", "Market", "Plan", "Now", "Round", "Ledger", "Fleet", "Root", "Dropped", "Renderer", "Rules", "Set-Aside", "Verified"} {
 		if trailers[k] != "" {
 			lines = append(lines, k+": "+trailers[k])
 		}

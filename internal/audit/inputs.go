@@ -145,9 +145,20 @@ func (in *inputs) acted(ctx context.Context, c *Commit) (s *state, fault string,
 		return nil, "", err
 	}
 	s, fault, err = in.at(ctx, h, verified)
+	if s == nil || err != nil || fault != "" {
+		return s, fault, err
+	}
 	// Where the state is a newer commit's of the same content, how far that one is
-	// verified says nothing of this one.
-	if s != nil && err == nil && fault == "" && s.commit == h && s.clean != verified {
+	// verified says nothing of this one, but that it is no further than itself.
+	if s.commit != h && verified != h {
+		if _, gone := in.stored(verified); gone != nil {
+			return s, fmt.Sprintf("Verified names %s, which is not in the repository", verified.Short()), nil
+		}
+		if below, err := in.ancestry.Holds(ctx, h, verified); err != nil || !below {
+			return s, fmt.Sprintf("Verified names %s, which is no ancestor of inputs %s", verified.Short(), h.Short()), err
+		}
+	}
+	if s.commit == h && s.clean != verified {
 		fault = fmt.Sprintf("inputs %s are verified up to %s, the commit says up to %s", h.Short(), s.clean.Short(), verified.Short())
 		if in.said && in.root == nil {
 			fault += "; the daemon held them to a trust root: give it with --trust-root"

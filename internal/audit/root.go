@@ -177,15 +177,7 @@ func (v *verifier) renewed(s *state, changes []change) error {
 			}
 			want[consumer] = out.Files
 		}
-		content := want[consumer][ch.path]
-		switch {
-		case content == nil && !ch.after.Hash.IsZero():
-			v.fault(ch.path, "manifests", "stands there, but no contract renders to it")
-		case content != nil && ch.after.Hash.IsZero():
-			v.fault(ch.path, "manifests", "is missing: the contracts render to %d bytes", len(content))
-		case content != nil && tree.BlobHash(content) != ch.after.Hash && !v.older(s, ch.path, ch.after.Hash):
-			v.fault(ch.path, "manifests", "differs from what the contracts render to: %s", v.difference(ch.after.Hash, content))
-		}
+		v.asRendered(s, ch.path, want[consumer][ch.path], ch.after.Hash)
 	}
 	return nil
 }

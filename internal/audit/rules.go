@@ -185,16 +185,7 @@ func (v *verifier) rendered(s *state, changes []change, d *delta) error {
 		}
 	}
 	for _, path := range sortedKeys(out.Files) {
-		content := out.Files[path]
-		has, there := v.files[path]
-		switch {
-		case content == nil && there:
-			v.fault(path, "manifests", "stands there, but no contract renders to it")
-		case content != nil && !there:
-			v.fault(path, "manifests", "is missing: the contracts render to %d bytes", len(content))
-		case content != nil && tree.BlobHash(content) != has && !v.older(s, path, has):
-			v.fault(path, "manifests", "differs from what the contracts render to: %s", v.difference(has, content))
-		}
+		v.asRendered(s, path, out.Files[path], v.files[path])
 	}
 	for _, ch := range changes {
 		if _, known := out.Files[ch.path]; !known && strings.HasPrefix(ch.path, manifests.Root+"/") {
@@ -202,6 +193,19 @@ func (v *verifier) rendered(s *state, changes []change, d *delta) error {
 		}
 	}
 	return nil
+}
+
+// asRendered judges one file of the manifests: has is what is there (zero: nothing),
+// content what its contracts render to (nil: nothing).
+func (v *verifier) asRendered(s *state, path string, content []byte, has tree.Hash) {
+	switch {
+	case content == nil && !has.IsZero():
+		v.fault(path, "manifests", "exists, but no contract renders to it")
+	case content != nil && has.IsZero():
+		v.fault(path, "manifests", "is missing: the contracts render to %d bytes", len(content))
+	case content != nil && tree.BlobHash(content) != has && !v.older(s, path, has):
+		v.fault(path, "manifests", "differs from what the contracts render to: %s", v.difference(has, content))
+	}
 }
 
 // difference is the first line in which a file differs from what it should be.

@@ -2,11 +2,14 @@ package audit_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
 // TestVerify_TrailersOfCommitsThatDecideNothing: a commit that changes no file, or
@@ -75,5 +78,44 @@ func TestVerify_MessageAndRecord(t *testing.T) {
 				t.Errorf("violations %v, want %q", bad, c.says)
 			}
 		})
+	}
+}
+
+// TestVerify_Verified: every commit says up to which commit its inputs are
+// verified, one that only renders again too, and one that names older inputs of the
+// same content.
+func TestVerify_Verified(t *testing.T) {
+	for _, plan := range []string{"", "render", "undo", "sweep", "policies", "set-aside"} {
+		s := lived(t, "ledger", nil, "")
+		log, err := s.Remote.Log("main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, before := log[0].Hash, log[1].Hash
+		same, err := s.Remote.Merge("main", s.Ada(), "The same", gitobj.Change{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.forge(forged{puts: request("a")})
+		for name, c := range map[string]struct{ inputs, verified, says string }{
+			"not so far":        {same.String(), before.String(), "are verified up to " + same.Short() + ", the commit says up to " + before.Short()},
+			"no commit":         {same.String(), "nothing", `Verified names no commit: "nothing"`},
+			"further":           {head.String(), same.String(), "Verified names " + same.Short() + ", which is no ancestor of inputs " + head.Short()},
+			"older and as told": {head.String(), head.String(), ""},
+			"of no repository":  {head.String(), strings.Repeat("ab", 20), "which is not in the repository"},
+		} {
+			trailers := map[string]string{"Inputs": c.inputs, "Verified": c.verified}
+			if plan != "" {
+				trailers["Plan"] = plan
+			}
+			ledger := s.Remote.Head("ledger")
+			s.forge(forged{puts: request("b"), trailers: trailers})
+			_, bad := s.judge(func(*audit.Options) {})
+			found := slices.ContainsFunc(bad, func(v string) bool { return strings.HasPrefix(v, "inputs: ") && strings.Contains(v, c.says) })
+			if found != (c.says != "") {
+				t.Errorf("%s %s: violations %v, want %q", plan, name, bad, c.says)
+			}
+			s.Remote.SetRef(gitrepo.Branch("ledger"), ledger)
+		}
 	}
 }

@@ -232,7 +232,7 @@ func TestPlantedViolations(t *testing.T) {
 		"a rendering of something else": {"manifests", "differs from what the contracts render to", func(_ *testing.T, s *fleet) {
 			s.forge(forged{trailers: map[string]string{"Plan": "render"}, puts: map[string][]byte{"manifests/rome/namespaces/policies/namespace-guard.yaml": []byte("kind: Secret\n")}})
 		}},
-		"a rendering of what is not there": {"manifests", "stands there, but no contract renders to it", func(_ *testing.T, s *fleet) {
+		"a rendering of what is not there": {"manifests", "exists, but no contract renders to it", func(_ *testing.T, s *fleet) {
 			s.forge(forged{trailers: map[string]string{"Plan": "render"}, puts: map[string][]byte{"manifests/rome/namespaces/policies/inject.yaml": []byte("kind: MutatingAdmissionPolicy\n")}})
 		}},
 		"a rendering that takes a guard": {"manifests", "is missing: the contracts render to", func(_ *testing.T, s *fleet) {
