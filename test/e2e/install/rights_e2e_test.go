@@ -110,6 +110,34 @@ func (r request) do(ctx context.Context, c dynamic.Interface) error {
 	return err
 }
 
+// may holds that a client's requests are let in; keys are what each does, after the
+// word may.
+func may(t *testing.T, who string, c dynamic.Interface, requests map[string]request) {
+	t.Helper()
+	for what, r := range requests {
+		if err := r.do(t.Context(), c); err != nil {
+			t.Errorf("%s may not %s: %v", who, what, err)
+		}
+	}
+}
+
+// mayNot holds that each is forbidden, with an answer that has all of says.
+func mayNot(t *testing.T, who string, c dynamic.Interface, requests map[string]request, says ...string) {
+	t.Helper()
+	for what, r := range requests {
+		err := r.do(t.Context(), c)
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s may %s: %v, want it forbidden", who, what, err)
+			continue
+		}
+		for _, text := range says {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("%s may not %s: %v, want %q in it", who, what, err, text)
+			}
+		}
+	}
+}
+
 // as is a client that the API server takes for a ServiceAccount of fleetbroker's.
 func as(t *testing.T, cluster *env.Cluster, name string) dynamic.Interface {
 	t.Helper()
@@ -196,7 +224,7 @@ func TestTheDaemonMayDoItsWorkOnConsumersAndNoMore(t *testing.T) {
 			envtest.Eventually(t, "the policy on the daemon to be in force", func(ctx context.Context) bool {
 				return apierrors.IsForbidden(request{"create", namespaces, "kube-x", plain}.do(ctx, c))
 			})
-			for what, r := range map[string]request{
+			may(t, "the account of "+base, c, map[string]request{
 				"make a tenant's namespace":         {"apply", namespaces, "nlp", `{apiVersion: v1, kind: Namespace, metadata: {labels: {fleetbroker.io/tenant: nlp}, annotations: {fleetbroker.io/intents: nlp.a, pods.fleetbroker.io/nlp.a: app=x, fleetbroker.io/applied: x, kustomize.toolkit.fluxcd.io/prune: disabled}}}`},
 				"make a peering's namespace":        {"apply", namespaces, "liqo-tenant-milan", `{apiVersion: v1, kind: Namespace, metadata: {labels: {fleetbroker.io/managed: "true", liqo.io/tenant-namespace: "true", liqo.io/remote-cluster-id: milan}}}`},
 				"mark a namespace of others":        {"apply", namespaces, "shop", `{apiVersion: v1, kind: Namespace, metadata: {labels: {fleetbroker.io/tenant: shop}}}`},
@@ -214,12 +242,8 @@ func TestTheDaemonMayDoItsWorkOnConsumersAndNoMore(t *testing.T) {
 				"lay a peering's Secret":            {"create", secrets, "liqo-tenant-paris/a", "{apiVersion: v1, kind: Secret}"},
 				"tell what it does not deliver":     {"create", events, "fleetbroker/a", event},
 				"look at the policy that bounds it": {"get", validating, "fleetbroker-daemon", ""},
-			} {
-				if err := r.do(t.Context(), c); err != nil {
-					t.Errorf("may not %s: %v", what, err)
-				}
-			}
-			for what, r := range map[string]request{
+			})
+			mayNot(t, "the account of "+base, c, map[string]request{
 				"make a mutation":                       {"create", mutating, "inject", injects},
 				"apply a mutation":                      {"apply", mutating, "fleetbroker-inject", injects},
 				"bind a mutation":                       {"create", mutatingB, "inject", injectsB},
@@ -262,11 +286,7 @@ func TestTheDaemonMayDoItsWorkOnConsumersAndNoMore(t *testing.T) {
 				"tell events elsewhere":                 {"create", events, "vision/a", event},
 				"make an account":                       {"create", accounts, "vision/a", account},
 				"bind a role":                           {"create", bindings, "vision/a", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}}`},
-			} {
-				if err := r.do(t.Context(), c); !apierrors.IsForbidden(err) {
-					t.Errorf("may %s: %v, want it forbidden", what, err)
-				}
-			}
+			})
 		})
 	}
 }
@@ -288,7 +308,7 @@ func TestTheDaemonMayPeerOnProvidersAndNoMore(t *testing.T) {
 	envtest.Eventually(t, "the policy on the daemon to be in force", func(ctx context.Context) bool {
 		return apierrors.IsForbidden(request{"patch", namespaces, "liqo-tenant-rome", opens}.do(ctx, c))
 	})
-	for what, r := range map[string]request{
+	may(t, "the daemon", c, map[string]request{
 		"make the account's token":  {"token", accounts, "liqo-tenant-rome/liqo-consumer-rome", tokenOf},
 		"mark the tenant namespace": {"apply", namespaces, "liqo-tenant-rome", `{apiVersion: v1, kind: Namespace, metadata: {labels: {liqo.io/tenant-namespace: "true", liqo.io/remote-cluster-id: rome}}}`},
 		"make the account":          {"apply", accounts, "liqo-tenant-rome/liqo-consumer-rome", account},
@@ -296,12 +316,8 @@ func TestTheDaemonMayPeerOnProvidersAndNoMore(t *testing.T) {
 		"delete the account":        {"delete", accounts, "liqo-tenant-rome/liqo-consumer-rome", ""},
 		"bind Liqo's role":          {"apply", bindings, "liqo-tenant-rome/liqo-consumer-rome", bind("liqo-remote-controlplane")},
 		"make the tenant":           {"apply", tenants, "liqo-tenant-rome/rome", tenant},
-	} {
-		if err := r.do(t.Context(), c); err != nil {
-			t.Errorf("may not %s: %v", what, err)
-		}
-	}
-	for what, r := range map[string]request{
+	})
+	mayNot(t, "the daemon", c, map[string]request{
 		"make a namespace":            {"create", namespaces, "anything", plain},
 		"open a namespace":            {"patch", namespaces, "kube-system", opens},
 		"delete the tenant namespace": {"delete", namespaces, "liqo-tenant-rome", ""},
@@ -329,9 +345,5 @@ func TestTheDaemonMayPeerOnProvidersAndNoMore(t *testing.T) {
 		"read a Secret":               {"get", secrets, "liqo-tenant-rome/a", ""},
 		"make a mutation":             {"create", mutating, "inject", injects},
 		"look at pods of others":      {"get", pods, "kube-system/a", ""},
-	} {
-		if err := r.do(t.Context(), c); !apierrors.IsForbidden(err) {
-			t.Errorf("may %s: %v, want it forbidden", what, err)
-		}
-	}
+	})
 }
