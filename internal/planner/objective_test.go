@@ -61,10 +61,13 @@ func TestObjectives(t *testing.T) {
 	}
 	// Without cards nothing is known of speed, and the price alone decides.
 	b = New().Consumer("rome").Tenant("vision", "rome").Provider("p").Offer("p/a", Costs("0", "cpu=2"), emits(10)).Offer("p/b", Costs("0", "cpu=1"), emits(500))
-	for want, o := range map[string]v1alpha1.Objective{"b": v1alpha1.Performance, "a": v1alpha1.Energy} {
-		b.Intent("vision/train", Wants(0), objective(o))
-		if d := Of(b.Plan(), "vision/train"); d.Contracts[0].Flavor != want {
-			t.Errorf("%s: %+v", o, d.Contracts)
+	for _, c := range []struct {
+		want      string
+		objective v1alpha1.Objective
+	}{{"b", v1alpha1.Performance}, {"a", v1alpha1.Energy}} {
+		b.Intent("vision/train", Wants(0), objective(c.objective))
+		if d := Of(b.Plan(), "vision/train"); d.Contracts[0].Flavor != c.want {
+			t.Errorf("%s: %+v", c.objective, d.Contracts)
 		}
 	}
 }

@@ -214,7 +214,17 @@ func (b *Builder) Tick(d time.Duration) *Builder {
 }
 
 // Plan is what the planner decides about the world.
-func (b *Builder) Plan() *planner.Plan { return planner.Decide(b.W) }
+func (b *Builder) Plan() *planner.Plan {
+	p := planner.Decide(b.W)
+	if Watch != nil {
+		Watch(p)
+	}
+	return p
+}
+
+// Watch is shown each plan that a Builder has made: set it before any test runs.
+// It may be called by several goroutines.
+var Watch func(*planner.Plan)
 
 // Apply commits a plan.
 func (b *Builder) Apply(p *planner.Plan) *Builder {
