@@ -51,13 +51,10 @@ func (r *round) exchange(j *job, t task, from, to int, code, text string) *failu
 	if f := r.attempts(j, []task{t}, t.old, from, to); f != nil {
 		return f
 	}
-	// Off the account already (suspendOld): back on it, then off for good.
-	gone := *t.old
-	gone.Status.Phase = v1alpha1.PhaseReleasing
-	r.charge(&gone, t.old)
-	r.replaced[t.old.Metadata.Name] = true
+	r.onAccount(t.old) // attempt took it off; its release does so for good
+	r.noteReplaced(t.old)
 	after := r.release(t.old, endOfCode(code), code, text)
-	j.replace(t.old, after)
+	r.replace(j, t.old, after)
 	j.releasing++
 	j.why, j.whyCode = text, code
 	return nil
@@ -104,8 +101,8 @@ func (r *round) rewrite(j *job, c *v1alpha1.Contract, transfer *v1alpha1.Transfe
 	next.Spec.Term.End = r.endOf(j, quote{peak: r.peak(c), transfer: r.transferOf(&next)})
 	r.change(c, &next)
 	r.due(next.Spec.Term.End)
-	j.replace(c, &next)
-	r.progressed = true // its term may weigh less on the month
+	r.replace(j, c, &next)
+	r.noteProgress() // its term may weigh less on the month
 	j.dec.Contracts = append(j.dec.Contracts, r.line(&next, Keep))
 }
 
@@ -134,10 +131,11 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	if cand.money != "" {
 		return false
 	}
-	undo := r.suspendOld(c)
+	m := r.mark()
+	r.offAccount(c)
 	l := r.limitsOf(j.tenant, j.seconds)
 	broken := l.breaks(&cand)
-	undo()
+	r.rollback(m)
 	if r.barsOf(j).breaks(o.provider) == ReqRemoteNamespace {
 		return false
 	}
@@ -155,8 +153,8 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	r.change(c, next)
 	next = r.observe(next) // of its new size clusters may say something else
 	r.due(next.Spec.Term.End)
-	j.replace(c, next)
-	r.progressed = true
+	r.replace(j, c, next)
+	r.noteProgress()
 	j.why, j.whyCode = "the intent changed", CodeChanged
 	line := r.line(next, Resize)
 	if asked := w.asked(o); !asked.equal(size) {
@@ -189,7 +187,7 @@ func (r *round) move(j *job, t task) *failure {
 	}
 	if slices.Contains(j.live, t.old) {
 		j.drop(r, t.old, drainedTo(t.old), CodeDrain, "its flavor had to be empty by "+stamp(o.move)+" and nothing else fits")
-		r.progressed = true
+		r.noteProgress()
 	}
 	return f
 }

@@ -224,8 +224,9 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 		return nil
 	}
 	j.budget(r, 1, c)
-	undo := r.suspendOld(c)
-	defer undo()
+	m := r.mark()
+	defer r.rollback(m)
+	r.offAccount(c)
 	s := r.shapeOf(j, alt)
 	l := r.limitsFor(j, s, purse{}, 0)
 	here := s.of(o)

@@ -54,8 +54,7 @@ func ordinalKey(replica, part int32) string {
 func (r *round) newName(j *job, replica int32) (string, int32) {
 	key := ordinalKey(replica, j.part)
 	for {
-		ordinal := j.ordinals[key]
-		j.ordinals[key] = ordinal + 1
+		ordinal := r.numbered(j, key)
 		name := ledger.ContractName(j.tenantName, j.name, j.firstSeen, replica, j.part, ordinal)
 		if r.w.Ledger.Contract(name) == nil && r.current[name] == nil {
 			return name, ordinal

@@ -74,6 +74,11 @@ type booking struct {
 // shift makes an offer seem to have more free, and its mates more of what they
 // share; what is held of it stays as it is.
 func (r *round) shift(o *offer, by vec) {
+	r.shiftBy(o, by)
+	r.did(func() { r.shiftBy(o, by.negative()) })
+}
+
+func (r *round) shiftBy(o *offer, by vec) {
 	o.free = o.free.add(by)
 	o.stir()
 	r.touched = append(r.touched, int32(o.index))
@@ -92,18 +97,16 @@ func (v vec) negative() vec {
 	return out
 }
 
-// lend makes a contract's capacity seem free, and returns how to undo it.
-func (r *round) lend(c *v1alpha1.Contract) func() {
-	o := r.offerOf(c)
-	if o == nil {
-		return func() {}
-	}
-	v := r.footprint(o, c.Metadata.Name, c).clone()
-	o.deck.book(laidOn(c), -1)
-	r.shift(o, v)
-	return func() {
-		o.deck.book(laidOn(c), 1)
-		r.shift(o, v.negative())
+// lend makes the capacity of contracts seem free, until it is rolled back.
+func (r *round) lend(list ...*v1alpha1.Contract) {
+	for _, c := range list {
+		o := r.offerOf(c)
+		if o == nil {
+			continue
+		}
+		o.deck.book(laidOn(c), -1)
+		r.did(func() { o.deck.book(laidOn(c), 1) })
+		r.shift(o, r.footprint(o, c.Metadata.Name, c).clone())
 	}
 }
 
@@ -115,7 +118,7 @@ func (r *round) turn(j *job) {
 	keep := r.liftBelow(j)
 	again := r.liftReserved(j)
 	progressed := r.progressed
-	r.progressed = false
+	r.setProgressed(false)
 	r.fill(j)
 	if len(j.tasks) > 0 {
 		r.claim(j)
@@ -126,7 +129,7 @@ func (r *round) turn(j *job) {
 		r.tellReserved(j)
 	}
 	keep(!r.progressed && r.claims[j] == nil)
-	r.progressed = r.progressed || progressed
+	r.setProgressed(r.progressed || progressed)
 }
 
 // liftBelow gives back what is kept for claims of lower priority while a job
@@ -150,7 +153,7 @@ func (r *round) liftBelow(j *job) (keep func(again bool)) {
 	return func(again bool) {
 		for _, c := range lifted {
 			if !again {
-				delete(r.claims, c.job)
+				r.setClaim(c.job, nil)
 				continue
 			}
 			for _, b := range c.booked {
@@ -169,7 +172,7 @@ func (r *round) unbook(j *job) {
 	for _, b := range c.booked {
 		r.shift(b.offer, b.size)
 	}
-	delete(r.claims, j)
+	r.setClaim(j, nil)
 }
 
 // book keeps what is free already of a claimant's places for it: else those
@@ -292,7 +295,7 @@ func (j *job) leave(r *round, c *v1alpha1.Contract) {
 		j.addTask(task{kind: fresh, replica: c.Spec.Intent.Replica, old: c, part: c.Spec.Intent.Part, units: c.Spec.Intent.Units, of: c.Spec.Intent.Of})
 	}
 	j.displaced, j.displacing, j.noticed = true, true, true
-	r.progressed = true
+	r.noteProgress()
 }
 
 // notice tells a contract that it has to give way, and returns its job. Where
@@ -317,7 +320,7 @@ func (r *round) notice(cl *claim, c *v1alpha1.Contract) *job {
 // and what its replica needs in consequence.
 func (r *round) replaceVictim(j *job, c, next *v1alpha1.Contract) {
 	r.change(c, next)
-	j.replace(c, next)
+	r.replace(j, c, next)
 	j.tasks = slices.DeleteFunc(j.tasks, func(t task) bool { return t.old == c })
 	if j.dec.Action == "" && !j.refused {
 		if t := r.taskFor(j, next.Spec.Intent.Replica, next); t != nil {
@@ -362,7 +365,8 @@ func (r *round) giveWay(j *job, t task) *failure {
 	if d.Cause == v1alpha1.Interrupted && !d.Leaves.After(r.now.Time) {
 		if slices.Contains(j.live, t.old) {
 			j.drop(r, t.old, v1alpha1.PhasePreempted, string(d.Cause), r.gaveWay(t.old))
-			j.noticed, r.progressed = true, true
+			j.noticed = true
+			r.noteProgress()
 		}
 		return f
 	}

@@ -114,7 +114,9 @@ func (r *round) estimate() {
 	if len(jobs) == 0 {
 		return
 	}
-	p := &replay{round: r, jobs: jobs, restore: r.freeze(), list: r.endings(), searchesLeft: estimatedSearches}
+	defer r.onTrial()()
+	r.future()
+	p := &replay{round: r, jobs: jobs, list: r.endings(), searchesLeft: estimatedSearches}
 	for _, c := range r.claims {
 		p.reserving = p.reserving || c.reserved != nil
 	}
@@ -127,42 +129,31 @@ func (r *round) estimate() {
 		p.list = p.list[n:]
 		p.step(now)
 	}
-	p.end()
 }
 
 // replay is the future as far as it is known.
 type replay struct {
 	*round
-	jobs    []*job
-	list    []ending // that is still to come
-	restore func()
-	undo    []func()
+	jobs []*job
+	list []ending // that is still to come
 	// reserving: something is kept for those that wait longest.
 	reserving    bool
 	searchesLeft int
-	// played are jobs' understudies that were placed.
-	played []played
 }
 
-type played struct{ job, understudy *job }
-
-// freeze notes what a replay changes, and returns how to restore it.
-func (r *round) freeze() func() {
-	back, now, shapes := r.aside(), r.now, maps.Clone(r.shapes)
-	accounts := make(map[*tenant]tenant, len(r.tenants))
+// future writes down what only a replay changes: the time, what was derived at
+// it, and accounts as a whole.
+func (r *round) future() {
+	now, shapes := r.now, maps.Clone(r.shapes)
+	r.did(func() { r.now, r.shapes = now, shapes })
 	for _, t := range r.tenants {
 		was := *t
 		was.totals, was.leaving = t.totals.Clone(), t.leaving.Clone()
-		accounts[t] = was
-	}
-	return func() {
-		back()
-		r.now, r.shapes = now, shapes
-		for t, was := range accounts {
+		r.did(func() {
 			changes := t.changes + 1 // what was remembered of the account is void
 			*t = was
 			t.changes, t.shareAt, t.cardsAt = changes, 0, 0
-		}
+		})
 	}
 }
 
@@ -182,7 +173,7 @@ func (p *replay) step(now []ending) {
 			continue
 		}
 		o := p.offerOf(e.contract)
-		p.undo = append(p.undo, p.lend(e.contract))
+		p.lend(e.contract)
 		freed[o] = true
 		for _, m := range o.mates {
 			freed[m] = true
@@ -219,7 +210,8 @@ func (p *replay) step(now []ending) {
 
 // known makes what is still to end what reservations go by.
 func (p *replay) known() {
-	p.ends, p.endsAt, p.progressed = slices.DeleteFunc(slices.Clone(p.list), func(e ending) bool { return e.month }), p.turns, false
+	p.ends, p.endsAt = slices.DeleteFunc(slices.Clone(p.list), func(e ending) bool { return e.month }), p.turns
+	p.setProgressed(false)
 }
 
 // concerns reports whether anything that ends may matter to a job.
@@ -282,7 +274,6 @@ func (p *replay) try(j *job, now []ending) bool {
 	p.borrowing = false
 	again()
 	if len(k.tasks) < before {
-		p.played = append(p.played, played{j, k})
 		p.expect(j, k)
 	}
 	if len(k.tasks) == before || (j.gang() && len(k.tasks) > 0) {
@@ -290,7 +281,7 @@ func (p *replay) try(j *job, now []ending) bool {
 			for _, b := range booked.booked {
 				p.shift(b.offer, b.size.negative())
 			}
-			p.claims[j] = booked
+			p.setClaim(j, booked)
 		}
 		return false
 	}
@@ -319,15 +310,4 @@ func (p *replay) expect(j, k *job) {
 		at, _ := slices.BinarySearchFunc(p.list, e, endsBefore)
 		p.list = slices.Insert(p.list, at, e)
 	}
-}
-
-// end takes everything back.
-func (p *replay) end() {
-	for _, x := range slices.Backward(p.played) {
-		p.takeBack(x.job, x.understudy)
-	}
-	for _, u := range slices.Backward(p.undo) {
-		u()
-	}
-	p.restore()
 }

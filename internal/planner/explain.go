@@ -131,6 +131,7 @@ func (r *round) captureKept() {
 	if j == nil || !j.tenant.known {
 		return
 	}
+	m := r.mark()
 	for _, c := range j.live {
 		r.put(c, nil)
 	}
@@ -140,9 +141,7 @@ func (r *round) captureKept() {
 	s := r.shapeOf(j, 0)
 	r.capture(j, s, r.limitsFor(j, s, purse{}, 0))
 	j.live = live
-	for _, c := range j.live {
-		r.put(nil, c)
-	}
+	r.rollback(m)
 }
 
 // wants is what was understood, in one line.

@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -80,7 +79,7 @@ func (r *round) fillWaiting(waiting []*job) []*job {
 	isServed := func(j *job) bool { return len(j.tasks) == 0 && !j.warm() }
 	var served []*job
 	for pass := 0; pass < passes && len(waiting) > 0; pass++ {
-		r.progressed = false
+		r.setProgressed(false)
 		r.turns++
 		clear(r.hopeless)
 		r.dropReservations()
@@ -97,14 +96,11 @@ func (r *round) fillWaiting(waiting []*job) []*job {
 // lookOnly does what a job would do and takes it back: stage find changes
 // nothing.
 func (r *round) lookOnly(j *job) {
-	live, ordinals := slices.Clone(j.live), maps.Clone(j.ordinals)
+	m := r.mark()
 	r.fill(j)
-	for _, c := range slices.Backward(j.live) {
-		if !slices.Contains(live, c) {
-			r.unplace(c)
-		}
-	}
-	j.live, j.ordinals, j.started = live, ordinals, v1alpha1.Time{}
+	dec := j.dec
+	r.rollbackButDue(m)
+	j.dec, j.started = dec, v1alpha1.Time{}
 }
 
 type rank struct {
@@ -282,11 +278,10 @@ func (r *round) attempts(j *job, tasks []task, old *v1alpha1.Contract, from, to 
 // attempt places every task of the list by one alternative, or nothing at all.
 // seats, when given, are the domains that each must take (seating.go).
 func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, thrifty bool, seats [][]string) *failure {
-	undo := func() {}
+	m := r.mark()
 	if old != nil && !j.beside {
-		undo = r.suspendOld(old)
+		r.offAccount(old)
 	}
-	var ordinals map[string]int32 // as they were, from the first placement on
 	// Nearly always one replica is placed at a time; what is kept of these is copied.
 	placed := make([]*v1alpha1.Contract, 0, 4)
 	lines := make([]ContractLine, 0, 1)
@@ -302,9 +297,6 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 		best, next := s.best(l, thrifty)
 		warm := r.claimable(j, s, l, best)
 		if best == nil && warm == nil && r.splits(j, t) {
-			if ordinals == nil {
-				ordinals = maps.Clone(j.ordinals)
-			}
 			if parts := r.placeParts(j, alt, t, thrifty, placed, &spent, int64(len(tasks)-i-1)); parts != nil {
 				for _, p := range parts {
 					placed, lines = append(placed, p.contract), append(lines, p.line)
@@ -316,17 +308,8 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 		}
 		if best == nil && warm == nil {
 			f := r.failure(j, s, l, t, i, len(tasks))
-			for _, c := range slices.Backward(placed) {
-				r.unplace(c)
-			}
-			undo()
-			if ordinals != nil {
-				j.ordinals = ordinals
-			}
+			r.rollbackButDue(m)
 			return f
-		}
-		if ordinals == nil {
-			ordinals = maps.Clone(j.ordinals)
 		}
 		var c *v1alpha1.Contract
 		if warm != nil {
@@ -345,13 +328,14 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 		of = append(of, t)
 		r.due(c.Spec.Term.End)
 	}
-	r.progressed = true
+	r.noteProgress()
+	r.decides(j)
 	for i, c := range placed {
 		if gone := cmp.Or(old, of[i].old); gone != nil {
 			lines[i].Action, lines[i].From = Move, gone.Spec.Provider+"/"+gone.Spec.Flavor
-			j.dec.Contracts = slices.DeleteFunc(j.dec.Contracts, func(l ContractLine) bool { return l.Name == gone.Metadata.Name })
+			j.dec.Contracts = slices.DeleteFunc(slices.Clone(j.dec.Contracts), func(l ContractLine) bool { return l.Name == gone.Metadata.Name })
 		}
-		j.replace(nil, c)
+		r.replace(j, nil, c)
 		if taken[i].at != nil {
 			r.sit(j, of[i], seat{alt: alt, shape: taken[i].shape, at: taken[i].at, contract: c})
 		}
@@ -363,6 +347,7 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 	if j.started.IsZero() {
 		j.started = r.now
 	}
+	r.keep(m)
 	return nil
 }
 
@@ -382,15 +367,6 @@ func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) Contra
 		line.Asked = r.names.sliced(asked, at.offer.Flavor)
 	}
 	return line
-}
-
-// suspendOld takes a contract that is about to be replaced off its tenant's
-// account (its capacity stays held), and returns how to undo it.
-func (r *round) suspendOld(old *v1alpha1.Contract) func() {
-	gone := *old
-	gone.Status.Phase = v1alpha1.PhaseReleasing
-	r.charge(old, &gone)
-	return func() { r.charge(&gone, old) }
 }
 
 // limitsFor are the limits of one more replica of which others follow.

@@ -48,6 +48,6 @@ func (r *round) interrupt(j *job, c *v1alpha1.Contract) *v1alpha1.Contract {
 		j.noticed = true
 	}
 	r.change(c, &next)
-	j.replace(c, &next)
+	r.replace(j, c, &next)
 	return &next
 }

@@ -218,24 +218,6 @@ func (r *round) hourlyOf(c *v1alpha1.Contract) v1alpha1.Decimal {
 	return r.inFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency).decimal()
 }
 
-// replace notes a live contract's new version, nil when it is live no more.
-func (j *job) replace(old, now *v1alpha1.Contract) {
-	for i, c := range j.live {
-		if c != old {
-			continue
-		}
-		if now == nil || !now.Status.Phase.Charged() {
-			j.live = slices.Delete(slices.Clone(j.live), i, i+1)
-		} else {
-			j.live[i] = now
-		}
-		return
-	}
-	if now != nil && now.Status.Phase.Charged() {
-		j.live = append(j.live, now)
-	}
-}
-
 // releaseAll releases everything the intent holds.
 func (j *job) releaseAll(r *round, target v1alpha1.Phase, code, text string) {
 	for _, c := range slices.Clone(j.live) {
@@ -246,7 +228,7 @@ func (j *job) releaseAll(r *round, target v1alpha1.Phase, code, text string) {
 // drop releases one contract.
 func (j *job) drop(r *round, c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) {
 	after := r.release(c, target, code, text)
-	j.replace(c, after)
+	r.replace(j, c, after)
 	j.releasing++
 	j.dec.Contracts = append(j.dec.Contracts, r.line(after, Release))
 	j.why, j.whyCode = text, code

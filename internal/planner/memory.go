@@ -104,7 +104,7 @@ func (m *Memory) keep(r *round) {
 		r.altered = nil
 	}
 	r.jobs, r.waiting, r.jobsByName, r.claims, r.warm, r.tenants = nil, nil, nil, nil, nil, nil
-	r.seats, r.unclaims, r.current, r.before = nil, nil, nil, nil
+	r.seats, r.current, r.before = nil, nil, nil
 	m.last = r
 }
 

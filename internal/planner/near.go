@@ -173,7 +173,9 @@ func (r *round) wouldPlace(j *job, spec v1alpha1.IntentSpec) bool {
 			others = append(others, other)
 		}
 	}
-	defer r.savepoint(others)()
+	m := r.mark()
+	defer r.rollback(m)
+	r.wholly(others...)
 	k.tryUnits = true
 	r.lookOnly(&k)
 	return len(k.tasks) == 0

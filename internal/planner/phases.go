@@ -346,7 +346,7 @@ func (r *round) release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text 
 		next.Status.Drained = r.now
 	}
 	if code == CodeChanged {
-		r.replaced[c.Metadata.Name] = true
+		r.noteReplaced(c)
 	}
 	r.change(c, next)
 	r.noteReleasing(c)
@@ -362,8 +362,13 @@ func (r *round) release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text 
 // its latest version says whether that still holds.
 func (r *round) noteReleasing(c *v1alpha1.Contract) {
 	if !r.isFreed[c.Metadata.Name] {
+		freed := r.freed
 		r.isFreed[c.Metadata.Name] = true
-		r.freed = append(r.freed, c)
+		r.freed = append(freed, c)
+		r.did(func() {
+			delete(r.isFreed, c.Metadata.Name)
+			r.freed = freed
+		})
 	}
 }
 

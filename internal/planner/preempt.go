@@ -97,7 +97,8 @@ func (r *round) claim(j *job) {
 	if may {
 		pending = append(pending, r.leavingAnyway(j, leaving)...)
 	}
-	give := r.lendAll(pending)
+	m := r.mark()
+	r.lend(pending...)
 	var places []booking
 	if len(pending) > 0 {
 		places = r.rehearse(j)
@@ -109,7 +110,7 @@ func (r *round) claim(j *job) {
 		}
 		charged = append(charged, more...)
 	}
-	give()
+	r.rollback(m)
 	if len(places) == 0 {
 		return
 	}
@@ -118,7 +119,7 @@ func (r *round) claim(j *job) {
 		return // it does not wait for what comes free by itself
 	}
 	r.book(cl, places)
-	r.claims[j] = cl
+	r.setClaim(j, cl)
 	r.tellClaim(cl)
 }
 
@@ -151,30 +152,17 @@ func (r *round) leavingAnyway(j *job, own []*v1alpha1.Contract) []*v1alpha1.Cont
 	return out
 }
 
-func (r *round) lendAll(list []*v1alpha1.Contract) func() {
-	var undo []func()
-	for _, c := range list {
-		undo = append(undo, r.lend(c))
-	}
-	return func() {
-		for _, u := range slices.Backward(undo) {
-			u()
-		}
-	}
-}
-
 // rehearse does what a job would do now and takes it back: where its replicas
 // would be placed, nothing when not all of them (of a gang; else none).
 func (r *round) rehearse(j *job) []booking {
+	defer r.onTrial()()
 	k := r.understudy(j)
-	defer r.aside()()
 	before := len(k.tasks)
 	r.fill(k)
-	places := r.takeBack(j, k)
 	if (j.gang() && len(k.tasks) > 0) || len(k.tasks) == before {
 		return nil
 	}
-	return places
+	return r.placesOf(j, k)
 }
 
 // understudy is a copy of a job that may be filled and thrown away: only with
@@ -187,26 +175,27 @@ func (r *round) understudy(j *job) *job {
 	return &k
 }
 
-// aside keeps what a rehearsal must not leave behind, and returns how to
-// restore it.
-func (r *round) aside() func() {
-	probe, due, progressed := r.probe, r.plan.Due, r.progressed
+// onTrial marks the journal for what is tried only to see how it goes, which
+// Explain's question is not about, and returns how to take it back.
+func (r *round) onTrial() func() {
+	m, probe := r.mark(), r.probe
 	r.probe = nil
-	return func() { r.probe, r.plan.Due, r.progressed = probe, due, progressed }
+	return func() {
+		r.rollback(m)
+		r.probe = probe
+	}
 }
 
-// takeBack undoes what an understudy placed, and says where that was.
-func (r *round) takeBack(j, k *job) []booking {
+// placesOf are where an understudy was placed.
+func (r *round) placesOf(j, k *job) []booking {
 	var places []booking
-	for _, c := range slices.Backward(k.live) {
+	for _, c := range k.live {
 		if slices.Contains(j.live, c) {
 			continue
 		}
 		o := r.offerOf(c)
 		places = append(places, booking{o, r.footprint(o, c.Metadata.Name, c)})
-		r.unplace(c)
 	}
-	slices.Reverse(places)
 	return places
 }
 

@@ -425,10 +425,10 @@ func (p *repairs) seal() (moved bool) {
 		}
 		line := p.placedLine(s.contract, s.shape, s.at)
 		if s.first == nil {
-			j.replace(nil, s.contract)
+			p.replace(j, nil, s.contract)
 			j.dec.Contracts = append(j.dec.Contracts, line)
 		} else {
-			j.replace(s.first, s.contract)
+			p.replace(j, s.first, s.contract)
 			for i := range j.dec.Contracts {
 				if j.dec.Contracts[i].Name == s.first.Metadata.Name {
 					j.dec.Contracts[i] = line

@@ -59,7 +59,7 @@ func (r *round) reserve(j *job) {
 	}
 	cl := &claim{job: j, key: keyOf(j.tenantName, j.name), reserved: &reservation{until: until, whole: whole}}
 	r.keepUntil(cl, ends)
-	r.claims[j] = cl
+	r.setClaim(j, cl)
 }
 
 // tellReserved says what is kept for a job.
@@ -128,14 +128,14 @@ func (r *round) keptFrom(j *job, kept []*claim) (*claim, *offer) {
 // keepUntil books what of a reservation's places nobody may take who stays
 // longer: what is free now, but for what will be free beside it then.
 func (r *round) keepUntil(cl *claim, ends []ending) {
-	var undo []func()
+	m := r.mark()
 	for i := range ends {
 		e := &ends[i]
 		if e.at.After(cl.reserved.until.Time) {
 			break
 		}
 		if slices.ContainsFunc(cl.reserved.whole, func(b booking) bool { return r.givesTo(e, b.offer) }) {
-			undo = append(undo, r.lendEnd(e))
+			r.lendEnd(e)
 		}
 	}
 	r.takeReserved(cl.job, -1)
@@ -143,10 +143,7 @@ func (r *round) keepUntil(cl *claim, ends []ending) {
 	for i, p := range cl.reserved.whole {
 		slack[i] = p.offer.free.clone().sub(p.size)
 	}
-	r.takeReserved(cl.job, 1)
-	for _, u := range slices.Backward(undo) {
-		u()
-	}
+	r.rollback(m)
 	cl.booked = make([]booking, len(slack))
 	for i, p := range cl.reserved.whole {
 		size := p.size.clone()
@@ -229,18 +226,14 @@ func (r *round) endsFor(j *job) []ending {
 	return out
 }
 
-// lendEnd makes what ends seem free, and returns how to undo it.
-func (r *round) lendEnd(e *ending) func() {
+// lendEnd makes what ends seem free, until it is rolled back.
+func (r *round) lendEnd(e *ending) {
 	if e.reserved == nil {
-		return r.lend(e.contract)
+		r.lend(e.contract)
+		return
 	}
 	for _, b := range e.reserved.reserved.whole {
 		r.shift(b.offer, b.size)
-	}
-	return func() {
-		for _, b := range e.reserved.reserved.whole {
-			r.shift(b.offer, b.size.negative())
-		}
 	}
 }
 
@@ -292,15 +285,19 @@ func (r *round) takeReserved(j *job, sign int64) {
 // soonest is the first of the known ends at which a job fits, and where. Every
 // end makes more room, so it is searched for by halves.
 func (r *round) soonest(j *job, ends []ending) (until v1alpha1.Time, whole []booking) {
-	var undo []func()
+	var ended []mark // one an end that is lent, in order
+	before := func(n int) {
+		for len(ended) > n {
+			r.rollback(ended[len(ended)-1])
+			ended = ended[:len(ended)-1]
+		}
+	}
 	fits := func(n int) []booking {
-		for len(undo) < n {
-			undo = append(undo, r.lendEnd(&ends[len(undo)]))
+		for len(ended) < n {
+			ended = append(ended, r.mark())
+			r.lendEnd(&ends[len(ended)-1])
 		}
-		for len(undo) > n {
-			undo[len(undo)-1]()
-			undo = undo[:len(undo)-1]
-		}
+		before(n)
 		return byOffer(r.rehearse(j))
 	}
 	instant := func(n int) int { // n and all that end within a grace period of the n-th
@@ -328,9 +325,7 @@ func (r *round) soonest(j *job, ends []ending) (until v1alpha1.Time, whole []boo
 			low = mid
 		}
 	}
-	for _, u := range slices.Backward(undo) {
-		u()
-	}
+	before(0)
 	if len(whole) > 0 {
 		until = ends[high-1].at
 	}

@@ -12,6 +12,7 @@ import (
 
 // round is the working state of one Decide.
 type round struct {
+	draft
 	// given is the world as it was handed in, w with what warm pools add to it.
 	given World
 	w     *World
@@ -103,11 +104,9 @@ type round struct {
 	// waiting jobs in the order in which they are served.
 	waiting []*job
 	// warm are the jobs of warm pools, found on first use; claimed are the warm
-	// contracts that intents have taken over, unclaims how to take that back, by
-	// the contract that did.
-	warm     []*job
-	claimed  map[string]bool
-	unclaims map[string]func()
+	// contracts that intents have taken over.
+	warm    []*job
+	claimed map[string]bool
 	// retire: ended contracts are old enough to leave the tree.
 	retire bool
 	// heldBack is whose contracts do not end, because too many would at once.
@@ -185,7 +184,7 @@ func startRound(w *World) *round {
 	r := &round{
 		given: given, w: w, fleet: fleet, limits: limitsBy(w), books: books, now: w.Now, pools: warm, tenants: map[string]*tenant{},
 		before: map[string]*v1alpha1.Contract{}, current: map[string]*v1alpha1.Contract{},
-		mappedNow: mappings{}, statusOnly: map[string]bool{}, claimed: map[string]bool{}, unclaims: map[string]func(){}, replaced: map[string]bool{}, excess: map[string]bool{}, cut: map[string]bool{},
+		mappedNow: mappings{}, statusOnly: map[string]bool{}, claimed: map[string]bool{}, replaced: map[string]bool{}, excess: map[string]bool{}, cut: map[string]bool{},
 		renamed: map[[2]string]*v1alpha1.IntentState{},
 		claims:  map[*job]*claim{}, notices: map[string][]*v1alpha1.Contract{}, hopeless: map[string]bool{}, isFreed: map[string]bool{},
 	}
@@ -228,7 +227,7 @@ func (in *Intent) key() [2]string { return [2]string{in.Metadata.Namespace, in.M
 // due notes an instant at which planning again may decide otherwise.
 func (r *round) due(t v1alpha1.Time) {
 	if t.After(r.now.Time) {
-		r.plan.Due = earlier(r.plan.Due, t)
+		r.setDue(earlier(r.plan.Due, t))
 	}
 }
 
@@ -239,54 +238,6 @@ func defaultOf(q *v1alpha1.Quantity, name, otherwise string) v1alpha1.Amount {
 		return v1alpha1.Quantity(otherwise).Amount(name)
 	}
 	return q.Amount(name)
-}
-
-// put makes a contract's new version the current one: on its tenant's account,
-// on its offer, and among what the plan writes. nil is no contract: put(c, nil)
-// takes back a contract that put(nil, c) made.
-func (r *round) put(before, after *v1alpha1.Contract) {
-	c := after
-	if c == nil {
-		c = before
-	}
-	name := c.Metadata.Name
-	r.mappedNow.add(r.w.Clusters, before, -1)
-	r.mappedNow.add(r.w.Clusters, after, 1)
-	r.charge(before, after)
-	if o := r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]; o != nil {
-		if had, has := laidOn(before), laidOn(after); len(had)+len(has) > 0 {
-			o.deck.book(had, -1)
-			o.deck.book(has, 1)
-			r.touched = append(r.touched, int32(o.index)) // even where the sum stays as it was
-		}
-		r.take(o, r.footprint(o, name, after).sub(r.footprint(o, name, before)))
-	}
-	if _, known := r.before[name]; !known {
-		r.before[name] = before
-	}
-	if original := r.before[name]; original == after {
-		delete(r.before, name)
-		delete(r.current, name)
-		delete(r.statusOnly, name)
-		return
-	}
-	r.current[name] = after
-}
-
-// status puts a version of a contract that differs in its phase alone, and may
-// wait for the status interval.
-func (r *round) status(before, after *v1alpha1.Contract) {
-	_, changed := r.before[before.Metadata.Name]
-	r.put(before, after)
-	if !changed {
-		r.statusOnly[before.Metadata.Name] = true
-	}
-}
-
-// change puts a version of a contract that must be written at once.
-func (r *round) change(before, after *v1alpha1.Contract) {
-	r.put(before, after)
-	delete(r.statusOnly, after.Metadata.Name)
 }
 
 func (r *round) offerOf(c *v1alpha1.Contract) *offer {

@@ -183,22 +183,24 @@ func (r *round) remake(j *job, t task) *failure {
 	}
 	var parts []*v1alpha1.Contract
 	live := slices.Clone(j.live)
-	var undo []func()
+	m := r.mark()
 	for _, c := range live {
 		if c.Spec.Intent.Replica == t.replica {
 			parts = append(parts, c)
-			undo = append(undo, r.suspendOld(c))
+			r.offAccount(c)
 		}
 	}
 	j.live = slices.DeleteFunc(slices.Clone(live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
 	f := r.attempts(j, []task{{kind: fresh, replica: t.replica}}, nil, 0, len(j.alternatives()))
-	for _, u := range slices.Backward(undo) {
-		u()
-	}
 	if f != nil {
+		r.rollback(m)
 		j.live = live
 		return f
 	}
+	for _, c := range slices.Backward(parts) {
+		r.onAccount(c)
+	}
+	r.keep(m)
 	j.live = append(j.live, parts...)
 	for _, c := range parts {
 		j.drop(r, c, v1alpha1.PhaseReleased, CodeChanged, "the intent changed")
@@ -237,14 +239,12 @@ func (r *round) placeSomeParts(j *job, alt int, t task, n int64, thrifty bool, p
 		}
 	}
 	var out []placedPart
-	was, used, rest := *spent, map[*offer]bool{}, of
+	m, was, used, rest := r.mark(), *spent, map[*offer]bool{}, of
 	for part := range int32(n) {
 		after := n - int64(part) - 1
 		p, units := r.placePart(j, partWish{q: &q, alt: at, part: part, rest: rest, after: after, least: least, of: of, thrifty: thrifty, used: used, others: others}, t, placed, *spent)
 		if p == nil {
-			for _, x := range slices.Backward(out) {
-				r.put(x.contract, nil)
-			}
+			r.rollback(m)
 			*spent = was
 			return nil
 		}
@@ -254,6 +254,7 @@ func (r *round) placeSomeParts(j *job, alt int, t task, n int64, thrifty bool, p
 		spent.hourly += peak
 		spent.total += peak.forSeconds(j.seconds)
 	}
+	r.keep(m)
 	return out
 }
 

@@ -223,7 +223,7 @@ func (r *round) record(j *job, c *v1alpha1.Contract) *v1alpha1.Contract {
 	next := *c
 	next.Spec.Preemptible = j.in.Spec.Preemption.Preemptible
 	r.status(c, &next)
-	j.replace(c, &next)
+	r.replace(j, c, &next)
 	return &next
 }
 

@@ -125,39 +125,19 @@ func (r *round) fittingProviders(j *job) map[string]float64 {
 
 // tryUnit places every intent of a unit on one provider, or nothing at all.
 func (r *round) tryUnit(unit []*job, provider string) bool {
-	undo := r.savepoint(unit)
+	at := r.mark()
+	r.wholly(unit...)
 	for _, m := range unit {
 		m.onlyOn = provider
 		r.fill(m)
 		m.onlyOn = ""
 		if len(m.tasks) > 0 {
-			undo()
+			r.rollback(at)
 			return false
 		}
 	}
+	r.keep(at)
 	return true
-}
-
-// savepoint returns how to take back whatever is placed for jobs from now on.
-func (r *round) savepoint(jobs []*job) func() {
-	was := make([]job, len(jobs))
-	for i, j := range jobs {
-		was[i] = *j
-		was[i].live, was[i].ordinals = slices.Clone(j.live), maps.Clone(j.ordinals)
-		was[i].dec.Contracts = slices.Clone(j.dec.Contracts)
-	}
-	progressed, due := r.progressed, r.plan.Due
-	return func() {
-		for i, j := range slices.Backward(jobs) {
-			for _, c := range slices.Backward(j.live) {
-				if !slices.Contains(was[i].live, c) {
-					r.unplace(c)
-				}
-			}
-			*j = was[i]
-		}
-		r.progressed, r.plan.Due = progressed, due
-	}
 }
 
 // unitFailure says why a job waits for the others of its unit.

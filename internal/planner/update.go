@@ -120,7 +120,7 @@ func (r *round) goesFirst(j *job, t task) bool {
 			continue
 		}
 		j.drop(r, t.old, v1alpha1.PhaseReleased, CodeChanged, "the intent changed; its capacity is placed anew")
-		r.progressed = true
+		r.noteProgress()
 		return true
 	}
 	return false

@@ -23,9 +23,10 @@ func (r *round) victims(j *job, cl *claim) ([]*v1alpha1.Contract, []booking) {
 		if len(chosen) == 0 {
 			continue
 		}
-		give := r.lendAll(chosen)
+		m := r.mark()
+		r.lend(chosen...)
 		places := r.rehearse(j)
-		give()
+		r.rollback(m)
 		if len(places) > 0 {
 			return chosen, places
 		}
@@ -39,9 +40,8 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 	in := *j.in
 	doc.Spec.Gang, in.ResourceIntent = &loose, &doc
 	k.in, k.alts = &in, []v1alpha1.ResourceRequest{alt}
-	defer r.aside()()
+	defer r.onTrial()()
 	var chosen []*v1alpha1.Contract
-	var undo []func()
 	tried := map[*offer]bool{}
 	for len(k.tasks) > 0 {
 		r.fill(k)
@@ -56,25 +56,22 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 		for i, c := range set.leaves { // before the claimant's own quota counts as used
 			causes[i] = r.causeFor(j, c)
 		}
-		give := r.lendAll(set.leaves)
+		m := r.mark()
+		r.lend(set.leaves...)
 		left := len(k.tasks)
 		r.fill(k)
 		if len(k.tasks) == left { // something else than capacity stands in the way there
-			give()
+			r.rollback(m)
 			tried[set.offer] = true
 			continue
 		}
-		undo = append(undo, give)
+		r.keep(m)
 		chosen = append(chosen, set.leaves...)
 		for i, c := range set.leaves {
 			cl.causes[c.Metadata.Name] = causes[i]
 		}
 	}
 	done := len(k.tasks) == 0 || !j.gang()
-	r.takeBack(j, k)
-	for _, u := range slices.Backward(undo) {
-		u()
-	}
 	if !done {
 		return nil
 	}

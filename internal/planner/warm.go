@@ -222,7 +222,7 @@ func compareClaims(a, b *warmClaim) int {
 }
 
 // takeClaim makes a claim: the pool's contract ends, the intent's begins on the same
-// slice, and the pool has a slice to replace. unplace takes all of it back.
+// slice, and the pool has a slice to replace.
 func (r *round) takeClaim(j *job, s *shape, c *warmClaim, next []*candidate, t task, alt int) *v1alpha1.Contract {
 	made := r.newContract(j, s, &c.cand, next, t.replica, alt)
 	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs
@@ -233,38 +233,21 @@ func (r *round) takeClaim(j *job, s *shape, c *warmClaim, next []*candidate, t t
 	}
 	pool := c.pool
 	name := c.old.Metadata.Name
-	live, tasks, lines, why, late := slices.Clone(pool.live), slices.Clone(pool.tasks), slices.Clone(pool.dec.Contracts), pool.why, r.statusOnly[name]
+	live, tasks, lines, why := slices.Clone(pool.live), slices.Clone(pool.tasks), slices.Clone(pool.dec.Contracts), pool.why
+	r.did(func() {
+		delete(r.claimed, name)
+		pool.sizing.claimed(-1)
+		pool.live, pool.tasks, pool.dec.Contracts, pool.why = live, tasks, lines, why
+	})
 	r.claimed[name] = true
 	r.change(c.old, ended)
 	r.put(nil, made)
-	pool.replace(c.old, nil)
+	r.replace(pool, c.old, nil)
 	pool.dec.Contracts = append(slices.Clone(lines), r.line(ended, Release))
 	pool.why = "claimed by " + j.tenantName + "/" + j.name
 	pool.sizing.claimed(1)
 	if pool.lacks() {
 		pool.tasks = append(slices.Clone(tasks), task{kind: fresh, replica: c.old.Spec.Intent.Replica})
 	}
-	r.unclaims[made.Metadata.Name] = func() {
-		r.put(made, nil)
-		r.put(ended, c.old)
-		if late {
-			r.statusOnly[name] = true
-		}
-		delete(r.claimed, name)
-		pool.sizing.claimed(-1)
-		pool.live, pool.tasks, pool.dec.Contracts, pool.why = live, tasks, lines, why
-	}
 	return made
-}
-
-// unplace takes back a contract that this round made, and with it what it had
-// claimed. What was made last must be taken back first.
-func (r *round) unplace(c *v1alpha1.Contract) {
-	unclaim := r.unclaims[c.Metadata.Name]
-	if unclaim == nil {
-		r.put(c, nil)
-		return
-	}
-	delete(r.unclaims, c.Metadata.Name)
-	unclaim()
 }

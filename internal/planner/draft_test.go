@@ -1,0 +1,82 @@
+package planner_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+)
+
+// Rolling back to a mark brings back everything, whatever was done since, alone
+// and within other marks.
+func TestRollbackIsTheIdentity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newStory(t)
+		for range rapid.IntRange(2, 10).Draw(t, "events") {
+			s.event()
+			s.Tick(time.Duration(rapid.SampledFrom([]int{1, 60, 3600}).Draw(t, "seconds")) * time.Second)
+			if rapid.Bool().Draw(t, "planned") {
+				s.Round()
+			}
+		}
+		trial := planner.NewTrial(s.W)
+		do := func() {
+			trial.Do(rapid.SampledFrom(planner.Operations).Draw(t, "operation"), rapid.IntRange(0, 20).Draw(t, "of"))
+		}
+		var nest func(depth int)
+		nest = func(depth int) {
+			mark, was := trial.Mark(), trial.State()
+			for range rapid.IntRange(1, 4).Draw(t, "operations") {
+				if depth > 0 && rapid.IntRange(0, 2).Draw(t, "nested") == 0 {
+					nest(depth - 1)
+					continue
+				}
+				do()
+			}
+			if rapid.IntRange(0, 3).Draw(t, "kept") == 0 {
+				trial.Keep(mark)
+				return
+			}
+			trial.Rollback(mark)
+			if now := trial.State(); now != was {
+				t.Fatalf("%s\nwas\n%s", now, was)
+			}
+		}
+		for range rapid.IntRange(1, 4).Draw(t, "steps") {
+			if rapid.Bool().Draw(t, "for good") {
+				do()
+			} else {
+				nest(3)
+			}
+		}
+		if n := trial.Edits(); n != 0 {
+			t.Fatalf("%d edits are left with no mark open", n)
+		}
+	})
+}
+
+// Rolling back takes as long as what changed since, however deep it lies.
+func TestRollbackOfTenThousandNestedMarks(t *testing.T) {
+	const depth = 10_000
+	trial := planner.NewTrial(paris().W)
+	was, marks := trial.State(), make([]int, depth)
+	for i := range marks {
+		marks[i] = trial.Mark()
+		trial.Do("shift", i)
+	}
+	if n := trial.Edits(); n > 3*depth {
+		t.Errorf("%d edits for %d changes", n, depth)
+	}
+	before := processor(t)
+	for i := depth - 1; i >= 0; i-- {
+		trial.Rollback(marks[i])
+	}
+	if took := processor(t) - before; took > 1 {
+		t.Errorf("taking back %d marks took %.2f s", depth, took)
+	}
+	if now := trial.State(); now != was {
+		t.Errorf("%s\nwas\n%s", now, was)
+	}
+}
