@@ -52,18 +52,21 @@ func (r *Repo) lookAtNotes() {
 	if !id.Signed {
 		return
 	}
+	a := r.known()
 	for _, n := range []struct {
 		ref, branch string
 		lists       []Keys
+		accepted    tree.Hash
 	}{
-		{acceptedInputsRef, r.inputsRef, []Keys{id.Policy, id.Trusted}},
-		{acceptedLedgerRef, r.ledgerRef, []Keys{id.Trusted}},
+		{acceptedInputsRef, r.inputsRef, []Keys{id.Policy, id.Trusted}, a.Inputs},
+		{acceptedLedgerRef, r.ledgerRef, []Keys{id.Trusted}, a.Ledger},
 	} {
 		h := r.refs[n.ref]
-		if h.IsZero() || slices.ContainsFunc(n.lists, func(k Keys) bool {
-			ok, err := r.SignedBy(h, k)
-			return err == nil && ok
-		}) {
+		if h.IsZero() || h == n.accepted || // an operator may accept what no key in force has signed
+			slices.ContainsFunc(n.lists, func(k Keys) bool {
+				ok, err := r.SignedBy(h, k)
+				return err == nil && ok
+			}) {
 			continue
 		}
 		if n.ref == acceptedInputsRef && !r.refs[n.branch].IsZero() {

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 const (
@@ -131,6 +132,35 @@ func TestRootSaysThatTheLedgersKeyIsRevoked(t *testing.T) {
 	_, err := s.r.Round(t.Context())
 	if want := "The newest signed one, " + head.Short() + ", does not count: the trust root revokes the key of daemon that signed it"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("the round reports %v, want %q", err, want)
+	}
+}
+
+// Under a root whose keys are all new, what an operator accepted here raises no
+// alarm, though none of them has signed it.
+func TestRootOfNewKeysTakesWhatWasAccepted(t *testing.T) {
+	s, _ := rootedStory(t, "ledger", "")
+	heidi, person := memremote.KeyPair(t, "r")
+	signer, daemon := memremote.KeyPair(t, "n")
+	root, err := trust.Parse("root.yaml", []byte("apiVersion: fleetbroker.io/v1alpha1\nkind: TrustRoot\nmetadata: {name: acme}\nspec:\n  fleetID: f3k9q2abu7\n"+
+		"  policy:\n  - {principal: heidi, publicKey: "+person+"}\n  ledger:\n  - {principal: next, publicKey: "+daemon+"}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.root, s.signer = root, signer
+	s.start()
+	if _, err := s.r.Round(t.Context()); err == nil {
+		t.Fatal("a ledger that no key of the root signed is taken unasked")
+	}
+	s.signed(heidi, map[string]string{"README.md": "Begin here\n"})
+	if err := s.r.opts.Repo.AcceptRewrite(t.Context(), s.remote.Head("ledger")); err != nil {
+		t.Fatal(err)
+	}
+	before := s.remote.Head("ledger")
+	if _, err := s.r.Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if alarms := s.r.View().Trust.Alarms; len(alarms) > 0 || s.r.Ready() != nil {
+		t.Errorf("alarms %q, ready: %v, ledger %s and %s", alarms, s.r.Ready(), before.Short(), s.remote.Head("ledger").Short())
 	}
 }
 
