@@ -65,6 +65,7 @@ var rootHints = []string{
 // askedBy is an error where the ledger was written under a trust root and no flag
 // says whose signatures count: an unsigned commit on it would be one of another hand
 // for every daemon and auditor.
+// A ledger whose keys only fleet.yaml names carries no fleet id, and is not seen here.
 func askedBy(ctx context.Context, repo *gitrepo.Repo) error {
 	heads, err := repo.Fetch(ctx)
 	var rewritten *gitrepo.ErrRewritten
