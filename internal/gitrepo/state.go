@@ -39,11 +39,11 @@ func (r *Repo) note(file string, err error) {
 // probe finds out whether the state directory can be written, also where there is
 // nothing to write. Once it can again, the disk is due at once.
 func (r *Repo) probe() {
-	if now := r.opts.Now(); r.opts.Dir == "" || now.Before(r.probeDue) {
+	now := r.opts.Now()
+	if r.opts.Dir == "" || now.Before(r.probeDue) {
 		return
-	} else {
-		r.probeDue = now.Add(probePause)
 	}
+	r.probeDue = now.Add(probePause)
 	err := os.MkdirAll(r.opts.Dir, 0o700)
 	if err == nil {
 		err = statefile.Probe(r.opts.Dir)

@@ -125,19 +125,18 @@ func (r *round) fittingProviders(j *job) map[string]float64 {
 
 // tryUnit places every intent of a unit on one provider, or nothing at all.
 func (r *round) tryUnit(unit []*job, provider string) bool {
-	at := r.mark()
-	r.wholly(unit...)
-	for _, m := range unit {
-		m.onlyOn = provider
-		r.fill(m)
-		m.onlyOn = ""
-		if len(m.tasks) > 0 {
-			r.rollback(at)
-			return false
+	return r.try(func() bool {
+		r.wholly(unit...)
+		for _, m := range unit {
+			m.onlyOn = provider
+			r.fill(m)
+			m.onlyOn = ""
+			if len(m.tasks) > 0 {
+				return false
+			}
 		}
-	}
-	r.keep(at)
-	return true
+		return true
+	})
 }
 
 // unitFailure says why a job waits for the others of its unit.
