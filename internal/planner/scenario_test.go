@@ -458,10 +458,13 @@ func TestReleasingKeepsCapacity(t *testing.T) {
 	name := b.Contracts("vision/train")[0].Metadata.Name
 	gone := Gone()
 	gone.ProviderHolds = Amounts("gpu=8")
-	for what, o := range map[string]v1alpha1.Observation{"nobody has looked": {}, "its provider holds it": gone, "its provider is silent": {Consumer: gone.Consumer}} {
-		b.Tick(time.Minute).Observe(name, o)
+	for _, seen := range []struct {
+		what string
+		v1alpha1.Observation
+	}{{what: "nobody has looked"}, {"its provider holds it", gone}, {"its provider is silent", v1alpha1.Observation{Consumer: gone.Consumer}}} {
+		b.Tick(time.Minute).Observe(name, seen.Observation)
 		if Of(b.Round(), "vision/next").Action != planner.Queued {
-			t.Fatalf("sold again though %s", what)
+			t.Fatalf("sold again though %s", seen.what)
 		}
 	}
 	b.Tick(time.Minute).Observe(name, Gone())
