@@ -224,13 +224,19 @@ func testPolicyRefused(t *testing.T, cluster *env.Cluster) {
 		rbacv1.PolicyRule{APIGroups: []string{"", "authentication.liqo.io", "offloading.liqo.io", "coordination.k8s.io"}, Resources: all, Verbs: all},
 		rbacv1.PolicyRule{APIGroups: []string{admission}, Resources: all, Verbs: read})
 	var passed atomic.Int32 // whole passes that a refusal ended: it is said while other units are still on their way
-	r, rome := newRig(t, &fixedAccess{config: most}, func(o *Options) {
+	rome := watch(t, cluster)
+	for _, k := range []kind{kindValidating, kindValidatingUse, kindMutating, kindMutatingUse} { // of the deliverers before this one
+		if err := rome.at(key{Kind: k}).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRig(t, &fixedAccess{config: most}, func(o *Options) {
 		o.Hooks.Passed = func(_ string, _ time.Duration, err error) {
 			if err != nil {
 				passed.Add(1)
 			}
 		}
-	}), watch(t, cluster)
+	})
 	r.deliver(desired(t, "rome", contract("rome", "train")))
 	envtest.Eventually(t, "the refusal to be said, with what to do", func(context.Context) bool {
 		return strings.Contains(strings.Join(r.Status()["rome"].Troubles, " "), "let the kubeconfig's user do this")
