@@ -54,7 +54,7 @@ func TestPoliciesThatFollowTheirCluster(t *testing.T) {
 	s.Push("Let CI in", map[string]string{"clusters/rome.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], deliverers: [ci@example.org]}\n"})
 	s.Rest()
 	log, err := s.Remote.Log(s.Ledger)
-	if err != nil || !strings.HasPrefix(log[0].Message, "render manifests of rome anew: ") {
+	if err != nil || !strings.HasPrefix(log[0].Message, "render manifests of rome again: ") {
 		t.Fatalf("the newest commit is %q, %v", log[0].Message, err)
 	}
 	if rep := s.verify(); len(rep.Violations) > 0 {

@@ -161,7 +161,7 @@ func readObjects(text []byte, into map[objectID]map[string]any) error {
 		}
 		id := idOf(object)
 		if _, twice := into[id]; twice {
-			return fmt.Errorf("%s stands there twice", id)
+			return fmt.Errorf("%s is there twice", id)
 		}
 		into[id] = object
 	}

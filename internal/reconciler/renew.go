@@ -138,7 +138,7 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 			delete(waits, name)
 			continue
 		}
-		item.Line += whyAnew(number, compared)
+		item.Line += whyAgain(number, compared)
 		items = append(items, *item)
 	}
 	if len(items) == 0 || r.shadow(in) {
@@ -148,7 +148,7 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 	return waits, wrote, err
 }
 
-func whyAnew(number int, compared bool) string {
+func whyAgain(number int, compared bool) string {
 	switch {
 	case number < manifests.Renderer:
 		return fmt.Sprintf(": rendering %d instead of %d", manifests.Renderer, number)
@@ -237,7 +237,7 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 	if err != nil {
 		return nil, fmt.Errorf("render the manifests of %s: %w", consumer, err)
 	}
-	it := &gitrepo.Item{Key: manifests.Dir(consumer), Puts: map[string][]byte{}, Line: "render manifests of " + consumer + " anew"}
+	it := &gitrepo.Item{Key: manifests.Dir(consumer), Puts: map[string][]byte{}, Line: "render manifests of " + consumer + " again"}
 	for file, want := range out.Files {
 		e, err := in.heads.Ledger.Tree.Find(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -280,7 +280,7 @@ func (r *Reconciler) writeRendering(ctx context.Context, in *inputs, items []git
 		for _, it := range items {
 			of = append(of, strings.TrimPrefix(it.Key, manifests.Root+"/"))
 		}
-		return gitrepo.Composed{Subject: "manifests of " + strings.Join(of, ", ") + " rendered anew"}, nil
+		return gitrepo.Composed{Subject: "manifests of " + strings.Join(of, ", ") + " rendered again"}, nil
 	}
 	if r.offers(in) {
 		return r.offerRendering(ctx, in, req, waits)
@@ -296,7 +296,7 @@ func (r *Reconciler) writeRendering(ctx context.Context, in *inputs, items []git
 		waits[strings.TrimPrefix(refusal.Key, manifests.Root+"/")] = fmt.Sprintf("the remote refuses its manifests: %v", refusal.Cause)
 	}
 	if err != nil {
-		return false, fmt.Errorf("render manifests anew: %w", err)
+		return false, fmt.Errorf("render manifests again: %w", err)
 	}
 	return len(res.Commits) > 0, nil
 }

@@ -31,7 +31,7 @@ func TestDeliverersAreLetInAtOnce(t *testing.T) {
 				t.Errorf("rome is told %v\n%s", err, text)
 			}
 			log, err := s.remote.Log(branch)
-			if err != nil || !strings.HasPrefix(log[0].Message, "render manifests of rome anew: its contracts and Cluster files say otherwise") {
+			if err != nil || !strings.HasPrefix(log[0].Message, "render manifests of rome again: its contracts and Cluster files say otherwise") {
 				t.Errorf("the newest commit is %q, %v", log[0].Message, err)
 			}
 			head := s.remote.Head(branch)
@@ -86,7 +86,7 @@ func TestAnUpgradeIsRenderedFirst(t *testing.T) {
 				t.Errorf("the first round: %+v, %v; told %d of %d", out, err, s.clusters.told, told)
 			}
 			log, err := s.remote.Log(branch)
-			if err != nil || !strings.HasPrefix(log[0].Message, fmt.Sprintf("render manifests of rome anew: rendering %d instead of 0", manifests.Renderer)) || !strings.Contains(log[0].Message, "\nPlan: render\n") ||
+			if err != nil || !strings.HasPrefix(log[0].Message, fmt.Sprintf("render manifests of rome again: rendering %d instead of 0", manifests.Renderer)) || !strings.Contains(log[0].Message, "\nPlan: render\n") ||
 				!strings.Contains(log[0].Message, fmt.Sprintf("\nRenderer: %d\n", manifests.Renderer)) || strings.Contains(log[0].Message, "Contract:") {
 				t.Errorf("the newest commit is %q, %v", log[0].Message, err)
 			}
@@ -231,7 +231,7 @@ func TestAnUpgradeWaitsForReview(t *testing.T) {
 			if err != nil || !strings.Contains(string(text), "ValidatingAdmissionPolicy") || s.clusters.desired["rome"].Wait != "" {
 				t.Errorf("merged by a person: rome waits %q, has %.80s, %v", s.clusters.desired["rome"].Wait, text, err)
 			}
-			if p.open == nil || strings.Contains(p.open.Title, "rendered anew") {
+			if p.open == nil || strings.Contains(p.open.Title, "rendered again") {
 				t.Errorf("the next decision is not offered: %+v, %v", p.open, p.calls)
 			}
 		})
