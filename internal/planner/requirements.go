@@ -55,7 +55,6 @@ const (
 
 	// ReqCard: enough units are free and no card has so many: a share lies on one.
 	ReqCard = ReqCapacity + "card"
-	// After it ReqKept (kept.go): the rest is for the GPUs that are free.
 
 	ReqPrice           = "price"         // unpriced, or in a currency without a rate
 	ReqTransfer        = "data.transfer" // no price is known for moving the intent's data there, and it has a budget
