@@ -123,7 +123,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	if grows && !size.clone().sub(r.footprint(o, c.Metadata.Name, c)).within(o.free.max(vec{})) {
 		return false
 	}
-	if grows && (!o.hostsInstead(w.gpu, size, c) || r.forGPUs(o, size, had) != "") {
+	if grows && !o.hostsInstead(w.gpu, size, c) {
 		return false
 	}
 	w.purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}

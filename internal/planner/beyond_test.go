@@ -53,7 +53,7 @@ func TestMostReplicas(t *testing.T) {
 				b := paris().Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Contracts = 10_000 })
 				room := "cpu=64 memory=512Gi pods=100000 ephemeral-storage=10Ti"
 				if !fits {
-					room = "cpu=9 memory=512Gi pods=19999 ephemeral-storage=10Ti"
+					room = "cpu=9 memory=512Gi pods=9999 ephemeral-storage=10Ti"
 				}
 				b.Offer("paris/h100", Capacity(room)).Intent("vision/train", tiny, Times(10_000), how)
 				before := processor(t)

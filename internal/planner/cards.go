@@ -148,7 +148,7 @@ func (o *offer) hostsInstead(g *gpuWish, size vec, c *v1alpha1.Contract) bool {
 }
 
 // lacks is what an offer has too little of for a size of a wish: a resource, or
-// a card that has so much free, or what is kept for its GPUs.
+// a card that has so much free.
 func (r *round) lacks(w *wish, o *offer, size vec) string {
 	if req := r.short(o, size); req != "" {
 		return req
@@ -156,7 +156,7 @@ func (r *round) lacks(w *wish, o *offer, size vec) string {
 	if !o.hosts(w.gpu, size) {
 		return ReqCard
 	}
-	return r.forGPUs(o, size, nil)
+	return ""
 }
 
 // fewestOnCard is the best of the units that together free so much of one card.

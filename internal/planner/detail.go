@@ -76,9 +76,6 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 	if name, ok := strings.CutPrefix(req, ReqResource); ok {
 		return "it has no " + name
 	}
-	if name, ok := strings.CutPrefix(req, ReqKept); ok {
-		return r.detailKept(o, c.size, name)
-	}
 	if req == ReqCard {
 		return o.detailCard(c.size)
 	}

@@ -192,9 +192,6 @@ func (r *round) relax(j *job, w *wish, c *candidate, req string) *relaxation {
 	case strings.HasPrefix(req, ReqCapacity):
 		x.text, x.said = r.relaxCapacity(&spec, c, strings.TrimPrefix(req, ReqCapacity))
 		x.cost = 2
-	case strings.HasPrefix(req, ReqKept):
-		x.text, x.said = r.relaxKept(&spec, c, strings.TrimPrefix(req, ReqKept))
-		x.cost = 2
 	case strings.HasPrefix(req, "budget."), req == ReqPurchase, req == ReqPrice:
 		x.text, x.said, x.cost = r.relaxMoney(&spec, w, c, req)
 	default:

@@ -138,7 +138,7 @@ func tier(req string) int {
 		ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaCount, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly:
 		return 1
 	}
-	if strings.HasPrefix(req, ReqCapacity) || strings.HasPrefix(req, ReqKept) {
+	if strings.HasPrefix(req, ReqCapacity) {
 		return 1
 	}
 	return 0

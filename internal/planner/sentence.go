@@ -81,9 +81,6 @@ func shortfall(req string) string {
 	if name, is := strings.CutPrefix(req, ReqResource); is {
 		return "has no " + name
 	}
-	if name, is := strings.CutPrefix(req, ReqKept); is {
-		return "has no more " + name + " beside what is kept for free GPUs"
-	}
 	switch name, is := strings.CutPrefix(req, ReqCapacity); {
 	case !is:
 		return ""

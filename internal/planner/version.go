@@ -4,7 +4,7 @@ package planner
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesKeptForGPUs
+const Rules = rulesDenialsKept
 
 // The changes, by the number that they came with.
 const (
@@ -20,9 +20,6 @@ const (
 	// rulesDenialsKept: a contract that its provider denied stays in the tree until the
 	// denial counts no more, whatever retention.ended says (refusals.go).
 	rulesDenialsKept = 5
-	// rulesKeptForGPUs: a part of what has no price is kept for a flavor's free
-	// GPUs (kept.go).
-	rulesKeptForGPUs = 6
 )
 
 // by reports whether a round decides by the rules of a number.
