@@ -21,11 +21,7 @@ func (b Books) Retire(l *Ledger, now v1alpha1.Time, keep time.Duration, gone fun
 	if keep <= 0 {
 		keep = DefaultRetention
 	}
-	return b.RetireEach(l, now, func(*v1alpha1.Contract) time.Duration { return keep }, gone)
-}
-
-// RetireEach is Retire with a time for each contract, above 0.
-func (b Books) RetireEach(l *Ledger, now v1alpha1.Time, keep func(*v1alpha1.Contract) time.Duration, gone func(tenant, intent string) bool) Changes {
+	limit := now.Add(-keep)
 	var ch Changes
 	spends := map[string]*v1alpha1.Spend{}
 	for _, tenant := range l.Tenants() {
@@ -33,7 +29,7 @@ func (b Books) RetireEach(l *Ledger, now v1alpha1.Time, keep func(*v1alpha1.Cont
 			n := l.intent(tenant, intent)
 			var old []*v1alpha1.Contract
 			for _, c := range n.contracts {
-				if Ended(c.Status.Phase) && c.Status.Since.Before(now.Add(-keep(c))) {
+				if Ended(c.Status.Phase) && c.Status.Since.Before(limit) {
 					old = append(old, c)
 				}
 			}

@@ -129,7 +129,7 @@ func (r *round) retireOld(states map[[2]string]StateChange) {
 		_, frozen := r.frozen.why(tenant, intent)
 		return r.find(tenant, intent) == nil && !frozen
 	}
-	ch := r.books.RetireEach(r.w.Ledger, r.now, r.keepEnded, gone)
+	ch := r.books.Retire(r.w.Ledger, r.now, r.fleet.Retention.Ended.Duration, gone)
 	for _, c := range ch.Contracts {
 		r.plan.Contracts = append(r.plan.Contracts, ContractChange{Before: c.Before})
 	}

@@ -4,7 +4,7 @@ package planner
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesDenialsKept
+const Rules = rulesThousandContracts
 
 // The changes, by the number that they came with.
 const (
@@ -17,9 +17,6 @@ const (
 	// rulesThousandContracts: without limits.contracts a tenant holds 1,000
 	// contracts, and no more 20,000 (beyond.go).
 	rulesThousandContracts = 4
-	// rulesDenialsKept: a contract that its provider denied stays in the tree until the
-	// denial counts no more, whatever retention.ended says (refusals.go).
-	rulesDenialsKept = 5
 )
 
 // by reports whether a round decides by the rules of a number.
