@@ -125,7 +125,9 @@ func webhooks() []Request {
 		}
 	}
 	return append(out,
-		Request{Name: "hook-large", Method: "POST", Path: "/hooks/generic", Body: bytes.Repeat([]byte("x"), 4<<20), Want: []int{413}},
+		Request{Name: "hook-large", Method: "POST", Path: "/hooks/generic", Body: bytes.Repeat([]byte("x"), 4<<20), Want: []int{401}}, // not even read
+		Request{Name: "hook-large-gitea", Method: "POST", Path: "/hooks/gitea", Header: []string{"X-Gitea-Signature", strings.Repeat("0", 64)}, Body: bytes.Repeat([]byte("x"), 4<<20), Want: []int{404, 413}},
+		Request{Name: "hook-large-signed", Method: "POST", Path: "/hooks/generic", Header: []string{"X-Signature", "sha256=" + strings.Repeat("0", 64)}, Body: bytes.Repeat([]byte("x"), 4<<20), Want: []int{413}},
 		Request{Name: "hook-other", Method: "POST", Path: "/hooks/evil", Body: []byte("x"), Want: []int{404}},
 		Request{Name: "hook-get", Method: "GET", Path: "/hooks/generic", Want: []int{404, 405}},
 		Request{Name: "hook-path", Method: "POST", Path: "/hooks/../../etc/passwd", Want: []int{301, 307, 404}},
