@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -176,7 +177,9 @@ func (r *Reader) try(k *kustomizer, f *file, roots []string, key string) error {
 		if !errors.As(err, &death) {
 			return err
 		}
-		k.left = 0
+		if k.left < math.MaxInt64/2 { // who reads everything goes on to the next
+			k.left = 0
+		}
 		if !death.Convicts { // no verdict: what it last made stays, and it is tried again
 			piece.Why = death.Why
 			f.isAside(Unread{SetAsidePiece: piece, Again: true})
@@ -188,7 +191,7 @@ func (r *Reader) try(k *kustomizer, f *file, roots []string, key string) error {
 
 // kustomizer builds from one tree.
 type kustomizer struct {
-	left    int64 // of the ration
+	left    int64 // of the ration; near math.MaxInt64 where everything is read
 	tree    tree.Tree
 	allowed []string // directories that kustomizations may read
 	known   map[string]*kustomizationFile
