@@ -69,6 +69,7 @@ type Market struct {
 	prices    map[string]*v1alpha1.Price    // by their text, to be shared
 	due       time.Time                     // when a provider's freshness changes next by time alone, or earlier; zero: never
 	early     bool                          // due may be earlier: who it spoke of may have been heard since
+	latest    time.Time                     // the latest that was noted
 }
 
 // provider is what the writer knows of one.
@@ -225,6 +226,10 @@ func (m *Market) update(names []string, inputs bool) {
 // settle lets time pass: providers that have become silent or lost since, and
 // withdrawn flavors that are to be forgotten.
 func (m *Market) settle(now time.Time) {
+	if now.Before(m.latest) {
+		m.wentBack(now)
+	}
+	m.latest = now
 	if m.due.IsZero() || now.Before(m.due) {
 		return
 	}
@@ -245,6 +250,23 @@ func (m *Market) settle(now time.Time) {
 	dirty := map[string]bool{}
 	m.refresh(now, dirty)
 	m.publish(now, nil, dirty, false)
+}
+
+// wentBack puts what was noted while the clock was ahead at the time that it is:
+// who reported then would count as heard until that time comes.
+func (m *Market) wentBack(now time.Time) {
+	for _, p := range m.providers {
+		if p.heard.After(now) {
+			p.heard = now
+		}
+		for flavor, w := range p.withdrawn {
+			if w.at.After(now) {
+				w.at = v1alpha1.TimeOf(now)
+				p.withdrawn[flavor] = w
+			}
+		}
+	}
+	m.due, m.early = m.next(), false
 }
 
 // refresh notes whose freshness has changed.

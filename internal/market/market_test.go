@@ -124,6 +124,31 @@ func TestGenerationsOfReports(t *testing.T) {
 	}
 }
 
+// What reported while the clock was a day ahead counts as heard when the clock is
+// right again, and no longer than from then on.
+func TestAgeWhenTheClockGoesBack(t *testing.T) {
+	c := newClock()
+	m := market.New(market.Options{Now: c.Now})
+	m.SetInputs(market.Inputs{Clusters: map[string]*v1alpha1.Cluster{"paris": cluster("paris", "provider")}})
+	report(t, m, "paris", gen(1, 1), gpus("paris", "h", 8))
+	c.pass(24 * time.Hour)
+	report(t, m, "paris", gen(1, 2), gpus("paris", "h", 8))
+	for _, st := range []struct {
+		passes time.Duration
+		want   string
+	}{
+		{-24 * time.Hour, "paris/h Fresh"},
+		{89 * time.Second, "paris/h Fresh"},
+		{time.Second, "paris/h Silent"},
+		{market.DefaultGrace, "paris/h Lost"},
+	} {
+		c.pass(st.passes)
+		if got := states(m.Snapshot()); got != st.want {
+			t.Errorf("%v later: %s, want %s", st.passes, got, st.want)
+		}
+	}
+}
+
 func TestAgeIsMeasuredByOurClock(t *testing.T) {
 	c := newClock()
 	m := market.New(market.Options{Now: c.Now})

@@ -60,6 +60,9 @@ func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1
 	}
 	now := m.opts.Now()
 	p.agent, p.generation, p.heard = true, generation, now
+	if now.After(m.latest) {
+		m.latest = now
+	}
 	if !full {
 		m.renewed(cluster, p, now)
 		return nil
