@@ -175,6 +175,13 @@ func releasingOf(c *v1alpha1.Contract) *v1alpha1.Contract {
 	return &gone
 }
 
+// rollbackButDue takes back everything since a mark but when the next round is due.
+func (r *round) rollbackButDue(m mark) {
+	due := r.plan.Due
+	r.rollback(m)
+	r.setDue(due)
+}
+
 // setDue sets when planning again may decide otherwise.
 func (r *round) setDue(t v1alpha1.Time) {
 	was := r.plan.Due

@@ -6,9 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
-	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // Rolling back to a mark brings back everything, whatever was done since, alone
@@ -80,18 +78,5 @@ func TestRollbackOfTenThousandNestedMarks(t *testing.T) {
 	}
 	if now := trial.State(); now != was {
 		t.Errorf("%s\nwas\n%s", now, was)
-	}
-}
-
-// What is only looked at, or taken back, plans no round: nothing ends then.
-func TestWhatIsTakenBackWakesNobody(t *testing.T) {
-	for what, edit := range map[string]func(*planner.Intent){
-		"stage find":            With(func(s *v1alpha1.IntentSpec) { s.Stage = v1alpha1.StageFind }),
-		"a gang that half fits": Times(20),
-	} {
-		b := paris().Intent("vision/train", Wants(1, "H100"), For(2*time.Hour), edit)
-		if p := b.Plan(); !p.Due.IsZero() {
-			t.Errorf("%s: another round at %s:\n%s", what, p.Due, describe(p))
-		}
 	}
 }

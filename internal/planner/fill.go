@@ -99,7 +99,7 @@ func (r *round) lookOnly(j *job) {
 	m := r.mark()
 	r.fill(j)
 	dec := j.dec
-	r.rollback(m)
+	r.rollbackButDue(m)
 	j.dec, j.started = dec, v1alpha1.Time{}
 }
 
@@ -308,7 +308,7 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 		}
 		if best == nil && warm == nil {
 			f := r.failure(j, s, l, t, i, len(tasks))
-			r.rollback(m)
+			r.rollbackButDue(m)
 			return f
 		}
 		var c *v1alpha1.Contract
