@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -38,8 +39,8 @@ func newBooks() books {
 
 // pair is one contract before and after a commit.
 type pair struct {
-	path          string
-	before, after *v1alpha1.Contract
+	model.Change
+	path string
 }
 
 // delta is what a commit changes, decoded.
@@ -113,7 +114,7 @@ func (b *books) take(r *reader, changes []change) (*delta, error) {
 	both := maps.Clone(before)
 	maps.Copy(both, after)
 	for _, name := range sortedKeys(both) {
-		p := pair{paths[name], before[name], after[name]}
+		p := pair{model.Change{Before: before[name], After: after[name]}, paths[name]}
 		d.contracts = append(d.contracts, p)
 		b.book(p)
 	}
@@ -165,27 +166,27 @@ func (b *books) spend(d *delta, path string, content []byte) error {
 
 // book keeps the indexes.
 func (b *books) book(p pair) {
-	if p.before != nil {
-		delete(b.byName, p.before.Metadata.Name)
-		delete(b.held[flavorOf(p.before)], p.before.Metadata.Name)
+	if p.Before != nil {
+		delete(b.byName, p.Before.Metadata.Name)
+		delete(b.held[flavorOf(p.Before)], p.Before.Metadata.Name)
 	}
-	if p.after == nil {
+	if p.After == nil {
 		return
 	}
-	b.byName[p.after.Metadata.Name] = p.after
-	if p.after.Status.Phase.Held() {
-		ref := flavorOf(p.after)
+	b.byName[p.After.Metadata.Name] = p.After
+	if p.After.Status.Phase.Held() {
+		ref := flavorOf(p.After)
 		if b.held[ref] == nil {
 			b.held[ref] = map[string]*v1alpha1.Contract{}
 		}
-		b.held[ref][p.after.Metadata.Name] = p.after
+		b.held[ref][p.After.Metadata.Name] = p.After
 	}
 }
 
 func (b *books) reindex(d *delta) {
-	var changes []manifests.Change
+	var changes []model.Change
 	for _, p := range d.contracts {
-		changes = append(changes, manifests.Change{Before: p.before, After: p.after})
+		changes = append(changes, p.Change)
 	}
 	if len(changes) > 0 {
 		b.index = b.index.With(changes)

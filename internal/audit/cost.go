@@ -44,10 +44,10 @@ func Charges(ctx context.Context, h History, o Options, when Period, fn func(Cha
 	r.fn = func(_ *Commit, _ v1alpha1.Time, d *delta) error {
 		for _, p := range d.contracts {
 			r.label(p)
-			if p.before == nil || p.after == nil || p.after.Status.AccruedAt == p.before.Status.AccruedAt {
+			if p.Before == nil || p.After == nil || p.After.Status.AccruedAt == p.Before.Status.AccruedAt {
 				continue
 			}
-			r.stretch(p.before, p.after.Status.AccruedAt, when, false, fn)
+			r.stretch(p.Before, p.After.Status.AccruedAt, when, false, fn)
 		}
 		return nil
 	}
@@ -75,11 +75,11 @@ func Charges(ctx context.Context, h History, o Options, when Period, fn func(Cha
 // label remembers the labels of a contract's intent: they are still its labels
 // when the intent is gone.
 func (r *recorder) label(p pair) {
-	if p.after == nil {
+	if p.After == nil {
 		return
 	}
-	if it := r.state.fleet.Intent(p.after.Metadata.Namespace, p.after.Spec.Intent.Name); it != nil {
-		r.labels[ledger.IntentDir(p.after.Metadata.Namespace, p.after.Spec.Intent.Name)] = it.Metadata.Labels
+	if it := r.state.fleet.Intent(p.After.Metadata.Namespace, p.After.Spec.Intent.Name); it != nil {
+		r.labels[ledger.IntentDir(p.After.Metadata.Namespace, p.After.Spec.Intent.Name)] = it.Metadata.Labels
 	}
 }
 

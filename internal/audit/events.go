@@ -169,9 +169,9 @@ func Log(ctx context.Context, h History, o Options, fn func(Event) error) error 
 
 // events are what a commit tells of one contract.
 func (r *recorder) events(c *Commit, at v1alpha1.Time, p pair, up map[string]*uptime) []Event {
-	is := p.after
+	is := p.After
 	if is == nil {
-		is = p.before
+		is = p.Before
 	}
 	e := Event{
 		At: at, Commit: c.Hash.String(), Tenant: is.Metadata.Namespace, Intent: is.Spec.Intent.Name, Contract: is.Metadata.Name,
@@ -197,13 +197,13 @@ func (r *recorder) events(c *Commit, at v1alpha1.Time, p pair, up map[string]*up
 		out = append(out, one)
 	}
 	switch {
-	case p.after == nil:
+	case p.After == nil:
 		tell("left", "ended "+stamp(is.Status.Since.Time)+", kept for retention.ended")
-	case p.before == nil:
+	case p.Before == nil:
 		tell(string(is.Status.Phase), placed(is))
-	case p.before.Status.Phase != is.Status.Phase || p.before.Status.Reason != is.Status.Reason:
+	case p.Before.Status.Phase != is.Status.Phase || p.Before.Status.Reason != is.Status.Reason:
 		tell(string(is.Status.Phase), is.Status.Reason)
-	case !p.before.Spec.Resources.Equal(is.Spec.Resources):
+	case !p.Before.Spec.Resources.Equal(is.Spec.Resources):
 		tell("resized", "the intent changed")
 	}
 	if why := r.broken(at, p, up); why != "" {
@@ -246,23 +246,23 @@ type uptime struct {
 // does not, or did before. Usable is Active; time as Degraded counts against
 // availability, and until it is usable against maxTimeToActive.
 func (r *recorder) broken(at v1alpha1.Time, p pair, up map[string]*uptime) string {
-	if p.after == nil {
+	if p.After == nil {
 		return ""
 	}
-	name := p.after.Metadata.Name
+	name := p.After.Metadata.Name
 	u := up[name]
 	if u == nil {
 		u = &uptime{}
 		up[name] = u
 	}
-	phase := p.after.Status.Phase
+	phase := p.After.Status.Phase
 	first := u.Step(phase, at)
-	it := r.state.fleet.Intent(p.after.Metadata.Namespace, p.after.Spec.Intent.Name)
+	it := r.state.fleet.Intent(p.After.Metadata.Namespace, p.After.Spec.Intent.Name)
 	if it == nil || it.Spec.SLA == nil || u.told {
 		return ""
 	}
 	sla := it.Spec.SLA
-	took := at.Sub(p.after.Spec.Term.Start.Time)
+	took := at.Sub(p.After.Spec.Term.Start.Time)
 	if most := sla.MaxTimeToActive.Duration; most > 0 && took > most && (first || u.Since.IsZero() && (phase.Charged() || ledger.Ended(phase))) {
 		u.told = true
 		return fmt.Sprintf("SLABroken: not usable within %s: it took %s", most, took)

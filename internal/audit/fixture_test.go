@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
@@ -81,9 +82,9 @@ func (s *fleet) forge(f forged) {
 	if f.puts == nil {
 		f.puts = map[string][]byte{}
 	}
-	var moved []manifests.Change
+	var moved []model.Change
 	for _, c := range f.changes.Contracts {
-		moved = append(moved, manifests.Change{Before: c.Before, After: c.After})
+		moved = append(moved, c)
 		if c.After != nil && !f.withoutContracts {
 			old := "-"
 			if c.Before != nil {
@@ -171,5 +172,5 @@ func seq(log []memremote.Logged) (n int, branch string) {
 }
 
 func changed(before, after *v1alpha1.Contract) ledger.Changes {
-	return ledger.Changes{Contracts: []ledger.Change{{Before: before, After: after}}}
+	return ledger.Changes{Contracts: []model.Change{{Before: before, After: after}}}
 }

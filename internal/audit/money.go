@@ -11,21 +11,21 @@ import (
 // accrued judges what a contract has cost: price times time, written down when
 // its price or phase changes.
 func (v *verifier) accrued(s *state, at v1alpha1.Time, p pair) {
-	is := p.after.Status
-	if p.before == nil {
+	is := p.After.Status
+	if p.Before == nil {
 		if is.Accrued != nil || len(is.Months) > 0 || is.AccruedAt != at {
 			v.fault(p.path, "spend", "a new contract has cost something already, or counts from %s and not from %s", stamp(is.AccruedAt.Time), stamp(at.Time))
 		}
 		return
 	}
-	want := p.before
-	moved := is.AccruedAt != p.before.Status.AccruedAt
+	want := p.Before
+	moved := is.AccruedAt != p.Before.Status.AccruedAt
 	if moved {
 		if is.AccruedAt != at {
 			v.fault(p.path, "spend", "is settled at %s, the round's time is %s", stamp(is.AccruedAt.Time), stamp(at.Time))
 		}
-		want = s.books.Settle(p.before, is.AccruedAt)
-	} else if is.AccruedAt != at && (p.before.Status.Phase != is.Phase || p.before.Spec.Price.Hourly.Cmp(p.after.Spec.Price.Hourly) != 0) {
+		want = s.books.Settle(p.Before, is.AccruedAt)
+	} else if is.AccruedAt != at && (p.Before.Status.Phase != is.Phase || p.Before.Spec.Price.Hourly.Cmp(p.After.Spec.Price.Hourly) != 0) {
 		v.fault(p.path, "spend", "phase or price changed, but what it had cost was not written down")
 	}
 	for _, month := range sortedKeys(union(want.Status.Months, is.Months)) {
@@ -64,10 +64,10 @@ func (v *verifier) retired(s *state, d *delta) {
 	want := map[string][]v1alpha1.SpendEntry{} // by path
 	gone := map[string][]*v1alpha1.Contract{}  // by path of the state
 	for _, p := range d.contracts {
-		if p.after != nil {
+		if p.After != nil {
 			continue
 		}
-		c := p.before
+		c := p.Before
 		gone[ledger.StatePath(c.Metadata.Namespace, c.Spec.Intent.Name)] = append(gone[ledger.StatePath(c.Metadata.Namespace, c.Spec.Intent.Name)], c)
 		for _, month := range sortedKeys(c.Status.Months) {
 			m := c.Status.Months[month]

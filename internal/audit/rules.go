@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -14,23 +15,23 @@ import (
 
 // contract judges one contract's step.
 func (v *verifier) contract(s *state, at v1alpha1.Time, p pair) error {
-	if p.after == nil {
-		if !ledger.Ended(p.before.Status.Phase) {
-			v.fault(p.path, "phases", "deleted while %s: a contract leaves the tree only after its end", p.before.Status.Phase)
-		} else if keep := s.fleet.Policy.Retention.Ended.Duration; at.Sub(p.before.Status.Since.Time) < keep {
-			v.fault(p.path, "phases", "deleted %s after its end, retention.ended is %s", at.Sub(p.before.Status.Since.Time), keep)
+	if p.After == nil {
+		if !ledger.Ended(p.Before.Status.Phase) {
+			v.fault(p.path, "phases", "deleted while %s: a contract leaves the tree only after its end", p.Before.Status.Phase)
+		} else if keep := s.fleet.Policy.Retention.Ended.Duration; at.Sub(p.Before.Status.Since.Time) < keep {
+			v.fault(p.path, "phases", "deleted %s after its end, retention.ended is %s", at.Sub(p.Before.Status.Since.Time), keep)
 		}
 		return nil
 	}
 	v.phases(at, p)
 	v.agreed(p)
 	v.accrued(s, at, p)
-	was, is := p.before, p.after.Spec.Intent
+	was, is := p.Before, p.After.Spec.Intent
 	if strings.HasPrefix(is.Path, ledger.RequestsRoot+"/") {
 		return nil
 	}
 	if was == nil || was.Spec.Intent.Digest != is.Digest || was.Spec.Intent.Path != is.Path || was.Spec.Intent.Name != is.Name {
-		fault, _, err := v.in.traced(s, p.after.Metadata.Namespace, is)
+		fault, _, err := v.in.traced(s, p.After.Metadata.Namespace, is)
 		if err != nil {
 			return err
 		}
@@ -46,10 +47,10 @@ func (v *verifier) contract(s *state, at v1alpha1.Time, p pair) error {
 
 // phases judges the steps that a contract's history grew by.
 func (v *verifier) phases(at v1alpha1.Time, p pair) {
-	is := p.after.Status
+	is := p.After.Status
 	phase, grown := v1alpha1.Phase(""), is.History
-	if p.before != nil {
-		was := p.before.Status
+	if p.Before != nil {
+		was := p.Before.Status
 		phase = was.Phase
 		n := common(was.History, is.History)
 		if n < 0 {
@@ -93,11 +94,11 @@ const maxHistory = 10
 // claimed reports whether a warm contract ended because another took its slice
 // over in this commit.
 func (v *verifier) claimed(p pair, from, to v1alpha1.Phase) bool {
-	if to != v1alpha1.PhaseReleased || !from.Charged() || ledger.ReasonCode(p.after.Status.Reason) != ledger.ReasonClaimed {
+	if to != v1alpha1.PhaseReleased || !from.Charged() || ledger.ReasonCode(p.After.Status.Reason) != ledger.ReasonClaimed {
 		return false
 	}
-	for _, c := range v.held[flavorOf(p.after)] {
-		if c.Spec.Slice == p.after.Spec.Slice && c.Metadata.Name != p.after.Metadata.Name {
+	for _, c := range v.held[flavorOf(p.After)] {
+		if c.Spec.Slice == p.After.Spec.Slice && c.Metadata.Name != p.After.Metadata.Name {
 			return true
 		}
 	}
@@ -106,18 +107,18 @@ func (v *verifier) claimed(p pair, from, to v1alpha1.Phase) bool {
 
 // agreed judges what of a contract may not change, or not without a decision.
 func (v *verifier) agreed(p pair) {
-	is := p.after
+	is := p.After
 	if is.Metadata.Name != p.name() {
 		v.fault(p.path, "contract", "is called %s", is.Metadata.Name)
 	}
 	market := v.c.Trailer("Market")
-	if p.before == nil {
+	if p.Before == nil {
 		if is.Decision.Market != market {
 			v.fault(p.path, "contract", "was decided on market %.7s, the commit on %.7s", is.Decision.Market, market)
 		}
 		return
 	}
-	was := p.before
+	was := p.Before
 	fixed := []struct {
 		what    string
 		was, is any
@@ -170,15 +171,15 @@ func (p pair) name() string {
 
 // rendered judges the manifests: just what the changed contracts render to.
 func (v *verifier) rendered(s *state, changes []change, d *delta) error {
-	var moved []manifests.Change
+	var moved []model.Change
 	for _, p := range d.contracts {
-		moved = append(moved, manifests.Change{Before: p.before, After: p.after})
+		moved = append(moved, p.Change)
 	}
 	if !v.compared() {
 		return nil
 	}
 	out := manifests.Output{}
-	if slices.ContainsFunc(moved, func(c manifests.Change) bool { return manifests.Rendered(c.Before) || manifests.Rendered(c.After) }) {
+	if slices.ContainsFunc(moved, func(c model.Change) bool { return manifests.Rendered(c.Before) || manifests.Rendered(c.After) }) {
 		var err error
 		if out, err = v.facts(s).Update(v.index, moved); err != nil {
 			return err

@@ -16,8 +16,8 @@ import (
 func (v *verifier) sold(d *delta) {
 	was := v.before(d)
 	for _, p := range d.contracts {
-		c := p.after
-		if c == nil || !c.Status.Phase.Held() || p.before != nil && within(offered(c, c), offered(p.before, c)) {
+		c := p.After
+		if c == nil || !c.Status.Phase.Held() || p.Before != nil && within(offered(c, c), offered(p.Before, c)) {
 			continue
 		}
 		size, o := offered(c, c), c.Decision.Offer
@@ -49,11 +49,11 @@ func (v *verifier) before(d *delta) map[string]*v1alpha1.Contract {
 		v.came = round{id, map[string]*v1alpha1.Contract{}}
 	}
 	for _, p := range d.contracts {
-		if p.after == nil {
+		if p.After == nil {
 			continue
 		}
-		if _, known := v.came.was[p.after.Metadata.Name]; !known {
-			v.came.was[p.after.Metadata.Name] = p.before
+		if _, known := v.came.was[p.After.Metadata.Name]; !known {
+			v.came.was[p.After.Metadata.Name] = p.Before
 		}
 	}
 	return v.came.was
@@ -63,8 +63,8 @@ func (v *verifier) before(d *delta) map[string]*v1alpha1.Contract {
 // it was before; nil when it takes none.
 func (v *verifier) claims(d *delta, c *v1alpha1.Contract) *v1alpha1.Contract {
 	for _, p := range d.contracts {
-		if p.before != nil && p.after != nil && p.before.Spec.Slice == c.Spec.Slice && p.after != c && p.before.Status.Phase.Held() && !p.after.Status.Phase.Held() {
-			return p.before
+		if p.Before != nil && p.After != nil && p.Before.Spec.Slice == c.Spec.Slice && p.After != c && p.Before.Status.Phase.Held() && !p.After.Status.Phase.Held() {
+			return p.Before
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func (v *verifier) round(d *delta) {
 		return
 	}
 	for _, p := range d.contracts {
-		if p.after != nil && (p.before == nil || p.before.Decision.Market != p.after.Decision.Market) {
+		if p.After != nil && (p.Before == nil || p.Before.Decision.Market != p.After.Decision.Market) {
 			v.fault(p.path, "trailers", "the commit has no Round, so that what it decides cannot be decided again")
 			return
 		}
@@ -89,7 +89,7 @@ func (v *verifier) said(changes []change, d *delta) {
 	}
 	touched := map[string]bool{}
 	for _, p := range d.contracts {
-		for _, c := range []*v1alpha1.Contract{p.before, p.after} {
+		for _, c := range []*v1alpha1.Contract{p.Before, p.After} {
 			if c != nil {
 				touched[c.Metadata.Namespace+"/"+c.Spec.Intent.Name] = true
 			}

@@ -407,7 +407,7 @@ func (v *verifier) decided(s *state, changes []change) error {
 		return nil
 	}
 	for _, p := range d.contracts {
-		if p.before == nil {
+		if p.Before == nil {
 			v.report.Contracts++
 		}
 		if err := v.contract(s, at, p); err != nil {
@@ -430,18 +430,18 @@ func (v *verifier) lines(d *delta) {
 		said[name] = step
 	}
 	for _, p := range d.contracts {
-		if p.after == nil {
+		if p.After == nil {
 			continue
 		}
 		old := "-"
-		if p.before != nil {
-			old = string(p.before.Status.Phase)
+		if p.Before != nil {
+			old = string(p.Before.Status.Phase)
 		}
-		step := fmt.Sprintf("%s -> %s", old, p.after.Status.Phase)
-		if told := said[p.after.Metadata.Name]; told != step {
+		step := fmt.Sprintf("%s -> %s", old, p.After.Status.Phase)
+		if told := said[p.After.Metadata.Name]; told != step {
 			v.fault(p.path, "trailers", "the contract goes %s, the commit's Contract line says %q", step, told)
 		}
-		delete(said, p.after.Metadata.Name)
+		delete(said, p.After.Metadata.Name)
 	}
 	for _, name := range sortedKeys(said) {
 		_, to, _ := strings.Cut(said[name], "-> ")
@@ -454,15 +454,15 @@ func (v *verifier) lines(d *delta) {
 // requested checks that contracts of the API's intents have their request.
 func (v *verifier) requested(d *delta) error {
 	for _, p := range d.contracts {
-		if p.before != nil || !strings.HasPrefix(p.after.Spec.Intent.Path, ledger.RequestsRoot+"/") {
+		if p.Before != nil || !strings.HasPrefix(p.After.Spec.Intent.Path, ledger.RequestsRoot+"/") {
 			continue
 		}
-		e, err := v.find(v.c.Tree, p.after.Spec.Intent.Path)
+		e, err := v.find(v.c.Tree, p.After.Spec.Intent.Path)
 		if err != nil {
 			return err
 		}
 		if e.Hash.IsZero() {
-			v.fault(p.path, "intent", "its request %s is not in the commit", p.after.Spec.Intent.Path)
+			v.fault(p.path, "intent", "its request %s is not in the commit", p.After.Spec.Intent.Path)
 		}
 	}
 	return nil

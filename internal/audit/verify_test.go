@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
@@ -73,7 +74,7 @@ func TestOtherRenderingsAreNotCompared(t *testing.T) {
 	s.At = now
 	was := s.Contract("train")
 	is := ledger.Books{Zone: time.UTC, Currency: "EUR"}.Settle(was, v1alpha1.TimeOf(now))
-	s.forge(forged{trailers: map[string]string{"Renderer": newer}, now: now, changes: ledger.Changes{Contracts: []ledger.Change{{Before: was, After: is}}}, puts: map[string][]byte{"manifests/rome/namespaces/policies/intent-guard.yaml": []byte("# as it renders it\n")}})
+	s.forge(forged{trailers: map[string]string{"Renderer": newer}, now: now, changes: ledger.Changes{Contracts: []model.Change{{Before: was, After: is}}}, puts: map[string][]byte{"manifests/rome/namespaces/policies/intent-guard.yaml": []byte("# as it renders it\n")}})
 	rep := s.verify()
 	if len(rep.Violations) > 0 {
 		t.Errorf("%d violations, the first: %s", len(rep.Violations), rep.Violations[0])
@@ -262,7 +263,7 @@ func TestPlantedViolations(t *testing.T) {
 			is := *was
 			one := v1alpha1.DecimalFromInt(1)
 			is.Status.Spent, is.Status.Currency = &one, "EUR"
-			s.forge(forged{changes: ledger.Changes{States: []ledger.StateChange{{Before: was, After: &is}}}})
+			s.forge(forged{changes: ledger.Changes{States: []model.StateChange{{Before: was, After: &is}}}})
 		}},
 		"a phase that does not follow": {"phases", "goes from Active to Released, which the phase table does not have", func(_ *testing.T, s *fleet) {
 			now, when := at(s)
@@ -385,11 +386,11 @@ func (s *fleet) gone(intent string) ledger.Changes {
 			})
 		}
 	}
-	ch := ledger.Changes{Contracts: []ledger.Change{{Before: c}}, Spends: []*v1alpha1.Spend{&spend}}
+	ch := ledger.Changes{Contracts: []model.Change{{Before: c}}, Spends: []*v1alpha1.Spend{&spend}}
 	st := s.Read().State("vision", intent)
 	next := *st
 	next.Status.Spent, next.Status.Currency = c.Status.Accrued, c.Spec.Price.Currency
-	ch.States = []ledger.StateChange{{Before: st, After: &next}}
+	ch.States = []model.StateChange{{Before: st, After: &next}}
 	return ch
 }
 

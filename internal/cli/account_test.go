@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -22,7 +23,7 @@ func TestSums(t *testing.T) {
 		Metadata: v1alpha1.Metadata{Name: "2026-10", Namespace: "vision"},
 		Entries:  []v1alpha1.SpendEntry{{Contract: "x", Amount: v1alpha1.MustDecimal("5"), List: v1alpha1.MustDecimal("5.5"), Currency: "EUR"}},
 	}
-	l := ledger.Empty().With(ledger.Changes{Contracts: []ledger.Change{{After: c}}, Spends: []*v1alpha1.Spend{gone}})
+	l := ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: c}}, Spends: []*v1alpha1.Spend{gone}})
 	books, err := ledger.BooksOf(&v1alpha1.FleetSpec{Currency: "EUR", Timezone: "UTC"})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -301,7 +302,7 @@ func (o *observer) Forgot() { o.metrics.PlannerFault() }
 
 // Landed implements reconciler.Observer: phases that contracts entered, and
 // how long their teams waited.
-func (o *observer) Landed(plan *planner.Plan, changes []planner.ContractChange) {
+func (o *observer) Landed(plan *planner.Plan, changes []model.Change) {
 	seen := map[string]v1alpha1.Time{}
 	for _, s := range plan.States {
 		if s.After != nil {

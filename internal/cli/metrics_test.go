@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
@@ -36,13 +37,13 @@ func TestTheRoomsMoveTheMetrics(t *testing.T) {
 	}
 	state := &v1alpha1.IntentState{Metadata: v1alpha1.Metadata{Name: "train", Namespace: "vision"}}
 	state.Status.FirstSeen.At = v1alpha1.TimeOf(at.Add(-2 * time.Second))
-	plan := &planner.Plan{Now: v1alpha1.TimeOf(at), States: []planner.StateChange{{After: state}}}
+	plan := &planner.Plan{Now: v1alpha1.TimeOf(at), States: []model.StateChange{{After: state}}}
 	reserved := contract("a", "intents/vision/train.yaml", "Ada", v1alpha1.PhaseReserved)
 	asked := contract("b", "requests/vision/202611/x.yaml", "cluster rome, for default/x (alice)", v1alpha1.PhaseReserved)
-	o.Landed(plan, []planner.ContractChange{{After: reserved}, {After: asked}})
+	o.Landed(plan, []model.Change{{After: reserved}, {After: asked}})
 	later := &planner.Plan{Now: v1alpha1.TimeOf(at.Add(time.Minute))}
 	active := contract("a", "intents/vision/train.yaml", "Ada", v1alpha1.PhaseActive)
-	o.Landed(later, []planner.ContractChange{{Before: reserved, After: active}, {Before: active, After: active}})
+	o.Landed(later, []model.Change{{Before: reserved, After: active}, {Before: active, After: active}})
 	o.Decided(20*time.Millisecond, plan)
 	o.Forgot()
 	o.CommitDone(time.Second, 1, "refused")

@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli"
@@ -135,10 +136,10 @@ func reserve(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	changes := ledger.Changes{Spends: plan.Spends}
 	for _, c := range plan.Contracts {
-		changes.Contracts = append(changes.Contracts, ledger.Change{Before: c.Before, After: c.After})
+		changes.Contracts = append(changes.Contracts, model.Change{Before: c.Before, After: c.After})
 	}
 	for _, s := range plan.States {
-		changes.States = append(changes.States, ledger.StateChange{Before: s.Before, After: s.After})
+		changes.States = append(changes.States, model.StateChange{Before: s.Before, After: s.After})
 	}
 	puts, deletes, err := changes.Files()
 	ts.Check(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -14,17 +15,17 @@ import (
 // what of that has no end counts as preemptible.
 func TestStatus_SaysSinceWhenAnIntentIsFrozen(t *testing.T) {
 	noon := v1alpha1.TimeOf(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
-	one := func(name string, end v1alpha1.Time) ledger.Change {
+	one := func(name string, end v1alpha1.Time) model.Change {
 		c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: name, Namespace: "vision"}}
 		c.Spec.Intent.Name, c.Spec.Term = "llm", v1alpha1.Term{Start: noon, End: end}
 		ledger.Begin(c, "", noon)
-		return ledger.Change{After: c}
+		return model.Change{After: c}
 	}
 	s := &v1alpha1.IntentState{Metadata: v1alpha1.Metadata{Name: "llm", Namespace: "vision"}}
 	s.Status.Frozen = &v1alpha1.Frozen{Since: noon, Told: noon, Reason: "line 9: unknown field"}
 	g := &gathered{
 		fleet:  &fleet.Fleet{Policy: &v1alpha1.FleetSpec{}},
-		ledger: ledger.Empty().With(ledger.Changes{Contracts: []ledger.Change{one("a", v1alpha1.Time{}), one("b", v1alpha1.TimeOf(noon.Add(time.Hour)))}, States: []ledger.StateChange{{After: s}}}),
+		ledger: ledger.Empty().With(ledger.Changes{Contracts: []model.Change{one("a", v1alpha1.Time{}), one("b", v1alpha1.TimeOf(noon.Add(time.Hour)))}, States: []model.StateChange{{After: s}}}),
 	}
 	const want = "vision/llm since 2026-11-20T12:00:00Z, holds 2 contracts on their own terms; 1 without an end: preemptible at priority 0 from "
 	for bound, from := range map[time.Duration]string{0: "2026-11-21T12:00:00Z", 6 * time.Hour: "2026-11-20T18:00:00Z"} {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
@@ -34,19 +35,19 @@ type derived struct {
 // from what it was; nil content means that a file is gone.
 func (d *derived) next(consumer string, want Desired) (*derived, map[string][]byte, error) {
 	now := &derived{facts: want.Facts, contracts: make(map[string]*v1alpha1.Contract, len(want.Contracts)), files: maps.Clone(d.files)}
-	var changes []manifests.Change
+	var changes []model.Change
 	for _, c := range want.Contracts {
 		if c.Spec.Consumer != consumer {
 			continue
 		}
 		now.contracts[c.Metadata.Name] = c
 		if was := d.contracts[c.Metadata.Name]; !manifests.Alike(was, c) {
-			changes = append(changes, manifests.Change{Before: was, After: c})
+			changes = append(changes, model.Change{Before: was, After: c})
 		}
 	}
 	for name, was := range d.contracts {
 		if now.contracts[name] == nil {
-			changes = append(changes, manifests.Change{Before: was})
+			changes = append(changes, model.Change{Before: was})
 		}
 	}
 	now.index = d.index.With(changes)

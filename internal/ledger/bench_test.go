@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -52,7 +53,7 @@ func BenchmarkRereadOneFile(b *testing.B) {
 	}
 	c := *contract("team-042", "job-00010", 0, 0)
 	c.Status.Phase = v1alpha1.PhaseDegraded
-	t := build(files(b, base, ledger.Changes{Contracts: []ledger.Change{{After: &c}}}))
+	t := build(files(b, base, ledger.Changes{Contracts: []model.Change{{After: &c}}}))
 	b.ResetTimer()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -73,6 +74,6 @@ func BenchmarkWith(b *testing.B) {
 	after.Status.Phase = v1alpha1.PhaseReleasing
 	b.ReportAllocs()
 	for b.Loop() {
-		prev.With(ledger.Changes{Contracts: []ledger.Change{{Before: before, After: &after}}})
+		prev.With(ledger.Changes{Contracts: []model.Change{{Before: before, After: &after}}})
 	}
 }

@@ -4,20 +4,14 @@ import (
 	"fmt"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// Change is one contract before and after: Before nil for a new one, After nil
-// for one that leaves the tree.
-type Change struct{ Before, After *v1alpha1.Contract }
-
-// StateChange is one intent's state before and after; After nil removes it.
-type StateChange struct{ Before, After *v1alpha1.IntentState }
-
 // Changes are what one commit changes.
 type Changes struct {
-	Contracts []Change
-	States    []StateChange
+	Contracts []model.Change
+	States    []model.StateChange
 	// Spends are whole files in their new form.
 	Spends []*v1alpha1.Spend
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
@@ -32,8 +33,8 @@ func TestDiffers(t *testing.T) {
 	}
 	was := contract("team-001", "job-00010", 0, 0)
 	ch := ledger.Changes{
-		Contracts: []ledger.Change{{Before: was}},
-		States:    []ledger.StateChange{{After: state("team-002", "fresh")}, {Before: state("team-000", "job-00003")}},
+		Contracts: []model.Change{{Before: was}},
+		States:    []model.StateChange{{After: state("team-002", "fresh")}, {Before: state("team-000", "job-00003")}},
 	}
 	want := "map[team-000/job-00003:true team-001/job-00010:true team-002/fresh:true]"
 	if got := names(prev.With(ch), prev); fmt.Sprint(got) != want {

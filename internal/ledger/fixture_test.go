@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -93,9 +94,9 @@ func big(tb testing.TB, tenants, intents, every int) map[string][]byte {
 		tenant := fmt.Sprintf("team-%03d", i)
 		for j := range intents {
 			intent := fmt.Sprintf("job-%05d", j)
-			ch.States = append(ch.States, ledger.StateChange{After: state(tenant, intent)})
+			ch.States = append(ch.States, model.StateChange{After: state(tenant, intent)})
 			if j%every == 0 {
-				ch.Contracts = append(ch.Contracts, ledger.Change{After: contract(tenant, intent, 0, 0)})
+				ch.Contracts = append(ch.Contracts, model.Change{After: contract(tenant, intent, 0, 0)})
 			}
 		}
 	}

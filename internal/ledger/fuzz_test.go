@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -17,7 +18,7 @@ import (
 // set aside agree.
 func FuzzKinds(f *testing.F) {
 	all := files(f, nil, ledger.Changes{
-		Contracts: []ledger.Change{{After: contract("vision", "a", 0, 0)}}, States: []ledger.StateChange{{After: state("vision", "a")}},
+		Contracts: []model.Change{{After: contract("vision", "a", 0, 0)}}, States: []model.StateChange{{After: state("vision", "a")}},
 	})
 	for _, path := range sortedPaths(all) {
 		if strings.HasPrefix(path, "contracts/") {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -29,7 +30,7 @@ func drawChanges(t *rapid.T, l *ledger.Ledger) ledger.Changes {
 		touched[c.Metadata.Name] = true
 		before := l.Contract(c.Metadata.Name)
 		if before != nil && rapid.Bool().Draw(t, "remove") {
-			ch.Contracts = append(ch.Contracts, ledger.Change{Before: before})
+			ch.Contracts = append(ch.Contracts, model.Change{Before: before})
 			continue
 		}
 		c.Status.Phase = rapid.SampledFrom(phases).Draw(t, "phase")
@@ -37,7 +38,7 @@ func drawChanges(t *rapid.T, l *ledger.Ledger) ledger.Changes {
 		c.Spec.Flavor = rapid.SampledFrom([]string{"h100", "h100-b"}).Draw(t, "flavor")
 		c.Spec.Consumer = rapid.SampledFrom([]string{"rome", "rom"}).Draw(t, "consumer")
 		c.Spec.Offload.Namespaces[0].Name = rapid.SampledFrom([]string{"a", "ab"}).Draw(t, "namespace")
-		ch.Contracts = append(ch.Contracts, ledger.Change{Before: before, After: c})
+		ch.Contracts = append(ch.Contracts, model.Change{Before: before, After: c})
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "states") {
 		s := state("nlp", fmt.Sprintf("job-%d", rapid.IntRange(0, 4).Draw(t, "state")))
@@ -47,10 +48,10 @@ func drawChanges(t *rapid.T, l *ledger.Ledger) ledger.Changes {
 		touched[s.Metadata.Name] = true
 		before := l.State("nlp", s.Metadata.Name)
 		if before != nil && rapid.Bool().Draw(t, "removeState") {
-			ch.States = append(ch.States, ledger.StateChange{Before: before})
+			ch.States = append(ch.States, model.StateChange{Before: before})
 			continue
 		}
-		ch.States = append(ch.States, ledger.StateChange{Before: before, After: s})
+		ch.States = append(ch.States, model.StateChange{Before: before, After: s})
 	}
 	if rapid.Bool().Draw(t, "spend") {
 		s := &v1alpha1.Spend{

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -237,7 +238,7 @@ func TestRetentionLosesNothing(t *testing.T) {
 		var ch ledger.Changes
 		end := at("2026-01-31T22:58:00Z")
 		for _, intent := range []string{"llm", "fold"} {
-			ch.States = append(ch.States, ledger.StateChange{After: state("vision", intent)})
+			ch.States = append(ch.States, model.StateChange{After: state("vision", intent)})
 			for i := range rapid.IntRange(1, 3).Draw(t, "contracts") {
 				c, now := drawLife(t, b, intent, int32(i), at("2026-01-31T22:58:00Z"))
 				if rapid.IntRange(0, 3).Draw(t, "ends") > 0 {
@@ -249,7 +250,7 @@ func TestRetentionLosesNothing(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				ch.Contracts = append(ch.Contracts, ledger.Change{After: c})
+				ch.Contracts = append(ch.Contracts, model.Change{After: c})
 				if now.After(end.Time) {
 					end = now
 				}
@@ -299,7 +300,7 @@ func TestRetentionLosesNothing(t *testing.T) {
 func TestStateLeavesWithItsLastContract(t *testing.T) {
 	b := rome(t)
 	c := live(t, b, fresh("1", "1"), []step{{"2026-11-01T00:00:00Z", v1alpha1.PhaseReserved, ""}, {"2026-11-01T01:00:00Z", v1alpha1.PhaseReleasing, ""}, {"2026-11-01T01:00:00Z", v1alpha1.PhaseReleased, ""}})
-	l := ledger.Empty().With(ledger.Changes{Contracts: []ledger.Change{{After: c}}, States: []ledger.StateChange{{After: state("vision", "llm")}}})
+	l := ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: c}}, States: []model.StateChange{{After: state("vision", "llm")}}})
 	now := at("2026-11-20T00:00:00Z")
 	kept := l.With(b.Retire(l, now, 0, func(string, string) bool { return false }))
 	if s := kept.State("vision", "llm"); s == nil || s.Status.Spent == nil || s.Status.Spent.String() != "1" {

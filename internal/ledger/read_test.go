@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -15,8 +16,8 @@ import (
 func TestUnreadableFilesAreProblems(t *testing.T) {
 	good := contract("vision", "llm", 0, 0)
 	base := files(t, nil, ledger.Changes{
-		Contracts: []ledger.Change{{After: good}},
-		States:    []ledger.StateChange{{After: state("vision", "llm")}},
+		Contracts: []model.Change{{After: good}},
+		States:    []model.StateChange{{After: state("vision", "llm")}},
 	})
 	path := ledger.ContractPath(good)
 	other := contract("vision", "other", 0, 0)
@@ -117,7 +118,7 @@ func TestReadingAgainReadsOnlyWhatChanged(t *testing.T) {
 	}
 	c := *contract("team-003", "job-00008", 0, 0)
 	c.Status.Phase = v1alpha1.PhaseDegraded
-	next := build(files(t, base, ledger.Changes{Contracts: []ledger.Change{{After: &c}}}))
+	next := build(files(t, base, ledger.Changes{Contracts: []model.Change{{After: &c}}}))
 	store := &counting{Store: next.Store}
 	l, _, err := ledger.Read(context.Background(), tree.Tree{Store: store, Root: next.Root}, prev)
 	if err != nil || l.Contract(c.Metadata.Name).Status.Phase != v1alpha1.PhaseDegraded {
@@ -168,7 +169,7 @@ func TestAFailureOfTheStoreIsNotTheFilesMistake(t *testing.T) {
 		Entries: []v1alpha1.SpendEntry{{Contract: "x"}},
 	}
 	f := files(t, nil, ledger.Changes{
-		Contracts: []ledger.Change{{After: c}}, States: []ledger.StateChange{{After: state("vision", "llm")}}, Spends: []*v1alpha1.Spend{spend},
+		Contracts: []model.Change{{After: c}}, States: []model.StateChange{{After: state("vision", "llm")}}, Spends: []*v1alpha1.Spend{spend},
 	})
 	whole := build(f)
 	for name, content := range f {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
@@ -15,8 +16,8 @@ func TestReadFollowsARename(t *testing.T) {
 		was := contract("vision", "train", 0, 0)
 		now := *was
 		now.Spec.Intent.Name = fmt.Sprintf("other%d", i)
-		before := files(t, nil, ledger.Changes{Contracts: []ledger.Change{{After: was}}})
-		after := files(t, before, ledger.Changes{Contracts: []ledger.Change{{Before: was, After: &now}}})
+		before := files(t, nil, ledger.Changes{Contracts: []model.Change{{After: was}}})
+		after := files(t, before, ledger.Changes{Contracts: []model.Change{{Before: was, After: &now}}})
 		prev, _, err := ledger.Read(context.Background(), build(before), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -34,7 +35,7 @@ func (b Books) Retire(l *Ledger, now v1alpha1.Time, keep time.Duration, gone fun
 				}
 			}
 			for _, c := range old {
-				ch.Contracts = append(ch.Contracts, Change{Before: c})
+				ch.Contracts = append(ch.Contracts, model.Change{Before: c})
 				b.carry(l, spends, c)
 			}
 			if s := b.stateAfter(n, old, tenant, intent, gone); s != nil {
@@ -79,12 +80,12 @@ func (b Books) carry(l *Ledger, spends map[string]*v1alpha1.Spend, c *v1alpha1.C
 
 // stateAfter is how an intent's state changes when old contracts leave, nil
 // when it does not.
-func (b Books) stateAfter(n *intentNode, old []*v1alpha1.Contract, tenant, intent string, gone func(string, string) bool) *StateChange {
+func (b Books) stateAfter(n *intentNode, old []*v1alpha1.Contract, tenant, intent string, gone func(string, string) bool) *model.StateChange {
 	if n.state == nil {
 		return nil
 	}
 	if len(old) == len(n.contracts) && gone != nil && gone(tenant, intent) {
-		return &StateChange{Before: n.state}
+		return &model.StateChange{Before: n.state}
 	}
 	sum := v1alpha1.Zero
 	currency := n.state.Status.Currency
@@ -106,7 +107,7 @@ func (b Books) stateAfter(n *intentNode, old []*v1alpha1.Contract, tenant, inten
 	}
 	after := *n.state
 	after.Status.Spent, after.Status.Currency = &sum, currency
-	return &StateChange{n.state, &after}
+	return &model.StateChange{Before: n.state, After: &after}
 }
 
 // Into converts by the rate of the contract's end. Without a rate the figure

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -41,9 +42,9 @@ func BenchmarkUpdate10OneNamespace(b *testing.B) {
 		contracts[i] = contract("vision", fmt.Sprintf("intent-%05d", i), "aaaa", offload(v1alpha1.OffloadNamespace{Name: "vision"}))
 	}
 	ix, clusters := NewIndex(contracts), fleet()
-	changes := make([]Change, 10)
+	changes := make([]model.Change, 10)
 	for i := range changes {
-		changes[i] = Change{Before: contracts[i], After: contracts[i]}
+		changes[i] = model.Change{Before: contracts[i], After: contracts[i]}
 	}
 	for b.Loop() {
 		if _, err := Update(ix.With(changes), clusters, changes); err != nil {
@@ -55,9 +56,9 @@ func BenchmarkUpdate10OneNamespace(b *testing.B) {
 // A batch of 10 contracts among 10,000.
 func BenchmarkUpdate10(b *testing.B) {
 	ix, clusters := NewIndex(many(10000)), fleet()
-	changes := make([]Change, 10)
+	changes := make([]model.Change, 10)
 	for i, c := range many(10) {
-		changes[i] = Change{Before: c, After: c}
+		changes[i] = model.Change{Before: c, After: c}
 	}
 	for b.Loop() {
 		next := ix.With(changes)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -85,7 +86,7 @@ func (f *Facts) Consumer(ix Index, consumer string) (Output, error) {
 }
 
 // Update renders what changes touch; ix is the index after them.
-func (f *Facts) Update(ix Index, changes []Change) (Output, error) {
+func (f *Facts) Update(ix Index, changes []model.Change) (Output, error) {
 	return f.begin(ix).update(changes)
 }
 

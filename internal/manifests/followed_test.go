@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/kustomize"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -24,7 +25,7 @@ func TestEmptyDirectoriesStayWhereTheyAreFollowed(t *testing.T) {
 		clusters := fleet()
 		clusters["rome"].Spec.Delivery = delivery
 		last := contract("vision", "train", "aaaa", offload(v1alpha1.OffloadNamespace{Name: "vision"}))
-		out, err := Update(NewIndex(nil), clusters, []Change{{Before: last}})
+		out, err := Update(NewIndex(nil), clusters, []model.Change{{Before: last}})
 		if err != nil {
 			t.Fatal(err)
 		}

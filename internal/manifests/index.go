@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/ordered"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -15,9 +16,6 @@ import (
 type Index struct {
 	m ordered.Map[*v1alpha1.Contract]
 }
-
-// Change is one contract before and after. A nil side does not exist.
-type Change struct{ Before, After *v1alpha1.Contract }
 
 // The key spaces of an Index. Parts of a key are separated by '/', which
 // stands in no name.
@@ -30,7 +28,7 @@ const (
 
 // NewIndex indexes contracts in any order; those without manifests are left out.
 func NewIndex(contracts []*v1alpha1.Contract) Index {
-	changes := make([]Change, len(contracts))
+	changes := make([]model.Change, len(contracts))
 	for i, c := range contracts {
 		changes[i].After = c
 	}
@@ -38,7 +36,7 @@ func NewIndex(contracts []*v1alpha1.Contract) Index {
 }
 
 // With is the index after changes. It costs what changes.
-func (ix Index) With(changes []Change) Index {
+func (ix Index) With(changes []model.Change) Index {
 	next := ix.m.Edit()
 	for _, ch := range changes {
 		for _, k := range keys(ch.Before) {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -49,13 +50,13 @@ func TestUpdateAgreesWithAll(t *testing.T) {
 		var ix Index
 		files := map[string][]byte{}
 		for round := range rapid.IntRange(1, 4).Draw(rt, "rounds") {
-			var changes []Change
+			var changes []model.Change
 			for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(0, 7), 1, 4, rapid.ID).Draw(rt, "changed") {
 				var after *v1alpha1.Contract
 				if rapid.IntRange(0, 3).Draw(rt, "gone") > 0 {
 					after = drawContract(rt, n)
 				}
-				changes = append(changes, Change{contracts[n], after})
+				changes = append(changes, model.Change{Before: contracts[n], After: after})
 				contracts[n] = after
 			}
 			ix = ix.With(changes)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	yaml "sigs.k8s.io/yaml/goyaml.v2"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -83,11 +84,11 @@ func (r *render) present() (Output, error) {
 
 // Update renders what changes touch for a fleet without id; ix is the index after
 // them.
-func Update(ix Index, clusters map[string]*v1alpha1.Cluster, changes []Change) (Output, error) {
+func Update(ix Index, clusters map[string]*v1alpha1.Cluster, changes []model.Change) (Output, error) {
 	return newRender(ix, clusters).update(changes)
 }
 
-func (r *render) update(changes []Change) (Output, error) {
+func (r *render) update(changes []model.Change) (Output, error) {
 	for _, ch := range changes {
 		if Rendered(ch.Before) {
 			r.touch(ch.Before)

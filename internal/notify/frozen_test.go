@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -22,9 +23,9 @@ func frozenAt(name string, since, told time.Duration) *v1alpha1.IntentState {
 func remembering(states ...*v1alpha1.IntentState) *ledger.Ledger {
 	c := contract("a", "h100", 0)
 	c.Spec.Term.End = v1alpha1.Time{}
-	ch := ledger.Changes{Contracts: []ledger.Change{{After: c}}}
+	ch := ledger.Changes{Contracts: []model.Change{{After: c}}}
 	for _, s := range states {
-		ch.States = append(ch.States, ledger.StateChange{After: s})
+		ch.States = append(ch.States, model.StateChange{After: s})
 	}
 	return ledger.Empty().With(ch)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -66,10 +67,10 @@ func state(s v1alpha1.IntentPhase, message string, at v1alpha1.Time) *v1alpha1.I
 func holding(s *v1alpha1.IntentState, contracts ...*v1alpha1.Contract) *ledger.Ledger {
 	ch := ledger.Changes{}
 	for _, c := range contracts {
-		ch.Contracts = append(ch.Contracts, ledger.Change{After: c})
+		ch.Contracts = append(ch.Contracts, model.Change{After: c})
 	}
 	if s != nil {
-		ch.States = append(ch.States, ledger.StateChange{After: s})
+		ch.States = append(ch.States, model.StateChange{After: s})
 	}
 	return ledger.Empty().With(ch)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -123,7 +124,7 @@ func BenchmarkKeepRound(b *testing.B) {
 		in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}}, Path: "intents/" + name + ".yaml", Digest: "d"}
 		Wants(1, "H100")(&in)
 		w.W.Intents = append(w.W.Intents, &in)
-		ch.States = append(ch.States, ledger.StateChange{After: &v1alpha1.IntentState{
+		ch.States = append(ch.States, model.StateChange{After: &v1alpha1.IntentState{
 			TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindIntentState},
 			Metadata: in.Metadata, Status: v1alpha1.IntentStatus{Path: in.Path, Digest: "d", State: v1alpha1.IntentDone, Reason: planner.CodeTermEnded},
 		}})

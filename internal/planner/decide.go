@@ -410,13 +410,5 @@ func (r *round) monthDue() {
 
 // LedgerChanges are the plan's changes as the ledger takes them.
 func (p *Plan) LedgerChanges() ledger.Changes {
-	var ch ledger.Changes
-	for i := range p.Contracts {
-		ch.Contracts = append(ch.Contracts, ledger.Change{Before: p.Contracts[i].Before, After: p.Contracts[i].After})
-	}
-	for i := range p.States {
-		ch.States = append(ch.States, ledger.StateChange{Before: p.States[i].Before, After: p.States[i].After})
-	}
-	ch.Spends = p.Spends
-	return ch
+	return ledger.Changes{Contracts: p.Contracts, States: p.States, Spends: p.Spends}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -19,7 +20,7 @@ func office(forecast func(*v1alpha1.PoolForecast)) *Builder {
 	for day := 1; day <= 7; day++ {
 		for i := range 6 {
 			start := Time("2026-11-20T08:00:00Z").AddDate(0, 0, -day)
-			ch.Contracts = append(ch.Contracts, ledger.Change{After: &v1alpha1.Contract{
+			ch.Contracts = append(ch.Contracts, model.Change{After: &v1alpha1.Contract{
 				Metadata: v1alpha1.Metadata{Name: fmt.Sprintf("vision-day-%d-%d", day, i), Namespace: "vision"},
 				Spec: v1alpha1.ContractSpec{
 					Intent: v1alpha1.ContractIntent{Name: "day", Path: "intents/vision/day.yaml"}, Consumer: "rome", Provider: "paris", Flavor: "h100",

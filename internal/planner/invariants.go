@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -47,8 +48,8 @@ func (r *round) withdraw(intent [2]string, why string) {
 	of := func(c *v1alpha1.Contract) bool {
 		return c != nil && c.Metadata.Namespace == intent[0] && c.Spec.Intent.Name == intent[1]
 	}
-	r.plan.Contracts = slices.DeleteFunc(r.plan.Contracts, func(c ContractChange) bool { return of(c.Before) || of(c.After) })
-	r.plan.States = slices.DeleteFunc(r.plan.States, func(s StateChange) bool {
+	r.plan.Contracts = slices.DeleteFunc(r.plan.Contracts, func(c model.Change) bool { return of(c.Before) || of(c.After) })
+	r.plan.States = slices.DeleteFunc(r.plan.States, func(s model.StateChange) bool {
 		return s.After != nil && s.After.Metadata.Namespace == intent[0] && s.After.Metadata.Name == intent[1]
 	})
 	for i := range r.plan.Intents {
@@ -214,7 +215,7 @@ func afterwards(l *ledger.Ledger, p *Plan) *aftermath {
 	a := &aftermath{before: l, plan: p, changed: make(map[string]bool, len(p.Contracts)), held: map[offerKey][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{},
 		members: map[*v1alpha1.Flavor]ledger.Member{}, units: map[*v1alpha1.Flavor]ledger.CardUnits{}}
 	for i := range p.Contracts {
-		a.changed[p.Contracts[i].name()] = true
+		a.changed[p.Contracts[i].Last().Metadata.Name] = true
 		if c := p.Contracts[i].After; c != nil && c.Status.Phase.Held() {
 			k := offerKey{c.Spec.Provider, c.Spec.Flavor}
 			a.held[k] = append(a.held[k], c)

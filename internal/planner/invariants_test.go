@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -50,11 +51,11 @@ func TestCheckInvariants(t *testing.T) {
 	}{
 		"all is well":       {World{Tenants: tenant(&eight), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 8)}, ""},
 		"oversold":          {World{Tenants: tenant(nil), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 9)}, "would be oversold: 1 of gpu too much"},
-		"oversold together": {World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []ledger.Change{{After: contract("b", "b", 5)}}})}, []*v1alpha1.Contract{contract("a", "a", 5)}, "would be oversold: 2 of gpu too much"},
+		"oversold together": {World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: contract("b", "b", 5)}}})}, []*v1alpha1.Contract{contract("a", "a", 5)}, "would be oversold: 2 of gpu too much"},
 		"over quota":        {World{Tenants: tenant(&four), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 5)}, "quota.gpu: 5 of 4"},
 		"half a gang":       {World{Tenants: tenant(nil), Ledger: ledger.Empty(), Intents: pair(nil)}, []*v1alpha1.Contract{contract("a", "a", 1)}, "only 1 of a gang of 2 would be placed"},
 		"one of several":    {World{Tenants: tenant(nil), Ledger: ledger.Empty(), Intents: pair(&no)}, []*v1alpha1.Contract{contract("a", "a", 1)}, ""},
-		"a taken name":      {World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []ledger.Change{{After: contract("b", "a", 1)}}})}, []*v1alpha1.Contract{contract("a", "a", 1)}, "the name a is taken"},
+		"a taken name":      {World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: contract("b", "a", 1)}}})}, []*v1alpha1.Contract{contract("a", "a", 1)}, "the name a is taken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := c.world
@@ -63,7 +64,7 @@ func TestCheckInvariants(t *testing.T) {
 			r := newRound(&w)
 			r.plan.Intents = []*Decision{{Tenant: "vision", Name: "a", Action: Place}}
 			for _, made := range c.make {
-				r.plan.Contracts = append(r.plan.Contracts, ContractChange{After: made})
+				r.plan.Contracts = append(r.plan.Contracts, model.Change{After: made})
 			}
 			r.checkInvariants()
 			d := r.plan.Intents[0]

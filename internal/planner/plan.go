@@ -3,6 +3,7 @@ package planner
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -41,9 +42,9 @@ type Plan struct {
 	// is not among them is done, or kept just as it asks.
 	Unsettled []*Decision
 	// Contracts that change, by name.
-	Contracts []ContractChange
+	Contracts []model.Change
 	// States of intents that change, by tenant and name.
-	States []StateChange
+	States []model.StateChange
 	// Spends are spend files that change, by tenant and month.
 	Spends []*v1alpha1.Spend
 	// HourlyBefore and HourlyAfter are the cost of all charged contracts.
@@ -73,22 +74,6 @@ type SilentProvider struct {
 	Name  string
 	Since v1alpha1.Time
 	Lost  bool
-}
-
-// ContractChange is one contract before and after. Before is nil for a new
-// one; After is nil for one that leaves the tree (retention).
-type ContractChange struct {
-	Before, After *v1alpha1.Contract
-	// StatusOnly marks changes that may wait for statusInterval (Peering, Degraded, recovery).
-	StatusOnly bool
-}
-
-// StateChange is one IntentState before and after; After nil removes it.
-type StateChange struct {
-	Before, After *v1alpha1.IntentState
-	// From is the name that the intent has in the ledger so far, "" when it is the
-	// same: its state goes on in After, so that both belong into one commit.
-	From string
 }
 
 // Decision is what a plan does with one intent, and why.
@@ -174,7 +159,7 @@ func (p *Plan) Changes() bool {
 // intents that cannot be read: those stand under errors, and keep what they have.
 func (p *Plan) Decides() bool {
 	return len(p.Contracts)+len(p.Spends) > 0 ||
-		slices.ContainsFunc(p.States, func(s StateChange) bool { return s.After == nil || s.After.Status.Frozen == nil })
+		slices.ContainsFunc(p.States, func(s model.StateChange) bool { return s.After == nil || s.After.Status.Frozen == nil })
 }
 
 // OfferLine is one offer as `explain` shows it.

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -409,7 +410,7 @@ func checkPlan(w planner.World, p *planner.Plan, after *ledger.Ledger, fail func
 
 // isClaimed reports whether a warm contract ended because this plan makes
 // another on its slice.
-func isClaimed(p *planner.Plan, c *planner.ContractChange) bool {
+func isClaimed(p *planner.Plan, c *model.Change) bool {
 	if c.Before.Metadata.Namespace != v1alpha1.FleetTenant || !c.Before.Status.Phase.Charged() || c.After.Status.Phase != v1alpha1.PhaseReleased {
 		return false
 	}
@@ -422,7 +423,7 @@ func isClaimed(p *planner.Plan, c *planner.ContractChange) bool {
 	return false
 }
 
-func grown(c *planner.ContractChange) bool {
+func grown(c *model.Change) bool {
 	if !c.After.Status.Phase.Charged() {
 		return false
 	}

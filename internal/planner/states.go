@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // states are the changes to what the ledger remembers of intents.
-func (r *round) states() map[[2]string]StateChange {
-	out := map[[2]string]StateChange{}
+func (r *round) states() map[[2]string]model.StateChange {
+	out := map[[2]string]model.StateChange{}
 	for k, old := range r.renamed {
-		out[k] = StateChange{Before: old}
+		out[k] = model.StateChange{Before: old}
 	}
 	for _, j := range r.jobs {
 		k := [2]string{j.tenantName, j.name}
@@ -25,19 +26,19 @@ func (r *round) states() map[[2]string]StateChange {
 		case j.frozen:
 			if after := j.state; after != nil {
 				if after = r.frozenState(j); !reflect.DeepEqual(before, after) {
-					out[k] = StateChange{Before: before, After: after}
+					out[k] = model.StateChange{Before: before, After: after}
 				}
 			}
 		case j.gone:
 			if before != nil {
-				out[k] = StateChange{Before: before}
+				out[k] = model.StateChange{Before: before}
 			}
 		case j.in == nil && before == nil:
 			// nothing is remembered of it
 		default:
 			after := r.stateOf(j)
 			if before == nil || !reflect.DeepEqual(*before, *after) {
-				out[k] = StateChange{Before: before, After: after, From: r.namedBefore(j)}
+				out[k] = model.StateChange{Before: before, After: after, From: r.namedBefore(j)}
 			}
 		}
 	}
@@ -107,9 +108,9 @@ func (r *round) stateOf(j *job) *v1alpha1.IntentState {
 }
 
 // write puts the round's changes into the plan, those of retention last.
-func (r *round) write(states map[[2]string]StateChange) {
+func (r *round) write(states map[[2]string]model.StateChange) {
 	for _, name := range slices.Sorted(maps.Keys(r.current)) {
-		r.plan.Contracts = append(r.plan.Contracts, ContractChange{Before: r.before[name], After: r.current[name], StatusOnly: r.statusOnly[name]})
+		r.plan.Contracts = append(r.plan.Contracts, model.Change{Before: r.before[name], After: r.current[name], StatusOnly: r.statusOnly[name]})
 	}
 	if r.retire && !r.fleet.Suspend {
 		r.retireOld(states)
@@ -124,32 +125,25 @@ func (r *round) write(states map[[2]string]StateChange) {
 
 // retireOld takes contracts that ended long ago out of the tree and carries
 // over what they cost.
-func (r *round) retireOld(states map[[2]string]StateChange) {
+func (r *round) retireOld(states map[[2]string]model.StateChange) {
 	gone := func(tenant, intent string) bool {
 		_, frozen := r.frozen.why(tenant, intent)
 		return r.find(tenant, intent) == nil && !frozen
 	}
 	ch := r.books.Retire(r.w.Ledger, r.now, r.fleet.Retention.Ended.Duration, gone)
 	for _, c := range ch.Contracts {
-		r.plan.Contracts = append(r.plan.Contracts, ContractChange{Before: c.Before})
+		r.plan.Contracts = append(r.plan.Contracts, model.Change{Before: c.Before})
 	}
-	slices.SortFunc(r.plan.Contracts, func(a, b ContractChange) int { return strings.Compare(a.name(), b.name()) })
+	slices.SortFunc(r.plan.Contracts, func(a, b model.Change) int { return strings.Compare(a.Last().Metadata.Name, b.Last().Metadata.Name) })
 	for _, s := range ch.States {
 		k := [2]string{s.Before.Metadata.Namespace, s.Before.Metadata.Name}
 		mine, both := states[k]
 		switch {
 		case !both || s.After == nil:
-			states[k] = StateChange{Before: s.Before, After: s.After}
+			states[k] = model.StateChange{Before: s.Before, After: s.After}
 		case mine.After != nil:
 			mine.After.Status.Spent, mine.After.Status.Currency = s.After.Status.Spent, s.After.Status.Currency
 		}
 	}
 	r.plan.Spends = ch.Spends
-}
-
-func (c *ContractChange) name() string {
-	if c.After != nil {
-		return c.After.Metadata.Name
-	}
-	return c.Before.Metadata.Name
 }

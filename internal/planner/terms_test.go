@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -115,7 +116,7 @@ func TestFrozenWithoutAnEnd(t *testing.T) {
 	b := settled(paris().Tenant("bio", "rome").Intent("bio/fold", Wants(8), Priority(1), fixed, grace(time.Minute)))
 	old := *b.Contracts("bio/fold")[0]
 	old.Spec.Preemptible = nil
-	b.Apply(&planner.Plan{Contracts: []planner.ContractChange{{Before: b.Contracts("bio/fold")[0], After: &old}}})
+	b.Apply(&planner.Plan{Contracts: []model.Change{{Before: b.Contracts("bio/fold")[0], After: &old}}})
 	b.Round()
 	if c := b.Contracts("bio/fold")[0]; c.Spec.Preemptible == nil || *c.Spec.Preemptible {
 		t.Fatal("the contract does not record that it is not preemptible")

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
@@ -14,11 +15,11 @@ import (
 // at again before anything is written, because with Flux, Argo CD and agents what
 // is committed is applied by others. What stood already is for who delivers.
 func (r *Reconciler) clashing(in *inputs, keys []string, byKey map[string]*share) map[string]string {
-	var changes []ledger.Change
+	var changes []model.Change
 	of := map[[2]string]string{} // consumer, namespace → key
 	for _, key := range keys {
-		for _, c := range byKey[key].contracts {
-			changes = append(changes, ledger.Change{Before: c.Before, After: c.After})
+		changes = append(changes, byKey[key].Contracts...)
+		for _, c := range byKey[key].Contracts {
 			if c.After == nil || c.After.Spec.Offload == nil || !manifests.Rendered(c.After) || manifests.Alike(c.Before, c.After) {
 				continue
 			}

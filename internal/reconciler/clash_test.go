@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -25,15 +26,15 @@ func TestAClashOfRemoteNamesIsNotWritten(t *testing.T) {
 	for c := range in.ledger.Contracts() {
 		stands = c
 	}
-	made := func(tenant, name string, ns v1alpha1.OffloadNamespace) planner.ContractChange {
+	made := func(tenant, name string, ns v1alpha1.OffloadNamespace) model.Change {
 		c := *stands
 		c.Metadata.Name, c.Metadata.Namespace = tenant+"-"+name+"-0-aaaa", tenant
 		c.Spec.Intent.Name, c.Spec.Slice = name, c.Metadata.Name
 		c.Spec.Term.Start = v1alpha1.TimeOf(stands.Spec.Term.Start.Add(1e9))
 		c.Spec.Offload = &v1alpha1.Offload{Namespaces: []v1alpha1.OffloadNamespace{ns}}
-		return planner.ContractChange{After: &c}
+		return model.Change{After: &c}
 	}
-	plan := &planner.Plan{Now: stands.Spec.Term.Start, Contracts: []planner.ContractChange{
+	plan := &planner.Plan{Now: stands.Spec.Term.Start, Contracts: []model.Change{
 		made("nlp", "attack", v1alpha1.OffloadNamespace{Name: "nlp", NamespaceMappingStrategy: "SelectedName", RemoteNamespaceName: "vision-rome"}),
 		made("nlp", "honest", v1alpha1.OffloadNamespace{Name: "nlp-two"}),
 	}}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -44,7 +45,7 @@ func TestDeliveriesFollow(t *testing.T) {
 				f = &next
 			default:
 				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "contract")
-				ch := ledger.Change{Before: led.Contract(name)}
+				ch := model.Change{Before: led.Contract(name)}
 				if ch.Before == nil || rapid.Bool().Draw(t, "stays") {
 					ch.After = &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: name, Namespace: "vision"}}
 					ch.After.Spec.Intent.Name = name
@@ -52,7 +53,7 @@ func TestDeliveriesFollow(t *testing.T) {
 					ch.After.Spec.Provider = rapid.SampledFrom([]string{"paris", "oslo"}).Draw(t, "provider")
 					ch.After.Status.Phase = rapid.SampledFrom([]v1alpha1.Phase{v1alpha1.PhaseActive, v1alpha1.PhaseReleased}).Draw(t, "phase")
 				}
-				led = led.With(ledger.Changes{Contracts: []ledger.Change{ch}})
+				led = led.With(ledger.Changes{Contracts: []model.Change{ch}})
 			}
 			in := &inputs{fleet: f, ledger: led, key: tree.Hash{byte(n), 1}}
 			files := tree.NewMemory().Build(map[string][]byte{"overlays/rome/x.yaml": fmt.Append(nil, n), "manifests/rome/x.yaml": fmt.Append(nil, n)})

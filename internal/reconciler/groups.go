@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
 // groupsOf names, for each intent, the group it must be committed with: what
@@ -17,7 +17,7 @@ func groupsOf(keys []string, byKey map[string]*share) map[string]string {
 	gives := map[string]bool{}
 	uses := map[string][]string{}
 	for _, key := range keys {
-		for _, c := range byKey[key].contracts {
+		for _, c := range byKey[key].Contracts {
 			give, take := flow(c)
 			for _, res := range append(give, take...) {
 				uses[res] = append(uses[res], key)
@@ -33,7 +33,7 @@ func groupsOf(keys []string, byKey map[string]*share) map[string]string {
 		}
 	}
 	for _, key := range keys {
-		for _, st := range byKey[key].states {
+		for _, st := range byKey[key].States {
 			if old := byKey[key].decision.Tenant + "/" + st.From; st.From != "" && byKey[old] != nil {
 				u.join(old, key)
 			}
@@ -50,7 +50,7 @@ func groupsOf(keys []string, byKey map[string]*share) map[string]string {
 
 // flow lists what a contract's change gives up and what it takes: flavors and
 // tenants' allowances.
-func flow(c planner.ContractChange) (give, take []string) {
+func flow(c model.Change) (give, take []string) {
 	flavor := func(x *v1alpha1.Contract) string { return "flavor " + flavorOf(x) }
 	tenant := func(x *v1alpha1.Contract) string { return "tenant " + x.Metadata.Namespace }
 	b, a := c.Before, c.After

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -97,10 +98,10 @@ func forget(in *inputs, w *planner.World, plan *planner.Plan, gone map[intentKey
 	isGone := func(d *planner.Decision) bool { return gone[intentKey{d.Tenant, d.Name}] }
 	plan.Intents = slices.DeleteFunc(slices.Clone(plan.Intents), isGone)
 	plan.Unsettled = slices.DeleteFunc(slices.Clone(plan.Unsettled), isGone)
-	plan.Contracts = slices.DeleteFunc(plan.Contracts, func(c planner.ContractChange) bool {
+	plan.Contracts = slices.DeleteFunc(plan.Contracts, func(c model.Change) bool {
 		return c.Before == nil && gone[intentKey{c.After.Metadata.Namespace, c.After.Spec.Intent.Name}]
 	})
-	plan.States = slices.DeleteFunc(plan.States, func(s planner.StateChange) bool {
+	plan.States = slices.DeleteFunc(plan.States, func(s model.StateChange) bool {
 		return s.Before == nil && gone[intentKey{s.After.Metadata.Namespace, s.After.Metadata.Name}]
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -11,9 +12,9 @@ import (
 // line says in one line what a plan does with an intent, as it stands in the
 // commit's subject or body: "place vision/llm-finetune on paris/h100-pool
 // (4x nvidia-h100, 12.09 EUR/h)".
-func line(d *planner.Decision, changes []planner.ContractChange) string {
+func line(d *planner.Decision, changes []model.Change) string {
 	name := d.Tenant + "/" + d.Name
-	var placed, released, other *planner.ContractChange
+	var placed, released, other *model.Change
 	for i := range changes {
 		switch c := &changes[i]; {
 		case c.Before == nil:
@@ -60,14 +61,14 @@ func stands(name string, c *v1alpha1.Contract) string {
 	return fmt.Sprintf("%s %s on %s%s", strings.ToLower(string(c.Status.Phase)), name, flavorOf(c), because(c.Status.Reason))
 }
 
-func first(have, c *planner.ContractChange) *planner.ContractChange {
+func first(have, c *model.Change) *model.Change {
 	if have != nil {
 		return have
 	}
 	return c
 }
 
-func more(changes []planner.ContractChange) string {
+func more(changes []model.Change) string {
 	n := -1
 	for i := range changes {
 		if changes[i].Before == nil {
@@ -117,7 +118,7 @@ func because(reason string) string {
 
 // trailers are one `Contract:` line a contract that changes and stays in the
 // tree.
-func trailers(changes []planner.ContractChange) []string {
+func trailers(changes []model.Change) []string {
 	var out []string
 	for _, c := range changes {
 		if c.After == nil {

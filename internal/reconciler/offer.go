@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/forge"
@@ -126,7 +127,7 @@ func stillOffered(in *inputs, now time.Time, c gitrepo.Commit, digest string, en
 
 // ends reports whether a plan places anything with an end.
 func ends(p *planner.Plan) bool {
-	return slices.ContainsFunc(p.Contracts, func(c planner.ContractChange) bool {
+	return slices.ContainsFunc(p.Contracts, func(c model.Change) bool {
 		return c.Before == nil && c.After != nil && !c.After.Spec.Term.End.IsZero()
 	})
 }

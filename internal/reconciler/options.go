@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
@@ -32,7 +33,7 @@ type Observer interface {
 	// planned from nothing.
 	Forgot()
 	// Landed reports contract changes that are on the ledger.
-	Landed(plan *planner.Plan, changes []planner.ContractChange)
+	Landed(plan *planner.Plan, changes []model.Change)
 }
 
 // Options configure a Reconciler.
@@ -84,7 +85,7 @@ type Options struct {
 
 type nobody struct{}
 
-func (nobody) RoundDone(time.Duration, string)                {}
-func (nobody) Decided(time.Duration, *planner.Plan)           {}
-func (nobody) Forgot()                                        {}
-func (nobody) Landed(*planner.Plan, []planner.ContractChange) {}
+func (nobody) RoundDone(time.Duration, string)      {}
+func (nobody) Decided(time.Duration, *planner.Plan) {}
+func (nobody) Forgot()                              {}
+func (nobody) Landed(*planner.Plan, []model.Change) {}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -253,7 +254,7 @@ func (r *Reconciler) landed(plan *planner.Plan, res gitrepo.Result) {
 			done[key] = true
 		}
 	}
-	var changes []planner.ContractChange
+	var changes []model.Change
 	for _, c := range plan.Contracts {
 		if c.After == nil || !done[c.After.Metadata.Namespace+"/"+c.After.Spec.Intent.Name] {
 			continue

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -148,10 +149,10 @@ func (s *scale) ledger(f *fleet.Fleet) *ledger.Ledger {
 	}
 	var all ledger.Changes
 	for c := range led.Contracts() {
-		all.Contracts = append(all.Contracts, ledger.Change{After: c})
+		all.Contracts = append(all.Contracts, model.Change{After: c})
 	}
 	for st := range led.States() {
-		all.States = append(all.States, ledger.StateChange{After: st})
+		all.States = append(all.States, model.StateChange{After: st})
 	}
 	files, _, err := all.Files()
 	if err != nil {

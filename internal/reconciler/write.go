@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -20,22 +21,8 @@ import (
 
 // share is what a plan changes for one intent.
 type share struct {
-	decision  *planner.Decision
-	contracts []planner.ContractChange
-	states    []planner.StateChange
-	spends    []*v1alpha1.Spend
-}
-
-// changes is the share in the ledger's words.
-func (s *share) changes() ledger.Changes {
-	ch := ledger.Changes{Spends: s.spends}
-	for _, c := range s.contracts {
-		ch.Contracts = append(ch.Contracts, ledger.Change{Before: c.Before, After: c.After})
-	}
-	for _, st := range s.states {
-		ch.States = append(ch.States, ledger.StateChange{Before: st.Before, After: st.After})
-	}
-	return ch
+	ledger.Changes
+	decision *planner.Decision
 }
 
 // shares splits a plan's changes by intent, in order of "<tenant>/<intent>".
@@ -53,20 +40,14 @@ func shares(p *planner.Plan) (keys []string, byKey map[string]*share) {
 		return byKey[key]
 	}
 	for _, c := range p.Contracts {
-		one := c.After
-		if one == nil {
-			one = c.Before
-		}
+		one := c.Last()
 		s := of(one.Metadata.Namespace, one.Spec.Intent.Name)
-		s.contracts = append(s.contracts, c)
+		s.Contracts = append(s.Contracts, c)
 	}
 	for _, st := range p.States {
-		one := st.After
-		if one == nil {
-			one = st.Before
-		}
+		one := st.Last()
 		s := of(one.Metadata.Namespace, one.Metadata.Name)
-		s.states = append(s.states, st)
+		s.States = append(s.States, st)
 	}
 	keys = slices.Sorted(maps.Keys(byKey))
 	placeSpends(p, keys, byKey)
@@ -80,7 +61,7 @@ func placeSpends(p *planner.Plan, keys []string, byKey map[string]*share) {
 		for _, key := range keys {
 			s := byKey[key]
 			if s.decision.Tenant == spend.Metadata.Namespace && s.retires() {
-				s.spends = append(s.spends, spend)
+				s.Spends = append(s.Spends, spend)
 				break
 			}
 		}
@@ -88,7 +69,7 @@ func placeSpends(p *planner.Plan, keys []string, byKey map[string]*share) {
 }
 
 func (s *share) retires() bool {
-	return slices.ContainsFunc(s.contracts, func(c planner.ContractChange) bool { return c.After == nil })
+	return slices.ContainsFunc(s.Contracts, func(c model.Change) bool { return c.After == nil })
 }
 
 // request makes a plan into a commit request. A plan without changes makes a
@@ -108,13 +89,13 @@ func (r *Reconciler) request(in *inputs, w *planner.World, p *planner.Plan, mark
 	planned := len(keys)
 	for _, key := range without(keys, groups, r.clashing(in, keys, byKey)) {
 		s := byKey[key]
-		puts, deletes, err := s.changes().Files()
+		puts, deletes, err := s.Files()
 		if err != nil {
 			return gitrepo.Request{}, fmt.Errorf("write %s: %w", key, err)
 		}
 		req.Items = append(req.Items, gitrepo.Item{
 			Key: key, Group: groups[key], Puts: puts, Deletes: deletes,
-			Line: line(s.decision, s.contracts), Trailers: trailers(s.contracts),
+			Line: line(s.decision, s.Contracts), Trailers: trailers(s.Contracts),
 		})
 	}
 	r.desk.write(&req, in)
@@ -144,16 +125,14 @@ func (r *Reconciler) compose(in *inputs, parent tree.Tree, byKey map[string]*sha
 	if err != nil {
 		return out, err
 	}
-	var changes []manifests.Change
+	var changes []model.Change
 	counts := map[string]int{}
 	for _, it := range items {
-		var contracts []planner.ContractChange
+		var contracts []model.Change
 		if s := byKey[it.Key]; s != nil { // a request's file may come alone
-			contracts = s.contracts
+			contracts = s.Contracts
 		}
-		for _, c := range contracts {
-			changes = append(changes, manifests.Change{Before: c.Before, After: c.After})
-		}
+		changes = append(changes, contracts...)
 		verb, _, _ := strings.Cut(it.Line, " ")
 		counts[verb]++
 	}
@@ -198,17 +177,17 @@ func indexOn(in *inputs, parent tree.Tree) (manifests.Index, error) {
 
 // between is what of contracts one ledger (nil: none) holds otherwise than a
 // later one.
-func between(was, now *ledger.Ledger) []manifests.Change {
+func between(was, now *ledger.Ledger) []model.Change {
 	if was == nil {
 		was = ledger.Empty()
 	}
-	var out []manifests.Change
+	var out []model.Change
 	for tenant, name := range now.Differs(was) {
 		for _, c := range was.ByIntent(tenant, name) {
-			out = append(out, manifests.Change{Before: c})
+			out = append(out, model.Change{Before: c})
 		}
 		for _, c := range now.ByIntent(tenant, name) {
-			out = append(out, manifests.Change{After: c})
+			out = append(out, model.Change{After: c})
 		}
 	}
 	return out
@@ -244,7 +223,7 @@ func subject(counts map[string]int) string {
 // was seen: with such a commit goes what it was decided on, so that it can be
 // decided again.
 func needsRecord(p *planner.Plan) bool {
-	return len(p.States) > 0 || takes(p) || slices.ContainsFunc(p.Contracts, func(c planner.ContractChange) bool {
+	return len(p.States) > 0 || takes(p) || slices.ContainsFunc(p.Contracts, func(c model.Change) bool {
 		return c.Before != nil && c.After != nil && (c.Before.Status.Phase != v1alpha1.PhaseReleasing && c.After.Status.Phase == v1alpha1.PhaseReleasing ||
 			(c.Before.Status.Displaced == nil) != (c.After.Status.Displaced == nil))
 	})
@@ -268,7 +247,7 @@ func (r *Reconciler) record(in *inputs, w *planner.World, p *planner.Plan) ([]by
 
 // takes reports whether a plan places, enlarges or moves anything.
 func takes(p *planner.Plan) bool {
-	return slices.ContainsFunc(p.Contracts, func(c planner.ContractChange) bool {
+	return slices.ContainsFunc(p.Contracts, func(c model.Change) bool {
 		return c.After != nil && (c.Before == nil || c.Before.Decision.Market != c.After.Decision.Market)
 	})
 }

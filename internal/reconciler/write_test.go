@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -20,8 +21,8 @@ func contract(tenant, intent, flavor string, phase v1alpha1.Phase, gpus int64) *
 	return c
 }
 
-func change(before, after *v1alpha1.Contract) planner.ContractChange {
-	return planner.ContractChange{Before: before, After: after}
+func change(before, after *v1alpha1.Contract) model.Change {
+	return model.Change{Before: before, After: after}
 }
 
 func TestLine(t *testing.T) {
@@ -35,7 +36,7 @@ func TestLine(t *testing.T) {
 	waiting.Status.Reason = "GrantedLess: nothing is granted yet"
 	drained := contract("vision", "train", "a100", v1alpha1.PhaseReleasing, 4)
 	drained.Status.Drained = v1alpha1.TimeOf(time.Unix(1, 0))
-	for want, changes := range map[string][]planner.ContractChange{
+	for want, changes := range map[string][]model.Change{
 		"place vision/train on paris/h100 (4x nvidia-h100, 4.00 EUR/h)":                {change(nil, reserved)},
 		"place vision/train on paris/h100 (4x nvidia-h100, 4.00 EUR/h) and 1 more":     {change(nil, reserved), change(nil, reserved)},
 		"move vision/train from paris/a100 to paris/h100 (4x nvidia-h100, 4.00 EUR/h)": {change(was, releasing), change(nil, reserved)},
@@ -65,13 +66,13 @@ func TestStatusWaitsForItsInterval(t *testing.T) {
 	placed := change(nil, contract("nlp", "new", "h100", v1alpha1.PhaseReserved, 4))
 	for name, c := range map[string]struct {
 		interval, after time.Duration
-		changes         []planner.ContractChange
+		changes         []model.Change
 		waits           bool
 	}{
-		"within it":        {time.Minute, 59 * time.Second, []planner.ContractChange{status}, true},
-		"after it":         {time.Minute, time.Minute, []planner.ContractChange{status}, false},
-		"a shorter one":    {30 * time.Second, 59 * time.Second, []planner.ContractChange{status}, false},
-		"with a placement": {time.Minute, 59 * time.Second, []planner.ContractChange{status, placed}, false},
+		"within it":        {time.Minute, 59 * time.Second, []model.Change{status}, true},
+		"after it":         {time.Minute, time.Minute, []model.Change{status}, false},
+		"a shorter one":    {30 * time.Second, 59 * time.Second, []model.Change{status}, false},
+		"with a placement": {time.Minute, 59 * time.Second, []model.Change{status, placed}, false},
 		"nothing":          {time.Minute, 59 * time.Second, nil, false},
 	} {
 		policy := &v1alpha1.FleetSpec{WriteBack: v1alpha1.WriteBack{StatusInterval: v1alpha1.Duration{Duration: c.interval}}}
@@ -96,14 +97,14 @@ func TestSubject(t *testing.T) {
 // What takes capacity lands together with what gives it up in the same plan;
 // what only takes stands alone, so that one refusal does not hold up another.
 func TestGroups(t *testing.T) {
-	p := &planner.Plan{Contracts: []planner.ContractChange{
+	p := &planner.Plan{Contracts: []model.Change{
 		change(contract("vision", "old", "h100", v1alpha1.PhaseReleasing, 4), contract("vision", "old", "h100", v1alpha1.PhaseReleased, 4)),
 		change(nil, contract("nlp", "new", "h100", v1alpha1.PhaseReserved, 4)),
 		change(nil, contract("cv", "a", "a100", v1alpha1.PhaseReserved, 1)),
 		change(nil, contract("cv", "b", "a100", v1alpha1.PhaseReserved, 1)),
 		change(contract("bio", "x", "l4", v1alpha1.PhaseActive, 1), contract("bio", "x", "l4", v1alpha1.PhaseReleasing, 1)),
 		change(nil, contract("bio", "y", "l40s", v1alpha1.PhaseReserved, 1)),
-	}, States: []planner.StateChange{{Before: state("web", "chat")}, {After: state("web", "talk"), From: "chat"}, {After: state("web", "other")}}}
+	}, States: []model.StateChange{{Before: state("web", "chat")}, {After: state("web", "talk"), From: "chat"}, {After: state("web", "other")}}}
 	keys, byKey := shares(p)
 	got := groupsOf(keys, byKey)
 	if got["vision/old"] == "" || got["vision/old"] != got["nlp/new"] {

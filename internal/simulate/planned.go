@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -289,10 +290,10 @@ func (p *planned) forget(gone []*job) error {
 			if c.Status.Phase.Held() {
 				return fmt.Errorf("contract %s is still %s after its end", c.Metadata.Name, c.Status.Phase)
 			}
-			ch.Contracts = append(ch.Contracts, ledger.Change{Before: c})
+			ch.Contracts = append(ch.Contracts, model.Change{Before: c})
 		}
 		if s := p.world.Ledger.State(j.tenant, j.name); s != nil {
-			ch.States = append(ch.States, ledger.StateChange{Before: s})
+			ch.States = append(ch.States, model.StateChange{Before: s})
 		}
 	}
 	p.world.Ledger = p.world.Ledger.With(ch)

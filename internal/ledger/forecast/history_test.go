@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/ledger/forecast"
@@ -43,7 +44,7 @@ func span(tenant, name string, units int64, start, end v1alpha1.Time) *v1alpha1.
 func ledgerOf(list ...*v1alpha1.Contract) *ledger.Ledger {
 	var ch ledger.Changes
 	for _, c := range list {
-		ch.Contracts = append(ch.Contracts, ledger.Change{After: c})
+		ch.Contracts = append(ch.Contracts, model.Change{After: c})
 	}
 	return ledger.Empty().With(ch)
 }

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -115,7 +116,7 @@ func troubled() (*planner.Plan, Meta) {
 		Now: now, Currency: "EUR", Offers: 1, Clusters: 1, HourlyBefore: money("10"), HourlyAfter: money("9.5"),
 		HeldBack:  "12 contracts would end because their intents are gone, more than safety.maxEnds 5; allow it with fleetbroker reconcile --once --allow-ends 4f1c2ab",
 		Notes:     []string{"tenant bio: spec.weight is not supported yet"},
-		Contracts: []planner.ContractChange{{Before: old, After: old}},
+		Contracts: []model.Change{{Before: old, After: old}},
 		Intents: []*planner.Decision{
 			{Tenant: "cv", Name: "train", Action: planner.Place, Considered: 1, Fitting: 1, Contracts: []planner.ContractLine{replica(0), replica(1), replica(2)}, HourlyAfter: money("4.004")},
 			{Tenant: "bio", Name: "dock", Action: planner.Find, Considered: 1, Fitting: 1, Contracts: []planner.ContractLine{mig}},

@@ -256,14 +256,7 @@ func (r *Replayer) day(ctx context.Context, at time.Time) (gitrepo.Published, er
 
 // filesOf are the ledger's files that a plan writes; nil: deletes.
 func filesOf(p *planner.Plan) (map[string][]byte, error) {
-	ch := ledger.Changes{Spends: p.Spends}
-	for _, c := range p.Contracts {
-		ch.Contracts = append(ch.Contracts, ledger.Change{Before: c.Before, After: c.After})
-	}
-	for _, s := range p.States {
-		ch.States = append(ch.States, ledger.StateChange{Before: s.Before, After: s.After})
-	}
-	puts, deletes, err := ch.Files()
+	puts, deletes, err := p.LedgerChanges().Files()
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -142,17 +143,17 @@ func (l *life) event(plan *planner.Plan) string {
 		c.Spec.Term.Start = v1alpha1.TimeOf(noon)
 		c.Spec.Slice = rapid.SampledFrom([]string{"", "slice"}).Draw(l.t, "slice")
 		l.names[name] = true
-		l.in.Ledger = l.in.Ledger.With(ledger.Changes{Contracts: []ledger.Change{{Before: l.in.Ledger.Contract(name), After: c}}})
+		l.in.Ledger = l.in.Ledger.With(ledger.Changes{Contracts: []model.Change{{Before: l.in.Ledger.Contract(name), After: c}}})
 		return "stray contract"
 	case 7:
 		for c := range l.in.Ledger.Contracts() {
 			after := *c
 			after.Status.Phase = rapid.SampledFrom([]v1alpha1.Phase{v1alpha1.PhaseActive, v1alpha1.PhaseReleasing, v1alpha1.PhaseReleased}).Draw(l.t, "phase")
-			ch := ledger.Change{Before: c, After: &after}
+			ch := model.Change{Before: c, After: &after}
 			if rapid.IntRange(0, 3).Draw(l.t, "retired") == 0 {
 				ch.After = nil
 			}
-			l.in.Ledger = l.in.Ledger.With(ledger.Changes{Contracts: []ledger.Change{ch}})
+			l.in.Ledger = l.in.Ledger.With(ledger.Changes{Contracts: []model.Change{ch}})
 			break
 		}
 		return "phase"
@@ -190,13 +191,13 @@ func (l *life) event(plan *planner.Plan) string {
 	}
 	var ch ledger.Changes
 	for _, c := range plan.Contracts {
-		ch.Contracts = append(ch.Contracts, ledger.Change{Before: c.Before, After: c.After})
+		ch.Contracts = append(ch.Contracts, model.Change{Before: c.Before, After: c.After})
 		if c.After != nil {
 			l.names[c.After.Metadata.Name] = true
 		}
 	}
 	for _, s := range plan.States {
-		ch.States = append(ch.States, ledger.StateChange{Before: s.Before, After: s.After})
+		ch.States = append(ch.States, model.StateChange{Before: s.Before, After: s.After})
 	}
 	l.in.Ledger = l.in.Ledger.With(ch)
 	return "commit"

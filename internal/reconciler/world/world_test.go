@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -30,7 +31,7 @@ func contract(name, provider, flavor, consumer string) *v1alpha1.Contract {
 func ledgerOf(contracts ...*v1alpha1.Contract) *ledger.Ledger {
 	var ch ledger.Changes
 	for _, c := range contracts {
-		ch.Contracts = append(ch.Contracts, ledger.Change{After: c})
+		ch.Contracts = append(ch.Contracts, model.Change{After: c})
 	}
 	return ledger.Empty().With(ch)
 }
