@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -40,7 +41,7 @@ type gathered struct {
 	ledger   *ledger.Ledger
 	books    ledger.Books
 	snapshot *market.Snapshot
-	offers   []*planner.Offer
+	offers   []*model.Offer
 	now      v1alpha1.Time
 	// market that --market brought; it joins the flavors of the repo.
 	market offers
@@ -87,7 +88,7 @@ func (g *gathered) value() error {
 	g.snapshot = offline(g.fleet, g.market, g.now)
 	g.offers = world.Offers(g.snapshot, g.ledger)
 	for i := range g.offers {
-		states(g.offers[i])
+		g.offers[i] = stated(g.offers[i])
 	}
 	return nil
 }
@@ -97,13 +98,16 @@ func (g *gathered) told(f *v1alpha1.Flavor) bool {
 	return g.market.tree != "" && slices.ContainsFunc(g.market.flavors, func(o *v1alpha1.Flavor) bool { return o.Ref() == f.Ref() })
 }
 
-// states takes over what a daemon's market says of a provider that it does not
-// hear.
-func states(o *planner.Offer) {
+// stated is an offer with what a daemon's market says of a provider without
+// reports.
+func stated(o *model.Offer) *model.Offer {
 	state, since, graceEnds := market.StateOf(o.Flavor)
-	if state != market.Fresh {
-		o.State, o.Since, o.GraceEnds, o.Static = world.Freshness(state), since, graceEnds, false
+	if state == model.Fresh {
+		return o
 	}
+	as := *o
+	as.State, as.Since, as.GraceEnds, as.Static = state, since, graceEnds, false
+	return &as
 }
 
 // world is the planner's.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -215,15 +216,15 @@ func priceOf(p *v1alpha1.Price, t *table) string {
 
 // stateOf is how an offer stands. live says that a daemon told of it, and not a
 // file.
-func stateOf(o *planner.Offer, live bool) string {
+func stateOf(o *model.Offer, live bool) string {
 	switch {
 	case o.Flavor.Spec.Cordon:
 		return "Cordoned"
-	case o.State == planner.Silent:
+	case o.State == model.Silent:
 		return "Silent"
-	case o.State == planner.Lost:
+	case o.State == model.Lost:
 		return "Lost"
-	case o.State == planner.Withdrawn:
+	case o.State == model.Withdrawn:
 		return "Withdrawn"
 	case o.Static && !live:
 		return "Static"

@@ -16,6 +16,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -38,17 +39,17 @@ type Blob struct {
 // written is a blob with where in it each offer stands.
 type written struct {
 	Blob
-	offers []*Offer
+	offers []*model.Offer
 	ends   []int // of each offer; a withdrawn one takes no room
 }
 
 // of is what was written of the offer of a name, and which that was; nil when
 // there was none.
-func (w *written) of(name string) (*Offer, []byte) {
+func (w *written) of(name string) (*model.Offer, []byte) {
 	if w == nil {
 		return nil, nil
 	}
-	i, there := slices.BinarySearchFunc(w.offers, name, func(o *Offer, name string) int {
+	i, there := slices.BinarySearchFunc(w.offers, name, func(o *model.Offer, name string) int {
 		return strings.Compare(o.Flavor.Metadata.Name, name)
 	})
 	if !there {
@@ -64,7 +65,7 @@ func (w *written) of(name string) (*Offer, []byte) {
 // writeBlob writes a provider's offers, which are in order of their names, and
 // copies what was written of them before. Withdrawn ones are left out: they are
 // what the provider no longer offers.
-func writeBlob(offers []*Offer, before *written) *written {
+func writeBlob(offers []*model.Offer, before *written) *written {
 	var out bytes.Buffer
 	if before != nil {
 		out.Grow(len(before.Content) + 1024)
@@ -72,7 +73,7 @@ func writeBlob(offers []*Offer, before *written) *written {
 	w := &written{offers: offers, ends: make([]int, len(offers))}
 	for i, o := range offers {
 		switch was, text := before.of(o.Flavor.Metadata.Name); {
-		case o.State == Withdrawn:
+		case o.State == model.Withdrawn:
 		case was == o:
 			out.Write(text)
 		case len(text) > 0 && was.Flavor == o.Flavor: // all that a provider offers, when it falls silent
@@ -110,10 +111,10 @@ func headOf(doc []byte) []byte {
 }
 
 // annotated is an offer's flavor that says what is known of its provider.
-func annotated(o *Offer) v1alpha1.Flavor {
+func annotated(o *model.Offer) v1alpha1.Flavor {
 	f := *o.Flavor
 	f.TypeMeta = v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFlavor}
-	if o.State == Fresh {
+	if o.State == model.Fresh {
 		return f
 	}
 	f.Metadata.Annotations = map[string]string{}
@@ -122,7 +123,7 @@ func annotated(o *Offer) v1alpha1.Flavor {
 	return f
 }
 
-func stateText(o *Offer) string {
+func stateText(o *model.Offer) string {
 	s := o.State.String() + " " + o.Since.UTC().Format(time.RFC3339)
 	if !o.GraceEnds.IsZero() {
 		s += " " + o.GraceEnds.UTC().Format(time.RFC3339)
@@ -132,10 +133,10 @@ func stateText(o *Offer) string {
 
 // StateOf is what a flavor of a market tree says of its provider; Fresh when
 // it says nothing.
-func StateOf(f *v1alpha1.Flavor) (state Freshness, since, graceEnds v1alpha1.Time) {
+func StateOf(f *v1alpha1.Flavor) (state model.Freshness, since, graceEnds v1alpha1.Time) {
 	words := strings.Fields(f.Metadata.Annotations[annotationState])
 	if len(words) < 2 {
-		return Fresh, v1alpha1.Time{}, v1alpha1.Time{}
+		return model.Fresh, v1alpha1.Time{}, v1alpha1.Time{}
 	}
 	at := func(i int) v1alpha1.Time {
 		if i >= len(words) {
@@ -148,12 +149,12 @@ func StateOf(f *v1alpha1.Flavor) (state Freshness, since, graceEnds v1alpha1.Tim
 		return v1alpha1.TimeOf(t)
 	}
 	switch words[0] {
-	case Silent.String():
-		return Silent, at(1), at(2)
-	case Lost.String():
-		return Lost, at(1), at(2)
+	case model.Silent.String():
+		return model.Silent, at(1), at(2)
+	case model.Lost.String():
+		return model.Lost, at(1), at(2)
 	}
-	return Fresh, v1alpha1.Time{}, v1alpha1.Time{}
+	return model.Fresh, v1alpha1.Time{}, v1alpha1.Time{}
 }
 
 // Plain takes out of a flavor of a market tree what it says of its provider.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -40,7 +41,7 @@ func TestTheMarketAsAGitTree(t *testing.T) {
 	if got := back[1].Spec; got.Used["gpu"].Int64() != 2 || got.Held["vision-llm-0-k3f9q2ab"]["gpu"].Int64() != 4 || got.GPU.Memory.Int64() != 80<<30 {
 		t.Errorf("read back %+v", got)
 	}
-	if state, _, _ := market.StateOf(back[0]); state != market.Fresh {
+	if state, _, _ := market.StateOf(back[0]); state != model.Fresh {
 		t.Errorf("a fresh provider reads as %v", state)
 	}
 
@@ -63,7 +64,7 @@ func TestTheMarketAsAGitTree(t *testing.T) {
 	}
 	state, since, ends := market.StateOf(back[0])
 	heard := v1alpha1.TimeOf(c.Now().Add(-2 * time.Minute))
-	if state != market.Silent || since != heard || !ends.Equal(heard.Add(market.DefaultGrace)) {
+	if state != model.Silent || since != heard || !ends.Equal(heard.Add(market.DefaultGrace)) {
 		t.Errorf("%v since %v until %v", state, since, ends)
 	}
 	if _, shown := m.Offers(); len(shown) != 3 || shown[0].Metadata.Annotations == nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 )
@@ -60,7 +61,7 @@ func TestUnchangedOffersKeepTheirAddress(t *testing.T) {
 		f.Spec.Used = v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(cpu)}
 		return f
 	}
-	of := func(name string) *market.Offer { return m.Snapshot().Offer("paris", name) }
+	of := func(name string) *model.Offer { return m.Snapshot().Offer("paris", name) }
 	report(t, m, "paris", gen(1, 1), used(gpus("paris", "a100", 4), 1000), gpus("paris", "h100", 8))
 	a, h := of("a100"), of("h100")
 
@@ -79,7 +80,7 @@ func TestUnchangedOffersKeepTheirAddress(t *testing.T) {
 
 	h = of("h100")
 	clock.pass(100 * time.Second)
-	if now := of("h100"); now == h || now.State != market.Silent || h.State != market.Fresh || now.Flavor != h.Flavor {
+	if now := of("h100"); now == h || now.State != model.Silent || h.State != model.Fresh || now.Flavor != h.Flavor {
 		t.Errorf("a silent provider's offer: %v, its flavor is another one: %v", now.State, now.Flavor != h.Flavor)
 	}
 }

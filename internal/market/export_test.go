@@ -1,13 +1,16 @@
 package market
 
-import "time"
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"time"
+)
 
 // BlobFromNothing is what Blobs should hold of a provider.
 func (s *Snapshot) BlobFromNothing(provider string) Blob { return writeBlob(s.Of(provider), nil).Blob }
 
 // FromNothing are the offers made of what is known of their providers, and of
 // nothing that was made before.
-func (m *Market) FromNothing() (out []*Offer) {
+func (m *Market) FromNothing() (out []*model.Offer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	names := map[string]bool{}
@@ -42,11 +45,11 @@ func (m *Market) NextOfAll() time.Time {
 const KeptPrices = keptPrices
 
 // FromRows are the offers in the table, in order of its index.
-func (s *Snapshot) FromRows() (out []*Offer) {
+func (s *Snapshot) FromRows() (out []*model.Offer) {
 	it, err := s.txn.Get(tableOffer, indexID)
 	must(err)
 	for raw := it.Next(); raw != nil; raw = it.Next() {
-		out = append(out, raw.(*Offer))
+		out = append(out, raw.(*model.Offer))
 	}
 	return out
 }

@@ -3,42 +3,14 @@ package market
 import (
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
-
-// Freshness is what is known of the agent behind an offer. The order is the
-// planner's.
-type Freshness uint8
-
-// The states of an offer's provider.
-const (
-	// Fresh: heard within its interval, or static (a file).
-	Fresh Freshness = iota
-	// Silent: not heard for a while, within its grace.
-	Silent
-	// Lost: silent past its grace.
-	Lost
-	// Withdrawn: no longer offered by a provider that is heard.
-	Withdrawn
-)
-
-// String is the state's name.
-func (f Freshness) String() string {
-	switch f {
-	case Fresh:
-		return "Fresh"
-	case Silent:
-		return "Silent"
-	case Lost:
-		return "Lost"
-	}
-	return "Withdrawn"
-}
 
 // ProviderState is what is known of a provider.
 type ProviderState struct {
 	// State is Fresh, Silent or Lost.
-	State Freshness
+	State model.Freshness
 	// Since is when it was last heard (Silent, Lost), or when the market began to listen to one that was never heard.
 	Since v1alpha1.Time
 	// GraceEnds is when a silent one counts as lost.
@@ -51,21 +23,21 @@ type ProviderState struct {
 
 // freshness is a provider's state at a time. One without an agent has only
 // files, which do not age.
-func (m *Market) freshness(name string, p *provider, now time.Time) Freshness {
+func (m *Market) freshness(name string, p *provider, now time.Time) model.Freshness {
 	return age(p, m.opts.Silence, m.grace(name), now)
 }
 
-func age(p *provider, silence, grace time.Duration, now time.Time) Freshness {
+func age(p *provider, silence, grace time.Duration, now time.Time) model.Freshness {
 	if !p.agent {
-		return Fresh
+		return model.Fresh
 	}
 	switch silent := now.Sub(p.heard); {
 	case silent < silence:
-		return Fresh
+		return model.Fresh
 	case silent < grace:
-		return Silent
+		return model.Silent
 	}
-	return Lost
+	return model.Lost
 }
 
 // grace is how long a provider may be silent before it counts as lost: its
@@ -116,7 +88,7 @@ func (s *Snapshot) Deaf(holders []string) bool {
 func (s *Snapshot) half(names []string) bool {
 	heard := 0
 	for _, name := range names {
-		if p := s.Provider(name); p.Heard && p.State == Fresh {
+		if p := s.Provider(name); p.Heard && p.State == model.Fresh {
 			heard++
 		}
 	}

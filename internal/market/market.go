@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-memdb"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -78,7 +79,7 @@ type provider struct {
 	agent      bool
 	generation wire.Generation
 	heard      time.Time
-	freshness  Freshness
+	freshness  model.Freshness
 	reported   map[string]*v1alpha1.Flavor
 	demand     *v1alpha1.DemandSeen
 	withdrawn  map[string]withdrawal
@@ -200,7 +201,7 @@ func (m *Market) Heard(provider string) time.Time {
 func (m *Market) Offers() (market tree.Tree, flavors []v1alpha1.Flavor) {
 	s := m.Snapshot()
 	for _, o := range s.Offers() {
-		if o.State != Withdrawn {
+		if o.State != model.Withdrawn {
 			flavors = append(flavors, annotated(o))
 		}
 	}
@@ -215,7 +216,7 @@ func (m *Market) update(names []string, inputs bool) {
 	if inputs {
 		// A grace may have changed, and with it when a silent provider is lost.
 		for name, p := range m.providers {
-			if p.freshness != Fresh {
+			if p.freshness != model.Fresh {
 				dirty[name] = true
 			}
 		}
@@ -287,8 +288,8 @@ func (m *Market) renewed(name string, p *provider, now time.Time) {
 	if !m.due.IsZero() && !now.Before(m.due) {
 		m.refresh(now, dirty)
 	} else {
-		if p.freshness != Fresh {
-			p.freshness, dirty[name] = Fresh, true
+		if p.freshness != model.Fresh {
+			p.freshness, dirty[name] = model.Fresh, true
 		}
 		if silent := now.Add(m.opts.Silence); m.due.IsZero() || silent.Before(m.due) {
 			m.due = silent
@@ -307,9 +308,9 @@ func (m *Market) next() time.Time {
 	}
 	for name, p := range m.providers {
 		switch p.freshness {
-		case Fresh:
+		case model.Fresh:
 			earlier(p.heard.Add(m.opts.Silence))
-		case Silent:
+		case model.Silent:
 			earlier(p.heard.Add(m.grace(name)))
 		}
 		for _, w := range p.withdrawn {

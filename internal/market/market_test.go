@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -201,7 +202,7 @@ func TestAgeIsMeasuredByOurClock(t *testing.T) {
 	if err := m.Report("paris", gen(1, 1), nil, false); err != nil {
 		t.Fatal(err)
 	}
-	if o := m.Snapshot().Offer("paris", "h"); o.State != market.Fresh || !o.GraceEnds.IsZero() {
+	if o := m.Snapshot().Offer("paris", "h"); o.State != model.Fresh || !o.GraceEnds.IsZero() {
 		t.Errorf("paris is %v after it was heard again", o.State)
 	}
 }
@@ -274,14 +275,14 @@ func TestAFlavorThatIsMissingIsWithdrawn(t *testing.T) {
 	if got := states(s); got != "paris/b Fresh file" {
 		t.Errorf("%s: want the withdrawn flavor forgotten", got)
 	}
-	if o := s.Missing("paris", "a"); o.State != market.Withdrawn || o.Flavor.Ref() != "paris/a" {
+	if o := s.Missing("paris", "a"); o.State != model.Withdrawn || o.Flavor.Ref() != "paris/a" {
 		t.Errorf("a forgotten flavor of a provider that is heard is %v", o.State)
 	}
 	// Lost beats withdrawn: contracts on it must fail over.
 	report(t, m, "paris", gen(1, 5), gpus("paris", "c", 8))
 	report(t, m, "paris", gen(1, 6))
 	c.pass(time.Hour)
-	if o := m.Snapshot().Offer("paris", "c"); o.State != market.Lost {
+	if o := m.Snapshot().Offer("paris", "c"); o.State != model.Lost {
 		t.Errorf("withdrawn, then lost: %v", o.State)
 	}
 }
@@ -293,15 +294,15 @@ func TestAProviderNeverHeardIsSilentSinceTheStart(t *testing.T) {
 	m := market.New(market.Options{Now: c.Now})
 	started := v1alpha1.TimeOf(c.Now())
 	c.pass(time.Minute)
-	if o := m.Snapshot().Missing("oslo", "h"); o.State != market.Withdrawn {
+	if o := m.Snapshot().Missing("oslo", "h"); o.State != model.Withdrawn {
 		t.Errorf("a provider that has not had the time to be heard is blamed for it: %v", o.State)
 	}
 	c.pass(31 * time.Second)
-	if o := m.Snapshot().Missing("oslo", "h"); o.State != market.Silent || o.Since != started || !o.GraceEnds.Equal(started.Add(market.DefaultGrace)) {
+	if o := m.Snapshot().Missing("oslo", "h"); o.State != model.Silent || o.Since != started || !o.GraceEnds.Equal(started.Add(market.DefaultGrace)) {
 		t.Errorf("%v since %v until %v", o.State, o.Since, o.GraceEnds)
 	}
 	c.pass(market.DefaultGrace)
-	if o := m.Snapshot().Missing("oslo", "h"); o.State != market.Lost {
+	if o := m.Snapshot().Missing("oslo", "h"); o.State != model.Lost {
 		t.Errorf("past its grace: %v", o.State)
 	}
 }
@@ -444,7 +445,7 @@ func TestInputsThatChangeNothingHere(t *testing.T) {
 	}
 	in.Key, in.Flavors = "four", nil
 	m.SetInputs(in)
-	if s := m.Snapshot(); len(s.Offers()) != 0 || s.Provider("paris").State != market.Silent {
+	if s := m.Snapshot(); len(s.Offers()) != 0 || s.Provider("paris").State != model.Silent {
 		t.Errorf("a file that is gone is still offered, or its provider heard: %s", states(s))
 	}
 }

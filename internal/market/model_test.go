@@ -11,12 +11,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 )
 
-// model is the market as a plain map: what everything carried over between snapshots must agree with.
-type model struct {
+// plainMarket is the market as a plain map: what everything carried over between snapshots must agree with.
+type plainMarket struct {
 	clock    *clock
 	reported map[string]map[string]v1alpha1.Flavor
 	heard    map[string]time.Time
@@ -27,7 +28,7 @@ type model struct {
 }
 
 // view is what the model says of every offer: identity, state, units and price.
-func (m *model) view() []string {
+func (m *plainMarket) view() []string {
 	var out []string
 	line := func(f v1alpha1.Flavor, state string) {
 		free := f.Spec.Capacity["gpu"].Sub(f.Spec.Used["gpu"]).Int64()
@@ -65,12 +66,12 @@ func (m *model) view() []string {
 	return out
 }
 
-func (m *model) of(s *market.Snapshot) []string {
+func (m *plainMarket) of(s *market.Snapshot) []string {
 	var out []string
 	for _, o := range s.Offers() {
 		_, offered := m.reported[o.Flavor.Metadata.Namespace][o.Flavor.Metadata.Name]
 		switch {
-		case o.State == market.Withdrawn:
+		case o.State == model.Withdrawn:
 			out = append(out, o.Flavor.Ref()+" Withdrawn")
 			continue
 		case !offered && !o.Static:
@@ -123,7 +124,7 @@ func TestMarketAgreesWithAPlainMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClock()
 		m := market.New(market.Options{Now: c.Now})
-		plain := &model{clock: c, reported: map[string]map[string]v1alpha1.Flavor{}, heard: map[string]time.Time{}, newest: map[string]uint64{}, gone: map[string]map[string]bool{}, files: map[string]v1alpha1.Flavor{}, price: "none"}
+		plain := &plainMarket{clock: c, reported: map[string]map[string]v1alpha1.Flavor{}, heard: map[string]time.Time{}, newest: map[string]uint64{}, gone: map[string]map[string]bool{}, files: map[string]v1alpha1.Flavor{}, price: "none"}
 		n := uint64(0)
 		old, oldView := m.Snapshot(), []string{}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
@@ -172,7 +173,7 @@ func TestMarketAgreesWithAPlainMap(t *testing.T) {
 	})
 }
 
-func (m *model) report(t *rapid.T, real *market.Market, n uint64) {
+func (m *plainMarket) report(t *rapid.T, real *market.Market, n uint64) {
 	p := rapid.SampledFrom([]string{"oslo", "paris", "paris-2"}).Draw(t, "provider")
 	list := map[string]v1alpha1.Flavor{}
 	var flavors []v1alpha1.Flavor
@@ -202,7 +203,7 @@ func (m *model) report(t *rapid.T, real *market.Market, n uint64) {
 }
 
 // unchanged reports that a provider says what it said.
-func (m *model) unchanged(t *rapid.T, real *market.Market) {
+func (m *plainMarket) unchanged(t *rapid.T, real *market.Market) {
 	p := rapid.SampledFrom([]string{"oslo", "paris", "paris-2"}).Draw(t, "provider")
 	err := real.Report(p, gen(1, m.newest[p]), nil, false)
 	if known := m.newest[p] > 0; known != (err == nil) {
@@ -213,7 +214,7 @@ func (m *model) unchanged(t *rapid.T, real *market.Market) {
 	}
 }
 
-func (m *model) inputs(t *rapid.T, real *market.Market) {
+func (m *plainMarket) inputs(t *rapid.T, real *market.Market) {
 	in := market.Inputs{Clusters: map[string]*v1alpha1.Cluster{}}
 	m.price = rapid.SampledFrom([]string{"none", "1", "2.5"}).Draw(t, "price")
 	for _, p := range []string{"oslo", "paris", "paris-2"} {

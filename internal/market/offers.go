@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -18,7 +19,7 @@ import (
 // at once what has changed, and nothing is kept twice; the view before is
 // returned when all is. nil: the provider offers nothing.
 func (m *Market) makeView(name string, state ProviderState, before *view) *view {
-	offers := map[string]*Offer{}
+	offers := map[string]*model.Offer{}
 	files := map[string]bool{}
 	for _, f := range m.files[name] {
 		files[f.Metadata.Name] = true
@@ -31,10 +32,10 @@ func (m *Market) makeView(name string, state ProviderState, before *view) *view 
 		o.Sources.Shadows = !static && files[f.Metadata.Name]
 		switch o.Static = static; {
 		case static:
-		case state.State != Fresh:
+		case state.State != model.Fresh:
 			o.State, o.Since, o.GraceEnds = state.State, state.Since, state.GraceEnds
 		case !withdrawn.IsZero():
-			o.State, o.Since = Withdrawn, withdrawn
+			o.State, o.Since = model.Withdrawn, withdrawn
 		}
 		if was := before.offer(f.Metadata.Name); was != nil && *was == *o {
 			o = was
@@ -59,7 +60,7 @@ func (m *Market) makeView(name string, state ProviderState, before *view) *view 
 	if len(offers) == 0 {
 		return nil
 	}
-	v := &view{provider: name, offers: slices.SortedFunc(maps.Values(offers), func(a, b *Offer) int {
+	v := &view{provider: name, offers: slices.SortedFunc(maps.Values(offers), func(a, b *model.Offer) int {
 		return strings.Compare(a.Flavor.Metadata.Name, b.Flavor.Metadata.Name)
 	})}
 	if before != nil {
@@ -79,8 +80,8 @@ func (m *Market) makeView(name string, state ProviderState, before *view) *view 
 // offer is a flavor with what the inputs say of its price and place, made of
 // parts of what the offer was before (which may be nil) where they say the same.
 // reviewed: the flavor is a file's, not an agent's.
-func (m *Market) offer(f *v1alpha1.Flavor, reviewed bool, was *Offer) *Offer {
-	o := &Offer{Flavor: f, Sources: v1alpha1.Sources{Agent: !reviewed}}
+func (m *Market) offer(f *v1alpha1.Flavor, reviewed bool, was *model.Offer) *model.Offer {
+	o := &model.Offer{Flavor: f, Sources: v1alpha1.Sources{Agent: !reviewed}}
 	o.Location = m.place(f, reviewed, &o.Sources)
 	price := m.price(f, reviewed, &o.Sources)
 	if was != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -114,7 +115,7 @@ func follow(was *v1alpha1.DemandSeen, d *v1alpha1.Demand, now v1alpha1.Time) *v1
 func (s *Snapshot) Demand() map[string]*v1alpha1.DemandSeen {
 	out := make(map[string]*v1alpha1.DemandSeen, len(s.demand))
 	for name, d := range s.demand {
-		if s.Provider(name).State == Fresh {
+		if s.Provider(name).State == model.Fresh {
 			out[name] = d
 		}
 	}

@@ -3,6 +3,7 @@ package market
 import (
 	"fmt"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/hashicorp/go-memdb"
 )
 
@@ -24,7 +25,7 @@ func schema() *memdb.DBSchema {
 type identity struct{}
 
 func (identity) FromObject(raw any) (bool, []byte, error) {
-	o, ok := raw.(*Offer)
+	o, ok := raw.(*model.Offer)
 	if !ok {
 		return false, nil, fmt.Errorf("index %T by identity: not an offer", raw)
 	}

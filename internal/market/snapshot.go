@@ -10,28 +10,10 @@ import (
 
 	"github.com/hashicorp/go-memdb"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
-
-// Offer is a flavor as the market knows it.
-type Offer struct {
-	// Flavor as reported, usage included.
-	Flavor *v1alpha1.Flavor
-	// Price that holds for it: as the reviewed files state it, else the agent's, else its cluster's default; nil is unpriced.
-	Price *v1alpha1.Price
-	// Location that holds for it: as the reviewed files state it, else the agent's.
-	Location v1alpha1.Location
-	// Sources of both, and what the agent says otherwise.
-	Sources v1alpha1.Sources
-	// State of the offer, and since when (not Fresh).
-	State Freshness
-	Since v1alpha1.Time
-	// GraceEnds is when a silent provider becomes lost.
-	GraceEnds v1alpha1.Time
-	// Static: from a file, not from an agent.
-	Static bool
-}
 
 // Snapshot is the market at one moment. It never changes.
 type Snapshot struct {
@@ -45,7 +27,7 @@ type Snapshot struct {
 	views      []*view // by provider
 	heard      map[string]ProviderState
 	demand     map[string]*v1alpha1.DemandSeen
-	all        func() []*Offer
+	all        func() []*model.Offer
 	tree       func() tree.Tree
 }
 
@@ -53,7 +35,7 @@ type Snapshot struct {
 // of it.
 type view struct {
 	provider string
-	offers   []*Offer // by name
+	offers   []*model.Offer // by name
 	blob     func() *written
 	// newest is the newest blob that was made of the provider, here or before.
 	newest atomic.Pointer[written]
@@ -74,7 +56,7 @@ func (s *Snapshot) asOf(now time.Time) *Snapshot {
 func (s *Snapshot) Generation() uint64 { return s.generation }
 
 // Offers are all offers, in order of provider and name.
-func (s *Snapshot) Offers() []*Offer {
+func (s *Snapshot) Offers() []*model.Offer {
 	if s.all == nil {
 		return nil
 	}
@@ -82,10 +64,10 @@ func (s *Snapshot) Offers() []*Offer {
 }
 
 // Offer is one offer, nil when the market does not know it.
-func (s *Snapshot) Offer(provider, name string) *Offer {
+func (s *Snapshot) Offer(provider, name string) *model.Offer {
 	raw, err := s.txn.First(tableOffer, indexID, provider, name)
 	must(err)
-	o, _ := raw.(*Offer)
+	o, _ := raw.(*model.Offer)
 	return o
 }
 
@@ -101,11 +83,11 @@ func find(views []*view, provider string) *view {
 }
 
 // offer is one of a view's, nil when there is none.
-func (v *view) offer(name string) *Offer {
+func (v *view) offer(name string) *model.Offer {
 	if v == nil {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(v.offers, name, func(o *Offer, name string) int {
+	i, ok := slices.BinarySearchFunc(v.offers, name, func(o *model.Offer, name string) int {
 		return strings.Compare(o.Flavor.Metadata.Name, name)
 	})
 	if !ok {
@@ -158,7 +140,7 @@ func (s *Snapshot) Differs(old *Snapshot) []string {
 }
 
 // Of are the offers of one provider, by name.
-func (s *Snapshot) Of(provider string) []*Offer {
+func (s *Snapshot) Of(provider string) []*model.Offer {
 	if v := find(s.views, provider); v != nil {
 		return v.offers
 	}
@@ -172,9 +154,9 @@ func (s *Snapshot) Provider(name string) ProviderState {
 		return p
 	}
 	grace := max(graceOf(s.inputs, name), s.silence)
-	p := ProviderState{State: Silent, Since: v1alpha1.TimeOf(s.started), GraceEnds: v1alpha1.TimeOf(s.started.Add(grace))}
+	p := ProviderState{State: model.Silent, Since: v1alpha1.TimeOf(s.started), GraceEnds: v1alpha1.TimeOf(s.started.Add(grace))}
 	if !s.at.Before(s.started.Add(grace)) {
-		p.State = Lost
+		p.State = model.Lost
 	}
 	return p
 }
@@ -187,9 +169,9 @@ func (s *Snapshot) Settled() bool { return !s.at.Before(s.started.Add(s.silence)
 // on: one that was withdrawn long ago, or whose provider has not been heard
 // since the start. It offers nothing. A provider that has not had the time to
 // be heard is not blamed for silence: what it holds is kept as it is.
-func (s *Snapshot) Missing(provider, name string) *Offer {
+func (s *Snapshot) Missing(provider, name string) *model.Offer {
 	p := s.Provider(provider)
-	o := &Offer{
+	o := &model.Offer{
 		Flavor: &v1alpha1.Flavor{
 			TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFlavor},
 			Metadata: v1alpha1.Metadata{Name: name, Namespace: provider},
@@ -197,8 +179,8 @@ func (s *Snapshot) Missing(provider, name string) *Offer {
 		},
 		State: p.State, Since: p.Since, GraceEnds: p.GraceEnds, Static: p.Static,
 	}
-	if p.State == Fresh || !p.Heard && !s.Settled() {
-		o.State, o.Since = Withdrawn, v1alpha1.TimeOf(s.started)
+	if p.State == model.Fresh || !p.Heard && !s.Settled() {
+		o.State, o.Since = model.Withdrawn, v1alpha1.TimeOf(s.started)
 	}
 	if c := s.inputs.Clusters[provider]; c != nil {
 		o.Location = c.Spec.Location
@@ -247,8 +229,8 @@ func (m *Market) publish(now time.Time, names []string, dirty map[string]bool, i
 	}
 	if len(dirty) > 0 || differ {
 		next.generation++
-		next.all = sync.OnceValue(func() []*Offer {
-			var out []*Offer
+		next.all = sync.OnceValue(func() []*model.Offer {
+			var out []*model.Offer
 			for _, v := range views {
 				out = append(out, v.offers...)
 			}
@@ -302,7 +284,7 @@ func (m *Market) states(heard map[string]ProviderState, dirty map[string]bool, a
 			continue
 		}
 		s := ProviderState{State: p.freshness, Heard: p.agent, Static: !p.agent}
-		if p.freshness != Fresh {
+		if p.freshness != model.Fresh {
 			s.Since = v1alpha1.TimeOf(p.heard)
 			s.GraceEnds = v1alpha1.TimeOf(p.heard.Add(m.grace(name)))
 		}
@@ -318,7 +300,7 @@ func (m *Market) states(heard map[string]ProviderState, dirty map[string]bool, a
 	}
 	for _, f := range m.inputs.Flavors {
 		if m.providers[f.Metadata.Namespace] == nil {
-			heard[f.Metadata.Namespace] = ProviderState{State: Fresh, Static: true, Heard: true}
+			heard[f.Metadata.Namespace] = ProviderState{State: model.Fresh, Static: true, Heard: true}
 		}
 	}
 }

@@ -23,9 +23,9 @@ func market(n int) *Builder {
 	for i := range 100 {
 		b.Provider(fmt.Sprintf("p%02d", i))
 	}
-	b.W.Offers = make([]*planner.Offer, 0, n)
+	b.W.Offers = make([]*model.Offer, 0, n)
 	for i := range n {
-		o := planner.Offer{
+		o := model.Offer{
 			Flavor: &v1alpha1.Flavor{
 				Metadata: v1alpha1.Metadata{Namespace: fmt.Sprintf("p%02d", i%100), Name: fmt.Sprintf("f%05d", i)},
 				Spec:     v1alpha1.FlavorSpec{Architecture: "amd64", Capacity: Amounts("cpu=256 memory=2Ti pods=440")},

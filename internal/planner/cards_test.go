@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // shared makes an offer sell its cards in so many parts each.
-func shared(cards, per int, sharing string) func(*planner.Offer) {
-	return func(o *planner.Offer) {
+func shared(cards, per int, sharing string) func(*model.Offer) {
+	return func(o *model.Offer) {
 		Cards("nvidia-t4", cards*per, "4Gi")(o)
 		o.Flavor.Spec.GPU.Sharing, o.Flavor.Spec.GPU.UnitsPerGPU = sharing, int32(per)
 		if sharing == "mig" {

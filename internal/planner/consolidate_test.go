@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -75,13 +76,13 @@ func TestConsolidationMoves(t *testing.T) {
 		"not into what it may not have":              {price: "1.00", intent: With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Deny = []string{"lyon"} })},
 		"not where there is no room":                 {price: "1.00", world: func(b *Builder) { b.Offer("lyon/h100", Capacity("gpu=0")) }},
 		"not from spot to spot": {price: "9", intent: With(func(s *v1alpha1.IntentSpec) { s.Purchase = []v1alpha1.PriceClass{v1alpha1.Spot} }), world: func(b *Builder) {
-			b.Offer("lyon/h100", func(o *planner.Offer) { o.Price.Spot = v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("0.10")} })
+			b.Offer("lyon/h100", func(o *model.Offer) { o.Price.Spot = v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("0.10")} })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").
 				Fleet(consolidating("apply", "0.5", 30*time.Minute)).
-				Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("4"), In("north", ""), func(o *planner.Offer) {
+				Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("4"), In("north", ""), func(o *model.Offer) {
 					o.Price.Spot = v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("4")}
 					o.Flavor.Spec.Properties.LatencyMs = Ptr(int64(5))
 				})
@@ -96,7 +97,7 @@ func TestConsolidationMoves(t *testing.T) {
 			}
 			b.Round()
 			b.Tick(time.Minute).Deliver().Round()
-			b.Offer("lyon/h100", func(o *planner.Offer) { o.Price.PerHour = v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal(c.price)} })
+			b.Offer("lyon/h100", func(o *model.Offer) { o.Price.PerHour = v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal(c.price)} })
 			b.Round()
 			b.Tick(29 * time.Minute)
 			if p := b.Round(); Of(p, "vision/train").Action != planner.Keep {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -381,12 +382,12 @@ func (r *round) totals() {
 	last := ""
 	for _, i := range slices.Sorted(maps.Keys(r.unheard)) {
 		o := r.offers[i]
-		if o.State == Silent {
+		if o.State == model.Silent {
 			r.due(o.GraceEnds)
 		}
-		if (o.State == Silent || o.State == Lost || o.State == Elsewhere) && o.provider != last {
+		if (o.State == model.Silent || o.State == model.Lost || o.State == model.Elsewhere) && o.provider != last {
 			last = o.provider
-			r.plan.Silent = append(r.plan.Silent, SilentProvider{Name: o.provider, Since: o.Since, Lost: o.State == Lost})
+			r.plan.Silent = append(r.plan.Silent, SilentProvider{Name: o.provider, Since: o.Since, Lost: o.State == model.Lost})
 		}
 	}
 	r.monthDue()

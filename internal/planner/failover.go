@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -28,7 +29,7 @@ func (r *round) failoverOf(replica int32, c *v1alpha1.Contract) *task {
 	if r.w.Deaf {
 		return nil
 	}
-	if o != nil && o.State == Lost {
+	if o != nil && o.State == model.Lost {
 		if r.heldBack.provider(o.provider) {
 			return nil
 		}
@@ -100,7 +101,7 @@ func (r *round) failOver(j *job, t task) *failure {
 
 // trouble is why a contract fails over, as a code and in words.
 func (r *round) trouble(c *v1alpha1.Contract) (code, text string) {
-	if o := r.offerOf(c); o != nil && o.State == Lost {
+	if o := r.offerOf(c); o != nil && o.State == model.Lost {
 		return CodeProviderLost, c.Spec.Provider + " is not heard since " + stamp(o.Since)
 	}
 	if r.late(c) {
@@ -183,7 +184,7 @@ func (r *round) avoided(j *job) map[offerKey]bool {
 	for provider, list := range denials {
 		o := r.byKey[offerKey{provider, list[0].flavor}]
 		one := !slices.ContainsFunc(list, func(rec refusalRecord) bool { return rec.flavor != list[0].flavor })
-		if one && o != nil && o.State != Withdrawn {
+		if one && o != nil && o.State != model.Withdrawn {
 			continue
 		}
 		for _, rec := range list {

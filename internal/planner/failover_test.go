@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -62,7 +63,7 @@ func TestFailoverTakesRunnersUpFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := threePlaces(t)
 			c.change(b)
-			b.Offer("paris/h100", Heard(planner.Lost))
+			b.Offer("paris/h100", Heard(model.Lost))
 			p := want(t, b, planner.Move, planner.CodeProviderLost)
 			if got := on(b); got != fresh+c.want {
 				t.Fatalf("%s\n%s", got, describe(p))
@@ -80,7 +81,7 @@ func TestHeardElsewhereIsNotLost(t *testing.T) {
 	b := threePlaces(t)
 	before := on(b)
 	b.W.Heard = map[string]bool{"paris": true}
-	for _, state := range []planner.Freshness{planner.Silent, planner.Lost} {
+	for _, state := range []model.Freshness{model.Silent, model.Lost} {
 		b.Tick(time.Minute).Offer("paris/h100", Heard(state))
 		p := want(t, b, planner.Keep, "")
 		if on(b) != before || len(p.Silent) != 1 {
@@ -104,19 +105,19 @@ func TestFailoverWaitsWhenNothingElseFits(t *testing.T) {
 		}))
 		b.Round()
 		b.Tick(10 * time.Second).Deliver().Round()
-		b.Tick(time.Minute).Offer("paris/h100", Heard(planner.Lost))
+		b.Tick(time.Minute).Offer("paris/h100", Heard(model.Lost))
 		p := want(t, b, planner.Keep, planner.CodeProviderLost)
 		if d := Of(p, "vision/train"); on(b) != "paris/h100 Degraded" || !strings.Contains(d.Reason, "paris is not heard since") || !strings.Contains(d.Reason, "nothing else fits; the only offer does not fit: it is on a provider that is lost") {
 			t.Fatalf("%s\n%s", on(b), describe(p))
 		}
 		b.Tick(time.Hour)
 		want(t, b, planner.Keep, planner.CodeProviderLost)
-		b.Tick(time.Hour).Offer("paris/h100", Heard(planner.Fresh))
+		b.Tick(time.Hour).Offer("paris/h100", Heard(model.Fresh))
 		want(t, b, planner.Keep, "")
 		if on(b) != "paris/h100 Active" {
 			t.Fatal(on(b))
 		}
-		b.Offer("paris/h100", Heard(planner.Lost))
+		b.Offer("paris/h100", Heard(model.Lost))
 		want(t, b, planner.Keep, planner.CodeProviderLost)
 		b.Tick(time.Hour).Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"))
 		want(t, b, planner.Move, planner.CodeProviderLost)
@@ -174,7 +175,7 @@ func TestFailoverOfDenied(t *testing.T) {
 		t.Fatal(on(b))
 	}
 	// lyon is lost: paris would do, and has denied it not long ago.
-	b.Offer("lyon/h100", Heard(planner.Lost))
+	b.Offer("lyon/h100", Heard(model.Lost))
 	p = want(t, b, planner.Keep, planner.CodeProviderLost)
 	if !strings.Contains(Of(p, "vision/train").Reason, "1 has denied it a slice") {
 		t.Fatal(describe(p))
@@ -184,7 +185,7 @@ func TestFailoverOfDenied(t *testing.T) {
 	if on(b) != "lyon/h100 Releasing, paris/h100 Reserved" {
 		t.Fatal(on(b))
 	}
-	b.Offer("lyon/h100", Heard(planner.Fresh)).Deliver().Round()
+	b.Offer("lyon/h100", Heard(model.Fresh)).Deliver().Round()
 	for range 3 {
 		b.Tick(time.Second).Deliver().Round()
 	}
@@ -195,7 +196,7 @@ func TestFailoverOfDenied(t *testing.T) {
 	want(t, b, planner.Move, planner.CodeSliceDenied)
 	last := b.W.Now
 	b.Tick(time.Second).Deliver().Round()
-	b.Tick(time.Second).Offer("lyon/h100", Heard(planner.Lost))
+	b.Tick(time.Second).Offer("lyon/h100", Heard(model.Lost))
 	p = want(t, b, planner.Keep, planner.CodeProviderLost)
 	if got := p.Due.Sub(last.Time); got != 20*time.Minute {
 		t.Fatalf("keeps away for %s", got)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -15,7 +16,7 @@ import (
 // variety is a world in which the cheapest offer is the plainest: whoever asks
 // for more gets another.
 func variety() *Builder {
-	gpu := func(change func(*v1alpha1.FlavorGPU)) func(*planner.Offer) {
+	gpu := func(change func(*v1alpha1.FlavorGPU)) func(*model.Offer) {
 		return Spec(func(s *v1alpha1.FlavorSpec) { change(s.GPU) })
 	}
 	return New().Consumer("rome").Provider("paris", "lyon", "oslo", "bonn").Tenant("vision", "rome").
@@ -234,7 +235,7 @@ func TestEachUnitPrice(t *testing.T) {
 			p.PerHour[k] = v1alpha1.MustDecimal("1")
 		}
 		c.change(p)
-		b := paris().Offer("paris/h100", func(o *planner.Offer) { o.Price = p }).
+		b := paris().Offer("paris/h100", func(o *model.Offer) { o.Price = p }).
 			Intent("vision/train", Wants(2), For(24*time.Hour), With(func(s *v1alpha1.IntentSpec) { s.Purchase = []v1alpha1.PriceClass{c.class} }))
 		d := Of(b.Round(), "vision/train")
 		list := b.Contracts("vision/train")
@@ -267,7 +268,7 @@ func TestMaxHourlySpot(t *testing.T) {
 		"its own is higher":   {v1alpha1.IntentBudget{MaxHourly: Money("1"), MaxHourlySpot: Money("2")}, both, "spot"},
 		"the other's instead": {v1alpha1.IntentBudget{MaxHourly: Money("1")}, both[1:], "budget.maxHourly"},
 	} {
-		b := paris().Offer("paris/h100", Costs("3"), func(o *planner.Offer) {
+		b := paris().Offer("paris/h100", Costs("3"), func(o *model.Offer) {
 			o.Price.Spot = v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("1.5")}
 		}).Intent("vision/train", Wants(1), cheap, With(func(s *v1alpha1.IntentSpec) { s.Budget, s.Purchase = &c.budget, c.purchase }))
 		d := Of(b.Round(), "vision/train")
@@ -286,7 +287,7 @@ func TestMaxHourlySpot(t *testing.T) {
 
 // Each weight, the intent's own or the fleet's, decides by its term alone.
 func TestEachWeight(t *testing.T) {
-	reliable := func(s string) func(*planner.Offer) {
+	reliable := func(s string) func(*model.Offer) {
 		return Spec(func(f *v1alpha1.FlavorSpec) { f.Properties.Reliability = Money(s) })
 	}
 	for term, c := range map[string]struct {

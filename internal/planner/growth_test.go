@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // scalesTo is what an autoscaler could make of an offer.
-func scalesTo(s string) func(*planner.Offer) {
+func scalesTo(s string) func(*model.Offer) {
 	return Spec(func(f *v1alpha1.FlavorSpec) { f.ScalableTo = Amounts(s) })
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -98,7 +99,7 @@ func (r *round) guardedEnds() (deletions, losses ends) {
 	for i := range r.unheard {
 		o := r.offers[i]
 		for _, c := range o.contracts {
-			ask(losses, o.provider, c, o.State == Withdrawn && r.interrupted(c, o) || o.State == Lost && !r.w.Deaf && !r.isFrozenContract(c))
+			ask(losses, o.provider, c, o.State == model.Withdrawn && r.interrupted(c, o) || o.State == model.Lost && !r.w.Deaf && !r.isFrozenContract(c))
 		}
 	}
 	return deletions, losses

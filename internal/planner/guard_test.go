@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -105,7 +106,7 @@ func TestMaxEnds_ByProvider(t *testing.T) {
 	}
 	lost := func(b *Builder, refs ...string) *Builder {
 		for _, ref := range refs {
-			b.Offer(ref, Heard(planner.Lost))
+			b.Offer(ref, Heard(model.Lost))
 		}
 		return b
 	}

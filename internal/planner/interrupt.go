@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -23,9 +24,9 @@ func (r *round) interrupted(c *v1alpha1.Contract, o *offer) bool {
 		return false
 	}
 	switch o.State {
-	case Withdrawn:
+	case model.Withdrawn:
 		return !r.heldBack.provider(o.provider)
-	case Fresh:
+	case model.Fresh:
 		t := r.tariffOf(o)
 		return t.why == "" && t.spot == nil
 	}

@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-func spotAt(gpu string) func(*planner.Offer) {
-	return func(o *planner.Offer) {
+func spotAt(gpu string) func(*model.Offer) {
+	return func(o *model.Offer) {
 		p := *o.Price
 		p.Spot = nil
 		if gpu != "" {
@@ -82,18 +83,18 @@ func TestSpotInterrupted(t *testing.T) {
 		}
 	})
 	t.Run("the flavor is reported no more", func(t *testing.T) {
-		b := onSpot(t, true).Offer("paris/h100", Heard(planner.Withdrawn))
+		b := onSpot(t, true).Offer("paris/h100", Heard(model.Withdrawn))
 		step(t, b, "moves at once", map[string]string{"vision/train": "move Interrupted"})
 		b = onSpot(t, true, With(func(s *v1alpha1.IntentSpec) { s.Purchase = nil }), With(func(s *v1alpha1.IntentSpec) { s.Purchase = []v1alpha1.PriceClass{v1alpha1.Spot} }))
 		b.W.Deaf = true
-		b.Offer("paris/h100", Heard(planner.Withdrawn))
+		b.Offer("paris/h100", Heard(model.Withdrawn))
 		if p := b.Round(); p.Changes() {
 			t.Fatal(describe(p))
 		}
 	})
 	t.Run("too many at once are held back", func(t *testing.T) {
 		b := onSpot(t, true, Wants(1, "H100"), Times(6)).Fleet(func(f *v1alpha1.FleetSpec) { f.Safety.MaxEnds = Ptr(int32(5)) })
-		b.Offer("paris/h100", Heard(planner.Withdrawn))
+		b.Offer("paris/h100", Heard(model.Withdrawn))
 		if p := b.Round(); p.HeldBackEnds != 6 || len(p.Contracts) != 0 {
 			t.Fatal(describe(p))
 		}

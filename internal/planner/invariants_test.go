@@ -59,7 +59,7 @@ func TestCheckInvariants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := c.world
-			w.Offers = []*Offer{{Flavor: flavor}}
+			w.Offers = []*model.Offer{{Flavor: flavor}}
 			w.Clusters = map[string]*v1alpha1.Cluster{}
 			r := newRound(&w)
 			r.plan.Intents = []*Decision{{Tenant: "vision", Name: "a", Action: Place}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -55,7 +56,7 @@ func (r *round) leaves(c *v1alpha1.Contract) bool {
 		return false
 	}
 	o := r.offerOf(c)
-	return o != nil && o.State != Lost && !r.seenGone(c)
+	return o != nil && o.State != model.Lost && !r.seenGone(c)
 }
 
 // chargeLeaving books a version of a contract that is not charged on its

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -109,7 +110,7 @@ func TestLeaving_TenantCausesCount(t *testing.T) {
 // What the fleet or a provider ends is not the tenant's: its replacement does
 // not wait for the drain.
 func TestLeaving_ProviderCausesDoNotCount(t *testing.T) {
-	b := stuck(t).Offer("paris/h100", Heard(planner.Lost))
+	b := stuck(t).Offer("paris/h100", Heard(model.Lost))
 	b.W.AllowEnds = true
 	want(t, b, planner.Move, planner.CodeProviderLost)
 	if n := held(b, "vision"); n != 8 {
@@ -122,7 +123,7 @@ func TestLeaving_ProviderCausesDoNotCount(t *testing.T) {
 	if d := Of(b.Tick(time.Minute).Round(), "vision/again"); d.Code != planner.CodeQuota {
 		t.Fatalf("%s %s", d.Action, d.Code)
 	}
-	b.Offer("paris/h100", Heard(planner.Lost))
+	b.Offer("paris/h100", Heard(model.Lost))
 	if d := Of(b.Tick(time.Minute).Round(), "vision/again"); d.Action != planner.Place {
 		t.Fatalf("%s %s %q", d.Action, d.Code, d.Reason)
 	}

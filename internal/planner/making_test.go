@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -14,9 +15,9 @@ import (
 
 // alike is an offer that has much in common with others, and some things of its
 // own.
-func alike(t *rapid.T, prices []*v1alpha1.Price) func(*planner.Offer) {
+func alike(t *rapid.T, prices []*v1alpha1.Price) func(*model.Offer) {
 	seldom := func(what string) bool { return rapid.IntRange(0, 4).Draw(t, what) == 0 }
-	return func(o *planner.Offer) {
+	return func(o *model.Offer) {
 		s := &o.Flavor.Spec
 		s.Capacity, s.GPU = Amounts("cpu=64 memory=512Gi"), nil
 		if n := rapid.IntRange(0, 2).Draw(t, "cards"); n > 0 {
@@ -46,7 +47,7 @@ func alike(t *rapid.T, prices []*v1alpha1.Price) func(*planner.Offer) {
 		}
 		s.Cordon = seldom("cordoned")
 		if seldom("unheard") {
-			Heard(planner.Silent)(o)
+			Heard(model.Silent)(o)
 		}
 	}
 }

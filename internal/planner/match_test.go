@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -16,7 +17,7 @@ func (p predicate) Eval(in *v1alpha1.ResourceIntent, f *v1alpha1.Flavor, c *v1al
 	return p(in, f, c)
 }
 
-func flavorGPU(change func(*v1alpha1.FlavorGPU)) func(*planner.Offer) {
+func flavorGPU(change func(*v1alpha1.FlavorGPU)) func(*model.Offer) {
 	return Spec(func(s *v1alpha1.FlavorSpec) { change(s.GPU) })
 }
 
@@ -27,14 +28,14 @@ func TestRequirements(t *testing.T) {
 		g.Count, g.Share = 0, Money("0.5")
 		g.Memory, _ = v1alpha1.ParseMemoryRange("40GB")
 	})
-	quarters := func(sharing string) func(*planner.Offer) {
+	quarters := func(sharing string) func(*model.Offer) {
 		return flavorGPU(func(g *v1alpha1.FlavorGPU) {
 			g.Sharing, g.UnitsPerGPU = sharing, 4
 			g.Memory.Amount = v1alpha1.AmountOf(20 << 30)
 		})
 	}
 	type change struct {
-		offer  func(*planner.Offer)
+		offer  func(*model.Offer)
 		intent func(*planner.Intent)
 		world  func(*Builder)
 	}
@@ -66,9 +67,9 @@ func TestRequirements(t *testing.T) {
 		}}, "self"},
 		"unknown cluster":      {change{world: func(b *Builder) { delete(b.W.Clusters, "paris") }}, "role"},
 		"not a provider":       {change{world: func(b *Builder) { b.W.Clusters["paris"].Spec.Roles = nil }}, "role"},
-		"silent":               {change{offer: Heard(planner.Silent)}, "provider.silent"},
-		"lost":                 {change{offer: Heard(planner.Lost)}, "provider.lost"},
-		"withdrawn":            {change{offer: Heard(planner.Withdrawn)}, "withdrawn"},
+		"silent":               {change{offer: Heard(model.Silent)}, "provider.silent"},
+		"lost":                 {change{offer: Heard(model.Lost)}, "provider.lost"},
+		"withdrawn":            {change{offer: Heard(model.Withdrawn)}, "withdrawn"},
 		"flavor cordoned":      {change{offer: Spec(func(s *v1alpha1.FlavorSpec) { s.Cordon = true })}, "cordon"},
 		"cluster cordoned":     {change{world: func(b *Builder) { b.W.Clusters["paris"].Spec.Cordon = true }}, "cordon"},
 		"flavor drained":       {change{offer: Spec(func(s *v1alpha1.FlavorSpec) { s.Drain = Start })}, "drain"},
@@ -121,7 +122,7 @@ func TestRequirements(t *testing.T) {
 		"the fleet's latency goes first": {change{intent: place(func(p *v1alpha1.Placement) { p.MaxLatency.Duration = 20 * time.Millisecond }),
 			offer: Spec(func(s *v1alpha1.FlavorSpec) { s.Properties.LatencyMs = Ptr(int64(21)) }),
 			world: func(b *Builder) { b.W.Fleet.Latency = []v1alpha1.LatencyEntry{{From: "paris", To: "rome", Ms: 12}} }}, ""},
-		"enforcement, as Liqo does": {change{offer: func(o *planner.Offer) {
+		"enforcement, as Liqo does": {change{offer: func(o *model.Offer) {
 			o.Flavor.Spec.Class = "fleetbroker"
 			o.Flavor.Spec.Labels = map[string]string{v1alpha1.LabelEnforcement: "Soft"}
 		}, intent: With(func(s *v1alpha1.IntentSpec) { s.Enforcement = v1alpha1.EnforceHard })}, "enforcement"},
@@ -153,9 +154,9 @@ func TestRequirements(t *testing.T) {
 		"too little memory":        {change{intent: named("memory", "2Ti")}, "capacity.memory"},
 		"too few pods":             {change{offer: Capacity("pods=19")}, "capacity.pods"},
 		"too little storage":       {change{offer: Capacity("ephemeral-storage=49Gi")}, "capacity.ephemeral-storage"},
-		"unpriced with a budget":   {change{offer: func(o *planner.Offer) { o.Price = nil }, intent: AtMost("100")}, "price"},
-		"unpriced without":         {change{offer: func(o *planner.Offer) { o.Price = nil }}, ""},
-		"no rate":                  {change{offer: func(o *planner.Offer) { Costs("2.85")(o); o.Price.Currency = "CHF" }}, "price"},
+		"unpriced with a budget":   {change{offer: func(o *model.Offer) { o.Price = nil }, intent: AtMost("100")}, "price"},
+		"unpriced without":         {change{offer: func(o *model.Offer) { o.Price = nil }}, ""},
+		"no rate":                  {change{offer: func(o *model.Offer) { Costs("2.85")(o); o.Price.Currency = "CHF" }}, "price"},
 		"spot is not sold":         {change{intent: With(func(s *v1alpha1.IntentSpec) { s.Purchase = []v1alpha1.PriceClass{v1alpha1.Spot} })}, "purchase"},
 		"dearer than its budget":   {change{intent: AtMost("11.75")}, "budget.maxHourly"},
 		"just its budget":          {change{intent: AtMost("11.752")}, ""},

@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-func price(change func(*v1alpha1.Price)) func(*planner.Offer) {
-	return func(o *planner.Offer) {
+func price(change func(*v1alpha1.Price)) func(*model.Offer) {
+	return func(o *model.Offer) {
 		p := *o.Price
 		change(&p)
 		o.Price = &p
@@ -271,7 +272,7 @@ func TestLostProvidersAreNoReason(t *testing.T) {
 	for _, lost := range []int{0, 1, 3} {
 		b := paris().Intent("vision/train", Wants(1, "H100"), AtMost("0.5"))
 		for i := range lost {
-			b.Offer(fmt.Sprintf("paris/lost%d", i), Heard(planner.Lost))
+			b.Offer(fmt.Sprintf("paris/lost%d", i), Heard(model.Lost))
 		}
 		want(t, b, planner.Queued, planner.CodeIntentBudget)
 	}

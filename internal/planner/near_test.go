@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -82,7 +83,7 @@ func TestExplainRanksMistakesFirst(t *testing.T) {
 	b := paris().Provider("aachen", "oslo").
 		Offer("aachen/h100", Cards("nvidia-h100", 2, "80Gi"), Costs("3")).
 		Offer("oslo/l40s", Cards("nvidia-l40s", 16, "48Gi"), Costs("1")).
-		Offer("paris/h100", Heard(planner.Silent)).
+		Offer("paris/h100", Heard(model.Silent)).
 		Intent("vision/train", Wants(4, "H100"))
 	e, err := planner.Explain(b.W, "vision", "train")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -15,11 +16,11 @@ func objective(o v1alpha1.Objective) func(*planner.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) { s.Objective = o })
 }
 
-func emits(carbon int64) func(*planner.Offer) {
+func emits(carbon int64) func(*model.Offer) {
 	return Spec(func(s *v1alpha1.FlavorSpec) { s.Properties.Carbon = Ptr(carbon) })
 }
 
-func away(ms int64) func(*planner.Offer) {
+func away(ms int64) func(*model.Offer) {
 	return Spec(func(s *v1alpha1.FlavorSpec) { s.Properties.LatencyMs = Ptr(ms) })
 }
 
@@ -77,7 +78,7 @@ func TestTermsAreNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New().Consumer("rome").Tenant("vision", "rome").Provider("p")
 		for _, name := range []string{"a", "b", "c"} {
-			b.Offer("p/"+name, func(o *planner.Offer) {
+			b.Offer("p/"+name, func(o *model.Offer) {
 				if n := rapid.IntRange(0, 4).Draw(t, "cards"); n > 0 {
 					Cards(rapid.SampledFrom([]string{"nvidia-h100", "nvidia-k80", "amd-mi300x", "odd"}).Draw(t, "model"), n, "80Gi")(o)
 				}

@@ -3,6 +3,7 @@ package planner
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -23,7 +24,7 @@ type offer struct {
 	// add; nil for none.
 	growth vec
 
-	*Offer
+	*model.Offer
 	ref, provider, name string
 	index               int
 	// blocked is the requirement that fails for everybody, "" when it sells; sort
@@ -105,12 +106,12 @@ func (r *round) readOffers() {
 }
 
 // heard is an offer as it counts: what is only not heard here is not lost.
-func (r *round) heard(o *Offer) *Offer {
-	if o.State != Silent && o.State != Lost || !r.w.Heard[o.Flavor.Metadata.Namespace] {
+func (r *round) heard(o *model.Offer) *model.Offer {
+	if o.State != model.Silent && o.State != model.Lost || !r.w.Heard[o.Flavor.Metadata.Namespace] {
 		return o
 	}
 	other := *o
-	other.State = Elsewhere
+	other.State = model.Elsewhere
 	return &other
 }
 
@@ -136,7 +137,7 @@ func (r *round) describe(o *offer) {
 	}
 	o.tariff, o.view = nil, nil
 	delete(r.unheard, int32(o.index))
-	if o.State != Fresh {
+	if o.State != model.Fresh {
 		r.unheard[int32(o.index)] = true
 	}
 }
@@ -207,11 +208,11 @@ func (r *round) blocked(o *offer) string {
 	switch {
 	case o.cluster == nil || !o.cluster.HasRole("provider"):
 		return ReqRole
-	case o.State == Silent || o.State == Elsewhere:
+	case o.State == model.Silent || o.State == model.Elsewhere:
 		return ReqSilent
-	case o.State == Lost:
+	case o.State == model.Lost:
 		return ReqLost
-	case o.State == Withdrawn:
+	case o.State == model.Withdrawn:
 		return ReqWithdrawn
 	case o.Flavor.Spec.Cordon || o.cluster.Spec.Cordon:
 		return ReqCordon

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -62,13 +63,13 @@ func withoutNumbers(reason string) string { return numbered.ReplaceAllString(rea
 func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 	o := r.offerOf(c)
 	switch {
-	case r.w.Deaf && o != nil && (o.State == Lost || o.State == Silent):
+	case r.w.Deaf && o != nil && (o.State == model.Lost || o.State == model.Silent):
 		return c.Status.Phase, c.Status.Reason // it may be our ears: a daemon that has just started has heard nobody
-	case o != nil && o.State == Elsewhere:
+	case o != nil && o.State == model.Elsewhere:
 		return c.Status.Phase, c.Status.Reason
-	case o != nil && o.State == Lost:
+	case o != nil && o.State == model.Lost:
 		return v1alpha1.PhaseDegraded, ledger.DegradedProviderLost + ": " + c.Spec.Provider + " is not heard since " + stamp(o.Since)
-	case o != nil && o.State == Silent:
+	case o != nil && o.State == model.Silent:
 		return v1alpha1.PhaseDegraded, ledger.DegradedProviderSilent + ": " + c.Spec.Provider + " is not heard since " + stamp(o.Since)
 	case refusal(o, c) != "":
 		return v1alpha1.PhaseDegraded, ledger.DegradedRefused + ": " + refusal(o, c)
@@ -399,7 +400,7 @@ func (r *round) findExcess() map[string]bool {
 	slices.Sort(looked)
 	for _, i := range slices.Compact(looked) {
 		o := r.offers[i]
-		if o.State != Fresh {
+		if o.State != model.Fresh {
 			continue
 		}
 		var lack vec

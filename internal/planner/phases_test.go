@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -93,12 +94,12 @@ func TestSilenceEndsUnseen(t *testing.T) {
 	for _, phase := range []v1alpha1.Phase{v1alpha1.PhaseReserved, v1alpha1.PhasePeering, v1alpha1.PhaseActive} {
 		b := inPhase(t, phase)
 		b.W.Observed = planner.Observations{}
-		b.Tick(time.Minute).Offer("paris/h100", Heard(planner.Silent)).Round()
+		b.Tick(time.Minute).Offer("paris/h100", Heard(model.Silent)).Round()
 		if got := b.Contracts("vision/train")[0].Status; got.Phase != v1alpha1.PhaseDegraded || ledger.ReasonCode(got.Reason) != ledger.DegradedProviderSilent {
 			t.Fatalf("%+v", got)
 		}
 		wantOnlyKeeps(t, b)
-		b.Tick(time.Minute).Offer("paris/h100", Heard(planner.Fresh)).Round()
+		b.Tick(time.Minute).Offer("paris/h100", Heard(model.Fresh)).Round()
 		if got := b.Contracts("vision/train")[0].Status.Phase; got != phase {
 			t.Fatalf("%s, want %s", got, phase)
 		}

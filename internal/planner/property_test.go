@@ -80,9 +80,9 @@ func (s *story) anyPool() {
 	s.Fleet(func(f *v1alpha1.FleetSpec) { f.WarmPools = []v1alpha1.WarmPool{p} })
 }
 
-func (s *story) anyOffer() func(*planner.Offer) {
+func (s *story) anyOffer() func(*model.Offer) {
 	t := s.t
-	return func(o *planner.Offer) {
+	return func(o *model.Offer) {
 		o.Flavor.Spec.Capacity = Amounts(fmt.Sprintf("cpu=%d memory=%dGi", rapid.IntRange(4, 64).Draw(t, "cpu"), rapid.IntRange(16, 512).Draw(t, "memory")))
 		if rapid.Bool().Draw(t, "limits pods") {
 			Capacity("pods=150")(o)
@@ -220,7 +220,7 @@ func (s *story) event() string {
 		return "deliver"
 	case 8:
 		provider := offer.Flavor.Metadata.Namespace
-		state := rapid.SampledFrom([]planner.Freshness{planner.Fresh, planner.Fresh, planner.Silent, planner.Lost, planner.Withdrawn}).Draw(t, "heard")
+		state := rapid.SampledFrom([]model.Freshness{model.Fresh, model.Fresh, model.Silent, model.Lost, model.Withdrawn}).Draw(t, "heard")
 		s.W.Offers = slices.Clone(s.W.Offers)
 		for i := range s.W.Offers {
 			if s.W.Offers[i].Flavor.Metadata.Namespace == provider {

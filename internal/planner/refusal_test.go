@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -37,7 +38,7 @@ func TestRefusedIsPlannedElsewhereAtOnce(t *testing.T) {
 	// It keeps away from the flavor for a while, also when the refusal is gone.
 	b.Offer("paris/h100", Spec(func(f *v1alpha1.FlavorSpec) { f.Refused = nil }))
 	b.Tick(time.Second).Deliver().Round()
-	b.Offer("lyon/h100", Heard(planner.Lost))
+	b.Offer("lyon/h100", Heard(model.Lost))
 	if p := b.Round(); on(b) == "" || !strings.Contains(Of(p, "vision/train").Reason, "denied it a slice") {
 		t.Fatalf("%s\n%s", on(b), describe(p))
 	}

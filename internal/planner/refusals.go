@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -62,7 +63,7 @@ type refusalMark struct {
 
 // marksOf are the providers that are kept out of the market, or were within the
 // last day, by name.
-func marksOf(records map[string]refusalRecord, offers []*Offer) map[string]refusalMark {
+func marksOf(records map[string]refusalRecord, offers []*model.Offer) map[string]refusalMark {
 	if len(records) == 0 {
 		return nil
 	}
@@ -188,11 +189,11 @@ func Conditions(w *World) []Condition {
 
 // conditionsOf are the conditions in order of provider and type, one of each
 // type: of a provider's flavors the first by name is the example.
-func conditionsOf(offers []*Offer, marks map[string]refusalMark, now v1alpha1.Time) []Condition {
+func conditionsOf(offers []*model.Offer, marks map[string]refusalMark, now v1alpha1.Time) []Condition {
 	type key struct{ provider, kind string }
 	found := map[key]Condition{}
 	flavors := map[key]string{}
-	add := func(o *Offer, kind, text string) {
+	add := func(o *model.Offer, kind, text string) {
 		k := key{o.Flavor.Metadata.Namespace, kind}
 		if was, known := flavors[k]; known && was <= o.Flavor.Metadata.Name {
 			return

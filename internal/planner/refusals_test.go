@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -108,7 +109,7 @@ func TestProviderThatDeniesLeavesTheMarket(t *testing.T) {
 // A denial of what nobody but a file offered says nothing of the provider.
 func TestDenialOfAFilesFlavorDoesNotCount(t *testing.T) {
 	b := renames(t, "vision", "nlp")
-	b.Offer("evil/f0", Cards("nvidia-h100", 16, "80Gi"), Costs("0.0001"), func(o *planner.Offer) { o.Static = true })
+	b.Offer("evil/f0", Cards("nvidia-h100", 16, "80Gi"), Costs("0.0001"), func(o *model.Offer) { o.Static = true })
 	b.Round()
 	for _, name := range []string{"vision", "nlp"} {
 		c := b.Contracts(name + "/train")[0]
@@ -134,7 +135,7 @@ func TestMemoryKeepsWhoDeniesOutOfTheMarket(t *testing.T) {
 	b.Tick(31 * time.Second).Round()
 	b.Tenant("third", "rome").Intent("third/train", Wants(1, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Allow = []string{"evil"} }))
 	memory := &planner.Memory{}
-	evil := slices.IndexFunc(b.W.Offers, func(o *planner.Offer) bool { return o.Flavor.Metadata.Namespace == "evil" })
+	evil := slices.IndexFunc(b.W.Offers, func(o *model.Offer) bool { return o.Flavor.Metadata.Namespace == "evil" })
 	for n := range 3 {
 		world := b.W
 		world.Offers = slices.Clone(b.W.Offers)

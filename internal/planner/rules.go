@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -209,7 +210,7 @@ func (r *round) relations() *relations {
 func (r *round) providersOf(tenant, name string, held bool) []string {
 	var out []string
 	add := func(c *v1alpha1.Contract) {
-		if o := r.offerOf(c); !held && o != nil && o.State == Lost {
+		if o := r.offerOf(c); !held && o != nil && o.State == model.Lost {
 			return // nobody follows where nothing is served
 		}
 		if c.Status.Phase.Charged() || (held && c.Status.Phase.Held()) {

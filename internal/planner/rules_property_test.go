@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -55,8 +56,8 @@ func checkRules(w planner.World, p *planner.Plan, after *ledger.Ledger, fail fun
 		return out
 	}
 	lost := func(c *v1alpha1.Contract) bool {
-		return slices.ContainsFunc(w.Offers, func(o *planner.Offer) bool {
-			return o.State == planner.Lost && o.Flavor.Ref() == c.Spec.Provider+"/"+c.Spec.Flavor
+		return slices.ContainsFunc(w.Offers, func(o *model.Offer) bool {
+			return o.State == model.Lost && o.Flavor.Ref() == c.Spec.Provider+"/"+c.Spec.Flavor
 		})
 	}
 	released := map[string]bool{}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -199,12 +200,12 @@ func TestNotBeforeAndWindows(t *testing.T) {
 
 func TestFailover(t *testing.T) {
 	b := running(t, Times(2), Wants(3, "H100"), cheap)
-	b.Offer("paris/h100", Heard(planner.Silent))
+	b.Offer("paris/h100", Heard(model.Silent))
 	p := want(t, b, planner.Keep, "")
 	if got := phases(b); got[0] != v1alpha1.PhaseDegraded || len(p.Contracts) != 2 || !p.Contracts[0].StatusOnly || p.Due != b.W.Offers[0].GraceEnds {
 		t.Fatal(describe(p))
 	}
-	b.Tick(5*time.Minute).Offer("paris/h100", Heard(planner.Lost))
+	b.Tick(5*time.Minute).Offer("paris/h100", Heard(model.Lost))
 	want(t, b, planner.Move, planner.CodeProviderLost)
 	for _, c := range b.Contracts("vision/train") {
 		old := c.Spec.Provider == "paris"
@@ -227,9 +228,9 @@ func TestFailover(t *testing.T) {
 
 func TestSilenceEnds(t *testing.T) {
 	b := running(t)
-	b.Offer("paris/h100", Heard(planner.Silent))
+	b.Offer("paris/h100", Heard(model.Silent))
 	b.Round()
-	b.Tick(time.Minute).Offer("paris/h100", Heard(planner.Fresh))
+	b.Tick(time.Minute).Offer("paris/h100", Heard(model.Fresh))
 	want(t, b, planner.Keep, "")
 	if got := phases(b); got[0] != v1alpha1.PhaseActive {
 		t.Fatal(got)
@@ -238,7 +239,7 @@ func TestSilenceEnds(t *testing.T) {
 
 func TestDeaf(t *testing.T) {
 	b := running(t)
-	b.Offer("paris/h100", Heard(planner.Lost)).Intent("vision/new", Wants(1)).W.Deaf = true
+	b.Offer("paris/h100", Heard(model.Lost)).Intent("vision/new", Wants(1)).W.Deaf = true
 	p := b.Round()
 	if Of(p, "vision/train").Action != planner.Keep || Of(p, "vision/new").Code != planner.CodeDeaf || len(p.States) != 0 {
 		t.Fatal(describe(p))
@@ -260,7 +261,7 @@ func TestFreeze(t *testing.T) {
 			b := running(t)
 			f.Why = "line 3: unknown field"
 			b.Remove("vision/train").W.Frozen = []planner.Freeze{f}
-			b.Offer("paris/h100", Heard(planner.Fresh))
+			b.Offer("paris/h100", Heard(model.Fresh))
 			p := b.Round()
 			if len(p.Contracts) > 0 || Of(p, "vision/train").Action != planner.Frozen || Of(p, "vision/train").Reason != f.Why {
 				t.Fatal(describe(p))
@@ -285,7 +286,7 @@ func TestMaxEnds(t *testing.T) {
 	b.W.AllowEnds = true
 	want(t, b, planner.Release, planner.CodeRemoved)
 	b = running(t, Wants(1, "H100"), Times(6), cheap)
-	b.Offer("paris/h100", Heard(planner.Lost)).Fleet(func(f *v1alpha1.FleetSpec) { f.Safety.MaxEnds = Ptr(int32(6)) })
+	b.Offer("paris/h100", Heard(model.Lost)).Fleet(func(f *v1alpha1.FleetSpec) { f.Safety.MaxEnds = Ptr(int32(6)) })
 	want(t, b, planner.Move, planner.CodeProviderLost)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -81,7 +82,7 @@ func (r *round) quick(in *Intent) (Decision, bool) {
 		s := &c.Spec
 		o := r.offerOf(c)
 		if !c.Status.Phase.Charged() || s.Intent.Digest != in.Digest || unrecorded(in, c) || s.Intent.Path != in.Path || s.Intent.Of != 0 ||
-			o == nil || o.State != Fresh || !o.move.IsZero() || c.Status.Displaced != nil || r.interrupted(c, o) || r.cut[c.Metadata.Name] || r.w.ForceRelease[c.Metadata.Name] {
+			o == nil || o.State != model.Fresh || !o.move.IsZero() || c.Status.Displaced != nil || r.interrupted(c, o) || r.cut[c.Metadata.Name] || r.w.ForceRelease[c.Metadata.Name] {
 			return none, false
 		}
 		if !s.Term.End.IsZero() {

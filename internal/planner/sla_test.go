@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-func reliable(ratio string) func(*planner.Offer) {
+func reliable(ratio string) func(*model.Offer) {
 	return Spec(func(s *v1alpha1.FlavorSpec) { s.Properties.Reliability = Money(ratio) })
 }
 
@@ -87,7 +88,7 @@ func TestMaxTimeToActive(t *testing.T) {
 }
 
 func TestFlavorTypes(t *testing.T) {
-	typed := func(s string) func(*planner.Offer) {
+	typed := func(s string) func(*model.Offer) {
 		return Spec(func(f *v1alpha1.FlavorSpec) { f.Type, f.Capacity = s, Amounts("example.org/camera=3") })
 	}
 	b := New().Consumer("rome").Tenant("vision", "rome").Provider("a").Offer("a/cameras", typed("Sensor"), Costs("0")).Offer("a/nodes", Costs("0")).

@@ -3,6 +3,7 @@ package planner_test
 import (
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -14,7 +15,7 @@ func checkSold(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fail
 	for i := range w.Offers {
 		if w.Offers[i].Flavor.Ref() == c.Spec.Provider+"/"+c.Spec.Flavor {
 			at = w.Offers[i].Flavor
-			if w.Offers[i].State != planner.Fresh {
+			if w.Offers[i].State != model.Fresh {
 				fail("%s is sold by a provider that is not heard", c.Metadata.Name)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -137,7 +138,7 @@ func TestSplitPartsLiveAlone(t *testing.T) {
 	if got := pieces(b, "vision/train"); got != "0.0 a 8/12, 0.1 b 4/12" {
 		t.Fatal(got)
 	}
-	b.Tick(10*time.Minute).Offer("b/h100", Heard(planner.Lost))
+	b.Tick(10*time.Minute).Offer("b/h100", Heard(model.Lost))
 	p := b.Round()
 	if got := pieces(b, "vision/train"); got != "0.0 a 8/12, 0.1 c 4/12" {
 		t.Fatalf("%s\n%s", got, describe(p))
@@ -154,7 +155,7 @@ func TestSplitPartsLiveAlone(t *testing.T) {
 		t.Fatal(got)
 	}
 	// Where nothing else fits, the other part stays and the missing one is waited for.
-	b.Offer("b/h100", Heard(planner.Withdrawn)).Offer("c/h100", Heard(planner.Withdrawn))
+	b.Offer("b/h100", Heard(model.Withdrawn)).Offer("c/h100", Heard(model.Withdrawn))
 	b.W.ForceRelease = map[string]bool{second(b): true}
 	d := Of(b.Tick(time.Minute).Round(), "vision/train")
 	if got := pieces(b, "vision/train"); got != "0.0 a 8/12" || d.Action != planner.Queued || !strings.Contains(d.Reason, "part 1 of replica 0 (4 GPUs) is missing") {

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -125,7 +126,7 @@ func TestUpdateStepByStep(t *testing.T) {
 		b := replicated(t, updates(0))
 		b.Intent("vision/train", elsewhere)
 		b.Round()
-		b.Offer("lyon/h100", Heard(planner.Lost))
+		b.Offer("lyon/h100", Heard(model.Lost))
 		for range 3 {
 			b.Tick(time.Minute).Round()
 			if got := stand(b); !strings.HasPrefix(got, "paris 3") {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -136,7 +137,7 @@ func TestWarmSlicesThatDoNotServe(t *testing.T) {
 			b.Provider("oslo").Offer("oslo/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("1"))
 		}},
 		"its provider is silent": {With(func(*v1alpha1.IntentSpec) {}), func(b *Builder) {
-			b.Provider("oslo").Offer("oslo/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9")).Offer("paris/h100", Heard(planner.Silent))
+			b.Provider("oslo").Offer("oslo/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9")).Offer("paris/h100", Heard(model.Silent))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

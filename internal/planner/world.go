@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -30,7 +31,7 @@ type World struct {
 	// Ledger is the contracts as committed.
 	Ledger *ledger.Ledger
 	// Offers are all flavors of the market, in any order.
-	Offers []*Offer
+	Offers []*model.Offer
 	// Market is the tree hash of the market snapshot that Offers were taken from.
 	Market string
 	// Observed is what clusters say, by contract name.
@@ -101,40 +102,4 @@ type Freeze struct {
 	Cluster string
 	// Why, with file, line and column.
 	Why string
-}
-
-// Freshness is what is known of the agent behind an offer.
-type Freshness uint8
-
-// The states of an offer's provider.
-const (
-	// Fresh: reported within its interval, or static (a file).
-	Fresh Freshness = iota
-	// Silent: not heard for a while, within its grace. Sells nothing new, keeps what it holds.
-	Silent
-	// Lost: silent past its grace. Its contracts fail over.
-	Lost
-	// Withdrawn: no longer offered by a provider that is heard; live contracts are kept.
-	Withdrawn
-	// Elsewhere: not heard here, but by another daemon, which looks after its contracts. Sells nothing new here.
-	Elsewhere
-)
-
-// Offer is a flavor as the market knows it.
-type Offer struct {
-	// Flavor as reported.
-	Flavor *v1alpha1.Flavor
-	// Price that holds for it: as reviewed files state it, else its agent's, else its cluster's default; nil is unpriced.
-	Price *v1alpha1.Price
-	// Location that holds for it: as reviewed files state it, else its agent's.
-	Location v1alpha1.Location
-	// Sources of both, for people: nothing is decided by them.
-	Sources v1alpha1.Sources
-	// State of the provider's agent, and since when.
-	State Freshness
-	Since v1alpha1.Time
-	// GraceEnds is when a silent provider becomes lost.
-	GraceEnds v1alpha1.Time
-	// Static: known from a file and not from an agent, so that no report will ever tell what is granted under a contract.
-	Static bool
 }

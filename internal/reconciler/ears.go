@@ -3,6 +3,7 @@ package reconciler
 import (
 	"maps"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -56,7 +57,7 @@ func (e *ears) read(l *ledger.Ledger) {
 
 // hear takes over what is heard here.
 func (e *ears) hear(s *market.Snapshot, observed v1alpha1.ConsumerObservations) {
-	e.heard.drop(func(provider string) bool { return s.Provider(provider).State == market.Fresh })
+	e.heard.drop(func(provider string) bool { return s.Provider(provider).State == model.Fresh })
 	e.reached.drop(func(consumer string) bool {
 		for _, o := range observed[consumer] {
 			return o.Reachable // of all or none

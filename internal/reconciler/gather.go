@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -117,7 +118,7 @@ func lasting(f *v1alpha1.Flavor) *v1alpha1.Flavor {
 
 // overdrawn reports whether a provider has less of a flavor than contracts
 // hold.
-func overdrawn(l *ledger.Ledger, offers []*market.Offer) bool {
+func overdrawn(l *ledger.Ledger, offers []*model.Offer) bool {
 	members := make([]ledger.Member, len(offers))
 	for i, o := range offers {
 		members[i] = l.MemberOf(o.Flavor)

@@ -59,7 +59,7 @@ func newPlanned(o *Options, sites []site, jobs []*job, types []taskType) *planne
 		if c := p.world.Clusters[f.Metadata.Namespace]; c != nil {
 			location = location.Over(c.Spec.Location)
 		}
-		p.world.Offers = append(p.world.Offers, &planner.Offer{Flavor: f, Price: f.Spec.Price, Location: location, Static: true})
+		p.world.Offers = append(p.world.Offers, &model.Offer{Flavor: f, Price: f.Spec.Price, Location: location, Static: true})
 	}
 	for _, t := range types {
 		p.world.Workload = append(p.world.Workload, planner.Typical{Request: p.request(t.demand), Weight: t.freq})

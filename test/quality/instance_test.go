@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -204,7 +205,7 @@ func (in *instance) world(objective v1alpha1.Objective) planner.World {
 		f := in.offers[i].flavor
 		name := f.Metadata.Namespace
 		w.Clusters[name] = &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: name}, Spec: v1alpha1.ClusterSpec{Roles: []string{"provider"}}}
-		w.Offers = append(w.Offers, &planner.Offer{Flavor: f, Price: f.Spec.Price, Location: f.Spec.Location})
+		w.Offers = append(w.Offers, &model.Offer{Flavor: f, Price: f.Spec.Price, Location: f.Spec.Location})
 	}
 	for i := range in.requests {
 		q := &in.requests[i]

@@ -2,6 +2,7 @@
 // of each thing, made by the room that knows it and read by all others.
 //
 //	change.go	a contract or an intent's state before and after
+//	offer.go	a flavor as the market knows it, and what is known of its provider
 //
 // Its values are plain data. Whoever makes one
 // hands it on and never writes it again, so that all of them are safe for

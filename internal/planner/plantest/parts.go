@@ -4,26 +4,27 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
 // Cards gives an offer cards of a model.
-func Cards(model string, count int, memory string) func(*planner.Offer) {
-	return func(o *planner.Offer) {
+func Cards(card string, count int, memory string) func(*model.Offer) {
+	return func(o *model.Offer) {
 		m, err := v1alpha1.ParseGPUMemory(memory)
 		if err != nil {
 			panic(err)
 		}
-		vendor, _, _ := strings.Cut(model, "-")
+		vendor, _, _ := strings.Cut(card, "-")
 		o.Flavor.Spec.Capacity[v1alpha1.GPU] = v1alpha1.AmountOf(int64(count))
-		o.Flavor.Spec.GPU = &v1alpha1.FlavorGPU{Vendor: vendor, Model: model, Memory: v1alpha1.MemorySize{Amount: m}, ResourceName: vendor + ".com/gpu"}
+		o.Flavor.Spec.GPU = &v1alpha1.FlavorGPU{Vendor: vendor, Model: card, Memory: v1alpha1.MemorySize{Amount: m}, ResourceName: vendor + ".com/gpu"}
 	}
 }
 
 // Capacity replaces amounts of an offer's capacity.
-func Capacity(s string) func(*planner.Offer) {
-	return func(o *planner.Offer) {
+func Capacity(s string) func(*model.Offer) {
+	return func(o *model.Offer) {
 		for name, a := range Amounts(s) {
 			o.Flavor.Spec.Capacity[name] = a
 		}
@@ -31,14 +32,14 @@ func Capacity(s string) func(*planner.Offer) {
 }
 
 // Spec changes an offer's flavor.
-func Spec(change func(*v1alpha1.FlavorSpec)) func(*planner.Offer) {
-	return func(o *planner.Offer) { change(&o.Flavor.Spec) }
+func Spec(change func(*v1alpha1.FlavorSpec)) func(*model.Offer) {
+	return func(o *model.Offer) { change(&o.Flavor.Spec) }
 }
 
 // Costs gives an offer a price in EUR per GPU and hour; further prices as
 // "cpu=0.02 memoryGi=0.003".
-func Costs(gpu string, more ...string) func(*planner.Offer) {
-	return func(o *planner.Offer) {
+func Costs(gpu string, more ...string) func(*model.Offer) {
+	return func(o *model.Offer) {
 		p := &v1alpha1.Price{Currency: "EUR", PerHour: v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal(gpu)}}
 		for _, s := range more {
 			for _, part := range strings.Fields(s) {
@@ -51,22 +52,22 @@ func Costs(gpu string, more ...string) func(*planner.Offer) {
 }
 
 // In places an offer.
-func In(region, zone string) func(*planner.Offer) {
-	return func(o *planner.Offer) { o.Location = v1alpha1.Location{Region: region, Zone: zone} }
+func In(region, zone string) func(*model.Offer) {
+	return func(o *model.Offer) { o.Location = v1alpha1.Location{Region: region, Zone: zone} }
 }
 
 // Heard says how an offer's provider is heard.
-func Heard(state planner.Freshness) func(*planner.Offer) {
-	return func(o *planner.Offer) {
+func Heard(state model.Freshness) func(*model.Offer) {
+	return func(o *model.Offer) {
 		o.State = state
-		if state == planner.Silent || state == planner.Lost {
+		if state == model.Silent || state == model.Lost {
 			o.Since, o.GraceEnds = Start, v1alpha1.TimeOf(Start.Add(5*time.Minute))
 		}
 	}
 }
 
 // Static says that an offer has no agent.
-func Static(o *planner.Offer) { o.Static = true }
+func Static(o *model.Offer) { o.Static = true }
 
 // Wants asks for so many GPUs of any of the models, with 8 cores and 64Gi.
 func Wants(count int32, models ...string) func(*planner.Intent) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -124,10 +125,10 @@ func (b *Builder) Tenant(name, consumer string, changes ...func(*v1alpha1.Tenant
 
 // Offer adds a flavor "<provider>/<name>" with 256 cores, 2Ti of memory and no
 // cards, or changes it.
-func (b *Builder) Offer(ref string, changes ...func(*planner.Offer)) *Builder {
+func (b *Builder) Offer(ref string, changes ...func(*model.Offer)) *Builder {
 	provider, name, _ := strings.Cut(ref, "/")
-	i := slices.IndexFunc(b.W.Offers, func(o *planner.Offer) bool { return o.Flavor.Ref() == ref })
-	o := planner.Offer{Flavor: &v1alpha1.Flavor{
+	i := slices.IndexFunc(b.W.Offers, func(o *model.Offer) bool { return o.Flavor.Ref() == ref })
+	o := model.Offer{Flavor: &v1alpha1.Flavor{
 		Metadata: v1alpha1.Metadata{Name: name, Namespace: provider},
 		Spec:     v1alpha1.FlavorSpec{Architecture: "amd64", Capacity: Amounts("cpu=256 memory=2Ti")},
 	}}
@@ -156,7 +157,7 @@ func (b *Builder) Offer(ref string, changes ...func(*planner.Offer)) *Builder {
 
 // Drop takes an offer out of the market.
 func (b *Builder) Drop(ref string) *Builder {
-	b.W.Offers = slices.DeleteFunc(slices.Clone(b.W.Offers), func(o *planner.Offer) bool { return o.Flavor.Ref() == ref })
+	b.W.Offers = slices.DeleteFunc(slices.Clone(b.W.Offers), func(o *model.Offer) bool { return o.Flavor.Ref() == ref })
 	return b
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -181,7 +182,7 @@ func (k *Keeper) offers(r Round, out *Record) {
 	for _, provider := range look {
 		delete(k.withdrawn, provider)
 		for _, o := range now.Of(provider) {
-			if o.State == market.Withdrawn {
+			if o.State == model.Withdrawn {
 				k.withdrawn[provider] = append(k.withdrawn[provider], o.Flavor.Metadata.Name)
 			}
 		}
@@ -189,7 +190,7 @@ func (k *Keeper) offers(r Round, out *Record) {
 	k.market = now
 	for _, provider := range slices.Sorted(maps.Keys(k.withdrawn)) {
 		for _, name := range k.withdrawn[provider] {
-			out.Offers = append(out.Offers, offerOf(world.Offer(now.Offer(provider, name))))
+			out.Offers = append(out.Offers, offerOf(now.Offer(provider, name)))
 		}
 	}
 	missing := r.World.Offers[len(now.Offers()):] // the market's come first
@@ -200,7 +201,7 @@ func (k *Keeper) offers(r Round, out *Record) {
 	}
 }
 
-func offerOf(o *planner.Offer) Offer {
+func offerOf(o *model.Offer) Offer {
 	return Offer{Flavor: o.Flavor, State: o.State, Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static}
 }
 

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
 // Trailers of a commit that carries decisions.
@@ -81,11 +81,11 @@ type Author struct {
 
 // Offer is one that the market's tree does not hold.
 type Offer struct {
-	Flavor    *v1alpha1.Flavor  `json:"flavor"`
-	State     planner.Freshness `json:"state"`
-	Since     v1alpha1.Time     `json:"since"`
-	GraceEnds v1alpha1.Time     `json:"graceEnds"`
-	Static    bool              `json:"static,omitempty"`
+	Flavor    *v1alpha1.Flavor `json:"flavor"`
+	State     model.Freshness  `json:"state"`
+	Since     v1alpha1.Time    `json:"since"`
+	GraceEnds v1alpha1.Time    `json:"graceEnds"`
+	Static    bool             `json:"static,omitempty"`
 	// Missing: the market did not know it, but contracts are on it.
 	Missing bool `json:"missing,omitempty"`
 }

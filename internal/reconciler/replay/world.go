@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -70,12 +71,12 @@ func (k Known) author(it *fleet.Intent) (commit, author string) {
 
 // offers are those of the market's tree, priced and placed as the inputs say,
 // and those that the record adds.
-func (k Known) offers() ([]*planner.Offer, error) {
+func (k Known) offers() ([]*model.Offer, error) {
 	entries, err := k.Market.Entries()
 	if err != nil {
 		return nil, fmt.Errorf("read the market's tree: %w", err)
 	}
-	known := map[string]planner.Offer{}
+	known := map[string]model.Offer{}
 	var flavors []*v1alpha1.Flavor
 	for _, e := range entries {
 		content, err := k.Market.Store.File(e.Hash, maxMarketFile)
@@ -89,7 +90,7 @@ func (k Known) offers() ([]*planner.Offer, error) {
 		for _, f := range list {
 			state, since, ends := market.StateOf(f)
 			market.Plain(f)
-			known[f.Ref()] = planner.Offer{State: world.Freshness(state), Since: since, GraceEnds: ends}
+			known[f.Ref()] = model.Offer{State: state, Since: since, GraceEnds: ends}
 			flavors = append(flavors, f)
 		}
 	}
@@ -103,9 +104,9 @@ func (k Known) offers() ([]*planner.Offer, error) {
 	for ref, o := range known {
 		reported[ref] = !o.Static
 	}
-	var missing []*planner.Offer
+	var missing []*model.Offer
 	for _, o := range k.Offers {
-		one := planner.Offer{Flavor: o.Flavor, State: o.State, Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static}
+		one := model.Offer{Flavor: o.Flavor, State: o.State, Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static}
 		if !o.Missing {
 			known[o.Flavor.Ref()], reported[o.Flavor.Ref()] = one, !o.Static
 			flavors = append(flavors, o.Flavor)
@@ -118,7 +119,7 @@ func (k Known) offers() ([]*planner.Offer, error) {
 	}
 	m := market.New(market.Options{Now: func() time.Time { return k.Now.Time }})
 	m.SetInputs(market.Inputs{Fleet: k.Fleet.Policy, Clusters: k.Fleet.Clusters, Flavors: flavors, Prices: k.Fleet.Prices, Reported: reported})
-	var out []*planner.Offer
+	var out []*model.Offer
 	for _, o := range m.Snapshot().Offers() {
 		is := known[o.Flavor.Ref()]
 		is.Flavor, is.Price, is.Location, is.Sources = o.Flavor, o.Price, o.Location, o.Sources

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -62,7 +63,7 @@ type trial struct {
 	// Known are the intents of the base, by path and digest: they are read with
 	// the others, and not planned.
 	Known  map[string]bool
-	Offers []*planner.Offer
+	Offers []*model.Offer
 	// Market is how many offers there are, of which Offers are some.
 	Market int
 

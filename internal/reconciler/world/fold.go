@@ -3,6 +3,7 @@ package world
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -145,7 +146,7 @@ func (f *Folder) contracts(in Input) (out []*v1alpha1.Contract) {
 }
 
 // allOffers makes the offers anew.
-func (f *Folder) allOffers(in Input) []*planner.Offer {
+func (f *Folder) allOffers(in Input) []*model.Offer {
 	list := Offers(in.Market, in.Ledger)
 	f.spans, f.known = map[string]span{}, len(in.Market.Offers())
 	for i := range f.known {
@@ -163,9 +164,9 @@ func (f *Folder) allOffers(in Input) []*planner.Offer {
 // offers are the last ones with what has changed of these providers and of the
 // flavors of these contracts. The list is copied before it is written: worlds
 // before it share it.
-func (f *Folder) offers(in Input, providers []string, contracts []*v1alpha1.Contract) []*planner.Offer {
+func (f *Folder) offers(in Input, providers []string, contracts []*v1alpha1.Contract) []*model.Offer {
 	list, own := f.made.Offers, false
-	set := func(i int, o *planner.Offer) {
+	set := func(i int, o *model.Offer) {
 		if *list[i] == *o {
 			return
 		}
@@ -183,7 +184,7 @@ func (f *Folder) offers(in Input, providers []string, contracts []*v1alpha1.Cont
 			if list[s.from+i].Flavor.Metadata.Name != o.Flavor.Metadata.Name {
 				return f.allOffers(in)
 			}
-			set(s.from+i, Offer(o))
+			set(s.from+i, o)
 		}
 	}
 	for _, c := range contracts {
@@ -193,9 +194,9 @@ func (f *Folder) offers(in Input, providers []string, contracts []*v1alpha1.Cont
 	}
 	for i := f.known; i < len(list); i++ {
 		was := list[i]
-		now := Offer(in.Market.Missing(was.Flavor.Metadata.Namespace, was.Flavor.Metadata.Name))
+		now := *in.Market.Missing(was.Flavor.Metadata.Namespace, was.Flavor.Metadata.Name)
 		now.Flavor = was.Flavor // is the same by name
-		set(i, now)
+		set(i, &now)
 	}
 	return list
 }

@@ -12,6 +12,7 @@ package world
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -134,12 +135,8 @@ func Frozen(f *fleet.Fleet, l *ledger.Ledger) []planner.Freeze {
 
 // Offers are the market's, and for each contract whose flavor the market does
 // not know one that offers nothing.
-func Offers(s *market.Snapshot, l *ledger.Ledger) []*planner.Offer {
-	list := s.Offers()
-	out := make([]*planner.Offer, 0, len(list))
-	for _, o := range list {
-		out = append(out, Offer(o))
-	}
+func Offers(s *market.Snapshot, l *ledger.Ledger) []*model.Offer {
+	out := slices.Clone(s.Offers())
 	for _, provider := range l.Providers() {
 		last := ""
 		for _, c := range l.HeldBy(provider) {
@@ -148,32 +145,11 @@ func Offers(s *market.Snapshot, l *ledger.Ledger) []*planner.Offer {
 			}
 			last = c.Spec.Flavor
 			if s.Offer(provider, last) == nil {
-				out = append(out, Offer(s.Missing(provider, last)))
+				out = append(out, s.Missing(provider, last))
 			}
 		}
 	}
 	return out
-}
-
-// Offer is one offer as the planner sees it.
-func Offer(o *market.Offer) *planner.Offer {
-	return &planner.Offer{
-		Flavor: o.Flavor, Price: o.Price, Location: o.Location, Sources: o.Sources, State: Freshness(o.State),
-		Since: o.Since, GraceEnds: o.GraceEnds, Static: o.Static,
-	}
-}
-
-// Freshness is the market's word in the planner's.
-func Freshness(f market.Freshness) planner.Freshness {
-	switch f {
-	case market.Silent:
-		return planner.Silent
-	case market.Lost:
-		return planner.Lost
-	case market.Withdrawn:
-		return planner.Withdrawn
-	}
-	return planner.Fresh
 }
 
 // Observed joins what consumers say of each held contract with what its
@@ -188,7 +164,7 @@ func Observed(l *ledger.Ledger, s *market.Snapshot, consumers v1alpha1.ConsumerO
 
 // ObservedOf is Observed of a market that is known by its offers and by which
 // providers were not heard.
-func ObservedOf(l *ledger.Ledger, offers []*planner.Offer, unseen map[string]bool, consumers v1alpha1.ConsumerObservations, unheard map[string]bool) map[string]v1alpha1.Observation {
+func ObservedOf(l *ledger.Ledger, offers []*model.Offer, unseen map[string]bool, consumers v1alpha1.ConsumerObservations, unheard map[string]bool) map[string]v1alpha1.Observation {
 	flavors := map[string][]*v1alpha1.Flavor{}
 	for _, o := range offers {
 		flavors[o.Flavor.Metadata.Namespace] = append(flavors[o.Flavor.Metadata.Namespace], o.Flavor)
@@ -216,7 +192,7 @@ func observed(l *ledger.Ledger, say func(provider string) *word, consumers v1alp
 // Seen reports whether a provider's word counts: it has an agent that is heard.
 func Seen(s *market.Snapshot, provider string) bool {
 	state := s.Provider(provider)
-	return state.Heard && !state.Static && state.State == market.Fresh
+	return state.Heard && !state.Static && state.State == model.Fresh
 }
 
 // word is what a provider's newest report says of contracts.

@@ -98,7 +98,7 @@ func TestOffersStandForEveryContract(t *testing.T) {
 	now := noon
 	m := marketOf(t, &now)
 	l := ledgerOf(contract("known", "paris", "a", "rome"), contract("old-1", "paris", "old", "rome"), contract("old-2", "paris", "old", "rome"), contract("gone", "oslo", "x", "rome"))
-	states := map[string]planner.Freshness{}
+	states := map[string]model.Freshness{}
 	for _, o := range Offers(m.Snapshot(), l) {
 		if _, twice := states[o.Flavor.Ref()]; twice {
 			t.Errorf("%s is offered twice", o.Flavor.Ref())
@@ -108,10 +108,10 @@ func TestOffersStandForEveryContract(t *testing.T) {
 	if len(states) != 5 {
 		t.Errorf("got %v, want the market's three and two that it does not know", states)
 	}
-	if states["paris/a"] != planner.Fresh || states["milan/cpu"] != planner.Fresh {
+	if states["paris/a"] != model.Fresh || states["milan/cpu"] != model.Fresh {
 		t.Errorf("what is heard is fresh: %v", states)
 	}
-	if states["paris/old"] == planner.Fresh || states["oslo/x"] == planner.Fresh {
+	if states["paris/old"] == model.Fresh || states["oslo/x"] == model.Fresh {
 		t.Errorf("what is unknown is not: %v", states)
 	}
 }
