@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
-	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -218,7 +218,7 @@ func (g *gathered) picture(c *v1alpha1.Contract, seen map[string]*doctor.Cluster
 }
 
 // freezes reports whether what cannot be read had named a contract's intent.
-func freezes(f fleet.Freeze, c *v1alpha1.Contract) bool {
+func freezes(f model.Freeze, c *v1alpha1.Contract) bool {
 	in := c.Spec.Intent
 	switch {
 	case f.Cluster != "":

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
@@ -251,7 +252,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(solver)
 	f.Fuzz(func(t *testing.T, content string) {
 		got := read(t, NewReader(), base().with("intents/vision/fuzz.yaml", content, "intents/nlp/fuzz.yaml", content, "flavors/paris/fuzz.yaml", content, "tenants/fuzz.yaml", content), nil)
-		frozen := slices.ContainsFunc(got.Frozen, func(fr Freeze) bool { return fr.Intent == "a" })
+		frozen := slices.ContainsFunc(got.Frozen, func(fr model.Freeze) bool { return fr.Intent == "a" })
 		if !slices.Contains(names(got), "vision/a") && !frozen {
 			t.Fatalf("the good intent is gone: %v", diagnostics(got))
 		}

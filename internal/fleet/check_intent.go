@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/zones"
@@ -16,7 +17,7 @@ import (
 
 // checkIntent checks what can be checked of an intent without the rest of the
 // fleet, and compiles its expression.
-func checkIntent(c *checker, in *v1alpha1.ResourceIntent) Predicate {
+func checkIntent(c *checker, in *v1alpha1.ResourceIntent) model.Predicate {
 	s, spec := &in.Spec, at("spec")
 	c.oneOf(spec.in("flavorType"), s.FlavorType, "K8Slice", "VM", "Service", "Sensor")
 	c.oneOf(spec.in("objective"), string(s.Objective), "balanced", "cost", "performance", "latency", "energy")
@@ -300,7 +301,7 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 	}
 }
 
-func (c *checker) placement(p place, pl *v1alpha1.Placement) Predicate {
+func (c *checker) placement(p place, pl *v1alpha1.Placement) model.Predicate {
 	for i, sp := range pl.Spread {
 		sub := p.in("spread", i)
 		if c.doc != nil && c.doc.Text("spec", "placement", "spread", "by") != "" { // one entry instead of a list

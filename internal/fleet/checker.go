@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/generations"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -154,7 +155,7 @@ func (c *checker) label(p place, value string) {
 
 // expression compiles a CEL expression, by the bound for a policy of the fleet or
 // for an intent; its mistake is reported where it stands within the scalar.
-func (c *checker) expression(p place, source string, policy bool) Predicate {
+func (c *checker) expression(p place, source string, policy bool) model.Predicate {
 	prog, err := c.programs.compile(expression{source, policy})
 	if err == nil {
 		return prog

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -39,7 +40,7 @@ type file struct {
 
 	// What checkTogether found, and against what.
 	against  *context
-	intents  []*Intent
+	intents  []*model.Intent
 	together []Diagnostic
 }
 
@@ -51,7 +52,7 @@ type document struct {
 	object any
 	// Of an intent:
 	digest  string
-	where   Predicate
+	where   model.Predicate
 	problem string
 	code    string
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -22,7 +23,7 @@ type Fleet struct {
 	// Policy with its defaults filled in; never nil.
 	Policy *v1alpha1.FleetSpec
 	// Policies are Policy.Policies, compiled.
-	Policies []Policy
+	Policies []model.Policy
 	// Clusters and Tenants by name.
 	Clusters map[string]*v1alpha1.Cluster
 	Tenants  map[string]*v1alpha1.Tenant
@@ -31,9 +32,9 @@ type Fleet struct {
 	// Prices by name.
 	Prices []*v1alpha1.PriceTable
 	// Intents that could be read, by tenant and name. One that is as it was in an earlier Fleet mostly keeps its address.
-	Intents []*Intent
+	Intents []*model.Intent
 	// Frozen is what unreadable files had named, sorted.
-	Frozen []Freeze
+	Frozen []model.Freeze
 	// Diagnostics by file and place.
 	Diagnostics []Diagnostic
 	// NotRead are the pieces of the inputs that were left out because their
@@ -65,45 +66,6 @@ func (f *Fleet) Kept() (map[string]string, error) {
 		out[k.path] = text.String()
 	}
 	return out, nil
-}
-
-// Predicate is a compiled condition on one offer for one intent.
-type Predicate interface {
-	Eval(intent *v1alpha1.ResourceIntent, flavor *v1alpha1.Flavor, cluster *v1alpha1.Cluster) (bool, error)
-}
-
-// Policy is a rule of the fleet with its compiled condition.
-type Policy struct {
-	v1alpha1.Policy
-	Predicate Predicate
-}
-
-// Intent is a ResourceIntent with where it came from.
-type Intent struct {
-	*v1alpha1.ResourceIntent
-	// Path of its file; of the kustomization that made it.
-	Path string
-	// Digest of its specification and labels, "sha256:…".
-	Digest string
-	// Problem is the first mistake of an intent that could be read, with its place; such an intent is refused.
-	Problem string
-	// ProblemCode is Problem as a machine-readable word.
-	ProblemCode string
-	// Where is the compiled placement.where, nil when there is none.
-	Where Predicate
-}
-
-// Freeze says what an unreadable input had named. Empty fields match nothing,
-// but a tenant without an intent is all its intents.
-type Freeze struct {
-	// Path of a file, or of a directory when it ends in '/': all contracts whose intent lies there. "/" is everything.
-	Path string
-	// Tenant and Intent name one intent.
-	Tenant, Intent string
-	// Cluster whose file was never readable: all contracts it gives or gets.
-	Cluster string
-	// Why, with file, line and column.
-	Why string
 }
 
 // Severity of a diagnostic.
@@ -152,7 +114,7 @@ func (f *Fleet) Delivered() map[string]*v1alpha1.Cluster {
 }
 
 // Intent is the intent of a name, nil when there is none.
-func (f *Fleet) Intent(tenant, name string) *Intent {
+func (f *Fleet) Intent(tenant, name string) *model.Intent {
 	if from, to := f.Called(tenant, name); from < to {
 		return f.Intents[from]
 	}
@@ -161,7 +123,7 @@ func (f *Fleet) Intent(tenant, name string) *Intent {
 
 // Called is where in Intents those of a name stand: from the first to before the second.
 func (f *Fleet) Called(tenant, name string) (from, to int) {
-	from, _ = slices.BinarySearchFunc(f.Intents, name, func(it *Intent, name string) int { return it.Compare(tenant, name) })
+	from, _ = slices.BinarySearchFunc(f.Intents, name, func(it *model.Intent, name string) int { return it.Compare(tenant, name) })
 	to = from
 	for to < len(f.Intents) && f.Intents[to].Metadata.Namespace == tenant && f.Intents[to].Metadata.Name == name {
 		to++
@@ -169,15 +131,9 @@ func (f *Fleet) Called(tenant, name string) (from, to int) {
 	return from, to
 }
 
-// Compare says whether an intent stands before (negative), at or after a name in
-// the order of a fleet's Intents.
-func (it *Intent) Compare(tenant, name string) int {
-	return cmp.Or(strings.Compare(it.Metadata.Namespace, tenant), strings.Compare(it.Metadata.Name, name))
-}
-
 // SameEnds is how many of two lists' first intents, and then of their last, are
 // the very same values.
-func SameEnds(a, b []*Intent) (head, tail int) {
+func SameEnds(a, b []*model.Intent) (head, tail int) {
 	n := min(len(a), len(b))
 	for head < n && a[head] == b[head] {
 		head++
@@ -219,8 +175,8 @@ func sortDiagnostics(list []Diagnostic) []Diagnostic {
 	return slices.Compact(list)
 }
 
-func sortFreezes(list []Freeze) []Freeze {
-	slices.SortFunc(list, func(a, b Freeze) int {
+func sortFreezes(list []model.Freeze) []model.Freeze {
+	slices.SortFunc(list, func(a, b model.Freeze) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Intent, b.Intent), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Why, b.Why))
 	})
 	return slices.Compact(list)

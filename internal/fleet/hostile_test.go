@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
 
@@ -50,7 +51,7 @@ func TestHostileInputs(t *testing.T) {
 				if !strings.Contains(strings.Join(diagnostics(f), "\n"), tc.want) {
 					t.Errorf("got %q, want %s", diagnostics(f), tc.want)
 				}
-				if !slices.ContainsFunc(f.Frozen, func(fr Freeze) bool { return fr.Path == dir }) {
+				if !slices.ContainsFunc(f.Frozen, func(fr model.Freeze) bool { return fr.Path == dir }) {
 					t.Errorf("the directory is not frozen: %v", f.Frozen)
 				}
 			})

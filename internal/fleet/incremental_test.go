@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
@@ -152,7 +153,7 @@ func benchmarkOneFile(b *testing.B, tenants, intents int) {
 			b.Fatal(err)
 		}
 	}
-	if !slices.ContainsFunc(last.Intents, func(in *Intent) bool { return in.Metadata.Name == "job-00500" }) {
+	if !slices.ContainsFunc(last.Intents, func(in *model.Intent) bool { return in.Metadata.Name == "job-00500" }) {
 		b.Fatal("the intent is gone")
 	}
 }

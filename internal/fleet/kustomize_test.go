@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"slices"
 	"strings"
 	"testing"
@@ -95,7 +96,7 @@ func TestKustomizeFailures(t *testing.T) {
 			if !strings.Contains(strings.Join(diagnostics(f), "\n"), tc.want) {
 				t.Errorf("got %q, want %s", diagnostics(f), tc.want)
 			}
-			if !slices.ContainsFunc(f.Frozen, func(fr Freeze) bool { return fr.Path == "intents/vision/k/small/" }) {
+			if !slices.ContainsFunc(f.Frozen, func(fr model.Freeze) bool { return fr.Path == "intents/vision/k/small/" }) {
 				t.Errorf("the directory is not frozen: %v", f.Frozen)
 			}
 		})
@@ -116,7 +117,7 @@ func TestKustomizeIsCached(t *testing.T) {
 		t.Error("a changed kustomization was not built again")
 	}
 	f := read(t, r, kustomized().with("bases/gpu/intent.yaml", intent("vision", "train", "resources: {cpu: 3}")), nil)
-	i := slices.IndexFunc(f.Intents, func(in *Intent) bool { return in.Metadata.Name == "small-train" })
+	i := slices.IndexFunc(f.Intents, func(in *model.Intent) bool { return in.Metadata.Name == "small-train" })
 	if i < 0 || f.Intents[i].Spec.Resources.GPU != nil {
 		t.Error("a changed base was not seen")
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -229,5 +230,5 @@ func (tr *tenantReading) exceeds(d *dir, over exceeded) {
 	}
 	diag := Diagnostic{File: d.path, Line: 1, Column: 1, Severity: Error, Code: over.code, Message: over.why}
 	tr.diags = append(tr.diags, diag)
-	tr.frozen = append(tr.frozen, Freeze{Path: d.path + "/", Why: diag.String()})
+	tr.frozen = append(tr.frozen, model.Freeze{Path: d.path + "/", Why: diag.String()})
 }

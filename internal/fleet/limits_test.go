@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
@@ -45,7 +46,7 @@ func TestTenantOverItsLimits(t *testing.T) {
 				if got := strings.Join(diagnostics(f), "\n"); !strings.Contains(got, tc.want) {
 					t.Errorf("got %q, want %s", got, tc.want)
 				}
-				if !slices.ContainsFunc(f.Frozen, func(fr Freeze) bool { return fr.Path == "intents/vision/" }) {
+				if !slices.ContainsFunc(f.Frozen, func(fr model.Freeze) bool { return fr.Path == "intents/vision/" }) {
 					t.Errorf("not frozen: %v", f.Frozen)
 				}
 			}
@@ -96,7 +97,7 @@ func TestACrowdIsReadInParts(t *testing.T) {
 		if got := names(f); !slices.Equal(got, []string{"nlp/new", "nlp/other"}) {
 			t.Errorf("part %d: intents %v, want the other tenant's", parts, got)
 		}
-		if len(f.NotRead) != 1 || f.NotRead[0].Path != "intents/vision/" || !f.NotRead[0].Again || !slices.ContainsFunc(f.Frozen, func(fr Freeze) bool { return fr.Path == "intents/vision/" }) {
+		if len(f.NotRead) != 1 || f.NotRead[0].Path != "intents/vision/" || !f.NotRead[0].Again || !slices.ContainsFunc(f.Frozen, func(fr model.Freeze) bool { return fr.Path == "intents/vision/" }) {
 			t.Errorf("part %d: not read %+v, frozen %v", parts, f.NotRead, f.Frozen)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -42,7 +43,7 @@ func TestKustomizationsAreWithinLimits(t *testing.T) {
 				if got := strings.Join(diagnostics(f), "\n"); !strings.Contains(got, tc.want) {
 					t.Errorf("got %q, want %s", got, tc.want)
 				}
-				if !slices.ContainsFunc(f.Frozen, func(fr Freeze) bool { return fr.Path == "intents/vision/" }) {
+				if !slices.ContainsFunc(f.Frozen, func(fr model.Freeze) bool { return fr.Path == "intents/vision/" }) {
 					t.Errorf("not frozen: %v", f.Frozen)
 				}
 			}

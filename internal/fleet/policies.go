@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -124,11 +125,11 @@ func (b *policyBuilder) freeze(f *file, sec section) {
 	switch name := stem(f.path); sec {
 	case secTenants:
 		b.set.unreadable[name] = why
-		b.f.Frozen = append(b.f.Frozen, Freeze{Tenant: name, Why: why})
+		b.f.Frozen = append(b.f.Frozen, model.Freeze{Tenant: name, Why: why})
 	case secClusters:
-		b.f.Frozen = append(b.f.Frozen, Freeze{Cluster: name, Why: why})
+		b.f.Frozen = append(b.f.Frozen, model.Freeze{Cluster: name, Why: why})
 	case secFleet:
-		b.f.Frozen = append(b.f.Frozen, Freeze{Path: "/", Why: why})
+		b.f.Frozen = append(b.f.Frozen, model.Freeze{Path: "/", Why: why})
 	}
 }
 
@@ -155,7 +156,7 @@ func (b *policyBuilder) policy(f *file) error {
 		if err != nil { // a file with such a policy is broken, and its last good version is used
 			return fmt.Errorf("compile policy %s: %w", p.Name, err)
 		}
-		b.f.Policies = append(b.f.Policies, Policy{p, prog})
+		b.f.Policies = append(b.f.Policies, model.Policy{Policy: p, Predicate: prog})
 	}
 	return nil
 }

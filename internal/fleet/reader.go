@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
@@ -226,7 +227,7 @@ func assemble(f *Fleet, now *reading, stray []Diagnostic) {
 	for _, name := range names {
 		n += len(now.tenants[name].intents)
 	}
-	f.Intents = make([]*Intent, 0, n)
+	f.Intents = make([]*model.Intent, 0, n)
 	for _, name := range names {
 		t := now.tenants[name]
 		f.Intents = append(f.Intents, t.intents...)

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func TestRemoteNamespacesBelongToOneTenant(t *testing.T) {
 				"tenants/wide.yaml", tenantFile("wide", "consumers: [milan], remoteNamespaces: [\"batch-*\"]"),
 				"clusters/milan.yaml", group+"kind: Cluster\nmetadata: {name: milan}\nspec: {roles: [consumer], liqo: {clusterID: milan-1, namespace: peerings}}\n",
 				"intents/vision/b.yaml", intent("vision", "b", tc.spec)), nil)
-			at := slices.IndexFunc(f.Intents, func(in *Intent) bool { return in.Metadata.Name == "b" })
+			at := slices.IndexFunc(f.Intents, func(in *model.Intent) bool { return in.Metadata.Name == "b" })
 			if at < 0 {
 				t.Fatal(diagnostics(f))
 			}

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
@@ -17,7 +18,7 @@ type dir struct {
 	subs    []*dir  // beside entries; nil for what is no directory
 	files   []*file // beside entries; nil for what is not read
 	refused []Diagnostic
-	frozen  []Freeze
+	frozen  []model.Freeze
 	// kust is the name of the kustomization in it, "" when it is plain.
 	kust string
 	// oversized: there is more in it than is read of one tenant, and nothing is.
@@ -106,7 +107,7 @@ func (s *scanner) scan(prev *dir, p string, h tree.Hash, sec section, kustomized
 func (d *dir) refuse(name, why string) {
 	diag := Diagnostic{File: name, Line: 1, Column: 1, Message: why, Severity: Error, Code: "Refused"}
 	d.refused = append(d.refused, diag)
-	d.frozen = append(d.frozen, Freeze{Path: name, Why: diag.String()}, Freeze{Path: name + "/", Why: diag.String()})
+	d.frozen = append(d.frozen, model.Freeze{Path: name, Why: diag.String()}, model.Freeze{Path: name + "/", Why: diag.String()})
 }
 
 func kustomization(entries []tree.Entry) string {

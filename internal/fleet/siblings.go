@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -12,7 +13,7 @@ import (
 // checkSiblings holds what an intent says of others of its tenant against
 // those that there are (sorted by name). Few intents name others, so all of a
 // tenant's are checked whenever one changes.
-func (tr *tenantReading) checkSiblings(in *Intent, all []*Intent, links func() map[string][]string, open func(*Intent) *strictyaml.Document) *Intent {
+func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, links func() map[string][]string, open func(*model.Intent) *strictyaml.Document) *model.Intent {
 	from, renamed := in.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]
 	together, apart := in.Spec.Placement.Together, in.Spec.Placement.Apart
 	if !renamed && len(together) == 0 && len(apart) == 0 {
@@ -67,15 +68,15 @@ func (tr *tenantReading) checkSiblings(in *Intent, all []*Intent, links func() m
 
 // find is an intent by its name among those sorted by it, nil when there is
 // none.
-func find(all []*Intent, name string) *Intent {
-	i, ok := slices.BinarySearchFunc(all, name, func(in *Intent, name string) int { return strings.Compare(in.Metadata.Name, name) })
+func find(all []*model.Intent, name string) *model.Intent {
+	i, ok := slices.BinarySearchFunc(all, name, func(in *model.Intent, name string) int { return strings.Compare(in.Metadata.Name, name) })
 	if !ok {
 		return nil
 	}
 	return all[i]
 }
 
-func namesOf(all []*Intent) []string {
+func namesOf(all []*model.Intent) []string {
 	out := make([]string, len(all))
 	for i, in := range all {
 		out[i] = in.Metadata.Name
@@ -85,7 +86,7 @@ func namesOf(all []*Intent) []string {
 
 // leads is the shortest way from one intent to another by what each names
 // under placement.together, both ends included; nil when there is none.
-func leads(all []*Intent, from, to string) []string {
+func leads(all []*model.Intent, from, to string) []string {
 	cameFrom := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
 		if queue[0] == to {
@@ -112,7 +113,7 @@ func leads(all []*Intent, from, to string) []string {
 
 // linksOf are, for each intent, those that it names under placement.together
 // and those that name it.
-func linksOf(all []*Intent) map[string][]string {
+func linksOf(all []*model.Intent) map[string][]string {
 	links := map[string][]string{}
 	for _, in := range all {
 		for _, name := range in.Spec.Placement.Together {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
@@ -24,9 +25,9 @@ type tenantReading struct {
 	over exceeded
 	// kustomized are the results of its kustomizations, by directory.
 	kustomized map[string]*build
-	intents    []*Intent
+	intents    []*model.Intent
 	diags      []Diagnostic
-	frozen     []Freeze
+	frozen     []model.Freeze
 	unread     []Unread
 }
 
@@ -87,12 +88,12 @@ func readLoose(d *dir) *tenantReading {
 	if d.kust != "" {
 		p := d.path + "/" + d.kust
 		tr.diags = append(tr.diags, Diagnostic{File: p, Line: 1, Column: 1, Severity: Error, Code: "BadPlace", Message: "a kustomization belongs to one tenant; move it into that tenant's directory"})
-		tr.frozen = append(tr.frozen, Freeze{Path: d.path + "/", Why: tr.diags[len(tr.diags)-1].String()})
+		tr.frozen = append(tr.frozen, model.Freeze{Path: d.path + "/", Why: tr.diags[len(tr.diags)-1].String()})
 	}
 	for _, f := range d.files {
 		if f != nil {
 			tr.diags = append(tr.diags, f.diags...)
-			tr.frozen = append(tr.frozen, Freeze{Path: f.path, Why: f.why()})
+			tr.frozen = append(tr.frozen, model.Freeze{Path: f.path, Why: f.why()})
 		}
 	}
 	return tr
@@ -186,7 +187,7 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 	for _, f := range files {
 		n += len(f.intents)
 	}
-	list := make([]*Intent, 0, n)
+	list := make([]*model.Intent, 0, n)
 	frozen := map[string]bool{}
 	for _, f := range files {
 		list = append(list, f.intents...)
@@ -198,23 +199,23 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 		if f.aside != nil {
 			tr.unread = append(tr.unread, *f.aside)
 		}
-		fr := Freeze{Path: f.path, Why: f.why()}
+		fr := model.Freeze{Path: f.path, Why: f.why()}
 		if f.made != "" {
 			fr.Path = f.made + "/"
 		}
 		tr.frozen = append(tr.frozen, fr)
 		for _, name := range f.named {
 			frozen[name] = true
-			tr.frozen = append(tr.frozen, Freeze{Tenant: tenant, Intent: name, Why: f.why()})
+			tr.frozen = append(tr.frozen, model.Freeze{Tenant: tenant, Intent: name, Why: f.why()})
 		}
 	}
-	byName := func(a, b *Intent) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) }
+	byName := func(a, b *model.Intent) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) }
 	if !slices.IsSortedFunc(list, byName) { // files are mostly called like their intents
 		slices.SortStableFunc(list, byName)
 	}
 	defer func() { tr.diags = sortDiagnostics(tr.diags) }()
 	byPath := map[string]int{}
-	open := func(in *Intent) *strictyaml.Document {
+	open := func(in *model.Intent) *strictyaml.Document {
 		if len(byPath) == 0 {
 			for k, f := range files {
 				byPath[f.path] = k
@@ -224,7 +225,7 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 		return files[k].open(in, store(k))
 	}
 	links := sync.OnceValue(func() map[string][]string { return linksOf(list) })
-	tr.intents = make([]*Intent, 0, n)
+	tr.intents = make([]*model.Intent, 0, n)
 	for i := 0; i < len(list); {
 		j := i + 1
 		for j < len(list) && list[j].Metadata.Name == list[i].Metadata.Name {
@@ -241,7 +242,7 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 
 // duplicates freezes an intent that several documents name, with a diagnostic
 // at each.
-func (tr *tenantReading) duplicates(same []*Intent, open func(*Intent) *strictyaml.Document) {
+func (tr *tenantReading) duplicates(same []*model.Intent, open func(*model.Intent) *strictyaml.Document) {
 	name := same[0].Metadata.Name
 	why := ""
 	for i, in := range same {
@@ -257,12 +258,12 @@ func (tr *tenantReading) duplicates(same []*Intent, open func(*Intent) *strictya
 			why = d.String()
 		}
 	}
-	tr.frozen = append(tr.frozen, Freeze{Tenant: same[0].Metadata.Namespace, Intent: name, Why: why})
+	tr.frozen = append(tr.frozen, model.Freeze{Tenant: same[0].Metadata.Namespace, Intent: name, Why: why})
 }
 
 // open parses the document of one of a file's intents again for its places,
 // nil when there are none.
-func (f *file) open(in *Intent, store tree.Store) *strictyaml.Document {
+func (f *file) open(in *model.Intent, store tree.Store) *strictyaml.Document {
 	for _, doc := range f.docs {
 		if doc.object == any(in.ResourceIntent) {
 			return f.reopen(doc, store)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -160,7 +161,7 @@ func (f *file) checkTogether(ctx *context, store tree.Store) (changed bool) {
 				c.diags[i].Intent = in.Metadata.Namespace + "/" + in.Metadata.Name
 			}
 		}
-		out := &Intent{ResourceIntent: in, Path: f.path, Digest: d.digest, Problem: d.problem, ProblemCode: d.code, Where: d.where}
+		out := &model.Intent{ResourceIntent: in, Path: f.path, Digest: d.digest, Problem: d.problem, ProblemCode: d.code, Where: d.where}
 		if out.Problem == "" {
 			out.Problem, out.ProblemCode = firstError(c.diags)
 		}

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -67,7 +67,7 @@ func TestWarmSliceIsClaimedAsSeen(t *testing.T) {
 		}
 	}
 	b := settled(twoFlavors(2).Drop("paris/b").Fleet(pool("4")))
-	b.Fleet(pool("6")).Intent("vision/x", Wants(2), func(in *planner.Intent) { in.Spec.Resources.Named = Amounts("cpu=5 memory=4Gi") })
+	b.Fleet(pool("6")).Intent("vision/x", Wants(2), func(in *model.Intent) { in.Spec.Resources.Named = Amounts("cpu=5 memory=4Gi") })
 	step(t, b, "it grows", map[string]string{"vision/x": "queue NothingFits", "fleetbroker/warm": "resize IntentChanged"})
 	b.Tick(time.Second)
 	step(t, b, "not seen yet", map[string]string{"vision/x": "queue NothingFits"})
@@ -83,7 +83,7 @@ func TestWarmSliceOfShrunkenFlavor(t *testing.T) {
 			GPU: &v1alpha1.GPURequest{Count: 1}, Named: Amounts("memory=8Gi cpu=4 pods=110"),
 		}}}
 	}))
-	b.Offer("paris/a", Capacity("pods=150")).Intent("vision/x", Wants(1), func(in *planner.Intent) { in.Spec.Resources.Named = Amounts("cpu=4 memory=4Gi") })
+	b.Offer("paris/a", Capacity("pods=150")).Intent("vision/x", Wants(1), func(in *model.Intent) { in.Spec.Resources.Named = Amounts("cpu=4 memory=4Gi") })
 	step(t, b, "110 of 150 pods each", map[string]string{"vision/x": "queue NothingFits"})
 }
 

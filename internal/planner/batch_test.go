@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -21,7 +22,7 @@ func TestBatches(t *testing.T) {
 		s := newStory(t)
 		for i := range rapid.IntRange(2, 14).Draw(t, "intents") {
 			tenant := rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "tenant")
-			s.Intent(fmt.Sprintf("%s/b%02d", tenant, i), func(in *planner.Intent) {
+			s.Intent(fmt.Sprintf("%s/b%02d", tenant, i), func(in *model.Intent) {
 				s.anyIntent(in)
 				in.Spec.Suspend, in.Spec.Stage = false, ""
 				if rapid.IntRange(0, 4).Draw(t, "cost") > 0 {
@@ -52,7 +53,7 @@ func TestBatches(t *testing.T) {
 // Who has an alternative lets go first who has none, and of those that ask for
 // whole cards the biggest goes first.
 func TestTheLeastFlexibleGoesFirst(t *testing.T) {
-	or := func(model string) func(*planner.Intent) {
+	or := func(model string) func(*model.Intent) {
 		return With(func(s *v1alpha1.IntentSpec) {
 			s.Alternatives = []v1alpha1.ResourceRequest{{GPU: &v1alpha1.GPURequest{Count: 4, Models: []string{model}}}}
 		})
@@ -83,7 +84,7 @@ func TestSharesGoByName(t *testing.T) {
 	}
 }
 
-func queueFail(in *planner.Intent) { in.Spec.Queue.Policy = "fail" }
+func queueFail(in *model.Intent) { in.Spec.Queue.Policy = "fail" }
 
 // scarce is a market in which one after the other is dear: whoever comes first
 // takes the place that somebody else needs.
@@ -94,7 +95,7 @@ func scarce() *Builder {
 		Offer("berlin/h100", Cards("nvidia-h100", 4, "80Gi"), Costs("9"))
 }
 
-func cheapest(in *planner.Intent) { in.Spec.Objective = v1alpha1.Cost }
+func cheapest(in *model.Intent) { in.Spec.Objective = v1alpha1.Cost }
 
 // together adds intents that are first seen in one commit.
 func TestBatchMakesRoom(t *testing.T) {

@@ -44,11 +44,11 @@ func demand(b *Builder, n int) *Builder {
 	for i := range 20 {
 		b.Tenant(fmt.Sprintf("t%02d", i), "home")
 	}
-	b.W.Intents = make([]*planner.Intent, 0, n)
+	b.W.Intents = make([]*model.Intent, 0, n)
 	for i := range n {
 		shape := i % 200
 		name := fmt.Sprintf("i%06d", i)
-		in := planner.Intent{
+		in := model.Intent{
 			ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: fmt.Sprintf("t%02d", shape%20)}},
 			Path:           "intents/" + name + ".yaml", Commit: "c1", Author: "a",
 		}
@@ -121,7 +121,7 @@ func BenchmarkKeepRound(b *testing.B) {
 	for i := range 90_000 {
 		name := fmt.Sprintf("done%06d", i)
 		tenant := fmt.Sprintf("t%02d", i%20)
-		in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}}, Path: "intents/" + name + ".yaml", Digest: "d"}
+		in := model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}}, Path: "intents/" + name + ".yaml", Digest: "d"}
 		Wants(1, "H100")(&in)
 		w.W.Intents = append(w.W.Intents, &in)
 		ch.States = append(ch.States, model.StateChange{After: &v1alpha1.IntentState{
@@ -131,7 +131,7 @@ func BenchmarkKeepRound(b *testing.B) {
 	}
 	w.W.Ledger = w.W.Ledger.With(ch)
 	// The reader of a fleet gives them in order.
-	slices.SortFunc(w.W.Intents, func(x, y *planner.Intent) int {
+	slices.SortFunc(w.W.Intents, func(x, y *model.Intent) int {
 		return cmp.Or(cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace), cmp.Compare(x.Metadata.Name, y.Metadata.Name))
 	})
 	b.ReportAllocs()

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -30,7 +31,7 @@ func processor(t *testing.T) float64 {
 // whatever quota its tenant has.
 func TestReplicasBeyondLimits(t *testing.T) {
 	for _, n := range []int32{10_001, 1_000_000, 2_000_000_000} {
-		for _, how := range []func(*planner.Intent){func(*planner.Intent) {}, loose, Follows(1, n)} {
+		for _, how := range []func(*model.Intent){func(*model.Intent) {}, loose, Follows(1, n)} {
 			b := paris().Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(4))} })
 			b.Intent("vision/train", tiny, Times(n), how)
 			before := processor(t)
@@ -47,7 +48,7 @@ func TestReplicasBeyondLimits(t *testing.T) {
 
 // The most that may be asked for is placed, or found not to fit, within bounds.
 func TestMostReplicas(t *testing.T) {
-	for name, how := range map[string]func(*planner.Intent){"gang": func(*planner.Intent) {}, "loose": loose} {
+	for name, how := range map[string]func(*model.Intent){"gang": func(*model.Intent) {}, "loose": loose} {
 		for _, fits := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, " ", fits), func(t *testing.T) {
 				b := paris().Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Contracts = 10_000 })

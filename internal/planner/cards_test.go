@@ -25,16 +25,16 @@ func shared(cards, per int, sharing string) func(*model.Offer) {
 	}
 }
 
-func wantsShare(share string) func(*planner.Intent) {
-	return func(in *planner.Intent) {
+func wantsShare(share string) func(*model.Intent) {
+	return func(in *model.Intent) {
 		Wants(1)(in)
 		in.Spec.Resources.Named = Amounts("cpu=1 memory=1Gi")
 		in.Spec.Resources.GPU = &v1alpha1.GPURequest{Share: Money(share)}
 	}
 }
 
-func wantsUnits(n int32, sharing string) func(*planner.Intent) {
-	return func(in *planner.Intent) {
+func wantsUnits(n int32, sharing string) func(*model.Intent) {
+	return func(in *model.Intent) {
 		wantsShare("1")(in)
 		in.Spec.Resources.GPU = &v1alpha1.GPURequest{Count: n, Sharing: sharing}
 	}

@@ -3,6 +3,7 @@ package planner
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -18,7 +19,7 @@ const postponedText = "the conditions (placement.where) of this round are used u
 
 // workOf is the worst case of one evaluation of a condition; one that does not
 // say counts as one unit.
-func workOf(p Predicate) int64 {
+func workOf(p model.Predicate) int64 {
 	if p == nil {
 		return 0
 	}

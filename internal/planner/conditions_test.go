@@ -10,18 +10,19 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // condition makes an intent ask a condition of its own.
-func condition(n int) func(*planner.Intent) {
+func condition(n int) func(*model.Intent) {
 	p, err := celenv.Compile(fmt.Sprintf(`flavor.price.hourly < %d.0`, 1000+n))
 	if err != nil {
 		panic(err)
 	}
-	return func(in *planner.Intent) { in.Where, in.Spec.Placement.Where = p, p.Source() }
+	return func(in *model.Intent) { in.Where, in.Spec.Placement.Where = p, p.Source() }
 }
 
 // A tenant with many conditions delays no other: tenants take turns, what has no

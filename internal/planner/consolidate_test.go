@@ -22,12 +22,12 @@ func consolidating(mode, threshold string, hold time.Duration) func(*v1alpha1.Fl
 
 // beforeLyon is vision/train on paris at 4.00 for its card, 10 minutes before
 // lyon appears at a price.
-func beforeLyon(t *testing.T, mode, price string, changes ...func(*planner.Intent)) *Builder {
+func beforeLyon(t *testing.T, mode, price string, changes ...func(*model.Intent)) *Builder {
 	t.Helper()
 	b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").
 		Fleet(consolidating(mode, "0.5", 30*time.Minute)).
 		Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("4")).
-		Intent("vision/train", append([]func(*planner.Intent){Wants(1, "H100")}, changes...)...)
+		Intent("vision/train", append([]func(*model.Intent){Wants(1, "H100")}, changes...)...)
 	b.Round()
 	b.Tick(time.Minute).Deliver().Round()
 	b.Tick(9*time.Minute).Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs(price))
@@ -61,7 +61,7 @@ func TestConsolidationProposes(t *testing.T) {
 func TestConsolidationMoves(t *testing.T) {
 	for name, c := range map[string]struct {
 		price  string
-		intent func(*planner.Intent)
+		intent func(*model.Intent)
 		world  func(*Builder)
 		moves  bool
 	}{
@@ -69,7 +69,7 @@ func TestConsolidationMoves(t *testing.T) {
 		"a little less":                   {price: "2.01"},
 		"disruption counts with priority": {price: "2.00", intent: Priority(100), moves: true},
 		"beside one that is less disturbed": {price: "2.00", intent: Priority(100), world: func(b *Builder) {
-			b.Intent("vision/other", Wants(1, "H100"), func(in *planner.Intent) { in.Spec.Placement.Regions = []string{"north"} })
+			b.Intent("vision/other", Wants(1, "H100"), func(in *model.Intent) { in.Spec.Placement.Regions = []string{"north"} })
 		}},
 		"objective cost": {price: "1.00", intent: cheap, moves: true},
 		"but where the intent wants to be is nearer": {price: "1.00", intent: With(func(s *v1alpha1.IntentSpec) { s.Weights = &v1alpha1.Weights{Latency: 1} })},
@@ -87,7 +87,7 @@ func TestConsolidationMoves(t *testing.T) {
 					o.Flavor.Spec.Properties.LatencyMs = Ptr(int64(5))
 				})
 			if c.intent == nil {
-				c.intent = func(*planner.Intent) {}
+				c.intent = func(*model.Intent) {}
 			}
 			b.Intent("vision/train", Wants(1, "H100"), c.intent)
 			b.Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("20"))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -18,36 +19,36 @@ var crowds = []struct {
 	name             string
 	intents, flavors int
 	contracts        int64 // limits.contracts, 0: the default
-	wants            func(i int, in *planner.Intent)
+	wants            func(i int, in *model.Intent)
 }{
-	{"equal", 50_000, 1000, 0, func(_ int, in *planner.Intent) { Wants(50, "H100")(in) }},
-	{"distinct", 50_000, 1000, 0, func(i int, in *planner.Intent) { Wants(50, "H100")(in); cores(in, 4000+i) }},
-	{"distinct-10k-flavors", 50_000, 10_000, 0, func(i int, in *planner.Intent) { Wants(50, "H100")(in); cores(in, 4000+i) }},
-	{"budgets", 50_000, 1000, 0, func(i int, in *planner.Intent) {
+	{"equal", 50_000, 1000, 0, func(_ int, in *model.Intent) { Wants(50, "H100")(in) }},
+	{"distinct", 50_000, 1000, 0, func(i int, in *model.Intent) { Wants(50, "H100")(in); cores(in, 4000+i) }},
+	{"distinct-10k-flavors", 50_000, 10_000, 0, func(i int, in *model.Intent) { Wants(50, "H100")(in); cores(in, 4000+i) }},
+	{"budgets", 50_000, 1000, 0, func(i int, in *model.Intent) {
 		Wants(4, "H100")(in)
 		cores(in, 4000+i)
 		AtMost(fmt.Sprintf("0.%05d", i+1))(in)
 	}},
-	{"replicas", 1000, 1000, 20_000, func(i int, in *planner.Intent) {
+	{"replicas", 1000, 1000, 20_000, func(i int, in *model.Intent) {
 		Wants(8, "H100")(in)
 		Times(10_000)(in)
 		cores(in, 4000+i)
 		in.Spec.Gang = Ptr(false)
 	}},
-	{"gangs", 1000, 1000, 20_000, func(i int, in *planner.Intent) { Wants(8, "H100")(in); Times(10_000)(in); cores(in, 4000+i) }},
-	{"fit", 50_000, 1000, 0, func(i int, in *planner.Intent) { Wants(1)(in); cores(in, 1000+i%1000) }},
+	{"gangs", 1000, 1000, 20_000, func(i int, in *model.Intent) { Wants(8, "H100")(in); Times(10_000)(in); cores(in, 4000+i) }},
+	{"fit", 50_000, 1000, 0, func(i int, in *model.Intent) { Wants(1)(in); cores(in, 1000+i%1000) }},
 }
 
-func cores(in *planner.Intent, milli int) {
+func cores(in *model.Intent, milli int) {
 	in.Spec.Resources.Named[v1alpha1.CPU] = v1alpha1.AmountOf(int64(milli))
 }
 
 // crowd is a market with n intents of one tenant, and another tenant without any.
-func crowd(n, flavors int, contracts int64, wants func(int, *planner.Intent)) *Builder {
+func crowd(n, flavors int, contracts int64, wants func(int, *model.Intent)) *Builder {
 	b := market(flavors).Tenant("crowd", "home").Tenant("other", "home").Fleet(func(f *v1alpha1.FleetSpec) { f.Limits = v1alpha1.Limits{Contracts: contracts} })
 	for i := range n {
 		name := fmt.Sprintf("i%06d", i)
-		in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: "crowd"}}, Path: "intents/crowd/" + name + ".yaml", Author: "a"}
+		in := model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: "crowd"}}, Path: "intents/crowd/" + name + ".yaml", Author: "a"}
 		wants(i, &in)
 		in.Digest = Digest(in.ResourceIntent)
 		b.W.Intents = append(b.W.Intents, &in)
@@ -58,7 +59,7 @@ func crowd(n, flavors int, contracts int64, wants func(int, *planner.Intent)) *B
 // another adds an intent of the other tenant.
 func another(b *Builder, n int) {
 	b.Intent(fmt.Sprintf("other/n%03d", n), Wants(1, "L4"))
-	slices.SortStableFunc(b.W.Intents, func(x, y *planner.Intent) int { return cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace) })
+	slices.SortStableFunc(b.W.Intents, func(x, y *model.Intent) int { return cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace) })
 }
 
 // BenchmarkCrowd is how much longer the decision on another tenant's intent takes
@@ -222,7 +223,7 @@ func TestNearIsCharged(t *testing.T) {
 func TestWhatIsNewHasItsTurn(t *testing.T) {
 	b := paris().Offer("paris/h100", Capacity("cpu=8 memory=512Gi pods=5 ephemeral-storage=1Ti")).
 		Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Work = 1 })
-	b.Intent("vision/a", tiny, Times(20), func(in *planner.Intent) { in.Spec.Gang = Ptr(false) }).Round()
+	b.Intent("vision/a", tiny, Times(20), func(in *model.Intent) { in.Spec.Gang = Ptr(false) }).Round()
 	held := b.W.Ledger.Held()
 	b.Intent("vision/b", Wants(0), With(func(s *v1alpha1.IntentSpec) { s.Stage = v1alpha1.StageFind; s.Priority = 5 }))
 	b.Tick(time.Minute).Intent("vision/c", tiny)

@@ -106,7 +106,7 @@ func (r *round) addDecisions() {
 }
 
 // kept is the decision on an intent that is served as it asks.
-func (r *round) kept(in *Intent, contracts []*v1alpha1.Contract) Decision {
+func (r *round) kept(in *model.Intent, contracts []*v1alpha1.Contract) Decision {
 	d := Decision{Tenant: in.Metadata.Namespace, Name: in.Metadata.Name, Path: in.Path, Action: Keep}
 	var sum micro
 	for _, c := range contracts {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -213,7 +214,7 @@ func heaviestFirst(a, b v1alpha1.PendingPods) int {
 
 // callerOf is an intent as pods see it, nil for one that none can wait for.
 // Its replicas are those of the ledger.
-func (r *round) callerOf(in *Intent) *caller {
+func (r *round) callerOf(in *model.Intent) *caller {
 	if !in.Spec.Replicas.Range || in.Spec.Stage == v1alpha1.StageFind {
 		return nil
 	}

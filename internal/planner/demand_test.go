@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -15,8 +16,8 @@ import (
 
 // serving is an intent of 1 to 4 replicas of 2 cards, of which the first works
 // and has for an hour.
-func serving(changes ...func(*planner.Intent)) *Builder {
-	b := paris().Intent("vision/serve", append([]func(*planner.Intent){Wants(2, "H100"), Follows(1, 4)}, changes...)...)
+func serving(changes ...func(*model.Intent)) *Builder {
+	b := paris().Intent("vision/serve", append([]func(*model.Intent){Wants(2, "H100"), Follows(1, 4)}, changes...)...)
 	b.Round()
 	b.Tick(10 * time.Second).Deliver().Round()
 	return b.Tick(time.Hour)

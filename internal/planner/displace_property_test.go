@@ -8,13 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-func anyPreemption(t *rapid.T, in *planner.Intent) {
+func anyPreemption(t *rapid.T, in *model.Intent) {
 	if rapid.Bool().Draw(t, "preemption") {
 		p := &v1alpha1.Preemption{Preempts: rapid.SampledFrom([]string{"", "never", "lower", "lower"}).Draw(t, "preempts")}
 		if rapid.IntRange(0, 3).Draw(t, "not preemptible") == 0 {
@@ -25,7 +26,7 @@ func anyPreemption(t *rapid.T, in *planner.Intent) {
 	}
 }
 
-func intentOf(w planner.World, ref string) *planner.Intent {
+func intentOf(w planner.World, ref string) *model.Intent {
 	for i := range w.Intents {
 		if w.Intents[i].Metadata.Namespace+"/"+w.Intents[i].Metadata.Name == ref {
 			return w.Intents[i]
@@ -33,7 +34,7 @@ func intentOf(w planner.World, ref string) *planner.Intent {
 	}
 	if tenant, name, _ := strings.Cut(ref, "/"); tenant == v1alpha1.FleetTenant {
 		// A warm pool: below every intent.
-		return &planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{
+		return &model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{
 			Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}, Spec: v1alpha1.IntentSpec{Priority: -1},
 		}}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -56,7 +57,7 @@ func TestEstimate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := c.made()
-			b.Intent("vision/train", func(in *planner.Intent) {
+			b.Intent("vision/train", func(in *model.Intent) {
 				spec := in.Spec
 				Wants(4, "H100")(in)
 				if spec.Preemption != nil || !spec.Schedule.Deadline.IsZero() || spec.Queue.Timeout.Duration > 0 || spec.Schedule.Duration.Duration > 0 {

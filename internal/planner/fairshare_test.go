@@ -8,13 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // takes asks for so much and nothing else.
-func takes(amounts string) func(*planner.Intent) {
+func takes(amounts string) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) {
 		s.Resources = v1alpha1.ResourceRequest{Named: Amounts(amounts + " pods=1")}
 	})
@@ -35,9 +36,9 @@ func weight(n int32) func(*v1alpha1.TenantSpec) {
 }
 
 func TestFairShare(t *testing.T) {
-	flood := func(b *Builder, tenant string, n int, changes ...func(*planner.Intent)) *Builder {
+	flood := func(b *Builder, tenant string, n int, changes ...func(*model.Intent)) *Builder {
 		for i := range n {
-			b.Intent(fmt.Sprintf("%s/i%02d", tenant, i), append([]func(*planner.Intent){Wants(1)}, changes...)...)
+			b.Intent(fmt.Sprintf("%s/i%02d", tenant, i), append([]func(*model.Intent){Wants(1)}, changes...)...)
 		}
 		return b
 	}

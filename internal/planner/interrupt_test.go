@@ -6,7 +6,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -23,13 +22,13 @@ func spotAt(gpu string) func(*model.Offer) {
 
 // onSpot is an intent that runs on spot capacity in paris; elsewhere it would
 // cost more.
-func onSpot(t *testing.T, elsewhere bool, changes ...func(*planner.Intent)) *Builder {
+func onSpot(t *testing.T, elsewhere bool, changes ...func(*model.Intent)) *Builder {
 	t.Helper()
 	b := paris().Offer("paris/h100", spotAt("1.10"))
 	if elsewhere {
 		b.Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9"))
 	}
-	b.Intent("vision/train", append([]func(*planner.Intent){Wants(4, "H100"), cheap, With(func(s *v1alpha1.IntentSpec) {
+	b.Intent("vision/train", append([]func(*model.Intent){Wants(4, "H100"), cheap, With(func(s *v1alpha1.IntentSpec) {
 		s.Purchase = []v1alpha1.PriceClass{v1alpha1.Spot, v1alpha1.OnDemand}
 	})}, changes...)...)
 	settled(b)

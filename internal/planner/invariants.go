@@ -134,8 +134,8 @@ func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.F
 // halfGangs adds the gangs that had nothing and of which the plan places some
 // replicas and not all.
 func (r *round) halfGangs(bad map[[2]string]string) {
-	placed := map[*Intent]map[int32]bool{}
-	had := map[*Intent]bool{}
+	placed := map[*model.Intent]map[int32]bool{}
+	had := map[*model.Intent]bool{}
 	for i := range r.plan.Contracts {
 		c := r.plan.Contracts[i].After
 		if c == nil || !c.Status.Phase.Charged() {

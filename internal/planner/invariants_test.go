@@ -37,8 +37,8 @@ func TestCheckInvariants(t *testing.T) {
 		return map[string]*v1alpha1.Tenant{"vision": {Metadata: v1alpha1.Metadata{Name: "vision"}, Spec: v1alpha1.TenantSpec{Quota: &v1alpha1.TenantQuota{GPU: cards}}}}
 	}
 	four := int64(4)
-	pair := func(gang *bool) []*Intent {
-		return []*Intent{{ResourceIntent: &v1alpha1.ResourceIntent{
+	pair := func(gang *bool) []*model.Intent {
+		return []*model.Intent{{ResourceIntent: &v1alpha1.ResourceIntent{
 			Metadata: v1alpha1.Metadata{Name: "a", Namespace: "vision"},
 			Spec:     v1alpha1.IntentSpec{Replicas: v1alpha1.Replicas{Min: 2, Max: 2}, Gang: gang},
 		}}}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -13,7 +14,7 @@ import (
 // comes of it.
 type job struct {
 	// in is nil when the intent is no more.
-	in           *Intent
+	in           *model.Intent
 	tenantName   string
 	name         string
 	tenant       *tenant
@@ -134,7 +135,7 @@ func (j *job) addTask(t task) {
 func (j *job) offered() bool { return j.in != nil && j.in.Offered }
 
 // newJob gathers what the ledger knows of an intent.
-func (r *round) newJob(in *Intent, tenantName, name string) *job {
+func (r *round) newJob(in *model.Intent, tenantName, name string) *job {
 	j := &job{in: in, tenantName: tenantName, name: name, tenant: r.tenantOf(tenantName)}
 	j.state = r.w.Ledger.State(tenantName, name)
 	j.all = r.w.Ledger.ByIntent(tenantName, name)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -143,7 +144,7 @@ func (r *round) conditions(j *job, b *keyBuffer) {
 	reads := j.in.Where != nil && readsIntent(j.in.Where)
 	any := j.in.Where != nil
 	for i := range r.w.Policies {
-		if p := &r.w.Policies[i]; p.binds(j.in.Metadata.Namespace) {
+		if p := &r.w.Policies[i]; p.Binds(j.in.Metadata.Namespace) {
 			any, reads = true, reads || readsIntent(p.Predicate)
 		}
 	}
@@ -160,14 +161,9 @@ func (r *round) conditions(j *job, b *keyBuffer) {
 	}
 }
 
-// binds reports whether a policy is for a tenant's intents.
-func (p *Policy) binds(tenant string) bool {
-	return p.Predicate != nil && (len(p.Match.Tenants) == 0 || slices.Contains(p.Match.Tenants, tenant))
-}
-
 // readsIntent reports whether a condition may look at the intent itself. A
 // condition that shows its source and does not mention the intent does not.
-func readsIntent(p Predicate) bool {
+func readsIntent(p model.Predicate) bool {
 	s, shows := p.(interface{ Source() string })
 	return !shows || strings.Contains(s.Source(), "intent")
 }

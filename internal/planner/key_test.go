@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -26,7 +27,7 @@ var elsewhere = []string{
 func TestShapeKey(t *testing.T) {
 	r := newRound(&World{Ledger: ledger.Empty(), Now: v1alpha1.TimeOf(time.Unix(1_800_000_000, 0))})
 	key := func(s v1alpha1.IntentSpec) string {
-		in := &Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: "train"}, Spec: s}}
+		in := &model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: "train"}, Spec: s}}
 		return string(r.shapeKey(&job{in: in}, 0))
 	}
 	plain := key(v1alpha1.IntentSpec{Resources: v1alpha1.ResourceRequest{GPU: &v1alpha1.GPURequest{}}})

@@ -14,7 +14,7 @@ import (
 
 // stuck is a fleet in which tenant vision fills its quota of four GPUs with an
 // intent whose pods do not drain.
-func stuck(t *testing.T, changes ...func(*planner.Intent)) *Builder {
+func stuck(t *testing.T, changes ...func(*model.Intent)) *Builder {
 	t.Helper()
 	b := running(t, changes...)
 	return b.Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(4))} })
@@ -66,16 +66,16 @@ func TestLeaving_DeletingAndAddingHoldsNoMoreThanTheQuota(t *testing.T) {
 // All ways in which a tenant ends a contract keep its quota charged.
 func TestLeaving_TenantCausesCount(t *testing.T) {
 	for name, c := range map[string]struct {
-		with []func(*planner.Intent)
+		with []func(*model.Intent)
 		end  func(*Builder)
 		code string
 	}{
 		"suspended": {nil, func(b *Builder) { b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Suspend = true })) }, planner.CodeSuspended},
-		"its term":  {[]func(*planner.Intent){For(time.Hour)}, func(b *Builder) { b.Tick(time.Hour) }, planner.CodeTermEnded},
+		"its term":  {[]func(*model.Intent){For(time.Hour)}, func(b *Builder) { b.Tick(time.Hour) }, planner.CodeTermEnded},
 		"stage find": {nil, func(b *Builder) {
 			b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Stage = v1alpha1.StageFind }))
 		}, planner.CodeStageFind},
-		"fewer": {[]func(*planner.Intent){Wants(2, "H100"), Times(2), With(func(s *v1alpha1.IntentSpec) { s.Gang = Ptr(false) })},
+		"fewer": {[]func(*model.Intent){Wants(2, "H100"), Times(2), With(func(s *v1alpha1.IntentSpec) { s.Gang = Ptr(false) })},
 			func(b *Builder) { b.Intent("vision/train", Times(1)) }, planner.CodeFewer},
 		"budget": {nil, func(b *Builder) {
 			b.Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Budget = &v1alpha1.TenantBudget{Hourly: Money("100")} })

@@ -53,9 +53,9 @@ func alike(t *rapid.T, prices []*v1alpha1.Price) func(*model.Offer) {
 }
 
 // choosy is an intent that asks for some of what tells offers apart.
-func choosy(t *rapid.T) func(*planner.Intent) {
+func choosy(t *rapid.T) func(*model.Intent) {
 	seldom := func(what string) bool { return rapid.IntRange(0, 4).Draw(t, what) == 0 }
-	return func(in *planner.Intent) {
+	return func(in *model.Intent) {
 		Wants(int32(rapid.IntRange(0, 2).Draw(t, "gpus")), rapid.SampledFrom([][]string{nil, {"h100"}}).Draw(t, "models")...)(in)
 		s := &in.Spec
 		p := &s.Placement
@@ -127,7 +127,7 @@ func TestShapesSayWhatEachOfferSays(t *testing.T) {
 			w.Intent(fmt.Sprintf("ada/i%d", i), choosy(t))
 		}
 		if rapid.Bool().Draw(t, "ruled") {
-			w.W.Policies = []planner.Policy{{Policy: v1alpha1.Policy{Name: "even"}, Predicate: predicate(func(_ *v1alpha1.ResourceIntent, f *v1alpha1.Flavor, _ *v1alpha1.Cluster) (bool, error) {
+			w.W.Policies = []model.Policy{{Policy: v1alpha1.Policy{Name: "even"}, Predicate: predicate(func(_ *v1alpha1.ResourceIntent, f *v1alpha1.Flavor, _ *v1alpha1.Cluster) (bool, error) {
 				return f.Metadata.Name != "f2", nil
 			})}}
 		}

@@ -36,18 +36,18 @@ func TestRequirements(t *testing.T) {
 	}
 	type change struct {
 		offer  func(*model.Offer)
-		intent func(*planner.Intent)
+		intent func(*model.Intent)
 		world  func(*Builder)
 	}
-	place := func(f func(*v1alpha1.Placement)) func(*planner.Intent) {
+	place := func(f func(*v1alpha1.Placement)) func(*model.Intent) {
 		return With(func(s *v1alpha1.IntentSpec) { f(&s.Placement) })
 	}
-	named := func(name, amount string) func(*planner.Intent) {
+	named := func(name, amount string) func(*model.Intent) {
 		return With(func(s *v1alpha1.IntentSpec) {
 			s.Resources.Named = s.Resources.Named.Add(Amounts(name + "=" + amount))
 		})
 	}
-	budget := func(f func(*v1alpha1.IntentBudget)) func(*planner.Intent) {
+	budget := func(f func(*v1alpha1.IntentBudget)) func(*model.Intent) {
 		return With(func(s *v1alpha1.IntentSpec) {
 			b := v1alpha1.IntentBudget{}
 			if s.Budget != nil {
@@ -127,21 +127,21 @@ func TestRequirements(t *testing.T) {
 			o.Flavor.Spec.Labels = map[string]string{v1alpha1.LabelEnforcement: "Soft"}
 		}, intent: With(func(s *v1alpha1.IntentSpec) { s.Enforcement = v1alpha1.EnforceHard })}, "enforcement"},
 		"enforcement": {change{intent: With(func(s *v1alpha1.IntentSpec) { s.Enforcement = v1alpha1.EnforceHard })}, "enforcement"},
-		"where": {change{intent: func(in *planner.Intent) {
+		"where": {change{intent: func(in *model.Intent) {
 			in.Where = predicate(func(_ *v1alpha1.ResourceIntent, f *v1alpha1.Flavor, _ *v1alpha1.Cluster) (bool, error) {
 				return f.Spec.Price == nil, nil
 			})
 		}}, "placement.where"},
-		"where fails": {change{intent: func(in *planner.Intent) {
+		"where fails": {change{intent: func(in *model.Intent) {
 			in.Where = predicate(func(*v1alpha1.ResourceIntent, *v1alpha1.Flavor, *v1alpha1.Cluster) (bool, error) {
 				return true, errors.New("no such key")
 			})
 		}}, "placement.where"},
 		"policy": {change{world: func(b *Builder) {
-			b.W.Policies = []planner.Policy{{Policy: v1alpha1.Policy{Name: "eu-only", Match: v1alpha1.PolicyMatch{Tenants: []string{"vision"}}}, Predicate: predicate(func(*v1alpha1.ResourceIntent, *v1alpha1.Flavor, *v1alpha1.Cluster) (bool, error) { return false, nil })}}
+			b.W.Policies = []model.Policy{{Policy: v1alpha1.Policy{Name: "eu-only", Match: v1alpha1.PolicyMatch{Tenants: []string{"vision"}}}, Predicate: predicate(func(*v1alpha1.ResourceIntent, *v1alpha1.Flavor, *v1alpha1.Cluster) (bool, error) { return false, nil })}}
 		}}, "policy.eu-only"},
 		"policy for others": {change{world: func(b *Builder) {
-			b.W.Policies = []planner.Policy{{Policy: v1alpha1.Policy{Name: "eu-only", Match: v1alpha1.PolicyMatch{Tenants: []string{"nlp"}}}, Predicate: predicate(func(*v1alpha1.ResourceIntent, *v1alpha1.Flavor, *v1alpha1.Cluster) (bool, error) { return false, nil })}}
+			b.W.Policies = []model.Policy{{Policy: v1alpha1.Policy{Name: "eu-only", Match: v1alpha1.PolicyMatch{Tenants: []string{"nlp"}}}, Predicate: predicate(func(*v1alpha1.ResourceIntent, *v1alpha1.Flavor, *v1alpha1.Cluster) (bool, error) { return false, nil })}}
 		}}, ""},
 		"next legal size": {change{offer: Spec(func(s *v1alpha1.FlavorSpec) {
 			s.Partition = &v1alpha1.Partition{Step: Amounts("gpu=16"), Min: Amounts("gpu=1")}
@@ -163,7 +163,7 @@ func TestRequirements(t *testing.T) {
 		"in another currency":      {change{intent: budget(func(b *v1alpha1.IntentBudget) { b.MaxHourly, b.Currency = Money("12.77"), "USD" })}, "budget.maxHourly"},
 		"dearer by GPU":            {change{intent: budget(func(b *v1alpha1.IntentBudget) { b.MaxHourlyPerGPU = Money("2.93") })}, "budget.maxHourlyPerGPU"},
 		"just by GPU":              {change{intent: budget(func(b *v1alpha1.IntentBudget) { b.MaxHourlyPerGPU = Money("2.938") })}, ""},
-		"dearer in all": {change{intent: func(in *planner.Intent) {
+		"dearer in all": {change{intent: func(in *model.Intent) {
 			For(10 * time.Hour)(in)
 			budget(func(b *v1alpha1.IntentBudget) { b.MaxTotal = Money("117.51") })(in)
 		}}, "budget.maxTotal"},
@@ -217,9 +217,9 @@ func TestConditionsOnTheIntent(t *testing.T) {
 		calls++
 		return in.Metadata.Name == "b", nil
 	})
-	world := func(p planner.Predicate) *Builder {
+	world := func(p model.Predicate) *Builder {
 		b := paris().Intent("vision/a", Wants(1)).Intent("vision/b", Wants(1))
-		b.W.Policies = []planner.Policy{{Policy: v1alpha1.Policy{Name: "p"}, Predicate: p}}
+		b.W.Policies = []model.Policy{{Policy: v1alpha1.Policy{Name: "p"}, Predicate: p}}
 		return b
 	}
 	if got := served(world(byName)); len(got) != 1 || got[0] != "b" || calls < 2 {

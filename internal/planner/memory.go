@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"maps"
 	"reflect"
 	"runtime/debug"
@@ -163,13 +164,13 @@ func (r *round) holdsFor(w *World) bool {
 	return true
 }
 
-func samePolicy(a, b Policy) bool {
+func samePolicy(a, b model.Policy) bool {
 	return reflect.DeepEqual(a.Policy, b.Policy) && samePredicate(a.Predicate, b.Predicate)
 }
 
 // samePredicate is cautious: of predicates that cannot be compared nothing is
 // known.
-func samePredicate(a, b Predicate) bool {
+func samePredicate(a, b model.Predicate) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -27,7 +28,7 @@ func TestMemoryPlansAsFromNothing(t *testing.T) {
 			t.Helper()
 			if ordered { // as the reader of a fleet gives them
 				s.W.Intents = slices.Clone(s.W.Intents)
-				slices.SortFunc(s.W.Intents, func(a, b *planner.Intent) int {
+				slices.SortFunc(s.W.Intents, func(a, b *model.Intent) int {
 					return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 				})
 			}
@@ -100,7 +101,7 @@ func TestMemoryBesideWarmPools(t *testing.T) {
 	m := &planner.Memory{}
 	next := func(said string) {
 		t.Helper()
-		b.W.Intents = slices.SortedFunc(slices.Values(b.W.Intents), func(x, y *planner.Intent) int {
+		b.W.Intents = slices.SortedFunc(slices.Values(b.W.Intents), func(x, y *model.Intent) int {
 			return cmp.Or(cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace), cmp.Compare(x.Metadata.Name, y.Metadata.Name))
 		})
 		want, got := b.Plan(), m.Decide(b.W)

@@ -19,7 +19,7 @@ func price(change func(*v1alpha1.Price)) func(*model.Offer) {
 	}
 }
 
-func buys(classes ...v1alpha1.PriceClass) func(*planner.Intent) {
+func buys(classes ...v1alpha1.PriceClass) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) { s.Purchase = classes })
 }
 
@@ -28,7 +28,7 @@ func TestPrices(t *testing.T) {
 	units := func(s string) v1alpha1.UnitPrices { return v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal(s)} }
 	for name, c := range map[string]struct {
 		price  func(*v1alpha1.Price)
-		intent func(*planner.Intent)
+		intent func(*model.Intent)
 		class  v1alpha1.PriceClass
 		hourly string
 		list   string
@@ -37,8 +37,8 @@ func TestPrices(t *testing.T) {
 		"spot, key by key":      {func(p *v1alpha1.Price) { p.Spot = units("1.10") }, buys(v1alpha1.Spot), v1alpha1.Spot, "4.752", "11.752"},
 		"the cheaper of both":   {func(p *v1alpha1.Price) { p.Spot = units("1.10") }, buys(v1alpha1.OnDemand, v1alpha1.Spot), v1alpha1.Spot, "4.752", "11.752"},
 		"spot not acceptable":   {func(p *v1alpha1.Price) { p.Spot = units("1.10") }, buys(v1alpha1.OnDemand), v1alpha1.OnDemand, "11.752", "11.752"},
-		"reserved, long enough": {reservedFor(72), func(in *planner.Intent) { buys(v1alpha1.OnDemand, v1alpha1.Reserved)(in); For(72 * time.Hour)(in) }, v1alpha1.Reserved, "7.952", "11.752"},
-		"reserved, too short":   {reservedFor(72), func(in *planner.Intent) { buys(v1alpha1.OnDemand, v1alpha1.Reserved)(in); For(71 * time.Hour)(in) }, v1alpha1.OnDemand, "11.752", "11.752"},
+		"reserved, long enough": {reservedFor(72), func(in *model.Intent) { buys(v1alpha1.OnDemand, v1alpha1.Reserved)(in); For(72 * time.Hour)(in) }, v1alpha1.Reserved, "7.952", "11.752"},
+		"reserved, too short":   {reservedFor(72), func(in *model.Intent) { buys(v1alpha1.OnDemand, v1alpha1.Reserved)(in); For(71 * time.Hour)(in) }, v1alpha1.OnDemand, "11.752", "11.752"},
 		"flat by cards":         {func(p *v1alpha1.Price) { p.PerHour, p.Flat = nil, Money("31.20") }, buys(), v1alpha1.OnDemand, "15.6", "15.6"},
 		"in dollars":            {func(p *v1alpha1.Price) { p.Currency = "USD" }, buys(), v1alpha1.OnDemand, "10.81184", "10.81184"},
 		"free":                  {func(p *v1alpha1.Price) { p.PerHour = units("0") }, buys(), v1alpha1.OnDemand, "0", "0"},
@@ -162,9 +162,9 @@ func TestTenantBudget(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
-	quota := func(q v1alpha1.TenantQuota, changes ...func(*planner.Intent)) *Builder {
+	quota := func(q v1alpha1.TenantQuota, changes ...func(*model.Intent)) *Builder {
 		return paris().Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &q }).
-			Intent("vision/a", Wants(3, "H100")).Intent("vision/train", append([]func(*planner.Intent){Wants(3, "H100")}, changes...)...)
+			Intent("vision/a", Wants(3, "H100")).Intent("vision/train", append([]func(*model.Intent){Wants(3, "H100")}, changes...)...)
 	}
 	for name, c := range map[string]struct {
 		b      *Builder

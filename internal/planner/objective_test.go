@@ -12,7 +12,7 @@ import (
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-func objective(o v1alpha1.Objective) func(*planner.Intent) {
+func objective(o v1alpha1.Objective) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) { s.Objective = o })
 }
 
@@ -98,7 +98,7 @@ func TestTermsAreNumbers(t *testing.T) {
 				o.Location.Region = rapid.SampledFrom([]string{"", "north", "south"}).Draw(t, "region")
 			})
 		}
-		in := []func(*planner.Intent){Wants(int32(rapid.IntRange(0, 2).Draw(t, "gpus"))), func(in *planner.Intent) { in.Spec.Resources.Named = Amounts("cpu=0 memory=1Gi") }}
+		in := []func(*model.Intent){Wants(int32(rapid.IntRange(0, 2).Draw(t, "gpus"))), func(in *model.Intent) { in.Spec.Resources.Named = Amounts("cpu=0 memory=1Gi") }}
 		if rapid.Bool().Draw(t, "data") {
 			in = append(in, data("north", rapid.Int64Range(0, 1<<40).Draw(t, "size"), rapid.Int64Range(0, 1<<40).Draw(t, "egress")))
 		}

@@ -187,7 +187,7 @@ type OfferLine struct {
 // Explanation is everything about one intent: what was understood and every
 // offer once.
 type Explanation struct {
-	Intent   Intent
+	Intent   model.Intent
 	Decision Decision
 	// Wants is what was understood, in one line.
 	Wants string

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // priorityOf is an intent's priority under its tenant's ceiling.
-func (r *round) priorityOf(in *Intent) int32 {
+func (r *round) priorityOf(in *model.Intent) int32 {
 	if in.Metadata.Namespace == v1alpha1.FleetTenant {
 		return warmPriority
 	}

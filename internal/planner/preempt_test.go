@@ -7,19 +7,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // Preempts makes an intent displace others of lower priority.
-func preempts(priority int32) func(*planner.Intent) {
-	return func(in *planner.Intent) {
+func preempts(priority int32) func(*model.Intent) {
+	return func(in *model.Intent) {
 		in.Spec.Priority, in.Spec.Preemption = priority, &v1alpha1.Preemption{Preempts: "lower"}
 	}
 }
 
-func grace(d time.Duration) func(*planner.Intent) {
+func grace(d time.Duration) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) {
 		p := v1alpha1.Preemption{}
 		if s.Preemption != nil {
@@ -132,7 +133,7 @@ func TestWhoIsPreempted(t *testing.T) {
 		"what is unreadable": {func() *Builder {
 			b := paris().Intent("vision/a", Wants(8))
 			b.Round()
-			b.W.Frozen = []planner.Freeze{{Path: "intents/vision/a.yaml", Why: "bad"}}
+			b.W.Frozen = []model.Freeze{{Path: "intents/vision/a.yaml", Why: "bad"}}
 			return b
 		}, []string{"a"}},
 	} {
@@ -250,7 +251,7 @@ func TestNoticeTakenBack(t *testing.T) {
 	})
 	t.Run("the claimant cannot be read", func(t *testing.T) {
 		b := made()
-		b.W.Frozen = []planner.Freeze{{Path: "intents/vision/train.yaml", Why: "bad"}}
+		b.W.Frozen = []model.Freeze{{Path: "intents/vision/train.yaml", Why: "bad"}}
 		b.Tick(3 * time.Hour)
 		step(t, b, "stands", map[string]string{"vision/low": "keep Preempted", "vision/train": "frozen Frozen"})
 		if c := b.Contracts("vision/low")[0]; c.Status.Displaced == nil || c.Status.Phase != v1alpha1.PhaseActive {
@@ -286,7 +287,7 @@ func TestPartsAreKept(t *testing.T) {
 // A victim preempts nobody until it was served again.
 func TestNoCascade(t *testing.T) {
 	b := paris().Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9"))
-	only := func(p string) func(*planner.Intent) {
+	only := func(p string) func(*model.Intent) {
 		return With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Allow = []string{p} })
 	}
 	b.Intent("vision/lowest", Wants(8), only("lyon")).Intent("vision/mid", Wants(8), preempts(50))

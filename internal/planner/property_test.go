@@ -126,7 +126,7 @@ func (s *story) anyOffer() func(*model.Offer) {
 	}
 }
 
-func (s *story) anyIntent(in *planner.Intent) {
+func (s *story) anyIntent(in *model.Intent) {
 	t := s.t
 	in.Spec = v1alpha1.IntentSpec{}
 	Wants(int32(rapid.IntRange(0, 4).Draw(t, "gpus")), rapid.SampledFrom([][]string{nil, {"H100"}, {"h100", "a100"}}).Draw(t, "models")...)(in)
@@ -177,7 +177,7 @@ func (s *story) anyIntent(in *planner.Intent) {
 }
 
 // crowd makes an intent ask for what all others ask for.
-func (s *story) crowd(in *planner.Intent) {
+func (s *story) crowd(in *model.Intent) {
 	if !s.crowded {
 		return
 	}
@@ -309,7 +309,7 @@ func (s *story) event() string {
 	default:
 		s.W.Frozen = nil
 		if rapid.Bool().Draw(t, "freeze") {
-			s.W.Frozen = []planner.Freeze{{Path: "intents/" + s.name() + ".yaml", Why: "line 1: bad"}}
+			s.W.Frozen = []model.Freeze{{Path: "intents/" + s.name() + ".yaml", Why: "line 1: bad"}}
 		}
 		return "freeze"
 	}

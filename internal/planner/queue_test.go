@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -87,7 +88,7 @@ func TestGang(t *testing.T) {
 	if d := Of(p, "vision/train"); len(d.Contracts) != 0 || d.Reason != "2 of 3 replicas fit; the only offer does not fit: it has too few GPUs free" {
 		t.Fatal(describe(p))
 	}
-	loose := func(n int32) func(*planner.Intent) {
+	loose := func(n int32) func(*model.Intent) {
 		return With(func(s *v1alpha1.IntentSpec) { s.Gang, s.MinReplicas = Ptr(false), n })
 	}
 	b.Intent("vision/train", loose(2))

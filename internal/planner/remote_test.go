@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // offloads maps a namespace; remote is its name at providers, "" for Liqo's own.
-func offloads(name, strategy, remote string) func(*planner.Intent) {
+func offloads(name, strategy, remote string) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) {
 		s.Offload = &v1alpha1.Offload{Namespaces: []v1alpha1.OffloadNamespace{{Name: name, NamespaceMappingStrategy: strategy, RemoteNamespaceName: remote}}}
 	})
@@ -21,7 +22,7 @@ func offloads(name, strategy, remote string) func(*planner.Intent) {
 // whichever form of name it came by and from whichever consumer; at another
 // provider it may be.
 func TestRemoteNamespaceIsOneMappings(t *testing.T) {
-	for name, attack := range map[string]func(*planner.Intent){
+	for name, attack := range map[string]func(*model.Intent){
 		"SelectedName":            offloads("vision", "SelectedName", "nlp-milan"),
 		"EnforceSameName":         offloads("nlp-milan", "EnforceSameName", ""),
 		"DefaultName by accident": offloads("nlp", "SelectedName", "nlp-milan"),

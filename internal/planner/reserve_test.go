@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -47,7 +48,7 @@ func TestReservation(t *testing.T) {
 		"of higher priority":     {func(b *Builder) { b.Intent("vision/small", Priority(1)) }, true},
 		"there is another place": {func(b *Builder) { b.Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 2, "80Gi"), Costs("9")) }, true},
 		"takes nothing that it needs": {func(b *Builder) {
-			b.Intent("vision/small", Wants(0), func(in *planner.Intent) { in.Spec.Resources.GPU = nil })
+			b.Intent("vision/small", Wants(0), func(in *model.Intent) { in.Spec.Resources.GPU = nil })
 		}, true},
 		"more stands than it needs": {func(b *Builder) {
 			b.Offer("paris/h100", Capacity("gpu=10")).Intent("vision/big", Wants(8, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Schedule.Duration.Duration = time.Hour }))
@@ -128,9 +129,9 @@ func TestNobodyStarvesWhateverTheSize(t *testing.T) {
 		for _, name := range tenants {
 			b.Tenant(name, "rome")
 		}
-		ask := func(name string, changes ...func(*planner.Intent)) string {
+		ask := func(name string, changes ...func(*model.Intent)) string {
 			ref := rapid.SampledFrom(tenants).Draw(t, "who") + "/" + name
-			b.Intent(ref, append([]func(*planner.Intent){
+			b.Intent(ref, append([]func(*model.Intent){
 				Wants(1), For(time.Duration(rapid.IntRange(1, 4).Draw(t, "hours")) * time.Hour),
 				With(func(s *v1alpha1.IntentSpec) { s.Stage = v1alpha1.StageReserve }),
 			}, changes...)...)

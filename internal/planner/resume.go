@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -225,7 +226,7 @@ func (r *round) forgetContract(name string) {
 }
 
 func (r *round) forgetIntent(k [2]string) {
-	at, found := slices.BinarySearchFunc(r.intents, k, func(in *Intent, k [2]string) int {
+	at, found := slices.BinarySearchFunc(r.intents, k, func(in *model.Intent, k [2]string) int {
 		return compareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
 	})
 	for ; found && at < len(r.intents) && r.intents[at].Metadata.Namespace == k[0] && r.intents[at].Metadata.Name == k[1]; at++ {

@@ -1,6 +1,9 @@
 package planner
 
-import "slices"
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"slices"
+)
 
 // intentsChanged takes over the intents; false when they are not in order.
 func (u *update) intentsChanged() bool {
@@ -20,7 +23,7 @@ func (u *update) intentsChanged() bool {
 	}
 	now = now[from : len(now)-tail]
 	w := &intentWalk{update: u, from: from, at: from, end: len(u.intents) - tail}
-	w.intents, w.verdicts = make([]*Intent, 0, len(now)+len(u.pools)), make([]verdict, 0, len(now)+len(u.pools))
+	w.intents, w.verdicts = make([]*model.Intent, 0, len(now)+len(u.pools)), make([]verdict, 0, len(now)+len(u.pools))
 	pools := u.pools
 	for _, in := range now {
 		for len(pools) > 0 && compareName(pools[0], in) < 0 {
@@ -47,12 +50,12 @@ type intentWalk struct {
 	// from and end are where in the old list what is walked begins and ends, at is
 	// how far it was walked.
 	from, at, end int
-	intents       []*Intent
+	intents       []*model.Intent
 	verdicts      []verdict
 }
 
 // next takes over one as it is; false when it is not in order.
-func (w *intentWalk) next(in *Intent) bool {
+func (w *intentWalk) next(in *model.Intent) bool {
 	old := w.update.intents
 	for w.at < w.end && old[w.at].ResourceIntent != in.ResourceIntent && compareName(old[w.at], in) < 0 {
 		w.gone(old[w.at])
@@ -77,7 +80,7 @@ func (w *intentWalk) next(in *Intent) bool {
 }
 
 // follows reports whether one goes after all that was taken over.
-func (w *intentWalk) follows(in *Intent) bool {
+func (w *intentWalk) follows(in *model.Intent) bool {
 	if n := len(w.intents); n > 0 {
 		return compareName(w.intents[n-1], in) < 0
 	}
@@ -97,25 +100,25 @@ func (w *intentWalk) done() bool {
 	return true
 }
 
-func compareName(a, b *Intent) int {
+func compareName(a, b *model.Intent) int {
 	return compareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name)
 }
 
 // sameIntent reports whether two read intents are one and the same.
-func sameIntent(a, b *Intent) bool {
+func sameIntent(a, b *model.Intent) bool {
 	return a == b || a.ResourceIntent == b.ResourceIntent && a.Path == b.Path && a.Digest == b.Digest && a.Commit == b.Commit && a.Author == b.Author && a.Since == b.Since && a.Offered == b.Offered &&
 		a.Problem == b.Problem && a.ProblemCode == b.ProblemCode && samePredicate(a.Where, b.Where)
 }
 
 // gone and came take an intent out and in. Its relations to others are to be
 // found anew: they may name it.
-func (u *update) gone(in *Intent) {
-	delete(u.renames, in.key())
-	delete(u.relatives, in.key())
-	u.lost[in.key()], u.related, u.load = true, nil, nil
+func (u *update) gone(in *model.Intent) {
+	delete(u.renames, in.Key())
+	delete(u.relatives, in.Key())
+	u.lost[in.Key()], u.related, u.load = true, nil, nil
 }
 
-func (u *update) came(in *Intent) {
+func (u *update) came(in *model.Intent) {
 	u.note(in)
-	u.lost[in.key()], u.related, u.load = true, nil, nil
+	u.lost[in.Key()], u.related, u.load = true, nil, nil
 }

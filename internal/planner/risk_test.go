@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -35,7 +35,7 @@ func overcommitted(intents int, part float64, maxRisk string) *Builder {
 	return b.Offer("paris/cpu", Spec(func(s *v1alpha1.FlavorSpec) { s.Usage = usage }))
 }
 
-func oneCore(in *planner.Intent) {
+func oneCore(in *model.Intent) {
 	in.Spec.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=1 memory=1Gi pods=1 ephemeral-storage=1Gi")}
 }
 

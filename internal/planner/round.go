@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -77,8 +78,8 @@ type round struct {
 	*tally
 
 	// pools are the fleet's warm pools as intents.
-	pools   []*Intent
-	intents []*Intent // by tenant and name, those of warm pools among them
+	pools   []*model.Intent
+	intents []*model.Intent // by tenant and name, those of warm pools among them
 	// orphans are intents that are no more and of which the ledger still holds
 	// or remembers something; renames those that say what they were called before.
 	// relatives those with together or apart.
@@ -195,7 +196,7 @@ func startRound(w *World) *round {
 
 // listIntents puts the intents, and those of warm pools, in order.
 func (r *round) listIntents() {
-	r.intents = make([]*Intent, 0, len(r.w.Intents)+len(r.pools))
+	r.intents = make([]*model.Intent, 0, len(r.w.Intents)+len(r.pools))
 	r.intents = append(append(r.intents, r.w.Intents...), r.pools...)
 	if !slices.IsSortedFunc(r.intents, compareIntents) {
 		slices.SortFunc(r.intents, compareIntents)
@@ -208,21 +209,19 @@ func (r *round) listIntents() {
 }
 
 // compareIntents orders by tenant and name, then by path.
-func compareIntents(a, b *Intent) int {
+func compareIntents(a, b *model.Intent) int {
 	return cmp.Or(compareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name), strings.Compare(a.Path, b.Path))
 }
 
 // note marks an intent that is more than itself.
-func (r *round) note(in *Intent) {
+func (r *round) note(in *model.Intent) {
 	if in.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom] != "" {
-		r.renames[in.key()] = true
+		r.renames[in.Key()] = true
 	}
 	if p := &in.Spec.Placement; len(p.Together)+len(p.Apart) > 0 {
-		r.relatives[in.key()] = true
+		r.relatives[in.Key()] = true
 	}
 }
-
-func (in *Intent) key() [2]string { return [2]string{in.Metadata.Namespace, in.Metadata.Name} }
 
 // due notes an instant at which planning again may decide otherwise.
 func (r *round) due(t v1alpha1.Time) {
@@ -253,8 +252,8 @@ func compareNames(tenant, name, otherTenant, otherName string) int {
 }
 
 // find is the intent of a name, by binary search.
-func (r *round) find(tenant, name string) *Intent {
-	i, ok := slices.BinarySearchFunc(r.intents, [2]string{tenant, name}, func(in *Intent, k [2]string) int {
+func (r *round) find(tenant, name string) *model.Intent {
+	i, ok := slices.BinarySearchFunc(r.intents, [2]string{tenant, name}, func(in *model.Intent, k [2]string) int {
 		return compareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
 	})
 	if !ok {
@@ -279,12 +278,12 @@ func sortedByCount(counts map[string]int) []string {
 // freezes answers which intents and paths are frozen, and why.
 type freezes struct {
 	paths   map[string]string
-	dirs    []Freeze
+	dirs    []model.Freeze
 	intents map[[2]string]string
 	any     bool
 }
 
-func newFreezes(list []Freeze) freezes {
+func newFreezes(list []model.Freeze) freezes {
 	f := freezes{paths: map[string]string{}, intents: map[[2]string]string{}, any: len(list) > 0}
 	for _, x := range list {
 		switch {

@@ -15,7 +15,7 @@ import (
 
 // anyLanguage draws what an intent says of where its replicas stand, of its
 // data, and of what is good.
-func anyLanguage(t *rapid.T, in *planner.Intent) {
+func anyLanguage(t *rapid.T, in *model.Intent) {
 	for range rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "spreads") {
 		spreads(rapid.SampledFrom([]string{"provider", "region"}).Draw(t, "by"), int32(rapid.IntRange(0, 2).Draw(t, "maxSkew")), int32(rapid.IntRange(0, 3).Draw(t, "minDomains")))(in)
 	}
@@ -43,7 +43,7 @@ func anyLanguage(t *rapid.T, in *planner.Intent) {
 // checkRules asks of every contract that a plan places whether it stands to
 // the others as intents say, by counts of its own.
 func checkRules(w planner.World, p *planner.Plan, after *ledger.Ledger, fail func(string, ...any)) {
-	intents := map[string]*planner.Intent{}
+	intents := map[string]*model.Intent{}
 	for i := range w.Intents {
 		intents[w.Intents[i].Metadata.Namespace+"/"+w.Intents[i].Metadata.Name] = w.Intents[i]
 	}
@@ -103,7 +103,7 @@ func checkRules(w planner.World, p *planner.Plan, after *ledger.Ledger, fail fun
 
 // checkSpread counts replicas by domain. The domains that count at the least
 // are those in which replicas stand.
-func checkSpread(w planner.World, in *planner.Intent, c *v1alpha1.Contract, live []*v1alpha1.Contract, fail func(string, ...any)) {
+func checkSpread(w planner.World, in *model.Intent, c *v1alpha1.Contract, live []*v1alpha1.Contract, fail func(string, ...any)) {
 	for _, sp := range in.Spec.Placement.Spread {
 		at := func(x *v1alpha1.Contract) string {
 			if sp.By == "provider" {
@@ -141,7 +141,7 @@ func checkSpread(w planner.World, in *planner.Intent, c *v1alpha1.Contract, live
 
 // withoutReplaced are an intent's contracts but those that stand until a newer one
 // of the same replica works.
-func withoutReplaced(in *planner.Intent, live []*v1alpha1.Contract) []*v1alpha1.Contract {
+func withoutReplaced(in *model.Intent, live []*v1alpha1.Contract) []*v1alpha1.Contract {
 	if u := in.Spec.Update; u == nil || u.MaxUnavailable > 0 || in.Spec.Split != nil {
 		return live
 	}
@@ -157,7 +157,7 @@ func withoutReplaced(in *planner.Intent, live []*v1alpha1.Contract) []*v1alpha1.
 
 // checkParts asks that no replica stands twice, and that the parts of one are
 // not more than it or than its intent allows.
-func checkParts(in *planner.Intent, ref string, live []*v1alpha1.Contract, fail func(string, ...any)) {
+func checkParts(in *model.Intent, ref string, live []*v1alpha1.Contract, fail func(string, ...any)) {
 	type seat struct{ replica, part int32 }
 	seen, units, of, whole := map[seat]bool{}, map[int32]int64{}, map[int32]int64{}, map[int32]bool{}
 	for _, c := range withoutReplaced(in, live) {

@@ -7,23 +7,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // spreads asks for replicas to be spread.
-func spreads(by string, maxSkew, minDomains int32) func(*planner.Intent) {
+func spreads(by string, maxSkew, minDomains int32) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) {
 		s.Placement.Spread = append(slices.Clip(s.Placement.Spread), v1alpha1.Spread{By: by, MaxSkew: maxSkew, MinDomains: minDomains})
 	})
 }
 
-func together(names ...string) func(*planner.Intent) {
+func together(names ...string) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) { s.Placement.Together = names })
 }
 
-func apart(names ...string) func(*planner.Intent) {
+func apart(names ...string) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) { s.Placement.Apart = names })
 }
 
@@ -54,7 +55,7 @@ func TestSpread(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		replicas  int32
-		spread    func(*planner.Intent)
+		spread    func(*model.Intent)
 		want      string
 		code, say string
 	}{
@@ -160,7 +161,7 @@ func TestTogether(t *testing.T) {
 	wantOnlyKeeps(t, b)
 
 	// One stands: the other follows, from whichever side it was said.
-	for _, changes := range [][2]func(*planner.Intent){{together("train"), together()}, {together(), together("serve")}} {
+	for _, changes := range [][2]func(*model.Intent){{together("train"), together()}, {together(), together("serve")}} {
 		b = cities("a", "b").Intent("vision/serve", Wants(4, "H100"), cheap, With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Deny = []string{"a"} }))
 		b.Round()
 		b.Intent("vision/train", Wants(4, "H100"), cheap, changes[1]).Intent("vision/serve", changes[0])

@@ -14,10 +14,10 @@ import (
 
 // running is a world in which vision/train runs on paris/h100 and lyon/h100 is
 // a dearer second choice.
-func running(t *testing.T, changes ...func(*planner.Intent)) *Builder {
+func running(t *testing.T, changes ...func(*model.Intent)) *Builder {
 	t.Helper()
 	b := paris().Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9")).
-		Intent("vision/train", append([]func(*planner.Intent){Wants(4, "H100")}, changes...)...)
+		Intent("vision/train", append([]func(*model.Intent){Wants(4, "H100")}, changes...)...)
 	b.Round()
 	b.Tick(10 * time.Second).Deliver().Round()
 	for _, c := range b.Contracts("vision/train") {
@@ -122,7 +122,7 @@ func TestChangesWithoutCapacity(t *testing.T) {
 		t.Fatalf("ends %v, want %v", c.Spec.Term.End, want)
 	}
 	// Moving its file within the tenant changes no capacity either.
-	b.Intent("vision/train", func(in *planner.Intent) { in.Path = "intents/vision/new/train.yaml" })
+	b.Intent("vision/train", func(in *model.Intent) { in.Path = "intents/vision/new/train.yaml" })
 	want(t, b, planner.Keep, "")
 	if c := b.Contracts("vision/train")[0]; c.Spec.Intent.Path != "intents/vision/new/train.yaml" {
 		t.Fatal(c.Spec.Intent.Path)
@@ -154,7 +154,7 @@ func TestTerm(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
-	deadline := func(d time.Duration) func(*planner.Intent) {
+	deadline := func(d time.Duration) func(*model.Intent) {
 		return With(func(s *v1alpha1.IntentSpec) { s.Schedule.Deadline = v1alpha1.TimeOf(Start.Add(d)) })
 	}
 	b := paris().Intent("vision/train", Wants(1), For(2*time.Hour), deadline(time.Hour))
@@ -250,7 +250,7 @@ func TestDeaf(t *testing.T) {
 }
 
 func TestFreeze(t *testing.T) {
-	for name, f := range map[string]planner.Freeze{
+	for name, f := range map[string]model.Freeze{
 		"its file":      {Path: "intents/vision/train.yaml"},
 		"its directory": {Path: "intents/vision/"},
 		"itself":        {Tenant: "vision", Intent: "train"},
@@ -260,7 +260,7 @@ func TestFreeze(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := running(t)
 			f.Why = "line 3: unknown field"
-			b.Remove("vision/train").W.Frozen = []planner.Freeze{f}
+			b.Remove("vision/train").W.Frozen = []model.Freeze{f}
 			b.Offer("paris/h100", Heard(model.Fresh))
 			p := b.Round()
 			if len(p.Contracts) > 0 || Of(p, "vision/train").Action != planner.Frozen || Of(p, "vision/train").Reason != f.Why {
@@ -293,7 +293,7 @@ func TestMaxEnds(t *testing.T) {
 func TestRename(t *testing.T) {
 	b := running(t)
 	old := b.Contracts("vision/train")[0]
-	b.Remove("vision/train").Intent("vision/finetune", Wants(4, "H100"), func(in *planner.Intent) {
+	b.Remove("vision/train").Intent("vision/finetune", Wants(4, "H100"), func(in *model.Intent) {
 		in.Metadata.Annotations = map[string]string{v1alpha1.AnnotationRenamedFrom: "train"}
 	})
 	p := b.Round()
@@ -331,7 +331,7 @@ func TestSuspend(t *testing.T) {
 // What came through the API is suspended by being given back, and says so.
 func TestGivenBack(t *testing.T) {
 	b := running(t)
-	b.Intent("vision/train", func(in *planner.Intent) {
+	b.Intent("vision/train", func(in *model.Intent) {
 		in.Metadata.Annotations = map[string]string{v1alpha1.AnnotationRequestedBy: "rome"}
 	}, With(func(s *v1alpha1.IntentSpec) { s.Suspend = true }))
 	says(t, want(t, b, planner.Suspend, planner.CodeSuspended), "given back by cluster rome")
@@ -441,7 +441,7 @@ func TestNotes(t *testing.T) {
 
 func TestProblem(t *testing.T) {
 	b := running(t)
-	b.Intent("vision/train", func(in *planner.Intent) { in.Problem = "consumer milan is unknown" })
+	b.Intent("vision/train", func(in *model.Intent) { in.Problem = "consumer milan is unknown" })
 	want(t, b, planner.Refuse, planner.CodeInvalid)
 	if phases(b)[0] != v1alpha1.PhaseActive {
 		t.Fatal(phases(b))

@@ -50,7 +50,7 @@ func (r *round) sift() {
 // that consolidates has none: whether a contract could be cheaper elsewhere
 // depends on every offer, the tenant's other contracts and the prices of the
 // hour, so each intent is looked into in each round.
-func (r *round) quick(in *Intent) (Decision, bool) {
+func (r *round) quick(in *model.Intent) (Decision, bool) {
 	none := Decision{}
 	if r.fleet.Suspend || r.consolidating() || in.Metadata.Namespace == v1alpha1.FleetTenant || r.probe.is(in.Metadata.Namespace, in.Metadata.Name) || in.Problem != "" || in.Spec.Suspend || len(in.Spec.Schedule.Windows) > 0 {
 		return none, false

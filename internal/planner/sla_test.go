@@ -92,7 +92,7 @@ func TestFlavorTypes(t *testing.T) {
 		return Spec(func(f *v1alpha1.FlavorSpec) { f.Type, f.Capacity = s, Amounts("example.org/camera=3") })
 	}
 	b := New().Consumer("rome").Tenant("vision", "rome").Provider("a").Offer("a/cameras", typed("Sensor"), Costs("0")).Offer("a/nodes", Costs("0")).
-		Intent("vision/eyes", func(in *planner.Intent) {
+		Intent("vision/eyes", func(in *model.Intent) {
 			in.Spec.FlavorType = "Sensor"
 			in.Spec.Resources = v1alpha1.ResourceRequest{Named: Amounts("example.org/camera=2")}
 		})
@@ -105,7 +105,7 @@ func TestFlavorTypes(t *testing.T) {
 	wantOnlyKeeps(t, b)
 	b.Tick(time.Hour).Round()
 	wantOnlyKeeps(t, b)
-	b.Intent("vision/more", func(in *planner.Intent) {
+	b.Intent("vision/more", func(in *model.Intent) {
 		in.Spec.FlavorType = "Sensor"
 		in.Spec.Resources = v1alpha1.ResourceRequest{Named: Amounts("example.org/camera=2")}
 	})

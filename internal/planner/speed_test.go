@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -110,7 +111,7 @@ func BenchmarkRoundAfterOneChange(b *testing.B) {
 			for i := range w.W.Intents {
 				w.W.Intents[i].Spec.Placement.Regions = nil
 			}
-			slices.SortFunc(w.W.Intents, func(x, y *planner.Intent) int { // as the reader of a fleet gives them
+			slices.SortFunc(w.W.Intents, func(x, y *model.Intent) int { // as the reader of a fleet gives them
 				return cmp.Or(cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace), cmp.Compare(x.Metadata.Name, y.Metadata.Name))
 			})
 			w.Round()
@@ -132,7 +133,7 @@ var oneChanges = []struct {
 }{
 	{"intent=new", func(b *Builder, n int) planner.Action {
 		b.W.Intents = slices.Clone(b.W.Intents)
-		in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: fmt.Sprintf("new%06d", n), Namespace: "t19"}}, Path: "new.yaml", Author: "a"}
+		in := model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: fmt.Sprintf("new%06d", n), Namespace: "t19"}}, Path: "new.yaml", Author: "a"}
 		Wants(1, "H100")(&in)
 		in.Digest = Digest(in.ResourceIntent)
 		b.W.Intents = append(b.W.Intents, &in)
@@ -238,9 +239,9 @@ func queueOf(tb testing.TB, n int) *Builder {
 	w := demand(market(n), n)
 	wait := w.W.Intents
 	w.Tenant("holder", "home")
-	w.W.Intents = make([]*planner.Intent, 0, n)
+	w.W.Intents = make([]*model.Intent, 0, n)
 	for i, o := range w.W.Offers {
-		in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: fmt.Sprintf("h%06d", i), Namespace: "holder"}}, Path: fmt.Sprintf("h%06d.yaml", i), Author: "a"}
+		in := model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: fmt.Sprintf("h%06d", i), Namespace: "holder"}}, Path: fmt.Sprintf("h%06d.yaml", i), Author: "a"}
 		Wants(int32(o.Flavor.Spec.Capacity[v1alpha1.GPU].Int64()), o.Flavor.Spec.GPU.Model)(&in)
 		in.Spec.Placement.Regions = []string{o.Location.Region}
 		For(2*time.Hour + time.Duration(i%1000)*time.Minute)(&in)
@@ -253,7 +254,7 @@ func queueOf(tb testing.TB, n int) *Builder {
 		tb.Fatalf("%d of %d flavors are held", held, n)
 	}
 	w.Tick(time.Minute)
-	slices.SortStableFunc(wait, func(x, y *planner.Intent) int { // as the reader of a fleet gives them
+	slices.SortStableFunc(wait, func(x, y *model.Intent) int { // as the reader of a fleet gives them
 		return cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace)
 	})
 	w.W.Intents = slices.Concat(w.W.Intents, wait)

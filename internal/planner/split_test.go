@@ -13,7 +13,7 @@ import (
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-func splits(maxParts, minGPU int32) func(*planner.Intent) {
+func splits(maxParts, minGPU int32) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) { s.Split = &v1alpha1.Split{MaxParts: maxParts, MinGPU: minGPU} })
 }
 
@@ -32,7 +32,7 @@ func TestSplit(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		gpus  int32
-		split func(*planner.Intent)
+		split func(*model.Intent)
 		more  func(*Builder)
 		want  string
 	}{
@@ -85,7 +85,7 @@ func TestSplit(t *testing.T) {
 // Cores are divided where there are no cards, and gangs stay whole.
 func TestSplitOfCoresAndGangs(t *testing.T) {
 	b := cities("a", "b").Offer("a/h100", Capacity("cpu=10")).Offer("b/h100", Capacity("cpu=10")).
-		Intent("vision/train", cheap, splits(2, 1), func(in *planner.Intent) {
+		Intent("vision/train", cheap, splits(2, 1), func(in *model.Intent) {
 			in.Spec.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=16 memory=32Gi")}
 		})
 	b.Round()
@@ -174,7 +174,7 @@ func TestSplitChanges(t *testing.T) {
 	}
 	b := start()
 	b.Round()
-	b.Intent("vision/train", func(in *planner.Intent) { in.Spec.Resources.Named = Amounts("cpu=24 memory=64Gi") })
+	b.Intent("vision/train", func(in *model.Intent) { in.Spec.Resources.Named = Amounts("cpu=24 memory=64Gi") })
 	p := b.Round()
 	d := Of(p, "vision/train")
 	list := b.Contracts("vision/train")

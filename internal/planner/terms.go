@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -227,7 +228,7 @@ func (r *round) record(j *job, c *v1alpha1.Contract) *v1alpha1.Contract {
 	return &next
 }
 
-func unrecorded(in *Intent, c *v1alpha1.Contract) bool {
+func unrecorded(in *model.Intent, c *v1alpha1.Contract) bool {
 	p := in.Spec.Preemption
 	return p != nil && p.Preemptible != nil && !*p.Preemptible && c.Spec.Preemptible == nil && c.Spec.Intent.Digest == in.Digest
 }

@@ -26,10 +26,10 @@ func endedByTerms(reason string) bool {
 // The ways in which a tenant may put its own specification out of force.
 var outOfForce = map[string]func(b *Builder){
 	"unreadable": func(b *Builder) {
-		b.Remove("bio/fold").W.Frozen = []planner.Freeze{{Path: "intents/bio/fold.yaml", Why: "line 9: unknown field"}}
+		b.Remove("bio/fold").W.Frozen = []model.Freeze{{Path: "intents/bio/fold.yaml", Why: "line 9: unknown field"}}
 	},
 	"a wrong reference": func(b *Builder) {
-		b.Intent("bio/fold", func(in *planner.Intent) { in.Problem, in.ProblemCode = "no such namespace", "NotEntitled" })
+		b.Intent("bio/fold", func(in *model.Intent) { in.Problem, in.ProblemCode = "no such namespace", "NotEntitled" })
 	},
 	"beyond its quota": func(b *Builder) {
 		b.Intent("bio/fold", Times(1000))
@@ -46,11 +46,11 @@ var outOfForce = map[string]func(b *Builder){
 }
 
 // squatter holds all that there is for an hour, at a low priority.
-func squatter(changes ...func(*planner.Intent)) *Builder {
+func squatter(changes ...func(*model.Intent)) *Builder {
 	b := paris().Tenant("bio", "rome", func(s *v1alpha1.TenantSpec) {
 		s.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(16)), MaxDuration: v1alpha1.Duration{Duration: time.Hour}}
 	})
-	return settled(b.Intent("bio/fold", append([]func(*planner.Intent){Wants(8), Priority(1), For(time.Hour)}, changes...)...))
+	return settled(b.Intent("bio/fold", append([]func(*model.Intent){Wants(8), Priority(1), For(time.Hour)}, changes...)...))
 }
 
 func charged(b *Builder, ref string) (n int) {
@@ -121,7 +121,7 @@ func TestFrozenWithoutAnEnd(t *testing.T) {
 	if c := b.Contracts("bio/fold")[0]; c.Spec.Preemptible == nil || *c.Spec.Preemptible {
 		t.Fatal("the contract does not record that it is not preemptible")
 	}
-	b.Remove("bio/fold").W.Frozen = []planner.Freeze{{Path: "intents/bio/fold.yaml", Why: "line 9: unknown field"}}
+	b.Remove("bio/fold").W.Frozen = []model.Freeze{{Path: "intents/bio/fold.yaml", Why: "line 9: unknown field"}}
 	b.Intent("vision/train", Wants(8), preempts(2))
 	since := b.W.Now
 	for hours := range 24 {
@@ -155,7 +155,7 @@ func TestFrozenWithoutAnEnd(t *testing.T) {
 func TestFreezingEndsNothing(t *testing.T) {
 	b := settled(paris().Tenant("bio", "rome").Intent("bio/fold", Wants(8), Priority(1)))
 	was := *b.W.Ledger.State("bio", "fold")
-	b.W.Frozen = []planner.Freeze{{Path: "intents/bio/fold.yaml", Why: "line 9: unknown field"}}
+	b.W.Frozen = []model.Freeze{{Path: "intents/bio/fold.yaml", Why: "line 9: unknown field"}}
 	told := map[v1alpha1.Time]bool{}
 	for range 7 * 24 {
 		b.Round()
@@ -195,7 +195,7 @@ func TestPolicyOfNowReachesWhatIsFrozen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := settled(paris().Tenant("bio", "rome").Intent("bio/fold", Wants(8)))
-			b.Remove("bio/fold").W.Frozen = []planner.Freeze{{Path: "intents/bio/fold.yaml", Why: "line 9: unknown field"}}
+			b.Remove("bio/fold").W.Frozen = []model.Freeze{{Path: "intents/bio/fold.yaml", Why: "line 9: unknown field"}}
 			b.Round()
 			c.change(b)
 			b.Tick(c.after - time.Minute).Round()

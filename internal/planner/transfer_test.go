@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-func data(region string, sizeGi, egress int64) func(*planner.Intent) {
+func data(region string, sizeGi, egress int64) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) {
 		s.Data = &v1alpha1.DataLocation{Region: region, SizeGi: sizeGi, EgressGiPerHour: egress}
 	})
@@ -29,8 +30,8 @@ func abroad() *Builder {
 
 func TestDataDecidesWhere(t *testing.T) {
 	for name, c := range map[string]struct {
-		data func(*planner.Intent)
-		more func(*planner.Intent)
+		data func(*model.Intent)
+		more func(*model.Intent)
 		want string // provider
 		cost string // an hour, beside the price
 		once string

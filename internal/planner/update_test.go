@@ -15,7 +15,7 @@ import (
 )
 
 // updates bounds how many replicas may be without capacity.
-func updates(maxUnavailable int32) func(*planner.Intent) {
+func updates(maxUnavailable int32) func(*model.Intent) {
 	return With(func(s *v1alpha1.IntentSpec) { s.Update = &v1alpha1.Update{MaxUnavailable: maxUnavailable} })
 }
 
@@ -24,9 +24,9 @@ var elsewhere = With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Deny =
 
 // replicated is vision/train with three working replicas in paris, and room in
 // lyon.
-func replicated(t *testing.T, changes ...func(*planner.Intent)) *Builder {
+func replicated(t *testing.T, changes ...func(*model.Intent)) *Builder {
 	t.Helper()
-	return running(t, append([]func(*planner.Intent){Wants(2, "H100"), Times(3)}, changes...)...)
+	return running(t, append([]func(*model.Intent){Wants(2, "H100"), Times(3)}, changes...)...)
 }
 
 // stand is how many contracts work at each provider, as "paris 3, lyon 0".

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -35,12 +36,12 @@ const (
 
 // withWarmPools is the world with the tenant of its warm pools, and an intent
 // for each of them. w is not modified.
-func withWarmPools(w *World) (*World, []*Intent) {
+func withWarmPools(w *World) (*World, []*model.Intent) {
 	if w.Fleet == nil || len(w.Fleet.WarmPools) == 0 || w.Tenants[v1alpha1.FleetTenant] != nil {
 		return w, nil
 	}
 	out := *w
-	var pools []*Intent
+	var pools []*model.Intent
 	tenant := &v1alpha1.Tenant{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindTenant},
 		Metadata: v1alpha1.Metadata{Name: v1alpha1.FleetTenant},
@@ -67,7 +68,7 @@ func withWarmPools(w *World) (*World, []*Intent) {
 
 // warmIntent is a pool as an intent: as many slices as it says, each on its
 // own, of which having none yet is no failure.
-func warmIntent(w *World, p *v1alpha1.WarmPool) *Intent {
+func warmIntent(w *World, p *v1alpha1.WarmPool) *model.Intent {
 	alone := false
 	doc := &v1alpha1.ResourceIntent{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindResourceIntent},
@@ -77,7 +78,7 @@ func warmIntent(w *World, p *v1alpha1.WarmPool) *Intent {
 			Replicas: v1alpha1.Replicas{Min: p.Count, Max: p.Count},
 		},
 	}
-	return &Intent{
+	return &model.Intent{
 		ResourceIntent: doc, Path: warmPath, Digest: warmDigest(p), Commit: w.Inputs, Author: w.Fleet.WriteBack.Author.String(),
 	}
 }

@@ -114,7 +114,7 @@ func TestWarmPoolIsFilledAndClaimed(t *testing.T) {
 // Each case keeps an intent from claiming.
 func TestWarmSlicesThatDoNotServe(t *testing.T) {
 	for name, c := range map[string]struct {
-		intent func(*planner.Intent)
+		intent func(*model.Intent)
 		world  func(*Builder)
 	}{
 		"another consumer": {With(func(s *v1alpha1.IntentSpec) { s.Consumer = "turin" }), func(b *Builder) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -50,7 +51,7 @@ func TestWhereFailsTheCandidateAndNeverTheRound(t *testing.T) {
 					Offer("lyon/cpu", Costs("1", "cpu=0.5")).
 					Intent("vision/other", Wants(0))
 			}
-			b := world().Intent("vision/train", Wants(0), func(in *planner.Intent) { in.Where, in.Metadata.Annotations = where, many() })
+			b := world().Intent("vision/train", Wants(0), func(in *model.Intent) { in.Where, in.Metadata.Annotations = where, many() })
 			p := b.Round()
 			if got := on(b); got != c.on {
 				t.Fatalf("on %q, want %q\n%s", got, c.on, describe(p))
@@ -64,8 +65,8 @@ func TestWhereFailsTheCandidateAndNeverTheRound(t *testing.T) {
 			wantOnlyKeeps(t, b)
 
 			// As a policy of the fleet it is named in the refusal.
-			b = world().Intent("vision/train", Wants(0), func(in *planner.Intent) { in.Metadata.Annotations = many() })
-			b.W.Policies = []planner.Policy{{Policy: v1alpha1.Policy{Name: "house", Match: v1alpha1.PolicyMatch{Tenants: []string{"vision"}}}, Predicate: where}}
+			b = world().Intent("vision/train", Wants(0), func(in *model.Intent) { in.Metadata.Annotations = many() })
+			b.W.Policies = []model.Policy{{Policy: v1alpha1.Policy{Name: "house", Match: v1alpha1.PolicyMatch{Tenants: []string{"vision"}}}, Predicate: where}}
 			p = b.Round()
 			if got := on(b); got != c.on || Of(p, "vision/train").Rejected[planner.ReqPolicy+"house"] != c.failed {
 				t.Fatalf("by policy on %q\n%s", got, describe(p))

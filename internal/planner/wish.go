@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -19,8 +20,8 @@ type wish struct {
 	// extended resources among need, in order of name.
 	extended []int
 	gpu      *gpuWish
-	where    Predicate
-	policies []Policy
+	where    model.Predicate
+	policies []model.Policy
 	purchase []v1alpha1.PriceClass
 	// replicas that are still to be placed, and the money for them.
 	replicas int64
@@ -87,7 +88,7 @@ func (r *round) wishOf(j *job, alt v1alpha1.ResourceRequest) *wish {
 		w.purchase = []v1alpha1.PriceClass{v1alpha1.OnDemand}
 	}
 	for _, p := range r.w.Policies {
-		if p.binds(j.in.Metadata.Namespace) {
+		if p.Binds(j.in.Metadata.Namespace) {
 			w.policies = append(w.policies, p)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -213,7 +214,7 @@ type spare struct{ work, conditions int64 }
 
 // take takes what looking at so many offers for an intent costs, and reports
 // whether that was left.
-func (s *spare) take(in *Intent, offers int64) bool {
+func (s *spare) take(in *model.Intent, offers int64) bool {
 	where := workOf(in.Where) * offers
 	if s.work < offers || s.conditions < where {
 		return false

@@ -23,9 +23,9 @@ type World struct {
 	Clusters map[string]*v1alpha1.Cluster
 	Tenants  map[string]*v1alpha1.Tenant
 	// Intents are all intents that could be read, in any order.
-	Intents []*Intent
+	Intents []*model.Intent
 	// Frozen names what could not be read; what it touches is kept as it is.
-	Frozen []Freeze
+	Frozen []model.Freeze
 	// Inputs is the commit of the inputs.
 	Inputs string
 	// Ledger is the contracts as committed.
@@ -49,57 +49,9 @@ type World struct {
 	// ForceRelease names contracts whose provider or consumer is lost for good: they end without being seen gone.
 	ForceRelease map[string]bool
 	// Policies are Fleet.policies, compiled.
-	Policies []Policy
+	Policies []model.Policy
 	// Workload says what is typically asked for, so that shares leave cards as it can use them; empty is as the intents ask.
 	Workload []Typical
 	// Brief leaves out what only people read (Near and Try of those that wait): a simulation asks thousands of times. Nothing is decided otherwise.
 	Brief bool
-}
-
-// Predicate is a compiled condition on one offer for one intent. The flavor
-// carries the price and location that hold for it; cluster is its provider and
-// may be nil. An error counts as false for that offer.
-type Predicate interface {
-	Eval(intent *v1alpha1.ResourceIntent, flavor *v1alpha1.Flavor, cluster *v1alpha1.Cluster) (bool, error)
-}
-
-// Policy is a rule of the fleet with its compiled condition.
-type Policy struct {
-	v1alpha1.Policy
-	// Predicate that every placement of a matching intent must satisfy.
-	Predicate Predicate
-}
-
-// Intent is a ResourceIntent with where it came from.
-type Intent struct {
-	*v1alpha1.ResourceIntent
-	// Path of its file in the inputs.
-	Path string
-	// Digest of its specification, "sha256:…".
-	Digest string
-	// Commit and Author of the last change of its file.
-	Commit, Author string
-	// Since is when it was first seen, known before the ledger says so because it waits for review; zero: now.
-	Since v1alpha1.Time
-	// Offered: what it was given waits for review, and is held against all others though the ledger does not have it. It is decided anew, before them.
-	Offered bool
-	// Problem is a semantic mistake that was found while reading (a wrong reference, an unsupported field); such an intent is refused with it, its contracts are kept as they are.
-	Problem string
-	// ProblemCode is Problem as a machine-readable word.
-	ProblemCode string
-	// Where is the compiled placement.where, nil when there is none.
-	Where Predicate
-}
-
-// Freeze says what an unreadable input had named. Empty fields match nothing,
-// but a tenant without an intent is all its intents.
-type Freeze struct {
-	// Path of a file, or of a directory when it ends in '/': all contracts whose intent lies there. "/" is everything.
-	Path string
-	// Tenant and Intent name one intent.
-	Tenant, Intent string
-	// Cluster whose file was never readable: all contracts that it gives or gets.
-	Cluster string
-	// Why, with file, line and column.
-	Why string
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -20,9 +21,9 @@ func TestAnnounce(t *testing.T) {
 		return wire.News{ID: id, At: v1alpha1.TimeOf(now.Add(-age)), Tenant: "vision", Intent: intent, Reason: "Queued", Text: intent + " is queued"}
 	}
 	r.Announce(news("early", "a", 0)) // before the first round there is nobody
-	there := &fleet.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: "there", Namespace: "vision"}}}
+	there := &model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: "there", Namespace: "vision"}}}
 	there.Spec.Consumer = "oslo"
-	r.standing.Store(&standing{fleet: &fleet.Fleet{Tenants: map[string]*v1alpha1.Tenant{"vision": tenant}, Intents: []*fleet.Intent{there}}})
+	r.standing.Store(&standing{fleet: &fleet.Fleet{Tenants: map[string]*v1alpha1.Tenant{"vision": tenant}, Intents: []*model.Intent{there}}})
 	told := func(cluster string) string {
 		text := ""
 		for _, n := range r.announced.of(cluster, now) {

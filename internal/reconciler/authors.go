@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -15,7 +16,7 @@ import (
 // intentKey is an intent's tenant and name.
 type intentKey struct{ tenant, name string }
 
-func keyOfIntent(it *fleet.Intent) intentKey {
+func keyOfIntent(it *model.Intent) intentKey {
 	return intentKey{it.Metadata.Namespace, it.Metadata.Name}
 }
 
@@ -133,14 +134,14 @@ func removers(commits map[string]gitrepo.Commit) map[string]string {
 // otherIntents are the intents of a fleet that are new or not the very values
 // of the last one (nil: none). Both are in order of tenant and name, and an
 // unchanged file gives the same value again.
-func otherIntents(last, now *fleet.Fleet) []*fleet.Intent {
-	var old []*fleet.Intent
+func otherIntents(last, now *fleet.Fleet) []*model.Intent {
+	var old []*model.Intent
 	if last != nil {
 		old = last.Intents
 	}
 	head, tail := fleet.SameEnds(old, now.Intents)
 	old = old[head : len(old)-tail]
-	var out []*fleet.Intent
+	var out []*model.Intent
 	for _, it := range now.Intents[head : len(now.Intents)-tail] {
 		for len(old) > 0 && old[0].ResourceIntent != it.ResourceIntent && old[0].Compare(it.Metadata.Namespace, it.Metadata.Name) < 0 {
 			old = old[1:]
@@ -155,7 +156,7 @@ func otherIntents(last, now *fleet.Fleet) []*fleet.Intent {
 }
 
 // intentsCalled are those of a name: one, or several where files disagree.
-func intentsCalled(f *fleet.Fleet, k intentKey) []*fleet.Intent {
+func intentsCalled(f *fleet.Fleet, k intentKey) []*model.Intent {
 	from, to := f.Called(k.tenant, k.name)
 	return f.Intents[from:to]
 }

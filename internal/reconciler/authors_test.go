@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 )
@@ -18,8 +19,8 @@ func TestOtherIntents(t *testing.T) {
 		want := map[string]bool{}
 		for _, tenant := range []string{"a", "b"} {
 			for i := range 6 {
-				it := func(path string) *fleet.Intent {
-					return &fleet.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: tenant, Name: fmt.Sprint(i)}}, Path: path}
+				it := func(path string) *model.Intent {
+					return &model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: tenant, Name: fmt.Sprint(i)}}, Path: path}
 				}
 				old := it("one")
 				switch rapid.SampledFrom([]string{"absent", "same", "new", "gone", "other", "moved", "twice"}).Draw(t, "intent") {
@@ -34,7 +35,7 @@ func TestOtherIntents(t *testing.T) {
 					last.Intents, now.Intents = append(last.Intents, old), append(now.Intents, it("one"))
 					want[tenant+fmt.Sprint(i)+"one"] = true
 				case "moved":
-					moved := &fleet.Intent{ResourceIntent: old.ResourceIntent, Path: "two"}
+					moved := &model.Intent{ResourceIntent: old.ResourceIntent, Path: "two"}
 					last.Intents, now.Intents = append(last.Intents, old), append(now.Intents, moved)
 					want[tenant+fmt.Sprint(i)+"two"] = true
 				case "twice":

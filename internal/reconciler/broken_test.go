@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
-	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
@@ -171,7 +171,7 @@ func TestBrokenInputsSayNothing(t *testing.T) {
 					if err := s.r.Ready(); v.Fleet == nil || v.Trouble != "" || err != nil && !strings.HasPrefix(err.Error(), "deaf") {
 						t.Fatalf("stopped: %q, %v", v.Trouble, err)
 					}
-					if !slices.ContainsFunc(v.Fleet.Intents, func(i *fleet.Intent) bool { return i.Metadata.Name == "base" }) || len(v.Fleet.Intents) != 1 || len(v.Fleet.Tenants) != len(was) {
+					if !slices.ContainsFunc(v.Fleet.Intents, func(i *model.Intent) bool { return i.Metadata.Name == "base" }) || len(v.Fleet.Intents) != 1 || len(v.Fleet.Tenants) != len(was) {
 						t.Errorf("acted on: %d intents", len(v.Fleet.Intents))
 					}
 					if v.Verified.Signed != signed || v.Verified.Clean != accepted || v.Verified.Said != accepted {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -174,7 +175,7 @@ func (r *Reconciler) silentNow(in *inputs) string {
 }
 
 // retried finds the request of which an equal one without a key is a retry.
-func (r *Reconciler) retried(index requestIndex, w *waiter, digest string, now v1alpha1.Time) *fleet.Intent {
+func (r *Reconciler) retried(index requestIndex, w *waiter, digest string, now v1alpha1.Time) *model.Intent {
 	for _, it := range index.byCluster[w.ask.Cluster] {
 		notes := it.Metadata.Annotations
 		if notes[v1alpha1.AnnotationRequestDigest] != digest || notes[v1alpha1.AnnotationIdempotencyKey] != "" || it.Spec.Suspend {
@@ -190,7 +191,7 @@ func (r *Reconciler) retried(index requestIndex, w *waiter, digest string, now v
 }
 
 // admitRetry answers a request that stands on the ledger.
-func admitRetry(in *inputs, it *fleet.Intent, w *waiter, digest string) *verdict {
+func admitRetry(in *inputs, it *model.Intent, w *waiter, digest string) *verdict {
 	if it.Metadata.Annotations[v1alpha1.AnnotationRequestDigest] != digest {
 		return &verdict{err: keyReused(w)}
 	}

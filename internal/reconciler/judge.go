@@ -90,9 +90,9 @@ func decisionOf(p *planner.Plan, tenant, name string) *planner.Decision {
 // decided. They hold nothing, so nothing else depends on them.
 func forget(in *inputs, w *planner.World, plan *planner.Plan, gone map[intentKey]bool) {
 	without := *in.fleet
-	without.Intents = slices.DeleteFunc(slices.Clone(in.fleet.Intents), func(it *fleet.Intent) bool { return gone[keyOfIntent(it)] })
+	without.Intents = slices.DeleteFunc(slices.Clone(in.fleet.Intents), func(it *model.Intent) bool { return gone[keyOfIntent(it)] })
 	in.fleet = &without
-	w.Intents = slices.DeleteFunc(slices.Clone(w.Intents), func(it *planner.Intent) bool { // the planner remembers the list
+	w.Intents = slices.DeleteFunc(slices.Clone(w.Intents), func(it *model.Intent) bool { // the planner remembers the list
 		return gone[intentKey{it.Metadata.Namespace, it.Metadata.Name}]
 	})
 	isGone := func(d *planner.Decision) bool { return gone[intentKey{d.Tenant, d.Name}] }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -180,7 +181,7 @@ func (r *Reconciler) readFleet(ctx context.Context, heads gitrepo.Heads, key tre
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", heads.Inputs.Commit.Hash.Short(), err)
 	}
-	if i := slices.IndexFunc(f.Frozen, func(z fleet.Freeze) bool { return z.Path == "/" }); i >= 0 {
+	if i := slices.IndexFunc(f.Frozen, func(z model.Freeze) bool { return z.Path == "/" }); i >= 0 {
 		// Without a policy we would write under a made-up name, and other
 		// daemons would undo it as foreign.
 		return nil, fmt.Errorf("no version of fleet.yaml can be read, so nothing is written or applied: mend it (%s)", f.Frozen[i].Why)

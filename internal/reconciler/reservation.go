@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -11,7 +12,7 @@ import (
 )
 
 // reservationOf is the answer to a request: what the ledger holds for it.
-func reservationOf(f *fleet.Fleet, it *fleet.Intent, contracts []*v1alpha1.Contract, state *v1alpha1.IntentState, commit tree.Hash) wire.Reservation {
+func reservationOf(f *fleet.Fleet, it *model.Intent, contracts []*v1alpha1.Contract, state *v1alpha1.IntentState, commit tree.Hash) wire.Reservation {
 	out := wire.Reservation{
 		ID: it.Metadata.Name, RequesterID: it.Metadata.Annotations[v1alpha1.AnnotationRequestedBy],
 		Requested: asked(&it.Spec.Resources),

@@ -278,7 +278,7 @@ var news = []struct {
 		}
 		next := *s.r.fleet
 		next.Intents = append(slices.Clip(slices.Clone(next.Intents)), one.Intents...)
-		slices.SortFunc(next.Intents, func(x, y *fleet.Intent) int {
+		slices.SortFunc(next.Intents, func(x, y *model.Intent) int {
 			return cmp.Or(cmp.Compare(x.Metadata.Namespace, y.Metadata.Namespace), cmp.Compare(x.Metadata.Name, y.Metadata.Name))
 		})
 		one.Intents[0].Problem = ""

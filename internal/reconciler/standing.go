@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -25,14 +26,14 @@ type standing struct {
 
 // requestIndex finds the intents that came through the API.
 type requestIndex struct {
-	byCluster map[string][]*fleet.Intent
-	byName    map[string]*fleet.Intent
+	byCluster map[string][]*model.Intent
+	byName    map[string]*model.Intent
 }
 
 // indexRequests goes through a fleet once. A name that two files claim is the
 // first one's; the reader has frozen both.
 func indexRequests(f *fleet.Fleet) requestIndex {
-	out := requestIndex{byCluster: map[string][]*fleet.Intent{}, byName: map[string]*fleet.Intent{}}
+	out := requestIndex{byCluster: map[string][]*model.Intent{}, byName: map[string]*model.Intent{}}
 	for _, it := range f.Intents {
 		if !isRequest(it.Path) {
 			continue

@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -22,7 +23,7 @@ func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed v1alp
 // author is who last changed an intent, as far as it was looked up: for
 // intents that the ledger does not know as they are. An intent that came
 // through the API says itself who asked.
-func (in *inputs) author(it *fleet.Intent) (commit, author string) {
+func (in *inputs) author(it *model.Intent) (commit, author string) {
 	if isRequest(it.Path) {
 		return "", world.AskedBy(it.Metadata.Annotations)
 	}

@@ -27,7 +27,7 @@ type planned struct {
 	bySite  map[string]int
 	world   planner.World
 	memory  planner.Memory
-	intents []*planner.Intent
+	intents []*model.Intent
 	jobs    map[string]*job
 	// over are jobs that have ended and that the planner has not been asked about since.
 	over map[*job]bool
@@ -301,7 +301,7 @@ func (p *planned) forget(gone []*job) error {
 }
 
 // byName is the order of intents: by tenant and name, as the planner wants it.
-func byName(a *planner.Intent, j *job) int {
+func byName(a *model.Intent, j *job) int {
 	return cmp.Or(cmp.Compare(a.Metadata.Namespace, j.tenant), cmp.Compare(a.Metadata.Name, j.name))
 }
 
@@ -331,7 +331,7 @@ func (p *planned) request(d *market.Demand) v1alpha1.ResourceRequest {
 }
 
 // intentOf is a row of demand as a team would write it.
-func (p *planned) intentOf(j *job) *planner.Intent {
+func (p *planned) intentOf(j *job) *model.Intent {
 	d := j.demand
 	in := &v1alpha1.ResourceIntent{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindResourceIntent},
@@ -351,7 +351,7 @@ func (p *planned) intentOf(j *job) *planner.Intent {
 	if d.MaxHourly != nil {
 		s.Budget = &v1alpha1.IntentBudget{MaxHourly: d.MaxHourly}
 	}
-	return &planner.Intent{
+	return &model.Intent{
 		ResourceIntent: in, Path: "intents/" + j.tenant + "/" + j.name + ".yaml",
 		Digest: "sha256:" + j.name, Commit: p.world.Inputs, Author: "simulation",
 	}

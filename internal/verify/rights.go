@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -94,7 +95,7 @@ func (r *reader) read(ctx context.Context, t tree.Tree, older []tree.Tree) (*rig
 	if err != nil {
 		return nil, fmt.Errorf("read who may sign: %w", err)
 	}
-	if slices.ContainsFunc(f.Frozen, func(z fleet.Freeze) bool { return z.Path == "/" }) {
+	if slices.ContainsFunc(f.Frozen, func(z model.Freeze) bool { return z.Path == "/" }) {
 		if r.root.Signed() { // the root always knows somebody
 			return &rights{signed: true, fleet: ringOf(r.root.Policy(nil))}, nil
 		}

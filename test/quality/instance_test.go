@@ -210,7 +210,7 @@ func (in *instance) world(objective v1alpha1.Objective) planner.World {
 	for i := range in.requests {
 		q := &in.requests[i]
 		name := fmt.Sprintf("i%05d", i)
-		w.Intents = append(w.Intents, &planner.Intent{
+		w.Intents = append(w.Intents, &model.Intent{
 			ResourceIntent: &v1alpha1.ResourceIntent{
 				Metadata: v1alpha1.Metadata{Name: name, Namespace: "lab"},
 				Spec: v1alpha1.IntentSpec{Objective: objective, Resources: v1alpha1.ResourceRequest{

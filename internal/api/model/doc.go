@@ -3,6 +3,7 @@
 //
 //	change.go	a contract or an intent's state before and after
 //	offer.go	a flavor as the market knows it, and what is known of its provider
+//	inputs.go	what the files of the inputs say: intents, policies, and what is frozen because it cannot be read
 //
 // Its values are plain data. Whoever makes one
 // hands it on and never writes it again, so that all of them are safe for

@@ -6,7 +6,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
 // Cards gives an offer cards of a model.
@@ -70,8 +69,8 @@ func Heard(state model.Freshness) func(*model.Offer) {
 func Static(o *model.Offer) { o.Static = true }
 
 // Wants asks for so many GPUs of any of the models, with 8 cores and 64Gi.
-func Wants(count int32, models ...string) func(*planner.Intent) {
-	return func(in *planner.Intent) {
+func Wants(count int32, models ...string) func(*model.Intent) {
+	return func(in *model.Intent) {
 		in.Spec.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=8 memory=64Gi pods=20 ephemeral-storage=50Gi")}
 		if count > 0 {
 			in.Spec.Resources.GPU = &v1alpha1.GPURequest{Count: count, Models: models}
@@ -80,13 +79,13 @@ func Wants(count int32, models ...string) func(*planner.Intent) {
 }
 
 // With changes an intent's specification.
-func With(change func(*v1alpha1.IntentSpec)) func(*planner.Intent) {
-	return func(in *planner.Intent) { change(&in.Spec) }
+func With(change func(*v1alpha1.IntentSpec)) func(*model.Intent) {
+	return func(in *model.Intent) { change(&in.Spec) }
 }
 
 // GPU changes the GPU request of an intent that has one.
-func GPU(change func(*v1alpha1.GPURequest)) func(*planner.Intent) {
-	return func(in *planner.Intent) {
+func GPU(change func(*v1alpha1.GPURequest)) func(*model.Intent) {
+	return func(in *model.Intent) {
 		g := *in.Spec.Resources.GPU
 		change(&g)
 		in.Spec.Resources.GPU = &g
@@ -94,26 +93,26 @@ func GPU(change func(*v1alpha1.GPURequest)) func(*planner.Intent) {
 }
 
 // Times asks for several replicas.
-func Times(n int32) func(*planner.Intent) {
-	return func(in *planner.Intent) { in.Spec.Replicas = v1alpha1.Replicas{Min: n, Max: n} }
+func Times(n int32) func(*model.Intent) {
+	return func(in *model.Intent) { in.Spec.Replicas = v1alpha1.Replicas{Min: n, Max: n} }
 }
 
 // Follows asks for replicas that follow demand.
-func Follows(least, most int32) func(*planner.Intent) {
-	return func(in *planner.Intent) { in.Spec.Replicas = v1alpha1.Replicas{Min: least, Max: most, Range: true} }
+func Follows(least, most int32) func(*model.Intent) {
+	return func(in *model.Intent) { in.Spec.Replicas = v1alpha1.Replicas{Min: least, Max: most, Range: true} }
 }
 
 // Priority of an intent.
-func Priority(p int32) func(*planner.Intent) {
-	return func(in *planner.Intent) { in.Spec.Priority = p }
+func Priority(p int32) func(*model.Intent) {
+	return func(in *model.Intent) { in.Spec.Priority = p }
 }
 
 // AtMost bounds an intent's hourly cost in EUR.
-func AtMost(hourly string) func(*planner.Intent) {
-	return func(in *planner.Intent) { in.Spec.Budget = &v1alpha1.IntentBudget{MaxHourly: Money(hourly)} }
+func AtMost(hourly string) func(*model.Intent) {
+	return func(in *model.Intent) { in.Spec.Budget = &v1alpha1.IntentBudget{MaxHourly: Money(hourly)} }
 }
 
 // For bounds an intent's duration.
-func For(d time.Duration) func(*planner.Intent) {
-	return func(in *planner.Intent) { in.Spec.Schedule.Duration = v1alpha1.Duration{Duration: d} }
+func For(d time.Duration) func(*model.Intent) {
+	return func(in *model.Intent) { in.Spec.Schedule.Duration = v1alpha1.Duration{Duration: d} }
 }

@@ -162,14 +162,14 @@ func (b *Builder) Drop(ref string) *Builder {
 }
 
 // Intent adds "<tenant>/<name>", or changes it; each call is a commit.
-func (b *Builder) Intent(ref string, changes ...func(*planner.Intent)) *Builder {
+func (b *Builder) Intent(ref string, changes ...func(*model.Intent)) *Builder {
 	tenant, name, _ := strings.Cut(ref, "/")
 	b.commits++
 	b.W.Inputs = fmt.Sprintf("inputs-%d", b.commits)
-	i := slices.IndexFunc(b.W.Intents, func(in *planner.Intent) bool {
+	i := slices.IndexFunc(b.W.Intents, func(in *model.Intent) bool {
 		return in.Metadata.Namespace == tenant && in.Metadata.Name == name
 	})
-	in := planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}}, Path: "intents/" + ref + ".yaml", Author: "Ada L. <ada@example.org>"}
+	in := model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}}, Path: "intents/" + ref + ".yaml", Author: "Ada L. <ada@example.org>"}
 	if i >= 0 {
 		in = *b.W.Intents[i]
 		doc := *in.ResourceIntent
@@ -193,7 +193,7 @@ func (b *Builder) Intent(ref string, changes ...func(*planner.Intent)) *Builder 
 func (b *Builder) Remove(ref string) *Builder {
 	b.commits++
 	b.W.Inputs = fmt.Sprintf("inputs-%d", b.commits)
-	b.W.Intents = slices.DeleteFunc(slices.Clone(b.W.Intents), func(in *planner.Intent) bool {
+	b.W.Intents = slices.DeleteFunc(slices.Clone(b.W.Intents), func(in *model.Intent) bool {
 		return in.Metadata.Namespace+"/"+in.Metadata.Name == ref
 	})
 	return b

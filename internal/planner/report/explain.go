@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -68,7 +69,7 @@ func ExplainText(w io.Writer, e *planner.Explanation, o ExplainOptions) error {
 	return err
 }
 
-func source(in *planner.Intent) string {
+func source(in *model.Intent) string {
 	if in.Commit == "" {
 		return in.Path
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -39,7 +40,7 @@ func failing(l planner.OfferLine, requirement, detail string) planner.OfferLine 
 // explanationExample is the explanation that the layout was agreed on.
 func explanationExample() *planner.Explanation {
 	e := &planner.Explanation{
-		Intent: planner.Intent{
+		Intent: model.Intent{
 			ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Name: "llm-finetune", Namespace: "vision"}},
 			Path:           "intents/vision/llm-finetune.yaml", Commit: "4f1c2abd6c1f7f0f5d0c1f6b6e9b1a2c3d4e5f60", Author: "Ada L. <ada@example.org>",
 		},
@@ -78,7 +79,7 @@ func explanationNone() *planner.Explanation {
 		Free:   resources("cpu", "12"), Requirement: "gpu", Detail: "has none",
 	}
 	return &planner.Explanation{
-		Intent: planner.Intent{ResourceIntent: &v1alpha1.ResourceIntent{}, Path: "intents/bio/fold.yaml"},
+		Intent: model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{}, Path: "intents/bio/fold.yaml"},
 		Decision: planner.Decision{
 			Tenant: "bio", Name: "fold", Action: planner.Queued, Reason: "the only offer does not fit: it has no GPU", Considered: 1,
 			Near: []string{"nice/cpu has no GPUs"},

@@ -84,7 +84,7 @@ func (k *Keeper) Record(r Round) (*Record, error) {
 }
 
 // waiting adds which intents wait for review, and since when.
-func (r *Record) waiting(intents []*planner.Intent) {
+func (r *Record) waiting(intents []*model.Intent) {
 	r.Since = map[string]v1alpha1.Time{}
 	for _, it := range intents {
 		name := it.Metadata.Namespace + "/" + it.Metadata.Name
@@ -131,7 +131,7 @@ func removed(by map[string]string, p *planner.Plan) map[string]string {
 
 // demand is kept only where somebody follows it.
 func demand(w *planner.World) map[string]*v1alpha1.DemandSeen {
-	if len(w.Demand) == 0 || !slices.ContainsFunc(w.Intents, func(it *planner.Intent) bool { return it.Spec.Replicas.Range }) {
+	if len(w.Demand) == 0 || !slices.ContainsFunc(w.Intents, func(it *model.Intent) bool { return it.Spec.Replicas.Range }) {
 		return nil
 	}
 	return w.Demand

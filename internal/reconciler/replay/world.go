@@ -42,7 +42,7 @@ func (k Known) World() (planner.World, error) {
 		Now: k.Now, Fleet: f.Policy, FleetName: f.Name, Clusters: f.Clusters, Tenants: f.Tenants,
 		Intents: world.Intents(f, k.author), Frozen: world.Frozen(f, k.Ledger), Inputs: k.Inputs, Ledger: k.Ledger,
 		Offers: offers, Market: k.Market.Root.String(), Demand: k.Demand, RemovedBy: k.Removed, Deaf: k.Deaf, Heard: set(k.Heard), Reached: set(k.Reached), AllowEnds: k.AllowEnds,
-		ForceRelease: set(k.ForceRelease), Policies: world.Policies(f),
+		ForceRelease: set(k.ForceRelease), Policies: f.Policies,
 	}
 	offered := set(k.Offered)
 	for _, it := range w.Intents {
@@ -61,7 +61,7 @@ func set(names []string) map[string]bool {
 	return out
 }
 
-func (k Known) author(it *fleet.Intent) (commit, author string) {
+func (k Known) author(it *model.Intent) (commit, author string) {
 	if strings.HasPrefix(it.Path, ledger.RequestsRoot+"/") {
 		return "", world.AskedBy(it.Metadata.Annotations)
 	}

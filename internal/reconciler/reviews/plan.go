@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
@@ -63,18 +63,18 @@ func (r *Reviews) baseOf(ctx context.Context, view *reconciler.View) (*base, err
 
 // side reads a fleet and makes the world of it: the view's, but for what the
 // inputs say.
-func (r *Reviews) side(ctx context.Context, b *base, last *fleet.Fleet, inputs tree.Tree, author func(*fleet.Intent) (commit, author string)) (review.Side, error) {
+func (r *Reviews) side(ctx context.Context, b *base, last *fleet.Fleet, inputs tree.Tree, author func(*model.Intent) (commit, author string)) (review.Side, error) {
 	f, err := r.reader.ReadAll(ctx, fleet.Sources{Inputs: inputs, Ledger: b.ledger, Last: last})
 	if err != nil {
 		return review.Side{}, fmt.Errorf("read the inputs of a pull request: %w", err)
 	}
-	known := map[string]*planner.Intent{}
+	known := map[string]*model.Intent{}
 	for _, it := range b.view.World.Intents {
 		known[it.Path+"\x00"+it.Digest] = it
 	}
 	w := b.view.World
 	w.Fleet, w.FleetName, w.Clusters, w.Tenants = f.Policy, f.Name, f.Clusters, f.Tenants
-	w.Frozen, w.Policies = world.Frozen(f, w.Ledger), world.Policies(f)
+	w.Frozen, w.Policies = world.Frozen(f, w.Ledger), f.Policies
 	w.Intents = world.Intents(f, author)
 	for i := range w.Intents {
 		it := w.Intents[i] // made just now
@@ -151,7 +151,7 @@ func (r *Reviews) merge(ctx context.Context, view *reconciler.View, b *base, pr 
 		if err != nil {
 			return review.Side{}, fmt.Errorf("read the inputs of a pull request: %w", err)
 		}
-		s, err := r.side(ctx, b, b.side.Fleet, inputs, func(*fleet.Intent) (string, string) { return pr.Head, pr.Author })
+		s, err := r.side(ctx, b, b.side.Fleet, inputs, func(*model.Intent) (string, string) { return pr.Head, pr.Author })
 		s.World.Inputs = pr.Head
 		s.World.RemovedBy = map[string]string{}
 		for _, path := range in.Changes.Removed {

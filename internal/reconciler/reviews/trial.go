@@ -80,7 +80,7 @@ func (t *trial) run() (why string, err error) {
 	policy := *f.Policy
 	w := planner.World{
 		Now: t.Now, Fleet: &policy, FleetName: f.Name, Clusters: f.Clusters, Tenants: f.Tenants,
-		Policies: world.Policies(f), Ledger: ledger.Empty(), Offers: t.Offers,
+		Policies: f.Policies, Ledger: ledger.Empty(), Offers: t.Offers,
 	}
 	replicas := int64(0)
 	for _, it := range world.Intents(f, nil) {
@@ -104,7 +104,7 @@ func (t *trial) run() (why string, err error) {
 	return "", nil
 }
 
-func knownBy(it *planner.Intent) string { return it.Path + "\x00" + it.Digest }
+func knownBy(it *model.Intent) string { return it.Path + "\x00" + it.Digest }
 
 // tried is what came of a trial, which holds for a head and the inputs it was
 // tried with.

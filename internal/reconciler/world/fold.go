@@ -17,7 +17,6 @@ import (
 // what has changed.
 //
 //	intents             while Fleet and Authors are the same; one by one where its document and author are
-//	policies            while Fleet is the same
 //	offers              by Snapshot.Differs; all anew when flavors come or go
 //	observed            by Snapshot.Differs, Ledger.Differs and Observed
 //	missing flavors     looked at in every world: time alone changes them
@@ -41,18 +40,13 @@ func (f *Folder) Fold(in Input) planner.World {
 	w := planner.World{
 		Now: in.Now, Fleet: in.Fleet.Policy, FleetName: in.Fleet.Name, Clusters: in.Fleet.Clusters, Tenants: in.Fleet.Tenants,
 		Inputs: in.Inputs, Ledger: in.Ledger, Market: in.Market.Tree().Root.String(), Demand: in.Market.Demand(),
-		RemovedBy: in.RemovedBy, Deaf: in.Deaf, Heard: in.Heard, Reached: in.Reached, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease,
+		RemovedBy: in.RemovedBy, Deaf: in.Deaf, Heard: in.Heard, Reached: in.Reached, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: in.Fleet.Policies,
 	}
 	sameFleet := !first && in.Fleet == f.last.Fleet
 	if sameFleet && in.Authors != 0 && in.Authors == f.last.Authors {
 		w.Intents = f.made.Intents
 	} else {
 		w.Intents = f.intents(in)
-	}
-	if sameFleet {
-		w.Policies = f.made.Policies
-	} else {
-		w.Policies = Policies(in.Fleet)
 	}
 	if sameFleet && in.Ledger == f.last.Ledger {
 		w.Frozen = f.made.Frozen
@@ -75,8 +69,8 @@ func (f *Folder) Fold(in Input) planner.World {
 // intents are the fleet's. One of which nothing has changed keeps its address.
 // Nearly all are those of before, at both ends: where it is known whose authors
 // may be others, only what lies between is walked.
-func (f *Folder) intents(in Input) []*planner.Intent {
-	now, was, made := in.Fleet.Intents, []*fleet.Intent(nil), f.made.Intents
+func (f *Folder) intents(in Input) []*model.Intent {
+	now, was, made := in.Fleet.Intents, []*model.Intent(nil), f.made.Intents
 	if f.last.Fleet != nil {
 		was = f.last.Fleet.Intents
 	}
@@ -84,7 +78,7 @@ func (f *Folder) intents(in Input) []*planner.Intent {
 	if follows {
 		head, tail = fleet.SameEnds(was, now)
 	}
-	out := make([]*planner.Intent, len(now))
+	out := make([]*model.Intent, len(now))
 	copy(out, made[:head])
 	copy(out[len(now)-tail:], made[len(made)-tail:])
 	last, k := was[:len(was)-tail], head
@@ -112,7 +106,7 @@ func (f *Folder) intents(in Input) []*planner.Intent {
 }
 
 // credited is an intent with its author: as it was made, if that says the same.
-func credited(made *planner.Intent, it *fleet.Intent, by func(*fleet.Intent) (commit, author string)) *planner.Intent {
+func credited(made *model.Intent, it *model.Intent, by func(*model.Intent) (commit, author string)) *model.Intent {
 	commit, author := "", ""
 	if by != nil {
 		commit, author = by(it)
@@ -120,7 +114,7 @@ func credited(made *planner.Intent, it *fleet.Intent, by func(*fleet.Intent) (co
 	if made != nil && made.Commit == commit && made.Author == author {
 		return made
 	}
-	return Intent(it, func(*fleet.Intent) (string, string) { return commit, author })
+	return Intent(it, func(*model.Intent) (string, string) { return commit, author })
 }
 
 // contracts are those that are not the very values that they were in the last

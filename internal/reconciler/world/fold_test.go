@@ -74,7 +74,7 @@ func (l *life) asked() {
 			l.in.Asked = append(l.in.Asked, [2]string{"vision", name})
 		}
 	}
-	l.by, l.in.Author = by, func(it *fleet.Intent) (string, string) { return it.Metadata.Name, by[it.Metadata.Name] }
+	l.by, l.in.Author = by, func(it *model.Intent) (string, string) { return it.Metadata.Name, by[it.Metadata.Name] }
 }
 
 // held names a contract for an agent to report, perhaps one that is no more.
@@ -251,7 +251,7 @@ func TestFoldKeepsWhatItKnows(t *testing.T) {
 	now := noon
 	m := marketOf(t, &now)
 	l := ledgerOf(contract("run", "paris", "a", "rome"), contract("gone", "oslo", "x", "rome"))
-	in := Input{Now: v1alpha1.TimeOf(noon), Fleet: &fleet.Fleet{Policy: &v1alpha1.FleetSpec{}, Intents: []*fleet.Intent{{}}}, Authors: 1, Ledger: l, Market: m.Snapshot()}
+	in := Input{Now: v1alpha1.TimeOf(noon), Fleet: &fleet.Fleet{Policy: &v1alpha1.FleetSpec{}, Intents: []*model.Intent{{}}}, Authors: 1, Ledger: l, Market: m.Snapshot()}
 	f := &Folder{}
 	one := f.Fold(in)
 	now = now.Add(time.Second)
@@ -280,9 +280,9 @@ func TestFoldKeepsWhatItKnows(t *testing.T) {
 // than one search lies between.
 func TestFoldAsksForAuthors(t *testing.T) {
 	now := noon
-	list := func(names ...string) (out []*fleet.Intent) {
+	list := func(names ...string) (out []*model.Intent) {
 		for _, name := range names {
-			out = append(out, &fleet.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: name}}})
+			out = append(out, &model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: name}}})
 		}
 		return out
 	}
@@ -292,7 +292,7 @@ func TestFoldAsksForAuthors(t *testing.T) {
 	last := f.Fold(in).Intents
 	for _, step := range []struct {
 		name    string
-		intents []*fleet.Intent
+		intents []*model.Intent
 		authors uint64
 		asked   []string
 		// by is what is known of all from now on.
@@ -300,11 +300,11 @@ func TestFoldAsksForAuthors(t *testing.T) {
 		same     []bool // of those there, whether they keep their address
 	}{
 		{"one is named", first, 2, []string{"b"}, "Ada", " Ada ", []bool{true, false, true}},
-		{"one comes before it, which is not named", []*fleet.Intent{first[0], list("aa")[0], first[1], first[2]}, 3, nil, "Bo", " Bo Ada ", []bool{true, false, true, true}},
+		{"one comes before it, which is not named", []*model.Intent{first[0], list("aa")[0], first[1], first[2]}, 3, nil, "Bo", " Bo Ada ", []bool{true, false, true, true}},
 		{"a search lies between", first, 5, nil, "Bo", "Bo Bo Bo", []bool{false, false, false}},
 		{"one goes, another is named", first[1:], 6, []string{"c"}, "Cy", "Bo Cy", []bool{true, false}},
 	} {
-		was := map[string]*planner.Intent{}
+		was := map[string]*model.Intent{}
 		for _, one := range last {
 			was[one.Metadata.Name] = one
 		}
@@ -312,7 +312,7 @@ func TestFoldAsksForAuthors(t *testing.T) {
 		for _, name := range step.asked {
 			in.Asked = append(in.Asked, [2]string{"vision", name})
 		}
-		in.Author = func(*fleet.Intent) (string, string) { return "", step.by }
+		in.Author = func(*model.Intent) (string, string) { return "", step.by }
 		last = f.Fold(in).Intents
 		var said []string
 		for i, one := range last {

@@ -1,5 +1,5 @@
 // Package world joins what was read (fleet, ledger, market, observations) into
-// the planner's World. It converts and decides nothing: the daemon's rounds and
+// the planner's World. It joins and decides nothing: the daemon's rounds and
 // the command line's offline plans make their worlds here, so that both plan
 // alike.
 //
@@ -33,7 +33,7 @@ type Input struct {
 	// Market at the moment of the round.
 	Market *market.Snapshot
 	// Author tells who last changed an intent and in which commit; nil knows nobody.
-	Author func(*fleet.Intent) (commit, author string)
+	Author func(*model.Intent) (commit, author string)
 	// Authors tells what Author answers apart: of one fleet, the same number means the same answers. 0 tells nothing.
 	Authors uint64
 	// Asked are the intents, by tenant and name, of whose authors Author may say something else than by the number before Authors.
@@ -60,31 +60,26 @@ func Build(in Input) planner.World {
 		Now: in.Now, Fleet: in.Fleet.Policy, FleetName: in.Fleet.Name, Clusters: in.Fleet.Clusters, Tenants: in.Fleet.Tenants,
 		Intents: Intents(in.Fleet, in.Author), Frozen: Frozen(in.Fleet, in.Ledger), Inputs: in.Inputs, Ledger: in.Ledger,
 		Offers: Offers(in.Market, in.Ledger), Market: in.Market.Tree().Root.String(), Observed: planner.Observations{}.With(Observed(in.Ledger, in.Market, in.Observed, in.Unheard)),
-		Demand: in.Market.Demand(), RemovedBy: in.RemovedBy, Deaf: in.Deaf, Heard: in.Heard, Reached: in.Reached, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: Policies(in.Fleet),
+		Demand: in.Market.Demand(), RemovedBy: in.RemovedBy, Deaf: in.Deaf, Heard: in.Heard, Reached: in.Reached, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: in.Fleet.Policies,
 	}
 }
 
 // Intents are the fleet's, with who wrote them.
-func Intents(f *fleet.Fleet, author func(*fleet.Intent) (commit, author string)) []*planner.Intent {
-	out := make([]*planner.Intent, len(f.Intents))
+func Intents(f *fleet.Fleet, author func(*model.Intent) (commit, author string)) []*model.Intent {
+	out := make([]*model.Intent, len(f.Intents))
 	for i, it := range f.Intents {
 		out[i] = Intent(it, author)
 	}
 	return out
 }
 
-// Intent is one intent as the planner sees it.
-func Intent(it *fleet.Intent, author func(*fleet.Intent) (commit, author string)) *planner.Intent {
-	out := &planner.Intent{
-		ResourceIntent: it.ResourceIntent, Path: it.Path, Digest: it.Digest, Problem: it.Problem, ProblemCode: it.ProblemCode,
-	}
-	if it.Where != nil {
-		out.Where = it.Where
-	}
+// Intent is one intent with who wrote it.
+func Intent(it *model.Intent, author func(*model.Intent) (commit, author string)) *model.Intent {
+	out := *it
 	if author != nil {
 		out.Commit, out.Author = author(it)
 	}
-	return out
+	return &out
 }
 
 // AskedBy says for people and the audit trail who asked for an intent that came
@@ -100,30 +95,21 @@ func AskedBy(notes map[string]string) string {
 	return text
 }
 
-// Policies are the fleet's, compiled.
-func Policies(f *fleet.Fleet) []planner.Policy {
-	var out []planner.Policy
-	for _, p := range f.Policies {
-		out = append(out, planner.Policy{Policy: p.Policy, Predicate: p.Predicate})
-	}
-	return out
-}
-
 // Frozen is what unreadable inputs had named. The planner knows paths, tenants
 // and intents; a cluster that was never readable freezes each intent that has a
 // contract from or for it.
-func Frozen(f *fleet.Fleet, l *ledger.Ledger) []planner.Freeze {
-	var out []planner.Freeze
+func Frozen(f *fleet.Fleet, l *ledger.Ledger) []model.Freeze {
+	var out []model.Freeze
 	for _, z := range f.Frozen {
 		if z.Path != "" || z.Tenant != "" {
-			out = append(out, planner.Freeze{Path: z.Path, Tenant: z.Tenant, Intent: z.Intent, Why: z.Why})
+			out = append(out, model.Freeze{Path: z.Path, Tenant: z.Tenant, Intent: z.Intent, Why: z.Why})
 		}
 		if z.Cluster == "" {
 			continue
 		}
-		seen := map[planner.Freeze]bool{}
+		seen := map[model.Freeze]bool{}
 		for _, c := range slices.Concat(l.HeldBy(z.Cluster), l.Consumer(z.Cluster)) {
-			fr := planner.Freeze{Tenant: c.Metadata.Namespace, Intent: c.Spec.Intent.Name, Why: z.Why}
+			fr := model.Freeze{Tenant: c.Metadata.Namespace, Intent: c.Spec.Intent.Name, Why: z.Why}
 			if !seen[fr] {
 				seen[fr] = true
 				out = append(out, fr)

@@ -11,7 +11,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
 var noon = time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC)
@@ -118,16 +117,16 @@ func TestOffersStandForEveryContract(t *testing.T) {
 
 func TestFrozenClusterFreezesItsIntents(t *testing.T) {
 	l := ledgerOf(contract("gets", "milan", "cpu", "rome"), contract("gives", "rome", "cpu", "paris"), contract("other", "milan", "cpu", "paris"))
-	f := &fleet.Fleet{Frozen: []fleet.Freeze{
+	f := &fleet.Fleet{Frozen: []model.Freeze{
 		{Path: "intents/vision/x.yaml", Why: "x"},
 		{Tenant: "bio", Why: "t"},
 		{Cluster: "rome", Why: "clusters/rome.yaml:1:1: no"},
 	}}
-	got := map[planner.Freeze]bool{}
+	got := map[model.Freeze]bool{}
 	for _, z := range Frozen(f, l) {
 		got[z] = true
 	}
-	want := []planner.Freeze{
+	want := []model.Freeze{
 		{Path: "intents/vision/x.yaml", Why: "x"},
 		{Tenant: "bio", Why: "t"},
 		{Tenant: "vision", Intent: "gets", Why: "clusters/rome.yaml:1:1: no"},
@@ -160,7 +159,7 @@ func TestBuild(t *testing.T) {
 	}
 	w := Build(Input{
 		Now: v1alpha1.TimeOf(noon), Fleet: f, Inputs: "4f1c2ab", Ledger: ledger.Empty(), Market: marketOf(t, &now).Snapshot(),
-		Author:       func(it *fleet.Intent) (string, string) { return "c-" + it.Metadata.Name, "Ada" },
+		Author:       func(it *model.Intent) (string, string) { return "c-" + it.Metadata.Name, "Ada" },
 		ForceRelease: map[string]bool{"x": true}, Deaf: true, AllowEnds: true,
 	})
 	if w.FleetName != "acme" || w.Inputs != "4f1c2ab" || !w.Deaf || !w.AllowEnds || !w.ForceRelease["x"] || len(w.Market) != 40 || len(w.Offers) != 3 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -101,7 +102,7 @@ func (f *Fleet) plan(ctx context.Context) (*planner.Plan, map[string][]byte, err
 	}
 	plan := planner.Decide(world.Build(world.Input{
 		Now: v1alpha1.TimeOf(f.Now), Fleet: read, Inputs: f.Inputs, Ledger: ledger.Empty(), Market: Market(read, f.Now).Snapshot(),
-		Author: func(*fleet.Intent) (string, string) { return f.Inputs, people },
+		Author: func(*model.Intent) (string, string) { return f.Inputs, people },
 	}))
 	if got, want := plan.Summary()[planner.Place], f.Tenants*f.Held; got != want {
 		return nil, nil, fmt.Errorf("generated fleet: %d of %d intents found a place: %v", got, want, plan.Summary())
