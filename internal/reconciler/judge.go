@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -12,11 +13,35 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
-// judge looks at what the plan decided of the requests. Those that are refused
-// are laid aside, and taken out of the plan as if nobody had asked.
-func (r *Reconciler) judge(in *inputs, w *planner.World, plan *planner.Plan) {
+// mostJudged is how often a round decides again without the requests that got
+// nothing; whoever is refused then is asked to come again.
+const mostJudged = 4
+
+// decideRequests is the plan of a world and the world that it was made of. Where
+// requests got nothing, it decides again as if they had not been made: what they
+// cost of a round's work (spec.limits.work) others may have waited for, and
+// whoever decides the round again knows nothing of them.
+func (r *Reconciler) decideRequests(ctx context.Context, in *inputs, w planner.World) (planner.World, *planner.Plan, error) {
+	for times := 0; ; times++ {
+		next, plan := r.decideWithLeave(ctx, in, w)
+		if err := r.rightTime(); err != nil { // it may have jumped since it was checked
+			return w, nil, err
+		}
+		if err := r.endsOfAJump(in, plan); err != nil {
+			return w, nil, err
+		}
+		if !r.judge(in, &next, plan, times >= mostJudged) {
+			return next, plan, nil
+		}
+		w = next
+	}
+}
+
+// judge looks at what the plan decided of the requests, and reports whether any
+// are refused: those are laid aside and taken out of the world. With last all are.
+func (r *Reconciler) judge(in *inputs, w *planner.World, plan *planner.Plan, last bool) bool {
 	if len(r.desk.files) == 0 {
-		return
+		return false
 	}
 	gone := map[intentKey]bool{}
 	r.desk.waiting = slices.DeleteFunc(r.desk.waiting, func(one *waiter) bool {
@@ -24,6 +49,9 @@ func (r *Reconciler) judge(in *inputs, w *planner.World, plan *planner.Plan) {
 			return false
 		}
 		err := judgement(in, w, plan, one)
+		if err == nil && last {
+			err = unavailable(time.Second, "too many requests were refused at once; ask again")
+		}
 		if err == nil {
 			return false
 		}
@@ -33,8 +61,9 @@ func (r *Reconciler) judge(in *inputs, w *planner.World, plan *planner.Plan) {
 		return true
 	})
 	if len(gone) > 0 {
-		forget(in, w, plan, gone)
+		forget(in, w, gone)
 	}
+	return len(gone) > 0
 }
 
 // judgement is why a request gets nothing, nil when it gets what it asks for.
@@ -86,22 +115,12 @@ func decisionOf(p *planner.Plan, tenant, name string) *planner.Decision {
 	return p.Intents[at]
 }
 
-// forget takes intents that nobody will write out of what a round knows and
-// decided. They hold nothing, so nothing else depends on them.
-func forget(in *inputs, w *planner.World, plan *planner.Plan, gone map[intentKey]bool) {
+// forget takes intents that nobody will write out of what a round knows.
+func forget(in *inputs, w *planner.World, gone map[intentKey]bool) {
 	without := *in.fleet
 	without.Intents = slices.DeleteFunc(slices.Clone(in.fleet.Intents), func(it *model.Intent) bool { return gone[keyOfIntent(it)] })
 	in.fleet = &without
 	w.Intents = slices.DeleteFunc(slices.Clone(w.Intents), func(it *model.Intent) bool { // the planner remembers the list
 		return gone[intentKey{it.Metadata.Namespace, it.Metadata.Name}]
-	})
-	isGone := func(d *planner.Decision) bool { return gone[intentKey{d.Tenant, d.Name}] }
-	plan.Intents = slices.DeleteFunc(slices.Clone(plan.Intents), isGone)
-	plan.Unsettled = slices.DeleteFunc(slices.Clone(plan.Unsettled), isGone)
-	plan.Contracts = slices.DeleteFunc(plan.Contracts, func(c model.Change) bool {
-		return c.Before == nil && gone[intentKey{c.After.Metadata.Namespace, c.After.Spec.Intent.Name}]
-	})
-	plan.States = slices.DeleteFunc(plan.States, func(s model.StateChange) bool {
-		return s.Before == nil && gone[intentKey{s.After.Metadata.Namespace, s.After.Metadata.Name}]
 	})
 }

@@ -108,14 +108,10 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	w, plan := r.decideWithLeave(ctx, in, w)
-	if err := r.rightTime(); err != nil { // it may have jumped since it was checked
+	w, plan, err := r.decideRequests(ctx, in, w)
+	if err != nil {
 		return Outcome{}, err
 	}
-	if err := r.endsOfAJump(in, plan); err != nil {
-		return Outcome{}, err
-	}
-	r.judge(in, &w, plan)
 	r.housekeep(ctx, in, plan.Now.Time)
 	k.planDue, k.statusDue = plan.Due, r.holdStatus(in, plan)
 	if in.renewing || len(r.desk.files) == 0 && (!k.statusDue.IsZero() || !plan.Changes() || r.shadow(in)) {
