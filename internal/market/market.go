@@ -254,15 +254,17 @@ func (m *Market) settle(now time.Time) {
 }
 
 // wentBack puts what was noted while the clock was ahead at the time that it is:
-// who reported then would count as heard until that time comes.
+// who reported then would count as heard until that time comes. Each is as long
+// ago as it was when the time was last noted.
 func (m *Market) wentBack(now time.Time) {
+	back := m.latest.Sub(now)
 	for _, p := range m.providers {
 		if p.heard.After(now) {
-			p.heard = now
+			p.heard = p.heard.Add(-back)
 		}
 		for flavor, w := range p.withdrawn {
 			if w.at.After(now) {
-				w.at = v1alpha1.TimeOf(now)
+				w.at = v1alpha1.TimeOf(w.at.Add(-back))
 				p.withdrawn[flavor] = w
 			}
 		}

@@ -125,23 +125,29 @@ func TestGenerationsOfReports(t *testing.T) {
 	}
 }
 
-// What reported while the clock was a day ahead counts as heard when the clock is
-// right again, and no longer than from then on.
+// What reported while the clock was a day ahead is as old, when the clock is right
+// again, as it had become by then.
 func TestAgeWhenTheClockGoesBack(t *testing.T) {
 	c := newClock()
 	m := market.New(market.Options{Now: c.Now})
-	m.SetInputs(market.Inputs{Clusters: map[string]*v1alpha1.Cluster{"paris": cluster("paris", "provider")}})
-	report(t, m, "paris", gen(1, 1), gpus("paris", "h", 8))
+	m.SetInputs(market.Inputs{Clusters: map[string]*v1alpha1.Cluster{"oslo": cluster("oslo", "provider"), "paris": cluster("paris", "provider")}})
+	for _, at := range []string{"oslo", "paris"} {
+		report(t, m, at, gen(1, 1), gpus(at, "h", 8))
+	}
 	c.pass(24 * time.Hour)
+	report(t, m, "oslo", gen(1, 2), gpus("oslo", "h", 8))
+	c.pass(time.Minute)
 	report(t, m, "paris", gen(1, 2), gpus("paris", "h", 8))
 	for _, st := range []struct {
 		passes time.Duration
 		want   string
 	}{
-		{-24 * time.Hour, "paris/h Fresh"},
-		{89 * time.Second, "paris/h Fresh"},
-		{time.Second, "paris/h Silent"},
-		{market.DefaultGrace, "paris/h Lost"},
+		{-24 * time.Hour, "oslo/h Fresh, paris/h Fresh"},
+		{29 * time.Second, "oslo/h Fresh, paris/h Fresh"},
+		{time.Second, "oslo/h Silent, paris/h Fresh"},
+		{time.Minute, "oslo/h Silent, paris/h Silent"},
+		{market.DefaultGrace - 150*time.Second, "oslo/h Lost, paris/h Silent"},
+		{time.Minute, "oslo/h Lost, paris/h Lost"},
 	} {
 		c.pass(st.passes)
 		if got := states(m.Snapshot()); got != st.want {

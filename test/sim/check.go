@@ -237,10 +237,11 @@ func (s *sim) checkCommit(c memremote.Logged, changes []change) {
 			continue
 		}
 		key := one.Metadata.Namespace + "/" + one.Spec.Intent.Name
-		if (ch.released() || ch.before == nil) && (said.unreadable[one.Spec.Intent.Path] || said.frozen[key]) && !s.books.forced[name] && !byItsTerms(ch) {
+		frozen := said.unreadable[one.Spec.Intent.Path] || said.frozen[key]
+		if (ch.released() || ch.before == nil) && frozen && !s.books.forced[name] && !byItsTerms(ch) {
 			s.fail("7", "commit %s: contract %s of a frozen intent (%s) goes from %s to %s", c.Hash.Short(), name, one.Spec.Intent.Path, phaseOf(ch.before), phaseOf(ch.after))
 		}
-		if ch.released() && !said.live[key] && !s.ofPool(one) && !isRequest(one) && ch.after.Status.Target != v1alpha1.PhaseExpired {
+		if ch.released() && !said.live[key] && !frozen && !s.ofPool(one) && !isRequest(one) && ch.after.Status.Target != v1alpha1.PhaseExpired {
 			vanished = append(vanished, fmt.Sprintf("%s (of %s: %s)", name, one.Spec.Intent.Name, one.Status.Reason))
 		}
 	}
