@@ -24,6 +24,8 @@ func keyOfIntent(it *model.Intent) intentKey {
 // they are. They follow fleet and ledger by what differs: asking the ledger
 // about each of 100,000 intents costs more than reading a commit of one.
 type authors struct {
+	// head is the commit of the inputs by whose history they were found.
+	head   tree.Hash
 	fleet  *fleet.Fleet
 	ledger *ledger.Ledger
 	// unknown are the intents that the ledger did not know as they were.
@@ -38,7 +40,11 @@ type authors struct {
 
 // attribute brings the authors up to the newest fleet and ledger.
 func (r *Reconciler) attribute(ctx context.Context) error {
-	last := &r.authors
+	last, head := &r.authors, r.heads.Inputs.Commit.Hash
+	follows, err := r.follows(last.head, head)
+	if err != nil {
+		return err
+	}
 	look := maps.Clone(last.unknown) // true: the intent itself is as it was
 	if look == nil {
 		look = map[intentKey]bool{}
@@ -51,7 +57,7 @@ func (r *Reconciler) attribute(ctx context.Context) error {
 	for _, it := range otherIntents(last.fleet, r.fleet) {
 		look[keyOfIntent(it)] = false
 	}
-	next := authors{fleet: r.fleet, ledger: r.ledger, unknown: map[intentKey]bool{}, byPath: map[string]gitrepo.Commit{}, number: last.number + 1}
+	next := authors{head: head, fleet: r.fleet, ledger: r.ledger, unknown: map[intentKey]bool{}, byPath: map[string]gitrepo.Commit{}, number: last.number + 1}
 	ask := map[string]bool{}
 	for k, same := range look {
 		next.asked = append(next.asked, [2]string{k.tenant, k.name})
@@ -64,7 +70,7 @@ func (r *Reconciler) attribute(ctx context.Context) error {
 				continue
 			}
 			next.unknown[k] = true
-			if c, ok := last.byPath[it.Path]; ok && same {
+			if c, ok := last.byPath[it.Path]; ok && same && follows {
 				next.byPath[it.Path] = c
 			} else {
 				ask[it.Path] = true
@@ -83,7 +89,7 @@ func (r *Reconciler) attribute(ctx context.Context) error {
 		next.byPath[f.Path] = c
 	}
 	if len(ask) > 0 {
-		found, err := r.opts.Repo.LastChanges(ctx, r.heads.Inputs.Commit.Hash, slices.Sorted(maps.Keys(ask)))
+		found, err := r.opts.Repo.LastChanges(ctx, head, slices.Sorted(maps.Keys(ask)))
 		if err != nil {
 			return fmt.Errorf("find who changed %d intents: %w", len(ask), err)
 		}
@@ -91,6 +97,20 @@ func (r *Reconciler) attribute(ctx context.Context) error {
 	}
 	r.authors = next
 	return nil
+}
+
+// follows reports whether a commit of the inputs descends from an earlier one:
+// not where an operator accepted that the history was rewritten, by which others
+// may have changed a file of which nothing changed.
+func (r *Reconciler) follows(earlier, now tree.Hash) (bool, error) {
+	if earlier.IsZero() || earlier == now {
+		return true, nil
+	}
+	is, err := r.opts.Repo.IsAncestor(earlier, now)
+	if err != nil {
+		return false, fmt.Errorf("find out whether the inputs %s were rewritten: %w", now.Short(), err)
+	}
+	return is, nil
 }
 
 // maxRemovers bounds how many removed files are remembered. Their contracts

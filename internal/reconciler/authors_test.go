@@ -8,8 +8,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
 // What is found to be other is what a comparison of each with each finds.
@@ -58,4 +60,43 @@ func TestOtherIntents(t *testing.T) {
 			t.Fatalf("without a fleet before, %d of %d are new", n, len(now.Intents))
 		}
 	})
+}
+
+// Whoever stands in a rewritten history that an operator accepted wrote what
+// stands there, not whoever had written it before.
+func TestAuthorsOfARewrittenHistory(t *testing.T) {
+	s := newStory(t, "ledger")
+	whole := func(suspended bool) map[string][]byte {
+		return map[string][]byte{"fleet.yaml": []byte(fmt.Sprintf("apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  suspend: %t\n  writeBack: {inputs: main, branch: ledger, author: {name: fleetbroker, email: broker@example.org}}\n", suspended))}
+	}
+	commit := func(who gitobj.Person, files map[string][]byte) {
+		t.Helper()
+		if _, err := s.remote.Commit("main", who, "Change", gitobj.Change{Puts: files}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(ada, whole(true))
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.rest()
+	files := map[string][]byte{}
+	for _, path := range []string{"fleet.yaml", "clusters/rome.yaml", "clusters/paris.yaml", "tenants/vision.yaml", "flavors/paris/h100.yaml", "intents/vision/train.yaml"} {
+		b, err := s.tree("main").ReadFile(path, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = b
+	}
+	head, err := s.remote.Rewrite("main", tree.Hash{}, eve, "All in one", gitobj.Change{Puts: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.r.opts.Repo.AcceptRewrite(t.Context(), head); err != nil {
+		t.Fatal(err)
+	}
+	s.rest()
+	commit(ada, whole(false))
+	s.rest()
+	if by := s.only("train").Spec.Intent.Author; by != "Eve <eve@example.org>" {
+		t.Errorf("the contract says that %s asked for it", by)
+	}
 }

@@ -231,9 +231,10 @@ func (d *daemon) say(err error, commits int) {
 	d.last = text
 }
 
-// deliver is a provider's report reaching a daemon.
-func (p *provider) deliver(d *daemon, m message) {
-	if !d.up || d.deaf[p.name] {
+// deliver is a provider's report reaching a daemon. What was under way to one
+// that has died since went down with its connection.
+func (p *provider) deliver(d *daemon, life int, m message) {
+	if !d.up || d.life != life || d.deaf[p.name] {
 		return
 	}
 	err := d.market.Report(p.name, wire.Generation{Epoch: m.epoch, N: m.n}, m.flavors, true)

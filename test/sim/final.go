@@ -418,7 +418,7 @@ func (s *sim) judgePlan() {
 	d.start()
 	for _, p := range s.providers {
 		if !p.gone {
-			p.deliver(d, message{p.epoch, p.n, p.list(), s.tl.now})
+			p.deliver(d, d.life, message{p.epoch, p.n, p.list(), s.tl.now})
 		}
 	}
 	for range 3 {

@@ -195,12 +195,13 @@ func (p *provider) report() {
 		if !p.s.healed && r.Float64() < k.lostReports {
 			continue
 		}
-		p.s.after(span(r, time.Millisecond, 200*time.Millisecond), func() { p.deliver(d, m) })
+		life := d.life
+		p.s.after(span(r, time.Millisecond, 200*time.Millisecond), func() { p.deliver(d, life, m) })
 		if p.s.healed || r.Float64() >= k.lostReports/2 {
 			continue
 		}
 		old := p.sent[r.IntN(len(p.sent))]
-		p.s.after(span(r, time.Second, time.Minute), func() { p.deliver(d, old) })
+		p.s.after(span(r, time.Second, time.Minute), func() { p.deliver(d, life, old) })
 	}
 }
 
