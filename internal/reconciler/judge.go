@@ -45,7 +45,7 @@ func (r *Reconciler) judge(in *inputs, w *planner.World, plan *planner.Plan, las
 	}
 	gone := map[intentKey]bool{}
 	r.desk.waiting = slices.DeleteFunc(r.desk.waiting, func(one *waiter) bool {
-		if one.release != "" {
+		if one.release != "" || one.file == nil { // nothing is asked for, or stands on the ledger already
 			return false
 		}
 		err := judgement(in, w, plan, one)
