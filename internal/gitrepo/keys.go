@@ -54,7 +54,7 @@ func KeyID(text string) (string, error) {
 		}
 		return ssh.FingerprintSHA256(pub), nil
 	}
-	ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
+	ring, err := readPGP(text)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoKey, err)
 	}
@@ -63,6 +63,15 @@ func KeyID(text string) (string, error) {
 		ids = append(ids, fmt.Sprintf("%x", e.PrimaryKey.Fingerprint))
 	}
 	return "OpenPGP:" + strings.Join(ids, "+"), nil
+}
+
+// readPGP reads an armored block of public keys, one at the least.
+func readPGP(text string) (openpgp.EntityList, error) {
+	ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
+	if err == nil && len(ring) == 0 {
+		err = errors.New("the OpenPGP block holds no public key: paste what `gpg --armor --export KEY` prints, with its first and last line")
+	}
+	return ring, err
 }
 
 // ParseKeys reads public keys as fleet files hold them: lines of an
@@ -80,7 +89,7 @@ func NewKeys(list []Key) (Keys, error) {
 	k := Keys{pgpOf: map[*openpgp.Entity]int{}, list: list}
 	for i, key := range list {
 		if strings.Contains(key.Text, "BEGIN PGP PUBLIC KEY BLOCK") {
-			ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(key.Text))
+			ring, err := readPGP(key.Text)
 			if err != nil {
 				return Keys{}, fmt.Errorf("signer %d: %w", i+1, err)
 			}

@@ -120,16 +120,19 @@ func FuzzOneReading(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, d := range read.Diagnostics {
-			if _, ok := listed[d.File]; !ok && !known(listed, d.File) {
+			if _, ok := listed[d.File]; !ok && !known(root, listed, d.File) {
 				t.Fatalf("the fleet's reader speaks of %q, listed are %q", d.File, slices.Sorted(maps.Keys(listed)))
 			}
 		}
 	})
 }
 
-// known reports whether a path is a directory of what is listed, or stands for
-// what is missing.
-func known(listed map[string]tree.Entry, p string) bool {
+// known reports whether a path is a directory, of what is listed or empty, or
+// stands for what is missing.
+func known(root tree.Tree, listed map[string]tree.Entry, p string) bool {
+	if e, err := root.Find(p); err == nil && e.Kind == tree.Dir {
+		return true
+	}
 	for l := range listed {
 		if len(l) > len(p) && l[:len(p)] == p && l[len(p)] == '/' {
 			return true
