@@ -263,15 +263,22 @@ func (s *sim) judgeWaiting(in *intent, st *v1alpha1.IntentState, held int) {
 		return
 	}
 	for _, p := range s.providers {
-		if p.gone {
+		if p.gone || waits(s.books.contracts, p.name).After(s.wall()) { // it denied too much lately
 			continue
 		}
 		for _, o := range p.flavors {
-			if s.fits(w, p, o) {
-				s.fail("liveness", "intent %s waits (%s), and %s/%s could take all of it: %v free", in.key(), st.Status.Message, p.name, o.name, s.free(p, o).Canonical())
+			if says := s.says(in); s.fits(w, p, o) && !keptFor(says, p.name+"/"+o.name) {
+				s.fail("liveness", "intent %s waits (%s), and %s/%s could take all of it: %v free; %s", in.key(), st.Status.Message, p.name, o.name, s.free(p, o).Canonical(), says)
 			}
 		}
 	}
+}
+
+// keptFor reports whether a decision says that what is free of an offer is kept
+// for somebody who waits longer.
+func keptFor(says, offer string) bool {
+	before, _, kept := strings.Cut(says, " is kept ")
+	return kept && strings.Contains(before, offer)
 }
 
 func (s *sim) fits(w *wish, p *provider, o *offered) bool {
