@@ -14,7 +14,7 @@ import (
 
 // maxLines is how long a file of Go code may be before it surely has a second
 // subject.
-const maxLines = 500
+const maxLines = 600
 
 // topLevel are the names allowed at the top of the repository, besides those
 // that begin with a dot.
