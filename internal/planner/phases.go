@@ -71,6 +71,8 @@ func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 		return v1alpha1.PhaseDegraded, ledger.DegradedProviderLost + ": " + c.Spec.Provider + " is not heard since " + stamp(o.Since)
 	case o != nil && o.State == model.Silent:
 		return v1alpha1.PhaseDegraded, ledger.DegradedProviderSilent + ": " + c.Spec.Provider + " is not heard since " + stamp(o.Since)
+	case r.by(rulesSilentUntilHeard) && o != nil && o.State == model.Withdrawn && saysSilent(c) && !r.w.Observed.Of(c.Metadata.Name).ProviderSeen:
+		return c.Status.Phase, c.Status.Reason // nobody has heard its provider since: a daemon that has just started knows no better
 	case refusal(o, c) != "":
 		return v1alpha1.PhaseDegraded, ledger.DegradedRefused + ": " + refusal(o, c)
 	case r.excess[c.Metadata.Name]:
@@ -101,6 +103,13 @@ func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
 		return v1alpha1.PhasePeering, waits(c, v1alpha1.PhasePeering, obs, lacks)
 	}
 	return v1alpha1.PhaseReserved, waits(c, v1alpha1.PhaseReserved, obs, "")
+}
+
+// saysSilent reports whether a contract is Degraded because its provider is not
+// heard.
+func saysSilent(c *v1alpha1.Contract) bool {
+	code := ledger.ReasonCode(c.Status.Reason)
+	return c.Status.Phase == v1alpha1.PhaseDegraded && (code == ledger.DegradedProviderLost || code == ledger.DegradedProviderSilent)
 }
 
 // notHeld is the reason of a contract that its provider refused and does not

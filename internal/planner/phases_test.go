@@ -106,6 +106,31 @@ func TestSilenceEndsUnseen(t *testing.T) {
 	}
 }
 
+// A daemon that has just started knows nothing of a provider's flavors: what is
+// Degraded for its silence stays so until the provider is heard.
+func TestSilenceOutlastsARestart(t *testing.T) {
+	b := inPhase(t, v1alpha1.PhaseActive)
+	name := b.Contracts("vision/train")[0].Metadata.Name
+	seen := b.W.Observed.Of(name)
+	silent := seen
+	silent.ProviderSeen, silent.ProviderHolds = false, nil
+	for _, st := range []struct {
+		offer model.Freshness
+		said  v1alpha1.Observation
+		want  v1alpha1.Phase
+	}{
+		{model.Silent, silent, v1alpha1.PhaseDegraded},
+		{model.Withdrawn, silent, v1alpha1.PhaseDegraded},
+		{model.Withdrawn, seen, v1alpha1.PhaseActive},
+	} {
+		b.Tick(time.Minute).Observe(name, st.said).Offer("paris/h100", Heard(st.offer)).Round()
+		if got := b.Contracts("vision/train")[0].Status; got.Phase != st.want {
+			t.Fatalf("the offer is %s: %s (%s), want %s", st.offer, got.Phase, got.Reason, st.want)
+		}
+		wantOnlyKeeps(t, b)
+	}
+}
+
 // What one contract gives back in a round is not another's excess.
 func TestExcessIsSettledLast(t *testing.T) {
 	b := paris().Intent("vision/low", Wants(4, "H100")).Intent("vision/train", Wants(4, "H100"), Priority(5))

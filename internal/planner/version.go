@@ -4,7 +4,7 @@ package planner
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesThousandContracts
+const Rules = rulesSilentUntilHeard
 
 // The changes, by the number that they came with.
 const (
@@ -17,6 +17,10 @@ const (
 	// rulesThousandContracts: without limits.contracts a tenant holds 1,000
 	// contracts, and no more 20,000 (beyond.go).
 	rulesThousandContracts = 4
+	// rulesSilentUntilHeard: what is Degraded because its provider is silent stays
+	// so until the provider is heard, also where a daemon that has just started
+	// knows nothing of its flavors yet (phases.go).
+	rulesSilentUntilHeard = 5
 )
 
 // by reports whether a round decides by the rules of a number.

@@ -414,7 +414,8 @@ func (s *sim) judgeAudit() {
 
 // judgePlan lets a daemon that was never there look at it all: it must find
 // nothing to do (invariant 3). It is a shadow, which takes no old requests out:
-// that is due once a day in each daemon's life.
+// that is due once a day in each daemon's life; and it has listened for so long
+// that it knows who is lost.
 func (s *sim) judgePlan() {
 	if s.failure != nil {
 		return
@@ -422,7 +423,10 @@ func (s *sim) judgePlan() {
 	d := &daemon{s: s, name: "judge", cut: map[string]bool{}, skew: s.daemons[0].skew}
 	d.link = &link{s: s, d: d}
 	d.options = func(o *reconciler.Options) { o.Shadow = true }
+	const listened = time.Hour
+	d.skew -= listened
 	d.start()
+	d.skew += listened
 	for _, p := range s.providers {
 		if !p.gone {
 			p.deliver(d, d.life, message{p.epoch, p.n, p.list(), s.tl.now})
