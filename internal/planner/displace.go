@@ -280,6 +280,7 @@ func (r *round) reviewNotice(c *v1alpha1.Contract, cl *claim) *job {
 		return j
 	}
 	if d.Leaves.After(r.now.Time) {
+		r.due(d.Leaves)
 		return nil
 	}
 	j.leave(r, c)
@@ -313,6 +314,7 @@ func (r *round) notice(cl *claim, c *v1alpha1.Contract) *job {
 	if grace <= 0 {
 		j.leave(r, &next)
 	}
+	r.due(next.Status.Displaced.Leaves)
 	return j
 }
 

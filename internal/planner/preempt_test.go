@@ -336,3 +336,20 @@ func TestPreemptWithinLimits(t *testing.T) {
 		t.Fatal(describe(p))
 	}
 }
+
+// A victim that was refused the rest of what it wants, and asks for nothing any
+// more, still leaves when its notice is over: the plan comes due then.
+func TestNoticeOfARefusedVictimComesDue(t *testing.T) {
+	b := settled(paris().Tenant("bio", "rome").Intent("bio/fold", Wants(6), Priority(10), grace(10*time.Minute), With(func(s *v1alpha1.IntentSpec) {
+		s.Replicas, s.Gang, s.Queue.Policy = v1alpha1.Replicas{Min: 2, Max: 2}, Ptr(false), "fail"
+	})))
+	if n := len(b.Contracts("bio/fold")); n != 1 {
+		t.Fatalf("%d replicas are placed, want 1", n)
+	}
+	b.Intent("vision/train", Wants(4, "H100"), preempts(100)).Round()
+	p := b.Tick(time.Second).Round()
+	d := b.Contracts("bio/fold")[0].Status.Displaced
+	if d == nil || !p.Due.Equal(d.Leaves.Time) {
+		t.Fatalf("notice %+v, the plan comes due %v\n%s", d, p.Due, describe(p))
+	}
+}
