@@ -78,7 +78,7 @@ func (r *round) sameSize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Re
 		return false
 	}
 	size := w.size(o)
-	if !size.equal(r.names.offered(c, o.Flavor)) {
+	if !size.equal(offeredIn(r.names, c, o.Flavor)) {
 		return false
 	}
 	j.budget(r, 1, c)
@@ -115,7 +115,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	}
 	j.budget(r, 1, c)
 	w.money, w.seconds, w.replicas = j.purse, j.seconds, 1
-	size, had := w.size(o), r.names.offered(c, o.Flavor)
+	size, had := w.size(o), offeredIn(r.names, c, o.Flavor)
 	grows := !size.within(had)
 	if grows && (o.blocked != "" || o.overdrawn() >= 0) {
 		return false
@@ -158,7 +158,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	j.why, j.whyCode = "the intent changed", CodeChanged
 	line := r.line(next, Resize)
 	if asked := w.asked(o); !asked.equal(size) {
-		line.Asked = r.names.sliced(asked, o.Flavor)
+		line.Asked = slicedFrom(r.names, asked, o.Flavor)
 	}
 	j.dec.Contracts = append(j.dec.Contracts, line)
 	return true

@@ -154,3 +154,13 @@ func (r *round) openingsCost(j *job, c *v1alpha1.Contract, limit v1alpha1.Time) 
 	}
 	return sum
 }
+
+// inFleet is an amount of a currency in the fleet's; without a rate it is taken
+// as it stands, as the ledger does: to lose it would be worse than to misname
+// it. (Reading a fleet demands a rate for every currency it names.)
+func (r *round) inFleet(d v1alpha1.Decimal, currency string) micro {
+	if v, err := r.books.Convert(d, currency, r.now); err == nil {
+		d = v
+	}
+	return micro(d.Micro())
+}

@@ -209,7 +209,7 @@ func (r *round) worth(saves micro, c *v1alpha1.Contract, pool poolCost) bool {
 	}
 	have := wide{}.addProduct(int64(saves), pool.disruption, 1_000_000)
 	need := wide{}.addProduct(int64(pool.hourly), disruptionOf(c), threshold)
-	return saves > 0 && (have.hi > need.hi || have.hi == need.hi && have.lo >= need.lo)
+	return saves > 0 && have.compare(need) >= 0
 }
 
 // betterFor is the cheapest better offer for a contract, or how much better the
@@ -263,7 +263,7 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 // alternativeOf is which of an intent's alternatives a contract serves, −1 for
 // none.
 func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *offer) int {
-	have := r.names.offered(c, o.Flavor)
+	have := offeredIn(r.names, c, o.Flavor)
 	for i, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
 		if r.nature(w, o) == "" && w.asked(o).within(have) {

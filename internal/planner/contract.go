@@ -106,8 +106,9 @@ func reserves(in *v1alpha1.IntentSpec) bool {
 // Liqo fills in its own default for one that is missing. A key that it had
 // stays, with nothing.
 func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size vec, q quote) {
-	res := r.names.sliced(size, o.Flavor)
-	for _, name := range r.names.list[:rGPU] {
+	res := slicedFrom(r.names, size, o.Flavor)
+	for i := range rGPU {
+		name := r.names.name(i)
 		if _, ok := res[name]; !ok {
 			res[name] = v1alpha1.Amount{}
 		}

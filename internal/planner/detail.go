@@ -208,7 +208,7 @@ func (r *round) sizeText(v vec) string {
 	var parts []string
 	for _, i := range [...]int{rGPU, rCPU, rMemory} {
 		if n := v.at(i); n > 0 {
-			parts = append(parts, v1alpha1.AmountOf(n).Canonical(r.names.list[i])+" "+r.names.list[i])
+			parts = append(parts, v1alpha1.AmountOf(n).Canonical(r.names.name(i))+" "+r.names.name(i))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -78,8 +78,8 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 	for _, o := range r.offers {
 		line := OfferLine{Flavor: o.Flavor, Free: v1alpha1.Resources{}, Sources: o.Sources}
 		for k, n := range o.free {
-			if _, listed := o.Flavor.Spec.Capacity[r.names.list[k]]; listed || o.growth.at(k) > 0 {
-				line.Free[r.names.list[k]] = v1alpha1.AmountOf(max(n, 0))
+			if _, listed := o.Flavor.Spec.Capacity[r.names.name(k)]; listed || o.growth.at(k) > 0 {
+				line.Free[r.names.name(k)] = v1alpha1.AmountOf(max(n, 0))
 			}
 		}
 		line.LatencyMs, line.LatencyKnown = r.latency(j.consumer, o)

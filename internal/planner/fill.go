@@ -364,7 +364,7 @@ func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) Contra
 		line.HourlyNow = &now
 	}
 	if asked := s.wish.asked(at.offer); !asked.equal(at.size) {
-		line.Asked = r.names.sliced(asked, at.offer.Flavor)
+		line.Asked = slicedFrom(r.names, asked, at.offer.Flavor)
 	}
 	return line
 }

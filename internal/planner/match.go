@@ -56,7 +56,7 @@ func (r *round) kindred(w *wish, o *offer) string {
 	}
 	for _, i := range w.extended {
 		if o.capacity.at(i) <= 0 {
-			return ReqResource + r.names.list[i]
+			return ReqResource + r.names.name(i)
 		}
 	}
 	p := &w.in.Spec.Placement
@@ -309,15 +309,15 @@ func (r *round) partition(w *wish, o *offer) string {
 func (r *round) short(o *offer, size vec) string {
 	free := o.free
 	if n := size.at(rGPU); n > 0 && free.at(rGPU) < n {
-		return r.names.shorts[rGPU]
+		return r.names.prefixed(rGPU)
 	}
 	for i, n := range size {
 		if n > 0 && free.at(i) < n {
-			return r.names.shorts[i]
+			return r.names.prefixed(i)
 		}
 	}
 	if i := free.deficit(); i >= 0 {
-		return r.names.shorts[i]
+		return r.names.prefixed(i)
 	}
 	return ""
 }

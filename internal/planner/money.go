@@ -23,13 +23,3 @@ const unlimited = micro(1) << 60
 func (m micro) forSeconds(seconds int64) micro {
 	return micro(wide{}.addProduct(int64(m), seconds, 1).add(3599).quo(3600))
 }
-
-// inFleet is an amount of a currency in the fleet's; without a rate it is taken
-// as it stands, as the ledger does: to lose it would be worse than to misname
-// it. (Reading a fleet demands a rate for every currency it names.)
-func (r *round) inFleet(d v1alpha1.Decimal, currency string) micro {
-	if v, err := r.books.Convert(d, currency, r.now); err == nil {
-		d = v
-	}
-	return micro(d.Micro())
-}

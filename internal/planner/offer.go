@@ -159,7 +159,7 @@ func (r *round) measure(o *offer) {
 	o.held, o.pool = r.names.vecOf(fig.Held), r.names.vecOf(fig.Pool)
 	for i, n := range o.held {
 		// What is held of a resource that is not offered any more is overdrawn.
-		if _, listed := o.Flavor.Spec.Capacity[r.names.list[i]]; !listed && n > 0 && i != rPods && i != rStorage {
+		if _, listed := o.Flavor.Spec.Capacity[r.names.name(i)]; !listed && n > 0 && i != rPods && i != rStorage {
 			o.free = o.free.set(i, -n)
 		}
 	}
@@ -238,7 +238,7 @@ func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) vec {
 		}
 		return r.names.vecOf(reported)
 	}
-	own := r.names.offered(c, o.Flavor)
+	own := offeredIn(r.names, c, o.Flavor)
 	if !lingers {
 		return own
 	}
@@ -297,4 +297,29 @@ func (o *offer) resolved() *v1alpha1.Flavor {
 		o.view = &f
 	}
 	return o.view
+}
+
+// offeredIn are a contract's resources in its flavor's own names, numbered.
+func offeredIn(n *names, c *v1alpha1.Contract, f *v1alpha1.Flavor) vec {
+	gpu := ledger.SlicedAs(c, f)
+	v := make(vec, rExtended, rowLength)
+	for name, a := range c.Spec.Resources {
+		i := rGPU
+		if name != gpu {
+			i = n.of(name)
+		}
+		v = v.set(i, v1alpha1.AmountOf(v.at(i)).Add(a).Int64())
+	}
+	return v
+}
+
+// slicedFrom are v's named amounts as a slice of a flavor carries them, those of
+// nothing left out.
+func slicedFrom(n *names, v vec, f *v1alpha1.Flavor) v1alpha1.Resources {
+	out := n.resources(v)
+	if name := ledger.GPUResource(f); v.at(rGPU) != 0 && name != v1alpha1.GPU {
+		delete(out, v1alpha1.GPU)
+		out[name] = out[name].Add(v1alpha1.AmountOf(v[rGPU]))
+	}
+	return out
 }

@@ -94,7 +94,7 @@ func (r *round) loadOf(o *offer, i int) load {
 // −1 when it does not.
 func (r *round) usageOf(o *offer, c *v1alpha1.Contract, i int) int64 {
 	for _, name := range [...]string{c.Metadata.Name, c.Spec.Slice} {
-		if n, told := o.Flavor.Spec.Usage[name][r.names.list[i]]; told {
+		if n, told := o.Flavor.Spec.Usage[name][r.names.name(i)]; told {
 			return n.Int64()
 		}
 	}

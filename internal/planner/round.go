@@ -149,7 +149,7 @@ type round struct {
 // newRound reads a world from nothing.
 func newRound(w *World) *round {
 	r := startRound(w)
-	r.names, r.shapes, r.kinds, r.latencies, r.tariffs = newNames(), map[string]*shape{}, map[cardKind]int{}, map[pair]int64{}, map[*v1alpha1.Price]*tariff{}
+	r.names, r.shapes, r.kinds, r.latencies, r.tariffs = newNames(ReqCapacity), map[string]*shape{}, map[cardKind]int{}, map[pair]int64{}, map[*v1alpha1.Price]*tariff{}
 	fleet := r.fleet
 	r.defaults = r.names.vecOf(v1alpha1.Resources{
 		v1alpha1.CPU:              defaultOf(fleet.Defaults.CPU, v1alpha1.CPU, "4"),

@@ -65,7 +65,7 @@ func (r *round) partOf(q *v1alpha1.ResourceRequest, units, of int64) v1alpha1.Re
 		out.Named[name] = v1alpha1.AmountOf(part)
 	}
 	for i := range rGPU {
-		take(r.names.list[i], r.defaults.at(i))
+		take(r.names.name(i), r.defaults.at(i))
 	}
 	for _, name := range q.Named.Names() {
 		take(name, q.Named[name].Int64())

@@ -1,11 +1,11 @@
 package planner
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // A round compares the amounts of thousands of offers with those of thousands
@@ -24,14 +24,17 @@ const (
 
 // names numbers the names of resources.
 type names struct {
-	id   map[string]int
-	list []string
-	// shorts are the requirements that an offer without enough of them fails.
-	shorts []string
+	id     map[string]int
+	list   []string
+	prefix string
+	// behind are the names behind the prefix, made once.
+	behind []string
 }
 
-func newNames() *names {
-	n := &names{id: map[string]int{}}
+// newNames numbers the resources that every round knows; prefix is what Prefixed
+// puts before a name.
+func newNames(prefix string) *names {
+	n := &names{id: map[string]int{}, prefix: prefix}
 	for _, name := range []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods, v1alpha1.EphemeralStorage, v1alpha1.GPU} {
 		n.of(name)
 	}
@@ -44,10 +47,16 @@ func (n *names) of(name string) int {
 	if !ok {
 		i = len(n.list)
 		n.id[name] = i
-		n.list, n.shorts = append(n.list, name), append(n.shorts, ReqCapacity+name)
+		n.list, n.behind = append(n.list, name), append(n.behind, n.prefix+name)
 	}
 	return i
 }
+
+// name is the name of a number.
+func (n *names) name(i int) string { return n.list[i] }
+
+// prefixed is the name of a number behind the prefix.
+func (n *names) prefixed(i int) string { return n.behind[i] }
 
 // rowLength is for how many resources most vecs have room.
 const rowLength = rExtended + 1
@@ -56,6 +65,7 @@ const rowLength = rExtended + 1
 // past its end are absent: nothing.
 type vec []int64
 
+// at is the amount of a numbered resource.
 func (v vec) at(i int) int64 {
 	if i < len(v) {
 		return v[i]
@@ -112,8 +122,10 @@ func (v vec) deficit() int {
 	return -1
 }
 
+// clone is a vec of its own with the same amounts.
 func (v vec) clone() vec { return append(vec(nil), v...) }
 
+// equal reports v = o for every resource.
 func (v vec) equal(o vec) bool {
 	for i := range max(len(v), len(o)) {
 		if v.at(i) != o.at(i) {
@@ -156,31 +168,6 @@ func (n *names) resources(v vec) v1alpha1.Resources {
 	return out
 }
 
-// offered are a contract's resources in its flavor's own names, numbered.
-func (n *names) offered(c *v1alpha1.Contract, f *v1alpha1.Flavor) vec {
-	gpu := ledger.SlicedAs(c, f)
-	v := make(vec, rExtended, rowLength)
-	for name, a := range c.Spec.Resources {
-		i := rGPU
-		if name != gpu {
-			i = n.of(name)
-		}
-		v = v.set(i, v1alpha1.AmountOf(v.at(i)).Add(a).Int64())
-	}
-	return v
-}
-
-// sliced are v's named amounts as a slice of a flavor carries them, those of
-// nothing left out.
-func (n *names) sliced(v vec, f *v1alpha1.Flavor) v1alpha1.Resources {
-	out := n.resources(v)
-	if name := ledger.GPUResource(f); v.at(rGPU) != 0 && name != v1alpha1.GPU {
-		delete(out, v1alpha1.GPU)
-		out[name] = out[name].Add(v1alpha1.AmountOf(v[rGPU]))
-	}
-	return out
-}
-
 // wide is an unsigned 128-bit sum of products, for prices: exact where a float
 // or a 64-bit integer would not be. It saturates.
 type wide struct{ hi, lo uint64 }
@@ -214,6 +201,10 @@ func (w wide) div(d uint64) int64 {
 	return min(q, math.MaxInt64/4)
 }
 
+// compare is -1, 0 or 1 as w is less than o, equal or more.
+func (w wide) compare(o wide) int { return cmp.Or(cmp.Compare(w.hi, o.hi), cmp.Compare(w.lo, o.lo)) }
+
+// add is w + n.
 func (w wide) add(n uint64) wide {
 	lo, carry := bits.Add64(w.lo, n, 0)
 	return wide{w.hi + carry, lo}

@@ -175,7 +175,7 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 	if !r.asSold(old) || o.overdrawn() >= 0 {
 		return nil // a flavor that shrank sells nothing, what is warm of it neither
 	}
-	size := r.names.offered(old, o.Flavor)
+	size := offeredIn(r.names, old, o.Flavor)
 	asked := s.wish.asked(o)
 	if !asked.within(size) || asked.at(rGPU) != size.at(rGPU) {
 		return nil
