@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 func secondsOf(n int64) time.Duration { return time.Duration(n) * time.Second }
@@ -78,7 +79,7 @@ func (r *round) sameSize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Re
 		return false
 	}
 	size := w.size(o)
-	if !size.equal(offeredIn(r.names, c, o.Flavor)) {
+	if !size.Equal(offeredIn(r.names, c, o.Flavor)) {
 		return false
 	}
 	j.budget(r, 1, c)
@@ -116,11 +117,11 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	j.budget(r, 1, c)
 	w.money, w.seconds, w.replicas = j.purse, j.seconds, 1
 	size, had := w.size(o), offeredIn(r.names, c, o.Flavor)
-	grows := !size.within(had)
+	grows := !size.Within(had)
 	if grows && (o.blocked != "" || o.overdrawn() >= 0) {
 		return false
 	}
-	if grows && !size.clone().sub(r.footprint(o, c.Metadata.Name, c)).within(o.free.max(vec{})) {
+	if grows && !size.Clone().Sub(r.footprint(o, c.Metadata.Name, c)).Within(o.free.Max(quantity.Vector{})) {
 		return false
 	}
 	if grows && !o.hostsInstead(w.gpu, size, c) {
@@ -157,7 +158,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	r.noteProgress()
 	j.why, j.whyCode = "the intent changed", CodeChanged
 	line := r.line(next, Resize)
-	if asked := w.asked(o); !asked.equal(size) {
+	if asked := w.asked(o); !asked.Equal(size) {
 		line.Asked = slicedFrom(r.names, asked, o.Flavor)
 	}
 	j.dec.Contracts = append(j.dec.Contracts, line)
@@ -167,7 +168,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 // figuresWithout are an offer's figures with all contracts but one.
 func (r *round) figuresWithout(o *offer, c *v1alpha1.Contract) v1alpha1.OfferFigures {
 	f := r.figures(o)
-	f.Held = r.names.resources(o.held.clone().sub(r.footprint(o, c.Metadata.Name, c)))
+	f.Held = r.names.Resources(o.held.Clone().Sub(r.footprint(o, c.Metadata.Name, c)))
 	return f
 }
 

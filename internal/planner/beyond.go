@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // beyondLimits refuses what no intent of the fleet may ask for, before anything
@@ -109,11 +110,11 @@ func (r *round) beyondQuota(j *job) (code, why string) {
 		if top := most(quotaCards) / 1000; q.GPU != nil && w.gpu != nil && w.gpu.share == 0 && w.gpu.profile == "" && w.gpu.sharing == "" && w.gpu.count*n > top {
 			over = j.overQuota(quotaCards, fmt.Sprintf("%d GPUs", w.gpu.count*n), strconv.FormatInt(top, 10))
 		}
-		if top := most(quotaCPU); q.CPU != nil && w.need.at(rCPU)*n > top {
-			over = j.overQuota(quotaCPU, v1alpha1.AmountOf(w.need.at(rCPU)*n).Canonical(v1alpha1.CPU)+" CPU", v1alpha1.AmountOf(top).Canonical(v1alpha1.CPU))
+		if top := most(quotaCPU); q.CPU != nil && w.need.At(quantity.CPU)*n > top {
+			over = j.overQuota(quotaCPU, v1alpha1.AmountOf(w.need.At(quantity.CPU)*n).Canonical(v1alpha1.CPU)+" CPU", v1alpha1.AmountOf(top).Canonical(v1alpha1.CPU))
 		}
-		if top := most(quotaMemory); q.Memory != nil && w.need.at(rMemory)*n > top {
-			over = j.overQuota(quotaMemory, v1alpha1.AmountOf(w.need.at(rMemory)*n).Canonical(v1alpha1.Memory)+" memory", v1alpha1.AmountOf(top).Canonical(v1alpha1.Memory))
+		if top := most(quotaMemory); q.Memory != nil && w.need.At(quantity.Memory)*n > top {
+			over = j.overQuota(quotaMemory, v1alpha1.AmountOf(w.need.At(quantity.Memory)*n).Canonical(v1alpha1.Memory)+" memory", v1alpha1.AmountOf(top).Canonical(v1alpha1.Memory))
 		}
 		if over == "" {
 			return "", ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // A tenant with quota.maxBorrow may hold more than its quota of GPUs, CPU or
@@ -133,7 +134,7 @@ func (r *round) borrow(l *limits) {
 // markBorrowed is what of a contract of some size is above its tenant's quota;
 // old is the version that it replaces on the account: what that held of the
 // tenant's own quota is not borrowed because others borrow since.
-func (r *round) markBorrowed(t *tenant, o *offer, size vec, old *v1alpha1.Contract) v1alpha1.Resources {
+func (r *round) markBorrowed(t *tenant, o *offer, size quantity.Vector, old *v1alpha1.Contract) v1alpha1.Resources {
 	if !t.borrows() {
 		return nil
 	}
@@ -144,12 +145,12 @@ func (r *round) markBorrowed(t *tenant, o *offer, size vec, old *v1alpha1.Contra
 		if !ok {
 			continue
 		}
-		unit, n, had := int64(1), size.at(r.names.of(name)), int64(0)
+		unit, n, had := int64(1), size.At(r.names.Of(name)), int64(0)
 		if old != nil {
 			had = old.Spec.Resources[name].Int64()
 		}
 		if kind == quotaCards {
-			unit, n = 1000, (size.at(rGPU)*1000+o.unitsPer-1)/o.unitsPer
+			unit, n = 1000, (size.At(quantity.GPU)*1000+o.unitsPer-1)/o.unitsPer
 			if old != nil && old.Spec.GPUs != nil {
 				had = old.Spec.GPUs.Count * 1000 / o.unitsPer
 			}
@@ -201,7 +202,7 @@ func (r *round) reclaimable(j *job, c *v1alpha1.Contract) bool {
 // askedBack reports whether somebody waits who would ask a size on an offer back
 // at once if a job's tenant borrowed for it. What is free he would have taken
 // himself; what is kept warm only becomes his to ask for by being lent.
-func (r *round) askedBack(j *job, o *offer, size vec) bool {
+func (r *round) askedBack(j *job, o *offer, size quantity.Vector) bool {
 	lent := r.markBorrowed(j.tenant, o, size, nil)
 	if len(lent) == 0 {
 		return false

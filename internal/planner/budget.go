@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // A tenant's budget counts as FORMATS' section 4 says: accrued is what the
@@ -49,33 +50,33 @@ func (r *round) budgetLines() []BudgetLine {
 			continue
 		}
 		t := r.tenantOf(name)
-		l := BudgetLine{Tenant: name, Hourly: t.hourly.decimal(), Month: r.books.Month(r.now), Ends: ends, AtLimit: t.atLimit}
+		l := BudgetLine{Tenant: name, Hourly: t.hourly.Decimal(), Month: r.books.Month(r.now), Ends: ends, AtLimit: t.atLimit}
 		if l.AtLimit == "" {
 			l.AtLimit = "stop"
 		}
-		limit := func(m micro) *v1alpha1.Decimal {
-			if m >= unlimited {
+		limit := func(m quantity.Micro) *v1alpha1.Decimal {
+			if m >= quantity.Unlimited {
 				return nil
 			}
-			d := m.decimal()
+			d := m.Decimal()
 			return &d
 		}
 		l.MaxHourly, l.MaxMonthly = limit(t.maxHourly), limit(t.maxMonthly)
-		forecast := micro(0)
+		forecast := quantity.Micro(0)
 		if l.MaxMonthly != nil {
 			forecast = t.month + r.windowsAhead(name, ends)
-			l.Accrued, l.Held, l.Forecast = t.spent.decimal(), (t.month - t.spent).decimal(), forecast.decimal()
+			l.Accrued, l.Held, l.Forecast = t.spent.Decimal(), (t.month - t.spent).Decimal(), forecast.Decimal()
 		}
 		cur := " " + r.books.Currency
 		switch {
 		case l.MaxMonthly != nil && t.spent >= t.maxMonthly:
-			l.Warning = "has spent " + t.spent.text() + " of " + t.maxMonthly.text() + cur + " this month"
+			l.Warning = "has spent " + t.spent.Text() + " of " + t.maxMonthly.Text() + cur + " this month"
 		case l.MaxMonthly != nil && t.month > t.maxMonthly:
-			l.Warning = "has spent and holds " + t.month.text() + " of " + t.maxMonthly.text() + cur + " this month"
+			l.Warning = "has spent and holds " + t.month.Text() + " of " + t.maxMonthly.Text() + cur + " this month"
 		case l.MaxMonthly != nil && forecast > t.maxMonthly:
-			l.Warning = "is forecast to spend " + forecast.text() + " of " + t.maxMonthly.text() + cur + " this month"
+			l.Warning = "is forecast to spend " + forecast.Text() + " of " + t.maxMonthly.Text() + cur + " this month"
 		case l.MaxHourly != nil && t.hourly > t.maxHourly:
-			l.Warning = "spends " + t.hourly.text() + " of " + t.maxHourly.text() + cur + "/h"
+			l.Warning = "spends " + t.hourly.Text() + " of " + t.maxHourly.Text() + cur + "/h"
 		}
 		out = append(out, l)
 	}
@@ -84,8 +85,8 @@ func (r *round) budgetLines() []BudgetLine {
 
 // windowsAhead is what a tenant's intents with windows will cost when those
 // open again before the month ends.
-func (r *round) windowsAhead(tenant string, ends v1alpha1.Time) micro {
-	var sum micro
+func (r *round) windowsAhead(tenant string, ends v1alpha1.Time) quantity.Micro {
+	var sum quantity.Micro
 	for _, j := range r.jobs {
 		if j.tenantName != tenant || j.in == nil || len(j.in.Spec.Schedule.Windows) == 0 || j.in.Spec.Suspend {
 			continue
@@ -131,8 +132,8 @@ func (r *round) lastContracts(j *job) []*v1alpha1.Contract {
 
 // openingsCost is what a contract's price comes to in the windows that open
 // from now on until a limit; one that is open is held already.
-func (r *round) openingsCost(j *job, c *v1alpha1.Contract, limit v1alpha1.Time) micro {
-	var sum micro
+func (r *round) openingsCost(j *job, c *v1alpha1.Contract, limit v1alpha1.Time) quantity.Micro {
+	var sum quantity.Micro
 	const most = 31 * 24 // openings of a month
 	at := r.now
 	for range most {
@@ -158,9 +159,9 @@ func (r *round) openingsCost(j *job, c *v1alpha1.Contract, limit v1alpha1.Time) 
 // inFleet is an amount of a currency in the fleet's; without a rate it is taken
 // as it stands, as the ledger does: to lose it would be worse than to misname
 // it. (Reading a fleet demands a rate for every currency it names.)
-func (r *round) inFleet(d v1alpha1.Decimal, currency string) micro {
+func (r *round) inFleet(d v1alpha1.Decimal, currency string) quantity.Micro {
 	if v, err := r.books.Convert(d, currency, r.now); err == nil {
 		d = v
 	}
-	return micro(d.Micro())
+	return quantity.Micro(d.Micro())
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // A flavor that sells parts of cards sells units, of which unitsPerGPU make a
@@ -43,7 +44,7 @@ func (r *round) deal(o *offer) {
 		return
 	}
 	d := &deck{per: o.unitsPer, free: make([]int64, n)}
-	left := o.capacity.at(rGPU)
+	left := o.capacity.At(quantity.GPU)
 	for i := range d.free {
 		d.free[i] = min(left, d.per)
 		left -= d.free[i]
@@ -57,7 +58,7 @@ func (r *round) deal(o *offer) {
 			}
 		}
 	}
-	d.pour(o.capacity.at(rGPU) - o.free.at(rGPU) - known)
+	d.pour(o.capacity.At(quantity.GPU) - o.free.At(quantity.GPU) - known)
 	d.count()
 	o.deck = d
 }
@@ -128,8 +129,8 @@ func (g *gpuWish) loose(have *v1alpha1.FlavorGPU) bool {
 }
 
 // hosts reports whether an offer's cards hold a size as the wish wants it laid.
-func (o *offer) hosts(g *gpuWish, size vec) bool {
-	units := size.at(rGPU)
+func (o *offer) hosts(g *gpuWish, size quantity.Vector) bool {
+	units := size.At(quantity.GPU)
 	if o.deck == nil || units == 0 || g == nil || g.loose(o.Flavor.Spec.GPU) {
 		return true
 	}
@@ -141,7 +142,7 @@ func (o *offer) hosts(g *gpuWish, size vec) bool {
 }
 
 // hostsInstead is hosts as if a contract were not there.
-func (o *offer) hostsInstead(g *gpuWish, size vec, c *v1alpha1.Contract) bool {
+func (o *offer) hostsInstead(g *gpuWish, size quantity.Vector, c *v1alpha1.Contract) bool {
 	o.deck.book(laidOn(c), -1)
 	defer o.deck.book(laidOn(c), 1)
 	return o.hosts(g, size)
@@ -149,7 +150,7 @@ func (o *offer) hostsInstead(g *gpuWish, size vec, c *v1alpha1.Contract) bool {
 
 // lacks is what an offer has too little of for a size of a wish: a resource, or
 // a card that has so much free.
-func (r *round) lacks(w *wish, o *offer, size vec) string {
+func (r *round) lacks(w *wish, o *offer, size quantity.Vector) string {
 	if req := r.short(o, size); req != "" {
 		return req
 	}
@@ -162,7 +163,7 @@ func (r *round) lacks(w *wish, o *offer, size vec) string {
 // fewestOnCard is the best of the units that together free so much of one card.
 func (r *round) fewestOnCard(o *offer, units []unit, need int64) (best []unit) {
 	for i, free := range o.deck.free {
-		lack := vec(nil).set(rGPU, need-free)
+		lack := quantity.Vector(nil).Set(quantity.GPU, need-free)
 		var there []unit
 		for _, u := range units {
 			var relief int64
@@ -177,7 +178,7 @@ func (r *round) fewestOnCard(o *offer, units []unit, need int64) (best []unit) {
 				}
 			}
 			if relief > 0 {
-				u.relief = vec(nil).set(rGPU, relief)
+				u.relief = quantity.Vector(nil).Set(quantity.GPU, relief)
 				there = append(there, u)
 			}
 		}
@@ -189,12 +190,12 @@ func (r *round) fewestOnCard(o *offer, units []unit, need int64) (best []unit) {
 }
 
 // detailCard says how an offer's cards do not hold a size.
-func (o *offer) detailCard(size vec) string {
-	whole, part := size.at(rGPU)/o.deck.per, size.at(rGPU)%o.deck.per
+func (o *offer) detailCard(size quantity.Vector) string {
+	whole, part := size.At(quantity.GPU)/o.deck.per, size.At(quantity.GPU)%o.deck.per
 	if part == 0 || whole > o.deck.empty {
-		return fmt.Sprintf("%d of %d cards are whole; the %s GPUs free lie on several", o.deck.empty, whole, o.partText(o.free.at(rGPU)))
+		return fmt.Sprintf("%d of %d cards are whole; the %s GPUs free lie on several", o.deck.empty, whole, o.partText(o.free.At(quantity.GPU)))
 	}
-	return fmt.Sprintf("no card has %s free: at most %s; the %s GPUs free lie on several", o.partText(part), o.partText(o.deck.spare), o.partText(o.free.at(rGPU)))
+	return fmt.Sprintf("no card has %s free: at most %s; the %s GPUs free lie on several", o.partText(part), o.partText(o.deck.spare), o.partText(o.free.At(quantity.GPU)))
 }
 
 // partText is so many units in cards.
@@ -250,8 +251,8 @@ func (d *deck) seat(units int64, card int) (on []v1alpha1.CardUnits) {
 
 // layOut chooses the cards of a contract of a size, which had others before: it
 // stays on its card where that has the room.
-func (r *round) layOut(w *wish, o *offer, size vec, had []v1alpha1.CardUnits) []v1alpha1.CardUnits {
-	d, units := o.deck, size.at(rGPU)
+func (r *round) layOut(w *wish, o *offer, size quantity.Vector, had []v1alpha1.CardUnits) []v1alpha1.CardUnits {
+	d, units := o.deck, size.At(quantity.GPU)
 	if d == nil || units == 0 {
 		return nil
 	}

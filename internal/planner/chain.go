@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"slices"
 )
 
@@ -17,7 +18,7 @@ const (
 // take their new places. The first is who gains, each other one was in the way.
 type chain struct {
 	steps []step
-	gain  micro
+	gain  quantity.Micro
 }
 
 // step is one seat's new place; to is nil when it loses the one it has.
@@ -31,7 +32,7 @@ type search struct {
 	*repairs
 	// freed is the offer that the first seat leaves, with what it leaves there.
 	freed *offer
-	back  vec
+	back  quantity.Vector
 	// used are the offers that the chain already changes.
 	used  []*offer
 	seats []*seat
@@ -40,7 +41,7 @@ type search struct {
 // better is the best change for a seat that costs now (or for one that has no
 // place): a cheaper place that is free, or one from which others can go for
 // less than is won.
-func (p *repairs) better(s *seat, of *shape, now micro) chain {
+func (p *repairs) better(s *seat, of *shape, now quantity.Micro) chain {
 	x := search{repairs: p}
 	if s.at != nil {
 		x.freed, x.back = s.at.offer, s.at.size
@@ -52,11 +53,11 @@ func (p *repairs) better(s *seat, of *shape, now micro) chain {
 // find is the cheapest new place for a seat that costs now, when the chain so
 // far has won so much; its gain counts what was won, and is 0 when the whole
 // chain would win nothing.
-func (x *search) find(s *seat, of *shape, now, won micro, level int) (best chain) {
+func (x *search) find(s *seat, of *shape, now, won quantity.Micro, level int) (best chain) {
 	x.refresh(of)
 	x.seats = append(x.seats, s)
 	defer func() { x.seats = x.seats[:len(x.seats)-1] }()
-	take := func(c *candidate, gain micro, rest ...step) {
+	take := func(c *candidate, gain quantity.Micro, rest ...step) {
 		if gain > best.gain {
 			best = chain{append([]step{{s, c}}, rest...), gain}
 		}
@@ -110,7 +111,7 @@ func (x *search) find(s *seat, of *shape, now, won micro, level int) (best chain
 
 // clear tries to make a place free by sending several elsewhere, those first
 // who lose least for what they give back.
-func (x *search) clear(c *candidate, gain micro, take func(*candidate, micro, ...step)) {
+func (x *search) clear(c *candidate, gain quantity.Micro, take func(*candidate, quantity.Micro, ...step)) {
 	type leaver struct {
 		seat *seat
 		loss float64
@@ -121,7 +122,7 @@ func (x *search) clear(c *candidate, gain micro, take func(*candidate, micro, ..
 		if away := x.free(k.shape); !slices.Contains(x.seats, k) && (away != nil || k.droppable()) {
 			share := 1e-9
 			for r, n := range k.at.size {
-				if lack := c.size.at(r) - c.offer.free.at(r); lack > 0 && n > 0 {
+				if lack := c.size.At(r) - c.offer.free.At(r); lack > 0 && n > 0 {
 					share = max(share, min(float64(n)/float64(lack), 1))
 				}
 			}
@@ -129,7 +130,7 @@ func (x *search) clear(c *candidate, gain micro, take func(*candidate, micro, ..
 		}
 	}
 	slices.SortStableFunc(list, func(a, b leaver) int { return cmp.Compare(a.loss, b.loss) })
-	was, back := len(x.used), vec{}
+	was, back := len(x.used), quantity.Vector{}
 	var steps []step
 	for _, l := range list {
 		away := x.free(l.seat.shape)
@@ -144,7 +145,7 @@ func (x *search) clear(c *candidate, gain micro, take func(*candidate, micro, ..
 			x.used = append(x.used, away.offer)
 		}
 		steps = append(steps, step{l.seat, away})
-		if back = back.add(l.seat.at.size); makesRoom(c, back) {
+		if back = back.Add(l.seat.at.size); makesRoom(c, back) {
 			take(c, gain, steps...)
 			break
 		}
@@ -167,13 +168,13 @@ func (x *search) free(of *shape) (found *candidate) {
 }
 
 // makesRoom reports whether a candidate would fit if so much were given back.
-func makesRoom(c *candidate, back vec) bool {
+func makesRoom(c *candidate, back quantity.Vector) bool {
 	for i, n := range c.offer.free {
-		if n+back.at(i) < max(c.size.at(i), 0) {
+		if n+back.At(i) < max(c.size.At(i), 0) {
 			return false
 		}
 	}
-	return len(c.size) <= len(c.offer.free) || c.size[len(c.offer.free):].within(nil)
+	return len(c.size) <= len(c.offer.free) || c.size[len(c.offer.free):].Within(nil)
 }
 
 // offersInOrder are the offers that seats are or could be on.
@@ -201,7 +202,7 @@ func (p *repairs) offersInOrder() []*offer {
 type guest struct {
 	seat    *seat
 	to      *candidate
-	gain    micro
+	gain    quantity.Micro
 	density float64
 }
 
@@ -227,20 +228,20 @@ func (p *repairs) refill(o *offer) (best chain) {
 	rankGuests(guests, o.capacity)
 	for _, k := range p.on[o] {
 		p.refresh(k.shape)
-		room := o.free.clone().add(k.at.size)
+		room := o.free.Clone().Add(k.at.size)
 		gain := k.at.quote.current()
 		steps := []step{{k, nil}}
-		leaving := map[*offer]vec{}
+		leaving := map[*offer]quantity.Vector{}
 		for i := range guests {
 			g := &guests[i]
-			if g.to.size.within(room) {
-				room = room.sub(g.to.size)
+			if g.to.size.Within(room) {
+				room = room.Sub(g.to.size)
 				gain += g.gain
 				steps = append(steps, step{g.seat, g.to})
 				if g.seat.at == nil {
 					continue
 				}
-				leaving[g.seat.at.offer] = leaving[g.seat.at.offer].clone().add(g.seat.at.size)
+				leaving[g.seat.at.offer] = leaving[g.seat.at.offer].Clone().Add(g.seat.at.size)
 			}
 		}
 		if away := p.awayFrom(k, o, gain-best.gain, leaving); away != nil {
@@ -253,7 +254,7 @@ func (p *repairs) refill(o *offer) (best chain) {
 
 // awayFrom is the cheapest other place for a seat that costs less than most: a
 // free one, or one that the leaving make free.
-func (p *repairs) awayFrom(k *seat, o *offer, most micro, leaving map[*offer]vec) *candidate {
+func (p *repairs) awayFrom(k *seat, o *offer, most quantity.Micro, leaving map[*offer]quantity.Vector) *candidate {
 	for _, i := range k.shape.byPrice() {
 		c := &k.shape.cands[i]
 		if c.quote.current() >= most {
@@ -271,12 +272,12 @@ func (p *repairs) awayFrom(k *seat, o *offer, most micro, leaving map[*offer]vec
 }
 
 // rankGuests puts those first that win most for the scarcest of what they take.
-func rankGuests(guests []guest, room vec) {
+func rankGuests(guests []guest, room quantity.Vector) {
 	for i := range guests {
 		g := &guests[i]
 		share := 0.0
 		for r, n := range g.to.size {
-			if have := room.at(r); n > 0 && have > 0 {
+			if have := room.At(r); n > 0 && have > 0 {
 				share = max(share, float64(n)/float64(have))
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Consolidation moves contracts that work to offers that have become better, if
@@ -52,13 +53,13 @@ type better struct {
 	cand *candidate
 	alt  int
 	// saves an hour.
-	saves micro
+	saves quantity.Micro
 }
 
 // purse of a pool: what its contracts cost an hour and how much disruption
 // moving all of them would be, in thousandths.
 type poolCost struct {
-	hourly     micro
+	hourly     quantity.Micro
 	disruption int64
 }
 
@@ -147,7 +148,7 @@ func (r *round) poolCosts() map[string]poolCost {
 	return out
 }
 
-func (r *round) hourlyInFleet(c *v1alpha1.Contract) micro {
+func (r *round) hourlyInFleet(c *v1alpha1.Contract) quantity.Micro {
 	return r.inFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
 }
 
@@ -189,7 +190,7 @@ func (r *round) consolidateJob(j *job, pool poolCost) bool {
 			continue
 		}
 		if !known {
-			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.offer.ref, Since: r.now, Hourly: b.cand.quote.hourly.decimal(), Saves: b.saves.decimal()}
+			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.offer.ref, Since: r.now, Hourly: b.cand.quote.hourly.Decimal(), Saves: b.saves.Decimal()}
 		}
 		ripe := v1alpha1.TimeOf(p.Since.Add(hold))
 		if r.fleet.Consolidation.Mode == "apply" && !ripe.After(r.now.Time) && r.worth(b.saves, c, pool) && r.moveTo(j, c, b, p) {
@@ -202,14 +203,14 @@ func (r *round) consolidateJob(j *job, pool poolCost) bool {
 }
 
 // worth is the rule of the comment above, in whole numbers.
-func (r *round) worth(saves micro, c *v1alpha1.Contract, pool poolCost) bool {
+func (r *round) worth(saves quantity.Micro, c *v1alpha1.Contract, pool poolCost) bool {
 	threshold := int64(defaultThreshold)
 	if t := r.fleet.Consolidation.Threshold; t != nil {
 		threshold = t.Micro()
 	}
-	have := wide{}.addProduct(int64(saves), pool.disruption, 1_000_000)
-	need := wide{}.addProduct(int64(pool.hourly), disruptionOf(c), threshold)
-	return saves > 0 && have.compare(need) >= 0
+	have := quantity.Wide{}.AddProduct(int64(saves), pool.disruption, 1_000_000)
+	need := quantity.Wide{}.AddProduct(int64(pool.hourly), disruptionOf(c), threshold)
+	return saves > 0 && have.Compare(need) >= 0
 }
 
 // betterFor is the cheapest better offer for a contract, or how much better the
@@ -266,7 +267,7 @@ func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *offer) int {
 	have := offeredIn(r.names, c, o.Flavor)
 	for i, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
-		if r.nature(w, o) == "" && w.asked(o).within(have) {
+		if r.nature(w, o) == "" && w.asked(o).Within(have) {
 			return i
 		}
 	}
@@ -274,18 +275,18 @@ func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *offer) int {
 }
 
 // weekly is a price's average hour in the coming week, in the fleet's currency.
-func (r *round) weekly(p v1alpha1.ContractPrice) micro {
+func (r *round) weekly(p v1alpha1.ContractPrice) quantity.Micro {
 	if len(p.Windows) == 0 {
 		return r.inFleet(p.Hourly, p.Currency)
 	}
 	end := v1alpha1.TimeOf(r.now.Add(week))
-	return r.inFleet(r.books.HoldUntil(p, r.now, v1alpha1.Time{}, end), p.Currency) / micro(week/time.Hour)
+	return r.inFleet(r.books.HoldUntil(p, r.now, v1alpha1.Time{}, end), p.Currency) / quantity.Micro(week/time.Hour)
 }
 
 // moveTo makes a proposed move: the new contract beside the old one, which is
 // then released.
 func (r *round) moveTo(j *job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
-	text := "saves " + b.saves.text() + " " + r.books.Currency + "/h, proposed since " + stamp(p.Since)
+	text := "saves " + b.saves.Text() + " " + r.books.Currency + "/h, proposed since " + stamp(p.Since)
 	j.only = b.cand.offer
 	f := r.exchange(j, task{kind: move, replica: c.Spec.Intent.Replica, old: c}, b.alt, b.alt+1, CodeConsolidated, text)
 	j.only = nil

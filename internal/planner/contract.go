@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // newContract is the contract of a replica on a candidate.
@@ -33,11 +34,11 @@ func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, r
 // endOf is when a contract that begins now ends: with the intent's term or
 // window, and else when its part of the intent's total is spent.
 func (r *round) endOf(j *job, q quote) v1alpha1.Time {
-	if !j.end.IsZero() || j.purse.total >= unlimited || q.most() <= 0 {
+	if !j.end.IsZero() || j.purse.total >= quantity.Unlimited || q.most() <= 0 {
 		return j.end
 	}
-	part := j.purse.total / micro(max(j.wanted, 1))
-	seconds := wide{}.addProduct(int64(part), 3600, 1).quo(uint64(q.most()))
+	part := j.purse.total / quantity.Micro(max(j.wanted, 1))
+	seconds := quantity.Wide{}.AddProduct(int64(part), 3600, 1).Quo(uint64(q.most()))
 	const century = 100 * 365 * 24 * 3600
 	return v1alpha1.Time{Time: r.now.Add(secondsOf(min(seconds, century)))}
 }
@@ -105,10 +106,10 @@ func reserves(in *v1alpha1.IntentSpec) bool {
 // fix writes size and price into a contract, every key of the slice explicit:
 // Liqo fills in its own default for one that is missing. A key that it had
 // stays, with nothing.
-func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size vec, q quote) {
+func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size quantity.Vector, q quote) {
 	res := slicedFrom(r.names, size, o.Flavor)
-	for i := range rGPU {
-		name := r.names.name(i)
+	for i := range quantity.GPU {
+		name := r.names.Name(i)
 		if _, ok := res[name]; !ok {
 			res[name] = v1alpha1.Amount{}
 		}
@@ -124,9 +125,9 @@ func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size vec, q quo
 		had = s.GPUs.Cards
 	}
 	s.GPUs = nil
-	if g := o.Flavor.Spec.GPU; g != nil && size.at(rGPU) > 0 {
+	if g := o.Flavor.Spec.GPU; g != nil && size.At(quantity.GPU) > 0 {
 		s.GPUs = &v1alpha1.ContractGPU{
-			Count: size.at(rGPU), Model: g.Model, Memory: g.Memory, Tier: g.Tier, ResourceName: o.gpuName, UnitsPerGPU: g.UnitsPerGPU,
+			Count: size.At(quantity.GPU), Model: g.Model, Memory: g.Memory, Tier: g.Tier, ResourceName: o.gpuName, UnitsPerGPU: g.UnitsPerGPU,
 			Cards: r.layOut(w, o, size, had),
 		}
 	}
@@ -149,13 +150,13 @@ func (r *round) decision(s *shape, c *candidate, next []*candidate) v1alpha1.Dec
 	d.Transfer = r.transferEstimate(s.wish, c.offer)
 	d.Scaled = r.scaled(c.offer, c.size, nil)
 	if x := s.dearestBeside(c); x != nil {
-		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.offer.ref, Hourly: x.quote.now.decimal()}
+		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.offer.ref, Hourly: x.quote.now.Decimal()}
 	}
 	if len(next) > 0 {
 		d.RunnersUp = make([]v1alpha1.RunnerUp, 0, len(next))
 	}
 	for _, n := range next {
-		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.offer.ref, Score: round4(n.score), Hourly: n.quote.current().decimal()})
+		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.offer.ref, Score: round4(n.score), Hourly: n.quote.current().Decimal()})
 	}
 	return d
 }

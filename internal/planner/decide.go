@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Decide makes the plan of a world. It reads nothing else and changes nothing
@@ -108,14 +109,14 @@ func (r *round) addDecisions() {
 // kept is the decision on an intent that is served as it asks.
 func (r *round) kept(in *model.Intent, contracts []*v1alpha1.Contract) Decision {
 	d := Decision{Tenant: in.Metadata.Namespace, Name: in.Metadata.Name, Path: in.Path, Action: Keep}
-	var sum micro
+	var sum quantity.Micro
 	for _, c := range contracts {
 		if c.Status.Phase.Charged() {
 			d.Contracts = append(d.Contracts, r.line(c, Keep))
 			sum += r.inFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
 		}
 	}
-	d.HourlyBefore = sum.decimal()
+	d.HourlyBefore = sum.Decimal()
 	d.HourlyAfter = d.HourlyBefore
 	return d
 }
@@ -367,18 +368,18 @@ func (r *round) queuePositions() {
 
 // totals sums up the plan.
 func (r *round) totals() {
-	var sum, delta micro
+	var sum, delta quantity.Micro
 	for _, c := range r.costs {
 		sum += c.hourly
 	}
 	for i := range r.plan.Contracts {
-		for sign, c := range map[micro]*v1alpha1.Contract{-1: r.plan.Contracts[i].Before, 1: r.plan.Contracts[i].After} {
+		for sign, c := range map[quantity.Micro]*v1alpha1.Contract{-1: r.plan.Contracts[i].Before, 1: r.plan.Contracts[i].After} {
 			if c != nil && c.Status.Phase.Charged() {
 				delta += sign * r.inFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
 			}
 		}
 	}
-	r.plan.HourlyBefore, r.plan.HourlyAfter = sum.decimal(), (sum + delta).decimal()
+	r.plan.HourlyBefore, r.plan.HourlyAfter = sum.Decimal(), (sum + delta).Decimal()
 	last := ""
 	for _, i := range slices.Sorted(maps.Keys(r.unheard)) {
 		o := r.offers[i]
@@ -401,7 +402,7 @@ func (r *round) totals() {
 // back.
 func (r *round) monthDue() {
 	for _, j := range r.waiting {
-		if j.tenant.maxMonthly < unlimited {
+		if j.tenant.maxMonthly < quantity.Unlimited {
 			_, end := r.books.MonthBounds(r.now)
 			r.due(end)
 			return

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // detail says with numbers how an offer fails a requirement.
@@ -168,8 +169,8 @@ func detailGPU(o *offer, req string) string {
 }
 
 func (r *round) detailCapacity(c *candidate, name string) string {
-	i := r.names.of(name)
-	have, want := v1alpha1.AmountOf(max(c.offer.free.at(i), 0)), v1alpha1.AmountOf(c.size.at(i))
+	i := r.names.Of(name)
+	have, want := v1alpha1.AmountOf(max(c.offer.free.At(i), 0)), v1alpha1.AmountOf(c.size.At(i))
 	label := name
 	if name == v1alpha1.GPU {
 		label = "GPUs"
@@ -183,7 +184,7 @@ func (r *round) detailCapacity(c *candidate, name string) string {
 func (r *round) detailMoney(j *job, w *wish, c *candidate, req string) string {
 	cur := r.books.Currency
 	b := w.in.Spec.Budget
-	total := c.quote.most() * micro(max(w.replicas, 1))
+	total := c.quote.most() * quantity.Micro(max(w.replicas, 1))
 	switch req {
 	case ReqMaxHourly, ReqMaxHourlySpot:
 		if b == nil {
@@ -193,22 +194,22 @@ func (r *round) detailMoney(j *job, w *wish, c *candidate, req string) string {
 		if req == ReqMaxHourlySpot {
 			limit = w.money.hourlySpot
 		}
-		return fmt.Sprintf("%s > %s %s/h", total.text(), max(limit, 0).text(), cur)
+		return fmt.Sprintf("%s > %s %s/h", total.Text(), max(limit, 0).Text(), cur)
 	case ReqMaxHourlyPerGPU:
-		n := max(c.size.at(rGPU), 1)
-		return fmt.Sprintf("%s > %s %s/h a GPU", (c.quote.peak / micro(n)).text(), w.money.perGPU.text(), cur)
+		n := max(c.size.At(quantity.GPU), 1)
+		return fmt.Sprintf("%s > %s %s/h a GPU", (c.quote.peak / quantity.Micro(n)).Text(), w.money.perGPU.Text(), cur)
 	case ReqMaxTotal:
-		return fmt.Sprintf("%s > %s %s in all", total.forSeconds(max(w.seconds, 60)).text(), max(w.money.total, 0).text(), cur)
+		return fmt.Sprintf("%s > %s %s in all", total.ForSeconds(max(w.seconds, 60)).Text(), max(w.money.total, 0).Text(), cur)
 	}
 	return r.limitText(j.tenant, req)
 }
 
 // sizeText is a size in words, for people.
-func (r *round) sizeText(v vec) string {
+func (r *round) sizeText(v quantity.Vector) string {
 	var parts []string
-	for _, i := range [...]int{rGPU, rCPU, rMemory} {
-		if n := v.at(i); n > 0 {
-			parts = append(parts, v1alpha1.AmountOf(n).Canonical(r.names.name(i))+" "+r.names.name(i))
+	for _, i := range [...]int{quantity.GPU, quantity.CPU, quantity.Memory} {
+		if n := v.At(i); n > 0 {
+			parts = append(parts, v1alpha1.AmountOf(n).Canonical(r.names.Name(i))+" "+r.names.Name(i))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // An intent that has to have capacity and finds none may make others give way:
@@ -68,33 +69,25 @@ func (cl *claim) causeOf(c *v1alpha1.Contract) v1alpha1.Cause {
 
 type booking struct {
 	offer *offer
-	size  vec
+	size  quantity.Vector
 }
 
 // shift makes an offer seem to have more free, and its mates more of what they
 // share; what is held of it stays as it is.
-func (r *round) shift(o *offer, by vec) {
+func (r *round) shift(o *offer, by quantity.Vector) {
 	r.shiftBy(o, by)
-	r.did(func() { r.shiftBy(o, by.negative()) })
+	r.did(func() { r.shiftBy(o, by.Negative()) })
 }
 
-func (r *round) shiftBy(o *offer, by vec) {
-	o.free = o.free.add(by)
+func (r *round) shiftBy(o *offer, by quantity.Vector) {
+	o.free = o.free.Add(by)
 	o.stir()
 	r.touched = append(r.touched, int32(o.index))
 	for _, m := range o.mates {
-		m.free = m.free.add(by[:min(len(by), rStorage+1)])
+		m.free = m.free.Add(by[:min(len(by), quantity.Storage+1)])
 		m.stir()
 		r.touched = append(r.touched, int32(m.index))
 	}
-}
-
-func (v vec) negative() vec {
-	out := v.clone()
-	for i := range out {
-		out[i] = -out[i]
-	}
-	return out
 }
 
 // lend makes the capacity of contracts seem free, until it is rolled back.
@@ -106,7 +99,7 @@ func (r *round) lend(list ...*v1alpha1.Contract) {
 		}
 		o.deck.book(laidOn(c), -1)
 		r.did(func() { o.deck.book(laidOn(c), 1) })
-		r.shift(o, r.footprint(o, c.Metadata.Name, c).clone())
+		r.shift(o, r.footprint(o, c.Metadata.Name, c).Clone())
 	}
 }
 
@@ -157,7 +150,7 @@ func (r *round) liftBelow(j *job) (keep func(again bool)) {
 				continue
 			}
 			for _, b := range c.booked {
-				r.shift(b.offer, b.size.negative())
+				r.shift(b.offer, b.size.Negative())
 			}
 		}
 	}
@@ -180,11 +173,11 @@ func (r *round) unbook(j *job) {
 // the rest.
 func (r *round) book(c *claim, places []booking) {
 	for _, p := range places {
-		size := p.size.clone()
+		size := p.size.Clone()
 		for i := range size {
-			size[i] = min(size[i], max(p.offer.free.at(i), 0))
+			size[i] = min(size[i], max(p.offer.free.At(i), 0))
 		}
-		r.shift(p.offer, size.negative())
+		r.shift(p.offer, size.Negative())
 		c.booked = append(c.booked, booking{p.offer, size})
 	}
 }
@@ -434,7 +427,7 @@ func (r *round) shiftClaim(j *job, sign int64) {
 		if sign > 0 {
 			r.shift(b.offer, b.size)
 		} else {
-			r.shift(b.offer, b.size.negative())
+			r.shift(b.offer, b.size.Negative())
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // draft is the journal of a round's working state. Whoever tries something marks
@@ -83,9 +84,9 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 	r.mappedNow.add(r.w.Clusters, after, 1)
 	r.charge(before, after)
 	o := r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]
-	had, has, delta := laidOn(before), laidOn(after), vec(nil)
+	had, has, delta := laidOn(before), laidOn(after), quantity.Vector(nil)
 	if o != nil {
-		delta = r.footprint(o, name, after).sub(r.footprint(o, name, before))
+		delta = r.footprint(o, name, after).Sub(r.footprint(o, name, before))
 		r.lay(o, had, has, delta)
 	}
 	was := r.versions(name)
@@ -104,7 +105,7 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 		r.mappedNow.add(r.w.Clusters, before, 1)
 		r.charge(after, before)
 		if o != nil {
-			r.lay(o, has, had, delta.negative())
+			r.lay(o, has, had, delta.Negative())
 		}
 		was()
 	})
@@ -129,7 +130,7 @@ func (r *round) versions(name string) func() {
 }
 
 // lay gives cards of an offer back, takes others, and takes delta more of it.
-func (r *round) lay(o *offer, had, has []v1alpha1.CardUnits, delta vec) {
+func (r *round) lay(o *offer, had, has []v1alpha1.CardUnits, delta quantity.Vector) {
 	if len(had)+len(has) > 0 {
 		o.deck.book(had, -1)
 		o.deck.book(has, 1)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Trial is a prepared round that a test works on step by step.
@@ -79,7 +80,7 @@ func (t *Trial) Do(operation string, n int) bool {
 	case "rewrite":
 		r.rewrite(holder, holder.live[0], nil)
 	case "shift":
-		r.shift(r.offers[n%len(r.offers)], vec{int64(n), 1, 0, 0, int64(n % 3)})
+		r.shift(r.offers[n%len(r.offers)], quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)})
 	case "drop reservations":
 		r.dropReservations()
 	case "due":
@@ -104,7 +105,7 @@ func pick(list []*job, n int) *job {
 // State is everything that a rollback must bring back, as text.
 func (t *Trial) State() string {
 	r, out := t.r, &strings.Builder{}
-	trim := func(v vec) vec {
+	trim := func(v quantity.Vector) quantity.Vector {
 		for len(v) > 0 && v[len(v)-1] == 0 {
 			v = v[:len(v)-1]
 		}

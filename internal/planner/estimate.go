@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // When an intent that waits will be served is estimated by replaying what is
@@ -165,7 +166,7 @@ func (p *replay) step(now []ending) {
 		e := &now[i]
 		if e.month {
 			for _, j := range p.jobs {
-				if j.tenant.maxMonthly < unlimited && !owners[j.tenant] {
+				if j.tenant.maxMonthly < quantity.Unlimited && !owners[j.tenant] {
 					p.turnMonth(j.tenant)
 					owners[j.tenant] = true
 				}
@@ -279,7 +280,7 @@ func (p *replay) try(j *job, now []ending) bool {
 	if len(k.tasks) == before || (j.gang() && len(k.tasks) > 0) {
 		if booked != nil {
 			for _, b := range booked.booked {
-				p.shift(b.offer, b.size.negative())
+				p.shift(b.offer, b.size.Negative())
 			}
 			p.setClaim(j, booked)
 		}

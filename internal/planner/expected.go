@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/ledger/forecast"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Warm pools that follow a forecast. Once an hour a pool asks the ledger's
@@ -158,7 +159,7 @@ func (s *sizing) wanted(fixed int32) int32 {
 
 // ready is how many slices the forecast wants beside what stood.
 func (s *sizing) ready() int32 {
-	micro := s.made.Peak.Micro() + wide{}.addProduct(s.made.Error.Micro(), s.margin, 1).quo(1_000_000)
+	micro := s.made.Peak.Micro() + quantity.Wide{}.AddProduct(s.made.Error.Micro(), s.margin, 1).Quo(1_000_000)
 	return int32(min(max((micro+999_999)/1_000_000-int64(s.made.Held), 0), math.MaxInt32)) //nolint:gosec // bounded
 }
 

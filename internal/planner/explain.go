@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // probe is the intent that Explain asks about.
@@ -78,8 +79,8 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 	for _, o := range r.offers {
 		line := OfferLine{Flavor: o.Flavor, Free: v1alpha1.Resources{}, Sources: o.Sources}
 		for k, n := range o.free {
-			if _, listed := o.Flavor.Spec.Capacity[r.names.name(k)]; listed || o.growth.at(k) > 0 {
-				line.Free[r.names.name(k)] = v1alpha1.AmountOf(max(n, 0))
+			if _, listed := o.Flavor.Spec.Capacity[r.names.Name(k)]; listed || o.growth.At(k) > 0 {
+				line.Free[r.names.Name(k)] = v1alpha1.AmountOf(max(n, 0))
 			}
 		}
 		line.LatencyMs, line.LatencyKnown = r.latency(j.consumer, o)
@@ -95,7 +96,7 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 			line.Requirement = r.fact(s.wish, o)
 		}
 		line.Priced = r.tariffOf(o).why == "" && c.money != ReqPurchase
-		line.Hourly, line.Transfer = c.quote.now.decimal(), c.quote.transfer.decimal()
+		line.Hourly, line.Transfer = c.quote.now.Decimal(), c.quote.transfer.Decimal()
 		if line.Fits = line.Requirement == ""; line.Fits {
 			line.Score, line.Scores = round4(c.score), s.wish.weights.record(&c)
 			line.Scaled = r.scaled(o, c.size, nil)
@@ -196,13 +197,13 @@ func (r *round) requestText(q v1alpha1.ResourceRequest) string {
 	if q.GPU != nil {
 		parts = append(parts, gpuText(q.GPU))
 	}
-	v := r.defaults.clone().max(nil)
+	v := r.defaults.Clone().Max(nil)
 	for name, n := range q.Named {
-		v = v.set(r.names.of(name), n.Int64())
+		v = v.Set(r.names.Of(name), n.Int64())
 	}
-	parts = append(parts, v1alpha1.AmountOf(v.at(rCPU)).Canonical(v1alpha1.CPU)+" cpu", v1alpha1.AmountOf(v.at(rMemory)).Canonical(v1alpha1.Memory))
+	parts = append(parts, v1alpha1.AmountOf(v.At(quantity.CPU)).Canonical(v1alpha1.CPU)+" cpu", v1alpha1.AmountOf(v.At(quantity.Memory)).Canonical(v1alpha1.Memory))
 	for _, name := range q.Named.Names() {
-		if r.names.of(name) >= rExtended {
+		if r.names.Of(name) >= quantity.Extended {
 			parts = append(parts, q.Named[name].Canonical(name)+" "+name)
 		}
 	}

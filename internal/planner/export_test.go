@@ -170,7 +170,7 @@ func CheckShapes(w World) (checked int, err error) {
 				continue
 			}
 			want := r.priced(s.wish, o, s.wish.size(o))
-			if c := &s.cands[at]; c.offer != o || !c.size.equal(want.size) || c.quote != want.quote || c.vague != (r.tariffOf(o).unpriced || r.transferUnknown(s.wish, o)) {
+			if c := &s.cands[at]; c.offer != o || !c.size.Equal(want.size) || c.quote != want.quote || c.vague != (r.tariffOf(o).unpriced || r.transferUnknown(s.wish, o)) {
 				return checked, fmt.Errorf("%s costs %s %+v, and its shape says %+v", s.wish.in.Metadata.Name, o.ref, want.quote, c.quote)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Between tenants whose intents have equal priority turns go by dominant
@@ -42,7 +43,7 @@ func (r *round) fleetTotals() *fleetTotals {
 	t := &fleetTotals{}
 	seen := map[offerKey]bool{}
 	for _, o := range r.offers {
-		t.milliCards += wideQuo(o.capacity.at(rGPU), 1000, o.unitsPer)
+		t.milliCards += wideQuo(o.capacity.At(quantity.GPU), 1000, o.unitsPer)
 		if p := o.Flavor.Spec.Pool; p != "" {
 			k := offerKey{o.provider, p}
 			if seen[k] {
@@ -50,8 +51,8 @@ func (r *round) fleetTotals() *fleetTotals {
 			}
 			seen[k] = true
 		}
-		t.cpu = v1alpha1.AmountOf(t.cpu).Add(v1alpha1.AmountOf(o.capacity.at(rCPU))).Int64()
-		t.memory = v1alpha1.AmountOf(t.memory).Add(v1alpha1.AmountOf(o.capacity.at(rMemory))).Int64()
+		t.cpu = v1alpha1.AmountOf(t.cpu).Add(v1alpha1.AmountOf(o.capacity.At(quantity.CPU))).Int64()
+		t.memory = v1alpha1.AmountOf(t.memory).Add(v1alpha1.AmountOf(o.capacity.At(quantity.Memory))).Int64()
 	}
 	r.whole = t
 	return t
@@ -62,7 +63,7 @@ func wideQuo(a, b, c int64) int64 {
 	if c <= 0 || a <= 0 {
 		return 0
 	}
-	return wide{}.addProduct(a, b, 1).quo(uint64(c))
+	return quantity.Wide{}.AddProduct(a, b, 1).Quo(uint64(c))
 }
 
 // billionths a share is counted in.
@@ -213,7 +214,7 @@ func (r *round) seniorFirst(group []*job) {
 // sizeOf is what a job asks for in all: GPUs, then cores.
 func (r *round) sizeOf(j *job) [2]int64 {
 	s, n := r.shapeOf(j, 0), int64(j.replicas())
-	size := [2]int64{0, s.wish.need.at(rCPU) * n}
+	size := [2]int64{0, s.wish.need.At(quantity.CPU) * n}
 	if g := s.wish.gpu; g != nil {
 		size[0] = g.count * n
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // fillAll does the tasks of all jobs: by priority, then the older intent
@@ -323,7 +324,7 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 			r.put(nil, c)
 		}
 		spent.hourly += best.quote.most()
-		spent.total += best.quote.most().forSeconds(j.seconds)
+		spent.total += best.quote.most().ForSeconds(j.seconds)
 		placed, lines, taken = append(placed, c), append(lines, r.placedLine(c, s, best)), append(taken, seated{s, best})
 		of = append(of, t)
 		r.due(c.Spec.Term.End)
@@ -363,7 +364,7 @@ func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) Contra
 	if now := r.books.HourlyAt(c.Spec.Price, r.now); now.Cmp(line.Hourly) != 0 {
 		line.HourlyNow = &now
 	}
-	if asked := s.wish.asked(at.offer); !asked.equal(at.size) {
+	if asked := s.wish.asked(at.offer); !asked.Equal(at.size) {
 		line.Asked = slicedFrom(r.names, asked, at.offer.Flavor)
 	}
 	return line
@@ -374,12 +375,12 @@ func (r *round) limitsFor(j *job, s *shape, spent purse, others int64) *limits {
 	l := r.limitsOf(j.tenant, j.seconds)
 	l.life = j.seconds
 	l.only, l.avoid, l.bars = j.only, j.avoid, r.barsOf(j)
-	reserve := micro(0)
-	if s.cheapest < unlimited {
-		reserve = s.cheapest * micro(others)
+	reserve := quantity.Micro(0)
+	if s.cheapest < quantity.Unlimited {
+		reserve = s.cheapest * quantity.Micro(others)
 	}
-	take := func(limit, gone micro) micro {
-		if limit >= unlimited {
+	take := func(limit, gone quantity.Micro) quantity.Micro {
+		if limit >= quantity.Unlimited {
 			return limit
 		}
 		return limit - gone
@@ -387,7 +388,7 @@ func (r *round) limitsFor(j *job, s *shape, spent purse, others int64) *limits {
 	l.own = purse{
 		hourly:     take(j.purse.hourly, spent.hourly+reserve),
 		hourlySpot: take(j.purse.hourlySpot, spent.hourly+reserve),
-		total:      take(j.purse.total, spent.total+reserve.forSeconds(j.seconds)),
+		total:      take(j.purse.total, spent.total+reserve.ForSeconds(j.seconds)),
 	}
 	return l
 }

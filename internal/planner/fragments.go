@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // What is scarce of cards that are sold in parts is room for what is asked for,
@@ -71,7 +72,7 @@ func (r *round) workload() *workload {
 		if q.GPU == nil || !(weight > 0) {
 			return
 		}
-		cpu := r.defaults.at(rCPU)
+		cpu := r.defaults.At(quantity.CPU)
 		if n, named := q.Named[v1alpha1.CPU]; named {
 			cpu = n.Int64()
 		}
@@ -102,7 +103,7 @@ func (r *round) workload() *workload {
 	}
 	for _, o := range r.offers {
 		if o.deck != nil {
-			w.cpu = max(w.cpu, float64(o.capacity.at(rCPU)))
+			w.cpu = max(w.cpu, float64(o.capacity.At(quantity.CPU)))
 			w.cards = max(w.cards, float64(len(o.deck.free)))
 		}
 	}
@@ -163,12 +164,12 @@ func (w *workload) fragments(o *offer, cpu int64, free []int64) float64 {
 
 // packing is the resources term of a size on an offer with a deck, and on which
 // card a part of one then lies: -1 where that is no matter.
-func (r *round) packing(o *offer, size vec) (term float64, card int) {
+func (r *round) packing(o *offer, size quantity.Vector) (term float64, card int) {
 	w, d := r.workload(), o.deck
 	if !d.counted {
-		d.frags, d.counted = w.fragments(o, o.free.at(rCPU), d.free), true
+		d.frags, d.counted = w.fragments(o, o.free.At(quantity.CPU), d.free), true
 	}
-	cpu := o.free.at(rCPU) - size.at(rCPU)
+	cpu := o.free.At(quantity.CPU) - size.At(quantity.CPU)
 	w.after = append(w.after[:0], d.free...)
 	after := w.after
 	lose := func(on []v1alpha1.CardUnits) float64 {
@@ -178,7 +179,7 @@ func (r *round) packing(o *offer, size vec) (term float64, card int) {
 		}
 		return w.fragments(o, cpu, after)
 	}
-	units := size.at(rGPU)
+	units := size.At(quantity.GPU)
 	left, card := math.Inf(1), -1
 	if units == 0 || units >= d.per {
 		left = lose(d.seat(units, -1))
@@ -197,7 +198,7 @@ func (r *round) packing(o *offer, size vec) (term float64, card int) {
 		fill += 0.5 * float64(max(cpu, 0)) / w.cpu
 	}
 	if w.cards > 0 {
-		fill += 0.5 * float64(max(o.free.at(rGPU)-units, 0)) / float64(d.per) / w.cards
+		fill += 0.5 * float64(max(o.free.At(quantity.GPU)-units, 0)) / float64(d.per) / w.cards
 	}
 	if math.IsInf(left, 1) {
 		left = d.frags // loose units that no card has together
@@ -207,10 +208,10 @@ func (r *round) packing(o *offer, size vec) (term float64, card int) {
 
 // resources is the resources term of a size on an offer, as if the contract
 // without, if any, were not there.
-func (r *round) resources(w *wish, o *offer, size vec, without *v1alpha1.Contract) float64 {
+func (r *round) resources(w *wish, o *offer, size quantity.Vector, without *v1alpha1.Contract) float64 {
 	free := o.free
 	if without != nil {
-		free = free.clone().add(r.footprint(o, without.Metadata.Name, without))
+		free = free.Clone().Add(r.footprint(o, without.Metadata.Name, without))
 	}
 	if o.deck == nil {
 		return resourceTerm(free, o.capacity, size, w.gpu != nil)

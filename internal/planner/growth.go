@@ -3,6 +3,7 @@ package planner
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Capacity that does not stand (spec.scalableTo of a flavor): what a provider's
@@ -16,25 +17,25 @@ import (
 // once the offer's risk is known (assess).
 func (r *round) grow(o *offer, figures v1alpha1.OfferFigures) {
 	if o.growth != nil {
-		o.capacity = o.capacity.sub(o.growth)
+		o.capacity = o.capacity.Sub(o.growth)
 		o.growth, o.scalable = nil, nil
 	}
 	if len(figures.ScalableTo) == 0 {
 		return
 	}
-	if more := r.names.vecOf(ledger.Growth(figures)); !more.within(nil) {
+	if more := r.names.VectorOf(ledger.Growth(figures)); !more.Within(nil) {
 		o.growth, o.scalable = more, figures.ScalableTo
-		o.capacity = o.capacity.add(more)
+		o.capacity = o.capacity.Add(more)
 	}
 }
 
 // scales reports whether an offer would have to grow to hold a size.
-func (o *offer) scales(size vec) bool {
+func (o *offer) scales(size quantity.Vector) bool {
 	if o.growth == nil {
 		return false
 	}
 	for i, n := range size {
-		if n > 0 && n > o.free.at(i)-o.growth.at(i) {
+		if n > 0 && n > o.free.At(i)-o.growth.At(i) {
 			return true
 		}
 	}
@@ -43,20 +44,20 @@ func (o *offer) scales(size vec) bool {
 
 // scaled is what of a size does not stand on an offer, beside what a contract
 // that goes has of it; nil for nothing.
-func (r *round) scaled(o *offer, size, had vec) v1alpha1.Resources {
+func (r *round) scaled(o *offer, size, had quantity.Vector) v1alpha1.Resources {
 	if o.growth == nil {
 		return nil
 	}
-	var out vec
+	var out quantity.Vector
 	for i, n := range size {
-		if stands := max(o.free.at(i)-o.growth.at(i)+had.at(i), 0); n > stands {
-			out = out.set(i, n-stands)
+		if stands := max(o.free.At(i)-o.growth.At(i)+had.At(i), 0); n > stands {
+			out = out.Set(i, n-stands)
 		}
 	}
 	if out == nil {
 		return nil
 	}
-	return r.names.resources(out)
+	return r.names.Resources(out)
 }
 
 // scaledText says what an autoscaler has to add for an intent's new contracts.

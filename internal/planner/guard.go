@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Contracts end because intents are gone (deletions), or because providers are
@@ -202,9 +203,9 @@ func (r *round) cutBudgets() {
 		account := r.tenantOf(name)
 		over := account.hourly - account.maxHourly
 		if account.spent >= account.maxMonthly {
-			over = unlimited
-		} else if account.maxMonthly < unlimited && account.hourly > 0 {
-			seconds := wide{}.addProduct(int64(account.maxMonthly-account.spent), 3600, 1).quo(uint64(account.hourly))
+			over = quantity.Unlimited
+		} else if account.maxMonthly < quantity.Unlimited && account.hourly > 0 {
+			seconds := quantity.Wide{}.AddProduct(int64(account.maxMonthly-account.spent), 3600, 1).Quo(uint64(account.hourly))
 			r.due(v1alpha1.Time{Time: r.now.Add(secondsOf(min(seconds, 40*24*3600) + 1))})
 		}
 		list := slices.Clone(r.held[name])

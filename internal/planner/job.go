@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // job is one intent during a round: what it holds, what it needs, and what
@@ -216,7 +217,7 @@ func (j *job) observeAll(r *round) {
 }
 
 func (r *round) hourlyOf(c *v1alpha1.Contract) v1alpha1.Decimal {
-	return r.inFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency).decimal()
+	return r.inFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency).Decimal()
 }
 
 // releaseAll releases everything the intent holds.
@@ -266,7 +267,7 @@ func (j *job) alternatives() []v1alpha1.ResourceRequest {
 // placements. What the intent's other contracts cost is spent; those in except
 // are about to be replaced.
 func (j *job) budget(r *round, wanted int, except ...*v1alpha1.Contract) {
-	p := purse{unlimited, unlimited, unlimited, unlimited, false}
+	p := purse{quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, false}
 	defer func(wanted int, was purse) {
 		// Shapes stay where what they are made of does.
 		if j.shapes == nil || wanted != j.wanted || was != j.purse {
@@ -283,7 +284,7 @@ func (j *job) budget(r *round, wanted int, except ...*v1alpha1.Contract) {
 		return
 	}
 	p.limited = p.limited || b.MaxHourly != nil || b.MaxHourlySpot != nil || b.MaxHourlyPerGPU != nil || b.MaxTotal != nil
-	var hourly, ahead micro
+	var hourly, ahead quantity.Micro
 	for _, c := range j.live {
 		if slices.Contains(except, c) {
 			continue
@@ -291,7 +292,7 @@ func (j *job) budget(r *round, wanted int, except ...*v1alpha1.Contract) {
 		hourly += r.peak(c) + r.transferOf(c)
 		if !c.Spec.Term.End.IsZero() {
 			ahead += r.inFleet(r.books.HoldUntil(c.Spec.Price, r.now, c.Spec.Term.End, c.Spec.Term.End), c.Spec.Price.Currency)
-			ahead += r.transferOf(c).forSeconds(int64(c.Spec.Term.End.Sub(r.now.Time).Seconds()))
+			ahead += r.transferOf(c).ForSeconds(int64(c.Spec.Term.End.Sub(r.now.Time).Seconds()))
 		}
 	}
 	if b.MaxHourly != nil {
@@ -307,7 +308,7 @@ func (j *job) budget(r *round, wanted int, except ...*v1alpha1.Contract) {
 	if b.MaxTotal != nil {
 		p.total = r.inFleet(*b.MaxTotal, b.Currency) - ahead
 		if spent, err := r.books.IntentSpent(r.w.Ledger, j.tenantName, j.name, r.now); err == nil {
-			p.total -= micro(spent.Micro())
+			p.total -= quantity.Micro(spent.Micro())
 		}
 	}
 	j.purse = p

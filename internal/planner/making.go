@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // To make a shape is to ask every offer of the fleet, and mostly to wait for
@@ -40,9 +41,9 @@ func (t *traits) set(o *offer) {
 		provider: o.provider, blocked: o.blocked, sort: o.sort, architecture: o.Flavor.Spec.Architecture,
 		kind: o.kind, at: o.Location, stepped: o.Flavor.Spec.Partition != nil,
 	}
-	if len(o.capacity) > rExtended {
+	if len(o.capacity) > quantity.Extended {
 		var has keyBuffer
-		for i := rExtended; i < len(o.capacity); i++ {
+		for i := quantity.Extended; i < len(o.capacity); i++ {
 			if o.capacity[i] > 0 {
 				has.int(int64(i))
 			}
@@ -88,7 +89,7 @@ func (r *round) newShape(w *wish) *shape {
 			if c.offer.deck != nil {
 				s.packed++
 			}
-			if c.size.within(c.offer.capacity) {
+			if c.size.Within(c.offer.capacity) {
 				s.usable++
 			}
 		}

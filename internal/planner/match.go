@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // fact is the first fact about an offer that a wish does not put up with, ""
@@ -55,8 +56,8 @@ func (r *round) kindred(w *wish, o *offer) string {
 		}
 	}
 	for _, i := range w.extended {
-		if o.capacity.at(i) <= 0 {
-			return ReqResource + r.names.name(i)
+		if o.capacity.At(i) <= 0 {
+			return ReqResource + r.names.Name(i)
 		}
 	}
 	p := &w.in.Spec.Placement
@@ -297,7 +298,7 @@ func (r *round) partition(w *wish, o *offer) string {
 		return ""
 	}
 	asked, size := w.asked(o), w.size(o)
-	if !size.within(o.capacity) && asked.within(o.capacity) {
+	if !size.Within(o.capacity) && asked.Within(o.capacity) {
 		return ReqPartition
 	}
 	return ""
@@ -306,18 +307,18 @@ func (r *round) partition(w *wish, o *offer) string {
 // short is the first resource of which an offer has less than size, as a
 // requirement: cards first, then the others by number, extended ones last; then
 // any of which it has already sold too much.
-func (r *round) short(o *offer, size vec) string {
+func (r *round) short(o *offer, size quantity.Vector) string {
 	free := o.free
-	if n := size.at(rGPU); n > 0 && free.at(rGPU) < n {
-		return r.names.prefixed(rGPU)
+	if n := size.At(quantity.GPU); n > 0 && free.At(quantity.GPU) < n {
+		return r.names.Prefixed(quantity.GPU)
 	}
 	for i, n := range size {
-		if n > 0 && free.at(i) < n {
-			return r.names.prefixed(i)
+		if n > 0 && free.At(i) < n {
+			return r.names.Prefixed(i)
 		}
 	}
-	if i := free.deficit(); i >= 0 {
-		return r.names.prefixed(i)
+	if i := free.Deficit(); i >= 0 {
+		return r.names.Prefixed(i)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Bounds of the search for what nearly fits: people read the first few, and a
@@ -248,9 +249,9 @@ func (r *round) relaxCapacity(spec *v1alpha1.IntentSpec, c *candidate, name stri
 	if name == strings.TrimPrefix(ReqCard, ReqCapacity) {
 		return relaxCard(spec, c)
 	}
-	i := r.names.of(name)
-	free := c.offer.free.at(i)
-	if free <= 0 || free >= c.size.at(i) {
+	i := r.names.Of(name)
+	free := c.offer.free.At(i)
+	if free <= 0 || free >= c.size.At(i) {
 		return "", ""
 	}
 	have := v1alpha1.AmountOf(free)
@@ -259,12 +260,12 @@ func (r *round) relaxCapacity(spec *v1alpha1.IntentSpec, c *candidate, name stri
 			return "", ""
 		}
 		g := *spec.Resources.GPU
-		said = fmt.Sprintf("has %d of %d GPUs free", free, c.size.at(i))
+		said = fmt.Sprintf("has %d of %d GPUs free", free, c.size.At(i))
 		g.Count = int32(free)
 		spec.Resources.GPU = &g
 		return fmt.Sprintf("resources.gpu.count: %d", free), said
 	}
-	said = "has " + have.Canonical(name) + " of " + v1alpha1.AmountOf(c.size.at(i)).Canonical(name) + " " + name + " free"
+	said = "has " + have.Canonical(name) + " of " + v1alpha1.AmountOf(c.size.At(i)).Canonical(name) + " " + name + " free"
 	spec.Resources.Named = spec.Resources.Named.Clone()
 	spec.Resources.Named[name] = have
 	return "resources." + name + ": \"" + have.Canonical(name) + "\"", said
@@ -284,20 +285,20 @@ func (r *round) relaxMoney(spec *v1alpha1.IntentSpec, w *wish, c *candidate, req
 	}
 	b := *spec.Budget
 	spec.Budget = &b
-	all := c.quote.most() * micro(max(w.replicas, 1))
-	raise := func(field **v1alpha1.Decimal, name string, need micro, limit micro) (string, string, float64) {
+	all := c.quote.most() * quantity.Micro(max(w.replicas, 1))
+	raise := func(field **v1alpha1.Decimal, name string, need quantity.Micro, limit quantity.Micro) (string, string, float64) {
 		added := min(float64(need-limit)/float64(max(limit, 1)), 1.9)
 		if b.Currency != "" && b.Currency != r.books.Currency { // what is in another currency is not ours to rewrite
 			*field = nil
 			cur := " " + r.books.Currency
-			return "", "costs " + need.text() + cur + ", budget " + max(limit, 0).text() + cur, added
+			return "", "costs " + need.Text() + cur + ", budget " + max(limit, 0).Text() + cur, added
 		}
-		d := need.decimal().Round(2)
-		if d.Cmp(need.decimal()) < 0 {
+		d := need.Decimal().Round(2)
+		if d.Cmp(need.Decimal()) < 0 {
 			d = d.Add(v1alpha1.MustDecimal("0.01"))
 		}
 		*field, b.Currency = &d, r.books.Currency
-		return "budget." + name + ": \"" + d.Text() + "\"", "costs " + need.text() + ", budget " + max(limit, 0).text(), added
+		return "budget." + name + ": \"" + d.Text() + "\"", "costs " + need.Text() + ", budget " + max(limit, 0).Text(), added
 	}
 	switch req {
 	case ReqMaxHourly:
@@ -305,10 +306,10 @@ func (r *round) relaxMoney(spec *v1alpha1.IntentSpec, w *wish, c *candidate, req
 	case ReqMaxHourlySpot:
 		return raise(&b.MaxHourlySpot, "maxHourlySpot", all, w.money.hourlySpot)
 	case ReqMaxHourlyPerGPU:
-		n := micro(max(c.size.at(rGPU), 1))
+		n := quantity.Micro(max(c.size.At(quantity.GPU), 1))
 		return raise(&b.MaxHourlyPerGPU, "maxHourlyPerGPU", (c.quote.peak+n-1)/n, w.money.perGPU)
 	case ReqMaxTotal:
-		return raise(&b.MaxTotal, "maxTotal", all.forSeconds(max(w.seconds, 60)), w.money.total)
+		return raise(&b.MaxTotal, "maxTotal", all.ForSeconds(max(w.seconds, 60)), w.money.total)
 	}
 	return "", "", 0
 }

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Power of what is not a card, from the Cloud Carbon Footprint methodology
@@ -93,11 +94,13 @@ func ratio(a, b float64) float64 {
 }
 
 // cardsOf is how many whole cards a size comes to.
-func cardsOf(o *offer, size vec) float64 { return float64(size.at(rGPU)) / float64(max(o.unitsPer, 1)) }
+func cardsOf(o *offer, size quantity.Vector) float64 {
+	return float64(size.At(quantity.GPU)) / float64(max(o.unitsPer, 1))
+}
 
 // speedOf is the speed of a size's cards in TFLOPS, 0 when it has none or
 // nobody knows the model.
-func speedOf(o *offer, size vec) float64 {
+func speedOf(o *offer, size quantity.Vector) float64 {
 	g := o.Flavor.Spec.GPU
 	if g == nil {
 		return 0
@@ -107,12 +110,12 @@ func speedOf(o *offer, size vec) float64 {
 }
 
 // emission is what a size emits in grams of CO2 an hour.
-func emission(o *offer, size vec) (grams float64, known bool) {
+func emission(o *offer, size quantity.Vector) (grams float64, known bool) {
 	carbon := o.Flavor.Spec.Properties.Carbon
 	if carbon == nil {
 		return 0, false
 	}
-	watts := wattsPerCore*float64(size.at(rCPU))/milli + wattsPerGi*float64(size.at(rMemory))/gibi
+	watts := wattsPerCore*float64(size.At(quantity.CPU))/milli + wattsPerGi*float64(size.At(quantity.Memory))/gibi
 	if n := cardsOf(o, size); n > 0 {
 		g := o.Flavor.Spec.GPU
 		if g == nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // offer is one flavor during a round: what it is, what of it is free now, and
@@ -14,7 +15,7 @@ type offer struct {
 	// capacity × overcommit, and what is free of it: capacity − used − held. What
 	// a new shape looks at of every candidate stands together, here; the figures
 	// themselves lie in a row, offer after offer (readOffers).
-	capacity, free vec
+	capacity, free quantity.Vector
 	tariff         *tariff
 	// deck is its cards, where it sells parts of them; else nil.
 	deck     *deck
@@ -22,7 +23,7 @@ type offer struct {
 	min, step,
 	// growth is the part of capacity and free that an autoscaler would have to
 	// add; nil for none.
-	growth vec
+	growth quantity.Vector
 
 	*model.Offer
 	ref, provider, name string
@@ -39,7 +40,7 @@ type offer struct {
 	scalable v1alpha1.Resources
 	// held by contracts, and taken by the other flavors of its pool, as a
 	// decision records them.
-	held, pool vec
+	held, pool quantity.Vector
 	// risky are resources of which overcommit.maxRisk sells less than the ratio.
 	risky map[int]bool
 	// mates are the other flavors of its pool.
@@ -70,12 +71,12 @@ func (r *round) readOffers() {
 	}
 	slices.SortFunc(r.offers, compareOffers)
 	r.byKey = make(map[offerKey]*offer, len(r.offers))
-	pools, rows := map[offerKey][]*offer{}, make(vec, 2*rowLength*len(r.offers))
+	pools, rows := map[offerKey][]*offer{}, make(quantity.Vector, 2*quantity.RowLength*len(r.offers))
 	for i, o := range r.offers {
 		r.places[o.index] = int32(i)
 		o.index = i
-		k := 2 * rowLength * i
-		o.capacity, o.free = rows[k:k:k+rowLength], rows[k+rowLength:k+rowLength:k+2*rowLength]
+		k := 2 * quantity.RowLength * i
+		o.capacity, o.free = rows[k:k:k+quantity.RowLength], rows[k+quantity.RowLength:k+quantity.RowLength:k+2*quantity.RowLength]
 		r.byKey[offerKey{o.provider, o.name}] = o
 		if p := o.Flavor.Spec.Pool; p != "" {
 			k := offerKey{o.provider, p}
@@ -125,9 +126,9 @@ func (r *round) describe(o *offer) {
 		o.unitsPer = int64(s.GPU.UnitsPerGPU)
 	}
 	if s.Partition != nil {
-		o.min, o.step = r.names.vecOf(s.Partition.Min), r.names.vecOf(s.Partition.Step)
+		o.min, o.step = r.names.VectorOf(s.Partition.Min), r.names.VectorOf(s.Partition.Step)
 	}
-	o.capacity = r.names.vecIn(o.capacity, ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
+	o.capacity = r.names.VectorIn(o.capacity, ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
 	o.growth, o.scalable = nil, nil
 	o.blocked = r.blocked(o)
 	r.traits.set(o)
@@ -155,12 +156,12 @@ func (r *round) measure(o *offer) {
 		members = []ledger.Member{{Flavor: o.Flavor, Held: o.contracts}}
 	}
 	fig := ledger.Figures(ledger.Member{Flavor: o.Flavor, Held: o.contracts}, members, "")
-	o.free = r.names.vecIn(o.free, ledger.Available(fig))
-	o.held, o.pool = r.names.vecOf(fig.Held), r.names.vecOf(fig.Pool)
+	o.free = r.names.VectorIn(o.free, ledger.Available(fig))
+	o.held, o.pool = r.names.VectorOf(fig.Held), r.names.VectorOf(fig.Pool)
 	for i, n := range o.held {
 		// What is held of a resource that is not offered any more is overdrawn.
-		if _, listed := o.Flavor.Spec.Capacity[r.names.name(i)]; !listed && n > 0 && i != rPods && i != rStorage {
-			o.free = o.free.set(i, -n)
+		if _, listed := o.Flavor.Spec.Capacity[r.names.Name(i)]; !listed && n > 0 && i != quantity.Pods && i != quantity.Storage {
+			o.free = o.free.Set(i, -n)
 		}
 	}
 	r.grow(o, fig)
@@ -177,7 +178,7 @@ func (r *round) measure(o *offer) {
 func (r *round) assess(o *offer) {
 	o.risky = nil
 	r.boundRisk(o)
-	o.free = o.free.add(o.growth)
+	o.free = o.free.Add(o.growth)
 	delete(r.strained, int32(o.index))
 	if o.overdrawn() >= 0 {
 		r.strained[int32(o.index)] = true
@@ -227,7 +228,7 @@ func (r *round) blocked(o *offer) string {
 // footprint is, as a vec of its own, what a contract takes of an offer: the larger of what it was
 // sold and what the provider reports under it. A contract that has ended, or
 // none, takes what is still reported, unless another took over its slice.
-func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) vec {
+func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) quantity.Vector {
 	reported, lingers := o.Flavor.Spec.Held[name]
 	if c != nil && !lingers && c.Spec.Slice != name {
 		reported, lingers = o.Flavor.Spec.Held[c.Spec.Slice]
@@ -236,18 +237,18 @@ func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) vec {
 		if !lingers || r.claimed[name] {
 			return nil
 		}
-		return r.names.vecOf(reported)
+		return r.names.VectorOf(reported)
 	}
 	own := offeredIn(r.names, c, o.Flavor)
 	if !lingers {
 		return own
 	}
-	return own.max(r.names.vecOf(reported))
+	return own.Max(r.names.VectorOf(reported))
 }
 
 // take books delta more of an offer (less where negative) and marks everything
 // that has less now.
-func (r *round) take(o *offer, delta vec) {
+func (r *round) take(o *offer, delta quantity.Vector) {
 	zero := true
 	for _, n := range delta {
 		zero = zero && n == 0
@@ -255,16 +256,16 @@ func (r *round) take(o *offer, delta vec) {
 	if zero {
 		return
 	}
-	o.free, o.held = o.free.sub(delta), o.held.add(delta)
+	o.free, o.held = o.free.Sub(delta), o.held.Add(delta)
 	o.stir()
 	r.touched = append(r.touched, int32(o.index))
 	for _, m := range o.mates {
-		for i := rCPU; i <= rStorage && i < len(delta); i++ {
+		for i := quantity.CPU; i <= quantity.Storage && i < len(delta); i++ {
 			if delta[i] == 0 {
 				continue
 			}
-			m.free = m.free.set(i, m.free.at(i)-delta[i])
-			m.pool = m.pool.set(i, m.pool.at(i)+delta[i])
+			m.free = m.free.Set(i, m.free.At(i)-delta[i])
+			m.pool = m.pool.Set(i, m.pool.At(i)+delta[i])
 		}
 		m.stir()
 		r.touched = append(r.touched, int32(m.index))
@@ -273,17 +274,17 @@ func (r *round) take(o *offer, delta vec) {
 
 // overdrawn is a resource of which an offer holds more than it has, -1 for
 // none. A flavor that shrank sells nothing until its excess is gone.
-func (o *offer) overdrawn() int { return o.free.deficit() }
+func (o *offer) overdrawn() int { return o.free.Deficit() }
 
 // figures are an offer's figures as a decision records them.
 func (r *round) figures(o *offer) v1alpha1.OfferFigures {
 	s := &o.Flavor.Spec
-	f := v1alpha1.OfferFigures{Capacity: s.Capacity, Used: s.Used, Overcommit: s.Overcommit, Held: r.names.resources(o.held)}
+	f := v1alpha1.OfferFigures{Capacity: s.Capacity, Used: s.Used, Overcommit: s.Overcommit, Held: r.names.Resources(o.held)}
 	if o.growth != nil {
 		f.ScalableTo = o.scalable
 	}
 	if s.Pool != "" {
-		f.Pool = r.names.resources(o.pool)
+		f.Pool = r.names.Resources(o.pool)
 	}
 	return f
 }
@@ -300,26 +301,26 @@ func (o *offer) resolved() *v1alpha1.Flavor {
 }
 
 // offeredIn are a contract's resources in its flavor's own names, numbered.
-func offeredIn(n *names, c *v1alpha1.Contract, f *v1alpha1.Flavor) vec {
+func offeredIn(n *quantity.Names, c *v1alpha1.Contract, f *v1alpha1.Flavor) quantity.Vector {
 	gpu := ledger.SlicedAs(c, f)
-	v := make(vec, rExtended, rowLength)
+	v := make(quantity.Vector, quantity.Extended, quantity.RowLength)
 	for name, a := range c.Spec.Resources {
-		i := rGPU
+		i := quantity.GPU
 		if name != gpu {
-			i = n.of(name)
+			i = n.Of(name)
 		}
-		v = v.set(i, v1alpha1.AmountOf(v.at(i)).Add(a).Int64())
+		v = v.Set(i, v1alpha1.AmountOf(v.At(i)).Add(a).Int64())
 	}
 	return v
 }
 
 // slicedFrom are v's named amounts as a slice of a flavor carries them, those of
 // nothing left out.
-func slicedFrom(n *names, v vec, f *v1alpha1.Flavor) v1alpha1.Resources {
-	out := n.resources(v)
-	if name := ledger.GPUResource(f); v.at(rGPU) != 0 && name != v1alpha1.GPU {
+func slicedFrom(n *quantity.Names, v quantity.Vector, f *v1alpha1.Flavor) v1alpha1.Resources {
+	out := n.Resources(v)
+	if name := ledger.GPUResource(f); v.At(quantity.GPU) != 0 && name != v1alpha1.GPU {
 		delete(out, v1alpha1.GPU)
-		out[name] = out[name].Add(v1alpha1.AmountOf(v[rGPU]))
+		out[name] = out[name].Add(v1alpha1.AmountOf(v[quantity.GPU]))
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // observe moves a charged contract along its phases by what clusters say of
@@ -412,10 +413,10 @@ func (r *round) findExcess() map[string]bool {
 		if o.State != model.Fresh {
 			continue
 		}
-		var lack vec
+		var lack quantity.Vector
 		for i, n := range o.free {
 			if n < 0 {
-				lack = lack.set(i, -n)
+				lack = lack.Set(i, -n)
 			}
 		}
 		if lack == nil {
@@ -428,7 +429,7 @@ func (r *round) findExcess() map[string]bool {
 		for i := range list {
 			list[i] = r.latest(list[i])
 			if out[list[i].Metadata.Name] {
-				lack = lack.sub(r.relief(o, list[i]))
+				lack = lack.Sub(r.relief(o, list[i]))
 			}
 		}
 		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
@@ -440,11 +441,11 @@ func (r *round) findExcess() map[string]bool {
 			}
 			relief, helps := r.relief(o, c), false
 			for i, n := range lack {
-				helps = helps || (n > 0 && relief.at(i) > 0)
+				helps = helps || (n > 0 && relief.At(i) > 0)
 			}
 			if helps {
 				out[c.Metadata.Name] = true
-				lack = lack.sub(relief)
+				lack = lack.Sub(relief)
 			}
 		}
 	}
@@ -489,7 +490,7 @@ func (r *round) seeAgain(c *v1alpha1.Contract) {
 }
 
 // relief is what an offer would gain without a contract of its pool.
-func (r *round) relief(o *offer, c *v1alpha1.Contract) vec {
+func (r *round) relief(o *offer, c *v1alpha1.Contract) quantity.Vector {
 	at := r.offerOf(c)
 	if at == nil {
 		return nil
@@ -498,5 +499,5 @@ func (r *round) relief(o *offer, c *v1alpha1.Contract) vec {
 	if at == o {
 		return v
 	}
-	return v[:min(len(v), rStorage+1)]
+	return v[:min(len(v), quantity.Storage+1)]
 }

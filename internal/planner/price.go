@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // unitPrices are prices an hour in 10⁻¹² of the fleet's currency: for a GPU
@@ -26,26 +27,26 @@ const (
 
 // hourly is what size costs an hour, rounded half up to a millionth: exact
 // products, one division.
-func (u *unitPrices) hourly(size vec, capacity vec) micro {
+func (u *unitPrices) hourly(size quantity.Vector, capacity quantity.Vector) quantity.Micro {
 	if u.flat > 0 {
-		part, whole := size.at(rGPU), capacity.at(rGPU)
+		part, whole := size.At(quantity.GPU), capacity.At(quantity.GPU)
 		if whole <= 0 {
-			part, whole = size.at(rCPU), capacity.at(rCPU)
+			part, whole = size.At(quantity.CPU), capacity.At(quantity.CPU)
 		}
 		if whole <= 0 {
-			return micro((u.flat + picoOfMicro/2) / picoOfMicro)
+			return quantity.Micro((u.flat + picoOfMicro/2) / picoOfMicro)
 		}
-		return micro(wide{}.addProduct(u.flat, part, 1).div(uint64(whole) * picoOfMicro))
+		return quantity.Micro(quantity.Wide{}.AddProduct(u.flat, part, 1).Div(uint64(whole) * picoOfMicro))
 	}
-	sum := wide{}.
-		addProduct(u.gpu, size.at(rGPU), gibi*milli).
-		addProduct(u.cpu, size.at(rCPU), gibi).
-		addProduct(u.memory, size.at(rMemory), milli).
-		addProduct(u.storage, size.at(rStorage), milli)
+	sum := quantity.Wide{}.
+		AddProduct(u.gpu, size.At(quantity.GPU), gibi*milli).
+		AddProduct(u.cpu, size.At(quantity.CPU), gibi).
+		AddProduct(u.memory, size.At(quantity.Memory), milli).
+		AddProduct(u.storage, size.At(quantity.Storage), milli)
 	for i, p := range u.extended {
-		sum = sum.addProduct(p, size.at(i), gibi*milli)
+		sum = sum.AddProduct(p, size.At(i), gibi*milli)
 	}
-	return micro(sum.div(gibi * milli * picoOfMicro))
+	return quantity.Micro(sum.Div(gibi * milli * picoOfMicro))
 }
 
 // tariff is an offer's price in the fleet's currency.
@@ -140,7 +141,7 @@ func (r *round) unitPrices(base, over v1alpha1.UnitPrices, factor v1alpha1.Decim
 			if u.extended == nil {
 				u.extended = map[int]int64{}
 			}
-			u.extended[r.names.of(name)] = n
+			u.extended[r.names.Of(name)] = n
 		}
 	}
 	for name, d := range base {
@@ -163,20 +164,20 @@ type quote struct {
 	class v1alpha1.PriceClass
 	// hourly outside windows, list the on-demand price, now what holds at the
 	// moment, peak the most it ever is.
-	hourly, list, now, peak micro
+	hourly, list, now, peak quantity.Micro
 	// transfer of the intent's data, an hour (transfer.go). It is no part of the
 	// others.
-	transfer micro
+	transfer quantity.Micro
 }
 
 // current and most are what an intent pays an hour, its data's transfer
 // included: now, and at the dearest.
-func (q *quote) current() micro { return q.now + q.transfer }
-func (q *quote) most() micro    { return q.peak + q.transfer }
+func (q *quote) current() quantity.Micro { return q.now + q.transfer }
+func (q *quote) most() quantity.Micro    { return q.peak + q.transfer }
 
 // quoteFor prices a size in a class; ok is false when the class is not sold
 // for so long.
-func (r *round) quoteFor(o *offer, class v1alpha1.PriceClass, size vec, seconds int64) (q quote, ok bool) {
+func (r *round) quoteFor(o *offer, class v1alpha1.PriceClass, size quantity.Vector, seconds int64) (q quote, ok bool) {
 	t := r.tariffOf(o)
 	q = quote{class: class, list: t.onDemand.hourly(size, o.capacity)}
 	switch class {
@@ -209,15 +210,15 @@ func (r *round) quoteFor(o *offer, class v1alpha1.PriceClass, size vec, seconds 
 }
 
 // contractPrice is a quote as a contract records it.
-func (r *round) contractPrice(o *offer, q quote, size vec) v1alpha1.ContractPrice {
+func (r *round) contractPrice(o *offer, q quote, size quantity.Vector) v1alpha1.ContractPrice {
 	t := r.tariffOf(o)
 	p := v1alpha1.ContractPrice{
-		Hourly: q.hourly.decimal(), List: q.list.decimal(), Currency: r.books.Currency, Class: q.class, Rate: t.rate,
+		Hourly: q.hourly.Decimal(), List: q.list.Decimal(), Currency: r.books.Currency, Class: q.class, Rate: t.rate,
 	}
 	if q.class == v1alpha1.OnDemand {
 		for i := range t.windows {
 			p.Windows = append(p.Windows, v1alpha1.ContractPriceWindow{
-				Window: t.windows[i].window, Hourly: t.windows[i].prices.hourly(size, o.capacity).decimal(),
+				Window: t.windows[i].window, Hourly: t.windows[i].prices.hourly(size, o.capacity).Decimal(),
 			})
 		}
 	}

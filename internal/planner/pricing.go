@@ -1,11 +1,14 @@
 package planner
 
-import "github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
 
 // pricing is what of a candidate its size and its price decide. Candidates that
 // have both in common share one: it does not change once its shape is made.
 type pricing struct {
-	size  vec
+	size  quantity.Vector
 	quote quote
 	// money is the requirement of money it fails, "" when it fails none.
 	money string
@@ -25,7 +28,7 @@ type pricer struct {
 	own, alone bool
 	// sizes by trait, of offers that are not sold in steps; said by the number of
 	// the tariff.
-	sizes []vec
+	sizes []quantity.Vector
 	said  []said
 	all   []*pricing
 	// block is where the next are made, chunk how many at once.
@@ -41,7 +44,7 @@ type said struct {
 }
 
 func newPricer(r *round, w *wish, candidates int) *pricer {
-	p := &pricer{round: r, wish: w, own: w.weights.beyondPrice(), alone: 4*len(r.tariffs) > len(r.offers), sizes: make([]vec, len(r.traits.stepped)), chunk: 16}
+	p := &pricer{round: r, wish: w, own: w.weights.beyondPrice(), alone: 4*len(r.tariffs) > len(r.offers), sizes: make([]quantity.Vector, len(r.traits.stepped)), chunk: 16}
 	if p.own || p.alone {
 		p.chunk = max(candidates, 1)
 	}
@@ -50,7 +53,7 @@ func newPricer(r *round, w *wish, candidates int) *pricer {
 
 // of is the pricing of an offer.
 func (p *pricer) of(o *offer) *pricing {
-	trait, size := p.round.traits.of[o.index], vec(nil)
+	trait, size := p.round.traits.of[o.index], quantity.Vector(nil)
 	stepped := p.round.traits.stepped[trait]
 	if !stepped {
 		size = p.sizes[trait]
@@ -86,11 +89,11 @@ func (p *pricer) of(o *offer) *pricing {
 }
 
 // next is the pricing of an offer made anew.
-func (p *pricer) next(o *offer, t *tariff, size vec) *pricing {
+func (p *pricer) next(o *offer, t *tariff, size quantity.Vector) *pricing {
 	out := p.room()
 	*out = p.round.choosePrice(p.wish, o, size)
 	out.vague = t.unpriced || p.round.transferUnknown(p.wish, o)
-	out.milliCards = size.at(rGPU) * 1000 / o.unitsPer
+	out.milliCards = size.At(quantity.GPU) * 1000 / o.unitsPer
 	return out
 }
 
@@ -108,13 +111,13 @@ func (p *pricer) room() *pricing {
 // finish says what the pricings of all candidates together tell of each.
 func (p *pricer) finish(s *shape) {
 	w := p.wish
-	s.cheapest, s.least = unlimited, floor{noLimit, noLimit, noLimit, unlimited}
+	s.cheapest, s.least = quantity.Unlimited, floor{noLimit, noLimit, noLimit, quantity.Unlimited}
 	for _, x := range p.all {
 		if x.money == "" {
 			s.cheapest = min(s.cheapest, x.quote.most())
 		}
 	}
-	var dearest micro
+	var dearest quantity.Micro
 	for _, x := range p.all {
 		if x.money == "" {
 			// What the other replicas cost at the least is not there for this one.
@@ -147,7 +150,7 @@ func (p *pricer) finish(s *shape) {
 
 // choosePrice is a size on an offer in the cheapest acceptable price class that
 // the intent can afford, else with what of money fails.
-func (r *round) choosePrice(w *wish, o *offer, size vec) pricing {
+func (r *round) choosePrice(w *wish, o *offer, size quantity.Vector) pricing {
 	t := r.tariffOf(o)
 	transfer, known := r.transfer(w, o)
 	p := pricing{size: size, quote: quote{transfer: transfer}}
@@ -179,27 +182,27 @@ func (r *round) choosePrice(w *wish, o *offer, size vec) pricing {
 }
 
 // priced is a size on an offer as a candidate, of which only the price is known.
-func (r *round) priced(w *wish, o *offer, size vec) candidate {
+func (r *round) priced(w *wish, o *offer, size quantity.Vector) candidate {
 	p := r.choosePrice(w, o, size)
 	return candidate{offer: o, pricing: &p}
 }
 
 // affordable is the limit of the intent's budget that a price breaks, when
 // others micro an hour go to its other replicas.
-func (w *wish) affordable(q quote, size vec, others int64) string {
+func (w *wish) affordable(q quote, size quantity.Vector, others int64) string {
 	limit, name := w.money.hourly, ReqMaxHourly
 	if q.class == v1alpha1.Spot && w.money.hourlySpot != limit { // without one of its own, the other is what its author wrote
 		limit, name = w.money.hourlySpot, ReqMaxHourlySpot
 	}
-	if q.most()+micro(others) > limit {
+	if q.most()+quantity.Micro(others) > limit {
 		return name
 	}
-	if n := size.at(rGPU); n > 0 && w.money.perGPU < unlimited && int64(q.peak) > int64(w.money.perGPU)*n {
+	if n := size.At(quantity.GPU); n > 0 && w.money.perGPU < quantity.Unlimited && int64(q.peak) > int64(w.money.perGPU)*n {
 		return ReqMaxHourlyPerGPU
 	}
-	if w.money.total < unlimited {
+	if w.money.total < quantity.Unlimited {
 		// Open-ended intents run until the money is spent: a minute at the least.
-		if (q.most() + micro(others)).forSeconds(max(w.seconds, 60)) > w.money.total {
+		if (q.most() + quantity.Micro(others)).ForSeconds(max(w.seconds, 60)) > w.money.total {
 			return ReqMaxTotal
 		}
 	}

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"slices"
 )
 
@@ -42,7 +43,7 @@ type stake struct {
 	seat *seat
 	to   *candidate
 	// worth is what it costs elsewhere less what it costs here.
-	worth micro
+	worth quantity.Micro
 	// share of the offer's scarcest resource that it takes.
 	share float64
 	here  bool
@@ -69,7 +70,7 @@ func (p *repairs) rebuildOffer(o *offer) bool {
 			x := search{repairs: p, used: []*offer{o}}
 			away := x.free(s.shape)
 			if away == nil && !s.droppable() {
-				k.worth = unlimited // it must stay
+				k.worth = quantity.Unlimited // it must stay
 			} else {
 				k.worth = priceOf(s.shape, away) - c.quote.current()
 			}
@@ -80,16 +81,16 @@ func (p *repairs) rebuildOffer(o *offer) bool {
 	if !asked {
 		return false
 	}
-	room, now := o.free.clone(), micro(0)
+	room, now := o.free.Clone(), quantity.Micro(0)
 	for i := range list {
 		if list[i].here {
-			room = room.add(list[i].seat.at.size)
+			room = room.Add(list[i].seat.at.size)
 			now += list[i].worth
 		}
 	}
 	for i := range list {
 		for r, n := range list[i].to.size {
-			if have := room.at(r); n > 0 && have > 0 {
+			if have := room.At(r); n > 0 && have > 0 {
 				list[i].share = max(list[i].share, float64(n)/float64(have))
 			}
 		}
@@ -101,7 +102,7 @@ func (p *repairs) rebuildOffer(o *offer) bool {
 // pack chooses who is on an offer with so much room, worth more than now; nil
 // when nobody found how. The first order takes those that are worth most for
 // what they take, the second those that are worth most.
-func pack(list []stake, room vec, now micro) (kept []bool) {
+func pack(list []stake, room quantity.Vector, now quantity.Micro) (kept []bool) {
 	orders := [...]func(a, b *stake) int{
 		func(a, b *stake) int {
 			return cmp.Compare(float64(b.worth)*max(a.share, 1e-9), float64(a.worth)*max(b.share, 1e-9))
@@ -114,10 +115,10 @@ func pack(list []stake, room vec, now micro) (kept []bool) {
 			order[i] = i
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return by(&list[a], &list[b]) })
-		left, sum, in := room.clone(), micro(0), make([]bool, len(list))
+		left, sum, in := room.Clone(), quantity.Micro(0), make([]bool, len(list))
 		for _, i := range order {
-			if k := &list[i]; k.worth > 0 && k.to.size.within(left) {
-				left, sum, in[i] = left.sub(k.to.size), sum+k.worth, true
+			if k := &list[i]; k.worth > 0 && k.to.size.Within(left) {
+				left, sum, in[i] = left.Sub(k.to.size), sum+k.worth, true
 			}
 		}
 		if sum > now {
@@ -131,7 +132,7 @@ func pack(list []stake, room vec, now micro) (kept []bool) {
 // it elsewhere, and takes all back when that costs more in all.
 func (p *repairs) repack(list []stake, kept []bool) bool {
 	from := len(p.done)
-	cost := func() (sum micro) {
+	cost := func() (sum quantity.Micro) {
 		for i := range list {
 			sum += priceOf(list[i].seat.shape, list[i].seat.at)
 		}

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"slices"
 )
 
@@ -34,7 +35,7 @@ var forgiven = [...]float64{0.4, 0.1, 0.02}
 type ruinPlace struct {
 	cand  *candidate
 	row   int32
-	price micro
+	price quantity.Micro
 }
 
 // ruinPlaces are where seats of one shape could be, in some order, and what one
@@ -50,7 +51,7 @@ type ruinKind struct {
 	// places, the cheapest first, and byShadow the same by shadow price.
 	places, byShadow ruinPlaces
 	// least is the cheapest place, or what being nowhere counts for.
-	least, nowhere micro
+	least, nowhere quantity.Micro
 }
 
 // ruinSeat is one seat, and where it is now.
@@ -73,7 +74,7 @@ type ruins struct {
 	offers []*offer
 	// on are the seats on each row.
 	on    [][]int32
-	cost  micro
+	cost  quantity.Micro
 	state uint64
 	// out are those who have lost their place, was where they had it, turn is
 	// the order in which they choose.
@@ -166,7 +167,7 @@ func (p *repairs) ruinsOf(s *shadows, limited bool) *ruins {
 }
 
 // count notes which resources count.
-func (x *ruins) count(size vec) {
+func (x *ruins) count(size quantity.Vector) {
 	for i, n := range size {
 		if n > 0 && !slices.Contains(x.counts, i) {
 			x.counts = append(x.counts, i)
@@ -177,12 +178,12 @@ func (x *ruins) count(size vec) {
 // measure writes down rooms and sizes, cards first: they are what is most often
 // missing.
 func (x *ruins) measure(kinds map[*shape]*ruinKind) {
-	if cards := slices.Index(x.counts, rGPU); cards > 0 {
+	if cards := slices.Index(x.counts, quantity.GPU); cards > 0 {
 		x.counts[0], x.counts[cards] = x.counts[cards], x.counts[0]
 	}
-	numbers := func(out []int64, v vec) []int64 {
+	numbers := func(out []int64, v quantity.Vector) []int64 {
 		for _, i := range x.counts {
-			out = append(out, v.at(i))
+			out = append(out, v.At(i))
 		}
 		return out
 	}
@@ -221,11 +222,11 @@ func (x *ruins) search(part float64) bool {
 	first, best := x.cost, x.cost
 	kept := slices.Clone(x.seats)
 	times := min(len(x.seats)*ruinsPerSeat, maxRuins)
-	most, dirty := micro(part*float64(x.mean())), false
+	most, dirty := quantity.Micro(part*float64(x.mean())), false
 	for n := 0; n < times && x.looks > 0; n++ {
 		before := x.cost
 		x.ruin()
-		allowed := best + most*micro(times-n)/micro(times)
+		allowed := best + most*quantity.Micro(times-n)/quantity.Micro(times)
 		if !x.fillUp(max(allowed, before-1)) {
 			x.restore()
 			x.cost = before
@@ -258,8 +259,8 @@ func (x *ruins) search(part float64) bool {
 }
 
 // mean is what a seat that has a place costs on average.
-func (x *ruins) mean() micro {
-	var sum, n micro
+func (x *ruins) mean() quantity.Micro {
+	var sum, n quantity.Micro
 	for i := range x.seats {
 		if s := &x.seats[i]; s.to.cand != nil {
 			sum, n = sum+s.to.price, n+1
@@ -364,10 +365,10 @@ func (x *ruins) restore() {
 // fillUp has those who are out choose again, and reports whether nobody is
 // left without a place who must have one, and all cost no more than allowed. It
 // stops as soon as they would cost more even if the rest had the best places.
-func (x *ruins) fillUp(allowed micro) bool {
+func (x *ruins) fillUp(allowed quantity.Micro) bool {
 	shadow, blind := x.draw(2) == 0, 4+x.draw(24)
 	x.inOrder()
-	rest := micro(0)
+	rest := quantity.Micro(0)
 	for _, i := range x.turn {
 		rest += x.seats[i].kind.least
 	}
@@ -431,7 +432,7 @@ func (x *ruins) inOrder() {
 	default:
 		slices.SortStableFunc(list, func(a, b int32) int {
 			v, w := x.seats[a].kind.shape.wish, x.seats[b].kind.shape.wish
-			return cmp.Or(cmp.Compare(w.wanted(), v.wanted()), cmp.Compare(w.need.at(rCPU), v.need.at(rCPU)))
+			return cmp.Or(cmp.Compare(w.wanted(), v.wanted()), cmp.Compare(w.need.At(quantity.CPU), v.need.At(quantity.CPU)))
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // A batch is what was first seen at once, with one priority. Filled one after
@@ -85,7 +86,7 @@ func (r *round) movable(j *job) bool {
 	if j.in.Spec.Split != nil || j.avoid != nil || j.only != nil || j.onlyOn != "" || r.claims[j] != nil || r.ruled(j) || j.renames() || r.barsOf(j) != nil {
 		return false
 	}
-	own := j.purse.hourly < unlimited || j.purse.hourlySpot < unlimited || j.purse.total < unlimited
+	own := j.purse.hourly < quantity.Unlimited || j.purse.hourlySpot < quantity.Unlimited || j.purse.total < quantity.Unlimited
 	return !own || j.replicas() == 1
 }
 
@@ -200,7 +201,7 @@ func (p *repairs) extras(without []*job) (out []*seat) {
 
 // missed is what those among the seats count for that are not in before and
 // have no place.
-func (p *repairs) missed(before []*seat) (sum micro) {
+func (p *repairs) missed(before []*seat) (sum quantity.Micro) {
 	for _, s := range p.seats[len(before):] {
 		sum += penalty(s.shape)
 	}
@@ -230,7 +231,7 @@ func (p *repairs) settled(n int) {
 }
 
 // cost is what all seats come to now.
-func (p *repairs) cost() (sum micro) {
+func (p *repairs) cost() (sum quantity.Micro) {
 	for _, s := range p.seats {
 		sum += priceOf(s.shape, s.at)
 	}
@@ -361,11 +362,11 @@ func (p *repairs) admit(j *job) bool {
 }
 
 // penalty is what a replica without a place counts for.
-func penalty(s *shape) micro {
+func penalty(s *shape) quantity.Micro {
 	if s.wish.gpu == nil {
-		return unplacedCore * micro(max(s.wish.need.at(rCPU)/1000, 1))
+		return unplacedCore * quantity.Micro(max(s.wish.need.At(quantity.CPU)/1000, 1))
 	}
-	return unplacedCard * micro(s.wish.gpu.count)
+	return unplacedCard * quantity.Micro(s.wish.gpu.count)
 }
 
 // news reports whether a cheaper place of a seat has changed since it last
@@ -383,7 +384,7 @@ func (p *repairs) news(s *seat) bool {
 }
 
 // priceOf is what a seat costs in a place, or counts for without one.
-func priceOf(s *shape, at *candidate) micro {
+func priceOf(s *shape, at *candidate) quantity.Micro {
 	if at == nil {
 		return penalty(s)
 	}

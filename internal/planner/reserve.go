@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Who waits for more than is free would wait for ever if whoever asks for less
@@ -110,13 +111,13 @@ func (r *round) keptFrom(j *job, kept []*claim) (*claim, *offer) {
 				if x == nil || !strings.HasPrefix(x.req, ReqCapacity) {
 					continue
 				}
-				free := b.offer.free.clone().add(b.size)
+				free := b.offer.free.Clone().Add(b.size)
 				for _, mine := range own {
 					if mine.offer == b.offer {
-						free = free.add(mine.size)
+						free = free.Add(mine.size)
 					}
 				}
-				if x.size.within(free) {
+				if x.size.Within(free) {
 					return c, b.offer
 				}
 			}
@@ -139,19 +140,19 @@ func (r *round) keepUntil(cl *claim, ends []ending) {
 		}
 	}
 	r.takeReserved(cl.job, -1)
-	slack := make([]vec, len(cl.reserved.whole))
+	slack := make([]quantity.Vector, len(cl.reserved.whole))
 	for i, p := range cl.reserved.whole {
-		slack[i] = p.offer.free.clone().sub(p.size)
+		slack[i] = p.offer.free.Clone().Sub(p.size)
 	}
 	r.rollback(m)
 	cl.booked = make([]booking, len(slack))
 	for i, p := range cl.reserved.whole {
-		size := p.size.clone()
+		size := p.size.Clone()
 		for k := range size {
-			free := p.offer.free.at(k)
-			size[k] = max(0, free-max(0, min(free, slack[i].at(k))))
+			free := p.offer.free.At(k)
+			size[k] = max(0, free-max(0, min(free, slack[i].At(k))))
 		}
-		r.shift(p.offer, size.negative())
+		r.shift(p.offer, size.Negative())
 		cl.booked[i] = booking{p.offer, size}
 	}
 }
@@ -273,9 +274,9 @@ func (r *round) takeReserved(j *job, sign int64) {
 			continue
 		}
 		for i, p := range c.reserved.whole {
-			rest := p.size.clone().sub(c.booked[i].size)
+			rest := p.size.Clone().Sub(c.booked[i].size)
 			if sign < 0 {
-				rest = rest.negative()
+				rest = rest.Negative()
 			}
 			r.shift(p.offer, rest)
 		}
@@ -337,10 +338,10 @@ func byOffer(places []booking) []booking {
 	var out []booking
 	for _, p := range places {
 		if i := slices.IndexFunc(out, func(b booking) bool { return b.offer == p.offer }); i >= 0 {
-			out[i].size = out[i].size.add(p.size)
+			out[i].size = out[i].size.Add(p.size)
 			continue
 		}
-		out = append(out, booking{p.offer, p.size.clone()})
+		out = append(out, booking{p.offer, p.size.Clone()})
 	}
 	return out
 }
@@ -371,7 +372,7 @@ func (r *round) liftReserved(j *job) (again func()) {
 	}
 	return func() {
 		for _, b := range lifted {
-			r.shift(b.offer, b.size.negative())
+			r.shift(b.offer, b.size.Negative())
 		}
 	}
 }

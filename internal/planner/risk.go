@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // keyMaxRisk among a flavor's overcommit ratios is the accepted probability of
@@ -44,9 +45,9 @@ func (r *round) boundRisk(o *offer) {
 		if name == keyMaxRisk || ratios[name].Cmp(v1alpha1.DecimalFromInt(1)) <= 0 {
 			continue
 		}
-		i := r.names.of(name)
-		if left := r.loadOf(o, i).left(limit.Float(), o.free.at(i)); left < o.free.at(i) {
-			o.free = o.free.set(i, left)
+		i := r.names.Of(name)
+		if left := r.loadOf(o, i).left(limit.Float(), o.free.At(i)); left < o.free.At(i) {
+			o.free = o.free.Set(i, left)
 			if o.risky == nil {
 				o.risky = map[int]bool{}
 			}
@@ -69,19 +70,19 @@ type load struct {
 func (r *round) loadOf(o *offer, i int) load {
 	l := load{}
 	list := []*offer{o}
-	if i <= rStorage {
+	if i <= quantity.Storage {
 		list = append(list, o.mates...)
 	}
 	for k, m := range list {
 		s := &m.Flavor.Spec
-		have := r.names.vecOf(s.Capacity).at(i)
+		have := r.names.VectorOf(s.Capacity).At(i)
 		if k == 0 || have > 0 && have < l.capacity {
 			l.capacity = have
 		}
-		l.used = max(l.used, r.names.vecOf(s.Used).at(i))
-		rest := m.held.at(i)
+		l.used = max(l.used, r.names.VectorOf(s.Used).At(i))
+		rest := m.held.At(i)
 		for _, c := range m.contracts {
-			n := r.footprint(m, c.Metadata.Name, c).at(i)
+			n := r.footprint(m, c.Metadata.Name, c).At(i)
 			rest -= n
 			l.add(n, r.usageOf(m, c, i))
 		}
@@ -94,7 +95,7 @@ func (r *round) loadOf(o *offer, i int) load {
 // −1 when it does not.
 func (r *round) usageOf(o *offer, c *v1alpha1.Contract, i int) int64 {
 	for _, name := range [...]string{c.Metadata.Name, c.Spec.Slice} {
-		if n, told := o.Flavor.Spec.Usage[name][r.names.name(i)]; told {
+		if n, told := o.Flavor.Spec.Usage[name][r.names.Name(i)]; told {
 			return n.Int64()
 		}
 	}

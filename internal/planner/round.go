@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // round is the working state of one Decide.
@@ -32,8 +33,8 @@ type round struct {
 	// this round has added to them and taken away.
 	mapped, mappedNow mappings
 
-	names     *names
-	defaults  vec // of replicas that leave them open
+	names     *quantity.Names
+	defaults  quantity.Vector // of replicas that leave them open
 	latencies map[pair]int64
 
 	offers []*offer
@@ -149,9 +150,9 @@ type round struct {
 // newRound reads a world from nothing.
 func newRound(w *World) *round {
 	r := startRound(w)
-	r.names, r.shapes, r.kinds, r.latencies, r.tariffs = newNames(ReqCapacity), map[string]*shape{}, map[cardKind]int{}, map[pair]int64{}, map[*v1alpha1.Price]*tariff{}
+	r.names, r.shapes, r.kinds, r.latencies, r.tariffs = quantity.NewNames(ReqCapacity), map[string]*shape{}, map[cardKind]int{}, map[pair]int64{}, map[*v1alpha1.Price]*tariff{}
 	fleet := r.fleet
-	r.defaults = r.names.vecOf(v1alpha1.Resources{
+	r.defaults = r.names.VectorOf(v1alpha1.Resources{
 		v1alpha1.CPU:              defaultOf(fleet.Defaults.CPU, v1alpha1.CPU, "4"),
 		v1alpha1.Memory:           defaultOf(fleet.Defaults.Memory, v1alpha1.Memory, "8Gi"),
 		v1alpha1.Pods:             defaultOf(fleet.Defaults.Pods, v1alpha1.Pods, "110"),

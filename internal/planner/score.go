@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Terms of a score as they are recorded in contracts.
@@ -69,10 +70,10 @@ func normalised(w *v1alpha1.Weights) (weights, bool) {
 // whose cores or memory are gone are stranded; cores taken from beside idle
 // cards strand them in part. (The seed weighed CPU and memory alone, 35 to 35
 // beside 30 for cost, and so sold the hosts of idle cards first.)
-func resourceTerm(free, capacity, size vec, cards bool) float64 {
-	cpu, memory := left(free, capacity, size, rCPU), left(free, capacity, size, rMemory)
-	gpu := left(free, capacity, size, rGPU)
-	if capacity.at(rGPU) <= 0 {
+func resourceTerm(free, capacity, size quantity.Vector, cards bool) float64 {
+	cpu, memory := left(free, capacity, size, quantity.CPU), left(free, capacity, size, quantity.Memory)
+	gpu := left(free, capacity, size, quantity.GPU)
+	if capacity.At(quantity.GPU) <= 0 {
 		gpu = 0
 	}
 	if cards {
@@ -84,17 +85,17 @@ func resourceTerm(free, capacity, size vec, cards bool) float64 {
 
 // left is the fraction of a resource that stays free, from 0 to 1; of nothing
 // nothing is left.
-func left(free, capacity, size vec, i int) float64 {
-	c := capacity.at(i)
+func left(free, capacity, size quantity.Vector, i int) float64 {
+	c := capacity.At(i)
 	if c <= 0 {
 		return 0
 	}
-	return min(max(float64(free.at(i)-size.at(i))/float64(c), 0), 1)
+	return min(max(float64(free.At(i)-size.At(i))/float64(c), 0), 1)
 }
 
 // costTerm is 1 for a price of nothing and 0 for the dearest candidate. An
 // unpriced offer counts as the dearest.
-func costTerm(price, dearest micro, unpriced bool) float64 {
+func costTerm(price, dearest quantity.Micro, unpriced bool) float64 {
 	switch {
 	case unpriced:
 		return 0

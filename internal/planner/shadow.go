@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"maps"
 	"math"
 	"slices"
@@ -22,7 +23,7 @@ const shadowSteps = 300
 const placesALook = 64
 
 // priced are the resources that get shadow prices; others are seldom scarce.
-var shadowed = [...]int{rGPU, rCPU, rMemory}
+var shadowed = [...]int{quantity.GPU, quantity.CPU, quantity.Memory}
 
 // shadowRow is one offer of the batch.
 type shadowRow struct {
@@ -132,7 +133,7 @@ func (p *repairs) shadowKinds(counts map[*shape]float64) *shadows {
 			}
 			pl := shadowPlace{row: at, cand: i, cost: float64(c.quote.current()), most: s.rows[at].holds(c.size)}
 			for x, r := range shadowed {
-				pl.size[x] = float64(c.size.at(r))
+				pl.size[x] = float64(c.size.At(r))
 			}
 			if pl.most > 0 {
 				k.places = append(k.places, pl)
@@ -146,22 +147,22 @@ func (p *repairs) shadowKinds(counts map[*shape]float64) *shadows {
 
 // shadowRow is an offer's row: what is free of it and what the batch has there.
 func (p *repairs) shadowRow(o *offer) shadowRow {
-	room := o.free.clone()
+	room := o.free.Clone()
 	for _, t := range p.on[o] {
-		room = room.add(t.at.size)
+		room = room.Add(t.at.size)
 	}
 	row := shadowRow{offer: o}
 	for i, r := range shadowed {
-		row.room[i] = float64(max(room.at(r), 0))
+		row.room[i] = float64(max(room.At(r), 0))
 	}
 	return row
 }
 
 // holds is how many of a size fit when nothing else of the batch is there.
-func (w *shadowRow) holds(size vec) float64 {
+func (w *shadowRow) holds(size quantity.Vector) float64 {
 	n := math.Inf(1)
 	for x, r := range shadowed {
-		if takes := size.at(r); takes > 0 {
+		if takes := size.At(r); takes > 0 {
 			n = min(n, math.Floor(w.room[x]/float64(takes)))
 		}
 	}
@@ -324,7 +325,7 @@ func (p *repairs) reseat(s *shadows, by seatOrder) bool {
 	case biggestFirst:
 		slices.SortStableFunc(list, func(a, b *seat) int {
 			x, y := a.shape.wish, b.shape.wish
-			return cmp.Or(cmp.Compare(y.wanted(), x.wanted()), cmp.Compare(y.need.at(rCPU), x.need.at(rCPU)))
+			return cmp.Or(cmp.Compare(y.wanted(), x.wanted()), cmp.Compare(y.need.At(quantity.CPU), x.need.At(quantity.CPU)))
 		})
 	case byRegret:
 		slices.SortStableFunc(list, func(a, b *seat) int { return cmp.Compare(s.of[b.shape].regret, s.of[a.shape].regret) })

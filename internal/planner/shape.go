@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"maps"
 	"slices"
 )
@@ -51,7 +52,7 @@ type shape struct {
 	// spreads are the domains of the candidates, by key of placement.spread.
 	spreads map[string][]string
 	// cheapest is the least peak price of a candidate that passes money.
-	cheapest micro
+	cheapest quantity.Micro
 	// ranked are the candidates that fit, by score and by price; nil until asked.
 	ranked [2]*ranking
 	// dear is the place in cands of the dearest that fits, as of when it was last
@@ -68,7 +69,7 @@ type shape struct {
 // floor is the least of what candidates take.
 type floor struct {
 	milliCards, cpu, memory int64
-	peak                    micro
+	peak                    quantity.Micro
 }
 
 // of is an offer as a candidate; nil when it lacks a fact.
@@ -145,7 +146,7 @@ func (r *round) catchUp(s *shape) bool {
 // lower takes candidates in.
 func (f *floor) lower(x *pricing) {
 	f.milliCards = min(f.milliCards, x.milliCards)
-	f.cpu, f.memory = min(f.cpu, x.size.at(rCPU)), min(f.memory, x.size.at(rMemory))
+	f.cpu, f.memory = min(f.cpu, x.size.At(quantity.CPU)), min(f.memory, x.size.At(quantity.Memory))
 	f.peak = min(f.peak, x.quote.peak)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // A replica that no flavor can hold whole may be put together from several
@@ -26,7 +27,7 @@ func (r *round) splitUnits(q *v1alpha1.ResourceRequest) int64 {
 		}
 		return max(int64(q.GPU.Count), 1)
 	}
-	cpu := r.defaults.at(rCPU)
+	cpu := r.defaults.At(quantity.CPU)
 	if n, named := q.Named[v1alpha1.CPU]; named {
 		cpu = n.Int64()
 	}
@@ -57,15 +58,15 @@ func (r *round) partOf(q *v1alpha1.ResourceRequest, units, of int64) v1alpha1.Re
 		out.GPU = &g
 	}
 	take := func(name string, n int64) {
-		part := wide{}.addProduct(n, units, 1).add(uint64(of) - 1).quo(uint64(of))
+		part := quantity.Wide{}.AddProduct(n, units, 1).Add(uint64(of) - 1).Quo(uint64(of))
 		if name == v1alpha1.Memory || name == v1alpha1.EphemeralStorage {
 			const mebi = 1 << 20 // whole MiB read better, and no kernel gives less than a page
 			part = (part + mebi - 1) / mebi * mebi
 		}
 		out.Named[name] = v1alpha1.AmountOf(part)
 	}
-	for i := range rGPU {
-		take(r.names.name(i), r.defaults.at(i))
+	for i := range quantity.GPU {
+		take(r.names.Name(i), r.defaults.At(i))
 	}
 	for _, name := range q.Named.Names() {
 		take(name, q.Named[name].Int64())
@@ -252,7 +253,7 @@ func (r *round) placeSomeParts(j *job, alt int, t task, n int64, thrifty bool, p
 		out, placed = append(out, *p), append(slices.Clip(placed), p.contract)
 		peak := r.peak(p.contract) + r.transferOf(p.contract)
 		spent.hourly += peak
-		spent.total += peak.forSeconds(j.seconds)
+		spent.total += peak.ForSeconds(j.seconds)
 	}
 	r.keep(m)
 	return out
@@ -334,10 +335,10 @@ func (r *round) unitsFor(x partWish, o *offer) int64 {
 	low, high := x.least, x.rest
 	for low < high {
 		mid := (low + high + 1) / 2
-		w := wish{need: r.defaults.clone()}
+		w := wish{need: r.defaults.Clone()}
 		q := r.partOf(x.q, mid, x.of)
 		for _, name := range q.Named.Names() {
-			w.need = w.need.set(r.names.of(name), q.Named[name].Int64())
+			w.need = w.need.Set(r.names.Of(name), q.Named[name].Int64())
 		}
 		if q.GPU != nil {
 			w.gpu = &gpuWish{count: mid}

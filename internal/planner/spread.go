@@ -174,7 +174,7 @@ func (s *shape) domains(by string) []string {
 	seen := map[string]bool{}
 	for i := range s.cands {
 		c := &s.cands[i]
-		if d := domain(c.offer, by); d != "" && c.money == "" && (c.size.within(c.offer.capacity) || s.wish.in.Spec.Split != nil) {
+		if d := domain(c.offer, by); d != "" && c.money == "" && (c.size.Within(c.offer.capacity) || s.wish.in.Spec.Split != nil) {
 			seen[d] = true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // tally sorts the ledger's contracts by what a round asks of them. It can be
@@ -28,7 +29,7 @@ type tally struct {
 	next  v1alpha1.Time
 }
 
-type costs struct{ hourly, peak micro }
+type costs struct{ hourly, peak quantity.Micro }
 
 func newTally() *tally {
 	return &tally{

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // What a budget does at its limit.
@@ -28,7 +29,7 @@ type tenant struct {
 	leaving ledger.Totals
 	// hourly is the price of all charged contracts at their dearest; month is
 	// what the calendar month has cost, and will if they all run on.
-	hourly, month micro
+	hourly, month quantity.Micro
 	// share of the fleet and of what, as of shareAt − 1 changes.
 	share     int64
 	shareName string
@@ -39,9 +40,9 @@ type tenant struct {
 	// changes counts what was booked since.
 	changes int
 	// spent of month is gone already.
-	spent micro
+	spent quantity.Micro
 	// Budget limits, unlimited where there are none.
-	maxHourly, maxMonthly micro
+	maxHourly, maxMonthly quantity.Micro
 	atLimit               string
 	// kinds remembers, by model of the quota, which kinds of card are of it.
 	kinds map[string]map[int]bool
@@ -52,7 +53,7 @@ func (r *round) tenantOf(name string) *tenant {
 	if t := r.tenants[name]; t != nil {
 		return t
 	}
-	t := &tenant{name: name, spec: &v1alpha1.TenantSpec{}, kinds: map[string]map[int]bool{}, maxHourly: unlimited, maxMonthly: unlimited}
+	t := &tenant{name: name, spec: &v1alpha1.TenantSpec{}, kinds: map[string]map[int]bool{}, maxHourly: quantity.Unlimited, maxMonthly: quantity.Unlimited}
 	if known := r.w.Tenants[name]; known != nil {
 		t.known, t.spec = true, &known.Spec
 	}
@@ -74,12 +75,12 @@ func (r *round) tenantOf(name string) *tenant {
 	if b.Monthly != nil {
 		t.maxMonthly = r.inFleet(*b.Monthly, b.Currency)
 		if spent, err := r.books.MonthSpend(r.w.Ledger, name, r.now); err == nil {
-			t.spent = micro(spent.Micro())
+			t.spent = quantity.Micro(spent.Micro())
 		}
 		t.month = t.spent
 	}
 	t.hourly = r.costs[name].peak
-	if t.maxMonthly < unlimited {
+	if t.maxMonthly < quantity.Unlimited {
 		for _, c := range r.held[name] {
 			t.month += r.hold(c)
 		}
@@ -88,7 +89,7 @@ func (r *round) tenantOf(name string) *tenant {
 }
 
 // peak is the most a charged contract costs an hour.
-func (r *round) peak(c *v1alpha1.Contract) micro {
+func (r *round) peak(c *v1alpha1.Contract) quantity.Micro {
 	if c == nil || !c.Status.Phase.Charged() {
 		return 0
 	}
@@ -102,7 +103,7 @@ func (r *round) peak(c *v1alpha1.Contract) micro {
 }
 
 // hold is what a charged contract will still cost this month.
-func (r *round) hold(c *v1alpha1.Contract) micro {
+func (r *round) hold(c *v1alpha1.Contract) quantity.Micro {
 	if c == nil || !c.Status.Phase.Charged() {
 		return 0
 	}
@@ -118,16 +119,16 @@ func (r *round) charge(before, after *v1alpha1.Contract) {
 		}
 		t := r.tenantOf(c.Metadata.Namespace)
 		t.changes++
-		sign := micro(1)
+		sign := quantity.Micro(1)
 		if c == before {
 			sign = -1
 			t.totals.Remove(c)
 		} else {
 			t.totals.Add(c)
 		}
-		if t.maxHourly < unlimited || t.maxMonthly < unlimited {
+		if t.maxHourly < quantity.Unlimited || t.maxMonthly < quantity.Unlimited {
 			t.hourly += sign * r.peak(c)
-			if t.maxMonthly < unlimited {
+			if t.maxMonthly < quantity.Unlimited {
 				t.month += sign * r.hold(c)
 			}
 		}
@@ -145,7 +146,7 @@ type limits struct {
 	byModel   []modelLimit
 	// borrowed is what of gpu is beyond the tenant's own quota.
 	borrowed        int64
-	hourly, monthly micro
+	hourly, monthly quantity.Micro
 	// seconds of the month or the term that a placement will cost.
 	seconds int64
 	// The intent's own, what its other replicas need at the least left out.
@@ -189,8 +190,8 @@ const noLimit = int64(1) << 60
 
 // limitsOf is what one more contract of a tenant may take.
 func (r *round) limitsOf(t *tenant, seconds int64) *limits {
-	l := &limits{tenant: t, gpu: noLimit, cpu: noLimit, memory: noLimit, hourly: unlimited, monthly: unlimited,
-		own: purse{unlimited, unlimited, unlimited, unlimited, false}, life: seconds}
+	l := &limits{tenant: t, gpu: noLimit, cpu: noLimit, memory: noLimit, hourly: quantity.Unlimited, monthly: quantity.Unlimited,
+		own: purse{quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, false}, life: seconds}
 	held := t.counted()
 	most, _ := r.mostContracts(t)
 	l.contracts = most - int64(held.Contracts)
@@ -217,10 +218,10 @@ func (r *round) limitsOf(t *tenant, seconds int64) *limits {
 	if t.atLimit == atLimitWarn {
 		return l
 	}
-	if t.maxHourly < unlimited {
+	if t.maxHourly < quantity.Unlimited {
 		l.hourly = t.maxHourly - t.hourly
 	}
-	if t.maxMonthly < unlimited {
+	if t.maxMonthly < quantity.Unlimited {
 		l.monthly = t.maxMonthly - t.month
 		_, end := r.books.MonthBounds(r.now)
 		l.seconds = int64(end.Sub(r.now.Time).Seconds())
@@ -236,9 +237,9 @@ func (r *round) limitsOf(t *tenant, seconds int64) *limits {
 // what breaks allows; thousandths of cards may be off by one (see exact).
 func (l *limits) below(f *floor) bool {
 	return l.contracts <= 0 || f.milliCards > 0 && f.milliCards > l.gpu+1 || f.cpu > l.cpu || f.memory > l.memory || f.peak > l.hourly ||
-		l.monthly < unlimited && f.peak.forSeconds(l.seconds) > l.monthly ||
+		l.monthly < quantity.Unlimited && f.peak.ForSeconds(l.seconds) > l.monthly ||
 		f.peak > max(l.own.hourly, l.own.hourlySpot) ||
-		l.own.total < unlimited && f.peak.forSeconds(max(l.life, 60)) > l.own.total
+		l.own.total < quantity.Unlimited && f.peak.ForSeconds(max(l.life, 60)) > l.own.total
 }
 
 // breaks is the limit that placing a candidate would break, "" for none.
@@ -262,13 +263,13 @@ func (l *limits) breaks(c *candidate) string {
 	switch {
 	case q.peak > l.hourly:
 		return ReqTenantHourly
-	case l.monthly < unlimited && q.peak.forSeconds(l.seconds) > l.monthly:
+	case l.monthly < quantity.Unlimited && q.peak.ForSeconds(l.seconds) > l.monthly:
 		return ReqTenantMonthly
 	case q.class == v1alpha1.Spot && l.own.hourlySpot != l.own.hourly && q.most() > l.own.hourlySpot:
 		return ReqMaxHourlySpot
 	case (q.class != v1alpha1.Spot || l.own.hourlySpot == l.own.hourly) && q.most() > l.own.hourly:
 		return ReqMaxHourly
-	case l.own.total < unlimited && q.most().forSeconds(max(l.life, 60)) > l.own.total:
+	case l.own.total < quantity.Unlimited && q.most().ForSeconds(max(l.life, 60)) > l.own.total:
 		return ReqMaxTotal
 	}
 	return ""
@@ -279,7 +280,7 @@ func (l *limits) breaksQuota(c *candidate) string {
 		return ReqQuotaCount
 	}
 	o := c.offer
-	if units := c.size.at(rGPU); units > 0 && (l.gpu < noLimit || len(l.byModel) > 0) {
+	if units := c.size.At(quantity.GPU); units > 0 && (l.gpu < noLimit || len(l.byModel) > 0) {
 		cards := units * 1000
 		if o.unitsPer > 1 {
 			cards = (units*1000 + o.unitsPer - 1) / o.unitsPer
@@ -294,10 +295,10 @@ func (l *limits) breaksQuota(c *candidate) string {
 			}
 		}
 	}
-	if c.size.at(rCPU) > l.cpu {
+	if c.size.At(quantity.CPU) > l.cpu {
 		return ReqQuotaCPU
 	}
-	if c.size.at(rMemory) > l.memory {
+	if c.size.At(quantity.Memory) > l.memory {
 		return ReqQuotaMemory
 	}
 	return ""
@@ -309,7 +310,7 @@ func (l *limits) exact(c *candidate, model string) bool {
 	trial := l.tenant.counted().Clone()
 	g := c.offer.Flavor.Spec.GPU
 	trial.Add(&v1alpha1.Contract{
-		Spec:   v1alpha1.ContractSpec{GPUs: &v1alpha1.ContractGPU{Count: c.size.at(rGPU), Model: g.Model, UnitsPerGPU: g.UnitsPerGPU}},
+		Spec:   v1alpha1.ContractSpec{GPUs: &v1alpha1.ContractGPU{Count: c.size.At(quantity.GPU), Model: g.Model, UnitsPerGPU: g.UnitsPerGPU}},
 		Status: v1alpha1.ContractStatus{Phase: v1alpha1.PhaseReserved},
 	})
 	q := l.tenant.spec.Quota
@@ -341,9 +342,9 @@ func (r *round) limitText(t *tenant, req string) string {
 		slices.Sort(parts)
 		return fmt.Sprintf("tenant %s holds %s of its quota", t.name, strings.Join(parts, ", ")) + t.leavingText()
 	case ReqTenantHourly:
-		return fmt.Sprintf("tenant %s spends %s of %s %s/h", t.name, t.hourly.text(), t.maxHourly.text(), r.books.Currency)
+		return fmt.Sprintf("tenant %s spends %s of %s %s/h", t.name, t.hourly.Text(), t.maxHourly.Text(), r.books.Currency)
 	case ReqTenantMonthly:
-		return fmt.Sprintf("tenant %s has spent and holds %s of %s %s this month", t.name, t.month.text(), t.maxMonthly.text(), r.books.Currency)
+		return fmt.Sprintf("tenant %s has spent and holds %s of %s %s this month", t.name, t.month.Text(), t.maxMonthly.Text(), r.books.Currency)
 	}
 	return ""
 }

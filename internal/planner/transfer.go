@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // monthHours is the term by which moving the data of an open-ended intent is
@@ -39,7 +40,7 @@ func (r *round) transferPrice(from, to string) (perGi int64, ok bool) {
 //	perGi × (egressGiPerHour + sizeGi ÷ hours of the term)
 //
 // rounded up to a millionth; known is false when no price is known.
-func (r *round) transfer(w *wish, o *offer) (hourly micro, known bool) {
+func (r *round) transfer(w *wish, o *offer) (hourly quantity.Micro, known bool) {
 	if !w.moves() {
 		return 0, true
 	}
@@ -53,9 +54,9 @@ func (r *round) transfer(w *wish, o *offer) (hourly micro, known bool) {
 		seconds = monthHours * 3600
 	}
 	part, whole := w.share()
-	sum := wide{}.addProduct(perGi, d.EgressGiPerHour, part*seconds).addProduct(perGi, d.SizeGi, part*3600)
+	sum := quantity.Wide{}.AddProduct(perGi, d.EgressGiPerHour, part*seconds).AddProduct(perGi, d.SizeGi, part*3600)
 	by := uint64(whole) * picoOfMicro * uint64(seconds)
-	return micro(min(sum.add(by-1).quo(by), int64(unlimited)/4)), true
+	return quantity.Micro(min(sum.Add(by-1).Quo(by), int64(quantity.Unlimited)/4)), true
 }
 
 // moves reports whether an intent has data that is to be moved.
@@ -98,12 +99,12 @@ func (r *round) transferEstimate(w *wish, o *offer) *v1alpha1.TransferEstimate {
 	}
 	perGi, _ := r.transferPrice(d.Region, o.Location.Region)
 	part, whole := w.share()
-	once := micro(wide{}.addProduct(perGi, d.SizeGi, part).div(uint64(whole) * picoOfMicro))
-	return &v1alpha1.TransferEstimate{From: d.Region, To: o.Location.Region, Once: once.decimal(), Hourly: hourly.decimal(), Currency: r.books.Currency}
+	once := quantity.Micro(quantity.Wide{}.AddProduct(perGi, d.SizeGi, part).Div(uint64(whole) * picoOfMicro))
+	return &v1alpha1.TransferEstimate{From: d.Region, To: o.Location.Region, Once: once.Decimal(), Hourly: hourly.Decimal(), Currency: r.books.Currency}
 }
 
 // transferOf is what a charged contract's data is estimated to cost an hour.
-func (r *round) transferOf(c *v1alpha1.Contract) micro {
+func (r *round) transferOf(c *v1alpha1.Contract) quantity.Micro {
 	if c.Decision.Transfer == nil || !c.Status.Phase.Charged() {
 		return 0
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Changes that need new contracts, step by step (spec.update).
@@ -110,10 +111,10 @@ func (r *round) goesFirst(j *job, t task) bool {
 	if u := j.in.Spec.Update; u == nil || u.MaxUnavailable == 0 || t.of > 0 || o == nil || o.blocked != "" || r.turnOf(j, t.replica, t.old) != turnAtOnce || j.trial {
 		return false
 	}
-	room := o.free.clone().add(r.footprint(o, t.old.Metadata.Name, t.old))
+	room := o.free.Clone().Add(r.footprint(o, t.old.Metadata.Name, t.old))
 	for i, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
-		if o.provider == w.consumer || r.nature(w, o) != "" || !w.size(o).within(room.max(vec{})) {
+		if o.provider == w.consumer || r.nature(w, o) != "" || !w.size(o).Within(room.Max(quantity.Vector{})) {
 			continue
 		}
 		if c := r.shapeOf(j, i).of(o); c == nil || c.money != "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Bounds of the search for victims, so that a round stays short whatever waits.
@@ -82,7 +83,7 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 // of which a part would be of no use.
 type unit struct {
 	contracts []*v1alpha1.Contract
-	relief    vec
+	relief    quantity.Vector
 	priority  int32
 	start     int64 // of its oldest contract
 	name      string
@@ -93,7 +94,7 @@ type victimSet struct {
 	disturbance
 	offer  *offer
 	leaves []*v1alpha1.Contract
-	price  micro
+	price  quantity.Micro
 }
 
 // before is the order of sets on different offers: the least disturbing, then
@@ -124,16 +125,16 @@ func (r *round) leastDisturbing(k *job, tried map[*offer]bool, chosen []*v1alpha
 // setOn is the least disturbing set on one offer.
 func (r *round) setOn(k *job, c *candidate, chosen []*v1alpha1.Contract) *victimSet {
 	o := c.offer
-	var lack vec
+	var lack quantity.Vector
 	for i := range max(len(c.size), len(o.free)) {
-		if n := c.size.at(i) - o.free.at(i); n > 0 && (c.size.at(i) > 0 || o.free.at(i) < 0) {
-			lack = lack.set(i, n)
+		if n := c.size.At(i) - o.free.At(i); n > 0 && (c.size.At(i) > 0 || o.free.At(i) < 0) {
+			lack = lack.Set(i, n)
 		}
 	}
 	var pick []unit
 	if c.req == ReqCard {
-		lack = lack.set(rGPU, min(c.size.at(rGPU), o.deck.per))
-		pick = r.fewestOnCard(o, r.unitsOn(k, o, lack, chosen), lack.at(rGPU))
+		lack = lack.Set(quantity.GPU, min(c.size.At(quantity.GPU), o.deck.per))
+		pick = r.fewestOnCard(o, r.unitsOn(k, o, lack, chosen), lack.At(quantity.GPU))
 	} else {
 		pick = fewest(r.unitsOn(k, o, lack, chosen), lack)
 	}
@@ -149,7 +150,7 @@ func (r *round) setOn(k *job, c *candidate, chosen []*v1alpha1.Contract) *victim
 
 // unitsOn are the units that may give way to a job and hold what an offer
 // lacks, the least disturbing first.
-func (r *round) unitsOn(k *job, o *offer, lack vec, chosen []*v1alpha1.Contract) []unit {
+func (r *round) unitsOn(k *job, o *offer, lack quantity.Vector, chosen []*v1alpha1.Contract) []unit {
 	list := o.contracts
 	for _, m := range o.mates {
 		list = slices.Concat(list, m.contracts)
@@ -167,10 +168,10 @@ func (r *round) unitsOn(k *job, o *offer, lack vec, chosen []*v1alpha1.Contract)
 		}
 		key := keyOf(c.Metadata.Namespace, c.Spec.Intent.Name)
 		if at, known := byGang[key]; known {
-			out[at].relief = out[at].relief.add(relief)
+			out[at].relief = out[at].relief.Add(relief)
 			continue
 		}
-		u := unit{contracts: []*v1alpha1.Contract{c}, relief: relief.clone(), priority: r.standing(c), start: c.Spec.Term.Start.Unix(), name: c.Metadata.Name}
+		u := unit{contracts: []*v1alpha1.Contract{c}, relief: relief.Clone(), priority: r.standing(c), start: c.Spec.Term.Start.Unix(), name: c.Metadata.Name}
 		if mates := r.gangOf(c); len(mates) > 1 {
 			if slices.ContainsFunc(mates, func(m *v1alpha1.Contract) bool { return m.Status.Displaced != nil || slices.Contains(chosen, m) }) {
 				continue
@@ -189,9 +190,9 @@ func (r *round) unitsOn(k *job, o *offer, lack vec, chosen []*v1alpha1.Contract)
 	return out
 }
 
-func touches(relief, lack vec) bool {
+func touches(relief, lack quantity.Vector) bool {
 	for i, n := range lack {
-		if n > 0 && relief.at(i) > 0 {
+		if n > 0 && relief.At(i) > 0 {
 			return true
 		}
 	}
@@ -217,18 +218,18 @@ func (r *round) gangOf(c *v1alpha1.Contract) []*v1alpha1.Contract {
 // fewest is the best of the units that together give what is lacked: one alone,
 // a pair, or else as many as it takes, without any that the others make
 // needless. The units come the least disturbing first.
-func fewest(units []unit, lack vec) []unit {
+func fewest(units []unit, lack quantity.Vector) []unit {
 	better := func(a, b []unit) bool { return b == nil || costOf(a, lack).before(costOf(b, lack)) }
 	var best []unit
 	for i := range units {
-		if lack.within(units[i].relief) && better(units[i:i+1], best) {
+		if lack.Within(units[i].relief) && better(units[i:i+1], best) {
 			best = units[i : i+1]
 		}
 	}
 	if best == nil && len(units) <= pairUnits {
 		for i := range units {
 			for k := i + 1; k < len(units); k++ {
-				if pair := []unit{units[i], units[k]}; lack.within(units[i].relief.clone().add(units[k].relief)) && better(pair, best) {
+				if pair := []unit{units[i], units[k]}; lack.Within(units[i].relief.Clone().Add(units[k].relief)) && better(pair, best) {
 					best = pair
 				}
 			}
@@ -237,10 +238,10 @@ func fewest(units []unit, lack vec) []unit {
 	if best != nil {
 		return best
 	}
-	var sum vec
+	var sum quantity.Vector
 	for i := range units {
-		sum, best = sum.add(units[i].relief), append(best, units[i])
-		if lack.within(sum) {
+		sum, best = sum.Add(units[i].relief), append(best, units[i])
+		if lack.Within(sum) {
 			return pruned(best, sum, lack)
 		}
 	}
@@ -264,24 +265,24 @@ func (d disturbance) compare(o disturbance) int {
 		cmp.Compare(o.start, d.start), cmp.Compare(d.overshoot, o.overshoot))
 }
 
-func costOf(set []unit, lack vec) disturbance {
+func costOf(set []unit, lack quantity.Vector) disturbance {
 	d := disturbance{priority: -1, start: 1 << 62}
 	gpus := int64(0)
 	for i := range set {
 		u := &set[i]
 		d.contracts += len(u.contracts)
 		d.priority, d.start = max(d.priority, u.priority), min(d.start, u.start)
-		gpus += u.relief.at(rGPU)
+		gpus += u.relief.At(quantity.GPU)
 	}
-	d.overshoot = max(gpus-lack.at(rGPU), 0)
+	d.overshoot = max(gpus-lack.At(quantity.GPU), 0)
 	return d
 }
 
 // pruned lets those off whom the others make needless, the most disturbing
 // first.
-func pruned(set []unit, sum, lack vec) []unit {
+func pruned(set []unit, sum, lack quantity.Vector) []unit {
 	for i := len(set) - 1; i >= 0; i-- {
-		if rest := sum.clone().sub(set[i].relief); lack.within(rest) {
+		if rest := sum.Clone().Sub(set[i].relief); lack.Within(rest) {
 			set, sum = slices.Delete(set, i, i+1), rest
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Warm pools. A pool of fleet.yaml is an intent like any other, but for three
@@ -177,7 +178,7 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 	}
 	size := offeredIn(r.names, old, o.Flavor)
 	asked := s.wish.asked(o)
-	if !asked.within(size) || asked.at(rGPU) != size.at(rGPU) {
+	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) {
 		return nil
 	}
 	c := &warmClaim{old: old, cand: r.priced(s.wish, o, size)}
@@ -207,19 +208,19 @@ func (r *round) asSold(c *v1alpha1.Contract) bool {
 
 // dearer reports whether a warm slice costs more than its pool's premium above
 // another offer. An unpriced one is never the cheaper.
-func dearer(warm, other micro, pool *v1alpha1.WarmPool) bool {
+func dearer(warm, other quantity.Micro, pool *v1alpha1.WarmPool) bool {
 	premium := int64(defaultPremium)
 	if pool != nil && pool.MaxPremium != nil {
 		premium = pool.MaxPremium.Micro()
 	}
-	return warm > other && int64(warm-other) > wide{}.addProduct(int64(other), premium, 1).quo(1_000_000)
+	return warm > other && int64(warm-other) > quantity.Wide{}.AddProduct(int64(other), premium, 1).Quo(1_000_000)
 }
 
 // compareClaims prefers the cheaper, then the smaller, then the first by name.
 func compareClaims(a, b *warmClaim) int {
 	return cmp.Or(
-		cmp.Compare(a.cand.quote.most(), b.cand.quote.most()), cmp.Compare(a.cand.size.at(rCPU), b.cand.size.at(rCPU)),
-		cmp.Compare(a.cand.size.at(rMemory), b.cand.size.at(rMemory)), strings.Compare(a.old.Metadata.Name, b.old.Metadata.Name))
+		cmp.Compare(a.cand.quote.most(), b.cand.quote.most()), cmp.Compare(a.cand.size.At(quantity.CPU), b.cand.size.At(quantity.CPU)),
+		cmp.Compare(a.cand.size.At(quantity.Memory), b.cand.size.At(quantity.Memory)), strings.Compare(a.old.Metadata.Name, b.old.Metadata.Name))
 }
 
 // takeClaim makes a claim: the pool's contract ends, the intent's begins on the same

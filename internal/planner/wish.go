@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // wish is one alternative of an intent, made ready for comparing it with many
@@ -16,7 +17,7 @@ type wish struct {
 	tenant   *tenant
 	consumer string
 	// need of one replica before rounding up; its GPU units depend on the offer.
-	need vec
+	need quantity.Vector
 	// extended resources among need, in order of name.
 	extended []int
 	gpu      *gpuWish
@@ -34,7 +35,7 @@ type wish struct {
 	// cards remembers which fact each kind of card lacks, sizes what is taken of
 	// offers without a partition, by units a card.
 	cards []string
-	sizes map[int64]vec
+	sizes map[int64]quantity.Vector
 }
 
 // gpuWish is what an intent wants of cards.
@@ -52,7 +53,7 @@ type gpuWish struct {
 // purse is what an intent may still spend: an hour in each price class, an
 // hour and GPU, and over its whole life; unlimited where nothing was said.
 type purse struct {
-	hourly, hourlySpot, perGPU, total micro
+	hourly, hourlySpot, perGPU, total quantity.Micro
 	// limited says that there is any limit, the tenant's included: such an
 	// intent takes no unpriced offer.
 	limited bool
@@ -92,13 +93,13 @@ func (r *round) wishOf(j *job, alt v1alpha1.ResourceRequest) *wish {
 			w.policies = append(w.policies, p)
 		}
 	}
-	if w.need = r.defaults.clone(); !sliced(s.FlavorType) {
-		w.need = make(vec, rExtended) // Liqo's defaults are for slices
+	if w.need = r.defaults.Clone(); !sliced(s.FlavorType) {
+		w.need = make(quantity.Vector, quantity.Extended) // Liqo's defaults are for slices
 	}
 	for _, name := range alt.Named.Names() {
-		i := r.names.of(name)
-		w.need = w.need.set(i, alt.Named[name].Int64())
-		if i >= rExtended && alt.Named[name].Int64() > 0 {
+		i := r.names.Of(name)
+		w.need = w.need.Set(i, alt.Named[name].Int64())
+		if i >= quantity.Extended && alt.Named[name].Int64() > 0 {
 			w.extended = append(w.extended, i)
 		}
 	}
@@ -163,40 +164,40 @@ func (g *gpuWish) matchesModel(have *v1alpha1.FlavorGPU) bool {
 
 // size is what one replica takes of an offer: the need rounded up to the next
 // legal size, minimum and then steps. It must not be modified.
-func (w *wish) size(o *offer) vec {
+func (w *wish) size(o *offer) quantity.Vector {
 	if len(o.min)+len(o.step) == 0 {
 		v, ok := w.sizes[o.unitsPer]
 		if !ok {
 			if w.sizes == nil {
-				w.sizes = map[int64]vec{}
+				w.sizes = map[int64]quantity.Vector{}
 			}
 			v = w.asked(o)
 			w.sizes[o.unitsPer] = v
 		}
 		return v
 	}
-	v := w.need.clone()
+	v := w.need.Clone()
 	if w.gpu != nil {
-		v = v.set(rGPU, w.gpu.units(o.unitsPer))
+		v = v.Set(quantity.GPU, w.gpu.units(o.unitsPer))
 	}
 	for i := range max(len(o.min), len(o.step)) {
-		if o.min.at(i) == 0 && o.step.at(i) == 0 {
+		if o.min.At(i) == 0 && o.step.At(i) == 0 {
 			continue
 		}
-		if v.at(i) == 0 && o.min.at(i) == 0 {
+		if v.At(i) == 0 && o.min.At(i) == 0 {
 			continue
 		}
-		n := v1alpha1.AmountOf(v.at(i)).RoundUp(v1alpha1.AmountOf(o.min.at(i)), v1alpha1.AmountOf(o.step.at(i)))
-		v = v.set(i, n.Int64())
+		n := v1alpha1.AmountOf(v.At(i)).RoundUp(v1alpha1.AmountOf(o.min.At(i)), v1alpha1.AmountOf(o.step.At(i)))
+		v = v.Set(i, n.Int64())
 	}
 	return v
 }
 
 // asked is what one replica asks of an offer before rounding up.
-func (w *wish) asked(o *offer) vec {
-	v := w.need.clone()
+func (w *wish) asked(o *offer) quantity.Vector {
+	v := w.need.Clone()
 	if w.gpu != nil {
-		v = v.set(rGPU, w.gpu.units(o.unitsPer))
+		v = v.Set(quantity.GPU, w.gpu.units(o.unitsPer))
 	}
 	return v
 }
