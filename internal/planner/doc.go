@@ -6,7 +6,7 @@
 // # Steps
 //
 //   - offers: each flavor with what is free of it, by the ledger's arithmetic
-//     (offer.go, vector.go). Contracts that a shrunken flavor no longer holds
+//     (offer.go, package quantity). Contracts that a shrunken flavor no longer holds
 //     are marked (phases.go).
 //
 //   - quick: intents that are served as they ask cost a few lookups (settle.go).

@@ -225,7 +225,7 @@ func (r *round) blocked(o *offer) string {
 	return ""
 }
 
-// footprint is, as a vec of its own, what a contract takes of an offer: the larger of what it was
+// footprint is, as a Vector of its own, what a contract takes of an offer: the larger of what it was
 // sold and what the provider reports under it. A contract that has ended, or
 // none, takes what is still reported, unless another took over its slice.
 func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) quantity.Vector {

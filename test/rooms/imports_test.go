@@ -65,13 +65,41 @@ var (
 	wide    = []string{"cli", "cmd", "reconciler", "server"}
 )
 
+// floors are the packages of the planner, the lowest first: each imports only
+// those that come before it. Those of tests alone stand on top.
+var floors = []string{"planner/quantity", "planner", "planner/report", "planner/plantest"}
+
+// floor is where a package stands among the planner's, -1 for others and for one
+// that has no place yet.
+func floor(importPath string) int {
+	return slices.Index(floors, strings.TrimPrefix(importPath, module+"internal/"))
+}
+
+// climbs are the imports by which a package of the planner reaches up.
+func climbs(p pkg) []string {
+	if room(p.ImportPath) != "planner" {
+		return nil
+	}
+	at := floor(p.ImportPath)
+	if at < 0 {
+		return []string{"has no place in the order of the planner's packages (floors)"}
+	}
+	var broken []string
+	for _, path := range p.Imports {
+		if room(path) == "planner" && floor(path) >= at {
+			broken = append(broken, floors[at]+" imports "+floors[floor(path)]+", which stands above it")
+		}
+	}
+	return broken
+}
+
 // violations are the rules a package breaks, in words.
 func violations(p pkg) []string {
 	own := room(p.ImportPath)
 	if own == "test" {
 		return nil
 	}
-	var broken []string
+	broken := climbs(p)
 	reached := slices.DeleteFunc(rooms(p.Deps), func(r string) bool { return r == own })
 	if allowed, ok := narrow[own]; ok {
 		for _, r := range reached {
@@ -117,18 +145,21 @@ func TestImportRuleFindsViolations(t *testing.T) {
 		pkg  pkg
 		want []string
 	}{
-		"a room's own packages":        {in("internal/api/tree", "internal/api/v1alpha1"), nil},
-		"api imports a room":           {in("internal/api", "internal/ledger"), []string{"api reaches ledger"}},
-		"planner may use both":         {in("internal/planner", "internal/api", "internal/ledger"), nil},
-		"planner may not use a third":  {in("internal/planner", "internal/market"), []string{"planner reaches market"}},
-		"market alone":                 {in("internal/market", "internal/api"), nil},
-		"market knows git":             {in("internal/market", "internal/gitrepo/x"), []string{"market knows gitrepo and market"}},
-		"a room knows two":             {in("internal/agent", "internal/gitrepo", "internal/delivery"), []string{"agent knows delivery and gitrepo"}},
-		"reconciler knows all":         {in("internal/reconciler", "internal/gitrepo", "internal/delivery", "internal/market"), nil},
-		"cli imports reconciler":       {in("internal/cli", "internal/reconciler", "test/env"), nil},
-		"server imports reconciler":    {in("internal/server", "internal/reconciler"), []string{"server imports reconciler"}},
-		"market imports a test's code": {in("internal/market", "test/env"), []string{"market reaches test; only cli may, for the demo"}},
-		"tests are exempt":             {in("test/e2e", "internal/gitrepo", "internal/market", "internal/reconciler"), nil},
+		"a room's own packages":         {in("internal/api/tree", "internal/api/v1alpha1"), nil},
+		"api imports a room":            {in("internal/api", "internal/ledger"), []string{"api reaches ledger"}},
+		"planner may use both":          {in("internal/planner", "internal/api", "internal/ledger"), nil},
+		"planner uses its lower floors": {in("internal/planner", "internal/planner/quantity"), nil},
+		"a floor uses one above it":     {in("internal/planner/quantity", "internal/planner"), []string{"planner/quantity imports planner, which stands above it"}},
+		"a package without a floor":     {in("internal/planner/attic"), []string{"has no place in the order of the planner's packages (floors)"}},
+		"planner may not use a third":   {in("internal/planner", "internal/market"), []string{"planner reaches market"}},
+		"market alone":                  {in("internal/market", "internal/api"), nil},
+		"market knows git":              {in("internal/market", "internal/gitrepo/x"), []string{"market knows gitrepo and market"}},
+		"a room knows two":              {in("internal/agent", "internal/gitrepo", "internal/delivery"), []string{"agent knows delivery and gitrepo"}},
+		"reconciler knows all":          {in("internal/reconciler", "internal/gitrepo", "internal/delivery", "internal/market"), nil},
+		"cli imports reconciler":        {in("internal/cli", "internal/reconciler", "test/env"), nil},
+		"server imports reconciler":     {in("internal/server", "internal/reconciler"), []string{"server imports reconciler"}},
+		"market imports a test's code":  {in("internal/market", "test/env"), []string{"market reaches test; only cli may, for the demo"}},
+		"tests are exempt":              {in("test/e2e", "internal/gitrepo", "internal/market", "internal/reconciler"), nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
