@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -148,10 +149,24 @@ func (r *rig) settled(t *testing.T, want Desired) {
 			t.Logf("status: %+v", r.Status()[name])
 		}
 	})
-	envtest.Eventually(t, "manifests to be applied", func(context.Context) bool {
-		s := r.Status()[name]
-		return s.Commit == want.Commit && s.Pending == 0 && s.Problem == "" && len(s.Troubles) == 0
-	})
+	envtest.Eventually(t, "manifests to be applied", func(context.Context) bool { return r.isSettled(want) })
+}
+
+func (r *rig) isSettled(want Desired) bool {
+	s := r.Status()[want.Cluster.Metadata.Name]
+	return s.Commit == want.Commit && s.Pending == 0 && s.Problem == "" && len(s.Troubles) == 0
+}
+
+// settledAfterOutage waits as settled does, for a cluster that did not answer a
+// while ago: watches of it are tried again after up to a minute (client-go doubles
+// the pause to 30 s, and draws up to as much again), and what they saw last is
+// what a removal is judged by.
+func (r *rig) settledAfterOutage(t *testing.T, want Desired) {
+	t.Helper()
+	is := func(context.Context) (bool, error) { return r.isSettled(want), nil }
+	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, is); err != nil {
+		t.Fatalf("two minutes after the outage: %+v", r.Status()[want.Cluster.Metadata.Name])
+	}
 }
 
 // takeWrites returns and forgets the calls that changed something.

@@ -101,8 +101,8 @@ func testStalls(t *testing.T, access testAccess) {
 		})
 		t.Logf("after %d bytes: %s", bytes, r.Status()["rome"].Problem)
 		s.after.Store(nil)
-		r.settled(t, more)
+		r.settledAfterOutage(t, more)
 	}
 	r.deliver(desired(t, "rome"), desired(t, "oslo"))
-	r.settled(t, desired(t, "rome"))
+	r.settledAfterOutage(t, desired(t, "rome"))
 }
