@@ -16,6 +16,52 @@ import (
 // subject.
 const maxLines = 600
 
+// maxPackage is how many lines of code a package may have, without its tests;
+// large are those that have more, with how many. These figures may only fall:
+// what makes one grow belongs into a package of its own.
+const maxPackage = 4000
+
+var large = map[string]int{
+	"internal/audit":      4100,
+	"internal/cli":        9200,
+	"internal/delivery":   5100,
+	"internal/fleet":      5350,
+	"internal/gitrepo":    7650,
+	"internal/planner":    18550,
+	"internal/reconciler": 5700,
+}
+
+// slack is by how much a large package may have fallen below its figure before
+// the figure has to follow.
+const slack = 100
+
+func TestPackagesStaySmall(t *testing.T) {
+	for _, p := range packages(t) {
+		if room(p.ImportPath) == "test" {
+			continue
+		}
+		lines := 0
+		for _, name := range p.GoFiles {
+			b, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.HasPrefix(b, []byte("// Code generated")) {
+				lines += bytes.Count(b, []byte("\n"))
+			}
+		}
+		path := strings.TrimPrefix(p.ImportPath, module)
+		switch most, listed := large[path]; {
+		case !listed && lines > maxPackage:
+			t.Errorf("%s has %d lines, want at most %d: split it by subject", path, lines, maxPackage)
+		case listed && lines > most:
+			t.Errorf("%s has grown to %d lines, from %d: move what is new into a package of its own", path, lines, most)
+		case listed && lines < most-slack:
+			t.Errorf("%s has fallen to %d lines: write that into `large`, in place of %d", path, lines, most)
+		}
+	}
+}
+
 // topLevel are the names allowed at the top of the repository, besides those
 // that begin with a dot.
 var topLevel = []string{
