@@ -10,7 +10,7 @@ import (
 // or a 64-bit integer would not be. It saturates.
 type Wide struct{ hi, lo uint64 }
 
-// addProduct adds a × b × c; negative factors count as nothing.
+// AddProduct adds a × b × c; negative factors count as nothing.
 func (w Wide) AddProduct(a, b, c int64) Wide {
 	if a <= 0 || b <= 0 || c <= 0 {
 		return w
