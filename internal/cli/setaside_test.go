@@ -175,36 +175,55 @@ func setAsideWhileRunning(b *built) {
 	}
 }
 
+// denseFile is of a size that is allowed, and what it makes when it is read is far
+// more than a child of 1 MiB has left, whatever that needs for itself.
+const denseFile = "intents/dense/dense.yaml"
+
+func dense() string {
+	return strings.ReplaceAll(askPlain, "NAME", "dense") + "x: [" + strings.Repeat("1,", 200_000) + "1]\n"
+}
+
 // The notes of a process that was killed while it read lead to a trial alone in
 // the child, which convicts nobody it can read, and sets aside what ends it.
 func setAsideAfterADeath(b *built) {
 	t := b.t
-	b.push("intents/vision/plain.yaml", strings.ReplaceAll(askPlain, "NAME", "plain"))
-	hash := b.git("rev-parse", "HEAD:intents/vision")
-	killed := func(state string) {
+	b.push("intents/vision/plain.yaml", strings.ReplaceAll(askPlain, "NAME", "plain"), denseFile, dense())
+	pieces := map[string]string{}
+	for _, piece := range []string{"intents/vision/", "intents/dense/"} {
+		pieces[piece] = b.git("rev-parse", "HEAD:"+strings.TrimSuffix(piece, "/"))
+	}
+	killed := func(state string, read ...string) {
 		dir := filepath.Join(filepath.Dir(b.remote), state)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "reading.json"), []byte(`{"version":1,"program":"x","open":{"read":{"intents/vision/":"`+hash+`"}}}`), 0o600); err != nil {
+		open := map[string]string{}
+		for _, piece := range read {
+			open[piece] = pieces[piece]
+		}
+		notes, err := json.Marshal(map[string]any{"version": 1, "program": "x", "open": map[string]any{"read": open}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "reading.json"), notes, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	killed("a")
+	killed("a", "intents/vision/", "intents/dense/")
 	b.once("a")
 	if out := b.ledger("ls-tree", "-r", "--name-only", "ledger"); strings.Contains(out, "_set-aside") || !strings.Contains(out, "/plain/") {
 		t.Fatalf("an innocent is set aside: %s", out)
 	}
-	killed("b")
+	killed("b", "intents/dense/")
 	b.once("b", "--child-memory", "1Mi")
-	if list := b.ledger("show", "ledger:contracts/_set-aside.yaml"); !strings.Contains(list, "intents/vision/") {
+	if list := b.ledger("show", "ledger:contracts/_set-aside.yaml"); !strings.Contains(list, "path: "+denseFile) {
 		t.Errorf("the ledger lists %s", list)
 	}
 	b.once("c") // has no note, and agrees
-	if list := b.ledger("show", "ledger:contracts/_set-aside.yaml"); !strings.Contains(list, "intents/vision/") {
+	if list := b.ledger("show", "ledger:contracts/_set-aside.yaml"); !strings.Contains(list, "path: "+denseFile) {
 		t.Errorf("after another daemon the ledger lists %s", list)
 	}
-	if out := b.once("c", "--lift", "intents/vision/"); !strings.Contains(out, "read intents/vision/ again") {
+	if out := b.once("c", "--lift", denseFile); !strings.Contains(out, "read "+denseFile+" again") {
 		t.Errorf("lifted: %s", out)
 	}
 	if out := b.ledger("ls-tree", "-r", "--name-only", "ledger"); strings.Contains(out, "_set-aside") {
