@@ -237,15 +237,29 @@ func (c *conn) synced() (bool, string) {
 func (c *conn) get(k key) *unstructured.Unstructured {
 	c.mu.Lock()
 	w, ok := c.written[k]
-	if ok && c.clock.Now().Sub(w.at) > writtenFor {
-		c.forget(k)
-		ok = false
-	}
 	c.mu.Unlock()
-	if ok {
+	if ok && !c.lapsed(w) {
 		return w.u
 	}
 	return c.cached(k)
+}
+
+func (c *conn) lapsed(w writtenObject) bool { return c.clock.Now().Sub(w.at) > writtenFor }
+
+// lapse forgets the answers that no watch has shown in time, and returns whose
+// they were: what was decided by them is to be looked at again. An object that
+// came and went while its watch was broken is never shown.
+func (c *conn) lapse() []key {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []key
+	for k, w := range c.written {
+		if c.lapsed(w) {
+			c.forget(k)
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 func (c *conn) cached(k key) *unstructured.Unstructured {

@@ -15,15 +15,7 @@ func (w *worker) handler(c *conn, k kind) cache.ResourceEventHandler {
 	event := func(u *unstructured.Unstructured, deleted, news bool) {
 		live := liveKey(k, u)
 		c.seen(live, u, deleted)
-		w.mu.Lock()
-		w.markLocked(live.unit())
-		if live.unit().Kind == kindContract || k == kindOffloading || k == kindNamespace {
-			for unit := range w.waiting {
-				w.markLocked(unit)
-			}
-		}
-		w.mu.Unlock()
-		w.nudge()
+		w.lookAgain(live)
 		if news {
 			w.news()
 		}
@@ -42,6 +34,27 @@ func (w *worker) handler(c *conn, k kind) cache.ResourceEventHandler {
 				event(u, true, tells(k))
 			}
 		},
+	}
+}
+
+// lookAgain has the unit of an object looked at, and those that may wait for it.
+func (w *worker) lookAgain(live key) {
+	w.mu.Lock()
+	w.markLocked(live.unit())
+	if live.unit().Kind == kindContract || live.Kind == kindOffloading || live.Kind == kindNamespace {
+		for unit := range w.waiting {
+			w.markLocked(unit)
+		}
+	}
+	w.mu.Unlock()
+	w.nudge()
+}
+
+// lapse has everything looked at again that was judged by an answer which no
+// watch has shown since.
+func (w *worker) lapse(c *conn) {
+	for _, k := range c.lapse() {
+		w.lookAgain(k)
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -178,5 +180,31 @@ func TestNewsWaitsForThePass(t *testing.T) {
 	w.news()
 	if len(told) != 3 {
 		t.Errorf("told %d times, want once more after the pass", len(told))
+	}
+}
+
+// An object that came and went while its watch was broken is in no event. Who
+// waits for its end, because the answer to a call was the last that was heard of
+// it, looks again when that answer no longer counts.
+func TestAnswerThatNoWatchShows(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	w := newWorker("rome", &Options{Clock: clock, Log: slog.New(slog.DiscardHandler)}, func() {})
+	c := &conn{clock: clock, written: map[key]writtenObject{}, writtenOf: map[key][]key{}}
+	node, unit := key{kindVirtualNode, "liqo-tenant-paris", "vision-train-0-aaaa"}, key{Kind: kindContract, Name: "vision-train-0-aaaa"}
+	quota := key{Kind: kindQuota, Namespace: "vision", Name: "quota"}
+	c.note(node, &unstructured.Unstructured{})
+	w.waiting[unit], w.waiting[quota] = true, true
+	if w.lapse(c); c.get(node) == nil || len(w.dirty) != 0 {
+		t.Fatalf("an answer of now stands for %v, %v is looked at", c.get(node), w.dirty)
+	}
+	clock.Step(writtenFor + time.Second)
+	if c.get(node) != nil {
+		t.Error("it still stands for the object")
+	}
+	if w.lapse(c); !maps.Equal(w.dirty, map[key]origin{unit: drift, quota: drift}) || len(w.wake) != 1 || len(c.written)+len(c.writtenOf) != 0 {
+		t.Errorf("%v is looked at, %d wakes, still kept: %v %v", w.dirty, len(w.wake), c.written, c.writtenOf)
+	}
+	if clear(w.dirty); len(c.lapse()) != 0 {
+		t.Error("it lapses twice")
 	}
 }

@@ -256,10 +256,15 @@ func (w *worker) session() error {
 func (w *worker) serve(ctx context.Context, c *conn, same func() bool) {
 	pause := newPause()
 	var retry <-chan time.Time
+	ticker := w.options.Clock.NewTicker(writtenFor)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-ticker.C():
+			w.lapse(c)
+			continue
 		case <-w.wake:
 		case <-retry:
 		}
