@@ -25,6 +25,9 @@
 //   - A snapshot never changes. Equal generations mean equal snapshots, and a
 //     report that says nothing new makes no new generation.
 //
+//   - Held means held: what was made smaller is shown as it was until its provider
+//     is heard again (lingering.go).
+//
 //   - Age is measured by our clock at receipt, never by the agent's.
 //
 //   - What agents say is bounded and checked before it is kept: it comes from

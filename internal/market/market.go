@@ -83,6 +83,8 @@ type provider struct {
 	reported   map[string]*v1alpha1.Flavor
 	demand     *v1alpha1.DemandSeen
 	withdrawn  map[string]withdrawal
+	// lingering counts until the provider is heard again.
+	lingering lingering
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

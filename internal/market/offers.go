@@ -46,6 +46,10 @@ func (m *Market) makeView(name string, state ProviderState, before *view) *view 
 	p := m.providers[name]
 	if p != nil {
 		for k, f := range p.reported {
+			if shown := p.lingering.on(f); shown != f {
+				add(shown, false, v1alpha1.Time{})
+				continue
+			}
 			p.reported[k] = add(f, false, v1alpha1.Time{})
 		}
 	}

@@ -63,7 +63,13 @@ func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1
 	if now.After(m.latest) {
 		m.latest = now
 	}
-	if !full {
+	lingered := p.lingering != nil
+	p.lingering = nil
+	switch {
+	case !full && lingered:
+		m.update([]string{cluster}, false)
+		return nil
+	case !full:
 		m.renewed(cluster, p, now)
 		return nil
 	}

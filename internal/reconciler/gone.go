@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 )
 
@@ -59,6 +61,32 @@ func (g *gone) unheard(in *inputs, m *market.Market) map[string]bool {
 		}
 	}
 	return out
+}
+
+// stillHeld tells the market what contracts had that are held and smaller now. The
+// newest report of a provider may be older than the contract itself, and the
+// ledger alone would then say that what was taken off is free, though the
+// provider has not let go of it (invariant 11).
+func stillHeld(m *market.Market, changes []model.Change) {
+	had := map[string]*v1alpha1.Contract{}
+	for _, change := range changes {
+		if c := change.Before; c != nil && c.Status.Phase.Held() {
+			had[c.Metadata.Name] = c
+		}
+	}
+	for _, change := range changes {
+		c := change.After
+		if c == nil || !c.Status.Phase.Held() {
+			continue
+		}
+		before := had[c.Metadata.Name]
+		if before == nil || before.Spec.Resources.Max(c.Spec.Resources).Equal(c.Spec.Resources) {
+			continue
+		}
+		if o := m.Snapshot().Offer(c.Spec.Provider, c.Spec.Flavor); o != nil {
+			m.StillHeld(c.Spec.Provider, c.Spec.Flavor, c.Spec.Slice, ledger.AsOffered(before, o.Flavor))
+		}
+	}
 }
 
 // digest tells two sets apart; the empty one is 0.

@@ -72,7 +72,11 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 		return nil, err
 	}
 	if r.indexed != r.ledger {
-		r.index = r.index.With(between(r.indexed, r.ledger))
+		changes := between(r.indexed, r.ledger)
+		if r.indexed != nil {
+			stillHeld(r.opts.Market, changes)
+		}
+		r.index = r.index.With(changes)
 		r.indexed = r.ledger
 	}
 	in.index, in.authors, in.attributed, in.asked = r.index, r.authors.byPath, r.authors.number, r.authors.asked
