@@ -211,17 +211,27 @@ func (s *sim) jump(d *daemon) {
 	if s.evil.IntN(2) == 0 {
 		by = -by
 	}
-	d.jumped, d.skew = true, d.skew+by
+	d.jumped = true
+	d.reset(by)
 	s.log("%s: the clock jumps by %s", d.name, by)
 	s.after(span(s.evil, 10*time.Second, 5*time.Minute), func() { d.unjump(by) })
 }
 
 func (d *daemon) unjump(by time.Duration) {
 	if d.jumped {
-		d.jumped, d.skew = false, d.skew-by
+		d.jumped = false
+		d.reset(-by)
 		d.s.log("%s: the clock is right again", d.name)
 		d.s.tried("clock jump", true) // checkClock holds each commit meanwhile
 	}
+}
+
+// reset sets a daemon's clock. A real one has readings that are monotonic, by
+// which its market measures ages; here it is told when the clock is set.
+func (d *daemon) reset(by time.Duration) {
+	d.market.Snapshot()
+	d.skew += by
+	d.market.Snapshot()
 }
 
 // checkEvil holds that nothing hostile is placed, and that lies are not believed.
