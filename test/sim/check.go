@@ -446,6 +446,7 @@ func (s *sim) checkClusters() {
 func (s *sim) afterRound(d *daemon, out reconciler.Outcome, err error) {
 	s.followLedger()
 	s.checkStranger(d)
+	s.noteTurns(out.Plan)
 	if err == nil && s.stopped == nil {
 		delete(s.unsettled, d.name)
 	}

@@ -106,6 +106,12 @@ type sim struct {
 	unsettled map[string]bool
 	objects   map[tree.Hash][]object
 
+	// turns is when a round looked at an intent last, changed when changes, the
+	// commits of the ledger, became as many as they are.
+	turns   map[string]time.Duration
+	changed time.Duration
+	changes int
+
 	// evil is what hostile people draw from, apart from all else; rooted is a
 	// signed fleet's trust.
 	evil    *rand.Rand
@@ -129,7 +135,7 @@ func Run(seed uint64, dir string, sink func(string)) Result {
 	s := &sim{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x666c656574)), journal: newJournal(sink), dir: dir,
 		remote: memremote.New(), refused: map[string]bool{}, objects: map[tree.Hash][]object{},
-		parents: map[tree.Hash]tree.Hash{}, unsettled: map[string]bool{},
+		parents: map[tree.Hash]tree.Hash{}, unsettled: map[string]bool{}, turns: map[string]time.Duration{},
 	}
 	s.knobs = drawKnobs(s.rng)
 	s.knobs.work = narrow(seed)

@@ -9,12 +9,11 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
-// unseen names an intent that had no turn yet, or none since its contracts ended,
-// "" where there is none. Where the
-// work of a round does not do for all, tenants take turns in an order that is
-// drawn each minute, and nothing is written of an intent before its first turn: a
-// calm of some minutes does not show that no turn comes, the end of the time to
-// converge does.
+// unseen names an intent that had no turn yet, none since its contracts ended, or
+// none since the ledger changed, "" where there is none. Where the work of a round
+// does not do for all, tenants take turns in an order that is drawn each minute,
+// and what is written of an intent is what its last turn found: a calm of some
+// minutes does not show that no turn comes, the end of the time to converge does.
 func (s *sim) unseen() string {
 	v := s.daemons[0].loop.View()
 	if v.Plan == nil {
@@ -39,7 +38,24 @@ func (s *sim) unseen() string {
 			return "intent " + in.key() + " had no turn yet"
 		case st.Status.State == v1alpha1.IntentPlaced && !slices.ContainsFunc(led.ByIntent(d.Tenant, d.Name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() }):
 			return "intent " + in.key() + " had no turn since it lost what it held"
+		case s.turns[in.key()] <= s.changed:
+			return "intent " + in.key() + " had no turn since the ledger changed"
 		}
 	}
 	return ""
+}
+
+// noteTurns notes whom a round looked at.
+func (s *sim) noteTurns(p *planner.Plan) {
+	if n := s.counts.Commits; n != s.changes {
+		s.changes, s.changed = n, s.tl.now
+	}
+	if p == nil {
+		return
+	}
+	for i := range p.Intents {
+		if d := p.Intents[i]; d.Code != planner.CodeWork {
+			s.turns[d.Tenant+"/"+d.Name] = s.tl.now
+		}
+	}
 }
