@@ -38,13 +38,28 @@ type authors struct {
 	asked  [][2]string
 }
 
-// attribute brings the authors up to the newest fleet and ledger.
-func (r *Reconciler) attribute(ctx context.Context) error {
-	last, head := &r.authors, r.heads.Inputs.Commit.Hash
-	follows, err := r.follows(last.head, head)
+// whose brings authors and removers up to the inputs that were read, which came
+// after since: not where neither a file of the fleet changed nor the history of
+// those that are there.
+func (r *Reconciler) whose(ctx context.Context, since tree.Hash) error {
+	follows, err := r.follows(r.authors.head, r.heads.Inputs.Commit.Hash)
 	if err != nil {
 		return err
 	}
+	if r.authors.fleet == r.fleet && follows {
+		r.authors.head = r.heads.Inputs.Commit.Hash
+		return nil
+	}
+	if err := r.findRemovers(ctx, since); err != nil {
+		return err
+	}
+	return r.attribute(ctx, follows)
+}
+
+// attribute brings the authors up to the newest fleet and ledger. follows: the
+// inputs descend from those by which they were found.
+func (r *Reconciler) attribute(ctx context.Context, follows bool) error {
+	last, head := &r.authors, r.heads.Inputs.Commit.Hash
 	look := maps.Clone(last.unknown) // true: the intent itself is as it was
 	if look == nil {
 		look = map[intentKey]bool{}

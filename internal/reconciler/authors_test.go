@@ -93,7 +93,10 @@ func TestAuthorsOfARewrittenHistory(t *testing.T) {
 	if err := s.r.opts.Repo.AcceptRewrite(t.Context(), head); err != nil {
 		t.Fatal(err)
 	}
-	s.rest()
+	s.rest() // not a file changed: the fleet is the one that was read
+	if c := s.r.authors.byPath["intents/vision/train.yaml"]; c.Author.Name != "Eve" {
+		t.Errorf("of the same files in the new history it takes %s for the author", c.Author)
+	}
 	commit(ada, whole(false))
 	s.rest()
 	if by := s.only("train").Spec.Intent.Author; by != "Eve <eve@example.org>" {

@@ -163,14 +163,7 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 	since := cmp.Or(r.heads.Inputs.Commit.Hash, heads.Accepted.Inputs)
 	before := r.reading
 	r.reading = reading{heads: heads, checked: found, fleet: f, inputs: inputs, ledger: led}
-	if r.authors.fleet == f {
-		return nil
-	}
-	err = r.findRemovers(ctx, since)
-	if err == nil {
-		err = r.attribute(ctx)
-	}
-	if err != nil {
+	if err = r.whose(ctx, since); err != nil {
 		r.reading = before
 	}
 	return err

@@ -291,7 +291,7 @@ func (s *scale) reads(f *fleet.Fleet) func() {
 	return func() {
 		s.commits++
 		s.r.fleet, s.r.inputs = f, tree.Hash{byte(s.commits), byte(s.commits >> 8), 1}
-		if err := s.r.attribute(s.b.Context()); err != nil {
+		if err := s.r.attribute(s.b.Context(), true); err != nil {
 			s.b.Fatal(err)
 		}
 	}
