@@ -144,6 +144,8 @@ func (s *sim) stuck() string {
 			return d.name + " is down"
 		case d.lastErr != nil:
 			return d.name + ": " + d.lastErr.Error()
+		case d.due != 0 && d.due <= s.tl.now:
+			return d.name + " is to make a round at this very instant"
 		case d.quiet < 3:
 			return fmt.Sprintf("%s was quiet for %d rounds only", d.name, d.quiet)
 		case d.loop.Ready() != nil:
