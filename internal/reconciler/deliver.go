@@ -179,7 +179,9 @@ func peersOf(f *fleet.Fleet, consumer string, needed map[string]bool) map[string
 }
 
 // Confirm asks the remote what a consumer shall have now: a daemon that lags
-// behind must not recreate what another has released. Safe for any goroutine.
+// behind must not recreate what another has released. Nothing is confirmed by a
+// ledger that holds edits of others, which may have set it back to just what that
+// daemon knows. Safe for any goroutine.
 func (r *Reconciler) Confirm(ctx context.Context, consumer string) (tree.Hash, error) {
 	heads, err := r.opts.Repo.Fetch(ctx)
 	if err != nil {
@@ -187,6 +189,13 @@ func (r *Reconciler) Confirm(ctx context.Context, consumer string) (tree.Hash, e
 	}
 	if heads.Ledger.Commit.Hash != r.View().Ledger {
 		r.Reread()
+	}
+	foreign, err := r.opts.Repo.Foreign(ctx, heads.Accepted.Ledger, heads.Ledger.Commit.Hash, nil)
+	if err != nil {
+		return tree.Hash{}, fmt.Errorf("confirm what %s shall have: %w", consumer, err)
+	}
+	if len(foreign) > 0 {
+		return tree.Hash{}, fmt.Errorf("confirm what %s shall have: the ledger holds edits of generated files by %s in %s, which are undone first", consumer, foreign[0].Commit.Author.Name, foreign[0].Commit.Hash.Short())
 	}
 	sub, err := heads.Ledger.Tree.Sub(manifests.Dir(consumer))
 	if err != nil {

@@ -39,7 +39,7 @@
 //   - A ledger that cannot be read whole: nothing is decided.
 //   - Deafness: decided by the market, obeyed by the planner (invariant 6). Of a
 //     single cluster that only another daemon hears or reaches the ledger tells
-//     (ears.go): from its silence here nothing follows either.
+//     (package heard): from its silence here nothing follows either.
 //   - A refusal by the remote: what stands is delivered, the refusal is shown,
 //     and tried again with a growing pause.
 //

@@ -75,8 +75,10 @@ func TestHeardByTheOtherDaemon(t *testing.T) {
 	}
 	both[hears], both[deaf] = []*agent{busy, idle}, []*agent{busy, idle}
 	pass(10 * time.Minute)
-	if len(deaf.ears.heard.elsewhere)+len(hears.ears.heard.elsewhere) > 0 {
-		t.Errorf("all are heard by both, and elsewhere are %v and %v", deaf.ears.heard.elsewhere, hears.ears.heard.elsewhere)
+	for _, r := range []*Reconciler{deaf, hears} {
+		if elsewhere, _ := r.ears.Elsewhere(); len(elsewhere) > 0 {
+			t.Errorf("all are heard by both, and elsewhere are %v", elsewhere)
+		}
 	}
 }
 
@@ -171,7 +173,8 @@ func TestReachedByTheOtherDaemon(t *testing.T) {
 		t.Errorf("nobody reaches rome, and they write %q and %q", said[cut], said[serves])
 	}
 	serves.opts.Delivery = delivers
-	if n := pass(); n != 1 || len(cut.ears.reached.elsewhere) != 1 {
+	n := pass()
+	if _, elsewhere := cut.ears.Elsewhere(); n != 1 || len(elsewhere) != 1 {
 		t.Errorf("one of them reaches rome again, and they write %q and %q", said[cut], said[serves])
 	}
 }

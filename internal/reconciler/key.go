@@ -3,7 +3,10 @@ package reconciler
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -92,4 +95,16 @@ func earliest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// digest tells two sets apart; the empty one is 0.
+func digest(set map[string]bool) uint64 {
+	if len(set) == 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		_, _ = h.Write(append([]byte(name), 0))
+	}
+	return h.Sum64()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
 )
 
 // inputs are what one round has read.
@@ -74,7 +75,7 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 	if r.indexed != r.ledger {
 		changes := between(r.indexed, r.ledger)
 		if r.indexed != nil {
-			stillHeld(r.opts.Market, changes)
+			heard.StillHeld(r.opts.Market, changes)
 		}
 		r.index = r.index.With(changes)
 		r.indexed = r.ledger
@@ -159,7 +160,7 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 	if err != nil {
 		return fmt.Errorf("read the ledger at %s: %w", heads.Ledger.Commit.Hash.Short(), err)
 	}
-	r.ears.read(led)
+	r.ears.Read(led)
 	since := cmp.Or(r.heads.Inputs.Commit.Hash, heads.Accepted.Inputs)
 	before := r.reading
 	r.reading = reading{heads: heads, checked: found, fleet: f, inputs: inputs, ledger: led}

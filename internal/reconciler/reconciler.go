@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
@@ -44,8 +45,8 @@ type Reconciler struct {
 	offered    offered // our pull request
 	authors    authors
 	removers   map[string]gitrepo.Commit // who deleted files of intents, by path
-	gone       gone
-	ears       ears
+	gone       heard.Gone
+	ears       heard.Ears
 	last       key
 	planned    planned
 	folder     world.Folder

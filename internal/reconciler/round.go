@@ -91,9 +91,9 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	}
 	snapshot := r.opts.Market.Snapshot()
 	observed, generation := r.observe()
-	r.gone.follow(observed, r.opts.Now())
-	unheard := r.gone.unheard(in, r.opts.Market)
-	r.ears.hear(snapshot, observed)
+	r.gone.Follow(observed, r.opts.Now())
+	unheard := r.gone.Unheard(in.ledger, r.opts.Market)
+	r.ears.Hear(snapshot, observed)
 	if err := r.openDesk(ctx, in); err != nil {
 		return Outcome{}, err
 	}
@@ -187,7 +187,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 		// instructions at once, and finds what was reserved.
 		// A stop meanwhile does not change what stands.
 		advanced = r.advance(context.WithoutCancel(ctx), res)
-		r.ears.hear(snapshot, r.given.Observed) // what we wrote, we wrote by these, and not by what another heard
+		r.ears.Hear(snapshot, r.given.Observed) // what we wrote, we wrote by these, and not by what another heard
 	}
 	r.settle(in, plan, res)
 	r.refuse(err == nil && len(res.Refused) == 0)

@@ -339,6 +339,29 @@ func TestForeignEditIsUndoneByName(t *testing.T) {
 	}
 }
 
+// Somebody sets the ledger's tree back by a commit on top. Nothing is confirmed by
+// that before it is undone: a daemon that lags behind may know just that tree, and
+// would make anew what was released.
+func TestForeignEditConfirmsNothing(t *testing.T) {
+	s := newStory(t, "ledger")
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.rest()
+	if _, err := s.r.Confirm(t.Context(), "rome"); err != nil {
+		t.Fatal(err)
+	}
+	mallory := gitobj.Person{Name: "Mallory", Email: "mallory@example.org", When: s.at}
+	if _, err := s.remote.Commit("ledger", mallory, "Roll back", gitobj.Change{Puts: map[string][]byte{"manifests/rome/extra.yaml": []byte("kind: Namespace\n")}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.r.Confirm(t.Context(), "rome"); err == nil || !strings.Contains(err.Error(), "edits of generated files by Mallory") {
+		t.Errorf("confirmed by a foreign ledger: %v", err)
+	}
+	s.rest()
+	if _, err := s.r.Confirm(t.Context(), "rome"); err != nil {
+		t.Errorf("after it was undone: %v", err)
+	}
+}
+
 func TestRewrittenHistoryStopsEverything(t *testing.T) {
 	s := newStory(t, "ledger")
 	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})

@@ -1,9 +1,6 @@
-package reconciler
+package heard
 
 import (
-	"hash/fnv"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -12,18 +9,18 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/market"
 )
 
-// gone remembers since when contracts are seen gone on their consumers. A
+// Gone remembers since when contracts are seen gone on their consumers. A
 // provider's word that it holds nothing counts only when it was given after
 // that: the report of a grant may have been lost, and an older report would
 // then prove that the provider let go of what it had not yet given
-// (invariant 11).
-type gone struct {
+// (invariant 11). The zero value has seen nothing gone.
+type Gone struct {
 	observed v1alpha1.ConsumerObservations
 	since    map[string]map[string]time.Time // by cluster and contract
 }
 
-// follow takes over what consumers say now.
-func (g *gone) follow(observed v1alpha1.ConsumerObservations, now time.Time) {
+// Follow takes over what consumers say now.
+func (g *Gone) Follow(observed v1alpha1.ConsumerObservations, now time.Time) {
 	if g.since == nil {
 		g.since = map[string]map[string]time.Time{}
 	}
@@ -45,13 +42,13 @@ func (g *gone) follow(observed v1alpha1.ConsumerObservations, now time.Time) {
 	g.observed = observed
 }
 
-// unheard are the Releasing contracts that are gone and whose provider, by its
+// Unheard are the Releasing contracts that are gone and whose provider, by its
 // agent, has not reported since.
-func (g *gone) unheard(in *inputs, m *market.Market) map[string]bool {
+func (g *Gone) Unheard(l *ledger.Ledger, m *market.Market) map[string]bool {
 	out := map[string]bool{}
 	for _, contracts := range g.since {
 		for name, since := range contracts {
-			c := in.ledger.Contract(name)
+			c := l.Contract(name)
 			if c == nil || c.Status.Phase != v1alpha1.PhaseReleasing {
 				continue
 			}
@@ -63,11 +60,11 @@ func (g *gone) unheard(in *inputs, m *market.Market) map[string]bool {
 	return out
 }
 
-// stillHeld tells the market what contracts had that are held and smaller now. The
+// StillHeld tells the market what contracts had that are held and smaller now. The
 // newest report of a provider may be older than the contract itself, and the
 // ledger alone would then say that what was taken off is free, though the
 // provider has not let go of it (invariant 11).
-func stillHeld(m *market.Market, changes []model.Change) {
+func StillHeld(m *market.Market, changes []model.Change) {
 	had := map[string]*v1alpha1.Contract{}
 	for _, change := range changes {
 		if c := change.Before; c != nil && c.Status.Phase.Held() {
@@ -87,16 +84,4 @@ func stillHeld(m *market.Market, changes []model.Change) {
 			m.StillHeld(c.Spec.Provider, c.Spec.Flavor, c.Spec.Slice, ledger.AsOffered(before, o.Flavor))
 		}
 	}
-}
-
-// digest tells two sets apart; the empty one is 0.
-func digest(set map[string]bool) uint64 {
-	if len(set) == 0 {
-		return 0
-	}
-	h := fnv.New64a()
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		_, _ = h.Write(append([]byte(name), 0))
-	}
-	return h.Sum64()
 }

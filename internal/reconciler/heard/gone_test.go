@@ -1,4 +1,4 @@
-package reconciler
+package heard
 
 import (
 	"testing"
@@ -44,7 +44,7 @@ func TestSmallerIsStillHeld(t *testing.T) {
 	for _, c := range []*v1alpha1.Contract{contract("shrunk", active, 2, 3000), contract("grown", active, 2, 1000), contract("ended", v1alpha1.PhaseReleased, 1, 1000), contract("begun", active, 1, 1000)} {
 		changes = append(changes, model.Change{After: c})
 	}
-	stillHeld(m, changes)
+	StillHeld(m, changes)
 	held := m.Snapshot().Offer("paris", "h100").Flavor.Spec.Held
 	if want := (v1alpha1.Resources{"gpu": v1alpha1.AmountOf(4), "cpu": v1alpha1.AmountOf(1000)}); len(held) != 1 || !held["slice-of-shrunk"].Equal(want) {
 		t.Errorf("held: %v", held)

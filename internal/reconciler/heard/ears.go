@@ -1,4 +1,4 @@
-package reconciler
+package heard
 
 import (
 	"maps"
@@ -9,11 +9,11 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/market"
 )
 
-// ears remember which clusters another daemon hears or reaches and this one does
+// Ears remember which clusters another daemon hears or reaches and this one does
 // not: it would else write that they are silent, be contradicted, write it again,
-// and in the end move away what a provider serves well. They are the planner's
-// World.Heard and World.Reached.
-type ears struct {
+// and in the end move away what a provider serves well. The zero value has heard
+// nothing.
+type Ears struct {
 	ledger *ledger.Ledger
 	// heard are providers, reached consumers.
 	heard, reached rumour
@@ -32,9 +32,9 @@ type rumour struct {
 	elsewhere map[string]bool
 }
 
-// read takes over a ledger: each one that was read or written. The cost is what
+// Read takes over a ledger: each one that was read or written. The cost is what
 // has changed in it.
-func (e *ears) read(l *ledger.Ledger) {
+func (e *Ears) Read(l *ledger.Ledger) {
 	was := e.ledger
 	if was == nil {
 		was = ledger.Empty()
@@ -55,8 +55,8 @@ func (e *ears) read(l *ledger.Ledger) {
 	e.ledger = l
 }
 
-// hear takes over what is heard here.
-func (e *ears) hear(s *market.Snapshot, observed v1alpha1.ConsumerObservations) {
+// Hear takes over what is heard here.
+func (e *Ears) Hear(s *market.Snapshot, observed v1alpha1.ConsumerObservations) {
 	e.heard.drop(func(provider string) bool { return s.Provider(provider).State == model.Fresh })
 	e.reached.drop(func(consumer string) bool {
 		for _, o := range observed[consumer] {
@@ -64,6 +64,13 @@ func (e *ears) hear(s *market.Snapshot, observed v1alpha1.ConsumerObservations) 
 		}
 		return false
 	})
+}
+
+// Elsewhere are the providers that only others hear and the consumers that only
+// others reach: the planner's World.Heard and World.Reached. Both are never changed
+// afterwards.
+func (e *Ears) Elsewhere() (providers, consumers map[string]bool) {
+	return e.heard.elsewhere, e.reached.elsewhere
 }
 
 // note looks at a contract that has changed.
