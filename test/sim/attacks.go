@@ -141,8 +141,11 @@ func (s *sim) setBackUnseen(log []memremote.Logged) {
 	s.tried("set back without a note", true)
 }
 
-// acceptedLedger is the note of what was accepted of the ledger.
-const acceptedLedger = "refs/fleetbroker/accepted/ledger"
+// The notes of what was accepted.
+const (
+	acceptedInputs = "refs/fleetbroker/accepted/inputs"
+	acceptedLedger = "refs/fleetbroker/accepted/ledger"
+)
 
 // moveNote lets the note of what was accepted name a commit that no daemon wrote.
 func (s *sim) moveNote(older memremote.Logged) {

@@ -24,6 +24,9 @@ func (s *sim) rewriteHistory() {
 		if s.rooted != nil || p.headBroken {
 			return // who squashes a signed fleet's inputs takes all signatures away
 		}
+		if s.remote.AllRefs()[acceptedInputs].IsZero() && !slices.ContainsFunc(s.daemons, func(d *daemon) bool { return d.dir != "" }) {
+			return // nothing was written yet: who crashes now has seen nothing
+		}
 		rw.ref, rw.old = gitrepo.Branch(p.inputs), s.remote.Head(p.inputs)
 		ch := gitobj.Change{Puts: map[string][]byte{}}
 		for path, text := range p.files {
