@@ -83,15 +83,15 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 	r.mappedNow.add(r.w.Clusters, before, -1)
 	r.mappedNow.add(r.w.Clusters, after, 1)
 	r.charge(before, after)
+	was := r.versions(name)
+	if _, known := r.before[name]; !known {
+		r.before[name] = before
+	}
 	o := r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]
 	had, has, delta := laidOn(before), laidOn(after), quantity.Vector(nil)
 	if o != nil {
 		delta = r.footprint(o, name, after).Sub(r.footprint(o, name, before))
 		r.lay(o, had, has, delta)
-	}
-	was := r.versions(name)
-	if _, known := r.before[name]; !known {
-		r.before[name] = before
 	}
 	if original := r.before[name]; original == after {
 		delete(r.before, name)

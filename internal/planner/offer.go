@@ -225,9 +225,11 @@ func (r *round) blocked(o *offer) string {
 	return ""
 }
 
-// footprint is, as a Vector of its own, what a contract takes of an offer: the larger of what it was
-// sold and what the provider reports under it. A contract that has ended, or
-// none, takes what is still reported, unless another took over its slice.
+// footprint is, as a Vector of its own, what a contract takes of an offer: the larger
+// of what it was sold and what the provider reports under it. One that this round
+// makes smaller takes what it had when the round began: its provider may hold that
+// and not have said so yet. A contract that has ended, or none, takes what is still
+// reported, unless another took over its slice.
 func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) quantity.Vector {
 	reported, lingers := o.Flavor.Spec.Held[name]
 	if c != nil && !lingers && c.Spec.Slice != name {
@@ -239,11 +241,14 @@ func (r *round) footprint(o *offer, name string, c *v1alpha1.Contract) quantity.
 		}
 		return r.names.VectorOf(reported)
 	}
-	own := offeredIn(r.names, c, o.Flavor)
-	if !lingers {
-		return own
+	takes := offeredIn(r.names, c, o.Flavor)
+	if began := r.before[name]; began != nil && began != c && !o.Static && began.Status.Phase.Held() && r.by(rulesSmallerLater) {
+		takes = takes.Max(offeredIn(r.names, began, o.Flavor))
 	}
-	return own.Max(r.names.VectorOf(reported))
+	if lingers {
+		takes = takes.Max(r.names.VectorOf(reported))
+	}
+	return takes
 }
 
 // take books delta more of an offer (less where negative) and marks everything

@@ -131,9 +131,10 @@ func TestSilenceOutlastsARestart(t *testing.T) {
 	}
 }
 
-// What one contract gives back in a round is not another's excess.
+// What one contract gives back in a round is not another's excess, where no agent
+// has to say that it is back.
 func TestExcessIsSettledLast(t *testing.T) {
-	b := paris().Intent("vision/low", Wants(4, "H100")).Intent("vision/train", Wants(4, "H100"), Priority(5))
+	b := paris().Offer("paris/h100", func(o *model.Offer) { o.Static = true }).Intent("vision/low", Wants(4, "H100")).Intent("vision/train", Wants(4, "H100"), Priority(5))
 	b.Round()
 	b.Tick(time.Second).Deliver().Round()
 	b.Tick(time.Second).Offer("paris/h100", Capacity("gpu=6")).Intent("vision/train", Wants(2, "H100"))

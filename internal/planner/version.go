@@ -4,7 +4,7 @@ package planner
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesSilentUntilHeard
+const Rules = rulesSmallerLater
 
 // The changes, by the number that they came with.
 const (
@@ -21,6 +21,9 @@ const (
 	// so until the provider is heard, also where a daemon that has just started
 	// knows nothing of its flavors yet (phases.go).
 	rulesSilentUntilHeard = 5
+	// rulesSmallerLater: what is taken off a contract is not sold in the same round:
+	// its provider may hold it before it says so (offer.go).
+	rulesSmallerLater = 6
 )
 
 // by reports whether a round decides by the rules of a number.
