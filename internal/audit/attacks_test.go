@@ -72,6 +72,44 @@ func TestAudit_FindsRollbackByMerge(t *testing.T) {
 	}
 }
 
+// A second merge hides neither the first nor what was decided between the commits that
+// they roll back to, though its ledger is what that decision had made: both are named,
+// and the daemon's numbers go on.
+func TestAudit_FindsRollbacksByMergesInARow(t *testing.T) {
+	signer, public := story.SSHKey(t)
+	s := lived(t, "ledger", signer, public)
+	log, err := s.Remote.Log("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := s.Remote.Head("ledger")
+	if _, err := s.Remote.Commit("ledger", s.eve(), "evil", gitobj.Change{Puts: map[string][]byte{"manifests/rome/evil.yaml": []byte("kind: Secret\n")}}); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	s.Rest()
+	before := s.verify()
+	var merges []string
+	for _, old := range []tree.Hash{log[len(log)-3].Hash, good} {
+		s.merge("ledger", old, nil, old, s.Remote.Head("ledger"))
+		merges = append(merges, s.Remote.Head("ledger").String())
+	}
+	s.Ask("later", 1, "")
+	s.Start()
+	s.Rest()
+	rep := s.verify()
+	for _, v := range rep.Violations[len(before.Violations):] {
+		if v.Rule != "foreign" || !slices.Contains(merges, v.Commit) {
+			t.Errorf("%s", v)
+		}
+	}
+	for _, m := range merges {
+		if !slices.ContainsFunc(rep.Violations, func(v audit.Violation) bool { return v.Commit == m }) {
+			t.Errorf("nothing is said of the merge %.7s", m)
+		}
+	}
+}
+
 // A merge that has what one side has and another side's decisions too is
 // nothing by itself, and neither is a branch of people's that knows an old ledger.
 func TestAudit_TakesHarmlessMerges(t *testing.T) {

@@ -6,10 +6,11 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
-// continued sets the parent whose ledger a commit continues. A merge is nothing
-// by itself where it has what each of its parents has, or what one of them has
-// and no other's decisions are lost. Else it continues the parent with which the
-// fewest are, so that what it rolls back is a change that it makes.
+// continued sets the parent whose ledger a commit continues: of a merge none on
+// which another parent has decided since, so that whatever it takes back from there is
+// a change that it makes. A merge is nothing by itself where it has what each of the others
+// has, or what one of them has and no other's decisions are lost. Else it continues
+// the parent with which the fewest are.
 func (g *graph) continued(ctx context.Context, c *Commit) error {
 	if len(c.Parents) == 0 {
 		return nil
@@ -24,6 +25,13 @@ func (g *graph) continued(ctx context.Context, c *Commit) error {
 	}
 	best := -1
 	for _, p := range c.Parents {
+		old, err := g.outdated(ctx, c, p)
+		if err != nil {
+			return err
+		}
+		if old {
+			continue
+		}
 		at, err := g.commit(p)
 		if err != nil {
 			return err
@@ -45,6 +53,31 @@ func (g *graph) continued(ctx context.Context, c *Commit) error {
 		}
 	}
 	return nil
+}
+
+// outdated reports whether another parent of a merge descends from one, with
+// decisions that this one does not know.
+func (g *graph) outdated(ctx context.Context, c *Commit, p tree.Hash) (bool, error) {
+	for _, other := range c.Parents {
+		if other == p {
+			continue
+		}
+		if holds, err := g.Holds(ctx, other, p); err != nil {
+			return false, err
+		} else if !holds {
+			continue
+		}
+		only, err := g.Only(ctx, other, p)
+		if err != nil {
+			return false, err
+		}
+		for _, h := range only {
+			if d, err := g.stored(h); err != nil || d.Trailer("Plan") != "" {
+				return err == nil, err
+			}
+		}
+	}
+	return false, nil
 }
 
 // dropped are the generated files that a merge has as its parent kept has them,
