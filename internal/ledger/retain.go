@@ -22,7 +22,11 @@ func (b Books) Retire(l *Ledger, now v1alpha1.Time, keep time.Duration, gone fun
 	if keep <= 0 {
 		keep = DefaultRetention
 	}
-	limit := now.Add(-keep)
+	return b.RetireEach(l, now, func(*v1alpha1.Contract) time.Duration { return keep }, gone)
+}
+
+// RetireEach is Retire with a time for each contract, above 0.
+func (b Books) RetireEach(l *Ledger, now v1alpha1.Time, keep func(*v1alpha1.Contract) time.Duration, gone func(tenant, intent string) bool) Changes {
 	var ch Changes
 	spends := map[string]*v1alpha1.Spend{}
 	for _, tenant := range l.Tenants() {
@@ -30,7 +34,7 @@ func (b Books) Retire(l *Ledger, now v1alpha1.Time, keep time.Duration, gone fun
 			n := l.intent(tenant, intent)
 			var old []*v1alpha1.Contract
 			for _, c := range n.contracts {
-				if Ended(c.Status.Phase) && c.Status.Since.Before(limit) {
+				if Ended(c.Status.Phase) && c.Status.Since.Before(now.Add(-keep(c))) {
 					old = append(old, c)
 				}
 			}

@@ -23,6 +23,28 @@ const (
 	refusalBackoffMax = time.Hour
 )
 
+// denialMemory is how long a denial can count: for its provider (refusalWindow), and
+// for the offer or provider that its intent avoids (denialBackoffMax).
+const denialMemory = max(refusalWindow, denialBackoffMax)
+
+// keepEnded is how long a contract that has ended stays in the tree: retention.ended,
+// and where its provider denied it as long as that counts. A fleet that keeps less
+// must not forget who denied what.
+func (r *round) keepEnded(c *v1alpha1.Contract) time.Duration {
+	keep := r.fleet.Retention.Ended.Duration
+	if keep <= 0 {
+		keep = ledger.DefaultRetention
+	}
+	if keep >= denialMemory || !r.by(rulesDenialsKept) {
+		return keep
+	}
+	_, refused := refusalOf(c)
+	if _, denied := deniedAt(c); refused || denied {
+		return denialMemory
+	}
+	return keep
+}
+
 // refusalRecord is one contract that its provider denied.
 type refusalRecord struct {
 	provider, flavor, tenant string

@@ -147,3 +147,44 @@ func TestMemoryKeepsWhoDeniesOutOfTheMarket(t *testing.T) {
 		}
 	}
 }
+
+// A short retention.ended does not make the market forget who denied what: the
+// contract that records it stays until the denial counts no more, and then it goes.
+func TestProviderThatDenies_IsRememberedWhateverRetentionSays(t *testing.T) {
+	for _, rules := range []int{3, planner.Rules} {
+		b := renames(t, "vision").Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"))
+		b.W.Rules, b.W.Fleet.Retention.Ended.Duration = rules, time.Minute
+		b.Round()
+		if denies(b, 0, "vision") != 1 {
+			t.Fatal("it does not stand there")
+		}
+		b.Tick(10 * time.Second).Round()
+		b.Tick(31 * time.Second).Round()
+		denied := func() (n int) {
+			for _, c := range b.W.Ledger.ByIntent("vision", "train") {
+				if c.Spec.Provider != "evil" {
+					continue
+				}
+				if n++; !c.Status.Phase.Charged() {
+					b.Observe(c.Metadata.Name, Gone())
+				}
+			}
+			return n
+		}
+		if denied() != 1 {
+			t.Fatal(on(b))
+		}
+		for range 6 { // it is seen gone, ends, and its minute passes
+			denied()
+			b.Tick(time.Minute).Round()
+		}
+		if got, want := denied(), map[bool]int{true: 0, false: 1}[rules == 3]; got != want {
+			t.Errorf("rules %d: %d contracts record the denial after 6 minutes, want %d", rules, got, want)
+		}
+		b.Tick(25 * time.Hour).Round()
+		b.Tick(time.Minute).Round()
+		if n := denied(); n != 0 {
+			t.Errorf("rules %d: %d contracts record the denial a day later, want none", rules, n)
+		}
+	}
+}

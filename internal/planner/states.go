@@ -130,7 +130,7 @@ func (r *round) retireOld(states map[[2]string]model.StateChange) {
 		_, frozen := r.frozen.why(tenant, intent)
 		return r.find(tenant, intent) == nil && !frozen
 	}
-	ch := r.books.Retire(r.w.Ledger, r.now, r.fleet.Retention.Ended.Duration, gone)
+	ch := r.books.RetireEach(r.w.Ledger, r.now, r.keepEnded, gone)
 	for _, c := range ch.Contracts {
 		r.plan.Contracts = append(r.plan.Contracts, model.Change{Before: c.Before})
 	}

@@ -79,10 +79,7 @@ func (t *tally) add(r *round, c *v1alpha1.Contract) {
 			t.ending[name] = c
 		}
 	case ledger.Ended(c.Status.Phase):
-		keep := r.fleet.Retention.Ended.Duration
-		if keep <= 0 {
-			keep = ledger.DefaultRetention
-		}
+		keep := r.keepEnded(c)
 		// One second past its retention, because then it is older.
 		leaves := v1alpha1.TimeOf(c.Status.Since.Add(keep + time.Second))
 		t.leave[name] = leaves

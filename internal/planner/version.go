@@ -4,7 +4,7 @@ package planner
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesSmallerLater
+const Rules = rulesDenialsKept
 
 // The changes, by the number that they came with.
 const (
@@ -24,6 +24,9 @@ const (
 	// rulesSmallerLater: what is taken off a contract is not sold in the same round:
 	// its provider may hold it before it says so (offer.go).
 	rulesSmallerLater = 6
+	// rulesDenialsKept: a contract that its provider denied stays in the tree until the
+	// denial counts no more, whatever retention.ended says (refusals.go).
+	rulesDenialsKept = 7
 )
 
 // by reports whether a round decides by the rules of a number.

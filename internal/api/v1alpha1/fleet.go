@@ -214,7 +214,7 @@ func (s *Safety) Ages() time.Duration { return cmp.Or(s.FrozenFor.Duration, Defa
 
 // Retention of what has ended.
 type Retention struct {
-	// Ended contracts stay in the tree this long (default 168h).
+	// Ended contracts stay in the tree this long (default 168h); those that their provider denied at least 24h, as long as the denial counts.
 	Ended Duration `json:"ended,omitzero"`
 	// Market snapshots stay this long (default 720h).
 	Market Duration `json:"market,omitzero"`
