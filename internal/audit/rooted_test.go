@@ -78,6 +78,23 @@ func TestVerify_DroppedKey(t *testing.T) {
 	}
 }
 
+// A key that fleet.yaml adds, signed by a person of the root, signs the very next
+// commit: daemons write with it at once. Without a root an old key goes first.
+func TestVerify_AddedKeySignsAtOnce(t *testing.T) {
+	s, root, _ := rooted(t, "ledger")
+	next, nextKey := story.SSHKey(t)
+	s.EditFleet("Add a key", "writeBack: {", "writeBack: {signers: [{principal: next, publicKey: "+nextKey+"}], ")
+	s.forge(forged{puts: request("a"), signer: next})
+	if _, bad := s.judge(func(o *audit.Options) { o.Root, o.Branch = root, "ledger" }); len(bad) > 0 {
+		t.Errorf("with the root: %v", bad)
+	}
+	stranger, _ := story.SSHKey(t)
+	s.forge(forged{puts: request("b"), signer: stranger})
+	if _, bad := s.judge(func(o *audit.Options) { o.Root, o.Branch = root, "ledger" }); len(bad) == 0 || !strings.HasPrefix(bad[0], "signature: ") {
+		t.Errorf("signed by a stranger: %v", bad)
+	}
+}
+
 // What an operator accepts by --accept-rewrite stands in a commit of its own, which
 // changes nothing and is made before anything is decided: also where what was let go
 // of is a head of the inputs.
