@@ -25,11 +25,9 @@ func (g *graph) continued(ctx context.Context, c *Commit) error {
 	}
 	best := -1
 	for _, p := range c.Parents {
-		old, err := g.outdated(ctx, c, p)
-		if err != nil {
+		if old, err := g.outdated(ctx, c, p); err != nil {
 			return err
-		}
-		if old {
+		} else if old {
 			continue
 		}
 		at, err := g.commit(p)

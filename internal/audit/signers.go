@@ -82,22 +82,20 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 		v.signed(by)
 		return true, v.follow(s)
 	case !v.signers.keys.Empty():
-		if s != nil && v.strict() { // a person of the root let it in
-			of, err := ringOf(v.root.Ledger(s.fleet.Policy.WriteBack.Signers))
-			if err != nil {
-				return false, fmt.Errorf("trust root: %w", err)
+		if s != nil {
+			of := s.keys
+			if v.strict() {
+				if of, err = ringOf(v.root.Ledger(s.fleet.Policy.WriteBack.Signers)); err != nil {
+					return false, fmt.Errorf("trust root: %w", err)
+				}
 			}
 			if by, _, err = v.signer(ctx, of); err != nil {
 				return false, err
-			} else if by != nil {
-				v.signed(by)
-				return true, v.follow(s)
 			}
 		}
-		if s != nil {
-			if by, _, err = v.signer(ctx, s.keys); err != nil {
-				return false, err
-			}
+		if by != nil && v.strict() { // a person of the root let it in
+			v.signed(by)
+			return true, v.follow(s)
 		}
 		if by != nil {
 			v.fault("", "signature", "signed by %s, whom inputs %s let in, but no commit by a key that was trusted before acted on them: the first after a rotation is signed by an old key", by.Principal, s.commit.Short())
