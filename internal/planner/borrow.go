@@ -268,3 +268,13 @@ func (r *round) borrowLimit(t *tenant, k quotaKind, name string) string {
 	return fmt.Sprintf(" and may borrow %s, of which others leave %s", v1alpha1.AmountOf(most/unit).Canonical(name),
 		v1alpha1.AmountOf(max(r.unusedQuota(k), 0)/unit).Canonical(name))
 }
+
+// makesRoom reports whether a candidate would fit if so much were given back.
+func makesRoom(c *candidate, back quantity.Vector) bool {
+	for i, n := range c.offer.free {
+		if n+back.At(i) < max(c.size.At(i), 0) {
+			return false
+		}
+	}
+	return len(c.size) <= len(c.offer.free) || c.size[len(c.offer.free):].Within(nil)
+}

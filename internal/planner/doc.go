@@ -94,9 +94,8 @@
 // As it prefers what has most left, it spreads: on real offers it places more
 // intents than the cheapest-first rule and costs more. `objective: cost` is
 // that rule, and more for what is first seen in one commit: such a batch is
-// repaired (repair.go, chain.go, shadow.go) until nobody in it can make way for
-// somebody else so that both together cost less, and then ruined and recreated
-// (recreate.go) a bounded number of times. test/quality measures it
+// solved as a whole in plain numbers (repair.go, problem.go, package batch) from where
+// it was filled to. test/quality measures it
 // against an exact solver.
 // Objectives latency, energy and performance weigh a term of their own with
 // 0.7 and cost with 0.3, the same proportion; what the terms of energy and

@@ -67,7 +67,16 @@ type Plan struct {
 	Silent           []SilentProvider
 	// Conditions are what people should look at of providers.
 	Conditions []Condition
+	// solved: what came at once was solved as a batch.
+	solved bool
 }
+
+// SolvedRules are the rules from which on batches are solved by package batch. What
+// lower ones decided of a batch cannot be decided again.
+const SolvedRules = rulesBatchSolved
+
+// Solved reports whether what came at once was solved as a batch.
+func (p *Plan) Solved() bool { return p.solved }
 
 // SilentProvider is a provider that is not heard.
 type SilentProvider struct {

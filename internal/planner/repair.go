@@ -5,21 +5,20 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // A batch is what was first seen at once, with one priority. Filled one after
 // the other, even in a good order, it costs some percent more than it must: an
 // intent that could go anywhere sits where one had to that now goes somewhere
-// dear or nowhere. For `objective: cost` a batch is therefore repaired: a
-// replica takes a cheaper place from another one of the batch (one ejection)
-// wherever both together then cost less, until none does. What that does not
-// find, many seats at once, recreate.go looks for.
+// dear or nowhere. For `objective: cost` a batch is therefore solved as a whole
+// (package batch) from where it was filled to.
 //
 // Nothing is moved but what this very round placed; whoever was first seen at
 // another time, or has another priority, is not touched. A gang stays whole.
-// Each move is booked like any placement, and taken back when a limit of a
-// tenant or an intent does not allow it.
+// What is found is booked like any placement, whole or not at all: a limit of a
+// tenant or an intent may not allow it.
 
 // unplacedCard is what a replica without a place counts for, for each card and
 // hour, and unplacedCore for each core of one that asks for no card, in
@@ -48,32 +47,15 @@ type seat struct {
 	// first is the contract that it came with, started the job's start before.
 	first   *v1alpha1.Contract
 	started v1alpha1.Time
-	// seen is when it last looked for a better place in vain; vain: it did.
-	seen int
-	vain bool
 }
 
 // repairs is the work on one batch.
 type repairs struct {
 	*round
 	seats []*seat
-	on    map[*offer][]*seat
-	// done are the moves that may be taken back.
-	done  []relocation
 	looks int
-	// shadows are the shadow prices, once found.
-	shadows *shadows
 	// dropped are the jobs that lost their place to others.
 	dropped []*job
-}
-
-// relocation is one seat's change of place.
-type relocation struct {
-	seat     *seat
-	at       *candidate
-	contract *v1alpha1.Contract
-	alt      int
-	shape    *shape
 }
 
 // movable reports whether an intent wants nothing but a low price, and can be
@@ -123,7 +105,8 @@ func (r *round) repairAll(waiting []*job) (changed bool, dropped []*job) {
 		for n < len(r.seats) && sameBatch(r.seats[0].job, r.seats[n].job) {
 			n++
 		}
-		p := &repairs{round: r, seats: r.seats[:n], on: map[*offer][]*seat{}, looks: looks}
+		r.plan.solved = true
+		p := &repairs{round: r, seats: r.seats[:n:n], looks: looks}
 		var without []*job
 		for _, j := range waiting {
 			if sameBatch(j, p.seats[0].job) && j.unplaced() && r.movable(j) {
@@ -144,82 +127,59 @@ func (j *job) unplaced() bool {
 	return len(j.tasks) > 0 && !slices.ContainsFunc(j.tasks, func(t task) bool { return t.kind != fresh || t.old != nil })
 }
 
-// run repairs the batch, and reports whether anything moved.
+// run repairs the batch, and reports whether anything moved. Those without a place
+// ask for each of their alternatives in turn.
 func (p *repairs) run(without []*job) bool {
-	for _, s := range p.seats {
-		p.on[s.at.offer] = append(p.on[s.at.offer], s)
-	}
-	kept := p.looks / 2 // for what finds most, whatever the rest takes
-	p.looks -= kept
-	for by := range seatOrders {
-		p.anew(by, without)
-	}
-	p.rebuild(without)
-	p.polish(without)
-	p.looks += kept
-	p.recreate(without)
-	return p.seal()
-}
-
-// anew lets all choose again in an order, and keeps what comes of it when it
-// costs less.
-func (p *repairs) anew(by seatOrder, without []*job) {
-	if len(p.seats) < 3 || p.looks <= 0 {
-		return
-	}
-	cost, from, seats := p.cost(), len(p.done), p.seats
-	p.seats = append(slices.Clip(seats), p.extras(without)...)
-	p.reseat(p.shadowPrices(), by)
-	if p.cost() >= cost+p.missed(seats) {
-		p.undo(from)
-		for _, s := range p.seats[len(seats):] {
-			s.recount()
+	for alt := 0; ; alt++ {
+		extras := p.extras(without, alt)
+		if alt > 0 && len(extras) == 0 {
+			return p.seal()
 		}
-		p.seats = seats
-		return
+		p.solve(extras)
 	}
-	p.settled(len(seats))
 }
 
-// extras are seats for what has no place yet, by what each job asks for first.
-func (p *repairs) extras(without []*job) (out []*seat) {
+// extras are seats for what has no place yet, by one alternative of each job.
+func (p *repairs) extras(without []*job, alt int) (out []*seat) {
 	for _, j := range without {
-		if len(j.tasks) == 0 {
+		if len(j.tasks) == 0 || alt >= len(j.alternatives()) {
 			continue
 		}
 		j.budget(p.round, len(j.tasks))
-		of := p.shapeOf(j, 0)
+		of := p.shapeOf(j, alt)
 		if len(of.byPrice()) == 0 {
 			continue
 		}
 		for _, t := range j.tasks {
-			out = append(out, &seat{job: j, task: t, shape: of, ordinal: j.ordinals[ordinalKey(t.replica, 0)], started: j.started})
+			out = append(out, &seat{job: j, task: t, alt: alt, shape: of, ordinal: j.ordinals[ordinalKey(t.replica, 0)], started: j.started})
 		}
 	}
 	return out
 }
 
-// missed is what those among the seats count for that are not in before and
-// have no place.
-func (p *repairs) missed(before []*seat) (sum quantity.Micro) {
-	for _, s := range p.seats[len(before):] {
-		sum += penalty(s.shape)
+// solve looks for the cheapest places of the batch with some that have none, and
+// books them. Where limits of money or how cards are laid forbid that, it looks
+// again among what has neither.
+func (p *repairs) solve(extras []*seat) {
+	all := append(slices.Clip(p.seats), extras...)
+	for _, plain := range [...]bool{false, true} {
+		b := p.problemOf(all, plain)
+		found := batch.Solve(&b.Problem, p.looks)
+		if p.looks = found.Looks; !found.Cheaper {
+			return
+		}
+		if p.book(b, &found) {
+			break
+		}
 	}
-	return sum
-}
-
-// settled takes over the extras, from the n-th seat on, that have a place now.
-func (p *repairs) settled(n int) {
-	kept := p.seats[:n:n]
-	for _, s := range p.seats[n:] {
+	for _, s := range extras {
 		if s.at == nil {
-			s.recount()
 			continue
 		}
-		kept = append(kept, s)
+		p.seats = append(p.seats, s)
 		j := s.job
 		j.tasks = slices.DeleteFunc(slices.Clone(j.tasks), func(t task) bool { return t.replica == s.task.replica })
-		j.dec.Alternative = 0
+		j.dec.Alternative = s.alt
 		if len(j.tasks) == 0 {
 			j.open = nil
 		}
@@ -227,138 +187,77 @@ func (p *repairs) settled(n int) {
 			j.started = p.now
 		}
 	}
-	p.seats = kept
 }
 
-// cost is what all seats come to now.
-func (p *repairs) cost() (sum quantity.Micro) {
-	for _, s := range p.seats {
-		sum += priceOf(s.shape, s.at)
-	}
-	return sum
-}
-
-// polish moves seats as long as that makes the batch cheaper, and places those
-// without a place.
-func (p *repairs) polish(without []*job) {
-	for again := true; again && p.looks > 0; {
-		again = false
-		for _, j := range without {
-			again = p.admit(j) || again
+// book makes the seats of a problem sit where it was solved to, or none of them.
+func (p *repairs) book(b *problem, found *batch.Answer) bool {
+	at := found.At
+	var moved []*seat
+	to, on := map[*seat]*candidate{}, map[*seat][]batch.Units{}
+	for i, s := range b.seats {
+		if at[i] == b.Seats[i].At && slices.Equal(found.On[i], b.Seats[i].On) {
+			continue
 		}
-		for _, s := range p.seats {
-			if s.bound() || s.vain && !p.news(s) {
+		moved = append(moved, s)
+		on[s] = found.On[i]
+		if at[i] >= 0 {
+			to[s] = b.places[b.Seats[i].Kind][at[i]]
+		}
+	}
+	made := map[*seat]*v1alpha1.Contract{}
+	booked := p.try(func() bool {
+		for _, s := range moved {
+			if s.contract != nil {
+				p.put(s.contract, nil)
+			}
+		}
+		for _, s := range moved {
+			if to[s] == nil {
 				continue
 			}
-			seen := len(p.touched)
-			if m := p.better(s, s.shape, priceOf(s.shape, s.at)); m.gain > 0 {
-				again = p.move(&m, s.shape, s.alt) || again
-				continue
-			}
-			s.seen, s.vain = seen, true
-		}
-		for _, o := range p.offersInOrder() {
-			if m := p.refill(o); m.gain > 0 {
-				again = p.move(&m, m.steps[0].seat.shape, m.steps[0].seat.alt) || again
+			if made[s] = p.take(s, to[s], on[s]); made[s] == nil {
+				return false
 			}
 		}
+		return true
+	})
+	if booked {
+		for _, s := range moved {
+			s.at, s.contract = to[s], made[s]
+		}
 	}
+	return booked
 }
 
-// leave takes a seat from its place.
-func (p *repairs) leave(s *seat) {
-	p.done = append(p.done, relocation{s, s.at, s.contract, s.alt, s.shape})
-	if s.contract == nil {
-		return
-	}
-	p.put(s.contract, nil)
-	p.on[s.at.offer] = slices.DeleteFunc(p.on[s.at.offer], func(x *seat) bool { return x == s })
-	s.at, s.contract = nil, nil
-}
-
-// take puts a seat in a place, if it fits there and no limit forbids it.
-func (p *repairs) take(s *seat, c *candidate, of *shape, alt int) bool {
+// take books a seat's contract in a place and on cards, nil where it does not fit or
+// a limit forbids it.
+func (p *repairs) take(s *seat, c *candidate, on []batch.Units) *v1alpha1.Contract {
+	of := s.shape
 	p.refresh(of)
 	if c.req != "" {
-		return false
+		return nil
 	}
 	l := p.limitsFor(s.job, of, purse{}, 0)
 	if l.breaks(c) != "" {
-		return false
+		return nil
 	}
 	var next []*candidate
 	if _, others := of.best(l, false); others != nil {
 		next = slices.DeleteFunc(slices.Clone(of.top[:1+len(others)]), func(x *candidate) bool { return x == c })
 	}
-	s.job.ordinals[ordinalKey(s.task.replica, 0)] = s.ordinal
-	s.contract = p.newContract(s.job, of, c, next[:min(len(next), len(of.top)-1)], s.task.replica, alt)
-	s.at, s.shape, s.alt = c, of, alt
-	p.put(nil, s.contract)
-	p.on[c.offer] = append(p.on[c.offer], s)
-	return true
-}
-
-// undo takes back the moves from the n-th on.
-func (p *repairs) undo(n int) {
-	touched := p.done[n:]
-	for _, d := range slices.Backward(touched) {
-		if d.seat.contract != nil {
-			p.put(d.seat.contract, nil)
-			p.on[d.seat.at.offer] = slices.DeleteFunc(p.on[d.seat.at.offer], func(x *seat) bool { return x == d.seat })
-			d.seat.at, d.seat.contract = nil, nil
+	key, ordinals := ordinalKey(s.task.replica, 0), s.job.ordinals
+	was := ordinals[key]
+	ordinals[key] = s.ordinal
+	p.did(func() { ordinals[key] = was })
+	made := p.newContract(s.job, of, c, next[:min(len(next), len(of.top)-1)], s.task.replica, s.alt)
+	if len(on) > 0 {
+		made.Spec.GPUs.Cards = nil
+		for _, u := range on {
+			made.Spec.GPUs.Cards = append(made.Spec.GPUs.Cards, v1alpha1.CardUnits{Card: u.Card, Units: u.N})
 		}
 	}
-	for _, d := range slices.Backward(touched) {
-		s := d.seat
-		s.at, s.contract, s.alt, s.shape = d.at, d.contract, d.alt, d.shape
-	}
-	back := map[*seat]bool{}
-	for _, d := range touched {
-		s := d.seat
-		if s.contract != nil && !back[s] {
-			back[s] = true
-			p.put(nil, s.contract)
-			p.on[s.at.offer] = append(p.on[s.at.offer], s)
-		}
-	}
-	p.done = p.done[:n]
-}
-
-// admit places what had no place, by ejecting others if need be: a gang whole
-// or not at all.
-func (p *repairs) admit(j *job) bool {
-	if len(j.tasks) == 0 {
-		return false
-	}
-	j.budget(p.round, len(j.tasks))
-	from := len(p.done)
-	for alt := range j.alternatives() {
-		of := p.shapeOf(j, alt)
-		var made []*seat
-		for _, t := range j.tasks {
-			s := &seat{job: j, task: t, alt: alt, shape: of, ordinal: j.ordinals[ordinalKey(t.replica, 0)], started: j.started}
-			m := p.better(s, of, penalty(of))
-			if m.gain <= 0 || !p.move(&m, of, alt) {
-				break
-			}
-			made = append(made, s)
-		}
-		if len(made) < len(j.tasks) && (j.gang() || len(made) == 0) {
-			p.undo(from)
-			for _, s := range made {
-				s.recount()
-			}
-			continue
-		}
-		p.seats = append(p.seats, made...)
-		j.tasks, j.open = j.tasks[len(made):], nil
-		j.dec.Alternative = alt
-		if j.started.IsZero() {
-			j.started = p.now
-		}
-		return true
-	}
-	return false
+	p.put(nil, made)
+	return made
 }
 
 // penalty is what a replica without a place counts for.
@@ -368,36 +267,6 @@ func penalty(s *shape) quantity.Micro {
 	}
 	return unplacedCard * quantity.Micro(s.wish.gpu.count)
 }
-
-// news reports whether a cheaper place of a seat has changed since it last
-// looked in vain.
-func (p *repairs) news(s *seat) bool {
-	now := priceOf(s.shape, s.at)
-	for _, i := range p.touched[s.seen:] {
-		if at := s.shape.at[i]; at >= 0 {
-			if c := &s.shape.cands[at]; c.money == "" && c.quote.current() < now {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// priceOf is what a seat costs in a place, or counts for without one.
-func priceOf(s *shape, at *candidate) quantity.Micro {
-	if at == nil {
-		return penalty(s)
-	}
-	return at.quote.current()
-}
-
-// droppable reports whether a seat may lose its place, so that more of the
-// batch has one in all: not if others of its intent would stay behind.
-func (s *seat) droppable() bool { return s.job.replicas() == 1 }
-
-// bound reports whether a seat without a place must not take one by itself: a
-// gang comes back whole (admit, reseat) or not at all.
-func (s *seat) bound() bool { return s.at == nil && s.job.gang() && s.job.replicas() > 1 }
 
 // recount gives back the number of a contract that was only tried.
 func (s *seat) recount() {
@@ -452,5 +321,7 @@ func (p *repairs) drop(s *seat) {
 	s.recount()
 	j.tasks = append(j.tasks, s.task)
 	j.started = s.started
-	p.dropped = append(p.dropped, j)
+	if !slices.Contains(p.dropped, j) {
+		p.dropped = append(p.dropped, j)
+	}
 }

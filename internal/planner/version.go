@@ -4,7 +4,7 @@ package planner
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesDenialsKept
+const Rules = rulesBatchSolved
 
 // The changes, by the number that they came with.
 const (
@@ -27,6 +27,9 @@ const (
 	// rulesDenialsKept: a contract that its provider denied stays in the tree until the
 	// denial counts no more, whatever retention.ended says (refusals.go).
 	rulesDenialsKept = 7
+	// rulesBatchSolved: what came at once is solved in plain numbers, with gangs, pools,
+	// cards and tenants' limits; the searches before that are gone (package batch).
+	rulesBatchSolved = 8
 )
 
 // by reports whether a round decides by the rules of a number.

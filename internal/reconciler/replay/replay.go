@@ -160,7 +160,14 @@ func (r *Replayer) Replay(ctx context.Context, h tree.Hash) (*Result, error) {
 		Commit: h.String(), Base: known.Base, Inputs: known.Inputs, Market: known.Market.Root.String(), Now: known.Now.UTC().Format(time.RFC3339),
 		Plan: c.trailer("Plan"), Part: c.trailer(PartTrailer), Decided: p, Differences: []Difference{},
 	}
-	return out, r.compare(out, c, decided)
+	if err := r.compare(out, c, decided); err != nil {
+		return nil, err
+	}
+	if !out.Same && p.Solved() && w.Rules < planner.SolvedRules {
+		out.Rules, out.Differences, out.Decided = w.Rules, []Difference{}, nil
+		out.NotMadeAgain = fmt.Sprintf("decided by rules %d, not made again: this program solves what came at once by rules %d and higher only", w.Rules, planner.SolvedRules)
+	}
+	return out, nil
 }
 
 // RulesTrailer numbers the planner's rules that made a commit's decisions.

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/test/story"
@@ -211,6 +212,47 @@ func TestARoundIsReplayedByItsOwnRules(t *testing.T) {
 		return
 	}
 	t.Fatal("no commit releases anything")
+}
+
+// What lower rules made of a batch is neither made again nor called wrong: the searches
+// of then are gone.
+func TestBatchesOfLowerRulesAreNotMadeAgain(t *testing.T) {
+	s := story.New(t, "ledger", nil, "")
+	s.Push("Ask for two", map[string]string{
+		"intents/vision/one.yaml": story.Intent("one", 1) + "  objective: cost\n", "intents/vision/two.yaml": story.Intent("two", 2) + "  objective: cost\n",
+	})
+	s.Rest()
+	log, err := s.Remote.Log("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayer(s)
+	at := slices.IndexFunc(log, func(c memremote.Logged) bool { return strings.Contains(c.Message, "2 placed") })
+	raw, err := r.History.Commit(log[max(at, 0)].Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := gitobj.ParseCommit(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rules, again := range map[int]bool{planner.SolvedRules - 1: false, planner.Rules: true} {
+		message := strings.Replace(data.Message, fmt.Sprintf("Rules: %d\n", planner.Rules), fmt.Sprintf("Rules: %d\n", rules), 1)
+		other, err := s.Remote.Rewrite("other", tree.Hash{}, data.Committer, message, gitobj.Change{Puts: map[string][]byte{"contracts/README": []byte("x")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Replay(t.Context(), other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Same || (len(res.Differences) > 0) != again || (res.NotMadeAgain == "") != again {
+			t.Errorf("rules %d: %d differences, not made again %q", rules, len(res.Differences), res.NotMadeAgain)
+		}
+	}
+	if res, err := r.Replay(t.Context(), log[max(at, 0)].Hash); err != nil || !res.Same {
+		t.Errorf("the decision itself: %+v, %v", res, err)
+	}
 }
 
 // Whose ends are held back depends on who removed what: a replay knows that too.

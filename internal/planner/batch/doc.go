@@ -1,0 +1,24 @@
+// Package batch looks for the cheapest places of what was asked for at once. It is
+// plain numbers: seats of so many kinds, rows with so much room, and what a place
+// costs; it knows nothing of intents, offers or contracts. The planner makes a
+// Problem of a batch, and books what Solve finds.
+//
+// The search is ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt, Dueck:
+// Record breaking optimization results using the ruin and recreate principle,
+// 2000): a few rows are emptied, those who sat there choose again in some order,
+// and the result is gone on with when it is not much dearer than the cheapest yet
+// (record to record). Half of the times they choose by shadow prices, the
+// multipliers of the assignment's Lagrangian relaxation, found by subgradient steps
+// after Polyak (Held, Wolfe, Crowder: Validation of subgradient optimization, 1974).
+//
+// Invariants:
+//   - What Solve returns takes no more of any row or account than it has, lays units
+//     on cards as Row.Cards says, leaves nobody without a place who must have one, and a
+//     group whole or without any.
+//   - It costs no more than what it was given.
+//   - Equal problems have equal answers: choices are drawn from a fixed sequence,
+//     and no sum of floating-point numbers is fused.
+//
+// Solve is called by the planner's batches, from one goroutine; several may solve
+// different problems at once.
+package batch

@@ -1,0 +1,108 @@
+package batch
+
+import "github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+
+// Nowhere is the place of a seat that has none.
+const Nowhere = -1
+
+// Problem is a batch. Resources are numbered from 0; resource 0 is units of cards.
+type Problem struct {
+	// Pooled are the resources of which a place takes as much from its row's mates,
+	// one entry for each resource.
+	Pooled []bool
+	Rows   []Row
+	Kinds  []Kind
+	Seats  []Seat
+	// Accounts are what tenants may still spend beside what their seats do, so many
+	// numbers each as a place charges.
+	Accounts [][]int64
+}
+
+// Row is where seats can be: an offer.
+type Row struct {
+	// Free is what is left of each resource beside the seats that are there.
+	Free []int64
+	// Mates are other rows that are cut from the same nodes.
+	Mates []int32
+	// Cards are the units that are free of each card beside the seats that are
+	// there, Per how many make a card; nil where units may lie anywhere.
+	Cards []int64
+	Per   int64
+}
+
+// Kind is what seats have in common that want the same.
+type Kind struct {
+	// Places are where one can be, the cheapest first, whether or not there is room
+	// now; Sizes what it takes there, one number a resource, place by place.
+	Places []Place
+	Sizes  []int64
+	// Charges are what it costs its account there, place by place.
+	Charges []int64
+	// Nowhere is what one counts for that has no place.
+	Nowhere quantity.Micro
+	// Cards and Cores say how big it is, for the order in which seats choose.
+	Cards, Cores int64
+}
+
+// Place is one row and what it costs an hour.
+type Place struct {
+	Price quantity.Micro
+	Row   int32
+	// Loose: units may lie on any cards.
+	Loose bool
+}
+
+// Seat is one replica.
+type Seat struct {
+	Kind int32
+	// At is its place among those of its kind, or Nowhere.
+	At int32
+	// Stays: it must not lose its place without another.
+	Stays bool
+	// Group is the number of those that have places all together or not at all;
+	// below 0: it is alone.
+	Group int32
+	// Account that is charged; below 0: none.
+	Account int32
+	// On is where its units lie now.
+	On []Units
+}
+
+// Units of one card.
+type Units struct {
+	Card int32
+	N    int64
+}
+
+// cost is what all seats come to as they were given.
+func (p *Problem) cost() (sum quantity.Micro) {
+	for i := range p.Seats {
+		s := &p.Seats[i]
+		if k := &p.Kinds[s.Kind]; s.At < 0 {
+			sum += k.Nowhere
+		} else {
+			sum += k.Places[s.At].Price
+		}
+	}
+	return sum
+}
+
+// size is what a kind takes in a place.
+func (p *Problem) size(k *Kind, place int32) []int64 {
+	n := len(p.Pooled)
+	return k.Sizes[int(place)*n:][:n:n]
+}
+
+// charges are what a kind costs its account in a place.
+func (p *Problem) charges(k *Kind, place int32) []int64 {
+	n := len(p.Accounts[0])
+	return k.Charges[int(place)*n:][:n:n]
+}
+
+// least is the cheapest that one of a kind can come to.
+func (k *Kind) least() quantity.Micro {
+	if len(k.Places) == 0 {
+		return k.Nowhere
+	}
+	return min(k.Nowhere, k.Places[0].Price)
+}

@@ -1,0 +1,204 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// problem is a batch in numbers, and what they stand for.
+type problem struct {
+	batch.Problem
+	seats []*seat
+	// places are the candidates of each kind, in its order.
+	places [][]*candidate
+	offers []*offer
+	rows   map[*offer]int32
+	// counts are the resources by their number in the problem.
+	counts []int
+	// tenants are the accounts, seconds those that are left of this month.
+	tenants map[*tenant]int32
+	seconds int64
+}
+
+// What places charge to accounts: money an hour and this month, thousandths of cards,
+// cores, bytes and contracts.
+const charged = 6
+
+// problemOf is the problem of seats, without those whose place cannot change. Plain:
+// without those that limits of money hold, and without offers that sell parts of
+// cards.
+func (p *repairs) problemOf(seats []*seat, plain bool) *problem {
+	b := &problem{rows: map[*offer]int32{}, counts: []int{quantity.GPU}, tenants: map[*tenant]int32{}}
+	if !plain {
+		_, end := p.books.MonthBounds(p.now)
+		b.seconds = int64(end.Sub(p.now.Time).Seconds())
+	}
+	kinds := map[*shape]int32{}
+	for _, s := range seats {
+		if plain && s.job.purse.limited || s.at != nil && b.rowOf(s.at.offer, plain) < 0 {
+			continue
+		}
+		kind, known := kinds[s.shape]
+		if !known {
+			kind = int32(len(b.Kinds)) //nolint:gosec // their number
+			kinds[s.shape] = kind
+			b.addKind(s.shape, plain)
+		}
+		at := int32(batch.Nowhere)
+		if s.at != nil {
+			if at = int32(slices.Index(b.places[kind], s.at)); at < 0 { //nolint:gosec // their number
+				continue // it sits where nobody would be sent
+			}
+		}
+		seat := batch.Seat{Kind: kind, At: at, Group: -1, Account: -1}
+		if !plain {
+			seat.Account = p.accountOf(b, s.job)
+		}
+		if s.contract != nil {
+			for _, u := range laidOn(s.contract) {
+				seat.On = append(seat.On, batch.Units{Card: u.Card, N: u.Units})
+			}
+		}
+		b.seats, b.Seats = append(b.seats, s), append(b.Seats, seat)
+	}
+	b.group()
+	b.measure()
+	return b
+}
+
+// accountOf is the account of a job's tenant.
+func (p *repairs) accountOf(b *problem, j *job) int32 {
+	at, known := b.tenants[j.tenant]
+	if !known {
+		at = int32(len(b.Accounts)) //nolint:gosec // their number
+		b.tenants[j.tenant] = at
+		l := p.limitsOf(j.tenant, 0)
+		b.Accounts = append(b.Accounts, []int64{int64(l.hourly), int64(l.monthly), l.gpu, l.cpu, l.memory, l.contracts})
+	}
+	return at
+}
+
+// charges are what a candidate costs a tenant.
+func (b *problem) charges(c *candidate) [charged]int64 {
+	units := c.size.At(quantity.GPU) * 1000
+	per := max(c.offer.unitsPer, 1)
+	return [charged]int64{int64(c.quote.peak), int64(c.quote.peak.ForSeconds(b.seconds)), (units + per - 1) / per, c.size.At(quantity.CPU), c.size.At(quantity.Memory), 1}
+}
+
+// rowOf is the row of an offer, below 0 where nobody can be sent to.
+func (b *problem) rowOf(o *offer, plain bool) int32 {
+	if plain && o.deck != nil || o.overdrawn() >= 0 {
+		return -1
+	}
+	return b.index(o)
+}
+
+// index is an offer among the rows, with its mates.
+func (b *problem) index(o *offer) int32 {
+	at, known := b.rows[o]
+	if known {
+		return at
+	}
+	at = int32(len(b.offers)) //nolint:gosec // their number
+	b.rows[o] = at
+	b.offers, b.Rows = append(b.offers, o), append(b.Rows, batch.Row{})
+	for _, m := range o.mates {
+		mate := b.index(m)
+		b.Rows[at].Mates = append(b.Rows[at].Mates, mate)
+	}
+	return at
+}
+
+// addKind adds a shape's places.
+func (b *problem) addKind(of *shape, plain bool) {
+	k := batch.Kind{Nowhere: penalty(of), Cards: of.wish.wanted(), Cores: of.wish.need.At(quantity.CPU)}
+	var places []*candidate
+	for _, i := range of.byPrice() {
+		c := &of.cands[i]
+		if c.vague {
+			continue
+		}
+		row := b.rowOf(c.offer, plain)
+		if row < 0 {
+			continue
+		}
+		g := of.wish.gpu
+		k.Places = append(k.Places, batch.Place{Price: c.quote.current(), Row: row, Loose: g == nil || c.offer.deck != nil && g.loose(c.offer.Flavor.Spec.GPU)})
+		places = append(places, c)
+		for r, n := range c.size {
+			if n > 0 && !slices.Contains(b.counts, r) {
+				b.counts = append(b.counts, r)
+			}
+		}
+	}
+	b.Kinds, b.places = append(b.Kinds, k), append(b.places, places)
+}
+
+// group says who must not lose its place, and which gangs are whole in the batch.
+func (b *problem) group() {
+	members := map[*job][]int{}
+	for i, s := range b.seats {
+		members[s.job] = append(members[s.job], i)
+	}
+	next := int32(0)
+	for i, s := range b.seats {
+		list := members[s.job]
+		if s.job.replicas() == 1 || list[0] != i {
+			continue
+		}
+		placed := slices.ContainsFunc(list, func(i int) bool { return b.seats[i].at != nil })
+		whole := s.job.gang() && (!placed || len(list) == int(s.job.replicas()))
+		for _, i := range list {
+			switch {
+			case whole:
+				b.Seats[i].Group = next
+			case b.seats[i].at != nil:
+				b.Seats[i].Stays = true // others of its intent would stay behind
+			}
+		}
+		if whole {
+			next++
+		}
+	}
+}
+
+// measure writes down rooms and sizes.
+func (b *problem) measure() {
+	numbers := func(out []int64, v quantity.Vector) []int64 {
+		for _, r := range b.counts {
+			out = append(out, max(v.At(r), 0))
+		}
+		return out
+	}
+	for _, r := range b.counts {
+		b.Pooled = append(b.Pooled, r >= quantity.CPU && r <= quantity.Storage)
+	}
+	for i, o := range b.offers {
+		row := &b.Rows[i]
+		for _, r := range b.counts {
+			row.Free = append(row.Free, o.free.At(r))
+		}
+		if o.deck != nil {
+			row.Cards, row.Per = slices.Clone(o.deck.free), o.deck.per
+		}
+	}
+	for i := range b.Kinds {
+		for _, c := range b.places[i] {
+			b.Kinds[i].Sizes = numbers(b.Kinds[i].Sizes, c.size)
+			if len(b.Accounts) > 0 {
+				x := b.charges(c)
+				b.Kinds[i].Charges = append(b.Kinds[i].Charges, x[:]...)
+			}
+		}
+	}
+}
+
+// wanted is how many units of cards are asked for.
+func (w *wish) wanted() int64 {
+	if w.gpu == nil {
+		return 0
+	}
+	return w.gpu.count
+}
