@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -64,22 +65,22 @@ func (r *round) exchange(j *job, t task, from, to int, code, text string) *failu
 // fitsNature reports whether an alternative puts up with a contract's offer
 // and price class. What is applied cannot become a mere reservation in place:
 // it has pods to drain.
-func (r *round) fitsNature(w *wish, c *v1alpha1.Contract, o *offer) bool {
+func (r *round) fitsNature(w *wish, c *v1alpha1.Contract, o *inventory.Offer) bool {
 	if w.in.Spec.Stage == v1alpha1.StageReserve && c.Spec.Stage != v1alpha1.StageReserve {
 		return false
 	}
-	return o.provider != w.consumer && r.nature(w, o) == "" && slices.Contains(w.purchase, c.Spec.Price.Class)
+	return o.Provider != w.consumer && r.nature(w, o) == "" && slices.Contains(w.purchase, c.Spec.Price.Class)
 }
 
 // sameSize reports whether a contract is just what an alternative would take
 // of its offer, at a price that the intent still affords.
-func (r *round) sameSize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.ResourceRequest) bool {
+func (r *round) sameSize(j *job, c *v1alpha1.Contract, o *inventory.Offer, alt v1alpha1.ResourceRequest) bool {
 	w := r.wishOf(j, alt)
 	if !r.fitsNature(w, c, o) {
 		return false
 	}
 	size := w.size(o)
-	if !size.Equal(offeredIn(r.names, c, o.Flavor)) {
+	if !size.Equal(inventory.Sold(r.names, c, o.Flavor)) {
 		return false
 	}
 	j.budget(r, 1, c)
@@ -109,22 +110,22 @@ func (r *round) rewrite(j *job, c *v1alpha1.Contract, transfer *v1alpha1.Transfe
 
 // resize makes a contract an alternative's size in place, at today's price, if
 // its offer has what it grows by.
-func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.ResourceRequest) bool {
+func (r *round) resize(j *job, c *v1alpha1.Contract, o *inventory.Offer, alt v1alpha1.ResourceRequest) bool {
 	w := r.wishOf(j, alt)
 	if !r.fitsNature(w, c, o) {
 		return false
 	}
 	j.budget(r, 1, c)
 	w.money, w.seconds, w.replicas = j.purse, j.seconds, 1
-	size, had := w.size(o), offeredIn(r.names, c, o.Flavor)
+	size, had := w.size(o), inventory.Sold(r.names, c, o.Flavor)
 	grows := !size.Within(had)
-	if grows && (o.blocked != "" || o.overdrawn() >= 0) {
+	if grows && (o.Blocked != "" || o.Overdrawn() >= 0) {
 		return false
 	}
-	if grows && !size.Clone().Sub(r.footprint(o, c.Metadata.Name, c)).Within(o.free.Max(quantity.Vector{})) {
+	if grows && !size.Clone().Sub(r.footprint(o, c.Metadata.Name, c)).Within(o.Free().Max(quantity.Vector{})) {
 		return false
 	}
-	if grows && !o.hostsInstead(w.gpu, size, c) {
+	if grows && !hostsInstead(o, w.gpu, size, c) {
 		return false
 	}
 	w.purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
@@ -137,7 +138,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	l := r.limitsOf(j.tenant, j.seconds)
 	broken := l.breaks(&cand)
 	r.rollback(m)
-	if r.barsOf(j).breaks(o.provider) == ReqRemoteNamespace {
+	if r.barsOf(j).breaks(o.Provider) == ReqRemoteNamespace {
 		return false
 	}
 	if broken != "" && grows {
@@ -159,16 +160,16 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *offer, alt v1alpha1.Reso
 	j.why, j.whyCode = "the intent changed", CodeChanged
 	line := r.line(next, Resize)
 	if asked := w.asked(o); !asked.Equal(size) {
-		line.Asked = slicedFrom(r.names, asked, o.Flavor)
+		line.Asked = inventory.Slice(r.names, asked, o.Flavor)
 	}
 	j.dec.Contracts = append(j.dec.Contracts, line)
 	return true
 }
 
 // figuresWithout are an offer's figures with all contracts but one.
-func (r *round) figuresWithout(o *offer, c *v1alpha1.Contract) v1alpha1.OfferFigures {
-	f := r.figures(o)
-	f.Held = r.names.Resources(o.held.Clone().Sub(r.footprint(o, c.Metadata.Name, c)))
+func (r *round) figuresWithout(o *inventory.Offer, c *v1alpha1.Contract) v1alpha1.OfferFigures {
+	f := r.inventory.Figures(o)
+	f.Held = r.names.Resources(o.Held().Clone().Sub(r.footprint(o, c.Metadata.Name, c)))
 	return f
 }
 
@@ -181,13 +182,13 @@ func (r *round) move(j *job, t task) *failure {
 		return nil
 	}
 	o := r.offerOf(t.old)
-	if o.move.After(r.now.Time) {
+	if o.LeaveBy.After(r.now.Time) {
 		f.code = CodeDrain
-		f.text = fmt.Sprintf("%s is being emptied by %s; %s", t.old.Spec.Provider+"/"+t.old.Spec.Flavor, stamp(o.move), f.text)
+		f.text = fmt.Sprintf("%s is being emptied by %s; %s", t.old.Spec.Provider+"/"+t.old.Spec.Flavor, stamp(o.LeaveBy), f.text)
 		return f
 	}
 	if slices.Contains(j.live, t.old) {
-		j.drop(r, t.old, drainedTo(t.old), CodeDrain, "its flavor had to be empty by "+stamp(o.move)+" and nothing else fits")
+		j.drop(r, t.old, drainedTo(t.old), CodeDrain, "its flavor had to be empty by "+stamp(o.LeaveBy)+" and nothing else fits")
 		r.noteProgress()
 	}
 	return f

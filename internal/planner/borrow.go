@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -134,7 +135,7 @@ func (r *round) borrow(l *limits) {
 // markBorrowed is what of a contract of some size is above its tenant's quota;
 // old is the version that it replaces on the account: what that held of the
 // tenant's own quota is not borrowed because others borrow since.
-func (r *round) markBorrowed(t *tenant, o *offer, size quantity.Vector, old *v1alpha1.Contract) v1alpha1.Resources {
+func (r *round) markBorrowed(t *tenant, o *inventory.Offer, size quantity.Vector, old *v1alpha1.Contract) v1alpha1.Resources {
 	if !t.borrows() {
 		return nil
 	}
@@ -150,9 +151,9 @@ func (r *round) markBorrowed(t *tenant, o *offer, size quantity.Vector, old *v1a
 			had = old.Spec.Resources[name].Int64()
 		}
 		if kind == quotaCards {
-			unit, n = 1000, (size.At(quantity.GPU)*1000+o.unitsPer-1)/o.unitsPer
+			unit, n = 1000, (size.At(quantity.GPU)*1000+o.UnitsPerCard-1)/o.UnitsPerCard
 			if old != nil && old.Spec.GPUs != nil {
-				had = old.Spec.GPUs.Count * 1000 / o.unitsPer
+				had = old.Spec.GPUs.Count * 1000 / o.UnitsPerCard
 			}
 		}
 		above := min(t.heldOf(kind)-had+n-quota, n)
@@ -202,7 +203,7 @@ func (r *round) reclaimable(j *job, c *v1alpha1.Contract) bool {
 // askedBack reports whether somebody waits who would ask a size on an offer back
 // at once if a job's tenant borrowed for it. What is free he would have taken
 // himself; what is kept warm only becomes his to ask for by being lent.
-func (r *round) askedBack(j *job, o *offer, size quantity.Vector) bool {
+func (r *round) askedBack(j *job, o *inventory.Offer, size quantity.Vector) bool {
 	lent := r.markBorrowed(j.tenant, o, size, nil)
 	if len(lent) == 0 {
 		return false
@@ -271,10 +272,10 @@ func (r *round) borrowLimit(t *tenant, k quotaKind, name string) string {
 
 // makesRoom reports whether a candidate would fit if so much were given back.
 func makesRoom(c *candidate, back quantity.Vector) bool {
-	for i, n := range c.offer.free {
+	for i, n := range c.offer.Free() {
 		if n+back.At(i) < max(c.size.At(i), 0) {
 			return false
 		}
 	}
-	return len(c.size) <= len(c.offer.free) || c.size[len(c.offer.free):].Within(nil)
+	return len(c.size) <= len(c.offer.Free()) || c.size[len(c.offer.Free()):].Within(nil)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -190,7 +191,7 @@ func (r *round) consolidateJob(j *job, pool poolCost) bool {
 			continue
 		}
 		if !known {
-			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.offer.ref, Since: r.now, Hourly: b.cand.quote.hourly.Decimal(), Saves: b.saves.Decimal()}
+			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.offer.Ref, Since: r.now, Hourly: b.cand.quote.hourly.Decimal(), Saves: b.saves.Decimal()}
 		}
 		ripe := v1alpha1.TimeOf(p.Since.Add(hold))
 		if r.fleet.Consolidation.Mode == "apply" && !ripe.After(r.now.Time) && r.worth(b.saves, c, pool) && r.moveTo(j, c, b, p) {
@@ -241,7 +242,7 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 	var found *better
 	for i := range s.cands {
 		x := &s.cands[i]
-		if x.req != "" || x.scales || x.offer == o || (only != "" && x.offer.ref != only) || x.quote.hourly <= 0 || x.score < floor || l.breaks(x) != "" {
+		if x.req != "" || x.scales || x.offer == o || (only != "" && x.offer.Ref != only) || x.quote.hourly <= 0 || x.score < floor || l.breaks(x) != "" {
 			continue
 		}
 		if x.quote.class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {
@@ -263,8 +264,8 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 
 // alternativeOf is which of an intent's alternatives a contract serves, −1 for
 // none.
-func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *offer) int {
-	have := offeredIn(r.names, c, o.Flavor)
+func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *inventory.Offer) int {
+	have := inventory.Sold(r.names, c, o.Flavor)
 	for i, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
 		if r.nature(w, o) == "" && w.asked(o).Within(have) {

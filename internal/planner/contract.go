@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -18,7 +19,7 @@ func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, r
 		Metadata: v1alpha1.Metadata{Name: name, Namespace: j.tenantName},
 		Spec: v1alpha1.ContractSpec{
 			Intent:   v1alpha1.ContractIntent{Replica: replica, Part: j.part, Units: j.units, Of: j.of, Ordinal: ordinal},
-			Consumer: j.consumer, Provider: o.provider, Flavor: o.name, Slice: name, Class: o.class(), Endpoint: o.endpoint(),
+			Consumer: j.consumer, Provider: o.Provider, Flavor: o.Name, Slice: name, Class: classOf(o), Endpoint: endpointOf(o),
 			Term: v1alpha1.Term{Start: r.now, End: r.endOf(j, c.quote)},
 		},
 	}
@@ -63,16 +64,16 @@ func (r *round) newName(j *job, replica int32) (string, int32) {
 	}
 }
 
-// endpoint is the address of the provider's API server, as its agent or else
+// endpointOf is the address of the provider's API server, as its agent or else
 // its cluster's file says.
-func (o *offer) endpoint() string {
-	if e := o.Flavor.Spec.Endpoint; e != "" || o.cluster == nil {
+func endpointOf(o *inventory.Offer) string {
+	if e := o.Flavor.Spec.Endpoint; e != "" || o.Cluster == nil {
 		return e
 	}
-	return o.cluster.Spec.Endpoint
+	return o.Cluster.Spec.Endpoint
 }
 
-func (o *offer) class() string {
+func classOf(o *inventory.Offer) string {
 	if o.Flavor.Spec.Class != "" {
 		return o.Flavor.Spec.Class
 	}
@@ -106,8 +107,8 @@ func reserves(in *v1alpha1.IntentSpec) bool {
 // fix writes size and price into a contract, every key of the slice explicit:
 // Liqo fills in its own default for one that is missing. A key that it had
 // stays, with nothing.
-func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size quantity.Vector, q quote) {
-	res := slicedFrom(r.names, size, o.Flavor)
+func (r *round) fix(w *wish, o *inventory.Offer, s *v1alpha1.ContractSpec, size quantity.Vector, q quote) {
+	res := inventory.Slice(r.names, size, o.Flavor)
 	for i := range quantity.GPU {
 		name := r.names.Name(i)
 		if _, ok := res[name]; !ok {
@@ -127,7 +128,7 @@ func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size quantity.V
 	s.GPUs = nil
 	if g := o.Flavor.Spec.GPU; g != nil && size.At(quantity.GPU) > 0 {
 		s.GPUs = &v1alpha1.ContractGPU{
-			Count: size.At(quantity.GPU), Model: g.Model, Memory: g.Memory, Tier: g.Tier, ResourceName: o.gpuName, UnitsPerGPU: g.UnitsPerGPU,
+			Count: size.At(quantity.GPU), Model: g.Model, Memory: g.Memory, Tier: g.Tier, ResourceName: o.GPUName, UnitsPerGPU: g.UnitsPerGPU,
 			Cards: r.layOut(w, o, size, had),
 		}
 	}
@@ -141,8 +142,8 @@ func (r *round) fix(w *wish, o *offer, s *v1alpha1.ContractSpec, size quantity.V
 // decision records why a candidate was chosen.
 func (r *round) decision(s *shape, c *candidate, next []*candidate) v1alpha1.Decision {
 	d := v1alpha1.Decision{
-		Score: round4(c.score), Scores: s.wish.weights.record(c), Market: r.w.Market, Offer: r.figures(c.offer),
-		Considered: len(r.offers), Rejected: s.rejected(),
+		Score: round4(c.score), Scores: s.wish.weights.record(c), Market: r.w.Market, Offer: r.inventory.Figures(c.offer),
+		Considered: len(r.inventory.Offers()), Rejected: s.rejected(),
 	}
 	if len(d.Rejected) == 0 {
 		d.Rejected = nil
@@ -150,13 +151,13 @@ func (r *round) decision(s *shape, c *candidate, next []*candidate) v1alpha1.Dec
 	d.Transfer = r.transferEstimate(s.wish, c.offer)
 	d.Scaled = r.scaled(c.offer, c.size, nil)
 	if x := s.dearestBeside(c); x != nil {
-		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.offer.ref, Hourly: x.quote.now.Decimal()}
+		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.offer.Ref, Hourly: x.quote.now.Decimal()}
 	}
 	if len(next) > 0 {
 		d.RunnersUp = make([]v1alpha1.RunnerUp, 0, len(next))
 	}
 	for _, n := range next {
-		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.offer.ref, Score: round4(n.score), Hourly: n.quote.current().Decimal()})
+		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.offer.Ref, Score: round4(n.score), Hourly: n.quote.current().Decimal()})
 	}
 	return d
 }

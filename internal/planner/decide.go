@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -381,14 +380,13 @@ func (r *round) totals() {
 	}
 	r.plan.HourlyBefore, r.plan.HourlyAfter = sum.Decimal(), (sum + delta).Decimal()
 	last := ""
-	for _, i := range slices.Sorted(maps.Keys(r.unheard)) {
-		o := r.offers[i]
+	for _, o := range r.inventory.Unheard() {
 		if o.State == model.Silent {
 			r.due(o.GraceEnds)
 		}
-		if (o.State == model.Silent || o.State == model.Lost || o.State == model.Elsewhere) && o.provider != last {
-			last = o.provider
-			r.plan.Silent = append(r.plan.Silent, SilentProvider{Name: o.provider, Since: o.Since, Lost: o.State == model.Lost})
+		if (o.State == model.Silent || o.State == model.Lost || o.State == model.Elsewhere) && o.Provider != last {
+			last = o.Provider
+			r.plan.Silent = append(r.plan.Silent, SilentProvider{Name: o.Provider, Since: o.Since, Lost: o.State == model.Lost})
 		}
 	}
 	r.monthDue()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -17,27 +18,27 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 	case ReqSelf:
 		return "it is the consumer itself"
 	case ReqRole:
-		return "cluster " + o.provider + " is unknown or no provider"
+		return "cluster " + o.Provider + " is unknown or no provider"
 	case ReqSilent:
-		return o.provider + " is not heard since " + stamp(o.Since)
+		return o.Provider + " is not heard since " + stamp(o.Since)
 	case ReqLost:
-		return o.provider + " is lost since " + stamp(o.GraceEnds)
+		return o.Provider + " is lost since " + stamp(o.GraceEnds)
 	case ReqWithdrawn:
 		return "it is no longer offered"
 	case ReqCordon:
 		return "it sells nothing new"
 	case ReqDrain:
-		return "it is being emptied by " + stamp(o.move)
+		return "it is being emptied by " + stamp(o.LeaveBy)
 	case ReqRefuses:
-		return o.provider + " denied contracts on what it advertised; it is asked again at " + stamp(r.outOfMarket(o.provider))
+		return o.Provider + " denied contracts on what it advertised; it is asked again at " + stamp(r.outOfMarket(o.Provider))
 	case ReqRemoteNamespace, ReqSecret:
-		return r.barsOf(j).detail(o.provider, req)
+		return r.barsOf(j).detail(o.Provider, req)
 	case ReqDenied:
 		return "it denied this intent a slice not long ago"
 	case ReqFlavorType:
 		return s.Type
 	case ReqTenantProviders:
-		return "tenant " + j.tenantName + " may not use " + o.provider
+		return "tenant " + j.tenantName + " may not use " + o.Provider
 	case ReqPlacementProviders, ReqRegions, ReqZones, ReqArchitectures, ReqLabels, ReqLatency:
 		return r.detailPlace(w, o, req)
 	case ReqSpread, ReqTogether, ReqApart:
@@ -78,7 +79,7 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 		return "it has no " + name
 	}
 	if req == ReqCard {
-		return o.detailCard(c.size)
+		return detailCard(o, c.size)
 	}
 	if name, ok := strings.CutPrefix(req, ReqCapacity); ok {
 		return r.detailCapacity(c, name)
@@ -91,8 +92,8 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 
 // whereText is why an offer does not meet placement.where: that the answer is
 // no, or that there is none, because it looks for something the flavor lacks.
-func whereText(w *wish, o *offer) string {
-	_, err := w.where.Eval(w.in, o.resolved(), o.cluster)
+func whereText(w *wish, o *inventory.Offer) string {
+	_, err := w.where.Eval(w.in, o.Resolved(), o.Cluster)
 	if err == nil {
 		return "it is not true of this flavor"
 	}
@@ -104,17 +105,17 @@ func whereText(w *wish, o *offer) string {
 
 // enforced is the level at which Liqo enforces limits where an offer's agent
 // grants slices, "" where it does not or does not say.
-func enforced(o *offer) string {
+func enforced(o *inventory.Offer) string {
 	if o.Flavor.Spec.Class != classEnforced {
 		return ""
 	}
 	return o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement]
 }
 
-func (r *round) detailPlace(w *wish, o *offer, req string) string {
+func (r *round) detailPlace(w *wish, o *inventory.Offer, req string) string {
 	switch req {
 	case ReqPlacementProviders:
-		return o.provider + " is not among those to use"
+		return o.Provider + " is not among those to use"
 	case ReqRegions:
 		return orNone(o.Location.Region)
 	case ReqZones:
@@ -128,7 +129,7 @@ func (r *round) detailPlace(w *wish, o *offer, req string) string {
 		return "its latency is unknown"
 	}
 	for _, k := range sortedNames(w.in.Spec.Placement.Labels) {
-		if v := w.in.Spec.Placement.Labels[k]; !o.labelled(k, v) {
+		if v := w.in.Spec.Placement.Labels[k]; !labelled(o, k, v) {
 			return "it lacks " + k + "=" + v
 		}
 	}
@@ -142,7 +143,7 @@ func orNone(s string) string {
 	return s
 }
 
-func detailGPU(o *offer, req string) string {
+func detailGPU(o *inventory.Offer, req string) string {
 	g := o.Flavor.Spec.GPU
 	if g == nil || req == ReqGPU {
 		return "it has no GPUs"
@@ -170,12 +171,12 @@ func detailGPU(o *offer, req string) string {
 
 func (r *round) detailCapacity(c *candidate, name string) string {
 	i := r.names.Of(name)
-	have, want := v1alpha1.AmountOf(max(c.offer.free.At(i), 0)), v1alpha1.AmountOf(c.size.At(i))
+	have, want := v1alpha1.AmountOf(max(c.offer.Free().At(i), 0)), v1alpha1.AmountOf(c.size.At(i))
 	label := name
 	if name == v1alpha1.GPU {
 		label = "GPUs"
 	}
-	if c.offer.risky[i] {
+	if c.offer.Risky(i) {
 		label += " within overcommit.maxRisk"
 	}
 	return fmt.Sprintf("%s of %s %s free", have.Canonical(name), want.Canonical(name), label)
@@ -213,4 +214,18 @@ func (r *round) sizeText(v quantity.Vector) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// detailCard says how an offer's cards do not hold a size.
+func detailCard(o *inventory.Offer, size quantity.Vector) string {
+	whole, part := size.At(quantity.GPU)/o.Cards().PerCard(), size.At(quantity.GPU)%o.Cards().PerCard()
+	if part == 0 || whole > o.Cards().Empty() {
+		return fmt.Sprintf("%d of %d cards are whole; the %s GPUs free lie on several", o.Cards().Empty(), whole, partText(o, o.Free().At(quantity.GPU)))
+	}
+	return fmt.Sprintf("no card has %s free: at most %s; the %s GPUs free lie on several", partText(o, part), partText(o, o.Cards().Spare()), partText(o, o.Free().At(quantity.GPU)))
+}
+
+// partText is so many units in cards.
+func partText(o *inventory.Offer, units int64) string {
+	return v1alpha1.DecimalFromInt(units).DivInt(o.Cards().PerCard(), 3).String()
 }

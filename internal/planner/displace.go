@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -68,26 +69,15 @@ func (cl *claim) causeOf(c *v1alpha1.Contract) v1alpha1.Cause {
 }
 
 type booking struct {
-	offer *offer
+	offer *inventory.Offer
 	size  quantity.Vector
 }
 
-// shift makes an offer seem to have more free, and its mates more of what they
+// shift makes an offer seem to have more free, and its peers more of what they
 // share; what is held of it stays as it is.
-func (r *round) shift(o *offer, by quantity.Vector) {
-	r.shiftBy(o, by)
-	r.did(func() { r.shiftBy(o, by.Negative()) })
-}
-
-func (r *round) shiftBy(o *offer, by quantity.Vector) {
-	o.free = o.free.Add(by)
-	o.stir()
-	r.touched = append(r.touched, int32(o.index))
-	for _, m := range o.mates {
-		m.free = m.free.Add(by[:min(len(by), quantity.Storage+1)])
-		m.stir()
-		r.touched = append(r.touched, int32(m.index))
-	}
+func (r *round) shift(o *inventory.Offer, by quantity.Vector) {
+	r.inventory.Lend(o.Place(), by, nil)
+	r.did(func() { r.inventory.Unlend(o.Place(), by, nil) })
 }
 
 // lend makes the capacity of contracts seem free, until it is rolled back.
@@ -97,9 +87,9 @@ func (r *round) lend(list ...*v1alpha1.Contract) {
 		if o == nil {
 			continue
 		}
-		o.deck.book(laidOn(c), -1)
-		r.did(func() { o.deck.book(laidOn(c), 1) })
-		r.shift(o, r.footprint(o, c.Metadata.Name, c).Clone())
+		size, cards := r.footprint(o, c.Metadata.Name, c), inventory.CardsOf(c)
+		r.inventory.Lend(o.Place(), size, cards)
+		r.did(func() { r.inventory.Unlend(o.Place(), size, cards) })
 	}
 }
 
@@ -175,7 +165,7 @@ func (r *round) book(c *claim, places []booking) {
 	for _, p := range places {
 		size := p.size.Clone()
 		for i := range size {
-			size[i] = min(size[i], max(p.offer.free.At(i), 0))
+			size[i] = min(size[i], max(p.offer.Free().At(i), 0))
 		}
 		r.shift(p.offer, size.Negative())
 		c.booked = append(c.booked, booking{p.offer, size})

@@ -6,7 +6,7 @@
 // # Steps
 //
 //   - offers: each flavor with what is free of it, by the ledger's arithmetic
-//     (offer.go, package quantity). Contracts that a shrunken flavor no longer holds
+//     (package inventory). Contracts that a shrunken flavor no longer holds
 //     are marked (phases.go).
 //
 //   - quick: intents that are served as they ask cost a few lookups (settle.go).
@@ -66,14 +66,14 @@
 // Replicas of {min, max} follow the pods that wait on the consumer: more at
 // once, fewer late and only those without pods (demand.go).
 //
-// A share of a card lies on one card (cards.go): the ledger numbers the cards of
+// A share of a card lies on one card (package inventory): the ledger numbers the cards of
 // flavors that sell parts of them, and contracts say on which they lie.
 //
 // A change that needs new contracts goes step by step where the intent bounds it
 // (update.go).
 //
 // What an autoscaler could add to a flavor is sold after all that stands, and
-// marked (growth.go).
+// marked (package inventory).
 //
 // A replica that no flavor holds whole may be put together from several
 // (split.go): its parts are placed at once, and each is then looked after like

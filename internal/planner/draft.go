@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -87,11 +88,14 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 	if _, known := r.before[name]; !known {
 		r.before[name] = before
 	}
-	o := r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]
-	had, has, delta := laidOn(before), laidOn(after), quantity.Vector(nil)
+	o := r.offerOf(c)
+	var taken inventory.Delta
 	if o != nil {
-		delta = r.footprint(o, name, after).Sub(r.footprint(o, name, before))
-		r.lay(o, had, has, delta)
+		taken = inventory.Delta{
+			Size: r.footprint(o, name, after).Sub(r.footprint(o, name, before)),
+			Back: inventory.CardsOf(before), Taken: inventory.CardsOf(after),
+		}
+		r.inventory.Take(o.Place(), taken)
 	}
 	if original := r.before[name]; original == after {
 		delete(r.before, name)
@@ -105,7 +109,7 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 		r.mappedNow.add(r.w.Clusters, before, 1)
 		r.charge(after, before)
 		if o != nil {
-			r.lay(o, has, had, delta.Negative())
+			r.inventory.Take(o.Place(), taken.Inverse())
 		}
 		was()
 	})
@@ -129,14 +133,20 @@ func (r *round) versions(name string) func() {
 	}
 }
 
-// lay gives cards of an offer back, takes others, and takes delta more of it.
-func (r *round) lay(o *offer, had, has []v1alpha1.CardUnits, delta quantity.Vector) {
-	if len(had)+len(has) > 0 {
-		o.deck.book(had, -1)
-		o.deck.book(has, 1)
-		r.touched = append(r.touched, int32(o.index)) // even where the sum stays as it was
+// footprint is, as a Vector of its own, what a contract takes of an offer
+// (inventory.Footprint). One that this round makes smaller takes what it had when the
+// round began: its provider may hold that and not have said so yet. One whose slice
+// another took over takes nothing any more.
+func (r *round) footprint(o *inventory.Offer, name string, c *v1alpha1.Contract) quantity.Vector {
+	holds := c != nil && c.Status.Phase.Held()
+	if !holds && r.claimed[name] {
+		return nil
 	}
-	r.take(o, delta)
+	takes := r.inventory.Footprint(o, name, c)
+	if began := r.before[name]; holds && began != nil && began != c && !o.Static && began.Status.Phase.Held() && r.by(rulesSmallerLater) {
+		takes = takes.Max(inventory.Sold(r.names, began, o.Flavor))
+	}
+	return takes
 }
 
 // status puts a version of a contract that differs in its phase alone, and may

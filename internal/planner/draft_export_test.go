@@ -80,7 +80,7 @@ func (t *Trial) Do(operation string, n int) bool {
 	case "rewrite":
 		r.rewrite(holder, holder.live[0], nil)
 	case "shift":
-		r.shift(r.offers[n%len(r.offers)], quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)})
+		r.shift(r.inventory.Offers()[n%len(r.inventory.Offers())], quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)})
 	case "drop reservations":
 		r.dropReservations()
 	case "due":
@@ -111,10 +111,10 @@ func (t *Trial) State() string {
 		}
 		return v
 	}
-	for _, o := range r.offers {
-		fmt.Fprint(out, o.ref, trim(o.free), trim(o.held), trim(o.pool))
-		if o.deck != nil {
-			fmt.Fprint(out, o.deck.free, o.deck.empty, o.deck.spare)
+	for _, o := range r.inventory.Offers() {
+		fmt.Fprint(out, o.Ref, trim(o.Free()), trim(o.Held()), trim(o.HeldByPeers()))
+		if o.Cards() != nil {
+			fmt.Fprint(out, o.Cards().Free(), o.Cards().Empty(), o.Cards().Spare())
 		}
 		fmt.Fprintln(out)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -29,7 +30,7 @@ const (
 type ending struct {
 	at       v1alpha1.Time
 	contract *v1alpha1.Contract
-	offer    *offer // the contract's
+	offer    *inventory.Offer // the contract's
 	// reserved is a reservation whose intent will have ended by then.
 	reserved *claim
 	month    bool
@@ -161,7 +162,7 @@ func (r *round) future() {
 // step makes an instant of the future the present.
 func (p *replay) step(now []ending) {
 	p.now = now[0].at
-	freed, owners := map[*offer]bool{}, map[*tenant]bool{}
+	freed, owners := map[*inventory.Offer]bool{}, map[*tenant]bool{}
 	for i := range now {
 		e := &now[i]
 		if e.month {
@@ -176,7 +177,7 @@ func (p *replay) step(now []ending) {
 		o := p.offerOf(e.contract)
 		p.lend(e.contract)
 		freed[o] = true
-		for _, m := range o.mates {
+		for _, m := range o.PoolPeers {
 			freed[m] = true
 		}
 		if t := p.tenantOf(e.contract.Metadata.Namespace); e.contract.Status.Phase.Charged() {
@@ -216,7 +217,7 @@ func (p *replay) known() {
 }
 
 // concerns reports whether anything that ends may matter to a job.
-func (p *replay) concerns(j *job, freed map[*offer]bool, owners map[*tenant]bool) bool {
+func (p *replay) concerns(j *job, freed map[*inventory.Offer]bool, owners map[*tenant]bool) bool {
 	if owners[j.tenant] {
 		return true
 	}

@@ -76,10 +76,10 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 		return
 	}
 	r.probe.done = true
-	for _, o := range r.offers {
+	for _, o := range r.inventory.Offers() {
 		line := OfferLine{Flavor: o.Flavor, Free: v1alpha1.Resources{}, Sources: o.Sources}
-		for k, n := range o.free {
-			if _, listed := o.Flavor.Spec.Capacity[r.names.Name(k)]; listed || o.growth.At(k) > 0 {
+		for k, n := range o.Free() {
+			if _, listed := o.Flavor.Spec.Capacity[r.names.Name(k)]; listed || o.Growth.At(k) > 0 {
 				line.Free[r.names.Name(k)] = v1alpha1.AmountOf(max(n, 0))
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // Pace is how fast a round went, in processor time of its thread.
@@ -149,7 +151,7 @@ func CountWork(w World) (*Plan, Effort) {
 }
 
 // Break makes the memory trip over the next change of an offer.
-func (m *Memory) Break() { m.last.places = nil }
+func (m *Memory) Break() { m.last.inventory = &inventory.Inventory{} }
 
 // CheckShapes decides a world and holds each shape that was made for it against
 // what every offer alone says.
@@ -157,13 +159,13 @@ func CheckShapes(w World) (checked int, err error) {
 	r := newRound(&w)
 	r.decide()
 	for _, s := range r.shapes {
-		for i, o := range r.offers {
+		for i, o := range r.inventory.Offers() {
 			lacks, at := "", s.at[i]
 			if at < 0 {
 				lacks = s.lacks[-1-at]
 			}
 			if want := r.fact(s.wish, o); lacks != want {
-				return checked, fmt.Errorf("%s lacks %q for %s, and its shape says %q", o.ref, want, s.wish.in.Metadata.Name, lacks)
+				return checked, fmt.Errorf("%s lacks %q for %s, and its shape says %q", o.Ref, want, s.wish.in.Metadata.Name, lacks)
 			}
 			checked++
 			if at < 0 {
@@ -171,7 +173,7 @@ func CheckShapes(w World) (checked int, err error) {
 			}
 			want := r.priced(s.wish, o, s.wish.size(o))
 			if c := &s.cands[at]; c.offer != o || !c.size.Equal(want.size) || c.quote != want.quote || c.vague != (r.tariffOf(o).unpriced || r.transferUnknown(s.wish, o)) {
-				return checked, fmt.Errorf("%s costs %s %+v, and its shape says %+v", s.wish.in.Metadata.Name, o.ref, want.quote, c.quote)
+				return checked, fmt.Errorf("%s costs %s %+v, and its shape says %+v", s.wish.in.Metadata.Name, o.Ref, want.quote, c.quote)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // deniedHold is how long a denial must stand before its contract goes
@@ -30,7 +31,7 @@ func (r *round) failoverOf(replica int32, c *v1alpha1.Contract) *task {
 		return nil
 	}
 	if o != nil && o.State == model.Lost {
-		if r.heldBack.provider(o.provider) {
+		if r.heldBack.provider(o.Provider) {
 			return nil
 		}
 		return &task{kind: failover, replica: replica, old: c}
@@ -82,7 +83,7 @@ func (r *round) failOver(j *job, t task) *failure {
 			f := r.exchange(j, t, alt, alt+1, code, text)
 			j.only = nil
 			if f == nil {
-				j.why = text + "; its runner-up " + o.ref + " took over"
+				j.why = text + "; its runner-up " + o.Ref + " took over"
 				return nil
 			}
 		}
@@ -123,11 +124,11 @@ func (r *round) trouble(c *v1alpha1.Contract) (code, text string) {
 
 // runnersUp are the offers that a contract's decision names as next best, as
 // far as they are still in the market.
-func (r *round) runnersUp(c *v1alpha1.Contract) []*offer {
-	var out []*offer
+func (r *round) runnersUp(c *v1alpha1.Contract) []*inventory.Offer {
+	var out []*inventory.Offer
 	for i := range c.Decision.RunnersUp {
 		provider, name, _ := strings.Cut(c.Decision.RunnersUp[i].Flavor, "/")
-		if o := r.byKey[offerKey{provider, name}]; o != nil {
+		if o := r.inventory.Find(provider, name); o != nil {
 			out = append(out, o)
 		}
 	}
@@ -151,13 +152,13 @@ func endOfCode(code string) v1alpha1.Phase {
 // every daemon and every replay agree. From a provider that denied it a flavor
 // and does not offer that one any more, or denied it two, it keeps away whole
 // (a key without a flavor): another name of the same cards is no help.
-func (r *round) avoided(j *job) map[offerKey]bool {
+func (r *round) avoided(j *job) map[inventory.Key]bool {
 	type record struct {
 		n    int
 		last v1alpha1.Time
 	}
-	var seen map[offerKey]record
-	note := func(k offerKey, at v1alpha1.Time) {
+	var seen map[inventory.Key]record
+	note := func(k inventory.Key, at v1alpha1.Time) {
 		was := seen[k]
 		if at.Before(was.last.Time) {
 			at = was.last
@@ -174,24 +175,24 @@ func (r *round) avoided(j *job) map[offerKey]bool {
 			continue
 		}
 		if seen == nil {
-			seen = map[offerKey]record{}
+			seen = map[inventory.Key]record{}
 		}
-		note(offerKey{c.Spec.Provider, c.Spec.Flavor}, at)
+		note(inventory.Key{Provider: c.Spec.Provider, Name: c.Spec.Flavor}, at)
 		if rec, refused := refusalOf(r.latest(c)); refused {
 			denials[rec.provider] = append(denials[rec.provider], rec)
 		}
 	}
 	for provider, list := range denials {
-		o := r.byKey[offerKey{provider, list[0].flavor}]
+		o := r.inventory.Find(provider, list[0].flavor)
 		one := !slices.ContainsFunc(list, func(rec refusalRecord) bool { return rec.flavor != list[0].flavor })
 		if one && o != nil && o.State != model.Withdrawn {
 			continue
 		}
 		for _, rec := range list {
-			note(offerKey{provider: provider}, rec.at)
+			note(inventory.Key{Provider: provider}, rec.at)
 		}
 	}
-	var out map[offerKey]bool
+	var out map[inventory.Key]bool
 	for k, s := range seen {
 		wait := denialBackoffMax
 		if s.n <= 8 { // 10 minutes doubled seven times is 21 hours
@@ -203,7 +204,7 @@ func (r *round) avoided(j *job) map[offerKey]bool {
 		}
 		r.due(until)
 		if out == nil {
-			out = map[offerKey]bool{}
+			out = map[inventory.Key]bool{}
 		}
 		out[k] = true
 	}
@@ -236,7 +237,7 @@ func isDenial(reason string) bool {
 
 // refusal is why a contract's provider says that it does not honour it, "" when
 // it does not say so.
-func refusal(o *offer, c *v1alpha1.Contract) string {
+func refusal(o *inventory.Offer, c *v1alpha1.Contract) string {
 	if o == nil || len(o.Flavor.Spec.Refused) == 0 {
 		return ""
 	}

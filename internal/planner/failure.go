@@ -57,7 +57,7 @@ func (r *round) explainFailure(s *shape, l *limits) failure {
 			}
 		}
 	}
-	f.text = NothingFits(len(r.offers), f.rejected) + policyTexts(s.wish, f.rejected)
+	f.text = NothingFits(len(r.inventory.Offers()), f.rejected) + policyTexts(s.wish, f.rejected)
 	switch {
 	case len(broken) > 0:
 		top := sortedByCount(broken)[0]

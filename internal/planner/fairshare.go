@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -41,18 +42,18 @@ func (r *round) fleetTotals() *fleetTotals {
 		return r.whole
 	}
 	t := &fleetTotals{}
-	seen := map[offerKey]bool{}
-	for _, o := range r.offers {
-		t.milliCards += wideQuo(o.capacity.At(quantity.GPU), 1000, o.unitsPer)
+	seen := map[inventory.Key]bool{}
+	for _, o := range r.inventory.Offers() {
+		t.milliCards += wideQuo(o.Capacity.At(quantity.GPU), 1000, o.UnitsPerCard)
 		if p := o.Flavor.Spec.Pool; p != "" {
-			k := offerKey{o.provider, p}
+			k := inventory.Key{Provider: o.Provider, Name: p}
 			if seen[k] {
 				continue
 			}
 			seen[k] = true
 		}
-		t.cpu = v1alpha1.AmountOf(t.cpu).Add(v1alpha1.AmountOf(o.capacity.At(quantity.CPU))).Int64()
-		t.memory = v1alpha1.AmountOf(t.memory).Add(v1alpha1.AmountOf(o.capacity.At(quantity.Memory))).Int64()
+		t.cpu = v1alpha1.AmountOf(t.cpu).Add(v1alpha1.AmountOf(o.Capacity.At(quantity.CPU))).Int64()
+		t.memory = v1alpha1.AmountOf(t.memory).Add(v1alpha1.AmountOf(o.Capacity.At(quantity.Memory))).Int64()
 	}
 	r.whole = t
 	return t

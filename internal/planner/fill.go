@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -365,7 +366,7 @@ func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) Contra
 		line.HourlyNow = &now
 	}
 	if asked := s.wish.asked(at.offer); !asked.Equal(at.size) {
-		line.Asked = slicedFrom(r.names, asked, at.offer.Flavor)
+		line.Asked = inventory.Slice(r.names, asked, at.offer.Flavor)
 	}
 	return line
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -47,10 +48,20 @@ type workload struct {
 	kinds []requestKind
 	// suits says which kinds a kind of card suits, by number of the card's.
 	suits map[int][]bool
-	// most cores and cards that an offer with a deck has.
+	// most cores and cards that an offer has which sells parts of cards.
 	cpu, cards float64
 	// after is room for the cards of one offer.
 	after []int64
+	// now are the fragments of offers as they are, by index.
+	now []counted
+}
+
+// counted is what fragments counted of an offer's cards, valid while nothing else is
+// free of them.
+type counted struct {
+	cards     *inventory.CardMap
+	changes   uint64
+	fragments float64
 }
 
 type requestKind struct {
@@ -64,7 +75,7 @@ func (r *round) workload() *workload {
 	if r.load != nil {
 		return r.load
 	}
-	w := &workload{suits: map[int][]bool{}}
+	w := &workload{suits: map[int][]bool{}, now: make([]counted, len(r.inventory.Offers()))}
 	r.load = w
 	at := map[string]int{}
 	var all float64
@@ -101,32 +112,32 @@ func (r *round) workload() *workload {
 	for i := range w.kinds {
 		w.kinds[i].freq /= all
 	}
-	for _, o := range r.offers {
-		if o.deck != nil {
-			w.cpu = max(w.cpu, float64(o.capacity.At(quantity.CPU)))
-			w.cards = max(w.cards, float64(len(o.deck.free)))
+	for _, o := range r.inventory.Offers() {
+		if o.Cards() != nil {
+			w.cpu = max(w.cpu, float64(o.Capacity.At(quantity.CPU)))
+			w.cards = max(w.cards, float64(len(o.Cards().Free())))
 		}
 	}
 	return w
 }
 
 // suited says which kinds an offer's cards suit.
-func (w *workload) suited(o *offer) []bool {
-	list, known := w.suits[o.kind]
+func (w *workload) suited(o *inventory.Offer) []bool {
+	list, known := w.suits[o.CardKind]
 	if !known {
 		list = make([]bool, len(w.kinds))
 		for i := range w.kinds {
 			list[i] = w.kinds[i].gpu.fact(o) == ""
 		}
-		w.suits[o.kind] = list
+		w.suits[o.CardKind] = list
 	}
 	return list
 }
 
 // fragments is F of an offer as if it had so many milli-cores and these units of
 // its cards free, in cards.
-func (w *workload) fragments(o *offer, cpu int64, free []int64) float64 {
-	per := o.deck.per
+func (w *workload) fragments(o *inventory.Offer, cpu int64, free []int64) float64 {
+	per := o.Cards().PerCard()
 	var idle, empty, most int64
 	for _, n := range free {
 		n = max(n, 0)
@@ -162,18 +173,25 @@ func (w *workload) fragments(o *offer, cpu int64, free []int64) float64 {
 	return sum / float64(per)
 }
 
-// packing is the resources term of a size on an offer with a deck, and on which
-// card a part of one then lies: -1 where that is no matter.
-func (r *round) packing(o *offer, size quantity.Vector) (term float64, card int) {
-	w, d := r.workload(), o.deck
-	if !d.counted {
-		d.frags, d.counted = w.fragments(o, o.free.At(quantity.CPU), d.free), true
+// counted are the fragments of an offer's cards while so many milli-cores are free.
+func (w *workload) counted(o *inventory.Offer, cpu int64) float64 {
+	d, was := o.Cards(), &w.now[o.Index]
+	if was.cards != d || was.changes != d.Changes() {
+		*was = counted{d, d.Changes(), w.fragments(o, cpu, d.Free())}
 	}
-	cpu := o.free.At(quantity.CPU) - size.At(quantity.CPU)
-	w.after = append(w.after[:0], d.free...)
+	return was.fragments
+}
+
+// packing is the resources term of a size on an offer with cards of which parts are
+// sold, and on which card a part of one then lies: -1 where that is no matter.
+func (r *round) packing(o *inventory.Offer, free, size quantity.Vector) (term float64, card int) {
+	w, d := r.workload(), o.Cards()
+	before := w.counted(o, free.At(quantity.CPU))
+	cpu := free.At(quantity.CPU) - size.At(quantity.CPU)
+	w.after = append(w.after[:0], d.Free()...)
 	after := w.after
 	lose := func(on []v1alpha1.CardUnits) float64 {
-		copy(after, d.free)
+		copy(after, d.Free())
 		for _, u := range on {
 			after[u.Card] -= u.Units
 		}
@@ -181,11 +199,11 @@ func (r *round) packing(o *offer, size quantity.Vector) (term float64, card int)
 	}
 	units := size.At(quantity.GPU)
 	left, card := math.Inf(1), -1
-	if units == 0 || units >= d.per {
-		left = lose(d.seat(units, -1))
+	if units == 0 || units >= d.PerCard() {
+		left = lose(d.Choose(units, -1))
 	} else {
-		for i, free := range d.free {
-			if free < units || slices.Contains(d.free[:i], free) {
+		for i, free := range d.Free() {
+			if free < units || slices.Contains(d.Free()[:i], free) {
 				continue // a card like an earlier one does the same
 			}
 			if f := lose([]v1alpha1.CardUnits{{Card: int32(i), Units: units}}); f < left { //nolint:gosec // a flavor has few cards
@@ -198,33 +216,29 @@ func (r *round) packing(o *offer, size quantity.Vector) (term float64, card int)
 		fill += 0.5 * float64(max(cpu, 0)) / w.cpu
 	}
 	if w.cards > 0 {
-		fill += 0.5 * float64(max(o.free.At(quantity.GPU)-units, 0)) / float64(d.per) / w.cards
+		fill += 0.5 * float64(max(free.At(quantity.GPU)-units, 0)) / float64(d.PerCard()) / w.cards
 	}
 	if math.IsInf(left, 1) {
-		left = d.frags // loose units that no card has together
+		left = before // loose units that no card has together
 	}
-	return 1 / (1 + math.Exp(-packingSlope*(d.frags-left-packingFill*fill))), card
+	return 1 / (1 + math.Exp(-packingSlope*(before-left-packingFill*fill))), card
 }
 
 // resources is the resources term of a size on an offer, as if the contract
 // without, if any, were not there.
-func (r *round) resources(w *wish, o *offer, size quantity.Vector, without *v1alpha1.Contract) float64 {
-	free := o.free
+func (r *round) resources(w *wish, o *inventory.Offer, size quantity.Vector, without *v1alpha1.Contract) float64 {
+	free := o.Free()
 	if without != nil {
 		free = free.Clone().Add(r.footprint(o, without.Metadata.Name, without))
 	}
-	if o.deck == nil {
-		return resourceTerm(free, o.capacity, size, w.gpu != nil)
+	if o.Cards() == nil {
+		return resourceTerm(free, o.Capacity, size, w.gpu != nil)
 	}
 	if without == nil {
-		term, _ := r.packing(o, size)
+		term, _ := r.packing(o, free, size)
 		return term
 	}
-	was := o.free
-	o.free = free
-	o.deck.book(laidOn(without), -1)
-	term, _ := r.packing(o, size)
-	o.free = was
-	o.deck.book(laidOn(without), 1)
+	var term float64
+	o.Cards().Without(inventory.CardsOf(without), func() { term, _ = r.packing(o, free, size) })
 	return term
 }

@@ -97,10 +97,9 @@ func (r *round) guardedEnds() (deletions, losses ends) {
 			ask(deletions, k[0], c, !renamed[k] && !r.isFrozenContract(c))
 		}
 	}
-	for i := range r.unheard {
-		o := r.offers[i]
-		for _, c := range o.contracts {
-			ask(losses, o.provider, c, o.State == model.Withdrawn && r.interrupted(c, o) || o.State == model.Lost && !r.w.Deaf && !r.isFrozenContract(c))
+	for _, o := range r.inventory.Unheard() {
+		for _, c := range o.Contracts {
+			ask(losses, o.Provider, c, o.State == model.Withdrawn && r.interrupted(c, o) || o.State == model.Lost && !r.w.Deaf && !r.isFrozenContract(c))
 		}
 	}
 	return deletions, losses

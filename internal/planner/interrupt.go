@@ -3,6 +3,7 @@ package planner
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // A provider takes spot capacity back in one of three ways:
@@ -19,13 +20,13 @@ import (
 
 // interrupted reports whether the provider of a charged spot contract takes its
 // capacity back without naming a time.
-func (r *round) interrupted(c *v1alpha1.Contract, o *offer) bool {
+func (r *round) interrupted(c *v1alpha1.Contract, o *inventory.Offer) bool {
 	if c.Spec.Price.Class != v1alpha1.Spot || o == nil || r.w.Deaf {
 		return false
 	}
 	switch o.State {
 	case model.Withdrawn:
-		return !r.heldBack.provider(o.provider)
+		return !r.heldBack.provider(o.Provider)
 	case model.Fresh:
 		t := r.tariffOf(o)
 		return t.why == "" && t.spot == nil

@@ -3,11 +3,11 @@ package planner
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // checkInvariants asks the finished plan, by other means than those that made
@@ -63,10 +63,9 @@ func (r *round) withdraw(intent [2]string, why string) {
 
 // flavorsOf are a provider's flavors.
 func (r *round) flavorsOf(provider string) []*v1alpha1.Flavor {
-	at, _ := slices.BinarySearchFunc(r.offers, provider, func(o *offer, name string) int { return strings.Compare(o.provider, name) })
 	var out []*v1alpha1.Flavor
-	for ; at < len(r.offers) && r.offers[at].provider == provider; at++ {
-		out = append(out, r.offers[at].Flavor)
+	for _, o := range r.inventory.By(provider) {
+		out = append(out, o.Flavor)
 	}
 	return out
 }
@@ -75,7 +74,7 @@ func (r *round) flavorsOf(provider string) []*v1alpha1.Flavor {
 // invariant of a plan, and how.
 func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.Flavor) map[[2]string]string {
 	after := afterwards(w.Ledger, p)
-	offers, pools := map[offerKey]*v1alpha1.Flavor{}, map[offerKey][]*v1alpha1.Flavor{}
+	offers, pools := map[inventory.Key]*v1alpha1.Flavor{}, map[inventory.Key][]*v1alpha1.Flavor{}
 	read := map[string]bool{}
 	learn := func(provider string) {
 		if read[provider] {
@@ -83,9 +82,9 @@ func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.F
 		}
 		read[provider] = true
 		for _, f := range flavorsOf(provider) {
-			offers[offerKey{provider, f.Metadata.Name}] = f
+			offers[inventory.Key{Provider: provider, Name: f.Metadata.Name}] = f
 			if f.Spec.Pool != "" {
-				k := offerKey{provider, f.Spec.Pool}
+				k := inventory.Key{Provider: provider, Name: f.Spec.Pool}
 				pools[k] = append(pools[k], f)
 			}
 		}
@@ -102,7 +101,7 @@ func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.F
 			bad[intent] = "the name " + c.Metadata.Name + " is taken"
 		}
 		learn(c.Spec.Provider)
-		f := offers[offerKey{c.Spec.Provider, c.Spec.Flavor}]
+		f := offers[inventory.Key{Provider: c.Spec.Provider, Name: c.Spec.Flavor}]
 		if f == nil {
 			bad[intent] = "there is no flavor " + c.Spec.Provider + "/" + c.Spec.Flavor
 			continue
@@ -113,7 +112,7 @@ func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.F
 		left, known := free[f]
 		if !known {
 			var members []ledger.Member
-			for _, m := range pools[offerKey{c.Spec.Provider, f.Spec.Pool}] {
+			for _, m := range pools[inventory.Key{Provider: c.Spec.Provider, Name: f.Spec.Pool}] {
 				members = append(members, after.memberOf(m))
 			}
 			left = ledger.Sellable(ledger.Figures(after.memberOf(f), members, ""))
@@ -203,7 +202,7 @@ type aftermath struct {
 	plan   *Plan
 	// changed contracts by name, and those that hold afterwards by flavor.
 	changed map[string]bool
-	held    map[offerKey][]*v1alpha1.Contract
+	held    map[inventory.Key][]*v1alpha1.Contract
 	// sums of tenants, members and units of flavors, made on first use: a plan may
 	// have thousands of contracts on one flavor.
 	sums    map[string]ledger.Totals
@@ -212,12 +211,12 @@ type aftermath struct {
 }
 
 func afterwards(l *ledger.Ledger, p *Plan) *aftermath {
-	a := &aftermath{before: l, plan: p, changed: make(map[string]bool, len(p.Contracts)), held: map[offerKey][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{},
+	a := &aftermath{before: l, plan: p, changed: make(map[string]bool, len(p.Contracts)), held: map[inventory.Key][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{},
 		members: map[*v1alpha1.Flavor]ledger.Member{}, units: map[*v1alpha1.Flavor]ledger.CardUnits{}}
 	for i := range p.Contracts {
 		a.changed[p.Contracts[i].Last().Metadata.Name] = true
 		if c := p.Contracts[i].After; c != nil && c.Status.Phase.Held() {
-			k := offerKey{c.Spec.Provider, c.Spec.Flavor}
+			k := inventory.Key{Provider: c.Spec.Provider, Name: c.Spec.Flavor}
 			a.held[k] = append(a.held[k], c)
 		}
 	}
@@ -242,7 +241,7 @@ func (a *aftermath) memberOf(f *v1alpha1.Flavor) ledger.Member {
 	}
 	m = a.before.MemberOf(f)
 	m.Held = slices.DeleteFunc(m.Held, func(c *v1alpha1.Contract) bool { return a.changed[c.Metadata.Name] })
-	m.Held = append(m.Held, a.held[offerKey{f.Metadata.Namespace, f.Metadata.Name}]...)
+	m.Held = append(m.Held, a.held[inventory.Key{Provider: f.Metadata.Namespace, Name: f.Metadata.Name}]...)
 	a.members[f] = m
 	return m
 }

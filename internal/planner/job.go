@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -55,8 +56,8 @@ type job struct {
 
 	// only is the offer that alone is tried, nil for all; avoid are those that
 	// are not.
-	only  *offer
-	avoid map[offerKey]bool
+	only  *inventory.Offer
+	avoid map[inventory.Key]bool
 
 	// senior: it has waited for too long and goes before its equals.
 	senior bool
@@ -140,7 +141,7 @@ func (r *round) newJob(in *model.Intent, tenantName, name string) *job {
 	j := &job{in: in, tenantName: tenantName, name: name, tenant: r.tenantOf(tenantName)}
 	j.state = r.w.Ledger.State(tenantName, name)
 	j.all = r.w.Ledger.ByIntent(tenantName, name)
-	j.dec = Decision{Tenant: tenantName, Name: name, Considered: len(r.offers)}
+	j.dec = Decision{Tenant: tenantName, Name: name, Considered: len(r.inventory.Offers())}
 	if in != nil {
 		j.dec.Path = in.Path
 		j.priority = in.Spec.Priority

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -27,24 +28,30 @@ type trait struct {
 type traits struct {
 	number  map[trait]int32
 	stepped []bool // by number
-	// of are those of the offers, by their index.
-	of []int32
+	// of are those of the offers, by their index, tariffs their tariffs, nil until
+	// asked.
+	of      []int32
+	tariffs []*tariff
 }
 
-func newTraits(offers int) *traits {
-	return &traits{number: map[trait]int32{}, of: make([]int32, offers)}
+func newTraits(offers []*inventory.Offer) *traits {
+	t := &traits{number: map[trait]int32{}, of: make([]int32, len(offers)), tariffs: make([]*tariff, len(offers))}
+	for _, o := range offers {
+		t.set(o)
+	}
+	return t
 }
 
 // set notes the trait of an offer that is described otherwise.
-func (t *traits) set(o *offer) {
+func (t *traits) set(o *inventory.Offer) {
 	k := trait{
-		provider: o.provider, blocked: o.blocked, sort: o.sort, architecture: o.Flavor.Spec.Architecture,
-		kind: o.kind, at: o.Location, stepped: o.Flavor.Spec.Partition != nil,
+		provider: o.Provider, blocked: o.Blocked, sort: o.Type, architecture: o.Flavor.Spec.Architecture,
+		kind: o.CardKind, at: o.Location, stepped: o.Flavor.Spec.Partition != nil,
 	}
-	if len(o.capacity) > quantity.Extended {
+	if len(o.Capacity) > quantity.Extended {
 		var has keyBuffer
-		for i := quantity.Extended; i < len(o.capacity); i++ {
-			if o.capacity[i] > 0 {
+		for i := quantity.Extended; i < len(o.Capacity); i++ {
+			if o.Capacity[i] > o.Growth.At(i) {
 				has.int(int64(i))
 			}
 		}
@@ -56,18 +63,18 @@ func (t *traits) set(o *offer) {
 		t.number[k] = n
 		t.stepped = append(t.stepped, k.stepped)
 	}
-	t.of[o.index] = n
+	t.of[o.Index], t.tariffs[o.Index] = n, nil
 }
 
 // newShape makes what a wish comes to.
 func (r *round) newShape(w *wish) *shape {
-	s := &shape{wish: w, at: make([]int32, len(r.offers)), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: len(r.touched), altered: len(r.altered)}
+	s := &shape{wish: w, at: make([]int32, len(r.inventory.Offers())), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: r.inventory.Touches(), altered: r.inventory.Alterations()}
 	s.cands = make([]candidate, r.findCandidates(s))
-	r.looked += int64(len(r.offers))
+	r.looked += int64(len(r.inventory.Offers()))
 	p := newPricer(r, w, len(s.cands))
 	for i, at := range s.at {
 		if at >= 0 {
-			o := r.offers[i]
+			o := r.inventory.Offers()[i]
 			s.cands[at] = candidate{offer: o, pricing: p.of(o)}
 		}
 	}
@@ -86,10 +93,10 @@ func (r *round) newShape(w *wish) *shape {
 		}
 		if c.money == "" {
 			s.affordable++
-			if c.offer.deck != nil {
+			if c.offer.Cards() != nil {
 				s.packed++
 			}
-			if c.size.Within(c.offer.capacity) {
+			if c.size.Within(c.offer.Capacity) {
 				s.usable++
 			}
 		}
@@ -108,13 +115,13 @@ func (r *round) findCandidates(s *shape) (n int32) {
 		at := known[t]
 		if at == 0 {
 			at = nothing
-			if req := r.common(s.wish, r.offers[i]); req != "" {
+			if req := r.common(s.wish, r.inventory.Offers()[i]); req != "" {
 				at = s.lacking(req)
 			}
 			known[t] = at
 		}
 		if at == nothing && (particular || r.traits.stepped[t]) {
-			if req := r.particular(s.wish, r.offers[i]); req != "" {
+			if req := r.particular(s.wish, r.inventory.Offers()[i]); req != "" {
 				at = s.lacking(req)
 			}
 		}

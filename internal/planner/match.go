@@ -4,14 +4,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // fact is the first fact about an offer that a wish does not put up with, ""
 // when it puts up with all. Facts do not change during a round.
-func (r *round) fact(w *wish, o *offer) string {
+func (r *round) fact(w *wish, o *inventory.Offer) string {
 	if req := r.common(w, o); req != "" {
 		return req
 	}
@@ -20,7 +22,7 @@ func (r *round) fact(w *wish, o *offer) string {
 
 // nature is fact without what only matters for selling something new: whether
 // the offer is the kind of thing that was asked for.
-func (r *round) nature(w *wish, o *offer) string {
+func (r *round) nature(w *wish, o *inventory.Offer) string {
 	if req := r.kindred(w, o); req != "" {
 		return req
 	}
@@ -29,25 +31,46 @@ func (r *round) nature(w *wish, o *offer) string {
 
 // common is the first of the facts that an offer shares with all of its trait:
 // nothing else of it may be looked at.
-func (r *round) common(w *wish, o *offer) string {
-	if o.provider == w.consumer {
+func (r *round) common(w *wish, o *inventory.Offer) string {
+	if o.Provider == w.consumer {
 		return ReqSelf
 	}
-	if o.blocked != "" {
-		return o.blocked
+	if o.Blocked != "" {
+		return o.Blocked
 	}
 	return r.kindred(w, o)
 }
 
+// blocked is the requirement that an offer fails for every intent.
+func (r *round) blocked(o *inventory.Offer) string {
+	switch {
+	case o.Cluster == nil || !o.Cluster.HasRole("provider"):
+		return ReqRole
+	case o.State == model.Silent || o.State == model.Elsewhere:
+		return ReqSilent
+	case o.State == model.Lost:
+		return ReqLost
+	case o.State == model.Withdrawn:
+		return ReqWithdrawn
+	case o.Flavor.Spec.Cordon || o.Cluster.Spec.Cordon:
+		return ReqCordon
+	case !o.Flavor.Spec.Drain.IsZero() || !o.Cluster.Spec.Drain.IsZero():
+		return ReqDrain
+	case !r.outOfMarket(o.Provider).IsZero():
+		return ReqRefuses
+	}
+	return ""
+}
+
 // kindred is common without what only matters for selling something new.
-func (r *round) kindred(w *wish, o *offer) string {
-	if typeOf(w.in.Spec.FlavorType) != o.sort {
+func (r *round) kindred(w *wish, o *inventory.Offer) string {
+	if inventory.TypeOf(w.in.Spec.FlavorType) != o.Type {
 		return ReqFlavorType
 	}
-	if w.tenant.spec != nil && !allows(w.tenant.spec.Providers, o.provider) {
+	if w.tenant.spec != nil && !allows(w.tenant.spec.Providers, o.Provider) {
 		return ReqTenantProviders
 	}
-	if !allows(w.in.Spec.Placement.Providers, o.provider) {
+	if !allows(w.in.Spec.Placement.Providers, o.Provider) {
 		return ReqPlacementProviders
 	}
 	if w.gpu != nil {
@@ -56,7 +79,7 @@ func (r *round) kindred(w *wish, o *offer) string {
 		}
 	}
 	for _, i := range w.extended {
-		if o.capacity.At(i) <= 0 {
+		if o.Capacity.At(i) <= 0 {
 			return ReqResource + r.names.Name(i)
 		}
 	}
@@ -75,7 +98,7 @@ func (r *round) kindred(w *wish, o *offer) string {
 
 // particular is the first of the facts that are each offer's own: those that
 // come after the common ones.
-func (r *round) particular(w *wish, o *offer) string {
+func (r *round) particular(w *wish, o *inventory.Offer) string {
 	if req := r.situation(w, o); req != "" {
 		return req
 	}
@@ -94,14 +117,6 @@ func (w *wish) particular() bool {
 		s.Enforcement == v1alpha1.EnforceHard || s.Enforcement == v1alpha1.EnforceSoft || w.where != nil
 }
 
-// typeOf is a flavor's type, or that which an intent wants.
-func typeOf(name string) string {
-	if name == "" {
-		return "K8Slice"
-	}
-	return name
-}
-
 func allows(l v1alpha1.ClusterLists, cluster string) bool {
 	if slices.Contains(l.Deny, cluster) {
 		return false
@@ -110,20 +125,20 @@ func allows(l v1alpha1.ClusterLists, cluster string) bool {
 }
 
 // cardFact is gpuWish.fact, asked once for each kind of card in the market.
-func (w *wish) cardFact(o *offer) string {
-	for len(w.cards) <= o.kind {
+func (w *wish) cardFact(o *inventory.Offer) string {
+	for len(w.cards) <= o.CardKind {
 		w.cards = append(w.cards, unasked)
 	}
-	if w.cards[o.kind] == unasked {
-		w.cards[o.kind] = w.gpu.fact(o)
+	if w.cards[o.CardKind] == unasked {
+		w.cards[o.CardKind] = w.gpu.fact(o)
 	}
-	return w.cards[o.kind]
+	return w.cards[o.CardKind]
 }
 
 const unasked = "?"
 
 // fact is the first property of a flavor's cards that is not as wished.
-func (g *gpuWish) fact(o *offer) string {
+func (g *gpuWish) fact(o *inventory.Offer) string {
 	have := o.Flavor.Spec.GPU
 	if !ledger.HasCards(&o.Flavor.Spec) {
 		return ReqGPU
@@ -134,7 +149,7 @@ func (g *gpuWish) fact(o *offer) string {
 		return ReqGPUVendor
 	case !g.matchesModel(have):
 		return ReqGPUModel
-	case !g.fitsMemory(have, o.unitsPer):
+	case !g.fitsMemory(have, o.UnitsPerCard):
 		return ReqGPUMemory
 	case differs(g.tier, have.Tier):
 		return ReqGPUTier
@@ -183,10 +198,10 @@ func (g *gpuWish) fitsSharing(have *v1alpha1.FlavorGPU) bool {
 
 // situation is the first requirement on where an offer stands that it fails,
 // after those that are common.
-func (r *round) situation(w *wish, o *offer) string {
+func (r *round) situation(w *wish, o *inventory.Offer) string {
 	p := &w.in.Spec.Placement
 	for k, v := range p.Labels {
-		if !o.labelled(k, v) {
+		if !labelled(o, k, v) {
 			return ReqLabels
 		}
 	}
@@ -221,14 +236,14 @@ const classEnforced = "fleetbroker"
 
 // labelled reports whether a label is on the flavor or on its cluster; the
 // flavor's own value goes before the cluster's.
-func (o *offer) labelled(key, value string) bool {
+func labelled(o *inventory.Offer, key, value string) bool {
 	if v, ok := o.Flavor.Spec.Labels[key]; ok {
 		return v == value
 	}
-	if o.cluster == nil {
+	if o.Cluster == nil {
 		return false
 	}
-	v, ok := o.cluster.Spec.Labels[key]
+	v, ok := o.Cluster.Spec.Labels[key]
 	return ok && v == value
 }
 
@@ -245,17 +260,17 @@ func pairOf(a, b string) pair {
 // latency is that from a consumer to an offer in milliseconds: the fleet's
 // entry for the clusters, else for a cluster and a region, else for the
 // regions; without any the flavor's own figure.
-func (r *round) latency(consumer string, o *offer) (ms int64, known bool) {
+func (r *round) latency(consumer string, o *inventory.Offer) (ms int64, known bool) {
 	if len(r.latencies) == 0 {
-		return o.latency()
+		return ownLatency(o)
 	}
 	var home string
 	if c := r.w.Clusters[consumer]; c != nil {
 		home = c.Spec.Location.Region
 	}
 	for _, p := range [...]pair{
-		pairOf(consumer, o.provider), pairOf(consumer, o.Location.Region),
-		pairOf(home, o.provider), pairOf(home, o.Location.Region),
+		pairOf(consumer, o.Provider), pairOf(consumer, o.Location.Region),
+		pairOf(home, o.Provider), pairOf(home, o.Location.Region),
 	} {
 		if p.a == "" {
 			continue
@@ -264,11 +279,11 @@ func (r *round) latency(consumer string, o *offer) (ms int64, known bool) {
 			return ms, true
 		}
 	}
-	return o.latency()
+	return ownLatency(o)
 }
 
-// latency is the flavor's own figure.
-func (o *offer) latency() (ms int64, known bool) {
+// ownLatency is the flavor's own figure.
+func ownLatency(o *inventory.Offer) (ms int64, known bool) {
 	if l := o.Flavor.Spec.Properties.LatencyMs; l != nil {
 		return *l, true
 	}
@@ -277,14 +292,14 @@ func (o *offer) latency() (ms int64, known bool) {
 
 // predicates is the first condition written in CEL that an offer fails; an
 // error in evaluating it fails that offer.
-func (r *round) predicates(w *wish, o *offer) string {
+func (r *round) predicates(w *wish, o *inventory.Offer) string {
 	if w.where != nil {
-		if ok, err := w.where.Eval(w.in, o.resolved(), o.cluster); err != nil || !ok {
+		if ok, err := w.where.Eval(w.in, o.Resolved(), o.Cluster); err != nil || !ok {
 			return ReqWhere
 		}
 	}
 	for i := range w.policies {
-		if ok, err := w.policies[i].Predicate.Eval(w.in, o.resolved(), o.cluster); err != nil || !ok {
+		if ok, err := w.policies[i].Predicate.Eval(w.in, o.Resolved(), o.Cluster); err != nil || !ok {
 			return ReqPolicy + w.policies[i].Name
 		}
 	}
@@ -293,12 +308,12 @@ func (r *round) predicates(w *wish, o *offer) string {
 
 // partition fails an offer whose whole capacity would hold what was asked for
 // but not the next legal size.
-func (r *round) partition(w *wish, o *offer) string {
+func (r *round) partition(w *wish, o *inventory.Offer) string {
 	if o.Flavor.Spec.Partition == nil {
 		return ""
 	}
 	asked, size := w.asked(o), w.size(o)
-	if !size.Within(o.capacity) && asked.Within(o.capacity) {
+	if !size.Within(o.Capacity) && asked.Within(o.Capacity) {
 		return ReqPartition
 	}
 	return ""
@@ -307,8 +322,8 @@ func (r *round) partition(w *wish, o *offer) string {
 // short is the first resource of which an offer has less than size, as a
 // requirement: cards first, then the others by number, extended ones last; then
 // any of which it has already sold too much.
-func (r *round) short(o *offer, size quantity.Vector) string {
-	free := o.free
+func (r *round) short(o *inventory.Offer, size quantity.Vector) string {
+	free := o.Free()
 	if n := size.At(quantity.GPU); n > 0 && free.At(quantity.GPU) < n {
 		return r.names.Prefixed(quantity.GPU)
 	}

@@ -2,11 +2,12 @@ package planner
 
 import (
 	"fmt"
-	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"maps"
 	"reflect"
 	"runtime/debug"
 	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 )
 
 // Memory makes plan after plan of a world that changes little in between. A
@@ -88,21 +89,18 @@ const (
 // keep keeps a round for the next.
 func (m *Memory) keep(r *round) {
 	r.forgetShapes()
-	if len(r.touched) > keptTouched*len(r.offers)+1024 {
-		began := slices.Clone(r.touched[r.began:])
-		slices.Sort(began)
-		maps.DeleteFunc(r.shapes, func(_ string, s *shape) bool { return s.seen < r.began })
+	if forgotten, shortened := r.inventory.ShortenTouched(keptTouched*len(r.inventory.Offers()) + 1024); shortened {
+		maps.DeleteFunc(r.shapes, func(_ string, s *shape) bool { return s.seen < forgotten })
 		for _, s := range r.shapes {
 			s.seen = 0 // they look at these once more, which changes nothing
 		}
-		r.touched, r.began = slices.Compact(began), 0
 	}
-	if len(r.altered) > len(r.offers) {
+	if r.inventory.Alterations() > len(r.inventory.Offers()) {
 		maps.DeleteFunc(r.shapes, func(_ string, s *shape) bool { return !r.catchUp(s) })
 		for _, s := range r.shapes {
 			s.altered = 0
 		}
-		r.altered = nil
+		r.inventory.ForgetAltered()
 	}
 	r.jobs, r.waiting, r.jobsByName, r.claims, r.warm, r.tenants = nil, nil, nil, nil, nil, nil
 	r.seats, r.current, r.before = nil, nil, nil
@@ -182,12 +180,13 @@ func samePredicate(a, b model.Predicate) bool {
 // be made from nothing.
 func resume(last *round, w *World) *round {
 	r := startRound(w)
-	r.names, r.kinds, r.defaults, r.latencies, r.tariffs = last.names, last.kinds, last.defaults, last.latencies, last.tariffs
-	r.shapes, r.touched, r.altered, r.key = last.shapes, last.touched, last.altered, last.key
-	r.offers, r.byKey, r.places, r.strained, r.unheard, r.decks, r.windowed, r.traits = last.offers, last.byKey, last.places, last.strained, last.unheard, last.decks, last.windowed, last.traits
+	r.names, r.defaults, r.latencies, r.tariffs = last.names, last.defaults, last.latencies, last.tariffs
+	r.shapes, r.key = last.shapes, last.key
+	r.inventory, r.traits = last.inventory, last.traits
+	r.inventory.Begin(r.facts())
 	r.refusals, r.marks, r.mapped, r.nothing = last.refusals, last.marks, last.mapped, last.nothing
 	r.tally, r.intents, r.verdicts, r.orphans, r.renames, r.relatives, r.related, r.whole, r.load = last.tally, last.intents, last.verdicts, last.orphans, last.renames, last.relatives, last.related, last.whole, last.load
-	u := &update{round: r, last: last, dirty: map[[2]string]bool{}, measure: map[int32]bool{}, lost: map[[2]string]bool{}}
+	u := &update{round: r, last: last, dirty: map[[2]string]bool{}, lost: map[[2]string]bool{}}
 	if !u.offersChanged() || !u.intentsChanged() || !u.tenantsChanged() {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -23,7 +24,7 @@ const (
 // relaxation is an intent's specification with one requirement brought down to
 // what an offer has.
 type relaxation struct {
-	offer *offer
+	offer *inventory.Offer
 	req   string
 	// spec that the offer would satisfy.
 	spec v1alpha1.IntentSpec
@@ -41,7 +42,7 @@ type relaxation struct {
 func (r *round) lookNear() {
 	seen := map[*shape]*Decision{}
 	r.spare = spare{work: r.limits.Work, conditions: r.limits.Conditions - r.bill.conditions}
-	offers := int64(len(r.offers))
+	offers := int64(len(r.inventory.Offers()))
 	for _, j := range r.waiting {
 		if j.dec.Action != Queued || len(j.open) == 0 {
 			continue
@@ -65,7 +66,7 @@ func (r *round) lookNear() {
 		r.refresh(f.shape)
 		list := r.near(j, f)
 		for i := range list {
-			if said := list[i].offer.ref + " " + list[i].said; len(j.dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.dec.Near, said) {
+			if said := list[i].offer.Ref + " " + list[i].said; len(j.dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.dec.Near, said) {
 				j.dec.Near = append(j.dec.Near, said)
 			}
 		}
@@ -95,7 +96,7 @@ func (r *round) near(j *job, f *failure) []relaxation {
 	s := f.shape
 	looked := map[string]int{}
 	var out []relaxation
-	for _, o := range r.offers {
+	for _, o := range r.inventory.Offers() {
 		c := candidate{offer: o, pricing: &pricing{size: s.wish.size(o)}}
 		req := ""
 		if known := s.of(o); known != nil {
@@ -130,7 +131,7 @@ func (r *round) near(j *job, f *failure) []relaxation {
 		out = append(out, *x)
 	}
 	slices.SortStableFunc(out, func(a, b relaxation) int {
-		return cmp.Or(cmp.Compare(a.cost, b.cost), compareOffers(a.offer, b.offer))
+		return cmp.Or(cmp.Compare(a.cost, b.cost), inventory.Compare(a.offer, b.offer))
 	})
 	return out
 }
@@ -205,7 +206,7 @@ func (r *round) relax(j *job, w *wish, c *candidate, req string) *relaxation {
 	return x
 }
 
-func relaxGPU(spec *v1alpha1.IntentSpec, o *offer, req string) (text, said string) {
+func relaxGPU(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string) (text, said string) {
 	have := o.Flavor.Spec.GPU
 	if have == nil || spec.Resources.GPU == nil {
 		return "", ""
@@ -250,7 +251,7 @@ func (r *round) relaxCapacity(spec *v1alpha1.IntentSpec, c *candidate, name stri
 		return relaxCard(spec, c)
 	}
 	i := r.names.Of(name)
-	free := c.offer.free.At(i)
+	free := c.offer.Free().At(i)
 	if free <= 0 || free >= c.size.At(i) {
 		return "", ""
 	}
@@ -322,7 +323,7 @@ func joinClasses(list []v1alpha1.PriceClass) string {
 	return strings.Join(parts, ", ")
 }
 
-func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *offer, req string) (text, said string) {
+func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *inventory.Offer, req string) (text, said string) {
 	p := &spec.Placement
 	add := func(list *[]string, name, value string) (string, string) {
 		if value == "" {
@@ -365,4 +366,20 @@ func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *offer, req str
 		return "", "enforces " + cmp.Or(enforced(o), "nothing")
 	}
 	return "", ""
+}
+
+// relaxCard asks for no more of a card than the emptiest has.
+func relaxCard(spec *v1alpha1.IntentSpec, c *candidate) (text, said string) {
+	d := c.offer.Cards()
+	if spec.Resources.GPU == nil || spec.Resources.GPU.Share == nil || d.Spare() == 0 {
+		return "", ""
+	}
+	g := *spec.Resources.GPU
+	share := v1alpha1.DecimalFromInt(d.Spare()*1000/d.PerCard()).DivInt(1000, 3)
+	if share.Sign() <= 0 {
+		return "", ""
+	}
+	g.Share = &share
+	spec.Resources.GPU = &g
+	return "resources.gpu.share: \"" + share.String() + "\"", "has " + share.String() + " of a GPU free on one card"
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // skewsTried bounds how many values of maxSkew are tried, the smallest first.
@@ -18,7 +19,7 @@ func (x *rules) is(req string) bool {
 
 // relax are the changes of an intent after which an offer would break no rule,
 // the smallest first.
-func (x *rules) relax(spec *v1alpha1.IntentSpec, o *offer, req string, replicas int) []relaxation {
+func (x *rules) relax(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string, replicas int) []relaxation {
 	one := func(said, text string, change func(*v1alpha1.Placement)) relaxation {
 		out := relaxation{offer: o, req: req, spec: *spec, said: said, text: text, cost: 5}
 		change(&out.spec.Placement)
@@ -29,7 +30,7 @@ func (x *rules) relax(spec *v1alpha1.IntentSpec, o *offer, req string, replicas 
 	}
 	switch req {
 	case ReqApart:
-		name := x.apart[o.provider]
+		name := x.apart[o.Provider]
 		rest, text := without(spec.Placement.Apart, name), ""
 		if len(rest) < len(spec.Placement.Apart) {
 			text = "placement.apart: [" + strings.Join(rest, ", ") + "]"
@@ -38,7 +39,7 @@ func (x *rules) relax(spec *v1alpha1.IntentSpec, o *offer, req string, replicas 
 	case ReqTogether:
 		var names []string
 		for i := range x.beside {
-			if n := &x.beside[i]; !slices.Contains(n.providers, o.provider) {
+			if n := &x.beside[i]; !slices.Contains(n.providers, o.Provider) {
 				names = append(names, n.name)
 			}
 		}

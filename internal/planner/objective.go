@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -94,13 +95,13 @@ func ratio(a, b float64) float64 {
 }
 
 // cardsOf is how many whole cards a size comes to.
-func cardsOf(o *offer, size quantity.Vector) float64 {
-	return float64(size.At(quantity.GPU)) / float64(max(o.unitsPer, 1))
+func cardsOf(o *inventory.Offer, size quantity.Vector) float64 {
+	return float64(size.At(quantity.GPU)) / float64(max(o.UnitsPerCard, 1))
 }
 
 // speedOf is the speed of a size's cards in TFLOPS, 0 when it has none or
 // nobody knows the model.
-func speedOf(o *offer, size quantity.Vector) float64 {
+func speedOf(o *inventory.Offer, size quantity.Vector) float64 {
 	g := o.Flavor.Spec.GPU
 	if g == nil {
 		return 0
@@ -110,7 +111,7 @@ func speedOf(o *offer, size quantity.Vector) float64 {
 }
 
 // emission is what a size emits in grams of CO2 an hour.
-func emission(o *offer, size quantity.Vector) (grams float64, known bool) {
+func emission(o *inventory.Offer, size quantity.Vector) (grams float64, known bool) {
 	carbon := o.Flavor.Spec.Properties.Carbon
 	if carbon == nil {
 		return 0, false

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -116,7 +116,7 @@ func saysSilent(c *v1alpha1.Contract) bool {
 // notHeld is the reason of a contract that its provider refused and does not
 // refuse any more, as long as the provider holds nothing of it: a Tenant that
 // was Drained took it away, and the consumer's slice still says Accepted.
-func (r *round) notHeld(c *v1alpha1.Contract, o *offer) string {
+func (r *round) notHeld(c *v1alpha1.Contract, o *inventory.Offer) string {
 	if c.Status.Phase != v1alpha1.PhaseDegraded || o == nil || o.Static {
 		return ""
 	}
@@ -404,17 +404,12 @@ func (r *round) latest(c *v1alpha1.Contract) *v1alpha1.Contract {
 // before.
 func (r *round) findExcess() map[string]bool {
 	out := map[string]bool{}
-	// Only those can be that were so when they were measured, or touched since.
-	looked := slices.Collect(maps.Keys(r.strained))
-	looked = append(looked, r.touched[r.began:]...)
-	slices.Sort(looked)
-	for _, i := range slices.Compact(looked) {
-		o := r.offers[i]
+	for _, o := range r.inventory.Suspects() {
 		if o.State != model.Fresh {
 			continue
 		}
 		var lack quantity.Vector
-		for i, n := range o.free {
+		for i, n := range o.Free() {
 			if n < 0 {
 				lack = lack.Set(i, -n)
 			}
@@ -422,9 +417,9 @@ func (r *round) findExcess() map[string]bool {
 		if lack == nil {
 			continue
 		}
-		list := slices.Clone(o.contracts)
-		for _, m := range o.mates {
-			list = append(list, m.contracts...)
+		list := slices.Clone(o.Contracts)
+		for _, m := range o.PoolPeers {
+			list = append(list, m.Contracts...)
 		}
 		for i := range list {
 			list[i] = r.latest(list[i])
@@ -490,7 +485,7 @@ func (r *round) seeAgain(c *v1alpha1.Contract) {
 }
 
 // relief is what an offer would gain without a contract of its pool.
-func (r *round) relief(o *offer, c *v1alpha1.Contract) quantity.Vector {
+func (r *round) relief(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {
 	at := r.offerOf(c)
 	if at == nil {
 		return nil

@@ -138,7 +138,7 @@ func (r *round) leavingAnyway(j *job, own []*v1alpha1.Contract) []*v1alpha1.Cont
 	for _, c := range slices.Concat(byName(r.releasing), r.freed) {
 		c = r.latest(c)
 		o := r.offerOf(c)
-		if c.Status.Phase != v1alpha1.PhaseReleasing || o == nil || o.blocked != "" || slices.Contains(own, c) {
+		if c.Status.Phase != v1alpha1.PhaseReleasing || o == nil || o.Blocked != "" || slices.Contains(own, c) {
 			continue
 		}
 		if d := c.Status.Displaced; d != nil && d.By != "" && d.By != keyOf(j.tenantName, j.name) {

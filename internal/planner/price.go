@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -75,20 +76,21 @@ type tariffWindow struct {
 
 // tariffOf is an offer's tariff, made on first use; offers with the very same
 // price share one.
-func (r *round) tariffOf(o *offer) *tariff {
-	if o.tariff == nil {
+func (r *round) tariffOf(o *inventory.Offer) *tariff {
+	at := &r.traits.tariffs[o.Index]
+	if *at == nil {
 		t := r.tariffs[o.Price]
 		if t == nil {
 			t = r.newTariff(o.Price)
-			if len(r.tariffs) > len(r.offers) {
+			if len(r.tariffs) > len(r.inventory.Offers()) {
 				clear(r.tariffs) // of prices that hold no more, too
 			}
 			t.number = len(r.tariffs)
 			r.tariffs[o.Price] = t
 		}
-		o.tariff = t
+		*at = t
 	}
-	return o.tariff
+	return *at
 }
 
 func (r *round) newTariff(p *v1alpha1.Price) *tariff {
@@ -177,15 +179,15 @@ func (q *quote) most() quantity.Micro    { return q.peak + q.transfer }
 
 // quoteFor prices a size in a class; ok is false when the class is not sold
 // for so long.
-func (r *round) quoteFor(o *offer, class v1alpha1.PriceClass, size quantity.Vector, seconds int64) (q quote, ok bool) {
+func (r *round) quoteFor(o *inventory.Offer, class v1alpha1.PriceClass, size quantity.Vector, seconds int64) (q quote, ok bool) {
 	t := r.tariffOf(o)
-	q = quote{class: class, list: t.onDemand.hourly(size, o.capacity)}
+	q = quote{class: class, list: t.onDemand.hourly(size, o.Capacity)}
 	switch class {
 	case v1alpha1.OnDemand:
 		q.hourly = q.list
 		q.now, q.peak = q.hourly, q.hourly
 		for i := len(t.windows) - 1; i >= 0; i-- {
-			p := t.windows[i].prices.hourly(size, o.capacity)
+			p := t.windows[i].prices.hourly(size, o.Capacity)
 			q.peak = max(q.peak, p)
 			if open, _ := r.books.InWindow(t.windows[i].window, r.now); open {
 				q.now = p // the first that is open holds
@@ -196,12 +198,12 @@ func (r *round) quoteFor(o *offer, class v1alpha1.PriceClass, size quantity.Vect
 		if t.spot == nil {
 			return q, false
 		}
-		q.hourly = t.spot.hourly(size, o.capacity)
+		q.hourly = t.spot.hourly(size, o.Capacity)
 	case v1alpha1.Reserved:
 		if t.reserved == nil || (seconds != 0 && seconds < t.commit) || (seconds == 0 && t.commit > 0) {
 			return q, false
 		}
-		q.hourly = t.reserved.hourly(size, o.capacity)
+		q.hourly = t.reserved.hourly(size, o.Capacity)
 	default:
 		return q, false
 	}
@@ -210,7 +212,7 @@ func (r *round) quoteFor(o *offer, class v1alpha1.PriceClass, size quantity.Vect
 }
 
 // contractPrice is a quote as a contract records it.
-func (r *round) contractPrice(o *offer, q quote, size quantity.Vector) v1alpha1.ContractPrice {
+func (r *round) contractPrice(o *inventory.Offer, q quote, size quantity.Vector) v1alpha1.ContractPrice {
 	t := r.tariffOf(o)
 	p := v1alpha1.ContractPrice{
 		Hourly: q.hourly.Decimal(), List: q.list.Decimal(), Currency: r.books.Currency, Class: q.class, Rate: t.rate,
@@ -218,7 +220,7 @@ func (r *round) contractPrice(o *offer, q quote, size quantity.Vector) v1alpha1.
 	if q.class == v1alpha1.OnDemand {
 		for i := range t.windows {
 			p.Windows = append(p.Windows, v1alpha1.ContractPriceWindow{
-				Window: t.windows[i].window, Hourly: t.windows[i].prices.hourly(size, o.capacity).Decimal(),
+				Window: t.windows[i].window, Hourly: t.windows[i].prices.hourly(size, o.Capacity).Decimal(),
 			})
 		}
 	}

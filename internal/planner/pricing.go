@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -44,7 +45,7 @@ type said struct {
 }
 
 func newPricer(r *round, w *wish, candidates int) *pricer {
-	p := &pricer{round: r, wish: w, own: w.weights.beyondPrice(), alone: 4*len(r.tariffs) > len(r.offers), sizes: make([]quantity.Vector, len(r.traits.stepped)), chunk: 16}
+	p := &pricer{round: r, wish: w, own: w.weights.beyondPrice(), alone: 4*len(r.tariffs) > len(r.inventory.Offers()), sizes: make([]quantity.Vector, len(r.traits.stepped)), chunk: 16}
 	if p.own || p.alone {
 		p.chunk = max(candidates, 1)
 	}
@@ -52,8 +53,8 @@ func newPricer(r *round, w *wish, candidates int) *pricer {
 }
 
 // of is the pricing of an offer.
-func (p *pricer) of(o *offer) *pricing {
-	trait, size := p.round.traits.of[o.index], quantity.Vector(nil)
+func (p *pricer) of(o *inventory.Offer) *pricing {
+	trait, size := p.round.traits.of[o.Index], quantity.Vector(nil)
 	stepped := p.round.traits.stepped[trait]
 	if !stepped {
 		size = p.sizes[trait]
@@ -89,11 +90,11 @@ func (p *pricer) of(o *offer) *pricing {
 }
 
 // next is the pricing of an offer made anew.
-func (p *pricer) next(o *offer, t *tariff, size quantity.Vector) *pricing {
+func (p *pricer) next(o *inventory.Offer, t *tariff, size quantity.Vector) *pricing {
 	out := p.room()
 	*out = p.round.choosePrice(p.wish, o, size)
 	out.vague = t.unpriced || p.round.transferUnknown(p.wish, o)
-	out.milliCards = size.At(quantity.GPU) * 1000 / o.unitsPer
+	out.milliCards = size.At(quantity.GPU) * 1000 / o.UnitsPerCard
 	return out
 }
 
@@ -150,7 +151,7 @@ func (p *pricer) finish(s *shape) {
 
 // choosePrice is a size on an offer in the cheapest acceptable price class that
 // the intent can afford, else with what of money fails.
-func (r *round) choosePrice(w *wish, o *offer, size quantity.Vector) pricing {
+func (r *round) choosePrice(w *wish, o *inventory.Offer, size quantity.Vector) pricing {
 	t := r.tariffOf(o)
 	transfer, known := r.transfer(w, o)
 	p := pricing{size: size, quote: quote{transfer: transfer}}
@@ -182,7 +183,7 @@ func (r *round) choosePrice(w *wish, o *offer, size quantity.Vector) pricing {
 }
 
 // priced is a size on an offer as a candidate, of which only the price is known.
-func (r *round) priced(w *wish, o *offer, size quantity.Vector) candidate {
+func (r *round) priced(w *wish, o *inventory.Offer, size quantity.Vector) candidate {
 	p := r.choosePrice(w, o, size)
 	return candidate{offer: o, pricing: &p}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -13,8 +14,8 @@ type problem struct {
 	seats []*seat
 	// places are the candidates of each kind, in its order.
 	places [][]*candidate
-	offers []*offer
-	rows   map[*offer]int32
+	offers []*inventory.Offer
+	rows   map[*inventory.Offer]int32
 	// counts are the resources by their number in the problem.
 	counts []int
 	// tenants are the accounts, seconds those that are left of this month.
@@ -30,7 +31,7 @@ const charged = 6
 // without those that limits of money hold, and without offers that sell parts of
 // cards.
 func (p *repairs) problemOf(seats []*seat, plain bool) *problem {
-	b := &problem{rows: map[*offer]int32{}, counts: []int{quantity.GPU}, tenants: map[*tenant]int32{}}
+	b := &problem{rows: map[*inventory.Offer]int32{}, counts: []int{quantity.GPU}, tenants: map[*tenant]int32{}}
 	if !plain {
 		_, end := p.books.MonthBounds(p.now)
 		b.seconds = int64(end.Sub(p.now.Time).Seconds())
@@ -57,7 +58,7 @@ func (p *repairs) problemOf(seats []*seat, plain bool) *problem {
 			seat.Account = p.accountOf(b, s.job)
 		}
 		if s.contract != nil {
-			for _, u := range laidOn(s.contract) {
+			for _, u := range inventory.CardsOf(s.contract) {
 				seat.On = append(seat.On, batch.Units{Card: u.Card, N: u.Units})
 			}
 		}
@@ -83,20 +84,20 @@ func (p *repairs) accountOf(b *problem, j *job) int32 {
 // charges are what a candidate costs a tenant.
 func (b *problem) charges(c *candidate) [charged]int64 {
 	units := c.size.At(quantity.GPU) * 1000
-	per := max(c.offer.unitsPer, 1)
+	per := max(c.offer.UnitsPerCard, 1)
 	return [charged]int64{int64(c.quote.peak), int64(c.quote.peak.ForSeconds(b.seconds)), (units + per - 1) / per, c.size.At(quantity.CPU), c.size.At(quantity.Memory), 1}
 }
 
 // rowOf is the row of an offer, below 0 where nobody can be sent to.
-func (b *problem) rowOf(o *offer, plain bool) int32 {
-	if plain && o.deck != nil || o.overdrawn() >= 0 {
+func (b *problem) rowOf(o *inventory.Offer, plain bool) int32 {
+	if plain && o.Cards() != nil || o.Overdrawn() >= 0 {
 		return -1
 	}
 	return b.index(o)
 }
 
 // index is an offer among the rows, with its mates.
-func (b *problem) index(o *offer) int32 {
+func (b *problem) index(o *inventory.Offer) int32 {
 	at, known := b.rows[o]
 	if known {
 		return at
@@ -104,7 +105,7 @@ func (b *problem) index(o *offer) int32 {
 	at = int32(len(b.offers)) //nolint:gosec // their number
 	b.rows[o] = at
 	b.offers, b.Rows = append(b.offers, o), append(b.Rows, batch.Row{})
-	for _, m := range o.mates {
+	for _, m := range o.PoolPeers {
 		mate := b.index(m)
 		b.Rows[at].Mates = append(b.Rows[at].Mates, mate)
 	}
@@ -125,7 +126,7 @@ func (b *problem) addKind(of *shape, plain bool) {
 			continue
 		}
 		g := of.wish.gpu
-		k.Places = append(k.Places, batch.Place{Price: c.quote.current(), Row: row, Loose: g == nil || c.offer.deck != nil && g.loose(c.offer.Flavor.Spec.GPU)})
+		k.Places = append(k.Places, batch.Place{Price: c.quote.current(), Row: row, Loose: g == nil || c.offer.Cards() != nil && g.loose(c.offer.Flavor.Spec.GPU)})
 		places = append(places, c)
 		for r, n := range c.size {
 			if n > 0 && !slices.Contains(b.counts, r) {
@@ -178,10 +179,10 @@ func (b *problem) measure() {
 	for i, o := range b.offers {
 		row := &b.Rows[i]
 		for _, r := range b.counts {
-			row.Free = append(row.Free, o.free.At(r))
+			row.Free = append(row.Free, o.Free().At(r))
 		}
-		if o.deck != nil {
-			row.Cards, row.Per = slices.Clone(o.deck.free), o.deck.per
+		if o.Cards() != nil {
+			row.Cards, row.Per = slices.Clone(o.Cards().Free()), o.Cards().PerCard()
 		}
 	}
 	for i := range b.Kinds {

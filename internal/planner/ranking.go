@@ -1,6 +1,10 @@
 package planner
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+)
 
 // ranking keeps the candidates of a shape that fit so that the best of them are
 // at hand: a binary heap of their places in shape.cands. A placement moves one
@@ -147,7 +151,7 @@ func (k *ranking) sink(cands []candidate, open []int32) {
 // price, then the reference; for thrift the price goes first. One that is not
 // known is the highest. Offers that would have to grow come last.
 func before(a, b *candidate, thrifty bool) bool {
-	return cmp.Or(compareCandidates(a, b, thrifty), compareOffers(a.offer, b.offer)) < 0
+	return cmp.Or(compareCandidates(a, b, thrifty), inventory.Compare(a.offer, b.offer)) < 0
 }
 
 // compareCandidates is the order of before without the reference.
@@ -175,9 +179,4 @@ func first(goes bool) int {
 		return -1
 	}
 	return 1
-}
-
-// compareOffers orders offers by provider and name.
-func compareOffers(a, b *offer) int {
-	return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.name, b.name))
 }

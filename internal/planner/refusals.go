@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // A provider that denies what it advertised itself sells nothing new for a
@@ -90,10 +91,10 @@ func marksOf(records map[string]refusalRecord, offers []*model.Offer) map[string
 		return nil
 	}
 	// A flavor of a file was not advertised by the one who denied it.
-	agents, files := map[string]bool{}, map[offerKey]bool{}
+	agents, files := map[string]bool{}, map[inventory.Key]bool{}
 	for _, o := range offers {
 		if o.Static && !o.Sources.Agent {
-			files[offerKey{o.Flavor.Metadata.Namespace, o.Flavor.Metadata.Name}] = true
+			files[inventory.Key{Provider: o.Flavor.Metadata.Namespace, Name: o.Flavor.Metadata.Name}] = true
 		} else {
 			agents[o.Flavor.Metadata.Namespace] = true
 		}
@@ -104,7 +105,7 @@ func marksOf(records map[string]refusalRecord, offers []*model.Offer) map[string
 	}
 	counted := map[string]map[slot]v1alpha1.Time{}
 	for _, rec := range records {
-		if !agents[rec.provider] || files[offerKey{rec.provider, rec.flavor}] {
+		if !agents[rec.provider] || files[inventory.Key{Provider: rec.provider, Name: rec.flavor}] {
 			continue
 		}
 		slots := counted[rec.provider]
@@ -169,9 +170,9 @@ func (u *update) refusalsChanged() {
 	if len(u.marks)+len(u.last.marks) == 0 {
 		return
 	}
-	for _, o := range u.offers {
-		if u.blocked(o) != o.blocked {
-			u.described(o, false)
+	for _, o := range u.inventory.Offers() {
+		if u.blocked(o) != o.Blocked {
+			u.described(o, o.Offer, false)
 		}
 	}
 }

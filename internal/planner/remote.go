@@ -174,7 +174,7 @@ func (b *bars) brokenText(s *shape, l *limits, req string) string {
 	}
 	for i := range s.cands {
 		if c := &s.cands[i]; c.req == "" && l.breaks(c) == req {
-			return req + ": " + b.detail(c.offer.provider, req)
+			return req + ": " + b.detail(c.offer.Provider, req)
 		}
 	}
 	return ""

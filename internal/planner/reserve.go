@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -88,14 +89,14 @@ func (r *round) tellKept() {
 			continue
 		}
 		if c, o := r.keptFrom(j, kept); c != nil {
-			j.dec.Reason += fmt.Sprintf("; what is free of %s is kept for %s until %s: with a schedule.duration that ends %s before, it need not wait for that", o.ref, c.key, stamp(c.reserved.until), v1alpha1.Duration{Duration: r.grace()})
+			j.dec.Reason += fmt.Sprintf("; what is free of %s is kept for %s until %s: with a schedule.duration that ends %s before, it need not wait for that", o.Ref, c.key, stamp(c.reserved.until), v1alpha1.Duration{Duration: r.grace()})
 		}
 	}
 }
 
 // keptFrom is the first of reservations without which a replica of a job would
 // fit, and where; nil if it waits for something else.
-func (r *round) keptFrom(j *job, kept []*claim) (*claim, *offer) {
+func (r *round) keptFrom(j *job, kept []*claim) (*claim, *inventory.Offer) {
 	var own []booking
 	if c := r.claims[j]; c != nil {
 		own = c.booked
@@ -111,7 +112,7 @@ func (r *round) keptFrom(j *job, kept []*claim) (*claim, *offer) {
 				if x == nil || !strings.HasPrefix(x.req, ReqCapacity) {
 					continue
 				}
-				free := b.offer.free.Clone().Add(b.size)
+				free := b.offer.Free().Clone().Add(b.size)
 				for _, mine := range own {
 					if mine.offer == b.offer {
 						free = free.Add(mine.size)
@@ -142,14 +143,14 @@ func (r *round) keepUntil(cl *claim, ends []ending) {
 	r.takeReserved(cl.job, -1)
 	slack := make([]quantity.Vector, len(cl.reserved.whole))
 	for i, p := range cl.reserved.whole {
-		slack[i] = p.offer.free.Clone().Sub(p.size)
+		slack[i] = p.offer.Free().Clone().Sub(p.size)
 	}
 	r.rollback(m)
 	cl.booked = make([]booking, len(slack))
 	for i, p := range cl.reserved.whole {
 		size := p.size.Clone()
 		for k := range size {
-			free := p.offer.free.At(k)
+			free := p.offer.Free().At(k)
 			size[k] = max(0, free-max(0, min(free, slack[i].At(k))))
 		}
 		r.shift(p.offer, size.Negative())
@@ -239,8 +240,8 @@ func (r *round) lendEnd(e *ending) {
 }
 
 // givesTo reports whether what ends makes room on an offer.
-func (r *round) givesTo(e *ending, to *offer) bool {
-	is := func(o *offer) bool { return o == to || slices.Contains(to.mates, o) }
+func (r *round) givesTo(e *ending, to *inventory.Offer) bool {
+	is := func(o *inventory.Offer) bool { return o == to || slices.Contains(to.PoolPeers, o) }
 	if e.reserved == nil {
 		return is(e.offer)
 	}
@@ -381,7 +382,7 @@ func (r *round) liftReserved(j *job) (again func()) {
 func placesText(list []booking) string {
 	var out []string
 	for _, b := range list {
-		out = append(out, b.offer.ref)
+		out = append(out, b.offer.Ref)
 	}
 	slices.Sort(out)
 	if n := len(out); n > 3 {

@@ -3,21 +3,20 @@ package planner
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // update brings a round up to date with its world.
 type update struct {
 	*round
 	last *round
-	// dirty are intents on which there is no verdict any more, measure offers
-	// whose figures are to be made anew, lost the intents that came or went.
-	dirty   map[[2]string]bool
-	measure map[int32]bool
-	lost    map[[2]string]bool
+	// dirty are intents on which there is no verdict any more, lost the intents that
+	// came or went.
+	dirty map[[2]string]bool
+	lost  map[[2]string]bool
 }
 
 // offersChanged takes over what offers report; false when others are offered.
@@ -33,18 +32,16 @@ func (u *update) offersChanged() bool {
 		if old[i] == now[i] || *old[i] == *now[i] {
 			continue
 		}
-		o, next := u.offers[u.places[i]], u.heard(now[i])
+		o, next := u.inventory.Reported(i, now[i])
 		f, was := next.Flavor, o.Flavor
-		if f.Metadata.Namespace != o.provider || f.Metadata.Name != o.name || f.Spec.Pool != was.Spec.Pool {
+		if f.Metadata.Namespace != o.Provider || f.Metadata.Name != o.Name || f.Spec.Pool != was.Spec.Pool {
 			return false
 		}
 		if f.Spec.Pool != "" && len(f.Spec.ScalableTo)+len(was.Spec.ScalableTo) > 0 && !was.SameButUse(f) {
 			return false // what its mates could become depends on it
 		}
 		used := o.State == next.State && o.Price == next.Price && o.Location == next.Location && o.Static == next.Static && was.SameButUse(f)
-		u.windowed = u.windowed || next.Price != nil && len(next.Price.Windows) > 0
-		o.Offer = next
-		u.described(o, used)
+		u.described(o, next, used)
 	}
 	return true
 }
@@ -67,9 +64,8 @@ func (u *update) tenantsChanged() bool {
 func (u *update) clustersChanged() {
 	for _, name := range differing(u.last.given.Clusters, u.given.Clusters) {
 		maps.DeleteFunc(u.shapes, func(_ string, s *shape) bool { return s.wish.consumer == name })
-		at, _ := slices.BinarySearchFunc(u.offers, name, func(o *offer, name string) int { return strings.Compare(o.provider, name) })
-		for ; at < len(u.offers) && u.offers[at].provider == name; at++ {
-			u.described(u.offers[at], false)
+		for _, o := range u.inventory.By(name) {
+			u.described(o, o.Offer, false)
 		}
 	}
 }
@@ -89,13 +85,12 @@ func differing[V comparable](a, b map[string]V) (keys []string) {
 	return keys
 }
 
-// described takes over an offer of which something else is known; used: only
-// what is used or held of it.
-func (u *update) described(o *offer, used bool) {
-	u.describe(o)
-	u.altered = append(u.altered, alteration{int32(o.index), used})
-	u.remeasureWithMates(o)
-	for _, c := range o.contracts {
+// described takes over what is known of an offer; used: only what is used or held of
+// it is another.
+func (u *update) described(o *inventory.Offer, next *model.Offer, used bool) {
+	u.inventory.Describe(o, next, used)
+	u.traits.set(o)
+	for _, c := range o.Contracts {
 		u.dirty[intentOf(c)] = true
 	}
 	if !used {
@@ -105,13 +100,6 @@ func (u *update) described(o *offer, used bool) {
 
 func intentOf(c *v1alpha1.Contract) [2]string {
 	return [2]string{c.Metadata.Namespace, c.Spec.Intent.Name}
-}
-
-func (u *update) remeasureWithMates(o *offer) {
-	u.measure[int32(o.index)] = true
-	for _, m := range o.mates {
-		u.measure[int32(m.index)] = true
-	}
 }
 
 // ledgerChanged takes over what the ledger holds.
@@ -134,7 +122,7 @@ func (u *update) ledgerChanged() {
 			}
 		}
 	}
-	places := map[*offer]bool{}
+	places := map[*inventory.Offer]bool{}
 	for _, c := range left {
 		delete(u.refusals, c.Metadata.Name)
 		u.mapped.add(u.last.given.Clusters, c, -1)
@@ -152,8 +140,7 @@ func (u *update) ledgerChanged() {
 		}
 	}
 	for o := range places {
-		o.contracts = now.HeldOn(o.provider, o.name)
-		u.remeasureWithMates(o)
+		u.inventory.Recount(o, now.HeldOn(o.Provider, o.Name))
 	}
 	if len(differing(u.last.given.Clusters, u.given.Clusters)) > 0 {
 		u.readMappings() // names at providers have the consumers' ids in them
@@ -176,31 +163,15 @@ func (u *update) observedChanged() {
 // workloadChanged forgets what was scored by a workload that is another now.
 // Only parts of cards are scored by it.
 func (u *update) workloadChanged() {
-	if len(u.decks) == 0 || u.load != nil {
-		return
-	}
-	clear(u.shapes)
-	for i := range u.decks {
-		u.offers[i].stir()
+	if u.inventory.SellsPartsOfCards() && u.load == nil {
+		clear(u.shapes)
 	}
 }
 
-// remeasure makes figures anew: those of offers that the last round booked on,
-// too, because they are as it left them.
+// remeasure makes figures anew.
 func (u *update) remeasure() {
-	for _, i := range u.last.touched[u.last.began:] {
-		u.measure[i] = true
-	}
-	list := slices.Sorted(maps.Keys(u.measure))
-	for _, i := range list {
-		u.round.measure(u.offers[i])
-	}
-	for _, i := range list {
-		u.assess(u.offers[i])
-	}
-	u.touched = append(u.touched, list...)
-	u.began = len(u.touched)
-	if u.windowed && u.now != u.last.now {
+	u.inventory.Measure()
+	if u.inventory.Windowed() && u.now != u.last.now {
 		clear(u.shapes) // another price may hold
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -37,27 +38,12 @@ type round struct {
 	defaults  quantity.Vector // of replicas that leave them open
 	latencies map[pair]int64
 
-	offers []*offer
-	byKey  map[offerKey]*offer
-	kinds  map[cardKind]int
-	// places are where in offers each of the world's stands; strained are those
-	// that had less than nothing left when they were measured, unheard those that
-	// are not Fresh, decks those that sell parts of cards. windowed: the price of
-	// some depends on the hour.
-	places                   []int32
-	strained, unheard, decks map[int32]bool
-	windowed                 bool
-	traits                   *traits
-	shapes                   map[string]*shape
-	tariffs                  map[*v1alpha1.Price]*tariff
-	// touched are the offers that have been booked on, in order of time; those
-	// from began on by this round.
-	touched []int32
-	began   int
-	// altered are the offers that report something else than when a shape was
-	// made; number tells the rounds of a Memory apart.
-	altered []alteration
-	number  uint64
+	inventory *inventory.Inventory
+	traits    *traits
+	shapes    map[string]*shape
+	tariffs   map[*v1alpha1.Price]*tariff
+	// number tells the rounds of a Memory apart.
+	number uint64
 	// seats are what may still be moved within its batch, while seating.
 	seats   []*seat
 	seating bool
@@ -150,7 +136,7 @@ type round struct {
 // newRound reads a world from nothing.
 func newRound(w *World) *round {
 	r := startRound(w)
-	r.names, r.shapes, r.kinds, r.latencies, r.tariffs = quantity.NewNames(ReqCapacity), map[string]*shape{}, map[cardKind]int{}, map[pair]int64{}, map[*v1alpha1.Price]*tariff{}
+	r.names, r.shapes, r.latencies, r.tariffs = quantity.NewNames(ReqCapacity), map[string]*shape{}, map[pair]int64{}, map[*v1alpha1.Price]*tariff{}
 	fleet := r.fleet
 	r.defaults = r.names.VectorOf(v1alpha1.Resources{
 		v1alpha1.CPU:              defaultOf(fleet.Defaults.CPU, v1alpha1.CPU, "4"),
@@ -163,11 +149,17 @@ func newRound(w *World) *round {
 	}
 	r.listIntents()
 	r.readLedger()
-	r.readOffers()
+	r.inventory = inventory.New(r.facts(), w.Offers, r.w.Ledger.Contracts())
+	r.traits = newTraits(r.inventory.Offers())
 	r.listOrphans()
 	r.readContracts()
 	r.finishRefusals()
 	return r
+}
+
+// facts are what the round tells its inventory.
+func (r *round) facts() inventory.Facts {
+	return inventory.Facts{Names: r.names, Clusters: r.w.Clusters, Heard: r.w.Heard, Blocked: r.blocked}
 }
 
 // startRound is a round that knows its world and has read nothing of it.
@@ -240,8 +232,8 @@ func defaultOf(q *v1alpha1.Quantity, name, otherwise string) v1alpha1.Amount {
 	return q.Amount(name)
 }
 
-func (r *round) offerOf(c *v1alpha1.Contract) *offer {
-	return r.byKey[offerKey{c.Spec.Provider, c.Spec.Flavor}]
+func (r *round) offerOf(c *v1alpha1.Contract) *inventory.Offer {
+	return r.inventory.Of(c)
 }
 
 // compareNames orders by tenant, then name.

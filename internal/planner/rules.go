@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // rules are what a replica's place must respect beside the offer itself: where
@@ -67,19 +68,19 @@ func (r *round) rulesFor(j *job, s *shape, replica int32, placed []*v1alpha1.Con
 }
 
 // breaks is the rule that an offer breaks, "" for none.
-func (x *rules) breaks(o *offer) string {
+func (x *rules) breaks(o *inventory.Offer) string {
 	if x == nil {
 		return ""
 	}
-	if x.only != "" && o.provider != x.only {
+	if x.only != "" && o.Provider != x.only {
 		return ReqTogether
 	}
 	for i := range x.beside {
-		if !slices.Contains(x.beside[i].providers, o.provider) {
+		if !slices.Contains(x.beside[i].providers, o.Provider) {
 			return ReqTogether
 		}
 	}
-	if x.apart[o.provider] != "" {
+	if x.apart[o.Provider] != "" {
 		return ReqApart
 	}
 	for i := range x.spread {
@@ -91,20 +92,20 @@ func (x *rules) breaks(o *offer) string {
 }
 
 // detail says with names and numbers which rule an offer breaks.
-func (x *rules) detail(o *offer, req string) string {
+func (x *rules) detail(o *inventory.Offer, req string) string {
 	if x == nil {
 		return ""
 	}
 	switch req {
 	case ReqTogether:
 		for i := range x.beside {
-			if n := &x.beside[i]; !slices.Contains(n.providers, o.provider) {
+			if n := &x.beside[i]; !slices.Contains(n.providers, o.Provider) {
 				return fmt.Sprintf("%s is on %s", n.name, strings.Join(n.providers, ", "))
 			}
 		}
-		return "not all of those that belong together fit on " + o.provider
+		return "not all of those that belong together fit on " + o.Provider
 	case ReqApart:
-		return x.apart[o.provider] + " is on " + o.provider
+		return x.apart[o.Provider] + " is on " + o.Provider
 	case ReqSpread:
 		for i := range x.spread {
 			if x.spread[i].breaks(o) {
@@ -135,7 +136,7 @@ func (x *rules) brokenText(s *shape, l *limits, req string) string {
 
 // obeys reports whether a contract may stay where it is under what its intent
 // now says.
-func (r *round) obeys(j *job, c *v1alpha1.Contract, o *offer) bool {
+func (r *round) obeys(j *job, c *v1alpha1.Contract, o *inventory.Offer) bool {
 	p := &j.in.Spec.Placement
 	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 {
 		return true

@@ -147,7 +147,7 @@ func keyNumber(by string) int {
 func roomFor(c *candidate, n int) int {
 	for i, size := range c.size {
 		if size > 0 {
-			n = int(min(int64(n), c.offer.free.At(i)/size))
+			n = int(min(int64(n), c.offer.Free().At(i)/size))
 		}
 	}
 	return n

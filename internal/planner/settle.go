@@ -82,7 +82,7 @@ func (r *round) quick(in *model.Intent) (Decision, bool) {
 		s := &c.Spec
 		o := r.offerOf(c)
 		if !c.Status.Phase.Charged() || s.Intent.Digest != in.Digest || unrecorded(in, c) || s.Intent.Path != in.Path || s.Intent.Of != 0 ||
-			o == nil || o.State != model.Fresh || !o.move.IsZero() || c.Status.Displaced != nil || r.interrupted(c, o) || r.cut[c.Metadata.Name] || r.w.ForceRelease[c.Metadata.Name] {
+			o == nil || o.State != model.Fresh || !o.LeaveBy.IsZero() || c.Status.Displaced != nil || r.interrupted(c, o) || r.cut[c.Metadata.Name] || r.w.ForceRelease[c.Metadata.Name] {
 			return none, false
 		}
 		if !s.Term.End.IsZero() {
@@ -430,8 +430,8 @@ func (r *round) taskFor(j *job, replica int32, c *v1alpha1.Contract) *task {
 	if c = r.interrupt(j, r.record(j, c)); c.Status.Displaced != nil && !r.w.Deaf {
 		return &task{kind: leave, replica: replica, old: c}
 	}
-	if o != nil && !o.move.IsZero() && !r.w.Deaf {
-		r.due(o.move)
+	if o != nil && !o.LeaveBy.IsZero() && !r.w.Deaf {
+		r.due(o.LeaveBy)
 		return &task{kind: move, replica: replica, old: c}
 	}
 	end := c.Spec.Term.End

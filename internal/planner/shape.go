@@ -2,14 +2,16 @@ package planner
 
 import (
 	"cmp"
-	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"maps"
 	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // candidate is an offer that has every fact a wish demands.
 type candidate struct {
-	offer *offer
+	offer *inventory.Offer
 	*pricing
 
 	// req is what it fails at the moment, "" when it fits; score, and the
@@ -73,8 +75,8 @@ type floor struct {
 }
 
 // of is an offer as a candidate; nil when it lacks a fact.
-func (s *shape) of(o *offer) *candidate {
-	if at := s.at[o.index]; at >= 0 {
+func (s *shape) of(o *inventory.Offer) *candidate {
+	if at := s.at[o.Index]; at >= 0 {
 		return &s.cands[at]
 	}
 	return nil
@@ -105,27 +107,20 @@ func (r *round) shapeOf(j *job, alt int) *shape {
 // sold in parts they strand (fragments.go).
 func (s *shape) packs() bool { return s.wish.weights.resources > 0 && 2*s.packed > s.affordable }
 
-// alteration is an offer that reports something else than before; used: only
-// what is used or held of it.
-type alteration struct {
-	offer int32
-	used  bool
-}
-
 // catchUp looks again at the offers that report something else since the shape
 // last looked, and reports whether that was enough: what changes which offers
 // are candidates, or what one costs, changes the scores of all.
 func (r *round) catchUp(s *shape) bool {
-	for ; s.altered < len(r.altered); s.altered++ {
-		a := r.altered[s.altered]
-		at := s.at[a.offer]
-		if at >= 0 && !a.used {
+	for _, a := range r.inventory.Altered(s.altered) {
+		at := s.at[a.Offer]
+		if at >= 0 && !a.UseOnly {
 			return false
 		}
-		if a.used && s.wish.where == nil && len(s.wish.policies) == 0 {
+		s.altered++
+		if a.UseOnly && s.wish.where == nil && len(s.wish.policies) == 0 {
 			continue // all else looks at what does not change with use
 		}
-		req := r.fact(s.wish, r.offers[a.offer])
+		req := r.fact(s.wish, r.inventory.Offers()[a.Offer])
 		switch {
 		case at >= 0 && req == "":
 		case at >= 0 || req == "":
@@ -135,7 +130,7 @@ func (r *round) catchUp(s *shape) bool {
 			if s.facts[was]--; s.facts[was] == 0 {
 				delete(s.facts, was)
 			}
-			s.at[a.offer] = s.lacking(req)
+			s.at[a.Offer] = s.lacking(req)
 			s.facts[req]++
 			s.counts++
 		}
@@ -159,15 +154,17 @@ func (r *round) look(s *shape, c *candidate) {
 	if c.req == "" {
 		c.resources = r.resources(s.wish, c.offer, c.size, nil)
 		c.score = s.wish.weights.score(c)
-		c.scales = c.offer.scales(c.size)
+		c.scales = c.offer.Scales(c.size)
 	}
 }
 
 // refresh looks again at the offers that were touched since the shape last
 // looked.
 func (r *round) refresh(s *shape) {
-	for ; s.seen < len(r.touched); s.seen++ {
-		i := s.at[r.touched[s.seen]]
+	touched := r.inventory.Touched(s.seen)
+	s.seen += len(touched)
+	for _, o := range touched {
+		i := s.at[o]
 		if i < 0 {
 			continue
 		}
@@ -198,7 +195,7 @@ func (s *shape) dearer(a, b *candidate) bool {
 	if a.quote.now != b.quote.now {
 		return a.quote.now > b.quote.now
 	}
-	return compareOffers(b.offer, a.offer) > 0
+	return inventory.Compare(b.offer, a.offer) > 0
 }
 
 // dearestBeside is the dearest candidate that fits, beside one that was chosen
@@ -298,13 +295,13 @@ func (s *shape) byPrice() []int32 {
 	}
 	s.priced = make([]int32, 0, len(s.cands))
 	for i := range s.cands {
-		if s.cands[i].money == "" && s.cands[i].offer.growth == nil {
+		if s.cands[i].money == "" && s.cands[i].offer.Growth == nil {
 			s.priced = append(s.priced, int32(i))
 		}
 	}
 	slices.SortFunc(s.priced, func(a, b int32) int {
 		x, y := &s.cands[a], &s.cands[b]
-		return cmp.Or(cmp.Compare(x.quote.current(), y.quote.current()), compareOffers(x.offer, y.offer))
+		return cmp.Or(cmp.Compare(x.quote.current(), y.quote.current()), inventory.Compare(x.offer, y.offer))
 	})
 	return s.priced
 }

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // maxTimeToActive is within what time after its reservation a contract must be
@@ -35,7 +36,7 @@ func (r *round) late(c *v1alpha1.Contract) bool {
 
 // availability reports whether an offer is as reliable as an intent's
 // sla.availability (a percentage) demands; one that does not say is not.
-func availability(sla *v1alpha1.SLA, o *offer) bool {
+func availability(sla *v1alpha1.SLA, o *inventory.Offer) bool {
 	if sla == nil || sla.Availability == nil {
 		return true
 	}

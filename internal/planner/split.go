@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -240,7 +241,7 @@ func (r *round) placeSomeParts(j *job, alt int, t task, n int64, thrifty bool, p
 		}
 	}
 	var out []placedPart
-	m, was, used, rest := r.mark(), *spent, map[*offer]bool{}, of
+	m, was, used, rest := r.mark(), *spent, map[*inventory.Offer]bool{}, of
 	for part := range int32(n) {
 		after := n - int64(part) - 1
 		p, units := r.placePart(j, partWish{q: &q, alt: at, part: part, rest: rest, after: after, least: least, of: of, thrifty: thrifty, used: used, others: others}, t, placed, *spent)
@@ -268,13 +269,13 @@ type partWish struct {
 	part                   int32
 	rest, after, least, of int64
 	thrifty                bool
-	used                   map[*offer]bool
+	used                   map[*inventory.Offer]bool
 	others                 int64
 }
 
 // room is an offer and how many units it could take now.
 type room struct {
-	offer *offer
+	offer *inventory.Offer
 	units int64
 }
 
@@ -331,7 +332,7 @@ func (r *round) rooms(j *job, x partWish, t task, placed []*v1alpha1.Contract, s
 
 // unitsFor is how many units an offer has room for: sizes grow with the units,
 // so that it is found by halving.
-func (r *round) unitsFor(x partWish, o *offer) int64 {
+func (r *round) unitsFor(x partWish, o *inventory.Offer) int64 {
 	low, high := x.least, x.rest
 	for low < high {
 		mid := (low + high + 1) / 2
@@ -354,7 +355,7 @@ func (r *round) unitsFor(x partWish, o *offer) int64 {
 
 // putPart places one part of so many units on an offer, nil when money or a
 // rule forbids it.
-func (r *round) putPart(j *job, x partWish, t task, o *offer, units int64, placed []*v1alpha1.Contract, spent purse) *placedPart {
+func (r *round) putPart(j *job, x partWish, t task, o *inventory.Offer, units int64, placed []*v1alpha1.Contract, spent purse) *placedPart {
 	defer r.asPart(j, x.part, units, x.of)()
 	s := r.shapeOf(j, x.alt)
 	c := s.of(o)

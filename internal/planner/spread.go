@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
 // spreadRule is one entry of placement.spread as it stands for one more
@@ -89,7 +90,7 @@ func (x *spreadRule) in(domain string) int {
 }
 
 // breaks reports whether a replica in an offer's domain would break the rule.
-func (x *spreadRule) breaks(o *offer) bool {
+func (x *spreadRule) breaks(o *inventory.Offer) bool {
 	d := domain(o, x.by)
 	switch {
 	case d == "":
@@ -105,7 +106,7 @@ func (x *spreadRule) refuses(n int) bool {
 	return x.inUse < x.minDomains && n > 0 || n+1-x.least > x.maxSkew
 }
 
-func (x *spreadRule) detail(o *offer) string {
+func (x *spreadRule) detail(o *inventory.Offer) string {
 	d := domain(o, x.by)
 	if d == "" {
 		return "it has no " + x.by
@@ -117,7 +118,7 @@ func (x *spreadRule) detail(o *offer) string {
 }
 
 // noDomain is which key of placement.spread an offer lacks, in words.
-func noDomain(w *wish, o *offer) string {
+func noDomain(w *wish, o *inventory.Offer) string {
 	for i := range w.in.Spec.Placement.Spread {
 		if by := w.in.Spec.Placement.Spread[i].By; domain(o, by) == "" {
 			return "it has no " + by
@@ -138,7 +139,7 @@ func replicas(n int) string {
 
 // domain is where an offer stands in a spread, "" when it does not say. Zones
 // are told apart by their region.
-func domain(o *offer, by string) string { return domainAt(o.provider, o.Location, by) }
+func domain(o *inventory.Offer, by string) string { return domainAt(o.Provider, o.Location, by) }
 
 func domainAt(provider string, at v1alpha1.Location, by string) string {
 	switch by {
@@ -174,7 +175,7 @@ func (s *shape) domains(by string) []string {
 	seen := map[string]bool{}
 	for i := range s.cands {
 		c := &s.cands[i]
-		if d := domain(c.offer, by); d != "" && c.money == "" && (c.size.Within(c.offer.capacity) || s.wish.in.Spec.Split != nil) {
+		if d := domain(c.offer, by); d != "" && c.money == "" && (c.size.Within(c.offer.Capacity) || s.wish.in.Spec.Split != nil) {
 			seen[d] = true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -153,8 +154,8 @@ type limits struct {
 	own purse
 	// only is the offer that alone may be taken, nil for any; those of avoid may
 	// not.
-	only  *offer
-	avoid map[offerKey]bool
+	only  *inventory.Offer
+	avoid map[inventory.Key]bool
 	// life is for how many seconds an intent's total must last.
 	life int64
 	// rules on where the replica may stand, nil for none.
@@ -170,11 +171,11 @@ type modelLimit struct {
 	kinds map[int]bool
 }
 
-func (m *modelLimit) counts(o *offer) bool {
-	is, known := m.kinds[o.kind]
+func (m *modelLimit) counts(o *inventory.Offer) bool {
+	is, known := m.kinds[o.CardKind]
 	if !known {
 		is = o.Flavor.Spec.GPU != nil && gpunames.Match(m.model, o.Flavor.Spec.GPU.Model)
-		m.kinds[o.kind] = is
+		m.kinds[o.CardKind] = is
 	}
 	return is
 }
@@ -247,10 +248,10 @@ func (l *limits) breaks(c *candidate) string {
 	if l.only != nil && l.only != c.offer {
 		return reqOther
 	}
-	if l.avoid != nil && (l.avoid[offerKey{c.offer.provider, c.offer.name}] || l.avoid[offerKey{provider: c.offer.provider}]) {
+	if l.avoid != nil && (l.avoid[inventory.Key{Provider: c.offer.Provider, Name: c.offer.Name}] || l.avoid[inventory.Key{Provider: c.offer.Provider}]) {
 		return ReqDenied
 	}
-	if req := l.bars.breaks(c.offer.provider); req != "" {
+	if req := l.bars.breaks(c.offer.Provider); req != "" {
 		return req
 	}
 	if req := l.rules.breaks(c.offer); req != "" {
@@ -282,15 +283,15 @@ func (l *limits) breaksQuota(c *candidate) string {
 	o := c.offer
 	if units := c.size.At(quantity.GPU); units > 0 && (l.gpu < noLimit || len(l.byModel) > 0) {
 		cards := units * 1000
-		if o.unitsPer > 1 {
-			cards = (units*1000 + o.unitsPer - 1) / o.unitsPer
+		if o.UnitsPerCard > 1 {
+			cards = (units*1000 + o.UnitsPerCard - 1) / o.UnitsPerCard
 		}
-		if cards > l.gpu && (o.unitsPer == 1 || !l.exact(c, "")) {
+		if cards > l.gpu && (o.UnitsPerCard == 1 || !l.exact(c, "")) {
 			return ReqQuotaGPU
 		}
 		for i := range l.byModel {
 			m := &l.byModel[i]
-			if cards > m.left && m.counts(o) && (o.unitsPer == 1 || !l.exact(c, m.model)) {
+			if cards > m.left && m.counts(o) && (o.UnitsPerCard == 1 || !l.exact(c, m.model)) {
 				return ReqQuotaByModel
 			}
 		}

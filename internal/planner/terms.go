@@ -76,14 +76,14 @@ func (r *round) holdFrozen(j *job, c *v1alpha1.Contract) {
 		r.due(d.Leaves)
 	}
 	o := r.offerOf(c)
-	if o == nil || o.move.IsZero() {
+	if o == nil || o.LeaveBy.IsZero() {
 		return
 	}
-	if o.move.After(r.now.Time) {
-		r.due(o.move)
+	if o.LeaveBy.After(r.now.Time) {
+		r.due(o.LeaveBy)
 		return
 	}
-	j.drop(r, c, drainedTo(c), CodeDrain, "its flavor had to be empty by "+stamp(o.move)+", and its intent cannot be read")
+	j.drop(r, c, drainedTo(c), CodeDrain, "its flavor had to be empty by "+stamp(o.LeaveBy)+", and its intent cannot be read")
 }
 
 // drainedTo is the end of a contract that was still there when its flavor had

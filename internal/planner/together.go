@@ -47,7 +47,7 @@ func (r *round) fillUnit(j *job) bool {
 	}
 	// A rehearsal must place nothing of the others.
 	mayTry := j.tryUnits || r.jobOf(j.tenantName, j.name) == j
-	if at, tried := r.unitless[key]; mayTry && (!tried || at != len(r.touched)) {
+	if at, tried := r.unitless[key]; mayTry && (!tried || at != r.inventory.Touches()) {
 		for _, provider := range r.commonProviders(unit) {
 			if r.tryUnit(unit, provider) {
 				return true
@@ -56,7 +56,7 @@ func (r *round) fillUnit(j *job) bool {
 		if r.unitless == nil {
 			r.unitless = map[string]int{}
 		}
-		r.unitless[key] = len(r.touched)
+		r.unitless[key] = r.inventory.Touches()
 	}
 	waits := r.namedAmong(j, unit)
 	if waits == "" {
@@ -115,8 +115,8 @@ func (r *round) fittingProviders(j *job) map[string]float64 {
 			if c.req != "" && (j.in.Spec.Split == nil || !strings.HasPrefix(c.req, ReqCapacity)) {
 				continue
 			}
-			if best, known := out[c.offer.provider]; !known || c.score > best {
-				out[c.offer.provider] = c.score
+			if best, known := out[c.offer.Provider]; !known || c.score > best {
+				out[c.offer.Provider] = c.score
 			}
 		}
 	}

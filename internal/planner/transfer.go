@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -40,7 +41,7 @@ func (r *round) transferPrice(from, to string) (perGi int64, ok bool) {
 //	perGi × (egressGiPerHour + sizeGi ÷ hours of the term)
 //
 // rounded up to a millionth; known is false when no price is known.
-func (r *round) transfer(w *wish, o *offer) (hourly quantity.Micro, known bool) {
+func (r *round) transfer(w *wish, o *inventory.Offer) (hourly quantity.Micro, known bool) {
 	if !w.moves() {
 		return 0, true
 	}
@@ -76,13 +77,13 @@ func (w *wish) share() (part, whole int64) {
 
 // transferUnknown reports whether an intent has data and nobody said what
 // moving it to an offer costs.
-func (r *round) transferUnknown(w *wish, o *offer) bool {
+func (r *round) transferUnknown(w *wish, o *inventory.Offer) bool {
 	_, known := r.transfer(w, o)
 	return !known
 }
 
 // transferWhy says what is not known.
-func (r *round) transferWhy(w *wish, o *offer) string {
+func (r *round) transferWhy(w *wish, o *inventory.Offer) string {
 	if o.Location.Region == "" {
 		return "its region is not known, so that nobody can say what moving the data there costs"
 	}
@@ -91,7 +92,7 @@ func (r *round) transferWhy(w *wish, o *offer) string {
 
 // transferEstimate is transfer as a contract's decision records it, nil when
 // there is nothing to move or no price is known.
-func (r *round) transferEstimate(w *wish, o *offer) *v1alpha1.TransferEstimate {
+func (r *round) transferEstimate(w *wish, o *inventory.Offer) *v1alpha1.TransferEstimate {
 	d := w.in.Spec.Data
 	hourly, known := r.transfer(w, o)
 	if d == nil || !known {

@@ -101,20 +101,20 @@ func (r *round) stands(j *job, c, newest *v1alpha1.Contract) bool {
 		return false
 	}
 	o := r.offerOf(c)
-	return o != nil && o.move.IsZero() && c.Status.Displaced == nil && !r.cut[c.Metadata.Name]
+	return o != nil && o.LeaveBy.IsZero() && c.Status.Displaced == nil && !r.cut[c.Metadata.Name]
 }
 
 // goesFirst releases a contract whose replacement only it makes room for, if so
 // many replicas may be without capacity, and reports whether it did.
 func (r *round) goesFirst(j *job, t task) bool {
 	o := r.offerOf(t.old)
-	if u := j.in.Spec.Update; u == nil || u.MaxUnavailable == 0 || t.of > 0 || o == nil || o.blocked != "" || r.turnOf(j, t.replica, t.old) != turnAtOnce || j.trial {
+	if u := j.in.Spec.Update; u == nil || u.MaxUnavailable == 0 || t.of > 0 || o == nil || o.Blocked != "" || r.turnOf(j, t.replica, t.old) != turnAtOnce || j.trial {
 		return false
 	}
-	room := o.free.Clone().Add(r.footprint(o, t.old.Metadata.Name, t.old))
+	room := o.Free().Clone().Add(r.footprint(o, t.old.Metadata.Name, t.old))
 	for i, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
-		if o.provider == w.consumer || r.nature(w, o) != "" || !w.size(o).Within(room.Max(quantity.Vector{})) {
+		if o.Provider == w.consumer || r.nature(w, o) != "" || !w.size(o).Within(room.Max(quantity.Vector{})) {
 			continue
 		}
 		if c := r.shapeOf(j, i).of(o); c == nil || c.money != "" {

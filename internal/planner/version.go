@@ -22,7 +22,7 @@ const (
 	// knows nothing of its flavors yet (phases.go).
 	rulesSilentUntilHeard = 5
 	// rulesSmallerLater: what is taken off a contract is not sold in the same round:
-	// its provider may hold it before it says so (offer.go).
+	// its provider may hold it before it says so (draft.go).
 	rulesSmallerLater = 6
 	// rulesDenialsKept: a contract that its provider denied stays in the tree until the
 	// denial counts no more, whatever retention.ended says (refusals.go).

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -43,7 +44,7 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 	k.in, k.alts = &in, []v1alpha1.ResourceRequest{alt}
 	defer r.onTrial()()
 	var chosen []*v1alpha1.Contract
-	tried := map[*offer]bool{}
+	tried := map[*inventory.Offer]bool{}
 	for len(k.tasks) > 0 {
 		r.fill(k)
 		if len(k.tasks) == 0 || len(tried) == placesTried {
@@ -92,7 +93,7 @@ type unit struct {
 // victimSet is a set of units whose leaving makes room on an offer.
 type victimSet struct {
 	disturbance
-	offer  *offer
+	offer  *inventory.Offer
 	leaves []*v1alpha1.Contract
 	price  quantity.Micro
 }
@@ -100,12 +101,12 @@ type victimSet struct {
 // before is the order of sets on different offers: the least disturbing, then
 // the cheaper place.
 func (a *victimSet) before(b *victimSet) bool {
-	return cmp.Or(a.compare(b.disturbance), cmp.Compare(a.price, b.price), cmp.Compare(a.offer.index, b.offer.index)) < 0
+	return cmp.Or(a.compare(b.disturbance), cmp.Compare(a.price, b.price), cmp.Compare(a.offer.Index, b.offer.Index)) < 0
 }
 
 // leastDisturbing is the set of contracts whose leaving makes room for one
 // replica at the least cost to others, nil when there is none.
-func (r *round) leastDisturbing(k *job, tried map[*offer]bool, chosen []*v1alpha1.Contract) *victimSet {
+func (r *round) leastDisturbing(k *job, tried map[*inventory.Offer]bool, chosen []*v1alpha1.Contract) *victimSet {
 	k.budget(r, len(k.tasks))
 	s := r.shapeOf(k, 0)
 	l := r.limitsFor(k, s, purse{}, int64(len(k.tasks)-1))
@@ -126,14 +127,14 @@ func (r *round) leastDisturbing(k *job, tried map[*offer]bool, chosen []*v1alpha
 func (r *round) setOn(k *job, c *candidate, chosen []*v1alpha1.Contract) *victimSet {
 	o := c.offer
 	var lack quantity.Vector
-	for i := range max(len(c.size), len(o.free)) {
-		if n := c.size.At(i) - o.free.At(i); n > 0 && (c.size.At(i) > 0 || o.free.At(i) < 0) {
+	for i := range max(len(c.size), len(o.Free())) {
+		if n := c.size.At(i) - o.Free().At(i); n > 0 && (c.size.At(i) > 0 || o.Free().At(i) < 0) {
 			lack = lack.Set(i, n)
 		}
 	}
 	var pick []unit
 	if c.req == ReqCard {
-		lack = lack.Set(quantity.GPU, min(c.size.At(quantity.GPU), o.deck.per))
+		lack = lack.Set(quantity.GPU, min(c.size.At(quantity.GPU), o.Cards().PerCard()))
 		pick = r.fewestOnCard(o, r.unitsOn(k, o, lack, chosen), lack.At(quantity.GPU))
 	} else {
 		pick = fewest(r.unitsOn(k, o, lack, chosen), lack)
@@ -150,10 +151,10 @@ func (r *round) setOn(k *job, c *candidate, chosen []*v1alpha1.Contract) *victim
 
 // unitsOn are the units that may give way to a job and hold what an offer
 // lacks, the least disturbing first.
-func (r *round) unitsOn(k *job, o *offer, lack quantity.Vector, chosen []*v1alpha1.Contract) []unit {
-	list := o.contracts
-	for _, m := range o.mates {
-		list = slices.Concat(list, m.contracts)
+func (r *round) unitsOn(k *job, o *inventory.Offer, lack quantity.Vector, chosen []*v1alpha1.Contract) []unit {
+	list := o.Contracts
+	for _, m := range o.PoolPeers {
+		list = slices.Concat(list, m.Contracts)
 	}
 	byGang := map[string]int{}
 	var out []unit
@@ -292,10 +293,10 @@ func pruned(set []unit, sum, lack quantity.Vector) []unit {
 // needed are the contracts that hold something of the places of a claim, and
 // the rest of their gangs: those that have notice and stand elsewhere may stay.
 func (r *round) needed(list []*v1alpha1.Contract, places []booking) []*v1alpha1.Contract {
-	at := map[*offer]bool{}
+	at := map[*inventory.Offer]bool{}
 	for _, p := range places {
 		at[p.offer] = true
-		for _, m := range p.offer.mates {
+		for _, m := range p.offer.PoolPeers {
 			at[m] = true
 		}
 	}
@@ -308,4 +309,33 @@ func (r *round) needed(list []*v1alpha1.Contract, places []booking) []*v1alpha1.
 	return slices.DeleteFunc(slices.Clone(list), func(c *v1alpha1.Contract) bool {
 		return !at[r.offerOf(c)] && !(intents[keyOf(c.Metadata.Namespace, c.Spec.Intent.Name)] && r.gangOf(c) != nil)
 	})
+}
+
+// fewestOnCard is the best of the units that together free so much of one card.
+func (r *round) fewestOnCard(o *inventory.Offer, units []unit, need int64) (best []unit) {
+	for i, free := range o.Cards().Free() {
+		lack := quantity.Vector(nil).Set(quantity.GPU, need-free)
+		var there []unit
+		for _, u := range units {
+			var relief int64
+			for _, c := range u.contracts {
+				if r.offerOf(c) != o {
+					continue
+				}
+				for _, on := range inventory.CardsOf(c) {
+					if int(on.Card) == i {
+						relief += on.Units
+					}
+				}
+			}
+			if relief > 0 {
+				u.relief = quantity.Vector(nil).Set(quantity.GPU, relief)
+				there = append(there, u)
+			}
+		}
+		if pick := fewest(there, lack); pick != nil && (best == nil || costOf(pick, lack).before(costOf(best, lack))) {
+			best = pick
+		}
+	}
+	return best
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -170,13 +171,13 @@ func plainNode(s *v1alpha1.IntentSpec) bool {
 // seen to have followed: until then it is of the old size.
 func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *warmClaim {
 	o := r.offerOf(old)
-	if old.Status.Phase != v1alpha1.PhaseActive || old.Spec.Consumer != j.consumer || o == nil || s.at[o.index] < 0 {
+	if old.Status.Phase != v1alpha1.PhaseActive || old.Spec.Consumer != j.consumer || o == nil || s.at[o.Index] < 0 {
 		return nil
 	}
-	if !r.asSold(old) || o.overdrawn() >= 0 {
+	if !r.asSold(old) || o.Overdrawn() >= 0 {
 		return nil // a flavor that shrank sells nothing, what is warm of it neither
 	}
-	size := offeredIn(r.names, old, o.Flavor)
+	size := inventory.Sold(r.names, old, o.Flavor)
 	asked := s.wish.asked(o)
 	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) {
 		return nil
@@ -185,7 +186,7 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 	if c.cand.money != "" || l.breaks(&c.cand) != "" || r.askedBack(j, o, size) {
 		return nil
 	}
-	at := &s.cands[s.at[o.index]]
+	at := &s.cands[s.at[o.Index]]
 	c.cand.terms = at.terms
 	c.cand.resources = r.resources(s.wish, o, size, old)
 	c.cand.score = s.wish.weights.score(&c.cand)

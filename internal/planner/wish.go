@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -164,40 +165,40 @@ func (g *gpuWish) matchesModel(have *v1alpha1.FlavorGPU) bool {
 
 // size is what one replica takes of an offer: the need rounded up to the next
 // legal size, minimum and then steps. It must not be modified.
-func (w *wish) size(o *offer) quantity.Vector {
-	if len(o.min)+len(o.step) == 0 {
-		v, ok := w.sizes[o.unitsPer]
+func (w *wish) size(o *inventory.Offer) quantity.Vector {
+	if len(o.Min)+len(o.Step) == 0 {
+		v, ok := w.sizes[o.UnitsPerCard]
 		if !ok {
 			if w.sizes == nil {
 				w.sizes = map[int64]quantity.Vector{}
 			}
 			v = w.asked(o)
-			w.sizes[o.unitsPer] = v
+			w.sizes[o.UnitsPerCard] = v
 		}
 		return v
 	}
 	v := w.need.Clone()
 	if w.gpu != nil {
-		v = v.Set(quantity.GPU, w.gpu.units(o.unitsPer))
+		v = v.Set(quantity.GPU, w.gpu.units(o.UnitsPerCard))
 	}
-	for i := range max(len(o.min), len(o.step)) {
-		if o.min.At(i) == 0 && o.step.At(i) == 0 {
+	for i := range max(len(o.Min), len(o.Step)) {
+		if o.Min.At(i) == 0 && o.Step.At(i) == 0 {
 			continue
 		}
-		if v.At(i) == 0 && o.min.At(i) == 0 {
+		if v.At(i) == 0 && o.Min.At(i) == 0 {
 			continue
 		}
-		n := v1alpha1.AmountOf(v.At(i)).RoundUp(v1alpha1.AmountOf(o.min.At(i)), v1alpha1.AmountOf(o.step.At(i)))
+		n := v1alpha1.AmountOf(v.At(i)).RoundUp(v1alpha1.AmountOf(o.Min.At(i)), v1alpha1.AmountOf(o.Step.At(i)))
 		v = v.Set(i, n.Int64())
 	}
 	return v
 }
 
 // asked is what one replica asks of an offer before rounding up.
-func (w *wish) asked(o *offer) quantity.Vector {
+func (w *wish) asked(o *inventory.Offer) quantity.Vector {
 	v := w.need.Clone()
 	if w.gpu != nil {
-		v = v.Set(quantity.GPU, w.gpu.units(o.unitsPer))
+		v = v.Set(quantity.GPU, w.gpu.units(o.UnitsPerCard))
 	}
 	return v
 }

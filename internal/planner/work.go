@@ -93,7 +93,7 @@ func (b *bill) over(j *job) (code, text string) {
 func (b *bill) charge(j *job, replicas int, except ...*v1alpha1.Contract) {
 	r := b.round
 	j.budget(r, replicas, except...)
-	offers := int64(len(r.offers))
+	offers := int64(len(r.inventory.Offers()))
 	units := int64(unitsOfIntent)
 	if most, _ := r.mostContracts(j.tenant); replicas > 0 {
 		units += unitsOfReplica * max(0, min(int64(replicas), most-int64(j.tenant.totals.Contracts+j.tenant.leaving.Contracts)))

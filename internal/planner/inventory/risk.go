@@ -1,7 +1,9 @@
-package planner
+package inventory
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -35,18 +37,18 @@ const keyMaxRisk = "maxRisk"
 // beyond the capacity; without maxRisk the ratio alone holds. Two contracts of
 // one round are sold against the sum of their sizes, which is on the safe side
 // because (x+y)² ≥ x² + y².
-func (r *round) boundRisk(o *offer) {
+func (in *Inventory) boundRisk(o *Offer) {
 	ratios := o.Flavor.Spec.Overcommit
 	limit, set := ratios[keyMaxRisk]
 	if !set {
 		return
 	}
-	for _, name := range sortedNames(ratios) {
+	for _, name := range slices.Sorted(maps.Keys(ratios)) {
 		if name == keyMaxRisk || ratios[name].Cmp(v1alpha1.DecimalFromInt(1)) <= 0 {
 			continue
 		}
-		i := r.names.Of(name)
-		if left := r.loadOf(o, i).left(limit.Float(), o.free.At(i)); left < o.free.At(i) {
+		i := in.facts.Names.Of(name)
+		if left := in.loadOf(o, i).left(limit.Float(), o.free.At(i)); left < o.free.At(i) {
 			o.free = o.free.Set(i, left)
 			if o.risky == nil {
 				o.risky = map[int]bool{}
@@ -67,24 +69,24 @@ type load struct {
 
 // loadOf adds up an offer's contracts, and for resources that a pool shares
 // those of its other flavors.
-func (r *round) loadOf(o *offer, i int) load {
+func (in *Inventory) loadOf(o *Offer, i int) load {
 	l := load{}
-	list := []*offer{o}
+	list := []*Offer{o}
 	if i <= quantity.Storage {
-		list = append(list, o.mates...)
+		list = append(list, o.PoolPeers...)
 	}
 	for k, m := range list {
 		s := &m.Flavor.Spec
-		have := r.names.VectorOf(s.Capacity).At(i)
+		have := in.facts.Names.VectorOf(s.Capacity).At(i)
 		if k == 0 || have > 0 && have < l.capacity {
 			l.capacity = have
 		}
-		l.used = max(l.used, r.names.VectorOf(s.Used).At(i))
+		l.used = max(l.used, in.facts.Names.VectorOf(s.Used).At(i))
 		rest := m.held.At(i)
-		for _, c := range m.contracts {
-			n := r.footprint(m, c.Metadata.Name, c).At(i)
+		for _, c := range m.Contracts {
+			n := in.Footprint(m, c.Metadata.Name, c).At(i)
 			rest -= n
-			l.add(n, r.usageOf(m, c, i))
+			l.add(n, in.usageOf(m, c, i))
 		}
 		l.add(max(rest, 0), -1)
 	}
@@ -93,9 +95,9 @@ func (r *round) loadOf(o *offer, i int) load {
 
 // usageOf is what a contract's pods use on average as its provider reports it,
 // −1 when it does not.
-func (r *round) usageOf(o *offer, c *v1alpha1.Contract, i int) int64 {
+func (in *Inventory) usageOf(o *Offer, c *v1alpha1.Contract, i int) int64 {
 	for _, name := range [...]string{c.Metadata.Name, c.Spec.Slice} {
-		if n, told := o.Flavor.Spec.Usage[name][r.names.Name(i)]; told {
+		if n, told := o.Flavor.Spec.Usage[name][in.facts.Names.Name(i)]; told {
 			return n.Int64()
 		}
 	}

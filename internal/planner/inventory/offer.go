@@ -1,0 +1,129 @@
+package inventory
+
+import (
+	"cmp"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Offer is one flavor during a round: what it is, what of it is free now, and
+// what contracts hold of it. Its fields must not be changed outside of this package.
+type Offer struct {
+	// Capacity × overcommit, growth included. What is looked at of every candidate
+	// stands together, here; the figures themselves lie in a row, offer after offer.
+	Capacity, free quantity.Vector
+	cards          *CardMap
+	// UnitsPerCard is how many of its GPU units make a card, 1 for whole cards.
+	UnitsPerCard int64
+	// Min and Step are the least that is sold of it and in what steps; nil for any.
+	Min, Step quantity.Vector
+	// Growth is the part of Capacity and Free that an autoscaler would have to add;
+	// nil for none.
+	Growth quantity.Vector
+
+	*model.Offer
+	// Ref is provider/name.
+	Ref, Provider, Name string
+	// Index is its place among all offers, by provider and name.
+	Index int
+	// Blocked is the requirement that fails for everybody, "" when it sells (Facts.Blocked).
+	Blocked string
+	// Type of the flavor. CardKind numbers what its cards are: offers of one kind
+	// have equal cards.
+	Type     string
+	CardKind int
+	// Cluster of its provider, nil for one that nobody described.
+	Cluster *v1alpha1.Cluster
+	// LeaveBy is when contracts must have left (drain), zero when they may stay.
+	LeaveBy v1alpha1.Time
+
+	scalable v1alpha1.Resources
+	// held by contracts, and taken by the other flavors of its pool, as a
+	// decision records them.
+	held, pool quantity.Vector
+	// risky are resources of which overcommit.maxRisk sells less than the ratio.
+	risky map[int]bool
+	// PoolPeers are the other flavors of its pool.
+	PoolPeers []*Offer
+
+	// GPUName is what its GPUs are called in a slice.
+	GPUName string
+	view    *v1alpha1.Flavor
+
+	// Contracts that hold capacity of it, in the ledger.
+	Contracts []*v1alpha1.Contract
+}
+
+// Free is what is free of it, in the units of its resources: below nothing where more
+// is held than there is. It must not be modified and changes with the next Take.
+func (o *Offer) Free() quantity.Vector { return o.free }
+
+// Held is what contracts hold of it. It must not be modified.
+func (o *Offer) Held() quantity.Vector { return o.held }
+
+// HeldByPeers is what the other flavors of its pool take of what they share. It must
+// not be modified.
+func (o *Offer) HeldByPeers() quantity.Vector { return o.pool }
+
+// Cards are those of an offer that sells parts of cards; else nil.
+func (o *Offer) Cards() *CardMap { return o.cards }
+
+// Overdrawn is a resource of which an offer holds more than it has, -1 for
+// none. A flavor that shrank sells nothing until its excess is gone.
+func (o *Offer) Overdrawn() int { return o.free.Deficit() }
+
+// Risky reports whether overcommit.maxRisk sells less of a resource than its ratio
+// would.
+func (o *Offer) Risky(resource int) bool { return o.risky[resource] }
+
+// Resolved is the flavor with the price and location that hold for it, as
+// predicates see it. It must not be modified.
+func (o *Offer) Resolved() *v1alpha1.Flavor {
+	if o.view == nil {
+		f := *o.Flavor
+		f.Spec.Price, f.Spec.Location = o.Price, o.Location
+		o.view = &f
+	}
+	return o.view
+}
+
+// Compare orders offers by provider and name.
+func Compare(a, b *Offer) int {
+	return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Name, b.Name))
+}
+
+// TypeOf is a flavor's type, or that which an intent wants: K8Slice where it says none.
+func TypeOf(name string) string {
+	if name == "" {
+		return "K8Slice"
+	}
+	return name
+}
+
+// Sold is what a contract was sold of a flavor, its GPU units as the flavor counts
+// them.
+func Sold(n *quantity.Names, c *v1alpha1.Contract, f *v1alpha1.Flavor) quantity.Vector {
+	gpu := ledger.SlicedAs(c, f)
+	v := make(quantity.Vector, quantity.Extended, quantity.RowLength)
+	for name, a := range c.Spec.Resources {
+		i := quantity.GPU
+		if name != gpu {
+			i = n.Of(name)
+		}
+		v = v.Set(i, v1alpha1.AmountOf(v.At(i)).Add(a).Int64())
+	}
+	return v
+}
+
+// Slice is v as a slice of a flavor names it, nothing left out that is not nothing.
+func Slice(n *quantity.Names, v quantity.Vector, f *v1alpha1.Flavor) v1alpha1.Resources {
+	out := n.Resources(v)
+	if name := ledger.GPUResource(f); v.At(quantity.GPU) != 0 && name != v1alpha1.GPU {
+		delete(out, v1alpha1.GPU)
+		out[name] = out[name].Add(v1alpha1.AmountOf(v[quantity.GPU]))
+	}
+	return out
+}
