@@ -33,7 +33,7 @@ func (r *Reconciler) rooted(f *fleet.Fleet) (id gitrepo.Identity, err error) {
 		return id, err
 	}
 	if id.Trusted, err = gitrepo.NewKeys(root.Ledger(daemons)); err == nil {
-		id.Policy, err = gitrepo.NewKeys(root.Policy(people))
+		id.Policy, err = gitrepo.NewKeys(root.Policy(people, daemons))
 	}
 	return id, err
 }

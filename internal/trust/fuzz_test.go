@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		for _, p := range r.Policy(nil) {
+		for _, p := range r.Policy(nil, nil) {
 			for _, l := range r.Ledger(nil) {
 				if p.Text == l.Text {
 					t.Fatalf("key %q is in both lists", p.Text)

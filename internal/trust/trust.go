@@ -137,9 +137,24 @@ func faults(name string, problems []strictyaml.Problem) error {
 }
 
 // Policy are the keys in force for what gives rights, with those that
-// verification.signers of fleet.yaml adds and drops.
-func (r *Root) Policy(chain []v1alpha1.Signer) []gitrepo.Key {
-	return inForce(r.policy, r.ledger, chain)
+// verification.signers of fleet.yaml (chain) adds and drops. A key that
+// writeBack.signers (daemons) adds as well is a daemon's, and gives no rights.
+func (r *Root) Policy(chain, daemons []v1alpha1.Signer) []gitrepo.Key {
+	return inForce(r.policy, r.ledger, apart(chain, daemons))
+}
+
+// apart are the people's keys without those that the daemons' list adds too.
+func apart(people, daemons []v1alpha1.Signer) []v1alpha1.Signer {
+	ids := map[string]bool{}
+	for _, s := range daemons {
+		if id, err := gitrepo.KeyID(s.PublicKey); err == nil && !s.Dropped {
+			ids[id] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(people), func(s v1alpha1.Signer) bool {
+		id, err := gitrepo.KeyID(s.PublicKey)
+		return err == nil && !s.Dropped && ids[id]
+	})
 }
 
 // Ledger are the keys in force for ledger commits, with those that

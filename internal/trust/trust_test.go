@@ -76,7 +76,20 @@ func TestKeysInForce_RootAndChain(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
-	if got := list(root.Policy([]v1alpha1.Signer{{Principal: "daemon", PublicKey: ledger}})); got != "grace" {
-		t.Errorf("a ledger key gives rights: %q", got)
+	for name, c := range map[string]struct {
+		chain, daemons []v1alpha1.Signer
+		want           string
+	}{
+		"root alone":                             {nil, nil, "grace"},
+		"the chain adds":                         {[]v1alpha1.Signer{{Principal: "heidi", PublicKey: next}}, nil, "grace heidi"},
+		"a daemon's key gives no rights":         {[]v1alpha1.Signer{{Principal: "daemon", PublicKey: ledger}}, nil, "grace"},
+		"nor does one that the chain lets in":    {[]v1alpha1.Signer{{Principal: "two", PublicKey: next}}, []v1alpha1.Signer{{Principal: "two", PublicKey: next + " comment"}}, "grace"},
+		"a key that is no daemon's any more":     {[]v1alpha1.Signer{{Principal: "two", PublicKey: next}}, []v1alpha1.Signer{{PublicKey: next, Dropped: true}}, "grace two"},
+		"the chain makes no person a daemon":     {nil, []v1alpha1.Signer{{Principal: "grace", PublicKey: policy}}, "grace"},
+		"the chain drops a person of the root's": {[]v1alpha1.Signer{{PublicKey: policy, Dropped: true}}, nil, ""},
+	} {
+		if got := list(root.Policy(c.chain, c.daemons)); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
 	}
 }

@@ -23,7 +23,7 @@ func (e *NoBaseError) Error() string {
 // the head's line of first parents that a key of the trust root's list policy
 // signed. The repository has no say in it. It is taken as it stands.
 func (v *Verifier) Base(ctx context.Context, head tree.Hash) (tree.Hash, error) {
-	keys := ringOf(v.reader.root.Policy(nil))
+	keys := ringOf(v.reader.root.Policy(nil, nil))
 	var base tree.Hash
 	var closest gitrepo.Closest
 	for h := head; !h.IsZero(); {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
@@ -97,7 +96,7 @@ func (r *reader) read(ctx context.Context, t tree.Tree, older []tree.Tree) (*rig
 	}
 	if slices.ContainsFunc(f.Frozen, func(z model.Freeze) bool { return z.Path == "/" }) {
 		if r.root.Signed() { // the root always knows somebody
-			return &rights{signed: true, fleet: ringOf(r.root.Policy(nil))}, nil
+			return &rights{signed: true, fleet: ringOf(r.root.Policy(nil, nil))}, nil
 		}
 		return nil, errNobodyKnown
 	}
@@ -107,7 +106,7 @@ func (r *reader) read(ctx context.Context, t tree.Tree, older []tree.Tree) (*rig
 	out := &rights{signed: asked, intents: asked, tenants: map[string]*team{}}
 	if r.root.Signed() {
 		out.signed, out.intents = true, asked || v.Intents == "signed"
-		out.fleet = ringOf(r.root.Policy(apart(v.Signers, f.Policy.WriteBack.Signers)))
+		out.fleet = ringOf(r.root.Policy(v.Signers, f.Policy.WriteBack.Signers))
 	} else {
 		signers := v.Signers
 		if len(signers) == 0 {
@@ -119,21 +118,6 @@ func (r *reader) read(ctx context.Context, t tree.Tree, older []tree.Tree) (*rig
 		out.tenants[name] = &team{ringOf(r.root.Others(t.Spec.Signers)), t.Spec.Approvers}
 	}
 	return out, nil
-}
-
-// apart are the people's keys without those that the daemons' list names too:
-// a daemon's key gives no rights.
-func apart(people, daemons []v1alpha1.Signer) []v1alpha1.Signer {
-	ids := map[string]bool{}
-	for _, s := range daemons {
-		if id, err := gitrepo.KeyID(s.PublicKey); err == nil && !s.Dropped {
-			ids[id] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(people), func(s v1alpha1.Signer) bool {
-		id, err := gitrepo.KeyID(s.PublicKey)
-		return err == nil && !s.Dropped && ids[id]
-	})
 }
 
 // pick is a tree with only some of its names.
