@@ -10,8 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,9 +24,6 @@ const (
 	Read = "read"
 	Plan = "plan"
 )
-
-// Pieces are pieces of the inputs by path, with the hash of their content.
-type Pieces map[string]string
 
 // notes are what is kept.
 type notes struct {
@@ -180,17 +175,4 @@ func (w *Watch) write() {
 	if err != nil {
 		w.log.Warn("what is being read cannot be noted", "file", w.name, "error", err)
 	}
-}
-
-// sorted are the paths of pieces, policy before what tenants write.
-func (p Pieces) sorted() []string {
-	return slices.SortedFunc(maps.Keys(p), func(a, b string) int {
-		if x, y := tenantsOwn(a), tenantsOwn(b); x != y {
-			if x {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(a, b)
-	})
 }
