@@ -65,7 +65,7 @@ func githubFindings(w io.Writer, list []finding) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	for _, f := range list {
-		if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d::%s\n", f.Severity, property.Replace(f.File), f.Line, f.Column, data.Replace(escape.Lines(f.Message))); err != nil {
+		if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d::%s\n", f.Severity, property.Replace(escape.Line(f.File)), f.Line, f.Column, data.Replace(escape.Lines(f.Message))); err != nil {
 			return err
 		}
 	}
