@@ -7,7 +7,7 @@
 //   - The tests compare versions with it: a module of the programs with a
 //     report that stands against a package that is linked fails; what stands
 //     against the modules of test servers is listed in testdata/servers.txt.
-//   - Command check (make vulns) runs govulncheck, on https://vuln.go.dev where it
+//   - Command check (make vuln) runs govulncheck, on https://vuln.go.dev where it
 //     can be reached and on this pinned part otherwise, and says which.
 //   - Command pin writes the part anew from a checkout of the database.
 //
