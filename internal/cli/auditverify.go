@@ -20,6 +20,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // auditFlags are those of commands that verify a ledger.
@@ -219,7 +220,7 @@ func verifyRun(ctx context.Context, o *verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := printVerified(o, &rep); err != nil {
+	if err := printVerified(o, &rep, opts.Root); err != nil {
 		return err
 	}
 	if open := rep.Open(o.undone...); len(open) > 0 {
@@ -237,7 +238,7 @@ func verifyRun(ctx context.Context, o *verifyOptions) error {
 	return nil
 }
 
-func printVerified(o *verifyOptions, rep *audit.Report) error {
+func printVerified(o *verifyOptions, rep *audit.Report, root *trust.Root) error {
 	switch o.output {
 	case "json":
 		return indented(o.streams.Out, rep)
@@ -266,7 +267,7 @@ func printVerified(o *verifyOptions, rep *audit.Report) error {
 	done := fmt.Sprintf("%s up to %.7s, of which %d changed the ledger: %s made", count(rep.Commits, "commit"), rep.Head, rep.Decisions, count(rep.Contracts, "contract"))
 	if standing > 0 {
 		fmt.Fprintf(o.streams.Err, "fleetbroker: %s in %s%s\n", count(standing, "violation"), done, unjudged(rep))
-		return printHeld(o, o.streams.Err, rep)
+		return printHeld(o, o.streams.Err, rep, root)
 	}
 	but := ""
 	if n := len(rep.Incidents); n > 0 {
@@ -275,7 +276,7 @@ func printVerified(o *verifyOptions, rep *audit.Report) error {
 	if _, err := fmt.Fprintf(o.streams.Out, "%s%s: %s%s\n", follows(rep), but, done, unjudged(rep)); err != nil {
 		return err
 	}
-	return printHeld(o, o.streams.Out, rep)
+	return printHeld(o, o.streams.Out, rep, root)
 }
 
 // follows says by what everything follows: never the same for more and for less.
@@ -314,8 +315,16 @@ func unjudged(rep *audit.Report) string {
 	return "; not judged: " + escape.Line(strings.Join(parts, "; "))
 }
 
+// noKey says why signatures could not be judged.
+func noKey(root *trust.Root) string {
+	if root != nil && !root.Signed() {
+		return root.File + " says unsigned: true, and the repository names no key; take that line out of a copy of the file to have them judged"
+	}
+	return "neither --trust-root nor the repository names a key to judge them by"
+}
+
 // printHeld prints the head, whose signatures held, and what was not judged.
-func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report) error {
+func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report, root *trust.Root) error {
 	head := rep.Head
 	if rep.Seq > 0 {
 		head += fmt.Sprintf(", number %d", rep.Seq)
@@ -331,7 +340,7 @@ func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report) error {
 		lines = append(lines, [2]string{"unsigned", count(rep.Unsigned, "commit") + " by the committer's address alone, which everyone who may push can write"})
 	}
 	if rep.NotJudged > 0 {
-		lines = append(lines, [2]string{"judged", "not the signatures of " + count(rep.NotJudged, "commit") + ": neither --trust-root nor the repository names a key to judge them by"})
+		lines = append(lines, [2]string{"judged", "not the signatures of " + count(rep.NotJudged, "commit") + ": " + noKey(root)})
 	}
 	if rep.BeforeRoot > 0 {
 		lines = append(lines, [2]string{"before", count(rep.BeforeRoot, "commit") + " from before the first that a key of the trust root signed"})
@@ -339,8 +348,14 @@ func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report) error {
 	if rep.From != "" {
 		lines = append(lines, [2]string{"from", rep.From + " was taken as it stands, with all before it"})
 	}
-	if !rep.Rooted {
+	switch {
+	case rep.Rooted:
+	case root == nil:
 		lines = append(lines, [2]string{"root", "none held: name the fleet's trust root with --trust-root FILE (docs/signing.md)"})
+	case !root.Signed():
+		lines = append(lines, [2]string{"root", root.File + " asks for no signature: it says unsigned: true"})
+	default:
+		lines = append(lines, [2]string{"root", "no key of " + root.File + " has signed a commit"})
 	}
 	for _, d := range rep.Dropped {
 		lines = append(lines, [2]string{"dropped", fmt.Sprintf("%s of %s, which an operator let go of: so says %.7s", d.Head, d.Branch, d.Commit)})
@@ -434,7 +449,7 @@ func exportRun(ctx context.Context, o *exportOptions) error {
 		return fmt.Errorf("export the head: %w", err)
 	}
 	fmt.Fprintf(o.streams.Err, "wrote %s\n", o.output)
-	return printHeld(&verifyOptions{}, o.streams.Err, &rep)
+	return printHeld(&verifyOptions{}, o.streams.Err, &rep, opts.Root)
 }
 
 // errEmpty is a file without content, as mktemp makes it.
