@@ -148,7 +148,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *inventory.Offer, alt v1a
 	next := r.books.Settle(c, r.now)
 	r.inscribe(j, &next.Spec)
 	r.fix(w, o, &next.Spec, size, cand.quote)
-	next.Spec.Borrowed = r.markBorrowed(j.tenant, o, size, c)
+	next.Spec.Borrowed = j.tenant.Borrowed(sizeOn(o, size), c)
 	next.Spec.Term.End = r.endOf(j, cand.quote)
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.w.Market, figures, r.transferEstimate(w, o)
 	next.Decision.Scaled, next.Decision.Dearest = scaled, nil

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -18,7 +19,7 @@ func (r *round) beyondLimits(j *job) (code, why string) {
 	if n = int64(j.replicas()); !j.gang() && j.in.Spec.MinReplicas > 0 {
 		n = int64(j.in.Spec.MinReplicas)
 	}
-	if most, field := r.mostContracts(j.tenant); n > most {
+	if most, field := r.accounts.Most(j.tenant); n > most {
 		return CodeQuota, fmt.Sprintf("it asks for %d contracts, and tenant %s may hold %d: ask for fewer replicas, or raise %s", n, j.tenantName, most, field)
 	}
 	return "", ""
@@ -71,31 +72,17 @@ const keptToItsEnd = "what stands is kept to its end, and nothing new is placed"
 
 // tenantBeyond names a tenant that holds more contracts than it may, "" for others.
 func tenantBeyond(w *World, name string, limits v1alpha1.Limits) string {
-	most, field := contractsOf(limits, &w.Tenants[name].Spec, name)
+	most, field := account.MostContracts(limits, &w.Tenants[name].Spec, name)
 	if n := int64(w.Ledger.Totals(name).Contracts); n > most {
 		return fmt.Sprintf("tenant %s holds %d contracts, and may hold %d (%s): %s", name, n, most, field, keptToItsEnd)
 	}
 	return ""
 }
 
-// mostContracts is how many contracts a tenant may hold, and which line of which
-// file says so.
-func (r *round) mostContracts(t *tenant) (most int64, field string) {
-	return contractsOf(r.limits, t.spec, t.name)
-}
-
-func contractsOf(limits v1alpha1.Limits, spec *v1alpha1.TenantSpec, name string) (most int64, field string) {
-	most, field = limits.Contracts, "spec.limits.contracts in fleet.yaml"
-	if q := spec.Quota; q != nil && q.Contracts != nil && *q.Contracts < most {
-		most, field = *q.Contracts, "quota.contracts in tenants/"+name+".yaml"
-	}
-	return most, field
-}
-
 // beyondQuota refuses what its tenant's quota would not hold even if nothing
 // else stood.
 func (r *round) beyondQuota(j *job) (code, why string) {
-	q := j.tenant.spec.Quota
+	q := j.tenant.Spec.Quota
 	if q == nil {
 		return "", ""
 	}
@@ -103,18 +90,18 @@ func (r *round) beyondQuota(j *job) (code, why string) {
 	if m := j.in.Spec.MinReplicas; !j.gang() && m > 0 {
 		n = int64(m)
 	}
-	most := func(k quotaKind) int64 { own, _ := j.tenant.quotaOf(k); return own + j.tenant.mayBorrow(k) }
+	most := func(k account.Resource) int64 { own, _ := j.tenant.Quota(k); return own + j.tenant.MayBorrow(k) }
 	for _, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
 		var over string
-		if top := most(quotaCards) / 1000; q.GPU != nil && w.gpu != nil && w.gpu.share == 0 && w.gpu.profile == "" && w.gpu.sharing == "" && w.gpu.count*n > top {
-			over = j.overQuota(quotaCards, fmt.Sprintf("%d GPUs", w.gpu.count*n), strconv.FormatInt(top, 10))
+		if top := most(account.GPUs) / 1000; q.GPU != nil && w.gpu != nil && w.gpu.share == 0 && w.gpu.profile == "" && w.gpu.sharing == "" && w.gpu.count*n > top {
+			over = j.overQuota(account.GPUs, fmt.Sprintf("%d GPUs", w.gpu.count*n), strconv.FormatInt(top, 10))
 		}
-		if top := most(quotaCPU); q.CPU != nil && w.need.At(quantity.CPU)*n > top {
-			over = j.overQuota(quotaCPU, v1alpha1.AmountOf(w.need.At(quantity.CPU)*n).Canonical(v1alpha1.CPU)+" CPU", v1alpha1.AmountOf(top).Canonical(v1alpha1.CPU))
+		if top := most(account.CPU); q.CPU != nil && w.need.At(quantity.CPU)*n > top {
+			over = j.overQuota(account.CPU, v1alpha1.AmountOf(w.need.At(quantity.CPU)*n).Canonical(v1alpha1.CPU)+" CPU", v1alpha1.AmountOf(top).Canonical(v1alpha1.CPU))
 		}
-		if top := most(quotaMemory); q.Memory != nil && w.need.At(quantity.Memory)*n > top {
-			over = j.overQuota(quotaMemory, v1alpha1.AmountOf(w.need.At(quantity.Memory)*n).Canonical(v1alpha1.Memory)+" memory", v1alpha1.AmountOf(top).Canonical(v1alpha1.Memory))
+		if top := most(account.Memory); q.Memory != nil && w.need.At(quantity.Memory)*n > top {
+			over = j.overQuota(account.Memory, v1alpha1.AmountOf(w.need.At(quantity.Memory)*n).Canonical(v1alpha1.Memory)+" memory", v1alpha1.AmountOf(top).Canonical(v1alpha1.Memory))
 		}
 		if over == "" {
 			return "", ""
@@ -126,9 +113,9 @@ func (r *round) beyondQuota(j *job) (code, why string) {
 
 // overQuota says what an intent asks for, what its tenant may hold at most, and
 // which line of which file says so.
-func (j *job) overQuota(k quotaKind, asks, most string) string {
-	field, name := [...]string{quotaCards: "gpu", quotaCPU: "cpu", quotaMemory: "memory"}[k], j.tenantName
-	if j.tenant.mayBorrow(k) > 0 {
+func (j *job) overQuota(k account.Resource, asks, most string) string {
+	field, name := [...]string{account.GPUs: "gpu", account.CPU: "cpu", account.Memory: "memory"}[k], j.tenantName
+	if j.tenant.MayBorrow(k) > 0 {
 		most += " with what it may borrow"
 	}
 	return fmt.Sprintf("it asks for %s, and tenant %s may hold %s: ask for less, or raise quota.%s in tenants/%s.yaml", asks, name, most, field, name)

@@ -44,16 +44,13 @@ type BudgetLine struct {
 func (r *round) budgetLines() []BudgetLine {
 	var out []BudgetLine
 	_, ends := r.books.MonthBounds(r.now)
-	for _, name := range r.tenantNames() {
+	for _, name := range r.accounts.Names() {
 		spec := &r.w.Tenants[name].Spec
 		if spec.Budget == nil {
 			continue
 		}
-		t := r.tenantOf(name)
-		l := BudgetLine{Tenant: name, Hourly: t.hourly.Decimal(), Month: r.books.Month(r.now), Ends: ends, AtLimit: t.atLimit}
-		if l.AtLimit == "" {
-			l.AtLimit = "stop"
-		}
+		b := r.accounts.Of(name).Budget()
+		l := BudgetLine{Tenant: name, Hourly: b.Hourly.Decimal(), Month: r.books.Month(r.now), Ends: ends, AtLimit: b.AtLimit}
 		limit := func(m quantity.Micro) *v1alpha1.Decimal {
 			if m >= quantity.Unlimited {
 				return nil
@@ -61,23 +58,13 @@ func (r *round) budgetLines() []BudgetLine {
 			d := m.Decimal()
 			return &d
 		}
-		l.MaxHourly, l.MaxMonthly = limit(t.maxHourly), limit(t.maxMonthly)
+		l.MaxHourly, l.MaxMonthly = limit(b.MaxHourly), limit(b.MaxMonthly)
 		forecast := quantity.Micro(0)
 		if l.MaxMonthly != nil {
-			forecast = t.month + r.windowsAhead(name, ends)
-			l.Accrued, l.Held, l.Forecast = t.spent.Decimal(), (t.month - t.spent).Decimal(), forecast.Decimal()
+			forecast = b.Month + r.windowsAhead(name, ends)
+			l.Accrued, l.Held, l.Forecast = b.Spent.Decimal(), (b.Month - b.Spent).Decimal(), forecast.Decimal()
 		}
-		cur := " " + r.books.Currency
-		switch {
-		case l.MaxMonthly != nil && t.spent >= t.maxMonthly:
-			l.Warning = "has spent " + t.spent.Text() + " of " + t.maxMonthly.Text() + cur + " this month"
-		case l.MaxMonthly != nil && t.month > t.maxMonthly:
-			l.Warning = "has spent and holds " + t.month.Text() + " of " + t.maxMonthly.Text() + cur + " this month"
-		case l.MaxMonthly != nil && forecast > t.maxMonthly:
-			l.Warning = "is forecast to spend " + forecast.Text() + " of " + t.maxMonthly.Text() + cur + " this month"
-		case l.MaxHourly != nil && t.hourly > t.maxHourly:
-			l.Warning = "spends " + t.hourly.Text() + " of " + t.maxHourly.Text() + cur + "/h"
-		}
+		l.Warning = b.Warning(forecast, r.books.Currency)
 		out = append(out, l)
 	}
 	return out
@@ -154,14 +141,4 @@ func (r *round) openingsCost(j *job, c *v1alpha1.Contract, limit v1alpha1.Time) 
 		}
 	}
 	return sum
-}
-
-// inFleet is an amount of a currency in the fleet's; without a rate it is taken
-// as it stands, as the ledger does: to lose it would be worse than to misname
-// it. (Reading a fleet demands a rate for every currency it names.)
-func (r *round) inFleet(d v1alpha1.Decimal, currency string) quantity.Micro {
-	if v, err := r.books.Convert(d, currency, r.now); err == nil {
-		d = v
-	}
-	return quantity.Micro(d.Micro())
 }

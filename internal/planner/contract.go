@@ -25,7 +25,7 @@ func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, r
 	}
 	r.inscribe(j, &out.Spec)
 	r.fix(s.wish, o, &out.Spec, c.size, c.quote)
-	out.Spec.Borrowed = r.markBorrowed(j.tenant, o, c.size, nil)
+	out.Spec.Borrowed = j.tenant.Borrowed(sizeOn(o, c.size), nil)
 	out.Decision = r.decision(s, c, next)
 	out.Decision.Displaced = r.madeWay(j)
 	ledger.Begin(out, undelivered(j.in.Spec.FlavorType), r.now)

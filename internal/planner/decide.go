@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -180,7 +181,7 @@ func (r *round) tell(j *job) {
 		return
 	}
 	if len(j.open) == 0 {
-		j.dec.Also = joined(claimedText(j.dec.Contracts), batchedText(j), seatedText(j), borrowText(j.live), r.followText(j), j.sizing.text(), scaledText(j.dec.Contracts))
+		j.dec.Also = joined(claimedText(j.dec.Contracts), batchedText(j), seatedText(j), account.LoanText(j.live), r.followText(j), j.sizing.text(), scaledText(j.dec.Contracts))
 		j.settle(actionOf(j.dec.Contracts), v1alpha1.IntentPlaced, "", "%s", joined(reasonOf(j), j.dec.Also))
 		if j.dec.Action != Place && j.dec.Action != Keep {
 			j.dec.Code = j.whyCode
@@ -367,10 +368,7 @@ func (r *round) queuePositions() {
 
 // totals sums up the plan.
 func (r *round) totals() {
-	var sum, delta quantity.Micro
-	for _, c := range r.costs {
-		sum += c.hourly
-	}
+	var delta quantity.Micro
 	for i := range r.plan.Contracts {
 		for sign, c := range map[quantity.Micro]*v1alpha1.Contract{-1: r.plan.Contracts[i].Before, 1: r.plan.Contracts[i].After} {
 			if c != nil && c.Status.Phase.Charged() {
@@ -378,7 +376,7 @@ func (r *round) totals() {
 			}
 		}
 	}
-	r.plan.HourlyBefore, r.plan.HourlyAfter = sum.Decimal(), (sum + delta).Decimal()
+	r.plan.HourlyBefore, r.plan.HourlyAfter = r.charged.Hourly().Decimal(), (r.charged.Hourly() + delta).Decimal()
 	last := ""
 	for _, o := range r.inventory.Unheard() {
 		if o.State == model.Silent {
@@ -400,7 +398,7 @@ func (r *round) totals() {
 // back.
 func (r *round) monthDue() {
 	for _, j := range r.waiting {
-		if j.tenant.maxMonthly < quantity.Unlimited {
+		if j.tenant.LimitedMonthly() {
 			_, end := r.books.MonthBounds(r.now)
 			r.due(end)
 			return

@@ -219,12 +219,12 @@ func (r *round) callerOf(in *model.Intent) *caller {
 		return nil
 	}
 	m := &in.Metadata
-	t := r.tenantOf(m.Namespace)
+	t := r.accounts.Of(m.Namespace)
 	c := &caller{
 		name: [2]string{m.Namespace, m.Name}, value: v1alpha1.IntentValue(m.Namespace, m.Name),
-		consumer: t.spec.ConsumerOf(&in.Spec), priority: in.Spec.Priority,
+		consumer: t.Spec.ConsumerOf(&in.Spec), priority: in.Spec.Priority,
 	}
-	if p := t.spec.MaxPriority; p != nil {
+	if p := t.Spec.MaxPriority; p != nil {
 		c.priority = min(c.priority, *p)
 	}
 	if r.w.Demand[c.consumer] == nil {

@@ -202,7 +202,7 @@ func (r *round) detailMoney(j *job, w *wish, c *candidate, req string) string {
 	case ReqMaxTotal:
 		return fmt.Sprintf("%s > %s %s in all", total.ForSeconds(max(w.seconds, 60)).Text(), max(w.money.total, 0).Text(), cur)
 	}
-	return r.limitText(j.tenant, req)
+	return r.accounts.Text(j.tenant, req)
 }
 
 // sizeText is a size in words, for people.

@@ -14,7 +14,7 @@
 //   - settle: the others' contracts move along their phases by what clusters
 //     say (phases.go); rights, terms, windows and limits decide what ends,
 //     waits or is refused; what needs an offer becomes tasks (settle.go,
-//     schedule.go, tenant.go).
+//     schedule.go, beyond.go).
 //
 //   - ration: what looking for offers may cost a round is counted in units of
 //     work, per tenant and in total; what does not fit has its turn in a later

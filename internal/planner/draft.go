@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
@@ -83,7 +84,7 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 	name := c.Metadata.Name
 	r.mappedNow.add(r.w.Clusters, before, -1)
 	r.mappedNow.add(r.w.Clusters, after, 1)
-	r.charge(before, after)
+	charged := r.accounts.Charge(r.entry(before), r.entry(after), r.now)
 	was := r.versions(name)
 	if _, known := r.before[name]; !known {
 		r.before[name] = before
@@ -107,7 +108,7 @@ func (r *round) put(before, after *v1alpha1.Contract) {
 	r.did(func() {
 		r.mappedNow.add(r.w.Clusters, after, -1)
 		r.mappedNow.add(r.w.Clusters, before, 1)
-		r.charge(after, before)
+		charged.Undo()
 		if o != nil {
 			r.inventory.Take(o.Place(), taken.Inverse())
 		}
@@ -165,25 +166,19 @@ func (r *round) change(before, after *v1alpha1.Contract) {
 	delete(r.statusOnly, after.Metadata.Name)
 }
 
+// booked writes down a change of accounts.
+func (r *round) booked(ch account.Change) {
+	r.did(ch.Undo)
+}
+
 // offAccount takes a contract that is about to be replaced off its tenant's
 // account; its capacity stays held. onAccount puts it back.
 func (r *round) offAccount(c *v1alpha1.Contract) {
-	gone := releasingOf(c)
-	r.charge(c, gone)
-	r.did(func() { r.charge(gone, c) })
+	r.booked(r.accounts.Charge(account.Entry{Contract: c}, account.Entry{}, r.now))
 }
 
 func (r *round) onAccount(c *v1alpha1.Contract) {
-	gone := releasingOf(c)
-	r.charge(gone, c)
-	r.did(func() { r.charge(c, gone) })
-}
-
-// releasingOf is a contract as if it were released.
-func releasingOf(c *v1alpha1.Contract) *v1alpha1.Contract {
-	gone := *c
-	gone.Status.Phase = v1alpha1.PhaseReleasing
-	return &gone
+	r.booked(r.accounts.Charge(account.Entry{}, account.Entry{Contract: c}, r.now))
 }
 
 // rollbackButDue takes back everything since a mark but when the next round is due.

@@ -24,7 +24,7 @@ func NewTrial(w World) *Trial {
 	}
 	r.turns = 1
 	for name := range r.w.Tenants { // opened on first use
-		r.tenantOf(name)
+		r.accounts.Of(name)
 	}
 	return &Trial{r}
 }
@@ -118,9 +118,8 @@ func (t *Trial) State() string {
 		}
 		fmt.Fprintln(out)
 	}
-	for _, name := range sortedNames(r.tenants) {
-		a := r.tenants[name]
-		fmt.Fprintf(out, "%s %+v %+v %d %d %d\n", name, a.totals, a.leaving, a.hourly, a.month, a.spent)
+	for _, name := range sortedNames(r.w.Tenants) {
+		fmt.Fprintln(out, name, r.accounts.Of(name))
 	}
 	for _, name := range sortedNames(r.before) {
 		fmt.Fprintf(out, "%s %p %p %v\n", name, r.before[name], r.current[name], r.statusOnly[name])

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
@@ -143,31 +144,22 @@ type replay struct {
 	searchesLeft int
 }
 
-// future writes down what only a replay changes: the time, what was derived at
-// it, and accounts as a whole.
+// future writes down what only a replay changes: the time, and what was derived
+// at it.
 func (r *round) future() {
 	now, shapes := r.now, maps.Clone(r.shapes)
 	r.did(func() { r.now, r.shapes = now, shapes })
-	for _, t := range r.tenants {
-		was := *t
-		was.totals, was.leaving = t.totals.Clone(), t.leaving.Clone()
-		r.did(func() {
-			changes := t.changes + 1 // what was remembered of the account is void
-			*t = was
-			t.changes, t.shareAt, t.cardsAt = changes, 0, 0
-		})
-	}
 }
 
 // step makes an instant of the future the present.
 func (p *replay) step(now []ending) {
 	p.now = now[0].at
-	freed, owners := map[*inventory.Offer]bool{}, map[*tenant]bool{}
+	freed, owners := map[*inventory.Offer]bool{}, map[*account.Tenant]bool{}
 	for i := range now {
 		e := &now[i]
 		if e.month {
 			for _, j := range p.jobs {
-				if j.tenant.maxMonthly < quantity.Unlimited && !owners[j.tenant] {
+				if j.tenant.LimitedMonthly() && !owners[j.tenant] {
 					p.turnMonth(j.tenant)
 					owners[j.tenant] = true
 				}
@@ -180,15 +172,9 @@ func (p *replay) step(now []ending) {
 		for _, m := range o.PoolPeers {
 			freed[m] = true
 		}
-		if t := p.tenantOf(e.contract.Metadata.Namespace); e.contract.Status.Phase.Charged() {
-			t.totals.Remove(e.contract)
-			t.hourly -= p.peak(e.contract)
-			t.changes++
-			owners[t] = true
-		} else if p.leaves(e.contract) {
-			t.leaving.RemoveHeld(e.contract)
-			t.changes++
-			owners[t] = true
+		if x := p.entry(e.contract); x.Leaving || e.contract.Status.Phase.Charged() {
+			p.booked(p.accounts.Expire(x, p.now))
+			owners[p.accounts.Of(e.contract.Metadata.Namespace)] = true
 		}
 	}
 	if !p.reserving {
@@ -217,7 +203,7 @@ func (p *replay) known() {
 }
 
 // concerns reports whether anything that ends may matter to a job.
-func (p *replay) concerns(j *job, freed map[*inventory.Offer]bool, owners map[*tenant]bool) bool {
+func (p *replay) concerns(j *job, freed map[*inventory.Offer]bool, owners map[*account.Tenant]bool) bool {
 	if owners[j.tenant] {
 		return true
 	}
@@ -234,15 +220,15 @@ func (p *replay) concerns(j *job, freed map[*inventory.Offer]bool, owners map[*t
 
 // turnMonth begins a tenant's account anew: what it will still hold then is
 // what its contracts cost in the new month.
-func (p *replay) turnMonth(t *tenant) {
+func (p *replay) turnMonth(t *account.Tenant) {
 	_, end := p.books.MonthBounds(p.now)
-	t.spent, t.month = 0, 0
-	for _, c := range p.held[t.name] {
+	held := quantity.Micro(0)
+	for _, c := range p.charged.Of(t.Name) {
 		if c = p.latest(c); c.Status.Phase.Charged() && (c.Spec.Term.End.IsZero() || c.Spec.Term.End.After(p.now.Time)) {
-			t.month += p.inFleet(p.books.HoldUntil(c.Spec.Price, p.now, c.Spec.Term.End, end), c.Spec.Price.Currency)
+			held += p.inFleet(p.books.HoldUntil(c.Spec.Price, p.now, c.Spec.Term.End, end), c.Spec.Price.Currency)
 		}
 	}
-	t.changes++
+	p.booked(t.TurnMonth(held))
 }
 
 // try places a job as of now, and reports whether it need not be looked at

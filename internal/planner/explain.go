@@ -129,7 +129,7 @@ func (r *round) captureKept() {
 		return
 	}
 	j := r.jobOf(r.probe.tenant, r.probe.name)
-	if j == nil || !j.tenant.known {
+	if j == nil || !j.tenant.Known {
 		return
 	}
 	m := r.mark()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 )
 
 // failure is a task that could not be done now.
@@ -24,7 +26,7 @@ type failure struct {
 // failedShape is why nothing of a shape fits, for the next that asks the same.
 type failedShape struct {
 	counts, changes int
-	tenant          *tenant
+	tenant          *account.Tenant
 	limits          limits
 	found           failure
 }
@@ -32,8 +34,8 @@ type failedShape struct {
 // failure says why a task of n found no candidate.
 func (r *round) failure(j *job, s *shape, l *limits, t task, done, n int) *failure {
 	known := &s.failed
-	if known.tenant != l.tenant || known.changes != l.tenant.changes || known.counts != s.counts || !known.limits.same(l) {
-		*known = failedShape{counts: s.counts, changes: l.tenant.changes, tenant: l.tenant, limits: *l, found: r.explainFailure(s, l)}
+	if known.tenant != l.Tenant || known.changes != l.Tenant.Version() || known.counts != s.counts || !known.limits.same(l) {
+		*known = failedShape{counts: s.counts, changes: l.Tenant.Version(), tenant: l.Tenant, limits: *l, found: r.explainFailure(s, l)}
 	}
 	f := known.found
 	f.task, f.done = t, done
@@ -80,7 +82,7 @@ func (r *round) explainFailure(s *shape, l *limits) failure {
 		default:
 			f.code = CodeQuota
 		}
-		if text := cmp.Or(l.bars.brokenText(s, l, top), l.rules.brokenText(s, l, top), r.limitText(l.tenant, top)); text != "" {
+		if text := cmp.Or(l.bars.brokenText(s, l, top), l.rules.brokenText(s, l, top), r.accounts.Text(l.Tenant, top)); text != "" {
 			f.text = text + "; " + f.text
 		}
 	case strings.HasPrefix(commonest(f.rejected), "budget."):

@@ -10,19 +10,16 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Between tenants whose intents have equal priority turns go by dominant
-// resource fairness (Ghodsi et al., NSDI 2011), weighted: whoever holds the
-// smallest share of the fleet is next, and what he gets counts at once.
-//
-//	share = max(cards ÷ all cards, CPU ÷ all CPU, memory ÷ all memory) ÷ weight
-//
-// over what is charged now. Equal shares: in the order of the batch. Within a
-// tenant the older intent is next, and an intent that fits nowhere holds nobody
-// up. Shares are integers in billionths.
+// resource fairness (package account): whoever holds the smallest share of the
+// fleet is next, and what he gets counts at once. Equal shares: in the order of the
+// batch. Within a tenant the older intent is next, and an intent that fits nowhere
+// holds nobody up.
 //
 // Shares go up and down while somebody waits for much at once, and whoever has
 // less for a moment would take a part of what is being kept for it
@@ -33,18 +30,16 @@ import (
 // patience is how long turns go by shares alone.
 const patience = 4 * time.Hour
 
-// fleetTotals is all there is of what a share is made of: thousandths of cards
-// and of cores, bytes. What flavors of a pool have in common counts once.
-type fleetTotals struct{ milliCards, cpu, memory int64 }
-
-func (r *round) fleetTotals() *fleetTotals {
+// fleetTotals is all there is of what a share is made of. What flavors of a pool
+// have in common counts once.
+func (r *round) fleetTotals() *account.Fleet {
 	if r.whole != nil {
 		return r.whole
 	}
-	t := &fleetTotals{}
+	t := &account.Fleet{}
 	seen := map[inventory.Key]bool{}
 	for _, o := range r.inventory.Offers() {
-		t.milliCards += wideQuo(o.Capacity.At(quantity.GPU), 1000, o.UnitsPerCard)
+		t.AddCards(o.Capacity.At(quantity.GPU), o.UnitsPerCard)
 		if p := o.Flavor.Spec.Pool; p != "" {
 			k := inventory.Key{Provider: o.Provider, Name: p}
 			if seen[k] {
@@ -52,47 +47,15 @@ func (r *round) fleetTotals() *fleetTotals {
 			}
 			seen[k] = true
 		}
-		t.cpu = v1alpha1.AmountOf(t.cpu).Add(v1alpha1.AmountOf(o.Capacity.At(quantity.CPU))).Int64()
-		t.memory = v1alpha1.AmountOf(t.memory).Add(v1alpha1.AmountOf(o.Capacity.At(quantity.Memory))).Int64()
+		t.AddRest(o.Capacity.At(quantity.CPU), o.Capacity.At(quantity.Memory))
 	}
 	r.whole = t
 	return t
 }
 
-// wideQuo is a × b ÷ c, 0 when there is nothing to divide by.
-func wideQuo(a, b, c int64) int64 {
-	if c <= 0 || a <= 0 {
-		return 0
-	}
-	return quantity.Wide{}.AddProduct(a, b, 1).Quo(uint64(c))
-}
-
-// billionths a share is counted in.
-const billionths = 1_000_000_000
-
-// shareOf is a tenant's dominant share of the fleet, its weight aside, and of
-// what.
-func (r *round) shareOf(t *tenant) (share int64, of string) {
-	if t.shareAt == t.changes+1 {
-		return t.share, t.shareName
-	}
-	all := r.fleetTotals()
-	share, of = wideQuo(t.totals.MilliCards().Int64(), billionths, all.milliCards), "GPUs"
-	if s := wideQuo(t.totals.CPU.Int64(), billionths, all.cpu); s > share {
-		share, of = s, "CPU"
-	}
-	if s := wideQuo(t.totals.Memory.Int64(), billionths, all.memory); s > share {
-		share, of = s, "memory"
-	}
-	t.share, t.shareName, t.shareAt = share, of, t.changes+1
-	return share, of
-}
-
-func (t *tenant) weight() int64 { return int64(max(t.spec.Weight, 1)) }
-
 // turns are one tenant's jobs of one priority, in order.
 type turns struct {
-	tenant *tenant
+	tenant *account.Tenant
 	jobs   []*job
 	at     []int // of each, its place in the group
 	share  int64 // weighted
@@ -131,7 +94,7 @@ func (r *round) serve(waiting []*job) {
 
 func (r *round) serveEquals(group []*job) {
 	r.seniorFirst(group)
-	byTenant := map[*tenant]*turns{}
+	byTenant := map[*account.Tenant]*turns{}
 	var q fairQueue
 	next := 0
 	for i, j := range group {
@@ -155,8 +118,7 @@ func (r *round) serveEquals(group []*job) {
 		return
 	}
 	for _, t := range q {
-		s, _ := r.shareOf(t.tenant)
-		t.share = s / t.tenant.weight()
+		t.share = t.tenant.Share(r.fleetTotals())
 	}
 	heap.Init(&q)
 	for out := group[next:next]; len(q) > 0; {
@@ -169,8 +131,7 @@ func (r *round) serveEquals(group []*job) {
 			heap.Pop(&q)
 			continue
 		}
-		s, _ := r.shareOf(t.tenant)
-		t.share = s / t.tenant.weight()
+		t.share = t.tenant.Share(r.fleetTotals())
 		heap.Fix(&q, 0)
 	}
 }
@@ -241,16 +202,8 @@ func (r *round) tellShares() {
 		if ahead.tenant == j.tenant || !lacksRoom(j.dec.Rejected) {
 			continue
 		}
-		theirs, of := r.shareOf(ahead.tenant)
-		ours, ourOf := r.shareOf(j.tenant)
-		if theirs/ahead.tenant.weight() < ours/j.tenant.weight() {
-			if ourOf == of {
-				ourOf = ""
-			} else {
-				ourOf = " of its " + ourOf
-			}
-			j.dec.Reason += fmt.Sprintf("; tenant %s is served first: it holds %s of the fleet's %s%s, %s %s%s%s",
-				ahead.tenantName, percent(theirs), of, weightText(ahead.tenant), j.tenantName, percent(ours), ourOf, weightText(j.tenant))
+		if why := ahead.tenant.ServedBefore(j.tenant, r.fleetTotals()); why != "" {
+			j.dec.Reason += "; " + why
 		}
 	}
 }
@@ -264,16 +217,4 @@ func lacksRoom(rejected map[string]int) bool {
 		}
 	}
 	return false
-}
-
-func weightText(t *tenant) string {
-	if t.weight() == 1 {
-		return ""
-	}
-	return fmt.Sprintf(" at weight %d", t.weight())
-}
-
-// percent is a share in words.
-func percent(share int64) string {
-	return fmt.Sprintf("%d.%d %%", share*100/billionths, share*1000/billionths%10)
 }

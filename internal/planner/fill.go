@@ -45,7 +45,7 @@ func (r *round) fillAll() {
 			r.order(waiting)
 			waiting = r.fillWaiting(waiting)
 		}
-		if slices.ContainsFunc(waiting, func(j *job) bool { return j.tenant.borrows() }) {
+		if slices.ContainsFunc(waiting, func(j *job) bool { return j.tenant.Borrows() }) {
 			r.borrowing = true
 			r.order(waiting)
 			waiting = r.fillWaiting(waiting)

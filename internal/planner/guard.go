@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -196,18 +197,18 @@ func (r *round) holdSameCommits(e ends, held map[string]bool) {
 func (r *round) cutBudgets() {
 	for name, t := range r.w.Tenants {
 		b := t.Spec.Budget
-		if b == nil || b.AtLimit != atLimitEnd || len(r.held[name]) == 0 {
+		if b == nil || b.AtLimit != account.AtLimitEnd || len(r.charged.Of(name)) == 0 {
 			continue
 		}
-		account := r.tenantOf(name)
-		over := account.hourly - account.maxHourly
-		if account.spent >= account.maxMonthly {
+		has := r.accounts.Of(name).Budget()
+		over := has.Hourly - has.MaxHourly
+		if has.Spent >= has.MaxMonthly {
 			over = quantity.Unlimited
-		} else if account.maxMonthly < quantity.Unlimited && account.hourly > 0 {
-			seconds := quantity.Wide{}.AddProduct(int64(account.maxMonthly-account.spent), 3600, 1).Quo(uint64(account.hourly))
+		} else if has.MaxMonthly < quantity.Unlimited && has.Hourly > 0 {
+			seconds := quantity.Wide{}.AddProduct(int64(has.MaxMonthly-has.Spent), 3600, 1).Quo(uint64(has.Hourly))
 			r.due(v1alpha1.Time{Time: r.now.Add(secondsOf(min(seconds, 40*24*3600) + 1))})
 		}
-		list := slices.Clone(r.held[name])
+		list := slices.Clone(r.charged.Of(name))
 		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
 			return cmp.Or(cmp.Compare(r.standing(a), r.standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
 		})

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
@@ -186,7 +187,7 @@ func overQuota(t *v1alpha1.Tenant, after *aftermath, c *v1alpha1.Contract) strin
 	case q.Contracts != nil && int64(sum.Contracts) > *q.Contracts:
 		return fmt.Sprintf("quota.contracts: %d of %d", sum.Contracts, *q.Contracts)
 	case q.GPU != nil && c.Spec.GPUs != nil && sum.MilliCards().Int64() > (*q.GPU+more[v1alpha1.GPU].Int64())*1000:
-		return fmt.Sprintf("quota.gpu: %s of %d", cards(sum.MilliCards().Int64()), *q.GPU)
+		return fmt.Sprintf("quota.gpu: %s of %d", account.CardsText(sum.MilliCards().Int64()), *q.GPU)
 	case q.CPU != nil && q.CPU.Amount(v1alpha1.CPU).Add(more[v1alpha1.CPU]).Less(sum.CPU):
 		return "quota.cpu: " + sum.CPU.Canonical(v1alpha1.CPU) + " of " + string(*q.CPU)
 	case q.Memory != nil && q.Memory.Amount(v1alpha1.Memory).Add(more[v1alpha1.Memory]).Less(sum.Memory):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
@@ -19,7 +20,7 @@ type job struct {
 	in           *model.Intent
 	tenantName   string
 	name         string
-	tenant       *tenant
+	tenant       *account.Tenant
 	consumer     string
 	state        *v1alpha1.IntentState
 	firstSeen    v1alpha1.FirstSeen
@@ -138,7 +139,7 @@ func (j *job) offered() bool { return j.in != nil && j.in.Offered }
 
 // newJob gathers what the ledger knows of an intent.
 func (r *round) newJob(in *model.Intent, tenantName, name string) *job {
-	j := &job{in: in, tenantName: tenantName, name: name, tenant: r.tenantOf(tenantName)}
+	j := &job{in: in, tenantName: tenantName, name: name, tenant: r.accounts.Of(tenantName)}
 	j.state = r.w.Ledger.State(tenantName, name)
 	j.all = r.w.Ledger.ByIntent(tenantName, name)
 	j.dec = Decision{Tenant: tenantName, Name: name, Considered: len(r.inventory.Offers())}
@@ -148,10 +149,10 @@ func (r *round) newJob(in *model.Intent, tenantName, name string) *job {
 		if j.warm() {
 			j.priority = warmPriority
 		}
-		if p := j.tenant.spec.MaxPriority; p != nil {
+		if p := j.tenant.Spec.MaxPriority; p != nil {
 			j.priority = min(j.priority, *p)
 		}
-		j.consumer = j.tenant.spec.ConsumerOf(&in.Spec)
+		j.consumer = j.tenant.Spec.ConsumerOf(&in.Spec)
 		j.adopt(r)
 	}
 	if j.state == nil || (in != nil && j.state.Status.State == v1alpha1.IntentReleasing) {
@@ -276,7 +277,7 @@ func (j *job) budget(r *round, wanted int, except ...*v1alpha1.Contract) {
 		}
 	}(j.wanted, j.purse)
 	j.wanted = wanted
-	if b := j.tenant.spec.Budget; b != nil && (b.Hourly != nil || b.Monthly != nil) {
+	if b := j.tenant.Spec.Budget; b != nil && (b.Hourly != nil || b.Monthly != nil) {
 		p.limited = true
 	}
 	b := j.in.Spec.Budget

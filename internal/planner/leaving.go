@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -57,52 +56,4 @@ func (r *round) leaves(c *v1alpha1.Contract) bool {
 	}
 	o := r.offerOf(c)
 	return o != nil && o.State != model.Lost && !r.seenGone(c)
-}
-
-// chargeLeaving books a version of a contract that is not charged on its
-// tenant's account: the one before it is taken off.
-func (r *round) chargeLeaving(c *v1alpha1.Contract, before bool) {
-	if !r.leaves(c) {
-		return
-	}
-	t := r.tenantOf(c.Metadata.Namespace)
-	t.changes++
-	if before {
-		t.leaving.RemoveHeld(c)
-	} else {
-		t.leaving.AddHeld(c)
-	}
-}
-
-// counted is what a tenant's quota counts.
-func (t *tenant) counted() ledger.Totals {
-	if t.leaving.Contracts == 0 {
-		return t.totals
-	}
-	return t.totals.With(t.leaving)
-}
-
-// leavingOf is what of a resource is leaving.
-func (t *tenant) leavingOf(k quotaKind) int64 {
-	switch {
-	case t.leaving.Contracts == 0:
-		return 0
-	case k == quotaCards:
-		return t.leaving.MilliCards().Int64()
-	case k == quotaCPU:
-		return t.leaving.CPU.Int64()
-	}
-	return t.leaving.Memory.Int64()
-}
-
-// leavingText is what of a tenant's quota is leaving, for people; "" for nothing.
-func (t *tenant) leavingText() string {
-	switch n := t.leaving.Contracts; n {
-	case 0:
-		return ""
-	case 1:
-		return ", 1 contract among them that is being released and not seen gone"
-	default:
-		return fmt.Sprintf(", %d contracts among them that are being released and not seen gone", n)
-	}
 }

@@ -67,7 +67,7 @@ func (r *round) kindred(w *wish, o *inventory.Offer) string {
 	if inventory.TypeOf(w.in.Spec.FlavorType) != o.Type {
 		return ReqFlavorType
 	}
-	if w.tenant.spec != nil && !allows(w.tenant.spec.Providers, o.Provider) {
+	if w.tenant != nil && !allows(w.tenant.Providers, o.Provider) {
 		return ReqTenantProviders
 	}
 	if !allows(w.in.Spec.Placement.Providers, o.Provider) {

@@ -102,7 +102,7 @@ func (m *Memory) keep(r *round) {
 		}
 		r.inventory.ForgetAltered()
 	}
-	r.jobs, r.waiting, r.jobsByName, r.claims, r.warm, r.tenants = nil, nil, nil, nil, nil, nil
+	r.jobs, r.waiting, r.jobsByName, r.claims, r.warm, r.accounts = nil, nil, nil, nil, nil, nil
 	r.seats, r.current, r.before = nil, nil, nil
 	m.last = r
 }
@@ -192,6 +192,7 @@ func resume(last *round, w *World) *round {
 	}
 	u.clustersChanged()
 	u.ledgerChanged()
+	r.openAccounts()
 	u.refusalsChanged()
 	u.observedChanged()
 	u.workloadChanged()

@@ -62,7 +62,7 @@ func (r *round) causeFor(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
 
 func (r *round) causeAlone(j *job, c *v1alpha1.Contract) v1alpha1.Cause {
 	lower := r.standing(c) < j.priority && j.preempts()
-	lent := r.reclaimable(j, c)
+	lent := r.accounts.Reclaimable(j.tenant, c)
 	if !c.Status.Phase.Charged() || r.cut[c.Metadata.Name] || !(lower || lent) {
 		return ""
 	}

@@ -3,6 +3,7 @@ package planner
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -19,7 +20,7 @@ type problem struct {
 	// counts are the resources by their number in the problem.
 	counts []int
 	// tenants are the accounts, seconds those that are left of this month.
-	tenants map[*tenant]int32
+	tenants map[*account.Tenant]int32
 	seconds int64
 }
 
@@ -31,7 +32,7 @@ const charged = 6
 // without those that limits of money hold, and without offers that sell parts of
 // cards.
 func (p *repairs) problemOf(seats []*seat, plain bool) *problem {
-	b := &problem{rows: map[*inventory.Offer]int32{}, counts: []int{quantity.GPU}, tenants: map[*tenant]int32{}}
+	b := &problem{rows: map[*inventory.Offer]int32{}, counts: []int{quantity.GPU}, tenants: map[*account.Tenant]int32{}}
 	if !plain {
 		_, end := p.books.MonthBounds(p.now)
 		b.seconds = int64(end.Sub(p.now.Time).Seconds())
@@ -76,7 +77,7 @@ func (p *repairs) accountOf(b *problem, j *job) int32 {
 		at = int32(len(b.Accounts)) //nolint:gosec // their number
 		b.tenants[j.tenant] = at
 		l := p.limitsOf(j.tenant, 0)
-		b.Accounts = append(b.Accounts, []int64{int64(l.hourly), int64(l.monthly), l.gpu, l.cpu, l.memory, l.contracts})
+		b.Accounts = append(b.Accounts, []int64{int64(l.Hourly), int64(l.Monthly), l.GPU, l.CPU, l.Memory, l.Contracts})
 	}
 	return at
 }

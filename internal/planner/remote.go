@@ -109,7 +109,7 @@ func (r *round) barsOf(j *job) *bars {
 	}
 	var b *bars
 	if v := j.in.Spec.VirtualNode; v != nil && v.KubeconfigSecretRef != nil {
-		b = &bars{tenant: j.tenant.spec, clusters: r.w.Clusters, consumer: j.consumer, secret: v.KubeconfigSecretRef.Name}
+		b = &bars{tenant: j.tenant.Spec, clusters: r.w.Clusters, consumer: j.consumer, secret: v.KubeconfigSecretRef.Name}
 	}
 	if j.in.Spec.Offload == nil {
 		return b

@@ -1,6 +1,8 @@
 package planner
 
-import "strings"
+import (
+	"strings"
+)
 
 // Requirements an offer can fail, in the order in which they are checked:
 // facts, then capacity, then money. They stand in `rejected`, so they are part
@@ -63,16 +65,6 @@ const (
 	ReqMaxHourlySpot   = "budget.maxHourlySpot"
 	ReqMaxHourlyPerGPU = "budget.maxHourlyPerGPU"
 	ReqMaxTotal        = "budget.maxTotal"
-
-	// Limits of the tenant, for what is left of them after this round's
-	// earlier decisions.
-	ReqQuotaGPU      = "quota.gpu"
-	ReqQuotaCPU      = "quota.cpu"
-	ReqQuotaMemory   = "quota.memory"
-	ReqQuotaCount    = "quota.contracts"
-	ReqQuotaByModel  = "quota.byModel"
-	ReqTenantHourly  = "budget.tenant.hourly"
-	ReqTenantMonthly = "budget.tenant.monthly"
 )
 
 // reqOther is what all offers but one fail while that one is tried; no plan ever

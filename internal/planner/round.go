@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
@@ -60,7 +61,7 @@ type round struct {
 	spare        spare
 	made, looked int64
 
-	tenants map[string]*tenant
+	accounts *account.Accounts
 	// tally is what the ledger holds, at the start.
 	*tally
 
@@ -123,10 +124,9 @@ type round struct {
 	unitless map[string]int
 	// borrowing: intents may go beyond their tenant's quota now. borrowed are
 	// the charged contracts that did.
-	borrowing  bool
-	allTenants []string
+	borrowing bool
 	// whole is what the fleet has, nil until asked.
-	whole *fleetTotals
+	whole *account.Fleet
 	// probe is the intent that Explain asks about.
 	probe *probe
 	// load is workload, nil until asked.
@@ -149,6 +149,7 @@ func newRound(w *World) *round {
 	}
 	r.listIntents()
 	r.readLedger()
+	r.openAccounts()
 	r.inventory = inventory.New(r.facts(), w.Offers, r.w.Ledger.Contracts())
 	r.traits = newTraits(r.inventory.Offers())
 	r.listOrphans()
@@ -176,7 +177,7 @@ func startRound(w *World) *round {
 		books.Currency = fleet.Currency // the zone is checked when a fleet is read
 	}
 	r := &round{
-		given: given, w: w, fleet: fleet, limits: limitsBy(w), books: books, now: w.Now, pools: warm, tenants: map[string]*tenant{},
+		given: given, w: w, fleet: fleet, limits: limitsBy(w), books: books, now: w.Now, pools: warm,
 		before: map[string]*v1alpha1.Contract{}, current: map[string]*v1alpha1.Contract{},
 		mappedNow: mappings{}, statusOnly: map[string]bool{}, claimed: map[string]bool{}, replaced: map[string]bool{}, excess: map[string]bool{}, cut: map[string]bool{},
 		renamed: map[[2]string]*v1alpha1.IntentState{},

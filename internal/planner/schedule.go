@@ -97,7 +97,7 @@ func (r *round) lifeEnd(j *job, started v1alpha1.Time) term {
 		duration = r.fleet.Defaults.Duration.Duration
 	}
 	var t term
-	if q := j.tenant.spec.Quota; q != nil && q.MaxDuration.Duration > 0 {
+	if q := j.tenant.Spec.Quota; q != nil && q.MaxDuration.Duration > 0 {
 		limit := q.MaxDuration
 		switch {
 		case duration == 0 && s.Deadline.IsZero():

@@ -236,15 +236,15 @@ func (r *round) unfit(j *job) (code, why string) {
 		}
 		return code, j.in.Problem
 	}
-	if !j.tenant.known {
+	if !j.tenant.Known {
 		return CodeUnknownTenant, "there is no tenant " + j.tenantName + ": add tenants/" + j.tenantName + ".yaml"
 	}
 	c := r.w.Clusters[j.consumer]
 	switch {
 	case j.consumer == "":
 		return CodeConsumer, "it names no consumer and its tenant has none: set spec.consumer"
-	case !slices.Contains(j.tenant.spec.Consumers, j.consumer):
-		return CodeConsumer, "tenant " + j.tenantName + " may not have capacity in " + j.consumer + ": its consumers are " + strings.Join(j.tenant.spec.Consumers, ", ")
+	case !slices.Contains(j.tenant.Spec.Consumers, j.consumer):
+		return CodeConsumer, "tenant " + j.tenantName + " may not have capacity in " + j.consumer + ": its consumers are " + strings.Join(j.tenant.Spec.Consumers, ", ")
 	case c == nil:
 		return CodeConsumer, "cluster " + j.consumer + " is unknown: add clusters/" + j.consumer + ".yaml with the role consumer"
 	case !c.HasRole("consumer"):

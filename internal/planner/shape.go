@@ -68,6 +68,9 @@ type shape struct {
 	failed failedShape
 }
 
+// noLimit is more than anything takes.
+const noLimit = int64(1) << 60
+
 // floor is the least of what candidates take.
 type floor struct {
 	milliCards, cpu, memory int64

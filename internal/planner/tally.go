@@ -8,17 +8,15 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
-	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 )
 
 // tally sorts the ledger's contracts by what a round asks of them. It can be
 // brought up to date by what changed; all of it is as the ledger says, whatever
 // the round has decided since.
 type tally struct {
-	// held are the charged contracts of each tenant, by name; costs what they come
-	// to an hour, at the list's price and at their dearest.
-	held  map[string][]*v1alpha1.Contract
-	costs map[string]costs
+	// charged are the charged contracts by tenant.
+	charged *account.Standing
 	// displaced, releasing and borrowed are contracts of which that is so, by
 	// name; ending those that are charged and have an end or notice.
 	displaced, releasing, borrowed, ending map[string]*v1alpha1.Contract
@@ -29,11 +27,9 @@ type tally struct {
 	next  v1alpha1.Time
 }
 
-type costs struct{ hourly, peak quantity.Micro }
-
 func newTally() *tally {
 	return &tally{
-		held: map[string][]*v1alpha1.Contract{}, costs: map[string]costs{},
+		charged:   account.NewStanding(),
 		displaced: map[string]*v1alpha1.Contract{}, releasing: map[string]*v1alpha1.Contract{},
 		givenUp: map[string]map[string]*v1alpha1.Contract{}, borrowed: map[string]*v1alpha1.Contract{}, ending: map[string]*v1alpha1.Contract{}, leave: map[string]v1alpha1.Time{},
 	}
@@ -53,7 +49,7 @@ func (r *round) readLedger() {
 
 // add counts a contract in.
 func (t *tally) add(r *round, c *v1alpha1.Contract) {
-	name, tenant := c.Metadata.Name, c.Metadata.Namespace
+	m, name, tenant := r.money(), c.Metadata.Name, c.Metadata.Namespace
 	if d := c.Status.Displaced; d != nil && d.By != "" {
 		t.displaced[name] = c
 	}
@@ -67,11 +63,7 @@ func (t *tally) add(r *round, c *v1alpha1.Contract) {
 			t.givenUp[tenant][name] = c
 		}
 	case c.Status.Phase.Charged():
-		list := t.held[tenant]
-		at, _ := slices.BinarySearchFunc(list, name, contractByName)
-		t.held[tenant] = slices.Insert(list, at, c)
-		sum := t.costs[tenant]
-		t.costs[tenant] = costs{sum.hourly + r.hourlyInFleet(c), sum.peak + r.peak(c)}
+		t.charged.Add(c, &m)
 		if len(c.Spec.Borrowed) > 0 {
 			t.borrowed[name] = c
 		}
@@ -95,14 +87,8 @@ func (t *tally) remove(r *round, c *v1alpha1.Contract) {
 	delete(t.givenUp[tenant], name)
 	delete(t.borrowed, name)
 	delete(t.ending, name)
-	if c.Status.Phase.Charged() {
-		list := t.held[tenant]
-		if at, found := slices.BinarySearchFunc(list, name, contractByName); found {
-			t.held[tenant] = slices.Delete(list, at, at+1)
-			sum := t.costs[tenant]
-			t.costs[tenant] = costs{sum.hourly - r.hourlyInFleet(c), sum.peak - r.peak(c)}
-		}
-	}
+	m := r.money()
+	t.charged.Remove(c, &m)
 	if leaves, ended := t.leave[name]; ended {
 		delete(t.leave, name)
 		if leaves == t.next {
@@ -112,10 +98,6 @@ func (t *tally) remove(r *round, c *v1alpha1.Contract) {
 			}
 		}
 	}
-}
-
-func contractByName(c *v1alpha1.Contract, name string) int {
-	return strings.Compare(c.Metadata.Name, name)
 }
 
 // byName lists contracts by name.

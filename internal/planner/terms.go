@@ -98,7 +98,7 @@ func drainedTo(c *v1alpha1.Contract) v1alpha1.Phase {
 // maxDurationOf is when a frozen contract without an end has lasted for as long
 // as its tenant's intents may, zero where there is no such limit.
 func (r *round) maxDurationOf(j *job, c *v1alpha1.Contract) v1alpha1.Time {
-	q := j.tenant.spec.Quota
+	q := j.tenant.Spec.Quota
 	if q == nil || q.MaxDuration.Duration <= 0 || !c.Spec.Term.End.IsZero() {
 		return v1alpha1.Time{}
 	}

@@ -15,7 +15,7 @@ import (
 // offers.
 type wish struct {
 	in       *v1alpha1.ResourceIntent
-	tenant   *tenant
+	tenant   *v1alpha1.TenantSpec
 	consumer string
 	// need of one replica before rounding up; its GPU units depend on the offer.
 	need quantity.Vector
@@ -82,7 +82,7 @@ func alternatives(s *v1alpha1.IntentSpec) []v1alpha1.ResourceRequest {
 func (r *round) wishOf(j *job, alt v1alpha1.ResourceRequest) *wish {
 	s := &j.in.Spec
 	w := &wish{
-		in: j.in.ResourceIntent, tenant: j.tenant, consumer: j.consumer,
+		in: j.in.ResourceIntent, tenant: j.tenant.Spec, consumer: j.consumer,
 		where: j.in.Where, purchase: s.Purchase, weights: r.weightsOf(s),
 	}
 	w.units, w.of = j.units, j.of

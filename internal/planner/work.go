@@ -95,8 +95,8 @@ func (b *bill) charge(j *job, replicas int, except ...*v1alpha1.Contract) {
 	j.budget(r, replicas, except...)
 	offers := int64(len(r.inventory.Offers()))
 	units := int64(unitsOfIntent)
-	if most, _ := r.mostContracts(j.tenant); replicas > 0 {
-		units += unitsOfReplica * max(0, min(int64(replicas), most-int64(j.tenant.totals.Contracts+j.tenant.leaving.Contracts)))
+	if most, _ := r.accounts.Most(j.tenant); replicas > 0 {
+		units += unitsOfReplica * max(0, min(int64(replicas), most-int64(j.tenant.Contracts())))
 	}
 	for alt := range j.alternatives() {
 		key := string(r.shapeKey(j, alt))

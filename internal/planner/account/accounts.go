@@ -1,0 +1,186 @@
+package account
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Source is what accounts are opened from. None of it changes while they are in
+// use.
+type Source struct {
+	Tenants map[string]*v1alpha1.Tenant
+	Ledger  *ledger.Ledger
+	// Standing is that of Ledger.
+	Standing *Standing
+	// Limits are the fleet's, filled.
+	Limits v1alpha1.Limits
+	// Money is as of the round's instant.
+	Money Money
+	// Leaving are the contracts of a tenant that are being released in Ledger and
+	// count against its quota until they are seen gone.
+	Leaving func(tenant string) []*v1alpha1.Contract
+}
+
+// Accounts are those of a round's tenants.
+type Accounts struct {
+	Source
+	open  map[string]*Tenant
+	names []string
+}
+
+// New are accounts of which none is opened yet.
+func New(s Source) *Accounts { return &Accounts{Source: s, open: map[string]*Tenant{}} }
+
+// Of is a tenant's account, opened on first use; one that the fleet does not know
+// has no limits of its own.
+func (a *Accounts) Of(name string) *Tenant {
+	if t := a.open[name]; t != nil {
+		return t
+	}
+	t := &Tenant{Name: name, Spec: &v1alpha1.TenantSpec{}, kinds: map[string]map[int]bool{}, maxHourly: quantity.Unlimited, maxMonthly: quantity.Unlimited}
+	if known := a.Tenants[name]; known != nil {
+		t.Known, t.Spec = true, &known.Spec
+	}
+	a.open[name] = t
+	t.totals = a.Ledger.Totals(name)
+	for _, c := range a.Leaving(name) {
+		t.leaving.AddHeld(c)
+	}
+	a.openBudget(t)
+	return t
+}
+
+func (a *Accounts) openBudget(t *Tenant) {
+	b := t.Spec.Budget
+	if b == nil {
+		return
+	}
+	t.atLimit = b.AtLimit
+	if b.Hourly != nil {
+		t.maxHourly = a.Money.In(*b.Hourly, b.Currency)
+	}
+	if b.Monthly != nil {
+		t.maxMonthly = a.Money.In(*b.Monthly, b.Currency)
+		if spent, err := a.Money.Books.MonthSpend(a.Ledger, t.Name, a.Money.Now); err == nil {
+			t.spent = quantity.Micro(spent.Micro())
+		}
+		t.month = t.spent
+	}
+	t.hourly = a.Standing.peak(t.Name)
+	if t.maxMonthly < quantity.Unlimited {
+		for _, c := range a.Standing.Of(t.Name) {
+			t.month += a.Money.Hold(c)
+		}
+	}
+}
+
+// Names are the tenants that the fleet knows, in order.
+func (a *Accounts) Names() []string {
+	if a.names == nil {
+		a.names = slices.Sorted(maps.Keys(a.Tenants))
+	}
+	return a.names
+}
+
+// at is money as of another instant.
+func (a *Accounts) at(now v1alpha1.Time) *Money { return &Money{a.Money.Books, now} }
+
+// Entry is a version of a contract as it stands on its tenant's account: wholly
+// while it is charged, on the quota alone while it leaves, and else not at all.
+type Entry struct {
+	// Contract is nil where there is none.
+	Contract *v1alpha1.Contract
+	// Leaving: it is being released and counts until it is seen gone.
+	Leaving bool
+}
+
+// Change is what was booked, with its amounts as of then.
+type Change struct{ off, on line }
+
+// line is what an entry comes to; without a tenant it is nothing.
+type line struct {
+	tenant   *Tenant
+	contract *v1alpha1.Contract // nil: money alone
+	leaving  bool
+	hourly, month,
+	spent quantity.Micro
+}
+
+// Charge books that one version of a contract takes the place of another, as of
+// an instant.
+func (a *Accounts) Charge(before, after Entry, now v1alpha1.Time) Change {
+	ch := Change{a.lineOf(before, now), a.lineOf(after, now)}
+	ch.off.book(-1)
+	ch.on.book(1)
+	return ch
+}
+
+// Expire books that a contract ends as it was known to: what it was to cost this
+// month until then it has cost.
+func (a *Accounts) Expire(e Entry, now v1alpha1.Time) Change {
+	ch := Change{off: a.lineOf(e, now)}
+	ch.off.month = 0
+	ch.off.book(-1)
+	return ch
+}
+
+// TurnMonth begins the month of an account anew: nothing is spent, and so much is
+// held until its end.
+func (t *Tenant) TurnMonth(held quantity.Micro) Change {
+	ch := Change{on: line{tenant: t, month: held - t.month, spent: -t.spent}}
+	ch.on.book(1)
+	return ch
+}
+
+// Undo takes a change back. Those after it have been taken back before.
+func (c *Change) Undo() {
+	c.on.book(-1)
+	c.off.book(1)
+}
+
+func (a *Accounts) lineOf(e Entry, now v1alpha1.Time) line {
+	c := e.Contract
+	charged := c != nil && c.Status.Phase.Charged()
+	if !charged && !e.Leaving {
+		return line{}
+	}
+	t := a.Of(c.Metadata.Namespace)
+	l := line{tenant: t, contract: c, leaving: !charged}
+	if !charged {
+		return l
+	}
+	if t.maxHourly < quantity.Unlimited || t.LimitedMonthly() {
+		l.hourly = a.at(now).Peak(c)
+	}
+	if t.LimitedMonthly() {
+		l.month = a.at(now).Hold(c)
+	}
+	return l
+}
+
+// book puts a line on its account, or takes it off (−1).
+func (l *line) book(sign quantity.Micro) {
+	t := l.tenant
+	if t == nil {
+		return
+	}
+	t.changes++
+	t.hourly += sign * l.hourly
+	t.month += sign * l.month
+	t.spent += sign * l.spent
+	totals := &t.totals
+	if l.leaving {
+		totals = &t.leaving
+	}
+	switch {
+	case l.contract == nil:
+	case sign < 0:
+		totals.RemoveHeld(l.contract)
+	default:
+		totals.AddHeld(l.contract)
+	}
+}

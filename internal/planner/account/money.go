@@ -1,0 +1,51 @@
+package account
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Money counts in a fleet's currency as of an instant.
+type Money struct {
+	Books ledger.Books
+	Now   v1alpha1.Time
+}
+
+// In is an amount of a currency in the fleet's; without a rate it is taken as it
+// stands, as the ledger does: to lose it would be worse than to misname it.
+// (Reading a fleet demands a rate for every currency it names.)
+func (m *Money) In(d v1alpha1.Decimal, currency string) quantity.Micro {
+	if v, err := m.Books.Convert(d, currency, m.Now); err == nil {
+		d = v
+	}
+	return quantity.Micro(d.Micro())
+}
+
+// Hourly is what a contract costs an hour outside of its price windows, in any
+// phase.
+func (m *Money) Hourly(c *v1alpha1.Contract) quantity.Micro {
+	return m.In(c.Spec.Price.Hourly, c.Spec.Price.Currency)
+}
+
+// Peak is the most that a charged contract costs an hour, 0 of others.
+func (m *Money) Peak(c *v1alpha1.Contract) quantity.Micro {
+	if c == nil || !c.Status.Phase.Charged() {
+		return 0
+	}
+	p := c.Spec.Price.Hourly
+	for i := range c.Spec.Price.Windows {
+		if c.Spec.Price.Windows[i].Hourly.Cmp(p) > 0 {
+			p = c.Spec.Price.Windows[i].Hourly
+		}
+	}
+	return m.In(p, c.Spec.Price.Currency)
+}
+
+// Hold is what a charged contract will still cost this month, 0 of others.
+func (m *Money) Hold(c *v1alpha1.Contract) quantity.Micro {
+	if c == nil || !c.Status.Phase.Charged() {
+		return 0
+	}
+	return m.In(m.Books.HoldMonthly(c, m.Now), c.Spec.Price.Currency)
+}
