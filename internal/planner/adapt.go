@@ -18,7 +18,7 @@ func msOf(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 // as it is, whichever alternative it came from; else each alternative is tried
 // in order, first by resizing in place, then by another contract in exchange.
 // Until that succeeds the contract stays.
-func (r *round) adapt(j *job, t task) *failure {
+func (r *round) adapt(j *job, q request, t task) *failure {
 	c := t.old
 	o := r.offerOf(c)
 	// Its virtual nodes keep their names and credentials as long as they run.
@@ -33,11 +33,11 @@ func (r *round) adapt(j *job, t task) *failure {
 	}
 	var first *failure
 	for i, alt := range j.alternatives() {
-		if stays && r.resize(j, c, o, alt) {
+		if stays && r.resize(j, q, c, o, alt) {
 			j.dec.Alternative = i
 			return nil
 		}
-		f := r.replaceChanged(j, t, i, i+1)
+		f := r.replaceChanged(j, q, t, i, i+1)
 		if f == nil {
 			return nil
 		}
@@ -49,8 +49,8 @@ func (r *round) adapt(j *job, t task) *failure {
 }
 
 // exchange places a replica anew and releases its old contract.
-func (r *round) exchange(j *job, t task, from, to int, code, text string) *failure {
-	if f := r.attempts(j, []task{t}, t.old, from, to); f != nil {
+func (r *round) exchange(j *job, q request, t task, from, to int, code, text string) *failure {
+	if f := r.attempts(j, q, []task{t}, t.old, from, to); f != nil {
 		return f
 	}
 	r.onAccount(t.old) // attempt took it off; its release does so for good
@@ -110,7 +110,7 @@ func (r *round) rewrite(j *job, c *v1alpha1.Contract, transfer *v1alpha1.Transfe
 
 // resize makes a contract an alternative's size in place, at today's price, if
 // its offer has what it grows by.
-func (r *round) resize(j *job, c *v1alpha1.Contract, o *inventory.Offer, alt v1alpha1.ResourceRequest) bool {
+func (r *round) resize(j *job, q request, c *v1alpha1.Contract, o *inventory.Offer, alt v1alpha1.ResourceRequest) bool {
 	w := r.wishOf(j, alt)
 	if !r.fitsNature(w, c, o) {
 		return false
@@ -135,7 +135,7 @@ func (r *round) resize(j *job, c *v1alpha1.Contract, o *inventory.Offer, alt v1a
 	}
 	m := r.mark()
 	r.offAccount(c)
-	l := r.limitsOf(j.tenant, j.seconds)
+	l := r.limitsOf(j.tenant, q, j.seconds)
 	broken := l.breaks(&cand)
 	r.rollback(m)
 	if r.barsOf(j).breaks(o.Provider) == ReqRemoteNamespace {
@@ -176,8 +176,8 @@ func (r *round) figuresWithout(o *inventory.Offer, c *v1alpha1.Contract) v1alpha
 // move places a replica elsewhere because its offer is being emptied. Where
 // nothing else fits it stays until the time that the operator named, and is
 // then released.
-func (r *round) move(j *job, t task) *failure {
-	f := r.exchange(j, t, 0, len(j.alternatives()), CodeDrain, t.old.Spec.Provider+"/"+t.old.Spec.Flavor+" is being emptied")
+func (r *round) move(j *job, q request, t task) *failure {
+	f := r.exchange(j, q, t, 0, len(j.alternatives()), CodeDrain, t.old.Spec.Provider+"/"+t.old.Spec.Flavor+" is being emptied")
 	if f == nil {
 		return nil
 	}

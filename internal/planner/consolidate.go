@@ -230,7 +230,7 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 	defer r.rollback(m)
 	r.offAccount(c)
 	s := r.shapeOf(j, alt)
-	l := r.limitsFor(j, s, purse{}, 0)
+	l := r.limitsFor(j, request{}, s, purse{}, 0)
 	here := s.of(o)
 	floor, costs := -1.0, r.weekly(c.Spec.Price)
 	if here != nil {
@@ -289,7 +289,7 @@ func (r *round) weekly(p v1alpha1.ContractPrice) quantity.Micro {
 func (r *round) moveTo(j *job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
 	text := "saves " + b.saves.Text() + " " + r.books.Currency + "/h, proposed since " + stamp(p.Since)
 	j.only = b.cand.offer
-	f := r.exchange(j, task{kind: move, replica: c.Spec.Intent.Replica, old: c}, b.alt, b.alt+1, CodeConsolidated, text)
+	f := r.exchange(j, request{}, task{kind: move, replica: c.Spec.Intent.Replica, old: c}, b.alt, b.alt+1, CodeConsolidated, text)
 	j.only = nil
 	return f == nil
 }

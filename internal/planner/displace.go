@@ -95,14 +95,14 @@ func (r *round) lend(list ...*v1alpha1.Contract) {
 
 // turn does what can be done for a job now, and else sees whether others have
 // to give way.
-func (r *round) turn(j *job) {
+func (r *round) turn(j *job, q request) {
 	r.unbook(j)
 	j.turnAt = r.turns
 	keep := r.liftBelow(j)
 	again := r.liftReserved(j)
 	progressed := r.progressed
 	r.setProgressed(false)
-	r.fill(j)
+	r.fill(j, q)
 	if len(j.tasks) > 0 {
 		r.claim(j)
 	}
@@ -334,7 +334,7 @@ func (r *round) wake(tenant, name string) *job {
 
 // giveWay looks for another place for a contract that has notice; failing that
 // it stays until it has to leave.
-func (r *round) giveWay(j *job, t task) *failure {
+func (r *round) giveWay(j *job, q request, t task) *failure {
 	d := t.old.Status.Displaced
 	if d == nil {
 		return nil
@@ -343,7 +343,7 @@ func (r *round) giveWay(j *job, t task) *failure {
 	if r.void(t.old) {
 		return &failure{task: t, code: string(d.Cause), text: r.gaveWay(t.old)} // it is let off when all had their turns
 	}
-	f := r.exchange(j, t, 0, len(j.alternatives()), string(d.Cause), r.gaveWay(t.old))
+	f := r.exchange(j, q, t, 0, len(j.alternatives()), string(d.Cause), r.gaveWay(t.old))
 	if f == nil {
 		return nil
 	}

@@ -257,9 +257,7 @@ func (p *replay) try(j *job, now []ending) bool {
 	p.unbook(j)
 	again := p.liftReserved(k)
 	before := len(k.tasks)
-	p.borrowing = true
-	p.fill(k)
-	p.borrowing = false
+	p.fill(k, request{mayBorrow: true})
 	again()
 	if len(k.tasks) < before {
 		p.expect(j, k)

@@ -140,7 +140,7 @@ func (r *round) captureKept() {
 	j.live = nil
 	j.budget(r, int(j.replicas()))
 	s := r.shapeOf(j, 0)
-	r.capture(j, s, r.limitsFor(j, s, purse{}, 0))
+	r.capture(j, s, r.limitsFor(j, request{}, s, purse{}, 0))
 	j.live = live
 	r.rollback(m)
 }

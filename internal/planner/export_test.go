@@ -74,7 +74,7 @@ func MeasurePace(w World) *Pace {
 	for _, j := range waiting {
 		s := r.shapeOf(j, 0)
 		lap()
-		r.turn(j)
+		r.turn(j, request{})
 		if took := lap(); seen[s] {
 			p.Turns = append(p.Turns, took)
 		} else {

@@ -73,21 +73,21 @@ func (r *round) grace() time.Duration {
 // those that still fit, then all offers. The old contract is Releasing from
 // then on and keeps its capacity until it is seen gone. Where nothing fits it
 // stays, Degraded, and waits for its provider or for an offer.
-func (r *round) failOver(j *job, t task) *failure {
+func (r *round) failOver(j *job, q request, t task) *failure {
 	code, text := r.trouble(t.old)
 	next := r.runnersUp(t.old)
 	var first *failure
 	for alt := range j.alternatives() {
 		for _, o := range next {
 			j.only = o
-			f := r.exchange(j, t, alt, alt+1, code, text)
+			f := r.exchange(j, q, t, alt, alt+1, code, text)
 			j.only = nil
 			if f == nil {
 				j.why = text + "; its runner-up " + o.Ref + " took over"
 				return nil
 			}
 		}
-		f := r.exchange(j, t, alt, alt+1, code, text)
+		f := r.exchange(j, q, t, alt, alt+1, code, text)
 		if f == nil {
 			return nil
 		}

@@ -77,29 +77,29 @@ func (q *fairQueue) Pop() any {
 
 // serve gives every waiting job its turn: those first that hold what waits for
 // review, then by priority, and among equals by the shares of their tenants. It puts them into the order of their turns.
-func (r *round) serve(waiting []*job) {
+func (r *round) serve(waiting []*job, q request) {
 	from := 0
 	for ; from < len(waiting) && waiting[from].offered(); from++ {
-		r.turn(waiting[from])
+		r.turn(waiting[from], q)
 	}
 	for from < len(waiting) {
 		to := from + 1
 		for to < len(waiting) && waiting[to].priority == waiting[from].priority {
 			to++
 		}
-		r.serveEquals(waiting[from:to])
+		r.serveEquals(waiting[from:to], q)
 		from = to
 	}
 }
 
-func (r *round) serveEquals(group []*job) {
+func (r *round) serveEquals(group []*job, q request) {
 	r.seniorFirst(group)
 	byTenant := map[*account.Tenant]*turns{}
-	var q fairQueue
+	var fair fairQueue
 	next := 0
 	for i, j := range group {
 		if i == next && (j.senior || r.hasClaim(j)) {
-			r.turn(j) // others give way to it: it goes before its equals
+			r.turn(j, q) // others give way to it: it goes before its equals
 			next++
 			continue
 		}
@@ -107,32 +107,32 @@ func (r *round) serveEquals(group []*job) {
 		if t == nil {
 			t = &turns{tenant: j.tenant}
 			byTenant[j.tenant] = t
-			q = append(q, t)
+			fair = append(fair, t)
 		}
 		t.jobs, t.at = append(t.jobs, j), append(t.at, i)
 	}
-	if len(q) < 2 {
+	if len(fair) < 2 {
 		for _, j := range group[next:] {
-			r.turn(j)
+			r.turn(j, q)
 		}
 		return
 	}
-	for _, t := range q {
+	for _, t := range fair {
 		t.share = t.tenant.Share(r.fleetTotals())
 	}
-	heap.Init(&q)
-	for out := group[next:next]; len(q) > 0; {
-		t := q[0]
+	heap.Init(&fair)
+	for out := group[next:next]; len(fair) > 0; {
+		t := fair[0]
 		j := t.jobs[0]
 		t.jobs, t.at = t.jobs[1:], t.at[1:]
-		r.turn(j)
+		r.turn(j, q)
 		out = append(out, j)
 		if len(t.jobs) == 0 {
-			heap.Pop(&q)
+			heap.Pop(&fair)
 			continue
 		}
 		t.share = t.tenant.Share(r.fleetTotals())
-		heap.Fix(&q, 0)
+		heap.Fix(&fair, 0)
 	}
 }
 

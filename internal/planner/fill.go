@@ -39,17 +39,15 @@ func (r *round) fillAll() {
 	r.seating = true
 	const times = 8 // each but the last made somebody give way, or let somebody off
 	for range times {
-		waiting = r.fillWaiting(waiting)
+		waiting = r.fillWaiting(waiting, request{})
 		if changed, dropped := r.repairAll(waiting); changed {
 			waiting = append(waiting, dropped...)
 			r.order(waiting)
-			waiting = r.fillWaiting(waiting)
+			waiting = r.fillWaiting(waiting, request{})
 		}
 		if slices.ContainsFunc(waiting, func(j *job) bool { return j.tenant.Borrows() }) {
-			r.borrowing = true
 			r.order(waiting)
-			waiting = r.fillWaiting(waiting)
-			r.borrowing = false
+			waiting = r.fillWaiting(waiting, request{mayBorrow: true})
 		}
 		more := r.displace()
 		if len(more) == 0 {
@@ -66,7 +64,7 @@ func (r *round) fillAll() {
 	r.seating, r.seats = false, nil
 	for _, j := range r.jobs {
 		if len(j.tasks) > 0 && j.finding() {
-			r.lookOnly(j)
+			r.lookOnly(j, request{})
 		}
 	}
 	r.waiting = waiting
@@ -76,7 +74,7 @@ func (r *round) fillAll() {
 // returns those that still wait, in the order of their last turns. Every pass
 // starts from the order of the batch: where tenants hold equal shares that
 // decides, and the next round will start from it too.
-func (r *round) fillWaiting(waiting []*job) []*job {
+func (r *round) fillWaiting(waiting []*job, q request) []*job {
 	const passes = 8 // each but the last changed something; more than three were never seen
 	isServed := func(j *job) bool { return len(j.tasks) == 0 && !j.warm() }
 	var served []*job
@@ -86,7 +84,7 @@ func (r *round) fillWaiting(waiting []*job) []*job {
 		clear(r.hopeless)
 		r.dropReservations()
 		served = append(served[:0], waiting...)
-		r.serve(served)
+		r.serve(served, q)
 		waiting = slices.DeleteFunc(waiting, isServed)
 		if !r.progressed {
 			break
@@ -97,9 +95,9 @@ func (r *round) fillWaiting(waiting []*job) []*job {
 
 // lookOnly does what a job would do and takes it back: stage find changes
 // nothing.
-func (r *round) lookOnly(j *job) {
+func (r *round) lookOnly(j *job, q request) {
 	m := r.mark()
-	r.fill(j)
+	r.fill(j, q)
 	dec := j.dec
 	r.rollbackButDue(m)
 	j.dec, j.started = dec, v1alpha1.Time{}
@@ -164,19 +162,19 @@ func (r *round) order(jobs []*job) {
 }
 
 // fill does what can be done of a job's tasks and leaves the others.
-func (r *round) fill(j *job) {
+func (r *round) fill(j *job, q request) {
 	j.open = nil
-	if r.fillUnit(j) {
+	if r.fillUnit(j, q) {
 		return
 	}
 	if r.isNothing(j.tasks) {
-		j.tasks = r.fillNew(j, j.tasks)
+		j.tasks = r.fillNew(j, q, j.tasks)
 		return
 	}
 	var left, news []task
 	for _, t := range j.tasks {
 		if t.of > 0 {
-			if f := r.fillPart(j, &t); f != nil {
+			if f := r.fillPart(j, q, &t); f != nil {
 				j.open, left = append(j.open, *f), append(left, t)
 			}
 			continue
@@ -185,29 +183,29 @@ func (r *round) fill(j *job) {
 		case fresh:
 			news = append(news, t)
 		case remake:
-			if f := r.remake(j, t); f != nil {
+			if f := r.remake(j, q, t); f != nil {
 				j.open, left = append(j.open, *f), append(left, t)
 			}
 		case adapt:
-			if f := r.adapt(j, t); f != nil {
+			if f := r.adapt(j, q, t); f != nil {
 				if r.goesFirst(j, t) {
 					t.kind = fresh
 				}
 				j.open, left = append(j.open, *f), append(left, t)
 			}
 		case failover:
-			if f := r.failOver(j, t); f != nil {
+			if f := r.failOver(j, q, t); f != nil {
 				j.open, left = append(j.open, *f), append(left, t)
 			}
 		case move:
-			if f := r.move(j, t); f != nil {
+			if f := r.move(j, q, t); f != nil {
 				if !slices.Contains(j.live, t.old) {
 					t.kind = fresh
 				}
 				j.open, left = append(j.open, *f), append(left, t)
 			}
 		case leave:
-			if f := r.giveWay(j, t); f != nil {
+			if f := r.giveWay(j, q, t); f != nil {
 				if !slices.Contains(j.live, t.old) {
 					t.kind = fresh
 				}
@@ -216,23 +214,23 @@ func (r *round) fill(j *job) {
 		}
 	}
 	if len(news) > 0 {
-		left = append(left, r.fillNew(j, news)...)
+		left = append(left, r.fillNew(j, q, news)...)
 	}
 	j.tasks = left
 }
 
 // fillNew places replicas that have nothing: all or none for a gang, else as
 // many as fit, the lowest numbers first. It returns those that are left.
-func (r *round) fillNew(j *job, news []task) []task {
+func (r *round) fillNew(j *job, q request, news []task) []task {
 	if j.gang() {
-		if f := r.attempts(j, news, nil, 0, len(j.alternatives())); f != nil {
+		if f := r.attempts(j, q, news, nil, 0, len(j.alternatives())); f != nil {
 			j.open = append(j.open, *f)
 			return news
 		}
 		return nil
 	}
 	for i := range news {
-		if f := r.attempts(j, news[i:i+1], nil, 0, len(j.alternatives())); f != nil {
+		if f := r.attempts(j, q, news[i:i+1], nil, 0, len(j.alternatives())); f != nil {
 			if n := j.replicas(); n > 1 {
 				f.text = fmt.Sprintf("%d of %d replicas fit; %s", j.served(), n, f.text)
 			}
@@ -246,7 +244,7 @@ func (r *round) fillNew(j *job, news []task) []task {
 // attempts tries an intent's alternatives from..to-1 in order, each by score and, where
 // money is what binds, once more the cheapest first. old, when given, is
 // released in exchange. nil is success.
-func (r *round) attempts(j *job, tasks []task, old *v1alpha1.Contract, from, to int) *failure {
+func (r *round) attempts(j *job, q request, tasks []task, old *v1alpha1.Contract, from, to int) *failure {
 	var first *failure
 	if from >= to {
 		return noAlternative(tasks[0])
@@ -261,9 +259,9 @@ func (r *round) attempts(j *job, tasks []task, old *v1alpha1.Contract, from, to 
 			if thrifty && !j.purse.limited {
 				continue
 			}
-			f := r.attempt(j, alt, tasks, old, thrifty, nil)
+			f := r.attempt(j, q, alt, tasks, old, thrifty, nil)
 			if f != nil && old == nil {
-				f = r.seatAll(j, alt, tasks, thrifty, f)
+				f = r.seatAll(j, q, alt, tasks, thrifty, f)
 			}
 			if f == nil {
 				j.dec.Alternative = alt
@@ -279,7 +277,7 @@ func (r *round) attempts(j *job, tasks []task, old *v1alpha1.Contract, from, to 
 
 // attempt places every task of the list by one alternative, or nothing at all.
 // seats, when given, are the domains that each must take (seating.go).
-func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, thrifty bool, seats [][]string) *failure {
+func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.Contract, thrifty bool, seats [][]string) *failure {
 	m := r.mark()
 	if old != nil && !j.beside {
 		r.offAccount(old)
@@ -292,14 +290,14 @@ func (r *round) attempt(j *job, alt int, tasks []task, old *v1alpha1.Contract, t
 	spent := purse{}
 	for i, t := range tasks {
 		s := r.shapeOf(j, alt)
-		l := r.limitsFor(j, s, spent, int64(len(tasks)-i-1))
+		l := r.limitsFor(j, q, s, spent, int64(len(tasks)-i-1))
 		l.rules = r.rulesFor(j, s, t.replica, placed, old).seated(seats, i)
 		j.rules = l.rules
 		r.capture(j, s, l)
 		best, next := s.best(l, thrifty)
 		warm := r.claimable(j, s, l, best)
 		if best == nil && warm == nil && r.splits(j, t) {
-			if parts := r.placeParts(j, alt, t, thrifty, placed, &spent, int64(len(tasks)-i-1)); parts != nil {
+			if parts := r.placeParts(j, q, alt, t, thrifty, placed, &spent, int64(len(tasks)-i-1)); parts != nil {
 				for _, p := range parts {
 					placed, lines = append(placed, p.contract), append(lines, p.line)
 					taken, of = append(taken, seated{}), append(of, t)
@@ -372,8 +370,8 @@ func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) Contra
 }
 
 // limitsFor are the limits of one more replica of which others follow.
-func (r *round) limitsFor(j *job, s *shape, spent purse, others int64) *limits {
-	l := r.limitsOf(j.tenant, j.seconds)
+func (r *round) limitsFor(j *job, q request, s *shape, spent purse, others int64) *limits {
+	l := r.limitsOf(j.tenant, q, j.seconds)
 	l.life = j.seconds
 	l.only, l.avoid, l.bars = j.only, j.avoid, r.barsOf(j)
 	reserve := quantity.Micro(0)

@@ -81,9 +81,9 @@ func (l *limits) same(o *limits) bool {
 }
 
 // limitsOf is what one more contract of a tenant may take.
-func (r *round) limitsOf(t *account.Tenant, seconds int64) *limits {
+func (r *round) limitsOf(t *account.Tenant, q request, seconds int64) *limits {
 	return &limits{
-		Limits: r.accounts.LimitsOf(t, seconds, r.now, r.borrowing), life: seconds,
+		Limits: r.accounts.LimitsOf(t, seconds, r.now, q.mayBorrow), life: seconds,
 		own: purse{quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, false},
 	}
 }

@@ -179,7 +179,7 @@ func (r *round) wouldPlace(j *job, spec v1alpha1.IntentSpec) bool {
 	defer r.rollback(m)
 	r.wholly(others...)
 	k.tryUnits = true
-	r.lookOnly(&k)
+	r.lookOnly(&k, request{})
 	return len(k.tasks) == 0
 }
 

@@ -85,9 +85,6 @@ func (r *round) claim(j *job) {
 	if j.in == nil || r.w.Deaf || r.timedOut(j) || !slices.ContainsFunc(j.tasks, func(t task) bool { return t.kind == fresh }) {
 		return // who gives up waiting in this round keeps nothing from others in it
 	}
-	// Nobody has to give way so that somebody may borrow.
-	defer func(was bool) { r.borrowing = was }(r.borrowing)
-	r.borrowing = false
 	charged, leaving := r.noticesFor(j)
 	may := r.mayDisplace(j)
 	if len(charged)+len(leaving) == 0 && !may {
@@ -159,7 +156,7 @@ func (r *round) rehearse(j *job) []booking {
 	defer r.onTrial()()
 	k := r.understudy(j)
 	before := len(k.tasks)
-	r.fill(k)
+	r.fill(k, request{})
 	if (j.gang() && len(k.tasks) > 0) || len(k.tasks) == before {
 		return nil
 	}

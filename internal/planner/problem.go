@@ -76,7 +76,7 @@ func (p *repairs) accountOf(b *problem, j *job) int32 {
 	if !known {
 		at = int32(len(b.Accounts)) //nolint:gosec // their number
 		b.tenants[j.tenant] = at
-		l := p.limitsOf(j.tenant, 0)
+		l := p.limitsOf(j.tenant, request{}, 0)
 		b.Accounts = append(b.Accounts, []int64{int64(l.Hourly), int64(l.Monthly), l.GPU, l.CPU, l.Memory, l.Contracts})
 	}
 	return at

@@ -237,7 +237,7 @@ func (p *repairs) take(s *seat, c *candidate, on []batch.Units) *v1alpha1.Contra
 	if c.req != "" {
 		return nil
 	}
-	l := p.limitsFor(s.job, of, purse{}, 0)
+	l := p.limitsFor(s.job, request{}, of, purse{}, 0)
 	if l.breaks(c) != "" {
 		return nil
 	}

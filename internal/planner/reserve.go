@@ -51,8 +51,6 @@ func (r *round) reserve(j *job) {
 		return
 	}
 	r.searched++
-	defer func(was bool) { r.borrowing = was }(r.borrowing)
-	r.borrowing = false
 	r.takeReserved(j, -1)
 	until, whole := r.soonest(j, ends)
 	r.takeReserved(j, 1)

@@ -122,9 +122,6 @@ type round struct {
 	jobsByName map[[2]string]*job
 	// unitless remembers units that fit nowhere, and at how many touched offers that was found.
 	unitless map[string]int
-	// borrowing: intents may go beyond their tenant's quota now. borrowed are
-	// the charged contracts that did.
-	borrowing bool
 	// whole is what the fleet has, nil until asked.
 	whole *account.Fleet
 	// probe is the intent that Explain asks about.

@@ -46,17 +46,17 @@ type seating struct {
 // seatAll tries an attempt that failed once more, with places at which all of a
 // gang's replicas should fit; those by the best offers first. It returns the
 // failure when there are none.
-func (r *round) seatAll(j *job, alt int, tasks []task, thrifty bool, failed *failure) *failure {
+func (r *round) seatAll(j *job, q request, alt int, tasks []task, thrifty bool, failed *failure) *failure {
 	if len(tasks) < 2 || len(j.in.Spec.Placement.Spread) < 2 || failed.done == 0 {
 		return failed
 	}
-	x, rules := r.seatingOf(j, alt, tasks, thrifty), j.rules
+	x, rules := r.seatingOf(j, q, alt, tasks, thrifty), j.rules
 	for range seatings {
 		seats := x.find(len(tasks))
 		if seats == nil {
 			break
 		}
-		f := r.attempt(j, alt, tasks, nil, thrifty, seats)
+		f := r.attempt(j, q, alt, tasks, nil, thrifty, seats)
 		if f == nil {
 			j.seated = true
 			return nil
@@ -82,9 +82,9 @@ func (x *rules) seated(seats [][]string, i int) *rules {
 }
 
 // seatingOf is the search for a job's replicas, with what has room for any.
-func (r *round) seatingOf(j *job, alt int, tasks []task, thrifty bool) *seating {
+func (r *round) seatingOf(j *job, q request, alt int, tasks []task, thrifty bool) *seating {
 	s := r.shapeOf(j, alt)
-	l := r.limitsFor(j, s, purse{}, int64(len(tasks)-1))
+	l := r.limitsFor(j, q, s, purse{}, int64(len(tasks)-1))
 	rules := r.rulesFor(j, s, tasks[0].replica, nil)
 	x := &seating{spread: rules.spread}
 	rules.spread, l.rules = nil, rules // one that is too full now may not be, later

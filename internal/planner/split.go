@@ -91,26 +91,26 @@ func (r *round) asPart(j *job, part int32, units, of int64) (undo func()) {
 }
 
 // fillPart does what is to be done for one part of a replica.
-func (r *round) fillPart(j *job, t *task) *failure {
+func (r *round) fillPart(j *job, q request, t *task) *failure {
 	defer r.asPart(j, t.part, t.units, t.of)()
 	switch t.kind {
 	case adapt:
 		if len(j.alternatives()) == 0 {
 			return noAlternative(*t)
 		}
-		return r.adapt(j, *t)
+		return r.adapt(j, q, *t)
 	case failover:
-		return r.failOver(j, *t)
+		return r.failOver(j, q, *t)
 	case leave:
-		return r.giveWay(j, *t)
+		return r.giveWay(j, q, *t)
 	case move:
-		f := r.move(j, *t)
+		f := r.move(j, q, *t)
 		if f != nil && !slices.Contains(j.live, t.old) {
 			t.kind = fresh
 		}
 		return f
 	}
-	f := r.attempts(j, []task{*t}, nil, 0, len(j.alternatives()))
+	f := r.attempts(j, q, []task{*t}, nil, 0, len(j.alternatives()))
 	if f != nil {
 		f.text = fmt.Sprintf("part %d of replica %d (%s) is missing; %s", t.part, t.replica, r.unitsText(j, t.units), f.text)
 	}
@@ -178,7 +178,7 @@ func (r *round) keepsParts(j *job, parts []*v1alpha1.Contract) bool {
 
 // remake places a split replica anew as a whole and releases its parts. Until
 // that succeeds they stay.
-func (r *round) remake(j *job, t task) *failure {
+func (r *round) remake(j *job, q request, t task) *failure {
 	if r.turnOf(j, t.replica, nil) == turnLater {
 		j.later++
 		return nil
@@ -193,7 +193,7 @@ func (r *round) remake(j *job, t task) *failure {
 		}
 	}
 	j.live = slices.DeleteFunc(slices.Clone(live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
-	f := r.attempts(j, []task{{kind: fresh, replica: t.replica}}, nil, 0, len(j.alternatives()))
+	f := r.attempts(j, q, []task{{kind: fresh, replica: t.replica}}, nil, 0, len(j.alternatives()))
 	if f != nil {
 		r.rollback(m)
 		j.live = live
@@ -219,21 +219,21 @@ type placedPart struct {
 // placeParts puts a replica together from the fewest parts that hold it, or
 // does nothing and returns nil. Of so many parts the best offer that leaves the
 // rest within reach of the others takes as much as it can, then the next.
-func (r *round) placeParts(j *job, alt int, t task, thrifty bool, placed []*v1alpha1.Contract, spent *purse, others int64) []placedPart {
-	s, q := j.in.Spec.Split, j.alternatives()[alt]
-	of, least := r.splitUnits(&q), leastUnits(j.in.Spec.Split, &q)
+func (r *round) placeParts(j *job, q request, alt int, t task, thrifty bool, placed []*v1alpha1.Contract, spent *purse, others int64) []placedPart {
+	s, ask := j.in.Spec.Split, j.alternatives()[alt]
+	of, least := r.splitUnits(&ask), leastUnits(s, &ask)
 	most := min(int64(s.MaxParts), of/least)
 	for n := int64(2); n <= most; n++ {
-		if parts := r.placeSomeParts(j, alt, t, n, thrifty, placed, spent, others); parts != nil {
+		if parts := r.placeSomeParts(j, q, alt, t, n, thrifty, placed, spent, others); parts != nil {
 			return parts
 		}
 	}
 	return nil
 }
 
-func (r *round) placeSomeParts(j *job, alt int, t task, n int64, thrifty bool, placed []*v1alpha1.Contract, spent *purse, others int64) []placedPart {
-	q := j.alternatives()[alt]
-	of, least := r.splitUnits(&q), leastUnits(j.in.Spec.Split, &q)
+func (r *round) placeSomeParts(j *job, q request, alt int, t task, n int64, thrifty bool, placed []*v1alpha1.Contract, spent *purse, others int64) []placedPart {
+	ask := j.alternatives()[alt]
+	of, least := r.splitUnits(&ask), leastUnits(j.in.Spec.Split, &ask)
 	at := 0
 	for i := range alt {
 		if r.splitUnits(&j.alternatives()[i]) == of {
@@ -244,7 +244,7 @@ func (r *round) placeSomeParts(j *job, alt int, t task, n int64, thrifty bool, p
 	m, was, used, rest := r.mark(), *spent, map[*inventory.Offer]bool{}, of
 	for part := range int32(n) {
 		after := n - int64(part) - 1
-		p, units := r.placePart(j, partWish{q: &q, alt: at, part: part, rest: rest, after: after, least: least, of: of, thrifty: thrifty, used: used, others: others}, t, placed, *spent)
+		p, units := r.placePart(j, q, partWish{ask: &ask, alt: at, part: part, rest: rest, after: after, least: least, of: of, thrifty: thrifty, used: used, others: others}, t, placed, *spent)
 		if p == nil {
 			r.rollback(m)
 			*spent = was
@@ -263,7 +263,7 @@ func (r *round) placeSomeParts(j *job, alt int, t task, n int64, thrifty bool, p
 // partWish is the next part to place: rest units are left, for it and for
 // after further parts of at least least units each.
 type partWish struct {
-	q *v1alpha1.ResourceRequest
+	ask *v1alpha1.ResourceRequest
 	// alt is the number of the request among those of as many units.
 	alt                    int
 	part                   int32
@@ -281,8 +281,8 @@ type room struct {
 
 // placePart places one part on the best offer that leaves the rest within reach
 // of the others, and says how many units it took.
-func (r *round) placePart(j *job, x partWish, t task, placed []*v1alpha1.Contract, spent purse) (*placedPart, int64) {
-	rooms := r.rooms(j, x, t, placed, spent)
+func (r *round) placePart(j *job, q request, x partWish, t task, placed []*v1alpha1.Contract, spent purse) (*placedPart, int64) {
+	rooms := r.rooms(j, q, x, t, placed, spent)
 	bySize := slices.Clone(rooms)
 	slices.SortStableFunc(bySize, func(a, b room) int { return cmp.Compare(b.units, a.units) })
 	for _, at := range rooms {
@@ -296,7 +296,7 @@ func (r *round) placePart(j *job, x partWish, t task, placed []*v1alpha1.Contrac
 		if n < x.after || reach < x.rest-units || x.after == 0 && units < x.rest {
 			continue
 		}
-		if p := r.putPart(j, x, t, at.offer, units, placed, spent); p != nil {
+		if p := r.putPart(j, q, x, t, at.offer, units, placed, spent); p != nil {
 			x.used[at.offer] = true
 			return p, units
 		}
@@ -306,10 +306,10 @@ func (r *round) placePart(j *job, x partWish, t task, placed []*v1alpha1.Contrac
 
 // rooms are the offers that can take a part now, the best first, as seen by the
 // smallest part.
-func (r *round) rooms(j *job, x partWish, t task, placed []*v1alpha1.Contract, spent purse) []room {
+func (r *round) rooms(j *job, q request, x partWish, t task, placed []*v1alpha1.Contract, spent purse) []room {
 	defer r.asPart(j, x.part, x.least, x.of)()
 	s := r.shapeOf(j, x.alt)
-	l := r.limitsFor(j, s, spent, x.others)
+	l := r.limitsFor(j, q, s, spent, x.others)
 	l.rules = r.rulesFor(j, s, t.replica, placed)
 	var cands []*candidate
 	for i := range s.cands {
@@ -337,7 +337,7 @@ func (r *round) unitsFor(x partWish, o *inventory.Offer) int64 {
 	for low < high {
 		mid := (low + high + 1) / 2
 		w := wish{need: r.defaults.Clone()}
-		q := r.partOf(x.q, mid, x.of)
+		q := r.partOf(x.ask, mid, x.of)
 		for _, name := range q.Named.Names() {
 			w.need = w.need.Set(r.names.Of(name), q.Named[name].Int64())
 		}
@@ -355,11 +355,11 @@ func (r *round) unitsFor(x partWish, o *inventory.Offer) int64 {
 
 // putPart places one part of so many units on an offer, nil when money or a
 // rule forbids it.
-func (r *round) putPart(j *job, x partWish, t task, o *inventory.Offer, units int64, placed []*v1alpha1.Contract, spent purse) *placedPart {
+func (r *round) putPart(j *job, q request, x partWish, t task, o *inventory.Offer, units int64, placed []*v1alpha1.Contract, spent purse) *placedPart {
 	defer r.asPart(j, x.part, units, x.of)()
 	s := r.shapeOf(j, x.alt)
 	c := s.of(o)
-	l := r.limitsFor(j, s, spent, x.others)
+	l := r.limitsFor(j, q, s, spent, x.others)
 	l.rules = r.rulesFor(j, s, t.replica, placed)
 	if c == nil || c.req != "" || l.breaks(c) != "" {
 		return nil

@@ -18,7 +18,7 @@ const unitProviders = 32
 // Where no provider fits all, an intent that names none of the others is
 // placed by itself, as if they did not wait; one that does waits, because to
 // be placed elsewhere would bind the others to a place where they do not fit.
-func (r *round) fillUnit(j *job) bool {
+func (r *round) fillUnit(j *job, q request) bool {
 	if j.onlyOn != "" || j.finding() {
 		return false
 	}
@@ -49,7 +49,7 @@ func (r *round) fillUnit(j *job) bool {
 	mayTry := j.tryUnits || r.jobOf(j.tenantName, j.name) == j
 	if at, tried := r.unitless[key]; mayTry && (!tried || at != r.inventory.Touches()) {
 		for _, provider := range r.commonProviders(unit) {
-			if r.tryUnit(unit, provider) {
+			if r.tryUnit(unit, q, provider) {
 				return true
 			}
 		}
@@ -124,12 +124,12 @@ func (r *round) fittingProviders(j *job) map[string]float64 {
 }
 
 // tryUnit places every intent of a unit on one provider, or nothing at all.
-func (r *round) tryUnit(unit []*job, provider string) bool {
+func (r *round) tryUnit(unit []*job, q request, provider string) bool {
 	return r.try(func() bool {
 		r.wholly(unit...)
 		for _, m := range unit {
 			m.onlyOn = provider
-			r.fill(m)
+			r.fill(m, q)
 			m.onlyOn = ""
 			if len(m.tasks) > 0 {
 				return false

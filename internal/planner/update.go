@@ -69,21 +69,21 @@ func (r *round) turnOf(j *job, replica int32, old *v1alpha1.Contract) turn {
 
 // replaceChanged places a replica anew because its intent changed, when its turn
 // has come.
-func (r *round) replaceChanged(j *job, t task, from, to int) *failure {
+func (r *round) replaceChanged(j *job, q request, t task, from, to int) *failure {
 	switch r.turnOf(j, t.replica, t.old) {
 	case turnLater:
 		j.later++
 		return nil
 	case turnBeside:
-		return r.placeBeside(j, t, from, to)
+		return r.placeBeside(j, q, t, from, to)
 	}
-	return r.exchange(j, t, from, to, CodeChanged, "the intent changed")
+	return r.exchange(j, q, t, from, to, CodeChanged, "the intent changed")
 }
 
 // placeBeside places a replica anew and leaves its old contract where it is.
-func (r *round) placeBeside(j *job, t task, from, to int) *failure {
+func (r *round) placeBeside(j *job, q request, t task, from, to int) *failure {
 	j.beside = true
-	f := r.attempts(j, []task{t}, t.old, from, to)
+	f := r.attempts(j, q, []task{t}, t.old, from, to)
 	j.beside = false
 	if f != nil {
 		f.text += "; the old contract stays until the new one works (update.maxUnavailable 0)"

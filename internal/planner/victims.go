@@ -46,7 +46,7 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 	var chosen []*v1alpha1.Contract
 	tried := map[*inventory.Offer]bool{}
 	for len(k.tasks) > 0 {
-		r.fill(k)
+		r.fill(k, request{})
 		if len(k.tasks) == 0 || len(tried) == placesTried {
 			break
 		}
@@ -61,7 +61,7 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 		m := r.mark()
 		r.lend(set.leaves...)
 		left := len(k.tasks)
-		r.fill(k)
+		r.fill(k, request{})
 		if len(k.tasks) == left { // something else than capacity stands in the way there
 			r.rollback(m)
 			tried[set.offer] = true
@@ -109,7 +109,7 @@ func (a *victimSet) before(b *victimSet) bool {
 func (r *round) leastDisturbing(k *job, tried map[*inventory.Offer]bool, chosen []*v1alpha1.Contract) *victimSet {
 	k.budget(r, len(k.tasks))
 	s := r.shapeOf(k, 0)
-	l := r.limitsFor(k, s, purse{}, int64(len(k.tasks)-1))
+	l := r.limitsFor(k, request{}, s, purse{}, int64(len(k.tasks)-1))
 	var best *victimSet
 	for i := range s.cands {
 		c := &s.cands[i]
