@@ -288,8 +288,6 @@ func (r *round) weekly(p v1alpha1.ContractPrice) quantity.Micro {
 // then released.
 func (r *round) moveTo(j *job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
 	text := "saves " + b.saves.Text() + " " + r.books.Currency + "/h, proposed since " + stamp(p.Since)
-	j.only = b.cand.offer
-	f := r.exchange(j, request{}, task{kind: move, replica: c.Spec.Intent.Replica, old: c}, b.alt, b.alt+1, CodeConsolidated, text)
-	j.only = nil
+	f := r.exchange(j, request{only: b.cand.offer}, task{kind: move, replica: c.Spec.Intent.Replica, old: c}, b.alt, b.alt+1, CodeConsolidated, text)
 	return f == nil
 }

@@ -79,10 +79,9 @@ func (r *round) failOver(j *job, q request, t task) *failure {
 	var first *failure
 	for alt := range j.alternatives() {
 		for _, o := range next {
-			j.only = o
-			f := r.exchange(j, q, t, alt, alt+1, code, text)
-			j.only = nil
-			if f == nil {
+			here := q
+			here.only = o
+			if f := r.exchange(j, here, t, alt, alt+1, code, text); f == nil {
 				j.why = text + "; its runner-up " + o.Ref + " took over"
 				return nil
 			}

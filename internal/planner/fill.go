@@ -249,7 +249,7 @@ func (r *round) attempts(j *job, q request, tasks []task, old *v1alpha1.Contract
 	if from >= to {
 		return noAlternative(tasks[0])
 	}
-	if old == nil || j.beside {
+	if old == nil || q.beside {
 		j.budget(r, len(tasks))
 	} else {
 		j.budget(r, len(tasks), old)
@@ -279,7 +279,7 @@ func (r *round) attempts(j *job, q request, tasks []task, old *v1alpha1.Contract
 // seats, when given, are the domains that each must take (seating.go).
 func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.Contract, thrifty bool, seats [][]string) *failure {
 	m := r.mark()
-	if old != nil && !j.beside {
+	if old != nil && !q.beside {
 		r.offAccount(old)
 	}
 	// Nearly always one replica is placed at a time; what is kept of these is copied.
@@ -291,7 +291,7 @@ func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.
 	for i, t := range tasks {
 		s := r.shapeOf(j, alt)
 		l := r.limitsFor(j, q, s, spent, int64(len(tasks)-i-1))
-		l.rules = r.rulesFor(j, s, t.replica, placed, old).seated(seats, i)
+		l.rules = r.rulesFor(j, q, s, t.replica, placed, old).seated(seats, i)
 		j.rules = l.rules
 		r.capture(j, s, l)
 		best, next := s.best(l, thrifty)
@@ -337,7 +337,7 @@ func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.
 		}
 		r.replace(j, nil, c)
 		if taken[i].at != nil {
-			r.sit(j, of[i], seat{alt: alt, shape: taken[i].shape, at: taken[i].at, contract: c})
+			r.sit(j, q, of[i], seat{alt: alt, shape: taken[i].shape, at: taken[i].at, contract: c})
 		}
 	}
 	if j.dec.Contracts == nil {
@@ -373,7 +373,7 @@ func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) Contra
 func (r *round) limitsFor(j *job, q request, s *shape, spent purse, others int64) *limits {
 	l := r.limitsOf(j.tenant, q, j.seconds)
 	l.life = j.seconds
-	l.only, l.avoid, l.bars = j.only, j.avoid, r.barsOf(j)
+	l.only, l.avoid, l.bars = q.only, j.avoid, r.barsOf(j)
 	reserve := quantity.Micro(0)
 	if s.cheapest < quantity.Unlimited {
 		reserve = s.cheapest * quantity.Micro(others)

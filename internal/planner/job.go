@@ -45,19 +45,15 @@ type job struct {
 	sizing *sizing
 	// grows says why it wants more replicas than it has, "" while it does not.
 	grows string
-	// later is how many replicas are replaced after others; beside: what is
-	// placed now stands beside what it replaces (update.go).
-	later  int
-	beside bool
+	// later is how many replicas are replaced after others.
+	later int
 	// wanted replicas and the money for them, for the shapes.
 	wanted int
 	purse  purse
 	shapes []*shape
 	alts   []v1alpha1.ResourceRequest
 
-	// only is the offer that alone is tried, nil for all; avoid are those that
-	// are not.
-	only  *inventory.Offer
+	// avoid are the offers that are not tried.
 	avoid map[inventory.Key]bool
 
 	// senior: it has waited for too long and goes before its equals.
@@ -78,15 +74,11 @@ type job struct {
 	// open are tasks that could not be done, and why.
 	open []failure
 
-	// rules that were asked last, for saying what broke them; onlyOn is the
-	// provider that a unit of intents is being tried on.
-	rules  *rules
-	onlyOn string
+	// rules that were asked last, for saying what broke them.
+	rules *rules
 	// part that tasks are done for at the moment (split.go), and units of of.
 	part      int32
 	units, of int64
-	// tryUnits: this copy of a job is placed with those that belong to it.
-	tryUnits bool
 
 	dec Decision
 	// why something is given up, for people and as a code.

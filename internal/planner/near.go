@@ -178,8 +178,7 @@ func (r *round) wouldPlace(j *job, spec v1alpha1.IntentSpec) bool {
 	m := r.mark()
 	defer r.rollback(m)
 	r.wholly(others...)
-	k.tryUnits = true
-	r.lookOnly(&k, request{})
+	r.lookOnly(&k, request{withUnit: true})
 	return len(k.tasks) == 0
 }
 

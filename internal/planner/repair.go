@@ -65,7 +65,7 @@ func (r *round) movable(j *job) bool {
 	if j.in == nil || j.finding() || r.weightsOf(&j.in.Spec) != (weights{cost: 1}) {
 		return false
 	}
-	if j.in.Spec.Split != nil || j.avoid != nil || j.only != nil || j.onlyOn != "" || r.claims[j] != nil || r.ruled(j) || j.renames() || r.barsOf(j) != nil {
+	if j.in.Spec.Split != nil || j.avoid != nil || r.claims[j] != nil || r.ruled(j) || j.renames() || r.barsOf(j) != nil {
 		return false
 	}
 	own := j.purse.hourly < quantity.Unlimited || j.purse.hourlySpot < quantity.Unlimited || j.purse.total < quantity.Unlimited
@@ -79,8 +79,8 @@ func (r *round) ruled(j *job) bool {
 }
 
 // sit notes a replica that was placed, for the repair of its batch.
-func (r *round) sit(j *job, t task, s seat) {
-	if !r.seating || t.kind != fresh || t.old != nil || s.contract.Decision.Claimed != "" || !r.movable(j) {
+func (r *round) sit(j *job, q request, t task, s seat) {
+	if !r.seating || q.only != nil || q.provider != "" || t.kind != fresh || t.old != nil || s.contract.Decision.Claimed != "" || !r.movable(j) {
 		return
 	}
 	mine := s // only what is kept is allocated

@@ -37,14 +37,14 @@ type neighbour struct {
 // rulesFor are the rules of one more replica of an intent, nil when it has
 // none. placed are contracts of the attempt under way; those in except are
 // about to be replaced and do not count.
-func (r *round) rulesFor(j *job, s *shape, replica int32, placed []*v1alpha1.Contract, except ...*v1alpha1.Contract) *rules {
+func (r *round) rulesFor(j *job, q request, s *shape, replica int32, placed []*v1alpha1.Contract, except ...*v1alpha1.Contract) *rules {
 	p := &j.in.Spec.Placement
 	related := r.relations()
 	k := keyOfJob(j)
-	if len(p.Spread) == 0 && j.onlyOn == "" && len(related.together[k]) == 0 && len(related.apart[k]) == 0 {
+	if len(p.Spread) == 0 && q.provider == "" && len(related.together[k]) == 0 && len(related.apart[k]) == 0 {
 		return nil
 	}
-	x := &rules{only: j.onlyOn}
+	x := &rules{only: q.provider}
 	x.spread = make([]spreadRule, 0, len(p.Spread))
 	for i := range p.Spread {
 		x.spread = append(x.spread, r.spreadRule(&p.Spread[i], j, s, replica, placed, except))
@@ -142,7 +142,7 @@ func (r *round) obeys(j *job, c *v1alpha1.Contract, o *inventory.Offer) bool {
 		return true
 	}
 	j.budget(r, 1, c)
-	x := r.rulesFor(j, r.shapeOf(j, 0), c.Spec.Intent.Replica, nil, c)
+	x := r.rulesFor(j, request{}, r.shapeOf(j, 0), c.Spec.Intent.Replica, nil, c)
 	return x.breaks(o) == ""
 }
 

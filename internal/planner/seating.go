@@ -85,7 +85,7 @@ func (x *rules) seated(seats [][]string, i int) *rules {
 func (r *round) seatingOf(j *job, q request, alt int, tasks []task, thrifty bool) *seating {
 	s := r.shapeOf(j, alt)
 	l := r.limitsFor(j, q, s, purse{}, int64(len(tasks)-1))
-	rules := r.rulesFor(j, s, tasks[0].replica, nil)
+	rules := r.rulesFor(j, q, s, tasks[0].replica, nil)
 	x := &seating{spread: rules.spread}
 	rules.spread, l.rules = nil, rules // one that is too full now may not be, later
 	at := map[[3]string]int{}          // by provider, region, zone, those that matter

@@ -310,7 +310,7 @@ func (r *round) rooms(j *job, q request, x partWish, t task, placed []*v1alpha1.
 	defer r.asPart(j, x.part, x.least, x.of)()
 	s := r.shapeOf(j, x.alt)
 	l := r.limitsFor(j, q, s, spent, x.others)
-	l.rules = r.rulesFor(j, s, t.replica, placed)
+	l.rules = r.rulesFor(j, q, s, t.replica, placed)
 	var cands []*candidate
 	for i := range s.cands {
 		if c := &s.cands[i]; c.req == "" && !x.used[c.offer] && l.breaks(c) == "" {
@@ -360,7 +360,7 @@ func (r *round) putPart(j *job, q request, x partWish, t task, o *inventory.Offe
 	s := r.shapeOf(j, x.alt)
 	c := s.of(o)
 	l := r.limitsFor(j, q, s, spent, x.others)
-	l.rules = r.rulesFor(j, s, t.replica, placed)
+	l.rules = r.rulesFor(j, q, s, t.replica, placed)
 	if c == nil || c.req != "" || l.breaks(c) != "" {
 		return nil
 	}

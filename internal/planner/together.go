@@ -19,7 +19,7 @@ const unitProviders = 32
 // placed by itself, as if they did not wait; one that does waits, because to
 // be placed elsewhere would bind the others to a place where they do not fit.
 func (r *round) fillUnit(j *job, q request) bool {
-	if j.onlyOn != "" || j.finding() {
+	if q.provider != "" || j.finding() {
 		return false
 	}
 	names := r.relations().together[keyOfJob(j)]
@@ -46,7 +46,7 @@ func (r *round) fillUnit(j *job, q request) bool {
 		key += "/" + m.name
 	}
 	// A rehearsal must place nothing of the others.
-	mayTry := j.tryUnits || r.jobOf(j.tenantName, j.name) == j
+	mayTry := q.withUnit || r.jobOf(j.tenantName, j.name) == j
 	if at, tried := r.unitless[key]; mayTry && (!tried || at != r.inventory.Touches()) {
 		for _, provider := range r.commonProviders(unit) {
 			if r.tryUnit(unit, q, provider) {
@@ -127,10 +127,9 @@ func (r *round) fittingProviders(j *job) map[string]float64 {
 func (r *round) tryUnit(unit []*job, q request, provider string) bool {
 	return r.try(func() bool {
 		r.wholly(unit...)
+		q.provider = provider
 		for _, m := range unit {
-			m.onlyOn = provider
 			r.fill(m, q)
-			m.onlyOn = ""
 			if len(m.tasks) > 0 {
 				return false
 			}

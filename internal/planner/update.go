@@ -82,9 +82,8 @@ func (r *round) replaceChanged(j *job, q request, t task, from, to int) *failure
 
 // placeBeside places a replica anew and leaves its old contract where it is.
 func (r *round) placeBeside(j *job, q request, t task, from, to int) *failure {
-	j.beside = true
+	q.beside = true
 	f := r.attempts(j, q, []task{t}, t.old, from, to)
-	j.beside = false
 	if f != nil {
 		f.text += "; the old contract stays until the new one works (update.maxUnavailable 0)"
 		return f
