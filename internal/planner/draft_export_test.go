@@ -129,7 +129,7 @@ func (t *Trial) State() string {
 		claims = append(claims, fmt.Sprintf("claim %s/%s %p", j.tenantName, j.name, c))
 	}
 	slices.Sort(claims)
-	fmt.Fprintln(out, claims, sortedNames(r.claimed), sortedNames(r.replaced), sortedNames(r.isFreed), len(r.freed), r.now, r.plan.Due, r.progressed, len(r.current), r.probe)
+	fmt.Fprintln(out, claims, sortedNames(r.claimed), sortedNames(r.replaced), sortedNames(r.isFreed), len(r.freed), r.now, r.plan.Due, r.progressed, len(r.current))
 	for _, remote := range sortedNames(r.mappedNow) {
 		for _, provider := range sortedNames(r.mappedNow[remote]) {
 			for m, n := range r.mappedNow[remote][provider] {

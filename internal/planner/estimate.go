@@ -117,7 +117,8 @@ func (r *round) estimate() {
 	if len(jobs) == 0 {
 		return
 	}
-	defer r.onTrial()()
+	m := r.mark()
+	defer r.rollback(m)
 	r.future()
 	p := &replay{round: r, jobs: jobs, list: r.endings(), searchesLeft: estimatedSearches}
 	for _, c := range r.claims {
@@ -257,7 +258,7 @@ func (p *replay) try(j *job, now []ending) bool {
 	p.unbook(j)
 	again := p.liftReserved(k)
 	before := len(k.tasks)
-	p.fill(k, request{mayBorrow: true})
+	p.fill(k, request{mayBorrow: true, dryRun: true, unasked: true})
 	again()
 	if len(k.tasks) < before {
 		p.expect(j, k)

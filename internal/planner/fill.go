@@ -188,7 +188,7 @@ func (r *round) fill(j *job, q request) {
 			}
 		case adapt:
 			if f := r.adapt(j, q, t); f != nil {
-				if r.goesFirst(j, t) {
+				if !q.dryRun && r.goesFirst(j, t) {
 					t.kind = fresh
 				}
 				j.open, left = append(j.open, *f), append(left, t)
@@ -293,9 +293,11 @@ func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.
 		l := r.limitsFor(j, q, s, spent, int64(len(tasks)-i-1))
 		l.rules = r.rulesFor(j, q, s, t.replica, placed, old).seated(seats, i)
 		j.rules = l.rules
-		r.capture(j, s, l)
+		if !q.unasked {
+			r.capture(j, s, l)
+		}
 		best, next := s.best(l, thrifty)
-		warm := r.claimable(j, s, l, best)
+		warm := r.claimable(j, q, s, l, best)
 		if best == nil && warm == nil && r.splits(j, t) {
 			if parts := r.placeParts(j, q, alt, t, thrifty, placed, &spent, int64(len(tasks)-i-1)); parts != nil {
 				for _, p := range parts {

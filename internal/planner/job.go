@@ -61,9 +61,6 @@ type job struct {
 	// turnAt is the pass in which it last had its turn.
 	turnAt int
 
-	// trial: it claims nothing, because what it does is taken back at once.
-	trial bool
-
 	// proposals are moves to better offers.
 	proposals []v1alpha1.Proposal
 

@@ -166,9 +166,6 @@ func (r *round) wouldPlace(j *job, spec v1alpha1.IntentSpec) bool {
 	if _, why := r.unfit(&k); why != "" {
 		return false
 	}
-	probe := r.probe
-	r.probe = nil
-	defer func() { r.probe = probe }()
 	var others []*job // that are placed with it, if they are
 	for _, name := range r.relations().together[keyOfJob(&k)] {
 		if other := r.jobOf(k.tenantName, name); other != nil {
@@ -178,7 +175,7 @@ func (r *round) wouldPlace(j *job, spec v1alpha1.IntentSpec) bool {
 	m := r.mark()
 	defer r.rollback(m)
 	r.wholly(others...)
-	r.lookOnly(&k, request{withUnit: true})
+	r.lookOnly(&k, request{withUnit: true, unasked: true})
 	return len(k.tasks) == 0
 }
 

@@ -153,10 +153,11 @@ func (r *round) leavingAnyway(j *job, own []*v1alpha1.Contract) []*v1alpha1.Cont
 // rehearse does what a job would do now and takes it back: where its replicas
 // would be placed, nothing when not all of them (of a gang; else none).
 func (r *round) rehearse(j *job) []booking {
-	defer r.onTrial()()
+	m := r.mark()
+	defer r.rollback(m)
 	k := r.understudy(j)
 	before := len(k.tasks)
-	r.fill(k, request{})
+	r.fill(k, rehearsal)
 	if (j.gang() && len(k.tasks) > 0) || len(k.tasks) == before {
 		return nil
 	}
@@ -167,21 +168,10 @@ func (r *round) rehearse(j *job) []booking {
 // what has to be placed anew.
 func (r *round) understudy(j *job) *job {
 	k := *j
-	k.dec, k.shapes, k.trial = Decision{}, nil, true
+	k.dec, k.shapes = Decision{}, nil
 	k.live, k.ordinals, k.open = slices.Clone(j.live), maps.Clone(j.ordinals), nil
 	k.tasks = r.fresh(j.tasks)
 	return &k
-}
-
-// onTrial marks the journal for what is tried only to see how it goes, which
-// Explain's question is not about, and returns how to take it back.
-func (r *round) onTrial() func() {
-	m, probe := r.mark(), r.probe
-	r.probe = nil
-	return func() {
-		r.rollback(m)
-		r.probe = probe
-	}
 }
 
 // placesOf are where an understudy was placed.

@@ -15,6 +15,12 @@ type request struct {
 	// withUnit: a copy of a job that is placed with those that belong to it, as the
 	// job itself is.
 	withUnit bool
+	// dryRun: it is taken back at once and claims nothing of warm pools; unasked: it
+	// is not what Explain asks about.
+	dryRun, unasked bool
 	// beside: what is placed stands beside the contract that it is to replace.
 	beside bool
 }
+
+// rehearsal is what is tried only to see how it goes.
+var rehearsal = request{dryRun: true, unasked: true}

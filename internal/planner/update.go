@@ -107,7 +107,7 @@ func (r *round) stands(j *job, c, newest *v1alpha1.Contract) bool {
 // many replicas may be without capacity, and reports whether it did.
 func (r *round) goesFirst(j *job, t task) bool {
 	o := r.offerOf(t.old)
-	if u := j.in.Spec.Update; u == nil || u.MaxUnavailable == 0 || t.of > 0 || o == nil || o.Blocked != "" || r.turnOf(j, t.replica, t.old) != turnAtOnce || j.trial {
+	if u := j.in.Spec.Update; u == nil || u.MaxUnavailable == 0 || t.of > 0 || o == nil || o.Blocked != "" || r.turnOf(j, t.replica, t.old) != turnAtOnce {
 		return false
 	}
 	room := o.Free().Clone().Add(r.footprint(o, t.old.Metadata.Name, t.old))

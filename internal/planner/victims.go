@@ -42,11 +42,12 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 	in := *j.in
 	doc.Spec.Gang, in.ResourceIntent = &loose, &doc
 	k.in, k.alts = &in, []v1alpha1.ResourceRequest{alt}
-	defer r.onTrial()()
+	m := r.mark()
+	defer r.rollback(m)
 	var chosen []*v1alpha1.Contract
 	tried := map[*inventory.Offer]bool{}
 	for len(k.tasks) > 0 {
-		r.fill(k, request{})
+		r.fill(k, rehearsal)
 		if len(k.tasks) == 0 || len(tried) == placesTried {
 			break
 		}
@@ -61,7 +62,7 @@ func (r *round) victimsOf(j *job, cl *claim, alt v1alpha1.ResourceRequest) []*v1
 		m := r.mark()
 		r.lend(set.leaves...)
 		left := len(k.tasks)
-		r.fill(k, request{})
+		r.fill(k, rehearsal)
 		if len(k.tasks) == left { // something else than capacity stands in the way there
 			r.rollback(m)
 			tried[set.offer] = true

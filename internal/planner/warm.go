@@ -137,8 +137,8 @@ type warmClaim struct {
 // claimable is the warm contract that serves a task best, nil when there is
 // none, or when the best other offer is so much cheaper that waiting for it
 // pays. best is that offer, nil when nothing else fits.
-func (r *round) claimable(j *job, s *shape, l *limits, best *candidate) *warmClaim {
-	if j.warm() || j.trial || j.of > 0 || l.only != nil || !plainNode(&j.in.Spec) {
+func (r *round) claimable(j *job, q request, s *shape, l *limits, best *candidate) *warmClaim {
+	if j.warm() || q.dryRun || j.of > 0 || l.only != nil || !plainNode(&j.in.Spec) {
 		return nil
 	}
 	var found *warmClaim
