@@ -36,18 +36,17 @@ func (r *round) fillAll() {
 		waiting = append(waiting, j)
 	}
 	r.order(waiting)
-	r.seating = true
 	const times = 8 // each but the last made somebody give way, or let somebody off
 	for range times {
-		waiting = r.fillWaiting(waiting, request{})
+		waiting = r.fillWaiting(waiting, request{inBatch: true})
 		if changed, dropped := r.repairAll(waiting); changed {
 			waiting = append(waiting, dropped...)
 			r.order(waiting)
-			waiting = r.fillWaiting(waiting, request{})
+			waiting = r.fillWaiting(waiting, request{inBatch: true})
 		}
 		if slices.ContainsFunc(waiting, func(j *job) bool { return j.tenant.Borrows() }) {
 			r.order(waiting)
-			waiting = r.fillWaiting(waiting, request{mayBorrow: true})
+			waiting = r.fillWaiting(waiting, request{inBatch: true, mayBorrow: true})
 		}
 		more := r.displace()
 		if len(more) == 0 {
@@ -61,7 +60,7 @@ func (r *round) fillAll() {
 		}
 		r.order(waiting)
 	}
-	r.seating, r.seats = false, nil
+	r.seats = nil
 	for _, j := range r.jobs {
 		if len(j.tasks) > 0 && j.finding() {
 			r.lookOnly(j, request{})

@@ -80,7 +80,7 @@ func (r *round) ruled(j *job) bool {
 
 // sit notes a replica that was placed, for the repair of its batch.
 func (r *round) sit(j *job, q request, t task, s seat) {
-	if !r.seating || q.only != nil || q.provider != "" || t.kind != fresh || t.old != nil || s.contract.Decision.Claimed != "" || !r.movable(j) {
+	if !q.inBatch || q.only != nil || q.provider != "" || t.kind != fresh || t.old != nil || s.contract.Decision.Claimed != "" || !r.movable(j) {
 		return
 	}
 	mine := s // only what is kept is allocated

@@ -15,6 +15,8 @@ type request struct {
 	// withUnit: a copy of a job that is placed with those that belong to it, as the
 	// job itself is.
 	withUnit bool
+	// inBatch: what is placed may be moved within its batch (repair.go).
+	inBatch bool
 	// dryRun: it is taken back at once and claims nothing of warm pools; unasked: it
 	// is not what Explain asks about.
 	dryRun, unasked bool

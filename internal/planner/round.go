@@ -45,9 +45,8 @@ type round struct {
 	tariffs   map[*v1alpha1.Price]*tariff
 	// number tells the rounds of a Memory apart.
 	number uint64
-	// seats are what may still be moved within its batch, while seating.
-	seats   []*seat
-	seating bool
+	// seats are what may still be moved within its batch.
+	seats []*seat
 	// called is what pods that wait ask of intents that follow demand; made on first use.
 	called map[[2]string]call
 	key    keyBuffer
