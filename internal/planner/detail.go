@@ -10,8 +10,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// detail says with numbers how an offer fails a requirement.
-func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
+// detail says with numbers how an offer fails a requirement, rules those of x.
+func (r *round) detail(j *job, x *rules, w *wish, c *candidate, req string) string {
 	o := c.offer
 	s := &o.Flavor.Spec
 	switch req {
@@ -45,7 +45,7 @@ func (r *round) detail(j *job, w *wish, c *candidate, req string) string {
 		if text := noDomain(w, o); text != "" && req == ReqSpread {
 			return text
 		}
-		return j.rules.detail(o, req)
+		return x.detail(o, req)
 	case ReqAvailability:
 		if have := s.Properties.Reliability; have != nil {
 			return have.MulInt(100).String() + "% < " + w.in.Spec.SLA.Availability.String() + "%"

@@ -104,7 +104,7 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 				line.Detail = "its autoscaler would add " + amountsText(line.Scaled)
 			}
 		} else {
-			line.Detail = r.detail(j, s.wish, &c, line.Requirement)
+			line.Detail = r.detail(j, l.rules, s.wish, &c, line.Requirement)
 		}
 		r.probe.lines = append(r.probe.lines, line)
 	}

@@ -291,7 +291,6 @@ func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.
 		s := r.shapeOf(j, alt)
 		l := r.limitsFor(j, q, s, spent, int64(len(tasks)-i-1))
 		l.rules = r.rulesFor(j, q, s, t.replica, placed, old).seated(seats, i)
-		j.rules = l.rules
 		if !q.unasked {
 			r.capture(j, s, l)
 		}

@@ -71,8 +71,6 @@ type job struct {
 	// open are tasks that could not be done, and why.
 	open []failure
 
-	// rules that were asked last, for saying what broke them.
-	rules *rules
 	// part that tasks are done for at the moment (split.go), and units of of.
 	part      int32
 	units, of int64

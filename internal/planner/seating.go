@@ -50,7 +50,7 @@ func (r *round) seatAll(j *job, q request, alt int, tasks []task, thrifty bool, 
 	if len(tasks) < 2 || len(j.in.Spec.Placement.Spread) < 2 || failed.done == 0 {
 		return failed
 	}
-	x, rules := r.seatingOf(j, q, alt, tasks, thrifty), j.rules
+	x := r.seatingOf(j, q, alt, tasks, thrifty)
 	for range seatings {
 		seats := x.find(len(tasks))
 		if seats == nil {
@@ -69,7 +69,6 @@ func (r *round) seatAll(j *job, q request, alt int, tasks []task, thrifty bool, 
 		}
 		x.failed = append(x.failed, beside)
 	}
-	j.rules = rules
 	return failed
 }
 
