@@ -202,12 +202,22 @@ func (m *Market) Heard(provider string) time.Time {
 // as they stand in the market's tree, with that tree.
 func (m *Market) Offers() (market tree.Tree, flavors []v1alpha1.Flavor) {
 	s := m.Snapshot()
-	for _, o := range s.Offers() {
+	return s.Tree(), offered(s.Offers())
+}
+
+// OffersOf is Offers of one provider, with the tree of all.
+func (m *Market) OffersOf(provider string) (market tree.Tree, flavors []v1alpha1.Flavor) {
+	s := m.Snapshot()
+	return s.Tree(), offered(s.Of(provider))
+}
+
+func offered(offers []*model.Offer) (flavors []v1alpha1.Flavor) {
+	for _, o := range offers {
 		if o.State != model.Withdrawn {
 			flavors = append(flavors, annotated(o))
 		}
 	}
-	return s.Tree(), flavors
+	return flavors
 }
 
 // update publishes what is known of some providers now. inputs says that the

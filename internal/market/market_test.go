@@ -127,6 +127,29 @@ func TestGenerationsOfReports(t *testing.T) {
 
 // What reported while the clock was a day ahead is as old, when the clock is right
 // again, as it had become by then.
+// TestEpochsLeaveRoomForASuccessor: whatever epoch was taken from somebody who has
+// a provider's key, one above it is taken later.
+func TestEpochsLeaveRoomForASuccessor(t *testing.T) {
+	c := newClock()
+	m := market.New(market.Options{Now: c.Now})
+	highest := uint64(0)
+	for bits := range 64 {
+		for _, g := range []wire.Generation{gen(1<<bits-1, 1<<64-1), gen(1<<bits, 1<<64-1)} {
+			if err := m.Report("paris", g, nil, true); err == nil {
+				highest = max(highest, g.Epoch)
+			}
+		}
+	}
+	if ahead := uint64(c.Now().Add(365 * 24 * time.Hour).UnixNano()); m.Report("paris", gen(ahead, 1), nil, true) == nil {
+		highest = max(highest, ahead)
+	}
+	if day := uint64(c.Now().Add(24 * time.Hour).UnixNano()); highest < day {
+		t.Fatalf("the highest epoch taken is %d, want that of a clock which is a day ahead (%d)", highest, day)
+	}
+	c.pass(time.Second)
+	report(t, m, "paris", gen(highest+1, 1), gpus("paris", "a", 1))
+}
+
 func TestAgeWhenTheClockGoesBack(t *testing.T) {
 	c := newClock()
 	m := market.New(market.Options{Now: c.Now})

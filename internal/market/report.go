@@ -3,6 +3,7 @@ package market
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -24,9 +25,15 @@ func (e *StaleEpochError) Error() string {
 	return "a newer report is known, " + e.Last.String() + ": use an epoch above it"
 }
 
-// maxEpoch leaves room above any epoch that is made from a clock, so that no
-// agent can lock its successors out.
-const maxEpoch = 1 << 62
+// maxAhead is how far an epoch may be ahead of our clock. An agent's clock may be
+// wrong; but who has the key of a certificate must not be able to take an epoch
+// above which its successor finds none: what is reported later may be later.
+const maxAhead = 366 * 24 * time.Hour
+
+// lastEpoch is the highest epoch that is taken at a time.
+func lastEpoch(now time.Time) uint64 {
+	return uint64(max(now.Add(maxAhead).UnixNano(), int64(maxAhead)))
+}
 
 // Report takes a cluster's list of flavors, whole and at once; a flavor
 // that it no longer names is withdrawn. Unless full, the list of that
@@ -34,8 +41,9 @@ const maxEpoch = 1 << 62
 // ErrUnknownBase, *StaleEpochError, or a mistake in the report, which then
 // leaves everything as it was, the provider's age too.
 func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1alpha1.Flavor, full bool) error {
-	if generation.Epoch > maxEpoch {
-		return fmt.Errorf("report of %s: generation %s: epochs are nanoseconds since 1970", cluster, generation)
+	now := m.opts.Now()
+	if last := lastEpoch(now); generation.Epoch > last {
+		return fmt.Errorf("report of %s: generation %s: its epoch is more than a year ahead of the daemon's clock (%s); epochs are nanoseconds since 1970: set the agent's clock and restart it", cluster, generation, now.UTC().Format(time.RFC3339))
 	}
 	var list map[string]*v1alpha1.Flavor
 	if full {
@@ -58,7 +66,6 @@ func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1
 		p = &provider{withdrawn: map[string]withdrawal{}}
 		m.providers[cluster] = p
 	}
-	now := m.opts.Now()
 	p.agent, p.generation, p.heard = true, generation, now
 	if now.After(m.latest) {
 		m.latest = now
