@@ -22,7 +22,8 @@ const (
 	maxText      = 253
 	maxReason    = 512
 	maxWindows   = 64
-	maxAllWindow = 4096 // of a report
+	maxAllWindow = 4096    // of a report
+	maxEntries   = 400_000 // of all lists of a report: what is kept of it takes memory by them, whatever they take on the way
 	maxUnits     = 1024
 	maxRatio     = 100
 	maxAmount    = 1 << 60
@@ -49,9 +50,12 @@ func check(cluster string, flavors []v1alpha1.Flavor) (map[string]*v1alpha1.Flav
 		return nil, fmt.Errorf("%d flavors, at most %d: offer equal nodes as one flavor", len(flavors), maxFlavors)
 	}
 	out := make(map[string]*v1alpha1.Flavor, len(flavors))
-	windows := 0
+	windows, entries := 0, 0
 	for i := range flavors {
 		f := flavors[i]
+		if entries += entriesOf(&f); entries > maxEntries {
+			return nil, fmt.Errorf("more than %d resources, contracts, labels and prices in one report: offer equal nodes as one flavor, and report no contract that is gone", maxEntries)
+		}
 		if p := f.Spec.Price; p != nil {
 			windows += len(p.Windows)
 		}
@@ -74,6 +78,26 @@ func check(cluster string, flavors []v1alpha1.Flavor) (map[string]*v1alpha1.Flav
 		out[f.Metadata.Name] = &f
 	}
 	return out, nil
+}
+
+// entriesOf is how many entries a flavor's lists have, empty ones counted too.
+func entriesOf(f *v1alpha1.Flavor) int {
+	s := &f.Spec
+	n := len(s.Capacity) + len(s.Used) + len(s.ScalableTo) + len(s.Overcommit) + len(s.Refused) +
+		len(f.Metadata.Labels) + len(f.Metadata.Annotations) + len(s.Labels) + len(s.NodeSelector)
+	for _, list := range []map[string]v1alpha1.Resources{s.Held, s.Usage} {
+		n += 2 * len(list)
+		for _, r := range list {
+			n += len(r)
+		}
+	}
+	if p := s.Price; p != nil {
+		n += len(p.PerHour) + len(p.Spot)
+		for _, w := range p.Windows {
+			n += 1 + len(w.Days) + len(w.PerHour)
+		}
+	}
+	return n
 }
 
 func checkFlavor(f *v1alpha1.Flavor) error {

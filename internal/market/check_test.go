@@ -2,6 +2,7 @@ package market_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -101,6 +102,48 @@ func TestReportsAreBounded(t *testing.T) {
 	if err := m.Report("paris", gen(1, 1), make([]v1alpha1.Flavor, 5000), true); err == nil || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("5,000 flavors: %v", err)
 	}
+}
+
+// TestReportsTakeLittleMemory: what one provider makes the market keep is bounded,
+// also by reports of very many very small entries under names that change.
+func TestReportsTakeLittleMemory(t *testing.T) {
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	m := market.New(market.Options{})
+	before := heap()
+	taken, refused := 0, 0
+	for n := range uint64(6) {
+		// Some eight mebibytes as JSON: `"c123":{},`.
+		list := make([]v1alpha1.Flavor, 0, 200)
+		for i := range [...]int{400, 160}[n%2] {
+			f := gpus("paris", fmt.Sprintf("f%d-%d", n, i), 1)
+			f.Spec.Held = map[string]v1alpha1.Resources{}
+			for c := range [...]int{2000, 1100}[n%2] {
+				f.Spec.Held[fmt.Sprint("c", c)] = v1alpha1.Resources{}
+			}
+			list = append(list, f)
+		}
+		err := m.Report("paris", gen(n+1, 1), list, true)
+		switch {
+		case err == nil:
+			taken++
+		case strings.Contains(err.Error(), "report no contract that is gone"):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	if taken != 3 || refused != 3 {
+		t.Errorf("%d reports were taken and %d refused, want the three of 352,000 entries and not those of 1,600,000", taken, refused)
+	}
+	if grown := int64(heap()) - int64(before); grown > 128<<20 {
+		t.Errorf("one provider makes the market keep %d MiB, want at most 128", grown>>20)
+	}
+	runtime.KeepAlive(m)
 }
 
 func TestReportsAreCleaned(t *testing.T) {
