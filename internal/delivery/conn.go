@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/fleetbroker/fleetbroker/internal/delivery/bulk"
 )
 
 // byUnit finds the objects of a contract, whose namespace is not known, byNode
@@ -47,6 +49,7 @@ type conn struct {
 	dynamic   dynamic.Interface
 	clientset kubernetes.Interface
 	informers map[kind]cache.SharedIndexInformer
+	bounds    bulk.Bounds
 	// missing are kinds that the cluster does not serve.
 	missing []kind
 	timeout time.Duration
@@ -98,8 +101,9 @@ func connect(ctx context.Context, name string, config *rest.Config, o *Options) 
 		informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenOf: map[key][]key{}, watchErr: map[kind]watchError{},
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
+		return bulk.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			answer, err := next.RoundTrip(r)
+			c.bounds.Answer(r, answer)
 			o.Hooks.Called(name, r.Method, strings.TrimSuffix(r.URL.Path, "/"), c.heard(r, answer, err))
 			return answer, err
 		})
@@ -172,8 +176,9 @@ func (c *conn) informer(k kind, info kindInfo) cache.SharedIndexInformer {
 				o.TimeoutSeconds = &longer
 			}
 		}).Informer()
-	// Neither call fails before the informer was started.
-	_ = inf.SetTransform(trim)
+	// No call fails before the informer was started.
+	_ = inf.SetTransform(c.bounds.Transform(string(k), trim))
+	_, _ = inf.AddEventHandler(c.bounds.Gone(string(k)))
 	_ = inf.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		seen := inf.LastSyncResourceVersion()
 		c.mu.Lock()
@@ -386,12 +391,6 @@ func (c *conn) probe(ctx context.Context) error {
 		return c.clientset.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
 	})
 }
-
-// roundTripper is a function as an http.RoundTripper.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // heard notes what became of a call, and returns the answer's code (0: none).
 func (c *conn) heard(r *http.Request, answer *http.Response, err error) int {

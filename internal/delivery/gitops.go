@@ -59,7 +59,8 @@ func newGitops(mode string, c *conn, news func()) *gitops {
 	for _, resource := range watched {
 		inf := dynamicinformer.NewFilteredDynamicInformer(c.dynamic, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 		// None of these fails before the informer was started.
-		_ = inf.SetTransform(trimApplier)
+		_ = inf.SetTransform(c.bounds.Transform(resource.Resource, trimApplier))
+		_, _ = inf.AddEventHandler(c.bounds.Gone(resource.Resource))
 		_ = inf.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 			g.mu.Lock()
 			g.failed[resource] = err
