@@ -48,6 +48,8 @@ type Auth struct {
 	// Idle bounds the time without a byte from the remote (default 60 s), Slow the
 	// time in which at least 64 KiB must come (default 5 min).
 	Idle, Slow time.Duration
+	// Words bounds what comes before a pack, in bytes (default 32 MiB).
+	Words int64
 	// Limit bounds each operation as a whole (default 10 min), CloneLimit that of
 	// one that has nothing yet (default 60 min).
 	Limit, CloneLimit time.Duration

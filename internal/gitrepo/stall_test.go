@@ -3,6 +3,7 @@ package gitrepo_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -145,6 +146,63 @@ func TestHTTPServerThatDrips(t *testing.T) {
 			_, err = remote.Refs(t.Context())
 		}
 		isStalled(t, want, began, err, want)
+	}
+}
+
+// A server that talks without end is left before its words fill the memory: in
+// refs, in an error, in its acknowledgements, in its report of a push.
+func TestHTTPServerThatTalksWithoutEnd(t *testing.T) {
+	dir := bare(t)
+	backend := serveGit(t, filepath.Dir(dir))
+	line := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
+	some := strings.Repeat("1", 40)
+	var where, begin, more string
+	status := http.StatusOK
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.URL.String(), where) {
+			backend.Config.Handler.ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(status)
+		_, err := io.WriteString(w, begin)
+		for chunk := strings.Repeat(more, 64<<10/len(more)); err == nil; {
+			_, err = io.WriteString(w, chunk)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	advertised := line("# service=git-upload-pack\n") + "0000" + line(some+" refs/heads/main\x00agent=x\n")
+	for _, c := range []struct {
+		what, where, begin, more string
+		status                   int
+	}{
+		{"refs", "info/refs", advertised, line(some + " refs/heads/b\n"), 200},
+		{"shallow commits", "info/refs", advertised, line("shallow " + some + "\n"), 200},
+		{"an error", "info/refs", "", "no ", 500},
+		{"a login page", "info/refs", "", "<p>", 401},
+		{"acknowledgements", "fleet.git/git-upload-pack", "", line("ACK " + some + "\n"), 200},
+		{"a refusal of a fetch", "fleet.git/git-upload-pack", "", "no ", 403},
+		{"a report of a push", "fleet.git/git-receive-pack", "", line("\x02" + strings.Repeat("no ", 100)), 200},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			where, begin, more, status = c.where, c.begin, c.more, c.status
+			remote := dial(t, srv.URL+"/fleet.git", gitrepo.Auth{Words: 256 << 10})
+			began := time.Now()
+			var err error
+			switch c.where {
+			case "info/refs":
+				_, err = remote.Refs(t.Context())
+			case "fleet.git/git-upload-pack":
+				_, err = open(t, remote, options()).Fetch(t.Context())
+			default:
+				pack, perr := gitobj.Set{}.Pack()
+				if perr != nil {
+					t.Fatal(perr)
+				}
+				at, _ := tree.ParseHash(git(t, dir, "rev-parse", "main"))
+				err = remote.Push(t.Context(), []gitrepo.Command{{Ref: "refs/heads/x", New: at}}, pack)
+			}
+			isStalled(t, c.what, began, err, "more refs or words than are taken")
+		})
 	}
 }
 

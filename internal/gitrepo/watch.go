@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,12 +24,12 @@ const (
 	defaultIdle       = time.Minute
 	defaultSlow       = 5 * time.Minute
 	slowBytes         = 64 << 10
+	defaultWords      = 32 << 20 // some 400,000 refs
 	defaultLimit      = 10 * time.Minute
 	defaultCloneLimit = time.Hour
 )
 
-// StalledError says that a remote was given up because it made too little
-// progress.
+// StalledError says that a remote was given up: too little progress, or no end.
 type StalledError struct {
 	// Why, with the bound that was not kept.
 	Why string
@@ -36,7 +37,7 @@ type StalledError struct {
 
 // Error implements error.
 func (e *StalledError) Error() string {
-	return "the remote stalled: " + e.Why + "; look at the git server and what lies between"
+	return "gave the remote up: " + e.Why + "; look at the git server and what lies between"
 }
 
 // watch ends an operation that makes too little progress. Only time in which the
@@ -48,6 +49,7 @@ type watch struct {
 
 	mu     sync.Mutex
 	busy   bool          // what was read is being worked on
+	words  int64         // that may still come before the pack; they are kept in memory
 	bytes  int64         // within the window
 	quiet  time.Duration // waited since the last byte, up to since
 	window time.Duration // waited within the window, up to since
@@ -67,7 +69,7 @@ func (a Auth) watched(ctx context.Context) (context.Context, *watch) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := time.Now()
 	w := &watch{
-		idle: cmp.Or(a.Idle, defaultIdle), slow: cmp.Or(a.Slow, defaultSlow), cancel: cancel, since: now,
+		words: cmp.Or(a.Words, defaultWords), idle: cmp.Or(a.Idle, defaultIdle), slow: cmp.Or(a.Slow, defaultSlow), cancel: cancel, since: now,
 		limit: cmp.Or(a.Limit, defaultLimit), clone: cmp.Or(a.CloneLimit, defaultCloneLimit),
 	}
 	w.end = now.Add(w.limit)
@@ -139,11 +141,25 @@ func (w *watch) progress(n int) {
 	w.bytes += int64(n)
 }
 
+// heard is progress by bytes that came.
+func (w *watch) heard(n int) {
+	if w.progress(n); w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.words -= int64(n); w.words < 0 && !w.done {
+		w.done = true
+		w.cancel(&StalledError{"it sends more refs or words than are taken"})
+	}
+}
+
 // work says whether what was read is being worked on: then nobody waits for the
-// remote.
+// remote. From then on it sends a pack, which who takes it in bounds.
 func (w *watch) work(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.words = math.MaxInt64
 	w.pass(time.Now())
 	if w.busy = on; !w.done {
 		w.timer.Reset(w.next())
@@ -200,7 +216,7 @@ func (m metering) RoundTrip(r *http.Request) (*http.Response, error) {
 	w, asked := watchOf(r.Context()), time.Now()
 	if w != nil && r.Body != nil {
 		r = r.Clone(r.Context())
-		r.Body = counted{r.Body, w}
+		r.Body = counted{r.Body, w.progress}
 	}
 	answer, err := m.next.RoundTrip(r)
 	if err != nil {
@@ -211,20 +227,20 @@ func (m metering) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if w != nil {
 		w.progress(1) // its headers
-		answer.Body = counted{answer.Body, w}
+		answer.Body = counted{answer.Body, w.heard}
 	}
 	return answer, nil
 }
 
 type counted struct {
 	io.ReadCloser
-	w *watch
+	count func(int)
 }
 
 // Read implements io.Reader.
 func (c counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
-	c.w.progress(n)
+	c.count(n)
 	return n, err
 }
 
@@ -288,7 +304,7 @@ type countedConn struct {
 // Read implements net.Conn.
 func (c *countedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	c.w.progress(n)
+	c.w.heard(n)
 	return n, err
 }
 
