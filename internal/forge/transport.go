@@ -149,6 +149,9 @@ func (t *transport) hold(ctx context.Context) error {
 	until := t.until
 	t.mu.Unlock()
 	pause := until.Sub(t.config.Limits.Now())
+	if pause > longestLimit { // the clock was set back since
+		until, pause = t.cut(until)
+	}
 	switch {
 	case pause <= 0:
 		return nil
@@ -156,6 +159,16 @@ func (t *transport) hold(ctx context.Context) error {
 		return &Limited{Until: until}
 	}
 	return t.config.Limits.Sleep(ctx, pause)
+}
+
+// cut brings a limit that lies further off than any is taken for down to that.
+func (t *transport) cut(until time.Time) (time.Time, time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.until.Equal(until) {
+		t.until = t.config.Limits.Now().Add(longestLimit)
+	}
+	return t.until, t.until.Sub(t.config.Limits.Now())
 }
 
 // send sends once.
@@ -209,10 +222,24 @@ func refusal(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusServiceUnavailable
 }
 
-// limitedUntil reads when requests may be sent again; zero when they may now.
+// longestLimit is the longest time that a forge is left alone. Forges count by the
+// hour; a proxy that answers "in 68 years" must not end reviews for good.
+const longestLimit = time.Hour
+
+// limitedUntil reads when requests may be sent again, within longestLimit; zero
+// when they may now.
+func limitedUntil(resp *http.Response, now time.Time) time.Time {
+	until := statedUntil(resp, now)
+	if latest := now.Add(longestLimit); until.After(latest) {
+		return latest
+	}
+	return until
+}
+
+// statedUntil is when requests may be sent again by the forge's own words.
 // GitHub answers 403 or 429 with Retry-After, or X-RateLimit-Remaining 0 and
 // X-RateLimit-Reset; GitLab 429 with Retry-After and RateLimit-Reset.
-func limitedUntil(resp *http.Response, now time.Time) time.Time {
+func statedUntil(resp *http.Response, now time.Time) time.Time {
 	h := resp.Header
 	if s := h.Get("Retry-After"); s != "" && refusal(resp) {
 		if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 && n < 1<<31 {

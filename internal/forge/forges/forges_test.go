@@ -136,6 +136,53 @@ func TestShortLimitsAreWaitedFor(t *testing.T) {
 	})
 }
 
+// TestLimitsWithoutEndAreAskedAgain: one answer of a broken proxy, or a clock that
+// was wrong for a while, ends nothing for good.
+func TestLimitsWithoutEndAreAskedAgain(t *testing.T) {
+	for _, after := range []string{"2147483647", "Fri, 31 Dec 9999 23:59:59 GMT"} {
+		each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, slept func() time.Duration) {
+			n := fake.Add(forgetest.Pull{Base: "main", Head: "h"})
+			broken := true
+			fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool {
+				if broken {
+					w.Header().Set("Retry-After", after)
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				return broken
+			})
+			_, err := f.Get(t.Context(), n)
+			var limited *forge.Limited
+			if !errors.As(err, &limited) || limited.Until.After(time.Unix(1_800_000_000, 0).Add(time.Hour)) {
+				t.Fatalf("Retry-After: %s: got %v after %v, want *Limited of at most an hour", after, err, slept())
+			}
+			broken = false
+		})
+	}
+	t.Run("clock set back", func(t *testing.T) {
+		fake, now := forgetest.GitHub(t), time.Unix(1_800_000_000, 0).Add(365*24*time.Hour)
+		n := fake.Add(forgetest.Pull{Base: "main", Head: "h"})
+		f := open(t, forge.GitHub, fake, func(l *forge.Limits) { l.Now = func() time.Time { return now } })
+		broken := true
+		fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool {
+			if broken {
+				w.Header().Set("Retry-After", "600")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			return broken
+		})
+		var limited *forge.Limited
+		if _, err := f.Get(t.Context(), n); !errors.As(err, &limited) {
+			t.Fatal(err)
+		}
+		broken, now = false, now.Add(-365*24*time.Hour)
+		_, _ = f.Get(t.Context(), n) // sees that the clock was set back
+		now = now.Add(2 * time.Hour)
+		if _, err := f.Get(t.Context(), n); err != nil {
+			t.Errorf("two hours after the clock was set back: %v", err)
+		}
+	})
+}
+
 func TestLongLimitsAreTold(t *testing.T) {
 	each(t, func(t *testing.T, f forge.Forge, fake *forgetest.Fake, slept func() time.Duration) {
 		fake.Fault(func(w http.ResponseWriter, _ *http.Request) bool {
