@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -250,5 +252,29 @@ func TestAFailedPortStopsTheRest(t *testing.T) {
 	}
 	if err := servers.Run(t.Context(), time.Second); err == nil || !strings.Contains(err.Error(), "serve a") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestPortsLeaveFilesToTheDaemon: however many connections strangers open, files
+// are left for the git server, the clusters and the disk.
+func TestPortsLeaveFilesToTheDaemon(t *testing.T) {
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	few := was
+	few.Cur = 300
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	servers, err := Listen(t.Context(), quiet, Port{Name: "a", Address: "127.0.0.1:0"}, Port{Name: "b", Address: "127.0.0.1:0", Connections: 7})
+	if lerr := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil || lerr != nil {
+		t.Fatal(err, lerr)
+	}
+	defer servers.Close()
+	for i, want := range []int{75, 7} {
+		if l, ok := servers.ports[i].listener.(watchedListener); !ok || l.admission.all != want {
+			t.Errorf("port %s takes %d connections at a time, want %d", servers.ports[i].Name, l.admission.all, want)
+		}
 	}
 }

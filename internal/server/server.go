@@ -1,14 +1,18 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Limits of every port. Longer waits, such as a long poll, extend their own
@@ -59,7 +63,12 @@ type boundPort struct {
 // Listen binds all ports or none.
 func Listen(ctx context.Context, log *slog.Logger, ports ...Port) (*Servers, error) {
 	s := &Servers{log: log}
+	most := placesOf(openFiles(), len(ports))
 	for _, p := range ports {
+		if asked := cmp.Or(max(p.Connections, 0), defaultConnections); asked > most {
+			log.Warn("a port serves fewer connections than it may, because the process may open few files", "port", p.Name, "connections", most, "asked", asked, "remedy", "raise the limit of open files (ulimit -n, LimitNOFILE)")
+			p.Connections = most
+		}
 		listener, err := bind(ctx, p)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -89,6 +98,21 @@ func Listen(ctx context.Context, log *slog.Logger, ports ...Port) (*Servers, err
 		s.ports = append(s.ports, boundPort{Port: p, listener: watchedListener{listener, newAdmission(p.Connections, p.PerAddress, certified, time.Now)}, server: server})
 	}
 	return s, nil
+}
+
+// placesOf is how many connections each port may have at a time of a process that
+// may open so many files: half are left to the git server, clusters and disk.
+func placesOf(files uint64, ports int) int {
+	return int(max(min(files/2/uint64(max(ports, 1)), 1<<30), 1)) //nolint:gosec // bounded
+}
+
+// openFiles is how many files this process may open at a time.
+func openFiles() uint64 {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return math.MaxInt32 // unknown
+	}
+	return limit.Cur
 }
 
 func bind(ctx context.Context, p Port) (net.Listener, error) {
