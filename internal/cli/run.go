@@ -141,7 +141,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		if certs, err = pki.OpenFiles(o.certPath); err != nil {
 			return nil, err
 		}
-		d.certs = certs
+		d.certs, d.revocations.Authorities = certs, certs
 	}
 	operators, err := o.operatorsPort(d, certs)
 	if err != nil {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,7 +39,21 @@ type Material struct {
 	// CA is the same as PEM.
 	CA []byte
 
-	raw [3][]byte
+	raw   [3][]byte
+	roots map[string]bool // the authorities, by name and key
+}
+
+// authority is what stays the same when an authority's certificate is renewed.
+func authority(cert *x509.Certificate) string {
+	return string(cert.RawSubject) + "\x00" + string(cert.RawSubjectPublicKeyInfo)
+}
+
+// Knows reports whether one of the chains by which a certificate was verified ends
+// at an authority in force.
+func (m *Material) Knows(chains [][]*x509.Certificate) bool {
+	return slices.ContainsFunc(chains, func(c []*x509.Certificate) bool {
+		return len(c) > 0 && m.roots[authority(c[len(c)-1])]
+	})
 }
 
 // OpenFiles reads the directory a first time; here an error is an error.
@@ -107,8 +123,14 @@ func (f *Files) read() (*Material, error) {
 	if m.Pair, err = tls.X509KeyPair(m.raw[0], m.raw[1]); err != nil {
 		return nil, fmt.Errorf("load certificates: %s and %s in %s: %w", CertFile, KeyFile, f.dir, err)
 	}
-	m.CA, m.Authorities = m.raw[2], x509.NewCertPool()
-	if !m.Authorities.AppendCertsFromPEM(m.CA) {
+	m.CA, m.Authorities, m.roots = m.raw[2], x509.NewCertPool(), map[string]bool{}
+	for block, rest := pem.Decode(m.CA); block != nil; block, rest = pem.Decode(rest) {
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
+			m.Authorities.AddCert(cert)
+			m.roots[authority(cert)] = true
+		}
+	}
+	if len(m.roots) == 0 {
 		return nil, fmt.Errorf("load certificates: %s holds no certificate", filepath.Join(f.dir, CAFile))
 	}
 	f.seen = seen

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -23,7 +24,24 @@ func (r *Reconciler) Instructions(cluster string) (wire.Instructions, <-chan str
 	if s == nil {
 		return wire.Instructions{}, changed
 	}
-	return s.instructions(cluster, r.announced.of(cluster, r.opts.Now())), changed
+	return s.tell(cluster, r.announced.of(cluster, r.opts.Now())), changed
+}
+
+// told are a cluster's instructions with some news.
+type told struct {
+	news         []wire.News
+	instructions wire.Instructions
+}
+
+// tell is instructions, made once as long as the news are the same.
+func (s *standing) tell(cluster string, news []wire.News) wire.Instructions {
+	last, _ := s.told.Load(cluster)
+	if t, ok := last.(*told); ok && slices.Equal(t.news, news) {
+		return t.instructions
+	}
+	t := &told{news, s.instructions(cluster, news)}
+	s.told.Store(cluster, t)
+	return t.instructions
 }
 
 // instructions is a pure function of the standing and of news.
@@ -120,12 +138,18 @@ func (r *Reconciler) Owed(cluster string) []wire.Reservation {
 // too, in the first form's words. Safe for any goroutine.
 func (r *Reconciler) Held(cluster string) wire.Quantities {
 	sum := v1alpha1.Resources{v1alpha1.CPU: {}, v1alpha1.Memory: {}}
-	if s := r.standing.Load(); s != nil {
-		for _, c := range s.ledger.HeldBy(cluster) {
-			sum = sum.Add(inFirstForm(c))
-		}
+	s := r.standing.Load()
+	if s == nil {
+		return texts(sum)
 	}
-	return texts(sum)
+	if q, ok := s.held.Load(cluster); ok {
+		return q.(wire.Quantities)
+	}
+	for _, c := range s.ledger.HeldBy(cluster) {
+		sum = sum.Add(inFirstForm(c))
+	}
+	q, _ := s.held.LoadOrStore(cluster, texts(sum))
+	return q.(wire.Quantities)
 }
 
 // instant is nil for the time that never comes.

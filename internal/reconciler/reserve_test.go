@@ -184,6 +184,12 @@ func TestInstructions(t *testing.T) {
 	if i.Contract != got.reservation.Contract || i.Consumer != "rome" || !i.Request || i.ProviderEndpoint != "https://paris.example.org:6443" || i.Phase != v1alpha1.PhaseReserved {
 		t.Errorf("paris is told %+v", i)
 	}
+	if again, _ := s.r.Instructions("paris"); &again.Provide[0] != &gives.Provide[0] {
+		t.Error("instructions that have not changed are made again for each who asks")
+	}
+	if held := s.r.Held("paris"); held.GPU != "2" || s.r.Held("paris") != held {
+		t.Errorf("paris holds %+v, then %+v", held, s.r.Held("paris"))
+	}
 	if q := takes.Requests[0]; q.ID != got.reservation.ID || q.Key != "k1" || q.State != v1alpha1.IntentPlaced {
 		t.Errorf("rome is told %+v", q)
 	}

@@ -15,13 +15,16 @@ import (
 
 // standing is what the remote has acknowledged and nobody foreign has written:
 // the only thing that clusters are ever told. It is immutable but for its lazy
-// index.
+// index and for what was made of it for each cluster: an agent may ask hundreds of
+// times a second.
 type standing struct {
 	commit   tree.Hash
 	at       v1alpha1.Time // of the commit
 	fleet    *fleet.Fleet
 	ledger   *ledger.Ledger
 	requests func() requestIndex
+	told     sync.Map // of told, by cluster
+	held     sync.Map // of wire.Quantities, by cluster
 }
 
 // requestIndex finds the intents that came through the API.

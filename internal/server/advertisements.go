@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
 )
 
 // maxAdvertisement bounds an advertisement of the first form, a few numbers.
@@ -45,10 +47,10 @@ func (s *advertisements) get(cluster string) (wire.Advertisement, bool) {
 // next is a generation above all that this daemon has given the cluster. The
 // first form has none of its own, so the time of receipt stands in for it;
 // two within one tick of the clock still differ.
-func (s *advertisements) next(cluster string, nanos int64) wire.Generation {
+func (s *advertisements) next(cluster string, nanos uint64) wire.Generation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.epoch[cluster] = max(s.epoch[cluster]+1, uint64(nanos))
+	s.epoch[cluster] = max(s.epoch[cluster]+1, nanos)
 	return wire.Generation{Epoch: s.epoch[cluster], N: 1}
 }
 
@@ -74,8 +76,7 @@ func (a *agents) postAdvertisement(w http.ResponseWriter, r *http.Request) {
 		a.refused(w, ad.ClusterID, http.StatusBadRequest, "BadReport", err.Error())
 		return
 	}
-	generation := a.legacy.next(ad.ClusterID, a.Now().UnixNano())
-	if a.report(w, ad.ClusterID, generation, []v1alpha1.Flavor{flavor}, true) {
+	if a.answerReport(w, ad.ClusterID, a.reportV1(ad.ClusterID, flavor)) {
 		a.legacy.put(ad)
 		answer := wire.AdvertisementAnswer{Advertisement: a.known(ad)}
 		if a.Broker != nil {
@@ -83,6 +84,23 @@ func (a *agents) postAdvertisement(w http.ResponseWriter, r *http.Request) {
 		}
 		answerJSON(w, http.StatusOK, answer)
 	}
+}
+
+// reportV1 hands an advertisement to the market as its cluster's newest report:
+// the first form has no generation by which it could be older than another.
+func (a *agents) reportV1(cluster string, flavor v1alpha1.Flavor) error {
+	var err error
+	at := uint64(max(a.Now().UnixNano(), 0))
+	for range 2 {
+		generation := a.legacy.next(cluster, at)
+		err = a.Market.Report(cluster, generation, []v1alpha1.Flavor{flavor}, true)
+		var stale *market.StaleEpochError
+		if !errors.As(err, &stale) {
+			break
+		}
+		at = stale.Last.Epoch + 1 // somebody reported for the cluster from a clock that is ahead
+	}
+	return err
 }
 
 // getAdvertisement answers with the caller's own last advertisement, and an

@@ -34,6 +34,8 @@ type Market interface {
 	SetDemand(cluster string, demand *v1alpha1.Demand) error
 	// Offers are all flavors in order of provider and name, with the market's tree.
 	Offers() (tree.Tree, []v1alpha1.Flavor)
+	// OffersOf are those of one provider, with the tree of all.
+	OffersOf(provider string) (tree.Tree, []v1alpha1.Flavor)
 }
 
 // Agents is what the agents' port is made of.
@@ -99,12 +101,12 @@ func (a *agents) routes() http.Handler {
 	if a.Broker != nil {
 		mux.HandleFunc("POST "+wire.ReservationsPath, a.postReservation)
 		mux.HandleFunc("DELETE /api/v2/reservations/{id}", a.deleteReservation)
-		mux.HandleFunc("GET "+wire.InstructionsV1Path, a.getInstructionsV1)
+		mux.HandleFunc("GET "+wire.InstructionsV1Path, charged(a.getInstructionsV1))
 		mux.HandleFunc("GET /api/v2/clusters/{id}/instructions", polled(a.getInstructions))
 	}
 	if a.Delivery != nil {
 		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests", polled(a.getManifests))
-		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests/root", a.getManifestsRoot)
+		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests/root", inTurn(a.getManifestsRoot))
 		mux.HandleFunc("PUT /api/v2/clusters/{id}/observations", a.putObservations)
 	}
 	mux.HandleFunc("GET /market", polled(marketHandler(a.Market).ServeHTTP))
@@ -295,7 +297,11 @@ func (a *agents) complete(w http.ResponseWriter, cluster string, flavors []v1alp
 
 // report hands a report to the market and answers unless it was taken.
 func (a *agents) report(w http.ResponseWriter, cluster string, g wire.Generation, flavors []v1alpha1.Flavor, full bool) bool {
-	err := a.Market.Report(cluster, g, flavors, full)
+	return a.answerReport(w, cluster, a.Market.Report(cluster, g, flavors, full))
+}
+
+// answerReport counts what became of a report, and answers unless it was taken.
+func (a *agents) answerReport(w http.ResponseWriter, cluster string, err error) bool {
 	var stale *market.StaleEpochError
 	switch {
 	case err == nil:

@@ -97,8 +97,8 @@ func identityOf(r *http.Request) pki.Identity {
 }
 
 // authenticate lets only holders of a valid certificate through. The handshake
-// has verified the chain; expiry and revocation are looked at again because
-// connections outlive both.
+// has verified the chain; expiry, revocation and the authority are looked at again
+// because connections outlive all three.
 func authenticate(revocations *Revocations, now func() time.Time, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cert := peer(r)
@@ -112,6 +112,11 @@ func authenticate(revocations *Revocations, now func() time.Time, next http.Hand
 		}
 		if revocations.Has(cert) {
 			refuse(w, http.StatusForbidden, "Revoked", "the certificate of %s was revoked", cert.Subject.CommonName)
+			return
+		}
+		if !revocations.stand(r.TLS) {
+			w.Header().Set("Connection", "close") // who has a newer certificate shows it in the next handshake
+			refuse(w, http.StatusUnauthorized, "UnknownAuthority", "the authority that issued the certificate of %s is no longer in ca.crt; issue a new one", cert.Subject.CommonName)
 			return
 		}
 		id, err := pki.IdentityOf(cert)

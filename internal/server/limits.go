@@ -26,12 +26,16 @@ type Limits struct {
 	Bytes float64
 	// Concurrent requests, long polls included; default 256.
 	Concurrent int
+	// Answers: bytes of large answers a second, in bursts of sixteen seconds'
+	// worth; default 8 MiB. Who had more waits with the next until it is paid.
+	Answers float64
 }
 
 const (
 	defaultRequests   = 500
 	defaultBytes      = 1 << 20
 	defaultConcurrent = 256
+	defaultAnswers    = 8 << 20
 	requestBurst      = 2  // seconds
 	byteBurst         = 16 // seconds
 	// maxPolls of one identity at a time: long polls and the market, whose answers
@@ -50,6 +54,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Concurrent <= 0 {
 		l.Concurrent = defaultConcurrent
+	}
+	if l.Answers <= 0 {
+		l.Answers = defaultAnswers
 	}
 	return l
 }
@@ -71,9 +78,9 @@ func newLimiter(l Limits, now func() time.Time) *limiter {
 
 // budget is what is left to one identity.
 type budget struct {
-	now             func() time.Time
-	requests, bytes *rate.Limiter
-	slots, polls    chan struct{}
+	now                      func() time.Time
+	requests, bytes, answers *rate.Limiter
+	slots, polls, remote     chan struct{}
 }
 
 func (l *limiter) of(id pki.Identity) *budget {
@@ -85,9 +92,11 @@ func (l *limiter) of(id pki.Identity) *budget {
 			now:      l.now,
 			requests: rate.NewLimiter(rate.Limit(l.limits.Requests), int(math.Ceil(l.limits.Requests*requestBurst))),
 			// A full report is let through at any rate.
-			bytes: rate.NewLimiter(rate.Limit(l.limits.Bytes), max(int(l.limits.Bytes*byteBurst), 2*maxReport)),
-			slots: make(chan struct{}, l.limits.Concurrent),
-			polls: make(chan struct{}, maxPolls),
+			bytes:   rate.NewLimiter(rate.Limit(l.limits.Bytes), max(int(l.limits.Bytes*byteBurst), 2*maxReport)),
+			answers: rate.NewLimiter(rate.Limit(l.limits.Answers), int(l.limits.Answers*byteBurst)),
+			slots:   make(chan struct{}, l.limits.Concurrent),
+			polls:   make(chan struct{}, maxPolls),
+			remote:  make(chan struct{}, 1),
 		}
 		l.budgets[id] = b
 	}
@@ -129,7 +138,7 @@ func polled(next http.HandlerFunc) http.HandlerFunc {
 		select {
 		case b.budget.polls <- struct{}{}:
 			defer func() { <-b.budget.polls }()
-			next(w, r)
+			charged(next)(w, r)
 		default:
 			tooMany(w, time.Second, identityOf(r).Name, "it has as many long polls under way as it may")
 		}

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
@@ -28,12 +28,18 @@ type marketAnswer struct {
 func marketHandler(market Market) http.Handler {
 	var operators, readers rendered
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		offered, flavors := market.Offers()
+		id := identityOf(r)
+		all := market.Offers
+		if id.Role == pki.Agent && id.Name != "" {
+			all = func() (tree.Tree, []v1alpha1.Flavor) { return market.OffersOf(id.Name) }
+		}
+		offered, flavors := all()
 		hash := offered.Root.String()
 		last := &operators
-		switch id := identityOf(r); {
+		switch {
 		case id.Role == pki.Agent && id.Name != "":
-			flavors, last = slices.DeleteFunc(slices.Clone(flavors), func(f v1alpha1.Flavor) bool { return f.Metadata.Namespace != id.Name }), &rendered{}
+			last = &rendered{}
+			costs(w, ownMarketCost)
 		case id.Role == pki.Reader:
 			flavors, last = withoutHolders(flavors), &readers
 		}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -14,6 +15,10 @@ import (
 // Revocations are the revoked certificates in force, and the connections that
 // a new list cuts. The zero value has none.
 type Revocations struct {
+	// Authorities that must still be trusted at each request, as they were in the
+	// connection's handshake; nil asks for none. Set before it is used.
+	Authorities TLSSource
+
 	mu      sync.Mutex // one Set at a time
 	current atomic.Pointer[pki.Revoked]
 	living  connections
@@ -42,6 +47,16 @@ func (r *Revocations) Set(crl, caPEM []byte, now time.Time) (cut int, err error)
 // Has reports whether a certificate is revoked. Every transport asks it at
 // every request.
 func (r *Revocations) Has(cert *x509.Certificate) bool { return r.current.Load().Has(cert) }
+
+// stand reports whether the authority that a connection's handshake trusted is
+// trusted now.
+func (r *Revocations) stand(state *tls.ConnectionState) bool {
+	if r.Authorities == nil {
+		return true
+	}
+	m, _ := r.Authorities.Load() // what could not be loaded leaves the former in force
+	return m.Knows(state.VerifiedChains)
+}
 
 // admit takes up a connection whose handshake shows a certificate, or says why
 // not. A list that comes into force meanwhile is looked at again after the

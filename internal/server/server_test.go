@@ -12,7 +12,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,6 +86,11 @@ func (m *recorder) Offers() (tree.Tree, []v1alpha1.Flavor) {
 
 // feed is the tree of every recorder.
 var feed = tree.Hash{0xfe, 0xed}
+
+func (m *recorder) OffersOf(provider string) (tree.Tree, []v1alpha1.Flavor) {
+	t, all := m.Offers()
+	return t, slices.DeleteFunc(slices.Clone(all), func(f v1alpha1.Flavor) bool { return f.Metadata.Namespace != provider })
+}
 
 func (m *recorder) take() []heard {
 	m.mu.Lock()
@@ -426,6 +433,56 @@ func TestHandshake(t *testing.T) {
 	}
 	if status, _, body := f.call(f.client(paris, nil), "GET", "/healthz", nil); status != 200 {
 		t.Errorf("a good certificate: answered %d %s", status, body)
+	}
+}
+
+// TestReplacedAuthorityReachesLivingConnections: whoever has a certificate of an
+// authority that was taken out of ca.crt is refused on the connection that it has.
+func TestReplacedAuthorityReachesLivingConnections(t *testing.T) {
+	f := &fleet{t: t, market: &recorder{}, revocations: new(Revocations), metrics: NewMetrics()}
+	f.certify()
+	own, err := f.ca.Issue(pki.Request{Name: "broker", Role: pki.Server, Hosts: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := own.WriteDir(dir); err != nil {
+		t.Fatal(err)
+	}
+	files, err := pki.OpenFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.revocations.Authorities = files
+	f.address = "https://" + run(t, Port{
+		Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet),
+		Handler: NewAgents(Agents{Market: f.market, Revocations: f.revocations, Log: quiet}),
+	})
+	client := f.client(paris, nil)
+	ask := func(want int) string {
+		t.Helper()
+		status, _, body := f.call(client, "GET", "/healthz", nil)
+		if status != want {
+			t.Fatalf("answered %d %s, want %d", status, body, want)
+		}
+		return string(body)
+	}
+	other, err := pki.InitCA(filepath.Join(t.TempDir(), "other"), "other", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func(pem ...[]byte) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, pki.CAFile), slices.Concat(pem...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(200)
+	replace(f.ca.CA(), other.CA()) // as for a while in a rotation
+	ask(200)
+	replace(other.CA())
+	if body := ask(401); !strings.Contains(body, "UnknownAuthority") {
+		t.Errorf("the replaced authority's certificate is refused by %s", body)
 	}
 }
 

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"math"
+	"net/http"
+	"time"
+)
+
+// ownMarketCost is how many bytes of an answer a byte of an agent's own market
+// counts as: it is written anew for each who asks.
+const ownMarketCost = 8
+
+// paid is an answer whose bytes are counted.
+type paid struct {
+	http.ResponseWriter
+	bytes, cost int
+}
+
+// Write implements http.ResponseWriter.
+func (p *paid) Write(b []byte) (int, error) {
+	n, err := p.ResponseWriter.Write(b)
+	p.bytes += n
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find what it controls.
+func (p *paid) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// costs makes the bytes of an answer count so many times.
+func costs(w http.ResponseWriter, times int) {
+	if p, ok := w.(*paid); ok {
+		p.cost = times
+	}
+}
+
+// charged makes an answer cost its bytes: an identity that asks for large ones
+// without end would keep the processor busy with writing them.
+func charged(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b, ok := r.Context().Value(bodyKey{}).(*body)
+		if !ok {
+			next(w, r)
+			return
+		}
+		answers := b.budget.answers
+		if owed := -answers.TokensAt(b.budget.now()); owed > 0 {
+			after := time.Duration(math.Ceil(owed / float64(answers.Limit()) * float64(time.Second)))
+			tooMany(w, after, identityOf(r).Name, "its answers are more than it may have in this time")
+			return
+		}
+		p := &paid{ResponseWriter: w, cost: 1}
+		next(p, r)
+		for left := p.bytes * p.cost; left > 0; left -= answers.Burst() {
+			answers.ReserveN(b.budget.now(), min(left, answers.Burst()))
+		}
+	}
+}
+
+// inTurn lets an identity ask the git server through the daemon once at a time:
+// further requests of its own wait for their turn, and nobody else's do.
+func inTurn(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b, ok := r.Context().Value(bodyKey{}).(*body)
+		if !ok {
+			next(w, r)
+			return
+		}
+		select {
+		case b.budget.remote <- struct{}{}:
+			defer func() { <-b.budget.remote }()
+			next(w, r)
+		case <-r.Context().Done():
+		}
+	}
+}
