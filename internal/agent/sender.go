@@ -77,6 +77,7 @@ func (s *sender) send(ctx context.Context) time.Duration {
 		}
 		if !s.adapt(err) {
 			s.settle("failed", err)
+			s.beginAgain()
 			break
 		}
 	}
@@ -118,6 +119,19 @@ func (s *sender) adapt(err error) bool {
 		return true
 	}
 	return false
+}
+
+// ownEpochs is how far our epoch may be ahead of our clock and still be kept when a
+// report fails.
+const ownEpochs = 24 * time.Hour
+
+// beginAgain gives an epoch up that our clock did not make: it was wrong at the
+// start, or a broker that means harm asked to go above one that no other takes. Where
+// it was right, the next answer names it again.
+func (s *sender) beginAgain() {
+	if now := s.now(); s.generation.Epoch > uint64(now.Add(ownEpochs).UnixNano()) {
+		s.generation, s.known = wire.Generation{Epoch: uint64(now.UnixNano()), N: 1}, false
+	}
 }
 
 // settle counts a result and logs when it is another than the last.

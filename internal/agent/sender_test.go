@@ -211,6 +211,26 @@ func TestAnAgentGoesAboveALaterEpoch(t *testing.T) {
 	})
 }
 
+// TestAnEpochThatNoBrokerTakesIsGivenUp: a broker that means harm, or our own clock
+// before it was set, does not keep the agent from reporting for as long as it runs.
+func TestAnEpochThatNoBrokerTakesIsGivenUp(t *testing.T) {
+	scene(t, func(b *broker, post func(...string), _ func() map[string]int) {
+		post("a")
+		first := b.take()[0].g
+		b.set(func(b *broker) { b.fail = &transport.StaleError{Last: wire.Generation{Epoch: 1<<63 - 1, N: 9}} })
+		post("b")
+		b.set(func(b *broker) { b.fail = errors.New("400: its epoch is more than a year ahead") })
+		pass(lastRetry)
+		b.take()
+		b.set(func(b *broker) { b.fail = nil })
+		pass(lastRetry)
+		got := b.take()
+		if len(got) == 0 || !got[0].full || got[0].g.Epoch <= first.Epoch || got[0].g.Epoch > first.Epoch+uint64(time.Hour) {
+			t.Errorf("once it listens again: sent %+v, the first was %v", got, first)
+		}
+	})
+}
+
 func TestABrokerThatFailsIsTriedAgainAndHearsTheNewest(t *testing.T) {
 	scene(t, func(b *broker, post func(...string), results func() map[string]int) {
 		b.set(func(b *broker) { b.fail = errors.New("connection refused") })
