@@ -66,13 +66,15 @@ func Requests() []Request {
 			out[i].Want = []int{204}
 		}
 	}
-	for _, generation := range []string{"", "x", "1", "1.1", "-1.1", "1.-1", "99999999999999999999.1", "1.1\t", "4611686018427387905.1", strings.Repeat("1", 10_000) + ".1"} {
+	for _, generation := range []string{"", "x", "1", "1.1", "-1.1", "1.-1", "99999999999999999999.1", "1.1\t", "4611686018427387904.1", "4611686018427387905.1", strings.Repeat("1", 10_000) + ".1"} {
 		add("paris", "PUT", report, `{"flavors":[]}`, "Fleetbroker-Generation", generation)
 	}
 	for _, path := range []string{"/api/v2/clusters/rome/flavors", "/api/v2/clusters/%2e%2e/flavors", "/api/v2/clusters/par%00is/flavors", "/api/v2/clusters/p\u0430ris/flavors", "/api/v2/clusters/" + strings.Repeat("x", 10_000) + "/flavors", "//api/v2/../../etc/passwd"} {
 		add("paris", "PUT", path, `{"flavors":[]}`, "Fleetbroker-Generation", "1.99")
 	}
 	add("paris", "PUT", report, gzipped(64<<20), "Fleetbroker-Generation", "1.100", "Content-Encoding", "gzip")
+	tiny := `"held":{` + strings.TrimSuffix(many(5000, `"c%d":{},`), ",") + `}`
+	add("paris", "PUT", report, `{"flavors":[`+strings.TrimSuffix(many(80, `{"metadata":{"name":"f%d"},"spec":{"capacity":{"cpu":"8"},`+strings.ReplaceAll(tiny, "%", "%%")+`}},`), ",")+`]}`, "Fleetbroker-Generation", "1.103")
 	add("paris", "PUT", report, "not gzip", "Fleetbroker-Generation", "1.101", "Content-Encoding", "gzip")
 	add("paris", "PUT", report, "x", "Fleetbroker-Generation", "1.102", "Content-Encoding", "br")
 	for _, body := range []string{"{", "null", `{"clusterID":"rome"}`, `{"clusterID":"paris","clusterID":"rome"}`, `{"clusterID":"paris","resources":{"allocatable":{"cpu":"-8"}}}`} {

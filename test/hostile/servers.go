@@ -12,8 +12,11 @@ import (
 const someCommit = "0123456789012345678901234567890123456789"
 
 // GitServer is what a git server answers to the question for refs, and to that
-// for a pack.
+// for a pack. What begins with Endless is sent after it again and again.
 type GitServer struct{ Name, Refs, Pack string }
+
+// Endless stands before what a server sends until nobody listens any more.
+const Endless = "\xff\xffendless\xff\xff"
 
 // pkt is a line of git's protocol.
 func pkt(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
@@ -84,6 +87,9 @@ func GitServers() []GitServer {
 		{"pack-checksum", main, banded(packOf(1, blob)[:20] + strings.Repeat("x", 20))}, {"pack-other", main, banded(packOf(1, blob))}, {"pack-zeros", main, banded(packOf(1, zeros))},
 		{"pack-type", main, banded(packOf(1, packed(5, 5, []byte("hello"))))}, {"pack-delta-alone", main, banded(packOf(1, packed(7, 40, bytes.Repeat([]byte("x"), 40))))}, {"pack-delta-back", main, banded(packOf(1, packed(6, 5, []byte("hello"))))},
 		{"bands-words", main, pkt("NAK\n") + strings.Repeat(pkt("\x02"+strings.Repeat("x", 60_000)), 500)}, {"bands-empty", main, pkt("NAK\n") + strings.Repeat(pkt("\x01"), 100_000)}, {"bands-unknown", main, pkt("NAK\n") + pkt("\x09x")},
+		{"refs-endless", main[:len(main)-4] + Endless + pkt(someCommit+" refs/heads/b\n"), ""}, {"refs-endless-names", main[:len(main)-4] + Endless + pkt(someCommit+" refs/heads/"+strings.Repeat("x", 60_000)+"\n"), ""},
+		{"shallow-endless", main[:len(main)-4] + Endless + pkt("shallow "+someCommit+"\n"), ""}, {"html-endless", Endless + "<p>", ""}, {"acks-endless", main, Endless + pkt("ACK "+someCommit+"\n")},
+		{"bands-endless", main, pkt("NAK\n") + pkt("\x01PACK") + Endless + pkt("\x01"+strings.Repeat("x", 60_000))},
 		{"naks", main, strings.Repeat(pkt("NAK\n"), 100_000)}, {"shallow", main, strings.Repeat(pkt("shallow "+someCommit+"\n"), 50_000)},
 	}
 }

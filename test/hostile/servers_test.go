@@ -21,7 +21,11 @@ func TestGitServers_AreRefusedWithAReason(t *testing.T) {
 			body, kind = now.Load().Pack, "result"
 		}
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-"+kind)
-		_, _ = w.Write([]byte(body)) // the program may have seen enough
+		once, again, endless := strings.Cut(body, Endless)
+		_, err := w.Write([]byte(once)) // the program may have seen enough
+		for chunk := []byte(strings.Repeat(again, 1+(64<<10)/max(len(again), 1))); endless && err == nil; {
+			_, err = w.Write(chunk)
+		}
 	}))
 	t.Cleanup(server.Close)
 	for _, s := range GitServers() {
