@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
 )
@@ -236,14 +237,14 @@ func writeAccepted(state string, a Accepted) error {
 }
 
 func readJSON(name string, v any) error {
-	b, err := os.ReadFile(name) //nolint:gosec // our own state directory
+	b, err := statefile.Read(name)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+	if err = json.Unmarshal(b, v); err != nil {
+		err = fmt.Errorf("read %s: %w", name, err)
 	}
-	return nil
+	return err
 }
 
 // writeJSON replaces a file so that a crash leaves the old or the new one.

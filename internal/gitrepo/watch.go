@@ -141,7 +141,6 @@ func (w *watch) progress(n int) {
 	w.bytes += int64(n)
 }
 
-// heard is progress by bytes that came.
 func (w *watch) heard(n int) {
 	if w.progress(n); w == nil {
 		return

@@ -85,7 +85,7 @@ func load(o Options) *outbox {
 	}
 	statefile.RemoveTemporary(o.Dir, stateFile+temporary)
 	name := filepath.Join(o.Dir, stateFile)
-	text, err := os.ReadFile(name) //nolint:gosec // the operator named the directory
+	text, err := statefile.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -9,6 +9,37 @@ import (
 	"time"
 )
 
+// Most is how large a state file is that is read. What is larger is damaged, and
+// would not fit into the daemon's memory.
+const Most = 64 << 20
+
+// Read reads a state file: a regular one, because a pipe would hold the start up, of
+// at most Most bytes.
+func Read(name string) ([]byte, error) {
+	is, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !is.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is a %s, not a file", name, kindOf(is.Mode()))
+	case is.Size() > Most:
+		return nil, fmt.Errorf("%s has %d bytes, more than the %d of any state file", name, is.Size(), Most)
+	}
+	return os.ReadFile(name) //nolint:gosec // the operator named the directory
+}
+
+func kindOf(m os.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "directory"
+	case m&os.ModeNamedPipe != 0:
+		return "pipe"
+	case m&os.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
+}
+
 // Kept is how many files set aside under one name are kept.
 const Kept = 5
 

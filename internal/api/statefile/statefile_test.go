@@ -3,6 +3,8 @@ package statefile
 import (
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -37,5 +39,34 @@ func TestSetAside_KeepsTheContentAndTheNewest(t *testing.T) {
 	}
 	if _, err := SetAside(name, now); err == nil {
 		t.Error("a file that does not exist was set aside")
+	}
+}
+
+// TestRead_LeavesAloneWhatIsNoStateFile: what would hold a start up, or not fit into
+// memory, is an error at once.
+func TestRead_LeavesAloneWhatIsNoStateFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe, large, link, good := filepath.Join(dir, "pipe"), filepath.Join(dir, "large"), filepath.Join(dir, "link"), filepath.Join(dir, "good")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, size := range map[string]int64{large: 1 << 40, good: 3} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(name, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("link", link); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{pipe: "is a pipe, not a file", large: "has 1099511627776 bytes", dir: "is a directory, not a file", link: "too many levels of symbolic links"} {
+		if _, err := Read(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+	}
+	if text, err := Read(good); err != nil || len(text) != 3 {
+		t.Errorf("a good file: %q, %v", text, err)
 	}
 }

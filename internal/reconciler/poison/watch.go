@@ -47,6 +47,7 @@ type Watch struct {
 	mu       sync.Mutex
 	notes    notes
 	suspects Pieces
+	told     bool // that the notes cannot be written
 }
 
 // Open reads the notes of a state directory; without one nothing is kept.
@@ -88,7 +89,7 @@ func Open(dir, program string, now time.Time, log *slog.Logger) *Watch {
 
 func load(name string) (notes, error) {
 	var n notes
-	content, err := os.ReadFile(name)
+	content, err := statefile.Read(name)
 	if err != nil {
 		return n, err
 	}
@@ -172,7 +173,8 @@ func (w *Watch) write() {
 			err = os.Rename(next, w.name)
 		}
 	}
-	if err != nil {
+	if err != nil && !w.told {
 		w.log.Warn("what is being read cannot be noted", "file", w.name, "error", err)
 	}
+	w.told = err != nil
 }
