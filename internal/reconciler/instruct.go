@@ -27,8 +27,8 @@ func (r *Reconciler) Instructions(cluster string) (wire.Instructions, <-chan str
 	return s.tell(cluster, r.announced.of(cluster, r.opts.Now())), changed
 }
 
-// told are a cluster's instructions with some news.
-type told struct {
+// instructed is what a cluster is told with some news.
+type instructed struct {
 	news         []wire.News
 	instructions wire.Instructions
 }
@@ -36,10 +36,10 @@ type told struct {
 // tell is instructions, made once as long as the news are the same.
 func (s *standing) tell(cluster string, news []wire.News) wire.Instructions {
 	last, _ := s.told.Load(cluster)
-	if t, ok := last.(*told); ok && slices.Equal(t.news, news) {
+	if t, ok := last.(*instructed); ok && slices.Equal(t.news, news) {
 		return t.instructions
 	}
-	t := &told{news, s.instructions(cluster, news)}
+	t := &instructed{news, s.instructions(cluster, news)}
 	s.told.Store(cluster, t)
 	return t.instructions
 }

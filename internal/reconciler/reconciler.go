@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/trouble"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
@@ -129,6 +130,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		r.intake.close()
 	}()
 	var failures int
+	told := trouble.Log{To: r.opts.Log, Now: r.opts.Now}
 	for {
 		out, err := r.Round(ctx)
 		if ctx.Err() != nil {
@@ -140,7 +142,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			failures++
 			wait = min(wait, backoff(failures))
 			r.ask.Store(true)
-			r.opts.Log.Error("round failed", "error", err, "again in", wait)
+			told.Failed(err, wait)
 			if !r.pause(ctx, wait, err) {
 				return nil
 			}
@@ -149,6 +151,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			r.linger(ctx, r.desk.told, min(lingering, out.Took.Commit/4))
 			continue
 		default:
+			told.Over(failures)
 			failures = 0
 			if d := out.Due.Sub(r.opts.Now()); !out.Due.IsZero() && d < wait {
 				wait = max(d, time.Millisecond)

@@ -23,7 +23,7 @@ type standing struct {
 	fleet    *fleet.Fleet
 	ledger   *ledger.Ledger
 	requests func() requestIndex
-	told     sync.Map // of told, by cluster
+	told     sync.Map // of *instructed, by cluster
 	held     sync.Map // of wire.Quantities, by cluster
 }
 

@@ -64,11 +64,11 @@ type boundPort struct {
 func Listen(ctx context.Context, log *slog.Logger, ports ...Port) (*Servers, error) {
 	s := &Servers{log: log}
 	most := placesOf(openFiles(), len(ports))
+	if most < defaultConnections {
+		log.Info("each port takes fewer connections at a time than it could: the process may open few files", "connections", most, "remedy", "raise the limit of open files (ulimit -n, LimitNOFILE)")
+	}
 	for _, p := range ports {
-		if asked := cmp.Or(max(p.Connections, 0), defaultConnections); asked > most {
-			log.Warn("a port serves fewer connections than it may, because the process may open few files", "port", p.Name, "connections", most, "asked", asked, "remedy", "raise the limit of open files (ulimit -n, LimitNOFILE)")
-			p.Connections = most
-		}
+		p.Connections = min(cmp.Or(max(p.Connections, 0), defaultConnections), most)
 		listener, err := bind(ctx, p)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
