@@ -140,7 +140,7 @@ func TestLogTellsOfAvailability(t *testing.T) {
 	}{{v1alpha1.PhaseDegraded, ledger.DegradedNodeNotReady}, {v1alpha1.PhaseActive, ""}, {v1alpha1.PhaseDegraded, ledger.DegradedNodeNotReady}} {
 		s.At = s.At.Add(time.Hour)
 		was := s.Contract("steady")
-		is, err := books.Transition(was, step.to, step.reason, v1alpha1.TimeOf(s.At))
+		is, err := books.Transition(was, step.to, ledger.Reason{Code: step.reason}, v1alpha1.TimeOf(s.At))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -201,8 +201,8 @@ func (r *recorder) events(c *Commit, at v1alpha1.Time, p pair, up map[string]*up
 		tell("left", "ended "+stamp(is.Status.Since.Time)+", kept for retention.ended")
 	case p.Before == nil:
 		tell(string(is.Status.Phase), placed(is))
-	case p.Before.Status.Phase != is.Status.Phase || p.Before.Status.Reason != is.Status.Reason:
-		tell(string(is.Status.Phase), is.Status.Reason)
+	case p.Before.Status.Phase != is.Status.Phase || ledger.ReasonOf(p.Before) != ledger.ReasonOf(is):
+		tell(string(is.Status.Phase), is.Status.Why())
 	case !p.Before.Spec.Resources.Equal(is.Spec.Resources):
 		tell("resized", "the intent changed")
 	}

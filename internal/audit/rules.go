@@ -94,7 +94,7 @@ const maxHistory = 10
 // claimed reports whether a warm contract ended because another took its slice
 // over in this commit.
 func (v *verifier) claimed(p pair, from, to v1alpha1.Phase) bool {
-	if to != v1alpha1.PhaseReleased || !from.Charged() || ledger.ReasonCode(p.After.Status.Reason) != ledger.ReasonClaimed {
+	if to != v1alpha1.PhaseReleased || !from.Charged() || p.After.Status.Reason != ledger.ReasonClaimed {
 		return false
 	}
 	for _, c := range v.held[flavorOf(p.After)] {

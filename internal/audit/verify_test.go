@@ -63,6 +63,33 @@ func TestPoliciesThatFollowTheirCluster(t *testing.T) {
 	}
 }
 
+// What an older version wrote, reason and message in one text, verifies, and so does
+// what is written after it.
+func TestVerify_ReasonsOfTheOlderForm(t *testing.T) {
+	s := lived(t, "ledger", nil, "")
+	books := ledger.Books{Zone: time.UTC, Currency: "EUR"}
+	step := func(form func(*v1alpha1.Contract) *v1alpha1.Contract, to v1alpha1.Phase, reason ledger.Reason) {
+		t.Helper()
+		s.At = s.At.Add(time.Minute)
+		was := s.Contract("train")
+		is, err := books.Transition(was, to, reason, v1alpha1.TimeOf(s.At))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.forge(forged{now: s.At, changes: ledger.Changes{Contracts: []model.Change{{Before: was, After: form(is)}}}})
+	}
+	today := func(c *v1alpha1.Contract) *v1alpha1.Contract { return c }
+	step(ledger.Together, v1alpha1.PhaseDegraded, ledger.Reason{Code: ledger.DegradedNodeNotReady, Message: "kubelet stopped: on n1"})
+	if got := s.Contract("train").Status; got.Reason != ledger.DegradedNodeNotReady || got.Message != "kubelet stopped: on n1" {
+		t.Errorf("the older form is read as %+v", got)
+	}
+	step(ledger.Together, v1alpha1.PhaseActive, ledger.Reason{})
+	step(today, v1alpha1.PhaseDegraded, ledger.Reason{Code: ledger.DegradedNodeNotReady, Message: "kubelet stopped"})
+	if rep := s.verify(); len(rep.Violations) > 0 {
+		t.Errorf("%d violations, the first: %s", len(rep.Violations), rep.Violations[0])
+	}
+}
+
 // What another version rendered is not compared, and said so for each commit:
 // neither a violation nor silence. What has no number is rendered as by 1.
 func TestOtherRenderingsAreNotCompared(t *testing.T) {
@@ -114,7 +141,7 @@ func again(c *v1alpha1.Contract, gpus int64, at time.Time) *v1alpha1.Contract {
 	g.Count = gpus
 	out.Spec.GPUs = &g
 	out.Spec.Term.Start = now
-	ledger.Begin(&out, "", now)
+	ledger.Begin(&out, ledger.Reason{}, now)
 	return &out
 }
 
@@ -200,7 +227,7 @@ func TestPlantedViolations(t *testing.T) {
 		"manifests that the contracts do not render to": {"manifests", "differs from what the contracts render to: line", func(t *testing.T, s *fleet) {
 			now, when := at(s)
 			was := s.Contract("train")
-			is, err := books.Transition(was, v1alpha1.PhaseDegraded, ledger.DegradedNodeNotReady, when)
+			is, err := books.Transition(was, v1alpha1.PhaseDegraded, ledger.Reason{Code: ledger.DegradedNodeNotReady}, when)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -291,8 +291,8 @@ func (e *examination) text() string {
 	well := 0
 	for _, d := range e.Contracts {
 		title := fmt.Sprintf("%s (%s/%s) is %s", d.Contract, d.Tenant, d.Intent, d.Phase)
-		if d.Reason != "" {
-			title += ": " + d.Reason
+		if why := (&v1alpha1.ContractStatus{Reason: d.Reason, Message: d.Message}).Why(); why != "" {
+			title += ": " + why
 		}
 		list(title, slices.DeleteFunc(slices.Clone(d.Findings), func(f doctor.Finding) bool { return slices.Contains(shown, f) }))
 		if len(d.Findings) == 0 {

@@ -146,7 +146,7 @@ func focusRows(t *testing.T) [][]string {
 			Intent: v1alpha1.ContractIntent{Name: "train"}, Consumer: "rome", Provider: "paris", Flavor: "h100", Price: price, Term: v1alpha1.Term{Start: from},
 			Resources: v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(8000), "nvidia.com/gpu": v1alpha1.AmountOf(gpus)},
 		}
-		ledger.Begin(c, "", from)
+		ledger.Begin(c, ledger.Reason{}, from)
 		to := v1alpha1.TimeOf(from.Add(time.Duration(i+1)*time.Hour + 7*time.Second))
 		for month, cost := range books.CostByMonth(c, to) {
 			charges = append(charges, audit.Charge{Contract: c, Labels: map[string]string{"app": "a, \"b\""}, Month: month, From: from, To: to, Cost: cost})

@@ -103,14 +103,14 @@ func getContracts(in *gathered, o getOptions) (*table, any) {
 		}
 		phase := string(c.Status.Phase)
 		if c.Status.Phase.Charged() && c.Status.Reason != "" {
-			phase += ", " + ledger.ReasonCode(c.Status.Reason)
+			phase += ", " + c.Status.Reason
 		}
 		if now := v1alpha1.TimeOf(o.streams.Now()); ledger.Expiring(c, now) {
 			phase += ", expiring"
 		}
 		row := []string{m.Name, m.Namespace, c.Spec.Intent.Name, phase, c.Spec.Provider + "/" + c.Spec.Flavor, c.Spec.Consumer, gpu, t.money(in.hourly(c)), t.age(c.Spec.Term.Start)}
 		if o.output == "wide" {
-			row = append(row, t.until(c.Spec.Term.End), dash(c.Status.Reason), resourceList(c.Spec.Resources), dash(shortCommit(c.Spec.Intent.Commit)))
+			row = append(row, t.until(c.Spec.Term.End), dash(c.Status.Why()), resourceList(c.Spec.Resources), dash(shortCommit(c.Spec.Intent.Commit)))
 		}
 		t.row(row...)
 	}

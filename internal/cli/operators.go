@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
@@ -28,7 +27,7 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	if err := d.metrics.Register(server.TrustCollector(handle.Trust)); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
-	if err := d.metrics.Register(server.ContractsCollector{States: handle.Contracts, Code: ledger.ReasonCode}); err != nil {
+	if err := d.metrics.Register(server.ContractsCollector{States: handle.Contracts}); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
 	if err := d.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

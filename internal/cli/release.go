@@ -74,7 +74,7 @@ func releaseRun(ctx context.Context, o *releaseOptions) error {
 	if err != nil {
 		return err
 	}
-	lost := before.Status.Phase == v1alpha1.PhaseDegraded && ledger.ReasonCode(before.Status.Reason) == ledger.DegradedProviderLost
+	lost := before.Status.Phase == v1alpha1.PhaseDegraded && before.Status.Reason == ledger.DegradedProviderLost
 	if before.Status.Phase != v1alpha1.PhaseReleasing && !lost {
 		return hinted(fmt.Errorf("contract %s is %s, and only one that is Releasing, or whose provider is lost, can be forced to its end", o.contract, before.Status.Phase),
 			"delete the intent's file, or wait until its provider counts as lost")
@@ -107,7 +107,7 @@ func (d *daemon) roundsUntilEnded(ctx context.Context, name string) error {
 			return nil
 		}
 		if tries++; tries == forceRounds {
-			return fmt.Errorf("contract %s is still %s (%s)", name, after.Status.Phase, after.Status.Reason)
+			return fmt.Errorf("contract %s is still %s (%s)", name, after.Status.Phase, after.Status.Why())
 		}
 		select {
 		case <-ctx.Done():

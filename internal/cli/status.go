@@ -93,6 +93,9 @@ type trouble struct {
 	Phase    v1alpha1.Phase `json:"phase"`
 	Since    v1alpha1.Time  `json:"since"`
 	Reason   string         `json:"reason,omitempty"`
+	Message  string         `json:"message,omitempty"`
+
+	why string // both in one line
 }
 
 // frozenState is an intent that is frozen, as the ledger remembers it.
@@ -185,7 +188,7 @@ func (g *gathered) page(ctx context.Context) *page {
 	for c := range g.ledger.Contracts() {
 		p.Phases[string(c.Status.Phase)]++
 		if c.Status.Phase == v1alpha1.PhaseReleasing || c.Status.Phase.Charged() && c.Status.Reason != "" {
-			p.Troubled = append(p.Troubled, trouble{c.Metadata.Name, c.Metadata.Namespace, c.Status.Phase, c.Status.Since, c.Status.Reason})
+			p.Troubled = append(p.Troubled, trouble{c.Metadata.Name, c.Metadata.Namespace, c.Status.Phase, c.Status.Since, c.Status.Reason, c.Status.Message, c.Status.Why()})
 		}
 	}
 	for _, pr := range g.peerings() {
@@ -325,7 +328,7 @@ func printPage(s Streams, p *page, in *gathered, markdown bool) error {
 func troubleTable(s Streams, p *page) *table {
 	t := newTable(s, "CONTRACT", "TENANT", "PHASE", ">SINCE", "REASON")
 	for _, c := range p.Troubled {
-		t.row(c.Contract, c.Tenant, string(c.Phase), t.age(c.Since), dash(c.Reason))
+		t.row(c.Contract, c.Tenant, string(c.Phase), t.age(c.Since), dash(c.why))
 	}
 	return t
 }

@@ -18,7 +18,7 @@ func TestStatus_SaysSinceWhenAnIntentIsFrozen(t *testing.T) {
 	one := func(name string, end v1alpha1.Time) model.Change {
 		c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: name, Namespace: "vision"}}
 		c.Spec.Intent.Name, c.Spec.Term = "llm", v1alpha1.Term{Start: noon, End: end}
-		ledger.Begin(c, "", noon)
+		ledger.Begin(c, ledger.Reason{}, noon)
 		return model.Change{After: c}
 	}
 	s := &v1alpha1.IntentState{Metadata: v1alpha1.Metadata{Name: "llm", Namespace: "vision"}}

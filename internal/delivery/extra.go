@@ -107,7 +107,7 @@ func refusedPods(c *conn, contract *v1alpha1.Contract, nodes []v1alpha1.NodeShar
 	case 0:
 		return ""
 	case 1, 2, 3:
-		return fmt.Sprintf("%s: %s does not take pod %s", v1alpha1.ReasonBackOff, contract.Spec.Provider, strings.Join(found, ", "))
+		return fmt.Sprintf("%s does not take pod %s", contract.Spec.Provider, strings.Join(found, ", "))
 	}
-	return fmt.Sprintf("%s: %s does not take pod %s and %d more", v1alpha1.ReasonBackOff, contract.Spec.Provider, strings.Join(found[:2], ", "), len(found)-2)
+	return fmt.Sprintf("%s does not take pod %s and %d more", contract.Spec.Provider, strings.Join(found[:2], ", "), len(found)-2)
 }

@@ -147,7 +147,7 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 		if !o.Offloading {
 			refused += "; " + o.OffloadingMessage
 		}
-		o.Offloading, o.OffloadingMessage = false, refused
+		o.Offloading, o.OffloadingReason, o.OffloadingMessage = false, v1alpha1.ReasonBackOff, refused
 	}
 	return o
 }

@@ -236,6 +236,7 @@ func (r *remote) observe() map[string]v1alpha1.ConsumerObservation {
 			continue
 		}
 		o, told := r.report.Contracts[name]
+		o = o.Apart()
 		if !told {
 			o = v1alpha1.ConsumerObservation{Reachable: true}
 		}

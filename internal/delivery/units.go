@@ -116,7 +116,7 @@ func (w *worker) noteUnheld(contracts []*v1alpha1.Contract) {
 // unheld is since when a contract's provider holds nothing of it though it
 // should, "" when it is not so.
 func unheld(c *v1alpha1.Contract) string {
-	if c.Status.Phase != v1alpha1.PhaseDegraded || !strings.HasPrefix(c.Status.Reason, v1alpha1.ReasonNotHeld+":") {
+	if c.Status.Phase != v1alpha1.PhaseDegraded || c.Status.Reason != v1alpha1.ReasonNotHeld {
 		return ""
 	}
 	return c.Status.Since.UTC().Format(time.RFC3339)

@@ -49,6 +49,7 @@ type Diagnosis struct {
 	Intent   string         `json:"intent"`
 	Phase    v1alpha1.Phase `json:"phase"`
 	Reason   string         `json:"reason,omitempty"`
+	Message  string         `json:"message,omitempty"`
 	// Checked are the links that were looked at, in order.
 	Checked []Link `json:"checked"`
 	// Findings in the order of the links; empty when all is well.
@@ -72,7 +73,7 @@ func Diagnose(p *Picture) Diagnosis {
 	c := p.Contract
 	d := Diagnosis{
 		Contract: c.Metadata.Name, Tenant: c.Metadata.Namespace, Intent: c.Spec.Intent.Name,
-		Phase: c.Status.Phase, Reason: c.Status.Reason, Findings: []Finding{},
+		Phase: c.Status.Phase, Reason: c.Status.Reason, Message: c.Status.Message, Findings: []Finding{},
 	}
 	for _, l := range links {
 		if c.Spec.Stage == v1alpha1.StageReserve && l.link != LinkIntent {

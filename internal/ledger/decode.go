@@ -3,6 +3,8 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -11,7 +13,43 @@ import (
 
 // Decode reads a generated file strictly: an unknown or repeated field is an
 // error, because what it says would be lost when the file is written again.
-func Decode(b []byte, into any) error { return genyaml.UnmarshalStrict(b, into) }
+//
+// Files of older versions have a contract's reason and message in one text,
+// "<reason>: <message>", here and in its history: they are taken apart, so that
+// nobody else has to know.
+func Decode(b []byte, into any) error {
+	if err := genyaml.UnmarshalStrict(b, into); err != nil {
+		return err
+	}
+	if c, is := into.(*v1alpha1.Contract); is {
+		apart(&c.Status.Reason, &c.Status.Message)
+		for i := range c.Status.History {
+			apart(&c.Status.History[i].Reason, &c.Status.History[i].Message)
+		}
+	}
+	return nil
+}
+
+// apart takes a reason of the older form apart. No code has a colon and a space.
+func apart(reason, message *string) {
+	if *message == "" {
+		*reason, *message, _ = strings.Cut(*reason, ": ")
+	}
+}
+
+// Together is a contract with its reasons as older versions wrote them: what
+// Decode takes apart in one text. For comparing with what they wrote.
+func Together(c *v1alpha1.Contract) *v1alpha1.Contract {
+	next := clone(c)
+	s := &next.Status
+	s.Reason, s.Message = s.Why(), ""
+	s.History = slices.Clone(s.History)
+	for i := range s.History {
+		h := &s.History[i]
+		h.Reason, h.Message = h.Why(), ""
+	}
+	return next
+}
 
 // storeError is a failure to read a file's bytes, as against a mistake in them:
 // it fails the whole read, because it may be gone next time, while a mistake

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,10 +29,16 @@ type step struct {
 	reason string
 }
 
+// because is a reason as tests write it: "<code>: <message>".
+func because(text string) ledger.Reason {
+	code, message, _ := strings.Cut(text, ": ")
+	return ledger.Reason{Code: code, Message: message}
+}
+
 func live(t *testing.T, b ledger.Books, c *v1alpha1.Contract, steps []step) *v1alpha1.Contract {
 	t.Helper()
 	for _, s := range steps {
-		next, err := b.Transition(c, s.phase, s.reason, at(s.at))
+		next, err := b.Transition(c, s.phase, because(s.reason), at(s.at))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +207,7 @@ func drawLife(t *rapid.T, b ledger.Books, intent string, replica int32, from v1a
 		c.Spec.Price.Windows = []v1alpha1.ContractPriceWindow{{Window: v1alpha1.Window{From: "20:00", To: "06:00"}, Hourly: dec("0.123457")}}
 	}
 	now := from
-	next, err := b.Transition(c, v1alpha1.PhaseReserved, "", now)
+	next, err := b.Transition(c, v1alpha1.PhaseReserved, ledger.Reason{}, now)
 	for range rapid.IntRange(0, 6).Draw(t, "changes") {
 		if err != nil {
 			t.Fatal(err)
@@ -213,10 +220,10 @@ func drawLife(t *rapid.T, b ledger.Books, intent string, replica int32, from v1a
 			next = b.Settle(c, now)
 			next.Spec.Price.Hourly = dec("7.77")
 		case 1:
-			next, err = b.Transition(c, v1alpha1.PhaseDegraded, "ProviderSilent", now)
+			next, err = b.Transition(c, v1alpha1.PhaseDegraded, ledger.Reason{Code: "ProviderSilent"}, now)
 		case 2:
 			if c.Status.Phase != v1alpha1.PhaseActive {
-				next, err = b.Transition(c, v1alpha1.PhaseActive, "", now)
+				next, err = b.Transition(c, v1alpha1.PhaseActive, ledger.Reason{}, now)
 			}
 		}
 		if err == nil && b.Accrued(next, now).Cmp(before) != 0 {
@@ -242,11 +249,11 @@ func TestRetentionLosesNothing(t *testing.T) {
 			for i := range rapid.IntRange(1, 3).Draw(t, "contracts") {
 				c, now := drawLife(t, b, intent, int32(i), at("2026-01-31T22:58:00Z"))
 				if rapid.IntRange(0, 3).Draw(t, "ends") > 0 {
-					rel, err := b.Release(c, v1alpha1.PhaseExpired, "TermOver", now)
+					rel, err := b.Release(c, v1alpha1.PhaseExpired, ledger.Reason{Code: "TermOver"}, now)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if c, err = b.End(rel, "", now); err != nil {
+					if c, err = b.End(rel, ledger.Reason{}, now); err != nil {
 						t.Fatal(err)
 					}
 				}

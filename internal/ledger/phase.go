@@ -3,7 +3,6 @@ package ledger
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -30,9 +29,19 @@ func Ended(p v1alpha1.Phase) bool {
 
 func knownPhase(p v1alpha1.Phase) bool { return p.Held() || Ended(p) }
 
-// Why a contract is Degraded: a code that opens status.reason, followed by ": "
-// and words for people where there are any. While it is degraded for a reason
-// on the provider's side it accrues no cost.
+// Reason is why a contract is in its phase.
+type Reason struct {
+	// Code for programs, such as GrantedLess; "" for none.
+	Code string
+	// Message for people, "" where the code says it all.
+	Message string
+}
+
+// ReasonOf is why a contract is in its phase.
+func ReasonOf(c *v1alpha1.Contract) Reason { return Reason{c.Status.Reason, c.Status.Message} }
+
+// Why a contract is Degraded: the codes of its reason. While it is degraded for a
+// reason on the provider's side it accrues no cost.
 const (
 	DegradedProviderSilent = "ProviderSilent" // the provider's agent is not heard
 	DegradedProviderLost   = "ProviderLost"   // … past its grace
@@ -53,25 +62,19 @@ const (
 	DegradedBackOff             = v1alpha1.ReasonBackOff // the provider does not take the pods that are on the Node
 )
 
-// Why a contract that is Reserved or Peering is not further yet, beside what
-// Degraded ones lack.
+// Why a contract that is Reserved or Peering is not further yet, next to what
+// Degraded ones are missing.
 const (
 	WaitsForPeering  = "PeeringFailed"  // Liqo's authentication between the clusters cannot be made
 	WaitsForDelivery = "DeliveryFailed" // an object cannot be applied on the consumer
 )
 
-// ReasonCode is the machine-readable word that opens a reason.
-func ReasonCode(reason string) string {
-	code, _, _ := strings.Cut(reason, ":")
-	return strings.TrimSpace(code)
-}
-
-// accrues reports whether a contract costs money in a phase for a reason.
-func accrues(p v1alpha1.Phase, reason string) bool {
+// accrues reports whether a contract costs money in a phase for a reason's code.
+func accrues(p v1alpha1.Phase, code string) bool {
 	if p != v1alpha1.PhaseDegraded {
 		return p.Charged()
 	}
-	switch ReasonCode(reason) {
+	switch code {
 	case DegradedConsumerUnreachable, DegradedSliceMissing, DegradedOffloading, DegradedBackOff:
 		return true
 	}
@@ -81,7 +84,7 @@ func accrues(p v1alpha1.Phase, reason string) bool {
 // Transition is a copy of c in another phase from now on, with its cost up to
 // now accounted for and its history extended. A step that the phase table does
 // not have is refused. To go to Releasing, use Release.
-func (b Books) Transition(c *v1alpha1.Contract, to v1alpha1.Phase, reason string, now v1alpha1.Time) (*v1alpha1.Contract, error) {
+func (b Books) Transition(c *v1alpha1.Contract, to v1alpha1.Phase, reason Reason, now v1alpha1.Time) (*v1alpha1.Contract, error) {
 	from := c.Status.Phase
 	if err := allowed(c, to); err != nil {
 		return nil, err
@@ -101,9 +104,9 @@ func (b Books) Transition(c *v1alpha1.Contract, to v1alpha1.Phase, reason string
 }
 
 // enter writes a phase and its history into a status.
-func enter(s *v1alpha1.ContractStatus, to v1alpha1.Phase, reason string, now v1alpha1.Time) {
-	s.Phase, s.Since, s.Reason = to, now, reason
-	s.History = append(slices.Clone(s.History), v1alpha1.PhaseChange{Phase: to, At: now, Reason: reason})
+func enter(s *v1alpha1.ContractStatus, to v1alpha1.Phase, reason Reason, now v1alpha1.Time) {
+	s.Phase, s.Since, s.Reason, s.Message = to, now, reason.Code, reason.Message
+	s.History = append(slices.Clone(s.History), v1alpha1.PhaseChange{Phase: to, At: now, Reason: reason.Code, Message: reason.Message})
 	if n := len(s.History) - maxHistory; n > 0 {
 		s.History = s.History[n:]
 	}
@@ -112,24 +115,24 @@ func enter(s *v1alpha1.ContractStatus, to v1alpha1.Phase, reason string, now v1a
 // Begin makes c, which nobody has seen yet, a contract that is Reserved from now
 // on, with a reason where there is one: the first step of the phase table,
 // without a copy.
-func Begin(c *v1alpha1.Contract, reason string, now v1alpha1.Time) {
+func Begin(c *v1alpha1.Contract, reason Reason, now v1alpha1.Time) {
 	c.Status = v1alpha1.ContractStatus{
-		Phase: v1alpha1.PhaseReserved, Reason: reason, Since: now, AccruedAt: now,
-		History: []v1alpha1.PhaseChange{{Phase: v1alpha1.PhaseReserved, At: now, Reason: reason}},
+		Phase: v1alpha1.PhaseReserved, Reason: reason.Code, Message: reason.Message, Since: now, AccruedAt: now,
+		History: []v1alpha1.PhaseChange{{Phase: v1alpha1.PhaseReserved, At: now, Reason: reason.Code, Message: reason.Message}},
 	}
 }
 
 // Explain is a copy of c in the same phase, for another reason. Its cost must
 // not depend on the reason: a Degraded one takes Transition.
-func Explain(c *v1alpha1.Contract, reason string) *v1alpha1.Contract {
+func Explain(c *v1alpha1.Contract, reason Reason) *v1alpha1.Contract {
 	next := clone(c)
-	next.Status.Reason = reason
+	next.Status.Reason, next.Status.Message = reason.Code, reason.Message
 	return next
 }
 
 // Release is a copy of c on its way to an end: Releasing, with the end as its
 // target.
-func (b Books) Release(c *v1alpha1.Contract, target v1alpha1.Phase, reason string, now v1alpha1.Time) (*v1alpha1.Contract, error) {
+func (b Books) Release(c *v1alpha1.Contract, target v1alpha1.Phase, reason Reason, now v1alpha1.Time) (*v1alpha1.Contract, error) {
 	if !Ended(target) {
 		return nil, fmt.Errorf("release contract %s: %s is not an end", c.Metadata.Name, target)
 	}
@@ -149,17 +152,16 @@ func (b Books) Claim(c, by *v1alpha1.Contract, now v1alpha1.Time) (*v1alpha1.Con
 		return nil, fmt.Errorf("contract %s (%s) cannot be claimed by %s: only a charged one can, with the same slice", c.Metadata.Name, phaseText(c.Status.Phase), by.Metadata.Name)
 	}
 	next := b.Settle(c, now)
-	enter(&next.Status, v1alpha1.PhaseReleased, ReasonClaimed+": by "+by.Metadata.Namespace+"/"+by.Spec.Intent.Name+" as "+by.Metadata.Name, now)
+	enter(&next.Status, v1alpha1.PhaseReleased, Reason{ReasonClaimed, "by " + by.Metadata.Namespace + "/" + by.Spec.Intent.Name + " as " + by.Metadata.Name}, now)
 	next.Status.Target = v1alpha1.PhaseReleased
 	return next, nil
 }
 
-// ReasonClaimed opens the reason of a warm contract whose slice another took
-// over.
+// ReasonClaimed is the reason of a warm contract whose slice another took over.
 const ReasonClaimed = "Claimed"
 
 // End is a copy of a Releasing contract at its target.
-func (b Books) End(c *v1alpha1.Contract, reason string, now v1alpha1.Time) (*v1alpha1.Contract, error) {
+func (b Books) End(c *v1alpha1.Contract, reason Reason, now v1alpha1.Time) (*v1alpha1.Contract, error) {
 	return b.Transition(c, c.Status.Target, reason, now)
 }
 

@@ -40,13 +40,13 @@ func TestPhaseTable(t *testing.T) {
 			if from == v1alpha1.PhaseReleasing {
 				c.Status.Target = v1alpha1.PhaseExpired
 			}
-			_, err := b.Transition(c, to, "", now)
+			_, err := b.Transition(c, to, ledger.Reason{}, now)
 			if want := legal[string(from)+" "+string(to)]; (err == nil) != want {
 				t.Errorf("%q to %q: %v, want legal %v", from, to, err, want)
 			}
 		}
 	}
-	if _, err := b.Release(fresh("1", "1"), v1alpha1.PhaseActive, "", now); err == nil {
+	if _, err := b.Release(fresh("1", "1"), v1alpha1.PhaseActive, ledger.Reason{}, now); err == nil {
 		t.Error("released to a phase that is no end")
 	}
 }
@@ -54,7 +54,7 @@ func TestPhaseTable(t *testing.T) {
 func TestHistoryIsTheLastTen(t *testing.T) {
 	b := rome(t)
 	now := at("2026-11-20T10:00:00Z")
-	c, err := b.Transition(fresh("1", "1"), v1alpha1.PhaseReserved, "", now)
+	c, err := b.Transition(fresh("1", "1"), v1alpha1.PhaseReserved, ledger.Reason{}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestHistoryIsTheLastTen(t *testing.T) {
 		if i%2 == 1 {
 			to = v1alpha1.PhaseDegraded
 		}
-		if c, err = b.Transition(c, to, "why", now); err != nil {
+		if c, err = b.Transition(c, to, ledger.Reason{Code: "why"}, now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestClaim(t *testing.T) {
 	by.Spec.Slice = warm.Spec.Slice
 	hour := v1alpha1.TimeOf(warm.Status.AccruedAt.Add(time.Hour))
 	ended, err := b.Claim(warm, by, hour)
-	if err != nil || ended.Status.Phase != v1alpha1.PhaseReleased || ledger.ReasonCode(ended.Status.Reason) != ledger.ReasonClaimed || ended.Status.Since != hour {
+	if err != nil || ended.Status.Phase != v1alpha1.PhaseReleased || ended.Status.Reason != ledger.ReasonClaimed || ended.Status.Since != hour {
 		t.Fatalf("%+v, %v", ended, err)
 	}
 	if got := b.Accrued(ended, v1alpha1.TimeOf(hour.Add(time.Hour))); got.Cmp(warm.Spec.Price.Hourly) != 0 {

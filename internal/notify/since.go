@@ -9,7 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
-// codeSLA opens the reason of a contract that was given up because it broke its
+// codeSLA is the reason of a contract that was given up because it broke its
 // intent's sla (the planner's CodeSLA).
 const codeSLA = "SLABroken"
 
@@ -74,7 +74,7 @@ func ofContracts(fleet string, before, now []*v1alpha1.Contract) []Event {
 		}
 		out = append(out, steps(fleet, old, c, left[slot(c)])...)
 		if from := left[slot(c)]; old != nil && from != nil && c.Status.Phase.Charged() { // it was placed first, and now the other goes
-			out = append(out, ofContract(fleet, "moved", c, from.Status.Since, ledger.ReasonCode(from.Status.Reason), "moves from "+place(from)+" to "+where(c)+because(from.Status.Reason)))
+			out = append(out, ofContract(fleet, "moved", c, from.Status.Since, from.Status.Reason, "moves from "+place(from)+" to "+where(c)+because(from.Status.Why())))
 		}
 		out = append(out, notice(fleet, old, c)...)
 		if old != nil && longer(old.Spec.Term.End, c.Spec.Term.End) {
@@ -94,7 +94,7 @@ func slot(c *v1alpha1.Contract) [2]int32 {
 func steps(fleet string, old, c, from *v1alpha1.Contract) []Event {
 	var out []Event
 	tell := func(kind string, p v1alpha1.PhaseChange, text string) {
-		out = append(out, ofContract(fleet, kind, c, p.At, ledger.ReasonCode(p.Reason), text))
+		out = append(out, ofContract(fleet, kind, c, p.At, p.Reason, text))
 	}
 	phase := v1alpha1.Phase("")
 	if old != nil {
@@ -103,18 +103,18 @@ func steps(fleet string, old, c, from *v1alpha1.Contract) []Event {
 	for _, p := range entered(old, c) {
 		switch {
 		case p.Phase == v1alpha1.PhaseReserved && phase == "" && from != nil:
-			tell("moved", p, "moves from "+place(from)+" to "+where(c)+because(from.Status.Reason))
+			tell("moved", p, "moves from "+place(from)+" to "+where(c)+because(from.Status.Why()))
 		case p.Phase == v1alpha1.PhaseReserved && phase == "":
 			tell("placed", p, "is placed on "+where(c))
 		case p.Phase == v1alpha1.PhaseActive:
 			tell("active", p, "is active on "+where(c))
 		case p.Phase == v1alpha1.PhaseDegraded:
-			tell("degraded", p, "is degraded on "+place(c)+because(p.Reason))
+			tell("degraded", p, "is degraded on "+place(c)+because(p.Why()))
 		case p.Phase == v1alpha1.PhaseReleasing && c.Status.Target == v1alpha1.PhasePreempted && c.Status.Displaced == nil:
-			tell("preempted", p, "gives way on "+place(c)+because(p.Reason))
+			tell("preempted", p, "gives way on "+place(c)+because(p.Why()))
 		}
-		if p.Phase == v1alpha1.PhaseReleasing && ledger.ReasonCode(p.Reason) == codeSLA {
-			tell("sla", p, "breaks its sla on "+place(c)+because(p.Reason))
+		if p.Phase == v1alpha1.PhaseReleasing && p.Reason == codeSLA {
+			tell("sla", p, "breaks its sla on "+place(c)+because(p.Why()))
 		}
 		phase = p.Phase
 	}

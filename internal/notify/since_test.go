@@ -31,13 +31,15 @@ func contract(name, flavor string, replica int32) *v1alpha1.Contract {
 		Price: v1alpha1.ContractPrice{Hourly: v1alpha1.MustDecimal("12"), Currency: "EUR"},
 		Term:  v1alpha1.Term{Start: noon, End: later(10 * time.Hour)},
 	}
-	ledger.Begin(c, "", noon)
+	ledger.Begin(c, ledger.Reason{}, noon)
 	return c
 }
 
-// to is a contract in its next phase.
-func to(t *testing.T, c *v1alpha1.Contract, phase v1alpha1.Phase, reason string, at v1alpha1.Time) *v1alpha1.Contract {
+// to is a contract in its next phase, because of "<code>: <message>".
+func to(t *testing.T, c *v1alpha1.Contract, phase v1alpha1.Phase, because string, at v1alpha1.Time) *v1alpha1.Contract {
 	t.Helper()
+	code, message, _ := strings.Cut(because, ": ")
+	reason := ledger.Reason{Code: code, Message: message}
 	books, err := ledger.BooksOf(nil)
 	if err != nil {
 		t.Fatal(err)

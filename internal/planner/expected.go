@@ -71,7 +71,7 @@ func (r *round) size(j *job) {
 	}
 	for _, c := range j.all {
 		at := c.Status.Since
-		if ledger.Ended(c.Status.Phase) && ledger.ReasonCode(c.Status.Reason) == ledger.ReasonClaimed &&
+		if ledger.Ended(c.Status.Phase) && c.Status.Reason == ledger.ReasonClaimed &&
 			!at.Before(s.made.At.Time) && at.Add(keep).After(r.now.Time) {
 			s.claims++
 		}

@@ -43,7 +43,7 @@ func (r *round) failoverOf(replica int32, c *v1alpha1.Contract) *task {
 		return nil
 	}
 	var hold time.Duration
-	switch ledger.ReasonCode(c.Status.Reason) {
+	switch c.Status.Reason {
 	case ledger.DegradedShrunk:
 		hold = r.grace()
 	case ledger.DegradedSliceDenied:
@@ -107,16 +107,15 @@ func (r *round) trouble(c *v1alpha1.Contract) (code, text string) {
 	if r.late(c) {
 		return CodeSLA, "it was not usable within the " + r.maxTimeToActive(c).String() + " of sla.maxTimeToActive"
 	}
-	code = ledger.ReasonCode(c.Status.Reason)
-	if code == ledger.DegradedRefused {
-		return CodeRefused, c.Spec.Provider + "/" + c.Spec.Flavor + " refuses it" + c.Status.Reason[len(code):]
+	said := ""
+	if c.Status.Message != "" {
+		said = ": " + c.Status.Message
 	}
-	if code == ledger.DegradedSliceDenied {
-		text = c.Spec.Provider + "/" + c.Spec.Flavor + " denies the slice"
-		if said := c.Status.Reason[len(code):]; len(said) > 2 {
-			text += said
-		}
-		return CodeSliceDenied, text
+	switch c.Status.Reason {
+	case ledger.DegradedRefused:
+		return CodeRefused, c.Spec.Provider + "/" + c.Spec.Flavor + " refuses it" + said
+	case ledger.DegradedSliceDenied:
+		return CodeSliceDenied, c.Spec.Provider + "/" + c.Spec.Flavor + " denies the slice" + said
 	}
 	return CodeShrunk, c.Spec.Provider + "/" + c.Spec.Flavor + " has less than it sold"
 }
@@ -224,10 +223,10 @@ func deniedAt(c *v1alpha1.Contract) (v1alpha1.Time, bool) {
 	return v1alpha1.Time{}, false
 }
 
-// isDenial reports whether a reason, of being Degraded or of the release, is
+// isDenial reports whether a reason's code, of being Degraded or of the release, is
 // that the provider did not want the contract.
-func isDenial(reason string) bool {
-	switch ledger.ReasonCode(reason) {
+func isDenial(code string) bool {
+	switch code {
 	case CodeSliceDenied, CodeRefused, CodeSLA:
 		return true
 	}
@@ -246,7 +245,7 @@ func refusal(o *inventory.Offer, c *v1alpha1.Contract) string {
 // refusedUnused starts the end of a contract that its provider refuses before it was
 // ever used: nothing runs there that would have to be moved first.
 func (r *round) refusedUnused(j *job, c *v1alpha1.Contract) bool {
-	if r.w.Deaf || c.Status.Phase != v1alpha1.PhaseDegraded || ledger.ReasonCode(c.Status.Reason) != ledger.DegradedRefused || beenActive(c) {
+	if r.w.Deaf || c.Status.Phase != v1alpha1.PhaseDegraded || c.Status.Reason != ledger.DegradedRefused || beenActive(c) {
 		return false
 	}
 	code, text := r.trouble(c)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
@@ -201,7 +200,7 @@ func TestFailoverOfDenied(t *testing.T) {
 	if got := p.Due.Sub(last.Time); got != 20*time.Minute {
 		t.Fatalf("keeps away for %s", got)
 	}
-	if n := ledger.ReasonCode(b.Contracts("vision/train")[0].Status.Reason); n == "" {
+	if n := b.Contracts("vision/train")[0].Status.Reason; n == "" {
 		t.Fatal("no reason is kept")
 	}
 }

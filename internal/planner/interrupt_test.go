@@ -66,7 +66,7 @@ func TestSpotInterrupted(t *testing.T) {
 		step(t, b, "still there", map[string]string{"vision/train": "keep Interrupted"})
 		b.Tick(time.Minute)
 		step(t, b, "gone", map[string]string{"vision/train": "preempt NothingFits"})
-		if c := first(b); c.Status.Target != v1alpha1.PhasePreempted || c.Status.Reason != "Interrupted: paris takes back the spot capacity of h100" {
+		if c := first(b); c.Status.Target != v1alpha1.PhasePreempted || c.Status.Why() != "Interrupted: paris takes back the spot capacity of h100" {
 			t.Fatalf("%+v", c.Status)
 		}
 		b.Tick(time.Minute).Deliver()

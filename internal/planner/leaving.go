@@ -6,7 +6,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // A contract that is being released keeps its capacity until it is seen gone,
@@ -40,7 +39,7 @@ func gaveUp(c *v1alpha1.Contract) bool {
 	if c.Status.Phase != v1alpha1.PhaseReleasing {
 		return false
 	}
-	code := ledger.ReasonCode(c.Status.Reason)
+	code := c.Status.Reason
 	if code == string(v1alpha1.Preempted) && c.Status.Displaced != nil {
 		by, _, _ := strings.Cut(c.Status.Displaced.By, "/")
 		return by == c.Metadata.Namespace

@@ -91,7 +91,7 @@ func TestLeaving_TenantCausesCount(t *testing.T) {
 			codes := map[string]bool{}
 			for _, k := range b.Contracts("vision/train") {
 				if k.Status.Phase == v1alpha1.PhaseReleasing {
-					codes[ledger.ReasonCode(k.Status.Reason)] = true
+					codes[k.Status.Reason] = true
 				}
 			}
 			if len(codes) != 1 || !codes[c.code] {

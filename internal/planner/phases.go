@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +23,9 @@ func (r *round) observe(c *v1alpha1.Contract) *v1alpha1.Contract {
 	if !moved(c, phase, reason) {
 		return c
 	}
+	if phase == c.Status.Phase && reason.Code == c.Status.Reason {
+		r.plan.reworded = true
+	}
 	if phase == c.Status.Phase && phase != v1alpha1.PhaseDegraded {
 		next := ledger.Explain(c, reason)
 		r.status(c, next)
@@ -41,106 +43,100 @@ func (r *round) observe(c *v1alpha1.Contract) *v1alpha1.Contract {
 	return next
 }
 
-// moved reports whether a phase and its reason are worth a new version: words
-// for people may change by the second, so that the code that opens them decides.
-// Where its manifests cannot be applied it is the newest trouble that is to be
-// mended; numbers in it (durations, versions, commits) may change as they like.
-func moved(c *v1alpha1.Contract, phase v1alpha1.Phase, reason string) bool {
-	was, is := ledger.ReasonCode(c.Status.Reason), ledger.ReasonCode(reason)
-	if phase != c.Status.Phase || is != was {
+// moved reports whether a phase and its reason are worth a new version: the
+// message may change by the second, so that the code decides. Where its manifests
+// cannot be applied the newest trouble is to be fixed: its message is written as
+// well, as a change of status only, which is committed once a status interval.
+func moved(c *v1alpha1.Contract, phase v1alpha1.Phase, reason ledger.Reason) bool {
+	if phase != c.Status.Phase || reason.Code != c.Status.Reason {
 		return true
 	}
-	return is == ledger.WaitsForDelivery && reason != c.Status.Reason && withoutNumbers(reason) != withoutNumbers(c.Status.Reason)
+	return reason.Code == ledger.WaitsForDelivery && reason.Message != c.Status.Message
 }
-
-// numbered are words with a digit in them, and what stands around it.
-var numbered = regexp.MustCompile(`\S*\d\S*`)
-
-func withoutNumbers(reason string) string { return numbered.ReplaceAllString(reason, "") }
 
 // phaseOf is the phase in which a charged contract is seen to be, with the
 // reason when it is Degraded or not Active yet. What nobody has seen changes
 // nothing.
-func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, string) {
+func (r *round) phaseOf(c *v1alpha1.Contract) (v1alpha1.Phase, ledger.Reason) {
 	o := r.offerOf(c)
 	switch {
 	case r.w.Deaf && o != nil && (o.State == model.Lost || o.State == model.Silent):
-		return c.Status.Phase, c.Status.Reason // it may be our ears: a daemon that has just started has heard nobody
+		return c.Status.Phase, ledger.ReasonOf(c) // it may be our ears: a daemon that has just started has heard nobody
 	case o != nil && o.State == model.Elsewhere:
-		return c.Status.Phase, c.Status.Reason
+		return c.Status.Phase, ledger.ReasonOf(c)
 	case o != nil && o.State == model.Lost:
-		return v1alpha1.PhaseDegraded, ledger.DegradedProviderLost + ": " + c.Spec.Provider + " is not heard since " + stamp(o.Since)
+		return v1alpha1.PhaseDegraded, because(ledger.DegradedProviderLost, c.Spec.Provider+" is not heard since "+stamp(o.Since))
 	case o != nil && o.State == model.Silent:
-		return v1alpha1.PhaseDegraded, ledger.DegradedProviderSilent + ": " + c.Spec.Provider + " is not heard since " + stamp(o.Since)
+		return v1alpha1.PhaseDegraded, because(ledger.DegradedProviderSilent, c.Spec.Provider+" is not heard since "+stamp(o.Since))
 	case r.by(rulesSilentUntilHeard) && o != nil && o.State == model.Withdrawn && saysSilent(c) && !r.w.Observed.Of(c.Metadata.Name).ProviderSeen:
-		return c.Status.Phase, c.Status.Reason // nobody has heard its provider since: a daemon that has just started knows no better
+		return c.Status.Phase, ledger.ReasonOf(c) // nobody has heard its provider since: a daemon that has just started knows no better
 	case refusal(o, c) != "":
-		return v1alpha1.PhaseDegraded, ledger.DegradedRefused + ": " + refusal(o, c)
+		return v1alpha1.PhaseDegraded, because(ledger.DegradedRefused, refusal(o, c))
 	case r.excess[c.Metadata.Name]:
-		return v1alpha1.PhaseDegraded, ledger.DegradedShrunk + ": " + c.Spec.Provider + "/" + c.Spec.Flavor + " has less than it sold"
+		return v1alpha1.PhaseDegraded, because(ledger.DegradedShrunk, c.Spec.Provider+"/"+c.Spec.Flavor+" has less than it sold")
 	case c.Spec.Stage == v1alpha1.StageReserve && c.Status.Phase == v1alpha1.PhaseReserved:
-		return v1alpha1.PhaseReserved, c.Status.Reason
+		return v1alpha1.PhaseReserved, ledger.ReasonOf(c)
 	case c.Spec.Stage == v1alpha1.StageReserve:
-		return v1alpha1.PhaseReserved, ""
+		return v1alpha1.PhaseReserved, ledger.Reason{}
 	}
-	if text := r.notHeld(c, o); text != "" {
-		return v1alpha1.PhaseDegraded, text
+	if reason := r.notHeld(c, o); reason.Code != "" {
+		return v1alpha1.PhaseDegraded, reason
 	}
 	obs := r.w.Observed.Of(c.Metadata.Name).Consumer
 	if !obs.Reachable || obs.Slice == v1alpha1.Unknown {
 		return r.unseen(c, obs)
 	}
 	lacks, exact := lacking(c, obs)
-	if lacks != "" && r.growing(c, obs) {
-		return c.Status.Phase, ""
+	if lacks.Code != "" && r.growing(c, obs) {
+		return c.Status.Phase, ledger.Reason{}
 	}
 	wasActive := c.Status.Phase == v1alpha1.PhaseActive || (c.Status.Phase == v1alpha1.PhaseDegraded && beenActive(c))
 	switch {
-	case lacks == "" && (exact || wasActive):
-		return v1alpha1.PhaseActive, ""
+	case lacks.Code == "" && (exact || wasActive):
+		return v1alpha1.PhaseActive, ledger.Reason{}
 	case obs.SliceDenied != "", wasActive:
 		return v1alpha1.PhaseDegraded, lacks
 	case obs.Slice == v1alpha1.Present, c.Status.Phase == v1alpha1.PhasePeering:
 		return v1alpha1.PhasePeering, waits(c, v1alpha1.PhasePeering, obs, lacks)
 	}
-	return v1alpha1.PhaseReserved, waits(c, v1alpha1.PhaseReserved, obs, "")
+	return v1alpha1.PhaseReserved, waits(c, v1alpha1.PhaseReserved, obs, ledger.Reason{})
 }
 
 // saysSilent reports whether a contract is Degraded because its provider is not
 // heard.
 func saysSilent(c *v1alpha1.Contract) bool {
-	code := ledger.ReasonCode(c.Status.Reason)
+	code := c.Status.Reason
 	return c.Status.Phase == v1alpha1.PhaseDegraded && (code == ledger.DegradedProviderLost || code == ledger.DegradedProviderSilent)
 }
 
 // notHeld is the reason of a contract that its provider refused and does not
 // refuse any more, as long as the provider holds nothing of it: a Tenant that
 // was Drained took it away, and the consumer's slice still says Accepted.
-func (r *round) notHeld(c *v1alpha1.Contract, o *inventory.Offer) string {
+func (r *round) notHeld(c *v1alpha1.Contract, o *inventory.Offer) ledger.Reason {
 	if c.Status.Phase != v1alpha1.PhaseDegraded || o == nil || o.Static {
-		return ""
+		return ledger.Reason{}
 	}
-	if code := ledger.ReasonCode(c.Status.Reason); code != ledger.DegradedRefused && code != ledger.DegradedNotHeld {
-		return ""
+	if code := c.Status.Reason; code != ledger.DegradedRefused && code != ledger.DegradedNotHeld {
+		return ledger.Reason{}
 	}
 	if !r.providerGone(c, r.w.Observed.Of(c.Metadata.Name), false) {
-		return ""
+		return ledger.Reason{}
 	}
-	return ledger.DegradedNotHeld + ": " + c.Spec.Provider + " honours it again and holds nothing of it yet: its slice is replicated anew"
+	return because(ledger.DegradedNotHeld, c.Spec.Provider+" honours it again and holds nothing of it yet: its slice is replicated anew")
 }
 
 // waits is why a contract in a phase is not Active yet: what stands in the way
 // on our side, else what its clusters have not done. Of two daemons the one that
 // delivers says it: were the other to write that it knows of no trouble, they
 // would take back each other's words for ever.
-func waits(c *v1alpha1.Contract, phase v1alpha1.Phase, obs v1alpha1.ConsumerObservation, lacks string) string {
+func waits(c *v1alpha1.Contract, phase v1alpha1.Phase, obs v1alpha1.ConsumerObservation, lacks ledger.Reason) ledger.Reason {
 	switch {
 	case obs.Bystander && phase == c.Status.Phase:
-		return c.Status.Reason
+		return ledger.ReasonOf(c)
 	case obs.Message != "":
-		return ledger.WaitsForDelivery + ": " + obs.Message
+		return because(ledger.WaitsForDelivery, obs.Message)
 	case obs.PeeringMessage != "":
-		return ledger.WaitsForPeering + ": " + obs.PeeringMessage
+		return because(ledger.WaitsForPeering, obs.PeeringMessage)
 	}
 	return lacks
 }
@@ -148,32 +144,32 @@ func waits(c *v1alpha1.Contract, phase v1alpha1.Phase, obs v1alpha1.ConsumerObse
 // unseen is the phase of a contract whose consumer says nothing: as it was,
 // but for a provider's trouble that is over. One that waits to be delivered
 // tells why its consumer cannot be reached, or what keeps its manifests from it.
-func (r *round) unseen(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (v1alpha1.Phase, string) {
+func (r *round) unseen(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (v1alpha1.Phase, ledger.Reason) {
 	if r.w.Reached[c.Spec.Consumer] && !obs.Reachable {
-		return c.Status.Phase, c.Status.Reason
+		return c.Status.Phase, ledger.ReasonOf(c)
 	}
 	if c.Status.Phase != v1alpha1.PhaseDegraded {
 		switch {
 		case c.Status.Phase == v1alpha1.PhaseActive || obs.Message == "":
-			return c.Status.Phase, c.Status.Reason
+			return c.Status.Phase, ledger.ReasonOf(c)
 		case obs.Reachable:
-			return c.Status.Phase, ledger.WaitsForDelivery + ": " + obs.Message
+			return c.Status.Phase, because(ledger.WaitsForDelivery, obs.Message)
 		}
-		return c.Status.Phase, ledger.DegradedConsumerUnreachable + ": " + obs.Message
+		return c.Status.Phase, because(ledger.DegradedConsumerUnreachable, obs.Message)
 	}
-	switch ledger.ReasonCode(c.Status.Reason) {
+	switch c.Status.Reason {
 	case ledger.DegradedProviderSilent, ledger.DegradedProviderLost, ledger.DegradedShrunk, ledger.DegradedRefused:
 		if r.offerOf(c) == nil {
 			break // nobody has heard of the flavor yet
 		}
 		for _, h := range slices.Backward(c.Status.History) {
 			if h.Phase != v1alpha1.PhaseDegraded {
-				return h.Phase, ""
+				return h.Phase, ledger.Reason{}
 			}
 		}
-		return v1alpha1.PhaseReserved, ""
+		return v1alpha1.PhaseReserved, ledger.Reason{}
 	}
-	return v1alpha1.PhaseDegraded, c.Status.Reason
+	return v1alpha1.PhaseDegraded, ledger.ReasonOf(c)
 }
 
 // growing reports whether an Active contract was resized a moment ago and only
@@ -185,7 +181,7 @@ func (r *round) growing(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) 
 		return false
 	}
 	obs.Granted, obs.Allocatable = c.Spec.Resources, c.Spec.Resources
-	if lacks, _ := lacking(c, obs); lacks != "" {
+	if lacks, _ := lacking(c, obs); lacks.Code != "" {
 		return false
 	}
 	until := v1alpha1.TimeOf(c.Status.AccruedAt.Add(r.grace()))
@@ -204,48 +200,50 @@ func beenActive(c *v1alpha1.Contract) bool {
 }
 
 // lacking is what a contract lacks on its consumer to be usable, as a reason,
-// "" for nothing; exact says that every key was granted as contracted.
-func lacking(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (reason string, exact bool) {
+// none for nothing; exact says that every key was granted as contracted.
+func lacking(c *v1alpha1.Contract, obs v1alpha1.ConsumerObservation) (reason ledger.Reason, exact bool) {
 	exact = true
 	for name, want := range c.Spec.Resources {
 		exact = exact && obs.Granted[name] == want
 	}
 	switch {
 	case obs.SliceDenied != "":
-		return ledger.DegradedSliceDenied + ": " + obs.SliceDenied, exact
+		return because(ledger.DegradedSliceDenied, obs.SliceDenied), exact
 	case obs.Slice == v1alpha1.Absent:
-		return ledger.DegradedSliceMissing + ": the ResourceSlice is not on " + c.Spec.Consumer, exact
+		return because(ledger.DegradedSliceMissing, "the ResourceSlice is not on "+c.Spec.Consumer), exact
 	case len(obs.Granted) == 0:
-		return ledger.DegradedGrantedLess + ": nothing is granted yet", false
+		return because(ledger.DegradedGrantedLess, "nothing is granted yet"), false
 	}
 	if name := less(obs.Granted, c.Spec.Resources); name != "" {
-		return ledger.DegradedGrantedLess + ": " + obs.Granted[name].Canonical(name) + " of " + c.Spec.Resources[name].Canonical(name) + " " + name, exact
+		return because(ledger.DegradedGrantedLess, obs.Granted[name].Canonical(name)+" of "+c.Spec.Resources[name].Canonical(name)+" "+name), exact
 	}
 	switch {
 	case obs.VirtualNode == v1alpha1.Absent:
-		return ledger.DegradedSliceMissing + ": the VirtualNode is not on " + c.Spec.Consumer, exact
+		return because(ledger.DegradedSliceMissing, "the VirtualNode is not on "+c.Spec.Consumer), exact
 	case obs.Node == v1alpha1.Absent:
-		return ledger.DegradedNodeNotReady + ": the Node is not on " + c.Spec.Consumer + ownSecret(c), exact
+		return because(ledger.DegradedNodeNotReady, "the Node is not on "+c.Spec.Consumer+ownSecret(c)), exact
 	case obs.ProviderMessage != "":
-		return ledger.DegradedUnreachable + ": " + obs.ProviderMessage, exact
+		return because(ledger.DegradedUnreachable, obs.ProviderMessage), exact
 	case !obs.NodeReady && obs.NodeMessage != "":
-		return ledger.DegradedNodeNotReady + ": " + obs.NodeMessage, exact
+		return because(ledger.DegradedNodeNotReady, obs.NodeMessage), exact
 	case !obs.NodeReady:
-		return ledger.DegradedNodeNotReady + ": nobody reports of the Node" + ownSecret(c), exact
+		return because(ledger.DegradedNodeNotReady, "nobody reports of the Node"+ownSecret(c)), exact
 	}
 	usable := c.Usable()
 	if name := less(obs.Allocatable, usable); name != "" {
-		return ledger.DegradedNodeNotReady + ": the Node has " + obs.Allocatable[name].Canonical(name) + " of " + usable[name].Canonical(name) + " " + name, exact
+		return because(ledger.DegradedNodeNotReady, "the Node has "+obs.Allocatable[name].Canonical(name)+" of "+usable[name].Canonical(name)+" "+name), exact
 	}
 	switch {
 	case obs.Offloading:
-	case ledger.ReasonCode(obs.OffloadingMessage) == ledger.DegradedBackOff:
-		return obs.OffloadingMessage, exact
+	case obs.OffloadingReason == ledger.DegradedBackOff:
+		return because(ledger.DegradedBackOff, obs.OffloadingMessage), exact
 	default:
-		return ledger.DegradedOffloading + ": " + obs.OffloadingMessage, exact
+		return because(ledger.DegradedOffloading, obs.OffloadingMessage), exact
 	}
-	return "", exact
+	return ledger.Reason{}, exact
 }
+
+func because(code, message string) ledger.Reason { return ledger.Reason{Code: code, Message: message} }
 
 // ownSecret reminds of the Secret that an intent has the Node made with: only
 // people know what is in it.
@@ -290,13 +288,13 @@ func (r *round) progress(c *v1alpha1.Contract) *v1alpha1.Contract {
 func (r *round) nextStep(c *v1alpha1.Contract) *v1alpha1.Contract {
 	name := c.Metadata.Name
 	if r.w.ForceRelease[name] {
-		if next, err := r.books.Transition(c, v1alpha1.PhaseFailed, CodeForced+": ended by an operator without being seen gone", r.now); err == nil {
+		if next, err := r.books.Transition(c, v1alpha1.PhaseFailed, because(CodeForced, "ended by an operator without being seen gone"), r.now); err == nil {
 			return next
 		}
 		return nil
 	}
 	if r.seenGone(c) {
-		if next, err := r.books.End(c, c.Status.Reason, r.now); err == nil {
+		if next, err := r.books.End(c, ledger.ReasonOf(c), r.now); err == nil {
 			return next
 		}
 		return nil
@@ -345,11 +343,7 @@ func (r *round) providerGone(c *v1alpha1.Contract, obs v1alpha1.Observation, und
 // release starts a contract's way to an end and returns its current version.
 // What was never applied has nothing to drain.
 func (r *round) release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) *v1alpha1.Contract {
-	reason := code
-	if text != "" {
-		reason += ": " + text
-	}
-	next, err := r.books.Release(c, target, reason, r.now)
+	next, err := r.books.Release(c, target, because(code, text), r.now)
 	if err != nil {
 		return c
 	}

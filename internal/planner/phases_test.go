@@ -37,7 +37,7 @@ func TestObservations(t *testing.T) {
 		"the Node is not ready": {func(o *obs) { o.NodeReady = false }, peering, peering, degraded, ledger.DegradedNodeNotReady},
 		"the Node has less":     {func(o *obs) { o.Allocatable = o.Allocatable.Sub(Amounts("cpu=1")) }, peering, peering, degraded, ledger.DegradedNodeNotReady},
 		"pods are not taken": {func(o *obs) {
-			o.Offloading, o.OffloadingMessage = false, "OffloadingBackOff: paris does not take pod vision/one"
+			o.Offloading, o.OffloadingReason, o.OffloadingMessage = false, v1alpha1.ReasonBackOff, "paris does not take pod vision/one"
 		}, peering, peering, degraded, ledger.DegradedBackOff},
 		"offloading is not ready": {func(o *obs) { o.Offloading, o.OffloadingMessage = false, "vision: SomeFailed" }, peering, peering, degraded, ledger.DegradedOffloading},
 	} {
@@ -52,7 +52,7 @@ func TestObservations(t *testing.T) {
 				if now.Status.Phase != want {
 					t.Fatalf("%s, want %s\n%s", now.Status.Phase, want, describe(p))
 				}
-				if want == degraded && ledger.ReasonCode(now.Status.Reason) != c.reason {
+				if want == degraded && now.Status.Reason != c.reason {
 					t.Fatalf("reason %q, want %s", now.Status.Reason, c.reason)
 				}
 				if len(p.Contracts) == 1 && p.Contracts[0].StatusOnly != (want != active) {
@@ -95,7 +95,7 @@ func TestSilenceEndsUnseen(t *testing.T) {
 		b := inPhase(t, phase)
 		b.W.Observed = planner.Observations{}
 		b.Tick(time.Minute).Offer("paris/h100", Heard(model.Silent)).Round()
-		if got := b.Contracts("vision/train")[0].Status; got.Phase != v1alpha1.PhaseDegraded || ledger.ReasonCode(got.Reason) != ledger.DegradedProviderSilent {
+		if got := b.Contracts("vision/train")[0].Status; got.Phase != v1alpha1.PhaseDegraded || got.Reason != ledger.DegradedProviderSilent {
 			t.Fatalf("%+v", got)
 		}
 		wantOnlyKeeps(t, b)
@@ -187,7 +187,7 @@ func TestNotHeldAfterARefusal(t *testing.T) {
 	is := func(phase v1alpha1.Phase, code string) {
 		t.Helper()
 		p := b.Tick(time.Minute).Round()
-		if c := b.Contracts("vision/train")[0]; c.Status.Phase != phase || ledger.ReasonCode(c.Status.Reason) != code {
+		if c := b.Contracts("vision/train")[0]; c.Status.Phase != phase || c.Status.Reason != code {
 			t.Fatalf("%s %q, want %s %s: %s", c.Status.Phase, c.Status.Reason, phase, code, describe(p))
 		}
 	}

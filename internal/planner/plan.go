@@ -69,6 +69,8 @@ type Plan struct {
 	Conditions []Condition
 	// solved: what came at once was solved as a batch.
 	solved bool
+	// reworded: a contract's message changed and its code did not.
+	reworded bool
 }
 
 // SolvedRules are the rules from which on batches are solved by package batch. What
@@ -77,6 +79,15 @@ const SolvedRules = rulesBatchSolved
 
 // Solved reports whether what came at once was solved as a batch.
 func (p *Plan) Solved() bool { return p.solved }
+
+// ReasonRules are the rules from which on a contract's reason is a code with a
+// message apart, and another message of the same trouble is written whatever differs
+// in it. Lower ones ignored other numbers.
+const ReasonRules = rulesReasonApart
+
+// Reworded reports whether a contract's message was written although its code is the
+// same.
+func (p *Plan) Reworded() bool { return p.reworded }
 
 // SilentProvider is a provider that is not heard.
 type SilentProvider struct {

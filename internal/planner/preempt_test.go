@@ -70,7 +70,7 @@ func TestPreempt(t *testing.T) {
 	step(t, b, "within its grace", map[string]string{"vision/train": "queue Preempting", "bio/fold": "keep Preempted"})
 	b.Tick(time.Minute)
 	p = step(t, b, "leaves", map[string]string{"vision/train": "queue Preempting", "bio/fold": "preempt NothingFits"})
-	if c = b.W.Ledger.Contract(victim); c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Reason != "Preempted: priority 10 < 100 of vision/train" {
+	if c = b.W.Ledger.Contract(victim); c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Why() != "Preempted: priority 10 < 100 of vision/train" {
 		t.Fatalf("%+v\n%s", c.Status, describe(p))
 	}
 	b.Tick(time.Minute)

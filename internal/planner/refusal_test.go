@@ -32,7 +32,7 @@ func TestRefusedIsPlannedElsewhereAtOnce(t *testing.T) {
 		t.Fatalf("%s\n%s", on(b), describe(p))
 	}
 	old := b.Contracts("vision/train")[0]
-	if old.Status.Target != v1alpha1.PhaseFailed || !strings.HasPrefix(old.Status.Reason, "ProviderRefused: paris/h100 refuses it: its own workloads came first") {
+	if old.Status.Target != v1alpha1.PhaseFailed || !strings.HasPrefix(old.Status.Why(), "ProviderRefused: paris/h100 refuses it: its own workloads came first") {
 		t.Fatalf("%+v", old.Status)
 	}
 	// It keeps away from the flavor for a while, also when the refusal is gone.

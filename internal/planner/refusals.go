@@ -54,19 +54,18 @@ type refusalRecord struct {
 
 // refusalOf is the denial that a contract records, false when there is none.
 func refusalOf(c *v1alpha1.Contract) (refusalRecord, bool) {
-	reason := ""
+	code := ""
 	rec := refusalRecord{provider: c.Spec.Provider, flavor: c.Spec.Flavor, tenant: c.Metadata.Namespace}
 	if c.Status.Phase == v1alpha1.PhaseDegraded {
-		reason, rec.at = c.Status.Reason, c.Status.Since
+		code, rec.at = c.Status.Reason, c.Status.Since
 	} else {
 		for _, h := range slices.Backward(c.Status.History) {
 			if h.Phase == v1alpha1.PhaseReleasing {
-				reason, rec.at = h.Reason, h.At
+				code, rec.at = h.Reason, h.At
 				break
 			}
 		}
 	}
-	code := ledger.ReasonCode(reason)
 	return rec, code == CodeRefused || code == CodeSliceDenied
 }
 

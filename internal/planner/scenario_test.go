@@ -70,7 +70,7 @@ func TestResizeInPlace(t *testing.T) {
 	// A provider that does not follow within the grace degrades it.
 	b.Tick(6 * time.Minute)
 	p := b.Round()
-	if got := phases(b); got[0] != v1alpha1.PhaseDegraded || ledger.ReasonCode(b.Contracts("vision/train")[0].Status.Reason) != ledger.DegradedGrantedLess {
+	if got := phases(b); got[0] != v1alpha1.PhaseDegraded || b.Contracts("vision/train")[0].Status.Reason != ledger.DegradedGrantedLess {
 		t.Fatalf("%v\n%s", got, describe(p))
 	}
 	b.Deliver().Round()
@@ -335,7 +335,7 @@ func TestGivenBack(t *testing.T) {
 		in.Metadata.Annotations = map[string]string{v1alpha1.AnnotationRequestedBy: "rome"}
 	}, With(func(s *v1alpha1.IntentSpec) { s.Suspend = true }))
 	says(t, want(t, b, planner.Suspend, planner.CodeSuspended), "given back by cluster rome")
-	if c := b.Contracts("vision/train")[0]; c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Reason != "Suspended: given back by cluster rome" {
+	if c := b.Contracts("vision/train")[0]; c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Why() != "Suspended: given back by cluster rome" {
 		t.Fatalf("%s: %s", c.Status.Phase, c.Status.Reason)
 	}
 }
@@ -367,7 +367,7 @@ func TestExcess(t *testing.T) {
 	b.Tick(time.Second).Offer("paris/h100", Capacity("gpu=6"))
 	p := b.Round()
 	low := b.Contracts("vision/low")[0]
-	if low.Status.Phase != v1alpha1.PhaseDegraded || ledger.ReasonCode(low.Status.Reason) != ledger.DegradedShrunk || len(p.Contracts) != 1 || !p.Contracts[0].StatusOnly {
+	if low.Status.Phase != v1alpha1.PhaseDegraded || low.Status.Reason != ledger.DegradedShrunk || len(p.Contracts) != 1 || !p.Contracts[0].StatusOnly {
 		t.Fatal(describe(p))
 	}
 	wantOnlyKeeps(t, b)

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
@@ -49,11 +50,11 @@ func availability(sla *v1alpha1.SLA, o *inventory.Offer) bool {
 // contract reserves, and its provider does the rest.
 func sliced(flavorType string) bool { return flavorType == "" || flavorType == "K8Slice" }
 
-// undelivered is why a contract of a flavor's type stays Reserved, "" when it
+// undelivered is why a contract of a flavor's type stays Reserved, none when it
 // does not.
-func undelivered(flavorType string) string {
+func undelivered(flavorType string) ledger.Reason {
 	if sliced(flavorType) {
-		return ""
+		return ledger.Reason{}
 	}
-	return "NotDelivered: a " + flavorType + " does not become a slice; it is reserved, and its provider delivers it"
+	return because("NotDelivered", "a "+flavorType+" does not become a slice; it is reserved, and its provider delivers it")
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
@@ -62,7 +61,7 @@ func TestMaxTimeToActive(t *testing.T) {
 	b.Tick(time.Minute)
 	p = b.Round()
 	c := b.W.Ledger.Contract(old.Metadata.Name)
-	if got := places(b, "vision/train"); got != "b" || ledger.ReasonCode(c.Status.Reason) != planner.CodeSLA || c.Status.Target != v1alpha1.PhaseFailed {
+	if got := places(b, "vision/train"); got != "b" || c.Status.Reason != planner.CodeSLA || c.Status.Target != v1alpha1.PhaseFailed {
 		t.Fatalf("%s %+v\n%s", got, c.Status, describe(p))
 	}
 	wantOnlyKeeps(t, b)
@@ -99,7 +98,7 @@ func TestFlavorTypes(t *testing.T) {
 	b.Round()
 	list := b.Contracts("vision/eyes")
 	if len(list) != 1 || list[0].Spec.Flavor != "cameras" || list[0].Spec.Stage != v1alpha1.StageReserve || list[0].Status.Phase != v1alpha1.PhaseReserved ||
-		list[0].Status.Reason != "NotDelivered: a Sensor does not become a slice; it is reserved, and its provider delivers it" {
+		list[0].Status.Why() != "NotDelivered: a Sensor does not become a slice; it is reserved, and its provider delivers it" {
 		t.Fatalf("%+v", list)
 	}
 	wantOnlyKeeps(t, b)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
@@ -15,7 +14,7 @@ import (
 // endedByTerms reports whether a contract ended by its own terms or its
 // provider's, which hold while its intent cannot be read.
 func endedByTerms(reason string) bool {
-	switch ledger.ReasonCode(reason) {
+	switch reason {
 	case planner.CodeTermEnded, planner.CodeMaxDuration, planner.CodeBudget, planner.CodeDrain, planner.CodeForced,
 		string(v1alpha1.Preempted), string(v1alpha1.Reclaimed), string(v1alpha1.Interrupted):
 		return true
@@ -75,7 +74,7 @@ func TestTermsEndWhateverTheFileSays(t *testing.T) {
 			b.Tick(30 * time.Minute)
 			p := b.Round()
 			c := b.Contracts("bio/fold")[0]
-			if c.Status.Phase != v1alpha1.PhaseReleasing || ledger.ReasonCode(c.Status.Reason) != planner.CodeTermEnded {
+			if c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Reason != planner.CodeTermEnded {
 				t.Fatalf("%s: %s\n%s", c.Status.Phase, c.Status.Reason, describe(p))
 			}
 			wantOnlyKeeps(t, b)
@@ -204,7 +203,7 @@ func TestPolicyOfNowReachesWhatIsFrozen(t *testing.T) {
 			}
 			b.Tick(time.Minute)
 			p := b.Round()
-			if now := b.Contracts("bio/fold")[0]; now.Status.Phase.Charged() || ledger.ReasonCode(now.Status.Reason) != c.code {
+			if now := b.Contracts("bio/fold")[0]; now.Status.Phase.Charged() || now.Status.Reason != c.code {
 				t.Fatalf("%s: %s\n%s", now.Status.Phase, now.Status.Reason, describe(p))
 			}
 		})

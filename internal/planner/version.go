@@ -4,7 +4,7 @@ package planner
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesBatchSolved
+const Rules = rulesReasonApart
 
 // The changes, by the number that they came with.
 const (
@@ -30,6 +30,10 @@ const (
 	// rulesBatchSolved: what came at once is solved in plain numbers, with gangs, pools,
 	// cards and tenants' limits; the searches before that are gone (package batch).
 	rulesBatchSolved = 8
+	// rulesReasonApart: a contract's reason is a code with a message apart, and the
+	// newest trouble of a delivery is written whatever differs in its message, once a
+	// status interval (phases.go).
+	rulesReasonApart = 9
 )
 
 // by reports whether a round decides by the rules of a number.

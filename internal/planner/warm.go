@@ -198,7 +198,7 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 func (r *round) asSold(c *v1alpha1.Contract) bool {
 	if obs := r.w.Observed.Of(c.Metadata.Name).Consumer; obs.Reachable && obs.Slice != v1alpha1.Unknown {
 		lacks, exact := lacking(c, obs)
-		return lacks == "" && exact
+		return lacks.Code == "" && exact
 	}
 	if c.Status.AccruedAt == r.now {
 		r.due(v1alpha1.Time{Time: r.now.Add(secondsOf(1))})

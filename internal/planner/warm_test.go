@@ -72,7 +72,7 @@ func TestWarmPoolIsFilledAndClaimed(t *testing.T) {
 	if d := Of(p, "vision/train"); !strings.Contains(d.Reason, "kept warm in pool h100-warm") || d.Contracts[0].Asked == nil {
 		t.Fatal(describe(p))
 	}
-	if old.Status.Phase != v1alpha1.PhaseReleased || !strings.Contains(old.Status.Reason, "Claimed: by vision/train as "+c.Metadata.Name) {
+	if old.Status.Phase != v1alpha1.PhaseReleased || !strings.Contains(old.Status.Why(), "Claimed: by vision/train as "+c.Metadata.Name) {
 		t.Fatalf("%+v", old.Status)
 	}
 	if list := b.Contracts(pool); len(list) != 2 || list[0].Status.Phase != v1alpha1.PhaseReserved || slices[list[0].Spec.Slice] {

@@ -1,11 +1,13 @@
 package reconciler
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -48,7 +50,7 @@ func line(d *planner.Decision, changes []model.Change) string {
 		return fmt.Sprintf("take back the notice to %s on %s", name, flavorOf(other.After))
 	case other != nil && other.Before.Status.Drained.IsZero() && !other.After.Status.Drained.IsZero():
 		return fmt.Sprintf("drained %s on %s", name, flavorOf(other.After))
-	case other != nil && other.Before.Status.Reason != other.After.Status.Reason:
+	case other != nil && ledger.ReasonOf(other.Before) != ledger.ReasonOf(other.After):
 		return stands(name, other.After)
 	case other != nil:
 		return fmt.Sprintf("update %s on %s", name, flavorOf(other.After))
@@ -58,7 +60,7 @@ func line(d *planner.Decision, changes []model.Change) string {
 
 // stands says in which phase a contract is, and why.
 func stands(name string, c *v1alpha1.Contract) string {
-	return fmt.Sprintf("%s %s on %s%s", strings.ToLower(string(c.Status.Phase)), name, flavorOf(c), because(c.Status.Reason))
+	return fmt.Sprintf("%s %s on %s%s", strings.ToLower(string(c.Status.Phase)), name, flavorOf(c), because(reasonOr(c, "")))
 }
 
 func first(have, c *model.Change) *model.Change {
@@ -93,27 +95,17 @@ func size(c *v1alpha1.Contract) string {
 	return fmt.Sprintf("%s, %s %s/h", what, c.Spec.Price.Hourly.Text(), c.Spec.Price.Currency)
 }
 
+// reasonOr is a contract's reason for people: its message, else its code, else
+// other.
 func reasonOr(c *v1alpha1.Contract, other string) string {
-	if c.Status.Reason != "" {
-		return words(c.Status.Reason)
-	}
-	return words(other)
-}
-
-// words is a reason for people: without the code that programs go by. A path, as
-// in "intents/vision/train.yaml:8:14: …", is no code.
-func words(reason string) string {
-	if code, text, found := strings.Cut(reason, ": "); found && code != "" && text != "" && !strings.ContainsAny(code, " /.:") {
-		return text
-	}
-	return reason
+	return cmp.Or(c.Status.Message, c.Status.Reason, other)
 }
 
 func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + words(reason)
+	return ": " + reason
 }
 
 // trailers are one `Contract:` line a contract that changes and stays in the

@@ -26,7 +26,7 @@ func (v *View) States() []wire.ContractState {
 		one := wire.ContractState{
 			Name: c.Metadata.Name, Tenant: c.Metadata.Namespace, Intent: c.Spec.Intent.Name,
 			Consumer: c.Spec.Consumer, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor,
-			Phase: c.Status.Phase, Reason: c.Status.Reason, Since: c.Status.Since,
+			Phase: c.Status.Phase, Reason: c.Status.Reason, Message: c.Status.Message, Since: c.Status.Since,
 		}
 		seen := v.World.Observed.Of(c.Metadata.Name).Consumer
 		away := !seen.Reachable && seen.Message != ""
@@ -37,7 +37,7 @@ func (v *View) States() []wire.ContractState {
 			one.Blockers = seen.Blockers
 		case c.Status.Phase == v1alpha1.PhaseActive && away:
 			// Nothing was seen to be wrong, so that the ledger says nothing of it.
-			one.Reason = ledger.DegradedConsumerUnreachable + ": " + seen.Message + "; it was Active when last seen"
+			one.Reason, one.Message = ledger.DegradedConsumerUnreachable, seen.Message+"; it was Active when last seen"
 		}
 		if committed != c.Status.Phase {
 			one.Committed = committed

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -46,7 +45,7 @@ func (r *Reconciler) endsOfAJump(in *inputs, plan *planner.Plan) error {
 		if c.Before == nil || !c.Before.Status.Phase.Charged() || c.After == nil || c.After.Status.Phase.Charged() {
 			continue
 		}
-		if c.After.Status.Target == v1alpha1.PhaseExpired || c.After.Status.Phase == v1alpha1.PhaseExpired || ofTime[ledger.ReasonCode(c.After.Status.Reason)] {
+		if c.After.Status.Target == v1alpha1.PhaseExpired || c.After.Status.Phase == v1alpha1.PhaseExpired || ofTime[c.After.Status.Reason] {
 			ends++
 		}
 	}

@@ -28,12 +28,12 @@ func change(before, after *v1alpha1.Contract) model.Change {
 func TestLine(t *testing.T) {
 	reserved := contract("vision", "train", "h100", v1alpha1.PhaseReserved, 4)
 	releasing := contract("vision", "train", "a100", v1alpha1.PhaseReleasing, 4)
-	releasing.Status.Reason = "ProviderLost: paris is silent"
+	releasing.Status.Reason, releasing.Status.Message = "ProviderLost", "paris is silent"
 	was := contract("vision", "train", "a100", v1alpha1.PhaseActive, 4)
 	active := contract("vision", "train", "h100", v1alpha1.PhaseActive, 4)
 	larger := contract("vision", "train", "h100", v1alpha1.PhaseActive, 6)
 	waiting := contract("vision", "train", "h100", v1alpha1.PhaseActive, 4)
-	waiting.Status.Reason = "GrantedLess: nothing is granted yet"
+	waiting.Status.Reason, waiting.Status.Message = "GrantedLess", "nothing is granted yet"
 	drained := contract("vision", "train", "a100", v1alpha1.PhaseReleasing, 4)
 	drained.Status.Drained = v1alpha1.TimeOf(time.Unix(1, 0))
 	for want, changes := range map[string][]model.Change{

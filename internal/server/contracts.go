@@ -28,8 +28,6 @@ var contractsDesc = prometheus.NewDesc("fleetbroker_contracts",
 type ContractsCollector struct {
 	// States of all held contracts.
 	States func() []wire.ContractState
-	// Code is the machine-readable word that opens a reason.
-	Code func(reason string) string
 }
 
 // Describe implements prometheus.Collector.
@@ -39,7 +37,7 @@ func (c ContractsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- contrac
 func (c ContractsCollector) Collect(ch chan<- prometheus.Metric) {
 	counts := map[[2]string]int{}
 	for _, s := range c.States() {
-		counts[[2]string{string(s.Phase), c.Code(s.Reason)}]++
+		counts[[2]string{string(s.Phase), s.Reason}]++
 	}
 	for labels, n := range counts {
 		ch <- prometheus.MustNewConstMetric(contractsDesc, prometheus.GaugeValue, float64(n), labels[0], labels[1])

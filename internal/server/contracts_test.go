@@ -8,18 +8,17 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // What is seen and not written yet shows at once, on the port and in metrics.
 func TestContractsAreShownAsSeen(t *testing.T) {
 	list := []wire.ContractState{
-		{Name: "a", Phase: v1alpha1.PhaseDegraded, Reason: "FlavorShrunk: paris/h100 has less than it sold", Committed: v1alpha1.PhaseActive},
+		{Name: "a", Phase: v1alpha1.PhaseDegraded, Reason: "FlavorShrunk", Message: "paris/h100 has less than it sold", Committed: v1alpha1.PhaseActive},
 		{Name: "b", Phase: v1alpha1.PhaseActive}, {Name: "c", Phase: v1alpha1.PhaseActive},
 	}
 	states := func() []wire.ContractState { return list }
 	metrics := NewMetrics()
-	if err := metrics.Register(ContractsCollector{States: states, Code: ledger.ReasonCode}); err != nil {
+	if err := metrics.Register(ContractsCollector{States: states}); err != nil {
 		t.Fatal(err)
 	}
 	handler := NewOperators(Operators{Metrics: metrics, Contracts: states})

@@ -242,7 +242,7 @@ func (s *sim) checkCommit(c memremote.Logged, changes []change) {
 			s.fail("7", "commit %s: contract %s of a frozen intent (%s) goes from %s to %s", c.Hash.Short(), name, one.Spec.Intent.Path, phaseOf(ch.before), phaseOf(ch.after))
 		}
 		if ch.released() && !said.live[key] && !frozen && !s.ofPool(one) && !isRequest(one) && ch.after.Status.Target != v1alpha1.PhaseExpired {
-			vanished = append(vanished, fmt.Sprintf("%s (of %s: %s)", name, one.Spec.Intent.Name, one.Status.Reason))
+			vanished = append(vanished, fmt.Sprintf("%s (of %s: %s)", name, one.Spec.Intent.Name, one.Status.Why()))
 		}
 	}
 	s.checkDeaf(c, changes)

@@ -155,7 +155,7 @@ func (s *sim) stuck() string {
 	for _, name := range sortedKeys(s.books.contracts) {
 		k := s.books.contracts[name]
 		if k.Status.Phase.Held() && !s.atRest(k) {
-			return fmt.Sprintf("contract %s is %s (%s) since %s", name, k.Status.Phase, k.Status.Reason, k.Status.Since.Format(time.TimeOnly))
+			return fmt.Sprintf("contract %s is %s (%s) since %s", name, k.Status.Phase, k.Status.Why(), k.Status.Since.Format(time.TimeOnly))
 		}
 	}
 	return s.waiting()
@@ -170,7 +170,7 @@ func (s *sim) atRest(k *v1alpha1.Contract) bool {
 		return k.Spec.Stage == v1alpha1.StageReserve
 	case v1alpha1.PhaseDegraded:
 		// What was squeezed out stays, until its team or owner does something.
-		return strings.HasPrefix(k.Status.Reason, ledger.DegradedShrunk)
+		return k.Status.Reason == ledger.DegradedShrunk
 	}
 	return false
 }

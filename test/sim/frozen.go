@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"strings"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -14,8 +12,7 @@ func byItsTerms(ch change) bool {
 	if ch.before == nil || ch.after == nil {
 		return false
 	}
-	code, _, _ := strings.Cut(ch.after.Status.Reason, ":")
-	switch code {
+	switch ch.after.Status.Reason {
 	case planner.CodeTermEnded, planner.CodeMaxDuration, planner.CodeDrain, planner.CodeBudget,
 		string(v1alpha1.Preempted), string(v1alpha1.Interrupted), string(v1alpha1.Reclaimed):
 		return true

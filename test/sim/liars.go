@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -176,16 +175,15 @@ func (s *sim) claims(k *v1alpha1.Contract, before map[string]*v1alpha1.Contract)
 func waits(contracts map[string]*v1alpha1.Contract, provider string) time.Time {
 	first := map[string]time.Time{}
 	for _, k := range contracts {
-		reason, at := k.Status.Reason, k.Status.Since.Time
+		code, at := k.Status.Reason, k.Status.Since.Time
 		if k.Status.Phase != v1alpha1.PhaseDegraded {
-			reason = ""
+			code = ""
 			for _, h := range k.Status.History {
 				if h.Phase == v1alpha1.PhaseReleasing {
-					reason, at = h.Reason, h.At.Time
+					code, at = h.Reason, h.At.Time
 				}
 			}
 		}
-		code := ledger.ReasonCode(reason)
 		if k.Spec.Provider != provider || code != planner.CodeRefused && code != planner.CodeSliceDenied {
 			continue
 		}

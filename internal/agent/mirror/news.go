@@ -59,8 +59,13 @@ func shownProvider(p *crd.ProviderInstruction) shown {
 	return shown{phase: p.Status.Phase, slice: p.Status.Slice, message: p.Status.Message, expires: p.Spec.ExpiresAt}
 }
 
+// why is a contract's reason and message in one line.
+func why(s crd.ReservationInstructionStatus) string {
+	return (&v1alpha1.ContractStatus{Reason: s.Reason, Message: s.Message}).Why()
+}
+
 func shownReservation(r *crd.ReservationInstruction) shown {
-	return shown{phase: r.Status.Phase, message: r.Status.Reason, expires: r.Spec.ExpiresAt, expiring: r.Status.Expiring}
+	return shown{phase: r.Status.Phase, message: why(r.Status), expires: r.Spec.ExpiresAt, expiring: r.Status.Expiring}
 }
 
 // tell makes Events of what has changed on objects that stand already, by name.

@@ -68,7 +68,7 @@ func Want(s State) Picture {
 		p.Reservations = append(p.Reservations, &crd.ReservationInstruction{
 			ObjectMeta: meta(c.Contract),
 			Spec:       crd.ReservationInstructionSpec{Agreed: agreed(c), TargetClusterID: c.Provider, Endpoint: c.ProviderEndpoint},
-			Status:     crd.ReservationInstructionStatus{Phase: string(c.Phase), Reason: c.Reason, Delivered: own[c.Slice], Expiring: expiring(c, s.Now)},
+			Status:     crd.ReservationInstructionStatus{Phase: string(c.Phase), Reason: c.Reason, Message: c.Message, Delivered: own[c.Slice], Expiring: expiring(c, s.Now)},
 		})
 	}
 	return p
@@ -114,7 +114,7 @@ func provider(c *wire.Instruction, slice *authv1beta1.ResourceSlice, s State) *c
 	p := &crd.ProviderInstruction{
 		ObjectMeta: meta(c.Contract),
 		Spec:       crd.ProviderInstructionSpec{Agreed: agreed(c), RequesterClusterID: c.Consumer},
-		Status:     crd.ProviderInstructionStatus{Phase: string(c.Phase), Slice: "Absent", Message: c.Reason},
+		Status:     crd.ProviderInstructionStatus{Phase: string(c.Phase), Slice: "Absent", Message: c.Why()},
 	}
 	if slice != nil {
 		p.Status.Slice, p.Status.Granted = "Pending", granted(slice.Status.Resources)

@@ -106,7 +106,7 @@ func phaseOf(live []*wire.Instruction) (phase, reason, message string) {
 		charged++
 		active = active && c.Phase == v1alpha1.PhaseActive
 		if c.Phase == v1alpha1.PhaseDegraded && reason == "" {
-			reason, message = "Degraded", c.Contract+": "+c.Reason
+			reason, message = "Degraded", c.Contract+": "+c.Why()
 		}
 	}
 	switch {

@@ -171,9 +171,12 @@ type ReservationInstructionStatus struct {
 	// Phase of the contract.
 	// +optional
 	Phase string `json:"phase,omitempty"`
-	// Reason when it is not well, or is ending.
+	// Reason as a code, when it is not well or is ending.
 	// +optional
 	Reason string `json:"reason,omitempty"`
+	// Message for people.
+	// +optional
+	Message string `json:"message,omitempty"`
 	// Delivered is true once the ResourceSlice is here.
 	// +optional
 	Delivered bool `json:"delivered,omitempty"`

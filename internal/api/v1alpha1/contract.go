@@ -15,12 +15,12 @@ type Contract struct {
 	Status ContractStatus `json:"status"`
 }
 
-// ReasonNotHeld opens the reason of a Degraded contract that its provider
-// honours again and holds nothing of: delivery has Liqo replicate it anew.
+// ReasonNotHeld is the reason of a Degraded contract that its provider accepts
+// again and holds nothing of: delivery has Liqo replicate its slice again.
 const ReasonNotHeld = "NotHeld"
 
-// ReasonBackOff opens what is said of offloading when pods wait on a contract's
-// Nodes because the provider does not take them: it is the word that a virtual
+// ReasonBackOff is the reason of offloading that is not ready because pods wait on
+// a contract's Nodes that the provider does not take: it is the word that a virtual
 // kubelet of Liqo v1.2.0 writes on such a pod.
 const ReasonBackOff = "OffloadingBackOff"
 
@@ -261,8 +261,10 @@ type ContractStatus struct {
 	Phase Phase `json:"phase"`
 	// Since when.
 	Since Time `json:"since"`
-	// Reason for people and programs.
+	// Reason as a code, such as GrantedLess or BudgetExceeded.
 	Reason string `json:"reason,omitempty"`
+	// Message for people.
+	Message string `json:"message,omitempty"`
 	// Target is the end a Releasing contract goes to: Released, Expired, Preempted or Failed.
 	Target Phase `json:"target,omitempty"`
 	// Displaced is notice that the contract has to give way; absent when it may stay.
@@ -277,6 +279,17 @@ type ContractStatus struct {
 	Months map[string]MonthCost `json:"months,omitempty"`
 	// History is the last ten phases.
 	History []PhaseChange `json:"history,omitempty"`
+}
+
+// Why is the reason in one line, for tables and logs: "<reason>: <message>", one
+// of them where there is no other, "" for none.
+func (s *ContractStatus) Why() string { return why(s.Reason, s.Message) }
+
+func why(reason, message string) string {
+	if reason == "" || message == "" {
+		return reason + message
+	}
+	return reason + ": " + message
 }
 
 // Cause is why a contract has to give way.
@@ -320,9 +333,14 @@ type PhaseChange struct {
 	Phase Phase `json:"phase"`
 	// At is when.
 	At Time `json:"at"`
-	// Reason why.
+	// Reason as a code.
 	Reason string `json:"reason,omitempty"`
+	// Message for people.
+	Message string `json:"message,omitempty"`
 }
+
+// Why is the entry's reason in one line: "<reason>: <message>".
+func (h *PhaseChange) Why() string { return why(h.Reason, h.Message) }
 
 // IntentState is what the ledger remembers of an intent.
 type IntentState struct {

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Observation is what the clusters say about one contract right now. Delivery
@@ -63,6 +64,8 @@ type ConsumerObservation struct {
 	// Offloading is true when every NamespaceOffloading of the contract is Ready
 	// (or it has none) and the provider refuses no pod of theirs.
 	Offloading bool
+	// OffloadingReason is why it is not, as a code such as OffloadingBackOff; "" for none that matters.
+	OffloadingReason string `json:",omitempty"`
 	// OffloadingMessage says what is not ready.
 	OffloadingMessage string
 	// Blockers are what holds a drain up, in order: pods that are left on the
@@ -70,12 +73,21 @@ type ConsumerObservation struct {
 	Blockers []string
 }
 
+// Apart is the observation with OffloadingReason and OffloadingMessage apart: older
+// agents and records have OffloadingBackOff before the message.
+func (o ConsumerObservation) Apart() ConsumerObservation {
+	if message, is := strings.CutPrefix(o.OffloadingMessage, ReasonBackOff+": "); is && o.OffloadingReason == "" {
+		o.OffloadingReason, o.OffloadingMessage = ReasonBackOff, message
+	}
+	return o
+}
+
 // Equal reports whether two observations say the same. Nothing granted is not the
 // same as nothing known of it.
 func (o *ConsumerObservation) Equal(p *ConsumerObservation) bool {
 	return o.Reachable == p.Reachable && o.Bystander == p.Bystander && o.Message == p.Message && o.Slice == p.Slice && o.SliceDenied == p.SliceDenied &&
 		o.VirtualNode == p.VirtualNode && o.Node == p.Node && o.NodeReady == p.NodeReady && o.Offloading == p.Offloading &&
-		o.OffloadingMessage == p.OffloadingMessage && o.PeeringMessage == p.PeeringMessage && o.ProviderMessage == p.ProviderMessage &&
+		o.OffloadingReason == p.OffloadingReason && o.OffloadingMessage == p.OffloadingMessage && o.PeeringMessage == p.PeeringMessage && o.ProviderMessage == p.ProviderMessage &&
 		o.NodeMessage == p.NodeMessage && slices.Equal(o.Blockers, p.Blockers) && o.Granted.Same(p.Granted) && o.Allocatable.Same(p.Allocatable)
 }
 

@@ -16,13 +16,19 @@ type ContractState struct {
 	Provider string         `json:"provider"`
 	Flavor   string         `json:"flavor"`
 	Phase    v1alpha1.Phase `json:"phase"`
-	// Reason when it is not well, not Active yet, or is ending, or its consumer
-	// cannot be reached.
-	Reason string `json:"reason,omitempty"`
+	// Reason, a code, when it is not well, not Active yet, or is ending, or its
+	// consumer cannot be reached; Message for people.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 	// Blockers hold a release up: pods that are left on the Node, each with the
 	// PodDisruptionBudget that keeps it, or why the consumer cannot be reached.
 	Blockers []string      `json:"blockers,omitempty"`
 	Since    v1alpha1.Time `json:"since"`
 	// Committed is the phase on the ledger where that is another.
 	Committed v1alpha1.Phase `json:"committed,omitempty"`
+}
+
+// Why is the contract's reason in one line: "<reason>: <message>".
+func (s *ContractState) Why() string {
+	return (&v1alpha1.ContractStatus{Reason: s.Reason, Message: s.Message}).Why()
 }

@@ -86,15 +86,22 @@ type Instruction struct {
 	// Resources are what to grant, exactly, in the names of the slice.
 	Resources v1alpha1.Resources    `json:"resources"`
 	GPUs      *v1alpha1.ContractGPU `json:"gpus,omitempty"`
-	// Phase, with its reason and since when. Releasing is still to be honoured
-	// until the slice is gone.
-	Phase  v1alpha1.Phase `json:"phase"`
-	Reason string         `json:"reason,omitempty"`
-	Since  v1alpha1.Time  `json:"since"`
-	Term   v1alpha1.Term  `json:"term"`
-	Stage  v1alpha1.Stage `json:"stage,omitempty"`
+	// Phase, with its reason as a code, a message for people, and since when.
+	// Releasing is still to be honoured until the slice is gone. Older daemons have
+	// both in Reason, "<reason>: <message>".
+	Phase   v1alpha1.Phase `json:"phase"`
+	Reason  string         `json:"reason,omitempty"`
+	Message string         `json:"message,omitempty"`
+	Since   v1alpha1.Time  `json:"since"`
+	Term    v1alpha1.Term  `json:"term"`
+	Stage   v1alpha1.Stage `json:"stage,omitempty"`
 	// Priority of the intent.
 	Priority int32 `json:"priority,omitempty"`
+}
+
+// Why is the instruction's reason in one line: "<reason>: <message>".
+func (i *Instruction) Why() string {
+	return (&v1alpha1.ContractStatus{Reason: i.Reason, Message: i.Message}).Why()
 }
 
 // RequestState is where a reservation stands that the cluster asked for.

@@ -54,7 +54,7 @@ func (o *Observed) Check() error {
 		if max(c.Slice, c.VirtualNode, c.Node) > v1alpha1.Present {
 			return fmt.Errorf("%san object is neither there, absent nor unknown", at)
 		}
-		if err := plain(at+"messages", c.Message, c.PeeringMessage, c.ProviderMessage, c.SliceDenied, c.NodeMessage, c.OffloadingMessage); err != nil {
+		if err := plain(at+"messages", c.Message, c.PeeringMessage, c.ProviderMessage, c.SliceDenied, c.NodeMessage, c.OffloadingReason, c.OffloadingMessage); err != nil {
 			return err
 		}
 		if err := plain(at+"blockers", c.Blockers...); err != nil {
@@ -86,7 +86,7 @@ func (o *Observed) Fit() {
 	o.Troubles = fittingAll(o.Troubles)
 	contracts := make(map[string]v1alpha1.ConsumerObservation, len(o.Contracts))
 	for name, c := range o.Contracts {
-		for _, text := range []*string{&c.Message, &c.PeeringMessage, &c.ProviderMessage, &c.SliceDenied, &c.NodeMessage, &c.OffloadingMessage} {
+		for _, text := range []*string{&c.Message, &c.PeeringMessage, &c.ProviderMessage, &c.SliceDenied, &c.NodeMessage, &c.OffloadingReason, &c.OffloadingMessage} {
 			*text = fitting(*text)
 		}
 		c.Blockers = fittingAll(c.Blockers)

@@ -57,7 +57,7 @@ func ExplainText(w io.Writer, e *planner.Explanation, o ExplainOptions) error {
 		}
 	}
 	for _, c := range e.Troubled {
-		b.WriteString(escape.Line(fmt.Sprintf("%s is %s: %s", c.Metadata.Name, c.Status.Phase, c.Status.Reason)) + "\n")
+		b.WriteString(escape.Line(fmt.Sprintf("%s is %s: %s", c.Metadata.Name, c.Status.Phase, c.Status.Why())) + "\n")
 	}
 	for _, near := range d.Near {
 		b.WriteString("Near: " + escape.Line(near) + "\n")

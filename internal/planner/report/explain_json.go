@@ -19,10 +19,11 @@ type explanation struct {
 }
 
 type troubledContract struct {
-	Name   string         `json:"name"`
-	Phase  v1alpha1.Phase `json:"phase"`
-	Since  v1alpha1.Time  `json:"since"`
-	Reason string         `json:"reason"`
+	Name    string         `json:"name"`
+	Phase   v1alpha1.Phase `json:"phase"`
+	Since   v1alpha1.Time  `json:"since"`
+	Reason  string         `json:"reason"`
+	Message string         `json:"message,omitempty"`
 }
 
 type offer struct {
@@ -77,7 +78,7 @@ func encodeExplanation(e *planner.Explanation) explanation {
 		out.Offers = append(out.Offers, o)
 	}
 	for _, c := range e.Troubled {
-		out.Troubled = append(out.Troubled, troubledContract{c.Metadata.Name, c.Status.Phase, c.Status.Since, c.Status.Reason})
+		out.Troubled = append(out.Troubled, troubledContract{c.Metadata.Name, c.Status.Phase, c.Status.Since, c.Status.Reason, c.Status.Message})
 	}
 	return out
 }

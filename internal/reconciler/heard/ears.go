@@ -47,7 +47,7 @@ func (e *Ears) Read(l *ledger.Ledger) {
 			}
 		}
 		for _, c := range l.ByIntent(tenant, intent) {
-			code := ledger.ReasonCode(c.Status.Reason)
+			code := c.Status.Reason
 			e.heard.note(c, c.Spec.Provider, code == ledger.DegradedProviderSilent || code == ledger.DegradedProviderLost)
 			e.reached.note(c, c.Spec.Consumer, code == ledger.DegradedConsumerUnreachable)
 		}

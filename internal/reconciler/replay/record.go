@@ -128,6 +128,9 @@ func Decode(b []byte) (*Record, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("read what the round knew: something follows the record")
 	}
+	for i := range r.Said {
+		r.Said[i].What = r.Said[i].What.Apart()
+	}
 	return &r, nil
 }
 

@@ -152,7 +152,7 @@ func (r *Replayer) Replay(ctx context.Context, h tree.Hash) (*Result, error) {
 	}
 	w.Rules = rulesOf(c)
 	p := planner.Decide(w)
-	decided, err := filesOf(p)
+	decided, err := filesOf(p, w.Rules < planner.ReasonRules)
 	if err != nil {
 		return nil, err
 	}
@@ -163,11 +163,23 @@ func (r *Replayer) Replay(ctx context.Context, h tree.Hash) (*Result, error) {
 	if err := r.compare(out, c, decided); err != nil {
 		return nil, err
 	}
-	if !out.Same && p.Solved() && w.Rules < planner.SolvedRules {
+	if why := otherwise(p, w.Rules); why != "" && !out.Same {
 		out.Rules, out.Differences, out.Decided = w.Rules, []Difference{}, nil
-		out.NotMadeAgain = fmt.Sprintf("decided by rules %d, not made again: this program solves what came at once by rules %d and higher only", w.Rules, planner.SolvedRules)
+		out.NotMadeAgain = fmt.Sprintf("decided by rules %d, not made again: %s", w.Rules, why)
 	}
 	return out, nil
+}
+
+// otherwise says what of a plan this program does not decide by the older rules that
+// it was asked for, "" for nothing.
+func otherwise(p *planner.Plan, rules int) string {
+	switch {
+	case p.Solved() && rules < planner.SolvedRules:
+		return fmt.Sprintf("this program solves what came at once by rules %d and higher only", planner.SolvedRules)
+	case p.Reworded() && rules < planner.ReasonRules:
+		return fmt.Sprintf("this program writes other words of the same trouble by rules %d and higher only", planner.ReasonRules)
+	}
+	return ""
 }
 
 // RulesTrailer numbers the planner's rules that made a commit's decisions.
@@ -261,9 +273,19 @@ func (r *Replayer) day(ctx context.Context, at time.Time) (gitrepo.Published, er
 	return p, nil
 }
 
-// filesOf are the ledger's files that a plan writes; nil: deletes.
-func filesOf(p *planner.Plan) (map[string][]byte, error) {
-	puts, deletes, err := p.LedgerChanges().Files()
+// filesOf are the ledger's files that a plan writes; nil: deletes. together: in the
+// form of before planner.ReasonRules.
+func filesOf(p *planner.Plan, together bool) (map[string][]byte, error) {
+	changes := p.LedgerChanges()
+	if together {
+		changes.Contracts = slices.Clone(changes.Contracts)
+		for i := range changes.Contracts {
+			if c := &changes.Contracts[i]; c.After != nil {
+				c.After = ledger.Together(c.After)
+			}
+		}
+	}
+	puts, deletes, err := changes.Files()
 	if err != nil {
 		return nil, err
 	}

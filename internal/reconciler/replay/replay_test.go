@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/test/story"
@@ -252,6 +254,76 @@ func TestBatchesOfLowerRulesAreNotMadeAgain(t *testing.T) {
 	}
 	if res, err := r.Replay(t.Context(), log[max(at, 0)].Hash); err != nil || !res.Same {
 		t.Errorf("the decision itself: %+v, %v", res, err)
+	}
+}
+
+// What was decided before a reason had its message apart has both in one text: it is
+// replayed by its own rules, in the form of then.
+func TestOlderReasonsAreReplayedTogether(t *testing.T) {
+	s := story.New(t, "ledger", nil, "")
+	s.Ask("first", 1, "")
+	s.Rest()
+	s.Push("Remove it", nil, "intents/vision/first.yaml")
+	s.Rest()
+	log, err := s.Remote.Log("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayer(s)
+	at := slices.IndexFunc(log, func(c memremote.Logged) bool { return strings.Contains(c.Message, " Active -> Releasing") })
+	raw, err := r.History.Commit(log[max(at, 0)].Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := gitobj.ParseCommit(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := r.History.Commit(data.Parents[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := gitobj.ParseCommit(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	puts, digests, told := map[string][]byte{}, map[string]tree.Hash{}, 0
+	err = tree.Diff(tree.Tree{Store: r.History, Root: parent.Tree}, tree.Tree{Store: r.History, Root: data.Tree}, func(path string, _, is tree.Entry) error {
+		if !strings.HasPrefix(path, ledger.Root+"/") || is.Hash.IsZero() {
+			return nil
+		}
+		text, err := r.History.File(is.Hash, 0)
+		if err != nil {
+			return err
+		}
+		if c := new(v1alpha1.Contract); !strings.HasSuffix(path, ledger.StateFile) && ledger.Decode(text, c) == nil {
+			if c.Status.Message != "" {
+				told++
+			}
+			if text, err = ledger.Encode(ledger.Together(c)); err != nil {
+				return err
+			}
+		}
+		puts[path], digests[path] = text, tree.BlobHash(text)
+		return nil
+	})
+	if err != nil || told == 0 {
+		t.Fatalf("%d contracts have a message, %v", told, err)
+	}
+	plan := "Plan: " + gitobj.Trailers(data.Message, "Plan")[0]
+	for rules, same := range map[int]bool{planner.ReasonRules - 1: true, planner.Rules: false} {
+		message := strings.NewReplacer(fmt.Sprintf("Rules: %d\n", planner.Rules), fmt.Sprintf("Rules: %d\n", rules), plan, "Plan: "+ledger.Digest(digests)).Replace(data.Message)
+		older, err := s.Remote.Rewrite("older", data.Parents[0], data.Committer, message, gitobj.Change{Puts: puts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Replay(t.Context(), older)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Same != same || res.NotMadeAgain != "" {
+			t.Errorf("rules %d: got same %t (%s), want %t: %+v", rules, res.Same, res.NotMadeAgain, same, res.Differences)
+		}
 	}
 }
 

@@ -335,8 +335,8 @@ func TestGrowthWithoutRoomIsRefused(t *testing.T) {
 	f.answered(name, accepted, "", 4)
 	f.Eventually("the ledger says why, and that it waits", func() error {
 		c := f.written("vision", name)
-		if c.Status.Phase != v1alpha1.PhaseDegraded || !strings.Contains(c.Status.Reason, "has 4 of nvidia.com/gpu left") {
-			return fmt.Errorf("it is %s: %s", c.Status.Phase, c.Status.Reason)
+		if c.Status.Phase != v1alpha1.PhaseDegraded || !strings.Contains(c.Status.Message, "has 4 of nvidia.com/gpu left") {
+			return fmt.Errorf("it is %s: %s", c.Status.Phase, c.Status.Why())
 		}
 		return nil
 	})

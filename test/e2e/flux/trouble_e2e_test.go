@@ -60,10 +60,10 @@ func (f *fleet) reads(tenant, intent string, phase v1alpha1.Phase, words ...stri
 			}
 			said := c.Status.Phase == phase && (len(words) > 0 || c.Status.Reason == "")
 			for _, word := range words {
-				said = said && strings.Contains(c.Status.Reason, word)
+				said = said && strings.Contains(c.Status.Why(), word)
 			}
 			if !said {
-				return fmt.Errorf("it is %s: %q", c.Status.Phase, c.Status.Reason)
+				return fmt.Errorf("it is %s: %q", c.Status.Phase, c.Status.Why())
 			}
 			return nil
 		}

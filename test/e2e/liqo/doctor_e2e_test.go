@@ -82,8 +82,8 @@ func (f *fleet) reason(contract, phase, reason string) {
 	f.t.Helper()
 	f.Eventually(fmt.Sprintf("%s is %s: %s", contract, phase, reason), func() error {
 		s, err := f.state(contract)
-		if err == nil && (string(s.Phase) != phase || !strings.Contains(s.Reason, reason)) {
-			err = fmt.Errorf("it is %s: %s", s.Phase, s.Reason)
+		if err == nil && (string(s.Phase) != phase || !strings.Contains(s.Why(), reason)) {
+			err = fmt.Errorf("it is %s: %s", s.Phase, s.Why())
 		}
 		return err
 	})

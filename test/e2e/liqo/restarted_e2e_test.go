@@ -79,7 +79,7 @@ func TestConsumerRestarts(t *testing.T) {
 	f.Eventually("the state of train has no reason", func() error {
 		s, err := f.state(train)
 		if err == nil && (s.Reason != "" || s.Phase != "Active") {
-			err = fmt.Errorf("it is %s: %s", s.Phase, s.Reason)
+			err = fmt.Errorf("it is %s: %s", s.Phase, s.Why())
 		}
 		return err
 	})

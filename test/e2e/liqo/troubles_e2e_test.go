@@ -110,8 +110,8 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 		f.run("rome", "patch", "node", node, "--subresource=status", "--type=strategic", "-p",
 			`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Flaps","message":"away for a moment"}]}}`)
 		s, err := f.state(node)
-		if err == nil && (s.Phase != "Degraded" || !strings.HasPrefix(s.Reason, "NodeNotReady: ")) {
-			err = fmt.Errorf("it is %s: %s", s.Phase, s.Reason)
+		if err == nil && (s.Phase != "Degraded" || s.Reason != "NodeNotReady") {
+			err = fmt.Errorf("it is %s: %s", s.Phase, s.Why())
 		}
 		return err
 	})

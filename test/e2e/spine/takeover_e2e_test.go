@@ -87,7 +87,7 @@ func TestTroubleBesideAnotherDaemon(t *testing.T) {
 	f.put("train", intent("train", 1))
 	told := func(want bool) error {
 		says, err := env.Git(f.ctx, f.Git.RepoDir(rig.Repo), "grep", "-h", "^  reason: ", f.ledger, "--", "contracts")
-		if err == nil && strings.Contains(says, "PeeringFailed: ") != want {
+		if err == nil && strings.Contains(says, "PeeringFailed") != want {
 			return fmt.Errorf("the contract says %s", says)
 		}
 		return err
