@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
@@ -160,14 +161,30 @@ func (c *CommitData) person(to *Person, value string, n int) {
 // later ones.
 const maxTime = 253402128000
 
+// maxPerson bounds a name and an address, in bytes: whoever commits chooses them, and
+// they are written into each contract.
+const maxPerson = 256
+
+// short is a name or address that is no longer than that.
+func short(s string) string {
+	if len(s) <= maxPerson {
+		return s
+	}
+	cut := maxPerson - len("…")
+	for cut > maxPerson-len("…")-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
 // parsePerson reads what it can of `Name <email> seconds zone`.
 func parsePerson(s string) (Person, error) {
 	name, rest, ok1 := strings.Cut(s, "<")
 	end := strings.LastIndexByte(rest, '>')
 	if !ok1 || end < 0 {
-		return Person{Name: strings.TrimSpace(name)}, fmt.Errorf("%q names nobody", s)
+		return Person{Name: short(strings.TrimSpace(name))}, fmt.Errorf("%q names nobody", short(s))
 	}
-	p := Person{Name: strings.TrimSpace(name), Email: rest[:end]}
+	p := Person{Name: short(strings.TrimSpace(name)), Email: short(rest[:end])}
 	fields := strings.Fields(rest[end+1:])
 	if len(fields) == 0 {
 		return p, nil
