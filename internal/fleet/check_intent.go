@@ -67,7 +67,7 @@ func (c *checker) lists(p place, s *v1alpha1.IntentSpec) bool {
 		{pl.in("spread"), len(s.Placement.Spread), v1alpha1.MaxSpread}, {pl.in("together"), len(s.Placement.Together), v1alpha1.MaxNames},
 		{pl.in("apart"), len(s.Placement.Apart), v1alpha1.MaxNames}, {p.in("purchase"), len(s.Purchase), v1alpha1.MaxPurchase},
 		{pl.in("regions"), len(s.Placement.Regions), v1alpha1.MaxNames}, {pl.in("zones"), len(s.Placement.Zones), v1alpha1.MaxNames},
-		{pl.in("architectures"), len(s.Placement.Architectures), v1alpha1.MaxNames},
+		{pl.in("architectures"), len(s.Placement.Architectures), v1alpha1.MaxNames}, {pl.in("labels"), len(s.Placement.Labels), v1alpha1.MaxLabels},
 		{pl.in("providers", "allow"), len(s.Placement.Providers.Allow), v1alpha1.MaxNames}, {pl.in("providers", "deny"), len(s.Placement.Providers.Deny), v1alpha1.MaxNames},
 	}
 	models := func(p place, r v1alpha1.ResourceRequest) {
@@ -81,9 +81,14 @@ func (c *checker) lists(p place, s *v1alpha1.IntentSpec) bool {
 	}
 	if s.Offload != nil {
 		all = append(all, list{p.in("offload", "namespaces"), len(s.Offload.Namespaces), v1alpha1.MaxOffload})
+		for i, n := range s.Offload.Namespaces {
+			if n.PodSelector != nil {
+				all = append(all, list{p.in("offload", "namespaces", i, "podSelector", "matchLabels"), len(n.PodSelector.MatchLabels), v1alpha1.MaxLabels})
+			}
+		}
 	}
-	if s.VirtualNode != nil {
-		all = append(all, list{p.in("virtualNode", "taints"), len(s.VirtualNode.Taints), v1alpha1.MaxTaints})
+	if v := s.VirtualNode; v != nil {
+		all = append(all, list{p.in("virtualNode", "taints"), len(v.Taints), v1alpha1.MaxTaints}, list{p.in("virtualNode", "labels"), len(v.Labels), v1alpha1.MaxLabels})
 	}
 	within := true
 	for _, l := range all {
@@ -285,8 +290,8 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 		}
 	}
 	if d := s.Data; d != nil {
-		if d.Region == "" {
-			c.errorf(p.in("data", "region"), "BadValue", "spec.data.region is empty; name the region where the data lies")
+		if d.Region == "" || len(d.Region) > 253 { // it stands in each contract
+			c.errorf(p.in("data", "region"), "BadValue", "spec.data.region is empty or longer than 253 bytes; name the region where the data lies")
 		}
 		c.within(p.in("data", "sizeGi"), d.SizeGi, 0, noMost)
 		c.within(p.in("data", "egressGiPerHour"), d.EgressGiPerHour, 0, noMost)
@@ -402,6 +407,9 @@ func (c *checker) virtualNode(p place, v *v1alpha1.VirtualNodeSpec) {
 		if ours(t.Key) || systemKey(t.Key) {
 			c.errorf(p.in("key"), "BadName", "%s: taints of fleetbroker.io, liqo.io and Kubernetes are not yours to set", p.in("key"))
 		}
+	}
+	if why := validation.IsDNS1123Subdomain(v.RuntimeClassName); v.RuntimeClassName != "" && why != nil {
+		c.errorf(p.in("runtimeClassName"), "BadName", "%s: %.100q is not the name of a RuntimeClass: %s", p.in("runtimeClassName"), v.RuntimeClassName, why[0])
 	}
 	if v.KubeconfigSecretRef != nil {
 		c.ownSecret(p.in("kubeconfigSecretRef"), *v.KubeconfigSecretRef)

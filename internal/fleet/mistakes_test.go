@@ -63,7 +63,7 @@ func TestMistakesOfOneDocumentAreBounded(t *testing.T) {
 		fmt.Fprintf(&days, "Mon, ")
 	}
 	for name, tc := range map[string]struct{ spec, want string }{
-		"labels":   {"virtualNode: {labels: {" + labels.String() + "}}", "not a label key"},
+		"names":    {"alternatives: [{" + labels.String() + "cpu: 1}]", "unknown resource"},
 		"warnings": {"schedule: {windows: [{days: [" + days.String() + `], from: "08:00", to: "25:00"}]}`, "not a time of day"},
 	} {
 		f := read(t, NewReader(), base().with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, "+tc.spec)), nil)
@@ -89,6 +89,7 @@ func TestListsOfAnIntentAreBounded(t *testing.T) {
 		}
 		return "[" + strings.Join(out, ", ") + "]"
 	}
+	labels := func(n int) string { return "{" + strings.Trim(list(n, "N: x"), "[]") + "}" }
 	for at, tc := range map[string]struct {
 		most int
 		spec func(n int) string
@@ -104,6 +105,11 @@ func TestListsOfAnIntentAreBounded(t *testing.T) {
 		"spec.placement.regions": {256, func(n int) string { return "resources: {cpu: 1}, placement: {regions: " + list(n, "N") + "}" }},
 		"spec.virtualNode.taints": {64, func(n int) string {
 			return "resources: {cpu: 1}, virtualNode: {taints: " + list(n, "{key: N, effect: NoSchedule}") + "}"
+		}},
+		"spec.virtualNode.labels": {64, func(n int) string { return "resources: {cpu: 1}, virtualNode: {labels: " + labels(n) + "}" }},
+		"spec.placement.labels":   {64, func(n int) string { return "resources: {cpu: 1}, placement: {labels: " + labels(n) + "}" }},
+		"spec.offload.namespaces[0].podSelector.matchLabels": {64, func(n int) string {
+			return "resources: {cpu: 1}, offload: {namespaces: [{name: vision, podSelector: {matchLabels: " + labels(n) + "}}]}"
 		}},
 		"spec.placement.providers.deny": {256, func(n int) string { return "resources: {cpu: 1}, placement: {providers: {deny: " + list(n, "N") + "}}" }},
 	} {

@@ -11,6 +11,9 @@ const (
 	MaxOffload      = 100
 	MaxTaints       = 64
 	MaxShares       = 32
+	// MaxLabels of a virtual node, a selector or a placement: a node's stand in each
+	// contract and each manifest of it.
+	MaxLabels = 64
 	// MaxNames is for lists of names without a bound of their own.
 	MaxNames = 256
 	// MaxKustomizations of one tenant.
