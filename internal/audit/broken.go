@@ -31,12 +31,12 @@ func (r *reader) says(c *Commit) (said, error) {
 			base = s
 			break
 		}
-		st := step{c: at}
-		var err error
-		if st.ledger, err = r.broken(at.Root, generated); err != nil {
+		st, err := step{c: at}, error(nil)
+		if st.ledger = tree.CheckParents(len(at.Parents)); st.ledger != nil {
+			st.inputs = st.ledger
+		} else if st.ledger, err = r.broken(at.Root, generated); err != nil {
 			return base, err
-		}
-		if st.inputs, err = r.broken(at.Root, inputNames); err != nil {
+		} else if st.inputs, err = r.broken(at.Root, inputNames); err != nil {
 			return base, err
 		}
 		open = append(open, st)

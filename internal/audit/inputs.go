@@ -189,7 +189,7 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 		from = in.last.clean
 	}
 	if in.base {
-		if from, err = in.verifier.Base(ctx, h); errors.As(err, new(*verify.NoBaseError)) {
+		if from, err = in.verifier.BaseThrough(ctx, from, h); errors.As(err, new(*verify.NoBaseError)) {
 			return in.last, err.Error(), nil
 		} else if err != nil {
 			return nil, "", err

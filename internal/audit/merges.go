@@ -16,7 +16,7 @@ func (g *graph) continued(ctx context.Context, c *Commit) error {
 		return nil
 	}
 	c.From = c.Parents[0]
-	if len(c.Parents) == 1 {
+	if len(c.Parents) == 1 || len(c.Parents) > tree.MaxParents { // too many say nothing
 		return nil
 	}
 	is, err := g.generated(c.Tree)

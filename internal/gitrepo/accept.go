@@ -50,17 +50,22 @@ func (r *Repo) lookAtDamage() error {
 }
 
 // checkRewritten demands that both heads descend from the heads accepted here
-// and from those noted at the remote.
-func (r *Repo) checkRewritten() error {
-	r.lookAtNotes()
+// and from those noted at the remote; where nothing was accepted here, the inputs
+// from those that the ledger notes.
+func (r *Repo) checkRewritten(ctx context.Context) error {
+	r.lookAtNotes(ctx)
 	if err := r.lookAtDamage(); err != nil {
+		return err
+	}
+	recorded, err := r.recordedAtStart(ctx)
+	if err != nil {
 		return err
 	}
 	for _, f := range []struct {
 		ref      string
 		accepted []tree.Hash
 	}{
-		{r.inputsRef, []tree.Hash{r.accepted.Inputs, r.noted(acceptedInputsRef)}},
+		{r.inputsRef, []tree.Hash{r.accepted.Inputs, r.noted(acceptedInputsRef), recorded}},
 		{r.ledgerRef, []tree.Hash{r.accepted.Ledger, r.noted(acceptedLedgerRef)}},
 	} {
 		head := r.refs[f.ref]
@@ -87,6 +92,15 @@ func (r *Repo) checkRewritten() error {
 		}
 	}
 	return nil
+}
+
+// recordedAtStart is what the ledger notes of the inputs, where nothing was accepted
+// here: who starts without state finds by it that they were set back.
+func (r *Repo) recordedAtStart(ctx context.Context) (tree.Hash, error) {
+	if !r.accepted.Inputs.IsZero() {
+		return tree.Hash{}, nil
+	}
+	return r.recordedInputs(ctx)
 }
 
 // Accept notes the heads that a round has acted on: later heads must descend
@@ -118,10 +132,13 @@ func (r *Repo) AcceptRewrite(ctx context.Context, commit tree.Hash) error {
 	if err := r.download(ctx); err != nil {
 		return err
 	}
-	r.lookAtNotes()
+	r.lookAtNotes(ctx)
 	refs := r.refs
 	a := r.known()
-	var err error
+	recorded, err := r.recordedAtStart(ctx)
+	if err != nil {
+		return err
+	}
 	isHead := false
 	var cmds []Command
 	for _, f := range []struct {
@@ -132,7 +149,11 @@ func (r *Repo) AcceptRewrite(ctx context.Context, commit tree.Hash) error {
 			continue
 		}
 		isHead = true
-		if a.Dropped, err = r.dropping(a.Dropped, f.branch, commit, *f.to, r.noted(f.ref)); err != nil {
+		gone := []tree.Hash{*f.to, r.noted(f.ref)}
+		if f.branch == r.inputsRef {
+			gone = append(gone, recorded)
+		}
+		if a.Dropped, err = r.dropping(a.Dropped, f.branch, commit, gone...); err != nil {
 			return err
 		}
 		*f.to = commit

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/anchor"
 )
 
 // NoAnchorError is a ledger in which no signature says what stands.
@@ -43,10 +44,10 @@ func (r *Repo) known() Accepted {
 	return r.accepted
 }
 
-// lookAtNotes finds the accepted refs that the trust root does not bear out: a
-// note of the ledger is a commit that one of us signed, and one of the inputs is
-// signed or still in the branch. Anybody who can push a ref writes them.
-func (r *Repo) lookAtNotes() {
+// lookAtNotes finds the accepted refs that signatures do not bear out: a note of the
+// ledger is a commit of ours that stood there, and one of the inputs is in their
+// branch, or is what such a commit acted on. Anybody who can push a ref writes them.
+func (r *Repo) lookAtNotes(ctx context.Context) {
 	r.alarms = map[string]string{}
 	id := r.identity.Load()
 	if !id.Signed {
@@ -55,18 +56,17 @@ func (r *Repo) lookAtNotes() {
 	a := r.known()
 	for _, n := range []struct {
 		ref, branch string
-		lists       []Keys
 		accepted    tree.Hash
+		by          string
 	}{
-		{acceptedInputsRef, r.inputsRef, []Keys{id.Policy, id.Trusted}, a.Inputs},
-		{acceptedLedgerRef, r.ledgerRef, []Keys{id.Trusted}, a.Ledger},
+		{acceptedInputsRef, r.inputsRef, a.Inputs, "no signed commit of the ledger acted on"},
+		{acceptedLedgerRef, r.ledgerRef, a.Ledger, "no key of the trust root signed as a commit of this ledger"},
 	} {
 		h := r.refs[n.ref]
-		if h.IsZero() || h == n.accepted || // an operator may accept what no key in force has signed
-			slices.ContainsFunc(n.lists, func(k Keys) bool {
-				ok, err := r.SignedBy(h, k)
-				return err == nil && ok
-			}) {
+		if h.IsZero() || h == n.accepted { // an operator may accept what no key in force has signed
+			continue
+		}
+		if ok, err := r.bornOut(ctx, n.ref, h); err == nil && ok {
 			continue
 		}
 		if n.ref == acceptedInputsRef && !r.refs[n.branch].IsZero() {
@@ -74,7 +74,7 @@ func (r *Repo) lookAtNotes() {
 				continue // intents need not be signed
 			}
 		}
-		r.alarms[n.ref] = fmt.Sprintf("%s names %s, which no key of the trust root signed: another account wrote that ref. It is ignored and put right; see who may push refs", n.ref, h.Short())
+		r.alarms[n.ref] = fmt.Sprintf("%s names %s, which %s: another account wrote that ref. It is ignored and put right; see who may push refs", n.ref, h.Short(), n.by)
 	}
 }
 
@@ -126,18 +126,23 @@ func (r *Repo) PutRight(ctx context.Context) error {
 func (r *Repo) Anchor(ctx context.Context, head tree.Hash) (tree.Hash, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.checkRewritten(); err != nil || head.IsZero() {
+	if err := r.checkRewritten(ctx); err != nil || head.IsZero() {
 		return tree.Hash{}, err
 	}
-	numbered, plain, err := r.signedBelow(ctx, head)
+	find := r.anchors()
+	numbered, plain, err := find.Below(ctx, head)
 	if err != nil {
 		return tree.Hash{}, err
 	}
 	if len(numbered) > 0 {
-		return r.newestOf(head, numbered)
+		plain = numbered
 	}
 	if len(plain) > 0 {
-		return r.newestOf(head, plain)
+		top, rivals, err := find.Newest(plain)
+		if err == nil && rivals != nil {
+			err = &NoAnchorError{Ref: r.ledgerRef, Head: head, Rivals: rivals}
+		}
+		return top, err
 	}
 	if r.inputsRef == r.ledgerRef && r.unwritten(head) {
 		return tree.Hash{}, nil
@@ -145,44 +150,21 @@ func (r *Repo) Anchor(ctx context.Context, head tree.Hash) (tree.Hash, error) {
 	return tree.Hash{}, &NoAnchorError{Ref: r.ledgerRef, Head: head, Closest: r.closest(ctx, head)}
 }
 
-// signedBelow are commits of ours that head contains, with the trailer Ledger
-// and without, newest numbers first; not those below a numbered one.
-func (r *Repo) signedBelow(ctx context.Context, head tree.Hash) (numbered, plain []tree.Hash, err error) {
-	seqs := map[tree.Hash]uint64{}
-	seen := map[tree.Hash]bool{head: true}
-	for queue := []tree.Hash{head}; len(queue) > 0; {
-		h := queue[0]
-		queue = queue[1:]
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
+// anchors looks for what of the ledger stands, by the keys in force.
+func (r *Repo) anchors() anchor.History {
+	return anchor.History{Within: r.isAncestor, Commit: func(h tree.Hash) (out anchor.Commit, err error) {
 		c, err := r.info(h)
 		if err != nil {
-			return nil, nil, fmt.Errorf("look for the newest signed commit: %w", err)
+			return out, err
 		}
-		ours, err := r.byUs(*r.identity.Load(), h)
-		if err != nil {
-			return nil, nil, fmt.Errorf("look for the newest signed commit: %w", err)
+		out.Parents = c.Parents
+		if out.Ours, err = r.byUs(*r.identity.Load(), h); err != nil || !out.Ours {
+			return out, err
 		}
-		if ours {
-			if seqs[h], err = r.sequenceOf(c); err != nil {
-				return nil, nil, err
-			}
-			if seqs[h] > 0 {
-				numbered = append(numbered, h)
-				continue
-			}
-			plain = append(plain, h)
-		}
-		for _, p := range c.Parents {
-			if !seen[p] {
-				seen[p] = true
-				queue = append(queue, p)
-			}
-		}
-	}
-	slices.SortStableFunc(numbered, func(a, b tree.Hash) int { return cmp.Compare(seqs[b], seqs[a]) })
-	return numbered, plain, nil
+		out.Inputs, _ = tree.ParseHash(cmp.Or(c.Trailer("Verified"), c.Trailer("Inputs"))) // else it names none
+		out.Number, err = r.sequenceOf(c)
+		return out, err
+	}}
 }
 
 // closest looks for the signature below a head that comes nearest to one of ours,
@@ -202,28 +184,6 @@ func (r *Repo) closest(ctx context.Context, head tree.Hash) (c Closest) {
 		h = info.Parents[0]
 	}
 	return c
-}
-
-// newestOf is the one that contains all others.
-func (r *Repo) newestOf(head tree.Hash, list []tree.Hash) (tree.Hash, error) {
-	top := list[0]
-	for _, h := range list[1:] {
-		in, err := r.isAncestor(h, top)
-		if err != nil {
-			return top, err
-		}
-		if in {
-			continue
-		}
-		if in, err = r.isAncestor(top, h); err != nil {
-			return top, err
-		}
-		if !in {
-			return tree.Hash{}, &NoAnchorError{Ref: r.ledgerRef, Head: head, Rivals: []tree.Hash{top, h}}
-		}
-		top = h
-	}
-	return top, nil
 }
 
 // unwritten tells that a commit has nothing of what the daemon writes.

@@ -148,7 +148,7 @@ func (w *writer) prepare(ctx context.Context) error {
 	if r.refs == nil || len(r.pending) > 0 || r.store.doubted() != nil {
 		return r.sync(ctx)
 	}
-	return r.checkRewritten()
+	return r.checkRewritten(ctx)
 }
 
 // left are the groups without the items that landed meanwhile.

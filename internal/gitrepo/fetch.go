@@ -121,7 +121,7 @@ func (r *Repo) sync(ctx context.Context) error {
 	if err := r.download(ctx); err != nil {
 		return err
 	}
-	err := r.checkRewritten()
+	err := r.checkRewritten(ctx)
 	// A server updates the refs of one push one after the other, and a reader
 	// may see the accepted ref before the branch. So a contradiction counts
 	// only if it stays.
@@ -136,7 +136,7 @@ func (r *Repo) sync(ctx context.Context) error {
 		if derr := r.download(ctx); derr != nil {
 			return derr
 		}
-		err = r.checkRewritten()
+		err = r.checkRewritten(ctx)
 	}
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func (r *Repo) SignedBy(h tree.Hash, keys Keys) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, known := proven.key(raw); !known {
+	if _, known := proven.Key(raw); !known {
 		if _, err := gitobj.ParseCommit(raw); err != nil {
 			return false, fmt.Errorf("commit %s: %w", h, err)
 		}

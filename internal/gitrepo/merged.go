@@ -68,7 +68,7 @@ func (b *brought) own(c Commit) (bool, error) {
 	if len(c.Parents) > 0 {
 		b.counts[c.Parents[0]] = max(b.counts[c.Parents[0]], why)
 	}
-	if own || len(c.Parents) < 2 {
+	if own || len(c.Parents) < 2 || len(c.Parents) > tree.MaxParents {
 		return own, nil
 	}
 	for _, offer := range c.Parents {

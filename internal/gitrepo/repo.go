@@ -207,6 +207,8 @@ type Repo struct {
 	cacheDamage         error // why the cache is damaged that is about to be replaced
 	// strayRetry is when refs in the way of ours are deleted again, after it failed.
 	strayRetry time.Time
+	// recorded is what the ledger noted of the inputs when it was last looked at.
+	recorded recorded
 	// descends remembers pairs (accepted, head) found in order.
 	descends map[[2]tree.Hash]bool
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/proofs"
 )
 
 // Signer signs commits. Implementations are safe for concurrent use.
@@ -89,6 +90,8 @@ func (s pgpSigner) Sign(payload []byte) (string, error) {
 	return out.String() + "\n", nil
 }
 
+var proven proofs.Memory
+
 // Keys are public keys whose signatures are trusted.
 type Keys struct {
 	ssh []ssh.PublicKey
@@ -107,7 +110,7 @@ func (k Keys) Empty() bool { return len(k.ssh) == 0 && len(k.pgp) == 0 }
 // wrong with the signature. OpenPGP keys are judged as of now: one that has
 // expired signs nothing any more, whatever date a commit bears.
 func (k Keys) SignerOf(raw []byte, now time.Time) (int, error) {
-	if key, ok := proven.key(raw); ok {
+	if key, ok := proven.Key(raw); ok {
 		return k.listed(key)
 	}
 	c, err := gitobj.ParseCommit(raw)
@@ -176,7 +179,7 @@ func (c *Closest) String() string {
 // prove remembers that a key of the list has signed a commit.
 func (k Keys) prove(raw []byte, signature string, i int, err error) {
 	if at := slices.Index(k.sshOf, i); err == nil && at >= 0 && isSSH(signature) {
-		proven.add(raw, string(k.ssh[at].Marshal()))
+		proven.Add(raw, string(k.ssh[at].Marshal()))
 	}
 }
 
@@ -199,7 +202,7 @@ func isSSH(signature string) bool { return strings.HasPrefix(signature, "-----BE
 // Signed tells whether a commit, as it is stored, carries a signature by one of
 // the keys. One with two readings of its headers is taken for unsigned.
 func (k Keys) Signed(raw []byte) (bool, error) {
-	if key, ok := proven.key(raw); ok {
+	if key, ok := proven.Key(raw); ok {
 		_, err := k.listed(key)
 		return err == nil, nil
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
-// BrokenCommit is a commit that says nothing: git refuses its tree, or its tree
-// is too large to be walked. What stood before it stays in force.
+// BrokenCommit is a commit that says nothing: git refuses its tree, its tree is too
+// large to be walked, or it merges too many. What stood before it stays in force.
 type BrokenCommit struct {
 	Commit Commit
 	// Path of the directory that is broken; "": the whole tree.
@@ -64,6 +64,9 @@ func (r *Repo) under(anchor tree.Hash, prefixes ...string) view {
 
 // broken is why a commit says nothing, nil when its tree is whole.
 func (v view) broken(c Commit) (*tree.BrokenError, error) {
+	if why := tree.CheckParents(len(c.Parents)); why != nil {
+		return why, nil
+	}
 	_, err := v.r.vetter.Whole(tree.Tree{Store: v.r.store, Root: c.Tree}, v.names)
 	var broken *tree.BrokenError
 	if errors.As(err, &broken) {

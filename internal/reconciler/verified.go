@@ -35,8 +35,11 @@ type reading struct {
 func (r *Reconciler) verified(ctx context.Context, heads gitrepo.Heads) (checked, []tree.Tree, error) {
 	accepted := heads.Accepted.Inputs
 	if accepted.IsZero() && r.opts.Root.Signed() {
-		var err error
-		if accepted, err = r.verifier.Base(ctx, heads.Inputs.Commit.Hash); err != nil {
+		was, err := r.opts.Repo.Recorded(ctx)
+		if err == nil {
+			accepted, err = r.verifier.BaseThrough(ctx, was, heads.Inputs.Commit.Hash)
+		}
+		if err != nil {
 			return checked{}, nil, err
 		}
 		heads.Accepted.Inputs = accepted

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -17,6 +18,29 @@ type NoBaseError struct {
 
 func (e *NoBaseError) Error() string {
 	return fmt.Sprintf("no commit on the own line of the inputs up to %s is signed by a key in force of the trust root's list policy, so nothing says where to begin: let one of those people sign a commit of the inputs (git commit -S --allow-empty), or name the right --trust-root%s", e.Head.Short(), e.Closest.String())
+}
+
+// BaseThrough is Base of a commit that is known to have been the branch's head, and
+// lets the branch's own line go through it. Who merges has the first parent in hand,
+// and with it the line: one that left before a key was taken away would be judged as
+// if it never had been. A zero commit, or one that the head does not hold, is Base of
+// the head.
+func (v *Verifier) BaseThrough(ctx context.Context, via, head tree.Hash) (tree.Hash, error) {
+	v.via = tree.Hash{}
+	if !via.IsZero() {
+		if in, err := v.commits.graph.Holds(ctx, head, via); err != nil {
+			return tree.Hash{}, err
+		} else if in {
+			base, err := v.Base(ctx, via)
+			if err == nil {
+				v.via = via
+			}
+			if !errors.As(err, new(*NoBaseError)) {
+				return base, err
+			}
+		}
+	}
+	return v.Base(ctx, head)
 }
 
 // Base is where verification begins when nothing is known: the oldest commit on

@@ -65,6 +65,10 @@ func (cs *commits) whole(c *commit) (*tree.BrokenError, error) {
 	if c.vetted {
 		return c.broken, nil
 	}
+	if why := tree.CheckParents(len(c.parents)); why != nil {
+		c.vetted, c.broken = true, why
+		return why, nil
+	}
 	t, err := cs.history.Tree(c.hash)
 	if err == nil {
 		_, err = cs.vet().Whole(t, inputNames)
@@ -92,16 +96,28 @@ func (cs *commits) parent(c *commit) tree.Hash {
 // said is the commit whose tree a commit says: its own, or the newest whole one
 // that it stands on; zero when there is none.
 func (cs *commits) said(h tree.Hash) (tree.Hash, error) {
+	var passed []*commit // many may lie on top of each other
 	for !h.IsZero() {
 		c, err := cs.get(h)
 		if err != nil {
 			return h, err
 		}
 		broken, err := cs.whole(c)
-		if err != nil || broken == nil {
+		if err != nil {
 			return h, err
 		}
+		if broken == nil {
+			break
+		}
 		h = cs.parent(c)
+		if c.said.lines == cs.lines && c.said.known {
+			h = c.said.at
+			break
+		}
+		passed = append(passed, c)
+	}
+	for _, c := range passed {
+		c.said.at, c.said.lines, c.said.known = h, cs.lines, true
 	}
 	return h, nil
 }

@@ -31,6 +31,12 @@ type commit struct {
 	// broken is why it says nothing, once that was looked for.
 	vetted bool
 	broken *tree.BrokenError
+	// said is whose tree a broken one says, found when so many lines were known.
+	said struct {
+		at    tree.Hash
+		lines int
+		known bool
+	}
 }
 
 // change is a path with what stands there in the parent and in the commit.
@@ -47,6 +53,8 @@ type commits struct {
 	known   map[tree.Hash]*commit
 	// main is the parent on the branch's own line, of its commits.
 	main map[tree.Hash]tree.Hash
+	// lines counts how often main changed.
+	lines int
 }
 
 func (cs *commits) get(h tree.Hash) (*commit, error) {

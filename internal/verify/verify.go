@@ -74,6 +74,9 @@ type Verifier struct {
 	commits commits
 	reader  reader
 	base    tree.Hash
+	// via is a commit through which the branch's own line goes, where it is among
+	// those that are walked; see BaseThrough.
+	via tree.Hash
 }
 
 // New returns a Verifier of a history; now is the clock by which keys expire. A
@@ -108,7 +111,7 @@ func (v *Verifier) Reading(with *fleet.Reader) *Verifier {
 func (v *Verifier) Without(aside []fleet.Unread) { v.reader.aside = aside }
 
 func (v *Verifier) forget(base tree.Hash) {
-	v.base, v.commits = base, commits{v.history, v.commits.vetter, v.commits.graph, map[tree.Hash]*commit{}, map[tree.Hash]tree.Hash{}}
+	v.base, v.commits = base, commits{v.history, v.commits.vetter, v.commits.graph, map[tree.Hash]*commit{}, map[tree.Hash]tree.Hash{}, 0}
 }
 
 // ErrNoDescendant is a head that does not descend from the accepted commit.
@@ -272,7 +275,7 @@ func (v *Verifier) begin(ctx context.Context, accepted tree.Hash, older []tree.T
 
 func (v *Verifier) walk(from tree.Hash, older []tree.Tree) *walk {
 	return &walk{
-		commits: &v.commits, now: v.now(), done: map[tree.Hash]bool{}, held: map[tree.Hash]*iradix.Tree{}, clean: from,
+		commits: &v.commits, via: v.via, now: v.now(), done: map[tree.Hash]bool{}, held: map[tree.Hash]*iradix.Tree{}, clean: from,
 		read: func(ctx context.Context, t tree.Tree) (*rights, error) { return v.reader.read(ctx, t, older) },
 	}
 }

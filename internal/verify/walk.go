@@ -16,6 +16,7 @@ import (
 // walk is one verification, from the accepted commit to the head.
 type walk struct {
 	*commits
+	via  tree.Hash
 	now  time.Time
 	read func(context.Context, tree.Tree) (*rights, error)
 	// rights at the end of the line so far, and what they were read from.
@@ -131,7 +132,11 @@ func (w *walk) own(ctx context.Context, accepted, head tree.Hash) (line []*commi
 	}
 	before := accepted
 	for _, c := range line {
-		w.main[c.hash], before = before, c.hash
+		if was, known := w.main[c.hash]; !known || was != before {
+			w.main[c.hash] = before
+			w.lines++
+		}
+		before = c.hash
 	}
 	return line, in, nil
 }
@@ -156,15 +161,16 @@ func (w *walk) branch(ctx context.Context, into, head tree.Hash) error {
 }
 
 // line is the branch's own: from the accepted commit, which is left out, to the
-// head, by first parents where they lead back to it.
+// head, by first parents where they lead back to it, and to via first.
 func (w *walk) line(accepted, head tree.Hash, in func(tree.Hash) bool) ([]*commit, error) {
-	leads := map[tree.Hash]bool{accepted: true}
+	leads, through := map[tree.Hash]bool{accepted: true}, map[tree.Hash]bool{}
 	top, err := w.get(head)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range w.inOrder(top, in, map[tree.Hash]bool{}) {
 		leads[c.hash] = slices.ContainsFunc(c.parents, func(p tree.Hash) bool { return leads[p] })
+		through[c.hash] = leads[c.hash] && (c.hash == w.via || slices.ContainsFunc(c.parents, func(p tree.Hash) bool { return through[p] }))
 	}
 	var out []*commit
 	for c := top; c.hash != accepted; {
@@ -172,7 +178,10 @@ func (w *walk) line(accepted, head tree.Hash, in func(tree.Hash) bool) ([]*commi
 			return nil, fmt.Errorf("verify %s: %w %s", head.Short(), ErrNoDescendant, accepted.Short())
 		}
 		out = append(out, c)
-		i := slices.IndexFunc(c.parents, func(p tree.Hash) bool { return leads[p] })
+		i := slices.IndexFunc(c.parents, func(p tree.Hash) bool { return through[p] })
+		if i < 0 {
+			i = slices.IndexFunc(c.parents, func(p tree.Hash) bool { return leads[p] })
+		}
 		if c, err = w.get(c.parents[i]); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 // BrokenError is a tree that says nothing: git refuses one of its objects
-// (`git fsck --strict`), or it is larger than is walked.
+// (`git fsck --strict`), it is larger than is walked, or its commit merges more than
+// is compared.
 type BrokenError struct {
 	// Path of the directory, from the tree that was looked at; "": itself.
 	Path string
@@ -21,6 +22,18 @@ func (e *BrokenError) Error() string {
 		return "broken tree: " + e.Why
 	}
 	return fmt.Sprintf("broken tree: %s: %s", e.Path, e.Why)
+}
+
+// MaxParents is how many commits one may merge. What a merge takes back is found
+// by comparing its parents with each other.
+const MaxParents = 64
+
+// CheckParents is why a commit with so many parents says nothing, nil when it may.
+func CheckParents(n int) *BrokenError {
+	if n <= MaxParents {
+		return nil
+	}
+	return &BrokenError{Why: fmt.Sprintf("it merges %d commits at once, and at most %d are read: merge them one after the other", n, MaxParents)}
 }
 
 // Check returns a *BrokenError for a directory's entries that git refuses: a

@@ -1,4 +1,4 @@
-package gitrepo
+package proofs
 
 import (
 	"crypto/sha256"
@@ -8,20 +8,18 @@ import (
 // mostProven bounds how many signatures are remembered, some 200 bytes each.
 const mostProven = 1 << 14
 
-// proofs remembers, by the bytes of a commit, the ssh key whose signature over it
+// Memory remembers, by the bytes of a commit, the ssh key whose signature over it
 // was found good. That never changes, whoever asks and whenever, so one memory
 // serves all repositories of the process; whether the key is listed and in force
 // is asked each time. What did not hold is not remembered: whoever writes commits
 // could fill the memory with it.
-type proofs struct {
+type Memory struct {
 	mu sync.Mutex
 	by map[[sha256.Size]byte]string
 }
 
-var proven = proofs{by: map[[sha256.Size]byte]string{}}
-
-// key is the one that signed a commit, in ssh's wire form.
-func (p *proofs) key(raw []byte) (string, bool) {
+// Key is the one that signed a commit, in ssh's wire form.
+func (p *Memory) Key(raw []byte) (string, bool) {
 	sum := sha256.Sum256(raw)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -29,12 +27,13 @@ func (p *proofs) key(raw []byte) (string, bool) {
 	return key, ok
 }
 
-func (p *proofs) add(raw []byte, key string) {
+// Add notes the key whose signature over a commit was found good.
+func (p *Memory) Add(raw []byte, key string) {
 	sum := sha256.Sum256(raw)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.by) >= mostProven {
-		clear(p.by)
+	if p.by == nil || len(p.by) >= mostProven {
+		p.by = map[[sha256.Size]byte]string{}
 	}
 	p.by[sum] = key
 }
