@@ -6,17 +6,18 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 )
 
 // UnderRoot is the newest commit up to head that a daemon with a trust root wrote:
 // it has a signature and the trailer Fleet. Zero: there is none. Nothing is judged,
 // so whoever may push can make a commit look so.
 func (r *Repo) UnderRoot(ctx context.Context, head tree.Hash) (found tree.Hash, err error) {
-	err = r.walk(ctx, head, func(c Commit) (stop, below bool, err error) {
+	err = r.walk(ctx, head, func(c Commit) (parents []tree.Hash, done bool, err error) {
 		if c.Signed && c.Trailer(FleetTrailer) != "" {
 			found = c.Hash
 		}
-		return !found.IsZero(), true, nil
+		return c.Parents, !found.IsZero(), nil
 	})
 	return found, err
 }
@@ -44,25 +45,25 @@ func (r *Repo) OfFleet(ctx context.Context, head tree.Hash) (own bool, err error
 		return true, nil
 	}
 	var other *OtherFleetError
-	err = r.walk(ctx, head, func(c Commit) (stop, below bool, err error) {
+	err = r.walk(ctx, head, func(c Commit) (parents []tree.Hash, done bool, err error) {
 		branch, _, _ := strings.Cut(c.Trailer(LedgerTrailer), " ")
 		if !c.Signed || branch == "" || Branch(branch) != r.ledgerRef {
-			return false, true, nil
+			return c.Parents, false, nil
 		}
 		signed, err := r.SignedBy(c.Hash, id.Trusted)
 		if err != nil || !signed {
-			return false, true, err
+			return c.Parents, false, err
 		}
 		switch fleet := c.Trailer(FleetTrailer); {
 		case fleet == "":
-			return false, false, nil // from before the trust root, with all below
+			return nil, false, nil // from before the trust root, with all below
 		case fleet == id.Fleet:
 			own = true
-			return true, false, nil
+			return nil, true, nil
 		case other == nil:
 			other = &OtherFleetError{Ref: r.ledgerRef, Commit: c.Hash, Fleet: fleet, Own: id.Fleet}
 		}
-		return false, true, nil
+		return c.Parents, false, nil
 	})
 	if err == nil && other != nil && !own {
 		err = other
@@ -70,34 +71,16 @@ func (r *Repo) OfFleet(ctx context.Context, head tree.Hash) (own bool, err error
 	return own, err
 }
 
-// walk visits a commit and its ancestors, nearest first, until visit stops. What is
-// below a commit is visited where it says so.
-func (r *Repo) walk(ctx context.Context, head tree.Hash, visit func(Commit) (stop, below bool, err error)) error {
+// walk visits a commit and its ancestors as ancestry.Walk does, zero having none.
+func (r *Repo) walk(ctx context.Context, head tree.Hash, visit func(Commit) (parents []tree.Hash, done bool, err error)) error {
 	if head.IsZero() {
 		return nil
 	}
-	seen := map[tree.Hash]bool{head: true}
-	for queue := []tree.Hash{head}; len(queue) > 0; queue = queue[1:] {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		c, err := r.info(queue[0])
+	return ancestry.Walk(ctx, head, func(h tree.Hash) ([]tree.Hash, bool, error) {
+		c, err := r.info(h)
 		if err != nil {
-			return fmt.Errorf("look for the fleet of the ledger: %w", err)
+			return nil, false, fmt.Errorf("look for the fleet of the ledger: %w", err)
 		}
-		stop, below, err := visit(c)
-		if err != nil || stop {
-			return err
-		}
-		if !below {
-			continue
-		}
-		for _, p := range c.Parents {
-			if !seen[p] {
-				seen[p] = true
-				queue = append(queue, p)
-			}
-		}
-	}
-	return nil
+		return visit(c)
+	})
 }

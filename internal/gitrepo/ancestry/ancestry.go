@@ -101,31 +101,18 @@ func (g *Graph) Holds(ctx context.Context, of, h tree.Hash) (bool, error) {
 		return false, nil
 	}
 	least, bounded := g.known(h)
-	seen := map[tree.Hash]bool{of: true}
-	for queue := []tree.Hash{of}; len(queue) > 0; {
-		at := queue[0]
-		queue = queue[1:]
-		if at == h {
-			return true, nil
-		}
-		if err := ctx.Err(); err != nil {
-			return false, err
+	found := false
+	err := Walk(ctx, of, func(at tree.Hash) ([]tree.Hash, bool, error) {
+		if found = at == h; found {
+			return nil, true, nil
 		}
 		if d, ok := g.known(at); ok && bounded && d <= least {
-			continue
+			return nil, false, nil
 		}
 		parents, err := g.parents(at)
-		if err != nil {
-			return false, err
-		}
-		for _, p := range parents {
-			if !seen[p] {
-				seen[p] = true
-				queue = append(queue, p)
-			}
-		}
-	}
-	return false, nil
+		return parents, false, err
+	})
+	return found, err
 }
 
 // Only are the commits that one reaches and another (zero: none) does not, each

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 )
 
 // Commit is what is known of one.
@@ -32,30 +33,22 @@ type History struct {
 // highest numbers first; not those below a numbered one.
 func (h History) Below(ctx context.Context, head tree.Hash) (numbered, plain []tree.Hash, err error) {
 	numbers := map[tree.Hash]uint64{}
-	seen := map[tree.Hash]bool{head: true}
-	for queue := []tree.Hash{head}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
+	err = ancestry.Walk(ctx, head, func(at tree.Hash) ([]tree.Hash, bool, error) {
 		c, err := h.Commit(at)
-		if err != nil {
-			return nil, nil, fmt.Errorf("look for the newest signed commit: %w", err)
-		}
-		if c.Ours && c.Number > 0 {
+		switch {
+		case err != nil:
+			return nil, false, fmt.Errorf("look for the newest signed commit: %w", err)
+		case c.Ours && c.Number > 0:
 			numbers[at] = c.Number
 			numbered = append(numbered, at)
-			continue
-		}
-		if c.Ours {
+			return nil, false, nil
+		case c.Ours:
 			plain = append(plain, at)
 		}
-		for _, p := range c.Parents {
-			if !seen[p] {
-				seen[p] = true
-				queue = append(queue, p)
-			}
-		}
+		return c.Parents, false, nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	slices.SortStableFunc(numbered, func(a, b tree.Hash) int { return cmp.Compare(numbers[b], numbers[a]) })
 	return numbered, plain, nil
