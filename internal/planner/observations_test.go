@@ -32,7 +32,9 @@ func TestObservations(t *testing.T) {
 				delete(model, name)
 			}
 			differ := map[string]bool{}
-			was.changed(o, func(name string) { differ[name] = true })
+			for _, name := range o.Differs(was) {
+				differ[name] = true
+			}
 			for i := range 6 {
 				name := fmt.Sprint("c", i)
 				if !SameObservation(o.Of(name), model[name]) || !SameObservation(was.Of(name), before[name]) {

@@ -153,11 +153,11 @@ func (u *update) ledgerChanged() {
 
 // observedChanged drops the verdicts on whom clusters say something else of.
 func (u *update) observedChanged() {
-	u.last.given.Observed.changed(u.w.Observed, func(contract string) {
+	for _, contract := range u.w.Observed.Differs(u.last.given.Observed) {
 		if c := u.w.Ledger.Contract(contract); c != nil {
 			u.dirty[intentOf(c)] = true
 		}
-	})
+	}
 }
 
 // workloadChanged forgets what was scored by a workload that is another now.

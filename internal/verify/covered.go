@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	iradix "github.com/hashicorp/go-immutable-radix"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
@@ -44,7 +42,7 @@ func (s *closed) over(judge func(path string) verdict) func(path string) verdict
 
 // withCovered are a commit's changes, and those that it makes by leaving out what
 // its parent holds back below an entry that it changes, sorted.
-func withCovered(changes []change, over *iradix.Tree) []change {
+func withCovered(changes []change, over holdings) []change {
 	if over.Len() == 0 {
 		return changes
 	}
@@ -57,13 +55,12 @@ func withCovered(changes []change, over *iradix.Tree) []change {
 		if ch.was.Hash.IsZero() {
 			continue
 		}
-		over.Root().WalkPrefix([]byte(ch.path+"/"), func(k []byte, _ any) bool {
-			if path := string(k); !own[path] {
+		for path := range over.Under(ch.path + "/") {
+			if !own[path] {
 				own[path] = true
 				out = append(out, change{path: path})
 			}
-			return false
-		})
+		}
 	}
 	slices.SortFunc(out, func(a, b change) int { return cmp.Compare(a.path, b.path) })
 	return out
@@ -71,20 +68,18 @@ func withCovered(changes []change, over *iradix.Tree) []change {
 
 // withoutIntents is what is held back besides intents. Intents below an entry
 // that is held back are part of it.
-func withoutIntents(over *iradix.Tree) *iradix.Tree {
-	txn := over.Txn()
-	over.Root().Walk(func(k []byte, _ any) bool {
-		tenant := tenantOf(string(k))
+func withoutIntents(over holdings) holdings {
+	next := over.Edit()
+	for path := range over.All() {
+		tenant := tenantOf(path)
 		if tenant == "" {
-			return false
+			continue
 		}
-		for _, dir := range []string{"intents", "intents/" + tenant} {
-			if _, ok := over.Get([]byte(dir)); ok {
-				return false
-			}
+		_, all := over.Get("intents")
+		_, theirs := over.Get("intents/" + tenant)
+		if !all && !theirs {
+			next.Delete(path)
 		}
-		txn.Delete(k)
-		return false
-	})
-	return txn.Commit()
+	}
+	return next.Done()
 }

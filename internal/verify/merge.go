@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	iradix "github.com/hashicorp/go-immutable-radix"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
@@ -22,30 +20,30 @@ type side struct {
 
 // holdMerge is what a merge holds back: wherever its tree is not the three-way
 // merge of what may be acted on in its sides, unless it is signed itself.
-func (w *walk) holdMerge(ctx context.Context, c *commit, changes [][]change, before tree.Hash) (*iradix.Tree, error) {
+func (w *walk) holdMerge(ctx context.Context, c *commit, changes [][]change, before tree.Hash) (holdings, error) {
 	main := max(0, slices.Index(c.parents, before))
 	over := w.heldAt(c.parents[main])
-	txn := over.Txn()
+	next := over.Edit()
 	m := &merge{walk: w, commit: c, main: main, found: map[[2]tree.Hash]common3{}}
 	var shut closed
 	judge := shut.over(w.judge(c))
 	for _, path := range m.paths(changes) {
 		is, sides, err := m.sides(path, changes)
 		if err != nil {
-			return nil, err
+			return nothing, err
 		}
 		e, at, err := m.three(ctx, path, sides)
 		if err != nil {
-			return nil, err
+			return nothing, err
 		}
 		if keep := verdictOf(c, is, e, at, sides, func() verdict { return judge(path) }); keep != nil {
-			txn.Insert([]byte(path), keep)
+			next.Set(path, keep)
 			shut.add(path, is, verdict{why: keep.why, unapproved: keep.unapproved})
 		} else {
-			txn.Delete([]byte(path))
+			next.Delete(path)
 		}
 	}
-	return txn.Commit(), nil
+	return next.Done(), nil
 }
 
 // verdictOf is what a merge holds back at a path, nil when nothing: its tree
@@ -96,10 +94,9 @@ func (m *merge) paths(changes [][]change) []string {
 		}
 	}
 	for _, p := range m.commit.parents {
-		m.heldAt(p).Root().Walk(func(k []byte, _ any) bool {
-			all[string(k)] = true
-			return false
-		})
+		for path := range m.heldAt(p).All() {
+			all[path] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(all))
 }
@@ -115,9 +112,8 @@ func (m *merge) sides(path string, changes [][]change) (is tree.Entry, sides []s
 			s.raw = changes[i][j].was
 		}
 		s.e = s.raw
-		if h, ok := m.heldAt(p).Get([]byte(path)); ok {
-			s.held = h.(*held)
-			s.e = s.held.entry
+		if h, ok := m.heldAt(p).Get(path); ok {
+			s.held, s.e = h, h.entry
 		}
 		sides = append(sides, s)
 	}
@@ -174,8 +170,8 @@ func (m *merge) unchanged(ctx context.Context, path string, s, from side) (bool,
 		if err != nil {
 			return false, err
 		}
-		if h, ok := m.heldAt(b).Get([]byte(path)); ok {
-			was = h.(*held).entry
+		if h, ok := m.heldAt(b).Get(path); ok {
+			was = h.entry
 		}
 		if was != s.e {
 			return false, nil

@@ -1,15 +1,12 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	iradix "github.com/hashicorp/go-immutable-radix"
-
+	"github.com/fleetbroker/fleetbroker/internal/api/ordered"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
@@ -62,7 +59,7 @@ type State struct {
 	Said   tree.Hash
 	Broken []Broken
 
-	held *iradix.Tree
+	held holdings
 	root *trust.Root
 }
 
@@ -200,9 +197,7 @@ func (v *Verifier) Merge(ctx context.Context, into tree.Hash, at *State, last *f
 		}
 	}
 	w := v.walk(into, nil)
-	if at.held != nil {
-		w.held[into] = at.held
-	}
+	w.held[into] = at.held
 	if err := w.follow(ctx, into); err != nil {
 		return nil, err
 	}
@@ -275,7 +270,7 @@ func (v *Verifier) begin(ctx context.Context, accepted tree.Hash, older []tree.T
 
 func (v *Verifier) walk(from tree.Hash, older []tree.Tree) *walk {
 	return &walk{
-		commits: &v.commits, via: v.via, now: v.now(), done: map[tree.Hash]bool{}, held: map[tree.Hash]*iradix.Tree{}, clean: from,
+		commits: &v.commits, via: v.via, now: v.now(), done: map[tree.Hash]bool{}, held: map[tree.Hash]holdings{}, clean: from,
 		read: func(ctx context.Context, t tree.Tree) (*rights, error) { return v.reader.read(ctx, t, older) },
 	}
 }
@@ -294,14 +289,14 @@ func (w *walk) state(head tree.Hash) (*State, error) {
 		return nil, err
 	}
 	out.held = w.heldAt(head)
-	out.held.Root().Walk(func(k []byte, x any) bool {
-		h := x.(*held)
-		out.Findings = append(out.Findings, Finding{string(k), h.commit.hash, h.commit.author, h.why, h.unapproved, h.at, h.entry})
-		return false
-	})
-	slices.SortFunc(out.Findings, func(a, b Finding) int { return cmp.Compare(a.Path, b.Path) })
+	for path, h := range out.held.All() {
+		out.Findings = append(out.Findings, Finding{path, h.commit.hash, h.commit.author, h.why, h.unapproved, h.at, h.entry})
+	}
 	return out, nil
 }
+
+// holdings are the paths that a commit holds back. Commits share what is equal.
+type holdings = ordered.Map[*held]
 
 // held is a path that is held back.
 type held struct {
@@ -316,11 +311,10 @@ type held struct {
 }
 
 // laid is E: a tree with what is held back laid over.
-func laid(t tree.Tree, over *iradix.Tree) (tree.Tree, error) {
+func laid(t tree.Tree, over holdings) (tree.Tree, error) {
 	entries := map[string]tree.Entry{}
-	over.Root().Walk(func(k []byte, x any) bool {
-		entries[string(k)] = x.(*held).entry
-		return false
-	})
+	for path, h := range over.All() {
+		entries[path] = h.entry
+	}
 	return tree.With(t, entries)
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	iradix "github.com/hashicorp/go-immutable-radix"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
@@ -26,19 +24,14 @@ type walk struct {
 	// done are the commits that were judged, held what each of them holds back.
 	// Versions share what is equal.
 	done map[tree.Hash]bool
-	held map[tree.Hash]*iradix.Tree
+	held map[tree.Hash]holdings
 }
 
-var nothing = iradix.New()
+var nothing holdings
 
 // heldAt is what a commit holds back. What a clean commit of the line descends
 // from is as good as accepted with it.
-func (w *walk) heldAt(h tree.Hash) *iradix.Tree {
-	if t := w.held[h]; t != nil {
-		return t
-	}
-	return nothing
-}
+func (w *walk) heldAt(h tree.Hash) holdings { return w.held[h] }
 
 // follow reads the rights that hold after a commit of the line.
 func (w *walk) follow(ctx context.Context, at tree.Hash) error {
@@ -51,12 +44,10 @@ func (w *walk) follow(ctx context.Context, at tree.Hash) error {
 		return err
 	}
 	over := map[string]tree.Entry{}
-	keep := func(k []byte, x any) bool {
-		over[string(k)] = x.(*held).entry
-		return false
-	}
 	for _, name := range rightsFiles {
-		w.heldAt(at).Root().WalkPrefix([]byte(name), keep)
+		for path, h := range w.heldAt(at).Under(name) {
+			over[path] = h.entry
+		}
 	}
 	if only, err = tree.With(only, over); err != nil {
 		return err
@@ -226,11 +217,11 @@ func (w *walk) inOrder(from *commit, want func(tree.Hash) bool, seen map[tree.Ha
 
 // hold is what a commit holds back. before is the commit of the line that its
 // branch is merged into.
-func (w *walk) hold(ctx context.Context, c *commit, before tree.Hash) (*iradix.Tree, error) {
+func (w *walk) hold(ctx context.Context, c *commit, before tree.Hash) (holdings, error) {
 	broken, err := w.whole(c)
 	switch {
 	case err != nil:
-		return nil, err
+		return nothing, err
 	case broken != nil: // it says nothing: what its parent has goes on
 		return w.heldAt(w.parent(c)), nil
 	case !w.rights.signed:
@@ -238,7 +229,7 @@ func (w *walk) hold(ctx context.Context, c *commit, before tree.Hash) (*iradix.T
 	}
 	changes, err := w.changesOf(c)
 	if err != nil {
-		return nil, err
+		return nothing, err
 	}
 	if len(changes) > 1 {
 		return w.holdMerge(ctx, c, changes, before)
@@ -252,23 +243,23 @@ func (w *walk) hold(ctx context.Context, c *commit, before tree.Hash) (*iradix.T
 	if len(changes[0]) == 0 {
 		return over, nil
 	}
-	txn := over.Txn()
+	next := over.Edit()
 	var shut closed
 	j := shut.over(w.judge(c))
 	for _, ch := range withCovered(changes[0], over) {
 		keep := &held{entry: ch.was, at: parent}
-		if old, ok := over.Get([]byte(ch.path)); ok {
-			keep.entry, keep.at = old.(*held).entry, old.(*held).at
+		if old, ok := over.Get(ch.path); ok {
+			keep.entry, keep.at = old.entry, old.at
 		}
 		if v := j(ch.path); ch.is == keep.entry || v.why == "" {
-			txn.Delete([]byte(ch.path))
+			next.Delete(ch.path)
 		} else {
 			keep.commit, keep.why, keep.unapproved = c, v.why, v.unapproved
-			txn.Insert([]byte(ch.path), keep)
+			next.Set(ch.path, keep)
 			shut.add(ch.path, ch.is, v)
 		}
 	}
-	return txn.Commit(), nil
+	return next.Done(), nil
 }
 
 // judge judges a commit's signature path by path, once for all paths of one

@@ -3,6 +3,7 @@ package ordered
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -38,8 +39,151 @@ func TestMapsStayAsTheyAre(t *testing.T) {
 		prefix := names.Draw(t, "prefix")
 		for i, m := range made {
 			compare(t, m, want[i], prefix)
+			for k := range made {
+				differs(t, m, made[k], want[i], want[k])
+			}
 		}
 	})
+}
+
+// Two maps differ in exactly the keys in which plain maps would, in order.
+func differs(t *rapid.T, a, b Map[int], x, y map[string]int) {
+	all := maps.Clone(x)
+	maps.Copy(all, y)
+	var want []string
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		v, in := x[k]
+		w, too := y[k]
+		if in != too || v != w {
+			want = append(want, k)
+		}
+	}
+	if got := slices.Collect(a.Differs(b, func(a, b int) bool { return a == b })); !slices.Equal(got, want) {
+		t.Fatalf("differs in %v, want %v", got, want)
+	}
+}
+
+// Thousands of keys come in any order, some of them go, and the tree keeps its
+// shape: nodes in order, none too full or empty, all leaves equally deep.
+func TestTreesKeepTheirShape(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e, want := Map[int]{}.Edit(), map[string]int{}
+		for range rapid.IntRange(1, 8).Draw(t, "stretches") {
+			at, step, n := rapid.IntRange(0, 9999).Draw(t, "at"), rapid.SampledFrom([]int{1, -1, 7, 3571}).Draw(t, "step"), rapid.IntRange(1, 1000).Draw(t, "n")
+			goes := rapid.Bool().Draw(t, "goes")
+			for i := range n {
+				k := names[((at+i*step)%10000+10000)%10000]
+				if goes {
+					e.Delete(k)
+					delete(want, k)
+				} else {
+					e.Set(k, i)
+					want[k] = i
+				}
+			}
+			if rapid.Bool().Draw(t, "done") {
+				e = e.Done().Edit()
+			}
+		}
+		m := e.Done()
+		compare(t, m, want, "0050")
+		if m.root != nil {
+			shaped(t, m.root, "", "~", m.root.depth())
+		}
+	})
+}
+
+func shaped(t *rapid.T, n *node[int], from, to string, depth int) {
+	if n.size() == 0 || n.size() > full || cap(n.entries) > full || cap(n.kids) > full {
+		t.Fatalf("a node has %d of at most %d, and room for %d", n.size(), full, max(cap(n.entries), cap(n.kids)))
+	}
+	if (n.kids == nil) != (depth == 0) || n.depth() != depth {
+		t.Fatalf("a leaf is at another depth than the first: %d", depth)
+	}
+	for i, k := range n.kids {
+		next := to
+		if i+1 < len(n.kids) {
+			next = n.kids[i+1].from
+		}
+		shaped(t, k.node, k.from, next, depth-1)
+	}
+	for i, x := range n.entries {
+		if x.key < from || x.key >= to || i > 0 && n.entries[i-1].key >= x.key {
+			t.Fatalf("%q stands between %q and %q", x.key, from, to)
+		}
+	}
+}
+
+// What differs is found without a look at what is shared.
+func TestDiffersCostsWhatDiffers(t *testing.T) {
+	m := hundredThousand()
+	e := m.Edit()
+	e.Set("050000", -1)
+	e.Delete("000000")
+	next, looks := e.Done(), 0
+	got := slices.Collect(next.Differs(m, func(a, b int) bool { looks++; return a == b }))
+	if !slices.Equal(got, []string{"000000", "050000"}) || looks > 4*full {
+		t.Errorf("differs in %v after %d comparisons, want 000000 and 050000 after those of two leaves", got, looks)
+	}
+}
+
+func hundredThousand() Map[int] {
+	e := Map[int]{}.Edit()
+	for i := range 100_000 {
+		e.Set(fmt.Sprintf("%06d", i*61%100_000), i)
+	}
+	return e.Done()
+}
+
+func BenchmarkGet(b *testing.B) {
+	m := hundredThousand()
+	i := 0
+	for b.Loop() {
+		i = (i + 7919) % 100_000
+		if _, there := m.Get(names[i]); !there {
+			b.Fatal(names[i])
+		}
+	}
+}
+
+func BenchmarkEdit(b *testing.B) {
+	m := hundredThousand()
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		i = (i + 7919) % 100_000
+		e := m.Edit()
+		e.Set(names[i], i)
+		m = e.Done()
+	}
+}
+
+// BenchmarkHeap reports what an entry of 100,000 costs beside its key.
+func BenchmarkHeap(b *testing.B) {
+	for b.Loop() {
+		before := heap()
+		e := Map[int]{}.Edit()
+		for i := range names {
+			e.Set(names[i*61%len(names)], i)
+		}
+		m := e.Done()
+		b.ReportMetric(float64(heap()-before)/float64(len(names)), "B/entry")
+		runtime.KeepAlive(m)
+	}
+}
+
+var names = func() (out [100_000]string) {
+	for i := range out {
+		out[i] = fmt.Sprintf("%06d", i)
+	}
+	return out
+}()
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 func has(m map[string]int, k string) bool { _, ok := m[k]; return ok }
