@@ -104,7 +104,7 @@ func TestMemoryPlansConditionsAsFromNothing(t *testing.T) {
 		most := int64(rapid.IntRange(1, 60).Draw(t, "conditions"))
 		work := int64(rapid.SampledFrom([]int{0, 1, 600, 1500}).Draw(t, "work"))
 		s.Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Conditions, f.Limits.Work = most, work })
-		m := &planner.Memory{}
+		m := &planner.Session{}
 		for range rapid.IntRange(1, 12).Draw(t, "length") {
 			said := s.event()
 			if rapid.Bool().Draw(t, "asks") {

@@ -68,6 +68,7 @@ type poolCost struct {
 // move makes the pool cheaper and may thereby make another worth it, so it goes
 // round until nothing changes: a plan that was applied leaves nothing to do.
 func (r *round) consolidate() {
+	StepConsolidate.begin(r.step)
 	if !r.consolidating() {
 		return
 	}

@@ -69,7 +69,7 @@ func BenchmarkCrowd(b *testing.B) {
 	for _, c := range crowds {
 		b.Run(fmt.Sprintf("%s/intents=%d", c.name, c.intents), func(b *testing.B) {
 			for b.Loop() {
-				memories := [2]planner.Memory{}
+				memories := [2]planner.Session{}
 				alone, with := crowd(0, c.flavors, c.contracts, c.wants), crowd(c.intents, c.flavors, c.contracts, c.wants)
 				for _, at := range []string{"new", "next", "waits"} {
 					var took [2]time.Duration

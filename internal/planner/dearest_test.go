@@ -20,7 +20,7 @@ func TestTheDearestThatFittedIsRecorded(t *testing.T) {
 		Offer("oslo/h100", Cards("nvidia-h100", 2, "80Gi"), Costs("50")).
 		Offer("ulm/h100", Cards("nvidia-h100", 16, "80Gi"))
 	thrifty := With(func(s *v1alpha1.IntentSpec) { s.Objective = "cost" })
-	m := &planner.Memory{}
+	m := &planner.Session{}
 	dearest := func(name string) (flavor, hourly string) {
 		t.Helper()
 		want := b.Plan()

@@ -1,9 +1,11 @@
 // Package planner decides: from everything a round knows (World) it makes
 // everything the round will do (Plan).
 //
-//	World ─► offers ─► quick keeps ─► settle ─► ration ─► fill ─► finish ─► check ─► Plan
+//	World ─► 1 observe ─► 2 guard ─► 3 settle ─► 4 serve ⇄ 5 batch ─► 6 consolidate ─► 7 conclude ─► 8 check ─► Plan
 //
-// # Steps
+// decide.go is these eight steps; who calls may time each (Session.Step).
+//
+// # What they do
 //
 //   - offers: each flavor with what is free of it, by the ledger's arithmetic
 //     (package inventory). Contracts that a shrunken flavor no longer holds
@@ -46,9 +48,9 @@
 //
 //   - check: the result is asked again by other means (invariants.go).
 //
-//   - memory: where one plan follows the other (Memory), offers, shapes, what
+//   - memory: where one plan follows the other (Session), offers, shapes, what
 //     the ledger holds and who is quick are kept and brought up to date by what
-//     changed (memory.go, resume.go, tally.go, observations.go). The plan is the same, word
+//     changed (base.go, session.go, session_update.go, tally.go, observations.go). The plan is the same, word
 //     for word: TestMemoryPlansAsFromNothing. At 100,000 intents on as many
 //     flavors a round after one change is then a few milliseconds instead of a
 //     second.
@@ -120,7 +122,7 @@
 //
 // # Who calls it
 //
-// The reconciler each round (through a Memory), `fleetbroker plan` and `explain`
+// The reconciler each round (through a Session), `fleetbroker plan` and `explain`
 // offline, and the simulation. Explain runs the very same decision. The result is a value; the
 // caller commits and delivers it.
 //
@@ -128,6 +130,6 @@
 //
 // Pure functions of their arguments: safe from any goroutine. A World must not
 // change while a call runs; what a Plan shares with it must not be modified. A
-// Memory belongs to one goroutine at a time, and what it was handed must not be
+// Session belongs to one goroutine at a time, and what it was handed must not be
 // modified after that either.
 package planner

@@ -16,7 +16,7 @@ type Trial struct{ r *round }
 // NewTrial reads a world from nothing, up to the first turn.
 func NewTrial(w World) *Trial {
 	r := newRound(&w)
-	r.prepare()
+	r.prepareAll()
 	for _, j := range r.jobs {
 		if len(j.tasks) > 0 && j.in != nil {
 			j.budget(r, len(j.tasks))

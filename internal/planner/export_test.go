@@ -47,7 +47,7 @@ func MeasurePace(w World) *Pace {
 	}
 	r := newRound(&w)
 	p.Round = lap()
-	r.prepare()
+	r.prepareAll()
 	p.Settle = lap()
 	var waiting []*job
 	for _, j := range r.jobs {
@@ -89,6 +89,7 @@ func MeasurePace(w World) *Pace {
 	lap()
 	r.waiting = slices.DeleteFunc(waiting, func(j *job) bool { return len(j.tasks) == 0 })
 	r.conclude()
+	r.check()
 	p.Conclude = lap()
 	p.Plan = r.plan
 	slices.Sort(p.Turns)
@@ -136,7 +137,7 @@ type Effort struct {
 // CountWork decides a world from nothing and counts what that took.
 func CountWork(w World) (*Plan, Effort) {
 	r := newRound(&w)
-	r.prepare()
+	r.prepareAll()
 	d := Effort{Tasks: len(r.nothing)}
 	for _, j := range r.jobs {
 		if !r.isNothing(j.tasks) {
@@ -146,12 +147,20 @@ func CountWork(w World) (*Plan, Effort) {
 	r.fillAll()
 	r.consolidate()
 	r.conclude()
+	r.check()
 	d.Looked, d.Made = r.looked, r.made
 	return r.plan, d
 }
 
-// Break makes the memory trip over the next change of an offer.
-func (m *Memory) Break() { m.last.inventory = &inventory.Inventory{} }
+// prepareAll is a round's way to its first turn.
+func (r *round) prepareAll() {
+	r.observeAll()
+	r.guard()
+	r.settle()
+}
+
+// Break makes the session trip over the next change of an offer.
+func (s *Session) Break() { s.base.inventory = &inventory.Inventory{} }
 
 // CheckShapes decides a world and holds each shape that was made for it against
 // what every offer alone says.

@@ -38,12 +38,15 @@ func (r *round) fillAll() {
 	r.order(waiting)
 	const times = 8 // each but the last made somebody give way, or let somebody off
 	for range times {
+		StepServe.begin(r.step)
 		waiting = r.fillWaiting(waiting, request{inBatch: true})
+		StepBatch.begin(r.step)
 		if changed, dropped := r.repairAll(waiting); changed {
 			waiting = append(waiting, dropped...)
 			r.order(waiting)
 			waiting = r.fillWaiting(waiting, request{inBatch: true})
 		}
+		StepServe.begin(r.step)
 		if slices.ContainsFunc(waiting, func(j *job) bool { return j.tenant.Borrows() }) {
 			r.order(waiting)
 			waiting = r.fillWaiting(waiting, request{inBatch: true, mayBorrow: true})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // Action is what a plan does with an intent.
@@ -216,4 +217,9 @@ type Explanation struct {
 	// Troubled are the intent's held contracts that have a reason for standing
 	// as they do, by name.
 	Troubled []*v1alpha1.Contract
+}
+
+// LedgerChanges are the plan's changes as the ledger takes them.
+func (p *Plan) LedgerChanges() ledger.Changes {
+	return ledger.Changes{Contracts: p.Contracts, States: p.States, Spends: p.Spends}
 }

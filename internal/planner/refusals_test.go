@@ -134,7 +134,7 @@ func TestMemoryKeepsWhoDeniesOutOfTheMarket(t *testing.T) {
 	b.Tick(10 * time.Second).Round()
 	b.Tick(31 * time.Second).Round()
 	b.Tenant("third", "rome").Intent("third/train", Wants(1, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Allow = []string{"evil"} }))
-	memory := &planner.Memory{}
+	memory := &planner.Session{}
 	evil := slices.IndexFunc(b.W.Offers, func(o *model.Offer) bool { return o.Flavor.Metadata.Namespace == "evil" })
 	for n := range 3 {
 		world := b.W

@@ -14,11 +14,15 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// round is the working state of one Decide.
+// round is the working state of one Decide. It is two structs: base, which the
+// next round of a Session goes on with as it is, and what follows here, which
+// each round makes for itself.
 type round struct {
+	base
 	draft
-	// given is the world as it was handed in, w with what warm pools add to it.
-	given World
+	// step is called as each step begins; may be nil.
+	step func(Step)
+	// w is the world, with what warm pools add to it.
 	w     *World
 	fleet *v1alpha1.FleetSpec
 	// limits are the fleet's, filled.
@@ -27,32 +31,15 @@ type round struct {
 	now    v1alpha1.Time
 	plan   *Plan
 
-	// refusals of contracts by their providers, by contract; marks are the
-	// providers that are kept out of the market for them.
-	refusals map[string]refusalRecord
-	marks    map[string]refusalMark
-	// mapped are the remote namespaces of the ledger's contracts, mappedNow what
-	// this round has added to them and taken away.
-	mapped, mappedNow mappings
-
-	names     *quantity.Names
-	defaults  quantity.Vector // of replicas that leave them open
-	latencies map[pair]int64
-
-	inventory *inventory.Inventory
-	traits    *traits
-	shapes    map[string]*shape
-	tariffs   map[*v1alpha1.Price]*tariff
-	// number tells the rounds of a Memory apart.
+	// mappedNow are the remote namespaces that this round has added to those of
+	// the ledger's contracts and taken away.
+	mappedNow mappings
+	// number tells the rounds of a Session apart.
 	number uint64
 	// seats are what may still be moved within its batch.
 	seats []*seat
 	// called is what pods that wait ask of intents that follow demand; made on first use.
 	called map[[2]string]call
-	key    keyBuffer
-	// nothing are the tasks of replicas that have nothing, by number: all jobs
-	// share them, and nobody changes them.
-	nothing []task
 	// bill is what the round has charged (work.go), spare what is left for what
 	// only people read. made counts the contracts that it made, on trial too, and
 	// looked the offers that it looked at for a kind of request.
@@ -61,18 +48,6 @@ type round struct {
 	made, looked int64
 
 	accounts *account.Accounts
-	// tally is what the ledger holds, at the start.
-	*tally
-
-	// pools are the fleet's warm pools as intents.
-	pools   []*model.Intent
-	intents []*model.Intent // by tenant and name, those of warm pools among them
-	// orphans are intents that are no more and of which the ledger still holds
-	// or remembers something; renames those that say what they were called before.
-	// relatives those with together or apart.
-	orphans, renames, relatives map[[2]string]bool
-	// verdicts are those of quick, by place in intents.
-	verdicts []verdict
 	frozen   freezes
 	jobs     []*job
 
@@ -113,26 +88,21 @@ type round struct {
 	hopeless map[string]bool
 	// ends are known ends as of the pass endsAt; searched counts the searches for
 	// reservations in a pass.
-	ends     []ending
-	endsAt   int
-	searched int
-	// related are the intents that are together or apart; made on first use.
-	related    *relations
+	ends       []ending
+	endsAt     int
+	searched   int
 	jobsByName map[[2]string]*job
 	// unitless remembers units that fit nowhere, and at how many touched offers that was found.
 	unitless map[string]int
-	// whole is what the fleet has, nil until asked.
-	whole *account.Fleet
 	// probe is the intent that Explain asks about.
 	probe *probe
-	// load is workload, nil until asked.
-	load *workload
 }
 
 // newRound reads a world from nothing.
 func newRound(w *World) *round {
-	r := startRound(w)
-	r.names, r.shapes, r.latencies, r.tariffs = quantity.NewNames(ReqCapacity), map[string]*shape{}, map[pair]int64{}, map[*v1alpha1.Price]*tariff{}
+	r := startRound(w, base{
+		names: quantity.NewNames(ReqCapacity), shapes: map[string]*shape{}, latencies: map[pair]int64{}, tariffs: map[*v1alpha1.Price]*tariff{},
+	})
 	fleet := r.fleet
 	r.defaults = r.names.VectorOf(v1alpha1.Resources{
 		v1alpha1.CPU:              defaultOf(fleet.Defaults.CPU, v1alpha1.CPU, "4"),
@@ -159,8 +129,9 @@ func (r *round) facts() inventory.Facts {
 	return inventory.Facts{Names: r.names, Clusters: r.w.Clusters, Heard: r.w.Heard, Blocked: r.blocked}
 }
 
-// startRound is a round that knows its world and has read nothing of it.
-func startRound(w *World) *round {
+// startRound is a round that knows its world and has read nothing of it but what
+// its base has.
+func startRound(w *World, from base) *round {
 	given := *w
 	given.Clusters, given.Tenants, given.ForceRelease = maps.Clone(w.Clusters), maps.Clone(w.Tenants), maps.Clone(w.ForceRelease)
 	w, warm := withWarmPools(w)
@@ -173,12 +144,13 @@ func startRound(w *World) *round {
 		books.Currency = fleet.Currency // the zone is checked when a fleet is read
 	}
 	r := &round{
-		given: given, w: w, fleet: fleet, limits: limitsBy(w), books: books, now: w.Now, pools: warm,
+		base: from, w: w, fleet: fleet, limits: limitsBy(w), books: books, now: w.Now,
 		before: map[string]*v1alpha1.Contract{}, current: map[string]*v1alpha1.Contract{},
 		mappedNow: mappings{}, statusOnly: map[string]bool{}, claimed: map[string]bool{}, replaced: map[string]bool{}, excess: map[string]bool{}, cut: map[string]bool{},
 		renamed: map[[2]string]*v1alpha1.IntentState{},
 		claims:  map[*job]*claim{}, notices: map[string][]*v1alpha1.Contract{}, hopeless: map[string]bool{}, isFreed: map[string]bool{},
 	}
+	r.given, r.pools = given, warm
 	r.plan = &Plan{Now: w.Now, Inputs: w.Inputs, Market: w.Market, Currency: books.Currency, Clusters: len(w.Clusters), Offers: len(w.Offers)}
 	r.frozen = newFreezes(w.Frozen)
 	return r

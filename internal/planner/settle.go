@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ type verdict struct {
 }
 
 // sift keeps the intents that are served as they ask, and makes jobs of the
-// others. What an earlier round found holds where it may (Memory).
+// others. What an earlier round found holds where it may (Session).
 func (r *round) sift() {
 	r.plan.Intents = make([]*Decision, 0, len(r.intents)+fewDecisions)
 	due := r.plan.Due
@@ -456,4 +457,33 @@ func (j *job) final() bool {
 		return j.in.Spec.Queue.Policy == "fail"
 	}
 	return false
+}
+
+// addVanished makes jobs of what the ledger holds or remembers for intents
+// that are no more: first of what it remembers, then of what it only holds.
+func (r *round) addVanished() {
+	type lost struct {
+		key   [2]string
+		first string // of its contracts, "" when it is remembered
+	}
+	list := make([]lost, 0, len(r.orphans))
+	for k := range r.orphans {
+		l := lost{key: k}
+		if r.w.Ledger.State(k[0], k[1]) == nil {
+			for _, c := range r.heldOf(k) {
+				if l.first == "" || c.Metadata.Name < l.first {
+					l.first = c.Metadata.Name
+				}
+			}
+		}
+		list = append(list, l)
+	}
+	slices.SortFunc(list, func(a, b lost) int {
+		return cmp.Or(strings.Compare(a.first, b.first), compareNames(a.key[0], a.key[1], b.key[0], b.key[1]))
+	})
+	for _, l := range list {
+		if r.renamed[l.key] == nil {
+			r.jobs = append(r.jobs, r.newJob(nil, l.key[0], l.key[1]))
+		}
+	}
 }

@@ -170,7 +170,7 @@ var oneChanges = []struct {
 // it was.
 func roundAfter(b *testing.B, w planner.World, change func(*Builder, int) planner.Action) {
 	b.Helper()
-	m := &planner.Memory{}
+	m := &planner.Session{}
 	m.Decide(w)
 	live := &Builder{W: w}
 	b.ReportAllocs()

@@ -9,7 +9,7 @@ import (
 // World is everything a round knows, as values. Decide reads nothing else: no
 // clock, no random source, no environment. Nothing in it is modified, and what
 // changes comes as a new value: a document, list or map that is handed in again
-// at the same address is taken to be as it was (Memory).
+// at the same address is taken to be as it was (Session).
 type World struct {
 	// Rules number by which to decide, as a commit of the past names them; 0 is this program's.
 	Rules int

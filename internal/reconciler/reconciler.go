@@ -53,7 +53,7 @@ type Reconciler struct {
 	folder     world.Folder
 	given      world.Input // what the newest world was made of
 	keeper     replay.Keeper
-	memory     planner.Memory
+	memory     planner.Session
 	renewed    renewed
 	swept      time.Time // day on which old requests were last taken out
 	kept       time.Time // day on which old market snapshots were last deleted

@@ -26,7 +26,7 @@ type planned struct {
 	sites   []site
 	bySite  map[string]int
 	world   planner.World
-	memory  planner.Memory
+	memory  planner.Session
 	intents []*model.Intent
 	jobs    map[string]*job
 	// over are jobs that have ended and that the planner has not been asked about since.

@@ -29,7 +29,7 @@ func BenchmarkAdverts(b *testing.B) {
 		reports[f.Metadata.Namespace] = append(reports[f.Metadata.Namespace], *f)
 	}
 	in := world.Input{Now: v1alpha1.TimeOf(made), Fleet: read, Inputs: "0", Ledger: ledger.Empty()}
-	memory := &planner.Memory{}
+	memory := &planner.Session{}
 	round := func() *planner.Plan {
 		in.Market = m.Snapshot()
 		return memory.Decide(world.Build(in))

@@ -223,7 +223,7 @@ func (l *life) same(said string, got, want planner.World) {
 func TestFoldIsBuild(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLife(t)
-		folder, memory := &Folder{}, &planner.Memory{}
+		folder, memory := &Folder{}, &planner.Session{}
 		var plan *planner.Plan
 		var before, pure planner.World
 		for i := range rapid.IntRange(1, 15).Draw(t, "length") {

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+	"github.com/fleetbroker/fleetbroker/internal/planner/sealed"
 )
 
 // Whatever happens to a fleet, a plan made from memory is the plan made from
@@ -22,7 +23,7 @@ func TestMemoryPlansAsFromNothing(t *testing.T) {
 	rounds, scratch := 0, uint64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		s := newStory(t)
-		m := &planner.Memory{}
+		m := &planner.Session{}
 		ordered := rapid.IntRange(0, 7).Draw(t, "ordered") > 0
 		ask := func(said string) *planner.Plan {
 			t.Helper()
@@ -32,8 +33,12 @@ func TestMemoryPlansAsFromNothing(t *testing.T) {
 					return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 				})
 			}
+			changed := sealed.World(s.W)
 			want := s.Plan()
 			got := m.Decide(s.W)
+			if at := changed(); at != "" {
+				t.Fatalf("after %q, planning changed %s in place", said, at)
+			}
 			rounds++
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("after %q, from memory (%d of %d from nothing):\n%s\nfrom nothing:\n%s", said, m.Scratch(), rounds, describe(got), describe(want))
@@ -75,7 +80,7 @@ func copies[T any](list []*T) []*T {
 func TestMemoryTellsOfItsFaults(t *testing.T) {
 	w := demand(market(20), 10)
 	var faults []string
-	m := &planner.Memory{Fault: func(why string) { faults = append(faults, why) }}
+	m := &planner.Session{Fault: func(why string) { faults = append(faults, why) }}
 	m.Decide(w.W)
 	m.Break()
 	w.Offer(w.W.Offers[3].Flavor.Ref(), Spec(func(f *v1alpha1.FlavorSpec) { f.Used = Amounts("cpu=1") }))
@@ -98,7 +103,7 @@ func TestMemoryBesideWarmPools(t *testing.T) {
 			f.WarmPools = append(f.WarmPools, v1alpha1.WarmPool{Name: name, Consumer: "rome", Count: 1, Resources: v1alpha1.ResourceRequest{GPU: &v1alpha1.GPURequest{Count: 1}}})
 		}
 	})
-	m := &planner.Memory{}
+	m := &planner.Session{}
 	next := func(said string) {
 		t.Helper()
 		b.W.Intents = slices.SortedFunc(slices.Values(b.W.Intents), func(x, y *model.Intent) int {

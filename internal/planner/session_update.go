@@ -12,7 +12,7 @@ import (
 // update brings a round up to date with its world.
 type update struct {
 	*round
-	last *round
+	last *base // as the round before left it
 	// dirty are intents on which there is no verdict any more, lost the intents that
 	// came or went.
 	dirty map[[2]string]bool
@@ -171,7 +171,7 @@ func (u *update) workloadChanged() {
 // remeasure makes figures anew.
 func (u *update) remeasure() {
 	u.inventory.Measure()
-	if u.inventory.Windowed() && u.now != u.last.now {
+	if u.inventory.Windowed() && u.now != u.last.given.Now {
 		clear(u.shapes) // another price may hold
 	}
 }
@@ -179,10 +179,7 @@ func (u *update) remeasure() {
 // forget drops the verdicts on intents that are to be looked at again: those
 // too of which a contract was, or is, more than its flavor or a budget bears.
 func (u *update) forget() {
-	for name := range u.last.excess {
-		u.forgetContract(name)
-	}
-	for name := range u.last.cut {
+	for _, name := range u.last.overfull {
 		u.forgetContract(name)
 	}
 	for k := range u.dirty {
