@@ -29,6 +29,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/clock"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
 	"github.com/fleetbroker/fleetbroker/internal/server"
@@ -110,6 +111,8 @@ type daemonFlags struct {
 	shadow      bool
 	childMemory string
 	childCPU    time.Duration
+	checkEvery  uint64
+	checkMemory string
 	logFormat   string
 	verbose     bool
 }
@@ -124,6 +127,8 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon beside others on the same host, in the clusters' Leases")
 	fs.StringVar(&f.childMemory, "child-memory", "256Mi", "memory of the child process that builds kustomizations and tries suspect inputs alone")
 	fs.DurationVar(&f.childCPU, "child-cpu", 10*time.Second, "processor time that the child process may take for one piece")
+	fs.Uint64Var(&f.checkEvery, "plan-check-every", 1000, "one in so many plans is made from nothing as well and compared; 0 checks none")
+	fs.StringVar(&f.checkMemory, "plan-check-memory", "1Gi", "memory that such a check may allocate; one that would need more is left out and counted")
 	fs.BoolVar(&f.shadow, "shadow", false, "plan and report, but write nothing, to repo or clusters, whatever fleet.yaml says")
 	fs.StringVar(&f.logFormat, "log-format", "text", "form of the log on stderr: text or json")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
@@ -181,8 +186,13 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if err := f.boundChild(); err != nil {
 		return nil, err
 	}
+	check, err := f.planCheck()
+	if err != nil {
+		return nil, err
+	}
 	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow, state: statefile.NewHealth(log)}
 	obs := &observer{metrics: d.metrics, log: log}
+	d.metrics.PlannerCheckBudget(check.Budget)
 	d.clock = clock.New(now, nil)
 	f.auth.Date = func(server, asked, answered time.Time) { d.clock.Heard(gitServer, server, answered.Sub(asked)) }
 	repo, ledger, signer, err := f.open(ctx, log, obs, d.state)
@@ -216,7 +226,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	})
 	opts := reconciler.Options{
 		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Poll: f.poll,
-		Shadow: f.shadow, Observer: obs, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
+		Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
 	}
 	if d.forge != nil {
 		opts.PullRequests = d.forge
@@ -239,6 +249,15 @@ func (f *daemonFlags) boundChild() error {
 	}
 	child.SetDefault(child.Bounds{Memory: uint64(memory.Int64()), CPU: uint32(f.childCPU / time.Second)}) //nolint:gosec // both are bounded above
 	return nil
+}
+
+// planCheck says when plans are checked.
+func (f *daemonFlags) planCheck() (planning.Options, error) {
+	memory, err := v1alpha1.ParseAmount(v1alpha1.Memory, f.checkMemory)
+	if err != nil || memory.Int64() < 1<<20 {
+		return planning.Options{}, usagef("--plan-check-memory: %q is no size of at least 1Mi; write 1Gi", f.checkMemory)
+	}
+	return planning.Options{Every: f.checkEvery, Budget: uint64(memory.Int64())}, nil //nolint:gosec // not negative
 }
 
 // ownSecrets reads Secrets of the namespace that the daemon runs in, for
@@ -297,8 +316,14 @@ func (o *observer) RoundDone(took time.Duration, outcome string) {
 // Decided implements reconciler.Observer.
 func (o *observer) Decided(took time.Duration, _ *planner.Plan) { o.metrics.Decision(took) }
 
-// Forgot implements reconciler.Observer.
+// Forgot implements planning.Observer.
 func (o *observer) Forgot() { o.metrics.PlannerFault() }
+
+// Stepped implements planning.Observer.
+func (o *observer) Stepped(s planner.Step, t time.Duration) { o.metrics.PlannerStep(s.String(), t) }
+
+// Checked implements planning.Observer.
+func (o *observer) Checked(c planning.Check) { o.metrics.PlannerCheck(string(c.Result), c.Bytes) }
 
 // Landed implements reconciler.Observer: phases that contracts entered, and
 // how long their teams waited.

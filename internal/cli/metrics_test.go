@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
 
@@ -46,6 +47,9 @@ func TestTheRoomsMoveTheMetrics(t *testing.T) {
 	o.Landed(later, []model.Change{{Before: reserved, After: active}, {Before: active, After: active}})
 	o.Decided(20*time.Millisecond, plan)
 	o.Forgot()
+	o.Stepped(planner.StepServe, 3*time.Millisecond)
+	o.Checked(planning.Check{Result: planning.Equal, Bytes: 4096})
+	o.Checked(planning.Check{Result: planning.OverBudget})
 	o.CommitDone(time.Second, 1, "refused")
 	o.CommitDone(time.Second, 1, "committed")
 	text := scraped(t, m)
@@ -57,6 +61,8 @@ func TestTheRoomsMoveTheMetrics(t *testing.T) {
 		`fleetbroker_time_to_active_seconds_sum 60`, `fleetbroker_time_to_active_seconds_count 1`,
 		`fleetbroker_decision_seconds_count 1`, `fleetbroker_commit_seconds_count 1`,
 		`fleetbroker_planner_faults_total 1`,
+		`fleetbroker_planner_step_seconds_sum{step="serve"} 0.003`, `fleetbroker_planner_step_seconds_count{step="serve"} 1`,
+		`fleetbroker_planner_checks_total{result="equal"} 1`, `fleetbroker_planner_checks_total{result="over_budget"} 1`, `fleetbroker_planner_check_bytes 4096`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %s in\n%s", want, text)

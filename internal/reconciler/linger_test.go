@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 )
 
 // A commit that answered several waits until as many are back, and not for
@@ -39,4 +42,14 @@ func TestLinger(t *testing.T) {
 			})
 		})
 	}
+}
+
+// emptyRepo is a repository without a commit.
+func emptyRepo(t *testing.T) *gitrepo.Repo {
+	t.Helper()
+	repo, err := gitrepo.Open(t.Context(), memremote.New(), gitrepo.Options{Inputs: "main", Ledger: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repo
 }

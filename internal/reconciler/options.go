@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
@@ -29,9 +30,7 @@ type Observer interface {
 	RoundDone(took time.Duration, outcome string)
 	// Decided reports a plan and the time that it took to make.
 	Decided(took time.Duration, plan *planner.Plan)
-	// Forgot reports that the planner's memory was at fault and the round was
-	// planned from nothing.
-	Forgot()
+	planning.Observer
 	// Landed reports contract changes that are on the ledger.
 	Landed(plan *planner.Plan, changes []model.Change)
 }
@@ -77,6 +76,9 @@ type Options struct {
 	// PullRequests carry what is decided where the fleet wants it reviewed; nil
 	// writes nothing there.
 	PullRequests PullRequests
+	// Check says when plans are checked against plans from nothing, and how; its
+	// clock, log and observer are set from those here.
+	Check planning.Options
 	// Observer may be nil.
 	Observer Observer
 	// Log of what rounds do.
@@ -88,4 +90,6 @@ type nobody struct{}
 func (nobody) RoundDone(time.Duration, string)      {}
 func (nobody) Decided(time.Duration, *planner.Plan) {}
 func (nobody) Forgot()                              {}
+func (nobody) Stepped(planner.Step, time.Duration)  {}
+func (nobody) Checked(planning.Check)               {}
 func (nobody) Landed(*planner.Plan, []model.Change) {}

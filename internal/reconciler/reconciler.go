@@ -12,8 +12,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/trouble"
@@ -53,7 +53,7 @@ type Reconciler struct {
 	folder     world.Folder
 	given      world.Input // what the newest world was made of
 	keeper     replay.Keeper
-	memory     planner.Session
+	plans      *planning.Planner
 	renewed    renewed
 	swept      time.Time // day on which old requests were last taken out
 	kept       time.Time // day on which old market snapshots were last deleted
@@ -68,9 +68,8 @@ type Reconciler struct {
 	blocked    string // why the ledger cannot be written, whoever does it
 	ownKey     string // whose key signs, and its fingerprint
 	suspected  suspected
-	alarms     []string  // what others noted as accepted, since the start
-	faulted    time.Time // when a fault of the planner's memory was last logged
-	heldBack   string    // why ends are held back, as it was last logged
+	alarms     []string // what others noted as accepted, since the start
+	heldBack   string   // why ends are held back, as it was last logged
 
 	said sync.Map // problems already logged
 }
@@ -92,8 +91,9 @@ func New(opts Options) *Reconciler {
 	if opts.Watch == nil {
 		opts.Watch = poison.Open("", "", time.Time{}, opts.Log)
 	}
-	r := &Reconciler{opts: opts, suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
-	r.memory.Fault = r.forgot
+	check := opts.Check
+	check.Now, check.Log, check.Observer = opts.Now, opts.Log, opts.Observer
+	r := &Reconciler{opts: opts, plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
 	r.deliver.id = opts.Root.ID()
 	if id, err := r.rooted(nil); opts.Root.Signed() && err == nil {
 		opts.Repo.SetIdentity(id)

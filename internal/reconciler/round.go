@@ -272,7 +272,7 @@ func (r *Reconciler) landed(plan *planner.Plan, res gitrepo.Result) {
 func (r *Reconciler) decide(w planner.World) *planner.Plan {
 	done := r.timed(&r.took.Plan)
 	r.opts.Watch.Begin(poison.Plan, r.suspected.pieces)
-	plan := r.memory.Decide(w)
+	plan := r.plans.Decide(w)
 	r.opts.Watch.Done(poison.Plan, r.suspected.pieces)
 	done()
 	r.opts.Observer.Decided(r.took.Plan, plan)
@@ -280,18 +280,6 @@ func (r *Reconciler) decide(w planner.World) *planner.Plan {
 		r.once(note)
 	}
 	return plan
-}
-
-// forgot counts a fault of the planner's memory, which cost this round its time
-// and nothing else, and logs one a minute.
-func (r *Reconciler) forgot(why string) {
-	r.opts.Observer.Forgot()
-	now := r.opts.Now()
-	if !r.faulted.IsZero() && now.Sub(r.faulted) < time.Minute && !now.Before(r.faulted) {
-		return
-	}
-	r.faulted = now
-	r.opts.Log.Error("the planner's memory is at fault: this round was planned from nothing, which is slow and right; please report this", "fault", why)
 }
 
 func outcomeOf(out Outcome, err error) string {

@@ -334,7 +334,7 @@ func BenchmarkWholeRound(b *testing.B) {
 func (s *scale) measure(b *testing.B, before func(*scale, int) func()) {
 	b.Helper()
 	var took, used []time.Duration
-	n, scratch := 0, s.r.memory.Scratch()
+	n, scratch := 0, s.r.plans.Scratch()
 	for b.Loop() {
 		b.StopTimer()
 		n++
@@ -346,7 +346,7 @@ func (s *scale) measure(b *testing.B, before func(*scale, int) func()) {
 		s.round()
 		took, used = append(took, time.Since(begin)), append(used, cpuTime(b)-cpu)
 	}
-	if made := s.r.memory.Scratch() - scratch; made > 0 {
+	if made := s.r.plans.Scratch() - scratch; made > 0 {
 		b.Errorf("%d of %d rounds were planned from nothing", made, n)
 	}
 	slices.Sort(took)

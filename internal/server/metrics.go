@@ -19,6 +19,10 @@ type Metrics struct {
 
 	reservations  *prometheus.CounterVec
 	decision      prometheus.Histogram
+	steps         *prometheus.HistogramVec
+	checks        *prometheus.CounterVec
+	checkBytes    prometheus.Gauge
+	checkBudget   prometheus.Gauge
 	commit        prometheus.Histogram
 	pushConflicts prometheus.Counter
 	faults        prometheus.Counter
@@ -51,12 +55,18 @@ func NewMetrics() *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fleetbroker_" + name, Help: help}, labels)
 	}
 	m := &Metrics{
-		registry:      prometheus.NewRegistry(),
-		reservations:  counters("reservations_total", "Contracts that entered a phase, by the tenant or cluster that asked.", "phase", "requester"),
-		decision:      histogram("decision_seconds", "Time to plan a round.", fast),
+		registry:     prometheus.NewRegistry(),
+		reservations: counters("reservations_total", "Contracts that entered a phase, by the tenant or cluster that asked.", "phase", "requester"),
+		decision:     histogram("decision_seconds", "Time to plan a round.", fast),
+		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "fleetbroker_planner_step_seconds", Help: "Time of a plan's steps: observe, guard, settle, serve, batch, consolidate, conclude, check.", Buckets: fast,
+		}, []string{"step"}),
+		checks:        counters("planner_checks_total", "Plans checked against a plan from nothing, by result: equal, different (which is then acted on), over_budget (not checked for want of memory).", "result"),
+		checkBytes:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_bytes", Help: "Memory that the newest check of a plan allocated."}),
+		checkBudget:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_budget_bytes", Help: "Memory that a check of a plan may allocate; 0 is without limit."}),
 		commit:        histogram("commit_seconds", "Time to write and push a round's commit.", fast),
 		pushConflicts: prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_push_conflicts_total", Help: "Pushes refused because the ref had moved."}),
-		faults:        prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_planner_faults_total", Help: "Rounds planned from nothing because the planner's memory was at fault; the log has the stack."}),
+		faults:        prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_planner_faults_total", Help: "Plans made from nothing because the planner's session could not be updated; the log has the stack."}),
 		adverts:       counters("advert_total", "Reports of agents, by result: accepted, unknown_base, stale, rejected, limited.", "cluster", "result"),
 		toReserve:     histogram("time_to_reserve_seconds", "Time from an intent's first sight to its reservation.", slow),
 		toActive:      histogram("time_to_active_seconds", "Time from reservation to usable capacity.", slow),
@@ -70,7 +80,7 @@ func NewMetrics() *Metrics {
 			Name: "fleetbroker_delivery_refused", Help: "What is not delivered to a cluster: files that nothing renders to, objects of no admissible form, namespaces whose remote name another has.",
 		}, []string{"cluster"}),
 	}
-	m.registry.MustRegister(m.refused, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	m.registry.MustRegister(m.refused, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkBudget, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -107,8 +117,26 @@ func (m *Metrics) PushConflict() { m.pushConflicts.Inc() }
 // Refused sets how much is not delivered to a cluster.
 func (m *Metrics) Refused(cluster string, n int) { m.refused.WithLabelValues(cluster).Set(float64(n)) }
 
-// PlannerFault counts a round in which the planner's memory was at fault.
+// PlannerFault counts a plan that was made from nothing because the planner's
+// session could not be updated.
 func (m *Metrics) PlannerFault() { m.faults.Inc() }
+
+// PlannerStep observes one step of a plan.
+func (m *Metrics) PlannerStep(step string, d time.Duration) {
+	m.steps.WithLabelValues(step).Observe(d.Seconds())
+}
+
+// PlannerCheck counts a check of a plan, with the bytes that it allocated; 0 when
+// none was made.
+func (m *Metrics) PlannerCheck(result string, bytes uint64) {
+	m.checks.WithLabelValues(result).Inc()
+	if bytes > 0 {
+		m.checkBytes.Set(float64(bytes))
+	}
+}
+
+// PlannerCheckBudget sets how many bytes a check may allocate.
+func (m *Metrics) PlannerCheckBudget(bytes uint64) { m.checkBudget.Set(float64(bytes)) }
 
 // Advert counts an agent's report.
 func (m *Metrics) Advert(cluster, result string) { m.adverts.WithLabelValues(cluster, result).Inc() }

@@ -11,8 +11,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/planner/sealed"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/clock"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 )
 
 // Whom the ledger's commits are from.
@@ -76,7 +78,10 @@ func (d *daemon) start() {
 	d.heard, d.made = map[string]time.Duration{}, map[string]time.Duration{}
 	identity := gitrepo.Identity{Name: brokerName, Email: brokerEmail}
 	d.clock = clock.New(d.now, func() time.Duration { return d.s.tl.now })
-	opts := reconciler.Options{Now: d.now, Clock: d.clock, Poll: d.s.knobs.poll}
+	opts := reconciler.Options{
+		Now: d.now, Clock: d.clock, Poll: d.s.knobs.poll,
+		Observer: watcher{d}, Check: planning.Options{Every: 1, Seal: sealed.World},
+	}
 	if r := d.s.rooted; r != nil {
 		identity.Signer, opts.Signer, opts.Root = r.daemon, r.daemon, r.root
 	}

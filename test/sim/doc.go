@@ -61,6 +61,9 @@
 // out again as it was committed (replayed.go), and a daemon that was
 // never there finding nothing to do.
 //
+// All the while every plan of every daemon is made from nothing too and compared,
+// and every world is sealed: who writes into it in place fails (watcher.go).
+//
 // # Again
 //
 //	go test ./test/sim -run TestSim -seed=N -v     one seed, with its journal

@@ -21,6 +21,8 @@ type Result struct {
 	Events, Commits, Placed, Ended int
 	// Replayed are the commits whose decisions were made again at the end.
 	Replayed int
+	// Checked are the plans that were compared with one from nothing.
+	Checked int
 	// Span is how much virtual time went by.
 	Span time.Duration
 	// Attacks on purpose, by kind.
@@ -39,6 +41,7 @@ func (r *Result) add(o Result) {
 	r.Placed += o.Placed
 	r.Ended += o.Ended
 	r.Replayed += o.Replayed
+	r.Checked += o.Checked
 	r.Span += o.Span
 	if r.Attacks == nil {
 		r.Attacks = map[string]Tries{}
@@ -50,8 +53,8 @@ func (r *Result) add(o Result) {
 
 // String is the figures of a sum.
 func (r Result) String() string {
-	text := fmt.Sprintf("%d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %s of virtual time",
-		r.Events, r.Commits, r.Placed, r.Ended, r.Replayed, r.Span)
+	text := fmt.Sprintf("%d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %d plans checked, %s of virtual time",
+		r.Events, r.Commits, r.Placed, r.Ended, r.Replayed, r.Checked, r.Span)
 	for _, kind := range sortedKeys(r.Attacks) {
 		text += "; " + kind + " " + r.Attacks[kind].String()
 	}

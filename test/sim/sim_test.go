@@ -67,6 +67,9 @@ func TestSim(t *testing.T) {
 	if total.Replayed == 0 && failed == 0 {
 		t.Error("no decision was replayed")
 	}
+	if total.Checked == 0 && failed == 0 {
+		t.Error("no plan was checked against one from nothing")
+	}
 	if failed == 0 && total.Played >= 100 {
 		for _, kind := range attackKinds {
 			if total.Attacks[kind].Caught == 0 {
