@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -212,10 +211,13 @@ func blank(doc []byte) bool {
 
 // Blobs are the files of the market's tree by provider.
 func (s *Snapshot) Blobs() map[string]Blob {
-	out := make(map[string]Blob, len(s.views))
-	for _, v := range s.views {
-		if b := v.blob().Blob; len(b.Content) > 0 {
-			out[v.provider] = b
+	out := map[string]Blob{}
+	for _, l := range s.listings() {
+		if l.view == nil {
+			continue
+		}
+		if b := l.view.blob().Blob; len(b.Content) > 0 {
+			out[l.provider] = b
 		}
 	}
 	return out
@@ -225,21 +227,22 @@ func (s *Snapshot) Blobs() map[string]Blob {
 // store holds the files.
 func (s *Snapshot) Tree() tree.Tree { return s.tree() }
 
-func lazyTree(views []*view) func() tree.Tree {
-	return sync.OnceValue(func() tree.Tree {
-		store := &blobStore{blobs: make(map[tree.Hash][]byte, len(views))}
-		for _, v := range views {
-			b := v.blob()
-			if len(b.Content) == 0 {
-				continue
-			}
-			store.blobs[b.Hash] = b.Content
-			store.entries = append(store.entries, tree.Entry{Name: v.provider + blobSuffix, Kind: tree.File, Hash: b.Hash})
+func treeOf(list []*listing) tree.Tree {
+	store := &blobStore{blobs: make(map[tree.Hash][]byte, len(list))}
+	for _, l := range list {
+		if l.view == nil {
+			continue
 		}
-		tree.Sort(store.entries)
-		store.root = tree.DirHash(store.entries)
-		return tree.Tree{Store: store, Root: store.root}
-	})
+		b := l.view.blob()
+		if len(b.Content) == 0 {
+			continue
+		}
+		store.blobs[b.Hash] = b.Content
+		store.entries = append(store.entries, tree.Entry{Name: l.provider + blobSuffix, Kind: tree.File, Hash: b.Hash})
+	}
+	tree.Sort(store.entries)
+	store.root = tree.DirHash(store.entries)
+	return tree.Tree{Store: store, Root: store.root}
 }
 
 // blobStore is the store of one market's tree.

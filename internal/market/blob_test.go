@@ -67,7 +67,7 @@ func TestTheMarketAsAGitTree(t *testing.T) {
 	if state != model.Silent || since != heard || !ends.Equal(heard.Add(market.DefaultGrace)) {
 		t.Errorf("%v since %v until %v", state, since, ends)
 	}
-	if _, shown := m.Offers(); len(shown) != 3 || shown[0].Metadata.Annotations == nil {
+	if _, shown, _ := m.Offers(market.Query{}); len(shown) != 3 || shown[0].Metadata.Annotations == nil {
 		t.Errorf("what is shown says nothing of silence: %+v", shown)
 	}
 }

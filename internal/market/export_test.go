@@ -21,7 +21,7 @@ func (m *Market) FromNothing() (out []*model.Offer) {
 		names[name] = true
 	}
 	for _, name := range sortedKeys(names) {
-		if v := m.makeView(name, m.current.Load().heard[name], nil); v != nil {
+		if v := m.makeView(name, m.current.Load().Provider(name), nil); v != nil {
 			out = append(out, v.offers...)
 		}
 	}
@@ -46,10 +46,9 @@ const KeptPrices = keptPrices
 
 // FromRows are the offers in the table, in order of its index.
 func (s *Snapshot) FromRows() (out []*model.Offer) {
-	it, err := s.txn.Get(tableOffer, indexID)
-	must(err)
-	for raw := it.Next(); raw != nil; raw = it.Next() {
-		out = append(out, raw.(*model.Offer))
+	list, _ := rows(s.txn, indexID)
+	for _, l := range list {
+		out = append(out, l.offers()...)
 	}
 	return out
 }

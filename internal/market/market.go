@@ -112,10 +112,7 @@ func New(opts Options) *Market {
 		providers: map[string]*provider{}, prices: map[string]*v1alpha1.Price{}, inputs: Inputs{Fleet: &v1alpha1.FleetSpec{}},
 	}
 	in := m.inputs
-	m.current.Store(&Snapshot{
-		txn: db.Txn(false), inputs: &in, started: m.started, at: m.started, warmup: opts.Warmup, silence: opts.Silence,
-		heard: map[string]ProviderState{}, tree: lazyTree(nil),
-	})
+	m.current.Store(m.snapshot(&in, m.started))
 	return m
 }
 
@@ -198,26 +195,18 @@ func (m *Market) Heard(provider string) time.Time {
 	return time.Time{}
 }
 
-// Offers are all flavors that are offered now, in order of provider and name,
-// as they stand in the market's tree, with that tree.
-func (m *Market) Offers() (market tree.Tree, flavors []v1alpha1.Flavor) {
+// Offers are the flavors that a query chooses of those offered now, in order of
+// provider and name, as they stand in the market's tree, with all of that tree.
+// The channel is closed once they may be others.
+func (m *Market) Offers(q Query) (market tree.Tree, flavors []v1alpha1.Flavor, changed <-chan struct{}) {
 	s := m.Snapshot()
-	return s.Tree(), offered(s.Offers())
-}
-
-// OffersOf is Offers of one provider, with the tree of all.
-func (m *Market) OffersOf(provider string) (market tree.Tree, flavors []v1alpha1.Flavor) {
-	s := m.Snapshot()
-	return s.Tree(), offered(s.Of(provider))
-}
-
-func offered(offers []*model.Offer) (flavors []v1alpha1.Flavor) {
+	offers, changed := s.Select(q)
 	for _, o := range offers {
 		if o.State != model.Withdrawn {
 			flavors = append(flavors, annotated(o))
 		}
 	}
-	return flavors
+	return s.Tree(), flavors, changed
 }
 
 // update publishes what is known of some providers now. inputs says that the

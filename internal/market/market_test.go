@@ -288,7 +288,7 @@ func TestAFlavorThatIsMissingIsWithdrawn(t *testing.T) {
 	if got := states(m.Snapshot()); got != "paris/a Withdrawn, paris/b Fresh file" {
 		t.Errorf("%s: want the file's flavor back, and the agent's withdrawn", got)
 	}
-	if _, list := m.Offers(); len(list) != 1 {
+	if _, list, _ := m.Offers(market.Query{}); len(list) != 1 {
 		t.Errorf("%d flavors are shown, want only what is offered", len(list))
 	}
 	report(t, m, "paris", gen(1, 3), gpus("paris", "a", 8))

@@ -24,11 +24,11 @@ type Snapshot struct {
 	at         time.Time
 	warmup     time.Duration
 	silence    time.Duration
-	views      []*view // by provider
-	heard      map[string]ProviderState
 	demand     map[string]*v1alpha1.DemandSeen
 	all        func() []*model.Offer
 	tree       func() tree.Tree
+	// listings are all rows, by provider.
+	listings func() []*listing
 }
 
 // view is one provider's offers; shared by all snapshots between two changes
@@ -65,21 +65,10 @@ func (s *Snapshot) Offers() []*model.Offer {
 
 // Offer is one offer, nil when the market does not know it.
 func (s *Snapshot) Offer(provider, name string) *model.Offer {
-	raw, err := s.txn.First(tableOffer, indexID, provider, name)
-	must(err)
-	o, _ := raw.(*model.Offer)
-	return o
-}
-
-// find is a provider's view, nil when it has none.
-func find(views []*view, provider string) *view {
-	i, ok := slices.BinarySearchFunc(views, provider, func(v *view, name string) int {
-		return strings.Compare(v.provider, name)
-	})
-	if !ok {
-		return nil
+	if l := row(s.txn, provider); l != nil {
+		return l.view.offer(name)
 	}
-	return views[i]
+	return nil
 }
 
 // offer is one of a view's, nil when there is none.
@@ -98,9 +87,11 @@ func (v *view) offer(name string) *model.Offer {
 
 // Providers names those that offer something, in order.
 func (s *Snapshot) Providers() []string {
-	out := make([]string, len(s.views))
-	for i, v := range s.views {
-		out[i] = v.provider
+	out := []string{}
+	for _, l := range s.listings() {
+		if l.view != nil {
+			out = append(out, l.provider)
+		}
 	}
 	return out
 }
@@ -110,48 +101,36 @@ func (s *Snapshot) Providers() []string {
 // pointers a provider.
 func (s *Snapshot) Differs(old *Snapshot) []string {
 	var out []string
-	for i, j := 0, 0; i < len(s.views) || j < len(old.views); {
+	if s.txn == old.txn {
+		return nil
+	}
+	now, was := s.listings(), old.listings()
+	for len(now) > 0 || len(was) > 0 {
 		switch {
-		case j == len(old.views) || i < len(s.views) && s.views[i].provider < old.views[j].provider:
-			out = append(out, s.views[i].provider)
-			i++
-		case i == len(s.views) || old.views[j].provider < s.views[i].provider:
-			out = append(out, old.views[j].provider)
-			j++
+		case len(was) == 0 || len(now) > 0 && now[0].provider < was[0].provider:
+			out = append(out, now[0].provider)
+			now = now[1:]
+		case len(now) == 0 || was[0].provider < now[0].provider:
+			out = append(out, was[0].provider)
+			was = was[1:]
 		default:
-			if s.views[i] != old.views[j] {
-				out = append(out, s.views[i].provider)
+			if now[0] != was[0] {
+				out = append(out, now[0].provider)
 			}
-			i, j = i+1, j+1
+			now, was = now[1:], was[1:]
 		}
 	}
-	for name, state := range s.heard {
-		if before, known := old.heard[name]; !known || state != before {
-			out = append(out, name)
-		}
-	}
-	for name := range old.heard {
-		if _, known := s.heard[name]; !known {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // Of are the offers of one provider, by name.
-func (s *Snapshot) Of(provider string) []*model.Offer {
-	if v := find(s.views, provider); v != nil {
-		return v.offers
-	}
-	return nil
-}
+func (s *Snapshot) Of(provider string) []*model.Offer { return row(s.txn, provider).offers() }
 
 // Provider is what is known of a provider. One that was never heard, and of
 // which no file tells, has been silent since the market began to listen.
 func (s *Snapshot) Provider(name string) ProviderState {
-	if p, ok := s.heard[name]; ok {
-		return p
+	if l := row(s.txn, name); l != nil {
+		return l.state
 	}
 	grace := max(graceOf(s.inputs, name), s.silence)
 	p := ProviderState{State: model.Silent, Since: v1alpha1.TimeOf(s.started), GraceEnds: v1alpha1.TimeOf(s.started.Add(grace))}
@@ -204,7 +183,7 @@ func (s *Snapshot) Shadowed() []string {
 	return out
 }
 
-// publish makes the next snapshot from the one before. The views of some
+// publish makes the next snapshot from the one before. The rows of some
 // providers are made anew, because what is known of them may have changed, and
 // those of dirty ones, because their freshness has; all else is carried over.
 func (m *Market) publish(now time.Time, names []string, dirty map[string]bool, inputs bool) {
@@ -212,35 +191,45 @@ func (m *Market) publish(now time.Time, names []string, dirty map[string]bool, i
 	if len(names)+len(dirty) == 0 && !inputs {
 		return
 	}
-	heard := maps.Clone(old.heard)
 	touched := maps.Clone(dirty)
 	for _, name := range names {
 		touched[name] = true
 	}
-	m.states(heard, touched, inputs)
-	views, differ := m.remake(old.views, heard, touched)
-	if len(dirty) == 0 && !differ && !inputs && maps.Equal(heard, old.heard) {
+	changed, differ := m.remake(touched)
+	if len(dirty) == 0 && !changed && !inputs {
 		return
 	}
 	in := m.inputs
-	next := &Snapshot{
-		generation: old.generation, txn: m.db.Txn(false), inputs: &in, started: m.started, at: now, warmup: m.opts.Warmup, silence: m.opts.Silence,
-		heard: heard, demand: old.demand, views: views, all: old.all, tree: old.tree,
-	}
+	next := m.snapshot(&in, now)
+	next.generation, next.demand = old.generation, old.demand
 	if len(dirty) > 0 || differ {
 		next.generation++
-		next.all = sync.OnceValue(func() []*model.Offer {
-			var out []*model.Offer
-			for _, v := range views {
-				out = append(out, v.offers...)
-			}
-			return out
-		})
-		next.tree = lazyTree(views)
+	} else {
+		next.all, next.tree = old.all, old.tree
 	}
 	m.current.Store(next)
 	if next.generation != old.generation {
 		m.signal()
+	}
+}
+
+// snapshot is the market as its table is.
+func (m *Market) snapshot(in *Inputs, now time.Time) *Snapshot {
+	txn := m.db.Txn(false)
+	listings := sync.OnceValue(func() []*listing {
+		list, _ := rows(txn, indexID)
+		return list
+	})
+	return &Snapshot{
+		txn: txn, listings: listings, inputs: in, started: m.started, at: now, warmup: m.opts.Warmup, silence: m.opts.Silence,
+		all: sync.OnceValue(func() []*model.Offer {
+			var out []*model.Offer
+			for _, l := range listings() {
+				out = append(out, l.offers()...)
+			}
+			return out
+		}),
+		tree: sync.OnceValue(func() tree.Tree { return treeOf(listings()) }),
 	}
 }
 
@@ -251,56 +240,43 @@ func (m *Market) signal() {
 	}
 }
 
-// remake makes the views of some providers anew, and their rows in one
-// transaction, and says whether any differs.
-func (m *Market) remake(old []*view, heard map[string]ProviderState, touched map[string]bool) (views []*view, differ bool) {
-	views = make([]*view, 0, len(old)+len(touched))
-	for _, v := range old {
-		if !touched[v.provider] {
-			views = append(views, v)
-		}
-	}
+// remake makes the rows of some providers anew, in one transaction, and says
+// whether any has changed, and whether what any offers differs.
+func (m *Market) remake(touched map[string]bool) (changed, differ bool) {
 	txn := m.db.Txn(true)
 	for name := range touched {
-		before := find(old, name)
-		v := m.makeView(name, heard[name], before)
-		if v != before {
-			write(txn, before, v)
-			differ = true
+		before, offered := row(txn, name), (*view)(nil)
+		if before != nil {
+			offered = before.view
 		}
-		if v != nil {
-			views = append(views, v)
+		state, known := m.state(name)
+		next := &listing{name, state, m.makeView(name, state, offered)}
+		differ = differ || next.view != offered
+		switch {
+		case !known && next.view == nil:
+			if before != nil {
+				must(txn.Delete(tableProvider, before))
+				changed = true
+			}
+		case before == nil || *before != *next:
+			must(txn.Insert(tableProvider, next))
+			changed = true
 		}
 	}
 	txn.Commit()
-	slices.SortFunc(views, func(a, b *view) int { return strings.Compare(a.provider, b.provider) })
-	return views, differ
+	return changed, differ
 }
 
-// states brings what is known of providers up to date.
-func (m *Market) states(heard map[string]ProviderState, dirty map[string]bool, all bool) {
-	for name, p := range m.providers {
-		if !dirty[name] && !all {
-			continue
-		}
-		s := ProviderState{State: p.freshness, Heard: p.agent, Static: !p.agent}
-		if p.freshness != model.Fresh {
-			s.Since = v1alpha1.TimeOf(p.heard)
-			s.GraceEnds = v1alpha1.TimeOf(p.heard.Add(m.grace(name)))
-		}
-		heard[name] = s
+// state is what is known of a provider, if anything is.
+func (m *Market) state(name string) (s ProviderState, known bool) {
+	p := m.providers[name]
+	if p == nil {
+		return ProviderState{State: model.Fresh, Static: true, Heard: true}, len(m.files[name]) > 0
 	}
-	if !all {
-		return
+	s = ProviderState{State: p.freshness, Heard: p.agent, Static: !p.agent}
+	if p.freshness != model.Fresh {
+		s.Since = v1alpha1.TimeOf(p.heard)
+		s.GraceEnds = v1alpha1.TimeOf(p.heard.Add(m.grace(name)))
 	}
-	for name := range heard {
-		if m.providers[name] == nil {
-			delete(heard, name)
-		}
-	}
-	for _, f := range m.inputs.Flavors {
-		if m.providers[f.Metadata.Namespace] == nil {
-			heard[f.Metadata.Namespace] = ProviderState{State: model.Fresh, Static: true, Heard: true}
-		}
-	}
+	return s, true
 }

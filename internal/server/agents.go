@@ -32,10 +32,9 @@ type Market interface {
 	// SetDemand takes what a cluster's full report says of its pods' demand, nil
 	// for nothing. An error is a mistake in it, and changes nothing.
 	SetDemand(cluster string, demand *v1alpha1.Demand) error
-	// Offers are all flavors in order of provider and name, with the market's tree.
-	Offers() (tree.Tree, []v1alpha1.Flavor)
-	// OffersOf are those of one provider, with the tree of all.
-	OffersOf(provider string) (tree.Tree, []v1alpha1.Flavor)
+	// Offers are the flavors that a query chooses, in order of provider and name,
+	// with the tree of all; the channel is closed once they may be others.
+	Offers(market.Query) (tree.Tree, []v1alpha1.Flavor, <-chan struct{})
 }
 
 // Agents is what the agents' port is made of.

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// ownMarketCost is how many bytes of an answer a byte of an agent's own market
-// counts as: it is written anew for each who asks.
-const ownMarketCost = 8
+// partCost is how many bytes of an answer a byte of a part of the market counts
+// as, an agent's own among them: it is written anew for each who asks.
+const partCost = 8
 
 // paid is an answer whose bytes are counted.
 type paid struct {

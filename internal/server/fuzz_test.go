@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
 )
 
 // The fuzz targets send whatever there is through the real routes. Their seeds
@@ -35,7 +36,7 @@ func judged(t *testing.T, answer *httptest.ResponseRecorder) {
 // honest fails on a market that holds what no honest agent of paris said.
 func (in *inside) honest(t *testing.T) {
 	t.Helper()
-	_, flavors := in.market.Offers()
+	_, flavors, _ := in.market.Offers(market.Query{})
 	for i := range flavors {
 		f := &flavors[i]
 		if f.Metadata.Namespace != "paris" {

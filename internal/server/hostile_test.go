@@ -113,7 +113,7 @@ func TestHostileReportsAreRefusedAndCounted(t *testing.T) {
 	if answer := in.send("PUT", wire.FlavorsPath("paris"), []byte(flavor(`"good"`, ``)), wire.HeaderGeneration, "1.1"); answer.Code != http.StatusNoContent {
 		t.Fatalf("an honest report: answered %d %s", answer.Code, answer.Body)
 	}
-	before, _ := in.market.Offers()
+	before, _, _ := in.market.Offers(market.Query{})
 	refused := 0
 	for name, body := range hostile {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestHostileReportsAreRefusedAndCounted(t *testing.T) {
 			refused++
 		})
 	}
-	if after, flavors := in.market.Offers(); after.Root != before.Root || len(flavors) != 1 {
+	if after, flavors, _ := in.market.Offers(market.Query{}); after.Root != before.Root || len(flavors) != 1 {
 		t.Errorf("the market has %v", flavors)
 	}
 	harmless(t, in.log.Bytes())
@@ -181,7 +181,7 @@ func TestHostileAdvertisements(t *testing.T) {
 			harmless(t, answer.Body.Bytes())
 		})
 	}
-	if _, flavors := in.market.Offers(); len(flavors) != 0 {
+	if _, flavors, _ := in.market.Offers(market.Query{}); len(flavors) != 0 {
 		t.Errorf("the market has %v", flavors)
 	}
 	if want := fmt.Sprintf(`fleetbroker_advert_total{cluster="paris",result="rejected"} %d`, len(cases)); !strings.Contains(scrape(t, in.metrics), want+"\n") {

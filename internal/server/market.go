@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,9 +10,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
@@ -25,23 +26,48 @@ type marketAnswer struct {
 // --market` reads, or as JSON to those who accept only that. Prices are for those
 // who plan: an agent sees its own flavors alone, a reader all of them without who
 // holds what of them, an operator everything.
-func marketHandler(market Market) http.Handler {
+//
+// A part of it is chosen by ?provider=…, ?class=… (a model of GPU, or cpu) and
+// ?region=…; with ?since=<tree>&wait=30s the answer waits until that part may be
+// another than at that tree, and is 304 if it is not in time.
+func marketHandler(of Market) http.Handler {
 	var operators, readers rendered
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		values := r.URL.Query()
+		q := market.Query{Provider: values.Get("provider"), Class: values.Get("class"), Region: values.Get("region")}
 		id := identityOf(r)
-		all := market.Offers
 		if id.Role == pki.Agent && id.Name != "" {
-			all = func() (tree.Tree, []v1alpha1.Flavor) { return market.OffersOf(id.Name) }
+			if q.Provider != "" && q.Provider != id.Name {
+				refuse(w, http.StatusForbidden, "ForeignCluster", "cluster %s is shown its own flavors alone: leave provider out", id.Name)
+				return
+			}
+			q.Provider = id.Name
 		}
-		offered, flavors := all()
-		hash := offered.Root.String()
-		last := &operators
+		wait, ok := waitOf(w, r)
+		if !ok {
+			return
+		}
+		extend(w, wait+answerTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), wait)
+		defer cancel()
+		hash, flavors, ok := newerMarket(ctx, of, q, values.Get("since"))
+		if !ok {
+			w.Header().Set(wire.HeaderMarket, hash)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		last := &rendered{}
+		all := q == (market.Query{})
+		if id.Role == pki.Reader {
+			flavors = withoutHolders(flavors)
+		}
 		switch {
-		case id.Role == pki.Agent && id.Name != "":
-			last = &rendered{}
-			costs(w, ownMarketCost)
+		case !all:
+			costs(w, partCost)
 		case id.Role == pki.Reader:
-			flavors, last = withoutHolders(flavors), &readers
+			last = &readers
+		default:
+			last = &operators
 		}
 		w.Header().Set(wire.HeaderMarket, hash)
 		w.Header().Set("Cache-Control", "no-store")
@@ -60,6 +86,25 @@ func marketHandler(market Market) http.Handler {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(stream) // a client that has gone is nobody to tell
 	})
+}
+
+// newerMarket is what a query chooses at another tree than since, waited for
+// until the context ends or the port is about to close. Without since it is what
+// there is now.
+func newerMarket(ctx context.Context, of Market, q market.Query, since string) (hash string, flavors []v1alpha1.Flavor, ok bool) {
+	for {
+		offered, flavors, changed := of.Offers(q)
+		if hash = offered.Root.String(); since == "" || hash != since {
+			return hash, flavors, true
+		}
+		select {
+		case <-ctx.Done():
+			return hash, nil, false
+		case <-stopping(ctx):
+			return hash, nil, false
+		case <-changed:
+		}
+	}
 }
 
 // withoutHolders are flavors without what names contracts, and with them tenants.

@@ -78,19 +78,20 @@ func (m *recorder) SetDemand(_ string, d *v1alpha1.Demand) error {
 	return nil
 }
 
-func (m *recorder) Offers() (tree.Tree, []v1alpha1.Flavor) {
+func (m *recorder) Offers(q market.Query) (tree.Tree, []v1alpha1.Flavor, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return tree.Tree{Root: feed}, m.flavors
+	var out []v1alpha1.Flavor
+	for _, f := range m.flavors {
+		if q.Provider == "" || q.Provider == f.Metadata.Namespace {
+			out = append(out, f)
+		}
+	}
+	return tree.Tree{Root: feed}, out, nil
 }
 
 // feed is the tree of every recorder.
 var feed = tree.Hash{0xfe, 0xed}
-
-func (m *recorder) OffersOf(provider string) (tree.Tree, []v1alpha1.Flavor) {
-	t, all := m.Offers()
-	return t, slices.DeleteFunc(slices.Clone(all), func(f v1alpha1.Flavor) bool { return f.Metadata.Namespace != provider })
-}
 
 func (m *recorder) take() []heard {
 	m.mu.Lock()

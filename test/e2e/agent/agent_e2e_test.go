@@ -177,7 +177,7 @@ func (f *fleet) runAgent() {
 func (b *broker) offer(name string) *v1alpha1.Flavor {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, flavors := b.market.Offers()
+	_, flavors, _ := b.market.Offers(market.Query{})
 	for i := range flavors {
 		if flavors[i].Ref() == "paris/"+name {
 			return &flavors[i]
