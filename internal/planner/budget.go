@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -85,7 +86,7 @@ func (r *round) windowsAhead(tenant string, ends v1alpha1.Time) quantity.Micro {
 		}
 		limit := ends
 		if !j.started.IsZero() {
-			limit = earlier(limit, r.lifeEnd(j, j.started).end)
+			limit = lifecycle.Earlier(limit, r.lifeEnd(j, j.started).End)
 		}
 		for _, c := range r.lastContracts(j) {
 			sum += r.openingsCost(j, c, limit)
@@ -124,7 +125,7 @@ func (r *round) openingsCost(j *job, c *v1alpha1.Contract, limit v1alpha1.Time) 
 	const most = 31 * 24 // openings of a month
 	at := r.now
 	for range most {
-		open, until, next := openAt(r.books, j.in.Spec.Schedule.Windows, at)
+		open, until, next := lifecycle.OpenAt(r.books, j.in.Spec.Schedule.Windows, at)
 		switch {
 		case open && until.IsZero():
 			return sum // all week: it is held

@@ -6,6 +6,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -28,7 +29,7 @@ func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, r
 	out.Spec.Borrowed = j.tenant.Borrowed(sizeOn(o, c.size), nil)
 	out.Decision = r.decision(s, c, next)
 	out.Decision.Displaced = r.madeWay(j)
-	ledger.Begin(out, undelivered(j.in.Spec.FlavorType), r.now)
+	ledger.Begin(out, lifecycle.Undelivered(j.in.Spec.FlavorType), r.now)
 	return out
 }
 
@@ -101,7 +102,7 @@ func (r *round) inscribe(j *job, s *v1alpha1.ContractSpec) {
 
 // reserves reports whether nothing is ever delivered of an intent's contracts.
 func reserves(in *v1alpha1.IntentSpec) bool {
-	return in.Stage == v1alpha1.StageReserve || !sliced(in.FlavorType)
+	return in.Stage == v1alpha1.StageReserve || !lifecycle.Sliced(in.FlavorType)
 }
 
 // fix writes size and price into a contract, every key of the slice explicit:

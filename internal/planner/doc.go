@@ -9,14 +9,14 @@
 //
 //   - offers: each flavor with what is free of it, by the ledger's arithmetic
 //     (package inventory). Contracts that a shrunken flavor no longer holds
-//     are marked (phases.go).
+//     are marked (excess.go).
 //
 //   - quick: intents that are served as they ask cost a few lookups (settle.go).
 //
 //   - settle: the others' contracts move along their phases by what clusters
-//     say (phases.go); rights, terms, windows and limits decide what ends,
+//     report (package lifecycle); rights, terms, windows and limits decide what ends,
 //     waits or is refused; what needs an offer becomes tasks (settle.go,
-//     schedule.go, beyond.go).
+//     package lifecycle, beyond.go).
 //
 //   - ration: what looking for offers may cost a round is counted in units of
 //     work, per tenant and in total; what does not fit has its turn in a later

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -61,7 +62,7 @@ func (r *round) endings() []ending {
 		case c.Status.Phase == v1alpha1.PhaseReleasing:
 			end = r.now
 		case c.Status.Displaced != nil:
-			end = earlier(end, c.Status.Displaced.Leaves)
+			end = lifecycle.Earlier(end, c.Status.Displaced.Leaves)
 		}
 		if !end.IsZero() {
 			if end.Before(r.now.Time) {
@@ -243,15 +244,15 @@ func (p *replay) try(j *job, now []ending) bool {
 		started = p.now
 	}
 	life := p.lifeEnd(j, started)
-	if life.refused != "" || (!life.end.IsZero() && !life.end.After(p.now.Time)) {
+	if life.Refused != "" || life.Ends(p.now) {
 		return true
 	}
-	open, until, _ := openAt(p.books, j.in.Spec.Schedule.Windows, p.now)
+	open, until, _ := lifecycle.OpenAt(p.books, j.in.Spec.Schedule.Windows, p.now)
 	if !open {
 		return false // at its next window's opening this may be otherwise; nobody knows
 	}
 	k := p.understudy(j)
-	if k.end = earlier(life.end, until); !k.end.IsZero() {
+	if k.end = lifecycle.Earlier(life.End, until); !k.end.IsZero() {
 		k.seconds = int64(k.end.Sub(p.now.Time).Seconds())
 	}
 	booked := p.claims[j]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -106,7 +107,7 @@ func TestOpenAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		open, until, next := openAt(books, c.windows, at(c.at))
+		open, until, next := lifecycle.OpenAt(books, c.windows, at(c.at))
 		edge := until
 		if !open {
 			edge = next

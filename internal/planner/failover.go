@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // deniedHold is how long a denial must stand before its contract goes
@@ -212,40 +213,18 @@ func (r *round) avoided(j *job) map[inventory.Key]bool {
 // deniedAt is when a contract was found to be denied by its provider: since
 // then while it is Degraded for that, and else when it was given up for it.
 func deniedAt(c *v1alpha1.Contract) (v1alpha1.Time, bool) {
-	if c.Status.Phase == v1alpha1.PhaseDegraded {
-		return c.Status.Since, isDenial(c.Status.Reason)
-	}
-	for _, h := range slices.Backward(c.Status.History) {
-		if h.Phase == v1alpha1.PhaseReleasing {
-			return h.At, isDenial(h.Reason)
-		}
-	}
-	return v1alpha1.Time{}, false
-}
-
-// isDenial reports whether a reason's code, of being Degraded or of the release, is
-// that the provider did not want the contract.
-func isDenial(code string) bool {
+	code, at := lifecycle.Trouble(c)
 	switch code {
 	case CodeSliceDenied, CodeRefused, CodeSLA:
-		return true
+		return at, true
 	}
-	return false
-}
-
-// refusal is why a contract's provider says that it does not honour it, "" when
-// it does not say so.
-func refusal(o *inventory.Offer, c *v1alpha1.Contract) string {
-	if o == nil || len(o.Flavor.Spec.Refused) == 0 {
-		return ""
-	}
-	return o.Flavor.Spec.Refused[c.Metadata.Name]
+	return at, false
 }
 
 // refusedUnused starts the end of a contract that its provider refuses before it was
 // ever used: nothing runs there that would have to be moved first.
 func (r *round) refusedUnused(j *job, c *v1alpha1.Contract) bool {
-	if r.w.Deaf || c.Status.Phase != v1alpha1.PhaseDegraded || c.Status.Reason != ledger.DegradedRefused || beenActive(c) {
+	if r.w.Deaf || c.Status.Phase != v1alpha1.PhaseDegraded || c.Status.Reason != ledger.DegradedRefused || lifecycle.BeenActive(c) {
 		return false
 	}
 	code, text := r.trouble(c)

@@ -1,9 +1,12 @@
 package planner
 
 import (
+	"time"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // A provider takes spot capacity back in one of three ways:
@@ -37,19 +40,20 @@ func (r *round) interrupted(c *v1alpha1.Contract, o *inventory.Offer) bool {
 // interrupt gives a spot contract notice that its provider takes it back, or
 // lets it off again, and returns its current version.
 func (r *round) interrupt(j *job, c *v1alpha1.Contract) *v1alpha1.Contract {
-	d, is := c.Status.Displaced, r.interrupted(c, r.offerOf(c))
-	if r.w.Deaf || is == (d != nil && d.Cause == v1alpha1.Interrupted) || (is && d != nil) {
+	if r.w.Deaf {
 		return c
 	}
-	next := *c
-	next.Status.Displaced = nil
+	is := r.interrupted(c, r.offerOf(c))
+	var grace time.Duration
 	if is {
-		next.Status.Displaced = &v1alpha1.Displacement{
-			Cause: v1alpha1.Interrupted, Noticed: r.now, Leaves: v1alpha1.TimeOf(r.now.Add(r.graceOf(c))),
-		}
-		j.noticed = true
+		grace = r.graceOf(c)
 	}
-	r.change(c, &next)
-	r.replace(j, c, &next)
-	return &next
+	next := lifecycle.Interrupt(c, is, r.now, grace)
+	if next == nil {
+		return c
+	}
+	j.noticed = j.noticed || is
+	r.change(c, next)
+	r.replace(j, c, next)
+	return next
 }

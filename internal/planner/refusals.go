@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // A provider that denies what it advertised itself sells nothing new for a
@@ -54,18 +55,8 @@ type refusalRecord struct {
 
 // refusalOf is the denial that a contract records, false when there is none.
 func refusalOf(c *v1alpha1.Contract) (refusalRecord, bool) {
-	code := ""
-	rec := refusalRecord{provider: c.Spec.Provider, flavor: c.Spec.Flavor, tenant: c.Metadata.Namespace}
-	if c.Status.Phase == v1alpha1.PhaseDegraded {
-		code, rec.at = c.Status.Reason, c.Status.Since
-	} else {
-		for _, h := range slices.Backward(c.Status.History) {
-			if h.Phase == v1alpha1.PhaseReleasing {
-				code, rec.at = h.Reason, h.At
-				break
-			}
-		}
-	}
+	code, at := lifecycle.Trouble(c)
+	rec := refusalRecord{provider: c.Spec.Provider, flavor: c.Spec.Flavor, tenant: c.Metadata.Namespace, at: at}
 	return rec, code == CodeRefused || code == CodeSliceDenied
 }
 

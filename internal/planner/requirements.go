@@ -2,6 +2,8 @@ package planner
 
 import (
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // Requirements an offer can fail, in the order in which they are checked:
@@ -85,8 +87,8 @@ const (
 	CodeInvalid       = "Invalid"
 	CodeUnknownTenant = "UnknownTenant"
 	CodeConsumer      = "ConsumerNotAllowed"
-	CodeDeadline      = "DeadlinePassed"
-	CodeMaxDuration   = "MaxDuration"
+	CodeDeadline      = lifecycle.CodeDeadline
+	CodeMaxDuration   = lifecycle.CodeMaxDuration
 	CodeSuspended     = "Suspended"
 	CodeTermEnded     = "TermEnded"
 	CodeRemoved       = "IntentRemoved"

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -188,7 +189,7 @@ func (r *round) note(in *model.Intent) {
 // due notes an instant at which planning again may decide otherwise.
 func (r *round) due(t v1alpha1.Time) {
 	if t.After(r.now.Time) {
-		r.setDue(earlier(r.plan.Due, t))
+		r.setDue(lifecycle.Earlier(r.plan.Due, t))
 	}
 }
 

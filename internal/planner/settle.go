@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // verdict is what quick said of an intent: its decision, which holds as long as
@@ -33,13 +34,13 @@ func (r *round) sift() {
 			*v = verdict{}
 			d, ok := r.quick(in)
 			if !ok {
-				due = earlier(due, r.plan.Due)
+				due = lifecycle.Earlier(due, r.plan.Due)
 				r.jobs = append(r.jobs, r.newJob(in, in.Metadata.Namespace, in.Metadata.Name))
 				continue
 			}
 			*v = verdict{&d, r.plan.Due}
 		}
-		due = earlier(due, v.until)
+		due = lifecycle.Earlier(due, v.until)
 		r.plan.Intents = append(r.plan.Intents, v.decision)
 	}
 	r.plan.Due = due
@@ -95,7 +96,7 @@ func (r *round) quick(in *model.Intent) (Decision, bool) {
 		if c.Status.Phase == v1alpha1.PhaseDegraded {
 			return none, false // it may have to go elsewhere
 		}
-		if phase, reason := r.phaseOf(c); moved(c, phase, reason) {
+		if r.transitionOf(c).Moves(c) {
 			return none, false
 		}
 		if r.late(c) {
@@ -282,38 +283,40 @@ func (r *round) schedule(j *job) bool {
 		started = r.now
 	}
 	life := r.lifeEnd(j, started)
-	if !life.end.IsZero() && !life.end.After(r.now.Time) {
+	if life.Ends(r.now) {
 		if j.started.IsZero() {
-			r.refuse(j, CodeDeadline, "its deadline "+stamp(life.end)+" has passed")
+			r.refuse(j, CodeDeadline, "its deadline "+stamp(life.End)+" has passed")
 			return false
 		}
-		return r.expire(j, "its term ended "+stamp(life.end))
+		return r.expire(j, "its term ended "+stamp(life.End))
 	}
-	if life.refused != "" {
-		r.refuse(j, life.code, life.refused)
+	if life.Refused != "" {
+		r.refuse(j, life.Code, life.Refused)
 		return false
 	}
-	if !j.started.IsZero() && !life.end.IsZero() {
-		r.due(life.end) // also while a window is closed and no contract runs
+	if !j.started.IsZero() && !life.End.IsZero() {
+		r.due(life.End) // also while a window is closed and no contract runs
 	}
-	at := r.firstStart(j)
-	if why := r.startsTooLate(j, at); why != "" {
-		r.refuse(j, CodeDeadline, why)
-		return false
+	at := lifecycle.FirstStart(r.books, s, r.now)
+	if j.started.IsZero() && at.After(r.now.Time) {
+		if why := lifecycle.StartsTooLate(s, r.boundsOf(j), at); why != "" {
+			r.refuse(j, CodeDeadline, why)
+			return false
+		}
 	}
 	if s.NotBefore.After(r.now.Time) && len(j.live) == 0 {
 		r.due(s.NotBefore)
 		j.dec.Expected, j.dec.Estimated = at, true
 		return r.wait(j, CodeNotBefore, "it starts "+stamp(at))
 	}
-	open, until, next := openAt(r.books, s.Windows, r.now)
+	open, until, next := lifecycle.OpenAt(r.books, s.Windows, r.now)
 	if !open {
 		r.due(next)
 		j.releaseAll(r, v1alpha1.PhaseReleased, CodeWindow, "its window has closed")
 		j.dec.Expected, j.dec.Estimated = next, true
 		return r.wait(j, CodeWindow, "its window opens "+stamp(next))
 	}
-	j.end = earlier(life.end, until)
+	j.end = lifecycle.Earlier(life.End, until)
 	if !j.end.IsZero() {
 		j.seconds = int64(j.end.Sub(r.now.Time) / time.Second)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // states are the changes to what the ledger remembers of intents.
@@ -61,49 +62,23 @@ func renamedFrom(j *job) string {
 	return j.in.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]
 }
 
-// stateOf is an intent's state after the round. Words for people are written
-// anew only when the state or its reason changes: they hold figures of the
-// market, and a commit for each of its movements would drown the others.
+// stateOf is an intent's state after the round.
 func (r *round) stateOf(j *job) *v1alpha1.IntentState {
 	s := &v1alpha1.IntentState{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindIntentState},
 		Metadata: v1alpha1.Metadata{Name: j.name, Namespace: j.tenantName},
 	}
-	st := &s.Status
 	if j.state != nil {
-		*st = j.state.Status
+		s.Status = j.state.Status
 	}
-	was := *st
-	st.Frozen = nil
+	o := lifecycle.Outcome{
+		State: j.phase, Code: j.code, Message: j.text, FirstSeen: j.firstSeen, Started: j.started, Since: j.since, Waits: len(j.tasks) > 0,
+		Displacing: j.displacing, Proposals: j.proposals, Expected: j.sizing.expected(), NextOrdinals: j.ordinals,
+	}
 	if j.in != nil {
-		st.Path, st.Digest = j.in.Path, j.in.Digest
+		o.Asked, o.Path, o.Digest = true, j.in.Path, j.in.Digest
 	}
-	st.FirstSeen, st.State, st.Reason, st.Started = j.firstSeen, j.phase, j.code, j.started
-	if was.State != st.State || was.Reason != st.Reason || was.Digest != st.Digest {
-		st.Message = j.text
-		if st.State == v1alpha1.IntentPlaced && st.Reason == "" {
-			st.Message = ""
-		}
-	}
-	if was.State != st.State || was.Digest != st.Digest {
-		st.Since = r.now
-	}
-	switch {
-	case j.phase == v1alpha1.IntentPlaced && j.code == "" && len(j.tasks) == 0:
-		st.Displaced = v1alpha1.Time{} // served again
-	case j.displacing:
-		st.Displaced = r.now
-	case was.Digest != st.Digest:
-		st.Displaced = v1alpha1.Time{}
-	}
-	if !j.since.IsZero() {
-		st.Since = j.since
-	}
-	st.Proposals, st.Expected = j.proposals, j.sizing.expected()
-	st.NextOrdinals = nil
-	if len(j.ordinals) > 0 {
-		st.NextOrdinals = maps.Clone(j.ordinals)
-	}
+	s.Status = lifecycle.After(&s.Status, &o, r.now)
 	return s
 }
 

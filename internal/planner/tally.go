@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // tally sorts the ledger's contracts by what a round asks of them. It can be
@@ -75,7 +76,7 @@ func (t *tally) add(r *round, c *v1alpha1.Contract) {
 		// One second past its retention, because then it is older.
 		leaves := v1alpha1.TimeOf(c.Status.Since.Add(keep + time.Second))
 		t.leave[name] = leaves
-		t.next = earlier(t.next, leaves)
+		t.next = lifecycle.Earlier(t.next, leaves)
 	}
 }
 
@@ -94,7 +95,7 @@ func (t *tally) remove(r *round, c *v1alpha1.Contract) {
 		if leaves == t.next {
 			t.next = v1alpha1.Time{}
 			for _, l := range t.leave {
-				t.next = earlier(t.next, l)
+				t.next = lifecycle.Earlier(t.next, l)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // The specification of an intent may be out of force: its file cannot be read
@@ -23,9 +24,6 @@ import (
 // Freezing itself never ends a contract. One without an end meets the tenant's
 // maxDuration, though not before it was frozen for safety.frozenFor; from then
 // on it counts as preemptible at priority 0.
-
-// day is how often a tenant is told that an intent is frozen.
-const day = 24 * time.Hour
 
 func (r *round) frozenFor() time.Duration {
 	return r.fleet.Safety.Ages()
@@ -110,12 +108,7 @@ func (r *round) maxDurationOf(j *job, c *v1alpha1.Contract) v1alpha1.Time {
 }
 
 // frozenSince is since when an intent is frozen, as the ledger remembers it.
-func (j *job) frozenSince(r *round) v1alpha1.Time {
-	if j.state != nil && j.state.Status.Frozen != nil {
-		return j.state.Status.Frozen.Since
-	}
-	return r.now
-}
+func (j *job) frozenSince(r *round) v1alpha1.Time { return lifecycle.FrozenSince(j.state, r.now) }
 
 // keepFrozen keeps what an intent holds that cannot be read, on its terms.
 func (r *round) keepFrozen(j *job, why string) {
@@ -124,8 +117,7 @@ func (r *round) keepFrozen(j *job, why string) {
 	r.holdToTerms(j)
 	if len(j.live) > 0 && j.state != nil {
 		since := j.frozenSince(r)
-		days := r.now.Sub(since.Time) / day
-		r.due(v1alpha1.TimeOf(since.Add((days + 1) * day)))
+		r.due(lifecycle.NextTold(since, r.now))
 		r.due(v1alpha1.TimeOf(since.Add(r.frozenFor())))
 	}
 	text := why
@@ -135,26 +127,13 @@ func (r *round) keepFrozen(j *job, why string) {
 	j.settle(Frozen, "", CodeFrozen, "%s", text)
 }
 
-// frozenState is what the ledger remembers of a frozen intent: what it
-// remembered, since when it is frozen, and when its tenant was last told.
+// frozenState is what the ledger remembers of a frozen intent.
 func (r *round) frozenState(j *job) *v1alpha1.IntentState {
 	s := *j.state
-	st := &s.Status
 	if j.displacing {
-		st.Displaced = r.now
+		s.Status.Displaced = r.now
 	}
-	if len(j.live) == 0 {
-		st.Frozen = nil
-		return &s
-	}
-	f := v1alpha1.Frozen{Since: j.frozenSince(r)}
-	f.Told = v1alpha1.TimeOf(f.Since.Add(r.now.Sub(f.Since.Time) / day * day))
-	if was := st.Frozen; was != nil && was.Told == f.Told {
-		f.Reason = was.Reason // as it was told
-	} else {
-		f.Reason = j.text
-	}
-	st.Frozen = &f
+	s.Status = lifecycle.Freeze(&s.Status, len(j.live) > 0, j.frozenSince(r), j.text, r.now)
 	return &s
 }
 

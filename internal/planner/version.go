@@ -19,7 +19,7 @@ const (
 	rulesThousandContracts = 4
 	// rulesSilentUntilHeard: what is Degraded because its provider is silent stays
 	// so until the provider is heard, also where a daemon that has just started
-	// knows nothing of its flavors yet (phases.go).
+	// knows nothing of its flavors yet (package lifecycle).
 	rulesSilentUntilHeard = 5
 	// rulesSmallerLater: what is taken off a contract is not sold in the same round:
 	// its provider may hold it before it says so (draft.go).
@@ -32,7 +32,7 @@ const (
 	rulesBatchSolved = 8
 	// rulesReasonApart: a contract's reason is a code with a message apart, and the
 	// newest trouble of a delivery is written whatever differs in its message, once a
-	// status interval (phases.go).
+	// status interval (package lifecycle).
 	rulesReasonApart = 9
 )
 

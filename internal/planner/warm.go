@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -197,8 +198,8 @@ func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *wa
 // says; where nobody sees it, whether the contract is older than this instant.
 func (r *round) asSold(c *v1alpha1.Contract) bool {
 	if obs := r.w.Observed.Of(c.Metadata.Name).Consumer; obs.Reachable && obs.Slice != v1alpha1.Unknown {
-		lacks, exact := lacking(c, obs)
-		return lacks.Code == "" && exact
+		missing, exact := lifecycle.Missing(c, &obs)
+		return missing.Code == "" && exact
 	}
 	if c.Status.AccruedAt == r.now {
 		r.due(v1alpha1.Time{Time: r.now.Add(secondsOf(1))})

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -94,7 +95,7 @@ func (r *round) wishOf(j *job, alt v1alpha1.ResourceRequest) *wish {
 			w.policies = append(w.policies, p)
 		}
 	}
-	if w.need = r.defaults.Clone(); !sliced(s.FlavorType) {
+	if w.need = r.defaults.Clone(); !lifecycle.Sliced(s.FlavorType) {
 		w.need = make(quantity.Vector, quantity.Extended) // Liqo's defaults are for slices
 	}
 	for _, name := range alt.Named.Names() {

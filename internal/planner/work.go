@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // What a round may cost is counted in units of work, never in time, and as if no
@@ -127,7 +128,7 @@ func (r *round) ration() {
 			if code == CodeWork && x.seen == 0 {
 				next = v1alpha1.TimeOf(r.now.Add(unseenAgain))
 			}
-			again = earlier(again, next)
+			again = lifecycle.Earlier(again, next)
 			continue
 		}
 		b.charge(j, len(j.tasks)+len(j.news))

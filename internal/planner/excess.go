@@ -1,0 +1,110 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// findExcess marks the contracts that shrunken flavors can no longer hold: the
+// lowest priority first, then the youngest. Releasing ones count as they did
+// before.
+func (r *round) findExcess() map[string]bool {
+	out := map[string]bool{}
+	for _, o := range r.inventory.Suspects() {
+		if o.State != model.Fresh {
+			continue
+		}
+		var lack quantity.Vector
+		for i, n := range o.Free() {
+			if n < 0 {
+				lack = lack.Set(i, -n)
+			}
+		}
+		if lack == nil {
+			continue
+		}
+		list := slices.Clone(o.Contracts)
+		for _, m := range o.PoolPeers {
+			list = append(list, m.Contracts...)
+		}
+		for i := range list {
+			list[i] = r.latest(list[i])
+			if out[list[i].Metadata.Name] {
+				lack = lack.Sub(r.relief(o, list[i]))
+			}
+		}
+		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
+			return cmp.Or(cmp.Compare(r.standing(a), r.standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
+		})
+		for _, c := range list {
+			if out[c.Metadata.Name] || !c.Status.Phase.Held() {
+				continue
+			}
+			relief, helps := r.relief(o, c), false
+			for i, n := range lack {
+				helps = helps || (n > 0 && relief.At(i) > 0)
+			}
+			if helps {
+				out[c.Metadata.Name] = true
+				lack = lack.Sub(relief)
+			}
+		}
+	}
+	return out
+}
+
+// settleExcess looks once more at what shrunken flavors hold, because the
+// round may have released or resized some of it.
+func (r *round) settleExcess() {
+	if len(r.excess) == 0 {
+		return
+	}
+	was := r.excess
+	r.excess = r.findExcess()
+	for _, name := range sortedNames(was) {
+		c := r.w.Ledger.Contract(name)
+		if r.excess[name] || !c.Status.Phase.Charged() || !r.latest(c).Status.Phase.Charged() {
+			continue
+		}
+		if now := r.current[name]; now != nil && r.statusOnly[name] {
+			r.put(now, c) // undo what was decided on the first look
+		}
+		r.seeAgain(c)
+	}
+	for _, name := range sortedNames(r.excess) { // a changed priority may have passed it on
+		if c := r.w.Ledger.Contract(name); !was[name] && c != nil && r.latest(c).Status.Phase.Charged() {
+			r.seeAgain(c)
+		}
+	}
+}
+
+// seeAgain observes a contract once more, with what the round has made of it.
+func (r *round) seeAgain(c *v1alpha1.Contract) {
+	seen := r.observe(r.latest(c))
+	for _, j := range r.jobs {
+		for i := range j.live {
+			if j.live[i].Metadata.Name == c.Metadata.Name {
+				j.live[i] = seen
+			}
+		}
+	}
+}
+
+// relief is what an offer would gain without a contract of its pool.
+func (r *round) relief(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {
+	at := r.offerOf(c)
+	if at == nil {
+		return nil
+	}
+	v := r.footprint(at, c.Metadata.Name, c)
+	if at == o {
+		return v
+	}
+	return v[:min(len(v), quantity.Storage+1)]
+}
