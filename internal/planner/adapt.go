@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -26,7 +27,7 @@ func (r *round) adapt(j *job, q request, t task) *failure {
 	if stays {
 		for _, alt := range j.alternatives() {
 			if r.sameSize(j, c, o, alt) {
-				r.rewrite(j, c, r.transferEstimate(r.wishIn(j, alt), o))
+				r.rewrite(j, c, r.match.TransferEstimate(r.wishIn(j, alt), o))
 				return nil
 			}
 		}
@@ -65,11 +66,11 @@ func (r *round) exchange(j *job, q request, t task, from, to int, code, text str
 // fitsNature reports whether an alternative puts up with a contract's offer
 // and price class. What is applied cannot become a mere reservation in place:
 // it has pods to drain.
-func (r *round) fitsNature(w *wish, c *v1alpha1.Contract, o *inventory.Offer) bool {
-	if w.in.Spec.Stage == v1alpha1.StageReserve && c.Spec.Stage != v1alpha1.StageReserve {
+func (r *round) fitsNature(w *match.Request, c *v1alpha1.Contract, o *inventory.Offer) bool {
+	if w.Intent.Spec.Stage == v1alpha1.StageReserve && c.Spec.Stage != v1alpha1.StageReserve {
 		return false
 	}
-	return o.Provider != w.consumer && r.nature(w, o) == "" && slices.Contains(w.purchase, c.Spec.Price.Class)
+	return o.Provider != w.Consumer && r.match.FailsNature(w, o) == "" && slices.Contains(w.Purchase, c.Spec.Price.Class)
 }
 
 // sameSize reports whether a contract is just what an alternative would take
@@ -79,28 +80,28 @@ func (r *round) sameSize(j *job, c *v1alpha1.Contract, o *inventory.Offer, alt v
 	if !r.fitsNature(w, c, o) {
 		return false
 	}
-	size := w.size(o)
+	size := w.Size(o)
 	if !size.Equal(inventory.Sold(r.names, c, o.Flavor)) {
 		return false
 	}
 	j.budget(r, 1, c)
-	w.money, w.seconds = j.purse, j.seconds
-	q := quote{class: c.Spec.Price.Class, peak: r.peak(c)}
-	q.transfer, _ = r.transfer(w, o)
-	return w.affordable(q, size, 0) == ""
+	w.Money, w.Seconds = j.purse, j.seconds
+	q := match.Quote{Class: c.Spec.Price.Class, Peak: r.peak(c)}
+	q.Transfer, _ = r.match.Transfer(w, o)
+	return w.Affordable(q, size, 0) == ""
 }
 
 // rewrite writes an intent's change into its contract where capacity and price
 // stay: offload, labels, priority, path, a longer term.
 func (r *round) rewrite(j *job, c *v1alpha1.Contract, transfer *v1alpha1.TransferEstimate) {
-	if r.barsOf(j).breaks(c.Spec.Provider) == ReqRemoteNamespace { // taken in this very round; remapped says so in the next
+	if r.barsOf(j).breaks(c.Spec.Provider) == match.ReqRemoteNamespace { // taken in this very round; remapped says so in the next
 		j.dec.Contracts = append(j.dec.Contracts, r.line(c, Keep))
 		return
 	}
 	next := *c
 	r.inscribe(j, &next.Spec)
 	next.Decision.Transfer = transfer
-	next.Spec.Term.End = r.endOf(j, quote{peak: r.peak(c), transfer: r.transferOf(&next)})
+	next.Spec.Term.End = r.endOf(j, match.Quote{Peak: r.peak(c), Transfer: r.transferOf(&next)})
 	r.change(c, &next)
 	r.due(next.Spec.Term.End)
 	r.replace(j, c, &next)
@@ -116,8 +117,8 @@ func (r *round) resize(j *job, q request, c *v1alpha1.Contract, o *inventory.Off
 		return false
 	}
 	j.budget(r, 1, c)
-	w.money, w.seconds, w.replicas = j.purse, j.seconds, 1
-	size, had := w.size(o), inventory.Sold(r.names, c, o.Flavor)
+	w.Money, w.Seconds, w.Replicas = j.purse, j.seconds, 1
+	size, had := w.Size(o), inventory.Sold(r.names, c, o.Flavor)
 	grows := !size.Within(had)
 	if grows && (o.Blocked != "" || o.Overdrawn() >= 0) {
 		return false
@@ -125,12 +126,12 @@ func (r *round) resize(j *job, q request, c *v1alpha1.Contract, o *inventory.Off
 	if grows && !size.Clone().Sub(r.footprint(o, c.Metadata.Name, c)).Within(o.Free().Max(quantity.Vector{})) {
 		return false
 	}
-	if grows && !hostsInstead(o, w.gpu, size, c) {
+	if grows && !match.HostsInstead(o, w.GPU, size, c) {
 		return false
 	}
-	w.purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
-	cand := r.priced(w, o, size)
-	if cand.money != "" {
+	w.Purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
+	cand := r.match.Priced(w, o, size)
+	if cand.FailsMoney != "" {
 		return false
 	}
 	m := r.mark()
@@ -138,7 +139,7 @@ func (r *round) resize(j *job, q request, c *v1alpha1.Contract, o *inventory.Off
 	l := r.limitsOf(j.tenant, q, j.seconds)
 	broken := l.breaks(&cand)
 	r.rollback(m)
-	if r.barsOf(j).breaks(o.Provider) == ReqRemoteNamespace {
+	if r.barsOf(j).breaks(o.Provider) == match.ReqRemoteNamespace {
 		return false
 	}
 	if broken != "" && grows {
@@ -147,10 +148,10 @@ func (r *round) resize(j *job, q request, c *v1alpha1.Contract, o *inventory.Off
 	figures, scaled := r.figuresWithout(o, c), r.scaled(o, size, r.footprint(o, c.Metadata.Name, c))
 	next := r.books.Settle(c, r.now)
 	r.inscribe(j, &next.Spec)
-	r.fix(w, o, &next.Spec, size, cand.quote)
+	r.fix(w, o, &next.Spec, size, cand.Quote)
 	next.Spec.Borrowed = j.tenant.Borrowed(sizeOn(o, size), c)
-	next.Spec.Term.End = r.endOf(j, cand.quote)
-	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.w.Market, figures, r.transferEstimate(w, o)
+	next.Spec.Term.End = r.endOf(j, cand.Quote)
+	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.w.Market, figures, r.match.TransferEstimate(w, o)
 	next.Decision.Scaled, next.Decision.Dearest = scaled, nil
 	r.change(c, next)
 	next = r.observe(next) // of its new size clusters may say something else
@@ -159,7 +160,7 @@ func (r *round) resize(j *job, q request, c *v1alpha1.Contract, o *inventory.Off
 	r.noteProgress()
 	j.why, j.whyCode = "the intent changed", CodeChanged
 	line := r.line(next, Resize)
-	if asked := w.asked(o); !asked.Equal(size) {
+	if asked := w.Asked(o); !asked.Equal(size) {
 		line.Asked = inventory.Slice(r.names, asked, o.Flavor)
 	}
 	j.dec.Contracts = append(j.dec.Contracts, line)

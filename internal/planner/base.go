@@ -1,15 +1,10 @@
 package planner
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -28,15 +23,11 @@ type base struct {
 	// mapped are the remote namespaces of the ledger's contracts.
 	mapped mappings
 
-	names     *quantity.Names
-	defaults  quantity.Vector // of replicas that leave them open
-	latencies map[pair]int64
+	names    *quantity.Names
+	defaults quantity.Vector // of replicas that leave them open
 
 	inventory *inventory.Inventory
-	traits    *traits
-	shapes    map[string]*shape
-	tariffs   map[*v1alpha1.Price]*tariff
-	key       keyBuffer
+	match     *match.Matcher
 	// nothing are the tasks of replicas that have nothing, by number: all jobs
 	// share them, and nobody changes them.
 	nothing []task
@@ -54,15 +45,14 @@ type base struct {
 	verdicts []verdict
 	// related are the intents that are together or apart; made on first use.
 	related *relations
-	// whole is what the fleet has, load its workload; nil until asked.
+	// whole is what the fleet has; nil until asked.
 	whole *account.Fleet
-	load  *workload
 	// overfull are the contracts that were more than their flavor or a budget
 	// bears, in the round that left this base.
 	overfull []string
 }
 
-// Bounds of what is kept: candidates of all shapes together, and offers in the
+// Bounds of what is kept: candidates of all classes together, and offers in the
 // list of those that were touched, as a multiple of all offers.
 const (
 	keptCandidates = 2_000_000
@@ -72,45 +62,11 @@ const (
 // handOver is what a round that has decided leaves to the next. Nothing of the
 // round itself is kept by it.
 func (r *round) handOver() *base {
-	r.forgetShapes()
-	if forgotten, shortened := r.inventory.ShortenTouched(keptTouched*len(r.inventory.Offers()) + 1024); shortened {
-		maps.DeleteFunc(r.shapes, func(_ string, s *shape) bool { return s.seen < forgotten })
-		for _, s := range r.shapes {
-			s.seen = 0 // they look at these once more, which changes nothing
-		}
-	}
-	if r.inventory.Alterations() > len(r.inventory.Offers()) {
-		maps.DeleteFunc(r.shapes, func(_ string, s *shape) bool { return !r.catchUp(s) })
-		for _, s := range r.shapes {
-			s.altered = 0
-		}
-		r.inventory.ForgetAltered()
-	}
-	r.inventory.Begin(inventory.Facts{}) // those of this round hold all of it
+	r.match.Keep(keptCandidates, keptTouched*len(r.inventory.Offers())+1024)
+	// The facts of this round hold all of it.
+	r.inventory.Begin(inventory.Facts{})
+	r.match.Begin(match.Facts{})
 	r.overfull = append(sortedNames(r.excess), sortedNames(r.cut)...)
 	left := r.base
 	return &left
 }
-
-// forgetShapes drops those that were not asked for the longest, when there are
-// too many candidates.
-func (b *base) forgetShapes() {
-	sum := 0
-	keys := slices.Collect(maps.Keys(b.shapes))
-	for _, s := range b.shapes {
-		sum += s.weight()
-	}
-	if sum <= keptCandidates {
-		return
-	}
-	slices.SortFunc(keys, func(x, y string) int {
-		return cmp.Or(cmp.Compare(b.shapes[x].used, b.shapes[y].used), strings.Compare(x, y))
-	})
-	for i := 0; sum > keptCandidates; i++ {
-		sum -= b.shapes[keys[i]].weight()
-		delete(b.shapes, keys[i])
-	}
-}
-
-// weight is what a shape costs to keep, in candidates.
-func (s *shape) weight() int { return len(s.cands) + len(s.at)/32 }

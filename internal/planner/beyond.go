@@ -94,14 +94,14 @@ func (r *round) beyondQuota(j *job) (code, why string) {
 	for _, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
 		var over string
-		if top := most(account.GPUs) / 1000; q.GPU != nil && w.gpu != nil && w.gpu.share == 0 && w.gpu.profile == "" && w.gpu.sharing == "" && w.gpu.count*n > top {
-			over = j.overQuota(account.GPUs, fmt.Sprintf("%d GPUs", w.gpu.count*n), strconv.FormatInt(top, 10))
+		if top := most(account.GPUs) / 1000; q.GPU != nil && w.GPU != nil && w.GPU.Share == 0 && w.GPU.Profile == "" && w.GPU.Sharing == "" && w.GPU.Count*n > top {
+			over = j.overQuota(account.GPUs, fmt.Sprintf("%d GPUs", w.GPU.Count*n), strconv.FormatInt(top, 10))
 		}
-		if top := most(account.CPU); q.CPU != nil && w.need.At(quantity.CPU)*n > top {
-			over = j.overQuota(account.CPU, v1alpha1.AmountOf(w.need.At(quantity.CPU)*n).Canonical(v1alpha1.CPU)+" CPU", v1alpha1.AmountOf(top).Canonical(v1alpha1.CPU))
+		if top := most(account.CPU); q.CPU != nil && w.Need.At(quantity.CPU)*n > top {
+			over = j.overQuota(account.CPU, v1alpha1.AmountOf(w.Need.At(quantity.CPU)*n).Canonical(v1alpha1.CPU)+" CPU", v1alpha1.AmountOf(top).Canonical(v1alpha1.CPU))
 		}
-		if top := most(account.Memory); q.Memory != nil && w.need.At(quantity.Memory)*n > top {
-			over = j.overQuota(account.Memory, v1alpha1.AmountOf(w.need.At(quantity.Memory)*n).Canonical(v1alpha1.Memory)+" memory", v1alpha1.AmountOf(top).Canonical(v1alpha1.Memory))
+		if top := most(account.Memory); q.Memory != nil && w.Need.At(quantity.Memory)*n > top {
+			over = j.overQuota(account.Memory, v1alpha1.AmountOf(w.Need.At(quantity.Memory)*n).Canonical(v1alpha1.Memory)+" memory", v1alpha1.AmountOf(top).Canonical(v1alpha1.Memory))
 		}
 		if over == "" {
 			return "", ""

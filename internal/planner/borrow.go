@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -29,7 +30,7 @@ func (r *round) askedBack(j *job, o *inventory.Offer, size quantity.Vector) bool
 			continue
 		}
 		for alt := range k.alternatives() {
-			if c := r.shapeOf(k, alt).of(o); c != nil && c.money == "" && makesRoom(c, size) {
+			if c := r.shapeOf(k, alt).Of(o); c != nil && c.FailsMoney == "" && makesRoom(c, size) {
 				return true
 			}
 		}
@@ -38,11 +39,11 @@ func (r *round) askedBack(j *job, o *inventory.Offer, size quantity.Vector) bool
 }
 
 // makesRoom reports whether a candidate would fit if so much were given back.
-func makesRoom(c *candidate, back quantity.Vector) bool {
-	for i, n := range c.offer.Free() {
-		if n+back.At(i) < max(c.size.At(i), 0) {
+func makesRoom(c *match.Candidate, back quantity.Vector) bool {
+	for i, n := range c.Offer.Free() {
+		if n+back.At(i) < max(c.Size.At(i), 0) {
 			return false
 		}
 	}
-	return len(c.size) <= len(c.offer.Free()) || c.size[len(c.offer.Free()):].Within(nil)
+	return len(c.Size) <= len(c.Offer.Free()) || c.Size[len(c.Offer.Free()):].Within(nil)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -53,7 +54,7 @@ func TestSharesLieOnOneCard(t *testing.T) {
 	b.Intent("vision/c", wantsShare("0.5"))
 	p := step(t, b, "0.8 is free, 0.4 on each", map[string]string{"vision/c": "queue NothingFits"})
 	d := Of(p, "vision/c")
-	if d.Rejected[planner.ReqCard] != 1 {
+	if d.Rejected[match.ReqCard] != 1 {
 		t.Errorf("%v", d.Rejected)
 	}
 	if len(d.Try) == 0 || !strings.Contains(fmt.Sprint(d.Try), `resources.gpu.share: "0.4"`) {

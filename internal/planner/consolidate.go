@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -51,7 +52,7 @@ func (r *round) consolidating() bool {
 
 // better is an offer for a contract that would be cheaper.
 type better struct {
-	cand *candidate
+	cand *match.Candidate
 	alt  int
 	// saves an hour.
 	saves quantity.Micro
@@ -192,7 +193,7 @@ func (r *round) consolidateJob(j *job, pool poolCost) bool {
 			continue
 		}
 		if !known {
-			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.offer.Ref, Since: r.now, Hourly: b.cand.quote.hourly.Decimal(), Saves: b.saves.Decimal()}
+			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.Offer.Ref, Since: r.now, Hourly: b.cand.Quote.Hourly.Decimal(), Saves: b.saves.Decimal()}
 		}
 		ripe := v1alpha1.TimeOf(p.Since.Add(hold))
 		if r.fleet.Consolidation.Mode == "apply" && !ripe.After(r.now.Time) && r.worth(b.saves, c, pool) && r.moveTo(j, c, b, p) {
@@ -231,32 +232,32 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 	defer r.rollback(m)
 	r.offAccount(c)
 	s := r.shapeOf(j, alt)
-	l := r.limitsFor(j, request{}, s, purse{}, 0)
-	here := s.of(o)
+	l := r.limitsFor(j, request{}, s, match.SpendLimits{}, 0)
+	here := s.Of(o)
 	floor, costs := -1.0, r.weekly(c.Spec.Price)
 	if here != nil {
 		stays := *here
-		stays.resources = r.resources(s.wish, o, here.size, c)
-		floor = s.wish.weights.score(&stays)
-		costs += here.quote.transfer
+		stays.Resources = r.resources(s.Request, o, here.Size, c)
+		floor = s.Request.Weights.Score(&stays)
+		costs += here.Quote.Transfer
 	}
 	var found *better
-	for i := range s.cands {
-		x := &s.cands[i]
-		if x.req != "" || x.scales || x.offer == o || (only != "" && x.offer.Ref != only) || x.quote.hourly <= 0 || x.score < floor || l.breaks(x) != "" {
+	for i := range s.Candidates {
+		x := &s.Candidates[i]
+		if x.Fails != "" || x.Scales || x.Offer == o || (only != "" && x.Offer.Ref != only) || x.Quote.Hourly <= 0 || x.Score < floor || l.breaks(x) != "" {
 			continue
 		}
-		if x.quote.class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {
+		if x.Quote.Class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {
 			continue
 		}
-		if found != nil && x.quote.hourly >= found.cand.quote.peak {
+		if found != nil && x.Quote.Hourly >= found.cand.Quote.Peak {
 			continue // it can be no cheaper at any hour
 		}
-		saves := costs - r.weekly(r.contractPrice(x.offer, x.quote, x.size)) - x.quote.transfer
+		saves := costs - r.weekly(r.match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
 		if saves <= 0 || (only == "" && !r.worth(saves, c, pool)) {
 			continue
 		}
-		if found == nil || saves > found.saves || saves == found.saves && before(x, found.cand, false) {
+		if found == nil || saves > found.saves || saves == found.saves && match.Before(x, found.cand, false) {
 			found = &better{x, alt, saves}
 		}
 	}
@@ -269,7 +270,7 @@ func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *inventory.Offer) 
 	have := inventory.Sold(r.names, c, o.Flavor)
 	for i, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
-		if r.nature(w, o) == "" && w.asked(o).Within(have) {
+		if r.match.FailsNature(w, o) == "" && w.Asked(o).Within(have) {
 			return i
 		}
 	}
@@ -289,6 +290,6 @@ func (r *round) weekly(p v1alpha1.ContractPrice) quantity.Micro {
 // then released.
 func (r *round) moveTo(j *job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
 	text := "saves " + b.saves.Text() + " " + r.books.Currency + "/h, proposed since " + stamp(p.Since)
-	f := r.exchange(j, request{only: b.cand.offer}, task{kind: move, replica: c.Spec.Intent.Replica, old: c}, b.alt, b.alt+1, CodeConsolidated, text)
+	f := r.exchange(j, request{only: b.cand.Offer}, task{kind: move, replica: c.Spec.Intent.Replica, old: c}, b.alt, b.alt+1, CodeConsolidated, text)
 	return f == nil
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // newContract is the contract of a replica on a candidate.
-func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, replica int32, alt int) *v1alpha1.Contract {
-	o := c.offer
+func (r *round) newContract(j *job, s *match.Class, c *match.Candidate, next []*match.Candidate, replica int32, alt int) *v1alpha1.Contract {
+	o := c.Offer
 	r.made++
 	name, ordinal := r.newName(j, replica)
 	out := &v1alpha1.Contract{
@@ -21,12 +22,12 @@ func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, r
 		Spec: v1alpha1.ContractSpec{
 			Intent:   v1alpha1.ContractIntent{Replica: replica, Part: j.part, Units: j.units, Of: j.of, Ordinal: ordinal},
 			Consumer: j.consumer, Provider: o.Provider, Flavor: o.Name, Slice: name, Class: classOf(o), Endpoint: endpointOf(o),
-			Term: v1alpha1.Term{Start: r.now, End: r.endOf(j, c.quote)},
+			Term: v1alpha1.Term{Start: r.now, End: r.endOf(j, c.Quote)},
 		},
 	}
 	r.inscribe(j, &out.Spec)
-	r.fix(s.wish, o, &out.Spec, c.size, c.quote)
-	out.Spec.Borrowed = j.tenant.Borrowed(sizeOn(o, c.size), nil)
+	r.fix(s.Request, o, &out.Spec, c.Size, c.Quote)
+	out.Spec.Borrowed = j.tenant.Borrowed(sizeOn(o, c.Size), nil)
 	out.Decision = r.decision(s, c, next)
 	out.Decision.Displaced = r.madeWay(j)
 	ledger.Begin(out, lifecycle.Undelivered(j.in.Spec.FlavorType), r.now)
@@ -35,12 +36,12 @@ func (r *round) newContract(j *job, s *shape, c *candidate, next []*candidate, r
 
 // endOf is when a contract that begins now ends: with the intent's term or
 // window, and else when its part of the intent's total is spent.
-func (r *round) endOf(j *job, q quote) v1alpha1.Time {
-	if !j.end.IsZero() || j.purse.total >= quantity.Unlimited || q.most() <= 0 {
+func (r *round) endOf(j *job, q match.Quote) v1alpha1.Time {
+	if !j.end.IsZero() || j.purse.Total >= quantity.Unlimited || q.Most() <= 0 {
 		return j.end
 	}
-	part := j.purse.total / quantity.Micro(max(j.wanted, 1))
-	seconds := quantity.Wide{}.AddProduct(int64(part), 3600, 1).Quo(uint64(q.most()))
+	part := j.purse.Total / quantity.Micro(max(j.wanted, 1))
+	seconds := quantity.Wide{}.AddProduct(int64(part), 3600, 1).Quo(uint64(q.Most()))
 	const century = 100 * 365 * 24 * 3600
 	return v1alpha1.Time{Time: r.now.Add(secondsOf(min(seconds, century)))}
 }
@@ -108,7 +109,7 @@ func reserves(in *v1alpha1.IntentSpec) bool {
 // fix writes size and price into a contract, every key of the slice explicit:
 // Liqo fills in its own default for one that is missing. A key that it had
 // stays, with nothing.
-func (r *round) fix(w *wish, o *inventory.Offer, s *v1alpha1.ContractSpec, size quantity.Vector, q quote) {
+func (r *round) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.ContractSpec, size quantity.Vector, q match.Quote) {
 	res := inventory.Slice(r.names, size, o.Flavor)
 	for i := range quantity.GPU {
 		name := r.names.Name(i)
@@ -130,35 +131,35 @@ func (r *round) fix(w *wish, o *inventory.Offer, s *v1alpha1.ContractSpec, size 
 	if g := o.Flavor.Spec.GPU; g != nil && size.At(quantity.GPU) > 0 {
 		s.GPUs = &v1alpha1.ContractGPU{
 			Count: size.At(quantity.GPU), Model: g.Model, Memory: g.Memory, Tier: g.Tier, ResourceName: o.GPUName, UnitsPerGPU: g.UnitsPerGPU,
-			Cards: r.layOut(w, o, size, had),
+			Cards: r.match.LayOut(w, o, size, had),
 		}
 	}
 	s.NodeSelector = nil
 	if s.VirtualNode.ByHand() {
 		s.NodeSelector = o.Flavor.Spec.NodeSelector
 	}
-	s.Price = r.contractPrice(o, q, size)
+	s.Price = r.match.ContractPrice(o, q, size)
 }
 
 // decision records why a candidate was chosen.
-func (r *round) decision(s *shape, c *candidate, next []*candidate) v1alpha1.Decision {
+func (r *round) decision(s *match.Class, c *match.Candidate, next []*match.Candidate) v1alpha1.Decision {
 	d := v1alpha1.Decision{
-		Score: round4(c.score), Scores: s.wish.weights.record(c), Market: r.w.Market, Offer: r.inventory.Figures(c.offer),
-		Considered: len(r.inventory.Offers()), Rejected: s.rejected(),
+		Score: match.Round4(c.Score), Scores: s.Request.Weights.Record(c), Market: r.w.Market, Offer: r.inventory.Figures(c.Offer),
+		Considered: len(r.inventory.Offers()), Rejected: s.Rejected(),
 	}
 	if len(d.Rejected) == 0 {
 		d.Rejected = nil
 	}
-	d.Transfer = r.transferEstimate(s.wish, c.offer)
-	d.Scaled = r.scaled(c.offer, c.size, nil)
-	if x := s.dearestBeside(c); x != nil {
-		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.offer.Ref, Hourly: x.quote.now.Decimal()}
+	d.Transfer = r.match.TransferEstimate(s.Request, c.Offer)
+	d.Scaled = r.scaled(c.Offer, c.Size, nil)
+	if x := s.MostExpensiveBeside(c); x != nil {
+		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.Offer.Ref, Hourly: x.Quote.Now.Decimal()}
 	}
 	if len(next) > 0 {
 		d.RunnersUp = make([]v1alpha1.RunnerUp, 0, len(next))
 	}
 	for _, n := range next {
-		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.offer.Ref, Score: round4(n.score), Hourly: n.quote.current().Decimal()})
+		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.Offer.Ref, Score: match.Round4(n.Score), Hourly: n.Quote.Current().Decimal()})
 	}
 	return d
 }

@@ -7,81 +7,82 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // detail says with numbers how an offer fails a requirement, rules those of x.
-func (r *round) detail(j *job, x *rules, w *wish, c *candidate, req string) string {
-	o := c.offer
+func (r *round) detail(j *job, x *rules, w *match.Request, c *match.Candidate, req string) string {
+	o := c.Offer
 	s := &o.Flavor.Spec
 	switch req {
-	case ReqSelf:
+	case match.ReqSelf:
 		return "it is the consumer itself"
-	case ReqRole:
+	case match.ReqRole:
 		return "cluster " + o.Provider + " is unknown or no provider"
-	case ReqSilent:
+	case match.ReqSilent:
 		return o.Provider + " is not heard since " + stamp(o.Since)
-	case ReqLost:
+	case match.ReqLost:
 		return o.Provider + " is lost since " + stamp(o.GraceEnds)
-	case ReqWithdrawn:
+	case match.ReqWithdrawn:
 		return "it is no longer offered"
-	case ReqCordon:
+	case match.ReqCordon:
 		return "it sells nothing new"
-	case ReqDrain:
+	case match.ReqDrain:
 		return "it is being emptied by " + stamp(o.LeaveBy)
-	case ReqRefuses:
+	case match.ReqRefuses:
 		return o.Provider + " denied contracts on what it advertised; it is asked again at " + stamp(r.outOfMarket(o.Provider))
-	case ReqRemoteNamespace, ReqSecret:
+	case match.ReqRemoteNamespace, match.ReqSecret:
 		return r.barsOf(j).detail(o.Provider, req)
-	case ReqDenied:
+	case match.ReqDenied:
 		return "it denied this intent a slice not long ago"
-	case ReqFlavorType:
+	case match.ReqFlavorType:
 		return s.Type
-	case ReqTenantProviders:
+	case match.ReqTenantProviders:
 		return "tenant " + j.tenantName + " may not use " + o.Provider
-	case ReqPlacementProviders, ReqRegions, ReqZones, ReqArchitectures, ReqLabels, ReqLatency:
+	case match.ReqPlacementProviders, match.ReqRegions, match.ReqZones, match.ReqArchitectures, match.ReqLabels, match.ReqLatency:
 		return r.detailPlace(w, o, req)
-	case ReqSpread, ReqTogether, ReqApart:
-		if text := noDomain(w, o); text != "" && req == ReqSpread {
+	case match.ReqSpread, match.ReqTogether, match.ReqApart:
+		if text := noDomain(w, o); text != "" && req == match.ReqSpread {
 			return text
 		}
 		return x.detail(o, req)
-	case ReqAvailability:
+	case match.ReqAvailability:
 		if have := s.Properties.Reliability; have != nil {
-			return have.MulInt(100).String() + "% < " + w.in.Spec.SLA.Availability.String() + "%"
+			return have.MulInt(100).String() + "% < " + w.Intent.Spec.SLA.Availability.String() + "%"
 		}
 		return "its reliability is unknown"
-	case ReqEnforcement:
+	case match.ReqEnforcement:
 		if level := enforced(o); level != "" {
 			return "Liqo's limits enforcement there is " + level
 		}
 		return "its agent enforces nothing"
-	case ReqWhere:
+	case match.ReqWhere:
 		return whereText(w, o)
-	case ReqPartition:
-		return "its next legal size is " + r.sizeText(c.size)
-	case ReqPrice:
-		return r.tariffOf(o).why
-	case ReqTransfer:
-		return r.transferWhy(w, o)
-	case ReqPurchase:
+	case match.ReqPartition:
+		return "its next legal size is " + r.sizeText(c.Size)
+	case match.ReqPrice:
+		return r.match.TariffOf(o).Why()
+	case match.ReqTransfer:
+		return r.match.TransferWhy(w, o)
+	case match.ReqPurchase:
 		return "it is sold in none of the acceptable classes for that long"
 	}
-	if name, ok := strings.CutPrefix(req, ReqPolicy); ok {
-		for i := range w.policies {
-			if w.policies[i].Name == name && w.policies[i].Message != "" {
-				return w.policies[i].Message
+	if name, ok := strings.CutPrefix(req, match.ReqPolicy); ok {
+		for i := range w.Policies {
+			if w.Policies[i].Name == name && w.Policies[i].Message != "" {
+				return w.Policies[i].Message
 			}
 		}
 		return "the fleet's policy " + name + " forbids it"
 	}
-	if name, ok := strings.CutPrefix(req, ReqResource); ok {
+	if name, ok := strings.CutPrefix(req, match.ReqResource); ok {
 		return "it has no " + name
 	}
-	if req == ReqCard {
-		return detailCard(o, c.size)
+	if req == match.ReqCard {
+		return detailCard(o, c.Size)
 	}
-	if name, ok := strings.CutPrefix(req, ReqCapacity); ok {
+	if name, ok := strings.CutPrefix(req, match.ReqCapacity); ok {
 		return r.detailCapacity(c, name)
 	}
 	if strings.HasPrefix(req, "gpu") {
@@ -92,8 +93,8 @@ func (r *round) detail(j *job, x *rules, w *wish, c *candidate, req string) stri
 
 // whereText is why an offer does not meet placement.where: that the answer is
 // no, or that there is none, because it looks for something the flavor lacks.
-func whereText(w *wish, o *inventory.Offer) string {
-	_, err := w.where.Eval(w.in, o.Resolved(), o.Cluster)
+func whereText(w *match.Request, o *inventory.Offer) string {
+	_, err := w.Where.Eval(w.Intent, o.Resolved(), o.Cluster)
 	if err == nil {
 		return "it is not true of this flavor"
 	}
@@ -106,30 +107,30 @@ func whereText(w *wish, o *inventory.Offer) string {
 // enforced is the level at which Liqo enforces limits where an offer's agent
 // grants slices, "" where it does not or does not say.
 func enforced(o *inventory.Offer) string {
-	if o.Flavor.Spec.Class != classEnforced {
+	if o.Flavor.Spec.Class != match.ClassEnforced {
 		return ""
 	}
 	return o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement]
 }
 
-func (r *round) detailPlace(w *wish, o *inventory.Offer, req string) string {
+func (r *round) detailPlace(w *match.Request, o *inventory.Offer, req string) string {
 	switch req {
-	case ReqPlacementProviders:
+	case match.ReqPlacementProviders:
 		return o.Provider + " is not among those to use"
-	case ReqRegions:
+	case match.ReqRegions:
 		return orNone(o.Location.Region)
-	case ReqZones:
+	case match.ReqZones:
 		return orNone(o.Location.Zone)
-	case ReqArchitectures:
+	case match.ReqArchitectures:
 		return orNone(o.Flavor.Spec.Architecture)
-	case ReqLatency:
-		if ms, known := r.latency(w.consumer, o); known {
-			return fmt.Sprintf("%dms > %s", ms, w.in.Spec.Placement.MaxLatency)
+	case match.ReqLatency:
+		if ms, known := r.match.Latency(w.Consumer, o); known {
+			return fmt.Sprintf("%dms > %s", ms, w.Intent.Spec.Placement.MaxLatency)
 		}
 		return "its latency is unknown"
 	}
-	for _, k := range sortedNames(w.in.Spec.Placement.Labels) {
-		if v := w.in.Spec.Placement.Labels[k]; !labelled(o, k, v) {
+	for _, k := range sortedNames(w.Intent.Spec.Placement.Labels) {
+		if v := w.Intent.Spec.Placement.Labels[k]; !match.Labelled(o, k, v) {
 			return "it lacks " + k + "=" + v
 		}
 	}
@@ -145,62 +146,62 @@ func orNone(s string) string {
 
 func detailGPU(o *inventory.Offer, req string) string {
 	g := o.Flavor.Spec.GPU
-	if g == nil || req == ReqGPU {
+	if g == nil || req == match.ReqGPU {
 		return "it has no GPUs"
 	}
 	switch req {
-	case ReqGPUVendor:
+	case match.ReqGPUVendor:
 		return orNone(g.Vendor)
-	case ReqGPUModel:
+	case match.ReqGPUModel:
 		return orNone(g.Model)
-	case ReqGPUMemory:
+	case match.ReqGPUMemory:
 		return g.Memory.Canonical(v1alpha1.Memory)
-	case ReqGPUTier:
+	case match.ReqGPUTier:
 		return orNone(g.Tier)
-	case ReqGPUArchitecture:
+	case match.ReqGPUArchitecture:
 		return orNone(g.Architecture)
-	case ReqGPUInterconnect:
+	case match.ReqGPUInterconnect:
 		return orNone(g.Interconnect)
-	case ReqGPUCapability:
+	case match.ReqGPUCapability:
 		return orNone(g.ComputeCapability)
-	case ReqGPUProfile:
+	case match.ReqGPUProfile:
 		return orNone(g.Profile)
 	}
 	return orNone(g.Sharing) + ": only whole cards are given unless share, profile or sharing is asked for"
 }
 
-func (r *round) detailCapacity(c *candidate, name string) string {
+func (r *round) detailCapacity(c *match.Candidate, name string) string {
 	i := r.names.Of(name)
-	have, want := v1alpha1.AmountOf(max(c.offer.Free().At(i), 0)), v1alpha1.AmountOf(c.size.At(i))
+	have, want := v1alpha1.AmountOf(max(c.Offer.Free().At(i), 0)), v1alpha1.AmountOf(c.Size.At(i))
 	label := name
 	if name == v1alpha1.GPU {
 		label = "GPUs"
 	}
-	if c.offer.Risky(i) {
+	if c.Offer.Risky(i) {
 		label += " within overcommit.maxRisk"
 	}
 	return fmt.Sprintf("%s of %s %s free", have.Canonical(name), want.Canonical(name), label)
 }
 
-func (r *round) detailMoney(j *job, w *wish, c *candidate, req string) string {
+func (r *round) detailMoney(j *job, w *match.Request, c *match.Candidate, req string) string {
 	cur := r.books.Currency
-	b := w.in.Spec.Budget
-	total := c.quote.most() * quantity.Micro(max(w.replicas, 1))
+	b := w.Intent.Spec.Budget
+	total := c.Quote.Most() * quantity.Micro(max(w.Replicas, 1))
 	switch req {
-	case ReqMaxHourly, ReqMaxHourlySpot:
+	case match.ReqMaxHourly, match.ReqMaxHourlySpot:
 		if b == nil {
 			break
 		}
-		limit := w.money.hourly
-		if req == ReqMaxHourlySpot {
-			limit = w.money.hourlySpot
+		limit := w.Money.Hourly
+		if req == match.ReqMaxHourlySpot {
+			limit = w.Money.HourlySpot
 		}
 		return fmt.Sprintf("%s > %s %s/h", total.Text(), max(limit, 0).Text(), cur)
-	case ReqMaxHourlyPerGPU:
-		n := max(c.size.At(quantity.GPU), 1)
-		return fmt.Sprintf("%s > %s %s/h a GPU", (c.quote.peak / quantity.Micro(n)).Text(), w.money.perGPU.Text(), cur)
-	case ReqMaxTotal:
-		return fmt.Sprintf("%s > %s %s in all", total.ForSeconds(max(w.seconds, 60)).Text(), max(w.money.total, 0).Text(), cur)
+	case match.ReqMaxHourlyPerGPU:
+		n := max(c.Size.At(quantity.GPU), 1)
+		return fmt.Sprintf("%s > %s %s/h a GPU", (c.Quote.Peak / quantity.Micro(n)).Text(), w.Money.PerGPU.Text(), cur)
+	case match.ReqMaxTotal:
+		return fmt.Sprintf("%s > %s %s in all", total.ForSeconds(max(w.Seconds, 60)).Text(), max(w.Money.Total, 0).Text(), cur)
 	}
 	return r.accounts.Text(j.tenant, req)
 }

@@ -25,11 +25,10 @@
 //
 //   - fill: tasks by priority, then age, then flexibility; gangs all or none,
 //     with undo (fill.go); changes in place or in exchange (adapt.go). Offers
-//     are matched once for each shape of request (wish.go, match.go, shape.go),
-//     priced exactly (price.go) and scored (score.go); the best are kept in order
-//     (ranking.go). What an intent says of its place that is no fact of an offer
-//     alone belongs in the limits of a task (limits.breaks), because intents
-//     share shapes; what it says that is one belongs in shapeKey (key.go).
+//     are matched, priced and scored once for each class of request (package match,
+//     which says how a requirement or a term is added). What an intent says of its
+//     place that is no fact of an offer alone belongs in the limits of a task
+//     (limits.breaks), because intents share classes.
 //
 //   - reserve: what the first in line need is kept from those that would hold it
 //     beyond the time at which enough is known to end, so that nobody who needs
@@ -48,7 +47,7 @@
 //
 //   - check: the result is asked again by other means (invariants.go).
 //
-//   - memory: where one plan follows the other (Session), offers, shapes, what
+//   - memory: where one plan follows the other (Session), offers, classes, what
 //     the ledger holds and who is quick are kept and brought up to date by what
 //     changed (base.go, session.go, session_update.go, tally.go, observations.go). The plan is the same, word
 //     for word: TestMemoryPlansAsFromNothing. At 100,000 intents on as many
@@ -83,27 +82,11 @@
 //
 // # Score
 //
-// A score is the weighted sum of terms from 0 to 1, by default 0.7 resources
-// and 0.3 cost; an intent's own weights go before its objective, that before
-// the fleet's. resourceTerm, costTerm, latencyTerm and reliabilityTerm define
-// them. Equal scores: the cheaper, then the first by reference.
-//
-// The weights are those of the FLUIDOS broker's design (0.7 availability of
-// CPU and memory, 0.3 cost). Its formula had no GPU term, punished offers for
-// having a price, and gave NaN for empty clusters; ours has none of the three.
-// Of flavors that sell parts of cards the resources term is another one: how
-// little a placement strands of what is typically asked for (fragments.go).
-// As it prefers what has most left, it spreads: on real offers it places more
-// intents than the cheapest-first rule and costs more. `objective: cost` is
-// that rule, and more for what is first seen in one commit: such a batch is
-// solved as a whole in plain numbers (repair.go, problem.go, package batch) from where
-// it was filled to. test/quality measures it
-// against an exact solver.
-// Objectives latency, energy and performance weigh a term of their own with
-// 0.7 and cost with 0.3, the same proportion; what the terms of energy and
-// performance are, and where their figures come from, stands with goalTerms
-// (objective.go). Prices compared are those of moving the intent's data too
-// (transfer.go).
+// By default 0.7 resources and 0.3 cost; what that is, and the other objectives, say
+// package match and its terms. `objective: cost` is more than a weight for what is first
+// seen in one commit: such a batch is solved as a whole in plain numbers (repair.go,
+// problem.go, package batch) from where it was filled to. test/quality measures it against
+// an exact solver.
 //
 // # Invariants
 //
@@ -114,7 +97,7 @@
 //   - No placement or enlargement oversells a flavor or its pool, or breaks a
 //     quota or budget.
 //   - Each offer is counted once, under the first requirement it fails: facts,
-//     then capacity, then money, in the order of requirements.go.
+//     then capacity, then money, in the order of match/requirements.go.
 //   - What cannot be read, heard or seen changes nothing: frozen intents are
 //     left alone, a deaf round moves, refuses and queues nothing, nothing follows
 //     from the silence of a cluster that another daemon hears, and nothing is sold

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -149,13 +148,17 @@ type replay struct {
 // future writes down what only a replay changes: the time, and what was derived
 // at it.
 func (r *round) future() {
-	now, shapes := r.now, maps.Clone(r.shapes)
-	r.did(func() { r.now, r.shapes = now, shapes })
+	now, back := r.now, r.match.Imagine()
+	r.did(func() {
+		r.now = now
+		back()
+	})
 }
 
 // step makes an instant of the future the present.
 func (p *replay) step(now []ending) {
 	p.now = now[0].at
+	p.match.SetNow(p.now)
 	freed, owners := map[*inventory.Offer]bool{}, map[*account.Tenant]bool{}
 	for i := range now {
 		e := &now[i]
@@ -212,7 +215,7 @@ func (p *replay) concerns(j *job, freed map[*inventory.Offer]bool, owners map[*a
 	for alt := range j.alternatives() {
 		s := p.shapeOf(j, alt)
 		for o := range freed {
-			if s.of(o) != nil {
+			if s.Of(o) != nil {
 				return true
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/ledger/forecast"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -97,7 +98,7 @@ func (r *round) expect(p *v1alpha1.WarmPool, digest string) *v1alpha1.Expectatio
 	if g == nil || g.Count < 1 {
 		return out // validation refuses it
 	}
-	wish := gpuWishOf(g)
+	wish := match.CardRequestOf(g)
 	serves := func(c *v1alpha1.Contract) (bool, bool) {
 		is := couldServe(p, wish, c)
 		return is, is
@@ -118,7 +119,7 @@ func (r *round) expect(p *v1alpha1.WarmPool, digest string) *v1alpha1.Expectatio
 	}
 	// Hundredths: what is left of the arithmetic's last digits must not decide.
 	contracts := func(gpus float64) v1alpha1.Decimal {
-		return v1alpha1.DecimalFromMicro(int64(math.Round(100*gpus/float64(wish.count))) * 10_000)
+		return v1alpha1.DecimalFromMicro(int64(math.Round(100*gpus/float64(wish.Count))) * 10_000)
 	}
 	out.Peak, out.Error, out.Tested = contracts(peak), contracts(f.MAE), int32(min(f.Tested, math.MaxInt32)) //nolint:gosec // bounded
 	return out
@@ -126,21 +127,21 @@ func (r *round) expect(p *v1alpha1.WarmPool, digest string) *v1alpha1.Expectatio
 
 // couldServe reports whether a contract is one that a pool's slice could have
 // served: on the same consumer, with as many of the same GPUs.
-func couldServe(p *v1alpha1.WarmPool, want *gpuWish, c *v1alpha1.Contract) bool {
+func couldServe(p *v1alpha1.WarmPool, want *match.CardRequest, c *v1alpha1.Contract) bool {
 	g := c.Spec.GPUs
-	if g == nil || c.Metadata.Namespace == v1alpha1.FleetTenant || c.Spec.Consumer != p.Consumer || g.Count != want.count ||
-		(g.UnitsPerGPU > 1) != (want.profile != "" || want.sharing != "" && want.sharing != "none") {
+	if g == nil || c.Metadata.Namespace == v1alpha1.FleetTenant || c.Spec.Consumer != p.Consumer || g.Count != want.Count ||
+		(g.UnitsPerGPU > 1) != (want.Profile != "" || want.Sharing != "" && want.Sharing != "none") {
 		return false
 	}
-	if m := g.Memory.Int64(); m < want.memory.Min.Int64() || !want.memory.Max.IsZero() && m > want.memory.Max.Int64() {
+	if m := g.Memory.Int64(); m < want.Memory.Min.Int64() || !want.Memory.Max.IsZero() && m > want.Memory.Max.Int64() {
 		return false
 	}
-	for _, model := range want.models {
+	for _, model := range want.Models {
 		if gpunames.Match(model, g.Model) {
 			return true
 		}
 	}
-	return len(want.models) == 0
+	return len(want.Models) == 0
 }
 
 // wanted is how many slices a pool wants; fixed is its count where it follows

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -71,7 +72,7 @@ func Explain(w World, tenant, name string) (*Explanation, error) {
 
 // capture notes how every offer stands towards the probed intent, the first
 // time that it is asked.
-func (r *round) capture(j *job, s *shape, l *limits) {
+func (r *round) capture(j *job, s *match.Class, l *limits) {
 	if r.probe == nil || r.probe.done || l.only != nil || !r.probe.is(j.tenantName, j.name) {
 		return
 	}
@@ -83,28 +84,28 @@ func (r *round) capture(j *job, s *shape, l *limits) {
 				line.Free[r.names.Name(k)] = v1alpha1.AmountOf(max(n, 0))
 			}
 		}
-		line.LatencyMs, line.LatencyKnown = r.latency(j.consumer, o)
-		var c candidate
-		if known := s.of(o); known != nil {
+		line.LatencyMs, line.LatencyKnown = r.match.Latency(j.consumer, o)
+		var c match.Candidate
+		if known := s.Of(o); known != nil {
 			c = *known
-			line.Requirement = c.req
-			if c.req == "" {
+			line.Requirement = c.Fails
+			if c.Fails == "" {
 				line.Requirement = l.breaks(&c)
 			}
 		} else {
-			c = r.priced(s.wish, o, s.wish.size(o))
-			line.Requirement = r.fact(s.wish, o)
+			c = r.match.Priced(s.Request, o, s.Request.Size(o))
+			line.Requirement = r.match.FailsFact(s.Request, o)
 		}
-		line.Priced = r.tariffOf(o).why == "" && c.money != ReqPurchase
-		line.Hourly, line.Transfer = c.quote.now.Decimal(), c.quote.transfer.Decimal()
+		line.Priced = r.match.TariffOf(o).Why() == "" && c.FailsMoney != match.ReqPurchase
+		line.Hourly, line.Transfer = c.Quote.Now.Decimal(), c.Quote.Transfer.Decimal()
 		if line.Fits = line.Requirement == ""; line.Fits {
-			line.Score, line.Scores = round4(c.score), s.wish.weights.record(&c)
-			line.Scaled = r.scaled(o, c.size, nil)
+			line.Score, line.Scores = match.Round4(c.Score), s.Request.Weights.Record(&c)
+			line.Scaled = r.scaled(o, c.Size, nil)
 			if len(line.Scaled) > 0 {
 				line.Detail = "its autoscaler would add " + amountsText(line.Scaled)
 			}
 		} else {
-			line.Detail = r.detail(j, l.rules, s.wish, &c, line.Requirement)
+			line.Detail = r.detail(j, l.rules, s.Request, &c, line.Requirement)
 		}
 		r.probe.lines = append(r.probe.lines, line)
 	}
@@ -140,7 +141,7 @@ func (r *round) captureKept() {
 	j.live = nil
 	j.budget(r, int(j.replicas()))
 	s := r.shapeOf(j, 0)
-	r.capture(j, s, r.limitsFor(j, request{}, s, purse{}, 0))
+	r.capture(j, s, r.limitsFor(j, request{}, s, match.SpendLimits{}, 0))
 	j.live = live
 	r.rollback(m)
 }

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // Pace is how fast a round went, in processor time of its thread.
@@ -57,10 +57,10 @@ func MeasurePace(w World) *Pace {
 	for _, j := range waiting {
 		for alt := range j.alternatives() {
 			s := r.shapeOf(j, alt)
-			s.byRank(false)
+			s.Best(func(*match.Candidate) bool { return true }, false)
 		}
 	}
-	p.Cold, p.Shapes = lap(), len(r.shapes)
+	p.Cold, p.Shapes = lap(), r.match.Classes()
 	sample := waiting[:min(len(waiting), 50)]
 	for _, j := range sample {
 		r.scan(j)
@@ -70,7 +70,7 @@ func MeasurePace(w World) *Pace {
 	runtime.GC()
 	before := memory()
 	lap()
-	seen := map[*shape]bool{}
+	seen := map[*match.Class]bool{}
 	for _, j := range waiting {
 		s := r.shapeOf(j, 0)
 		lap()
@@ -98,13 +98,12 @@ func MeasurePace(w World) *Pace {
 
 // scan finds the best offer for a job as one would who remembers nothing: by the
 // same rules, every offer in turn.
-func (r *round) scan(j *job) *candidate {
-	w := r.wishOf(j, j.alternatives()[0])
-	w.replicas, w.money, w.seconds = int64(max(j.wanted, 1)), j.purse, j.seconds
-	var best *candidate
-	cands := r.newShape(w).cands
+func (r *round) scan(j *job) *match.Candidate {
+	w := r.match.Request(j.ask(0))
+	var best *match.Candidate
+	cands := r.match.NewClass(w).Candidates
 	for i := range cands {
-		if c := &cands[i]; c.req == "" && (best == nil || c.score > best.score) {
+		if c := &cands[i]; c.Fails == "" && (best == nil || c.Score > best.Score) {
 			best = c
 		}
 	}
@@ -148,7 +147,7 @@ func CountWork(w World) (*Plan, Effort) {
 	r.consolidate()
 	r.conclude()
 	r.check()
-	d.Looked, d.Made = r.looked, r.made
+	d.Looked, d.Made = r.match.Looked(), r.made
 	return r.plan, d
 }
 
@@ -167,24 +166,5 @@ func (s *Session) Break() { s.base.inventory = &inventory.Inventory{} }
 func CheckShapes(w World) (checked int, err error) {
 	r := newRound(&w)
 	r.decide()
-	for _, s := range r.shapes {
-		for i, o := range r.inventory.Offers() {
-			lacks, at := "", s.at[i]
-			if at < 0 {
-				lacks = s.lacks[-1-at]
-			}
-			if want := r.fact(s.wish, o); lacks != want {
-				return checked, fmt.Errorf("%s lacks %q for %s, and its shape says %q", o.Ref, want, s.wish.in.Metadata.Name, lacks)
-			}
-			checked++
-			if at < 0 {
-				continue
-			}
-			want := r.priced(s.wish, o, s.wish.size(o))
-			if c := &s.cands[at]; c.offer != o || !c.size.Equal(want.size) || c.quote != want.quote || c.vague != (r.tariffOf(o).unpriced || r.transferUnknown(s.wish, o)) {
-				return checked, fmt.Errorf("%s costs %s %+v, and its shape says %+v", s.wish.in.Metadata.Name, o.Ref, want.quote, c.quote)
-			}
-		}
-	}
-	return checked, nil
+	return r.match.Check()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // failure is a task that could not be done now.
@@ -16,7 +17,7 @@ type failure struct {
 	text string
 	// rejected counts all offers by the first requirement they fail.
 	rejected map[string]int
-	shape    *shape
+	shape    *match.Class
 	// rules that held for the task.
 	rules *rules
 	// done is how many tasks before it could be done.
@@ -32,10 +33,10 @@ type failedShape struct {
 }
 
 // failure says why a task of n found no candidate.
-func (r *round) failure(j *job, s *shape, l *limits, t task, done, n int) *failure {
-	known := &s.failed
-	if known.tenant != l.Tenant || known.changes != l.Tenant.Version() || known.counts != s.counts || !known.limits.same(l) {
-		*known = failedShape{counts: s.counts, changes: l.Tenant.Version(), tenant: l.Tenant, limits: *l, found: r.explainFailure(s, l)}
+func (r *round) failure(j *job, s *match.Class, l *limits, t task, done, n int) *failure {
+	known := &memoOf(s).failed
+	if known.tenant != l.Tenant || known.changes != l.Tenant.Version() || known.counts != s.Changes() || !known.limits.same(l) {
+		*known = failedShape{counts: s.Changes(), changes: l.Tenant.Version(), tenant: l.Tenant, limits: *l, found: r.explainFailure(s, l)}
 	}
 	f := known.found
 	f.task, f.done = t, done
@@ -46,38 +47,38 @@ func (r *round) failure(j *job, s *shape, l *limits, t task, done, n int) *failu
 	return &f
 }
 
-func (r *round) explainFailure(s *shape, l *limits) failure {
-	f := failure{shape: s, rules: l.rules, rejected: s.rejected(), code: CodeNothingFits}
+func (r *round) explainFailure(s *match.Class, l *limits) failure {
+	f := failure{shape: s, rules: l.rules, rejected: s.Rejected(), code: CodeNothingFits}
 	broken := map[string]int{}
-	if s.fitting > 0 {
+	if s.Fitting > 0 {
 		f.rejected = maps.Clone(f.rejected)
-		for i := range s.cands {
-			if s.cands[i].req == "" {
-				req := l.breaks(&s.cands[i])
+		for i := range s.Candidates {
+			if s.Candidates[i].Fails == "" {
+				req := l.breaks(&s.Candidates[i])
 				broken[req]++
 				f.rejected[req]++
 			}
 		}
 	}
-	f.text = NothingFits(len(r.inventory.Offers()), f.rejected) + policyTexts(s.wish, f.rejected)
+	f.text = NothingFits(len(r.inventory.Offers()), f.rejected) + policyTexts(s.Request, f.rejected)
 	switch {
 	case len(broken) > 0:
 		top := sortedByCount(broken)[0]
 		switch top {
 		case ReqTenantHourly, ReqTenantMonthly:
 			f.code = CodeBudget
-		case ReqMaxHourly, ReqMaxHourlySpot, ReqMaxTotal:
+		case match.ReqMaxHourly, match.ReqMaxHourlySpot, match.ReqMaxTotal:
 			f.code = CodeIntentBudget
-		case ReqDenied, reqOther:
-		case ReqRemoteNamespace:
+		case match.ReqDenied, reqOther:
+		case match.ReqRemoteNamespace:
 			f.code = CodeRemoteNamespace
-		case ReqSecret:
+		case match.ReqSecret:
 			f.code = CodeSecret
-		case ReqSpread:
+		case match.ReqSpread:
 			f.code = CodeSpread
-		case ReqTogether:
+		case match.ReqTogether:
 			f.code = CodeTogether
-		case ReqApart:
+		case match.ReqApart:
 			f.code = CodeApart
 		default:
 			f.code = CodeQuota
@@ -93,10 +94,10 @@ func (r *round) explainFailure(s *shape, l *limits) failure {
 
 // policyTexts are the messages of the fleet's policies that forbid an offer, for
 // whoever has never seen the policy.
-func policyTexts(w *wish, rejected map[string]int) string {
+func policyTexts(w *match.Request, rejected map[string]int) string {
 	text := ""
-	for i := range w.policies {
-		if p := &w.policies[i]; p.Message != "" && rejected[ReqPolicy+p.Name] > 0 {
+	for i := range w.Policies {
+		if p := &w.Policies[i]; p.Message != "" && rejected[match.ReqPolicy+p.Name] > 0 {
 			text += "; " + p.Name + ": " + p.Message
 		}
 	}
@@ -109,7 +110,7 @@ func policyTexts(w *wish, rejected map[string]int) string {
 // daemons that see different ones would correct each other without end.)
 func commonest(rejected map[string]int) string {
 	for _, req := range sortedByCount(rejected) {
-		if req != ReqSilent && req != ReqLost {
+		if req != match.ReqSilent && req != match.ReqLost {
 			return req
 		}
 	}

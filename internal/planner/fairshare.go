@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -176,9 +177,9 @@ func (r *round) seniorFirst(group []*job) {
 // sizeOf is what a job asks for in all: GPUs, then cores.
 func (r *round) sizeOf(j *job) [2]int64 {
 	s, n := r.shapeOf(j, 0), int64(j.replicas())
-	size := [2]int64{0, s.wish.need.At(quantity.CPU) * n}
-	if g := s.wish.gpu; g != nil {
-		size[0] = g.count * n
+	size := [2]int64{0, s.Request.Need.At(quantity.CPU) * n}
+	if g := s.Request.GPU; g != nil {
+		size[0] = g.Count * n
 	}
 	return size
 }
@@ -212,7 +213,7 @@ func (r *round) tellShares() {
 // does it matter whose turn comes first.
 func lacksRoom(rejected map[string]int) bool {
 	for req := range rejected {
-		if strings.HasPrefix(req, ReqCapacity) {
+		if strings.HasPrefix(req, match.ReqCapacity) {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -123,10 +124,10 @@ type rank struct {
 func (r *round) flexibility(j *job) int {
 	n := 0
 	for alt := range j.alternatives() {
-		if s := r.shapeOf(j, alt); s.packs() {
-			n += s.affordable
+		if s := r.shapeOf(j, alt); s.Packs() {
+			n += s.Affordable
 		} else {
-			n += s.usable
+			n += s.Usable
 		}
 	}
 	return n
@@ -146,7 +147,7 @@ func (r *round) order(jobs []*job) {
 		if r.hasClaim(j) {
 			k.claims = 0
 		}
-		if !s.packs() {
+		if !s.Packs() {
 			size := r.sizeOf(j)
 			k.gpu, k.cpu = size[0], size[1]
 		}
@@ -258,7 +259,7 @@ func (r *round) attempts(j *job, q request, tasks []task, old *v1alpha1.Contract
 	}
 	for alt := from; alt < to; alt++ {
 		for _, thrifty := range [...]bool{false, true} {
-			if thrifty && !j.purse.limited {
+			if thrifty && !j.purse.Limited {
 				continue
 			}
 			f := r.attempt(j, q, alt, tasks, old, thrifty, nil)
@@ -289,7 +290,7 @@ func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.
 	lines := make([]ContractLine, 0, 1)
 	taken := make([]seated, 0, 4)
 	of := make([]task, 0, 4) // whose each placed contract is
-	spent := purse{}
+	spent := match.SpendLimits{}
 	for i, t := range tasks {
 		s := r.shapeOf(j, alt)
 		l := r.limitsFor(j, q, s, spent, int64(len(tasks)-i-1))
@@ -297,7 +298,7 @@ func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.
 		if !q.unasked {
 			r.capture(j, s, l)
 		}
-		best, next := s.best(l, thrifty)
+		best, next := l.best(s, thrifty)
 		warm := r.claimable(j, q, s, l, best)
 		if best == nil && warm == nil && r.splits(j, t) {
 			if parts := r.placeParts(j, q, alt, t, thrifty, placed, &spent, int64(len(tasks)-i-1)); parts != nil {
@@ -317,7 +318,7 @@ func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.
 		var c *v1alpha1.Contract
 		if warm != nil {
 			if best != nil {
-				next = append([]*candidate{best}, next...)
+				next = append([]*match.Candidate{best}, next...)
 			}
 			best = &warm.cand
 			c = r.takeClaim(j, s, warm, next[:min(len(next), 3)], t, alt)
@@ -325,8 +326,8 @@ func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.
 			c = r.newContract(j, s, best, next, t.replica, alt)
 			r.put(nil, c)
 		}
-		spent.hourly += best.quote.most()
-		spent.total += best.quote.most().ForSeconds(j.seconds)
+		spent.Hourly += best.Quote.Most()
+		spent.Total += best.Quote.Most().ForSeconds(j.seconds)
 		placed, lines, taken = append(placed, c), append(lines, r.placedLine(c, s, best)), append(taken, seated{s, best})
 		of = append(of, t)
 		r.due(c.Spec.Term.End)
@@ -356,30 +357,30 @@ func (r *round) attempt(j *job, q request, alt int, tasks []task, old *v1alpha1.
 
 // seated is what a replica was placed by.
 type seated struct {
-	shape *shape
-	at    *candidate
+	shape *match.Class
+	at    *match.Candidate
 }
 
 // placedLine is a new contract as the plan shows it.
-func (r *round) placedLine(c *v1alpha1.Contract, s *shape, at *candidate) ContractLine {
+func (r *round) placedLine(c *v1alpha1.Contract, s *match.Class, at *match.Candidate) ContractLine {
 	line := r.line(c, Place)
 	if now := r.books.HourlyAt(c.Spec.Price, r.now); now.Cmp(line.Hourly) != 0 {
 		line.HourlyNow = &now
 	}
-	if asked := s.wish.asked(at.offer); !asked.Equal(at.size) {
-		line.Asked = inventory.Slice(r.names, asked, at.offer.Flavor)
+	if asked := s.Request.Asked(at.Offer); !asked.Equal(at.Size) {
+		line.Asked = inventory.Slice(r.names, asked, at.Offer.Flavor)
 	}
 	return line
 }
 
 // limitsFor are the limits of one more replica of which others follow.
-func (r *round) limitsFor(j *job, q request, s *shape, spent purse, others int64) *limits {
+func (r *round) limitsFor(j *job, q request, s *match.Class, spent match.SpendLimits, others int64) *limits {
 	l := r.limitsOf(j.tenant, q, j.seconds)
 	l.life = j.seconds
 	l.only, l.avoid, l.bars = q.only, j.avoid, r.barsOf(j)
 	reserve := quantity.Micro(0)
-	if s.cheapest < quantity.Unlimited {
-		reserve = s.cheapest * quantity.Micro(others)
+	if s.Cheapest < quantity.Unlimited {
+		reserve = s.Cheapest * quantity.Micro(others)
 	}
 	take := func(limit, gone quantity.Micro) quantity.Micro {
 		if limit >= quantity.Unlimited {
@@ -387,10 +388,10 @@ func (r *round) limitsFor(j *job, q request, s *shape, spent purse, others int64
 		}
 		return limit - gone
 	}
-	l.own = purse{
-		hourly:     take(j.purse.hourly, spent.hourly+reserve),
-		hourlySpot: take(j.purse.hourlySpot, spent.hourly+reserve),
-		total:      take(j.purse.total, spent.total+reserve.ForSeconds(j.seconds)),
+	l.own = match.SpendLimits{
+		Hourly:     take(j.purse.Hourly, spent.Hourly+reserve),
+		HourlySpot: take(j.purse.HourlySpot, spent.Hourly+reserve),
+		Total:      take(j.purse.Total, spent.Total+reserve.ForSeconds(j.seconds)),
 	}
 	return l
 }

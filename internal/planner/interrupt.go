@@ -31,8 +31,8 @@ func (r *round) interrupted(c *v1alpha1.Contract, o *inventory.Offer) bool {
 	case model.Withdrawn:
 		return !r.heldBack.provider(o.Provider)
 	case model.Fresh:
-		t := r.tariffOf(o)
-		return t.why == "" && t.spot == nil
+		t := r.match.TariffOf(o)
+		return t.Why() == "" && !t.Spot()
 	}
 	return false
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -49,8 +50,8 @@ type job struct {
 	later int
 	// wanted replicas and the money for them, for the shapes.
 	wanted int
-	purse  purse
-	shapes []*shape
+	purse  match.SpendLimits
+	shapes []*match.Class
 	alts   []v1alpha1.ResourceRequest
 
 	// avoid are the offers that are not tried.
@@ -247,7 +248,7 @@ func (j *job) gang() bool {
 
 func (j *job) alternatives() []v1alpha1.ResourceRequest {
 	if j.alts == nil {
-		j.alts = alternatives(&j.in.Spec)
+		j.alts = match.Alternatives(&j.in.Spec)
 	}
 	return j.alts
 }
@@ -256,23 +257,23 @@ func (j *job) alternatives() []v1alpha1.ResourceRequest {
 // placements. What the intent's other contracts cost is spent; those in except
 // are about to be replaced.
 func (j *job) budget(r *round, wanted int, except ...*v1alpha1.Contract) {
-	p := purse{quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, false}
-	defer func(wanted int, was purse) {
+	p := match.NoSpendLimits()
+	defer func(wanted int, was match.SpendLimits) {
 		// Shapes stay where what they are made of does.
 		if j.shapes == nil || wanted != j.wanted || was != j.purse {
-			j.shapes = make([]*shape, len(j.alternatives()))
+			j.shapes = make([]*match.Class, len(j.alternatives()))
 		}
 	}(j.wanted, j.purse)
 	j.wanted = wanted
 	if b := j.tenant.Spec.Budget; b != nil && (b.Hourly != nil || b.Monthly != nil) {
-		p.limited = true
+		p.Limited = true
 	}
 	b := j.in.Spec.Budget
 	if b == nil {
 		j.purse = p
 		return
 	}
-	p.limited = p.limited || b.MaxHourly != nil || b.MaxHourlySpot != nil || b.MaxHourlyPerGPU != nil || b.MaxTotal != nil
+	p.Limited = p.Limited || b.MaxHourly != nil || b.MaxHourlySpot != nil || b.MaxHourlyPerGPU != nil || b.MaxTotal != nil
 	var hourly, ahead quantity.Micro
 	for _, c := range j.live {
 		if slices.Contains(except, c) {
@@ -285,19 +286,19 @@ func (j *job) budget(r *round, wanted int, except ...*v1alpha1.Contract) {
 		}
 	}
 	if b.MaxHourly != nil {
-		p.hourly = r.inFleet(*b.MaxHourly, b.Currency) - hourly
-		p.hourlySpot = p.hourly
+		p.Hourly = r.inFleet(*b.MaxHourly, b.Currency) - hourly
+		p.HourlySpot = p.Hourly
 	}
 	if b.MaxHourlySpot != nil {
-		p.hourlySpot = r.inFleet(*b.MaxHourlySpot, b.Currency) - hourly
+		p.HourlySpot = r.inFleet(*b.MaxHourlySpot, b.Currency) - hourly
 	}
 	if b.MaxHourlyPerGPU != nil {
-		p.perGPU = r.inFleet(*b.MaxHourlyPerGPU, b.Currency)
+		p.PerGPU = r.inFleet(*b.MaxHourlyPerGPU, b.Currency)
 	}
 	if b.MaxTotal != nil {
-		p.total = r.inFleet(*b.MaxTotal, b.Currency) - ahead
+		p.Total = r.inFleet(*b.MaxTotal, b.Currency) - ahead
 		if spent, err := r.books.IntentSpent(r.w.Ledger, j.tenantName, j.name, r.now); err == nil {
-			p.total -= quantity.Micro(spent.Micro())
+			p.Total -= quantity.Micro(spent.Micro())
 		}
 	}
 	j.purse = p

@@ -4,6 +4,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -55,12 +56,21 @@ const (
 	ReqTenantMonthly = account.BudgetMonthly
 )
 
+// tier is match.Tier: what a tenant has left is more when time has passed.
+func tier(req string) int {
+	switch req {
+	case ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaCount, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly:
+		return 1
+	}
+	return match.Tier(req)
+}
+
 // limits are what a placement may still take: of the tenant's quota and budget
 // and of the intent's own.
 type limits struct {
 	account.Limits
 	// The intent's own, what its other replicas need at the least left out.
-	own purse
+	own match.SpendLimits
 	// only is the offer that alone may be taken, nil for any; those of avoid may
 	// not.
 	only  *inventory.Offer
@@ -84,45 +94,45 @@ func (l *limits) same(o *limits) bool {
 func (r *round) limitsOf(t *account.Tenant, q request, seconds int64) *limits {
 	return &limits{
 		Limits: r.accounts.LimitsOf(t, seconds, r.now, q.mayBorrow), life: seconds,
-		own: purse{quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, quantity.Unlimited, false},
+		own: match.NoSpendLimits(),
 	}
 }
 
 // below reports whether limits rule out everything that takes no less than f:
 // what breaks would say of each candidate, in one step. It must never rule out
 // what breaks allows.
-func (l *limits) below(f *floor) bool {
-	return l.Below(f.milliCards, f.cpu, f.memory, f.peak) ||
-		f.peak > max(l.own.hourly, l.own.hourlySpot) ||
-		l.own.total < quantity.Unlimited && f.peak.ForSeconds(max(l.life, 60)) > l.own.total
+func (l *limits) below(f *match.Floor) bool {
+	return l.Below(f.MilliCards, f.CPU, f.Memory, f.Peak) ||
+		f.Peak > max(l.own.Hourly, l.own.HourlySpot) ||
+		l.own.Total < quantity.Unlimited && f.Peak.ForSeconds(max(l.life, 60)) > l.own.Total
 }
 
 // breaks is the limit that placing a candidate would break, "" for none.
-func (l *limits) breaks(c *candidate) string {
-	if l.only != nil && l.only != c.offer {
+func (l *limits) breaks(c *match.Candidate) string {
+	if l.only != nil && l.only != c.Offer {
 		return reqOther
 	}
-	if l.avoid != nil && (l.avoid[inventory.Key{Provider: c.offer.Provider, Name: c.offer.Name}] || l.avoid[inventory.Key{Provider: c.offer.Provider}]) {
-		return ReqDenied
+	if l.avoid != nil && (l.avoid[inventory.Key{Provider: c.Offer.Provider, Name: c.Offer.Name}] || l.avoid[inventory.Key{Provider: c.Offer.Provider}]) {
+		return match.ReqDenied
 	}
-	if req := l.bars.breaks(c.offer.Provider); req != "" {
+	if req := l.bars.breaks(c.Offer.Provider); req != "" {
 		return req
 	}
-	if req := l.rules.breaks(c.offer); req != "" {
+	if req := l.rules.breaks(c.Offer); req != "" {
 		return req
 	}
-	q := &c.quote
-	size, cards := sizeOn(c.offer, c.size), account.Cards{GPU: c.offer.Flavor.Spec.GPU, Kind: c.offer.CardKind}
-	if req := l.Breaks(&size, &cards, q.peak); req != "" {
+	q := &c.Quote
+	size, cards := sizeOn(c.Offer, c.Size), account.Cards{GPU: c.Offer.Flavor.Spec.GPU, Kind: c.Offer.CardKind}
+	if req := l.Breaks(&size, &cards, q.Peak); req != "" {
 		return req
 	}
 	switch {
-	case q.class == v1alpha1.Spot && l.own.hourlySpot != l.own.hourly && q.most() > l.own.hourlySpot:
-		return ReqMaxHourlySpot
-	case (q.class != v1alpha1.Spot || l.own.hourlySpot == l.own.hourly) && q.most() > l.own.hourly:
-		return ReqMaxHourly
-	case l.own.total < quantity.Unlimited && q.most().ForSeconds(max(l.life, 60)) > l.own.total:
-		return ReqMaxTotal
+	case q.Class == v1alpha1.Spot && l.own.HourlySpot != l.own.Hourly && q.Most() > l.own.HourlySpot:
+		return match.ReqMaxHourlySpot
+	case (q.Class != v1alpha1.Spot || l.own.HourlySpot == l.own.Hourly) && q.Most() > l.own.Hourly:
+		return match.ReqMaxHourly
+	case l.own.Total < quantity.Unlimited && q.Most().ForSeconds(max(l.life, 60)) > l.own.Total:
+		return match.ReqMaxTotal
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -40,7 +41,7 @@ type relaxation struct {
 // lookNear says of the intents that wait for an offer which offers fail exactly
 // one requirement, and which changes would place them.
 func (r *round) lookNear() {
-	seen := map[*shape]*Decision{}
+	seen := map[*match.Class]*Decision{}
 	r.spare = spare{work: r.limits.Work, conditions: r.limits.Conditions - r.bill.conditions}
 	offers := int64(len(r.inventory.Offers()))
 	for _, j := range r.waiting {
@@ -63,7 +64,7 @@ func (r *round) lookNear() {
 		}
 		seen[f.shape] = &j.dec
 		r.shiftClaim(j, 1) // what is kept for it is there for it
-		r.refresh(f.shape)
+		r.match.Refresh(f.shape)
 		list := r.near(j, f)
 		for i := range list {
 			if said := list[i].offer.Ref + " " + list[i].said; len(j.dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.dec.Near, said) {
@@ -97,13 +98,13 @@ func (r *round) near(j *job, f *failure) []relaxation {
 	looked := map[string]int{}
 	var out []relaxation
 	for _, o := range r.inventory.Offers() {
-		c := candidate{offer: o, pricing: &pricing{size: s.wish.size(o)}}
+		c := match.Candidate{Offer: o, Pricing: &match.Pricing{Size: s.Request.Size(o)}}
 		req := ""
-		if known := s.of(o); known != nil {
+		if known := s.Of(o); known != nil {
 			c = *known
-			req = c.req
+			req = c.Fails
 		} else {
-			req = r.fact(s.wish, o)
+			req = r.match.FailsFact(s.Request, o)
 		}
 		if req == "" {
 			req = f.rules.breaks(o)
@@ -111,20 +112,20 @@ func (r *round) near(j *job, f *failure) []relaxation {
 		if req == "" || looked[req] == nearOffers {
 			continue
 		}
-		if looked[req]++; f.rules.is(req) && s.of(o) != nil {
+		if looked[req]++; f.rules.is(req) && s.Of(o) != nil {
 			out = append(out, f.rules.relax(&j.in.Spec, o, req, int(j.replicas()))...)
 			continue
 		}
-		x := r.relax(j, s.wish, &c, req)
+		x := r.relax(j, s.Request, &c, req)
 		if x == nil {
 			continue
 		}
-		again := r.relaxedWish(j, s.wish, x.spec)
-		if r.fact(again, o) != "" {
+		again := r.relaxedWish(j, s.Request, x.spec)
+		if r.match.FailsFact(again, o) != "" {
 			continue
 		}
-		now := r.priced(again, o, again.size(o))
-		if r.lacks(again, o, now.size) != "" || now.money != "" {
+		now := r.match.Priced(again, o, again.Size(o))
+		if r.match.FailsCapacity(again, o, now.Size) != "" || now.FailsMoney != "" {
 			continue
 		}
 		x.offer, x.req = o, req
@@ -137,7 +138,7 @@ func (r *round) near(j *job, f *failure) []relaxation {
 }
 
 // relaxedWish is the wish of a changed specification, for one replica.
-func (r *round) relaxedWish(j *job, w *wish, spec v1alpha1.IntentSpec) *wish {
+func (r *round) relaxedWish(j *job, w *match.Request, spec v1alpha1.IntentSpec) *match.Request {
 	k := *j
 	in := *j.in
 	doc := *j.in.ResourceIntent
@@ -146,7 +147,7 @@ func (r *round) relaxedWish(j *job, w *wish, spec v1alpha1.IntentSpec) *wish {
 	k.in, k.alts, k.shapes, k.live = &in, nil, nil, nil
 	k.budget(r, 1)
 	out := r.wishOf(&k, k.alternatives()[0])
-	out.money, out.seconds, out.replicas = k.purse, w.seconds, 1
+	out.Money, out.Seconds, out.Replicas = k.purse, w.Seconds, 1
 	return out
 }
 
@@ -181,19 +182,19 @@ func (r *round) wouldPlace(j *job, spec v1alpha1.IntentSpec) bool {
 
 // relax brings one requirement down to what an offer has; nil when no change of
 // the intent would do.
-func (r *round) relax(j *job, w *wish, c *candidate, req string) *relaxation {
+func (r *round) relax(j *job, w *match.Request, c *match.Candidate, req string) *relaxation {
 	spec := j.in.Spec
 	x := &relaxation{cost: 10}
 	switch {
 	case strings.HasPrefix(req, "gpu"):
-		x.text, x.said = relaxGPU(&spec, c.offer, req)
-	case strings.HasPrefix(req, ReqCapacity):
-		x.text, x.said = r.relaxCapacity(&spec, c, strings.TrimPrefix(req, ReqCapacity))
+		x.text, x.said = relaxGPU(&spec, c.Offer, req)
+	case strings.HasPrefix(req, match.ReqCapacity):
+		x.text, x.said = r.relaxCapacity(&spec, c, strings.TrimPrefix(req, match.ReqCapacity))
 		x.cost = 2
-	case strings.HasPrefix(req, "budget."), req == ReqPurchase, req == ReqPrice:
+	case strings.HasPrefix(req, "budget."), req == match.ReqPurchase, req == match.ReqPrice:
 		x.text, x.said, x.cost = r.relaxMoney(&spec, w, c, req)
 	default:
-		x.text, x.said = r.relaxPlace(&spec, w, c.offer, req)
+		x.text, x.said = r.relaxPlace(&spec, w, c.Offer, req)
 	}
 	if x.said == "" {
 		return nil
@@ -217,38 +218,38 @@ func relaxGPU(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string) (text, 
 		return "resources.gpu." + name + ": " + value, "has " + name + " " + value
 	}
 	switch req {
-	case ReqGPUModel:
+	case match.ReqGPUModel:
 		g.Models = append(slices.Clone(g.Models), have.Model)
 		return "resources.gpu.models: [" + strings.Join(g.Models, ", ") + "]", "is " + have.Model
-	case ReqGPUMemory:
+	case match.ReqGPUMemory:
 		g.Memory = v1alpha1.MemoryRange{Min: have.Memory.Amount}
 		size := have.Memory.Canonical(v1alpha1.Memory)
 		return "resources.gpu.memory: " + size, "has " + size + " a GPU"
-	case ReqGPUVendor:
+	case match.ReqGPUVendor:
 		return set(&g.Vendor, "vendor", have.Vendor)
-	case ReqGPUTier:
+	case match.ReqGPUTier:
 		return set(&g.Tier, "tier", have.Tier)
-	case ReqGPUArchitecture:
+	case match.ReqGPUArchitecture:
 		return set(&g.Architecture, "architecture", have.Architecture)
-	case ReqGPUInterconnect:
+	case match.ReqGPUInterconnect:
 		return set(&g.Interconnect, "interconnect", have.Interconnect)
-	case ReqGPUCapability:
+	case match.ReqGPUCapability:
 		return set(&g.ComputeCapability, "computeCapability", have.ComputeCapability)
-	case ReqGPUProfile:
+	case match.ReqGPUProfile:
 		return set(&g.Profile, "profile", have.Profile)
-	case ReqGPUSharing:
+	case match.ReqGPUSharing:
 		return set(&g.Sharing, "sharing", have.Sharing)
 	}
 	return "", ""
 }
 
-func (r *round) relaxCapacity(spec *v1alpha1.IntentSpec, c *candidate, name string) (text, said string) {
-	if name == strings.TrimPrefix(ReqCard, ReqCapacity) {
+func (r *round) relaxCapacity(spec *v1alpha1.IntentSpec, c *match.Candidate, name string) (text, said string) {
+	if name == strings.TrimPrefix(match.ReqCard, match.ReqCapacity) {
 		return relaxCard(spec, c)
 	}
 	i := r.names.Of(name)
-	free := c.offer.Free().At(i)
-	if free <= 0 || free >= c.size.At(i) {
+	free := c.Offer.Free().At(i)
+	if free <= 0 || free >= c.Size.At(i) {
 		return "", ""
 	}
 	have := v1alpha1.AmountOf(free)
@@ -257,22 +258,22 @@ func (r *round) relaxCapacity(spec *v1alpha1.IntentSpec, c *candidate, name stri
 			return "", ""
 		}
 		g := *spec.Resources.GPU
-		said = fmt.Sprintf("has %d of %d GPUs free", free, c.size.At(i))
+		said = fmt.Sprintf("has %d of %d GPUs free", free, c.Size.At(i))
 		g.Count = int32(free)
 		spec.Resources.GPU = &g
 		return fmt.Sprintf("resources.gpu.count: %d", free), said
 	}
-	said = "has " + have.Canonical(name) + " of " + v1alpha1.AmountOf(c.size.At(i)).Canonical(name) + " " + name + " free"
+	said = "has " + have.Canonical(name) + " of " + v1alpha1.AmountOf(c.Size.At(i)).Canonical(name) + " " + name + " free"
 	spec.Resources.Named = spec.Resources.Named.Clone()
 	spec.Resources.Named[name] = have
 	return "resources." + name + ": \"" + have.Canonical(name) + "\"", said
 }
 
 // relaxMoney raises a limit to what all replicas cost on an offer.
-func (r *round) relaxMoney(spec *v1alpha1.IntentSpec, w *wish, c *candidate, req string) (text, said string, cost float64) {
-	if req == ReqPurchase {
-		spec.Purchase = append(slices.Clone(w.purchase), v1alpha1.OnDemand)
-		if slices.Contains(w.purchase, v1alpha1.OnDemand) {
+func (r *round) relaxMoney(spec *v1alpha1.IntentSpec, w *match.Request, c *match.Candidate, req string) (text, said string, cost float64) {
+	if req == match.ReqPurchase {
+		spec.Purchase = append(slices.Clone(w.Purchase), v1alpha1.OnDemand)
+		if slices.Contains(w.Purchase, v1alpha1.OnDemand) {
 			return "", "", 0
 		}
 		return "purchase: [" + joinClasses(spec.Purchase) + "]", "is sold on-demand only", 3
@@ -282,7 +283,7 @@ func (r *round) relaxMoney(spec *v1alpha1.IntentSpec, w *wish, c *candidate, req
 	}
 	b := *spec.Budget
 	spec.Budget = &b
-	all := c.quote.most() * quantity.Micro(max(w.replicas, 1))
+	all := c.Quote.Most() * quantity.Micro(max(w.Replicas, 1))
 	raise := func(field **v1alpha1.Decimal, name string, need quantity.Micro, limit quantity.Micro) (string, string, float64) {
 		added := min(float64(need-limit)/float64(max(limit, 1)), 1.9)
 		if b.Currency != "" && b.Currency != r.books.Currency { // what is in another currency is not ours to rewrite
@@ -298,15 +299,15 @@ func (r *round) relaxMoney(spec *v1alpha1.IntentSpec, w *wish, c *candidate, req
 		return "budget." + name + ": \"" + d.Text() + "\"", "costs " + need.Text() + ", budget " + max(limit, 0).Text(), added
 	}
 	switch req {
-	case ReqMaxHourly:
-		return raise(&b.MaxHourly, "maxHourly", all, w.money.hourly)
-	case ReqMaxHourlySpot:
-		return raise(&b.MaxHourlySpot, "maxHourlySpot", all, w.money.hourlySpot)
-	case ReqMaxHourlyPerGPU:
-		n := quantity.Micro(max(c.size.At(quantity.GPU), 1))
-		return raise(&b.MaxHourlyPerGPU, "maxHourlyPerGPU", (c.quote.peak+n-1)/n, w.money.perGPU)
-	case ReqMaxTotal:
-		return raise(&b.MaxTotal, "maxTotal", all.ForSeconds(max(w.seconds, 60)), w.money.total)
+	case match.ReqMaxHourly:
+		return raise(&b.MaxHourly, "maxHourly", all, w.Money.Hourly)
+	case match.ReqMaxHourlySpot:
+		return raise(&b.MaxHourlySpot, "maxHourlySpot", all, w.Money.HourlySpot)
+	case match.ReqMaxHourlyPerGPU:
+		n := quantity.Micro(max(c.Size.At(quantity.GPU), 1))
+		return raise(&b.MaxHourlyPerGPU, "maxHourlyPerGPU", (c.Quote.Peak+n-1)/n, w.Money.PerGPU)
+	case match.ReqMaxTotal:
+		return raise(&b.MaxTotal, "maxTotal", all.ForSeconds(max(w.Seconds, 60)), w.Money.Total)
 	}
 	return "", "", 0
 }
@@ -319,7 +320,7 @@ func joinClasses(list []v1alpha1.PriceClass) string {
 	return strings.Join(parts, ", ")
 }
 
-func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *inventory.Offer, req string) (text, said string) {
+func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *match.Request, o *inventory.Offer, req string) (text, said string) {
 	p := &spec.Placement
 	add := func(list *[]string, name, value string) (string, string) {
 		if value == "" {
@@ -329,27 +330,27 @@ func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *inventory.Offe
 		return "placement." + name + ": [" + strings.Join(*list, ", ") + "]", "is in " + value
 	}
 	switch req {
-	case ReqRegions:
+	case match.ReqRegions:
 		return add(&p.Regions, "regions", o.Location.Region)
-	case ReqZones:
+	case match.ReqZones:
 		return add(&p.Zones, "zones", o.Location.Zone)
-	case ReqArchitectures:
+	case match.ReqArchitectures:
 		text, _ = add(&p.Architectures, "architectures", o.Flavor.Spec.Architecture)
 		return text, "is " + o.Flavor.Spec.Architecture
-	case ReqLatency:
-		ms, known := r.latency(w.consumer, o)
+	case match.ReqLatency:
+		ms, known := r.match.Latency(w.Consumer, o)
 		if !known {
 			return "", ""
 		}
 		p.MaxLatency.Duration = msOf(ms)
 		return fmt.Sprintf("placement.maxLatency: %dms", ms), fmt.Sprintf("is %dms away", ms)
-	case ReqPlacementProviders:
+	case match.ReqPlacementProviders:
 		p.Providers = v1alpha1.ClusterLists{}
 		return "", "is excluded by placement.providers"
-	case ReqLabels:
+	case match.ReqLabels:
 		p.Labels = nil
-		return "", strings.TrimPrefix(r.detailPlace(w, o, ReqLabels), "it ")
-	case ReqAvailability:
+		return "", strings.TrimPrefix(r.detailPlace(w, o, match.ReqLabels), "it ")
+	case match.ReqAvailability:
 		have := o.Flavor.Spec.Properties.Reliability
 		if have == nil {
 			return "", ""
@@ -357,7 +358,7 @@ func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *inventory.Offe
 		percent, sla := have.MulInt(100), *spec.SLA
 		sla.Availability, spec.SLA = &percent, &sla
 		return "sla.availability: \"" + percent.String() + "\"", "is available " + percent.String() + " % of the time"
-	case ReqEnforcement:
+	case match.ReqEnforcement:
 		spec.Enforcement = ""
 		return "", "enforces " + cmp.Or(enforced(o), "nothing")
 	}
@@ -365,8 +366,8 @@ func (r *round) relaxPlace(spec *v1alpha1.IntentSpec, w *wish, o *inventory.Offe
 }
 
 // relaxCard asks for no more of a card than the emptiest has.
-func relaxCard(spec *v1alpha1.IntentSpec, c *candidate) (text, said string) {
-	d := c.offer.Cards()
+func relaxCard(spec *v1alpha1.IntentSpec, c *match.Candidate) (text, said string) {
+	d := c.Offer.Cards()
 	if spec.Resources.GPU == nil || spec.Resources.GPU.Share == nil || d.Spare() == 0 {
 		return "", ""
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // skewsTried bounds how many values of maxSkew are tried, the smallest first.
@@ -14,7 +15,7 @@ const skewsTried = 4
 
 // is reports whether a requirement is one of the rules.
 func (x *rules) is(req string) bool {
-	return x != nil && (req == ReqSpread || req == ReqTogether || req == ReqApart)
+	return x != nil && (req == match.ReqSpread || req == match.ReqTogether || req == match.ReqApart)
 }
 
 // relax are the changes of an intent after which an offer would break no rule,
@@ -29,14 +30,14 @@ func (x *rules) relax(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string,
 		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(names, s) })
 	}
 	switch req {
-	case ReqApart:
+	case match.ReqApart:
 		name := x.apart[o.Provider]
 		rest, text := without(spec.Placement.Apart, name), ""
 		if len(rest) < len(spec.Placement.Apart) {
 			text = "placement.apart: [" + strings.Join(rest, ", ") + "]"
 		}
 		return []relaxation{one("is where "+name+" is", text, func(p *v1alpha1.Placement) { p.Apart = rest })}
-	case ReqTogether:
+	case match.ReqTogether:
 		var names []string
 		for i := range x.beside {
 			if n := &x.beside[i]; !slices.Contains(n.providers, o.Provider) {
@@ -57,7 +58,7 @@ func (x *rules) relax(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string,
 		if !s.breaks(o) || i >= len(spec.Placement.Spread) {
 			continue
 		}
-		d := domain(o, s.by)
+		d := match.Domain(o, s.by)
 		said := fmt.Sprintf("would be replica %d in %s %s, where others have %d", s.in(d)+1, s.by, d, s.least)
 		list := slices.Clone(spec.Placement.Spread)
 		if s.inUse < s.minDomains && s.in(d) > 0 {

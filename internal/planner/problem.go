@@ -6,6 +6,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -14,7 +15,7 @@ type problem struct {
 	batch.Problem
 	seats []*seat
 	// places are the candidates of each kind, in its order.
-	places [][]*candidate
+	places [][]*match.Candidate
 	offers []*inventory.Offer
 	rows   map[*inventory.Offer]int32
 	// counts are the resources by their number in the problem.
@@ -37,9 +38,9 @@ func (p *repairs) problemOf(seats []*seat, plain bool) *problem {
 		_, end := p.books.MonthBounds(p.now)
 		b.seconds = int64(end.Sub(p.now.Time).Seconds())
 	}
-	kinds := map[*shape]int32{}
+	kinds := map[*match.Class]int32{}
 	for _, s := range seats {
-		if plain && s.job.purse.limited || s.at != nil && b.rowOf(s.at.offer, plain) < 0 {
+		if plain && s.job.purse.Limited || s.at != nil && b.rowOf(s.at.Offer, plain) < 0 {
 			continue
 		}
 		kind, known := kinds[s.shape]
@@ -83,10 +84,10 @@ func (p *repairs) accountOf(b *problem, j *job) int32 {
 }
 
 // charges are what a candidate costs a tenant.
-func (b *problem) charges(c *candidate) [charged]int64 {
-	units := c.size.At(quantity.GPU) * 1000
-	per := max(c.offer.UnitsPerCard, 1)
-	return [charged]int64{int64(c.quote.peak), int64(c.quote.peak.ForSeconds(b.seconds)), (units + per - 1) / per, c.size.At(quantity.CPU), c.size.At(quantity.Memory), 1}
+func (b *problem) charges(c *match.Candidate) [charged]int64 {
+	units := c.Size.At(quantity.GPU) * 1000
+	per := max(c.Offer.UnitsPerCard, 1)
+	return [charged]int64{int64(c.Quote.Peak), int64(c.Quote.Peak.ForSeconds(b.seconds)), (units + per - 1) / per, c.Size.At(quantity.CPU), c.Size.At(quantity.Memory), 1}
 }
 
 // rowOf is the row of an offer, below 0 where nobody can be sent to.
@@ -114,22 +115,22 @@ func (b *problem) index(o *inventory.Offer) int32 {
 }
 
 // addKind adds a shape's places.
-func (b *problem) addKind(of *shape, plain bool) {
-	k := batch.Kind{Nowhere: penalty(of), Cards: of.wish.wanted(), Cores: of.wish.need.At(quantity.CPU)}
-	var places []*candidate
-	for _, i := range of.byPrice() {
-		c := &of.cands[i]
-		if c.vague {
+func (b *problem) addKind(of *match.Class, plain bool) {
+	k := batch.Kind{Nowhere: penalty(of), Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU)}
+	var places []*match.Candidate
+	for _, i := range of.ByPrice() {
+		c := &of.Candidates[i]
+		if c.Vague {
 			continue
 		}
-		row := b.rowOf(c.offer, plain)
+		row := b.rowOf(c.Offer, plain)
 		if row < 0 {
 			continue
 		}
-		g := of.wish.gpu
-		k.Places = append(k.Places, batch.Place{Price: c.quote.current(), Row: row, Loose: g == nil || c.offer.Cards() != nil && g.loose(c.offer.Flavor.Spec.GPU)})
+		g := of.Request.GPU
+		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Row: row, Loose: g == nil || c.Offer.Cards() != nil && g.Loose(c.Offer.Flavor.Spec.GPU)})
 		places = append(places, c)
-		for r, n := range c.size {
+		for r, n := range c.Size {
 			if n > 0 && !slices.Contains(b.counts, r) {
 				b.counts = append(b.counts, r)
 			}
@@ -188,7 +189,7 @@ func (b *problem) measure() {
 	}
 	for i := range b.Kinds {
 		for _, c := range b.places[i] {
-			b.Kinds[i].Sizes = numbers(b.Kinds[i].Sizes, c.size)
+			b.Kinds[i].Sizes = numbers(b.Kinds[i].Sizes, c.Size)
 			if len(b.Accounts) > 0 {
 				x := b.charges(c)
 				b.Kinds[i].Charges = append(b.Kinds[i].Charges, x[:]...)
@@ -198,9 +199,9 @@ func (b *problem) measure() {
 }
 
 // wanted is how many units of cards are asked for.
-func (w *wish) wanted() int64 {
-	if w.gpu == nil {
+func wanted(w *match.Request) int64 {
+	if w.GPU == nil {
 		return 0
 	}
-	return w.gpu.count
+	return w.GPU.Count
 }

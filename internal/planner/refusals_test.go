@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -93,7 +94,7 @@ func TestProviderThatDeniesLeavesTheMarket(t *testing.T) {
 	b.Tick(31 * time.Second).Round()
 	b.Tenant("third", "rome").Intent("third/train", Wants(1, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Allow = []string{"evil"} }))
 	d := Of(b.Round(), "third/train")
-	if d.Action != planner.Queued || d.Rejected[planner.ReqRefuses] != 1 || !strings.Contains(d.Reason, "denied what it advertised") {
+	if d.Action != planner.Queued || d.Rejected[match.ReqRefuses] != 1 || !strings.Contains(d.Reason, "denied what it advertised") {
 		t.Fatalf("%s %v: %s", d.Action, d.Rejected, d.Reason)
 	}
 	got := planner.Conditions(&b.W)
@@ -142,7 +143,7 @@ func TestMemoryKeepsWhoDeniesOutOfTheMarket(t *testing.T) {
 		o := *world.Offers[evil]
 		price := *o.Price
 		o.Price, world.Offers[evil] = &price, &o
-		if d := Of(memory.Decide(world), "third/train"); d.Rejected[planner.ReqRefuses] != 1 {
+		if d := Of(memory.Decide(world), "third/train"); d.Rejected[match.ReqRefuses] != 1 {
 			t.Fatalf("round %d (%d from nothing): %s %v: %s", n, memory.Scratch(), d.Action, d.Rejected, d.Reason)
 		}
 	}

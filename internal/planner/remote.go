@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // A provider has one namespace of a name, and whoever maps to it may use and
@@ -148,9 +149,9 @@ func (b *bars) breaks(provider string) string {
 	switch {
 	case b == nil:
 	case b.taken[provider] != "":
-		return ReqRemoteNamespace
+		return match.ReqRemoteNamespace
 	case b.secret != "" && (b.tenant == nil || !b.tenant.MayUseSecret(b.consumer, v1alpha1.PeeringNamespace(b.clusters, b.consumer, provider), b.secret)):
-		return ReqSecret
+		return match.ReqSecret
 	}
 	return ""
 }
@@ -160,7 +161,7 @@ func (b *bars) detail(provider, req string) string {
 	switch {
 	case b == nil:
 		return ""
-	case req == ReqRemoteNamespace:
+	case req == match.ReqRemoteNamespace:
 		return b.taken[provider]
 	}
 	return fmt.Sprintf("its tenant may not use Secret %s/%s of %s: declare it under spec.secrets of its file", v1alpha1.PeeringNamespace(b.clusters, b.consumer, provider), b.secret, b.consumer)
@@ -168,13 +169,13 @@ func (b *bars) detail(provider, req string) string {
 
 // brokenText says of the first offer that only a bar keeps out why; "" for what
 // is no bar.
-func (b *bars) brokenText(s *shape, l *limits, req string) string {
-	if b == nil || req != ReqRemoteNamespace && req != ReqSecret {
+func (b *bars) brokenText(s *match.Class, l *limits, req string) string {
+	if b == nil || req != match.ReqRemoteNamespace && req != match.ReqSecret {
 		return ""
 	}
-	for i := range s.cands {
-		if c := &s.cands[i]; c.req == "" && l.breaks(c) == req {
-			return req + ": " + b.detail(c.offer.Provider, req)
+	for i := range s.Candidates {
+		if c := &s.Candidates[i]; c.Fails == "" && l.breaks(c) == req {
+			return req + ": " + b.detail(c.Offer.Provider, req)
 		}
 	}
 	return ""
@@ -193,9 +194,9 @@ func (r *round) remapped(j *job) (code, why string) {
 			continue
 		}
 		switch req := b.breaks(c.Spec.Provider); req {
-		case ReqRemoteNamespace:
+		case match.ReqRemoteNamespace:
 			return CodeRemoteNamespace, "its change is not made, what stands is kept: " + b.detail(c.Spec.Provider, req)
-		case ReqSecret:
+		case match.ReqSecret:
 			if v := c.Spec.VirtualNode; v == nil || v.KubeconfigSecretRef == nil || *v.KubeconfigSecretRef != *j.in.Spec.VirtualNode.KubeconfigSecretRef {
 				return CodeSecret, "its change is not made, what stands is kept: " + b.detail(c.Spec.Provider, req)
 			}

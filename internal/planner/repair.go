@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -39,9 +40,9 @@ type seat struct {
 	job   *job
 	task  task
 	alt   int
-	shape *shape
+	shape *match.Class
 	// at and contract are nil while it has no place.
-	at       *candidate
+	at       *match.Candidate
 	contract *v1alpha1.Contract
 	ordinal  int32
 	// first is the contract that it came with, started the job's start before.
@@ -62,13 +63,13 @@ type repairs struct {
 // moved within its batch: budgets of several replicas are shared out when they
 // are placed.
 func (r *round) movable(j *job) bool {
-	if j.in == nil || j.finding() || r.weightsOf(&j.in.Spec) != (weights{cost: 1}) {
+	if j.in == nil || j.finding() || r.match.WeightsOf(&j.in.Spec) != (match.Weights{Cost: 1}) {
 		return false
 	}
 	if j.in.Spec.Split != nil || j.avoid != nil || r.claims[j] != nil || r.ruled(j) || j.renames() || r.barsOf(j) != nil {
 		return false
 	}
-	own := j.purse.hourly < quantity.Unlimited || j.purse.hourlySpot < quantity.Unlimited || j.purse.total < quantity.Unlimited
+	own := j.purse.Hourly < quantity.Unlimited || j.purse.HourlySpot < quantity.Unlimited || j.purse.Total < quantity.Unlimited
 	return !own || j.replicas() == 1
 }
 
@@ -147,7 +148,7 @@ func (p *repairs) extras(without []*job, alt int) (out []*seat) {
 		}
 		j.budget(p.round, len(j.tasks))
 		of := p.shapeOf(j, alt)
-		if len(of.byPrice()) == 0 {
+		if len(of.ByPrice()) == 0 {
 			continue
 		}
 		for _, t := range j.tasks {
@@ -193,7 +194,7 @@ func (p *repairs) solve(extras []*seat) {
 func (p *repairs) book(b *problem, found *batch.Answer) bool {
 	at := found.At
 	var moved []*seat
-	to, on := map[*seat]*candidate{}, map[*seat][]batch.Units{}
+	to, on := map[*seat]*match.Candidate{}, map[*seat][]batch.Units{}
 	for i, s := range b.seats {
 		if at[i] == b.Seats[i].At && slices.Equal(found.On[i], b.Seats[i].On) {
 			continue
@@ -231,25 +232,25 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 
 // take books a seat's contract in a place and on cards, nil where it does not fit or
 // a limit forbids it.
-func (p *repairs) take(s *seat, c *candidate, on []batch.Units) *v1alpha1.Contract {
+func (p *repairs) take(s *seat, c *match.Candidate, on []batch.Units) *v1alpha1.Contract {
 	of := s.shape
-	p.refresh(of)
-	if c.req != "" {
+	p.match.Refresh(of)
+	if c.Fails != "" {
 		return nil
 	}
-	l := p.limitsFor(s.job, request{}, of, purse{}, 0)
+	l := p.limitsFor(s.job, request{}, of, match.SpendLimits{}, 0)
 	if l.breaks(c) != "" {
 		return nil
 	}
-	var next []*candidate
-	if _, others := of.best(l, false); others != nil {
-		next = slices.DeleteFunc(slices.Clone(of.top[:1+len(others)]), func(x *candidate) bool { return x == c })
+	var next []*match.Candidate
+	if best, others := l.best(of, false); others != nil {
+		next = slices.DeleteFunc(append([]*match.Candidate{best}, others...), func(x *match.Candidate) bool { return x == c })
 	}
 	key, ordinals := ordinalKey(s.task.replica, 0), s.job.ordinals
 	was := ordinals[key]
 	ordinals[key] = s.ordinal
 	p.did(func() { ordinals[key] = was })
-	made := p.newContract(s.job, of, c, next[:min(len(next), len(of.top)-1)], s.task.replica, s.alt)
+	made := p.newContract(s.job, of, c, next[:min(len(next), match.MaxNext)], s.task.replica, s.alt)
 	if len(on) > 0 {
 		made.Spec.GPUs.Cards = nil
 		for _, u := range on {
@@ -261,11 +262,11 @@ func (p *repairs) take(s *seat, c *candidate, on []batch.Units) *v1alpha1.Contra
 }
 
 // penalty is what a replica without a place counts for.
-func penalty(s *shape) quantity.Micro {
-	if s.wish.gpu == nil {
-		return unplacedCore * quantity.Micro(max(s.wish.need.At(quantity.CPU)/1000, 1))
+func penalty(s *match.Class) quantity.Micro {
+	if s.Request.GPU == nil {
+		return unplacedCore * quantity.Micro(max(s.Request.Need.At(quantity.CPU)/1000, 1))
 	}
-	return unplacedCard * quantity.Micro(s.wish.gpu.count)
+	return unplacedCard * quantity.Micro(s.Request.GPU.Count)
 }
 
 // recount gives back the number of a contract that was only tried.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -106,8 +107,8 @@ func (r *round) keptFrom(j *job, kept []*claim) (*claim, *inventory.Offer) {
 				continue
 			}
 			for _, b := range c.booked {
-				x := s.of(b.offer)
-				if x == nil || !strings.HasPrefix(x.req, ReqCapacity) {
+				x := s.Of(b.offer)
+				if x == nil || !strings.HasPrefix(x.Fails, match.ReqCapacity) {
 					continue
 				}
 				free := b.offer.Free().Clone().Add(b.size)
@@ -116,7 +117,7 @@ func (r *round) keptFrom(j *job, kept []*claim) (*claim, *inventory.Offer) {
 						free = free.Add(mine.size)
 					}
 				}
-				if x.size.Within(free) {
+				if x.Size.Within(free) {
 					return c, b.offer
 				}
 			}
@@ -172,7 +173,7 @@ func (r *round) mayReserve(j *job) bool {
 		return false
 	}
 	for req := range j.open[0].rejected {
-		if strings.HasPrefix(req, ReqCapacity) {
+		if strings.HasPrefix(req, match.ReqCapacity) {
 			return true
 		}
 	}
@@ -197,7 +198,7 @@ func (r *round) endsFor(j *job) []ending {
 	if r.endsAt != r.turns || r.progressed {
 		r.ends, r.endsAt = r.knownEnds(), r.turns
 	}
-	var shapes []*shape
+	var shapes []*match.Class
 	for alt := range j.alternatives() {
 		shapes = append(shapes, r.shapeOf(j, alt))
 	}
@@ -207,7 +208,7 @@ func (r *round) endsFor(j *job) []ending {
 		if e.contract.Metadata.Namespace == j.tenantName && e.contract.Spec.Intent.Name == j.name {
 			continue
 		}
-		if slices.ContainsFunc(shapes, func(s *shape) bool { return s.of(e.offer) != nil }) {
+		if slices.ContainsFunc(shapes, func(s *match.Class) bool { return s.Of(e.offer) != nil }) {
 			if out = append(out, *e); len(out) == knownEnds {
 				break
 			}

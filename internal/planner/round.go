@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -35,18 +36,15 @@ type round struct {
 	// mappedNow are the remote namespaces that this round has added to those of
 	// the ledger's contracts and taken away.
 	mappedNow mappings
-	// number tells the rounds of a Session apart.
-	number uint64
 	// seats are what may still be moved within its batch.
 	seats []*seat
 	// called is what pods that wait ask of intents that follow demand; made on first use.
 	called map[[2]string]call
 	// bill is what the round has charged (work.go), spare what is left for what
-	// only people read. made counts the contracts that it made, on trial too, and
-	// looked the offers that it looked at for a kind of request.
-	bill         *bill
-	spare        spare
-	made, looked int64
+	// only people read. made counts the contracts that it made, on trial too.
+	bill  *bill
+	spare spare
+	made  int64
 
 	accounts *account.Accounts
 	frozen   freezes
@@ -101,9 +99,7 @@ type round struct {
 
 // newRound reads a world from nothing.
 func newRound(w *World) *round {
-	r := startRound(w, base{
-		names: quantity.NewNames(ReqCapacity), shapes: map[string]*shape{}, latencies: map[pair]int64{}, tariffs: map[*v1alpha1.Price]*tariff{},
-	})
+	r := startRound(w, base{names: quantity.NewNames(match.ReqCapacity)})
 	fleet := r.fleet
 	r.defaults = r.names.VectorOf(v1alpha1.Resources{
 		v1alpha1.CPU:              defaultOf(fleet.Defaults.CPU, v1alpha1.CPU, "4"),
@@ -111,14 +107,11 @@ func newRound(w *World) *round {
 		v1alpha1.Pods:             defaultOf(fleet.Defaults.Pods, v1alpha1.Pods, "110"),
 		v1alpha1.EphemeralStorage: defaultOf(fleet.Defaults.EphemeralStorage, v1alpha1.EphemeralStorage, "20Gi"),
 	})
-	for _, l := range fleet.Latency {
-		r.latencies[pairOf(l.From, l.To)] = l.Ms
-	}
 	r.listIntents()
 	r.readLedger()
 	r.openAccounts()
 	r.inventory = inventory.New(r.facts(), w.Offers, r.w.Ledger.Contracts())
-	r.traits = newTraits(r.inventory.Offers())
+	r.match = match.New(r.matchFacts(), r.inventory)
 	r.listOrphans()
 	r.readContracts()
 	r.finishRefusals()
@@ -128,6 +121,35 @@ func newRound(w *World) *round {
 // facts are what the round tells its inventory.
 func (r *round) facts() inventory.Facts {
 	return inventory.Facts{Names: r.names, Clusters: r.w.Clusters, Heard: r.w.Heard, Blocked: r.blocked}
+}
+
+// matchFacts are what the round tells its matcher.
+func (r *round) matchFacts() match.Facts {
+	return match.Facts{
+		Names: r.names, Defaults: r.defaults, Fleet: r.fleet, Books: r.books, Now: r.now, Clusters: r.w.Clusters, Policies: r.w.Policies,
+		Workload: r.w.Workload, Intents: func() []*model.Intent { return r.intents },
+	}
+}
+
+// blocked is the requirement that an offer fails for every intent.
+func (r *round) blocked(o *inventory.Offer) string {
+	switch {
+	case o.Cluster == nil || !o.Cluster.HasRole("provider"):
+		return match.ReqRole
+	case o.State == model.Silent || o.State == model.Elsewhere:
+		return match.ReqSilent
+	case o.State == model.Lost:
+		return match.ReqLost
+	case o.State == model.Withdrawn:
+		return match.ReqWithdrawn
+	case o.Flavor.Spec.Cordon || o.Cluster.Spec.Cordon:
+		return match.ReqCordon
+	case !o.Flavor.Spec.Drain.IsZero() || !o.Cluster.Spec.Drain.IsZero():
+		return match.ReqDrain
+	case !r.outOfMarket(o.Provider).IsZero():
+		return match.ReqRefuses
+	}
+	return ""
 }
 
 // startRound is a round that knows its world and has read nothing of it but what

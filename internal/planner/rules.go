@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // rules are what a replica's place must respect beside the offer itself: where
@@ -37,7 +38,7 @@ type neighbour struct {
 // rulesFor are the rules of one more replica of an intent, nil when it has
 // none. placed are contracts of the attempt under way; those in except are
 // about to be replaced and do not count.
-func (r *round) rulesFor(j *job, q request, s *shape, replica int32, placed []*v1alpha1.Contract, except ...*v1alpha1.Contract) *rules {
+func (r *round) rulesFor(j *job, q request, s *match.Class, replica int32, placed []*v1alpha1.Contract, except ...*v1alpha1.Contract) *rules {
 	p := &j.in.Spec.Placement
 	related := r.relations()
 	k := keyOfJob(j)
@@ -73,19 +74,19 @@ func (x *rules) breaks(o *inventory.Offer) string {
 		return ""
 	}
 	if x.only != "" && o.Provider != x.only {
-		return ReqTogether
+		return match.ReqTogether
 	}
 	for i := range x.beside {
 		if !slices.Contains(x.beside[i].providers, o.Provider) {
-			return ReqTogether
+			return match.ReqTogether
 		}
 	}
 	if x.apart[o.Provider] != "" {
-		return ReqApart
+		return match.ReqApart
 	}
 	for i := range x.spread {
-		if x.spread[i].breaks(o) || x.seat != nil && x.seat[i] != domain(o, x.spread[i].by) {
-			return ReqSpread
+		if x.spread[i].breaks(o) || x.seat != nil && x.seat[i] != match.Domain(o, x.spread[i].by) {
+			return match.ReqSpread
 		}
 	}
 	return ""
@@ -97,16 +98,16 @@ func (x *rules) detail(o *inventory.Offer, req string) string {
 		return ""
 	}
 	switch req {
-	case ReqTogether:
+	case match.ReqTogether:
 		for i := range x.beside {
 			if n := &x.beside[i]; !slices.Contains(n.providers, o.Provider) {
 				return fmt.Sprintf("%s is on %s", n.name, strings.Join(n.providers, ", "))
 			}
 		}
 		return "not all of those that belong together fit on " + o.Provider
-	case ReqApart:
+	case match.ReqApart:
 		return x.apart[o.Provider] + " is on " + o.Provider
-	case ReqSpread:
+	case match.ReqSpread:
 		for i := range x.spread {
 			if x.spread[i].breaks(o) {
 				return x.spread[i].detail(o)
@@ -118,14 +119,14 @@ func (x *rules) detail(o *inventory.Offer, req string) string {
 
 // brokenText says of the first offer that only a rule keeps out how it breaks
 // it; "" for what is no rule.
-func (x *rules) brokenText(s *shape, l *limits, req string) string {
+func (x *rules) brokenText(s *match.Class, l *limits, req string) string {
 	if x == nil {
 		return ""
 	}
-	for i := range s.cands {
-		c := &s.cands[i]
-		if c.req == "" && l.breaks(c) == req {
-			if text := x.detail(c.offer, req); text != "" {
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if c.Fails == "" && l.breaks(c) == req {
+			if text := x.detail(c.Offer, req); text != "" {
 				return req + ": " + text
 			}
 			return ""

@@ -3,6 +3,8 @@ package planner
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // A gang that is spread by several keys may fit, and yet the best place of one
@@ -25,7 +27,7 @@ const (
 type cell struct {
 	domains []string
 	at      []int // the domains' places in their rules
-	best    *candidate
+	best    *match.Candidate
 	room    int // for how many replicas, at the most
 }
 
@@ -83,20 +85,20 @@ func (x *rules) seated(seats [][]string, i int) *rules {
 // seatingOf is the search for a job's replicas, with what has room for any.
 func (r *round) seatingOf(j *job, q request, alt int, tasks []task, thrifty bool) *seating {
 	s := r.shapeOf(j, alt)
-	l := r.limitsFor(j, q, s, purse{}, int64(len(tasks)-1))
+	l := r.limitsFor(j, q, s, match.SpendLimits{}, int64(len(tasks)-1))
 	rules := r.rulesFor(j, q, s, tasks[0].replica, nil)
 	x := &seating{spread: rules.spread}
 	rules.spread, l.rules = nil, rules // one that is too full now may not be, later
 	at := map[[3]string]int{}          // by provider, region, zone, those that matter
-	for i := range s.cands {
-		c := &s.cands[i]
-		if c.req != "" || l.breaks(c) != "" {
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if c.Fails != "" || l.breaks(c) != "" {
 			continue
 		}
 		var key [3]string
 		for k := range x.spread {
 			by := x.spread[k].by
-			key[keyNumber(by)] = domain(c.offer, by)
+			key[keyNumber(by)] = match.Domain(c.Offer, by)
 		}
 		n, known := at[key]
 		if !known {
@@ -104,14 +106,14 @@ func (r *round) seatingOf(j *job, q request, alt int, tasks []task, thrifty bool
 			at[key] = n
 			x.cells = append(x.cells, cell{best: c})
 			for k := range x.spread {
-				d := domain(c.offer, x.spread[k].by)
+				d := match.Domain(c.Offer, x.spread[k].by)
 				x.cells[n].domains = append(x.cells[n].domains, d)
 				x.spread[k].count(d, 0)
 			}
 		}
 		to := &x.cells[n]
 		to.room += roomFor(c, len(tasks)-to.room)
-		if before(c, to.best, thrifty) {
+		if match.Before(c, to.best, thrifty) {
 			to.best = c
 		}
 	}
@@ -122,7 +124,7 @@ func (r *round) seatingOf(j *job, q request, alt int, tasks []task, thrifty bool
 		}
 	}
 	slices.SortFunc(x.cells, func(a, b cell) int {
-		if before(a.best, b.best, thrifty) {
+		if match.Before(a.best, b.best, thrifty) {
 			return -1
 		}
 		return 1
@@ -143,10 +145,10 @@ func keyNumber(by string) int {
 
 // roomFor is how often a candidate's size fits its offer, n at the most. Cards
 // that are sold in parts may hold less.
-func roomFor(c *candidate, n int) int {
-	for i, size := range c.size {
+func roomFor(c *match.Candidate, n int) int {
+	for i, size := range c.Size {
 		if size > 0 {
-			n = int(min(int64(n), c.offer.Free().At(i)/size))
+			n = int(min(int64(n), c.Offer.Free().At(i)/size))
 		}
 	}
 	return n

@@ -4,63 +4,65 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // shortfalls are what is wrong with one offer that fails a requirement, as a person
 // says it: the verb first, so that it can be said of several. Names of fields
 // stand where somebody would look for what to change.
 var shortfalls = map[string]string{
-	ReqSelf:               "is the consumer itself",
-	ReqRole:               "is on a cluster that is unknown or no provider",
-	ReqSilent:             "is on a provider that is not heard",
-	ReqLost:               "is on a provider that is lost",
-	ReqWithdrawn:          "is no longer offered",
-	ReqCordon:             "sells nothing new (cordon)",
-	ReqDrain:              "is being emptied (drain)",
-	ReqFlavorType:         "is of another flavorType",
-	ReqTenantProviders:    "is on a provider that its tenant may not use",
-	ReqPlacementProviders: "is on a provider that placement.providers leaves out",
-	ReqGPU:                "has no GPU",
-	ReqGPUVendor:          "has GPUs of another vendor",
-	ReqGPUModel:           "has another GPU model",
-	ReqGPUMemory:          "has GPUs with another memory size",
-	ReqGPUTier:            "has GPUs of another tier",
-	ReqGPUArchitecture:    "has GPUs of another architecture",
-	ReqGPUInterconnect:    "has GPUs with another interconnect",
-	ReqGPUCapability:      "has GPUs of a lower computeCapability",
-	ReqGPUProfile:         "has GPUs of another MIG profile",
-	ReqGPUSharing:         "has GPUs that are shared in another way",
-	ReqRegions:            "is in another region than placement.regions names",
-	ReqZones:              "is in another zone than placement.zones names",
-	ReqArchitectures:      "is of another CPU architecture than placement.architectures names",
-	ReqLabels:             "lacks a label of placement.labels",
-	ReqLatency:            "is farther away than placement.maxLatency",
-	ReqEnforcement:        "enforces less than enforcement asks for",
-	ReqAvailability:       "promises less than sla.availability",
-	ReqWhere:              "does not meet placement.where",
-	ReqPartition:          "would round it up to more than there is (partition)",
-	ReqDenied:             "has denied it a slice not long ago",
-	ReqRefuses:            "is of a provider that has denied what it advertised",
-	ReqRemoteNamespace:    "has its remote namespace in use by another",
-	ReqSecret:             "has no Secret that its tenant may use",
-	ReqSpread:             "would break placement.spread",
-	ReqTogether:           "would break placement.together",
-	ReqApart:              "would break placement.apart",
-	ReqCard:               "has no card with enough left",
-	ReqPrice:              "has no price to go by",
-	ReqTransfer:           "has no known price for moving its data there",
-	ReqPurchase:           "is sold in no price class of purchase",
-	ReqMaxHourly:          "costs more than budget.maxHourly",
-	ReqMaxHourlySpot:      "costs more than budget.maxHourlySpot",
-	ReqMaxHourlyPerGPU:    "costs more a GPU than budget.maxHourlyPerGPU",
-	ReqMaxTotal:           "costs more in all than budget.maxTotal",
-	ReqQuotaGPU:           "would exceed its tenant's quota of GPUs",
-	ReqQuotaCPU:           "would exceed its tenant's quota of CPU",
-	ReqQuotaCount:         "would be more contracts than its tenant may hold",
-	ReqQuotaMemory:        "would exceed its tenant's quota of memory",
-	ReqQuotaByModel:       "would exceed its tenant's quota of that GPU model",
-	ReqTenantHourly:       "costs more than is left of its tenant's hourly budget",
-	ReqTenantMonthly:      "costs more than is left of its tenant's monthly budget",
+	match.ReqSelf:               "is the consumer itself",
+	match.ReqRole:               "is on a cluster that is unknown or no provider",
+	match.ReqSilent:             "is on a provider that is not heard",
+	match.ReqLost:               "is on a provider that is lost",
+	match.ReqWithdrawn:          "is no longer offered",
+	match.ReqCordon:             "sells nothing new (cordon)",
+	match.ReqDrain:              "is being emptied (drain)",
+	match.ReqFlavorType:         "is of another flavorType",
+	match.ReqTenantProviders:    "is on a provider that its tenant may not use",
+	match.ReqPlacementProviders: "is on a provider that placement.providers leaves out",
+	match.ReqGPU:                "has no GPU",
+	match.ReqGPUVendor:          "has GPUs of another vendor",
+	match.ReqGPUModel:           "has another GPU model",
+	match.ReqGPUMemory:          "has GPUs with another memory size",
+	match.ReqGPUTier:            "has GPUs of another tier",
+	match.ReqGPUArchitecture:    "has GPUs of another architecture",
+	match.ReqGPUInterconnect:    "has GPUs with another interconnect",
+	match.ReqGPUCapability:      "has GPUs of a lower computeCapability",
+	match.ReqGPUProfile:         "has GPUs of another MIG profile",
+	match.ReqGPUSharing:         "has GPUs that are shared in another way",
+	match.ReqRegions:            "is in another region than placement.regions names",
+	match.ReqZones:              "is in another zone than placement.zones names",
+	match.ReqArchitectures:      "is of another CPU architecture than placement.architectures names",
+	match.ReqLabels:             "lacks a label of placement.labels",
+	match.ReqLatency:            "is farther away than placement.maxLatency",
+	match.ReqEnforcement:        "enforces less than enforcement asks for",
+	match.ReqAvailability:       "promises less than sla.availability",
+	match.ReqWhere:              "does not meet placement.where",
+	match.ReqPartition:          "would round it up to more than there is (partition)",
+	match.ReqDenied:             "has denied it a slice not long ago",
+	match.ReqRefuses:            "is of a provider that has denied what it advertised",
+	match.ReqRemoteNamespace:    "has its remote namespace in use by another",
+	match.ReqSecret:             "has no Secret that its tenant may use",
+	match.ReqSpread:             "would break placement.spread",
+	match.ReqTogether:           "would break placement.together",
+	match.ReqApart:              "would break placement.apart",
+	match.ReqCard:               "has no card with enough left",
+	match.ReqPrice:              "has no price to go by",
+	match.ReqTransfer:           "has no known price for moving its data there",
+	match.ReqPurchase:           "is sold in no price class of purchase",
+	match.ReqMaxHourly:          "costs more than budget.maxHourly",
+	match.ReqMaxHourlySpot:      "costs more than budget.maxHourlySpot",
+	match.ReqMaxHourlyPerGPU:    "costs more a GPU than budget.maxHourlyPerGPU",
+	match.ReqMaxTotal:           "costs more in all than budget.maxTotal",
+	ReqQuotaGPU:                 "would exceed its tenant's quota of GPUs",
+	ReqQuotaCPU:                 "would exceed its tenant's quota of CPU",
+	ReqQuotaCount:               "would be more contracts than its tenant may hold",
+	ReqQuotaMemory:              "would exceed its tenant's quota of memory",
+	ReqQuotaByModel:             "would exceed its tenant's quota of that GPU model",
+	ReqTenantHourly:             "costs more than is left of its tenant's hourly budget",
+	ReqTenantMonthly:            "costs more than is left of its tenant's monthly budget",
 }
 
 // plurals of the verbs that begin what is said of one.
@@ -75,13 +77,13 @@ func shortfall(req string) string {
 	if text, known := shortfalls[req]; known {
 		return text
 	}
-	if name, is := strings.CutPrefix(req, ReqPolicy); is {
+	if name, is := strings.CutPrefix(req, match.ReqPolicy); is {
 		return "is forbidden by the fleet's policy " + name
 	}
-	if name, is := strings.CutPrefix(req, ReqResource); is {
+	if name, is := strings.CutPrefix(req, match.ReqResource); is {
 		return "has no " + name
 	}
-	switch name, is := strings.CutPrefix(req, ReqCapacity); {
+	switch name, is := strings.CutPrefix(req, match.ReqCapacity); {
 	case !is:
 		return ""
 	case name == "gpu":

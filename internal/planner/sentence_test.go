@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 func TestNothingFits(t *testing.T) {
@@ -17,14 +18,14 @@ func TestNothingFits(t *testing.T) {
 		rejected   map[string]int
 	}{
 		"nothing is offered": {0, nil},
-		"the only offer does not fit: it has another GPU model":                                                   {1, map[string]int{planner.ReqGPUModel: 1}},
-		"none of 2 offers fits: 2 cost more than budget.maxHourly":                                                {2, map[string]int{planner.ReqMaxHourly: 2}},
-		"none of 3 offers fits: 2 have too little memory free, 1 is forbidden by the fleet's policy eu-only":      {3, map[string]int{planner.ReqPolicy + "eu-only": 1, planner.ReqCapacity + "memory": 2}},
-		"none of 4 offers fits: 2 have no rdma/hca, 1 has room for too few pods, 1 would break placement.spread":  {4, map[string]int{planner.ReqResource + "rdma/hca": 2, planner.ReqCapacity + "pods": 1, planner.ReqSpread: 1}},
-		"none of 5 offers fits: 4 are on a provider that is not heard, 1 is on a provider that is lost":           {5, map[string]int{planner.ReqSilent: 4, planner.ReqLost: 1}},
-		"none of 6 offers fits: 5 would exceed its tenant's quota of GPUs, 1 promises less than sla.availability": {6, map[string]int{planner.ReqQuotaGPU: 5, planner.ReqAvailability: 1}},
+		"the only offer does not fit: it has another GPU model":                                                   {1, map[string]int{match.ReqGPUModel: 1}},
+		"none of 2 offers fits: 2 cost more than budget.maxHourly":                                                {2, map[string]int{match.ReqMaxHourly: 2}},
+		"none of 3 offers fits: 2 have too little memory free, 1 is forbidden by the fleet's policy eu-only":      {3, map[string]int{match.ReqPolicy + "eu-only": 1, match.ReqCapacity + "memory": 2}},
+		"none of 4 offers fits: 2 have no rdma/hca, 1 has room for too few pods, 1 would break placement.spread":  {4, map[string]int{match.ReqResource + "rdma/hca": 2, match.ReqCapacity + "pods": 1, match.ReqSpread: 1}},
+		"none of 5 offers fits: 4 are on a provider that is not heard, 1 is on a provider that is lost":           {5, map[string]int{match.ReqSilent: 4, match.ReqLost: 1}},
+		"none of 6 offers fits: 5 would exceed its tenant's quota of GPUs, 1 promises less than sla.availability": {6, map[string]int{planner.ReqQuotaGPU: 5, match.ReqAvailability: 1}},
 		"none of 9 offers fits: 3 have no card with enough left, 3 have too few GPUs free, 3 lack a label of placement.labels": {9, map[string]int{
-			planner.ReqCard: 3, planner.ReqCapacity + "gpu": 3, planner.ReqLabels: 3}},
+			match.ReqCard: 3, match.ReqCapacity + "gpu": 3, match.ReqLabels: 3}},
 	} {
 		if got := planner.NothingFits(c.considered, c.rejected); got != want {
 			t.Errorf("%q\nwant %q", got, want)
@@ -35,7 +36,7 @@ func TestNothingFits(t *testing.T) {
 // Every requirement there is has words of its own, and the verb of each is
 // known for one and for several.
 func TestEveryRequirementHasWords(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "requirements.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "match/requirements.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

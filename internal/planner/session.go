@@ -13,7 +13,7 @@ import (
 // Session makes plan after plan of a world that changes little in between. A
 // plan is the one that Decide would make, word for word, but it costs what has
 // changed since the plan before and what waits, not all that there is: offers and
-// their figures, shapes with their order, what the ledger holds and who is
+// their figures, classes with their order, what the ledger holds and who is
 // served as he asks are kept (base) and brought up to date (session_update.go).
 //
 //	same address                 same value: World's rule
@@ -54,7 +54,7 @@ func (s *Session) Decide(w World) *Plan {
 // decide makes the plan of a round that has read its world, and keeps what the
 // next can go on with.
 func (s *Session) decide(r *round) *Plan {
-	r.number, r.step = s.number, s.Step
+	r.match.Round, r.step = s.number, s.Step
 	r.decide()
 	s.base = r.handOver()
 	return r.plan
@@ -122,6 +122,7 @@ func samePredicate(a, b model.Predicate) bool {
 func updated(last *base, w *World) *round {
 	r := startRound(w, *last)
 	r.inventory.Begin(r.facts())
+	r.match.Begin(r.matchFacts())
 	u := &update{round: r, last: last, dirty: map[[2]string]bool{}, lost: map[[2]string]bool{}}
 	if !u.offersChanged() || !u.intentsChanged() || !u.tenantsChanged() {
 		return nil

@@ -1,8 +1,9 @@
 package planner
 
 import (
-	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 )
 
 // intentsChanged takes over the intents; false when they are not in order.
@@ -115,10 +116,12 @@ func sameIntent(a, b *model.Intent) bool {
 func (u *update) gone(in *model.Intent) {
 	delete(u.renames, in.Key())
 	delete(u.relatives, in.Key())
-	u.lost[in.Key()], u.related, u.load = true, nil, nil
+	u.lost[in.Key()], u.related = true, nil
+	u.match.ForgetWorkload()
 }
 
 func (u *update) came(in *model.Intent) {
 	u.note(in)
-	u.lost[in.Key()], u.related, u.load = true, nil, nil
+	u.lost[in.Key()], u.related = true, nil
+	u.match.ForgetWorkload()
 }

@@ -1,12 +1,12 @@
 package planner
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // update brings a round up to date with its world.
@@ -54,7 +54,7 @@ func (u *update) tenantsChanged() bool {
 		if name == v1alpha1.FleetTenant {
 			return false
 		}
-		maps.DeleteFunc(u.shapes, func(_ string, s *shape) bool { return s.wish.in.Metadata.Namespace == name })
+		u.match.Forget(func(w *match.Request) bool { return w.Intent.Metadata.Namespace == name })
 	}
 	return true
 }
@@ -63,7 +63,7 @@ func (u *update) tenantsChanged() bool {
 // otherwise, and forgets what was worked out for them as consumers.
 func (u *update) clustersChanged() {
 	for _, name := range differing(u.last.given.Clusters, u.given.Clusters) {
-		maps.DeleteFunc(u.shapes, func(_ string, s *shape) bool { return s.wish.consumer == name })
+		u.match.Forget(func(w *match.Request) bool { return w.Consumer == name })
 		for _, o := range u.inventory.By(name) {
 			u.described(o, o.Offer, false)
 		}
@@ -89,12 +89,13 @@ func differing[V comparable](a, b map[string]V) (keys []string) {
 // it is another.
 func (u *update) described(o *inventory.Offer, next *model.Offer, used bool) {
 	u.inventory.Describe(o, next, used)
-	u.traits.set(o)
+	u.match.Describe(o)
 	for _, c := range o.Contracts {
 		u.dirty[intentOf(c)] = true
 	}
 	if !used {
-		u.whole, u.load = nil, nil
+		u.whole = nil
+		u.match.ForgetWorkload()
 	}
 }
 
@@ -163,16 +164,14 @@ func (u *update) observedChanged() {
 // workloadChanged forgets what was scored by a workload that is another now.
 // Only parts of cards are scored by it.
 func (u *update) workloadChanged() {
-	if u.inventory.SellsPartsOfCards() && u.load == nil {
-		clear(u.shapes)
-	}
+	u.match.DropStaleScores()
 }
 
 // remeasure makes figures anew.
 func (u *update) remeasure() {
 	u.inventory.Measure()
 	if u.inventory.Windowed() && u.now != u.last.given.Now {
-		clear(u.shapes) // another price may hold
+		u.match.ForgetAll() // another price may hold
 	}
 }
 

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
@@ -30,14 +29,4 @@ func (r *round) late(c *v1alpha1.Contract) bool {
 	late, due := lifecycle.Late(c, r.maxTimeToActive(c).Duration, &v)
 	r.due(due)
 	return late
-}
-
-// availability reports whether an offer is as reliable as an intent's
-// sla.availability (a percentage) demands; one that does not say is not.
-func availability(sla *v1alpha1.SLA, o *inventory.Offer) bool {
-	if sla == nil || sla.Availability == nil {
-		return true
-	}
-	have := o.Flavor.Spec.Properties.Reliability
-	return have != nil && have.MulInt(100).Cmp(*sla.Availability) >= 0
 }

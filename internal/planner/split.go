@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -32,7 +33,7 @@ func (r *round) splitUnits(q *v1alpha1.ResourceRequest) int64 {
 	if n, named := q.Named[v1alpha1.CPU]; named {
 		cpu = n.Int64()
 	}
-	return (cpu + milli - 1) / milli
+	return (cpu + 999) / 1000
 }
 
 // splits reports whether a task's replica may be put together from parts: one
@@ -86,7 +87,7 @@ func (r *round) asPart(j *job, part int32, units, of int64) (undo func()) {
 		}
 	}
 	j.alts, j.part, j.units, j.of = list, part, units, of
-	j.shapes = make([]*shape, len(list))
+	j.shapes = make([]*match.Class, len(list))
 	return func() { j.alts, j.shapes, j.part, j.units, j.of = alts, shapes, was, wasUnits, wasOf }
 }
 
@@ -219,7 +220,7 @@ type placedPart struct {
 // placeParts puts a replica together from the fewest parts that hold it, or
 // does nothing and returns nil. Of so many parts the best offer that leaves the
 // rest within reach of the others takes as much as it can, then the next.
-func (r *round) placeParts(j *job, q request, alt int, t task, thrifty bool, placed []*v1alpha1.Contract, spent *purse, others int64) []placedPart {
+func (r *round) placeParts(j *job, q request, alt int, t task, thrifty bool, placed []*v1alpha1.Contract, spent *match.SpendLimits, others int64) []placedPart {
 	s, ask := j.in.Spec.Split, j.alternatives()[alt]
 	of, least := r.splitUnits(&ask), leastUnits(s, &ask)
 	most := min(int64(s.MaxParts), of/least)
@@ -231,7 +232,7 @@ func (r *round) placeParts(j *job, q request, alt int, t task, thrifty bool, pla
 	return nil
 }
 
-func (r *round) placeSomeParts(j *job, q request, alt int, t task, n int64, thrifty bool, placed []*v1alpha1.Contract, spent *purse, others int64) []placedPart {
+func (r *round) placeSomeParts(j *job, q request, alt int, t task, n int64, thrifty bool, placed []*v1alpha1.Contract, spent *match.SpendLimits, others int64) []placedPart {
 	ask := j.alternatives()[alt]
 	of, least := r.splitUnits(&ask), leastUnits(j.in.Spec.Split, &ask)
 	at := 0
@@ -253,8 +254,8 @@ func (r *round) placeSomeParts(j *job, q request, alt int, t task, n int64, thri
 		rest -= units
 		out, placed = append(out, *p), append(slices.Clip(placed), p.contract)
 		peak := r.peak(p.contract) + r.transferOf(p.contract)
-		spent.hourly += peak
-		spent.total += peak.ForSeconds(j.seconds)
+		spent.Hourly += peak
+		spent.Total += peak.ForSeconds(j.seconds)
 	}
 	r.keep(m)
 	return out
@@ -281,7 +282,7 @@ type room struct {
 
 // placePart places one part on the best offer that leaves the rest within reach
 // of the others, and says how many units it took.
-func (r *round) placePart(j *job, q request, x partWish, t task, placed []*v1alpha1.Contract, spent purse) (*placedPart, int64) {
+func (r *round) placePart(j *job, q request, x partWish, t task, placed []*v1alpha1.Contract, spent match.SpendLimits) (*placedPart, int64) {
 	rooms := r.rooms(j, q, x, t, placed, spent)
 	bySize := slices.Clone(rooms)
 	slices.SortStableFunc(bySize, func(a, b room) int { return cmp.Compare(b.units, a.units) })
@@ -306,26 +307,26 @@ func (r *round) placePart(j *job, q request, x partWish, t task, placed []*v1alp
 
 // rooms are the offers that can take a part now, the best first, as seen by the
 // smallest part.
-func (r *round) rooms(j *job, q request, x partWish, t task, placed []*v1alpha1.Contract, spent purse) []room {
+func (r *round) rooms(j *job, q request, x partWish, t task, placed []*v1alpha1.Contract, spent match.SpendLimits) []room {
 	defer r.asPart(j, x.part, x.least, x.of)()
 	s := r.shapeOf(j, x.alt)
 	l := r.limitsFor(j, q, s, spent, x.others)
 	l.rules = r.rulesFor(j, q, s, t.replica, placed)
-	var cands []*candidate
-	for i := range s.cands {
-		if c := &s.cands[i]; c.req == "" && !x.used[c.offer] && l.breaks(c) == "" {
+	var cands []*match.Candidate
+	for i := range s.Candidates {
+		if c := &s.Candidates[i]; c.Fails == "" && !x.used[c.Offer] && l.breaks(c) == "" {
 			cands = append(cands, c)
 		}
 	}
-	slices.SortFunc(cands, func(a, b *candidate) int {
-		if before(a, b, x.thrifty) {
+	slices.SortFunc(cands, func(a, b *match.Candidate) int {
+		if match.Before(a, b, x.thrifty) {
 			return -1
 		}
 		return 1
 	})
 	out := make([]room, len(cands))
 	for i, c := range cands {
-		out[i] = room{c.offer, r.unitsFor(x, c.offer)}
+		out[i] = room{c.Offer, r.unitsFor(x, c.Offer)}
 	}
 	return out
 }
@@ -336,15 +337,15 @@ func (r *round) unitsFor(x partWish, o *inventory.Offer) int64 {
 	low, high := x.least, x.rest
 	for low < high {
 		mid := (low + high + 1) / 2
-		w := wish{need: r.defaults.Clone()}
+		w := match.Request{Need: r.defaults.Clone()}
 		q := r.partOf(x.ask, mid, x.of)
 		for _, name := range q.Named.Names() {
-			w.need = w.need.Set(r.names.Of(name), q.Named[name].Int64())
+			w.Need = w.Need.Set(r.names.Of(name), q.Named[name].Int64())
 		}
 		if q.GPU != nil {
-			w.gpu = &gpuWish{count: mid}
+			w.GPU = &match.CardRequest{Count: mid}
 		}
-		if r.lacks(&w, o, w.size(o)) == "" {
+		if r.match.FailsCapacity(&w, o, w.Size(o)) == "" {
 			low = mid
 		} else {
 			high = mid - 1
@@ -355,13 +356,13 @@ func (r *round) unitsFor(x partWish, o *inventory.Offer) int64 {
 
 // putPart places one part of so many units on an offer, nil when money or a
 // rule forbids it.
-func (r *round) putPart(j *job, q request, x partWish, t task, o *inventory.Offer, units int64, placed []*v1alpha1.Contract, spent purse) *placedPart {
+func (r *round) putPart(j *job, q request, x partWish, t task, o *inventory.Offer, units int64, placed []*v1alpha1.Contract, spent match.SpendLimits) *placedPart {
 	defer r.asPart(j, x.part, units, x.of)()
 	s := r.shapeOf(j, x.alt)
-	c := s.of(o)
+	c := s.Of(o)
 	l := r.limitsFor(j, q, s, spent, x.others)
 	l.rules = r.rulesFor(j, q, s, t.replica, placed)
-	if c == nil || c.req != "" || l.breaks(c) != "" {
+	if c == nil || c.Fails != "" || l.breaks(c) != "" {
 		return nil
 	}
 	made := r.newContract(j, s, c, nil, t.replica, x.alt)

@@ -3,10 +3,10 @@ package planner
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // spreadRule is one entry of placement.spread as it stands for one more
@@ -30,8 +30,8 @@ type spreadRule struct {
 	least, inUse int
 }
 
-func (r *round) spreadRule(sp *v1alpha1.Spread, j *job, s *shape, replica int32, placed, except []*v1alpha1.Contract) spreadRule {
-	x := spreadRule{by: sp.By, maxSkew: int(max(sp.MaxSkew, 1)), minDomains: int(sp.MinDomains), domains: s.domains(sp.By)}
+func (r *round) spreadRule(sp *v1alpha1.Spread, j *job, s *match.Class, replica int32, placed, except []*v1alpha1.Contract) spreadRule {
+	x := spreadRule{by: sp.By, maxSkew: int(max(sp.MaxSkew, 1)), minDomains: int(sp.MinDomains), domains: domainsOf(s, sp.By)}
 	x.used = make([]int, len(x.domains))
 	type seat struct {
 		replica int32
@@ -91,7 +91,7 @@ func (x *spreadRule) in(domain string) int {
 
 // breaks reports whether a replica in an offer's domain would break the rule.
 func (x *spreadRule) breaks(o *inventory.Offer) bool {
-	d := domain(o, x.by)
+	d := match.Domain(o, x.by)
 	switch {
 	case d == "":
 		return true
@@ -107,7 +107,7 @@ func (x *spreadRule) refuses(n int) bool {
 }
 
 func (x *spreadRule) detail(o *inventory.Offer) string {
-	d := domain(o, x.by)
+	d := match.Domain(o, x.by)
 	if d == "" {
 		return "it has no " + x.by
 	}
@@ -118,9 +118,9 @@ func (x *spreadRule) detail(o *inventory.Offer) string {
 }
 
 // noDomain is which key of placement.spread an offer lacks, in words.
-func noDomain(w *wish, o *inventory.Offer) string {
-	for i := range w.in.Spec.Placement.Spread {
-		if by := w.in.Spec.Placement.Spread[i].By; domain(o, by) == "" {
+func noDomain(w *match.Request, o *inventory.Offer) string {
+	for i := range w.Intent.Spec.Placement.Spread {
+		if by := w.Intent.Spec.Placement.Spread[i].By; match.Domain(o, by) == "" {
 			return "it has no " + by
 		}
 	}
@@ -137,53 +137,37 @@ func replicas(n int) string {
 	return fmt.Sprintf("%d replicas", n)
 }
 
-// domain is where an offer stands in a spread, "" when it does not say. Zones
-// are told apart by their region.
-func domain(o *inventory.Offer, by string) string { return domainAt(o.Provider, o.Location, by) }
-
-func domainAt(provider string, at v1alpha1.Location, by string) string {
-	switch by {
-	case "provider":
-		return provider
-	case "region":
-		return at.Region
-	}
-	if at.Zone == "" || at.Region == "" || strings.HasPrefix(at.Zone, at.Region) {
-		return at.Zone
-	}
-	return at.Region + "/" + at.Zone
-}
-
 // domainOf is where a contract stands; its cluster's location counts when its
 // flavor is no longer known.
 func (r *round) domainOf(c *v1alpha1.Contract, by string) string {
 	if o := r.offerOf(c); o != nil {
-		return domain(o, by)
+		return match.Domain(o, by)
 	}
 	var at v1alpha1.Location
 	if cluster := r.w.Clusters[c.Spec.Provider]; cluster != nil {
 		at = cluster.Spec.Location
 	}
-	return domainAt(c.Spec.Provider, at, by)
+	return match.DomainAt(c.Spec.Provider, at, by)
 }
 
-// domains are those of the candidates that a shape could ever use, in order.
-func (s *shape) domains(by string) []string {
-	if list, known := s.spreads[by]; known {
+// domainsOf are those of the candidates that a class could ever use, in order.
+func domainsOf(s *match.Class, by string) []string {
+	memo := memoOf(s)
+	if list, known := memo.spreads[by]; known {
 		return list
 	}
 	seen := map[string]bool{}
-	for i := range s.cands {
-		c := &s.cands[i]
-		if d := domain(c.offer, by); d != "" && c.money == "" && (c.size.Within(c.offer.Capacity) || s.wish.in.Spec.Split != nil) {
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if d := match.Domain(c.Offer, by); d != "" && c.FailsMoney == "" && (c.Size.Within(c.Offer.Capacity) || s.Request.Intent.Spec.Split != nil) {
 			seen[d] = true
 		}
 	}
 	list := sortedNames(seen)
-	if s.spreads == nil {
-		s.spreads = map[string][]string{}
+	if memo.spreads == nil {
+		memo.spreads = map[string][]string{}
 	}
-	s.spreads[by] = list
+	memo.spreads[by] = list
 	return list
 }
 

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // unitProviders bounds how many providers a unit is tried on.
@@ -110,13 +112,13 @@ func (r *round) fittingProviders(j *job) map[string]float64 {
 	j.budget(r, len(j.tasks))
 	for alt := range j.alternatives() {
 		s := r.shapeOf(j, alt)
-		for i := range s.cands {
-			c := &s.cands[i]
-			if c.req != "" && (j.in.Spec.Split == nil || !strings.HasPrefix(c.req, ReqCapacity)) {
+		for i := range s.Candidates {
+			c := &s.Candidates[i]
+			if c.Fails != "" && (j.in.Spec.Split == nil || !strings.HasPrefix(c.Fails, match.ReqCapacity)) {
 				continue
 			}
-			if best, known := out[c.offer.Provider]; !known || c.score > best {
-				out[c.offer.Provider] = c.score
+			if best, known := out[c.Offer.Provider]; !known || c.Score > best {
+				out[c.Offer.Provider] = c.Score
 			}
 		}
 	}
@@ -142,9 +144,9 @@ func (r *round) tryUnit(unit []*job, q request, provider string) bool {
 func (r *round) unitFailure(j *job, unit []*job) failure {
 	j.budget(r, len(j.tasks))
 	s := r.shapeOf(j, 0)
-	f := failure{task: j.tasks[0], shape: s, code: CodeTogether, rejected: maps.Clone(s.rejected())}
-	if s.fitting > 0 {
-		f.rejected[ReqTogether] += s.fitting
+	f := failure{task: j.tasks[0], shape: s, code: CodeTogether, rejected: maps.Clone(s.Rejected())}
+	if s.Fitting > 0 {
+		f.rejected[match.ReqTogether] += s.Fitting
 	}
 	var names, where []string
 	for _, m := range unit {

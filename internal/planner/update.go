@@ -113,10 +113,10 @@ func (r *round) goesFirst(j *job, t task) bool {
 	room := o.Free().Clone().Add(r.footprint(o, t.old.Metadata.Name, t.old))
 	for i, alt := range j.alternatives() {
 		w := r.wishOf(j, alt)
-		if o.Provider == w.consumer || r.nature(w, o) != "" || !w.size(o).Within(room.Max(quantity.Vector{})) {
+		if o.Provider == w.Consumer || r.match.FailsNature(w, o) != "" || !w.Size(o).Within(room.Max(quantity.Vector{})) {
 			continue
 		}
-		if c := r.shapeOf(j, i).of(o); c == nil || c.money != "" {
+		if c := r.shapeOf(j, i).Of(o); c == nil || c.FailsMoney != "" {
 			continue
 		}
 		j.drop(r, t.old, v1alpha1.PhaseReleased, CodeChanged, "the intent changed; its capacity is placed anew")

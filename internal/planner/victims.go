@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -110,11 +111,11 @@ func (a *victimSet) before(b *victimSet) bool {
 func (r *round) leastDisturbing(k *job, tried map[*inventory.Offer]bool, chosen []*v1alpha1.Contract) *victimSet {
 	k.budget(r, len(k.tasks))
 	s := r.shapeOf(k, 0)
-	l := r.limitsFor(k, request{}, s, purse{}, int64(len(k.tasks)-1))
+	l := r.limitsFor(k, request{}, s, match.SpendLimits{}, int64(len(k.tasks)-1))
 	var best *victimSet
-	for i := range s.cands {
-		c := &s.cands[i]
-		if c.money != "" || tried[c.offer] || !strings.HasPrefix(c.req, ReqCapacity) || l.breaks(c) != "" {
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if c.FailsMoney != "" || tried[c.Offer] || !strings.HasPrefix(c.Fails, match.ReqCapacity) || l.breaks(c) != "" {
 			continue
 		}
 		if set := r.setOn(k, c, chosen); set != nil && (best == nil || set.before(best)) {
@@ -125,17 +126,17 @@ func (r *round) leastDisturbing(k *job, tried map[*inventory.Offer]bool, chosen 
 }
 
 // setOn is the least disturbing set on one offer.
-func (r *round) setOn(k *job, c *candidate, chosen []*v1alpha1.Contract) *victimSet {
-	o := c.offer
+func (r *round) setOn(k *job, c *match.Candidate, chosen []*v1alpha1.Contract) *victimSet {
+	o := c.Offer
 	var lack quantity.Vector
-	for i := range max(len(c.size), len(o.Free())) {
-		if n := c.size.At(i) - o.Free().At(i); n > 0 && (c.size.At(i) > 0 || o.Free().At(i) < 0) {
+	for i := range max(len(c.Size), len(o.Free())) {
+		if n := c.Size.At(i) - o.Free().At(i); n > 0 && (c.Size.At(i) > 0 || o.Free().At(i) < 0) {
 			lack = lack.Set(i, n)
 		}
 	}
 	var pick []unit
-	if c.req == ReqCard {
-		lack = lack.Set(quantity.GPU, min(c.size.At(quantity.GPU), o.Cards().PerCard()))
+	if c.Fails == match.ReqCard {
+		lack = lack.Set(quantity.GPU, min(c.Size.At(quantity.GPU), o.Cards().PerCard()))
 		pick = r.fewestOnCard(o, r.unitsOn(k, o, lack, chosen), lack.At(quantity.GPU))
 	} else {
 		pick = fewest(r.unitsOn(k, o, lack, chosen), lack)
@@ -143,7 +144,7 @@ func (r *round) setOn(k *job, c *candidate, chosen []*v1alpha1.Contract) *victim
 	if pick == nil {
 		return nil
 	}
-	set := &victimSet{disturbance: costOf(pick, lack), offer: o, price: c.quote.peak}
+	set := &victimSet{disturbance: costOf(pick, lack), offer: o, price: c.Quote.Peak}
 	for i := range pick {
 		set.leaves = append(set.leaves, pick[i].contracts...)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -132,13 +133,13 @@ func (r *round) warmJobs() []*job {
 type warmClaim struct {
 	pool *job
 	old  *v1alpha1.Contract
-	cand candidate
+	cand match.Candidate
 }
 
 // claimable is the warm contract that serves a task best, nil when there is
 // none, or when the best other offer is so much cheaper that waiting for it
 // pays. best is that offer, nil when nothing else fits.
-func (r *round) claimable(j *job, q request, s *shape, l *limits, best *candidate) *warmClaim {
+func (r *round) claimable(j *job, q request, s *match.Class, l *limits, best *match.Candidate) *warmClaim {
 	if j.warm() || q.dryRun || j.of > 0 || l.only != nil || !plainNode(&j.in.Spec) {
 		return nil
 	}
@@ -147,7 +148,7 @@ func (r *round) claimable(j *job, q request, s *shape, l *limits, best *candidat
 		pool := r.poolOf(wj.name)
 		for _, old := range wj.live {
 			c := r.claimOf(j, s, l, old)
-			if c == nil || (best != nil && dearer(c.cand.quote.most(), best.quote.most(), pool)) {
+			if c == nil || (best != nil && dearer(c.cand.Quote.Most(), best.Quote.Most(), pool)) {
 				continue
 			}
 			c.pool = wj
@@ -170,27 +171,26 @@ func plainNode(s *v1alpha1.IntentSpec) bool {
 // as many cards as are asked for and no less of anything else, and the intent
 // can pay for all of it. What was resized cannot be claimed before its slice is
 // seen to have followed: until then it is of the old size.
-func (r *round) claimOf(j *job, s *shape, l *limits, old *v1alpha1.Contract) *warmClaim {
+func (r *round) claimOf(j *job, s *match.Class, l *limits, old *v1alpha1.Contract) *warmClaim {
 	o := r.offerOf(old)
-	if old.Status.Phase != v1alpha1.PhaseActive || old.Spec.Consumer != j.consumer || o == nil || s.at[o.Index] < 0 {
+	if old.Status.Phase != v1alpha1.PhaseActive || old.Spec.Consumer != j.consumer || o == nil || s.Of(o) == nil {
 		return nil
 	}
 	if !r.asSold(old) || o.Overdrawn() >= 0 {
 		return nil // a flavor that shrank sells nothing, what is warm of it neither
 	}
 	size := inventory.Sold(r.names, old, o.Flavor)
-	asked := s.wish.asked(o)
+	asked := s.Request.Asked(o)
 	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) {
 		return nil
 	}
-	c := &warmClaim{old: old, cand: r.priced(s.wish, o, size)}
-	if c.cand.money != "" || l.breaks(&c.cand) != "" || r.askedBack(j, o, size) {
+	c := &warmClaim{old: old, cand: r.match.Priced(s.Request, o, size)}
+	if c.cand.FailsMoney != "" || l.breaks(&c.cand) != "" || r.askedBack(j, o, size) {
 		return nil
 	}
-	at := &s.cands[s.at[o.Index]]
-	c.cand.terms = at.terms
-	c.cand.resources = r.resources(s.wish, o, size, old)
-	c.cand.score = s.wish.weights.score(&c.cand)
+	c.cand.Terms = s.Of(o).Terms
+	c.cand.Resources = r.resources(s.Request, o, size, old)
+	c.cand.Score = s.Request.Weights.Score(&c.cand)
 	return c
 }
 
@@ -221,13 +221,13 @@ func dearer(warm, other quantity.Micro, pool *v1alpha1.WarmPool) bool {
 // compareClaims prefers the cheaper, then the smaller, then the first by name.
 func compareClaims(a, b *warmClaim) int {
 	return cmp.Or(
-		cmp.Compare(a.cand.quote.most(), b.cand.quote.most()), cmp.Compare(a.cand.size.At(quantity.CPU), b.cand.size.At(quantity.CPU)),
-		cmp.Compare(a.cand.size.At(quantity.Memory), b.cand.size.At(quantity.Memory)), strings.Compare(a.old.Metadata.Name, b.old.Metadata.Name))
+		cmp.Compare(a.cand.Quote.Most(), b.cand.Quote.Most()), cmp.Compare(a.cand.Size.At(quantity.CPU), b.cand.Size.At(quantity.CPU)),
+		cmp.Compare(a.cand.Size.At(quantity.Memory), b.cand.Size.At(quantity.Memory)), strings.Compare(a.old.Metadata.Name, b.old.Metadata.Name))
 }
 
 // takeClaim makes a claim: the pool's contract ends, the intent's begins on the same
 // slice, and the pool has a slice to replace.
-func (r *round) takeClaim(j *job, s *shape, c *warmClaim, next []*candidate, t task, alt int) *v1alpha1.Contract {
+func (r *round) takeClaim(j *job, s *match.Class, c *warmClaim, next []*match.Candidate, t task, alt int) *v1alpha1.Contract {
 	made := r.newContract(j, s, &c.cand, next, t.replica, alt)
 	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs
 	made.Decision.Claimed, made.Decision.Scaled = c.pool.name, c.old.Decision.Scaled

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -56,7 +57,7 @@ func TestWhereFailsTheCandidateAndNeverTheRound(t *testing.T) {
 			if got := on(b); got != c.on {
 				t.Fatalf("on %q, want %q\n%s", got, c.on, describe(p))
 			}
-			if d := Of(p, "vision/train"); d.Rejected[planner.ReqWhere] != c.failed {
+			if d := Of(p, "vision/train"); d.Rejected[match.ReqWhere] != c.failed {
 				t.Fatalf("%v\n%s", d.Rejected, describe(p))
 			}
 			if Of(p, "vision/other").Action != planner.Place {
@@ -68,7 +69,7 @@ func TestWhereFailsTheCandidateAndNeverTheRound(t *testing.T) {
 			b = world().Intent("vision/train", Wants(0), func(in *model.Intent) { in.Metadata.Annotations = many() })
 			b.W.Policies = []model.Policy{{Policy: v1alpha1.Policy{Name: "house", Match: v1alpha1.PolicyMatch{Tenants: []string{"vision"}}}, Predicate: where}}
 			p = b.Round()
-			if got := on(b); got != c.on || Of(p, "vision/train").Rejected[planner.ReqPolicy+"house"] != c.failed {
+			if got := on(b); got != c.on || Of(p, "vision/train").Rejected[match.ReqPolicy+"house"] != c.failed {
 				t.Fatalf("by policy on %q\n%s", got, describe(p))
 			}
 		})

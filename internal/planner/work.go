@@ -100,7 +100,7 @@ func (b *bill) charge(j *job, replicas int, except ...*v1alpha1.Contract) {
 		units += unitsOfReplica * max(0, min(int64(replicas), most-int64(j.tenant.Contracts())))
 	}
 	for alt := range j.alternatives() {
-		key := string(r.shapeKey(j, alt))
+		key := string(r.match.Key(j.ask(alt)))
 		if !b.paid[key] {
 			b.paid[key] = true
 			units += offers

@@ -4,6 +4,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // World is everything a round knows, as values. Decide reads nothing else: no
@@ -51,7 +52,7 @@ type World struct {
 	// Policies are Fleet.policies, compiled.
 	Policies []model.Policy
 	// Workload says what is typically asked for, so that shares leave cards as it can use them; empty is as the intents ask.
-	Workload []Typical
+	Workload []match.Typical
 	// Brief leaves out what only people read (Near and Try of those that wait): a simulation asks thousands of times. Nothing is decided otherwise.
 	Brief bool
 }

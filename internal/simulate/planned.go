@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // home is the consumer of every simulated intent.
@@ -62,7 +63,7 @@ func newPlanned(o *Options, sites []site, jobs []*job, types []taskType) *planne
 		p.world.Offers = append(p.world.Offers, &model.Offer{Flavor: f, Price: f.Spec.Price, Location: location, Static: true})
 	}
 	for _, t := range types {
-		p.world.Workload = append(p.world.Workload, planner.Typical{Request: p.request(t.demand), Weight: t.freq})
+		p.world.Workload = append(p.world.Workload, match.Typical{Request: p.request(t.demand), Weight: t.freq})
 	}
 	for _, j := range jobs {
 		p.jobs[j.tenant+"/"+j.name] = j
@@ -228,7 +229,7 @@ func (p *planned) read(plan *planner.Plan, out *stepResult) error {
 func because(d *planner.Decision) string {
 	top, most := d.Code, 0
 	for _, req := range slices.Sorted(maps.Keys(d.Rejected)) {
-		if n := d.Rejected[req]; n > most && strings.HasPrefix(req, planner.ReqCapacity) {
+		if n := d.Rejected[req]; n > most && strings.HasPrefix(req, match.ReqCapacity) {
 			top, most = req, n
 		}
 	}

@@ -1,4 +1,4 @@
-package planner
+package match
 
 import (
 	"encoding/binary"
@@ -94,24 +94,24 @@ func (b *keyBuffer) placement(p *v1alpha1.Placement) {
 	}
 }
 
-// shapeKey says everything that newShape looks at: intents with equal keys
-// share a shape, in this round and in later ones. What is added to an intent
+// Key says everything that NewClass looks at: intents with equal keys
+// share a class, in this round and in later ones. What is added to an intent
 // and changes which offers fit, at what size, price or score, belongs in here
 // (TestShapeKey asks for every field). The result is valid until the next
 // call.
-func (r *round) shapeKey(j *job, alt int) []byte {
-	b := r.key[:0]
-	s := &j.in.Spec
-	b.text(j.in.Metadata.Namespace, j.consumer, s.FlavorType, string(s.Enforcement), string(s.Objective))
-	b.request(&j.alternatives()[alt])
+func (m *Matcher) Key(a *Ask) []byte {
+	b := m.key[:0]
+	s := &a.Intent.Spec
+	b.text(a.Intent.Metadata.Namespace, a.Consumer, s.FlavorType, string(s.Enforcement), string(s.Objective))
+	b.request(a.Request)
 	b.placement(&s.Placement)
 	b.int(int64(len(s.Purchase)))
 	for _, c := range s.Purchase {
 		b.text(string(c))
 	}
-	p := &j.purse
-	b.int(int64(max(j.wanted, 1)), int64(p.hourly), int64(p.hourlySpot), int64(p.perGPU), int64(p.total), j.seconds)
-	b.int(flag(p.limited), flag(s.Weights != nil), flag(s.Data != nil), flag(s.Split != nil), flag(s.SLA != nil))
+	p := &a.Money
+	b.int(a.Replicas, int64(p.Hourly), int64(p.HourlySpot), int64(p.PerGPU), int64(p.Total), a.Seconds)
+	b.int(flag(p.Limited), flag(s.Weights != nil), flag(s.Data != nil), flag(s.Split != nil), flag(s.SLA != nil))
 	if w := s.Weights; w != nil {
 		for _, f := range [...]float64{w.Resources, w.Cost, w.Latency, w.Reliability, w.Performance, w.Energy} {
 			b.int(int64(math.Float64bits(f))) //nolint:gosec // the bits, whatever they mean
@@ -119,7 +119,7 @@ func (r *round) shapeKey(j *job, alt int) []byte {
 	}
 	if d := s.Data; d != nil {
 		b.text(d.Region)
-		b.int(d.SizeGi, d.EgressGiPerHour, j.units, j.of)
+		b.int(d.SizeGi, d.EgressGiPerHour, a.Units, a.Of)
 	}
 	if d := s.Split; d != nil {
 		b.int(int64(d.MaxParts), int64(d.MinGPU))
@@ -127,8 +127,8 @@ func (r *round) shapeKey(j *job, alt int) []byte {
 	if d := s.SLA; d != nil {
 		b.decimal(d.Availability)
 	}
-	r.conditions(j, &b)
-	r.key = b
+	m.conditions(a, &b)
+	m.key = b
 	return b
 }
 
@@ -140,23 +140,23 @@ func flag(is bool) int64 {
 }
 
 // conditions adds what conditions written in CEL may look at.
-func (r *round) conditions(j *job, b *keyBuffer) {
-	reads := j.in.Where != nil && readsIntent(j.in.Where)
-	any := j.in.Where != nil
-	for i := range r.w.Policies {
-		if p := &r.w.Policies[i]; p.Binds(j.in.Metadata.Namespace) {
+func (m *Matcher) conditions(a *Ask, b *keyBuffer) {
+	reads := a.Intent.Where != nil && readsIntent(a.Intent.Where)
+	any := a.Intent.Where != nil
+	for i := range m.facts.Policies {
+		if p := &m.facts.Policies[i]; p.Binds(a.Intent.Metadata.Namespace) {
 			any, reads = true, reads || readsIntent(p.Predicate)
 		}
 	}
 	if any {
-		b.request(&j.in.Spec.Resources) // flavor.price.hourly is the price of that
+		b.request(&a.Intent.Spec.Resources) // flavor.price.hourly is the price of that
 	}
 	if reads {
 		// Two intents that ask for the same may still differ.
-		m := &j.in.Metadata
-		b.text(m.Name, j.in.Digest)
-		for _, k := range slices.Sorted(maps.Keys(m.Annotations)) {
-			b.text(k, m.Annotations[k])
+		d := &a.Intent.Metadata
+		b.text(d.Name, a.Intent.Digest)
+		for _, k := range slices.Sorted(maps.Keys(d.Annotations)) {
+			b.text(k, d.Annotations[k])
 		}
 	}
 }

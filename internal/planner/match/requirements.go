@@ -1,10 +1,6 @@
-package planner
+package match
 
-import (
-	"strings"
-
-	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
-)
+import "strings"
 
 // Requirements an offer can fail, in the order in which they are checked:
 // facts, then capacity, then money. They stand in `rejected`, so they are part
@@ -69,67 +65,11 @@ const (
 	ReqMaxTotal        = "budget.maxTotal"
 )
 
-// reqOther is what all offers but one fail while that one is tried; no plan ever
-// shows it.
-const reqOther = "other"
-
-// Codes of decisions and states, for programs.
-const (
-	CodeNothingFits   = "NothingFits"
-	CodeGang          = "GangIncomplete"
-	CodeQuota         = "QuotaExceeded"
-	CodeLimit         = "LimitExceeded"
-	CodeBudget        = "BudgetExceeded"
-	CodeIntentBudget  = "IntentBudgetExceeded"
-	CodeNotBefore     = "NotBefore"
-	CodeWindow        = "WindowClosed"
-	CodeQueueTimeout  = "QueueTimeout"
-	CodeInvalid       = "Invalid"
-	CodeUnknownTenant = "UnknownTenant"
-	CodeConsumer      = "ConsumerNotAllowed"
-	CodeDeadline      = lifecycle.CodeDeadline
-	CodeMaxDuration   = lifecycle.CodeMaxDuration
-	CodeSuspended     = "Suspended"
-	CodeTermEnded     = "TermEnded"
-	CodeRemoved       = "IntentRemoved"
-	CodeProviderLost  = "ProviderLost"
-	CodeSliceDenied   = "SliceDenied"
-	CodeRefused       = "ProviderRefused"
-	CodeShrunk        = "FlavorShrunk"
-	CodeConsolidated  = "Consolidated"
-	CodeDrain         = "Drain"
-	CodeFrozen        = "Frozen"
-	CodeDeaf          = "Deaf"
-	CodeChanged       = "IntentChanged"
-	CodeUpdating      = "Updating"
-	CodeFewer         = "FewerReplicas"
-	CodeForced        = "ForcedByOperator"
-	CodeHeldBack      = "HeldBack"
-	CodeDuplicate     = "Duplicate"
-	CodeStageFind     = "StageFind"
-	CodeSpread        = "SpreadUnsatisfied"
-	CodeSLA           = "SLABroken"
-	// The ends of ReqRemoteNamespace and ReqSecret.
-	CodeRemoteNamespace = "RemoteNamespaceTaken"
-	CodeSecret          = "SecretNotEntitled"
-	CodeTogether        = "NotTogether"
-	CodeApart           = "NotApart"
-	CodeInvariant       = "InvariantViolated"
-	CodePreempting      = "Preempting"
-	CodeReclaiming      = "Reclaiming"
-	// What conditions may cost a round is used up: it is looked at in a later one.
-	CodeConditions = "ConditionsBudget"
-	// What looking for offers may cost a round is used up: it is looked at in a
-	// later one.
-	CodeWork = "WorkBudget"
-)
-
-// tier ranks requirements for people: 0 for those that only a change of a file
+// Tier ranks requirements for people: 0 for those that only a change of a file
 // can meet, 1 for those that time may.
-func tier(req string) int {
+func Tier(req string) int {
 	switch req {
-	case ReqSilent, ReqLost, ReqWithdrawn, ReqCordon, ReqDrain, ReqDenied, ReqRefuses, ReqSpread, ReqTogether, ReqApart,
-		ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaCount, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly:
+	case ReqSilent, ReqLost, ReqWithdrawn, ReqCordon, ReqDrain, ReqDenied, ReqRefuses, ReqSpread, ReqTogether, ReqApart:
 		return 1
 	}
 	if strings.HasPrefix(req, ReqCapacity) {

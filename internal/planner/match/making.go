@@ -1,4 +1,4 @@
-package planner
+package match
 
 import (
 	"slices"
@@ -8,12 +8,12 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// To make a shape is to ask every offer of the fleet, and mostly to wait for
+// To make a class is to ask every offer of the fleet, and mostly to wait for
 // memory: offers and what they point to lie anywhere. So what many offers have
 // in common is asked of the first of them alone, and the others are told apart
 // by a number that lies in a row: traits, of facts; tariffs, of prices.
 
-// trait is all of an offer that round.common looks at, and whether it is sold
+// trait is all of an offer that sharedFact looks at, and whether it is sold
 // in steps.
 type trait struct {
 	provider, blocked, sort, architecture string
@@ -24,18 +24,18 @@ type trait struct {
 	stepped  bool
 }
 
-// traits numbers the traits of offers.
-type traits struct {
+// offerClasses numbers the traits of offers.
+type offerClasses struct {
 	number  map[trait]int32
 	stepped []bool // by number
 	// of are those of the offers, by their index, tariffs their tariffs, nil until
 	// asked.
 	of      []int32
-	tariffs []*tariff
+	tariffs []*Tariff
 }
 
-func newTraits(offers []*inventory.Offer) *traits {
-	t := &traits{number: map[trait]int32{}, of: make([]int32, len(offers)), tariffs: make([]*tariff, len(offers))}
+func newTraits(offers []*inventory.Offer) *offerClasses {
+	t := &offerClasses{number: map[trait]int32{}, of: make([]int32, len(offers)), tariffs: make([]*Tariff, len(offers))}
 	for _, o := range offers {
 		t.set(o)
 	}
@@ -43,7 +43,7 @@ func newTraits(offers []*inventory.Offer) *traits {
 }
 
 // set notes the trait of an offer that is described otherwise.
-func (t *traits) set(o *inventory.Offer) {
+func (t *offerClasses) set(o *inventory.Offer) {
 	k := trait{
 		provider: o.Provider, blocked: o.Blocked, sort: o.Type, architecture: o.Flavor.Spec.Architecture,
 		kind: o.CardKind, at: o.Location, stepped: o.Flavor.Spec.Partition != nil,
@@ -66,38 +66,38 @@ func (t *traits) set(o *inventory.Offer) {
 	t.of[o.Index], t.tariffs[o.Index] = n, nil
 }
 
-// newShape makes what a wish comes to.
-func (r *round) newShape(w *wish) *shape {
-	s := &shape{wish: w, at: make([]int32, len(r.inventory.Offers())), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: r.inventory.Touches(), altered: r.inventory.Alterations()}
-	s.cands = make([]candidate, r.findCandidates(s))
-	r.looked += int64(len(r.inventory.Offers()))
-	p := newPricer(r, w, len(s.cands))
+// NewClass makes what a request comes to; it is not kept.
+func (m *Matcher) NewClass(w *Request) *Class {
+	s := &Class{Request: w, at: make([]int32, len(m.inventory.Offers())), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: m.inventory.Touches(), altered: m.inventory.Alterations()}
+	s.Candidates = make([]Candidate, m.findCandidates(s))
+	m.looked += int64(len(m.inventory.Offers()))
+	p := newPricer(m, w, len(s.Candidates))
 	for i, at := range s.at {
 		if at >= 0 {
-			o := r.inventory.Offers()[i]
-			s.cands[at] = candidate{offer: o, pricing: p.of(o)}
+			o := m.inventory.Offers()[i]
+			s.Candidates[at] = Candidate{Offer: o, Pricing: p.of(o)}
 		}
 	}
 	p.finish(s)
 	var failing counts
-	for i := range s.cands {
-		c := &s.cands[i]
-		r.look(s, c)
-		if c.req == "" {
-			s.fitting++
-			if !c.vague && (s.dear < 0 || s.dearer(c, &s.cands[s.dear])) {
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		m.look(s, c)
+		if c.Fails == "" {
+			s.Fitting++
+			if !c.Vague && (s.dear < 0 || s.dearer(c, &s.Candidates[s.dear])) {
 				s.dear = int32(i)
 			}
 		} else {
-			failing.count(c.req)
+			failing.count(c.Fails)
 		}
-		if c.money == "" {
-			s.affordable++
-			if c.offer.Cards() != nil {
+		if c.FailsMoney == "" {
+			s.Affordable++
+			if c.Offer.Cards() != nil {
 				s.packed++
 			}
-			if c.size.Within(c.offer.Capacity) {
-				s.usable++
+			if c.Size.Within(c.Offer.Capacity) {
+				s.Usable++
 			}
 		}
 	}
@@ -107,21 +107,21 @@ func (r *round) newShape(w *wish) *shape {
 
 // findCandidates numbers the offers that lack no fact, counts the others by
 // what they lack, and says how many candidates there are.
-func (r *round) findCandidates(s *shape) (n int32) {
+func (m *Matcher) findCandidates(s *Class) (n int32) {
 	const nothing = 1 // is lacked; 0: not asked yet
-	known, particular := make([]int32, len(r.traits.stepped)), s.wish.particular()
+	known, own := make([]int32, len(m.traits.stepped)), s.Request.asksOwnFacts()
 	var lack []int // by number of the fact
-	for i, t := range r.traits.of {
+	for i, t := range m.traits.of {
 		at := known[t]
 		if at == 0 {
 			at = nothing
-			if req := r.common(s.wish, r.inventory.Offers()[i]); req != "" {
+			if req := m.sharedFact(s.Request, m.inventory.Offers()[i]); req != "" {
 				at = s.lacking(req)
 			}
 			known[t] = at
 		}
-		if at == nothing && (particular || r.traits.stepped[t]) {
-			if req := r.particular(s.wish, r.inventory.Offers()[i]); req != "" {
+		if at == nothing && (own || m.traits.stepped[t]) {
+			if req := m.ownFact(s.Request, m.inventory.Offers()[i]); req != "" {
 				at = s.lacking(req)
 			}
 		}
@@ -143,7 +143,7 @@ func (r *round) findCandidates(s *shape) (n int32) {
 }
 
 // lacking is how at says that an offer lacks a fact.
-func (s *shape) lacking(req string) int32 {
+func (s *Class) lacking(req string) int32 {
 	n := slices.Index(s.lacks, req)
 	if n < 0 {
 		n, s.lacks = len(s.lacks), append(s.lacks, req)

@@ -1,4 +1,4 @@
-package planner
+package match
 
 import (
 	"reflect"
@@ -8,10 +8,11 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// elsewhere are the fields of an intent that no shape depends on: they are
+// elsewhere are the fields of an intent that no class depends on: they are
 // looked at apart from offers, or stand in the key as what is made of them.
 var elsewhere = []string{
 	"Consumer",                        // the job's
@@ -23,12 +24,19 @@ var elsewhere = []string{
 	"SLA.MaxTimeToActive",
 }
 
-// Every field of an intent that is not looked at elsewhere makes another shape.
+// empty is a matcher of an empty market.
+func empty() *Matcher {
+	n := quantity.NewNames(ReqCapacity)
+	in := inventory.New(inventory.Facts{Names: n}, nil, func(func(*v1alpha1.Contract) bool) {})
+	return New(Facts{Names: n, Fleet: &v1alpha1.FleetSpec{}, Now: v1alpha1.TimeOf(time.Unix(1_800_000_000, 0))}, in)
+}
+
+// Every field of an intent that is not looked at elsewhere makes another class.
 func TestShapeKey(t *testing.T) {
-	r := newRound(&World{Ledger: ledger.Empty(), Now: v1alpha1.TimeOf(time.Unix(1_800_000_000, 0))})
+	m := empty()
 	key := func(s v1alpha1.IntentSpec) string {
 		in := &model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: "train"}, Spec: s}}
-		return string(r.shapeKey(&job{in: in}, 0))
+		return string(m.Key(&Ask{Intent: in, Request: &in.Spec.Resources, Replicas: 1}))
 	}
 	plain := key(v1alpha1.IntentSpec{Resources: v1alpha1.ResourceRequest{GPU: &v1alpha1.GPURequest{}}})
 	n := 0

@@ -1,4 +1,4 @@
-package planner
+package match
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -13,18 +13,18 @@ const monthHours = 730
 // transferPrice is the price of a GiB from one region to another, in 10⁻¹² of
 // the fleet's currency; ok is false when nobody named one. Within a region
 // nothing is paid.
-func (r *round) transferPrice(from, to string) (perGi int64, ok bool) {
+func (m *Matcher) transferPrice(from, to string) (perGi int64, ok bool) {
 	if from == to {
 		return 0, true
 	}
-	for i := range r.fleet.Transfer {
-		t := &r.fleet.Transfer[i]
+	for i := range m.facts.Fleet.Transfer {
+		t := &m.facts.Fleet.Transfer[i]
 		if t.From != from || t.To != to {
 			continue
 		}
 		factor := v1alpha1.DecimalFromInt(1)
-		if t.Currency != "" && t.Currency != r.books.Currency {
-			rate := r.books.RateOf(t.Currency, r.books.Currency, r.now)
+		if t.Currency != "" && t.Currency != m.facts.Books.Currency {
+			rate := m.facts.Books.RateOf(t.Currency, m.facts.Books.Currency, m.facts.Now)
 			if rate == nil {
 				return 0, false
 			}
@@ -35,22 +35,22 @@ func (r *round) transferPrice(from, to string) (perGi int64, ok bool) {
 	return 0, false
 }
 
-// transfer is what moving an intent's data to an offer costs an hour, for one
+// Transfer is what moving an intent's data to an offer costs an hour, for one
 // replica or the part of it that is wished for:
 //
 //	perGi × (egressGiPerHour + sizeGi ÷ hours of the term)
 //
 // rounded up to a millionth; known is false when no price is known.
-func (r *round) transfer(w *wish, o *inventory.Offer) (hourly quantity.Micro, known bool) {
+func (m *Matcher) Transfer(w *Request, o *inventory.Offer) (hourly quantity.Micro, known bool) {
 	if !w.moves() {
 		return 0, true
 	}
-	d := w.in.Spec.Data
-	perGi, known := r.transferPrice(d.Region, o.Location.Region)
+	d := w.Intent.Spec.Data
+	perGi, known := m.transferPrice(d.Region, o.Location.Region)
 	if !known || perGi == 0 {
 		return 0, known
 	}
-	seconds := w.seconds
+	seconds := w.Seconds
 	if seconds <= 0 {
 		seconds = monthHours * 3600
 	}
@@ -61,14 +61,14 @@ func (r *round) transfer(w *wish, o *inventory.Offer) (hourly quantity.Micro, kn
 }
 
 // moves reports whether an intent has data that is to be moved.
-func (w *wish) moves() bool {
-	d := w.in.Spec.Data
+func (w *Request) moves() bool {
+	d := w.Intent.Spec.Data
 	return d != nil && (d.SizeGi > 0 || d.EgressGiPerHour > 0)
 }
 
 // share is which part of a replica is wished for: 1 of 1 but for the parts of a
 // split one.
-func (w *wish) share() (part, whole int64) {
+func (w *Request) share() (part, whole int64) {
 	if w.of == 0 {
 		return 1, 1
 	}
@@ -77,44 +77,29 @@ func (w *wish) share() (part, whole int64) {
 
 // transferUnknown reports whether an intent has data and nobody said what
 // moving it to an offer costs.
-func (r *round) transferUnknown(w *wish, o *inventory.Offer) bool {
-	_, known := r.transfer(w, o)
+func (m *Matcher) transferUnknown(w *Request, o *inventory.Offer) bool {
+	_, known := m.Transfer(w, o)
 	return !known
 }
 
-// transferWhy says what is not known.
-func (r *round) transferWhy(w *wish, o *inventory.Offer) string {
+// TransferWhy says what is not known.
+func (m *Matcher) TransferWhy(w *Request, o *inventory.Offer) string {
 	if o.Location.Region == "" {
 		return "its region is not known, so that nobody can say what moving the data there costs"
 	}
-	return "no price is known for moving data from " + w.in.Spec.Data.Region + " to " + o.Location.Region + ": add it to spec.transfer of fleet.yaml"
+	return "no price is known for moving data from " + w.Intent.Spec.Data.Region + " to " + o.Location.Region + ": add it to spec.transfer of fleet.yaml"
 }
 
-// transferEstimate is transfer as a contract's decision records it, nil when
+// TransferEstimate is transfer as a contract's decision records it, nil when
 // there is nothing to move or no price is known.
-func (r *round) transferEstimate(w *wish, o *inventory.Offer) *v1alpha1.TransferEstimate {
-	d := w.in.Spec.Data
-	hourly, known := r.transfer(w, o)
+func (m *Matcher) TransferEstimate(w *Request, o *inventory.Offer) *v1alpha1.TransferEstimate {
+	d := w.Intent.Spec.Data
+	hourly, known := m.Transfer(w, o)
 	if d == nil || !known {
 		return nil
 	}
-	perGi, _ := r.transferPrice(d.Region, o.Location.Region)
+	perGi, _ := m.transferPrice(d.Region, o.Location.Region)
 	part, whole := w.share()
 	once := quantity.Micro(quantity.Wide{}.AddProduct(perGi, d.SizeGi, part).Div(uint64(whole) * picoOfMicro))
-	return &v1alpha1.TransferEstimate{From: d.Region, To: o.Location.Region, Once: once.Decimal(), Hourly: hourly.Decimal(), Currency: r.books.Currency}
-}
-
-// transferOf is what a charged contract's data is estimated to cost an hour.
-func (r *round) transferOf(c *v1alpha1.Contract) quantity.Micro {
-	if c.Decision.Transfer == nil || !c.Status.Phase.Charged() {
-		return 0
-	}
-	return r.inFleet(c.Decision.Transfer.Hourly, c.Decision.Transfer.Currency)
-}
-
-// wishIn is an alternative's wish with the job's term.
-func (r *round) wishIn(j *job, alt v1alpha1.ResourceRequest) *wish {
-	w := r.wishOf(j, alt)
-	w.seconds = j.seconds
-	return w
+	return &v1alpha1.TransferEstimate{From: d.Region, To: o.Location.Region, Once: once.Decimal(), Hourly: hourly.Decimal(), Currency: m.facts.Books.Currency}
 }

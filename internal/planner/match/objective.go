@@ -1,4 +1,4 @@
-package planner
+package match
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
@@ -15,7 +15,7 @@ const (
 	wattsPerGi   = 0.392
 )
 
-// scale is what the best or worst candidate of a shape comes to: the other
+// scale is what the best or worst candidate of a class comes to: the other
 // end of the terms that compare candidates with each other.
 type scale struct {
 	fastest     float64 // TFLOPS
@@ -23,22 +23,22 @@ type scale struct {
 	dearestWork float64 // price an hour and TFLOPS
 }
 
-func scaleOf(s *shape) scale {
+func scaleOf(s *Class) scale {
 	var out scale
-	if w := &s.wish.weights; w.performance == 0 && w.energy == 0 {
+	if w := &s.Request.Weights; w.Performance == 0 && w.Energy == 0 {
 		return out
 	}
-	for i := range s.cands {
-		c := &s.cands[i]
-		if c.money != "" {
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if c.FailsMoney != "" {
 			continue
 		}
-		speed := speedOf(c.offer, c.size)
+		speed := speedOf(c.Offer, c.Size)
 		out.fastest = max(out.fastest, speed)
 		if speed > 0 {
-			out.dearestWork = max(out.dearestWork, float64(c.quote.current())/speed)
+			out.dearestWork = max(out.dearestWork, float64(c.Quote.Current())/speed)
 		}
-		if grams, known := emission(c.offer, c.size); known {
+		if grams, known := emission(c.Offer, c.Size); known {
 			out.dirtiest = max(out.dirtiest, grams)
 		}
 	}
@@ -59,29 +59,29 @@ func scaleOf(s *shape) scale {
 // Peak figures flatter new models: Gavel (OSDI 2020) measured 2 to 9 times the
 // work on a V100 that a K80 does, where the data sheets say 30. They order
 // models as measurements do, which is all that the terms need.
-func goalTerms(w *wish, c *candidate, x *scale) {
-	if w.weights.performance > 0 {
-		speed := speedOf(c.offer, c.size)
-		c.terms.performance = ratio(speed, x.fastest)
-		if w.weights.work && x.fastest > 0 {
-			c.terms.cost = 0
-			if speed > 0 && !c.vague {
-				c.terms.cost = 1
+func goalTerms(w *Request, c *Candidate, x *scale) {
+	if w.Weights.Performance > 0 {
+		speed := speedOf(c.Offer, c.Size)
+		c.Terms.performance = ratio(speed, x.fastest)
+		if w.Weights.Work && x.fastest > 0 {
+			c.Terms.cost = 0
+			if speed > 0 && !c.Vague {
+				c.Terms.cost = 1
 				if x.dearestWork > 0 {
-					c.terms.cost = 1 - ratio(float64(c.quote.current())/speed, x.dearestWork)
+					c.Terms.cost = 1 - ratio(float64(c.Quote.Current())/speed, x.dearestWork)
 				}
 			}
 		}
 	}
-	if w.weights.energy > 0 {
-		grams, known := emission(c.offer, c.size)
+	if w.Weights.Energy > 0 {
+		grams, known := emission(c.Offer, c.Size)
 		switch {
 		case !known:
-			c.terms.energy = 0
+			c.Terms.energy = 0
 		case x.dirtiest > 0:
-			c.terms.energy = 1 - ratio(grams, x.dirtiest)
+			c.Terms.energy = 1 - ratio(grams, x.dirtiest)
 		default:
-			c.terms.energy = 1
+			c.Terms.energy = 1
 		}
 	}
 }

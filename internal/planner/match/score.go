@@ -1,4 +1,4 @@
-package planner
+package match
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -19,41 +19,41 @@ const (
 // half: about a round trip within a continent.
 const latencyHalf = 50
 
-// weightsOf are an intent's weights: its own, else its objective's, else the
+// WeightsOf are an intent's weights: its own, else its objective's, else the
 // fleet's, else 70 to 30.
-func (r *round) weightsOf(s *v1alpha1.IntentSpec) weights {
+func (m *Matcher) WeightsOf(s *v1alpha1.IntentSpec) Weights {
 	switch {
 	case s.Weights != nil:
 		if w, ok := normalised(s.Weights); ok {
 			return w
 		}
 	case s.Objective == v1alpha1.Cost:
-		return weights{cost: 1}
+		return Weights{Cost: 1}
 	case s.Objective == v1alpha1.Performance:
-		return weights{performance: 0.7, cost: 0.3, work: true}
+		return Weights{Performance: 0.7, Cost: 0.3, Work: true}
 	case s.Objective == v1alpha1.Latency:
-		return weights{latency: 0.7, cost: 0.3}
+		return Weights{Latency: 0.7, Cost: 0.3}
 	case s.Objective == v1alpha1.Energy:
-		return weights{energy: 0.7, cost: 0.3}
+		return Weights{Energy: 0.7, Cost: 0.3}
 	}
-	if r.fleet.Weights != nil {
-		if w, ok := normalised(r.fleet.Weights); ok {
+	if m.facts.Fleet.Weights != nil {
+		if w, ok := normalised(m.facts.Fleet.Weights); ok {
 			return w
 		}
 	}
-	return weights{resources: 0.7, cost: 0.3}
+	return Weights{Resources: 0.7, Cost: 0.3}
 }
 
-func normalised(w *v1alpha1.Weights) (weights, bool) {
-	out := weights{
-		resources: max(w.Resources, 0), cost: max(w.Cost, 0), latency: max(w.Latency, 0), reliability: max(w.Reliability, 0),
-		performance: max(w.Performance, 0), energy: max(w.Energy, 0),
+func normalised(w *v1alpha1.Weights) (Weights, bool) {
+	out := Weights{
+		Resources: max(w.Resources, 0), Cost: max(w.Cost, 0), Latency: max(w.Latency, 0), Reliability: max(w.Reliability, 0),
+		Performance: max(w.Performance, 0), Energy: max(w.Energy, 0),
 	}
-	sum := out.resources + out.cost + out.latency + out.reliability + out.performance + out.energy
+	sum := out.Resources + out.Cost + out.Latency + out.Reliability + out.Performance + out.Energy
 	if !(sum > 0) || sum > 1e9 {
-		return weights{}, false
+		return Weights{}, false
 	}
-	for _, f := range [...]*float64{&out.resources, &out.cost, &out.latency, &out.reliability, &out.performance, &out.energy} {
+	for _, f := range [...]*float64{&out.Resources, &out.Cost, &out.Latency, &out.Reliability, &out.Performance, &out.Energy} {
 		*f /= sum
 	}
 	return out, true
@@ -122,39 +122,40 @@ func reliabilityTerm(p v1alpha1.FlavorProperties) float64 {
 	return min(max(p.Reliability.Float(), 0), 1)
 }
 
-// terms are a candidate's terms but for that of resources, each from 0 to 1.
-type terms struct{ cost, latency, reliability, performance, energy float64 }
+// Terms are a candidate's terms but for that of resources, each from 0 to 1.
+type Terms struct{ cost, latency, reliability, performance, energy float64 }
 
-func (w *weights) score(c *candidate) float64 {
-	t := &c.terms
-	return w.resources*c.resources + w.cost*t.cost + w.latency*t.latency + w.reliability*t.reliability +
-		w.performance*t.performance + w.energy*t.energy
+// Score is the weighted sum of a candidate's terms.
+func (w *Weights) Score(c *Candidate) float64 {
+	t := &c.Terms
+	return w.Resources*c.Resources + w.Cost*t.cost + w.Latency*t.latency + w.Reliability*t.reliability +
+		w.Performance*t.performance + w.Energy*t.energy
 }
 
 // beyondPrice reports whether a term counts that is neither resources nor
 // decided by the price alone.
-func (w *weights) beyondPrice() bool {
-	return w.latency > 0 || w.reliability > 0 || w.performance > 0 || w.energy > 0
+func (w *Weights) beyondPrice() bool {
+	return w.Latency > 0 || w.Reliability > 0 || w.Performance > 0 || w.Energy > 0
 }
 
-// record is the weighted terms for the contract, those without weight left
+// Record is the weighted terms for the contract, those without weight left
 // out.
-func (w *weights) record(c *candidate) map[string]float64 {
-	t := &c.terms
+func (w *Weights) Record(c *Candidate) map[string]float64 {
+	t := &c.Terms
 	out := map[string]float64{}
 	for _, x := range [...]struct {
 		name        string
 		weight, val float64
 	}{
-		{termResources, w.resources, c.resources}, {termCost, w.cost, t.cost}, {termLatency, w.latency, t.latency},
-		{termReliability, w.reliability, t.reliability}, {termPerformance, w.performance, t.performance}, {termEnergy, w.energy, t.energy},
+		{termResources, w.Resources, c.Resources}, {termCost, w.Cost, t.cost}, {termLatency, w.Latency, t.latency},
+		{termReliability, w.Reliability, t.reliability}, {termPerformance, w.Performance, t.performance}, {termEnergy, w.Energy, t.energy},
 	} {
 		if x.weight > 0 {
-			out[x.name] = round4(x.weight * x.val)
+			out[x.name] = Round4(x.weight * x.val)
 		}
 	}
 	return out
 }
 
-// round4 cuts a score to four digits, as files and people see it.
-func round4(f float64) float64 { return float64(int64(f*10000+0.5)) / 10000 }
+// Round4 cuts a score to four digits, as files and people see it.
+func Round4(f float64) float64 { return float64(int64(f*10000+0.5)) / 10000 }

@@ -1,4 +1,4 @@
-package planner
+package match
 
 import (
 	"cmp"
@@ -6,8 +6,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
-// ranking keeps the candidates of a shape that fit so that the best of them are
-// at hand: a binary heap of their places in shape.cands. A placement moves one
+// ranking keeps the candidates of a class that fit so that the best of them are
+// at hand: a binary heap of their places in class.cands. A placement moves one
 // candidate, which costs the logarithm of their number; looking at the first
 // few costs nothing that grows with it.
 type ranking struct {
@@ -21,11 +21,11 @@ type ranking struct {
 }
 
 // newRanking orders the candidates that fit at the moment.
-func newRanking(cands []candidate, thrifty bool) *ranking {
+func newRanking(cands []Candidate, thrifty bool) *ranking {
 	k := &ranking{thrifty: thrifty, at: make([]int32, len(cands))}
 	for i := range cands {
 		k.at[i] = -1
-		if cands[i].req == "" {
+		if cands[i].Fails == "" {
 			k.at[i] = int32(len(k.heap))
 			k.heap = append(k.heap, int32(i))
 		}
@@ -37,9 +37,9 @@ func newRanking(cands []candidate, thrifty bool) *ranking {
 }
 
 // update puts a candidate where it belongs after it changed.
-func (k *ranking) update(cands []candidate, i int32) {
+func (k *ranking) update(cands []Candidate, i int32) {
 	at := k.at[i]
-	switch fits := cands[i].req == ""; {
+	switch fits := cands[i].Fails == ""; {
 	case at < 0 && !fits:
 	case at < 0:
 		k.at[i] = int32(len(k.heap))
@@ -65,7 +65,7 @@ func (k *ranking) swap(a, b int) {
 	k.at[k.heap[a]], k.at[k.heap[b]] = int32(a), int32(b)
 }
 
-func (k *ranking) less(cands []candidate, a, b int) bool {
+func (k *ranking) less(cands []Candidate, a, b int) bool {
 	x, y := k.heap[a], k.heap[b]
 	if c := compareCandidates(&cands[x], &cands[y], k.thrifty); c != 0 {
 		return c < 0
@@ -73,7 +73,7 @@ func (k *ranking) less(cands []candidate, a, b int) bool {
 	return x < y // they stand by reference
 }
 
-func (k *ranking) up(cands []candidate, i int) {
+func (k *ranking) up(cands []Candidate, i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
 		if !k.less(cands, i, parent) {
@@ -84,7 +84,7 @@ func (k *ranking) up(cands []candidate, i int) {
 	}
 }
 
-func (k *ranking) down(cands []candidate, i int) {
+func (k *ranking) down(cands []Candidate, i int) {
 	for {
 		child := 2*i + 1
 		if child >= len(k.heap) {
@@ -104,7 +104,7 @@ func (k *ranking) down(cands []candidate, i int) {
 // walk calls f with the candidates that fit, the best first, until it returns
 // false. The candidates must not change meanwhile, and walks of one ranking do
 // not nest.
-func (k *ranking) walk(cands []candidate, f func(*candidate) bool) {
+func (k *ranking) walk(cands []Candidate, f func(*Candidate) bool) {
 	if len(k.heap) == 0 {
 		return
 	}
@@ -130,7 +130,7 @@ func (k *ranking) walk(cands []candidate, f func(*candidate) bool) {
 }
 
 // sink restores the order of a walk's front after its first was replaced.
-func (k *ranking) sink(cands []candidate, open []int32) {
+func (k *ranking) sink(cands []Candidate, open []int32) {
 	for i := 0; ; {
 		child := 2*i + 1
 		if child >= len(open) {
@@ -147,30 +147,30 @@ func (k *ranking) sink(cands []candidate, open []int32) {
 	}
 }
 
-// before is the order of candidates that fit: the higher score, then the lower
+// Before is the order of candidates that fit: the higher score, then the lower
 // price, then the reference; for thrift the price goes first. One that is not
 // known is the highest. Offers that would have to grow come last.
-func before(a, b *candidate, thrifty bool) bool {
-	return cmp.Or(compareCandidates(a, b, thrifty), inventory.Compare(a.offer, b.offer)) < 0
+func Before(a, b *Candidate, thrifty bool) bool {
+	return cmp.Or(compareCandidates(a, b, thrifty), inventory.Compare(a.Offer, b.Offer)) < 0
 }
 
 // compareCandidates is the order of before without the reference.
-func compareCandidates(a, b *candidate, thrifty bool) int {
-	switch same := a.pricing == b.pricing; {
-	case a.scales != b.scales:
-		return first(b.scales)
-	case thrifty && a.vague != b.vague:
-		return first(b.vague)
-	case thrifty && !same && a.quote.most() != b.quote.most():
-		return first(a.quote.most() < b.quote.most())
-	case a.score != b.score:
-		return first(a.score > b.score)
+func compareCandidates(a, b *Candidate, thrifty bool) int {
+	switch same := a.Pricing == b.Pricing; {
+	case a.Scales != b.Scales:
+		return first(b.Scales)
+	case thrifty && a.Vague != b.Vague:
+		return first(b.Vague)
+	case thrifty && !same && a.Quote.Most() != b.Quote.Most():
+		return first(a.Quote.Most() < b.Quote.Most())
+	case a.Score != b.Score:
+		return first(a.Score > b.Score)
 	case same:
 		return 0
-	case a.vague != b.vague:
-		return first(b.vague)
+	case a.Vague != b.Vague:
+		return first(b.Vague)
 	}
-	return cmp.Compare(a.quote.current(), b.quote.current())
+	return cmp.Compare(a.Quote.Current(), b.Quote.Current())
 }
 
 // first is the sign of what goes first, or after.

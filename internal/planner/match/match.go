@@ -1,89 +1,67 @@
-package planner
+package match
 
 import (
 	"slices"
 	"strings"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// fact is the first fact about an offer that a wish does not put up with, ""
+// FailsFact is the first fact about an offer that a request does not put up with, ""
 // when it puts up with all. Facts do not change during a round.
-func (r *round) fact(w *wish, o *inventory.Offer) string {
-	if req := r.common(w, o); req != "" {
+func (m *Matcher) FailsFact(w *Request, o *inventory.Offer) string {
+	if req := m.sharedFact(w, o); req != "" {
 		return req
 	}
-	return r.particular(w, o)
+	return m.ownFact(w, o)
 }
 
-// nature is fact without what only matters for selling something new: whether
+// FailsNature is fact without what only matters for selling something new: whether
 // the offer is the kind of thing that was asked for.
-func (r *round) nature(w *wish, o *inventory.Offer) string {
-	if req := r.kindred(w, o); req != "" {
+func (m *Matcher) FailsNature(w *Request, o *inventory.Offer) string {
+	if req := m.sharedNature(w, o); req != "" {
 		return req
 	}
-	return r.particular(w, o)
+	return m.ownFact(w, o)
 }
 
-// common is the first of the facts that an offer shares with all of its trait:
+// sharedFact is the first of the facts that an offer shares with all of its trait:
 // nothing else of it may be looked at.
-func (r *round) common(w *wish, o *inventory.Offer) string {
-	if o.Provider == w.consumer {
+func (m *Matcher) sharedFact(w *Request, o *inventory.Offer) string {
+	if o.Provider == w.Consumer {
 		return ReqSelf
 	}
 	if o.Blocked != "" {
 		return o.Blocked
 	}
-	return r.kindred(w, o)
+	return m.sharedNature(w, o)
 }
 
-// blocked is the requirement that an offer fails for every intent.
-func (r *round) blocked(o *inventory.Offer) string {
-	switch {
-	case o.Cluster == nil || !o.Cluster.HasRole("provider"):
-		return ReqRole
-	case o.State == model.Silent || o.State == model.Elsewhere:
-		return ReqSilent
-	case o.State == model.Lost:
-		return ReqLost
-	case o.State == model.Withdrawn:
-		return ReqWithdrawn
-	case o.Flavor.Spec.Cordon || o.Cluster.Spec.Cordon:
-		return ReqCordon
-	case !o.Flavor.Spec.Drain.IsZero() || !o.Cluster.Spec.Drain.IsZero():
-		return ReqDrain
-	case !r.outOfMarket(o.Provider).IsZero():
-		return ReqRefuses
-	}
-	return ""
-}
-
-// kindred is common without what only matters for selling something new.
-func (r *round) kindred(w *wish, o *inventory.Offer) string {
-	if inventory.TypeOf(w.in.Spec.FlavorType) != o.Type {
+// sharedNature is sharedFact without what only matters for selling something new.
+func (m *Matcher) sharedNature(w *Request, o *inventory.Offer) string {
+	if inventory.TypeOf(w.Intent.Spec.FlavorType) != o.Type {
 		return ReqFlavorType
 	}
 	if w.tenant != nil && !allows(w.tenant.Providers, o.Provider) {
 		return ReqTenantProviders
 	}
-	if !allows(w.in.Spec.Placement.Providers, o.Provider) {
+	if !allows(w.Intent.Spec.Placement.Providers, o.Provider) {
 		return ReqPlacementProviders
 	}
-	if w.gpu != nil {
+	if w.GPU != nil {
 		if req := w.cardFact(o); req != "" {
 			return req
 		}
 	}
 	for _, i := range w.extended {
 		if o.Capacity.At(i) <= 0 {
-			return ReqResource + r.names.Name(i)
+			return ReqResource + m.facts.Names.Name(i)
 		}
 	}
-	p := &w.in.Spec.Placement
+	p := &w.Intent.Spec.Placement
 	if len(p.Regions) > 0 && !slices.Contains(p.Regions, o.Location.Region) {
 		return ReqRegions
 	}
@@ -96,25 +74,25 @@ func (r *round) kindred(w *wish, o *inventory.Offer) string {
 	return ""
 }
 
-// particular is the first of the facts that are each offer's own: those that
-// come after the common ones.
-func (r *round) particular(w *wish, o *inventory.Offer) string {
-	if req := r.situation(w, o); req != "" {
+// ownFact is the first of the facts that are each offer's own: those that
+// come after the shared ones.
+func (m *Matcher) ownFact(w *Request, o *inventory.Offer) string {
+	if req := m.situation(w, o); req != "" {
 		return req
 	}
-	if req := r.predicates(w, o); req != "" {
+	if req := m.predicates(w, o); req != "" {
 		return req
 	}
-	return r.partition(w, o)
+	return m.partition(w, o)
 }
 
-// particular reports whether an intent asks for anything that is each offer's
+// asksOwnFacts reports whether an intent asks for anything that is each offer's
 // own. Offers that are sold in steps are always asked.
-func (w *wish) particular() bool {
-	s := &w.in.Spec
+func (w *Request) asksOwnFacts() bool {
+	s := &w.Intent.Spec
 	p := &s.Placement
-	return len(p.Labels)+len(p.Spread)+len(w.policies) > 0 || p.MaxLatency.Duration > 0 || s.SLA != nil ||
-		s.Enforcement == v1alpha1.EnforceHard || s.Enforcement == v1alpha1.EnforceSoft || w.where != nil
+	return len(p.Labels)+len(p.Spread)+len(w.Policies) > 0 || p.MaxLatency.Duration > 0 || s.SLA != nil ||
+		s.Enforcement == v1alpha1.EnforceHard || s.Enforcement == v1alpha1.EnforceSoft || w.Where != nil
 }
 
 func allows(l v1alpha1.ClusterLists, cluster string) bool {
@@ -125,12 +103,12 @@ func allows(l v1alpha1.ClusterLists, cluster string) bool {
 }
 
 // cardFact is gpuWish.fact, asked once for each kind of card in the market.
-func (w *wish) cardFact(o *inventory.Offer) string {
+func (w *Request) cardFact(o *inventory.Offer) string {
 	for len(w.cards) <= o.CardKind {
 		w.cards = append(w.cards, unasked)
 	}
 	if w.cards[o.CardKind] == unasked {
-		w.cards[o.CardKind] = w.gpu.fact(o)
+		w.cards[o.CardKind] = w.GPU.fact(o)
 	}
 	return w.cards[o.CardKind]
 }
@@ -138,7 +116,7 @@ func (w *wish) cardFact(o *inventory.Offer) string {
 const unasked = "?"
 
 // fact is the first property of a flavor's cards that is not as wished.
-func (g *gpuWish) fact(o *inventory.Offer) string {
+func (g *CardRequest) fact(o *inventory.Offer) string {
 	have := o.Flavor.Spec.GPU
 	if !ledger.HasCards(&o.Flavor.Spec) {
 		return ReqGPU
@@ -159,7 +137,7 @@ func (g *gpuWish) fact(o *inventory.Offer) string {
 		return ReqGPUInterconnect
 	case g.capability > 0 && capability(have.ComputeCapability) < g.capability:
 		return ReqGPUCapability
-	case g.profile != "" && g.profile != strings.ToLower(have.Profile):
+	case g.Profile != "" && g.Profile != strings.ToLower(have.Profile):
 		return ReqGPUProfile
 	case !g.fitsSharing(have):
 		return ReqGPUSharing
@@ -170,73 +148,73 @@ func (g *gpuWish) fact(o *inventory.Offer) string {
 // fitsMemory compares the memory of one unit. A share of a card that comes to
 // several units has theirs together, but for instances of MIG: each is a device
 // by itself.
-func (g *gpuWish) fitsMemory(have *v1alpha1.FlavorGPU, perCard int64) bool {
-	if g.memory == (v1alpha1.MemoryRange{}) {
+func (g *CardRequest) fitsMemory(have *v1alpha1.FlavorGPU, perCard int64) bool {
+	if g.Memory == (v1alpha1.MemoryRange{}) {
 		return true
 	}
 	unit := have.Memory.Amount
-	if g.share > 0 && have.Profile == "" && !strings.EqualFold(have.Sharing, "mig") {
+	if g.Share > 0 && have.Profile == "" && !strings.EqualFold(have.Sharing, "mig") {
 		unit = unit.Mul(g.units(perCard))
 	}
-	return g.memory.Contains(unit)
+	return g.Memory.Contains(unit)
 }
 
 // fitsSharing: without share, profile or sharing only whole cards are given.
-func (g *gpuWish) fitsSharing(have *v1alpha1.FlavorGPU) bool {
+func (g *CardRequest) fitsSharing(have *v1alpha1.FlavorGPU) bool {
 	sharing := strings.ToLower(have.Sharing)
 	if sharing == "" {
 		sharing = "none"
 	}
-	if g.sharing != "" {
-		return g.sharing == sharing
+	if g.Sharing != "" {
+		return g.Sharing == sharing
 	}
-	if g.share > 0 || g.profile != "" {
+	if g.Share > 0 || g.Profile != "" {
 		return true
 	}
 	return sharing == "none" && have.UnitsPerGPU <= 1
 }
 
 // situation is the first requirement on where an offer stands that it fails,
-// after those that are common.
-func (r *round) situation(w *wish, o *inventory.Offer) string {
-	p := &w.in.Spec.Placement
+// after those that are shared.
+func (m *Matcher) situation(w *Request, o *inventory.Offer) string {
+	p := &w.Intent.Spec.Placement
 	for k, v := range p.Labels {
-		if !labelled(o, k, v) {
+		if !Labelled(o, k, v) {
 			return ReqLabels
 		}
 	}
 	for i := range p.Spread {
-		if domain(o, p.Spread[i].By) == "" {
+		if Domain(o, p.Spread[i].By) == "" {
 			return ReqSpread
 		}
 	}
 	if p.MaxLatency.Duration > 0 {
-		ms, known := r.latency(w.consumer, o)
+		ms, known := m.Latency(w.Consumer, o)
 		if !known || ms > p.MaxLatency.Milliseconds() {
 			return ReqLatency
 		}
 	}
-	if !availability(w.in.Spec.SLA, o) {
+	if !availability(w.Intent.Spec.SLA, o) {
 		return ReqAvailability
 	}
-	if e := w.in.Spec.Enforcement; e == v1alpha1.EnforceHard || e == v1alpha1.EnforceSoft {
+	if e := w.Intent.Spec.Enforcement; e == v1alpha1.EnforceHard || e == v1alpha1.EnforceSoft {
 		// Only an agent with the slice class of our own enforces anything; how
 		// Liqo does there is known once it has made a Quota.
 		level := v1alpha1.Enforcement(o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement])
-		if o.Flavor.Spec.Class != classEnforced || level == v1alpha1.EnforceNone || level == v1alpha1.EnforceSoft && e == v1alpha1.EnforceHard {
+		if o.Flavor.Spec.Class != ClassEnforced || level == v1alpha1.EnforceNone || level == v1alpha1.EnforceSoft && e == v1alpha1.EnforceHard {
 			return ReqEnforcement
 		}
 	}
 	return ""
 }
 
-// classEnforced is the ResourceSlice class whose controller, in the provider's
+// ClassEnforced is the ResourceSlice class whose controller, in the provider's
 // agent, grants exactly what the ledger says.
-const classEnforced = "fleetbroker"
+const ClassEnforced = "fleetbroker"
 
-// labelled reports whether a label is on the flavor or on its cluster; the
+// Labelled reports whether a label is on the flavor or on its cluster; the
 // flavor's own value goes before the cluster's.
-func labelled(o *inventory.Offer, key, value string) bool {
+func Labelled(o *inventory.Offer, key, value string) bool {
 	if v, ok := o.Flavor.Spec.Labels[key]; ok {
 		return v == value
 	}
@@ -257,15 +235,15 @@ func pairOf(a, b string) pair {
 	return pair{a, b}
 }
 
-// latency is that from a consumer to an offer in milliseconds: the fleet's
+// Latency is that from a consumer to an offer in milliseconds: the fleet's
 // entry for the clusters, else for a cluster and a region, else for the
 // regions; without any the flavor's own figure.
-func (r *round) latency(consumer string, o *inventory.Offer) (ms int64, known bool) {
-	if len(r.latencies) == 0 {
+func (m *Matcher) Latency(consumer string, o *inventory.Offer) (ms int64, known bool) {
+	if len(m.latencies) == 0 {
 		return ownLatency(o)
 	}
 	var home string
-	if c := r.w.Clusters[consumer]; c != nil {
+	if c := m.facts.Clusters[consumer]; c != nil {
 		home = c.Spec.Location.Region
 	}
 	for _, p := range [...]pair{
@@ -275,7 +253,7 @@ func (r *round) latency(consumer string, o *inventory.Offer) (ms int64, known bo
 		if p.a == "" {
 			continue
 		}
-		if ms, ok := r.latencies[p]; ok {
+		if ms, ok := m.latencies[p]; ok {
 			return ms, true
 		}
 	}
@@ -292,15 +270,15 @@ func ownLatency(o *inventory.Offer) (ms int64, known bool) {
 
 // predicates is the first condition written in CEL that an offer fails; an
 // error in evaluating it fails that offer.
-func (r *round) predicates(w *wish, o *inventory.Offer) string {
-	if w.where != nil {
-		if ok, err := w.where.Eval(w.in, o.Resolved(), o.Cluster); err != nil || !ok {
+func (m *Matcher) predicates(w *Request, o *inventory.Offer) string {
+	if w.Where != nil {
+		if ok, err := w.Where.Eval(w.Intent, o.Resolved(), o.Cluster); err != nil || !ok {
 			return ReqWhere
 		}
 	}
-	for i := range w.policies {
-		if ok, err := w.policies[i].Predicate.Eval(w.in, o.Resolved(), o.Cluster); err != nil || !ok {
-			return ReqPolicy + w.policies[i].Name
+	for i := range w.Policies {
+		if ok, err := w.Policies[i].Predicate.Eval(w.Intent, o.Resolved(), o.Cluster); err != nil || !ok {
+			return ReqPolicy + w.Policies[i].Name
 		}
 	}
 	return ""
@@ -308,11 +286,11 @@ func (r *round) predicates(w *wish, o *inventory.Offer) string {
 
 // partition fails an offer whose whole capacity would hold what was asked for
 // but not the next legal size.
-func (r *round) partition(w *wish, o *inventory.Offer) string {
+func (m *Matcher) partition(w *Request, o *inventory.Offer) string {
 	if o.Flavor.Spec.Partition == nil {
 		return ""
 	}
-	asked, size := w.asked(o), w.size(o)
+	asked, size := w.Asked(o), w.Size(o)
 	if !size.Within(o.Capacity) && asked.Within(o.Capacity) {
 		return ReqPartition
 	}
@@ -322,18 +300,46 @@ func (r *round) partition(w *wish, o *inventory.Offer) string {
 // short is the first resource of which an offer has less than size, as a
 // requirement: cards first, then the others by number, extended ones last; then
 // any of which it has already sold too much.
-func (r *round) short(o *inventory.Offer, size quantity.Vector) string {
+func (m *Matcher) short(o *inventory.Offer, size quantity.Vector) string {
 	free := o.Free()
 	if n := size.At(quantity.GPU); n > 0 && free.At(quantity.GPU) < n {
-		return r.names.Prefixed(quantity.GPU)
+		return m.facts.Names.Prefixed(quantity.GPU)
 	}
 	for i, n := range size {
 		if n > 0 && free.At(i) < n {
-			return r.names.Prefixed(i)
+			return m.facts.Names.Prefixed(i)
 		}
 	}
 	if i := free.Deficit(); i >= 0 {
-		return r.names.Prefixed(i)
+		return m.facts.Names.Prefixed(i)
 	}
 	return ""
+}
+
+// availability reports whether an offer is as reliable as an intent's
+// sla.availability (a percentage) demands; one that does not say is not.
+func availability(sla *v1alpha1.SLA, o *inventory.Offer) bool {
+	if sla == nil || sla.Availability == nil {
+		return true
+	}
+	have := o.Flavor.Spec.Properties.Reliability
+	return have != nil && have.MulInt(100).Cmp(*sla.Availability) >= 0
+}
+
+// Domain is where an offer stands in a spread, "" when it does not say. Zones
+// are told apart by their region.
+func Domain(o *inventory.Offer, by string) string { return DomainAt(o.Provider, o.Location, by) }
+
+// DomainAt is Domain of a provider that stands somewhere.
+func DomainAt(provider string, at v1alpha1.Location, by string) string {
+	switch by {
+	case "provider":
+		return provider
+	case "region":
+		return at.Region
+	}
+	if at.Zone == "" || at.Region == "" || strings.HasPrefix(at.Zone, at.Region) {
+		return at.Zone
+	}
+	return at.Region + "/" + at.Zone
 }

@@ -1,4 +1,4 @@
-package planner
+package match
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -50,8 +50,8 @@ func (u *unitPrices) hourly(size quantity.Vector, capacity quantity.Vector) quan
 	return quantity.Micro(sum.Div(gibi * milli * picoOfMicro))
 }
 
-// tariff is an offer's price in the fleet's currency.
-type tariff struct {
+// Tariff is an offer's price in the fleet's currency.
+type Tariff struct {
 	// number tells apart those that are in use at once.
 	number int
 	// why there is no price to go by, "" when there is.
@@ -74,60 +74,66 @@ type tariffWindow struct {
 	prices unitPrices
 }
 
-// tariffOf is an offer's tariff, made on first use; offers with the very same
+// Why there is no price to go by, "" when there is.
+func (t *Tariff) Why() string { return t.why }
+
+// Spot reports whether it is sold as spot capacity.
+func (t *Tariff) Spot() bool { return t.spot != nil }
+
+// TariffOf is an offer's tariff, made on first use; offers with the very same
 // price share one.
-func (r *round) tariffOf(o *inventory.Offer) *tariff {
-	at := &r.traits.tariffs[o.Index]
+func (m *Matcher) TariffOf(o *inventory.Offer) *Tariff {
+	at := &m.traits.tariffs[o.Index]
 	if *at == nil {
-		t := r.tariffs[o.Price]
+		t := m.tariffs[o.Price]
 		if t == nil {
-			t = r.newTariff(o.Price)
-			if len(r.tariffs) > len(r.inventory.Offers()) {
-				clear(r.tariffs) // of prices that hold no more, too
+			t = m.newTariff(o.Price)
+			if len(m.tariffs) > len(m.inventory.Offers()) {
+				clear(m.tariffs) // of prices that hold no more, too
 			}
-			t.number = len(r.tariffs)
-			r.tariffs[o.Price] = t
+			t.number = len(m.tariffs)
+			m.tariffs[o.Price] = t
 		}
 		*at = t
 	}
 	return *at
 }
 
-func (r *round) newTariff(p *v1alpha1.Price) *tariff {
-	t := &tariff{}
+func (m *Matcher) newTariff(p *v1alpha1.Price) *Tariff {
+	t := &Tariff{}
 	if p == nil || (len(p.PerHour) == 0 && p.Flat == nil) {
 		t.unpriced, t.why = true, "it has no price"
 		return t
 	}
 	factor := v1alpha1.DecimalFromInt(1)
-	if p.Currency != "" && p.Currency != r.books.Currency {
-		t.rate = r.books.RateOf(p.Currency, r.books.Currency, r.now)
+	if p.Currency != "" && p.Currency != m.facts.Books.Currency {
+		t.rate = m.facts.Books.RateOf(p.Currency, m.facts.Books.Currency, m.facts.Now)
 		if t.rate == nil {
-			t.why = "there is no rate from " + p.Currency + " to " + r.books.Currency
+			t.why = "there is no rate from " + p.Currency + " to " + m.facts.Books.Currency
 			return t
 		}
 		factor = t.rate.Rate
 	}
-	t.onDemand = r.unitPrices(p.PerHour, nil, factor)
+	t.onDemand = m.unitPrices(p.PerHour, nil, factor)
 	if p.Flat != nil {
 		t.onDemand.flat = pico(*p.Flat, factor)
 	}
 	if len(p.Spot) > 0 {
-		u := r.unitPrices(p.PerHour, p.Spot, factor)
+		u := m.unitPrices(p.PerHour, p.Spot, factor)
 		t.spot = &u
 	}
 	if p.Reserved != nil && len(p.Reserved.UnitPrices) > 0 {
-		u := r.unitPrices(p.PerHour, p.Reserved.UnitPrices, factor)
+		u := m.unitPrices(p.PerHour, p.Reserved.UnitPrices, factor)
 		t.reserved, t.commit = &u, int64(p.Reserved.Term.Seconds())
 	}
 	for _, w := range p.Windows {
-		t.windows = append(t.windows, tariffWindow{w.Window, r.unitPrices(p.PerHour, w.PerHour, factor)})
+		t.windows = append(t.windows, tariffWindow{w.Window, m.unitPrices(p.PerHour, w.PerHour, factor)})
 	}
 	return t
 }
 
 // unitPrices converts prices, those of over in place of base's key by key.
-func (r *round) unitPrices(base, over v1alpha1.UnitPrices, factor v1alpha1.Decimal) unitPrices {
+func (m *Matcher) unitPrices(base, over v1alpha1.UnitPrices, factor v1alpha1.Decimal) unitPrices {
 	var u unitPrices
 	put := func(name string, d v1alpha1.Decimal) {
 		switch n := pico(d, factor); name {
@@ -143,7 +149,7 @@ func (r *round) unitPrices(base, over v1alpha1.UnitPrices, factor v1alpha1.Decim
 			if u.extended == nil {
 				u.extended = map[int]int64{}
 			}
-			u.extended[r.names.Of(name)] = n
+			u.extended[m.facts.Names.Of(name)] = n
 		}
 	}
 	for name, d := range base {
@@ -161,36 +167,36 @@ func pico(d, factor v1alpha1.Decimal) int64 {
 	return max(shifted.Micro(), 0)
 }
 
-// quote is what a size costs in one price class.
-type quote struct {
-	class v1alpha1.PriceClass
-	// hourly outside windows, list the on-demand price, now what holds at the
+// Quote is what a size costs in one price class.
+type Quote struct {
+	Class v1alpha1.PriceClass
+	// Hourly outside windows, list the on-demand price, now what holds at the
 	// moment, peak the most it ever is.
-	hourly, list, now, peak quantity.Micro
-	// transfer of the intent's data, an hour (transfer.go). It is no part of the
+	Hourly, List, Now, Peak quantity.Micro
+	// Transfer of the intent's data, an hour (transfer.go). It is no part of the
 	// others.
-	transfer quantity.Micro
+	Transfer quantity.Micro
 }
 
-// current and most are what an intent pays an hour, its data's transfer
+// Current and most are what an intent pays an hour, its data's transfer
 // included: now, and at the dearest.
-func (q *quote) current() quantity.Micro { return q.now + q.transfer }
-func (q *quote) most() quantity.Micro    { return q.peak + q.transfer }
+func (q *Quote) Current() quantity.Micro { return q.Now + q.Transfer }
+func (q *Quote) Most() quantity.Micro    { return q.Peak + q.Transfer }
 
 // quoteFor prices a size in a class; ok is false when the class is not sold
 // for so long.
-func (r *round) quoteFor(o *inventory.Offer, class v1alpha1.PriceClass, size quantity.Vector, seconds int64) (q quote, ok bool) {
-	t := r.tariffOf(o)
-	q = quote{class: class, list: t.onDemand.hourly(size, o.Capacity)}
+func (m *Matcher) quoteFor(o *inventory.Offer, class v1alpha1.PriceClass, size quantity.Vector, seconds int64) (q Quote, ok bool) {
+	t := m.TariffOf(o)
+	q = Quote{Class: class, List: t.onDemand.hourly(size, o.Capacity)}
 	switch class {
 	case v1alpha1.OnDemand:
-		q.hourly = q.list
-		q.now, q.peak = q.hourly, q.hourly
+		q.Hourly = q.List
+		q.Now, q.Peak = q.Hourly, q.Hourly
 		for i := len(t.windows) - 1; i >= 0; i-- {
 			p := t.windows[i].prices.hourly(size, o.Capacity)
-			q.peak = max(q.peak, p)
-			if open, _ := r.books.InWindow(t.windows[i].window, r.now); open {
-				q.now = p // the first that is open holds
+			q.Peak = max(q.Peak, p)
+			if open, _ := m.facts.Books.InWindow(t.windows[i].window, m.facts.Now); open {
+				q.Now = p // the first that is open holds
 			}
 		}
 		return q, true
@@ -198,26 +204,26 @@ func (r *round) quoteFor(o *inventory.Offer, class v1alpha1.PriceClass, size qua
 		if t.spot == nil {
 			return q, false
 		}
-		q.hourly = t.spot.hourly(size, o.Capacity)
+		q.Hourly = t.spot.hourly(size, o.Capacity)
 	case v1alpha1.Reserved:
 		if t.reserved == nil || (seconds != 0 && seconds < t.commit) || (seconds == 0 && t.commit > 0) {
 			return q, false
 		}
-		q.hourly = t.reserved.hourly(size, o.Capacity)
+		q.Hourly = t.reserved.hourly(size, o.Capacity)
 	default:
 		return q, false
 	}
-	q.now, q.peak = q.hourly, q.hourly
+	q.Now, q.Peak = q.Hourly, q.Hourly
 	return q, true
 }
 
-// contractPrice is a quote as a contract records it.
-func (r *round) contractPrice(o *inventory.Offer, q quote, size quantity.Vector) v1alpha1.ContractPrice {
-	t := r.tariffOf(o)
+// ContractPrice is a quote as a contract records it.
+func (m *Matcher) ContractPrice(o *inventory.Offer, q Quote, size quantity.Vector) v1alpha1.ContractPrice {
+	t := m.TariffOf(o)
 	p := v1alpha1.ContractPrice{
-		Hourly: q.hourly.Decimal(), List: q.list.Decimal(), Currency: r.books.Currency, Class: q.class, Rate: t.rate,
+		Hourly: q.Hourly.Decimal(), List: q.List.Decimal(), Currency: m.facts.Books.Currency, Class: q.Class, Rate: t.rate,
 	}
-	if q.class == v1alpha1.OnDemand {
+	if q.Class == v1alpha1.OnDemand {
 		for i := range t.windows {
 			p.Windows = append(p.Windows, v1alpha1.ContractPriceWindow{
 				Window: t.windows[i].window, Hourly: t.windows[i].prices.hourly(size, o.Capacity).Decimal(),

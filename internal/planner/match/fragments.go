@@ -1,4 +1,4 @@
-package planner
+package match
 
 import (
 	"cmp"
@@ -66,24 +66,24 @@ type counted struct {
 
 type requestKind struct {
 	cpu  int64
-	gpu  *gpuWish
+	gpu  *CardRequest
 	freq float64
 }
 
 // workload is made on first use.
-func (r *round) workload() *workload {
-	if r.load != nil {
-		return r.load
+func (m *Matcher) workload() *workload {
+	if m.load != nil {
+		return m.load
 	}
-	w := &workload{suits: map[int][]bool{}, now: make([]counted, len(r.inventory.Offers()))}
-	r.load = w
+	w := &workload{suits: map[int][]bool{}, now: make([]counted, len(m.inventory.Offers()))}
+	m.load = w
 	at := map[string]int{}
 	var all float64
 	add := func(q *v1alpha1.ResourceRequest, weight float64) {
 		if q.GPU == nil || !(weight > 0) {
 			return
 		}
-		cpu := r.defaults.At(quantity.CPU)
+		cpu := m.facts.Defaults.At(quantity.CPU)
 		if n, named := q.Named[v1alpha1.CPU]; named {
 			cpu = n.Int64()
 		}
@@ -94,16 +94,16 @@ func (r *round) workload() *workload {
 		if !known {
 			i = len(w.kinds)
 			at[string(b)] = i
-			w.kinds = append(w.kinds, requestKind{cpu: cpu, gpu: gpuWishOf(q.GPU)})
+			w.kinds = append(w.kinds, requestKind{cpu: cpu, gpu: CardRequestOf(q.GPU)})
 		}
 		w.kinds[i].freq += weight
 		all += weight
 	}
-	for i := range r.w.Workload {
-		add(&r.w.Workload[i].Request, r.w.Workload[i].Weight)
+	for i := range m.facts.Workload {
+		add(&m.facts.Workload[i].Request, m.facts.Workload[i].Weight)
 	}
-	if len(r.w.Workload) == 0 {
-		for _, in := range r.intents {
+	if len(m.facts.Workload) == 0 {
+		for _, in := range m.facts.Intents() {
 			add(&in.Spec.Resources, float64(max(in.Spec.Replicas.Min, 1)))
 		}
 	}
@@ -112,13 +112,24 @@ func (r *round) workload() *workload {
 	for i := range w.kinds {
 		w.kinds[i].freq /= all
 	}
-	for _, o := range r.inventory.Offers() {
+	for _, o := range m.inventory.Offers() {
 		if o.Cards() != nil {
 			w.cpu = max(w.cpu, float64(o.Capacity.At(quantity.CPU)))
 			w.cards = max(w.cards, float64(len(o.Cards().Free())))
 		}
 	}
 	return w
+}
+
+// ForgetWorkload notes that other requests may be typical now.
+func (m *Matcher) ForgetWorkload() { m.load = nil }
+
+// DropStaleScores drops all classes where they were scored by a workload that is another
+// now. Only parts of cards are scored by it.
+func (m *Matcher) DropStaleScores() {
+	if m.inventory.SellsPartsOfCards() && m.load == nil {
+		clear(m.classes)
+	}
 }
 
 // suited says which kinds an offer's cards suit.
@@ -184,8 +195,8 @@ func (w *workload) counted(o *inventory.Offer, cpu int64) float64 {
 
 // packing is the resources term of a size on an offer with cards of which parts are
 // sold, and on which card a part of one then lies: -1 where that is no matter.
-func (r *round) packing(o *inventory.Offer, free, size quantity.Vector) (term float64, card int) {
-	w, d := r.workload(), o.Cards()
+func (m *Matcher) packing(o *inventory.Offer, free, size quantity.Vector) (term float64, card int) {
+	w, d := m.workload(), o.Cards()
 	before := w.counted(o, free.At(quantity.CPU))
 	cpu := free.At(quantity.CPU) - size.At(quantity.CPU)
 	w.after = append(w.after[:0], d.Free()...)
@@ -224,21 +235,20 @@ func (r *round) packing(o *inventory.Offer, free, size quantity.Vector) (term fl
 	return 1 / (1 + math.Exp(-packingSlope*(before-left-packingFill*fill))), card
 }
 
-// resources is the resources term of a size on an offer, as if the contract
-// without, if any, were not there.
-func (r *round) resources(w *wish, o *inventory.Offer, size quantity.Vector, without *v1alpha1.Contract) float64 {
+// Resources is the resources term of a size on an offer, as if freed of it, and
+// units of its cards, were free as well.
+func (m *Matcher) Resources(w *Request, o *inventory.Offer, size, freed quantity.Vector, cards []v1alpha1.CardUnits) (term float64) {
 	free := o.Free()
-	if without != nil {
-		free = free.Clone().Add(r.footprint(o, without.Metadata.Name, without))
+	if len(freed) > 0 {
+		free = free.Clone().Add(freed)
 	}
 	if o.Cards() == nil {
-		return resourceTerm(free, o.Capacity, size, w.gpu != nil)
+		return resourceTerm(free, o.Capacity, size, w.GPU != nil)
 	}
-	if without == nil {
-		term, _ := r.packing(o, free, size)
+	if len(cards) == 0 {
+		term, _ = m.packing(o, free, size)
 		return term
 	}
-	var term float64
-	o.Cards().Without(inventory.CardsOf(without), func() { term, _ = r.packing(o, free, size) })
+	o.Cards().Without(cards, func() { term, _ = m.packing(o, free, size) })
 	return term
 }

@@ -1,0 +1,328 @@
+package match
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// MaxNext is how many runners-up Best names.
+const MaxNext = 3
+
+// Candidate is an offer that has every fact a request demands.
+type Candidate struct {
+	Offer *inventory.Offer
+	*Pricing
+
+	// Fails is what it fails at the moment, "" when it fits; score, and the
+	// resources term of it, hold when it fits.
+	Fails            string
+	Score, Resources float64
+	// Scales: it fits only because its offer can grow.
+	Scales bool
+}
+
+// Class is what a request comes to on every offer. Ten thousand intents have a
+// few dozen classes, and a placement changes one offer: a class is made once and
+// then only looks again at offers that were touched since.
+type Class struct {
+	Request *Request
+	// Candidates are the offers that lack no fact, by provider and name.
+	Candidates []Candidate
+	// at is each offer's candidate by the offer's index; -1-n for those that lack
+	// fact n of lacks.
+	at    []int32
+	lacks []string
+	// facts counts offers by the fact they lack; failing counts candidates by
+	// what they fail now; Fitting are the others.
+	facts, failing map[string]int
+	Fitting        int
+	// Affordable are the candidates that pass money, Usable those of them that
+	// are large enough when nothing else is there, packed those that sell parts of
+	// cards.
+	Affordable, Usable, packed int
+	// counts grows whenever one of these does; summed is their sum, as of
+	// summedAt.
+	counts, summedAt int
+	summed           map[string]int
+	// seen is how far into the round's list of touched offers it has looked,
+	// altered how far into that of those that report something else; used is the
+	// last round that asked for it.
+	seen, altered int
+	used          uint64
+	// Least is what no candidate that passes money goes below.
+	Least Floor
+	// Cheapest is the least peak price of a candidate that passes money.
+	Cheapest quantity.Micro
+	// ranked are the candidates that fit, by score and by price; nil until asked.
+	ranked [2]*ranking
+	// dear is the place in Candidates of the most expensive that fits, as of when it was last
+	// asked for and refreshed since; below 0: none, or not known.
+	dear int32
+	// priced is byPrice, nil until asked.
+	priced []int32
+	// top are the best, for the caller of best.
+	top [1 + MaxNext]*Candidate
+	// Memo is what whoever asks remembers of it; it is forgotten with the class.
+	Memo any
+}
+
+// Floor is the least of what candidates take.
+type Floor struct {
+	MilliCards, CPU, Memory int64
+	Peak                    quantity.Micro
+}
+
+// Of is an offer as a candidate; nil when it lacks a fact.
+func (s *Class) Of(o *inventory.Offer) *Candidate {
+	if at := s.at[o.Index]; at >= 0 {
+		return &s.Candidates[at]
+	}
+	return nil
+}
+
+// Class is the class of what is asked for, to be refreshed. Intents that ask for
+// the same share one.
+func (m *Matcher) Class(a *Ask) *Class {
+	key := m.Key(a)
+	s := m.classes[string(key)]
+	if s == nil || !m.catchUp(s) {
+		name := string(key)
+		s = m.NewClass(m.Request(a))
+		m.classes[name] = s
+	}
+	return s
+}
+
+// Packs reports whether places are mostly chosen by how little of cards that are
+// sold in parts they strand (fragments.go).
+func (s *Class) Packs() bool { return s.Request.Weights.Resources > 0 && 2*s.packed > s.Affordable }
+
+// catchUp looks again at the offers that report something else since the class
+// last looked, and reports whether that was enough: what changes which offers
+// are candidates, or what one costs, changes the scores of all.
+func (m *Matcher) catchUp(s *Class) bool {
+	for _, a := range m.inventory.Altered(s.altered) {
+		at := s.at[a.Offer]
+		if at >= 0 && !a.UseOnly {
+			return false
+		}
+		s.altered++
+		if a.UseOnly && s.Request.Where == nil && len(s.Request.Policies) == 0 {
+			continue // all else looks at what does not change with use
+		}
+		req := m.FailsFact(s.Request, m.inventory.Offers()[a.Offer])
+		switch {
+		case at >= 0 && req == "":
+		case at >= 0 || req == "":
+			return false
+		case s.lacks[-1-at] != req:
+			was := s.lacks[-1-at]
+			if s.facts[was]--; s.facts[was] == 0 {
+				delete(s.facts, was)
+			}
+			s.at[a.Offer] = s.lacking(req)
+			s.facts[req]++
+			s.counts++
+		}
+	}
+	return true
+}
+
+// lower takes candidates in.
+func (f *Floor) lower(x *Pricing) {
+	f.MilliCards = min(f.MilliCards, x.MilliCards)
+	f.CPU, f.Memory = min(f.CPU, x.Size.At(quantity.CPU)), min(f.Memory, x.Size.At(quantity.Memory))
+	f.Peak = min(f.Peak, x.Quote.Peak)
+}
+
+// look decides what a candidate fails now, and its score.
+func (m *Matcher) look(s *Class, c *Candidate) {
+	c.Fails = m.FailsCapacity(s.Request, c.Offer, c.Size)
+	if c.Fails == "" {
+		c.Fails = c.FailsMoney
+	}
+	if c.Fails == "" {
+		c.Resources = m.Resources(s.Request, c.Offer, c.Size, nil, nil)
+		c.Score = s.Request.Weights.Score(c)
+		c.Scales = c.Offer.Scales(c.Size)
+	}
+}
+
+// Refresh looks again at the offers that were touched since the class last
+// looked.
+func (m *Matcher) Refresh(s *Class) {
+	s.used = m.Round
+	touched := m.inventory.Touched(s.seen)
+	s.seen += len(touched)
+	for _, o := range touched {
+		i := s.at[o]
+		if i < 0 {
+			continue
+		}
+		c := &s.Candidates[i]
+		was := c.Fails
+		m.look(s, c)
+		s.recount(was, c.Fails)
+		switch {
+		case s.dear == i && c.Fails != "":
+			s.dear = -1
+		case s.dear >= 0 && was != "" && s.dearer(c, &s.Candidates[s.dear]):
+			s.dear = i
+		}
+		for _, k := range s.ranked {
+			if k != nil && (was == "" || c.Fails == "") {
+				k.update(s.Candidates, i)
+			}
+		}
+	}
+}
+
+// dearer reports whether a candidate fits and costs more than another that does;
+// of equals the first by reference counts as the dearer.
+func (s *Class) dearer(a, b *Candidate) bool {
+	if a.Fails != "" || a.Vague {
+		return false
+	}
+	if a.Quote.Now != b.Quote.Now {
+		return a.Quote.Now > b.Quote.Now
+	}
+	return inventory.Compare(b.Offer, a.Offer) > 0
+}
+
+// MostExpensiveBeside is the dearest candidate that fits, beside one that was chosen
+// and may have been made to fit; nil where its price is not known. Data's
+// transfer is left out, as it is from a contract's price.
+func (s *Class) MostExpensiveBeside(chosen *Candidate) *Candidate {
+	if s.dear < 0 {
+		for i := range s.Candidates {
+			c := &s.Candidates[i]
+			if c.Fails == "" && !c.Vague && (s.dear < 0 || s.dearer(c, &s.Candidates[s.dear])) {
+				s.dear = int32(i)
+			}
+		}
+	}
+	switch {
+	case chosen.Vague:
+		return nil
+	case s.dear < 0 || s.Candidates[s.dear].Quote.Now < chosen.Quote.Now:
+		return chosen
+	}
+	return &s.Candidates[s.dear]
+}
+
+// recount moves a candidate from what it failed to what it fails.
+func (s *Class) recount(was, now string) {
+	if was == now {
+		return
+	}
+	s.counts++
+	if was == "" {
+		s.Fitting--
+	} else if s.failing[was]--; s.failing[was] == 0 {
+		delete(s.failing, was)
+	}
+	if now == "" {
+		s.Fitting++
+	} else {
+		s.failing[now]++
+	}
+}
+
+// Changes grows whenever something else fits, or fails for another reason.
+func (s *Class) Changes() int { return s.counts }
+
+// Rejected counts every offer that does not fit, by the first requirement it
+// fails. It must not be modified.
+func (s *Class) Rejected() map[string]int {
+	if s.summed == nil || s.summedAt != s.counts {
+		s.summed, s.summedAt = maps.Clone(s.facts), s.counts
+		for req, n := range s.failing {
+			s.summed[req] += n
+		}
+	}
+	return s.summed
+}
+
+// maxRefused is after how many of the best that a limit forbids all candidates
+// are looked through in a row, which is then faster than their order.
+const maxRefused = 64
+
+// Best is the best candidate that is admitted, and the next three, until it is
+// asked again.
+func (s *Class) Best(admit func(*Candidate) bool, thrifty bool) (best *Candidate, next []*Candidate) {
+	if s.Fitting == 0 {
+		return nil, nil
+	}
+	n, refused := 0, 0
+	s.byRank(thrifty).walk(s.Candidates, func(c *Candidate) bool {
+		if !admit(c) {
+			refused++
+			return refused < maxRefused
+		}
+		s.top[n] = c
+		n++
+		return n < len(s.top)
+	})
+	if refused == maxRefused {
+		n = s.scan(admit, thrifty)
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return s.top[0], s.top[1:n]
+}
+
+// byRank is the order of the candidates that fit.
+func (s *Class) byRank(thrifty bool) *ranking {
+	k := &s.ranked[flag(thrifty)]
+	if *k == nil {
+		*k = newRanking(s.Candidates, thrifty)
+	}
+	return *k
+}
+
+// ByPrice lists the candidates that pass money by what they cost now, fitting
+// or not, but for those that could grow: a batch is repaired with what stands.
+func (s *Class) ByPrice() []int32 {
+	if s.priced != nil {
+		return s.priced
+	}
+	s.priced = make([]int32, 0, len(s.Candidates))
+	for i := range s.Candidates {
+		if s.Candidates[i].FailsMoney == "" && s.Candidates[i].Offer.Growth == nil {
+			s.priced = append(s.priced, int32(i))
+		}
+	}
+	slices.SortFunc(s.priced, func(a, b int32) int {
+		x, y := &s.Candidates[a], &s.Candidates[b]
+		return cmp.Or(cmp.Compare(x.Quote.Current(), y.Quote.Current()), inventory.Compare(x.Offer, y.Offer))
+	})
+	return s.priced
+}
+
+// scan finds the best by looking at all candidates, and says how many there
+// are.
+func (s *Class) scan(admit func(*Candidate) bool, thrifty bool) (n int) {
+	top := &s.top
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if c.Fails != "" || (n == len(top) && !Before(c, top[n-1], thrifty)) || !admit(c) {
+			continue
+		}
+		k := n
+		if n < len(top) {
+			n++
+		} else {
+			k = n - 1
+		}
+		for ; k > 0 && Before(c, top[k-1], thrifty); k-- {
+			top[k] = top[k-1]
+		}
+		top[k] = c
+	}
+	return n
+}

@@ -1,0 +1,76 @@
+// Package match says which offers do for what is asked for, at what size, price and
+// score, and keeps the best in order.
+//
+//	Ask ─► Request ─► Class: facts ─► candidates: size, price, score ─► Best
+//
+//	request.go       an alternative of an intent, made ready for comparing
+//	key.go           what makes two requests one class
+//	class.go         a Class: what a request comes to on every offer, kept up to date
+//	making.go        making one: what many offers have in common is asked once
+//	requirements.go  what an offer can fail, in order
+//	match.go         facts, and whether a size fits
+//	cards.go         … on the cards of an offer that sells parts of them
+//	price.go, transfer.go, pricing.go   exact prices, and what an intent affords
+//	score.go, objective.go, fragments.go   the terms of a score
+//	ranking.go       the order of the candidates
+//	matcher.go       what is remembered from round to round
+//
+// # Invariants
+//
+//   - Each offer is counted once, under the first requirement that it fails: facts, then
+//     capacity, then money (requirements.go).
+//   - Requests with equal keys have equal classes: what newly decides which offers fit, at
+//     what size, price or score, is in the key (TestShapeKey asks for every field).
+//   - A class that was refreshed says of each offer what that offer alone says (Check).
+//   - Prices are integers, exact to a millionth; floats are in scores alone, and no
+//     product is fused with a sum.
+//   - Equal inventories and requests give equal orders: ties go by price, then by the
+//     offer's reference.
+//
+// It knows offers, prices and requests; nothing of jobs, contracts, tenants' accounts or
+// where replicas stand to each other. Who may be given a candidate is said by the caller
+// (Best's admit), at whom a class is kept by his memo.
+//
+// # Score
+//
+// A score is the weighted sum of terms from 0 to 1, by default 0.7 resources
+// and 0.3 cost; an intent's own weights go before its objective, that before
+// the fleet's. resourceTerm, costTerm, latencyTerm and reliabilityTerm define
+// them. Equal scores: the cheaper, then the first by reference.
+//
+// The weights are those of the FLUIDOS broker's design (0.7 availability of
+// CPU and memory, 0.3 cost). Its formula had no GPU term, punished offers for
+// having a price, and gave NaN for empty clusters; ours has none of the three.
+// Of flavors that sell parts of cards the resources term is another one: how
+// little a placement strands of what is typically asked for (fragments.go).
+// As it prefers what has most left, it spreads: on real offers it places more
+// intents than the cheapest-first rule and costs more; `objective: cost` is that rule.
+// Objectives latency, energy and performance weigh a term of their own with
+// 0.7 and cost with 0.3, the same proportion; what the terms of energy and
+// performance are, and where their figures come from, stands with goalTerms
+// (objective.go). Prices compared are those of moving the intent's data too
+// (transfer.go).
+//
+// # How one adds
+//
+//   - a requirement on the offer ("its label X must be Y"): a constant in its place in
+//     requirements.go, a line in situation (match.go) that returns it, and the field of
+//     the intent in key.go, which TestShapeKey asks for. If it looks at what all offers of
+//     a provider, place and kind of card have in common, in sharedNature instead, and in trait
+//     (making.go). If time may meet it, in Tier. Nothing else needs to know.
+//   - a score term: a field of Terms and of Weights, its name and its line in Score,
+//     Record and normalised (score.go), and where it is filled in: in pricer.finish
+//     (pricing.go), or in goalTerms (objective.go) where it compares candidates with each
+//     other. Each term is from 0 to 1, and never not a number.
+//   - a phase, or a limit that depends on what this round has decided, is not of this
+//     package: phases are lifecycle's, limits go into admit.
+//
+// # Who calls it
+//
+// internal/planner: a Matcher a round, kept with its inventory from one to the next.
+//
+// # Concurrency
+//
+// None: a Matcher belongs to the goroutine of its round. Fields of a Class, Candidate
+// and Request are read by all; a Candidate is valid until its class is refreshed.
+package match

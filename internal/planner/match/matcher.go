@@ -1,0 +1,162 @@
+package match
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Facts are what a round knows beside its offers and who asks for them.
+type Facts struct {
+	// Names number the resources, as the inventory's do. Defaults are what a replica
+	// takes that leaves cores, memory, pods or storage open.
+	Names    *quantity.Names
+	Defaults quantity.Vector
+	// Fleet has the weights, latencies and prices of transfer that hold for all.
+	Fleet    *v1alpha1.FleetSpec
+	Books    ledger.Books
+	Now      v1alpha1.Time
+	Clusters map[string]*v1alpha1.Cluster
+	Policies []model.Policy
+	// Workload is what is typically asked for; where it is empty, Intents are.
+	Workload []Typical
+	Intents  func() []*model.Intent
+}
+
+// Matcher compares what is asked for with what an inventory offers, and remembers
+// what it found from round to round.
+type Matcher struct {
+	facts     Facts
+	inventory *inventory.Inventory
+	latencies map[pair]int64
+	traits    *offerClasses
+	tariffs   map[*v1alpha1.Price]*Tariff
+	classes   map[string]*Class
+	key       keyBuffer
+	// load is workload, nil until asked.
+	load *workload
+	// Round numbers the rounds: what was not asked for the longest is forgotten first.
+	Round uint64
+	// looked counts the offers that this one looked at for a kind of request.
+	looked int64
+}
+
+// New compares with an inventory from nothing.
+func New(facts Facts, in *inventory.Inventory) *Matcher {
+	m := &Matcher{
+		facts: facts, inventory: in, traits: newTraits(in.Offers()),
+		latencies: map[pair]int64{}, tariffs: map[*v1alpha1.Price]*Tariff{}, classes: map[string]*Class{},
+	}
+	for _, l := range facts.Fleet.Latency {
+		m.latencies[pairOf(l.From, l.To)] = l.Ms
+	}
+	return m
+}
+
+// Begin begins the next round of the same inventory.
+func (m *Matcher) Begin(facts Facts) { m.facts, m.looked = facts, 0 }
+
+// Looked is at how many offers this round looked for kinds of request.
+func (m *Matcher) Looked() int64 { return m.looked }
+
+// Describe takes note of an offer that was described otherwise.
+func (m *Matcher) Describe(o *inventory.Offer) { m.traits.set(o) }
+
+// Forget drops the classes of some requests.
+func (m *Matcher) Forget(which func(*Request) bool) {
+	maps.DeleteFunc(m.classes, func(_ string, s *Class) bool { return which(s.Request) })
+}
+
+// ForgetAll drops all classes.
+func (m *Matcher) ForgetAll() { clear(m.classes) }
+
+// Classes is how many there are.
+func (m *Matcher) Classes() int { return len(m.classes) }
+
+// Imagine lets time pass (SetNow); back makes it what it was, and forgets the classes
+// that were made since.
+func (m *Matcher) Imagine() (back func()) {
+	now, classes := m.facts.Now, maps.Clone(m.classes)
+	return func() { m.facts.Now, m.classes = now, classes }
+}
+
+// SetNow sets the time at which prices hold.
+func (m *Matcher) SetNow(now v1alpha1.Time) { m.facts.Now = now }
+
+// Keep keeps classes for the next round: of those that were not asked for the longest
+// only as many as have that many candidates together. What was touched is kept to so
+// many (inventory.ShortenTouched).
+func (m *Matcher) Keep(candidates, touched int) {
+	m.shorten(candidates)
+	if forgotten, shortened := m.inventory.ShortenTouched(touched); shortened {
+		maps.DeleteFunc(m.classes, func(_ string, s *Class) bool { return s.seen < forgotten })
+		for _, s := range m.classes {
+			s.seen = 0 // they look at these once more, which changes nothing
+		}
+	}
+	if m.inventory.Alterations() > len(m.inventory.Offers()) {
+		maps.DeleteFunc(m.classes, func(_ string, s *Class) bool { return !m.catchUp(s) })
+		for _, s := range m.classes {
+			s.altered = 0
+		}
+		m.inventory.ForgetAltered()
+	}
+}
+
+// shorten drops those that were not asked for the longest, when there are too many
+// candidates.
+func (m *Matcher) shorten(candidates int) {
+	sum := 0
+	for _, s := range m.classes {
+		sum += s.weight()
+	}
+	if sum <= candidates {
+		return
+	}
+	keys := slices.Collect(maps.Keys(m.classes))
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(m.classes[a].used, m.classes[b].used), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
+		if sum <= candidates {
+			return
+		}
+		sum -= m.classes[key].weight()
+		delete(m.classes, key)
+	}
+}
+
+// weight is what a class costs to keep, in candidates.
+func (s *Class) weight() int { return len(s.Candidates) + len(s.at)/32 }
+
+// Check holds each class against what every offer alone says, and says how many it
+// asked and what differed.
+func (m *Matcher) Check() (checked int, err error) {
+	for _, s := range m.classes {
+		for i, o := range m.inventory.Offers() {
+			lacks, at := "", s.at[i]
+			if at < 0 {
+				lacks = s.lacks[-1-at]
+			}
+			if want := m.FailsFact(s.Request, o); lacks != want {
+				return checked, fmt.Errorf("%s lacks %q for %s, and its class says %q", o.Ref, want, s.Request.Intent.Metadata.Name, lacks)
+			}
+			checked++
+			if at < 0 {
+				continue
+			}
+			want := m.Priced(s.Request, o, s.Request.Size(o))
+			if c := &s.Candidates[at]; c.Offer != o || !c.Size.Equal(want.Size) || c.Quote != want.Quote || c.Vague != (m.TariffOf(o).unpriced || m.transferUnknown(s.Request, o)) {
+				return checked, fmt.Errorf("%s costs %s %+v, and its class says %+v", s.Request.Intent.Metadata.Name, o.Ref, want.Quote, c.Quote)
+			}
+		}
+	}
+	return checked, nil
+}

@@ -1,0 +1,214 @@
+package match
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// unbounded is more than there is of anything.
+const unbounded = int64(1) << 60
+
+// Pricing is what of a candidate its size and its price decide. Candidates that
+// have both in common share one: it does not change once its class is made.
+type Pricing struct {
+	Size  quantity.Vector
+	Quote Quote
+	// FailsMoney is the requirement of money it fails, "" when it fails none.
+	FailsMoney string
+	// Vague: no price is known of it or of moving the intent's data there.
+	Vague bool
+	// MilliCards are the thousandths of cards that the size takes.
+	MilliCards int64
+	Terms      Terms
+}
+
+// pricer prices the candidates of a class.
+type pricer struct {
+	matcher *Matcher
+	request *Request
+	// own: each candidate has a pricing of its own, as its terms say more of it
+	// than its price; alone: so has it, as next to nobody has a tariff in common.
+	own, alone bool
+	// sizes by trait, of offers that are not sold in steps; said by the number of
+	// the tariff.
+	sizes []quantity.Vector
+	said  []said
+	all   []*Pricing
+	// block is where the next are made, chunk how many at once.
+	block []Pricing
+	chunk int
+}
+
+// said is what was said of a tariff the last time.
+type said struct {
+	tariff  *Tariff
+	region  string
+	pricing *Pricing
+}
+
+func newPricer(m *Matcher, w *Request, candidates int) *pricer {
+	p := &pricer{matcher: m, request: w, own: w.Weights.beyondPrice(), alone: 4*len(m.tariffs) > len(m.inventory.Offers()), sizes: make([]quantity.Vector, len(m.traits.stepped)), chunk: 16}
+	if p.own || p.alone {
+		p.chunk = max(candidates, 1)
+	}
+	return p
+}
+
+// of is the pricing of an offer.
+func (p *pricer) of(o *inventory.Offer) *Pricing {
+	trait, size := p.matcher.traits.of[o.Index], quantity.Vector(nil)
+	stepped := p.matcher.traits.stepped[trait]
+	if !stepped {
+		size = p.sizes[trait]
+	}
+	if size == nil {
+		size = p.request.Size(o)
+		if !stepped {
+			p.sizes[trait] = size
+		}
+	}
+	t := p.matcher.TariffOf(o)
+	// A flat price is shared out by the offer's capacity.
+	if p.alone || stepped || t.onDemand.flat > 0 {
+		return p.next(o, t, size)
+	}
+	for len(p.said) <= t.number {
+		p.said = append(p.said, make([]said, t.number+1)...)
+	}
+	was, region := &p.said[t.number], ""
+	if p.request.moves() {
+		region = o.Location.Region
+	}
+	switch {
+	case was.tariff != t || &was.pricing.Size[0] != &size[0] || was.region != region:
+		*was = said{t, region, p.next(o, t, size)}
+	case p.own:
+		*p.room() = *was.pricing
+	}
+	if p.own {
+		return p.all[len(p.all)-1]
+	}
+	return was.pricing
+}
+
+// next is the pricing of an offer made anew.
+func (p *pricer) next(o *inventory.Offer, t *Tariff, size quantity.Vector) *Pricing {
+	out := p.room()
+	*out = p.matcher.choosePrice(p.request, o, size)
+	out.Vague = t.unpriced || p.matcher.transferUnknown(p.request, o)
+	out.MilliCards = size.At(quantity.GPU) * 1000 / o.UnitsPerCard
+	return out
+}
+
+// room is an empty pricing.
+func (p *pricer) room() *Pricing {
+	if len(p.block) == cap(p.block) {
+		p.block = make([]Pricing, 0, p.chunk)
+	}
+	p.block = append(p.block, Pricing{})
+	out := &p.block[len(p.block)-1]
+	p.all = append(p.all, out)
+	return out
+}
+
+// finish says what the pricings of all candidates together tell of each.
+func (p *pricer) finish(s *Class) {
+	w := p.request
+	s.Cheapest, s.Least = quantity.Unlimited, Floor{unbounded, unbounded, unbounded, quantity.Unlimited}
+	for _, x := range p.all {
+		if x.FailsMoney == "" {
+			s.Cheapest = min(s.Cheapest, x.Quote.Most())
+		}
+	}
+	var dearest quantity.Micro
+	for _, x := range p.all {
+		if x.FailsMoney == "" {
+			// What the other replicas cost at the least is not there for this one.
+			x.FailsMoney = w.Affordable(x.Quote, x.Size, (w.Replicas-1)*int64(s.Cheapest))
+		}
+		if x.FailsMoney == "" {
+			dearest = max(dearest, x.Quote.Current())
+			s.Least.lower(x)
+		}
+	}
+	for _, x := range p.all {
+		x.Terms.cost = costTerm(x.Quote.Current(), dearest, x.Vague)
+	}
+	if !p.own {
+		return
+	}
+	scale := scaleOf(s)
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		// A term without weight is no part of any score.
+		if w.Weights.Latency > 0 {
+			c.Terms.latency = latencyTerm(p.matcher.Latency(w.Consumer, c.Offer))
+		}
+		if w.Weights.Reliability > 0 {
+			c.Terms.reliability = reliabilityTerm(c.Offer.Flavor.Spec.Properties)
+		}
+		goalTerms(w, c, &scale)
+	}
+}
+
+// choosePrice is a size on an offer in the cheapest acceptable price class that
+// the intent can afford, else with what of money fails.
+func (m *Matcher) choosePrice(w *Request, o *inventory.Offer, size quantity.Vector) Pricing {
+	t := m.TariffOf(o)
+	transfer, known := m.Transfer(w, o)
+	p := Pricing{Size: size, Quote: Quote{Transfer: transfer}}
+	if !known && w.Money.Limited {
+		p.FailsMoney = ReqTransfer
+		return p
+	}
+	if t.why != "" {
+		p.Quote.Class = v1alpha1.OnDemand
+		if !t.unpriced || w.Money.Limited {
+			p.FailsMoney = ReqPrice
+		}
+		return p
+	}
+	p.FailsMoney = ReqPurchase
+	for _, class := range w.Purchase {
+		q, sold := m.quoteFor(o, class, size, w.Seconds)
+		if !sold {
+			continue
+		}
+		q.Transfer = transfer
+		fails := w.Affordable(q, size, 0)
+		better := p.FailsMoney == ReqPurchase || (fails == "") != (p.FailsMoney == "") && fails == "" || (fails == "") == (p.FailsMoney == "") && q.Now < p.Quote.Now
+		if better {
+			p.Quote, p.FailsMoney = q, fails
+		}
+	}
+	return p
+}
+
+// Priced is a size on an offer as a candidate, of which only the price is known.
+func (m *Matcher) Priced(w *Request, o *inventory.Offer, size quantity.Vector) Candidate {
+	p := m.choosePrice(w, o, size)
+	return Candidate{Offer: o, Pricing: &p}
+}
+
+// Affordable is the limit of the intent's budget that a price breaks, when
+// others micro an hour go to its other replicas.
+func (w *Request) Affordable(q Quote, size quantity.Vector, others int64) string {
+	limit, name := w.Money.Hourly, ReqMaxHourly
+	if q.Class == v1alpha1.Spot && w.Money.HourlySpot != limit { // without one of its own, the other is what its author wrote
+		limit, name = w.Money.HourlySpot, ReqMaxHourlySpot
+	}
+	if q.Most()+quantity.Micro(others) > limit {
+		return name
+	}
+	if n := size.At(quantity.GPU); n > 0 && w.Money.PerGPU < quantity.Unlimited && int64(q.Peak) > int64(w.Money.PerGPU)*n {
+		return ReqMaxHourlyPerGPU
+	}
+	if w.Money.Total < quantity.Unlimited {
+		// Open-ended intents run until the money is spent: a minute at the least.
+		if (q.Most() + quantity.Micro(others)).ForSeconds(max(w.Seconds, 60)) > w.Money.Total {
+			return ReqMaxTotal
+		}
+	}
+	return ""
+}
