@@ -63,7 +63,7 @@ func NewMetrics() *Metrics {
 		}, []string{"step"}),
 		checks:        counters("planner_checks_total", "Plans checked against a plan from nothing, by result: equal, different (which is then acted on), over_budget (not checked for want of memory).", "result"),
 		checkBytes:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_bytes", Help: "Memory that the newest check of a plan allocated."}),
-		checkBudget:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_budget_bytes", Help: "Memory that a check of a plan may allocate; 0 is without limit."}),
+		checkBudget:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_limit_bytes", Help: "Memory that a check of a plan may allocate; 0 is without limit."}),
 		commit:        histogram("commit_seconds", "Time to write and push a round's commit.", fast),
 		pushConflicts: prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_push_conflicts_total", Help: "Pushes refused because the ref had moved."}),
 		faults:        prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_planner_faults_total", Help: "Plans made from nothing because the planner's session could not be updated; the log has the stack."}),
