@@ -184,7 +184,7 @@ func testReports(t *testing.T, p *place, line Transport) {
 	if err := line.Put(t.Context(), first, nil); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
-	if _, flavors := p.market.Offers(); len(flavors) != 1 || flavors[0].Ref() != "rome/pool" {
+	if _, flavors, _ := p.market.Offers(market.Query{}); len(flavors) != 1 || flavors[0].Ref() != "rome/pool" {
 		t.Errorf("the market has %v", flavors)
 	}
 	var stale *StaleError
