@@ -192,7 +192,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	}
 	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow, state: statefile.NewHealth(log)}
 	obs := &observer{metrics: d.metrics, log: log}
-	d.metrics.PlannerCheckBudget(check.Budget)
+	d.metrics.PlannerCheckLimit(check.Budget)
 	d.clock = clock.New(now, nil)
 	f.auth.Date = func(server, asked, answered time.Time) { d.clock.Heard(gitServer, server, answered.Sub(asked)) }
 	repo, ledger, signer, err := f.open(ctx, log, obs, d.state)

@@ -36,14 +36,9 @@ func costs(w http.ResponseWriter, times int) {
 // charged makes an answer cost its bytes: an identity that asks for large ones
 // without end would keep the processor busy with writing them.
 func charged(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		b, ok := r.Context().Value(bodyKey{}).(*body)
-		if !ok {
-			next(w, r)
-			return
-		}
-		answers := b.budget.answers
-		if owed := -answers.TokensAt(b.budget.now()); owed > 0 {
+	return within(next, func(b *budget, w http.ResponseWriter, r *http.Request) {
+		answers := b.answers
+		if owed := -answers.TokensAt(b.now()); owed > 0 {
 			after := time.Duration(math.Ceil(owed / float64(answers.Limit()) * float64(time.Second)))
 			tooMany(w, after, identityOf(r).Name, "its answers are more than it may have in this time")
 			return
@@ -51,25 +46,20 @@ func charged(next http.HandlerFunc) http.HandlerFunc {
 		p := &paid{ResponseWriter: w, cost: 1}
 		next(p, r)
 		for left := p.bytes * p.cost; left > 0; left -= answers.Burst() {
-			answers.ReserveN(b.budget.now(), min(left, answers.Burst()))
+			answers.ReserveN(b.now(), min(left, answers.Burst()))
 		}
-	}
+	})
 }
 
 // inTurn lets an identity ask the git server through the daemon once at a time:
 // further requests of its own wait for their turn, and nobody else's do.
 func inTurn(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		b, ok := r.Context().Value(bodyKey{}).(*body)
-		if !ok {
-			next(w, r)
-			return
-		}
+	return within(next, func(b *budget, w http.ResponseWriter, r *http.Request) {
 		select {
-		case b.budget.remote <- struct{}{}:
-			defer func() { <-b.budget.remote }()
+		case b.remote <- struct{}{}:
+			defer func() { <-b.remote }()
 			next(w, r)
 		case <-r.Context().Done():
 		}
-	}
+	})
 }

@@ -129,19 +129,27 @@ func take(l *rate.Limiter, now time.Time, n int) time.Duration {
 
 // polled lets an identity have a few large answers under way at a time.
 func polled(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		b, ok := r.Context().Value(bodyKey{}).(*body)
-		if !ok {
-			next(w, r)
-			return
-		}
+	next = charged(next)
+	return within(next, func(b *budget, w http.ResponseWriter, r *http.Request) {
 		select {
-		case b.budget.polls <- struct{}{}:
-			defer func() { <-b.budget.polls }()
-			charged(next)(w, r)
+		case b.polls <- struct{}{}:
+			defer func() { <-b.polls }()
+			next(w, r)
 		default:
 			tooMany(w, time.Second, identityOf(r).Name, "it has as many long polls under way as it may")
 		}
+	})
+}
+
+// within hands on what is left to the identity that asks. Where nobody is limited
+// next answers alone.
+func within(next http.HandlerFunc, limited func(*budget, http.ResponseWriter, *http.Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if b, ok := r.Context().Value(bodyKey{}).(*body); ok {
+			limited(b.budget, w, r)
+			return
+		}
+		next(w, r)
 	}
 }
 

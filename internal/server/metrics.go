@@ -22,7 +22,7 @@ type Metrics struct {
 	steps         *prometheus.HistogramVec
 	checks        *prometheus.CounterVec
 	checkBytes    prometheus.Gauge
-	checkBudget   prometheus.Gauge
+	checkLimit    prometheus.Gauge
 	commit        prometheus.Histogram
 	pushConflicts prometheus.Counter
 	faults        prometheus.Counter
@@ -63,7 +63,7 @@ func NewMetrics() *Metrics {
 		}, []string{"step"}),
 		checks:        counters("planner_checks_total", "Plans checked against a plan from nothing, by result: equal, different (which is then acted on), over_budget (not checked for want of memory).", "result"),
 		checkBytes:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_bytes", Help: "Memory that the newest check of a plan allocated."}),
-		checkBudget:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_limit_bytes", Help: "Memory that a check of a plan may allocate; 0 is without limit."}),
+		checkLimit:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_limit_bytes", Help: "Memory that a check of a plan may allocate; 0 is without limit."}),
 		commit:        histogram("commit_seconds", "Time to write and push a round's commit.", fast),
 		pushConflicts: prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_push_conflicts_total", Help: "Pushes refused because the ref had moved."}),
 		faults:        prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_planner_faults_total", Help: "Plans made from nothing because the planner's session could not be updated; the log has the stack."}),
@@ -80,7 +80,7 @@ func NewMetrics() *Metrics {
 			Name: "fleetbroker_delivery_refused", Help: "What is not delivered to a cluster: files that nothing renders to, objects of no admissible form, namespaces whose remote name another has.",
 		}, []string{"cluster"}),
 	}
-	m.registry.MustRegister(m.refused, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkBudget, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	m.registry.MustRegister(m.refused, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkLimit, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -135,8 +135,8 @@ func (m *Metrics) PlannerCheck(result string, bytes uint64) {
 	}
 }
 
-// PlannerCheckBudget sets how many bytes a check may allocate.
-func (m *Metrics) PlannerCheckBudget(bytes uint64) { m.checkBudget.Set(float64(bytes)) }
+// PlannerCheckLimit sets how many bytes a check may allocate.
+func (m *Metrics) PlannerCheckLimit(bytes uint64) { m.checkLimit.Set(float64(bytes)) }
 
 // Advert counts an agent's report.
 func (m *Metrics) Advert(cluster, result string) { m.adverts.WithLabelValues(cluster, result).Inc() }

@@ -25,7 +25,7 @@ func TestEveryDocumentedMetricMoves(t *testing.T) {
 		{`fleetbroker_planner_step_seconds_count{step="settle"}`, func() { m.PlannerStep("settle", time.Millisecond) }},
 		{`fleetbroker_planner_checks_total{result="different"}`, func() { m.PlannerCheck("different", 1<<20) }},
 		{`fleetbroker_planner_check_bytes`, func() { m.PlannerCheck("equal", 2<<20) }},
-		{`fleetbroker_planner_check_limit_bytes`, func() { m.PlannerCheckBudget(1 << 30) }},
+		{`fleetbroker_planner_check_limit_bytes`, func() { m.PlannerCheckLimit(1 << 30) }},
 		{`fleetbroker_advert_total{cluster="paris",result="accepted"}`, func() { m.Advert("paris", "accepted") }},
 		{`fleetbroker_time_to_reserve_seconds_count`, func() { m.TimeToReserve(time.Second) }},
 		{`fleetbroker_time_to_active_seconds_count`, func() { m.TimeToActive(time.Minute) }},
