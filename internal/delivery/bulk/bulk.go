@@ -10,6 +10,7 @@
 package bulk
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,20 +28,13 @@ const (
 
 // Bounds count what one connection holds. The zero value is ready.
 type Bounds struct {
-	// Answers and Objects replace the defaults where they are above 0, in bytes.
+	// Answers and Objects replace the defaults where they are not 0, in bytes.
 	Answers, Objects int64
 
 	mu      sync.Mutex
 	reading int64
 	kept    int64
 	sizes   map[string]int64 // of kept objects
-}
-
-func or(n, byDefault int64) int64 {
-	if n > 0 {
-		return n
-	}
-	return byDefault
 }
 
 // Answer bounds the body of an answer. Watches are streams of objects, which Keep
@@ -71,7 +65,7 @@ func (o *body) Read(p []byte) (int, error) {
 	o.of.mu.Lock()
 	defer o.of.mu.Unlock()
 	o.of.reading += int64(n)
-	if most := or(o.of.Answers, maxAnswers); o.of.reading > most {
+	if most := cmp.Or(o.of.Answers, maxAnswers); o.of.reading > most {
 		return 0, fmt.Errorf("the cluster answers with more than %d MiB at a time", most>>20)
 	}
 	return n, err
@@ -96,7 +90,7 @@ func (b *Bounds) Keep(key string, content map[string]any) error {
 	size := int64(len(key)) + sizeOf(content)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if most := or(b.Objects, maxObjects); b.kept+size-b.sizes[key] > most {
+	if most := cmp.Or(b.Objects, maxObjects); b.kept+size-b.sizes[key] > most {
 		return fmt.Errorf("keep %s (%d bytes): the cluster has more than %d MiB of objects that are watched; look for namespaces and Liqo objects that are many or large", key, size, most>>20)
 	}
 	if b.sizes == nil {
