@@ -27,7 +27,9 @@ func (r *round) adapt(j *job, q request, t task) *failure {
 	if stays {
 		for _, alt := range j.alternatives() {
 			if r.sameSize(j, c, o, alt) {
-				r.rewrite(j, c, r.match.TransferEstimate(r.wishIn(j, alt), o))
+				w := r.wishOf(j, alt)
+				w.Seconds = j.seconds
+				r.rewrite(j, c, r.match.TransferEstimate(w, o))
 				return nil
 			}
 		}

@@ -29,13 +29,6 @@ func (r *round) wishOf(j *job, alt v1alpha1.ResourceRequest) *match.Request {
 	return r.match.Request(j.asks(&alt))
 }
 
-// wishIn is an alternative's wish with the job's term.
-func (r *round) wishIn(j *job, alt v1alpha1.ResourceRequest) *match.Request {
-	w := r.wishOf(j, alt)
-	w.Seconds = j.seconds
-	return w
-}
-
 // shapeOf is the shape of one alternative of a job, up to date.
 func (r *round) shapeOf(j *job, alt int) *match.Class {
 	s := j.shapes[alt]

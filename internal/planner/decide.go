@@ -14,20 +14,26 @@ func (r *round) decide() {
 	// 1. Observe: releases go on by what clusters report, and what flavors that
 	// shrank no longer hold is marked.
 	r.observeAll()
+
 	// 2. Guard: budgets end what they no longer pay for, and where too much would
 	// end at once nothing does.
 	r.guard()
+
 	// 3. Settle: intents that are served as they ask are kept; of the others all is
 	// decided that needs no offer, and what does becomes tasks.
 	r.settle()
+
 	// 4. Serve: each waiting intent has its turn with the offers, and may make
 	// others give way. 5. Batch: what came at once is solved as a whole. The two
 	// go round until nobody gives way.
 	r.fillAll()
+
 	// 6. Consolidate: better offers are proposed or moved to.
 	r.consolidate()
+
 	// 7. Conclude: decisions in words, estimates, states and what is written.
 	r.conclude()
+
 	// 8. Check: what breaks an invariant, asked by other means, is withdrawn.
 	r.check()
 }

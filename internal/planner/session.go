@@ -25,7 +25,8 @@ import (
 //
 // What cannot be brought up to date safely is read from nothing. That values at
 // the same address are the same its owner checks from time to time, by a plan from
-// nothing. The zero value is ready. One goroutine at a time may use a Session; plans may be shared.
+// nothing. The zero value is ready. One goroutine at a time may use a Session;
+// plans may be shared.
 type Session struct {
 	// Fault, if set, is called with each mistake in bringing the base up to date:
 	// what went wrong, with the stack. The plan was then made from nothing.
@@ -113,6 +114,9 @@ func samePolicy(a, b model.Policy) bool {
 // samePredicate is cautious: of predicates that cannot be compared nothing is
 // known.
 func samePredicate(a, b model.Predicate) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	return x.Comparable() && y.Comparable() && a == b
 }
@@ -132,7 +136,7 @@ func updated(last *base, w *World) *round {
 	r.openAccounts()
 	u.refusalsChanged()
 	u.observedChanged()
-	u.workloadChanged()
+	u.match.DropStaleScores() // only parts of cards are scored by the workload
 	u.remeasure()
 	u.forget()
 	r.readContracts()

@@ -161,12 +161,6 @@ func (u *update) observedChanged() {
 	}
 }
 
-// workloadChanged forgets what was scored by a workload that is another now.
-// Only parts of cards are scored by it.
-func (u *update) workloadChanged() {
-	u.match.DropStaleScores()
-}
-
 // remeasure makes figures anew.
 func (u *update) remeasure() {
 	u.inventory.Measure()
