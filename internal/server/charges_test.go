@@ -20,6 +20,7 @@ type talker struct {
 	in    wire.Instructions
 	most  atomic.Int32 // questions to the remote at a time
 	asked atomic.Int32
+	meet  chan struct{}
 }
 
 func (t *talker) Instructions(string) (wire.Instructions, <-chan struct{}) { return t.in, nil }
@@ -28,7 +29,11 @@ func (t *talker) Root(context.Context, string) (string, error) {
 	if n := t.asked.Add(1); n > t.most.Load() {
 		t.most.Store(n)
 	}
-	time.Sleep(20 * time.Millisecond)
+	select { // until another is asked at the same time, or none came for a while
+	case t.meet <- struct{}{}:
+	case <-t.meet:
+	case <-time.After(20 * time.Millisecond):
+	}
 	t.asked.Add(-1)
 	return "0", nil
 }
@@ -39,7 +44,7 @@ func startTalking(t *testing.T, limits Limits) (*fleet, *talker) {
 	for range 200 {
 		f.market.flavors = append(f.market.flavors, v1alpha1.Flavor{Metadata: v1alpha1.Metadata{Name: "a", Namespace: "paris"}}, v1alpha1.Flavor{Metadata: v1alpha1.Metadata{Name: "a", Namespace: "lyon"}})
 	}
-	talk := &talker{in: wire.Instructions{Version: "1", Provide: make([]wire.Instruction, 100)}}
+	talk := &talker{meet: make(chan struct{}), in: wire.Instructions{Version: "1", Provide: make([]wire.Instruction, 100)}}
 	files := f.certify()
 	f.address = "https://" + run(t, Port{
 		Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet),

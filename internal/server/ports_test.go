@@ -271,7 +271,11 @@ func TestPortsLeaveFilesToTheDaemon(t *testing.T) {
 	if lerr := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil || lerr != nil {
 		t.Fatal(err, lerr)
 	}
-	defer servers.Close()
+	t.Cleanup(func() {
+		if err := servers.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	for i, want := range []int{75, 7} {
 		if l, ok := servers.ports[i].listener.(watchedListener); !ok || l.admission.all != want {
 			t.Errorf("port %s takes %d connections at a time, want %d", servers.ports[i].Name, l.admission.all, want)

@@ -58,9 +58,9 @@ func TestLimits_AreThoseOfThePrograms(t *testing.T) {
 		"`purchase`": grouped(v1alpha1.MaxPurchase), "`gpu.models`": grouped(v1alpha1.MaxModels), "`offload.namespaces`": grouped(v1alpha1.MaxOffload),
 		"`virtualNode.taints`": grouped(v1alpha1.MaxTaints), "`virtualNode.shares`": grouped(v1alpha1.MaxShares), "other lists of names": grouped(v1alpha1.MaxNames),
 
-		"entries of a commit's tree, each directory counted wherever it is named": grouped(int64(tree.DefaultBounds.Entries)),
+		"entries of a commit's tree, each directory counted wherever it is named": grouped(tree.DefaultBounds.Entries),
 		"levels of directories":                      grouped(int64(tree.DefaultBounds.Depth)),
-		"bytes of all files, counted likewise":       fmt.Sprintf("%d GiB", int64(tree.DefaultBounds.Bytes)>>30),
+		"bytes of all files, counted likewise":       fmt.Sprintf("%d GiB", tree.DefaultBounds.Bytes>>30),
 		"files of a pull request that are looked at": grouped(review.MaxFiles),
 	}
 	for row, want := range figure {

@@ -111,7 +111,7 @@ func (e *Edit[V]) Delete(key string) {
 		return
 	}
 	e.root = e.root.remove(e.owner, key)
-	for e.root.kids != nil && len(e.root.kids) == 1 {
+	for len(e.root.kids) == 1 {
 		e.root = e.root.kids[0].node
 	}
 	if e.count--; e.count == 0 {

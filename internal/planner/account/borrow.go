@@ -18,6 +18,7 @@ import (
 // Resource is one that can be borrowed.
 type Resource int
 
+// The resources.
 const (
 	GPUs   Resource = iota // in thousandths of a card
 	CPU                    // in thousandths of a core

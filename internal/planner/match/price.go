@@ -178,10 +178,11 @@ type Quote struct {
 	Transfer quantity.Micro
 }
 
-// Current and most are what an intent pays an hour, its data's transfer
-// included: now, and at the dearest.
+// Current is what an intent pays an hour now, its data's transfer included.
 func (q *Quote) Current() quantity.Micro { return q.Now + q.Transfer }
-func (q *Quote) Most() quantity.Micro    { return q.Peak + q.Transfer }
+
+// Most is the most that an intent ever pays an hour, its data's transfer included.
+func (q *Quote) Most() quantity.Micro { return q.Peak + q.Transfer }
 
 // quoteFor prices a size in a class; ok is false when the class is not sold
 // for so long.
