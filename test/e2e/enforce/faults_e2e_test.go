@@ -84,7 +84,7 @@ func TestOwnWorkloadsCameFirst(t *testing.T) {
 		}
 		return nil
 	})
-	out, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "grep", "-h", "ProviderRefused", rig.Ledger, "--", "contracts/vision/")
+	out, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "grep", "-h", "-C", "2", "ProviderRefused", rig.Ledger, "--", "contracts/vision/")
 	if err != nil || !strings.Contains(out, "other workloads came first") {
 		t.Errorf("the ledger does not say why: %v\n%s", err, out)
 	}

@@ -65,7 +65,7 @@ func TestSaidWithKubectl(t *testing.T) {
 	})
 	f.kubectl("paris", "annotate", "providerinstructions.fleetbroker.io", serve, "fleetbroker.io/refuse=the rack is being rebuilt")
 	f.on("serve", "milan")
-	out, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "grep", "-h", "the rack is being rebuilt", rig.Ledger, "--", "contracts/vision/")
+	out, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "grep", "-h", "-C", "2", "the rack is being rebuilt", rig.Ledger, "--", "contracts/vision/")
 	if err != nil || !strings.Contains(out, "ProviderRefused") {
 		t.Errorf("the ledger does not say why: %v\n%s", err, out)
 	}

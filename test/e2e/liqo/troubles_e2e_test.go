@@ -161,7 +161,13 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 		{doctor.TenantNamespaceUnlabelled, namespace("paris", "label", onParis, "liqo.io/tenant-namespace-"), namespace("paris", "label", onParis, "liqo.io/tenant-namespace=true")},
 		{doctor.NamespaceUnlabelled, namespace("rome", "label", "vision", "fleetbroker.io/tenant-"), namespace("rome", "label", "vision", "fleetbroker.io/tenant=vision")},
 		{doctor.NamespaceUnlisted, namespace("rome", "annotate", "vision", "fleetbroker.io/intents-"), namespace("rome", "annotate", "vision", "fleetbroker.io/intents=vision.train")},
-		{doctor.NamespaceUnscheduled, namespace("rome", "label", "vision", "liqo.io/scheduling-enabled-"), namespace("rome", "label", "vision", "liqo.io/scheduling-enabled=true")},
+		{doctor.NamespaceUnscheduled, func() {
+			liqo = f.dead("rome", "liqo-controller-manager") // else it may look at the offloading just then, and label the namespace again
+			namespace("rome", "label", "vision", "liqo.io/scheduling-enabled-")()
+		}, func() {
+			namespace("rome", "label", "vision", "liqo.io/scheduling-enabled=true")()
+			liqo()
+		}},
 		{doctor.NamespaceUnguarded, namespace("rome", "label", onRome, "fleetbroker.io/managed-"), nil},
 		{doctor.VirtualNodeUntainted, taints("null"), func() {
 			taints(`[{"key":"fleetbroker.io/intent","value":"vision.train","effect":"NoSchedule"}]`)()
