@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
 )
 
 // Small packs are read into memory; larger ones go to disk as they come. The
@@ -124,7 +125,7 @@ func (r *Repo) takeOntoDisk(pack io.Reader) (err error) {
 		_ = os.Remove(spool.Name())
 	}()
 	src := &sourceErr{r: pack}
-	if _, err = io.Copy(spool, src); err != nil {
+	if _, err = io.Copy(spool, io.LimitReader(src, packs.MaxReceived+1<<20)); err != nil {
 		if src.err != nil {
 			return err
 		}

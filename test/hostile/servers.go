@@ -90,6 +90,7 @@ func GitServers() []GitServer {
 		{"refs-endless", main[:len(main)-4] + Endless + pkt(someCommit+" refs/heads/b\n"), ""}, {"refs-endless-names", main[:len(main)-4] + Endless + pkt(someCommit+" refs/heads/"+strings.Repeat("x", 60_000)+"\n"), ""},
 		{"shallow-endless", main[:len(main)-4] + Endless + pkt("shallow "+someCommit+"\n"), ""}, {"html-endless", Endless + "<p>", ""}, {"acks-endless", main, Endless + pkt("ACK "+someCommit+"\n")},
 		{"bands-endless", main, pkt("NAK\n") + pkt("\x01PACK") + Endless + pkt("\x01"+strings.Repeat("x", 60_000))},
+		{"objects-endless", main, pkt("NAK\n") + pkt("\x01PACK\x00\x00\x00\x02\xff\xff\xff\xff") + Endless + pkt("\x01"+strings.Repeat("\x31\x78\x9c\xab\x00\x00\x00\x79\x00\x79", 6_000))},
 		{"naks", main, strings.Repeat(pkt("NAK\n"), 100_000)}, {"shallow", main, strings.Repeat(pkt("shallow "+someCommit+"\n"), 50_000)},
 	}
 }

@@ -1,7 +1,9 @@
 package gitobj
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -95,19 +97,32 @@ func StorePack(r io.Reader, limit int64, to storer.EncodedObjectStorer) error {
 	return storePack(pack, limit, to)
 }
 
-// readBytes reads a pack of at most limit bytes, and returns the limit in force.
+// readBytes reads a pack whose objects may have limit bytes together, and returns
+// the limit in force. What is no pack is refused by its first bytes, however much
+// would follow.
 func readBytes(r io.Reader, limit int64) ([]byte, int64, error) {
 	if limit <= 0 {
 		limit = mostInMemory
 	}
-	pack, err := io.ReadAll(io.LimitReader(r, limit+1))
+	received := min(limit, mostReceived)
+	buf := bufio.NewReader(r)
+	if head, err := buf.Peek(8); err == nil && !isPack(head) {
+		return nil, 0, errors.New("read pack: this is not a pack of version 2 or 3")
+	}
+	pack, err := io.ReadAll(io.LimitReader(buf, received+1))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read pack: %w", err)
 	}
-	if int64(len(pack)) > limit {
+	if int64(len(pack)) > received {
 		return nil, 0, fmt.Errorf("read pack: %w", ErrPackTooLarge)
 	}
 	return pack, limit, nil
+}
+
+// isPack reports whether eight bytes begin a pack that can be read.
+func isPack(head []byte) bool {
+	version := binary.BigEndian.Uint32(head[4:])
+	return string(head[:4]) == "PACK" && (version == 2 || version == 3)
 }
 
 func storePack(pack []byte, limit int64, to storer.EncodedObjectStorer) error {

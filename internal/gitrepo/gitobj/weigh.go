@@ -15,6 +15,8 @@ const (
 	// mostInMemory is what a pack read into memory may hold at most where the
 	// caller names no limit, in bytes.
 	mostInMemory = 2 << 30
+	// mostReceived is how many bytes such a pack may have itself.
+	mostReceived = 128 << 20
 	// perObject is what an object costs beside its bytes.
 	perObject = 128
 )

@@ -105,6 +105,10 @@ type stream struct {
 
 const streamBuffer = 256 << 10
 
+// MaxReceived is how many bytes a pack may have: what never ends must not fill a
+// disk. A pack of so much does not come from a repo of text.
+const MaxReceived = 4 << 30
+
 func newStream(src io.Reader, to io.Writer, sum hash.Hash) *stream {
 	return &stream{src: src, copy: to, buf: make([]byte, streamBuffer), sum: sum}
 }
@@ -117,6 +121,9 @@ func (s *stream) fill() error {
 	s.sum.Write(s.buf[s.sumFrom:s.end])
 	s.start += int64(s.end)
 	s.pos, s.end, s.crcFrom, s.sumFrom = 0, 0, 0, 0
+	if s.start > MaxReceived {
+		return fmt.Errorf("%w: it has more than %d bytes", gitobj.ErrPackTooLarge, int64(MaxReceived))
+	}
 	n, err := io.ReadAtLeast(s.src, s.buf, 1)
 	s.end = n
 	if n > 0 {
