@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -210,7 +211,7 @@ func TestBatchKeepsGangsWhole(t *testing.T) {
 			if held := b.Contracts("vision/x"); len(held) != 3 {
 				t.Fatal(describe(p))
 			}
-			if d := Of(p, "poor/pair"); d.Code == planner.CodeInvariant {
+			if d := Of(p, "poor/pair"); d.Code == lifecycle.CodeInvariant {
 				t.Fatal(describe(p)) // the repair itself must not get it wrong
 			}
 			wantOnlyKeeps(t, b)

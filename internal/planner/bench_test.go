@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -126,7 +127,7 @@ func BenchmarkKeepRound(b *testing.B) {
 		w.W.Intents = append(w.W.Intents, &in)
 		ch.States = append(ch.States, model.StateChange{After: &v1alpha1.IntentState{
 			TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindIntentState},
-			Metadata: in.Metadata, Status: v1alpha1.IntentStatus{Path: in.Path, Digest: "d", State: v1alpha1.IntentDone, Reason: planner.CodeTermEnded},
+			Metadata: in.Metadata, Status: v1alpha1.IntentStatus{Path: in.Path, Digest: "d", State: v1alpha1.IntentDone, Reason: lifecycle.CodeTermEnded},
 		}})
 	}
 	w.W.Ledger = w.W.Ledger.With(ch)

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -36,7 +37,7 @@ func TestReplicasBeyondLimits(t *testing.T) {
 			b.Intent("vision/train", tiny, Times(n), how)
 			before := processor(t)
 			d := Of(b.Round(), "vision/train")
-			if d.Code != planner.CodeLimit || !strings.Contains(d.Reason, "spec.limits.replicas in fleet.yaml") {
+			if d.Code != lifecycle.CodeLimit || !strings.Contains(d.Reason, "spec.limits.replicas in fleet.yaml") {
 				t.Errorf("%d: %s %s", n, d.Code, d.Reason)
 			}
 			if took := processor(t) - before; took > 5 {
@@ -97,7 +98,7 @@ func TestContractsOfATenant(t *testing.T) {
 				t.Fatal(d.Code, d.Reason)
 			}
 			b.Intent("vision/c", tiny, Times(6))
-			if d := Of(b.Round(), "vision/c"); d.Code != planner.CodeQuota || !strings.Contains(d.Reason, name) {
+			if d := Of(b.Round(), "vision/c"); d.Code != lifecycle.CodeQuota || !strings.Contains(d.Reason, name) {
 				t.Fatal(d.Code, d.Reason)
 			}
 			// What stands under a limit that came later is kept.

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -42,7 +43,7 @@ func TestConditionsOfARound(t *testing.T) {
 	}
 	waits := 0
 	for _, d := range p.Intents {
-		if d.Action == planner.Queued && d.Code == planner.CodeConditions {
+		if d.Action == planner.Queued && d.Code == lifecycle.CodeConditions {
 			waits++
 		}
 	}
@@ -53,7 +54,7 @@ func TestConditionsOfARound(t *testing.T) {
 		b.Tick(time.Minute)
 		p = b.Round()
 		for _, d := range p.Intents {
-			if d.Action != planner.Keep && d.Action != planner.Place && d.Code != planner.CodeConditions {
+			if d.Action != planner.Keep && d.Action != planner.Place && d.Code != lifecycle.CodeConditions {
 				t.Fatalf("%s/%s: %s\n%s", d.Tenant, d.Name, d.Action, describe(p))
 			}
 		}
@@ -75,7 +76,7 @@ func TestConditionsTakeTurns(t *testing.T) {
 	for range 40 {
 		p := b.Round()
 		for _, d := range p.Intents {
-			if d.Code != planner.CodeConditions {
+			if d.Code != lifecycle.CodeConditions {
 				asked[d.Name]++
 			}
 		}
@@ -124,10 +125,10 @@ func TestMemoryPlansConditionsAsFromNothing(t *testing.T) {
 				t.Fatalf("after %q, in another order:\n%s\nwant:\n%s", said, describe(other), describe(want))
 			}
 			for _, d := range want.Intents {
-				if d.Code == planner.CodeConditions {
+				if d.Code == lifecycle.CodeConditions {
 					bites++
 				}
-				if d.Code == planner.CodeWork {
+				if d.Code == lifecycle.CodeWork {
 					works++
 				}
 			}

@@ -6,9 +6,13 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
 // Consolidation moves contracts that work to offers that have become better, if
@@ -46,7 +50,7 @@ const week = 7 * 24 * time.Hour
 
 // consolidating reports whether the fleet wants better offers looked for.
 func (r *round) consolidating() bool {
-	m := r.fleet.Consolidation.Mode
+	m := r.Fleet.Consolidation.Mode
 	return m == "propose" || m == "apply"
 }
 
@@ -78,18 +82,18 @@ func (r *round) consolidate() {
 	for range passes {
 		moved := false
 		pools := r.poolCosts()
-		for _, j := range r.jobs {
-			if r.w.Deaf || !r.consolidable(j) {
-				if j.state != nil && (r.w.Deaf || j.silent) {
-					j.proposals = j.state.Status.Proposals
+		for _, j := range r.Jobs {
+			if r.W.Deaf || !r.consolidable(j) {
+				if j.State != nil && (r.W.Deaf || j.Silent) {
+					j.Proposals = j.State.Status.Proposals
 				}
 				continue
 			}
 			if late[j] {
-				j.proposals = j.standingProposals()
+				j.Proposals = standingProposals(j)
 				continue
 			}
-			moved = r.consolidateJob(j, pools[j.tenantName]) || moved
+			moved = r.consolidateJob(j, pools[j.TenantName]) || moved
 		}
 		if !moved {
 			return
@@ -100,38 +104,38 @@ func (r *round) consolidate() {
 // consolidatedLater are the jobs for which better offers do not fit into the
 // round: looking for them is charged like any other look at the market, after
 // the decisions, in another order each minute. What is proposed for them stands.
-func (r *round) consolidatedLater() map[*job]bool {
-	minute := r.now.Truncate(turnsOf).Unix()
-	var list []bidder
-	for _, j := range r.jobs {
-		if !r.w.Deaf && r.consolidable(j) {
-			list = append(list, bidder{job: j, lot: lot(minute, j.tenantName, j.name)})
+func (r *round) consolidatedLater() map[*draft.Job]bool {
+	minute := r.Now.Truncate(settle.TurnsOf).Unix()
+	var list []settle.Bidder
+	for _, j := range r.Jobs {
+		if !r.W.Deaf && r.consolidable(j) {
+			list = append(list, settle.Bidder{Job: j, Lot: settle.Lot(minute, j.TenantName, j.Name)})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b bidder) int { return cmp.Compare(a.lot, b.lot) })
-	late := map[*job]bool{}
+	slices.SortStableFunc(list, func(a, b settle.Bidder) int { return cmp.Compare(a.Lot, b.Lot) })
+	late := map[*draft.Job]bool{}
 	for _, x := range list {
-		j := x.job
-		if code, _ := r.bill.over(j); code != "" {
+		j := x.Job
+		if code, _ := r.Bill.Over(j); code != "" {
 			late[j] = true
-			r.due(v1alpha1.TimeOf(r.now.Truncate(turnsOf).Add(turnsOf)))
+			r.Due(v1alpha1.TimeOf(r.Now.Truncate(settle.TurnsOf).Add(settle.TurnsOf)))
 			continue
 		}
-		for _, c := range j.live {
-			r.bill.charge(j, 1, c)
+		for _, c := range j.Live {
+			r.Bill.Charge(j, 1, c)
 		}
 	}
 	return late
 }
 
 // standingProposals are those that the ledger remembers of what is still held.
-func (j *job) standingProposals() []v1alpha1.Proposal {
-	if j.state == nil {
+func standingProposals(j *draft.Job) []v1alpha1.Proposal {
+	if j.State == nil {
 		return nil
 	}
 	var out []v1alpha1.Proposal
-	for _, p := range j.state.Status.Proposals {
-		if slices.ContainsFunc(j.live, func(c *v1alpha1.Contract) bool { return c.Metadata.Name == p.Contract }) {
+	for _, p := range j.State.Status.Proposals {
+		if slices.ContainsFunc(j.Live, func(c *v1alpha1.Contract) bool { return c.Metadata.Name == p.Contract }) {
 			out = append(out, p)
 		}
 	}
@@ -140,19 +144,19 @@ func (j *job) standingProposals() []v1alpha1.Proposal {
 
 func (r *round) poolCosts() map[string]poolCost {
 	out := map[string]poolCost{}
-	for _, j := range r.jobs {
-		p := out[j.tenantName]
-		for _, c := range j.live {
+	for _, j := range r.Jobs {
+		p := out[j.TenantName]
+		for _, c := range j.Live {
 			p.hourly += r.hourlyInFleet(c)
 			p.disruption += disruptionOf(c)
 		}
-		out[j.tenantName] = p
+		out[j.TenantName] = p
 	}
 	return out
 }
 
 func (r *round) hourlyInFleet(c *v1alpha1.Contract) quantity.Micro {
-	return r.inFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
+	return r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
 }
 
 // disruptionOf is what moving a contract disturbs, in thousandths: 1, and a
@@ -161,28 +165,28 @@ func disruptionOf(c *v1alpha1.Contract) int64 { return 1000 + 10*int64(max(c.Spe
 
 // consolidable reports whether an intent is served as it asks by contracts that
 // all work, so that moving one is the only thing that happens to it.
-func (r *round) consolidable(j *job) bool {
-	if j.in == nil || j.silent || j.warm() || j.dec.Action != "" || j.finding() || j.in.Spec.Stage == v1alpha1.StageReserve ||
-		len(j.tasks)+len(j.open)+j.releasing+j.later > 0 || len(j.live) == 0 || j.in.Spec.Split != nil || r.ruled(j) {
+func (r *round) consolidable(j *draft.Job) bool {
+	if j.In == nil || j.Silent || j.Warm() || j.Dec.Action != "" || j.Finding() || j.In.Spec.Stage == v1alpha1.StageReserve ||
+		len(j.Tasks)+len(j.Open)+j.Releasing+j.Later > 0 || len(j.Live) == 0 || j.In.Spec.Split != nil || r.Ruled(j) {
 		return false
 	}
-	return !slices.ContainsFunc(j.live, func(c *v1alpha1.Contract) bool {
+	return !slices.ContainsFunc(j.Live, func(c *v1alpha1.Contract) bool {
 		return c.Status.Phase != v1alpha1.PhaseActive || c.Status.Displaced != nil || c.Spec.Intent.Part != 0
 	})
 }
 
 // consolidateJob looks after one intent's contracts; at most one is moved at a
 // time. It reports whether one was.
-func (r *round) consolidateJob(j *job, pool poolCost) bool {
+func (r *round) consolidateJob(j *draft.Job, pool poolCost) bool {
 	was := map[string]v1alpha1.Proposal{}
-	if j.state != nil {
-		for _, p := range j.state.Status.Proposals {
+	if j.State != nil {
+		for _, p := range j.State.Status.Proposals {
 			was[p.Contract] = p
 		}
 	}
-	hold := cmp.Or(r.fleet.Consolidation.Hold.Duration, defaultHold)
-	j.proposals = nil
-	for _, c := range slices.Clone(j.live) {
+	hold := cmp.Or(r.Fleet.Consolidation.Hold.Duration, defaultHold)
+	j.Proposals = nil
+	for _, c := range slices.Clone(j.Live) {
 		p, known := was[c.Metadata.Name]
 		b := r.betterFor(j, c, p.Flavor, pool)
 		if b == nil && known {
@@ -193,14 +197,14 @@ func (r *round) consolidateJob(j *job, pool poolCost) bool {
 			continue
 		}
 		if !known {
-			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.Offer.Ref, Since: r.now, Hourly: b.cand.Quote.Hourly.Decimal(), Saves: b.saves.Decimal()}
+			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.Offer.Ref, Since: r.Now, Hourly: b.cand.Quote.Hourly.Decimal(), Saves: b.saves.Decimal()}
 		}
 		ripe := v1alpha1.TimeOf(p.Since.Add(hold))
-		if r.fleet.Consolidation.Mode == "apply" && !ripe.After(r.now.Time) && r.worth(b.saves, c, pool) && r.moveTo(j, c, b, p) {
+		if r.Fleet.Consolidation.Mode == "apply" && !ripe.After(r.Now.Time) && r.worth(b.saves, c, pool) && r.moveTo(j, c, b, p) {
 			return true
 		}
-		r.due(ripe)
-		j.proposals = append(j.proposals, p)
+		r.Due(ripe)
+		j.Proposals = append(j.Proposals, p)
 	}
 	return false
 }
@@ -208,7 +212,7 @@ func (r *round) consolidateJob(j *job, pool poolCost) bool {
 // worth is the rule of the comment above, in whole numbers.
 func (r *round) worth(saves quantity.Micro, c *v1alpha1.Contract, pool poolCost) bool {
 	threshold := int64(defaultThreshold)
-	if t := r.fleet.Consolidation.Threshold; t != nil {
+	if t := r.Fleet.Consolidation.Threshold; t != nil {
 		threshold = t.Micro()
 	}
 	have := quantity.Wide{}.AddProduct(int64(saves), pool.disruption, 1_000_000)
@@ -218,8 +222,8 @@ func (r *round) worth(saves quantity.Micro, c *v1alpha1.Contract, pool poolCost)
 
 // betterFor is the cheapest better offer for a contract, or how much better the
 // one named only is. Unless one is named the threshold must be reached.
-func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCost) *better {
-	o := r.offerOf(c)
+func (r *round) betterFor(j *draft.Job, c *v1alpha1.Contract, only string, pool poolCost) *better {
+	o := r.OfferOf(c)
 	if o == nil {
 		return nil
 	}
@@ -227,24 +231,24 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 	if alt < 0 {
 		return nil
 	}
-	j.budget(r, 1, c)
-	m := r.mark()
-	defer r.rollback(m)
-	r.offAccount(c)
-	s := r.shapeOf(j, alt)
-	l := r.limitsFor(j, request{}, s, match.SpendLimits{}, 0)
+	r.Budget(j, 1, c)
+	m := r.Mark()
+	defer r.Rollback(m)
+	r.OffAccount(c)
+	s := r.ShapeOf(j, alt)
+	l := r.LimitsFor(j, place.Request{}, s, match.SpendLimits{}, 0)
 	here := s.Of(o)
 	floor, costs := -1.0, r.weekly(c.Spec.Price)
 	if here != nil {
 		stays := *here
-		stays.Resources = r.resources(s.Request, o, here.Size, c)
+		stays.Resources = r.Resources(s.Request, o, here.Size, c)
 		floor = s.Request.Weights.Score(&stays)
 		costs += here.Quote.Transfer
 	}
 	var found *better
 	for i := range s.Candidates {
 		x := &s.Candidates[i]
-		if x.Fails != "" || x.Scales || x.Offer == o || (only != "" && x.Offer.Ref != only) || x.Quote.Hourly <= 0 || x.Score < floor || l.breaks(x) != "" {
+		if x.Fails != "" || x.Scales || x.Offer == o || (only != "" && x.Offer.Ref != only) || x.Quote.Hourly <= 0 || x.Score < floor || l.Rejects(x) != "" {
 			continue
 		}
 		if x.Quote.Class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {
@@ -253,7 +257,7 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 		if found != nil && x.Quote.Hourly >= found.cand.Quote.Peak {
 			continue // it can be no cheaper at any hour
 		}
-		saves := costs - r.weekly(r.match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
+		saves := costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
 		if saves <= 0 || (only == "" && !r.worth(saves, c, pool)) {
 			continue
 		}
@@ -266,11 +270,11 @@ func (r *round) betterFor(j *job, c *v1alpha1.Contract, only string, pool poolCo
 
 // alternativeOf is which of an intent's alternatives a contract serves, −1 for
 // none.
-func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *inventory.Offer) int {
-	have := inventory.Sold(r.names, c, o.Flavor)
-	for i, alt := range j.alternatives() {
-		w := r.wishOf(j, alt)
-		if r.match.FailsNature(w, o) == "" && w.Asked(o).Within(have) {
+func (r *round) alternativeOf(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer) int {
+	have := inventory.Sold(r.Names, c, o.Flavor)
+	for i, alt := range j.Alternatives() {
+		w := r.WishOf(j, alt)
+		if r.Match.FailsNature(w, o) == "" && w.Asked(o).Within(have) {
 			return i
 		}
 	}
@@ -280,16 +284,16 @@ func (r *round) alternativeOf(j *job, c *v1alpha1.Contract, o *inventory.Offer) 
 // weekly is a price's average hour in the coming week, in the fleet's currency.
 func (r *round) weekly(p v1alpha1.ContractPrice) quantity.Micro {
 	if len(p.Windows) == 0 {
-		return r.inFleet(p.Hourly, p.Currency)
+		return r.InFleet(p.Hourly, p.Currency)
 	}
-	end := v1alpha1.TimeOf(r.now.Add(week))
-	return r.inFleet(r.books.HoldUntil(p, r.now, v1alpha1.Time{}, end), p.Currency) / quantity.Micro(week/time.Hour)
+	end := v1alpha1.TimeOf(r.Now.Add(week))
+	return r.InFleet(r.Books.HoldUntil(p, r.Now, v1alpha1.Time{}, end), p.Currency) / quantity.Micro(week/time.Hour)
 }
 
 // moveTo makes a proposed move: the new contract beside the old one, which is
 // then released.
-func (r *round) moveTo(j *job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
-	text := "saves " + b.saves.Text() + " " + r.books.Currency + "/h, proposed since " + stamp(p.Since)
-	f := r.exchange(j, request{only: b.cand.Offer}, task{kind: move, replica: c.Spec.Intent.Replica, old: c}, b.alt, b.alt+1, CodeConsolidated, text)
+func (r *round) moveTo(j *draft.Job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
+	text := "saves " + b.saves.Text() + " " + r.Books.Currency + "/h, proposed since " + draft.Stamp(p.Since)
+	f := r.Exchange(j, place.Request{Only: b.cand.Offer}, draft.Task{Kind: draft.TaskMove, Replica: c.Spec.Intent.Replica, Old: c}, b.alt, b.alt+1, lifecycle.CodeConsolidated, text)
 	return f == nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -105,7 +106,7 @@ func TestConsolidationMoves(t *testing.T) {
 			}
 			b.Tick(time.Minute)
 			p := b.Round()
-			if got := Of(p, "vision/train").Code == planner.CodeConsolidated; got != c.moves {
+			if got := Of(p, "vision/train").Code == lifecycle.CodeConsolidated; got != c.moves {
 				t.Fatalf("moves %v:\n%s", got, describe(p))
 			}
 			wantOnlyKeeps(t, b)
@@ -146,7 +147,7 @@ func TestConsolidationNeverFlaps(t *testing.T) {
 			p := b.Round()
 			for i := range p.Contracts {
 				before, after := p.Contracts[i].Before, p.Contracts[i].After
-				if before == nil || after == nil || !strings.HasPrefix(after.Status.Reason, planner.CodeConsolidated+":") || before.Status.Phase != v1alpha1.PhaseActive {
+				if before == nil || after == nil || !strings.HasPrefix(after.Status.Reason, lifecycle.CodeConsolidated+":") || before.Status.Phase != v1alpha1.PhaseActive {
 					continue
 				}
 				ref := "vision/" + after.Spec.Intent.Name

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -120,7 +121,7 @@ func TestACrowdDelaysNobody(t *testing.T) {
 			}
 			waits := 0
 			for _, d := range p.Intents {
-				if d.Code == planner.CodeWork {
+				if d.Code == lifecycle.CodeWork {
 					waits++
 				}
 			}
@@ -213,7 +214,7 @@ func TestNearIsCharged(t *testing.T) {
 	if d := Of(build(1_000_000), "vision/a"); len(d.Near) == 0 || len(d.Try) == 0 {
 		t.Fatalf("near %v, try %v", d.Near, d.Try)
 	}
-	if d := Of(build(1), "vision/a"); d.Code == planner.CodeConditions || len(d.Near)+len(d.Try) > 0 {
+	if d := Of(build(1), "vision/a"); d.Code == lifecycle.CodeConditions || len(d.Near)+len(d.Try) > 0 {
 		t.Fatalf("%s: near %v, try %v", d.Code, d.Near, d.Try)
 	}
 }

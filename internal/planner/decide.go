@@ -1,11 +1,13 @@
 package planner
 
+import "github.com/fleetbroker/fleetbroker/internal/planner/draft"
+
 // Decide makes the plan of a world. It reads nothing else and changes nothing
 // in it; equal worlds give equal plans.
-func Decide(w World) *Plan {
+func Decide(w draft.World) *draft.Plan {
 	r := newRound(&w)
 	r.decide()
-	return r.plan
+	return r.Plan
 }
 
 // decide makes the plan of a round that has read its world, in eight steps. A
@@ -41,7 +43,7 @@ func (r *round) decide() {
 // observeAll takes over what was reported of contracts and flavors since.
 func (r *round) observeAll() {
 	r.finishReleases()
-	r.excess = r.findExcess()
+	r.Excess = r.findExcess()
 }
 
 // guard finds what ends by money, and what must not end.
@@ -54,38 +56,38 @@ func (r *round) guard() {
 // settle settles everything that needs no offer.
 func (r *round) settle() {
 	StepSettle.begin(r.step)
-	for _, names := range [...]map[string]bool{r.excess, r.cut} {
+	for _, names := range [...]map[string]bool{r.Excess, r.Cut} {
 		for name := range names {
 			r.forgetContract(name)
 		}
 	}
 	r.sift()
 	r.addVanished()
-	for _, j := range r.jobs {
-		r.settleJob(j)
+	for _, j := range r.Jobs {
+		r.SettleJob(j)
 	}
-	r.ration()
+	r.Ration()
 }
 
 // conclude makes the plan of what came of the jobs.
 func (r *round) conclude() {
 	StepConclude.begin(r.step)
-	r.shiftBooked(1)
+	r.ShiftBooked(1)
 	r.settleExcess()
-	r.shiftBooked(-1)
-	for _, j := range r.jobs {
+	r.ShiftBooked(-1)
+	for _, j := range r.Jobs {
 		r.finish(j)
 	}
-	if !r.w.Brief {
-		r.lookNear()
+	if !r.W.Brief {
+		r.LookNear()
 	}
-	r.captureKept()
-	if !r.w.Brief {
-		r.tellKept() // the estimate makes other reservations
-		r.estimate()
+	r.CaptureKept()
+	if !r.W.Brief {
+		r.TellKept() // the estimate makes other reservations
+		r.Estimate()
 	}
 	r.queuePositions()
-	r.tellShares()
+	r.TellShares()
 	states := r.states()
 	r.addDecisions()
 	r.write(states)
@@ -96,4 +98,12 @@ func (r *round) check() {
 	StepCheck.begin(r.step)
 	r.checkInvariants()
 	r.totals()
+}
+
+// finishReleases moves every Releasing contract along: what is gone is gone
+// before anything else is decided.
+func (r *round) finishReleases() {
+	for _, c := range draft.ByName(r.Releasing) {
+		r.Progress(c)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -89,7 +90,7 @@ func TestReplicasGoOnlyOnceTheirPodsAreGone(t *testing.T) {
 			t.Fatal("a replica went that has pods")
 		}
 	}
-	if d := Of(p, "vision/serve"); d.Action != planner.Release || d.Code != planner.CodeFewer || d.Reason != "no pod has used it for ten minutes" {
+	if d := Of(p, "vision/serve"); d.Action != planner.Release || d.Code != lifecycle.CodeFewer || d.Reason != "no pod has used it for ten minutes" {
 		t.Fatal(describe(p))
 	}
 	// A pod that comes back starts the time anew.
@@ -144,7 +145,7 @@ func TestReplicasStayWhere(t *testing.T) {
 // many as there are.
 func TestTheLeastIsAGangAndTheRestIsNot(t *testing.T) {
 	b := paris().Intent("vision/serve", Wants(4, "H100"), Follows(3, 6))
-	if d := Of(b.Round(), "vision/serve"); d.Action != planner.Queued || d.Code != planner.CodeGang {
+	if d := Of(b.Round(), "vision/serve"); d.Action != planner.Queued || d.Code != lifecycle.CodeGang {
 		t.Fatalf("%+v", d)
 	}
 	if n := len(live(b, "vision/serve")); n != 0 {

@@ -5,54 +5,41 @@
 //
 // decide.go is these eight steps; who calls may time each (Session.Step).
 //
-// # What they do
+// # The layers
 //
-//   - offers: each flavor with what is free of it, by the ledger's arithmetic
-//     (package inventory). Contracts that a shrunken flavor no longer holds
-//     are marked (excess.go).
+// What a round works on is made of layers, each of which knows those below it alone;
+// a round embeds the uppermost, and so on down. The first five are values of their
+// own:
 //
-//   - quick: intents that are served as they ask cost a few lookups (settle.go).
+//	quantity, inventory, match, account, lifecycle   sizes, offers, classes, accounts, phases
+//	draft      the working state of a round, and how it is taken back
+//	place      finds places for what jobs want, and takes them
+//	settle     decides what needs no offer, and makes tasks of what does
+//	contend    serves those that wait, in turn; some make others give way
+//	explain    says what people read
+//	batch      solves what came at once, in plain numbers; knows nothing of contracts
+//	planner    the eight steps; reads worlds (round.go), keeps a base for the next round
+//	           (base.go, session.go, session_update.go), consolidates, guards, checks
 //
-//   - settle: the others' contracts move along their phases by what clusters
-//     report (package lifecycle); rights, terms, windows and limits decide what ends,
-//     waits or is refused; what needs an offer becomes tasks (settle.go,
-//     package lifecycle, beyond.go).
+// Each package's comment says what its files are and which invariants it holds.
+// test/rooms holds their order.
 //
-//   - ration: what looking for offers may cost a round is counted in units of
-//     work, per tenant and in total; what does not fit has its turn in a later
-//     round (work.go, conditions.go). Tasks of replicas that have nothing are
-//     shared and made with the turn, not before (lazy.go).
+// # What the steps do here
 //
-//   - fill: tasks by priority, then age, then flexibility; gangs all or none,
-//     with undo (fill.go); changes in place or in exchange (adapt.go). Offers
-//     are matched, priced and scored once for each class of request (package match,
-//     which says how a requirement or a term is added). What an intent says of its
-//     place that is no fact of an offer alone belongs in the limits of a task
-//     (limits.breaks), because intents share classes.
+//   - guard.go: where too much would end at once nothing does; budgets end what they
+//     no longer pay for. excess.go: contracts that a shrunken flavor no longer holds.
+//   - sift.go: intents that are served as they ask cost a few lookups.
+//   - serve.go: those that wait have their turns, and what came at once is solved as
+//     a batch (repair.go, problem.go), until nobody gives way.
+//   - consolidate.go: better offers are proposed or moved to, by a rule of savings
+//     against disruption.
+//   - decision.go, states.go: decisions and what is written.
+//   - invariants.go: the result is asked again by other means.
 //
-//   - reserve: what the first in line need is kept from those that would hold it
-//     beyond the time at which enough is known to end, so that nobody who needs
-//     much is overtaken for ever (reserve.go; turns between tenants: fairshare.go).
-//
-//   - failover: what a provider no longer serves goes to its runners-up, then to
-//     any offer (failover.go); what fits nowhere else stays, Degraded.
-//
-//   - warm pools are the fleet's own intents, served last; what they have is
-//     claimed by others as it is (warm.go). Some follow a forecast (expected.go).
-//
-//   - consolidate: better offers are proposed or moved to, by a rule of savings
-//     against disruption (consolidate.go).
-//
-//   - finish: decisions in words, states, retention (decide.go, near.go).
-//
-//   - check: the result is asked again by other means (invariants.go).
-//
-//   - memory: where one plan follows the other (Session), offers, classes, what
-//     the ledger holds and who is quick are kept and brought up to date by what
-//     changed (base.go, session.go, session_update.go, tally.go, observations.go). The plan is the same, word
-//     for word: TestMemoryPlansAsFromNothing. At 100,000 intents on as many
-//     flavors a round after one change is then a few milliseconds instead of a
-//     second.
+// Where one plan follows the other (Session), offers, classes, what the ledger holds
+// and who is quick are kept and brought up to date by what changed. The plan is the
+// same, word for word: TestMemoryPlansAsFromNothing. At 100,000 intents on as many
+// flavors a round after one change is then a few milliseconds instead of a second.
 //
 // # Rules
 //

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -14,33 +17,33 @@ import (
 type Trial struct{ r *round }
 
 // NewTrial reads a world from nothing, up to the first turn.
-func NewTrial(w World) *Trial {
+func NewTrial(w draft.World) *Trial {
 	r := newRound(&w)
 	r.prepareAll()
-	for _, j := range r.jobs {
-		if len(j.tasks) > 0 && j.in != nil {
-			j.budget(r, len(j.tasks))
+	for _, j := range r.Jobs {
+		if len(j.Tasks) > 0 && j.In != nil {
+			r.Budget(j, len(j.Tasks))
 		}
 	}
-	r.turns = 1
-	for name := range r.w.Tenants { // opened on first use
-		r.accounts.Of(name)
+	r.Turns = 1
+	for name := range r.W.Tenants { // opened on first use
+		r.Accounts.Of(name)
 	}
 	return &Trial{r}
 }
 
 // Mark, Rollback and Keep are the draft's.
 func (t *Trial) Mark() int {
-	m := t.r.mark()
-	t.r.wholly(t.r.jobs...)
+	m := t.r.Mark()
+	t.r.Wholly(t.r.Jobs...)
 	return int(m)
 }
 
-func (t *Trial) Rollback(m int) { t.r.rollback(mark(m)) }
-func (t *Trial) Keep(m int)     { t.r.keep(mark(m)) }
+func (t *Trial) Rollback(m int) { t.r.Rollback(draft.Mark(m)) }
+func (t *Trial) Keep(m int)     { t.r.Keep(draft.Mark(m)) }
 
 // Edits is how many changes are written down.
-func (t *Trial) Edits() int { return len(t.r.edits) }
+func (t *Trial) Edits() int { return len(t.r.Edits) }
 
 // Operations are the names of what Do can do.
 var Operations = []string{"turn", "fill", "look", "rehearse", "lend", "shift", "off the account", "on the account", "release", "rewrite", "claim", "reserve", "drop reservations", "due", "estimate"}
@@ -49,8 +52,8 @@ var Operations = []string{"turn", "fill", "look", "rehearse", "lend", "shift", "
 // whether there was any.
 func (t *Trial) Do(operation string, n int) bool {
 	r := t.r
-	j := pick(slices.DeleteFunc(slices.Clone(r.jobs), func(j *job) bool { return j.in == nil || len(j.tasks) == 0 }), n)
-	holder := pick(slices.DeleteFunc(slices.Clone(r.jobs), func(j *job) bool { return j.in == nil || len(j.live) == 0 }), n)
+	j := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Tasks) == 0 }), n)
+	holder := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Live) == 0 }), n)
 	switch {
 	case slices.Contains([]string{"turn", "fill", "look", "rehearse", "claim", "reserve"}, operation) && j == nil,
 		slices.Contains([]string{"lend", "off the account", "on the account", "release", "rewrite"}, operation) && holder == nil:
@@ -58,44 +61,44 @@ func (t *Trial) Do(operation string, n int) bool {
 	}
 	switch operation {
 	case "turn":
-		r.turn(j, request{})
+		r.Turn(j, place.Request{})
 	case "fill":
-		r.fill(j, request{})
+		r.Fill(j, place.Request{})
 	case "look":
-		r.lookOnly(j, request{})
+		r.LookOnly(j, place.Request{})
 	case "rehearse":
-		r.rehearse(j)
+		r.Rehearse(j)
 	case "claim":
-		r.claim(j)
+		r.Claim(j)
 	case "reserve":
-		r.reserve(j)
+		r.Reserve(j)
 	case "lend":
-		r.lend(holder.live[0])
+		r.Lend(holder.Live[0])
 	case "off the account":
-		r.offAccount(holder.live[0])
+		r.OffAccount(holder.Live[0])
 	case "on the account":
-		r.onAccount(holder.live[0])
+		r.OnAccount(holder.Live[0])
 	case "release":
-		holder.drop(r, holder.live[0], v1alpha1.PhaseReleased, CodeRemoved, "a test")
+		r.Drop(holder, holder.Live[0], v1alpha1.PhaseReleased, lifecycle.CodeRemoved, "a test")
 	case "rewrite":
-		r.rewrite(holder, holder.live[0], nil)
+		r.Rewrite(holder, holder.Live[0], nil)
 	case "shift":
-		r.shift(r.inventory.Offers()[n%len(r.inventory.Offers())], quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)})
+		r.Shift(r.Inventory.Offers()[n%len(r.Inventory.Offers())], quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)})
 	case "drop reservations":
-		r.dropReservations()
+		r.DropReservations()
 	case "due":
-		r.due(v1alpha1.Time{Time: r.now.Add(secondsOf(int64(n + 1)))})
+		r.Due(v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(int64(n + 1)))})
 	case "estimate":
-		r.waiting = slices.DeleteFunc(slices.Clone(r.jobs), func(j *job) bool { return len(j.open) == 0 || j.in == nil })
-		for _, w := range r.waiting {
-			w.dec.Action = Queued
+		r.Waiting = slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return len(j.Open) == 0 || j.In == nil })
+		for _, w := range r.Waiting {
+			w.Dec.Action = draft.Queued
 		}
-		r.estimate()
+		r.Estimate()
 	}
 	return true
 }
 
-func pick(list []*job, n int) *job {
+func pick(list []*draft.Job, n int) *draft.Job {
 	if len(list) == 0 {
 		return nil
 	}
@@ -111,39 +114,39 @@ func (t *Trial) State() string {
 		}
 		return v
 	}
-	for _, o := range r.inventory.Offers() {
+	for _, o := range r.Inventory.Offers() {
 		fmt.Fprint(out, o.Ref, trim(o.Free()), trim(o.Held()), trim(o.HeldByPeers()))
 		if o.Cards() != nil {
 			fmt.Fprint(out, o.Cards().Free(), o.Cards().Empty(), o.Cards().Spare())
 		}
 		fmt.Fprintln(out)
 	}
-	for _, name := range sortedNames(r.w.Tenants) {
-		fmt.Fprintln(out, name, r.accounts.Of(name))
+	for _, name := range draft.SortedNames(r.W.Tenants) {
+		fmt.Fprintln(out, name, r.Accounts.Of(name))
 	}
-	for _, name := range sortedNames(r.before) {
-		fmt.Fprintf(out, "%s %p %p %v\n", name, r.before[name], r.current[name], r.statusOnly[name])
+	for _, name := range draft.SortedNames(r.Before) {
+		fmt.Fprintf(out, "%s %p %p %v\n", name, r.Before[name], r.Current[name], r.StatusOnly[name])
 	}
 	claims := []string{}
-	for j, c := range r.claims {
-		claims = append(claims, fmt.Sprintf("claim %s/%s %p", j.tenantName, j.name, c))
+	for j, c := range r.Claims {
+		claims = append(claims, fmt.Sprintf("claim %s/%s %p", j.TenantName, j.Name, c))
 	}
 	slices.Sort(claims)
-	fmt.Fprintln(out, claims, sortedNames(r.claimed), sortedNames(r.replaced), sortedNames(r.isFreed), len(r.freed), r.now, r.plan.Due, r.progressed, len(r.current))
-	for _, remote := range sortedNames(r.mappedNow) {
-		for _, provider := range sortedNames(r.mappedNow[remote]) {
-			for m, n := range r.mappedNow[remote][provider] {
+	fmt.Fprintln(out, claims, draft.SortedNames(r.Claimed), draft.SortedNames(r.Replaced), draft.SortedNames(r.IsFreed), len(r.Freed), r.Now, r.Plan.Due, r.Progressed, len(r.Current))
+	for _, remote := range draft.SortedNames(r.MappedNow) {
+		for _, provider := range draft.SortedNames(r.MappedNow[remote]) {
+			for m, n := range r.MappedNow[remote][provider] {
 				if n != 0 {
 					fmt.Fprintln(out, remote, provider, m, n)
 				}
 			}
 		}
 	}
-	jobs := slices.SortedFunc(slices.Values(r.jobs), func(a, b *job) int {
-		return cmp.Or(cmp.Compare(a.tenantName, b.tenantName), cmp.Compare(a.name, b.name))
+	jobs := slices.SortedFunc(slices.Values(r.Jobs), func(a, b *draft.Job) int {
+		return cmp.Or(cmp.Compare(a.TenantName, b.TenantName), cmp.Compare(a.Name, b.Name))
 	})
 	for _, j := range jobs {
-		fmt.Fprintf(out, "%s/%s %v %v %v %v %d %q %+v %v\n", j.tenantName, j.name, j.live, j.ordinals, j.tasks, j.started, j.releasing, j.why, j.dec, j.sizing)
+		fmt.Fprintf(out, "%s/%s %v %v %v %v %d %q %+v %v\n", j.TenantName, j.Name, j.Live, j.Ordinals, j.Tasks, j.Started, j.Releasing, j.Why, j.Dec, j.Sizing)
 	}
 	return out.String()
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -16,7 +16,7 @@ import (
 // before.
 func (r *round) findExcess() map[string]bool {
 	out := map[string]bool{}
-	for _, o := range r.inventory.Suspects() {
+	for _, o := range r.Inventory.Suspects() {
 		if o.State != model.Fresh {
 			continue
 		}
@@ -34,19 +34,19 @@ func (r *round) findExcess() map[string]bool {
 			list = append(list, m.Contracts...)
 		}
 		for i := range list {
-			list[i] = r.latest(list[i])
+			list[i] = r.Latest(list[i])
 			if out[list[i].Metadata.Name] {
-				lack = lack.Sub(r.relief(o, list[i]))
+				lack = lack.Sub(r.Relief(o, list[i]))
 			}
 		}
 		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
-			return cmp.Or(cmp.Compare(r.standing(a), r.standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
+			return cmp.Or(cmp.Compare(r.Standing(a), r.Standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
 		})
 		for _, c := range list {
 			if out[c.Metadata.Name] || !c.Status.Phase.Held() {
 				continue
 			}
-			relief, helps := r.relief(o, c), false
+			relief, helps := r.Relief(o, c), false
 			for i, n := range lack {
 				helps = helps || (n > 0 && relief.At(i) > 0)
 			}
@@ -62,23 +62,23 @@ func (r *round) findExcess() map[string]bool {
 // settleExcess looks once more at what shrunken flavors hold, because the
 // round may have released or resized some of it.
 func (r *round) settleExcess() {
-	if len(r.excess) == 0 {
+	if len(r.Excess) == 0 {
 		return
 	}
-	was := r.excess
-	r.excess = r.findExcess()
-	for _, name := range sortedNames(was) {
-		c := r.w.Ledger.Contract(name)
-		if r.excess[name] || !c.Status.Phase.Charged() || !r.latest(c).Status.Phase.Charged() {
+	was := r.Excess
+	r.Excess = r.findExcess()
+	for _, name := range draft.SortedNames(was) {
+		c := r.W.Ledger.Contract(name)
+		if r.Excess[name] || !c.Status.Phase.Charged() || !r.Latest(c).Status.Phase.Charged() {
 			continue
 		}
-		if now := r.current[name]; now != nil && r.statusOnly[name] {
-			r.put(now, c) // undo what was decided on the first look
+		if now := r.Current[name]; now != nil && r.StatusOnly[name] {
+			r.Put(now, c) // undo what was decided on the first look
 		}
 		r.seeAgain(c)
 	}
-	for _, name := range sortedNames(r.excess) { // a changed priority may have passed it on
-		if c := r.w.Ledger.Contract(name); !was[name] && c != nil && r.latest(c).Status.Phase.Charged() {
+	for _, name := range draft.SortedNames(r.Excess) { // a changed priority may have passed it on
+		if c := r.W.Ledger.Contract(name); !was[name] && c != nil && r.Latest(c).Status.Phase.Charged() {
 			r.seeAgain(c)
 		}
 	}
@@ -86,25 +86,12 @@ func (r *round) settleExcess() {
 
 // seeAgain observes a contract once more, with what the round has made of it.
 func (r *round) seeAgain(c *v1alpha1.Contract) {
-	seen := r.observe(r.latest(c))
-	for _, j := range r.jobs {
-		for i := range j.live {
-			if j.live[i].Metadata.Name == c.Metadata.Name {
-				j.live[i] = seen
+	seen := r.Observe(r.Latest(c))
+	for _, j := range r.Jobs {
+		for i := range j.Live {
+			if j.Live[i].Metadata.Name == c.Metadata.Name {
+				j.Live[i] = seen
 			}
 		}
 	}
-}
-
-// relief is what an offer would gain without a contract of its pool.
-func (r *round) relief(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {
-	at := r.offerOf(c)
-	if at == nil {
-		return nil
-	}
-	v := r.footprint(at, c.Metadata.Name, c)
-	if at == o {
-		return v
-	}
-	return v[:min(len(v), quantity.Storage+1)]
 }

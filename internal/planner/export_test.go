@@ -5,10 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"golang.org/x/sys/unix"
 )
 
 // Pace is how fast a round went, in processor time of its thread.
@@ -25,7 +26,7 @@ type Pace struct {
 	Turns []time.Duration
 	// Made and Kept are the bytes that all turns took, and those of them that the plan keeps.
 	Made, Kept uint64
-	Plan       *Plan
+	Plan       *draft.Plan
 }
 
 // Percentile of the turns.
@@ -36,7 +37,7 @@ func (p *Pace) Percentile(of float64) time.Duration {
 // MeasurePace decides a world of intents that have nothing yet, one turn after
 // the other, and says how long everything took. The caller has locked its
 // goroutine to a thread.
-func MeasurePace(w World) *Pace {
+func MeasurePace(w draft.World) *Pace {
 	p := &Pace{}
 	last := threadTime()
 	lap := func() time.Duration {
@@ -49,32 +50,32 @@ func MeasurePace(w World) *Pace {
 	p.Round = lap()
 	r.prepareAll()
 	p.Settle = lap()
-	var waiting []*job
-	for _, j := range r.jobs {
-		j.budget(r, len(j.tasks))
+	var waiting []*draft.Job
+	for _, j := range r.Jobs {
+		r.Budget(j, len(j.Tasks))
 		waiting = append(waiting, j)
 	}
 	for _, j := range waiting {
-		for alt := range j.alternatives() {
-			s := r.shapeOf(j, alt)
+		for alt := range j.Alternatives() {
+			s := r.ShapeOf(j, alt)
 			s.Best(func(*match.Candidate) bool { return true }, false)
 		}
 	}
-	p.Cold, p.Shapes = lap(), r.match.Classes()
+	p.Cold, p.Shapes = lap(), r.Match.Classes()
 	sample := waiting[:min(len(waiting), 50)]
 	for _, j := range sample {
 		r.scan(j)
 	}
 	p.Scan = lap() / time.Duration(max(len(sample), 1))
-	r.order(waiting)
+	r.Order(waiting)
 	runtime.GC()
 	before := memory()
 	lap()
 	seen := map[*match.Class]bool{}
 	for _, j := range waiting {
-		s := r.shapeOf(j, 0)
+		s := r.ShapeOf(j, 0)
 		lap()
-		r.turn(j, request{})
+		r.Turn(j, place.Request{})
 		if took := lap(); seen[s] {
 			p.Turns = append(p.Turns, took)
 		} else {
@@ -87,21 +88,21 @@ func MeasurePace(w World) *Pace {
 	kept := memory()
 	p.Made, p.Kept = made.TotalAlloc-before.TotalAlloc, max(kept.HeapAlloc, before.HeapAlloc)-before.HeapAlloc
 	lap()
-	r.waiting = slices.DeleteFunc(waiting, func(j *job) bool { return len(j.tasks) == 0 })
+	r.Waiting = slices.DeleteFunc(waiting, func(j *draft.Job) bool { return len(j.Tasks) == 0 })
 	r.conclude()
 	r.check()
 	p.Conclude = lap()
-	p.Plan = r.plan
+	p.Plan = r.Plan
 	slices.Sort(p.Turns)
 	return p
 }
 
 // scan finds the best offer for a job as one would who remembers nothing: by the
 // same rules, every offer in turn.
-func (r *round) scan(j *job) *match.Candidate {
-	w := r.match.Request(j.ask(0))
+func (r *round) scan(j *draft.Job) *match.Candidate {
+	w := r.Match.Request(place.AskOf(j, 0))
 	var best *match.Candidate
-	cands := r.match.NewClass(w).Candidates
+	cands := r.Match.NewClass(w).Candidates
 	for i := range cands {
 		if c := &cands[i]; c.Fails == "" && (best == nil || c.Score > best.Score) {
 			best = c
@@ -134,21 +135,21 @@ type Effort struct {
 }
 
 // CountWork decides a world from nothing and counts what that took.
-func CountWork(w World) (*Plan, Effort) {
+func CountWork(w draft.World) (*draft.Plan, Effort) {
 	r := newRound(&w)
 	r.prepareAll()
-	d := Effort{Tasks: len(r.nothing)}
-	for _, j := range r.jobs {
-		if !r.isNothing(j.tasks) {
-			d.Tasks += len(j.tasks)
+	d := Effort{Tasks: len(r.Nothing)}
+	for _, j := range r.Jobs {
+		if !r.IsNothing(j.Tasks) {
+			d.Tasks += len(j.Tasks)
 		}
 	}
 	r.fillAll()
 	r.consolidate()
 	r.conclude()
 	r.check()
-	d.Looked, d.Made = r.match.Looked(), r.made
-	return r.plan, d
+	d.Looked, d.Made = r.Match.Looked(), r.Made
+	return r.Plan, d
 }
 
 // prepareAll is a round's way to its first turn.
@@ -159,12 +160,12 @@ func (r *round) prepareAll() {
 }
 
 // Break makes the session trip over the next change of an offer.
-func (s *Session) Break() { s.base.inventory = &inventory.Inventory{} }
+func (s *Session) Break() { s.base.draft.Inventory = &inventory.Inventory{} }
 
 // CheckShapes decides a world and holds each shape that was made for it against
 // what every offer alone says.
-func CheckShapes(w World) (checked int, err error) {
+func CheckShapes(w draft.World) (checked int, err error) {
 	r := newRound(&w)
 	r.decide()
-	return r.match.Check()
+	return r.Match.Check()
 }

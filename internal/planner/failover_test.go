@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -63,7 +64,7 @@ func TestFailoverTakesRunnersUpFirst(t *testing.T) {
 			b := threePlaces(t)
 			c.change(b)
 			b.Offer("paris/h100", Heard(model.Lost))
-			p := want(t, b, planner.Move, planner.CodeProviderLost)
+			p := want(t, b, planner.Move, lifecycle.CodeProviderLost)
 			if got := on(b); got != fresh+c.want {
 				t.Fatalf("%s\n%s", got, describe(p))
 			}
@@ -92,7 +93,7 @@ func TestHeardElsewhereIsNotLost(t *testing.T) {
 		t.Fatalf("%s: %s", d.Action, d.Reason)
 	}
 	b.W.Heard = nil
-	want(t, b, planner.Move, planner.CodeProviderLost)
+	want(t, b, planner.Move, lifecycle.CodeProviderLost)
 }
 
 // A lost provider's contract stays when nothing else fits: it may come back,
@@ -105,21 +106,21 @@ func TestFailoverWaitsWhenNothingElseFits(t *testing.T) {
 		b.Round()
 		b.Tick(10 * time.Second).Deliver().Round()
 		b.Tick(time.Minute).Offer("paris/h100", Heard(model.Lost))
-		p := want(t, b, planner.Keep, planner.CodeProviderLost)
+		p := want(t, b, planner.Keep, lifecycle.CodeProviderLost)
 		if d := Of(p, "vision/train"); on(b) != "paris/h100 Degraded" || !strings.Contains(d.Reason, "paris is not heard since") || !strings.Contains(d.Reason, "nothing else fits; the only offer does not fit: it is on a provider that is lost") {
 			t.Fatalf("%s\n%s", on(b), describe(p))
 		}
 		b.Tick(time.Hour)
-		want(t, b, planner.Keep, planner.CodeProviderLost)
+		want(t, b, planner.Keep, lifecycle.CodeProviderLost)
 		b.Tick(time.Hour).Offer("paris/h100", Heard(model.Fresh))
 		want(t, b, planner.Keep, "")
 		if on(b) != "paris/h100 Active" {
 			t.Fatal(on(b))
 		}
 		b.Offer("paris/h100", Heard(model.Lost))
-		want(t, b, planner.Keep, planner.CodeProviderLost)
+		want(t, b, planner.Keep, lifecycle.CodeProviderLost)
 		b.Tick(time.Hour).Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"))
-		want(t, b, planner.Move, planner.CodeProviderLost)
+		want(t, b, planner.Move, lifecycle.CodeProviderLost)
 		if on(b) != "paris/h100 Releasing, lyon/h100 Reserved" {
 			t.Fatal(on(b))
 		}
@@ -136,7 +137,7 @@ func TestFailoverOfExcess(t *testing.T) {
 	b.Tick(4 * time.Minute)
 	want(t, b, planner.Keep, "")
 	b.Tick(time.Minute)
-	p = want(t, b, planner.Move, planner.CodeShrunk)
+	p = want(t, b, planner.Move, lifecycle.CodeShrunk)
 	if on(b) != "paris/h100 Releasing, lyon/h100 Reserved" || !strings.Contains(Of(p, "vision/train").Reason, "runner-up lyon/h100") {
 		t.Fatalf("%s\n%s", on(b), describe(p))
 	}
@@ -163,7 +164,7 @@ func TestFailoverOfDenied(t *testing.T) {
 	b.Tick(29 * time.Second)
 	want(t, b, planner.Keep, "")
 	b.Tick(time.Second)
-	p := want(t, b, planner.Move, planner.CodeSliceDenied)
+	p := want(t, b, planner.Move, lifecycle.CodeSliceDenied)
 	if on(b) != "paris/h100 Releasing, lyon/h100 Reserved" || !strings.Contains(Of(p, "vision/train").Reason, "paris/h100 denies the slice: no such class") {
 		t.Fatalf("%s\n%s", on(b), describe(p))
 	}
@@ -175,12 +176,12 @@ func TestFailoverOfDenied(t *testing.T) {
 	}
 	// lyon is lost: paris would do, and has denied it not long ago.
 	b.Offer("lyon/h100", Heard(model.Lost))
-	p = want(t, b, planner.Keep, planner.CodeProviderLost)
+	p = want(t, b, planner.Keep, lifecycle.CodeProviderLost)
 	if !strings.Contains(Of(p, "vision/train").Reason, "1 has denied it a slice") {
 		t.Fatal(describe(p))
 	}
 	b.Tick(p.Due.Sub(b.W.Now.Time))
-	want(t, b, planner.Move, planner.CodeProviderLost)
+	want(t, b, planner.Move, lifecycle.CodeProviderLost)
 	if on(b) != "lyon/h100 Releasing, paris/h100 Reserved" {
 		t.Fatal(on(b))
 	}
@@ -192,11 +193,11 @@ func TestFailoverOfDenied(t *testing.T) {
 	deny(b, "no such class")
 	b.Round()
 	b.Tick(30 * time.Second)
-	want(t, b, planner.Move, planner.CodeSliceDenied)
+	want(t, b, planner.Move, lifecycle.CodeSliceDenied)
 	last := b.W.Now
 	b.Tick(time.Second).Deliver().Round()
 	b.Tick(time.Second).Offer("lyon/h100", Heard(model.Lost))
-	p = want(t, b, planner.Keep, planner.CodeProviderLost)
+	p = want(t, b, planner.Keep, lifecycle.CodeProviderLost)
 	if got := p.Due.Sub(last.Time); got != 20*time.Minute {
 		t.Fatalf("keeps away for %s", got)
 	}

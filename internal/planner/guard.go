@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -28,25 +29,12 @@ import (
 //
 // What is held back waits for an operator (AllowEnds), or until the others are done.
 
-// heldBack are those whose contracts do not end in this round.
-type heldBack struct {
-	// all deletions and losses; only by rules below rulesEndsApart.
-	all                bool
-	tenants, providers map[string]bool
-}
-
-// tenant reports whether what a tenant's deleted intents hold is kept.
-func (h *heldBack) tenant(name string) bool { return h.all || h.tenants[name] }
-
-// provider reports whether what a provider no longer serves is kept.
-func (h *heldBack) provider(name string) bool { return h.all || h.providers[name] }
-
 // Ends are the contracts that would end in a world because intents are gone or
 // providers are lost, by name, whether held back or not.
-func Ends(w World) []string {
+func Ends(w draft.World) []string {
 	r := newRound(&w)
 	r.finishReleases()
-	r.excess = r.findExcess()
+	r.Excess = r.findExcess()
 	r.cutBudgets()
 	deletions, losses := r.guardedEnds()
 	var names []string
@@ -78,15 +66,15 @@ func (r *round) guardedEnds() (deletions, losses ends) {
 	for k := range r.renames {
 		// As in adopt: an intent that the ledger knows by its own name takes
 		// nothing over, and what it was called before is gone.
-		if r.w.Ledger.State(k[0], k[1]) == nil {
-			renamed[[2]string{k[0], r.find(k[0], k[1]).Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]}] = true
+		if r.W.Ledger.State(k[0], k[1]) == nil {
+			renamed[[2]string{k[0], r.Find(k[0], k[1]).Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]}] = true
 		}
 	}
 	deletions, losses = ends{}, ends{}
 	seen := map[string]bool{}
 	ask := func(to ends, whose string, c *v1alpha1.Contract, ending bool) {
 		end, name := c.Spec.Term.End, c.Metadata.Name // what its term or a budget ends now is not counted
-		if ending && c.Status.Phase.Charged() && !seen[name] && !r.w.ForceRelease[name] && !r.cut[name] && (end.IsZero() || end.After(r.now.Time)) {
+		if ending && c.Status.Phase.Charged() && !seen[name] && !r.W.ForceRelease[name] && !r.Cut[name] && (end.IsZero() || end.After(r.Now.Time)) {
 			seen[name] = true
 			to[whose] = append(to[whose], c)
 		}
@@ -94,13 +82,13 @@ func (r *round) guardedEnds() (deletions, losses ends) {
 	// What is frozen does not end because its intent or its provider is gone, but
 	// gives spot capacity back as all do.
 	for k := range r.orphans {
-		for _, c := range r.heldOf(k) {
-			ask(deletions, k[0], c, !renamed[k] && !r.isFrozenContract(c))
+		for _, c := range r.HeldOf(k) {
+			ask(deletions, k[0], c, !renamed[k] && !r.IsFrozenContract(c))
 		}
 	}
-	for _, o := range r.inventory.Unheard() {
+	for _, o := range r.Inventory.Unheard() {
 		for _, c := range o.Contracts {
-			ask(losses, o.Provider, c, o.State == model.Withdrawn && r.interrupted(c, o) || o.State == model.Lost && !r.w.Deaf && !r.isFrozenContract(c))
+			ask(losses, o.Provider, c, o.State == model.Withdrawn && r.Interrupted(c, o) || o.State == model.Lost && !r.W.Deaf && !r.IsFrozenContract(c))
 		}
 	}
 	return deletions, losses
@@ -109,26 +97,26 @@ func (r *round) guardedEnds() (deletions, losses ends) {
 // guardEnds holds back what would end too many contracts at once.
 func (r *round) guardEnds() {
 	deletions, losses := r.guardedEnds()
-	limit := max(5, r.w.Ledger.Held()/5)
-	if m := r.fleet.Safety.MaxEnds; m != nil {
+	limit := max(5, r.W.Ledger.Held()/5)
+	if m := r.Fleet.Safety.MaxEnds; m != nil {
 		limit = int(*m)
 	}
-	if r.w.AllowEnds || r.fleet.Suspend {
+	if r.W.AllowEnds || r.Fleet.Suspend {
 		return
 	}
-	allow := fmt.Sprintf("(fleet.yaml, spec.safety.maxEnds): allow it once with `fleetbroker reconcile --once --allow-ends %s`", cmp.Or(r.w.Inputs, "COMMIT"))
-	if !r.by(rulesEndsApart) {
+	allow := fmt.Sprintf("(fleet.yaml, spec.safety.maxEnds): allow it once with `fleetbroker reconcile --once --allow-ends %s`", cmp.Or(r.W.Inputs, "COMMIT"))
+	if !r.By(draft.RulesEndsApart) {
 		if n := deletions.count() + losses.count(); n > limit {
-			r.heldBack.all, r.plan.HeldBackEnds = true, n
-			r.plan.HeldBack = fmt.Sprintf("%d contracts would end because intents are gone or providers are lost; one round may end %d %s", n, limit, allow)
+			r.HeldBack.All, r.Plan.HeldBackEnds = true, n
+			r.Plan.HeldBack = fmt.Sprintf("%d contracts would end because intents are gone or providers are lost; one round may end %d %s", n, limit, allow)
 		}
 		return
 	}
 	var why []string
-	r.heldBack.tenants, why = r.holdBack(deletions, limit, why, "because intents are gone", "tenant")
-	r.heldBack.providers, why = r.holdBack(losses, limit, why, "because providers are lost", "provider")
+	r.HeldBack.Tenants, why = r.holdBack(deletions, limit, why, "because intents are gone", "tenant")
+	r.HeldBack.Providers, why = r.holdBack(losses, limit, why, "because providers are lost", "provider")
 	if len(why) > 0 {
-		r.plan.HeldBack = fmt.Sprintf("%s; one round may end %d for each of these reasons %s", strings.Join(why, ", and "), limit, allow)
+		r.Plan.HeldBack = fmt.Sprintf("%s; one round may end %d for each of these reasons %s", strings.Join(why, ", and "), limit, allow)
 	}
 }
 
@@ -154,8 +142,8 @@ func (r *round) holdBack(e ends, limit int, why []string, because, kind string) 
 	for name := range held {
 		total += len(e[name])
 	}
-	r.plan.HeldBackEnds += total
-	names := sortedNames(held)
+	r.Plan.HeldBackEnds += total
+	names := draft.SortedNames(held)
 	text := fmt.Sprintf("%d contracts would end %s, of %s %s", total, because, kind, names[0])
 	if n := len(names); n > 1 {
 		const most = 3
@@ -173,51 +161,51 @@ func (r *round) holdSameCommits(e ends, held map[string]bool) {
 	commits := map[string]bool{}
 	for name := range held {
 		for _, c := range e[name] {
-			commits[r.w.RemovedBy[c.Spec.Intent.Path]] = true
+			commits[r.W.RemovedBy[c.Spec.Intent.Path]] = true
 		}
 	}
 	delete(commits, "")
 	for name, list := range e {
 		for _, c := range list {
 			path := c.Spec.Intent.Path
-			r.plan.Removed = append(r.plan.Removed, path)
-			held[name] = held[name] || commits[r.w.RemovedBy[path]]
+			r.Plan.Removed = append(r.Plan.Removed, path)
+			held[name] = held[name] || commits[r.W.RemovedBy[path]]
 		}
 		if !held[name] {
 			delete(held, name)
 		}
 	}
-	slices.Sort(r.plan.Removed)
-	r.plan.Removed = slices.Compact(r.plan.Removed)
+	slices.Sort(r.Plan.Removed)
+	r.Plan.Removed = slices.Compact(r.Plan.Removed)
 }
 
 // cutBudgets marks the contracts that budgets with atLimit end: all of a month
 // that is spent, and of an hour that is too dear the lowest priority first,
 // then the youngest.
 func (r *round) cutBudgets() {
-	for name, t := range r.w.Tenants {
+	for name, t := range r.W.Tenants {
 		b := t.Spec.Budget
-		if b == nil || b.AtLimit != account.AtLimitEnd || len(r.charged.Of(name)) == 0 {
+		if b == nil || b.AtLimit != account.AtLimitEnd || len(r.Charged.Of(name)) == 0 {
 			continue
 		}
-		has := r.accounts.Of(name).Budget()
+		has := r.Accounts.Of(name).Budget()
 		over := has.Hourly - has.MaxHourly
 		if has.Spent >= has.MaxMonthly {
 			over = quantity.Unlimited
 		} else if has.MaxMonthly < quantity.Unlimited && has.Hourly > 0 {
 			seconds := quantity.Wide{}.AddProduct(int64(has.MaxMonthly-has.Spent), 3600, 1).Quo(uint64(has.Hourly))
-			r.due(v1alpha1.Time{Time: r.now.Add(secondsOf(min(seconds, 40*24*3600) + 1))})
+			r.Due(v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(min(seconds, 40*24*3600) + 1))})
 		}
-		list := slices.Clone(r.charged.Of(name))
+		list := slices.Clone(r.Charged.Of(name))
 		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
-			return cmp.Or(cmp.Compare(r.standing(a), r.standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
+			return cmp.Or(cmp.Compare(r.Standing(a), r.Standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
 		})
 		for _, c := range list {
 			if over <= 0 {
 				break
 			}
-			r.cut[c.Metadata.Name] = true
-			over -= r.peak(c)
+			r.Cut[c.Metadata.Name] = true
+			over -= r.Peak(c)
 		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // checkInvariants asks the finished plan, by other means than those that made
@@ -17,7 +19,7 @@ import (
 // mistake here must cost a decision, not a promise.
 func (r *round) checkInvariants() {
 	for range 3 {
-		bad := violations(r.w, r.plan, r.flavorsOf)
+		bad := violations(r.W, r.Plan, r.flavorsOf)
 		r.halfGangs(bad)
 		if len(bad) == 0 {
 			return
@@ -35,9 +37,9 @@ func (r *round) checkInvariants() {
 // of a claim must not stand.
 func (r *round) claimedFrom(intent [2]string) [][2]string {
 	var out [][2]string
-	for i := range r.plan.Contracts {
-		c := r.plan.Contracts[i].After
-		if c != nil && r.plan.Contracts[i].Before == nil && c.Decision.Claimed != "" && c.Metadata.Namespace == intent[0] && c.Spec.Intent.Name == intent[1] {
+	for i := range r.Plan.Contracts {
+		c := r.Plan.Contracts[i].After
+		if c != nil && r.Plan.Contracts[i].Before == nil && c.Decision.Claimed != "" && c.Metadata.Namespace == intent[0] && c.Spec.Intent.Name == intent[1] {
 			out = append(out, [2]string{v1alpha1.FleetTenant, c.Decision.Claimed})
 		}
 	}
@@ -49,15 +51,15 @@ func (r *round) withdraw(intent [2]string, why string) {
 	of := func(c *v1alpha1.Contract) bool {
 		return c != nil && c.Metadata.Namespace == intent[0] && c.Spec.Intent.Name == intent[1]
 	}
-	r.plan.Contracts = slices.DeleteFunc(r.plan.Contracts, func(c model.Change) bool { return of(c.Before) || of(c.After) })
-	r.plan.States = slices.DeleteFunc(r.plan.States, func(s model.StateChange) bool {
+	r.Plan.Contracts = slices.DeleteFunc(r.Plan.Contracts, func(c model.Change) bool { return of(c.Before) || of(c.After) })
+	r.Plan.States = slices.DeleteFunc(r.Plan.States, func(s model.StateChange) bool {
 		return s.After != nil && s.After.Metadata.Namespace == intent[0] && s.After.Metadata.Name == intent[1]
 	})
-	for i := range r.plan.Intents {
-		if was := r.plan.Intents[i]; was.Tenant == intent[0] && was.Name == intent[1] {
+	for i := range r.Plan.Intents {
+		if was := r.Plan.Intents[i]; was.Tenant == intent[0] && was.Name == intent[1] {
 			d := *was
-			r.plan.Intents[i] = &d
-			d.Action, d.Code, d.Reason, d.Contracts, d.HourlyAfter = Refuse, CodeInvariant, "not done, because it would break an invariant: "+why, nil, d.HourlyBefore
+			r.Plan.Intents[i] = &d
+			d.Action, d.Code, d.Reason, d.Contracts, d.HourlyAfter = draft.Refuse, lifecycle.CodeInvariant, "not done, because it would break an invariant: "+why, nil, d.HourlyBefore
 		}
 	}
 }
@@ -65,7 +67,7 @@ func (r *round) withdraw(intent [2]string, why string) {
 // flavorsOf are a provider's flavors.
 func (r *round) flavorsOf(provider string) []*v1alpha1.Flavor {
 	var out []*v1alpha1.Flavor
-	for _, o := range r.inventory.By(provider) {
+	for _, o := range r.Inventory.By(provider) {
 		out = append(out, o.Flavor)
 	}
 	return out
@@ -73,7 +75,7 @@ func (r *round) flavorsOf(provider string) []*v1alpha1.Flavor {
 
 // violations are the intents whose new or enlarged contracts break an
 // invariant of a plan, and how.
-func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.Flavor) map[[2]string]string {
+func violations(w *draft.World, p *draft.Plan, flavorsOf func(provider string) []*v1alpha1.Flavor) map[[2]string]string {
 	after := afterwards(w.Ledger, p)
 	offers, pools := map[inventory.Key]*v1alpha1.Flavor{}, map[inventory.Key][]*v1alpha1.Flavor{}
 	read := map[string]bool{}
@@ -136,16 +138,16 @@ func violations(w *World, p *Plan, flavorsOf func(provider string) []*v1alpha1.F
 func (r *round) halfGangs(bad map[[2]string]string) {
 	placed := map[*model.Intent]map[int32]bool{}
 	had := map[*model.Intent]bool{}
-	for i := range r.plan.Contracts {
-		c := r.plan.Contracts[i].After
+	for i := range r.Plan.Contracts {
+		c := r.Plan.Contracts[i].After
 		if c == nil || !c.Status.Phase.Charged() {
 			continue
 		}
-		in := r.find(c.Metadata.Namespace, c.Spec.Intent.Name)
+		in := r.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
 		if in == nil || in.Spec.Gang != nil && !*in.Spec.Gang || in.Spec.Replicas.Min < 2 {
 			continue
 		}
-		if r.plan.Contracts[i].Before != nil {
+		if r.Plan.Contracts[i].Before != nil {
 			had[in] = true
 			continue
 		}
@@ -156,7 +158,7 @@ func (r *round) halfGangs(bad map[[2]string]string) {
 	}
 	for in, replicas := range placed {
 		tenant, name := in.Metadata.Namespace, in.Metadata.Name
-		held := had[in] || slices.ContainsFunc(r.w.Ledger.ByIntent(tenant, name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() })
+		held := had[in] || slices.ContainsFunc(r.W.Ledger.ByIntent(tenant, name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() })
 		if n := len(replicas); !held && n < int(in.Spec.Replicas.Min) {
 			bad[[2]string{tenant, name}] = fmt.Sprintf("only %d of a gang of %d would be placed", n, in.Spec.Replicas.Min)
 		}
@@ -200,7 +202,7 @@ func overQuota(t *v1alpha1.Tenant, after *aftermath, c *v1alpha1.Contract) strin
 // reconciler makes it once, when the plan has landed.
 type aftermath struct {
 	before *ledger.Ledger
-	plan   *Plan
+	plan   *draft.Plan
 	// changed contracts by name, and those that hold afterwards by flavor.
 	changed map[string]bool
 	held    map[inventory.Key][]*v1alpha1.Contract
@@ -211,7 +213,7 @@ type aftermath struct {
 	units   map[*v1alpha1.Flavor]ledger.CardUnits
 }
 
-func afterwards(l *ledger.Ledger, p *Plan) *aftermath {
+func afterwards(l *ledger.Ledger, p *draft.Plan) *aftermath {
 	a := &aftermath{before: l, plan: p, changed: make(map[string]bool, len(p.Contracts)), held: map[inventory.Key][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{},
 		members: map[*v1alpha1.Flavor]ledger.Member{}, units: map[*v1alpha1.Flavor]ledger.CardUnits{}}
 	for i := range p.Contracts {

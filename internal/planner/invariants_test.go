@@ -7,6 +7,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // A plan that breaks an invariant does not leave the package: what is wrong is
@@ -45,36 +47,36 @@ func TestCheckInvariants(t *testing.T) {
 	}
 	no := false
 	for name, c := range map[string]struct {
-		world World
+		world draft.World
 		make  []*v1alpha1.Contract
 		want  string
 	}{
-		"all is well":       {World{Tenants: tenant(&eight), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 8)}, ""},
-		"oversold":          {World{Tenants: tenant(nil), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 9)}, "would be oversold: 1 of gpu too much"},
-		"oversold together": {World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: contract("b", "b", 5)}}})}, []*v1alpha1.Contract{contract("a", "a", 5)}, "would be oversold: 2 of gpu too much"},
-		"over quota":        {World{Tenants: tenant(&four), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 5)}, "quota.gpu: 5 of 4"},
-		"half a gang":       {World{Tenants: tenant(nil), Ledger: ledger.Empty(), Intents: pair(nil)}, []*v1alpha1.Contract{contract("a", "a", 1)}, "only 1 of a gang of 2 would be placed"},
-		"one of several":    {World{Tenants: tenant(nil), Ledger: ledger.Empty(), Intents: pair(&no)}, []*v1alpha1.Contract{contract("a", "a", 1)}, ""},
-		"a taken name":      {World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: contract("b", "a", 1)}}})}, []*v1alpha1.Contract{contract("a", "a", 1)}, "the name a is taken"},
+		"all is well":       {draft.World{Tenants: tenant(&eight), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 8)}, ""},
+		"oversold":          {draft.World{Tenants: tenant(nil), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 9)}, "would be oversold: 1 of gpu too much"},
+		"oversold together": {draft.World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: contract("b", "b", 5)}}})}, []*v1alpha1.Contract{contract("a", "a", 5)}, "would be oversold: 2 of gpu too much"},
+		"over quota":        {draft.World{Tenants: tenant(&four), Ledger: ledger.Empty()}, []*v1alpha1.Contract{contract("a", "a", 5)}, "quota.gpu: 5 of 4"},
+		"half a gang":       {draft.World{Tenants: tenant(nil), Ledger: ledger.Empty(), Intents: pair(nil)}, []*v1alpha1.Contract{contract("a", "a", 1)}, "only 1 of a gang of 2 would be placed"},
+		"one of several":    {draft.World{Tenants: tenant(nil), Ledger: ledger.Empty(), Intents: pair(&no)}, []*v1alpha1.Contract{contract("a", "a", 1)}, ""},
+		"a taken name":      {draft.World{Tenants: tenant(nil), Ledger: ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: contract("b", "a", 1)}}})}, []*v1alpha1.Contract{contract("a", "a", 1)}, "the name a is taken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := c.world
 			w.Offers = []*model.Offer{{Flavor: flavor}}
 			w.Clusters = map[string]*v1alpha1.Cluster{}
 			r := newRound(&w)
-			r.plan.Intents = []*Decision{{Tenant: "vision", Name: "a", Action: Place}}
+			r.Plan.Intents = []*draft.Decision{{Tenant: "vision", Name: "a", Action: draft.Place}}
 			for _, made := range c.make {
-				r.plan.Contracts = append(r.plan.Contracts, model.Change{After: made})
+				r.Plan.Contracts = append(r.Plan.Contracts, model.Change{After: made})
 			}
 			r.checkInvariants()
-			d := r.plan.Intents[0]
+			d := r.Plan.Intents[0]
 			if c.want == "" {
-				if d.Action != Place || len(r.plan.Contracts) != 1 {
+				if d.Action != draft.Place || len(r.Plan.Contracts) != 1 {
 					t.Fatalf("%+v", d)
 				}
 				return
 			}
-			if d.Action != Refuse || d.Code != CodeInvariant || !strings.Contains(d.Reason, c.want) || len(r.plan.Contracts) != 0 {
+			if d.Action != draft.Refuse || d.Code != lifecycle.CodeInvariant || !strings.Contains(d.Reason, c.want) || len(r.Plan.Contracts) != 0 {
 				t.Fatalf("%+v", d)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -44,7 +45,7 @@ func TestLeaving_DeletingAndAddingHoldsNoMoreThanTheQuota(t *testing.T) {
 			if n := held(b, "vision"); n > 4 {
 				t.Fatalf("vision holds %d GPUs of a quota of 4:\n%s", n, describe(p))
 			}
-			if d := Of(p, next); d.Action != planner.Queued || d.Code != planner.CodeQuota ||
+			if d := Of(p, next); d.Action != planner.Queued || d.Code != lifecycle.CodeQuota ||
 				!strings.Contains(d.Reason, "holds 4 of 4 GPUs, 1 contract among them that is being released and not seen gone") {
 				t.Fatalf("%s: %s %s %q", next, d.Action, d.Code, d.Reason)
 			}
@@ -70,19 +71,19 @@ func TestLeaving_TenantCausesCount(t *testing.T) {
 		end  func(*Builder)
 		code string
 	}{
-		"suspended": {nil, func(b *Builder) { b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Suspend = true })) }, planner.CodeSuspended},
-		"its term":  {[]func(*model.Intent){For(time.Hour)}, func(b *Builder) { b.Tick(time.Hour) }, planner.CodeTermEnded},
+		"suspended": {nil, func(b *Builder) { b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Suspend = true })) }, lifecycle.CodeSuspended},
+		"its term":  {[]func(*model.Intent){For(time.Hour)}, func(b *Builder) { b.Tick(time.Hour) }, lifecycle.CodeTermEnded},
 		"stage find": {nil, func(b *Builder) {
 			b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Stage = v1alpha1.StageFind }))
-		}, planner.CodeStageFind},
+		}, lifecycle.CodeStageFind},
 		"fewer": {[]func(*model.Intent){Wants(2, "H100"), Times(2), With(func(s *v1alpha1.IntentSpec) { s.Gang = Ptr(false) })},
-			func(b *Builder) { b.Intent("vision/train", Times(1)) }, planner.CodeFewer},
+			func(b *Builder) { b.Intent("vision/train", Times(1)) }, lifecycle.CodeFewer},
 		"budget": {nil, func(b *Builder) {
 			b.Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Budget = &v1alpha1.TenantBudget{Hourly: Money("100")} })
 			b.Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) {
 				s.Budget = &v1alpha1.TenantBudget{Hourly: Money("1"), AtLimit: "end"}
 			})
-		}, planner.CodeBudget},
+		}, lifecycle.CodeBudget},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := stuck(t, c.with...)
@@ -99,7 +100,7 @@ func TestLeaving_TenantCausesCount(t *testing.T) {
 			}
 			b.Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Budget = nil })
 			for range 2 {
-				if d := Of(b.Tick(time.Minute).Intent("vision/again", Wants(1, "H100")).Round(), "vision/again"); d.Code != planner.CodeQuota || held(b, "vision") != 4 {
+				if d := Of(b.Tick(time.Minute).Intent("vision/again", Wants(1, "H100")).Round(), "vision/again"); d.Code != lifecycle.CodeQuota || held(b, "vision") != 4 {
 					t.Fatalf("%s %s %q, %d GPUs held", d.Action, d.Code, d.Reason, held(b, "vision"))
 				}
 			}
@@ -112,7 +113,7 @@ func TestLeaving_TenantCausesCount(t *testing.T) {
 func TestLeaving_ProviderCausesDoNotCount(t *testing.T) {
 	b := stuck(t).Offer("paris/h100", Heard(model.Lost))
 	b.W.AllowEnds = true
-	want(t, b, planner.Move, planner.CodeProviderLost)
+	want(t, b, planner.Move, lifecycle.CodeProviderLost)
 	if n := held(b, "vision"); n != 8 {
 		t.Fatalf("%d GPUs held, want the lost ones and those that replace them", n)
 	}
@@ -120,7 +121,7 @@ func TestLeaving_ProviderCausesDoNotCount(t *testing.T) {
 	b = stuck(t).Remove("vision/train")
 	b.Round()
 	b.Intent("vision/again", Wants(4, "H100"))
-	if d := Of(b.Tick(time.Minute).Round(), "vision/again"); d.Code != planner.CodeQuota {
+	if d := Of(b.Tick(time.Minute).Round(), "vision/again"); d.Code != lifecycle.CodeQuota {
 		t.Fatalf("%s %s", d.Action, d.Code)
 	}
 	b.Offer("paris/h100", Heard(model.Lost))
@@ -133,7 +134,7 @@ func TestLeaving_ProviderCausesDoNotCount(t *testing.T) {
 func TestLeaving_ChangesCountFromTheNextRoundOn(t *testing.T) {
 	b := stuck(t).Offer("lyon/a100", Cards("nvidia-a100", 8, "80Gi"), Costs("1")).Offer("paris/b200", Cards("nvidia-b200", 8, "180Gi"), Costs("1"))
 	b.Intent("vision/train", Wants(4, "A100"))
-	want(t, b, planner.Move, planner.CodeChanged)
+	want(t, b, planner.Move, lifecycle.CodeChanged)
 	b.Tick(time.Minute).Intent("vision/train", Wants(4, "B200"))
 	b.Round()
 	if n := held(b, "vision"); n != 8 {
@@ -167,7 +168,7 @@ func TestLeaving_GivingWayToItsOwnTenantCounts(t *testing.T) {
 		}
 		b.Remove("vision/train").Remove(by+"/urgent").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9")).Intent("vision/again", Wants(8, "H100"))
 		d := Of(b.Tick(time.Minute).Round(), "vision/again")
-		if waits := d.Code == planner.CodeQuota; waits != counts {
+		if waits := d.Code == lifecycle.CodeQuota; waits != counts {
 			t.Errorf("gave way to %s: %s %s %q", by, d.Action, d.Code, d.Reason)
 		}
 	}
@@ -181,7 +182,7 @@ func TestLeaving_EarlierRulesDecideAsTheyDid(t *testing.T) {
 		t.Fatalf("rules 1: %s %s %q", d.Action, d.Code, d.Reason)
 	}
 	b.W.Rules = planner.Rules
-	if d := Of(b.Plan(), "vision/again"); d.Code != planner.CodeQuota {
+	if d := Of(b.Plan(), "vision/again"); d.Code != lifecycle.CodeQuota {
 		t.Fatalf("rules %d: %s %s %q", planner.Rules, d.Action, d.Code, d.Reason)
 	}
 }

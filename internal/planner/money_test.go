@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -69,7 +70,7 @@ func TestPriceWindows(t *testing.T) {
 		p.Windows = []v1alpha1.PriceWindow{{Window: v1alpha1.Window{Days: []string{"Sat", "Sun"}, From: "00:00", To: "24:00", Timezone: "UTC"}, PerHour: v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("4")}}}
 	})).Intent("vision/train", Wants(4, "H100"), AtMost("16.351"))
 	// The budget is for the dearest hour.
-	want(t, b, planner.Queued, planner.CodeIntentBudget)
+	want(t, b, planner.Queued, lifecycle.CodeIntentBudget)
 	b.Intent("vision/train", AtMost("16.352"))
 	want(t, b, planner.Place, "")
 	p := b.Contracts("vision/train")[0].Spec.Price
@@ -107,7 +108,7 @@ func TestMaxTotalEndsAnOpenTerm(t *testing.T) {
 		t.Fatalf("ends %v", end)
 	}
 	b.W.Now = end
-	want(t, b, planner.Done, planner.CodeTermEnded)
+	want(t, b, planner.Done, lifecycle.CodeTermEnded)
 }
 
 func TestTenantBudget(t *testing.T) {
@@ -118,7 +119,7 @@ func TestTenantBudget(t *testing.T) {
 	}
 	t.Run("hourly", func(t *testing.T) {
 		b := budget(func(tb *v1alpha1.TenantBudget) { tb.Hourly = Money("11.75") })
-		p := want(t, b, planner.Queued, planner.CodeBudget)
+		p := want(t, b, planner.Queued, lifecycle.CodeBudget)
 		if d := Of(p, "vision/train"); d.Rejected["budget.tenant.hourly"] != 1 || d.Reason != "tenant vision spends 0.00 of 11.75 EUR/h; the only offer does not fit: it costs more than is left of its tenant's hourly budget" {
 			t.Fatal(describe(p))
 		}
@@ -128,7 +129,7 @@ func TestTenantBudget(t *testing.T) {
 	})
 	// From Friday noon to the month's end are 252 hours: 2961.504.
 	t.Run("monthly holds the rest of the month", func(t *testing.T) {
-		want(t, budget(func(tb *v1alpha1.TenantBudget) { tb.Monthly = Money("2961.50") }), planner.Queued, planner.CodeBudget)
+		want(t, budget(func(tb *v1alpha1.TenantBudget) { tb.Monthly = Money("2961.50") }), planner.Queued, lifecycle.CodeBudget)
 		want(t, budget(func(tb *v1alpha1.TenantBudget) { tb.Monthly = Money("2961.51") }), planner.Place, "")
 	})
 	t.Run("a short term holds less", func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestTenantBudget(t *testing.T) {
 	})
 	t.Run("the next month begins anew", func(t *testing.T) {
 		b := budget(func(tb *v1alpha1.TenantBudget) { tb.Monthly = Money("300") }).Intent("vision/train", For(48*time.Hour))
-		p := want(t, b, planner.Queued, planner.CodeBudget)
+		p := want(t, b, planner.Queued, lifecycle.CodeBudget)
 		if !p.Due.Equal(Time("2026-12-01T00:00:00Z").Time) {
 			t.Fatalf("due %v", p.Due)
 		}
@@ -154,7 +155,7 @@ func TestTenantBudget(t *testing.T) {
 			t.Fatalf("due in %v", d)
 		}
 		b.W.Now = p.Due
-		want(t, b, planner.Queued, planner.CodeBudget)
+		want(t, b, planner.Queued, lifecycle.CodeBudget)
 		if c := b.Contracts("vision/train")[0]; c.Status.Phase != v1alpha1.PhaseReleasing {
 			t.Fatal(c.Status)
 		}
@@ -209,7 +210,7 @@ func TestSharesOfCards(t *testing.T) {
 		t.Fatalf("%+v", c.Spec)
 	}
 	b.Intent("vision/train", Times(8))
-	want(t, b, planner.Queued, planner.CodeQuota)
+	want(t, b, planner.Queued, lifecycle.CodeQuota)
 	// A share is rounded up to units: 0.3 of a card is three sevenths.
 	b.W.AllowEnds = true
 	b.Remove("vision/train").Round()
@@ -274,6 +275,6 @@ func TestLostProvidersAreNoReason(t *testing.T) {
 		for i := range lost {
 			b.Offer(fmt.Sprintf("paris/lost%d", i), Heard(model.Lost))
 		}
-		want(t, b, planner.Queued, planner.CodeIntentBudget)
+		want(t, b, planner.Queued, lifecycle.CodeIntentBudget)
 	}
 }

@@ -5,16 +5,16 @@ import (
 	"maps"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"pgregory.net/rapid"
 )
 
 // Observations are a map that shares what does not change: they hold what a map
 // would, leave the one before as it was, and name exactly what differs.
 func TestObservations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var o Observations
+		var o draft.Observations
 		model := map[string]v1alpha1.Observation{}
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
 			was, before := o, maps.Clone(model)
@@ -37,12 +37,12 @@ func TestObservations(t *testing.T) {
 			}
 			for i := range 6 {
 				name := fmt.Sprint("c", i)
-				if !SameObservation(o.Of(name), model[name]) || !SameObservation(was.Of(name), before[name]) {
+				if !draft.SameObservation(o.Of(name), model[name]) || !draft.SameObservation(was.Of(name), before[name]) {
 					t.Fatalf("%s: %+v, want %+v; before %+v, want %+v", name, o.Of(name), model[name], was.Of(name), before[name])
 				}
 				now, is := model[name]
 				old, had := before[name]
-				if changed := is != had || !SameObservation(now, old); changed != differ[name] {
+				if changed := is != had || !draft.SameObservation(now, old); changed != differ[name] {
 					t.Fatalf("%s differs: %v, said %v", name, changed, differ[name])
 				}
 			}

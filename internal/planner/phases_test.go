@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -138,7 +139,7 @@ func TestExcessIsSettledLast(t *testing.T) {
 	b.Round()
 	b.Tick(time.Second).Deliver().Round()
 	b.Tick(time.Second).Offer("paris/h100", Capacity("gpu=6")).Intent("vision/train", Wants(2, "H100"))
-	want(t, b, planner.Resize, planner.CodeChanged)
+	want(t, b, planner.Resize, lifecycle.CodeChanged)
 	if got := b.Contracts("vision/low")[0].Status.Phase; got != v1alpha1.PhaseActive {
 		t.Fatal(got)
 	}

@@ -5,15 +5,17 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // problem is a batch in numbers, and what they stand for.
 type problem struct {
 	batch.Problem
-	seats []*seat
+	seats []*place.Seat
 	// places are the candidates of each kind, in its order.
 	places [][]*match.Candidate
 	offers []*inventory.Offer
@@ -32,35 +34,35 @@ const charged = 6
 // problemOf is the problem of seats, without those whose place cannot change. Plain:
 // without those that limits of money hold, and without offers that sell parts of
 // cards.
-func (p *repairs) problemOf(seats []*seat, plain bool) *problem {
+func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 	b := &problem{rows: map[*inventory.Offer]int32{}, counts: []int{quantity.GPU}, tenants: map[*account.Tenant]int32{}}
 	if !plain {
-		_, end := p.books.MonthBounds(p.now)
-		b.seconds = int64(end.Sub(p.now.Time).Seconds())
+		_, end := p.Books.MonthBounds(p.Now)
+		b.seconds = int64(end.Sub(p.Now.Time).Seconds())
 	}
 	kinds := map[*match.Class]int32{}
 	for _, s := range seats {
-		if plain && s.job.purse.Limited || s.at != nil && b.rowOf(s.at.Offer, plain) < 0 {
+		if plain && s.Job.Purse.Limited || s.At != nil && b.rowOf(s.At.Offer, plain) < 0 {
 			continue
 		}
-		kind, known := kinds[s.shape]
+		kind, known := kinds[s.Shape]
 		if !known {
 			kind = int32(len(b.Kinds)) //nolint:gosec // their number
-			kinds[s.shape] = kind
-			b.addKind(s.shape, plain)
+			kinds[s.Shape] = kind
+			b.addKind(s.Shape, plain)
 		}
 		at := int32(batch.Nowhere)
-		if s.at != nil {
-			if at = int32(slices.Index(b.places[kind], s.at)); at < 0 { //nolint:gosec // their number
+		if s.At != nil {
+			if at = int32(slices.Index(b.places[kind], s.At)); at < 0 { //nolint:gosec // their number
 				continue // it sits where nobody would be sent
 			}
 		}
 		seat := batch.Seat{Kind: kind, At: at, Group: -1, Account: -1}
 		if !plain {
-			seat.Account = p.accountOf(b, s.job)
+			seat.Account = p.accountOf(b, s.Job)
 		}
-		if s.contract != nil {
-			for _, u := range inventory.CardsOf(s.contract) {
+		if s.Contract != nil {
+			for _, u := range inventory.CardsOf(s.Contract) {
 				seat.On = append(seat.On, batch.Units{Card: u.Card, N: u.Units})
 			}
 		}
@@ -72,12 +74,12 @@ func (p *repairs) problemOf(seats []*seat, plain bool) *problem {
 }
 
 // accountOf is the account of a job's tenant.
-func (p *repairs) accountOf(b *problem, j *job) int32 {
-	at, known := b.tenants[j.tenant]
+func (p *repairs) accountOf(b *problem, j *draft.Job) int32 {
+	at, known := b.tenants[j.Tenant]
 	if !known {
 		at = int32(len(b.Accounts)) //nolint:gosec // their number
-		b.tenants[j.tenant] = at
-		l := p.limitsOf(j.tenant, request{}, 0)
+		b.tenants[j.Tenant] = at
+		l := p.LimitsOf(j.Tenant, place.Request{}, 0)
 		b.Accounts = append(b.Accounts, []int64{int64(l.Hourly), int64(l.Monthly), l.GPU, l.CPU, l.Memory, l.Contracts})
 	}
 	return at
@@ -141,23 +143,23 @@ func (b *problem) addKind(of *match.Class, plain bool) {
 
 // group says who must not lose its place, and which gangs are whole in the batch.
 func (b *problem) group() {
-	members := map[*job][]int{}
+	members := map[*draft.Job][]int{}
 	for i, s := range b.seats {
-		members[s.job] = append(members[s.job], i)
+		members[s.Job] = append(members[s.Job], i)
 	}
 	next := int32(0)
 	for i, s := range b.seats {
-		list := members[s.job]
-		if s.job.replicas() == 1 || list[0] != i {
+		list := members[s.Job]
+		if s.Job.Replicas() == 1 || list[0] != i {
 			continue
 		}
-		placed := slices.ContainsFunc(list, func(i int) bool { return b.seats[i].at != nil })
-		whole := s.job.gang() && (!placed || len(list) == int(s.job.replicas()))
+		placed := slices.ContainsFunc(list, func(i int) bool { return b.seats[i].At != nil })
+		whole := s.Job.Gang() && (!placed || len(list) == int(s.Job.Replicas()))
 		for _, i := range list {
 			switch {
 			case whole:
 				b.Seats[i].Group = next
-			case b.seats[i].at != nil:
+			case b.seats[i].At != nil:
 				b.Seats[i].Stays = true // others of its intent would stay behind
 			}
 		}

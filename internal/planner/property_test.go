@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -486,7 +487,7 @@ func checkIntents(w planner.World, p *planner.Plan, after *ledger.Ledger, fail f
 			}
 		}
 		d := Of(p, ref)
-		if d.Code == planner.CodeInvariant {
+		if d.Code == lifecycle.CodeInvariant {
 			fail("%s: the planner caught itself: %s", ref, d.Reason)
 		}
 		sum := d.Fitting

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -14,7 +15,7 @@ func TestQueue(t *testing.T) {
 	b := paris().Intent("vision/train", Wants(9, "H100"), With(func(s *v1alpha1.IntentSpec) {
 		s.Queue.Timeout = v1alpha1.Duration{Duration: time.Hour}
 	}))
-	p := want(t, b, planner.Queued, planner.CodeNothingFits)
+	p := want(t, b, planner.Queued, lifecycle.CodeNothingFits)
 	d := Of(p, "vision/train")
 	if d.Since != Start || !d.GivesUp.Equal(Start.Add(time.Hour)) || d.Position != 1 || !p.Due.Equal(d.GivesUp.Time) {
 		t.Fatalf("%+v due %v", d, p.Due)
@@ -24,10 +25,10 @@ func TestQueue(t *testing.T) {
 		t.Fatal(describe(p))
 	}
 	b.Tick(time.Minute)
-	says(t, want(t, b, planner.Refuse, planner.CodeQueueTimeout), "it waited for spec.queue.timeout (1h), and waits no more: change its specification to try again; the only offer does not fit: it has too few GPUs free")
+	says(t, want(t, b, planner.Refuse, lifecycle.CodeQueueTimeout), "it waited for spec.queue.timeout (1h), and waits no more: change its specification to try again; the only offer does not fit: it has too few GPUs free")
 	// For good, though it would fit by now …
 	b.Offer("paris/h100", Capacity("gpu=16"))
-	want(t, b, planner.Refuse, planner.CodeQueueTimeout)
+	want(t, b, planner.Refuse, lifecycle.CodeQueueTimeout)
 	// … until its file changes.
 	b.Intent("vision/train", Priority(1))
 	want(t, b, planner.Place, "")
@@ -35,9 +36,9 @@ func TestQueue(t *testing.T) {
 
 func TestQueuePolicyFail(t *testing.T) {
 	b := paris().Intent("vision/train", Wants(9, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Queue.Policy = "fail" }))
-	want(t, b, planner.Refuse, planner.CodeNothingFits)
+	want(t, b, planner.Refuse, lifecycle.CodeNothingFits)
 	b.Offer("paris/h100", Capacity("gpu=16"))
-	want(t, b, planner.Refuse, planner.CodeNothingFits)
+	want(t, b, planner.Refuse, lifecycle.CodeNothingFits)
 }
 
 // order plans several intents for eight cards and returns who got them.
@@ -84,7 +85,7 @@ func TestOrder(t *testing.T) {
 
 func TestGang(t *testing.T) {
 	b := paris().Intent("vision/train", Wants(3, "H100"), Times(3))
-	p := want(t, b, planner.Queued, planner.CodeGang)
+	p := want(t, b, planner.Queued, lifecycle.CodeGang)
 	if d := Of(p, "vision/train"); len(d.Contracts) != 0 || d.Reason != "2 of 3 replicas fit; the only offer does not fit: it has too few GPUs free" {
 		t.Fatal(describe(p))
 	}
@@ -97,7 +98,7 @@ func TestGang(t *testing.T) {
 		t.Fatal(phases(b))
 	}
 	b = paris().Intent("vision/train", Wants(3, "H100"), Times(3), loose(0))
-	p = want(t, b, planner.Queued, planner.CodeNothingFits)
+	p = want(t, b, planner.Queued, lifecycle.CodeNothingFits)
 	if len(b.Contracts("vision/train")) != 2 {
 		t.Fatal(describe(p))
 	}
@@ -139,14 +140,14 @@ func TestPool(t *testing.T) {
 // that nobody asked for change nothing.
 func TestUnknownRights(t *testing.T) {
 	b := paris().Intent("nobody/train", Wants(1))
-	if d := Of(b.Round(), "nobody/train"); d.Action != planner.Refuse || d.Code != planner.CodeUnknownTenant {
+	if d := Of(b.Round(), "nobody/train"); d.Action != planner.Refuse || d.Code != lifecycle.CodeUnknownTenant {
 		t.Fatalf("%+v", d)
 	}
 	b = paris().Consumer("milan").Intent("vision/train", Wants(1), With(func(s *v1alpha1.IntentSpec) { s.Consumer = "milan" }))
-	want(t, b, planner.Refuse, planner.CodeConsumer)
+	want(t, b, planner.Refuse, lifecycle.CodeConsumer)
 	b = paris().Intent("vision/train", Wants(1))
 	b.W.Clusters["rome"].Spec.Roles = nil
-	want(t, b, planner.Refuse, planner.CodeConsumer)
+	want(t, b, planner.Refuse, lifecycle.CodeConsumer)
 }
 
 // The daemon stops after any round and another goes on with what is committed.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -151,11 +152,11 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		code string
 		want string
 	}{
-		"an unknown consumer": {consumer("milan"), planner.CodeConsumer,
+		"an unknown consumer": {consumer("milan"), lifecycle.CodeConsumer,
 			"cluster milan is unknown: add clusters/milan.yaml with the role consumer"},
-		"another role": {consumer("paris"), planner.CodeConsumer,
+		"another role": {consumer("paris"), lifecycle.CodeConsumer,
 			"cluster paris is no consumer: add consumer to spec.roles in clusters/paris.yaml"},
-		"more GPUs than the quota": {quota(v1alpha1.TenantQuota{GPU: Ptr(int64(3))}), planner.CodeQuota,
+		"more GPUs than the quota": {quota(v1alpha1.TenantQuota{GPU: Ptr(int64(3))}), lifecycle.CodeQuota,
 			"it asks for 4 GPUs, and tenant vision may hold 3: ask for less, or raise quota.gpu in tenants/vision.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -27,7 +28,7 @@ func TestRefusedIsPlannedElsewhereAtOnce(t *testing.T) {
 	b.Round()
 	b.Tick(time.Second)
 	refuse(b, "its own workloads came first")
-	p := want(t, b, planner.Move, planner.CodeRefused)
+	p := want(t, b, planner.Move, lifecycle.CodeRefused)
 	if on(b) != "paris/h100 Releasing, lyon/h100 Reserved" {
 		t.Fatalf("%s\n%s", on(b), describe(p))
 	}
@@ -60,14 +61,14 @@ func TestRefusedWithoutAnotherOfferWaits(t *testing.T) {
 func TestRefusedInUseIsMovedFirst(t *testing.T) {
 	b := threePlaces(t)
 	refuse(b, "maintenance")
-	want(t, b, planner.Move, planner.CodeRefused)
+	want(t, b, planner.Move, lifecycle.CodeRefused)
 	if on(b) != "paris/h100 Releasing, lyon/h100 Reserved" {
 		t.Fatal(on(b))
 	}
 	b = threePlaces(t)
 	b.Drop("lyon/h100").Drop("oslo/h100")
 	refuse(b, "maintenance")
-	want(t, b, planner.Keep, planner.CodeRefused)
+	want(t, b, planner.Keep, lifecycle.CodeRefused)
 	if on(b) != "paris/h100 Degraded" {
 		t.Fatal(on(b))
 	}

@@ -4,79 +4,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
-	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
-
-// A provider that denies what it advertised itself sells nothing new for a
-// while, to nobody: renaming its flavors, or denying another intent each time,
-// does not help it. Of a provider's denials one a tenant and hour counts, so that
-// no tenant alone puts it out of the market; the second that counts within a day
-// keeps it out for refusalBackoff, each further one for twice as long, up to
-// refusalBackoffMax. All of it follows from the ledger.
-const (
-	refusalWindow     = 24 * time.Hour
-	refusalBackoff    = 10 * time.Minute
-	refusalBackoffMax = time.Hour
-)
-
-// denialMemory is how long a denial can count: for its provider (refusalWindow), and
-// for the offer or provider that its intent avoids (denialBackoffMax).
-const denialMemory = max(refusalWindow, denialBackoffMax)
-
-// keepEnded is how long a contract that has ended stays in the tree: retention.ended,
-// and where its provider denied it as long as that counts. A fleet that keeps less
-// must not forget who denied what.
-func (r *round) keepEnded(c *v1alpha1.Contract) time.Duration {
-	keep := r.fleet.Retention.Ended.Duration
-	if keep <= 0 {
-		keep = ledger.DefaultRetention
-	}
-	if keep >= denialMemory || !r.by(rulesDenialsKept) {
-		return keep
-	}
-	_, refused := refusalOf(c)
-	if _, denied := deniedAt(c); refused || denied {
-		return denialMemory
-	}
-	return keep
-}
-
-// refusalRecord is one contract that its provider denied.
-type refusalRecord struct {
-	provider, flavor, tenant string
-	at                       v1alpha1.Time
-}
-
-// refusalOf is the denial that a contract records, false when there is none.
-func refusalOf(c *v1alpha1.Contract) (refusalRecord, bool) {
-	code, at := lifecycle.Trouble(c)
-	rec := refusalRecord{provider: c.Spec.Provider, flavor: c.Spec.Flavor, tenant: c.Metadata.Namespace, at: at}
-	return rec, code == CodeRefused || code == CodeSliceDenied
-}
-
-func (r *round) noteRefusal(c *v1alpha1.Contract) {
-	if rec, denied := refusalOf(c); denied {
-		r.refusals[c.Metadata.Name] = rec
-	}
-}
-
-// refusalMark says that a provider has denied what it advertised: so many of its
-// denials counted, and until when it sells nothing new.
-type refusalMark struct {
-	count int
-	last  v1alpha1.Time
-	until v1alpha1.Time
-}
 
 // marksOf are the providers that are kept out of the market, or were within the
 // last day, by name.
-func marksOf(records map[string]refusalRecord, offers []*model.Offer) map[string]refusalMark {
+func marksOf(records map[string]draft.RefusalRecord, offers []*model.Offer) map[string]draft.RefusalMark {
 	if len(records) == 0 {
 		return nil
 	}
@@ -95,86 +32,67 @@ func marksOf(records map[string]refusalRecord, offers []*model.Offer) map[string
 	}
 	counted := map[string]map[slot]v1alpha1.Time{}
 	for _, rec := range records {
-		if !agents[rec.provider] || files[inventory.Key{Provider: rec.provider, Name: rec.flavor}] {
+		if !agents[rec.Provider] || files[inventory.Key{Provider: rec.Provider, Name: rec.Flavor}] {
 			continue
 		}
-		slots := counted[rec.provider]
+		slots := counted[rec.Provider]
 		if slots == nil {
 			slots = map[slot]v1alpha1.Time{}
-			counted[rec.provider] = slots
+			counted[rec.Provider] = slots
 		}
-		k := slot{rec.tenant, rec.at.Unix() / 3600}
-		if first, known := slots[k]; !known || rec.at.Before(first.Time) {
-			slots[k] = rec.at
+		k := slot{rec.Tenant, rec.At.Unix() / 3600}
+		if first, known := slots[k]; !known || rec.At.Before(first.Time) {
+			slots[k] = rec.At
 		}
 	}
-	marks := map[string]refusalMark{}
+	marks := map[string]draft.RefusalMark{}
 	for provider, slots := range counted {
-		var m refusalMark
+		var m draft.RefusalMark
 		for _, at := range slots {
-			if at.After(m.last.Time) {
-				m.last = at
+			if at.After(m.Last.Time) {
+				m.Last = at
 			}
 		}
 		for _, at := range slots {
-			if m.last.Sub(at.Time) < refusalWindow {
-				m.count++
+			if m.Last.Sub(at.Time) < draft.RefusalWindow {
+				m.Count++
 			}
 		}
-		if m.count < 2 {
+		if m.Count < 2 {
 			continue
 		}
-		wait := refusalBackoffMax
-		if m.count <= 4 { // 10, 20, 40 minutes
-			wait = refusalBackoff << (m.count - 2)
+		wait := draft.RefusalBackoffMax
+		if m.Count <= 4 { // 10, 20, 40 minutes
+			wait = draft.RefusalBackoff << (m.Count - 2)
 		}
-		m.until = v1alpha1.TimeOf(m.last.Add(min(wait, refusalBackoffMax)))
+		m.Until = v1alpha1.TimeOf(m.Last.Add(min(wait, draft.RefusalBackoffMax)))
 		marks[provider] = m
 	}
 	return marks
 }
 
-// outOfMarket is until when a provider sells nothing new because of its
-// refusals; zero when it sells.
-func (r *round) outOfMarket(provider string) v1alpha1.Time {
-	if m, marked := r.marks[provider]; marked && m.until.After(r.now.Time) {
-		return m.until
-	}
-	return v1alpha1.Time{}
-}
-
 // finishRefusals tells of the marks, and has the round made again when a provider
 // is let in again.
 func (r *round) finishRefusals() {
-	for _, m := range r.marks {
-		r.due(m.until)
+	for _, m := range r.Marks {
+		r.Due(m.Until)
 	}
-	r.plan.Conditions = conditionsOf(r.w.Offers, r.marks, r.now)
+	r.Plan.Conditions = conditionsOf(r.W.Offers, r.Marks, r.Now)
 }
 
 // refusalsChanged looks again at the offers of providers that went out of the
 // market or came back, and at those that were described by the marks of the
 // round before, which may say otherwise by now.
 func (u *update) refusalsChanged() {
-	u.marks = marksOf(u.refusals, u.w.Offers)
-	if len(u.marks)+len(u.last.marks) == 0 {
+	u.Marks = marksOf(u.refusals, u.W.Offers)
+	if len(u.Marks)+len(u.last.draft.Marks) == 0 {
 		return
 	}
-	for _, o := range u.inventory.Offers() {
+	for _, o := range u.Inventory.Offers() {
 		if u.blocked(o) != o.Blocked {
 			u.described(o, o.Offer, false)
 		}
 	}
-}
-
-// Condition is something about a provider that people should look at.
-type Condition struct {
-	// Provider cluster.
-	Provider string `json:"provider"`
-	// Type is one of the Condition* words.
-	Type string `json:"type"`
-	// Message says it, and what to do.
-	Message string `json:"message"`
 }
 
 // Types of conditions.
@@ -190,10 +108,10 @@ const (
 )
 
 // Conditions are those of all providers of a world, as its plan has them.
-func Conditions(w *World) []Condition {
-	refusals := map[string]refusalRecord{}
+func Conditions(w *draft.World) []draft.Condition {
+	refusals := map[string]draft.RefusalRecord{}
 	for c := range w.Ledger.Contracts() {
-		if rec, denied := refusalOf(c); denied {
+		if rec, denied := draft.RefusalOf(c); denied {
 			refusals[c.Metadata.Name] = rec
 		}
 	}
@@ -202,9 +120,9 @@ func Conditions(w *World) []Condition {
 
 // conditionsOf are the conditions in order of provider and type, one of each
 // type: of a provider's flavors the first by name is the example.
-func conditionsOf(offers []*model.Offer, marks map[string]refusalMark, now v1alpha1.Time) []Condition {
+func conditionsOf(offers []*model.Offer, marks map[string]draft.RefusalMark, now v1alpha1.Time) []draft.Condition {
 	type key struct{ provider, kind string }
-	found := map[key]Condition{}
+	found := map[key]draft.Condition{}
 	flavors := map[key]string{}
 	add := func(o *model.Offer, kind, text string) {
 		k := key{o.Flavor.Metadata.Namespace, kind}
@@ -212,7 +130,7 @@ func conditionsOf(offers []*model.Offer, marks map[string]refusalMark, now v1alp
 			return
 		}
 		flavors[k] = o.Flavor.Metadata.Name
-		found[k] = Condition{k.provider, kind, "flavor " + o.Flavor.Metadata.Name + ": " + text}
+		found[k] = draft.Condition{Provider: k.provider, Type: kind, Message: "flavor " + o.Flavor.Metadata.Name + ": " + text}
 	}
 	for _, o := range offers {
 		if said := o.Sources.LocationConflict; said != "" {
@@ -226,20 +144,20 @@ func conditionsOf(offers []*model.Offer, marks map[string]refusalMark, now v1alp
 		}
 	}
 	for provider, m := range marks {
-		text := fmt.Sprintf("it denied contracts on what it advertised %d times within a day, last %s", m.count, stamp(m.last))
+		text := fmt.Sprintf("it denied contracts on what it advertised %d times within a day, last %s", m.Count, draft.Stamp(m.Last))
 		switch {
-		case m.until.After(now.Time):
-			text += "; it sells nothing new until " + stamp(m.until)
-		case now.Sub(m.last.Time) >= refusalWindow:
+		case m.Until.After(now.Time):
+			text += "; it sells nothing new until " + draft.Stamp(m.Until)
+		case now.Sub(m.Last.Time) >= draft.RefusalWindow:
 			continue
 		}
-		found[key{provider, ConditionRefuses}] = Condition{provider, ConditionRefuses, text + "; look at the log of its agent"}
+		found[key{provider, ConditionRefuses}] = draft.Condition{Provider: provider, Type: ConditionRefuses, Message: text + "; look at the log of its agent"}
 	}
-	keys := slices.SortedFunc(maps.Keys(found), func(a, b key) int { return compareNames(a.provider, a.kind, b.provider, b.kind) })
+	keys := slices.SortedFunc(maps.Keys(found), func(a, b key) int { return draft.CompareNames(a.provider, a.kind, b.provider, b.kind) })
 	if len(keys) == 0 {
 		return nil
 	}
-	out := make([]Condition, len(keys))
+	out := make([]draft.Condition, len(keys))
 	for i, k := range keys {
 		out[i] = found[k]
 	}

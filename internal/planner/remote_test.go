@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
@@ -35,7 +36,7 @@ func TestRemoteNamespaceIsOneMappings(t *testing.T) {
 			b.Tick(10*time.Second).Intent("vision/train", Wants(2, "H100"), attack)
 			p := b.Round()
 			d := Of(p, "vision/train")
-			if d.Action != planner.Queued || d.Rejected[match.ReqRemoteNamespace] != 1 || d.Code != planner.CodeRemoteNamespace || !strings.Contains(d.Reason, "nlp-milan at paris is what namespace nlp of tenant nlp in milan is mapped to") {
+			if d.Action != planner.Queued || d.Rejected[match.ReqRemoteNamespace] != 1 || d.Code != lifecycle.CodeRemoteNamespace || !strings.Contains(d.Reason, "nlp-milan at paris is what namespace nlp of tenant nlp in milan is mapped to") {
 				t.Fatalf("%s %s %v: %s", d.Action, d.Code, d.Rejected, d.Reason)
 			}
 			b.Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("4"))
@@ -91,7 +92,7 @@ func TestSecretOfTheTenantsFile(t *testing.T) {
 	})
 	b := paris().Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9")).Intent("vision/train", Wants(2, "H100"), own)
 	d := Of(b.Round(), "vision/train")
-	if d.Action != planner.Queued || d.Rejected[match.ReqSecret] != 2 || d.Code != planner.CodeSecret {
+	if d.Action != planner.Queued || d.Rejected[match.ReqSecret] != 2 || d.Code != lifecycle.CodeSecret {
 		t.Fatalf("%s %s %v: %s", d.Action, d.Code, d.Rejected, d.Reason)
 	}
 	b.Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) {

@@ -6,7 +6,9 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -35,102 +37,57 @@ const (
 // however much asks for the lowest cost at once.
 const maxLooks = 10_000_000
 
-// seat is one replica of a batch: where it sits, or that it has no place.
-type seat struct {
-	job   *job
-	task  task
-	alt   int
-	shape *match.Class
-	// at and contract are nil while it has no place.
-	at       *match.Candidate
-	contract *v1alpha1.Contract
-	ordinal  int32
-	// first is the contract that it came with, started the job's start before.
-	first   *v1alpha1.Contract
-	started v1alpha1.Time
-}
-
 // repairs is the work on one batch.
 type repairs struct {
 	*round
-	seats []*seat
+	seats []*place.Seat
 	looks int
 	// dropped are the jobs that lost their place to others.
-	dropped []*job
-}
-
-// movable reports whether an intent wants nothing but a low price, and can be
-// moved within its batch: budgets of several replicas are shared out when they
-// are placed.
-func (r *round) movable(j *job) bool {
-	if j.in == nil || j.finding() || r.match.WeightsOf(&j.in.Spec) != (match.Weights{Cost: 1}) {
-		return false
-	}
-	if j.in.Spec.Split != nil || j.avoid != nil || r.claims[j] != nil || r.ruled(j) || j.renames() || r.barsOf(j) != nil {
-		return false
-	}
-	own := j.purse.Hourly < quantity.Unlimited || j.purse.HourlySpot < quantity.Unlimited || j.purse.Total < quantity.Unlimited
-	return !own || j.replicas() == 1
-}
-
-// ruled reports whether an intent's place depends on where others are.
-func (r *round) ruled(j *job) bool {
-	related, k := r.relations(), keyOfJob(j)
-	return len(j.in.Spec.Placement.Spread)+len(related.together[k])+len(related.apart[k]) > 0
-}
-
-// sit notes a replica that was placed, for the repair of its batch.
-func (r *round) sit(j *job, q request, t task, s seat) {
-	if !q.inBatch || q.only != nil || q.provider != "" || t.kind != fresh || t.old != nil || s.contract.Decision.Claimed != "" || !r.movable(j) {
-		return
-	}
-	mine := s // only what is kept is allocated
-	mine.job, mine.task, mine.first, mine.ordinal, mine.started = j, t, s.contract, s.contract.Spec.Intent.Ordinal, j.started
-	r.seats = append(r.seats, &mine)
+	dropped []*draft.Job
 }
 
 // repairAll repairs the batches of this round, and reports whether anything
 // moved; dropped are jobs that wait again.
-func (r *round) repairAll(waiting []*job) (changed bool, dropped []*job) {
-	sameBatch := func(a, b *job) bool { return a.priority == b.priority && a.firstSeen.At == b.firstSeen.At }
+func (r *round) repairAll(waiting []*draft.Job) (changed bool, dropped []*draft.Job) {
+	sameBatch := func(a, b *draft.Job) bool { return a.Priority == b.Priority && a.FirstSeen.At == b.FirstSeen.At }
 	// What was only rehearsed, or has been given up since, is no more.
-	r.seats = slices.DeleteFunc(r.seats, func(s *seat) bool {
-		return r.current[s.contract.Metadata.Name] != s.contract || !slices.Contains(s.job.live, s.contract)
+	r.Seats = slices.DeleteFunc(r.Seats, func(s *place.Seat) bool {
+		return r.Current[s.Contract.Metadata.Name] != s.Contract || !slices.Contains(s.Job.Live, s.Contract)
 	})
-	slices.SortStableFunc(r.seats, func(a, b *seat) int {
-		return cmp.Or(cmp.Compare(b.job.priority, a.job.priority), a.job.firstSeen.At.Compare(b.job.firstSeen.At.Time))
+	slices.SortStableFunc(r.Seats, func(a, b *place.Seat) int {
+		return cmp.Or(cmp.Compare(b.Job.Priority, a.Job.Priority), a.Job.FirstSeen.At.Compare(b.Job.FirstSeen.At.Time))
 	})
 	looks := maxLooks
-	for len(r.seats) > 0 {
+	for len(r.Seats) > 0 {
 		n := 1
-		for n < len(r.seats) && sameBatch(r.seats[0].job, r.seats[n].job) {
+		for n < len(r.Seats) && sameBatch(r.Seats[0].Job, r.Seats[n].Job) {
 			n++
 		}
-		r.plan.solved = true
-		p := &repairs{round: r, seats: r.seats[:n:n], looks: looks}
-		var without []*job
+		r.Plan.NoteSolved()
+		p := &repairs{round: r, seats: r.Seats[:n:n], looks: looks}
+		var without []*draft.Job
 		for _, j := range waiting {
-			if sameBatch(j, p.seats[0].job) && j.unplaced() && r.movable(j) {
+			if sameBatch(j, p.seats[0].Job) && unplaced(j) && r.Claims[j] == nil && r.Movable(j) {
 				without = append(without, j)
 			}
 		}
 		changed = p.run(without) || changed
 		looks, dropped = p.looks, append(dropped, p.dropped...)
-		r.seats = r.seats[n:]
+		r.Seats = r.Seats[n:]
 	}
-	r.seats = nil
+	r.Seats = nil
 	return changed, dropped
 }
 
 // unplaced reports whether all that a job still has to do is to place replicas
 // that never had a place.
-func (j *job) unplaced() bool {
-	return len(j.tasks) > 0 && !slices.ContainsFunc(j.tasks, func(t task) bool { return t.kind != fresh || t.old != nil })
+func unplaced(j *draft.Job) bool {
+	return len(j.Tasks) > 0 && !slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind != draft.TaskFresh || t.Old != nil })
 }
 
 // run repairs the batch, and reports whether anything moved. Those without a place
 // ask for each of their alternatives in turn.
-func (p *repairs) run(without []*job) bool {
+func (p *repairs) run(without []*draft.Job) bool {
 	for alt := 0; ; alt++ {
 		extras := p.extras(without, alt)
 		if alt > 0 && len(extras) == 0 {
@@ -141,18 +98,18 @@ func (p *repairs) run(without []*job) bool {
 }
 
 // extras are seats for what has no place yet, by one alternative of each job.
-func (p *repairs) extras(without []*job, alt int) (out []*seat) {
+func (p *repairs) extras(without []*draft.Job, alt int) (out []*place.Seat) {
 	for _, j := range without {
-		if len(j.tasks) == 0 || alt >= len(j.alternatives()) {
+		if len(j.Tasks) == 0 || alt >= len(j.Alternatives()) {
 			continue
 		}
-		j.budget(p.round, len(j.tasks))
-		of := p.shapeOf(j, alt)
+		p.Budget(j, len(j.Tasks))
+		of := p.ShapeOf(j, alt)
 		if len(of.ByPrice()) == 0 {
 			continue
 		}
-		for _, t := range j.tasks {
-			out = append(out, &seat{job: j, task: t, alt: alt, shape: of, ordinal: j.ordinals[ordinalKey(t.replica, 0)], started: j.started})
+		for _, t := range j.Tasks {
+			out = append(out, &place.Seat{Job: j, Task: t, Alt: alt, Shape: of, Ordinal: j.Ordinals[place.OrdinalKey(t.Replica, 0)], Started: j.Started})
 		}
 	}
 	return out
@@ -161,7 +118,7 @@ func (p *repairs) extras(without []*job, alt int) (out []*seat) {
 // solve looks for the cheapest places of the batch with some that have none, and
 // books them. Where limits of money or how cards are laid forbid that, it looks
 // again among what has neither.
-func (p *repairs) solve(extras []*seat) {
+func (p *repairs) solve(extras []*place.Seat) {
 	all := append(slices.Clip(p.seats), extras...)
 	for _, plain := range [...]bool{false, true} {
 		b := p.problemOf(all, plain)
@@ -174,18 +131,18 @@ func (p *repairs) solve(extras []*seat) {
 		}
 	}
 	for _, s := range extras {
-		if s.at == nil {
+		if s.At == nil {
 			continue
 		}
 		p.seats = append(p.seats, s)
-		j := s.job
-		j.tasks = slices.DeleteFunc(slices.Clone(j.tasks), func(t task) bool { return t.replica == s.task.replica })
-		j.dec.Alternative = s.alt
-		if len(j.tasks) == 0 {
-			j.open = nil
+		j := s.Job
+		j.Tasks = slices.DeleteFunc(slices.Clone(j.Tasks), func(t draft.Task) bool { return t.Replica == s.Task.Replica })
+		j.Dec.Alternative = s.Alt
+		if len(j.Tasks) == 0 {
+			j.Open = nil
 		}
-		if j.started.IsZero() {
-			j.started = p.now
+		if j.Started.IsZero() {
+			j.Started = p.Now
 		}
 	}
 }
@@ -193,8 +150,8 @@ func (p *repairs) solve(extras []*seat) {
 // book makes the seats of a problem sit where it was solved to, or none of them.
 func (p *repairs) book(b *problem, found *batch.Answer) bool {
 	at := found.At
-	var moved []*seat
-	to, on := map[*seat]*match.Candidate{}, map[*seat][]batch.Units{}
+	var moved []*place.Seat
+	to, on := map[*place.Seat]*match.Candidate{}, map[*place.Seat][]batch.Units{}
 	for i, s := range b.seats {
 		if at[i] == b.Seats[i].At && slices.Equal(found.On[i], b.Seats[i].On) {
 			continue
@@ -205,11 +162,11 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 			to[s] = b.places[b.Seats[i].Kind][at[i]]
 		}
 	}
-	made := map[*seat]*v1alpha1.Contract{}
-	booked := p.try(func() bool {
+	made := map[*place.Seat]*v1alpha1.Contract{}
+	booked := p.Try(func() bool {
 		for _, s := range moved {
-			if s.contract != nil {
-				p.put(s.contract, nil)
+			if s.Contract != nil {
+				p.Put(s.Contract, nil)
 			}
 		}
 		for _, s := range moved {
@@ -224,7 +181,7 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 	})
 	if booked {
 		for _, s := range moved {
-			s.at, s.contract = to[s], made[s]
+			s.At, s.Contract = to[s], made[s]
 		}
 	}
 	return booked
@@ -232,32 +189,32 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 
 // take books a seat's contract in a place and on cards, nil where it does not fit or
 // a limit forbids it.
-func (p *repairs) take(s *seat, c *match.Candidate, on []batch.Units) *v1alpha1.Contract {
-	of := s.shape
-	p.match.Refresh(of)
+func (p *repairs) take(s *place.Seat, c *match.Candidate, on []batch.Units) *v1alpha1.Contract {
+	of := s.Shape
+	p.Match.Refresh(of)
 	if c.Fails != "" {
 		return nil
 	}
-	l := p.limitsFor(s.job, request{}, of, match.SpendLimits{}, 0)
-	if l.breaks(c) != "" {
+	l := p.LimitsFor(s.Job, place.Request{}, of, match.SpendLimits{}, 0)
+	if l.Rejects(c) != "" {
 		return nil
 	}
 	var next []*match.Candidate
-	if best, others := l.best(of, false); others != nil {
+	if best, others := l.Best(of, false); others != nil {
 		next = slices.DeleteFunc(append([]*match.Candidate{best}, others...), func(x *match.Candidate) bool { return x == c })
 	}
-	key, ordinals := ordinalKey(s.task.replica, 0), s.job.ordinals
+	key, ordinals := place.OrdinalKey(s.Task.Replica, 0), s.Job.Ordinals
 	was := ordinals[key]
-	ordinals[key] = s.ordinal
-	p.did(func() { ordinals[key] = was })
-	made := p.newContract(s.job, of, c, next[:min(len(next), match.MaxNext)], s.task.replica, s.alt)
+	ordinals[key] = s.Ordinal
+	p.Did(func() { ordinals[key] = was })
+	made := p.NewContract(s.Job, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica, s.Alt)
 	if len(on) > 0 {
 		made.Spec.GPUs.Cards = nil
 		for _, u := range on {
 			made.Spec.GPUs.Cards = append(made.Spec.GPUs.Cards, v1alpha1.CardUnits{Card: u.Card, Units: u.N})
 		}
 	}
-	p.put(nil, made)
+	p.Put(nil, made)
 	return made
 }
 
@@ -269,59 +226,49 @@ func penalty(s *match.Class) quantity.Micro {
 	return unplacedCard * quantity.Micro(s.Request.GPU.Count)
 }
 
-// recount gives back the number of a contract that was only tried.
-func (s *seat) recount() {
-	key := ordinalKey(s.task.replica, 0)
-	if s.ordinal == 0 {
-		delete(s.job.ordinals, key)
-		return
-	}
-	s.job.ordinals[key] = s.ordinal
-}
-
 // seal writes what the repair came to into the decisions, and reports whether
 // anything moved.
 func (p *repairs) seal() (moved bool) {
 	for _, s := range p.seats {
-		if s.contract != nil && s.contract == s.first {
+		if s.Contract != nil && s.Contract == s.First {
 			continue
 		}
-		j := s.job
-		if s.first == nil || s.contract == nil || s.contract.Spec.Provider != s.first.Spec.Provider || s.contract.Spec.Flavor != s.first.Spec.Flavor {
-			moved, j.batched = true, s.contract != nil
+		j := s.Job
+		if s.First == nil || s.Contract == nil || s.Contract.Spec.Provider != s.First.Spec.Provider || s.Contract.Spec.Flavor != s.First.Spec.Flavor {
+			moved, j.Batched = true, s.Contract != nil
 		}
-		if s.contract == nil {
-			p.drop(s)
+		if s.Contract == nil {
+			p.dropSeat(s)
 			continue
 		}
-		line := p.placedLine(s.contract, s.shape, s.at)
-		if s.first == nil {
-			p.replace(j, nil, s.contract)
-			j.dec.Contracts = append(j.dec.Contracts, line)
+		line := p.PlacedLine(s.Contract, s.Shape, s.At)
+		if s.First == nil {
+			p.Replace(j, nil, s.Contract)
+			j.Dec.Contracts = append(j.Dec.Contracts, line)
 		} else {
-			p.replace(j, s.first, s.contract)
-			for i := range j.dec.Contracts {
-				if j.dec.Contracts[i].Name == s.first.Metadata.Name {
-					j.dec.Contracts[i] = line
+			p.Replace(j, s.First, s.Contract)
+			for i := range j.Dec.Contracts {
+				if j.Dec.Contracts[i].Name == s.First.Metadata.Name {
+					j.Dec.Contracts[i] = line
 				}
 			}
 		}
-		p.due(s.contract.Spec.Term.End)
+		p.Due(s.Contract.Spec.Term.End)
 	}
 	return moved
 }
 
-// drop gives a job back the task that a seat was: others of its batch have its
+// dropSeat gives a job back the task that a seat was: others of its batch have its
 // place.
-func (p *repairs) drop(s *seat) {
-	j := s.job
-	j.live = slices.DeleteFunc(slices.Clone(j.live), func(c *v1alpha1.Contract) bool { return c == s.first })
-	if s.first != nil {
-		j.dec.Contracts = slices.DeleteFunc(j.dec.Contracts, func(l ContractLine) bool { return l.Name == s.first.Metadata.Name })
+func (p *repairs) dropSeat(s *place.Seat) {
+	j := s.Job
+	j.Live = slices.DeleteFunc(slices.Clone(j.Live), func(c *v1alpha1.Contract) bool { return c == s.First })
+	if s.First != nil {
+		j.Dec.Contracts = slices.DeleteFunc(j.Dec.Contracts, func(l draft.ContractLine) bool { return l.Name == s.First.Metadata.Name })
 	}
-	s.recount()
-	j.tasks = append(j.tasks, s.task)
-	j.started = s.started
+	s.Recount()
+	j.Tasks = append(j.Tasks, s.Task)
+	j.Started = s.Started
 	if !slices.Contains(p.dropped, j) {
 		p.dropped = append(p.dropped, j)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -65,7 +66,7 @@ func TestSpread(t *testing.T) {
 		{"over regions", 4, spreads("region", 1, 0), "a a b b", "", ""},
 		{"at least three", 3, spreads("provider", 5, 3), "a b c", "", ""},
 		{"fewer replicas than domains", 2, spreads("provider", 5, 3), "a b", "", ""},
-		{"more domains than there are", 4, spreads("provider", 1, 4), "", planner.CodeGang,
+		{"more domains than there are", 4, spreads("provider", 1, 4), "", lifecycle.CodeGang,
 			"placement.spread: provider a has 1 replica already, and of at least 4 providers (minDomains) only 3 have any"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestSpreadDomains(t *testing.T) {
 		Offer("a/h100", Spec(func(s *v1alpha1.FlavorSpec) { s.Capacity[v1alpha1.GPU] = v1alpha1.AmountOf(12) }))
 	b.Intent("vision/more", Times(3))
 	d := Of(b.Round(), "vision/more")
-	if d.Action != planner.Queued || d.Code != planner.CodeGang || d.Rejected["placement.spread"] != 1 || d.Rejected["capacity.gpu"] != 1 {
+	if d.Action != planner.Queued || d.Code != lifecycle.CodeGang || d.Rejected["placement.spread"] != 1 || d.Rejected["capacity.gpu"] != 1 {
 		t.Fatalf("%+v", d)
 	}
 	if !slices.Equal(d.Try, []string{"placement.spread: [{by: region, maxSkew: 3}]"}) || len(d.Near) == 0 || !strings.Contains(d.Near[0], "a/h100 would be replica 2 in region north, where others have 0") {
@@ -171,7 +172,7 @@ func TestTogether(t *testing.T) {
 		}
 		b.Intent("vision/train", Wants(6, "H100"))
 		d := Of(b.Round(), "vision/train")
-		if d.Action != planner.Queued || d.Code != planner.CodeTogether || !strings.Contains(d.Reason, "placement.together") {
+		if d.Action != planner.Queued || d.Code != lifecycle.CodeTogether || !strings.Contains(d.Reason, "placement.together") {
 			t.Fatalf("%+v", d)
 		}
 		wantOnlyKeeps(t, b)
@@ -186,7 +187,7 @@ func TestTogetherWhereNothingFitsAll(t *testing.T) {
 		t.Fatal(describe(p))
 	}
 	d := Of(p, "vision/train")
-	if d.Code != planner.CodeTogether || !strings.Contains(d.Reason, "serve is on a") {
+	if d.Code != lifecycle.CodeTogether || !strings.Contains(d.Reason, "serve is on a") {
 		t.Fatalf("%+v", d)
 	}
 	wantOnlyKeeps(t, b)
@@ -194,7 +195,7 @@ func TestTogetherWhereNothingFitsAll(t *testing.T) {
 	b = cities("a", "b").Intent("vision/serve", Wants(6, "H100"), cheap, together("train")).Intent("vision/train", Wants(6, "H100"), cheap, together("serve"))
 	p = b.Round()
 	d = Of(p, "vision/train")
-	if d.Code != planner.CodeTogether || d.Reason != "no provider has room for serve and train together: serve fits on a, b; train fits on a, b" {
+	if d.Code != lifecycle.CodeTogether || d.Reason != "no provider has room for serve and train together: serve fits on a, b; train fits on a, b" {
 		t.Fatalf("%+v", d)
 	}
 	if d.Rejected["placement.together"] != 2 || places(b, "vision/serve") != "" {
@@ -219,7 +220,7 @@ func TestApart(t *testing.T) {
 	b.Round()
 	b.Intent("vision/noisy", Wants(2, "H100"), cheap)
 	d := Of(b.Round(), "vision/noisy")
-	if d.Code != planner.CodeApart || !strings.Contains(d.Reason, "train is on a") {
+	if d.Code != lifecycle.CodeApart || !strings.Contains(d.Reason, "train is on a") {
 		t.Fatalf("%+v", d)
 	}
 	e, err := planner.Explain(b.W, "vision", "noisy")

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -55,7 +56,7 @@ func TestResizeInPlace(t *testing.T) {
 	b := running(t)
 	old := b.Contracts("vision/train")[0]
 	b.Intent("vision/train", Wants(6, "H100"))
-	want(t, b, planner.Resize, planner.CodeChanged)
+	want(t, b, planner.Resize, lifecycle.CodeChanged)
 	list := b.Contracts("vision/train")
 	if len(list) != 1 || list[0].Metadata.Name != old.Metadata.Name || list[0].Spec.Resources["nvidia.com/gpu"].Int64() != 6 {
 		t.Fatalf("%+v", list)
@@ -79,7 +80,7 @@ func TestResizeInPlace(t *testing.T) {
 	}
 	// Down again: a key that is wanted no more stays with nothing.
 	b.Tick(time.Minute).Intent("vision/train", Wants(0))
-	want(t, b, planner.Resize, planner.CodeChanged)
+	want(t, b, planner.Resize, lifecycle.CodeChanged)
 	if n, ok := b.Contracts("vision/train")[0].Spec.Resources["nvidia.com/gpu"]; !ok || !n.IsZero() {
 		t.Fatalf("%v", b.Contracts("vision/train")[0].Spec.Resources.Canonical())
 	}
@@ -89,14 +90,14 @@ func TestReplaceWhereItDoesNotFit(t *testing.T) {
 	b := running(t)
 	b.Offer("paris/h100", Spec(func(s *v1alpha1.FlavorSpec) { s.Used = Amounts("gpu=3") }))
 	b.Intent("vision/train", Wants(6, "H100"))
-	p := want(t, b, planner.Move, planner.CodeChanged)
+	p := want(t, b, planner.Move, lifecycle.CodeChanged)
 	list := b.Contracts("vision/train")
 	if len(list) != 2 || list[0].Status.Phase != v1alpha1.PhaseReleasing || list[1].Spec.Provider != "lyon" || list[1].Spec.Intent.Ordinal != 1 {
 		t.Fatal(describe(p))
 	}
 	// With nowhere to go it keeps what it has and waits.
 	b.Intent("vision/train", Wants(20, "H100"))
-	want(t, b, planner.Queued, planner.CodeNothingFits)
+	want(t, b, planner.Queued, lifecycle.CodeNothingFits)
 	if got := phases(b); len(got) != 2 || got[1] != v1alpha1.PhaseReserved {
 		t.Fatal(got)
 	}
@@ -136,15 +137,15 @@ func TestTerm(t *testing.T) {
 		t.Fatalf("due %v, ends %v", p.Due, end)
 	}
 	b.W.Now = p.Due
-	want(t, b, planner.Done, planner.CodeTermEnded)
+	want(t, b, planner.Done, lifecycle.CodeTermEnded)
 	c := b.Contracts("vision/train")[0]
 	if c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Target != v1alpha1.PhaseExpired {
 		t.Fatalf("%+v", c.Status)
 	}
 	b.Tick(time.Minute).Deliver()
-	want(t, b, planner.Done, planner.CodeTermEnded)
+	want(t, b, planner.Done, lifecycle.CodeTermEnded)
 	b.Deliver().Tick(time.Hour)
-	want(t, b, planner.Done, planner.CodeTermEnded)
+	want(t, b, planner.Done, lifecycle.CodeTermEnded)
 	// Changing the file places it again, for a new term.
 	b.Intent("vision/train", For(2*time.Hour))
 	want(t, b, planner.Place, "")
@@ -158,14 +159,14 @@ func TestDeadline(t *testing.T) {
 		return With(func(s *v1alpha1.IntentSpec) { s.Schedule.Deadline = v1alpha1.TimeOf(Start.Add(d)) })
 	}
 	b := paris().Intent("vision/train", Wants(1), For(2*time.Hour), deadline(time.Hour))
-	want(t, b, planner.Refuse, planner.CodeDeadline)
+	want(t, b, planner.Refuse, lifecycle.CodeDeadline)
 	b.Intent("vision/train", For(0))
 	want(t, b, planner.Place, "")
 	if c := b.Contracts("vision/train")[0]; !c.Spec.Term.End.Equal(Start.Add(time.Hour)) {
 		t.Fatalf("%+v", c.Spec.Term)
 	}
 	b = paris().Intent("vision/train", Wants(1), deadline(-time.Hour))
-	want(t, b, planner.Refuse, planner.CodeDeadline)
+	want(t, b, planner.Refuse, lifecycle.CodeDeadline)
 }
 
 func TestNotBeforeAndWindows(t *testing.T) {
@@ -173,9 +174,9 @@ func TestNotBeforeAndWindows(t *testing.T) {
 		s.Schedule.NotBefore = v1alpha1.TimeOf(Start.Add(time.Hour))
 		s.Schedule.Windows = []v1alpha1.Window{{Days: []string{"Fri"}, From: "20:00", To: "06:00", Timezone: "Europe/Rome"}}
 	}))
-	p := want(t, b, planner.Queued, planner.CodeNotBefore)
+	p := want(t, b, planner.Queued, lifecycle.CodeNotBefore)
 	b.W.Now = p.Due
-	p = want(t, b, planner.Queued, planner.CodeWindow)
+	p = want(t, b, planner.Queued, lifecycle.CodeWindow)
 	if !p.Due.Equal(Time("2026-11-20T19:00:00Z").Time) {
 		t.Fatalf("due %v", p.Due)
 	}
@@ -186,7 +187,7 @@ func TestNotBeforeAndWindows(t *testing.T) {
 		t.Fatalf("%+v due %v", c.Spec.Term, p.Due)
 	}
 	b.W.Now = p.Due
-	p = want(t, b, planner.Queued, planner.CodeWindow)
+	p = want(t, b, planner.Queued, lifecycle.CodeWindow)
 	if !b.Plan().Due.Equal(Time("2026-11-27T19:00:00Z").Time) {
 		t.Fatalf("due %v\n%s", b.Plan().Due, describe(p))
 	}
@@ -206,7 +207,7 @@ func TestFailover(t *testing.T) {
 		t.Fatal(describe(p))
 	}
 	b.Tick(5*time.Minute).Offer("paris/h100", Heard(model.Lost))
-	want(t, b, planner.Move, planner.CodeProviderLost)
+	want(t, b, planner.Move, lifecycle.CodeProviderLost)
 	for _, c := range b.Contracts("vision/train") {
 		old := c.Spec.Provider == "paris"
 		if old != (c.Status.Phase == v1alpha1.PhaseReleasing) || (old && c.Status.Target != v1alpha1.PhaseFailed) {
@@ -241,12 +242,12 @@ func TestDeaf(t *testing.T) {
 	b := running(t)
 	b.Offer("paris/h100", Heard(model.Lost)).Intent("vision/new", Wants(1)).W.Deaf = true
 	p := b.Round()
-	if Of(p, "vision/train").Action != planner.Keep || Of(p, "vision/new").Code != planner.CodeDeaf || len(p.States) != 0 {
+	if Of(p, "vision/train").Action != planner.Keep || Of(p, "vision/new").Code != lifecycle.CodeDeaf || len(p.States) != 0 {
 		t.Fatal(describe(p))
 	}
 	// Whoever asks for an end still gets it.
 	b.Remove("vision/train")
-	want(t, b, planner.Release, planner.CodeRemoved)
+	want(t, b, planner.Release, lifecycle.CodeRemoved)
 }
 
 func TestFreeze(t *testing.T) {
@@ -271,7 +272,7 @@ func TestFreeze(t *testing.T) {
 			}
 			wantOnlyKeeps(t, b)
 			b.W.Frozen = nil
-			want(t, b, planner.Release, planner.CodeRemoved)
+			want(t, b, planner.Release, lifecycle.CodeRemoved)
 		})
 	}
 }
@@ -280,14 +281,14 @@ func TestMaxEnds(t *testing.T) {
 	b := running(t, Wants(1, "H100"), Times(6), cheap)
 	b.Remove("vision/train")
 	p := b.Plan()
-	if p.Changes() || p.HeldBackEnds != 6 || p.HeldBack == "" || Of(p, "vision/train").Code != planner.CodeHeldBack {
+	if p.Changes() || p.HeldBackEnds != 6 || p.HeldBack == "" || Of(p, "vision/train").Code != lifecycle.CodeHeldBack {
 		t.Fatal(describe(p))
 	}
 	b.W.AllowEnds = true
-	want(t, b, planner.Release, planner.CodeRemoved)
+	want(t, b, planner.Release, lifecycle.CodeRemoved)
 	b = running(t, Wants(1, "H100"), Times(6), cheap)
 	b.Offer("paris/h100", Heard(model.Lost)).Fleet(func(f *v1alpha1.FleetSpec) { f.Safety.MaxEnds = Ptr(int32(6)) })
-	want(t, b, planner.Move, planner.CodeProviderLost)
+	want(t, b, planner.Move, lifecycle.CodeProviderLost)
 }
 
 func TestRename(t *testing.T) {
@@ -310,7 +311,7 @@ func TestRename(t *testing.T) {
 func TestFewerReplicas(t *testing.T) {
 	b := running(t, Wants(1, "H100"), Times(3), cheap)
 	b.Intent("vision/train", Times(1))
-	want(t, b, planner.Release, planner.CodeFewer)
+	want(t, b, planner.Release, lifecycle.CodeFewer)
 	for _, c := range b.Contracts("vision/train") {
 		if (c.Spec.Intent.Replica == 0) != c.Status.Phase.Charged() {
 			t.Fatalf("replica %d is %s", c.Spec.Intent.Replica, c.Status.Phase)
@@ -321,11 +322,11 @@ func TestFewerReplicas(t *testing.T) {
 func TestSuspend(t *testing.T) {
 	b := running(t)
 	b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Suspend = true }))
-	says(t, want(t, b, planner.Suspend, planner.CodeSuspended), "spec.suspend is true: it gets no capacity until that is removed")
+	says(t, want(t, b, planner.Suspend, lifecycle.CodeSuspended), "spec.suspend is true: it gets no capacity until that is removed")
 	b.Tick(time.Minute).Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Suspend = false }))
 	want(t, b, planner.Place, "")
 	b.Tick(time.Minute).Fleet(func(f *v1alpha1.FleetSpec) { f.Suspend = true }).Remove("vision/train")
-	want(t, b, planner.Suspend, planner.CodeSuspended)
+	want(t, b, planner.Suspend, lifecycle.CodeSuspended)
 }
 
 // What came through the API is suspended by being given back, and says so.
@@ -334,7 +335,7 @@ func TestGivenBack(t *testing.T) {
 	b.Intent("vision/train", func(in *model.Intent) {
 		in.Metadata.Annotations = map[string]string{v1alpha1.AnnotationRequestedBy: "rome"}
 	}, With(func(s *v1alpha1.IntentSpec) { s.Suspend = true }))
-	says(t, want(t, b, planner.Suspend, planner.CodeSuspended), "given back by cluster rome")
+	says(t, want(t, b, planner.Suspend, lifecycle.CodeSuspended), "given back by cluster rome")
 	if c := b.Contracts("vision/train")[0]; c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Why() != "Suspended: given back by cluster rome" {
 		t.Fatalf("%s: %s", c.Status.Phase, c.Status.Reason)
 	}
@@ -345,16 +346,16 @@ func TestDrain(t *testing.T) {
 	until := v1alpha1.TimeOf(b.W.Now.Add(time.Hour))
 	drain := Spec(func(s *v1alpha1.FlavorSpec) { s.Drain = until })
 	b.Offer("paris/h100", drain).Offer("lyon/h100", Spec(func(s *v1alpha1.FlavorSpec) { s.Cordon = true }))
-	want(t, b, planner.Queued, planner.CodeDrain)
+	want(t, b, planner.Queued, lifecycle.CodeDrain)
 	if got := phases(b); len(got) != 1 || got[0] != v1alpha1.PhaseActive {
 		t.Fatal(got)
 	}
 	b.Offer("lyon/h100", Spec(func(s *v1alpha1.FlavorSpec) { s.Cordon = false }))
-	want(t, b, planner.Move, planner.CodeDrain)
+	want(t, b, planner.Move, lifecycle.CodeDrain)
 
 	b = running(t)
 	b.Offer("paris/h100", drain).Drop("lyon/h100").W.Now = until
-	want(t, b, planner.Queued, planner.CodeNothingFits)
+	want(t, b, planner.Queued, lifecycle.CodeNothingFits)
 	if c := b.Contracts("vision/train")[0]; c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Target != v1alpha1.PhaseFailed {
 		t.Fatalf("%+v", c.Status)
 	}
@@ -382,14 +383,14 @@ func TestExcess(t *testing.T) {
 
 func TestStages(t *testing.T) {
 	b := paris().Intent("vision/train", Wants(4, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Stage = v1alpha1.StageFind }))
-	p := want(t, b, planner.Find, planner.CodeStageFind)
+	p := want(t, b, planner.Find, lifecycle.CodeStageFind)
 	if d := Of(p, "vision/train"); p.Changes() || len(d.Contracts) != 1 || d.Contracts[0].Provider != "paris" {
 		t.Fatal(describe(p))
 	}
 	b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Stage = v1alpha1.StageReserve }))
 	want(t, b, planner.Place, "")
 	b.Tick(time.Second).Remove("vision/train")
-	want(t, b, planner.Release, planner.CodeRemoved)
+	want(t, b, planner.Release, lifecycle.CodeRemoved)
 	p = b.Tick(time.Second).Round() // nothing was applied, so there is nothing to wait for
 	if len(b.Contracts("vision/train")) != 0 {
 		t.Fatal(describe(p))
@@ -442,7 +443,7 @@ func TestNotes(t *testing.T) {
 func TestProblem(t *testing.T) {
 	b := running(t)
 	b.Intent("vision/train", func(in *model.Intent) { in.Problem = "consumer milan is unknown" })
-	want(t, b, planner.Refuse, planner.CodeInvalid)
+	want(t, b, planner.Refuse, lifecycle.CodeInvalid)
 	if phases(b)[0] != v1alpha1.PhaseActive {
 		t.Fatal(phases(b))
 	}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -42,7 +42,7 @@ func TestGangSpreadByTwoKeys(t *testing.T) {
 func TestGangSpreadNowhere(t *testing.T) {
 	b := corner().Drop("b/south").Intent("vision/train", Wants(8), Times(2), cheap, spreads("region", 1, 2), spreads("provider", 1, 2))
 	d := Of(b.Round(), "vision/train")
-	if d.Code != planner.CodeGang || !strings.Contains(d.Reason, "1 of 2 replicas fit") || len(b.Contracts("vision/train")) > 0 {
+	if d.Code != lifecycle.CodeGang || !strings.Contains(d.Reason, "1 of 2 replicas fit") || len(b.Contracts("vision/train")) > 0 {
 		t.Fatalf("%+v", d)
 	}
 	wantOnlyKeeps(t, b)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
@@ -23,7 +24,7 @@ func TestNothingFits(t *testing.T) {
 		"none of 3 offers fits: 2 have too little memory free, 1 is forbidden by the fleet's policy eu-only":      {3, map[string]int{match.ReqPolicy + "eu-only": 1, match.ReqCapacity + "memory": 2}},
 		"none of 4 offers fits: 2 have no rdma/hca, 1 has room for too few pods, 1 would break placement.spread":  {4, map[string]int{match.ReqResource + "rdma/hca": 2, match.ReqCapacity + "pods": 1, match.ReqSpread: 1}},
 		"none of 5 offers fits: 4 are on a provider that is not heard, 1 is on a provider that is lost":           {5, map[string]int{match.ReqSilent: 4, match.ReqLost: 1}},
-		"none of 6 offers fits: 5 would exceed its tenant's quota of GPUs, 1 promises less than sla.availability": {6, map[string]int{planner.ReqQuotaGPU: 5, match.ReqAvailability: 1}},
+		"none of 6 offers fits: 5 would exceed its tenant's quota of GPUs, 1 promises less than sla.availability": {6, map[string]int{account.QuotaGPU: 5, match.ReqAvailability: 1}},
 		"none of 9 offers fits: 3 have no card with enough left, 3 have too few GPUs free, 3 lack a label of placement.labels": {9, map[string]int{
 			match.ReqCard: 3, match.ReqCapacity + "gpu": 3, match.ReqLabels: 3}},
 	} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 )
 
 // Session makes plan after plan of a world that changes little in between. A
@@ -42,7 +43,7 @@ type Session struct {
 }
 
 // Decide makes the plan of a world.
-func (s *Session) Decide(w World) *Plan {
+func (s *Session) Decide(w draft.World) *draft.Plan {
 	s.number++
 	StepObserve.begin(s.Step)
 	if p := s.tryUpdate(&w); p != nil {
@@ -54,11 +55,11 @@ func (s *Session) Decide(w World) *Plan {
 
 // decide makes the plan of a round that has read its world, and keeps what the
 // next can go on with.
-func (s *Session) decide(r *round) *Plan {
-	r.match.Round, r.step = s.number, s.Step
+func (s *Session) decide(r *round) *draft.Plan {
+	r.Match.Round, r.step = s.number, s.Step
 	r.decide()
 	s.base = r.handOver()
-	return r.plan
+	return r.Plan
 }
 
 // Scratch is how many plans so far were made from nothing.
@@ -69,7 +70,7 @@ func (s *Session) Forget() { s.base = nil }
 
 // tryUpdate plans from the base, nil where that is not possible. A mistake in
 // bringing it up to date must cost time, not the round.
-func (s *Session) tryUpdate(w *World) (p *Plan) {
+func (s *Session) tryUpdate(w *draft.World) (p *draft.Plan) {
 	last := s.base
 	s.base = nil
 	defer func() {
@@ -90,8 +91,8 @@ func (s *Session) tryUpdate(w *World) (p *Plan) {
 
 // holdsFor reports whether what was worked out for a world that everything
 // depends on holds in another.
-func (b *base) holdsFor(w *World) bool {
-	was := b.given
+func (b *base) holdsFor(w *draft.World) bool {
+	was := b.own.given
 	if w.Now.Before(was.Now.Time) || w.Fleet != was.Fleet || w.Fleet == nil || w.Deaf != was.Deaf ||
 		!slices.Equal(w.Frozen, was.Frozen) ||
 		len(w.Workload) != len(was.Workload) || len(w.Workload) > 0 && &w.Workload[0] != &was.Workload[0] ||
@@ -123,20 +124,20 @@ func samePredicate(a, b model.Predicate) bool {
 
 // updated is a round of a world, made from what the one before it left; nil when
 // it has to be made from nothing.
-func updated(last *base, w *World) *round {
+func updated(last *base, w *draft.World) *round {
 	r := startRound(w, *last)
-	r.inventory.Begin(r.facts())
-	r.match.Begin(r.matchFacts())
+	r.Inventory.Begin(r.inventoryFacts())
+	r.Match.Begin(r.matchFacts())
 	u := &update{round: r, last: last, dirty: map[[2]string]bool{}, lost: map[[2]string]bool{}}
 	if !u.offersChanged() || !u.intentsChanged() || !u.tenantsChanged() {
 		return nil
 	}
 	u.clustersChanged()
 	u.ledgerChanged()
-	r.openAccounts()
+	r.OpenAccounts()
 	u.refusalsChanged()
 	u.observedChanged()
-	u.match.DropStaleScores() // only parts of cards are scored by the workload
+	u.Match.DropStaleScores() // only parts of cards are scored by the workload
 	u.remeasure()
 	u.forget()
 	r.readContracts()

@@ -4,26 +4,27 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 )
 
 // intentsChanged takes over the intents; false when they are not in order.
 func (u *update) intentsChanged() bool {
-	old, now := u.last.given.Intents, u.w.Intents
+	old, now := u.last.own.given.Intents, u.W.Intents
 	slices.SortFunc(u.pools, compareName)
-	if len(u.pools) == 0 && len(u.last.pools) == 0 && len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
+	if len(u.pools) == 0 && len(u.last.own.pools) == 0 && len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
 		return true
 	}
 	// Nearly all are the same values, and at both ends: only what lies between is
 	// walked. Those of warm pools are others each time.
 	from, tail := 0, 0
-	for from < min(len(u.intents), len(now)) && u.intents[from] == now[from] {
+	for from < min(len(u.Intents), len(now)) && u.Intents[from] == now[from] {
 		from++
 	}
-	for tail < min(len(u.intents), len(now))-from && u.intents[len(u.intents)-1-tail] == now[len(now)-1-tail] {
+	for tail < min(len(u.Intents), len(now))-from && u.Intents[len(u.Intents)-1-tail] == now[len(now)-1-tail] {
 		tail++
 	}
 	now = now[from : len(now)-tail]
-	w := &intentWalk{update: u, from: from, at: from, end: len(u.intents) - tail}
+	w := &intentWalk{update: u, from: from, at: from, end: len(u.Intents) - tail}
 	w.intents, w.verdicts = make([]*model.Intent, 0, len(now)+len(u.pools)), make([]verdict, 0, len(now)+len(u.pools))
 	pools := u.pools
 	for _, in := range now {
@@ -57,7 +58,7 @@ type intentWalk struct {
 
 // next takes over one as it is; false when it is not in order.
 func (w *intentWalk) next(in *model.Intent) bool {
-	old := w.update.intents
+	old := w.update.Intents
 	for w.at < w.end && old[w.at].ResourceIntent != in.ResourceIntent && compareName(old[w.at], in) < 0 {
 		w.gone(old[w.at])
 		w.at++
@@ -85,24 +86,24 @@ func (w *intentWalk) follows(in *model.Intent) bool {
 	if n := len(w.intents); n > 0 {
 		return compareName(w.intents[n-1], in) < 0
 	}
-	return w.from == 0 || compareName(w.update.intents[w.from-1], in) < 0
+	return w.from == 0 || compareName(w.update.Intents[w.from-1], in) < 0
 }
 
 // done puts what was walked in the place of what was there.
 func (w *intentWalk) done() bool {
 	u := w.update
-	if w.end < len(u.intents) && !w.follows(u.intents[w.end]) {
+	if w.end < len(u.Intents) && !w.follows(u.Intents[w.end]) {
 		return false
 	}
 	for ; w.at < w.end; w.at++ {
-		w.gone(u.intents[w.at])
+		w.gone(u.Intents[w.at])
 	}
-	u.intents, u.verdicts = slices.Replace(u.intents, w.from, w.end, w.intents...), slices.Replace(u.verdicts, w.from, w.end, w.verdicts...)
+	u.Intents, u.verdicts = slices.Replace(u.Intents, w.from, w.end, w.intents...), slices.Replace(u.verdicts, w.from, w.end, w.verdicts...)
 	return true
 }
 
 func compareName(a, b *model.Intent) int {
-	return compareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name)
+	return draft.CompareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name)
 }
 
 // sameIntent reports whether two read intents are one and the same.
@@ -115,13 +116,13 @@ func sameIntent(a, b *model.Intent) bool {
 // found anew: they may name it.
 func (u *update) gone(in *model.Intent) {
 	delete(u.renames, in.Key())
-	delete(u.relatives, in.Key())
-	u.lost[in.Key()], u.related = true, nil
-	u.match.ForgetWorkload()
+	delete(u.Relatives, in.Key())
+	u.lost[in.Key()], u.Related = true, nil
+	u.Match.ForgetWorkload()
 }
 
 func (u *update) came(in *model.Intent) {
 	u.note(in)
-	u.lost[in.Key()], u.related = true, nil
-	u.match.ForgetWorkload()
+	u.lost[in.Key()], u.Related = true, nil
+	u.Match.ForgetWorkload()
 }

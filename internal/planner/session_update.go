@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
@@ -21,7 +22,7 @@ type update struct {
 
 // offersChanged takes over what offers report; false when others are offered.
 func (u *update) offersChanged() bool {
-	old, now := u.last.given.Offers, u.w.Offers
+	old, now := u.last.own.given.Offers, u.W.Offers
 	if len(old) != len(now) {
 		return false
 	}
@@ -32,7 +33,7 @@ func (u *update) offersChanged() bool {
 		if old[i] == now[i] || *old[i] == *now[i] {
 			continue
 		}
-		o, next := u.inventory.Reported(i, now[i])
+		o, next := u.Inventory.Reported(i, now[i])
 		f, was := next.Flavor, o.Flavor
 		if f.Metadata.Namespace != o.Provider || f.Metadata.Name != o.Name || f.Spec.Pool != was.Spec.Pool {
 			return false
@@ -50,11 +51,11 @@ func (u *update) offersChanged() bool {
 // otherwise; false when one of them is the fleet itself. Verdicts stand: quick
 // asks nothing of a tenant.
 func (u *update) tenantsChanged() bool {
-	for _, name := range differing(u.last.given.Tenants, u.given.Tenants) {
+	for _, name := range differing(u.last.own.given.Tenants, u.given.Tenants) {
 		if name == v1alpha1.FleetTenant {
 			return false
 		}
-		u.match.Forget(func(w *match.Request) bool { return w.Intent.Metadata.Namespace == name })
+		u.Match.Forget(func(w *match.Request) bool { return w.Intent.Metadata.Namespace == name })
 	}
 	return true
 }
@@ -62,9 +63,9 @@ func (u *update) tenantsChanged() bool {
 // clustersChanged looks again at the offers of clusters that are described
 // otherwise, and forgets what was worked out for them as consumers.
 func (u *update) clustersChanged() {
-	for _, name := range differing(u.last.given.Clusters, u.given.Clusters) {
-		u.match.Forget(func(w *match.Request) bool { return w.Consumer == name })
-		for _, o := range u.inventory.By(name) {
+	for _, name := range differing(u.last.own.given.Clusters, u.given.Clusters) {
+		u.Match.Forget(func(w *match.Request) bool { return w.Consumer == name })
+		for _, o := range u.Inventory.By(name) {
 			u.described(o, o.Offer, false)
 		}
 	}
@@ -88,14 +89,14 @@ func differing[V comparable](a, b map[string]V) (keys []string) {
 // described takes over what is known of an offer; used: only what is used or held of
 // it is another.
 func (u *update) described(o *inventory.Offer, next *model.Offer, used bool) {
-	u.inventory.Describe(o, next, used)
-	u.match.Describe(o)
+	u.Inventory.Describe(o, next, used)
+	u.Match.Describe(o)
 	for _, c := range o.Contracts {
 		u.dirty[intentOf(c)] = true
 	}
 	if !used {
-		u.whole = nil
-		u.match.ForgetWorkload()
+		u.Whole = nil
+		u.Match.ForgetWorkload()
 	}
 }
 
@@ -105,7 +106,7 @@ func intentOf(c *v1alpha1.Contract) [2]string {
 
 // ledgerChanged takes over what the ledger holds.
 func (u *update) ledgerChanged() {
-	was, now := u.last.given.Ledger, u.w.Ledger
+	was, now := u.last.own.given.Ledger, u.W.Ledger
 	left := map[string]*v1alpha1.Contract{}
 	var came []*v1alpha1.Contract
 	if was != now {
@@ -126,24 +127,24 @@ func (u *update) ledgerChanged() {
 	places := map[*inventory.Offer]bool{}
 	for _, c := range left {
 		delete(u.refusals, c.Metadata.Name)
-		u.mapped.add(u.last.given.Clusters, c, -1)
-		u.tally.remove(u.round, c)
-		if o := u.offerOf(c); o != nil {
+		u.Mapped.Add(u.last.own.given.Clusters, c, -1)
+		u.Tally.Remove(&u.Draft, c)
+		if o := u.OfferOf(c); o != nil {
 			places[o] = true
 		}
 	}
 	for _, c := range came {
 		u.noteRefusal(c)
-		u.mapped.add(u.last.given.Clusters, c, 1)
-		u.tally.add(u.round, c)
-		if o := u.offerOf(c); o != nil {
+		u.Mapped.Add(u.last.own.given.Clusters, c, 1)
+		u.Tally.Add(&u.Draft, c)
+		if o := u.OfferOf(c); o != nil {
 			places[o] = true
 		}
 	}
 	for o := range places {
-		u.inventory.Recount(o, now.HeldOn(o.Provider, o.Name))
+		u.Inventory.Recount(o, now.HeldOn(o.Provider, o.Name))
 	}
-	if len(differing(u.last.given.Clusters, u.given.Clusters)) > 0 {
+	if len(differing(u.last.own.given.Clusters, u.given.Clusters)) > 0 {
 		u.readMappings() // names at providers have the consumers' ids in them
 	}
 	for k := range u.lost {
@@ -154,8 +155,8 @@ func (u *update) ledgerChanged() {
 
 // observedChanged drops the verdicts on whom clusters say something else of.
 func (u *update) observedChanged() {
-	for _, contract := range u.w.Observed.Differs(u.last.given.Observed) {
-		if c := u.w.Ledger.Contract(contract); c != nil {
+	for _, contract := range u.W.Observed.Differs(u.last.own.given.Observed) {
+		if c := u.W.Ledger.Contract(contract); c != nil {
 			u.dirty[intentOf(c)] = true
 		}
 	}
@@ -163,16 +164,16 @@ func (u *update) observedChanged() {
 
 // remeasure makes figures anew.
 func (u *update) remeasure() {
-	u.inventory.Measure()
-	if u.inventory.Windowed() && u.now != u.last.given.Now {
-		u.match.ForgetAll() // another price may hold
+	u.Inventory.Measure()
+	if u.Inventory.Windowed() && u.Now != u.last.own.given.Now {
+		u.Match.ForgetAll() // another price may hold
 	}
 }
 
 // forget drops the verdicts on intents that are to be looked at again: those
 // too of which a contract was, or is, more than its flavor or a budget bears.
 func (u *update) forget() {
-	for _, name := range u.last.overfull {
+	for _, name := range u.last.own.overfull {
 		u.forgetContract(name)
 	}
 	for k := range u.dirty {
@@ -181,16 +182,16 @@ func (u *update) forget() {
 }
 
 func (r *round) forgetContract(name string) {
-	if c := r.w.Ledger.Contract(name); c != nil {
+	if c := r.W.Ledger.Contract(name); c != nil {
 		r.forgetIntent(intentOf(c))
 	}
 }
 
 func (r *round) forgetIntent(k [2]string) {
-	at, found := slices.BinarySearchFunc(r.intents, k, func(in *model.Intent, k [2]string) int {
-		return compareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
+	at, found := slices.BinarySearchFunc(r.Intents, k, func(in *model.Intent, k [2]string) int {
+		return draft.CompareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
 	})
-	for ; found && at < len(r.intents) && r.intents[at].Metadata.Namespace == k[0] && r.intents[at].Metadata.Name == k[1]; at++ {
+	for ; found && at < len(r.Intents) && r.Intents[at].Metadata.Namespace == k[0] && r.Intents[at].Metadata.Name == k[1]; at++ {
 		r.verdicts[at] = verdict{}
 	}
 }

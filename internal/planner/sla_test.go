@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -61,7 +62,7 @@ func TestMaxTimeToActive(t *testing.T) {
 	b.Tick(time.Minute)
 	p = b.Round()
 	c := b.W.Ledger.Contract(old.Metadata.Name)
-	if got := places(b, "vision/train"); got != "b" || c.Status.Reason != planner.CodeSLA || c.Status.Target != v1alpha1.PhaseFailed {
+	if got := places(b, "vision/train"); got != "b" || c.Status.Reason != lifecycle.CodeSLA || c.Status.Target != v1alpha1.PhaseFailed {
 		t.Fatalf("%s %+v\n%s", got, c.Status, describe(p))
 	}
 	wantOnlyKeeps(t, b)

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -99,7 +100,7 @@ func TestSplitOfCoresAndGangs(t *testing.T) {
 	}
 	b = cities("a", "b").Intent("vision/train", Wants(12, "H100"), Times(2), splits(3, 1), cheap)
 	d := Of(b.Round(), "vision/train")
-	if got := pieces(b, "vision/train"); got != "" || d.Code != planner.CodeGang {
+	if got := pieces(b, "vision/train"); got != "" || d.Code != lifecycle.CodeGang {
 		t.Fatalf("%s %+v", got, d)
 	}
 	b.Intent("vision/train", loose)

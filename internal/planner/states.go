@@ -9,92 +9,77 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // states are the changes to what the ledger remembers of intents.
 func (r *round) states() map[[2]string]model.StateChange {
 	out := map[[2]string]model.StateChange{}
-	for k, old := range r.renamed {
+	for k, old := range r.Renamed {
 		out[k] = model.StateChange{Before: old}
 	}
-	for _, j := range r.jobs {
-		k := [2]string{j.tenantName, j.name}
-		before := r.w.Ledger.State(j.tenantName, j.name)
+	for _, j := range r.Jobs {
+		k := [2]string{j.TenantName, j.Name}
+		before := r.W.Ledger.State(j.TenantName, j.Name)
 		switch {
-		case j.silent:
-			delete(out, [2]string{j.tenantName, renamedFrom(j)})
-		case j.frozen:
-			if after := j.state; after != nil {
+		case j.Silent:
+			delete(out, [2]string{j.TenantName, draft.RenamedFrom(j)})
+		case j.Frozen:
+			if after := j.State; after != nil {
 				if after = r.frozenState(j); !reflect.DeepEqual(before, after) {
 					out[k] = model.StateChange{Before: before, After: after}
 				}
 			}
-		case j.gone:
+		case j.Gone:
 			if before != nil {
 				out[k] = model.StateChange{Before: before}
 			}
-		case j.in == nil && before == nil:
+		case j.In == nil && before == nil:
 			// nothing is remembered of it
 		default:
 			after := r.stateOf(j)
 			if before == nil || !reflect.DeepEqual(*before, *after) {
-				out[k] = model.StateChange{Before: before, After: after, From: r.namedBefore(j)}
+				out[k] = model.StateChange{Before: before, After: after, From: r.NamedBefore(j)}
 			}
 		}
 	}
 	return out
 }
 
-// namedBefore is the name under which the ledger knows an intent that is renamed
-// in this round, "" for others.
-func (r *round) namedBefore(j *job) string {
-	if old := renamedFrom(j); r.renamed[[2]string{j.tenantName, old}] != nil {
-		return old
-	}
-	return ""
-}
-
-func renamedFrom(j *job) string {
-	if j.in == nil {
-		return ""
-	}
-	return j.in.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]
-}
-
 // stateOf is an intent's state after the round.
-func (r *round) stateOf(j *job) *v1alpha1.IntentState {
+func (r *round) stateOf(j *draft.Job) *v1alpha1.IntentState {
 	s := &v1alpha1.IntentState{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindIntentState},
-		Metadata: v1alpha1.Metadata{Name: j.name, Namespace: j.tenantName},
+		Metadata: v1alpha1.Metadata{Name: j.Name, Namespace: j.TenantName},
 	}
-	if j.state != nil {
-		s.Status = j.state.Status
+	if j.State != nil {
+		s.Status = j.State.Status
 	}
 	o := lifecycle.Outcome{
-		State: j.phase, Code: j.code, Message: j.text, FirstSeen: j.firstSeen, Started: j.started, Since: j.since, Waits: len(j.tasks) > 0,
-		Displacing: j.displacing, Proposals: j.proposals, Expected: j.sizing.expected(), NextOrdinals: j.ordinals,
+		State: j.Phase, Code: j.Code, Message: j.Text, FirstSeen: j.FirstSeen, Started: j.Started, Since: j.Since, Waits: len(j.Tasks) > 0,
+		Displacing: j.Displacing, Proposals: j.Proposals, Expected: j.Sizing.Expected(), NextOrdinals: j.Ordinals,
 	}
-	if j.in != nil {
-		o.Asked, o.Path, o.Digest = true, j.in.Path, j.in.Digest
+	if j.In != nil {
+		o.Asked, o.Path, o.Digest = true, j.In.Path, j.In.Digest
 	}
-	s.Status = lifecycle.After(&s.Status, &o, r.now)
+	s.Status = lifecycle.After(&s.Status, &o, r.Now)
 	return s
 }
 
 // write puts the round's changes into the plan, those of retention last.
 func (r *round) write(states map[[2]string]model.StateChange) {
-	for _, name := range slices.Sorted(maps.Keys(r.current)) {
-		r.plan.Contracts = append(r.plan.Contracts, model.Change{Before: r.before[name], After: r.current[name], StatusOnly: r.statusOnly[name]})
+	for _, name := range slices.Sorted(maps.Keys(r.Current)) {
+		r.Plan.Contracts = append(r.Plan.Contracts, model.Change{Before: r.Before[name], After: r.Current[name], StatusOnly: r.StatusOnly[name]})
 	}
-	if r.retire && !r.fleet.Suspend {
+	if r.retire && !r.Fleet.Suspend {
 		r.retireOld(states)
 	}
 	keys := slices.SortedFunc(maps.Keys(states), func(a, b [2]string) int {
 		return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1]))
 	})
 	for _, k := range keys {
-		r.plan.States = append(r.plan.States, states[k])
+		r.Plan.States = append(r.Plan.States, states[k])
 	}
 }
 
@@ -102,14 +87,14 @@ func (r *round) write(states map[[2]string]model.StateChange) {
 // over what they cost.
 func (r *round) retireOld(states map[[2]string]model.StateChange) {
 	gone := func(tenant, intent string) bool {
-		_, frozen := r.frozen.why(tenant, intent)
-		return r.find(tenant, intent) == nil && !frozen
+		_, frozen := r.Frozen.Why(tenant, intent)
+		return r.Find(tenant, intent) == nil && !frozen
 	}
-	ch := r.books.RetireEach(r.w.Ledger, r.now, r.keepEnded, gone)
+	ch := r.Books.RetireEach(r.W.Ledger, r.Now, r.KeepEnded, gone)
 	for _, c := range ch.Contracts {
-		r.plan.Contracts = append(r.plan.Contracts, model.Change{Before: c.Before})
+		r.Plan.Contracts = append(r.Plan.Contracts, model.Change{Before: c.Before})
 	}
-	slices.SortFunc(r.plan.Contracts, func(a, b model.Change) int { return strings.Compare(a.Last().Metadata.Name, b.Last().Metadata.Name) })
+	slices.SortFunc(r.Plan.Contracts, func(a, b model.Change) int { return strings.Compare(a.Last().Metadata.Name, b.Last().Metadata.Name) })
 	for _, s := range ch.States {
 		k := [2]string{s.Before.Metadata.Namespace, s.Before.Metadata.Name}
 		mine, both := states[k]
@@ -120,5 +105,15 @@ func (r *round) retireOld(states map[[2]string]model.StateChange) {
 			mine.After.Status.Spent, mine.After.Status.Currency = s.After.Status.Spent, s.After.Status.Currency
 		}
 	}
-	r.plan.Spends = ch.Spends
+	r.Plan.Spends = ch.Spends
+}
+
+// frozenState is what the ledger remembers of a frozen intent.
+func (r *round) frozenState(j *draft.Job) *v1alpha1.IntentState {
+	s := *j.State
+	if j.Displacing {
+		s.Status.Displaced = r.Now
+	}
+	s.Status = lifecycle.Freeze(&s.Status, len(j.Live) > 0, r.FrozenSince(j), j.Text, r.Now)
+	return &s
 }

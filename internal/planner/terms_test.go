@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -15,7 +16,7 @@ import (
 // provider's, which hold while its intent cannot be read.
 func endedByTerms(reason string) bool {
 	switch reason {
-	case planner.CodeTermEnded, planner.CodeMaxDuration, planner.CodeBudget, planner.CodeDrain, planner.CodeForced,
+	case lifecycle.CodeTermEnded, lifecycle.CodeMaxDuration, lifecycle.CodeBudget, lifecycle.CodeDrain, lifecycle.CodeForced,
 		string(v1alpha1.Preempted), string(v1alpha1.Reclaimed), string(v1alpha1.Interrupted):
 		return true
 	}
@@ -74,7 +75,7 @@ func TestTermsEndWhateverTheFileSays(t *testing.T) {
 			b.Tick(30 * time.Minute)
 			p := b.Round()
 			c := b.Contracts("bio/fold")[0]
-			if c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Reason != planner.CodeTermEnded {
+			if c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Reason != lifecycle.CodeTermEnded {
 				t.Fatalf("%s: %s\n%s", c.Status.Phase, c.Status.Reason, describe(p))
 			}
 			wantOnlyKeeps(t, b)
@@ -182,15 +183,15 @@ func TestPolicyOfNowReachesWhatIsFrozen(t *testing.T) {
 	}{
 		"budget": {func(b *Builder) {
 			b.Tenant("bio", "rome", budget(v1alpha1.TenantBudget{Monthly: Money("60"), AtLimit: "end"}))
-		}, 5 * time.Hour, planner.CodeBudget},
+		}, 5 * time.Hour, lifecycle.CodeBudget},
 		"drain": {func(b *Builder) {
 			b.Offer("paris/h100", Spec(func(s *v1alpha1.FlavorSpec) { s.Drain = v1alpha1.TimeOf(b.W.Now.Add(time.Hour)) }))
-		}, time.Hour, planner.CodeDrain},
+		}, time.Hour, lifecycle.CodeDrain},
 		"maxDuration": {func(b *Builder) {
 			b.Tenant("bio", "rome", func(s *v1alpha1.TenantSpec) {
 				s.Quota = &v1alpha1.TenantQuota{MaxDuration: v1alpha1.Duration{Duration: time.Hour}}
 			})
-		}, 24 * time.Hour, planner.CodeMaxDuration},
+		}, 24 * time.Hour, lifecycle.CodeMaxDuration},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := settled(paris().Tenant("bio", "rome").Intent("bio/fold", Wants(8)))

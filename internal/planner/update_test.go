@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -93,7 +94,7 @@ func TestUpdateStepByStep(t *testing.T) {
 		b := replicated(t, updates(2))
 		b.Intent("vision/train", elsewhere)
 		p := b.Plan()
-		if d := Of(p, "vision/train"); d.Code != planner.CodeUpdating || !strings.Contains(d.Reason, "1 replica is replaced after the others (update.maxUnavailable 2)") {
+		if d := Of(p, "vision/train"); d.Code != lifecycle.CodeUpdating || !strings.Contains(d.Reason, "1 replica is replaced after the others (update.maxUnavailable 2)") {
 			t.Fatal(describe(p))
 		}
 		steps(t, b, "paris 1, lyon 0 and 2 coming", "paris 0, lyon 2 and 1 coming", "paris 0, lyon 3 and 0 coming")
@@ -115,7 +116,7 @@ func TestUpdateStepByStep(t *testing.T) {
 	t.Run("what fits in place is changed at once", func(t *testing.T) {
 		b := replicated(t, updates(0))
 		b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Resources.Named["cpu"] = v1alpha1.AmountOf(9000) }))
-		want(t, b, planner.Resize, planner.CodeChanged)
+		want(t, b, planner.Resize, lifecycle.CodeChanged)
 		for _, c := range live(b, "vision/train") {
 			if c.Spec.Resources[v1alpha1.CPU] != v1alpha1.AmountOf(9000) {
 				t.Fatal(stand(b))
@@ -138,7 +139,7 @@ func TestUpdateStepByStep(t *testing.T) {
 		b := replicated(t, updates(0))
 		b.Offer("lyon/h100", Capacity("gpu=1"))
 		b.Intent("vision/train", elsewhere)
-		p := want(t, b, planner.Queued, planner.CodeNothingFits)
+		p := want(t, b, planner.Queued, lifecycle.CodeNothingFits)
 		if d := Of(p, "vision/train"); !strings.Contains(d.Reason, "the old contract stays until the new one works") {
 			t.Fatal(describe(p))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -179,7 +180,7 @@ func TestWarmPremium(t *testing.T) {
 func TestWarmClaimsAreTakenBack(t *testing.T) {
 	b := warmed(t).Offer("paris/h100", Capacity("gpu=2"))
 	b.Intent("vision/train", Wants(1, "H100"), Times(3))
-	want(t, b, planner.Queued, planner.CodeGang)
+	want(t, b, planner.Queued, lifecycle.CodeGang)
 	for _, c := range b.Contracts(pool) {
 		if c.Status.Phase != v1alpha1.PhaseActive {
 			t.Fatalf("%+v", c.Status)

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // mostJudged is how often a round decides again without the requests that got
@@ -90,7 +91,7 @@ func judgement(in *inputs, w *planner.World, plan *planner.Plan, one *waiter) *w
 	case planner.Suspend, planner.Frozen:
 		return unavailable(30*time.Second, "%s", d.Reason)
 	}
-	err := refusal(http.StatusConflict, cmp.Or(d.Code, planner.CodeNothingFits), "nothing is reserved: %s", cmp.Or(d.Reason, string(d.Action)))
+	err := refusal(http.StatusConflict, cmp.Or(d.Code, lifecycle.CodeNothingFits), "nothing is reserved: %s", cmp.Or(d.Reason, string(d.Action)))
 	err.Body.Rejected, err.Body.Considered, err.Body.Near = d.Rejected, d.Considered, d.Near
 	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // Clock is what is known of this machine's clock; *clock.Check is one.
@@ -27,7 +28,7 @@ func (r *Reconciler) rightTime() error {
 
 // ofTime are the codes of ends that time alone brings.
 var ofTime = map[string]bool{
-	planner.CodeTermEnded: true, planner.CodeWindow: true, planner.CodeBudget: true, planner.CodeIntentBudget: true,
+	lifecycle.CodeTermEnded: true, lifecycle.CodeWindow: true, lifecycle.CodeBudget: true, lifecycle.CodeIntentBudget: true,
 }
 
 // endsOfAJump holds a plan back that ends many contracts for time alone, after

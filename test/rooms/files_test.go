@@ -27,7 +27,6 @@ var large = map[string]int{
 	"internal/delivery":   5100,
 	"internal/fleet":      5350,
 	"internal/gitrepo":    7650,
-	"internal/planner":    13043,
 	"internal/reconciler": 5600,
 }
 

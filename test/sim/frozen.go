@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // byItsTerms reports whether a contract ends by its own terms or by what policy
@@ -13,7 +13,7 @@ func byItsTerms(ch change) bool {
 		return false
 	}
 	switch ch.after.Status.Reason {
-	case planner.CodeTermEnded, planner.CodeMaxDuration, planner.CodeDrain, planner.CodeBudget,
+	case lifecycle.CodeTermEnded, lifecycle.CodeMaxDuration, lifecycle.CodeDrain, lifecycle.CodeBudget,
 		string(v1alpha1.Preempted), string(v1alpha1.Interrupted), string(v1alpha1.Reclaimed):
 		return true
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // liars reports whether providers lie and old offers are replayed: in every third
@@ -184,7 +184,7 @@ func waits(contracts map[string]*v1alpha1.Contract, provider string) time.Time {
 				}
 			}
 		}
-		if k.Spec.Provider != provider || code != planner.CodeRefused && code != planner.CodeSliceDenied {
+		if k.Spec.Provider != provider || code != lifecycle.CodeRefused && code != lifecycle.CodeSliceDenied {
 			continue
 		}
 		slot := fmt.Sprint(k.Metadata.Namespace, " ", at.Unix()/3600)

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
 // unseen names an intent that had no turn yet, none since its contracts ended, or
@@ -23,7 +24,7 @@ func (s *sim) unseen() string {
 	for i := range v.Plan.Intents {
 		d := v.Plan.Intents[i]
 		in := s.people.intents[d.Tenant+"/"+d.Name]
-		if d.Code != planner.CodeWork || in == nil || in.wish.stage == "find" {
+		if d.Code != lifecycle.CodeWork || in == nil || in.wish.stage == "find" {
 			continue
 		}
 		if led == nil {
@@ -54,7 +55,7 @@ func (s *sim) noteTurns(p *planner.Plan) {
 		return
 	}
 	for i := range p.Intents {
-		if d := p.Intents[i]; d.Code != planner.CodeWork {
+		if d := p.Intents[i]; d.Code != lifecycle.CodeWork {
 			s.turns[d.Tenant+"/"+d.Name] = s.tl.now
 		}
 	}

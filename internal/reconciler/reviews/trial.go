@@ -17,6 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
 	"github.com/fleetbroker/fleetbroker/internal/review"
@@ -97,7 +98,7 @@ func (t *trial) run() (why string, err error) {
 	}
 	policy.Limits.Conditions = max(1, int64(forkConditions)*int64(len(t.Offers))/int64(max(t.Market, 1)))
 	for _, d := range planner.Decide(w).Intents {
-		if d.Code == planner.CodeConditions {
+		if d.Code == lifecycle.CodeConditions {
 			return fmt.Sprintf("its conditions (placement.where) cost more than %d units of work on the offers of this fleet, which is what a fork has", forkConditions), nil
 		}
 	}

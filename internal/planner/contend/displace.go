@@ -1,0 +1,435 @@
+package contend
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
+)
+
+// An intent that has to have capacity and finds none may make others give way:
+// those of lower priority (preemption), and those that hold what they borrowed
+// of its tenant's quota (reclaiming). Nothing is taken at once:
+//
+//	turn      the intent's own turn finds nothing: claim picks victims, and what
+//	          is free already of the place is kept for the claimant (book)
+//	displace  victims get notice: status.displaced, with whom for and until when
+//	          (their own grace). Until then they look for another place like
+//	          contracts of a drained flavor, new first
+//	leave     at that time they are released, to end as Preempted
+//	held      the capacity counts as held until it is seen gone; then the
+//	          claimant's turn simply finds it free
+//
+// A notice holds only while its claim does: every round makes the claims anew,
+// from the notices that stand, and takes back what nobody needs any more.
+//
+// What rules out cascades and ping-pong:
+//
+//   - a victim's priority is strictly lower than its claimant's (or, reclaimed,
+//     it holds borrowed quota and its claimant borrows none);
+//   - an intent that had to give way displaces nobody until it has been served
+//     again or its file changes (IntentStatus.Displaced), so that no chain is
+//     longer than one;
+//   - a claimant is placed where it cannot be displaced by its victim again:
+//     that one's priority is lower, and what it claimed itself is not borrowed;
+//   - no contract is a victim of two claims, and none of a round's own
+//     placements is a victim in it.
+//
+// Fleet.safety.maxEnds does not count what is displaced: it guards against
+// intents and providers that went away, while somebody asked for this.
+
+// Contest serves those that wait, in turn.
+type Contest struct {
+	settle.Settler
+	// Claims are what waiting jobs make others give way for; hopeless are the
+	// claims that were looked for in vain.
+	Claims   map[*draft.Job]*claim
+	hopeless map[string]bool
+	// Waiting jobs in the order in which they are served.
+	Waiting []*draft.Job
+	// Ends are known ends as of the pass endsAt; searched counts the searches for
+	// reservations in a pass.
+	Ends     []Ending
+	EndsAt   int
+	Searched int
+	// Whole is what the fleet has; nil until asked.
+	Whole *account.Fleet
+}
+
+// New is one in which nothing has happened.
+func New(s settle.Settler, whole *account.Fleet) Contest {
+	return Contest{Settler: s, Whole: whole, Claims: map[*draft.Job]*claim{}, hopeless: map[string]bool{}}
+}
+
+// claim is what a waiting job makes others give way for.
+type claim struct {
+	job *draft.Job
+	key string
+	// victims are charged contracts, with notice or about to get it.
+	victims []*v1alpha1.Contract
+	causes  map[string]v1alpha1.Cause
+	// left are those of its victims that are being released already.
+	left []*v1alpha1.Contract
+	// soon: everything it needs is being released by others anyway.
+	soon bool
+	// Booked is free capacity that is kept for it.
+	Booked []booking
+	// Reserved: nobody gives way; it waits for what is known to end.
+	Reserved *reservation
+}
+
+// causeOf is why a victim of the claim gives way.
+func (cl *claim) causeOf(c *v1alpha1.Contract) v1alpha1.Cause {
+	if d := c.Status.Displaced; d != nil {
+		return d.Cause
+	}
+	return cl.causes[c.Metadata.Name]
+}
+
+type booking struct {
+	Offer *inventory.Offer
+	Size  quantity.Vector
+}
+
+// Shift makes an offer seem to have more free, and its peers more of what they
+// share; what is held of it stays as it is.
+func (r *Contest) Shift(o *inventory.Offer, by quantity.Vector) {
+	r.Inventory.Lend(o.Place(), by, nil)
+	r.Did(func() { r.Inventory.Unlend(o.Place(), by, nil) })
+}
+
+// Lend makes the capacity of contracts seem free, until it is rolled back.
+func (r *Contest) Lend(list ...*v1alpha1.Contract) {
+	for _, c := range list {
+		o := r.OfferOf(c)
+		if o == nil {
+			continue
+		}
+		size, cards := r.Footprint(o, c.Metadata.Name, c), inventory.CardsOf(c)
+		r.Inventory.Lend(o.Place(), size, cards)
+		r.Did(func() { r.Inventory.Unlend(o.Place(), size, cards) })
+	}
+}
+
+// Turn does what can be done for a job now, and else sees whether others have
+// to give way.
+func (r *Contest) Turn(j *draft.Job, q place.Request) {
+	r.Unbook(j)
+	j.TurnAt = r.Turns
+	keep := r.liftBelow(j)
+	again := r.LiftReserved(j)
+	progressed := r.Progressed
+	r.SetProgressed(false)
+	r.Fill(j, q)
+	if len(j.Tasks) > 0 {
+		r.Claim(j)
+	}
+	again()
+	if len(j.Tasks) > 0 {
+		r.Reserve(j)
+		r.tellReserved(j)
+	}
+	keep(!r.Progressed && r.Claims[j] == nil)
+	r.SetProgressed(r.Progressed || progressed)
+}
+
+// liftBelow gives back what is kept for claims of lower priority while a job
+// has its turn: they come after it, in this pass as in the first. It returns
+// how to keep it again, or how to leave that to their own turns. Who had to give way
+// is not let in: it would take what its claimant waits for, for ever.
+func (r *Contest) liftBelow(j *draft.Job) (keep func(again bool)) {
+	if len(r.Claims) == 0 || j.Displaced {
+		return func(bool) {}
+	}
+	var lifted []*claim
+	for k, c := range r.Claims { // in any order: sums do not tell
+		if k.Priority >= j.Priority {
+			continue
+		}
+		lifted = append(lifted, c)
+		for _, b := range c.Booked {
+			r.Shift(b.Offer, b.Size)
+		}
+	}
+	return func(again bool) {
+		for _, c := range lifted {
+			if !again {
+				r.SetClaim(c.job, nil)
+				continue
+			}
+			for _, b := range c.Booked {
+				r.Shift(b.Offer, b.Size.Negative())
+			}
+		}
+	}
+}
+
+// Unbook gives back what was kept for a job.
+func (r *Contest) Unbook(j *draft.Job) {
+	c := r.Claims[j]
+	if c == nil {
+		return
+	}
+	for _, b := range c.Booked {
+		r.Shift(b.Offer, b.Size)
+	}
+	r.SetClaim(j, nil)
+}
+
+// book keeps what is free already of a claimant's places for it: else those
+// that come after it, its victims among them, would take it while it waits for
+// the rest.
+func (r *Contest) book(c *claim, places []booking) {
+	for _, p := range places {
+		size := p.Size.Clone()
+		for i := range size {
+			size[i] = min(size[i], max(p.Offer.Free().At(i), 0))
+		}
+		r.Shift(p.Offer, size.Negative())
+		c.Booked = append(c.Booked, booking{p.Offer, size})
+	}
+}
+
+// notices are the contracts that have notice to give way to a job, or are being
+// released for it: current versions.
+func (r *Contest) noticesFor(j *draft.Job) (charged, leaving []*v1alpha1.Contract) {
+	list := r.Notices[draft.KeyOf(j.TenantName, j.Name)]
+	if old := r.NamedBefore(j); old != "" {
+		list = append(slices.Clone(list), r.Notices[draft.KeyOf(j.TenantName, old)]...)
+	}
+	for _, c := range list {
+		c = r.Latest(c)
+		switch {
+		case c.Status.Displaced == nil || r.OfferOf(c) == nil:
+		case c.Status.Phase == v1alpha1.PhaseReleasing:
+			leaving = append(leaving, c)
+		case c.Status.Phase.Charged() && r.causeFor(j, c) != "":
+			charged = append(charged, c)
+		}
+	}
+	return charged, leaving
+}
+
+// hasClaim reports whether others give way to a job, or have just done so.
+func (r *Contest) hasClaim(j *draft.Job) bool {
+	return slices.ContainsFunc(r.Notices[draft.KeyOf(j.TenantName, j.Name)], func(c *v1alpha1.Contract) bool {
+		c = r.Latest(c)
+		return c.Status.Displaced != nil && (c.Status.Phase.Held() || c.Status.Since == r.Now)
+	})
+}
+
+// Displace gives notice to the victims of the claims, takes back what no claim
+// needs any more, and releases what had notice for long enough. It reports
+// whether anything changed, and the jobs that now have something to do.
+func (r *Contest) Displace() (more []*draft.Job) {
+	if r.W.Deaf || r.Fleet.Suspend {
+		return nil
+	}
+	wanted := map[string]*claim{}
+	var claims []*claim
+	for _, j := range r.Jobs {
+		if c := r.Claims[j]; c != nil {
+			claims = append(claims, c)
+			for _, v := range c.victims {
+				wanted[v.Metadata.Name] = c
+			}
+		}
+	}
+	for _, by := range draft.SortedNames(r.Notices) {
+		for _, c := range r.Notices[by] {
+			if c = r.Latest(c); c.Status.Phase.Charged() && c.Status.Displaced != nil {
+				if j := r.reviewNotice(c, wanted[c.Metadata.Name]); j != nil {
+					more = append(more, j)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(claims, func(a, b *claim) int { return cmp.Compare(b.job.Priority, a.job.Priority) })
+	for _, c := range claims {
+		for _, v := range c.victims {
+			if v = r.Latest(v); v.Status.Displaced == nil && !c.job.Displaced {
+				more = append(more, r.notice(c, v))
+			}
+		}
+	}
+	slices.SortFunc(more, func(a, b *draft.Job) int { return draft.CompareNames(a.TenantName, a.Name, b.TenantName, b.Name) })
+	return slices.Compact(more)
+}
+
+// reviewNotice decides what becomes of a standing notice; it returns the job
+// of a contract that changed.
+func (r *Contest) reviewNotice(c *v1alpha1.Contract, cl *claim) *draft.Job {
+	d := c.Status.Displaced
+	j := r.JobOf(c.Metadata.Namespace, c.Spec.Intent.Name)
+	if j == nil || !slices.Contains(j.Live, c) {
+		return nil
+	}
+	if cl == nil {
+		tenant, name, _ := strings.Cut(d.By, "/")
+		if by := r.JobOf(tenant, name); by != nil && (by.Silent || by.Frozen) {
+			return nil // nobody knows what its claimant wants now
+		}
+		next := *c
+		next.Status.Displaced = nil
+		if was := r.Before[c.Metadata.Name]; was != nil && reflect.DeepEqual(was, &next) {
+			r.replaceVictim(j, c, was) // its notice was of this round: nothing happened
+			return j
+		}
+		r.replaceVictim(j, c, &next)
+		return j
+	}
+	if d.Leaves.After(r.Now.Time) {
+		r.Due(d.Leaves)
+		return nil
+	}
+	r.vacate(j, c)
+	return j
+}
+
+// vacate releases a contract whose notice is over, and wants its replica anew.
+func (r *Contest) vacate(j *draft.Job, c *v1alpha1.Contract) {
+	code := string(c.Status.Displaced.Cause)
+	r.Drop(j, c, v1alpha1.PhasePreempted, code, r.GaveWay(c))
+	j.Tasks = slices.DeleteFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c })
+	if j.Dec.Action == "" && !j.Refused {
+		j.AddTask(draft.Task{Kind: draft.TaskFresh, Replica: c.Spec.Intent.Replica, Old: c, Part: c.Spec.Intent.Part, Units: c.Spec.Intent.Units, Of: c.Spec.Intent.Of})
+	}
+	j.Displaced, j.Displacing, j.Noticed = true, true, true
+	r.NoteProgress()
+}
+
+// notice tells a contract that it has to give way, and returns its job. Where
+// its intent asks for no grace it is released at once.
+func (r *Contest) notice(cl *claim, c *v1alpha1.Contract) *draft.Job {
+	j := r.wake(c.Metadata.Namespace, c.Spec.Intent.Name)
+	next := *c
+	grace := r.GraceOf(c)
+	next.Status.Displaced = &v1alpha1.Displacement{
+		Cause: cl.causeOf(c), By: cl.key, Noticed: r.Now, Leaves: v1alpha1.TimeOf(r.Now.Add(grace)),
+	}
+	r.replaceVictim(j, c, &next)
+	r.Notices[cl.key] = append(r.Notices[cl.key], r.W.Ledger.Contract(c.Metadata.Name))
+	j.Displaced, j.Displacing, j.Noticed = true, true, true
+	if grace <= 0 {
+		r.vacate(j, &next)
+	}
+	r.Due(next.Status.Displaced.Leaves)
+	return j
+}
+
+// replaceVictim writes a contract's new notice, or that it has none any more,
+// and what its replica needs in consequence.
+func (r *Contest) replaceVictim(j *draft.Job, c, next *v1alpha1.Contract) {
+	r.Change(c, next)
+	r.Replace(j, c, next)
+	j.Tasks = slices.DeleteFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c })
+	if j.Dec.Action == "" && !j.Refused {
+		if t := r.TaskFor(j, next.Spec.Intent.Replica, next); t != nil {
+			t.Part, t.Units, t.Of = next.Spec.Intent.Part, next.Spec.Intent.Units, next.Spec.Intent.Of
+			j.AddTask(*t)
+		}
+	}
+	for i := range j.Dec.Contracts {
+		if j.Dec.Contracts[i].Name == next.Metadata.Name {
+			j.Dec.Contracts[i] = r.Line(next, j.Dec.Contracts[i].Action)
+		}
+	}
+}
+
+// wake is the job of an intent, made now when it was thought to need nothing.
+func (r *Contest) wake(tenant, name string) *draft.Job {
+	if j := r.JobOf(tenant, name); j != nil {
+		return j
+	}
+	j := r.NewJob(r.Find(tenant, name), tenant, name)
+	r.SettleJob(j)
+	r.Jobs = append(r.Jobs, j)
+	r.Plan.Intents = slices.DeleteFunc(r.Plan.Intents, func(d *draft.Decision) bool { return d.Tenant == tenant && d.Name == name })
+	return j
+}
+
+// Void reports whether the claimant of a notice is known, by now, not to need
+// that contract's place any more: nobody moves for it then.
+func (r *Contest) Void(c *v1alpha1.Contract) bool {
+	d := c.Status.Displaced
+	if d.Cause == v1alpha1.Interrupted {
+		return false
+	}
+	tenant, name, _ := strings.Cut(d.By, "/")
+	by := r.JobOf(tenant, name)
+	switch {
+	case by == nil:
+		return r.Renamed[[2]string{tenant, name}] == nil // it is served as it asks, or goes by another name now
+	case by.Silent || by.Frozen:
+		return false // nobody knows what it wants now
+	case by.In == nil || len(by.Tasks) == 0 || r.TimedOut(by):
+		return true
+	}
+	cl := r.Claims[by]
+	if cl == nil {
+		return by.TurnAt == r.Turns && r.Turns > 0
+	}
+	return !slices.ContainsFunc(cl.victims, func(v *v1alpha1.Contract) bool { return v.Metadata.Name == c.Metadata.Name })
+}
+
+// ShiftBooked gives back what is kept for claims (1), or keeps it again (-1).
+func (r *Contest) ShiftBooked(sign int64) {
+	for _, j := range r.Jobs {
+		r.ShiftClaim(j, sign)
+	}
+}
+
+// ShiftClaim is shiftBooked of one job's claim.
+func (r *Contest) ShiftClaim(j *draft.Job, sign int64) {
+	c := r.Claims[j]
+	if c == nil {
+		return
+	}
+	for _, b := range c.Booked {
+		if sign > 0 {
+			r.Shift(b.Offer, b.Size)
+		} else {
+			r.Shift(b.Offer, b.Size.Negative())
+		}
+	}
+}
+
+// TellDisplaced says of an intent that has notice that it has. It reports
+// whether there was anything to say.
+func (r *Contest) TellDisplaced(j *draft.Job) bool {
+	at := slices.IndexFunc(j.Live, func(c *v1alpha1.Contract) bool { return c.Status.Displaced != nil })
+	if at < 0 || slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind != draft.TaskLeave }) {
+		return false
+	}
+	c := j.Live[at]
+	action := draft.ActionOf(j.Dec.Contracts)
+	if action == draft.Keep && j.Noticed {
+		action = draft.Preempt
+	}
+	j.Settle(action, v1alpha1.IntentPlaced, string(c.Status.Displaced.Cause), "%s; it leaves %s unless it finds another place before",
+		r.GaveWay(c), draft.Stamp(c.Status.Displaced.Leaves))
+	return true
+}
+
+// SetClaim makes a claim that of a job; nil: it has none.
+func (r *Contest) SetClaim(j *draft.Job, c *claim) {
+	was, had := r.Claims[j]
+	if c == nil {
+		delete(r.Claims, j)
+	} else {
+		r.Claims[j] = c
+	}
+	r.Did(func() {
+		if delete(r.Claims, j); had {
+			r.Claims[j] = was
+		}
+	})
+}

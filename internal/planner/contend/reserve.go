@@ -1,0 +1,392 @@
+package contend
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Who waits for more than is free would wait for ever if whoever asks for less
+// took every card that comes free. So the first in line have a reservation, as
+// in EASY backfilling (Lifka 1995; Slurm's backfill is of that kind): the
+// instant at which enough of what stands is known to end, and the places there.
+// Until then another intent may still take
+//
+//   - what is free of those places and not needed then, and
+//   - anything, if its own term ends a grace period before.
+//
+// Only ends that are known count: terms, and releases under way for less than
+// the grace period. What ends within a grace period counts as one end, because
+// contracts of one length never end in the same second and nobody waits for the
+// seconds between them. While contracts without an end are in the way nothing is
+// kept, because nobody could say how long it would lie idle. Reservations are
+// made anew in every pass, in the order of turns, each beside those before it;
+// nothing of them is written. Higher priority goes over them (liftBelow).
+
+// Bounds, so that a round stays short whatever waits.
+const (
+	reservations = 8   // that stand at a time
+	searches     = 8   // for reservations in a pass
+	knownEnds    = 256 // that are looked at for one
+)
+
+// reservation is what a claim keeps for the time when others have ended.
+type reservation struct {
+	until v1alpha1.Time
+	// whole is what the intent will take.
+	whole []booking
+}
+
+// Reserve makes a reservation for a job whose turn found too little free.
+func (r *Contest) Reserve(j *draft.Job) {
+	if !r.mayReserve(j) {
+		return
+	}
+	ends := r.endsFor(j)
+	if len(ends) == 0 {
+		return
+	}
+	r.Searched++
+	r.takeReserved(j, -1)
+	until, whole := r.soonest(j, ends)
+	r.takeReserved(j, 1)
+	if len(whole) == 0 || r.tooLate(j, until) {
+		return
+	}
+	cl := &claim{job: j, key: draft.KeyOf(j.TenantName, j.Name), Reserved: &reservation{until: until, whole: whole}}
+	r.keepUntil(cl, ends)
+	r.SetClaim(j, cl)
+}
+
+// tellReserved says what is kept for a job.
+func (r *Contest) tellReserved(j *draft.Job) {
+	if c := r.Claims[j]; c != nil && c.Reserved != nil {
+		f := &j.Open[0]
+		f.Text = "what it needs of " + placesText(c.Reserved.whole) + " is kept from those that would hold it beyond " + draft.Stamp(c.Reserved.until) + "; " + f.Text
+	}
+}
+
+// TellKept says of those that wait for whom what they could have is kept, and
+// until when. It is said anew in every round and not written down.
+func (r *Contest) TellKept() {
+	var kept []*claim
+	for _, j := range r.Waiting {
+		if c := r.Claims[j]; c != nil && c.Reserved != nil {
+			kept = append(kept, c)
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	for _, j := range r.Waiting {
+		if own := r.Claims[j]; j.Dec.Action != draft.Queued || len(j.Open) == 0 || own != nil && own.Reserved == nil {
+			continue
+		}
+		if c, o := r.keptFrom(j, kept); c != nil {
+			j.Dec.Reason += fmt.Sprintf("; what is free of %s is kept for %s until %s: with a schedule.duration that ends %s before, it need not wait for that", o.Ref, c.key, draft.Stamp(c.Reserved.until), v1alpha1.Duration{Duration: r.Grace()})
+		}
+	}
+}
+
+// keptFrom is the first of reservations without which a replica of a job would
+// fit, and where; nil if it waits for something else.
+func (r *Contest) keptFrom(j *draft.Job, kept []*claim) (*claim, *inventory.Offer) {
+	var own []booking
+	if c := r.Claims[j]; c != nil {
+		own = c.Booked
+	}
+	for alt := range j.Alternatives() {
+		s := r.ShapeOf(j, alt)
+		for _, c := range kept {
+			if c.job == j || c.job.Priority < j.Priority {
+				continue
+			}
+			for _, b := range c.Booked {
+				x := s.Of(b.Offer)
+				if x == nil || !strings.HasPrefix(x.Fails, match.ReqCapacity) {
+					continue
+				}
+				free := b.Offer.Free().Clone().Add(b.Size)
+				for _, mine := range own {
+					if mine.Offer == b.Offer {
+						free = free.Add(mine.Size)
+					}
+				}
+				if x.Size.Within(free) {
+					return c, b.Offer
+				}
+			}
+		}
+	}
+	return nil, nil
+}
+
+// keepUntil books what of a reservation's places nobody may take who stays
+// longer: what is free now, but for what will be free beside it then.
+func (r *Contest) keepUntil(cl *claim, ends []Ending) {
+	m := r.Mark()
+	for i := range ends {
+		e := &ends[i]
+		if e.At.After(cl.Reserved.until.Time) {
+			break
+		}
+		if slices.ContainsFunc(cl.Reserved.whole, func(b booking) bool { return r.givesTo(e, b.Offer) }) {
+			r.lendEnd(e)
+		}
+	}
+	r.takeReserved(cl.job, -1)
+	slack := make([]quantity.Vector, len(cl.Reserved.whole))
+	for i, p := range cl.Reserved.whole {
+		slack[i] = p.Offer.Free().Clone().Sub(p.Size)
+	}
+	r.Rollback(m)
+	cl.Booked = make([]booking, len(slack))
+	for i, p := range cl.Reserved.whole {
+		size := p.Size.Clone()
+		for k := range size {
+			free := p.Offer.Free().At(k)
+			size[k] = max(0, free-max(0, min(free, slack[i].At(k))))
+		}
+		r.Shift(p.Offer, size.Negative())
+		cl.Booked[i] = booking{p.Offer, size}
+	}
+}
+
+// mayReserve reports whether a job waits for capacity that may come.
+func (r *Contest) mayReserve(j *draft.Job) bool {
+	if j.In == nil || j.Warm() || r.Claims[j] != nil || r.W.Deaf || j.Finding() || len(j.Open) == 0 || r.GivesUp(j) || r.Searched >= searches ||
+		!slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind == draft.TaskFresh }) {
+		return false
+	}
+	n := 0
+	for k, c := range r.Claims {
+		if c.Reserved != nil && k.Priority >= j.Priority {
+			n++
+		}
+	}
+	if n >= reservations {
+		return false
+	}
+	for req := range j.Open[0].Rejected {
+		if strings.HasPrefix(req, match.ReqCapacity) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooLate reports whether a job will not be waiting any more at an instant, or
+// may not start then.
+func (r *Contest) tooLate(j *draft.Job, at v1alpha1.Time) bool {
+	s := &j.In.Spec.Schedule
+	if timeout := j.In.Spec.Queue.Timeout.Duration; timeout > 0 && !at.Before(r.WaitingSince(j).Add(timeout)) {
+		return true
+	}
+	if !s.Deadline.IsZero() && at.Add(s.Duration.Duration).After(s.Deadline.Time) {
+		return true
+	}
+	return len(s.Windows) > 0 && !j.End.IsZero() && !at.Before(j.End.Time)
+}
+
+// endsFor are the known ends that may matter to a job, in order.
+func (r *Contest) endsFor(j *draft.Job) []Ending {
+	if r.EndsAt != r.Turns || r.Progressed {
+		r.Ends, r.EndsAt = r.knownEnds(), r.Turns
+	}
+	var shapes []*match.Class
+	for alt := range j.Alternatives() {
+		shapes = append(shapes, r.ShapeOf(j, alt))
+	}
+	var out []Ending
+	for i := range r.Ends {
+		e := &r.Ends[i]
+		if e.Contract.Metadata.Namespace == j.TenantName && e.Contract.Spec.Intent.Name == j.Name {
+			continue
+		}
+		if slices.ContainsFunc(shapes, func(s *match.Class) bool { return s.Of(e.Offer) != nil }) {
+			if out = append(out, *e); len(out) == knownEnds {
+				break
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	for k, c := range r.Claims {
+		// Those before it will end in turn.
+		if d := k.In.Spec.Schedule.Duration.Duration; c.Reserved != nil && d > 0 && k.Priority >= j.Priority {
+			out = append(out, Ending{At: v1alpha1.TimeOf(c.Reserved.until.Add(d)), reserved: c})
+		}
+	}
+	slices.SortFunc(out, EndsBefore)
+	return out
+}
+
+// lendEnd makes what ends seem free, until it is rolled back.
+func (r *Contest) lendEnd(e *Ending) {
+	if e.reserved == nil {
+		r.Lend(e.Contract)
+		return
+	}
+	for _, b := range e.reserved.Reserved.whole {
+		r.Shift(b.Offer, b.Size)
+	}
+}
+
+// givesTo reports whether what ends makes room on an offer.
+func (r *Contest) givesTo(e *Ending, to *inventory.Offer) bool {
+	is := func(o *inventory.Offer) bool { return o == to || slices.Contains(to.PoolPeers, o) }
+	if e.reserved == nil {
+		return is(e.Offer)
+	}
+	return slices.ContainsFunc(e.reserved.Reserved.whole, func(b booking) bool { return is(b.Offer) })
+}
+
+// knownEnds are those of contracts that nobody else waits for.
+func (r *Contest) knownEnds() []Ending {
+	var out []Ending
+	for _, e := range r.Endings() {
+		if e.Month || e.Contract.Status.Displaced != nil {
+			continue
+		}
+		if e.Contract.Status.Phase == v1alpha1.PhaseReleasing {
+			e.At = v1alpha1.TimeOf(e.Contract.Status.Since.Add(r.Grace()))
+			if !e.At.After(r.Now.Time) {
+				continue // it is not seen gone, and nobody knows when it will be
+			}
+		}
+		out = append(out, e)
+	}
+	slices.SortFunc(out, EndsBefore)
+	return out
+}
+
+// takeReserved takes what reservations before a job's will take of what is to
+// come (-1), or gives it back (1).
+func (r *Contest) takeReserved(j *draft.Job, sign int64) {
+	for k, c := range r.Claims { // in any order: sums do not tell
+		if c.Reserved == nil || k == j || k.Priority < j.Priority {
+			continue
+		}
+		for i, p := range c.Reserved.whole {
+			rest := p.Size.Clone().Sub(c.Booked[i].Size)
+			if sign < 0 {
+				rest = rest.Negative()
+			}
+			r.Shift(p.Offer, rest)
+		}
+	}
+}
+
+// soonest is the first of the known ends at which a job fits, and where. Every
+// end makes more room, so it is searched for by halves.
+func (r *Contest) soonest(j *draft.Job, ends []Ending) (until v1alpha1.Time, whole []booking) {
+	var ended []draft.Mark // one an end that is lent, in order
+	before := func(n int) {
+		for len(ended) > n {
+			r.Rollback(ended[len(ended)-1])
+			ended = ended[:len(ended)-1]
+		}
+	}
+	fits := func(n int) []booking {
+		for len(ended) < n {
+			ended = append(ended, r.Mark())
+			r.lendEnd(&ends[len(ended)-1])
+		}
+		before(n)
+		return byOffer(r.Rehearse(j))
+	}
+	instant := func(n int) int { // n and all that end within a grace period of the n-th
+		for at := ends[n-1].At.Add(r.Grace()); n < len(ends) && !ends[n].At.After(at); {
+			n++
+		}
+		return n
+	}
+	low, high := 0, 0 // it does not fit after low ends, it does after high
+	for step := 1; len(whole) == 0 && high < len(ends); step *= 2 {
+		low, high = high, instant(min(high+step, len(ends)))
+		whole = fits(high)
+	}
+	for len(whole) > 0 {
+		mid := instant(low + max((high-low)/2, 1))
+		if mid >= high {
+			mid = instant(low + 1)
+		}
+		if mid >= high {
+			break
+		}
+		if at := fits(mid); len(at) > 0 {
+			high, whole = mid, at
+		} else {
+			low = mid
+		}
+	}
+	before(0)
+	if len(whole) > 0 {
+		until = ends[high-1].At
+	}
+	return until, whole
+}
+
+// byOffer adds up what is taken of each offer.
+func byOffer(places []booking) []booking {
+	var out []booking
+	for _, p := range places {
+		if i := slices.IndexFunc(out, func(b booking) bool { return b.Offer == p.Offer }); i >= 0 {
+			out[i].Size = out[i].Size.Add(p.Size)
+			continue
+		}
+		out = append(out, booking{p.Offer, p.Size.Clone()})
+	}
+	return out
+}
+
+// DropReservations forgets them: another pass makes them in the order of its
+// turns.
+func (r *Contest) DropReservations() {
+	for j, c := range r.Claims {
+		if c.Reserved != nil {
+			r.Unbook(j)
+		}
+	}
+	r.Searched = 0
+}
+
+// LiftReserved gives back, for the turn of a job that ends in time, what is
+// kept for those that wait longer, and returns how to keep it again.
+func (r *Contest) LiftReserved(j *draft.Job) (again func()) {
+	var lifted []booking
+	for k, c := range r.Claims {
+		// What ends is seen gone a little later.
+		if c.Reserved != nil && k.Priority >= j.Priority && !j.End.IsZero() && !j.End.Add(r.Grace()).After(c.Reserved.until.Time) {
+			lifted = append(lifted, c.Booked...)
+		}
+	}
+	for _, b := range lifted {
+		r.Shift(b.Offer, b.Size)
+	}
+	return func() {
+		for _, b := range lifted {
+			r.Shift(b.Offer, b.Size.Negative())
+		}
+	}
+}
+
+// placesText names offers, at most three.
+func placesText(list []booking) string {
+	var out []string
+	for _, b := range list {
+		out = append(out, b.Offer.Ref)
+	}
+	slices.Sort(out)
+	if n := len(out); n > 3 {
+		out = append(out[:3], "others")
+	}
+	return strings.Join(out, ", ")
+}

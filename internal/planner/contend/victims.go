@@ -1,0 +1,345 @@
+package contend
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Bounds of the search for victims, so that a round stays short whatever waits.
+const (
+	pairUnits   = 64 // of an offer with more units than this, no pairs are tried
+	placesTried = 8  // offers that are tried for one claim before it is given up
+)
+
+// victims are contracts that have to give way so that a job fits, and where it
+// then does. Alternatives are tried in order. It works as if one replica after
+// the other were placed, and asks in the end whether the whole would be.
+func (r *Contest) victims(j *draft.Job, cl *claim) ([]*v1alpha1.Contract, []booking) {
+	for _, alt := range j.Alternatives() {
+		chosen := r.victimsOf(j, cl, alt)
+		if len(chosen) == 0 {
+			continue
+		}
+		m := r.Mark()
+		r.Lend(chosen...)
+		places := r.Rehearse(j)
+		r.Rollback(m)
+		if len(places) > 0 {
+			return chosen, places
+		}
+	}
+	return nil, nil
+}
+
+func (r *Contest) victimsOf(j *draft.Job, cl *claim, alt v1alpha1.ResourceRequest) []*v1alpha1.Contract {
+	k := r.Understudy(j)
+	doc, loose := *j.In.ResourceIntent, false
+	in := *j.In
+	doc.Spec.Gang, in.ResourceIntent = &loose, &doc
+	k.In, k.Alts = &in, []v1alpha1.ResourceRequest{alt}
+	m := r.Mark()
+	defer r.Rollback(m)
+	var chosen []*v1alpha1.Contract
+	tried := map[*inventory.Offer]bool{}
+	for len(k.Tasks) > 0 {
+		r.Fill(k, place.Rehearsal)
+		if len(k.Tasks) == 0 || len(tried) == placesTried {
+			break
+		}
+		set := r.leastDisturbing(k, tried, chosen)
+		if set == nil {
+			break
+		}
+		causes := make([]v1alpha1.Cause, len(set.leaves))
+		for i, c := range set.leaves { // before the claimant's own quota counts as used
+			causes[i] = r.causeFor(j, c)
+		}
+		m := r.Mark()
+		r.Lend(set.leaves...)
+		left := len(k.Tasks)
+		r.Fill(k, place.Rehearsal)
+		if len(k.Tasks) == left { // something else than capacity stands in the way there
+			r.Rollback(m)
+			tried[set.offer] = true
+			continue
+		}
+		r.Keep(m)
+		chosen = append(chosen, set.leaves...)
+		for i, c := range set.leaves {
+			cl.causes[c.Metadata.Name] = causes[i]
+		}
+	}
+	done := len(k.Tasks) == 0 || !j.Gang()
+	if !done {
+		return nil
+	}
+	return chosen
+}
+
+// unit is what gives way as a whole: a contract, or all contracts of a gang,
+// of which a part would be of no use.
+type unit struct {
+	contracts []*v1alpha1.Contract
+	relief    quantity.Vector
+	priority  int32
+	start     int64 // of its oldest contract
+	name      string
+}
+
+// victimSet is a set of units whose leaving makes room on an offer.
+type victimSet struct {
+	disturbance
+	offer  *inventory.Offer
+	leaves []*v1alpha1.Contract
+	price  quantity.Micro
+}
+
+// before is the order of sets on different offers: the least disturbing, then
+// the cheaper place.
+func (a *victimSet) before(b *victimSet) bool {
+	return cmp.Or(a.compare(b.disturbance), cmp.Compare(a.price, b.price), cmp.Compare(a.offer.Index, b.offer.Index)) < 0
+}
+
+// leastDisturbing is the set of contracts whose leaving makes room for one
+// replica at the least cost to others, nil when there is none.
+func (r *Contest) leastDisturbing(k *draft.Job, tried map[*inventory.Offer]bool, chosen []*v1alpha1.Contract) *victimSet {
+	r.Budget(k, len(k.Tasks))
+	s := r.ShapeOf(k, 0)
+	l := r.LimitsFor(k, place.Request{}, s, match.SpendLimits{}, int64(len(k.Tasks)-1))
+	var best *victimSet
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if c.FailsMoney != "" || tried[c.Offer] || !strings.HasPrefix(c.Fails, match.ReqCapacity) || l.Rejects(c) != "" {
+			continue
+		}
+		if set := r.setOn(k, c, chosen); set != nil && (best == nil || set.before(best)) {
+			best = set
+		}
+	}
+	return best
+}
+
+// setOn is the least disturbing set on one offer.
+func (r *Contest) setOn(k *draft.Job, c *match.Candidate, chosen []*v1alpha1.Contract) *victimSet {
+	o := c.Offer
+	var lack quantity.Vector
+	for i := range max(len(c.Size), len(o.Free())) {
+		if n := c.Size.At(i) - o.Free().At(i); n > 0 && (c.Size.At(i) > 0 || o.Free().At(i) < 0) {
+			lack = lack.Set(i, n)
+		}
+	}
+	var pick []unit
+	if c.Fails == match.ReqCard {
+		lack = lack.Set(quantity.GPU, min(c.Size.At(quantity.GPU), o.Cards().PerCard()))
+		pick = r.fewestOnCard(o, r.unitsOn(k, o, lack, chosen), lack.At(quantity.GPU))
+	} else {
+		pick = fewest(r.unitsOn(k, o, lack, chosen), lack)
+	}
+	if pick == nil {
+		return nil
+	}
+	set := &victimSet{disturbance: costOf(pick, lack), offer: o, price: c.Quote.Peak}
+	for i := range pick {
+		set.leaves = append(set.leaves, pick[i].contracts...)
+	}
+	return set
+}
+
+// unitsOn are the units that may give way to a job and hold what an offer
+// lacks, the least disturbing first.
+func (r *Contest) unitsOn(k *draft.Job, o *inventory.Offer, lack quantity.Vector, chosen []*v1alpha1.Contract) []unit {
+	list := o.Contracts
+	for _, m := range o.PoolPeers {
+		list = slices.Concat(list, m.Contracts)
+	}
+	byGang := map[string]int{}
+	var out []unit
+	for _, c := range list {
+		c = r.Latest(c)
+		if c.Status.Displaced != nil || r.causeFor(k, c) == "" || slices.Contains(chosen, c) {
+			continue
+		}
+		relief := r.Relief(o, c)
+		if !touches(relief, lack) {
+			continue
+		}
+		key := draft.KeyOf(c.Metadata.Namespace, c.Spec.Intent.Name)
+		if at, known := byGang[key]; known {
+			out[at].relief = out[at].relief.Add(relief)
+			continue
+		}
+		u := unit{contracts: []*v1alpha1.Contract{c}, relief: relief.Clone(), priority: r.Standing(c), start: c.Spec.Term.Start.Unix(), name: c.Metadata.Name}
+		if mates := r.gangOf(c); len(mates) > 1 {
+			if slices.ContainsFunc(mates, func(m *v1alpha1.Contract) bool { return m.Status.Displaced != nil || slices.Contains(chosen, m) }) {
+				continue
+			}
+			u.contracts = mates
+			for _, m := range mates {
+				u.start = min(u.start, m.Spec.Term.Start.Unix())
+			}
+			byGang[key] = len(out)
+		}
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b unit) int {
+		return cmp.Or(cmp.Compare(len(a.contracts), len(b.contracts)), cmp.Compare(a.priority, b.priority), cmp.Compare(b.start, a.start), strings.Compare(a.name, b.name))
+	})
+	return out
+}
+
+func touches(relief, lack quantity.Vector) bool {
+	for i, n := range lack {
+		if n > 0 && relief.At(i) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// gangOf are the charged contracts of the gang that a contract is of, itself
+// among them; nil when its intent is none.
+func (r *Contest) gangOf(c *v1alpha1.Contract) []*v1alpha1.Contract {
+	in := r.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
+	if in == nil || (in.Spec.Gang != nil && !*in.Spec.Gang) {
+		return nil
+	}
+	var out []*v1alpha1.Contract
+	for _, m := range r.W.Ledger.ByIntent(c.Metadata.Namespace, c.Spec.Intent.Name) {
+		if m = r.Latest(m); m.Status.Phase.Charged() {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// fewest is the best of the units that together give what is lacked: one alone,
+// a pair, or else as many as it takes, without any that the others make
+// needless. The units come the least disturbing first.
+func fewest(units []unit, lack quantity.Vector) []unit {
+	better := func(a, b []unit) bool { return b == nil || costOf(a, lack).before(costOf(b, lack)) }
+	var best []unit
+	for i := range units {
+		if lack.Within(units[i].relief) && better(units[i:i+1], best) {
+			best = units[i : i+1]
+		}
+	}
+	if best == nil && len(units) <= pairUnits {
+		for i := range units {
+			for k := i + 1; k < len(units); k++ {
+				if pair := []unit{units[i], units[k]}; lack.Within(units[i].relief.Clone().Add(units[k].relief)) && better(pair, best) {
+					best = pair
+				}
+			}
+		}
+	}
+	if best != nil {
+		return best
+	}
+	var sum quantity.Vector
+	for i := range units {
+		sum, best = sum.Add(units[i].relief), append(best, units[i])
+		if lack.Within(sum) {
+			return pruned(best, sum, lack)
+		}
+	}
+	return nil
+}
+
+// disturbance is what a set of units costs others.
+type disturbance struct {
+	contracts int
+	priority  int32 // the highest
+	start     int64 // the earliest
+	overshoot int64 // GPUs that come free and are not needed
+}
+
+// before is the order of sets: the fewest contracts, the lowest priority, the
+// youngest, the fewest GPUs to spare.
+func (d disturbance) before(o disturbance) bool { return d.compare(o) < 0 }
+
+func (d disturbance) compare(o disturbance) int {
+	return cmp.Or(cmp.Compare(d.contracts, o.contracts), cmp.Compare(d.priority, o.priority),
+		cmp.Compare(o.start, d.start), cmp.Compare(d.overshoot, o.overshoot))
+}
+
+func costOf(set []unit, lack quantity.Vector) disturbance {
+	d := disturbance{priority: -1, start: 1 << 62}
+	gpus := int64(0)
+	for i := range set {
+		u := &set[i]
+		d.contracts += len(u.contracts)
+		d.priority, d.start = max(d.priority, u.priority), min(d.start, u.start)
+		gpus += u.relief.At(quantity.GPU)
+	}
+	d.overshoot = max(gpus-lack.At(quantity.GPU), 0)
+	return d
+}
+
+// pruned lets those off whom the others make needless, the most disturbing
+// first.
+func pruned(set []unit, sum, lack quantity.Vector) []unit {
+	for i := len(set) - 1; i >= 0; i-- {
+		if rest := sum.Clone().Sub(set[i].relief); lack.Within(rest) {
+			set, sum = slices.Delete(set, i, i+1), rest
+		}
+	}
+	return set
+}
+
+// needed are the contracts that hold something of the places of a claim, and
+// the rest of their gangs: those that have notice and stand elsewhere may stay.
+func (r *Contest) needed(list []*v1alpha1.Contract, places []booking) []*v1alpha1.Contract {
+	at := map[*inventory.Offer]bool{}
+	for _, p := range places {
+		at[p.Offer] = true
+		for _, m := range p.Offer.PoolPeers {
+			at[m] = true
+		}
+	}
+	intents := map[string]bool{}
+	for _, c := range list {
+		if at[r.OfferOf(c)] {
+			intents[draft.KeyOf(c.Metadata.Namespace, c.Spec.Intent.Name)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(c *v1alpha1.Contract) bool {
+		return !at[r.OfferOf(c)] && !(intents[draft.KeyOf(c.Metadata.Namespace, c.Spec.Intent.Name)] && r.gangOf(c) != nil)
+	})
+}
+
+// fewestOnCard is the best of the units that together free so much of one card.
+func (r *Contest) fewestOnCard(o *inventory.Offer, units []unit, need int64) (best []unit) {
+	for i, free := range o.Cards().Free() {
+		lack := quantity.Vector(nil).Set(quantity.GPU, need-free)
+		var there []unit
+		for _, u := range units {
+			var relief int64
+			for _, c := range u.contracts {
+				if r.OfferOf(c) != o {
+					continue
+				}
+				for _, on := range inventory.CardsOf(c) {
+					if int(on.Card) == i {
+						relief += on.Units
+					}
+				}
+			}
+			if relief > 0 {
+				u.relief = quantity.Vector(nil).Set(quantity.GPU, relief)
+				there = append(there, u)
+			}
+		}
+		if pick := fewest(there, lack); pick != nil && (best == nil || costOf(pick, lack).before(costOf(best, lack))) {
+			best = pick
+		}
+	}
+	return best
+}

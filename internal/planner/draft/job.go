@@ -1,0 +1,353 @@
+package draft
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+)
+
+// Job is one intent during a round: what it is (asked), what it holds, what it
+// needs (wants), and what comes of it (outcome).
+type Job struct {
+	asked
+	holdings
+	wants
+	outcome
+}
+
+// asked is what is known of an intent when a round begins. Nothing changes it.
+type asked struct {
+	// In is nil when the intent is no more.
+	In               *model.Intent
+	TenantName, Name string
+	Tenant           *account.Tenant
+	Consumer         string
+	State            *v1alpha1.IntentState
+	FirstSeen        v1alpha1.FirstSeen
+	Priority         int32
+	All              []*v1alpha1.Contract // in the ledger
+}
+
+// holdings are what a job holds.
+type holdings struct {
+	Live         []*v1alpha1.Contract // charged, current versions
+	Releasing    int
+	placedBefore bool
+	Ordinals     map[string]int32
+	Started      v1alpha1.Time
+}
+
+// wants are what a job still needs, and what may be spent on it.
+type wants struct {
+	// End of the contracts that are placed now; seconds until then, 0 for none.
+	End     v1alpha1.Time
+	Seconds int64
+	// Target is how many replicas are wanted of one that follows demand, 0 until known.
+	Target int32
+	// Sizing is, of a warm pool that follows a forecast, how many slices it wants.
+	Sizing *Sizing
+	// Grows says why it wants more replicas than it has, "" while it does not.
+	Grows string
+	// Later is how many replicas are replaced after others.
+	Later int
+	// Wanted replicas and the money for them, for the shapes.
+	Wanted int
+	Purse  match.SpendLimits
+	Shapes []*match.Class
+	Alts   []v1alpha1.ResourceRequest
+	// Avoid are the offers that are not tried.
+	Avoid map[inventory.Key]bool
+
+	Tasks []Task
+	// News are the last of its tasks while it has no turn: replicas that have
+	// nothing (wantReplicas).
+	News []Task
+	// Open are tasks that could not be done, and why.
+	Open []Failure
+
+	// Part that tasks are done for at the moment (split.go), and units of of.
+	Part      int32
+	Units, Of int64
+}
+
+// outcome is what comes of a job.
+type outcome struct {
+	Dec Decision
+	// Why something is given up, for people and as a code.
+	Why, WhyCode string
+	Phase        v1alpha1.IntentPhase
+	Code, Text   string
+	Since        v1alpha1.Time
+	// Proposals are moves to better offers.
+	Proposals []v1alpha1.Proposal
+
+	Refused    bool // for good, until its file changes
+	Displaced  bool // it had to give way and was not served since
+	Displacing bool // … and is told so in this round
+	Noticed    bool // it is told in this round that it has to give way to somebody or something
+	Silent     bool // writes no state
+	Frozen     bool // its specification cannot be read: what it holds stands on its terms
+	Batched    bool // placed so that its whole batch costs least
+	Seated     bool // placed so that all its replicas find a place
+	Gone       bool // leaves the ledger's memory
+
+	// Senior: it has waited for too long and goes before its equals.
+	Senior bool
+	// TurnAt is the pass in which it last had its turn.
+	TurnAt int
+}
+
+// taskKind is what has to be done for a replica.
+type taskKind uint8
+
+// The kinds of tasks.
+const (
+	TaskFresh    taskKind = iota // place it
+	TaskAdapt                    // make its contract what the intent now says
+	TaskMove                     // place it elsewhere, then release
+	TaskRemake                   // place all parts of it anew, then release
+	TaskFailover                 // the same, because its provider does not serve it
+	TaskLeave                    // the same, because it has to give way
+)
+
+// Task is something that has to be done for a replica.
+type Task struct {
+	Kind    taskKind
+	Replica int32
+	// Part of the replica, and units of of that it is; none for a whole one.
+	Part      int32
+	Units, Of int64
+	// Old is the contract to change; of a fresh task the one that was lost.
+	Old *v1alpha1.Contract
+}
+
+// AddTask adds what a round finds out late, in the order in which the next one
+// would find it: by replica and part.
+func (j *Job) AddTask(t Task) {
+	at := len(j.Tasks)
+	for at > 0 && cmp.Or(cmp.Compare(j.Tasks[at-1].Replica, t.Replica), cmp.Compare(j.Tasks[at-1].Part, t.Part)) > 0 {
+		at--
+	}
+	j.Tasks = slices.Insert(slices.Clip(j.Tasks), at, t)
+}
+
+// Offered reports whether what it was given waits for review.
+func (j *Job) Offered() bool { return j.In != nil && j.In.Offered }
+
+// ObserveJob moves the intent's contracts along by what is seen of them, and
+// sorts out which are charged. Of several for one replica the newest counts.
+func (r *Draft) ObserveJob(j *Job) {
+	for _, c := range j.All {
+		if c.Status.Phase == v1alpha1.PhaseReleasing {
+			c = r.Latest(c) // finishReleases has looked at it
+		} else {
+			c = r.Observe(c)
+		}
+		switch {
+		case c.Status.Phase.Charged():
+			j.Live = append(j.Live, c)
+		case c.Status.Phase.Held():
+			j.Releasing++
+		}
+	}
+	j.placedBefore = len(j.Live) > 0
+	for _, c := range j.Live {
+		j.Dec.HourlyBefore = j.Dec.HourlyBefore.Add(r.HourlyOf(c))
+	}
+}
+
+// ReleaseAll releases everything the intent holds.
+func (r *Draft) ReleaseAll(j *Job, target v1alpha1.Phase, code, text string) {
+	for _, c := range slices.Clone(j.Live) {
+		r.Drop(j, c, target, code, text)
+	}
+}
+
+// Drop releases one contract.
+func (r *Draft) Drop(j *Job, c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) {
+	after := r.Release(c, target, code, text)
+	r.Replace(j, c, after)
+	j.Releasing++
+	j.Dec.Contracts = append(j.Dec.Contracts, r.Line(after, Release))
+	j.Why, j.WhyCode = text, code
+}
+
+// Replicas is how many slices the intent wants.
+func (j *Job) Replicas() int32 {
+	if j.Target > 0 {
+		return j.Target
+	}
+	if j.Warm() {
+		return j.Sizing.wanted(j.In.Spec.Replicas.Min)
+	}
+	return max(j.In.Spec.Replicas.Min, 1)
+}
+
+// Finding reports whether the intent only wants to know.
+func (j *Job) Finding() bool { return j.In != nil && j.In.Spec.Stage == v1alpha1.StageFind }
+
+// Gang reports whether what is placed anew is placed together or not at all. Of
+// an intent that follows demand only its least number of replicas is one.
+func (j *Job) Gang() bool {
+	return (j.In.Spec.Gang == nil || *j.In.Spec.Gang) && j.Target <= j.Least()
+}
+
+// Alternatives are what would do, in order.
+func (j *Job) Alternatives() []v1alpha1.ResourceRequest {
+	if j.Alts == nil {
+		j.Alts = match.Alternatives(&j.In.Spec)
+	}
+	return j.Alts
+}
+
+// Line is a contract as the plan shows it.
+func (r *Draft) Line(c *v1alpha1.Contract, action Action) ContractLine {
+	l := ContractLine{
+		Name: c.Metadata.Name, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Action: action, Consumer: c.Spec.Consumer,
+		Resources: c.Spec.Resources, GPUs: c.Spec.GPUs, Hourly: c.Spec.Price.Hourly, Currency: c.Spec.Price.Currency,
+		Score: c.Decision.Score, Phase: c.Status.Phase, Term: c.Spec.Term, Claimed: c.Decision.Claimed, Scaled: c.Decision.Scaled,
+		Part: c.Spec.Intent.Of > 0,
+	}
+	if t := c.Decision.Transfer; t != nil {
+		l.Transfer = t.Hourly
+	}
+	if len(c.Decision.RunnersUp) > 0 {
+		l.RunnerUp = &c.Decision.RunnersUp[0]
+	}
+	return l
+}
+
+// Settle ends the job with a decision and a state.
+func (j *Job) Settle(action Action, phase v1alpha1.IntentPhase, code, format string, args ...any) {
+	j.Dec.Action, j.Phase, j.Code = action, phase, code
+	j.Text = fmt.Sprintf(format, args...)
+	j.Dec.Code, j.Dec.Reason = code, j.Text
+}
+
+// Leaves reports whether something that a job holds has to go elsewhere.
+func (j *Job) Leaves() bool {
+	return slices.ContainsFunc(j.Tasks, func(t Task) bool { return t.Kind == TaskFailover || t.Kind == TaskLeave || t.Kind == TaskMove })
+}
+
+// Follows reports whether an intent's number of replicas follows demand.
+func (j *Job) Follows() bool { return j.In != nil && j.In.Spec.Replicas.Range }
+
+// Least is how many replicas an intent wants at the least.
+func (j *Job) Least() int32 {
+	if j.Follows() {
+		return max(j.In.Spec.Replicas.Min, 1)
+	}
+	return j.Replicas()
+}
+
+// ByReplica are contracts by the replica that they serve.
+func ByReplica(list []*v1alpha1.Contract) map[int32][]*v1alpha1.Contract {
+	out := map[int32][]*v1alpha1.Contract{}
+	for _, c := range list {
+		out[c.Spec.Intent.Replica] = append(out[c.Spec.Intent.Replica], c)
+	}
+	return out
+}
+
+// OnlyFailovers reports whether all that a job could not do was to move away
+// from providers that do not serve it. What it has then stands, Degraded: it
+// neither waits in the queue nor is it refused.
+func (j *Job) OnlyFailovers() bool {
+	return len(j.Tasks) > 0 && !slices.ContainsFunc(j.Tasks, func(t Task) bool { return t.Kind != TaskFailover })
+}
+
+// PlaceRules are rules on where a replica may stand.
+type PlaceRules interface {
+	// Breaks is the requirement that an offer breaks, "" for none.
+	Breaks(*inventory.Offer) string
+}
+
+// Failure is a task that could not be done now.
+type Failure struct {
+	Task Task
+	Code string
+	Text string
+	// Rejected counts all offers by the first requirement they fail.
+	Rejected map[string]int
+	Shape    *match.Class
+	// Rules that held for the task: what its placer asked of places beside the
+	// offers' own facts.
+	Rules PlaceRules
+	// Done is how many tasks before it could be done.
+	Done int
+}
+
+// Begin makes the tasks of a job that has its turn.
+func (j *Job) Begin() {
+	if len(j.Tasks) == 0 {
+		j.Tasks = j.News
+	} else {
+		j.Tasks = append(j.Tasks, j.News...)
+	}
+	j.News = nil
+}
+
+// Nothings are the tasks of n replicas from one on that have nothing. They are
+// shared: nobody may change them.
+func (r *Draft) Nothings(from int32, n int) []Task {
+	to := int(from) + n
+	if to > len(r.Nothing) {
+		list := make([]Task, max(to, 2*len(r.Nothing), 16))
+		for i := range list {
+			list[i] = Task{Kind: TaskFresh, Replica: int32(i)}
+		}
+		r.Nothing = list
+	}
+	return r.Nothing[from:to:to]
+}
+
+// IsNothing reports whether tasks are a part of the shared list.
+func (r *Draft) IsNothing(tasks []Task) bool {
+	if len(tasks) == 0 {
+		return false
+	}
+	at := int(tasks[0].Replica)
+	return at < len(r.Nothing) && &tasks[0] == &r.Nothing[at]
+}
+
+// Fresh are those of tasks that place what has nothing.
+func (r *Draft) Fresh(tasks []Task) []Task {
+	if r.IsNothing(tasks) {
+		return tasks
+	}
+	return slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return t.Kind != TaskFresh })
+}
+
+// KeyOfJob is a job's tenant and name.
+func KeyOfJob(j *Job) [2]string { return [2]string{j.TenantName, j.Name} }
+
+// Served is how many replicas have all that they should.
+func (j *Job) Served() int {
+	units := map[int32]int64{}
+	for _, c := range j.Live {
+		if i := c.Spec.Intent; i.Of == 0 {
+			units[i.Replica] = 0
+		} else {
+			if _, known := units[i.Replica]; !known {
+				units[i.Replica] = i.Of
+			}
+			units[i.Replica] -= i.Units
+		}
+	}
+	n := 0
+	for _, missing := range units {
+		if missing <= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Warm reports whether a job is a warm pool's.
+func (j *Job) Warm() bool { return j.In != nil && j.TenantName == v1alpha1.FleetTenant }

@@ -1,0 +1,115 @@
+package draft
+
+import (
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+)
+
+// viewOf is what the round knows of a contract next to the ledger.
+func (r *Draft) viewOf(c *v1alpha1.Contract) lifecycle.View {
+	v := lifecycle.View{
+		Now: r.Now, Observed: r.W.Observed.Of(c.Metadata.Name), Grace: r.Grace(), Deaf: r.W.Deaf, ReachedByPeer: r.W.Reached[c.Spec.Consumer],
+		KeepsSilence: r.By(rulesSilentUntilHeard), Excess: r.Excess[c.Metadata.Name],
+	}
+	if o := r.OfferOf(c); o != nil {
+		v.Offer = o.Offer
+	}
+	if r.W.ForceRelease[c.Metadata.Name] {
+		v.Forced = ledger.Reason{Code: lifecycle.CodeForced, Message: "ended by an operator without being seen gone"}
+	}
+	return v
+}
+
+// TransitionOf is what becomes of a charged contract by what clusters report of it.
+func (r *Draft) TransitionOf(c *v1alpha1.Contract) lifecycle.Transition {
+	v := r.viewOf(c)
+	t := lifecycle.Observe(c, &v)
+	r.Due(t.Due)
+	return t
+}
+
+// Observe moves a charged contract along its phases by what clusters report of it, and
+// returns its current version. It decides nothing about the intent.
+func (r *Draft) Observe(c *v1alpha1.Contract) *v1alpha1.Contract {
+	if !c.Status.Phase.Charged() {
+		return c
+	}
+	t := r.TransitionOf(c)
+	next, statusOnly := t.Apply(r.Books, c, r.Now)
+	switch {
+	case next == c:
+		return c
+	case statusOnly:
+		r.Status(c, next)
+	default:
+		r.Change(c, next)
+	}
+	r.Plan.reworded = r.Plan.reworded || t.Rewords(c)
+	return next
+}
+
+// defaultGrace is FORMATS' default of a fleet's gracePeriod.
+const defaultGrace = 5 * time.Minute
+
+// Progress moves a Releasing contract along. Held means held: what nobody has seen gone
+// keeps its capacity.
+func (r *Draft) Progress(c *v1alpha1.Contract) *v1alpha1.Contract {
+	v := r.viewOf(c)
+	next, due := lifecycle.Progress(r.Books, c, &v)
+	r.Due(due)
+	if next == nil {
+		return c
+	}
+	r.Change(c, next)
+	return next
+}
+
+// seenGone reports whether nothing is left of a contract on either side.
+func (r *Draft) seenGone(c *v1alpha1.Contract) bool {
+	v := r.viewOf(c)
+	return lifecycle.SeenGone(c, &v)
+}
+
+// Release starts a contract's way to an end and returns its current version.
+func (r *Draft) Release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) *v1alpha1.Contract {
+	v := r.viewOf(c)
+	next, err := lifecycle.Release(r.Books, c, target, ledger.Reason{Code: code, Message: text}, &v)
+	if err != nil {
+		return c
+	}
+	if code == lifecycle.CodeChanged {
+		r.NoteReplaced(c)
+	}
+	r.Change(c, next)
+	r.noteReleasing(c)
+	_, due := lifecycle.Progress(r.Books, next, &v)
+	r.Due(due)
+	return next
+}
+
+// noteReleasing puts a contract whose release this round began among those
+// that are being released: who waits counts on it at once, as the next round
+// would, and does not choose another place then. It is noted as it was, so that
+// its latest version says whether that still holds.
+func (r *Draft) noteReleasing(c *v1alpha1.Contract) {
+	if !r.IsFreed[c.Metadata.Name] {
+		freed := r.Freed
+		r.IsFreed[c.Metadata.Name] = true
+		r.Freed = append(freed, c)
+		r.Did(func() {
+			delete(r.IsFreed, c.Metadata.Name)
+			r.Freed = freed
+		})
+	}
+}
+
+// Latest is the current version of a contract.
+func (r *Draft) Latest(c *v1alpha1.Contract) *v1alpha1.Contract {
+	if next := r.Current[c.Metadata.Name]; next != nil {
+		return next
+	}
+	return c
+}

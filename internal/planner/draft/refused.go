@@ -1,0 +1,91 @@
+package draft
+
+import (
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+)
+
+// A provider that denies what it advertised itself sells nothing new for a
+// while, to nobody: renaming its flavors, or denying another intent each time,
+// does not help it. Of a provider's denials one a tenant and hour counts, so that
+// no tenant alone puts it out of the market; the second that counts within a day
+// keeps it out for refusalBackoff, each further one for twice as long, up to
+// refusalBackoffMax. All of it follows from the ledger.
+const (
+	RefusalWindow     = 24 * time.Hour
+	RefusalBackoff    = 10 * time.Minute
+	RefusalBackoffMax = time.Hour
+)
+
+// denialMemory is how long a denial can count: for its provider (refusalWindow), and
+// for the offer or provider that its intent avoids (denialBackoffMax).
+const denialMemory = max(RefusalWindow, DenialBackoffMax)
+
+// After a flavor has denied an intent's slice the intent keeps away from it for
+// denialBackoff, twice as long after each further denial, a day at the most.
+const (
+	DenialBackoff    = 10 * time.Minute
+	DenialBackoffMax = 24 * time.Hour
+)
+
+// KeepEnded is how long a contract that has ended stays in the tree: retention.ended,
+// and where its provider denied it as long as that counts. A fleet that keeps less
+// must not forget who denied what.
+func (r *Draft) KeepEnded(c *v1alpha1.Contract) time.Duration {
+	keep := r.Fleet.Retention.Ended.Duration
+	if keep <= 0 {
+		keep = ledger.DefaultRetention
+	}
+	if keep >= denialMemory || !r.By(rulesDenialsKept) {
+		return keep
+	}
+	_, refused := RefusalOf(c)
+	if _, denied := DeniedAt(c); refused || denied {
+		return denialMemory
+	}
+	return keep
+}
+
+// RefusalRecord is one contract that its provider denied.
+type RefusalRecord struct {
+	Provider, Flavor, Tenant string
+	At                       v1alpha1.Time
+}
+
+// RefusalOf is the denial that a contract records, false when there is none.
+func RefusalOf(c *v1alpha1.Contract) (RefusalRecord, bool) {
+	code, at := lifecycle.Trouble(c)
+	rec := RefusalRecord{Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Tenant: c.Metadata.Namespace, At: at}
+	return rec, code == lifecycle.CodeRefused || code == lifecycle.CodeSliceDenied
+}
+
+// RefusalMark says that a provider has denied what it advertised: so many of its
+// denials counted, and until when it sells nothing new.
+type RefusalMark struct {
+	Count int
+	Last  v1alpha1.Time
+	Until v1alpha1.Time
+}
+
+// OutOfMarket is until when a provider sells nothing new because of its
+// refusals; zero when it sells.
+func (r *Draft) OutOfMarket(provider string) v1alpha1.Time {
+	if m, marked := r.Marks[provider]; marked && m.Until.After(r.Now.Time) {
+		return m.Until
+	}
+	return v1alpha1.Time{}
+}
+
+// DeniedAt is when a contract was found to be denied by its provider: since
+// then while it is Degraded for that, and else when it was given up for it.
+func DeniedAt(c *v1alpha1.Contract) (v1alpha1.Time, bool) {
+	code, at := lifecycle.Trouble(c)
+	switch code {
+	case lifecycle.CodeSliceDenied, lifecycle.CodeRefused, lifecycle.CodeSLA:
+		return at, true
+	}
+	return at, false
+}

@@ -1,0 +1,32 @@
+package draft
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+)
+
+// MaxTimeToActive is within what time after its reservation a contract must be
+// usable, 0 when its intent does not say.
+func (r *Draft) MaxTimeToActive(c *v1alpha1.Contract) v1alpha1.Duration {
+	in := r.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
+	if in == nil || in.Spec.SLA == nil {
+		return v1alpha1.Duration{}
+	}
+	return in.Spec.SLA.MaxTimeToActive
+}
+
+// Late reports whether a contract that is delivered has not become usable in
+// the time of sla.maxTimeToActive, and its consumer says so: one that does not
+// answer proves nothing. It fails over then, and its intent keeps away from the
+// flavor as after a denial.
+func (r *Draft) Late(c *v1alpha1.Contract) bool {
+	switch c.Status.Phase {
+	case v1alpha1.PhaseReserved, v1alpha1.PhasePeering:
+	default:
+		return false // nearly always
+	}
+	v := r.viewOf(c)
+	late, due := lifecycle.Late(c, r.MaxTimeToActive(c).Duration, &v)
+	r.Due(due)
+	return late
+}

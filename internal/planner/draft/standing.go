@@ -1,0 +1,202 @@
+package draft
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+)
+
+// WaitingSince is since when an intent has waited for capacity.
+func (r *Draft) WaitingSince(j *Job) v1alpha1.Time {
+	if s := j.State; s != nil && s.Status.State == v1alpha1.IntentQueued && s.Status.Digest == j.In.Digest &&
+		s.Status.Reason != lifecycle.CodeNotBefore && s.Status.Reason != lifecycle.CodeWindow {
+		return s.Status.Since
+	}
+	return r.Now
+}
+
+// GivesUp reports whether an intent that finds nothing in this round is
+// refused, so that the next knows it no more.
+func (r *Draft) GivesUp(j *Job) bool {
+	return j.In.Spec.Queue.Policy == "fail" || r.TimedOut(j)
+}
+
+// TimedOut reports whether an intent has waited for as long as it wants to.
+func (r *Draft) TimedOut(j *Job) bool {
+	timeout := j.In.Spec.Queue.Timeout.Duration
+	return timeout > 0 && !r.WaitingSince(j).Add(timeout).After(r.Now.Time)
+}
+
+// GaveWay is why a contract has to give way, for people.
+func (r *Draft) GaveWay(c *v1alpha1.Contract) string {
+	d := c.Status.Displaced
+	tenant, name, _ := strings.Cut(d.By, "/")
+	switch d.Cause {
+	case v1alpha1.Reclaimed:
+		return "it was borrowed from quota that " + d.By + " now asks for"
+	case v1alpha1.Interrupted:
+		return c.Spec.Provider + " takes back the spot capacity of " + c.Spec.Flavor
+	}
+	if in := r.Find(tenant, name); in != nil {
+		return fmt.Sprintf("priority %d < %d of %s", r.Standing(c), r.priorityOf(in), d.By)
+	}
+	return "it gives way to " + d.By
+}
+
+// MadeWay names the contracts that gave way to a job since it waits, but for
+// those that its other contracts name.
+func (r *Draft) MadeWay(j *Job) []string {
+	list := r.Notices[KeyOf(j.TenantName, j.Name)]
+	if len(list) == 0 {
+		return nil
+	}
+	var out []string
+	for _, c := range list {
+		c = r.Latest(c)
+		if c.Status.Displaced == nil || c.Status.Phase.Charged() || (j.State != nil && c.Status.Displaced.Noticed.Before(j.State.Status.Since.Time)) {
+			continue
+		}
+		named := func(x *v1alpha1.Contract) bool { return slices.Contains(x.Decision.Displaced, c.Metadata.Name) }
+		if !slices.ContainsFunc(j.All, named) && !slices.ContainsFunc(j.Live, named) {
+			out = append(out, c.Metadata.Name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Grace is how long the fleet bears trouble before it acts.
+func (r *Draft) Grace() time.Duration {
+	if d := r.Fleet.Defaults.GracePeriod.Duration; d > 0 {
+		return d
+	}
+	return defaultGrace
+}
+
+// heldBack are those whose contracts do not end in this round.
+type heldBack struct {
+	// All deletions and losses; only by rules below rulesEndsApart.
+	All                bool
+	Tenants, Providers map[string]bool
+}
+
+// Tenant reports whether what a tenant's deleted intents hold is kept.
+func (h *heldBack) Tenant(name string) bool { return h.All || h.Tenants[name] }
+
+// Provider reports whether what a provider no longer serves is kept.
+func (h *heldBack) Provider(name string) bool { return h.All || h.Providers[name] }
+
+// WarmPriority is below that of every intent.
+const WarmPriority = -1
+
+// priorityOf is an intent's priority under its tenant's ceiling.
+func (r *Draft) priorityOf(in *model.Intent) int32 {
+	if in.Metadata.Namespace == v1alpha1.FleetTenant {
+		return WarmPriority
+	}
+	p := in.Spec.Priority
+	if t := r.W.Tenants[in.Metadata.Namespace]; t != nil && t.Spec.MaxPriority != nil {
+		p = min(p, *t.Spec.MaxPriority)
+	}
+	return p
+}
+
+// GraceOf is how long a contract keeps its capacity after notice.
+func (r *Draft) GraceOf(c *v1alpha1.Contract) time.Duration {
+	if r.OutOfForce(c) {
+		return c.Spec.Grace.Duration
+	}
+	in := r.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
+	if in.Spec.Preemption == nil {
+		return 0
+	}
+	return in.Spec.Preemption.Grace.Duration
+}
+
+// NamedBefore is the name under which the ledger knows an intent that is renamed
+// in this round, "" for others.
+func (r *Draft) NamedBefore(j *Job) string {
+	if old := RenamedFrom(j); r.Renamed[[2]string{j.TenantName, old}] != nil {
+		return old
+	}
+	return ""
+}
+
+// RenamedFrom is the name that an intent had before, "" for none.
+func RenamedFrom(j *Job) string {
+	if j.In == nil {
+		return ""
+	}
+	return j.In.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]
+}
+
+// FrozenFor is how long what is frozen counts as usual.
+func (r *Draft) FrozenFor() time.Duration {
+	return r.Fleet.Safety.Ages()
+}
+
+// FrozenSince is since when an intent is frozen, as the ledger remembers it.
+func (r *Draft) FrozenSince(j *Job) v1alpha1.Time { return lifecycle.FrozenSince(j.State, r.Now) }
+
+// Aged reports whether a contract has no end and its intent could not be read
+// for longer than safety.frozenFor.
+func (r *Draft) Aged(c *v1alpha1.Contract) bool {
+	if !c.Spec.Term.End.IsZero() || !r.Frozen.Any {
+		return false
+	}
+	s := r.W.Ledger.State(c.Metadata.Namespace, c.Spec.Intent.Name)
+	if s == nil || s.Status.Frozen == nil || s.Status.Frozen.Since.Add(r.FrozenFor()).After(r.Now.Time) {
+		return false
+	}
+	return r.IsFrozenContract(c)
+}
+
+// frozenContract reports whether a contract's intent is frozen, and why.
+func (r *Draft) frozenContract(c *v1alpha1.Contract) (string, bool) {
+	tenant, name := c.Metadata.Namespace, c.Spec.Intent.Name
+	paths := []string{c.Spec.Intent.Path}
+	if in := r.Find(tenant, name); in != nil {
+		paths = append(paths, in.Path)
+	}
+	return r.Frozen.Why(tenant, name, paths...)
+}
+
+// IsFrozenContract reports whether a contract's intent is frozen.
+func (r *Draft) IsFrozenContract(c *v1alpha1.Contract) bool {
+	_, is := r.frozenContract(c)
+	return is
+}
+
+// Standing is the priority with which a contract stands: the one it records,
+// until its intent's change reaches it.
+func (r *Draft) Standing(c *v1alpha1.Contract) int32 {
+	if r.Aged(c) {
+		return 0
+	}
+	return c.Spec.Priority
+}
+
+// OutOfForce reports whether a contract is judged by what it records alone,
+// because its intent cannot be read, is not acted on or is no more.
+func (r *Draft) OutOfForce(c *v1alpha1.Contract) bool {
+	if in := r.Find(c.Metadata.Namespace, c.Spec.Intent.Name); in == nil || in.Problem != "" {
+		return true
+	}
+	return r.IsFrozenContract(c)
+}
+
+// MayPreempt reports whether a contract's intent lets a job of higher priority
+// displace it.
+func (r *Draft) MayPreempt(j *Job, c *v1alpha1.Contract) bool {
+	if r.OutOfForce(c) {
+		return r.Aged(c) || c.Spec.Preemptible == nil || *c.Spec.Preemptible
+	}
+	in := r.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
+	p := in.Spec.Preemption
+	return r.priorityOf(in) < j.Priority && (p == nil || p.Preemptible == nil || *p.Preemptible)
+}

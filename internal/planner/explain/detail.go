@@ -1,0 +1,234 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// detail says with numbers how an offer fails a requirement, rules those of x.
+func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *match.Candidate, req string) string {
+	o := c.Offer
+	s := &o.Flavor.Spec
+	switch req {
+	case match.ReqSelf:
+		return "it is the consumer itself"
+	case match.ReqRole:
+		return "cluster " + o.Provider + " is unknown or no provider"
+	case match.ReqSilent:
+		return o.Provider + " is not heard since " + draft.Stamp(o.Since)
+	case match.ReqLost:
+		return o.Provider + " is lost since " + draft.Stamp(o.GraceEnds)
+	case match.ReqWithdrawn:
+		return "it is no longer offered"
+	case match.ReqCordon:
+		return "it sells nothing new"
+	case match.ReqDrain:
+		return "it is being emptied by " + draft.Stamp(o.LeaveBy)
+	case match.ReqRefuses:
+		return o.Provider + " denied contracts on what it advertised; it is asked again at " + draft.Stamp(r.OutOfMarket(o.Provider))
+	case match.ReqRemoteNamespace, match.ReqSecret:
+		return r.BarsOf(j).Detail(o.Provider, req)
+	case match.ReqDenied:
+		return "it denied this intent a slice not long ago"
+	case match.ReqFlavorType:
+		return s.Type
+	case match.ReqTenantProviders:
+		return "tenant " + j.TenantName + " may not use " + o.Provider
+	case match.ReqPlacementProviders, match.ReqRegions, match.ReqZones, match.ReqArchitectures, match.ReqLabels, match.ReqLatency:
+		return r.detailPlace(w, o, req)
+	case match.ReqSpread, match.ReqTogether, match.ReqApart:
+		if text := place.NoDomain(w, o); text != "" && req == match.ReqSpread {
+			return text
+		}
+		return x.Detail(o, req)
+	case match.ReqAvailability:
+		if have := s.Properties.Reliability; have != nil {
+			return have.MulInt(100).String() + "% < " + w.Intent.Spec.SLA.Availability.String() + "%"
+		}
+		return "its reliability is unknown"
+	case match.ReqEnforcement:
+		if level := enforced(o); level != "" {
+			return "Liqo's limits enforcement there is " + level
+		}
+		return "its agent enforces nothing"
+	case match.ReqWhere:
+		return whereText(w, o)
+	case match.ReqPartition:
+		return "its next legal size is " + r.sizeText(c.Size)
+	case match.ReqPrice:
+		return r.Match.TariffOf(o).Why()
+	case match.ReqTransfer:
+		return r.Match.TransferWhy(w, o)
+	case match.ReqPurchase:
+		return "it is sold in none of the acceptable classes for that long"
+	}
+	if name, ok := strings.CutPrefix(req, match.ReqPolicy); ok {
+		for i := range w.Policies {
+			if w.Policies[i].Name == name && w.Policies[i].Message != "" {
+				return w.Policies[i].Message
+			}
+		}
+		return "the fleet's policy " + name + " forbids it"
+	}
+	if name, ok := strings.CutPrefix(req, match.ReqResource); ok {
+		return "it has no " + name
+	}
+	if req == match.ReqCard {
+		return detailCard(o, c.Size)
+	}
+	if name, ok := strings.CutPrefix(req, match.ReqCapacity); ok {
+		return r.detailCapacity(c, name)
+	}
+	if strings.HasPrefix(req, "gpu") {
+		return detailGPU(o, req)
+	}
+	return r.detailMoney(j, w, c, req)
+}
+
+// whereText is why an offer does not meet placement.where: that the answer is
+// no, or that there is none, because it looks for something the flavor lacks.
+func whereText(w *match.Request, o *inventory.Offer) string {
+	_, err := w.Where.Eval(w.Intent, o.Resolved(), o.Cluster)
+	if err == nil {
+		return "it is not true of this flavor"
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	return "it has no answer for this flavor: " + err.Error()
+}
+
+// enforced is the level at which Liqo enforces limits where an offer's agent
+// grants slices, "" where it does not or does not say.
+func enforced(o *inventory.Offer) string {
+	if o.Flavor.Spec.Class != match.ClassEnforced {
+		return ""
+	}
+	return o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement]
+}
+
+func (r *Explainer) detailPlace(w *match.Request, o *inventory.Offer, req string) string {
+	switch req {
+	case match.ReqPlacementProviders:
+		return o.Provider + " is not among those to use"
+	case match.ReqRegions:
+		return orNone(o.Location.Region)
+	case match.ReqZones:
+		return orNone(o.Location.Zone)
+	case match.ReqArchitectures:
+		return orNone(o.Flavor.Spec.Architecture)
+	case match.ReqLatency:
+		if ms, known := r.Match.Latency(w.Consumer, o); known {
+			return fmt.Sprintf("%dms > %s", ms, w.Intent.Spec.Placement.MaxLatency)
+		}
+		return "its latency is unknown"
+	}
+	for _, k := range draft.SortedNames(w.Intent.Spec.Placement.Labels) {
+		if v := w.Intent.Spec.Placement.Labels[k]; !match.Labelled(o, k, v) {
+			return "it lacks " + k + "=" + v
+		}
+	}
+	return ""
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func detailGPU(o *inventory.Offer, req string) string {
+	g := o.Flavor.Spec.GPU
+	if g == nil || req == match.ReqGPU {
+		return "it has no GPUs"
+	}
+	switch req {
+	case match.ReqGPUVendor:
+		return orNone(g.Vendor)
+	case match.ReqGPUModel:
+		return orNone(g.Model)
+	case match.ReqGPUMemory:
+		return g.Memory.Canonical(v1alpha1.Memory)
+	case match.ReqGPUTier:
+		return orNone(g.Tier)
+	case match.ReqGPUArchitecture:
+		return orNone(g.Architecture)
+	case match.ReqGPUInterconnect:
+		return orNone(g.Interconnect)
+	case match.ReqGPUCapability:
+		return orNone(g.ComputeCapability)
+	case match.ReqGPUProfile:
+		return orNone(g.Profile)
+	}
+	return orNone(g.Sharing) + ": only whole cards are given unless share, profile or sharing is asked for"
+}
+
+func (r *Explainer) detailCapacity(c *match.Candidate, name string) string {
+	i := r.Names.Of(name)
+	have, want := v1alpha1.AmountOf(max(c.Offer.Free().At(i), 0)), v1alpha1.AmountOf(c.Size.At(i))
+	label := name
+	if name == v1alpha1.GPU {
+		label = "GPUs"
+	}
+	if c.Offer.Risky(i) {
+		label += " within overcommit.maxRisk"
+	}
+	return fmt.Sprintf("%s of %s %s free", have.Canonical(name), want.Canonical(name), label)
+}
+
+func (r *Explainer) detailMoney(j *draft.Job, w *match.Request, c *match.Candidate, req string) string {
+	cur := r.Books.Currency
+	b := w.Intent.Spec.Budget
+	total := c.Quote.Most() * quantity.Micro(max(w.Replicas, 1))
+	switch req {
+	case match.ReqMaxHourly, match.ReqMaxHourlySpot:
+		if b == nil {
+			break
+		}
+		limit := w.Money.Hourly
+		if req == match.ReqMaxHourlySpot {
+			limit = w.Money.HourlySpot
+		}
+		return fmt.Sprintf("%s > %s %s/h", total.Text(), max(limit, 0).Text(), cur)
+	case match.ReqMaxHourlyPerGPU:
+		n := max(c.Size.At(quantity.GPU), 1)
+		return fmt.Sprintf("%s > %s %s/h a GPU", (c.Quote.Peak / quantity.Micro(n)).Text(), w.Money.PerGPU.Text(), cur)
+	case match.ReqMaxTotal:
+		return fmt.Sprintf("%s > %s %s in all", total.ForSeconds(max(w.Seconds, 60)).Text(), max(w.Money.Total, 0).Text(), cur)
+	}
+	return r.Accounts.Text(j.Tenant, req)
+}
+
+// sizeText is a size in words, for people.
+func (r *Explainer) sizeText(v quantity.Vector) string {
+	var parts []string
+	for _, i := range [...]int{quantity.GPU, quantity.CPU, quantity.Memory} {
+		if n := v.At(i); n > 0 {
+			parts = append(parts, v1alpha1.AmountOf(n).Canonical(r.Names.Name(i))+" "+r.Names.Name(i))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// detailCard says how an offer's cards do not hold a size.
+func detailCard(o *inventory.Offer, size quantity.Vector) string {
+	whole, part := size.At(quantity.GPU)/o.Cards().PerCard(), size.At(quantity.GPU)%o.Cards().PerCard()
+	if part == 0 || whole > o.Cards().Empty() {
+		return fmt.Sprintf("%d of %d cards are whole; the %s GPUs free lie on several", o.Cards().Empty(), whole, partText(o, o.Free().At(quantity.GPU)))
+	}
+	return fmt.Sprintf("no card has %s free: at most %s; the %s GPUs free lie on several", partText(o, part), partText(o, o.Cards().Spare()), partText(o, o.Free().At(quantity.GPU)))
+}
+
+// partText is so many units in cards.
+func partText(o *inventory.Offer, units int64) string {
+	return v1alpha1.DecimalFromInt(units).DivInt(o.Cards().PerCard(), 3).String()
+}

@@ -1,0 +1,19 @@
+// Package explain says what people read of a round: why an intent is where it is or
+// waits, what nearly fits, what would help, and when it may be served.
+//
+//	explain.go          every offer towards one intent (`fleetbroker explain`)
+//	near.go, near_rules.go  offers that fail one requirement, and changes that place
+//	estimate.go         the future as far as it is known, replayed
+//	detail.go           a failed requirement with numbers
+//	reasons.go          a placement's reason in a sentence
+//
+// # Invariants
+//
+//   - Nothing that is said changes what is decided: whatever is tried is rolled back
+//     (package draft).
+//   - What is looked at beside the decision is paid from the round's spare work.
+//   - A change is suggested only after it was planned and placed the intent.
+//
+// Called by the planner's seventh step. One goroutine uses an Explainer, that of its
+// round.
+package explain

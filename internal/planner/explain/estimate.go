@@ -1,0 +1,227 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/contend"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// When an intent that waits will be served is estimated by replaying what is
+// known to end: terms (windows, durations, deadlines), notices, releases under
+// way, and the turn of the month for monthly budgets. At each such instant
+// those that wait are tried in the order of their turns, and what fits is taken
+// out of what is left. Nothing else is foreseen: no new intent, no new offer, no
+// end that nobody has announced. An intent for which no instant is found gets
+// none: then it is unknown.
+
+// Bounds of the replay: people look at the head of a queue.
+const (
+	estimatedJobs  = 16
+	estimatedTimes = 128
+	// for reservations; beyond, the estimate goes without them
+	estimatedSearches = 64
+)
+
+// Estimate says of those that wait when they are expected to be served.
+func (r *Explainer) Estimate() {
+	var jobs []*draft.Job
+	for _, j := range r.Waiting {
+		if j.Dec.Action == draft.Queued && len(j.Open) > 0 && len(jobs) < estimatedJobs {
+			jobs = append(jobs, j)
+			j.Dec.Estimated = true
+		}
+	}
+	if len(jobs) == 0 {
+		return
+	}
+	m := r.Mark()
+	defer r.Rollback(m)
+	r.future()
+	p := &replay{Explainer: r, jobs: jobs, list: r.Endings(), searchesLeft: estimatedSearches}
+	for _, c := range r.Claims {
+		p.reserving = p.reserving || c.Reserved != nil
+	}
+	for times := 0; len(p.list) > 0 && len(p.jobs) > 0 && times < estimatedTimes; times++ {
+		n := 1
+		for n < len(p.list) && p.list[n].At == p.list[0].At {
+			n++
+		}
+		now := slices.Clone(p.list[:n])
+		p.list = p.list[n:]
+		p.step(now)
+	}
+}
+
+// replay is the future as far as it is known.
+type replay struct {
+	*Explainer
+	jobs []*draft.Job
+	list []contend.Ending // that is still to come
+	// reserving: something is kept for those that wait longest.
+	reserving    bool
+	searchesLeft int
+}
+
+// future writes down what only a replay changes: the time, and what was derived
+// at it.
+func (r *Explainer) future() {
+	now, back := r.Now, r.Match.Imagine()
+	r.Did(func() {
+		r.Now = now
+		back()
+	})
+}
+
+// step makes an instant of the future the present.
+func (p *replay) step(now []contend.Ending) {
+	p.Now = now[0].At
+	p.Match.SetNow(p.Now)
+	freed, owners := map[*inventory.Offer]bool{}, map[*account.Tenant]bool{}
+	for i := range now {
+		e := &now[i]
+		if e.Month {
+			for _, j := range p.jobs {
+				if j.Tenant.LimitedMonthly() && !owners[j.Tenant] {
+					p.turnMonth(j.Tenant)
+					owners[j.Tenant] = true
+				}
+			}
+			continue
+		}
+		o := p.OfferOf(e.Contract)
+		p.Lend(e.Contract)
+		freed[o] = true
+		for _, m := range o.PoolPeers {
+			freed[m] = true
+		}
+		if x := p.Entry(e.Contract); x.Leaving || e.Contract.Status.Phase.Charged() {
+			p.Booked(p.Accounts.Expire(x, p.Now))
+			owners[p.Accounts.Of(e.Contract.Metadata.Namespace)] = true
+		}
+	}
+	if !p.reserving {
+		p.jobs = slices.DeleteFunc(p.jobs, func(j *draft.Job) bool { return p.concerns(j, freed, owners) && p.tryJob(j, now) })
+		return
+	}
+	// What ends may change for whom something is kept, and that concerns all.
+	p.DropReservations()
+	p.known()
+	p.jobs = slices.DeleteFunc(p.jobs, func(j *draft.Job) bool {
+		if p.tryJob(j, now) {
+			return true
+		}
+		if before := p.Searched; p.searchesLeft > 0 {
+			p.Reserve(j)
+			p.searchesLeft -= p.Searched - before
+		}
+		return false
+	})
+}
+
+// known makes what is still to end what reservations go by.
+func (p *replay) known() {
+	p.Ends, p.EndsAt = slices.DeleteFunc(slices.Clone(p.list), func(e contend.Ending) bool { return e.Month }), p.Turns
+	p.SetProgressed(false)
+}
+
+// concerns reports whether anything that ends may matter to a job.
+func (p *replay) concerns(j *draft.Job, freed map[*inventory.Offer]bool, owners map[*account.Tenant]bool) bool {
+	if owners[j.Tenant] {
+		return true
+	}
+	for alt := range j.Alternatives() {
+		s := p.ShapeOf(j, alt)
+		for o := range freed {
+			if s.Of(o) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// turnMonth begins a tenant's account anew: what it will still hold then is
+// what its contracts cost in the new month.
+func (p *replay) turnMonth(t *account.Tenant) {
+	_, end := p.Books.MonthBounds(p.Now)
+	held := quantity.Micro(0)
+	for _, c := range p.Charged.Of(t.Name) {
+		if c = p.Latest(c); c.Status.Phase.Charged() && (c.Spec.Term.End.IsZero() || c.Spec.Term.End.After(p.Now.Time)) {
+			held += p.InFleet(p.Books.HoldUntil(c.Spec.Price, p.Now, c.Spec.Term.End, end), c.Spec.Price.Currency)
+		}
+	}
+	p.Booked(t.TurnMonth(held))
+}
+
+// tryJob places a job as of now, and reports whether it need not be looked at
+// again.
+func (p *replay) tryJob(j *draft.Job, now []contend.Ending) bool {
+	if !j.Dec.GivesUp.IsZero() && !j.Dec.GivesUp.After(p.Now.Time) {
+		return true
+	}
+	started := j.Started
+	if started.IsZero() {
+		started = p.Now
+	}
+	life := p.LifeEnd(j, started)
+	if life.Refused != "" || life.Ends(p.Now) {
+		return true
+	}
+	open, until, _ := lifecycle.OpenAt(p.Books, j.In.Spec.Schedule.Windows, p.Now)
+	if !open {
+		return false // at its next window's opening this may be otherwise; nobody knows
+	}
+	k := p.Understudy(j)
+	if k.End = lifecycle.Earlier(life.End, until); !k.End.IsZero() {
+		k.Seconds = int64(k.End.Sub(p.Now.Time).Seconds())
+	}
+	booked := p.Claims[j]
+	p.Unbook(j)
+	again := p.LiftReserved(k)
+	before := len(k.Tasks)
+	p.Fill(k, place.Request{MayBorrow: true, DryRun: true, Unasked: true})
+	again()
+	if len(k.Tasks) < before {
+		p.foresee(j, k)
+	}
+	if len(k.Tasks) == before || (j.Gang() && len(k.Tasks) > 0) {
+		if booked != nil {
+			for _, b := range booked.Booked {
+				p.Shift(b.Offer, b.Size.Negative())
+			}
+			p.SetClaim(j, booked)
+		}
+		return false
+	}
+	if p.reserving {
+		p.known()
+	}
+	j.Dec.Expected = p.Now
+	when := "expected " + draft.Stamp(p.Now)
+	if p.Now == p.Plan.Now {
+		when = "expected as soon as " + now[len(now)-1].Text()
+	} else {
+		when += ", when " + now[len(now)-1].Text()
+	}
+	j.Text = Joined(j.Text, when)
+	j.Dec.Reason = Joined(j.Dec.Reason, when)
+	return true
+}
+
+// foresee notes when what was just placed will end in turn.
+func (p *replay) foresee(j, k *draft.Job) {
+	for _, c := range k.Live {
+		e := contend.Ending{At: c.Spec.Term.End, Contract: c, Offer: p.OfferOf(c)}
+		if slices.Contains(j.Live, c) || e.At.IsZero() || p.OfferOf(c) == nil {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(p.list, e, contend.EndsBefore)
+		p.list = slices.Insert(p.list, at, e)
+	}
+}

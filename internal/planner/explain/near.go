@@ -1,0 +1,386 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
+)
+
+// Bounds of the search for what nearly fits: people read the first few, and a
+// market of ten thousand offers with thousands waiting must not slow a round.
+const (
+	nearShapes = 32  // requests a round that are looked into
+	nearOffers = 400 // offers of each requirement that are looked at
+	nearShown  = 3
+	tryShown   = 2
+)
+
+// relaxation is an intent's specification with one requirement brought down to
+// what an offer has.
+type relaxation struct {
+	offer *inventory.Offer
+	req   string
+	// spec that the offer would satisfy.
+	spec v1alpha1.IntentSpec
+	// text is the change as one writes it, "" when there is none to suggest.
+	text string
+	// said is how the offer fails.
+	said string
+	// cost of a change: money that is added, as a part of what was there; others
+	// come after money.
+	cost float64
+}
+
+// LookNear says of the intents that wait for an offer which offers fail exactly
+// one requirement, and which changes would place them.
+func (r *Explainer) LookNear() {
+	seen := map[*match.Class]*draft.Decision{}
+	r.spare = settle.Spare{Work: r.Limits.Work, Conditions: r.Limits.Conditions - r.Bill.Conditions}
+	offers := int64(len(r.Inventory.Offers()))
+	for _, j := range r.Waiting {
+		if j.Dec.Action != draft.Queued || len(j.Open) == 0 {
+			continue
+		}
+		f := &j.Open[0]
+		if f.Shape == nil {
+			continue // no offer was looked at
+		}
+		if same := seen[f.Shape]; same != nil {
+			j.Dec.Near, j.Dec.Try = same.Near, same.Try
+			continue
+		}
+		if len(seen) == nearShapes {
+			return
+		}
+		if !r.spare.Take(j.In, 2*offers) {
+			continue
+		}
+		seen[f.Shape] = &j.Dec
+		r.ShiftClaim(j, 1) // what is kept for it is there for it
+		r.Match.Refresh(f.Shape)
+		list := r.near(j, f)
+		for i := range list {
+			if said := list[i].offer.Ref + " " + list[i].said; len(j.Dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.Dec.Near, said) {
+				j.Dec.Near = append(j.Dec.Near, said)
+			}
+		}
+		for i := range list {
+			if len(j.Dec.Try) == tryShown {
+				break
+			}
+			if list[i].text == "" || slices.Contains(j.Dec.Try, list[i].text) {
+				continue
+			}
+			if !r.spare.Take(j.In, offers*int64(len(j.Alternatives()))) {
+				break
+			}
+			made := r.Made
+			if r.wouldPlace(j, list[i].spec) {
+				j.Dec.Try = append(j.Dec.Try, list[i].text)
+			}
+			r.spare.Work -= settle.UnitsOfReplica * (r.Made - made)
+		}
+		r.ShiftClaim(j, -1)
+	}
+}
+
+// near are the relaxations after which an offer fails nothing more, the
+// smallest first.
+func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
+	s := f.Shape
+	asked, _ := f.Rules.(*place.Rules) // nil where no offer was looked at
+	looked := map[string]int{}
+	var out []relaxation
+	for _, o := range r.Inventory.Offers() {
+		c := match.Candidate{Offer: o, Pricing: &match.Pricing{Size: s.Request.Size(o)}}
+		req := ""
+		if known := s.Of(o); known != nil {
+			c = *known
+			req = c.Fails
+		} else {
+			req = r.Match.FailsFact(s.Request, o)
+		}
+		if req == "" {
+			req = asked.Breaks(o)
+		}
+		if req == "" || looked[req] == nearOffers {
+			continue
+		}
+		if looked[req]++; isRule(asked, req) && s.Of(o) != nil {
+			out = append(out, relaxRule(asked, &j.In.Spec, o, req, int(j.Replicas()))...)
+			continue
+		}
+		x := r.relax(j, s.Request, &c, req)
+		if x == nil {
+			continue
+		}
+		again := r.relaxedWish(j, s.Request, x.spec)
+		if r.Match.FailsFact(again, o) != "" {
+			continue
+		}
+		now := r.Match.Priced(again, o, again.Size(o))
+		if r.Match.FailsCapacity(again, o, now.Size) != "" || now.FailsMoney != "" {
+			continue
+		}
+		x.offer, x.req = o, req
+		out = append(out, *x)
+	}
+	slices.SortStableFunc(out, func(a, b relaxation) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), inventory.Compare(a.offer, b.offer))
+	})
+	return out
+}
+
+// relaxedWish is the wish of a changed specification, for one replica.
+func (r *Explainer) relaxedWish(j *draft.Job, w *match.Request, spec v1alpha1.IntentSpec) *match.Request {
+	k := *j
+	in := *j.In
+	doc := *j.In.ResourceIntent
+	doc.Spec = spec
+	in.ResourceIntent = &doc
+	k.In, k.Alts, k.Shapes, k.Live = &in, nil, nil, nil
+	r.Budget(&k, 1)
+	out := r.WishOf(&k, k.Alternatives()[0])
+	out.Money, out.Seconds, out.Replicas = k.Purse, w.Seconds, 1
+	return out
+}
+
+// wouldPlace plans an intent with a changed specification after all others,
+// and takes it back.
+func (r *Explainer) wouldPlace(j *draft.Job, spec v1alpha1.IntentSpec) bool {
+	k := *j
+	in := *j.In
+	doc := *j.In.ResourceIntent
+	doc.Spec = spec
+	in.ResourceIntent = &doc
+	k.In, k.Alts, k.Shapes, k.Dec = &in, nil, nil, draft.Decision{}
+	k.Live, k.Tasks, k.Ordinals = slices.Clone(j.Live), r.Fresh(j.Tasks), maps.Clone(j.Ordinals)
+	if len(k.Tasks) == 0 {
+		return false
+	}
+	if _, why := r.Unfit(&k); why != "" {
+		return false
+	}
+	var others []*draft.Job // that are placed with it, if they are
+	for _, name := range r.Relations().Together[draft.KeyOfJob(&k)] {
+		if other := r.JobOf(k.TenantName, name); other != nil {
+			others = append(others, other)
+		}
+	}
+	m := r.Mark()
+	defer r.Rollback(m)
+	r.Wholly(others...)
+	r.LookOnly(&k, place.Request{WithUnit: true, Unasked: true})
+	return len(k.Tasks) == 0
+}
+
+// relax brings one requirement down to what an offer has; nil when no change of
+// the intent would do.
+func (r *Explainer) relax(j *draft.Job, w *match.Request, c *match.Candidate, req string) *relaxation {
+	spec := j.In.Spec
+	x := &relaxation{cost: 10}
+	switch {
+	case strings.HasPrefix(req, "gpu"):
+		x.text, x.said = relaxGPU(&spec, c.Offer, req)
+	case strings.HasPrefix(req, match.ReqCapacity):
+		x.text, x.said = r.relaxCapacity(&spec, c, strings.TrimPrefix(req, match.ReqCapacity))
+		x.cost = 2
+	case strings.HasPrefix(req, "budget."), req == match.ReqPurchase, req == match.ReqPrice:
+		x.text, x.said, x.cost = r.relaxMoney(&spec, w, c, req)
+	default:
+		x.text, x.said = r.relaxPlace(&spec, w, c.Offer, req)
+	}
+	if x.said == "" {
+		return nil
+	}
+	x.spec = spec
+	return x
+}
+
+func relaxGPU(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string) (text, said string) {
+	have := o.Flavor.Spec.GPU
+	if have == nil || spec.Resources.GPU == nil {
+		return "", ""
+	}
+	g := *spec.Resources.GPU
+	spec.Resources.GPU = &g
+	set := func(field *string, name, value string) (string, string) {
+		*field = value
+		if value == "" {
+			return "", "has no " + name
+		}
+		return "resources.gpu." + name + ": " + value, "has " + name + " " + value
+	}
+	switch req {
+	case match.ReqGPUModel:
+		g.Models = append(slices.Clone(g.Models), have.Model)
+		return "resources.gpu.models: [" + strings.Join(g.Models, ", ") + "]", "is " + have.Model
+	case match.ReqGPUMemory:
+		g.Memory = v1alpha1.MemoryRange{Min: have.Memory.Amount}
+		size := have.Memory.Canonical(v1alpha1.Memory)
+		return "resources.gpu.memory: " + size, "has " + size + " a GPU"
+	case match.ReqGPUVendor:
+		return set(&g.Vendor, "vendor", have.Vendor)
+	case match.ReqGPUTier:
+		return set(&g.Tier, "tier", have.Tier)
+	case match.ReqGPUArchitecture:
+		return set(&g.Architecture, "architecture", have.Architecture)
+	case match.ReqGPUInterconnect:
+		return set(&g.Interconnect, "interconnect", have.Interconnect)
+	case match.ReqGPUCapability:
+		return set(&g.ComputeCapability, "computeCapability", have.ComputeCapability)
+	case match.ReqGPUProfile:
+		return set(&g.Profile, "profile", have.Profile)
+	case match.ReqGPUSharing:
+		return set(&g.Sharing, "sharing", have.Sharing)
+	}
+	return "", ""
+}
+
+func (r *Explainer) relaxCapacity(spec *v1alpha1.IntentSpec, c *match.Candidate, name string) (text, said string) {
+	if name == strings.TrimPrefix(match.ReqCard, match.ReqCapacity) {
+		return relaxCard(spec, c)
+	}
+	i := r.Names.Of(name)
+	free := c.Offer.Free().At(i)
+	if free <= 0 || free >= c.Size.At(i) {
+		return "", ""
+	}
+	have := v1alpha1.AmountOf(free)
+	if name == v1alpha1.GPU {
+		if spec.Resources.GPU == nil || spec.Resources.GPU.Share != nil {
+			return "", ""
+		}
+		g := *spec.Resources.GPU
+		said = fmt.Sprintf("has %d of %d GPUs free", free, c.Size.At(i))
+		g.Count = int32(free)
+		spec.Resources.GPU = &g
+		return fmt.Sprintf("resources.gpu.count: %d", free), said
+	}
+	said = "has " + have.Canonical(name) + " of " + v1alpha1.AmountOf(c.Size.At(i)).Canonical(name) + " " + name + " free"
+	spec.Resources.Named = spec.Resources.Named.Clone()
+	spec.Resources.Named[name] = have
+	return "resources." + name + ": \"" + have.Canonical(name) + "\"", said
+}
+
+// relaxMoney raises a limit to what all replicas cost on an offer.
+func (r *Explainer) relaxMoney(spec *v1alpha1.IntentSpec, w *match.Request, c *match.Candidate, req string) (text, said string, cost float64) {
+	if req == match.ReqPurchase {
+		spec.Purchase = append(slices.Clone(w.Purchase), v1alpha1.OnDemand)
+		if slices.Contains(w.Purchase, v1alpha1.OnDemand) {
+			return "", "", 0
+		}
+		return "purchase: [" + joinClasses(spec.Purchase) + "]", "is sold on-demand only", 3
+	}
+	if spec.Budget == nil {
+		return "", "", 0
+	}
+	b := *spec.Budget
+	spec.Budget = &b
+	all := c.Quote.Most() * quantity.Micro(max(w.Replicas, 1))
+	raise := func(field **v1alpha1.Decimal, name string, need quantity.Micro, limit quantity.Micro) (string, string, float64) {
+		added := min(float64(need-limit)/float64(max(limit, 1)), 1.9)
+		if b.Currency != "" && b.Currency != r.Books.Currency { // what is in another currency is not ours to rewrite
+			*field = nil
+			cur := " " + r.Books.Currency
+			return "", "costs " + need.Text() + cur + ", budget " + max(limit, 0).Text() + cur, added
+		}
+		d := need.Decimal().Round(2)
+		if d.Cmp(need.Decimal()) < 0 {
+			d = d.Add(v1alpha1.MustDecimal("0.01"))
+		}
+		*field, b.Currency = &d, r.Books.Currency
+		return "budget." + name + ": \"" + d.Text() + "\"", "costs " + need.Text() + ", budget " + max(limit, 0).Text(), added
+	}
+	switch req {
+	case match.ReqMaxHourly:
+		return raise(&b.MaxHourly, "maxHourly", all, w.Money.Hourly)
+	case match.ReqMaxHourlySpot:
+		return raise(&b.MaxHourlySpot, "maxHourlySpot", all, w.Money.HourlySpot)
+	case match.ReqMaxHourlyPerGPU:
+		n := quantity.Micro(max(c.Size.At(quantity.GPU), 1))
+		return raise(&b.MaxHourlyPerGPU, "maxHourlyPerGPU", (c.Quote.Peak+n-1)/n, w.Money.PerGPU)
+	case match.ReqMaxTotal:
+		return raise(&b.MaxTotal, "maxTotal", all.ForSeconds(max(w.Seconds, 60)), w.Money.Total)
+	}
+	return "", "", 0
+}
+
+func joinClasses(list []v1alpha1.PriceClass) string {
+	var parts []string
+	for _, c := range list {
+		parts = append(parts, string(c))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r *Explainer) relaxPlace(spec *v1alpha1.IntentSpec, w *match.Request, o *inventory.Offer, req string) (text, said string) {
+	p := &spec.Placement
+	add := func(list *[]string, name, value string) (string, string) {
+		if value == "" {
+			return "", ""
+		}
+		*list = append(slices.Clone(*list), value)
+		return "placement." + name + ": [" + strings.Join(*list, ", ") + "]", "is in " + value
+	}
+	switch req {
+	case match.ReqRegions:
+		return add(&p.Regions, "regions", o.Location.Region)
+	case match.ReqZones:
+		return add(&p.Zones, "zones", o.Location.Zone)
+	case match.ReqArchitectures:
+		text, _ = add(&p.Architectures, "architectures", o.Flavor.Spec.Architecture)
+		return text, "is " + o.Flavor.Spec.Architecture
+	case match.ReqLatency:
+		ms, known := r.Match.Latency(w.Consumer, o)
+		if !known {
+			return "", ""
+		}
+		p.MaxLatency.Duration = draft.MsOf(ms)
+		return fmt.Sprintf("placement.maxLatency: %dms", ms), fmt.Sprintf("is %dms away", ms)
+	case match.ReqPlacementProviders:
+		p.Providers = v1alpha1.ClusterLists{}
+		return "", "is excluded by placement.providers"
+	case match.ReqLabels:
+		p.Labels = nil
+		return "", strings.TrimPrefix(r.detailPlace(w, o, match.ReqLabels), "it ")
+	case match.ReqAvailability:
+		have := o.Flavor.Spec.Properties.Reliability
+		if have == nil {
+			return "", ""
+		}
+		percent, sla := have.MulInt(100), *spec.SLA
+		sla.Availability, spec.SLA = &percent, &sla
+		return "sla.availability: \"" + percent.String() + "\"", "is available " + percent.String() + " % of the time"
+	case match.ReqEnforcement:
+		spec.Enforcement = ""
+		return "", "enforces " + cmp.Or(enforced(o), "nothing")
+	}
+	return "", ""
+}
+
+// relaxCard asks for no more of a card than the emptiest has.
+func relaxCard(spec *v1alpha1.IntentSpec, c *match.Candidate) (text, said string) {
+	d := c.Offer.Cards()
+	if spec.Resources.GPU == nil || spec.Resources.GPU.Share == nil || d.Spare() == 0 {
+		return "", ""
+	}
+	g := *spec.Resources.GPU
+	share := v1alpha1.DecimalFromInt(d.Spare()*1000/d.PerCard()).DivInt(1000, 3)
+	if share.Sign() <= 0 {
+		return "", ""
+	}
+	g.Share = &share
+	spec.Resources.GPU = &g
+	return "resources.gpu.share: \"" + share.String() + "\"", "has " + share.String() + " of a GPU free on one card"
+}

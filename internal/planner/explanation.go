@@ -1,0 +1,57 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/explain"
+)
+
+// Explain says everything about one intent: what was understood, and every
+// offer once with its score or the requirement it fails, as they stood when
+// the intent's turn came in the very decision that Decide makes. An intent
+// that holds contracts is explained as if it were to be placed now.
+func Explain(w draft.World, tenant, name string) (*draft.Explanation, error) {
+	r := newRound(&w)
+	in := r.Find(tenant, name)
+	if in == nil {
+		return nil, fmt.Errorf("explain %s/%s: there is no such intent: see `fleetbroker get intents`", tenant, name)
+	}
+	r.Probe = &explain.Probe{Tenant: tenant, Name: name}
+	r.decide()
+	out := &draft.Explanation{Intent: *in, Offers: r.Probe.Lines}
+	for i := range r.Plan.Intents {
+		if d := r.Plan.Intents[i]; d.Tenant == tenant && d.Name == name {
+			out.Decision = *d
+		}
+	}
+	for _, c := range w.Ledger.ByIntent(tenant, name) {
+		if c.Status.Phase.Held() && c.Status.Reason != "" {
+			out.Troubled = append(out.Troubled, c)
+		}
+	}
+	j := r.JobOf(tenant, name)
+	out.Wants = r.Wants(j)
+	for i := range out.Offers {
+		l := &out.Offers[i]
+		l.Chosen = slices.ContainsFunc(out.Decision.Contracts, func(c draft.ContractLine) bool {
+			return c.Action != draft.Release && c.Provider+"/"+c.Flavor == l.Flavor.Ref()
+		})
+	}
+	if out.Decision.Rejected == nil {
+		out.Decision.Rejected = map[string]int{}
+		for i := range out.Offers {
+			if !out.Offers[i].Fits {
+				out.Decision.Rejected[out.Offers[i].Requirement]++
+			}
+		}
+	}
+	out.Decision.Considered, out.Decision.Fitting = len(out.Offers), 0
+	for i := range out.Offers {
+		if out.Offers[i].Fits {
+			out.Decision.Fitting++
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,204 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// adapt makes a contract what its intent now says. What it has already is kept
+// as it is, whichever alternative it came from; else each alternative is tried
+// in order, first by resizing in place, then by another contract in exchange.
+// Until that succeeds the contract stays.
+func (r *Placer) adapt(j *draft.Job, q Request, t draft.Task) *draft.Failure {
+	c := t.Old
+	o := r.OfferOf(c)
+	// Its virtual nodes keep their names and credentials as long as they run.
+	stays := o != nil && c.Spec.Consumer == j.Consumer && c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) && r.obeys(j, c, o)
+	if stays {
+		for _, alt := range j.Alternatives() {
+			if r.sameSize(j, c, o, alt) {
+				w := r.WishOf(j, alt)
+				w.Seconds = j.Seconds
+				r.Rewrite(j, c, r.Match.TransferEstimate(w, o))
+				return nil
+			}
+		}
+	}
+	var first *draft.Failure
+	for i, alt := range j.Alternatives() {
+		if stays && r.resize(j, q, c, o, alt) {
+			j.Dec.Alternative = i
+			return nil
+		}
+		f := r.replaceChanged(j, q, t, i, i+1)
+		if f == nil {
+			return nil
+		}
+		if first == nil {
+			first = f
+		}
+	}
+	return first
+}
+
+// Exchange places a replica anew and releases its old contract.
+func (r *Placer) Exchange(j *draft.Job, q Request, t draft.Task, from, to int, code, text string) *draft.Failure {
+	if f := r.attempts(j, q, []draft.Task{t}, t.Old, from, to); f != nil {
+		return f
+	}
+	r.OnAccount(t.Old) // attempt took it off; its release does so for good
+	r.NoteReplaced(t.Old)
+	after := r.Release(t.Old, endOfCode(code), code, text)
+	r.Replace(j, t.Old, after)
+	j.Releasing++
+	j.Why, j.WhyCode = text, code
+	return nil
+}
+
+// fitsNature reports whether an alternative puts up with a contract's offer
+// and price class. What is applied cannot become a mere reservation in place:
+// it has pods to drain.
+func (r *Placer) fitsNature(w *match.Request, c *v1alpha1.Contract, o *inventory.Offer) bool {
+	if w.Intent.Spec.Stage == v1alpha1.StageReserve && c.Spec.Stage != v1alpha1.StageReserve {
+		return false
+	}
+	return o.Provider != w.Consumer && r.Match.FailsNature(w, o) == "" && slices.Contains(w.Purchase, c.Spec.Price.Class)
+}
+
+// sameSize reports whether a contract is just what an alternative would take
+// of its offer, at a price that the intent still affords.
+func (r *Placer) sameSize(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer, alt v1alpha1.ResourceRequest) bool {
+	w := r.WishOf(j, alt)
+	if !r.fitsNature(w, c, o) {
+		return false
+	}
+	size := w.Size(o)
+	if !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) {
+		return false
+	}
+	r.Budget(j, 1, c)
+	w.Money, w.Seconds = j.Purse, j.Seconds
+	q := match.Quote{Class: c.Spec.Price.Class, Peak: r.Peak(c)}
+	q.Transfer, _ = r.Match.Transfer(w, o)
+	return w.Affordable(q, size, 0) == ""
+}
+
+// Rewrite writes an intent's change into its contract where capacity and price
+// stay: offload, labels, priority, path, a longer term.
+func (r *Placer) Rewrite(j *draft.Job, c *v1alpha1.Contract, transfer *v1alpha1.TransferEstimate) {
+	if r.BarsOf(j).Breaks(c.Spec.Provider) == match.ReqRemoteNamespace { // taken in this very round; remapped says so in the next
+		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
+		return
+	}
+	next := *c
+	r.inscribe(j, &next.Spec)
+	next.Decision.Transfer = transfer
+	next.Spec.Term.End = r.endOf(j, match.Quote{Peak: r.Peak(c), Transfer: r.transferOf(&next)})
+	r.Change(c, &next)
+	r.Due(next.Spec.Term.End)
+	r.Replace(j, c, &next)
+	r.NoteProgress() // its term may weigh less on the month
+	j.Dec.Contracts = append(j.Dec.Contracts, r.Line(&next, draft.Keep))
+}
+
+// resize makes a contract an alternative's size in place, at today's price, if
+// its offer has what it grows by.
+func (r *Placer) resize(j *draft.Job, q Request, c *v1alpha1.Contract, o *inventory.Offer, alt v1alpha1.ResourceRequest) bool {
+	w := r.WishOf(j, alt)
+	if !r.fitsNature(w, c, o) {
+		return false
+	}
+	r.Budget(j, 1, c)
+	w.Money, w.Seconds, w.Replicas = j.Purse, j.Seconds, 1
+	size, had := w.Size(o), inventory.Sold(r.Names, c, o.Flavor)
+	grows := !size.Within(had)
+	if grows && (o.Blocked != "" || o.Overdrawn() >= 0) {
+		return false
+	}
+	if grows && !size.Clone().Sub(r.Footprint(o, c.Metadata.Name, c)).Within(o.Free().Max(quantity.Vector{})) {
+		return false
+	}
+	if grows && !match.HostsInstead(o, w.GPU, size, c) {
+		return false
+	}
+	w.Purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
+	cand := r.Match.Priced(w, o, size)
+	if cand.FailsMoney != "" {
+		return false
+	}
+	m := r.Mark()
+	r.OffAccount(c)
+	l := r.LimitsOf(j.Tenant, q, j.Seconds)
+	broken := l.Rejects(&cand)
+	r.Rollback(m)
+	if r.BarsOf(j).Breaks(o.Provider) == match.ReqRemoteNamespace {
+		return false
+	}
+	if broken != "" && grows {
+		return false
+	}
+	figures, scaled := r.figuresWithout(o, c), r.Scaled(o, size, r.Footprint(o, c.Metadata.Name, c))
+	next := r.Books.Settle(c, r.Now)
+	r.inscribe(j, &next.Spec)
+	r.fix(w, o, &next.Spec, size, cand.Quote)
+	next.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, size), c)
+	next.Spec.Term.End = r.endOf(j, cand.Quote)
+	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.W.Market, figures, r.Match.TransferEstimate(w, o)
+	next.Decision.Scaled, next.Decision.Dearest = scaled, nil
+	r.Change(c, next)
+	next = r.Observe(next) // of its new size clusters may say something else
+	r.Due(next.Spec.Term.End)
+	r.Replace(j, c, next)
+	r.NoteProgress()
+	j.Why, j.WhyCode = "the intent changed", lifecycle.CodeChanged
+	line := r.Line(next, draft.Resize)
+	if asked := w.Asked(o); !asked.Equal(size) {
+		line.Asked = inventory.Slice(r.Names, asked, o.Flavor)
+	}
+	j.Dec.Contracts = append(j.Dec.Contracts, line)
+	return true
+}
+
+// figuresWithout are an offer's figures with all contracts but one.
+func (r *Placer) figuresWithout(o *inventory.Offer, c *v1alpha1.Contract) v1alpha1.OfferFigures {
+	f := r.Inventory.Figures(o)
+	f.Held = r.Names.Resources(o.Held().Clone().Sub(r.Footprint(o, c.Metadata.Name, c)))
+	return f
+}
+
+// move places a replica elsewhere because its offer is being emptied. Where
+// nothing else fits it stays until the time that the operator named, and is
+// then released.
+func (r *Placer) move(j *draft.Job, q Request, t draft.Task) *draft.Failure {
+	f := r.Exchange(j, q, t, 0, len(j.Alternatives()), lifecycle.CodeDrain, t.Old.Spec.Provider+"/"+t.Old.Spec.Flavor+" is being emptied")
+	if f == nil {
+		return nil
+	}
+	o := r.OfferOf(t.Old)
+	if o.LeaveBy.After(r.Now.Time) {
+		f.Code = lifecycle.CodeDrain
+		f.Text = fmt.Sprintf("%s is being emptied by %s; %s", t.Old.Spec.Provider+"/"+t.Old.Spec.Flavor, draft.Stamp(o.LeaveBy), f.Text)
+		return f
+	}
+	if slices.Contains(j.Live, t.Old) {
+		r.Drop(j, t.Old, DrainedTo(t.Old), lifecycle.CodeDrain, "its flavor had to be empty by "+draft.Stamp(o.LeaveBy)+" and nothing else fits")
+		r.NoteProgress()
+	}
+	return f
+}
+
+// DrainedTo is the end of a contract that was still there when its flavor had
+// to be empty.
+func DrainedTo(c *v1alpha1.Contract) v1alpha1.Phase {
+	if c.Spec.Price.Class == v1alpha1.Spot {
+		return v1alpha1.PhasePreempted
+	}
+	return v1alpha1.PhaseFailed
+}

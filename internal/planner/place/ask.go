@@ -1,0 +1,82 @@
+package place
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// AskOf is what a job asks for by one of its alternatives, for as many replicas and as
+// much money as its budget was made for.
+func AskOf(j *draft.Job, alt int) *match.Ask {
+	a := asksOf(j, &j.Alternatives()[alt])
+	a.Replicas, a.Money, a.Seconds = int64(max(j.Wanted, 1)), j.Purse, j.Seconds
+	return a
+}
+
+// asksOf is what a job asks for by a request, whatever it costs.
+func asksOf(j *draft.Job, request *v1alpha1.ResourceRequest) *match.Ask {
+	a := &match.Ask{Intent: j.In, Consumer: j.Consumer, Request: request, Units: j.Units, Of: j.Of}
+	if j.Tenant != nil {
+		a.Tenant = j.Tenant.Spec
+	}
+	return a
+}
+
+// WishOf makes a request of a job ready.
+func (r *Placer) WishOf(j *draft.Job, alt v1alpha1.ResourceRequest) *match.Request {
+	return r.Match.Request(asksOf(j, &alt))
+}
+
+// ShapeOf is the shape of one alternative of a job, up to date.
+func (r *Placer) ShapeOf(j *draft.Job, alt int) *match.Class {
+	s := j.Shapes[alt]
+	if s == nil {
+		s = r.Match.Class(AskOf(j, alt))
+		j.Shapes[alt] = s
+	}
+	r.Match.Refresh(s)
+	return s
+}
+
+// Best is the best candidate within limits, and the next three, until it is asked
+// again.
+func (l *Limits) Best(s *match.Class, thrifty bool) (best *match.Candidate, next []*match.Candidate) {
+	if s.Fitting == 0 || l.below(&s.Least) {
+		return nil, nil
+	}
+	return s.Best(func(c *match.Candidate) bool { return l.Rejects(c) == "" }, thrifty)
+}
+
+// Resources is the resources term of a size on an offer, as if a contract were not
+// there.
+func (r *Placer) Resources(w *match.Request, o *inventory.Offer, size quantity.Vector, without *v1alpha1.Contract) float64 {
+	return r.Match.Resources(w, o, size, r.Footprint(o, without.Metadata.Name, without), inventory.CardsOf(without))
+}
+
+// transferOf is what a charged contract's data is estimated to cost an hour.
+func (r *Placer) transferOf(c *v1alpha1.Contract) quantity.Micro {
+	if c.Decision.Transfer == nil || !c.Status.Phase.Charged() {
+		return 0
+	}
+	return r.InFleet(c.Decision.Transfer.Hourly, c.Decision.Transfer.Currency)
+}
+
+// shapeMemo is what a shape's users found out of it.
+type shapeMemo struct {
+	// failed remembers why nothing fitted.
+	failed failedShape
+	// spreads are the domains of the candidates, by key of placement.spread.
+	spreads map[string][]string
+}
+
+func memoOf(s *match.Class) *shapeMemo {
+	m, known := s.Memo.(*shapeMemo)
+	if !known {
+		m = &shapeMemo{}
+		s.Memo = m
+	}
+	return m
+}

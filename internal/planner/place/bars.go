@@ -1,0 +1,96 @@
+package place
+
+import (
+	"fmt"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+)
+
+// bars keep a job from providers for what it names there: a remote namespace
+// that another mapping has, a Secret that its tenant may not use. nil for none.
+type bars struct {
+	taken            map[string]string // provider → why
+	tenant           *v1alpha1.TenantSpec
+	clusters         map[string]*v1alpha1.Cluster
+	consumer, secret string
+}
+
+// BarsOf are a job's, as things stand.
+func (r *Placer) BarsOf(j *draft.Job) *bars {
+	if j.In == nil || reserves(&j.In.Spec) {
+		return nil
+	}
+	var b *bars
+	if v := j.In.Spec.VirtualNode; v != nil && v.KubeconfigSecretRef != nil {
+		b = &bars{tenant: j.Tenant.Spec, clusters: r.W.Clusters, consumer: j.Consumer, secret: v.KubeconfigSecretRef.Name}
+	}
+	if j.In.Spec.Offload == nil {
+		return b
+	}
+	id := v1alpha1.LiqoID(r.W.Clusters, j.Consumer)
+	for i := range j.In.Spec.Offload.Namespaces {
+		ns := &j.In.Spec.Offload.Namespaces[i]
+		remote, own := ns.RemoteName(id), draft.Mapping{Tenant: j.TenantName, Consumer: j.Consumer, Namespace: ns.Name}
+		for _, at := range []map[string]map[draft.Mapping]int{r.Mapped[remote], r.MappedNow[remote]} {
+			for provider := range at {
+				other, taken := r.Holder(draft.RemoteKey{Provider: provider, Name: remote}, own)
+				if !taken {
+					continue
+				}
+				if b == nil {
+					b = &bars{}
+				}
+				if b.taken == nil {
+					b.taken = map[string]string{}
+				}
+				if why := takenText(provider, remote, own, other); b.taken[provider] == "" || why < b.taken[provider] {
+					b.taken[provider] = why
+				}
+			}
+		}
+	}
+	return b
+}
+
+func takenText(provider, remote string, own, other draft.Mapping) string {
+	return fmt.Sprintf("%s at %s is what namespace %s of tenant %s in %s is mapped to: namespace %s needs another name there", remote, provider, other.Namespace, other.Tenant, other.Consumer, own.Namespace)
+}
+
+// Breaks is the requirement that a provider fails, "" for none.
+func (b *bars) Breaks(provider string) string {
+	switch {
+	case b == nil:
+	case b.taken[provider] != "":
+		return match.ReqRemoteNamespace
+	case b.secret != "" && (b.tenant == nil || !b.tenant.MayUseSecret(b.consumer, v1alpha1.PeeringNamespace(b.clusters, b.consumer, provider), b.secret)):
+		return match.ReqSecret
+	}
+	return ""
+}
+
+// Detail says it with names.
+func (b *bars) Detail(provider, req string) string {
+	switch {
+	case b == nil:
+		return ""
+	case req == match.ReqRemoteNamespace:
+		return b.taken[provider]
+	}
+	return fmt.Sprintf("its tenant may not use Secret %s/%s of %s: declare it under spec.secrets of its file", v1alpha1.PeeringNamespace(b.clusters, b.consumer, provider), b.secret, b.consumer)
+}
+
+// brokenText says of the first offer that only a bar keeps out why; "" for what
+// is no bar.
+func (b *bars) brokenText(s *match.Class, l *Limits, req string) string {
+	if b == nil || req != match.ReqRemoteNamespace && req != match.ReqSecret {
+		return ""
+	}
+	for i := range s.Candidates {
+		if c := &s.Candidates[i]; c.Fails == "" && l.Rejects(c) == req {
+			return req + ": " + b.Detail(c.Offer.Provider, req)
+		}
+	}
+	return ""
+}

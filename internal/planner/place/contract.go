@@ -1,0 +1,166 @@
+package place
+
+import (
+	"fmt"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// NewContract is the contract of a replica on a candidate.
+func (r *Placer) NewContract(j *draft.Job, s *match.Class, c *match.Candidate, next []*match.Candidate, replica int32, alt int) *v1alpha1.Contract {
+	o := c.Offer
+	r.Made++
+	name, ordinal := r.newName(j, replica)
+	out := &v1alpha1.Contract{
+		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindContract},
+		Metadata: v1alpha1.Metadata{Name: name, Namespace: j.TenantName},
+		Spec: v1alpha1.ContractSpec{
+			Intent:   v1alpha1.ContractIntent{Replica: replica, Part: j.Part, Units: j.Units, Of: j.Of, Ordinal: ordinal},
+			Consumer: j.Consumer, Provider: o.Provider, Flavor: o.Name, Slice: name, Class: classOf(o), Endpoint: endpointOf(o),
+			Term: v1alpha1.Term{Start: r.Now, End: r.endOf(j, c.Quote)},
+		},
+	}
+	r.inscribe(j, &out.Spec)
+	r.fix(s.Request, o, &out.Spec, c.Size, c.Quote)
+	out.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, c.Size), nil)
+	out.Decision = r.decision(s, c, next)
+	out.Decision.Displaced = r.MadeWay(j)
+	ledger.Begin(out, lifecycle.Undelivered(j.In.Spec.FlavorType), r.Now)
+	return out
+}
+
+// endOf is when a contract that begins now ends: with the intent's term or
+// window, and else when its part of the intent's total is spent.
+func (r *Placer) endOf(j *draft.Job, q match.Quote) v1alpha1.Time {
+	if !j.End.IsZero() || j.Purse.Total >= quantity.Unlimited || q.Most() <= 0 {
+		return j.End
+	}
+	part := j.Purse.Total / quantity.Micro(max(j.Wanted, 1))
+	seconds := quantity.Wide{}.AddProduct(int64(part), 3600, 1).Quo(uint64(q.Most()))
+	const century = 100 * 365 * 24 * 3600
+	return v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(min(seconds, century)))}
+}
+
+// OrdinalKey is under which key a replica's next ordinal stands.
+func OrdinalKey(replica, part int32) string {
+	if replica == 0 && part == 0 {
+		return "0.0" // nearly always
+	}
+	return fmt.Sprintf("%d.%d", replica, part)
+}
+
+// newName is the name of a replica's next contract.
+func (r *Placer) newName(j *draft.Job, replica int32) (string, int32) {
+	key := OrdinalKey(replica, j.Part)
+	for {
+		ordinal := r.Numbered(j, key)
+		name := ledger.ContractName(j.TenantName, j.Name, j.FirstSeen, replica, j.Part, ordinal)
+		if r.W.Ledger.Contract(name) == nil && r.Current[name] == nil {
+			return name, ordinal
+		}
+	}
+}
+
+// endpointOf is the address of the provider's API server, as its agent or else
+// its cluster's file says.
+func endpointOf(o *inventory.Offer) string {
+	if e := o.Flavor.Spec.Endpoint; e != "" || o.Cluster == nil {
+		return e
+	}
+	return o.Cluster.Spec.Endpoint
+}
+
+func classOf(o *inventory.Offer) string {
+	if o.Flavor.Spec.Class != "" {
+		return o.Flavor.Spec.Class
+	}
+	return "default"
+}
+
+// inscribe writes what the intent says of its contract into it: everything
+// that can change while the capacity stays as it is.
+func (r *Placer) inscribe(j *draft.Job, s *v1alpha1.ContractSpec) {
+	in := &j.In.Spec
+	i := &s.Intent
+	i.Name, i.Path, i.Commit, i.Author, i.Digest = j.Name, j.In.Path, r.W.Inputs, j.In.Author, j.In.Digest
+	s.Offload, s.VirtualNode, s.Priority = in.Offload, in.VirtualNode, j.Priority
+	s.Grace, s.Preemptible = v1alpha1.Duration{}, nil
+	if p := in.Preemption; p != nil {
+		if s.Grace = p.Grace; p.Preemptible != nil && !*p.Preemptible {
+			s.Preemptible = p.Preemptible
+		}
+	}
+	s.Stage = ""
+	if reserves(in) {
+		s.Stage = v1alpha1.StageReserve
+	}
+}
+
+// reserves reports whether nothing is ever delivered of an intent's contracts.
+func reserves(in *v1alpha1.IntentSpec) bool {
+	return in.Stage == v1alpha1.StageReserve || !lifecycle.Sliced(in.FlavorType)
+}
+
+// fix writes size and price into a contract, every key of the slice explicit:
+// Liqo fills in its own default for one that is missing. A key that it had
+// stays, with nothing.
+func (r *Placer) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.ContractSpec, size quantity.Vector, q match.Quote) {
+	res := inventory.Slice(r.Names, size, o.Flavor)
+	for i := range quantity.GPU {
+		name := r.Names.Name(i)
+		if _, ok := res[name]; !ok {
+			res[name] = v1alpha1.Amount{}
+		}
+	}
+	for name := range s.Resources {
+		if _, ok := res[name]; !ok {
+			res[name] = v1alpha1.Amount{}
+		}
+	}
+	s.Resources = res
+	var had []v1alpha1.CardUnits
+	if s.GPUs != nil {
+		had = s.GPUs.Cards
+	}
+	s.GPUs = nil
+	if g := o.Flavor.Spec.GPU; g != nil && size.At(quantity.GPU) > 0 {
+		s.GPUs = &v1alpha1.ContractGPU{
+			Count: size.At(quantity.GPU), Model: g.Model, Memory: g.Memory, Tier: g.Tier, ResourceName: o.GPUName, UnitsPerGPU: g.UnitsPerGPU,
+			Cards: r.Match.LayOut(w, o, size, had),
+		}
+	}
+	s.NodeSelector = nil
+	if s.VirtualNode.ByHand() {
+		s.NodeSelector = o.Flavor.Spec.NodeSelector
+	}
+	s.Price = r.Match.ContractPrice(o, q, size)
+}
+
+// decision records why a candidate was chosen.
+func (r *Placer) decision(s *match.Class, c *match.Candidate, next []*match.Candidate) v1alpha1.Decision {
+	d := v1alpha1.Decision{
+		Score: match.Round4(c.Score), Scores: s.Request.Weights.Record(c), Market: r.W.Market, Offer: r.Inventory.Figures(c.Offer),
+		Considered: len(r.Inventory.Offers()), Rejected: s.Rejected(),
+	}
+	if len(d.Rejected) == 0 {
+		d.Rejected = nil
+	}
+	d.Transfer = r.Match.TransferEstimate(s.Request, c.Offer)
+	d.Scaled = r.Scaled(c.Offer, c.Size, nil)
+	if x := s.MostExpensiveBeside(c); x != nil {
+		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.Offer.Ref, Hourly: x.Quote.Now.Decimal()}
+	}
+	if len(next) > 0 {
+		d.RunnersUp = make([]v1alpha1.RunnerUp, 0, len(next))
+	}
+	for _, n := range next {
+		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.Offer.Ref, Score: match.Round4(n.Score), Hourly: n.Quote.Current().Decimal()})
+	}
+	return d
+}

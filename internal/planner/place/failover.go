@@ -1,0 +1,118 @@
+package place
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+)
+
+// failOver places a replica elsewhere because its provider does not serve it.
+// For each alternative in order the runners-up of its contract are tried first,
+// those that still fit, then all offers. The old contract is Releasing from
+// then on and keeps its capacity until it is seen gone. Where nothing fits it
+// stays, Degraded, and waits for its provider or for an offer.
+func (r *Placer) failOver(j *draft.Job, q Request, t draft.Task) *draft.Failure {
+	code, text := r.Trouble(t.Old)
+	next := r.runnersUp(t.Old)
+	var first *draft.Failure
+	for alt := range j.Alternatives() {
+		for _, o := range next {
+			here := q
+			here.Only = o
+			if f := r.Exchange(j, here, t, alt, alt+1, code, text); f == nil {
+				j.Why = text + "; its runner-up " + o.Ref + " took over"
+				return nil
+			}
+		}
+		f := r.Exchange(j, q, t, alt, alt+1, code, text)
+		if f == nil {
+			return nil
+		}
+		if first == nil {
+			first = f
+		}
+	}
+	first.Code = code
+	first.Text = text + "; it is kept and waits, because nothing else fits; " + first.Text
+	return first
+}
+
+// Trouble is why a contract fails over, as a code and in words.
+func (r *Placer) Trouble(c *v1alpha1.Contract) (code, text string) {
+	if o := r.OfferOf(c); o != nil && o.State == model.Lost {
+		return lifecycle.CodeProviderLost, c.Spec.Provider + " is not heard since " + draft.Stamp(o.Since)
+	}
+	if r.Late(c) {
+		return lifecycle.CodeSLA, "it was not usable within the " + r.MaxTimeToActive(c).String() + " of sla.maxTimeToActive"
+	}
+	said := ""
+	if c.Status.Message != "" {
+		said = ": " + c.Status.Message
+	}
+	switch c.Status.Reason {
+	case ledger.DegradedRefused:
+		return lifecycle.CodeRefused, c.Spec.Provider + "/" + c.Spec.Flavor + " refuses it" + said
+	case ledger.DegradedSliceDenied:
+		return lifecycle.CodeSliceDenied, c.Spec.Provider + "/" + c.Spec.Flavor + " denies the slice" + said
+	}
+	return lifecycle.CodeShrunk, c.Spec.Provider + "/" + c.Spec.Flavor + " has less than it sold"
+}
+
+// runnersUp are the offers that a contract's decision names as next best, as
+// far as they are still in the market.
+func (r *Placer) runnersUp(c *v1alpha1.Contract) []*inventory.Offer {
+	var out []*inventory.Offer
+	for i := range c.Decision.RunnersUp {
+		provider, name, _ := strings.Cut(c.Decision.RunnersUp[i].Flavor, "/")
+		if o := r.Inventory.Find(provider, name); o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// endOfCode is the end of a contract that is given up for a reason: Failed
+// where its provider let it down, Preempted where it had to give way.
+func endOfCode(code string) v1alpha1.Phase {
+	switch code {
+	case lifecycle.CodeProviderLost, lifecycle.CodeSliceDenied, lifecycle.CodeShrunk, lifecycle.CodeRefused, lifecycle.CodeSLA:
+		return v1alpha1.PhaseFailed
+	case string(v1alpha1.Preempted), string(v1alpha1.Reclaimed), string(v1alpha1.Interrupted):
+		return v1alpha1.PhasePreempted
+	}
+	return v1alpha1.PhaseReleased
+}
+
+// giveWay looks for another place for a contract that has notice; failing that
+// it stays until it has to leave.
+func (r *Placer) giveWay(j *draft.Job, q Request, t draft.Task) *draft.Failure {
+	d := t.Old.Status.Displaced
+	if d == nil {
+		return nil
+	}
+	r.Due(d.Leaves)
+	if r.Void(t.Old) {
+		return &draft.Failure{Task: t, Code: string(d.Cause), Text: r.GaveWay(t.Old)} // it is let off when all had their turns
+	}
+	f := r.Exchange(j, q, t, 0, len(j.Alternatives()), string(d.Cause), r.GaveWay(t.Old))
+	if f == nil {
+		return nil
+	}
+	if d.Cause == v1alpha1.Interrupted && !d.Leaves.After(r.Now.Time) {
+		if slices.Contains(j.Live, t.Old) {
+			r.Drop(j, t.Old, v1alpha1.PhasePreempted, string(d.Cause), r.GaveWay(t.Old))
+			j.Noticed = true
+			r.NoteProgress()
+		}
+		return f
+	}
+	f.Code = string(d.Cause)
+	f.Text = r.GaveWay(t.Old)
+	return f
+}

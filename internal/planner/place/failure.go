@@ -1,0 +1,106 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+)
+
+// failedShape is why nothing of a shape fits, for the next that asks the same.
+type failedShape struct {
+	counts, changes int
+	tenant          *account.Tenant
+	limits          Limits
+	found           draft.Failure
+}
+
+// failure says why a task of n found no candidate.
+func (r *Placer) failure(j *draft.Job, s *match.Class, l *Limits, t draft.Task, done, n int) *draft.Failure {
+	known := &memoOf(s).failed
+	if known.tenant != l.Tenant || known.changes != l.Tenant.Version() || known.counts != s.Changes() || !known.limits.same(l) {
+		*known = failedShape{counts: s.Changes(), changes: l.Tenant.Version(), tenant: l.Tenant, limits: *l, found: r.explainFailure(s, l)}
+	}
+	f := known.found
+	f.Task, f.Done = t, done
+	if done > 0 {
+		f.Code = lifecycle.CodeGang
+		f.Text = fmt.Sprintf("%d of %d replicas fit; %s", done, n, f.Text)
+	}
+	return &f
+}
+
+func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
+	f := draft.Failure{Shape: s, Rules: l.Rules, Rejected: s.Rejected(), Code: lifecycle.CodeNothingFits}
+	broken := map[string]int{}
+	if s.Fitting > 0 {
+		f.Rejected = maps.Clone(f.Rejected)
+		for i := range s.Candidates {
+			if s.Candidates[i].Fails == "" {
+				req := l.Rejects(&s.Candidates[i])
+				broken[req]++
+				f.Rejected[req]++
+			}
+		}
+	}
+	f.Text = NothingFits(len(r.Inventory.Offers()), f.Rejected) + policyTexts(s.Request, f.Rejected)
+	switch {
+	case len(broken) > 0:
+		top := draft.SortedByCount(broken)[0]
+		switch top {
+		case ReqTenantHourly, ReqTenantMonthly:
+			f.Code = lifecycle.CodeBudget
+		case match.ReqMaxHourly, match.ReqMaxHourlySpot, match.ReqMaxTotal:
+			f.Code = lifecycle.CodeIntentBudget
+		case match.ReqDenied, reqOther:
+		case match.ReqRemoteNamespace:
+			f.Code = lifecycle.CodeRemoteNamespace
+		case match.ReqSecret:
+			f.Code = lifecycle.CodeSecret
+		case match.ReqSpread:
+			f.Code = lifecycle.CodeSpread
+		case match.ReqTogether:
+			f.Code = lifecycle.CodeTogether
+		case match.ReqApart:
+			f.Code = lifecycle.CodeApart
+		default:
+			f.Code = lifecycle.CodeQuota
+		}
+		if text := cmp.Or(l.bars.brokenText(s, l, top), l.Rules.brokenText(s, l, top), r.Accounts.Text(l.Tenant, top)); text != "" {
+			f.Text = text + "; " + f.Text
+		}
+	case strings.HasPrefix(commonest(f.Rejected), "budget."):
+		f.Code = lifecycle.CodeIntentBudget
+	}
+	return f
+}
+
+// policyTexts are the messages of the fleet's policies that forbid an offer, for
+// whoever has never seen the policy.
+func policyTexts(w *match.Request, rejected map[string]int) string {
+	text := ""
+	for i := range w.Policies {
+		if p := &w.Policies[i]; p.Message != "" && rejected[match.ReqPolicy+p.Name] > 0 {
+			text += "; " + p.Name + ": " + p.Message
+		}
+	}
+	return text
+}
+
+// commonest is the requirement that most offers fail, of those that are heard:
+// what is not says nothing of what is asked for, and another daemon, which
+// started later, does not know of it. (The code stands on the ledger, and two
+// daemons that see different ones would correct each other without end.)
+func commonest(rejected map[string]int) string {
+	for _, req := range draft.SortedByCount(rejected) {
+		if req != match.ReqSilent && req != match.ReqLost {
+			return req
+		}
+	}
+	return ""
+}

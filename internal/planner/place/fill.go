@@ -1,0 +1,289 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Placer places what intents want.
+type Placer struct {
+	draft.Draft
+	Learned
+
+	// Seats are what may still be moved within its batch.
+	Seats []*Seat
+	// warm are the jobs of warm pools, found on first use.
+	warm []*draft.Job
+	// unitless remembers units that fit nowhere, and at how many touched offers that was found.
+	unitless map[string]int
+	// Made counts the contracts that it made, on trial too.
+	Made int64
+	// Void reports whether nobody needs a contract to give way any more.
+	Void func(*v1alpha1.Contract) bool
+	// Looked is told of each class in which a job is looked for, with its limits.
+	Looked func(*draft.Job, *match.Class, *Limits)
+}
+
+// Learned is what a placer leaves to the next round's.
+type Learned struct {
+	Match    *match.Matcher
+	Defaults quantity.Vector // of replicas that leave them open
+	// Relatives are the intents with together or apart.
+	Relatives map[[2]string]bool
+	// Related are the intents that are together or apart; made on first use.
+	Related *relations
+}
+
+// New is one in which nothing has happened.
+func New(d draft.Draft, base Learned) Placer {
+	return Placer{Draft: d, Learned: base}
+}
+
+// LookOnly does what a job would do and takes it back: stage find changes
+// nothing.
+func (r *Placer) LookOnly(j *draft.Job, q Request) {
+	m := r.Mark()
+	r.Fill(j, q)
+	dec := j.Dec
+	r.RollbackButDue(m)
+	j.Dec, j.Started = dec, v1alpha1.Time{}
+}
+
+// Fill does what can be done of a job's tasks and leaves the others.
+func (r *Placer) Fill(j *draft.Job, q Request) {
+	j.Open = nil
+	if r.fillUnit(j, q) {
+		return
+	}
+	if r.IsNothing(j.Tasks) {
+		j.Tasks = r.fillNew(j, q, j.Tasks)
+		return
+	}
+	var left, news []draft.Task
+	for _, t := range j.Tasks {
+		if t.Of > 0 {
+			if f := r.fillPart(j, q, &t); f != nil {
+				j.Open, left = append(j.Open, *f), append(left, t)
+			}
+			continue
+		}
+		switch t.Kind {
+		case draft.TaskFresh:
+			news = append(news, t)
+		case draft.TaskRemake:
+			if f := r.remake(j, q, t); f != nil {
+				j.Open, left = append(j.Open, *f), append(left, t)
+			}
+		case draft.TaskAdapt:
+			if f := r.adapt(j, q, t); f != nil {
+				if !q.DryRun && r.goesFirst(j, t) {
+					t.Kind = draft.TaskFresh
+				}
+				j.Open, left = append(j.Open, *f), append(left, t)
+			}
+		case draft.TaskFailover:
+			if f := r.failOver(j, q, t); f != nil {
+				j.Open, left = append(j.Open, *f), append(left, t)
+			}
+		case draft.TaskMove:
+			if f := r.move(j, q, t); f != nil {
+				if !slices.Contains(j.Live, t.Old) {
+					t.Kind = draft.TaskFresh
+				}
+				j.Open, left = append(j.Open, *f), append(left, t)
+			}
+		case draft.TaskLeave:
+			if f := r.giveWay(j, q, t); f != nil {
+				if !slices.Contains(j.Live, t.Old) {
+					t.Kind = draft.TaskFresh
+				}
+				j.Open, left = append(j.Open, *f), append(left, t)
+			}
+		}
+	}
+	if len(news) > 0 {
+		left = append(left, r.fillNew(j, q, news)...)
+	}
+	j.Tasks = left
+}
+
+// fillNew places replicas that have nothing: all or none for a gang, else as
+// many as fit, the lowest numbers first. It returns those that are left.
+func (r *Placer) fillNew(j *draft.Job, q Request, news []draft.Task) []draft.Task {
+	if j.Gang() {
+		if f := r.attempts(j, q, news, nil, 0, len(j.Alternatives())); f != nil {
+			j.Open = append(j.Open, *f)
+			return news
+		}
+		return nil
+	}
+	for i := range news {
+		if f := r.attempts(j, q, news[i:i+1], nil, 0, len(j.Alternatives())); f != nil {
+			if n := j.Replicas(); n > 1 {
+				f.Text = fmt.Sprintf("%d of %d replicas fit; %s", j.Served(), n, f.Text)
+			}
+			j.Open = append(j.Open, *f)
+			return news[i:]
+		}
+	}
+	return nil
+}
+
+// attempts tries an intent's alternatives from..to-1 in order, each by score and, where
+// money is what binds, once more the cheapest first. old, when given, is
+// released in exchange. nil is success.
+func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, from, to int) *draft.Failure {
+	var first *draft.Failure
+	if from >= to {
+		return noAlternative(tasks[0])
+	}
+	if old == nil || q.beside {
+		r.Budget(j, len(tasks))
+	} else {
+		r.Budget(j, len(tasks), old)
+	}
+	for alt := from; alt < to; alt++ {
+		for _, thrifty := range [...]bool{false, true} {
+			if thrifty && !j.Purse.Limited {
+				continue
+			}
+			f := r.attempt(j, q, alt, tasks, old, thrifty, nil)
+			if f != nil && old == nil {
+				f = r.seatAll(j, q, alt, tasks, thrifty, f)
+			}
+			if f == nil {
+				j.Dec.Alternative = alt
+				return nil
+			}
+			if first == nil {
+				first = f
+			}
+		}
+	}
+	return first
+}
+
+// attempt places every task of the list by one alternative, or nothing at all.
+// seats, when given, are the domains that each must take (seating.go).
+func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, old *v1alpha1.Contract, thrifty bool, seats [][]string) *draft.Failure {
+	m := r.Mark()
+	if old != nil && !q.beside {
+		r.OffAccount(old)
+	}
+	// Nearly always one replica is placed at a time; what is kept of these is copied.
+	placed := make([]*v1alpha1.Contract, 0, 4)
+	lines := make([]draft.ContractLine, 0, 1)
+	taken := make([]seated, 0, 4)
+	of := make([]draft.Task, 0, 4) // whose each placed contract is
+	spent := match.SpendLimits{}
+	for i, t := range tasks {
+		s := r.ShapeOf(j, alt)
+		l := r.LimitsFor(j, q, s, spent, int64(len(tasks)-i-1))
+		l.Rules = r.rulesFor(j, q, s, t.Replica, placed, old).seated(seats, i)
+		if !q.Unasked {
+			r.Looked(j, s, l)
+		}
+		best, next := l.Best(s, thrifty)
+		warm := r.claimable(j, q, s, l, best)
+		if best == nil && warm == nil && r.splits(j, t) {
+			if parts := r.placeParts(j, q, alt, t, thrifty, placed, &spent, int64(len(tasks)-i-1)); parts != nil {
+				for _, p := range parts {
+					placed, lines = append(placed, p.contract), append(lines, p.line)
+					taken, of = append(taken, seated{}), append(of, t)
+					r.Due(p.contract.Spec.Term.End)
+				}
+				continue
+			}
+		}
+		if best == nil && warm == nil {
+			f := r.failure(j, s, l, t, i, len(tasks))
+			r.RollbackButDue(m)
+			return f
+		}
+		var c *v1alpha1.Contract
+		if warm != nil {
+			if best != nil {
+				next = append([]*match.Candidate{best}, next...)
+			}
+			best = &warm.cand
+			c = r.takeClaim(j, s, warm, next[:min(len(next), 3)], t, alt)
+		} else {
+			c = r.NewContract(j, s, best, next, t.Replica, alt)
+			r.Put(nil, c)
+		}
+		spent.Hourly += best.Quote.Most()
+		spent.Total += best.Quote.Most().ForSeconds(j.Seconds)
+		placed, lines, taken = append(placed, c), append(lines, r.PlacedLine(c, s, best)), append(taken, seated{s, best})
+		of = append(of, t)
+		r.Due(c.Spec.Term.End)
+	}
+	r.NoteProgress()
+	r.Decides(j)
+	for i, c := range placed {
+		if gone := cmp.Or(old, of[i].Old); gone != nil {
+			lines[i].Action, lines[i].From = draft.Move, gone.Spec.Provider+"/"+gone.Spec.Flavor
+			j.Dec.Contracts = slices.DeleteFunc(slices.Clone(j.Dec.Contracts), func(l draft.ContractLine) bool { return l.Name == gone.Metadata.Name })
+		}
+		r.Replace(j, nil, c)
+		if taken[i].at != nil {
+			r.sit(j, q, of[i], Seat{Alt: alt, Shape: taken[i].shape, At: taken[i].at, Contract: c})
+		}
+	}
+	if j.Dec.Contracts == nil {
+		j.Dec.Contracts = make([]draft.ContractLine, 0, max(len(lines), len(j.Tasks)))
+	}
+	j.Dec.Contracts = append(j.Dec.Contracts, lines...)
+	if j.Started.IsZero() {
+		j.Started = r.Now
+	}
+	r.Keep(m)
+	return nil
+}
+
+// seated is what a replica was placed by.
+type seated struct {
+	shape *match.Class
+	at    *match.Candidate
+}
+
+// PlacedLine is a new contract as the plan shows it.
+func (r *Placer) PlacedLine(c *v1alpha1.Contract, s *match.Class, at *match.Candidate) draft.ContractLine {
+	line := r.Line(c, draft.Place)
+	if now := r.Books.HourlyAt(c.Spec.Price, r.Now); now.Cmp(line.Hourly) != 0 {
+		line.HourlyNow = &now
+	}
+	if asked := s.Request.Asked(at.Offer); !asked.Equal(at.Size) {
+		line.Asked = inventory.Slice(r.Names, asked, at.Offer.Flavor)
+	}
+	return line
+}
+
+// LimitsFor are the limits of one more replica of which others follow.
+func (r *Placer) LimitsFor(j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64) *Limits {
+	l := r.LimitsOf(j.Tenant, q, j.Seconds)
+	l.life = j.Seconds
+	l.Only, l.avoid, l.bars = q.Only, j.Avoid, r.BarsOf(j)
+	reserve := quantity.Micro(0)
+	if s.Cheapest < quantity.Unlimited {
+		reserve = s.Cheapest * quantity.Micro(others)
+	}
+	take := func(limit, gone quantity.Micro) quantity.Micro {
+		if limit >= quantity.Unlimited {
+			return limit
+		}
+		return limit - gone
+	}
+	l.own = match.SpendLimits{
+		Hourly:     take(j.Purse.Hourly, spent.Hourly+reserve),
+		HourlySpot: take(j.Purse.HourlySpot, spent.Hourly+reserve),
+		Total:      take(j.Purse.Total, spent.Total+reserve.ForSeconds(j.Seconds)),
+	}
+	return l
+}

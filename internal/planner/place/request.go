@@ -1,0 +1,28 @@
+package place
+
+import "github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+
+// Request is how a job is to be served: what may be taken for it, and what its
+// placement is for. It is handed down by value: who narrows it narrows a copy, and
+// what a function does depends on the one that it is handed.
+type Request struct {
+	// MayBorrow: its tenant may go beyond its quota, by what others leave of theirs.
+	MayBorrow bool
+	// Only is the offer that alone is tried, provider the one on which all must be
+	// placed that belongs together; nil and "" for any.
+	Only     *inventory.Offer
+	provider string
+	// WithUnit: a copy of a job that is placed with those that belong to it, as the
+	// job itself is.
+	WithUnit bool
+	// InBatch: what is placed may be moved within its batch (repair.go).
+	InBatch bool
+	// DryRun: it is taken back at once and claims nothing of warm pools; unasked: it
+	// is not what Explain asks about.
+	DryRun, Unasked bool
+	// beside: what is placed stands beside the contract that it is to replace.
+	beside bool
+}
+
+// Rehearsal is what is tried only to see how it goes.
+var Rehearsal = Request{DryRun: true, Unasked: true}

@@ -1,0 +1,77 @@
+package place
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// renames reports whether an intent chooses what a namespace of it is called at
+// providers: two that are placed at once may choose the same.
+func renames(j *draft.Job) bool {
+	if j.In == nil || j.In.Spec.Offload == nil {
+		return false
+	}
+	for i := range j.In.Spec.Offload.Namespaces {
+		if s := j.In.Spec.Offload.Namespaces[i].NamespaceMappingStrategy; s != "" && s != "DefaultName" {
+			return true
+		}
+	}
+	return false
+}
+
+// Seat is one replica of a batch: where it sits, or that it has no place.
+type Seat struct {
+	Job   *draft.Job
+	Task  draft.Task
+	Alt   int
+	Shape *match.Class
+	// At and contract are nil while it has no place.
+	At       *match.Candidate
+	Contract *v1alpha1.Contract
+	Ordinal  int32
+	// First is the contract that it came with, started the job's start before.
+	First   *v1alpha1.Contract
+	Started v1alpha1.Time
+}
+
+// Movable reports whether an intent wants nothing but a low price, and can be
+// moved within its batch: budgets of several replicas are shared out when they
+// are placed.
+func (r *Placer) Movable(j *draft.Job) bool {
+	if j.In == nil || j.Finding() || r.Match.WeightsOf(&j.In.Spec) != (match.Weights{Cost: 1}) {
+		return false
+	}
+	if j.In.Spec.Split != nil || j.Avoid != nil || r.Ruled(j) || renames(j) || r.BarsOf(j) != nil {
+		return false
+	}
+	own := j.Purse.Hourly < quantity.Unlimited || j.Purse.HourlySpot < quantity.Unlimited || j.Purse.Total < quantity.Unlimited
+	return !own || j.Replicas() == 1
+}
+
+// Ruled reports whether an intent's place depends on where others are.
+func (r *Placer) Ruled(j *draft.Job) bool {
+	related, k := r.Relations(), draft.KeyOfJob(j)
+	return len(j.In.Spec.Placement.Spread)+len(related.Together[k])+len(related.apart[k]) > 0
+}
+
+// sit notes a replica that was placed, for the repair of its batch.
+func (r *Placer) sit(j *draft.Job, q Request, t draft.Task, s Seat) {
+	if !q.InBatch || q.Only != nil || q.provider != "" || t.Kind != draft.TaskFresh || t.Old != nil || s.Contract.Decision.Claimed != "" || !r.Movable(j) {
+		return
+	}
+	mine := s // only what is kept is allocated
+	mine.Job, mine.Task, mine.First, mine.Ordinal, mine.Started = j, t, s.Contract, s.Contract.Spec.Intent.Ordinal, j.Started
+	r.Seats = append(r.Seats, &mine)
+}
+
+// Recount gives back the number of a contract that was only tried.
+func (s *Seat) Recount() {
+	key := OrdinalKey(s.Task.Replica, 0)
+	if s.Ordinal == 0 {
+		delete(s.Job.Ordinals, key)
+		return
+	}
+	s.Job.Ordinals[key] = s.Ordinal
+}

@@ -1,0 +1,240 @@
+package place
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+)
+
+// A gang that is spread by several keys may fit, and yet the best place of one
+// replica leave none for another: of two that must differ in region and in
+// provider, one with the only provider that is in both regions. So when such a
+// gang found too few places one by one, its replicas are seated with all in
+// view: first by counts alone, then in earnest.
+//
+// One key needs none of this. There a replica finds no place only when every
+// domain is full or maxSkew ahead of one that is, and no other order of places
+// gets further.
+
+// Bounds, so that a turn stays short however a gang is spread.
+const (
+	seatings = 4     // that are tried in earnest
+	glances  = 5_000 // at a domain's room, for one of them
+)
+
+// cell is all offers of the same domains.
+type cell struct {
+	domains []string
+	at      []int // the domains' places in their rules
+	best    *match.Candidate
+	room    int // for how many replicas, at the most
+}
+
+// seating is a search for places of a whole gang by counts.
+type seating struct {
+	spread []spreadRule
+	cells  []cell
+	// at is the cell of each replica so far, taken how many each cell has.
+	at    []int
+	taken []int
+	// dead are counts by cell from which no further replica led to the end; failed
+	// are those that did not fit in earnest.
+	dead    map[string]bool
+	failed  [][]int
+	glances int
+}
+
+// seatAll tries an attempt that failed once more, with places at which all of a
+// gang's replicas should fit; those by the best offers first. It returns the
+// failure when there are none.
+func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, thrifty bool, failed *draft.Failure) *draft.Failure {
+	if len(tasks) < 2 || len(j.In.Spec.Placement.Spread) < 2 || failed.Done == 0 {
+		return failed
+	}
+	x := r.seatingOf(j, q, alt, tasks, thrifty)
+	for range seatings {
+		seats := x.find(len(tasks))
+		if seats == nil {
+			break
+		}
+		f := r.attempt(j, q, alt, tasks, nil, thrifty, seats)
+		if f == nil {
+			j.Seated = true
+			return nil
+		}
+		// Offers of a pool have room together, and a quota may bind: no more go
+		// beside those that stood.
+		beside := make([]int, len(x.cells))
+		for _, k := range x.at[:f.Done+1] {
+			beside[k]++
+		}
+		x.failed = append(x.failed, beside)
+	}
+	return failed
+}
+
+// seated are the rules for the i-th of replicas with seats, if there are any.
+func (x *Rules) seated(seats [][]string, i int) *Rules {
+	if seats != nil {
+		x.seat = seats[i]
+	}
+	return x
+}
+
+// seatingOf is the search for a job's replicas, with what has room for any.
+func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task, thrifty bool) *seating {
+	s := r.ShapeOf(j, alt)
+	l := r.LimitsFor(j, q, s, match.SpendLimits{}, int64(len(tasks)-1))
+	rules := r.rulesFor(j, q, s, tasks[0].Replica, nil)
+	x := &seating{spread: rules.Spread}
+	rules.Spread, l.Rules = nil, rules // one that is too full now may not be, later
+	at := map[[3]string]int{}          // by provider, region, zone, those that matter
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if c.Fails != "" || l.Rejects(c) != "" {
+			continue
+		}
+		var key [3]string
+		for k := range x.spread {
+			by := x.spread[k].By
+			key[keyNumber(by)] = match.Domain(c.Offer, by)
+		}
+		n, known := at[key]
+		if !known {
+			n = len(x.cells)
+			at[key] = n
+			x.cells = append(x.cells, cell{best: c})
+			for k := range x.spread {
+				d := match.Domain(c.Offer, x.spread[k].By)
+				x.cells[n].domains = append(x.cells[n].domains, d)
+				x.spread[k].count(d, 0)
+			}
+		}
+		to := &x.cells[n]
+		to.room += roomFor(c, len(tasks)-to.room)
+		if match.Before(c, to.best, thrifty) {
+			to.best = c
+		}
+	}
+	for i := range x.cells {
+		for k, d := range x.cells[i].domains {
+			n, _ := slices.BinarySearch(x.spread[k].domains, d)
+			x.cells[i].at = append(x.cells[i].at, n)
+		}
+	}
+	slices.SortFunc(x.cells, func(a, b cell) int {
+		if match.Before(a.best, b.best, thrifty) {
+			return -1
+		}
+		return 1
+	})
+	return x
+}
+
+// keyNumber numbers the keys of placement.spread.
+func keyNumber(by string) int {
+	switch by {
+	case "provider":
+		return 0
+	case "region":
+		return 1
+	}
+	return 2
+}
+
+// roomFor is how often a candidate's size fits its offer, n at the most. Cards
+// that are sold in parts may hold less.
+func roomFor(c *match.Candidate, n int) int {
+	for i, size := range c.Size {
+		if size > 0 {
+			n = int(min(int64(n), c.Offer.Free().At(i)/size))
+		}
+	}
+	return n
+}
+
+// find is the domains for each of n replicas, nil when there are none or they
+// were not found within bounds.
+func (x *seating) find(n int) [][]string {
+	room := 0
+	for i := range x.cells {
+		room += x.cells[i].room
+	}
+	if room < n {
+		return nil
+	}
+	for _, k := range x.at {
+		x.book(k, -1)
+	}
+	x.at, x.taken, x.dead, x.glances = x.at[:0], make([]int, len(x.cells)), map[string]bool{}, glances
+	if !x.seat(n) {
+		return nil
+	}
+	seats := make([][]string, n)
+	for i, k := range x.at {
+		seats[i] = x.cells[k].domains
+	}
+	return seats
+}
+
+// seat finds places for the replicas from the next to the last of n.
+func (x *seating) seat(n int) bool {
+	if len(x.at) == n {
+		return true
+	}
+	var counts []byte
+	for _, k := range x.taken {
+		counts = binary.AppendUvarint(counts, uint64(k))
+	}
+	if x.dead[string(counts)] {
+		return false
+	}
+	for k := range x.cells {
+		if x.glances--; x.glances < 0 {
+			return false
+		}
+		if x.taken[k] >= x.cells[k].room || x.breaks(k) {
+			continue
+		}
+		x.at = append(x.at, k)
+		x.book(k, 1)
+		if !slices.ContainsFunc(x.failed, x.holds) && x.seat(n) {
+			return true
+		}
+		x.at = x.at[:len(x.at)-1]
+		x.book(k, -1)
+	}
+	x.dead[string(counts)] = true
+	return false
+}
+
+// holds reports whether all cells have at least as many as others say.
+func (x *seating) holds(counts []int) bool {
+	for k, n := range counts {
+		if x.taken[k] < n {
+			return false
+		}
+	}
+	return true
+}
+
+// breaks reports whether one more replica in a cell would break a rule.
+func (x *seating) breaks(k int) bool {
+	for i, at := range x.cells[k].at {
+		if rule := &x.spread[i]; rule.refuses(rule.used[at]) {
+			return true
+		}
+	}
+	return false
+}
+
+// book counts n more replicas in a cell.
+func (x *seating) book(k, n int) {
+	x.taken[k] += n
+	for i, at := range x.cells[k].at {
+		x.spread[i].used[at] += n
+		x.spread[i].sum()
+	}
+}

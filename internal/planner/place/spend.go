@@ -1,0 +1,61 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Budget sets the money and the number of replicas for the shapes of the next
+// placements. What the intent's other contracts cost is spent; those in except
+// are about to be replaced.
+func (r *Placer) Budget(j *draft.Job, wanted int, except ...*v1alpha1.Contract) {
+	p := match.NoSpendLimits()
+	defer func(wanted int, was match.SpendLimits) {
+		// Shapes stay where what they are made of does.
+		if j.Shapes == nil || wanted != j.Wanted || was != j.Purse {
+			j.Shapes = make([]*match.Class, len(j.Alternatives()))
+		}
+	}(j.Wanted, j.Purse)
+	j.Wanted = wanted
+	if b := j.Tenant.Spec.Budget; b != nil && (b.Hourly != nil || b.Monthly != nil) {
+		p.Limited = true
+	}
+	b := j.In.Spec.Budget
+	if b == nil {
+		j.Purse = p
+		return
+	}
+	p.Limited = p.Limited || b.MaxHourly != nil || b.MaxHourlySpot != nil || b.MaxHourlyPerGPU != nil || b.MaxTotal != nil
+	var hourly, ahead quantity.Micro
+	for _, c := range j.Live {
+		if slices.Contains(except, c) {
+			continue
+		}
+		hourly += r.Peak(c) + r.transferOf(c)
+		if !c.Spec.Term.End.IsZero() {
+			ahead += r.InFleet(r.Books.HoldUntil(c.Spec.Price, r.Now, c.Spec.Term.End, c.Spec.Term.End), c.Spec.Price.Currency)
+			ahead += r.transferOf(c).ForSeconds(int64(c.Spec.Term.End.Sub(r.Now.Time).Seconds()))
+		}
+	}
+	if b.MaxHourly != nil {
+		p.Hourly = r.InFleet(*b.MaxHourly, b.Currency) - hourly
+		p.HourlySpot = p.Hourly
+	}
+	if b.MaxHourlySpot != nil {
+		p.HourlySpot = r.InFleet(*b.MaxHourlySpot, b.Currency) - hourly
+	}
+	if b.MaxHourlyPerGPU != nil {
+		p.PerGPU = r.InFleet(*b.MaxHourlyPerGPU, b.Currency)
+	}
+	if b.MaxTotal != nil {
+		p.Total = r.InFleet(*b.MaxTotal, b.Currency) - ahead
+		if spent, err := r.Books.IntentSpent(r.W.Ledger, j.TenantName, j.Name, r.Now); err == nil {
+			p.Total -= quantity.Micro(spent.Micro())
+		}
+	}
+	j.Purse = p
+}

@@ -1,0 +1,337 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// A replica that no flavor can hold whole may be put together from several
+// (spec.split). It is divided by units: its GPUs, or its cores where it has
+// none. Each part takes its share of everything else, rounded up, and then to
+// the flavor's next legal size; each has a contract and a slice of its own, and
+// all parts are placed or none. Once placed, a part is looked after like a
+// replica of its own, which asks for that share: it is kept, resized, moved and
+// fails over by itself. Only when the number of units changes, or the parts are
+// no longer as the intent allows, is the replica remade as a whole.
+
+// SplitUnits is by how many units a request is divided, 0 when it is not: a
+// share of one card has no parts.
+func (r *Placer) SplitUnits(q *v1alpha1.ResourceRequest) int64 {
+	if q.GPU != nil {
+		if q.GPU.Share != nil {
+			return 0
+		}
+		return max(int64(q.GPU.Count), 1)
+	}
+	cpu := r.Defaults.At(quantity.CPU)
+	if n, named := q.Named[v1alpha1.CPU]; named {
+		cpu = n.Int64()
+	}
+	return (cpu + 999) / 1000
+}
+
+// splits reports whether a task's replica may be put together from parts: one
+// whose slice is shared by several virtual nodes is of one piece.
+func (r *Placer) splits(j *draft.Job, t draft.Task) bool {
+	s := j.In.Spec.Split
+	return s != nil && !j.In.Spec.VirtualNode.IsShared() && s.MaxParts > 1 && t.Of == 0 && j.Of == 0
+}
+
+// LeastUnits is how many units a part has at the least.
+func LeastUnits(s *v1alpha1.Split, q *v1alpha1.ResourceRequest) int64 {
+	if q.GPU == nil {
+		return 1
+	}
+	return max(int64(s.MinGPU), 1)
+}
+
+// partOf is a request's share of units of of.
+func (r *Placer) partOf(q *v1alpha1.ResourceRequest, units, of int64) v1alpha1.ResourceRequest {
+	out := v1alpha1.ResourceRequest{Named: v1alpha1.Resources{}}
+	if q.GPU != nil {
+		g := *q.GPU
+		g.Count = int32(units)
+		out.GPU = &g
+	}
+	take := func(name string, n int64) {
+		part := quantity.Wide{}.AddProduct(n, units, 1).Add(uint64(of) - 1).Quo(uint64(of))
+		if name == v1alpha1.Memory || name == v1alpha1.EphemeralStorage {
+			const mebi = 1 << 20 // whole MiB read better, and no kernel gives less than a page
+			part = (part + mebi - 1) / mebi * mebi
+		}
+		out.Named[name] = v1alpha1.AmountOf(part)
+	}
+	for i := range quantity.GPU {
+		take(r.Names.Name(i), r.Defaults.At(i))
+	}
+	for _, name := range q.Named.Names() {
+		take(name, q.Named[name].Int64())
+	}
+	return out
+}
+
+// asPart makes a job ask for one part of a replica, by those alternatives that
+// have as many units, and returns how to make it itself again.
+func (r *Placer) asPart(j *draft.Job, part int32, units, of int64) (undo func()) {
+	alts, shapes, was, wasUnits, wasOf := j.Alternatives(), j.Shapes, j.Part, j.Units, j.Of
+	list := []v1alpha1.ResourceRequest{} // not nil: there may be none
+	for i := range alts {
+		if r.SplitUnits(&alts[i]) == of {
+			list = append(list, r.partOf(&alts[i], units, of))
+		}
+	}
+	j.Alts, j.Part, j.Units, j.Of = list, part, units, of
+	j.Shapes = make([]*match.Class, len(list))
+	return func() { j.Alts, j.Shapes, j.Part, j.Units, j.Of = alts, shapes, was, wasUnits, wasOf }
+}
+
+// fillPart does what is to be done for one part of a replica.
+func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure {
+	defer r.asPart(j, t.Part, t.Units, t.Of)()
+	switch t.Kind {
+	case draft.TaskAdapt:
+		if len(j.Alternatives()) == 0 {
+			return noAlternative(*t)
+		}
+		return r.adapt(j, q, *t)
+	case draft.TaskFailover:
+		return r.failOver(j, q, *t)
+	case draft.TaskLeave:
+		return r.giveWay(j, q, *t)
+	case draft.TaskMove:
+		f := r.move(j, q, *t)
+		if f != nil && !slices.Contains(j.Live, t.Old) {
+			t.Kind = draft.TaskFresh
+		}
+		return f
+	}
+	f := r.attempts(j, q, []draft.Task{*t}, nil, 0, len(j.Alternatives()))
+	if f != nil {
+		f.Text = fmt.Sprintf("part %d of replica %d (%s) is missing; %s", t.Part, t.Replica, r.unitsText(j, t.Units), f.Text)
+	}
+	return f
+}
+
+// noAlternative is the failure of a part that nothing the intent asks for has
+// any more: its number of units is no split of any alternative since the intent
+// changed (asPart leaves none). Only parts come to it; a whole replica always has
+// the first alternative.
+func noAlternative(t draft.Task) *draft.Failure {
+	return &draft.Failure{
+		Task: t, Code: lifecycle.CodeNothingFits, Rejected: map[string]int{},
+		Text: fmt.Sprintf("part %d of replica %d is of a size that the intent no longer asks for", t.Part, t.Replica),
+	}
+}
+
+// remake places a split replica anew as a whole and releases its parts. Until
+// that succeeds they stay.
+func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
+	if r.turnOf(j, t.Replica, nil) == turnLater {
+		j.Later++
+		return nil
+	}
+	var parts []*v1alpha1.Contract
+	live := slices.Clone(j.Live)
+	m := r.Mark()
+	for _, c := range live {
+		if c.Spec.Intent.Replica == t.Replica {
+			parts = append(parts, c)
+			r.OffAccount(c)
+		}
+	}
+	j.Live = slices.DeleteFunc(slices.Clone(live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
+	f := r.attempts(j, q, []draft.Task{{Kind: draft.TaskFresh, Replica: t.Replica}}, nil, 0, len(j.Alternatives()))
+	if f != nil {
+		r.Rollback(m)
+		j.Live = live
+		return f
+	}
+	for _, c := range slices.Backward(parts) {
+		r.OnAccount(c)
+	}
+	r.Keep(m)
+	j.Live = append(j.Live, parts...)
+	for _, c := range parts {
+		r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
+	}
+	return nil
+}
+
+// placedPart is a part that was placed.
+type placedPart struct {
+	contract *v1alpha1.Contract
+	line     draft.ContractLine
+}
+
+// placeParts puts a replica together from the fewest parts that hold it, or
+// does nothing and returns nil. Of so many parts the best offer that leaves the
+// rest within reach of the others takes as much as it can, then the next.
+func (r *Placer) placeParts(j *draft.Job, q Request, alt int, t draft.Task, thrifty bool, placed []*v1alpha1.Contract, spent *match.SpendLimits, others int64) []placedPart {
+	s, ask := j.In.Spec.Split, j.Alternatives()[alt]
+	of, least := r.SplitUnits(&ask), LeastUnits(s, &ask)
+	most := min(int64(s.MaxParts), of/least)
+	for n := int64(2); n <= most; n++ {
+		if parts := r.placeSomeParts(j, q, alt, t, n, thrifty, placed, spent, others); parts != nil {
+			return parts
+		}
+	}
+	return nil
+}
+
+func (r *Placer) placeSomeParts(j *draft.Job, q Request, alt int, t draft.Task, n int64, thrifty bool, placed []*v1alpha1.Contract, spent *match.SpendLimits, others int64) []placedPart {
+	ask := j.Alternatives()[alt]
+	of, least := r.SplitUnits(&ask), LeastUnits(j.In.Spec.Split, &ask)
+	at := 0
+	for i := range alt {
+		if r.SplitUnits(&j.Alternatives()[i]) == of {
+			at++
+		}
+	}
+	var out []placedPart
+	m, was, used, rest := r.Mark(), *spent, map[*inventory.Offer]bool{}, of
+	for part := range int32(n) {
+		after := n - int64(part) - 1
+		p, units := r.placePart(j, q, partWish{ask: &ask, alt: at, part: part, rest: rest, after: after, least: least, of: of, thrifty: thrifty, used: used, others: others}, t, placed, *spent)
+		if p == nil {
+			r.Rollback(m)
+			*spent = was
+			return nil
+		}
+		rest -= units
+		out, placed = append(out, *p), append(slices.Clip(placed), p.contract)
+		peak := r.Peak(p.contract) + r.transferOf(p.contract)
+		spent.Hourly += peak
+		spent.Total += peak.ForSeconds(j.Seconds)
+	}
+	r.Keep(m)
+	return out
+}
+
+// partWish is the next part to place: rest units are left, for it and for
+// after further parts of at least least units each.
+type partWish struct {
+	ask *v1alpha1.ResourceRequest
+	// alt is the number of the request among those of as many units.
+	alt                    int
+	part                   int32
+	rest, after, least, of int64
+	thrifty                bool
+	used                   map[*inventory.Offer]bool
+	others                 int64
+}
+
+// room is an offer and how many units it could take now.
+type room struct {
+	offer *inventory.Offer
+	units int64
+}
+
+// placePart places one part on the best offer that leaves the rest within reach
+// of the others, and says how many units it took.
+func (r *Placer) placePart(j *draft.Job, q Request, x partWish, t draft.Task, placed []*v1alpha1.Contract, spent match.SpendLimits) (*placedPart, int64) {
+	rooms := r.rooms(j, q, x, t, placed, spent)
+	bySize := slices.Clone(rooms)
+	slices.SortStableFunc(bySize, func(a, b room) int { return cmp.Compare(b.units, a.units) })
+	for _, at := range rooms {
+		units := min(at.units, x.rest-x.after*x.least)
+		reach, n := int64(0), int64(0)
+		for _, other := range bySize {
+			if other.offer != at.offer && n < x.after {
+				reach, n = reach+other.units, n+1
+			}
+		}
+		if n < x.after || reach < x.rest-units || x.after == 0 && units < x.rest {
+			continue
+		}
+		if p := r.putPart(j, q, x, t, at.offer, units, placed, spent); p != nil {
+			x.used[at.offer] = true
+			return p, units
+		}
+	}
+	return nil, 0
+}
+
+// rooms are the offers that can take a part now, the best first, as seen by the
+// smallest part.
+func (r *Placer) rooms(j *draft.Job, q Request, x partWish, t draft.Task, placed []*v1alpha1.Contract, spent match.SpendLimits) []room {
+	defer r.asPart(j, x.part, x.least, x.of)()
+	s := r.ShapeOf(j, x.alt)
+	l := r.LimitsFor(j, q, s, spent, x.others)
+	l.Rules = r.rulesFor(j, q, s, t.Replica, placed)
+	var cands []*match.Candidate
+	for i := range s.Candidates {
+		if c := &s.Candidates[i]; c.Fails == "" && !x.used[c.Offer] && l.Rejects(c) == "" {
+			cands = append(cands, c)
+		}
+	}
+	slices.SortFunc(cands, func(a, b *match.Candidate) int {
+		if match.Before(a, b, x.thrifty) {
+			return -1
+		}
+		return 1
+	})
+	out := make([]room, len(cands))
+	for i, c := range cands {
+		out[i] = room{c.Offer, r.unitsFor(x, c.Offer)}
+	}
+	return out
+}
+
+// unitsFor is how many units an offer has room for: sizes grow with the units,
+// so that it is found by halving.
+func (r *Placer) unitsFor(x partWish, o *inventory.Offer) int64 {
+	low, high := x.least, x.rest
+	for low < high {
+		mid := (low + high + 1) / 2
+		w := match.Request{Need: r.Defaults.Clone()}
+		q := r.partOf(x.ask, mid, x.of)
+		for _, name := range q.Named.Names() {
+			w.Need = w.Need.Set(r.Names.Of(name), q.Named[name].Int64())
+		}
+		if q.GPU != nil {
+			w.GPU = &match.CardRequest{Count: mid}
+		}
+		if r.Match.FailsCapacity(&w, o, w.Size(o)) == "" {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return low
+}
+
+// putPart places one part of so many units on an offer, nil when money or a
+// rule forbids it.
+func (r *Placer) putPart(j *draft.Job, q Request, x partWish, t draft.Task, o *inventory.Offer, units int64, placed []*v1alpha1.Contract, spent match.SpendLimits) *placedPart {
+	defer r.asPart(j, x.part, units, x.of)()
+	s := r.ShapeOf(j, x.alt)
+	c := s.Of(o)
+	l := r.LimitsFor(j, q, s, spent, x.others)
+	l.Rules = r.rulesFor(j, q, s, t.Replica, placed)
+	if c == nil || c.Fails != "" || l.Rejects(c) != "" {
+		return nil
+	}
+	made := r.NewContract(j, s, c, nil, t.Replica, x.alt)
+	r.Put(nil, made)
+	return &placedPart{made, r.PlacedLine(made, s, c)}
+}
+
+// unitsText is a number of a replica's units in words.
+func (r *Placer) unitsText(j *draft.Job, n int64) string {
+	what := "core"
+	if j.In.Spec.Resources.GPU != nil {
+		what = "GPU"
+	}
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

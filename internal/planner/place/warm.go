@@ -1,0 +1,233 @@
+package place
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Warm pools. A pool of fleet.yaml is an intent like any other, but for three
+// things: it belongs to the fleet itself (v1alpha1.FleetTenant, which no team
+// can be called), its tasks come last, and other intents may claim what it has.
+// Filling, refilling, shrinking and failing over are thereby those of every
+// intent. How many slices one wants that follows a forecast: expected.go.
+//
+// A claim ends the pool's contract as Released, without draining, and makes one
+// of the intent on the same slice, with the same resources, in the same commit.
+// On the consumer only labels, taint and annotations change: slice, virtual
+// node and Node stay, which is what makes it quick.
+
+const (
+	// WarmPath is where pools are written.
+	WarmPath = "fleet.yaml"
+	// defaultPremium is how much dearer than the best other offer a warm slice
+	// may be to be claimed, in millionths.
+	defaultPremium = 200_000
+)
+
+// WarmDigest is of what a pool's slices are; how many there are is not part of
+// it, so that a change of the count changes none of them.
+func WarmDigest(p *v1alpha1.WarmPool) string {
+	b, err := json.Marshal(struct {
+		Consumer  string
+		Resources v1alpha1.ResourceRequest
+	}{p.Consumer, p.Resources})
+	if err != nil {
+		b = []byte(p.Name)
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(b))
+}
+
+// PoolOf is the warm pool of a job's name, nil when there is none.
+func (r *Placer) PoolOf(name string) *v1alpha1.WarmPool {
+	for i := range r.Fleet.WarmPools {
+		if r.Fleet.WarmPools[i].Name == name {
+			return &r.Fleet.WarmPools[i]
+		}
+	}
+	return nil
+}
+
+// warmJobs are those of warm pools that may be claimed from.
+func (r *Placer) warmJobs() []*draft.Job {
+	if len(r.Fleet.WarmPools) == 0 {
+		return nil
+	}
+	if r.warm == nil {
+		r.warm = []*draft.Job{}
+		for _, j := range r.Jobs {
+			if j.Warm() && !j.Silent && !j.Frozen {
+				r.warm = append(r.warm, j)
+			}
+		}
+	}
+	return r.warm
+}
+
+// warmClaim is a warm contract that an intent could take over.
+type warmClaim struct {
+	pool *draft.Job
+	old  *v1alpha1.Contract
+	cand match.Candidate
+}
+
+// claimable is the warm contract that serves a task best, nil when there is
+// none, or when the best other offer is so much cheaper that waiting for it
+// pays. best is that offer, nil when nothing else fits.
+func (r *Placer) claimable(j *draft.Job, q Request, s *match.Class, l *Limits, best *match.Candidate) *warmClaim {
+	if j.Warm() || q.DryRun || j.Of > 0 || l.Only != nil || !plainNode(&j.In.Spec) {
+		return nil
+	}
+	var found *warmClaim
+	for _, wj := range r.warmJobs() {
+		pool := r.PoolOf(wj.Name)
+		for _, old := range wj.Live {
+			c := r.claimOf(j, s, l, old)
+			if c == nil || (best != nil && dearer(c.cand.Quote.Most(), best.Quote.Most(), pool)) {
+				continue
+			}
+			c.pool = wj
+			if found == nil || compareClaims(c, found) < 0 {
+				found = c
+			}
+		}
+	}
+	return found
+}
+
+// plainNode reports whether what an intent wants of its virtual node can be
+// given to one that runs already.
+func plainNode(s *v1alpha1.IntentSpec) bool {
+	n := s.VirtualNode
+	return s.Stage != v1alpha1.StageReserve && (n == nil || (n.RuntimeClassName == "" && !n.ByHand()))
+}
+
+// claimOf weighs one warm contract: it works, its offer has every fact, it has
+// as many cards as are asked for and no less of anything else, and the intent
+// can pay for all of it. What was resized cannot be claimed before its slice is
+// seen to have followed: until then it is of the old size.
+func (r *Placer) claimOf(j *draft.Job, s *match.Class, l *Limits, old *v1alpha1.Contract) *warmClaim {
+	o := r.OfferOf(old)
+	if old.Status.Phase != v1alpha1.PhaseActive || old.Spec.Consumer != j.Consumer || o == nil || s.Of(o) == nil {
+		return nil
+	}
+	if !r.asSold(old) || o.Overdrawn() >= 0 {
+		return nil // a flavor that shrank sells nothing, what is warm of it neither
+	}
+	size := inventory.Sold(r.Names, old, o.Flavor)
+	asked := s.Request.Asked(o)
+	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) {
+		return nil
+	}
+	c := &warmClaim{old: old, cand: r.Match.Priced(s.Request, o, size)}
+	if c.cand.FailsMoney != "" || l.Rejects(&c.cand) != "" || r.askedBack(j, o, size) {
+		return nil
+	}
+	c.cand.Terms = s.Of(o).Terms
+	c.cand.Resources = r.Resources(s.Request, o, size, old)
+	c.cand.Score = s.Request.Weights.Score(&c.cand)
+	return c
+}
+
+// asSold reports whether a contract's slice is seen to be what the contract
+// says; where nobody sees it, whether the contract is older than this instant.
+func (r *Placer) asSold(c *v1alpha1.Contract) bool {
+	if obs := r.W.Observed.Of(c.Metadata.Name).Consumer; obs.Reachable && obs.Slice != v1alpha1.Unknown {
+		missing, exact := lifecycle.Missing(c, &obs)
+		return missing.Code == "" && exact
+	}
+	if c.Status.AccruedAt == r.Now {
+		r.Due(v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(1))})
+		return false
+	}
+	return true
+}
+
+// dearer reports whether a warm slice costs more than its pool's premium above
+// another offer. An unpriced one is never the cheaper.
+func dearer(warm, other quantity.Micro, pool *v1alpha1.WarmPool) bool {
+	premium := int64(defaultPremium)
+	if pool != nil && pool.MaxPremium != nil {
+		premium = pool.MaxPremium.Micro()
+	}
+	return warm > other && int64(warm-other) > quantity.Wide{}.AddProduct(int64(other), premium, 1).Quo(1_000_000)
+}
+
+// compareClaims prefers the cheaper, then the smaller, then the first by name.
+func compareClaims(a, b *warmClaim) int {
+	return cmp.Or(
+		cmp.Compare(a.cand.Quote.Most(), b.cand.Quote.Most()), cmp.Compare(a.cand.Size.At(quantity.CPU), b.cand.Size.At(quantity.CPU)),
+		cmp.Compare(a.cand.Size.At(quantity.Memory), b.cand.Size.At(quantity.Memory)), strings.Compare(a.old.Metadata.Name, b.old.Metadata.Name))
+}
+
+// takeClaim makes a claim: the pool's contract ends, the intent's begins on the same
+// slice, and the pool has a slice to replace.
+func (r *Placer) takeClaim(j *draft.Job, s *match.Class, c *warmClaim, next []*match.Candidate, t draft.Task, alt int) *v1alpha1.Contract {
+	made := r.NewContract(j, s, &c.cand, next, t.Replica, alt)
+	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs
+	made.Decision.Claimed, made.Decision.Scaled = c.pool.Name, c.old.Decision.Scaled
+	ended, err := r.Books.Claim(c.old, made, r.Now)
+	if err != nil {
+		ended = c.old
+	}
+	pool := c.pool
+	name := c.old.Metadata.Name
+	live, tasks, lines, why := slices.Clone(pool.Live), slices.Clone(pool.Tasks), slices.Clone(pool.Dec.Contracts), pool.Why
+	r.Did(func() {
+		delete(r.Claimed, name)
+		pool.Sizing.Claimed(-1)
+		pool.Live, pool.Tasks, pool.Dec.Contracts, pool.Why = live, tasks, lines, why
+	})
+	r.Claimed[name] = true
+	r.Change(c.old, ended)
+	r.Put(nil, made)
+	r.Replace(pool, c.old, nil)
+	pool.Dec.Contracts = append(slices.Clone(lines), r.Line(ended, draft.Release))
+	pool.Why = "claimed by " + j.TenantName + "/" + j.Name
+	pool.Sizing.Claimed(1)
+	if pool.Lacks() {
+		pool.Tasks = append(slices.Clone(tasks), draft.Task{Kind: draft.TaskFresh, Replica: c.old.Spec.Intent.Replica})
+	}
+	return made
+}
+
+// askedBack reports whether somebody waits who would ask a size on an offer back
+// at once if a job's tenant borrowed for it. What is free he would have taken
+// himself; what is kept warm only becomes his to ask for by being lent.
+func (r *Placer) askedBack(j *draft.Job, o *inventory.Offer, size quantity.Vector) bool {
+	lent := j.Tenant.Borrowed(sizeOn(o, size), nil)
+	if len(lent) == 0 {
+		return false
+	}
+	for _, k := range r.Jobs {
+		if len(k.Tasks) == 0 || k.TenantName == j.TenantName || k.Warm() || k.Silent || k.Finding() || !k.Tenant.Owns(lent) {
+			continue
+		}
+		for alt := range k.Alternatives() {
+			if c := r.ShapeOf(k, alt).Of(o); c != nil && c.FailsMoney == "" && makesRoom(c, size) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// makesRoom reports whether a candidate would fit if so much were given back.
+func makesRoom(c *match.Candidate, back quantity.Vector) bool {
+	for i, n := range c.Offer.Free() {
+		if n+back.At(i) < max(c.Size.At(i), 0) {
+			return false
+		}
+	}
+	return len(c.Size) <= len(c.Offer.Free()) || c.Size[len(c.Offer.Free()):].Within(nil)
+}

@@ -1,0 +1,332 @@
+package settle
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+)
+
+// DoneText says why an intent whose term has ended waits.
+const DoneText = "its term has ended: change its file to place it again"
+
+// Settler decides what needs no offer, and makes tasks of what does.
+type Settler struct {
+	place.Placer
+	// called is what pods that wait ask of intents that follow demand; made on first use.
+	called map[[2]string]call
+	// Bill is what the round has charged (work.go).
+	Bill *bill
+}
+
+// New is one in which nothing has happened.
+func New(p place.Placer) Settler { return Settler{Placer: p} }
+
+// SettleJob decides everything about an intent that needs no offer: what ends,
+// what waits, what is refused. What needs one becomes tasks.
+func (r *Settler) SettleJob(j *draft.Job) {
+	r.ObserveJob(j)
+	if why, is := r.isFrozen(j); is {
+		r.keepFrozen(j, why)
+		return
+	}
+	r.forced(j)
+	if r.Fleet.Suspend {
+		j.Silent = true
+		j.Settle(draft.Suspend, "", lifecycle.CodeSuspended, "the fleet is suspended: what stands is kept")
+		return
+	}
+	if j.In == nil {
+		r.vanished(j)
+		return
+	}
+	if j.In.Spec.Suspend {
+		r.suspended(j)
+		return
+	}
+	if code, why := r.Unfit(j); why != "" {
+		r.refuse(j, code, why)
+		return
+	}
+	if r.schedule(j) {
+		r.plain(j)
+	}
+}
+
+func (r *Settler) isFrozen(j *draft.Job) (string, bool) {
+	if !r.Frozen.Any {
+		return "", false
+	}
+	paths := make([]string, 0, 4)
+	if j.In != nil {
+		paths = append(paths, j.In.Path)
+	}
+	if j.State != nil {
+		paths = append(paths, j.State.Status.Path)
+	}
+	for _, c := range j.All {
+		if c.Status.Phase.Held() {
+			paths = append(paths, c.Spec.Intent.Path)
+		}
+	}
+	return r.Frozen.Why(j.TenantName, j.Name, paths...)
+}
+
+// forced starts the end of contracts that an operator gives up.
+func (r *Settler) forced(j *draft.Job) {
+	if len(r.W.ForceRelease) == 0 {
+		return
+	}
+	for _, c := range slices.Clone(j.Live) {
+		if r.W.ForceRelease[c.Metadata.Name] {
+			r.Drop(j, c, v1alpha1.PhaseFailed, lifecycle.CodeForced, "given up by an operator")
+		}
+	}
+}
+
+// vanished releases what an intent held that is no more.
+func (r *Settler) vanished(j *draft.Job) {
+	r.holdToTerms(j)
+	if len(j.Live) > 0 && r.HeldBack.Tenant(j.TenantName) {
+		j.Silent = true
+		j.Settle(draft.Keep, "", lifecycle.CodeHeldBack, "the intent is gone, but too many contracts would end at once")
+		return
+	}
+	if len(j.Live) > 0 {
+		by := ""
+		if who := r.W.RemovedBy[j.Live[0].Spec.Intent.Path]; who != "" {
+			by = " by " + who
+		}
+		r.ReleaseAll(j, v1alpha1.PhaseReleased, lifecycle.CodeRemoved, "the intent was removed"+by)
+		j.Settle(draft.Release, v1alpha1.IntentReleasing, lifecycle.CodeRemoved, "intent removed%s", by)
+		return
+	}
+	j.Gone = len(j.All) == 0
+	j.Settle(draft.Keep, v1alpha1.IntentReleasing, lifecycle.CodeRemoved, "intent removed, being released")
+}
+
+func (r *Settler) suspended(j *draft.Job) {
+	why, text := "the intent is suspended", "spec.suspend is true: it gets no capacity until that is removed"
+	if by := j.In.Metadata.Annotations[v1alpha1.AnnotationRequestedBy]; by != "" {
+		why = "given back by cluster " + by // what came through the API is suspended by it, and by nobody else
+		text = why
+	}
+	if len(j.Live) > 0 {
+		r.ReleaseAll(j, v1alpha1.PhaseReleased, lifecycle.CodeSuspended, why)
+	}
+	j.Started = v1alpha1.Time{}
+	j.Settle(draft.Suspend, v1alpha1.IntentSuspended, lifecycle.CodeSuspended, "%s", text)
+}
+
+// refuse keeps what stands, on its terms, and says what is wrong.
+func (r *Settler) refuse(j *draft.Job, code, why string) {
+	r.holdToTerms(j)
+	if r.W.Deaf {
+		r.deaf(j)
+		return
+	}
+	for _, c := range j.Live {
+		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
+	}
+	j.Settle(draft.Refuse, v1alpha1.IntentRefused, code, "%s", why)
+}
+
+func (r *Settler) deaf(j *draft.Job) {
+	j.Silent = true
+	j.Tasks, j.News = nil, nil
+	for _, c := range j.Live {
+		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
+	}
+	j.Settle(draft.Keep, "", lifecycle.CodeDeaf, "too few providers are heard to decide anything")
+}
+
+// Unfit says why an intent cannot be acted on at all.
+func (r *Settler) Unfit(j *draft.Job) (code, why string) {
+	if j.In.Problem != "" {
+		if code = j.In.ProblemCode; code == "" {
+			code = lifecycle.CodeInvalid
+		}
+		return code, j.In.Problem
+	}
+	if !j.Tenant.Known {
+		return lifecycle.CodeUnknownTenant, "there is no tenant " + j.TenantName + ": add tenants/" + j.TenantName + ".yaml"
+	}
+	c := r.W.Clusters[j.Consumer]
+	switch {
+	case j.Consumer == "":
+		return lifecycle.CodeConsumer, "it names no consumer and its tenant has none: set spec.consumer"
+	case !slices.Contains(j.Tenant.Spec.Consumers, j.Consumer):
+		return lifecycle.CodeConsumer, "tenant " + j.TenantName + " may not have capacity in " + j.Consumer + ": its consumers are " + strings.Join(j.Tenant.Spec.Consumers, ", ")
+	case c == nil:
+		return lifecycle.CodeConsumer, "cluster " + j.Consumer + " is unknown: add clusters/" + j.Consumer + ".yaml with the role consumer"
+	case !c.HasRole("consumer"):
+		return lifecycle.CodeConsumer, "cluster " + j.Consumer + " is no consumer: add consumer to spec.roles in clusters/" + j.Consumer + ".yaml"
+	}
+	if code, why := r.remapped(j); why != "" {
+		return code, why
+	}
+	if code, why := r.beyondLimits(j); why != "" {
+		return code, why
+	}
+	return r.beyondQuota(j)
+}
+
+// schedule settles what time alone decides, and reports whether the intent
+// wants capacity now.
+func (r *Settler) schedule(j *draft.Job) bool {
+	same := j.State != nil && j.State.Status.Digest == j.In.Digest
+	if j.State != nil && j.State.Status.State == v1alpha1.IntentDone {
+		if same {
+			r.ReleaseAll(j, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, "")
+			j.Settle(draft.Done, v1alpha1.IntentDone, j.State.Status.Reason, DoneText)
+			return false
+		}
+		j.Started = v1alpha1.Time{}
+	}
+	if j.Refused = same && final(j); j.Refused && len(j.Live) == 0 {
+		r.refuse(j, j.State.Status.Reason, j.State.Status.Message)
+		return false
+	}
+	s := &j.In.Spec.Schedule
+	started := j.Started
+	if started.IsZero() {
+		started = r.Now
+	}
+	life := r.LifeEnd(j, started)
+	if life.Ends(r.Now) {
+		if j.Started.IsZero() {
+			r.refuse(j, lifecycle.CodeDeadline, "its deadline "+draft.Stamp(life.End)+" has passed")
+			return false
+		}
+		return r.expire(j, "its term ended "+draft.Stamp(life.End))
+	}
+	if life.Refused != "" {
+		r.refuse(j, life.Code, life.Refused)
+		return false
+	}
+	if !j.Started.IsZero() && !life.End.IsZero() {
+		r.Due(life.End) // also while a window is closed and no contract runs
+	}
+	at := lifecycle.FirstStart(r.Books, s, r.Now)
+	if j.Started.IsZero() && at.After(r.Now.Time) {
+		if why := lifecycle.StartsTooLate(s, r.BoundsOf(j), at); why != "" {
+			r.refuse(j, lifecycle.CodeDeadline, why)
+			return false
+		}
+	}
+	if s.NotBefore.After(r.Now.Time) && len(j.Live) == 0 {
+		r.Due(s.NotBefore)
+		j.Dec.Expected, j.Dec.Estimated = at, true
+		return r.wait(j, lifecycle.CodeNotBefore, "it starts "+draft.Stamp(at))
+	}
+	open, until, next := lifecycle.OpenAt(r.Books, s.Windows, r.Now)
+	if !open {
+		r.Due(next)
+		r.ReleaseAll(j, v1alpha1.PhaseReleased, lifecycle.CodeWindow, "its window has closed")
+		j.Dec.Expected, j.Dec.Estimated = next, true
+		return r.wait(j, lifecycle.CodeWindow, "its window opens "+draft.Stamp(next))
+	}
+	j.End = lifecycle.Earlier(life.End, until)
+	if !j.End.IsZero() {
+		j.Seconds = int64(j.End.Sub(r.Now.Time) / time.Second)
+	}
+	r.Due(until)
+	for _, c := range j.Live {
+		end := c.Spec.Term.End
+		r.Due(end)
+		if !end.IsZero() && !end.After(r.Now.Time) && len(s.Windows) == 0 && c.Spec.Intent.Digest == j.In.Digest {
+			return r.expire(j, "its budget.maxTotal is spent")
+		}
+	}
+	return true
+}
+
+func (r *Settler) expire(j *draft.Job, why string) bool {
+	r.ReleaseAll(j, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, why)
+	j.Settle(draft.Done, v1alpha1.IntentDone, lifecycle.CodeTermEnded, "%s", why)
+	return false
+}
+
+// wait queues an intent for an instant, without using up its timeout.
+func (r *Settler) wait(j *draft.Job, code, why string) bool {
+	if r.W.Deaf && len(j.Dec.Contracts) == 0 {
+		r.deaf(j)
+		return false
+	}
+	j.Settle(draft.Queued, v1alpha1.IntentQueued, code, "%s", why)
+	return false
+}
+
+// plain compares what the intent holds with what it wants.
+func (r *Settler) plain(j *draft.Job) {
+	if j.Warm() {
+		r.size(j)
+	}
+	n := j.Replicas()
+	if j.In.Spec.Stage == v1alpha1.StageFind {
+		r.ReleaseAll(j, v1alpha1.PhaseReleased, lifecycle.CodeStageFind, "stage find holds nothing")
+		n = max(n, 1)
+	}
+	surplus, fewer := r.surplusOf(j, int(n)), "the intent wants fewer replicas"
+	if j.Follows() && !j.Finding() {
+		n, surplus, fewer = r.follow(j)
+	}
+	byReplica := map[int32][]*v1alpha1.Contract{}
+	newest := newestOf(j.Live)
+	for _, c := range slices.Clone(j.Live) {
+		i := c.Spec.Intent
+		switch {
+		case surplus[i.Replica]:
+			r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeFewer, fewer)
+		case r.Stands(j, c, newest[[2]int32{i.Replica, i.Part}]):
+		case newest[[2]int32{i.Replica, i.Part}] != c:
+			r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeDuplicate, "a newer contract serves the replica")
+		default:
+			byReplica[i.Replica] = append(byReplica[i.Replica], c)
+		}
+	}
+	r.wantReplicas(j, int(n), byReplica)
+	if len(j.Tasks)+len(j.News) > 0 {
+		j.Avoid = r.avoided(j)
+	}
+	switch {
+	case r.W.Deaf && len(j.Tasks)+len(j.News) > 0:
+		r.deaf(j)
+	case j.Refused:
+		// What stands stays; nothing new is tried.
+		j.Tasks, j.News = nil, nil
+		r.refuse(j, j.State.Status.Reason, j.State.Status.Message)
+	}
+}
+
+// newestOf are the newest contracts of each replica and part.
+func newestOf(live []*v1alpha1.Contract) map[[2]int32]*v1alpha1.Contract {
+	out := map[[2]int32]*v1alpha1.Contract{}
+	for _, c := range live {
+		k := [2]int32{c.Spec.Intent.Replica, c.Spec.Intent.Part}
+		if was := out[k]; was == nil || was.Spec.Intent.Ordinal < c.Spec.Intent.Ordinal {
+			out[k] = c
+		}
+	}
+	return out
+}
+
+// final reports whether the intent was refused for good: it has waited long
+// enough, or was never meant to wait. Changing its file tries again.
+func final(j *draft.Job) bool {
+	s := &j.State.Status
+	if s.State != v1alpha1.IntentRefused {
+		return false
+	}
+	switch s.Reason {
+	case lifecycle.CodeQueueTimeout:
+		return true
+	case lifecycle.CodeNothingFits, lifecycle.CodeGang, lifecycle.CodeQuota, lifecycle.CodeBudget, lifecycle.CodeIntentBudget, lifecycle.CodeSpread, lifecycle.CodeTogether, lifecycle.CodeApart:
+		return j.In.Spec.Queue.Policy == "fail"
+	}
+	return false
+}

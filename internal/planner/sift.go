@@ -1,0 +1,141 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
+)
+
+// verdict is what quick said of an intent: its decision, which holds as long as
+// nothing that it looked at changes and until that time (zero: for good); nil
+// when it was not quick.
+type verdict struct {
+	decision *draft.Decision
+	until    v1alpha1.Time
+}
+
+// sift keeps the intents that are served as they ask, and makes jobs of the
+// others. What an earlier round found holds where it may (Session).
+func (r *round) sift() {
+	r.Plan.Intents = make([]*draft.Decision, 0, len(r.Intents)+fewDecisions)
+	due := r.Plan.Due
+	for i, in := range r.Intents {
+		v := &r.verdicts[i]
+		if v.decision == nil || !v.until.IsZero() && !v.until.After(r.Now.Time) {
+			if i > 0 && r.Intents[i-1].Metadata.Name == in.Metadata.Name && r.Intents[i-1].Metadata.Namespace == in.Metadata.Namespace {
+				continue // two files that name one intent are frozen by the reader
+			}
+			r.Plan.Due = v1alpha1.Time{}
+			*v = verdict{}
+			d, ok := r.quick(in)
+			if !ok {
+				due = lifecycle.Earlier(due, r.Plan.Due)
+				r.Jobs = append(r.Jobs, r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
+				continue
+			}
+			*v = verdict{&d, r.Plan.Due}
+		}
+		due = lifecycle.Earlier(due, v.until)
+		r.Plan.Intents = append(r.Plan.Intents, v.decision)
+	}
+	r.Plan.Due = due
+}
+
+// quick reports whether an intent is served exactly as it asks and nothing has
+// happened to it. Nearly all intents of a fleet are, so it looks at no more
+// than it must, and at nothing that its tenant says (tenantsChanged). A fleet
+// that consolidates has none: whether a contract could be cheaper elsewhere
+// depends on every offer, the tenant's other contracts and the prices of the
+// hour, so each intent is looked into in each round.
+func (r *round) quick(in *model.Intent) (draft.Decision, bool) {
+	none := draft.Decision{}
+	if r.Fleet.Suspend || r.consolidating() || in.Metadata.Namespace == v1alpha1.FleetTenant || r.Probe.Is(in.Metadata.Namespace, in.Metadata.Name) || in.Problem != "" || in.Spec.Suspend || len(in.Spec.Schedule.Windows) > 0 {
+		return none, false
+	}
+	state := r.W.Ledger.State(in.Metadata.Namespace, in.Metadata.Name)
+	if state == nil || state.Status.Digest != in.Digest || state.Status.Path != in.Path || state.Status.Frozen != nil {
+		return none, false
+	}
+	if _, frozen := r.Frozen.Why(in.Metadata.Namespace, in.Metadata.Name, in.Path); frozen {
+		return none, false
+	}
+	list := r.W.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name)
+	if state.Status.State == v1alpha1.IntentDone {
+		if slices.ContainsFunc(list, func(c *v1alpha1.Contract) bool { return c.Status.Phase.Held() }) {
+			return none, false
+		}
+		return draft.Decision{
+			Tenant: in.Metadata.Namespace, Name: in.Metadata.Name, Path: in.Path, Action: draft.Done, Code: state.Status.Reason, Reason: settle.DoneText,
+		}, true
+	}
+	if state.Status.State != v1alpha1.IntentPlaced {
+		return none, false
+	}
+	var live int32
+	for _, c := range list {
+		if !c.Status.Phase.Held() {
+			continue
+		}
+		s := &c.Spec
+		o := r.OfferOf(c)
+		if !c.Status.Phase.Charged() || s.Intent.Digest != in.Digest || settle.Unrecorded(in, c) || s.Intent.Path != in.Path || s.Intent.Of != 0 ||
+			o == nil || o.State != model.Fresh || !o.LeaveBy.IsZero() || c.Status.Displaced != nil || r.Interrupted(c, o) || r.Cut[c.Metadata.Name] || r.W.ForceRelease[c.Metadata.Name] {
+			return none, false
+		}
+		if !s.Term.End.IsZero() {
+			if !s.Term.End.After(r.Now.Time) {
+				return none, false
+			}
+			r.Due(s.Term.End)
+		}
+		if c.Status.Phase == v1alpha1.PhaseDegraded {
+			return none, false // it may have to go elsewhere
+		}
+		if r.TransitionOf(c).Moves(c) {
+			return none, false
+		}
+		if r.Late(c) {
+			return none, false
+		}
+		live++
+	}
+	if in.Spec.Replicas.Range || live != max(in.Spec.Replicas.Min, 1) {
+		return none, false
+	}
+	return r.kept(in, list), true
+}
+
+// addVanished makes jobs of what the ledger holds or remembers for intents
+// that are no more: first of what it remembers, then of what it only holds.
+func (r *round) addVanished() {
+	type lost struct {
+		key   [2]string
+		first string // of its contracts, "" when it is remembered
+	}
+	list := make([]lost, 0, len(r.orphans))
+	for k := range r.orphans {
+		l := lost{key: k}
+		if r.W.Ledger.State(k[0], k[1]) == nil {
+			for _, c := range r.HeldOf(k) {
+				if l.first == "" || c.Metadata.Name < l.first {
+					l.first = c.Metadata.Name
+				}
+			}
+		}
+		list = append(list, l)
+	}
+	slices.SortFunc(list, func(a, b lost) int {
+		return cmp.Or(strings.Compare(a.first, b.first), draft.CompareNames(a.key[0], a.key[1], b.key[0], b.key[1]))
+	})
+	for _, l := range list {
+		if r.Renamed[l.key] == nil {
+			r.Jobs = append(r.Jobs, r.NewJob(nil, l.key[0], l.key[1]))
+		}
+	}
+}

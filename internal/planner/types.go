@@ -1,0 +1,64 @@
+package planner
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+)
+
+// What goes in and comes out is what a draft is made of (package draft).
+type (
+	// World is everything a round knows.
+	World = draft.World
+	// Observations are what clusters report of contracts.
+	Observations = draft.Observations
+	// Plan is what a round decides.
+	Plan = draft.Plan
+	// Decision is what a plan does with one intent, and why.
+	Decision = draft.Decision
+	// ContractLine is a contract as a plan shows it.
+	ContractLine = draft.ContractLine
+	// Action is what a plan does with an intent.
+	Action = draft.Action
+	// Condition is something about a provider that people should look at.
+	Condition = draft.Condition
+	// SilentProvider is a provider that is not heard.
+	SilentProvider = draft.SilentProvider
+	// BudgetLine is a tenant's budget as of a plan.
+	BudgetLine = draft.BudgetLine
+	// Explanation is everything about one intent.
+	Explanation = draft.Explanation
+	// OfferLine is one offer as an explanation shows it.
+	OfferLine = draft.OfferLine
+)
+
+// The actions, as they stand in `plan -o json`.
+const (
+	Place   = draft.Place
+	Keep    = draft.Keep
+	Resize  = draft.Resize
+	Move    = draft.Move
+	Release = draft.Release
+	Preempt = draft.Preempt
+	Queued  = draft.Queued
+	Refuse  = draft.Refuse
+	Suspend = draft.Suspend
+	Done    = draft.Done
+	Frozen  = draft.Frozen
+	Find    = draft.Find
+)
+
+// The rules' numbers (package draft).
+const (
+	Rules       = draft.Rules
+	SolvedRules = draft.SolvedRules
+	ReasonRules = draft.ReasonRules
+)
+
+// SameObservation reports whether two observations say the same.
+var SameObservation = draft.SameObservation
+
+// NothingFits says in a sentence why none of so many offers fits.
+var NothingFits = place.NothingFits
+
+// Shortfall is what a requirement's failure means, in a few words.
+var Shortfall = place.Shortfall
