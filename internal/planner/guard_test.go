@@ -136,7 +136,7 @@ func TestMaxEnds_ByProvider(t *testing.T) {
 func TestMaxEnds_EarlierRulesHoldAllBack(t *testing.T) {
 	b := several(t, 6, 2)
 	empty(b, "a", "b")
-	b.W.Rules = 2 // before rulesEndsApart
+	b.W.Rules = 2 // before RulesEndsApart
 	if p := b.Plan(); p.Changes() || p.HeldBackEnds != 8 || !strings.HasPrefix(p.HeldBack, "8 contracts would end because intents are gone or providers are lost; one round may end 5 (") {
 		t.Fatalf("%q\n%s", p.HeldBack, describe(p))
 	}

@@ -225,7 +225,7 @@ func (r *Draft) Footprint(o *inventory.Offer, name string, c *v1alpha1.Contract)
 		return nil
 	}
 	takes := r.Inventory.Footprint(o, name, c)
-	if began := r.Before[name]; holds && began != nil && began != c && !o.Static && began.Status.Phase.Held() && r.By(rulesSmallerLater) {
+	if began := r.Before[name]; holds && began != nil && began != c && !o.Static && began.Status.Phase.Held() && r.By(RulesSmallerLater) {
 		takes = takes.Max(inventory.Sold(r.Names, began, o.Flavor))
 	}
 	return takes

@@ -12,7 +12,7 @@ import (
 func (r *Draft) viewOf(c *v1alpha1.Contract) lifecycle.View {
 	v := lifecycle.View{
 		Now: r.Now, Observed: r.W.Observed.Of(c.Metadata.Name), Grace: r.Grace(), Deaf: r.W.Deaf, ReachedByPeer: r.W.Reached[c.Spec.Consumer],
-		KeepsSilence: r.By(rulesSilentUntilHeard), Excess: r.Excess[c.Metadata.Name],
+		KeepsSilence: r.By(RulesSilentUntilHeard), Excess: r.Excess[c.Metadata.Name],
 	}
 	if o := r.OfferOf(c); o != nil {
 		v.Offer = o.Offer

@@ -76,7 +76,7 @@ type Plan struct {
 
 // SolvedRules are the rules from which on batches are solved by package batch. What
 // lower ones decided of a batch cannot be decided again.
-const SolvedRules = rulesBatchSolved
+const SolvedRules = RulesBatchSolved
 
 // Solved reports whether what came at once was solved as a batch.
 func (p *Plan) Solved() bool { return p.solved }
@@ -87,7 +87,7 @@ func (p *Plan) NoteSolved() { p.solved = true }
 // ReasonRules are the rules from which on a contract's reason is a code with a
 // message apart, and another message of the same trouble is written whatever differs
 // in it. Lower ones ignored other numbers.
-const ReasonRules = rulesReasonApart
+const ReasonRules = RulesReasonApart
 
 // Reworded reports whether a contract's message was written although its code is the
 // same.

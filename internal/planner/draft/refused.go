@@ -39,7 +39,7 @@ func (r *Draft) KeepEnded(c *v1alpha1.Contract) time.Duration {
 	if keep <= 0 {
 		keep = ledger.DefaultRetention
 	}
-	if keep >= denialMemory || !r.By(rulesDenialsKept) {
+	if keep >= denialMemory || !r.By(RulesDenialsKept) {
 		return keep
 	}
 	_, refused := RefusalOf(c)

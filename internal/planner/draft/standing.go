@@ -80,7 +80,7 @@ func (r *Draft) Grace() time.Duration {
 
 // heldBack are those whose contracts do not end in this round.
 type heldBack struct {
-	// All deletions and losses; only by rules below rulesEndsApart.
+	// All deletions and losses; only by rules below RulesEndsApart.
 	All                bool
 	Tenants, Providers map[string]bool
 }

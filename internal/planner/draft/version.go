@@ -4,34 +4,34 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with round.by.
-const Rules = rulesReasonApart
+const Rules = RulesReasonApart
 
 // The changes, by the number that they came with.
 const (
-	// rulesHeldUntilGone: what a tenant gave up counts against its quota until it
+	// RulesHeldUntilGone: what a tenant gave up counts against its quota until it
 	// is seen gone (leaving.go).
-	rulesHeldUntilGone = 2
+	RulesHeldUntilGone = 2
 	// RulesEndsApart: deletions and losses are held back apart, and one tenant's or
 	// provider's alone where it is only that (guard.go).
 	RulesEndsApart = 3
 	// RulesThousandContracts: without limits.contracts a tenant holds 1,000
 	// contracts, and no more 20,000 (beyond.go).
 	RulesThousandContracts = 4
-	// rulesSilentUntilHeard: what is Degraded because its provider is silent stays
+	// RulesSilentUntilHeard: what is Degraded because its provider is silent stays
 	// so until the provider is heard, also where a daemon that has just started
 	// knows nothing of its flavors yet (package lifecycle).
-	rulesSilentUntilHeard = 5
-	// rulesSmallerLater: what is taken off a contract is not sold in the same round:
+	RulesSilentUntilHeard = 5
+	// RulesSmallerLater: what is taken off a contract is not sold in the same round:
 	// its provider may hold it before it says so (draft.go).
-	rulesSmallerLater = 6
-	// rulesDenialsKept: a contract that its provider denied stays in the tree until the
+	RulesSmallerLater = 6
+	// RulesDenialsKept: a contract that its provider denied stays in the tree until the
 	// denial counts no more, whatever retention.ended says (refusals.go).
-	rulesDenialsKept = 7
-	// rulesBatchSolved: what came at once is solved in plain numbers, with gangs, pools,
+	RulesDenialsKept = 7
+	// RulesBatchSolved: what came at once is solved in plain numbers, with gangs, pools,
 	// cards and tenants' limits; the searches before that are gone (package batch).
-	rulesBatchSolved = 8
-	// rulesReasonApart: a contract's reason is a code with a message apart, and the
+	RulesBatchSolved = 8
+	// RulesReasonApart: a contract's reason is a code with a message apart, and the
 	// newest trouble of a delivery is written whatever differs in its message, once a
 	// status interval (package lifecycle).
-	rulesReasonApart = 9
+	RulesReasonApart = 9
 )
