@@ -106,8 +106,8 @@ func readBytes(r io.Reader, limit int64) ([]byte, int64, error) {
 	}
 	received := min(limit, mostReceived)
 	buf := bufio.NewReader(r)
-	if head, err := buf.Peek(8); err == nil && !isPack(head) {
-		return nil, 0, errors.New("read pack: this is not a pack of version 2 or 3")
+	if head, err := buf.Peek(8); err == nil && !IsPack(head) {
+		return nil, 0, fmt.Errorf("read pack: %w", ErrNoPack)
 	}
 	pack, err := io.ReadAll(io.LimitReader(buf, received+1))
 	if err != nil {
@@ -119,8 +119,11 @@ func readBytes(r io.Reader, limit int64) ([]byte, int64, error) {
 	return pack, limit, nil
 }
 
-// isPack reports whether eight bytes begin a pack that can be read.
-func isPack(head []byte) bool {
+// ErrNoPack is returned for what does not begin as a pack does.
+var ErrNoPack = errors.New("this is not a pack of version 2 or 3")
+
+// IsPack reports whether eight bytes begin a pack that can be read.
+func IsPack(head []byte) bool {
 	version := binary.BigEndian.Uint32(head[4:])
 	return string(head[:4]) == "PACK" && (version == 2 || version == 3)
 }

@@ -176,8 +176,8 @@ func (s *stream) preamble() (uint32, error) {
 	if _, err := io.ReadFull(s, b[:]); err != nil {
 		return 0, fmt.Errorf("the pack has no header: %w", err)
 	}
-	if version := binary.BigEndian.Uint32(b[4:]); string(b[:4]) != "PACK" || version != 2 && version != 3 {
-		return 0, errors.New("this is not a pack of version 2 or 3")
+	if !gitobj.IsPack(b[:8]) {
+		return 0, gitobj.ErrNoPack
 	}
 	return binary.BigEndian.Uint32(b[8:]), nil
 }
