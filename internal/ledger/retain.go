@@ -13,15 +13,22 @@ import (
 // does not say.
 const DefaultRetention = 168 * time.Hour
 
+// Retention is how long ended contracts stay in the tree of a fleet that says keep;
+// 0 or less is none said.
+func Retention(keep time.Duration) time.Duration {
+	if keep <= 0 {
+		return DefaultRetention
+	}
+	return keep
+}
+
 // Retire is the changes by which contracts that ended before now − keep leave
 // the tree. What each cost moves, month by month, into its tenant's spend
 // files, and in sum into its intent's state, so that no budget notices. An
 // intent's state leaves with its last contract only when gone says that the
 // intent itself is no more (nil: never).
 func (b Books) Retire(l *Ledger, now v1alpha1.Time, keep time.Duration, gone func(tenant, intent string) bool) Changes {
-	if keep <= 0 {
-		keep = DefaultRetention
-	}
+	keep = Retention(keep)
 	return b.RetireEach(l, now, func(*v1alpha1.Contract) time.Duration { return keep }, gone)
 }
 

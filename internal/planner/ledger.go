@@ -39,7 +39,7 @@ func (r *round) readContracts() {
 	}
 	if !r.Next.After(r.Now.Time) && !r.Next.IsZero() {
 		r.retire = true
-		for _, leaves := range r.TaskLeave {
+		for _, leaves := range r.Leave {
 			r.Due(leaves)
 		}
 	}

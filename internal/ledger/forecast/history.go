@@ -44,9 +44,7 @@ func ShapeOf(c *v1alpha1.Contract) (Shape, bool) {
 // by what kind says of them (false: not counted). keep is how long ended
 // contracts stay in the ledger; zero is the default. GPUs are counted in units.
 func Histories[K comparable](l *ledger.Ledger, now v1alpha1.Time, keep time.Duration, kind func(*v1alpha1.Contract) (K, bool)) map[K]*History {
-	if keep <= 0 {
-		keep = ledger.DefaultRetention
-	}
+	keep = ledger.Retention(keep)
 	until := now.UTC().Truncate(time.Hour)
 	// Of the window's first hour something may have left the tree already.
 	from := until.Add(-min(keep, longest)).Truncate(time.Hour).Add(time.Hour)

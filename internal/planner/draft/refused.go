@@ -35,10 +35,7 @@ const (
 // and where its provider denied it as long as that counts. A fleet that keeps less
 // must not forget who denied what.
 func (r *Draft) KeepEnded(c *v1alpha1.Contract) time.Duration {
-	keep := r.Fleet.Retention.Ended.Duration
-	if keep <= 0 {
-		keep = ledger.DefaultRetention
-	}
+	keep := ledger.Retention(r.Fleet.Retention.Ended.Duration)
 	if keep >= denialMemory || !r.By(RulesDenialsKept) {
 		return keep
 	}

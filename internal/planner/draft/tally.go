@@ -23,9 +23,9 @@ type Tally struct {
 	Displaced, Releasing, Borrowed, Ending map[string]*v1alpha1.Contract
 	// givenUp are those of releasing that their tenant gave up, by tenant and name.
 	givenUp map[string]map[string]*v1alpha1.Contract
-	// leave is when contracts that have ended leave the tree; next the earliest.
-	TaskLeave map[string]v1alpha1.Time
-	Next      v1alpha1.Time
+	// Leave is when contracts that have ended leave the tree; next the earliest.
+	Leave map[string]v1alpha1.Time
+	Next  v1alpha1.Time
 }
 
 // NewTally is a tally of an empty ledger.
@@ -33,7 +33,7 @@ func NewTally() *Tally {
 	return &Tally{
 		Charged:   account.NewStanding(),
 		Displaced: map[string]*v1alpha1.Contract{}, Releasing: map[string]*v1alpha1.Contract{},
-		givenUp: map[string]map[string]*v1alpha1.Contract{}, Borrowed: map[string]*v1alpha1.Contract{}, Ending: map[string]*v1alpha1.Contract{}, TaskLeave: map[string]v1alpha1.Time{},
+		givenUp: map[string]map[string]*v1alpha1.Contract{}, Borrowed: map[string]*v1alpha1.Contract{}, Ending: map[string]*v1alpha1.Contract{}, Leave: map[string]v1alpha1.Time{},
 	}
 }
 
@@ -64,7 +64,7 @@ func (t *Tally) Add(r *Draft, c *v1alpha1.Contract) {
 		keep := r.KeepEnded(c)
 		// One second past its retention, because then it is older.
 		leaves := v1alpha1.TimeOf(c.Status.Since.Add(keep + time.Second))
-		t.TaskLeave[name] = leaves
+		t.Leave[name] = leaves
 		t.Next = lifecycle.Earlier(t.Next, leaves)
 	}
 }
@@ -79,11 +79,11 @@ func (t *Tally) Remove(r *Draft, c *v1alpha1.Contract) {
 	delete(t.Ending, name)
 	m := r.money()
 	t.Charged.Remove(c, &m)
-	if leaves, ended := t.TaskLeave[name]; ended {
-		delete(t.TaskLeave, name)
+	if leaves, ended := t.Leave[name]; ended {
+		delete(t.Leave, name)
 		if leaves == t.Next {
 			t.Next = v1alpha1.Time{}
-			for _, l := range t.TaskLeave {
+			for _, l := range t.Leave {
 				t.Next = lifecycle.Earlier(t.Next, l)
 			}
 		}

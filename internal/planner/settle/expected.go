@@ -55,10 +55,7 @@ func (r *Settler) size(j *draft.Job) {
 		s.Made = r.expect(p, digest)
 		return
 	}
-	keep := r.Fleet.Retention.Ended.Duration
-	if keep <= 0 {
-		keep = ledger.DefaultRetention
-	}
+	keep := ledger.Retention(r.Fleet.Retention.Ended.Duration)
 	for _, c := range j.All {
 		at := c.Status.Since
 		if ledger.Ended(c.Status.Phase) && c.Status.Reason == ledger.ReasonClaimed &&
