@@ -194,7 +194,15 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 			f.run("paris", "delete", slices, node, "-n", onParis)
 		}, func() {
 			liqo()
+			// An agent that hears no daemon for 75 s leaves a new slice unanswered.
+			if err := f.daemon.Restart(f.ctx); err != nil {
+				t.Fatal(err)
+			}
 			f.says("paris", "Accepted", "get", slices, node, "-n", onParis, "-o", `jsonpath={.status.conditions[?(@.type=="Resources")].status}`)
+			f.well(node)
+			if err := f.daemon.Kill(); err != nil {
+				t.Fatal(err)
+			}
 		}},
 
 		// The provider answers otherwise.
