@@ -98,7 +98,7 @@ func (c *Cluster) startEtcd(ctx context.Context) (err error) {
 		"--initial-cluster=default=" + peer,
 		"--unsafe-no-fsync",
 		"--log-level=warn",
-	})
+	}, SeldomCollected)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) (err error) {
 		args = append(args, audit...)
 	}
 	args = append(args, c.options.APIServerArgs...)
-	if c.apiserver, err = startProcess("kube-apiserver", c.Dir, c.tools.apiserver, args); err != nil {
+	if c.apiserver, err = startProcess("kube-apiserver", c.Dir, c.tools.apiserver, args, SeldomCollected); err != nil {
 		return err
 	}
 	client, err := rest.HTTPClientFor(c.Config)
@@ -190,7 +190,7 @@ func (c *Cluster) startControllerManager(ctx context.Context) (err error) {
 		// Quotas are corrected every 5 minutes otherwise.
 		"--resource-quota-sync-period=5s",
 		"--node-monitor-grace-period=20s",
-	))
+	), SeldomCollected)
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (c *Cluster) Kubelet() (host string, port int32, err error) {
 
 // startPods starts what makes pods run.
 func (c *Cluster) startPods(ctx context.Context) (err error) {
-	c.scheduler, err = startProcess("kube-scheduler", c.Dir, c.tools.scheduler, c.clientArgs(c.ports.scheduler))
+	c.scheduler, err = startProcess("kube-scheduler", c.Dir, c.tools.scheduler, c.clientArgs(c.ports.scheduler), SeldomCollected)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (c *Cluster) startPods(ctx context.Context) (err error) {
 		// A Lease renewed every 5 s. Status alone comes every 25 s, after the
 		// controller manager has called the node lost and its pods not ready.
 		"--node-lease-duration-seconds=20",
-	})
+	}, SeldomCollected)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func startGitea(ctx context.Context, dir string) (*GiteaServer, error) {
 			return nil, fmt.Errorf("gitea %s: %w: %s", args[0], err, lastLine(out))
 		}
 	}
-	if g.Program, err = StartProgram("gitea", dir, path, "web", "--config", config); err != nil {
+	if g.Program, err = StartProgramWith([]string{SeldomCollected}, "gitea", dir, path, "web", "--config", config); err != nil {
 		g.port.release()
 		return nil, err
 	}

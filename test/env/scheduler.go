@@ -17,6 +17,6 @@ func StartScheduler(ctx context.Context, c *Cluster, progress io.Writer) (*Progr
 	if err != nil {
 		return nil, fmt.Errorf("start a scheduler: %w", err)
 	}
-	return StartProgram("kube-scheduler", c.Dir, path,
+	return StartProgramWith([]string{SeldomCollected}, "kube-scheduler", c.Dir, path,
 		"--kubeconfig="+c.KubeconfigPath, "--leader-elect=false", "--secure-port=0", "--v=1")
 }

@@ -6,7 +6,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // module is the project's own.
@@ -37,10 +41,37 @@ func withPrograms(m *testing.M, bin *string, first []func(context.Context, io.Wr
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	build := exec.CommandContext(ctx, "go", "build", "-o", dir, module+"/cmd/fleetbroker", module+"/cmd/fleet-agent")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build the programs: %w\n%s", err, out)
+	if err := programs(ctx, dir); err != nil {
+		return 1, fmt.Errorf("build the programs: %w", err)
 	}
 	*bin = dir
 	return m.Run(), nil
+}
+
+// programs builds the programs of this checkout into a directory. Linking them
+// takes longer than everything else of a build, so they are linked once, in
+// bin/test, where the go command finds them up to date, and copied from there: what
+// one run of tests has is its own, whatever is built later.
+func programs(ctx context.Context, dir string) error {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return fmt.Errorf("find the checkout: %w", err)
+	}
+	shared := filepath.Join(strings.TrimSpace(string(root)), "bin", "test")
+	if err := os.MkdirAll(shared, 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(shared+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", shared, module+"/cmd/fleetbroker", module+"/cmd/fleet-agent")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return os.CopyFS(dir, os.DirFS(shared))
 }

@@ -175,7 +175,7 @@ func (f *Flux) Start(ctx context.Context, controller string) error {
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		return err
 	}
-	environment := []string{"KUBECONFIG=" + file, "RUNTIME_NAMESPACE=" + Namespace, "TMPDIR=" + f.scratch()}
+	environment := []string{"KUBECONFIG=" + file, "RUNTIME_NAMESPACE=" + Namespace, "TMPDIR=" + f.scratch(), env.SeldomCollected}
 	p, err := env.StartProgramWith(environment, controller, f.Dir, path, f.args[controller]...)
 	if err != nil {
 		return err

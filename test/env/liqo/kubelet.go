@@ -136,7 +136,7 @@ func (k *kubelets) ensure(ctx context.Context, name string, d *appsv1.Deployment
 		return nil // its ServiceAccount is not there yet
 	}
 	one.args, one.of = args, d.UID
-	one.program, err = env.StartProgramWith(append(environ(values), "KUBECONFIG="+kubeconfig), d.Name, k.liqo.Dir, k.path, args...)
+	one.program, err = env.StartProgramWith(append(environ(values), "KUBECONFIG="+kubeconfig, env.SeldomCollected), d.Name, k.liqo.Dir, k.path, args...)
 	return err
 }
 

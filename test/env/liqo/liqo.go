@@ -183,7 +183,7 @@ func (l *Liqo) prepare(ctx context.Context, name string, pod corev1.PodSpec) err
 		if err != nil {
 			return err
 		}
-		p, err := env.StartProgramWith(append(environ(values), "KUBECONFIG="+kubeconfig), name, l.Dir, path, args...)
+		p, err := env.StartProgramWith(append(environ(values), "KUBECONFIG="+kubeconfig, env.SeldomCollected), name, l.Dir, path, args...)
 		if err != nil {
 			return err
 		}
