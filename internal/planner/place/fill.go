@@ -192,8 +192,11 @@ func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, o
 		}
 		best, next := l.Best(s, thrifty)
 		warm := r.claimable(j, q, s, l, best)
-		if best == nil && warm == nil && r.splits(j, t) {
-			if parts := r.placeParts(j, q, alt, t, thrifty, placed, &spent, int64(len(tasks)-i-1)); parts != nil {
+		if best == nil && warm == nil && splits(j, t) {
+			x := r.partitionOf(j, q, alt, t)
+			x.thrifty, x.placed, x.spent, x.others = thrifty, placed, spent, int64(len(tasks)-i-1)
+			if parts := x.place(); parts != nil {
+				spent = x.spent
 				for _, p := range parts {
 					placed, lines = append(placed, p.contract), append(lines, p.line)
 					taken, of = append(taken, seated{}), append(of, t)

@@ -40,7 +40,7 @@ func (r *Placer) SplitUnits(q *v1alpha1.ResourceRequest) int64 {
 
 // splits reports whether a task's replica may be put together from parts: one
 // whose slice is shared by several virtual nodes is of one piece.
-func (r *Placer) splits(j *draft.Job, t draft.Task) bool {
+func splits(j *draft.Job, t draft.Task) bool {
 	s := j.In.Spec.Split
 	return s != nil && !j.In.Spec.VirtualNode.IsShared() && s.MaxParts > 1 && t.Of == 0 && j.Of == 0
 }
@@ -115,7 +115,7 @@ func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure
 	}
 	f := r.attempts(j, q, []draft.Task{*t}, nil, 0, len(j.Alternatives()))
 	if f != nil {
-		f.Text = fmt.Sprintf("part %d of replica %d (%s) is missing; %s", t.Part, t.Replica, r.unitsText(j, t.Units), f.Text)
+		f.Text = fmt.Sprintf("part %d of replica %d (%s) is missing; %s", t.Part, t.Replica, unitsText(j, t.Units), f.Text)
 	}
 	return f
 }
@@ -165,67 +165,89 @@ func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	return nil
 }
 
+// partition is how one replica is put together from parts, by one of its intent's
+// alternatives. What it places counts for the parts that follow.
+type partition struct {
+	*Placer
+	job  *draft.Job
+	how  Request
+	task draft.Task
+	// ask is the alternative that is divided; alt is its number among those of as many
+	// units.
+	ask *v1alpha1.ResourceRequest
+	alt int
+	// of is how many units the replica has, least how many a part has at the least.
+	of, least int64
+	thrifty   bool
+	// placed are the contracts of the attempt so far, this replica's parts among
+	// them; spent is what all of those cost, and others is how many replicas follow.
+	placed []*v1alpha1.Contract
+	spent  match.SpendLimits
+	others int64
+	// used are the offers that have a part already.
+	used map[*inventory.Offer]bool
+}
+
+// partitionOf is that of a task's replica by the alt-th alternative, before
+// anything is placed.
+func (r *Placer) partitionOf(j *draft.Job, q Request, alt int, t draft.Task) *partition {
+	alternatives := j.Alternatives()
+	ask := alternatives[alt]
+	x := &partition{Placer: r, job: j, how: q, task: t, ask: &ask, of: r.SplitUnits(&ask), least: LeastUnits(j.In.Spec.Split, &ask)}
+	for i := range alt {
+		if r.SplitUnits(&alternatives[i]) == x.of {
+			x.alt++
+		}
+	}
+	return x
+}
+
 // placedPart is a part that was placed.
 type placedPart struct {
 	contract *v1alpha1.Contract
 	line     draft.ContractLine
 }
 
-// placeParts puts a replica together from the fewest parts that hold it, or
-// does nothing and returns nil. Of so many parts the best offer that leaves the
-// rest within reach of the others takes as much as it can, then the next.
-func (r *Placer) placeParts(j *draft.Job, q Request, alt int, t draft.Task, thrifty bool, placed []*v1alpha1.Contract, spent *match.SpendLimits, others int64) []placedPart {
-	s, ask := j.In.Spec.Split, j.Alternatives()[alt]
-	of, least := r.SplitUnits(&ask), LeastUnits(s, &ask)
-	most := min(int64(s.MaxParts), of/least)
+// place puts the replica together from the fewest parts that hold it, or does
+// nothing and returns nil. Of so many parts the best offer that leaves the rest
+// within reach of the others takes as much as it can, then the next.
+func (x *partition) place() []placedPart {
+	most := min(int64(x.job.In.Spec.Split.MaxParts), x.of/x.least)
 	for n := int64(2); n <= most; n++ {
-		if parts := r.placeSomeParts(j, q, alt, t, n, thrifty, placed, spent, others); parts != nil {
+		if parts := x.placeIn(n); parts != nil {
 			return parts
 		}
 	}
 	return nil
 }
 
-func (r *Placer) placeSomeParts(j *draft.Job, q Request, alt int, t draft.Task, n int64, thrifty bool, placed []*v1alpha1.Contract, spent *match.SpendLimits, others int64) []placedPart {
-	ask := j.Alternatives()[alt]
-	of, least := r.SplitUnits(&ask), LeastUnits(j.In.Spec.Split, &ask)
-	at := 0
-	for i := range alt {
-		if r.SplitUnits(&j.Alternatives()[i]) == of {
-			at++
-		}
-	}
+// placeIn is place with just so many parts.
+func (x *partition) placeIn(n int64) []placedPart {
 	var out []placedPart
-	m, was, used, rest := r.Mark(), *spent, map[*inventory.Offer]bool{}, of
-	for part := range int32(n) {
-		after := n - int64(part) - 1
-		p, units := r.placePart(j, q, partWish{ask: &ask, alt: at, part: part, rest: rest, after: after, least: least, of: of, thrifty: thrifty, used: used, others: others}, t, placed, *spent)
+	m, before, spent, rest := x.Mark(), x.placed, x.spent, x.of
+	x.used = map[*inventory.Offer]bool{}
+	for number := range int32(n) {
+		p, units := x.placePart(part{number: number, rest: rest, after: n - int64(number) - 1})
 		if p == nil {
-			r.Rollback(m)
-			*spent = was
+			x.Rollback(m)
+			x.placed, x.spent = before, spent
 			return nil
 		}
 		rest -= units
-		out, placed = append(out, *p), append(slices.Clip(placed), p.contract)
-		peak := r.Peak(p.contract) + r.transferOf(p.contract)
-		spent.Hourly += peak
-		spent.Total += peak.ForSeconds(j.Seconds)
+		out, x.placed = append(out, *p), append(slices.Clip(x.placed), p.contract)
+		peak := x.Peak(p.contract) + x.transferOf(p.contract)
+		x.spent.Hourly += peak
+		x.spent.Total += peak.ForSeconds(x.job.Seconds)
 	}
-	r.Keep(m)
+	x.Keep(m)
 	return out
 }
 
-// partWish is the next part to place: rest units are left, for it and for
-// after further parts of at least least units each.
-type partWish struct {
-	ask *v1alpha1.ResourceRequest
-	// alt is the number of the request among those of as many units.
-	alt                    int
-	part                   int32
-	rest, after, least, of int64
-	thrifty                bool
-	used                   map[*inventory.Offer]bool
-	others                 int64
+// part is the next part to place: rest units are left, for it and for after
+// further parts.
+type part struct {
+	number      int32
+	rest, after int64
 }
 
 // room is an offer and how many units it could take now.
@@ -235,37 +257,43 @@ type room struct {
 }
 
 // placePart places one part on the best offer that leaves the rest within reach
-// of the others, and says how many units it took.
-func (r *Placer) placePart(j *draft.Job, q Request, x partWish, t draft.Task, placed []*v1alpha1.Contract, spent match.SpendLimits) (*placedPart, int64) {
-	rooms := r.rooms(j, q, x, t, placed, spent)
+// of the others, and returns how many units it took.
+func (x *partition) placePart(p part) (*placedPart, int64) {
+	rooms := x.rooms(p)
 	bySize := slices.Clone(rooms)
 	slices.SortStableFunc(bySize, func(a, b room) int { return cmp.Compare(b.units, a.units) })
 	for _, at := range rooms {
-		units := min(at.units, x.rest-x.after*x.least)
+		units := min(at.units, p.rest-p.after*x.least)
 		reach, n := int64(0), int64(0)
 		for _, other := range bySize {
-			if other.offer != at.offer && n < x.after {
+			if other.offer != at.offer && n < p.after {
 				reach, n = reach+other.units, n+1
 			}
 		}
-		if n < x.after || reach < x.rest-units || x.after == 0 && units < x.rest {
+		if n < p.after || reach < p.rest-units || p.after == 0 && units < p.rest {
 			continue
 		}
-		if p := r.putPart(j, q, x, t, at.offer, units, placed, spent); p != nil {
+		if placed := x.put(p, at.offer, units); placed != nil {
 			x.used[at.offer] = true
-			return p, units
+			return placed, units
 		}
 	}
 	return nil, 0
 }
 
+// limits are those of one part.
+func (x *partition) limits(s *match.Class) *Limits {
+	l := x.LimitsFor(x.job, x.how, s, x.spent, x.others)
+	l.Rules = x.rulesFor(x.job, x.how, s, x.task.Replica, x.placed)
+	return l
+}
+
 // rooms are the offers that can take a part now, the best first, as seen by the
 // smallest part.
-func (r *Placer) rooms(j *draft.Job, q Request, x partWish, t draft.Task, placed []*v1alpha1.Contract, spent match.SpendLimits) []room {
-	defer r.asPart(j, x.part, x.least, x.of)()
-	s := r.ShapeOf(j, x.alt)
-	l := r.LimitsFor(j, q, s, spent, x.others)
-	l.Rules = r.rulesFor(j, q, s, t.Replica, placed)
+func (x *partition) rooms(p part) []room {
+	defer x.asPart(x.job, p.number, x.least, x.of)()
+	s := x.ShapeOf(x.job, x.alt)
+	l := x.limits(s)
 	var cands []*match.Candidate
 	for i := range s.Candidates {
 		if c := &s.Candidates[i]; c.Fails == "" && !x.used[c.Offer] && l.Rejects(c) == "" {
@@ -280,26 +308,26 @@ func (r *Placer) rooms(j *draft.Job, q Request, x partWish, t draft.Task, placed
 	})
 	out := make([]room, len(cands))
 	for i, c := range cands {
-		out[i] = room{c.Offer, r.unitsFor(x, c.Offer)}
+		out[i] = room{c.Offer, x.unitsFor(c.Offer, p.rest)}
 	}
 	return out
 }
 
-// unitsFor is how many units an offer has room for: sizes grow with the units,
-// so that it is found by halving.
-func (r *Placer) unitsFor(x partWish, o *inventory.Offer) int64 {
-	low, high := x.least, x.rest
+// unitsFor is for how many units an offer has room, most at the most: sizes grow
+// with the units, so that it is found by halving.
+func (x *partition) unitsFor(o *inventory.Offer, most int64) int64 {
+	low, high := x.least, most
 	for low < high {
 		mid := (low + high + 1) / 2
-		w := match.Request{Need: r.Defaults.Clone()}
-		q := r.partOf(x.ask, mid, x.of)
+		w := match.Request{Need: x.Defaults.Clone()}
+		q := x.partOf(x.ask, mid, x.of)
 		for _, name := range q.Named.Names() {
-			w.Need = w.Need.Set(r.Names.Of(name), q.Named[name].Int64())
+			w.Need = w.Need.Set(x.Names.Of(name), q.Named[name].Int64())
 		}
 		if q.GPU != nil {
 			w.GPU = &match.CardRequest{Count: mid}
 		}
-		if r.Match.FailsCapacity(&w, o, w.Size(o)) == "" {
+		if x.Match.FailsCapacity(&w, o, w.Size(o)) == "" {
 			low = mid
 		} else {
 			high = mid - 1
@@ -308,24 +336,23 @@ func (r *Placer) unitsFor(x partWish, o *inventory.Offer) int64 {
 	return low
 }
 
-// putPart places one part of so many units on an offer, nil when money or a
-// rule forbids it.
-func (r *Placer) putPart(j *draft.Job, q Request, x partWish, t draft.Task, o *inventory.Offer, units int64, placed []*v1alpha1.Contract, spent match.SpendLimits) *placedPart {
-	defer r.asPart(j, x.part, units, x.of)()
-	s := r.ShapeOf(j, x.alt)
+// put places one part of so many units on an offer, nil when money or a rule
+// forbids it.
+func (x *partition) put(p part, o *inventory.Offer, units int64) *placedPart {
+	defer x.asPart(x.job, p.number, units, x.of)()
+	s := x.ShapeOf(x.job, x.alt)
 	c := s.Of(o)
-	l := r.LimitsFor(j, q, s, spent, x.others)
-	l.Rules = r.rulesFor(j, q, s, t.Replica, placed)
+	l := x.limits(s)
 	if c == nil || c.Fails != "" || l.Rejects(c) != "" {
 		return nil
 	}
-	made := r.NewContract(j, s, c, nil, t.Replica, x.alt)
-	r.Put(nil, made)
-	return &placedPart{made, r.PlacedLine(made, s, c)}
+	made := x.NewContract(x.job, s, c, nil, x.task.Replica, x.alt)
+	x.Put(nil, made)
+	return &placedPart{made, x.PlacedLine(made, s, c)}
 }
 
 // unitsText is a number of a replica's units in words.
-func (r *Placer) unitsText(j *draft.Job, n int64) string {
+func unitsText(j *draft.Job, n int64) string {
 	what := "core"
 	if j.In.Spec.Resources.GPU != nil {
 		what = "GPU"

@@ -15,45 +15,30 @@ import (
 // unitProviders bounds how many providers a unit is tried on.
 const unitProviders = 32
 
-// fillUnit places intents that belong together (placement.together) and all
-// wait in this round as one: on the provider that fits all of them, the one
+// unit are intents that belong together (placement.together) and all wait in this
+// round: they are placed as one, on one provider.
+type unit struct {
+	*Placer
+	jobs []*draft.Job
+}
+
+// fillUnit places the unit of a job: on the provider that fits all of it, the one
 // with the best sum of scores first. It reports whether the job's turn is over.
 //
 // Where no provider fits all, an intent that names none of the others is
 // placed by itself, as if they did not wait; one that does waits, because to
 // be placed elsewhere would bind the others to a place where they do not fit.
 func (r *Placer) fillUnit(j *draft.Job, q Request) bool {
-	if q.provider != "" || j.Finding() {
+	u := r.unitOf(j, q)
+	if u == nil {
 		return false
 	}
-	names := r.Relations().Together[draft.KeyOfJob(j)]
-	if len(names) == 0 {
-		return false
-	}
-	unit := []*draft.Job{j}
-	for _, name := range names {
-		if len(r.providersOf(j.TenantName, name, false)) > 0 {
-			return false // there is a provider to follow
-		}
-		if other := r.JobOf(j.TenantName, name); other != nil && len(other.Tasks) > 0 && !other.Finding() {
-			unit = append(unit, other)
-		}
-	}
-	if len(unit) == 1 || len(j.Live) > 0 {
-		return false
-	}
-	slices.SortFunc(unit, func(a, b *draft.Job) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), strings.Compare(a.Name, b.Name))
-	})
-	key := j.TenantName
-	for _, m := range unit {
-		key += "/" + m.Name
-	}
+	key := u.key()
 	// A rehearsal must place nothing of the others.
 	mayTry := q.WithUnit || r.JobOf(j.TenantName, j.Name) == j
 	if at, tried := r.unitless[key]; mayTry && (!tried || at != r.Inventory.Touches()) {
-		for _, provider := range r.commonProviders(unit) {
-			if r.tryUnit(unit, q, provider) {
+		for _, provider := range u.providers() {
+			if u.fillOn(provider, q) {
 				return true
 			}
 		}
@@ -62,17 +47,53 @@ func (r *Placer) fillUnit(j *draft.Job, q Request) bool {
 		}
 		r.unitless[key] = r.Inventory.Touches()
 	}
-	waits := r.namedAmong(j, unit)
-	if waits == "" {
+	if !u.isNamedBy(j) {
 		return false
 	}
-	j.Open = []draft.Failure{r.unitFailure(j, unit)}
+	j.Open = []draft.Failure{u.noRoom(j)}
 	return true
 }
 
-// namedAmong is an intent of a unit that a job names, itself or through
-// others; "" when it names none.
-func (r *Placer) namedAmong(j *draft.Job, unit []*draft.Job) string {
+// unitOf is the unit that a job is of, nil when it is placed by itself: no
+// other that it belongs to waits, or there is a provider to follow.
+func (r *Placer) unitOf(j *draft.Job, q Request) *unit {
+	if q.provider != "" || j.Finding() {
+		return nil
+	}
+	names := r.Relations().Together[draft.KeyOfJob(j)]
+	if len(names) == 0 {
+		return nil
+	}
+	u := &unit{r, []*draft.Job{j}}
+	for _, name := range names {
+		if len(r.providersOf(j.TenantName, name, false)) > 0 {
+			return nil
+		}
+		if other := r.JobOf(j.TenantName, name); other != nil && len(other.Tasks) > 0 && !other.Finding() {
+			u.jobs = append(u.jobs, other)
+		}
+	}
+	if len(u.jobs) == 1 || len(j.Live) > 0 {
+		return nil
+	}
+	slices.SortFunc(u.jobs, func(a, b *draft.Job) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), strings.Compare(a.Name, b.Name))
+	})
+	return u
+}
+
+// key is the same for units of the same intents.
+func (u *unit) key() string {
+	key := u.jobs[0].TenantName
+	for _, m := range u.jobs {
+		key += "/" + m.Name
+	}
+	return key
+}
+
+// isNamedBy reports whether a job names an intent of the unit that goes on waiting,
+// itself or through others.
+func (u *unit) isNamedBy(j *draft.Job) bool {
 	seen := map[string]bool{j.Name: true}
 	for queue := []*draft.Job{j}; len(queue) > 0; queue = queue[1:] {
 		for _, name := range queue[0].In.Spec.Placement.Together {
@@ -80,40 +101,40 @@ func (r *Placer) namedAmong(j *draft.Job, unit []*draft.Job) string {
 				continue
 			}
 			seen[name] = true
-			if slices.ContainsFunc(unit, func(m *draft.Job) bool { return m.Name == name && !r.GivesUp(m) }) {
-				return name
+			if slices.ContainsFunc(u.jobs, func(m *draft.Job) bool { return m.Name == name && !u.GivesUp(m) }) {
+				return true
 			}
-			if next := r.JobOf(j.TenantName, name); next != nil && next.In != nil {
+			if next := u.JobOf(j.TenantName, name); next != nil && next.In != nil {
 				queue = append(queue, next)
 			}
 		}
 	}
-	return ""
+	return false
 }
 
-// commonProviders are the providers on which something fits for each of a
-// unit's intents, by the sum of the best scores.
-func (r *Placer) commonProviders(unit []*draft.Job) []string {
+// providers are those on which something fits for each of the unit's intents, by
+// the sum of the best scores.
+func (u *unit) providers() []string {
 	sum, count := map[string]float64{}, map[string]int{}
-	for _, m := range unit {
-		for provider, score := range r.fittingProviders(m) {
+	for _, m := range u.jobs {
+		for provider, score := range u.providersFor(m) {
 			sum[provider] += score
 			count[provider]++
 		}
 	}
-	maps.DeleteFunc(sum, func(p string, _ float64) bool { return count[p] < len(unit) })
+	maps.DeleteFunc(sum, func(p string, _ float64) bool { return count[p] < len(u.jobs) })
 	list := draft.SortedNames(sum)
 	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(sum[b], sum[a]) })
 	return list[:min(len(list), unitProviders)]
 }
 
-// fittingProviders are the providers on which a job finds an offer now, each
+// providersFor are the providers on which one of its jobs finds an offer now, each
 // with its best score over the alternatives.
-func (r *Placer) fittingProviders(j *draft.Job) map[string]float64 {
+func (u *unit) providersFor(j *draft.Job) map[string]float64 {
 	out := map[string]float64{}
-	r.Budget(j, len(j.Tasks))
+	u.Budget(j, len(j.Tasks))
 	for alt := range j.Alternatives() {
-		s := r.ShapeOf(j, alt)
+		s := u.ShapeOf(j, alt)
 		for i := range s.Candidates {
 			c := &s.Candidates[i]
 			if c.Fails != "" && (j.In.Spec.Split == nil || !strings.HasPrefix(c.Fails, match.ReqCapacity)) {
@@ -127,13 +148,13 @@ func (r *Placer) fittingProviders(j *draft.Job) map[string]float64 {
 	return out
 }
 
-// tryUnit places every intent of a unit on one provider, or nothing at all.
-func (r *Placer) tryUnit(unit []*draft.Job, q Request, provider string) bool {
-	return r.Try(func() bool {
-		r.Wholly(unit...)
+// fillOn places every intent of the unit on one provider, or nothing at all.
+func (u *unit) fillOn(provider string, q Request) bool {
+	return u.Try(func() bool {
+		u.Wholly(u.jobs...)
 		q.provider = provider
-		for _, m := range unit {
-			r.Fill(m, q)
+		for _, m := range u.jobs {
+			u.Fill(m, q)
 			if len(m.Tasks) > 0 {
 				return false
 			}
@@ -142,18 +163,18 @@ func (r *Placer) tryUnit(unit []*draft.Job, q Request, provider string) bool {
 	})
 }
 
-// unitFailure says why a job waits for the others of its unit.
-func (r *Placer) unitFailure(j *draft.Job, unit []*draft.Job) draft.Failure {
-	r.Budget(j, len(j.Tasks))
-	s := r.ShapeOf(j, 0)
+// noRoom is the failure of a job that waits for the others of its unit.
+func (u *unit) noRoom(j *draft.Job) draft.Failure {
+	u.Budget(j, len(j.Tasks))
+	s := u.ShapeOf(j, 0)
 	f := draft.Failure{Task: j.Tasks[0], Shape: s, Code: lifecycle.CodeTogether, Rejected: maps.Clone(s.Rejected())}
 	if s.Fitting > 0 {
 		f.Rejected[match.ReqTogether] += s.Fitting
 	}
 	var names, where []string
-	for _, m := range unit {
+	for _, m := range u.jobs {
 		names = append(names, m.Name)
-		at := draft.SortedNames(r.fittingProviders(m))
+		at := draft.SortedNames(u.providersFor(m))
 		if len(at) > 3 {
 			at = append(at[:3:3], "others")
 		}
