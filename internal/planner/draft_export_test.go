@@ -46,7 +46,7 @@ func (t *Trial) Keep(m int)     { t.r.Keep(draft.Mark(m)) }
 func (t *Trial) Edits() int { return len(t.r.Edits) }
 
 // Operations are the names of what Do can do.
-var Operations = []string{"turn", "fill", "look", "rehearse", "lend", "shift", "off the account", "on the account", "release", "rewrite", "claim", "reserve", "drop reservations", "due", "estimate"}
+var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate"}
 
 // Do works one operation on the n-th of what there is of its kind. It reports
 // whether there was any.
@@ -55,21 +55,17 @@ func (t *Trial) Do(operation string, n int) bool {
 	j := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Tasks) == 0 }), n)
 	holder := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Live) == 0 }), n)
 	switch {
-	case slices.Contains([]string{"turn", "fill", "look", "rehearse", "claim", "reserve"}, operation) && j == nil,
-		slices.Contains([]string{"lend", "off the account", "on the account", "release", "rewrite"}, operation) && holder == nil:
+	case slices.Contains([]string{"turn", "fill", "look", "reserve"}, operation) && j == nil,
+		slices.Contains([]string{"lend", "off the account", "on the account", "release", "adapt"}, operation) && holder == nil:
 		return false
 	}
 	switch operation {
 	case "turn":
-		r.Turn(j, place.Request{})
+		r.FillWaiting([]*draft.Job{j}, place.Request{})
 	case "fill":
 		r.Fill(j, place.Request{})
 	case "look":
 		r.LookOnly(j, place.Request{})
-	case "rehearse":
-		r.Rehearse(j)
-	case "claim":
-		r.Claim(j)
 	case "reserve":
 		r.Reserve(j)
 	case "lend":
@@ -80,8 +76,11 @@ func (t *Trial) Do(operation string, n int) bool {
 		r.OnAccount(holder.Live[0])
 	case "release":
 		r.Drop(holder, holder.Live[0], v1alpha1.PhaseReleased, lifecycle.CodeRemoved, "a test")
-	case "rewrite":
-		r.Rewrite(holder, holder.Live[0], nil)
+	case "adapt":
+		c := holder.Live[0]
+		i := c.Spec.Intent
+		holder.Tasks = []draft.Task{{Kind: draft.TaskAdapt, Replica: i.Replica, Part: i.Part, Units: i.Units, Of: i.Of, Old: c}}
+		r.Fill(holder, place.Request{})
 	case "shift":
 		r.Shift(r.Inventory.Offers()[n%len(r.Inventory.Offers())], quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)})
 	case "drop reservations":

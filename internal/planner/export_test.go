@@ -75,7 +75,7 @@ func MeasurePace(w draft.World) *Pace {
 	for _, j := range waiting {
 		s := r.ShapeOf(j, 0)
 		lap()
-		r.Turn(j, place.Request{})
+		r.Fill(j, place.Request{})
 		if took := lap(); seen[s] {
 			p.Turns = append(p.Turns, took)
 		} else {

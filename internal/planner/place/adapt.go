@@ -21,19 +21,20 @@ func (r *Placer) adapt(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	o := r.OfferOf(c)
 	// Its virtual nodes keep their names and credentials as long as they run.
 	stays := o != nil && c.Spec.Consumer == j.Consumer && c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) && r.obeys(j, c, o)
+	here := inPlace{r, j, c, o}
 	if stays {
 		for _, alt := range j.Alternatives() {
-			if r.sameSize(j, c, o, alt) {
+			if here.isSize(alt) {
 				w := r.WishOf(j, alt)
 				w.Seconds = j.Seconds
-				r.Rewrite(j, c, r.Match.TransferEstimate(w, o))
+				here.rewrite(r.Match.TransferEstimate(w, o))
 				return nil
 			}
 		}
 	}
 	var first *draft.Failure
 	for i, alt := range j.Alternatives() {
-		if stays && r.resize(j, q, c, o, alt) {
+		if stays && here.resize(q, alt) {
 			j.Dec.Alternative = i
 			return nil
 		}
@@ -48,7 +49,7 @@ func (r *Placer) adapt(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	return first
 }
 
-// Exchange places a replica anew and releases its old contract.
+// Exchange places a replica again and releases its old contract.
 func (r *Placer) Exchange(j *draft.Job, q Request, t draft.Task, from, to int, code, text string) *draft.Failure {
 	if f := r.attempts(j, q, []draft.Task{t}, t.Old, from, to); f != nil {
 		return f
@@ -62,21 +63,31 @@ func (r *Placer) Exchange(j *draft.Job, q Request, t draft.Task, from, to int, c
 	return nil
 }
 
-// fitsNature reports whether an alternative puts up with a contract's offer
-// and price class. What is applied cannot become a mere reservation in place:
-// it has pods to drain.
-func (r *Placer) fitsNature(w *match.Request, c *v1alpha1.Contract, o *inventory.Offer) bool {
+// inPlace is a contract that changes with its intent and stays on its offer.
+type inPlace struct {
+	*Placer
+	job      *draft.Job
+	contract *v1alpha1.Contract
+	offer    *inventory.Offer
+}
+
+// suits reports whether an alternative accepts the contract's offer and price
+// class. What is applied cannot become a mere reservation in place: it has pods to
+// drain.
+func (r inPlace) suits(w *match.Request) bool {
+	c, o := r.contract, r.offer
 	if w.Intent.Spec.Stage == v1alpha1.StageReserve && c.Spec.Stage != v1alpha1.StageReserve {
 		return false
 	}
 	return o.Provider != w.Consumer && r.Match.FailsNature(w, o) == "" && slices.Contains(w.Purchase, c.Spec.Price.Class)
 }
 
-// sameSize reports whether a contract is just what an alternative would take
-// of its offer, at a price that the intent still affords.
-func (r *Placer) sameSize(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer, alt v1alpha1.ResourceRequest) bool {
+// isSize reports whether the contract is just what an alternative would take of its
+// offer, at a price that the intent still affords.
+func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
+	j, c, o := r.job, r.contract, r.offer
 	w := r.WishOf(j, alt)
-	if !r.fitsNature(w, c, o) {
+	if !r.suits(w) {
 		return false
 	}
 	size := w.Size(o)
@@ -90,17 +101,19 @@ func (r *Placer) sameSize(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer
 	return w.Affordable(q, size, 0) == ""
 }
 
-// Rewrite writes an intent's change into its contract where capacity and price
+// rewrite writes the intent's change into the contract where capacity and price
 // stay: offload, labels, priority, path, a longer term.
-func (r *Placer) Rewrite(j *draft.Job, c *v1alpha1.Contract, transfer *v1alpha1.TransferEstimate) {
-	if r.BarsOf(j).Breaks(c.Spec.Provider) == match.ReqRemoteNamespace { // taken in this very round; remapped says so in the next
+func (r inPlace) rewrite(transfer *v1alpha1.TransferEstimate) {
+	j, c := r.job, r.contract
+	if r.BarsOf(j).Breaks(c.Spec.Provider) == match.ReqRemoteNamespace { // taken in this very round; the next one finds it remapped
 		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
 		return
 	}
 	next := *c
-	r.inscribe(j, &next.Spec)
+	writer := contractWriter{r.Placer, j}
+	writer.inscribe(&next.Spec)
 	next.Decision.Transfer = transfer
-	next.Spec.Term.End = r.endOf(j, match.Quote{Peak: r.Peak(c), Transfer: r.transferOf(&next)})
+	next.Spec.Term.End = writer.endOf(match.Quote{Peak: r.Peak(c), Transfer: r.transferOf(&next)})
 	r.Change(c, &next)
 	r.Due(next.Spec.Term.End)
 	r.Replace(j, c, &next)
@@ -108,11 +121,12 @@ func (r *Placer) Rewrite(j *draft.Job, c *v1alpha1.Contract, transfer *v1alpha1.
 	j.Dec.Contracts = append(j.Dec.Contracts, r.Line(&next, draft.Keep))
 }
 
-// resize makes a contract an alternative's size in place, at today's price, if
-// its offer has what it grows by.
-func (r *Placer) resize(j *draft.Job, q Request, c *v1alpha1.Contract, o *inventory.Offer, alt v1alpha1.ResourceRequest) bool {
+// resize makes the contract an alternative's size, at today's price, if its offer
+// has what it grows by.
+func (r inPlace) resize(q Request, alt v1alpha1.ResourceRequest) bool {
+	j, c, o := r.job, r.contract, r.offer
 	w := r.WishOf(j, alt)
-	if !r.fitsNature(w, c, o) {
+	if !r.suits(w) {
 		return false
 	}
 	r.Budget(j, 1, c)
@@ -144,16 +158,17 @@ func (r *Placer) resize(j *draft.Job, q Request, c *v1alpha1.Contract, o *invent
 	if broken != "" && grows {
 		return false
 	}
-	figures, scaled := r.figuresWithout(o, c), r.Scaled(o, size, r.Footprint(o, c.Metadata.Name, c))
+	figures, scaled := r.figures(), r.Scaled(o, size, r.Footprint(o, c.Metadata.Name, c))
 	next := r.Books.Settle(c, r.Now)
-	r.inscribe(j, &next.Spec)
-	r.fix(w, o, &next.Spec, size, cand.Quote)
+	writer := contractWriter{r.Placer, j}
+	writer.inscribe(&next.Spec)
+	writer.fix(w, o, &next.Spec, size, cand.Quote)
 	next.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, size), c)
-	next.Spec.Term.End = r.endOf(j, cand.Quote)
+	next.Spec.Term.End = writer.endOf(cand.Quote)
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.W.Market, figures, r.Match.TransferEstimate(w, o)
 	next.Decision.Scaled, next.Decision.Dearest = scaled, nil
 	r.Change(c, next)
-	next = r.Observe(next) // of its new size clusters may say something else
+	next = r.Observe(next) // clusters may report another state of its new size
 	r.Due(next.Spec.Term.End)
 	r.Replace(j, c, next)
 	r.NoteProgress()
@@ -166,10 +181,10 @@ func (r *Placer) resize(j *draft.Job, q Request, c *v1alpha1.Contract, o *invent
 	return true
 }
 
-// figuresWithout are an offer's figures with all contracts but one.
-func (r *Placer) figuresWithout(o *inventory.Offer, c *v1alpha1.Contract) v1alpha1.OfferFigures {
-	f := r.Inventory.Figures(o)
-	f.Held = r.Names.Resources(o.Held().Clone().Sub(r.Footprint(o, c.Metadata.Name, c)))
+// figures are the offer's with all contracts but this one.
+func (r inPlace) figures() v1alpha1.OfferFigures {
+	f := r.Inventory.Figures(r.offer)
+	f.Held = r.Names.Resources(r.offer.Held().Clone().Sub(r.Footprint(r.offer, r.contract.Metadata.Name, r.contract)))
 	return f
 }
 

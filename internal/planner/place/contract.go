@@ -12,24 +12,30 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
+// contractWriter writes what the contracts of a job say.
+type contractWriter struct {
+	*Placer
+	job *draft.Job
+}
+
 // NewContract is the contract of a replica on a candidate.
 func (r *Placer) NewContract(j *draft.Job, s *match.Class, c *match.Candidate, next []*match.Candidate, replica int32, alt int) *v1alpha1.Contract {
-	o := c.Offer
+	o, writer := c.Offer, contractWriter{r, j}
 	r.Made++
-	name, ordinal := r.newName(j, replica)
+	name, ordinal := writer.newName(replica)
 	out := &v1alpha1.Contract{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindContract},
 		Metadata: v1alpha1.Metadata{Name: name, Namespace: j.TenantName},
 		Spec: v1alpha1.ContractSpec{
 			Intent:   v1alpha1.ContractIntent{Replica: replica, Part: j.Part, Units: j.Units, Of: j.Of, Ordinal: ordinal},
 			Consumer: j.Consumer, Provider: o.Provider, Flavor: o.Name, Slice: name, Class: classOf(o), Endpoint: endpointOf(o),
-			Term: v1alpha1.Term{Start: r.Now, End: r.endOf(j, c.Quote)},
+			Term: v1alpha1.Term{Start: r.Now, End: writer.endOf(c.Quote)},
 		},
 	}
-	r.inscribe(j, &out.Spec)
-	r.fix(s.Request, o, &out.Spec, c.Size, c.Quote)
+	writer.inscribe(&out.Spec)
+	writer.fix(s.Request, o, &out.Spec, c.Size, c.Quote)
 	out.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, c.Size), nil)
-	out.Decision = r.decision(s, c, next)
+	out.Decision = writer.decision(s, c, next)
 	out.Decision.Displaced = r.MadeWay(j)
 	ledger.Begin(out, lifecycle.Undelivered(j.In.Spec.FlavorType), r.Now)
 	return out
@@ -37,7 +43,8 @@ func (r *Placer) NewContract(j *draft.Job, s *match.Class, c *match.Candidate, n
 
 // endOf is when a contract that begins now ends: with the intent's term or
 // window, and else when its part of the intent's total is spent.
-func (r *Placer) endOf(j *draft.Job, q match.Quote) v1alpha1.Time {
+func (r contractWriter) endOf(q match.Quote) v1alpha1.Time {
+	j := r.job
 	if !j.End.IsZero() || j.Purse.Total >= quantity.Unlimited || q.Most() <= 0 {
 		return j.End
 	}
@@ -56,7 +63,8 @@ func OrdinalKey(replica, part int32) string {
 }
 
 // newName is the name of a replica's next contract.
-func (r *Placer) newName(j *draft.Job, replica int32) (string, int32) {
+func (r contractWriter) newName(replica int32) (string, int32) {
+	j := r.job
 	key := OrdinalKey(replica, j.Part)
 	for {
 		ordinal := r.Numbered(j, key)
@@ -83,10 +91,10 @@ func classOf(o *inventory.Offer) string {
 	return "default"
 }
 
-// inscribe writes what the intent says of its contract into it: everything
-// that can change while the capacity stays as it is.
-func (r *Placer) inscribe(j *draft.Job, s *v1alpha1.ContractSpec) {
-	in := &j.In.Spec
+// inscribe copies into a contract what its intent asks for: everything that can
+// change while the capacity stays as it is.
+func (r contractWriter) inscribe(s *v1alpha1.ContractSpec) {
+	j, in := r.job, &r.job.In.Spec
 	i := &s.Intent
 	i.Name, i.Path, i.Commit, i.Author, i.Digest = j.Name, j.In.Path, r.W.Inputs, j.In.Author, j.In.Digest
 	s.Offload, s.VirtualNode, s.Priority = in.Offload, in.VirtualNode, j.Priority
@@ -110,7 +118,7 @@ func reserves(in *v1alpha1.IntentSpec) bool {
 // fix writes size and price into a contract, every key of the slice explicit:
 // Liqo fills in its own default for one that is missing. A key that it had
 // stays, with nothing.
-func (r *Placer) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.ContractSpec, size quantity.Vector, q match.Quote) {
+func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.ContractSpec, size quantity.Vector, q match.Quote) {
 	res := inventory.Slice(r.Names, size, o.Flavor)
 	for i := range quantity.GPU {
 		name := r.Names.Name(i)
@@ -143,7 +151,7 @@ func (r *Placer) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.ContractS
 }
 
 // decision records why a candidate was chosen.
-func (r *Placer) decision(s *match.Class, c *match.Candidate, next []*match.Candidate) v1alpha1.Decision {
+func (r contractWriter) decision(s *match.Class, c *match.Candidate, next []*match.Candidate) v1alpha1.Decision {
 	d := v1alpha1.Decision{
 		Score: match.Round4(c.Score), Scores: s.Request.Weights.Record(c), Market: r.W.Market, Offer: r.Inventory.Figures(c.Offer),
 		Considered: len(r.Inventory.Offers()), Rejected: s.Rejected(),
