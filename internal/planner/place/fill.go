@@ -191,7 +191,8 @@ func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, o
 			r.Looked(j, s, l)
 		}
 		best, next := l.Best(s, thrifty)
-		warm := r.claimable(j, q, s, l, best)
+		ready := takeovers{r, j, s, l}
+		warm := ready.best(q, best)
 		if best == nil && warm == nil && splits(j, t) {
 			x := r.partitionOf(j, q, alt, t)
 			x.thrifty, x.placed, x.spent, x.others = thrifty, placed, spent, int64(len(tasks)-i-1)
@@ -216,7 +217,7 @@ func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, o
 				next = append([]*match.Candidate{best}, next...)
 			}
 			best = &warm.cand
-			c = r.takeClaim(j, s, warm, next[:min(len(next), 3)], t, alt)
+			c = ready.take(warm, next[:min(len(next), 3)], t, alt)
 		} else {
 			c = r.NewContract(j, s, best, next, t.Replica, alt)
 			r.Put(nil, c)

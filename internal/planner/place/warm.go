@@ -18,11 +18,11 @@ import (
 
 // Warm pools. A pool of fleet.yaml is an intent like any other, but for three
 // things: it belongs to the fleet itself (v1alpha1.FleetTenant, which no team
-// can be called), its tasks come last, and other intents may claim what it has.
+// can be called), its tasks come last, and other intents may take over what it has.
 // Filling, refilling, shrinking and failing over are thereby those of every
 // intent. How many slices one wants that follows a forecast: expected.go.
 //
-// A claim ends the pool's contract as Released, without draining, and makes one
+// A takeover ends the pool's contract as Released, without draining, and makes one
 // of the intent on the same slice, with the same resources, in the same commit.
 // On the consumer only labels, taint and annotations change: slice, virtual
 // node and Node stay, which is what makes it quick.
@@ -30,8 +30,8 @@ import (
 const (
 	// WarmPath is where pools are written.
 	WarmPath = "fleet.yaml"
-	// defaultPremium is how much dearer than the best other offer a warm slice
-	// may be to be claimed, in millionths.
+	// defaultPremium is how much more than the best other offer a warm slice may
+	// cost to be taken over, in millionths.
 	defaultPremium = 200_000
 )
 
@@ -58,7 +58,7 @@ func (r *Placer) PoolOf(name string) *v1alpha1.WarmPool {
 	return nil
 }
 
-// warmJobs are those of warm pools that may be claimed from.
+// warmJobs are those of warm pools of which contracts may be taken over.
 func (r *Placer) warmJobs() []*draft.Job {
 	if len(r.Fleet.WarmPools) == 0 {
 		return nil
@@ -74,30 +74,38 @@ func (r *Placer) warmJobs() []*draft.Job {
 	return r.warm
 }
 
-// warmClaim is a warm contract that an intent could take over.
-type warmClaim struct {
+// takeover is a warm contract that an intent could take over.
+type takeover struct {
 	pool *draft.Job
 	old  *v1alpha1.Contract
 	cand match.Candidate
 }
 
-// claimable is the warm contract that serves a task best, nil when there is
-// none, or when the best other offer is so much cheaper that waiting for it
-// pays. best is that offer, nil when nothing else fits.
-func (r *Placer) claimable(j *draft.Job, q Request, s *match.Class, l *Limits, best *match.Candidate) *warmClaim {
-	if j.Warm() || q.DryRun || j.Of > 0 || l.Only != nil || !plainNode(&j.In.Spec) {
+// takeovers are those that one task may choose from.
+type takeovers struct {
+	*Placer
+	job    *draft.Job
+	class  *match.Class
+	limits *Limits
+}
+
+// best is the warm contract that serves the task best, nil when there is none, or
+// when the best other offer is so much cheaper that waiting for it pays. other is
+// that offer, nil when nothing else fits.
+func (x takeovers) best(q Request, other *match.Candidate) *takeover {
+	if j := x.job; j.Warm() || q.DryRun || j.Of > 0 || x.limits.Only != nil || !plainNode(&j.In.Spec) {
 		return nil
 	}
-	var found *warmClaim
-	for _, wj := range r.warmJobs() {
-		pool := r.PoolOf(wj.Name)
-		for _, old := range wj.Live {
-			c := r.claimOf(j, s, l, old)
-			if c == nil || (best != nil && dearer(c.cand.Quote.Most(), best.Quote.Most(), pool)) {
+	var found *takeover
+	for _, pool := range x.warmJobs() {
+		terms := x.PoolOf(pool.Name)
+		for _, old := range pool.Live {
+			c := x.of(old)
+			if c == nil || (other != nil && exceedsPremium(c.cand.Quote.Most(), other.Quote.Most(), terms)) {
 				continue
 			}
-			c.pool = wj
-			if found == nil || compareClaims(c, found) < 0 {
+			c.pool = pool
+			if found == nil || compareTakeovers(c, found) < 0 {
 				found = c
 			}
 		}
@@ -112,50 +120,51 @@ func plainNode(s *v1alpha1.IntentSpec) bool {
 	return s.Stage != v1alpha1.StageReserve && (n == nil || (n.RuntimeClassName == "" && !n.ByHand()))
 }
 
-// claimOf weighs one warm contract: it works, its offer has every fact, it has
-// as many cards as are asked for and no less of anything else, and the intent
-// can pay for all of it. What was resized cannot be claimed before its slice is
-// seen to have followed: until then it is of the old size.
-func (r *Placer) claimOf(j *draft.Job, s *match.Class, l *Limits, old *v1alpha1.Contract) *warmClaim {
-	o := r.OfferOf(old)
+// of is the takeover of one warm contract, nil unless it works, its offer has every
+// fact, it has as many cards as are asked for and no less of anything else, and the
+// intent can pay for all of it. What was resized cannot be taken over before its
+// slice is seen to have followed: until then it is of the old size.
+func (x takeovers) of(old *v1alpha1.Contract) *takeover {
+	j, s := x.job, x.class
+	o := x.OfferOf(old)
 	if old.Status.Phase != v1alpha1.PhaseActive || old.Spec.Consumer != j.Consumer || o == nil || s.Of(o) == nil {
 		return nil
 	}
-	if !r.asSold(old) || o.Overdrawn() >= 0 {
+	if !x.asSold(old) || o.Overdrawn() >= 0 {
 		return nil // a flavor that shrank sells nothing, what is warm of it neither
 	}
-	size := inventory.Sold(r.Names, old, o.Flavor)
+	size := inventory.Sold(x.Names, old, o.Flavor)
 	asked := s.Request.Asked(o)
 	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) {
 		return nil
 	}
-	c := &warmClaim{old: old, cand: r.Match.Priced(s.Request, o, size)}
-	if c.cand.FailsMoney != "" || l.Rejects(&c.cand) != "" || r.askedBack(j, o, size) {
+	c := &takeover{old: old, cand: x.Match.Priced(s.Request, o, size)}
+	if c.cand.FailsMoney != "" || x.limits.Rejects(&c.cand) != "" || x.askedBack(o, size) {
 		return nil
 	}
 	c.cand.Terms = s.Of(o).Terms
-	c.cand.Resources = r.Resources(s.Request, o, size, old)
+	c.cand.Resources = x.Resources(s.Request, o, size, old)
 	c.cand.Score = s.Request.Weights.Score(&c.cand)
 	return c
 }
 
-// asSold reports whether a contract's slice is seen to be what the contract
-// says; where nobody sees it, whether the contract is older than this instant.
-func (r *Placer) asSold(c *v1alpha1.Contract) bool {
-	if obs := r.W.Observed.Of(c.Metadata.Name).Consumer; obs.Reachable && obs.Slice != v1alpha1.Unknown {
+// asSold reports whether a contract's slice is seen to be what was sold;
+// where no cluster reports it, whether the contract is older than this instant.
+func (x takeovers) asSold(c *v1alpha1.Contract) bool {
+	if obs := x.W.Observed.Of(c.Metadata.Name).Consumer; obs.Reachable && obs.Slice != v1alpha1.Unknown {
 		missing, exact := lifecycle.Missing(c, &obs)
 		return missing.Code == "" && exact
 	}
-	if c.Status.AccruedAt == r.Now {
-		r.Due(v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(1))})
+	if c.Status.AccruedAt == x.Now {
+		x.Due(v1alpha1.Time{Time: x.Now.Add(draft.SecondsOf(1))})
 		return false
 	}
 	return true
 }
 
-// dearer reports whether a warm slice costs more than its pool's premium above
+// exceedsPremium reports whether a warm slice costs more than its pool's premium above
 // another offer. An unpriced one is never the cheaper.
-func dearer(warm, other quantity.Micro, pool *v1alpha1.WarmPool) bool {
+func exceedsPremium(warm, other quantity.Micro, pool *v1alpha1.WarmPool) bool {
 	premium := int64(defaultPremium)
 	if pool != nil && pool.MaxPremium != nil {
 		premium = pool.MaxPremium.Micro()
@@ -163,16 +172,17 @@ func dearer(warm, other quantity.Micro, pool *v1alpha1.WarmPool) bool {
 	return warm > other && int64(warm-other) > quantity.Wide{}.AddProduct(int64(other), premium, 1).Quo(1_000_000)
 }
 
-// compareClaims prefers the cheaper, then the smaller, then the first by name.
-func compareClaims(a, b *warmClaim) int {
+// compareTakeovers prefers the cheaper, then the smaller, then the first by name.
+func compareTakeovers(a, b *takeover) int {
 	return cmp.Or(
 		cmp.Compare(a.cand.Quote.Most(), b.cand.Quote.Most()), cmp.Compare(a.cand.Size.At(quantity.CPU), b.cand.Size.At(quantity.CPU)),
 		cmp.Compare(a.cand.Size.At(quantity.Memory), b.cand.Size.At(quantity.Memory)), strings.Compare(a.old.Metadata.Name, b.old.Metadata.Name))
 }
 
-// takeClaim makes a claim: the pool's contract ends, the intent's begins on the same
-// slice, and the pool has a slice to replace.
-func (r *Placer) takeClaim(j *draft.Job, s *match.Class, c *warmClaim, next []*match.Candidate, t draft.Task, alt int) *v1alpha1.Contract {
+// take takes a warm contract over: the pool's contract ends, the intent's begins on
+// the same slice, and the pool has a slice to replace.
+func (x takeovers) take(c *takeover, next []*match.Candidate, t draft.Task, alt int) *v1alpha1.Contract {
+	r, j, s := x.Placer, x.job, x.class
 	made := r.NewContract(j, s, &c.cand, next, t.Replica, alt)
 	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs
 	made.Decision.Claimed, made.Decision.Scaled = c.pool.Name, c.old.Decision.Scaled
@@ -201,20 +211,20 @@ func (r *Placer) takeClaim(j *draft.Job, s *match.Class, c *warmClaim, next []*m
 	return made
 }
 
-// askedBack reports whether somebody waits who would ask a size on an offer back
-// at once if a job's tenant borrowed for it. What is free he would have taken
-// himself; what is kept warm only becomes his to ask for by being lent.
-func (r *Placer) askedBack(j *draft.Job, o *inventory.Offer, size quantity.Vector) bool {
-	lent := j.Tenant.Borrowed(sizeOn(o, size), nil)
+// askedBack reports whether an intent waits that would ask a size on an offer back
+// at once if the task's tenant borrowed for it. What is free it would have taken
+// itself; what is kept warm it may only ask for once it is lent.
+func (x takeovers) askedBack(o *inventory.Offer, size quantity.Vector) bool {
+	lent := x.job.Tenant.Borrowed(sizeOn(o, size), nil)
 	if len(lent) == 0 {
 		return false
 	}
-	for _, k := range r.Jobs {
-		if len(k.Tasks) == 0 || k.TenantName == j.TenantName || k.Warm() || k.Silent || k.Finding() || !k.Tenant.Owns(lent) {
+	for _, k := range x.Jobs {
+		if len(k.Tasks) == 0 || k.TenantName == x.job.TenantName || k.Warm() || k.Silent || k.Finding() || !k.Tenant.Owns(lent) {
 			continue
 		}
 		for alt := range k.Alternatives() {
-			if c := r.ShapeOf(k, alt).Of(o); c != nil && c.FailsMoney == "" && makesRoom(c, size) {
+			if c := x.ShapeOf(k, alt).Of(o); c != nil && c.FailsMoney == "" && makesRoom(c, size) {
 				return true
 			}
 		}
