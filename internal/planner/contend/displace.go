@@ -49,10 +49,10 @@ import (
 // Contest serves those that wait, in turn.
 type Contest struct {
 	settle.Settler
-	// Claims are what waiting jobs make others give way for; hopeless are the
-	// claims that were looked for in vain.
-	Claims   map[*draft.Job]*claim
-	hopeless map[string]bool
+	// Claims are what waiting jobs make others give way for; infeasible are the
+	// searches for victims that found none.
+	Claims     map[*draft.Job]*claim
+	infeasible map[string]bool
 	// Waiting jobs in the order in which they are served.
 	Waiting []*draft.Job
 	// Ends are known ends as of the pass endsAt; searched counts the searches for
@@ -66,7 +66,7 @@ type Contest struct {
 
 // New is one in which nothing has happened.
 func New(s settle.Settler, whole *account.Fleet) Contest {
-	return Contest{Settler: s, Whole: whole, Claims: map[*draft.Job]*claim{}, hopeless: map[string]bool{}}
+	return Contest{Settler: s, Whole: whole, Claims: map[*draft.Job]*claim{}, infeasible: map[string]bool{}}
 }
 
 // claim is what a waiting job makes others give way for.
@@ -119,9 +119,9 @@ func (r *Contest) Lend(list ...*v1alpha1.Contract) {
 	}
 }
 
-// Turn does what can be done for a job now, and else sees whether others have
+// turn does what can be done for a job now, and else sees whether others have
 // to give way.
-func (r *Contest) Turn(j *draft.Job, q place.Request) {
+func (r *Contest) turn(j *draft.Job, q place.Request) {
 	r.Unbook(j)
 	j.TurnAt = r.Turns
 	keep := r.liftBelow(j)
@@ -130,12 +130,12 @@ func (r *Contest) Turn(j *draft.Job, q place.Request) {
 	r.SetProgressed(false)
 	r.Fill(j, q)
 	if len(j.Tasks) > 0 {
-		r.Claim(j)
+		r.makeClaim(j)
 	}
 	again()
 	if len(j.Tasks) > 0 {
 		r.Reserve(j)
-		r.tellReserved(j)
+		r.explainReserved(j)
 	}
 	keep(!r.Progressed && r.Claims[j] == nil)
 	r.SetProgressed(r.Progressed || progressed)

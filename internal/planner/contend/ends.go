@@ -33,6 +33,15 @@ func (e *Ending) Text() string {
 	return draft.KeyOf(e.Contract.Metadata.Namespace, e.Contract.Spec.Intent.Name) + " ends"
 }
 
+// givesTo reports whether what ends makes room on an offer.
+func (e *Ending) givesTo(to *inventory.Offer) bool {
+	is := func(o *inventory.Offer) bool { return o == to || slices.Contains(to.PoolPeers, o) }
+	if e.reserved == nil {
+		return is(e.Offer)
+	}
+	return slices.ContainsFunc(e.reserved.Reserved.whole, func(b booking) bool { return is(b.Offer) })
+}
+
 // Endings are what is known to end, in order.
 func (r *Contest) Endings() []Ending {
 	var out []Ending

@@ -83,7 +83,7 @@ func (q *fairQueue) Pop() any {
 func (r *Contest) serve(waiting []*draft.Job, q place.Request) {
 	from := 0
 	for ; from < len(waiting) && waiting[from].Offered(); from++ {
-		r.Turn(waiting[from], q)
+		r.turn(waiting[from], q)
 	}
 	for from < len(waiting) {
 		to := from + 1
@@ -102,7 +102,7 @@ func (r *Contest) serveEquals(group []*draft.Job, q place.Request) {
 	next := 0
 	for i, j := range group {
 		if i == next && (j.Senior || r.hasClaim(j)) {
-			r.Turn(j, q) // others give way to it: it goes before its equals
+			r.turn(j, q) // others give way to it: it goes before its equals
 			next++
 			continue
 		}
@@ -116,7 +116,7 @@ func (r *Contest) serveEquals(group []*draft.Job, q place.Request) {
 	}
 	if len(fair) < 2 {
 		for _, j := range group[next:] {
-			r.Turn(j, q)
+			r.turn(j, q)
 		}
 		return
 	}
@@ -128,7 +128,7 @@ func (r *Contest) serveEquals(group []*draft.Job, q place.Request) {
 		t := fair[0]
 		j := t.jobs[0]
 		t.jobs, t.at = t.jobs[1:], t.at[1:]
-		r.Turn(j, q)
+		r.turn(j, q)
 		out = append(out, j)
 		if len(t.jobs) == 0 {
 			heap.Pop(&fair)

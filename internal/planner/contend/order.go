@@ -20,7 +20,7 @@ func (r *Contest) FillWaiting(waiting []*draft.Job, q place.Request) []*draft.Jo
 	for pass := 0; pass < passes && len(waiting) > 0; pass++ {
 		r.SetProgressed(false)
 		r.Turns++
-		clear(r.hopeless)
+		clear(r.infeasible)
 		r.DropReservations()
 		served = append(served[:0], waiting...)
 		r.serve(served, q)

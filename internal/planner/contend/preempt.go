@@ -68,9 +68,9 @@ func (r *Contest) causeAlone(j *draft.Job, c *v1alpha1.Contract) v1alpha1.Cause 
 	return v1alpha1.Preempted
 }
 
-// Claim looks whether what gives way already is enough for a job, and which
+// makeClaim looks whether what gives way already is enough for a job, and which
 // others would have to. It books what is free already of the place.
-func (r *Contest) Claim(j *draft.Job) {
+func (r *Contest) makeClaim(j *draft.Job) {
 	if j.In == nil || r.W.Deaf || r.TimedOut(j) || !slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind == draft.TaskFresh }) {
 		return // who gives up waiting in this round keeps nothing from others in it
 	}
@@ -88,12 +88,13 @@ func (r *Contest) Claim(j *draft.Job) {
 	r.Lend(pending...)
 	var places []booking
 	if len(pending) > 0 {
-		places = r.Rehearse(j)
+		places = r.dryRun(j)
 	}
-	if len(places) == 0 && may && !r.hopeless[r.hopeKey(j)] {
+	if len(places) == 0 && may && !r.infeasible[searchKey(j)] {
+		search := &victimSearch{Contest: r, job: j, causes: cl.causes}
 		var more []*v1alpha1.Contract
-		if more, places = r.victims(j, cl); len(places) == 0 {
-			r.hopeless[r.hopeKey(j)] = true
+		if more, places = search.find(); len(places) == 0 {
+			r.infeasible[searchKey(j)] = true
 		}
 		charged = append(charged, more...)
 	}
@@ -107,16 +108,16 @@ func (r *Contest) Claim(j *draft.Job) {
 	}
 	r.book(cl, places)
 	r.SetClaim(j, cl)
-	r.tellClaim(cl)
+	r.explainClaim(cl)
 }
 
-// hopeKey is the same for jobs whose search for victims ends alike.
-func (r *Contest) hopeKey(j *draft.Job) string {
+// searchKey is the same for jobs whose search for victims ends alike.
+func searchKey(j *draft.Job) string {
 	return fmt.Sprint(j.TenantName, " ", j.Priority, " ", len(j.Tasks), " ", j.Gang(), " ", j.Consumer, " ", j.In.Digest)
 }
 
 // leavingAnyway are contracts of others that have been Releasing for less than
-// the grace period: nobody has to give way for what comes free by itself. What
+// the grace period: no contract has to give way for what comes free by itself. What
 // is not seen gone by then is not counted on.
 func (r *Contest) leavingAnyway(j *draft.Job, own []*v1alpha1.Contract) []*v1alpha1.Contract {
 	grace := r.Grace()
@@ -139,9 +140,9 @@ func (r *Contest) leavingAnyway(j *draft.Job, own []*v1alpha1.Contract) []*v1alp
 	return out
 }
 
-// Rehearse does what a job would do now and takes it back: where its replicas
+// dryRun does what a job would do now and takes it back: where its replicas
 // would be placed, nothing when not all of them (of a gang; else none).
-func (r *Contest) Rehearse(j *draft.Job) []booking {
+func (r *Contest) dryRun(j *draft.Job) []booking {
 	m := r.Mark()
 	defer r.Rollback(m)
 	k := r.Understudy(j)
@@ -154,7 +155,7 @@ func (r *Contest) Rehearse(j *draft.Job) []booking {
 }
 
 // Understudy is a copy of a job that may be filled and thrown away: only with
-// what has to be placed anew.
+// what has to be placed again.
 func (r *Contest) Understudy(j *draft.Job) *draft.Job {
 	k := *j
 	k.Dec, k.Shapes = draft.Decision{}, nil
@@ -163,7 +164,7 @@ func (r *Contest) Understudy(j *draft.Job) *draft.Job {
 	return &k
 }
 
-// placesOf are where an understudy was placed.
+// placesOf are where a copy of a job was placed.
 func (r *Contest) placesOf(j, k *draft.Job) []booking {
 	var places []booking
 	for _, c := range k.Live {
@@ -176,8 +177,8 @@ func (r *Contest) placesOf(j, k *draft.Job) []booking {
 	return places
 }
 
-// tellClaim says what a claimant waits for.
-func (r *Contest) tellClaim(cl *claim) {
+// explainClaim writes what a claimant waits for.
+func (r *Contest) explainClaim(cl *claim) {
 	if len(cl.job.Open) == 0 {
 		return
 	}

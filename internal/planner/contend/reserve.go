@@ -43,29 +43,35 @@ type reservation struct {
 	whole []booking
 }
 
+// backfill looks for the reservation of a job.
+type backfill struct {
+	*Contest
+	job *draft.Job
+	// ends are known ones that may make room for it, in order.
+	ends []Ending
+}
+
 // Reserve makes a reservation for a job whose turn found too little free.
 func (r *Contest) Reserve(j *draft.Job) {
 	if !r.mayReserve(j) {
 		return
 	}
-	ends := r.endsFor(j)
-	if len(ends) == 0 {
+	b := &backfill{Contest: r, job: j}
+	if b.ends = b.endsThatMatter(); len(b.ends) == 0 {
 		return
 	}
 	r.Searched++
-	r.takeReserved(j, -1)
-	until, whole := r.soonest(j, ends)
-	r.takeReserved(j, 1)
-	if len(whole) == 0 || r.tooLate(j, until) {
+	until, whole := b.soonest()
+	if len(whole) == 0 || b.isTooLate(until) {
 		return
 	}
 	cl := &claim{job: j, key: draft.KeyOf(j.TenantName, j.Name), Reserved: &reservation{until: until, whole: whole}}
-	r.keepUntil(cl, ends)
+	b.keepUntil(cl)
 	r.SetClaim(j, cl)
 }
 
-// tellReserved says what is kept for a job.
-func (r *Contest) tellReserved(j *draft.Job) {
+// explainReserved writes what is kept for a job.
+func (r *Contest) explainReserved(j *draft.Job) {
 	if c := r.Claims[j]; c != nil && c.Reserved != nil {
 		f := &j.Open[0]
 		f.Text = "what it needs of " + placesText(c.Reserved.whole) + " is kept from those that would hold it beyond " + draft.Stamp(c.Reserved.until) + "; " + f.Text
@@ -127,20 +133,20 @@ func (r *Contest) keptFrom(j *draft.Job, kept []*claim) (*claim, *inventory.Offe
 	return nil, nil
 }
 
-// keepUntil books what of a reservation's places nobody may take who stays
-// longer: what is free now, but for what will be free beside it then.
-func (r *Contest) keepUntil(cl *claim, ends []Ending) {
+// keepUntil books what of a reservation's places no intent may take that stays
+// longer: what is free now, but for what will be free next to it then.
+func (r *backfill) keepUntil(cl *claim) {
 	m := r.Mark()
-	for i := range ends {
-		e := &ends[i]
+	for i := range r.ends {
+		e := &r.ends[i]
 		if e.At.After(cl.Reserved.until.Time) {
 			break
 		}
-		if slices.ContainsFunc(cl.Reserved.whole, func(b booking) bool { return r.givesTo(e, b.Offer) }) {
+		if slices.ContainsFunc(cl.Reserved.whole, func(b booking) bool { return e.givesTo(b.Offer) }) {
 			r.lendEnd(e)
 		}
 	}
-	r.takeReserved(cl.job, -1)
+	r.takeReserved()
 	slack := make([]quantity.Vector, len(cl.Reserved.whole))
 	for i, p := range cl.Reserved.whole {
 		slack[i] = p.Offer.Free().Clone().Sub(p.Size)
@@ -181,9 +187,10 @@ func (r *Contest) mayReserve(j *draft.Job) bool {
 	return false
 }
 
-// tooLate reports whether a job will not be waiting any more at an instant, or
+// isTooLate reports whether the job will not be waiting any more at an instant, or
 // may not start then.
-func (r *Contest) tooLate(j *draft.Job, at v1alpha1.Time) bool {
+func (r *backfill) isTooLate(at v1alpha1.Time) bool {
+	j := r.job
 	s := &j.In.Spec.Schedule
 	if timeout := j.In.Spec.Queue.Timeout.Duration; timeout > 0 && !at.Before(r.WaitingSince(j).Add(timeout)) {
 		return true
@@ -194,8 +201,9 @@ func (r *Contest) tooLate(j *draft.Job, at v1alpha1.Time) bool {
 	return len(s.Windows) > 0 && !j.End.IsZero() && !at.Before(j.End.Time)
 }
 
-// endsFor are the known ends that may matter to a job, in order.
-func (r *Contest) endsFor(j *draft.Job) []Ending {
+// endsThatMatter are the known ends that may make room for the job, in order.
+func (r *backfill) endsThatMatter() []Ending {
+	j := r.job
 	if r.EndsAt != r.Turns || r.Progressed {
 		r.Ends, r.EndsAt = r.knownEnds(), r.Turns
 	}
@@ -229,7 +237,7 @@ func (r *Contest) endsFor(j *draft.Job) []Ending {
 }
 
 // lendEnd makes what ends seem free, until it is rolled back.
-func (r *Contest) lendEnd(e *Ending) {
+func (r *backfill) lendEnd(e *Ending) {
 	if e.reserved == nil {
 		r.Lend(e.Contract)
 		return
@@ -237,15 +245,6 @@ func (r *Contest) lendEnd(e *Ending) {
 	for _, b := range e.reserved.Reserved.whole {
 		r.Shift(b.Offer, b.Size)
 	}
-}
-
-// givesTo reports whether what ends makes room on an offer.
-func (r *Contest) givesTo(e *Ending, to *inventory.Offer) bool {
-	is := func(o *inventory.Offer) bool { return o == to || slices.Contains(to.PoolPeers, o) }
-	if e.reserved == nil {
-		return is(e.Offer)
-	}
-	return slices.ContainsFunc(e.reserved.Reserved.whole, func(b booking) bool { return is(b.Offer) })
 }
 
 // knownEnds are those of contracts that nobody else waits for.
@@ -267,26 +266,25 @@ func (r *Contest) knownEnds() []Ending {
 	return out
 }
 
-// takeReserved takes what reservations before a job's will take of what is to
-// come (-1), or gives it back (1).
-func (r *Contest) takeReserved(j *draft.Job, sign int64) {
-	for k, c := range r.Claims { // in any order: sums do not tell
-		if c.Reserved == nil || k == j || k.Priority < j.Priority {
+// takeReserved takes what reservations before the job's will take of what is to
+// come, until it is rolled back.
+func (r *backfill) takeReserved() {
+	for k, c := range r.Claims { // in any order: sums are the same
+		if c.Reserved == nil || k == r.job || k.Priority < r.job.Priority {
 			continue
 		}
 		for i, p := range c.Reserved.whole {
-			rest := p.Size.Clone().Sub(c.Booked[i].Size)
-			if sign < 0 {
-				rest = rest.Negative()
-			}
-			r.Shift(p.Offer, rest)
+			r.Shift(p.Offer, c.Booked[i].Size.Clone().Sub(p.Size))
 		}
 	}
 }
 
-// soonest is the first of the known ends at which a job fits, and where. Every
-// end makes more room, so it is searched for by halves.
-func (r *Contest) soonest(j *draft.Job, ends []Ending) (until v1alpha1.Time, whole []booking) {
+// soonest is the first of the ends at which the job fits, and where. Every end
+// makes more room, so it is searched for by halves.
+func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
+	ends, m := r.ends, r.Mark()
+	defer r.Rollback(m)
+	r.takeReserved()
 	var ended []draft.Mark // one an end that is lent, in order
 	before := func(n int) {
 		for len(ended) > n {
@@ -300,7 +298,7 @@ func (r *Contest) soonest(j *draft.Job, ends []Ending) (until v1alpha1.Time, who
 			r.lendEnd(&ends[len(ended)-1])
 		}
 		before(n)
-		return byOffer(r.Rehearse(j))
+		return byOffer(r.dryRun(r.job))
 	}
 	instant := func(n int) int { // n and all that end within a grace period of the n-th
 		for at := ends[n-1].At.Add(r.Grace()); n < len(ends) && !ends[n].At.After(at); {

@@ -19,19 +19,33 @@ const (
 	placesTried = 8  // offers that are tried for one claim before it is given up
 )
 
-// victims are contracts that have to give way so that a job fits, and where it
-// then does. Alternatives are tried in order. It works as if one replica after
-// the other were placed, and asks in the end whether the whole would be.
-func (r *Contest) victims(j *draft.Job, cl *claim) ([]*v1alpha1.Contract, []booking) {
-	for _, alt := range j.Alternatives() {
-		chosen := r.victimsOf(j, cl, alt)
+// victimSearch looks for the contracts that have to give way so that a job fits.
+type victimSearch struct {
+	*Contest
+	job *draft.Job
+	// causes are why those that were chosen give way.
+	causes map[string]v1alpha1.Cause
+	// copied is the job by the alternative at hand, as far as it is placed; chosen are
+	// the contracts that give way for that, and tried the offers where more than
+	// capacity is missing.
+	copied *draft.Job
+	chosen []*v1alpha1.Contract
+	tried  map[*inventory.Offer]bool
+}
+
+// find is the contracts that have to give way, and where the job then fits.
+// Alternatives are tried in order. It works as if one replica after the other were
+// placed, and asks in the end whether the whole would be.
+func (s *victimSearch) find() ([]*v1alpha1.Contract, []booking) {
+	for _, alt := range s.job.Alternatives() {
+		chosen := s.findBy(alt)
 		if len(chosen) == 0 {
 			continue
 		}
-		m := r.Mark()
-		r.Lend(chosen...)
-		places := r.Rehearse(j)
-		r.Rollback(m)
+		m := s.Mark()
+		s.Lend(chosen...)
+		places := s.dryRun(s.job)
+		s.Rollback(m)
 		if len(places) > 0 {
 			return chosen, places
 		}
@@ -39,49 +53,48 @@ func (r *Contest) victims(j *draft.Job, cl *claim) ([]*v1alpha1.Contract, []book
 	return nil, nil
 }
 
-func (r *Contest) victimsOf(j *draft.Job, cl *claim, alt v1alpha1.ResourceRequest) []*v1alpha1.Contract {
-	k := r.Understudy(j)
-	doc, loose := *j.In.ResourceIntent, false
-	in := *j.In
+// findBy is find by one alternative, without the question whether the whole fits.
+func (s *victimSearch) findBy(alt v1alpha1.ResourceRequest) []*v1alpha1.Contract {
+	k := s.Understudy(s.job)
+	doc, loose := *s.job.In.ResourceIntent, false
+	in := *s.job.In
 	doc.Spec.Gang, in.ResourceIntent = &loose, &doc
 	k.In, k.Alts = &in, []v1alpha1.ResourceRequest{alt}
-	m := r.Mark()
-	defer r.Rollback(m)
-	var chosen []*v1alpha1.Contract
-	tried := map[*inventory.Offer]bool{}
+	s.copied, s.chosen, s.tried = k, nil, map[*inventory.Offer]bool{}
+	m := s.Mark()
+	defer s.Rollback(m)
 	for len(k.Tasks) > 0 {
-		r.Fill(k, place.Rehearsal)
-		if len(k.Tasks) == 0 || len(tried) == placesTried {
+		s.Fill(k, place.Rehearsal)
+		if len(k.Tasks) == 0 || len(s.tried) == placesTried {
 			break
 		}
-		set := r.leastDisturbing(k, tried, chosen)
+		set := s.leastDisturbing()
 		if set == nil {
 			break
 		}
 		causes := make([]v1alpha1.Cause, len(set.leaves))
 		for i, c := range set.leaves { // before the claimant's own quota counts as used
-			causes[i] = r.causeFor(j, c)
+			causes[i] = s.causeFor(s.job, c)
 		}
-		m := r.Mark()
-		r.Lend(set.leaves...)
+		m := s.Mark()
+		s.Lend(set.leaves...)
 		left := len(k.Tasks)
-		r.Fill(k, place.Rehearsal)
-		if len(k.Tasks) == left { // something else than capacity stands in the way there
-			r.Rollback(m)
-			tried[set.offer] = true
+		s.Fill(k, place.Rehearsal)
+		if len(k.Tasks) == left { // something else than capacity is in the way there
+			s.Rollback(m)
+			s.tried[set.offer] = true
 			continue
 		}
-		r.Keep(m)
-		chosen = append(chosen, set.leaves...)
+		s.Keep(m)
+		s.chosen = append(s.chosen, set.leaves...)
 		for i, c := range set.leaves {
-			cl.causes[c.Metadata.Name] = causes[i]
+			s.causes[c.Metadata.Name] = causes[i]
 		}
 	}
-	done := len(k.Tasks) == 0 || !j.Gang()
-	if !done {
+	if len(k.Tasks) > 0 && s.job.Gang() {
 		return nil
 	}
-	return chosen
+	return s.chosen
 }
 
 // unit is what gives way as a whole: a contract, or all contracts of a gang,
@@ -110,17 +123,18 @@ func (a *victimSet) before(b *victimSet) bool {
 
 // leastDisturbing is the set of contracts whose leaving makes room for one
 // replica at the least cost to others, nil when there is none.
-func (r *Contest) leastDisturbing(k *draft.Job, tried map[*inventory.Offer]bool, chosen []*v1alpha1.Contract) *victimSet {
-	r.Budget(k, len(k.Tasks))
-	s := r.ShapeOf(k, 0)
-	l := r.LimitsFor(k, place.Request{}, s, match.SpendLimits{}, int64(len(k.Tasks)-1))
+func (s *victimSearch) leastDisturbing() *victimSet {
+	k := s.copied
+	s.Budget(k, len(k.Tasks))
+	class := s.ShapeOf(k, 0)
+	l := s.LimitsFor(k, place.Request{}, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
 	var best *victimSet
-	for i := range s.Candidates {
-		c := &s.Candidates[i]
-		if c.FailsMoney != "" || tried[c.Offer] || !strings.HasPrefix(c.Fails, match.ReqCapacity) || l.Rejects(c) != "" {
+	for i := range class.Candidates {
+		c := &class.Candidates[i]
+		if c.FailsMoney != "" || s.tried[c.Offer] || !strings.HasPrefix(c.Fails, match.ReqCapacity) || l.Rejects(c) != "" {
 			continue
 		}
-		if set := r.setOn(k, c, chosen); set != nil && (best == nil || set.before(best)) {
+		if set := s.setOn(c); set != nil && (best == nil || set.before(best)) {
 			best = set
 		}
 	}
@@ -128,7 +142,7 @@ func (r *Contest) leastDisturbing(k *draft.Job, tried map[*inventory.Offer]bool,
 }
 
 // setOn is the least disturbing set on one offer.
-func (r *Contest) setOn(k *draft.Job, c *match.Candidate, chosen []*v1alpha1.Contract) *victimSet {
+func (s *victimSearch) setOn(c *match.Candidate) *victimSet {
 	o := c.Offer
 	var lack quantity.Vector
 	for i := range max(len(c.Size), len(o.Free())) {
@@ -139,9 +153,9 @@ func (r *Contest) setOn(k *draft.Job, c *match.Candidate, chosen []*v1alpha1.Con
 	var pick []unit
 	if c.Fails == match.ReqCard {
 		lack = lack.Set(quantity.GPU, min(c.Size.At(quantity.GPU), o.Cards().PerCard()))
-		pick = r.fewestOnCard(o, r.unitsOn(k, o, lack, chosen), lack.At(quantity.GPU))
+		pick = s.fewestOnCard(o, s.unitsOn(o, lack), lack.At(quantity.GPU))
 	} else {
-		pick = fewest(r.unitsOn(k, o, lack, chosen), lack)
+		pick = fewest(s.unitsOn(o, lack), lack)
 	}
 	if pick == nil {
 		return nil
@@ -153,9 +167,9 @@ func (r *Contest) setOn(k *draft.Job, c *match.Candidate, chosen []*v1alpha1.Con
 	return set
 }
 
-// unitsOn are the units that may give way to a job and hold what an offer
-// lacks, the least disturbing first.
-func (r *Contest) unitsOn(k *draft.Job, o *inventory.Offer, lack quantity.Vector, chosen []*v1alpha1.Contract) []unit {
+// unitsOn are the units that may give way to the job and hold what is missing on an
+// offer, the least disturbing first.
+func (s *victimSearch) unitsOn(o *inventory.Offer, lack quantity.Vector) []unit {
 	list := o.Contracts
 	for _, m := range o.PoolPeers {
 		list = slices.Concat(list, m.Contracts)
@@ -163,11 +177,11 @@ func (r *Contest) unitsOn(k *draft.Job, o *inventory.Offer, lack quantity.Vector
 	byGang := map[string]int{}
 	var out []unit
 	for _, c := range list {
-		c = r.Latest(c)
-		if c.Status.Displaced != nil || r.causeFor(k, c) == "" || slices.Contains(chosen, c) {
+		c = s.Latest(c)
+		if c.Status.Displaced != nil || s.causeFor(s.copied, c) == "" || slices.Contains(s.chosen, c) {
 			continue
 		}
-		relief := r.Relief(o, c)
+		relief := s.Relief(o, c)
 		if !touches(relief, lack) {
 			continue
 		}
@@ -176,9 +190,9 @@ func (r *Contest) unitsOn(k *draft.Job, o *inventory.Offer, lack quantity.Vector
 			out[at].relief = out[at].relief.Add(relief)
 			continue
 		}
-		u := unit{contracts: []*v1alpha1.Contract{c}, relief: relief.Clone(), priority: r.Standing(c), start: c.Spec.Term.Start.Unix(), name: c.Metadata.Name}
-		if mates := r.gangOf(c); len(mates) > 1 {
-			if slices.ContainsFunc(mates, func(m *v1alpha1.Contract) bool { return m.Status.Displaced != nil || slices.Contains(chosen, m) }) {
+		u := unit{contracts: []*v1alpha1.Contract{c}, relief: relief.Clone(), priority: s.Standing(c), start: c.Spec.Term.Start.Unix(), name: c.Metadata.Name}
+		if mates := s.gangOf(c); len(mates) > 1 {
+			if slices.ContainsFunc(mates, func(m *v1alpha1.Contract) bool { return m.Status.Displaced != nil || slices.Contains(s.chosen, m) }) {
 				continue
 			}
 			u.contracts = mates
@@ -220,7 +234,7 @@ func (r *Contest) gangOf(c *v1alpha1.Contract) []*v1alpha1.Contract {
 	return out
 }
 
-// fewest is the best of the units that together give what is lacked: one alone,
+// fewest is the best of the units that together give what is missing: one alone,
 // a pair, or else as many as it takes, without any that the others make
 // needless. The units come the least disturbing first.
 func fewest(units []unit, lack quantity.Vector) []unit {
@@ -295,7 +309,7 @@ func pruned(set []unit, sum, lack quantity.Vector) []unit {
 }
 
 // needed are the contracts that hold something of the places of a claim, and
-// the rest of their gangs: those that have notice and stand elsewhere may stay.
+// the rest of their gangs: those that have notice and are elsewhere may stay.
 func (r *Contest) needed(list []*v1alpha1.Contract, places []booking) []*v1alpha1.Contract {
 	at := map[*inventory.Offer]bool{}
 	for _, p := range places {
@@ -316,14 +330,14 @@ func (r *Contest) needed(list []*v1alpha1.Contract, places []booking) []*v1alpha
 }
 
 // fewestOnCard is the best of the units that together free so much of one card.
-func (r *Contest) fewestOnCard(o *inventory.Offer, units []unit, need int64) (best []unit) {
+func (s *victimSearch) fewestOnCard(o *inventory.Offer, units []unit, need int64) (best []unit) {
 	for i, free := range o.Cards().Free() {
 		lack := quantity.Vector(nil).Set(quantity.GPU, need-free)
 		var there []unit
 		for _, u := range units {
 			var relief int64
 			for _, c := range u.contracts {
-				if r.OfferOf(c) != o {
+				if s.OfferOf(c) != o {
 					continue
 				}
 				for _, on := range inventory.CardsOf(c) {
