@@ -28,14 +28,14 @@ import (
 //	held      the capacity counts as held until it is seen gone; then the
 //	          claimant's turn simply finds it free
 //
-// A notice holds only while its claim does: every round makes the claims anew,
-// from the notices that stand, and takes back what nobody needs any more.
+// A notice applies only while its claim does: every round makes the claims again,
+// from the notices that apply, and takes back those that no claim needs any more.
 //
 // What rules out cascades and ping-pong:
 //
 //   - a victim's priority is strictly lower than its claimant's (or, reclaimed,
 //     it holds borrowed quota and its claimant borrows none);
-//   - an intent that had to give way displaces nobody until it has been served
+//   - an intent that had to give way displaces no other until it has been served
 //     again or its file changes (IntentStatus.Displaced), so that no chain is
 //     longer than one;
 //   - a claimant is placed where it cannot be displaced by its victim again:
@@ -44,7 +44,7 @@ import (
 //     placements is a victim in it.
 //
 // Fleet.safety.maxEnds does not count what is displaced: it guards against
-// intents and providers that went away, while somebody asked for this.
+// intents and providers that went away, while an intent asked for this.
 
 // Contest serves those that wait, in turn.
 type Contest struct {
@@ -82,7 +82,7 @@ type claim struct {
 	soon bool
 	// Booked is free capacity that is kept for it.
 	Booked []booking
-	// Reserved: nobody gives way; it waits for what is known to end.
+	// Reserved: no contract gives way; it waits for what is known to end.
 	Reserved *reservation
 }
 
@@ -144,13 +144,13 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 // liftBelow gives back what is kept for claims of lower priority while a job
 // has its turn: they come after it, in this pass as in the first. It returns
 // how to keep it again, or how to leave that to their own turns. Who had to give way
-// is not let in: it would take what its claimant waits for, for ever.
+// is not let in: it would permanently take what its claimant waits for.
 func (r *Contest) liftBelow(j *draft.Job) (keep func(again bool)) {
 	if len(r.Claims) == 0 || j.Displaced {
 		return func(bool) {}
 	}
 	var lifted []*claim
-	for k, c := range r.Claims { // in any order: sums do not tell
+	for k, c := range r.Claims { // in any order: sums are the same
 		if k.Priority >= j.Priority {
 			continue
 		}
@@ -264,7 +264,7 @@ func (r *Contest) Displace() (more []*draft.Job) {
 	return slices.Compact(more)
 }
 
-// reviewNotice decides what becomes of a standing notice; it returns the job
+// reviewNotice decides what becomes of a notice that applies; it returns the job
 // of a contract that changed.
 func (r *Contest) reviewNotice(c *v1alpha1.Contract, cl *claim) *draft.Job {
 	d := c.Status.Displaced
@@ -275,7 +275,7 @@ func (r *Contest) reviewNotice(c *v1alpha1.Contract, cl *claim) *draft.Job {
 	if cl == nil {
 		tenant, name, _ := strings.Cut(d.By, "/")
 		if by := r.JobOf(tenant, name); by != nil && (by.Silent || by.Frozen) {
-			return nil // nobody knows what its claimant wants now
+			return nil // what its claimant wants now is unknown
 		}
 		next := *c
 		next.Status.Displaced = nil
@@ -294,7 +294,7 @@ func (r *Contest) reviewNotice(c *v1alpha1.Contract, cl *claim) *draft.Job {
 	return j
 }
 
-// vacate releases a contract whose notice is over, and wants its replica anew.
+// vacate releases a contract whose notice is over, and wants its replica placed again.
 func (r *Contest) vacate(j *draft.Job, c *v1alpha1.Contract) {
 	code := string(c.Status.Displaced.Cause)
 	r.Drop(j, c, v1alpha1.PhasePreempted, code, r.GaveWay(c))
@@ -306,7 +306,7 @@ func (r *Contest) vacate(j *draft.Job, c *v1alpha1.Contract) {
 	r.NoteProgress()
 }
 
-// notice tells a contract that it has to give way, and returns its job. Where
+// notice gives a contract notice to give way, and returns its job. Where
 // its intent asks for no grace it is released at once.
 func (r *Contest) notice(cl *claim, c *v1alpha1.Contract) *draft.Job {
 	j := r.wake(c.Metadata.Namespace, c.Spec.Intent.Name)
@@ -357,7 +357,7 @@ func (r *Contest) wake(tenant, name string) *draft.Job {
 }
 
 // Void reports whether the claimant of a notice is known, by now, not to need
-// that contract's place any more: nobody moves for it then.
+// that contract's place any more: no contract moves for it then.
 func (r *Contest) Void(c *v1alpha1.Contract) bool {
 	d := c.Status.Displaced
 	if d.Cause == v1alpha1.Interrupted {
@@ -369,7 +369,7 @@ func (r *Contest) Void(c *v1alpha1.Contract) bool {
 	case by == nil:
 		return r.Renamed[[2]string{tenant, name}] == nil // it is served as it asks, or goes by another name now
 	case by.Silent || by.Frozen:
-		return false // nobody knows what it wants now
+		return false // what it wants now is unknown
 	case by.In == nil || len(by.Tasks) == 0 || r.TimedOut(by):
 		return true
 	}
@@ -402,8 +402,8 @@ func (r *Contest) ShiftClaim(j *draft.Job, sign int64) {
 	}
 }
 
-// TellDisplaced says of an intent that has notice that it has. It reports
-// whether there was anything to say.
+// TellDisplaced writes, for an intent that has notice, that it has. It reports
+// whether it wrote anything.
 func (r *Contest) TellDisplaced(j *draft.Job) bool {
 	at := slices.IndexFunc(j.Live, func(c *v1alpha1.Contract) bool { return c.Status.Displaced != nil })
 	if at < 0 || slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind != draft.TaskLeave }) {

@@ -19,13 +19,13 @@ import (
 )
 
 // Between tenants whose intents have equal priority turns go by dominant
-// resource fairness (package account): whoever holds the smallest share of the
-// fleet is next, and what he gets counts at once. Equal shares: in the order of the
+// resource fairness (package account): the one that holds the smallest share of the
+// fleet is next, and what it gets counts at once. Equal shares: in the order of the
 // batch. Within a tenant the older intent is next, and an intent that fits nowhere
-// holds nobody up.
+// holds up no other.
 //
-// Shares go up and down while somebody waits for much at once, and whoever has
-// less for a moment would take a part of what is being kept for it
+// Shares go up and down while an intent waits for much at once, and a tenant that
+// has less for a moment would take a part of what is being kept for it
 // (reserve.go), again and again. So the oldest that has waited for as long as
 // patience, and asks for more than the smallest of its equals, goes first. One
 // at a time does: that bounds how far it bends the shares.
@@ -140,7 +140,7 @@ func (r *Contest) serveEquals(group []*draft.Job, q place.Request) {
 }
 
 // seniorFirst puts the oldest of a group that has waited for too long in front
-// of those to whom nobody gives way.
+// of those for which no contract gives way.
 func (r *Contest) seniorFirst(group []*draft.Job) {
 	for _, j := range group {
 		j.Senior = false
@@ -176,7 +176,7 @@ func (r *Contest) seniorFirst(group []*draft.Job) {
 	}
 }
 
-// sizeOf is what a job asks for in all: GPUs, then cores.
+// sizeOf is what a job asks for in total: GPUs, then cores.
 func (r *Contest) sizeOf(j *draft.Job) [2]int64 {
 	s, n := r.ShapeOf(j, 0), int64(j.Replicas())
 	size := [2]int64{0, s.Request.Need.At(quantity.CPU) * n}
@@ -186,7 +186,7 @@ func (r *Contest) sizeOf(j *draft.Job) [2]int64 {
 	return size
 }
 
-// TellShares says of those that wait whose turn comes before theirs, because
+// TellShares writes, for those that wait, whose turn comes before theirs, because
 // another tenant holds less.
 func (r *Contest) TellShares() {
 	first := map[int32]*draft.Job{} // of each priority, the first that waits

@@ -44,7 +44,7 @@ type rank struct {
 
 // flexibility is in how many places a job could be served, summed over its
 // alternatives. What is free of them does not count: the order would be another
-// one as soon as the first is served, and the next round would tell other
+// one as soon as the first is served, and the next round would give other
 // reasons. Nor does, where parts of cards are sold, whether one is large enough:
 // that would be the job's size again.
 func (r *Contest) flexibility(j *draft.Job) int {

@@ -12,10 +12,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Who waits for more than is free would wait for ever if whoever asks for less
-// took every card that comes free. So the first in line have a reservation, as
-// in EASY backfilling (Lifka 1995; Slurm's backfill is of that kind): the
-// instant at which enough of what stands is known to end, and the places there.
+// An intent that waits for more than is free would never be served if those that
+// ask for less took every card that comes free. So the first in line have a
+// reservation, as in EASY backfilling (Lifka 1995; Slurm's backfill is of that kind): the
+// instant at which enough of what is held is known to end, and the places there.
 // Until then another intent may still take
 //
 //   - what is free of those places and not needed then, and
@@ -23,15 +23,15 @@ import (
 //
 // Only ends that are known count: terms, and releases under way for less than
 // the grace period. What ends within a grace period counts as one end, because
-// contracts of one length never end in the same second and nobody waits for the
-// seconds between them. While contracts without an end are in the way nothing is
-// kept, because nobody could say how long it would lie idle. Reservations are
-// made anew in every pass, in the order of turns, each beside those before it;
+// contracts of one length never end in the same second and no intent waits for
+// the seconds between them. While contracts without an end are in the way nothing is
+// kept, because it is unknown how long it would lie idle. Reservations are made
+// again in every pass, in the order of turns, each next to those before it;
 // nothing of them is written. Higher priority goes over them (liftBelow).
 
 // Bounds, so that a round stays short whatever waits.
 const (
-	reservations = 8   // that stand at a time
+	reservations = 8   // at a time
 	searches     = 8   // for reservations in a pass
 	knownEnds    = 256 // that are looked at for one
 )
@@ -78,8 +78,8 @@ func (r *Contest) explainReserved(j *draft.Job) {
 	}
 }
 
-// TellKept says of those that wait for whom what they could have is kept, and
-// until when. It is said anew in every round and not written down.
+// TellKept writes, for those that wait, for which intent what they could have is
+// kept, and until when. Every round writes it again; the ledger has none of it.
 func (r *Contest) TellKept() {
 	var kept []*claim
 	for _, j := range r.Waiting {
@@ -207,9 +207,9 @@ func (r *backfill) endsThatMatter() []Ending {
 	if r.EndsAt != r.Turns || r.Progressed {
 		r.Ends, r.EndsAt = r.knownEnds(), r.Turns
 	}
-	var shapes []*match.Class
+	var classes []*match.Class
 	for alt := range j.Alternatives() {
-		shapes = append(shapes, r.ShapeOf(j, alt))
+		classes = append(classes, r.ShapeOf(j, alt))
 	}
 	var out []Ending
 	for i := range r.Ends {
@@ -217,7 +217,7 @@ func (r *backfill) endsThatMatter() []Ending {
 		if e.Contract.Metadata.Namespace == j.TenantName && e.Contract.Spec.Intent.Name == j.Name {
 			continue
 		}
-		if slices.ContainsFunc(shapes, func(s *match.Class) bool { return s.Of(e.Offer) != nil }) {
+		if slices.ContainsFunc(classes, func(s *match.Class) bool { return s.Of(e.Offer) != nil }) {
 			if out = append(out, *e); len(out) == knownEnds {
 				break
 			}
@@ -247,7 +247,7 @@ func (r *backfill) lendEnd(e *Ending) {
 	}
 }
 
-// knownEnds are those of contracts that nobody else waits for.
+// knownEnds are those of contracts that no other intent waits for.
 func (r *Contest) knownEnds() []Ending {
 	var out []Ending
 	for _, e := range r.Endings() {
@@ -257,7 +257,7 @@ func (r *Contest) knownEnds() []Ending {
 		if e.Contract.Status.Phase == v1alpha1.PhaseReleasing {
 			e.At = v1alpha1.TimeOf(e.Contract.Status.Since.Add(r.Grace()))
 			if !e.At.After(r.Now.Time) {
-				continue // it is not seen gone, and nobody knows when it will be
+				continue // it is not seen gone, and when it will be is unknown
 			}
 		}
 		out = append(out, e)
@@ -285,7 +285,7 @@ func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
 	ends, m := r.ends, r.Mark()
 	defer r.Rollback(m)
 	r.takeReserved()
-	var ended []draft.Mark // one an end that is lent, in order
+	var ended []draft.Mark // one for each end that is made to seem over, in order
 	before := func(n int) {
 		for len(ended) > n {
 			r.Rollback(ended[len(ended)-1])

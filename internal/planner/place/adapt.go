@@ -12,7 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// adapt makes a contract what its intent now says. What it has already is kept
+// adapt makes a contract what its intent now asks for. What it has already is kept
 // as it is, whichever alternative it came from; else each alternative is tried
 // in order, first by resizing in place, then by another contract in exchange.
 // Until that succeeds the contract stays.

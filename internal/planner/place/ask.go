@@ -30,7 +30,7 @@ func (r *Placer) WishOf(j *draft.Job, alt v1alpha1.ResourceRequest) *match.Reque
 	return r.Match.Request(asksOf(j, &alt))
 }
 
-// ShapeOf is the shape of one alternative of a job, up to date.
+// ShapeOf is the request class of one alternative of a job, up to date.
 func (r *Placer) ShapeOf(j *draft.Job, alt int) *match.Class {
 	s := j.Shapes[alt]
 	if s == nil {
@@ -64,18 +64,18 @@ func (r *Placer) transferOf(c *v1alpha1.Contract) quantity.Micro {
 	return r.InFleet(c.Decision.Transfer.Hourly, c.Decision.Transfer.Currency)
 }
 
-// shapeMemo is what a shape's users found out of it.
-type shapeMemo struct {
+// classMemo is what was found out of a request class.
+type classMemo struct {
 	// failed remembers why nothing fitted.
-	failed failedShape
+	failed failedClass
 	// spreads are the domains of the candidates, by key of placement.spread.
 	spreads map[string][]string
 }
 
-func memoOf(s *match.Class) *shapeMemo {
-	m, known := s.Memo.(*shapeMemo)
+func memoOf(s *match.Class) *classMemo {
+	m, known := s.Memo.(*classMemo)
 	if !known {
-		m = &shapeMemo{}
+		m = &classMemo{}
 		s.Memo = m
 	}
 	return m

@@ -17,7 +17,7 @@ type bars struct {
 	consumer, secret string
 }
 
-// BarsOf are a job's, as things stand.
+// BarsOf are a job's, as of now.
 func (r *Placer) BarsOf(j *draft.Job) *bars {
 	if j.In == nil || reserves(&j.In.Spec) {
 		return nil
@@ -70,7 +70,7 @@ func (b *bars) Breaks(provider string) string {
 	return ""
 }
 
-// Detail says it with names.
+// Detail explains with names which requirement a provider fails.
 func (b *bars) Detail(provider, req string) string {
 	switch {
 	case b == nil:
@@ -81,8 +81,8 @@ func (b *bars) Detail(provider, req string) string {
 	return fmt.Sprintf("its tenant may not use Secret %s/%s of %s: declare it under spec.secrets of its file", v1alpha1.PeeringNamespace(b.clusters, b.consumer, provider), b.secret, b.consumer)
 }
 
-// brokenText says of the first offer that only a bar keeps out why; "" for what
-// is no bar.
+// brokenText is why the first offer that only a bar keeps out is kept out; "" for
+// what is no bar.
 func (b *bars) brokenText(s *match.Class, l *Limits, req string) string {
 	if b == nil || req != match.ReqRemoteNamespace && req != match.ReqSecret {
 		return ""

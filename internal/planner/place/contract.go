@@ -12,7 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// contractWriter writes what the contracts of a job say.
+// contractWriter writes the contracts of a job.
 type contractWriter struct {
 	*Placer
 	job *draft.Job
@@ -54,7 +54,7 @@ func (r contractWriter) endOf(q match.Quote) v1alpha1.Time {
 	return v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(min(seconds, century)))}
 }
 
-// OrdinalKey is under which key a replica's next ordinal stands.
+// OrdinalKey is the key of a replica's next ordinal.
 func OrdinalKey(replica, part int32) string {
 	if replica == 0 && part == 0 {
 		return "0.0" // nearly always
@@ -75,8 +75,8 @@ func (r contractWriter) newName(replica int32) (string, int32) {
 	}
 }
 
-// endpointOf is the address of the provider's API server, as its agent or else
-// its cluster's file says.
+// endpointOf is the address of the provider's API server, as its agent reports it or
+// else its cluster's file states it.
 func endpointOf(o *inventory.Offer) string {
 	if e := o.Flavor.Spec.Endpoint; e != "" || o.Cluster == nil {
 		return e

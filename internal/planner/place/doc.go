@@ -3,18 +3,18 @@
 //	Task ─► Request (how it is to be served) ─► limits, rules, bars ─► best candidate ─► contract
 //
 //	fill.go          Fill: a job's tasks, gangs all or none; attempt places a list whole
-//	adapt.go         a contract becomes what its intent now says, in place or in exchange
+//	adapt.go         a contract becomes what its intent now asks for, in place or in exchange
 //	failover.go      what a provider no longer serves goes elsewhere
 //	update.go        changes that go step by step
 //	limits.go, spend.go   what a placement may still take of quota and budgets
-//	rules.go, spread.go   where other replicas and intents stand
+//	rules.go, spread.go   where other replicas and intents are
 //	bars.go          namespaces and Secrets that keep an intent from a provider
 //	seating.go       gangs spread by several keys, with all replicas in view
 //	together.go      intents that belong together, as one
 //	split.go         replicas put together from several flavors
-//	warm.go          warm slices that are claimed
+//	warm.go          warm slices that are taken over
 //	seat.go          what may still be moved within its batch
-//	contract.go      what a new contract says
+//	contract.go      how contracts are written
 //	failure.go, sentence.go   why nothing fits
 //
 // # Invariants
@@ -25,7 +25,7 @@
 //   - What a function does depends on the Request that it is handed: who narrows it
 //     narrows a copy.
 //   - Who may be made to give way is not decided here: Placer.Void is asked whether
-//     a notice still stands, and Placer.Looked is told what was looked for.
+//     a notice still applies, and Placer.Looked is called with what was looked for.
 //
 // Called by packages settle, contend and explain, and by the planner's batches and
 // consolidation. One goroutine uses a Placer, that of its round.

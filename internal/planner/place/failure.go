@@ -12,19 +12,19 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
-// failedShape is why nothing of a shape fits, for the next that asks the same.
-type failedShape struct {
+// failedClass is why nothing of a request class fits, for the next that asks the same.
+type failedClass struct {
 	counts, changes int
 	tenant          *account.Tenant
 	limits          Limits
 	found           draft.Failure
 }
 
-// failure says why a task of n found no candidate.
+// failure is why a task of n found no candidate.
 func (r *Placer) failure(j *draft.Job, s *match.Class, l *Limits, t draft.Task, done, n int) *draft.Failure {
 	known := &memoOf(s).failed
 	if known.tenant != l.Tenant || known.changes != l.Tenant.Version() || known.counts != s.Changes() || !known.limits.same(l) {
-		*known = failedShape{counts: s.Changes(), changes: l.Tenant.Version(), tenant: l.Tenant, limits: *l, found: r.explainFailure(s, l)}
+		*known = failedClass{counts: s.Changes(), changes: l.Tenant.Version(), tenant: l.Tenant, limits: *l, found: r.explainFailure(s, l)}
 	}
 	f := known.found
 	f.Task, f.Done = t, done
@@ -81,7 +81,7 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 }
 
 // policyTexts are the messages of the fleet's policies that forbid an offer, for
-// whoever has never seen the policy.
+// people who have never seen the policy.
 func policyTexts(w *match.Request, rejected map[string]int) string {
 	text := ""
 	for i := range w.Policies {
@@ -92,10 +92,10 @@ func policyTexts(w *match.Request, rejected map[string]int) string {
 	return text
 }
 
-// commonest is the requirement that most offers fail, of those that are heard:
-// what is not says nothing of what is asked for, and another daemon, which
-// started later, does not know of it. (The code stands on the ledger, and two
-// daemons that see different ones would correct each other without end.)
+// commonest is the requirement that most offers fail, of those whose providers
+// report: a stale one has nothing to do with what is asked for, and another replica of
+// the daemon, which started later, does not know of it. (The code is on the ledger, and
+// two replicas that see different ones would correct each other without end.)
 func commonest(rejected map[string]int) string {
 	for _, req := range draft.SortedByCount(rejected) {
 		if req != match.ReqSilent && req != match.ReqLost {

@@ -21,13 +21,13 @@ type Placer struct {
 	Seats []*Seat
 	// warm are the jobs of warm pools, found on first use.
 	warm []*draft.Job
-	// unitless remembers units that fit nowhere, and at how many touched offers that was found.
-	unitless map[string]int
+	// infeasibleUnits remembers units that fit nowhere, and at how many touched offers that was found.
+	infeasibleUnits map[string]int
 	// Made counts the contracts that it made, on trial too.
 	Made int64
-	// Void reports whether nobody needs a contract to give way any more.
+	// Void reports whether no claimant needs a contract to give way any more.
 	Void func(*v1alpha1.Contract) bool
-	// Looked is told of each class in which a job is looked for, with its limits.
+	// Looked is called for each class in which a job is looked for, with its limits.
 	Looked func(*draft.Job, *match.Class, *Limits)
 }
 
@@ -137,7 +137,7 @@ func (r *Placer) fillNew(j *draft.Job, q Request, news []draft.Task) []draft.Tas
 }
 
 // attempts tries an intent's alternatives from..to-1 in order, each by score and, where
-// money is what binds, once more the cheapest first. old, when given, is
+// money is what binds, again with the cheapest first. old, when given, is
 // released in exchange. nil is success.
 func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, from, to int) *draft.Failure {
 	var first *draft.Failure

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Scaled is what of a size does not stand on an offer, beside what a contract
-// that goes has of it; nil for nothing.
+// Scaled is what of a size an offer has yet to add, without what a contract that
+// goes has of it; nil for nothing.
 func (r *Placer) Scaled(o *inventory.Offer, size, had quantity.Vector) v1alpha1.Resources {
 	more := o.Unbuilt(size, had)
 	if more == nil {
@@ -17,7 +17,7 @@ func (r *Placer) Scaled(o *inventory.Offer, size, had quantity.Vector) v1alpha1.
 	return r.Names.Resources(more)
 }
 
-// ScaledText says what an autoscaler has to add for an intent's new contracts.
+// ScaledText states what an autoscaler has to add for an intent's new contracts.
 func ScaledText(lines []draft.ContractLine) string {
 	sum := v1alpha1.Resources{}
 	for i := range lines {

@@ -45,7 +45,7 @@ type Limits struct {
 	avoid map[inventory.Key]bool
 	// life is for how many seconds an intent's total must last.
 	life int64
-	// Rules on where the replica may stand, nil for none.
+	// Rules on where the replica may be placed, nil for none.
 	Rules *Rules
 	// bars on providers for what the intent names there, nil for none.
 	bars *bars
@@ -67,8 +67,8 @@ func (r *Placer) LimitsOf(t *account.Tenant, q Request, seconds int64) *Limits {
 }
 
 // below reports whether limits rule out everything that takes no less than f:
-// what breaks would say of each candidate, in one step. It must never rule out
-// what breaks allows.
+// what Rejects would answer for each candidate, in one step. It must never rule out
+// what Rejects allows.
 func (l *Limits) below(f *match.Floor) bool {
 	return l.Below(f.MilliCards, f.CPU, f.Memory, f.Peak) ||
 		f.Peak > max(l.own.Hourly, l.own.HourlySpot) ||

@@ -17,12 +17,12 @@ type Request struct {
 	WithUnit bool
 	// InBatch: what is placed may be moved within its batch (repair.go).
 	InBatch bool
-	// DryRun: it is taken back at once and claims nothing of warm pools; unasked: it
+	// DryRun: it is taken back at once and takes nothing over from warm pools; unasked: it
 	// is not what Explain asks about.
 	DryRun, Unasked bool
-	// beside: what is placed stands beside the contract that it is to replace.
+	// beside: what is placed runs next to the contract that it is to replace.
 	beside bool
 }
 
-// Rehearsal is what is tried only to see how it goes.
+// Rehearsal is the request of a dry run.
 var Rehearsal = Request{DryRun: true, Unasked: true}

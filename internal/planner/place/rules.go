@@ -12,10 +12,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
-// Rules are what a replica's place must respect beside the offer itself: where
-// the intent's other replicas stand (placement.spread), and where other intents
+// Rules are what a replica's place must respect apart from the offer itself: where
+// the intent's other replicas are (placement.spread), and where other intents
 // of its tenant do (placement.together, placement.apart). They change with
-// every placement, so that shapes, which many intents share, know nothing of
+// every placement, so that classes, which many intents share, know nothing of
 // them: they are asked with the limits, after capacity and money.
 type Rules struct {
 	Spread []spreadRule
@@ -93,7 +93,7 @@ func (x *Rules) Breaks(o *inventory.Offer) string {
 	return ""
 }
 
-// Detail says with names and numbers which rule an offer breaks.
+// Detail explains with names and numbers which rule an offer breaks.
 func (x *Rules) Detail(o *inventory.Offer, req string) string {
 	if x == nil {
 		return ""
@@ -118,8 +118,8 @@ func (x *Rules) Detail(o *inventory.Offer, req string) string {
 	return ""
 }
 
-// brokenText says of the first offer that only a rule keeps out how it breaks
-// it; "" for what is no rule.
+// brokenText is how the first offer that only a rule keeps out breaks it; "" for
+// what is no rule.
 func (x *Rules) brokenText(s *match.Class, l *Limits, req string) string {
 	if x == nil {
 		return ""
@@ -137,7 +137,7 @@ func (x *Rules) brokenText(s *match.Class, l *Limits, req string) string {
 }
 
 // obeys reports whether a contract may stay where it is under what its intent
-// now says.
+// now asks for.
 func (r *Placer) obeys(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer) bool {
 	p := &j.In.Spec.Placement
 	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 {
@@ -149,7 +149,7 @@ func (r *Placer) obeys(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer) b
 }
 
 // relations are the intents that must be together, over any number of steps,
-// and apart, each from both sides: whoever comes second follows.
+// and apart, each from both sides: the one that comes second follows.
 type relations struct{ Together, apart map[[2]string][]string }
 
 // BelongTogether reports whether a job's intent must be where another of its
@@ -213,7 +213,7 @@ func (r *Placer) providersOf(tenant, name string, held bool) []string {
 	var out []string
 	add := func(c *v1alpha1.Contract) {
 		if o := r.OfferOf(c); !held && o != nil && o.State == model.Lost {
-			return // nobody follows where nothing is served
+			return // no intent follows where nothing is served
 		}
 		if c.Status.Phase.Charged() || (held && c.Status.Phase.Held()) {
 			out = append(out, c.Spec.Provider)

@@ -21,7 +21,7 @@ func renames(j *draft.Job) bool {
 	return false
 }
 
-// Seat is one replica of a batch: where it sits, or that it has no place.
+// Seat is one replica of a batch: where it is placed, or that it has no place.
 type Seat struct {
 	Job   *draft.Job
 	Task  draft.Task

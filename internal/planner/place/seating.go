@@ -46,7 +46,7 @@ type seating struct {
 	glances int
 }
 
-// seatAll tries an attempt that failed once more, with places at which all of a
+// seatAll tries an attempt that failed again, with places at which all of a
 // gang's replicas should fit; those by the best offers first. It returns the
 // failure when there are none.
 func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, thrifty bool, failed *draft.Failure) *draft.Failure {
@@ -65,7 +65,7 @@ func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, t
 			return nil
 		}
 		// Offers of a pool have room together, and a quota may bind: no more go
-		// beside those that stood.
+		// next to those that were placed.
 		beside := make([]int, len(x.cells))
 		for _, k := range x.at[:f.Done+1] {
 			beside[k]++
@@ -210,7 +210,7 @@ func (x *seating) seat(n int) bool {
 	return false
 }
 
-// holds reports whether all cells have at least as many as others say.
+// holds reports whether all cells have at least so many.
 func (x *seating) holds(counts []int) bool {
 	for k, n := range counts {
 		if x.taken[k] < n {

@@ -9,9 +9,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
-// shortfalls are what is wrong with one offer that fails a requirement, as a person
-// says it: the verb first, so that it can be said of several. Names of fields
-// stand where somebody would look for what to change.
+// shortfalls are what is wrong with one offer that fails a requirement, in words:
+// the verb first, so that it also fits several. Names of fields show what to
+// change.
 var shortfalls = map[string]string{
 	match.ReqSelf:               "is the consumer itself",
 	match.ReqRole:               "is on a cluster that is unknown or no provider",
@@ -66,7 +66,7 @@ var shortfalls = map[string]string{
 	ReqTenantMonthly:            "costs more than is left of its tenant's monthly budget",
 }
 
-// plurals of the verbs that begin what is said of one.
+// plurals of the verbs that begin shortfalls.
 var plurals = map[string]string{
 	"is": "are", "has": "have", "does": "do", "sells": "sell", "lacks": "lack", "enforces": "enforce",
 	"promises": "promise", "would": "would", "costs": "cost",
@@ -112,7 +112,7 @@ func Shortfall(req string) string {
 	return saidOf(req, 2)
 }
 
-// verb is one of plurals as it is said of n.
+// verb is one of plurals in the form for n.
 func verb(one string, n int) string {
 	if many, known := plurals[one]; known && n != 1 {
 		return many

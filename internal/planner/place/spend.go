@@ -9,13 +9,13 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Budget sets the money and the number of replicas for the shapes of the next
+// Budget sets the money and the number of replicas for the classes of the next
 // placements. What the intent's other contracts cost is spent; those in except
 // are about to be replaced.
 func (r *Placer) Budget(j *draft.Job, wanted int, except ...*v1alpha1.Contract) {
 	p := match.NoSpendLimits()
 	defer func(wanted int, was match.SpendLimits) {
-		// Shapes stay where what they are made of does.
+		// Classes are kept while the replicas and the money they are made for are the same.
 		if j.Shapes == nil || wanted != j.Wanted || was != j.Purse {
 			j.Shapes = make([]*match.Class, len(j.Alternatives()))
 		}

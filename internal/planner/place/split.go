@@ -131,7 +131,7 @@ func noAlternative(t draft.Task) *draft.Failure {
 	}
 }
 
-// remake places a split replica anew as a whole and releases its parts. Until
+// remake places a split replica again as a whole and releases its parts. Until
 // that succeeds they stay.
 func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	if r.turnOf(j, t.Replica, nil) == turnLater {

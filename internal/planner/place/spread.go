@@ -10,12 +10,12 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
-// spreadRule is one entry of placement.spread as it stands for one more
+// spreadRule is one entry of placement.spread as it applies to one more
 // replica. It means what Kubernetes' topology spread constraints mean
 // (whenUnsatisfiable: DoNotSchedule): a domain is acceptable when it would then
 // have at most maxSkew replicas more than the least used of all domains. The
 // domains are those in which anything is offered that the intent could use,
-// full at the moment or not, and those in which its replicas stand. minDomains
+// full at the moment or not, and those in which its replicas are. minDomains
 // is kept more strictly than there: as long as fewer are in use, a replica goes
 // to one that is not.
 type spreadRule struct {
@@ -25,7 +25,7 @@ type spreadRule struct {
 	// replica of several parts counts in each of theirs. One of 0 is a domain too.
 	domains []string
 	used    []int
-	// own are domains in which parts of the same replica stand already.
+	// own are domains that have parts of the same replica already.
 	own []string
 	// Least and inUse sum up used.
 	Least, InUse int
@@ -72,7 +72,7 @@ func (x *spreadRule) sum() {
 }
 
 // count counts n more replicas in a domain. One in which nothing is offered any
-// more is put among the others; their list is the shape's and stays as it is.
+// more is put among the others; their list is the class's and stays as it is.
 func (x *spreadRule) count(domain string, n int) {
 	at, known := slices.BinarySearch(x.domains, domain)
 	if !known {
@@ -118,7 +118,7 @@ func (x *spreadRule) detail(o *inventory.Offer) string {
 	return fmt.Sprintf("%s %s has %s, %s has %s: maxSkew allows %d more", x.By, d, Replicas(x.In(d)), x.domains[slices.Index(x.used, x.Least)], Replicas(x.Least), x.maxSkew)
 }
 
-// NoDomain is which key of placement.spread an offer lacks, in words.
+// NoDomain is for which key of placement.spread an offer has no domain, in words.
 func NoDomain(w *match.Request, o *inventory.Offer) string {
 	for i := range w.Intent.Spec.Placement.Spread {
 		if by := w.Intent.Spec.Placement.Spread[i].By; match.Domain(o, by) == "" {
@@ -128,7 +128,7 @@ func NoDomain(w *match.Request, o *inventory.Offer) string {
 	return ""
 }
 
-// Replicas says how many replicas those are.
+// Replicas is a number of replicas in words.
 func Replicas(n int) string {
 	switch n {
 	case 0:
@@ -139,7 +139,7 @@ func Replicas(n int) string {
 	return fmt.Sprintf("%d replicas", n)
 }
 
-// DomainOf is where a contract stands; its cluster's location counts when its
+// DomainOf is where a contract is; its cluster's location counts when its
 // flavor is no longer known.
 func (r *Placer) DomainOf(c *v1alpha1.Contract, by string) string {
 	if o := r.OfferOf(c); o != nil {

@@ -34,18 +34,18 @@ func (r *Placer) fillUnit(j *draft.Job, q Request) bool {
 		return false
 	}
 	key := u.key()
-	// A rehearsal must place nothing of the others.
+	// A dry run must place nothing of the others.
 	mayTry := q.WithUnit || r.JobOf(j.TenantName, j.Name) == j
-	if at, tried := r.unitless[key]; mayTry && (!tried || at != r.Inventory.Touches()) {
+	if at, tried := r.infeasibleUnits[key]; mayTry && (!tried || at != r.Inventory.Touches()) {
 		for _, provider := range u.providers() {
 			if u.fillOn(provider, q) {
 				return true
 			}
 		}
-		if r.unitless == nil {
-			r.unitless = map[string]int{}
+		if r.infeasibleUnits == nil {
+			r.infeasibleUnits = map[string]int{}
 		}
-		r.unitless[key] = r.Inventory.Touches()
+		r.infeasibleUnits[key] = r.Inventory.Touches()
 	}
 	if !u.isNamedBy(j) {
 		return false

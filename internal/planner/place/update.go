@@ -15,7 +15,7 @@ import (
 // is placed, and the old one released in the same commit. With it no more than
 // maxUnavailable replicas are without a working contract meanwhile, and no more
 // than that, but one at the least, are replaced at a time. With 0 the new
-// contract stands beside the old one, both of them paid for and counted, until
+// contract runs next to the old one, both of them paid for and counted, until
 // it works; only then the old one goes. Where a replacement could only be had of
 // what the old contract itself holds, the old one goes first, if maxUnavailable
 // allows it. What is changed in place (a size that fits, labels, offload) is
@@ -41,7 +41,7 @@ func works(c *v1alpha1.Contract) bool {
 	return c.Status.Phase == v1alpha1.PhaseActive
 }
 
-// turnOf says how a replica may be replaced now: old is the contract that goes,
+// turnOf is how a replica may be replaced now: old is the contract that goes,
 // nil for all of the replica's.
 func (r *Placer) turnOf(j *draft.Job, replica int32, old *v1alpha1.Contract) turn {
 	if j.In.Spec.Update == nil {
@@ -69,7 +69,7 @@ func (r *Placer) turnOf(j *draft.Job, replica int32, old *v1alpha1.Contract) tur
 	return turnLater
 }
 
-// replaceChanged places a replica anew because its intent changed, when its turn
+// replaceChanged places a replica again because its intent changed, when its turn
 // has come.
 func (r *Placer) replaceChanged(j *draft.Job, q Request, t draft.Task, from, to int) *draft.Failure {
 	switch r.turnOf(j, t.Replica, t.Old) {
@@ -82,7 +82,7 @@ func (r *Placer) replaceChanged(j *draft.Job, q Request, t draft.Task, from, to 
 	return r.Exchange(j, q, t, from, to, lifecycle.CodeChanged, "the intent changed")
 }
 
-// placeBeside places a replica anew and leaves its old contract where it is.
+// placeBeside places a replica again and leaves its old contract where it is.
 func (r *Placer) placeBeside(j *draft.Job, q Request, t draft.Task, from, to int) *draft.Failure {
 	q.beside = true
 	f := r.attempts(j, q, []draft.Task{t}, t.Old, from, to)
@@ -128,7 +128,7 @@ func (r *Placer) goesFirst(j *draft.Job, t draft.Task) bool {
 	return false
 }
 
-// LaterText says how many replicas are replaced after others, "" for none.
+// LaterText states how many replicas are replaced after others, "" for none.
 func LaterText(j *draft.Job) string {
 	switch j.Later {
 	case 0:

@@ -213,7 +213,7 @@ func (x takeovers) take(c *takeover, next []*match.Candidate, t draft.Task, alt 
 
 // askedBack reports whether an intent waits that would ask a size on an offer back
 // at once if the task's tenant borrowed for it. What is free it would have taken
-// itself; what is kept warm it may only ask for once it is lent.
+// itself; what is kept warm it may only ask for once it is borrowed.
 func (x takeovers) askedBack(o *inventory.Offer, size quantity.Vector) bool {
 	lent := x.job.Tenant.Borrowed(sizeOn(o, size), nil)
 	if len(lent) == 0 {
