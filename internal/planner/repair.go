@@ -207,7 +207,7 @@ func (p *repairs) take(s *place.Seat, c *match.Candidate, on []batch.Units) *v1a
 	was := ordinals[key]
 	ordinals[key] = s.Ordinal
 	p.Did(func() { ordinals[key] = was })
-	made := p.NewContract(s.Job, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica, s.Alt)
+	made := p.NewContract(s.Job, place.Request{}, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
 	if len(on) > 0 {
 		made.Spec.GPUs.Cards = nil
 		for _, u := range on {

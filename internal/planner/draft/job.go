@@ -70,10 +70,6 @@ type wants struct {
 	News []Task
 	// Open are tasks that could not be done, and why.
 	Open []Failure
-
-	// Part that tasks are done for at the moment (split.go), and units of of.
-	Part      int32
-	Units, Of int64
 }
 
 // outcome is what comes of a job.

@@ -20,12 +20,12 @@ func (r *Placer) adapt(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	c := t.Old
 	o := r.OfferOf(c)
 	// Its virtual nodes keep their names and credentials as long as they run.
-	stays := o != nil && c.Spec.Consumer == j.Consumer && c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) && r.obeys(j, c, o)
-	here := inPlace{r, j, c, o}
+	stays := o != nil && c.Spec.Consumer == j.Consumer && c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) && r.obeys(j, q, c, o)
+	here := inPlace{r, j, q, c, o}
 	if stays {
-		for _, alt := range j.Alternatives() {
+		for _, alt := range q.alternatives(j) {
 			if here.isSize(alt) {
-				w := r.WishOf(j, alt)
+				w := r.wishOf(j, q, alt)
 				w.Seconds = j.Seconds
 				here.rewrite(r.Match.TransferEstimate(w, o))
 				return nil
@@ -33,8 +33,8 @@ func (r *Placer) adapt(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 		}
 	}
 	var first *draft.Failure
-	for i, alt := range j.Alternatives() {
-		if stays && here.resize(q, alt) {
+	for i, alt := range q.alternatives(j) {
+		if stays && here.resize(alt) {
 			j.Dec.Alternative = i
 			return nil
 		}
@@ -67,6 +67,7 @@ func (r *Placer) Exchange(j *draft.Job, q Request, t draft.Task, from, to int, c
 type inPlace struct {
 	*Placer
 	job      *draft.Job
+	how      Request
 	contract *v1alpha1.Contract
 	offer    *inventory.Offer
 }
@@ -86,7 +87,7 @@ func (r inPlace) suits(w *match.Request) bool {
 // offer, at a price that the intent still affords.
 func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
 	j, c, o := r.job, r.contract, r.offer
-	w := r.WishOf(j, alt)
+	w := r.wishOf(j, r.how, alt)
 	if !r.suits(w) {
 		return false
 	}
@@ -94,7 +95,7 @@ func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
 	if !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) {
 		return false
 	}
-	r.Budget(j, 1, c)
+	r.budget(j, r.how, 1, c)
 	w.Money, w.Seconds = j.Purse, j.Seconds
 	q := match.Quote{Class: c.Spec.Price.Class, Peak: r.Peak(c)}
 	q.Transfer, _ = r.Match.Transfer(w, o)
@@ -123,13 +124,13 @@ func (r inPlace) rewrite(transfer *v1alpha1.TransferEstimate) {
 
 // resize makes the contract an alternative's size, at today's price, if its offer
 // has what it grows by.
-func (r inPlace) resize(q Request, alt v1alpha1.ResourceRequest) bool {
+func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	j, c, o := r.job, r.contract, r.offer
-	w := r.WishOf(j, alt)
+	w := r.wishOf(j, r.how, alt)
 	if !r.suits(w) {
 		return false
 	}
-	r.Budget(j, 1, c)
+	r.budget(j, r.how, 1, c)
 	w.Money, w.Seconds, w.Replicas = j.Purse, j.Seconds, 1
 	size, had := w.Size(o), inventory.Sold(r.Names, c, o.Flavor)
 	grows := !size.Within(had)
@@ -149,7 +150,7 @@ func (r inPlace) resize(q Request, alt v1alpha1.ResourceRequest) bool {
 	}
 	m := r.Mark()
 	r.OffAccount(c)
-	l := r.LimitsOf(j.Tenant, q, j.Seconds)
+	l := r.LimitsOf(j.Tenant, r.how, j.Seconds)
 	broken := l.Rejects(&cand)
 	r.Rollback(m)
 	if r.BarsOf(j).Breaks(o.Provider) == match.ReqRemoteNamespace {
@@ -192,7 +193,7 @@ func (r inPlace) figures() v1alpha1.OfferFigures {
 // nothing else fits it stays until the time that the operator named, and is
 // then released.
 func (r *Placer) move(j *draft.Job, q Request, t draft.Task) *draft.Failure {
-	f := r.Exchange(j, q, t, 0, len(j.Alternatives()), lifecycle.CodeDrain, t.Old.Spec.Provider+"/"+t.Old.Spec.Flavor+" is being emptied")
+	f := r.Exchange(j, q, t, 0, len(q.alternatives(j)), lifecycle.CodeDrain, t.Old.Spec.Provider+"/"+t.Old.Spec.Flavor+" is being emptied")
 	if f == nil {
 		return nil
 	}

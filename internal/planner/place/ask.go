@@ -11,14 +11,22 @@ import (
 // AskOf is what a job asks for by one of its alternatives, for as many replicas and as
 // much money as its budget was made for.
 func AskOf(j *draft.Job, alt int) *match.Ask {
-	a := asksOf(j, &j.Alternatives()[alt])
+	return askOf(j, Request{}, alt)
+}
+
+// askOf is AskOf for the request's part.
+func askOf(j *draft.Job, q Request, alt int) *match.Ask {
+	a := asksOf(j, q, &q.alternatives(j)[alt])
 	a.Replicas, a.Money, a.Seconds = int64(max(j.Wanted, 1)), j.Purse, j.Seconds
 	return a
 }
 
 // asksOf is what a job asks for by a request, whatever it costs.
-func asksOf(j *draft.Job, request *v1alpha1.ResourceRequest) *match.Ask {
-	a := &match.Ask{Intent: j.In, Consumer: j.Consumer, Request: request, Units: j.Units, Of: j.Of}
+func asksOf(j *draft.Job, q Request, request *v1alpha1.ResourceRequest) *match.Ask {
+	a := &match.Ask{Intent: j.In, Consumer: j.Consumer, Request: request}
+	if q.part != nil {
+		a.Units, a.Of = q.part.units, q.part.of
+	}
 	if j.Tenant != nil {
 		a.Tenant = j.Tenant.Spec
 	}
@@ -27,15 +35,26 @@ func asksOf(j *draft.Job, request *v1alpha1.ResourceRequest) *match.Ask {
 
 // WishOf makes a request of a job ready.
 func (r *Placer) WishOf(j *draft.Job, alt v1alpha1.ResourceRequest) *match.Request {
-	return r.Match.Request(asksOf(j, &alt))
+	return r.wishOf(j, Request{}, alt)
+}
+
+// wishOf is WishOf for the request's part.
+func (r *Placer) wishOf(j *draft.Job, q Request, alt v1alpha1.ResourceRequest) *match.Request {
+	return r.Match.Request(asksOf(j, q, &alt))
 }
 
 // ShapeOf is the request class of one alternative of a job, up to date.
 func (r *Placer) ShapeOf(j *draft.Job, alt int) *match.Class {
-	s := j.Shapes[alt]
+	return r.classOf(j, Request{}, alt)
+}
+
+// classOf is ShapeOf for the request's part.
+func (r *Placer) classOf(j *draft.Job, q Request, alt int) *match.Class {
+	classes := *q.classes(j)
+	s := classes[alt]
 	if s == nil {
-		s = r.Match.Class(AskOf(j, alt))
-		j.Shapes[alt] = s
+		s = r.Match.Class(askOf(j, q, alt))
+		classes[alt] = s
 	}
 	r.Match.Refresh(s)
 	return s

@@ -18,16 +18,22 @@ type contractWriter struct {
 	job *draft.Job
 }
 
-// NewContract is the contract of a replica on a candidate.
-func (r *Placer) NewContract(j *draft.Job, s *match.Class, c *match.Candidate, next []*match.Candidate, replica int32, alt int) *v1alpha1.Contract {
+// NewContract is the contract of a replica, or of the request's part of it, on a
+// candidate.
+func (r *Placer) NewContract(j *draft.Job, q Request, s *match.Class, c *match.Candidate, next []*match.Candidate, replica int32) *v1alpha1.Contract {
 	o, writer := c.Offer, contractWriter{r, j}
 	r.Made++
-	name, ordinal := writer.newName(replica)
+	of := v1alpha1.ContractIntent{Replica: replica}
+	if q.part != nil {
+		of.Part, of.Units, of.Of = q.part.number, q.part.units, q.part.of
+	}
+	var name string
+	name, of.Ordinal = writer.newName(replica, of.Part)
 	out := &v1alpha1.Contract{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindContract},
 		Metadata: v1alpha1.Metadata{Name: name, Namespace: j.TenantName},
 		Spec: v1alpha1.ContractSpec{
-			Intent:   v1alpha1.ContractIntent{Replica: replica, Part: j.Part, Units: j.Units, Of: j.Of, Ordinal: ordinal},
+			Intent:   of,
 			Consumer: j.Consumer, Provider: o.Provider, Flavor: o.Name, Slice: name, Class: classOf(o), Endpoint: endpointOf(o),
 			Term: v1alpha1.Term{Start: r.Now, End: writer.endOf(c.Quote)},
 		},
@@ -63,12 +69,12 @@ func OrdinalKey(replica, part int32) string {
 }
 
 // newName is the name of a replica's next contract.
-func (r contractWriter) newName(replica int32) (string, int32) {
+func (r contractWriter) newName(replica, part int32) (string, int32) {
 	j := r.job
-	key := OrdinalKey(replica, j.Part)
+	key := OrdinalKey(replica, part)
 	for {
 		ordinal := r.Numbered(j, key)
-		name := ledger.ContractName(j.TenantName, j.Name, j.FirstSeen, replica, j.Part, ordinal)
+		name := ledger.ContractName(j.TenantName, j.Name, j.FirstSeen, replica, part, ordinal)
 		if r.W.Ledger.Contract(name) == nil && r.Current[name] == nil {
 			return name, ordinal
 		}

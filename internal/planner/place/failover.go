@@ -21,7 +21,7 @@ func (r *Placer) failOver(j *draft.Job, q Request, t draft.Task) *draft.Failure 
 	code, text := r.Trouble(t.Old)
 	next := r.runnersUp(t.Old)
 	var first *draft.Failure
-	for alt := range j.Alternatives() {
+	for alt := range q.alternatives(j) {
 		for _, o := range next {
 			here := q
 			here.Only = o
@@ -100,7 +100,7 @@ func (r *Placer) giveWay(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	if r.Void(t.Old) {
 		return &draft.Failure{Task: t, Code: string(d.Cause), Text: r.GaveWay(t.Old)} // it is let off when all had their turns
 	}
-	f := r.Exchange(j, q, t, 0, len(j.Alternatives()), string(d.Cause), r.GaveWay(t.Old))
+	f := r.Exchange(j, q, t, 0, len(q.alternatives(j)), string(d.Cause), r.GaveWay(t.Old))
 	if f == nil {
 		return nil
 	}

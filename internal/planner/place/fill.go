@@ -118,14 +118,14 @@ func (r *Placer) Fill(j *draft.Job, q Request) {
 // many as fit, the lowest numbers first. It returns those that are left.
 func (r *Placer) fillNew(j *draft.Job, q Request, news []draft.Task) []draft.Task {
 	if j.Gang() {
-		if f := r.attempts(j, q, news, nil, 0, len(j.Alternatives())); f != nil {
+		if f := r.attempts(j, q, news, nil, 0, len(q.alternatives(j))); f != nil {
 			j.Open = append(j.Open, *f)
 			return news
 		}
 		return nil
 	}
 	for i := range news {
-		if f := r.attempts(j, q, news[i:i+1], nil, 0, len(j.Alternatives())); f != nil {
+		if f := r.attempts(j, q, news[i:i+1], nil, 0, len(q.alternatives(j))); f != nil {
 			if n := j.Replicas(); n > 1 {
 				f.Text = fmt.Sprintf("%d of %d replicas fit; %s", j.Served(), n, f.Text)
 			}
@@ -145,9 +145,9 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		return noAlternative(tasks[0])
 	}
 	if old == nil || q.beside {
-		r.Budget(j, len(tasks))
+		r.budget(j, q, len(tasks))
 	} else {
-		r.Budget(j, len(tasks), old)
+		r.budget(j, q, len(tasks), old)
 	}
 	for alt := from; alt < to; alt++ {
 		for _, thrifty := range [...]bool{false, true} {
@@ -184,7 +184,7 @@ func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, o
 	of := make([]draft.Task, 0, 4) // whose each placed contract is
 	spent := match.SpendLimits{}
 	for i, t := range tasks {
-		s := r.ShapeOf(j, alt)
+		s := r.classOf(j, q, alt)
 		l := r.LimitsFor(j, q, s, spent, int64(len(tasks)-i-1))
 		l.Rules = r.rulesFor(j, q, s, t.Replica, placed, old).seated(seats, i)
 		if !q.Unasked {
@@ -193,7 +193,7 @@ func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, o
 		best, next := l.Best(s, thrifty)
 		ready := takeovers{r, j, s, l}
 		warm := ready.best(q, best)
-		if best == nil && warm == nil && splits(j, t) {
+		if best == nil && warm == nil && splits(j, q, t) {
 			x := r.partitionOf(j, q, alt, t)
 			x.thrifty, x.placed, x.spent, x.others = thrifty, placed, spent, int64(len(tasks)-i-1)
 			if parts := x.place(); parts != nil {
@@ -217,9 +217,9 @@ func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, o
 				next = append([]*match.Candidate{best}, next...)
 			}
 			best = &warm.cand
-			c = ready.take(warm, next[:min(len(next), 3)], t, alt)
+			c = ready.take(warm, next[:min(len(next), 3)], t)
 		} else {
-			c = r.NewContract(j, s, best, next, t.Replica, alt)
+			c = r.NewContract(j, q, s, best, next, t.Replica)
 			r.Put(nil, c)
 		}
 		spent.Hourly += best.Quote.Most()

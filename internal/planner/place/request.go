@@ -1,6 +1,11 @@
 package place
 
-import "github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+)
 
 // Request is how a job is to be served: what may be taken for it, and what its
 // placement is for. It is handed down by value: who narrows it narrows a copy, and
@@ -12,6 +17,8 @@ type Request struct {
 	// placed that belongs together; nil and "" for any.
 	Only     *inventory.Offer
 	provider string
+	// part is the part of a replica that is placed, nil for a whole one.
+	part *portion
 	// WithUnit: a copy of a job that is placed with those that belong to it, as the
 	// job itself is.
 	WithUnit bool
@@ -22,6 +29,22 @@ type Request struct {
 	DryRun, Unasked bool
 	// beside: what is placed runs next to the contract that it is to replace.
 	beside bool
+}
+
+// alternatives are what would do, in order.
+func (q *Request) alternatives(j *draft.Job) []v1alpha1.ResourceRequest {
+	if q.part != nil {
+		return q.part.alternatives
+	}
+	return j.Alternatives()
+}
+
+// classes are those of the alternatives, as far as they are made.
+func (q *Request) classes(j *draft.Job) *[]*match.Class {
+	if q.part != nil {
+		return &q.part.classes
+	}
+	return &j.Shapes
 }
 
 // Rehearsal is the request of a dry run.

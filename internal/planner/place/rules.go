@@ -138,13 +138,13 @@ func (x *Rules) brokenText(s *match.Class, l *Limits, req string) string {
 
 // obeys reports whether a contract may stay where it is under what its intent
 // now asks for.
-func (r *Placer) obeys(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer) bool {
+func (r *Placer) obeys(j *draft.Job, q Request, c *v1alpha1.Contract, o *inventory.Offer) bool {
 	p := &j.In.Spec.Placement
 	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 {
 		return true
 	}
-	r.Budget(j, 1, c)
-	x := r.rulesFor(j, Request{}, r.ShapeOf(j, 0), c.Spec.Intent.Replica, nil, c)
+	r.budget(j, q, 1, c)
+	x := r.rulesFor(j, Request{}, r.classOf(j, q, 0), c.Spec.Intent.Replica, nil, c)
 	return x.Breaks(o) == ""
 }
 

@@ -13,11 +13,16 @@ import (
 // placements. What the intent's other contracts cost is spent; those in except
 // are about to be replaced.
 func (r *Placer) Budget(j *draft.Job, wanted int, except ...*v1alpha1.Contract) {
+	r.budget(j, Request{}, wanted, except...)
+}
+
+// budget is Budget for the request's part.
+func (r *Placer) budget(j *draft.Job, q Request, wanted int, except ...*v1alpha1.Contract) {
 	p := match.NoSpendLimits()
 	defer func(wanted int, was match.SpendLimits) {
 		// Classes are kept while the replicas and the money they are made for are the same.
-		if j.Shapes == nil || wanted != j.Wanted || was != j.Purse {
-			j.Shapes = make([]*match.Class, len(j.Alternatives()))
+		if classes := q.classes(j); *classes == nil || wanted != j.Wanted || was != j.Purse {
+			*classes = make([]*match.Class, len(q.alternatives(j)))
 		}
 	}(j.Wanted, j.Purse)
 	j.Wanted = wanted

@@ -40,9 +40,9 @@ func (r *Placer) SplitUnits(q *v1alpha1.ResourceRequest) int64 {
 
 // splits reports whether a task's replica may be put together from parts: one
 // whose slice is shared by several virtual nodes is of one piece.
-func splits(j *draft.Job, t draft.Task) bool {
+func splits(j *draft.Job, q Request, t draft.Task) bool {
 	s := j.In.Spec.Split
-	return s != nil && !j.In.Spec.VirtualNode.IsShared() && s.MaxParts > 1 && t.Of == 0 && j.Of == 0
+	return s != nil && !j.In.Spec.VirtualNode.IsShared() && s.MaxParts > 1 && t.Of == 0 && q.part == nil
 }
 
 // LeastUnits is how many units a part has at the least.
@@ -78,27 +78,34 @@ func (r *Placer) partOf(q *v1alpha1.ResourceRequest, units, of int64) v1alpha1.R
 	return out
 }
 
-// asPart makes a job ask for one part of a replica, by those alternatives that
-// have as many units, and returns how to make it itself again.
-func (r *Placer) asPart(j *draft.Job, part int32, units, of int64) (undo func()) {
-	alts, shapes, was, wasUnits, wasOf := j.Alternatives(), j.Shapes, j.Part, j.Units, j.Of
-	list := []v1alpha1.ResourceRequest{} // not nil: there may be none
-	for i := range alts {
-		if r.SplitUnits(&alts[i]) == of {
-			list = append(list, r.partOf(&alts[i], units, of))
+// portion is one part of a replica: units of the of that the whole has.
+type portion struct {
+	number    int32
+	units, of int64
+	// alternatives are the shares of those that have as many units; there may be none.
+	alternatives []v1alpha1.ResourceRequest
+	classes      []*match.Class
+}
+
+// portionOf is one part of a job's replica.
+func (r *Placer) portionOf(j *draft.Job, number int32, units, of int64) *portion {
+	p := &portion{number: number, units: units, of: of}
+	whole := j.Alternatives()
+	for i := range whole {
+		if r.SplitUnits(&whole[i]) == of {
+			p.alternatives = append(p.alternatives, r.partOf(&whole[i], units, of))
 		}
 	}
-	j.Alts, j.Part, j.Units, j.Of = list, part, units, of
-	j.Shapes = make([]*match.Class, len(list))
-	return func() { j.Alts, j.Shapes, j.Part, j.Units, j.Of = alts, shapes, was, wasUnits, wasOf }
+	p.classes = make([]*match.Class, len(p.alternatives))
+	return p
 }
 
 // fillPart does what is to be done for one part of a replica.
 func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure {
-	defer r.asPart(j, t.Part, t.Units, t.Of)()
+	q.part = r.portionOf(j, t.Part, t.Units, t.Of)
 	switch t.Kind {
 	case draft.TaskAdapt:
-		if len(j.Alternatives()) == 0 {
+		if len(q.part.alternatives) == 0 {
 			return noAlternative(*t)
 		}
 		return r.adapt(j, q, *t)
@@ -113,7 +120,7 @@ func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure
 		}
 		return f
 	}
-	f := r.attempts(j, q, []draft.Task{*t}, nil, 0, len(j.Alternatives()))
+	f := r.attempts(j, q, []draft.Task{*t}, nil, 0, len(q.part.alternatives))
 	if f != nil {
 		f.Text = fmt.Sprintf("part %d of replica %d (%s) is missing; %s", t.Part, t.Replica, unitsText(j, t.Units), f.Text)
 	}
@@ -122,7 +129,7 @@ func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure
 
 // noAlternative is the failure of a part that nothing the intent asks for has
 // any more: its number of units is no split of any alternative since the intent
-// changed (asPart leaves none). Only parts come to it; a whole replica always has
+// changed (portionOf leaves none). Only parts come to it; a whole replica always has
 // the first alternative.
 func noAlternative(t draft.Task) *draft.Failure {
 	return &draft.Failure{
@@ -148,7 +155,7 @@ func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 		}
 	}
 	j.Live = slices.DeleteFunc(slices.Clone(live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
-	f := r.attempts(j, q, []draft.Task{{Kind: draft.TaskFresh, Replica: t.Replica}}, nil, 0, len(j.Alternatives()))
+	f := r.attempts(j, q, []draft.Task{{Kind: draft.TaskFresh, Replica: t.Replica}}, nil, 0, len(q.alternatives(j)))
 	if f != nil {
 		r.Rollback(m)
 		j.Live = live
@@ -281,6 +288,13 @@ func (x *partition) placePart(p part) (*placedPart, int64) {
 	return nil, 0
 }
 
+// portion is how one part of so many units is to be served.
+func (x *partition) portion(p part, units int64) Request {
+	q := x.how
+	q.part = x.portionOf(x.job, p.number, units, x.of)
+	return q
+}
+
 // limits are those of one part.
 func (x *partition) limits(s *match.Class) *Limits {
 	l := x.LimitsFor(x.job, x.how, s, x.spent, x.others)
@@ -291,8 +305,7 @@ func (x *partition) limits(s *match.Class) *Limits {
 // rooms are the offers that can take a part now, the best first, as seen by the
 // smallest part.
 func (x *partition) rooms(p part) []room {
-	defer x.asPart(x.job, p.number, x.least, x.of)()
-	s := x.ShapeOf(x.job, x.alt)
+	s := x.classOf(x.job, x.portion(p, x.least), x.alt)
 	l := x.limits(s)
 	var cands []*match.Candidate
 	for i := range s.Candidates {
@@ -339,14 +352,14 @@ func (x *partition) unitsFor(o *inventory.Offer, most int64) int64 {
 // put places one part of so many units on an offer, nil when money or a rule
 // forbids it.
 func (x *partition) put(p part, o *inventory.Offer, units int64) *placedPart {
-	defer x.asPart(x.job, p.number, units, x.of)()
-	s := x.ShapeOf(x.job, x.alt)
+	q := x.portion(p, units)
+	s := x.classOf(x.job, q, x.alt)
 	c := s.Of(o)
 	l := x.limits(s)
 	if c == nil || c.Fails != "" || l.Rejects(c) != "" {
 		return nil
 	}
-	made := x.NewContract(x.job, s, c, nil, x.task.Replica, x.alt)
+	made := x.NewContract(x.job, q, s, c, nil, x.task.Replica)
 	x.Put(nil, made)
 	return &placedPart{made, x.PlacedLine(made, s, c)}
 }

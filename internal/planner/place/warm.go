@@ -93,7 +93,7 @@ type takeovers struct {
 // when the best other offer is so much cheaper that waiting for it pays. other is
 // that offer, nil when nothing else fits.
 func (x takeovers) best(q Request, other *match.Candidate) *takeover {
-	if j := x.job; j.Warm() || q.DryRun || j.Of > 0 || x.limits.Only != nil || !plainNode(&j.In.Spec) {
+	if j := x.job; j.Warm() || q.DryRun || q.part != nil || x.limits.Only != nil || !plainNode(&j.In.Spec) {
 		return nil
 	}
 	var found *takeover
@@ -181,9 +181,9 @@ func compareTakeovers(a, b *takeover) int {
 
 // take takes a warm contract over: the pool's contract ends, the intent's begins on
 // the same slice, and the pool has a slice to replace.
-func (x takeovers) take(c *takeover, next []*match.Candidate, t draft.Task, alt int) *v1alpha1.Contract {
+func (x takeovers) take(c *takeover, next []*match.Candidate, t draft.Task) *v1alpha1.Contract {
 	r, j, s := x.Placer, x.job, x.class
-	made := r.NewContract(j, s, &c.cand, next, t.Replica, alt)
+	made := r.NewContract(j, Request{}, s, &c.cand, next, t.Replica)
 	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs
 	made.Decision.Claimed, made.Decision.Scaled = c.pool.Name, c.old.Decision.Scaled
 	ended, err := r.Books.Claim(c.old, made, r.Now)
