@@ -1,17 +1,21 @@
-// Package draft is the working state of one round: what it was told (Facts), what
+// Package draft is the working state of one round: what it is given (Facts), what
 // holds until the world changes (Base), and what it has done so far, each step of
 // which can be taken back.
 //
 //	world.go, plan.go   what goes in and what comes out
-//	facts.go            what a round was told, and what is asked of it
+//	facts.go            Facts, and what follows from them alone
+//	base.go             Base, and what is asked of it alone
 //	draft.go            Draft, and the journal by which it is taken back
 //	job.go, sizing.go   an intent that is thought about: Job and its tasks
+//	schedule.go         how long an intent's term is
+//	frozen.go           what could not be read, and whose contracts that concerns
 //	tally.go            the ledger's contracts by what a round asks of them
 //	accounts.go         what is on tenants' accounts
 //	phases.go           contracts move along their phases (package lifecycle)
 //	standing.go         whose contract stands how: priority, notice, patience
 //	leaving.go, sla.go, refused.go, remote.go   what else is known of a contract
 //	version.go          the rules, by number
+//	names.go            orders and keys of names
 //
 // # Invariants
 //
@@ -30,7 +34,8 @@
 //     (TestRoundsShareTheirBaseAlone).
 //
 // It knows nothing of how offers are chosen: that is package place, the layer above.
-// A receiver r is the round that all layers are a part of.
+// A receiver r is the round that all layers are a part of. A method that reads Facts
+// or Base alone belongs to those.
 //
 // # Concurrency
 //

@@ -4,16 +4,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Draft is the working state of one round: what it was told (Facts), what holds
+// Draft is the working state of one round: what it is given (Facts), what holds
 // until the world changes (Base), and what it has done so far, which is taken
 // back by its journal.
 type Draft struct {
@@ -50,35 +48,6 @@ type Draft struct {
 	// passes, from 1.
 	Progressed bool
 	Turns      int
-}
-
-// Base is what a draft leaves to the next round's.
-type Base struct {
-	Names     *quantity.Names
-	Inventory *inventory.Inventory
-	// Mapped are the remote namespaces of the ledger's contracts.
-	Mapped Mappings
-	// Marks are the providers that are kept out of the market for their refusals.
-	Marks map[string]RefusalMark
-	// tally is what the ledger holds, at the start.
-	*Tally
-	// Intents by tenant and name, those of warm pools among them.
-	Intents []*model.Intent
-	// Nothing are the tasks of replicas that have nothing, by number: all jobs
-	// share them, and nobody changes them.
-	Nothing []Task
-}
-
-// Facts are what a round was told.
-type Facts struct {
-	// W is the world, with what warm pools add to it.
-	W     *World
-	Fleet *v1alpha1.FleetSpec
-	// Limits are the fleet's, filled.
-	Limits v1alpha1.Limits
-	Books  ledger.Books
-	Now    v1alpha1.Time
-	Frozen freezes
 }
 
 // New is a draft in which nothing has happened.
@@ -245,22 +214,6 @@ func (r *Draft) Status(before, after *v1alpha1.Contract) {
 func (r *Draft) Change(before, after *v1alpha1.Contract) {
 	r.Put(before, after)
 	delete(r.StatusOnly, after.Metadata.Name)
-}
-
-// Booked writes down a change of accounts.
-func (r *Draft) Booked(ch account.Change) {
-	r.Did(ch.Undo)
-}
-
-// OffAccount takes a contract that is about to be replaced off its tenant's
-// account; its capacity stays held. onAccount puts it back.
-func (r *Draft) OffAccount(c *v1alpha1.Contract) {
-	r.Booked(r.Accounts.Charge(account.Entry{Contract: c}, account.Entry{}, r.Now))
-}
-
-// OnAccount puts a contract that OffAccount took back on its tenant's account.
-func (r *Draft) OnAccount(c *v1alpha1.Contract) {
-	r.Booked(r.Accounts.Charge(account.Entry{}, account.Entry{Contract: c}, r.Now))
 }
 
 // RollbackButDue takes back everything since a mark but when the next round is due.

@@ -289,37 +289,6 @@ func (j *Job) Begin() {
 	j.News = nil
 }
 
-// Nothings are the tasks of n replicas from one on that have nothing. They are
-// shared: nobody may change them.
-func (r *Draft) Nothings(from int32, n int) []Task {
-	to := int(from) + n
-	if to > len(r.Nothing) {
-		list := make([]Task, max(to, 2*len(r.Nothing), 16))
-		for i := range list {
-			list[i] = Task{Kind: TaskFresh, Replica: int32(i)}
-		}
-		r.Nothing = list
-	}
-	return r.Nothing[from:to:to]
-}
-
-// IsNothing reports whether tasks are a part of the shared list.
-func (r *Draft) IsNothing(tasks []Task) bool {
-	if len(tasks) == 0 {
-		return false
-	}
-	at := int(tasks[0].Replica)
-	return at < len(r.Nothing) && &tasks[0] == &r.Nothing[at]
-}
-
-// Fresh are those of tasks that place what has nothing.
-func (r *Draft) Fresh(tasks []Task) []Task {
-	if r.IsNothing(tasks) {
-		return tasks
-	}
-	return slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return t.Kind != TaskFresh })
-}
-
 // KeyOfJob is a job's tenant and name.
 func KeyOfJob(j *Job) [2]string { return [2]string{j.TenantName, j.Name} }
 
@@ -347,3 +316,14 @@ func (j *Job) Served() int {
 
 // Warm reports whether a job is a warm pool's.
 func (j *Job) Warm() bool { return j.In != nil && j.TenantName == v1alpha1.FleetTenant }
+
+// JobOf is the job of an intent in this round, nil when it needs none.
+func (r *Draft) JobOf(tenant, name string) *Job {
+	if len(r.jobsByName) != len(r.Jobs) {
+		r.jobsByName = make(map[[2]string]*Job, len(r.Jobs))
+		for _, j := range r.Jobs {
+			r.jobsByName[[2]string{j.TenantName, j.Name}] = j
+		}
+	}
+	return r.jobsByName[[2]string{tenant, name}]
+}

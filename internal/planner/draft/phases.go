@@ -1,8 +1,6 @@
 package draft
 
 import (
-	"time"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
@@ -50,9 +48,6 @@ func (r *Draft) Observe(c *v1alpha1.Contract) *v1alpha1.Contract {
 	r.Plan.reworded = r.Plan.reworded || t.Rewords(c)
 	return next
 }
-
-// defaultGrace is FORMATS' default of a fleet's gracePeriod.
-const defaultGrace = 5 * time.Minute
 
 // Progress moves a Releasing contract along. Held means held: what nobody has seen gone
 // keeps its capacity.

@@ -34,9 +34,9 @@ const (
 // KeepEnded is how long a contract that has ended stays in the tree: retention.ended,
 // and where its provider denied it as long as that counts. A fleet that keeps less
 // must not forget who denied what.
-func (r *Draft) KeepEnded(c *v1alpha1.Contract) time.Duration {
-	keep := ledger.Retention(r.Fleet.Retention.Ended.Duration)
-	if keep >= denialMemory || !r.By(RulesDenialsKept) {
+func (f *Facts) KeepEnded(c *v1alpha1.Contract) time.Duration {
+	keep := ledger.Retention(f.Fleet.Retention.Ended.Duration)
+	if keep >= denialMemory || !f.By(RulesDenialsKept) {
 		return keep
 	}
 	_, refused := RefusalOf(c)

@@ -7,8 +7,8 @@ import (
 
 // MaxTimeToActive is within what time after its reservation a contract must be
 // usable, 0 when its intent does not say.
-func (r *Draft) MaxTimeToActive(c *v1alpha1.Contract) v1alpha1.Duration {
-	in := r.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
+func (b *Base) MaxTimeToActive(c *v1alpha1.Contract) v1alpha1.Duration {
+	in := b.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
 	if in == nil || in.Spec.SLA == nil {
 		return v1alpha1.Duration{}
 	}

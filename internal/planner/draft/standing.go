@@ -12,24 +12,24 @@ import (
 )
 
 // WaitingSince is since when an intent has waited for capacity.
-func (r *Draft) WaitingSince(j *Job) v1alpha1.Time {
+func (f *Facts) WaitingSince(j *Job) v1alpha1.Time {
 	if s := j.State; s != nil && s.Status.State == v1alpha1.IntentQueued && s.Status.Digest == j.In.Digest &&
 		s.Status.Reason != lifecycle.CodeNotBefore && s.Status.Reason != lifecycle.CodeWindow {
 		return s.Status.Since
 	}
-	return r.Now
+	return f.Now
 }
 
 // GivesUp reports whether an intent that finds nothing in this round is
 // refused, so that the next knows it no more.
-func (r *Draft) GivesUp(j *Job) bool {
-	return j.In.Spec.Queue.Policy == "fail" || r.TimedOut(j)
+func (f *Facts) GivesUp(j *Job) bool {
+	return j.In.Spec.Queue.Policy == "fail" || f.TimedOut(j)
 }
 
 // TimedOut reports whether an intent has waited for as long as it wants to.
-func (r *Draft) TimedOut(j *Job) bool {
+func (f *Facts) TimedOut(j *Job) bool {
 	timeout := j.In.Spec.Queue.Timeout.Duration
-	return timeout > 0 && !r.WaitingSince(j).Add(timeout).After(r.Now.Time)
+	return timeout > 0 && !f.WaitingSince(j).Add(timeout).After(f.Now.Time)
 }
 
 // GaveWay is why a contract has to give way, for people.
@@ -70,14 +70,6 @@ func (r *Draft) MadeWay(j *Job) []string {
 	return slices.Compact(out)
 }
 
-// Grace is how long the fleet bears trouble before it acts.
-func (r *Draft) Grace() time.Duration {
-	if d := r.Fleet.Defaults.GracePeriod.Duration; d > 0 {
-		return d
-	}
-	return defaultGrace
-}
-
 // heldBack are those whose contracts do not end in this round.
 type heldBack struct {
 	// All deletions and losses; only by rules below RulesEndsApart.
@@ -95,12 +87,12 @@ func (h *heldBack) Provider(name string) bool { return h.All || h.Providers[name
 const WarmPriority = -1
 
 // priorityOf is an intent's priority under its tenant's ceiling.
-func (r *Draft) priorityOf(in *model.Intent) int32 {
+func (f *Facts) priorityOf(in *model.Intent) int32 {
 	if in.Metadata.Namespace == v1alpha1.FleetTenant {
 		return WarmPriority
 	}
 	p := in.Spec.Priority
-	if t := r.W.Tenants[in.Metadata.Namespace]; t != nil && t.Spec.MaxPriority != nil {
+	if t := f.W.Tenants[in.Metadata.Namespace]; t != nil && t.Spec.MaxPriority != nil {
 		p = min(p, *t.Spec.MaxPriority)
 	}
 	return p
@@ -133,43 +125,6 @@ func RenamedFrom(j *Job) string {
 		return ""
 	}
 	return j.In.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]
-}
-
-// FrozenFor is how long what is frozen counts as usual.
-func (r *Draft) FrozenFor() time.Duration {
-	return r.Fleet.Safety.Ages()
-}
-
-// FrozenSince is since when an intent is frozen, as the ledger remembers it.
-func (r *Draft) FrozenSince(j *Job) v1alpha1.Time { return lifecycle.FrozenSince(j.State, r.Now) }
-
-// Aged reports whether a contract has no end and its intent could not be read
-// for longer than safety.frozenFor.
-func (r *Draft) Aged(c *v1alpha1.Contract) bool {
-	if !c.Spec.Term.End.IsZero() || !r.Frozen.Any {
-		return false
-	}
-	s := r.W.Ledger.State(c.Metadata.Namespace, c.Spec.Intent.Name)
-	if s == nil || s.Status.Frozen == nil || s.Status.Frozen.Since.Add(r.FrozenFor()).After(r.Now.Time) {
-		return false
-	}
-	return r.IsFrozenContract(c)
-}
-
-// frozenContract reports whether a contract's intent is frozen, and why.
-func (r *Draft) frozenContract(c *v1alpha1.Contract) (string, bool) {
-	tenant, name := c.Metadata.Namespace, c.Spec.Intent.Name
-	paths := []string{c.Spec.Intent.Path}
-	if in := r.Find(tenant, name); in != nil {
-		paths = append(paths, in.Path)
-	}
-	return r.Frozen.Why(tenant, name, paths...)
-}
-
-// IsFrozenContract reports whether a contract's intent is frozen.
-func (r *Draft) IsFrozenContract(c *v1alpha1.Contract) bool {
-	_, is := r.frozenContract(c)
-	return is
 }
 
 // Standing is the priority with which a contract stands: the one it records,

@@ -38,8 +38,8 @@ func NewTally() *Tally {
 }
 
 // Add counts a contract in.
-func (t *Tally) Add(r *Draft, c *v1alpha1.Contract) {
-	m, name, tenant := r.money(), c.Metadata.Name, c.Metadata.Namespace
+func (t *Tally) Add(f *Facts, c *v1alpha1.Contract) {
+	m, name, tenant := f.money(), c.Metadata.Name, c.Metadata.Namespace
 	if d := c.Status.Displaced; d != nil && d.By != "" {
 		t.Displaced[name] = c
 	}
@@ -61,7 +61,7 @@ func (t *Tally) Add(r *Draft, c *v1alpha1.Contract) {
 			t.Ending[name] = c
 		}
 	case ledger.Ended(c.Status.Phase):
-		keep := r.KeepEnded(c)
+		keep := f.KeepEnded(c)
 		// One second past its retention, because then it is older.
 		leaves := v1alpha1.TimeOf(c.Status.Since.Add(keep + time.Second))
 		t.Leave[name] = leaves
@@ -70,14 +70,14 @@ func (t *Tally) Add(r *Draft, c *v1alpha1.Contract) {
 }
 
 // Remove counts a contract out that was counted in as it is.
-func (t *Tally) Remove(r *Draft, c *v1alpha1.Contract) {
+func (t *Tally) Remove(f *Facts, c *v1alpha1.Contract) {
 	name, tenant := c.Metadata.Name, c.Metadata.Namespace
 	delete(t.Displaced, name)
 	delete(t.Releasing, name)
 	delete(t.givenUp[tenant], name)
 	delete(t.Borrowed, name)
 	delete(t.Ending, name)
-	m := r.money()
+	m := f.money()
 	t.Charged.Remove(c, &m)
 	if leaves, ended := t.Leave[name]; ended {
 		delete(t.Leave, name)
@@ -94,16 +94,5 @@ func (t *Tally) Remove(r *Draft, c *v1alpha1.Contract) {
 func ByName(m map[string]*v1alpha1.Contract) []*v1alpha1.Contract {
 	out := slices.Collect(maps.Values(m))
 	slices.SortFunc(out, func(a, b *v1alpha1.Contract) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
-	return out
-}
-
-// HeldOf are the contracts of an intent that keep capacity.
-func (r *Draft) HeldOf(k [2]string) []*v1alpha1.Contract {
-	var out []*v1alpha1.Contract
-	for _, c := range r.W.Ledger.ByIntent(k[0], k[1]) {
-		if c.Status.Phase.Held() {
-			out = append(out, c)
-		}
-	}
 	return out
 }
