@@ -1,7 +1,12 @@
 package planner
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -22,10 +27,11 @@ import (
 // The forecast adds to accrued and held what intents with windows will cost when
 // those open again before the month ends, at the price of their last contract.
 
-// budgets are the tenants' budgets after the round.
+// budgetLines are the tenants' budgets after the round.
 func (r *round) budgetLines() []draft.BudgetLine {
 	var out []draft.BudgetLine
 	_, ends := r.Books.MonthBounds(r.Now)
+	f := &forecast{r, ends}
 	for _, name := range r.Accounts.Names() {
 		spec := &r.W.Tenants[name].Spec
 		if spec.Budget == nil {
@@ -41,22 +47,59 @@ func (r *round) budgetLines() []draft.BudgetLine {
 			return &d
 		}
 		l.MaxHourly, l.MaxMonthly = limit(b.MaxHourly), limit(b.MaxMonthly)
-		forecast := quantity.Micro(0)
+		ahead := quantity.Micro(0)
 		if l.MaxMonthly != nil {
-			forecast = b.Month + r.windowsAhead(name, ends)
-			l.Accrued, l.Held, l.Forecast = b.Spent.Decimal(), (b.Month - b.Spent).Decimal(), forecast.Decimal()
+			ahead = b.Month + f.windowsAhead(name)
+			l.Accrued, l.Held, l.Forecast = b.Spent.Decimal(), (b.Month - b.Spent).Decimal(), ahead.Decimal()
 		}
-		l.Warning = b.Warning(forecast, r.Books.Currency)
+		l.Warning = b.Warning(ahead, r.Books.Currency)
 		out = append(out, l)
 	}
 	return out
 }
 
+// cutBudgets marks the contracts that budgets with atLimit end: all of a month
+// that is spent, and of an hour that is too dear the lowest priority first,
+// then the youngest.
+func (r *round) cutBudgets() {
+	for name, t := range r.W.Tenants {
+		b := t.Spec.Budget
+		if b == nil || b.AtLimit != account.AtLimitEnd || len(r.Charged.Of(name)) == 0 {
+			continue
+		}
+		has := r.Accounts.Of(name).Budget()
+		over := has.Hourly - has.MaxHourly
+		if has.Spent >= has.MaxMonthly {
+			over = quantity.Unlimited
+		} else if has.MaxMonthly < quantity.Unlimited && has.Hourly > 0 {
+			seconds := quantity.Wide{}.AddProduct(int64(has.MaxMonthly-has.Spent), 3600, 1).Quo(uint64(has.Hourly))
+			r.Due(v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(min(seconds, 40*24*3600) + 1))})
+		}
+		list := slices.Clone(r.Charged.Of(name))
+		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
+			return cmp.Or(cmp.Compare(r.Standing(a), r.Standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
+		})
+		for _, c := range list {
+			if over <= 0 {
+				break
+			}
+			r.Cut[c.Metadata.Name] = true
+			over -= r.Peak(c)
+		}
+	}
+}
+
+// forecast is what intents with windows will cost until the month ends.
+type forecast struct {
+	*round
+	ends v1alpha1.Time
+}
+
 // windowsAhead is what a tenant's intents with windows will cost when those
 // open again before the month ends.
-func (r *round) windowsAhead(tenant string, ends v1alpha1.Time) quantity.Micro {
+func (f *forecast) windowsAhead(tenant string) quantity.Micro {
 	var sum quantity.Micro
-	for _, j := range r.Jobs {
+	for _, j := range f.Jobs {
 		if j.TenantName != tenant || j.In == nil || len(j.In.Spec.Schedule.Windows) == 0 || j.In.Spec.Suspend {
 			continue
 		}
@@ -65,19 +108,19 @@ func (r *round) windowsAhead(tenant string, ends v1alpha1.Time) quantity.Micro {
 		default:
 			continue
 		}
-		limit := ends
+		limit := f.ends
 		if !j.Started.IsZero() {
-			limit = lifecycle.Earlier(limit, r.LifeEnd(j, j.Started).End)
+			limit = lifecycle.Earlier(limit, f.LifeEnd(j, j.Started).End)
 		}
-		for _, c := range r.lastContracts(j) {
-			sum += r.openingsCost(j, c, limit)
+		for _, c := range f.lastContracts(j) {
+			sum += f.openingsCost(j, c, limit)
 		}
 	}
 	return sum
 }
 
 // lastContracts are the newest contract of each of an intent's replicas.
-func (r *round) lastContracts(j *draft.Job) []*v1alpha1.Contract {
+func (f *forecast) lastContracts(j *draft.Job) []*v1alpha1.Contract {
 	newest := map[int32]*v1alpha1.Contract{}
 	var order []int32
 	for _, c := range append(append([]*v1alpha1.Contract(nil), j.All...), j.Live...) {
@@ -101,17 +144,17 @@ func (r *round) lastContracts(j *draft.Job) []*v1alpha1.Contract {
 
 // openingsCost is what a contract's price comes to in the windows that open
 // from now on until a limit; one that is open is held already.
-func (r *round) openingsCost(j *draft.Job, c *v1alpha1.Contract, limit v1alpha1.Time) quantity.Micro {
+func (f *forecast) openingsCost(j *draft.Job, c *v1alpha1.Contract, limit v1alpha1.Time) quantity.Micro {
 	var sum quantity.Micro
 	const most = 31 * 24 // openings of a month
-	at := r.Now
+	at := f.Now
 	for range most {
-		open, until, next := lifecycle.OpenAt(r.Books, j.In.Spec.Schedule.Windows, at)
+		open, until, next := lifecycle.OpenAt(f.Books, j.In.Spec.Schedule.Windows, at)
 		switch {
 		case open && until.IsZero():
 			return sum // all week: it is held
-		case open && at != r.Now:
-			sum += r.InFleet(r.Books.HoldUntil(c.Spec.Price, at, until, limit), c.Spec.Price.Currency)
+		case open && at != f.Now:
+			sum += f.InFleet(f.Books.HoldUntil(c.Spec.Price, at, until, limit), c.Spec.Price.Currency)
 			at = until
 		case open:
 			at = until

@@ -62,38 +62,46 @@ type better struct {
 	saves quantity.Micro
 }
 
-// purse of a pool: what its contracts cost an hour and how much disruption
+// poolCost is what the contracts of a pool cost an hour and how much disruption
 // moving all of them would be, in thousandths.
 type poolCost struct {
 	hourly     quantity.Micro
 	disruption int64
 }
 
-// consolidate proposes moves, and makes them where the fleet says so. Each
-// move makes the pool cheaper and may thereby make another worth it, so it goes
-// round until nothing changes: a plan that was applied leaves nothing to do.
-func (r *round) consolidate() {
-	StepConsolidate.begin(r.step)
-	if !r.consolidating() {
-		return
+// consolidation is one run of the step: what the fleet asks for, and what it finds
+// out on the way.
+type consolidation struct {
+	*round
+	// hold is how long an offer must be better, threshold what a move must save, in
+	// millionths.
+	hold      time.Duration
+	threshold int64
+	// later are the jobs that are not looked at in this round.
+	later map[*draft.Job]bool
+	// costs are what the pools cost as the pass began, by tenant.
+	costs map[string]poolCost
+}
+
+func newConsolidation(r *round) *consolidation {
+	out := &consolidation{round: r, hold: cmp.Or(r.Fleet.Consolidation.Hold.Duration, defaultHold), threshold: defaultThreshold}
+	if t := r.Fleet.Consolidation.Threshold; t != nil {
+		out.threshold = t.Micro()
 	}
+	out.later = out.findLater()
+	return out
+}
+
+// run proposes moves, and makes them where the fleet says so. Each move makes the
+// pool cheaper and may thereby make another worth it, so it goes round until
+// nothing changes: a plan that was applied leaves nothing to do.
+func (r *consolidation) run() {
 	const passes = 8
-	late := r.consolidatedLater()
 	for range passes {
 		moved := false
-		pools := r.poolCosts()
+		r.costs = r.poolCosts()
 		for _, j := range r.Jobs {
-			if r.W.Deaf || !r.consolidable(j) {
-				if j.State != nil && (r.W.Deaf || j.Silent) {
-					j.Proposals = j.State.Status.Proposals
-				}
-				continue
-			}
-			if late[j] {
-				j.Proposals = standingProposals(j)
-				continue
-			}
-			moved = r.consolidateJob(j, pools[j.TenantName]) || moved
+			moved = r.consolidateJob(j) || moved
 		}
 		if !moved {
 			return
@@ -101,10 +109,10 @@ func (r *round) consolidate() {
 	}
 }
 
-// consolidatedLater are the jobs for which better offers do not fit into the
+// findLater finds the jobs for which better offers do not fit into the
 // round: looking for them is charged like any other look at the market, after
 // the decisions, in another order each minute. What is proposed for them stands.
-func (r *round) consolidatedLater() map[*draft.Job]bool {
+func (r *consolidation) findLater() map[*draft.Job]bool {
 	minute := r.Now.Truncate(settle.TurnsOf).Unix()
 	var list []settle.Bidder
 	for _, j := range r.Jobs {
@@ -142,21 +150,18 @@ func standingProposals(j *draft.Job) []v1alpha1.Proposal {
 	return out
 }
 
-func (r *round) poolCosts() map[string]poolCost {
+// poolCosts are what the contracts of each tenant cost now.
+func (r *consolidation) poolCosts() map[string]poolCost {
 	out := map[string]poolCost{}
 	for _, j := range r.Jobs {
 		p := out[j.TenantName]
 		for _, c := range j.Live {
-			p.hourly += r.hourlyInFleet(c)
+			p.hourly += r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
 			p.disruption += disruptionOf(c)
 		}
 		out[j.TenantName] = p
 	}
 	return out
-}
-
-func (r *round) hourlyInFleet(c *v1alpha1.Contract) quantity.Micro {
-	return r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
 }
 
 // disruptionOf is what moving a contract disturbs, in thousandths: 1, and a
@@ -165,7 +170,7 @@ func disruptionOf(c *v1alpha1.Contract) int64 { return 1000 + 10*int64(max(c.Spe
 
 // consolidable reports whether an intent is served as it asks by contracts that
 // all work, so that moving one is the only thing that happens to it.
-func (r *round) consolidable(j *draft.Job) bool {
+func (r *consolidation) consolidable(j *draft.Job) bool {
 	if j.In == nil || j.Silent || j.Warm() || j.Dec.Action != "" || j.Finding() || j.In.Spec.Stage == v1alpha1.StageReserve ||
 		len(j.Tasks)+len(j.Open)+j.Releasing+j.Later > 0 || len(j.Live) == 0 || j.In.Spec.Split != nil || r.Ruled(j) {
 		return false
@@ -175,23 +180,38 @@ func (r *round) consolidable(j *draft.Job) bool {
 	})
 }
 
-// consolidateJob looks after one intent's contracts; at most one is moved at a
-// time. It reports whether one was.
-func (r *round) consolidateJob(j *draft.Job, pool poolCost) bool {
+// consolidateJob looks after one intent's contracts. It reports whether one was
+// moved.
+func (r *consolidation) consolidateJob(j *draft.Job) bool {
+	switch {
+	case r.W.Deaf || !r.consolidable(j):
+		if j.State != nil && (r.W.Deaf || j.Silent) {
+			j.Proposals = j.State.Status.Proposals
+		}
+		return false
+	case r.later[j]:
+		j.Proposals = standingProposals(j)
+		return false
+	}
+	return r.moveOne(j)
+}
+
+// moveOne proposes better offers for an intent's contracts, and moves one of them
+// at most. It reports whether it did.
+func (r *consolidation) moveOne(j *draft.Job) bool {
 	was := map[string]v1alpha1.Proposal{}
 	if j.State != nil {
 		for _, p := range j.State.Status.Proposals {
 			was[p.Contract] = p
 		}
 	}
-	hold := cmp.Or(r.Fleet.Consolidation.Hold.Duration, defaultHold)
 	j.Proposals = nil
 	for _, c := range slices.Clone(j.Live) {
 		p, known := was[c.Metadata.Name]
-		b := r.betterFor(j, c, p.Flavor, pool)
+		b := r.betterFor(j, c, p.Flavor)
 		if b == nil && known {
 			known = false
-			b = r.betterFor(j, c, "", pool)
+			b = r.betterFor(j, c, "")
 		}
 		if b == nil {
 			continue
@@ -199,8 +219,8 @@ func (r *round) consolidateJob(j *draft.Job, pool poolCost) bool {
 		if !known {
 			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.Offer.Ref, Since: r.Now, Hourly: b.cand.Quote.Hourly.Decimal(), Saves: b.saves.Decimal()}
 		}
-		ripe := v1alpha1.TimeOf(p.Since.Add(hold))
-		if r.Fleet.Consolidation.Mode == "apply" && !ripe.After(r.Now.Time) && r.worth(b.saves, c, pool) && r.moveTo(j, c, b, p) {
+		ripe := v1alpha1.TimeOf(p.Since.Add(r.hold))
+		if r.Fleet.Consolidation.Mode == "apply" && !ripe.After(r.Now.Time) && r.worth(j, c, b.saves) && r.moveTo(j, c, b, p) {
 			return true
 		}
 		r.Due(ripe)
@@ -210,19 +230,16 @@ func (r *round) consolidateJob(j *draft.Job, pool poolCost) bool {
 }
 
 // worth is the rule of the comment above, in whole numbers.
-func (r *round) worth(saves quantity.Micro, c *v1alpha1.Contract, pool poolCost) bool {
-	threshold := int64(defaultThreshold)
-	if t := r.Fleet.Consolidation.Threshold; t != nil {
-		threshold = t.Micro()
-	}
+func (r *consolidation) worth(j *draft.Job, c *v1alpha1.Contract, saves quantity.Micro) bool {
+	pool := r.costs[j.TenantName]
 	have := quantity.Wide{}.AddProduct(int64(saves), pool.disruption, 1_000_000)
-	need := quantity.Wide{}.AddProduct(int64(pool.hourly), disruptionOf(c), threshold)
+	need := quantity.Wide{}.AddProduct(int64(pool.hourly), disruptionOf(c), r.threshold)
 	return saves > 0 && have.Compare(need) >= 0
 }
 
 // betterFor is the cheapest better offer for a contract, or how much better the
 // one named only is. Unless one is named the threshold must be reached.
-func (r *round) betterFor(j *draft.Job, c *v1alpha1.Contract, only string, pool poolCost) *better {
+func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, only string) *better {
 	o := r.OfferOf(c)
 	if o == nil {
 		return nil
@@ -258,7 +275,7 @@ func (r *round) betterFor(j *draft.Job, c *v1alpha1.Contract, only string, pool 
 			continue // it can be no cheaper at any hour
 		}
 		saves := costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
-		if saves <= 0 || (only == "" && !r.worth(saves, c, pool)) {
+		if saves <= 0 || (only == "" && !r.worth(j, c, saves)) {
 			continue
 		}
 		if found == nil || saves > found.saves || saves == found.saves && match.Before(x, found.cand, false) {
@@ -270,7 +287,7 @@ func (r *round) betterFor(j *draft.Job, c *v1alpha1.Contract, only string, pool 
 
 // alternativeOf is which of an intent's alternatives a contract serves, −1 for
 // none.
-func (r *round) alternativeOf(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer) int {
+func (r *consolidation) alternativeOf(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer) int {
 	have := inventory.Sold(r.Names, c, o.Flavor)
 	for i, alt := range j.Alternatives() {
 		w := r.WishOf(j, alt)
@@ -282,7 +299,7 @@ func (r *round) alternativeOf(j *draft.Job, c *v1alpha1.Contract, o *inventory.O
 }
 
 // weekly is a price's average hour in the coming week, in the fleet's currency.
-func (r *round) weekly(p v1alpha1.ContractPrice) quantity.Micro {
+func (r *consolidation) weekly(p v1alpha1.ContractPrice) quantity.Micro {
 	if len(p.Windows) == 0 {
 		return r.InFleet(p.Hourly, p.Currency)
 	}
@@ -290,9 +307,9 @@ func (r *round) weekly(p v1alpha1.ContractPrice) quantity.Micro {
 	return r.InFleet(r.Books.HoldUntil(p, r.Now, v1alpha1.Time{}, end), p.Currency) / quantity.Micro(week/time.Hour)
 }
 
-// moveTo makes a proposed move: the new contract beside the old one, which is
+// moveTo makes a proposed move: the new contract next to the old one, which is
 // then released.
-func (r *round) moveTo(j *draft.Job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
+func (r *consolidation) moveTo(j *draft.Job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
 	text := "saves " + b.saves.Text() + " " + r.Books.Currency + "/h, proposed since " + draft.Stamp(p.Since)
 	f := r.Exchange(j, place.Request{Only: b.cand.Offer}, draft.Task{Kind: draft.TaskMove, Replica: c.Spec.Intent.Replica, Old: c}, b.alt, b.alt+1, lifecycle.CodeConsolidated, text)
 	return f == nil

@@ -50,7 +50,7 @@ func (r *round) observeAll() {
 func (r *round) guard() {
 	StepGuard.begin(r.step)
 	r.cutBudgets()
-	r.guardEnds()
+	newEndGuard(r).holdBack()
 }
 
 // settle settles everything that needs no offer.
@@ -67,6 +67,14 @@ func (r *round) settle() {
 		r.SettleJob(j)
 	}
 	r.Ration()
+}
+
+// consolidate looks for better offers where the fleet wants them.
+func (r *round) consolidate() {
+	StepConsolidate.begin(r.step)
+	if r.consolidating() {
+		newConsolidation(r).run()
+	}
 }
 
 // conclude makes the plan of what came of the jobs.

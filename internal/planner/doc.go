@@ -26,8 +26,8 @@
 //
 // # What the steps do here
 //
-//   - guard.go: where too much would end at once nothing does; budgets end what they
-//     no longer pay for. excess.go: contracts that a shrunken flavor no longer holds.
+//   - budget.go: budgets end what they no longer pay for. guard.go: where too much
+//     would end at once nothing does. excess.go: contracts that a shrunken flavor no longer holds.
 //   - sift.go: intents that are served as they ask cost a few lookups.
 //   - serve.go: those that wait have their turns, and what came at once is solved as
 //     a batch (repair.go, problem.go), until nobody gives way.
