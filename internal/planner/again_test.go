@@ -46,7 +46,7 @@ func TestClaimsBindThoseAfterThem(t *testing.T) {
 	step(t, b, "a claim", map[string]string{"vision/claimant": "queue Preempting", "bio/two": "queue QuotaExceeded"})
 }
 
-// An intent that moves one replica and has to give way with another says the
+// An intent that moves one replica and has to give way with another writes the
 // same of itself in every round.
 func TestDrainedAndDisplaced(t *testing.T) {
 	alone := With(func(s *v1alpha1.IntentSpec) { s.Gang, s.MinReplicas = Ptr(false), 1 })

@@ -12,8 +12,8 @@ import (
 // base is what was worked out for a world and holds until that world changes:
 // what a Session keeps between two rounds. It is handed over whole. A field
 // belongs here, or in the base of its layer, if the next round needs it, and
-// session_update.go then says what brings it up to date; all other fields are
-// made anew by each round.
+// session_update.go then has what brings it up to date; all other fields are
+// made again by each round.
 type base struct {
 	own   ownBase
 	draft draft.Base
@@ -22,7 +22,7 @@ type base struct {
 	whole *account.Fleet
 }
 
-// ownBase is what a round leaves of what it knows beside its layers.
+// ownBase is what a round leaves of what it knows besides its layers.
 type ownBase struct {
 	// given is the world as it was handed in.
 	given draft.World
@@ -31,12 +31,12 @@ type ownBase struct {
 	// pools are the fleet's warm pools as intents.
 	pools []*model.Intent
 	// orphans are intents that are no more and of which the ledger still holds
-	// or remembers something; renames those that say what they were called before.
+	// or remembers something; renames those that state what they were called before.
 	orphans, renames map[[2]string]bool
 	// verdicts are those of quick, by place in intents.
 	verdicts []verdict
 	// overfull are the contracts that were more than their flavor or a budget
-	// bears, in the round that left this base.
+	// allows, in the round that left this base.
 	overfull []string
 }
 

@@ -78,7 +78,7 @@ func eachField(v reflect.Value, f func(name string, v reflect.Value)) {
 }
 
 // Names of layers are never hidden by a layer above: what a promoted name means does
-// not depend on who says it.
+// not depend on where it is written.
 func TestLayersHideNothing(t *testing.T) {
 	seen := map[string]reflect.Type{}
 	var walk func(of reflect.Type)

@@ -87,8 +87,8 @@ func TestSharesGoByName(t *testing.T) {
 
 func queueFail(in *model.Intent) { in.Spec.Queue.Policy = "fail" }
 
-// scarce is a market in which one after the other is dear: whoever comes first
-// takes the place that somebody else needs.
+// scarce is a market in which one after the other is expensive: whoever comes first
+// takes the place that another needs.
 func scarce() *Builder {
 	return New().Consumer("rome").Provider("paris", "lyon", "berlin").Tenant("vision", "rome").
 		Offer("paris/h100", Cards("nvidia-h100", 4, "80Gi"), Costs("2")).
@@ -178,7 +178,7 @@ func TestBatchRespectsBudgets(t *testing.T) {
 }
 
 // A gang of which only a part fits waits whole, however many others of its
-// batch the repair seats anew.
+// batch the repair seats again.
 func TestBatchKeepsGangsWhole(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Builder)

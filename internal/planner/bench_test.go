@@ -40,7 +40,7 @@ func market(n int) *Builder {
 	return b
 }
 
-// demand is n intents of 20 tenants in 200 shapes.
+// demand is n intents of 20 tenants in 200 classes.
 func demand(b *Builder, n int) *Builder {
 	for i := range 20 {
 		b.Tenant(fmt.Sprintf("t%02d", i), "home")
@@ -65,7 +65,7 @@ func demand(b *Builder, n int) *Builder {
 	return b
 }
 
-// reportCPU reports the processor's time beside the clock's, garbage collection
+// reportCPU reports the processor's time next to the clock's, garbage collection
 // included: the machine may be busy with other things.
 func reportCPU(b *testing.B) func() {
 	b.Helper()
@@ -96,7 +96,7 @@ func BenchmarkPlan10kx10k(b *testing.B) {
 	}
 }
 
-// Ten thousand intents that nothing fits, in 200 shapes: what waiting costs.
+// Ten thousand intents that nothing fits, in 200 classes: what waiting costs.
 func BenchmarkWait10kx10k(b *testing.B) {
 	w := demand(market(10_000), 10_000)
 	for i := range w.W.Intents {

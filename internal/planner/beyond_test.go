@@ -101,7 +101,7 @@ func TestContractsOfATenant(t *testing.T) {
 			if d := Of(b.Round(), "vision/c"); d.Code != lifecycle.CodeQuota || !strings.Contains(d.Reason, name) {
 				t.Fatal(d.Code, d.Reason)
 			}
-			// What stands under a limit that came later is kept.
+			// What exists under a limit that came later is kept.
 			b.Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Contracts, f.Limits.Replicas = 2, 2 })
 			b.Round()
 			if d := Of(b.Plan(), "vision/a"); charged(b, "vision/a") != 4 {

@@ -66,7 +66,7 @@ func TestAChangeBorrowsOnlyWhatItAdds(t *testing.T) {
 	}
 }
 
-// What others hold of their quota cannot be borrowed; who has none lends none.
+// What others hold of their quota cannot be borrowed; from who has none nothing is borrowed.
 func TestBorrowOnlyWhatIsUnused(t *testing.T) {
 	b := lenders().Tenant("bob", "rome").Offer("paris/h100", Capacity("gpu=20")).
 		Intent("zoe/z", Wants(3)).Intent("ada/a", Wants(4)).Intent("ada/b", Wants(1)).Intent("ada/c", Wants(1)).Intent("bob/free", Wants(9))
@@ -120,7 +120,7 @@ func TestNoBorrowingByForce(t *testing.T) {
 	step(t, b, "stays", map[string]string{"zoe/z": "keep", "ada/b": "queue NothingFits"})
 }
 
-// What is kept warm is not lent while somebody waits within his own quota who
+// What is kept warm cannot be borrowed while somebody waits within his own quota who
 // would ask it back at once.
 func TestWarmIsNotLentToBeAskedBack(t *testing.T) {
 	pool := []v1alpha1.WarmPool{{Name: "warm", Consumer: "rome", Count: 1, Resources: v1alpha1.ResourceRequest{

@@ -12,16 +12,16 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// A tenant's budget counts as FORMATS' section 4 says: accrued is what the
-// calendar month has cost, per second; held is what the contracts that stand
+// A tenant's budget counts as FORMATS' section 4 states: accrued is what the
+// calendar month has cost, per second; held is what the contracts that exist
 // will cost until its end. A placement must leave both together within
-// budget.monthly, and the prices of all at their dearest within budget.hourly.
+// budget.monthly, and the highest prices of all within budget.hourly.
 // What happens at a limit:
 //
-//	stop (default)  nothing is placed or enlarged beyond it; what stands runs on
-//	warn            everything goes on; plan, status and metrics say so
+//	stop (default)  nothing is placed or enlarged beyond it; what exists runs on
+//	warn            everything goes on; plan, status and metrics show it
 //	end             as stop, and contracts are released: all once the month's
-//	                money is spent, of an hour that is too dear the lowest
+//	                money is spent, of an hour that is over budget the lowest
 //	                priority first, then the youngest
 //
 // The forecast adds to accrued and held what intents with windows will cost when
@@ -59,7 +59,7 @@ func (r *round) budgetLines() []draft.BudgetLine {
 }
 
 // cutBudgets marks the contracts that budgets with atLimit end: all of a month
-// that is spent, and of an hour that is too dear the lowest priority first,
+// that is spent, and of an hour that is over budget the lowest priority first,
 // then the youngest.
 func (r *round) cutBudgets() {
 	for name, t := range r.W.Tenants {

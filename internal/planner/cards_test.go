@@ -131,7 +131,7 @@ func TestSharesResizeOnTheirCard(t *testing.T) {
 	if now.Metadata.Name != was.Metadata.Name || len(now.Spec.GPUs.Cards) != 1 || now.Spec.GPUs.Cards[0].Units != 7 {
 		t.Errorf("%s on %v", now.Metadata.Name, now.Spec.GPUs.Cards)
 	}
-	// On two cards of which each has 0.4 free in all, there is 0.8 and not on one.
+	// On two cards of which each has 0.4 free, there is 0.8 and not on one.
 	b = sharing(2, 10, "mps").Intent("vision/a", wantsShare("0.6"))
 	b.Round()
 	b.Intent("vision/b", wantsShare("0.6"))

@@ -92,7 +92,7 @@ func newConsolidation(r *round) *consolidation {
 	return out
 }
 
-// run proposes moves, and makes them where the fleet says so. Each move makes the
+// run proposes moves, and makes them where the fleet asks for it. Each move makes the
 // pool cheaper and may thereby make another worth it, so it goes round until
 // nothing changes: a plan that was applied leaves nothing to do.
 func (r *consolidation) run() {
@@ -111,7 +111,7 @@ func (r *consolidation) run() {
 
 // findLater finds the jobs for which better offers do not fit into the
 // round: looking for them is charged like any other look at the market, after
-// the decisions, in another order each minute. What is proposed for them stands.
+// the decisions, in another order each minute. What is proposed for them stays.
 func (r *consolidation) findLater() map[*draft.Job]bool {
 	minute := r.Now.Truncate(settle.TurnsOf).Unix()
 	var list []settle.Bidder

@@ -45,7 +45,7 @@ func TestConsolidationProposes(t *testing.T) {
 	if !strings.Contains(d.Reason, "to lyon/h100 and save 2.10 an hour") {
 		t.Fatal(d.Reason)
 	}
-	// Written once, and it stands while the offer is better, by however little.
+	// Written once, and it stays while the offer is better, by however little.
 	for _, price := range []string{"1.90", "1.10", "3.99"} {
 		b.Tick(time.Hour).Offer("lyon/h100", Costs(price))
 		if p := b.Round(); p.Changes() {

@@ -15,7 +15,7 @@ import (
 )
 
 // crowds are what one tenant may commit to keep a round busy. Nothing fits but
-// where it says so.
+// where it is set.
 var crowds = []struct {
 	name             string
 	intents, flavors int
@@ -202,7 +202,7 @@ func TestConsolidationIsCharged(t *testing.T) {
 	}
 }
 
-// What is said beside the decisions (near, try) is charged to what the decisions
+// What is shown next to the decisions (near, try) is charged to what the decisions
 // leave of the round's conditions.
 func TestNearIsCharged(t *testing.T) {
 	build := func(most int64) *planner.Plan {

@@ -9,9 +9,9 @@ import (
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-// A contract records the dearest offer that it could have had: not one of which
+// A contract records the most expensive offer that it could have had: not one of which
 // no price is known, not one that is too small, and, once it is full, not the
-// dearest any more. From memory it is the same as from nothing.
+// most expensive any more. From memory it is the same as from nothing.
 func TestTheDearestThatFittedIsRecorded(t *testing.T) {
 	b := New().Consumer("rome").Provider("paris").Provider("milan").Provider("bern").Provider("oslo").Provider("ulm").Tenant("vision", "rome").
 		Offer("paris/h100", Cards("nvidia-h100", 16, "80Gi"), Costs("2")).

@@ -155,7 +155,7 @@ func (r *round) queue(j *draft.Job, f *draft.Failure) {
 	j.Settle(draft.Queued, v1alpha1.IntentQueued, f.Code, "%s", f.Text)
 }
 
-// tellFound says what would be done. Nothing is written of an intent that was
+// tellFound writes what would be done. Nothing is written of an intent that was
 // never more than that; one that held something is remembered as suspended.
 func (r *round) tellFound(j *draft.Job) {
 	j.Silent = j.State == nil

@@ -34,7 +34,7 @@ func live(b *Builder, ref string) (out []*v1alpha1.Contract) {
 	return out
 }
 
-// wantReplicas plans a round and says how many replicas stand after it.
+// wantReplicas plans a round and returns how many replicas exist after it.
 func wantReplicas(t *testing.T, b *Builder, want int) *planner.Plan {
 	t.Helper()
 	p := b.Round()
@@ -62,7 +62,7 @@ func TestReplicasFollowPendingPods(t *testing.T) {
 	wantReplicas(t, b.Tick(time.Minute), 3)
 	wantReplicas(t, b.Tick(10*time.Second).Deliver(), 3)
 	wantReplicas(t, b.Tick(30*time.Second), 3)
-	// One still does: the others are taken by somebody else's.
+	// One still does: the others are taken by another intent's.
 	wantReplicas(t, b.Tick(time.Minute).Waits("rome", "vision/serve", 1, twoCards), 4)
 	b.Tick(10 * time.Second).Deliver().Round()
 	// More than max is never had.
@@ -93,7 +93,7 @@ func TestReplicasGoOnlyOnceTheirPodsAreGone(t *testing.T) {
 	if d := Of(p, "vision/serve"); d.Action != planner.Release || d.Code != lifecycle.CodeFewer || d.Reason != "no pod has used it for ten minutes" {
 		t.Fatal(describe(p))
 	}
-	// A pod that comes back starts the time anew.
+	// A pod that comes back starts the time again.
 	third := live(b, "vision/serve")[2]
 	b.Tick(time.Second).Uses(third, 0)
 	b.Tick(9*time.Minute).Uses(third, 1)

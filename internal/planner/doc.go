@@ -16,18 +16,19 @@
 //	place      finds places for what jobs want, and takes them
 //	settle     decides what needs no offer, and makes tasks of what does
 //	contend    serves those that wait, in turn; some make others give way
-//	explain    says what people read
+//	explain    writes what people read
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
 //	planner    the eight steps; reads worlds (round.go), keeps a base for the next round
 //	           (base.go, session.go, session_update.go), consolidates, guards, checks
 //
-// Each package's comment says what its files are and which invariants it holds.
+// Each package's comment lists what its files are and which invariants it holds.
 // test/rooms holds their order.
 //
 // # What the steps do here
 //
 //   - budget.go: budgets end what they no longer pay for. guard.go: where too much
-//     would end at once nothing does. excess.go: contracts that a shrunken flavor no longer holds.
+//     would end at once nothing does. excess.go: contracts that a shrunken flavor no
+//     longer holds.
 //   - sift.go: intents that are served as they ask cost a few lookups.
 //   - serve.go: those that wait have their turns, and what came at once is solved as
 //     a batch (repair.go, problem.go), until nobody gives way.
@@ -43,24 +44,24 @@
 //
 // # Rules
 //
-// Where an intent's other replicas stand (placement.spread), and where other
+// Where an intent's other replicas are (placement.spread), and where other
 // intents of its tenant do (together, apart), is asked of each candidate after
 // capacity and its money (rules.go, spread.go); a gang that is spread by several
 // keys and finds too few places one by one is seated with all its replicas in
 // view (seating.go); intents that belong together and wait at once are placed as
 // one (together.go). The rules hold for what is
-// placed: what stands stays, as the world around it changes.
+// placed: what exists stays, as the world around it changes.
 //
 // Replicas of {min, max} follow the pods that wait on the consumer: more at
 // once, fewer late and only those without pods (demand.go).
 //
 // A share of a card lies on one card (package inventory): the ledger numbers the cards of
-// flavors that sell parts of them, and contracts say on which they lie.
+// flavors that sell parts of them, and contracts state on which they lie.
 //
 // A change that needs new contracts goes step by step where the intent bounds it
 // (update.go).
 //
-// What an autoscaler could add to a flavor is sold after all that stands, and
+// What an autoscaler could add to a flavor is sold after all that exists, and
 // marked (package inventory).
 //
 // A replica that no flavor holds whole may be put together from several
@@ -69,7 +70,7 @@
 //
 // # Score
 //
-// By default 0.7 resources and 0.3 cost; what that is, and the other objectives, say
+// By default 0.7 resources and 0.3 cost; what that is, and the other objectives, is in
 // package match and its terms. `objective: cost` is more than a weight for what is first
 // seen in one commit: such a batch is solved as a whole in plain numbers (repair.go,
 // problem.go, package batch) from where it was filled to. test/quality measures it against
@@ -85,10 +86,10 @@
 //     quota or budget.
 //   - Each offer is counted once, under the first requirement it fails: facts,
 //     then capacity, then money, in the order of match/requirements.go.
-//   - What cannot be read, heard or seen changes nothing: frozen intents are
-//     left alone, a deaf round moves, refuses and queues nothing, nothing follows
-//     from the silence of a cluster that another daemon hears, and nothing is sold
-//     again that has not been seen gone.
+//   - What cannot be read or is not reported changes nothing: frozen intents are
+//     left alone, a round without enough reports (World.Deaf) moves, refuses and
+//     queues nothing, nothing follows from missing reports of a cluster that reports
+//     to another replica, and nothing is sold again that has not been seen gone.
 //
 // # Who calls it
 //

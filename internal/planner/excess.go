@@ -59,7 +59,7 @@ func (r *round) findExcess() map[string]bool {
 	return out
 }
 
-// settleExcess looks once more at what shrunken flavors hold, because the
+// settleExcess looks again at what shrunken flavors hold, because the
 // round may have released or resized some of it.
 func (r *round) settleExcess() {
 	if len(r.Excess) == 0 {
@@ -84,7 +84,7 @@ func (r *round) settleExcess() {
 	}
 }
 
-// seeAgain observes a contract once more, with what the round has made of it.
+// seeAgain observes a contract again, with what the round has made of it.
 func (r *round) seeAgain(c *v1alpha1.Contract) {
 	seen := r.Observe(r.Latest(c))
 	for _, j := range r.Jobs {

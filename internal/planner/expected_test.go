@@ -96,7 +96,7 @@ func TestPoolFollowsForecast(t *testing.T) {
 		}
 	}
 	// The others come, and no fewer than count stay ready. They all came early,
-	// so the next hour expects a little more than usual beside them.
+	// so the next hour expects a little more than usual in addition to them.
 	b.Tick(10 * time.Minute)
 	for i := range 3 {
 		b.Intent(fmt.Sprintf("vision/late%d", i), Wants(1, "H100"))
@@ -115,7 +115,7 @@ func TestPoolFollowsForecast(t *testing.T) {
 }
 
 // The margin adds the error of the past, max and count are the bounds, and a
-// ledger that knows less than a day says nothing.
+// ledger that knows less than a day yields nothing.
 func TestPoolBounds(t *testing.T) {
 	at8 := func(b *Builder) *Builder {
 		b.W.Now = Time("2026-11-20T08:00:00Z")
@@ -155,7 +155,7 @@ func TestPoolBounds(t *testing.T) {
 	}
 }
 
-// A round that hears too little leaves a pool as it is, hour or not.
+// A round with too few reports leaves a pool as it is, hour or not.
 func TestDeafPoolStays(t *testing.T) {
 	b := office(nil)
 	b.W.Now = Time("2026-11-20T08:00:00Z")

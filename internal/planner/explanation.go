@@ -8,8 +8,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/explain"
 )
 
-// Explain says everything about one intent: what was understood, and every
-// offer once with its score or the requirement it fails, as they stood when
+// Explain returns everything about one intent: what was understood, and every
+// offer once with its score or the requirement it fails, as they were when
 // the intent's turn came in the very decision that Decide makes. An intent
 // that holds contracts is explained as if it were to be placed now.
 func Explain(w draft.World, tenant, name string) (*draft.Explanation, error) {

@@ -17,10 +17,10 @@ type Pace struct {
 	// Round is what it took to read the world, Settle to settle what needs no
 	// offer, Conclude to make and check the plan of what was decided.
 	Round, Settle, Conclude time.Duration
-	// Cold is what making all shapes took, Shapes how many there are.
+	// Cold is what making all classes took, Shapes how many there are.
 	Cold   time.Duration
 	Shapes int
-	// Scan is what looking at every flavor for one intent takes, without any shape.
+	// Scan is what looking at every flavor for one intent takes, without any class.
 	Scan time.Duration
 	// Turns are the decisions, each from the task to the booked contract, in order of time.
 	Turns []time.Duration
@@ -35,7 +35,7 @@ func (p *Pace) Percentile(of float64) time.Duration {
 }
 
 // MeasurePace decides a world of intents that have nothing yet, one turn after
-// the other, and says how long everything took. The caller has locked its
+// the other, and returns how long everything took. The caller has locked its
 // goroutine to a thread.
 func MeasurePace(w draft.World) *Pace {
 	p := &Pace{}
@@ -80,7 +80,7 @@ func MeasurePace(w draft.World) *Pace {
 			p.Turns = append(p.Turns, took)
 		} else {
 			seen[s] = true
-			p.Cold += took // the first of a shape completes it
+			p.Cold += took // the first of a class completes it
 		}
 	}
 	made := memory()
@@ -162,8 +162,8 @@ func (r *round) prepareAll() {
 // Break makes the session trip over the next change of an offer.
 func (s *Session) Break() { s.base.draft.Inventory = &inventory.Inventory{} }
 
-// CheckShapes decides a world and holds each shape that was made for it against
-// what every offer alone says.
+// CheckShapes decides a world and holds each class that was made for it against
+// what every offer alone yields.
 func CheckShapes(w draft.World) (checked int, err error) {
 	r := newRound(&w)
 	r.decide()

@@ -12,7 +12,7 @@ import (
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-// threePlaces is running with a third, dearest place.
+// threePlaces is running with a third, most expensive place.
 func threePlaces(t *testing.T) *Builder {
 	t.Helper()
 	b := paris().Provider("lyon", "oslo").
@@ -28,7 +28,7 @@ func threePlaces(t *testing.T) *Builder {
 	return b
 }
 
-// on lists where vision/train's contracts stand.
+// on lists where vision/train's contracts are.
 func on(b *Builder) string {
 	var out []string
 	for _, c := range b.Contracts("vision/train") {
@@ -75,8 +75,8 @@ func TestFailoverTakesRunnersUpFirst(t *testing.T) {
 	}
 }
 
-// A provider that another daemon hears is not lost: what it holds stays as it is,
-// and nothing new is bought there. Once it is heard nowhere, it is.
+// A provider that reports to another replica is not lost: what it holds stays as it is,
+// and nothing new is bought there. Once it reports nowhere, it is.
 func TestHeardElsewhereIsNotLost(t *testing.T) {
 	b := threePlaces(t)
 	before := on(b)

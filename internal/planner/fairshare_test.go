@@ -87,7 +87,7 @@ func TestFairShare(t *testing.T) {
 	if d := Of(p, "ada/more"); !strings.HasSuffix(d.Reason, want) || d.Position != 2 {
 		t.Fatalf("%d %s", d.Position, d.Reason)
 	}
-	// Who lacks something else than room would not be served first either.
+	// Who waits for something else than room would not be served first either.
 	b.Intent("ada/more", Wants(1), With(func(s *v1alpha1.IntentSpec) { s.Placement.Zones = []string{"c"} }))
 	if d := Of(b.Round(), "ada/more"); d.Action != planner.Queued || strings.Contains(d.Reason, "served first") {
 		t.Fatalf("%s %s", d.Action, d.Reason)

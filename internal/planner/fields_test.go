@@ -99,7 +99,7 @@ func TestEachFieldOfARequest(t *testing.T) {
 }
 
 // What is wanted of the place and of a card's price, positively: an offer that
-// has it is taken though it is dearer.
+// has it is taken though it is more expensive.
 func TestEachFieldOfAPlacement(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.IntentSpec)
@@ -377,7 +377,7 @@ func TestConsolidationAsTheFleetSays(t *testing.T) {
 	}
 	b := beforeLyon(t, "apply", "1.90").Fleet(consolidating("apply", "0.5", 2*time.Hour))
 	b.Round()
-	for hours, want := range []int{1, 1, 2} { // contracts: the old one, and from 2 hours on the new one beside it
+	for hours, want := range []int{1, 1, 2} { // contracts: the old one, and from 2 hours on the new one next to it
 		b.Tick(time.Hour)
 		if hours == 0 {
 			b.Tick(-time.Hour + time.Minute)
@@ -421,7 +421,7 @@ func TestCurrencyOfTheFleet(t *testing.T) {
 	}
 }
 
-// When an intent starts is told with its windows in mind, and one that cannot
+// When an intent starts is shown with its windows in mind, and one that cannot
 // start before it is too late is refused at once instead of at that time.
 func TestFirstStart(t *testing.T) {
 	saturday := []v1alpha1.Window{{Days: []string{"Sat"}, From: "20:00", To: "06:00", Timezone: "UTC"}}

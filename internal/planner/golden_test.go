@@ -27,7 +27,7 @@ import (
 // step before. testdata/golden/worlds.gz has those of 200 random fleets, round by
 // round and whole; testdata/golden/tests.txt has a digest of what each test of
 // this package has planned through a Builder. A commit that changes decisions on
-// purpose records both again (-update) and says why; nothing else is in it.
+// purpose records both again (-update) and states why; nothing else is in it.
 var update = flag.Bool("update", false, "record the golden plans again; read what changes")
 
 const (

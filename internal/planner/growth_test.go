@@ -17,7 +17,7 @@ func scalesTo(s string) func(*model.Offer) {
 }
 
 func TestWhatStandsIsSoldFirst(t *testing.T) {
-	// Paris is cheaper, and would have to grow; lyon stands.
+	// Paris is cheaper, and would have to grow; lyon exists.
 	b := paris().Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9")).
 		Offer("paris/h100", Capacity("gpu=2"), scalesTo("gpu=16")).
 		Intent("vision/train", Wants(4, "H100"), cheap)
@@ -28,7 +28,7 @@ func TestWhatStandsIsSoldFirst(t *testing.T) {
 	if c := b.Contracts("vision/train")[0]; c.Decision.Scaled != nil || len(c.Decision.RunnersUp) != 1 || c.Decision.RunnersUp[0].Flavor != "paris/h100" {
 		t.Fatalf("%+v", c.Decision)
 	}
-	// What fits in what stands is sold as ever.
+	// What fits in what exists is sold as ever.
 	b = paris().Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9")).
 		Offer("paris/h100", Capacity("gpu=4"), scalesTo("gpu=16")).
 		Intent("vision/train", Wants(4, "H100"), cheap)
@@ -65,7 +65,7 @@ func TestWhatCouldStandIsSoldAsSuch(t *testing.T) {
 	}
 }
 
-// TestScaledFromNothing: a flavor of which no node stands sells too.
+// TestScaledFromNothing: a flavor of which no node exists sells too.
 func TestScaledFromNothing(t *testing.T) {
 	b := paris().Offer("paris/h100", Spec(func(f *v1alpha1.FlavorSpec) {
 		f.Capacity, f.ScalableTo = Amounts("cpu=0 memory=0"), Amounts("gpu=8 cpu=96 memory=1Ti")

@@ -68,7 +68,7 @@ type endGuard struct {
 	counted map[string]bool
 	// limit is how many of each one round may end.
 	limit int
-	// why says what is held back.
+	// why lists what is held back.
 	why []string
 }
 

@@ -15,7 +15,7 @@ import (
 
 // checkInvariants asks the finished plan, by other means than those that made
 // it, whether anything that it places or enlarges is oversold, breaks a quota
-// or bears a taken name. What does is taken out of the plan and reported: a
+// or has a taken name. What does is taken out of the plan and reported: a
 // mistake here must cost a decision, not a promise.
 func (r *round) checkInvariants() {
 	for range 3 {
@@ -34,7 +34,7 @@ func (r *round) checkInvariants() {
 }
 
 // claimedFrom are the warm pools from which an intent claims in this plan: half
-// of a claim must not stand.
+// of a claim must not stay.
 func (r *round) claimedFrom(intent [2]string) [][2]string {
 	var out [][2]string
 	for i := range r.Plan.Contracts {

@@ -20,7 +20,7 @@ func (r *round) readMappings() {
 }
 
 // readLedger goes through the ledger once, for all that a round asks of its
-// contracts; resumed rounds keep it up to date (ledgerChanged).
+// contracts; updated rounds keep it up to date (ledgerChanged).
 func (r *round) readLedger() {
 	r.Tally, r.refusals, r.Mapped = draft.NewTally(), map[string]draft.RefusalRecord{}, draft.Mappings{}
 	for c := range r.W.Ledger.Contracts() {

@@ -21,7 +21,7 @@ func limitsBy(w *draft.World) v1alpha1.Limits {
 	return limits.Filled()
 }
 
-// BeyondLimits names what stands beyond a limit of the fleet or of its tenant,
+// BeyondLimits names what exists beyond a limit of the fleet or of its tenant,
 // because that came later: it is kept to its end, and nothing new is placed.
 func BeyondLimits(w *draft.World) []string {
 	limits := limitsBy(w)

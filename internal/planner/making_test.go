@@ -52,7 +52,7 @@ func alike(t *rapid.T, prices []*v1alpha1.Price) func(*model.Offer) {
 	}
 }
 
-// choosy is an intent that asks for some of what tells offers apart.
+// choosy is an intent that asks for some of what distinguishes offers.
 func choosy(t *rapid.T) func(*model.Intent) {
 	seldom := func(what string) bool { return rapid.IntRange(0, 4).Draw(t, what) == 0 }
 	return func(in *model.Intent) {
@@ -107,8 +107,8 @@ func choosy(t *rapid.T) func(*model.Intent) {
 	}
 }
 
-// A shape asks the first of many offers for what they have in common, and says
-// of each what it says itself.
+// A class asks the first of many offers for what they have in common, and shows
+// of each what it states itself.
 func TestShapesSayWhatEachOfferSays(t *testing.T) {
 	checked := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -69,7 +69,7 @@ func TestPriceWindows(t *testing.T) {
 	b := paris().Offer("paris/h100", price(func(p *v1alpha1.Price) {
 		p.Windows = []v1alpha1.PriceWindow{{Window: v1alpha1.Window{Days: []string{"Sat", "Sun"}, From: "00:00", To: "24:00", Timezone: "UTC"}, PerHour: v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("4")}}}
 	})).Intent("vision/train", Wants(4, "H100"), AtMost("16.351"))
-	// The budget is for the dearest hour.
+	// The budget is for the most expensive hour.
 	want(t, b, planner.Queued, lifecycle.CodeIntentBudget)
 	b.Intent("vision/train", AtMost("16.352"))
 	want(t, b, planner.Place, "")
@@ -79,7 +79,7 @@ func TestPriceWindows(t *testing.T) {
 	}
 }
 
-// The budget is for all replicas together: one dear and two cheap ones may fit
+// The budget is for all replicas together: one expensive and two cheap ones may fit
 // where three of the best score would not.
 func TestBudgetOfAGang(t *testing.T) {
 	b := New().Consumer("rome").Provider("a", "b").Tenant("vision", "rome").
@@ -267,7 +267,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// What is not heard says nothing of what an intent asks for: daemons that know
+// What does not report shows nothing of what an intent asks for: daemons that know
 // of more and of fewer lost providers write the same reason.
 func TestLostProvidersAreNoReason(t *testing.T) {
 	for _, lost := range []int{0, 1, 3} {

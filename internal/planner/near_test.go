@@ -78,7 +78,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What a change of a file would mend stands before what time may bring.
+// What a change of a file would fix is before what time may bring.
 func TestExplainRanksMistakesFirst(t *testing.T) {
 	b := paris().Provider("aachen", "oslo").
 		Offer("aachen/h100", Cards("nvidia-h100", 2, "80Gi"), Costs("3")).

@@ -2,8 +2,8 @@ package planner
 
 import "github.com/fleetbroker/fleetbroker/internal/planner/draft"
 
-// notes lists what a fleet says that has no effect as the rest of it stands,
-// each with the document it stands in, and tenants that hold more than they may.
+// notes lists what a fleet states that has no effect as the rest of it is,
+// each with the document it is in, and tenants that hold more than they may.
 func (r *round) notes() []string {
 	var out []string
 	for _, name := range draft.SortedNames(r.W.Tenants) {

@@ -26,7 +26,7 @@ func away(ms int64) func(*model.Offer) {
 
 func TestObjectives(t *testing.T) {
 	// t4 is the cheapest an hour, a100 the nearest, h100 the fastest and the
-	// cheapest for the work, l4 draws the least and stands on clean power.
+	// cheapest for the work, l4 draws the least and runs on clean power.
 	b := New().Consumer("rome").Tenant("vision", "rome").Provider("p").
 		Offer("p/t4", Cards("nvidia-t4", 8, "16Gi"), Costs("0.50"), emits(300), away(60)).
 		Offer("p/a100", Cards("nvidia-a100", 8, "80Gi"), Costs("3.00"), emits(300), away(2)).
@@ -73,7 +73,7 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
-// Every term is within 0 and 1 and a number, whatever flavors say.
+// Every term is within 0 and 1 and a number, whatever flavors state.
 func TestTermsAreNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New().Consumer("rome").Tenant("vision", "rome").Provider("p")

@@ -12,7 +12,7 @@ import (
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-// TestObservations changes one thing about what a consumer says of a contract
+// TestObservations changes one thing about what a consumer reports of a contract
 // that works, for a contract that was just reserved, that is peering and that
 // is active.
 func TestObservations(t *testing.T) {
@@ -89,8 +89,8 @@ func inPhase(t *testing.T, phase v1alpha1.Phase) *Builder {
 	return b
 }
 
-// A provider's silence is over: the phase is what it was, though the consumer
-// says nothing.
+// A provider reports again: the phase is what it was, though the consumer
+// reports nothing.
 func TestSilenceEndsUnseen(t *testing.T) {
 	for _, phase := range []v1alpha1.Phase{v1alpha1.PhaseReserved, v1alpha1.PhasePeering, v1alpha1.PhaseActive} {
 		b := inPhase(t, phase)
@@ -108,7 +108,7 @@ func TestSilenceEndsUnseen(t *testing.T) {
 }
 
 // A daemon that has just started knows nothing of a provider's flavors: what is
-// Degraded for its silence stays so until the provider is heard.
+// Degraded for missing reports stays so until the provider reports.
 func TestSilenceOutlastsARestart(t *testing.T) {
 	b := inPhase(t, v1alpha1.PhaseActive)
 	name := b.Contracts("vision/train")[0].Metadata.Name
@@ -133,7 +133,7 @@ func TestSilenceOutlastsARestart(t *testing.T) {
 }
 
 // What one contract gives back in a round is not another's excess, where no agent
-// has to say that it is back.
+// has to report that it is back.
 func TestExcessIsSettledLast(t *testing.T) {
 	b := paris().Offer("paris/h100", func(o *model.Offer) { o.Static = true }).Intent("vision/low", Wants(4, "H100")).Intent("vision/train", Wants(4, "H100"), Priority(5))
 	b.Round()
@@ -170,7 +170,7 @@ func TestWeights(t *testing.T) {
 	if d := Of(b.Plan(), "vision/train"); d.Contracts[0].Provider != "cheap" || d.Contracts[0].Score != 0.8 {
 		t.Errorf("%+v", d.Contracts)
 	}
-	// Nothing told apart: the first by reference.
+	// Nothing distinguishes them: the first by reference.
 	b = New().Consumer("rome").Provider("b", "a").Tenant("vision", "rome").
 		Offer("b/f", Cards("nvidia-h100", 8, "80Gi")).Offer("a/f", Cards("nvidia-h100", 8, "80Gi")).Intent("vision/train", Wants(4, "H100"))
 	if d := Of(b.Plan(), "vision/train"); d.Contracts[0].Provider != "a" {
@@ -179,7 +179,7 @@ func TestWeights(t *testing.T) {
 }
 
 // A Tenant that was Drained and is Active again has nothing of the contract, and
-// its slice still says Accepted: not Active before the provider holds it.
+// its slice still shows Accepted: not Active before the provider holds it.
 func TestNotHeldAfterARefusal(t *testing.T) {
 	b := running(t)
 	c := b.Contracts("vision/train")[0]

@@ -42,7 +42,7 @@ func withWarmPools(w *draft.World) (*draft.World, []*model.Intent) {
 	return &out, pools
 }
 
-// warmIntent is a pool as an intent: as many slices as it says, each on its
+// warmIntent is a pool as an intent: as many slices as it asks for, each on its
 // own, of which having none yet is no failure.
 func warmIntent(w *draft.World, p *v1alpha1.WarmPool) *model.Intent {
 	alone := false

@@ -299,7 +299,7 @@ func TestNoCascade(t *testing.T) {
 	step(t, b, "one", map[string]string{"vision/train": "queue Preempting", "vision/mid": "preempt NothingFits", "vision/lowest": "keep"})
 	b.Tick(time.Minute).Deliver()
 	step(t, b, "two", map[string]string{"vision/train": "place", "vision/mid": "queue NothingFits", "vision/lowest": "keep"})
-	// Its file changes: it asks anew.
+	// Its file changes: it asks again.
 	b.Tick(time.Minute).Intent("vision/mid", Priority(51))
 	step(t, b, "asks anew", map[string]string{"vision/mid": "queue Preempting", "vision/lowest": "preempt NothingFits"})
 }

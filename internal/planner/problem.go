@@ -116,7 +116,7 @@ func (b *problem) index(o *inventory.Offer) int32 {
 	return at
 }
 
-// addKind adds a shape's places.
+// addKind adds a class's places.
 func (b *problem) addKind(of *match.Class, plain bool) {
 	k := batch.Kind{Nowhere: penalty(of), Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU)}
 	var places []*match.Candidate
@@ -141,7 +141,7 @@ func (b *problem) addKind(of *match.Class, plain bool) {
 	b.Kinds, b.places = append(b.Kinds, k), append(b.places, places)
 }
 
-// group says who must not lose its place, and which gangs are whole in the batch.
+// group finds who must not lose its place, and which gangs are whole in the batch.
 func (b *problem) group() {
 	members := map[*draft.Job][]int{}
 	for i, s := range b.seats {

@@ -188,7 +188,7 @@ func (s *story) crowd(in *model.Intent) {
 	in.Spec.Placement, in.Spec.Stage = v1alpha1.Placement{}, ""
 }
 
-// denies has a provider deny all that it holds, and report once more.
+// denies has a provider deny all that it holds, and report again.
 func (s *story) denies(provider string) {
 	for c := range s.W.Ledger.Contracts() {
 		if c.Spec.Provider == provider && c.Status.Phase.Charged() {

@@ -136,7 +136,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// An offer that is silent sells nothing; the clusters' words about contracts
+// An offer without recent reports sells nothing; the clusters' words about contracts
 // that nobody asked for change nothing.
 func TestUnknownRights(t *testing.T) {
 	b := paris().Intent("nobody/train", Wants(1))

@@ -10,8 +10,8 @@ import (
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-// TestWaitingSaysWhy: a contract that is not Active yet tells what stands in
-// its way, says nothing twice, and nothing any more once it is Active.
+// TestWaitingSaysWhy: a contract that is not Active yet shows what is in
+// its way, shows nothing twice, and nothing any more once it is Active.
 func TestWaitingSaysWhy(t *testing.T) {
 	type obs = v1alpha1.ConsumerObservation
 	const reserved, peering = v1alpha1.PhaseReserved, v1alpha1.PhasePeering
@@ -47,7 +47,7 @@ func TestWaitingSaysWhy(t *testing.T) {
 }
 
 // TestBystandersKeepReasons: who does not deliver sees what is there, and leaves
-// it to who does to say what stands in the way.
+// it to who does to write what is in the way.
 func TestBystandersKeepReasons(t *testing.T) {
 	b := inPhase(t, v1alpha1.PhaseReserved)
 	name := b.Contracts("vision/train")[0].Metadata.Name

@@ -12,7 +12,7 @@ import (
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-// refuse lets paris say that it does not honour the newest contract.
+// refuse has paris report that it does not honour the newest contract.
 func refuse(b *Builder, why string) {
 	list := b.Contracts("vision/train")
 	b.Offer("paris/h100", Spec(func(f *v1alpha1.FlavorSpec) {
@@ -78,7 +78,7 @@ func TestRefusedInUseIsMovedFirst(t *testing.T) {
 	}
 }
 
-// A deaf daemon acts on nothing.
+// A daemon without enough reports acts on nothing.
 func TestRefusedWhileDeafWaits(t *testing.T) {
 	b := paris().Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("4")).Intent("vision/train", Wants(4, "H100"), cheap)
 	b.Round()

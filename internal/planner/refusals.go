@@ -71,7 +71,7 @@ func marksOf(records map[string]draft.RefusalRecord, offers []*model.Offer) map[
 	return marks
 }
 
-// finishRefusals tells of the marks, and has the round made again when a provider
+// finishRefusals writes the marks into the plan, and has the round made again when a provider
 // is let in again.
 func (r *round) finishRefusals() {
 	for _, m := range r.Marks {
@@ -82,7 +82,7 @@ func (r *round) finishRefusals() {
 
 // refusalsChanged looks again at the offers of providers that went out of the
 // market or came back, and at those that were described by the marks of the
-// round before, which may say otherwise by now.
+// round before, which may be others by now.
 func (u *update) refusalsChanged() {
 	u.Marks = marksOf(u.refusals, u.W.Offers)
 	if len(u.Marks)+len(u.last.draft.Marks) == 0 {

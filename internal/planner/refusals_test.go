@@ -107,7 +107,7 @@ func TestProviderThatDeniesLeavesTheMarket(t *testing.T) {
 	}
 }
 
-// A denial of what nobody but a file offered says nothing of the provider.
+// A denial of what nobody but a file offered shows nothing of the provider.
 func TestDenialOfAFilesFlavorDoesNotCount(t *testing.T) {
 	b := renames(t, "vision", "nlp")
 	b.Offer("evil/f0", Cards("nvidia-h100", 16, "80Gi"), Costs("0.0001"), func(o *model.Offer) { o.Static = true })

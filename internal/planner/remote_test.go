@@ -49,7 +49,7 @@ func TestRemoteNamespaceIsOneMappings(t *testing.T) {
 }
 
 // Two that ask for one name in one round: the first has it. A change of a
-// standing intent's names to taken ones is not made, and what stands stays.
+// standing intent's names to taken ones is not made, and what exists stays.
 func TestRemoteNamespaceWithinARoundAndAfter(t *testing.T) {
 	b := paris().Tenant("nlp", "rome").
 		Intent("nlp/serve", Wants(2, "H100"), offloads("nlp", "SelectedName", "shared")).

@@ -15,7 +15,7 @@ import (
 // A batch is what was first seen at once, with one priority. Filled one after
 // the other, even in a good order, it costs some percent more than it must: an
 // intent that could go anywhere sits where one had to that now goes somewhere
-// dear or nowhere. For `objective: cost` a batch is therefore solved as a whole
+// expensive or nowhere. For `objective: cost` a batch is therefore solved as a whole
 // (package batch) from where it was filled to.
 //
 // Nothing is moved but what this very round placed; whoever was first seen at

@@ -107,7 +107,7 @@ func TestBigOnesAreNotOvertakenForEver(t *testing.T) {
 		b.Tick(30 * time.Minute).Deliver().Round()
 		b.Tick(10 * time.Second).Deliver().Round()
 		if list := b.Contracts("vision/big"); len(list) == 2 {
-			// Those that stood when it came end within two hours.
+			// Those that existed when it came end within two hours.
 			if waited := list[0].Spec.Term.Start.Sub(Start.Time); waited > 5*time.Hour {
 				t.Fatalf("served after %s", waited)
 			}

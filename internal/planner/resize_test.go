@@ -10,8 +10,8 @@ import (
 )
 
 // What is taken off a contract is not sold in the same round: its provider may have
-// granted all of it and not have said so yet (invariant 11). Where no agent will
-// ever say so, and by the rules of before, it is.
+// granted all of it and not have reported so yet (invariant 11). Where no agent will
+// ever report so, and by the rules of before, it is.
 func TestSmallerIsSoldLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		static bool

@@ -80,7 +80,7 @@ func byFormula(n int, part, maxRisk float64) int {
 }
 
 // Whatever is sold, contracts that use their mean at random together use more
-// than there is no more often than maxRisk says.
+// than there is no more often than maxRisk allows.
 func TestOvercommitHoldsItsRisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		part := float64(rapid.IntRange(1, 9).Draw(t, "part")) / 10

@@ -52,12 +52,12 @@ func newRound(w *draft.World) *round {
 	return r
 }
 
-// inventoryFacts are what the round tells its inventory.
+// inventoryFacts are what the round gives its inventory.
 func (r *round) inventoryFacts() inventory.Facts {
 	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Heard: r.W.Heard, Blocked: r.blocked}
 }
 
-// matchFacts are what the round tells its matcher.
+// matchFacts are what the round gives its matcher.
 func (r *round) matchFacts() match.Facts {
 	return match.Facts{
 		Names: r.Names, Defaults: r.Defaults, Fleet: r.Fleet, Books: r.Books, Now: r.Now, Clusters: r.W.Clusters, Policies: r.W.Policies,

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
-// anyLanguage draws what an intent says of where its replicas stand, of its
+// anyLanguage draws what an intent asks of where its replicas are, of its
 // data, and of what is good.
 func anyLanguage(t *rapid.T, in *model.Intent) {
 	for range rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "spreads") {
@@ -40,8 +40,8 @@ func anyLanguage(t *rapid.T, in *model.Intent) {
 	in.Spec.Objective = rapid.SampledFrom([]v1alpha1.Objective{"", "", v1alpha1.Cost, v1alpha1.Performance, v1alpha1.Latency, v1alpha1.Energy}).Draw(t, "objective")
 }
 
-// checkRules asks of every contract that a plan places whether it stands to
-// the others as intents say, by counts of its own.
+// checkRules asks of every contract that a plan places whether it is to
+// the others as intents ask, by counts of its own.
 func checkRules(w planner.World, p *planner.Plan, after *ledger.Ledger, fail func(string, ...any)) {
 	intents := map[string]*model.Intent{}
 	for i := range w.Intents {
@@ -86,7 +86,7 @@ func checkRules(w planner.World, p *planner.Plan, after *ledger.Ledger, fail fun
 				fail("%s is placed where %s is", c.Metadata.Name, other.Metadata.Name)
 			}
 			list = slices.DeleteFunc(list, lost)
-			// One that moved away in this very round was met when it still stood;
+			// One that moved away in this very round was met when it still existed;
 			// one that was placed after it follows it to one of its providers.
 			follows := !slices.ContainsFunc(list, func(x *v1alpha1.Contract) bool {
 				return w.Ledger.Contract(x.Metadata.Name) != nil || !slices.ContainsFunc(charged(tenant, name), func(y *v1alpha1.Contract) bool { return y.Spec.Provider == x.Spec.Provider })
@@ -102,7 +102,7 @@ func checkRules(w planner.World, p *planner.Plan, after *ledger.Ledger, fail fun
 }
 
 // checkSpread counts replicas by domain. The domains that count at the least
-// are those in which replicas stand.
+// are those in which replicas are.
 func checkSpread(w planner.World, in *model.Intent, c *v1alpha1.Contract, live []*v1alpha1.Contract, fail func(string, ...any)) {
 	for _, sp := range in.Spec.Placement.Spread {
 		at := func(x *v1alpha1.Contract) string {
@@ -139,7 +139,7 @@ func checkSpread(w planner.World, in *model.Intent, c *v1alpha1.Contract, live [
 	}
 }
 
-// withoutReplaced are an intent's contracts but those that stand until a newer one
+// withoutReplaced are an intent's contracts but those that exist until a newer one
 // of the same replica works.
 func withoutReplaced(in *model.Intent, live []*v1alpha1.Contract) []*v1alpha1.Contract {
 	if u := in.Spec.Update; u == nil || u.MaxUnavailable > 0 || in.Spec.Split != nil {
@@ -155,7 +155,7 @@ func withoutReplaced(in *model.Intent, live []*v1alpha1.Contract) []*v1alpha1.Co
 	})
 }
 
-// checkParts asks that no replica stands twice, and that the parts of one are
+// checkParts asks that no replica exists twice, and that the parts of one are
 // not more than it or than its intent allows.
 func checkParts(in *model.Intent, ref string, live []*v1alpha1.Contract, fail func(string, ...any)) {
 	type seat struct{ replica, part int32 }

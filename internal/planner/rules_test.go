@@ -136,7 +136,7 @@ func TestSpreadScales(t *testing.T) {
 			t.Fatalf("%d replicas stand on %s", n, places(b, "vision/train"))
 		}
 	}
-	// Asked for later, it moves what stands together.
+	// Asked for later, it moves what is together.
 	b = cities("a", "b", "c").Intent("vision/train", Wants(2, "H100"), Times(3), cheap)
 	b.Round()
 	b.Tick(time.Minute).Deliver().Round()
@@ -161,7 +161,7 @@ func TestTogether(t *testing.T) {
 	}
 	wantOnlyKeeps(t, b)
 
-	// One stands: the other follows, from whichever side it was said.
+	// One exists: the other follows, from whichever side it was stated.
 	for _, changes := range [][2]func(*model.Intent){{together("train"), together()}, {together(), together("serve")}} {
 		b = cities("a", "b").Intent("vision/serve", Wants(4, "H100"), cheap, With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Deny = []string{"a"} }))
 		b.Round()
@@ -191,7 +191,7 @@ func TestTogetherWhereNothingFitsAll(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	wantOnlyKeeps(t, b)
-	// Those that name each other wait both, and say where each would fit.
+	// Those that name each other wait both, and show where each would fit.
 	b = cities("a", "b").Intent("vision/serve", Wants(6, "H100"), cheap, together("train")).Intent("vision/train", Wants(6, "H100"), cheap, together("serve"))
 	p = b.Round()
 	d = Of(p, "vision/train")
@@ -215,7 +215,7 @@ func TestApart(t *testing.T) {
 		t.Fatalf("%q %q", places(b, "vision/noisy"), places(b, "vision/train"))
 	}
 	wantOnlyKeeps(t, b)
-	// It holds for the one that says nothing too.
+	// It holds for the one that states nothing too.
 	b = cities("a").Intent("vision/train", Wants(2, "H100"), cheap, apart("noisy"))
 	b.Round()
 	b.Intent("vision/noisy", Wants(2, "H100"), cheap)

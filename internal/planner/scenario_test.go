@@ -14,7 +14,7 @@ import (
 )
 
 // running is a world in which vision/train runs on paris/h100 and lyon/h100 is
-// a dearer second choice.
+// a more expensive second choice.
 func running(t *testing.T, changes ...func(*model.Intent)) *Builder {
 	t.Helper()
 	b := paris().Provider("lyon").Offer("lyon/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("9")).
@@ -329,7 +329,7 @@ func TestSuspend(t *testing.T) {
 	want(t, b, planner.Suspend, lifecycle.CodeSuspended)
 }
 
-// What came through the API is suspended by being given back, and says so.
+// What came through the API is suspended by being given back, and shows so.
 func TestGivenBack(t *testing.T) {
 	b := running(t)
 	b.Intent("vision/train", func(in *model.Intent) {
@@ -425,7 +425,7 @@ func TestVirtualNodesMadeAnotherWay(t *testing.T) {
 	}
 }
 
-// What a fleet, a tenant or a flavor asks for in vain is said.
+// What a fleet, a tenant or a flavor asks for in vain is shown.
 func TestNotes(t *testing.T) {
 	b := paris().
 		Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Weight, s.Approvers = 2, []string{"ada@example.org"} }).

@@ -38,7 +38,7 @@ func TestGangSpreadByTwoKeys(t *testing.T) {
 	wantOnlyKeeps(t, b)
 }
 
-// One for which there is no such place is told of the first that was tried.
+// One for which there is no such place is shown the first that was tried.
 func TestGangSpreadNowhere(t *testing.T) {
 	b := corner().Drop("b/south").Intent("vision/train", Wants(8), Times(2), cheap, spreads("region", 1, 2), spreads("provider", 1, 2))
 	d := Of(b.Round(), "vision/train")
@@ -49,7 +49,7 @@ func TestGangSpreadNowhere(t *testing.T) {
 }
 
 // Flavors that are cut from the same nodes have room for fewer together than each
-// of them says: then others are looked for.
+// of them has: then others are looked for.
 func TestGangSpreadOverPools(t *testing.T) {
 	pooled := Spec(func(f *v1alpha1.FlavorSpec) {
 		f.Pool = "nodes"

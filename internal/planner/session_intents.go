@@ -113,7 +113,7 @@ func sameIntent(a, b *model.Intent) bool {
 }
 
 // gone and came take an intent out and in. Its relations to others are to be
-// found anew: they may name it.
+// found again: they may name it.
 func (u *update) gone(in *model.Intent) {
 	delete(u.renames, in.Key())
 	delete(u.Relatives, in.Key())

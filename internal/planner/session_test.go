@@ -76,7 +76,7 @@ func copies[T any](list []*T) []*T {
 }
 
 // A mistake in bringing the memory up to date costs the round its time: the
-// plan is made from nothing, and somebody is told what went wrong and where.
+// plan is made from nothing, and the caller learns what went wrong and where.
 func TestMemoryTellsOfItsFaults(t *testing.T) {
 	w := demand(market(20), 10)
 	var faults []string
@@ -95,7 +95,7 @@ func TestMemoryTellsOfItsFaults(t *testing.T) {
 	}
 }
 
-// Where warm pools stand among them, too, intents that come, go and change are
+// Where warm pools are among them, too, intents that come, go and change are
 // taken over, and nothing is planned from nothing.
 func TestMemoryBesideWarmPools(t *testing.T) {
 	b := twoFlavors(200).Consumer("rome").Fleet(func(f *v1alpha1.FleetSpec) {

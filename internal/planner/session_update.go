@@ -48,7 +48,7 @@ func (u *update) offersChanged() bool {
 }
 
 // tenantsChanged forgets what was worked out under tenants that are described
-// otherwise; false when one of them is the fleet itself. Verdicts stand: quick
+// otherwise; false when one of them is the fleet itself. Verdicts stay: quick
 // asks nothing of a tenant.
 func (u *update) tenantsChanged() bool {
 	for _, name := range differing(u.last.own.given.Tenants, u.given.Tenants) {
@@ -153,7 +153,7 @@ func (u *update) ledgerChanged() {
 	}
 }
 
-// observedChanged drops the verdicts on whom clusters say something else of.
+// observedChanged drops the verdicts on whom clusters report something else of.
 func (u *update) observedChanged() {
 	for _, contract := range u.W.Observed.Differs(u.last.own.given.Observed) {
 		if c := u.W.Ledger.Contract(contract); c != nil {
@@ -162,7 +162,7 @@ func (u *update) observedChanged() {
 	}
 }
 
-// remeasure makes figures anew.
+// remeasure makes figures again.
 func (u *update) remeasure() {
 	u.Inventory.Measure()
 	if u.Inventory.Windowed() && u.Now != u.last.own.given.Now {
@@ -171,7 +171,7 @@ func (u *update) remeasure() {
 }
 
 // forget drops the verdicts on intents that are to be looked at again: those
-// too of which a contract was, or is, more than its flavor or a budget bears.
+// too of which a contract was, or is, more than its flavor or a budget allows.
 func (u *update) forget() {
 	for _, name := range u.last.own.overfull {
 		u.forgetContract(name)

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
-// verdict is what quick said of an intent: its decision, which holds as long as
+// verdict is what quick decided on an intent: its decision, which holds as long as
 // nothing that it looked at changes and until that time (zero: for good); nil
 // when it was not quick.
 type verdict struct {
@@ -49,7 +49,7 @@ func (r *round) sift() {
 
 // quick reports whether an intent is served exactly as it asks and nothing has
 // happened to it. Nearly all intents of a fleet are, so it looks at no more
-// than it must, and at nothing that its tenant says (tenantsChanged). A fleet
+// than it must, and at nothing that its tenant states (tenantsChanged). A fleet
 // that consolidates has none: whether a contract could be cheaper elsewhere
 // depends on every offer, the tenant's other contracts and the prices of the
 // hour, so each intent is looked into in each round.

@@ -48,7 +48,7 @@ func TestMaxTimeToActive(t *testing.T) {
 	seen := func(state v1alpha1.Presence) {
 		b.Observe(old.Metadata.Name, v1alpha1.Observation{Consumer: v1alpha1.ConsumerObservation{Reachable: true, Slice: state, VirtualNode: state, Node: v1alpha1.Absent}})
 	}
-	// A consumer that says nothing proves nothing.
+	// A consumer that reports nothing proves nothing.
 	b.Tick(time.Hour).Round()
 	if got := places(b, "vision/train"); got != "a" {
 		t.Fatal(got)

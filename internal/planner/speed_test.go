@@ -17,8 +17,8 @@ import (
 
 // features makes every intent of a demand use what the language has: two
 // replicas spread over regions, an alternative, several models, budgets of its
-// own beside its tenant's quota and budget, labels, a latency, and for each of
-// the 200 shapes a condition of its own.
+// own in addition to its tenant's quota and budget, labels, a latency, and for each of
+// the 200 classes a condition of its own.
 func features(tb testing.TB, b *Builder) *Builder {
 	tb.Helper()
 	for i := range b.W.Offers {
@@ -59,9 +59,9 @@ func features(tb testing.TB, b *Builder) *Builder {
 }
 
 // BenchmarkDecisions is the growth of a decision with the market, every feature
-// in use: decisions a second on one core with the shapes known, garbage of
-// each, the slowest of a hundred, and what a shape costs that is new. The scan
-// looks at every flavor for an intent, by the same rules and without shapes: the
+// in use: decisions a second on one core with the classes known, garbage of
+// each, the slowest of a hundred, and what a class costs that is new. The scan
+// looks at every flavor for an intent, by the same rules and without classes: the
 // ratio is how many whole decisions fit into one.
 func BenchmarkDecisions(b *testing.B) {
 	for _, n := range []int{1000, 3000, 10_000} {
@@ -232,7 +232,7 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// queueOf is n intents in 200 shapes that come to n flavors, the cards of which
+// queueOf is n intents in 200 classes that come to n flavors, the cards of which
 // others hold for two hours and more.
 func queueOf(tb testing.TB, n int) *Builder {
 	tb.Helper()

@@ -145,7 +145,7 @@ func TestSplitPartsLiveAlone(t *testing.T) {
 		t.Fatalf("%s\n%s", got, describe(p))
 	}
 	wantOnlyKeeps(t, b)
-	// An operator gives one up for good: what is missing is placed anew.
+	// An operator gives one up for good: what is missing is placed again.
 	b = cities("a", "b", "c").Intent("vision/train", Wants(12, "H100"), splits(3, 1), cheap)
 	b.Round()
 	b.Tick(time.Minute).Deliver().Round()
@@ -191,7 +191,7 @@ func TestSplitChanges(t *testing.T) {
 		t.Fatalf("%s\n%s", got, describe(p))
 	}
 	wantOnlyKeeps(t, b)
-	// Nothing holds it whole: it keeps its parts and says why it waits.
+	// Nothing holds it whole: it keeps its parts and shows why it waits.
 	b = start()
 	b.Round()
 	b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Split = nil }))

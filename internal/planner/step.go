@@ -5,7 +5,7 @@ package planner
 // how long a step takes is called as each begins (Session.Step).
 type Step int
 
-// The steps: what each does stands with round.decide.
+// The steps: what each does is at round.decide.
 const (
 	StepObserve Step = iota
 	StepGuard

@@ -88,7 +88,7 @@ func TestTermsEndWhateverTheFileSays(t *testing.T) {
 func TestPreemptWhateverTheFileSays(t *testing.T) {
 	for name, spoil := range outOfForce {
 		if name == "deleted with too many others" {
-			continue // an operator has to say first whether they end
+			continue // an operator has to decide first whether they end
 		}
 		t.Run(name, func(t *testing.T) {
 			b := squatter(grace(10 * time.Minute))

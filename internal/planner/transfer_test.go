@@ -17,7 +17,7 @@ func data(region string, sizeGi, egress int64) func(*model.Intent) {
 	})
 }
 
-// abroad is a fleet in which b, in the south, is dearer by 1 EUR an hour and
+// abroad is a fleet in which b, in the south, is more expensive by 1 EUR an hour and
 // GPU than a in the north.
 func abroad() *Builder {
 	return cities("a", "b").Fleet(func(f *v1alpha1.FleetSpec) {
@@ -33,7 +33,7 @@ func TestDataDecidesWhere(t *testing.T) {
 		data func(*model.Intent)
 		more func(*model.Intent)
 		want string // provider
-		cost string // an hour, beside the price
+		cost string // an hour, in addition to the price
 		once string
 	}{
 		"none":                         {With(func(*v1alpha1.IntentSpec) {}), cheap, "a", "", ""},
@@ -80,7 +80,7 @@ func TestDataAndBudget(t *testing.T) {
 		t.Fatal(describe(p))
 	}
 	wantOnlyKeeps(t, b)
-	// Another replica must pay for its data too, beside what stands.
+	// Another replica must pay for its data too, in addition to what exists.
 	b.Tick(time.Minute).Intent("vision/train", Times(3), AtMost("4.10"))
 	if d := Of(b.Round(), "vision/train"); d.Action != planner.Queued {
 		t.Fatalf("%+v", d)
@@ -95,7 +95,7 @@ func TestDataAndBudget(t *testing.T) {
 	wantOnlyKeeps(t, b)
 }
 
-// A price that nobody knows is the dearest, and none for a budget.
+// A price that nobody knows is the highest, and none for a budget.
 func TestUnknownTransfer(t *testing.T) {
 	b := abroad().Intent("vision/train", Wants(1, "H100"), data("north", 0, 1), cheap)
 	b.Round()

@@ -21,7 +21,7 @@ type (
 	Action = draft.Action
 	// Condition is something about a provider that people should look at.
 	Condition = draft.Condition
-	// SilentProvider is a provider that is not heard.
+	// SilentProvider is a provider without recent reports.
 	SilentProvider = draft.SilentProvider
 	// BudgetLine is a tenant's budget as of a plan.
 	BudgetLine = draft.BudgetLine
@@ -31,7 +31,7 @@ type (
 	OfferLine = draft.OfferLine
 )
 
-// The actions, as they stand in `plan -o json`.
+// The actions, as they are in `plan -o json`.
 const (
 	Place   = draft.Place
 	Keep    = draft.Keep
@@ -54,10 +54,10 @@ const (
 	ReasonRules = draft.ReasonRules
 )
 
-// SameObservation reports whether two observations say the same.
+// SameObservation reports whether two observations report the same.
 var SameObservation = draft.SameObservation
 
-// NothingFits says in a sentence why none of so many offers fits.
+// NothingFits is, in a sentence, why none of so many offers fits.
 var NothingFits = place.NothingFits
 
 // Shortfall is what a requirement's failure means, in a few words.

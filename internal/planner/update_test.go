@@ -42,7 +42,7 @@ func stand(b *Builder) string {
 	return fmt.Sprintf("paris %d, lyon %d and %d coming", n["paris"], n["lyon"], n["lyon coming"])
 }
 
-// steps plans rounds, in each of which everything becomes what the ledger says.
+// steps plans rounds, in each of which everything becomes what the ledger states.
 func steps(t *testing.T, b *Builder, want ...string) {
 	t.Helper()
 	for i, w := range want {
@@ -170,8 +170,8 @@ func TestUpdateStepByStep(t *testing.T) {
 }
 
 // TestUpdatesKeepEnough: whatever changes follow each other while clusters do
-// what they are told, no more than maxUnavailable replicas are without a working
-// contract because of them, and in the end all are as the intent says.
+// what they are asked, no more than maxUnavailable replicas are without a working
+// contract because of them, and in the end all are as the intent asks.
 func TestUpdatesKeepEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas, most := rapid.Int32Range(1, 4).Draw(t, "replicas"), rapid.Int32Range(0, 3).Draw(t, "maxUnavailable")

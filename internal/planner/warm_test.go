@@ -156,7 +156,7 @@ func TestWarmSlicesThatDoNotServe(t *testing.T) {
 	}
 }
 
-// A pool's premium says how much dearer than the best other offer a slice may
+// A pool's premium is how much more expensive than the best other offer a slice may
 // be: with its 16 cores and 128Gi it costs 3.554 an hour, and what was asked for
 // would cost 3.202 there.
 func TestWarmPremium(t *testing.T) {

@@ -22,7 +22,7 @@ func many() map[string]string {
 }
 
 // TestWhereFailsTheCandidateAndNeverTheRound: real expressions, on two offers of
-// which one has what they ask for, and beside an intent without any.
+// which one has what they ask for, and next to an intent without any.
 func TestWhereFailsTheCandidateAndNeverTheRound(t *testing.T) {
 	for name, c := range map[string]struct {
 		source string

@@ -63,7 +63,7 @@ func ledgerOf(list []*v1alpha1.Contract) *ledger.Ledger {
 }
 
 // open are the accounts of a ledger; what it is releasing counts while leaves
-// says so.
+// is true for it.
 func open(l *ledger.Ledger, leaves func(*v1alpha1.Contract) bool) *account.Accounts {
 	money, standing := account.Money{Books: ledger.Books{Currency: "EUR", Zone: time.UTC}, Now: now}, account.NewStanding()
 	for c := range l.Contracts() {

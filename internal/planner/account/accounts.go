@@ -89,7 +89,7 @@ func (a *Accounts) Names() []string {
 // at is money as of another instant.
 func (a *Accounts) at(now v1alpha1.Time) *Money { return &Money{a.Money.Books, now} }
 
-// Entry is a version of a contract as it stands on its tenant's account: wholly
+// Entry is a version of a contract as it is on its tenant's account: wholly
 // while it is charged, on the quota alone while it leaves, and else not at all.
 type Entry struct {
 	// Contract is nil where there is none.
@@ -128,7 +128,7 @@ func (a *Accounts) Expire(e Entry, now v1alpha1.Time) Change {
 	return ch
 }
 
-// TurnMonth begins the month of an account anew: nothing is spent, and so much is
+// TurnMonth begins another month of an account: nothing is spent, and so much is
 // held until its end.
 func (t *Tenant) TurnMonth(held quantity.Micro) Change {
 	ch := Change{on: line{tenant: t, month: held - t.month, spent: -t.spent}}

@@ -35,7 +35,7 @@ func (s *Size) milliCards() int64 {
 	return s.Units * 1000
 }
 
-// Cards says which cards are asked for.
+// Cards are the cards that are asked for.
 type Cards struct {
 	// GPU describes them, nil where there are none; Kind numbers that: cards of one
 	// kind are of equal GPU.
@@ -49,7 +49,7 @@ type Limits struct {
 	Tenant *Tenant
 	// GPU in thousandths of a card, CPU in thousandths of a core, Memory in bytes.
 	GPU, CPU, Memory int64
-	// Contracts that the tenant may hold beside those it has.
+	// Contracts that the tenant may hold in addition to those it has.
 	Contracts int64
 	// Hourly and Monthly are money.
 	Hourly, Monthly quantity.Micro
@@ -133,7 +133,7 @@ func (l *Limits) Same(o *Limits) bool {
 }
 
 // Below reports whether limits rule out everything that takes no less: what
-// Breaks would say of each, in one step. It must never rule out what Breaks
+// Breaks would return for each, in one step. It must never rule out what Breaks
 // allows; thousandths of cards may be off by one (see exact).
 func (l *Limits) Below(milliCards, cpu, memory int64, peak quantity.Micro) bool {
 	return l.Contracts <= 0 || milliCards > 0 && milliCards > l.GPU+1 || cpu > l.CPU || memory > l.Memory || peak > l.Hourly ||

@@ -62,7 +62,7 @@ func (t *Tenant) Share(all *Fleet) int64 {
 
 func (t *Tenant) weight() int64 { return int64(max(t.Spec.Weight, 1)) }
 
-// ServedBefore says why a tenant goes before another, "" where its share is not
+// ServedBefore is why a tenant goes before another, "" where its share is not
 // the less.
 func (t *Tenant) ServedBefore(other *Tenant, all *Fleet) string {
 	if t.Share(all) >= other.Share(all) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Standing is the charged contracts of a ledger by tenant, and what they come to
-// an hour. It is brought up to date by what changed, and is as the ledger says
+// an hour. It is brought up to date by what changed, and is as the ledger shows
 // whatever a round has decided since. The rates of exchange that it was counted
 // by must hold as long as it is kept.
 type Standing struct {
@@ -38,7 +38,7 @@ func (s *Standing) Of(tenant string) []*v1alpha1.Contract {
 // price windows.
 func (s *Standing) Hourly() quantity.Micro { return s.hourly }
 
-// peak is what a tenant's cost an hour at their dearest.
+// peak is what a tenant's contracts cost an hour at their highest price.
 func (s *Standing) peak(tenant string) quantity.Micro {
 	if t := s.tenants[tenant]; t != nil {
 		return t.peak

@@ -24,7 +24,7 @@ type Tenant struct {
 	totals ledger.Totals
 	// leaving is what it gave up and is not seen gone: its quota counts that too.
 	leaving ledger.Totals
-	// hourly is the price of all charged contracts at their dearest; month is
+	// hourly is the highest price of all charged contracts; month is
 	// what the calendar month has cost, and will if they all run on; spent of that
 	// is gone already.
 	hourly, month, spent quantity.Micro
@@ -59,12 +59,12 @@ func (t *Tenant) counted() ledger.Totals {
 }
 
 // Most is how many contracts a tenant may hold, and which line of which file
-// says so.
+// states that.
 func (a *Accounts) Most(t *Tenant) (most int64, field string) {
 	return MostContracts(a.Limits, t.Spec, t.Name)
 }
 
-// MostContracts is Most of a tenant by what its file and the fleet's say.
+// MostContracts is Most of a tenant by its file and the fleet's.
 func MostContracts(limits v1alpha1.Limits, spec *v1alpha1.TenantSpec, name string) (most int64, field string) {
 	most, field = limits.Contracts, "spec.limits.contracts in fleet.yaml"
 	if q := spec.Quota; q != nil && q.Contracts != nil && *q.Contracts < most {
@@ -73,10 +73,10 @@ func MostContracts(limits v1alpha1.Limits, spec *v1alpha1.TenantSpec, name strin
 	return most, field
 }
 
-// Budget is a tenant's money as it stands; limits that there are not are
+// Budget is a tenant's money as of now; limits that there are not are
 // quantity.Unlimited. Without a budget nothing is summed.
 type Budget struct {
-	// Hourly is the price of all charged contracts at their dearest.
+	// Hourly is the highest price of all charged contracts.
 	Hourly, MaxHourly quantity.Micro
 	// Spent is what the calendar month has cost, Month with what it will cost if
 	// all contracts run on.

@@ -99,8 +99,8 @@ func LoanText(list []*v1alpha1.Contract) string {
 	return "borrows " + strings.Join(parts, ", ") + " of quota that others leave unused, until they ask for it"
 }
 
-// Warning says which limit of a budget is or will be exceeded, "" when none is;
-// forecast is what the month is expected to cost in all.
+// Warning is which limit of a budget is or will be exceeded, "" when none is;
+// forecast is what the month is expected to cost in total.
 func (b *Budget) Warning(forecast quantity.Micro, currency string) string {
 	monthly := b.MaxMonthly < quantity.Unlimited
 	cur := " " + currency

@@ -26,7 +26,7 @@ func (r *Row) hosts(free []int64, units int64, loose bool) bool {
 	return empty > whole
 }
 
-// lay takes units from the cards, and says from which: whole ones first, a part
+// lay takes units from the cards, and returns from which: whole ones first, a part
 // from the fullest that has it; loose ones from the fullest.
 func (r *Row) lay(free []int64, units int64, loose bool) (on []Units) {
 	if free == nil || units == 0 {

@@ -6,14 +6,14 @@
 // The search is ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt, Dueck:
 // Record breaking optimization results using the ruin and recreate principle,
 // 2000): a few rows are emptied, those who sat there choose again in some order,
-// and the result is gone on with when it is not much dearer than the cheapest yet
+// and the result is continued from when it is not much more expensive than the cheapest yet
 // (record to record). Half of the times they choose by shadow prices, the
 // multipliers of the assignment's Lagrangian relaxation, found by subgradient steps
 // after Polyak (Held, Wolfe, Crowder: Validation of subgradient optimization, 1974).
 //
 // Invariants:
 //   - What Solve returns takes no more of any row or account than it has, lays units
-//     on cards as Row.Cards says, leaves nobody without a place who must have one, and a
+//     on cards as Row.Cards shows, leaves nobody without a place who must have one, and a
 //     group whole or without any.
 //   - It costs no more than what it was given.
 //   - Equal problems have equal answers: choices are drawn from a fixed sequence,

@@ -13,18 +13,18 @@ type Problem struct {
 	Rows   []Row
 	Kinds  []Kind
 	Seats  []Seat
-	// Accounts are what tenants may still spend beside what their seats do, so many
+	// Accounts are what tenants may still spend in addition to what their seats do, so many
 	// numbers each as a place charges.
 	Accounts [][]int64
 }
 
 // Row is where seats can be: an offer.
 type Row struct {
-	// Free is what is left of each resource beside the seats that are there.
+	// Free is what is left of each resource next to the seats that are there.
 	Free []int64
 	// Mates are other rows that are cut from the same nodes.
 	Mates []int32
-	// Cards are the units that are free of each card beside the seats that are
+	// Cards are the units that are free of each card next to the seats that are
 	// there, Per how many make a card; nil where units may lie anywhere.
 	Cards []int64
 	Per   int64
@@ -40,7 +40,7 @@ type Kind struct {
 	Charges []int64
 	// Nowhere is what one counts for that has no place.
 	Nowhere quantity.Micro
-	// Cards and Cores say how big it is, for the order in which seats choose.
+	// Cards and Cores are how big it is, for the order in which seats choose.
 	Cards, Cores int64
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Shadow prices say what a batch would give for one more unit of a row's resource.
+// Shadow prices are what a batch would give for one more unit of a row's resource.
 // With them each seat can be asked alone where it should go: a cheap card whose
 // cores others need is no longer cheap.
 
@@ -19,7 +19,7 @@ const (
 )
 
 // shadows are the shadow prices while they are found. Of resource x of row r all
-// figures stand at r*n+x.
+// figures are at r*n+x.
 type shadows struct {
 	*Problem
 	n int

@@ -23,7 +23,7 @@ const (
 	nearEnough = 0.0002
 )
 
-// forgiven is how much dearer than the cheapest yet a result may be at the
+// forgiven is how much more expensive than the cheapest yet a result may be at the
 // start of each turn, in parts of what a seat costs on average; at its end
 // nothing. No one figure is the best for all batches that were measured.
 var forgiven = [...]float64{1, 0.4, 0.2, 0.1, 0.02}
@@ -40,7 +40,7 @@ type Answer struct {
 	Looks int
 }
 
-// Solve looks for places that cost less in all, with so many looks at places.
+// Solve looks for places that cost less in total, with so many looks at places.
 func Solve(p *Problem, looks int) Answer {
 	out := Answer{Looks: looks, At: make([]int32, len(p.Seats)), On: make([][]Units, len(p.Seats))}
 	for i := range p.Seats {

@@ -90,7 +90,7 @@ func (p *Problem) fill(from int, stays bool) {
 	copy(p.Accounts[0], x.left[0])
 }
 
-// judge says what an answer breaks, and what it costs.
+// judge returns what an answer breaks, and what it costs.
 func (p *Problem) judge(at []int32) (broken string, cost quantity.Micro) {
 	rooms, units := make([][]int64, len(p.Rows)), make([][][2]int64, len(p.Rows)) // units: number and whether loose
 	cards := make([][]int64, len(p.Rows))
@@ -191,7 +191,7 @@ func lies(cards []int64, per int64, units [][2]int64) bool {
 	return false
 }
 
-// What is found can be, costs less when it says so, and is found again.
+// What is found can be, costs less when Cheaper is set, and is found again.
 func TestAnswersCanBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t, 4, rapid.IntRange(1, 8).Draw(t, "seats"))

@@ -37,7 +37,7 @@ func (b *Base) Find(tenant, name string) *model.Intent {
 	return b.Intents[i]
 }
 
-// OfferOf is the offer that a contract stands on, nil when it is in no market.
+// OfferOf is the offer that a contract is placed on, nil when it is in no market.
 func (b *Base) OfferOf(c *v1alpha1.Contract) *inventory.Offer {
 	return b.Inventory.Of(c)
 }

@@ -12,7 +12,7 @@
 //	tally.go            the ledger's contracts by what a round asks of them
 //	accounts.go         what is on tenants' accounts
 //	phases.go           contracts move along their phases (package lifecycle)
-//	standing.go         whose contract stands how: priority, notice, patience
+//	standing.go         a contract's priority, notice and patience
 //	leaving.go, sla.go, refused.go, remote.go   what else is known of a contract
 //	version.go          the rules, by number
 //	names.go            orders and keys of names
@@ -30,7 +30,7 @@
 //     in step: nothing else changes them.
 //   - Facts are changed by nobody but the estimate's replay, which moves Now on
 //     under a mark.
-//   - What goes on into the next round is in Base and nothing of a Draft beside it
+//   - What goes on into the next round is in Base and nothing else of a Draft
 //     (TestRoundsShareTheirBaseAlone).
 //
 // It knows nothing of how offers are chosen: that is package place, the layer above.

@@ -106,7 +106,7 @@ func (d *journal) Keep(m Mark) {
 	}
 }
 
-// Try keeps what f did if f says so, and else takes it back.
+// Try keeps what f did if f returns true, and takes it back otherwise.
 func (d *journal) Try(f func() bool) bool {
 	m := d.Mark()
 	if !f() {
@@ -186,7 +186,7 @@ func (r *Draft) versions(name string) func() {
 
 // Footprint is, as a Vector of its own, what a contract takes of an offer
 // (inventory.Footprint). One that this round makes smaller takes what it had when the
-// round began: its provider may hold that and not have said so yet. One whose slice
+// round began: its provider may hold that and not have reported it yet. One whose slice
 // another took over takes nothing any more.
 func (r *Draft) Footprint(o *inventory.Offer, name string, c *v1alpha1.Contract) quantity.Vector {
 	holds := c != nil && c.Status.Phase.Held()

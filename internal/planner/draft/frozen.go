@@ -34,7 +34,7 @@ func NewFreezes(list []model.Freeze) freezes {
 	return f
 }
 
-// Why says why an intent, or what came from any of paths, is frozen.
+// Why is why an intent, or what came from any of paths, is frozen.
 func (f *freezes) Why(tenant, intent string, paths ...string) (string, bool) {
 	if !f.Any {
 		return "", false

@@ -52,7 +52,7 @@ type wants struct {
 	Target int32
 	// Sizing is, of a warm pool that follows a forecast, how many slices it wants.
 	Sizing *Sizing
-	// Grows says why it wants more replicas than it has, "" while it does not.
+	// Grows is why it wants more replicas than it has, "" while it does not.
 	Grows string
 	// Later is how many replicas are replaced after others.
 	Later int
@@ -85,10 +85,10 @@ type outcome struct {
 
 	Refused    bool // for good, until its file changes
 	Displaced  bool // it had to give way and was not served since
-	Displacing bool // … and is told so in this round
-	Noticed    bool // it is told in this round that it has to give way to somebody or something
+	Displacing bool // … and that is noted in this round
+	Noticed    bool // it is given notice in this round that it has to give way
 	Silent     bool // writes no state
-	Frozen     bool // its specification cannot be read: what it holds stands on its terms
+	Frozen     bool // its specification cannot be read: what it holds stays on its terms
 	Batched    bool // placed so that its whole batch costs least
 	Seated     bool // placed so that all its replicas find a place
 	Gone       bool // leaves the ledger's memory
@@ -105,9 +105,9 @@ type taskKind uint8
 // The kinds of tasks.
 const (
 	TaskFresh    taskKind = iota // place it
-	TaskAdapt                    // make its contract what the intent now says
+	TaskAdapt                    // make its contract what the intent now asks for
 	TaskMove                     // place it elsewhere, then release
-	TaskRemake                   // place all parts of it anew, then release
+	TaskRemake                   // place all parts of it again, then release
 	TaskFailover                 // the same, because its provider does not serve it
 	TaskLeave                    // the same, because it has to give way
 )
@@ -188,7 +188,7 @@ func (j *Job) Replicas() int32 {
 // Finding reports whether the intent only wants to know.
 func (j *Job) Finding() bool { return j.In != nil && j.In.Spec.Stage == v1alpha1.StageFind }
 
-// Gang reports whether what is placed anew is placed together or not at all. Of
+// Gang reports whether what is newly placed is placed together or not at all. Of
 // an intent that follows demand only its least number of replicas is one.
 func (j *Job) Gang() bool {
 	return (j.In.Spec.Gang == nil || *j.In.Spec.Gang) && j.Target <= j.Least()
@@ -252,13 +252,13 @@ func ByReplica(list []*v1alpha1.Contract) map[int32][]*v1alpha1.Contract {
 }
 
 // OnlyFailovers reports whether all that a job could not do was to move away
-// from providers that do not serve it. What it has then stands, Degraded: it
+// from providers that do not serve it. What it has then stays, Degraded: it
 // neither waits in the queue nor is it refused.
 func (j *Job) OnlyFailovers() bool {
 	return len(j.Tasks) > 0 && !slices.ContainsFunc(j.Tasks, func(t Task) bool { return t.Kind != TaskFailover })
 }
 
-// PlaceRules are rules on where a replica may stand.
+// PlaceRules are rules on where a replica may be placed.
 type PlaceRules interface {
 	// Breaks is the requirement that an offer breaks, "" for none.
 	Breaks(*inventory.Offer) string
@@ -272,8 +272,8 @@ type Failure struct {
 	// Rejected counts all offers by the first requirement they fail.
 	Rejected map[string]int
 	Shape    *match.Class
-	// Rules that held for the task: what its placer asked of places beside the
-	// offers' own facts.
+	// Rules that held for the task: what its placer asked of places in
+	// addition to the offers' own facts.
 	Rules PlaceRules
 	// Done is how many tasks before it could be done.
 	Done int

@@ -38,13 +38,13 @@ func (o Observations) With(news map[string]v1alpha1.Observation, gone ...string)
 	return Observations{next.Done()}
 }
 
-// Differs are the contracts of which o does not say what before said, by name.
+// Differs are the contracts of which o reports something else than before, by name.
 // It costs what has changed.
 func (o Observations) Differs(before Observations) []string {
 	return slices.Collect(o.m.Differs(before.m, func(a, b *v1alpha1.Observation) bool { return a == b || SameObservation(*a, *b) }))
 }
 
-// SameObservation reports whether two observations say the same. Nothing granted
+// SameObservation reports whether two observations report the same. Nothing granted
 // is not the same as nothing known of it.
 func SameObservation(a, b v1alpha1.Observation) bool {
 	return a.ProviderSeen == b.ProviderSeen && a.ProviderHolds.Same(b.ProviderHolds) && a.Consumer.Equal(&b.Consumer)

@@ -88,7 +88,7 @@ func (r *Draft) Release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text 
 // noteReleasing puts a contract whose release this round began among those
 // that are being released: who waits counts on it at once, as the next round
 // would, and does not choose another place then. It is noted as it was, so that
-// its latest version says whether that still holds.
+// its latest version shows whether that still applies.
 func (r *Draft) noteReleasing(c *v1alpha1.Contract) {
 	if !r.IsFreed[c.Metadata.Name] {
 		freed := r.Freed

@@ -11,7 +11,7 @@ import (
 // Action is what a plan does with an intent.
 type Action string
 
-// The actions, as they stand in `plan -o json`.
+// The actions, as they are in `plan -o json`.
 const (
 	Place   Action = "place"
 	Keep    Action = "keep"
@@ -27,7 +27,7 @@ const (
 	Find    Action = "find"
 )
 
-// Plan is what a round decides: what to tell people (Intents) and what to
+// Plan is what a round decides: what to show people (Intents) and what to
 // write (Contracts, States, Spends). Slices are sorted; two plans of equal
 // worlds are equal.
 type Plan struct {
@@ -63,7 +63,7 @@ type Plan struct {
 	Notes []string
 	// Due is the earliest time at which planning again may decide otherwise though nothing else changed; zero when there is none.
 	Due v1alpha1.Time
-	// Offers, Clusters are how many were looked at, for the heading; Silent names silent or lost providers.
+	// Offers, Clusters are how many were looked at, for the heading; Silent names stale or lost providers.
 	Offers, Clusters int
 	Silent           []SilentProvider
 	// Conditions are what people should look at of providers.
@@ -93,7 +93,7 @@ const ReasonRules = RulesReasonApart
 // same.
 func (p *Plan) Reworded() bool { return p.reworded }
 
-// SilentProvider is a provider that is not heard.
+// SilentProvider is a provider without recent reports.
 type SilentProvider struct {
 	Name  string
 	Since v1alpha1.Time
@@ -107,7 +107,7 @@ type Decision struct {
 	// Contracts of the intent after the decision: placed, kept, resized, moved or released.
 	Contracts []ContractLine
 	// Reason is one sentence; Code is it as a machine-readable word. Also is the
-	// end of the sentence: what is to be known of a placement beside its score.
+	// end of the sentence: what is to be known of a placement next to its score.
 	Reason, Code, Also string
 	// Rejected counts offers by the first requirement they fail; with the Fitting they add up to Considered.
 	Rejected   map[string]int
@@ -150,7 +150,7 @@ type ContractLine struct {
 	// HourlyNow is what a new contract costs at the moment, where a price window
 	// that is open makes it another than Hourly.
 	HourlyNow *v1alpha1.Decimal
-	// Transfer is what moving the intent's data is estimated to cost an hour beside Hourly.
+	// Transfer is what moving the intent's data is estimated to cost an hour in addition to Hourly.
 	Transfer v1alpha1.Decimal
 	Score    float64
 	// RunnerUp is the next best offer, nil when there is none.
@@ -159,7 +159,7 @@ type ContractLine struct {
 	Part bool
 	// Claimed is the warm pool whose slice it took over, "" for none.
 	Claimed string
-	// Scaled is what of it did not stand when it was decided.
+	// Scaled is what of it did not exist when it was decided.
 	Scaled v1alpha1.Resources
 	Phase  v1alpha1.Phase
 	Term   v1alpha1.Term
@@ -180,7 +180,7 @@ func (p *Plan) Changes() bool {
 }
 
 // Decides reports whether the plan changes more than what the ledger remembers of
-// intents that cannot be read: those stand under errors, and keep what they have.
+// intents that cannot be read: those are listed under errors, and keep what they have.
 func (p *Plan) Decides() bool {
 	return len(p.Contracts)+len(p.Spends) > 0 ||
 		slices.ContainsFunc(p.States, func(s model.StateChange) bool { return s.After == nil || s.After.Status.Frozen == nil })
@@ -189,13 +189,13 @@ func (p *Plan) Decides() bool {
 // OfferLine is one offer as `explain` shows it.
 type OfferLine struct {
 	Flavor *v1alpha1.Flavor
-	// Fits: it satisfies everything; else Requirement is the first that fails and Detail says it with numbers.
+	// Fits: it satisfies everything; else Requirement is the first that fails and Detail has its numbers.
 	Fits                bool
 	Requirement, Detail string
 	Chosen              bool
 	Free                v1alpha1.Resources
 	Hourly              v1alpha1.Decimal
-	// Transfer is what moving the intent's data there costs an hour beside Hourly.
+	// Transfer is what moving the intent's data there costs an hour in addition to Hourly.
 	Transfer v1alpha1.Decimal
 	Priced   bool
 	// Scaled is what its provider's autoscaler would have to add.
@@ -231,10 +231,10 @@ func (p *Plan) LedgerChanges() ledger.Changes {
 // plan's currency.
 type BudgetLine struct {
 	Tenant string
-	// Hourly is the price of all charged contracts at their dearest, of MaxHourly.
+	// Hourly is the highest price of all charged contracts, of MaxHourly.
 	Hourly v1alpha1.Decimal
-	// Accrued this month, Held until its end, and Forecast of both with what is
-	// yet to come, of MaxMonthly. Zero where there is no monthly budget.
+	// Accrued this month, Held until its end, and Forecast of both with what
+	// starts later, of MaxMonthly. Zero where there is no monthly budget.
 	Accrued, Held, Forecast v1alpha1.Decimal
 	// MaxHourly and MaxMonthly, nil for none.
 	MaxHourly, MaxMonthly *v1alpha1.Decimal
@@ -243,7 +243,7 @@ type BudgetLine struct {
 	Ends  v1alpha1.Time
 	// AtLimit is warn, stop or end.
 	AtLimit string
-	// Warning says which limit is or will be exceeded, "" when none is.
+	// Warning is which limit is or will be exceeded, "" when none is.
 	Warning string
 }
 
@@ -264,6 +264,6 @@ type Condition struct {
 	Provider string `json:"provider"`
 	// Type is one of the Condition* words.
 	Type string `json:"type"`
-	// Message says it, and what to do.
+	// Message is a sentence for people, with what to do.
 	Message string `json:"message"`
 }

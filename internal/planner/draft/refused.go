@@ -59,7 +59,7 @@ func RefusalOf(c *v1alpha1.Contract) (RefusalRecord, bool) {
 	return rec, code == lifecycle.CodeRefused || code == lifecycle.CodeSliceDenied
 }
 
-// RefusalMark says that a provider has denied what it advertised: so many of its
+// RefusalMark is of a provider that has denied what it advertised: how many of its
 // denials counted, and until when it sells nothing new.
 type RefusalMark struct {
 	Count int

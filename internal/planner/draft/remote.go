@@ -6,8 +6,8 @@ import (
 
 // A provider has one namespace of a name, and whoever maps to it may use and
 // delete it. So no two mappings (tenant, consumer, namespace) have one remote
-// namespace of a provider: the one that stands keeps it, the other is not placed
-// there. What stands is what contracts that are or may be delivered say, and
+// namespace of a provider: the one that exists keeps it, the other is not placed
+// there. What exists is what contracts that are or may be delivered have, and
 // what this round has decided already.
 
 // Mapping is a namespace of a consumer that is offloaded.
@@ -60,7 +60,7 @@ func mapsAway(c *v1alpha1.Contract) bool {
 
 // Holder is another mapping that has a remote namespace of a provider, false
 // when there is none or when this one has it too: what shares one already is not
-// mended by ending either.
+// fixed by ending either.
 func (r *Draft) Holder(at RemoteKey, own Mapping) (other Mapping, taken bool) {
 	stands, now := r.Mapped[at.Name][at.Provider], r.MappedNow[at.Name][at.Provider]
 	if stands[own]+now[own] > 0 {

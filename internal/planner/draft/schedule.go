@@ -7,7 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
-// BoundsOf are what fleet and tenant say of a job's duration.
+// BoundsOf are the bounds that fleet and tenant set to a job's duration.
 func (f *Facts) BoundsOf(j *Job) lifecycle.Bounds {
 	b := lifecycle.Bounds{Duration: f.Fleet.Defaults.Duration.Duration}
 	if q := j.Tenant.Spec.Quota; q != nil {

@@ -34,7 +34,7 @@ func (s *Sizing) wanted(fixed int32) int32 {
 	return min(max(s.ready()-s.Claims, s.Least), s.Most)
 }
 
-// ready is how many slices the forecast wants beside what stood.
+// ready is how many slices the forecast wants in addition to what existed.
 func (s *Sizing) ready() int32 {
 	micro := s.Made.Peak.Micro() + quantity.Wide{}.AddProduct(s.Made.Error.Micro(), s.Margin, 1).Quo(1_000_000)
 	return int32(min(max((micro+999_999)/1_000_000-int64(s.Made.Held), 0), math.MaxInt32)) //nolint:gosec // bounded
@@ -55,7 +55,7 @@ func (s *Sizing) Expected() *v1alpha1.Expectation {
 	return s.Made
 }
 
-// Text says what a pool is sized by.
+// Text is what a pool is sized by.
 func (s *Sizing) Text() string {
 	if s == nil || s.Made == nil {
 		return ""

@@ -6,7 +6,7 @@ import (
 )
 
 // MaxTimeToActive is within what time after its reservation a contract must be
-// usable, 0 when its intent does not say.
+// usable, 0 when its intent does not state it.
 func (b *Base) MaxTimeToActive(c *v1alpha1.Contract) v1alpha1.Duration {
 	in := b.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
 	if in == nil || in.Spec.SLA == nil {
@@ -16,7 +16,7 @@ func (b *Base) MaxTimeToActive(c *v1alpha1.Contract) v1alpha1.Duration {
 }
 
 // Late reports whether a contract that is delivered has not become usable in
-// the time of sla.maxTimeToActive, and its consumer says so: one that does not
+// the time of sla.maxTimeToActive, and its consumer reports so: one that does not
 // answer proves nothing. It fails over then, and its intent keeps away from the
 // flavor as after a denial.
 func (r *Draft) Late(c *v1alpha1.Contract) bool {

@@ -127,7 +127,7 @@ func RenamedFrom(j *Job) string {
 	return j.In.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]
 }
 
-// Standing is the priority with which a contract stands: the one it records,
+// Standing is the priority by which a contract is judged: the one it records,
 // until its intent's change reaches it.
 func (r *Draft) Standing(c *v1alpha1.Contract) int32 {
 	if r.Aged(c) {

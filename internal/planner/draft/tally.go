@@ -13,7 +13,7 @@ import (
 )
 
 // Tally sorts the ledger's contracts by what a round asks of them. It can be
-// brought up to date by what changed; all of it is as the ledger says, whatever
+// brought up to date by what changed; all of it is as the ledger shows, whatever
 // the round has decided since.
 type Tally struct {
 	// Charged are the charged contracts by tenant.

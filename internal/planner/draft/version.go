@@ -17,15 +17,15 @@ const (
 	// RulesThousandContracts: without limits.contracts a tenant holds 1,000
 	// contracts, and no more 20,000 (beyond.go).
 	RulesThousandContracts = 4
-	// RulesSilentUntilHeard: what is Degraded because its provider is silent stays
-	// so until the provider is heard, also where a daemon that has just started
+	// RulesSilentUntilHeard: what is Degraded because its provider does not report stays
+	// so until the provider reports, also where a daemon that has just started
 	// knows nothing of its flavors yet (package lifecycle).
 	RulesSilentUntilHeard = 5
 	// RulesSmallerLater: what is taken off a contract is not sold in the same round:
-	// its provider may hold it before it says so (draft.go).
+	// its provider may hold it before it reports so (draft.go).
 	RulesSmallerLater = 6
 	// RulesDenialsKept: a contract that its provider denied stays in the tree until the
-	// denial counts no more, whatever retention.ended says (refusals.go).
+	// denial counts no more, whatever retention.ended is (refusals.go).
 	RulesDenialsKept = 7
 	// RulesBatchSolved: what came at once is solved in plain numbers, with gangs, pools,
 	// cards and tenants' limits; the searches before that are gone (package batch).

@@ -35,15 +35,15 @@ type World struct {
 	Offers []*model.Offer
 	// Market is the tree hash of the market snapshot that Offers were taken from.
 	Market string
-	// Observed is what clusters say, by contract name.
+	// Observed is what clusters report, by contract name.
 	Observed Observations
-	// Demand is what the agents that are heard say of the pods that use contracts or wait for them, by consumer cluster.
+	// Demand is what the agents that are connected report of the pods that use contracts or wait for them, by consumer cluster.
 	Demand map[string]*v1alpha1.DemandSeen
-	// RemovedBy says who deleted files of intents, by path, as "Ada L. in 4f1c2ab"; for people, and to see whether one commit removed those of several tenants (guard.go).
+	// RemovedBy is who deleted files of intents, by path, as "Ada L. in 4f1c2ab"; for people, and to see whether one commit removed those of several tenants (guard.go).
 	RemovedBy map[string]string
-	// Deaf means that too few providers are heard to move, refuse or queue anything.
+	// Deaf means that too few providers report to move, refuse or queue anything.
 	Deaf bool
-	// Heard are providers that another daemon hears, and Reached consumers that it reaches: nothing follows from their being silent here.
+	// Heard are providers that report to another replica of the daemon, and Reached consumers that it reaches: nothing follows from missing reports here.
 	Heard, Reached map[string]bool
 	// AllowEnds lets this one round end more contracts than Fleet.safety.maxEnds.
 	AllowEnds bool
@@ -51,7 +51,7 @@ type World struct {
 	ForceRelease map[string]bool
 	// Policies are Fleet.policies, compiled.
 	Policies []model.Policy
-	// Workload says what is typically asked for, so that shares leave cards as it can use them; empty is as the intents ask.
+	// Workload is what is typically asked for, so that shares leave cards as it can use them; empty is as the intents ask.
 	Workload []match.Typical
 	// Brief leaves out what only people read (Near and Try of those that wait): a simulation asks thousands of times. Nothing is decided otherwise.
 	Brief bool

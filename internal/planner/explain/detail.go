@@ -13,7 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// detail says with numbers how an offer fails a requirement, rules those of x.
+// detail is, with numbers, how an offer fails a requirement, rules those of x.
 func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *match.Candidate, req string) string {
 	o := c.Offer
 	s := &o.Flavor.Spec
@@ -94,7 +94,7 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 }
 
 // whereText is why an offer does not meet placement.where: that the answer is
-// no, or that there is none, because it looks for something the flavor lacks.
+// no, or that there is none, because it looks for something the flavor does not have.
 func whereText(w *match.Request, o *inventory.Offer) string {
 	_, err := w.Where.Eval(w.Intent, o.Resolved(), o.Cluster)
 	if err == nil {
@@ -107,7 +107,7 @@ func whereText(w *match.Request, o *inventory.Offer) string {
 }
 
 // enforced is the level at which Liqo enforces limits where an offer's agent
-// grants slices, "" where it does not or does not say.
+// grants slices, "" where it does not or does not report.
 func enforced(o *inventory.Offer) string {
 	if o.Flavor.Spec.Class != match.ClassEnforced {
 		return ""
@@ -219,7 +219,7 @@ func (r *Explainer) sizeText(v quantity.Vector) string {
 	return strings.Join(parts, ", ")
 }
 
-// detailCard says how an offer's cards do not hold a size.
+// detailCard is how an offer's cards do not hold a size.
 func detailCard(o *inventory.Offer, size quantity.Vector) string {
 	whole, part := size.At(quantity.GPU)/o.Cards().PerCard(), size.At(quantity.GPU)%o.Cards().PerCard()
 	if part == 0 || whole > o.Cards().Empty() {

@@ -1,4 +1,4 @@
-// Package explain says what people read of a round: why an intent is where it is or
+// Package explain writes what people read of a round: why an intent is where it is or
 // waits, what nearly fits, what would help, and when it may be served.
 //
 //	explain.go          every offer towards one intent (`fleetbroker explain`)
@@ -9,9 +9,9 @@
 //
 // # Invariants
 //
-//   - Nothing that is said changes what is decided: whatever is tried is rolled back
+//   - Nothing that is shown changes what is decided: whatever is tried is rolled back
 //     (package draft).
-//   - What is looked at beside the decision is paid from the round's spare work.
+//   - What is looked at in addition to the decision is paid from the round's spare work.
 //   - A change is suggested only after it was planned and placed the intent.
 //
 // Called by the planner's seventh step. One goroutine uses an Explainer, that of its

@@ -28,7 +28,7 @@ const (
 	estimatedSearches = 64
 )
 
-// Estimate says of those that wait when they are expected to be served.
+// Estimate finds for those that wait when they are expected to be served.
 func (r *Explainer) Estimate() {
 	var jobs []*draft.Job
 	for _, j := range r.Waiting {
@@ -146,7 +146,7 @@ func (p *replay) concerns(j *draft.Job, freed map[*inventory.Offer]bool, owners 
 	return false
 }
 
-// turnMonth begins a tenant's account anew: what it will still hold then is
+// turnMonth begins a new month of a tenant's account: what it will still hold then is
 // what its contracts cost in the new month.
 func (p *replay) turnMonth(t *account.Tenant) {
 	_, end := p.Books.MonthBounds(p.Now)

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
-// Explainer says what people read.
+// Explainer writes what people read.
 type Explainer struct {
 	contend.Contest
 	// Probe is the intent that Explain asks about.
@@ -28,7 +28,7 @@ type Explainer struct {
 // Probe is the intent that Explain asks about.
 type Probe struct {
 	Tenant, Name string
-	// Lines of its offers, as they stood when its turn came.
+	// Lines of its offers, as they were when its turn came.
 	Lines []draft.OfferLine
 	done  bool
 }
@@ -36,7 +36,7 @@ type Probe struct {
 // Is reports whether it asks about an intent; nil asks about none.
 func (p *Probe) Is(tenant, name string) bool { return p != nil && p.Tenant == tenant && p.Name == name }
 
-// Capture notes how every offer stands towards the probed intent, the first
+// Capture notes how every offer relates to the probed intent, the first
 // time that it is asked.
 func (r *Explainer) Capture(j *draft.Job, s *match.Class, l *place.Limits) {
 	if r.Probe == nil || r.Probe.done || l.Only != nil || !r.Probe.Is(j.TenantName, j.Name) {

@@ -41,7 +41,7 @@ type relaxation struct {
 	cost float64
 }
 
-// LookNear says of the intents that wait for an offer which offers fail exactly
+// LookNear finds for the intents that wait for an offer which offers fail exactly
 // one requirement, and which changes would place them.
 func (r *Explainer) LookNear() {
 	seen := map[*match.Class]*draft.Decision{}
@@ -141,7 +141,7 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 	return out
 }
 
-// relaxedWish is the wish of a changed specification, for one replica.
+// relaxedWish is the request of a changed specification, for one replica.
 func (r *Explainer) relaxedWish(j *draft.Job, w *match.Request, spec v1alpha1.IntentSpec) *match.Request {
 	k := *j
 	in := *j.In

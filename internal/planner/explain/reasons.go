@@ -54,7 +54,7 @@ func ClaimedText(lines []draft.ContractLine) string {
 	return "takes over what was kept warm in pools " + strings.Join(pools, ", ")
 }
 
-// BatchedText says of a job that it was placed as a part of its batch, "" for others.
+// BatchedText is the note on a job that it was placed as a part of its batch, "" for others.
 func BatchedText(j *draft.Job) string {
 	if !j.Batched || !makesNew(j.Dec.Contracts) {
 		return ""
@@ -62,7 +62,7 @@ func BatchedText(j *draft.Job) string {
 	return "chosen so that the intents first seen together cost least in all"
 }
 
-// SeatedText says why better offers were left alone.
+// SeatedText is why better offers were left alone.
 func SeatedText(j *draft.Job) string {
 	if !j.Seated || !makesNew(j.Dec.Contracts) {
 		return ""

@@ -19,7 +19,7 @@ import (
 //	instances of MIG that     each by itself, wherever one is free
 //	are counted
 //
-// Units of which nobody says on which card they lie (the provider's own pods,
+// Units of which nobody reports on which card they lie (the provider's own pods,
 // contracts of before there were such records) are taken to lie on as few as
 // possible.
 
@@ -30,7 +30,7 @@ type CardMap struct {
 	free []int64
 	// empty cards, and the most that is free on one that is not.
 	empty, spare int64
-	// changes grows with each change of the cards, or of what else is free beside them.
+	// changes grows with each change of the cards, or of what else is free next to them.
 	changes uint64
 }
 
@@ -83,7 +83,7 @@ func (d *CardMap) Empty() int64 { return d.empty }
 func (d *CardMap) Spare() int64 { return d.spare }
 
 // Changes is a number that grows whenever something else is free of the cards, or of
-// the offer beside them.
+// the offer next to them.
 func (d *CardMap) Changes() uint64 { return d.changes }
 
 // Holds reports whether units fit on whole cards and what is left of them on one.
@@ -102,14 +102,14 @@ func (d *CardMap) Without(list []v1alpha1.CardUnits, f func()) {
 	f()
 }
 
-// MostUsed says from which cards so many units come when each may lie anywhere: the
+// MostUsed is from which cards so many units come when each may lie anywhere: the
 // fullest that have any.
 func (d *CardMap) MostUsed(units int64) []v1alpha1.CardUnits {
 	trial := CardMap{per: d.per, free: slices.Clone(d.free)}
 	return trial.takeMostUsed(units)
 }
 
-// takeMostUsed takes units from the fullest cards that have any, and says from which.
+// takeMostUsed takes units from the fullest cards that have any, and returns from which.
 func (d *CardMap) takeMostUsed(units int64) (from []v1alpha1.CardUnits) {
 	for units > 0 {
 		at := -1
@@ -142,7 +142,7 @@ func (d *CardMap) book(list []v1alpha1.CardUnits, sign int64) {
 	d.count()
 }
 
-// stir notes that something else is free of an offer beside its cards.
+// stir notes that something else is free of an offer next to its cards.
 func (o *Offer) stir() {
 	if o.cards != nil {
 		o.cards.changes++
@@ -162,7 +162,7 @@ func (d *CardMap) count() {
 	}
 }
 
-// Choose says on which cards units lie, for the card chosen for a part of one
+// Choose is on which cards units lie, for the card chosen for a part of one
 // (-1: the fullest that holds it).
 func (d *CardMap) Choose(units int64, card int) (on []v1alpha1.CardUnits) {
 	whole, part := units/d.per, units%d.per

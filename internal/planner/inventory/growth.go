@@ -6,12 +6,12 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Capacity that does not stand (spec.scalableTo of a flavor): what a provider's
+// Capacity that does not exist yet (spec.scalableTo of a flavor): what a provider's
 // autoscaler makes when pods ask for it. It is sold like any other, up to
-// scalableTo, but only where what stands does not do: an offer that would have
+// scalableTo, but only where what exists does not do: an offer that would have
 // to grow goes after all that need not, whatever their scores, and no contract
-// is moved to one because it is cheaper. What of a contract did not stand when
-// it was decided is recorded with it (decision.scaled), and said in its reason.
+// is moved to one because it is cheaper. What of a contract did not exist when
+// it was decided is recorded with it (decision.scaled), and shown in its reason.
 
 // grow notes what an autoscaler could add to an offer; what is free counts it
 // once the offer's risk is known (assess).
@@ -42,7 +42,7 @@ func (o *Offer) Scales(size quantity.Vector) bool {
 	return false
 }
 
-// Unbuilt is what of a size does not stand on an offer, beside what a contract
+// Unbuilt is what of a size does not exist on an offer yet, in addition to what a contract
 // that goes has of it; nil for nothing.
 func (o *Offer) Unbuilt(size, had quantity.Vector) quantity.Vector {
 	if o.Growth == nil {

@@ -15,12 +15,12 @@ import (
 // Key identifies a flavor.
 type Key struct{ Provider, Name string }
 
-// Facts are what a round knows of offers beside what they report.
+// Facts are what a round knows of offers in addition to what they report.
 type Facts struct {
 	// Names number the resources, for as long as the Inventory lives.
 	Names    *quantity.Names
 	Clusters map[string]*v1alpha1.Cluster
-	// Heard are the providers whose agents another daemon hears.
+	// Heard are the providers whose agents report to another replica of the daemon.
 	Heard map[string]bool
 	// Blocked is the requirement that an offer fails for everybody, "" when it sells.
 	Blocked func(*Offer) string
@@ -32,7 +32,7 @@ type Inventory struct {
 	offers []*Offer
 	byKey  map[Key]*Offer
 	kinds  map[cardKind]int
-	// places are where in offers each of those handed in stands.
+	// places are where in offers each of those handed in is.
 	places []int32
 	// strained are those that had less than nothing left when they were measured,
 	// unheard those that are not Fresh; withCards counts those that sell parts of
@@ -45,7 +45,7 @@ type Inventory struct {
 	touched []int32
 	began   int
 	// altered are the offers that were described otherwise, in order of time;
-	// measure those whose figures are to be made anew.
+	// measure those whose figures are to be made again.
 	altered []Alteration
 	measure map[int32]bool
 }
@@ -172,7 +172,7 @@ func (in *Inventory) Altered(since int) []Alteration { return in.altered[since:]
 // ShortenTouched keeps the list of what was touched to at most as many as most, as
 // far as this round did not touch more: what the rounds before touched is then
 // forgotten. It returns how many that were. After that those who had seen less have
-// to begin anew, and the others to look from the first on.
+// to begin again, and the others to look from the first on.
 func (in *Inventory) ShortenTouched(most int) (forgotten int, shortened bool) {
 	if len(in.touched) <= most {
 		return 0, false
@@ -198,7 +198,7 @@ func (in *Inventory) Reported(i int, now *model.Offer) (o *Offer, next *model.Of
 }
 
 // Describe takes over what is known of an offer: next is what it reports, useOnly
-// says that only what is used or held of it is another. It is to be measured.
+// that only what is used or held of it is another. It is to be measured.
 func (in *Inventory) Describe(o *Offer, next *model.Offer, useOnly bool) {
 	o.Offer = next
 	in.describe(o)
@@ -219,7 +219,7 @@ func (in *Inventory) remeasure(o *Offer) {
 	}
 }
 
-// Measure makes the figures anew of all offers that are to be: those of which the
+// Measure makes the figures of all offers again that are to be: those of which the
 // last round took, too, because they are as it left them. From here on this round
 // touches.
 func (in *Inventory) Measure() {
@@ -238,7 +238,7 @@ func (in *Inventory) Measure() {
 	in.began = len(in.touched)
 }
 
-// heard is an offer as it counts: what is only not heard here is not lost.
+// heard is an offer as it counts: what only does not report here is not lost.
 func (in *Inventory) heard(o *model.Offer) *model.Offer {
 	if o.State != model.Silent && o.State != model.Lost || !in.facts.Heard[o.Flavor.Metadata.Namespace] {
 		return o
@@ -248,7 +248,7 @@ func (in *Inventory) heard(o *model.Offer) *model.Offer {
 	return &other
 }
 
-// describe fills in what of an offer only its report says.
+// describe fills in what of an offer only its report states.
 func (in *Inventory) describe(o *Offer) {
 	s, n := &o.Flavor.Spec, in.facts.Names
 	o.Cluster = in.facts.Clusters[o.Provider]

@@ -178,7 +178,7 @@ func TestTakesAreTheLedgersArithmetic(t *testing.T) {
 	})
 }
 
-// An inventory brought up to date is one read anew.
+// An inventory brought up to date is one read from nothing.
 func TestMeasureAfterARound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		offers := market(t)

@@ -95,7 +95,7 @@ func Compare(a, b *Offer) int {
 	return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Name, b.Name))
 }
 
-// TypeOf is a flavor's type, or that which an intent wants: K8Slice where it says none.
+// TypeOf is a flavor's type, or that which an intent wants: K8Slice where it names none.
 func TypeOf(name string) string {
 	if name == "" {
 		return "K8Slice"

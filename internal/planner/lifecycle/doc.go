@@ -20,7 +20,7 @@
 //     operator forces its end.
 //   - One cause has one code; a message may change by the second, and alone is worth
 //     a new version only where it names the newest trouble of a delivery.
-//   - No clock is read: now is a value, and each result says when the same may be
+//   - No clock is read: now is a value, and each result has when the same may be
 //     decided otherwise though nothing else changed.
 //
 // # Adding a phase

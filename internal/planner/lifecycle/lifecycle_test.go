@@ -122,7 +122,7 @@ func TestObserve(t *testing.T) {
 }
 
 // A message alone is worth a version only where it is the newest trouble of a delivery,
-// and a version that says no more than the status waits.
+// and a version that has no more than the status waits.
 func TestTransition_Apply(t *testing.T) {
 	waiting := contract(ledger.WaitsForDelivery, reserved)
 	waiting.Status.Message = "after 30s"
@@ -346,7 +346,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// Who is frozen is told once a day, as it was told first.
+// Who is frozen is notified once a day, with the first reason.
 func TestFreeze(t *testing.T) {
 	since := after(-30 * time.Hour)
 	was := v1alpha1.IntentStatus{Frozen: &v1alpha1.Frozen{Since: since, Told: since, Reason: "line 3"}}

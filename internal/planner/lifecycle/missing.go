@@ -49,7 +49,7 @@ func Missing(c *v1alpha1.Contract, obs *v1alpha1.ConsumerObservation) (reason le
 	return ledger.Reason{}, exact
 }
 
-// amounts says how much there is of how much of a resource is wanted.
+// amounts is how much there is of how much of a resource is wanted.
 func amounts(name string, have, want v1alpha1.Resources) string {
 	return have[name].Canonical(name) + " of " + want[name].Canonical(name) + " " + name
 }

@@ -9,7 +9,7 @@ import (
 
 // Interrupt is a spot contract with notice that its provider takes it back (is), or let
 // off again, nil where nothing changes. It has to leave after grace. Who has to give
-// way for another cause is told nothing more.
+// way for another cause gets no further notice.
 func Interrupt(c *v1alpha1.Contract, is bool, now v1alpha1.Time, grace time.Duration) *v1alpha1.Contract {
 	d := c.Status.Displaced
 	if is == (d != nil && d.Cause == v1alpha1.Interrupted) || is && d != nil {

@@ -173,7 +173,7 @@ func notHeld(c *v1alpha1.Contract, v *View) bool {
 }
 
 // waits is why a contract in a phase is not Active yet: the trouble of its delivery,
-// else what its clusters have not done. Of two replicas the one that delivers says it:
+// else what its clusters have not done. Of two replicas the one that delivers writes it:
 // were the other to write that it knows of no trouble, they would undo each other's
 // messages without end.
 func waits(c *v1alpha1.Contract, phase v1alpha1.Phase, obs *v1alpha1.ConsumerObservation, missing ledger.Reason) ledger.Reason {

@@ -44,7 +44,7 @@ func OpenAt(books ledger.Books, windows []v1alpha1.Window, t v1alpha1.Time) (ope
 }
 
 // FirstStart is the earliest instant from now on at which an intent may have capacity,
-// as its schedule says.
+// by its schedule.
 func FirstStart(books ledger.Books, s *v1alpha1.Schedule, now v1alpha1.Time) v1alpha1.Time {
 	at := now
 	if s.NotBefore.After(at.Time) {
@@ -56,7 +56,7 @@ func FirstStart(books ledger.Books, s *v1alpha1.Schedule, now v1alpha1.Time) v1a
 	return at
 }
 
-// Bounds are what fleet and tenant say of durations; 0 says nothing.
+// Bounds are what fleet and tenant state of durations; 0 is unstated.
 type Bounds struct {
 	// Duration of an intent that names none.
 	Duration time.Duration
@@ -68,7 +68,7 @@ type Bounds struct {
 type Term struct {
 	// End is zero when open-ended.
 	End v1alpha1.Time
-	// Refused says why no term fits, with its code; "" where one does.
+	// Refused is why no term fits, with its code; "" where one does.
 	Refused, Code string
 }
 

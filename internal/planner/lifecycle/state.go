@@ -67,7 +67,7 @@ func After(was *v1alpha1.IntentStatus, o *Outcome, now v1alpha1.Time) v1alpha1.I
 	return st
 }
 
-// day is how often a tenant is told that an intent is frozen.
+// day is how often a tenant is notified that an intent is frozen.
 const day = 24 * time.Hour
 
 // FrozenSince is since when an intent is frozen, as the ledger remembers it; now where
@@ -79,13 +79,13 @@ func FrozenSince(was *v1alpha1.IntentState, now v1alpha1.Time) v1alpha1.Time {
 	return now
 }
 
-// NextTold is when the tenant of an intent that is frozen since then is told next.
+// NextTold is when the tenant of an intent that is frozen since then is notified next.
 func NextTold(since, now v1alpha1.Time) v1alpha1.Time {
 	return v1alpha1.TimeOf(since.Add((now.Sub(since.Time)/day + 1) * day))
 }
 
 // Freeze is what the ledger remembers of a frozen intent: what it remembered, since when
-// it is frozen, and when its tenant was last told, and why. One that holds nothing is
+// it is frozen, and when its tenant was last notified, and why. One that holds nothing is
 // not frozen.
 func Freeze(was *v1alpha1.IntentStatus, holds bool, since v1alpha1.Time, why string, now v1alpha1.Time) v1alpha1.IntentStatus {
 	st := *was
@@ -95,7 +95,7 @@ func Freeze(was *v1alpha1.IntentStatus, holds bool, since v1alpha1.Time, why str
 	}
 	f := v1alpha1.Frozen{Since: since, Told: v1alpha1.TimeOf(since.Add(now.Sub(since.Time) / day * day)), Reason: why}
 	if was := was.Frozen; was != nil && was.Told == f.Told {
-		f.Reason = was.Reason // as it was told
+		f.Reason = was.Reason // as it was notified
 	}
 	st.Frozen = &f
 	return st

@@ -30,13 +30,13 @@ type Candidate struct {
 // then only looks again at offers that were touched since.
 type Class struct {
 	Request *Request
-	// Candidates are the offers that lack no fact, by provider and name.
+	// Candidates are the offers that fail no fact, by provider and name.
 	Candidates []Candidate
-	// at is each offer's candidate by the offer's index; -1-n for those that lack
+	// at is each offer's candidate by the offer's index; -1-n for those that fail
 	// fact n of lacks.
 	at    []int32
 	lacks []string
-	// facts counts offers by the fact they lack; failing counts candidates by
+	// facts counts offers by the fact they fail; failing counts candidates by
 	// what they fail now; Fitting are the others.
 	facts, failing map[string]int
 	Fitting        int
@@ -76,7 +76,7 @@ type Floor struct {
 	Peak                    quantity.Micro
 }
 
-// Of is an offer as a candidate; nil when it lacks a fact.
+// Of is an offer as a candidate; nil when it fails a fact.
 func (s *Class) Of(o *inventory.Offer) *Candidate {
 	if at := s.at[o.Index]; at >= 0 {
 		return &s.Candidates[at]
@@ -182,7 +182,7 @@ func (m *Matcher) Refresh(s *Class) {
 }
 
 // dearer reports whether a candidate fits and costs more than another that does;
-// of equals the first by reference counts as the dearer.
+// of equals the first by reference counts as the more expensive.
 func (s *Class) dearer(a, b *Candidate) bool {
 	if a.Fails != "" || a.Vague {
 		return false
@@ -193,7 +193,7 @@ func (s *Class) dearer(a, b *Candidate) bool {
 	return inventory.Compare(b.Offer, a.Offer) > 0
 }
 
-// MostExpensiveBeside is the dearest candidate that fits, beside one that was chosen
+// MostExpensiveBeside is the most expensive candidate that fits, other than one that was chosen
 // and may have been made to fit; nil where its price is not known. Data's
 // transfer is left out, as it is from a contract's price.
 func (s *Class) MostExpensiveBeside(chosen *Candidate) *Candidate {
@@ -286,7 +286,7 @@ func (s *Class) byRank(thrifty bool) *ranking {
 }
 
 // ByPrice lists the candidates that pass money by what they cost now, fitting
-// or not, but for those that could grow: a batch is repaired with what stands.
+// or not, but for those that could grow: a batch is repaired with what exists.
 func (s *Class) ByPrice() []int32 {
 	if s.priced != nil {
 		return s.priced
@@ -304,7 +304,7 @@ func (s *Class) ByPrice() []int32 {
 	return s.priced
 }
 
-// scan finds the best by looking at all candidates, and says how many there
+// scan finds the best by looking at all candidates, and returns how many there
 // are.
 func (s *Class) scan(admit func(*Candidate) bool, thrifty bool) (n int) {
 	top := &s.top

@@ -1,4 +1,4 @@
-// Package match says which offers do for what is asked for, at what size, price and
+// Package match finds which offers do for what is asked for, at what size, price and
 // score, and keeps the best in order.
 //
 //	Ask ─► Request ─► Class: facts ─► candidates: size, price, score ─► Best
@@ -21,14 +21,14 @@
 //     capacity, then money (requirements.go).
 //   - Requests with equal keys have equal classes: what newly decides which offers fit, at
 //     what size, price or score, is in the key (TestShapeKey asks for every field).
-//   - A class that was refreshed says of each offer what that offer alone says (Check).
+//   - A class that was refreshed has of each offer what that offer alone yields (Check).
 //   - Prices are integers, exact to a millionth; floats are in scores alone, and no
 //     product is fused with a sum.
 //   - Equal inventories and requests give equal orders: ties go by price, then by the
 //     offer's reference.
 //
 // It knows offers, prices and requests; nothing of jobs, contracts, tenants' accounts or
-// where replicas stand to each other. Who may be given a candidate is said by the caller
+// where replicas are to each other. Who may be given a candidate is decided by the caller
 // (Best's admit), at whom a class is kept by his memo.
 //
 // # Score
@@ -47,7 +47,7 @@
 // intents than the cheapest-first rule and costs more; `objective: cost` is that rule.
 // Objectives latency, energy and performance weigh a term of their own with
 // 0.7 and cost with 0.3, the same proportion; what the terms of energy and
-// performance are, and where their figures come from, stands with goalTerms
+// performance are, and where their figures come from, is at goalTerms
 // (objective.go). Prices compared are those of moving the intent's data too
 // (transfer.go).
 //

@@ -46,7 +46,7 @@ type Typical struct {
 // workload is the kinds of request that ask for cards.
 type workload struct {
 	kinds []requestKind
-	// suits says which kinds a kind of card suits, by number of the card's.
+	// suits is which kinds a kind of card suits, by number of the card's.
 	suits map[int][]bool
 	// most cores and cards that an offer has which sells parts of cards.
 	cpu, cards float64
@@ -132,7 +132,7 @@ func (m *Matcher) DropStaleScores() {
 	}
 }
 
-// suited says which kinds an offer's cards suit.
+// suited is which kinds an offer's cards suit.
 func (w *workload) suited(o *inventory.Offer) []bool {
 	list, known := w.suits[o.CardKind]
 	if !known {

@@ -13,12 +13,12 @@ import (
 )
 
 // elsewhere are the fields of an intent that no class depends on: they are
-// looked at apart from offers, or stand in the key as what is made of them.
+// looked at apart from offers, or are in the key as what is made of them.
 var elsewhere = []string{
 	"Consumer",                        // the job's
 	"Replicas", "MinReplicas", "Gang", // how many are wanted at once
-	"Alternatives", // each has a shape of its own
-	"Budget",       // the purse
+	"Alternatives", // each has a class of its own
+	"Budget",       // the money to spend
 	"Schedule",     // the seconds until the end
 	"Priority", "Preemption", "Queue", "Update", "Offload", "VirtualNode", "Stage", "Suspend",
 	"SLA.MaxTimeToActive",

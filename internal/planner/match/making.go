@@ -10,7 +10,7 @@ import (
 
 // To make a class is to ask every offer of the fleet, and mostly to wait for
 // memory: offers and what they point to lie anywhere. So what many offers have
-// in common is asked of the first of them alone, and the others are told apart
+// in common is asked of the first of them alone, and the others are distinguished
 // by a number that lies in a row: traits, of facts; tariffs, of prices.
 
 // trait is all of an offer that sharedFact looks at, and whether it is sold
@@ -105,8 +105,8 @@ func (m *Matcher) NewClass(w *Request) *Class {
 	return s
 }
 
-// findCandidates numbers the offers that lack no fact, counts the others by
-// what they lack, and says how many candidates there are.
+// findCandidates numbers the offers that fail no fact, counts the others by
+// what they fail, and returns how many candidates there are.
 func (m *Matcher) findCandidates(s *Class) (n int32) {
 	const nothing = 1 // is lacked; 0: not asked yet
 	known, own := make([]int32, len(m.traits.stepped)), s.Request.asksOwnFacts()
@@ -142,7 +142,7 @@ func (m *Matcher) findCandidates(s *Class) (n int32) {
 	return n
 }
 
-// lacking is how at says that an offer lacks a fact.
+// lacking is how at records that an offer fails a fact.
 func (s *Class) lacking(req string) int32 {
 	n := slices.Index(s.lacks, req)
 	if n < 0 {

@@ -174,7 +174,7 @@ func (g *CardRequest) fitsSharing(have *v1alpha1.FlavorGPU) bool {
 	return sharing == "none" && have.UnitsPerGPU <= 1
 }
 
-// situation is the first requirement on where an offer stands that it fails,
+// situation is the first requirement on where an offer is that it fails,
 // after those that are shared.
 func (m *Matcher) situation(w *Request, o *inventory.Offer) string {
 	p := &w.Intent.Spec.Placement
@@ -209,7 +209,7 @@ func (m *Matcher) situation(w *Request, o *inventory.Offer) string {
 }
 
 // ClassEnforced is the ResourceSlice class whose controller, in the provider's
-// agent, grants exactly what the ledger says.
+// agent, grants exactly what the ledger states.
 const ClassEnforced = "fleetbroker"
 
 // Labelled reports whether a label is on the flavor or on its cluster; the
@@ -317,7 +317,7 @@ func (m *Matcher) short(o *inventory.Offer, size quantity.Vector) string {
 }
 
 // availability reports whether an offer is as reliable as an intent's
-// sla.availability (a percentage) demands; one that does not say is not.
+// sla.availability (a percentage) demands; one that does not state it is not.
 func availability(sla *v1alpha1.SLA, o *inventory.Offer) bool {
 	if sla == nil || sla.Availability == nil {
 		return true
@@ -326,11 +326,11 @@ func availability(sla *v1alpha1.SLA, o *inventory.Offer) bool {
 	return have != nil && have.MulInt(100).Cmp(*sla.Availability) >= 0
 }
 
-// Domain is where an offer stands in a spread, "" when it does not say. Zones
-// are told apart by their region.
+// Domain is where an offer is in a spread, "" when it states none. Zones
+// are distinguished by their region.
 func Domain(o *inventory.Offer, by string) string { return DomainAt(o.Provider, o.Location, by) }
 
-// DomainAt is Domain of a provider that stands somewhere.
+// DomainAt is Domain of a provider that is somewhere.
 func DomainAt(provider string, at v1alpha1.Location, by string) string {
 	switch by {
 	case "provider":

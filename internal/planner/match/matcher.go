@@ -13,7 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Facts are what a round knows beside its offers and who asks for them.
+// Facts are what a round knows in addition to its offers and who asks for them.
 type Facts struct {
 	// Names number the resources, as the inventory's do. Defaults are what a replica
 	// takes that leaves cores, memory, pods or storage open.
@@ -98,7 +98,7 @@ func (m *Matcher) Keep(candidates, touched int) {
 	if forgotten, shortened := m.inventory.ShortenTouched(touched); shortened {
 		maps.DeleteFunc(m.classes, func(_ string, s *Class) bool { return s.seen < forgotten })
 		for _, s := range m.classes {
-			s.seen = 0 // they look at these once more, which changes nothing
+			s.seen = 0 // they look at these again, which changes nothing
 		}
 	}
 	if m.inventory.Alterations() > len(m.inventory.Offers()) {
@@ -136,7 +136,7 @@ func (m *Matcher) shorten(candidates int) {
 // weight is what a class costs to keep, in candidates.
 func (s *Class) weight() int { return len(s.Candidates) + len(s.at)/32 }
 
-// Check holds each class against what every offer alone says, and says how many it
+// Check holds each class against what every offer alone yields, and returns how many it
 // asked and what differed.
 func (m *Matcher) Check() (checked int, err error) {
 	for _, s := range m.classes {

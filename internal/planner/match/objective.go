@@ -9,7 +9,7 @@ import (
 // Power of what is not a card, from the Cloud Carbon Footprint methodology
 // (cloudcarbonfootprint.org/docs/methodology, appendix I): the
 // most that a vCPU of AWS draws, and DRAM per GB. Both stand for all offers
-// alike, so that only their size and place tell offers apart.
+// alike, so that only their size and place distinguish offers.
 const (
 	wattsPerCore = 3.5
 	wattsPerGi   = 0.392
@@ -50,14 +50,14 @@ func scaleOf(s *Class) scale {
 //
 //	performance = speed ÷ that of the fastest candidate, speed = cards × dense
 //	              FP16 TFLOPS of the model (gpunames.FiguresOf); unknown is 0
-//	cost        = 1 − (price ÷ speed) ÷ that of the dearest: what the same work
+//	cost        = 1 − (price ÷ speed) ÷ that of the most expensive: what the same work
 //	              costs, and not an hour; without cards the price alone
 //	energy      = 1 − emission ÷ that of the dirtiest candidate, emission =
 //	              properties.carbon (g/kWh) × kW drawn by cards (their TDP),
 //	              cores and memory; unknown is 0
 //
 // Peak figures flatter new models: Gavel (OSDI 2020) measured 2 to 9 times the
-// work on a V100 that a K80 does, where the data sheets say 30. They order
+// work on a V100 that a K80 does, where the data sheets state 30. They order
 // models as measurements do, which is all that the terms need.
 func goalTerms(w *Request, c *Candidate, x *scale) {
 	if w.Weights.Performance > 0 {

@@ -52,7 +52,7 @@ func (u *unitPrices) hourly(size quantity.Vector, capacity quantity.Vector) quan
 
 // Tariff is an offer's price in the fleet's currency.
 type Tariff struct {
-	// number tells apart those that are in use at once.
+	// number distinguishes those that are in use at once.
 	number int
 	// why there is no price to go by, "" when there is.
 	why string

@@ -27,10 +27,10 @@ type Pricing struct {
 type pricer struct {
 	matcher *Matcher
 	request *Request
-	// own: each candidate has a pricing of its own, as its terms say more of it
+	// own: each candidate has a pricing of its own, as its terms need more of it
 	// than its price; alone: so has it, as next to nobody has a tariff in common.
 	own, alone bool
-	// sizes by trait, of offers that are not sold in steps; said by the number of
+	// sizes by trait, of offers that are not sold in steps; by the number of
 	// the tariff.
 	sizes []quantity.Vector
 	said  []said
@@ -40,7 +40,7 @@ type pricer struct {
 	chunk int
 }
 
-// said is what was said of a tariff the last time.
+// said is what was found for a tariff the last time.
 type said struct {
 	tariff  *Tariff
 	region  string
@@ -92,7 +92,7 @@ func (p *pricer) of(o *inventory.Offer) *Pricing {
 	return was.pricing
 }
 
-// next is the pricing of an offer made anew.
+// next is the pricing of an offer, made again.
 func (p *pricer) next(o *inventory.Offer, t *Tariff, size quantity.Vector) *Pricing {
 	out := p.room()
 	*out = p.matcher.choosePrice(p.request, o, size)
@@ -112,7 +112,7 @@ func (p *pricer) room() *Pricing {
 	return out
 }
 
-// finish says what the pricings of all candidates together tell of each.
+// finish fills in what follows from the pricings of all candidates together.
 func (p *pricer) finish(s *Class) {
 	w := p.request
 	s.Cheapest, s.Least = quantity.Unlimited, Floor{unbounded, unbounded, unbounded, quantity.Unlimited}

@@ -70,7 +70,7 @@ func (k *ranking) less(cands []Candidate, a, b int) bool {
 	if c := compareCandidates(&cands[x], &cands[y], k.thrifty); c != 0 {
 		return c < 0
 	}
-	return x < y // they stand by reference
+	return x < y // they are ordered by reference
 }
 
 func (k *ranking) up(cands []Candidate, i int) {

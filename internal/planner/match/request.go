@@ -36,7 +36,7 @@ type Request struct {
 	Weights Weights
 	// units of of that a part of a split replica is, none for a whole one.
 	units, of int64
-	// cards remembers which fact each kind of card lacks, sizes what is taken of
+	// cards remembers which fact each kind of card fails, sizes what is taken of
 	// offers without a partition, by units a card.
 	cards []string
 	sizes map[int64]quantity.Vector
@@ -56,15 +56,15 @@ type CardRequest struct {
 }
 
 // SpendLimits is what an intent may still spend: an hour in each price class, an
-// hour and GPU, and over its whole life; unlimited where nothing was said.
+// hour and GPU, and over its whole life; unlimited where nothing was stated.
 type SpendLimits struct {
 	Hourly, HourlySpot, PerGPU, Total quantity.Micro
-	// Limited says that there is any limit, the tenant's included: such an
+	// Limited is whether there is any limit, the tenant's included: such an
 	// intent takes no unpriced offer.
 	Limited bool
 }
 
-// NoSpendLimits are those of an intent of which nothing was said.
+// NoSpendLimits are those of an intent of which nothing was stated.
 func NoSpendLimits() SpendLimits {
 	return SpendLimits{Hourly: quantity.Unlimited, HourlySpot: quantity.Unlimited, PerGPU: quantity.Unlimited, Total: quantity.Unlimited}
 }

@@ -3,12 +3,12 @@ package match
 import "strings"
 
 // Requirements an offer can fail, in the order in which they are checked:
-// facts, then capacity, then money. They stand in `rejected`, so they are part
+// facts, then capacity, then money. They are in `rejected`, so they are part
 // of what scripts rely on.
 const (
 	ReqSelf      = "self"            // the provider is the consumer itself
 	ReqRole      = "role"            // the cluster is unknown or no provider
-	ReqSilent    = "provider.silent" // its agent is not heard
+	ReqSilent    = "provider.silent" // no recent report from its agent
 	ReqLost      = "provider.lost"   // … past its grace
 	ReqWithdrawn = "withdrawn"       // no longer offered
 	ReqCordon    = "cordon"          // sells nothing new
@@ -45,7 +45,7 @@ const (
 	// there, a Secret that its tenant's file does not declare.
 	ReqRemoteNamespace = "offload.remoteNamespace"
 	ReqSecret          = "virtualNode.kubeconfigSecretRef"
-	// Rules on where replicas and intents stand to each other, asked after
+	// Rules on where replicas and intents are to each other, asked after
 	// capacity and the intent's money.
 	ReqSpread   = "placement.spread"
 	ReqTogether = "placement.together"

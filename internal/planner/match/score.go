@@ -67,9 +67,9 @@ func normalised(w *v1alpha1.Weights) (Weights, bool) {
 //	R = A · (1 − stranded)
 //
 // where gpu, cpu and memory are the fractions of capacity that stay free. Cards
-// whose cores or memory are gone are stranded; cores taken from beside idle
+// whose cores or memory are gone are stranded; cores taken from next to idle
 // cards strand them in part. (The seed weighed CPU and memory alone, 35 to 35
-// beside 30 for cost, and so sold the hosts of idle cards first.)
+// next to 30 for cost, and so sold the hosts of idle cards first.)
 func resourceTerm(free, capacity, size quantity.Vector, cards bool) float64 {
 	cpu, memory := left(free, capacity, size, quantity.CPU), left(free, capacity, size, quantity.Memory)
 	gpu := left(free, capacity, size, quantity.GPU)
@@ -93,8 +93,8 @@ func left(free, capacity, size quantity.Vector, i int) float64 {
 	return min(max(float64(free.At(i)-size.At(i))/float64(c), 0), 1)
 }
 
-// costTerm is 1 for a price of nothing and 0 for the dearest candidate. An
-// unpriced offer counts as the dearest.
+// costTerm is 1 for a price of nothing and 0 for the most expensive candidate. An
+// unpriced offer counts as the most expensive.
 func costTerm(price, dearest quantity.Micro, unpriced bool) float64 {
 	switch {
 	case unpriced:

@@ -75,14 +75,14 @@ func (w *Request) share() (part, whole int64) {
 	return w.units, w.of
 }
 
-// transferUnknown reports whether an intent has data and nobody said what
+// transferUnknown reports whether an intent has data and nobody stated what
 // moving it to an offer costs.
 func (m *Matcher) transferUnknown(w *Request, o *inventory.Offer) bool {
 	_, known := m.Transfer(w, o)
 	return !known
 }
 
-// TransferWhy says what is not known.
+// TransferWhy is what is not known.
 func (m *Matcher) TransferWhy(w *Request, o *inventory.Offer) string {
 	if o.Location.Region == "" {
 		return "its region is not known, so that nobody can say what moving the data there costs"

@@ -1,4 +1,4 @@
-// Package plantest builds worlds for tests of the planner and of what stands
+// Package plantest builds worlds for tests of the planner and of what is
 // around it, so that a test reads like a sentence:
 //
 //	w := plantest.New().

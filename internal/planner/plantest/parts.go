@@ -55,7 +55,7 @@ func In(region, zone string) func(*model.Offer) {
 	return func(o *model.Offer) { o.Location = v1alpha1.Location{Region: region, Zone: zone} }
 }
 
-// Heard says how an offer's provider is heard.
+// Heard sets how an offer's provider reports.
 func Heard(state model.Freshness) func(*model.Offer) {
 	return func(o *model.Offer) {
 		o.State = state
@@ -65,7 +65,7 @@ func Heard(state model.Freshness) func(*model.Offer) {
 	}
 }
 
-// Static says that an offer has no agent.
+// Static makes an offer one of a file, without an agent.
 func Static(o *model.Offer) { o.Static = true }
 
 // Wants asks for so many GPUs of any of the models, with 8 cores and 64Gi.

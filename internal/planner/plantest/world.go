@@ -240,13 +240,13 @@ func (b *Builder) Round() *planner.Plan {
 	return p
 }
 
-// Observe sets what clusters say of a contract.
+// Observe sets what clusters report of a contract.
 func (b *Builder) Observe(contract string, o v1alpha1.Observation) *Builder {
 	b.W.Observed = b.W.Observed.With(map[string]v1alpha1.Observation{contract: o})
 	return b
 }
 
-// Ready is what clusters say of a contract that works.
+// Ready is what clusters report of a contract that works.
 func Ready(c *v1alpha1.Contract) v1alpha1.Observation {
 	return v1alpha1.Observation{
 		ProviderSeen: true, ProviderHolds: c.Spec.Resources,
@@ -257,14 +257,14 @@ func Ready(c *v1alpha1.Contract) v1alpha1.Observation {
 	}
 }
 
-// Gone is what clusters say of a contract of which nothing is left.
+// Gone is what clusters report of a contract of which nothing is left.
 func Gone() v1alpha1.Observation {
 	return v1alpha1.Observation{ProviderSeen: true, Consumer: v1alpha1.ConsumerObservation{
 		Reachable: true, Slice: v1alpha1.Absent, VirtualNode: v1alpha1.Absent, Node: v1alpha1.Absent,
 	}}
 }
 
-// Deliver makes clusters do what the ledger says: charged contracts work,
+// Deliver makes clusters do what the ledger states: charged contracts work,
 // released ones are gone.
 func (b *Builder) Deliver() *Builder {
 	said := map[string]v1alpha1.Observation{}
@@ -296,7 +296,7 @@ func (b *Builder) Waits(consumer, ref string, n int64, requests string) *Builder
 	return b
 }
 
-// Uses says how many pods are on the node of a contract; none: since now, if it
+// Uses sets how many pods are on the node of a contract; none: since now, if it
 // had some before.
 func (b *Builder) Uses(c *v1alpha1.Contract, pods int64) *Builder {
 	d := b.demand(c.Spec.Consumer)
@@ -310,7 +310,7 @@ func (b *Builder) Uses(c *v1alpha1.Contract, pods int64) *Builder {
 	return b
 }
 
-// demand is a new report of a consumer's demand, with what the last one said.
+// demand is a new report of a consumer's demand, with what the last one had.
 func (b *Builder) demand(consumer string) *v1alpha1.DemandSeen {
 	next := &v1alpha1.DemandSeen{Nodes: map[string]v1alpha1.NodeUse{}}
 	if was := b.W.Demand[consumer]; was != nil {

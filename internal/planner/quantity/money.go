@@ -6,7 +6,7 @@ import "github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 // a contract is rounded to six places, so that this is exact.
 type Micro int64
 
-// Decimal is m as it stands in files.
+// Decimal is m as it is written in files.
 func (m Micro) Decimal() v1alpha1.Decimal {
 	return v1alpha1.DecimalFromMicro(int64(m))
 }

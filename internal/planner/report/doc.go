@@ -4,14 +4,14 @@
 //
 // # Layout
 //
-// Column 0 says what happens: + place, ! resize and move, - release and
-// preempt, ? queue, x refuse; a diff fence colours it. Groups stand in that
-// order, so that problems stand next to the sum at a terminal's end; in
+// Column 0 shows what happens: + place, ! resize and move, - release and
+// preempt, ? queue, x refuse; a diff fence colours it. Groups are in that
+// order, so that problems are next to the sum at a terminal's end; in
 // markdown, which is read from the top, they are reversed. Inside a group
-// intents stand by name, reasons by count and then name. What is kept,
+// intents are ordered by name, reasons by count and then name. What is kept,
 // suspended or done is counted and not shown, unless it gives something back
 // just now (then under -); what is frozen, and files that
-// could not be read, stand under x. Lines are at most 100 columns of what the
+// could not be read, are under x. Lines are at most 100 columns of what the
 // renderer itself writes in ASCII; colour is used only when asked for. Money
 // has two decimals in text and is exact in JSON.
 //

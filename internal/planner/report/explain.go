@@ -124,7 +124,7 @@ func explainSum(e *planner.Explanation) string {
 	placed := len(names) > 0 && d.Code == "" && d.Action != planner.Queued && d.Action != planner.Refuse
 	if !placed {
 		s += " " + stateWord(d.Action)
-		// What the table and the counts have said already is not said again.
+		// What the table and the counts have shown already is not shown again.
 		told := planner.NothingFits(total, rejected)
 		parts := slices.DeleteFunc(strings.Split(d.Reason, "; "), func(part string) bool { return part == told || part == "" })
 		if len(parts) > 0 {
@@ -135,7 +135,7 @@ func explainSum(e *planner.Explanation) string {
 	return escape.Line(s)
 }
 
-// stateWord is how an intent stands after an action.
+// stateWord is how an intent is after an action.
 func stateWord(a planner.Action) string {
 	switch a {
 	case planner.Queued:
@@ -182,7 +182,7 @@ func scoreColumns(e *planner.Explanation) []string {
 	return append(out, rest...)
 }
 
-// fixedColumns stand before the scores: number, flavor, GPU, free, price,
+// fixedColumns are before the scores: number, flavor, GPU, free, price,
 // latency.
 const fixedColumns = 6
 

@@ -14,7 +14,7 @@ type explanation struct {
 	Author string  `json:"author,omitempty"`
 	Wants  string  `json:"wants"`
 	Offers []offer `json:"offers"`
-	// Troubled contracts of the intent, with why they stand as they do.
+	// Troubled contracts of the intent, with the reason of their phase.
 	Troubled []troubledContract `json:"troubled,omitempty"`
 }
 

@@ -88,7 +88,7 @@ func explanationNone() *planner.Explanation {
 	}
 }
 
-// What is to be known of a placement beside its score stands in the plan and in
+// What is to be known of a placement next to its score is in the plan and in
 // the explanation, for people and for programs.
 func TestPlacementsSayWhatElseIsToKnow(t *testing.T) {
 	const also = "the provider's autoscaler has to add 4 GPUs"

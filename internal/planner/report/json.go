@@ -20,7 +20,7 @@ type document struct {
 	Summary summary   `json:"summary"`
 	Intents []intent  `json:"intents"`
 	Errors  []Problem `json:"errors"`
-	// HeldBack says why ends were not made; absent when nothing was held back.
+	// HeldBack is why ends were not made; absent when nothing was held back.
 	HeldBack string `json:"heldBack,omitempty"`
 	// Budgets of tenants that have one.
 	Budgets []budget `json:"budgets,omitempty"`
@@ -83,7 +83,7 @@ type intent struct {
 	GivesUp   *v1alpha1.Time      `json:"givesUp,omitempty"`
 	// Position in the queue, from 1.
 	Position int `json:"position,omitempty"`
-	// Expected is when it is expected to be served, "unknown" when what is known to end does not tell.
+	// Expected is when it is expected to be served, "unknown" when what is known to end does not show it.
 	Expected string `json:"expected,omitempty"`
 }
 

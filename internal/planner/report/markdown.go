@@ -27,7 +27,7 @@ type MarkdownOptions struct {
 
 // Markdown writes the plan as a comment on a pull request: the sum first, a
 // table with the problems on top, and the full text folded. Past the limit
-// whole intents go, the least troubled first, and a line says how many.
+// whole intents go, the least troubled first, and a line states how many.
 func Markdown(w io.Writer, p *planner.Plan, m Meta, o MarkdownOptions) error {
 	limit := o.Limit
 	if limit == 0 {

@@ -46,7 +46,7 @@ type Meta struct {
 	Fleet string
 	// Branch that was read; "" when the inputs are no commit.
 	Branch string
-	// Changed says that the files read differ from the commit.
+	// Changed is whether the files read differ from the commit.
 	Changed bool
 	// Trust is what is known of signatures, for the head line; "" when nothing is.
 	Trust string
@@ -89,7 +89,7 @@ const (
 	groupRefuse
 )
 
-// actionLook says where an action stands and what stands in column 0.
+// actionLook is where an action is listed, and what column 0 shows.
 var actionLook = map[planner.Action]look{
 	planner.Find:    {groupFind, " "},
 	planner.Place:   {groupPlace, "+"},
@@ -125,7 +125,7 @@ func (it item) group() group {
 	return lookOf(it.decision).group
 }
 
-// look is where a decision stands and what stands in column 0.
+// look is where a decision is listed, and what column 0 shows.
 type look struct {
 	group  group
 	symbol string
@@ -159,7 +159,7 @@ func (it item) name() string {
 }
 
 // items orders everything that is shown. An error of a file whose intent is
-// frozen or refused stands under that intent; every other one stands alone.
+// frozen or refused is listed under that intent; every other one alone.
 func items(p *planner.Plan, m Meta, wide bool) []item {
 	byFile := map[string][]Problem{}
 	for _, e := range m.Errors {
@@ -198,7 +198,7 @@ func items(p *planner.Plan, m Meta, wide bool) []item {
 }
 
 // counts are the decisions by action, and with them each unreadable file that
-// no intent stands for as a refusal.
+// no intent shows as a refusal.
 func counts(p *planner.Plan, m Meta) map[planner.Action]int {
 	out := p.Summary()
 	files := map[string]bool{}

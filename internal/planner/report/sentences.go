@@ -28,8 +28,8 @@ func newView(p *planner.Plan) *view {
 	return v
 }
 
-// beside is what stands on the head line after the name: where it was, where
-// it goes, or how long it waits. Placements say it on a line of their own.
+// beside is what the head line shows after the name: where it was, where
+// it goes, or how long it waits. Placements have it on a line of their own.
 func (pn *pen) beside(d *planner.Decision) string {
 	switch d.Action {
 	case planner.Move:
@@ -137,8 +137,8 @@ func (pn *pen) where(d *planner.Decision) []string {
 // clause is where a contract is and what it gives.
 type clause struct{ where, what string }
 
-// contract is one contract of a decision; empty when the head line has said
-// all there is to say.
+// contract is one contract of a decision; empty when the head line shows
+// all there is.
 func (pn *pen) contract(d *planner.Decision, c *planner.ContractLine) clause {
 	what := amounts(c, pn.o.Wide)
 	if t := term(c.Term); t != "" {

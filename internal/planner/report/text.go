@@ -160,7 +160,7 @@ func (pn *pen) block(it item) string {
 	return b.String()
 }
 
-// headLine is symbol, action, name, what stands beside it, and the cost.
+// headLine is symbol, action, name, what is next to it, and the cost.
 func (pn *pen) headLine(d *planner.Decision) string {
 	look := lookOf(d)
 	head := look.symbol + " " + pad(string(d.Action), detailColumn-3) + " "
@@ -181,7 +181,7 @@ func (pn *pen) headLine(d *planner.Decision) string {
 	return pn.paint(look.symbol, line) + "\n"
 }
 
-// fileBlock is an unreadable file that no intent stands for.
+// fileBlock is an unreadable file that no intent shows.
 func (pn *pen) fileBlock(e Problem) string {
 	lines := pn.wrap(escape.Line(e.String()), detailColumn, detailColumn)
 	head := "x " + pad(string(planner.Refuse), detailColumn-3) + " " + lines[0]

@@ -14,7 +14,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Age is a length of time as people say it: 42s, 6m, 23h48m, 5d.
+// Age is a length of time as people write it: 42s, 6m, 23h48m, 5d.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -137,7 +137,7 @@ func amounts(c *planner.ContractLine, all bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// amount of one resource with its word; memory speaks for itself.
+// amount of one resource with its word; memory needs none.
 func amount(name string, a v1alpha1.Amount) string {
 	if name == v1alpha1.Memory {
 		return a.Canonical(name)

@@ -31,11 +31,11 @@ func (r *Settler) beyondLimits(j *draft.Job) (code, why string) {
 // ContractsBefore is what limits.contracts was before RulesThousandContracts.
 const ContractsBefore = 20_000
 
-// KeptToItsEnd is what becomes of what stands beyond a limit.
+// KeptToItsEnd is what becomes of what exists beyond a limit.
 const KeptToItsEnd = "what stands is kept to its end, and nothing new is placed"
 
 // beyondQuota refuses what its tenant's quota would not hold even if nothing
-// else stood.
+// else was there.
 func (r *Settler) beyondQuota(j *draft.Job) (code, why string) {
 	q := j.Tenant.Spec.Quota
 	if q == nil {
@@ -66,8 +66,8 @@ func (r *Settler) beyondQuota(j *draft.Job) (code, why string) {
 	return lifecycle.CodeQuota, why
 }
 
-// quotaText says what an intent asks for, what its tenant may hold at most, and
-// which line of which file says so.
+// quotaText is what an intent asks for, what its tenant may hold at most, and
+// which line of which file states so.
 func quotaText(j *draft.Job, k account.Resource, asks, most string) string {
 	field, name := [...]string{account.GPUs: "gpu", account.CPU: "cpu", account.Memory: "memory"}[k], j.TenantName
 	if j.Tenant.MayBorrow(k) > 0 {
@@ -76,8 +76,8 @@ func quotaText(j *draft.Job, k account.Resource, asks, most string) string {
 	return fmt.Sprintf("it asks for %s, and tenant %s may hold %s: ask for less, or raise quota.%s in tenants/%s.yaml", asks, name, most, field, name)
 }
 
-// remapped says why a change of an intent's namespaces or Secret cannot be
-// written into its contracts, "" when it can: another mapping stands where one of
+// remapped is why a change of an intent's namespaces or Secret cannot be
+// written into its contracts, "" when it can: another mapping is where one of
 // them would go.
 func (r *Settler) remapped(j *draft.Job) (code, why string) {
 	if j.In.Spec.Offload == nil && (j.In.Spec.VirtualNode == nil || j.In.Spec.VirtualNode.KubeconfigSecretRef == nil) {

@@ -9,10 +9,10 @@ import (
 
 // Conditions written in CEL (placement.where) are charged with their worst case,
 // on every offer of the market, for each alternative; intents that ask for the
-// same share one answer and pay once. What is asked beside the decision is
+// same share one answer and pay once. What is asked in addition to the decision is
 // charged too: near and try by what the decisions leave (near.go), better offers
 // for what is held by the same units (consolidate.go). Explain asks the one
-// intent that it is about, on each offer once more than the decision does. The
+// intent that it is about, on each offer one time more than the decision does. The
 // fleet's own policies are not charged: they are reviewed with the fleet's file.
 
 const postponedText = "the conditions (placement.where) of this round are used up (spec.limits.conditions of the fleet): it is looked at in one of the next rounds"
@@ -29,7 +29,7 @@ func workOf(p model.Predicate) int64 {
 	return 1
 }
 
-// postpone leaves an intent as it is in this round. What it holds stands on its
+// postpone leaves an intent as it is in this round. What it holds stays on its
 // terms. Only of an intent that was never seen and waits for its conditions it is
 // written that it waits: what waits for work may be tens of thousands, and a
 // commit of them all would delay the others as much as the work.

@@ -16,7 +16,7 @@ import (
 
 // Replicas that follow demand (spec.replicas: {min, max}).
 //
-// The consumer's agent tells which pods wait for room on an intent's virtual
+// The consumer's agent reports which pods wait for room on an intent's virtual
 // nodes, and how many pods are on each (World.Demand). More replicas come at
 // once: as many as the waiting pods fill, by first fit of the biggest pods
 // first, beyond what replicas that are still on their way, or have just come,
@@ -26,8 +26,8 @@ import (
 // because demand fell. Ten minutes are cluster-autoscaler's defaults for the
 // same two rules (scale-down-unneeded-time, scale-down-delay-after-add).
 //
-// What nobody tells changes nothing: while the agent is not heard, or tells
-// nothing of pods, an intent keeps as many replicas as it has.
+// What nobody reports changes nothing: while no report comes from the agent, or it
+// reports nothing of pods, an intent keeps as many replicas as it has.
 
 const (
 	// idleTime is how long a replica must be of no use before it goes.
@@ -40,7 +40,7 @@ const (
 const idleText = "no pod has used it for ten minutes"
 
 // follow sets how many replicas an intent wants that follows demand, picks
-// those that go, and says why they do.
+// those that go, and returns why they do.
 func (r *Settler) follow(j *draft.Job) (n int32, gone map[int32]bool, why string) {
 	least, most := j.Least(), max(j.In.Spec.Replicas.Max, 1)
 	have := draft.ByReplica(j.Live)
@@ -84,7 +84,7 @@ func (r *Settler) fleeting(j *draft.Job) bool {
 }
 
 // idle are at most so many replicas of which no pod has made use for long: the
-// highest numbers whose going leaves the others spread as the intent says.
+// highest numbers whose going leaves the others spread as the intent asks.
 func (r *Settler) idle(j *draft.Job, seen *v1alpha1.DemandSeen, have map[int32][]*v1alpha1.Contract, most int) map[int32]bool {
 	gone := map[int32]bool{}
 	if most <= 0 {
@@ -275,7 +275,7 @@ func (c *caller) open() {
 	}
 }
 
-// take puts up to n pods on the nodes that are coming and says how many.
+// take puts up to n pods on the nodes that are coming and returns how many.
 func (c *caller) take(requests v1alpha1.Resources, n int64) (took int64) {
 	for _, node := range c.coming {
 		k := fits(node, requests, n-took)
@@ -299,8 +299,8 @@ func fits(node, requests v1alpha1.Resources, n int64) int64 {
 	return n
 }
 
-// FollowText says of an intent that follows demand what it goes by, "" when
-// nothing needs to be said.
+// FollowText is what an intent that follows demand goes by, "" when
+// nothing needs to be shown.
 func (r *Settler) FollowText(j *draft.Job) string {
 	if j.Grows != "" {
 		return j.Grows

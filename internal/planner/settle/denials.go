@@ -12,8 +12,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
-// deniedHold is how long a denial must stand before its contract goes
-// elsewhere: an agent may deny what it has not heard of yet.
+// deniedHold is how long a denial must last before its contract goes
+// elsewhere: an agent may deny what it does not know of yet.
 const deniedHold = 30 * time.Second
 
 // failoverOf is the task of a contract that its provider no longer serves: it
@@ -42,7 +42,7 @@ func (r *Settler) failoverOf(replica int32, c *v1alpha1.Contract) *draft.Task {
 		hold = r.Grace()
 	case ledger.DegradedSliceDenied:
 		hold = deniedHold
-	case ledger.DegradedRefused: // the agent itself says so: there is nothing to wait for
+	case ledger.DegradedRefused: // the agent itself reports so: there is nothing to wait for
 	default:
 		return nil
 	}

@@ -2,7 +2,7 @@
 // does.
 //
 //	settle.go, tasks.go   what ends, waits, is refused or wanted
-//	terms.go              what is out of force stands on its terms
+//	terms.go              what is out of force stays on its terms
 //	beyond.go             limits of the fleet and quotas that nothing would meet
 //	denials.go            who is not served goes elsewhere, and keeps away
 //	interrupt.go          spot capacity that is taken back
@@ -16,7 +16,7 @@
 //
 //   - A mistake in a file keeps the specification, never the terms: ends, budgets,
 //     drains and preemption go on for what cannot be read (terms.go).
-//   - Nothing is moved, refused or queued in a deaf round.
+//   - Nothing is moved, refused or queued in a round without enough reports (World.Deaf).
 //   - Work is counted in units as if nothing were cached, never in time, so that
 //     replicas, replays and plans from memory agree.
 //

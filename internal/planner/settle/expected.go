@@ -16,18 +16,18 @@ import (
 )
 
 // Warm pools that follow a forecast. Once an hour a pool asks the ledger's
-// history how many contracts that it could serve will stand at once (package
+// history how many contracts that it could serve will exist at once (package
 // forecast), in the hour that runs and those ahead of it:
 //
-//	slices = peak + margin × mean error − contracts that stand
+//	slices = peak + margin × mean error − contracts that exist
 //
 // rounded up, between the pool's count and its max. A slice that is claimed is
 // one of those expected, so the pool does not replace it beyond its count.
 //
 // What was expected is written into the pool's state with the ledger and holds
 // for its hour: all rounds of the hour want the same, whatever they decide
-// themselves, and history says what a slice was kept ready for. The last hour's
-// end is an instant at which planning decides anew.
+// themselves, and history shows what a slice was kept ready for. The last hour's
+// end is an instant at which planning decides again.
 
 const defaultAhead = time.Hour
 

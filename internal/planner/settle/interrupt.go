@@ -14,7 +14,7 @@ import (
 //
 //   - it drains the flavor or the cluster: everybody moves until the time it
 //     names, spot or not; what is left then of spot ends as Preempted
-//   - it reports the flavor no more (and is heard otherwise)
+//   - it reports the flavor no more (and reports otherwise)
 //   - it reports the flavor without a spot price
 //
 // In the latter two it names no time: the notice is as long as the intent's

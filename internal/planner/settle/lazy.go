@@ -12,10 +12,10 @@ import (
 // so. A task for each of them costs more than to find that nothing fits, so a
 // replica that has nothing has no task of its own: the tasks of such replicas
 // differ by their numbers alone, and all jobs share one list of them. Where some
-// replicas stand and others do not, the list's part is copied when the job has
+// replicas exist and others do not, the list's part is copied when the job has
 // its turn (begin) and not before.
 
-// wantReplicas notes what n replicas need: those that stand, and the lowest
+// wantReplicas notes what n replicas need: those that exist, and the lowest
 // numbers that are free.
 func (r *Settler) wantReplicas(j *draft.Job, n int, stand map[int32][]*v1alpha1.Contract) {
 	list := slices.Sorted(maps.Keys(stand))

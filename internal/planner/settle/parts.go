@@ -38,7 +38,7 @@ func (r *Settler) partTasks(j *draft.Job, replica int32, parts []*v1alpha1.Contr
 }
 
 // keepsParts reports whether a replica may stay in the parts that it has, under
-// what its intent now says.
+// what its intent now asks for.
 func (r *Settler) keepsParts(j *draft.Job, parts []*v1alpha1.Contract) bool {
 	changed := slices.ContainsFunc(parts, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Digest != j.In.Digest })
 	if !changed {

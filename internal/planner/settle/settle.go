@@ -11,7 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 )
 
-// DoneText says why an intent whose term has ended waits.
+// DoneText is why an intent whose term has ended waits.
 const DoneText = "its term has ended: change its file to place it again"
 
 // Settler decides what needs no offer, and makes tasks of what does.
@@ -122,7 +122,7 @@ func (r *Settler) suspended(j *draft.Job) {
 	j.Settle(draft.Suspend, v1alpha1.IntentSuspended, lifecycle.CodeSuspended, "%s", text)
 }
 
-// refuse keeps what stands, on its terms, and says what is wrong.
+// refuse keeps what exists, on its terms, and states what is wrong.
 func (r *Settler) refuse(j *draft.Job, code, why string) {
 	r.holdToTerms(j)
 	if r.W.Deaf {
@@ -144,7 +144,7 @@ func (r *Settler) deaf(j *draft.Job) {
 	j.Settle(draft.Keep, "", lifecycle.CodeDeaf, "too few providers are heard to decide anything")
 }
 
-// Unfit says why an intent cannot be acted on at all.
+// Unfit is why an intent cannot be acted on at all.
 func (r *Settler) Unfit(j *draft.Job) (code, why string) {
 	if j.In.Problem != "" {
 		if code = j.In.ProblemCode; code == "" {
@@ -297,7 +297,7 @@ func (r *Settler) plain(j *draft.Job) {
 	case r.W.Deaf && len(j.Tasks)+len(j.News) > 0:
 		r.deaf(j)
 	case j.Refused:
-		// What stands stays; nothing new is tried.
+		// What exists stays; nothing new is tried.
 		j.Tasks, j.News = nil, nil
 		r.refuse(j, j.State.Status.Reason, j.State.Status.Message)
 	}

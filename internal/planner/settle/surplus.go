@@ -37,7 +37,7 @@ func (r *Settler) surplusOf(j *draft.Job, n int) map[int32]bool {
 }
 
 // spreadWithout reports whether the replicas but those gone and one more are
-// spread as the intent says, over the domains in which they stand.
+// spread as the intent asks, over the domains in which they are.
 func (r *Settler) spreadWithout(j *draft.Job, gone map[int32]bool, one int32) bool {
 	for i := range j.In.Spec.Placement.Spread {
 		sp := &j.In.Spec.Placement.Spread[i]

@@ -12,7 +12,7 @@ import (
 )
 
 // The specification of an intent may be out of force: its file cannot be read
-// (Frozen), or what it says is refused. What it held stays as it is then, but
+// (Frozen), or what it asks for is refused. What it held stays as it is then, but
 // only on its contracts' own terms:
 //
 //	term        a contract ends at the end that it records
@@ -50,7 +50,7 @@ func (r *Settler) holdToTerms(j *draft.Job) {
 }
 
 // holdFrozen ends a frozen contract by what its tenant's limits, its provider
-// or the operator of its provider say.
+// or the operator of its provider state.
 func (r *Settler) holdFrozen(j *draft.Job, c *v1alpha1.Contract) {
 	if limit := r.maxDurationOf(j, c); !limit.IsZero() {
 		if !limit.After(r.Now.Time) {
@@ -112,8 +112,8 @@ func (r *Settler) keepFrozen(j *draft.Job, why string) {
 	j.Settle(draft.Frozen, "", lifecycle.CodeFrozen, "%s", text)
 }
 
-// record writes into a contract what it lacks of an intent in force: ledgers
-// made before contracts recorded it do not say that an intent is not preemptible.
+// record writes into a contract what it does not have of an intent in force: ledgers
+// made before contracts recorded it do not state that an intent is not preemptible.
 func (r *Settler) record(j *draft.Job, c *v1alpha1.Contract) *v1alpha1.Contract {
 	if !Unrecorded(j.In, c) {
 		return c
@@ -125,7 +125,7 @@ func (r *Settler) record(j *draft.Job, c *v1alpha1.Contract) *v1alpha1.Contract 
 	return &next
 }
 
-// Unrecorded reports whether a contract lacks what its intent says of preemption.
+// Unrecorded reports whether a contract misses what its intent states of preemption.
 func Unrecorded(in *model.Intent, c *v1alpha1.Contract) bool {
 	p := in.Spec.Preemption
 	return p != nil && p.Preemptible != nil && !*p.Preemptible && c.Spec.Preemptible == nil && c.Spec.Intent.Digest == in.Digest

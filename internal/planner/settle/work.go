@@ -36,9 +36,9 @@ import (
 // at, or have changed since, go first, by priority and age; then those that were
 // looked at before and found nothing. The order of tenants, and of the latter, is
 // another one each minute, drawn from the round's instant alone: where the
-// rotation stands is a function of World.Now, which each commit of the ledger
+// rotation is, is a function of World.Now, which each commit of the ledger
 // records (trailer Now) and the recorded round of a market (round.json) repeats,
-// and of what the ledger says of intents. A pointer of its own would have to be
+// and of what the ledger states of intents. A pointer of its own would have to be
 // written by rounds that write nothing else, and a round that writes nothing
 // must make no commit. An intent that has its turn is looked at whole, so that
 // each one's turn comes, whatever it costs.
