@@ -53,11 +53,12 @@
 //
 // # How one adds
 //
-//   - a requirement on the offer ("its label X must be Y"): a constant in its place in
-//     requirements.go, a line in situation (match.go) that returns it, and the field of
-//     the intent in key.go, which TestShapeKey asks for. If it looks at what all offers of
-//     a provider, place and kind of card have in common, in sharedNature instead, and in trait
-//     (making.go). If time may meet it, in Tier. Nothing else needs to know.
+//   - a requirement on the offer ("its label X must be Y"): its name, and an entry of
+//     requirements (requirements.go): what fails it, and what of the intent and the facts
+//     that looks at, for the key; TestShapeKey asks for every field of an intent. If it
+//     looks at what all offers of a provider, place and kind of card have in common, in
+//     sharedNature instead, and in trait (making.go). If time may meet it, in Tier. Nothing
+//     else needs to know.
 //   - a score term: a field of Terms and of Weights, its name and its line in Score,
 //     Record and normalised (score.go), and where it is filled in: in pricer.finish
 //     (pricing.go), or in goalTerms (objective.go) where it compares candidates with each

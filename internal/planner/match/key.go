@@ -80,18 +80,7 @@ func (b *keyBuffer) placement(p *v1alpha1.Placement) {
 	for _, list := range [...][]string{p.Providers.Allow, p.Providers.Deny, p.Regions, p.Zones, p.Architectures, p.Together, p.Apart} {
 		b.texts(list)
 	}
-	b.int(int64(p.MaxLatency.Duration), int64(len(p.Labels)))
-	if len(p.Labels) > 0 {
-		for _, k := range slices.Sorted(maps.Keys(p.Labels)) {
-			b.text(k, p.Labels[k])
-		}
-	}
 	b.text(p.Where)
-	b.int(int64(len(p.Spread)))
-	for _, s := range p.Spread {
-		b.text(s.By)
-		b.int(int64(s.MaxSkew), int64(s.MinDomains))
-	}
 }
 
 // Key holds everything that NewClass looks at: intents with equal keys
@@ -102,7 +91,7 @@ func (b *keyBuffer) placement(p *v1alpha1.Placement) {
 func (m *Matcher) Key(a *Ask) []byte {
 	b := m.key[:0]
 	s := &a.Intent.Spec
-	b.text(a.Intent.Metadata.Namespace, a.Consumer, s.FlavorType, string(s.Enforcement), string(s.Objective))
+	b.text(a.Intent.Metadata.Namespace, a.Consumer, s.FlavorType, string(s.Objective))
 	b.request(a.Request)
 	b.placement(&s.Placement)
 	b.int(int64(len(s.Purchase)))
@@ -111,7 +100,7 @@ func (m *Matcher) Key(a *Ask) []byte {
 	}
 	p := &a.Money
 	b.int(a.Replicas, int64(p.Hourly), int64(p.HourlySpot), int64(p.PerGPU), int64(p.Total), a.Seconds)
-	b.int(flag(p.Limited), flag(s.Weights != nil), flag(s.Data != nil), flag(s.Split != nil), flag(s.SLA != nil))
+	b.int(flag(p.Limited), flag(s.Weights != nil), flag(s.Data != nil), flag(s.Split != nil))
 	if w := s.Weights; w != nil {
 		for _, f := range [...]float64{w.Resources, w.Cost, w.Latency, w.Reliability, w.Performance, w.Energy} {
 			b.int(int64(math.Float64bits(f))) //nolint:gosec // the bits, whatever they mean
@@ -124,8 +113,8 @@ func (m *Matcher) Key(a *Ask) []byte {
 	if d := s.Split; d != nil {
 		b.int(int64(d.MaxParts), int64(d.MinGPU))
 	}
-	if d := s.SLA; d != nil {
-		b.decimal(d.Availability)
+	for i := range requirements {
+		requirements[i].key(m, &b, s)
 	}
 	m.conditions(a, &b)
 	m.key = b

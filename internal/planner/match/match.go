@@ -174,40 +174,6 @@ func (g *CardRequest) fitsSharing(have *v1alpha1.FlavorGPU) bool {
 	return sharing == "none" && have.UnitsPerGPU <= 1
 }
 
-// situation is the first requirement on where an offer is that it fails,
-// after those that are shared.
-func (m *Matcher) situation(w *Request, o *inventory.Offer) string {
-	p := &w.Intent.Spec.Placement
-	for k, v := range p.Labels {
-		if !Labelled(o, k, v) {
-			return ReqLabels
-		}
-	}
-	for i := range p.Spread {
-		if Domain(o, p.Spread[i].By) == "" {
-			return ReqSpread
-		}
-	}
-	if p.MaxLatency.Duration > 0 {
-		ms, known := m.Latency(w.Consumer, o)
-		if !known || ms > p.MaxLatency.Milliseconds() {
-			return ReqLatency
-		}
-	}
-	if !availability(w.Intent.Spec.SLA, o) {
-		return ReqAvailability
-	}
-	if e := w.Intent.Spec.Enforcement; e == v1alpha1.EnforceHard || e == v1alpha1.EnforceSoft {
-		// Only an agent with the slice class of our own enforces anything; how
-		// Liqo does there is known once it has made a Quota.
-		level := v1alpha1.Enforcement(o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement])
-		if o.Flavor.Spec.Class != ClassEnforced || level == v1alpha1.EnforceNone || level == v1alpha1.EnforceSoft && e == v1alpha1.EnforceHard {
-			return ReqEnforcement
-		}
-	}
-	return ""
-}
-
 // ClassEnforced is the ResourceSlice class whose controller, in the provider's
 // agent, grants exactly what the ledger states.
 const ClassEnforced = "fleetbroker"
