@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -241,7 +241,7 @@ func verifyRun(ctx context.Context, o *verifyOptions) error {
 func printVerified(o *verifyOptions, rep *audit.Report, root *trust.Root) error {
 	switch o.output {
 	case "json":
-		return indented(o.streams.Out, rep)
+		return escape.WriteJSON(o.streams.Out, rep)
 	case "yaml":
 		return printYAML(o.streams.Out, rep)
 	case "markdown", "wide":
@@ -445,7 +445,7 @@ func exportRun(ctx context.Context, o *exportOptions) error {
 	if o.output == "-" {
 		return w.Encode(o.streams.Out)
 	}
-	if err := writeWhole(o.output, w.Encode); err != nil {
+	if err := statefile.Replace(o.output, 0o600, w.Encode); err != nil {
 		return fmt.Errorf("export the head: %w", err)
 	}
 	fmt.Fprintf(o.streams.Err, "wrote %s\n", o.output)
@@ -466,17 +466,4 @@ func readWitness(name string) (*audit.Witness, error) {
 		return nil, fmt.Errorf("read the witness: %w", errEmpty)
 	}
 	return audit.ReadWitness(file)
-}
-
-// writeWhole replaces a file, so that a crash leaves the old or the new one.
-func writeWhole(name string, write func(io.Writer) error) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".witness-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }()
-	if err := errors.Join(write(tmp), tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
 }

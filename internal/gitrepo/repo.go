@@ -228,7 +228,7 @@ func Open(_ context.Context, remote Remote, opts Options) (*Repo, error) {
 	r.graph = ancestry.New(r.parents)
 	r.identity.Store(&opts.Identity)
 	if opts.Dir != "" {
-		statefile.RemoveTemporary(opts.Dir, "."+acceptedFile+"-*")
+		statefile.RemoveTemporary(opts.Dir, statefile.Unfinished(acceptedFile))
 		statefile.RemoveTemporary(opts.Dir, statefile.Temporary)
 	}
 	r.accepted, r.damaged = readAccepted(opts.Dir)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -73,9 +72,6 @@ type pending struct {
 // stateFile lies in the state directory.
 const stateFile = "notify.json"
 
-// temporary is what the name of a file that is being written ends with.
-const temporary = ".tmp-*"
-
 // load reads the state, nil at the first start. A file that cannot be read is
 // set aside and logged: it holds notices only, and must not keep a daemon from
 // starting.
@@ -83,7 +79,7 @@ func load(o Options) *outbox {
 	if o.Dir == "" {
 		return nil
 	}
-	statefile.RemoveTemporary(o.Dir, stateFile+temporary)
+	statefile.RemoveTemporary(o.Dir, statefile.Unfinished(stateFile))
 	name := filepath.Join(o.Dir, stateFile)
 	text, err := statefile.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,17 +114,7 @@ func (o *outbox) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write what was notified: %w", err)
 	}
-	f, err := os.CreateTemp(dir, stateFile+temporary)
-	if err != nil {
-		return fmt.Errorf("write what was notified: %w", err)
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, stateFile))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := statefile.ReplaceBy(filepath.Join(dir, stateFile), 0o600, text); err != nil {
 		return fmt.Errorf("write what was notified: %w", err)
 	}
 	return nil

@@ -259,7 +259,7 @@ func TestSince_TellsWhatIsSetAside(t *testing.T) {
 // next start.
 func TestNew_RemovesTemporaryFiles(t *testing.T) {
 	w := newWorld(t)
-	left, kept := filepath.Join(w.dir, stateFile+".tmp-123"), filepath.Join(w.dir, stateFile+".damaged-20261123T100000Z")
+	left, kept := filepath.Join(w.dir, "."+stateFile+"-123"), filepath.Join(w.dir, stateFile+".damaged-20261123T100000Z")
 	for _, name := range []string{left, kept} {
 		if err := os.WriteFile(name, []byte("{"), 0o600); err != nil {
 			t.Fatal(err)

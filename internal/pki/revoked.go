@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 )
 
 // Revoke adds to revoked.crl every certificate that was issued to a name, or
@@ -78,10 +80,7 @@ func (a *Authority) WriteCRL(path string) error {
 		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(path+".new", data, 0o644)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = statefile.ReplaceBy(path, 0o644, data)
 	}
 	if err != nil {
 		return fmt.Errorf("write the revocation list: %w", err)
@@ -113,9 +112,5 @@ func (a *Authority) writeRevoked(entries []x509.RevocationListEntry, number *big
 	if err != nil {
 		return fmt.Errorf("write %s: %w", RevokedFile, err)
 	}
-	path := filepath.Join(a.dir, RevokedFile)
-	if err := os.WriteFile(path+".new", encode("X509 CRL", der), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return statefile.ReplaceBy(filepath.Join(a.dir, RevokedFile), 0o644, encode("X509 CRL", der))
 }

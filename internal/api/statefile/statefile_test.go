@@ -1,6 +1,8 @@
 package statefile
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,5 +70,41 @@ func TestRead_LeavesAloneWhatIsNoStateFile(t *testing.T) {
 	}
 	if text, err := Read(good); err != nil || len(text) != 3 {
 		t.Errorf("a good file: %q, %v", text, err)
+	}
+}
+
+// TestReplace: a file is as it was until the new one is whole, and nothing is left
+// beside it.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "state.json")
+	if err := ReplaceBy(name, 0o640, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("on purpose")
+	err := Replace(name, 0o600, func(w io.Writer) error {
+		if _, err := io.WriteString(w, "new, in p"); err != nil {
+			return err
+		}
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("got %v, want %v", err, failed)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil || string(text) != "old" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+	if is, err := os.Stat(name); err != nil || is.Mode().Perm() != 0o640 {
+		t.Errorf("its permissions: %v, %v", is.Mode(), err)
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil || len(list) != 1 {
+		t.Errorf("left in the directory: %v, %v", list, err)
+	}
+	for _, left := range []string{Unfinished(name), Unfinished("/elsewhere/state.json")} {
+		if ok, err := filepath.Match(left, ".state.json-123"); !ok || err != nil {
+			t.Errorf("%s does not match what is being written: %v", left, err)
+		}
 	}
 }
