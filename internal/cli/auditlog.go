@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 )
 
@@ -114,7 +115,7 @@ func (o *logOptions) wants(e *audit.Event) bool {
 func (o *logOptions) print(events []audit.Event) error {
 	switch o.output {
 	case "json":
-		return indented(o.streams.Out, events)
+		return escape.WriteJSON(o.streams.Out, events)
 	case "yaml":
 		return printYAML(o.streams.Out, events)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -249,7 +250,7 @@ func (o *costOptions) period(books ledger.Books) (audit.Period, error) {
 func (o *costOptions) print(rows []costRow) error {
 	switch o.output {
 	case "json":
-		return indented(o.streams.Out, rows)
+		return escape.WriteJSON(o.streams.Out, rows)
 	case "yaml":
 		return printYAML(o.streams.Out, rows)
 	}

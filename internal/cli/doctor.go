@@ -238,7 +238,7 @@ func (e *examination) print(o doctorOptions) error {
 	var err error
 	switch o.output {
 	case "json":
-		err = indented(o.streams.Out, e)
+		err = escape.WriteJSON(o.streams.Out, e)
 	case "yaml":
 		err = printYAML(o.streams.Out, e)
 	default:

@@ -3,7 +3,6 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -37,15 +36,15 @@ var findingForms = []string{"text", "json", "github", "gitlab", "sarif"}
 func printFindings(w io.Writer, form string, list []finding) error {
 	switch form {
 	case "json":
-		return indented(w, struct {
+		return escape.WriteJSON(w, struct {
 			Findings []finding `json:"findings"`
 		}{append([]finding{}, list...)})
 	case "github":
 		return githubFindings(w, list)
 	case "gitlab":
-		return indented(w, gitlabFindings(list))
+		return escape.WriteJSON(w, gitlabFindings(list))
 	case "sarif":
-		return indented(w, sarifFindings(list))
+		return escape.WriteJSON(w, sarifFindings(list))
 	}
 	var b strings.Builder
 	for _, f := range list {
@@ -178,11 +177,4 @@ func sarifFindings(list []finding) sarif {
 		Version: "2.1.0",
 		Runs:    []sarifRun{run},
 	}
-}
-
-func indented(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

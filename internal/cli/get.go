@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 )
 
@@ -103,7 +104,7 @@ func getRun(ctx context.Context, o getOptions) error {
 	}
 	switch o.output {
 	case "json":
-		return indented(o.streams.Out, objects)
+		return escape.WriteJSON(o.streams.Out, objects)
 	case "yaml":
 		return printYAML(o.streams.Out, objects)
 	case "markdown":

@@ -4,6 +4,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 )
 
 // outcomeForms are the forms of what a command that changes something has done.
@@ -22,7 +24,7 @@ func checkedOutput(cmd *cobra.Command, into *string, forms ...string) {
 func printOutcome(w io.Writer, form string, data any, words string) error {
 	switch form {
 	case "json":
-		return indented(w, data)
+		return escape.WriteJSON(w, data)
 	case "yaml":
 		return printYAML(w, data)
 	}

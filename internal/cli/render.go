@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
@@ -93,7 +94,7 @@ func renderRun(ctx context.Context, o renderOptions) error {
 		}
 	}
 	if o.output == "json" {
-		return indented(o.streams.Out, list)
+		return escape.WriteJSON(o.streams.Out, list)
 	}
 	return nil
 }

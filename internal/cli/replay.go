@@ -149,7 +149,7 @@ func (s *source) published(ctx context.Context, auth gitrepo.Auth, when time.Tim
 func printReplayed(o *replayOptions, res *replay.Result, subject string) error {
 	switch o.output {
 	case "json":
-		return indented(o.streams.Out, res)
+		return escape.WriteJSON(o.streams.Out, res)
 	case "yaml":
 		return printYAML(o.streams.Out, res)
 	case "wide":

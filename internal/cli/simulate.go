@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/simulate"
@@ -117,9 +117,7 @@ func simulateRun(ctx context.Context, o simulateOptions) error {
 		}
 	}
 	if o.output == "json" {
-		e := json.NewEncoder(o.streams.Out)
-		e.SetIndent("", "  ")
-		return e.Encode(result)
+		return escape.WriteJSON(o.streams.Out, result)
 	}
 	return simulateText(o.streams, result, o.output == "wide")
 }

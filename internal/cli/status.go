@@ -149,7 +149,7 @@ func statusRun(ctx context.Context, o statusOptions) error {
 	}
 	switch o.output {
 	case "json":
-		return indented(o.streams.Out, p)
+		return escape.WriteJSON(o.streams.Out, p)
 	case "yaml":
 		return printYAML(o.streams.Out, p)
 	}

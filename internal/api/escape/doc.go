@@ -9,6 +9,7 @@
 //	Chat          messages of chats: no link or mention
 //	Code          the inside of a markdown code span
 //	Cell          a CSV cell: no formula
+//	JSON          a whole JSON document: the same values, every rune visible
 //
 // HTML goes through html/template, which escapes by context.
 //

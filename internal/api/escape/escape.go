@@ -1,10 +1,14 @@
 package escape
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -59,6 +63,44 @@ func visible(s string, breaks bool) string {
 		i += n
 	}
 	return b.String()
+}
+
+// WriteJSON writes a value as indented JSON that a terminal can show. Its errors
+// are those of encoding and of w.
+func WriteJSON(w io.Writer, v any) error {
+	var doc bytes.Buffer
+	e := json.NewEncoder(&doc)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(JSON(doc.Bytes()))
+	return err
+}
+
+// JSON is a JSON document with every rune that is not printable as its escape:
+// it decodes to the same values, and a terminal shows it without obeying it.
+func JSON(doc []byte) []byte {
+	hidden := func(r rune) bool { return r > 0x7e && r != utf8.RuneError && !unicode.IsPrint(r) }
+	if bytes.IndexFunc(doc, hidden) < 0 {
+		return doc
+	}
+	out := make([]byte, 0, len(doc))
+	for len(doc) > 0 {
+		r, n := utf8.DecodeRune(doc)
+		switch {
+		case !hidden(r):
+			out = append(out, doc[:n]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		doc = doc[n:]
+	}
+	return out
 }
 
 // punctuation is what begins markup in CommonMark and in the dialects of GitHub,

@@ -1,6 +1,8 @@
 package escape
 
 import (
+	"cmp"
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode"
@@ -21,6 +23,17 @@ func FuzzEscape(f *testing.F) {
 			if !utf8.ValidString(out) || strings.ContainsFunc(bare, func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Fatalf("%s of %q is %q", name, s, out)
 			}
+		}
+		doc, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back, was string
+		if err := cmp.Or(json.Unmarshal(doc, &was), json.Unmarshal(JSON(doc), &back)); err != nil || back != was {
+			t.Fatalf("JSON of %q is %q: %v", doc, JSON(doc), err)
+		}
+		if strings.ContainsFunc(string(JSON(doc)), func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Fatalf("JSON of %q is %q", doc, JSON(doc))
 		}
 		if l := Line(s); Line(l) != l {
 			t.Fatalf("Line of %q is %q, and then %q", s, l, Line(l))
