@@ -99,7 +99,7 @@ type ErrRewritten struct {
 // Error implements error.
 func (e *ErrRewritten) Error() string {
 	if e.New.IsZero() {
-		return fmt.Sprintf("%s is gone (it was at %s); restore it: nothing is written until then", e.Ref, e.Old)
+		return fmt.Sprintf("%s is gone (it was at %s); nothing is written until it is restored, from a clone: `git push origin %[2]s:%[1]s`", e.Ref, e.Old)
 	}
 	return fmt.Sprintf("the history of %s was rewritten: %s does not descend from the accepted %s; "+
 		"nothing is written until you restore it or accept it with `fleetbroker reconcile --once --accept-rewrite %s`",

@@ -150,6 +150,8 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 
 func whyAgain(number int, compared bool) string {
 	switch {
+	case number == 0:
+		return fmt.Sprintf(": rendering %d; the one before had no number", manifests.Renderer)
 	case number < manifests.Renderer:
 		return fmt.Sprintf(": rendering %d instead of %d", manifests.Renderer, number)
 	case compared:

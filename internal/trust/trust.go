@@ -69,7 +69,7 @@ func Parse(name string, text []byte) (*Root, error) {
 	if v, k := doc.Text("apiVersion"), doc.Text("kind"); v != v1alpha1.APIVersion || k != v1alpha1.KindTrustRoot {
 		line, column := doc.At("kind")
 		return nil, faults(name, []strictyaml.Problem{{Line: line, Column: column, Message: fmt.Sprintf(
-			"this is %s %s; a trust root begins with apiVersion: %s and kind: %s", v, k, v1alpha1.APIVersion, v1alpha1.KindTrustRoot)}})
+			"apiVersion is %q and kind %q; a trust root begins with apiVersion: %s and kind: %s", v, k, v1alpha1.APIVersion, v1alpha1.KindTrustRoot)}})
 	}
 	var root v1alpha1.TrustRoot
 	if problems := doc.Decode(&root); len(problems) > 0 {
