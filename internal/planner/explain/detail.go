@@ -16,7 +16,9 @@ import (
 // detail is, with numbers, how an offer fails a requirement, rules those of x.
 func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *match.Candidate, req string) string {
 	o := c.Offer
-	s := &o.Flavor.Spec
+	if text := r.Match.Why(w, o, req); text != "" {
+		return text
+	}
 	switch req {
 	case match.ReqSelf:
 		return "it is the consumer itself"
@@ -39,26 +41,13 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 	case match.ReqDenied:
 		return "it denied this intent a slice not long ago"
 	case match.ReqFlavorType:
-		return s.Type
+		return o.Flavor.Spec.Type
 	case match.ReqTenantProviders:
 		return "tenant " + j.TenantName + " may not use " + o.Provider
-	case match.ReqPlacementProviders, match.ReqRegions, match.ReqZones, match.ReqArchitectures, match.ReqLabels, match.ReqLatency:
-		return r.detailPlace(w, o, req)
+	case match.ReqPlacementProviders, match.ReqRegions, match.ReqZones, match.ReqArchitectures:
+		return detailPlace(o, req)
 	case match.ReqSpread, match.ReqTogether, match.ReqApart:
-		if text := place.NoDomain(w, o); text != "" && req == match.ReqSpread {
-			return text
-		}
 		return x.Detail(o, req)
-	case match.ReqAvailability:
-		if have := s.Properties.Reliability; have != nil {
-			return have.MulInt(100).String() + "% < " + w.Intent.Spec.SLA.Availability.String() + "%"
-		}
-		return "its reliability is unknown"
-	case match.ReqEnforcement:
-		if level := enforced(o); level != "" {
-			return "Liqo's limits enforcement there is " + level
-		}
-		return "its agent enforces nothing"
 	case match.ReqWhere:
 		return whereText(w, o)
 	case match.ReqPartition:
@@ -106,16 +95,7 @@ func whereText(w *match.Request, o *inventory.Offer) string {
 	return "it has no answer for this flavor: " + err.Error()
 }
 
-// enforced is the level at which Liqo enforces limits where an offer's agent
-// grants slices, "" where it does not or does not report.
-func enforced(o *inventory.Offer) string {
-	if o.Flavor.Spec.Class != match.ClassEnforced {
-		return ""
-	}
-	return o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement]
-}
-
-func (r *Explainer) detailPlace(w *match.Request, o *inventory.Offer, req string) string {
+func detailPlace(o *inventory.Offer, req string) string {
 	switch req {
 	case match.ReqPlacementProviders:
 		return o.Provider + " is not among those to use"
@@ -123,20 +103,8 @@ func (r *Explainer) detailPlace(w *match.Request, o *inventory.Offer, req string
 		return orNone(o.Location.Region)
 	case match.ReqZones:
 		return orNone(o.Location.Zone)
-	case match.ReqArchitectures:
-		return orNone(o.Flavor.Spec.Architecture)
-	case match.ReqLatency:
-		if ms, known := r.Match.Latency(w.Consumer, o); known {
-			return fmt.Sprintf("%dms > %s", ms, w.Intent.Spec.Placement.MaxLatency)
-		}
-		return "its latency is unknown"
 	}
-	for _, k := range draft.SortedNames(w.Intent.Spec.Placement.Labels) {
-		if v := w.Intent.Spec.Placement.Labels[k]; !match.Labelled(o, k, v) {
-			return "it lacks " + k + "=" + v
-		}
-	}
-	return ""
+	return orNone(o.Flavor.Spec.Architecture)
 }
 
 func orNone(s string) string {

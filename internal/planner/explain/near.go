@@ -353,7 +353,7 @@ func (r *Explainer) relaxPlace(spec *v1alpha1.IntentSpec, w *match.Request, o *i
 		return "", "is excluded by placement.providers"
 	case match.ReqLabels:
 		p.Labels = nil
-		return "", strings.TrimPrefix(r.detailPlace(w, o, match.ReqLabels), "it ")
+		return "", strings.TrimPrefix(r.Match.Why(w, o, match.ReqLabels), "it ")
 	case match.ReqAvailability:
 		have := o.Flavor.Spec.Properties.Reliability
 		if have == nil {
@@ -364,7 +364,7 @@ func (r *Explainer) relaxPlace(spec *v1alpha1.IntentSpec, w *match.Request, o *i
 		return "sla.availability: \"" + percent.String() + "\"", "is available " + percent.String() + " % of the time"
 	case match.ReqEnforcement:
 		spec.Enforcement = ""
-		return "", "enforces " + cmp.Or(enforced(o), "nothing")
+		return "", "enforces " + cmp.Or(match.Enforced(o), "nothing")
 	}
 	return "", ""
 }

@@ -54,8 +54,8 @@
 // # How one adds
 //
 //   - a requirement on the offer ("its label X must be Y"): its name, and an entry of
-//     requirements (requirements.go): what fails it, and what of the intent and the facts
-//     that looks at, for the key; TestShapeKey asks for every field of an intent. If it
+//     requirements (requirements.go): what fails it, how that is
+//     said, and what of the intent and the facts it looks at, for the key; TestShapeKey asks for every field of an intent. If it
 //     looks at what all offers of a provider, place and kind of card have in common, in
 //     sharedNature instead, and in trait (making.go). If time may meet it, in Tier. Nothing
 //     else needs to know.

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -89,40 +90,21 @@ func Tier(req string) int {
 // the price and where other replicas are.
 type requirement struct {
 	name string
-	// fails reports whether an offer fails it.
+	// fails reports whether an offer fails it, and why says in numbers how it does.
 	fails func(m *Matcher, w *Request, o *inventory.Offer) bool
+	why   func(m *Matcher, w *Request, o *inventory.Offer) string
 	// key writes all of the intent, and of the facts, that fails looks at.
 	key func(m *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec)
 }
 
-// requirements are asked in this order. One that is added here is asked, told
-// apart in keys, counted and explained.
+// requirements are asked in this order. One that is added here is asked, explained,
+// counted, and told apart in keys.
 var requirements = [...]requirement{
-	{ReqLabels, (*Matcher).lacksLabels, func(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-		b.int(int64(len(s.Placement.Labels)))
-		for _, k := range slices.Sorted(maps.Keys(s.Placement.Labels)) {
-			b.text(k, s.Placement.Labels[k])
-		}
-	}},
-	{ReqSpread, (*Matcher).hasNoDomain, func(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-		b.int(int64(len(s.Placement.Spread)))
-		for _, by := range s.Placement.Spread {
-			b.text(by.By)
-			b.int(int64(by.MaxSkew), int64(by.MinDomains))
-		}
-	}},
-	{ReqLatency, (*Matcher).isFar, func(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-		b.int(int64(s.Placement.MaxLatency.Duration))
-	}},
-	{ReqAvailability, (*Matcher).isUnreliable, func(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-		b.int(flag(s.SLA != nil))
-		if s.SLA != nil {
-			b.decimal(s.SLA.Availability)
-		}
-	}},
-	{ReqEnforcement, (*Matcher).enforcesLess, func(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-		b.text(string(s.Enforcement))
-	}},
+	{ReqLabels, (*Matcher).lacksLabel, (*Matcher).lackedLabel, keyLabels},
+	{ReqSpread, (*Matcher).lacksDomain, (*Matcher).lackedDomain, keySpread},
+	{ReqLatency, (*Matcher).isFar, (*Matcher).howFar, keyLatency},
+	{ReqAvailability, (*Matcher).isUnreliable, (*Matcher).howUnreliable, keyAvailability},
+	{ReqEnforcement, (*Matcher).enforcesLess, (*Matcher).whatEnforced, keyEnforcement},
 }
 
 // situation is the first of the requirements that an offer fails, "" for none.
@@ -135,7 +117,18 @@ func (m *Matcher) situation(w *Request, o *inventory.Offer) string {
 	return ""
 }
 
-func (m *Matcher) lacksLabels(w *Request, o *inventory.Offer) bool {
+// Why says how an offer fails one of the requirements, "" where it does not or the
+// name is of no such requirement.
+func (m *Matcher) Why(w *Request, o *inventory.Offer, name string) string {
+	for i := range requirements {
+		if r := &requirements[i]; r.name == name && r.fails(m, w, o) {
+			return r.why(m, w, o)
+		}
+	}
+	return ""
+}
+
+func (m *Matcher) lacksLabel(w *Request, o *inventory.Offer) bool {
 	for k, v := range w.Intent.Spec.Placement.Labels {
 		if !Labelled(o, k, v) {
 			return true
@@ -144,8 +137,43 @@ func (m *Matcher) lacksLabels(w *Request, o *inventory.Offer) bool {
 	return false
 }
 
-func (m *Matcher) hasNoDomain(w *Request, o *inventory.Offer) bool {
-	return slices.ContainsFunc(w.Intent.Spec.Placement.Spread, func(s v1alpha1.Spread) bool { return Domain(o, s.By) == "" })
+func (m *Matcher) lackedLabel(w *Request, o *inventory.Offer) string {
+	labels := w.Intent.Spec.Placement.Labels
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		if !Labelled(o, k, labels[k]) {
+			return "it lacks " + k + "=" + labels[k]
+		}
+	}
+	return ""
+}
+
+func keyLabels(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
+	labels := s.Placement.Labels
+	b.int(int64(len(labels)))
+	if len(labels) > 0 {
+		for _, k := range slices.Sorted(maps.Keys(labels)) {
+			b.text(k, labels[k])
+		}
+	}
+}
+
+func (m *Matcher) lacksDomain(w *Request, o *inventory.Offer) bool { return m.lackedDomain(w, o) != "" }
+
+func (m *Matcher) lackedDomain(w *Request, o *inventory.Offer) string {
+	for i := range w.Intent.Spec.Placement.Spread {
+		if by := w.Intent.Spec.Placement.Spread[i].By; Domain(o, by) == "" {
+			return "it has no " + by
+		}
+	}
+	return ""
+}
+
+func keySpread(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
+	b.int(int64(len(s.Placement.Spread)))
+	for _, by := range s.Placement.Spread {
+		b.text(by.By)
+		b.int(int64(by.MaxSkew), int64(by.MinDomains))
+	}
 }
 
 func (m *Matcher) isFar(w *Request, o *inventory.Offer) bool {
@@ -157,8 +185,35 @@ func (m *Matcher) isFar(w *Request, o *inventory.Offer) bool {
 	return !known || ms > most.Milliseconds()
 }
 
+func (m *Matcher) howFar(w *Request, o *inventory.Offer) string {
+	ms, known := m.Latency(w.Consumer, o)
+	if !known {
+		return "its latency is unknown"
+	}
+	return fmt.Sprintf("%dms > %s", ms, w.Intent.Spec.Placement.MaxLatency)
+}
+
+func keyLatency(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
+	b.int(int64(s.Placement.MaxLatency.Duration))
+}
+
 func (m *Matcher) isUnreliable(w *Request, o *inventory.Offer) bool {
 	return !availability(w.Intent.Spec.SLA, o)
+}
+
+func (m *Matcher) howUnreliable(w *Request, o *inventory.Offer) string {
+	have := o.Flavor.Spec.Properties.Reliability
+	if have == nil {
+		return "its reliability is unknown"
+	}
+	return have.MulInt(100).String() + "% < " + w.Intent.Spec.SLA.Availability.String() + "%"
+}
+
+func keyAvailability(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
+	b.int(flag(s.SLA != nil))
+	if s.SLA != nil {
+		b.decimal(s.SLA.Availability)
+	}
 }
 
 // enforcesLess: only an agent with the slice class of our own enforces anything;
@@ -170,4 +225,25 @@ func (m *Matcher) enforcesLess(w *Request, o *inventory.Offer) bool {
 	}
 	level := v1alpha1.Enforcement(o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement])
 	return o.Flavor.Spec.Class != ClassEnforced || level == v1alpha1.EnforceNone || level == v1alpha1.EnforceSoft && e == v1alpha1.EnforceHard
+}
+
+func (m *Matcher) whatEnforced(_ *Request, o *inventory.Offer) string {
+	level := Enforced(o)
+	if level == "" {
+		return "its agent enforces nothing"
+	}
+	return "Liqo's limits enforcement there is " + level
+}
+
+// Enforced is the level at which Liqo enforces limits where an offer's agent grants
+// slices, "" where it does not or does not report.
+func Enforced(o *inventory.Offer) string {
+	if o.Flavor.Spec.Class != ClassEnforced {
+		return ""
+	}
+	return o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement]
+}
+
+func keyEnforcement(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
+	b.text(string(s.Enforcement))
 }

@@ -118,16 +118,6 @@ func (x *spreadRule) detail(o *inventory.Offer) string {
 	return fmt.Sprintf("%s %s has %s, %s has %s: maxSkew allows %d more", x.By, d, Replicas(x.In(d)), x.domains[slices.Index(x.used, x.Least)], Replicas(x.Least), x.maxSkew)
 }
 
-// NoDomain is for which key of placement.spread an offer has no domain, in words.
-func NoDomain(w *match.Request, o *inventory.Offer) string {
-	for i := range w.Intent.Spec.Placement.Spread {
-		if by := w.Intent.Spec.Placement.Spread[i].By; match.Domain(o, by) == "" {
-			return "it has no " + by
-		}
-	}
-	return ""
-}
-
 // Replicas is a number of replicas in words.
 func Replicas(n int) string {
 	switch n {
