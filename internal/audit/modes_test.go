@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/test/bounded"
 	"github.com/fleetbroker/fleetbroker/test/story"
 )
 
@@ -32,8 +33,7 @@ func TestMergedOffersAreOurs(t *testing.T) {
 					o.Offers = append(o.Offers, head)
 				}
 			}
-			s.Push("Swell", map[string]string{"intents/vision/k/i.yaml": story.Intent("made", 1), "intents/vision/k/kustomization.yaml": "resources: [i.yaml]\npatches:\n- target: {kind: ResourceIntent}\n  patch: |\n" +
-				strings.Repeat("    - {op: copy, from: /metadata, path: /metadata/a}\n    - {op: copy, from: /metadata, path: /metadata/b}\n", 40)})
+			s.Push("Swell", map[string]string{"intents/vision/k/i.yaml": story.Intent("made", 1), "intents/vision/k/kustomization.yaml": "resources: [i.yaml]\n" + bounded.Bomb("ResourceIntent", "metadata")})
 			s.Ask("train", 4, "")
 			live()
 			s.listed(true)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
 
 // built is the real program, a fleet and its remote.
@@ -93,8 +95,7 @@ const (
 
 // bomb is a kustomization that no count refuses and that no memory suffices for.
 func bomb() string {
-	return "resources: [i.yaml]\npatches:\n- target: {kind: ResourceIntent}\n  patch: |\n" +
-		strings.Repeat("    - {op: copy, from: /metadata, path: /metadata/a}\n    - {op: copy, from: /metadata, path: /metadata/b}\n", 40)
+	return "resources: [i.yaml]\n" + bounded.Bomb("ResourceIntent", "metadata")
 }
 
 // The real program, its child really killed by what a team pushed: the daemon

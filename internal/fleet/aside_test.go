@@ -12,11 +12,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
 
-// swelling is a kustomization whose patch copies an intent into itself again and
-// again: no count shows it, and its process runs out of memory.
+// swelling is a kustomization whose replacements copy an intent into itself again
+// and again: no count shows it, and its process runs out of memory.
 func swelling() string {
-	patch := strings.Repeat("    - {op: copy, from: /metadata, path: /metadata/a}\n    - {op: copy, from: /metadata, path: /metadata/b}\n", 40)
-	return "resources: [../../../../bases/gpu]\npatches:\n- target: {kind: ResourceIntent}\n  patch: |\n" + patch
+	return "resources: [../../../../bases/gpu]\n" + bounded.Bomb("ResourceIntent", "metadata")
 }
 
 // recorded is a ledger that lists pieces.

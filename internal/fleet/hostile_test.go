@@ -10,11 +10,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
 
-// growing is a kustomization whose patch copies an object into itself: the
+// growing is a kustomization whose replacements copy an object into itself: the
 // process that builds it dies, which no count foresees.
 func growing() string {
-	return "resources: [../../../../bases/gpu]\npatches:\n- target: {kind: ResourceIntent}\n  patch: |\n" +
-		strings.Repeat("    - {op: copy, from: /spec, path: /spec/a}\n    - {op: copy, from: /spec, path: /spec/b}\n", 40)
+	return "resources: [../../../../bases/gpu]\n" + bounded.Bomb("ResourceIntent", "spec")
 }
 
 // Inputs that are made to hurt are refused by name and within bounds, and the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/kustomize"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
 
 func TestApplyOverlay(t *testing.T) {
@@ -81,8 +82,7 @@ func TestAnOverlayThatKillsItsBuildIsNotRead(t *testing.T) {
 		"kustomization.yaml": []byte("resources: [a.yaml]\n"),
 		"a.yaml":             []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {text: " + strings.Repeat("x", 1000) + "}\n"),
 	}
-	patch := strings.Repeat("    - {op: copy, from: /data, path: /data/a}\n    - {op: copy, from: /data, path: /data/b}\n", 40)
-	overlay := map[string][]byte{"kustomization.yaml": []byte("patches:\n- target: {kind: ConfigMap}\n  patch: |\n" + patch)}
+	overlay := map[string][]byte{"kustomization.yaml": []byte(bounded.Bomb("ConfigMap", "data"))}
 	files, problem, err := ApplyOverlay("rome", rendered, overlay)
 	var unread *OverlayUnread
 	var death *kustomize.Death

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
+	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
 
 const kdir = "intents/vision/k/"
@@ -20,8 +21,7 @@ const kdir = "intents/vision/k/"
 func swelling(bad bool) map[string]string {
 	kust := "resources: [i.yaml]\n"
 	if bad {
-		kust += "patches:\n- target: {kind: ResourceIntent}\n  patch: |\n" +
-			strings.Repeat("    - {op: copy, from: /metadata, path: /metadata/a}\n    - {op: copy, from: /metadata, path: /metadata/b}\n", 40)
+		kust += bounded.Bomb("ResourceIntent", "metadata")
 	}
 	return map[string]string{kdir + "kustomization.yaml": kust, kdir + "i.yaml": intentOf("made", "2")}
 }

@@ -3,6 +3,8 @@ package hostile
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
 
 // Costly are inputs that cost much by themselves, or that touch what all tenants
@@ -20,10 +22,7 @@ func Costly() []Input {
 		one("laughs-in-kustomize", "aliases expand", "intents/vision/k/kustomization.yaml", "resources: [a.yaml]\n"),
 		one("kustomize-doubling", "loads more than 1000", "intents/vision/k/kustomization.yaml", "resources: [l19]\n"),
 		one("kustomize-thousand", "", "intents/vision/k/kustomization.yaml", "resources: ["+strings.TrimSuffix(many(1000, "a%d.yaml,"), ",")+"]\n"),
-		one("kustomize-patch-grows", "ended twice", "intents/vision/k/kustomization.yaml", "resources: [a.yaml]\npatches:\n- target: {kind: ResourceIntent}\n  patch: |\n"+
-			strings.Repeat("    - {op: copy, from: /spec, path: /spec/a}\n    - {op: copy, from: /spec, path: /spec/b}\n", 40)),
-		one("kustomize-replacement-grows", "ended twice", "intents/vision/k/kustomization.yaml", "resources: [a.yaml]\nreplacements:\n"+
-			strings.Repeat("- {source: {kind: ResourceIntent, fieldPath: spec}, targets: [{select: {kind: ResourceIntent}, fieldPaths: [spec.a, spec.b], options: {create: true}}]}\n", 40)),
+		one("kustomize-replacement-grows", "ended twice", "intents/vision/k/kustomization.yaml", "resources: [a.yaml]\n"+bounded.Bomb("ResourceIntent", "spec")),
 		one("conditions", "units", "intents/vision/c0.yaml", ""),
 		one("intents-2000", "", "intents/vision/m0.yaml", ""),
 		one("documents-3000", "", "intents/vision/m0.yaml", ""),
@@ -80,7 +79,7 @@ func (i *Input) expand() {
 			}
 			i.Files[fmt.Sprintf("intents/vision/k/l%d/kustomization.yaml", k)] = fmt.Sprintf("resources: [../l%da, ../l%[1]db]\n", k)
 		}
-	case "kustomize-patch-grows", "kustomize-replacement-grows":
+	case "kustomize-replacement-grows":
 		i.Files["intents/vision/k/a.yaml"] = Intent("vision", "a", "")
 	case "kustomize-thousand":
 		add(1000, "intents/vision/k/a%d.yaml", func(n int) string { return Intent("vision", fmt.Sprintf("a-%d", n), "") })

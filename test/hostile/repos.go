@@ -39,6 +39,8 @@ func Kustomizations() []Input {
 		k("z-twice", "resources: []\nresources: []\n"),
 		k("z-namespace", "namespace: nlp\nresources: [a.yaml]\n", "a.yaml", a()),
 		k("z-prefix", "namePrefix: \"../\"\nresources: [a.yaml]\n", "a.yaml", a()),
+		k("z-patch-grows", "resources: [a.yaml]\npatches:\n- target: {kind: ResourceIntent}\n  patch: |\n"+
+			strings.Repeat("    - {op: copy, from: /spec, path: /spec/a}\n    - {op: copy, from: /spec, path: /spec/b}\n", 40), "a.yaml", a()),
 		k("z-patch-tenant", "resources: [a.yaml]\npatches: [{patch: '[{op: replace, path: /metadata/namespace, value: nlp}]', target: {kind: ResourceIntent}}]\n", "a.yaml", a()),
 		k("z-patch-file", "resources: [a.yaml]\npatches: [{path: /etc/passwd}]\n", "a.yaml", a()),
 		k("z-patch-many", "resources: [a.yaml]\npatches:\n"+strings.Repeat("- {patch: '[{op: add, path: /spec/priority, value: 1}]', target: {kind: ResourceIntent}}\n", 5000), "a.yaml", a()),

@@ -37,7 +37,7 @@ func serve(in io.Reader, out io.Writer, work func([]byte) ([]byte, error)) int {
 	}()
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // the parent's end is ours
 	r := bufio.NewReader(in)
-	for {
+	for first := true; ; first = false {
 		request, bounds, err := readRequest(r)
 		if errors.Is(err, io.EOF) {
 			return 0
@@ -47,6 +47,10 @@ func serve(in io.Reader, out io.Writer, work func([]byte) ([]byte, error)) int {
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "read a request:", err)
+			return exitBroken
+		}
+		if own := data(); first && dataLimited && own > bounds.Memory { // the kernel refuses only what comes now
+			fmt.Fprintf(os.Stderr, "out of memory: the process itself has %d bytes, and %d are allowed\n", own, bounds.Memory)
 			return exitBroken
 		}
 		made, err := work(request)
@@ -79,4 +83,18 @@ func (b Bounds) limit() error {
 	}
 	limit.Cur = uint64(used.Utime.Sec+used.Stime.Sec+1) + uint64(b.CPU) //nolint:gosec // seconds since a start
 	return syscall.Setrlimit(syscall.RLIMIT_CPU, &limit)
+}
+
+// data is what counts towards RLIMIT_DATA already, in bytes; 0 where the kernel does
+// not say.
+func data() uint64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, resident, shared, code, libraries, pages uint64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &shared, &code, &libraries, &pages); err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize()) //nolint:gosec // a size
 }

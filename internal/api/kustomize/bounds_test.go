@@ -23,14 +23,16 @@ func doubling(levels int) map[string][]byte {
 	return files
 }
 
-// copies is a kustomization whose patch copies an object into itself again and
-// again: each time it is twice as large, and no count shows it.
-func copies(n int) map[string][]byte {
-	patch := strings.Repeat("    - {op: copy, from: /data, path: /data/a}\n    - {op: copy, from: /data, path: /data/b}\n", n)
-	return map[string][]byte{
-		"d/kustomization.yaml": []byte("resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n" + patch),
-		"d/a.yaml":             []byte(configMap + "data: {text: " + strings.Repeat("x", 1000) + "}\n"),
-	}
+// bomb is a kustomization that no memory suffices to build.
+var bomb = map[string][]byte{
+	"d/kustomization.yaml": []byte("resources: [a.yaml]\n" + bounded.Bomb("ConfigMap", "data")),
+	"d/a.yaml":             []byte(configMap + "data: {text: " + strings.Repeat("x", 1000) + "}\n"),
+}
+
+// copying is a kustomization whose patch copies so many times.
+func copying(n int) map[string][]byte {
+	patch := "patches:\n- target: {kind: ConfigMap}\n  patch: |\n" + strings.Repeat("    - {op: copy, from: /data, path: /data/a}\n", n)
+	return map[string][]byte{"d/kustomization.yaml": []byte("resources: [a.yaml]\n" + patch), "d/a.yaml": []byte(configMap + "data: {text: x}\n")}
 }
 
 func laughs() string {
@@ -67,7 +69,8 @@ func TestHostileKustomizationsAreRefused(t *testing.T) {
 			"the kustomization makes more than 2000 objects"},
 		"a circle": {map[string][]byte{"d/kustomization.yaml": []byte("resources: [../e]\n"), "e/kustomization.yaml": []byte("resources: [../d]\n")}, "d",
 			"the kustomization leads back to itself"},
-		"itself": {map[string][]byte{"d/kustomization.yaml": []byte("resources: [../d]\n")}, "d", "the kustomization leads back to itself"},
+		"eleven copies": {copying(11), "d", "the kustomization copies in more than 10 operations"},
+		"itself":        {map[string][]byte{"d/kustomization.yaml": []byte("resources: [../d]\n")}, "d", "the kustomization leads back to itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bounded.Run(t, bounded.Bounds{}, func(t *testing.T) {
@@ -84,6 +87,9 @@ func TestHostileKustomizationsAreRefused(t *testing.T) {
 // What counts let through is built within the bounds of the child.
 func TestWhatCountsLetThroughIsBuilt(t *testing.T) {
 	bounded.Run(t, bounded.Bounds{}, func(t *testing.T) {
+		if out, err := Build(copying(10), "d"); err != nil || !strings.Contains(string(out), "text: x") {
+			t.Errorf("ten copies: %q, %v", out, err)
+		}
 		out, err := Build(doubling(7), "l7")
 		if n := strings.Count(string(out), "kind: ConfigMap"); err != nil || n != 128 {
 			t.Errorf("%d objects, %v", n, err)
@@ -97,7 +103,7 @@ func TestDeathOfTheChildIsNoVerdict(t *testing.T) {
 	bounded.Run(t, bounded.Bounds{}, func(t *testing.T) {
 		var first error
 		for range 2 {
-			_, err := Build(copies(40), "d")
+			_, err := Build(bomb, "d")
 			var death *child.Death
 			if !errors.As(err, &death) || !death.Convicts || !strings.Contains(err.Error(), "more than 256 MiB of memory") {
 				t.Fatalf("got %v", err)

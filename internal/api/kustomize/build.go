@@ -136,10 +136,19 @@ func (s *set) check(name string) error {
 		}
 	}
 	operations := len(k.Patches) + len(k.PatchesStrategicMerge) + len(k.PatchesJson6902) + len(k.Replacements) + len(k.Vars) //nolint:staticcheck // old files use them
+	copies := 0
+	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // old files use them
+		text := []byte(p.Patch)
+		if p.Path != "" {
+			text = s.files[path.Join(path.Dir(name), p.Path)]
+		}
+		copies += copiesIn(text)
+	}
 	s.loads[path.Dir(name)] = load{
 		refs:       slices.Concat(k.Resources, k.Components, k.Bases), //nolint:staticcheck // old files use bases
 		made:       len(k.ConfigMapGenerator) + len(k.SecretGenerator),
 		operations: operations + 1,
+		copies:     copies,
 	}
 	return nil
 }

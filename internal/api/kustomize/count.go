@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 )
 
@@ -26,6 +28,9 @@ const (
 	// maxWork is the sum, over all that is loaded, of objects times objects and
 	// operations.
 	maxWork = 6_000_000
+	// maxCopies is how many operations of JSON patches may copy, over all that is
+	// loaded: each may make an object twice as large.
+	maxCopies = 10
 	// maxListed is how deep lists of objects may lie in lists.
 	maxListed = 4
 )
@@ -44,6 +49,7 @@ type load struct {
 	refs       []string
 	made       int
 	operations int
+	copies     int
 }
 
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -131,8 +137,26 @@ func objectsIn(doc []byte, depth int) int {
 	return max(n, 1)
 }
 
+// copiesIn is how many operations of a JSON patch copy; none where it is no list
+// of operations.
+func copiesIn(patch []byte) int {
+	var operations []struct {
+		Op string `json:"op"`
+	}
+	if err := yaml.Unmarshal(patch, &operations); err != nil {
+		return 0 // a strategic merge, or what kustomize refuses
+	}
+	n := 0
+	for _, o := range operations {
+		if o.Op == "copy" {
+			n++
+		}
+	}
+	return n
+}
+
 // total is what a directory's kustomization makes, with all below it.
-type total struct{ loads, objects, work int }
+type total struct{ loads, objects, work, copies int }
 
 // bounded refuses what makes too much, before anything is made.
 func (s *set) bounded(dir string) error {
@@ -148,7 +172,7 @@ func (s *set) bounded(dir string) error {
 		}
 		known[d] = total{loads: open}
 		l := s.loads[d]
-		t := total{loads: 1, objects: l.made}
+		t := total{loads: 1, objects: l.made, copies: l.copies}
 		for _, ref := range l.refs {
 			target := path.Join(d, ref)
 			if _, ok := s.files[target]; ok {
@@ -158,7 +182,7 @@ func (s *set) bounded(dir string) error {
 				if err != nil {
 					return t, err
 				}
-				t.loads, t.objects, t.work = t.loads+below.loads, t.objects+below.objects, t.work+below.work
+				t.loads, t.objects, t.work, t.copies = t.loads+below.loads, t.objects+below.objects, t.work+below.work, t.copies+below.copies
 			}
 			if err := t.refused(); err != nil { // here already: sums must not grow without end
 				return t, err
@@ -178,6 +202,8 @@ func (t total) refused() error {
 		return refusal("", "the kustomization loads more than %d others, those counted twice that two name; name each once", MaxLoads)
 	case t.objects > MaxObjects:
 		return refusal("", "the kustomization makes more than %d objects; split it", MaxObjects)
+	case t.copies > maxCopies:
+		return refusal("", "the kustomization copies in more than %d operations of its patches, and each may make an object twice as large; write out what they copy", maxCopies)
 	case t.work > maxWork:
 		return refusal("", "the kustomization passes %d objects through too many layers and patches; split it", t.objects)
 	}

@@ -104,8 +104,7 @@ func TestHostileForksAreBounded(t *testing.T) {
 	for c := 'b'; c < 'n'; c++ {
 		laughs += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat("*"+string(c-1)+",", 9), ","))
 	}
-	patch := "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n" +
-		strings.Repeat("    - {op: copy, from: /data, path: /data/a}\n    - {op: copy, from: /data, path: /data/b}\n", 40)
+	patch := "resources: [a.yaml]\n" + bounded.Bomb("ConfigMap", "data")
 	wide := map[string]string{}
 	for i := range 450 {
 		wide[fmt.Sprintf("intents/vision/w%d.yaml", i)] = "labels: {" + strings.Repeat(fmt.Sprintf("k%d: v, ", i), 1) + strings.Repeat("? [x] : [y], ", 1000) + "}\n"
