@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -280,5 +281,44 @@ func TestBrokenLedgerIsUndone(t *testing.T) {
 				s.expect(s.rest())
 			})
 		}
+	}
+}
+
+// TestMergeOfTooManyOnTheLedgerIsUndone: a merge that says nothing because it has too
+// many parents leaves the files as they are. The commit that undoes it changes none of
+// them, and the round after it decides.
+func TestMergeOfTooManyOnTheLedgerIsUndone(t *testing.T) {
+	for _, branch := range []string{"ledger", "main"} {
+		t.Run(branch, func(t *testing.T) {
+			s := newStory(t, branch)
+			s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+			s.rest()
+			whole := s.tree(branch)
+			var sides []tree.Hash
+			for i := range tree.MaxParents {
+				side, err := s.remote.Side(eve, fmt.Sprintf("side %d", i), whole.Root, s.remote.Head(branch))
+				if err != nil {
+					t.Fatal(err)
+				}
+				sides = append(sides, side)
+			}
+			bad, err := s.remote.Merge(branch, eve, "All", gitobj.Change{}, nil, sides...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := s.rest()
+			if branch == "ledger" && (len(got) != 1 || !strings.HasPrefix(got[0], "undo commit "+bad.Short()+" by Eve <eve@example.org>, whose tree is broken: it merges 65 commits at once")) {
+				t.Errorf("committed %q, want one commit that names %s", got, bad.Short())
+			}
+			if now := s.tree(branch); now.Root != whole.Root {
+				t.Error("the ledger is not what it was before")
+			}
+			s.push(map[string]string{"intents/vision/chat.yaml": intentOf("chat", "1")})
+			if got := strings.Join(s.rest(), "\n"); !strings.Contains(got, "place vision/chat ") {
+				t.Errorf("after it the daemon commits %q", got)
+			}
+			s.start()
+			s.expect(s.rest())
+		})
 	}
 }

@@ -26,7 +26,10 @@ func (r *Reconciler) undoRequest(in *inputs, at v1alpha1.Time) (gitrepo.Request,
 		}
 		seen[e.Path], who = true, e.Commit
 		if e.Broken != "" {
-			continue // our commit stands on what was before
+			// Our commit stands on what was before: on the very same files, where it is
+			// not its tree that says nothing, but that it merges too many.
+			req.Empty = true
+			continue
 		}
 		if k := e.Was.Kind; e.Was.Hash.IsZero() || k != tree.File && k != tree.Executable { // links are none of ours
 			item.Deletes = append(item.Deletes, e.Path)
