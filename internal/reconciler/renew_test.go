@@ -86,7 +86,7 @@ func TestAnUpgradeIsRenderedFirst(t *testing.T) {
 				t.Errorf("the first round: %+v, %v; told %d of %d", out, err, s.clusters.told, told)
 			}
 			log, err := s.remote.Log(branch)
-			if err != nil || !strings.HasPrefix(log[0].Message, fmt.Sprintf("render manifests of rome again: rendering %d instead of 0", manifests.Renderer)) || !strings.Contains(log[0].Message, "\nPlan: render\n") ||
+			if err != nil || !strings.HasPrefix(log[0].Message, fmt.Sprintf("render manifests of rome again: rendering %d; the one before had no number", manifests.Renderer)) || !strings.Contains(log[0].Message, "\nPlan: render\n") ||
 				!strings.Contains(log[0].Message, fmt.Sprintf("\nRenderer: %d\n", manifests.Renderer)) || strings.Contains(log[0].Message, "Contract:") {
 				t.Errorf("the newest commit is %q, %v", log[0].Message, err)
 			}
