@@ -47,6 +47,9 @@ type comparison struct {
 	tree      tree.Hash // of the consumer's manifests
 	contracts []*v1alpha1.Contract
 	facts     *manifests.Facts
+	// item is what brings the manifests up, nil when they are as they should be. It
+	// is kept because it may wait for a review, or for who may write.
+	item *gitrepo.Item
 }
 
 // rendering is the number of the ledger's rendering: that of the newest commit
@@ -233,7 +236,11 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 		return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
 	}
 	if last := r.renewed.of[consumer]; last.facts.Same(facts) && last.tree == sub.Root && facts != nil && slices.EqualFunc(last.contracts, contracts, manifests.Alike) {
-		return nil, nil
+		if last.item == nil {
+			return nil, nil
+		}
+		again := *last.item
+		return &again, nil
 	}
 	out, err := facts.Consumer(manifests.NewIndex(contracts), consumer)
 	if err != nil {
@@ -264,10 +271,12 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 	}
 	if len(it.Puts)+len(it.Deletes) > 0 {
 		r.renewed.due[consumer] = true
+		kept := *it
+		r.renewed.of[consumer] = comparison{sub.Root, contracts, facts, &kept}
 		return it, nil
 	}
 	delete(r.renewed.due, consumer)
-	r.renewed.of[consumer] = comparison{sub.Root, contracts, facts}
+	r.renewed.of[consumer] = comparison{sub.Root, contracts, facts, nil}
 	return nil, nil
 }
 

@@ -240,10 +240,14 @@ func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, o
 			r.sit(j, q, of[i], Seat{Alt: alt, Shape: taken[i].shape, At: taken[i].at, Contract: c})
 		}
 	}
-	if j.Dec.Contracts == nil {
-		j.Dec.Contracts = make([]draft.ContractLine, 0, max(len(lines), len(j.Tasks)))
+	switch {
+	case j.Dec.Contracts == nil && len(lines) >= len(j.Tasks): // all of them, nearly always
+		j.Dec.Contracts = lines
+	case j.Dec.Contracts == nil:
+		j.Dec.Contracts = append(make([]draft.ContractLine, 0, len(j.Tasks)), lines...)
+	default:
+		j.Dec.Contracts = append(j.Dec.Contracts, lines...)
 	}
-	j.Dec.Contracts = append(j.Dec.Contracts, lines...)
 	if j.Started.IsZero() {
 		j.Started = r.Now
 	}
