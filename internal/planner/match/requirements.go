@@ -100,11 +100,11 @@ type requirement struct {
 // requirements are asked in this order. One that is added here is asked, explained,
 // counted, and told apart in keys.
 var requirements = [...]requirement{
-	{ReqLabels, (*Matcher).lacksLabel, (*Matcher).lackedLabel, keyLabels},
-	{ReqSpread, (*Matcher).lacksDomain, (*Matcher).lackedDomain, keySpread},
-	{ReqLatency, (*Matcher).isFar, (*Matcher).howFar, keyLatency},
-	{ReqAvailability, (*Matcher).isUnreliable, (*Matcher).howUnreliable, keyAvailability},
-	{ReqEnforcement, (*Matcher).enforcesLess, (*Matcher).whatEnforced, keyEnforcement},
+	{ReqLabels, lacksLabel, lackedLabel, keyLabels},
+	{ReqSpread, lacksDomain, lackedDomain, keySpread},
+	{ReqLatency, isFar, howFar, keyLatency},
+	{ReqAvailability, isUnreliable, howUnreliable, keyAvailability},
+	{ReqEnforcement, enforcesLess, whatEnforced, keyEnforcement},
 }
 
 // situation is the first of the requirements that an offer fails, "" for none.
@@ -128,7 +128,7 @@ func (m *Matcher) Why(w *Request, o *inventory.Offer, name string) string {
 	return ""
 }
 
-func (m *Matcher) lacksLabel(w *Request, o *inventory.Offer) bool {
+func lacksLabel(_ *Matcher, w *Request, o *inventory.Offer) bool {
 	for k, v := range w.Intent.Spec.Placement.Labels {
 		if !Labelled(o, k, v) {
 			return true
@@ -137,7 +137,7 @@ func (m *Matcher) lacksLabel(w *Request, o *inventory.Offer) bool {
 	return false
 }
 
-func (m *Matcher) lackedLabel(w *Request, o *inventory.Offer) string {
+func lackedLabel(_ *Matcher, w *Request, o *inventory.Offer) string {
 	labels := w.Intent.Spec.Placement.Labels
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		if !Labelled(o, k, labels[k]) {
@@ -157,9 +157,9 @@ func keyLabels(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
 	}
 }
 
-func (m *Matcher) lacksDomain(w *Request, o *inventory.Offer) bool { return m.lackedDomain(w, o) != "" }
+func lacksDomain(m *Matcher, w *Request, o *inventory.Offer) bool { return lackedDomain(m, w, o) != "" }
 
-func (m *Matcher) lackedDomain(w *Request, o *inventory.Offer) string {
+func lackedDomain(_ *Matcher, w *Request, o *inventory.Offer) string {
 	for i := range w.Intent.Spec.Placement.Spread {
 		if by := w.Intent.Spec.Placement.Spread[i].By; Domain(o, by) == "" {
 			return "it has no " + by
@@ -176,7 +176,7 @@ func keySpread(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
 	}
 }
 
-func (m *Matcher) isFar(w *Request, o *inventory.Offer) bool {
+func isFar(m *Matcher, w *Request, o *inventory.Offer) bool {
 	most := w.Intent.Spec.Placement.MaxLatency.Duration
 	if most <= 0 {
 		return false
@@ -185,7 +185,7 @@ func (m *Matcher) isFar(w *Request, o *inventory.Offer) bool {
 	return !known || ms > most.Milliseconds()
 }
 
-func (m *Matcher) howFar(w *Request, o *inventory.Offer) string {
+func howFar(m *Matcher, w *Request, o *inventory.Offer) string {
 	ms, known := m.Latency(w.Consumer, o)
 	if !known {
 		return "its latency is unknown"
@@ -197,11 +197,11 @@ func keyLatency(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
 	b.int(int64(s.Placement.MaxLatency.Duration))
 }
 
-func (m *Matcher) isUnreliable(w *Request, o *inventory.Offer) bool {
+func isUnreliable(_ *Matcher, w *Request, o *inventory.Offer) bool {
 	return !availability(w.Intent.Spec.SLA, o)
 }
 
-func (m *Matcher) howUnreliable(w *Request, o *inventory.Offer) string {
+func howUnreliable(_ *Matcher, w *Request, o *inventory.Offer) string {
 	have := o.Flavor.Spec.Properties.Reliability
 	if have == nil {
 		return "its reliability is unknown"
@@ -218,7 +218,7 @@ func keyAvailability(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
 
 // enforcesLess: only an agent with the slice class of our own enforces anything;
 // how Liqo does there is known once it has made a Quota.
-func (m *Matcher) enforcesLess(w *Request, o *inventory.Offer) bool {
+func enforcesLess(_ *Matcher, w *Request, o *inventory.Offer) bool {
 	e := w.Intent.Spec.Enforcement
 	if e != v1alpha1.EnforceHard && e != v1alpha1.EnforceSoft {
 		return false
@@ -227,7 +227,7 @@ func (m *Matcher) enforcesLess(w *Request, o *inventory.Offer) bool {
 	return o.Flavor.Spec.Class != ClassEnforced || level == v1alpha1.EnforceNone || level == v1alpha1.EnforceSoft && e == v1alpha1.EnforceHard
 }
 
-func (m *Matcher) whatEnforced(_ *Request, o *inventory.Offer) string {
+func whatEnforced(_ *Matcher, _ *Request, o *inventory.Offer) string {
 	level := Enforced(o)
 	if level == "" {
 		return "its agent enforces nothing"
