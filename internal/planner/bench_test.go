@@ -20,7 +20,7 @@ var benchModels = []string{"nvidia-h100", "nvidia-h200", "nvidia-a100", "nvidia-
 
 // market is n flavors of 100 providers in ten regions.
 func market(n int) *Builder {
-	b := New().Consumer("home").Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Work = 1 << 40 }) // the planner is measured, not what a round may cost
+	b := New().Consumer("home").Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Work, f.Limits.Contracts = 1<<40, 1<<40 }) // the planner is measured, not what a round or a tenant may cost
 	for i := range 100 {
 		b.Provider(fmt.Sprintf("p%02d", i))
 	}
