@@ -38,18 +38,16 @@ type renewed struct {
 	rules int
 	at    tree.Hash
 	// of are consumers, with what they were compared at; due are those whose
-	// manifests were found to be others.
-	of  map[string]comparison
-	due map[string]bool
+	// manifests were found to be others, which may wait for a review, or for who may
+	// write.
+	of, due map[string]comparison
 }
 
 type comparison struct {
 	tree      tree.Hash // of the consumer's manifests
 	contracts []*v1alpha1.Contract
 	facts     *manifests.Facts
-	// item is what brings the manifests up, nil when they are as they should be. It
-	// is kept because it may wait for a review, or for who may write.
-	item *gitrepo.Item
+	item      *gitrepo.Item // what brings them up, nil when they are as they should be
 }
 
 // rendering is the number of the ledger's rendering: that of the newest commit
@@ -121,8 +119,9 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 	for _, name := range r.consumers(in) {
 		facts := r.deliver.factsOf(in, since, name)
 		last, compared := r.renewed.of[name]
+		_, due := r.renewed.due[name]
 		switch {
-		case number < manifests.Renderer, r.renewed.due[name], told[name], compared && !facts.Same(last.facts):
+		case number < manifests.Renderer, due, told[name], compared && !facts.Same(last.facts):
 		default:
 			continue
 		}
@@ -141,8 +140,9 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 			delete(waits, name)
 			continue
 		}
-		item.Line += whyAgain(number, compared)
-		items = append(items, *item)
+		one := *item // the remembered one stays as it is
+		one.Line += whyAgain(number, compared)
+		items = append(items, one)
 	}
 	if len(items) == 0 || r.shadow(in) {
 		return waits, false, nil
@@ -181,7 +181,8 @@ func (r *Reconciler) renewOne(in *inputs) (again bool) {
 	}
 	since, done := r.deliver.since(in), false
 	for _, name := range r.consumers(in) {
-		if _, compared := r.renewed.of[name]; compared || r.renewed.due[name] || undescribed(in, name) != "" {
+		_, compared := r.renewed.of[name]
+		if _, due := r.renewed.due[name]; compared || due || undescribed(in, name) != "" {
 			continue
 		}
 		if done {
@@ -235,12 +236,12 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 	if err != nil {
 		return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
 	}
-	if last := r.renewed.of[consumer]; last.facts.Same(facts) && last.tree == sub.Root && facts != nil && slices.EqualFunc(last.contracts, contracts, manifests.Alike) {
-		if last.item == nil {
-			return nil, nil
-		}
-		again := *last.item
-		return &again, nil
+	last, due := r.renewed.due[consumer]
+	if !due {
+		last = r.renewed.of[consumer]
+	}
+	if last.facts.Same(facts) && last.tree == sub.Root && facts != nil && slices.EqualFunc(last.contracts, contracts, manifests.Alike) {
+		return last.item, nil
 	}
 	out, err := facts.Consumer(manifests.NewIndex(contracts), consumer)
 	if err != nil {
@@ -267,12 +268,10 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 		return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
 	}
 	if r.renewed.of == nil {
-		r.renewed.of, r.renewed.due = map[string]comparison{}, map[string]bool{}
+		r.renewed.of, r.renewed.due = map[string]comparison{}, map[string]comparison{}
 	}
 	if len(it.Puts)+len(it.Deletes) > 0 {
-		r.renewed.due[consumer] = true
-		kept := *it
-		r.renewed.of[consumer] = comparison{sub.Root, contracts, facts, &kept}
+		r.renewed.due[consumer] = comparison{sub.Root, contracts, facts, it}
 		return it, nil
 	}
 	delete(r.renewed.due, consumer)
