@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -46,7 +47,7 @@ type offer struct {
 
 // ExplainJSON writes an explanation for programs, every offer.
 func ExplainJSON(w io.Writer, e *planner.Explanation) error {
-	return writeJSON(w, encodeExplanation(e))
+	return escape.WriteJSON(w, encodeExplanation(e))
 }
 
 // ExplainYAML writes what ExplainJSON writes, as YAML.

@@ -1,14 +1,13 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -103,7 +102,7 @@ type contract struct {
 }
 
 // JSON writes the plan for programs; money is exact.
-func JSON(w io.Writer, p *planner.Plan, m Meta) error { return writeJSON(w, encode(p, m)) }
+func JSON(w io.Writer, p *planner.Plan, m Meta) error { return escape.WriteJSON(w, encode(p, m)) }
 
 // YAML writes what JSON writes, as YAML.
 func YAML(w io.Writer, p *planner.Plan, m Meta) error { return writeYAML(w, encode(p, m)) }
@@ -168,18 +167,6 @@ func encodeIntent(v *view, d *planner.Decision) intent {
 		})
 	}
 	return out
-}
-
-func writeJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("write JSON: %w", err)
-	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
 func writeYAML(w io.Writer, v any) error {
