@@ -145,7 +145,7 @@ func (r *Contest) leavingAnyway(j *draft.Job, own []*v1alpha1.Contract) []*v1alp
 func (r *Contest) dryRun(j *draft.Job) []booking {
 	m := r.Mark()
 	defer r.Rollback(m)
-	k := r.Understudy(j)
+	k := r.CopyOf(j)
 	before := len(k.Tasks)
 	r.Fill(k, place.Rehearsal)
 	if (j.Gang() && len(k.Tasks) > 0) || len(k.Tasks) == before {
@@ -154,9 +154,9 @@ func (r *Contest) dryRun(j *draft.Job) []booking {
 	return r.placesOf(j, k)
 }
 
-// Understudy is a copy of a job that may be filled and thrown away: only with
+// CopyOf is a copy of a job that may be filled and thrown away: only with
 // what has to be placed again.
-func (r *Contest) Understudy(j *draft.Job) *draft.Job {
+func (r *Contest) CopyOf(j *draft.Job) *draft.Job {
 	k := *j
 	k.Dec, k.Shapes = draft.Decision{}, nil
 	k.Live, k.Ordinals, k.Open = slices.Clone(j.Live), maps.Clone(j.Ordinals), nil

@@ -55,7 +55,7 @@ func (s *victimSearch) find() ([]*v1alpha1.Contract, []booking) {
 
 // findBy is find by one alternative, without the question whether the whole fits.
 func (s *victimSearch) findBy(alt v1alpha1.ResourceRequest) []*v1alpha1.Contract {
-	k := s.Understudy(s.job)
+	k := s.CopyOf(s.job)
 	doc, loose := *s.job.In.ResourceIntent, false
 	in := *s.job.In
 	doc.Spec.Gang, in.ResourceIntent = &loose, &doc

@@ -177,7 +177,7 @@ func (p *replay) tryJob(j *draft.Job, now []contend.Ending) bool {
 	if !open {
 		return false // at its next window's opening this may be otherwise; nobody knows
 	}
-	k := p.Understudy(j)
+	k := p.CopyOf(j)
 	if k.End = lifecycle.Earlier(life.End, until); !k.End.IsZero() {
 		k.Seconds = int64(k.End.Sub(p.Now.Time).Seconds())
 	}

@@ -157,12 +157,18 @@ func keyLabels(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
 	}
 }
 
-func lacksDomain(m *Matcher, w *Request, o *inventory.Offer) bool { return lackedDomain(m, w, o) != "" }
+func lacksDomain(_ *Matcher, w *Request, o *inventory.Offer) bool { return missingDomain(w, o) != "" }
 
 func lackedDomain(_ *Matcher, w *Request, o *inventory.Offer) string {
+	return "it has no " + missingDomain(w, o)
+}
+
+// missingDomain is a key of placement.spread for which an offer has no domain, "" for
+// none.
+func missingDomain(w *Request, o *inventory.Offer) string {
 	for i := range w.Intent.Spec.Placement.Spread {
 		if by := w.Intent.Spec.Placement.Spread[i].By; Domain(o, by) == "" {
-			return "it has no " + by
+			return by
 		}
 	}
 	return ""
