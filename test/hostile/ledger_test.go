@@ -29,11 +29,7 @@ func TestDaemon_ForeignCommitsOnTheLedgerStopNothing(t *testing.T) {
 		var list strings.Builder
 		list.WriteString(git(t, d.repo, "ls-tree", "-r", "ledger") + "\n")
 		for i := range n {
-			path := "contracts/vision/" + name
-			if n > 1 {
-				path = fmt.Sprintf(path, i)
-			}
-			fmt.Fprintf(&list, "100644 blob %s\t%s\n", blob, path)
+			fmt.Fprintf(&list, "100644 blob %s\tcontracts/vision/%s-%d.yaml\n", blob, name, i)
 		}
 		index := []string{"-c", "core.bare=false", "--git-dir", d.repo, "--work-tree", t.TempDir()}
 		gitIn(t, d.repo, "", append(index, "read-tree", "--empty")...)
@@ -62,10 +58,10 @@ func TestDaemon_ForeignCommitsOnTheLedgerStopNothing(t *testing.T) {
 		},
 		"crowd-of-labels": func() string {
 			text := strings.Replace(Intent("vision", "evil", ""), "namespace: vision}", "namespace: vision, labels: {"+strings.TrimSuffix(many(40_000, "k%d: v,"), ",")+"}}", 1)
-			return add("evil.yaml", text, 1)
+			return add("evil-labels", text, 1)
 		},
 		"crowd-of-contracts": func() string {
-			return add("evil-%d.yaml", group+"kind: Contract\nmetadata: {name: evil, namespace: vision}\n", 5_000)
+			return add("evil", group+"kind: Contract\nmetadata: {name: evil, namespace: vision}\n", 5_000)
 		},
 		"name-of-9-mib": func() string {
 			return object(t, d.repo, "commit", fmt.Appendf(nil, "tree %s\nparent %s\nauthor %s <a@b> 1790000000 +0000\ncommitter A <a@b> 1790000000 +0000\n\nx\n",
@@ -90,7 +86,7 @@ func TestDaemon_ForeignCommitsOnTheLedgerStopNothing(t *testing.T) {
 			d.decides(name)
 		})
 		if files := git(t, d.repo, "ls-tree", "-r", "--name-only", "ledger"); strings.Contains(files, "evil") {
-			t.Errorf("%s: what somebody else wrote stands in the ledger:\n%.2000s", name, files)
+			t.Errorf("%s: what another account wrote stands in the ledger:\n%.2000s", name, files)
 		}
 	}
 	if served < 16 {
