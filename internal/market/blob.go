@@ -152,6 +152,8 @@ func StateOf(f *v1alpha1.Flavor) (state model.Freshness, since, graceEnds v1alph
 		return model.Silent, at(1), at(2)
 	case model.Lost.String():
 		return model.Lost, at(1), at(2)
+	case model.Elsewhere.String():
+		return model.Elsewhere, at(1), at(2)
 	}
 	return model.Fresh, v1alpha1.Time{}, v1alpha1.Time{}
 }

@@ -32,6 +32,8 @@ func age(p *provider, silence, grace time.Duration, now time.Time) model.Freshne
 		return model.Fresh
 	}
 	switch silent := now.Sub(p.heard); {
+	case silent < silence && p.unheard:
+		return model.Elsewhere
 	case silent < silence:
 		return model.Fresh
 	case silent < grace:
@@ -64,16 +66,17 @@ func graceOf(in *Inputs, name string) time.Duration {
 //
 //   - while fewer than half of the holders are heard: more likely our own ears
 //     fail than half of the fleet at once;
+//   - while nobody can be heard at all (Market.Cut);
 //   - just after the start, until half of the fleet's providers are heard or
 //     the warm-up is over: agents that report every interval have not had their
 //     turn, and their offers would be missing from every decision.
 //
 // A provider that has only offers from files is always heard.
 func (s *Snapshot) Deaf(holders []string) bool {
-	if !s.half(holders) {
+	if s.cut || !s.half(holders) {
 		return true
 	}
-	if s.at.Sub(s.started) >= s.warmup {
+	if s.at.Sub(s.listens) >= s.warmup {
 		return false
 	}
 	var providers []string

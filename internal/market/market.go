@@ -56,13 +56,14 @@ type Inputs struct {
 // Market takes reports and inputs and publishes snapshots.
 type Market struct {
 	opts    Options
-	started time.Time
 	db      *memdb.MemDB
 	changed chan struct{}
 
 	current atomic.Pointer[Snapshot]
 
 	mu        sync.Mutex
+	listens   time.Time // since when anybody could be heard
+	cut       bool      // nobody can be heard
 	providers map[string]*provider
 	given     Inputs                        // as they were set
 	inputs    Inputs                        // with normalised flavors
@@ -75,14 +76,17 @@ type Market struct {
 
 // provider is what the writer knows of one.
 type provider struct {
-	// agent is true once a report has come.
+	// agent is true once a report has come, or was found in a store.
 	agent      bool
 	generation wire.Generation
-	heard      time.Time
-	freshness  model.Freshness
-	reported   map[string]*v1alpha1.Flavor
-	demand     *v1alpha1.DemandSeen
-	withdrawn  map[string]withdrawal
+	// heard is when the agent was last heard; with unheard, since when it might have been.
+	heard time.Time
+	// unheard: the list was known before the market listened, and the agent was not heard since.
+	unheard   bool
+	freshness model.Freshness
+	reported  map[string]*v1alpha1.Flavor
+	demand    *v1alpha1.DemandSeen
+	withdrawn map[string]withdrawal
 	// lingering counts until the provider is heard again.
 	lingering lingering
 }
@@ -108,11 +112,11 @@ func New(opts Options) *Market {
 	db, err := memdb.NewMemDB(schema())
 	must(err)
 	m := &Market{
-		opts: opts, started: opts.Now(), db: db, changed: make(chan struct{}, 1),
+		opts: opts, listens: opts.Now(), db: db, changed: make(chan struct{}, 1),
 		providers: map[string]*provider{}, prices: map[string]*v1alpha1.Price{}, inputs: Inputs{Fleet: &v1alpha1.FleetSpec{}},
 	}
 	in := m.inputs
-	m.current.Store(m.snapshot(&in, m.started))
+	m.current.Store(m.snapshot(&in, m.listens))
 	return m
 }
 
@@ -185,11 +189,11 @@ func (m *Market) Next() time.Time {
 }
 
 // Heard is when a provider's agent last reported, changed or not; zero when it
-// never has.
+// has not since the market listens.
 func (m *Market) Heard(provider string) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p := m.providers[provider]; p != nil && p.agent {
+	if p := m.providers[provider]; p != nil && p.agent && !p.unheard {
 		return p.heard
 	}
 	return time.Time{}
@@ -232,7 +236,7 @@ func (m *Market) settle(now time.Time) {
 		m.wentBack(now)
 	}
 	m.latest = now
-	if m.due.IsZero() || now.Before(m.due) {
+	if m.cut || m.due.IsZero() || now.Before(m.due) {
 		return
 	}
 	var forgotten []string
@@ -273,8 +277,13 @@ func (m *Market) wentBack(now time.Time) {
 	m.due, m.early = m.next(), false
 }
 
-// refresh notes whose freshness has changed.
+// refresh notes whose freshness has changed. While nobody can be heard none
+// changes.
 func (m *Market) refresh(now time.Time, dirty map[string]bool) {
+	if m.cut {
+		m.due, m.early = time.Time{}, false
+		return
+	}
 	for name, p := range m.providers {
 		if f := m.freshness(name, p, now); f != p.freshness {
 			p.freshness = f
@@ -288,7 +297,7 @@ func (m *Market) refresh(now time.Time, dirty map[string]bool) {
 // nobody else's freshness has changed, so that nobody else is looked at.
 func (m *Market) renewed(name string, p *provider, now time.Time) {
 	dirty := map[string]bool{}
-	if !m.due.IsZero() && !now.Before(m.due) {
+	if m.cut || !m.due.IsZero() && !now.Before(m.due) {
 		m.refresh(now, dirty)
 	} else {
 		if p.freshness != model.Fresh {
@@ -311,7 +320,7 @@ func (m *Market) next() time.Time {
 	}
 	for name, p := range m.providers {
 		switch p.freshness {
-		case model.Fresh:
+		case model.Fresh, model.Elsewhere:
 			earlier(p.heard.Add(m.opts.Silence))
 		case model.Silent:
 			earlier(p.heard.Add(m.grace(name)))

@@ -35,6 +35,26 @@ func lastEpoch(now time.Time) uint64 {
 	return uint64(max(now.Add(maxAhead).UnixNano(), int64(maxAhead)))
 }
 
+// ahead refuses a generation whose epoch no clock can have made.
+func ahead(cluster string, generation wire.Generation, now time.Time) error {
+	if generation.Epoch > lastEpoch(now) {
+		return fmt.Errorf("report of %s: generation %s: its epoch is more than a year ahead of the daemon's clock (%s); epochs are nanoseconds since 1970: set the agent's clock and restart it", cluster, generation, now.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Check finds the first mistake in a full report, whatever is known of its
+// provider; nil when Report would take it.
+func (m *Market) Check(cluster string, generation wire.Generation, flavors []v1alpha1.Flavor) error {
+	if err := ahead(cluster, generation, m.opts.Now()); err != nil {
+		return err
+	}
+	if _, err := check(cluster, flavors); err != nil {
+		return fmt.Errorf("report of %s: %w", cluster, err)
+	}
+	return nil
+}
+
 // Report takes a cluster's list of flavors, whole and at once; a flavor
 // that it no longer names is withdrawn. Unless full, the list of that
 // generation still holds and only its age is renewed. The errors are
@@ -42,8 +62,8 @@ func lastEpoch(now time.Time) uint64 {
 // leaves everything as it was, the provider's age too.
 func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1alpha1.Flavor, full bool) error {
 	now := m.opts.Now()
-	if last := lastEpoch(now); generation.Epoch > last {
-		return fmt.Errorf("report of %s: generation %s: its epoch is more than a year ahead of the daemon's clock (%s); epochs are nanoseconds since 1970: set the agent's clock and restart it", cluster, generation, now.UTC().Format(time.RFC3339))
+	if err := ahead(cluster, generation, now); err != nil {
+		return err
 	}
 	var list map[string]*v1alpha1.Flavor
 	if full {
@@ -66,7 +86,7 @@ func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1
 		p = &provider{withdrawn: map[string]withdrawal{}}
 		m.providers[cluster] = p
 	}
-	p.agent, p.generation, p.heard = true, generation, now
+	p.agent, p.generation, p.heard, p.unheard = true, generation, now, false
 	if now.After(m.latest) {
 		m.latest = now
 	}

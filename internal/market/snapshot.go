@@ -20,7 +20,8 @@ type Snapshot struct {
 	generation uint64
 	txn        *memdb.Txn
 	inputs     *Inputs
-	started    time.Time
+	listens    time.Time
+	cut        bool
 	at         time.Time
 	warmup     time.Duration
 	silence    time.Duration
@@ -133,8 +134,8 @@ func (s *Snapshot) Provider(name string) ProviderState {
 		return l.state
 	}
 	grace := max(graceOf(s.inputs, name), s.silence)
-	p := ProviderState{State: model.Silent, Since: v1alpha1.TimeOf(s.started), GraceEnds: v1alpha1.TimeOf(s.started.Add(grace))}
-	if !s.at.Before(s.started.Add(grace)) {
+	p := ProviderState{State: model.Silent, Since: v1alpha1.TimeOf(s.listens), GraceEnds: v1alpha1.TimeOf(s.listens.Add(grace))}
+	if !s.at.Before(s.listens.Add(grace)) {
 		p.State = model.Lost
 	}
 	return p
@@ -142,7 +143,7 @@ func (s *Snapshot) Provider(name string) ProviderState {
 
 // Settled reports whether every provider has had the time to be heard since the
 // market began to listen. It changes once, by time alone.
-func (s *Snapshot) Settled() bool { return !s.at.Before(s.started.Add(s.silence)) }
+func (s *Snapshot) Settled() bool { return !s.at.Before(s.listens.Add(s.silence)) }
 
 // Missing stands for a flavor that the market does not know but contracts are
 // on: one that was withdrawn long ago, or whose provider has not been heard
@@ -159,7 +160,7 @@ func (s *Snapshot) Missing(provider, name string) *model.Offer {
 		State: p.State, Since: p.Since, GraceEnds: p.GraceEnds, Static: p.Static,
 	}
 	if p.State == model.Fresh || !p.Heard && !s.Settled() {
-		o.State, o.Since = model.Withdrawn, v1alpha1.TimeOf(s.started)
+		o.State, o.Since = model.Withdrawn, v1alpha1.TimeOf(s.listens)
 	}
 	if c := s.inputs.Clusters[provider]; c != nil {
 		o.Location = c.Spec.Location
@@ -221,7 +222,7 @@ func (m *Market) snapshot(in *Inputs, now time.Time) *Snapshot {
 		return list
 	})
 	return &Snapshot{
-		txn: txn, listings: listings, inputs: in, started: m.started, at: now, warmup: m.opts.Warmup, silence: m.opts.Silence,
+		txn: txn, listings: listings, inputs: in, listens: m.listens, cut: m.cut, at: now, warmup: m.opts.Warmup, silence: m.opts.Silence,
 		all: sync.OnceValue(func() []*model.Offer {
 			var out []*model.Offer
 			for _, l := range listings() {
@@ -273,7 +274,7 @@ func (m *Market) state(name string) (s ProviderState, known bool) {
 	if p == nil {
 		return ProviderState{State: model.Fresh, Static: true, Heard: true}, len(m.files[name]) > 0
 	}
-	s = ProviderState{State: p.freshness, Heard: p.agent, Static: !p.agent}
+	s = ProviderState{State: p.freshness, Heard: p.agent && !p.unheard, Static: !p.agent}
 	if p.freshness != model.Fresh {
 		s.Since = v1alpha1.TimeOf(p.heard)
 		s.GraceEnds = v1alpha1.TimeOf(p.heard.Add(m.grace(name)))

@@ -18,10 +18,13 @@ func crdPage(definition []byte) ([]byte, error) {
 	var b strings.Builder
 	v := d.Spec.Versions[0]
 	names := d.Spec.Names
-	short := strings.Join(names.ShortNames, ", ")
+	short := ""
+	if len(names.ShortNames) > 0 {
+		short = " (short: `" + strings.Join(names.ShortNames, ", ") + "`)"
+	}
 	b.WriteString("<!-- Generated from the Go types by `make generate`; do not edit. -->\n")
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n", names.Kind, oneLine(v.Schema.OpenAPIV3Schema.Description))
-	fmt.Fprintf(&b, "In clusters: `kubectl get %s.%s` (short: `%s`), %s.\n\n", names.Plural, d.Spec.Group, short, scopeText(d.Spec.Scope))
+	fmt.Fprintf(&b, "In clusters: `kubectl get %s.%s`%s, %s.\n\n", names.Plural, d.Spec.Group, short, scopeText(d.Spec.Scope))
 	b.WriteString("| field | type | meaning |\n|---|---|---|\n")
 	for _, top := range []string{"spec", "status"} {
 		s, ok := v.Schema.OpenAPIV3Schema.Properties[top]

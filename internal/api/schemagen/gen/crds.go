@@ -19,64 +19,83 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// CRDTypes is the package of the kinds that agents serve, from the repository's
-// root.
-const CRDTypes = "internal/api/crd"
+// served is a package of kinds that an API server serves.
+type served struct {
+	// types is the package, from the repository's root.
+	types string
+	// installed is the copy of the definitions that an install base has, and about
+	// its first lines.
+	installed, about string
+	// page begins the names of the kinds' reference pages.
+	page string
+}
 
-// DeepCopyFile is generated beside CRDTypes.
-const DeepCopyFile = CRDTypes + "/zz_generated.deepcopy.go"
+// all are the packages of such kinds: those that agents serve in clusters, and
+// those in which replicas of the daemon share a market.
+var all = []served{
+	{
+		types: "internal/api/crd", installed: "fleet-repo-template/install/agent/crds.yaml",
+		about: "# The kinds that the agent serves: what namespaces ask for, what is offered,\n# promised and held. Generated.\n",
+	},
+	{
+		types: "internal/api/marketcrd", installed: "fleet-repo-template/install/broker/crds.yaml", page: "market-",
+		about: "# The kinds in which the daemon's replicas share one market. Generated.\n",
+	},
+}
 
-// InstalledCRDs is the copy of the definitions that is installed with agents.
-const InstalledCRDs = "fleet-repo-template/install/agent/crds.yaml"
-
-// CRDs are the CustomResourceDefinitions of CRDTypes under crds/, their
+// CRDs are the CustomResourceDefinitions of all kinds under crds/, their
 // reference pages under docs/, and what Go needs of the types, by its path from
 // the repository's root.
 func CRDs(root string) (schemas, sources map[string][]byte, err error) {
-	definitions, err := generate(root, crd.Generator{OmitToolVersion: new(true)})
-	if err != nil {
-		return nil, nil, err
-	}
-	copies, err := generate(root, deepcopy.Generator{})
-	if err != nil {
-		return nil, nil, err
-	}
 	schemas, sources = map[string][]byte{}, map[string][]byte{}
+	for _, kinds := range all {
+		if err := kinds.write(root, schemas, sources); err != nil {
+			return nil, nil, err
+		}
+	}
+	return schemas, sources, nil
+}
+
+// write adds what is generated from one package.
+func (k served) write(root string, schemas, sources map[string][]byte) error {
+	definitions, err := generate(root, k.types, crd.Generator{OmitToolVersion: new(true)})
+	if err != nil {
+		return err
+	}
+	copies, err := generate(root, k.types, deepcopy.Generator{})
+	if err != nil {
+		return err
+	}
 	for name, content := range definitions {
 		schemas["crds/"+name] = bytes.TrimPrefix(content, []byte("---\n"))
 		page, err := crdPage(content)
 		if err != nil {
-			return nil, nil, fmt.Errorf("describe %s: %w", name, err)
+			return fmt.Errorf("describe %s: %w", name, err)
 		}
 		_, plural, _ := strings.Cut(strings.TrimSuffix(name, ".yaml"), "_")
-		schemas["docs/"+plural+".md"] = page
+		schemas["docs/"+k.page+plural+".md"] = page
 	}
 	for name, content := range copies {
-		sources[path.Join(CRDTypes, name)] = content
+		sources[path.Join(k.types, name)] = content
 	}
-	sources[InstalledCRDs] = installed(definitions)
-	return schemas, sources, nil
-}
-
-// installed is all definitions in one file.
-func installed(definitions map[string][]byte) []byte {
-	out := bytes.NewBufferString("# The kinds that the agent serves: what namespaces ask for, what is offered,\n# promised and held. Generated.\n")
+	out := bytes.NewBufferString(k.about)
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		out.WriteString("---\n")
 		out.Write(bytes.TrimPrefix(definitions[name], []byte("---\n")))
 	}
-	return out.Bytes()
+	sources[k.installed] = out.Bytes()
+	return nil
 }
 
-// generate runs one of controller-gen's generators on CRDTypes.
-func generate(root string, g genall.Generator) (map[string][]byte, error) {
-	dir, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(CRDTypes)))
+// generate runs one of controller-gen's generators on a package.
+func generate(root, types string, g genall.Generator) (map[string][]byte, error) {
+	dir, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(types)))
 	if err != nil {
-		return nil, fmt.Errorf("find the kinds of agents: %w", err)
+		return nil, fmt.Errorf("find the kinds of %s: %w", types, err)
 	}
 	roots, err := loader.LoadRoots(dir)
 	if err != nil {
-		return nil, fmt.Errorf("load the kinds of agents: %w", err)
+		return nil, fmt.Errorf("load the kinds of %s: %w", types, err)
 	}
 	out := &collected{files: map[string][]byte{}}
 	registry := &markers.Registry{}
@@ -98,7 +117,7 @@ func generate(root string, g genall.Generator) (map[string][]byte, error) {
 		}
 	}
 	if err := errors.Join(append(wrong, err)...); err != nil {
-		return nil, fmt.Errorf("generate from %s: %w", CRDTypes, err)
+		return nil, fmt.Errorf("generate from %s: %w", types, err)
 	}
 	return out.files, nil
 }

@@ -133,7 +133,9 @@ func index(all []*kind) []byte {
 		fmt.Fprintf(&b, "| [%s](%s.md) | `%s` | %s |\n", k.name, strings.ToLower(k.name), k.where, cell(k.schema.Description))
 	}
 	b.WriteString("\nKinds that agents serve in clusters: [ResourceRequest](resourcerequests.md), [Advertisement](advertisements.md),\n" +
-		"[ReservationInstruction](reservationinstructions.md), [ProviderInstruction](providerinstructions.md); their definitions are in\n" +
+		"[ReservationInstruction](reservationinstructions.md), [ProviderInstruction](providerinstructions.md).\n" +
+		"Kinds in which the daemon's replicas share one market: [Advertisement](market-advertisements.md),\n" +
+		"[AdvertisementPart](market-advertisementparts.md), [Heartbeat](market-heartbeats.md). The definitions of both are in\n" +
 		"[crds/](../crds).\n")
 	return b.Bytes()
 }

@@ -1,0 +1,163 @@
+package marketcrd
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Advertisement is what a provider's agent reported last, whole. Its name is the
+// provider's.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=fleetbroker
+// +kubebuilder:printcolumn:name="Flavors",type=integer,JSONPath=`.spec.summary.flavors`
+// +kubebuilder:printcolumn:name="GPUs",type=integer,JSONPath=`.spec.summary.gpus`
+// +kubebuilder:printcolumn:name="Free",type=integer,JSONPath=`.spec.summary.gpusFree`
+// +kubebuilder:printcolumn:name="Models",type=string,JSONPath=`.spec.summary.models`
+// +kubebuilder:printcolumn:name="Replica",type=string,JSONPath=`.spec.replica`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.spec.reportedAt`
+type Advertisement struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the report with who took it.
+	Spec AdvertisementSpec `json:"spec"`
+}
+
+// AdvertisementList is several.
+//
+// +kubebuilder:object:root=true
+type AdvertisementList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Advertisement `json:"items"`
+}
+
+// AdvertisementSpec is a report with who took it.
+type AdvertisementSpec struct {
+	// Generation of the report, "<epoch>.<n>": it never goes back.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	Generation string `json:"generation"`
+	// Replica of the daemon that took the report.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Replica string `json:"replica"`
+	// Certificate is the serial number, hexadecimal, of the certificate that it came with.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Certificate string `json:"certificate,omitempty"`
+	// ReportedAt is when the report came, by that replica's clock; for people, nothing is decided by it.
+	ReportedAt metav1.Time `json:"reportedAt"`
+	// Summary for people.
+	Summary AdvertisementSummary `json:"summary"`
+	// Digest is the SHA-256 of the report as it was before it was packed, hexadecimal.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	Digest string `json:"digest"`
+	// Report is the report's JSON, gzipped; absent where Parts have it.
+	//
+	// +kubebuilder:validation:MaxLength=360448
+	// +optional
+	Report []byte `json:"report,omitempty"`
+	// Parts are the names of the AdvertisementParts that together have the gzipped report, in order.
+	//
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Parts []string `json:"parts,omitempty"`
+}
+
+// AdvertisementSummary is a report in a few figures.
+type AdvertisementSummary struct {
+	// Flavors is how many are offered.
+	Flavors int32 `json:"flavors"`
+	// GPUs in all flavors.
+	GPUs int64 `json:"gpus"`
+	// GPUsFree are those that are neither used by the provider itself nor held by a contract, as the provider sees it.
+	GPUsFree int64 `json:"gpusFree"`
+	// Models of the GPUs, separated by commas.
+	//
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Models string `json:"models,omitempty"`
+}
+
+// AdvertisementPart is a part of a report that is too large for one object. Its
+// name is "<provider>.<digest>"; an Advertisement that names it is written after it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=fleetbroker
+// +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type AdvertisementPart struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the part.
+	Spec AdvertisementPartSpec `json:"spec"`
+}
+
+// AdvertisementPartList is several.
+//
+// +kubebuilder:object:root=true
+type AdvertisementPartList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AdvertisementPart `json:"items"`
+}
+
+// AdvertisementPartSpec is a part of a report.
+type AdvertisementPartSpec struct {
+	// Provider that the report is of.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	Provider string `json:"provider"`
+	// Report is the part's bytes.
+	//
+	// +kubebuilder:validation:MaxLength=360448
+	Report []byte `json:"report"`
+}
+
+// Heartbeat is whom one replica of the daemon hears. Its name is the replica's.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=fleetbroker
+// +kubebuilder:printcolumn:name="Beat",type=integer,JSONPath=`.spec.beat`
+// +kubebuilder:printcolumn:name="Providers",type=integer,JSONPath=`.spec.providers`
+// +kubebuilder:printcolumn:name="Serving",type=boolean,JSONPath=`.spec.serving`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.spec.at`
+type Heartbeat struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what the replica says.
+	Spec HeartbeatSpec `json:"spec"`
+}
+
+// HeartbeatList is several.
+//
+// +kubebuilder:object:root=true
+type HeartbeatList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Heartbeat `json:"items"`
+}
+
+// HeartbeatSpec is what a replica says of itself and of whom it hears.
+type HeartbeatSpec struct {
+	// Life is another one with each start of the replica.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	Life string `json:"life"`
+	// Beat counts what was written in that life.
+	Beat int64 `json:"beat"`
+	// At is when it was written, by the replica's clock; for people, nothing is decided by it.
+	At metav1.Time `json:"at"`
+	// Serving: agents can report to this replica.
+	Serving bool `json:"serving"`
+	// Providers is how many it heard in the last minute.
+	Providers int32 `json:"providers"`
+	// Heard are those, gzipped: a line for each, "<provider> <generation> <beat>", by name; the beat is the first one that was written after it was heard.
+	//
+	// +kubebuilder:validation:MaxLength=1048576
+	// +optional
+	Heard []byte `json:"heard,omitempty"`
+}

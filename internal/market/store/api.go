@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
+)
+
+// Errors of an API beside those of reaching it.
+var (
+	// ErrNotFound: there is no object of the name.
+	ErrNotFound = errors.New("there is no such object")
+	// ErrConflict: the object is another than the resourceVersion says, or there is one already.
+	ErrConflict = errors.New("the object was changed meanwhile")
+)
+
+// API is what Shared stands on. What it hands out may not be modified; what it is
+// handed belongs to the caller. Any other error means that it is not known
+// whether a write was made.
+type API interface {
+	// Advertisement of a provider as it is now, not as a cache has it.
+	Advertisement(ctx context.Context, provider string) (*marketcrd.Advertisement, error)
+	// PutAdvertisement creates one that has no resourceVersion and updates one that
+	// has, and gives it as it is then.
+	PutAdvertisement(ctx context.Context, a *marketcrd.Advertisement) (*marketcrd.Advertisement, error)
+	// Part of a report by name.
+	Part(ctx context.Context, name string) (*marketcrd.AdvertisementPart, error)
+	// PutPart creates one.
+	PutPart(ctx context.Context, p *marketcrd.AdvertisementPart) error
+	// Parts names all there are.
+	Parts(ctx context.Context) ([]string, error)
+	// DeletePart deletes one; that it is gone already is no error.
+	DeletePart(ctx context.Context, name string) error
+	// PutHeartbeat creates or updates a replica's.
+	PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error
+	// DeleteHeartbeat of a replica that is gone.
+	DeleteHeartbeat(ctx context.Context, replica string) error
+	// Watch tells what there is and what changes until the context ends. It comes
+	// back by itself when it is interrupted.
+	Watch(ctx context.Context, w Watcher) error
+}
+
+// Watcher is told what the store has, by one goroutine at a time for each kind.
+type Watcher interface {
+	// Advertisement is there, or is another now.
+	Advertisement(a *marketcrd.Advertisement)
+	// Heartbeat is there, or is another now.
+	Heartbeat(h *marketcrd.Heartbeat)
+	// HeartbeatGone: there is none of that replica any more.
+	HeartbeatGone(replica string)
+	// Synced: all that there was when watching began, or began again, has been told.
+	Synced()
+	// Broken: watching was interrupted, and nothing is told before Synced.
+	Broken(err error)
+}

@@ -1,0 +1,195 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// Heartbeats: every replica writes one object each beat, with whom it heard.
+const (
+	// beatEvery is how often a replica writes whom it heard.
+	beatEvery = 10 * time.Second
+	// remembered is for how many beats a replica names whom it heard once: a reader
+	// that missed an object finds it in the next ones.
+	remembered = 6
+	// lives is how long a replica counts as live after its object changed.
+	lives = 30 * time.Second
+	// forgotten is when the object of a replica that is gone is deleted.
+	forgotten = time.Hour
+	// maxHeard bounds the lines of a Heartbeat, and maxHeardText what they take.
+	maxHeard     = 200_000
+	maxHeardText = 32 << 20
+	// maxReplicas bounds whose Heartbeats are looked at.
+	maxReplicas = 64
+)
+
+// beats is what replicas hear: this one, to be written, and the others, as they
+// wrote. Shared's lock guards it.
+type beats struct {
+	// n is the newest beat that was written.
+	n int64
+	// heard are the providers that this replica heard, with the beat that will or did say so first.
+	heard map[string]entry
+	// others by name.
+	others map[string]*other
+}
+
+// entry is a provider that was heard.
+type entry struct {
+	generation wire.Generation
+	beat       int64
+}
+
+// other is another replica.
+type other struct {
+	life    string
+	beat    int64
+	serving bool
+	changed time.Time // when its object was seen to change, by this replica's clock; zero: not since it is known
+	seen    time.Time // when it was first seen
+	heard   map[string]entry
+}
+
+func newBeats() beats { return beats{heard: map[string]entry{}, others: map[string]*other{}} }
+
+// hear notes that this replica heard a provider.
+func (b *beats) hear(provider string, g wire.Generation) {
+	b.heard[provider] = entry{g, b.n + 1}
+}
+
+// next is this replica's Heartbeat to be written now.
+func (b *beats) next(replica, life string, serving bool) (*marketcrd.Heartbeat, error) {
+	n := b.n + 1
+	maps.DeleteFunc(b.heard, func(_ string, e entry) bool { return e.beat <= n-remembered })
+	text, err := writeHeard(b.heard)
+	if err != nil {
+		return nil, err
+	}
+	h := &marketcrd.Heartbeat{Spec: marketcrd.HeartbeatSpec{Life: life, Beat: n, Serving: serving, Providers: int32(min(len(b.heard), maxHeard)), Heard: text}} //nolint:gosec // bounded
+	h.Name = replica
+	return h, nil
+}
+
+// take takes over another replica's Heartbeat and gives the providers whose entry
+// is another one than before. A beat of the same life that is not newer says
+// nothing.
+func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (map[string]wire.Generation, error) {
+	o := b.others[h.Name]
+	if o != nil && o.life == h.Spec.Life && h.Spec.Beat <= o.beat {
+		return nil, nil
+	}
+	if o == nil && len(b.others) >= maxReplicas {
+		return nil, fmt.Errorf("more than %d replicas", maxReplicas)
+	}
+	entries, err := readHeard(h.Spec.Heard)
+	if err != nil {
+		return nil, err
+	}
+	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, seen: now, heard: entries}
+	heard := map[string]wire.Generation{}
+	if o != nil {
+		next.seen, next.changed = o.seen, now
+	}
+	for provider, e := range entries {
+		if o == nil || o.life != h.Spec.Life || o.heard[provider] != e {
+			heard[provider] = e.generation
+		}
+	}
+	b.others[h.Name] = next
+	return heard, nil
+}
+
+// live are the other replicas whose object changed lately.
+func (b *beats) live(now time.Time) []string {
+	var out []string
+	for name, o := range b.others {
+		if !o.changed.IsZero() && now.Sub(o.changed) < lives {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// serves reports whether agents can reach any of the other live replicas.
+func (b *beats) serves(now time.Time) bool {
+	return slices.ContainsFunc(b.live(now), func(name string) bool { return b.others[name].serving })
+}
+
+// gone are the replicas that have not written for so long that their objects may go.
+func (b *beats) gone(now time.Time) []string {
+	var out []string
+	for name, o := range b.others {
+		if last := o.seen; now.Sub(later(last, o.changed)) >= forgotten {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// writeHeard is the text of Heartbeat.spec.heard.
+func writeHeard(heard map[string]entry) ([]byte, error) {
+	if len(heard) == 0 {
+		return nil, nil
+	}
+	var text []byte
+	for _, name := range slices.Sorted(maps.Keys(heard)) {
+		e := heard[name]
+		text = fmt.Appendf(text, "%s %s %d\n", name, e.generation, e.beat)
+	}
+	return zip(text)
+}
+
+// readHeard reads what writeHeard wrote, or somebody else.
+func readHeard(data []byte) (map[string]entry, error) {
+	out := map[string]entry{}
+	if len(data) == 0 {
+		return out, nil
+	}
+	text, err := unzip(data, maxHeardText)
+	if err != nil {
+		return nil, fmt.Errorf("unpack spec.heard: %w", err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		if n > maxHeard {
+			return nil, fmt.Errorf("spec.heard: more than %d lines", maxHeard)
+		}
+		fields := strings.Split(lines.Text(), " ")
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("spec.heard: line %d is not \"<provider> <generation> <beat>\"", n)
+		}
+		g, err := wire.ParseGeneration(fields[1])
+		if err != nil {
+			return nil, fmt.Errorf("spec.heard: line %d: %w", n, err)
+		}
+		at, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil || at < 1 {
+			return nil, fmt.Errorf("spec.heard: line %d: %.20q is not a beat", n, fields[2])
+		}
+		if _, twice := out[fields[0]]; twice {
+			return nil, fmt.Errorf("spec.heard: line %d: %.80q stands twice", n, fields[0])
+		}
+		out[fields[0]] = entry{g, at}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read spec.heard: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,181 @@
+// Package kube is the Kubernetes API as a market's store: objects of one
+// namespace, read and written by a client and followed by one reflector for each
+// kind.
+//
+// Invariants:
+//   - What Advertisement gives was read from the API server at that moment, not
+//     from a cache.
+//   - Nothing is written but by create, or by update under a resourceVersion; a
+//     Heartbeat alone is replaced whatever it was, because its name is its writer's.
+//   - Managed fields are dropped before an object is handed on.
+//
+// The daemon's main makes it, package store calls it. Safe for concurrent use.
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
+)
+
+// API implements store.API. Make it with New.
+type API struct {
+	client    client.WithWatch
+	namespace string
+}
+
+// callTimeout bounds a single request; watches have none.
+const callTimeout = 10 * time.Second
+
+// New makes one for a namespace. Nothing is asked before the first call.
+func New(config *rest.Config, namespace string) (*API, error) {
+	scheme := runtime.NewScheme()
+	if err := marketcrd.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 500, 1000 // the store has budgets of its own
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("reach the market's store: %w", err)
+	}
+	return &API{client: c, namespace: namespace}, nil
+}
+
+// Installed reports whether the cluster serves the kinds. An error means that it
+// is not known.
+func (a *API) Installed(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for _, list := range []client.ObjectList{&marketcrd.AdvertisementList{}, &marketcrd.HeartbeatList{}, &marketcrd.AdvertisementPartList{}} {
+		switch err := a.client.List(ctx, list, client.InNamespace(a.namespace), client.Limit(1)); {
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("look for the market's store: %w", err)
+		}
+	}
+	return true, nil
+}
+
+// Advertisement implements store.API.
+func (a *API) Advertisement(ctx context.Context, provider string) (*marketcrd.Advertisement, error) {
+	out := &marketcrd.Advertisement{}
+	return out, a.get(ctx, provider, out)
+}
+
+// Part implements store.API.
+func (a *API) Part(ctx context.Context, name string) (*marketcrd.AdvertisementPart, error) {
+	out := &marketcrd.AdvertisementPart{}
+	return out, a.get(ctx, name, out)
+}
+
+func (a *API) get(ctx context.Context, name string, into client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return outcome(a.client.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: name}, into))
+}
+
+// PutAdvertisement implements store.API.
+func (a *API) PutAdvertisement(ctx context.Context, ad *marketcrd.Advertisement) (*marketcrd.Advertisement, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	out := ad.DeepCopy()
+	out.Namespace = a.namespace
+	if out.ResourceVersion == "" {
+		return out, outcome(a.client.Create(ctx, out))
+	}
+	return out, outcome(a.client.Update(ctx, out))
+}
+
+// PutPart implements store.API.
+func (a *API) PutPart(ctx context.Context, p *marketcrd.AdvertisementPart) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	out := p.DeepCopy()
+	out.Namespace = a.namespace
+	return outcome(a.client.Create(ctx, out))
+}
+
+// Parts implements store.API.
+func (a *API) Parts(ctx context.Context) ([]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(marketcrd.GroupVersion.WithKind("AdvertisementPartList"))
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := a.client.List(ctx, list, client.InNamespace(a.namespace)); err != nil {
+		return nil, outcome(err)
+	}
+	var out []string
+	for i := range list.Items {
+		out = append(out, list.Items[i].Name)
+	}
+	return out, nil
+}
+
+// DeletePart implements store.API.
+func (a *API) DeletePart(ctx context.Context, name string) error {
+	return a.delete(ctx, name, &marketcrd.AdvertisementPart{})
+}
+
+// DeleteHeartbeat implements store.API.
+func (a *API) DeleteHeartbeat(ctx context.Context, replica string) error {
+	return a.delete(ctx, replica, &marketcrd.Heartbeat{})
+}
+
+func (a *API) delete(ctx context.Context, name string, o client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	o.SetName(name)
+	o.SetNamespace(a.namespace)
+	return outcome(client.IgnoreNotFound(a.client.Delete(ctx, o)))
+}
+
+// PutHeartbeat implements store.API.
+func (a *API) PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for range 3 {
+		out := h.DeepCopy()
+		out.Namespace = a.namespace
+		was := &marketcrd.Heartbeat{}
+		err := a.client.Get(ctx, client.ObjectKeyFromObject(out), was)
+		switch {
+		case apierrors.IsNotFound(err):
+			err = a.client.Create(ctx, out)
+		case err == nil:
+			out.ResourceVersion = was.ResourceVersion
+			err = a.client.Update(ctx, out)
+		}
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
+			return outcome(err)
+		}
+	}
+	return store.ErrConflict
+}
+
+// outcome is an error of the API server in the store's words.
+func outcome(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %w", store.ErrNotFound, err)
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+	}
+	return err
+}

@@ -1,0 +1,261 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
+)
+
+// How the link to the store is judged.
+const (
+	// patience is how long the store may be out of reach before nobody is heard.
+	patience = 10 * time.Second
+	// retry is how soon a beat is tried again that could not be written.
+	retry = time.Second
+	// lookEvery is how often the link is judged.
+	lookEvery = time.Second
+	// clearEvery is how often what nobody names any more is deleted.
+	clearEvery = time.Minute
+)
+
+// link is what is known of the way to the store. Shared's lock guards it.
+type link struct {
+	// cut: nobody is heard, since when and why.
+	cut   bool
+	since time.Time
+	why   string
+	// broken is why the watch is interrupted; empty while it is alive.
+	broken string
+	synced bool // all that there was has been told since it was interrupted
+	// unwritten is why the newest beat could not be written, empty when it was.
+	unwritten string
+	// written is when the newest beat was written, seen the newest that came back
+	// by the watch.
+	written time.Time
+	seen    int64
+	// doubt is since when something is wrong; zero when nothing is.
+	doubt   time.Time
+	cleared time.Time
+	tried   time.Time // when a beat was last tried
+}
+
+// wrong says what keeps this replica from hearing, "" for nothing.
+func (l *link) wrong(beat int64, now time.Time, served bool) string {
+	switch {
+	case l.broken != "":
+		return "it cannot be watched: " + l.broken
+	case !l.synced:
+		return "it has not been read yet"
+	case l.unwritten != "":
+		return "it cannot be written: " + l.unwritten
+	case beat > l.seen && !l.written.IsZero() && now.Sub(l.written) > 2*time.Second:
+		return fmt.Sprintf("what this replica wrote %s ago does not come back", now.Sub(l.written).Round(time.Second))
+	case !served:
+		return "no replica serves agents"
+	}
+	return ""
+}
+
+// Run implements Store.
+func (s *Shared) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.opts.API.Watch(ctx, &watching{s, ctx}) })
+	group.Go(func() error {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			s.Look(ctx)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	})
+	err := group.Wait()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// Look writes what is due and judges whether anybody can be heard. Run calls it
+// every second.
+func (s *Shared) Look(ctx context.Context) {
+	s.mu.Lock()
+	now := s.opts.Now()
+	due := s.link.synced && (s.link.tried.IsZero() || now.Sub(s.link.tried) >= beatEvery || s.link.unwritten != "" && now.Sub(s.link.tried) >= retry)
+	tidy := s.link.synced && now.Sub(s.link.cleared) >= clearEvery
+	s.mu.Unlock()
+	if due {
+		s.beat(ctx)
+	}
+	if tidy {
+		s.tidy(ctx)
+	}
+	s.judge()
+}
+
+// beat writes this replica's Heartbeat.
+func (s *Shared) beat(ctx context.Context) {
+	s.mu.Lock()
+	now := s.opts.Now()
+	s.link.tried = now
+	h, err := s.beats.next(s.opts.Replica, s.opts.Life, s.opts.Serving())
+	s.mu.Unlock()
+	if err == nil {
+		h.Spec.At = metav1.NewTime(now.UTC().Truncate(time.Second))
+		limited, cancel := context.WithTimeout(ctx, patience/2)
+		err = s.opts.API.PutHeartbeat(limited, h)
+		cancel()
+		s.wrote("heartbeat", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil {
+			s.link.unwritten = err.Error()
+		}
+		return
+	}
+	s.link.unwritten, s.link.written = "", s.opts.Now()
+	s.beats.n = h.Spec.Beat
+}
+
+// tidy deletes what nobody needs any more; it is tried again when it fails.
+func (s *Shared) tidy(ctx context.Context) {
+	s.mu.Lock()
+	first := s.link.cleared.IsZero()
+	now := s.opts.Now()
+	s.link.cleared = now
+	gone := s.beats.gone(now)
+	s.mu.Unlock()
+	var errs []error
+	if first {
+		errs = append(errs, s.orphans(ctx))
+	}
+	errs = append(errs, s.clear(ctx))
+	for _, replica := range gone {
+		errs = append(errs, s.opts.API.DeleteHeartbeat(ctx, replica))
+	}
+	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
+		s.opts.Log.Debug("the market's store is not tidied", "error", err)
+	}
+}
+
+// judge cuts the market off when the store has been out of reach for too long,
+// and lets it listen again when it is back.
+func (s *Shared) judge() {
+	s.mu.Lock()
+	now := s.opts.Now()
+	l := &s.link
+	wrong := l.wrong(s.beats.n, now, s.opts.Serving() || s.beats.serves(now))
+	var cut, listen bool
+	switch {
+	case wrong == "":
+		listen = l.cut
+		l.cut, l.doubt, l.why = false, time.Time{}, ""
+	case l.cut:
+		l.why = wrong
+	case l.doubt.IsZero():
+		l.doubt = now
+	case now.Sub(l.doubt) >= patience:
+		cut = true
+		l.cut, l.since, l.why = true, l.doubt, wrong
+	}
+	s.mu.Unlock()
+	switch {
+	case cut:
+		s.opts.Log.Warn("the market's store is out of reach: nobody is heard, nothing is decided by what agents say", "why", wrong)
+		s.opts.Market.Cut()
+	case listen:
+		s.opts.Log.Info("the market's store is there: agents are heard")
+		s.opts.Market.Listen()
+	default:
+		return
+	}
+	if s.opts.Observer != nil {
+		s.opts.Observer.StoreCut(cut)
+	}
+}
+
+// listening reports whether what a watch tells counts as heard.
+func (s *Shared) listening() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.link.cut && s.link.synced
+}
+
+// Follow hands a watcher of the store to whoever tells it, where Run does not. The
+// context is for what the watcher asks of the API.
+func (s *Shared) Follow(ctx context.Context, follow func(Watcher)) { follow(&watching{s, ctx}) }
+
+type watching struct {
+	*Shared
+	ctx context.Context //nolint:containedctx // of one Run, for the parts of large reports
+}
+
+// Advertisement implements Watcher.
+func (w *watching) Advertisement(a *marketcrd.Advertisement) {
+	s := w.Shared
+	l, err := s.read(w.ctx, a)
+	object := "advertisement " + a.Name
+	s.note(object, err)
+	if err != nil || !s.keep(a.Name, l) {
+		return
+	}
+	// Between two replicas' words of one report the market has it already.
+	s.note(object, current(s.tell(a.Name, l, s.listening())))
+}
+
+// Heartbeat implements Watcher.
+func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
+	s := w.Shared
+	s.mu.Lock()
+	if h.Name == s.opts.Replica {
+		if h.Spec.Life == s.opts.Life {
+			s.link.seen = max(s.link.seen, h.Spec.Beat)
+		}
+		s.mu.Unlock()
+		return
+	}
+	heard, err := s.beats.take(h, s.opts.Now())
+	counts := !s.link.cut && s.link.synced
+	s.mu.Unlock()
+	s.note("heartbeat "+h.Name, err)
+	if !counts {
+		return
+	}
+	for provider, generation := range heard {
+		if l := s.known(provider); l != nil && l.generation == generation {
+			_ = tell(s.opts.Market, Report{Cluster: provider, Generation: generation}) // of another list the watch will tell
+		}
+	}
+}
+
+// HeartbeatGone implements Watcher.
+func (w *watching) HeartbeatGone(replica string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.beats.others, replica)
+}
+
+// Synced implements Watcher.
+func (w *watching) Synced() {
+	w.mu.Lock()
+	w.link.broken, w.link.synced = "", true
+	w.mu.Unlock()
+}
+
+// Broken implements Watcher.
+func (w *watching) Broken(err error) {
+	w.mu.Lock()
+	w.link.broken = err.Error()
+	w.mu.Unlock()
+}

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// Budgets of what is written, so that the market never starves the cluster whose
+// API it stands on: every change is a revision that etcd keeps for minutes.
+const (
+	// pace is how often a provider's list is written, unless it is urgent.
+	pace = 10 * time.Second
+	// smallPace is how often it is written when only use within what is unsold changed.
+	smallPace = time.Minute
+	// writesPerSecond and writesAtOnce are all lists' together, of one replica.
+	writesPerSecond, writesAtOnce = 100, 200
+	// maxStored is what all lists together may take, packed.
+	maxStored = 512 << 20
+	// urgentPace is how often an urgent list is written.
+	urgentPace = time.Second
+)
+
+// paces judge whether a list may be written now. Shared's lock guards them.
+type paces struct {
+	all *rate.Limiter
+	// written is when each provider's list was last written here.
+	written map[string]time.Time
+}
+
+func newPaces() paces {
+	return paces{all: rate.NewLimiter(writesPerSecond, writesAtOnce), written: map[string]time.Time{}}
+}
+
+// admit lets a list be written, or says when to come again. was is the list that
+// the store has, nil for none; stored is what all take now, with this one.
+func (p *paces) admit(provider string, was, next *wire.FlavorReport, stored int64, now time.Time) error {
+	least := pace
+	switch {
+	case was == nil:
+		least = 0
+	case urgent(was, next):
+		least = urgentPace
+	case small(was, next):
+		least = smallPace
+	}
+	if last, ok := p.written[provider]; ok {
+		if wait := last.Add(least).Sub(now); wait > 0 && wait <= least {
+			return &BusyError{Because: fmt.Sprintf("the list of %s is written at most every %s for what has changed", provider, least), After: wait}
+		}
+	}
+	if stored > maxStored {
+		return &BusyError{Because: fmt.Sprintf("the lists of all providers take more than %d MiB of the market's store", maxStored>>20), After: smallPace}
+	}
+	if !p.all.AllowN(now, 1) {
+		return &BusyError{Because: fmt.Sprintf("more than %d lists a second are reported to this replica", writesPerSecond), After: 2 * time.Second}
+	}
+	return nil
+}
+
+// urgent reports whether a list takes something back that may have been sold, or
+// lets go of something: what is decided meanwhile on the former list would be
+// wrong, or somebody waits for it.
+func urgent(was, next *wire.FlavorReport) bool {
+	now := byName(next)
+	for i := range was.Flavors {
+		old := &was.Flavors[i]
+		f := now[old.Metadata.Name]
+		if f == nil || shrinks(old.Spec.Capacity, f.Spec.Capacity) || len(old.Spec.Refused) != len(f.Spec.Refused) || old.Spec.Cordon != f.Spec.Cordon {
+			return true
+		}
+		for slice, held := range old.Spec.Held {
+			if shrinks(held, f.Spec.Held[slice]) {
+				return true
+			}
+		}
+		for slice := range f.Spec.Refused {
+			if _, ok := old.Spec.Refused[slice]; !ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// small reports whether all that differs is what the provider's own pods and the
+// contracts' use, and every flavor has room for it beside what is held.
+func small(was, next *wire.FlavorReport) bool {
+	old := byName(was)
+	if len(old) != len(next.Flavors) || !reflect.DeepEqual(was.Demand, next.Demand) {
+		return false
+	}
+	for i := range next.Flavors {
+		f := &next.Flavors[i]
+		before := old[f.Metadata.Name]
+		if before == nil {
+			return false
+		}
+		a, b := *before, *f
+		a.Spec.Used, a.Spec.Usage, b.Spec.Used, b.Spec.Usage = nil, nil, nil, nil
+		if !a.SameButUse(&b) || !sameHeld(a.Spec.Held, b.Spec.Held) || overfull(f) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameHeld(a, b map[string]v1alpha1.Resources) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for slice, held := range a {
+		if other, ok := b[slice]; !ok || !held.Equal(other) {
+			return false
+		}
+	}
+	return true
+}
+
+// overfull reports whether a flavor has less than is used and held of it.
+func overfull(f *v1alpha1.Flavor) bool {
+	sum := f.Spec.Used
+	for _, held := range f.Spec.Held {
+		sum = sum.Add(held)
+	}
+	for name, amount := range sum {
+		if f.Spec.Capacity[name].Less(amount) {
+			return true
+		}
+	}
+	return false
+}
+
+// shrinks reports whether anything is less than it was.
+func shrinks(was, now v1alpha1.Resources) bool {
+	for name, amount := range was {
+		if now[name].Less(amount) {
+			return true
+		}
+	}
+	return false
+}
+
+// byName are the flavors of a list.
+func byName(r *wire.FlavorReport) map[string]*v1alpha1.Flavor {
+	out := make(map[string]*v1alpha1.Flavor, len(r.Flavors))
+	for i := range r.Flavors {
+		out[r.Flavors[i].Metadata.Name] = &r.Flavors[i]
+	}
+	return out
+}

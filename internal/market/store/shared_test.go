@@ -1,0 +1,537 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
+	"github.com/fleetbroker/fleetbroker/internal/market/store/storetest"
+)
+
+// replicas are several that share one store, under one clock.
+type replicas struct {
+	t       *testing.T
+	now     time.Time
+	objects *storetest.Objects
+	all     []*replica
+}
+
+type replica struct {
+	name   string
+	api    *storetest.API
+	market *market.Market
+	store  *store.Shared
+	cut    bool
+}
+
+func newReplicas(t *testing.T, names ...string) *replicas {
+	t.Helper()
+	r := &replicas{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), objects: &storetest.Objects{}}
+	for _, name := range names {
+		r.start(name, "1")
+	}
+	r.tick(2)
+	return r
+}
+
+// start adds a replica, or starts it again in another life.
+func (r *replicas) start(name, life string) *replica {
+	r.t.Helper()
+	r.all = slices.DeleteFunc(r.all, func(one *replica) bool { return one.name == name })
+	one := &replica{name: name, api: r.objects.API(), market: market.New(market.Options{Now: func() time.Time { return r.now }})}
+	one.store = store.NewShared(store.Options{API: one.api, Market: one.market, Replica: name, Life: life, Now: func() time.Time { return r.now }})
+	one.store.Follow(r.t.Context(), one.api.Follow)
+	r.all = append(r.all, one)
+	return one
+}
+
+// tick lets seconds pass; whoever is not cut off is told all there is.
+func (r *replicas) tick(seconds int) {
+	for range seconds {
+		r.now = r.now.Add(time.Second)
+		for _, one := range r.all {
+			one.api.Deliver(0)
+			one.store.Look(r.t.Context())
+			one.api.Deliver(0)
+		}
+	}
+}
+
+func (r *replicas) settle() {
+	for _, one := range r.all {
+		one.api.Deliver(0)
+	}
+}
+
+func flavors(provider string, gpus, used int64) *wire.FlavorReport {
+	return &wire.FlavorReport{Flavors: []v1alpha1.Flavor{{
+		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFlavor},
+		Metadata: v1alpha1.Metadata{Name: "h100", Namespace: provider},
+		Spec: v1alpha1.FlavorSpec{
+			Capacity: v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(gpus), v1alpha1.CPU: v1alpha1.AmountOf(64_000)},
+			Used:     v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(used)},
+			GPU:      &v1alpha1.FlavorGPU{Vendor: "nvidia", Model: "nvidia-h100", UnitsPerGPU: 1, ResourceName: "nvidia.com/gpu"},
+		},
+	}}}
+}
+
+// report is a provider's to one replica; nil content says that nothing changed.
+func (one *replica) report(provider string, epoch, n uint64, content *wire.FlavorReport) error {
+	return one.store.Report(context.Background(), store.Report{Cluster: provider, Generation: wire.Generation{Epoch: epoch, N: n}, Content: content, Certificate: "af01"})
+}
+
+func (one *replica) gpus(provider string) int64 {
+	o := one.market.Snapshot().Offer(provider, "h100")
+	if o == nil {
+		return -1
+	}
+	return o.Flavor.Spec.Capacity[v1alpha1.GPU].Int64()
+}
+
+func (one *replica) state(provider string) model.Freshness {
+	return one.market.Snapshot().Provider(provider).State
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whichever replica a provider reports to, all have one market.
+func TestOneMarket(t *testing.T) {
+	r := newReplicas(t, "a", "b", "c")
+	a, b, c := r.all[0], r.all[1], r.all[2]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.settle()
+	r.tick(11)
+	must(t, b.report("paris", 7, 2, flavors("paris", 16, 0)))
+	r.settle()
+	for _, one := range r.all {
+		if got := one.gpus("paris"); got != 16 || one.state("paris") != model.Fresh {
+			t.Errorf("%s has %d GPUs of paris, %s", one.name, got, one.state("paris"))
+		}
+	}
+	// Nothing changes, and each report goes to another replica: heard by all.
+	for i := range 20 {
+		must(t, r.all[i%3].report("paris", 7, 2, nil))
+		r.tick(30)
+	}
+	for _, one := range r.all {
+		if one.state("paris") != model.Fresh {
+			t.Errorf("%s holds paris for %s", one.name, one.state("paris"))
+		}
+	}
+	if got := c.store.Status().Replicas; !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("replicas that live: %v", got)
+	}
+}
+
+// A generation never goes back, whichever replica is asked, also where its watch
+// lags behind.
+func TestGenerationsNeverGoBack(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	must(t, a.report("paris", 7, 5, flavors("paris", 8, 0)))
+	// b has not been told.
+	var stale *market.StaleEpochError
+	if err := b.report("paris", 7, 4, flavors("paris", 4, 0)); !errors.As(err, &stale) || stale.Last.N != 5 {
+		t.Errorf("an older list at the other replica: %v", err)
+	}
+	if err := b.report("paris", 7, 4, nil); !errors.As(err, &stale) || stale.Last.N != 5 {
+		t.Errorf("an older unchanged report: %v", err)
+	}
+	if err := b.report("paris", 7, 6, nil); !errors.Is(err, market.ErrUnknownBase) {
+		t.Errorf("an unchanged report of a list that nobody has: %v", err)
+	}
+	if err := b.report("paris", 7, 5, nil); err != nil {
+		t.Errorf("an unchanged report at the other replica: %v", err)
+	}
+	if b.gpus("paris") != 8 {
+		t.Errorf("b heard the list and has %d GPUs", b.gpus("paris"))
+	}
+	r.settle()
+	for _, one := range r.all {
+		if one.gpus("paris") != 8 {
+			t.Errorf("%s: %d", one.name, one.gpus("paris"))
+		}
+	}
+}
+
+// After a start the market is there at once and sells nothing of a provider before
+// it is heard; nobody's silence counts from before.
+func TestStartsWithTheMarket(t *testing.T) {
+	r := newReplicas(t, "a")
+	a := r.all[0]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.settle()
+	r.all = nil // it dies, and for an hour there is none
+	r.now = r.now.Add(time.Hour)
+	b := r.start("b", "1")
+	r.tick(1)
+	if b.gpus("paris") != 8 {
+		t.Fatalf("after the start b has %d GPUs of paris", b.gpus("paris"))
+	}
+	if got := b.state("paris"); got != model.Elsewhere {
+		t.Errorf("paris is %s though it was not heard yet", got)
+	}
+	if b.market.Heard("paris").After(time.Time{}) {
+		t.Error("paris counts as heard")
+	}
+	if !b.market.Snapshot().Deaf([]string{"paris"}) {
+		t.Error("b is not deaf although it has heard nobody that holds contracts")
+	}
+	r.tick(60)
+	must(t, b.report("paris", 7, 1, nil))
+	if got := b.state("paris"); got != model.Fresh {
+		t.Errorf("heard, paris is %s", got)
+	}
+	// Another one that is not heard is silent after its intervals, lost after its grace.
+	must(t, b.report("oslo", 7, 1, flavors("oslo", 4, 0)))
+	r.tick(12) // b has said so
+	c := r.start("c", "1")
+	r.tick(1)
+	for _, want := range []struct {
+		wait  time.Duration
+		state model.Freshness
+	}{{0, model.Elsewhere}, {95 * time.Second, model.Silent}, {4 * time.Minute, model.Lost}} {
+		r.tick(int(want.wait / time.Second))
+		if got := c.state("oslo"); got != want.state {
+			t.Errorf("after %s more oslo is %s, not %s", want.wait, got, want.state)
+		}
+	}
+}
+
+// An outage of the store fails nothing over, whatever it lasts, and grace begins
+// anew when it is over.
+func TestOutage(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.tick(5)
+	for _, one := range r.all {
+		one.api.Out(true)
+	}
+	r.tick(25)
+	var cut *store.CutError
+	if err := a.report("paris", 7, 1, nil); !errors.As(err, &cut) {
+		t.Errorf("a report without the store: %v", err)
+	}
+	for _, one := range r.all {
+		if one.store.Status().Cut == "" || !one.market.Snapshot().Deaf(nil) {
+			t.Errorf("%s is not deaf: %+v", one.name, one.store.Status())
+		}
+	}
+	r.tick(1800)
+	if got := b.state("paris"); got != model.Fresh {
+		t.Errorf("after half an hour without the store paris is %s", got)
+	}
+	for _, one := range r.all {
+		one.api.Out(false)
+	}
+	r.tick(15)
+	if got := b.state("paris"); got != model.Elsewhere || b.store.Status().Cut != "" {
+		t.Errorf("the store is back and paris %s, %+v", got, b.store.Status())
+	}
+	must(t, a.report("paris", 7, 1, nil))
+	r.tick(12)
+	for _, one := range r.all {
+		if got := one.state("paris"); got != model.Fresh {
+			t.Errorf("%s: heard after the outage, paris is %s", one.name, got)
+		}
+	}
+	// A short one is none.
+	b.api.Out(true)
+	r.tick(8)
+	b.api.Out(false)
+	r.tick(3)
+	if got := b.state("paris"); got != model.Fresh || b.store.Status().Cut != "" {
+		t.Errorf("after eight seconds paris is %s, %+v", got, b.store.Status())
+	}
+}
+
+// Who deletes the objects withdraws nothing: the next reports bring them back.
+func TestWiped(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	must(t, r.all[0].report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.tick(5)
+	r.objects.Wipe()
+	r.tick(30)
+	for _, one := range r.all {
+		if one.gpus("paris") != 8 {
+			t.Errorf("%s has %d GPUs of paris", one.name, one.gpus("paris"))
+		}
+	}
+	c := r.start("c", "1")
+	r.tick(2)
+	if err := c.report("paris", 7, 1, nil); !errors.Is(err, market.ErrUnknownBase) {
+		t.Fatalf("the list is nowhere: %v", err)
+	}
+	must(t, c.report("paris", 7, 1, flavors("paris", 8, 0)))
+	must(t, r.all[0].report("paris", 7, 2, flavors("paris", 4, 0)))
+	r.settle()
+	for _, one := range r.all {
+		if one.gpus("paris") != 4 {
+			t.Errorf("%s has %d GPUs of paris", one.name, one.gpus("paris"))
+		}
+	}
+}
+
+// What a provider may write has a budget; what takes something back is written at
+// once; who has to wait is heard.
+func TestPace(t *testing.T) {
+	r := newReplicas(t, "a")
+	a := r.all[0]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	var busy *store.BusyError
+	r.tick(3)
+	if err := a.report("paris", 7, 2, flavors("paris", 16, 0)); !errors.As(err, &busy) || busy.After > 10*time.Second || busy.After < time.Second {
+		t.Errorf("more after three seconds: %v", err)
+	}
+	must(t, a.report("paris", 7, 3, flavors("paris", 4, 0)))
+	if a.gpus("paris") != 4 {
+		t.Errorf("less is not known: %d", a.gpus("paris"))
+	}
+	r.tick(11)
+	must(t, a.report("paris", 7, 4, flavors("paris", 16, 0)))
+	r.tick(11)
+	if err := a.report("paris", 7, 5, flavors("paris", 16, 100)); !errors.As(err, &busy) {
+		t.Errorf("a little more use after eleven seconds: %v", err)
+	}
+	r.tick(50)
+	must(t, a.report("paris", 7, 6, flavors("paris", 16, 100)))
+	// Refused again and again, paris is heard all the time.
+	for i := range 40 {
+		r.tick(5)
+		_ = a.report("paris", 7, uint64(7+i), flavors("paris", 16, int64(200+i)))
+	}
+	if got := a.state("paris"); got != model.Fresh {
+		t.Errorf("paris is %s", got)
+	}
+	if got := r.objects.Versions("paris"); got > 10 {
+		t.Errorf("%d writes in five minutes", got)
+	}
+}
+
+// A report above the size of one object is whole for every reader, and what is
+// left of it goes.
+func TestParts(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	large := func(seed uint64) *wire.FlavorReport {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		out := flavors("paris", 8, 0)
+		one := out.Flavors[0]
+		for i := range 1500 {
+			f := one
+			f.Metadata.Name = fmt.Sprintf("f%04d", i)
+			f.Spec.Labels = map[string]string{}
+			for k := range 14 {
+				f.Spec.Labels[fmt.Sprintf("l%d", k)] = fmt.Sprintf("%x%x", rnd.Uint64(), rnd.Uint64())
+			}
+			out.Flavors = append(out.Flavors, f)
+		}
+		return out
+	}
+	must(t, a.report("paris", 7, 1, large(1)))
+	r.tick(2)
+	if n := len(b.market.Snapshot().Of("paris")); n != 1501 {
+		t.Fatalf("b has %d flavors", n)
+	}
+	first := r.objects.PartNames()
+	if len(first) < 2 {
+		t.Fatalf("in %d parts", len(first))
+	}
+	r.tick(20)
+	must(t, b.report("paris", 7, 2, large(2)))
+	r.tick(200)
+	second := r.objects.PartNames()
+	for _, name := range first {
+		if slices.Contains(second, name) {
+			t.Errorf("part %s is left", name)
+		}
+	}
+	c := r.start("c", "1")
+	r.tick(2)
+	if n := len(c.market.Snapshot().Of("paris")); n != 1501 {
+		t.Errorf("c has %d flavors", n)
+	}
+	r.tick(20)
+	must(t, a.report("paris", 7, 3, flavors("paris", 8, 0)))
+	r.tick(200)
+	if left := r.objects.PartNames(); len(left) > 0 {
+		t.Errorf("parts are left: %v", left)
+	}
+	if err := a.report("oslo", 7, 1, func() *wire.FlavorReport {
+		out := large(3)
+		for i := range out.Flavors {
+			f := &out.Flavors[i]
+			f.Metadata.Namespace = "oslo"
+			rnd := rand.New(rand.NewPCG(uint64(i), 3))
+			if f.Spec.Labels == nil {
+				f.Spec.Labels = map[string]string{}
+			}
+			for k := range 60 {
+				f.Spec.Labels[fmt.Sprintf("m%d", k)] = fmt.Sprintf("%x%x", rnd.Uint64(), rnd.Uint64())
+			}
+		}
+		return out
+	}()); err == nil || !strings.Contains(err.Error(), "KiB packed") {
+		t.Errorf("more than the store takes: %v", err)
+	}
+}
+
+// Objects that somebody else wrote harm nobody: they are named and left out, and
+// the provider's next report replaces them.
+func TestHostileObjects(t *testing.T) {
+	good := flavors("paris", 8, 0)
+	for name, forge := range map[string]func(*marketcrd.Advertisement){
+		"no generation":      func(a *marketcrd.Advertisement) { a.Spec.Generation = "x" },
+		"an epoch far ahead": func(a *marketcrd.Advertisement) { a.Spec.Generation = "9000000000000000000.1" },
+		"no gzip":            func(a *marketcrd.Advertisement) { a.Spec.Report = []byte("nonsense") },
+		"cut off":            func(a *marketcrd.Advertisement) { a.Spec.Report = a.Spec.Report[:len(a.Spec.Report)/2] },
+		"another digest":     func(a *marketcrd.Advertisement) { a.Spec.Digest = strings.Repeat("0", 64) },
+		"another provider's": func(a *marketcrd.Advertisement) {
+			other := storetest.Packed(flavors("oslo", 8, 0))
+			a.Spec.Digest, a.Spec.Report = other.Spec.Digest, other.Spec.Report
+		},
+		"parts that are not there": func(a *marketcrd.Advertisement) { a.Spec.Report, a.Spec.Parts = nil, []string{"paris.00"} },
+		"too many parts":           func(a *marketcrd.Advertisement) { a.Spec.Parts = make([]string, 100) },
+		"a bomb":                   func(a *marketcrd.Advertisement) { a.Spec.Report = storetest.Bomb(64 << 20) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReplicas(t, "a")
+			a := r.all[0]
+			must(t, a.report("oslo", 7, 1, flavors("oslo", 4, 0)))
+			bad := storetest.Packed(good)
+			bad.Name, bad.Spec.Generation = "paris", "8.1"
+			forge(bad)
+			r.objects.Forge(bad)
+			r.tick(1)
+			if len(a.store.Objects()) != 1 {
+				t.Errorf("named: %v", a.store.Objects())
+			}
+			if a.gpus("paris") != -1 || a.gpus("oslo") != 4 {
+				t.Errorf("paris %d, oslo %d", a.gpus("paris"), a.gpus("oslo"))
+			}
+			must(t, a.report("paris", 7, 1, good))
+			r.tick(1)
+			if a.gpus("paris") != 8 || len(a.store.Objects()) != 0 {
+				t.Errorf("after the report: %d, %v", a.gpus("paris"), a.store.Objects())
+			}
+		})
+	}
+}
+
+// Whatever is lost, late, in conflict or out of reach, no replica takes a list
+// back that was acknowledged, and once all is well they agree on the newest.
+func TestFaults(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rnd := rand.New(rand.NewPCG(seed, 7))
+			r := newReplicas(t, "a", "b", "c")
+			r.tick(2)
+			for _, one := range r.all {
+				one.api.Fault = func(string) (bool, bool) {
+					switch rnd.IntN(12) {
+					case 0:
+						return true, false
+					case 1:
+						return true, true
+					}
+					return false, false
+				}
+			}
+			type agent struct {
+				epoch, n, acked uint64
+				gpus, sold      int64
+			}
+			agents := map[string]*agent{"paris": {epoch: 5}, "oslo": {epoch: 5}, "rome": {epoch: 5}}
+			names := []string{"paris", "oslo", "rome"}
+			lives := 1
+			for range 300 {
+				switch rnd.IntN(10) {
+				case 0, 1, 2, 3:
+					name := names[rnd.IntN(3)]
+					ag := agents[name]
+					one := r.all[rnd.IntN(3)]
+					if ag.acked < ag.n || rnd.IntN(3) == 0 {
+						ag.n++
+						ag.gpus = rnd.Int64N(64)
+					}
+					var content *wire.FlavorReport
+					if ag.acked != ag.n || rnd.IntN(4) == 0 {
+						content = flavors(name, ag.gpus, 0)
+					}
+					err := one.report(name, ag.epoch, ag.n, content)
+					var stale *market.StaleEpochError
+					switch {
+					case err == nil && content != nil:
+						ag.acked, ag.sold = ag.n, ag.gpus
+					case errors.As(err, &stale):
+						if stale.Last.Epoch != ag.epoch || stale.Last.N > ag.n {
+							t.Fatalf("%s is said to have reported %s, and is at %d.%d", name, stale.Last, ag.epoch, ag.n)
+						}
+						ag.epoch, ag.n, ag.acked = stale.Last.Epoch+1, 1, 0
+					case errors.Is(err, market.ErrUnknownBase):
+						ag.acked = 0
+					}
+					if err == nil && one.gpus(name) != ag.gpus {
+						t.Fatalf("%s acknowledged %d GPUs of %s and has %d", one.name, ag.gpus, name, one.gpus(name))
+					}
+				case 4, 5:
+					r.all[rnd.IntN(3)].api.Deliver(1 + rnd.IntN(3))
+				case 6:
+					one := r.all[rnd.IntN(3)]
+					one.cut = !one.cut
+					one.api.Out(one.cut)
+				case 7:
+					if rnd.IntN(4) == 0 {
+						lives++
+						r.start(r.all[rnd.IntN(3)].name, fmt.Sprint(lives))
+					}
+				default:
+					r.now = r.now.Add(time.Duration(1+rnd.IntN(12)) * time.Second)
+					r.all[rnd.IntN(3)].store.Look(t.Context())
+				}
+			}
+			for _, one := range r.all {
+				one.api.Fault = nil
+				one.api.Out(false)
+			}
+			r.tick(30)
+			for _, name := range names {
+				ag := agents[name]
+				ag.n, ag.gpus = ag.n+1, 99
+				if err := r.all[0].report(name, ag.epoch, ag.n, flavors(name, 99, 0)); err != nil {
+					var stale *market.StaleEpochError
+					if !errors.As(err, &stale) {
+						t.Fatal(err)
+					}
+					must(t, r.all[0].report(name, stale.Last.Epoch+1, 1, flavors(name, 99, 0)))
+				}
+			}
+			r.tick(3)
+			for _, one := range r.all {
+				for _, name := range names {
+					if one.gpus(name) != 99 || one.state(name) != model.Fresh {
+						t.Errorf("%s: %d GPUs of %s, %s", one.name, one.gpus(name), name, one.state(name))
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+)
+
+// Store takes agents' reports and tells a market.
+type Store interface {
+	// Report returns once every replica will have what the report says. The errors
+	// are market.ErrUnknownBase, *market.StaleEpochError, *BusyError, *CutError, or
+	// a mistake in the report, which then leaves everything as it was.
+	Report(ctx context.Context, r Report) error
+	// Run keeps the market in step with the store until the context ends.
+	Run(ctx context.Context) error
+	// Status is how the store does.
+	Status() Status
+}
+
+// Report is what an agent says once.
+type Report struct {
+	// Cluster it is of.
+	Cluster string
+	// Generation of its list.
+	Generation wire.Generation
+	// Content is the list; nil says that the one of the generation still holds.
+	Content *wire.FlavorReport
+	// Certificate that it came with, its serial number in hexadecimal; "" where it is not known.
+	Certificate string
+}
+
+// Status is how a store does.
+type Status struct {
+	// Shared: replicas share it.
+	Shared bool
+	// Cut is why nobody can be heard, "" when agents can.
+	Cut string
+	// Since when.
+	Since time.Time
+	// Replicas that live, this one included, by name; of a store that is not shared this one alone.
+	Replicas []string
+}
+
+// BusyError refuses a report for now: the budgets of the store are spent, and what
+// the store has of the provider stays (429).
+type BusyError struct {
+	// Because says which budget.
+	Because string
+	// After is when to come again, with the newest list.
+	After time.Duration
+}
+
+// Error says why.
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%s; send the newest list again in %s", e.Because, e.After.Round(time.Second))
+}
+
+// CutError refuses a report because the store cannot be reached (503).
+type CutError struct{ Cause string }
+
+// Error says why.
+func (e *CutError) Error() string { return "the market's store cannot be reached: " + e.Cause }
+
+// Memory is the store of one daemon: its market.
+type Memory struct {
+	Market *market.Market
+	// Replica is this daemon's name.
+	Replica string
+}
+
+// Report implements Store.
+func (m *Memory) Report(_ context.Context, r Report) error { return tell(m.Market, r) }
+
+// Run implements Store: there is nothing to do.
+func (m *Memory) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Status implements Store.
+func (m *Memory) Status() Status { return Status{Replicas: []string{m.Replica}} }
+
+// tell makes a market hear a report.
+func tell(m *market.Market, r Report) error {
+	if r.Content == nil {
+		return m.Report(r.Cluster, r.Generation, nil, false)
+	}
+	if err := market.CheckDemand(r.Content.Demand); err != nil {
+		return fmt.Errorf("report of %s: %w", r.Cluster, err)
+	}
+	if err := m.Report(r.Cluster, r.Generation, r.Content.Flavors, true); err != nil {
+		return err
+	}
+	return m.SetDemand(r.Cluster, r.Content.Demand)
+}

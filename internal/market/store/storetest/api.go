@@ -1,0 +1,351 @@
+// Package storetest is a market's store in memory, for tests and simulation: the
+// API of package store with the faults that a real one has. Nothing happens by
+// itself: what watchers are told is delivered when Deliver is called, so that a
+// seed decides the order.
+package storetest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
+)
+
+// ErrOut is what everything fails with while the API is out of reach.
+var ErrOut = errors.New("connection refused")
+
+// Objects are the store's, shared by the APIs of all replicas. The zero value is empty.
+type Objects struct {
+	mu      sync.Mutex
+	version int64
+	ads     map[string]*marketcrd.Advertisement
+	parts   map[string]*marketcrd.AdvertisementPart
+	beats   map[string]*marketcrd.Heartbeat
+	// log of changes; watchers read on from where they are.
+	log     []event
+	written map[string]int
+}
+
+type event struct {
+	ad   *marketcrd.Advertisement
+	beat *marketcrd.Heartbeat
+	gone string // a replica's Heartbeat that was deleted
+}
+
+// API is one replica's way to the objects.
+type API struct {
+	objects *Objects
+
+	mu      sync.Mutex
+	watcher store.Watcher
+	at      int
+	out     bool
+	// Fault, when set, is asked before each write, by kind; what it returns fails
+	// the write, after it was made if made.
+	Fault func(kind string) (fails, made bool)
+}
+
+// API gives a replica a way of its own.
+func (o *Objects) API() *API { return &API{objects: o} }
+
+// Out makes everything fail, or work again. A watcher is told so at the next Deliver.
+func (a *API) Out(out bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.out = out
+}
+
+func (a *API) isOut() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.out
+}
+
+// Watch implements store.API: it returns when the context ends. What is told comes
+// from Deliver.
+func (a *API) Watch(ctx context.Context, w store.Watcher) error {
+	a.Follow(w)
+	<-ctx.Done()
+	return nil
+}
+
+// Follow makes a watcher be told by Deliver.
+func (a *API) Follow(w store.Watcher) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watcher, a.at = w, -1
+}
+
+// Deliver tells the watcher what it has not been told yet, at most so many changes
+// (0: all), and gives how many it was.
+func (a *API) Deliver(most int) int {
+	a.mu.Lock()
+	w, out, at := a.watcher, a.out, a.at
+	a.mu.Unlock()
+	switch {
+	case w == nil:
+		return 0
+	case out:
+		w.Broken(ErrOut)
+		return 0
+	}
+	o := a.objects
+	o.mu.Lock()
+	var events []event
+	first := at < 0
+	if first {
+		for _, name := range slices.Sorted(maps.Keys(o.ads)) {
+			events = append(events, event{ad: o.ads[name].DeepCopy()})
+		}
+		for _, name := range slices.Sorted(maps.Keys(o.beats)) {
+			events = append(events, event{beat: o.beats[name].DeepCopy()})
+		}
+		at = len(o.log)
+	} else {
+		end := len(o.log)
+		if most > 0 {
+			end = min(end, at+most)
+		}
+		events, at = slices.Clone(o.log[at:end]), end
+	}
+	o.mu.Unlock()
+	for _, e := range events {
+		switch {
+		case e.ad != nil:
+			w.Advertisement(e.ad.DeepCopy())
+		case e.beat != nil:
+			w.Heartbeat(e.beat.DeepCopy())
+		default:
+			w.HeartbeatGone(e.gone)
+		}
+	}
+	w.Synced()
+	a.mu.Lock()
+	a.at = at
+	a.mu.Unlock()
+	return len(events)
+}
+
+// Behind is how many changes the watcher has not been told.
+func (a *API) Behind() int {
+	a.mu.Lock()
+	at := a.at
+	a.mu.Unlock()
+	a.objects.mu.Lock()
+	defer a.objects.mu.Unlock()
+	return len(a.objects.log) - max(at, 0)
+}
+
+// write makes a change, with the fault that it is to have.
+func (a *API) write(kind string, change func() error) error {
+	if a.isOut() {
+		return ErrOut
+	}
+	fails, made := false, false
+	if a.Fault != nil {
+		fails, made = a.Fault(kind)
+	}
+	if fails && !made {
+		return fmt.Errorf("write a %s: %w", kind, ErrOut)
+	}
+	a.objects.mu.Lock()
+	err := change()
+	a.objects.mu.Unlock()
+	if err == nil && fails {
+		return fmt.Errorf("write a %s, answer lost: %w", kind, ErrOut)
+	}
+	return err
+}
+
+func (o *Objects) next() string {
+	o.version++
+	return strconv.FormatInt(o.version, 10)
+}
+
+// Advertisement implements store.API.
+func (a *API) Advertisement(_ context.Context, provider string) (*marketcrd.Advertisement, error) {
+	if a.isOut() {
+		return nil, ErrOut
+	}
+	a.objects.mu.Lock()
+	defer a.objects.mu.Unlock()
+	ad := a.objects.ads[provider]
+	if ad == nil {
+		return nil, store.ErrNotFound
+	}
+	return ad.DeepCopy(), nil
+}
+
+// PutAdvertisement implements store.API.
+func (a *API) PutAdvertisement(_ context.Context, ad *marketcrd.Advertisement) (*marketcrd.Advertisement, error) {
+	out := ad.DeepCopy()
+	o := a.objects
+	err := a.write("advertisement", func() error {
+		was := o.ads[ad.Name]
+		switch {
+		case was == nil && ad.ResourceVersion != "":
+			return store.ErrNotFound
+		case was != nil && was.ResourceVersion != ad.ResourceVersion:
+			return store.ErrConflict
+		}
+		out.ResourceVersion = o.next()
+		if o.ads == nil {
+			o.ads = map[string]*marketcrd.Advertisement{}
+		}
+		o.ads[ad.Name] = out.DeepCopy()
+		if o.written == nil {
+			o.written = map[string]int{}
+		}
+		o.written[ad.Name]++
+		o.log = append(o.log, event{ad: out.DeepCopy()})
+		return nil
+	})
+	return out, err
+}
+
+// Part implements store.API.
+func (a *API) Part(_ context.Context, name string) (*marketcrd.AdvertisementPart, error) {
+	if a.isOut() {
+		return nil, ErrOut
+	}
+	a.objects.mu.Lock()
+	defer a.objects.mu.Unlock()
+	p := a.objects.parts[name]
+	if p == nil {
+		return nil, store.ErrNotFound
+	}
+	return p.DeepCopy(), nil
+}
+
+// PutPart implements store.API.
+func (a *API) PutPart(_ context.Context, p *marketcrd.AdvertisementPart) error {
+	o := a.objects
+	return a.write("part", func() error {
+		if o.parts[p.Name] != nil {
+			return store.ErrConflict
+		}
+		if o.parts == nil {
+			o.parts = map[string]*marketcrd.AdvertisementPart{}
+		}
+		o.parts[p.Name] = p.DeepCopy()
+		return nil
+	})
+}
+
+// Parts implements store.API.
+func (a *API) Parts(context.Context) ([]string, error) {
+	if a.isOut() {
+		return nil, ErrOut
+	}
+	a.objects.mu.Lock()
+	defer a.objects.mu.Unlock()
+	return slices.Sorted(maps.Keys(a.objects.parts)), nil
+}
+
+// DeletePart implements store.API.
+func (a *API) DeletePart(_ context.Context, name string) error {
+	return a.write("part", func() error {
+		delete(a.objects.parts, name)
+		return nil
+	})
+}
+
+// PutHeartbeat implements store.API.
+func (a *API) PutHeartbeat(_ context.Context, h *marketcrd.Heartbeat) error {
+	o := a.objects
+	return a.write("heartbeat", func() error {
+		out := h.DeepCopy()
+		out.ResourceVersion = o.next()
+		if o.beats == nil {
+			o.beats = map[string]*marketcrd.Heartbeat{}
+		}
+		o.beats[h.Name] = out
+		o.log = append(o.log, event{beat: out.DeepCopy()})
+		return nil
+	})
+}
+
+// DeleteHeartbeat implements store.API.
+func (a *API) DeleteHeartbeat(_ context.Context, replica string) error {
+	o := a.objects
+	return a.write("heartbeat", func() error {
+		if o.beats[replica] != nil {
+			delete(o.beats, replica)
+			o.log = append(o.log, event{gone: replica})
+		}
+		return nil
+	})
+}
+
+// Forge puts an Advertisement there as somebody would who may write the objects.
+func (o *Objects) Forge(ad *marketcrd.Advertisement) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ads == nil {
+		o.ads = map[string]*marketcrd.Advertisement{}
+	}
+	ad = ad.DeepCopy()
+	ad.ResourceVersion = o.next()
+	o.ads[ad.Name] = ad
+	o.log = append(o.log, event{ad: ad.DeepCopy()})
+}
+
+// Wipe deletes all, as who deletes the namespace does.
+func (o *Objects) Wipe() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name := range o.beats {
+		o.log = append(o.log, event{gone: name})
+	}
+	o.ads, o.parts, o.beats = nil, nil, nil
+}
+
+// Versions is how often a provider's Advertisement was written.
+func (o *Objects) Versions(provider string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.written[provider]
+}
+
+// PartNames are the parts there are.
+func (o *Objects) PartNames() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Sorted(maps.Keys(o.parts))
+}
+
+// Packed is an Advertisement that has a report, as a replica writes it; its name
+// and generation are missing.
+func Packed(r *wire.FlavorReport) *marketcrd.Advertisement {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // a report can be written
+	}
+	sum := sha256.Sum256(text)
+	return &marketcrd.Advertisement{Spec: marketcrd.AdvertisementSpec{Replica: "forged", Digest: hex.EncodeToString(sum[:]), Report: zip(text)}}
+}
+
+// Bomb is so many bytes in a few.
+func Bomb(size int) []byte { return zip(make([]byte, size)) }
+
+func zip(text []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := w.Write(text)
+	if err := errors.Join(err, w.Close()); err != nil {
+		panic(err) // memory takes whatever is written
+	}
+	return out.Bytes()
+}
