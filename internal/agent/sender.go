@@ -75,6 +75,10 @@ func (s *sender) send(ctx context.Context) time.Duration {
 		if ctx.Err() != nil {
 			return s.interval
 		}
+		if wait := paced(err); wait > 0 {
+			s.settle("paced", nil)
+			return min(wait, s.interval)
+		}
 		if !s.adapt(err) {
 			s.settle("failed", err)
 			s.beginAgain()
@@ -83,6 +87,16 @@ func (s *sender) send(ctx context.Context) time.Duration {
 	}
 	s.retry = min(max(2*s.retry, firstRetry), lastRetry)
 	return s.retry
+}
+
+// paced is for how long the broker asks to gather what changes: it has heard us,
+// and goes on with the list that it has. Zero is another error.
+func paced(err error) time.Duration {
+	var refusal *wire.Refusal
+	if errors.As(err, &refusal) && refusal.Body.Reason == wire.ReasonPaced {
+		return max(refusal.RetryAfter, time.Second)
+	}
+	return 0
 }
 
 // put sends a list in the shortest form that the broker will understand.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
@@ -161,6 +161,7 @@ type daemon struct {
 	repo        *gitrepo.Repo
 	forge       forge.Forge // nil where none is configured
 	market      *market.Market
+	store       store.Store // where agents' reports go; nil where none come
 	delivery    *delivery.Deliverer
 	loop        *reconciler.Reconciler
 	metrics     *server.Metrics
@@ -212,8 +213,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if d.secrets, err = ownSecrets(); err != nil {
 		return nil, err
 	}
-	host, _ := os.Hostname()
-	identity := fmt.Sprintf("%s-%s", host, f.identity)
+	identity := identityOf(f.identity)
 	if d.speaker, err = newSpeaker(identity, log); err != nil {
 		return nil, err
 	}

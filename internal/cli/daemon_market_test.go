@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
@@ -107,7 +108,7 @@ func serveMarket(t *testing.T, m *market.Market, dir string) string {
 	ctx, stop := context.WithCancel(t.Context())
 	servers, err := server.Listen(ctx, log, server.Port{
 		Name: "agents", Address: address, TLS: server.AgentTLS(certs, nil, log),
-		Handler: server.NewAgents(server.Agents{Market: m, Log: log}),
+		Handler: server.NewAgents(server.Agents{Reports: &store.Memory{Market: m}, Market: m, Log: log}),
 	})
 	if err != nil {
 		t.Fatal(err)

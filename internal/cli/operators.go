@@ -20,7 +20,7 @@ import (
 func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, error) {
 	handle := server.Operators{
 		Metrics: d.metrics, Market: d.market,
-		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}},
+		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}},
 		Contracts: func() []wire.ContractState { return d.loop.View().States() },
 		Trust:     func() wire.Trust { return d.loop.View().Trust },
 	}

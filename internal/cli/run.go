@@ -30,6 +30,7 @@ type runOptions struct {
 	streams                     Streams
 	agents, operators, webhooks string
 	connections, perAddress     int
+	store                       storeFlags
 	certPath                    string
 	webhookSecrets              string
 	webhooksTLS                 bool
@@ -57,6 +58,7 @@ It starts with a trust root, which says whose signatures count, or with --unsign
 	}
 	fs := cmd.Flags()
 	o.register(fs)
+	o.store.register(fs)
 	fs.StringVar(&o.agents, "agents-address", ":8443", "address for the clusters' agents (mutual TLS); empty serves none")
 	fs.IntVar(&o.connections, "agents-connections", 20_000, "connections of agents at a time, about 40 KiB each; half of them are kept for addresses that showed a certificate in the last hour")
 	fs.IntVar(&o.perAddress, "agents-connections-per-address", 0, "connections of agents from one address at a time; without a value 1000, 0 does not limit (agents of one site often share an address)")
@@ -96,6 +98,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	defer d.close()
+	if d.store, err = o.store.open(ctx, d, identityOf(o.identity)); err != nil {
+		return err
+	}
 	d.enroller = newEnroller(d.enrollment, d.repo.Propose, o.streams.Now, log)
 	d.reviews = o.pullRequests(d)
 	ports, err := o.ports(d)
@@ -112,6 +117,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
+	group.Go(func() error { return d.store.Run(ctx) })
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { return d.enroller.run(ctx) })
@@ -155,7 +161,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		ports = append(ports, server.Port{
 			Name: "agents", Address: o.agents, Connections: o.connections, PerAddress: o.perAddress, TLS: server.AgentTLS(certs, &d.revocations, d.log),
 			Handler: server.NewAgents(server.Agents{
-				Market: d.market, Broker: d.loop, Delivery: d.delivery, Revocations: &d.revocations, Enrolled: d.enrolled,
+				Reports: d.store, Market: d.market, Broker: d.loop, Delivery: d.delivery, Revocations: &d.revocations, Enrolled: d.enrolled,
 				NotEnrolled: d.notEnrolled,
 				Metrics:     d.metrics, Log: d.log, Now: o.streams.Now,
 			}),

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 )
 
 // maxAdvertisement bounds an advertisement of the first form, a few numbers.
@@ -76,7 +77,7 @@ func (a *agents) postAdvertisement(w http.ResponseWriter, r *http.Request) {
 		a.refused(w, ad.ClusterID, http.StatusBadRequest, "BadReport", err.Error())
 		return
 	}
-	if a.answerReport(w, ad.ClusterID, a.reportV1(ad.ClusterID, flavor)) {
+	if a.answerReport(w, ad.ClusterID, a.reportV1(r, ad.ClusterID, flavor)) {
 		a.legacy.put(ad)
 		answer := wire.AdvertisementAnswer{Advertisement: a.known(ad)}
 		if a.Broker != nil {
@@ -88,12 +89,15 @@ func (a *agents) postAdvertisement(w http.ResponseWriter, r *http.Request) {
 
 // reportV1 hands an advertisement to the market as its cluster's newest report:
 // the first form has no generation by which it could be older than another.
-func (a *agents) reportV1(cluster string, flavor v1alpha1.Flavor) error {
+func (a *agents) reportV1(r *http.Request, cluster string, flavor v1alpha1.Flavor) error {
 	var err error
 	at := uint64(max(a.Now().UnixNano(), 0))
 	for range 2 {
 		generation := a.legacy.next(cluster, at)
-		err = a.Market.Report(cluster, generation, []v1alpha1.Flavor{flavor}, true)
+		err = a.Reports.Report(r.Context(), store.Report{
+			Cluster: cluster, Generation: generation, Certificate: serialOf(r),
+			Content: &wire.FlavorReport{Flavors: []v1alpha1.Flavor{flavor}},
+		})
 		var stale *market.StaleEpochError
 		if !errors.As(err, &stale) {
 			break

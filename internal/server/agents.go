@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 )
 
 // maxReport bounds a report, as sent and as unpacked: some ten thousand
@@ -22,16 +26,16 @@ const maxReport = 8 << 20
 // memory; further ones wait their turn.
 const concurrentReports = 4
 
+// Reports takes what agents report; a store.Store is one.
+type Reports interface {
+	// Report takes a report, whole. market.ErrUnknownBase asks for a full one; a
+	// *market.StaleEpochError names the newest generation; a *store.BusyError and a
+	// *store.CutError refuse it for now; any other error is a mistake in it.
+	Report(ctx context.Context, r store.Report) error
+}
+
 // Market is what the ports need of the market; *market.Market is one.
 type Market interface {
-	// Report takes a cluster's list of flavors, all at once. Unless full, the
-	// list of that generation still holds. market.ErrUnknownBase asks for a
-	// full report; a *market.StaleEpochError names the newest generation; any
-	// other error is a mistake in the report.
-	Report(cluster string, generation wire.Generation, flavors []v1alpha1.Flavor, full bool) error
-	// SetDemand takes what a cluster's full report says of its pods' demand, nil
-	// for nothing. An error is a mistake in it, and changes nothing.
-	SetDemand(cluster string, demand *v1alpha1.Demand) error
 	// Offers are the flavors that a query chooses, in order of provider and name,
 	// with the tree of all; the channel is closed once they may be others.
 	Offers(market.Query) (tree.Tree, []v1alpha1.Flavor, <-chan struct{})
@@ -39,7 +43,9 @@ type Market interface {
 
 // Agents is what the agents' port is made of.
 type Agents struct {
-	// Market takes the reports.
+	// Reports takes the reports.
+	Reports Reports
+	// Market answers GET /market.
 	Market Market
 	// Broker decides on reservations; nil serves neither them nor instructions.
 	Broker Broker
@@ -186,16 +192,11 @@ func (a *agents) putFlavors(w http.ResponseWriter, r *http.Request) {
 	if !a.complete(w, cluster, report.Flavors) {
 		return
 	}
+	told := store.Report{Cluster: cluster, Generation: generation, Certificate: serialOf(r)}
 	if full {
-		if err := market.CheckDemand(report.Demand); err != nil {
-			a.refused(w, cluster, http.StatusUnprocessableEntity, "BadReport", err.Error())
-			return
-		}
+		told.Content = &report
 	}
-	if a.report(w, cluster, generation, report.Flavors, full) {
-		if full {
-			a.demand(cluster, report.Demand)
-		}
+	if a.answerReport(w, cluster, a.Reports.Report(r.Context(), told)) {
 		w.Header().Set(wire.HeaderGeneration, generation.String())
 		w.WriteHeader(http.StatusNoContent)
 	}
@@ -294,18 +295,21 @@ func (a *agents) complete(w http.ResponseWriter, cluster string, flavors []v1alp
 	return true
 }
 
-// report hands a report to the market and answers unless it was taken.
-func (a *agents) report(w http.ResponseWriter, cluster string, g wire.Generation, flavors []v1alpha1.Flavor, full bool) bool {
-	return a.answerReport(w, cluster, a.Market.Report(cluster, g, flavors, full))
-}
-
 // answerReport counts what became of a report, and answers unless it was taken.
 func (a *agents) answerReport(w http.ResponseWriter, cluster string, err error) bool {
 	var stale *market.StaleEpochError
+	var busy *store.BusyError
+	var cut *store.CutError
 	switch {
 	case err == nil:
 		a.count(cluster, "accepted")
 		return true
+	case errors.As(err, &busy):
+		a.count(cluster, "limited")
+		refuseFor(w, http.StatusTooManyRequests, wire.ReasonPaced, busy.After, err)
+	case errors.As(err, &cut):
+		a.count(cluster, "unavailable")
+		refuseFor(w, http.StatusServiceUnavailable, wire.ReasonUnavailable, 2*time.Second, err)
 	case errors.Is(err, market.ErrUnknownBase):
 		a.count(cluster, "unknown_base")
 		refuse(w, http.StatusPreconditionFailed, wire.ReasonUnknownBase, "%v", err)
@@ -318,11 +322,18 @@ func (a *agents) answerReport(w http.ResponseWriter, cluster string, err error) 
 	return false
 }
 
-// demand hands on what a report that was taken says of pods.
-func (a *agents) demand(cluster string, d *v1alpha1.Demand) {
-	if err := a.Market.SetDemand(cluster, d); err != nil {
-		a.Log.Warn("demand refused", "cluster", cluster, "err", err)
+// refuseFor answers that a request may come again after a while.
+func refuseFor(w http.ResponseWriter, status int, reason string, after time.Duration, err error) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(max(math.Ceil(after.Seconds()), 1))))
+	refuse(w, status, reason, "%v", err)
+}
+
+// serialOf is the serial number of the certificate that a request came with.
+func serialOf(r *http.Request) string {
+	if cert := peer(r); cert != nil {
+		return cert.SerialNumber.Text(16)
 	}
+	return ""
 }
 
 // refused counts, logs and answers a report that will be no better next time.

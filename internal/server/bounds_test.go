@@ -33,7 +33,7 @@ func startPolled(t *testing.T, connections int) *fleet {
 	files := f.certify()
 	f.address = "https://" + run(t, Port{
 		Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet), Connections: connections,
-		Handler: NewAgents(Agents{Market: f.market, Broker: poller{}, Revocations: f.revocations, Log: quiet}),
+		Handler: NewAgents(Agents{Reports: f.market, Market: f.market, Broker: poller{}, Revocations: f.revocations, Log: quiet}),
 	})
 	return f
 }

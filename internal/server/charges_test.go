@@ -48,7 +48,7 @@ func startTalking(t *testing.T, limits Limits) (*fleet, *talker) {
 	files := f.certify()
 	f.address = "https://" + run(t, Port{
 		Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet),
-		Handler: NewAgents(Agents{Market: f.market, Broker: talk, Delivery: talk, Revocations: f.revocations, Log: quiet, Limits: limits, Now: f.clock}),
+		Handler: NewAgents(Agents{Reports: f.market, Market: f.market, Broker: talk, Delivery: talk, Revocations: f.revocations, Log: quiet, Limits: limits, Now: f.clock}),
 	})
 	return f, talk
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
@@ -32,7 +33,7 @@ func newInside() *inside {
 
 // broker sets who decides on reservations; nil: nobody.
 func (in *inside) broker(b Broker) {
-	a := newAgents(Agents{Market: in.market, Broker: b, Metrics: in.metrics, Log: slog.New(slog.NewTextHandler(&in.log, nil))})
+	a := newAgents(Agents{Reports: &store.Memory{Market: in.market}, Market: in.market, Broker: b, Metrics: in.metrics, Log: slog.New(slog.NewTextHandler(&in.log, nil))})
 	in.handler = a.routes()
 }
 

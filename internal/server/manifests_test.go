@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 )
 
 // handed stands for delivery to a cluster by its own agent.
@@ -27,7 +28,7 @@ func (h *handed) Observed(_ string, report wire.Observed) error {
 // delivering is the agents' port of a fleet whose agents apply manifests.
 func delivering() (*inside, *handed) {
 	in, h := newInside(), &handed{}
-	in.handler = newAgents(Agents{Market: in.market, Delivery: h, Metrics: in.metrics, Log: slog.New(slog.DiscardHandler)}).routes()
+	in.handler = newAgents(Agents{Reports: &store.Memory{Market: in.market}, Market: in.market, Delivery: h, Metrics: in.metrics, Log: slog.New(slog.DiscardHandler)}).routes()
 	return in, h
 }
 

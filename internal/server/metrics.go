@@ -36,6 +36,8 @@ type Metrics struct {
 	conditions    *levels
 	notifications *prometheus.CounterVec
 	refused       *prometheus.GaugeVec
+	storeWrites   *prometheus.CounterVec
+	storeCut      prometheus.Gauge
 }
 
 // Buckets in seconds: fast ones for what the daemon computes, slow ones for
@@ -67,7 +69,7 @@ func NewMetrics() *Metrics {
 		commit:        histogram("commit_seconds", "Time to write and push a round's commit.", fast),
 		pushConflicts: prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_push_conflicts_total", Help: "Pushes refused because the ref had moved."}),
 		faults:        prometheus.NewCounter(prometheus.CounterOpts{Name: "fleetbroker_planner_faults_total", Help: "Plans made from nothing because the planner's session could not be updated; the log has the stack."}),
-		adverts:       counters("advert_total", "Reports of agents, by result: accepted, unknown_base, stale, rejected, limited.", "cluster", "result"),
+		adverts:       counters("advert_total", "Reports of agents, by result: accepted, unknown_base, stale, rejected, limited, unavailable.", "cluster", "result"),
 		toReserve:     histogram("time_to_reserve_seconds", "Time from an intent's first sight to its reservation.", slow),
 		toActive:      histogram("time_to_active_seconds", "Time from reservation to usable capacity.", slow),
 		spend:         newMoney("spend_total", "Spend accrued, from the ledger."),
@@ -76,11 +78,13 @@ func NewMetrics() *Metrics {
 		expiring:      newLevels("contracts_expiring", "Contracts that end within their lead time: a tenth of their term, a day at the most.", "tenant"),
 		conditions:    newLevels("provider_condition", "1 for each provider of which something should be looked at: LocationContradicted, PriceContradicted, FlavorFileShadowed, RefusesContracts.", "provider", "type"),
 		notifications: counters("notifications_total", "Notifications of tenants, by result: sent, failed (and tried again), dropped (too many or too old).", "tenant", "result"),
+		storeWrites:   counters("market_store_writes_total", "Writes of the market's shared store, by kind (advertisement, heartbeat) and result (ok, conflict, error).", "kind", "result"),
+		storeCut:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_market_store_cut", Help: "1 while the market's shared store is out of reach, so that nobody is heard."}),
 		refused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "fleetbroker_delivery_refused", Help: "What is not delivered to a cluster: files that nothing renders to, objects of no admissible form, namespaces whose remote name another has.",
 		}, []string{"cluster"}),
 	}
-	m.registry.MustRegister(m.refused, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkLimit, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	m.registry.MustRegister(m.refused, m.storeWrites, m.storeCut, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkLimit, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -137,6 +141,17 @@ func (m *Metrics) PlannerCheck(result string, bytes uint64) {
 
 // PlannerCheckLimit sets how many bytes a check may allocate.
 func (m *Metrics) PlannerCheckLimit(bytes uint64) { m.checkLimit.Set(float64(bytes)) }
+
+// StoreWrote counts a write of the market's store.
+func (m *Metrics) StoreWrote(kind, result string) { m.storeWrites.WithLabelValues(kind, result).Inc() }
+
+// StoreCut sets whether the market's store is out of reach.
+func (m *Metrics) StoreCut(cut bool) {
+	m.storeCut.Set(0)
+	if cut {
+		m.storeCut.Set(1)
+	}
+}
 
 // Advert counts an agent's report.
 func (m *Metrics) Advert(cluster, result string) { m.adverts.WithLabelValues(cluster, result).Inc() }

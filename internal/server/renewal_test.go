@@ -38,7 +38,7 @@ func TestTheBrokersCertificateIsRenewedWithoutARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.address = "https://" + run(t, Port{Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet), Handler: NewAgents(Agents{Market: f.market, Log: quiet})})
+	f.address = "https://" + run(t, Port{Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet), Handler: NewAgents(Agents{Reports: f.market, Market: f.market, Log: quiet})})
 	shown := func(client *http.Client) *big.Int {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.address+"/healthz", nil)

@@ -24,6 +24,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
@@ -60,22 +61,22 @@ type heard struct {
 	full       bool
 }
 
-func (m *recorder) Report(cluster string, g wire.Generation, flavors []v1alpha1.Flavor, full bool) error {
+func (m *recorder) Report(_ context.Context, r store.Report) error {
 	if m.hang != nil {
 		m.hang <- struct{}{}
 		<-m.hang
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.reports = append(m.reports, heard{cluster, g, flavors, full})
+	one := heard{cluster: r.Cluster, generation: r.Generation}
+	if r.Content != nil {
+		if err := market.CheckDemand(r.Content.Demand); err != nil {
+			return err
+		}
+		one.flavors, one.full, m.demand = r.Content.Flavors, true, r.Content.Demand
+	}
+	m.reports = append(m.reports, one)
 	return m.err
-}
-
-func (m *recorder) SetDemand(_ string, d *v1alpha1.Demand) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.demand = d
-	return nil
 }
 
 func (m *recorder) Offers(q market.Query) (tree.Tree, []v1alpha1.Flavor, <-chan struct{}) {
@@ -129,7 +130,7 @@ func startFleet(t *testing.T) *fleet {
 	f := &fleet{t: t, market: &recorder{}, revocations: new(Revocations), metrics: NewMetrics(), now: time.Now()}
 	files := f.certify()
 	handler := NewAgents(Agents{
-		Market: f.market, Revocations: f.revocations, Metrics: f.metrics, Log: quiet, Now: f.clock,
+		Reports: f.market, Market: f.market, Revocations: f.revocations, Metrics: f.metrics, Log: quiet, Now: f.clock,
 		Enrolled: func(cluster string) bool { return cluster != "stranger" },
 	})
 	f.address = "https://" + run(t, Port{Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet), Handler: handler})
@@ -342,7 +343,7 @@ func TestWhoMayReport(t *testing.T) {
 func TestWhoIsNotEnrolledIsToldWhatBecomesOfIt(t *testing.T) {
 	asked := ""
 	a := newAgents(Agents{
-		Market: &recorder{}, Broker: &listener{}, Log: quiet, Enrolled: func(string) bool { return false },
+		Reports: &recorder{}, Market: &recorder{}, Broker: &listener{}, Log: quiet, Enrolled: func(string) bool { return false },
 		NotEnrolled: func(cluster, role string) *wire.Refusal {
 			asked = cluster + " " + role
 			return &wire.Refusal{Status: 403, Body: wire.Error{Error: "proposed", Reason: "EnrollmentProposed"}}
@@ -457,7 +458,7 @@ func TestReplacedAuthorityReachesLivingConnections(t *testing.T) {
 	f.revocations.Authorities = files
 	f.address = "https://" + run(t, Port{
 		Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet),
-		Handler: NewAgents(Agents{Market: f.market, Revocations: f.revocations, Log: quiet}),
+		Handler: NewAgents(Agents{Reports: f.market, Market: f.market, Revocations: f.revocations, Log: quiet}),
 	})
 	client := f.client(paris, nil)
 	ask := func(want int) string {

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
@@ -116,7 +117,7 @@ func open(t *testing.T) *place {
 	log := slog.New(slog.DiscardHandler)
 	servers, err := server.Listen(t.Context(), log, server.Port{
 		Name: "agents", Address: "127.0.0.1:0", TLS: server.AgentTLS(own, nil, log),
-		Handler: server.NewAgents(server.Agents{Market: p.market, Broker: p.desk, Log: log}),
+		Handler: server.NewAgents(server.Agents{Reports: &store.Memory{Market: p.market}, Market: p.market, Broker: p.desk, Log: log}),
 	})
 	if err != nil {
 		t.Fatal(err)

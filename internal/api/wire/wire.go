@@ -78,6 +78,9 @@ const (
 	ReasonUnknownBase = "UnknownBase"
 	// ReasonStaleEpoch asks for an epoch above Error.Last (409).
 	ReasonStaleEpoch = "StaleEpoch"
+	// ReasonPaced: what changed is written at most so often; the former list holds,
+	// and the newest is to come again after Retry-After (429).
+	ReasonPaced = "Paced"
 	// ReasonDeaf: the daemon hears too few providers to decide; try again (503).
 	ReasonDeaf = "Deaf"
 	// ReasonUnavailable: the daemon cannot commit now; try again with the same key (503).

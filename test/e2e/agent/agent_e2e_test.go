@@ -24,6 +24,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/crd"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 	"github.com/fleetbroker/fleetbroker/test/env"
@@ -131,7 +132,7 @@ func (b *broker) start() {
 	m := market.New(market.Options{})
 	servers, err := server.Listen(context.Background(), log, server.Port{
 		Name: "agents", Address: b.address, TLS: server.AgentTLS(files, &b.revocations, log),
-		Handler: server.NewAgents(server.Agents{Market: m, Log: log, Revocations: &b.revocations}),
+		Handler: server.NewAgents(server.Agents{Reports: &store.Memory{Market: m}, Market: m, Log: log, Revocations: &b.revocations}),
 	})
 	if err != nil {
 		b.t.Fatal(err)
