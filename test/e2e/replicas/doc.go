@@ -1,0 +1,10 @@
+// Package replicas tests several daemons that share one market on a real
+// kube-apiserver, behind one balancer that sends each connection to any of them;
+// git over http, agents as programs of the test that speak as agents do.
+//
+//		go test -tags e2e ./test/e2e/replicas
+//
+//	  - market: one market in all replicas whatever an agent reaches; a replica
+//	    killed, one cut off from the API server, the API server restarted, its objects
+//	    deleted: nobody is called silent who reports
+package replicas

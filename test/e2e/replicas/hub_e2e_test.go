@@ -1,0 +1,201 @@
+//go:build e2e
+
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
+	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/envtest"
+	"github.com/fleetbroker/fleetbroker/test/env/rig"
+)
+
+// patience bounds every wait.
+const patience = time.Minute
+
+// namespace of the market's objects.
+const namespace = "fleetbroker"
+
+var bin string
+
+func TestMain(m *testing.M) { envtest.Main(m, &bin) }
+
+// hub is the cluster that the replicas run in, with what stands between.
+type hub struct {
+	t       *testing.T
+	cluster *env.Cluster
+	rig     *rig.Rig
+	all     []*replica
+	// balancer is the one address that agents know.
+	balancer *gate
+}
+
+// replica is a daemon with its way to the API server.
+type replica struct {
+	*rig.Daemon
+	api *gate
+}
+
+// newHub starts an API server, git, and so many replicas of a fleet.
+func newHub(t *testing.T, inputs map[string]string, replicas int, args ...string) (context.Context, *hub) {
+	t.Helper()
+	h := &hub{t: t, cluster: envtest.Cluster(t, env.ClusterOptions{Name: "hub"})}
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	t.Cleanup(cancel)
+	if err := env.InstallAgentCRDs(ctx, h.cluster.Config); err != nil { // all kinds of the project
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(h.cluster.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.rig, err = rig.Start(ctx, rig.Options{Dir: t.TempDir(), Bin: bin, Inputs: inputs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.rig.Stop(); err != nil {
+			t.Errorf("stop the rig: %v", err)
+		}
+	})
+	server, err := url.Parse(h.cluster.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range replicas {
+		r := &replica{api: newGate(t, func() string { return server.Host })}
+		name := fmt.Sprintf("r%d", i)
+		kubeconfig := filepath.Join(t.TempDir(), name+".kubeconfig")
+		text := strings.ReplaceAll(string(h.cluster.Kubeconfig), server.Host, r.api.address)
+		if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.Daemon, err = h.rig.Daemon(ctx, name, append([]string{
+			"--poll-interval", "2s", "--market-store", "kubernetes", "--market-kubeconfig", kubeconfig, "--market-namespace", namespace,
+		}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.all = append(h.all, r)
+	}
+	h.balancer = newGate(t, func() string { return h.all[rand.IntN(len(h.all))].Agents }) //nolint:gosec // any of them
+	return ctx, h
+}
+
+// line is a cluster's line to whichever replica the balancer chooses; each has a
+// connection of its own.
+func (h *hub) line(cluster string) transport.Transport {
+	h.t.Helper()
+	files, err := h.rig.Files(cluster)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	line, err := transport.NewHTTP("https://"+h.balancer.address, cluster, files)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return line
+}
+
+// gate passes connections on, to an address that is asked for each, unless it is
+// closed.
+type gate struct {
+	address string
+	to      func() string
+
+	mu     sync.Mutex
+	closed bool
+	open   map[net.Conn]bool
+}
+
+func newGate(t *testing.T, to func() string) *gate {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{address: listener.Addr().String(), to: to, open: map[net.Conn]bool{}}
+	t.Cleanup(func() {
+		_ = listener.Close()
+		g.set(true)
+	})
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go g.pass(conn)
+		}
+	}()
+	return g
+}
+
+// set closes the gate and cuts what passes, or opens it.
+func (g *gate) set(closed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = closed
+	if closed {
+		for conn := range g.open {
+			_ = conn.Close()
+		}
+	}
+}
+
+func (g *gate) enter(conns ...net.Conn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	for _, c := range conns {
+		g.open[c] = true
+	}
+	return true
+}
+
+func (g *gate) pass(in net.Conn) {
+	defer in.Close()
+	out, err := new(net.Dialer).Dial("tcp", g.to())
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	if !g.enter(in, out) {
+		return
+	}
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.open, in)
+		delete(g.open, out)
+	}()
+	done := make(chan struct{}, 2)
+	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
+		go func() {
+			_, _ = io.Copy(way[1], way[0])
+			done <- struct{}{}
+		}()
+	}
+	<-done
+}
