@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,10 +24,10 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
-	"github.com/fleetbroker/fleetbroker/internal/reconciler/clock"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
@@ -77,7 +76,7 @@ func TestInstallBaseOnAConsumer(t *testing.T) {
 		t.Error(out.String())
 	}
 	mayExactly(ctx, t, rome.Config)
-	oneSpeaks(ctx, t, kubeconfig)
+	oneDecides(ctx, t, kubeconfig)
 	deliversWith(ctx, t, rome.Config, fleet, configs)
 }
 
@@ -158,9 +157,9 @@ func createPeer(ctx context.Context, t *testing.T, config *rest.Config) {
 	}
 }
 
-// oneSpeaks lets two daemons elect the one that speaks to people, with the rights
-// of the install base.
-func oneSpeaks(ctx context.Context, t *testing.T, kubeconfig []byte) {
+// oneDecides lets two replicas elect the one that decides, with the rights of the
+// install base.
+func oneDecides(ctx context.Context, t *testing.T, kubeconfig []byte) {
 	t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
@@ -168,34 +167,34 @@ func oneSpeaks(ctx context.Context, t *testing.T, kubeconfig []byte) {
 	}
 	var group sync.WaitGroup
 	defer group.Wait()
-	stops := map[*speaker]context.CancelFunc{}
+	stops := map[*process.Election]context.CancelFunc{}
 	for _, name := range []string{"one", "two"} {
-		s := &speaker{config: config, namespace: "fleetbroker", identity: name, log: slog.New(slog.DiscardHandler)}
+		s := &process.Election{Config: config, Namespace: "fleetbroker", Identity: name}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		stops[s] = stop
 		group.Go(func() {
-			if err := s.run(ctx, clock.New(time.Now, nil)); err != nil {
+			if err := s.Run(ctx); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	speaks := func() (found []*speaker) {
+	leads := func() (found []*process.Election) {
 		for s := range stops {
-			if s.speaks() {
+			if s.Leads() {
 				found = append(found, s)
 			}
 		}
 		return found
 	}
-	envtest.Eventually(t, "one speaks", func(context.Context) bool { return len(speaks()) > 0 })
-	first := speaks()
+	envtest.Eventually(t, "one decides", func(context.Context) bool { return len(leads()) > 0 })
+	first := leads()
 	if len(first) != 1 {
-		t.Fatal("both speak")
+		t.Fatal("both decide")
 	}
 	stops[first[0]]()
 	envtest.Eventually(t, "the other takes over", func(context.Context) bool {
-		now := speaks()
+		now := leads()
 		return len(now) == 1 && now[0] != first[0]
 	})
 }

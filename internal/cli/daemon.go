@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -20,11 +21,11 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
-	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
@@ -161,7 +162,8 @@ type daemon struct {
 	repo        *gitrepo.Repo
 	forge       forge.Forge // nil where none is configured
 	market      *market.Market
-	store       store.Store // where agents' reports go; nil where none come
+	shared      *process.Shared   // where agents' reports go, and other replicas are; nil where none come
+	election    *process.Election // of who decides; nil where nobody else may
 	delivery    *delivery.Deliverer
 	loop        *reconciler.Reconciler
 	metrics     *server.Metrics
@@ -169,7 +171,6 @@ type daemon struct {
 	shadow      bool
 	enroller    *enroller
 	reviews     *reviews.Reviews // nil where no forge is configured
-	speaker     *speaker         // nil outside of a cluster
 	certs       *pki.Files       // nil where no agents are served
 	secrets     delivery.Secrets
 	observer    *observer
@@ -195,7 +196,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	obs := &observer{metrics: d.metrics, log: log}
 	d.metrics.PlannerCheckLimit(check.Budget)
 	d.clock = clock.New(now, nil)
-	f.auth.Date = func(server, asked, answered time.Time) { d.clock.Heard(gitServer, server, answered.Sub(asked)) }
+	f.auth.Date = func(server, asked, answered time.Time) { d.clock.Heard("git server", server, answered.Sub(asked)) }
 	repo, ledger, signer, err := f.open(ctx, log, obs, d.state)
 	if err != nil {
 		return nil, err
@@ -214,9 +215,6 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		return nil, err
 	}
 	identity := identityOf(f.identity)
-	if d.speaker, err = newSpeaker(identity, log); err != nil {
-		return nil, err
-	}
 	d.delivery = delivery.New(delivery.Options{
 		Access:   delivery.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
@@ -226,6 +224,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	})
 	opts := reconciler.Options{
 		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Poll: f.poll,
+		Leads:  func() bool { return d.election.Leads() },
 		Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
 	}
 	if d.forge != nil {
@@ -263,7 +262,7 @@ func (f *daemonFlags) planCheck() (planning.Options, error) {
 // ownSecrets reads Secrets of the namespace that the daemon runs in, for
 // clusters whose file names one; nil outside of a cluster.
 func ownSecrets() (delivery.Secrets, error) {
-	config, namespace, err := ownCluster()
+	config, namespace, err := process.OwnCluster()
 	if err != nil || config == nil {
 		return nil, err
 	}
@@ -360,4 +359,10 @@ func requester(c *v1alpha1.Contract) string {
 		return cluster
 	}
 	return c.Metadata.Namespace
+}
+
+// identityOf is a daemon's name among others.
+func identityOf(flag string) string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s-%s", host, flag)
 }

@@ -51,6 +51,6 @@ func (o *runOptions) pullRequests(d *daemon) *reviews.Reviews {
 	}
 	return reviews.New(reviews.Options{
 		Forge: d.forge, Repo: d.repo, View: d.loop.View, Branch: o.inputs, Poll: o.poll, Refresh: o.forge.refresh,
-		Now: o.streams.Now, Log: d.log, Speaks: d.speaker.speaks,
+		Now: o.streams.Now, Log: d.log, Speaks: d.election.Leads,
 	})
 }

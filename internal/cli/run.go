@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	process "github.com/fleetbroker/fleetbroker/internal/daemon"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/server"
@@ -30,7 +33,7 @@ type runOptions struct {
 	streams                     Streams
 	agents, operators, webhooks string
 	connections, perAddress     int
-	store                       storeFlags
+	store                       process.StoreFlags
 	certPath                    string
 	webhookSecrets              string
 	webhooksTLS                 bool
@@ -58,7 +61,7 @@ It starts with a trust root, which says whose signatures count, or with --unsign
 	}
 	fs := cmd.Flags()
 	o.register(fs)
-	o.store.register(fs)
+	o.store.Register(fs)
 	fs.StringVar(&o.agents, "agents-address", ":8443", "address for the clusters' agents (mutual TLS); empty serves none")
 	fs.IntVar(&o.connections, "agents-connections", 20_000, "connections of agents at a time, about 40 KiB each; half of them are kept for addresses that showed a certificate in the last hour")
 	fs.IntVar(&o.perAddress, "agents-connections-per-address", 0, "connections of agents from one address at a time; without a value 1000, 0 does not limit (agents of one site often share an address)")
@@ -98,7 +101,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	defer d.close()
-	if d.store, err = o.store.open(ctx, d, identityOf(o.identity)); err != nil {
+	if err := o.join(ctx, d); err != nil {
 		return err
 	}
 	d.enroller = newEnroller(d.enrollment, d.repo.Propose, o.streams.Now, log)
@@ -117,13 +120,15 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
-	group.Go(func() error { return d.store.Run(ctx) })
+	group.Go(func() error { return d.shared.Store.Run(ctx) })
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { return d.enroller.run(ctx) })
-	if d.speaker != nil {
-		group.Go(func() error { return d.speaker.run(ctx, d.clock) })
-		group.Go(func() error { return hearAPIServer(ctx, d.speaker.config, d.clock) })
+	if d.election != nil {
+		group.Go(func() error { return d.election.Run(ctx) })
+		group.Go(func() error {
+			return process.HearAPIServer(ctx, d.election.Config, func(at time.Time, took time.Duration) { d.clock.Heard("API server", at, took) })
+		})
 	}
 	if d.reviews != nil {
 		group.Go(func() error { return d.reviews.Run(ctx) })
@@ -161,7 +166,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		ports = append(ports, server.Port{
 			Name: "agents", Address: o.agents, Connections: o.connections, PerAddress: o.perAddress, TLS: server.AgentTLS(certs, &d.revocations, d.log),
 			Handler: server.NewAgents(server.Agents{
-				Reports: d.store, Market: d.market, Broker: d.loop, Delivery: d.delivery, Revocations: &d.revocations, Enrolled: d.enrolled,
+				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Delivery: d.delivery, Revocations: &d.revocations, Enrolled: d.enrolled,
 				NotEnrolled: d.notEnrolled,
 				Metrics:     d.metrics, Log: d.log, Now: o.streams.Now,
 			}),
@@ -181,6 +186,64 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		})
 	}
 	return ports, nil
+}
+
+// join finds the other replicas: their market, and who of them decides.
+func (o *runOptions) join(ctx context.Context, d *daemon) error {
+	identity := identityOf(o.identity)
+	var err error
+	d.shared, err = o.store.Open(ctx, process.StoreOptions{Market: d.market, Identity: identity, Agents: o.agents, Observer: d.metrics, Log: d.log})
+	var wrong *process.UsageError
+	switch {
+	case errors.As(err, &wrong):
+		return usagef("%s", wrong.Message)
+	case err != nil:
+		return err
+	case d.shared.Config == nil || o.shadow: // a shadow must not keep others from deciding
+		return nil
+	}
+	d.election = &process.Election{
+		Config: d.shared.Config, Namespace: d.shared.Namespace, Identity: d.shared.Replica,
+		Fit: d.fit, Cut: func() string { return d.shared.Store.Status().Cut }, Changed: d.loop.Wake, Log: d.log,
+	}
+	return nil
+}
+
+// unread is how long the fleet repo may not answer before another replica should
+// decide.
+const unread = 30 * time.Second
+
+// fit says why this replica may not decide.
+func (d *daemon) fit() error {
+	switch st := d.shared.Store.Status(); {
+	case d.clock.Err() != nil:
+		return d.clock.Err()
+	case st.Cut != "":
+		return errors.New("the market's store is out of reach: " + st.Cut)
+	case d.loop.View().Fleet == nil:
+		return errors.New("the fleet repo has not been read yet")
+	}
+	if out := d.loop.RemoteOut(); out > unread {
+		return fmt.Errorf("the fleet repo has not answered for %s", out.Round(time.Second))
+	}
+	return nil
+}
+
+// broker decides on what clusters ask for, or hands it to the replica that does.
+func (d *daemon) broker(certs *pki.Files) server.Broker {
+	shared, ok := d.shared.Store.(*store.Shared)
+	if !ok || d.election == nil {
+		return d.loop
+	}
+	return &process.Broker{Decider: d.loop, Election: d.election, Address: shared.Address, Files: certs, Replica: d.shared.Replica, Life: d.shared.Life}
+}
+
+// storeUp is the check of /readyz.
+func (d *daemon) storeUp() error {
+	if st := d.shared.Store.Status(); st.Cut != "" {
+		return fmt.Errorf("the market's store is out of reach since %s: %s", st.Since.UTC().Format(time.RFC3339), st.Cut)
+	}
+	return nil
 }
 
 // webhookSecrets reads a forge's secret at each request, so that it can be

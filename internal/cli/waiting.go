@@ -123,3 +123,13 @@ func (o *runOptions) serveWaiting(ctx context.Context, log *slog.Logger, why fun
 		return <-done
 	}, nil
 }
+
+// wait lets time pass, or the context end.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

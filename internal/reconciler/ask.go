@@ -137,8 +137,11 @@ func digestOfAsk(ask *wire.Ask) (string, error) {
 // so that a retry finds it whoever answers; without, from all that tells this
 // request apart.
 func idOf(w *waiter, digest string) string {
-	if w.ask.Key != "" {
+	switch {
+	case w.ask.Key != "":
 		return wire.ReservationID(w.ask.Cluster, w.ask.Key)
+	case w.ask.ID != "":
+		return w.ask.ID
 	}
 	return wire.NameReservation("body", w.ask.Cluster, digest, fmt.Sprint(w.arrived.UnixNano()), fmt.Sprint(w.nonce))
 }

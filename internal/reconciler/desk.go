@@ -129,6 +129,11 @@ func (r *Reconciler) admit(in *inputs, index requestIndex, w *waiter, now v1alph
 		return &verdict{err: refusal(http.StatusForbidden, wire.ReasonNotEnabled,
 			"cluster %s may not ask for capacity: add `reservations: {tenant: …}` to the spec of clusters/%s.yaml", w.ask.Cluster, w.ask.Cluster)}
 	}
+	if r.standby {
+		err := unavailable(time.Second, "another replica decides; ask again with the same %s", wire.HeaderIdempotencyKey)
+		err.Body.Reason = wire.ReasonStandby
+		return &verdict{err: err}
+	}
 	if why := r.silentNow(in); why != "" {
 		return &verdict{err: unavailable(5*time.Second, "%s", why)}
 	}
@@ -140,6 +145,9 @@ func (r *Reconciler) admit(in *inputs, index requestIndex, w *waiter, now v1alph
 	if err != nil {
 		return &verdict{err: err}
 	}
+	if w.id == "" && index.byName[w.ask.ID] != nil { // another replica handed it on before
+		w.id = w.ask.ID
+	}
 	if w.ask.Key == "" && w.id == "" {
 		if it := r.retried(index, w, digest, now); it != nil {
 			w.id = it.Metadata.Name
@@ -148,7 +156,7 @@ func (r *Reconciler) admit(in *inputs, index requestIndex, w *waiter, now v1alph
 	if w.id == "" {
 		w.id = idOf(w, digest)
 	}
-	if w.ask.Key == "" {
+	if w.ask.Key == "" && !w.ask.Handed {
 		r.intake.open(w.id, now.Time)
 	}
 	if it := index.byName[w.id]; it != nil {

@@ -99,6 +99,10 @@ func (r *Reconciler) Release(ctx context.Context, cluster, id string) error {
 // another one, else it is a retry. Safe for any goroutine.
 func (r *Reconciler) Answered(id string, told bool) { r.intake.ended(id, told) }
 
+// Told notes that another replica has told a client of a reservation: an equal
+// request that comes from now on is another one. Safe for any goroutine.
+func (r *Reconciler) Told(id string) { r.intake.told(id, r.opts.Now()) }
+
 func (r *Reconciler) wait(ctx context.Context, w *waiter) (verdict, error) {
 	w.ctx, w.done, w.arrived = ctx, make(chan verdict, 1), r.opts.Now()
 	if err := r.intake.put(w); err != nil {
@@ -200,6 +204,12 @@ func (t *intake) ended(id string, told bool) {
 		f.told, f.open = told, false
 		t.fates[id] = f
 	}
+}
+
+// told notes that the client of a request that another replica took was told 2xx.
+func (t *intake) told(id string, now time.Time) {
+	t.open(id, now)
+	t.ended(id, true)
 }
 
 // retriable reports whether an equal request may be a retry of this one: it

@@ -28,6 +28,7 @@ type key struct {
 	deaf           bool
 	settled        bool
 	allowEnds      bool
+	standby        bool // another replica decides
 	// planDue and statusDue are when time alone makes the key another one.
 	planDue   v1alpha1.Time
 	statusDue time.Time
@@ -40,6 +41,7 @@ func (r *Reconciler) keyOf(in *inputs, s *market.Snapshot, observed uint64, unhe
 		unheard: digest(unheard), unverified: digest(findingTexts(r.state)),
 		deaf:      s.Deaf(in.ledger.Providers()),
 		settled:   s.Settled(),
+		standby:   r.standby,
 		allowEnds: !r.opts.AllowEnds.IsZero() && r.opts.AllowEnds == in.heads.Inputs.Commit.Hash,
 	}
 }

@@ -53,6 +53,10 @@ type Options struct {
 	Delivery Delivery
 	// Now is the clock; default time.Now.
 	Now func() time.Time
+	// Leads reports whether this replica decides; nil: it does. One that does not
+	// reads, plans for itself, delivers and serves, and writes nothing. Asked at the
+	// beginning of each round.
+	Leads func() bool
 	// Clock knows whether Now is right; nil does not look.
 	Clock Clock
 	// Poll is how often the remote is asked when nobody calls (default 30 s).

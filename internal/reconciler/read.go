@@ -109,10 +109,12 @@ func (r *Reconciler) ought(now time.Time) bool {
 func (r *Reconciler) fetch(ctx context.Context) error {
 	done := r.timed(&r.took.Ask)
 	seen := r.intake.newest()
-	fetched := r.doing("fetch the fleet repo", true)
+	fetched := r.progress.Doing("fetch the fleet repo", true)
 	heads, err := r.opts.Repo.Fetch(ctx)
 	fetched()
 	done()
+	var rewritten *gitrepo.ErrRewritten
+	r.progress.Answered(err == nil || errors.As(err, &rewritten))
 	if err != nil {
 		return fmt.Errorf("fetch the fleet repo: %w", err)
 	}
@@ -252,6 +254,9 @@ func (r *Reconciler) undo(ctx context.Context, in *inputs) (Outcome, error) {
 		}
 		r.opts.Log.Warn("a generated file was edited by another account and is restored",
 			"path", e.Path, "commit", e.Commit.Hash.Short(), "author", e.Commit.Author.String())
+	}
+	if r.standby {
+		return Outcome{Due: r.opts.Now().Add(r.opts.Poll)}, nil // who decides restores them
 	}
 	if r.shadow(in) {
 		return Outcome{}, fmt.Errorf("generated files were edited by others (%s), and this daemon may not restore them", foreignList(in.foreign))

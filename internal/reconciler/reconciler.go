@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/progress"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/trouble"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
@@ -29,8 +30,7 @@ type Reconciler struct {
 	hint atomic.Bool // somebody says that the remote moved
 	view atomic.Pointer[View]
 
-	step  atomic.Pointer[step] // what the round under way is doing
-	ended atomic.Pointer[step] // since when none is
+	progress *progress.Watch
 
 	standing  atomic.Pointer[standing]
 	listeners listeners
@@ -59,6 +59,7 @@ type Reconciler struct {
 	kept       time.Time // day on which old market snapshots were last deleted
 	lastStatus time.Time // of the newest commit that carried only status
 	asked      time.Time // when the remote was last asked and answered
+	standby    bool      // another replica decides
 	contended  bool      // another writer was faster than our newest commit
 	deliver    deliveries
 	desk       desk
@@ -93,7 +94,7 @@ func New(opts Options) *Reconciler {
 	}
 	check := opts.Check
 	check.Now, check.Log, check.Observer = opts.Now, opts.Log, opts.Observer
-	r := &Reconciler{opts: opts, plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
+	r := &Reconciler{opts: opts, progress: progress.New(opts.Now, opts.Poll), plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
 	r.deliver.id = opts.Root.ID()
 	if id, err := r.rooted(nil); opts.Root.Signed() && err == nil {
 		opts.Repo.SetIdentity(id)
@@ -105,6 +106,10 @@ func New(opts Options) *Reconciler {
 	r.view.Store(&View{Trouble: "starting: the fleet repo has not been read yet", Trust: opts.Root.Shown()})
 	return r
 }
+
+// RemoteOut is for how long the fleet repo has not answered although it was asked.
+// Safe for any goroutine.
+func (r *Reconciler) RemoteOut() time.Duration { return r.progress.RemoteOut() }
 
 // Wake asks for a round on what is known of the remote: the market or a
 // cluster has news. It never blocks.

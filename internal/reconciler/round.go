@@ -47,7 +47,8 @@ func (r *Reconciler) timed(to *time.Duration) func() {
 func (r *Reconciler) Round(ctx context.Context) (Outcome, error) {
 	start := r.opts.Now()
 	r.took, r.suspected.wrote = Took{}, nil
-	done := r.doing("read and plan", false)
+	r.takeTurn()
+	done := r.progress.Doing("read and plan", false)
 	out, err := r.round(ctx)
 	done()
 	out.Took, out.Committed = r.took, append(r.suspected.wrote, out.Committed...)
@@ -175,7 +176,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 		return out, err
 	}
 	done := r.timed(&r.took.Commit)
-	pushed := r.doing("push to the fleet repo", true)
+	pushed := r.progress.Doing("push to the fleet repo", true)
 	res, err := r.opts.Repo.Commit(ctx, req)
 	pushed()
 	done()

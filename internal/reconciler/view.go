@@ -65,7 +65,7 @@ func (r *Reconciler) View() *View { return r.view.Load() }
 // Ready says why the daemon is not ready to serve, or nil.
 func (r *Reconciler) Ready() error {
 	v := r.View()
-	late := r.late()
+	late := r.progress.Late()
 	switch {
 	case late != "":
 		return errors.New(late)

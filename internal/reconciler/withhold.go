@@ -8,10 +8,20 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
+// takeTurn looks whether this replica decides, for one round. One that begins to
+// asks the remote first: another one may have written.
+func (r *Reconciler) takeTurn() {
+	leads := r.opts.Leads == nil || r.opts.Leads()
+	if leads == r.standby { // it changes
+		r.standby = !leads
+		r.ask.Store(true)
+	}
+}
+
 // shadow reports whether this daemon only reports.
 func (r *Reconciler) shadow(in *inputs) bool {
 	mode := in.fleet.Policy.WriteBack.Mode
-	return r.opts.Shadow || mode == writeBackNone || r.withheld(in.fleet.Policy) != ""
+	return r.standby || r.opts.Shadow || mode == writeBackNone || r.withheld(in.fleet.Policy) != ""
 }
 
 // withheld says why nothing may be written though the fleet wants it, "" when

@@ -49,6 +49,8 @@ type Agents struct {
 	Market Market
 	// Broker decides on reservations; nil serves neither them nor instructions.
 	Broker Broker
+	// Replicas decides on what other replicas of this daemon hand on; nil has none.
+	Replicas Replicas
 	// Delivery hands manifests to the agents that apply them; nil does not.
 	Delivery Delivery
 	// Revocations refuse certificates; nil refuses none.
@@ -108,6 +110,9 @@ func (a *agents) routes() http.Handler {
 		mux.HandleFunc("DELETE /api/v2/reservations/{id}", a.deleteReservation)
 		mux.HandleFunc("GET "+wire.InstructionsV1Path, charged(a.getInstructionsV1))
 		mux.HandleFunc("GET /api/v2/clusters/{id}/instructions", polled(a.getInstructions))
+	}
+	if a.Replicas != nil {
+		a.replicaRoutes(mux)
 	}
 	if a.Delivery != nil {
 		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests", polled(a.getManifests))

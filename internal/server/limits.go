@@ -83,24 +83,40 @@ type budget struct {
 	slots, polls, remote     chan struct{}
 }
 
+// manyFold is how much more than an agent other replicas may: they speak for all
+// that reach them.
+const manyFold = 64
+
 func (l *limiter) of(id pki.Identity) *budget {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.budgets[id]
-	if b == nil {
-		b = &budget{
-			now:      l.now,
-			requests: rate.NewLimiter(rate.Limit(l.limits.Requests), int(math.Ceil(l.limits.Requests*requestBurst))),
-			// A full report is let through at any rate.
-			bytes:   rate.NewLimiter(rate.Limit(l.limits.Bytes), max(int(l.limits.Bytes*byteBurst), 2*maxReport)),
-			answers: rate.NewLimiter(rate.Limit(l.limits.Answers), int(l.limits.Answers*byteBurst)),
-			slots:   make(chan struct{}, l.limits.Concurrent),
-			polls:   make(chan struct{}, maxPolls),
-			remote:  make(chan struct{}, 1),
-		}
-		l.budgets[id] = b
+	if b == nil && id.Role == pki.Server {
+		l := &limiter{limits: l.limits, now: l.now}
+		l.limits.Requests *= manyFold
+		l.limits.Bytes *= manyFold
+		l.limits.Concurrent *= manyFold
+		b = l.budget()
 	}
+	if b == nil {
+		b = l.budget()
+	}
+	l.budgets[id] = b
 	return b
+}
+
+// budget is a new one.
+func (l *limiter) budget() *budget {
+	return &budget{
+		now:      l.now,
+		requests: rate.NewLimiter(rate.Limit(l.limits.Requests), int(math.Ceil(l.limits.Requests*requestBurst))),
+		// A full report is let through at any rate.
+		bytes:   rate.NewLimiter(rate.Limit(l.limits.Bytes), max(int(l.limits.Bytes*byteBurst), 2*maxReport)),
+		answers: rate.NewLimiter(rate.Limit(l.limits.Answers), int(l.limits.Answers*byteBurst)),
+		slots:   make(chan struct{}, l.limits.Concurrent),
+		polls:   make(chan struct{}, maxPolls),
+		remote:  make(chan struct{}, 1),
+	}
 }
 
 // enter takes the cost of a request and a slot; leave gives the slot back.

@@ -153,6 +153,11 @@ type HeartbeatSpec struct {
 	At metav1.Time `json:"at"`
 	// Serving: agents can report to this replica.
 	Serving bool `json:"serving"`
+	// Address, host:port, at which other replicas reach this one's port for agents; absent where they do not.
+	//
+	// +kubebuilder:validation:MaxLength=300
+	// +optional
+	Address string `json:"address,omitempty"`
 	// Providers is how many it heard in the last minute.
 	Providers int32 `json:"providers"`
 	// Heard are those, gzipped: a line for each, "<provider> <generation> <beat>", by name; the beat is the first one that was written after it was heard.

@@ -58,7 +58,11 @@ type Ask struct {
 	// Cluster by its certificate.
 	Cluster string
 	// Key is the idempotency key, "" for none.
-	Key     string
+	Key string
+	// ID is the reservation's name where it was given already; "" where it is to be.
+	ID string
+	// Handed: another replica took the request, and knows what its client was told.
+	Handed  bool
 	Request ReservationRequest
 }
 

@@ -85,6 +85,8 @@ const (
 	ReasonDeaf = "Deaf"
 	// ReasonUnavailable: the daemon cannot commit now; try again with the same key (503).
 	ReasonUnavailable = "Unavailable"
+	// ReasonStandby: another replica decides; ask it, or ask again (503).
+	ReasonStandby = "Standby"
 	// ReasonNotEnabled: clusters/<id>.yaml has no reservations (403).
 	ReasonNotEnabled = "ReservationsNotEnabled"
 	// ReasonKeyReused: the idempotency key stands for another request (409).

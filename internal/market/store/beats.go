@@ -54,6 +54,7 @@ type other struct {
 	life    string
 	beat    int64
 	serving bool
+	address string
 	changed time.Time // when its object was seen to change, by this replica's clock; zero: not since it is known
 	seen    time.Time // when it was first seen
 	heard   map[string]entry
@@ -94,7 +95,7 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (map[string]wire.Gen
 	if err != nil {
 		return nil, err
 	}
-	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, seen: now, heard: entries}
+	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, seen: now, heard: entries}
 	heard := map[string]wire.Generation{}
 	if o != nil {
 		next.seen, next.changed = o.seen, now

@@ -110,6 +110,7 @@ func (s *Shared) beat(ctx context.Context) {
 	h, err := s.beats.next(s.opts.Replica, s.opts.Life, s.opts.Serving())
 	s.mu.Unlock()
 	if err == nil {
+		h.Spec.Address = s.opts.Address
 		h.Spec.At = metav1.NewTime(now.UTC().Truncate(time.Second))
 		limited, cancel := context.WithTimeout(ctx, patience/2)
 		err = s.opts.API.PutHeartbeat(limited, h)

@@ -27,6 +27,8 @@ type Options struct {
 	Replica string
 	// Life is another one with each start. It is needed.
 	Life string
+	// Address at which other replicas reach this one, "" where they do not.
+	Address string
 	// Serving reports whether agents can reach this replica; nil: they can.
 	Serving func() bool
 	// Now is the clock; only what passes on it counts. Default time.Now.
@@ -107,6 +109,17 @@ func (s *Shared) Status() Status {
 		out.Cut, out.Since = s.link.why, s.link.since
 	}
 	return out
+}
+
+// Address is where another replica is reached, "" where it is not known or the
+// replica is not live.
+func (s *Shared) Address(replica string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.beats.others[replica]; o != nil && slices.Contains(s.beats.live(s.opts.Now()), replica) {
+		return o.address
+	}
+	return ""
 }
 
 // Report implements Store.

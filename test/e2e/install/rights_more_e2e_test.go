@@ -196,16 +196,21 @@ func TestTheDaemonAtHomeMayDoItsWorkAndNoMore(t *testing.T) {
 	home := bare(t, "home")
 	install(t, home, "broker")
 	leases := of("coordination.k8s.io", "v1", "leases")
+	adverts := of("market.fleetbroker.io", "v1alpha1", "advertisements")
+	const advertisement = `{apiVersion: market.fleetbroker.io/v1alpha1, kind: Advertisement, spec: {generation: "1.1", replica: a, reportedAt: "2026-11-25T12:00:00Z", digest: "0", summary: {flavors: 0, gpus: 0, gpusFree: 0}}}`
 	lay(t, home, request{gvr: namespaces, at: "shop", body: plain}, request{gvr: accounts, at: "shop/default", body: account})
 	c := as(t, home, "fleetbroker")
 	may(t, "the daemon", c, map[string]request{
-		"hold the speaker's Lease": {"create", leases, "fleetbroker/fleetbroker-speaker", `{apiVersion: coordination.k8s.io/v1, kind: Lease}`},
+		"hold the planner's Lease": {"create", leases, "fleetbroker/fleetbroker-planner", `{apiVersion: coordination.k8s.io/v1, kind: Lease}`},
+		"advertise a provider":     {"create", adverts, "fleetbroker/paris", advertisement},
+		"say whom it hears":        {"create", of("market.fleetbroker.io", "v1alpha1", "heartbeats"), "fleetbroker/one", `{apiVersion: market.fleetbroker.io/v1alpha1, kind: Heartbeat, spec: {life: a, beat: 1, at: "2026-11-25T12:00:00Z", serving: true, providers: 0}}`},
 		"review a token":           {"create", of("authentication.k8s.io", "v1", "tokenreviews"), "", `{apiVersion: authentication.k8s.io/v1, kind: TokenReview, spec: {token: a}}`},
 	})
 	mayNot(t, "the daemon", c, map[string]request{
 		"read its own Secrets":    {"get", secrets, "fleetbroker/fleetbroker-git", ""},
 		"lay a Secret":            {"create", secrets, "fleetbroker/a", "{apiVersion: v1, kind: Secret}"},
 		"take another's Lease":    {"patch", leases, "fleetbroker/other", touch},
+		"advertise elsewhere":     {"create", adverts, "shop/paris", advertisement},
 		"take a Lease elsewhere":  {"create", leases, "kube-system/a", `{apiVersion: coordination.k8s.io/v1, kind: Lease}`},
 		"make a token of its own": {"token", accounts, "fleetbroker/fleetbroker", tokenOf},
 		"make a token of another": {"token", accounts, "shop/default", tokenOf},

@@ -1,0 +1,24 @@
+// Package daemon is what the daemon's process has in addition to the rooms that it
+// joins: where its replicas keep the market that they share (OpenStore), which of
+// them decides (Election), and how the others hand on what they are asked for
+// (Broker).
+//
+//	agent ──request──► any replica ──mTLS──► the one that decides ──commit──► ledger
+//	                        ▲                                                   │
+//	                        └───────── answered once the commit stands ◄────────┘
+//
+// Invariants:
+//   - Of the replicas that share a store one decides, by a Lease in the store's
+//     cluster. Correctness does not hang on it: the push to the ledger is
+//     compare-and-swap, whoever believes to lead.
+//   - Who cannot read git, has a wrong clock or is cut off from the store gives the
+//     Lease up, and does not stand again before that is over.
+//   - Cut off from the store, the last one that led goes on until another one leads:
+//     its market is deaf, so that nothing is placed, and terms, budgets and releases
+//     go on.
+//   - A request is named once, by the replica that took it; whoever is asked for it
+//     again by that name decides it once, by the ledger. Nothing is answered before
+//     its commit stands.
+//
+// The cli makes and runs them. All is safe for concurrent use.
+package daemon

@@ -1,0 +1,170 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// Lease is the Lease of the replica that decides, and speaks to people.
+const Lease = "fleetbroker-planner"
+
+// Times of the Lease: with the retry of another one and the round that follows a
+// takeover takes less than 15 s.
+const (
+	leaseDuration = 9 * time.Second
+	renewDeadline = 6 * time.Second
+	retryPeriod   = 2 * time.Second
+	// lookEvery is how often the holder looks whether it may lead.
+	lookEvery = time.Second
+)
+
+// Election elects the one of several replicas that decides. A nil one leads: there
+// is nobody else.
+type Election struct {
+	// Config and Namespace are where the Lease lies.
+	Config    *rest.Config
+	Namespace string
+	// Identity is this replica's name.
+	Identity string
+	// Fit says why this replica may not lead now, nil when it may; nil: it may.
+	Fit func() error
+	// Cut says why the store is out of reach, "" when it is not; nil: it never is.
+	// While it is, the last one that led goes on.
+	Cut func() string
+	// Changed is called after it has begun or ceased to lead; may be nil.
+	Changed func()
+	// Log may be nil.
+	Log *slog.Logger
+
+	holds  atomic.Bool
+	last   atomic.Bool // it led, and no other one is known to lead since
+	leader atomic.Pointer[string]
+}
+
+// Leads reports whether this replica decides.
+func (e *Election) Leads() bool {
+	if e == nil || e.holds.Load() {
+		return true
+	}
+	return e.last.Load() && e.Cut != nil && e.Cut() != ""
+}
+
+// Leader is the name of the replica that decides, as far as is known; "" when it is
+// not, or there is only one.
+func (e *Election) Leader() string {
+	if e == nil {
+		return ""
+	}
+	if name := e.leader.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
+
+// Run takes part until the context ends.
+func (e *Election) Run(ctx context.Context) error {
+	if e.Log == nil {
+		e.Log = slog.New(slog.DiscardHandler)
+	}
+	config := rest.CopyConfig(e.Config)
+	config.Timeout = renewDeadline - time.Second
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("elect who decides: %w", err)
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Name: Lease, Namespace: e.Namespace},
+			Client:     client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
+		},
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		ReleaseOnCancel: true,
+		Name:            Lease,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(term context.Context) { e.set(term.Err() == nil) },
+			OnStoppedLeading: func() { e.set(false) },
+			OnNewLeader: func(who string) {
+				e.leader.Store(&who)
+				if who != e.Identity {
+					e.last.Store(false)
+					e.Log.Info("another replica decides", "replica", who)
+				}
+				e.changed()
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("elect who decides: %w", err)
+	}
+	why := ""
+	for ctx.Err() == nil { // an election ends when the Lease is lost
+		if err := e.unfit(); err != nil {
+			if why != err.Error() {
+				why = err.Error()
+				e.Log.Warn("does not stand for the Lease of who decides", "error", err)
+			}
+			sleep(ctx, lookEvery)
+			continue
+		}
+		why = ""
+		term, end := context.WithCancel(ctx)
+		go func() {
+			defer end()
+			for term.Err() == nil && e.unfit() == nil {
+				sleep(term, lookEvery)
+			}
+		}()
+		elector.Run(term)
+		end()
+	}
+	return nil
+}
+
+func (e *Election) unfit() error {
+	if e.Fit == nil {
+		return nil
+	}
+	return e.Fit()
+}
+
+// set notes that this replica holds the Lease, or does not.
+func (e *Election) set(holds bool) {
+	if holds {
+		e.last.Store(true)
+	}
+	if e.holds.Swap(holds) == holds {
+		return
+	}
+	if holds {
+		e.Log.Info("decides, and speaks to people: notifications and pull requests")
+	} else {
+		e.Log.Info("decides no more")
+	}
+	e.changed()
+}
+
+func (e *Election) changed() {
+	if e.Changed != nil {
+		e.Changed()
+	}
+}
+
+// sleep lets time pass, or the context end.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

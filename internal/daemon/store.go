@@ -1,0 +1,155 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
+	"github.com/fleetbroker/fleetbroker/internal/market/store/kube"
+)
+
+// The kinds of store.
+const (
+	storeAuto       = "auto"
+	storeMemory     = "memory"
+	storeKubernetes = "kubernetes"
+)
+
+// StoreFlags say where the market lies that replicas share.
+type StoreFlags struct {
+	kind       string
+	kubeconfig string
+	namespace  string
+	advertise  string
+}
+
+// Register adds the flags.
+func (f *StoreFlags) Register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.kind, "market-store", storeAuto, "where what agents report is kept: memory (one daemon alone), kubernetes (objects that all replicas share), or auto: kubernetes in a pod whose cluster has the definitions")
+	fs.StringVar(&f.kubeconfig, "market-kubeconfig", "", "kubeconfig of the cluster with the market's objects and the Lease of who decides (default: the pod's own)")
+	fs.StringVar(&f.namespace, "market-namespace", "", "namespace of the market's objects and of that Lease (default: the pod's own)")
+	fs.StringVar(&f.advertise, "advertise-address", "", "host:port at which other replicas reach this one's port for agents; its certificate has the host (default: --agents-address where that names a host)")
+}
+
+// UsageError is a mistake in flags.
+type UsageError struct{ Message string }
+
+// Error implements error.
+func (e *UsageError) Error() string { return e.Message }
+
+func usage(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// Shared is where replicas find each other.
+type Shared struct {
+	// Store of what agents report.
+	Store store.Store
+	// Config and Namespace of the cluster that replicas share; nil: there are no others.
+	Config    *rest.Config
+	Namespace string
+	// Replica is this one's name there, and Life another one with each start.
+	Replica, Life string
+}
+
+// StoreOptions are what a store needs of its daemon.
+type StoreOptions struct {
+	Market *market.Market
+	// Identity of the daemon among others.
+	Identity string
+	// Agents is the address of the agents' port, "" for none.
+	Agents   string
+	Observer store.Observer
+	Log      *slog.Logger
+}
+
+// Open is the store of a daemon. The error is a *UsageError where the flags are wrong.
+func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) {
+	life := make([]byte, 8)
+	_, _ = rand.Read(life) // it does not fail
+	out := &Shared{Store: &store.Memory{Market: o.Market, Replica: o.Identity}, Replica: objectName(o.Identity), Life: hex.EncodeToString(life)}
+	switch f.kind {
+	case storeAuto, storeKubernetes:
+	case storeMemory:
+		return out, nil
+	default:
+		return nil, usage("--market-store: %q: write %s, %s or %s", f.kind, storeAuto, storeMemory, storeKubernetes)
+	}
+	config, namespace, err := f.cluster()
+	switch {
+	case err != nil:
+		return nil, err
+	case config == nil && f.kind == storeKubernetes:
+		return nil, usage("--market-store kubernetes: this is no pod of a cluster; give --market-kubeconfig and --market-namespace")
+	case config == nil:
+		return out, nil
+	}
+	out.Config, out.Namespace = config, namespace
+	api, err := kube.New(config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	// Where it cannot be asked it may be there: nobody is heard before it answers.
+	switch there, err := api.Installed(ctx); {
+	case err != nil:
+		o.Log.Warn("the cluster does not say whether it has the market's objects; they are waited for", "error", err)
+	case !there && f.kind == storeKubernetes:
+		return nil, fmt.Errorf("the cluster does not serve the kinds of market.fleetbroker.io: kubectl apply -f install/broker/crds.yaml")
+	case !there:
+		o.Log.Warn("the cluster does not serve the kinds of market.fleetbroker.io: the market is kept in memory, for one daemon alone", "remedy", "kubectl apply -f install/broker/crds.yaml")
+		return out, nil
+	}
+	out.Store = store.NewShared(store.Options{
+		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents),
+		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
+	})
+	return out, nil
+}
+
+// cluster is where the objects lie; nil in no cluster.
+func (f *StoreFlags) cluster() (*rest.Config, string, error) {
+	if f.kubeconfig == "" {
+		config, namespace, err := OwnCluster()
+		if f.namespace != "" {
+			namespace = f.namespace
+		}
+		return config, namespace, err
+	}
+	if f.namespace == "" {
+		return nil, "", usage("--market-kubeconfig needs --market-namespace: the namespace of the market's objects")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+	if err != nil {
+		return nil, "", fmt.Errorf("read --market-kubeconfig: %w", err)
+	}
+	return config, f.namespace, nil
+}
+
+// address is where other replicas reach this one, "" for nowhere.
+func (f *StoreFlags) address(agents string) string {
+	if f.advertise != "" || strings.HasPrefix(agents, ":") {
+		return f.advertise
+	}
+	return agents
+}
+
+// inObjectName are runs of what no object's name has.
+var inObjectName = regexp.MustCompile(`[^a-z0-9.-]+`)
+
+// objectName is a daemon's name as that of an object.
+func objectName(identity string) string {
+	name := strings.Trim(inObjectName.ReplaceAllString(strings.ToLower(identity), "-"), "-.")
+	if len(name) > 200 {
+		name = strings.TrimRight(name[:200], "-.")
+	}
+	return name
+}
