@@ -16,21 +16,14 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
-	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // patience bounds every wait.
 const patience = time.Minute
-
-// namespace of the market's objects.
-const namespace = "fleetbroker"
 
 var bin string
 
@@ -38,10 +31,11 @@ func TestMain(m *testing.M) { envtest.Main(m, &bin) }
 
 // hub is the cluster that the replicas run in, with what stands between.
 type hub struct {
-	t       *testing.T
-	cluster *env.Cluster
-	rig     *rig.Rig
-	all     []*replica
+	*rigtest.Hub
+
+	t   *testing.T
+	rig *rig.Rig
+	all []*replica
 	// balancer is the one address that agents know.
 	balancer *gate
 }
@@ -55,19 +49,10 @@ type replica struct {
 // newHub starts an API server, git, and so many replicas of a fleet.
 func newHub(t *testing.T, inputs map[string]string, replicas int, args ...string) (context.Context, *hub) {
 	t.Helper()
-	h := &hub{t: t, cluster: envtest.Cluster(t, env.ClusterOptions{Name: "hub"})}
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	t.Cleanup(cancel)
-	if err := env.InstallAgentCRDs(ctx, h.cluster.Config); err != nil { // all kinds of the project
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(h.cluster.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	h := &hub{t: t, Hub: rigtest.NewHub(ctx, t)}
+	var err error
 	h.rig, err = rig.Start(ctx, rig.Options{Dir: t.TempDir(), Bin: bin, Inputs: inputs})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +62,7 @@ func newHub(t *testing.T, inputs map[string]string, replicas int, args ...string
 			t.Errorf("stop the rig: %v", err)
 		}
 	})
-	server, err := url.Parse(h.cluster.URL)
+	server, err := url.Parse(h.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,13 +70,11 @@ func newHub(t *testing.T, inputs map[string]string, replicas int, args ...string
 		r := &replica{api: newGate(t, func() string { return server.Host })}
 		name := fmt.Sprintf("r%d", i)
 		kubeconfig := filepath.Join(t.TempDir(), name+".kubeconfig")
-		text := strings.ReplaceAll(string(h.cluster.Kubeconfig), server.Host, r.api.address)
+		text := strings.ReplaceAll(string(h.Kubeconfig), server.Host, r.api.address)
 		if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r.Daemon, err = h.rig.Daemon(ctx, name, append([]string{
-			"--poll-interval", "2s", "--market-store", "kubernetes", "--market-kubeconfig", kubeconfig, "--market-namespace", namespace,
-		}, args...)...)
+		r.Daemon, err = h.rig.Daemon(ctx, name, append(append([]string{"--poll-interval", "2s"}, h.Args(kubeconfig)...), args...)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // providers of the test, and how often each reports.
@@ -253,10 +254,10 @@ func TestOneMarketBehindOneAddress(t *testing.T) {
 	h.agree(ctx, "all are back", agents, h.all...)
 
 	t.Log("the API server restarts")
-	if err := h.cluster.KillAPIServer(); err != nil {
+	if err := h.KillAPIServer(); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.cluster.StartAPIServer(ctx); err != nil {
+	if err := h.StartAPIServer(ctx); err != nil {
 		t.Fatal(err)
 	}
 	h.awaitStore(ctx, h.all...)
@@ -264,11 +265,11 @@ func TestOneMarketBehindOneAddress(t *testing.T) {
 	h.calm(ctx, "after it", 5*time.Second, h.all...)
 
 	t.Log("somebody deletes the objects, and writes others")
-	if err := objects.DeleteAllOf(ctx, &marketcrd.Advertisement{}, client.InNamespace(namespace)); err != nil {
+	if err := objects.DeleteAllOf(ctx, &marketcrd.Advertisement{}, client.InNamespace(rigtest.HubNamespace)); err != nil {
 		t.Fatal(err)
 	}
 	forged := &marketcrd.Advertisement{Spec: marketcrd.AdvertisementSpec{Generation: "1.1", Replica: "nobody", Digest: "0", Report: []byte("nonsense"), ReportedAt: metav1.Now()}}
-	forged.Name, forged.Namespace = "nobody", namespace
+	forged.Name, forged.Namespace = "nobody", rigtest.HubNamespace
 	if err := objects.Create(ctx, forged); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +281,7 @@ func TestOneMarketBehindOneAddress(t *testing.T) {
 		t.Logf("%s: %d reports had to be sent again", a.name, a.fails)
 	}
 	list := &marketcrd.AdvertisementList{}
-	if err := objects.List(ctx, list, client.InNamespace(namespace)); err != nil || len(list.Items) == 0 {
+	if err := objects.List(ctx, list, client.InNamespace(rigtest.HubNamespace)); err != nil || len(list.Items) == 0 {
 		t.Errorf("advertisements: %d, %v", len(list.Items), err)
 	}
 }
@@ -292,7 +293,7 @@ func (h *hub) objects() client.Client {
 	if err := marketcrd.AddToScheme(scheme); err != nil {
 		h.t.Fatal(err)
 	}
-	c, err := client.New(h.cluster.Config, client.Options{Scheme: scheme})
+	c, err := client.New(h.Config, client.Options{Scheme: scheme})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/checker"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 const (
@@ -101,8 +102,12 @@ func TestReservationsAreLinearizable(t *testing.T) {
 		"flavors/paris/h100.yaml": fmt.Sprintf("apiVersion: fleetbroker.io/v1alpha1\nkind: Flavor\nmetadata: {name: h100, namespace: paris}\nspec:\n"+
 			"  capacity: {cpu: \"4000\", memory: 40Ti, gpu: %d}\n  gpu: {vendor: nvidia, model: nvidia-h100, memory: 80Gi, resourceName: nvidia.com/gpu}\n", capacity),
 	})
-	daemons := []*rig.Daemon{daemon(ctx, t, r, "one"), daemon(ctx, t, r, "two")}
-	crowd := &crowd{t: t, rig: r, history: history{begun: time.Now()}, ids: map[string]string{}}
+	hub := rigtest.NewHub(ctx, t)
+	var daemons []*rig.Daemon
+	for _, name := range []string{"one", "two", "three"} {
+		daemons = append(daemons, daemon(ctx, t, r, name, hub.Args("")...))
+	}
+	crowd := &crowd{t: t, rig: r, hub: hub, history: history{begun: time.Now()}, ids: map[string]string{}}
 	done := make(chan struct{})
 	var trouble sync.WaitGroup
 	trouble.Go(func() { crowd.trouble(ctx, daemons, done) })
@@ -128,12 +133,14 @@ func TestReservationsAreLinearizable(t *testing.T) {
 type crowd struct {
 	t       *testing.T
 	rig     *rig.Rig
+	hub     *rigtest.Hub
 	history history
 
 	mu       sync.Mutex
 	ids      map[string]string // of reservations that were answered 2xx, by key
 	attempts int
 	kills    int
+	deciders int // of the kills
 	faults   int
 }
 
@@ -223,7 +230,7 @@ func (c *crowd) insist(ctx context.Context, rng *rand.Rand, lines []transport.Tr
 	}
 }
 
-// trouble kills daemons and lets the git server fail until all is done. It
+// trouble kills daemons, mostly the one that decides, and lets the git server fail until all is done. It
 // follows what clients get done, not the clock, so that a fast machine meets
 // as much of it as a slow one.
 func (c *crowd) trouble(ctx context.Context, daemons []*rig.Daemon, done <-chan struct{}) {
@@ -242,6 +249,17 @@ func (c *crowd) trouble(ctx context.Context, daemons []*rig.Daemon, done <-chan 
 			continue
 		}
 		d := daemons[(i/4)%len(daemons)]
+		if i%12 != 3 {
+			decides, err := c.hub.Decides(ctx, "one", "two", "three")
+			if err != nil {
+				c.t.Error(err)
+				return
+			}
+			if at := slices.IndexFunc(daemons, func(d *rig.Daemon) bool { return d.Name == decides }); at >= 0 {
+				d = daemons[at]
+				c.deciders++
+			}
+		}
 		if err := d.Kill(); err != nil {
 			c.t.Errorf("kill %s: %v", d.Name, err)
 			return
@@ -311,8 +329,8 @@ func (c *crowd) read(ctx context.Context) (event, error) {
 // judge compares what clients were told with what the repository holds.
 func (c *crowd) judge(ctx context.Context) {
 	t := c.t
-	t.Logf("%d operations in %d attempts, %d reserved, over %d kills and %d faults", len(c.history.ops), c.attempts, len(c.ids), c.kills, c.faults)
-	if c.kills < 4 || c.attempts <= clients*each {
+	t.Logf("%d operations in %d attempts, %d reserved, over %d kills (%d of who decided) and %d faults", len(c.history.ops), c.attempts, len(c.ids), c.kills, c.deciders, c.faults)
+	if c.kills < 4 || c.deciders < 2 || c.attempts <= clients*each {
 		t.Errorf("%d kills and %d attempts: the test has not tested much", c.kills, c.attempts)
 	}
 	l := c.ledger(ctx)

@@ -46,9 +46,9 @@ func start(t *testing.T, more map[string]string) (context.Context, *rig.Rig) {
 }
 
 // daemon starts one and waits until it is ready.
-func daemon(ctx context.Context, t *testing.T, r *rig.Rig, name string) *rig.Daemon {
+func daemon(ctx context.Context, t *testing.T, r *rig.Rig, name string, args ...string) *rig.Daemon {
 	t.Helper()
-	d, err := r.Daemon(ctx, name, "--poll-interval", "1s")
+	d, err := r.Daemon(ctx, name, append([]string{"--poll-interval", "1s"}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
