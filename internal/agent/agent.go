@@ -150,7 +150,7 @@ func newAgent(o Options) (*agent, error) {
 		return nil, fmt.Errorf("start agent: enforce %q: use %s or %s", o.Enforce, EnforceAuto, EnforceNever)
 	}
 	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1), collected: make(chan struct{}, 1), told: make(chan struct{}, 1)}
-	hearing := &hearing{told: a.listen}
+	hearing := &hearing{told: a.listen, log: a.Log}
 	if o.Transport == transport.KindStream {
 		o.Log.Warn("the stream of reports was removed; single requests are sent instead", "remedy", "leave --broker-transport out")
 	}

@@ -54,7 +54,7 @@ func (a *agent) deliver(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer cancel()
-	s := &applying{agent: a, d: d}
+	s := &applying{agent: a, d: d, generation: wire.Generation{Epoch: uint64(max(time.Now().UnixNano(), 1))}} //nolint:gosec // above zero
 	tasks.Go(func() { s.observing(ctx) })
 	s.following(ctx)
 }
@@ -63,6 +63,9 @@ func (a *agent) deliver(ctx context.Context) {
 type applying struct {
 	*agent
 	d *delivery.Deliverer
+
+	// generation of the newest word on what is seen; observing alone uses it.
+	generation wire.Generation
 
 	mu   sync.Mutex
 	root string // of the manifests that were handed over
@@ -168,8 +171,10 @@ func (s *applying) observe(ctx context.Context) error {
 	if seen == nil {
 		seen = map[string]v1alpha1.ConsumerObservation{} // there are none, which is not the same as nothing known
 	}
+	s.generation.N++
 	report := wire.Observed{
-		Root: root, Applied: !status.Commit.IsZero() && status.Pending == 0, Contracts: seen,
+		Generation: s.generation.String(),
+		Root:       root, Applied: !status.Commit.IsZero() && status.Pending == 0, Contracts: seen,
 		Leading: status.Leading, Pending: status.Pending, Problem: status.Problem, Troubles: status.Troubles,
 	}
 	report.Fit()

@@ -36,9 +36,45 @@ type hearing struct {
 	// told is called with the words that count: changed when they are others than before.
 	told func(in wire.Instructions, at time.Time, changed bool)
 
+	log *slog.Logger // may be nil
+
 	mu      sync.Mutex
 	words   map[string]word
 	version string
+	// seq is the highest number of the ledger that was heard, and when one that is
+	// not below it was heard last.
+	seq uint64
+	at  time.Time
+}
+
+// setBack is for how long nobody may know of a number of the ledger that was heard
+// before lower ones count: its operators have set it back.
+const setBack = 5 * time.Minute
+
+// after is the highest number of the ledger that was heard.
+func (h *hearing) after() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.seq
+}
+
+// behind reports whether a word is of a ledger that was further already: a broker
+// that lags gave it. h.mu is held.
+func (h *hearing) behind(in *wire.Instructions, now time.Time) bool {
+	switch {
+	case in.Seq == 0: // it has no numbers
+		return false
+	case in.Seq >= h.seq:
+		h.seq, h.at = in.Seq, now
+		return false
+	case now.Sub(h.at) < setBack:
+		return true
+	}
+	if h.log != nil {
+		h.log.Warn("the ledger was set back: what it says now is taken", "from", h.seq, "to", in.Seq)
+	}
+	h.seq, h.at = in.Seq, now
+	return false
 }
 
 // hear takes a broker's word; nil says that the last one still holds.
@@ -50,23 +86,35 @@ func (h *hearing) hear(broker string, in *wire.Instructions, now time.Time) {
 	}
 	w, known := h.words[broker]
 	switch {
+	case in != nil && h.behind(in, now):
+		return
 	case in != nil:
 		w.in = *in
 	case !known:
 		return
+	case w.in.Seq != 0 && w.in.Seq == h.seq:
+		h.at = now
 	}
 	w.at = now
 	h.words[broker] = w
 	best := w
 	for _, name := range slices.Sorted(maps.Keys(h.words)) {
 		o := h.words[name]
-		if now.Sub(o.at) <= silence && o.in.At.After(best.in.At.Time) {
+		if now.Sub(o.at) <= silence && further(&o.in, &best.in) {
 			best = o
 		}
 	}
 	changed := best.in.Version != h.version
 	h.version = best.in.Version
 	h.told(best.in, best.at, changed)
+}
+
+// further reports whether a word is of a ledger further on than another one's.
+func further(a, b *wire.Instructions) bool {
+	if a.Seq != 0 && b.Seq != 0 {
+		return a.Seq > b.Seq
+	}
+	return a.At.After(b.At.Time)
 }
 
 // follower listens to one broker.
@@ -102,7 +150,7 @@ func (f *follower) poll(ctx context.Context, since string) (wire.Instructions, e
 	}
 	done := make(chan result, 1)
 	go func() {
-		in, err := f.line.Instructions(waiting, since, pollWait)
+		in, err := f.line.Instructions(waiting, since, f.hearing.after(), pollWait)
 		done <- result{in, err}
 	}()
 	nudges, rested := f.nudges, (<-chan time.Time)(nil)
@@ -121,7 +169,7 @@ func (f *follower) poll(ctx context.Context, since string) (wire.Instructions, e
 			if r := <-done; r.err == nil || errors.Is(r.err, transport.ErrUnchanged) {
 				return r.in, r.err // it came just then
 			}
-			return f.line.Instructions(ctx, since, 0)
+			return f.line.Instructions(ctx, since, f.hearing.after(), 0)
 		}
 	}
 }

@@ -52,6 +52,41 @@ func TestTheNewestWordCounts(t *testing.T) {
 	}
 }
 
+// Behind one address stand several replicas, and one may lag: what it says of an
+// older ledger does not count, until nobody has known of the newer one for long.
+func TestNeverGoesBack(t *testing.T) {
+	var got []string
+	h := &hearing{log: quiet, told: func(in wire.Instructions, _ time.Time, _ bool) { got = append(got, in.Version) }}
+	numbered := func(v string, seq uint64, at int) *wire.Instructions {
+		in := said(v, at)
+		in.Seq = seq
+		return in
+	}
+	for _, s := range []struct {
+		why  string
+		in   *wire.Instructions
+		now  time.Duration
+		want string
+	}{
+		{"the first word", numbered("v1", 7, 10), time.Second, "v1"},
+		{"a replica that lags", numbered("v0", 6, 9), 2 * time.Second, ""},
+		{"one that lags and whose clock is ahead", numbered("v0", 6, 99), 3 * time.Second, ""},
+		{"the next", numbered("v2", 8, 11), 4 * time.Second, "v2"},
+		{"it still holds", nil, 4 * time.Minute, "v2"},
+		{"lower, four minutes after that", numbered("v1", 7, 10), 8 * time.Minute, ""},
+		{"lower for longer than anybody lags: the ledger was set back", numbered("v1", 7, 10), 10 * time.Minute, "v1"},
+	} {
+		got = nil
+		h.hear("one address", s.in, epoch.Add(s.now))
+		if text := strings.Join(got, ","); text != s.want {
+			t.Errorf("%s: got %q, want %q", s.why, text, s.want)
+		}
+	}
+	if h.after() != 7 {
+		t.Errorf("asks for what follows %d", h.after())
+	}
+}
+
 // script answers polls one after the other.
 type script struct {
 	transport.Transport
@@ -60,7 +95,7 @@ type script struct {
 	stop    context.CancelFunc
 }
 
-func (s *script) Instructions(ctx context.Context, since string, _ time.Duration) (wire.Instructions, error) {
+func (s *script) Instructions(ctx context.Context, since string, _ uint64, _ time.Duration) (wire.Instructions, error) {
 	s.asked = append(s.asked, since)
 	if len(s.answers) == 0 {
 		s.stop()
@@ -122,7 +157,7 @@ type patient struct {
 	waits []time.Duration
 }
 
-func (p *patient) Instructions(ctx context.Context, _ string, wait time.Duration) (wire.Instructions, error) {
+func (p *patient) Instructions(ctx context.Context, _ string, _ uint64, wait time.Duration) (wire.Instructions, error) {
 	p.waits = append(p.waits, wait)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -137,7 +172,7 @@ func (p *patient) Instructions(ctx context.Context, _ string, wait time.Duration
 func TestANudgeIsAnsweredAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		line := &patient{}
-		f := &follower{line: line, now: time.Now, nudges: make(chan struct{}, 1)}
+		f := &follower{line: line, now: time.Now, nudges: make(chan struct{}, 1), hearing: &hearing{}}
 		time.AfterFunc(time.Second, f.nudge)
 		began := time.Now()
 		if _, err := f.poll(t.Context(), ""); !errors.Is(err, transport.ErrUnchanged) {

@@ -286,8 +286,11 @@ func (d *daemon) close() {
 type observer struct {
 	metrics *server.Metrics
 	log     *slog.Logger
-	round   func() // called after each round; may be nil
+	rounds  []func() // called after each round
 }
+
+// each has something called after each round. Rounds must not have begun.
+func (o *observer) each(f func()) { o.rounds = append(o.rounds, f) }
 
 // CommitDone implements gitrepo.Observer.
 func (o *observer) CommitDone(took time.Duration, _ int, outcome string) {
@@ -307,8 +310,8 @@ func (o *observer) LocalTrouble(err error) {
 // RoundDone implements reconciler.Observer.
 func (o *observer) RoundDone(took time.Duration, outcome string) {
 	o.log.Debug("round", "took", took, "outcome", outcome)
-	if o.round != nil {
-		o.round()
+	for _, f := range o.rounds {
+		f()
 	}
 }
 

@@ -77,7 +77,7 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 		},
 	})
 	last := d.loop.View()
-	d.observer.round = func() {
+	d.observer.each(func() {
 		v := d.loop.View()
 		if v == last || v.Fleet == nil || v.Contracts == nil {
 			return
@@ -97,7 +97,7 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 				return nil
 			},
 		})
-	}
+	})
 	return n, nil
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
@@ -166,7 +167,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		ports = append(ports, server.Port{
 			Name: "agents", Address: o.agents, Connections: o.connections, PerAddress: o.perAddress, TLS: server.AgentTLS(certs, &d.revocations, d.log),
 			Handler: server.NewAgents(server.Agents{
-				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Delivery: d.delivery, Revocations: &d.revocations, Enrolled: d.enrolled,
+				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Delivery: observing{d.delivery, d.shared.Store}, Revocations: &d.revocations, Enrolled: d.enrolled,
 				NotEnrolled: d.notEnrolled,
 				Metrics:     d.metrics, Log: d.log, Now: o.streams.Now,
 			}),
@@ -192,14 +193,22 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	identity := identityOf(o.identity)
 	var err error
-	d.shared, err = o.store.Open(ctx, process.StoreOptions{Market: d.market, Identity: identity, Agents: o.agents, Observer: d.metrics, Log: d.log})
+	d.shared, err = o.store.Open(ctx, process.StoreOptions{
+		Market: d.market, Identity: identity, Agents: o.agents, Observer: d.metrics, Log: d.log,
+		Observed: func(cluster string, report wire.Observed) { _ = d.delivery.Observed(cluster, report) }, // who does not deliver there needs nothing of it
+		News:     d.loop.Reread,
+	})
 	var wrong *process.UsageError
 	switch {
 	case errors.As(err, &wrong):
 		return usagef("%s", wrong.Message)
 	case err != nil:
 		return err
-	case d.shared.Config == nil || o.shadow: // a shadow must not keep others from deciding
+	}
+	if shared, ok := d.shared.Store.(*store.Shared); ok {
+		d.observer.each(func() { shared.Head(d.loop.Head(), d.election.Leads()) })
+	}
+	if d.shared.Config == nil || o.shadow { // a shadow must not keep others from deciding
 		return nil
 	}
 	d.election = &process.Election{
@@ -238,6 +247,21 @@ func (d *daemon) broker(certs *pki.Files) server.Broker {
 	return &process.Broker{Decider: d.loop, Election: d.election, Address: shared.Address, Files: certs, Replica: d.shared.Replica, Life: d.shared.Life}
 }
 
+// observing is delivery by clusters' own agents, of which every replica knows.
+type observing struct {
+	*delivery.Deliverer
+
+	store store.Store
+}
+
+// Observed implements the server's Delivery.
+func (o observing) Observed(ctx context.Context, cluster string, report wire.Observed) error {
+	if err := o.Deliverer.Observed(cluster, report); err != nil {
+		return err
+	}
+	return o.store.Observe(ctx, cluster, report)
+}
+
 // storeUp is the check of /readyz.
 func (d *daemon) storeUp() error {
 	if st := d.shared.Store.Status(); st.Cut != "" {
@@ -267,6 +291,9 @@ func webhookSecrets(dir string, log *slog.Logger) func(string) []byte {
 // called follows a webhook: the repository or a pull request has news.
 func (d *daemon) called() {
 	d.loop.Reread()
+	if shared, ok := d.shared.Store.(*store.Shared); ok {
+		shared.Called()
+	}
 	if d.reviews != nil {
 		d.reviews.Wake()
 	}

@@ -28,6 +28,7 @@ type Decider interface {
 	Answered(id string, told bool)
 	Release(ctx context.Context, cluster, id string) error
 	Instructions(cluster string) (wire.Instructions, <-chan struct{})
+	Reread()
 	Owed(cluster string) []wire.Reservation
 	Held(cluster string) wire.Quantities
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/market/store/kube"
@@ -69,7 +70,11 @@ type StoreOptions struct {
 	// Agents is the address of the agents' port, "" for none.
 	Agents   string
 	Observer store.Observer
-	Log      *slog.Logger
+	// Observed is told what the agents of clusters see, whichever replica they tell.
+	Observed func(cluster string, report wire.Observed)
+	// News is called when another replica knows of news of the fleet repo.
+	News func()
+	Log  *slog.Logger
 }
 
 // Open is the store of a daemon. The error is a *UsageError where the flags are wrong.
@@ -109,7 +114,7 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 		return out, nil
 	}
 	out.Store = store.NewShared(store.Options{
-		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents),
+		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, News: o.News,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

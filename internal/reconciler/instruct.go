@@ -27,6 +27,15 @@ func (r *Reconciler) Instructions(cluster string) (wire.Instructions, <-chan str
 	return s.tell(cluster, r.announced.of(cluster, r.opts.Now())), changed
 }
 
+// Head is the newest commit of the ledger that clusters are told of, "" before the
+// first good round. Safe for any goroutine.
+func (r *Reconciler) Head() string {
+	if s := r.standing.Load(); s != nil {
+		return s.commit.String()
+	}
+	return ""
+}
+
 // instructed is what a cluster is told with some news.
 type instructed struct {
 	news         []wire.News
@@ -66,7 +75,7 @@ func (s *standing) instructions(cluster string, news []wire.News) wire.Instructi
 	// Marshalling plain values cannot fail, and equal lists give equal bytes.
 	text, _ := json.Marshal(out)
 	out.Version = fmt.Sprintf("%x", sha256.Sum256(text))[:32]
-	out.Ledger, out.At = s.commit.String(), s.at
+	out.Ledger, out.Seq, out.At = s.commit.String(), s.seq, s.at
 	return out
 }
 

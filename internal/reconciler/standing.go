@@ -20,6 +20,7 @@ import (
 type standing struct {
 	commit   tree.Hash
 	at       v1alpha1.Time // of the commit
+	seq      uint64        // of the commit, 0 where it has none
 	fleet    *fleet.Fleet
 	ledger   *ledger.Ledger
 	requests func() requestIndex
@@ -95,7 +96,12 @@ func (r *Reconciler) stand(in *inputs) {
 		return
 	}
 	f := in.fleet
+	seq, err := r.opts.Repo.Sequence(in.heads.Ledger.Commit.Hash)
+	if err != nil { // agents go by the commit's time then
+		r.opts.Log.Warn("number of the ledger's newest commit", "error", err)
+	}
 	next := &standing{
+		seq:    seq,
 		commit: in.heads.Ledger.Commit.Hash, at: v1alpha1.TimeOf(in.heads.Ledger.Commit.When()), fleet: f, ledger: in.ledger,
 		requests: sync.OnceValue(func() requestIndex { return indexRequests(f) }),
 	}

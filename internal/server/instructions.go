@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -35,7 +36,8 @@ func (a *agents) getInstructions(w http.ResponseWriter, r *http.Request) {
 	extend(w, wait+answerTimeout)
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
-	in, ok := a.newer(ctx, cluster, r.URL.Query().Get("since"))
+	after, _ := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64) // none, or none that counts
+	in, ok := a.newer(ctx, cluster, r.URL.Query().Get("since"), after)
 	if !ok {
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -44,13 +46,19 @@ func (a *agents) getInstructions(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, http.StatusOK, in)
 }
 
-// newer waits for instructions of another version, until the context ends or
-// the port is about to close.
-func (a *agents) newer(ctx context.Context, cluster, since string) (wire.Instructions, bool) {
+// newer waits for instructions of another version, of a ledger that is not behind a
+// number, until the context ends or the port is about to close.
+func (a *agents) newer(ctx context.Context, cluster, since string, after uint64) (wire.Instructions, bool) {
+	asked := false
 	for {
 		in, changed := a.Broker.Instructions(cluster)
-		if in.Version != "" && in.Version != since {
+		behind := in.Version != "" && in.Seq != 0 && in.Seq < after
+		if in.Version != "" && in.Version != since && !behind {
 			return in, true
+		}
+		if behind && !asked {
+			asked = true
+			a.Broker.Reread()
 		}
 		select {
 		case <-ctx.Done():

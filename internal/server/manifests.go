@@ -19,8 +19,8 @@ type Delivery interface {
 	Manifests(cluster string) (wire.Manifests, <-chan struct{}, error)
 	// Root is the hash of those manifests as the remote has them now.
 	Root(ctx context.Context, cluster string) (string, error)
-	// Observed takes what an agent sees.
-	Observed(cluster string, report wire.Observed) error
+	// Observed takes what an agent sees, and returns once every replica will know it.
+	Observed(ctx context.Context, cluster string, report wire.Observed) error
 }
 
 // getManifests answers with all that a cluster's agent shall apply, at once, or
@@ -105,7 +105,7 @@ func (a *agents) putObservations(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "BadReport", "read the observations: %v", err)
 		return
 	}
-	if err := a.Delivery.Observed(cluster, report); err != nil {
+	if err := a.Delivery.Observed(r.Context(), cluster, report); err != nil {
 		refuseDelivery(w, err)
 		return
 	}

@@ -20,7 +20,7 @@ func (h *handed) Manifests(string) (wire.Manifests, <-chan struct{}, error) {
 	return wire.Manifests{}, nil, nil
 }
 func (h *handed) Root(context.Context, string) (string, error) { return "", nil }
-func (h *handed) Observed(_ string, report wire.Observed) error {
+func (h *handed) Observed(_ context.Context, _ string, report wire.Observed) error {
 	h.heard = append(h.heard, report)
 	return nil
 }

@@ -36,8 +36,8 @@ func (a *agents) replicaRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+wire.ToldPath, only(a.postTold))
 }
 
-// handed reads a body that another replica sent.
-func handed(w http.ResponseWriter, r *http.Request, into any) bool {
+// readHanded reads a body that another replica sent.
+func readHanded(w http.ResponseWriter, r *http.Request, into any) bool {
 	body, err := readBody(w, r, maxReservation+1024)
 	if err != nil {
 		refuseBody(w, err, maxReservation+1024)
@@ -53,7 +53,7 @@ func handed(w http.ResponseWriter, r *http.Request, into any) bool {
 // postHanded decides on a reservation that another replica took.
 func (a *agents) postHanded(w http.ResponseWriter, r *http.Request) {
 	var in wire.HandedReservation
-	if !handed(w, r, &in) {
+	if !readHanded(w, r, &in) {
 		return
 	}
 	if in.ID == "" || !validKey(in.Key) || !validKey(in.ID) {
@@ -74,7 +74,7 @@ func (a *agents) postHanded(w http.ResponseWriter, r *http.Request) {
 // postHandedRelease releases what a cluster asked another replica to release.
 func (a *agents) postHandedRelease(w http.ResponseWriter, r *http.Request) {
 	var in wire.HandedRelease
-	if !handed(w, r, &in) {
+	if !readHanded(w, r, &in) {
 		return
 	}
 	extend(w, reserveTimeout+answerTimeout)
@@ -90,7 +90,7 @@ func (a *agents) postHandedRelease(w http.ResponseWriter, r *http.Request) {
 // postTold notes that a client was told by another replica.
 func (a *agents) postTold(w http.ResponseWriter, r *http.Request) {
 	var in wire.Told
-	if handed(w, r, &in) {
+	if readHanded(w, r, &in) {
 		a.Replicas.Told(in.ID)
 		w.WriteHeader(http.StatusNoContent)
 	}

@@ -45,6 +45,8 @@ type Broker interface {
 	// Instructions are what the ledger says of a cluster; the channel is closed
 	// once that may have changed.
 	Instructions(cluster string) (wire.Instructions, <-chan struct{})
+	// Reread asks the remote whether the ledger has moved. It returns at once.
+	Reread()
 	// Owed is what a cluster must provide, in the first form's words.
 	Owed(cluster string) []wire.Reservation
 	// Held is the capacity that contracts keep of a cluster, all together.

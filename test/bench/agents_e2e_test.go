@@ -81,7 +81,7 @@ func BenchmarkInstructions(b *testing.B) {
 func follow(ctx context.Context, line transport.Transport, hear func(wire.Instructions)) {
 	since := ""
 	for ctx.Err() == nil {
-		in, err := line.Instructions(ctx, since, 30*time.Second)
+		in, err := line.Instructions(ctx, since, 0, 30*time.Second)
 		if err == nil {
 			since = in.Version
 			hear(in)

@@ -60,6 +60,8 @@ func (d *desk) Release(_ context.Context, cluster, id string) error {
 	return nil
 }
 
+func (d *desk) Reread() {}
+
 func (d *desk) Instructions(string) (wire.Instructions, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -229,16 +231,16 @@ func testReservations(t *testing.T, p *place, line Transport) {
 }
 
 func testInstructions(t *testing.T, p *place, line Transport) {
-	in, err := line.Instructions(t.Context(), "", time.Minute)
+	in, err := line.Instructions(t.Context(), "", 0, time.Minute)
 	if err != nil || in.Version != "1" || len(in.Provide) != 1 || in.Provide[0].Resources[v1alpha1.CPU] != v1alpha1.AmountOf(1500) {
 		t.Fatalf("told %+v, %v", in, err)
 	}
-	if _, err := line.Instructions(t.Context(), "1", 50*time.Millisecond); !errors.Is(err, ErrUnchanged) {
+	if _, err := line.Instructions(t.Context(), "1", 0, 50*time.Millisecond); !errors.Is(err, ErrUnchanged) {
 		t.Errorf("nothing new: %v", err)
 	}
 	got := make(chan error, 1)
 	go func() {
-		in, err := line.Instructions(t.Context(), "1", time.Minute)
+		in, err := line.Instructions(t.Context(), "1", 0, time.Minute)
 		if err == nil && in.Version != "2" {
 			err = errors.New("told of version " + in.Version)
 		}
@@ -257,10 +259,10 @@ func testInstructions(t *testing.T, p *place, line Transport) {
 func testCancellation(t *testing.T, p *place, line Transport) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := line.Instructions(ctx, "1", time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := line.Instructions(ctx, "1", 0, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("given up: %v", err)
 	}
-	if in, err := line.Instructions(t.Context(), "", time.Minute); err != nil || in.Version != "1" {
+	if in, err := line.Instructions(t.Context(), "", 0, time.Minute); err != nil || in.Version != "1" {
 		t.Errorf("after one that was given up: %+v, %v", in, err)
 	}
 	_ = p
@@ -275,7 +277,7 @@ func testIdentity(t *testing.T, p *place, line Transport) {
 	}
 	defer other.Close()
 	var refusal *wire.Refusal
-	if _, err := other.Instructions(t.Context(), "", 0); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
+	if _, err := other.Instructions(t.Context(), "", 0, 0); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
 		t.Errorf("the instructions of another cluster: %v", err)
 	}
 	if err := other.Put(t.Context(), wire.Generation{Epoch: 1, N: 1}, nil); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
@@ -285,7 +287,7 @@ func testIdentity(t *testing.T, p *place, line Transport) {
 
 // testRenewal: a renewed certificate is used without a new transport.
 func testRenewal(t *testing.T, p *place, line Transport) {
-	if _, err := line.Instructions(t.Context(), "", 0); err != nil {
+	if _, err := line.Instructions(t.Context(), "", 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"tls.crt", "tls.key", "ca.crt"} {
@@ -297,7 +299,7 @@ func testRenewal(t *testing.T, p *place, line Transport) {
 	var refusal *wire.Refusal
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		_, err := line.Instructions(t.Context(), "", 0)
+		_, err := line.Instructions(t.Context(), "", 0, 0)
 		if errors.As(err, &refusal) && refusal.Status == http.StatusForbidden {
 			return // it speaks as milan now, which may not hear what rome is told
 		}
@@ -309,12 +311,12 @@ func testRenewal(t *testing.T, p *place, line Transport) {
 
 // testStop: whoever waits is answered when the port closes, and soon.
 func testStop(t *testing.T, p *place, line Transport) {
-	if _, err := line.Instructions(t.Context(), "", 0); err != nil {
+	if _, err := line.Instructions(t.Context(), "", 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	got := make(chan error, 1)
 	go func() {
-		_, err := line.Instructions(t.Context(), "1", time.Minute)
+		_, err := line.Instructions(t.Context(), "1", 0, time.Minute)
 		got <- err
 	}()
 	begun := time.Now()

@@ -71,7 +71,7 @@ func TestBroker_MustHoldTheRoleServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = line.Instructions(t.Context(), "", 0)
+		_, err = line.Instructions(t.Context(), "", 0, 0)
 		line.Close()
 		cancel()
 		if serr := <-done; serr != nil {

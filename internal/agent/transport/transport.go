@@ -17,9 +17,9 @@ type Transport interface {
 	// ask for another form of the same report.
 	Put(ctx context.Context, g wire.Generation, packed []byte) error
 	// Instructions are what the ledger says of this cluster, once they are of
-	// another version than since ("" is any); ErrUnchanged after wait, at most
-	// a minute.
-	Instructions(ctx context.Context, since string, wait time.Duration) (wire.Instructions, error)
+	// another version than since ("" is any), of a ledger that is not behind after
+	// (0 is any); ErrUnchanged after wait, at most a minute.
+	Instructions(ctx context.Context, since string, after uint64, wait time.Duration) (wire.Instructions, error)
 	// Reserve asks for capacity. Phase Pending says that it waits in the queue.
 	// A *wire.Refusal is the broker's answer.
 	Reserve(ctx context.Context, key string, q wire.ReservationRequest) (wire.Reservation, error)

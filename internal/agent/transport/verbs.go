@@ -48,10 +48,13 @@ func (t *verbs) Put(ctx context.Context, g wire.Generation, packed []byte) error
 }
 
 // Instructions implements Transport.
-func (t *verbs) Instructions(ctx context.Context, since string, wait time.Duration) (wire.Instructions, error) {
+func (t *verbs) Instructions(ctx context.Context, since string, after uint64, wait time.Duration) (wire.Instructions, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+reportTimeout)
 	defer cancel()
 	query := url.Values{"since": {since}, "wait": {wait.String()}}
+	if after > 0 {
+		query.Set("after", strconv.FormatUint(after, 10))
+	}
 	answer, err := t.call(ctx, http.MethodGet, wire.InstructionsPath(t.cluster)+"?"+query.Encode(), nil, nil)
 	if err != nil {
 		return wire.Instructions{}, err

@@ -12,7 +12,7 @@ var GroupVersion = schema.GroupVersion{Group: "market.fleetbroker.io", Version: 
 // AddToScheme makes the kinds known.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
-		&Advertisement{}, &AdvertisementList{}, &AdvertisementPart{}, &AdvertisementPartList{}, &Heartbeat{}, &HeartbeatList{})
+		&Advertisement{}, &AdvertisementList{}, &AdvertisementPart{}, &AdvertisementPartList{}, &Heartbeat{}, &HeartbeatList{}, &Observation{}, &ObservationList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

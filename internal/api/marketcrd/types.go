@@ -158,6 +158,15 @@ type HeartbeatSpec struct {
 	// +kubebuilder:validation:MaxLength=300
 	// +optional
 	Address string `json:"address,omitempty"`
+	// Head is the newest commit of the ledger that it knows, hexadecimal.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Head string `json:"head,omitempty"`
+	// Calls counts what told it that the fleet repo has news: webhooks.
+	//
+	// +optional
+	Calls int64 `json:"calls,omitempty"`
 	// Providers is how many it heard in the last minute.
 	Providers int32 `json:"providers"`
 	// Heard are those, gzipped: a line for each, "<provider> <generation> <beat>", by name; the beat is the first one that was written after it was heard.
@@ -165,4 +174,49 @@ type HeartbeatSpec struct {
 	// +kubebuilder:validation:MaxLength=1048576
 	// +optional
 	Heard []byte `json:"heard,omitempty"`
+}
+
+// Observation is what the agent of a cluster that applies its own manifests sees
+// of them. Its name is the cluster's.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=fleetbroker
+// +kubebuilder:printcolumn:name="Contracts",type=integer,JSONPath=`.spec.contracts`
+// +kubebuilder:printcolumn:name="Replica",type=string,JSONPath=`.spec.replica`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.spec.observedAt`
+type Observation struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the report with who took it.
+	Spec ObservationSpec `json:"spec"`
+}
+
+// ObservationList is several.
+//
+// +kubebuilder:object:root=true
+type ObservationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Observation `json:"items"`
+}
+
+// ObservationSpec is a report with who took it.
+type ObservationSpec struct {
+	// Generation of the report, "<epoch>.<n>": it never goes back.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	Generation string `json:"generation"`
+	// Replica of the daemon that took the report.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Replica string `json:"replica"`
+	// ObservedAt is when the report came, by that replica's clock; for people, nothing is decided by it.
+	ObservedAt metav1.Time `json:"observedAt"`
+	// Contracts is of how many it tells.
+	Contracts int32 `json:"contracts"`
+	// Report is the report's JSON, gzipped.
+	//
+	// +kubebuilder:validation:MaxLength=1048576
+	Report []byte `json:"report"`
 }

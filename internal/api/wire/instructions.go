@@ -12,7 +12,8 @@ const InstructionsV1Path = "/api/v1/instructions"
 
 // InstructionsPath is the route of a cluster's Instructions. Query parameters:
 // `since` is the version at hand, `wait` ("30s", at most a minute) how long to
-// wait for another one; 304 says that there is none yet.
+// wait for another one; 304 says that there is none yet. `after` is the highest Seq
+// at hand: a replica that has not read the ledger so far waits until it has.
 func InstructionsPath(cluster string) string {
 	return "/api/v2/clusters/" + url.PathEscape(cluster) + "/instructions"
 }
@@ -27,6 +28,9 @@ type Instructions struct {
 	// Ledger is the commit on which the lists stand. Later commits that change
 	// nothing of them give no new version.
 	Ledger string `json:"ledger,omitempty"`
+	// Seq is that commit's number on the ledger, 0 where it has none: an agent never
+	// goes back behind the highest that it was told.
+	Seq uint64 `json:"seq,omitempty"`
 	// At is that commit's time, which never runs backwards along a ledger: of
 	// the lists of two daemons the later one counts.
 	At v1alpha1.Time `json:"at,omitzero"`

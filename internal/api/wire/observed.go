@@ -20,6 +20,9 @@ var hashForm = regexp.MustCompile(`^([0-9a-f]{40})?$`)
 
 // Observed is what an agent sees in its cluster.
 type Observed struct {
+	// Generation orders an agent's words, "<epoch>.<n>": the epoch grows with each
+	// start, n with each word. An agent of an older form says none.
+	Generation string `json:"generation,omitempty"`
 	// Root of the manifests that it goes by.
 	Root string `json:"root"`
 	// Applied: all of them are.
@@ -37,6 +40,11 @@ type Observed struct {
 // Check says what a report must not say, nil when it may be believed as far as
 // its cluster is: the agent is another's program.
 func (o *Observed) Check() error {
+	if o.Generation != "" {
+		if _, err := ParseGeneration(o.Generation); err != nil {
+			return err
+		}
+	}
 	if !hashForm.MatchString(o.Root) {
 		return fmt.Errorf("root %.60q is not the hash of a tree", o.Root)
 	}

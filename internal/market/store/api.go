@@ -32,6 +32,11 @@ type API interface {
 	Parts(ctx context.Context) ([]string, error)
 	// DeletePart deletes one; that it is gone already is no error.
 	DeletePart(ctx context.Context, name string) error
+	// Observation of a cluster as it is now.
+	Observation(ctx context.Context, cluster string) (*marketcrd.Observation, error)
+	// PutObservation creates one that has no resourceVersion and updates one that
+	// has, and gives it as it is then.
+	PutObservation(ctx context.Context, o *marketcrd.Observation) (*marketcrd.Observation, error)
 	// PutHeartbeat creates or updates a replica's.
 	PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error
 	// DeleteHeartbeat of a replica that is gone.
@@ -45,6 +50,8 @@ type API interface {
 type Watcher interface {
 	// Advertisement is there, or is another now.
 	Advertisement(a *marketcrd.Advertisement)
+	// Observation is there, or is another now.
+	Observation(o *marketcrd.Observation)
 	// Heartbeat is there, or is another now.
 	Heartbeat(h *marketcrd.Heartbeat)
 	// HeartbeatGone: there is none of that replica any more.

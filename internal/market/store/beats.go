@@ -41,6 +41,9 @@ type beats struct {
 	heard map[string]entry
 	// others by name.
 	others map[string]*other
+	// head and calls are what this replica knows of the fleet repo.
+	head  string
+	calls int64
 }
 
 // entry is a provider that was heard.
@@ -55,6 +58,8 @@ type other struct {
 	beat    int64
 	serving bool
 	address string
+	head    string
+	calls   int64
 	changed time.Time // when its object was seen to change, by this replica's clock; zero: not since it is known
 	seen    time.Time // when it was first seen
 	heard   map[string]entry
@@ -75,7 +80,7 @@ func (b *beats) next(replica, life string, serving bool) (*marketcrd.Heartbeat, 
 	if err != nil {
 		return nil, err
 	}
-	h := &marketcrd.Heartbeat{Spec: marketcrd.HeartbeatSpec{Life: life, Beat: n, Serving: serving, Providers: int32(min(len(b.heard), maxHeard)), Heard: text}} //nolint:gosec // bounded
+	h := &marketcrd.Heartbeat{Spec: marketcrd.HeartbeatSpec{Life: life, Beat: n, Serving: serving, Head: b.head, Calls: b.calls, Providers: int32(min(len(b.heard), maxHeard)), Heard: text}} //nolint:gosec // bounded
 	h.Name = replica
 	return h, nil
 }
@@ -83,22 +88,24 @@ func (b *beats) next(replica, life string, serving bool) (*marketcrd.Heartbeat, 
 // take takes over another replica's Heartbeat and gives the providers whose entry
 // is another one than before. A beat of the same life that is not newer says
 // nothing.
-func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (map[string]wire.Generation, error) {
+// news says that it knows of news of the fleet repo.
+func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wire.Generation, news bool, err error) {
 	o := b.others[h.Name]
 	if o != nil && o.life == h.Spec.Life && h.Spec.Beat <= o.beat {
-		return nil, nil
+		return nil, false, nil
 	}
 	if o == nil && len(b.others) >= maxReplicas {
-		return nil, fmt.Errorf("more than %d replicas", maxReplicas)
+		return nil, false, fmt.Errorf("more than %d replicas", maxReplicas)
 	}
 	entries, err := readHeard(h.Spec.Heard)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, seen: now, heard: entries}
-	heard := map[string]wire.Generation{}
+	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
+	heard = map[string]wire.Generation{}
 	if o != nil {
 		next.seen, next.changed = o.seen, now
+		news = next.head != o.head && next.head != b.head || next.calls != o.calls
 	}
 	for provider, e := range entries {
 		if o == nil || o.life != h.Spec.Life || o.heard[provider] != e {
@@ -106,7 +113,7 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (map[string]wire.Gen
 		}
 	}
 	b.others[h.Name] = next
-	return heard, nil
+	return heard, news, nil
 }
 
 // live are the other replicas whose object changed lately.

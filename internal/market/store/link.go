@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,6 +19,8 @@ const (
 	patience = 10 * time.Second
 	// retry is how soon a beat is tried again that could not be written.
 	retry = time.Second
+	// soonest is how soon after a beat the next one may follow that has news.
+	soonest = 250 * time.Millisecond
 	// lookEvery is how often the link is judged.
 	lookEvery = time.Second
 	// clearEvery is how often what nobody names any more is deleted.
@@ -43,6 +46,7 @@ type link struct {
 	doubt   time.Time
 	cleared time.Time
 	tried   time.Time // when a beat was last tried
+	soon    bool      // the next beat is not to wait for its time
 }
 
 // wrong says what keeps this replica from hearing, "" for nothing.
@@ -75,6 +79,8 @@ func (s *Shared) Run(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-tick.C:
+			case <-s.soon:
+				pause(ctx, soonest) // what comes meanwhile goes with it
 			}
 		}
 	})
@@ -85,12 +91,52 @@ func (s *Shared) Run(ctx context.Context) error {
 	return err
 }
 
+// Head tells the other replicas the newest commit of the ledger that this one
+// knows, at once if it wrote it, so that they need not wait until they ask the
+// remote again.
+func (s *Shared) Head(commit string, wrote bool) {
+	s.mu.Lock()
+	news := s.beats.head != commit && wrote
+	s.beats.head = commit
+	s.link.soon = s.link.soon || news
+	s.mu.Unlock()
+	if news {
+		s.hurry()
+	}
+}
+
+// Called tells the other replicas that the fleet repo has news: a webhook reaches
+// one of them.
+func (s *Shared) Called() {
+	s.mu.Lock()
+	s.beats.calls++
+	s.link.soon = true
+	s.mu.Unlock()
+	s.hurry()
+}
+
+func (s *Shared) hurry() {
+	select {
+	case s.soon <- struct{}{}:
+	default:
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
 // Look writes what is due and judges whether anybody can be heard. Run calls it
 // every second.
 func (s *Shared) Look(ctx context.Context) {
 	s.mu.Lock()
 	now := s.opts.Now()
-	due := s.link.synced && (s.link.tried.IsZero() || now.Sub(s.link.tried) >= beatEvery || s.link.unwritten != "" && now.Sub(s.link.tried) >= retry)
+	due := s.link.synced && (s.link.tried.IsZero() || now.Sub(s.link.tried) >= beatEvery || s.link.unwritten != "" && now.Sub(s.link.tried) >= retry || s.link.soon && s.link.unwritten == "" && now.Sub(s.link.tried) >= soonest)
 	tidy := s.link.synced && now.Sub(s.link.cleared) >= clearEvery
 	s.mu.Unlock()
 	if due {
@@ -106,7 +152,7 @@ func (s *Shared) Look(ctx context.Context) {
 func (s *Shared) beat(ctx context.Context) {
 	s.mu.Lock()
 	now := s.opts.Now()
-	s.link.tried = now
+	s.link.tried, s.link.soon = now, false
 	h, err := s.beats.next(s.opts.Replica, s.opts.Life, s.opts.Serving())
 	s.mu.Unlock()
 	if err == nil {
@@ -226,14 +272,21 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 		s.mu.Unlock()
 		return
 	}
-	heard, err := s.beats.take(h, s.opts.Now())
+	heard, news, err := s.beats.take(h, s.opts.Now())
 	counts := !s.link.cut && s.link.synced
 	s.mu.Unlock()
 	s.note("heartbeat "+h.Name, err)
+	if news && s.opts.News != nil {
+		s.opts.News()
+	}
 	if !counts {
 		return
 	}
 	for provider, generation := range heard {
+		if cluster, ok := strings.CutPrefix(provider, observedBy); ok {
+			s.again(cluster, generation)
+			continue
+		}
 		if l := s.known(provider); l != nil && l.generation == generation {
 			_ = tell(s.opts.Market, Report{Cluster: provider, Generation: generation}) // of another list the watch will tell
 		}

@@ -33,6 +33,11 @@ type Options struct {
 	Serving func() bool
 	// Now is the clock; only what passes on it counts. Default time.Now.
 	Now func() time.Time
+	// Observed is told what the agents of clusters see, whichever replica they tell
+	// it; nil: nobody.
+	Observed func(cluster string, report wire.Observed)
+	// News is called when another replica knows of news of the fleet repo; nil: nobody.
+	News func()
 	// Observer may be nil.
 	Observer Observer
 	// Log may be nil.
@@ -51,6 +56,7 @@ type Observer interface {
 // run it.
 type Shared struct {
 	opts Options
+	soon chan struct{} // a beat is not to wait for its time
 
 	mu     sync.Mutex
 	lists  map[string]*list // by provider, as the store has them
@@ -60,6 +66,7 @@ type Shared struct {
 	link   link
 	bad    map[string]string // objects that could not be used, with why, as last logged
 	stale  map[string]time.Time
+	seen   map[string]*seen // by cluster, as the store has it
 }
 
 // list is a provider's as the store has it. It never changes.
@@ -92,7 +99,7 @@ func NewShared(o Options) *Shared {
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s

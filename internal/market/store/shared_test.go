@@ -33,6 +33,8 @@ type replica struct {
 	market *market.Market
 	store  *store.Shared
 	cut    bool
+	seen   []string
+	news   int
 }
 
 func newReplicas(t *testing.T, names ...string) *replicas {
@@ -50,7 +52,11 @@ func (r *replicas) start(name, life string) *replica {
 	r.t.Helper()
 	r.all = slices.DeleteFunc(r.all, func(one *replica) bool { return one.name == name })
 	one := &replica{name: name, api: r.objects.API(), market: market.New(market.Options{Now: func() time.Time { return r.now }})}
-	one.store = store.NewShared(store.Options{API: one.api, Market: one.market, Replica: name, Life: life, Now: func() time.Time { return r.now }})
+	one.store = store.NewShared(store.Options{
+		API: one.api, Market: one.market, Replica: name, Life: life, Now: func() time.Time { return r.now },
+		Observed: func(cluster string, report wire.Observed) { one.seen = append(one.seen, cluster+" "+report.Root[:2]) },
+		News:     func() { one.news++ },
+	})
 	one.store.Follow(r.t.Context(), one.api.Follow)
 	r.all = append(r.all, one)
 	return one
@@ -390,6 +396,62 @@ func TestParts(t *testing.T) {
 		return out
 	}()); err == nil || !strings.Contains(err.Error(), "KiB packed") {
 		t.Errorf("more than the store takes: %v", err)
+	}
+}
+
+// What a consumer's agent tells one replica, all know: at once when it is another
+// thing, by the next heartbeat when it is the same. An older word never counts.
+func TestObservations(t *testing.T) {
+	r := newReplicas(t, "a", "b", "c")
+	a, b, c := r.all[0], r.all[1], r.all[2]
+	say := func(one *replica, n int, root string) {
+		t.Helper()
+		must(t, one.store.Observe(t.Context(), "rome", wire.Observed{Generation: fmt.Sprintf("5.%d", n), Root: strings.Repeat(root, 20)}))
+	}
+	take := func(one *replica) string {
+		out := strings.Join(one.seen, ",")
+		one.seen = nil
+		return out
+	}
+	say(a, 1, "aa")
+	r.settle()
+	if got := take(a) + "|" + take(b) + "|" + take(c); got != "|rome aa|rome aa" {
+		t.Errorf("told once: %s", got)
+	}
+	say(b, 2, "aa") // the same, to another one
+	r.tick(12)
+	if got := take(a) + "|" + take(b) + "|" + take(c); got != "rome aa||rome aa" {
+		t.Errorf("told again: %s", got)
+	}
+	say(b, 4, "bb")
+	say(a, 3, "aa") // held up on its way, and a does not know yet
+	r.tick(1)
+	if got := take(a) + "|" + take(b) + "|" + take(c); got != "rome bb||rome bb" {
+		t.Errorf("told out of order: %s", got)
+	}
+	d := r.start("d", "1")
+	r.tick(1)
+	if got := take(d); got != "" {
+		t.Errorf("who starts believes what was said before: %s", got)
+	}
+}
+
+// News of the fleet repo reach the others within a second.
+func TestNews(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	r.tick(3)
+	a.store.Called()
+	r.tick(1)
+	if b.news != 1 || a.news != 0 {
+		t.Errorf("after a webhook: %d, %d", a.news, b.news)
+	}
+	a.store.Head("aaaa", true)
+	r.tick(1)
+	b.store.Head("aaaa", false)
+	r.tick(11)
+	if b.news != 2 || a.news != 0 {
+		t.Errorf("after a commit: %d, %d", a.news, b.news)
 	}
 }
 

@@ -15,6 +15,9 @@ type Store interface {
 	// are market.ErrUnknownBase, *market.StaleEpochError, *BusyError, *CutError, or
 	// a mistake in the report, which then leaves everything as it was.
 	Report(ctx context.Context, r Report) error
+	// Observe makes every replica know what the agent of a cluster sees of the
+	// manifests that it applies. The errors are those of reaching the store.
+	Observe(ctx context.Context, cluster string, report wire.Observed) error
 	// Run keeps the market in step with the store until the context ends.
 	Run(ctx context.Context) error
 	// Status is how the store does.
@@ -74,6 +77,9 @@ type Memory struct {
 
 // Report implements Store.
 func (m *Memory) Report(_ context.Context, r Report) error { return tell(m.Market, r) }
+
+// Observe implements Store: there is nobody else to know it.
+func (m *Memory) Observe(context.Context, string, wire.Observed) error { return nil }
 
 // Run implements Store: there is nothing to do.
 func (m *Memory) Run(ctx context.Context) error {

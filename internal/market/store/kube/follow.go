@@ -28,14 +28,20 @@ func (a *API) Watch(ctx context.Context, w store.Watcher) error {
 		tell: func(o any) { w.Advertisement(o.(*marketcrd.Advertisement)) }, //nolint:forcetypeassert // a reflector lets no other through
 		gone: func(any) {},                                                  // an object that is gone withdraws nothing
 	}
+	seen := &follower{
+		all: all, list: func() client.ObjectList { return &marketcrd.ObservationList{} },
+		tell: func(o any) { w.Observation(o.(*marketcrd.Observation)) }, //nolint:forcetypeassert // as above
+		gone: func(any) {},
+	}
 	beats := &follower{
 		all: all, list: func() client.ObjectList { return &marketcrd.HeartbeatList{} },
 		tell: func(o any) { w.Heartbeat(o.(*marketcrd.Heartbeat)) },          //nolint:forcetypeassert // as above
 		gone: func(o any) { w.HeartbeatGone(o.(*marketcrd.Heartbeat).Name) }, //nolint:forcetypeassert // as above
 	}
-	all.followers = []*follower{ads, beats}
+	all.followers = []*follower{ads, seen, beats}
 	var wait sync.WaitGroup
 	wait.Go(func() { a.reflector("advertisements", &marketcrd.Advertisement{}, ads).RunWithContext(ctx) })
+	wait.Go(func() { a.reflector("observations", &marketcrd.Observation{}, seen).RunWithContext(ctx) })
 	wait.Go(func() { a.reflector("heartbeats", &marketcrd.Heartbeat{}, beats).RunWithContext(ctx) })
 	wait.Wait()
 	return nil

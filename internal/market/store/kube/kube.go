@@ -57,7 +57,7 @@ func New(config *rest.Config, namespace string) (*API, error) {
 func (a *API) Installed(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	for _, list := range []client.ObjectList{&marketcrd.AdvertisementList{}, &marketcrd.HeartbeatList{}, &marketcrd.AdvertisementPartList{}} {
+	for _, list := range []client.ObjectList{&marketcrd.AdvertisementList{}, &marketcrd.HeartbeatList{}, &marketcrd.AdvertisementPartList{}, &marketcrd.ObservationList{}} {
 		switch err := a.client.List(ctx, list, client.InNamespace(a.namespace), client.Limit(1)); {
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 			return false, nil
@@ -88,14 +88,32 @@ func (a *API) get(ctx context.Context, name string, into client.Object) error {
 
 // PutAdvertisement implements store.API.
 func (a *API) PutAdvertisement(ctx context.Context, ad *marketcrd.Advertisement) (*marketcrd.Advertisement, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	out := ad.DeepCopy()
 	out.Namespace = a.namespace
-	if out.ResourceVersion == "" {
-		return out, outcome(a.client.Create(ctx, out))
+	return out, a.put(ctx, out)
+}
+
+// put creates an object without a resourceVersion and updates one that has one.
+func (a *API) put(ctx context.Context, o client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if o.GetResourceVersion() == "" {
+		return outcome(a.client.Create(ctx, o))
 	}
-	return out, outcome(a.client.Update(ctx, out))
+	return outcome(a.client.Update(ctx, o))
+}
+
+// Observation implements store.API.
+func (a *API) Observation(ctx context.Context, cluster string) (*marketcrd.Observation, error) {
+	out := &marketcrd.Observation{}
+	return out, a.get(ctx, cluster, out)
+}
+
+// PutObservation implements store.API.
+func (a *API) PutObservation(ctx context.Context, o *marketcrd.Observation) (*marketcrd.Observation, error) {
+	out := o.DeepCopy()
+	out.Namespace = a.namespace
+	return out, a.put(ctx, out)
 }
 
 // PutPart implements store.API.

@@ -33,6 +33,7 @@ type Objects struct {
 	ads     map[string]*marketcrd.Advertisement
 	parts   map[string]*marketcrd.AdvertisementPart
 	beats   map[string]*marketcrd.Heartbeat
+	seen    map[string]*marketcrd.Observation
 	// log of changes; watchers read on from where they are.
 	log     []event
 	written map[string]int
@@ -41,6 +42,7 @@ type Objects struct {
 type event struct {
 	ad   *marketcrd.Advertisement
 	beat *marketcrd.Heartbeat
+	seen *marketcrd.Observation
 	gone string // a replica's Heartbeat that was deleted
 }
 
@@ -109,6 +111,9 @@ func (a *API) Deliver(most int) int {
 		for _, name := range slices.Sorted(maps.Keys(o.ads)) {
 			events = append(events, event{ad: o.ads[name].DeepCopy()})
 		}
+		for _, name := range slices.Sorted(maps.Keys(o.seen)) {
+			events = append(events, event{seen: o.seen[name].DeepCopy()})
+		}
 		for _, name := range slices.Sorted(maps.Keys(o.beats)) {
 			events = append(events, event{beat: o.beats[name].DeepCopy()})
 		}
@@ -125,6 +130,8 @@ func (a *API) Deliver(most int) int {
 		switch {
 		case e.ad != nil:
 			w.Advertisement(e.ad.DeepCopy())
+		case e.seen != nil:
+			w.Observation(e.seen.DeepCopy())
 		case e.beat != nil:
 			w.Heartbeat(e.beat.DeepCopy())
 		default:
@@ -210,6 +217,42 @@ func (a *API) PutAdvertisement(_ context.Context, ad *marketcrd.Advertisement) (
 		}
 		o.written[ad.Name]++
 		o.log = append(o.log, event{ad: out.DeepCopy()})
+		return nil
+	})
+	return out, err
+}
+
+// Observation implements store.API.
+func (a *API) Observation(_ context.Context, cluster string) (*marketcrd.Observation, error) {
+	if a.isOut() {
+		return nil, ErrOut
+	}
+	a.objects.mu.Lock()
+	defer a.objects.mu.Unlock()
+	if seen := a.objects.seen[cluster]; seen != nil {
+		return seen.DeepCopy(), nil
+	}
+	return nil, store.ErrNotFound
+}
+
+// PutObservation implements store.API.
+func (a *API) PutObservation(_ context.Context, seen *marketcrd.Observation) (*marketcrd.Observation, error) {
+	out := seen.DeepCopy()
+	o := a.objects
+	err := a.write("observation", func() error {
+		was := o.seen[seen.Name]
+		switch {
+		case was == nil && seen.ResourceVersion != "":
+			return store.ErrNotFound
+		case was != nil && was.ResourceVersion != seen.ResourceVersion:
+			return store.ErrConflict
+		}
+		out.ResourceVersion = o.next()
+		if o.seen == nil {
+			o.seen = map[string]*marketcrd.Observation{}
+		}
+		o.seen[seen.Name] = out.DeepCopy()
+		o.log = append(o.log, event{seen: out.DeepCopy()})
 		return nil
 	})
 	return out, err
@@ -309,7 +352,7 @@ func (o *Objects) Wipe() {
 	for name := range o.beats {
 		o.log = append(o.log, event{gone: name})
 	}
-	o.ads, o.parts, o.beats = nil, nil, nil
+	o.ads, o.parts, o.beats, o.seen = nil, nil, nil, nil
 }
 
 // Versions is how often a provider's Advertisement was written.

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
+	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+)
+
+// observedBy begins the name under which a Heartbeat tells that a cluster's agent
+// said again what the store has: no provider's name has a slash.
+const observedBy = "observed/"
+
+// seen is what the agent of a cluster saw last, as the store has it.
+type seen struct {
+	generation wire.Generation // the newest that was written
+	digest     string          // of the report without its generation
+	version    string
+	report     wire.Observed
+}
+
+// Observe implements Store. What has not changed is told by the next Heartbeat.
+func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observed) error {
+	if cause := s.cutOff(); cause != nil {
+		return cause
+	}
+	if err := report.Check(); err != nil {
+		return fmt.Errorf("what is observed in %s: %w", cluster, err)
+	}
+	generation := generationOf(report, s.opts.Now())
+	digest, text, err := digestOf(report)
+	if err != nil {
+		return err
+	}
+	for range attempts {
+		was := s.seenOf(cluster)
+		switch {
+		case was != nil && generation.Cmp(was.generation) < 0:
+			return nil // a newer word is known: this one was held up
+		case was != nil && digest == was.digest:
+			s.mu.Lock()
+			s.beats.hear(observedBy+cluster, was.generation)
+			s.mu.Unlock()
+			return nil
+		}
+		o := &marketcrd.Observation{Spec: marketcrd.ObservationSpec{
+			Generation: generation.String(), Replica: s.opts.Replica, ObservedAt: metav1.NewTime(s.opts.Now().UTC().Truncate(time.Second)),
+			Contracts: int32(min(len(report.Contracts), math.MaxInt32)), Report: text, //nolint:gosec // bounded
+		}}
+		o.Name = cluster
+		if was != nil {
+			o.ResourceVersion = was.version
+		}
+		written, err := s.opts.API.PutObservation(ctx, o)
+		s.wrote("observation", err)
+		switch {
+		case err == nil:
+			s.keepSeen(cluster, &seen{generation, digest, written.ResourceVersion, report})
+			return nil
+		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
+			s.rereadSeen(ctx, cluster)
+		default:
+			return &CutError{err.Error()}
+		}
+	}
+	return &BusyError{Because: "other replicas are told of cluster " + cluster + " at the same time", After: time.Second}
+}
+
+// generationOf orders a report; one of an older form by when it came.
+func generationOf(report wire.Observed, now time.Time) wire.Generation {
+	if g, err := wire.ParseGeneration(report.Generation); err == nil {
+		return g
+	}
+	return wire.Generation{Epoch: uint64(max(now.UnixNano(), 1)), N: 1} //nolint:gosec // above zero
+}
+
+// digestOf tells what two reports say apart, whatever their generations, and gives
+// the report as it is kept.
+func digestOf(report wire.Observed) (digest string, packed []byte, err error) {
+	report.Generation = ""
+	text, err := json.Marshal(report)
+	if err != nil {
+		return "", nil, fmt.Errorf("write what is observed: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	if packed, err = zip(text); err != nil {
+		return "", nil, fmt.Errorf("pack what is observed: %w", err)
+	}
+	if len(text) > maxUnpacked || len(packed) > maxPacked/2 {
+		return "", nil, fmt.Errorf("what is observed takes %d KiB packed, and the market's store takes at most %d", len(packed)>>10, maxPacked>>11)
+	}
+	return hex.EncodeToString(sum[:]), packed, nil
+}
+
+func (s *Shared) seenOf(cluster string) *seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[cluster]
+}
+
+// keepSeen takes over what the store has, unless something newer is known, and
+// reports whether it is news.
+func (s *Shared) keepSeen(cluster string, next *seen) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.seen[cluster]
+	if was != nil && next.generation.Cmp(was.generation) < 0 {
+		return false
+	}
+	s.seen[cluster] = next
+	return was == nil || was.generation != next.generation
+}
+
+// rereadSeen takes over what the store has now; what cannot be read is replaced by
+// the next write.
+func (s *Shared) rereadSeen(ctx context.Context, cluster string) {
+	o, err := s.opts.API.Observation(ctx, cluster)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return
+	}
+	var next *seen
+	if err == nil {
+		if next, err = readSeen(o); err != nil {
+			next = &seen{version: o.ResourceVersion}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if next == nil {
+		delete(s.seen, cluster)
+		return
+	}
+	s.seen[cluster] = next
+}
+
+// readSeen reads an object of the store.
+func readSeen(o *marketcrd.Observation) (*seen, error) {
+	generation, err := wire.ParseGeneration(o.Spec.Generation)
+	if err != nil {
+		return nil, err
+	}
+	text, err := unzip(o.Spec.Report, maxUnpacked)
+	if err != nil {
+		return nil, fmt.Errorf("unpack the report: %w", err)
+	}
+	out := &seen{generation: generation, version: o.ResourceVersion}
+	if err := strictjson.Decode(text, &out.report); err != nil {
+		return nil, fmt.Errorf("read the report: %w", err)
+	}
+	if err := out.report.Check(); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	out.digest = hex.EncodeToString(sum[:])
+	return out, nil
+}
+
+// Observation implements Watcher. What there was before this replica listened is
+// nobody's present word.
+func (w *watching) Observation(o *marketcrd.Observation) {
+	s := w.Shared
+	next, err := readSeen(o)
+	s.note("observation "+o.Name, err)
+	if err != nil {
+		return
+	}
+	if s.keepSeen(o.Name, next) && s.listening() && s.opts.Observed != nil && o.Spec.Replica != s.opts.Replica {
+		s.opts.Observed(o.Name, next.report)
+	}
+}
+
+// again tells that a cluster's agent said to another replica what the store has.
+func (s *Shared) again(cluster string, generation wire.Generation) {
+	if o := s.seenOf(cluster); o != nil && o.generation == generation && s.opts.Observed != nil {
+		s.opts.Observed(cluster, o.report)
+	}
+}
