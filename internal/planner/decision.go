@@ -83,6 +83,9 @@ func (r *round) tell(j *draft.Job) {
 	if j.Dec.Action != "" {
 		return
 	}
+	if len(j.Open) > 0 {
+		r.Due(r.Match.Due(j.In))
+	}
 	if j.Finding() {
 		r.tellFound(j)
 		return

@@ -111,8 +111,8 @@ func (m *Matcher) catchUp(s *Class) bool {
 			return false
 		}
 		s.altered++
-		if a.UseOnly && s.Request.Where == nil && len(s.Request.Policies) == 0 {
-			continue // all else looks at what does not change with use
+		if a.UseOnly && !s.Request.readsUse {
+			continue
 		}
 		req := m.FailsFact(s.Request, m.inventory.Offers()[a.Offer])
 		switch {

@@ -7,7 +7,8 @@
 //	key.go           what makes two requests one class
 //	class.go         a Class: what a request comes to on every offer, kept up to date
 //	making.go        making one: what many offers have in common is asked once
-//	requirements.go  what an offer can fail, in order
+//	requirements.go  what an offer can fail, in order; the table of those that are its own
+//	words.go         how the others read
 //	match.go         facts, and whether a size fits
 //	cards.go         … on the cards of an offer that sells parts of them
 //	price.go, transfer.go, pricing.go   exact prices, and what an intent affords
@@ -53,12 +54,17 @@
 //
 // # How one adds
 //
-//   - a requirement on the offer ("its label X must be Y"): its name, and an entry of
-//     requirements (requirements.go): what fails it, how that is
-//     said, and what of the intent and the facts it looks at, for the key; TestShapeKey asks for every field of an intent. If it
-//     looks at what all offers of a provider, place and kind of card have in common, in
-//     sharedNature instead, and in trait (making.go). If time may meet it, in Tier. Nothing
-//     else needs to know.
+//   - a requirement on the offer ("its label X must be Y"): its name (requirements.go),
+//     and one entry of requirements: which intents ask for it, what fails it, how that
+//     is said in general and with values, what of the intent it looks at, for the key;
+//     where it applies that it looks at use, and when time changes the answer. Plans,
+//     explanations, classes, the plan's due time and Tier follow from that; the example
+//     in export_test.go, a label by weekday, is tried by TestRequirement_IsOneEntry. A
+//     field that is new in an intent is asked for by TestShapeKey.
+//     What fails by provider, place or kind of card alone is quicker in sharedNature
+//     (match.go): asked once for all offers that have these in common. It then needs what
+//     it looks at in trait (making.go) and in Key, and its wording in words.go.
+//     That one also suggests a change that would meet it is relaxPlace of package explain.
 //   - a score term: a field of Terms and of Weights, its name and its line in Score,
 //     Record and normalised (score.go), and where it is filled in: in pricer.finish
 //     (pricing.go), or in goalTerms (objective.go) where it compares candidates with each

@@ -80,7 +80,6 @@ func (b *keyBuffer) placement(p *v1alpha1.Placement) {
 	for _, list := range [...][]string{p.Providers.Allow, p.Providers.Deny, p.Regions, p.Zones, p.Architectures, p.Together, p.Apart} {
 		b.texts(list)
 	}
-	b.text(p.Where)
 }
 
 // Key holds everything that NewClass looks at: intents with equal keys
@@ -113,9 +112,7 @@ func (m *Matcher) Key(a *Ask) []byte {
 	if d := s.Split; d != nil {
 		b.int(int64(d.MaxParts), int64(d.MinGPU))
 	}
-	for i := range requirements {
-		requirements[i].key(m, &b, s)
-	}
+	m.keyRequirements(&b, a.Intent)
 	m.conditions(a, &b)
 	m.key = b
 	return b

@@ -34,6 +34,10 @@ type Request struct {
 	// Seconds of the term, 0 when open-ended.
 	Seconds int64
 	Weights Weights
+	// own are the requirements that the intent asks for; readsUse: some of it, or a
+	// policy, looks at what of an offer is used or held.
+	own      []*requirement
+	readsUse bool
 	// units of of that a part of a split replica is, none for a whole one.
 	units, of int64
 	// cards remembers which fact each kind of card fails, sizes what is taken of
@@ -120,6 +124,7 @@ func (m *Matcher) Request(a *Ask) *Request {
 			w.Policies = append(w.Policies, p)
 		}
 	}
+	w.asks(a.Intent)
 	if w.Need = m.facts.Defaults.Clone(); inventory.TypeOf(s.FlavorType) != inventory.TypeOf("") {
 		w.Need = make(quantity.Vector, quantity.Extended) // Liqo's defaults are for slices
 	}
