@@ -36,8 +36,8 @@
 //
 // A score is the weighted sum of terms from 0 to 1, by default 0.7 resources
 // and 0.3 cost; an intent's own weights go before its objective, that before
-// the fleet's. resourceTerm, costTerm, latencyTerm and reliabilityTerm define
-// them. Equal scores: the cheaper, then the first by reference.
+// the fleet's. The table of terms (score.go) names what defines each. Equal scores:
+// the cheaper, then the first by reference.
 //
 // The weights are those of the FLUIDOS broker's design (0.7 availability of
 // CPU and memory, 0.3 cost). Its formula had no GPU term, punished offers for
@@ -48,7 +48,7 @@
 // intents than the cheapest-first rule and costs more; `objective: cost` is that rule.
 // Objectives latency, energy and performance weigh a term of their own with
 // 0.7 and cost with 0.3, the same proportion; what the terms of energy and
-// performance are, and where their figures come from, is at goalTerms
+// performance are, and where their figures come from, is at performanceOf
 // (objective.go). Prices compared are those of moving the intent's data too
 // (transfer.go).
 //
@@ -65,10 +65,14 @@
 //     (match.go): asked once for all offers that have these in common. It then needs what
 //     it looks at in trait (making.go) and in Key, and its wording in words.go.
 //     That one also suggests a change that would meet it is relaxPlace of package explain.
-//   - a score term: a field of Terms and of Weights, its name and its line in Score,
-//     Record and normalised (score.go), and where it is filled in: in pricer.finish
-//     (pricing.go), or in goalTerms (objective.go) where it compares candidates with each
-//     other. Each term is from 0 to 1, and never not a number.
+//   - a score term: its weight as a field of v1alpha1.Weights, which is checked where
+//     files are read (fleet.checker.weights), a constant and one entry of terms
+//     (score.go): its name, how its weight is stated, and its value, from 0 to 1 and
+//     never not a number. Score, Record, weights, the key of a class, whether each
+//     candidate is priced for itself, and the columns of `explain` follow from that.
+//     A value that compares candidates with each other takes what it compares from
+//     scale (objective.go) and is marked so. TestTerms asks each weight for its term and each
+//     term for a value. An objective that weighs it is an entry of objectives.
 //   - a phase, or a limit that depends on what this round has decided, is not of this
 //     package: phases are lifecycle's, limits go into admit.
 //

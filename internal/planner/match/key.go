@@ -101,8 +101,8 @@ func (m *Matcher) Key(a *Ask) []byte {
 	b.int(a.Replicas, int64(p.Hourly), int64(p.HourlySpot), int64(p.PerGPU), int64(p.Total), a.Seconds)
 	b.int(flag(p.Limited), flag(s.Weights != nil), flag(s.Data != nil), flag(s.Split != nil))
 	if w := s.Weights; w != nil {
-		for _, f := range [...]float64{w.Resources, w.Cost, w.Latency, w.Reliability, w.Performance, w.Energy} {
-			b.int(int64(math.Float64bits(f))) //nolint:gosec // the bits, whatever they mean
+		for t := range terms {
+			b.int(int64(math.Float64bits(terms[t].stated(w)))) //nolint:gosec // the bits, whatever they mean
 		}
 	}
 	if d := s.Data; d != nil {

@@ -73,14 +73,6 @@ func NoSpendLimits() SpendLimits {
 	return SpendLimits{Hourly: quantity.Unlimited, HourlySpot: quantity.Unlimited, PerGPU: quantity.Unlimited, Total: quantity.Unlimited}
 }
 
-// Weights of a score's terms, normalised to a sum of 1.
-type Weights struct {
-	Resources, Cost, Latency, Reliability, Performance, Energy float64
-	// Work: the cost term compares what the same work costs (objective
-	// performance), not an hour.
-	Work bool
-}
-
 // Alternatives lists the requests of an intent in order of preference. An
 // alternative's gpu replaces the whole gpu; other quantities replace their own.
 func Alternatives(s *v1alpha1.IntentSpec) []v1alpha1.ResourceRequest {

@@ -40,7 +40,10 @@ type Seat struct {
 // moved within its batch: budgets of several replicas are shared out when they
 // are placed.
 func (r *Placer) Movable(j *draft.Job) bool {
-	if j.In == nil || j.Finding() || r.Match.WeightsOf(&j.In.Spec) != (match.Weights{Cost: 1}) {
+	if j.In == nil || j.Finding() {
+		return false
+	}
+	if w := r.Match.WeightsOf(&j.In.Spec); !w.ByCostAlone() {
 		return false
 	}
 	if j.In.Spec.Split != nil || j.Avoid != nil || r.Ruled(j) || renames(j) || r.BarsOf(j) != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -167,19 +166,7 @@ func scoreColumns(e *planner.Explanation) []string {
 			have[term] = true
 		}
 	}
-	var out []string
-	for _, term := range []string{"resources", "cost", "latency", "reliability"} {
-		if have[term] {
-			out = append(out, term)
-			delete(have, term)
-		}
-	}
-	var rest []string
-	for term := range have {
-		rest = append(rest, term)
-	}
-	sort.Strings(rest)
-	return append(out, rest...)
+	return slices.DeleteFunc(planner.ScoreTerms(), func(term string) bool { return !have[term] })
 }
 
 // fixedColumns are before the scores: number, flavor, GPU, free, price,
