@@ -223,7 +223,7 @@ func (r *Draft) Line(c *v1alpha1.Contract, action Action) ContractLine {
 func (j *Job) Settle(action Action, phase v1alpha1.IntentPhase, code, format string, args ...any) {
 	j.Dec.Action, j.Phase, j.Code = action, phase, code
 	j.Text = fmt.Sprintf(format, args...)
-	j.Dec.Code, j.Dec.Reason = code, j.Text
+	j.Dec.Code, j.Dec.Reason, j.Dec.Counted = code, j.Text, Span{}
 }
 
 // Leaves reports whether something that a job holds has to go elsewhere.
@@ -269,6 +269,9 @@ type Failure struct {
 	Task Task
 	Code string
 	Text string
+	// Counts is how many bytes of Text count the offers by what they fail, and Tail how
+	// many follow these: what is added later goes in front.
+	Counts, Tail int
 	// Rejected counts all offers by the first requirement they fail.
 	Rejected map[string]int
 	Shape    *match.Class
@@ -277,6 +280,16 @@ type Failure struct {
 	Rules PlaceRules
 	// Done is how many tasks before it could be done.
 	Done int
+}
+
+// CountedIn is where a text counts the offers in which that of the failure begins at
+// from.
+func (f *Failure) CountedIn(from int) Span {
+	if f.Counts == 0 {
+		return Span{}
+	}
+	end := from + len(f.Text) - f.Tail
+	return Span{end - f.Counts, end}
 }
 
 // Begin makes the tasks of a job that has its turn.

@@ -99,7 +99,9 @@ func (m *Matcher) Class(a *Ask) *Class {
 
 // Packs reports whether places are mostly chosen by how little of cards that are
 // sold in parts they strand (fragments.go).
-func (s *Class) Packs() bool { return s.Request.Weights.of[termResources] > 0 && 2*s.packed > s.Affordable }
+func (s *Class) Packs() bool {
+	return s.Request.Weights.of[termResources] > 0 && 2*s.packed > s.Affordable
+}
 
 // catchUp looks again at the offers that report something else since the class
 // last looked, and reports whether that was enough: what changes which offers

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -123,11 +124,12 @@ func explainSum(e *planner.Explanation) string {
 	placed := len(names) > 0 && d.Code == "" && d.Action != planner.Queued && d.Action != planner.Refuse
 	if !placed {
 		s += " " + stateWord(d.Action)
-		// What the table and the counts have shown already is not shown again.
-		told := planner.NothingFits(total, rejected)
-		parts := slices.DeleteFunc(strings.Split(d.Reason, "; "), func(part string) bool { return part == told || part == "" })
-		if len(parts) > 0 {
-			s += ": " + strings.TrimSuffix(strings.Join(parts, "; "), ".")
+		why := d.Reason
+		if maps.Equal(d.Rejected, rejected) {
+			why = d.Uncounted() // the table and the counts have shown that already
+		}
+		if why != "" {
+			s += ": " + strings.TrimSuffix(why, ".")
 		}
 		s += "."
 	}
