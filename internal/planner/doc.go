@@ -18,54 +18,62 @@
 //	contend    serves those that wait, in turn; some make others give way
 //	explain    writes what people read
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
-//	planner    the eight steps; reads worlds (round.go), keeps a base for the next round
-//	           (base.go, session.go, session_update.go), consolidates, guards, checks
+//	planner    the eight steps; reads worlds, keeps a base for the next round
 //
 // Each package's comment lists what its files are and which invariants it holds.
-// test/rooms holds their order.
+// test/rooms holds their order, and that the files are there.
 //
 // # What the steps do here
 //
-//   - budget.go: budgets end what they no longer pay for. guard.go: where too much
-//     would end at once nothing does. excess.go: contracts that a shrunken flavor no
-//     longer holds.
-//   - sift.go: intents that are served as they ask cost a few lookups.
-//   - serve.go: those that wait have their turns, and what came at once is solved as
-//     a batch (repair.go, problem.go), until nobody gives way.
-//   - consolidate.go: better offers are proposed or moved to, by a rule of savings
-//     against disruption.
-//   - decision.go, states.go: decisions and what is written.
-//   - invariants.go: the result is asked again by other means.
+// decide.go has the steps, step.go names them, round.go makes the round of a world;
+// types.go are the names under which others know what goes in and comes out.
 //
-// Where one plan follows the other (Session), offers, classes, what the ledger holds
-// and who is quick are kept and brought up to date by what changed. The plan is the
-// same, word for word: TestMemoryPlansAsFromNothing. At 100,000 intents on as many
-// flavors a round after one change is then a few milliseconds instead of a second.
+//   - observe: refusals.go (providers that denied what they advertised), excess.go
+//     (contracts that a shrunken flavor no longer holds), pools.go (warm pools as intents).
+//   - guard: budget.go: budgets end what they no longer pay for. guard.go: where too
+//     much would end at once nothing does.
+//   - settle: sift.go: intents that are served as they ask cost a few lookups; the
+//     others are package settle's. limits_fleet.go are the fleet's limits.
+//   - serve, batch: serve.go: those that wait have their turns, and what came at once is
+//     solved as a batch (repair.go, problem.go), until nobody gives way.
+//   - consolidate: consolidate.go: better offers are proposed or moved to, by a rule of
+//     savings against disruption.
+//   - conclude: decision.go, states.go, ledger.go: decisions and what is written.
+//     totals.go, notes.go: sums and remarks. explanation.go: one intent in full.
+//   - check: invariants.go: the result is asked again by other means.
+//
+// # From round to round
+//
+// Where one plan follows the other (Session: session.go), offers, classes, what the
+// ledger holds and who is quick are kept (base.go) and brought up to date by what changed
+// (session_update.go, session_intents.go). The plan is the same, word for word:
+// TestMemoryPlansAsFromNothing. At 100,000 intents on as many flavors a round after
+// one change is then a few milliseconds instead of a second.
 //
 // # Rules
 //
 // Where an intent's other replicas are (placement.spread), and where other
 // intents of its tenant do (together, apart), is asked of each candidate after
-// capacity and its money (rules.go, spread.go); a gang that is spread by several
-// keys and finds too few places one by one is seated with all its replicas in
-// view (seating.go); intents that belong together and wait at once are placed as
-// one (together.go). The rules hold for what is
+// capacity and its money (place/rules.go, place/spread.go); a gang that is spread by
+// several keys and finds too few places one by one is seated with all its replicas in
+// view (place/seating.go); intents that belong together and wait at once are placed as
+// one (place/together.go). The rules hold for what is
 // placed: what exists stays, as the world around it changes.
 //
 // Replicas of {min, max} follow the pods that wait on the consumer: more at
-// once, fewer late and only those without pods (demand.go).
+// once, fewer late and only those without pods (settle/demand.go).
 //
 // A share of a card lies on one card (package inventory): the ledger numbers the cards of
 // flavors that sell parts of them, and contracts state on which they lie.
 //
 // A change that needs new contracts goes step by step where the intent bounds it
-// (update.go).
+// (place/update.go).
 //
 // What an autoscaler could add to a flavor is sold after all that exists, and
 // marked (package inventory).
 //
 // A replica that no flavor holds whole may be put together from several
-// (split.go): its parts are placed at once, and each is then looked after like
+// (place/split.go): its parts are placed at once, and each is then looked after like
 // a replica that asks for that share.
 //
 // # Score
