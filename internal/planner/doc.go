@@ -23,6 +23,35 @@
 // Each package's comment lists what its files are and which invariants it holds.
 // test/rooms holds their order, and that the files are there.
 //
+// What embedding costs: Explainer is a Contest, which is a Settler, a Placer and a
+// Draft, so that a method of any layer reads as one of the round, and a new helper
+// needs no handle to what is below. In exchange the compiler keeps a lower layer from
+// calling an upper one and nothing else: a method of an upper layer can write every
+// exported field of the lower ones, and round has, counted with what it embeds,
+// some 70 fields and 300 methods. TestPlannerTypes bounds what one package
+// declares on one type (25 fields, 60 methods), where an embedded struct is one field
+// and what it brings is counted where it is declared; it does not bound what a round can
+// reach. What of a lower layer belongs to it alone is unexported, and the rest is
+// changed through its methods, by rule and not by force. Layers that hold those
+// below as a field with an interface would be held by the compiler, and each call from
+// one into another would need a forwarding method or a longer path.
+//
+// # Why not as drawn
+//
+// The picture by which the packages were made has eleven. It differs from these in
+//
+//   - settle, which is one of its own: what needs no offer is as much code as what
+//     does, and stands above place because limits of parts and of spreads are asked
+//     of it.
+//   - report, which is not a part of explain: explain works on a round and is paid from
+//     its spare work; report draws finished plans and explanations, knows no round, and is
+//     read by the commands. It stands above planner, whose results it takes.
+//   - World, Plan and Decision, which are declared in draft and named here
+//     (types.go): a draft holds the world that it was given and the plan that it
+//     makes, and every layer writes decisions.
+//   - the base, to which a Session does not roll back (below).
+//   - layers, which embed each other (above).
+//
 // # What the steps do here
 //
 // decide.go has the steps, step.go names them, round.go makes the round of a world;
@@ -49,6 +78,19 @@
 // (session_update.go, session_intents.go). The plan is the same, word for word:
 // TestMemoryPlansAsFromNothing. At 100,000 intents on as many flavors a round after
 // one change is then a few milliseconds instead of a second.
+//
+// A Session does not roll the last round back to where that began. What the round took
+// stays in the inventory, which knows the offers that were touched, and these are measured
+// again, from the ledger and the reports, before the next one. A rollback would need
+// the journal of the whole round, where now nothing is written down while nobody tries
+// anything; and as most of what a round takes is committed, the next one would take the
+// same again on top of what was brought back. Measuring costs as much as offers were
+// touched, and a mistake in taking or giving back does not outlive its round. The price
+// is that what is derived from offers keeps its own place in the list of those that
+// were touched (Inventory.Touched) and of those that report something else
+// (Inventory.Altered), and that session.go and session_update.go go by hand through what
+// a change of the world means for the base: TestSessionWatchesEveryField asks for every
+// field of a World.
 //
 // # Rules
 //
