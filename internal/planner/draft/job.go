@@ -45,7 +45,7 @@ type holdings struct {
 
 // wants are what a job still needs, and what may be spent on it.
 type wants struct {
-	// End of the contracts that are placed now; seconds until then, 0 for none.
+	// End of the contracts that are placed now; Seconds until then, 0 for none.
 	End     v1alpha1.Time
 	Seconds int64
 	// Target is how many replicas are wanted of one that follows demand, 0 until known.
@@ -75,7 +75,7 @@ type wants struct {
 // outcome is what comes of a job.
 type outcome struct {
 	Dec Decision
-	// Why something is given up, for people and as a code.
+	// Why something is given up, for people, and WhyCode for programs.
 	Why, WhyCode string
 	Phase        v1alpha1.IntentPhase
 	Code, Text   string
@@ -116,7 +116,7 @@ const (
 type Task struct {
 	Kind    taskKind
 	Replica int32
-	// Part of the replica, and units of of that it is; none for a whole one.
+	// Part of the replica, which is Units of Of; 0 for a whole one.
 	Part      int32
 	Units, Of int64
 	// Old is the contract to change; of a fresh task the one that was lost.

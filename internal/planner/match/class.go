@@ -17,8 +17,8 @@ type Candidate struct {
 	Offer *inventory.Offer
 	*Pricing
 
-	// Fails is what it fails at the moment, "" when it fits; score, and the
-	// resources term of it, hold when it fits.
+	// Fails is what it fails at the moment, "" when it fits; Score, and
+	// Resources, the term of it, hold when it fits.
 	Fails            string
 	Score, Resources float64
 	// Scales: it fits only because its offer can grow.
@@ -62,9 +62,9 @@ type Class struct {
 	// dear is the place in Candidates of the most expensive that fits, as of when it was last
 	// asked for and refreshed since; below 0: none, or not known.
 	dear int32
-	// priced is byPrice, nil until asked.
+	// priced is ByPrice, nil until asked.
 	priced []int32
-	// top are the best, for the caller of best.
+	// top are the best, for the caller of Best.
 	top [1 + MaxNext]*Candidate
 	// Memo is what whoever asks remembers of it; it is forgotten with the class.
 	Memo any

@@ -97,7 +97,7 @@ func allows(l v1alpha1.ClusterLists, cluster string) bool {
 	return len(l.Allow) == 0 || slices.Contains(l.Allow, cluster)
 }
 
-// cardFact is gpuWish.fact, asked once for each kind of card in the market.
+// cardFact is CardRequest.fact, asked once for each kind of card in the market.
 func (w *Request) cardFact(o *inventory.Offer) string {
 	for len(w.cards) <= o.CardKind {
 		w.cards = append(w.cards, unasked)

@@ -96,7 +96,7 @@ type Ask struct {
 	Replicas int64
 	Money    SpendLimits
 	Seconds  int64
-	// Units of of that a part of a split replica is, none for a whole one.
+	// Units of Of that a part of a split replica is, none for a whole one.
 	Units, Of int64
 }
 

@@ -27,11 +27,11 @@ type Seat struct {
 	Task  draft.Task
 	Alt   int
 	Shape *match.Class
-	// At and contract are nil while it has no place.
+	// At and Contract are nil while it has no place.
 	At       *match.Candidate
 	Contract *v1alpha1.Contract
 	Ordinal  int32
-	// First is the contract that it came with, started the job's start before.
+	// First is the contract that it came with, Started the job's start before.
 	First   *v1alpha1.Contract
 	Started v1alpha1.Time
 }
