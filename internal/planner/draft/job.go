@@ -36,11 +36,10 @@ type asked struct {
 
 // holdings are what a job holds.
 type holdings struct {
-	Live         []*v1alpha1.Contract // charged, current versions
-	Releasing    int
-	placedBefore bool
-	Ordinals     map[string]int32
-	Started      v1alpha1.Time
+	Live      []*v1alpha1.Contract // charged, current versions
+	Releasing int
+	Ordinals  map[string]int32
+	Started   v1alpha1.Time
 }
 
 // wants are what a job still needs, and what may be spent on it.
@@ -152,7 +151,6 @@ func (r *Draft) ObserveJob(j *Job) {
 			j.Releasing++
 		}
 	}
-	j.placedBefore = len(j.Live) > 0
 	for _, c := range j.Live {
 		j.Dec.HourlyBefore = j.Dec.HourlyBefore.Add(r.HourlyOf(c))
 	}

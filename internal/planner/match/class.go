@@ -91,7 +91,7 @@ func (m *Matcher) Class(a *Ask) *Class {
 	s := m.classes[string(key)]
 	if s == nil || !m.catchUp(s) {
 		name := string(key)
-		s = m.NewClass(m.Request(a))
+		s = m.newClass(m.Request(a))
 		m.classes[name] = s
 	}
 	return s

@@ -22,7 +22,8 @@
 //     capacity, then money (requirements.go).
 //   - Requests with equal keys have equal classes: what newly decides which offers fit, at
 //     what size, price or score, is in the key (TestShapeKey asks for every field).
-//   - A class that was refreshed has of each offer what that offer alone yields (Check).
+//   - A class that was refreshed has of each offer what that offer alone yields
+//     (TestClasses_HoldWhatEachOfferYields).
 //   - Prices are integers, exact to a millionth; floats are in scores alone, and no
 //     product is fused with a sum.
 //   - Equal inventories and requests give equal orders: ties go by price, then by the

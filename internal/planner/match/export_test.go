@@ -1,6 +1,7 @@
 package match
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -61,4 +62,29 @@ func MakeUpRequirements(t *testing.T) {
 	real := requirements
 	requirements = append(slices.Clone(real), byWeekday, unused)
 	t.Cleanup(func() { requirements = real })
+}
+
+// Check holds each class against what every offer alone yields, and returns how many it
+// asked and what differed.
+func (m *Matcher) Check() (checked int, err error) {
+	for _, s := range m.classes {
+		for i, o := range m.inventory.Offers() {
+			lacks, at := "", s.at[i]
+			if at < 0 {
+				lacks = s.lacks[-1-at]
+			}
+			if want := m.FailsFact(s.Request, o); lacks != want {
+				return checked, fmt.Errorf("%s lacks %q for %s, and its class says %q", o.Ref, want, s.Request.Intent.Metadata.Name, lacks)
+			}
+			checked++
+			if at < 0 {
+				continue
+			}
+			want := m.Priced(s.Request, o, s.Request.Size(o))
+			if c := &s.Candidates[at]; c.Offer != o || !c.Size.Equal(want.Size) || c.Quote != want.Quote || c.Vague != (m.TariffOf(o).unpriced || m.transferUnknown(s.Request, o)) {
+				return checked, fmt.Errorf("%s costs %s %+v, and its class says %+v", s.Request.Intent.Metadata.Name, o.Ref, want.Quote, c.Quote)
+			}
+		}
+	}
+	return checked, nil
 }

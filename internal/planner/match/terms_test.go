@@ -18,14 +18,26 @@ import (
 )
 
 // matcherOf compares with a world's offers, of which nothing is held.
-func matcherOf(t testing.TB, w planner.World) *match.Matcher {
+func matcherOf(t interface {
+	Helper()
+	Fatal(...any)
+}, w planner.World) *match.Matcher {
 	t.Helper()
 	books, err := ledger.BooksOf(w.Fleet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := quantity.NewNames(match.ReqCapacity)
-	in := inventory.New(inventory.Facts{Names: names, Clusters: w.Clusters, Blocked: func(*inventory.Offer) string { return "" }}, w.Offers, w.Ledger.Contracts())
+	blocked := func(o *inventory.Offer) string {
+		switch {
+		case o.State != model.Fresh:
+			return match.ReqSilent
+		case o.Flavor.Spec.Cordon:
+			return match.ReqCordon
+		}
+		return ""
+	}
+	in := inventory.New(inventory.Facts{Names: names, Clusters: w.Clusters, Blocked: blocked}, w.Offers, w.Ledger.Contracts())
 	return match.New(match.Facts{
 		Names: names, Fleet: w.Fleet, Books: books, Now: w.Now, Clusters: w.Clusters, Policies: w.Policies,
 		Intents: func() []*model.Intent { return w.Intents },
