@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -83,6 +82,9 @@ func (r *round) tell(j *draft.Job) {
 	if j.Dec.Action != "" {
 		return
 	}
+	if len(j.Open) > 0 {
+		r.Due(r.Match.Due(j.In))
+	}
 	if j.Finding() {
 		r.tellFound(j)
 		return
@@ -105,7 +107,7 @@ func (r *round) tell(j *draft.Job) {
 	f := &j.Open[0]
 	if j.OnlyFailovers() {
 		j.Dec.Rejected = f.Rejected
-		j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentPlaced, f.Code, "%s", f.Text)
+		settleBy(j, f, draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentPlaced, f.Code, "", "")
 		return
 	}
 	if i := slices.IndexFunc(j.Open, func(f draft.Failure) bool { return f.Task.Kind != draft.TaskFailover }); i >= 0 {
@@ -120,7 +122,7 @@ func (r *round) tell(j *draft.Job) {
 		enough = int(m)
 	}
 	if j.Served() >= enough && !slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind != draft.TaskFresh }) {
-		j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentPlaced, "", "%s", f.Text)
+		settleBy(j, f, draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentPlaced, "", "", "")
 		return
 	}
 	r.queue(j, f)
@@ -130,11 +132,11 @@ func (r *round) tell(j *draft.Job) {
 // meant to.
 func (r *round) queue(j *draft.Job, f *draft.Failure) {
 	if j.In.Spec.Queue.Policy == "fail" && f.Code != lifecycle.CodePreempting && f.Code != lifecycle.CodeReclaiming {
-		text := f.Text
+		after := ""
 		if j.In.Metadata.Annotations[v1alpha1.AnnotationRequestedBy] == "" { // a request is simply made again
-			text += "; with queue.policy: fail it does not wait: change its specification to try again"
+			after = "; with queue.policy: fail it does not wait: change its specification to try again"
 		}
-		j.Settle(draft.Refuse, v1alpha1.IntentRefused, f.Code, "%s", text)
+		settleBy(j, f, draft.Refuse, v1alpha1.IntentRefused, f.Code, "", after)
 		return
 	}
 	since := r.WaitingSince(j)
@@ -142,17 +144,27 @@ func (r *round) queue(j *draft.Job, f *draft.Failure) {
 	if timeout := j.In.Spec.Queue.Timeout.Duration; timeout > 0 {
 		j.Dec.GivesUp = v1alpha1.TimeOf(since.Add(timeout))
 		if r.TimedOut(j) {
-			j.Settle(draft.Refuse, v1alpha1.IntentRefused, lifecycle.CodeQueueTimeout, "it waited for spec.queue.timeout (%s), and waits no more: change its specification to try again; %s", j.In.Spec.Queue.Timeout, f.Text)
+			settleBy(j, f, draft.Refuse, v1alpha1.IntentRefused, lifecycle.CodeQueueTimeout, "it waited for spec.queue.timeout ("+j.In.Spec.Queue.Timeout.String()+"), and waits no more: change its specification to try again; ", "")
 			return
 		}
 		r.Due(j.Dec.GivesUp)
 	}
 	j.Since = since
-	if j.Noticed {
-		j.Settle(draft.Preempt, v1alpha1.IntentQueued, f.Code, "%s", cmp.Or(j.Why, f.Text))
-		return
+	switch {
+	case j.Noticed && j.Why != "":
+		j.Settle(draft.Preempt, v1alpha1.IntentQueued, f.Code, "%s", j.Why)
+	case j.Noticed:
+		settleBy(j, f, draft.Preempt, v1alpha1.IntentQueued, f.Code, "", "")
+	default:
+		settleBy(j, f, draft.Queued, v1alpha1.IntentQueued, f.Code, "", "")
 	}
-	j.Settle(draft.Queued, v1alpha1.IntentQueued, f.Code, "%s", f.Text)
+}
+
+// settleBy settles a job by what it could not do, with what is to be known of that
+// before and after it.
+func settleBy(j *draft.Job, f *draft.Failure, action draft.Action, phase v1alpha1.IntentPhase, code, before, after string) {
+	j.Settle(action, phase, code, "%s", before+f.Text+after)
+	j.Dec.Counted = f.CountedIn(len(before))
 }
 
 // tellFound writes what would be done. Nothing is written of an intent that was
@@ -161,7 +173,8 @@ func (r *round) tellFound(j *draft.Job) {
 	j.Silent = j.State == nil
 	j.Settle(draft.Find, v1alpha1.IntentSuspended, lifecycle.CodeStageFind, "stage find: nothing is reserved")
 	if len(j.Open) > 0 {
-		j.Dec.Rejected, j.Dec.Code, j.Dec.Reason = j.Open[0].Rejected, j.Open[0].Code, j.Open[0].Text
+		f := &j.Open[0]
+		j.Dec.Rejected, j.Dec.Code, j.Dec.Reason, j.Dec.Counted = f.Rejected, f.Code, f.Text, f.CountedIn(0)
 	}
 }
 

@@ -18,54 +18,104 @@
 //	contend    serves those that wait, in turn; some make others give way
 //	explain    writes what people read
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
-//	planner    the eight steps; reads worlds (round.go), keeps a base for the next round
-//	           (base.go, session.go, session_update.go), consolidates, guards, checks
+//	planner    the eight steps; reads worlds, keeps a base for the next round
 //
 // Each package's comment lists what its files are and which invariants it holds.
-// test/rooms holds their order.
+// test/rooms holds their order, and that the files are there.
+//
+// What embedding costs: Explainer is a Contest, which is a Settler, a Placer and a
+// Draft, so that a method of any layer reads as one of the round, and a new helper
+// needs no handle to what is below. In exchange the compiler keeps a lower layer from
+// calling an upper one and nothing else: a method of an upper layer can write every
+// exported field of the lower ones, and round has, counted with what it embeds,
+// some 70 fields and 300 methods. TestPlannerTypes bounds what one package
+// declares on one type (25 fields, 60 methods), where an embedded struct is one field
+// and what it brings is counted where it is declared; it does not bound what a round can
+// reach. What of a lower layer belongs to it alone is unexported, and the rest is
+// changed through its methods, by rule and not by force. Layers that hold those
+// below as a field with an interface would be held by the compiler, and each call from
+// one into another would need a forwarding method or a longer path.
+//
+// # Why not as drawn
+//
+// The picture by which the packages were made has eleven. It differs from these in
+//
+//   - settle, which is one of its own: what needs no offer is as much code as what
+//     does, and stands above place because limits of parts and of spreads are asked
+//     of it.
+//   - report, which is not a part of explain: explain works on a round and is paid from
+//     its spare work; report draws finished plans and explanations, knows no round, and is
+//     read by the commands. It stands above planner, whose results it takes.
+//   - World, Plan and Decision, which are declared in draft and named here
+//     (types.go): a draft holds the world that it was given and the plan that it
+//     makes, and every layer writes decisions.
+//   - the base, to which a Session does not roll back (below).
+//   - layers, which embed each other (above).
 //
 // # What the steps do here
 //
-//   - budget.go: budgets end what they no longer pay for. guard.go: where too much
-//     would end at once nothing does. excess.go: contracts that a shrunken flavor no
-//     longer holds.
-//   - sift.go: intents that are served as they ask cost a few lookups.
-//   - serve.go: those that wait have their turns, and what came at once is solved as
-//     a batch (repair.go, problem.go), until nobody gives way.
-//   - consolidate.go: better offers are proposed or moved to, by a rule of savings
-//     against disruption.
-//   - decision.go, states.go: decisions and what is written.
-//   - invariants.go: the result is asked again by other means.
+// decide.go has the steps, step.go names them, round.go makes the round of a world;
+// types.go are the names under which others know what goes in and comes out.
 //
-// Where one plan follows the other (Session), offers, classes, what the ledger holds
-// and who is quick are kept and brought up to date by what changed. The plan is the
-// same, word for word: TestMemoryPlansAsFromNothing. At 100,000 intents on as many
-// flavors a round after one change is then a few milliseconds instead of a second.
+//   - observe: refusals.go (providers that denied what they advertised), excess.go
+//     (contracts that a shrunken flavor no longer holds), pools.go (warm pools as intents).
+//   - guard: budget.go: budgets end what they no longer pay for. guard.go: where too
+//     much would end at once nothing does.
+//   - settle: sift.go: intents that are served as they ask cost a few lookups; the
+//     others are package settle's. limits_fleet.go are the fleet's limits.
+//   - serve, batch: serve.go: those that wait have their turns, and what came at once is
+//     solved as a batch (repair.go, problem.go), until nobody gives way.
+//   - consolidate: consolidate.go: better offers are proposed or moved to, by a rule of
+//     savings against disruption.
+//   - conclude: decision.go, states.go, ledger.go: decisions and what is written.
+//     totals.go, notes.go: sums and remarks. explanation.go: one intent in full.
+//   - check: invariants.go: the result is asked again by other means.
+//
+// # From round to round
+//
+// Where one plan follows the other (Session: session.go), offers, classes, what the
+// ledger holds and who is quick are kept (base.go) and brought up to date by what changed
+// (session_update.go, session_intents.go). The plan is the same, word for word:
+// TestMemoryPlansAsFromNothing. At 100,000 intents on as many flavors a round after
+// one change is then a few milliseconds instead of a second.
+//
+// A Session does not roll the last round back to where that began. What the round took
+// stays in the inventory, which knows the offers that were touched, and these are measured
+// again, from the ledger and the reports, before the next one. A rollback would need
+// the journal of the whole round, where now nothing is written down while nobody tries
+// anything; and as most of what a round takes is committed, the next one would take the
+// same again on top of what was brought back. Measuring costs as much as offers were
+// touched, and a mistake in taking or giving back does not outlive its round. The price
+// is that what is derived from offers keeps its own place in the list of those that
+// were touched (Inventory.Touched) and of those that report something else
+// (Inventory.Altered), and that session.go and session_update.go go by hand through what
+// a change of the world means for the base: TestSessionWatchesEveryField asks for every
+// field of a World.
 //
 // # Rules
 //
 // Where an intent's other replicas are (placement.spread), and where other
 // intents of its tenant do (together, apart), is asked of each candidate after
-// capacity and its money (rules.go, spread.go); a gang that is spread by several
-// keys and finds too few places one by one is seated with all its replicas in
-// view (seating.go); intents that belong together and wait at once are placed as
-// one (together.go). The rules hold for what is
+// capacity and its money (place/rules.go, place/spread.go); a gang that is spread by
+// several keys and finds too few places one by one is seated with all its replicas in
+// view (place/seating.go); intents that belong together and wait at once are placed as
+// one (place/together.go). The rules hold for what is
 // placed: what exists stays, as the world around it changes.
 //
 // Replicas of {min, max} follow the pods that wait on the consumer: more at
-// once, fewer late and only those without pods (demand.go).
+// once, fewer late and only those without pods (settle/demand.go).
 //
 // A share of a card lies on one card (package inventory): the ledger numbers the cards of
 // flavors that sell parts of them, and contracts state on which they lie.
 //
 // A change that needs new contracts goes step by step where the intent bounds it
-// (update.go).
+// (place/update.go).
 //
 // What an autoscaler could add to a flavor is sold after all that exists, and
 // marked (package inventory).
 //
 // A replica that no flavor holds whole may be put together from several
-// (split.go): its parts are placed at once, and each is then looked after like
+// (place/split.go): its parts are placed at once, and each is then looked after like
 // a replica that asks for that share.
 //
 // # Score

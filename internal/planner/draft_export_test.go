@@ -114,7 +114,7 @@ func (t *Trial) State() string {
 		return v
 	}
 	for _, o := range r.Inventory.Offers() {
-		fmt.Fprint(out, o.Ref, trim(o.Free()), trim(o.Held()), trim(o.HeldByPeers()))
+		fmt.Fprint(out, o.Ref, trim(o.Free()), trim(o.Held()), r.Inventory.Figures(o).Pool)
 		if o.Cards() != nil {
 			fmt.Fprint(out, o.Cards().Free(), o.Cards().Empty(), o.Cards().Spare())
 		}

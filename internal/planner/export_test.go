@@ -55,13 +55,15 @@ func MeasurePace(w draft.World) *Pace {
 		r.Budget(j, len(j.Tasks))
 		waiting = append(waiting, j)
 	}
+	classes := map[*match.Class]bool{}
 	for _, j := range waiting {
 		for alt := range j.Alternatives() {
 			s := r.ShapeOf(j, alt)
+			classes[s] = true
 			s.Best(func(*match.Candidate) bool { return true }, false)
 		}
 	}
-	p.Cold, p.Shapes = lap(), r.Match.Classes()
+	p.Cold, p.Shapes = lap(), len(classes)
 	sample := waiting[:min(len(waiting), 50)]
 	for _, j := range sample {
 		r.scan(j)
@@ -100,9 +102,11 @@ func MeasurePace(w draft.World) *Pace {
 // scan finds the best offer for a job as one would who remembers nothing: by the
 // same rules, every offer in turn.
 func (r *round) scan(j *draft.Job) *match.Candidate {
-	w := r.Match.Request(place.AskOf(j, 0))
+	back := r.Match.Imagine() // nothing is known of any class, and of this one afterwards
+	r.Match.ForgetAll()
+	cands := r.Match.Class(place.AskOf(j, 0)).Candidates
+	back()
 	var best *match.Candidate
-	cands := r.Match.NewClass(w).Candidates
 	for i := range cands {
 		if c := &cands[i]; c.Fails == "" && (best == nil || c.Score > best.Score) {
 			best = c
@@ -161,11 +165,3 @@ func (r *round) prepareAll() {
 
 // Break makes the session trip over the next change of an offer.
 func (s *Session) Break() { s.base.draft.Inventory = &inventory.Inventory{} }
-
-// CheckShapes decides a world and holds each class that was made for it against
-// what every offer alone yields.
-func CheckShapes(w draft.World) (checked int, err error) {
-	r := newRound(&w)
-	r.decide()
-	return r.Match.Check()
-}

@@ -60,6 +60,7 @@ func (r *round) withdraw(intent [2]string, why string) {
 			d := *was
 			r.Plan.Intents[i] = &d
 			d.Action, d.Code, d.Reason, d.Contracts, d.HourlyAfter = draft.Refuse, lifecycle.CodeInvariant, "not done, because it would break an invariant: "+why, nil, d.HourlyBefore
+			d.Counted = draft.Span{}
 		}
 	}
 }

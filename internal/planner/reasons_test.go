@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
@@ -162,5 +163,37 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			says(t, want(t, c.b.Intent("vision/train", Wants(4, "H100")), planner.Refuse, c.code), c.want)
 		})
+	}
+}
+
+// Where a reason counts the offers by what they fail it notes where, whatever is said
+// before and after: who shows the counts himself leaves that out.
+func TestReason_NotesWhereItCounts(t *testing.T) {
+	far := func(in *model.Intent) { in.Spec.Resources.GPU.Models = []string{"B200"} }
+	fails := With(func(s *v1alpha1.IntentSpec) { s.Queue.Policy = "fail" })
+	for name, c := range map[string]struct {
+		world *Builder
+		want  string // the rest of the reason
+	}{
+		"nothing else":     {paris().Intent("vision/train", Wants(1, "H100"), far), ""},
+		"a gang in part":   {paris().Intent("vision/train", Wants(5, "H100"), Times(2)), "1 of 2 replicas fit"},
+		"and what to do":   {paris().Intent("vision/train", Wants(1, "H100"), far, fails), "with queue.policy: fail it does not wait: change its specification to try again"},
+		"a policy's words": {paris().Intent("vision/train", Wants(1, "H100")), "eu-only: ask the platform team"},
+		"no offers":        {New().Consumer("rome").Tenant("vision", "rome").Intent("vision/train", Wants(1)), ""},
+	} {
+		if name == "a policy's words" {
+			c.world.W.Policies = []model.Policy{{
+				Policy:    v1alpha1.Policy{Name: "eu-only", Message: "ask the platform team"},
+				Predicate: predicate(func(*v1alpha1.ResourceIntent, *v1alpha1.Flavor, *v1alpha1.Cluster) (bool, error) { return false, nil }),
+			}}
+		}
+		d := Of(planner.Decide(c.world.W), "vision/train")
+		counts := planner.NothingFits(d.Considered, d.Rejected)
+		if !d.Counts() || d.Reason[d.Counted.From:d.Counted.To] != counts || d.Uncounted() != c.want {
+			t.Errorf("%s: %q counts at %v and leaves %q, want %q, %q", name, d.Reason, d.Counted, d.Uncounted(), counts, c.want)
+		}
+	}
+	if d := Of(planner.Decide(paris().Intent("vision/train", Wants(1, "H100")).W), "vision/train"); d.Counts() || d.Uncounted() != d.Reason {
+		t.Errorf("placed: %q counts at %v", d.Reason, d.Counted)
 	}
 }

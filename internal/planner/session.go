@@ -21,8 +21,8 @@ import (
 //	intents, offers              compared one by one where the list is another
 //	ledger, observed             by the nodes that two of them share
 //	tenants, clusters            one by one: what was worked out of them
-//	fleet, policies, flavors     any change: from nothing
-//	that come or go
+//	rules, fleet, policies,      any change: from nothing
+//	flavors that come or go
 //
 // What cannot be brought up to date safely is read from nothing. That values at
 // the same address are the same its owner checks from time to time, by a plan from
@@ -93,7 +93,7 @@ func (s *Session) tryUpdate(w *draft.World) (p *draft.Plan) {
 // depends on holds in another.
 func (b *base) holdsFor(w *draft.World) bool {
 	was := b.own.given
-	if w.Now.Before(was.Now.Time) || w.Fleet != was.Fleet || w.Fleet == nil || w.Deaf != was.Deaf ||
+	if w.Rules != was.Rules || w.Now.Before(was.Now.Time) || w.Fleet != was.Fleet || w.Fleet == nil || w.Deaf != was.Deaf ||
 		!slices.Equal(w.Frozen, was.Frozen) ||
 		len(w.Workload) != len(was.Workload) || len(w.Workload) > 0 && &w.Workload[0] != &was.Workload[0] ||
 		!maps.Equal(w.ForceRelease, was.ForceRelease) || !maps.Equal(w.Heard, was.Heard) || !maps.Equal(w.Reached, was.Reached) || !slices.EqualFunc(w.Policies, was.Policies, samePolicy) {

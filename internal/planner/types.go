@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 )
 
@@ -59,6 +60,9 @@ var SameObservation = draft.SameObservation
 
 // NothingFits is, in a sentence, why none of so many offers fits.
 var NothingFits = place.NothingFits
+
+// ScoreTerms are the names of the terms of a score, in the order of the formula.
+var ScoreTerms = match.ScoreTerms
 
 // Shortfall is what a requirement's failure means, in a few words.
 var Shortfall = place.Shortfall

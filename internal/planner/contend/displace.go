@@ -55,7 +55,7 @@ type Contest struct {
 	infeasible map[string]bool
 	// Waiting jobs in the order in which they are served.
 	Waiting []*draft.Job
-	// Ends are known ends as of the pass endsAt; searched counts the searches for
+	// Ends are known ends as of the pass EndsAt; Searched counts the searches for
 	// reservations in a pass.
 	Ends     []Ending
 	EndsAt   int
@@ -387,7 +387,7 @@ func (r *Contest) ShiftBooked(sign int64) {
 	}
 }
 
-// ShiftClaim is shiftBooked of one job's claim.
+// ShiftClaim is ShiftBooked of one job's claim.
 func (r *Contest) ShiftClaim(j *draft.Job, sign int64) {
 	c := r.Claims[j]
 	if c == nil {

@@ -7,7 +7,6 @@
 //	preempt.go    who may displace whom
 //	victims.go    the least disturbing set that makes room
 //	reserve.go, ends.go   what is kept for the first in line, until what is known to end
-//	borrow.go     what was borrowed of quotas is asked back
 //
 // # Invariants
 //
@@ -18,6 +17,15 @@
 //     reservations, by ends that are known (reserve.go).
 //   - Nothing is taken at once: notice first, then the release, and its capacity
 //     counts as held until it is seen gone.
+//
+// # Borrowing
+//
+// What others leave of their quotas a tenant may borrow (package account), last:
+// every intent has its turn within its tenant's quota before any has one beyond
+// it. When an intent within its own tenant's quota fits nowhere else, contracts of
+// tenants above their quota that hold what they borrowed give way to it, of any
+// priority, with their grace, the least disturbing first (displace.go). No intent
+// preempts or reclaims in order to borrow: that would go round in circles.
 //
 // Called by the planner's fourth step. One goroutine uses a Contest, that of its round.
 package contend

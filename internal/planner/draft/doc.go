@@ -16,6 +16,7 @@
 //	leaving.go, sla.go, refused.go, remote.go   what else is known of a contract
 //	version.go          the rules, by number
 //	names.go            orders and keys of names
+//	observations.go     what clusters report of contracts, by contract
 //
 // # Invariants
 //

@@ -25,26 +25,26 @@ type Draft struct {
 	Jobs       []*Job
 	jobsByName map[[2]string]*Job
 
-	// Before and current are the contracts that change, by name.
+	// Before and Current are the contracts that change, by name.
 	Before, Current map[string]*v1alpha1.Contract
 	StatusOnly      map[string]bool
 	// MappedNow are the remote namespaces that this round has added to those of
 	// the ledger's contracts and taken away.
 	MappedNow Mappings
-	// Excess are contracts that a flavor can no longer hold, cut those that a
-	// budget's limit ends, replaced those that were released in this round for others
-	// in their place, claimed the warm ones that intents have taken over.
+	// Excess are contracts that a flavor can no longer hold, Cut those that a
+	// budget's limit ends, Replaced those that were released in this round for others
+	// in their place, Claimed the warm ones that intents have taken over.
 	Excess, Cut, Replaced, Claimed map[string]bool
 	// HeldBack is whose contracts do not end, because too many would at once.
 	HeldBack heldBack
 	// Renamed are states under names that intents had before.
 	Renamed map[[2]string]*v1alpha1.IntentState
-	// Notices are the contracts that had to give way, by whom for; freed those whose
+	// Notices are the contracts that had to give way, by whom for; Freed those whose
 	// release this round began itself.
 	Notices map[string][]*v1alpha1.Contract
 	Freed   []*v1alpha1.Contract
 	IsFreed map[string]bool // by name
-	// Progressed: a pass over the waiting jobs changed something; turns counts the
+	// Progressed: a pass over the waiting jobs changed something; Turns counts the
 	// passes, from 1.
 	Progressed bool
 	Turns      int

@@ -36,16 +36,15 @@ type asked struct {
 
 // holdings are what a job holds.
 type holdings struct {
-	Live         []*v1alpha1.Contract // charged, current versions
-	Releasing    int
-	placedBefore bool
-	Ordinals     map[string]int32
-	Started      v1alpha1.Time
+	Live      []*v1alpha1.Contract // charged, current versions
+	Releasing int
+	Ordinals  map[string]int32
+	Started   v1alpha1.Time
 }
 
 // wants are what a job still needs, and what may be spent on it.
 type wants struct {
-	// End of the contracts that are placed now; seconds until then, 0 for none.
+	// End of the contracts that are placed now; Seconds until then, 0 for none.
 	End     v1alpha1.Time
 	Seconds int64
 	// Target is how many replicas are wanted of one that follows demand, 0 until known.
@@ -75,7 +74,7 @@ type wants struct {
 // outcome is what comes of a job.
 type outcome struct {
 	Dec Decision
-	// Why something is given up, for people and as a code.
+	// Why something is given up, for people, and WhyCode for programs.
 	Why, WhyCode string
 	Phase        v1alpha1.IntentPhase
 	Code, Text   string
@@ -116,7 +115,7 @@ const (
 type Task struct {
 	Kind    taskKind
 	Replica int32
-	// Part of the replica, and units of of that it is; none for a whole one.
+	// Part of the replica, which is Units of Of; 0 for a whole one.
 	Part      int32
 	Units, Of int64
 	// Old is the contract to change; of a fresh task the one that was lost.
@@ -152,7 +151,6 @@ func (r *Draft) ObserveJob(j *Job) {
 			j.Releasing++
 		}
 	}
-	j.placedBefore = len(j.Live) > 0
 	for _, c := range j.Live {
 		j.Dec.HourlyBefore = j.Dec.HourlyBefore.Add(r.HourlyOf(c))
 	}
@@ -223,7 +221,7 @@ func (r *Draft) Line(c *v1alpha1.Contract, action Action) ContractLine {
 func (j *Job) Settle(action Action, phase v1alpha1.IntentPhase, code, format string, args ...any) {
 	j.Dec.Action, j.Phase, j.Code = action, phase, code
 	j.Text = fmt.Sprintf(format, args...)
-	j.Dec.Code, j.Dec.Reason = code, j.Text
+	j.Dec.Code, j.Dec.Reason, j.Dec.Counted = code, j.Text, Span{}
 }
 
 // Leaves reports whether something that a job holds has to go elsewhere.
@@ -269,6 +267,9 @@ type Failure struct {
 	Task Task
 	Code string
 	Text string
+	// Counts is how many bytes of Text count the offers by what they fail, and Tail how
+	// many follow these: what is added later goes in front.
+	Counts, Tail int
 	// Rejected counts all offers by the first requirement they fail.
 	Rejected map[string]int
 	Shape    *match.Class
@@ -277,6 +278,16 @@ type Failure struct {
 	Rules PlaceRules
 	// Done is how many tasks before it could be done.
 	Done int
+}
+
+// CountedIn is where a text counts the offers in which that of the failure begins at
+// from.
+func (f *Failure) CountedIn(from int) Span {
+	if f.Counts == 0 {
+		return Span{}
+	}
+	end := from + len(f.Text) - f.Tail
+	return Span{end - f.Counts, end}
 }
 
 // Begin makes the tasks of a job that has its turn.

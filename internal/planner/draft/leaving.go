@@ -30,7 +30,7 @@ import (
 // is seen gone does not count, nor what is on a provider that is lost: nobody
 // could see it gone.
 
-// tenantCodes open the reasons of releases that a tenant causes.
+// tenantCodes are the codes of releases that a tenant causes itself.
 var tenantCodes = []string{
 	lifecycle.CodeRemoved, lifecycle.CodeSuspended, lifecycle.CodeChanged, lifecycle.CodeDuplicate, lifecycle.CodeFewer, lifecycle.CodeStageFind, lifecycle.CodeTermEnded, lifecycle.CodeWindow, lifecycle.CodeBudget, lifecycle.CodeMaxDuration,
 }

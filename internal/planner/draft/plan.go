@@ -2,6 +2,7 @@ package draft
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -109,6 +110,8 @@ type Decision struct {
 	// Reason is one sentence; Code is it as a machine-readable word. Also is the
 	// end of the sentence: what is to be known of a placement next to its score.
 	Reason, Code, Also string
+	// Counted is where Reason counts the offers by what they fail.
+	Counted Span `json:"-"`
 	// Rejected counts offers by the first requirement they fail; with the Fitting they add up to Considered.
 	Rejected   map[string]int
 	Considered int
@@ -131,6 +134,25 @@ type Decision struct {
 	// end; Estimated without it: that is unknown.
 	Expected  v1alpha1.Time
 	Estimated bool
+}
+
+// Span is a part of a text, by bytes; empty for none.
+type Span struct{ From, To int }
+
+// Counts reports whether Reason counts the offers by what they fail.
+func (d *Decision) Counts() bool { return d.Counted.To > d.Counted.From }
+
+// Uncounted is Reason without that count, for those who show Rejected themselves.
+func (d *Decision) Uncounted() string {
+	if !d.Counts() {
+		return d.Reason
+	}
+	before := strings.TrimSuffix(d.Reason[:d.Counted.From], "; ")
+	after := strings.TrimPrefix(d.Reason[d.Counted.To:], "; ")
+	if before != "" && after != "" {
+		return before + "; " + after
+	}
+	return before + after
 }
 
 // ContractLine is a contract as a plan shows it.

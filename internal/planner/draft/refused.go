@@ -12,20 +12,20 @@ import (
 // while, to nobody: renaming its flavors, or denying another intent each time,
 // does not help it. Of a provider's denials one a tenant and hour counts, so that
 // no tenant alone puts it out of the market; the second that counts within a day
-// keeps it out for refusalBackoff, each further one for twice as long, up to
-// refusalBackoffMax. All of it follows from the ledger.
+// keeps it out for RefusalBackoff, each further one for twice as long, up to
+// RefusalBackoffMax. All of it follows from the ledger.
 const (
 	RefusalWindow     = 24 * time.Hour
 	RefusalBackoff    = 10 * time.Minute
 	RefusalBackoffMax = time.Hour
 )
 
-// denialMemory is how long a denial can count: for its provider (refusalWindow), and
-// for the offer or provider that its intent avoids (denialBackoffMax).
+// denialMemory is how long a denial can count: for its provider (RefusalWindow), and
+// for the offer or provider that its intent avoids (DenialBackoffMax).
 const denialMemory = max(RefusalWindow, DenialBackoffMax)
 
 // After a flavor has denied an intent's slice the intent keeps away from it for
-// denialBackoff, twice as long after each further denial, a day at the most.
+// DenialBackoff, twice as long after each further denial, a day at the most.
 const (
 	DenialBackoff    = 10 * time.Minute
 	DenialBackoffMax = 24 * time.Hour

@@ -18,12 +18,12 @@ import (
 type Tally struct {
 	// Charged are the charged contracts by tenant.
 	Charged *account.Standing
-	// Displaced, releasing and borrowed are contracts of which that is so, by
-	// name; ending those that are charged and have an end or notice.
+	// Displaced, Releasing and Borrowed are contracts of which that is so, by
+	// name; Ending those that are charged and have an end or notice.
 	Displaced, Releasing, Borrowed, Ending map[string]*v1alpha1.Contract
-	// givenUp are those of releasing that their tenant gave up, by tenant and name.
+	// givenUp are those of Releasing that their tenant gave up, by tenant and name.
 	givenUp map[string]map[string]*v1alpha1.Contract
-	// Leave is when contracts that have ended leave the tree; next the earliest.
+	// Leave is when contracts that have ended leave the tree; Next the earliest.
 	Leave map[string]v1alpha1.Time
 	Next  v1alpha1.Time
 }

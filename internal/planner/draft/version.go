@@ -3,7 +3,7 @@ package draft
 // Rules numbers the planner's rules. It grows with each change by which the same
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
-// (World.Rules), so that each change below is asked for with round.by.
+// (World.Rules), so that each change below is asked for with Facts.By.
 const Rules = RulesReasonApart
 
 // The changes, by the number that they came with.

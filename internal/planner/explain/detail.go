@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -48,8 +47,6 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 		return detailPlace(o, req)
 	case match.ReqSpread, match.ReqTogether, match.ReqApart:
 		return x.Detail(o, req)
-	case match.ReqWhere:
-		return whereText(w, o)
 	case match.ReqPartition:
 		return "its next legal size is " + r.sizeText(c.Size)
 	case match.ReqPrice:
@@ -80,19 +77,6 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 		return detailGPU(o, req)
 	}
 	return r.detailMoney(j, w, c, req)
-}
-
-// whereText is why an offer does not meet placement.where: that the answer is
-// no, or that there is none, because it looks for something the flavor does not have.
-func whereText(w *match.Request, o *inventory.Offer) string {
-	_, err := w.Where.Eval(w.Intent, o.Resolved(), o.Cluster)
-	if err == nil {
-		return "it is not true of this flavor"
-	}
-	if inner := errors.Unwrap(err); inner != nil {
-		err = inner
-	}
-	return "it has no answer for this flavor: " + err.Error()
 }
 
 func detailPlace(o *inventory.Offer, req string) string {

@@ -353,7 +353,7 @@ func (r *Explainer) relaxPlace(spec *v1alpha1.IntentSpec, w *match.Request, o *i
 		return "", "is excluded by placement.providers"
 	case match.ReqLabels:
 		p.Labels = nil
-		return "", strings.TrimPrefix(r.Match.Why(w, o, match.ReqLabels), "it ")
+		return "", "lacks " + match.MissingLabel(w, o)
 	case match.ReqAvailability:
 		have := o.Flavor.Spec.Properties.Reliability
 		if have == nil {

@@ -64,10 +64,6 @@ func (o *Offer) Free() quantity.Vector { return o.free }
 // Held is what contracts hold of it. It must not be modified.
 func (o *Offer) Held() quantity.Vector { return o.held }
 
-// HeldByPeers is what the other flavors of its pool take of what they share. It must
-// not be modified.
-func (o *Offer) HeldByPeers() quantity.Vector { return o.pool }
-
 // Cards are those of an offer that sells parts of cards; else nil.
 func (o *Offer) Cards() *CardMap { return o.cards }
 

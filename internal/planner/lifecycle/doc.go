@@ -1,6 +1,7 @@
 // Package lifecycle is what becomes of one contract, or of one intent's time, by
 // what is seen of it: pure functions of values.
 //
+//	codes.go	why an intent is where it is, for programs
 //	observe.go	the phase in which a charged contract is seen to be, and why
 //	missing.go	what a contract is missing on its consumer to be usable
 //	release.go	the way of a contract to its end, and what was denied
@@ -25,8 +26,28 @@
 //
 // # Adding a phase
 //
-// The phase and its steps go into the ledger's table, what leads to it into Observe,
-// and what it still holds into Phase.Held and Phase.Charged.
+// The phase and its steps go into the ledger's table (ledger.Books.Transition), what
+// leads to it into Observe, what it still holds into Phase.Held and Phase.Charged, whether
+// it costs money into the ledger's accrues, and the step into the diagram of
+// internal/planner/README.md. Who asks for one phase by name has to be asked whether
+// the new one is meant too; TestPhases of test/rooms holds this list:
+//
+//	lifecycle/observe.go    growing and unseen: what is kept while nothing is reported
+//	lifecycle/release.go    the way to the end
+//	lifecycle/notice.go     what takes too long to be usable
+//	draft/tally.go          what of the ledger is being released
+//	draft/job.go            which versions a job looks at again
+//	draft/leaving.go        what its tenant gave up itself
+//	draft/remote.go         mapsAway: whose namespaces are taken at a provider
+//	draft/sla.go            what may break sla.maxTimeToActive
+//	place/update.go         works: whether pods can use it
+//	place/warm.go           what can be taken over from a warm pool
+//	settle/demand.go        which replicas of one that follows demand count as started
+//	settle/denials.go       what a denial means
+//	contend/ends.go, contend/reserve.go, contend/preempt.go, contend/displace.go
+//	                        what is on its way out and need not be asked to leave
+//	planner/consolidate.go  consolidable: what may be moved for a better price
+//	planner/sift.go         quick: what is served as it asks
 //
 // # Who calls it
 //

@@ -17,8 +17,8 @@ type Candidate struct {
 	Offer *inventory.Offer
 	*Pricing
 
-	// Fails is what it fails at the moment, "" when it fits; score, and the
-	// resources term of it, hold when it fits.
+	// Fails is what it fails at the moment, "" when it fits; Score, and
+	// Resources, the term of it, hold when it fits.
 	Fails            string
 	Score, Resources float64
 	// Scales: it fits only because its offer can grow.
@@ -62,9 +62,9 @@ type Class struct {
 	// dear is the place in Candidates of the most expensive that fits, as of when it was last
 	// asked for and refreshed since; below 0: none, or not known.
 	dear int32
-	// priced is byPrice, nil until asked.
+	// priced is ByPrice, nil until asked.
 	priced []int32
-	// top are the best, for the caller of best.
+	// top are the best, for the caller of Best.
 	top [1 + MaxNext]*Candidate
 	// Memo is what whoever asks remembers of it; it is forgotten with the class.
 	Memo any
@@ -91,7 +91,7 @@ func (m *Matcher) Class(a *Ask) *Class {
 	s := m.classes[string(key)]
 	if s == nil || !m.catchUp(s) {
 		name := string(key)
-		s = m.NewClass(m.Request(a))
+		s = m.newClass(m.Request(a))
 		m.classes[name] = s
 	}
 	return s
@@ -99,7 +99,9 @@ func (m *Matcher) Class(a *Ask) *Class {
 
 // Packs reports whether places are mostly chosen by how little of cards that are
 // sold in parts they strand (fragments.go).
-func (s *Class) Packs() bool { return s.Request.Weights.Resources > 0 && 2*s.packed > s.Affordable }
+func (s *Class) Packs() bool {
+	return s.Request.Weights.of[termResources] > 0 && 2*s.packed > s.Affordable
+}
 
 // catchUp looks again at the offers that report something else since the class
 // last looked, and reports whether that was enough: what changes which offers
@@ -111,8 +113,8 @@ func (m *Matcher) catchUp(s *Class) bool {
 			return false
 		}
 		s.altered++
-		if a.UseOnly && s.Request.Where == nil && len(s.Request.Policies) == 0 {
-			continue // all else looks at what does not change with use
+		if a.UseOnly && !s.Request.readsUse {
+			continue
 		}
 		req := m.FailsFact(s.Request, m.inventory.Offers()[a.Offer])
 		switch {

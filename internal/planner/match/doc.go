@@ -7,7 +7,8 @@
 //	key.go           what makes two requests one class
 //	class.go         a Class: what a request comes to on every offer, kept up to date
 //	making.go        making one: what many offers have in common is asked once
-//	requirements.go  what an offer can fail, in order
+//	requirements.go  what an offer can fail, in order; the table of those that are its own
+//	words.go         how the others read
 //	match.go         facts, and whether a size fits
 //	cards.go         … on the cards of an offer that sells parts of them
 //	price.go, transfer.go, pricing.go   exact prices, and what an intent affords
@@ -21,7 +22,8 @@
 //     capacity, then money (requirements.go).
 //   - Requests with equal keys have equal classes: what newly decides which offers fit, at
 //     what size, price or score, is in the key (TestShapeKey asks for every field).
-//   - A class that was refreshed has of each offer what that offer alone yields (Check).
+//   - A class that was refreshed has of each offer what that offer alone yields
+//     (TestClasses_HoldWhatEachOfferYields).
 //   - Prices are integers, exact to a millionth; floats are in scores alone, and no
 //     product is fused with a sum.
 //   - Equal inventories and requests give equal orders: ties go by price, then by the
@@ -35,8 +37,8 @@
 //
 // A score is the weighted sum of terms from 0 to 1, by default 0.7 resources
 // and 0.3 cost; an intent's own weights go before its objective, that before
-// the fleet's. resourceTerm, costTerm, latencyTerm and reliabilityTerm define
-// them. Equal scores: the cheaper, then the first by reference.
+// the fleet's. The table of terms (score.go) names what defines each. Equal scores:
+// the cheaper, then the first by reference.
 //
 // The weights are those of the FLUIDOS broker's design (0.7 availability of
 // CPU and memory, 0.3 cost). Its formula had no GPU term, punished offers for
@@ -47,22 +49,31 @@
 // intents than the cheapest-first rule and costs more; `objective: cost` is that rule.
 // Objectives latency, energy and performance weigh a term of their own with
 // 0.7 and cost with 0.3, the same proportion; what the terms of energy and
-// performance are, and where their figures come from, is at goalTerms
+// performance are, and where their figures come from, is at performanceOf
 // (objective.go). Prices compared are those of moving the intent's data too
 // (transfer.go).
 //
 // # How one adds
 //
-//   - a requirement on the offer ("its label X must be Y"): its name, and an entry of
-//     requirements (requirements.go): what fails it, how that is
-//     said, and what of the intent and the facts it looks at, for the key; TestShapeKey asks for every field of an intent. If it
-//     looks at what all offers of a provider, place and kind of card have in common, in
-//     sharedNature instead, and in trait (making.go). If time may meet it, in Tier. Nothing
-//     else needs to know.
-//   - a score term: a field of Terms and of Weights, its name and its line in Score,
-//     Record and normalised (score.go), and where it is filled in: in pricer.finish
-//     (pricing.go), or in goalTerms (objective.go) where it compares candidates with each
-//     other. Each term is from 0 to 1, and never not a number.
+//   - a requirement on the offer ("its label X must be Y"): its name (requirements.go),
+//     and one entry of requirements: which intents ask for it, what fails it, how that
+//     is said in general and with values, what of the intent it looks at, for the key;
+//     where it applies that it looks at use, and when time changes the answer. Plans,
+//     explanations, classes, the plan's due time and Tier follow from that; the example
+//     in export_test.go, a label by weekday, is tried by TestRequirement_IsOneEntry. A
+//     field that is new in an intent is asked for by TestShapeKey.
+//     What fails by provider, place or kind of card alone is quicker in sharedNature
+//     (match.go): asked once for all offers that have these in common. It then needs what
+//     it looks at in trait (making.go) and in Key, and its wording in words.go.
+//     That one also suggests a change that would meet it is relaxPlace of package explain.
+//   - a score term: its weight as a field of v1alpha1.Weights, which is checked where
+//     files are read (fleet.checker.weights), a constant and one entry of terms
+//     (score.go): its name, how its weight is stated, and its value, from 0 to 1 and
+//     never not a number. Score, Record, weights, the key of a class, whether each
+//     candidate is priced for itself, and the columns of `explain` follow from that.
+//     A value that compares candidates with each other takes what it compares from
+//     scale (objective.go) and is marked so. TestTerms asks each weight for its term and each
+//     term for a value. An objective that weighs it is an entry of objectives.
 //   - a phase, or a limit that depends on what this round has decided, is not of this
 //     package: phases are lifecycle's, limits go into admit.
 //

@@ -80,10 +80,9 @@ func (b *keyBuffer) placement(p *v1alpha1.Placement) {
 	for _, list := range [...][]string{p.Providers.Allow, p.Providers.Deny, p.Regions, p.Zones, p.Architectures, p.Together, p.Apart} {
 		b.texts(list)
 	}
-	b.text(p.Where)
 }
 
-// Key holds everything that NewClass looks at: intents with equal keys
+// Key holds everything that newClass looks at: intents with equal keys
 // share a class, in this round and in later ones. What is added to an intent
 // and changes which offers fit, at what size, price or score, belongs in here
 // (TestShapeKey asks for every field). The result is valid until the next
@@ -102,8 +101,8 @@ func (m *Matcher) Key(a *Ask) []byte {
 	b.int(a.Replicas, int64(p.Hourly), int64(p.HourlySpot), int64(p.PerGPU), int64(p.Total), a.Seconds)
 	b.int(flag(p.Limited), flag(s.Weights != nil), flag(s.Data != nil), flag(s.Split != nil))
 	if w := s.Weights; w != nil {
-		for _, f := range [...]float64{w.Resources, w.Cost, w.Latency, w.Reliability, w.Performance, w.Energy} {
-			b.int(int64(math.Float64bits(f))) //nolint:gosec // the bits, whatever they mean
+		for t := range terms {
+			b.int(int64(math.Float64bits(terms[t].stated(w)))) //nolint:gosec // the bits, whatever they mean
 		}
 	}
 	if d := s.Data; d != nil {
@@ -113,9 +112,7 @@ func (m *Matcher) Key(a *Ask) []byte {
 	if d := s.Split; d != nil {
 		b.int(int64(d.MaxParts), int64(d.MinGPU))
 	}
-	for i := range requirements {
-		requirements[i].key(m, &b, s)
-	}
+	m.keyRequirements(&b, a.Intent)
 	m.conditions(a, &b)
 	m.key = b
 	return b

@@ -122,3 +122,18 @@ func something(t *testing.T, path string, typ reflect.Type) reflect.Value {
 	}
 	return v
 }
+
+// Each entry of the table has all that is asked of one, under a name of its own.
+func TestRequirements_AreWhole(t *testing.T) {
+	names := map[string]bool{}
+	for i := range requirements {
+		r := &requirements[i]
+		if r.name == "" || names[r.name] || r.words == "" || r.asked == nil || r.fails == nil || r.why == nil || r.key == nil {
+			t.Errorf("entry %d, %q, lacks a name of its own, words, asked, fails, why or key", i, r.name)
+		}
+		if _, known := wordings[r.name]; known {
+			t.Errorf("%s has words in wordings too", r.name)
+		}
+		names[r.name] = true
+	}
+}

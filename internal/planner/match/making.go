@@ -66,8 +66,8 @@ func (t *offerClasses) set(o *inventory.Offer) {
 	t.of[o.Index], t.tariffs[o.Index] = n, nil
 }
 
-// NewClass makes what a request comes to; it is not kept.
-func (m *Matcher) NewClass(w *Request) *Class {
+// newClass makes what a request comes to; it is not kept.
+func (m *Matcher) newClass(w *Request) *Class {
 	s := &Class{Request: w, at: make([]int32, len(m.inventory.Offers())), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: m.inventory.Touches(), altered: m.inventory.Alterations()}
 	s.Candidates = make([]Candidate, m.findCandidates(s))
 	m.looked += int64(len(m.inventory.Offers()))

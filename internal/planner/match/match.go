@@ -80,7 +80,7 @@ func (m *Matcher) ownFact(w *Request, o *inventory.Offer) string {
 	if req := m.situation(w, o); req != "" {
 		return req
 	}
-	if req := m.predicates(w, o); req != "" {
+	if req := w.policy(o); req != "" {
 		return req
 	}
 	return m.partition(w, o)
@@ -88,12 +88,7 @@ func (m *Matcher) ownFact(w *Request, o *inventory.Offer) string {
 
 // asksOwnFacts reports whether an intent asks for anything that is each offer's
 // own. Offers that are sold in steps are always asked.
-func (w *Request) asksOwnFacts() bool {
-	s := &w.Intent.Spec
-	p := &s.Placement
-	return len(p.Labels)+len(p.Spread)+len(w.Policies) > 0 || p.MaxLatency.Duration > 0 || s.SLA != nil ||
-		s.Enforcement == v1alpha1.EnforceHard || s.Enforcement == v1alpha1.EnforceSoft || w.Where != nil
-}
+func (w *Request) asksOwnFacts() bool { return len(w.own)+len(w.Policies) > 0 }
 
 func allows(l v1alpha1.ClusterLists, cluster string) bool {
 	if slices.Contains(l.Deny, cluster) {
@@ -102,7 +97,7 @@ func allows(l v1alpha1.ClusterLists, cluster string) bool {
 	return len(l.Allow) == 0 || slices.Contains(l.Allow, cluster)
 }
 
-// cardFact is gpuWish.fact, asked once for each kind of card in the market.
+// cardFact is CardRequest.fact, asked once for each kind of card in the market.
 func (w *Request) cardFact(o *inventory.Offer) string {
 	for len(w.cards) <= o.CardKind {
 		w.cards = append(w.cards, unasked)
@@ -234,14 +229,9 @@ func ownLatency(o *inventory.Offer) (ms int64, known bool) {
 	return 0, false
 }
 
-// predicates is the first condition written in CEL that an offer fails; an
-// error in evaluating it fails that offer.
-func (m *Matcher) predicates(w *Request, o *inventory.Offer) string {
-	if w.Where != nil {
-		if ok, err := w.Where.Eval(w.Intent, o.Resolved(), o.Cluster); err != nil || !ok {
-			return ReqWhere
-		}
-	}
+// policy is the first policy of the fleet that forbids an offer; one that has no answer
+// for it does.
+func (w *Request) policy(o *inventory.Offer) string {
 	for i := range w.Policies {
 		if ok, err := w.Policies[i].Predicate.Eval(w.Intent, o.Resolved(), o.Cluster); err != nil || !ok {
 			return ReqPolicy + w.Policies[i].Name
@@ -280,16 +270,6 @@ func (m *Matcher) short(o *inventory.Offer, size quantity.Vector) string {
 		return m.facts.Names.Prefixed(i)
 	}
 	return ""
-}
-
-// availability reports whether an offer is as reliable as an intent's
-// sla.availability (a percentage) demands; one that does not state it is not.
-func availability(sla *v1alpha1.SLA, o *inventory.Offer) bool {
-	if sla == nil || sla.Availability == nil {
-		return true
-	}
-	have := o.Flavor.Spec.Properties.Reliability
-	return have != nil && have.MulInt(100).Cmp(*sla.Availability) >= 0
 }
 
 // Domain is where an offer is in a spread, "" when it states none. Zones

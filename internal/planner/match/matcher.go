@@ -2,7 +2,6 @@ package match
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -77,9 +76,6 @@ func (m *Matcher) Forget(which func(*Request) bool) {
 // ForgetAll drops all classes.
 func (m *Matcher) ForgetAll() { clear(m.classes) }
 
-// Classes is how many there are.
-func (m *Matcher) Classes() int { return len(m.classes) }
-
 // Imagine lets time pass (SetNow); back makes it what it was, and forgets the classes
 // that were made since.
 func (m *Matcher) Imagine() (back func()) {
@@ -135,28 +131,3 @@ func (m *Matcher) shorten(candidates int) {
 
 // weight is what a class costs to keep, in candidates.
 func (s *Class) weight() int { return len(s.Candidates) + len(s.at)/32 }
-
-// Check holds each class against what every offer alone yields, and returns how many it
-// asked and what differed.
-func (m *Matcher) Check() (checked int, err error) {
-	for _, s := range m.classes {
-		for i, o := range m.inventory.Offers() {
-			lacks, at := "", s.at[i]
-			if at < 0 {
-				lacks = s.lacks[-1-at]
-			}
-			if want := m.FailsFact(s.Request, o); lacks != want {
-				return checked, fmt.Errorf("%s lacks %q for %s, and its class says %q", o.Ref, want, s.Request.Intent.Metadata.Name, lacks)
-			}
-			checked++
-			if at < 0 {
-				continue
-			}
-			want := m.Priced(s.Request, o, s.Request.Size(o))
-			if c := &s.Candidates[at]; c.Offer != o || !c.Size.Equal(want.Size) || c.Quote != want.Quote || c.Vague != (m.TariffOf(o).unpriced || m.transferUnknown(s.Request, o)) {
-				return checked, fmt.Errorf("%s costs %s %+v, and its class says %+v", s.Request.Intent.Metadata.Name, o.Ref, want.Quote, c.Quote)
-			}
-		}
-	}
-	return checked, nil
-}

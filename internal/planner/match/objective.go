@@ -21,32 +21,51 @@ type scale struct {
 	fastest     float64 // TFLOPS
 	dirtiest    float64 // gCO2 an hour
 	dearestWork float64 // price an hour and TFLOPS
+	// of are the figures of the candidates, now is the one that is looked at.
+	of  []figures
+	now figures
+}
+
+// figures are what of a candidate is compared with others.
+type figures struct {
+	speed float64 // TFLOPS
+	grams float64 // gCO2 an hour
+	// emits: grams are known.
+	emits bool
+}
+
+// look makes a candidate the one that is looked at.
+func (x *scale) look(i int) {
+	if x.of != nil {
+		x.now = x.of[i]
+	}
 }
 
 func scaleOf(s *Class) scale {
 	var out scale
-	if w := &s.Request.Weights; w.Performance == 0 && w.Energy == 0 {
+	if !s.Request.Weights.any(func(t *term) bool { return t.compares }) {
 		return out
 	}
+	out.of = make([]figures, len(s.Candidates))
 	for i := range s.Candidates {
-		c := &s.Candidates[i]
+		c, f := &s.Candidates[i], &out.of[i]
+		f.speed = speedOf(c.Offer, c.Size)
+		f.grams, f.emits = emission(c.Offer, c.Size)
 		if c.FailsMoney != "" {
 			continue
 		}
-		speed := speedOf(c.Offer, c.Size)
-		out.fastest = max(out.fastest, speed)
-		if speed > 0 {
-			out.dearestWork = max(out.dearestWork, float64(c.Quote.Current())/speed)
+		out.fastest = max(out.fastest, f.speed)
+		if f.speed > 0 {
+			out.dearestWork = max(out.dearestWork, float64(c.Quote.Current())/f.speed)
 		}
-		if grams, known := emission(c.Offer, c.Size); known {
-			out.dirtiest = max(out.dirtiest, grams)
+		if f.emits {
+			out.dirtiest = max(out.dirtiest, f.grams)
 		}
 	}
 	return out
 }
 
-// goalTerms fills in the terms of performance and energy, and with objective
-// performance that of cost:
+// performanceOf, energyOf and, with objective performance, workCost are
 //
 //	performance = speed ÷ that of the fastest candidate, speed = cards × dense
 //	              FP16 TFLOPS of the model (gpunames.FiguresOf); unknown is 0
@@ -59,31 +78,28 @@ func scaleOf(s *Class) scale {
 // Peak figures flatter new models: Gavel (OSDI 2020) measured 2 to 9 times the
 // work on a V100 that a K80 does, where the data sheets state 30. They order
 // models as measurements do, which is all that the terms need.
-func goalTerms(w *Request, c *Candidate, x *scale) {
-	if w.Weights.Performance > 0 {
-		speed := speedOf(c.Offer, c.Size)
-		c.Terms.performance = ratio(speed, x.fastest)
-		if w.Weights.Work && x.fastest > 0 {
-			c.Terms.cost = 0
-			if speed > 0 && !c.Vague {
-				c.Terms.cost = 1
-				if x.dearestWork > 0 {
-					c.Terms.cost = 1 - ratio(float64(c.Quote.Current())/speed, x.dearestWork)
-				}
-			}
-		}
+func performanceOf(_ *Matcher, _ *Request, _ *Candidate, x *scale) float64 {
+	return ratio(x.now.speed, x.fastest)
+}
+
+func energyOf(_ *Matcher, _ *Request, _ *Candidate, x *scale) float64 {
+	switch {
+	case !x.now.emits:
+		return 0
+	case x.dirtiest > 0:
+		return 1 - ratio(x.now.grams, x.dirtiest)
 	}
-	if w.Weights.Energy > 0 {
-		grams, known := emission(c.Offer, c.Size)
-		switch {
-		case !known:
-			c.Terms.energy = 0
-		case x.dirtiest > 0:
-			c.Terms.energy = 1 - ratio(grams, x.dirtiest)
-		default:
-			c.Terms.energy = 1
-		}
+	return 1
+}
+
+func workCost(c *Candidate, x *scale) float64 {
+	switch {
+	case x.now.speed <= 0 || c.Vague:
+		return 0
+	case x.dearestWork > 0:
+		return 1 - ratio(float64(c.Quote.Current())/x.now.speed, x.dearestWork)
 	}
+	return 1
 }
 
 // ratio is a ÷ b cut to 0..1, 0 when b is nothing.

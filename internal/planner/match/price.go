@@ -170,8 +170,8 @@ func pico(d, factor v1alpha1.Decimal) int64 {
 // Quote is what a size costs in one price class.
 type Quote struct {
 	Class v1alpha1.PriceClass
-	// Hourly outside windows, list the on-demand price, now what holds at the
-	// moment, peak the most it ever is.
+	// Hourly outside windows, List the on-demand price, Now what holds at the
+	// moment, Peak the most it ever is.
 	Hourly, List, Now, Peak quantity.Micro
 	// Transfer of the intent's data, an hour (transfer.go). It is no part of the
 	// others.

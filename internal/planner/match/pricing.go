@@ -133,7 +133,7 @@ func (p *pricer) finish(s *Class) {
 		}
 	}
 	for _, x := range p.all {
-		x.Terms.cost = costTerm(x.Quote.Current(), dearest, x.Vague)
+		x.Terms[termCost] = costTerm(x.Quote.Current(), dearest, x.Vague)
 	}
 	if !p.own {
 		return
@@ -141,14 +141,16 @@ func (p *pricer) finish(s *Class) {
 	scale := scaleOf(s)
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		// A term without weight is no part of any score.
-		if w.Weights.Latency > 0 {
-			c.Terms.latency = latencyTerm(p.matcher.Latency(w.Consumer, c.Offer))
+		scale.look(i)
+		for t := range terms {
+			// A term without weight is no part of any score.
+			if value := terms[t].value; value != nil && w.Weights.of[t] > 0 {
+				c.Terms[t] = value(p.matcher, w, c, &scale)
+			}
 		}
-		if w.Weights.Reliability > 0 {
-			c.Terms.reliability = reliabilityTerm(c.Offer.Flavor.Spec.Properties)
+		if w.Weights.work && scale.fastest > 0 {
+			c.Terms[termCost] = workCost(c, &scale)
 		}
-		goalTerms(w, c, &scale)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // ranking keeps the candidates of a class that fit so that the best of them are
-// at hand: a binary heap of their places in class.cands. A placement moves one
+// at hand: a binary heap of their places in Class.Candidates. A placement moves one
 // candidate, which costs the logarithm of their number; looking at the first
 // few costs nothing that grows with it.
 type ranking struct {
@@ -154,7 +154,7 @@ func Before(a, b *Candidate, thrifty bool) bool {
 	return cmp.Or(compareCandidates(a, b, thrifty), inventory.Compare(a.Offer, b.Offer)) < 0
 }
 
-// compareCandidates is the order of before without the reference.
+// compareCandidates is the order of Before without the reference.
 func compareCandidates(a, b *Candidate, thrifty bool) int {
 	switch same := a.Pricing == b.Pricing; {
 	case a.Scales != b.Scales:

@@ -34,6 +34,10 @@ type Request struct {
 	// Seconds of the term, 0 when open-ended.
 	Seconds int64
 	Weights Weights
+	// own are the requirements that the intent asks for; readsUse: some of it, or a
+	// policy, looks at what of an offer is used or held.
+	own      []*requirement
+	readsUse bool
 	// units of of that a part of a split replica is, none for a whole one.
 	units, of int64
 	// cards remembers which fact each kind of card fails, sizes what is taken of
@@ -69,14 +73,6 @@ func NoSpendLimits() SpendLimits {
 	return SpendLimits{Hourly: quantity.Unlimited, HourlySpot: quantity.Unlimited, PerGPU: quantity.Unlimited, Total: quantity.Unlimited}
 }
 
-// Weights of a score's terms, normalised to a sum of 1.
-type Weights struct {
-	Resources, Cost, Latency, Reliability, Performance, Energy float64
-	// Work: the cost term compares what the same work costs (objective
-	// performance), not an hour.
-	Work bool
-}
-
 // Alternatives lists the requests of an intent in order of preference. An
 // alternative's gpu replaces the whole gpu; other quantities replace their own.
 func Alternatives(s *v1alpha1.IntentSpec) []v1alpha1.ResourceRequest {
@@ -100,7 +96,7 @@ type Ask struct {
 	Replicas int64
 	Money    SpendLimits
 	Seconds  int64
-	// Units of of that a part of a split replica is, none for a whole one.
+	// Units of Of that a part of a split replica is, none for a whole one.
 	Units, Of int64
 }
 
@@ -120,6 +116,7 @@ func (m *Matcher) Request(a *Ask) *Request {
 			w.Policies = append(w.Policies, p)
 		}
 	}
+	w.asks(a.Intent)
 	if w.Need = m.facts.Defaults.Clone(); inventory.TypeOf(s.FlavorType) != inventory.TypeOf("") {
 		w.Need = make(quantity.Vector, quantity.Extended) // Liqo's defaults are for slices
 	}

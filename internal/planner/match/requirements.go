@@ -1,11 +1,12 @@
 package match
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
@@ -73,59 +74,123 @@ const (
 	ReqMaxTotal        = "budget.maxTotal"
 )
 
-// Tier ranks requirements for people: 0 for those that only a change of a file
-// can meet, 1 for those that time may.
-func Tier(req string) int {
-	switch req {
-	case ReqSilent, ReqLost, ReqWithdrawn, ReqCordon, ReqDrain, ReqDenied, ReqRefuses, ReqSpread, ReqTogether, ReqApart:
-		return 1
-	}
-	if strings.HasPrefix(req, ReqCapacity) {
-		return 1
-	}
-	return 0
-}
-
 // requirement is what an intent may ask of an offer by itself, whatever the size,
-// the price and where other replicas are.
+// the price and where other replicas are. All that is to be known of it is here.
 type requirement struct {
 	name string
-	// fails reports whether an offer fails it, and why says in numbers how it does.
+	// words are what is wrong with an offer that fails it, the verb first and in the
+	// singular: "lacks a label of placement.labels".
+	words string
+	// later: an offer may come to meet it without any change of a file.
+	later bool
+	// asked reports whether an intent asks for it: of one that does not, nothing else
+	// of it is asked but key.
+	asked func(in *model.Intent) bool
+	// fails reports whether an offer fails it, and why shows with values how it does.
 	fails func(m *Matcher, w *Request, o *inventory.Offer) bool
 	why   func(m *Matcher, w *Request, o *inventory.Offer) string
-	// key writes all of the intent, and of the facts, that fails looks at.
-	key func(m *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec)
+	// key writes all of the intent that asked and fails look at.
+	key func(b *keyBuffer, in *model.Intent)
+	// readsUse: fails looks at what of an offer is used or held.
+	readsUse bool
+	// due is the next instant at which fails may answer otherwise because time has
+	// passed, zero for never again. It is nil where time does not matter.
+	due func(m *Matcher, in *model.Intent) v1alpha1.Time
 }
 
-// requirements are asked in this order. One that is added here is asked, explained,
-// counted, and told apart in keys.
-var requirements = [...]requirement{
-	{ReqLabels, lacksLabel, lackedLabel, keyLabels},
-	{ReqSpread, lacksDomain, lackedDomain, keySpread},
-	{ReqLatency, isFar, howFar, keyLatency},
-	{ReqAvailability, isUnreliable, howUnreliable, keyAvailability},
-	{ReqEnforcement, enforcesLess, whatEnforced, keyEnforcement},
+// requirements are asked in this order.
+var requirements = []requirement{
+	{
+		name: ReqLabels, words: "lacks a label of placement.labels",
+		asked: func(in *model.Intent) bool { return len(in.Spec.Placement.Labels) > 0 },
+		fails: lacksLabel, why: lackedLabel, key: keyLabels,
+	},
+	{
+		// An offer outside of all domains fails it; the rule itself is asked of each
+		// replica, and met as others come and go.
+		name: ReqSpread, words: "would break placement.spread", later: true,
+		asked: func(in *model.Intent) bool { return len(in.Spec.Placement.Spread) > 0 },
+		fails: lacksDomain, why: lackedDomain, key: keySpread,
+	},
+	{
+		name: ReqLatency, words: "is farther away than placement.maxLatency",
+		asked: func(in *model.Intent) bool { return in.Spec.Placement.MaxLatency.Duration > 0 },
+		fails: isFar, why: howFar, key: keyLatency,
+	},
+	{
+		name: ReqAvailability, words: "promises less than sla.availability",
+		asked: func(in *model.Intent) bool { return in.Spec.SLA != nil && in.Spec.SLA.Availability != nil },
+		fails: isUnreliable, why: howUnreliable, key: keyAvailability,
+	},
+	{
+		name: ReqEnforcement, words: "enforces less than enforcement asks for",
+		asked: func(in *model.Intent) bool {
+			return in.Spec.Enforcement == v1alpha1.EnforceHard || in.Spec.Enforcement == v1alpha1.EnforceSoft
+		},
+		fails: enforcesLess, why: whatEnforced, key: keyEnforcement,
+	},
+	{
+		name: ReqWhere, words: "does not meet placement.where", readsUse: true,
+		asked: func(in *model.Intent) bool { return in.Where != nil },
+		fails: notWhere, why: whereText, key: keyWhere, // what the condition reads of the intent is in conditions (key.go)
+	},
+}
+
+// asks notes which requirements an intent asks for.
+func (w *Request) asks(in *model.Intent) {
+	w.readsUse = len(w.Policies) > 0
+	for i := range requirements {
+		if r := &requirements[i]; r.asked(in) {
+			w.own = append(w.own, r)
+			w.readsUse = w.readsUse || r.readsUse
+		}
+	}
 }
 
 // situation is the first of the requirements that an offer fails, "" for none.
 func (m *Matcher) situation(w *Request, o *inventory.Offer) string {
-	for i := range requirements {
-		if requirements[i].fails(m, w, o) {
-			return requirements[i].name
+	for _, r := range w.own {
+		if r.fails(m, w, o) {
+			return r.name
 		}
 	}
 	return ""
 }
 
-// Why says how an offer fails one of the requirements, "" where it does not or the
-// name is of no such requirement.
+// Why shows with values how an offer fails one of the requirements, "" where it does
+// not or the name is of no such requirement.
 func (m *Matcher) Why(w *Request, o *inventory.Offer, name string) string {
-	for i := range requirements {
-		if r := &requirements[i]; r.name == name && r.fails(m, w, o) {
+	for _, r := range w.own {
+		if r.name == name && r.fails(m, w, o) {
 			return r.why(m, w, o)
 		}
 	}
 	return ""
+}
+
+// Due is the next instant at which offers may meet, or fail, what an intent asks only
+// because time has passed; zero for never.
+func (m *Matcher) Due(in *model.Intent) v1alpha1.Time {
+	var next v1alpha1.Time
+	for i := range requirements {
+		if r := &requirements[i]; r.due != nil && r.asked(in) {
+			if at := r.due(m, in); !at.IsZero() && (next.IsZero() || at.Before(next.Time)) {
+				next = at
+			}
+		}
+	}
+	return next
+}
+
+// keyRequirements writes what distinguishes intents by their requirements: of what
+// depends on time also until when the answer holds.
+func (m *Matcher) keyRequirements(b *keyBuffer, in *model.Intent) {
+	for i := range requirements {
+		r := &requirements[i]
+		if r.key(b, in); r.due != nil && r.asked(in) {
+			b.int(r.due(m, in).Unix())
+		}
+	}
 }
 
 func lacksLabel(_ *Matcher, w *Request, o *inventory.Offer) bool {
@@ -138,17 +203,23 @@ func lacksLabel(_ *Matcher, w *Request, o *inventory.Offer) bool {
 }
 
 func lackedLabel(_ *Matcher, w *Request, o *inventory.Offer) string {
+	return "it lacks " + MissingLabel(w, o)
+}
+
+// MissingLabel is the first label of placement.labels that an offer lacks, as
+// key=value; "" for none.
+func MissingLabel(w *Request, o *inventory.Offer) string {
 	labels := w.Intent.Spec.Placement.Labels
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		if !Labelled(o, k, labels[k]) {
-			return "it lacks " + k + "=" + labels[k]
+			return k + "=" + labels[k]
 		}
 	}
 	return ""
 }
 
-func keyLabels(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-	labels := s.Placement.Labels
+func keyLabels(b *keyBuffer, in *model.Intent) {
+	labels := in.Spec.Placement.Labels
 	b.int(int64(len(labels)))
 	if len(labels) > 0 {
 		for _, k := range slices.Sorted(maps.Keys(labels)) {
@@ -174,21 +245,17 @@ func missingDomain(w *Request, o *inventory.Offer) string {
 	return ""
 }
 
-func keySpread(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-	b.int(int64(len(s.Placement.Spread)))
-	for _, by := range s.Placement.Spread {
+func keySpread(b *keyBuffer, in *model.Intent) {
+	b.int(int64(len(in.Spec.Placement.Spread)))
+	for _, by := range in.Spec.Placement.Spread {
 		b.text(by.By)
 		b.int(int64(by.MaxSkew), int64(by.MinDomains))
 	}
 }
 
 func isFar(m *Matcher, w *Request, o *inventory.Offer) bool {
-	most := w.Intent.Spec.Placement.MaxLatency.Duration
-	if most <= 0 {
-		return false
-	}
 	ms, known := m.Latency(w.Consumer, o)
-	return !known || ms > most.Milliseconds()
+	return !known || ms > w.Intent.Spec.Placement.MaxLatency.Milliseconds()
 }
 
 func howFar(m *Matcher, w *Request, o *inventory.Offer) string {
@@ -199,12 +266,14 @@ func howFar(m *Matcher, w *Request, o *inventory.Offer) string {
 	return fmt.Sprintf("%dms > %s", ms, w.Intent.Spec.Placement.MaxLatency)
 }
 
-func keyLatency(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-	b.int(int64(s.Placement.MaxLatency.Duration))
+func keyLatency(b *keyBuffer, in *model.Intent) {
+	b.int(int64(in.Spec.Placement.MaxLatency.Duration))
 }
 
+// isUnreliable: an offer that does not state its reliability promises none.
 func isUnreliable(_ *Matcher, w *Request, o *inventory.Offer) bool {
-	return !availability(w.Intent.Spec.SLA, o)
+	have := o.Flavor.Spec.Properties.Reliability
+	return have == nil || have.MulInt(100).Cmp(*w.Intent.Spec.SLA.Availability) < 0
 }
 
 func howUnreliable(_ *Matcher, w *Request, o *inventory.Offer) string {
@@ -215,22 +284,18 @@ func howUnreliable(_ *Matcher, w *Request, o *inventory.Offer) string {
 	return have.MulInt(100).String() + "% < " + w.Intent.Spec.SLA.Availability.String() + "%"
 }
 
-func keyAvailability(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-	b.int(flag(s.SLA != nil))
-	if s.SLA != nil {
-		b.decimal(s.SLA.Availability)
+func keyAvailability(b *keyBuffer, in *model.Intent) {
+	b.int(flag(in.Spec.SLA != nil))
+	if in.Spec.SLA != nil {
+		b.decimal(in.Spec.SLA.Availability)
 	}
 }
 
 // enforcesLess: only an agent with the slice class of our own enforces anything;
 // how Liqo does there is known once it has made a Quota.
 func enforcesLess(_ *Matcher, w *Request, o *inventory.Offer) bool {
-	e := w.Intent.Spec.Enforcement
-	if e != v1alpha1.EnforceHard && e != v1alpha1.EnforceSoft {
-		return false
-	}
 	level := v1alpha1.Enforcement(o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement])
-	return o.Flavor.Spec.Class != ClassEnforced || level == v1alpha1.EnforceNone || level == v1alpha1.EnforceSoft && e == v1alpha1.EnforceHard
+	return o.Flavor.Spec.Class != ClassEnforced || level == v1alpha1.EnforceNone || level == v1alpha1.EnforceSoft && w.Intent.Spec.Enforcement == v1alpha1.EnforceHard
 }
 
 func whatEnforced(_ *Matcher, _ *Request, o *inventory.Offer) string {
@@ -250,6 +315,27 @@ func Enforced(o *inventory.Offer) string {
 	return o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement]
 }
 
-func keyEnforcement(_ *Matcher, b *keyBuffer, s *v1alpha1.IntentSpec) {
-	b.text(string(s.Enforcement))
+func keyEnforcement(b *keyBuffer, in *model.Intent) {
+	b.text(string(in.Spec.Enforcement))
 }
+
+// notWhere: a condition that has no answer for an offer fails it.
+func notWhere(_ *Matcher, w *Request, o *inventory.Offer) bool {
+	ok, err := w.Where.Eval(w.Intent, o.Resolved(), o.Cluster)
+	return err != nil || !ok
+}
+
+// whereText is why an offer does not meet placement.where: that the answer is
+// no, or that there is none, because it looks for something the flavor does not have.
+func whereText(_ *Matcher, w *Request, o *inventory.Offer) string {
+	_, err := w.Where.Eval(w.Intent, o.Resolved(), o.Cluster)
+	if err == nil {
+		return "it is not true of this flavor"
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	return "it has no answer for this flavor: " + err.Error()
+}
+
+func keyWhere(b *keyBuffer, in *model.Intent) { b.text(in.Spec.Placement.Where) }

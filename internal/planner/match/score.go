@@ -5,15 +5,70 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Terms of a score as they are recorded in contracts.
+// The terms of a score, by their place in the table, in the order of the formula.
 const (
-	termResources   = "resources"
-	termCost        = "cost"
-	termLatency     = "latency"
-	termReliability = "reliability"
-	termPerformance = "performance"
-	termEnergy      = "energy"
+	termResources = iota
+	termCost
+	termLatency
+	termReliability
+	termPerformance
+	termEnergy
+	numTerms
 )
+
+// term is all that is to be known of a part of a score.
+type term struct {
+	// name of it in contracts and explanations.
+	name string
+	// stated is its weight as an intent or a fleet states it.
+	stated func(w *v1alpha1.Weights) float64
+	// value is what a candidate comes to, from 0 to 1 and never not a number. It is nil
+	// for resources, which change with each placement (Matcher.Resources), and for cost,
+	// which the price alone decides; all others need more of the offer.
+	value func(m *Matcher, w *Request, c *Candidate, x *scale) float64
+	// compares: value compares candidates with each other, by their scale.
+	compares bool
+}
+
+var terms = [numTerms]term{
+	termResources:   {name: "resources", stated: func(w *v1alpha1.Weights) float64 { return w.Resources }},
+	termCost:        {name: "cost", stated: func(w *v1alpha1.Weights) float64 { return w.Cost }},
+	termLatency:     {name: "latency", stated: func(w *v1alpha1.Weights) float64 { return w.Latency }, value: latencyOf},
+	termReliability: {name: "reliability", stated: func(w *v1alpha1.Weights) float64 { return w.Reliability }, value: reliabilityOf},
+	termPerformance: {name: "performance", stated: func(w *v1alpha1.Weights) float64 { return w.Performance }, value: performanceOf, compares: true},
+	termEnergy:      {name: "energy", stated: func(w *v1alpha1.Weights) float64 { return w.Energy }, value: energyOf, compares: true},
+}
+
+// ScoreTerms are the names of all terms, in the order of the formula.
+func ScoreTerms() []string {
+	names := make([]string, numTerms)
+	for t := range terms {
+		names[t] = terms[t].name
+	}
+	return names
+}
+
+// Weights of a score's terms, normalised to a sum of 1.
+type Weights struct {
+	of [numTerms]float64
+	// work: the cost term compares what the same work costs (objective
+	// performance), not an hour.
+	work bool
+}
+
+// ByCostAlone reports whether nothing but a low price counts.
+func (w *Weights) ByCostAlone() bool { return *w == costAlone }
+
+// costAlone are the weights of objective cost.
+var costAlone = Weights{of: [numTerms]float64{termCost: 1}}
+
+// objectives are the weights of those that have some of their own.
+var objectives = map[v1alpha1.Objective]Weights{
+	v1alpha1.Cost:        costAlone,
+	v1alpha1.Performance: {of: [numTerms]float64{termPerformance: 0.7, termCost: 0.3}, work: true},
+	v1alpha1.Latency:     {of: [numTerms]float64{termLatency: 0.7, termCost: 0.3}},
+	v1alpha1.Energy:      {of: [numTerms]float64{termEnergy: 0.7, termCost: 0.3}},
+}
 
 // latencyHalf is the latency in milliseconds at which the latency term is one
 // half: about a round trip within a continent.
@@ -22,39 +77,33 @@ const latencyHalf = 50
 // WeightsOf are an intent's weights: its own, else its objective's, else the
 // fleet's, else 70 to 30.
 func (m *Matcher) WeightsOf(s *v1alpha1.IntentSpec) Weights {
-	switch {
-	case s.Weights != nil:
+	if s.Weights != nil {
 		if w, ok := normalised(s.Weights); ok {
 			return w
 		}
-	case s.Objective == v1alpha1.Cost:
-		return Weights{Cost: 1}
-	case s.Objective == v1alpha1.Performance:
-		return Weights{Performance: 0.7, Cost: 0.3, Work: true}
-	case s.Objective == v1alpha1.Latency:
-		return Weights{Latency: 0.7, Cost: 0.3}
-	case s.Objective == v1alpha1.Energy:
-		return Weights{Energy: 0.7, Cost: 0.3}
+	} else if w, ok := objectives[s.Objective]; ok {
+		return w
 	}
 	if m.facts.Fleet.Weights != nil {
 		if w, ok := normalised(m.facts.Fleet.Weights); ok {
 			return w
 		}
 	}
-	return Weights{Resources: 0.7, Cost: 0.3}
+	return Weights{of: [numTerms]float64{termResources: 0.7, termCost: 0.3}}
 }
 
 func normalised(w *v1alpha1.Weights) (Weights, bool) {
-	out := Weights{
-		Resources: max(w.Resources, 0), Cost: max(w.Cost, 0), Latency: max(w.Latency, 0), Reliability: max(w.Reliability, 0),
-		Performance: max(w.Performance, 0), Energy: max(w.Energy, 0),
+	var out Weights
+	sum := 0.0
+	for t := range terms {
+		out.of[t] = max(terms[t].stated(w), 0)
+		sum += out.of[t]
 	}
-	sum := out.Resources + out.Cost + out.Latency + out.Reliability + out.Performance + out.Energy
 	if !(sum > 0) || sum > 1e9 {
 		return Weights{}, false
 	}
-	for _, f := range [...]*float64{&out.Resources, &out.Cost, &out.Latency, &out.Reliability, &out.Performance, &out.Energy} {
-		*f /= sum
+	for t := range out.of {
+		out.of[t] /= sum
 	}
 	return out, true
 }
@@ -105,6 +154,10 @@ func costTerm(price, dearest quantity.Micro, unpriced bool) float64 {
 	return min(max(1-float64(price)/float64(dearest), 0), 1)
 }
 
+func latencyOf(m *Matcher, w *Request, c *Candidate, _ *scale) float64 {
+	return latencyTerm(m.Latency(w.Consumer, c.Offer))
+}
+
 // latencyTerm falls from 1 at no latency to one half at latencyHalf; unknown
 // is 0.
 func latencyTerm(ms int64, known bool) float64 {
@@ -114,44 +167,55 @@ func latencyTerm(ms int64, known bool) float64 {
 	return latencyHalf / (latencyHalf + float64(max(ms, 0)))
 }
 
-// reliabilityTerm is the flavor's own ratio; unknown is 0.
-func reliabilityTerm(p v1alpha1.FlavorProperties) float64 {
+// reliabilityOf is the flavor's own ratio; unknown is 0.
+func reliabilityOf(_ *Matcher, _ *Request, c *Candidate, _ *scale) float64 {
+	p := &c.Offer.Flavor.Spec.Properties
 	if p.Reliability == nil {
 		return 0
 	}
 	return min(max(p.Reliability.Float(), 0), 1)
 }
 
-// Terms are a candidate's terms but for that of resources, each from 0 to 1.
-type Terms struct{ cost, latency, reliability, performance, energy float64 }
+// Terms are a candidate's terms, each from 0 to 1; that of resources is not here but in
+// the candidate, because it changes with each placement.
+type Terms [numTerms]float64
 
 // Score is the weighted sum of a candidate's terms.
 func (w *Weights) Score(c *Candidate) float64 {
-	t := &c.Terms
-	return w.Resources*c.Resources + w.Cost*t.cost + w.Latency*t.latency + w.Reliability*t.reliability +
-		w.Performance*t.performance + w.Energy*t.energy
+	sum := float64(w.of[termResources] * c.Resources)
+	for t := termResources + 1; t < numTerms; t++ {
+		sum += float64(w.of[t] * c.Terms[t])
+	}
+	return sum
 }
 
 // beyondPrice reports whether a term counts that is neither resources nor
 // decided by the price alone.
 func (w *Weights) beyondPrice() bool {
-	return w.Latency > 0 || w.Reliability > 0 || w.Performance > 0 || w.Energy > 0
+	return w.any(func(t *term) bool { return t.value != nil })
+}
+
+// any reports whether a term of a kind has weight.
+func (w *Weights) any(is func(*term) bool) bool {
+	for t := range terms {
+		if w.of[t] > 0 && is(&terms[t]) {
+			return true
+		}
+	}
+	return false
 }
 
 // Record is the weighted terms for the contract, those without weight left
 // out.
 func (w *Weights) Record(c *Candidate) map[string]float64 {
-	t := &c.Terms
 	out := map[string]float64{}
-	for _, x := range [...]struct {
-		name        string
-		weight, val float64
-	}{
-		{termResources, w.Resources, c.Resources}, {termCost, w.Cost, t.cost}, {termLatency, w.Latency, t.latency},
-		{termReliability, w.Reliability, t.reliability}, {termPerformance, w.Performance, t.performance}, {termEnergy, w.Energy, t.energy},
-	} {
-		if x.weight > 0 {
-			out[x.name] = Round4(x.weight * x.val)
+	for t, weight := range w.of {
+		if weight > 0 {
+			val := c.Terms[t]
+			if t == termResources {
+				val = c.Resources
+			}
+			out[terms[t].name] = Round4(weight * val)
 		}
 	}
 	return out

@@ -2,6 +2,8 @@
 //
 //	Task ─► Request (how it is to be served) ─► limits, rules, bars ─► best candidate ─► contract
 //
+//	request.go       Request: how a task is to be served
+//	ask.go           what a job asks of package match
 //	fill.go          Fill: a job's tasks, gangs all or none; attempt places a list whole
 //	adapt.go         a contract becomes what its intent now asks for, in place or in exchange
 //	failover.go      what a provider no longer serves goes elsewhere
@@ -15,6 +17,7 @@
 //	warm.go          warm slices that are taken over
 //	seat.go          what may still be moved within its batch
 //	contract.go      how contracts are written
+//	growth.go        what of a contract an autoscaler has yet to add
 //	failure.go, sentence.go   why nothing fits
 //
 // # Invariants

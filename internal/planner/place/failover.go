@@ -113,6 +113,6 @@ func (r *Placer) giveWay(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 		return f
 	}
 	f.Code = string(d.Cause)
-	f.Text = r.GaveWay(t.Old)
+	f.Text, f.Counts, f.Tail = r.GaveWay(t.Old), 0, 0
 	return f
 }

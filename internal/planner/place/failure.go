@@ -48,7 +48,8 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 			}
 		}
 	}
-	f.Text = NothingFits(len(r.Inventory.Offers()), f.Rejected) + policyTexts(s.Request, f.Rejected)
+	counts, policies := NothingFits(len(r.Inventory.Offers()), f.Rejected), policyTexts(s.Request, f.Rejected)
+	f.Text, f.Counts, f.Tail = counts+policies, len(counts), len(policies)
 	switch {
 	case len(broken) > 0:
 		top := draft.SortedByCount(broken)[0]

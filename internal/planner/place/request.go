@@ -24,7 +24,7 @@ type Request struct {
 	WithUnit bool
 	// InBatch: what is placed may be moved within its batch (repair.go).
 	InBatch bool
-	// DryRun: it is taken back at once and takes nothing over from warm pools; unasked: it
+	// DryRun: it is taken back at once and takes nothing over from warm pools; Unasked: it
 	// is not what Explain asks about.
 	DryRun, Unasked bool
 	// beside: what is placed runs next to the contract that it is to replace.

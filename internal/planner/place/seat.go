@@ -27,11 +27,11 @@ type Seat struct {
 	Task  draft.Task
 	Alt   int
 	Shape *match.Class
-	// At and contract are nil while it has no place.
+	// At and Contract are nil while it has no place.
 	At       *match.Candidate
 	Contract *v1alpha1.Contract
 	Ordinal  int32
-	// First is the contract that it came with, started the job's start before.
+	// First is the contract that it came with, Started the job's start before.
 	First   *v1alpha1.Contract
 	Started v1alpha1.Time
 }
@@ -40,7 +40,10 @@ type Seat struct {
 // moved within its batch: budgets of several replicas are shared out when they
 // are placed.
 func (r *Placer) Movable(j *draft.Job) bool {
-	if j.In == nil || j.Finding() || r.Match.WeightsOf(&j.In.Spec) != (match.Weights{Cost: 1}) {
+	if j.In == nil || j.Finding() {
+		return false
+	}
+	if w := r.Match.WeightsOf(&j.In.Spec); !w.ByCostAlone() {
 		return false
 	}
 	if j.In.Spec.Split != nil || j.Avoid != nil || r.Ruled(j) || renames(j) || r.BarsOf(j) != nil {

@@ -27,7 +27,7 @@ type spreadRule struct {
 	used    []int
 	// own are domains that have parts of the same replica already.
 	own []string
-	// Least and inUse sum up used.
+	// Least and InUse sum up used.
 	Least, InUse int
 }
 

@@ -87,7 +87,8 @@ func (r *Placer) placeBeside(j *draft.Job, q Request, t draft.Task, from, to int
 	q.beside = true
 	f := r.attempts(j, q, []draft.Task{t}, t.Old, from, to)
 	if f != nil {
-		f.Text += "; the old contract stays until the new one works (update.maxUnavailable 0)"
+		const stays = "; the old contract stays until the new one works (update.maxUnavailable 0)"
+		f.Text, f.Tail = f.Text+stays, f.Tail+len(stays)
 		return f
 	}
 	j.Why, j.WhyCode = "the intent changed; the old contract goes once the new one works", lifecycle.CodeChanged

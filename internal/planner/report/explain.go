@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -124,11 +124,12 @@ func explainSum(e *planner.Explanation) string {
 	placed := len(names) > 0 && d.Code == "" && d.Action != planner.Queued && d.Action != planner.Refuse
 	if !placed {
 		s += " " + stateWord(d.Action)
-		// What the table and the counts have shown already is not shown again.
-		told := planner.NothingFits(total, rejected)
-		parts := slices.DeleteFunc(strings.Split(d.Reason, "; "), func(part string) bool { return part == told || part == "" })
-		if len(parts) > 0 {
-			s += ": " + strings.TrimSuffix(strings.Join(parts, "; "), ".")
+		why := d.Reason
+		if maps.Equal(d.Rejected, rejected) {
+			why = d.Uncounted() // the table and the counts have shown that already
+		}
+		if why != "" {
+			s += ": " + strings.TrimSuffix(why, ".")
 		}
 		s += "."
 	}
@@ -167,19 +168,7 @@ func scoreColumns(e *planner.Explanation) []string {
 			have[term] = true
 		}
 	}
-	var out []string
-	for _, term := range []string{"resources", "cost", "latency", "reliability"} {
-		if have[term] {
-			out = append(out, term)
-			delete(have, term)
-		}
-	}
-	var rest []string
-	for term := range have {
-		rest = append(rest, term)
-	}
-	sort.Strings(rest)
-	return append(out, rest...)
+	return slices.DeleteFunc(planner.ScoreTerms(), func(term string) bool { return !have[term] })
 }
 
 // fixedColumns are before the scores: number, flavor, GPU, free, price,

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 )
 
 func offerLine(provider, name, model string, capacity, free int64, hourly string, latency int64) planner.OfferLine {
@@ -82,6 +83,7 @@ func explanationNone() *planner.Explanation {
 		Intent: model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{}, Path: "intents/bio/fold.yaml"},
 		Decision: planner.Decision{
 			Tenant: "bio", Name: "fold", Action: planner.Queued, Reason: "the only offer does not fit: it has no GPU", Considered: 1,
+			Counted: draft.Span{To: len("the only offer does not fit: it has no GPU")}, Rejected: map[string]int{"gpu": 1},
 			Near: []string{"nice/cpu has no GPUs"},
 		},
 		Offers: []planner.OfferLine{cpu},

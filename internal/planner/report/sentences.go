@@ -179,9 +179,15 @@ func (pn *pen) was(c *planner.ContractLine) string {
 
 // why is the reason of a decision in one sentence.
 func (v *view) why(d *planner.Decision) string {
+	text, _ := v.reason(d)
+	return text
+}
+
+// reason is why, and whether that counts the offers by what they fail.
+func (v *view) reason(d *planner.Decision) (text string, counts bool) {
 	a := v.accountOf(d)
 	if d.Action == planner.Queued && d.Reason == "" && len(a.rejected) > 0 {
-		return planner.NothingFits(a.considered, a.rejected)
+		return planner.NothingFits(a.considered, a.rejected), true
 	}
 	best := ""
 	if d.Action == planner.Place || d.Action == planner.Find {
@@ -189,15 +195,15 @@ func (v *view) why(d *planner.Decision) string {
 	}
 	switch {
 	case best == "":
-		return d.Reason
+		return d.Reason, d.Counts()
 	case d.Also != "":
-		return best + "; " + d.Also
+		return best + "; " + d.Also, false
 	case d.Reason == "" || d.Code == "":
 		// A placement that needs no explaining has no code, and its sentence
 		// is made here.
-		return best
+		return best, false
 	}
-	return best + "; " + d.Reason
+	return best + "; " + d.Reason, d.Counts()
 }
 
 // account is what became of the offers that a decision looked at: considered =
@@ -288,11 +294,10 @@ func (v *view) notShown(d *planner.Decision) string {
 	default:
 		return ""
 	}
-	a := v.accountOf(d)
-	if strings.Contains(v.why(d), planner.NothingFits(a.considered, a.rejected)) {
+	if _, counts := v.reason(d); counts {
 		return ""
 	}
-	return reasons(a.rejected)
+	return reasons(v.accountOf(d).rejected)
 }
 
 // total is the decision's hourly cost after, minus before.

@@ -22,7 +22,7 @@ import (
 //
 //	each alternative     every offer of the market; intents that ask for the same share this
 //	itself               unitsOfIntent
-//	each of its replicas unitsOfReplica, for as many as its tenant may still hold
+//	each of its replicas UnitsOfReplica, for as many as its tenant may still hold
 //	placement.where      what it may cost on every offer, on an account of its own (conditions.go)
 //
 // A tenant has limits.work units a round, all together have roundWork times as

@@ -1,4 +1,4 @@
-package planner_test
+package match_test
 
 import (
 	"fmt"
@@ -9,9 +9,16 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
+
+type predicate func(*v1alpha1.ResourceIntent, *v1alpha1.Flavor, *v1alpha1.Cluster) (bool, error)
+
+func (p predicate) Eval(in *v1alpha1.ResourceIntent, f *v1alpha1.Flavor, c *v1alpha1.Cluster) (bool, error) {
+	return p(in, f, c)
+}
 
 // alike is an offer that has much in common with others, and some things of its
 // own.
@@ -109,7 +116,7 @@ func choosy(t *rapid.T) func(*model.Intent) {
 
 // A class asks the first of many offers for what they have in common, and shows
 // of each what it states itself.
-func TestShapesSayWhatEachOfferSays(t *testing.T) {
+func TestClasses_HoldWhatEachOfferYields(t *testing.T) {
 	checked := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := New().Consumer("rome").Provider("p0", "p1").Tenant("ada", "rome")
@@ -131,14 +138,22 @@ func TestShapesSayWhatEachOfferSays(t *testing.T) {
 				return f.Metadata.Name != "f2", nil
 			})}}
 		}
-		n, err := planner.CheckShapes(w.W)
+		m := matcherOf(t, w.W)
+		for _, in := range w.W.Intents {
+			money := match.NoSpendLimits()
+			if b := in.Spec.Budget; b != nil {
+				money.Hourly, money.HourlySpot, money.Limited = quantity.Micro(b.MaxHourly.Micro()), quantity.Micro(b.MaxHourly.Micro()), true
+			}
+			m.Class(ask(in, money))
+		}
+		n, err := m.Check()
 		if err != nil {
 			t.Fatal(err)
 		}
 		checked += n
 	})
 	if checked == 0 {
-		t.Fatal("no shape was looked at")
+		t.Fatal("no class was looked at")
 	}
 	t.Logf("%d answers of offers", checked)
 }
