@@ -21,6 +21,7 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	handle := server.Operators{
 		Metrics: d.metrics, Market: d.market,
 		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}},
+		Agents:    []server.Check{{Name: "market", Run: d.storeUp}},
 		Contracts: func() []wire.ContractState { return d.loop.View().States() },
 		Trust:     func() wire.Trust { return d.loop.View().Trust },
 	}

@@ -122,6 +122,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
 	group.Go(func() error { return d.shared.Store.Run(ctx) })
+	group.Go(func() error { return d.shed(ctx, servers) })
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { return d.enroller.run(ctx) })
@@ -197,6 +198,7 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 		Market: d.market, Identity: identity, Agents: o.agents, Observer: d.metrics, Log: d.log,
 		Observed: func(cluster string, report wire.Observed) { _ = d.delivery.Observed(cluster, report) }, // who does not deliver there needs nothing of it
 		News:     d.loop.Reread,
+		Decides:  func() bool { return d.election.Leads() },
 	})
 	var wrong *process.UsageError
 	switch {
@@ -213,7 +215,7 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	}
 	d.election = &process.Election{
 		Config: d.shared.Config, Namespace: d.shared.Namespace, Identity: d.shared.Replica,
-		Fit: d.fit, Cut: func() string { return d.shared.Store.Status().Cut }, Changed: d.loop.Wake, Log: d.log,
+		Fit: d.fit, Cut: d.storeCut, Changed: d.loop.Wake, Log: d.log,
 	}
 	return nil
 }
@@ -224,11 +226,11 @@ const unread = 30 * time.Second
 
 // fit says why this replica may not decide.
 func (d *daemon) fit() error {
-	switch st := d.shared.Store.Status(); {
+	switch cut := d.storeCut(); {
 	case d.clock.Err() != nil:
 		return d.clock.Err()
-	case st.Cut != "":
-		return errors.New("the market's store is out of reach: " + st.Cut)
+	case cut != "":
+		return errors.New("the market's store is out of reach: " + cut)
 	case d.loop.View().Fleet == nil:
 		return errors.New("the fleet repo has not been read yet")
 	}
@@ -260,6 +262,35 @@ func (o observing) Observed(ctx context.Context, cluster string, report wire.Obs
 		return err
 	}
 	return o.store.Observe(ctx, cluster, report)
+}
+
+// storeCut is why the store that replicas share is out of reach, "" when it is not.
+func (d *daemon) storeCut() string {
+	if st := d.shared.Store.Status(); st.Shared {
+		return st.Cut
+	}
+	return ""
+}
+
+// shed closes agents' connections when the store has been out of reach: they come
+// again, and a balancer sends them elsewhere.
+func (d *daemon) shed(ctx context.Context, servers *server.Servers) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for cut := false; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		was := cut
+		if cut = d.storeUp() != nil; !cut || was {
+			continue
+		}
+		if n := servers.Drop("agents"); n > 0 {
+			d.log.Info("agents' connections are closed, so that others serve them", "connections", n)
+		}
+	}
 }
 
 // storeUp is the check of /readyz.

@@ -94,7 +94,8 @@ func (o *runOptions) awaitRepo(ctx context.Context, log *slog.Logger) (err error
 // serveWaiting serves the probes of the operators' port alone, until stop.
 func (o *runOptions) serveWaiting(ctx context.Context, log *slog.Logger, why func() error) (stop func() error, err error) {
 	port := server.Port{Name: "operators", Address: o.operators}
-	handle := server.Operators{Metrics: server.NewMetrics(), Ready: []server.Check{{Name: "fleet", Run: why}}}
+	waits := []server.Check{{Name: "fleet", Run: why}}
+	handle := server.Operators{Metrics: server.NewMetrics(), Ready: waits, Agents: waits}
 	if !onLoopback(o.operators) {
 		if o.certPath == "" {
 			return nil, usagef("--operators-address %s is not on the loopback interface and needs --cert-path for TLS", o.operators)

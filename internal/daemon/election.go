@@ -111,7 +111,7 @@ func (e *Election) Run(ctx context.Context) error {
 		if err := e.unfit(); err != nil {
 			if why != err.Error() {
 				why = err.Error()
-				e.Log.Warn("does not stand for the Lease of who decides", "error", err)
+				e.Log.Info("does not stand for the Lease of who decides", "error", err)
 			}
 			sleep(ctx, lookEvery)
 			continue

@@ -72,6 +72,8 @@ type StoreOptions struct {
 	Observer store.Observer
 	// Observed is told what the agents of clusters see, whichever replica they tell.
 	Observed func(cluster string, report wire.Observed)
+	// Decides reports whether this replica decides.
+	Decides func() bool
 	// News is called when another replica knows of news of the fleet repo.
 	News func()
 	Log  *slog.Logger
@@ -110,6 +112,7 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 	case !there && f.kind == storeKubernetes:
 		return nil, fmt.Errorf("the cluster does not serve the kinds of market.fleetbroker.io: kubectl apply -f install/broker/crds.yaml")
 	case !there:
+		out.Store = &store.Memory{Market: o.Market, Replica: o.Identity, Decides: o.Decides}
 		o.Log.Warn("the cluster does not serve the kinds of market.fleetbroker.io: the market is kept in memory, for one daemon alone", "remedy", "kubectl apply -f install/broker/crds.yaml")
 		return out, nil
 	}

@@ -80,6 +80,18 @@ func certKey(cert *x509.Certificate) string {
 type watchedListener struct {
 	net.Listener
 	admission *admission
+	open      *sync.Map // of *watchedConn
+}
+
+// drop closes all connections there are, and says how many.
+func (l watchedListener) drop() int {
+	n := 0
+	l.open.Range(func(conn, _ any) bool {
+		_ = conn.(*watchedConn).Close() //nolint:forcetypeassert // it has no other
+		n++
+		return true
+	})
+	return n
 }
 
 // Accept implements net.Listener.
@@ -91,7 +103,9 @@ func (l watchedListener) Accept() (net.Conn, error) {
 		}
 		p, ok := l.admission.enter(conn.RemoteAddr())
 		if ok {
-			return &watchedConn{Conn: conn, place: p}, nil
+			c := &watchedConn{Conn: conn, place: p, open: l.open}
+			l.open.Store(c, nil)
+			return c, nil
 		}
 		_ = conn.Close() // nothing was said on it
 	}
@@ -102,6 +116,7 @@ type watchedConn struct {
 	net.Conn
 
 	place  place
+	open   *sync.Map // that it is one of
 	mu     sync.Mutex
 	closed bool
 	tell   func()
@@ -134,6 +149,7 @@ func (c *watchedConn) Close() error {
 	c.closed, c.tell = true, nil
 	c.place.leave()
 	c.mu.Unlock()
+	c.open.Delete(c)
 	err := c.Conn.Close()
 	if tell != nil {
 		tell()

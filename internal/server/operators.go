@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
@@ -24,6 +25,9 @@ type Operators struct {
 	Alive func() error
 	// Ready holds the checks of /readyz.
 	Ready []Check
+	// Agents holds the checks of /readyz/agents: what must be well before a balancer
+	// sends agents here.
+	Agents []Check
 	// Market for GET /market; may be nil.
 	Market Market
 	// Contracts as they are seen now, for the JSON of the dashboard; may be nil.
@@ -47,12 +51,20 @@ type checkResult struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Paths of probes, which nobody needs a token for.
+const (
+	healthPath      = "/healthz"
+	readyPath       = "/readyz"
+	agentsReadyPath = "/readyz/agents"
+)
+
 // NewOperators is the handler of the operators' port.
 func NewOperators(o Operators) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", o.Metrics.Handler())
-	mux.HandleFunc("GET /healthz", o.healthz)
-	mux.HandleFunc("GET /readyz", o.readyz)
+	mux.HandleFunc("GET "+healthPath, o.healthz)
+	mux.HandleFunc("GET "+readyPath, o.readiness(o.Ready))
+	mux.HandleFunc("GET "+agentsReadyPath, o.readiness(o.Agents))
 	if o.Market != nil {
 		mux.Handle("GET /market", o.withTrust(marketHandler(o.Market)))
 	}
@@ -62,7 +74,7 @@ func NewOperators(o Operators) http.Handler {
 	open, guarded := jsonErrors(mux), o.Guard.protect(jsonErrors(mux))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A kubelet's probe shows nothing, and learns no more than yes or no.
-		if probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"; probe && anonymous(r) {
+		if probe := slices.Contains([]string{healthPath, readyPath, agentsReadyPath}, r.URL.Path); probe && anonymous(r) {
 			open.ServeHTTP(w, r)
 			return
 		}
@@ -85,9 +97,14 @@ func (o *Operators) healthz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (o *Operators) readyz(w http.ResponseWriter, r *http.Request) {
+// readiness answers whether all of some checks pass.
+func (o *Operators) readiness(checks []Check) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { o.check(checks, w, r) }
+}
+
+func (o *Operators) check(checks []Check, w http.ResponseWriter, r *http.Request) {
 	answer, status := readiness{Ready: true, Checks: []checkResult{}}, http.StatusOK
-	for _, check := range o.Ready {
+	for _, check := range checks {
 		result := checkResult{Name: check.Name, OK: true}
 		if err := check.Run(); err != nil {
 			result.OK, result.Reason = false, err.Error()

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -277,8 +279,55 @@ func TestPortsLeaveFilesToTheDaemon(t *testing.T) {
 		}
 	})
 	for i, want := range []int{75, 7} {
-		if l, ok := servers.ports[i].listener.(watchedListener); !ok || l.admission.all != want {
+		if l := servers.ports[i].listener; l.admission.all != want {
 			t.Errorf("port %s takes %d connections at a time, want %d", servers.ports[i].Name, l.admission.all, want)
 		}
 	}
+}
+
+// Connections of one port are closed on demand, and of no other; who comes again
+// is served.
+func TestDrop(t *testing.T) {
+	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	servers, err := Listen(t.Context(), quiet, Port{Name: "agents", Address: "127.0.0.1:0", Handler: hello}, Port{Name: "operators", Address: "127.0.0.1:0", Handler: hello})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- servers.Run(ctx, time.Second) }()
+	defer func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	ask := func(name string) net.Conn {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", servers.Address(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 512)); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	agent, operator := ask("agents"), ask("operators")
+	if n := servers.Drop("agents"); n != 1 {
+		t.Errorf("%d connections were closed", n)
+	}
+	for name, conn := range map[string]net.Conn{"agent": agent, "operator": operator} {
+		if err := conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := conn.Read(make([]byte, 1))
+		if closed := !errors.Is(err, os.ErrDeadlineExceeded); closed != (name == "agent") {
+			t.Errorf("the %s's connection: %v", name, err)
+		}
+	}
+	ask("agents")
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,7 +57,7 @@ type Servers struct {
 
 type boundPort struct {
 	Port
-	listener net.Listener
+	listener watchedListener
 	server   *http.Server
 }
 
@@ -95,7 +96,7 @@ func Listen(ctx context.Context, log *slog.Logger, ports ...Port) (*Servers, err
 			},
 		}
 		server.RegisterOnShutdown(func() { close(closing) }) // long polls end then
-		s.ports = append(s.ports, boundPort{Port: p, listener: watchedListener{listener, newAdmission(p.Connections, p.PerAddress, certified, time.Now)}, server: server})
+		s.ports = append(s.ports, boundPort{Port: p, listener: watchedListener{listener, newAdmission(p.Connections, p.PerAddress, certified, time.Now), &sync.Map{}}, server: server})
 	}
 	return s, nil
 }
@@ -135,6 +136,18 @@ func (s *Servers) Address(name string) string {
 		}
 	}
 	return ""
+}
+
+// Drop closes the connections that the named port has, and says how many: whoever
+// they are of comes again, and may be sent elsewhere.
+func (s *Servers) Drop(name string) int {
+	n := 0
+	for _, p := range s.ports {
+		if p.Name == name {
+			n += p.listener.drop()
+		}
+	}
+	return n
 }
 
 // Close frees ports that were bound and never run.

@@ -73,10 +73,21 @@ type Memory struct {
 	Market *market.Market
 	// Replica is this daemon's name.
 	Replica string
+	// Decides reports whether this daemon decides, where several could have been
+	// started: the others hear nobody. Nil: it does.
+	Decides func() bool
 }
 
+// errOthers is why a daemon that does not decide hears nobody.
+const errOthers = "it lies in the memory of the replica that decides, and this is another one: install the definitions of market.fleetbroker.io, or run one replica"
+
 // Report implements Store.
-func (m *Memory) Report(_ context.Context, r Report) error { return tell(m.Market, r) }
+func (m *Memory) Report(_ context.Context, r Report) error {
+	if m.Decides != nil && !m.Decides() {
+		return &CutError{errOthers}
+	}
+	return tell(m.Market, r)
+}
 
 // Observe implements Store: there is nobody else to know it.
 func (m *Memory) Observe(context.Context, string, wire.Observed) error { return nil }
@@ -88,7 +99,13 @@ func (m *Memory) Run(ctx context.Context) error {
 }
 
 // Status implements Store.
-func (m *Memory) Status() Status { return Status{Replicas: []string{m.Replica}} }
+func (m *Memory) Status() Status {
+	out := Status{Replicas: []string{m.Replica}}
+	if m.Decides != nil && !m.Decides() {
+		out.Cut = errOthers
+	}
+	return out
+}
 
 // tell makes a market hear a report.
 func tell(m *market.Market, r Report) error {

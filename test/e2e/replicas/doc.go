@@ -7,4 +7,6 @@
 //	  - market: one market in all replicas whatever an agent reaches; a replica
 //	    killed, one cut off from the API server, the API server restarted, its objects
 //	    deleted: nobody is called silent who reports
+//	  - decides: who decides is killed, cut off from the API server, cut off from
+//	    git: another one decides in time, and each intent is decided once
 package replicas

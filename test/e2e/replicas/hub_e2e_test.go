@@ -43,7 +43,7 @@ type hub struct {
 // replica is a daemon with its way to the API server.
 type replica struct {
 	*rig.Daemon
-	api *gate
+	api, git *gate
 }
 
 // newHub starts an API server, git, and so many replicas of a fleet.
@@ -66,15 +66,23 @@ func newHub(t *testing.T, inputs map[string]string, replicas int, args ...string
 	if err != nil {
 		t.Fatal(err)
 	}
+	repo, err := url.Parse(h.rig.Git.URL(rig.Repo))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range replicas {
-		r := &replica{api: newGate(t, func() string { return server.Host })}
+		r := &replica{api: newGate(t, func() string { return server.Host }), git: newGate(t, func() string { return repo.Host })}
+		url, err := through(repo.String(), r.git)
+		if err != nil {
+			t.Fatal(err)
+		}
 		name := fmt.Sprintf("r%d", i)
 		kubeconfig := filepath.Join(t.TempDir(), name+".kubeconfig")
 		text := strings.ReplaceAll(string(h.Kubeconfig), server.Host, r.api.address)
 		if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r.Daemon, err = h.rig.Daemon(ctx, name, append(append([]string{"--poll-interval", "2s"}, h.Args(kubeconfig)...), args...)...)
+		r.Daemon, err = h.rig.Daemon(ctx, name, append(append([]string{"--poll-interval", "2s", "--repo", url}, h.Args(kubeconfig)...), args...)...)
 		if err != nil {
 			t.Fatal(err)
 		}

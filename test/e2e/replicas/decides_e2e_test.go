@@ -1,0 +1,151 @@
+//go:build e2e
+
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/rig"
+)
+
+// asking is a fleet with one provider from a file, and a team that asks.
+var asking = map[string]string{
+	"tenants/vision.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome]}\n",
+	"clusters/rome.yaml":  "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], delivery: none}\n",
+	"clusters/paris.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: paris}\n" +
+		"spec: {roles: [provider], endpoint: \"https://paris.example.org:6443\", defaultPrice: {currency: EUR, perHour: {cpu: \"0.02\", memoryGi: \"0.003\", gpu: \"2.80\"}}}\n",
+	"flavors/paris/h100.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Flavor\nmetadata: {name: h100, namespace: paris}\nspec:\n" +
+		"  capacity: {cpu: \"4000\", memory: 40Ti, gpu: 300}\n  gpu: {vendor: nvidia, model: nvidia-h100, memory: 80Gi, resourceName: nvidia.com/gpu}\n",
+}
+
+// takeover is how long it may take until another replica has decided: the Lease of
+// one that is gone runs out after 9 s, and a round follows.
+const takeover = 15 * time.Second
+
+// Who decides is killed, cut off from the API server, cut off from git: another one
+// decides, in time, and each intent is decided once.
+func TestWhoDecides(t *testing.T) {
+	ctx, h := newHub(t, asking, 3)
+	team, err := h.rig.Team(ctx, "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.awaitStore(ctx, h.all...)
+	first := h.decider(ctx, nil)
+	ask := func(name string, within time.Duration) {
+		t.Helper()
+		file := "apiVersion: fleetbroker.io/v1alpha1\nkind: ResourceIntent\nmetadata: {name: " + name + ", namespace: vision}\n" +
+			"spec:\n  consumer: rome\n  resources: {cpu: \"4\", memory: 16Gi, gpu: {count: 1, models: [nvidia-h100]}}\n"
+		if _, err := team.CommitAndPush(ctx, "Ask for "+name, map[string]string{"intents/vision/" + name + ".yaml": file}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for !h.placed(ctx, name) {
+			if time.Since(began) > within+patience {
+				h.logs(ctx)
+				t.Fatalf("%s is not placed", name)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		took := time.Since(began)
+		t.Logf("%s was placed after %s", name, took.Round(10*time.Millisecond))
+		if took > within*slack {
+			t.Errorf("%s was placed after %s, and should be within %s", name, took, within)
+		}
+	}
+	ask("calm", takeover)
+
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ask("killed", takeover)
+	second := h.decider(ctx, first)
+	if err := first.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitStore(ctx, h.all...)
+
+	second.api.set(true) // it cannot renew its Lease, and notices
+	ask("cut-off", takeover)
+	third := h.decider(ctx, second)
+	second.api.set(false)
+	h.awaitStore(ctx, h.all...)
+
+	third.git.set(true) // it keeps the Lease until git has been away for half a minute
+	ask("no-git", 30*time.Second+takeover)
+	fourth := h.decider(ctx, third)
+	third.git.set(false)
+	if fourth == third {
+		t.Error("who cannot read git still decides")
+	}
+	ask("calm-again", takeover)
+
+	log, err := env.Git(ctx, h.rig.Git.RepoDir(rig.Repo), "log", "--format=%s", rig.Ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"calm", "killed", "cut-off", "no-git", "calm-again"} {
+		if n := strings.Count(log, "place vision/"+name+" "); n != 1 {
+			t.Errorf("%s was placed %d times:\n%s", name, n, log)
+		}
+	}
+}
+
+// slack is for machines that do other things too.
+const slack = 2
+
+// decider is who decides, once it is another one than was.
+func (h *hub) decider(ctx context.Context, was *replica) *replica {
+	h.t.Helper()
+	names := make([]string, len(h.all))
+	for i, r := range h.all {
+		names[i] = r.Name
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		name, err := h.Decides(ctx, names...)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if i := slices.Index(names, name); i >= 0 && h.all[i] != was {
+			return h.all[i]
+		}
+	}
+	h.t.Fatal("nobody decides")
+	return nil
+}
+
+// logs shows what the replicas say, and what the ledger has.
+func (h *hub) logs(ctx context.Context) {
+	h.t.Helper()
+	for _, r := range h.all {
+		text, err := os.ReadFile(r.LogFile())
+		h.t.Logf("--- %s (%v)\n%s", r.Name, err, text)
+	}
+	files, err := env.Git(ctx, h.rig.Git.RepoDir(rig.Repo), "ls-tree", "-r", "--name-only", rig.Ledger)
+	h.t.Logf("--- ledger (%v)\n%s", err, files)
+}
+
+// placed reports whether the ledger has a contract of an intent.
+func (h *hub) placed(ctx context.Context, intent string) bool {
+	h.t.Helper()
+	files, err := env.Git(ctx, h.rig.Git.RepoDir(rig.Repo), "ls-tree", "-r", "--name-only", rig.Ledger)
+	return err == nil && strings.Contains(files, "/"+intent+"/vision-"+intent)
+}
+
+// through is a URL by way of a gate.
+func through(address string, g *gate) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", fmt.Errorf("address of the fleet repo: %w", err)
+	}
+	u.Host = g.address
+	return u.String(), nil
+}
