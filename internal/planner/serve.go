@@ -59,7 +59,7 @@ func (r *round) fillAll() {
 		}
 		r.Order(waiting)
 	}
-	r.Seats = nil
+	r.Seats = nil // nothing is repaired any more
 	for _, j := range r.Jobs {
 		if len(j.Tasks) > 0 && j.Finding() {
 			r.LookOnly(j, place.Request{})

@@ -36,7 +36,7 @@ func (r *round) sift() {
 			d, ok := r.quick(in)
 			if !ok {
 				due = lifecycle.Earlier(due, r.Plan.Due)
-				r.Jobs = append(r.Jobs, r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
+				r.AddJob(r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
 				continue
 			}
 			*v = verdict{&d, r.Plan.Due}
@@ -135,7 +135,7 @@ func (r *round) addVanished() {
 	})
 	for _, l := range list {
 		if r.Renamed[l.key] == nil {
-			r.Jobs = append(r.Jobs, r.NewJob(nil, l.key[0], l.key[1]))
+			r.AddJob(r.NewJob(nil, l.key[0], l.key[1]))
 		}
 	}
 }

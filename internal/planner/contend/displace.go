@@ -94,35 +94,17 @@ func (cl *claim) causeOf(c *v1alpha1.Contract) v1alpha1.Cause {
 	return cl.causes[c.Metadata.Name]
 }
 
+// booking is capacity of a place.
 type booking struct {
-	Offer *inventory.Offer
-	Size  quantity.Vector
-}
-
-// Shift makes an offer seem to have more free, and its peers more of what they
-// share; what is held of it stays as it is.
-func (r *Contest) Shift(o *inventory.Offer, by quantity.Vector) {
-	r.Inventory.Lend(o.Place(), by, nil)
-	r.Did(func() { r.Inventory.Unlend(o.Place(), by, nil) })
-}
-
-// Lend makes the capacity of contracts seem free, until it is rolled back.
-func (r *Contest) Lend(list ...*v1alpha1.Contract) {
-	for _, c := range list {
-		o := r.OfferOf(c)
-		if o == nil {
-			continue
-		}
-		size, cards := r.Footprint(o, c.Metadata.Name, c), inventory.CardsOf(c)
-		r.Inventory.Lend(o.Place(), size, cards)
-		r.Did(func() { r.Inventory.Unlend(o.Place(), size, cards) })
-	}
+	inventory.Place
+	Size quantity.Vector
 }
 
 // turn does what can be done for a job now, and else sees whether others have
 // to give way.
 func (r *Contest) turn(j *draft.Job, q place.Request) {
 	r.Unbook(j)
+	r.EditJob(j)
 	j.TurnAt = r.Turns
 	keep := r.liftBelow(j)
 	again := r.LiftReserved(j)
@@ -156,7 +138,7 @@ func (r *Contest) liftBelow(j *draft.Job) (keep func(again bool)) {
 		}
 		lifted = append(lifted, c)
 		for _, b := range c.Booked {
-			r.Shift(b.Offer, b.Size)
+			r.Shift(b.Place, b.Size)
 		}
 	}
 	return func(again bool) {
@@ -166,7 +148,7 @@ func (r *Contest) liftBelow(j *draft.Job) (keep func(again bool)) {
 				continue
 			}
 			for _, b := range c.Booked {
-				r.Shift(b.Offer, b.Size.Negative())
+				r.Shift(b.Place, b.Size.Negative())
 			}
 		}
 	}
@@ -179,7 +161,7 @@ func (r *Contest) Unbook(j *draft.Job) {
 		return
 	}
 	for _, b := range c.Booked {
-		r.Shift(b.Offer, b.Size)
+		r.Shift(b.Place, b.Size)
 	}
 	r.SetClaim(j, nil)
 }
@@ -193,8 +175,8 @@ func (r *Contest) book(c *claim, places []booking) {
 		for i := range size {
 			size[i] = min(size[i], max(p.Offer.Free().At(i), 0))
 		}
-		r.Shift(p.Offer, size.Negative())
-		c.Booked = append(c.Booked, booking{p.Offer, size})
+		r.Shift(p.Place, size.Negative())
+		c.Booked = append(c.Booked, booking{p.Place, size})
 	}
 }
 
@@ -297,8 +279,8 @@ func (r *Contest) reviewNotice(c *v1alpha1.Contract, cl *claim) *draft.Job {
 // vacate releases a contract whose notice is over, and wants its replica placed again.
 func (r *Contest) vacate(j *draft.Job, c *v1alpha1.Contract) {
 	code := string(c.Status.Displaced.Cause)
-	r.Drop(j, c, v1alpha1.PhasePreempted, code, r.GaveWay(c))
-	j.Tasks = slices.DeleteFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c })
+	r.Drop(j, c, v1alpha1.PhasePreempted, code, r.GaveWay(c)) // which writes the job down
+	j.DropTasks(c)
 	if j.Dec.Action == "" && !j.Refused {
 		j.AddTask(draft.Task{Kind: draft.TaskFresh, Replica: c.Spec.Intent.Replica, Old: c, Part: c.Spec.Intent.Part, Units: c.Spec.Intent.Units, Of: c.Spec.Intent.Of})
 	}
@@ -316,7 +298,7 @@ func (r *Contest) notice(cl *claim, c *v1alpha1.Contract) *draft.Job {
 		Cause: cl.causeOf(c), By: cl.key, Noticed: r.Now, Leaves: v1alpha1.TimeOf(r.Now.Add(grace)),
 	}
 	r.replaceVictim(j, c, &next)
-	r.Notices[cl.key] = append(r.Notices[cl.key], r.W.Ledger.Contract(c.Metadata.Name))
+	draft.SetKey(&r.Draft, r.Notices, cl.key, append(r.Notices[cl.key], r.W.Ledger.Contract(c.Metadata.Name)))
 	j.Displaced, j.Displacing, j.Noticed = true, true, true
 	if grace <= 0 {
 		r.vacate(j, &next)
@@ -329,17 +311,18 @@ func (r *Contest) notice(cl *claim, c *v1alpha1.Contract) *draft.Job {
 // and what its replica needs in consequence.
 func (r *Contest) replaceVictim(j *draft.Job, c, next *v1alpha1.Contract) {
 	r.Change(c, next)
+	r.EditJob(j)
 	r.Replace(j, c, next)
-	j.Tasks = slices.DeleteFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c })
+	j.DropTasks(c)
 	if j.Dec.Action == "" && !j.Refused {
 		if t := r.TaskFor(j, next.Spec.Intent.Replica, next); t != nil {
 			t.Part, t.Units, t.Of = next.Spec.Intent.Part, next.Spec.Intent.Units, next.Spec.Intent.Of
 			j.AddTask(*t)
 		}
 	}
-	for i := range j.Dec.Contracts {
-		if j.Dec.Contracts[i].Name == next.Metadata.Name {
-			j.Dec.Contracts[i] = r.Line(next, j.Dec.Contracts[i].Action)
+	for i, l := range j.Dec.Contracts {
+		if l.Name == next.Metadata.Name {
+			j.SetLine(i, r.Line(next, l.Action))
 		}
 	}
 }
@@ -351,8 +334,12 @@ func (r *Contest) wake(tenant, name string) *draft.Job {
 	}
 	j := r.NewJob(r.Find(tenant, name), tenant, name)
 	r.SettleJob(j)
-	r.Jobs = append(r.Jobs, j)
-	r.Plan.Intents = slices.DeleteFunc(r.Plan.Intents, func(d *draft.Decision) bool { return d.Tenant == tenant && d.Name == name })
+	r.AddJob(j)
+	list := r.Plan.Intents
+	if r.Trying() {
+		list = slices.Clone(list)
+	}
+	draft.Set(&r.Draft, &r.Plan.Intents, slices.DeleteFunc(list, func(d *draft.Decision) bool { return d.Tenant == tenant && d.Name == name }))
 	return j
 }
 
@@ -395,9 +382,9 @@ func (r *Contest) ShiftClaim(j *draft.Job, sign int64) {
 	}
 	for _, b := range c.Booked {
 		if sign > 0 {
-			r.Shift(b.Offer, b.Size)
+			r.Shift(b.Place, b.Size)
 		} else {
-			r.Shift(b.Offer, b.Size.Negative())
+			r.Shift(b.Place, b.Size.Negative())
 		}
 	}
 }
@@ -421,15 +408,9 @@ func (r *Contest) TellDisplaced(j *draft.Job) bool {
 
 // SetClaim makes a claim that of a job; nil: it has none.
 func (r *Contest) SetClaim(j *draft.Job, c *claim) {
-	was, had := r.Claims[j]
-	if c == nil {
-		delete(r.Claims, j)
-	} else {
-		r.Claims[j] = c
+	if c != nil {
+		draft.SetKey(&r.Draft, r.Claims, j, c)
+	} else if r.Claims[j] != nil {
+		draft.Delete(&r.Draft, r.Claims, j)
 	}
-	r.Did(func() {
-		if delete(r.Claims, j); had {
-			r.Claims[j] = was
-		}
-	})
 }

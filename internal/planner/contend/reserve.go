@@ -60,7 +60,7 @@ func (r *Contest) Reserve(j *draft.Job) {
 	if b.ends = b.endsThatMatter(); len(b.ends) == 0 {
 		return
 	}
-	r.Searched++
+	draft.Set(&r.Draft, &r.Searched, r.Searched+1)
 	until, whole := b.soonest()
 	if len(whole) == 0 || b.isTooLate(until) {
 		return
@@ -159,8 +159,8 @@ func (r *backfill) keepUntil(cl *claim) {
 			free := p.Offer.Free().At(k)
 			size[k] = max(0, free-max(0, min(free, slack[i].At(k))))
 		}
-		r.Shift(p.Offer, size.Negative())
-		cl.Booked[i] = booking{p.Offer, size}
+		r.Shift(p.Place, size.Negative())
+		cl.Booked[i] = booking{p.Place, size}
 	}
 }
 
@@ -205,7 +205,7 @@ func (r *backfill) isTooLate(at v1alpha1.Time) bool {
 func (r *backfill) endsThatMatter() []Ending {
 	j := r.job
 	if r.EndsAt != r.Turns || r.Progressed {
-		r.Ends, r.EndsAt = r.knownEnds(), r.Turns
+		r.SetEnds(r.knownEnds())
 	}
 	var classes []*match.Class
 	for alt := range j.Alternatives() {
@@ -243,7 +243,7 @@ func (r *backfill) lendEnd(e *Ending) {
 		return
 	}
 	for _, b := range e.reserved.Reserved.whole {
-		r.Shift(b.Offer, b.Size)
+		r.Shift(b.Place, b.Size)
 	}
 }
 
@@ -274,7 +274,7 @@ func (r *backfill) takeReserved() {
 			continue
 		}
 		for i, p := range c.Reserved.whole {
-			r.Shift(p.Offer, c.Booked[i].Size.Clone().Sub(p.Size))
+			r.Shift(p.Place, c.Booked[i].Size.Clone().Sub(p.Size))
 		}
 	}
 }
@@ -336,11 +336,11 @@ func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
 func byOffer(places []booking) []booking {
 	var out []booking
 	for _, p := range places {
-		if i := slices.IndexFunc(out, func(b booking) bool { return b.Offer == p.Offer }); i >= 0 {
+		if i := slices.IndexFunc(out, func(b booking) bool { return b.Place == p.Place }); i >= 0 {
 			out[i].Size = out[i].Size.Add(p.Size)
 			continue
 		}
-		out = append(out, booking{p.Offer, p.Size.Clone()})
+		out = append(out, booking{p.Place, p.Size.Clone()})
 	}
 	return out
 }
@@ -353,7 +353,17 @@ func (r *Contest) DropReservations() {
 			r.Unbook(j)
 		}
 	}
-	r.Searched = 0
+	if r.Searched > 0 {
+		draft.Set(&r.Draft, &r.Searched, 0)
+	}
+}
+
+// SetEnds sets the known ends that reservations go by in this pass.
+func (r *Contest) SetEnds(list []Ending) {
+	draft.Set(&r.Draft, &r.Ends, list)
+	if r.EndsAt != r.Turns {
+		draft.Set(&r.Draft, &r.EndsAt, r.Turns)
+	}
 }
 
 // LiftReserved gives back, for the turn of a job that ends in time, what is
@@ -367,11 +377,11 @@ func (r *Contest) LiftReserved(j *draft.Job) (again func()) {
 		}
 	}
 	for _, b := range lifted {
-		r.Shift(b.Offer, b.Size)
+		r.Shift(b.Place, b.Size)
 	}
 	return func() {
 		for _, b := range lifted {
-			r.Shift(b.Offer, b.Size.Negative())
+			r.Shift(b.Place, b.Size.Negative())
 		}
 	}
 }

@@ -25,6 +25,10 @@ type Facts struct {
 // By reports whether a round decides by the rules of a number.
 func (f *Facts) By(rules int) bool { return f.W.Rules == 0 || f.W.Rules >= rules }
 
+// Replaying reports whether the future is replayed: then it is not decided as of the
+// world's instant.
+func (f *Facts) Replaying() bool { return f.Now != f.W.Now }
+
 // HeldOf are the contracts of an intent that keep capacity.
 func (f *Facts) HeldOf(k [2]string) []*v1alpha1.Contract {
 	var out []*v1alpha1.Contract

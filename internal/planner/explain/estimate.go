@@ -3,6 +3,7 @@ package explain
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/contend"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
@@ -34,16 +35,32 @@ func (r *Explainer) Estimate() {
 	for _, j := range r.Waiting {
 		if j.Dec.Action == draft.Queued && len(j.Open) > 0 && len(jobs) < estimatedJobs {
 			jobs = append(jobs, j)
+			r.EditJob(j)
 			j.Dec.Estimated = true
 		}
 	}
 	if len(jobs) == 0 {
 		return
 	}
-	m := r.Mark()
-	defer r.Rollback(m)
+	p := &replay{Explainer: r, jobs: jobs, searchesLeft: estimatedSearches}
+	r.Try(func() bool {
+		p.run()
+		return false
+	})
+	for _, x := range p.found {
+		j := x.job
+		r.EditJob(j)
+		j.Dec.Expected = x.at
+		j.Text = Joined(j.Text, x.when)
+		j.Dec.Reason = Joined(j.Dec.Reason, x.when)
+	}
+}
+
+// run replays the future, until nobody waits any more or nothing more is known.
+func (p *replay) run() {
+	r := p.Explainer
 	r.future()
-	p := &replay{Explainer: r, jobs: jobs, list: r.Endings(), searchesLeft: estimatedSearches}
+	p.list = r.Endings()
 	for _, c := range r.Claims {
 		p.reserving = p.reserving || c.Reserved != nil
 	}
@@ -66,6 +83,15 @@ type replay struct {
 	// reserving: something is kept for those that wait longest.
 	reserving    bool
 	searchesLeft int
+	// found are the jobs that will be served, with when.
+	found []foreseen
+}
+
+// foreseen is when a job will be served, and the same in words.
+type foreseen struct {
+	job  *draft.Job
+	at   v1alpha1.Time
+	when string
 }
 
 // future writes down what only a replay changes: the time, and what was derived
@@ -126,7 +152,7 @@ func (p *replay) step(now []contend.Ending) {
 
 // known makes what is still to end what reservations go by.
 func (p *replay) known() {
-	p.Ends, p.EndsAt = slices.DeleteFunc(slices.Clone(p.list), func(e contend.Ending) bool { return e.Month }), p.Turns
+	p.SetEnds(slices.DeleteFunc(slices.Clone(p.list), func(e contend.Ending) bool { return e.Month }))
 	p.SetProgressed(false)
 }
 
@@ -193,7 +219,7 @@ func (p *replay) tryJob(j *draft.Job, now []contend.Ending) bool {
 	if len(k.Tasks) == before || (j.Gang() && len(k.Tasks) > 0) {
 		if booked != nil {
 			for _, b := range booked.Booked {
-				p.Shift(b.Offer, b.Size.Negative())
+				p.Shift(b.Place, b.Size.Negative())
 			}
 			p.SetClaim(j, booked)
 		}
@@ -202,15 +228,13 @@ func (p *replay) tryJob(j *draft.Job, now []contend.Ending) bool {
 	if p.reserving {
 		p.known()
 	}
-	j.Dec.Expected = p.Now
 	when := "expected " + draft.Stamp(p.Now)
 	if p.Now == p.Plan.Now {
 		when = "expected as soon as " + now[len(now)-1].Text()
 	} else {
 		when += ", when " + now[len(now)-1].Text()
 	}
-	j.Text = Joined(j.Text, when)
-	j.Dec.Reason = Joined(j.Dec.Reason, when)
+	p.found = append(p.found, foreseen{j, p.Now, when})
 	return true
 }
 

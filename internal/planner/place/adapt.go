@@ -57,6 +57,7 @@ func (r *Placer) Exchange(j *draft.Job, q Request, t draft.Task, from, to int, c
 	r.OnAccount(t.Old) // attempt took it off; its release does so for good
 	r.NoteReplaced(t.Old)
 	after := r.Release(t.Old, endOfCode(code), code, text)
+	r.EditJob(j)
 	r.Replace(j, t.Old, after)
 	j.Releasing++
 	j.Why, j.WhyCode = text, code

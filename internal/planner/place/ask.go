@@ -1,6 +1,8 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -54,6 +56,11 @@ func (r *Placer) classOf(j *draft.Job, q Request, alt int) *match.Class {
 	s := classes[alt]
 	if s == nil {
 		s = r.Match.Class(askOf(j, q, alt))
+		if r.Replaying() && q.part == nil { // another class than now
+			r.EditJob(j)
+			j.Shapes = slices.Clone(j.Shapes)
+			classes = j.Shapes
+		}
 		classes[alt] = s
 	}
 	r.Match.Refresh(s)

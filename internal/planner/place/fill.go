@@ -46,18 +46,20 @@ func New(d draft.Draft, base Learned) Placer {
 	return Placer{Draft: d, Learned: base}
 }
 
-// LookOnly does what a job would do and takes it back: stage find changes
-// nothing.
+// LookOnly does what a job would do and takes it back, but for what is decided of it
+// and what it would still need: stage find changes nothing.
 func (r *Placer) LookOnly(j *draft.Job, q Request) {
 	m := r.Mark()
 	r.Fill(j, q)
-	dec := j.Dec
+	tried := *j
 	r.RollbackButDue(m)
-	j.Dec, j.Started = dec, v1alpha1.Time{}
+	r.EditJob(j)
+	j.Dec, j.Tasks, j.Open, j.Started = tried.Dec, tried.Tasks, tried.Open, v1alpha1.Time{}
 }
 
 // Fill does what can be done of a job's tasks and leaves the others.
 func (r *Placer) Fill(j *draft.Job, q Request) {
+	r.EditJob(j)
 	j.Open = nil
 	if r.fillUnit(j, q) {
 		return
@@ -159,6 +161,7 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 				f = r.seatAll(j, q, alt, tasks, thrifty, f)
 			}
 			if f == nil {
+				r.EditJob(j)
 				j.Dec.Alternative = alt
 				return nil
 			}
@@ -229,7 +232,7 @@ func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, o
 		r.Due(c.Spec.Term.End)
 	}
 	r.NoteProgress()
-	r.Decides(j)
+	r.EditJob(j)
 	for i, c := range placed {
 		if gone := cmp.Or(old, of[i].Old); gone != nil {
 			lines[i].Action, lines[i].From = draft.Move, gone.Spec.Provider+"/"+gone.Spec.Flavor

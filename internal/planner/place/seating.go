@@ -61,6 +61,7 @@ func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, t
 		}
 		f := r.attempt(j, q, alt, tasks, nil, thrifty, seats)
 		if f == nil {
+			r.EditJob(j)
 			j.Seated = true
 			return nil
 		}

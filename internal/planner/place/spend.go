@@ -18,6 +18,7 @@ func (r *Placer) Budget(j *draft.Job, wanted int, except ...*v1alpha1.Contract) 
 
 // budget is Budget for the request's part.
 func (r *Placer) budget(j *draft.Job, q Request, wanted int, except ...*v1alpha1.Contract) {
+	r.EditJob(j)
 	p := match.NoSpendLimits()
 	defer func(wanted int, was match.SpendLimits) {
 		// Classes are kept while the replicas and the money they are made for are the same.

@@ -148,17 +148,17 @@ func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	var parts []*v1alpha1.Contract
 	live := slices.Clone(j.Live)
 	m := r.Mark()
+	r.EditJob(j)
 	for _, c := range live {
 		if c.Spec.Intent.Replica == t.Replica {
 			parts = append(parts, c)
 			r.OffAccount(c)
 		}
 	}
-	j.Live = slices.DeleteFunc(slices.Clone(live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
+	j.Live = slices.DeleteFunc(live, func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
 	f := r.attempts(j, q, []draft.Task{{Kind: draft.TaskFresh, Replica: t.Replica}}, nil, 0, len(q.alternatives(j)))
 	if f != nil {
 		r.Rollback(m)
-		j.Live = live
 		return f
 	}
 	for _, c := range slices.Backward(parts) {
