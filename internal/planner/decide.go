@@ -80,9 +80,7 @@ func (r *round) consolidate() {
 // conclude makes the plan of what came of the jobs.
 func (r *round) conclude() {
 	StepConclude.begin(r.step)
-	r.ShiftBooked(1)
-	r.settleExcess()
-	r.ShiftBooked(-1)
+	r.Without(r.BookedFor(r.Jobs...), r.settleExcess)
 	for _, j := range r.Jobs {
 		r.finish(j)
 	}

@@ -106,52 +106,72 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 	r.Unbook(j)
 	r.EditJob(j)
 	j.TurnAt = r.Turns
-	keep := r.liftBelow(j)
-	again := r.LiftReserved(j)
 	progressed := r.Progressed
 	r.SetProgressed(false)
-	r.Fill(j, q)
-	if len(j.Tasks) > 0 {
-		r.makeClaim(j)
+	below := r.claimsBelow(j)
+	r.Without(bookedFor(below...), func() {
+		r.Without(r.ReservedBeyond(j), func() {
+			r.Fill(j, q)
+			if len(j.Tasks) > 0 {
+				r.makeClaim(j)
+			}
+		})
+		if len(j.Tasks) > 0 {
+			r.Reserve(j)
+			r.explainReserved(j)
+		}
+	})
+	if r.Progressed || r.Claims[j] != nil { // what was kept for them may be gone: they have their own turns
+		for _, c := range below {
+			r.Unbook(c.job)
+		}
 	}
-	again()
-	if len(j.Tasks) > 0 {
-		r.Reserve(j)
-		r.explainReserved(j)
-	}
-	keep(!r.Progressed && r.Claims[j] == nil)
 	r.SetProgressed(r.Progressed || progressed)
 }
 
-// liftBelow gives back what is kept for claims of lower priority while a job
-// has its turn: they come after it, in this pass as in the first. It returns
-// how to keep it again, or how to leave that to their own turns. Who had to give way
-// is not let in: it would permanently take what its claimant waits for.
-func (r *Contest) liftBelow(j *draft.Job) (keep func(again bool)) {
+// claimsBelow are the claims of lower priority than a job: while it has its turn it may
+// have what is kept for them, because they come after it, in this pass as in the first.
+// None for a job that had to give way: it would permanently take what its claimant
+// waits for.
+func (r *Contest) claimsBelow(j *draft.Job) (below []*claim) {
 	if len(r.Claims) == 0 || j.Displaced {
-		return func(bool) {}
+		return nil
 	}
-	var lifted []*claim
 	for k, c := range r.Claims { // in any order: sums are the same
-		if k.Priority >= j.Priority {
-			continue
-		}
-		lifted = append(lifted, c)
-		for _, b := range c.Booked {
-			r.Shift(b.Place, b.Size)
+		if k.Priority < j.Priority {
+			below = append(below, c)
 		}
 	}
-	return func(again bool) {
-		for _, c := range lifted {
-			if !again {
-				r.SetClaim(c.job, nil)
-				continue
-			}
-			for _, b := range c.Booked {
-				r.Shift(b.Place, b.Size.Negative())
-			}
+	return below
+}
+
+// Without calls f as if bookings were not kept.
+func (r *Contest) Without(list []booking, f func()) {
+	for _, b := range list {
+		r.Shift(b.Place, b.Size)
+	}
+	f()
+	for _, b := range list {
+		r.Shift(b.Place, b.Size.Negative())
+	}
+}
+
+// bookedFor are what is kept for claims; nil is none.
+func bookedFor(claims ...*claim) (list []booking) {
+	for _, c := range claims {
+		if c != nil {
+			list = append(list, c.Booked...)
 		}
 	}
+	return list
+}
+
+// BookedFor is what is kept for jobs.
+func (r *Contest) BookedFor(jobs ...*draft.Job) (list []booking) {
+	for _, j := range jobs {
+		list = append(list, bookedFor(r.Claims[j])...)
+	}
+	return list
 }
 
 // Unbook gives back what was kept for a job.
@@ -365,28 +385,6 @@ func (r *Contest) Void(c *v1alpha1.Contract) bool {
 		return by.TurnAt == r.Turns && r.Turns > 0
 	}
 	return !slices.ContainsFunc(cl.victims, func(v *v1alpha1.Contract) bool { return v.Metadata.Name == c.Metadata.Name })
-}
-
-// ShiftBooked gives back what is kept for claims (1), or keeps it again (-1).
-func (r *Contest) ShiftBooked(sign int64) {
-	for _, j := range r.Jobs {
-		r.ShiftClaim(j, sign)
-	}
-}
-
-// ShiftClaim is shiftBooked of one job's claim.
-func (r *Contest) ShiftClaim(j *draft.Job, sign int64) {
-	c := r.Claims[j]
-	if c == nil {
-		return
-	}
-	for _, b := range c.Booked {
-		if sign > 0 {
-			r.Shift(b.Place, b.Size)
-		} else {
-			r.Shift(b.Place, b.Size.Negative())
-		}
-	}
 }
 
 // TellDisplaced writes, for an intent that has notice, that it has. It reports

@@ -27,7 +27,7 @@ import (
 // the seconds between them. While contracts without an end are in the way nothing is
 // kept, because it is unknown how long it would lie idle. Reservations are made
 // again in every pass, in the order of turns, each next to those before it;
-// nothing of them is written. Higher priority goes over them (liftBelow).
+// nothing of them is written. Higher priority goes over them (claimsBelow).
 
 // Bounds, so that a round stays short whatever waits.
 const (
@@ -366,24 +366,16 @@ func (r *Contest) SetEnds(list []Ending) {
 	}
 }
 
-// LiftReserved gives back, for the turn of a job that ends in time, what is
-// kept for those that wait longer, and returns how to keep it again.
-func (r *Contest) LiftReserved(j *draft.Job) (again func()) {
-	var lifted []booking
+// ReservedBeyond is what is kept for those that wait longer than a job lasts, which may
+// have it in its turn.
+func (r *Contest) ReservedBeyond(j *draft.Job) (list []booking) {
 	for k, c := range r.Claims {
 		// What ends is seen gone a little later.
 		if c.Reserved != nil && k.Priority >= j.Priority && !j.End.IsZero() && !j.End.Add(r.Grace()).After(c.Reserved.until.Time) {
-			lifted = append(lifted, c.Booked...)
+			list = append(list, c.Booked...)
 		}
 	}
-	for _, b := range lifted {
-		r.Shift(b.Place, b.Size)
-	}
-	return func() {
-		for _, b := range lifted {
-			r.Shift(b.Place, b.Size.Negative())
-		}
-	}
+	return list
 }
 
 // placesText names offers, at most three.

@@ -207,24 +207,16 @@ func (p *replay) tryJob(j *draft.Job, now []contend.Ending) bool {
 	if k.End = lifecycle.Earlier(life.End, until); !k.End.IsZero() {
 		k.Seconds = int64(k.End.Sub(p.Now.Time).Seconds())
 	}
-	booked := p.Claims[j]
-	p.Unbook(j)
-	again := p.LiftReserved(k)
 	before := len(k.Tasks)
-	p.Fill(k, place.Request{MayBorrow: true, DryRun: true, Unasked: true})
-	again()
-	if len(k.Tasks) < before {
-		p.foresee(j, k)
-	}
-	if len(k.Tasks) == before || (j.Gang() && len(k.Tasks) > 0) {
-		if booked != nil {
-			for _, b := range booked.Booked {
-				p.Shift(b.Place, b.Size.Negative())
-			}
-			p.SetClaim(j, booked)
-		}
+	placed := p.Try(func() bool {
+		p.Unbook(j)
+		p.Without(p.ReservedBeyond(k), func() { p.Fill(k, place.Request{MayBorrow: true, DryRun: true, Unasked: true}) })
+		return len(k.Tasks) < before && (len(k.Tasks) == 0 || !j.Gang())
+	})
+	if !placed {
 		return false
 	}
+	p.foresee(j, k)
 	if p.reserving {
 		p.known()
 	}

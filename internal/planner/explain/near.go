@@ -66,31 +66,35 @@ func (r *Explainer) LookNear() {
 			continue
 		}
 		seen[f.Shape] = &j.Dec
-		r.ShiftClaim(j, 1) // what is kept for it is there for it
-		r.Match.Refresh(f.Shape)
-		list := r.near(j, f)
-		for i := range list {
-			if said := list[i].offer.Ref + " " + list[i].said; len(j.Dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.Dec.Near, said) {
-				j.Dec.Near = append(j.Dec.Near, said)
-			}
+		r.Without(r.BookedFor(j), func() { r.lookNear(j, f) }) // what is kept for it is there for it
+	}
+}
+
+// lookNear is LookNear for one job, which failed like that.
+func (r *Explainer) lookNear(j *draft.Job, f *draft.Failure) {
+	offers := int64(len(r.Inventory.Offers()))
+	r.Match.Refresh(f.Shape)
+	list := r.near(j, f)
+	for i := range list {
+		if said := list[i].offer.Ref + " " + list[i].said; len(j.Dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.Dec.Near, said) {
+			j.Dec.Near = append(j.Dec.Near, said)
 		}
-		for i := range list {
-			if len(j.Dec.Try) == tryShown {
-				break
-			}
-			if list[i].text == "" || slices.Contains(j.Dec.Try, list[i].text) {
-				continue
-			}
-			if !r.spare.Take(j.In, offers*int64(len(j.Alternatives()))) {
-				break
-			}
-			made := r.Made
-			if r.wouldPlace(j, list[i].spec) {
-				j.Dec.Try = append(j.Dec.Try, list[i].text)
-			}
-			r.spare.Work -= settle.UnitsOfReplica * (r.Made - made)
+	}
+	for i := range list {
+		if len(j.Dec.Try) == tryShown {
+			break
 		}
-		r.ShiftClaim(j, -1)
+		if list[i].text == "" || slices.Contains(j.Dec.Try, list[i].text) {
+			continue
+		}
+		if !r.spare.Take(j.In, offers*int64(len(j.Alternatives()))) {
+			break
+		}
+		made := r.Made
+		if r.wouldPlace(j, list[i].spec) {
+			j.Dec.Try = append(j.Dec.Try, list[i].text)
+		}
+		r.spare.Work -= settle.UnitsOfReplica * (r.Made - made)
 	}
 }
 

@@ -146,26 +146,30 @@ func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 		return nil
 	}
 	var parts []*v1alpha1.Contract
-	live := slices.Clone(j.Live)
-	m := r.Mark()
-	r.EditJob(j)
-	for _, c := range live {
+	for _, c := range j.Live {
 		if c.Spec.Intent.Replica == t.Replica {
 			parts = append(parts, c)
-			r.OffAccount(c)
 		}
 	}
-	j.Live = slices.DeleteFunc(live, func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
-	f := r.attempts(j, q, []draft.Task{{Kind: draft.TaskFresh, Replica: t.Replica}}, nil, 0, len(q.alternatives(j)))
-	if f != nil {
-		r.Rollback(m)
+	var f *draft.Failure
+	placed := r.Try(func() bool {
+		r.EditJob(j)
+		j.Live = slices.DeleteFunc(slices.Clone(j.Live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
+		for _, c := range parts {
+			r.OffAccount(c)
+		}
+		if f = r.attempts(j, q, []draft.Task{{Kind: draft.TaskFresh, Replica: t.Replica}}, nil, 0, len(q.alternatives(j))); f != nil {
+			return false
+		}
+		for _, c := range slices.Backward(parts) {
+			r.OnAccount(c)
+		}
+		j.Live = append(j.Live, parts...)
+		return true
+	})
+	if !placed {
 		return f
 	}
-	for _, c := range slices.Backward(parts) {
-		r.OnAccount(c)
-	}
-	r.Keep(m)
-	j.Live = append(j.Live, parts...)
 	for _, c := range parts {
 		r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
 	}
