@@ -3,7 +3,7 @@
 // which can be taken back.
 //
 //	world.go, plan.go   what goes in and what comes out
-//	facts.go            Facts, and what follows from them alone
+//	facts.go            Facts, the Moment, and what follows from them alone
 //	base.go             Base, and what is asked of it alone
 //	draft.go            Draft: versions of contracts, what is lent, what is noted
 //	journal.go          how it is taken back
@@ -40,8 +40,10 @@
 //     changed since. While no mark is open nothing is written down.
 //   - A Put keeps inventory, accounts, remote namespaces and the plan's contracts
 //     in step: nothing else changes them.
-//   - Facts are changed by nobody but the estimate's replay, which moves Now on
-//     under a mark.
+//   - Facts are changed by nobody. The instant as of which it is decided is state
+//     of the draft (Moment): accounts, prices, notices and terms must all be asked as
+//     of one, so that it is no field of a placement's request. A replay of the future
+//     alone moves it on, under a mark.
 //   - What goes on into the next round is in Base and nothing else of a Draft
 //     (TestRoundsShareTheirBaseAlone).
 //

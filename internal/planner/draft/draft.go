@@ -14,8 +14,8 @@ import (
 // until the world changes (Base), and what it has done so far, which is taken
 // back by its journal.
 type Draft struct {
-	journal journal
-	Facts
+	journal
+	Moment
 	Base
 
 	Plan     *Plan
@@ -52,7 +52,7 @@ type Draft struct {
 // New is a draft in which nothing has happened.
 func New(f Facts, base Base, plan *Plan) Draft {
 	return Draft{
-		Facts: f, Base: base, Plan: plan,
+		Moment: Moment{f, f.W.Now}, Base: base, Plan: plan,
 		Before: map[string]*v1alpha1.Contract{}, Current: map[string]*v1alpha1.Contract{}, StatusOnly: map[string]bool{},
 		MappedNow: Mappings{}, Excess: map[string]bool{}, Cut: map[string]bool{}, Replaced: map[string]bool{}, Claimed: map[string]bool{},
 		Renamed: map[[2]string]*v1alpha1.IntentState{}, Notices: map[string][]*v1alpha1.Contract{}, IsFreed: map[string]bool{},
@@ -239,6 +239,9 @@ func (r *Draft) Due(t v1alpha1.Time) {
 		r.setDue(lifecycle.Earlier(r.Plan.Due, t))
 	}
 }
+
+// MoveTo makes another instant that as of which it is decided.
+func (r *Draft) MoveTo(now v1alpha1.Time) { Set(r, &r.Now, now) }
 
 // Relief is what an offer would gain without a contract of its pool.
 func (r *Draft) Relief(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {

@@ -95,15 +95,14 @@ type loan struct {
 }
 
 // Mark opens a mark: Rollback or Keep closes it.
-func (r *Draft) Mark() Mark {
-	d := &r.journal
+func (d *journal) Mark() Mark {
 	d.made++
 	d.marks = append(d.marks, openMark{Mark(d.made), len(d.kinds)})
 	return Mark(d.made)
 }
 
 // Trying reports whether a mark is open.
-func (r *Draft) Trying() bool { return len(r.journal.marks) > 0 }
+func (d *journal) Trying() bool { return len(d.marks) > 0 }
 
 // Rollback takes back everything since a mark, the newest change first, and closes
 // it with all within it.
@@ -121,8 +120,7 @@ func (r *Draft) Rollback(m Mark) {
 }
 
 // Keep closes the newest mark and leaves what changed since to the mark around it.
-func (r *Draft) Keep(m Mark) {
-	d := &r.journal
+func (d *journal) Keep(m Mark) {
 	last := len(d.marks) - 1
 	if last < 0 || d.marks[last].number != m {
 		panic("draft: the mark to keep is not the newest that is open")
@@ -197,8 +195,8 @@ func (r *Draft) undo(k kind) {
 }
 
 // Did writes down how to take back what was just changed.
-func (r *Draft) Did(undo func()) {
-	if d := &r.journal; len(d.marks) > 0 {
+func (d *journal) Did(undo func()) {
+	if len(d.marks) > 0 {
 		d.kinds, d.others = append(d.kinds, kindOther), append(d.others, undo)
 	}
 }
@@ -206,8 +204,7 @@ func (r *Draft) Did(undo func()) {
 // EditJob writes a job down before it changes. Whoever sets a field of a job that
 // others know calls it first, and writes into none of the job's lists: it puts others
 // in their place. Under one mark once is enough.
-func (r *Draft) EditJob(j *Job) {
-	d := &r.journal
+func (d *journal) EditJob(j *Job) {
 	n := len(d.marks)
 	if n == 0 || j.written >= d.marks[n-1].number {
 		return

@@ -5,7 +5,7 @@ import "testing"
 // Nothing is written down while no mark is open, and nothing is left when the last one
 // is closed.
 func TestJournal_WritesDownUnderMarks(t *testing.T) {
-	r := New(Facts{}, Base{}, &Plan{})
+	r := New(Facts{W: &World{}}, Base{}, &Plan{})
 	j := &Job{}
 	change := func() {
 		r.EditJob(j)
@@ -38,7 +38,7 @@ func TestJournal_WritesDownUnderMarks(t *testing.T) {
 
 // A job is written down once under a mark, and again under each within it.
 func TestJournal_WritesJobsDownOnce(t *testing.T) {
-	r := New(Facts{}, Base{}, &Plan{})
+	r := New(Facts{W: &World{}}, Base{}, &Plan{})
 	j := &Job{}
 	edit := func() {
 		r.EditJob(j)
@@ -66,7 +66,7 @@ func TestJournal_WritesJobsDownOnce(t *testing.T) {
 
 // Rolling back closes the marks within; a mark is kept from the inside out.
 func TestJournal_ChecksMarks(t *testing.T) {
-	r := New(Facts{}, Base{}, &Plan{})
+	r := New(Facts{W: &World{}}, Base{}, &Plan{})
 	fails := func(what string, f func()) {
 		t.Helper()
 		defer func() {

@@ -59,7 +59,7 @@ func (r *Explainer) Estimate() {
 // run replays the future, until nobody waits any more or nothing more is known.
 func (p *replay) run() {
 	r := p.Explainer
-	r.future()
+	r.Did(r.Match.Imagine()) // the time at which prices hold, and what is derived at it
 	p.list = r.Endings()
 	for _, c := range r.Claims {
 		p.reserving = p.reserving || c.Reserved != nil
@@ -94,19 +94,9 @@ type foreseen struct {
 	when string
 }
 
-// future writes down what only a replay changes: the time, and what was derived
-// at it.
-func (r *Explainer) future() {
-	now, back := r.Now, r.Match.Imagine()
-	r.Did(func() {
-		r.Now = now
-		back()
-	})
-}
-
 // step makes an instant of the future the present.
 func (p *replay) step(now []contend.Ending) {
-	p.Now = now[0].At
+	p.MoveTo(now[0].At)
 	p.Match.SetNow(p.Now)
 	freed, owners := map[*inventory.Offer]bool{}, map[*account.Tenant]bool{}
 	for i := range now {

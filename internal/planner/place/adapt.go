@@ -96,7 +96,7 @@ func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
 	if !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) {
 		return false
 	}
-	r.budget(j, r.how, 1, c)
+	r.BudgetFor(j, r.how, 1, c)
 	w.Money, w.Seconds = j.Purse, j.Seconds
 	q := match.Quote{Class: c.Spec.Price.Class, Peak: r.Peak(c)}
 	q.Transfer, _ = r.Match.Transfer(w, o)
@@ -131,7 +131,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	if !r.suits(w) {
 		return false
 	}
-	r.budget(j, r.how, 1, c)
+	r.BudgetFor(j, r.how, 1, c)
 	w.Money, w.Seconds, w.Replicas = j.Purse, j.Seconds, 1
 	size, had := w.Size(o), inventory.Sold(r.Names, c, o.Flavor)
 	grows := !size.Within(had)

@@ -47,16 +47,16 @@ func (r *Placer) wishOf(j *draft.Job, q Request, alt v1alpha1.ResourceRequest) *
 
 // ShapeOf is the request class of one alternative of a job, up to date.
 func (r *Placer) ShapeOf(j *draft.Job, alt int) *match.Class {
-	return r.classOf(j, Request{}, alt)
+	return r.ShapeFor(j, Request{}, alt)
 }
 
-// classOf is ShapeOf for the request's part.
-func (r *Placer) classOf(j *draft.Job, q Request, alt int) *match.Class {
+// ShapeFor is ShapeOf for the alternatives of a request.
+func (r *Placer) ShapeFor(j *draft.Job, q Request, alt int) *match.Class {
 	classes := *q.classes(j)
 	s := classes[alt]
 	if s == nil {
 		s = r.Match.Class(askOf(j, q, alt))
-		if r.Replaying() && q.part == nil { // another class than now
+		if r.Replaying() && q.choice == nil { // another class than now
 			r.EditJob(j)
 			j.Shapes = slices.Clone(j.Shapes)
 			classes = j.Shapes

@@ -119,7 +119,7 @@ func (r *Placer) Fill(j *draft.Job, q Request) {
 // fillNew places replicas that have nothing: all or none for a gang, else as
 // many as fit, the lowest numbers first. It returns those that are left.
 func (r *Placer) fillNew(j *draft.Job, q Request, news []draft.Task) []draft.Task {
-	if j.Gang() {
+	if j.Gang() && !q.Loose {
 		if f := r.attempts(j, q, news, nil, 0, len(q.alternatives(j))); f != nil {
 			j.Open = append(j.Open, *f)
 			return news
@@ -147,9 +147,9 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		return noAlternative(tasks[0])
 	}
 	if old == nil || q.beside {
-		r.budget(j, q, len(tasks))
+		r.BudgetFor(j, q, len(tasks))
 	} else {
-		r.budget(j, q, len(tasks), old)
+		r.BudgetFor(j, q, len(tasks), old)
 	}
 	for alt := from; alt < to; alt++ {
 		for _, thrifty := range [...]bool{false, true} {
@@ -187,7 +187,7 @@ func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, o
 	of := make([]draft.Task, 0, 4) // whose each placed contract is
 	spent := match.SpendLimits{}
 	for i, t := range tasks {
-		s := r.classOf(j, q, alt)
+		s := r.ShapeFor(j, q, alt)
 		l := r.LimitsFor(j, q, s, spent, int64(len(tasks)-i-1))
 		l.Rules = r.rulesFor(j, q, s, t.Replica, placed, old).seated(seats, i)
 		if !q.Unasked {

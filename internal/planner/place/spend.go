@@ -13,11 +13,11 @@ import (
 // placements. What the intent's other contracts cost is spent; those in except
 // are about to be replaced.
 func (r *Placer) Budget(j *draft.Job, wanted int, except ...*v1alpha1.Contract) {
-	r.budget(j, Request{}, wanted, except...)
+	r.BudgetFor(j, Request{}, wanted, except...)
 }
 
-// budget is Budget for the request's part.
-func (r *Placer) budget(j *draft.Job, q Request, wanted int, except ...*v1alpha1.Contract) {
+// BudgetFor is Budget for the alternatives of a request.
+func (r *Placer) BudgetFor(j *draft.Job, q Request, wanted int, except ...*v1alpha1.Contract) {
 	r.EditJob(j)
 	p := match.NoSpendLimits()
 	defer func(wanted int, was match.SpendLimits) {
