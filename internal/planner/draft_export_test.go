@@ -61,7 +61,7 @@ func (t *Trial) Do(operation string, n int) bool {
 	case "look":
 		r.LookOnly(j, place.Request{})
 	case "reserve":
-		r.Reserve(j)
+		r.Reserve(j, n%2 == 0)
 	case "lend":
 		r.Lend(holder.Live[0])
 	case "off the account":

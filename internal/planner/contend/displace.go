@@ -106,27 +106,25 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 	r.Unbook(j)
 	r.EditJob(j)
 	j.TurnAt = r.Turns
-	progressed := r.Progressed
-	r.SetProgressed(false)
+	progressed := false
 	below := r.claimsBelow(j)
 	r.Without(bookedFor(below...), func() {
 		r.Without(r.ReservedBeyond(j), func() {
-			r.Fill(j, q)
+			progressed = r.Fill(j, q)
 			if len(j.Tasks) > 0 {
 				r.makeClaim(j)
 			}
 		})
 		if len(j.Tasks) > 0 {
-			r.Reserve(j)
+			r.Reserve(j, progressed)
 			r.explainReserved(j)
 		}
 	})
-	if r.Progressed || r.Claims[j] != nil { // what was kept for them may be gone: they have their own turns
+	if progressed || r.Claims[j] != nil { // what was kept for them may be gone: they have their own turns
 		for _, c := range below {
 			r.Unbook(c.job)
 		}
 	}
-	r.SetProgressed(r.Progressed || progressed)
 }
 
 // claimsBelow are the claims of lower priority than a job: while it has its turn it may

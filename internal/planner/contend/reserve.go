@@ -51,13 +51,14 @@ type backfill struct {
 	ends []Ending
 }
 
-// Reserve makes a reservation for a job whose turn found too little free.
-func (r *Contest) Reserve(j *draft.Job) {
+// Reserve makes a reservation for a job whose turn found too little free; progressed:
+// that turn got somewhere, so that other ends are known.
+func (r *Contest) Reserve(j *draft.Job, progressed bool) {
 	if !r.mayReserve(j) {
 		return
 	}
 	b := &backfill{Contest: r, job: j}
-	if b.ends = b.endsThatMatter(); len(b.ends) == 0 {
+	if b.ends = b.endsThatMatter(progressed); len(b.ends) == 0 {
 		return
 	}
 	draft.Set(&r.Draft, &r.Searched, r.Searched+1)
@@ -202,9 +203,9 @@ func (r *backfill) isTooLate(at v1alpha1.Time) bool {
 }
 
 // endsThatMatter are the known ends that may make room for the job, in order.
-func (r *backfill) endsThatMatter() []Ending {
+func (r *backfill) endsThatMatter(progressed bool) []Ending {
 	j := r.job
-	if r.EndsAt != r.Turns || r.Progressed {
+	if r.EndsAt != r.Turns || progressed {
 		r.SetEnds(r.knownEnds())
 	}
 	var classes []*match.Class

@@ -43,10 +43,10 @@ type Draft struct {
 	Notices map[string][]*v1alpha1.Contract
 	Freed   []*v1alpha1.Contract
 	IsFreed map[string]bool // by name
-	// Progressed: a pass over the waiting jobs changed something; turns counts the
-	// passes, from 1.
-	Progressed bool
-	Turns      int
+	// Advances counts what got waiting jobs somewhere: a pass that leaves it as it was
+	// changed nothing. Turns counts the passes, from 1.
+	Advances int
+	Turns    int
 }
 
 // New is a draft in which nothing has happened.
@@ -161,15 +161,10 @@ func (r *Draft) setDue(t v1alpha1.Time) {
 	}
 }
 
-// NoteProgress notes that this pass over the waiting jobs got somewhere.
-func (r *Draft) NoteProgress() { r.SetProgressed(true) }
-
-// SetProgressed sets whether this pass got anywhere.
-func (r *Draft) SetProgressed(so bool) {
-	if so != r.Progressed {
-		r.notePlan()
-		r.Progressed = so
-	}
+// NoteProgress notes that a waiting job got somewhere.
+func (r *Draft) NoteProgress() {
+	r.notePlan()
+	r.Advances++
 }
 
 // NoteReplaced notes that a contract's release makes way for another of its

@@ -21,12 +21,11 @@ func (r *Draft) viewOf(c *v1alpha1.Contract) lifecycle.View {
 	return v
 }
 
-// TransitionOf is what becomes of a charged contract by what clusters report of it.
+// TransitionOf is what becomes of a charged contract by what clusters report of it, and
+// when that may change.
 func (r *Draft) TransitionOf(c *v1alpha1.Contract) lifecycle.Transition {
 	v := r.viewOf(c)
-	t := lifecycle.Observe(c, &v)
-	r.Due(t.Due)
-	return t
+	return lifecycle.Observe(c, &v)
 }
 
 // Observe moves a charged contract along its phases by what clusters report of it, and
@@ -36,6 +35,7 @@ func (r *Draft) Observe(c *v1alpha1.Contract) *v1alpha1.Contract {
 		return c
 	}
 	t := r.TransitionOf(c)
+	r.Due(t.Due)
 	next, statusOnly := t.Apply(r.Books, c, r.Now)
 	switch {
 	case next == c:

@@ -133,7 +133,7 @@ func (p *replay) step(now []contend.Ending) {
 			return true
 		}
 		if before := p.Searched; p.searchesLeft > 0 {
-			p.Reserve(j)
+			p.Reserve(j, false)
 			p.searchesLeft -= p.Searched - before
 		}
 		return false
@@ -143,7 +143,6 @@ func (p *replay) step(now []contend.Ending) {
 // known makes what is still to end what reservations go by.
 func (p *replay) known() {
 	p.SetEnds(slices.DeleteFunc(slices.Clone(p.list), func(e contend.Ending) bool { return e.Month }))
-	p.SetProgressed(false)
 }
 
 // concerns reports whether anything that ends may matter to a job.

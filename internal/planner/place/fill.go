@@ -57,13 +57,20 @@ func (r *Placer) LookOnly(j *draft.Job, q Request) {
 	j.Dec, j.Tasks, j.Open, j.Started = tried.Dec, tried.Tasks, tried.Open, v1alpha1.Time{}
 }
 
-// Fill does what can be done of a job's tasks and leaves the others.
-func (r *Placer) Fill(j *draft.Job, q Request) {
+// Fill does what can be done of a job's tasks and leaves the others. It reports whether
+// that got anywhere.
+func (r *Placer) Fill(j *draft.Job, q Request) (progressed bool) {
+	before := r.Advances
 	r.EditJob(j)
 	j.Open = nil
-	if r.fillUnit(j, q) {
-		return
+	if !r.fillUnit(j, q) {
+		r.fillTasks(j, q)
 	}
+	return r.Advances != before
+}
+
+// fillTasks is Fill for a job that is placed by itself.
+func (r *Placer) fillTasks(j *draft.Job, q Request) {
 	if r.IsNothing(j.Tasks) {
 		j.Tasks = r.fillNew(j, q, j.Tasks)
 		return
