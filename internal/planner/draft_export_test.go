@@ -40,7 +40,7 @@ func (t *Trial) Rollback(m draft.Mark) { t.r.Rollback(m) }
 func (t *Trial) Keep(m draft.Mark)     { t.r.Keep(m) }
 
 // Operations are the names of what Do can do.
-var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate", "repair", "displace", "near", "capture", "budget", "move"}
+var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate", "repair", "displace", "near", "capture", "budget", "move", "wake"}
 
 // Do works one operation on the n-th of what there is of its kind. It reports
 // whether there was any.
@@ -96,6 +96,14 @@ func (t *Trial) Do(operation string, n int) bool {
 		r.Probe = &explain.Probe{Tenant: holder.TenantName, Name: holder.Name}
 		r.CaptureKept()
 		r.Probe = nil
+	case "wake":
+		in := r.Intents[n%max(len(r.Intents), 1):]
+		if len(in) == 0 || r.JobOf(in[0].Metadata.Namespace, in[0].Metadata.Name) != nil {
+			return false
+		}
+		w := r.NewJob(in[0], in[0].Metadata.Namespace, in[0].Metadata.Name)
+		r.SettleJob(w)
+		r.AddJob(w)
 	case "budget":
 		r.Budget(j, n+1)
 	case "move":
