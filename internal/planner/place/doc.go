@@ -2,7 +2,8 @@
 //
 //	Task ─► Request (how it is to be served) ─► limits, rules, bars ─► best candidate ─► contract
 //
-//	fill.go          Fill: a job's tasks, gangs all or none; attempt places a list whole
+//	fill.go          Fill: a job's tasks, gangs all or none
+//	attempt.go       a list of tasks is placed whole by one alternative
 //	adapt.go         a contract becomes what its intent now asks for, in place or in exchange
 //	failover.go      what a provider no longer serves goes elsewhere
 //	update.go        changes that go step by step

@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -163,7 +162,8 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 			if thrifty && !j.Purse.Limited {
 				continue
 			}
-			f := r.attempt(j, q, alt, tasks, old, thrifty, nil)
+			x := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, old: old, thrifty: thrifty}
+			f := x.run()
 			if f != nil && old == nil {
 				f = r.seatAll(j, q, alt, tasks, thrifty, f)
 			}
@@ -178,97 +178,6 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		}
 	}
 	return first
-}
-
-// attempt places every task of the list by one alternative, or nothing at all.
-// seats, when given, are the domains that each must take (seating.go).
-func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, old *v1alpha1.Contract, thrifty bool, seats [][]string) *draft.Failure {
-	m := r.Mark()
-	if old != nil && !q.beside {
-		r.OffAccount(old)
-	}
-	// Nearly always one replica is placed at a time; what is kept of these is copied.
-	placed := make([]*v1alpha1.Contract, 0, 4)
-	lines := make([]draft.ContractLine, 0, 1)
-	taken := make([]seated, 0, 4)
-	of := make([]draft.Task, 0, 4) // whose each placed contract is
-	spent := match.SpendLimits{}
-	for i, t := range tasks {
-		s := r.ShapeFor(j, q, alt)
-		l := r.LimitsFor(j, q, s, spent, int64(len(tasks)-i-1))
-		l.Rules = r.rulesFor(j, q, s, t.Replica, placed, old).seated(seats, i)
-		if !q.Unasked {
-			r.Looked(j, s, l)
-		}
-		best, next := l.Best(s, thrifty)
-		ready := takeovers{r, j, s, l}
-		warm := ready.best(q, best)
-		if best == nil && warm == nil && splits(j, q, t) {
-			x := r.partitionOf(j, q, alt, t)
-			x.thrifty, x.placed, x.spent, x.others = thrifty, placed, spent, int64(len(tasks)-i-1)
-			if parts := x.place(); parts != nil {
-				spent = x.spent
-				for _, p := range parts {
-					placed, lines = append(placed, p.contract), append(lines, p.line)
-					taken, of = append(taken, seated{}), append(of, t)
-					r.Due(p.contract.Spec.Term.End)
-				}
-				continue
-			}
-		}
-		if best == nil && warm == nil {
-			f := r.failure(j, s, l, t, i, len(tasks))
-			r.RollbackButDue(m)
-			return f
-		}
-		var c *v1alpha1.Contract
-		if warm != nil {
-			if best != nil {
-				next = append([]*match.Candidate{best}, next...)
-			}
-			best = &warm.cand
-			c = ready.take(warm, next[:min(len(next), 3)], t)
-		} else {
-			c = r.NewContract(j, q, s, best, next, t.Replica)
-			r.Put(nil, c)
-		}
-		spent.Hourly += best.Quote.Most()
-		spent.Total += best.Quote.Most().ForSeconds(j.Seconds)
-		placed, lines, taken = append(placed, c), append(lines, r.PlacedLine(c, s, best)), append(taken, seated{s, best})
-		of = append(of, t)
-		r.Due(c.Spec.Term.End)
-	}
-	r.NoteProgress()
-	r.EditJob(j)
-	for i, c := range placed {
-		if gone := cmp.Or(old, of[i].Old); gone != nil {
-			lines[i].Action, lines[i].From = draft.Move, gone.Spec.Provider+"/"+gone.Spec.Flavor
-			j.Dec.Contracts = slices.DeleteFunc(slices.Clone(j.Dec.Contracts), func(l draft.ContractLine) bool { return l.Name == gone.Metadata.Name })
-		}
-		r.Replace(j, nil, c)
-		if taken[i].at != nil {
-			r.sit(j, q, of[i], Seat{Alt: alt, Shape: taken[i].shape, At: taken[i].at, Contract: c})
-		}
-	}
-	switch {
-	case j.Dec.Contracts == nil && len(lines) >= len(j.Tasks): // all of them, nearly always
-		j.Dec.Contracts = lines
-	case j.Dec.Contracts == nil:
-		j.Dec.Contracts = append(make([]draft.ContractLine, 0, len(j.Tasks)), lines...)
-	default:
-		j.Dec.Contracts = append(j.Dec.Contracts, lines...)
-	}
-	if j.Started.IsZero() {
-		j.Started = r.Now
-	}
-	r.Keep(m)
-	return nil
-}
-
-// seated is what a replica was placed by.
-type seated struct {
-	shape *match.Class
-	at    *match.Candidate
 }
 
 // PlacedLine is a new contract as the plan shows it.

@@ -11,7 +11,8 @@ import (
 // placement is for. It is handed down by value: who narrows it narrows a copy, and
 // what a function does depends on the one that it is handed. What an intent keeps away
 // from for what was denied it (Job.Avoid) follows from the ledger and is a fact of its
-// job; the instant is the draft's (draft.Moment).
+// job; the instant is the draft's (draft.Moment); what may be spent is the job's, as of
+// its last Budget.
 type Request struct {
 	// MayBorrow: its tenant may go beyond its quota, by what others leave of theirs.
 	MayBorrow bool

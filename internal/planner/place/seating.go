@@ -59,7 +59,8 @@ func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, t
 		if seats == nil {
 			break
 		}
-		f := r.attempt(j, q, alt, tasks, nil, thrifty, seats)
+		try := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, thrifty: thrifty, seats: seats}
+		f := try.run()
 		if f == nil {
 			r.EditJob(j)
 			j.Seated = true

@@ -10,8 +10,11 @@ import (
 )
 
 // Budget sets the money and the number of replicas for the classes of the next
-// placements. What the intent's other contracts cost is spent; those in except
-// are about to be replaced.
+// placements. What the intent's other contracts cost is spent; those in except are
+// about to be replaced.
+//
+// Both stay with the job (Purse, Wanted) while it waits: its place in the order of turns,
+// and what is asked of it there, go by what it had in its last turn.
 func (r *Placer) Budget(j *draft.Job, wanted int, except ...*v1alpha1.Contract) {
 	r.BudgetFor(j, Request{}, wanted, except...)
 }
