@@ -90,7 +90,7 @@ func (r *round) seeAgain(c *v1alpha1.Contract) {
 	for _, j := range r.Jobs {
 		if i := slices.IndexFunc(j.Live, func(held *v1alpha1.Contract) bool { return held.Metadata.Name == c.Metadata.Name }); i >= 0 {
 			r.EditJob(j)
-			j.Live = slices.Clone(j.Live)
+			j.Live = draft.Own(&r.Draft, j.Live)
 			j.Live[i] = seen
 		}
 	}

@@ -52,11 +52,8 @@ func (r *round) repairAll(waiting []*draft.Job) (changed bool, dropped []*draft.
 	sameBatch := func(a, b *draft.Job) bool { return a.Priority == b.Priority && a.FirstSeen.At == b.FirstSeen.At }
 	seats := r.Seats
 	draft.Set(&r.Draft, &r.Seats, nil)
-	if r.Trying() {
-		seats = slices.Clone(seats)
-	}
 	// What has been given up since is no more.
-	seats = slices.DeleteFunc(seats, func(s *place.Seat) bool {
+	seats = slices.DeleteFunc(draft.Own(&r.Draft, seats), func(s *place.Seat) bool {
 		return r.Current[s.Contract.Metadata.Name] != s.Contract || !slices.Contains(s.Job.Live, s.Contract)
 	})
 	slices.SortStableFunc(seats, func(a, b *place.Seat) int {
@@ -253,7 +250,7 @@ func (p *repairs) seal() (moved bool) {
 			p.Replace(j, s.First, s.Contract)
 			for i := range j.Dec.Contracts {
 				if j.Dec.Contracts[i].Name == s.First.Metadata.Name {
-					j.SetLine(i, line)
+					p.SetLine(j, i, line)
 				}
 			}
 		}
@@ -269,10 +266,10 @@ func (p *repairs) dropSeat(s *place.Seat) {
 	p.EditJob(j)
 	j.Live = slices.DeleteFunc(slices.Clone(j.Live), func(c *v1alpha1.Contract) bool { return c == s.First })
 	if s.First != nil {
-		j.Dec.Contracts = slices.DeleteFunc(slices.Clone(j.Dec.Contracts), func(l draft.ContractLine) bool { return l.Name == s.First.Metadata.Name })
+		j.Dec.Contracts = slices.DeleteFunc(draft.Own(&p.Draft, j.Dec.Contracts), func(l draft.ContractLine) bool { return l.Name == s.First.Metadata.Name })
 	}
 	p.Recount(s)
-	j.Tasks = append(slices.Clip(j.Tasks), s.Task)
+	j.Tasks = append(j.Tasks, s.Task)
 	j.Started = s.Started
 	if !slices.Contains(p.dropped, j) {
 		p.dropped = append(p.dropped, j)

@@ -340,7 +340,7 @@ func (r *Contest) replaceVictim(j *draft.Job, c, next *v1alpha1.Contract) {
 	}
 	for i, l := range j.Dec.Contracts {
 		if l.Name == next.Metadata.Name {
-			j.SetLine(i, r.Line(next, l.Action))
+			r.SetLine(j, i, r.Line(next, l.Action))
 		}
 	}
 }
@@ -353,11 +353,7 @@ func (r *Contest) wake(tenant, name string) *draft.Job {
 	j := r.NewJob(r.Find(tenant, name), tenant, name)
 	r.SettleJob(j)
 	r.AddJob(j)
-	list := r.Plan.Intents
-	if r.Trying() {
-		list = slices.Clone(list)
-	}
-	draft.Set(&r.Draft, &r.Plan.Intents, slices.DeleteFunc(list, func(d *draft.Decision) bool { return d.Tenant == tenant && d.Name == name }))
+	draft.Set(&r.Draft, &r.Plan.Intents, slices.DeleteFunc(draft.Own(&r.Draft, r.Plan.Intents), func(d *draft.Decision) bool { return d.Tenant == tenant && d.Name == name }))
 	return j
 }
 

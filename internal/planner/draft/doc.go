@@ -28,8 +28,8 @@
 //     and caches. A cache follows from the world, or from what is asked as of the
 //     instant that the round decides at: classes of requests, relations, accounts
 //     that were opened, the index of jobs, numbers of resources.
-//   - A job that others know is changed after EditJob, and its lists are replaced,
-//     not written into. Other fields change through Set, SetKey and Delete, or write
+//   - A job that others know is changed after EditJob; its lists are appended to or
+//     replaced, not written into (Own). Other fields change through Set, SetKey and Delete, or write
 //     down themselves what they were. What comes of a trial is copied before the
 //     rollback and written after it.
 //   - Offers and accounts count their changes up, also when these are taken back

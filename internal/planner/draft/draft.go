@@ -181,9 +181,7 @@ func (r *Draft) Replace(j *Job, old, now *v1alpha1.Contract) {
 	held := now != nil && now.Status.Phase.Charged()
 	switch i := slices.Index(j.Live, old); {
 	case i >= 0 && held:
-		if r.Trying() {
-			j.Live = slices.Clone(j.Live)
-		}
+		j.Live = Own(r, j.Live)
 		j.Live[i] = now
 	case i >= 0:
 		j.Live = slices.Delete(slices.Clone(j.Live), i, i+1)

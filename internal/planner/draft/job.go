@@ -160,9 +160,10 @@ func (j *Job) AddTask(t Task) {
 	j.Tasks = slices.Insert(slices.Clip(j.Tasks), at, t)
 }
 
-// SetLine puts another line in the place of one.
-func (j *Job) SetLine(i int, l ContractLine) {
-	j.Dec.Contracts = slices.Clone(j.Dec.Contracts)
+// SetLine puts another line in the place of one of a job's.
+func (r *Draft) SetLine(j *Job, i int, l ContractLine) {
+	r.EditJob(j)
+	j.Dec.Contracts = Own(r, j.Dec.Contracts)
 	j.Dec.Contracts[i] = l
 }
 

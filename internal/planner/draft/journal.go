@@ -202,8 +202,8 @@ func (d *journal) Did(undo func()) {
 }
 
 // EditJob writes a job down before it changes. Whoever sets a field of a job that
-// others know calls it first, and writes into none of the job's lists: it puts others
-// in their place. Under one mark once is enough.
+// others know calls it first, and puts other lists in the place of the job's where it
+// does not only append to them (Own). Under one mark once is enough.
 func (d *journal) EditJob(j *Job) {
 	n := len(d.marks)
 	if n == 0 || j.written >= d.marks[n-1].number {
@@ -228,6 +228,15 @@ func Set[T any](r *Draft, at *T, to T) {
 		r.Did(func() { *at = was })
 	}
 	*at = to
+}
+
+// Own is a list that may be written into: one of its own while a mark is open, because
+// what is written down has the list as it is.
+func Own[T any](r *Draft, list []T) []T {
+	if r.Trying() {
+		return slices.Clone(list)
+	}
+	return list
 }
 
 // SetKey gives a key of a map a value, and writes down what was there.
