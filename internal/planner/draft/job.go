@@ -40,12 +40,12 @@ func (j *Job) Bare() *Job {
 	return &k
 }
 
-// Ask makes a copy of a job ask for something else.
-func (j *Job) Ask(spec v1alpha1.IntentSpec) {
+// Asking is a job's intent with another specification.
+func (j *Job) Asking(spec v1alpha1.IntentSpec) *model.Intent {
 	in, doc := *j.In, *j.In.ResourceIntent
 	doc.Spec = spec
 	in.ResourceIntent = &doc
-	j.In, j.Alts, j.Shapes = &in, nil, nil
+	return &in
 }
 
 // asked is what is known of an intent when a round begins. Nothing changes it.

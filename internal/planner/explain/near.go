@@ -147,19 +147,14 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 
 // relaxedWish is the request of a changed specification, for one replica.
 func (r *Explainer) relaxedWish(j *draft.Job, w *match.Request, spec v1alpha1.IntentSpec) *match.Request {
-	k := j.Bare()
-	k.Ask(spec)
-	r.Budget(k, 1)
-	out := r.WishOf(k, k.Alternatives()[0])
-	out.Money, out.Seconds, out.Replicas = k.Purse, w.Seconds, 1
-	return out
+	return r.WishBy(j, j.Asking(spec), w.Seconds)
 }
 
 // wouldPlace plans an intent with a changed specification after all others,
 // and takes it back.
 func (r *Explainer) wouldPlace(j *draft.Job, spec v1alpha1.IntentSpec) bool {
 	k := r.CopyOf(j)
-	k.Ask(spec)
+	k.In, k.Alts = j.Asking(spec), nil
 	if len(k.Tasks) == 0 {
 		return false
 	}

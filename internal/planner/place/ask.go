@@ -3,6 +3,7 @@ package place
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -43,6 +44,18 @@ func (r *Placer) WishOf(j *draft.Job, alt v1alpha1.ResourceRequest) *match.Reque
 // wishOf is WishOf for the request's part.
 func (r *Placer) wishOf(j *draft.Job, q Request, alt v1alpha1.ResourceRequest) *match.Request {
 	return r.Match.Request(asksOf(j, q, &alt))
+}
+
+// WishBy makes ready what a job would ask for by another intent of its own, for one
+// replica and with all of that intent's money.
+func (r *Placer) WishBy(j *draft.Job, in *model.Intent, seconds int64) *match.Request {
+	a := &match.Ask{Intent: in, Consumer: j.Consumer, Request: &match.Alternatives(&in.Spec)[0]}
+	if j.Tenant != nil {
+		a.Tenant = j.Tenant.Spec
+	}
+	w := r.Match.Request(a)
+	w.Money, w.Seconds, w.Replicas = r.purseOf(j, in.Spec.Budget, nil, nil), seconds, 1
+	return w
 }
 
 // ShapeOf is the request class of one alternative of a job, up to date.
