@@ -122,7 +122,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
 	group.Go(func() error { return d.shared.Store.Run(ctx) })
-	group.Go(func() error { return d.shed(ctx, servers) })
+	group.Go(func() error {
+		return process.Shed(ctx, d.shared.Store, func() int { return servers.Drop("agents") }, log)
+	})
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { return d.enroller.run(ctx) })
@@ -213,29 +215,10 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	if d.shared.Config == nil || o.shadow { // a shadow must not keep others from deciding
 		return nil
 	}
+	fit := process.Fitness{Clock: d.clock.Err, Read: func() bool { return d.loop.View().Fleet != nil }, RemoteOut: d.loop.RemoteOut, Store: d.shared.Store}
 	d.election = &process.Election{
 		Config: d.shared.Config, Namespace: d.shared.Namespace, Identity: d.shared.Replica,
-		Fit: d.fit, Cut: d.storeCut, Changed: d.loop.Wake, Log: d.log,
-	}
-	return nil
-}
-
-// unread is how long the fleet repo may not answer before another replica should
-// decide.
-const unread = 30 * time.Second
-
-// fit says why this replica may not decide.
-func (d *daemon) fit() error {
-	switch cut := d.storeCut(); {
-	case d.clock.Err() != nil:
-		return d.clock.Err()
-	case cut != "":
-		return errors.New("the market's store is out of reach: " + cut)
-	case d.loop.View().Fleet == nil:
-		return errors.New("the fleet repo has not been read yet")
-	}
-	if out := d.loop.RemoteOut(); out > unread {
-		return fmt.Errorf("the fleet repo has not answered for %s", out.Round(time.Second))
+		Fit: fit.Err, Cut: fit.Cut, Changed: d.loop.Wake, Log: d.log,
 	}
 	return nil
 }
@@ -262,35 +245,6 @@ func (o observing) Observed(ctx context.Context, cluster string, report wire.Obs
 		return err
 	}
 	return o.store.Observe(ctx, cluster, report)
-}
-
-// storeCut is why the store that replicas share is out of reach, "" when it is not.
-func (d *daemon) storeCut() string {
-	if st := d.shared.Store.Status(); st.Shared {
-		return st.Cut
-	}
-	return ""
-}
-
-// shed closes agents' connections when the store has been out of reach: they come
-// again, and a balancer sends them elsewhere.
-func (d *daemon) shed(ctx context.Context, servers *server.Servers) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for cut := false; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		was := cut
-		if cut = d.storeUp() != nil; !cut || was {
-			continue
-		}
-		if n := servers.Drop("agents"); n > 0 {
-			d.log.Info("agents' connections are closed, so that others serve them", "connections", n)
-		}
-	}
 }
 
 // storeUp is the check of /readyz.

@@ -10,8 +10,8 @@ func Decide(w draft.World) *draft.Plan {
 	return r.Plan
 }
 
-// decide makes the plan of a round that has read its world, in eight steps. A
-// Session times each: who reads the world for it has begun the first.
+// decide makes the plan of a round that has read its world, in eight steps, each of
+// which is timed by itself (Session.Step). Who reads the world has begun the first.
 func (r *round) decide() {
 	// 1. Observe: releases go on by what clusters report, and what flavors that
 	// shrank no longer hold is marked.
@@ -26,9 +26,17 @@ func (r *round) decide() {
 	r.settle()
 
 	// 4. Serve: each waiting intent has its turn with the offers, and may make
-	// others give way. 5. Batch: what came at once is solved as a whole. The two
-	// go round until nobody gives way.
-	r.fillAll()
+	// others give way. 5. Batch: what came at once is solved as a whole. They take
+	// turns until nobody gives way.
+	r.lineUp()
+	for range displacements {
+		r.serve()
+		r.serveAgain(r.batch())
+		if !r.displace() {
+			break
+		}
+	}
+	r.lookOnly()
 
 	// 6. Consolidate: better offers are proposed or moved to.
 	r.consolidate()
@@ -80,9 +88,7 @@ func (r *round) consolidate() {
 // conclude makes the plan of what came of the jobs.
 func (r *round) conclude() {
 	StepConclude.begin(r.step)
-	r.ShiftBooked(1)
-	r.settleExcess()
-	r.ShiftBooked(-1)
+	r.Without(r.BookedFor(r.Jobs...), r.settleExcess)
 	for _, j := range r.Jobs {
 		r.finish(j)
 	}

@@ -1,13 +1,15 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
+	"io"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/explain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -33,20 +35,12 @@ func NewTrial(w draft.World) *Trial {
 }
 
 // Mark, Rollback and Keep are the draft's.
-func (t *Trial) Mark() int {
-	m := t.r.Mark()
-	t.r.Wholly(t.r.Jobs...)
-	return int(m)
-}
-
-func (t *Trial) Rollback(m int) { t.r.Rollback(draft.Mark(m)) }
-func (t *Trial) Keep(m int)     { t.r.Keep(draft.Mark(m)) }
-
-// Edits is how many changes are written down.
-func (t *Trial) Edits() int { return len(t.r.Edits) }
+func (t *Trial) Mark() draft.Mark      { return t.r.Mark() }
+func (t *Trial) Rollback(m draft.Mark) { t.r.Rollback(m) }
+func (t *Trial) Keep(m draft.Mark)     { t.r.Keep(m) }
 
 // Operations are the names of what Do can do.
-var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate"}
+var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate", "repair", "displace", "near", "capture", "budget", "move", "wake"}
 
 // Do works one operation on the n-th of what there is of its kind. It reports
 // whether there was any.
@@ -55,19 +49,19 @@ func (t *Trial) Do(operation string, n int) bool {
 	j := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Tasks) == 0 }), n)
 	holder := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Live) == 0 }), n)
 	switch {
-	case slices.Contains([]string{"turn", "fill", "look", "reserve"}, operation) && j == nil,
-		slices.Contains([]string{"lend", "off the account", "on the account", "release", "adapt"}, operation) && holder == nil:
+	case slices.Contains([]string{"turn", "fill", "look", "reserve", "budget"}, operation) && j == nil,
+		slices.Contains([]string{"lend", "off the account", "on the account", "release", "adapt", "capture", "move"}, operation) && holder == nil:
 		return false
 	}
 	switch operation {
 	case "turn":
-		r.FillWaiting([]*draft.Job{j}, place.Request{})
+		r.FillWaiting([]*draft.Job{j}, place.Request{InBatch: true})
 	case "fill":
 		r.Fill(j, place.Request{})
 	case "look":
 		r.LookOnly(j, place.Request{})
 	case "reserve":
-		r.Reserve(j)
+		r.Reserve(j, n%2 == 0)
 	case "lend":
 		r.Lend(holder.Live[0])
 	case "off the account":
@@ -79,22 +73,58 @@ func (t *Trial) Do(operation string, n int) bool {
 	case "adapt":
 		c := holder.Live[0]
 		i := c.Spec.Intent
+		r.EditJob(holder)
 		holder.Tasks = []draft.Task{{Kind: draft.TaskAdapt, Replica: i.Replica, Part: i.Part, Units: i.Units, Of: i.Of, Old: c}}
 		r.Fill(holder, place.Request{})
 	case "shift":
-		r.Shift(r.Inventory.Offers()[n%len(r.Inventory.Offers())], quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)})
+		r.Shift(r.Inventory.Offers()[n%len(r.Inventory.Offers())].Place(), quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)})
 	case "drop reservations":
 		r.DropReservations()
 	case "due":
 		r.Due(v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(int64(n + 1)))})
 	case "estimate":
-		r.Waiting = slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return len(j.Open) == 0 || j.In == nil })
-		for _, w := range r.Waiting {
-			w.Dec.Action = draft.Queued
-		}
+		t.wait()
 		r.Estimate()
+	case "repair":
+		r.repairAll(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Tasks) == 0 || j.Finding() }))
+	case "displace":
+		r.Displace()
+	case "near":
+		t.wait()
+		r.LookNear()
+	case "capture":
+		r.Probe = &explain.Probe{Tenant: holder.TenantName, Name: holder.Name}
+		r.CaptureKept()
+		r.Probe = nil
+	case "wake":
+		in := r.Intents[n%max(len(r.Intents), 1):]
+		if len(in) == 0 || r.JobOf(in[0].Metadata.Namespace, in[0].Metadata.Name) != nil {
+			return false
+		}
+		w := r.NewJob(in[0], in[0].Metadata.Namespace, in[0].Metadata.Name)
+		r.SettleJob(w)
+		r.AddJob(w)
+	case "budget":
+		r.Budget(j, n+1)
+	case "move":
+		c := holder.Live[0]
+		r.Exchange(holder, place.Request{}, draft.Task{Kind: draft.TaskMove, Replica: c.Spec.Intent.Replica, Old: c}, 0, 1, lifecycle.CodeConsolidated, "a test")
 	}
 	return true
+}
+
+// wait makes those wait that found nothing, as the last steps of a round do. It is no
+// operation of the draft.
+func (t *Trial) wait() {
+	r := t.r
+	r.Waiting = nil
+	for _, j := range r.Jobs {
+		if len(j.Open) > 0 && len(j.Tasks) > 0 && j.In != nil {
+			r.EditJob(j)
+			j.Dec.Action = draft.Queued
+			r.Waiting = append(r.Waiting, j)
+		}
+	}
 }
 
 func pick(list []*draft.Job, n int) *draft.Job {
@@ -104,9 +134,33 @@ func pick(list []*draft.Job, n int) *draft.Job {
 	return list[n%len(list)]
 }
 
-// State is everything that a rollback must bring back, as text.
+// notState are the fields of a round, by name, that a rollback may leave: what was
+// looked at, and what follows from the world and the rest alone.
+var notState = map[string]string{
+	"journal": "what is compared here is what it brings back",
+	"Waiting": "set by Trial.wait",
+	"Probe":   "set by Trial.Do",
+	"step":    "called, never changed", "Void": "called, never changed", "Looked": "called, never changed",
+	"Made": "counts what was tried", "spare": "is spent by trying", "Bill": "is spent before the first mark",
+	"W": "the world", "given": "the world", "Fleet": "the world", "Limits": "the world", "Books": "the world",
+	"Inventory": "compared offer by offer", "Accounts": "compared account by account", "Jobs": "compared job by job", "MappedNow": "compared without what counts nothing",
+	"jobsByName": "an index of Jobs", "Names": "a numbering that only grows", "Nothing": "tasks that only grow in number", "Tally": "the ledger as it was",
+	"Match": "classes by what is asked", "Related": "follows from the intents", "Relatives": "follows from the intents", "Whole": "follows from the offers",
+	"infeasibleUnits": "holds for one number of touches", "called": "follows from what was reported",
+}
+
+// notOfJob are the fields of a job that a rollback may leave.
+var notOfJob = map[string]string{
+	"Shapes": "classes by what is asked, found on first use",
+	"Alts":   "follows from the intent",
+}
+
+// State is everything that a rollback must bring back, as text: every field of the
+// round and its layers, and every field of each job, but for those named above.
 func (t *Trial) State() string {
 	r, out := t.r, &strings.Builder{}
+	writeFields(out, reflect.ValueOf(r).Elem(), notState)
+	fmt.Fprintf(out, "plan %+v\n", *r.Plan)
 	trim := func(v quantity.Vector) quantity.Vector {
 		for len(v) > 0 && v[len(v)-1] == 0 {
 			v = v[:len(v)-1]
@@ -123,29 +177,40 @@ func (t *Trial) State() string {
 	for _, name := range draft.SortedNames(r.W.Tenants) {
 		fmt.Fprintln(out, name, r.Accounts.Of(name))
 	}
-	for _, name := range draft.SortedNames(r.Before) {
-		fmt.Fprintf(out, "%s %p %p %v\n", name, r.Before[name], r.Current[name], r.StatusOnly[name])
-	}
 	claims := []string{}
 	for j, c := range r.Claims {
-		claims = append(claims, fmt.Sprintf("claim %s/%s %p", j.TenantName, j.Name, c))
+		claims = append(claims, fmt.Sprintf("claim %s/%s %+v %+v", j.TenantName, j.Name, *c, c.Reserved))
 	}
 	slices.Sort(claims)
-	fmt.Fprintln(out, claims, draft.SortedNames(r.Claimed), draft.SortedNames(r.Replaced), draft.SortedNames(r.IsFreed), len(r.Freed), r.Now, r.Plan.Due, r.Progressed, len(r.Current))
+	fmt.Fprintln(out, strings.Join(claims, "\n"))
+	for _, s := range r.Seats {
+		fmt.Fprintf(out, "seat %+v\n", *s)
+	}
 	for _, remote := range draft.SortedNames(r.MappedNow) {
 		for _, provider := range draft.SortedNames(r.MappedNow[remote]) {
-			for m, n := range r.MappedNow[remote][provider] {
-				if n != 0 {
-					fmt.Fprintln(out, remote, provider, m, n)
-				}
-			}
+			fmt.Fprintln(out, remote, provider, r.MappedNow[remote][provider])
 		}
 	}
-	jobs := slices.SortedFunc(slices.Values(r.Jobs), func(a, b *draft.Job) int {
-		return cmp.Or(cmp.Compare(a.TenantName, b.TenantName), cmp.Compare(a.Name, b.Name))
-	})
-	for _, j := range jobs {
-		fmt.Fprintf(out, "%s/%s %v %v %v %v %d %q %+v %v\n", j.TenantName, j.Name, j.Live, j.Ordinals, j.Tasks, j.Started, j.Releasing, j.Why, j.Dec, j.Sizing)
+	for i, j := range r.Jobs {
+		fmt.Fprintf(out, "job %d %p %s/%s known %v\n", i, j, j.TenantName, j.Name, r.JobOf(j.TenantName, j.Name) == j)
+		writeFields(out, reflect.ValueOf(j).Elem(), notOfJob)
+		if j.Sizing != nil {
+			fmt.Fprintf(out, "sizing %+v\n", *j.Sizing)
+		}
 	}
 	return out.String()
+}
+
+// writeFields writes the fields of a struct, those of embedded ones in their place.
+func writeFields(out io.Writer, v reflect.Value, but map[string]string) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		switch {
+		case but[f.Name] != "":
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			writeFields(out, v.Field(i), but)
+		default:
+			fmt.Fprintf(out, "%s %+v\n", f.Name, v.Field(i))
+		}
+	}
 }

@@ -88,10 +88,10 @@ func (r *round) settleExcess() {
 func (r *round) seeAgain(c *v1alpha1.Contract) {
 	seen := r.Observe(r.Latest(c))
 	for _, j := range r.Jobs {
-		for i := range j.Live {
-			if j.Live[i].Metadata.Name == c.Metadata.Name {
-				j.Live[i] = seen
-			}
+		if i := slices.IndexFunc(j.Live, func(held *v1alpha1.Contract) bool { return held.Metadata.Name == c.Metadata.Name }); i >= 0 {
+			r.EditJob(j)
+			j.Live = draft.Own(&r.Draft, j.Live)
+			j.Live[i] = seen
 		}
 	}
 }

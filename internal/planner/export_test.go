@@ -141,17 +141,19 @@ type Effort struct {
 // CountWork decides a world from nothing and counts what that took.
 func CountWork(w draft.World) (*draft.Plan, Effort) {
 	r := newRound(&w)
-	r.prepareAll()
-	d := Effort{Tasks: len(r.Nothing)}
-	for _, j := range r.Jobs {
-		if !r.IsNothing(j.Tasks) {
-			d.Tasks += len(j.Tasks)
+	d := Effort{}
+	r.step = func(s Step) {
+		if s != StepServe || d.Tasks > 0 {
+			return
+		}
+		d.Tasks = len(r.Nothing)
+		for _, j := range r.Jobs {
+			if !r.IsNothing(j.Tasks) {
+				d.Tasks += len(j.Tasks)
+			}
 		}
 	}
-	r.fillAll()
-	r.consolidate()
-	r.conclude()
-	r.check()
+	r.decide()
 	d.Looked, d.Made = r.Match.Looked(), r.Made
 	return r.Plan, d
 }

@@ -31,8 +31,7 @@ import (
 // providers are lost, by name, whether held back or not.
 func Ends(w draft.World) []string {
 	r := newRound(&w)
-	r.finishReleases()
-	r.Excess = r.findExcess()
+	r.observeAll()
 	r.cutBudgets()
 	g := newEndGuard(r)
 	var names []string

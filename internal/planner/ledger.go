@@ -24,7 +24,7 @@ func (r *round) readMappings() {
 func (r *round) readLedger() {
 	r.Tally, r.refusals, r.Mapped = draft.NewTally(), map[string]draft.RefusalRecord{}, draft.Mappings{}
 	for c := range r.W.Ledger.Contracts() {
-		r.Tally.Add(&r.Facts, c)
+		r.Tally.Add(&r.Moment, c)
 		r.noteRefusal(c)
 		r.Mapped.Add(r.W.Clusters, c, 1)
 	}

@@ -50,21 +50,23 @@ type repairs struct {
 // moved; dropped are jobs that wait again.
 func (r *round) repairAll(waiting []*draft.Job) (changed bool, dropped []*draft.Job) {
 	sameBatch := func(a, b *draft.Job) bool { return a.Priority == b.Priority && a.FirstSeen.At == b.FirstSeen.At }
-	// What was only rehearsed, or has been given up since, is no more.
-	r.Seats = slices.DeleteFunc(r.Seats, func(s *place.Seat) bool {
+	seats := r.Seats
+	draft.Set(&r.Draft, &r.Seats, nil)
+	// What has been given up since is no more.
+	seats = slices.DeleteFunc(draft.Own(&r.Draft, seats), func(s *place.Seat) bool {
 		return r.Current[s.Contract.Metadata.Name] != s.Contract || !slices.Contains(s.Job.Live, s.Contract)
 	})
-	slices.SortStableFunc(r.Seats, func(a, b *place.Seat) int {
+	slices.SortStableFunc(seats, func(a, b *place.Seat) int {
 		return cmp.Or(cmp.Compare(b.Job.Priority, a.Job.Priority), a.Job.FirstSeen.At.Compare(b.Job.FirstSeen.At.Time))
 	})
 	looks := maxLooks
-	for len(r.Seats) > 0 {
+	for len(seats) > 0 {
 		n := 1
-		for n < len(r.Seats) && sameBatch(r.Seats[0].Job, r.Seats[n].Job) {
+		for n < len(seats) && sameBatch(seats[0].Job, seats[n].Job) {
 			n++
 		}
-		r.Plan.NoteSolved()
-		p := &repairs{round: r, seats: r.Seats[:n:n], looks: looks}
+		r.NoteSolved()
+		p := &repairs{round: r, seats: seats[:n:n], looks: looks}
 		var without []*draft.Job
 		for _, j := range waiting {
 			if sameBatch(j, p.seats[0].Job) && unplaced(j) && r.Claims[j] == nil && r.Movable(j) {
@@ -73,9 +75,8 @@ func (r *round) repairAll(waiting []*draft.Job) (changed bool, dropped []*draft.
 		}
 		changed = p.run(without) || changed
 		looks, dropped = p.looks, append(dropped, p.dropped...)
-		r.Seats = r.Seats[n:]
+		seats = seats[n:]
 	}
-	r.Seats = nil
 	return changed, dropped
 }
 
@@ -136,6 +137,7 @@ func (p *repairs) solve(extras []*place.Seat) {
 		}
 		p.seats = append(p.seats, s)
 		j := s.Job
+		p.EditJob(j)
 		j.Tasks = slices.DeleteFunc(slices.Clone(j.Tasks), func(t draft.Task) bool { return t.Replica == s.Task.Replica })
 		j.Dec.Alternative = s.Alt
 		if len(j.Tasks) == 0 {
@@ -181,7 +183,8 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 	})
 	if booked {
 		for _, s := range moved {
-			s.At, s.Contract = to[s], made[s]
+			draft.Set(&p.Draft, &s.At, to[s])
+			draft.Set(&p.Draft, &s.Contract, made[s])
 		}
 	}
 	return booked
@@ -203,10 +206,7 @@ func (p *repairs) take(s *place.Seat, c *match.Candidate, on []batch.Units) *v1a
 	if best, others := l.Best(of, false); others != nil {
 		next = slices.DeleteFunc(append([]*match.Candidate{best}, others...), func(x *match.Candidate) bool { return x == c })
 	}
-	key, ordinals := place.OrdinalKey(s.Task.Replica, 0), s.Job.Ordinals
-	was := ordinals[key]
-	ordinals[key] = s.Ordinal
-	p.Did(func() { ordinals[key] = was })
+	p.Recount(s)
 	made := p.NewContract(s.Job, place.Request{}, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
 	if len(on) > 0 {
 		made.Spec.GPUs.Cards = nil
@@ -234,6 +234,7 @@ func (p *repairs) seal() (moved bool) {
 			continue
 		}
 		j := s.Job
+		p.EditJob(j)
 		if s.First == nil || s.Contract == nil || s.Contract.Spec.Provider != s.First.Spec.Provider || s.Contract.Spec.Flavor != s.First.Spec.Flavor {
 			moved, j.Batched = true, s.Contract != nil
 		}
@@ -249,7 +250,7 @@ func (p *repairs) seal() (moved bool) {
 			p.Replace(j, s.First, s.Contract)
 			for i := range j.Dec.Contracts {
 				if j.Dec.Contracts[i].Name == s.First.Metadata.Name {
-					j.Dec.Contracts[i] = line
+					p.SetLine(j, i, line)
 				}
 			}
 		}
@@ -262,11 +263,12 @@ func (p *repairs) seal() (moved bool) {
 // place.
 func (p *repairs) dropSeat(s *place.Seat) {
 	j := s.Job
+	p.EditJob(j)
 	j.Live = slices.DeleteFunc(slices.Clone(j.Live), func(c *v1alpha1.Contract) bool { return c == s.First })
 	if s.First != nil {
-		j.Dec.Contracts = slices.DeleteFunc(j.Dec.Contracts, func(l draft.ContractLine) bool { return l.Name == s.First.Metadata.Name })
+		j.Dec.Contracts = slices.DeleteFunc(draft.Own(&p.Draft, j.Dec.Contracts), func(l draft.ContractLine) bool { return l.Name == s.First.Metadata.Name })
 	}
-	s.Recount()
+	p.Recount(s)
 	j.Tasks = append(j.Tasks, s.Task)
 	j.Started = s.Started
 	if !slices.Contains(p.dropped, j) {

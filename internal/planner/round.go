@@ -101,7 +101,7 @@ func startRound(w *draft.World, from base) *round {
 		books.Currency = fleet.Currency // the zone is checked when a fleet is read
 	}
 	plan := &draft.Plan{Now: w.Now, Inputs: w.Inputs, Market: w.Market, Currency: books.Currency, Clusters: len(w.Clusters), Offers: len(w.Offers)}
-	told := draft.Facts{W: w, Fleet: fleet, Limits: limitsBy(w), Books: books, Now: w.Now, Frozen: draft.NewFreezes(w.Frozen)}
+	told := draft.Facts{W: w, Fleet: fleet, Limits: limitsBy(w), Books: books, Frozen: draft.NewFreezes(w.Frozen)}
 	r := &round{ownBase: from.own, Explainer: explain.Explainer{Contest: contend.New(settle.New(place.New(draft.New(told, from.draft, plan), from.place)), from.whole)}}
 	r.Placer.Void, r.Placer.Looked = r.Contest.Void, r.Explainer.Capture
 	r.given, r.pools = given, warm

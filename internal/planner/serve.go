@@ -7,7 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 )
 
-// fillAll does the tasks of all jobs: by priority, then the older intent
+// Those that wait have their turns by priority, then the older intent
 // first; those first seen at once are one batch, in which the least flexible
 // go first (flexibility), then the biggest, then by name. (Measured on real
 // offers and demand, that order comes within a few percent of the optimum's cost
@@ -22,7 +22,14 @@ import (
 // changes why others wait, so it goes round until a pass changes nothing: a
 // plan that was applied leaves nothing to do, and the reasons are those of the
 // end.
-func (r *round) fillAll() {
+
+// displacements bounds how often those that wait are served again: each time but the
+// last made somebody give way, or let somebody off.
+const displacements = 8
+
+// lineUp puts the jobs that have something to do into the order of their turns.
+func (r *round) lineUp() {
+	StepServe.begin(r.step)
 	var waiting []*draft.Job
 	for _, j := range r.Jobs {
 		if (len(j.Tasks) == 0 && !j.Warm()) || j.Finding() {
@@ -32,38 +39,59 @@ func (r *round) fillAll() {
 		waiting = append(waiting, j)
 	}
 	r.Order(waiting)
-	const times = 8 // each but the last made somebody give way, or let somebody off
-	for range times {
-		StepServe.begin(r.step)
-		waiting = r.FillWaiting(waiting, place.Request{InBatch: true})
-		StepBatch.begin(r.step)
-		if changed, dropped := r.repairAll(waiting); changed {
-			waiting = append(waiting, dropped...)
-			r.Order(waiting)
-			waiting = r.FillWaiting(waiting, place.Request{InBatch: true})
-		}
-		StepServe.begin(r.step)
-		if slices.ContainsFunc(waiting, func(j *draft.Job) bool { return j.Tenant.Borrows() }) {
-			r.Order(waiting)
-			waiting = r.FillWaiting(waiting, place.Request{InBatch: true, MayBorrow: true})
-		}
-		more := r.Displace()
-		if len(more) == 0 {
-			break
-		}
-		for _, j := range more {
-			if len(j.Tasks) > 0 && !slices.Contains(waiting, j) {
-				r.Budget(j, len(j.Tasks))
-				waiting = append(waiting, j)
-			}
-		}
-		r.Order(waiting)
+	r.Waiting = waiting
+}
+
+// serve gives each that waits its turn, within its tenant's quota.
+func (r *round) serve() {
+	StepServe.begin(r.step)
+	r.Waiting = r.FillWaiting(r.Waiting, place.Request{InBatch: true})
+}
+
+// batch solves as a whole what came at once, and reports whether anything moved;
+// dropped are the jobs that lost their place to others of their batch.
+func (r *round) batch() (moved bool, dropped []*draft.Job) {
+	StepBatch.begin(r.step)
+	return r.repairAll(r.Waiting)
+}
+
+// serveAgain serves those for whom the batch changed something, and then those that
+// may borrow what others leave of their quotas.
+func (r *round) serveAgain(moved bool, dropped []*draft.Job) {
+	StepServe.begin(r.step)
+	if moved {
+		r.Waiting = append(r.Waiting, dropped...)
+		r.Order(r.Waiting)
+		r.Waiting = r.FillWaiting(r.Waiting, place.Request{InBatch: true})
 	}
-	r.Seats = nil
+	if slices.ContainsFunc(r.Waiting, func(j *draft.Job) bool { return j.Tenant.Borrows() }) {
+		r.Order(r.Waiting)
+		r.Waiting = r.FillWaiting(r.Waiting, place.Request{InBatch: true, MayBorrow: true})
+	}
+}
+
+// displace makes contracts give way to those that still wait. It reports whether one
+// of them has something to do now.
+func (r *round) displace() bool {
+	more := r.Displace()
+	for _, j := range more {
+		if len(j.Tasks) > 0 && !slices.Contains(r.Waiting, j) {
+			r.Budget(j, len(j.Tasks))
+			r.Waiting = append(r.Waiting, j)
+		}
+	}
+	if len(more) > 0 {
+		r.Order(r.Waiting)
+	}
+	return len(more) > 0
+}
+
+// lookOnly shows those what they would get that only want to know.
+func (r *round) lookOnly() {
+	r.Seats = nil // no batch is solved any more
 	for _, j := range r.Jobs {
 		if len(j.Tasks) > 0 && j.Finding() {
 			r.LookOnly(j, place.Request{})
 		}
 	}
-	r.Waiting = waiting
 }

@@ -128,7 +128,7 @@ func (u *update) ledgerChanged() {
 	for _, c := range left {
 		delete(u.refusals, c.Metadata.Name)
 		u.Mapped.Add(u.last.own.given.Clusters, c, -1)
-		u.Tally.Remove(&u.Facts, c)
+		u.Tally.Remove(&u.Moment, c)
 		if o := u.OfferOf(c); o != nil {
 			places[o] = true
 		}
@@ -136,7 +136,7 @@ func (u *update) ledgerChanged() {
 	for _, c := range came {
 		u.noteRefusal(c)
 		u.Mapped.Add(u.last.own.given.Clusters, c, 1)
-		u.Tally.Add(&u.Facts, c)
+		u.Tally.Add(&u.Moment, c)
 		if o := u.OfferOf(c); o != nil {
 			places[o] = true
 		}

@@ -24,58 +24,62 @@ type verdict struct {
 // others. What an earlier round found holds where it may (Session).
 func (r *round) sift() {
 	r.Plan.Intents = make([]*draft.Decision, 0, len(r.Intents)+fewDecisions)
-	due := r.Plan.Due
+	var due v1alpha1.Time
 	for i, in := range r.Intents {
 		v := &r.verdicts[i]
 		if v.decision == nil || !v.until.IsZero() && !v.until.After(r.Now.Time) {
 			if i > 0 && r.Intents[i-1].Metadata.Name == in.Metadata.Name && r.Intents[i-1].Metadata.Namespace == in.Metadata.Namespace {
 				continue // two files that name one intent are frozen by the reader
 			}
-			r.Plan.Due = v1alpha1.Time{}
 			*v = verdict{}
-			d, ok := r.quick(in)
+			d, until, ok := r.quick(in)
 			if !ok {
-				due = lifecycle.Earlier(due, r.Plan.Due)
-				r.Jobs = append(r.Jobs, r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
+				due = lifecycle.Earlier(due, until)
+				r.AddJob(r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
 				continue
 			}
-			*v = verdict{&d, r.Plan.Due}
+			*v = verdict{&d, until}
 		}
 		due = lifecycle.Earlier(due, v.until)
 		r.Plan.Intents = append(r.Plan.Intents, v.decision)
 	}
-	r.Plan.Due = due
+	r.Due(due)
 }
 
 // quick reports whether an intent is served exactly as it asks and nothing has
-// happened to it. Nearly all intents of a fleet are, so it looks at no more
-// than it must, and at nothing that its tenant states (tenantsChanged). A fleet
-// that consolidates has none: whether a contract could be cheaper elsewhere
-// depends on every offer, the tenant's other contracts and the prices of the
-// hour, so each intent is looked into in each round.
-func (r *round) quick(in *model.Intent) (draft.Decision, bool) {
-	none := draft.Decision{}
+// happened to it, with what is decided of it then and until when that answer holds
+// (zero: for good). Nearly all intents of a fleet are, so it looks at no more than it
+// must, and at nothing that its tenant states (tenantsChanged). A fleet that
+// consolidates has none: whether a contract could be cheaper elsewhere depends on every
+// offer, the tenant's other contracts and the prices of the hour, so each intent is
+// looked into in each round.
+func (r *round) quick(in *model.Intent) (d draft.Decision, until v1alpha1.Time, ok bool) {
+	due := func(t v1alpha1.Time) {
+		if t.After(r.Now.Time) {
+			until = lifecycle.Earlier(until, t)
+		}
+	}
 	if r.Fleet.Suspend || r.consolidating() || in.Metadata.Namespace == v1alpha1.FleetTenant || r.Probe.Is(in.Metadata.Namespace, in.Metadata.Name) || in.Problem != "" || in.Spec.Suspend || len(in.Spec.Schedule.Windows) > 0 {
-		return none, false
+		return d, until, false
 	}
 	state := r.W.Ledger.State(in.Metadata.Namespace, in.Metadata.Name)
 	if state == nil || state.Status.Digest != in.Digest || state.Status.Path != in.Path || state.Status.Frozen != nil {
-		return none, false
+		return d, until, false
 	}
 	if _, frozen := r.Frozen.Why(in.Metadata.Namespace, in.Metadata.Name, in.Path); frozen {
-		return none, false
+		return d, until, false
 	}
 	list := r.W.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name)
 	if state.Status.State == v1alpha1.IntentDone {
 		if slices.ContainsFunc(list, func(c *v1alpha1.Contract) bool { return c.Status.Phase.Held() }) {
-			return none, false
+			return d, until, false
 		}
 		return draft.Decision{
 			Tenant: in.Metadata.Namespace, Name: in.Metadata.Name, Path: in.Path, Action: draft.Done, Code: state.Status.Reason, Reason: settle.DoneText,
-		}, true
+		}, until, true
 	}
 	if state.Status.State != v1alpha1.IntentPlaced {
-		return none, false
+		return d, until, false
 	}
 	var live int32
 	for _, c := range list {
@@ -86,29 +90,31 @@ func (r *round) quick(in *model.Intent) (draft.Decision, bool) {
 		o := r.OfferOf(c)
 		if !c.Status.Phase.Charged() || s.Intent.Digest != in.Digest || settle.Unrecorded(in, c) || s.Intent.Path != in.Path || s.Intent.Of != 0 ||
 			o == nil || o.State != model.Fresh || !o.LeaveBy.IsZero() || c.Status.Displaced != nil || r.Interrupted(c, o) || r.Cut[c.Metadata.Name] || r.W.ForceRelease[c.Metadata.Name] {
-			return none, false
+			return d, until, false
 		}
 		if !s.Term.End.IsZero() {
 			if !s.Term.End.After(r.Now.Time) {
-				return none, false
+				return d, until, false
 			}
-			r.Due(s.Term.End)
+			due(s.Term.End)
 		}
 		if c.Status.Phase == v1alpha1.PhaseDegraded {
-			return none, false // it may have to go elsewhere
+			return d, until, false // it may have to go elsewhere
 		}
-		if r.TransitionOf(c).Moves(c) {
-			return none, false
+		t := r.TransitionOf(c)
+		if due(t.Due); t.Moves(c) {
+			return d, until, false
 		}
-		if r.Late(c) {
-			return none, false
+		late, at := r.LateBy(c)
+		if due(at); late {
+			return d, until, false
 		}
 		live++
 	}
 	if in.Spec.Replicas.Range || live != max(in.Spec.Replicas.Min, 1) {
-		return none, false
+		return d, until, false
 	}
-	return r.kept(in, list), true
+	return r.kept(in, list), until, true
 }
 
 // addVanished makes jobs of what the ledger holds or remembers for intents
@@ -135,7 +141,7 @@ func (r *round) addVanished() {
 	})
 	for _, l := range list {
 		if r.Renamed[l.key] == nil {
-			r.Jobs = append(r.Jobs, r.NewJob(nil, l.key[0], l.key[1]))
+			r.AddJob(r.NewJob(nil, l.key[0], l.key[1]))
 		}
 	}
 }

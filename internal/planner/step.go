@@ -1,7 +1,6 @@
 package planner
 
-// Step is a part of making a plan, in their order; serve and batch take turns
-// where serving makes somebody give way. Decide reads no clock: who wants to know
+// Step is a part of making a plan, in their order; serve and batch take turns. Decide reads no clock: who wants to know
 // how long a step takes is called as each begins (Session.Step).
 type Step int
 

@@ -94,82 +94,82 @@ func (cl *claim) causeOf(c *v1alpha1.Contract) v1alpha1.Cause {
 	return cl.causes[c.Metadata.Name]
 }
 
+// booking is capacity of a place.
 type booking struct {
-	Offer *inventory.Offer
-	Size  quantity.Vector
-}
-
-// Shift makes an offer seem to have more free, and its peers more of what they
-// share; what is held of it stays as it is.
-func (r *Contest) Shift(o *inventory.Offer, by quantity.Vector) {
-	r.Inventory.Lend(o.Place(), by, nil)
-	r.Did(func() { r.Inventory.Unlend(o.Place(), by, nil) })
-}
-
-// Lend makes the capacity of contracts seem free, until it is rolled back.
-func (r *Contest) Lend(list ...*v1alpha1.Contract) {
-	for _, c := range list {
-		o := r.OfferOf(c)
-		if o == nil {
-			continue
-		}
-		size, cards := r.Footprint(o, c.Metadata.Name, c), inventory.CardsOf(c)
-		r.Inventory.Lend(o.Place(), size, cards)
-		r.Did(func() { r.Inventory.Unlend(o.Place(), size, cards) })
-	}
+	inventory.Place
+	Size quantity.Vector
 }
 
 // turn does what can be done for a job now, and else sees whether others have
 // to give way.
 func (r *Contest) turn(j *draft.Job, q place.Request) {
 	r.Unbook(j)
+	r.EditJob(j)
 	j.TurnAt = r.Turns
-	keep := r.liftBelow(j)
-	again := r.LiftReserved(j)
-	progressed := r.Progressed
-	r.SetProgressed(false)
-	r.Fill(j, q)
-	if len(j.Tasks) > 0 {
-		r.makeClaim(j)
+	progressed := false
+	below := r.claimsBelow(j)
+	r.Without(bookedFor(below...), func() {
+		r.Without(r.ReservedBeyond(j), func() {
+			progressed = r.Fill(j, q)
+			if len(j.Tasks) > 0 {
+				r.makeClaim(j)
+			}
+		})
+		if len(j.Tasks) > 0 {
+			r.Reserve(j, progressed)
+			r.explainReserved(j)
+		}
+	})
+	if progressed || r.Claims[j] != nil { // what was kept for them may be gone: they have their own turns
+		for _, c := range below {
+			r.Unbook(c.job)
+		}
 	}
-	again()
-	if len(j.Tasks) > 0 {
-		r.Reserve(j)
-		r.explainReserved(j)
-	}
-	keep(!r.Progressed && r.Claims[j] == nil)
-	r.SetProgressed(r.Progressed || progressed)
 }
 
-// liftBelow gives back what is kept for claims of lower priority while a job
-// has its turn: they come after it, in this pass as in the first. It returns
-// how to keep it again, or how to leave that to their own turns. Who had to give way
-// is not let in: it would permanently take what its claimant waits for.
-func (r *Contest) liftBelow(j *draft.Job) (keep func(again bool)) {
+// claimsBelow are the claims of lower priority than a job: while it has its turn it may
+// have what is kept for them, because they come after it, in this pass as in the first.
+// None for a job that had to give way: it would permanently take what its claimant
+// waits for.
+func (r *Contest) claimsBelow(j *draft.Job) (below []*claim) {
 	if len(r.Claims) == 0 || j.Displaced {
-		return func(bool) {}
+		return nil
 	}
-	var lifted []*claim
 	for k, c := range r.Claims { // in any order: sums are the same
-		if k.Priority >= j.Priority {
-			continue
-		}
-		lifted = append(lifted, c)
-		for _, b := range c.Booked {
-			r.Shift(b.Offer, b.Size)
+		if k.Priority < j.Priority {
+			below = append(below, c)
 		}
 	}
-	return func(again bool) {
-		for _, c := range lifted {
-			if !again {
-				r.SetClaim(c.job, nil)
-				continue
-			}
-			for _, b := range c.Booked {
-				r.Shift(b.Offer, b.Size.Negative())
-			}
+	return below
+}
+
+// Without calls f as if bookings were not kept.
+func (r *Contest) Without(list []booking, f func()) {
+	for _, b := range list {
+		r.Shift(b.Place, b.Size)
+	}
+	f()
+	for _, b := range list {
+		r.Shift(b.Place, b.Size.Negative())
+	}
+}
+
+// bookedFor are what is kept for claims; nil is none.
+func bookedFor(claims ...*claim) (list []booking) {
+	for _, c := range claims {
+		if c != nil {
+			list = append(list, c.Booked...)
 		}
 	}
+	return list
+}
+
+// BookedFor is what is kept for jobs.
+func (r *Contest) BookedFor(jobs ...*draft.Job) (list []booking) {
+	for _, j := range jobs {
+		list = append(list, bookedFor(r.Claims[j])...)
+	}
+	return list
 }
 
 // Unbook gives back what was kept for a job.
@@ -179,7 +179,7 @@ func (r *Contest) Unbook(j *draft.Job) {
 		return
 	}
 	for _, b := range c.Booked {
-		r.Shift(b.Offer, b.Size)
+		r.Shift(b.Place, b.Size)
 	}
 	r.SetClaim(j, nil)
 }
@@ -193,8 +193,8 @@ func (r *Contest) book(c *claim, places []booking) {
 		for i := range size {
 			size[i] = min(size[i], max(p.Offer.Free().At(i), 0))
 		}
-		r.Shift(p.Offer, size.Negative())
-		c.Booked = append(c.Booked, booking{p.Offer, size})
+		r.Shift(p.Place, size.Negative())
+		c.Booked = append(c.Booked, booking{p.Place, size})
 	}
 }
 
@@ -297,8 +297,8 @@ func (r *Contest) reviewNotice(c *v1alpha1.Contract, cl *claim) *draft.Job {
 // vacate releases a contract whose notice is over, and wants its replica placed again.
 func (r *Contest) vacate(j *draft.Job, c *v1alpha1.Contract) {
 	code := string(c.Status.Displaced.Cause)
-	r.Drop(j, c, v1alpha1.PhasePreempted, code, r.GaveWay(c))
-	j.Tasks = slices.DeleteFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c })
+	r.Drop(j, c, v1alpha1.PhasePreempted, code, r.GaveWay(c)) // which writes the job down
+	j.DropTasks(c)
 	if j.Dec.Action == "" && !j.Refused {
 		j.AddTask(draft.Task{Kind: draft.TaskFresh, Replica: c.Spec.Intent.Replica, Old: c, Part: c.Spec.Intent.Part, Units: c.Spec.Intent.Units, Of: c.Spec.Intent.Of})
 	}
@@ -316,7 +316,7 @@ func (r *Contest) notice(cl *claim, c *v1alpha1.Contract) *draft.Job {
 		Cause: cl.causeOf(c), By: cl.key, Noticed: r.Now, Leaves: v1alpha1.TimeOf(r.Now.Add(grace)),
 	}
 	r.replaceVictim(j, c, &next)
-	r.Notices[cl.key] = append(r.Notices[cl.key], r.W.Ledger.Contract(c.Metadata.Name))
+	draft.SetKey(&r.Draft, r.Notices, cl.key, append(r.Notices[cl.key], r.W.Ledger.Contract(c.Metadata.Name)))
 	j.Displaced, j.Displacing, j.Noticed = true, true, true
 	if grace <= 0 {
 		r.vacate(j, &next)
@@ -329,17 +329,18 @@ func (r *Contest) notice(cl *claim, c *v1alpha1.Contract) *draft.Job {
 // and what its replica needs in consequence.
 func (r *Contest) replaceVictim(j *draft.Job, c, next *v1alpha1.Contract) {
 	r.Change(c, next)
+	r.EditJob(j)
 	r.Replace(j, c, next)
-	j.Tasks = slices.DeleteFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c })
+	j.DropTasks(c)
 	if j.Dec.Action == "" && !j.Refused {
 		if t := r.TaskFor(j, next.Spec.Intent.Replica, next); t != nil {
 			t.Part, t.Units, t.Of = next.Spec.Intent.Part, next.Spec.Intent.Units, next.Spec.Intent.Of
 			j.AddTask(*t)
 		}
 	}
-	for i := range j.Dec.Contracts {
-		if j.Dec.Contracts[i].Name == next.Metadata.Name {
-			j.Dec.Contracts[i] = r.Line(next, j.Dec.Contracts[i].Action)
+	for i, l := range j.Dec.Contracts {
+		if l.Name == next.Metadata.Name {
+			r.SetLine(j, i, r.Line(next, l.Action))
 		}
 	}
 }
@@ -351,8 +352,8 @@ func (r *Contest) wake(tenant, name string) *draft.Job {
 	}
 	j := r.NewJob(r.Find(tenant, name), tenant, name)
 	r.SettleJob(j)
-	r.Jobs = append(r.Jobs, j)
-	r.Plan.Intents = slices.DeleteFunc(r.Plan.Intents, func(d *draft.Decision) bool { return d.Tenant == tenant && d.Name == name })
+	r.AddJob(j)
+	draft.Set(&r.Draft, &r.Plan.Intents, slices.DeleteFunc(draft.Own(&r.Draft, r.Plan.Intents), func(d *draft.Decision) bool { return d.Tenant == tenant && d.Name == name }))
 	return j
 }
 
@@ -380,28 +381,6 @@ func (r *Contest) Void(c *v1alpha1.Contract) bool {
 	return !slices.ContainsFunc(cl.victims, func(v *v1alpha1.Contract) bool { return v.Metadata.Name == c.Metadata.Name })
 }
 
-// ShiftBooked gives back what is kept for claims (1), or keeps it again (-1).
-func (r *Contest) ShiftBooked(sign int64) {
-	for _, j := range r.Jobs {
-		r.ShiftClaim(j, sign)
-	}
-}
-
-// ShiftClaim is ShiftBooked of one job's claim.
-func (r *Contest) ShiftClaim(j *draft.Job, sign int64) {
-	c := r.Claims[j]
-	if c == nil {
-		return
-	}
-	for _, b := range c.Booked {
-		if sign > 0 {
-			r.Shift(b.Offer, b.Size)
-		} else {
-			r.Shift(b.Offer, b.Size.Negative())
-		}
-	}
-}
-
 // TellDisplaced writes, for an intent that has notice, that it has. It reports
 // whether it wrote anything.
 func (r *Contest) TellDisplaced(j *draft.Job) bool {
@@ -421,15 +400,9 @@ func (r *Contest) TellDisplaced(j *draft.Job) bool {
 
 // SetClaim makes a claim that of a job; nil: it has none.
 func (r *Contest) SetClaim(j *draft.Job, c *claim) {
-	was, had := r.Claims[j]
-	if c == nil {
-		delete(r.Claims, j)
-	} else {
-		r.Claims[j] = c
+	if c != nil {
+		draft.SetKey(&r.Draft, r.Claims, j, c)
+	} else if r.Claims[j] != nil {
+		draft.Delete(&r.Draft, r.Claims, j)
 	}
-	r.Did(func() {
-		if delete(r.Claims, j); had {
-			r.Claims[j] = was
-		}
-	})
 }

@@ -143,7 +143,10 @@ func (r *Contest) serveEquals(group []*draft.Job, q place.Request) {
 // of those for which no contract gives way.
 func (r *Contest) seniorFirst(group []*draft.Job) {
 	for _, j := range group {
-		j.Senior = false
+		if j.Senior {
+			r.EditJob(j)
+			j.Senior = false
+		}
 	}
 	if !slices.ContainsFunc(group, func(j *draft.Job) bool { return j.Tenant != group[0].Tenant }) {
 		return // they go by age anyway
@@ -169,6 +172,7 @@ func (r *Contest) seniorFirst(group []*draft.Job) {
 			r.Due(until)
 			continue
 		}
+		r.EditJob(j)
 		j.Senior = true
 		copy(group[claims+1:i+1], group[claims:i])
 		group[claims] = j

@@ -18,14 +18,16 @@ func (r *Contest) FillWaiting(waiting []*draft.Job, q place.Request) []*draft.Jo
 	isServed := func(j *draft.Job) bool { return len(j.Tasks) == 0 && !j.Warm() }
 	var served []*draft.Job
 	for pass := 0; pass < passes && len(waiting) > 0; pass++ {
-		r.SetProgressed(false)
-		r.Turns++
-		clear(r.infeasible)
+		before := r.Advances
+		draft.Set(&r.Draft, &r.Turns, r.Turns+1)
+		if len(r.infeasible) > 0 {
+			draft.Set(&r.Draft, &r.infeasible, map[string]bool{})
+		}
 		r.DropReservations()
 		served = append(served[:0], waiting...)
 		r.serve(served, q)
 		waiting = slices.DeleteFunc(waiting, isServed)
-		if !r.Progressed {
+		if r.Advances == before {
 			break
 		}
 	}

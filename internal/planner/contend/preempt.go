@@ -2,7 +2,6 @@ package contend
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -90,16 +89,18 @@ func (r *Contest) makeClaim(j *draft.Job) {
 	if len(pending) > 0 {
 		places = r.dryRun(j)
 	}
-	if len(places) == 0 && may && !r.infeasible[searchKey(j)] {
+	searched := len(places) == 0 && may && !r.infeasible[searchKey(j)]
+	if searched {
 		search := &victimSearch{Contest: r, job: j, causes: cl.causes}
 		var more []*v1alpha1.Contract
-		if more, places = search.find(); len(places) == 0 {
-			r.infeasible[searchKey(j)] = true
-		}
+		more, places = search.find()
 		charged = append(charged, more...)
 	}
 	r.Rollback(m)
 	if len(places) == 0 {
+		if searched {
+			draft.SetKey(&r.Draft, r.infeasible, searchKey(j), true)
+		}
 		return
 	}
 	cl.victims = r.needed(charged, places)
@@ -156,13 +157,7 @@ func (r *Contest) dryRun(j *draft.Job) []booking {
 
 // CopyOf is a copy of a job that may be filled and thrown away: only with
 // what has to be placed again.
-func (r *Contest) CopyOf(j *draft.Job) *draft.Job {
-	k := *j
-	k.Dec, k.Shapes = draft.Decision{}, nil
-	k.Live, k.Ordinals, k.Open = slices.Clone(j.Live), maps.Clone(j.Ordinals), nil
-	k.Tasks = r.Fresh(j.Tasks)
-	return &k
-}
+func (r *Contest) CopyOf(j *draft.Job) *draft.Job { return j.Copy(r.Fresh(j.Tasks)) }
 
 // placesOf are where a copy of a job was placed.
 func (r *Contest) placesOf(j, k *draft.Job) []booking {
@@ -172,7 +167,7 @@ func (r *Contest) placesOf(j, k *draft.Job) []booking {
 			continue
 		}
 		o := r.OfferOf(c)
-		places = append(places, booking{o, r.Footprint(o, c.Metadata.Name, c)})
+		places = append(places, booking{o.Place(), r.Footprint(o, c.Metadata.Name, c)})
 	}
 	return places
 }

@@ -27,7 +27,7 @@ import (
 // the seconds between them. While contracts without an end are in the way nothing is
 // kept, because it is unknown how long it would lie idle. Reservations are made
 // again in every pass, in the order of turns, each next to those before it;
-// nothing of them is written. Higher priority goes over them (liftBelow).
+// nothing of them is written. Higher priority goes over them (claimsBelow).
 
 // Bounds, so that a round stays short whatever waits.
 const (
@@ -51,16 +51,17 @@ type backfill struct {
 	ends []Ending
 }
 
-// Reserve makes a reservation for a job whose turn found too little free.
-func (r *Contest) Reserve(j *draft.Job) {
+// Reserve makes a reservation for a job whose turn found too little free; progressed:
+// that turn got somewhere, so that other ends are known.
+func (r *Contest) Reserve(j *draft.Job, progressed bool) {
 	if !r.mayReserve(j) {
 		return
 	}
 	b := &backfill{Contest: r, job: j}
-	if b.ends = b.endsThatMatter(); len(b.ends) == 0 {
+	if b.ends = b.endsThatMatter(progressed); len(b.ends) == 0 {
 		return
 	}
-	r.Searched++
+	draft.Set(&r.Draft, &r.Searched, r.Searched+1)
 	until, whole := b.soonest()
 	if len(whole) == 0 || b.isTooLate(until) {
 		return
@@ -159,8 +160,8 @@ func (r *backfill) keepUntil(cl *claim) {
 			free := p.Offer.Free().At(k)
 			size[k] = max(0, free-max(0, min(free, slack[i].At(k))))
 		}
-		r.Shift(p.Offer, size.Negative())
-		cl.Booked[i] = booking{p.Offer, size}
+		r.Shift(p.Place, size.Negative())
+		cl.Booked[i] = booking{p.Place, size}
 	}
 }
 
@@ -202,10 +203,10 @@ func (r *backfill) isTooLate(at v1alpha1.Time) bool {
 }
 
 // endsThatMatter are the known ends that may make room for the job, in order.
-func (r *backfill) endsThatMatter() []Ending {
+func (r *backfill) endsThatMatter(progressed bool) []Ending {
 	j := r.job
-	if r.EndsAt != r.Turns || r.Progressed {
-		r.Ends, r.EndsAt = r.knownEnds(), r.Turns
+	if r.EndsAt != r.Turns || progressed {
+		r.SetEnds(r.knownEnds())
 	}
 	var classes []*match.Class
 	for alt := range j.Alternatives() {
@@ -243,7 +244,7 @@ func (r *backfill) lendEnd(e *Ending) {
 		return
 	}
 	for _, b := range e.reserved.Reserved.whole {
-		r.Shift(b.Offer, b.Size)
+		r.Shift(b.Place, b.Size)
 	}
 }
 
@@ -274,7 +275,7 @@ func (r *backfill) takeReserved() {
 			continue
 		}
 		for i, p := range c.Reserved.whole {
-			r.Shift(p.Offer, c.Booked[i].Size.Clone().Sub(p.Size))
+			r.Shift(p.Place, c.Booked[i].Size.Clone().Sub(p.Size))
 		}
 	}
 }
@@ -336,11 +337,11 @@ func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
 func byOffer(places []booking) []booking {
 	var out []booking
 	for _, p := range places {
-		if i := slices.IndexFunc(out, func(b booking) bool { return b.Offer == p.Offer }); i >= 0 {
+		if i := slices.IndexFunc(out, func(b booking) bool { return b.Place == p.Place }); i >= 0 {
 			out[i].Size = out[i].Size.Add(p.Size)
 			continue
 		}
-		out = append(out, booking{p.Offer, p.Size.Clone()})
+		out = append(out, booking{p.Place, p.Size.Clone()})
 	}
 	return out
 }
@@ -353,27 +354,29 @@ func (r *Contest) DropReservations() {
 			r.Unbook(j)
 		}
 	}
-	r.Searched = 0
+	if r.Searched > 0 {
+		draft.Set(&r.Draft, &r.Searched, 0)
+	}
 }
 
-// LiftReserved gives back, for the turn of a job that ends in time, what is
-// kept for those that wait longer, and returns how to keep it again.
-func (r *Contest) LiftReserved(j *draft.Job) (again func()) {
-	var lifted []booking
+// SetEnds sets the known ends that reservations go by in this pass.
+func (r *Contest) SetEnds(list []Ending) {
+	draft.Set(&r.Draft, &r.Ends, list)
+	if r.EndsAt != r.Turns {
+		draft.Set(&r.Draft, &r.EndsAt, r.Turns)
+	}
+}
+
+// ReservedBeyond is what is kept for those that wait longer than a job lasts, which may
+// have it in its turn.
+func (r *Contest) ReservedBeyond(j *draft.Job) (list []booking) {
 	for k, c := range r.Claims {
 		// What ends is seen gone a little later.
 		if c.Reserved != nil && k.Priority >= j.Priority && !j.End.IsZero() && !j.End.Add(r.Grace()).After(c.Reserved.until.Time) {
-			lifted = append(lifted, c.Booked...)
+			list = append(list, c.Booked...)
 		}
 	}
-	for _, b := range lifted {
-		r.Shift(b.Offer, b.Size)
-	}
-	return func() {
-		for _, b := range lifted {
-			r.Shift(b.Offer, b.Size.Negative())
-		}
-	}
+	return list
 }
 
 // placesText names offers, at most three.

@@ -25,10 +25,12 @@ type victimSearch struct {
 	job *draft.Job
 	// causes are why those that were chosen give way.
 	causes map[string]v1alpha1.Cause
-	// copied is the job by the alternative at hand, as far as it is placed; chosen are
+	// copied is a copy of the job, as far as it is placed by how: the alternative at hand,
+	// one replica after the other. chosen are
 	// the contracts that give way for that, and tried the offers where more than
 	// capacity is missing.
 	copied *draft.Job
+	how    place.Request
 	chosen []*v1alpha1.Contract
 	tried  map[*inventory.Offer]bool
 }
@@ -56,15 +58,13 @@ func (s *victimSearch) find() ([]*v1alpha1.Contract, []booking) {
 // findBy is find by one alternative, without the question whether the whole fits.
 func (s *victimSearch) findBy(alt v1alpha1.ResourceRequest) []*v1alpha1.Contract {
 	k := s.CopyOf(s.job)
-	doc, loose := *s.job.In.ResourceIntent, false
-	in := *s.job.In
-	doc.Spec.Gang, in.ResourceIntent = &loose, &doc
-	k.In, k.Alts = &in, []v1alpha1.ResourceRequest{alt}
-	s.copied, s.chosen, s.tried = k, nil, map[*inventory.Offer]bool{}
+	q := place.Rehearsal.By(alt)
+	q.Loose = true
+	s.how, s.copied, s.chosen, s.tried = q, k, nil, map[*inventory.Offer]bool{}
 	m := s.Mark()
 	defer s.Rollback(m)
 	for len(k.Tasks) > 0 {
-		s.Fill(k, place.Rehearsal)
+		s.Fill(k, q)
 		if len(k.Tasks) == 0 || len(s.tried) == placesTried {
 			break
 		}
@@ -79,7 +79,7 @@ func (s *victimSearch) findBy(alt v1alpha1.ResourceRequest) []*v1alpha1.Contract
 		m := s.Mark()
 		s.Lend(set.leaves...)
 		left := len(k.Tasks)
-		s.Fill(k, place.Rehearsal)
+		s.Fill(k, q)
 		if len(k.Tasks) == left { // something else than capacity is in the way there
 			s.Rollback(m)
 			s.tried[set.offer] = true
@@ -125,9 +125,9 @@ func (a *victimSet) before(b *victimSet) bool {
 // replica at the least cost to others, nil when there is none.
 func (s *victimSearch) leastDisturbing() *victimSet {
 	k := s.copied
-	s.Budget(k, len(k.Tasks))
-	class := s.ShapeOf(k, 0)
-	l := s.LimitsFor(k, place.Request{}, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
+	s.BudgetFor(k, s.how, len(k.Tasks))
+	class := s.ShapeFor(k, s.how, 0)
+	l := s.LimitsFor(k, s.how, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
 	var best *victimSet
 	for i := range class.Candidates {
 		c := &class.Candidates[i]

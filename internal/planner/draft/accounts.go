@@ -28,7 +28,9 @@ func (r *Draft) Entry(c *v1alpha1.Contract) account.Entry {
 
 // Booked writes down a change of accounts.
 func (r *Draft) Booked(ch account.Change) {
-	r.Did(ch.Undo)
+	if d := &r.journal; len(d.marks) > 0 {
+		d.kinds, d.charges = append(d.kinds, kindCharge), append(d.charges, ch)
+	}
 }
 
 // OffAccount takes a contract that is about to be replaced off its tenant's

@@ -3,9 +3,10 @@
 // which can be taken back.
 //
 //	world.go, plan.go   what goes in and what comes out
-//	facts.go            Facts, and what follows from them alone
+//	facts.go            Facts, the Moment, and what follows from them alone
 //	base.go             Base, and what is asked of it alone
-//	draft.go            Draft, and the journal by which it is taken back
+//	draft.go            Draft: versions of contracts, what is lent, what is noted
+//	journal.go          how it is taken back
 //	job.go, sizing.go   an intent that is thought about: Job and its tasks
 //	schedule.go         how long an intent's term is
 //	frozen.go           what could not be read, and whose contracts that concerns
@@ -20,17 +21,30 @@
 //
 // # Invariants
 //
-//   - Whoever tries something marks the journal first. Rolling back to the mark
-//     forgets nothing of what was changed since: what offers have free and hold,
-//     accounts, the contracts that change, what jobs hold, ordinals, claims, when
-//     the next round is due and whether this pass got anywhere. What was looked at
-//     is spent and not given back (TestDraft: every operation, alone and nested).
+//   - Whoever tries something opens a mark first. Rolling back to it is the identity:
+//     each field of the round, of its layers and of its jobs is as it was, what
+//     offers have free and hold and what is on accounts too. TestRollbackIsTheIdentity
+//     compares all of it after every operation, alone and nested, and lists what a
+//     rollback may leave: what looking costs (contracts made on trial, spare work),
+//     and caches. A cache follows from the world, or from what is asked as of the
+//     instant that the round decides at: classes of requests, relations, accounts
+//     that were opened, the index of jobs, numbers of resources.
+//   - A job that others know is changed after EditJob; its lists are appended to or
+//     replaced, not written into (Own). Other fields change through Set, SetKey and Delete, or write
+//     down themselves what they were. What comes of a trial is copied before the
+//     rollback and written after it.
+//   - Offers and accounts count their changes up, also when these are taken back
+//     (inventory.Touched, account.Tenant.Version): so what was derived from them in
+//     between is derived again. They are what "what has changed since" is asked of; a
+//     list by the journal would miss what is no more.
 //   - Marks nest, and none outlives its round; rolling back takes as long as what
 //     changed since. While no mark is open nothing is written down.
 //   - A Put keeps inventory, accounts, remote namespaces and the plan's contracts
 //     in step: nothing else changes them.
-//   - Facts are changed by nobody but the estimate's replay, which moves Now on
-//     under a mark.
+//   - Facts are changed by nobody. The instant as of which it is decided is state
+//     of the draft (Moment): accounts, prices, notices and terms must all be asked as
+//     of one, so that it is no field of a placement's request. A replay of the future
+//     alone moves it on, under a mark.
 //   - What goes on into the next round is in Base and nothing else of a Draft
 //     (TestRoundsShareTheirBaseAlone).
 //

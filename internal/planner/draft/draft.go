@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -16,7 +15,7 @@ import (
 // back by its journal.
 type Draft struct {
 	journal
-	Facts
+	Moment
 	Base
 
 	Plan     *Plan
@@ -44,83 +43,19 @@ type Draft struct {
 	Notices map[string][]*v1alpha1.Contract
 	Freed   []*v1alpha1.Contract
 	IsFreed map[string]bool // by name
-	// Progressed: a pass over the waiting jobs changed something; Turns counts the
-	// passes, from 1.
-	Progressed bool
-	Turns      int
+	// Advances counts what got waiting jobs somewhere: a pass that leaves it as it was
+	// changed nothing. Turns counts the passes, from 1.
+	Advances int
+	Turns    int
 }
 
 // New is a draft in which nothing has happened.
 func New(f Facts, base Base, plan *Plan) Draft {
 	return Draft{
-		Facts: f, Base: base, Plan: plan,
+		Moment: Moment{f, f.W.Now}, Base: base, Plan: plan,
 		Before: map[string]*v1alpha1.Contract{}, Current: map[string]*v1alpha1.Contract{}, StatusOnly: map[string]bool{},
 		MappedNow: Mappings{}, Excess: map[string]bool{}, Cut: map[string]bool{}, Replaced: map[string]bool{}, Claimed: map[string]bool{},
 		Renamed: map[[2]string]*v1alpha1.IntentState{}, Notices: map[string][]*v1alpha1.Contract{}, IsFreed: map[string]bool{},
-	}
-}
-
-// journal is that of a round's working state. Whoever tries something marks
-// the journal first; everything that is changed from then on writes down how it
-// is taken back, so that rolling back to the mark forgets nothing: what offers
-// have free and hold, what is on tenants' accounts, the contracts that change,
-// what jobs hold, warm contracts that are claimed, when the next round is due and
-// whether this pass got anywhere. What was looked at (work.go) is spent and not
-// given back; that offers and accounts were touched is remembered, so that what
-// was derived from them in between is derived again.
-//
-// Marks nest: the newest is rolled back or kept first, and none outlives its
-// round. Rolling back takes as long as the changes since. While no mark is open
-// nothing is written down. One goroutine uses a journal, that of its round.
-type journal struct {
-	Edits []func()
-	open  int
-}
-
-// Mark is a place in the journal.
-type Mark int
-
-// Mark opens a mark: rollback or keep closes it.
-func (d *journal) Mark() Mark {
-	d.open++
-	return Mark(len(d.Edits))
-}
-
-// Rollback takes back everything since a mark, the newest change first, and
-// closes it.
-func (d *journal) Rollback(m Mark) {
-	open := d.open
-	d.open = 0 // taking back is no change
-	for i := len(d.Edits) - 1; i >= int(m); i-- {
-		d.Edits[i]()
-		d.Edits[i] = nil
-	}
-	d.Edits, d.open = d.Edits[:m], open-1
-}
-
-// Keep closes a mark and leaves what changed since to the marks around it.
-func (d *journal) Keep(m Mark) {
-	if d.open--; d.open == 0 {
-		clear(d.Edits)
-		d.Edits = d.Edits[:0]
-	}
-}
-
-// Try keeps what f did if f returns true, and takes it back otherwise.
-func (d *journal) Try(f func() bool) bool {
-	m := d.Mark()
-	if !f() {
-		d.Rollback(m)
-		return false
-	}
-	d.Keep(m)
-	return true
-}
-
-// Did writes down how to take back what was just changed.
-func (d *journal) Did(undo func()) {
-	if d.open > 0 {
-		d.Edits = append(d.Edits, undo)
 	}
 }
 
@@ -134,19 +69,18 @@ func (r *Draft) Put(before, after *v1alpha1.Contract) {
 	name := c.Metadata.Name
 	r.MappedNow.Add(r.W.Clusters, before, -1)
 	r.MappedNow.Add(r.W.Clusters, after, 1)
-	charged := r.Accounts.Charge(r.Entry(before), r.Entry(after), r.Now)
-	was := r.versions(name)
-	if _, known := r.Before[name]; !known {
+	e := put{name: name, before: before, after: after, charged: r.Accounts.Charge(r.Entry(before), r.Entry(after), r.Now)}
+	e.first, e.known = r.Before[name]
+	e.current, e.wasStatusOnly = r.Current[name], r.StatusOnly[name]
+	if !e.known {
 		r.Before[name] = before
 	}
-	o := r.OfferOf(c)
-	var taken inventory.Delta
-	if o != nil {
-		taken = inventory.Delta{
-			Size: r.Footprint(o, name, after).Sub(r.Footprint(o, name, before)),
+	if e.offer = r.OfferOf(c); e.offer != nil {
+		e.taken = inventory.Delta{
+			Size: r.Footprint(e.offer, name, after).Sub(r.Footprint(e.offer, name, before)),
 			Back: inventory.CardsOf(before), Taken: inventory.CardsOf(after),
 		}
-		r.Inventory.Take(o.Place(), taken)
+		r.Inventory.Take(e.offer.Place(), e.taken)
 	}
 	if original := r.Before[name]; original == after {
 		delete(r.Before, name)
@@ -155,32 +89,28 @@ func (r *Draft) Put(before, after *v1alpha1.Contract) {
 	} else {
 		r.Current[name] = after
 	}
-	r.Did(func() {
-		r.MappedNow.Add(r.W.Clusters, after, -1)
-		r.MappedNow.Add(r.W.Clusters, before, 1)
-		charged.Undo()
-		if o != nil {
-			r.Inventory.Take(o.Place(), taken.Inverse())
-		}
-		was()
-	})
+	if d := &r.journal; len(d.marks) > 0 {
+		d.kinds, d.puts = append(d.kinds, kindPut), append(d.puts, e)
+	}
 }
 
-// versions returns how to make what the plan writes of a contract what it is now.
-func (r *Draft) versions(name string) func() {
-	before, known := r.Before[name]
-	current, late := r.Current[name], r.StatusOnly[name]
-	return func() {
-		if !known {
-			delete(r.Before, name)
-			delete(r.Current, name)
-			delete(r.StatusOnly, name)
-			return
-		}
-		r.Before[name], r.Current[name] = before, current
-		if delete(r.StatusOnly, name); late {
-			r.StatusOnly[name] = true
-		}
+// unput takes a Put back.
+func (r *Draft) unput(e *put) {
+	r.MappedNow.Add(r.W.Clusters, e.after, -1)
+	r.MappedNow.Add(r.W.Clusters, e.before, 1)
+	e.charged.Undo()
+	if e.offer != nil {
+		r.Inventory.Take(e.offer.Place(), e.taken.Inverse())
+	}
+	if !e.known {
+		delete(r.Before, e.name)
+		delete(r.Current, e.name)
+		delete(r.StatusOnly, e.name)
+		return
+	}
+	r.Before[e.name], r.Current[e.name] = e.first, e.current
+	if delete(r.StatusOnly, e.name); e.wasStatusOnly {
+		r.StatusOnly[e.name] = true
 	}
 }
 
@@ -204,7 +134,7 @@ func (r *Draft) Footprint(o *inventory.Offer, name string, c *v1alpha1.Contract)
 // wait for the status interval.
 func (r *Draft) Status(before, after *v1alpha1.Contract) {
 	_, changed := r.Before[before.Metadata.Name]
-	r.Put(before, after)
+	r.Put(before, after) // which writes down StatusOnly, too
 	if !changed {
 		r.StatusOnly[before.Metadata.Name] = true
 	}
@@ -225,72 +155,74 @@ func (r *Draft) RollbackButDue(m Mark) {
 
 // setDue sets when planning again may decide otherwise.
 func (r *Draft) setDue(t v1alpha1.Time) {
-	was := r.Plan.Due
-	r.Plan.Due = t
-	r.Did(func() { r.Plan.Due = was })
+	if t != r.Plan.Due {
+		r.notePlan()
+		r.Plan.Due = t
+	}
 }
 
-// NoteProgress notes that this pass over the waiting jobs got somewhere.
-func (r *Draft) NoteProgress() { r.SetProgressed(true) }
-
-// SetProgressed sets whether this pass got anywhere.
-func (r *Draft) SetProgressed(so bool) {
-	was := r.Progressed
-	r.Progressed = so
-	r.Did(func() { r.Progressed = was })
+// NoteProgress notes that a waiting job got somewhere.
+func (r *Draft) NoteProgress() {
+	r.notePlan()
+	r.Advances++
 }
 
 // NoteReplaced notes that a contract's release makes way for another of its
 // intent, so that it does not count against the quota twice.
 func (r *Draft) NoteReplaced(c *v1alpha1.Contract) {
-	name := c.Metadata.Name
-	if !r.Replaced[name] {
-		r.Replaced[name] = true
-		r.Did(func() { delete(r.Replaced, name) })
+	if name := c.Metadata.Name; !r.Replaced[name] {
+		SetKey(r, r.Replaced, name, true)
 	}
 }
 
 // Replace notes a new version of what a job holds, nil when it is held no more.
 func (r *Draft) Replace(j *Job, old, now *v1alpha1.Contract) {
-	live := j.Live
+	r.EditJob(j)
 	held := now != nil && now.Status.Phase.Charged()
-	switch i := slices.Index(live, old); {
+	switch i := slices.Index(j.Live, old); {
 	case i >= 0 && held:
-		live[i] = now
-		r.Did(func() { live[i] = old })
-		return
+		j.Live = Own(r, j.Live)
+		j.Live[i] = now
 	case i >= 0:
-		j.Live = slices.Delete(slices.Clone(live), i, i+1)
+		j.Live = slices.Delete(slices.Clone(j.Live), i, i+1)
 	case held:
-		j.Live = append(live, now)
+		j.Live = append(j.Live, now)
 	}
-	r.Did(func() { j.Live = live })
 }
 
 // Numbered counts up the ordinal of a replica's next contract.
 func (r *Draft) Numbered(j *Job, key string) int32 {
-	ordinal, known := j.Ordinals[key]
-	j.Ordinals[key] = ordinal + 1
-	r.Did(func() {
-		if j.Ordinals[key] = ordinal; !known {
-			delete(j.Ordinals, key)
-		}
-	})
+	ordinal := j.Ordinals[key]
+	r.SetOrdinal(j, key, ordinal+1)
 	return ordinal
 }
 
-// Decides writes down what is decided on a job, before more is.
-func (r *Draft) Decides(j *Job) {
-	lines, started := j.Dec.Contracts, j.Started
-	r.Did(func() { j.Dec.Contracts, j.Started = lines, started })
+// SetOrdinal makes n the ordinal of a replica's next contract.
+func (r *Draft) SetOrdinal(j *Job, key string, n int32) {
+	if d := &r.journal; len(d.marks) > 0 {
+		was, known := j.Ordinals[key]
+		d.kinds, d.ordinals = append(d.kinds, kindOrdinal), append(d.ordinals, ordinalWas{j.Ordinals, key, was, known})
+	}
+	j.Ordinals[key] = n
 }
 
-// Wholly writes down all of jobs, before they change.
-func (r *Draft) Wholly(jobs ...*Job) {
-	for _, j := range jobs {
-		was := *j
-		was.Live, was.Ordinals, was.Dec.Contracts = slices.Clone(j.Live), maps.Clone(j.Ordinals), slices.Clone(j.Dec.Contracts)
-		r.Did(func() { *j = was })
+// Shift makes an offer seem to have more free, and its peers more of what they
+// share; what is held of it stays as it is.
+func (r *Draft) Shift(p inventory.Place, by quantity.Vector) { r.lend(loan{place: p, size: by}) }
+
+// Lend makes the capacity of contracts seem free.
+func (r *Draft) Lend(list ...*v1alpha1.Contract) {
+	for _, c := range list {
+		if o := r.OfferOf(c); o != nil {
+			r.lend(loan{o.Place(), r.Footprint(o, c.Metadata.Name, c), inventory.CardsOf(c)})
+		}
+	}
+}
+
+func (r *Draft) lend(l loan) {
+	r.Inventory.Lend(l.place, l.size, l.cards)
+	if d := &r.journal; len(d.marks) > 0 {
+		d.kinds, d.loans = append(d.kinds, kindLoan), append(d.loans, l)
 	}
 }
 
@@ -300,6 +232,9 @@ func (r *Draft) Due(t v1alpha1.Time) {
 		r.setDue(lifecycle.Earlier(r.Plan.Due, t))
 	}
 }
+
+// MoveTo makes another instant that as of which it is decided.
+func (r *Draft) MoveTo(now v1alpha1.Time) { Set(r, &r.Now, now) }
 
 // Relief is what an offer would gain without a contract of its pool.
 func (r *Draft) Relief(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {

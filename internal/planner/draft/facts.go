@@ -9,8 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Facts are what a round is given. Nothing changes them but the estimate, which moves
-// Now forward under a mark.
+// Facts are what a round is given. Nothing changes them.
 type Facts struct {
 	// W is the world, with what warm pools add to it.
 	W     *World
@@ -18,12 +17,22 @@ type Facts struct {
 	// Limits are the fleet's, filled.
 	Limits v1alpha1.Limits
 	Books  ledger.Books
-	Now    v1alpha1.Time
 	Frozen freezes
+}
+
+// Moment is the facts and the instant as of which it is decided: the world's, until a
+// replay of the future moves on (Draft.MoveTo).
+type Moment struct {
+	Facts
+	Now v1alpha1.Time
 }
 
 // By reports whether a round decides by the rules of a number.
 func (f *Facts) By(rules int) bool { return f.W.Rules == 0 || f.W.Rules >= rules }
+
+// Replaying reports whether the future is replayed: then it is not decided as of the
+// world's instant.
+func (f *Moment) Replaying() bool { return f.Now != f.W.Now }
 
 // HeldOf are the contracts of an intent that keep capacity.
 func (f *Facts) HeldOf(k [2]string) []*v1alpha1.Contract {
@@ -37,21 +46,21 @@ func (f *Facts) HeldOf(k [2]string) []*v1alpha1.Contract {
 }
 
 // money is the fleet's currency and rates as of now.
-func (f *Facts) money() account.Money { return account.Money{Books: f.Books, Now: f.Now} }
+func (f *Moment) money() account.Money { return account.Money{Books: f.Books, Now: f.Now} }
 
 // InFleet is an amount of a currency in the fleet's.
-func (f *Facts) InFleet(d v1alpha1.Decimal, currency string) quantity.Micro {
+func (f *Moment) InFleet(d v1alpha1.Decimal, currency string) quantity.Micro {
 	m := f.money()
 	return m.In(d, currency)
 }
 
 // HourlyOf is what a contract costs an hour, in the fleet's currency.
-func (f *Facts) HourlyOf(c *v1alpha1.Contract) v1alpha1.Decimal {
+func (f *Moment) HourlyOf(c *v1alpha1.Contract) v1alpha1.Decimal {
 	return f.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency).Decimal()
 }
 
 // Peak is the most a charged contract costs an hour.
-func (f *Facts) Peak(c *v1alpha1.Contract) quantity.Micro {
+func (f *Moment) Peak(c *v1alpha1.Contract) quantity.Micro {
 	m := f.money()
 	return m.Peak(c)
 }

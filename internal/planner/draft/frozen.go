@@ -63,7 +63,7 @@ func (f *Facts) FrozenFor() time.Duration {
 }
 
 // FrozenSince is since when an intent is frozen, as the ledger remembers it.
-func (f *Facts) FrozenSince(j *Job) v1alpha1.Time { return lifecycle.FrozenSince(j.State, f.Now) }
+func (f *Moment) FrozenSince(j *Job) v1alpha1.Time { return lifecycle.FrozenSince(j.State, f.Now) }
 
 // frozenContract reports whether a contract's intent is frozen, and why.
 func (r *Draft) frozenContract(c *v1alpha1.Contract) (string, bool) {

@@ -3,6 +3,7 @@ package draft
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -19,6 +20,32 @@ type Job struct {
 	holdings
 	wants
 	outcome
+	// written is the newest mark under which the job was written down (EditJob).
+	written Mark
+}
+
+// Copy is a job of its own that asks for the same, holds the same and has decided
+// nothing: it may be tried with some tasks and thrown away.
+func (j *Job) Copy(tasks []Task) *Job {
+	k := j.Bare()
+	k.Live, k.Ordinals, k.Tasks = slices.Clone(j.Live), maps.Clone(j.Ordinals), tasks
+	return k
+}
+
+// Bare is a job of its own that asks for the same and holds nothing.
+func (j *Job) Bare() *Job {
+	k := *j
+	k.written = 0
+	k.Dec, k.Shapes, k.Open, k.Live, k.Ordinals, k.Tasks, k.News = Decision{}, nil, nil, nil, nil, nil, nil
+	return &k
+}
+
+// Asking is a job's intent with another specification.
+func (j *Job) Asking(spec v1alpha1.IntentSpec) *model.Intent {
+	in, doc := *j.In, *j.In.ResourceIntent
+	doc.Spec = spec
+	in.ResourceIntent = &doc
+	return &in
 }
 
 // asked is what is known of an intent when a round begins. Nothing changes it.
@@ -132,6 +159,21 @@ func (j *Job) AddTask(t Task) {
 	j.Tasks = slices.Insert(slices.Clip(j.Tasks), at, t)
 }
 
+// SetLine puts another line in the place of one of a job's.
+func (r *Draft) SetLine(j *Job, i int, l ContractLine) {
+	r.EditJob(j)
+	j.Dec.Contracts = Own(r, j.Dec.Contracts)
+	j.Dec.Contracts[i] = l
+}
+
+// DropTasks takes the tasks that change a contract off a job.
+func (j *Job) DropTasks(old *v1alpha1.Contract) {
+	of := func(t Task) bool { return t.Old == old }
+	if slices.ContainsFunc(j.Tasks, of) {
+		j.Tasks = slices.DeleteFunc(slices.Clone(j.Tasks), of)
+	}
+}
+
 // Offered reports whether what it was given waits for review.
 func (j *Job) Offered() bool { return j.In != nil && j.In.Offered }
 
@@ -166,6 +208,7 @@ func (r *Draft) ReleaseAll(j *Job, target v1alpha1.Phase, code, text string) {
 // Drop releases one contract.
 func (r *Draft) Drop(j *Job, c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) {
 	after := r.Release(c, target, code, text)
+	r.EditJob(j)
 	r.Replace(j, c, after)
 	j.Releasing++
 	j.Dec.Contracts = append(j.Dec.Contracts, r.Line(after, Release))
@@ -328,13 +371,30 @@ func (j *Job) Served() int {
 // Warm reports whether a job is a warm pool's.
 func (j *Job) Warm() bool { return j.In != nil && j.TenantName == v1alpha1.FleetTenant }
 
+// AddJob adds a job to those that are thought about.
+func (r *Draft) AddJob(j *Job) {
+	if r.Trying() {
+		r.indexJobs() // of those without it, to which a rollback leads
+	}
+	Set(r, &r.Jobs, append(r.Jobs, j))
+	if r.jobsByName != nil {
+		SetKey(r, r.jobsByName, KeyOfJob(j), j)
+	}
+}
+
 // JobOf is the job of an intent in this round, nil when it needs none.
 func (r *Draft) JobOf(tenant, name string) *Job {
-	if len(r.jobsByName) != len(r.Jobs) {
-		r.jobsByName = make(map[[2]string]*Job, len(r.Jobs))
-		for _, j := range r.Jobs {
-			r.jobsByName[[2]string{j.TenantName, j.Name}] = j
-		}
-	}
+	r.indexJobs()
 	return r.jobsByName[[2]string{tenant, name}]
+}
+
+// indexJobs makes the index of jobs by name on first use; AddJob keeps it.
+func (r *Draft) indexJobs() {
+	if r.jobsByName != nil {
+		return
+	}
+	r.jobsByName = make(map[[2]string]*Job, len(r.Jobs))
+	for _, j := range r.Jobs {
+		r.jobsByName[KeyOfJob(j)] = j
+	}
 }

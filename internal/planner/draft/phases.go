@@ -21,12 +21,11 @@ func (r *Draft) viewOf(c *v1alpha1.Contract) lifecycle.View {
 	return v
 }
 
-// TransitionOf is what becomes of a charged contract by what clusters report of it.
+// TransitionOf is what becomes of a charged contract by what clusters report of it, and
+// when that may change.
 func (r *Draft) TransitionOf(c *v1alpha1.Contract) lifecycle.Transition {
 	v := r.viewOf(c)
-	t := lifecycle.Observe(c, &v)
-	r.Due(t.Due)
-	return t
+	return lifecycle.Observe(c, &v)
 }
 
 // Observe moves a charged contract along its phases by what clusters report of it, and
@@ -36,6 +35,7 @@ func (r *Draft) Observe(c *v1alpha1.Contract) *v1alpha1.Contract {
 		return c
 	}
 	t := r.TransitionOf(c)
+	r.Due(t.Due)
 	next, statusOnly := t.Apply(r.Books, c, r.Now)
 	switch {
 	case next == c:
@@ -45,8 +45,19 @@ func (r *Draft) Observe(c *v1alpha1.Contract) *v1alpha1.Contract {
 	default:
 		r.Change(c, next)
 	}
-	r.Plan.reworded = r.Plan.reworded || t.Rewords(c)
+	if !r.Plan.reworded && t.Rewords(c) {
+		r.notePlan()
+		r.Plan.reworded = true
+	}
 	return next
+}
+
+// NoteSolved notes that what came at once is solved as a batch.
+func (r *Draft) NoteSolved() {
+	if !r.Plan.solved {
+		r.notePlan()
+		r.Plan.solved = true
+	}
 }
 
 // Progress moves a Releasing contract along. Held means held: what nobody has seen gone
@@ -91,13 +102,8 @@ func (r *Draft) Release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text 
 // its latest version shows whether that still applies.
 func (r *Draft) noteReleasing(c *v1alpha1.Contract) {
 	if !r.IsFreed[c.Metadata.Name] {
-		freed := r.Freed
-		r.IsFreed[c.Metadata.Name] = true
-		r.Freed = append(freed, c)
-		r.Did(func() {
-			delete(r.IsFreed, c.Metadata.Name)
-			r.Freed = freed
-		})
+		SetKey(r, r.IsFreed, c.Metadata.Name, true)
+		Set(r, &r.Freed, append(r.Freed, c))
 	}
 }
 

@@ -82,9 +82,6 @@ const SolvedRules = RulesBatchSolved
 // Solved reports whether what came at once was solved as a batch.
 func (p *Plan) Solved() bool { return p.solved }
 
-// NoteSolved notes that it was.
-func (p *Plan) NoteSolved() { p.solved = true }
-
 // ReasonRules are the rules from which on a contract's reason is a code with a
 // message apart, and another message of the same trouble is written whatever differs
 // in it. Lower ones ignored other numbers.

@@ -40,13 +40,6 @@ func (s *Sizing) ready() int32 {
 	return int32(min(max((micro+999_999)/1_000_000-int64(s.Made.Held), 0), math.MaxInt32)) //nolint:gosec // bounded
 }
 
-// Claimed counts n more slices as taken.
-func (s *Sizing) Claimed(n int32) {
-	if s != nil {
-		s.Claims += n
-	}
-}
-
 // Expected is what the ledger remembers of it.
 func (s *Sizing) Expected() *v1alpha1.Expectation {
 	if s == nil {

@@ -20,13 +20,17 @@ func (b *Base) MaxTimeToActive(c *v1alpha1.Contract) v1alpha1.Duration {
 // answer proves nothing. It fails over then, and its intent keeps away from the
 // flavor as after a denial.
 func (r *Draft) Late(c *v1alpha1.Contract) bool {
-	switch c.Status.Phase {
-	case v1alpha1.PhaseReserved, v1alpha1.PhasePeering:
-	default:
-		return false // nearly always
-	}
-	v := r.viewOf(c)
-	late, due := lifecycle.Late(c, r.MaxTimeToActive(c).Duration, &v)
+	late, due := r.LateBy(c)
 	r.Due(due)
 	return late
+}
+
+// LateBy is Late, and when that may change.
+func (r *Draft) LateBy(c *v1alpha1.Contract) (late bool, due v1alpha1.Time) {
+	switch c.Status.Phase {
+	case v1alpha1.PhaseReserved, v1alpha1.PhasePeering:
+		v := r.viewOf(c)
+		return lifecycle.Late(c, r.MaxTimeToActive(c).Duration, &v)
+	}
+	return false, due // nearly always
 }

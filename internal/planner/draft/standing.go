@@ -12,7 +12,7 @@ import (
 )
 
 // WaitingSince is since when an intent has waited for capacity.
-func (f *Facts) WaitingSince(j *Job) v1alpha1.Time {
+func (f *Moment) WaitingSince(j *Job) v1alpha1.Time {
 	if s := j.State; s != nil && s.Status.State == v1alpha1.IntentQueued && s.Status.Digest == j.In.Digest &&
 		s.Status.Reason != lifecycle.CodeNotBefore && s.Status.Reason != lifecycle.CodeWindow {
 		return s.Status.Since
@@ -22,12 +22,12 @@ func (f *Facts) WaitingSince(j *Job) v1alpha1.Time {
 
 // GivesUp reports whether an intent that finds nothing in this round is
 // refused, so that the next knows it no more.
-func (f *Facts) GivesUp(j *Job) bool {
+func (f *Moment) GivesUp(j *Job) bool {
 	return j.In.Spec.Queue.Policy == "fail" || f.TimedOut(j)
 }
 
 // TimedOut reports whether an intent has waited for as long as it wants to.
-func (f *Facts) TimedOut(j *Job) bool {
+func (f *Moment) TimedOut(j *Job) bool {
 	timeout := j.In.Spec.Queue.Timeout.Duration
 	return timeout > 0 && !f.WaitingSince(j).Add(timeout).After(f.Now.Time)
 }

@@ -38,7 +38,7 @@ func NewTally() *Tally {
 }
 
 // Add counts a contract in.
-func (t *Tally) Add(f *Facts, c *v1alpha1.Contract) {
+func (t *Tally) Add(f *Moment, c *v1alpha1.Contract) {
 	m, name, tenant := f.money(), c.Metadata.Name, c.Metadata.Namespace
 	if d := c.Status.Displaced; d != nil && d.By != "" {
 		t.Displaced[name] = c
@@ -70,7 +70,7 @@ func (t *Tally) Add(f *Facts, c *v1alpha1.Contract) {
 }
 
 // Remove counts a contract out that was counted in as it is.
-func (t *Tally) Remove(f *Facts, c *v1alpha1.Contract) {
+func (t *Tally) Remove(f *Moment, c *v1alpha1.Contract) {
 	name, tenant := c.Metadata.Name, c.Metadata.Namespace
 	delete(t.Displaced, name)
 	delete(t.Releasing, name)

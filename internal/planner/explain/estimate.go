@@ -3,6 +3,7 @@ package explain
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/contend"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
@@ -34,16 +35,32 @@ func (r *Explainer) Estimate() {
 	for _, j := range r.Waiting {
 		if j.Dec.Action == draft.Queued && len(j.Open) > 0 && len(jobs) < estimatedJobs {
 			jobs = append(jobs, j)
+			r.EditJob(j)
 			j.Dec.Estimated = true
 		}
 	}
 	if len(jobs) == 0 {
 		return
 	}
-	m := r.Mark()
-	defer r.Rollback(m)
-	r.future()
-	p := &replay{Explainer: r, jobs: jobs, list: r.Endings(), searchesLeft: estimatedSearches}
+	p := &replay{Explainer: r, jobs: jobs, searchesLeft: estimatedSearches}
+	r.Try(func() bool {
+		p.run()
+		return false
+	})
+	for _, x := range p.found {
+		j := x.job
+		r.EditJob(j)
+		j.Dec.Expected = x.at
+		j.Text = Joined(j.Text, x.when)
+		j.Dec.Reason = Joined(j.Dec.Reason, x.when)
+	}
+}
+
+// run replays the future, until nobody waits any more or nothing more is known.
+func (p *replay) run() {
+	r := p.Explainer
+	r.Did(r.Match.Imagine()) // the time at which prices hold, and what is derived at it
+	p.list = r.Endings()
 	for _, c := range r.Claims {
 		p.reserving = p.reserving || c.Reserved != nil
 	}
@@ -66,21 +83,20 @@ type replay struct {
 	// reserving: something is kept for those that wait longest.
 	reserving    bool
 	searchesLeft int
+	// found are the jobs that will be served, with when.
+	found []foreseen
 }
 
-// future writes down what only a replay changes: the time, and what was derived
-// at it.
-func (r *Explainer) future() {
-	now, back := r.Now, r.Match.Imagine()
-	r.Did(func() {
-		r.Now = now
-		back()
-	})
+// foreseen is when a job will be served, and the same in words.
+type foreseen struct {
+	job  *draft.Job
+	at   v1alpha1.Time
+	when string
 }
 
 // step makes an instant of the future the present.
 func (p *replay) step(now []contend.Ending) {
-	p.Now = now[0].At
+	p.MoveTo(now[0].At)
 	p.Match.SetNow(p.Now)
 	freed, owners := map[*inventory.Offer]bool{}, map[*account.Tenant]bool{}
 	for i := range now {
@@ -117,7 +133,7 @@ func (p *replay) step(now []contend.Ending) {
 			return true
 		}
 		if before := p.Searched; p.searchesLeft > 0 {
-			p.Reserve(j)
+			p.Reserve(j, false)
 			p.searchesLeft -= p.Searched - before
 		}
 		return false
@@ -126,8 +142,7 @@ func (p *replay) step(now []contend.Ending) {
 
 // known makes what is still to end what reservations go by.
 func (p *replay) known() {
-	p.Ends, p.EndsAt = slices.DeleteFunc(slices.Clone(p.list), func(e contend.Ending) bool { return e.Month }), p.Turns
-	p.SetProgressed(false)
+	p.SetEnds(slices.DeleteFunc(slices.Clone(p.list), func(e contend.Ending) bool { return e.Month }))
 }
 
 // concerns reports whether anything that ends may matter to a job.
@@ -181,36 +196,26 @@ func (p *replay) tryJob(j *draft.Job, now []contend.Ending) bool {
 	if k.End = lifecycle.Earlier(life.End, until); !k.End.IsZero() {
 		k.Seconds = int64(k.End.Sub(p.Now.Time).Seconds())
 	}
-	booked := p.Claims[j]
-	p.Unbook(j)
-	again := p.LiftReserved(k)
 	before := len(k.Tasks)
-	p.Fill(k, place.Request{MayBorrow: true, DryRun: true, Unasked: true})
-	again()
-	if len(k.Tasks) < before {
-		p.foresee(j, k)
-	}
-	if len(k.Tasks) == before || (j.Gang() && len(k.Tasks) > 0) {
-		if booked != nil {
-			for _, b := range booked.Booked {
-				p.Shift(b.Offer, b.Size.Negative())
-			}
-			p.SetClaim(j, booked)
-		}
+	placed := p.Try(func() bool {
+		p.Unbook(j)
+		p.Without(p.ReservedBeyond(k), func() { p.Fill(k, place.Request{MayBorrow: true, DryRun: true, Unasked: true}) })
+		return len(k.Tasks) < before && (len(k.Tasks) == 0 || !j.Gang())
+	})
+	if !placed {
 		return false
 	}
+	p.foresee(j, k)
 	if p.reserving {
 		p.known()
 	}
-	j.Dec.Expected = p.Now
 	when := "expected " + draft.Stamp(p.Now)
 	if p.Now == p.Plan.Now {
 		when = "expected as soon as " + now[len(now)-1].Text()
 	} else {
 		when += ", when " + now[len(now)-1].Text()
 	}
-	j.Text = Joined(j.Text, when)
-	j.Dec.Reason = Joined(j.Dec.Reason, when)
+	p.found = append(p.found, foreseen{j, p.Now, when})
 	return true
 }
 

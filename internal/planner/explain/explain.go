@@ -99,17 +99,17 @@ func (r *Explainer) CaptureKept() {
 	if j == nil || !j.Tenant.Known {
 		return
 	}
-	m := r.Mark()
-	for _, c := range j.Live {
-		r.Put(c, nil)
-	}
-	live := j.Live
-	j.Live = nil
-	r.Budget(j, int(j.Replicas()))
-	s := r.ShapeOf(j, 0)
-	r.Capture(j, s, r.LimitsFor(j, place.Request{}, s, match.SpendLimits{}, 0))
-	j.Live = live
-	r.Rollback(m)
+	r.Try(func() bool {
+		for _, c := range j.Live {
+			r.Put(c, nil)
+		}
+		r.EditJob(j)
+		j.Live = nil
+		r.Budget(j, int(j.Replicas()))
+		s := r.ShapeOf(j, 0)
+		r.Capture(j, s, r.LimitsFor(j, place.Request{}, s, match.SpendLimits{}, 0))
+		return false
+	})
 }
 
 // Wants is what was understood, in one line.

@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -55,6 +54,7 @@ func (r *Explainer) LookNear() {
 		if f.Shape == nil {
 			continue // no offer was looked at
 		}
+		r.EditJob(j)
 		if same := seen[f.Shape]; same != nil {
 			j.Dec.Near, j.Dec.Try = same.Near, same.Try
 			continue
@@ -66,31 +66,35 @@ func (r *Explainer) LookNear() {
 			continue
 		}
 		seen[f.Shape] = &j.Dec
-		r.ShiftClaim(j, 1) // what is kept for it is there for it
-		r.Match.Refresh(f.Shape)
-		list := r.near(j, f)
-		for i := range list {
-			if said := list[i].offer.Ref + " " + list[i].said; len(j.Dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.Dec.Near, said) {
-				j.Dec.Near = append(j.Dec.Near, said)
-			}
+		r.Without(r.BookedFor(j), func() { r.lookNear(j, f) }) // what is kept for it is there for it
+	}
+}
+
+// lookNear is LookNear for one job, which failed like that.
+func (r *Explainer) lookNear(j *draft.Job, f *draft.Failure) {
+	offers := int64(len(r.Inventory.Offers()))
+	r.Match.Refresh(f.Shape)
+	list := r.near(j, f)
+	for i := range list {
+		if said := list[i].offer.Ref + " " + list[i].said; len(j.Dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.Dec.Near, said) {
+			j.Dec.Near = append(j.Dec.Near, said)
 		}
-		for i := range list {
-			if len(j.Dec.Try) == tryShown {
-				break
-			}
-			if list[i].text == "" || slices.Contains(j.Dec.Try, list[i].text) {
-				continue
-			}
-			if !r.spare.Take(j.In, offers*int64(len(j.Alternatives()))) {
-				break
-			}
-			made := r.Made
-			if r.wouldPlace(j, list[i].spec) {
-				j.Dec.Try = append(j.Dec.Try, list[i].text)
-			}
-			r.spare.Work -= settle.UnitsOfReplica * (r.Made - made)
+	}
+	for i := range list {
+		if len(j.Dec.Try) == tryShown {
+			break
 		}
-		r.ShiftClaim(j, -1)
+		if list[i].text == "" || slices.Contains(j.Dec.Try, list[i].text) {
+			continue
+		}
+		if !r.spare.Take(j.In, offers*int64(len(j.Alternatives()))) {
+			break
+		}
+		made := r.Made
+		if r.wouldPlace(j, list[i].spec) {
+			j.Dec.Try = append(j.Dec.Try, list[i].text)
+		}
+		r.spare.Work -= settle.UnitsOfReplica * (r.Made - made)
 	}
 }
 
@@ -143,44 +147,23 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 
 // relaxedWish is the request of a changed specification, for one replica.
 func (r *Explainer) relaxedWish(j *draft.Job, w *match.Request, spec v1alpha1.IntentSpec) *match.Request {
-	k := *j
-	in := *j.In
-	doc := *j.In.ResourceIntent
-	doc.Spec = spec
-	in.ResourceIntent = &doc
-	k.In, k.Alts, k.Shapes, k.Live = &in, nil, nil, nil
-	r.Budget(&k, 1)
-	out := r.WishOf(&k, k.Alternatives()[0])
-	out.Money, out.Seconds, out.Replicas = k.Purse, w.Seconds, 1
-	return out
+	return r.WishBy(j, j.Asking(spec), w.Seconds)
 }
 
 // wouldPlace plans an intent with a changed specification after all others,
 // and takes it back.
 func (r *Explainer) wouldPlace(j *draft.Job, spec v1alpha1.IntentSpec) bool {
-	k := *j
-	in := *j.In
-	doc := *j.In.ResourceIntent
-	doc.Spec = spec
-	in.ResourceIntent = &doc
-	k.In, k.Alts, k.Shapes, k.Dec = &in, nil, nil, draft.Decision{}
-	k.Live, k.Tasks, k.Ordinals = slices.Clone(j.Live), r.Fresh(j.Tasks), maps.Clone(j.Ordinals)
+	k := r.CopyOf(j)
+	k.In, k.Alts = j.Asking(spec), nil
 	if len(k.Tasks) == 0 {
 		return false
 	}
-	if _, why := r.Unfit(&k); why != "" {
+	if _, why := r.Unfit(k); why != "" {
 		return false
-	}
-	var others []*draft.Job // that are placed with it, if they are
-	for _, name := range r.Relations().Together[draft.KeyOfJob(&k)] {
-		if other := r.JobOf(k.TenantName, name); other != nil {
-			others = append(others, other)
-		}
 	}
 	m := r.Mark()
 	defer r.Rollback(m)
-	r.Wholly(others...)
-	r.LookOnly(&k, place.Request{WithUnit: true, Unasked: true})
+	r.LookOnly(k, place.Request{WithUnit: true, Unasked: true})
 	return len(k.Tasks) == 0
 }
 

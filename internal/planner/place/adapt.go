@@ -57,6 +57,7 @@ func (r *Placer) Exchange(j *draft.Job, q Request, t draft.Task, from, to int, c
 	r.OnAccount(t.Old) // attempt took it off; its release does so for good
 	r.NoteReplaced(t.Old)
 	after := r.Release(t.Old, endOfCode(code), code, text)
+	r.EditJob(j)
 	r.Replace(j, t.Old, after)
 	j.Releasing++
 	j.Why, j.WhyCode = text, code
@@ -95,7 +96,7 @@ func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
 	if !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) {
 		return false
 	}
-	r.budget(j, r.how, 1, c)
+	r.BudgetFor(j, r.how, 1, c)
 	w.Money, w.Seconds = j.Purse, j.Seconds
 	q := match.Quote{Class: c.Spec.Price.Class, Peak: r.Peak(c)}
 	q.Transfer, _ = r.Match.Transfer(w, o)
@@ -130,7 +131,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	if !r.suits(w) {
 		return false
 	}
-	r.budget(j, r.how, 1, c)
+	r.BudgetFor(j, r.how, 1, c)
 	w.Money, w.Seconds, w.Replicas = j.Purse, j.Seconds, 1
 	size, had := w.Size(o), inventory.Sold(r.Names, c, o.Flavor)
 	grows := !size.Within(had)

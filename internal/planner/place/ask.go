@@ -1,6 +1,9 @@
 package place
 
 import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -43,17 +46,34 @@ func (r *Placer) wishOf(j *draft.Job, q Request, alt v1alpha1.ResourceRequest) *
 	return r.Match.Request(asksOf(j, q, &alt))
 }
 
-// ShapeOf is the request class of one alternative of a job, up to date.
-func (r *Placer) ShapeOf(j *draft.Job, alt int) *match.Class {
-	return r.classOf(j, Request{}, alt)
+// WishBy makes ready what a job would ask for by another intent of its own, for one
+// replica and with all of that intent's money.
+func (r *Placer) WishBy(j *draft.Job, in *model.Intent, seconds int64) *match.Request {
+	a := &match.Ask{Intent: in, Consumer: j.Consumer, Request: &match.Alternatives(&in.Spec)[0]}
+	if j.Tenant != nil {
+		a.Tenant = j.Tenant.Spec
+	}
+	w := r.Match.Request(a)
+	w.Money, w.Seconds, w.Replicas = r.purseOf(j, in.Spec.Budget, nil, nil), seconds, 1
+	return w
 }
 
-// classOf is ShapeOf for the request's part.
-func (r *Placer) classOf(j *draft.Job, q Request, alt int) *match.Class {
+// ShapeOf is the request class of one alternative of a job, up to date.
+func (r *Placer) ShapeOf(j *draft.Job, alt int) *match.Class {
+	return r.ShapeFor(j, Request{}, alt)
+}
+
+// ShapeFor is ShapeOf for the alternatives of a request.
+func (r *Placer) ShapeFor(j *draft.Job, q Request, alt int) *match.Class {
 	classes := *q.classes(j)
 	s := classes[alt]
 	if s == nil {
 		s = r.Match.Class(askOf(j, q, alt))
+		if r.Replaying() && q.choice == nil { // another class than now
+			r.EditJob(j)
+			j.Shapes = slices.Clone(j.Shapes)
+			classes = j.Shapes
+		}
 		classes[alt] = s
 	}
 	r.Match.Refresh(s)

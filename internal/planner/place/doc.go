@@ -4,7 +4,8 @@
 //
 //	request.go       Request: how a task is to be served
 //	ask.go           what a job asks of package match
-//	fill.go          Fill: a job's tasks, gangs all or none; attempt places a list whole
+//	fill.go          Fill: a job's tasks, gangs all or none
+//	attempt.go       a list of tasks is placed whole by one alternative
 //	adapt.go         a contract becomes what its intent now asks for, in place or in exchange
 //	failover.go      what a provider no longer serves goes elsewhere
 //	update.go        changes that go step by step

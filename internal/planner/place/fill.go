@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -46,22 +45,31 @@ func New(d draft.Draft, base Learned) Placer {
 	return Placer{Draft: d, Learned: base}
 }
 
-// LookOnly does what a job would do and takes it back: stage find changes
-// nothing.
+// LookOnly does what a job would do and takes it back, but for what is decided of it
+// and what it would still need: stage find changes nothing.
 func (r *Placer) LookOnly(j *draft.Job, q Request) {
 	m := r.Mark()
 	r.Fill(j, q)
-	dec := j.Dec
+	tried := *j
 	r.RollbackButDue(m)
-	j.Dec, j.Started = dec, v1alpha1.Time{}
+	r.EditJob(j)
+	j.Dec, j.Tasks, j.Open, j.Started = tried.Dec, tried.Tasks, tried.Open, v1alpha1.Time{}
 }
 
-// Fill does what can be done of a job's tasks and leaves the others.
-func (r *Placer) Fill(j *draft.Job, q Request) {
+// Fill does what can be done of a job's tasks and leaves the others. It reports whether
+// that got anywhere.
+func (r *Placer) Fill(j *draft.Job, q Request) (progressed bool) {
+	before := r.Advances
+	r.EditJob(j)
 	j.Open = nil
-	if r.fillUnit(j, q) {
-		return
+	if !r.fillUnit(j, q) {
+		r.fillTasks(j, q)
 	}
+	return r.Advances != before
+}
+
+// fillTasks is Fill for a job that is placed by itself.
+func (r *Placer) fillTasks(j *draft.Job, q Request) {
 	if r.IsNothing(j.Tasks) {
 		j.Tasks = r.fillNew(j, q, j.Tasks)
 		return
@@ -117,7 +125,7 @@ func (r *Placer) Fill(j *draft.Job, q Request) {
 // fillNew places replicas that have nothing: all or none for a gang, else as
 // many as fit, the lowest numbers first. It returns those that are left.
 func (r *Placer) fillNew(j *draft.Job, q Request, news []draft.Task) []draft.Task {
-	if j.Gang() {
+	if j.Gang() && !q.Loose {
 		if f := r.attempts(j, q, news, nil, 0, len(q.alternatives(j))); f != nil {
 			j.Open = append(j.Open, *f)
 			return news
@@ -145,20 +153,22 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		return noAlternative(tasks[0])
 	}
 	if old == nil || q.beside {
-		r.budget(j, q, len(tasks))
+		r.BudgetFor(j, q, len(tasks))
 	} else {
-		r.budget(j, q, len(tasks), old)
+		r.BudgetFor(j, q, len(tasks), old)
 	}
 	for alt := from; alt < to; alt++ {
 		for _, thrifty := range [...]bool{false, true} {
 			if thrifty && !j.Purse.Limited {
 				continue
 			}
-			f := r.attempt(j, q, alt, tasks, old, thrifty, nil)
+			x := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, old: old, thrifty: thrifty}
+			f := x.run()
 			if f != nil && old == nil {
 				f = r.seatAll(j, q, alt, tasks, thrifty, f)
 			}
 			if f == nil {
+				r.EditJob(j)
 				j.Dec.Alternative = alt
 				return nil
 			}
@@ -168,97 +178,6 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		}
 	}
 	return first
-}
-
-// attempt places every task of the list by one alternative, or nothing at all.
-// seats, when given, are the domains that each must take (seating.go).
-func (r *Placer) attempt(j *draft.Job, q Request, alt int, tasks []draft.Task, old *v1alpha1.Contract, thrifty bool, seats [][]string) *draft.Failure {
-	m := r.Mark()
-	if old != nil && !q.beside {
-		r.OffAccount(old)
-	}
-	// Nearly always one replica is placed at a time; what is kept of these is copied.
-	placed := make([]*v1alpha1.Contract, 0, 4)
-	lines := make([]draft.ContractLine, 0, 1)
-	taken := make([]seated, 0, 4)
-	of := make([]draft.Task, 0, 4) // whose each placed contract is
-	spent := match.SpendLimits{}
-	for i, t := range tasks {
-		s := r.classOf(j, q, alt)
-		l := r.LimitsFor(j, q, s, spent, int64(len(tasks)-i-1))
-		l.Rules = r.rulesFor(j, q, s, t.Replica, placed, old).seated(seats, i)
-		if !q.Unasked {
-			r.Looked(j, s, l)
-		}
-		best, next := l.Best(s, thrifty)
-		ready := takeovers{r, j, s, l}
-		warm := ready.best(q, best)
-		if best == nil && warm == nil && splits(j, q, t) {
-			x := r.partitionOf(j, q, alt, t)
-			x.thrifty, x.placed, x.spent, x.others = thrifty, placed, spent, int64(len(tasks)-i-1)
-			if parts := x.place(); parts != nil {
-				spent = x.spent
-				for _, p := range parts {
-					placed, lines = append(placed, p.contract), append(lines, p.line)
-					taken, of = append(taken, seated{}), append(of, t)
-					r.Due(p.contract.Spec.Term.End)
-				}
-				continue
-			}
-		}
-		if best == nil && warm == nil {
-			f := r.failure(j, s, l, t, i, len(tasks))
-			r.RollbackButDue(m)
-			return f
-		}
-		var c *v1alpha1.Contract
-		if warm != nil {
-			if best != nil {
-				next = append([]*match.Candidate{best}, next...)
-			}
-			best = &warm.cand
-			c = ready.take(warm, next[:min(len(next), 3)], t)
-		} else {
-			c = r.NewContract(j, q, s, best, next, t.Replica)
-			r.Put(nil, c)
-		}
-		spent.Hourly += best.Quote.Most()
-		spent.Total += best.Quote.Most().ForSeconds(j.Seconds)
-		placed, lines, taken = append(placed, c), append(lines, r.PlacedLine(c, s, best)), append(taken, seated{s, best})
-		of = append(of, t)
-		r.Due(c.Spec.Term.End)
-	}
-	r.NoteProgress()
-	r.Decides(j)
-	for i, c := range placed {
-		if gone := cmp.Or(old, of[i].Old); gone != nil {
-			lines[i].Action, lines[i].From = draft.Move, gone.Spec.Provider+"/"+gone.Spec.Flavor
-			j.Dec.Contracts = slices.DeleteFunc(slices.Clone(j.Dec.Contracts), func(l draft.ContractLine) bool { return l.Name == gone.Metadata.Name })
-		}
-		r.Replace(j, nil, c)
-		if taken[i].at != nil {
-			r.sit(j, q, of[i], Seat{Alt: alt, Shape: taken[i].shape, At: taken[i].at, Contract: c})
-		}
-	}
-	switch {
-	case j.Dec.Contracts == nil && len(lines) >= len(j.Tasks): // all of them, nearly always
-		j.Dec.Contracts = lines
-	case j.Dec.Contracts == nil:
-		j.Dec.Contracts = append(make([]draft.ContractLine, 0, len(j.Tasks)), lines...)
-	default:
-		j.Dec.Contracts = append(j.Dec.Contracts, lines...)
-	}
-	if j.Started.IsZero() {
-		j.Started = r.Now
-	}
-	r.Keep(m)
-	return nil
-}
-
-// seated is what a replica was placed by.
-type seated struct {
-	shape *match.Class
-	at    *match.Candidate
 }
 
 // PlacedLine is a new contract as the plan shows it.

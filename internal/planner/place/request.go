@@ -9,7 +9,10 @@ import (
 
 // Request is how a job is to be served: what may be taken for it, and what its
 // placement is for. It is handed down by value: who narrows it narrows a copy, and
-// what a function does depends on the one that it is handed.
+// what a function does depends on the one that it is handed. What an intent keeps away
+// from for what was denied it (Job.Avoid) follows from the ledger and is a fact of its
+// job; the instant is the draft's (draft.Moment); what may be spent is the job's, as of
+// its last Budget.
 type Request struct {
 	// MayBorrow: its tenant may go beyond its quota, by what others leave of theirs.
 	MayBorrow bool
@@ -17,8 +20,12 @@ type Request struct {
 	// placed that belongs together; nil and "" for any.
 	Only     *inventory.Offer
 	provider string
-	// part is the part of a replica that is placed, nil for a whole one.
-	part *portion
+	// part is the part of a replica that is placed, nil for a whole one. choice is what
+	// would do in place of the alternatives that the intent states, nil for those.
+	part   *portion
+	choice *choice
+	// Loose: as many replicas as fit, of a gang too.
+	Loose bool
 	// WithUnit: a copy of a job that is placed with those that belong to it, as the
 	// job itself is.
 	WithUnit bool
@@ -31,18 +38,30 @@ type Request struct {
 	beside bool
 }
 
+// choice are alternatives and the classes of them, as far as they are made.
+type choice struct {
+	alternatives []v1alpha1.ResourceRequest
+	classes      []*match.Class
+}
+
+// By is the request for some alternatives alone, in place of all that an intent states.
+func (q Request) By(alternatives ...v1alpha1.ResourceRequest) Request {
+	q.choice = &choice{alternatives: alternatives}
+	return q
+}
+
 // alternatives are what would do, in order.
 func (q *Request) alternatives(j *draft.Job) []v1alpha1.ResourceRequest {
-	if q.part != nil {
-		return q.part.alternatives
+	if q.choice != nil {
+		return q.choice.alternatives
 	}
 	return j.Alternatives()
 }
 
 // classes are those of the alternatives, as far as they are made.
 func (q *Request) classes(j *draft.Job) *[]*match.Class {
-	if q.part != nil {
-		return &q.part.classes
+	if q.choice != nil {
+		return &q.choice.classes
 	}
 	return &j.Shapes
 }

@@ -66,15 +66,15 @@ func (r *Placer) sit(j *draft.Job, q Request, t draft.Task, s Seat) {
 	}
 	mine := s // only what is kept is allocated
 	mine.Job, mine.Task, mine.First, mine.Ordinal, mine.Started = j, t, s.Contract, s.Contract.Spec.Intent.Ordinal, j.Started
-	r.Seats = append(r.Seats, &mine)
+	draft.Set(&r.Draft, &r.Seats, append(r.Seats, &mine))
 }
 
 // Recount gives back the number of a contract that was only tried.
-func (s *Seat) Recount() {
+func (r *Placer) Recount(s *Seat) {
 	key := OrdinalKey(s.Task.Replica, 0)
-	if s.Ordinal == 0 {
-		delete(s.Job.Ordinals, key)
-		return
+	if s.Ordinal > 0 {
+		r.SetOrdinal(s.Job, key, s.Ordinal)
+	} else {
+		draft.Delete(&r.Draft, s.Job.Ordinals, key)
 	}
-	s.Job.Ordinals[key] = s.Ordinal
 }

@@ -59,8 +59,10 @@ func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, t
 		if seats == nil {
 			break
 		}
-		f := r.attempt(j, q, alt, tasks, nil, thrifty, seats)
+		try := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, thrifty: thrifty, seats: seats}
+		f := try.run()
 		if f == nil {
+			r.EditJob(j)
 			j.Seated = true
 			return nil
 		}
@@ -85,7 +87,7 @@ func (x *Rules) seated(seats [][]string, i int) *Rules {
 
 // seatingOf is the search for a job's replicas, with what has room for any.
 func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task, thrifty bool) *seating {
-	s := r.classOf(j, q, alt)
+	s := r.ShapeFor(j, q, alt)
 	l := r.LimitsFor(j, q, s, match.SpendLimits{}, int64(len(tasks)-1))
 	rules := r.rulesFor(j, q, s, tasks[0].Replica, nil)
 	x := &seating{spread: rules.Spread}

@@ -10,33 +10,38 @@ import (
 )
 
 // Budget sets the money and the number of replicas for the classes of the next
-// placements. What the intent's other contracts cost is spent; those in except
-// are about to be replaced.
+// placements. What the intent's other contracts cost is spent; those in except are
+// about to be replaced.
+//
+// Both stay with the job (Purse, Wanted) while it waits: its place in the order of turns,
+// and what is asked of it there, go by what it had in its last turn.
 func (r *Placer) Budget(j *draft.Job, wanted int, except ...*v1alpha1.Contract) {
-	r.budget(j, Request{}, wanted, except...)
+	r.BudgetFor(j, Request{}, wanted, except...)
 }
 
-// budget is Budget for the request's part.
-func (r *Placer) budget(j *draft.Job, q Request, wanted int, except ...*v1alpha1.Contract) {
+// BudgetFor is Budget for the alternatives of a request.
+func (r *Placer) BudgetFor(j *draft.Job, q Request, wanted int, except ...*v1alpha1.Contract) {
+	p := r.purseOf(j, j.In.Spec.Budget, j.Live, except)
+	r.EditJob(j)
+	// Classes are kept while the replicas and the money they are made for are the same.
+	if classes := q.classes(j); *classes == nil || wanted != j.Wanted || p != j.Purse {
+		*classes = make([]*match.Class, len(q.alternatives(j)))
+	}
+	j.Wanted, j.Purse = wanted, p
+}
+
+// purseOf is what a job may spend under a budget, next to contracts that it has.
+func (r *Placer) purseOf(j *draft.Job, b *v1alpha1.IntentBudget, live, except []*v1alpha1.Contract) match.SpendLimits {
 	p := match.NoSpendLimits()
-	defer func(wanted int, was match.SpendLimits) {
-		// Classes are kept while the replicas and the money they are made for are the same.
-		if classes := q.classes(j); *classes == nil || wanted != j.Wanted || was != j.Purse {
-			*classes = make([]*match.Class, len(q.alternatives(j)))
-		}
-	}(j.Wanted, j.Purse)
-	j.Wanted = wanted
 	if b := j.Tenant.Spec.Budget; b != nil && (b.Hourly != nil || b.Monthly != nil) {
 		p.Limited = true
 	}
-	b := j.In.Spec.Budget
 	if b == nil {
-		j.Purse = p
-		return
+		return p
 	}
 	p.Limited = p.Limited || b.MaxHourly != nil || b.MaxHourlySpot != nil || b.MaxHourlyPerGPU != nil || b.MaxTotal != nil
 	var hourly, ahead quantity.Micro
-	for _, c := range j.Live {
+	for _, c := range live {
 		if slices.Contains(except, c) {
 			continue
 		}
@@ -62,5 +67,5 @@ func (r *Placer) budget(j *draft.Job, q Request, wanted int, except ...*v1alpha1
 			p.Total -= quantity.Micro(spent.Micro())
 		}
 	}
-	j.Purse = p
+	return p
 }

@@ -82,30 +82,29 @@ func (r *Placer) partOf(q *v1alpha1.ResourceRequest, units, of int64) v1alpha1.R
 type portion struct {
 	number    int32
 	units, of int64
-	// alternatives are the shares of those that have as many units; there may be none.
-	alternatives []v1alpha1.ResourceRequest
-	classes      []*match.Class
 }
 
-// portionOf is one part of a job's replica.
-func (r *Placer) portionOf(j *draft.Job, number int32, units, of int64) *portion {
-	p := &portion{number: number, units: units, of: of}
-	whole := j.Alternatives()
+// forPart is the request for one part of a job's replica: by the shares of those
+// alternatives that have as many units; there may be none.
+func (r *Placer) forPart(j *draft.Job, q Request, p portion) Request {
+	c := &choice{}
+	whole := q.alternatives(j)
 	for i := range whole {
-		if r.SplitUnits(&whole[i]) == of {
-			p.alternatives = append(p.alternatives, r.partOf(&whole[i], units, of))
+		if r.SplitUnits(&whole[i]) == p.of {
+			c.alternatives = append(c.alternatives, r.partOf(&whole[i], p.units, p.of))
 		}
 	}
-	p.classes = make([]*match.Class, len(p.alternatives))
-	return p
+	c.classes = make([]*match.Class, len(c.alternatives))
+	q.part, q.choice = &p, c
+	return q
 }
 
 // fillPart does what is to be done for one part of a replica.
 func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure {
-	q.part = r.portionOf(j, t.Part, t.Units, t.Of)
+	q = r.forPart(j, q, portion{t.Part, t.Units, t.Of})
 	switch t.Kind {
 	case draft.TaskAdapt:
-		if len(q.part.alternatives) == 0 {
+		if len(q.alternatives(j)) == 0 {
 			return noAlternative(*t)
 		}
 		return r.adapt(j, q, *t)
@@ -120,7 +119,7 @@ func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure
 		}
 		return f
 	}
-	f := r.attempts(j, q, []draft.Task{*t}, nil, 0, len(q.part.alternatives))
+	f := r.attempts(j, q, []draft.Task{*t}, nil, 0, len(q.alternatives(j)))
 	if f != nil {
 		f.Text = fmt.Sprintf("part %d of replica %d (%s) is missing; %s", t.Part, t.Replica, unitsText(j, t.Units), f.Text)
 	}
@@ -129,7 +128,7 @@ func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure
 
 // noAlternative is the failure of a part that nothing the intent asks for has
 // any more: its number of units is no split of any alternative since the intent
-// changed (portionOf leaves none). Only parts come to it; a whole replica always has
+// changed (forPart leaves none). Only parts come to it; a whole replica always has
 // the first alternative.
 func noAlternative(t draft.Task) *draft.Failure {
 	return &draft.Failure{
@@ -146,26 +145,30 @@ func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 		return nil
 	}
 	var parts []*v1alpha1.Contract
-	live := slices.Clone(j.Live)
-	m := r.Mark()
-	for _, c := range live {
+	for _, c := range j.Live {
 		if c.Spec.Intent.Replica == t.Replica {
 			parts = append(parts, c)
-			r.OffAccount(c)
 		}
 	}
-	j.Live = slices.DeleteFunc(slices.Clone(live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
-	f := r.attempts(j, q, []draft.Task{{Kind: draft.TaskFresh, Replica: t.Replica}}, nil, 0, len(q.alternatives(j)))
-	if f != nil {
-		r.Rollback(m)
-		j.Live = live
+	var f *draft.Failure
+	placed := r.Try(func() bool {
+		r.EditJob(j)
+		j.Live = slices.DeleteFunc(slices.Clone(j.Live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
+		for _, c := range parts {
+			r.OffAccount(c)
+		}
+		if f = r.attempts(j, q, []draft.Task{{Kind: draft.TaskFresh, Replica: t.Replica}}, nil, 0, len(q.alternatives(j))); f != nil {
+			return false
+		}
+		for _, c := range slices.Backward(parts) {
+			r.OnAccount(c)
+		}
+		j.Live = append(j.Live, parts...)
+		return true
+	})
+	if !placed {
 		return f
 	}
-	for _, c := range slices.Backward(parts) {
-		r.OnAccount(c)
-	}
-	r.Keep(m)
-	j.Live = append(j.Live, parts...)
 	for _, c := range parts {
 		r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
 	}
@@ -198,7 +201,7 @@ type partition struct {
 // partitionOf is that of a task's replica by the alt-th alternative, before
 // anything is placed.
 func (r *Placer) partitionOf(j *draft.Job, q Request, alt int, t draft.Task) *partition {
-	alternatives := j.Alternatives()
+	alternatives := q.alternatives(j)
 	ask := alternatives[alt]
 	x := &partition{Placer: r, job: j, how: q, task: t, ask: &ask, of: r.SplitUnits(&ask), least: LeastUnits(j.In.Spec.Split, &ask)}
 	for i := range alt {
@@ -290,9 +293,7 @@ func (x *partition) placePart(p part) (*placedPart, int64) {
 
 // portion is how one part of so many units is to be served.
 func (x *partition) portion(p part, units int64) Request {
-	q := x.how
-	q.part = x.portionOf(x.job, p.number, units, x.of)
-	return q
+	return x.forPart(x.job, x.how, portion{p.number, units, x.of})
 }
 
 // limits are those of one part.
@@ -305,7 +306,7 @@ func (x *partition) limits(s *match.Class) *Limits {
 // rooms are the offers that can take a part now, the best first, as seen by the
 // smallest part.
 func (x *partition) rooms(p part) []room {
-	s := x.classOf(x.job, x.portion(p, x.least), x.alt)
+	s := x.ShapeFor(x.job, x.portion(p, x.least), x.alt)
 	l := x.limits(s)
 	var cands []*match.Candidate
 	for i := range s.Candidates {
@@ -353,7 +354,7 @@ func (x *partition) unitsFor(o *inventory.Offer, most int64) int64 {
 // forbids it.
 func (x *partition) put(p part, o *inventory.Offer, units int64) *placedPart {
 	q := x.portion(p, units)
-	s := x.classOf(x.job, q, x.alt)
+	s := x.ShapeFor(x.job, q, x.alt)
 	c := s.Of(o)
 	l := x.limits(s)
 	if c == nil || c.Fails != "" || l.Rejects(c) != "" {

@@ -151,7 +151,6 @@ func (u *unit) providersFor(j *draft.Job) map[string]float64 {
 // fillOn places every intent of the unit on one provider, or nothing at all.
 func (u *unit) fillOn(provider string, q Request) bool {
 	return u.Try(func() bool {
-		u.Wholly(u.jobs...)
 		q.provider = provider
 		for _, m := range u.jobs {
 			u.Fill(m, q)

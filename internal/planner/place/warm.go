@@ -64,12 +64,13 @@ func (r *Placer) warmJobs() []*draft.Job {
 		return nil
 	}
 	if r.warm == nil {
-		r.warm = []*draft.Job{}
+		list := []*draft.Job{}
 		for _, j := range r.Jobs {
 			if j.Warm() && !j.Silent && !j.Frozen {
-				r.warm = append(r.warm, j)
+				list = append(list, j)
 			}
 		}
+		draft.Set(&r.Draft, &r.warm, list)
 	}
 	return r.warm
 }
@@ -191,22 +192,18 @@ func (x takeovers) take(c *takeover, next []*match.Candidate, t draft.Task) *v1a
 		ended = c.old
 	}
 	pool := c.pool
-	name := c.old.Metadata.Name
-	live, tasks, lines, why := slices.Clone(pool.Live), slices.Clone(pool.Tasks), slices.Clone(pool.Dec.Contracts), pool.Why
-	r.Did(func() {
-		delete(r.Claimed, name)
-		pool.Sizing.Claimed(-1)
-		pool.Live, pool.Tasks, pool.Dec.Contracts, pool.Why = live, tasks, lines, why
-	})
-	r.Claimed[name] = true
+	r.EditJob(pool)
+	draft.SetKey(&r.Draft, r.Claimed, c.old.Metadata.Name, true)
 	r.Change(c.old, ended)
 	r.Put(nil, made)
 	r.Replace(pool, c.old, nil)
-	pool.Dec.Contracts = append(slices.Clone(lines), r.Line(ended, draft.Release))
+	pool.Dec.Contracts = append(slices.Clip(pool.Dec.Contracts), r.Line(ended, draft.Release))
 	pool.Why = "claimed by " + j.TenantName + "/" + j.Name
-	pool.Sizing.Claimed(1)
+	if pool.Sizing != nil {
+		draft.Set(&r.Draft, &pool.Sizing.Claims, pool.Sizing.Claims+1)
+	}
 	if pool.Lacks() {
-		pool.Tasks = append(slices.Clone(tasks), draft.Task{Kind: draft.TaskFresh, Replica: c.old.Spec.Intent.Replica})
+		pool.Tasks = append(slices.Clip(pool.Tasks), draft.Task{Kind: draft.TaskFresh, Replica: c.old.Spec.Intent.Replica})
 	}
 	return made
 }

@@ -53,7 +53,10 @@ func (r *Settler) interrupt(j *draft.Job, c *v1alpha1.Contract) *v1alpha1.Contra
 	if next == nil {
 		return c
 	}
-	j.Noticed = j.Noticed || is
+	if is {
+		r.EditJob(j)
+		j.Noticed = true
+	}
 	r.Change(c, next)
 	r.Replace(j, c, next)
 	return next

@@ -67,7 +67,7 @@ func (r *Settler) adopt(j *draft.Job) {
 	moved.Metadata.Name = j.Name
 	j.State = &moved
 	j.All = r.W.Ledger.ByIntent(j.TenantName, old)
-	r.Renamed[[2]string{j.TenantName, old}] = state
+	draft.SetKey(&r.Draft, r.Renamed, [2]string{j.TenantName, old}, state)
 }
 
 // tasksFor is what a replica needs that has these contracts.

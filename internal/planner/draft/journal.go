@@ -1,0 +1,264 @@
+package draft
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// journal is how a draft is taken back. Who tries something opens a mark first; each
+// change after that is written down with what was there before. Marks nest, and none
+// outlives its round. Rolling back costs as much as what changed since. While no mark
+// is open nothing is written down.
+//
+// Entries are values in lists that are used again, one list for each kind of change,
+// because most decisions are tried under a mark.
+type journal struct {
+	// kinds are those of the changes, the oldest first: the newest of a kind is the
+	// last of its list.
+	kinds    []kind
+	jobs     []jobWas
+	puts     []put
+	plans    []planWas
+	ordinals []ordinalWas
+	loans    []loan
+	charges  []account.Change
+	others   []func()
+	// marks are open, the newest last; made numbers them.
+	marks []openMark
+	made  int
+}
+
+type kind uint8
+
+const (
+	kindJob kind = iota
+	kindPut
+	kindPlan
+	kindOrdinal
+	kindLoan
+	kindCharge
+	kindOther
+)
+
+// Mark is a place in the journal: the number of the mark.
+type Mark int
+
+type openMark struct {
+	number Mark
+	at     int // in kinds
+}
+
+// jobWas is a job before it changed. Its maps are written down apart, and its lists
+// are replaced or written down apart.
+type jobWas struct {
+	job *Job
+	was Job
+}
+
+// planWas is what a round notes of itself in passing.
+type planWas struct {
+	due              v1alpha1.Time
+	progress         int
+	reworded, solved bool
+}
+
+// ordinalWas is the next ordinal of a replica.
+type ordinalWas struct {
+	of    map[string]int32
+	key   string
+	was   int32
+	known bool
+}
+
+// put is a version of a contract that took the place of another.
+type put struct {
+	name          string
+	before, after *v1alpha1.Contract
+	charged       account.Change
+	offer         *inventory.Offer // nil for none
+	taken         inventory.Delta
+	// was is what the plan wrote of the contract; nothing where it was not known.
+	known          bool
+	first, current *v1alpha1.Contract
+	wasStatusOnly  bool
+}
+
+// loan is capacity that seems free.
+type loan struct {
+	place inventory.Place
+	size  quantity.Vector
+	cards []v1alpha1.CardUnits
+}
+
+// Mark opens a mark: Rollback or Keep closes it.
+func (d *journal) Mark() Mark {
+	d.made++
+	d.marks = append(d.marks, openMark{Mark(d.made), len(d.kinds)})
+	return Mark(d.made)
+}
+
+// Trying reports whether a mark is open.
+func (d *journal) Trying() bool { return len(d.marks) > 0 }
+
+// Rollback takes back everything since a mark, the newest change first, and closes
+// it with all within it.
+func (r *Draft) Rollback(m Mark) {
+	d := &r.journal
+	i := slices.IndexFunc(d.marks, func(o openMark) bool { return o.number == m })
+	if i < 0 {
+		panic("draft: the mark to roll back to is not open")
+	}
+	at := d.marks[i].at
+	for n := len(d.kinds) - 1; n >= at; n-- {
+		r.undo(d.kinds[n])
+	}
+	d.kinds, d.marks = d.kinds[:at], d.marks[:i]
+}
+
+// Keep closes the newest mark and leaves what changed since to the mark around it.
+func (d *journal) Keep(m Mark) {
+	last := len(d.marks) - 1
+	if last < 0 || d.marks[last].number != m {
+		panic("draft: the mark to keep is not the newest that is open")
+	}
+	if d.marks = d.marks[:last]; last > 0 {
+		return
+	}
+	forget(&d.jobs)
+	forget(&d.puts)
+	forget(&d.plans)
+	forget(&d.ordinals)
+	forget(&d.loans)
+	forget(&d.charges)
+	forget(&d.others)
+	d.kinds = d.kinds[:0]
+}
+
+// Try keeps what f did if f returns true, and takes it back otherwise.
+func (r *Draft) Try(f func() bool) bool {
+	m := r.Mark()
+	if !f() {
+		r.Rollback(m)
+		return false
+	}
+	r.Keep(m)
+	return true
+}
+
+// forget empties a list, so that nothing of it is held.
+func forget[T any](list *[]T) {
+	clear(*list)
+	*list = (*list)[:0]
+}
+
+// pop takes the last of a list off it.
+func pop[T any](list *[]T) (last T) {
+	l := *list
+	n := len(l) - 1
+	last, l[n] = l[n], last
+	*list = l[:n]
+	return last
+}
+
+// undo takes back the newest change, which is of a kind.
+func (r *Draft) undo(k kind) {
+	d := &r.journal
+	switch k {
+	case kindJob:
+		e := &d.jobs[len(d.jobs)-1]
+		*e.job, *e = e.was, jobWas{}
+		d.jobs = d.jobs[:len(d.jobs)-1]
+	case kindPut:
+		e := pop(&d.puts)
+		r.unput(&e)
+	case kindPlan:
+		e := pop(&d.plans)
+		r.Plan.Due, r.Advances, r.Plan.reworded, r.Plan.solved = e.due, e.progress, e.reworded, e.solved
+	case kindOrdinal:
+		e := pop(&d.ordinals)
+		if e.of[e.key] = e.was; !e.known {
+			delete(e.of, e.key)
+		}
+	case kindLoan:
+		e := pop(&d.loans)
+		r.Inventory.Unlend(e.place, e.size, e.cards)
+	case kindCharge:
+		ch := pop(&d.charges)
+		ch.Undo()
+	case kindOther:
+		pop(&d.others)()
+	}
+}
+
+// Did writes down how to take back what was just changed.
+func (d *journal) Did(undo func()) {
+	if len(d.marks) > 0 {
+		d.kinds, d.others = append(d.kinds, kindOther), append(d.others, undo)
+	}
+}
+
+// EditJob writes a job down before it changes. Whoever sets a field of a job that
+// others know calls it first, and puts other lists in the place of the job's where it
+// does not only append to them (Own). Under one mark once is enough.
+func (d *journal) EditJob(j *Job) {
+	n := len(d.marks)
+	if n == 0 || j.written >= d.marks[n-1].number {
+		return
+	}
+	d.kinds, d.jobs = append(d.kinds, kindJob), append(d.jobs, jobWas{j, *j})
+	j.written = d.marks[n-1].number
+}
+
+// notePlan writes down what the round notes of itself, before that changes.
+func (r *Draft) notePlan() {
+	if d := &r.journal; len(d.marks) > 0 {
+		d.kinds = append(d.kinds, kindPlan)
+		d.plans = append(d.plans, planWas{r.Plan.Due, r.Advances, r.Plan.reworded, r.Plan.solved})
+	}
+}
+
+// Set gives a value, and writes down what was there.
+func Set[T any](r *Draft, at *T, to T) {
+	if r.Trying() {
+		was := *at
+		r.Did(func() { *at = was })
+	}
+	*at = to
+}
+
+// Own is a list that may be written into: one of its own while a mark is open, because
+// what is written down has the list as it is.
+func Own[T any](r *Draft, list []T) []T {
+	if r.Trying() {
+		return slices.Clone(list)
+	}
+	return list
+}
+
+// SetKey gives a key of a map a value, and writes down what was there.
+func SetKey[K comparable, V any](r *Draft, m map[K]V, k K, to V) {
+	noteKey(r, m, k)
+	m[k] = to
+}
+
+// Delete takes a key out of a map, and writes down what was there.
+func Delete[K comparable, V any](r *Draft, m map[K]V, k K) {
+	noteKey(r, m, k)
+	delete(m, k)
+}
+
+func noteKey[K comparable, V any](r *Draft, m map[K]V, k K) {
+	if !r.Trying() {
+		return
+	}
+	was, known := m[k]
+	r.Did(func() {
+		if m[k] = was; !known {
+			delete(m, k)
+		}
+	})
+}
