@@ -97,6 +97,12 @@ func runRun(ctx context.Context, o *runOptions) error {
 	var d *daemon
 	d, err = o.build(ctx, log, o.streams.Now, func(opts *reconciler.Options) {
 		opts.Revoke = func(crl []byte) error { return d.revoke(crl) }
+		opts.Newest = func(ctx context.Context, providers []string) (bool, error) {
+			if shared, ok := d.shared.Store.(*store.Shared); ok {
+				return shared.Newest(ctx, providers)
+			}
+			return false, nil
+		}
 	})
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ type lingering map[string]map[string]v1alpha1.Resources
 // StillHeld says that a slice of a provider's flavor was made smaller and what it
 // had, in the flavor's names. The provider may hold all of that yet, and what was
 // heard of it so far may be older than the slice: its offer shows it as held,
-// or more where more was reported, until the provider is heard again. Nothing is
+// or more where more was reported, until the provider gives its word again. Nothing is
 // shown of a provider that has no agent, which nobody would take back.
 func (m *Market) StillHeld(provider, flavor, slice string, had v1alpha1.Resources) {
 	m.mu.Lock()
@@ -25,6 +25,7 @@ func (m *Market) StillHeld(provider, flavor, slice string, had v1alpha1.Resource
 	if p.lingering == nil {
 		p.lingering = lingering{}
 	}
+	p.lingers = m.opts.Now()
 	if p.lingering[flavor] == nil {
 		p.lingering[flavor] = map[string]v1alpha1.Resources{}
 	}

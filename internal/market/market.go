@@ -81,14 +81,17 @@ type provider struct {
 	generation wire.Generation
 	// heard is when the agent was last heard; with unheard, since when it might have been.
 	heard time.Time
+	// given is when its newest word was given at the earliest, of those that were heard.
+	given time.Time
 	// unheard: the list was known before the market listened, and the agent was not heard since.
 	unheard   bool
 	freshness model.Freshness
 	reported  map[string]*v1alpha1.Flavor
 	demand    *v1alpha1.DemandSeen
 	withdrawn map[string]withdrawal
-	// lingering counts until the provider is heard again.
+	// lingering counts until the provider gives its word again, after lingers.
 	lingering lingering
+	lingers   time.Time
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -188,13 +191,13 @@ func (m *Market) Next() time.Time {
 	return m.due
 }
 
-// Heard is when a provider's agent last reported, changed or not; zero when it
-// has not since the market listens.
+// Heard is when a provider's agent last reported, changed or not, at the earliest;
+// zero when it has not since the market listens.
 func (m *Market) Heard(provider string) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.providers[provider]; p != nil && p.agent && !p.unheard {
-		return p.heard
+		return p.given
 	}
 	return time.Time{}
 }
@@ -264,8 +267,10 @@ func (m *Market) settle(now time.Time) {
 func (m *Market) wentBack(now time.Time) {
 	back := m.latest.Sub(now)
 	for _, p := range m.providers {
-		if p.heard.After(now) {
-			p.heard = p.heard.Add(-back)
+		for _, at := range []*time.Time{&p.heard, &p.given, &p.lingers} {
+			if at.After(now) {
+				*at = at.Add(-back)
+			}
 		}
 		for flavor, w := range p.withdrawn {
 			if w.at.After(now) {

@@ -61,6 +61,12 @@ func (m *Market) Check(cluster string, generation wire.Generation, flavors []v1a
 // ErrUnknownBase, *StaleEpochError, or a mistake in the report, which then
 // leaves everything as it was, the provider's age too.
 func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1alpha1.Flavor, full bool) error {
+	return m.Told(cluster, generation, flavors, full, 0)
+}
+
+// Told is Report of a report that somebody else took, at most so long ago: it is as
+// fresh as any, and proves nothing of what happened since it may have been given.
+func (m *Market) Told(cluster string, generation wire.Generation, flavors []v1alpha1.Flavor, full bool, late time.Duration) error {
 	now := m.opts.Now()
 	if err := ahead(cluster, generation, now); err != nil {
 		return err
@@ -90,8 +96,14 @@ func (m *Market) Report(cluster string, generation wire.Generation, flavors []v1
 	if now.After(m.latest) {
 		m.latest = now
 	}
-	lingered := p.lingering != nil
-	p.lingering = nil
+	given := now.Add(-late)
+	if given.After(p.given) {
+		p.given = given
+	}
+	lingered := p.lingering != nil && !given.Before(p.lingers)
+	if lingered {
+		p.lingering = nil
+	}
 	switch {
 	case !full && lingered:
 		m.update([]string{cluster}, false)

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 )
 
@@ -171,6 +172,10 @@ func (r *Reconciler) prepare(ctx context.Context, in *inputs) (done bool, out Ou
 // commit writes a plan back. Nothing of it is believed before the remote has
 // it.
 func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, plan *planner.Plan, k key, out Outcome, snapshot *market.Snapshot) (Outcome, error) {
+	if late, err := planning.Outdated(ctx, r.opts.Newest, plan); late || err != nil {
+		out.Again = err == nil
+		return out, err
+	}
 	req, err := r.request(in, &w, plan, snapshot.Tree())
 	if err != nil {
 		return out, err

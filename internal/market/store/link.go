@@ -214,6 +214,7 @@ func (s *Shared) judge() {
 		l.doubt = now
 	case now.Sub(l.doubt) >= patience:
 		cut = true
+		clear(s.beats.heard) // it would be told as if it were heard when this is over
 		l.cut, l.since, l.why = true, l.doubt, wrong
 	}
 	s.mu.Unlock()
@@ -257,8 +258,11 @@ func (w *watching) Advertisement(a *marketcrd.Advertisement) {
 	if err != nil || !s.keep(a.Name, l) {
 		return
 	}
-	// Between two replicas' words of one report the market has it already.
-	s.note(object, current(s.tell(a.Name, l, s.listening())))
+	how := before
+	if s.listening() {
+		how = there
+	}
+	s.note(object, current(s.tell(a.Name, l, how)))
 }
 
 // Heartbeat implements Watcher.
@@ -288,7 +292,7 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 			continue
 		}
 		if l := s.known(provider); l != nil && l.generation == generation {
-			_ = tell(s.opts.Market, Report{Cluster: provider, Generation: generation}) // of another list the watch will tell
+			_ = tell(s.opts.Market, Report{Cluster: provider, Generation: generation}, lateWord) // of another list the watch will tell
 		}
 	}
 }

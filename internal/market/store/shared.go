@@ -8,8 +8,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
@@ -190,9 +192,9 @@ func (s *Shared) heardHere(cluster string, l *list) error {
 	s.mu.Lock()
 	s.beats.hear(cluster, l.generation)
 	s.mu.Unlock()
-	err := current(tell(s.opts.Market, Report{Cluster: cluster, Generation: l.generation}))
+	err := current(tell(s.opts.Market, Report{Cluster: cluster, Generation: l.generation}, 0))
 	if errors.Is(err, market.ErrUnknownBase) { // the market is behind: this list has not been told yet
-		err = current(s.tell(cluster, l, true))
+		err = current(s.tell(cluster, l, here))
 	}
 	return err
 }
@@ -209,6 +211,43 @@ func current(err error) error {
 
 // attempts bounds how often a write is tried that others are faster with.
 const attempts = 5
+
+// Newest makes the market know the lists of some providers as the store has them at
+// this moment, and reports whether any was not known: what was decided on the
+// former may be wrong. An error means that it is not known.
+func (s *Shared) Newest(ctx context.Context, providers []string) (news bool, err error) {
+	var found atomic.Bool
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(asked)
+	for _, provider := range providers {
+		group.Go(func() error {
+			a, err := s.opts.API.Advertisement(ctx, provider)
+			if errors.Is(err, ErrNotFound) { // a file's, or somebody deleted it, which withdraws nothing
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("look what %s offers now: %w", provider, err)
+			}
+			if l := s.known(provider); l != nil && l.version == a.ResourceVersion {
+				return nil
+			}
+			l, err := s.read(ctx, a)
+			if err != nil { // it is left out, as the watch will say
+				return nil //nolint:nilerr // what was known stays
+			}
+			if s.keep(provider, l) {
+				found.Store(true)
+				return current(s.tell(provider, l, there))
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	return found.Load(), err
+}
+
+// asked bounds how many objects are asked for at a time.
+const asked = 16
 
 // put writes a list, and makes this market hear it when the store has it.
 func (s *Shared) put(ctx context.Context, r Report, p packed) error {
@@ -233,7 +272,7 @@ func (s *Shared) put(ctx context.Context, r Report, p packed) error {
 		err := s.write(ctx, r, p, was, next)
 		switch {
 		case err == nil:
-			return current(s.tell(r.Cluster, next, true))
+			return current(s.tell(r.Cluster, next, here))
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
 			s.reread(ctx, r.Cluster)
 			read = true
@@ -418,15 +457,33 @@ func (s *Shared) read(ctx context.Context, a *marketcrd.Advertisement) (*list, e
 	return &list{generation: generation, digest: a.Spec.Digest, version: a.ResourceVersion, size: int64(len(data)), parts: slices.Clone(a.Spec.Parts), content: content}, nil
 }
 
-// tell makes the market know a list, and with heard hear it.
-func (s *Shared) tell(provider string, l *list, heard bool) error {
-	if !heard {
-		if err := s.opts.Market.Restore(provider, l.generation, l.content.Flavors); err != nil {
-			return err
-		}
-		return s.opts.Market.SetDemand(provider, l.content.Demand)
+// How the market is told a list.
+const (
+	// here: this replica took the report.
+	here = iota
+	// there: another one took it.
+	there
+	// before: it was known before anybody listened.
+	before
+)
+
+// lateWord is how long ago a word may have been given that another replica took: it
+// says so within a beat, is cut off when it cannot, and so is who does not see it.
+const lateWord = beatEvery + 2*patience + 15*time.Second
+
+// tell makes the market know a list, and unless it is from before hear it.
+func (s *Shared) tell(provider string, l *list, how int) error {
+	r := Report{Cluster: provider, Generation: l.generation, Content: l.content}
+	switch how {
+	case here:
+		return tell(s.opts.Market, r, 0)
+	case there:
+		return tell(s.opts.Market, r, lateWord)
 	}
-	return tell(s.opts.Market, Report{Cluster: provider, Generation: l.generation, Content: l.content})
+	if err := s.opts.Market.Restore(provider, l.generation, l.content.Flavors); err != nil {
+		return err
+	}
+	return s.opts.Market.SetDemand(provider, l.content.Demand)
 }
 
 // leave notes parts that no object names any more.

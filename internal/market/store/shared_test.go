@@ -597,3 +597,64 @@ func TestFaults(t *testing.T) {
 		})
 	}
 }
+
+// A word that another replica took is as fresh as any and proves nothing of what
+// happened just before it came: it may have been given before.
+func TestLateWords(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.tick(2)
+	seenGone := r.now
+	must(t, a.report("paris", 7, 1, nil))
+	r.tick(12)
+	if b.state("paris") != model.Fresh || b.market.Heard("paris").After(seenGone) {
+		t.Errorf("b takes a word of before %s for one of %s", seenGone, b.market.Heard("paris"))
+	}
+	if !a.market.Heard("paris").Before(seenGone) {
+		must(t, a.report("paris", 7, 1, nil))
+	}
+	for range 3 {
+		r.tick(30)
+		must(t, a.report("paris", 7, 1, nil))
+	}
+	r.tick(12)
+	if !b.market.Heard("paris").After(seenGone) {
+		t.Errorf("b never takes paris' word: %s", b.market.Heard("paris"))
+	}
+	// What was made smaller is shown as it was until a word that was given after it.
+	b.market.StillHeld("paris", "h100", "slice", v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(4)})
+	must(t, a.report("paris", 7, 1, nil))
+	r.tick(12)
+	if held := b.market.Snapshot().Offer("paris", "h100").Flavor.Spec.Held["slice"]; held[v1alpha1.GPU].Int64() != 4 {
+		t.Errorf("b let go of it by a word of before: %v", held)
+	}
+	must(t, b.report("paris", 7, 1, nil))
+	if held := b.market.Snapshot().Offer("paris", "h100").Flavor.Spec.Held["slice"]; len(held) > 0 {
+		t.Errorf("b heard paris itself and shows %v", held)
+	}
+}
+
+// Before capacity is taken the store itself is asked: a watch may lag.
+func TestNewest(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.settle()
+	r.tick(1)
+	must(t, a.report("paris", 7, 2, flavors("paris", 2, 0))) // b is not told
+	if got := b.gpus("paris"); got != 8 {
+		t.Fatalf("b has %d", got)
+	}
+	news, err := b.store.Newest(t.Context(), []string{"oslo", "paris"})
+	if err != nil || !news || b.gpus("paris") != 2 {
+		t.Errorf("news %t, %v, %d GPUs", news, err, b.gpus("paris"))
+	}
+	if news, err := b.store.Newest(t.Context(), []string{"oslo", "paris"}); err != nil || news {
+		t.Errorf("again: news %t, %v", news, err)
+	}
+	b.api.Out(true)
+	if _, err := b.store.Newest(t.Context(), []string{"paris"}); err == nil {
+		t.Error("no error without the store")
+	}
+}

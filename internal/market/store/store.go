@@ -86,7 +86,7 @@ func (m *Memory) Report(_ context.Context, r Report) error {
 	if m.Decides != nil && !m.Decides() {
 		return &CutError{errOthers}
 	}
-	return tell(m.Market, r)
+	return tell(m.Market, r, 0)
 }
 
 // Observe implements Store: there is nobody else to know it.
@@ -107,15 +107,15 @@ func (m *Memory) Status() Status {
 	return out
 }
 
-// tell makes a market hear a report.
-func tell(m *market.Market, r Report) error {
+// tell makes a market hear a report that was given at most so long ago.
+func tell(m *market.Market, r Report, late time.Duration) error {
 	if r.Content == nil {
-		return m.Report(r.Cluster, r.Generation, nil, false)
+		return m.Told(r.Cluster, r.Generation, nil, false, late)
 	}
 	if err := market.CheckDemand(r.Content.Demand); err != nil {
 		return fmt.Errorf("report of %s: %w", r.Cluster, err)
 	}
-	if err := m.Report(r.Cluster, r.Generation, r.Content.Flavors, true); err != nil {
+	if err := m.Told(r.Cluster, r.Generation, r.Content.Flavors, true, late); err != nil {
 		return err
 	}
 	return m.SetDemand(r.Cluster, r.Content.Demand)
