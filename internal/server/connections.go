@@ -116,7 +116,7 @@ type watchedConn struct {
 	net.Conn
 
 	place  place
-	open   *sync.Map // that it is one of
+	open   *sync.Map // that it is one of; nil: of none
 	mu     sync.Mutex
 	closed bool
 	tell   func()
@@ -149,7 +149,9 @@ func (c *watchedConn) Close() error {
 	c.closed, c.tell = true, nil
 	c.place.leave()
 	c.mu.Unlock()
-	c.open.Delete(c)
+	if c.open != nil {
+		c.open.Delete(c)
+	}
 	err := c.Conn.Close()
 	if tell != nil {
 		tell()
