@@ -48,7 +48,7 @@ type Options struct {
 
 // Observer is told what a store does, for metrics. Methods return at once.
 type Observer interface {
-	// StoreWrote reports a write, by kind (advertisement, heartbeat) and result (ok, conflict, error).
+	// StoreWrote reports a write, by kind (advertisement, observation, heartbeat) and result (ok, conflict, error).
 	StoreWrote(kind, result string)
 	// StoreCut reports whether the store is out of reach.
 	StoreCut(cut bool)

@@ -198,12 +198,13 @@ func TestTheDaemonAtHomeMayDoItsWorkAndNoMore(t *testing.T) {
 	leases := of("coordination.k8s.io", "v1", "leases")
 	adverts := of("market.fleetbroker.io", "v1alpha1", "advertisements")
 	const advertisement = `{apiVersion: market.fleetbroker.io/v1alpha1, kind: Advertisement, spec: {generation: "1.1", replica: a, reportedAt: "2026-11-25T12:00:00Z", digest: "0", summary: {flavors: 0, gpus: 0, gpusFree: 0}}}`
+	const heartbeat = `{apiVersion: market.fleetbroker.io/v1alpha1, kind: Heartbeat, spec: {life: a, beat: 1, at: "2026-11-25T12:00:00Z", serving: true, providers: 0}}`
 	lay(t, home, request{gvr: namespaces, at: "shop", body: plain}, request{gvr: accounts, at: "shop/default", body: account})
 	c := as(t, home, "fleetbroker")
 	may(t, "the daemon", c, map[string]request{
 		"hold the planner's Lease": {"create", leases, "fleetbroker/fleetbroker-planner", `{apiVersion: coordination.k8s.io/v1, kind: Lease}`},
 		"advertise a provider":     {"create", adverts, "fleetbroker/paris", advertisement},
-		"say whom it hears":        {"create", of("market.fleetbroker.io", "v1alpha1", "heartbeats"), "fleetbroker/one", `{apiVersion: market.fleetbroker.io/v1alpha1, kind: Heartbeat, spec: {life: a, beat: 1, at: "2026-11-25T12:00:00Z", serving: true, providers: 0}}`},
+		"say whom it hears":        {"create", of("market.fleetbroker.io", "v1alpha1", "heartbeats"), "fleetbroker/one", heartbeat},
 		"review a token":           {"create", of("authentication.k8s.io", "v1", "tokenreviews"), "", `{apiVersion: authentication.k8s.io/v1, kind: TokenReview, spec: {token: a}}`},
 	})
 	mayNot(t, "the daemon", c, map[string]request{
@@ -226,6 +227,20 @@ func TestTheDaemonAtHomeMayDoItsWorkAndNoMore(t *testing.T) {
 		"make a policy":           {"create", validating, "a", validates},
 		"make a mutation":         {"create", mutating, "a", injects},
 	})
+	// Who writes the market's objects writes what every provider offers.
+	lay(t, home, request{gvr: of("rbac.authorization.k8s.io", "v1", "clusterrolebindings"), at: "consumers", body: everything})
+	administrator := user(t, home, "ada", "consumers")
+	foreign := map[string]request{
+		"advertise a provider":         {"create", adverts, "fleetbroker/oslo", advertisement},
+		"advertise a part":             {"create", of("market.fleetbroker.io", "v1alpha1", "advertisementparts"), "fleetbroker/oslo.0", `{apiVersion: market.fleetbroker.io/v1alpha1, kind: AdvertisementPart, spec: {provider: oslo, report: "eA=="}}`},
+		"say what a consumer has":      {"create", of("market.fleetbroker.io", "v1alpha1", "observations"), "fleetbroker/rome", `{apiVersion: market.fleetbroker.io/v1alpha1, kind: Observation, spec: {generation: "1.1", replica: a, observedAt: "2026-11-25T12:00:00Z", contracts: 0, report: "eA=="}}`},
+		"say whom a replica hears":     {"create", of("market.fleetbroker.io", "v1alpha1", "heartbeats"), "fleetbroker/two", heartbeat},
+		"advertise in another's space": {"create", adverts, "shop/oslo", advertisement},
+	}
+	envtest.Eventually(t, "the policy to be in force", func(ctx context.Context) bool {
+		return apierrors.IsForbidden(foreign["advertise a provider"].do(ctx, administrator))
+	})
+	mayNot(t, "an administrator", administrator, foreign, "only system:serviceaccount:fleetbroker:fleetbroker writes")
 }
 
 // TestTheToolsMayApplyAndNoMore asks as the accounts that Flux and Argo CD act as: who

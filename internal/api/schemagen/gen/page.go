@@ -135,7 +135,7 @@ func index(all []*kind) []byte {
 	b.WriteString("\nKinds that agents serve in clusters: [ResourceRequest](resourcerequests.md), [Advertisement](advertisements.md),\n" +
 		"[ReservationInstruction](reservationinstructions.md), [ProviderInstruction](providerinstructions.md).\n" +
 		"Kinds in which the daemon's replicas share one market: [Advertisement](market-advertisements.md),\n" +
-		"[AdvertisementPart](market-advertisementparts.md), [Heartbeat](market-heartbeats.md). The definitions of both are in\n" +
-		"[crds/](../crds).\n")
+		"[AdvertisementPart](market-advertisementparts.md), [Observation](market-observations.md),\n" +
+		"[Heartbeat](market-heartbeats.md). The definitions of both are in [crds/](../crds).\n")
 	return b.Bytes()
 }
