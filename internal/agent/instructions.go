@@ -78,7 +78,8 @@ func (h *hearing) behind(in *wire.Instructions, now time.Time) bool {
 }
 
 // hear takes a broker's word; nil says that the last one still holds.
-func (h *hearing) hear(broker string, in *wire.Instructions, now time.Time) {
+// It reports whether it took it.
+func (h *hearing) hear(broker string, in *wire.Instructions, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.words == nil {
@@ -87,11 +88,11 @@ func (h *hearing) hear(broker string, in *wire.Instructions, now time.Time) {
 	w, known := h.words[broker]
 	switch {
 	case in != nil && h.behind(in, now):
-		return
+		return false
 	case in != nil:
 		w.in = *in
 	case !known:
-		return
+		return false
 	case w.in.Seq != 0 && w.in.Seq == h.seq:
 		h.at = now
 	}
@@ -107,6 +108,7 @@ func (h *hearing) hear(broker string, in *wire.Instructions, now time.Time) {
 	changed := best.in.Version != h.version
 	h.version = best.in.Version
 	h.told(best.in, best.at, changed)
+	return true
 }
 
 // further reports whether a word is of a ledger further on than another one's.
@@ -180,9 +182,11 @@ func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		in, err := f.poll(ctx, since)
 		switch {
+		case err == nil && !f.hearing.hear(f.broker, &in, f.now()):
+			pause(ctx, lastRetry) // it lags: another answer may be newer
+			continue
 		case err == nil:
 			since = in.Version
-			f.hearing.hear(f.broker, &in, f.now())
 		case errors.Is(err, transport.ErrUnchanged):
 			f.hearing.hear(f.broker, nil, f.now())
 		default:

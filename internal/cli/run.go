@@ -97,11 +97,11 @@ func runRun(ctx context.Context, o *runOptions) error {
 	var d *daemon
 	d, err = o.build(ctx, log, o.streams.Now, func(opts *reconciler.Options) {
 		opts.Revoke = func(crl []byte) error { return d.revoke(crl) }
-		opts.Newest = func(ctx context.Context, providers []string) (bool, error) {
+		opts.Newest = func(ctx context.Context, providers []string) error {
 			if shared, ok := d.shared.Store.(*store.Shared); ok {
 				return shared.Newest(ctx, providers)
 			}
-			return false, nil
+			return nil
 		}
 	})
 	if err != nil {
@@ -129,7 +129,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
 	group.Go(func() error { return d.shared.Store.Run(ctx) })
 	group.Go(func() error {
-		return process.Shed(ctx, d.shared.Store, func() int { return servers.Drop("agents") }, log)
+		return process.Shed(ctx, func() bool { return d.storeUp() != nil }, func() int { return servers.Drop("agents") }, log)
 	})
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.forward(ctx) })
@@ -221,10 +221,22 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	if d.shared.Config == nil || o.shadow { // a shadow must not keep others from deciding
 		return nil
 	}
+	changed := d.loop.Wake
+	if _, memory := d.shared.Store.(*store.Memory); memory { // only who decides hears anybody
+		d.market.Cut()
+		changed = func() {
+			if d.election.Leads() {
+				d.market.Listen()
+			} else {
+				d.market.Cut()
+			}
+			d.loop.Wake()
+		}
+	}
 	fit := process.Fitness{Clock: d.clock.Err, Read: func() bool { return d.loop.View().Fleet != nil }, RemoteOut: d.loop.RemoteOut, Store: d.shared.Store}
 	d.election = &process.Election{
 		Config: d.shared.Config, Namespace: d.shared.Namespace, Identity: d.shared.Replica,
-		Fit: fit.Err, Cut: fit.Cut, Changed: d.loop.Wake, Log: d.log,
+		Fit: fit.Err, Cut: fit.Cut, Changed: changed, Log: d.log,
 	}
 	return nil
 }
@@ -247,10 +259,14 @@ type observing struct {
 
 // Observed implements the server's Delivery.
 func (o observing) Observed(ctx context.Context, cluster string, report wire.Observed) error {
-	if err := o.Deliverer.Observed(cluster, report); err != nil {
+	if _, _, err := o.Manifests(cluster); errors.Is(err, delivery.ErrNotDelivered) {
 		return err
 	}
-	return o.store.Observe(ctx, cluster, report)
+	taken, err := o.store.Observe(ctx, cluster, report)
+	if err != nil || !taken {
+		return err
+	}
+	return o.Deliverer.Observed(cluster, report)
 }
 
 // storeUp is the check of /readyz.

@@ -29,6 +29,8 @@ type Decider interface {
 	Release(ctx context.Context, cluster, id string) error
 	Instructions(cluster string) (wire.Instructions, <-chan struct{})
 	Reread()
+	Head() string
+	RemoteOut() time.Duration
 	Owed(cluster string) []wire.Reservation
 	Held(cluster string) wire.Quantities
 }
@@ -63,6 +65,18 @@ const (
 	maxHanded = 10_000
 )
 
+// Vouches implements the server's Broker: another replica may know of a newer ledger
+// when this one cannot read it.
+func (b *Broker) Vouches() error {
+	if b.Head() == "" {
+		return errors.New("the fleet repo has not been read yet")
+	}
+	if out := b.RemoteOut(); out > remoteAway {
+		return fmt.Errorf("the fleet repo has not answered for %s", out.Round(time.Second))
+	}
+	return nil
+}
+
 // Reserve implements the server's Broker.
 func (b *Broker) Reserve(ctx context.Context, ask wire.Ask) (wire.Reservation, error) {
 	if ask.Key == "" && ask.ID == "" {
@@ -76,7 +90,7 @@ func (b *Broker) Reserve(ctx context.Context, ask wire.Ask) (wire.Reservation, e
 	err := b.decided(ctx, func() (err error) {
 		out, err = b.Decider.Reserve(ctx, ask)
 		return err
-	}, func(address string) error {
+	}, func(ctx context.Context, address string) error {
 		out = wire.Reservation{}
 		err := b.client.call(ctx, b.Files, address, wire.HandedReservationsPath, wire.HandedReservation{Cluster: ask.Cluster, Key: ask.Key, ID: id, Request: ask.Request}, &out)
 		if err == nil && ask.Key == "" {
@@ -89,14 +103,14 @@ func (b *Broker) Reserve(ctx context.Context, ask wire.Ask) (wire.Reservation, e
 
 // Release implements the server's Broker.
 func (b *Broker) Release(ctx context.Context, cluster, id string) error {
-	return b.decided(ctx, func() error { return b.Decider.Release(ctx, cluster, id) }, func(address string) error {
+	return b.decided(ctx, func() error { return b.Decider.Release(ctx, cluster, id) }, func(ctx context.Context, address string) error {
 		return b.client.call(ctx, b.Files, address, wire.HandedReleasesPath, wire.HandedRelease{Cluster: cluster, ID: id}, nil)
 	})
 }
 
-// Answered implements the server's Broker. That the client of a reservation that was
+// Answered implements the server's Broker. What the client of a reservation that was
 // handed on was told is handed on too; where that fails, an equal request counts as
-// a retry for a minute.
+// a retry once its client cannot wait any more.
 func (b *Broker) Answered(id string, told bool) {
 	b.mu.Lock()
 	_, handed := b.handed[id]
@@ -106,10 +120,10 @@ func (b *Broker) Answered(id string, told bool) {
 		b.Decider.Answered(id, told)
 		return
 	}
-	if address := b.Address(b.Election.Leader()); told && address != "" {
+	if address := b.Address(b.Election.Leader()); address != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		_ = b.client.call(ctx, b.Files, address, wire.ToldPath, wire.Told{ID: id}, nil)
+		_ = b.client.call(ctx, b.Files, address, wire.ToldPath, wire.Told{ID: id, Told: told}, nil)
 	}
 }
 
@@ -128,14 +142,14 @@ func (b *Broker) remember(id string) {
 
 // decided has something decided here or by another replica, whichever decides, and
 // asks the next one when that is lost. It ends with the context.
-func (b *Broker) decided(ctx context.Context, here func() error, there func(address string) error) error {
+func (b *Broker) decided(ctx context.Context, here func() error, there func(ctx context.Context, address string) error) error {
 	var last error
 	for wait := firstAgain; ; wait = min(2*wait, lastAgain) {
 		err := errNobody
 		if b.Election.Leads() {
 			err = here()
 		} else if address := b.Address(b.Election.Leader()); address != "" {
-			err = there(address)
+			err = b.while(ctx, address, there)
 		}
 		if err == nil || !again(err) {
 			return err
@@ -149,6 +163,28 @@ func (b *Broker) decided(ctx context.Context, here func() error, there func(addr
 		case <-time.After(wait):
 		}
 	}
+}
+
+// while asks another replica as long as it is the one that decides: one whose machine
+// is gone never answers.
+func (b *Broker) while(ctx context.Context, address string, ask func(ctx context.Context, address string) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if b.Address(b.Election.Leader()) != address {
+					cancel()
+				}
+			}
+		}
+	}()
+	return ask(ctx, address)
 }
 
 // errNobody: no replica decides, or none is known to.
@@ -242,7 +278,8 @@ func (c *peerClient) with(files *pki.Files) *http.Client {
 			DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 5 * time.Second}).DialContext,
 			TLSHandshakeTimeout: 2 * time.Second,
 			IdleConnTimeout:     time.Minute,
-			MaxIdleConnsPerHost: 256,
+			MaxIdleConnsPerHost: 16,
+			ForceAttemptHTTP2:   true, // all that clients ask for goes over a few connections
 			TLSClientConfig: &tls.Config{
 				MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.Pair}, RootCAs: m.Authorities,
 				VerifyConnection: pki.VerifyServer,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +46,7 @@ type Election struct {
 	// Log may be nil.
 	Log *slog.Logger
 
+	mu     sync.Mutex // of what begins and ends a term
 	holds  atomic.Bool
 	last   atomic.Bool // it led, and no other one is known to lead since
 	leader atomic.Pointer[string]
@@ -91,8 +93,8 @@ func (e *Election) Run(ctx context.Context) error {
 		ReleaseOnCancel: true,
 		Name:            Lease,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(term context.Context) { e.set(term.Err() == nil) },
-			OnStoppedLeading: func() { e.set(false) },
+			OnStartedLeading: e.begin,
+			OnStoppedLeading: e.end,
 			OnNewLeader: func(who string) {
 				e.leader.Store(&who)
 				if who != e.Identity {
@@ -137,20 +139,31 @@ func (e *Election) unfit() error {
 	return e.Fit()
 }
 
-// set notes that this replica holds the Lease, or does not.
-func (e *Election) set(holds bool) {
-	if holds {
+// begin notes that this replica holds the Lease, unless the term is over already: it
+// is called by a goroutine of its own.
+func (e *Election) begin(term context.Context) {
+	e.mu.Lock()
+	began := term.Err() == nil && !e.holds.Load()
+	if began {
 		e.last.Store(true)
+		e.holds.Store(true)
 	}
-	if e.holds.Swap(holds) == holds {
-		return
-	}
-	if holds {
+	e.mu.Unlock()
+	if began {
 		e.Log.Info("decides, and speaks to people: notifications and pull requests")
-	} else {
-		e.Log.Info("decides no more")
+		e.changed()
 	}
-	e.changed()
+}
+
+// end notes that it holds the Lease no more; the term is over by then.
+func (e *Election) end() {
+	e.mu.Lock()
+	held := e.holds.Swap(false)
+	e.mu.Unlock()
+	if held {
+		e.Log.Info("decides no more")
+		e.changed()
+	}
 }
 
 func (e *Election) changed() {

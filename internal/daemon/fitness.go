@@ -51,21 +51,26 @@ func (f Fitness) Cut() string {
 	return ""
 }
 
-// Shed closes agents' connections once nobody can be heard here, until the context
-// ends: they come again, and a balancer sends them elsewhere.
-func Shed(ctx context.Context, s store.Store, drop func() int, log *slog.Logger) error {
+// shedEvery is how often connections are closed that come while nobody can be heard.
+const shedEvery = 5 * time.Second
+
+// Shed closes agents' connections while this replica is no use to them, until the
+// context ends: they come again, and a balancer sends them elsewhere.
+func Shed(ctx context.Context, useless func() bool, drop func() int, log *slog.Logger) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for cut := false; ; {
+	var last time.Time
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		was := cut
-		if cut = s.Status().Cut != ""; !cut || was {
+		now := time.Now()
+		if !useless() || now.Sub(last) < shedEvery {
 			continue
 		}
+		last = now
 		if n := drop(); n > 0 {
 			log.Info("agents' connections are closed, so that others serve them", "connections", n)
 		}

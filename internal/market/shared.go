@@ -38,6 +38,22 @@ func (m *Market) Restore(cluster string, generation wire.Generation, flavors []v
 	return nil
 }
 
+// Vouch says that a provider with an agent is heard, and that what it offers now is
+// not known: it sells nothing, and is not silent.
+func (m *Market) Vouch(cluster string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.providers[cluster]
+	if p == nil || !p.agent || m.cut {
+		return
+	}
+	now := m.opts.Now()
+	p.heard, p.unheard = now, true
+	dirty := map[string]bool{}
+	m.refresh(now, dirty)
+	m.publish(now, nil, dirty, false)
+}
+
 // Knows is the generation of a provider's list, zero where none is known.
 func (m *Market) Knows(cluster string) wire.Generation {
 	m.mu.Lock()

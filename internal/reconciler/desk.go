@@ -156,8 +156,8 @@ func (r *Reconciler) admit(in *inputs, index requestIndex, w *waiter, now v1alph
 	if w.id == "" {
 		w.id = idOf(w, digest)
 	}
-	if w.ask.Key == "" && !w.ask.Handed {
-		r.intake.open(w.id, now.Time)
+	if w.ask.Key == "" {
+		r.intake.open(w.id, w.ask.Handed, r.opts.Now())
 	}
 	if it := index.byName[w.id]; it != nil {
 		return admitRetry(in, it, w, digest)
@@ -190,7 +190,7 @@ func (r *Reconciler) retried(index requestIndex, w *waiter, digest string, now v
 			continue
 		}
 		at, err := time.Parse(timeLayout, notes[v1alpha1.AnnotationRequestedAt])
-		if err != nil || now.Sub(at) > retryWindow || !r.intake.retriable(it.Metadata.Name) {
+		if err != nil || now.Sub(at) > retryWindow || !r.intake.retriable(it.Metadata.Name, r.opts.Now()) {
 			continue
 		}
 		return it

@@ -36,6 +36,10 @@ func (r *Reconciler) Head() string {
 	return ""
 }
 
+// Vouches implements the server's Broker: a daemon that is alone knows of all that
+// it wrote.
+func (r *Reconciler) Vouches() error { return nil }
+
 // instructed is what a cluster is told with some news.
 type instructed struct {
 	news         []wire.News

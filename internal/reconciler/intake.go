@@ -33,8 +33,14 @@ type fate struct {
 	// told: its client was told 2xx. Until then, and while it waits, it is open.
 	told bool
 	open bool
-	at   time.Time
+	// handed: another replica took it, and says what its client was told, if it lives.
+	handed bool
+	at     time.Time
 }
+
+// handedWindow is for how long a request that another replica took counts as open
+// unless that replica says how it ended: longer than its client waits.
+const handedWindow = 35 * time.Second
 
 // waiter is one request: a reservation, or a release when release is set.
 type waiter struct {
@@ -99,9 +105,9 @@ func (r *Reconciler) Release(ctx context.Context, cluster, id string) error {
 // another one, else it is a retry. Safe for any goroutine.
 func (r *Reconciler) Answered(id string, told bool) { r.intake.ended(id, told) }
 
-// Told notes that another replica has told a client of a reservation: an equal
-// request that comes from now on is another one. Safe for any goroutine.
-func (r *Reconciler) Told(id string) { r.intake.told(id, r.opts.Now()) }
+// Told notes what another replica has told the client of a reservation that it handed
+// on: as Answered. Safe for any goroutine.
+func (r *Reconciler) Told(id string, told bool) { r.intake.ended(id, told) }
 
 func (r *Reconciler) wait(ctx context.Context, w *waiter) (verdict, error) {
 	w.ctx, w.done, w.arrived = ctx, make(chan verdict, 1), r.opts.Now()
@@ -180,19 +186,20 @@ func (t *intake) close() {
 	}
 }
 
-// open notes that a request without a key is being decided under this id.
-func (t *intake) open(id string, now time.Time) {
+// open notes that a request without a key is being decided under this id; handed
+// says that another replica took it.
+func (t *intake) open(id string, handed bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.fates == nil {
 		t.fates = map[string]fate{}
 	}
 	for old, f := range t.fates {
-		if now.Sub(f.at) > retryWindow && !f.open {
+		if now.Sub(f.at) > retryWindow && (!f.open || f.handed) {
 			delete(t.fates, old)
 		}
 	}
-	t.fates[id] = fate{open: true, at: now}
+	t.fates[id] = fate{open: true, handed: handed, at: now}
 }
 
 // ended notes how a request ended: its client was told 2xx, or was not, and
@@ -206,18 +213,13 @@ func (t *intake) ended(id string, told bool) {
 	}
 }
 
-// told notes that the client of a request that another replica took was told 2xx.
-func (t *intake) told(id string, now time.Time) {
-	t.open(id, now)
-	t.ended(id, true)
-}
-
 // retriable reports whether an equal request may be a retry of this one: it
 // was not answered 2xx, or nobody here knows (another daemon took it, or this
 // one before it started again).
-func (t *intake) retriable(id string) bool {
+func (t *intake) retriable(id string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f, known := t.fates[id]
-	return !known || !f.told && !f.open
+	open := f.open && (!f.handed || now.Sub(f.at) < handedWindow)
+	return !known || !f.told && !open
 }

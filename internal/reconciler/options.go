@@ -58,10 +58,10 @@ type Options struct {
 	// reads, plans for itself, delivers and serves, and writes nothing. Asked at the
 	// beginning of each round.
 	Leads func() bool
-	// Newest makes the market know what some providers offer at this moment, and
-	// reports whether that is news; nil: the market knows all there is. Asked of the
-	// providers that a plan takes more of, before it is committed.
-	Newest func(ctx context.Context, providers []string) (news bool, err error)
+	// Newest makes the market know what some providers offer at this moment; nil: it
+	// knows all there is. Asked of the providers that a plan takes more of, before it
+	// is committed.
+	Newest func(ctx context.Context, providers []string) error
 	// Clock knows whether Now is right; nil does not look.
 	Clock Clock
 	// Poll is how often the remote is asked when nobody calls (default 30 s).

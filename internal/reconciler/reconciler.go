@@ -94,7 +94,8 @@ func New(opts Options) *Reconciler {
 	}
 	check := opts.Check
 	check.Now, check.Log, check.Observer = opts.Now, opts.Log, opts.Observer
-	r := &Reconciler{opts: opts, progress: progress.New(opts.Now, opts.Poll), plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
+	r := &Reconciler{opts: opts, plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
+	r.progress = progress.New(func() time.Time { return r.opts.Now() }, opts.Poll)
 	r.deliver.id = opts.Root.ID()
 	if id, err := r.rooted(nil); opts.Root.Signed() && err == nil {
 		opts.Repo.SetIdentity(id)

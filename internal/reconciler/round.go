@@ -172,7 +172,8 @@ func (r *Reconciler) prepare(ctx context.Context, in *inputs) (done bool, out Ou
 // commit writes a plan back. Nothing of it is believed before the remote has
 // it.
 func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, plan *planner.Plan, k key, out Outcome, snapshot *market.Snapshot) (Outcome, error) {
-	if late, err := planning.Outdated(ctx, r.opts.Newest, plan); late || err != nil {
+	if late, err := planning.Outdated(ctx, r.opts.Newest, plan, snapshot, r.opts.Market.Snapshot); late || err != nil {
+		r.refuse(false) // by another plan, then
 		out.Again = err == nil
 		return out, err
 	}

@@ -314,6 +314,7 @@ func (a *agents) answerReport(w http.ResponseWriter, cluster string, err error) 
 		refuseFor(w, http.StatusTooManyRequests, wire.ReasonPaced, busy.After, err)
 	case errors.As(err, &cut):
 		a.count(cluster, "unavailable")
+		w.Header().Set("Connection", "close") // a balancer sends the next one elsewhere
 		refuseFor(w, http.StatusServiceUnavailable, wire.ReasonUnavailable, 2*time.Second, err)
 	case errors.Is(err, market.ErrUnknownBase):
 		a.count(cluster, "unknown_base")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -39,11 +40,24 @@ func (a *agents) getInstructions(w http.ResponseWriter, r *http.Request) {
 	after, _ := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64) // none, or none that counts
 	in, ok := a.newer(ctx, cluster, r.URL.Query().Get("since"), after)
 	if !ok {
+		if err := a.vouches(cluster, after); err != nil {
+			w.Header().Set("Connection", "close")
+			refuseFor(w, http.StatusServiceUnavailable, wire.ReasonUnavailable, 2*time.Second, err)
+			return
+		}
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	answerJSON(w, http.StatusOK, in)
+}
+
+// vouches says why nobody here can say that what a cluster was told still holds.
+func (a *agents) vouches(cluster string, after uint64) error {
+	if in, _ := a.Broker.Instructions(cluster); in.Seq != 0 && in.Seq < after {
+		return fmt.Errorf("the ledger was read up to %d here, and is at %d", in.Seq, after)
+	}
+	return a.Broker.Vouches()
 }
 
 // newer waits for instructions of another version, of a ledger that is not behind a

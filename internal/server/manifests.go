@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 )
 
 // Delivery is what the agents' port needs of delivery to clusters whose own
@@ -132,6 +133,10 @@ func refuseDelivery(w http.ResponseWriter, err error) {
 		refuse(w, http.StatusConflict, wire.ReasonNotDelivered, "%v: set delivery: agent in its file", err)
 		return
 	}
-	w.Header().Set("Retry-After", "5")
-	refuse(w, http.StatusServiceUnavailable, wire.ReasonUnavailable, "%v", err)
+	var busy *store.BusyError
+	if errors.As(err, &busy) {
+		refuseFor(w, http.StatusTooManyRequests, wire.ReasonPaced, busy.After, err)
+		return
+	}
+	refuseFor(w, http.StatusServiceUnavailable, wire.ReasonUnavailable, 5*time.Second, err)
 }

@@ -15,8 +15,9 @@ type Replicas interface {
 	Reserve(ctx context.Context, ask wire.Ask) (wire.Reservation, error)
 	// Release is Broker's.
 	Release(ctx context.Context, cluster, id string) error
-	// Told says that the client of a reservation was told 2xx by another replica.
-	Told(id string)
+	// Told says whether the client of a reservation was told 2xx by the replica that
+	// handed it on.
+	Told(id string, told bool)
 }
 
 // replicaRoutes are for the other replicas of this daemon alone, who say on whose
@@ -91,7 +92,7 @@ func (a *agents) postHandedRelease(w http.ResponseWriter, r *http.Request) {
 func (a *agents) postTold(w http.ResponseWriter, r *http.Request) {
 	var in wire.Told
 	if readHanded(w, r, &in) {
-		a.Replicas.Told(in.ID)
+		a.Replicas.Told(in.ID, in.Told)
 		w.WriteHeader(http.StatusNoContent)
 	}
 }

@@ -45,6 +45,9 @@ type Broker interface {
 	// Instructions are what the ledger says of a cluster; the channel is closed
 	// once that may have changed.
 	Instructions(cluster string) (wire.Instructions, <-chan struct{})
+	// Vouches says why what this replica knows of the ledger may be old, nil when it
+	// is as new as can be known.
+	Vouches() error
 	// Reread asks the remote whether the ledger has moved. It returns at once.
 	Reread()
 	// Owed is what a cluster must provide, in the first form's words.

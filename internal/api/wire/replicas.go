@@ -31,7 +31,9 @@ type HandedRelease struct {
 	ID string `json:"id"`
 }
 
-// Told says that the client of a reservation was told 2xx.
+// Told says what the client of a reservation was told.
 type Told struct {
 	ID string `json:"id"`
+	// Told is 2xx; else it was told nothing of it.
+	Told bool `json:"told"`
 }

@@ -50,6 +50,8 @@ type API interface {
 type Watcher interface {
 	// Advertisement is there, or is another now.
 	Advertisement(a *marketcrd.Advertisement)
+	// AdvertisementGone: there is none of that provider any more.
+	AdvertisementGone(provider string)
 	// Observation is there, or is another now.
 	Observation(o *marketcrd.Observation)
 	// Heartbeat is there, or is another now.

@@ -105,21 +105,23 @@ func unzip(data []byte, limit int64) ([]byte, error) {
 
 // parts cuts a report that is too large for one object; none otherwise. Their
 // names say what is in them, so that the same report has the same parts.
-func (p packed) parts(provider string) []*marketcrd.AdvertisementPart {
+func (p packed) parts(provider string, g wire.Generation) []*marketcrd.AdvertisementPart {
 	if len(p.bytes) <= maxObject {
 		return nil
 	}
 	var out []*marketcrd.AdvertisementPart
 	for chunk := range slices.Chunk(p.bytes, maxObject) {
 		part := &marketcrd.AdvertisementPart{Spec: marketcrd.AdvertisementPartSpec{Provider: provider, Report: chunk}}
-		part.Name = partName(provider, chunk)
+		part.Name = partName(provider, g, chunk)
 		out = append(out, part)
 	}
 	return out
 }
 
-func partName(provider string, chunk []byte) string {
-	sum := sha256.Sum256(chunk)
+// partName has the report's generation in it: a part that is to go is none of a
+// newer report's.
+func partName(provider string, g wire.Generation, chunk []byte) string {
+	sum := sha256.Sum256(append([]byte(g.String()+" "), chunk...))
 	return provider + "." + hex.EncodeToString(sum[:16])
 }
 

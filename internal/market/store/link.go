@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ const (
 	// retry is how soon a beat is tried again that could not be written.
 	retry = time.Second
 	// soonest is how soon after a beat the next one may follow that has news.
-	soonest = 250 * time.Millisecond
+	soonest = 500 * time.Millisecond
 	// lookEvery is how often the link is judged.
 	lookEvery = time.Second
 	// clearEvery is how often what nobody names any more is deleted.
@@ -47,6 +48,7 @@ type link struct {
 	cleared time.Time
 	tried   time.Time // when a beat was last tried
 	soon    bool      // the next beat is not to wait for its time
+	looked  time.Time // when it was last judged
 }
 
 // wrong says what keeps this replica from hearing, "" for nothing.
@@ -70,6 +72,13 @@ func (l *link) wrong(beat int64, now time.Time, served bool) string {
 func (s *Shared) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.opts.API.Watch(ctx, &watching{s, ctx}) })
+	group.Go(func() error {
+		for ctx.Err() == nil {
+			s.Tend(ctx)
+			pause(ctx, lookEvery)
+		}
+		return nil
+	})
 	group.Go(func() error {
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
@@ -137,15 +146,75 @@ func (s *Shared) Look(ctx context.Context) {
 	s.mu.Lock()
 	now := s.opts.Now()
 	due := s.link.synced && (s.link.tried.IsZero() || now.Sub(s.link.tried) >= beatEvery || s.link.unwritten != "" && now.Sub(s.link.tried) >= retry || s.link.soon && s.link.unwritten == "" && now.Sub(s.link.tried) >= soonest)
-	tidy := s.link.synced && now.Sub(s.link.cleared) >= clearEvery
 	s.mu.Unlock()
 	if due {
 		s.beat(ctx)
 	}
-	if tidy {
-		s.tidy(ctx)
-	}
 	s.judge()
+}
+
+// Tend deletes what nobody needs any more and looks again at what could not be
+// read. Run calls it every second, apart from Look: it may take long.
+func (s *Shared) Tend(ctx context.Context) {
+	s.mu.Lock()
+	now := s.opts.Now()
+	tidy := s.link.synced && now.Sub(s.link.cleared) >= clearEvery
+	s.mu.Unlock()
+	s.settleDoubts(ctx)
+	if tidy {
+		limited, cancel := context.WithTimeout(ctx, clearEvery)
+		defer cancel()
+		s.tidy(limited)
+	}
+}
+
+// doubted is how long a watch may take to tell of a list that a replica has heard.
+const doubted = 3 * time.Second
+
+// doubt notes that an object of the store is to be looked at.
+func (s *Shared) doubt(provider string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, noted := s.doubts[provider]; !noted && len(s.doubts) < maxDoubts {
+		s.doubts[provider] = s.opts.Now()
+	}
+}
+
+// Bounds of doubts: how many are remembered, and how many are looked at each time.
+const maxDoubts, looksAtOnce = 20_000, 32
+
+// settleDoubts looks at objects that the watch has not told, or that could not be
+// read.
+func (s *Shared) settleDoubts(ctx context.Context) {
+	s.mu.Lock()
+	now := s.opts.Now()
+	var due []string
+	for provider, since := range s.doubts {
+		if now.Sub(since) >= doubted && len(due) < looksAtOnce {
+			due = append(due, provider)
+			s.doubts[provider] = now
+		}
+	}
+	s.mu.Unlock()
+	slices.Sort(due)
+	for _, provider := range due {
+		a, err := s.opts.API.Advertisement(ctx, provider)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			s.gone(provider)
+		case err == nil:
+			err = s.take(ctx, a)
+			s.note("advertisement "+provider, err)
+			if unreached(err) != nil {
+				continue
+			}
+		default:
+			continue
+		}
+		s.mu.Lock()
+		delete(s.doubts, provider)
+		s.mu.Unlock()
+	}
 }
 
 // beat writes this replica's Heartbeat.
@@ -204,7 +273,12 @@ func (s *Shared) judge() {
 	l := &s.link
 	wrong := l.wrong(s.beats.n, now, s.opts.Serving() || s.beats.serves(now))
 	var cut, listen bool
+	asleep := !l.looked.IsZero() && now.Sub(l.looked) > patience // nobody listened: the process was held up
+	l.looked = now
 	switch {
+	case wrong == "" && asleep && !l.cut:
+		listen = true
+		l.doubt, l.why = time.Time{}, ""
 	case wrong == "":
 		listen = l.cut
 		l.cut, l.doubt, l.why = false, time.Time{}, ""
@@ -251,19 +325,15 @@ type watching struct {
 
 // Advertisement implements Watcher.
 func (w *watching) Advertisement(a *marketcrd.Advertisement) {
-	s := w.Shared
-	l, err := s.read(w.ctx, a)
-	object := "advertisement " + a.Name
-	s.note(object, err)
-	if err != nil || !s.keep(a.Name, l) {
-		return
+	err := w.take(w.ctx, a)
+	w.note("advertisement "+a.Name, err)
+	if unreached(err) != nil {
+		w.doubt(a.Name)
 	}
-	how := before
-	if s.listening() {
-		how = there
-	}
-	s.note(object, current(s.tell(a.Name, l, how)))
 }
+
+// AdvertisementGone implements Watcher.
+func (w *watching) AdvertisementGone(provider string) { w.gone(provider) }
 
 // Heartbeat implements Watcher.
 func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
@@ -291,8 +361,12 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 			s.again(cluster, generation)
 			continue
 		}
-		if l := s.known(provider); l != nil && l.generation == generation {
-			_ = tell(s.opts.Market, Report{Cluster: provider, Generation: generation}, lateWord) // of another list the watch will tell
+		switch l := s.known(provider); {
+		case l == nil || l.generation != generation: // the watch will tell, or has failed to
+			s.opts.Market.Vouch(provider)
+			s.doubt(provider)
+		default:
+			_ = tell(s.opts.Market, Report{Cluster: provider, Generation: generation}, lateWord) // it has the list
 		}
 	}
 }

@@ -27,31 +27,53 @@ type seen struct {
 	digest     string          // of the report without its generation
 	version    string
 	report     wire.Observed
+	// latest is the highest generation that said this, also where it was not written.
+	latest wire.Generation
+}
+
+// last is the generation that a newer word must not be below.
+func (s *seen) last() wire.Generation {
+	if s.latest.Cmp(s.generation) > 0 {
+		return s.latest
+	}
+	return s.generation
 }
 
 // Observe implements Store. What has not changed is told by the next Heartbeat.
-func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observed) error {
+func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observed) (taken bool, err error) {
 	if cause := s.cutOff(); cause != nil {
-		return cause
+		return false, cause
 	}
 	if err := report.Check(); err != nil {
-		return fmt.Errorf("what is observed in %s: %w", cluster, err)
+		return false, fmt.Errorf("what is observed in %s: %w", cluster, err)
 	}
 	generation := generationOf(report, s.opts.Now())
+	if err := s.opts.Market.Check(cluster, generation, nil); err != nil {
+		return false, err
+	}
 	digest, text, err := digestOf(report)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for range attempts {
 		was := s.seenOf(cluster)
 		switch {
-		case was != nil && generation.Cmp(was.generation) < 0:
-			return nil // a newer word is known: this one was held up
+		case was != nil && generation.Cmp(was.last()) < 0:
+			return false, nil // a newer word is known: this one was held up
 		case was != nil && digest == was.digest:
+			again := *was
+			again.latest = generation
 			s.mu.Lock()
-			s.beats.hear(observedBy+cluster, was.generation)
+			s.seen[cluster] = &again
+			s.beats.hear(observedBy+cluster, generation)
 			s.mu.Unlock()
-			return nil
+			return true, nil
+		}
+		s.mu.Lock()
+		after := spend(s.paces.seen, cluster, seenPace, seenAtOnce, s.opts.Now())
+		s.mu.Unlock()
+		if after > 0 {
+			return false, &BusyError{Because: "what is seen in " + cluster + " changes too often", After: after}
 		}
 		o := &marketcrd.Observation{Spec: marketcrd.ObservationSpec{
 			Generation: generation.String(), Replica: s.opts.Replica, ObservedAt: metav1.NewTime(s.opts.Now().UTC().Truncate(time.Second)),
@@ -65,15 +87,15 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 		s.wrote("observation", err)
 		switch {
 		case err == nil:
-			s.keepSeen(cluster, &seen{generation, digest, written.ResourceVersion, report})
-			return nil
+			s.keepSeen(cluster, &seen{generation: generation, digest: digest, version: written.ResourceVersion, report: report})
+			return true, nil
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
 			s.rereadSeen(ctx, cluster)
 		default:
-			return &CutError{err.Error()}
+			return false, &CutError{err.Error()}
 		}
 	}
-	return &BusyError{Because: "other replicas are told of cluster " + cluster + " at the same time", After: time.Second}
+	return false, &BusyError{Because: "other replicas are told of cluster " + cluster + " at the same time", After: time.Second}
 }
 
 // generationOf orders a report; one of an older form by when it came.
@@ -114,7 +136,7 @@ func (s *Shared) keepSeen(cluster string, next *seen) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.seen[cluster]
-	if was != nil && next.generation.Cmp(was.generation) < 0 {
+	if was != nil && next.generation.Cmp(was.last()) < 0 {
 		return false
 	}
 	s.seen[cluster] = next
@@ -181,7 +203,16 @@ func (w *watching) Observation(o *marketcrd.Observation) {
 
 // again tells that a cluster's agent said to another replica what the store has.
 func (s *Shared) again(cluster string, generation wire.Generation) {
-	if o := s.seenOf(cluster); o != nil && o.generation == generation && s.opts.Observed != nil {
+	s.mu.Lock()
+	o := s.seen[cluster]
+	known := o != nil && generation.Cmp(o.generation) >= 0
+	if known && generation.Cmp(o.last()) > 0 {
+		again := *o
+		again.latest = generation
+		s.seen[cluster] = &again
+	}
+	s.mu.Unlock()
+	if known && s.opts.Observed != nil {
 		s.opts.Observed(cluster, o.report)
 	}
 }

@@ -22,8 +22,10 @@ const (
 	writesPerSecond, writesAtOnce = 100, 200
 	// maxStored is what all lists together may take, packed.
 	maxStored = 512 << 20
-	// urgentPace is how often an urgent list is written.
-	urgentPace = time.Second
+	// urgentPace is how often an urgent list is written, after urgentAtOnce of them.
+	urgentPace, urgentAtOnce = 10 * time.Second, 6
+	// seenPace is how often what a cluster's agent sees is written, after seenAtOnce.
+	seenPace, seenAtOnce = 5 * time.Second, 6
 )
 
 // paces judge whether a list may be written now. Shared's lock guards them.
@@ -31,10 +33,12 @@ type paces struct {
 	all *rate.Limiter
 	// written is when each provider's list was last written here.
 	written map[string]time.Time
+	// urgent and seen are the budgets of each provider and cluster.
+	urgent, seen, looks map[string]*rate.Limiter
 }
 
 func newPaces() paces {
-	return paces{all: rate.NewLimiter(writesPerSecond, writesAtOnce), written: map[string]time.Time{}}
+	return paces{all: rate.NewLimiter(writesPerSecond, writesAtOnce), written: map[string]time.Time{}, urgent: map[string]*rate.Limiter{}, seen: map[string]*rate.Limiter{}, looks: map[string]*rate.Limiter{}}
 }
 
 // admit lets a list be written, or says when to come again. was is the list that
@@ -45,7 +49,10 @@ func (p *paces) admit(provider string, was, next *wire.FlavorReport, stored int6
 	case was == nil:
 		least = 0
 	case urgent(was, next):
-		least = urgentPace
+		least = 0
+		if after := spend(p.urgent, provider, urgentPace, urgentAtOnce, now); after > 0 {
+			return &BusyError{Because: fmt.Sprintf("the list of %s takes something back too often", provider), After: after}
+		}
 	case small(was, next):
 		least = smallPace
 	}
@@ -61,6 +68,21 @@ func (p *paces) admit(provider string, was, next *wire.FlavorReport, stored int6
 		return &BusyError{Because: fmt.Sprintf("more than %d lists a second are reported to this replica", writesPerSecond), After: 2 * time.Second}
 	}
 	return nil
+}
+
+// spend takes one of a budget, or says when there will be one.
+func spend(budgets map[string]*rate.Limiter, of string, every time.Duration, burst int, now time.Time) time.Duration {
+	l := budgets[of]
+	if l == nil {
+		l = rate.NewLimiter(rate.Every(every), burst)
+		budgets[of] = l
+	}
+	r := l.ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait > 0 {
+		r.CancelAt(now)
+	}
+	return wait
 }
 
 // urgent reports whether a list takes something back that may have been sold, or

@@ -7,12 +7,11 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -69,6 +68,12 @@ type Shared struct {
 	bad    map[string]string // objects that could not be used, with why, as last logged
 	stale  map[string]time.Time
 	seen   map[string]*seen // by cluster, as the store has it
+	// lost are providers of which the store has nothing any more, or something older
+	// than what is known: the next report is written whatever it says.
+	lost map[string]bool
+	// doubts are providers of which an object could not be read, or another list is
+	// heard of than is known, since when; they are looked at again.
+	doubts map[string]time.Time
 }
 
 // list is a provider's as the store has it. It never changes.
@@ -101,7 +106,7 @@ func NewShared(o Options) *Shared {
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s
@@ -163,8 +168,13 @@ func (s *Shared) cutOff() error {
 
 // renew takes a report that says that a list still holds.
 func (s *Shared) renew(ctx context.Context, r Report) error {
-	if l := s.known(r.Cluster); l != nil && l.generation == r.Generation {
+	switch l := s.known(r.Cluster); {
+	case s.isLost(r.Cluster):
+		return market.ErrUnknownBase
+	case l != nil && l.generation == r.Generation:
 		return s.heardHere(r.Cluster, l)
+	case !s.mayLook(r.Cluster):
+		return &BusyError{Because: "the list of " + r.Cluster + " is looked for once a second", After: lookAgain}
 	}
 	// A watch may lag: the object itself tells.
 	a, err := s.opts.API.Advertisement(ctx, r.Cluster)
@@ -185,6 +195,22 @@ func (s *Shared) renew(ctx context.Context, r Report) error {
 	}
 	s.keep(r.Cluster, l)
 	return s.heardHere(r.Cluster, l)
+}
+
+// lookAgain is how often a provider's object is read for its reports, after looksFirst.
+const lookAgain, looksFirst = time.Second, 5
+
+// mayLook lets a provider's object be read for a report.
+func (s *Shared) mayLook(provider string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return spend(s.paces.looks, provider, lookAgain, looksFirst, s.opts.Now()) == 0
+}
+
+func (s *Shared) isLost(provider string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost[provider]
 }
 
 // heardHere notes that a provider was heard by this replica, and that its list holds.
@@ -209,14 +235,10 @@ func current(err error) error {
 	return err
 }
 
-// attempts bounds how often a write is tried that others are faster with.
-const attempts = 5
-
 // Newest makes the market know the lists of some providers as the store has them at
-// this moment, and reports whether any was not known: what was decided on the
-// former may be wrong. An error means that it is not known.
-func (s *Shared) Newest(ctx context.Context, providers []string) (news bool, err error) {
-	var found atomic.Bool
+// this moment: a watch may lag behind a report that another replica acknowledged. An
+// error means that it is not known.
+func (s *Shared) Newest(ctx context.Context, providers []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(asked)
 	for _, provider := range providers {
@@ -225,135 +247,50 @@ func (s *Shared) Newest(ctx context.Context, providers []string) (news bool, err
 			if errors.Is(err, ErrNotFound) { // a file's, or somebody deleted it, which withdraws nothing
 				return nil
 			}
+			if err == nil {
+				err = unreached(s.take(ctx, a))
+			}
 			if err != nil {
 				return fmt.Errorf("look what %s offers now: %w", provider, err)
-			}
-			if l := s.known(provider); l != nil && l.version == a.ResourceVersion {
-				return nil
-			}
-			l, err := s.read(ctx, a)
-			if err != nil { // it is left out, as the watch will say
-				return nil //nolint:nilerr // what was known stays
-			}
-			if s.keep(provider, l) {
-				found.Store(true)
-				return current(s.tell(provider, l, there))
 			}
 			return nil
 		})
 	}
-	err = group.Wait()
-	return found.Load(), err
+	return group.Wait()
+}
+
+// unreached is an error of reaching the store, and none of what stands there: what
+// nobody can read is left out.
+func unreached(err error) error {
+	var cut *CutError
+	if errors.As(err, &cut) {
+		return err
+	}
+	return nil
+}
+
+// take makes the market know an object of the store, and hear it if anybody can be
+// heard.
+func (s *Shared) take(ctx context.Context, a *marketcrd.Advertisement) error {
+	if l := s.known(a.Name); l != nil && l.version == a.ResourceVersion {
+		return nil
+	}
+	l, err := s.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	if !s.keep(a.Name, l) {
+		return nil // between two replicas' words of one report the market has it already
+	}
+	how := before
+	if s.listening() {
+		how = there
+	}
+	return current(s.tell(a.Name, l, how))
 }
 
 // asked bounds how many objects are asked for at a time.
 const asked = 16
-
-// put writes a list, and makes this market hear it when the store has it.
-func (s *Shared) put(ctx context.Context, r Report, p packed) error {
-	next := &list{generation: r.Generation, digest: p.digest, size: int64(len(p.bytes)), content: r.Content}
-	read := false // the object itself was read
-	for range attempts {
-		was := s.known(r.Cluster)
-		if was != nil && next.older(was) {
-			switch {
-			case was.generation == next.generation: // sent again
-				return s.heardHere(r.Cluster, was)
-			case read:
-				return &market.StaleEpochError{Last: was.generation}
-			}
-			s.reread(ctx, r.Cluster)
-			read = true
-			continue
-		}
-		if err := s.admit(r.Cluster, was, next); err != nil {
-			return err
-		}
-		err := s.write(ctx, r, p, was, next)
-		switch {
-		case err == nil:
-			return current(s.tell(r.Cluster, next, here))
-		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
-			s.reread(ctx, r.Cluster)
-			read = true
-		default:
-			return &CutError{err.Error()}
-		}
-	}
-	return &BusyError{Because: "other replicas take reports of " + r.Cluster + " at the same time", After: time.Second}
-}
-
-// admit asks the budgets. A provider that has to wait is heard nevertheless: its
-// list is kept as it was.
-func (s *Shared) admit(cluster string, was, next *list) error {
-	s.mu.Lock()
-	stored := s.stored + next.size
-	var content *wire.FlavorReport
-	if was != nil {
-		stored -= was.size
-		content = was.content
-	}
-	err := s.paces.admit(cluster, content, next.content, stored, s.opts.Now())
-	s.mu.Unlock()
-	if err != nil && was != nil {
-		if told := s.heardHere(cluster, was); told != nil {
-			return told
-		}
-	}
-	return err
-}
-
-// write writes the parts and then the object that names them.
-func (s *Shared) write(ctx context.Context, r Report, p packed, was, next *list) error {
-	a := &marketcrd.Advertisement{}
-	a.Name = r.Cluster
-	if was != nil {
-		a.ResourceVersion = was.version
-	}
-	now := s.opts.Now()
-	a.Spec = marketcrd.AdvertisementSpec{
-		Generation: r.Generation.String(), Replica: s.opts.Replica, Certificate: r.Certificate, ReportedAt: metav1.NewTime(now.UTC().Truncate(time.Second)),
-		Summary: summaryOf(r.Content), Digest: p.digest,
-	}
-	for _, part := range p.parts(r.Cluster) {
-		if err := s.opts.API.PutPart(ctx, part); err != nil && !errors.Is(err, ErrConflict) { // one of that name has the same in it
-			return err
-		}
-		a.Spec.Parts = append(a.Spec.Parts, part.Name)
-	}
-	if len(a.Spec.Parts) == 0 {
-		a.Spec.Report = p.bytes
-	}
-	written, err := s.opts.API.PutAdvertisement(ctx, a)
-	s.wrote("advertisement", err)
-	if err != nil {
-		return err
-	}
-	next.version, next.parts = written.ResourceVersion, a.Spec.Parts
-	s.mu.Lock()
-	s.paces.written[r.Cluster] = now
-	s.beats.hear(r.Cluster, r.Generation)
-	if was != nil {
-		s.leave(was.parts, next.parts, now)
-	}
-	s.mu.Unlock()
-	s.keep(r.Cluster, next)
-	return nil
-}
-
-func (s *Shared) wrote(kind string, err error) {
-	if s.opts.Observer == nil {
-		return
-	}
-	switch {
-	case err == nil:
-		s.opts.Observer.StoreWrote(kind, "ok")
-	case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
-		s.opts.Observer.StoreWrote(kind, "conflict")
-	default:
-		s.opts.Observer.StoreWrote(kind, "error")
-	}
-}
 
 // known is a provider's list as the store was last seen to have it, nil for none.
 func (s *Shared) known(provider string) *list {
@@ -369,14 +306,36 @@ func (s *Shared) keep(provider string, l *list) (news bool) {
 	defer s.mu.Unlock()
 	was := s.lists[provider]
 	if was != nil && l.generation.Cmp(was.generation) < 0 {
+		if newer(l.version, was.version) { // somebody put an older one back
+			s.lost[provider] = true
+		}
 		return false
 	}
+	delete(s.doubts, provider)
 	s.lists[provider] = l
 	s.stored += l.size
 	if was != nil {
 		s.stored -= was.size
 	}
 	return !l.older(was)
+}
+
+// newer reports whether an object's version comes after another one: the numbers of
+// one cluster's API server only grow.
+func newer(version, than string) bool {
+	a, errA := strconv.ParseUint(version, 10, 64)
+	b, errB := strconv.ParseUint(than, 10, 64)
+	return errA == nil && errB == nil && a > b
+}
+
+// gone notes that the store has nothing of a provider any more: that withdraws
+// nothing, and its next report is written whatever it says.
+func (s *Shared) gone(provider string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lists[provider] != nil {
+		s.lost[provider] = true
+	}
 }
 
 // reread takes over what the store has of a provider now. nil: nothing that can be
@@ -433,10 +392,13 @@ func (s *Shared) read(ctx context.Context, a *marketcrd.Advertisement) (*list, e
 	}
 	for _, name := range a.Spec.Parts {
 		part, err := s.opts.API.Part(ctx, name)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, &CutError{err.Error()}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("part %.80q: %w", name, err)
 		}
-		if name != partName(a.Name, part.Spec.Report) {
+		if name != partName(a.Name, generation, part.Spec.Report) {
 			return nil, fmt.Errorf("part %.80q is not of this provider, or was changed", name)
 		}
 		data = append(slices.Clip(data), part.Spec.Report...)
@@ -484,78 +446,6 @@ func (s *Shared) tell(provider string, l *list, how int) error {
 		return err
 	}
 	return s.opts.Market.SetDemand(provider, l.content.Demand)
-}
-
-// leave notes parts that no object names any more.
-func (s *Shared) leave(was, now []string, at time.Time) {
-	for _, name := range was {
-		if !slices.Contains(now, name) {
-			s.stale[name] = at
-		}
-	}
-	for _, name := range now {
-		delete(s.stale, name)
-	}
-}
-
-// keptParts is how long parts stay that no object names: a reader may be on them.
-const keptParts = time.Minute
-
-// clear deletes parts that nobody names any more.
-func (s *Shared) clear(ctx context.Context) error {
-	s.mu.Lock()
-	now := s.opts.Now()
-	named := map[string]bool{}
-	for _, l := range s.lists {
-		for _, name := range l.parts {
-			named[name] = true
-		}
-	}
-	var due []string
-	for name, since := range s.stale {
-		switch {
-		case named[name]:
-			delete(s.stale, name)
-		case now.Sub(since) >= keptParts:
-			due = append(due, name)
-		}
-	}
-	s.mu.Unlock()
-	var errs []error
-	for _, name := range slices.Sorted(slices.Values(due)) {
-		if err := s.opts.API.DeletePart(ctx, name); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		s.mu.Lock()
-		delete(s.stale, name)
-		s.mu.Unlock()
-	}
-	return errors.Join(errs...)
-}
-
-// orphans notes the parts that nobody names at a start: a replica died between
-// them and their object.
-func (s *Shared) orphans(ctx context.Context) error {
-	names, err := s.opts.API.Parts(ctx)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := map[string]bool{}
-	for _, l := range s.lists {
-		for _, name := range l.parts {
-			known[name] = true
-		}
-	}
-	now := s.opts.Now()
-	for _, name := range names {
-		if _, noted := s.stale[name]; !noted && !known[name] {
-			s.stale[name] = now
-		}
-	}
-	return nil
 }
 
 // note logs why an object is left out, once for each reason.

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -69,6 +68,7 @@ func (r *replicas) tick(seconds int) {
 		for _, one := range r.all {
 			one.api.Deliver(0)
 			one.store.Look(r.t.Context())
+			one.store.Tend(r.t.Context())
 			one.api.Deliver(0)
 		}
 	}
@@ -285,7 +285,15 @@ func TestWiped(t *testing.T) {
 	if err := c.report("paris", 7, 1, nil); !errors.Is(err, market.ErrUnknownBase) {
 		t.Fatalf("the list is nowhere: %v", err)
 	}
-	must(t, c.report("paris", 7, 1, flavors("paris", 8, 0)))
+	// Nothing changes at paris, which goes on reporting where it did: that brings it back.
+	if err := r.all[0].report("paris", 7, 1, nil); !errors.Is(err, market.ErrUnknownBase) {
+		t.Fatalf("the replica that has the list in memory alone: %v", err)
+	}
+	must(t, r.all[0].report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.tick(12)
+	if c.gpus("paris") != 8 || c.state("paris") != model.Fresh {
+		t.Fatalf("who came later has %d GPUs of paris, %s", c.gpus("paris"), c.state("paris"))
+	}
 	must(t, r.all[0].report("paris", 7, 2, flavors("paris", 4, 0)))
 	r.settle()
 	for _, one := range r.all {
@@ -406,7 +414,8 @@ func TestObservations(t *testing.T) {
 	a, b, c := r.all[0], r.all[1], r.all[2]
 	say := func(one *replica, n int, root string) {
 		t.Helper()
-		must(t, one.store.Observe(t.Context(), "rome", wire.Observed{Generation: fmt.Sprintf("5.%d", n), Root: strings.Repeat(root, 20)}))
+		_, err := one.store.Observe(t.Context(), "rome", wire.Observed{Generation: fmt.Sprintf("5.%d", n), Root: strings.Repeat(root, 20)})
+		must(t, err)
 	}
 	take := func(one *replica) string {
 		out := strings.Join(one.seen, ",")
@@ -452,149 +461,6 @@ func TestNews(t *testing.T) {
 	r.tick(11)
 	if b.news != 2 || a.news != 0 {
 		t.Errorf("after a commit: %d, %d", a.news, b.news)
-	}
-}
-
-// Objects that somebody else wrote harm nobody: they are named and left out, and
-// the provider's next report replaces them.
-func TestHostileObjects(t *testing.T) {
-	good := flavors("paris", 8, 0)
-	for name, forge := range map[string]func(*marketcrd.Advertisement){
-		"no generation":      func(a *marketcrd.Advertisement) { a.Spec.Generation = "x" },
-		"an epoch far ahead": func(a *marketcrd.Advertisement) { a.Spec.Generation = "9000000000000000000.1" },
-		"no gzip":            func(a *marketcrd.Advertisement) { a.Spec.Report = []byte("nonsense") },
-		"cut off":            func(a *marketcrd.Advertisement) { a.Spec.Report = a.Spec.Report[:len(a.Spec.Report)/2] },
-		"another digest":     func(a *marketcrd.Advertisement) { a.Spec.Digest = strings.Repeat("0", 64) },
-		"another provider's": func(a *marketcrd.Advertisement) {
-			other := storetest.Packed(flavors("oslo", 8, 0))
-			a.Spec.Digest, a.Spec.Report = other.Spec.Digest, other.Spec.Report
-		},
-		"parts that are not there": func(a *marketcrd.Advertisement) { a.Spec.Report, a.Spec.Parts = nil, []string{"paris.00"} },
-		"too many parts":           func(a *marketcrd.Advertisement) { a.Spec.Parts = make([]string, 100) },
-		"a bomb":                   func(a *marketcrd.Advertisement) { a.Spec.Report = storetest.Bomb(64 << 20) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newReplicas(t, "a")
-			a := r.all[0]
-			must(t, a.report("oslo", 7, 1, flavors("oslo", 4, 0)))
-			bad := storetest.Packed(good)
-			bad.Name, bad.Spec.Generation = "paris", "8.1"
-			forge(bad)
-			r.objects.Forge(bad)
-			r.tick(1)
-			if len(a.store.Objects()) != 1 {
-				t.Errorf("named: %v", a.store.Objects())
-			}
-			if a.gpus("paris") != -1 || a.gpus("oslo") != 4 {
-				t.Errorf("paris %d, oslo %d", a.gpus("paris"), a.gpus("oslo"))
-			}
-			must(t, a.report("paris", 7, 1, good))
-			r.tick(1)
-			if a.gpus("paris") != 8 || len(a.store.Objects()) != 0 {
-				t.Errorf("after the report: %d, %v", a.gpus("paris"), a.store.Objects())
-			}
-		})
-	}
-}
-
-// Whatever is lost, late, in conflict or out of reach, no replica takes a list
-// back that was acknowledged, and once all is well they agree on the newest.
-func TestFaults(t *testing.T) {
-	for seed := range uint64(100) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			rnd := rand.New(rand.NewPCG(seed, 7))
-			r := newReplicas(t, "a", "b", "c")
-			r.tick(2)
-			for _, one := range r.all {
-				one.api.Fault = func(string) (bool, bool) {
-					switch rnd.IntN(12) {
-					case 0:
-						return true, false
-					case 1:
-						return true, true
-					}
-					return false, false
-				}
-			}
-			type agent struct {
-				epoch, n, acked uint64
-				gpus, sold      int64
-			}
-			agents := map[string]*agent{"paris": {epoch: 5}, "oslo": {epoch: 5}, "rome": {epoch: 5}}
-			names := []string{"paris", "oslo", "rome"}
-			lives := 1
-			for range 300 {
-				switch rnd.IntN(10) {
-				case 0, 1, 2, 3:
-					name := names[rnd.IntN(3)]
-					ag := agents[name]
-					one := r.all[rnd.IntN(3)]
-					if ag.acked < ag.n || rnd.IntN(3) == 0 {
-						ag.n++
-						ag.gpus = rnd.Int64N(64)
-					}
-					var content *wire.FlavorReport
-					if ag.acked != ag.n || rnd.IntN(4) == 0 {
-						content = flavors(name, ag.gpus, 0)
-					}
-					err := one.report(name, ag.epoch, ag.n, content)
-					var stale *market.StaleEpochError
-					switch {
-					case err == nil && content != nil:
-						ag.acked, ag.sold = ag.n, ag.gpus
-					case errors.As(err, &stale):
-						if stale.Last.Epoch != ag.epoch || stale.Last.N > ag.n {
-							t.Fatalf("%s is said to have reported %s, and is at %d.%d", name, stale.Last, ag.epoch, ag.n)
-						}
-						ag.epoch, ag.n, ag.acked = stale.Last.Epoch+1, 1, 0
-					case errors.Is(err, market.ErrUnknownBase):
-						ag.acked = 0
-					}
-					if err == nil && one.gpus(name) != ag.gpus {
-						t.Fatalf("%s acknowledged %d GPUs of %s and has %d", one.name, ag.gpus, name, one.gpus(name))
-					}
-				case 4, 5:
-					r.all[rnd.IntN(3)].api.Deliver(1 + rnd.IntN(3))
-				case 6:
-					one := r.all[rnd.IntN(3)]
-					one.cut = !one.cut
-					one.api.Out(one.cut)
-				case 7:
-					if rnd.IntN(4) == 0 {
-						lives++
-						r.start(r.all[rnd.IntN(3)].name, fmt.Sprint(lives))
-					}
-				default:
-					r.now = r.now.Add(time.Duration(1+rnd.IntN(12)) * time.Second)
-					r.all[rnd.IntN(3)].store.Look(t.Context())
-				}
-			}
-			for _, one := range r.all {
-				one.api.Fault = nil
-				one.api.Out(false)
-			}
-			r.tick(30)
-			for _, name := range names {
-				ag := agents[name]
-				ag.n, ag.gpus = ag.n+1, 99
-				if err := r.all[0].report(name, ag.epoch, ag.n, flavors(name, 99, 0)); err != nil {
-					var stale *market.StaleEpochError
-					if !errors.As(err, &stale) {
-						t.Fatal(err)
-					}
-					must(t, r.all[0].report(name, stale.Last.Epoch+1, 1, flavors(name, 99, 0)))
-				}
-			}
-			r.tick(3)
-			for _, one := range r.all {
-				for _, name := range names {
-					if one.gpus(name) != 99 || one.state(name) != model.Fresh {
-						t.Errorf("%s: %d GPUs of %s, %s", one.name, one.gpus(name), name, one.state(name))
-					}
-				}
-			}
-		})
 	}
 }
 
@@ -646,15 +512,98 @@ func TestNewest(t *testing.T) {
 	if got := b.gpus("paris"); got != 8 {
 		t.Fatalf("b has %d", got)
 	}
-	news, err := b.store.Newest(t.Context(), []string{"oslo", "paris"})
-	if err != nil || !news || b.gpus("paris") != 2 {
-		t.Errorf("news %t, %v, %d GPUs", news, err, b.gpus("paris"))
-	}
-	if news, err := b.store.Newest(t.Context(), []string{"oslo", "paris"}); err != nil || news {
-		t.Errorf("again: news %t, %v", news, err)
+	if err := b.store.Newest(t.Context(), []string{"oslo", "paris"}); err != nil || b.gpus("paris") != 2 {
+		t.Errorf("%v, %d GPUs", err, b.gpus("paris"))
 	}
 	b.api.Out(true)
-	if _, err := b.store.Newest(t.Context(), []string{"paris"}); err == nil {
+	if err := b.store.Newest(t.Context(), []string{"paris"}); err == nil {
 		t.Error("no error without the store")
+	}
+}
+
+// A list that one replica cannot read is looked at again; until then its provider
+// sells nothing there, and is not silent.
+func TestUnreadOnce(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.tick(12)
+	must(t, a.report("paris", 7, 2, flavors("paris", 16, 0)))
+	b.api.Skip() // the watch of b never tells it
+	for range 4 {
+		r.tick(30)
+		must(t, a.report("paris", 7, 2, nil))
+		if got := b.state("paris"); got == model.Silent || got == model.Lost {
+			t.Fatalf("paris reports and is %s to b", got)
+		}
+	}
+	r.tick(15)
+	if b.gpus("paris") != 16 || b.state("paris") != model.Fresh {
+		t.Errorf("b has %d GPUs of paris, %s", b.gpus("paris"), b.state("paris"))
+	}
+}
+
+// A snapshot of an hour ago takes the place of the objects: nobody fails over, and
+// the next reports bring back what is newer.
+func TestRestoredFromOldSnapshot(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a := r.all[0]
+	must(t, a.report("paris", 7, 1, flavors("paris", 4, 0)))
+	old := r.objects.Snapshot()
+	r.tick(30)
+	must(t, a.report("paris", 7, 2, flavors("paris", 16, 0)))
+	r.tick(30)
+	r.objects.Restore(old)
+	r.tick(12)
+	c := r.start("c", "1") // knows only what the snapshot has
+	r.tick(2)
+	// The agent reports where it always did, and nothing changes with it.
+	for range 20 {
+		r.tick(30)
+		if err := a.report("paris", 7, 2, nil); errors.Is(err, market.ErrUnknownBase) {
+			must(t, a.report("paris", 7, 2, flavors("paris", 16, 0)))
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range r.all {
+			if got := one.state("paris"); got == model.Silent || got == model.Lost {
+				t.Fatalf("paris reports and is %s to %s", got, one.name)
+			}
+		}
+	}
+	r.tick(12)
+	if c.gpus("paris") != 16 || c.state("paris") != model.Fresh {
+		t.Errorf("c has %d GPUs of paris, %s", c.gpus("paris"), c.state("paris"))
+	}
+}
+
+// A replica that was held up for minutes, as a machine is that is moved, takes
+// nobody for lost: it listened to nobody.
+func TestHeldUp(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.tick(12)
+	r.now = r.now.Add(20 * time.Minute) // b stands still, and so do all
+	b.store.Look(t.Context())
+	if got := b.state("paris"); got == model.Silent || got == model.Lost {
+		t.Errorf("after standing still for 20 minutes paris is %s", got)
+	}
+}
+
+// One certificate's urgent reports have a budget.
+func TestUrgentBudget(t *testing.T) {
+	r := newReplicas(t, "a")
+	a := r.all[0]
+	must(t, a.report("paris", 7, 1, flavors("paris", 64, 0)))
+	for i := range 600 { // ten minutes at its limits: less, more, less
+		r.tick(1)
+		_ = a.report("paris", 7, uint64(2+i), flavors("paris", int64(64-i%2), 0))
+	}
+	if got := r.objects.Versions("paris"); got > 126 { // twice one each 10 s, and what was saved up
+		t.Errorf("%d writes in ten minutes", got)
+	}
+	if got := a.state("paris"); got != model.Fresh {
+		t.Errorf("paris is %s", got)
 	}
 }

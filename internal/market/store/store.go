@@ -16,8 +16,9 @@ type Store interface {
 	// a mistake in the report, which then leaves everything as it was.
 	Report(ctx context.Context, r Report) error
 	// Observe makes every replica know what the agent of a cluster sees of the
-	// manifests that it applies. The errors are those of reaching the store.
-	Observe(ctx context.Context, cluster string, report wire.Observed) error
+	// manifests that it applies. taken is false for a word that was held up on its way.
+	// The errors are *BusyError, *CutError, or a mistake in it.
+	Observe(ctx context.Context, cluster string, report wire.Observed) (taken bool, err error)
 	// Run keeps the market in step with the store until the context ends.
 	Run(ctx context.Context) error
 	// Status is how the store does.
@@ -90,7 +91,7 @@ func (m *Memory) Report(_ context.Context, r Report) error {
 }
 
 // Observe implements Store: there is nobody else to know it.
-func (m *Memory) Observe(context.Context, string, wire.Observed) error { return nil }
+func (m *Memory) Observe(context.Context, string, wire.Observed) (bool, error) { return true, nil }
 
 // Run implements Store: there is nothing to do.
 func (m *Memory) Run(ctx context.Context) error {

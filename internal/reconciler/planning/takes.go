@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -24,17 +27,61 @@ func Takes(p *planner.Plan) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// Outdated reports whether a provider of which a plan takes more has said something
-// since that the market did not know, so that another plan is to be made. newest
-// looks, and makes the market know; nil: the market knows all there is.
-func Outdated(ctx context.Context, newest func(context.Context, []string) (bool, error), p *planner.Plan) (bool, error) {
+// Outdated reports whether a provider of which a plan takes more has less than the
+// market had that the plan was made on, so that another plan is to be made. newest
+// makes the market know what providers offer at this moment; nil: the market knows
+// all there is, and nothing is looked at.
+func Outdated(ctx context.Context, newest func(context.Context, []string) error, p *planner.Plan, was *market.Snapshot, now func() *market.Snapshot) (bool, error) {
 	taken := Takes(p)
 	if newest == nil || len(taken) == 0 {
 		return false, nil
 	}
-	news, err := newest(ctx, taken)
-	if err != nil {
+	if err := newest(ctx, taken); err != nil {
 		return false, fmt.Errorf("before capacity is taken: %w", err)
 	}
-	return news, nil
+	is := now()
+	for _, provider := range is.Differs(was) {
+		if slices.Contains(taken, provider) && less(was.Of(provider), is.Of(provider)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// less reports whether offers have less of anything than they had: they do not sell
+// any more, or have less capacity, or more of it is used or held.
+func less(was, is []*model.Offer) bool {
+	now := make(map[string]*model.Offer, len(is))
+	for _, o := range is {
+		now[o.Flavor.Metadata.Name] = o
+	}
+	for _, old := range was {
+		o := now[old.Flavor.Metadata.Name]
+		if o == old || old.State != model.Fresh {
+			continue
+		}
+		if o == nil || o.State != model.Fresh || o.Flavor.Spec.Cordon && !old.Flavor.Spec.Cordon {
+			return true
+		}
+		a, b := &old.Flavor.Spec, &o.Flavor.Spec
+		if below(b.Capacity, a.Capacity) || below(a.Used, b.Used) {
+			return true
+		}
+		for slice, held := range b.Held {
+			if below(a.Held[slice], held) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// below reports whether anything of a list is less than in another one.
+func below(a, than v1alpha1.Resources) bool {
+	for name, amount := range than {
+		if a[name].Less(amount) {
+			return true
+		}
+	}
+	return false
 }

@@ -26,17 +26,17 @@ func (a *API) Watch(ctx context.Context, w store.Watcher) error {
 	ads := &follower{
 		all: all, list: func() client.ObjectList { return &marketcrd.AdvertisementList{} },
 		tell: func(o any) { w.Advertisement(o.(*marketcrd.Advertisement)) }, //nolint:forcetypeassert // a reflector lets no other through
-		gone: func(any) {},                                                  // an object that is gone withdraws nothing
+		gone: w.AdvertisementGone,
 	}
 	seen := &follower{
 		all: all, list: func() client.ObjectList { return &marketcrd.ObservationList{} },
 		tell: func(o any) { w.Observation(o.(*marketcrd.Observation)) }, //nolint:forcetypeassert // as above
-		gone: func(any) {},
+		gone: func(string) {},
 	}
 	beats := &follower{
 		all: all, list: func() client.ObjectList { return &marketcrd.HeartbeatList{} },
-		tell: func(o any) { w.Heartbeat(o.(*marketcrd.Heartbeat)) },          //nolint:forcetypeassert // as above
-		gone: func(o any) { w.HeartbeatGone(o.(*marketcrd.Heartbeat).Name) }, //nolint:forcetypeassert // as above
+		tell: func(o any) { w.Heartbeat(o.(*marketcrd.Heartbeat)) }, //nolint:forcetypeassert // as above
+		gone: w.HeartbeatGone,
 	}
 	all.followers = []*follower{ads, seen, beats}
 	var wait sync.WaitGroup
@@ -105,7 +105,9 @@ type follower struct {
 	all  *following
 	list func() client.ObjectList
 	tell func(any)
-	gone func(any)
+	gone func(name string)
+	// names of the objects that were handed on; the reflector's goroutine alone uses it.
+	names map[string]bool
 
 	// told: what there was when following began has been handed on; watching: the
 	// watch is alive. The lock of following guards both.
@@ -149,6 +151,10 @@ func (a *following) settle() {
 func (f *follower) hand(o any) error {
 	if object, ok := o.(client.Object); ok {
 		object.SetManagedFields(nil)
+		if f.names == nil {
+			f.names = map[string]bool{}
+		}
+		f.names[object.GetName()] = true
 	}
 	f.tell(o)
 	return nil
@@ -162,15 +168,25 @@ func (f *follower) Update(o any) error { return f.hand(o) }
 
 // Delete implements cache.ReflectorStore.
 func (f *follower) Delete(o any) error {
-	f.gone(o)
+	if object, ok := o.(client.Object); ok {
+		delete(f.names, object.GetName())
+		f.gone(object.GetName())
+	}
 	return nil
 }
 
 // Replace implements cache.ReflectorStore.
 func (f *follower) Replace(list []any, _ string) error {
+	before := f.names
+	f.names = map[string]bool{}
 	for _, o := range list {
 		if err := f.hand(o); err != nil {
 			return err
+		}
+	}
+	for name := range before {
+		if !f.names[name] {
+			f.gone(name)
 		}
 	}
 	f.all.mu.Lock()

@@ -44,6 +44,7 @@ type event struct {
 	beat *marketcrd.Heartbeat
 	seen *marketcrd.Observation
 	gone string // a replica's Heartbeat that was deleted
+	lost string // a provider's Advertisement that was
 }
 
 // API is one replica's way to the objects.
@@ -134,6 +135,8 @@ func (a *API) Deliver(most int) int {
 			w.Observation(e.seen.DeepCopy())
 		case e.beat != nil:
 			w.Heartbeat(e.beat.DeepCopy())
+		case e.lost != "":
+			w.AdvertisementGone(e.lost)
 		default:
 			w.HeartbeatGone(e.gone)
 		}
@@ -352,6 +355,9 @@ func (o *Objects) Wipe() {
 	for name := range o.beats {
 		o.log = append(o.log, event{gone: name})
 	}
+	for name := range o.ads {
+		o.log = append(o.log, event{lost: name})
+	}
 	o.ads, o.parts, o.beats, o.seen = nil, nil, nil, nil
 }
 
@@ -391,4 +397,35 @@ func zip(text []byte) []byte {
 		panic(err) // memory takes whatever is written
 	}
 	return out.Bytes()
+}
+
+// Skip makes the watcher never be told what it has not been told yet.
+func (a *API) Skip() {
+	a.objects.mu.Lock()
+	end := len(a.objects.log)
+	a.objects.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at = end
+}
+
+// Snapshot is all that there is, for Restore.
+func (o *Objects) Snapshot() map[string]*marketcrd.Advertisement {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.ads)
+}
+
+// Restore puts Advertisements back as they were, as who restores etcd does; watchers
+// see them change.
+func (o *Objects) Restore(ads map[string]*marketcrd.Advertisement) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ads = map[string]*marketcrd.Advertisement{}
+	for _, name := range slices.Sorted(maps.Keys(ads)) {
+		ad := ads[name].DeepCopy()
+		ad.ResourceVersion = o.next()
+		o.ads[name] = ad
+		o.log = append(o.log, event{ad: ad.DeepCopy()})
+	}
 }

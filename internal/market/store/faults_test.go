@@ -1,0 +1,159 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store/storetest"
+)
+
+// Objects that somebody else wrote harm nobody: they are named and left out, and
+// the provider's next report replaces them.
+func TestHostileObjects(t *testing.T) {
+	good := flavors("paris", 8, 0)
+	for name, forge := range map[string]func(*marketcrd.Advertisement){
+		"no generation":      func(a *marketcrd.Advertisement) { a.Spec.Generation = "x" },
+		"an epoch far ahead": func(a *marketcrd.Advertisement) { a.Spec.Generation = "9000000000000000000.1" },
+		"no gzip":            func(a *marketcrd.Advertisement) { a.Spec.Report = []byte("nonsense") },
+		"cut off":            func(a *marketcrd.Advertisement) { a.Spec.Report = a.Spec.Report[:len(a.Spec.Report)/2] },
+		"another digest":     func(a *marketcrd.Advertisement) { a.Spec.Digest = strings.Repeat("0", 64) },
+		"another provider's": func(a *marketcrd.Advertisement) {
+			other := storetest.Packed(flavors("oslo", 8, 0))
+			a.Spec.Digest, a.Spec.Report = other.Spec.Digest, other.Spec.Report
+		},
+		"parts that are not there": func(a *marketcrd.Advertisement) { a.Spec.Report, a.Spec.Parts = nil, []string{"paris.00"} },
+		"too many parts":           func(a *marketcrd.Advertisement) { a.Spec.Parts = make([]string, 100) },
+		"a bomb":                   func(a *marketcrd.Advertisement) { a.Spec.Report = storetest.Bomb(64 << 20) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReplicas(t, "a")
+			a := r.all[0]
+			must(t, a.report("oslo", 7, 1, flavors("oslo", 4, 0)))
+			bad := storetest.Packed(good)
+			bad.Name, bad.Spec.Generation = "paris", "8.1"
+			forge(bad)
+			r.objects.Forge(bad)
+			r.tick(1)
+			if len(a.store.Objects()) != 1 {
+				t.Errorf("named: %v", a.store.Objects())
+			}
+			if a.gpus("paris") != -1 || a.gpus("oslo") != 4 {
+				t.Errorf("paris %d, oslo %d", a.gpus("paris"), a.gpus("oslo"))
+			}
+			must(t, a.report("paris", 7, 1, good))
+			r.tick(1)
+			if a.gpus("paris") != 8 || len(a.store.Objects()) != 0 {
+				t.Errorf("after the report: %d, %v", a.gpus("paris"), a.store.Objects())
+			}
+		})
+	}
+}
+
+// Whatever is lost, late, in conflict or out of reach, no replica takes a list
+// back that was acknowledged, and once all is well they agree on the newest.
+func TestFaults(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rnd := rand.New(rand.NewPCG(seed, 7))
+			r := newReplicas(t, "a", "b", "c")
+			r.tick(2)
+			for _, one := range r.all {
+				one.api.Fault = func(string) (bool, bool) {
+					switch rnd.IntN(12) {
+					case 0:
+						return true, false
+					case 1:
+						return true, true
+					}
+					return false, false
+				}
+			}
+			type agent struct {
+				epoch, n, acked uint64
+				gpus, sold      int64
+			}
+			agents := map[string]*agent{"paris": {epoch: 5}, "oslo": {epoch: 5}, "rome": {epoch: 5}}
+			names := []string{"paris", "oslo", "rome"}
+			lives := 1
+			for range 300 {
+				switch rnd.IntN(10) {
+				case 0, 1, 2, 3:
+					name := names[rnd.IntN(3)]
+					ag := agents[name]
+					one := r.all[rnd.IntN(3)]
+					if ag.acked < ag.n || rnd.IntN(3) == 0 {
+						ag.n++
+						ag.gpus = rnd.Int64N(64)
+					}
+					var content *wire.FlavorReport
+					if ag.acked != ag.n || rnd.IntN(4) == 0 {
+						content = flavors(name, ag.gpus, 0)
+					}
+					err := one.report(name, ag.epoch, ag.n, content)
+					var stale *market.StaleEpochError
+					switch {
+					case err == nil && content != nil:
+						ag.acked, ag.sold = ag.n, ag.gpus
+					case errors.As(err, &stale):
+						if stale.Last.Epoch != ag.epoch || stale.Last.N > ag.n {
+							t.Fatalf("%s is said to have reported %s, and is at %d.%d", name, stale.Last, ag.epoch, ag.n)
+						}
+						ag.epoch, ag.n, ag.acked = stale.Last.Epoch+1, 1, 0
+					case errors.Is(err, market.ErrUnknownBase):
+						ag.acked = 0
+					}
+					if err == nil && one.gpus(name) != ag.gpus {
+						t.Fatalf("%s acknowledged %d GPUs of %s and has %d", one.name, ag.gpus, name, one.gpus(name))
+					}
+				case 4, 5:
+					r.all[rnd.IntN(3)].api.Deliver(1 + rnd.IntN(3))
+				case 6:
+					one := r.all[rnd.IntN(3)]
+					one.cut = !one.cut
+					one.api.Out(one.cut)
+				case 7:
+					if rnd.IntN(4) == 0 {
+						lives++
+						r.start(r.all[rnd.IntN(3)].name, fmt.Sprint(lives))
+					}
+				default:
+					r.now = r.now.Add(time.Duration(1+rnd.IntN(12)) * time.Second)
+					r.all[rnd.IntN(3)].store.Look(t.Context())
+				}
+			}
+			for _, one := range r.all {
+				one.api.Fault = nil
+				one.api.Out(false)
+			}
+			r.tick(30)
+			for _, name := range names {
+				ag := agents[name]
+				ag.n, ag.gpus = ag.n+1, 99
+				if err := r.all[0].report(name, ag.epoch, ag.n, flavors(name, 99, 0)); err != nil {
+					var stale *market.StaleEpochError
+					if !errors.As(err, &stale) {
+						t.Fatal(err)
+					}
+					must(t, r.all[0].report(name, stale.Last.Epoch+1, 1, flavors(name, 99, 0)))
+				}
+			}
+			r.tick(3)
+			for _, one := range r.all {
+				for _, name := range names {
+					if one.gpus(name) != 99 || one.state(name) != model.Fresh {
+						t.Errorf("%s: %d GPUs of %s, %s", one.name, one.gpus(name), name, one.state(name))
+					}
+				}
+			}
+		})
+	}
+}

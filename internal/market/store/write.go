@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+)
+
+// attempts bounds how often a write is tried that others are faster with.
+const attempts = 5
+
+// put writes a list, and makes this market hear it when the store has it.
+func (s *Shared) put(ctx context.Context, r Report, p packed) error {
+	next := &list{generation: r.Generation, digest: p.digest, size: int64(len(p.bytes)), content: r.Content}
+	read := false // the object itself was read
+	if s.isLost(r.Cluster) {
+		s.reread(ctx, r.Cluster)
+	}
+	for range attempts {
+		was := s.known(r.Cluster)
+		if was != nil && next.older(was) {
+			switch {
+			case was.generation == next.generation: // sent again
+				return s.heardHere(r.Cluster, was)
+			case read:
+				return &market.StaleEpochError{Last: was.generation}
+			case !s.mayLook(r.Cluster):
+				return &BusyError{Because: "the list of " + r.Cluster + " is looked for once a second", After: lookAgain}
+			}
+			s.reread(ctx, r.Cluster)
+			read = true
+			continue
+		}
+		if err := s.admit(r.Cluster, was, next); err != nil {
+			if was != nil && was.digest == next.digest { // it says what the store has, under another number
+				return nil
+			}
+			return err
+		}
+		err := s.write(ctx, r, p, was, next)
+		switch {
+		case err == nil:
+			return current(s.tell(r.Cluster, next, here))
+		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
+			s.reread(ctx, r.Cluster)
+			read = true
+		default:
+			return &CutError{err.Error()}
+		}
+	}
+	return &BusyError{Because: "other replicas take reports of " + r.Cluster + " at the same time", After: time.Second}
+}
+
+// admit asks the budgets. A provider that has to wait is heard nevertheless: its
+// list is kept as it was.
+func (s *Shared) admit(cluster string, was, next *list) error {
+	s.mu.Lock()
+	stored := s.stored + next.size
+	var content *wire.FlavorReport
+	if was != nil {
+		stored -= was.size
+		content = was.content
+	}
+	err := s.paces.admit(cluster, content, next.content, stored, s.opts.Now())
+	s.mu.Unlock()
+	if err != nil && was != nil {
+		if told := s.heardHere(cluster, was); told != nil {
+			return told
+		}
+	}
+	return err
+}
+
+// write writes the parts and then the object that names them.
+func (s *Shared) write(ctx context.Context, r Report, p packed, was, next *list) error {
+	a := &marketcrd.Advertisement{}
+	a.Name = r.Cluster
+	if was != nil {
+		a.ResourceVersion = was.version
+	}
+	now := s.opts.Now()
+	a.Spec = marketcrd.AdvertisementSpec{
+		Generation: r.Generation.String(), Replica: s.opts.Replica, Certificate: r.Certificate, ReportedAt: metav1.NewTime(now.UTC().Truncate(time.Second)),
+		Summary: summaryOf(r.Content), Digest: p.digest,
+	}
+	for _, part := range p.parts(r.Cluster, r.Generation) {
+		if err := s.opts.API.PutPart(ctx, part); err != nil && !errors.Is(err, ErrConflict) { // one of that name has the same in it
+			return err
+		}
+		a.Spec.Parts = append(a.Spec.Parts, part.Name)
+	}
+	if len(a.Spec.Parts) == 0 {
+		a.Spec.Report = p.bytes
+	}
+	written, err := s.opts.API.PutAdvertisement(ctx, a)
+	s.wrote("advertisement", err)
+	if err != nil {
+		return err
+	}
+	next.version, next.parts = written.ResourceVersion, a.Spec.Parts
+	s.mu.Lock()
+	delete(s.lost, r.Cluster)
+	s.paces.written[r.Cluster] = now
+	s.beats.hear(r.Cluster, r.Generation)
+	if was != nil {
+		s.leave(was.parts, next.parts, now)
+	}
+	s.mu.Unlock()
+	s.keep(r.Cluster, next)
+	return nil
+}
+
+func (s *Shared) wrote(kind string, err error) {
+	if s.opts.Observer == nil {
+		return
+	}
+	switch {
+	case err == nil:
+		s.opts.Observer.StoreWrote(kind, "ok")
+	case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
+		s.opts.Observer.StoreWrote(kind, "conflict")
+	default:
+		s.opts.Observer.StoreWrote(kind, "error")
+	}
+}
