@@ -1,6 +1,7 @@
 package server
 
 import (
+	"container/list"
 	"net"
 	"net/netip"
 	"sync"
@@ -18,21 +19,26 @@ const (
 )
 
 // admission limits a port's connections before their handshake, when nothing is
-// known of a peer but its address. Half of the places are kept for peers that
-// have shown a certificate, now or from the same address within the last hour:
-// those who have none cannot take the places of the others. It is safe for
-// concurrent use.
+// known of a peer but its address. A stranger is a connection whose peer has shown no
+// certificate, now or from the same address within the last hour. Where peers show
+// certificates, strangers have half of the places. Whoever comes while strangers fill
+// the port gets a place: the oldest stranger of the address that has most of them is
+// closed. So nobody who opens connections and says nothing keeps others out, such as a
+// kubelet's probe, which shows no certificate. It is safe for concurrent use.
 type admission struct {
 	all        int
-	strangers  int // most connections of unknown addresses before their handshake
+	strangers  int // most strangers at a time
 	perAddress int // 0: no limit
 	now        func() time.Time
 
 	mu        sync.Mutex
 	open      int
-	strange   int
 	byAddress map[netip.Addr]int
 	known     map[netip.Addr]time.Time
+	// strange are the strangers' connections by address, the oldest first; strangeNow
+	// is how many there are.
+	strange    map[netip.Addr]*list.List
+	strangeNow int
 }
 
 // newAdmission limits a port to some connections; keepHalf where peers show
@@ -41,39 +47,85 @@ func newAdmission(all, perAddress int, keepHalf bool, now func() time.Time) *adm
 	if all <= 0 {
 		all = defaultConnections
 	}
-	a := &admission{all: all, strangers: all, perAddress: perAddress, now: now, byAddress: map[netip.Addr]int{}, known: map[netip.Addr]time.Time{}}
+	a := &admission{
+		all: all, strangers: all, perAddress: perAddress, now: now,
+		byAddress: map[netip.Addr]int{}, known: map[netip.Addr]time.Time{}, strange: map[netip.Addr]*list.List{},
+	}
 	if keepHalf {
 		a.strangers = max(all/2, 1)
 	}
 	return a
 }
 
-// place is what a connection takes of its port. The zero value takes nothing.
+// place is what a connection takes of its port. Its fields are under the lock of the
+// admission. The zero value takes nothing.
 type place struct {
-	at       *admission
+	at       *admission // set once, before the connection is used
 	address  netip.Addr
-	stranger bool
+	stranger *list.Element // in at.strange[address]; nil: no stranger
+	left     bool
 }
 
-// enter gives a new connection a place, if there is one.
-func (a *admission) enter(remote net.Addr) (place, bool) {
-	p := place{at: a, address: addressOf(remote)}
+// enter gives a new connection a place, if there is one. The caller closes displaced,
+// the connection that had to give way; nil: none.
+func (a *admission) enter(conn *watchedConn) (displaced *watchedConn, ok bool) {
+	address := addressOf(conn.RemoteAddr())
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at, known := a.known[p.address]
-	p.stranger = !known || a.now().Sub(at) > knownFor
-	switch {
-	case a.open >= a.all, p.stranger && a.strange >= a.strangers, a.perAddress > 0 && a.byAddress[p.address] >= a.perAddress:
-		return place{}, false
+	at, known := a.known[address]
+	stranger := !known || a.now().Sub(at) > knownFor
+	if a.perAddress > 0 && a.byAddress[address] >= a.perAddress {
+		return nil, false
 	}
+	if a.open >= a.all || stranger && a.strangeNow >= a.strangers {
+		if displaced = a.oldest(); displaced == nil {
+			return nil, false
+		}
+		a.leave(&displaced.place)
+	}
+	p := &conn.place
+	*p = place{at: a, address: address}
 	a.open++
-	if p.stranger {
-		a.strange++
+	if stranger {
+		if a.strange[address] == nil {
+			a.strange[address] = list.New()
+		}
+		p.stranger = a.strange[address].PushBack(conn)
+		a.strangeNow++
 	}
 	if a.perAddress > 0 {
-		a.byAddress[p.address]++
+		a.byAddress[address]++
 	}
-	return p, true
+	return displaced, true
+}
+
+// oldest is the oldest connection of the address that has most strangers; of several
+// such addresses the oldest of all. Nil: there is no stranger.
+func (a *admission) oldest() *watchedConn {
+	var found *watchedConn
+	most := 0
+	for _, of := range a.strange {
+		conn, ok := of.Front().Value.(*watchedConn)
+		if !ok || of.Len() < most || of.Len() == most && !conn.began.Before(found.began) {
+			continue
+		}
+		found, most = conn, of.Len()
+	}
+	return found
+}
+
+// settle makes a stranger's connection one that is none. The caller holds mu.
+func (a *admission) settle(p *place) {
+	if p.stranger == nil {
+		return
+	}
+	of := a.strange[p.address]
+	of.Remove(p.stranger)
+	if of.Len() == 0 {
+		delete(a.strange, p.address)
+	}
+	p.stranger = nil
+	a.strangeNow--
 }
 
 // completed notes that the peer has shown a certificate in force.
@@ -84,10 +136,10 @@ func (p *place) completed() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if p.stranger {
-		p.stranger = false
-		a.strange--
+	if p.left {
+		return
 	}
+	a.settle(p)
 	now := a.now()
 	if _, known := a.known[p.address]; !known && len(a.known) >= maxKnown {
 		for address, at := range a.known {
@@ -113,11 +165,17 @@ func (p *place) leave() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p.at = nil
-	a.open--
-	if p.stranger {
-		a.strange--
+	a.leave(p)
+}
+
+// leave gives a place back, once. The caller holds mu.
+func (a *admission) leave(p *place) {
+	if p.left {
+		return
 	}
+	p.left = true
+	a.open--
+	a.settle(p)
 	if a.perAddress > 0 {
 		if a.byAddress[p.address]--; a.byAddress[p.address] <= 0 {
 			delete(a.byAddress, p.address)

@@ -200,23 +200,117 @@ func TestConnections_HalfIsKeptForKnownPeers(t *testing.T) {
 	}
 }
 
+// from is a connection of which only the peer's address is asked.
+type from struct {
+	net.Conn
+	address net.Addr
+}
+
+func (f from) RemoteAddr() net.Addr { return f.address }
+func (from) Close() error           { return nil }
+
+// Of a full port the address with most strangers gives way, its oldest connection
+// first; a peer that showed a certificate never does.
+func TestAdmission_DisplacesWhoHasMost(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	a := newAdmission(6, 0, false, func() time.Time { return now })
+	enter := func(ip string) (conn, displaced *watchedConn, ok bool) {
+		now = now.Add(time.Second)
+		conn = &watchedConn{Conn: from{address: &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}}, began: now}
+		displaced, ok = a.enter(conn)
+		return conn, displaced, ok
+	}
+	certified, _, _ := enter("192.0.2.1")
+	certified.completed()
+	early, _, _ := enter("192.0.2.2")
+	var crowd []*watchedConn
+	for range 4 {
+		conn, _, _ := enter("192.0.2.66")
+		crowd = append(crowd, conn)
+	}
+	for i, ip := range []string{"192.0.2.3", "192.0.2.66", "192.0.2.4"} {
+		if _, displaced, ok := enter(ip); !ok || displaced != crowd[i] {
+			t.Errorf("%s, the newcomer %d: admitted %t, and the one that gave way is not the crowd's oldest", ip, i, ok)
+		}
+	}
+	// The crowd has two left, everybody else one: the crowd first, then the oldest.
+	if _, displaced, _ := enter("192.0.2.5"); displaced != crowd[3] {
+		t.Error("the crowd did not give way")
+	}
+	if _, displaced, _ := enter("192.0.2.6"); displaced != early {
+		t.Error("of addresses with one connection each the oldest did not give way")
+	}
+	early.completed() // too late
+	if _, known := a.known[early.place.address]; known || a.open != 6 || a.strangeNow != 5 {
+		t.Errorf("known %t, %d open, %d strangers; want 6 and 5", known, a.open, a.strangeNow)
+	}
+	full := newAdmission(1, 0, false, func() time.Time { return now })
+	if _, ok := full.enter(certified); !ok {
+		t.Fatal("the first is refused")
+	}
+	certified.completed()
+	if displaced, ok := full.enter(&watchedConn{Conn: from{address: &net.TCPAddr{IP: net.ParseIP("192.0.2.9")}}}); ok || displaced != nil {
+		t.Error("a stranger took the place of a peer that showed a certificate")
+	}
+}
+
+// A probe that shows no certificate is answered while another opens connections up to
+// the limit and says nothing on them, from its own address or from the probe's.
+func TestProbes_AreAnsweredOnAPortThatIsFull(t *testing.T) {
+	f := &fleet{t: t, revocations: new(Revocations), now: time.Now()}
+	guard, err := NewGuard(nil, f.revocations, f.clock, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.address = "https://" + run(t, Port{
+		Name: "operators", Address: "127.0.0.1:0", TLS: GuardTLS(f.certify(), quiet), Connections: 8,
+		Handler: NewOperators(Operators{Metrics: NewMetrics(), Guard: guard}),
+	})
+	for _, flooder := range []string{"127.0.0.2", "127.0.0.1"} {
+		var silent []net.Conn
+		for range 40 {
+			silent = append(silent, dialFrom(t, flooder, f.address))
+		}
+		for range 3 {
+			client := f.client(nil, nil) // a kubelet takes a new connection for each probe
+			if status, _, body := f.call(client, "GET", "/healthz", nil); status != http.StatusOK {
+				t.Errorf("while %s fills the port: answered %d %s", flooder, status, body)
+			}
+			client.CloseIdleConnections()
+		}
+		kept := 0
+		for _, conn := range silent {
+			if open(t, conn) {
+				kept++
+			}
+		}
+		if kept == 0 || kept > 8 {
+			t.Errorf("%d silent connections were kept, want at most 8", kept)
+		}
+	}
+}
+
 func TestAdmission_RemembersAndForgets(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	a := newAdmission(10, 3, true, func() time.Time { return now })
-	at := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 1} }
-	p, ok := a.enter(at("2001:db8::1"))
+	enter := func(ip string) (*place, bool) {
+		conn := &watchedConn{Conn: from{address: &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}}, began: now}
+		_, ok := a.enter(conn)
+		return &conn.place, ok
+	}
+	p, ok := enter("2001:db8::1")
 	if !ok {
 		t.Fatal("the first is refused")
 	}
 	p.completed()
 	p.leave()
 	p.leave()
-	if q, ok := a.enter(at("2001:db8::ffff")); !ok || q.stranger {
+	if q, ok := enter("2001:db8::ffff"); !ok || q.stranger != nil {
 		t.Error("the same /64 is not known")
 	}
-	var places []place
+	var places []*place
 	for range 5 {
-		if p, ok := a.enter(at("192.0.2.7")); ok {
+		if p, ok := enter("192.0.2.7"); ok {
 			places = append(places, p)
 		}
 	}
@@ -224,7 +318,7 @@ func TestAdmission_RemembersAndForgets(t *testing.T) {
 		t.Errorf("%d connections of one address, want 3", len(places))
 	}
 	now = now.Add(knownFor + time.Minute)
-	if q, ok := a.enter(at("2001:db8::2")); !ok || !q.stranger {
+	if q, ok := enter("2001:db8::2"); !ok || q.stranger == nil {
 		t.Error("an address is known for longer than an hour")
 	}
 	for i := range maxKnown + 10 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
@@ -76,7 +77,7 @@ func certKey(cert *x509.Certificate) string {
 }
 
 // watchedListener gives connections that tell when they are closed, and closes
-// those for which the port has no place.
+// those for which the port has no place, and those that have to give way.
 type watchedListener struct {
 	net.Listener
 	admission *admission
@@ -101,11 +102,14 @@ func (l watchedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, ok := l.admission.enter(conn.RemoteAddr())
+		watched := &watchedConn{Conn: conn, began: l.admission.now(), open: l.open}
+		displaced, ok := l.admission.enter(watched)
+		if displaced != nil {
+			_ = displaced.Close() // its peer finds out
+		}
 		if ok {
-			c := &watchedConn{Conn: conn, place: p, open: l.open}
-			l.open.Store(c, nil)
-			return c, nil
+			l.open.Store(watched, nil)
+			return watched, nil
 		}
 		_ = conn.Close() // nothing was said on it
 	}
@@ -115,6 +119,7 @@ func (l watchedListener) Accept() (net.Conn, error) {
 type watchedConn struct {
 	net.Conn
 
+	began  time.Time
 	place  place
 	open   *sync.Map // that it is one of; nil: of none
 	mu     sync.Mutex
