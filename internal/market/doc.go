@@ -51,13 +51,19 @@
 // A provider that has not been heard for three report intervals is Silent: it
 // sells nothing new. Past its grace (Cluster.agent.gracePeriod, else the
 // fleet's) it is Lost. The next report makes it Fresh, without anybody's help.
+// One that a store told of, and that was not heard since the market listens
+// (Restore, Listen, Vouch), is Elsewhere: it sells nothing and nobody blames it,
+// before as much time has passed as makes another one Silent. While nobody can be
+// heard (Cut) the market is deaf, and no state changes by time.
+//
 // Offers from files never age. A flavor that is missing from a newer list is
 // Withdrawn: it sells nothing, and what it holds stays. Silence is not loss,
 // and deafness, hearing too few of all, is not silence: see Snapshot.Deaf.
 //
 // # Who calls it
 //
-// The agents' port reports, the reconciler sets the inputs and takes snapshots,
+// Reports come by package store, from the agents' port or from other replicas; the
+// reconciler sets the inputs and takes snapshots,
 // the CLI reads market files. It imports only the API.
 //
 // # Concurrency

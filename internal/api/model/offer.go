@@ -38,7 +38,8 @@ const (
 	Lost
 	// Withdrawn: no longer offered by a provider that reports; live contracts are kept.
 	Withdrawn
-	// Elsewhere: no report to this daemon, but to another one, which looks after its contracts. Sells nothing new here.
+	// Elsewhere: what it offers is known by somebody else's word alone: of a store of which it was not heard since, of
+	// another replica that has a newer list, or of the ledger of another daemon. Sells nothing new here, and is not silent.
 	Elsewhere
 )
 
