@@ -190,3 +190,11 @@ func (g *gate) pass(in net.Conn) {
 	}
 	<-done
 }
+
+// rest waits before something is looked at again.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
