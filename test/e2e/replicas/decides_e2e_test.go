@@ -53,7 +53,7 @@ func TestWhoDecides(t *testing.T) {
 				h.logs(ctx)
 				t.Fatalf("%s is not placed", name)
 			}
-			rest(ctx, 50 * time.Millisecond)
+			rest(ctx, 50*time.Millisecond)
 		}
 		took := time.Since(began)
 		t.Logf("%s was placed after %s", name, took.Round(10*time.Millisecond))
@@ -109,7 +109,7 @@ func (h *hub) decider(ctx context.Context, was *replica) *replica {
 	for i, r := range h.all {
 		names[i] = r.Name
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); rest(ctx, 100 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); rest(ctx, 100*time.Millisecond) {
 		name, err := h.Decides(ctx, names...)
 		if err != nil {
 			h.t.Fatal(err)

@@ -195,7 +195,7 @@ func (h *hub) agree(ctx context.Context, what string, agents []*agent, who ...*r
 			if last = fmt.Sprintf("%s shows %s (%v), not %s", r.Name, got, err, strings.Join(want, " ")); time.Now().After(deadline) {
 				h.t.Fatalf("%s: %s", what, last)
 			}
-			rest(ctx, 50 * time.Millisecond)
+			rest(ctx, 50*time.Millisecond)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (h *hub) agree(ctx context.Context, what string, agents []*agent, who ...*r
 // calm watches for a while that none of some replicas calls anybody silent.
 func (h *hub) calm(ctx context.Context, what string, d time.Duration, who ...*replica) {
 	h.t.Helper()
-	for end := time.Now().Add(d); time.Now().Before(end); rest(ctx, 500 * time.Millisecond) {
+	for end := time.Now().Add(d); time.Now().Before(end); rest(ctx, 500*time.Millisecond) {
 		for _, r := range who {
 			got, err := h.shown(ctx, r)
 			if err != nil || strings.Contains(got, "(") || strings.Count(got, "=") != providers {
@@ -327,7 +327,7 @@ func (h *hub) awaitStore(ctx context.Context, who ...*replica) {
 			if time.Now().After(deadline) {
 				h.t.Fatalf("%s: %s", r.Name, why)
 			}
-			rest(ctx, 50 * time.Millisecond)
+			rest(ctx, 50*time.Millisecond)
 		}
 	}
 }
