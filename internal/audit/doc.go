@@ -11,7 +11,8 @@
 //	tree        no commit has a tree that git refuses (fsck --strict) or that is too large; one that has says nothing
 //	sequence    Ledger counts up by one, Fleet stays, and what is known to have stood is there
 //	trailers    Inputs, Market, Plan and Now are there and in order, a decision has its
-//	            Round, and Contract, Set-Aside and message say what changed
+//	            Round, Contract, Set-Aside and message say what changed, and neither
+//	            Renderer nor Rules falls
 //	inputs      the inputs named are on the inputs branch, descend from those before and never go back
 //	plan        the Plan digest is that of what the commit writes
 //	readable    every file is one of the ledger's, in its place

@@ -1,11 +1,14 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/audit/sequence"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -89,17 +92,26 @@ func (r *reader) below(ctx context.Context, h tree.Hash, of []tree.Hash) (bool, 
 	return false, nil
 }
 
-// ruled notes a commit that rules decided which this program does not know.
+// ruled notes a commit that rules decided which this program does not know, and one of
+// lower rules or a lower rendering than one before.
 func (v *verifier) ruled() {
 	said := v.c.Trailer("Rules")
-	if said == "" {
-		return
-	}
-	n, err := strconv.Atoi(said)
+	rules, err := strconv.Atoi(cmp.Or(said, "0"))
 	switch {
-	case err != nil || n < 0:
+	case err != nil || rules < 0:
 		v.fault("", "trailers", "Rules is no number: %q", said)
-	case n > planner.Rules:
-		v.unknown("decided by rules %d, which this program does not know: it knows up to %d", n, planner.Rules)
+	case rules > planner.Rules:
+		v.unknown("decided by rules %d, which this program does not know: it knows up to %d", rules, planner.Rules)
 	}
+	round, err := time.Parse(time.RFC3339, v.c.Trailer("Now"))
+	if err != nil {
+		round = v.c.Committer.When
+	}
+	falls := func(key string, of *sequence.Number, is int) {
+		if most, since, falls := of.Falls(is, round, v.c.Committer.When, maxBehind); falls {
+			v.fault("", "trailers", "%s is %d, and was %d at %s: a daemon of a lower number writes nothing after that", key, is, most, stamp(since))
+		}
+	}
+	falls("Rules", &v.numbers.rules, rules)
+	falls("Renderer", &v.numbers.renderer, v.renderer())
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/audit/sequence"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
@@ -17,6 +18,8 @@ type numbers struct {
 	fleet string
 	begun bool
 	by    string // key of the last, empty for none
+	// rules and renderer of its commits: a daemon of lower ones writes nothing.
+	rules, renderer sequence.Number
 }
 
 // numbered holds a commit of ours to the trailers Ledger and Fleet: the sequence

@@ -1,13 +1,11 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/audit/sequence"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
@@ -105,31 +103,14 @@ func (v *verifier) missing(ctx context.Context, head, commit tree.Hash, raw []by
 		}
 	case last == 0 || !whole:
 	case v.report.Seq < last:
-		return ": " + span(v.report.Seq+1, last) + " missing", nil
+		return ": " + sequence.Span(v.report.Seq+1, last) + " missing", nil
 	default:
 		return fmt.Sprintf(": it is number %d, and the ledger has another commit by that number", last), nil
 	}
 	if len(list) == 0 {
 		return "", nil
 	}
-	slices.SortFunc(list, cmp.Compare)
-	var parts []string
-	for i := 0; i < len(list); {
-		j := i
-		for j+1 < len(list) && list[j+1] <= list[j]+1 {
-			j++
-		}
-		parts = append(parts, span(list[i], list[j]))
-		i = j + 1
-	}
-	return ": " + strings.Join(parts, ", ") + " missing", nil
-}
-
-func span(from, to uint64) string {
-	if from == to {
-		return fmt.Sprintf("number %d", from)
-	}
-	return fmt.Sprintf("numbers %d to %d", from, to)
+	return ": " + sequence.Spans(list) + " missing", nil
 }
 
 // hinted is why a commit that anybody may name is none of the ledger's, or "".
