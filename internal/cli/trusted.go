@@ -38,7 +38,7 @@ type ledgerTrust struct {
 	Sequence uint64 `json:"sequence,omitempty"`
 }
 
-// trusted reads it. A branch that the daemon has not written says nothing.
+// trusted reads it. Where people write the branch too, a head of theirs says nothing.
 func (g *gathered) trusted(ctx context.Context) trusted {
 	out := trusted{Daemon: g.market.trust}
 	if g.src.repo == nil {
@@ -55,7 +55,7 @@ func (g *gathered) trusted(ctx context.Context) trusted {
 			return out
 		}
 		t := gitrepo.Commit{Message: c.Message}
-		if t.Trailer("Plan") == "" {
+		if wb := g.fleet.Policy.WriteBack; t.Trailer("Plan") == "" && (branch == wb.Inputs || wb.Mode == "pull-request") {
 			return out
 		}
 		_, number, _ := strings.Cut(t.Trailer(gitrepo.LedgerTrailer), " ")
