@@ -240,7 +240,7 @@ func TestTheDaemonAtHomeMayDoItsWorkAndNoMore(t *testing.T) {
 	envtest.Eventually(t, "the policy to be in force", func(ctx context.Context) bool {
 		return apierrors.IsForbidden(foreign["advertise a provider"].do(ctx, administrator))
 	})
-	mayNot(t, "an administrator", administrator, foreign, "only system:serviceaccount:fleetbroker:fleetbroker writes")
+	mayNot(t, "an administrator", administrator, foreign, "only the ServiceAccount fleetbroker of the objects' own namespace writes")
 }
 
 // TestTheToolsMayApplyAndNoMore asks as the accounts that Flux and Argo CD act as: who
