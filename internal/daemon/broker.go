@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"crypto/tls"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -53,7 +52,7 @@ type Broker struct {
 
 	count  atomic.Uint64
 	mu     sync.Mutex
-	handed map[string]time.Time // reservations without a key whose clients are not told yet
+	handed map[string]bool // reservations without a key whose clients are not told yet
 	client peerClient
 }
 
@@ -71,10 +70,7 @@ func (b *Broker) Vouches() error {
 	if b.Head() == "" {
 		return errors.New("the fleet repo has not been read yet")
 	}
-	if out := b.RemoteOut(); out > remoteAway {
-		return fmt.Errorf("the fleet repo has not answered for %s", out.Round(time.Second))
-	}
-	return nil
+	return away(b.RemoteOut())
 }
 
 // Reserve implements the server's Broker.
@@ -113,7 +109,7 @@ func (b *Broker) Release(ctx context.Context, cluster, id string) error {
 // a retry once its client cannot wait any more.
 func (b *Broker) Answered(id string, told bool) {
 	b.mu.Lock()
-	_, handed := b.handed[id]
+	handed := b.handed[id]
 	delete(b.handed, id)
 	b.mu.Unlock()
 	if !handed {
@@ -130,14 +126,13 @@ func (b *Broker) Answered(id string, told bool) {
 func (b *Broker) remember(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
 	if len(b.handed) >= maxHanded {
 		clear(b.handed)
 	}
 	if b.handed == nil {
-		b.handed = map[string]time.Time{}
+		b.handed = map[string]bool{}
 	}
-	b.handed[id] = now
+	b.handed[id] = true
 }
 
 // decided has something decided here or by another replica, whichever decides, and

@@ -1,5 +1,5 @@
 // Package daemon is what the daemon's process has in addition to the rooms that it
-// joins: where its replicas keep the market that they share (OpenStore), which of
+// joins: where its replicas keep the market that they share (StoreFlags.Open), which of
 // them decides (Election), and how the others hand on what they are asked for
 // (Broker).
 //

@@ -37,7 +37,12 @@ func (f Fitness) Err() error {
 	if !f.Read() {
 		return errors.New("the fleet repo has not been read yet")
 	}
-	if out := f.RemoteOut(); out > remoteAway {
+	return away(f.RemoteOut())
+}
+
+// away says that the fleet repo has not answered for too long.
+func away(out time.Duration) error {
+	if out > remoteAway {
 		return fmt.Errorf("the fleet repo has not answered for %s", out.Round(time.Second))
 	}
 	return nil

@@ -54,16 +54,6 @@ func (m *Market) Vouch(cluster string) {
 	m.publish(now, nil, dirty, false)
 }
 
-// Knows is the generation of a provider's list, zero where none is known.
-func (m *Market) Knows(cluster string) wire.Generation {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if p := m.providers[cluster]; p != nil && p.agent {
-		return p.generation
-	}
-	return wire.Generation{}
-}
-
 // Cut says that nobody can be heard: whoever brings the reports is cut off. The
 // market is deaf and nobody's silence counts until Listen.
 func (m *Market) Cut() {

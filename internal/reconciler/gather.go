@@ -101,12 +101,7 @@ func (r *Reconciler) matters(l *ledger.Ledger, s *market.Snapshot, provider stri
 // frees reports whether a flavor's provider takes less of something for itself,
 // or contracts use it otherwise, which what may be sold at a risk goes by.
 func frees(a, b *v1alpha1.Flavor) bool {
-	for name, amount := range a.Spec.Used {
-		if b.Spec.Used[name].Less(amount) {
-			return true
-		}
-	}
-	return !reflect.DeepEqual(a.Spec.Usage, b.Spec.Usage)
+	return !b.Spec.Used.Covers(a.Spec.Used) || !reflect.DeepEqual(a.Spec.Usage, b.Spec.Usage)
 }
 
 // lasting is a flavor without what changes with each report.

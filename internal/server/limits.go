@@ -91,29 +91,27 @@ func (l *limiter) of(id pki.Identity) *budget {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.budgets[id]
-	if b == nil && id.Role == pki.Server {
-		l := &limiter{limits: l.limits, now: l.now}
-		l.limits.Requests *= manyFold
-		l.limits.Bytes *= manyFold
-		l.limits.Concurrent *= manyFold
-		b = l.budget()
-	}
 	if b == nil {
-		b = l.budget()
+		limits := l.limits
+		if id.Role == pki.Server {
+			limits.Requests *= manyFold
+			limits.Bytes *= manyFold
+			limits.Concurrent *= manyFold
+		}
+		b = newBudget(limits, l.now)
+		l.budgets[id] = b
 	}
-	l.budgets[id] = b
 	return b
 }
 
-// budget is a new one.
-func (l *limiter) budget() *budget {
+func newBudget(l Limits, now func() time.Time) *budget {
 	return &budget{
-		now:      l.now,
-		requests: rate.NewLimiter(rate.Limit(l.limits.Requests), int(math.Ceil(l.limits.Requests*requestBurst))),
+		now:      now,
+		requests: rate.NewLimiter(rate.Limit(l.Requests), int(math.Ceil(l.Requests*requestBurst))),
 		// A full report is let through at any rate.
-		bytes:   rate.NewLimiter(rate.Limit(l.limits.Bytes), max(int(l.limits.Bytes*byteBurst), 2*maxReport)),
-		answers: rate.NewLimiter(rate.Limit(l.limits.Answers), int(l.limits.Answers*byteBurst)),
-		slots:   make(chan struct{}, l.limits.Concurrent),
+		bytes:   rate.NewLimiter(rate.Limit(l.Bytes), max(int(l.Bytes*byteBurst), 2*maxReport)),
+		answers: rate.NewLimiter(rate.Limit(l.Answers), int(l.Answers*byteBurst)),
+		slots:   make(chan struct{}, l.Concurrent),
 		polls:   make(chan struct{}, maxPolls),
 		remote:  make(chan struct{}, 1),
 	}

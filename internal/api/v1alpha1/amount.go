@@ -283,6 +283,17 @@ func (r Resources) Max(o Resources) Resources {
 	return out
 }
 
+// Covers reports whether r has as much of everything as o, a missing amount being
+// none.
+func (r Resources) Covers(o Resources) bool {
+	for name, a := range o {
+		if r[name].Less(a) {
+			return false
+		}
+	}
+	return true
+}
+
 // Same is Equal, and tells nothing at all (nil) from nothing of anything.
 func (r Resources) Same(o Resources) bool { return (r == nil) == (o == nil) && r.Equal(o) }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"time"
 
@@ -33,7 +34,7 @@ type paces struct {
 	all *rate.Limiter
 	// written is when each provider's list was last written here.
 	written map[string]time.Time
-	// urgent and seen are the budgets of each provider and cluster.
+	// urgent, seen and looks are the budgets of each provider or cluster.
 	urgent, seen, looks map[string]*rate.Limiter
 }
 
@@ -93,11 +94,11 @@ func urgent(was, next *wire.FlavorReport) bool {
 	for i := range was.Flavors {
 		old := &was.Flavors[i]
 		f := now[old.Metadata.Name]
-		if f == nil || shrinks(old.Spec.Capacity, f.Spec.Capacity) || len(old.Spec.Refused) != len(f.Spec.Refused) || old.Spec.Cordon != f.Spec.Cordon {
+		if f == nil || !f.Spec.Capacity.Covers(old.Spec.Capacity) || len(old.Spec.Refused) != len(f.Spec.Refused) || old.Spec.Cordon != f.Spec.Cordon {
 			return true
 		}
 		for slice, held := range old.Spec.Held {
-			if shrinks(held, f.Spec.Held[slice]) {
+			if !f.Spec.Held[slice].Covers(held) {
 				return true
 			}
 		}
@@ -125,19 +126,7 @@ func small(was, next *wire.FlavorReport) bool {
 		}
 		a, b := *before, *f
 		a.Spec.Used, a.Spec.Usage, b.Spec.Used, b.Spec.Usage = nil, nil, nil, nil
-		if !a.SameButUse(&b) || !sameHeld(a.Spec.Held, b.Spec.Held) || overfull(f) {
-			return false
-		}
-	}
-	return true
-}
-
-func sameHeld(a, b map[string]v1alpha1.Resources) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for slice, held := range a {
-		if other, ok := b[slice]; !ok || !held.Equal(other) {
+		if !a.SameButUse(&b) || !maps.EqualFunc(a.Spec.Held, b.Spec.Held, v1alpha1.Resources.Equal) || overfull(f) {
 			return false
 		}
 	}
@@ -150,22 +139,7 @@ func overfull(f *v1alpha1.Flavor) bool {
 	for _, held := range f.Spec.Held {
 		sum = sum.Add(held)
 	}
-	for name, amount := range sum {
-		if f.Spec.Capacity[name].Less(amount) {
-			return true
-		}
-	}
-	return false
-}
-
-// shrinks reports whether anything is less than it was.
-func shrinks(was, now v1alpha1.Resources) bool {
-	for name, amount := range was {
-		if now[name].Less(amount) {
-			return true
-		}
-	}
-	return false
+	return !f.Spec.Capacity.Covers(sum)
 }
 
 // byName are the flavors of a list.

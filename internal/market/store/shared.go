@@ -173,8 +173,9 @@ func (s *Shared) renew(ctx context.Context, r Report) error {
 		return market.ErrUnknownBase
 	case l != nil && l.generation == r.Generation:
 		return s.heardHere(r.Cluster, l)
-	case !s.mayLook(r.Cluster):
-		return &BusyError{Because: "the list of " + r.Cluster + " is looked for once a second", After: lookAgain}
+	}
+	if err := s.mayLook(r.Cluster); err != nil {
+		return err
 	}
 	// A watch may lag: the object itself tells.
 	a, err := s.opts.API.Advertisement(ctx, r.Cluster)
@@ -200,11 +201,14 @@ func (s *Shared) renew(ctx context.Context, r Report) error {
 // lookAgain is how often a provider's object is read for its reports, after looksFirst.
 const lookAgain, looksFirst = time.Second, 5
 
-// mayLook lets a provider's object be read for a report.
-func (s *Shared) mayLook(provider string) bool {
+// mayLook lets a provider's object be read for a report, or says when to come again.
+func (s *Shared) mayLook(provider string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return spend(s.paces.looks, provider, lookAgain, looksFirst, s.opts.Now()) == 0
+	if spend(s.paces.looks, provider, lookAgain, looksFirst, s.opts.Now()) == 0 {
+		return nil
+	}
+	return &BusyError{Because: "the list of " + provider + " is looked for once a second", After: lookAgain}
 }
 
 func (s *Shared) isLost(provider string) bool {
@@ -312,12 +316,20 @@ func (s *Shared) keep(provider string, l *list) (news bool) {
 		return false
 	}
 	delete(s.doubts, provider)
-	s.lists[provider] = l
-	s.stored += l.size
-	if was != nil {
-		s.stored -= was.size
-	}
+	s.set(provider, l)
 	return !l.older(was)
+}
+
+// set makes a list, or nil, what the store has of a provider. s.mu is held.
+func (s *Shared) set(provider string, l *list) {
+	if was := s.lists[provider]; was != nil {
+		s.stored -= was.size
+		delete(s.lists, provider)
+	}
+	if l != nil {
+		s.stored += l.size
+		s.lists[provider] = l
+	}
 }
 
 // newer reports whether an object's version comes after another one: the numbers of
@@ -338,41 +350,22 @@ func (s *Shared) gone(provider string) {
 	}
 }
 
-// reread takes over what the store has of a provider now. nil: nothing that can be
-// read; the next write then replaces whatever there is.
-func (s *Shared) reread(ctx context.Context, provider string) *list {
+// reread takes over what the store has of a provider now, also an older list: somebody
+// has put it back. What nobody can read is replaced by the next write.
+func (s *Shared) reread(ctx context.Context, provider string) {
 	a, err := s.opts.API.Advertisement(ctx, provider)
-	if errors.Is(err, ErrNotFound) {
-		s.mu.Lock()
-		if was := s.lists[provider]; was != nil {
-			s.stored -= was.size
-			delete(s.lists, provider)
-		}
-		s.mu.Unlock()
-		return nil
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return // what is known stays
 	}
-	if err != nil {
-		return s.known(provider)
-	}
-	l, err := s.read(ctx, a)
-	if err != nil {
-		l = &list{version: a.ResourceVersion, content: &wire.FlavorReport{}}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if was := s.lists[provider]; was != nil {
-			s.stored -= was.size
+	var l *list
+	if err == nil {
+		if l, err = s.read(ctx, a); err != nil {
+			l = &list{version: a.ResourceVersion, content: &wire.FlavorReport{}}
 		}
-		s.lists[provider] = l
-		return l
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if was := s.lists[provider]; was != nil {
-		s.stored -= was.size
-	}
-	s.lists[provider] = l // also an older one: somebody has put it back
-	s.stored += l.size
-	return l
+	s.set(provider, l)
 }
 
 // read makes a list of an object. The error says why it cannot be used.

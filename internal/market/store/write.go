@@ -30,8 +30,9 @@ func (s *Shared) put(ctx context.Context, r Report, p packed) error {
 				return s.heardHere(r.Cluster, was)
 			case read:
 				return &market.StaleEpochError{Last: was.generation}
-			case !s.mayLook(r.Cluster):
-				return &BusyError{Because: "the list of " + r.Cluster + " is looked for once a second", After: lookAgain}
+			}
+			if err := s.mayLook(r.Cluster); err != nil {
+				return err
 			}
 			s.reread(ctx, r.Cluster)
 			read = true

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -20,7 +19,7 @@ func Takes(p *planner.Plan) []string {
 		if c.After == nil || !c.After.Status.Phase.Held() {
 			continue
 		}
-		if c.Before == nil || c.Before.Spec.Provider != c.After.Spec.Provider || !c.Before.Spec.Resources.Max(c.After.Spec.Resources).Equal(c.Before.Spec.Resources) {
+		if c.Before == nil || c.Before.Spec.Provider != c.After.Spec.Provider || !c.Before.Spec.Resources.Covers(c.After.Spec.Resources) {
 			out[c.After.Spec.Provider] = true
 		}
 	}
@@ -64,23 +63,13 @@ func less(was, is []*model.Offer) bool {
 			return true
 		}
 		a, b := &old.Flavor.Spec, &o.Flavor.Spec
-		if below(b.Capacity, a.Capacity) || below(a.Used, b.Used) {
+		if !b.Capacity.Covers(a.Capacity) || !a.Used.Covers(b.Used) {
 			return true
 		}
 		for slice, held := range b.Held {
-			if below(a.Held[slice], held) {
+			if !a.Held[slice].Covers(held) {
 				return true
 			}
-		}
-	}
-	return false
-}
-
-// below reports whether anything of a list is less than in another one.
-func below(a, than v1alpha1.Resources) bool {
-	for name, amount := range than {
-		if a[name].Less(amount) {
-			return true
 		}
 	}
 	return false
