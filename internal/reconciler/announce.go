@@ -11,7 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
-	"github.com/fleetbroker/fleetbroker/internal/reconciler/news"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/bulletin"
 )
 
 // Announce lets the agents of those clusters know in which a tenant has its
@@ -19,7 +19,7 @@ import (
 // Safe for any goroutine; it holds up no round.
 func (r *Reconciler) Announce(n wire.News) {
 	s := r.standing.Load()
-	if s == nil || r.opts.Now().Sub(n.At.Time) >= news.Age {
+	if s == nil || r.opts.Now().Sub(n.At.Time) >= bulletin.Age {
 		return
 	}
 	told := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
-	board "github.com/fleetbroker/fleetbroker/internal/reconciler/news"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/bulletin"
 )
 
 // News go to the clusters that they are for, once, wake them, and are forgotten
@@ -49,13 +49,13 @@ func TestAnnounce(t *testing.T) {
 	if got := consumersOf(r.standing.Load().fleet, "nobody", "a"); len(got) != 0 {
 		t.Errorf("news of a tenant that is gone go to %v", got)
 	}
-	for i := range 2 * board.Each {
+	for i := range 2 * bulletin.Each {
 		r.Announce(news(fmt.Sprint("many", i), "a", 0))
 	}
-	if got := r.announced.Of("rome", now); len(got) != board.Each || got[board.Each-1].ID != fmt.Sprint("many", 2*board.Each-1) {
+	if got := r.announced.Of("rome", now); len(got) != bulletin.Each || got[bulletin.Each-1].ID != fmt.Sprint("many", 2*bulletin.Each-1) {
 		t.Errorf("%d are kept, the last is %v", len(got), got[len(got)-1])
 	}
-	now = now.Add(board.Age)
+	now = now.Add(bulletin.Age)
 	if rome, oslo := told("rome"), told("oslo"); rome != "" || oslo != "" {
 		t.Errorf("an hour later rome is told %q, oslo %q", rome, oslo)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/bulletin"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
-	"github.com/fleetbroker/fleetbroker/internal/reconciler/news"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/progress"
@@ -35,7 +35,7 @@ type Reconciler struct {
 
 	standing  atomic.Pointer[standing]
 	listeners listeners
-	announced news.Board
+	announced bulletin.Board
 	intake    intake
 
 	// What follows belongs to the goroutine of Run.

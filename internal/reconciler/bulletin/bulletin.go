@@ -1,8 +1,8 @@
-// Package news keeps what clusters are told beside contracts, to be shown as Events.
+// Package bulletin keeps what clusters are told beside contracts, to be shown as Events.
 // It is only in memory: who restarts tells what comes from then on.
 //
 // Caller: reconciler. A Board is safe for concurrent use.
-package news
+package bulletin
 
 import (
 	"slices"
