@@ -52,6 +52,9 @@ func (r *Reconciler) holdStatus(in *inputs, plan *planner.Plan) time.Time {
 	}
 	class, status := pacing.Of(plan)
 	at := r.opts.Pushes.At(class)
+	if !at.IsZero() { // rounds count whole seconds
+		at = at.Add(time.Second - 1).Truncate(time.Second)
+	}
 	if due := r.lastStatus.Add(in.fleet.Policy.WriteBack.StatusInterval.Duration); status && plan.Now.Before(due) && due.After(at) {
 		return due
 	}
