@@ -8,8 +8,7 @@
 //
 // The budget is a token bucket of Limit.Burst tokens, filled at Limit.PerMinute, as
 // golang.org/x/time/rate has it; its state is one instant, at which the bucket is full
-// again, and not a number of tokens: time alone then needs no bookkeeping, and what
-// others pushed is added by its date.
+// again, and not a number of tokens: time alone then needs no bookkeeping.
 //
 // # Invariants
 //
@@ -19,8 +18,8 @@
 //   - Within any time t no more than Burst + PerMinute·t pushes are sent.
 //   - The budget is the repository's: a replica that begins to decide has a burst that
 //     counts as used (Spent), because nobody knows what the one before it pushed beside
-//     the ledger, and commits of the fleet that it did not push itself count by their
-//     date (Follow).
+//     the ledger, and commits of the fleet count that it did not push itself and that may
+//     not be paid for yet, by their dates (Follow).
 //   - Status leaves the burst alone and Decision leaves half of it, so that Urgent
 //     always finds what they have not used.
 //   - What a forge asks for is obeyed: nothing is pushed before the time that it

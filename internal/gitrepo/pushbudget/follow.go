@@ -19,7 +19,7 @@ type History interface {
 const maxFollowed = 512
 
 // Follow counts the fleet's commits that a head of the ledger has and this process has
-// not pushed, by their dates: another replica pushed them, or this one before it
+// not pushed, those that may be unpaid by their dates: another replica pushed them, or this one before it
 // started again.
 func (b *Budget) Follow(history History, head tree.Hash) error {
 	if b == nil || head.IsZero() {
@@ -31,8 +31,9 @@ func (b *Budget) Follow(history History, head tree.Hash) error {
 	if limit.PerMinute == 0 || head == last || slices.Contains(own, head) {
 		return nil
 	}
-	// What is older has been paid for, whatever came before it.
-	oldest := b.opts.Now().Add(-time.Duration(limit.Burst) * limit.interval())
+	// What is older has been paid for, whatever came before it. (Git cuts dates to the
+	// second.)
+	oldest := b.opts.Now().Add(-time.Duration(limit.Burst)*limit.interval() - time.Second)
 	var pushed []time.Time
 	seen := map[tree.Hash]bool{last: true, {}: true}
 	for queue := []tree.Hash{head}; len(queue) > 0 && len(seen) < maxFollowed; queue = queue[1:] {
@@ -60,12 +61,11 @@ func (b *Budget) Follow(history History, head tree.Hash) error {
 	slices.SortFunc(pushed, time.Time.Compare)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// They are charged as if they were made now: what was pushed before the oldest of
+	// them is not known, and with it they are unpaid by no more than that.
 	now := b.opts.Now()
 	for _, at := range pushed {
-		if at.After(now) {
-			at = now
-		}
-		b.charge(at)
+		b.charge(now)
 		b.sent = append(b.sent, at)
 	}
 	slices.SortFunc(b.sent, time.Time.Compare)
