@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -46,6 +48,7 @@ type repoFlags struct {
 	signingPass    string
 	named          string // the ledger branch that fleet.yaml names, once it is known
 	bounds         boundsFlags
+	pushes         *pushbudget.Budget // nil: pushes have no limit
 }
 
 func (f *repoFlags) register(fs *pflag.FlagSet) {
@@ -96,7 +99,7 @@ func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Obse
 	if ledger != "" {
 		log.Info("the ledger branch is the one that fleet.yaml names", "branch", ledger)
 	}
-	repo, err = gitrepo.Open(ctx, remote, opts)
+	repo, err = gitrepo.Open(ctx, f.pushes.Remote(remote, opts.Ledger), opts)
 	return repo, ledger, signer, err
 }
 
@@ -197,6 +200,9 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	d.metrics.PlannerCheckLimit(check.Budget)
 	d.clock = clock.New(now, nil)
 	f.auth.Date = func(server, asked, answered time.Time) { d.clock.Heard("git server", server, answered.Sub(asked)) }
+	kind := cmp.Or(forge.Kind(f.forge.kind), forge.KindOf(f.url))
+	f.pushes = pushbudget.New(pushbudget.Options{Default: pushbudget.DefaultOf(string(kind)), Now: now, Log: log})
+	f.auth.Answer, f.auth.Another = f.pushes.Answered, f.pushes.Another
 	repo, ledger, signer, err := f.open(ctx, log, obs, d.state)
 	if err != nil {
 		return nil, err
@@ -223,7 +229,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		Log:      log,
 	})
 	opts := reconciler.Options{
-		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Poll: f.poll,
+		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Pushes: f.pushes, Poll: f.poll,
 		Leads:  func() bool { return d.election.Leads() },
 		Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
 	}

@@ -111,6 +111,7 @@ func reconcileRun(ctx context.Context, o *reconcileOptions) error {
 	}
 	d, err := o.build(ctx, log, o.streams.Now, func(opts *reconciler.Options) {
 		opts.AllowEnds, opts.Lift = allow, o.lift
+		opts.Pushes.Eager()
 	})
 	if err != nil {
 		return err

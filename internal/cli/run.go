@@ -5,12 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -190,7 +185,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		ports = append(ports, server.Port{
 			Name: "webhooks", Address: o.webhooks, TLS: conf,
 			Handler: server.NewWebhooks(server.Webhooks{
-				Secret:  webhookSecrets(o.webhookSecrets, d.log),
+				Secret:  process.WebhookSecrets(o.webhookSecrets, d.log),
 				Trigger: func(string) { d.called() },
 			}),
 		})
@@ -275,24 +270,6 @@ func (d *daemon) storeUp() error {
 		return fmt.Errorf("the market's store is out of reach since %s: %s", st.Since.UTC().Format(time.RFC3339), st.Cut)
 	}
 	return nil
-}
-
-// webhookSecrets reads a forge's secret at each request, so that it can be
-// rotated.
-func webhookSecrets(dir string, log *slog.Logger) func(string) []byte {
-	return func(forge string) []byte {
-		if dir == "" {
-			return nil
-		}
-		b, err := os.ReadFile(filepath.Join(dir, forge)) //nolint:gosec // forge is one of four constants
-		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				log.Error("read a webhook secret", "forge", forge, "error", err)
-			}
-			return nil
-		}
-		return []byte(strings.TrimSpace(string(b)))
-	}
 }
 
 // called follows a webhook: the repository or a pull request has news.

@@ -153,6 +153,9 @@ func (c *checker) writeBack(p place, w *v1alpha1.WriteBack) {
 	if strings.ContainsAny(w.Author.Name+w.Author.Email, "<>\n") {
 		c.errorf(p.in("author"), "BadValue", "%s: name and email must not contain < or >", p.in("author"))
 	}
+	if field, why := w.Pushes.Problem(); why != "" {
+		c.errorf(p.in("pushes", field), "BadValue", "%s: %s", p.in("pushes", field), why)
+	}
 	c.signers(p.in("signers"), w.Signers)
 }
 

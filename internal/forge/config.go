@@ -81,6 +81,20 @@ func defaultURL(kind Kind, host string, plain bool) string {
 	return "https://" + host + "/api/v3/"
 }
 
+// KindOf is the kind of forge that a git remote's host is known for; "" where its name
+// tells nothing.
+func KindOf(remote string) Kind {
+	host, _ := split(remote)
+	host, _, _ = strings.Cut(strings.ToLower(host), ":")
+	switch host {
+	case "github.com", "ssh.github.com":
+		return GitHub
+	case "gitlab.com", "altssh.gitlab.com":
+		return GitLab
+	}
+	return ""
+}
+
 // split is host and path of a git remote: a URL, or user@host:path.
 func split(remote string) (host, repo string) {
 	var path string

@@ -56,6 +56,12 @@ type Auth struct {
 	// Date, when set, is called with what an http server says the time is, with when it
 	// was asked and had answered. It must return at once.
 	Date func(server, asked, answered time.Time)
+	// Answer, when set, is called with each answer of an http server. It may read the
+	// beginning of the body, and has to put it back.
+	Answer func(*http.Response)
+	// Another, when set, is asked before each further session of a push to a server
+	// that updates one ref at a time; an error ends the push there.
+	Another func(context.Context) error
 }
 
 func (a Auth) secret() bool {
@@ -186,7 +192,7 @@ func (w *webClient) get(a Auth) (transport.Transport, error) {
 	}
 	// go-git follows a redirect of the first request only and drops the
 	// credentials when it leaves the origin.
-	w.client, w.key = githttp.NewClient(&http.Client{Transport: metering{tr, a.Date}}), key
+	w.client, w.key = githttp.NewClient(&http.Client{Transport: metering{tr, a.Date, a.Answer}}), key
 	return w.client, nil
 }
 

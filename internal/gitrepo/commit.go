@@ -27,7 +27,7 @@ const (
 
 // Commit puts the items on the remote's ledger, in one commit if it can.
 //
-// Errors: *ErrReplan, *ErrBusy, *ErrRefused, *ErrUnknown, *ErrRewritten,
+// Errors: *ErrReplan, *ErrBusy, *ErrHeld, *ErrRefused, *ErrUnknown, *ErrRewritten,
 // *ErrClock, or the context's. In each case the Result tells what landed
 // before it. A nil error with Result.Refused set means that the remote refuses
 // those items and took the others.
@@ -191,6 +191,9 @@ func (w *writer) commitChunk(ctx context.Context, chunk [][]Item) (refusal, err 
 			w.landed(st, nil)
 			return nil, nil
 		}
+		if errors.As(perr, new(*ErrHeld)) {
+			return nil, perr
+		}
 		fate, err := w.settle(ctx, st, perr)
 		switch {
 		case err != nil:
@@ -200,7 +203,9 @@ func (w *writer) commitChunk(ctx context.Context, chunk [][]Item) (refusal, err 
 		case fate == moved:
 			w.res.Conflicts++
 			w.r.opts.Observer.PushConflict()
-			if w.res.Conflicts >= w.r.opts.Tries {
+			// A plan is made again rather than kept until a push may go.
+			busy, ok := w.r.remote.(interface{ Busy() bool })
+			if w.res.Conflicts >= w.r.opts.Tries || ok && busy.Busy() {
 				return nil, &ErrBusy{w.res.Conflicts}
 			}
 			if err := w.pause(ctx, w.res.Conflicts); err != nil {

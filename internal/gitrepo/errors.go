@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -46,6 +47,21 @@ type ErrBusy struct {
 // Error implements error.
 func (e *ErrBusy) Error() string {
 	return fmt.Sprintf("commit to the ledger: others moved it %d times in a row; try again later", e.Tries)
+}
+
+// ErrHeld means that a push, or a read, was not sent: the repository's pushes are
+// limited, or its server asks to be left alone. Nothing of it took effect.
+type ErrHeld struct {
+	// Until when it is held.
+	Until time.Time
+	// Why, "" for the fleet's own limit of pushes.
+	Why string
+}
+
+// Error implements error.
+func (e *ErrHeld) Error() string {
+	why := cmp.Or(e.Why, "the fleet's limit of pushes (spec.writeBack.pushes of fleet.yaml)")
+	return fmt.Sprintf("held until %s: %s", e.Until.UTC().Format(time.RFC3339), why)
 }
 
 // ErrRefused means that the remote refuses, not for being behind: a protected

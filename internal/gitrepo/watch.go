@@ -206,8 +206,9 @@ func (s sink) Read(p []byte) (int, error) {
 
 // metering counts what a round trip of http sends and gets.
 type metering struct {
-	next http.RoundTripper
-	date func(server, asked, answered time.Time)
+	next   http.RoundTripper
+	date   func(server, asked, answered time.Time)
+	answer func(*http.Response)
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -223,6 +224,9 @@ func (m metering) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if at, derr := http.ParseTime(answer.Header.Get("Date")); derr == nil && m.date != nil {
 		m.date(at, asked, time.Now())
+	}
+	if m.answer != nil {
+		m.answer(answer)
 	}
 	if w != nil {
 		w.progress(1) // its headers

@@ -3,9 +3,7 @@ package reconciler
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
@@ -13,62 +11,20 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/bulletin"
 )
-
-// Bounds of what clusters are told beside contracts: Kubernetes itself keeps an
-// Event for an hour.
-const (
-	newsAge  = time.Hour
-	newsEach = 50 // of a cluster; the oldest go first
-)
-
-// announced is what clusters are told beside contracts, by cluster. It is only
-// in memory: who restarts tells what comes from then on.
-type announced struct {
-	mu sync.Mutex
-	by map[string][]wire.News
-}
-
-// of is what a cluster is told now, oldest first.
-func (a *announced) of(cluster string, now time.Time) []wire.News {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	young := func(n wire.News) bool { return now.Sub(n.At.Time) < newsAge }
-	list := a.by[cluster]
-	if i := slices.IndexFunc(list, young); i < 0 {
-		delete(a.by, cluster)
-	} else if i > 0 {
-		a.by[cluster] = slices.Clone(list[i:])
-	}
-	return a.by[cluster]
-}
-
-// add adds news of a cluster unless they are known.
-func (a *announced) add(cluster string, n wire.News) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	list := a.by[cluster]
-	if slices.ContainsFunc(list, func(o wire.News) bool { return o.ID == n.ID }) {
-		return
-	}
-	if a.by == nil {
-		a.by = map[string][]wire.News{}
-	}
-	list = append(slices.Clone(list), n) // who was told the former list may still read it
-	a.by[cluster] = list[max(0, len(list)-newsEach):]
-}
 
 // Announce lets the agents of those clusters know in which a tenant has its
 // capacity: of the one that news of an intent are for, or of all its consumers.
 // Safe for any goroutine; it holds up no round.
 func (r *Reconciler) Announce(n wire.News) {
 	s := r.standing.Load()
-	if s == nil || r.opts.Now().Sub(n.At.Time) >= newsAge {
+	if s == nil || r.opts.Now().Sub(n.At.Time) >= bulletin.Age {
 		return
 	}
 	told := map[string]bool{}
 	for _, cluster := range consumersOf(s.fleet, n.Tenant, n.Intent) {
-		r.announced.add(cluster, n)
+		r.announced.Add(cluster, n)
 		told[cluster] = true
 	}
 	r.listeners.tell(false, told)
@@ -81,7 +37,7 @@ func (r *Reconciler) warn(c planner.Condition, at v1alpha1.Time) {
 		return
 	}
 	sum := sha256.Sum256([]byte(strings.Join([]string{"condition", c.Provider, c.Type, at.UTC().Format(time.DateOnly)}, "\x00")))
-	r.announced.add(c.Provider, wire.News{
+	r.announced.Add(c.Provider, wire.News{
 		ID: hex.EncodeToString(sum[:16]), At: at, Reason: c.Type, Text: escape.Line("provider " + c.Provider + ": " + c.Message), Warning: true,
 	})
 	r.listeners.tell(false, map[string]bool{c.Provider: true})

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/bulletin"
 )
 
 // News go to the clusters that they are for, once, wake them, and are forgotten
@@ -26,7 +27,7 @@ func TestAnnounce(t *testing.T) {
 	r.standing.Store(&standing{fleet: &fleet.Fleet{Tenants: map[string]*v1alpha1.Tenant{"vision": tenant}, Intents: []*model.Intent{there}}})
 	told := func(cluster string) string {
 		text := ""
-		for _, n := range r.announced.of(cluster, now) {
+		for _, n := range r.announced.Of(cluster, now) {
 			text += n.ID + " "
 		}
 		return text
@@ -48,13 +49,13 @@ func TestAnnounce(t *testing.T) {
 	if got := consumersOf(r.standing.Load().fleet, "nobody", "a"); len(got) != 0 {
 		t.Errorf("news of a tenant that is gone go to %v", got)
 	}
-	for i := range 2 * newsEach {
+	for i := range 2 * bulletin.Each {
 		r.Announce(news(fmt.Sprint("many", i), "a", 0))
 	}
-	if got := r.announced.of("rome", now); len(got) != newsEach || got[newsEach-1].ID != fmt.Sprint("many", 2*newsEach-1) {
+	if got := r.announced.Of("rome", now); len(got) != bulletin.Each || got[bulletin.Each-1].ID != fmt.Sprint("many", 2*bulletin.Each-1) {
 		t.Errorf("%d are kept, the last is %v", len(got), got[len(got)-1])
 	}
-	now = now.Add(newsAge)
+	now = now.Add(bulletin.Age)
 	if rome, oslo := told("rome"), told("oslo"); rome != "" || oslo != "" {
 		t.Errorf("an hour later rome is told %q, oslo %q", rome, oslo)
 	}

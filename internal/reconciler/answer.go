@@ -136,7 +136,7 @@ func (r *Reconciler) refuse(landed bool) {
 func (r *Reconciler) fail(cause error) {
 	r.refuse(false)
 	for _, w := range append(r.desk.waiting, r.intake.take()...) {
-		w.refuse(unavailable(2*time.Second, "nothing can be committed now (%s); ask again with the same %s", oneLineOf(cause), wire.HeaderIdempotencyKey))
+		w.refuse(unavailable(max(2*time.Second, r.opts.Pushes.Wait()), "nothing can be committed now (%s); ask again with the same %s", oneLineOf(cause), wire.HeaderIdempotencyKey))
 		r.intake.ended(w.id, false)
 	}
 	r.desk.waiting, r.desk.files = nil, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
@@ -78,6 +79,13 @@ func (r *Reconciler) openDesk(ctx context.Context, in *inputs) error {
 		return false
 	})
 	if len(files) == 0 {
+		return nil
+	}
+	if !r.mayPush(pushbudget.Urgent) { // what comes meanwhile goes in the same push
+		d.waiting = slices.DeleteFunc(d.waiting, func(w *waiter) bool {
+			late := r.late(w)
+			return late != nil && w.file != nil && r.say(w, verdict{err: late})
+		})
 		return nil
 	}
 	d.files = files

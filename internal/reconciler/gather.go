@@ -58,7 +58,7 @@ func (r *Reconciler) gather(in *inputs, k key, s *market.Snapshot) time.Time {
 	last.market = k.market
 	now := r.opts.Now()
 	until := r.planned.at.Add(gathering)
-	if r.planned.market == nil || len(r.desk.waiting) > 0 || !k.same(last, r.now(in)) || !now.Before(until) || now.Before(r.planned.at) {
+	if r.planned.market == nil || len(r.desk.files) > 0 || !k.same(last, r.now(in)) || !now.Before(until) || now.Before(r.planned.at) {
 		return time.Time{}
 	}
 	for _, provider := range s.Differs(r.planned.market) {

@@ -24,7 +24,7 @@ func (r *Reconciler) Instructions(cluster string) (wire.Instructions, <-chan str
 	if s == nil {
 		return wire.Instructions{}, changed
 	}
-	return s.tell(cluster, r.announced.of(cluster, r.opts.Now())), changed
+	return s.tell(cluster, r.announced.Of(cluster, r.opts.Now())), changed
 }
 
 // Head is the newest commit of the ledger that clusters are told of, "" before the

@@ -111,6 +111,9 @@ func (r *Reconciler) Told(id string, told bool) { r.intake.ended(id, told) }
 
 func (r *Reconciler) wait(ctx context.Context, w *waiter) (verdict, error) {
 	w.ctx, w.done, w.arrived = ctx, make(chan verdict, 1), r.opts.Now()
+	if late := r.late(w); late != nil {
+		return verdict{}, late
+	}
 	if err := r.intake.put(w); err != nil {
 		return verdict{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
@@ -64,6 +65,9 @@ type Options struct {
 	Newest func(ctx context.Context, providers []string) error
 	// Clock knows whether Now is right; nil does not look.
 	Clock Clock
+	// Pushes is the budget of pushes to the repository, which Repo's remote keeps; nil:
+	// there is no limit.
+	Pushes *pushbudget.Budget
 	// Poll is how often the remote is asked when nobody calls (default 30 s).
 	Poll time.Duration
 	// Shadow plans and reports but writes nothing, whatever the fleet says.

@@ -162,6 +162,9 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 	if err != nil {
 		return fmt.Errorf("read the ledger at %s: %w", heads.Ledger.Commit.Hash.Short(), err)
 	}
+	if err := r.opts.Pushes.Follow(r.opts.Repo, heads.Ledger.Commit.Hash); err != nil {
+		return err
+	}
 	r.ears.Read(led)
 	since := cmp.Or(r.heads.Inputs.Commit.Hash, heads.Accepted.Inputs)
 	before := r.reading
@@ -212,6 +215,7 @@ func (r *Reconciler) follow(f *fleet.Fleet, key tree.Hash) error {
 	id.Name, id.Email = wb.Author.Name, wb.Author.Email
 	r.lookAtOwnKey(id)
 	r.opts.Repo.SetIdentity(id)
+	r.opts.Pushes.Configure(wb.Pushes)
 	r.setMarket(f, key)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/bulletin"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
@@ -34,7 +35,7 @@ type Reconciler struct {
 
 	standing  atomic.Pointer[standing]
 	listeners listeners
-	announced announced
+	announced bulletin.Board
 	intake    intake
 
 	// What follows belongs to the goroutine of Run.
@@ -61,6 +62,7 @@ type Reconciler struct {
 	asked      time.Time // when the remote was last asked and answered
 	standby    bool      // another replica decides
 	contended  bool      // another writer was faster than our newest commit
+	paced      time.Time // when what the budget of pushes holds back may go; of the round under way
 	deliver    deliveries
 	desk       desk
 	took       Took   // of the round under way

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -47,7 +48,8 @@ func (r *Reconciler) timed(to *time.Duration) func() {
 // Round is one pass: read, plan, commit, deliver.
 func (r *Reconciler) Round(ctx context.Context) (Outcome, error) {
 	start := r.opts.Now()
-	r.took, r.suspected.wrote = Took{}, nil
+	r.took, r.suspected.wrote, r.paced = Took{}, nil, time.Time{}
+	ctx = pushbudget.OnWait(ctx, func() func() { return r.progress.Doing("wait for the fleet repo's budget of pushes", false) })
 	r.takeTurn()
 	done := r.progress.Doing("read and plan", false)
 	out, err := r.round(ctx)
@@ -199,10 +201,8 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	r.settle(in, plan, res)
 	r.refuse(err == nil && len(res.Refused) == 0)
 	r.landed(plan, res)
-	var replan *gitrepo.ErrReplan
-	var busy *gitrepo.ErrBusy
 	switch {
-	case errors.As(err, &replan), errors.As(err, &busy):
+	case errors.As(err, new(*gitrepo.ErrReplan)), errors.As(err, new(*gitrepo.ErrBusy)), errors.As(err, new(*gitrepo.ErrHeld)):
 		r.opts.Log.Info("plan again", "because", err.Error())
 		r.ask.Store(true)
 		out.Again = true

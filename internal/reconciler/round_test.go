@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
@@ -60,6 +61,8 @@ type story struct {
 	root     *trust.Root    // nil: none
 	signer   gitrepo.Signer // of the daemon
 	bounds   tree.Bounds    // of trees; zero: the default
+	pushes   *pushbudget.Budget
+	leads    func() bool
 }
 
 var ada = gitobj.Person{Name: "Ada L.", Email: "ada@example.org", When: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
@@ -88,14 +91,14 @@ func newStory(t *testing.T, ledger string) *story {
 func (s *story) start() {
 	s.t.Helper()
 	now := func() time.Time { return s.at }
-	repo, err := gitrepo.Open(context.Background(), s.remote, gitrepo.Options{
+	repo, err := gitrepo.Open(context.Background(), s.pushes.Remote(s.remote, s.ledger), gitrepo.Options{
 		Inputs: "main", Ledger: s.ledger, Bounds: s.bounds, Now: now, Rand: func() float64 { return 0.5 },
 		Sleep: func(context.Context, time.Duration) error { return nil },
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.r = New(Options{Repo: repo, Ledger: s.ledger, Market: market.New(market.Options{Now: now}), Delivery: s.clusters, Now: now, Root: s.root, Signer: s.signer})
+	s.r = New(Options{Repo: repo, Ledger: s.ledger, Market: market.New(market.Options{Now: now}), Delivery: s.clusters, Now: now, Root: s.root, Signer: s.signer, Pushes: s.pushes, Leads: s.leads})
 }
 
 func (s *story) push(files map[string]string) {

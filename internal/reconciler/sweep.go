@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 )
 
 // sweep takes requests out of the tree, once a UTC day, that ended longer ago
@@ -16,7 +17,7 @@ import (
 // wrote.
 func (r *Reconciler) sweep(ctx context.Context, in *inputs, now v1alpha1.Time) bool {
 	day := now.UTC().Truncate(24 * time.Hour)
-	if day.Equal(r.swept) || r.shadow(in) || r.offers(in) {
+	if day.Equal(r.swept) || r.shadow(in) || r.offers(in) || !r.mayPush(pushbudget.Status) {
 		return false
 	}
 	r.swept = day

@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/pacing"
 )
 
 // takeTurn looks whether this replica decides, for one round. One that begins to
@@ -15,6 +18,7 @@ func (r *Reconciler) takeTurn() {
 	if leads == r.standby { // it changes
 		r.standby = !leads
 		r.ask.Store(true)
+		r.opts.Pushes.Spent() // by the one before
 	}
 }
 
@@ -40,20 +44,41 @@ const (
 	writeBackNone   = "none" // a shadow, for everybody
 )
 
-// holdStatus is when a plan that only carries status may be committed; zero
-// when it may now.
+// holdStatus is when a plan may be committed that only carries status, or for which
+// the budget of pushes has none left; zero when it may now, or goes with requests.
 func (r *Reconciler) holdStatus(in *inputs, plan *planner.Plan) time.Time {
-	if !plan.Changes() || len(plan.States) > 0 || len(plan.Spends) > 0 {
+	if !plan.Changes() || len(r.desk.files) > 0 {
 		return time.Time{}
 	}
-	for _, c := range plan.Contracts {
-		if !c.StatusOnly {
-			return time.Time{}
-		}
+	class, status := pacing.Of(plan)
+	at := r.opts.Pushes.At(class)
+	if !at.IsZero() { // rounds count whole seconds
+		at = at.Add(time.Second - 1).Truncate(time.Second)
 	}
-	due := r.lastStatus.Add(in.fleet.Policy.WriteBack.StatusInterval.Duration)
-	if plan.Now.Before(due) {
+	if due := r.lastStatus.Add(in.fleet.Policy.WriteBack.StatusInterval.Duration); status && plan.Now.Before(due) && due.After(at) {
 		return due
 	}
-	return time.Time{}
+	return at
+}
+
+// mayPush reports whether a push of a class may go now; if not, a round follows when it
+// may.
+func (r *Reconciler) mayPush(class pushbudget.Class) bool {
+	at := r.opts.Pushes.At(class)
+	r.paced = earliest(r.paced, at)
+	return at.IsZero()
+}
+
+// late refuses a request that the budget of pushes holds back for longer than its client
+// waits; one that stands on the ledger already needs no push.
+func (r *Reconciler) late(w *waiter) error {
+	wait := r.opts.Pushes.Wait()
+	deadline, bounded := w.ctx.Deadline()
+	if wait == 0 || !bounded || time.Until(deadline) > wait {
+		return nil
+	}
+	if s := r.standing.Load(); s != nil && w.ask.Key != "" && s.requests().byName[wire.ReservationID(w.ask.Cluster, w.ask.Key)] != nil {
+		return nil
+	}
+	return unavailable(wait, "pushes to the fleet repository wait for %s; ask again with the same %s", wait.Round(time.Second), wire.HeaderIdempotencyKey)
 }

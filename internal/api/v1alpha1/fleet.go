@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -172,9 +173,42 @@ type WriteBack struct {
 	Signers []Signer `json:"signers,omitempty"`
 	// StatusInterval is the shortest time between commits that only carry status (default 30s).
 	StatusInterval Duration `json:"statusInterval,omitzero"`
+	// Pushes is how often the daemon pushes to the fleet repo, all its replicas together (default 6 a minute on github, as GitHub asks; elsewhere without limit). What forges answer with 403 or 429 is obeyed in any case.
+	Pushes *PushBudget `json:"pushes,omitempty"`
 	// Merge lets the daemon merge its own pull requests when required checks pass.
 	Merge bool `json:"merge,omitempty"`
 }
+
+// PushBudget bounds how often a repository is pushed to. Commits of status wait for
+// the pace and leave the burst alone, and other decisions leave half of it; reservations,
+// releases and the undoing of foreign edits use all of it, and wait when it is used up.
+// What waits goes together in one push. Every push counts, one that is refused too.
+type PushBudget struct {
+	// PerMinute is how many pushes go a minute in the long run, at most 6000; 0 is without limit (default that of the forge).
+	PerMinute *int32 `json:"perMinute,omitempty"`
+	// Burst is how many pushes may go at once when none went for a while, from 1 to 1000 (default 6).
+	Burst int32 `json:"burst,omitempty"`
+}
+
+// Problem is what is wrong with a budget, and in which field; "" when nothing is.
+func (b *PushBudget) Problem() (field, why string) {
+	switch {
+	case b == nil:
+	case b.PerMinute != nil && (*b.PerMinute < 0 || *b.PerMinute > maxPushes):
+		return "perMinute", fmt.Sprintf("%d is not between 0 and %d", *b.PerMinute, maxPushes)
+	case b.Burst < 0 || b.Burst > maxBurst:
+		return "burst", fmt.Sprintf("%d is not between 1 and %d", b.Burst, maxBurst)
+	case b.Burst != 0 && b.PerMinute != nil && *b.PerMinute == 0:
+		return "burst", fmt.Sprintf("%d; pushes have no limit with perMinute: 0, so leave burst out", b.Burst)
+	}
+	return "", ""
+}
+
+// Bounds of a PushBudget.
+const (
+	maxPushes = 6000
+	maxBurst  = 1000
+)
 
 // Person is a name and an e-mail address.
 type Person struct {

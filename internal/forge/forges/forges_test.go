@@ -274,6 +274,24 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 }
 
+func TestKindOfRemote(t *testing.T) {
+	for remote, want := range map[string]forge.Kind{
+		"https://github.com/acme/fleet.git":             forge.GitHub,
+		"https://GitHub.com:443/acme/fleet":             forge.GitHub,
+		"git@github.com:acme/fleet.git":                 forge.GitHub,
+		"ssh://git@ssh.github.com:443/acme/fleet.git":   forge.GitHub,
+		"https://gitlab.com/acme/fleet.git":             forge.GitLab,
+		"https://github.com.example.org/acme/fleet.git": "",
+		"https://git.example.org/github.com/fleet.git":  "",
+		"/srv/github.com/fleet.git":                     "",
+		"file:///srv/fleet.git":                         "",
+	} {
+		if got := forge.KindOf(remote); got != want {
+			t.Errorf("%s is of kind %q, want %q", remote, got, want)
+		}
+	}
+}
+
 func TestConfigIsCompletedFromTheRemote(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {

@@ -48,11 +48,14 @@ func New(now func() time.Time, poll time.Duration) *Watch {
 // Doing notes what the round does, and whether it waits for the remote, until the
 // function it returns is called.
 func (w *Watch) Doing(what string, remote bool) (done func()) {
-	before := w.step.Load()
-	w.step.Store(&step{what, w.now(), remote, before})
+	before, began := w.step.Load(), w.now()
+	w.step.Store(&step{what, began, remote, before})
 	return func() {
+		now := w.now()
 		if before == nil {
-			w.ended.Store(&step{since: w.now()})
+			w.ended.Store(&step{since: now})
+		} else if before.remote && !remote { // what passed is none of the remote's delay
+			before = &step{before.what, before.since.Add(now.Sub(began)), true, before.outer}
 		}
 		w.step.Store(before)
 	}

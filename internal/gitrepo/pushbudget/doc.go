@@ -1,0 +1,36 @@
+// Package pushbudget keeps the pushes to a fleet repository within what its forge
+// allows: so many a minute, with a burst, and none while the forge asks to be left
+// alone.
+//
+//	round ──At(class)──► may it push now, else when?   (it plans, and waits with the commit)
+//	gitrepo ──Remote.Push──► counted, held back if need be ──► git server
+//	git server ──403, 429, Retry-After──► Answered ──► held until then
+//
+// The budget is a token bucket of Limit.Burst tokens, filled at Limit.PerMinute, as
+// golang.org/x/time/rate has it; its state is one instant, at which the bucket is full
+// again, and not a number of tokens: time alone then needs no bookkeeping.
+//
+// # Invariants
+//
+//   - Every push counts, one that is refused, loses a race or gets no answer too, and
+//     each session where a server updates one ref at a time. All pushes go through
+//     Remote; nothing else counts them.
+//   - Within any time t no more than Burst + PerMinute·t pushes are sent.
+//   - The budget is the repository's: a replica that begins to decide has a burst that
+//     counts as used (Spent), because nobody knows what the one before it pushed beside
+//     the ledger, and commits of the fleet count that it did not push itself and that may
+//     not be paid for yet, by their dates (Follow).
+//   - Status leaves the burst alone and Decision leaves half of it, so that Urgent
+//     always finds what they have not used.
+//   - What a forge asks for is obeyed: nothing is pushed before the time that it
+//     named, an hour at most. Reads are held only by an answer to a read.
+//   - Held pushes were not sent: gitrepo.ErrHeld says so, and nobody has to find out
+//     what became of them.
+//
+// A nil *Budget is one without limit: all its methods do nothing, and Remote gives
+// back what it was given.
+//
+// Who calls it: cli makes it and joins it with the remote, reconciler asks it, server
+// shows its Figures. Concurrency: all methods are safe for concurrent use; none but
+// those that push waits.
+package pushbudget
