@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/guard"
 )
 
 // Dial returns the Remote at a URL: https, http, ssh (also user@host:path),
@@ -26,10 +26,10 @@ import (
 func Dial(url string, auth Auth) (Remote, error) {
 	ep, err := transport.NewEndpoint(url)
 	if err != nil {
-		return nil, fmt.Errorf("remote %s: not a repository URL: %w", scrub(url), scrubbed(err))
+		return nil, fmt.Errorf("remote %s: not a repository URL: %w", guard.Scrub(url), guard.Scrubbed(err))
 	}
 	if ep.Password != "" {
-		return nil, fmt.Errorf("remote %s: the URL holds a password; put it into a file and name that file instead", scrub(url))
+		return nil, fmt.Errorf("remote %s: the URL holds a password; put it into a file and name that file instead", guard.Scrub(url))
 	}
 	switch ep.Protocol {
 	case "http", "https":
@@ -38,7 +38,7 @@ func Dial(url string, auth Auth) (Remote, error) {
 		}
 		ep.User = ""
 		if auth.User != "" && !auth.secret() {
-			return nil, fmt.Errorf("remote %s: a user name without a password; name the file that holds the password or token", scrub(url))
+			return nil, fmt.Errorf("remote %s: a user name without a password; name the file that holds the password or token", guard.Scrub(url))
 		}
 	case "ssh":
 		if auth.User == "" {
@@ -46,7 +46,7 @@ func Dial(url string, auth Auth) (Remote, error) {
 		}
 	case "file":
 	default:
-		return nil, fmt.Errorf("remote %s: scheme %q is not supported; use https, ssh or a path", scrub(url), ep.Protocol)
+		return nil, fmt.Errorf("remote %s: scheme %q is not supported; use https, ssh or a path", guard.Scrub(url), ep.Protocol)
 	}
 	return &dialed{name: ep.String(), ep: *ep, auth: auth}, nil
 }
@@ -76,7 +76,7 @@ func (d *dialed) Refs(ctx context.Context) (map[string]tree.Hash, error) {
 		return map[string]tree.Hash{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list refs of %s: %w", d.name, scrubbed(err))
+		return nil, fmt.Errorf("list refs of %s: %w", d.name, guard.Scrubbed(err))
 	}
 	return refs, nil
 }
@@ -181,7 +181,7 @@ func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (w
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("fetch from %s: %w", d.name, scrubbed(err))
+		return fmt.Errorf("fetch from %s: %w", d.name, guard.Scrubbed(err))
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (d *dialed) Push(ctx context.Context, cmds []Command, pack []byte) error {
 		d.mu.Lock()
 		d.adv = nil
 		d.mu.Unlock()
-		return fmt.Errorf("push to %s: %w", d.name, scrubbed(err))
+		return fmt.Errorf("push to %s: %w", d.name, guard.Scrubbed(err))
 	}
 	return nil
 }
@@ -368,23 +368,3 @@ func (l *limitedBuffer) Write(p []byte) (int, error) {
 	l.Buffer.Write(p[:keep])
 	return len(p), nil
 }
-
-var userinfo = regexp.MustCompile(`//[^/\s@"']*@`)
-
-// scrub takes user names and passwords out of URLs within a text.
-func scrub(s string) string { return userinfo.ReplaceAllString(s, "//") }
-
-// scrubbed wraps an error so that its text carries no credentials; its causes
-// stay visible to errors.Is and errors.As.
-func scrubbed(err error) error {
-	if err == nil || !userinfo.MatchString(err.Error()) {
-		return err
-	}
-	return &scrubbedError{err}
-}
-
-type scrubbedError struct{ err error }
-
-func (e *scrubbedError) Error() string { return scrub(e.err.Error()) }
-
-func (e *scrubbedError) Unwrap() error { return e.err }
