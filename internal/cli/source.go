@@ -20,7 +20,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
@@ -392,9 +391,6 @@ func (s *source) fleetAt(ctx context.Context, t tree.Tree, older []tree.Tree) (*
 	}
 	var found bool
 	if src.Ledger, found, err = s.ledger(f.Policy.WriteBack.Branch); err != nil || !found {
-		return f, err
-	}
-	if requests, err := src.Ledger.Sub(ledger.RequestsRoot); err != nil || requests.IsZero() {
 		return f, err
 	}
 	return reader.ReadAll(ctx, src)

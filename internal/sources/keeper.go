@@ -318,8 +318,9 @@ func (k *Keeper) follow(ctx context.Context, s *source) {
 	}
 }
 
-// ReadAll reads each source once: for a round that is made by hand.
-func (k *Keeper) ReadAll(ctx context.Context) {
+// ReadAll reads each source once, for a round that is made by hand, and reports
+// whether there are any.
+func (k *Keeper) ReadAll(ctx context.Context) bool {
 	k.mu.Lock()
 	var list []*source
 	for _, s := range k.all {
@@ -333,6 +334,7 @@ func (k *Keeper) ReadAll(ctx context.Context) {
 		wg.Go(func() { k.read(ctx, s) })
 	}
 	wg.Wait()
+	return len(list) > 0
 }
 
 // Status is what is known of each source, by name.

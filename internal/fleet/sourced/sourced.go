@@ -18,7 +18,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
@@ -151,4 +153,57 @@ func Mismatch(ledger tree.Tree, record *v1alpha1.SourceCopy) (at, why string, er
 		}
 	}
 	return "", "", nil
+}
+
+// Changes are what a commit writes so that the copies on one tree become those on
+// another.
+type Changes struct {
+	Puts    map[string][]byte
+	Deletes []string
+	// Trailers name what is copied: "Source: <name> <commit>", "-" for a copy that goes.
+	Trailers []string
+}
+
+// Trailer names a source in a commit that changes its copy.
+const Trailer = "Source"
+
+// Between are the changes from one ledger's tree to another's.
+func Between(from, to tree.Tree) (Changes, error) {
+	var out Changes
+	was, err := from.Sub(v1alpha1.SourcesRoot)
+	if err != nil {
+		return out, fmt.Errorf("read the copies of sources: %w", err)
+	}
+	is, err := to.Sub(v1alpha1.SourcesRoot)
+	if err != nil || was.Root == is.Root {
+		return out, err
+	}
+	out.Puts = map[string][]byte{}
+	touched := map[string]bool{}
+	if err := tree.Diff(was, is, func(p string, _, now tree.Entry) error {
+		source, _, _ := strings.Cut(p, "/")
+		touched[source] = true
+		p = path.Join(v1alpha1.SourcesRoot, p)
+		if now.Hash.IsZero() {
+			out.Deletes = append(out.Deletes, p)
+			return nil
+		}
+		content, err := is.Store.File(now.Hash, 0)
+		out.Puts[p] = content
+		return err
+	}); err != nil {
+		return out, fmt.Errorf("copy sources: %w", err)
+	}
+	for _, source := range slices.Sorted(maps.Keys(touched)) {
+		c, err := Record(to, source)
+		if err != nil {
+			return out, err
+		}
+		commit := "-"
+		if c != nil {
+			commit = c.Commit
+		}
+		out.Trailers = append(out.Trailers, fmt.Sprintf("%s: %s %s", Trailer, source, commit))
+	}
+	return out, nil
 }
