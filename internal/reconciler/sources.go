@@ -54,6 +54,7 @@ func (r *Reconciler) copySources(ctx context.Context, in *inputs, now v1alpha1.T
 	if err == nil && len(due.Trailers) == 0 {
 		return false
 	}
+	var res gitrepo.Result
 	if err == nil {
 		req := r.newRequest(in, tree.Hash{}, planSources, now)
 		req.Reads = []string{}
@@ -61,7 +62,6 @@ func (r *Reconciler) copySources(ctx context.Context, in *inputs, now v1alpha1.T
 			Key: planSources, Puts: due.Puts, Deletes: due.Deletes, Trailers: due.Trailers,
 			Line: "copy " + strings.ReplaceAll(strings.Join(due.Trailers, ", "), sourced.Trailer+": ", "source "),
 		}}
-		var res gitrepo.Result
 		if res, err = r.opts.Repo.Commit(ctx, req); err == nil && len(res.Refused) > 0 {
 			err = fmt.Errorf("the remote refuses it: %w", res.Refused[0].Cause)
 		}
@@ -70,6 +70,7 @@ func (r *Reconciler) copySources(ctx context.Context, in *inputs, now v1alpha1.T
 		r.opts.Log.Warn("sources are not copied; tried again with the next round", "error", err)
 		return false
 	}
+	r.suspected.wrote = append(r.suspected.wrote, res.Commits...)
 	r.ask.Store(true)
 	return true
 }

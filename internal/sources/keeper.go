@@ -257,6 +257,9 @@ func (k *Keeper) Over(ledger tree.Tree) (tree.Tree, error) {
 		if record.Of(&s.entry) && record.Commit != n.base && record.Commit != n.commit.String() {
 			continue // another replica went on: the next read judges by what it copied
 		}
+		if record.Of(&s.entry) && record.Commit == n.commit.String() && sameFiles(record.Files, n.record.Files) {
+			continue // it was copied meanwhile
+		}
 		dir := sourced.Dir(name)
 		gone[dir] = tree.Entry{}
 		for p, data := range n.files {

@@ -152,7 +152,7 @@ func TestStory_DecisionsOnASource(t *testing.T) {
 			if got := s.file(place.Hash, "sources/own/intents/other/x.yaml"); got != "" {
 				t.Errorf("another tenant's file was copied: %q", got)
 			}
-			contract := s.loop.View().Ledger.ByIntent("vision", "train")[0]
+			contract := s.loop.View().Contracts.ByIntent("vision", "train")[0]
 			if in := contract.Spec.Intent; in.Path != "sources/own/intents/vision/train.yaml" || in.Author != "Ada <ada@example.org>" {
 				t.Errorf("the contract's intent: %+v", in)
 			}
@@ -187,7 +187,7 @@ func TestStory_DecisionsOnASource(t *testing.T) {
 			if got := subjects(s.rest()); got != "" || s.of("own").Frozen == "" {
 				t.Errorf("after the repository was deleted committed %q, %+v", got, s.of("own"))
 			}
-			if got := len(s.loop.View().Ledger.ByIntent("vision", "train")); got != 1 {
+			if got := len(s.loop.View().Contracts.ByIntent("vision", "train")); got != 1 {
 				t.Errorf("%d contracts are left, want 1", got)
 			}
 			s.judged()
