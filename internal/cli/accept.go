@@ -7,13 +7,10 @@ func newCmdAccept(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept --source NAME=COMMIT",
 		Short: "Accept the rewritten history of a tenant's repository",
-		Long: `Accept the head of a source (spec.sources of fleet.yaml) whose history was
-rewritten, and make one full round. Until then the source is frozen: what was copied
-of it to the ledger stays in force, and other sources go on. Give it the flags of
-reconcile --once.`,
-		Example: `  fleetbroker accept --source vision=8c02e11f… --source-hosts git.example.org --repo https://git.example.org/acme/fleet.git \
-    --market https://broker:8443/market --trust-root trust-root.yaml --signing-key ledger`,
-		Args: cobra.NoArgs,
+		Long: `Accept the head of a source (spec.sources of fleet.yaml) whose history was rewritten,
+and make one full round. Give it the flags of reconcile --once.`,
+		Example: `  fleetbroker accept --source vision=8c02e11f… --source-hosts git.example.org --repo ... --market ...`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(o.sources.Accept) == 0 {
 				return usagef("say which head of which source was looked at: --source NAME=COMMIT")
