@@ -74,7 +74,7 @@ func (b *books) take(r *reader, changes []change) (*delta, error) {
 				b.files[ch.path] = ch.after.Hash
 			}
 			continue
-		case ledger.RequestsRoot:
+		case ledger.RequestsRoot, v1alpha1.SourcesRoot:
 			continue
 		}
 		if ch.path == setAsidePath {

@@ -19,6 +19,7 @@
 //	phases      steps follow the phase table, history only grows, nothing leaves before its end
 //	contract    what was agreed changes only with a new decision
 //	intent      the intent stands in the inputs with this digest, written by this author
+//	source      the copies of sources are what their source.yaml, the commit and fleet.yaml say
 //	oversold    what is placed or enlarged fits the figures that the contract records (invariant 2)
 //	spend       accrued cost is price times time, and what leaves the tree is carried over
 //	manifests   manifests are what the contracts render to, in the same commit (invariant 1)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -56,15 +57,15 @@ func (c *Commit) Trailer(key string) string {
 }
 
 // generated are the directories that only the daemon writes.
-var generated = []string{ledger.Root, manifests.Root, ledger.RequestsRoot}
+var generated = []string{ledger.Root, manifests.Root, ledger.RequestsRoot, v1alpha1.SourcesRoot}
 
 // reader reads a history.
 type reader struct {
 	h History
 	// generated directories by root tree: consecutive commits share them.
-	roots map[tree.Hash][3]tree.Entry
+	roots map[tree.Hash][4]tree.Entry
 	// offers are commits of ours that people may have merged, by what they generate.
-	offers map[[3]tree.Entry][]offer
+	offers map[[4]tree.Entry][]offer
 	// vetter knows which trees are whole, said what commits say that are broken.
 	vetter *tree.Vetter
 	said   map[tree.Hash]said
@@ -73,7 +74,7 @@ type reader struct {
 }
 
 func newReader(h History) *reader {
-	r := &reader{h: h, roots: map[tree.Hash][3]tree.Entry{}, vetter: tree.NewVetter(tree.DefaultBounds), said: map[tree.Hash]said{}}
+	r := &reader{h: h, roots: map[tree.Hash][4]tree.Entry{}, vetter: tree.NewVetter(tree.DefaultBounds), said: map[tree.Hash]said{}}
 	r.ancestry = ancestry.New(r.parents)
 	return r
 }
@@ -107,7 +108,7 @@ func (r *reader) stored(h tree.Hash) (*Commit, error) {
 // generated are what stands in a root tree at the names of the generated
 // directories: others may have put a file or a link there. Zero where one is
 // absent.
-func (r *reader) generated(root tree.Hash) (out [3]tree.Entry, err error) {
+func (r *reader) generated(root tree.Hash) (out [4]tree.Entry, err error) {
 	if root.IsZero() {
 		return out, nil
 	}

@@ -27,7 +27,7 @@ type state struct {
 	keys   ring   // of writeBack.signers
 	email  string // of the daemon's commits
 	tree   tree.Tree
-	aside  tree.Hash // of the list of what was set aside
+	aside  [2]tree.Hash // of the list of what was set aside, and of the copies of sources
 	// clean is the commit up to which all of it is verified, held says of paths
 	// that are not since which commit their content is acted on.
 	clean tree.Hash
@@ -52,9 +52,10 @@ type inputs struct {
 	// rule `inputs` tells. Who wrote what stood there is then nowhere to be read.
 	rewritten bool
 	// aside is the list of what is set aside at the commit of the ledger that is
-	// judged.
-	aside tree.Hash
-	list  []fleet.Unread
+	// judged, and the copies of sources there, which copies holds.
+	aside  [2]tree.Hash
+	list   []fleet.Unread
+	copies tree.Tree
 	// accepted are commits that may be acted on though they descend from nothing
 	// that was acted on before.
 	accepted []tree.Hash
@@ -289,7 +290,7 @@ func (in *inputs) read(ctx context.Context, c *Commit, t tree.Tree, key tree.Has
 	if in.last != nil {
 		last = in.last.fleet
 	}
-	f, err := in.fleets.ReadAll(ctx, fleet.Sources{Inputs: t, Last: last, Older: older, Aside: in.list})
+	f, err := in.fleets.ReadAll(ctx, fleet.Sources{Inputs: t, Last: last, Copies: in.copies, Older: older, Aside: in.list})
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", c.Hash.Short(), err)
 	}
@@ -427,6 +428,12 @@ func (in *inputs) traced(s *state, tenant string, i v1alpha1.ContractIntent) (fa
 		return fmt.Sprintf("intent %s/%s stands in %s at %s, not in %s", tenant, i.Name, it.Path, s.commit.Short(), i.Path), nil, nil
 	case it.Digest != i.Digest:
 		return fmt.Sprintf("intent %s/%s has digest %s at %s, the contract says %s", tenant, i.Name, it.Digest, s.commit.Short(), cmp.Or(i.Digest, "none")), nil, nil
+	}
+	if _, author, copied := s.fleet.Sourced(i.Path); copied {
+		if i.Author != "" && i.Author != author {
+			fault = fmt.Sprintf("%s was last changed by %s, says the copy of its source, and the contract says %s", i.Path, author, i.Author)
+		}
+		return fault, nil, nil
 	}
 	at := s.commit
 	if since, held := s.held[i.Path]; held { // who wrote what is in force, and not who wrote over it

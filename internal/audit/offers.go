@@ -5,13 +5,13 @@ import "github.com/fleetbroker/fleetbroker/internal/api/tree"
 // offer is a commit of ours that people were asked to merge.
 type offer struct {
 	*Commit
-	base [3]tree.Entry // generated directories that it stands on
+	base [4]tree.Entry // generated directories that it stands on
 }
 
 // takeOffers reads the commits that may be offers; those that are not here are
 // left out.
 func (r *reader) takeOffers(heads []tree.Hash) error {
-	r.offers = map[[3]tree.Entry][]offer{}
+	r.offers = map[[4]tree.Entry][]offer{}
 	for _, h := range heads {
 		c, err := r.commit(h)
 		if err != nil || len(c.Parents) != 1 || c.Trailer("Plan") == "" {

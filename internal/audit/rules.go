@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +8,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/audit/firstdiff"
+	"github.com/fleetbroker/fleetbroker/internal/audit/sequence"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
@@ -52,7 +53,7 @@ func (v *verifier) phases(at v1alpha1.Time, p pair) {
 	if p.Before != nil {
 		was := p.Before.Status
 		phase = was.Phase
-		n := common(was.History, is.History)
+		n := sequence.Common(was.History, is.History)
 		if n < 0 {
 			v.fault(p.path, "phases", "its history was rewritten: what stood there does not begin it any more")
 			return
@@ -75,21 +76,6 @@ func (v *verifier) phases(at v1alpha1.Time, p pair) {
 		v.fault(p.path, "phases", "ended %s, but was to be %s", is.Phase, orNone(is.Target))
 	}
 }
-
-// common is at which entry of the new history what is new begins, −1 when the
-// old one is no part of it. Only the last ten are kept.
-func common(was, is []v1alpha1.PhaseChange) int {
-	for skip := 0; skip <= len(was); skip++ {
-		rest := was[skip:]
-		if len(rest) <= len(is) && slices.Equal(rest, is[:len(rest)]) && (skip == 0 || len(is) == maxHistory) {
-			return len(rest)
-		}
-	}
-	return -1
-}
-
-// maxHistory is how many phases a contract's file keeps.
-const maxHistory = 10
 
 // claimed reports whether a warm contract ended because another took its slice
 // over in this commit.
@@ -215,21 +201,7 @@ func (v *verifier) difference(has tree.Hash, want []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
-	for i := range max(len(a), len(b)) {
-		x, y := line(a, i), line(b, i)
-		if x != y {
-			return fmt.Sprintf("line %d is %q, want %q", i+1, x, y)
-		}
-	}
-	return "they are equal"
-}
-
-func line(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return ""
+	return firstdiff.Of(got, want)
 }
 
 func orNone(p v1alpha1.Phase) string {

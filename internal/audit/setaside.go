@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -17,18 +17,24 @@ import (
 
 const setAsidePath = ledger.Root + "/" + ledger.SetAsideFile
 
-// takeAside takes over what is set aside at a commit of the ledger: what is read
-// then is what the daemon read.
+// takeAside takes over what is set aside at a commit of the ledger, and the copies of
+// sources: what is read then is what the daemon read.
 func (in *inputs) takeAside(c *Commit) error {
 	e, err := in.find(c.Tree, setAsidePath)
-	if err != nil || e.Hash == in.aside {
+	if err != nil {
 		return err
 	}
+	copies, err := in.find(c.Tree, v1alpha1.SourcesRoot)
+	is := [2]tree.Hash{e.Hash, copies.Hash}
+	if err != nil || is == in.aside {
+		return err
+	}
+	in.copies = in.tree(c.Tree)
 	list, err := fleet.Recorded(in.tree(c.Tree))
 	if err != nil {
 		return err
 	}
-	in.aside, in.list = e.Hash, list
+	in.aside, in.list = is, list
 	in.verifier.Without(list)
 	return nil
 }
@@ -51,12 +57,11 @@ func (in *inputs) again(ctx context.Context) error {
 	return nil
 }
 
-// setAside judges a commit that changes nothing but the list of what is set
-// aside.
-func (v *verifier) setAside(changes []change) error {
+// alone judges a commit that changes nothing but what lies at or below a path.
+func (v *verifier) alone(changes []change, path, what string) error {
 	for _, ch := range changes {
-		if ch.path != setAsidePath {
-			v.fault(ch.path, "trailers", "changed by a commit that only brings the list of what is set aside up to date")
+		if ch.path != path && !strings.HasPrefix(ch.path, path+"/") {
+			v.fault(ch.path, "trailers", "changed by a commit that only brings %s up to date", what)
 		}
 	}
 	_, err := v.take(v.reader, changes)
@@ -82,12 +87,12 @@ func (v *verifier) listed(changes []change) error {
 		}
 		for path, p := range is {
 			if was[path] != p {
-				want[fmt.Sprintf("%s %s %s", quoted(path), p.Hash, p.Why)] = true
+				want[fmt.Sprintf("%s %s %s", escape.Field(path), p.Hash, p.Why)] = true
 			}
 		}
 		for path := range was {
 			if _, still := is[path]; !still {
-				want[quoted(path)+" - lifted"] = true
+				want[escape.Field(path)+" - lifted"] = true
 			}
 		}
 	}
@@ -117,12 +122,4 @@ func (v *verifier) asideAt(e tree.Entry) (map[string]v1alpha1.SetAsidePiece, err
 		out[p.Path] = p
 	}
 	return out, nil
-}
-
-// quoted is a path as trailers have it.
-func quoted(path string) string {
-	if strings.ContainsAny(path, " \t\"") {
-		return strconv.Quote(path)
-	}
-	return path
 }

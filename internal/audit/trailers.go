@@ -12,7 +12,7 @@ import (
 )
 
 // notDecided are the values of Plan of commits that decide nothing.
-var notDecided = map[string]bool{"undo": true, "sweep": true, "policies": true, "render": true, "set-aside": true, "accept": true}
+var notDecided = map[string]bool{"undo": true, "sweep": true, "policies": true, "render": true, "set-aside": true, "sources": true, "accept": true}
 
 // maxBehind is how much the time of a round may be before that of a commit that
 // landed while it was planned and pushed: a push has 10 minutes.

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/audit/copied"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/sourced"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -311,6 +314,8 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 	plan := c.Trailer("Plan")
 	if plan == "undo" {
 		defer v.settle()
+	} else if err := v.sourcesOf(s, changes); err != nil {
+		return err
 	}
 	if len(changes) == 0 || notDecided[plan] {
 		v.plain(s != nil)
@@ -327,7 +332,9 @@ func (v *verifier) step(ctx context.Context, c *Commit) error {
 	case plan == "render":
 		return v.renewed(s, changes)
 	case plan == "set-aside":
-		return v.setAside(changes)
+		return v.alone(changes, setAsidePath, "the list of what is set aside")
+	case plan == "sources":
+		return v.alone(changes, v1alpha1.SourcesRoot, "copies of sources")
 	}
 	return v.decided(s, changes)
 }
@@ -342,6 +349,22 @@ func (v *verifier) acted(ctx context.Context) (s *state, sound bool, err error) 
 		v.fault("", "inputs", "%s", fault)
 	}
 	return s, fault == "", err
+}
+
+// sourcesOf judges what a commit does to the copies of sources.
+func (v *verifier) sourcesOf(s *state, changes []change) error {
+	c := copied.Commit{After: v.tree(v.c.Tree), Said: gitobj.Trailers(v.c.Message, sourced.Trailer)}
+	for _, ch := range changes {
+		c.Changed = append(c.Changed, ch.path)
+	}
+	if s != nil {
+		c.Policy = s.fleet.Policy
+	}
+	faults, err := copied.Judge(c)
+	for _, f := range faults {
+		v.fault(f.Path, "source", "%s", f.Why)
+	}
+	return err
 }
 
 // swept takes requests out, and nothing else.

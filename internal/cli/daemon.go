@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -36,6 +34,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/sources"
 )
 
 // repoFlags say where a fleet repo is and how to reach and sign for it. They
@@ -109,6 +108,7 @@ type daemonFlags struct {
 	forge       forgeFlags
 	root        daemonRoot
 	kubeconfigs string
+	sources     process.SourceFlags
 	identity    string
 	poll        time.Duration
 	silence     time.Duration
@@ -125,6 +125,7 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.repoFlags.register(fs)
 	f.forge.register(fs)
 	f.root.register(fs)
+	f.sources.Register(fs)
 	fs.StringVar(&f.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the consumer clusters")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
 	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
@@ -176,6 +177,7 @@ type daemon struct {
 	reviews     *reviews.Reviews // nil where no forge is configured
 	certs       *pki.Files       // nil where no agents are served
 	secrets     delivery.Secrets
+	sources     *sources.Keeper
 	observer    *observer
 	revocations server.Revocations
 	clock       *clock.Check
@@ -220,7 +222,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if d.secrets, err = ownSecrets(); err != nil {
 		return nil, err
 	}
-	identity := identityOf(f.identity)
+	identity := process.IdentityOf(f.identity)
 	d.delivery = delivery.New(delivery.Options{
 		Access:   delivery.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
@@ -236,6 +238,12 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if d.forge != nil {
 		opts.PullRequests = d.forge
 	}
+	if d.sources, err = f.sources.Open(f.stateDir, sources.Options{
+		Credentials: sources.Credentials{Secrets: d.secrets}, KnownHosts: f.auth.KnownHostsFile, Root: root, Now: now, Log: log, Changed: func() { d.loop.Reread() },
+	}); err != nil {
+		return nil, asUsage(err)
+	}
+	opts.Sources = d.sources
 	if change != nil {
 		change(&opts)
 	}
@@ -283,6 +291,9 @@ func ownSecrets() (delivery.Secrets, error) {
 // asks the repository.
 func (d *daemon) close() {
 	d.delivery.Close()
+	if err := d.sources.Close(); err != nil {
+		d.log.Warn("mirrors of sources were not removed", "error", err)
+	}
 	if err := d.repo.Close(); err != nil {
 		d.log.Warn("the local copy was not closed cleanly", "error", err)
 	}
@@ -347,7 +358,7 @@ func (o *observer) Landed(plan *planner.Plan, changes []model.Change) {
 		if c.Before != nil && c.Before.Status.Phase == after.Status.Phase {
 			continue
 		}
-		o.metrics.Reservation(after.Status.Phase, requester(after))
+		o.metrics.Reservation(after.Status.Phase, process.Requester(after))
 		first := seen[after.Metadata.Namespace+"/"+after.Spec.Intent.Name]
 		switch {
 		case c.Before == nil && !first.IsZero():
@@ -356,22 +367,4 @@ func (o *observer) Landed(plan *planner.Plan, changes []model.Change) {
 			o.metrics.TimeToActive(plan.Now.Sub(after.Spec.Term.Start.Time))
 		}
 	}
-}
-
-// requester is who asked for a contract: its tenant, or the cluster whose agent
-// did, which the author of a request names ("cluster rome, for …").
-func requester(c *v1alpha1.Contract) string {
-	in := c.Spec.Intent
-	if cluster, ok := strings.CutPrefix(in.Author, "cluster "); ok && strings.HasPrefix(in.Path, "requests/") {
-		cluster, _, _ = strings.Cut(cluster, ",")
-		cluster, _, _ = strings.Cut(cluster, " ")
-		return cluster
-	}
-	return c.Metadata.Namespace
-}
-
-// identityOf is a daemon's name among others.
-func identityOf(flag string) string {
-	host, _ := os.Hostname()
-	return fmt.Sprintf("%s-%s", host, flag)
 }

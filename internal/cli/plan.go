@@ -53,6 +53,7 @@ Exit code 0: no change; 2: changes; 1: no plan could be made.`,
 	}
 	o.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.base, "base", "", "show only what changed since this revision")
+	cmd.Flags().StringVar(&o.proposal, "source", "", "NAME=DIR: a source of fleet.yaml, with a checkout of what is proposed there; --base is without it")
 	outputFlag(cmd, &o.output, planForms...)
 	return cmd
 }
@@ -68,6 +69,7 @@ func planRun(ctx context.Context, o planOptions) error {
 	}
 	plan := planner.Decide(in.world())
 	if o.base != "" {
+		src.proposal = ""
 		before, err := src.base(o.base)
 		if err != nil {
 			return err

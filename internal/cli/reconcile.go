@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/api/wire"
-	"github.com/fleetbroker/fleetbroker/internal/market"
+	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 )
@@ -128,19 +126,22 @@ func reconcileRun(ctx context.Context, o *reconcileOptions) error {
 		o.done.Accepted = head.String()
 		o.say("accepted %s\n", head.Short())
 	}
-	if err := reportAll(d.market, known.flavors); err != nil {
+	if err := process.ReportAll(d.market, known.flavors); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	return o.rounds(ctx, d)
+	if err := o.rounds(ctx, d); err != nil {
+		return err
+	}
+	return o.sources.Accepted(d.sources.Status())
 }
 
 // rounds makes rounds until the ledger is as planned and the clusters are as
 // the ledger says, or are given up on.
 func (o *reconcileOptions) rounds(ctx context.Context, d *daemon) error {
 	deadline := o.streams.Now().Add(settleTime)
-	for {
+	for first := true; ; first = false {
 		out, err := d.loop.Round(ctx)
 		if err != nil {
 			return err
@@ -151,6 +152,10 @@ func (o *reconcileOptions) rounds(ctx context.Context, d *daemon) error {
 		}
 		for _, r := range out.Refused {
 			return fmt.Errorf("the remote refuses %s: %w", r.Key, r.Cause)
+		}
+		if first && d.sources.ReadAll(ctx) { // the fleet names some
+			d.loop.Reread()
+			continue
 		}
 		if out.Again {
 			continue
@@ -222,20 +227,6 @@ func (o *reconcileOptions) conclude(d *daemon) error {
 		errs = append(errs, printOutcome(o.streams.Out, o.output, o.done, ""))
 	}
 	return errors.Join(errs...)
-}
-
-// reportAll tells a market what another one knew, provider by provider.
-func reportAll(m *market.Market, flavors []*v1alpha1.Flavor) error {
-	by := map[string][]v1alpha1.Flavor{}
-	for _, f := range flavors {
-		by[f.Metadata.Namespace] = append(by[f.Metadata.Namespace], *f)
-	}
-	for name, list := range by {
-		if err := m.Report(name, wire.Generation{Epoch: 1, N: 1}, list, true); err != nil {
-			return fmt.Errorf("take the market's flavors of %s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // registerMarket adds the flags that say what is free.

@@ -20,6 +20,7 @@ func constructors() []func(Streams) *cobra.Command {
 		newCmdPlan,
 		newCmdRun,
 		newCmdReconcile,
+		newCmdAccept,
 		newCmdExplain,
 		newCmdRender,
 		newCmdGet,

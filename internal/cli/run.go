@@ -128,6 +128,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	})
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.forward(ctx) })
+	group.Go(func() error { d.sources.Run(ctx); return nil })
 	group.Go(func() error { return d.enroller.run(ctx) })
 	if d.election != nil {
 		group.Go(func() error { return d.election.Run(ctx) })
@@ -195,7 +196,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 
 // join finds the other replicas: their market, and who of them decides.
 func (o *runOptions) join(ctx context.Context, d *daemon) error {
-	identity := identityOf(o.identity)
+	identity := process.IdentityOf(o.identity)
 	var err error
 	d.shared, err = o.store.Open(ctx, process.StoreOptions{
 		Market: d.market, Identity: identity, Agents: o.agents, Observer: d.metrics, Log: d.log,
@@ -203,12 +204,8 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 		News:     d.loop.Reread,
 		Decides:  func() bool { return d.election.Leads() },
 	})
-	var wrong *process.UsageError
-	switch {
-	case errors.As(err, &wrong):
-		return usagef("%s", wrong.Message)
-	case err != nil:
-		return err
+	if err != nil {
+		return asUsage(err)
 	}
 	if shared, ok := d.shared.Store.(*store.Shared); ok {
 		d.observer.each(func() { shared.Head(d.loop.Head(), d.election.Leads()) })
@@ -234,6 +231,15 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 		Fit: fit.Err, Cut: fit.Cut, Changed: changed, Log: d.log,
 	}
 	return nil
+}
+
+// asUsage is a mistake of the command line as one, and any other error as it is.
+func asUsage(err error) error {
+	var wrong *process.UsageError
+	if errors.As(err, &wrong) {
+		return usagef("%s", wrong.Message)
+	}
+	return err
 }
 
 // broker decides on what clusters ask for, or hands it to the replica that does.

@@ -20,7 +20,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
-	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/sources"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
@@ -43,13 +43,15 @@ type source struct {
 	root *trust.Root
 	// baseless is why the root finds nothing in the inputs to begin with; "": it does.
 	baseless string
+	proposal string // NAME=DIR: a source, and what a pull request of it would bring
 }
 
 // sourceFlags are the flags of commands that read a fleet repo by URL.
 type sourceFlags struct {
-	auth   gitrepo.Auth
-	branch string
-	root   rootFlags
+	auth gitrepo.Auth
+	root rootFlags
+
+	branch, proposal string
 	// offers: the heads of pull requests, and those that were accepted, are wanted
 	// too.
 	offers bool
@@ -72,7 +74,7 @@ func (f *sourceFlags) open(ctx context.Context, args []string) (*source, error) 
 	}
 	s, err := f.opened(ctx, args)
 	if err == nil {
-		s.root = root
+		s.root, s.proposal = root, f.proposal
 	}
 	return s, err
 }
@@ -251,17 +253,21 @@ func (s *source) tree(commit tree.Hash) (tree.Tree, error) {
 // contract.
 func (s *source) ledger(branch string) (t tree.Tree, found bool, err error) {
 	if s.repo == nil {
-		return s.inputs, true, nil
+		t, err = sources.Proposed(s.inputs, s.proposal)
+		return t, true, err
 	}
 	for _, ref := range s.ledgerRefs(branch) {
 		h, err := s.repo.ResolveRevision(plumbing.Revision(ref))
 		if err != nil {
 			continue
 		}
-		t, err := s.tree(tree.Hash(*h))
+		if t, err = s.tree(tree.Hash(*h)); err == nil {
+			t, err = sources.Proposed(t, s.proposal)
+		}
 		return t, true, err
 	}
-	return tree.Tree{}, false, nil
+	t, err = sources.Proposed(t, s.proposal)
+	return t, s.proposal != "", err
 }
 
 func (s *source) ledgerRefs(branch string) []string {
@@ -392,9 +398,6 @@ func (s *source) fleetAt(ctx context.Context, t tree.Tree, older []tree.Tree) (*
 	}
 	var found bool
 	if src.Ledger, found, err = s.ledger(f.Policy.WriteBack.Branch); err != nil || !found {
-		return f, err
-	}
-	if requests, err := src.Ledger.Sub(ledger.RequestsRoot); err != nil || requests.IsZero() {
 		return f, err
 	}
 	return reader.ReadAll(ctx, src)

@@ -43,6 +43,7 @@ Exit code 0: fine (warnings are fine); 1: problems.`,
 	}
 	o.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.base, "base", "", "revision to compare with: files that the daemon writes may not differ, and what is new must be signed where the fleet asks for it")
+	cmd.Flags().StringVar(&o.proposal, "source", "", "NAME=DIR: a source of fleet.yaml, with a checkout of what is proposed there")
 	outputFlag(cmd, &o.output, findingForms...)
 	return cmd
 }

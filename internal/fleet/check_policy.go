@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -82,6 +83,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 		c.within(spec.in("safety", "maxEnds"), int64(*s.Safety.MaxEnds), 0, noMost)
 	}
 	c.fleetLimits(spec.in("limits"), &s.Limits)
+	c.sources(spec.in("sources"), s)
 }
 
 // The most that a fleet may raise its limits to.
@@ -146,9 +148,7 @@ var deliveries = []string{"direct", "flux", "argocd", "agent", "none"}
 func (c *checker) writeBack(p place, w *v1alpha1.WriteBack) {
 	c.oneOf(p.in("mode"), w.Mode, "push", "pull-request", "none")
 	for _, b := range []struct{ field, name string }{{"inputs", w.Inputs}, {"branch", w.Branch}} {
-		if b.name != "" && (!branchForm.MatchString(b.name) || strings.Contains(b.name, "..") || strings.HasSuffix(b.name, ".lock") || strings.HasPrefix(b.name, "refs/")) {
-			c.errorf(p.in(b.field), "BadName", "%s: %q is not the name of a branch", p.in(b.field), b.name)
-		}
+		c.branch(p.in(b.field), b.name)
 	}
 	if strings.ContainsAny(w.Author.Name+w.Author.Email, "<>\n") {
 		c.errorf(p.in("author"), "BadValue", "%s: name and email must not contain < or >", p.in("author"))
@@ -157,6 +157,12 @@ func (c *checker) writeBack(p place, w *v1alpha1.WriteBack) {
 		c.errorf(p.in("pushes", field), "BadValue", "%s: %s", p.in("pushes", field), why)
 	}
 	c.signers(p.in("signers"), w.Signers)
+}
+
+func (c *checker) branch(p place, name string) {
+	if name != "" && !naming.Branch(name) {
+		c.errorf(p, "BadName", "%s: %q is not the name of a branch", p, name)
+	}
 }
 
 func (c *checker) signers(p place, list []v1alpha1.Signer) {

@@ -72,6 +72,11 @@ func (c *checker) fleetRefs(f *Fleet, o *v1alpha1.Fleet) {
 			c.tenantExists(f, at("spec", "policies", i, "match", "tenants", j), t)
 		}
 	}
+	for i, e := range o.Spec.Sources {
+		for j, t := range e.Tenants {
+			c.tenantExists(f, at("spec", "sources", i, "tenants", j), t)
+		}
+	}
 	for i, w := range o.Spec.WarmPools {
 		c.clusterExists(f, at("spec", "warmPools", i, "consumer"), w.Consumer)
 	}

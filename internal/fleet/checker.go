@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
 )
 
 // checker collects what is wrong with one document.
@@ -148,7 +149,7 @@ func (c *checker) currency(p place, value string) {
 }
 
 func (c *checker) label(p place, value string) {
-	if why := badName(p.String(), value); why != "" {
+	if why := naming.Bad(p.String(), value); why != "" {
 		c.errorf(p, "BadName", "%s", why)
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/defaults"
 )
 
 func TestDelivered(t *testing.T) {
 	own, open := &v1alpha1.Cluster{}, &v1alpha1.Cluster{}
 	own.Spec.Delivery = "agent"
-	f := &Fleet{Policy: Defaults(v1alpha1.FleetSpec{}), Clusters: map[string]*v1alpha1.Cluster{"own": own, "open": open}}
+	f := &Fleet{Policy: defaults.Of(v1alpha1.FleetSpec{}), Clusters: map[string]*v1alpha1.Cluster{"own": own, "open": open}}
 	if got := f.Delivered(); got["open"] != open || got["own"] != own {
 		t.Error("with the usual default the clusters are those of the fleet")
 	}

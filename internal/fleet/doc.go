@@ -18,6 +18,8 @@
 //     did not change (by hash) are not opened, files that did not change are not
 //     parsed, and intents are checked again only when what they are checked
 //     against changed. Results are sorted; equal trees give equal Fleets.
+//   - Of tenants' own repositories (spec.sources) only the copies on the ledger are
+//     read, each for the tenants of its entry alone.
 //   - Nothing in a tree can make the reader exceed its bounds: sizes, documents,
 //     aliases, nesting, path lengths, expression cost; symbolic links and
 //     submodules are refused; kustomize builds see a file system in memory that

@@ -14,6 +14,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/intern"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/sourced"
 )
 
 // file is one file, parsed and checked as far as it can be alone. After that
@@ -66,6 +69,7 @@ var kindsOf = map[section][]string{
 	secPrices:   {v1alpha1.KindPriceTable},
 	secIntents:  {v1alpha1.KindResourceIntent},
 	secRequests: {v1alpha1.KindResourceIntent},
+	secSources:  {v1alpha1.KindResourceIntent},
 }
 
 // directoryOf is where a kind belongs.
@@ -73,6 +77,7 @@ var directoryOf = map[string]string{
 	v1alpha1.KindFleet: fleetFile, v1alpha1.KindCluster: clustersDir + "/", v1alpha1.KindTenant: tenantsDir + "/",
 	v1alpha1.KindFlavor: flavorsDir + "/<provider>/", v1alpha1.KindPriceTable: pricesDir + "/", v1alpha1.KindResourceIntent: intentsDir + "/<tenant>/",
 	v1alpha1.KindContract: "contracts/, which the daemon alone writes", v1alpha1.KindIntentState: "contracts/, which the daemon alone writes", v1alpha1.KindSpend: "contracts/, which the daemon alone writes",
+	v1alpha1.KindSourceCopy: "sources/, which the daemon alone writes",
 }
 
 // read parses the file from the store. Only failures of the store are errors.
@@ -186,7 +191,7 @@ func (f *file) add(index int, doc *strictyaml.Document, object any, programs *pr
 	case *v1alpha1.ResourceIntent:
 		d.where = checkIntent(c, o)
 		d.digest = digest(o)
-		intern(o)
+		intern.Intent(o)
 		for i := range c.diags {
 			c.diags[i].Intent = o.Metadata.Namespace + "/" + o.Metadata.Name
 		}
@@ -254,6 +259,9 @@ func newObject(kind string) any {
 // owner is the directory under the section's that a path lies in: the tenant
 // of an intent, the provider of a flavor.
 func owner(p string) string {
+	if _, below, ok := sourced.Split(p); ok {
+		p = below
+	}
 	parts := strings.SplitN(p, "/", 3)
 	if len(parts) < 3 {
 		return ""
@@ -288,7 +296,7 @@ func checkIdentity(c *checker, f *file, object any) {
 // belongs checks an object whose namespace is the directory it lies in, and
 // says whether it lies in the right one.
 func (c *checker) belongs(m v1alpha1.Metadata, dir, what string) bool {
-	if why := badName("metadata.name", m.Name); why != "" {
+	if why := naming.Bad("metadata.name", m.Name); why != "" {
 		c.errorf(at("metadata", "name"), "BadName", "%s", why)
 	}
 	switch {
@@ -307,7 +315,7 @@ func (c *checker) belongs(m v1alpha1.Metadata, dir, what string) bool {
 // named checks an object without a namespace; with a path, its name must be
 // the file's.
 func (c *checker) named(m v1alpha1.Metadata, p string) {
-	if why := badName("metadata.name", m.Name); why != "" {
+	if why := naming.Bad("metadata.name", m.Name); why != "" {
 		c.errorf(at("metadata", "name"), "BadName", "%s", why)
 		return
 	}

@@ -40,6 +40,8 @@ type Fleet struct {
 	// NotRead are the pieces of the inputs that were left out because their
 	// processes ended, by path.
 	NotRead []Unread
+	// Copies of sources from which intents were read, by the source's name.
+	Copies map[string]*v1alpha1.SourceCopy
 	// Unfinished: of some tenant a part is still to be read (Sources.Rationed), and
 	// the next read goes on with it.
 	Unfinished bool

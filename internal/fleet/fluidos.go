@@ -28,6 +28,7 @@ type converter func(c *checker, doc *strictyaml.Document, owner string) any
 
 var foreignKinds = map[foreign]converter{
 	{fluidosAPI, "Solver", secIntents}: convertSolver,
+	{fluidosAPI, "Solver", secSources}: convertSolver,
 	{fluidosAPI, "Flavor", secFlavors}: convertFlavor,
 }
 

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // section is a part of the fleet repo's layout.
@@ -20,6 +21,7 @@ const (
 	secPrices
 	secIntents
 	secRequests // the same kind as intents, written by the daemon: no kustomizations
+	secSources  // the same kind as intents, copied by the daemon from other repositories: no kustomizations
 )
 
 // Names of the layout.
@@ -32,13 +34,14 @@ const (
 	intentsDir  = "intents"
 	basesDir    = "bases"
 	requestsDir = "requests"
+	sourcesDir  = v1alpha1.SourcesRoot
 )
 
 // intents reports whether a section's files hold intents.
-func (s section) intents() bool { return s == secIntents || s == secRequests }
+func (s section) intents() bool { return s == secIntents || s == secRequests || s == secSources }
 
 // GeneratedPrefixes are the directories that the daemon alone writes.
-var GeneratedPrefixes = []string{"contracts/", "manifests/", "requests/"}
+var GeneratedPrefixes = []string{"contracts/", "manifests/", "requests/", "sources/"}
 
 // inputDirs are the directories that people write, for "did you mean".
 var inputDirs = []string{clustersDir, tenantsDir, flavorsDir, pricesDir, intentsDir, basesDir, "pki", "overlays"}

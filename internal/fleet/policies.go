@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/defaults"
 )
 
 // policySet is everything but the intents: small, and built again when any of
@@ -150,7 +151,7 @@ func (b *policyBuilder) policy(f *file) error {
 		o := use[0].docs[0].object.(*v1alpha1.Fleet)
 		b.f.Name, spec = o.Metadata.Name, o.Spec
 	}
-	b.f.Policy = Defaults(spec)
+	b.f.Policy = defaults.Of(spec)
 	for _, p := range spec.Policies {
 		prog, err := b.reader.programs.compile(expression{p.Require, true})
 		if err != nil { // a file with such a policy is broken, and its last good version is used

@@ -32,6 +32,8 @@ type reading struct {
 	groups    map[section]*dir
 	intents   *dir
 	requests  *dir
+	sources   map[string][]*dir // copies of sources, by tenant
+	sourced   map[string]*dir   // the same by path
 	bases     tree.Hash
 	limits    limits
 	over      map[string]exceeded // why a tenant's directory is not read, by tenant
@@ -49,6 +51,8 @@ type Sources struct {
 	Inputs tree.Tree
 	// Ledger is the tree whose requests/ hold the intents that came through the API; empty: none.
 	Ledger tree.Tree
+	// Copies is the tree whose sources/ hold the copies of sources; empty: Ledger.
+	Copies tree.Tree
 	// Last is the newest Fleet, nil after a start.
 	Last *Fleet
 	// Aside are pieces of the inputs that are not read, beside those that the
@@ -116,6 +120,9 @@ func (r *Reader) ReadAll(ctx stdctx.Context, src Sources) (*Fleet, error) {
 		return nil, err
 	}
 	f := now.policy.fleet(t.Root)
+	if err := r.readSources(ctx, &now, src.copies(), f); err != nil {
+		return nil, err
+	}
 	if err := r.readIntents(ctx, &now, t.Store, limitsOf(f.Policy), src.Rationed); err != nil {
 		return nil, err
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
-// tenantReading is one tenant's directories under intents/ and requests/, read
-// and checked; either may be nil.
+// tenantReading is one tenant's directories under intents/ and requests/ and in
+// copies of sources, read and checked; each may be nil.
 type tenantReading struct {
 	root     *dir
 	requests *dir
+	sources  []*dir
 	against  *context
 	bases    tree.Hash
 	limits   limits
@@ -49,8 +50,13 @@ func (r *Reader) readTenants(ctx stdctx.Context, now *reading, src Sources) erro
 			names = append(names, name)
 		}
 	}
+	for _, name := range sortedKeys(now.sources) {
+		if roots[name] == nil && requests[name] == nil {
+			names = append(names, name)
+		}
+	}
 	for _, name := range names {
-		tr := &tenantReading{root: roots[name], requests: requests[name], against: now.contexts.of(name), bases: now.bases, limits: now.limits, over: now.over[name]}
+		tr := &tenantReading{root: roots[name], requests: requests[name], sources: now.sources[name], against: now.contexts.of(name), bases: now.bases, limits: now.limits, over: now.over[name]}
 		if prev := r.prev.tenants[name]; prev.same(tr) {
 			now.tenants[name] = prev
 			continue
@@ -78,8 +84,13 @@ func byTenant(d *dir) map[string]*dir {
 
 // same: neither directory changed, nor what their intents are checked against.
 func (tr *tenantReading) same(next *tenantReading) bool {
-	return tr != nil && tr.root == next.root && tr.requests == next.requests && tr.against == next.against && tr.limits == next.limits && tr.over == next.over &&
+	return tr != nil && tr.dirs(next) && tr.against == next.against && tr.limits == next.limits && tr.over == next.over &&
 		(tr.bases == next.bases || len(tr.kustomized) == 0) && !slices.ContainsFunc(tr.unread, func(u Unread) bool { return u.Again })
+}
+
+// dirs: the directories are the same.
+func (tr *tenantReading) dirs(next *tenantReading) bool {
+	return tr.root == next.root && tr.requests == next.requests && slices.Equal(tr.sources, next.sources)
 }
 
 // readLoose reports files beside the tenants' directories.
@@ -118,8 +129,13 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 	files := filesOf(root)
 	own := len(files)
 	files = append(files, filesOf(tr.requests)...)
+	asked := len(files)
+	for _, d := range tr.sources {
+		files = append(files, filesOf(d)...)
+	}
+	copied := len(files)
 	var kusts []*dir
-	for _, top := range []*dir{root, tr.requests} {
+	for _, top := range append([]*dir{root, tr.requests}, tr.sources...) {
 		top.walk(func(d *dir) {
 			tr.diags = append(tr.diags, d.refused...)
 			tr.frozen = append(tr.frozen, d.frozen...)
@@ -148,10 +164,13 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 		}
 	}
 	stores := func(i int) tree.Store {
-		if i < own {
-			return src.Inputs.Store
+		switch {
+		case i >= own && i < asked:
+			return src.Ledger.Store
+		case i >= asked && i < copied:
+			return src.copies().Store
 		}
-		return src.Ledger.Store
+		return src.Inputs.Store
 	}
 	var changed atomic.Bool
 	err := parallel(ctx, len(files), func(i int) error {
@@ -163,7 +182,7 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 	if err != nil {
 		return err
 	}
-	if prev != nil && !changed.Load() && len(kusts) == 0 && prev.root == tr.root && prev.requests == tr.requests && prev.limits == tr.limits && prev.over == tr.over {
+	if prev != nil && !changed.Load() && len(kusts) == 0 && prev.dirs(tr) && prev.limits == tr.limits && prev.over == tr.over {
 		tr.intents, tr.diags, tr.frozen, tr.unread = prev.intents, prev.diags, prev.frozen, prev.unread
 		return nil
 	}
@@ -175,6 +194,9 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 		tr.intents = nil
 		tr.exceeds(root, makes)
 		tr.exceeds(tr.requests, makes)
+		for _, d := range tr.sources {
+			tr.exceeds(d, makes)
+		}
 	}
 	return nil
 }

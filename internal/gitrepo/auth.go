@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/guard"
 )
 
 // Auth says where the credentials of a remote are; it never holds one. All
@@ -53,6 +56,11 @@ type Auth struct {
 	// Limit bounds each operation as a whole (default 10 min), CloneLimit that of
 	// one that has nothing yet (default 60 min).
 	Limit, CloneLimit time.Duration
+	// Read reads the files named here; nil: from this machine.
+	Read func(file string) ([]byte, error)
+	// Guard, when set, refuses addresses before they are connected to. Then nothing
+	// follows a redirect to another host, and no ssh agent is asked.
+	Guard func(ip netip.Addr) error
 	// Date, when set, is called with what an http server says the time is, with when it
 	// was asked and had answered. It must return at once.
 	Date func(server, asked, answered time.Time)
@@ -77,10 +85,10 @@ func (a Auth) timeout() time.Duration {
 
 // readSecret reads a secret from a file or, failing that, from the
 // environment. Errors name the place, never the content.
-func readSecret(what, file, env string) (string, bool, error) {
+func (a Auth) readSecret(what, file, env string) (string, bool, error) {
 	switch {
 	case file != "":
-		b, err := os.ReadFile(file) //nolint:gosec // the operator named the file
+		b, err := a.file(file)
 		if err != nil {
 			return "", false, fmt.Errorf("read %s: %w", what, err)
 		}
@@ -99,6 +107,13 @@ func readSecret(what, file, env string) (string, bool, error) {
 	return "", false, nil
 }
 
+func (a Auth) file(name string) ([]byte, error) {
+	if a.Read != nil {
+		return a.Read(name)
+	}
+	return os.ReadFile(name) //nolint:gosec // the operator named the file
+}
+
 // client returns the transport and the credentials of one session.
 func (d *dialed) client(ctx context.Context) (transport.Transport, transport.AuthMethod, error) {
 	if err := ctx.Err(); err != nil {
@@ -111,7 +126,7 @@ func (d *dialed) client(ctx context.Context) (transport.Transport, transport.Aut
 		auth, err := d.auth.ssh(&d.ep)
 		return gitssh.DefaultClient, auth, err
 	default:
-		c, err := d.web.get(d.auth)
+		c, err := d.web.get(d.auth, &d.ep)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -124,14 +139,14 @@ func (d *dialed) client(ctx context.Context) (transport.Transport, transport.Aut
 }
 
 func (a Auth) web() (githttp.AuthMethod, error) {
-	token, ok, err := readSecret("token", a.BearerFile, a.BearerEnv)
+	token, ok, err := a.readSecret("token", a.BearerFile, a.BearerEnv)
 	if err != nil {
 		return nil, err
 	}
 	if ok {
 		return &githttp.TokenAuth{Token: token}, nil
 	}
-	password, ok, err := readSecret("password", a.PasswordFile, a.PasswordEnv)
+	password, ok, err := a.readSecret("password", a.PasswordFile, a.PasswordEnv)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -150,7 +165,7 @@ type webClient struct {
 	client transport.Transport
 }
 
-func (w *webClient) get(a Auth) (transport.Transport, error) {
+func (w *webClient) get(a Auth, ep *transport.Endpoint) (transport.Transport, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := a.CAFile + a.ClientCertFile + a.ClientKeyFile
@@ -159,7 +174,7 @@ func (w *webClient) get(a Auth) (transport.Transport, error) {
 		if f == "" {
 			continue
 		}
-		b, err := os.ReadFile(f) //nolint:gosec // the operator named the file
+		b, err := a.file(f)
 		if err != nil {
 			return nil, fmt.Errorf("read certificate: %w", err)
 		}
@@ -170,7 +185,7 @@ func (w *webClient) get(a Auth) (transport.Transport, error) {
 		return w.client, nil
 	}
 	tr := http.DefaultTransport.(*http.Transport).Clone()
-	tr.DialContext = (&net.Dialer{Timeout: a.timeout(), KeepAlive: 30 * time.Second}).DialContext
+	tr.DialContext = (&net.Dialer{Timeout: a.timeout(), KeepAlive: 30 * time.Second, Control: guard.Control(a.Guard)}).DialContext
 	tr.ResponseHeaderTimeout = a.timeout()
 	tr.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if a.CAFile != "" {
@@ -192,7 +207,11 @@ func (w *webClient) get(a Auth) (transport.Transport, error) {
 	}
 	// go-git follows a redirect of the first request only and drops the
 	// credentials when it leaves the origin.
-	w.client, w.key = githttp.NewClient(&http.Client{Transport: metering{tr, a.Date, a.Answer}}), key
+	var via http.RoundTripper = tr
+	if a.Guard != nil {
+		via = guard.OnHost{Next: tr, Scheme: ep.Protocol, Host: ep.Host}
+	}
+	w.client, w.key = githttp.NewClient(&http.Client{Transport: metering{via, a.Date, a.Answer}}), key
 	return w.client, nil
 }
 
@@ -245,6 +264,9 @@ func (a Auth) ssh(ep *transport.Endpoint) (transport.AuthMethod, error) {
 }
 
 func (a Auth) sshMethod(user string) (ssh.AuthMethod, error) {
+	if a.SSHKeyFile == "" && a.Guard != nil {
+		return nil, errors.New("no ssh key file is named")
+	}
 	if a.SSHKeyFile == "" {
 		agent, err := gitssh.NewSSHAgentAuth(user)
 		if err != nil {
@@ -252,7 +274,7 @@ func (a Auth) sshMethod(user string) (ssh.AuthMethod, error) {
 		}
 		return ssh.PublicKeysCallback(agent.Callback), nil
 	}
-	signer, err := readSSHKey(a.SSHKeyFile, a.SSHPassphraseFile)
+	signer, err := a.readSSHKey(a.SSHKeyFile, a.SSHPassphraseFile)
 	if err != nil {
 		return nil, err
 	}
@@ -260,15 +282,15 @@ func (a Auth) sshMethod(user string) (ssh.AuthMethod, error) {
 }
 
 // readSSHKey reads a private key, decrypting it with the passphrase in a file.
-func readSSHKey(file, passphraseFile string) (ssh.Signer, error) {
-	pem, err := os.ReadFile(file) //nolint:gosec // the operator named the file
+func (a Auth) readSSHKey(file, passphraseFile string) (ssh.Signer, error) {
+	pem, err := a.file(file)
 	if err != nil {
 		return nil, fmt.Errorf("read ssh key: %w", err)
 	}
 	signer, err := ssh.ParsePrivateKey(pem)
 	var locked *ssh.PassphraseMissingError
 	if errors.As(err, &locked) {
-		pass, ok, perr := readSecret("ssh passphrase", passphraseFile, "")
+		pass, ok, perr := a.readSecret("ssh passphrase", passphraseFile, "")
 		if perr != nil {
 			return nil, perr
 		}

@@ -66,7 +66,7 @@ type Options struct {
 	// the fleet repository's layout.
 	InputPaths []string
 	// Generated are the path prefixes that only the daemon writes. Default:
-	// contracts/, manifests/, requests/. Commit refuses to write elsewhere.
+	// contracts/, manifests/, requests/, sources/. Commit refuses to write elsewhere.
 	Generated []string
 	// Now is the clock, Sleep waits (returning early with the context's error),
 	// Rand gives numbers in [0, 1). Defaults: the real ones.
@@ -108,7 +108,7 @@ func (o *Options) setDefaults() error {
 		o.InputPaths = []string{"fleet.yaml", "clusters", "tenants", "flavors", "prices", "intents", "bases", "pki", "overlays"}
 	}
 	if o.Generated == nil {
-		o.Generated = []string{"contracts/", "manifests/", "requests/"}
+		o.Generated = []string{"contracts/", "manifests/", "requests/", "sources/"}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -35,7 +35,7 @@ type sshSigner struct{ key ssh.Signer }
 // SSHSigner signs with an SSH private key file, ed25519 or RSA; passphraseFile
 // may be empty.
 func SSHSigner(keyFile, passphraseFile string) (Signer, error) {
-	key, err := readSSHKey(keyFile, passphraseFile)
+	key, err := (Auth{}).readSSHKey(keyFile, passphraseFile)
 	if err != nil {
 		return nil, fmt.Errorf("signing key: %w", err)
 	}
@@ -66,7 +66,7 @@ func OpenPGPSigner(keyFile, passphraseFile string) (Signer, error) {
 	if len(ring) != 1 || ring[0].PrivateKey == nil {
 		return nil, fmt.Errorf("signing key %s: want exactly one OpenPGP private key", keyFile)
 	}
-	pass, ok, err := readSecret("OpenPGP passphrase", passphraseFile, "")
+	pass, ok, err := (Auth{}).readSecret("OpenPGP passphrase", passphraseFile, "")
 	if err != nil {
 		return nil, err
 	}

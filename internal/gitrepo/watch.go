@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"sync"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/net/proxy"
+
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/guard"
 )
 
 // Deadlines of reading from a remote. A server that died in the middle of an
@@ -46,6 +49,7 @@ func (e *StalledError) Error() string {
 type watch struct {
 	idle, slow time.Duration
 	cancel     context.CancelCauseFunc
+	guard      func(netip.Addr) error
 
 	mu     sync.Mutex
 	busy   bool          // what was read is being worked on
@@ -69,7 +73,7 @@ func (a Auth) watched(ctx context.Context) (context.Context, *watch) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := time.Now()
 	w := &watch{
-		words: cmp.Or(a.Words, defaultWords), idle: cmp.Or(a.Idle, defaultIdle), slow: cmp.Or(a.Slow, defaultSlow), cancel: cancel, since: now,
+		guard: a.Guard, words: cmp.Or(a.Words, defaultWords), idle: cmp.Or(a.Idle, defaultIdle), slow: cmp.Or(a.Slow, defaultSlow), cancel: cancel, since: now,
 		limit: cmp.Or(a.Limit, defaultLimit), clone: cmp.Or(a.CloneLimit, defaultCloneLimit),
 	}
 	w.end = now.Add(w.limit)
@@ -286,7 +290,11 @@ func (d sshDialer) Dial(network, addr string) (net.Conn, error) {
 // DialContext implements proxy.ContextDialer. The connection is closed when the
 // operation ends, however it is then waited for.
 func (d sshDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := proxy.Dial(ctx, network, addr)
+	dial := proxy.Dial
+	if w := watchOf(d.operation); w.guard != nil {
+		dial = (&net.Dialer{Control: guard.Control(w.guard)}).DialContext
+	}
+	conn, err := dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (r *Reconciler) attribute(ctx context.Context, follows bool) error {
 	for k, same := range look {
 		next.asked = append(next.asked, [2]string{k.tenant, k.name})
 		for _, it := range intentsCalled(r.fleet, k) {
-			if isRequest(it.Path) {
+			if _, _, copied := r.fleet.Sourced(it.Path); copied || isRequest(it.Path) {
 				continue // no commit of the inputs brought it
 			}
 			st := r.ledger.State(k.tenant, k.name)

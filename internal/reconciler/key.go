@@ -47,15 +47,18 @@ func (r *Reconciler) keyOf(in *inputs, s *market.Snapshot, observed uint64, unhe
 }
 
 // inputsKey names what people wrote in the inputs, and what lies on the ledger of
-// it: the intents that came through the API, and the list of what is set aside.
+// it: the intents that came through the API, the copies of sources, and the list of what is
+// set aside.
 func inputsKey(heads gitrepo.Heads) (tree.Hash, error) {
 	var beside []tree.Entry
 	if !heads.Ledger.Tree.IsZero() {
-		switch e, err := heads.Ledger.Tree.Find(ledger.RequestsRoot); {
-		case err == nil: // whatever its kind: no directory is a finding of the fleet
-			beside = append(beside, e)
-		case !errors.Is(err, fs.ErrNotExist):
-			return tree.Hash{}, fmt.Errorf("list the requests: %w", err)
+		for _, name := range []string{ledger.RequestsRoot, v1alpha1.SourcesRoot} {
+			switch e, err := heads.Ledger.Tree.Find(name); {
+			case err == nil: // whatever its kind: no directory is a finding of the fleet
+				beside = append(beside, e)
+			case !errors.Is(err, fs.ErrNotExist):
+				return tree.Hash{}, fmt.Errorf("list %s: %w", name, err)
+			}
 		}
 		switch e, err := heads.Ledger.Tree.Find(ledger.Root + "/" + ledger.SetAsideFile); {
 		case err == nil:

@@ -63,6 +63,9 @@ type Options struct {
 	// knows all there is. Asked of the providers that a plan takes more of, before it
 	// is committed.
 	Newest func(ctx context.Context, providers []string) error
+	// Sources are the repositories of tenants that the fleet names; nil: none is read,
+	// and the copies on the ledger stay as they are.
+	Sources Sources
 	// Clock knows whether Now is right; nil does not look.
 	Clock Clock
 	// Pushes is the budget of pushes to the repository, which Repo's remote keeps; nil:

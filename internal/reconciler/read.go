@@ -142,6 +142,10 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 		return fmt.Errorf("no version of fleet.yaml can be read, so nothing is written or applied: %w", why)
 	}
 	heads.Inputs.Tree = state.Tree
+	stood := heads.Ledger.Tree
+	if err := r.lay(&heads); err != nil {
+		return err
+	}
 	inputs, err := inputsKey(heads)
 	if err != nil {
 		return err
@@ -163,6 +167,9 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 		return fmt.Errorf("read the ledger at %s: %w", heads.Ledger.Commit.Hash.Short(), err)
 	}
 	if err := r.opts.Pushes.Follow(r.opts.Repo, heads.Ledger.Commit.Hash); err != nil {
+		return err
+	}
+	if err := r.followSources(f, stood); err != nil {
 		return err
 	}
 	r.ears.Read(led)

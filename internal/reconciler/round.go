@@ -137,7 +137,7 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 		}
 		r.conclude(k, snapshot, plan)
 		r.publish(in, w, plan, nil)
-		out.Again = !plan.Changes() && (r.renewOne(in) || r.sweep(ctx, in, plan.Now))
+		out.Again = !plan.Changes() && (r.renewOne(in) || r.copySources(ctx, in, plan.Now) || r.sweep(ctx, in, plan.Now))
 		return out, nil
 	}
 	if r.offers(in) {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -235,14 +235,14 @@ func asideItem(in *inputs, due []v1alpha1.SetAsidePiece) (*gitrepo.Item, error) 
 	var said []string
 	for _, p := range due {
 		if !slices.Contains(was, p) {
-			item.Trailers = append(item.Trailers, fmt.Sprintf("%s: %s %s %s", asideTrailer, quoted(p.Path), p.Hash, p.Why))
-			said = append(said, fmt.Sprintf("set aside %s, which twice ended the process that reads it (%s)", quoted(p.Path), p.Why))
+			item.Trailers = append(item.Trailers, fmt.Sprintf("%s: %s %s %s", asideTrailer, escape.Field(p.Path), p.Hash, p.Why))
+			said = append(said, fmt.Sprintf("set aside %s, which twice ended the process that reads it (%s)", escape.Field(p.Path), p.Why))
 		}
 	}
 	for _, p := range was {
 		if !slices.ContainsFunc(due, func(d v1alpha1.SetAsidePiece) bool { return d.Path == p.Path }) {
-			item.Trailers = append(item.Trailers, fmt.Sprintf("%s: %s - lifted", asideTrailer, quoted(p.Path)))
-			said = append(said, fmt.Sprintf("read %s again", quoted(p.Path)))
+			item.Trailers = append(item.Trailers, fmt.Sprintf("%s: %s - lifted", asideTrailer, escape.Field(p.Path)))
+			said = append(said, fmt.Sprintf("read %s again", escape.Field(p.Path)))
 		}
 	}
 	item.Line = strings.Join(said, ", ")
@@ -276,14 +276,6 @@ func (in *inputs) asideText() string {
 		return ""
 	}
 	return strings.Join(in.aside.Trailers, "\n")
-}
-
-// quoted is a path in a trailer, whose fields stand apart by spaces.
-func quoted(path string) string {
-	if strings.ContainsAny(path, " \t\"") {
-		return strconv.Quote(path)
-	}
-	return path
 }
 
 func pathsOf(list []fleet.Unread) string {

@@ -28,6 +28,9 @@ func (in *inputs) author(it *model.Intent) (commit, author string) {
 	if isRequest(it.Path) {
 		return "", world.AskedBy(it.Metadata.Annotations)
 	}
+	if commit, author, ok := in.fleet.Sourced(it.Path); ok {
+		return commit, author
+	}
 	c, ok := in.authors[it.Path]
 	if !ok {
 		return "", ""

@@ -2,9 +2,7 @@ package reconciler
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -12,10 +10,12 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/sourced"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/commits"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 )
 
@@ -104,8 +104,8 @@ func (r *Reconciler) request(in *inputs, w *planner.World, p *planner.Plan, mark
 		if err != nil {
 			return out, err
 		}
-		digest, err := digestOf(parent, items)
-		out.Trailers = r.trailers(in, market.Root, digest, p.Now)
+		digest, err := commits.Digest(parent, items)
+		out.Trailers = append(out.Trailers, r.trailers(in, market.Root, digest, p.Now)...)
 		if round != "" {
 			out.Trailers = append(out.Trailers, replay.Trailer+": "+round)
 		}
@@ -149,8 +149,14 @@ func (r *Reconciler) compose(in *inputs, parent tree.Tree, byKey map[string]*sha
 		}
 		out.Puts[path] = content
 	}
+	copies, err := sourced.Between(parent, in.heads.Ledger.Tree)
+	if err != nil {
+		return out, err
+	}
+	maps.Copy(out.Puts, copies.Puts)
+	out.Deletes, out.Trailers = append(out.Deletes, copies.Deletes...), copies.Trailers
 	slices.Sort(out.Deletes)
-	out.Subject = subject(counts)
+	out.Subject = commits.Subject(counts)
 	return out, nil
 }
 
@@ -193,32 +199,6 @@ func between(was, now *ledger.Ledger) []model.Change {
 	return out
 }
 
-// verbs are what a line can begin with, with what a sum calls it, in the order
-// of a sum.
-var verbs = []struct{ verb, done string }{
-	{"place", "placed"}, {"resize", "resized"}, {"move", "moved"}, {"release", "released"}, {"preempt", "preempted"},
-	{"queue", "queued"}, {"refuse", "refused"}, {"suspend", "suspended"},
-	{"peering", "peering"}, {"active", "active"}, {"degraded", "degraded"}, {"reserved", "reserved"}, {"releasing", "draining"}, {"drained", "drained"},
-	{"released", "ended"}, {"expired", "expired"}, {"preempted", "displaced"}, {"failed", "failed"},
-	{"done", "done"}, {"update", "updated"}, {"keep", "noted"}, {"retire", "retired"}, {"undo", "undone"},
-}
-
-// subject is "3 placed, 1 released, 2 queued".
-func subject(counts map[string]int) string {
-	var parts []string
-	rest := maps.Clone(counts)
-	for _, v := range verbs {
-		if n := counts[v.verb]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, v.done))
-			delete(rest, v.verb)
-		}
-	}
-	for _, verb := range slices.Sorted(maps.Keys(rest)) {
-		parts = append(parts, fmt.Sprintf("%d %s", rest[verb], verb))
-	}
-	return strings.Join(parts, ", ")
-}
-
 // needsRecord reports whether a plan decides anything, and does not only note what
 // was seen: with such a commit goes what it was decided on, so that it can be
 // decided again.
@@ -250,40 +230,4 @@ func takes(p *planner.Plan) bool {
 	return slices.ContainsFunc(p.Contracts, func(c model.Change) bool {
 		return c.After != nil && (c.Before == nil || c.Before.Decision.Market != c.After.Decision.Market)
 	})
-}
-
-// digestOf names what is decided for these items: what they change on a parent
-// (ledger.Digest). A plan that the remote takes in parts has one for each.
-func digestOf(parent tree.Tree, items []gitrepo.Item) (string, error) {
-	files := map[string]tree.Hash{}
-	note := func(path string, is tree.Hash) error {
-		was, err := parent.Find(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("digest of the plan: %w", err)
-		}
-		if was.Hash != is {
-			files[path] = is
-		}
-		return nil
-	}
-	written := map[string]bool{}
-	for _, it := range items {
-		for path, content := range it.Puts {
-			written[path] = true
-			if err := note(path, tree.BlobHash(content)); err != nil {
-				return "", err
-			}
-		}
-	}
-	for _, it := range items {
-		for _, path := range it.Deletes {
-			if written[path] {
-				continue
-			}
-			if err := note(path, tree.Hash{}); err != nil {
-				return "", err
-			}
-		}
-	}
-	return ledger.Digest(files), nil
 }

@@ -87,13 +87,6 @@ func state(tenant, intent string) *v1alpha1.IntentState {
 	return &v1alpha1.IntentState{Metadata: v1alpha1.Metadata{Name: intent, Namespace: tenant}}
 }
 
-func TestSubject(t *testing.T) {
-	got := subject(map[string]int{"queue": 2, "place": 3, "release": 1, "zap": 1})
-	if want := "3 placed, 1 released, 2 queued, 1 zap"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 // What takes capacity lands together with what gives it up in the same plan;
 // what only takes stands alone, so that one refusal does not hold up another.
 func TestGroups(t *testing.T) {

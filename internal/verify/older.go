@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
@@ -19,7 +20,7 @@ func Key(root tree.Tree, beside ...tree.Entry) (tree.Hash, error) {
 		return tree.Hash{}, fmt.Errorf("list the inputs: %w", err)
 	}
 	kept := slices.DeleteFunc(slices.Clone(entries), func(e tree.Entry) bool {
-		return e.Name == ledger.Root || e.Name == manifests.Root || e.Name == ledger.RequestsRoot
+		return e.Name == ledger.Root || e.Name == manifests.Root || e.Name == ledger.RequestsRoot || e.Name == v1alpha1.SourcesRoot
 	})
 	kept = append(kept, beside...)
 	tree.Sort(kept)

@@ -53,6 +53,8 @@ type FleetSpec struct {
 	// the fleet: closed (default) refuses them; open proposes clusters/<id>.yaml
 	// on the branch enroll/<id>, for a person to merge.
 	Enrollment string `json:"enrollment,omitempty"`
+	// Sources are further repositories from which tenants' intents are read.
+	Sources []IntentSource `json:"sources,omitempty"`
 	// Suspend stops placing, moving and ending; what stands is kept.
 	Suspend bool `json:"suspend,omitempty"`
 }

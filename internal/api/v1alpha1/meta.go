@@ -20,6 +20,7 @@ const (
 	KindSpend          = "Spend"
 	KindTrustRoot      = "TrustRoot"
 	KindSetAside       = "SetAside"
+	KindSourceCopy     = "SourceCopy"
 )
 
 // AnnotationRenamedFrom on an intent names what it was called before, so that

@@ -12,8 +12,9 @@ import (
 
 // inputs is what the inputs of a commit say to the round: what was verified of
 // them, the last good version of what is broken, and the requests that the
-// ledger has with those that just came.
-func (r *Replayer) inputs(ctx context.Context, h tree.Hash, requests tree.Tree, rec *Record, now time.Time) (*fleet.Fleet, error) {
+// ledger has with those that just came, and the copies of sources that the commit
+// itself has.
+func (r *Replayer) inputs(ctx context.Context, h tree.Hash, requests, copies tree.Tree, rec *Record, now time.Time) (*fleet.Fleet, error) {
 	accepted := tree.Hash{}
 	if rec.Accepted != "" {
 		var err error
@@ -52,7 +53,7 @@ func (r *Replayer) inputs(ctx context.Context, h tree.Hash, requests tree.Tree, 
 			return nil, fmt.Errorf("verify the inputs at %s: %w", h.Short(), err)
 		}
 	}
-	f, err := r.reader.ReadAll(ctx, fleet.Sources{Inputs: state.Tree, Ledger: requests, Older: []tree.Tree{kept}, Aside: rec.Unread})
+	f, err := r.reader.ReadAll(ctx, fleet.Sources{Inputs: state.Tree, Ledger: requests, Copies: copies, Older: []tree.Tree{kept}, Aside: rec.Unread})
 	if err != nil {
 		return nil, fmt.Errorf("read the inputs at %s: %w", h.Short(), err)
 	}

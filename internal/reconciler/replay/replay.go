@@ -256,7 +256,7 @@ func (r *Replayer) known(ctx context.Context, c *commit) (Known, error) {
 	if at, err = withRequests(at, k.Requests); err != nil {
 		return Known{}, fmt.Errorf("what the round knew: requests: %w", err)
 	}
-	k.Fleet, err = r.inputs(ctx, hashes[0], at, k.Record, now)
+	k.Fleet, err = r.inputs(ctx, hashes[0], at, tree.Tree{Store: r.History, Root: c.Tree}, k.Record, now)
 	return k, err
 }
 

@@ -65,6 +65,9 @@ func (k Known) author(it *model.Intent) (commit, author string) {
 	if strings.HasPrefix(it.Path, ledger.RequestsRoot+"/") {
 		return "", world.AskedBy(it.Metadata.Annotations)
 	}
+	if commit, author, ok := k.Fleet.Sourced(it.Path); ok {
+		return commit, author
+	}
 	a := k.Authors[it.Path]
 	return a.Commit, a.Author
 }

@@ -50,6 +50,7 @@ func kinds() []*kind {
 		{name: v1alpha1.KindIntentState, value: &v1alpha1.IntentState{}, where: "contracts/<tenant>/<xx>/<intent>/_intent.yaml (generated)"},
 		{name: v1alpha1.KindSpend, value: &v1alpha1.Spend{}, where: "contracts/<tenant>/spend-<yyyy-mm>.yaml (generated)"},
 		{name: v1alpha1.KindSetAside, value: &v1alpha1.SetAside{}, where: "contracts/_set-aside.yaml (generated)"},
+		{name: v1alpha1.KindSourceCopy, value: &v1alpha1.SourceCopy{}, where: "sources/<name>/source.yaml (generated)"},
 	}
 }
 

@@ -1,4 +1,6 @@
-package fleet
+// Package defaults fills in what a fleet's policy leaves open. It is pure; the reader
+// of a fleet calls it.
+package defaults
 
 import (
 	"time"
@@ -6,10 +8,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// Defaults is a policy with everything that was left open filled in, as
+// Of is a policy with everything that was left open filled in, as
 // FORMATS section 3 gives it. The quantities are those that Liqo fills in for
 // missing keys (v1.2.0). It does not touch its argument.
-func Defaults(in v1alpha1.FleetSpec) *v1alpha1.FleetSpec {
+func Of(in v1alpha1.FleetSpec) *v1alpha1.FleetSpec {
 	s := in
 	fill(&s.Currency, "EUR")
 	fill(&s.Timezone, "UTC")

@@ -1,4 +1,8 @@
-package fleet
+// Package intern lets the strings that thousands of intents share be one in memory.
+//
+// The reader of a fleet calls it for each intent that it has parsed, before anybody
+// else sees it. It is safe for concurrent use on different intents.
+package intern
 
 import (
 	"unique"
@@ -6,9 +10,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// intern lets the strings that thousands of intents share be one: the tenant,
-// clusters, regions, units.
-func intern(in *v1alpha1.ResourceIntent) {
+// Intent shares the tenant, clusters, regions and units of an intent with those of
+// others.
+func Intent(in *v1alpha1.ResourceIntent) {
 	in.TypeMeta = v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindResourceIntent}
 	in.Metadata.Namespace = one(in.Metadata.Namespace)
 	in.Metadata.Labels = oneMap(in.Metadata.Labels)

@@ -1,0 +1,257 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+)
+
+// Bounds of what is looked at of a source's head.
+const (
+	maxEntries = 20_000
+	maxDepth   = 30
+	maxPath    = 900 // bytes; the copy's prefix comes before it
+	// maxWalked is how many commits are looked at for who changed files: beyond, the
+	// oldest that was looked at stands for those before it.
+	maxWalked = 5000
+	// maxIgnored is how many ignored paths are named.
+	maxIgnored = 20
+)
+
+const intentsDir = "intents"
+
+// content is what is taken of a source's head.
+type content struct {
+	files map[string][]byte // by path in the source
+	list  []v1alpha1.SourceCopyFile
+	// ignored are paths below intents/ that are not taken.
+	ignored []string
+}
+
+// copier walks one head.
+type copier struct {
+	content
+	m       *mirror
+	entries int
+	bytes   int64
+}
+
+// takeOf takes what a head has of some tenants. Who changed what is taken over from an
+// earlier copy where the file is as it was.
+func takeOf(ctx context.Context, m *mirror, head tree.Hash, tenants []string, was *v1alpha1.SourceCopy) (*content, error) {
+	c := &copier{m: m, content: content{files: map[string][]byte{}}}
+	commit, err := m.commit(head)
+	if err != nil {
+		return nil, err
+	}
+	top, err := c.dir(ctx, commit.Tree)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range top {
+		if e.Name != intentsDir {
+			continue
+		}
+		if e.Kind != tree.Dir {
+			return nil, fmt.Errorf("%s is no directory", intentsDir)
+		}
+		list, err := c.dir(ctx, e.Hash)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			p := path.Join(intentsDir, e.Name)
+			if e.Kind != tree.Dir || !slices.Contains(tenants, e.Name) {
+				c.ignore(p)
+				continue
+			}
+			if err := c.walk(ctx, p, e.Hash, 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortFunc(c.list, func(a, b v1alpha1.SourceCopyFile) int { return strings.Compare(a.Path, b.Path) })
+	if err := c.attribute(ctx, head, was); err != nil {
+		return nil, err
+	}
+	return &c.content, nil
+}
+
+func (c *copier) ignore(p string) {
+	if len(c.ignored) < maxIgnored {
+		c.ignored = append(c.ignored, p)
+	}
+}
+
+// dir lists a directory, and counts.
+func (c *copier) dir(ctx context.Context, h tree.Hash) ([]tree.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	list, err := c.m.entries(h)
+	if c.entries += len(list); err == nil && c.entries > maxEntries {
+		err = fmt.Errorf("it has more than %d entries, counted where they stand", maxEntries)
+	}
+	return list, err
+}
+
+func (c *copier) walk(ctx context.Context, dir string, h tree.Hash, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("%s is deeper than %d directories", dir, maxDepth)
+	}
+	list, err := c.dir(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		p := path.Join(dir, e.Name)
+		switch ext := path.Ext(e.Name); {
+		case e.Kind == tree.Dir:
+			if err := c.walk(ctx, p, e.Hash, depth+1); err != nil {
+				return err
+			}
+		case e.Kind != tree.File && e.Kind != tree.Executable, ext != ".yaml" && ext != ".yml":
+			c.ignore(p)
+		default:
+			if err := c.take(p, e.Hash); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *copier) take(p string, h tree.Hash) error {
+	if err := gitobj.CheckPath(p); err != nil {
+		return err
+	}
+	if len(p) > maxPath {
+		return fmt.Errorf("a path is longer than %d bytes: %.60s…", maxPath, p)
+	}
+	if len(c.list) == v1alpha1.MaxSourceFiles {
+		return fmt.Errorf("it has more than %d files of intents", v1alpha1.MaxSourceFiles)
+	}
+	data, err := c.m.read(h, gitobj.Blob, v1alpha1.MaxSourceFile)
+	if errors.Is(err, tree.ErrTooLarge) {
+		return fmt.Errorf("%s is larger than %d KiB", p, v1alpha1.MaxSourceFile>>10)
+	}
+	if err != nil {
+		return err
+	}
+	if c.bytes += int64(len(data)); c.bytes > v1alpha1.MaxSourceBytes {
+		return fmt.Errorf("its files of intents have more than %d MiB together", v1alpha1.MaxSourceBytes>>20)
+	}
+	c.files[p] = data
+	c.list = append(c.list, v1alpha1.SourceCopyFile{Path: p, Hash: h.String()})
+	return nil
+}
+
+// attribute finds the commit that last changed each file: from the head back to the
+// first commit in which it is not as in any parent.
+func (c *copier) attribute(ctx context.Context, head tree.Hash, was *v1alpha1.SourceCopy) error {
+	open := map[tree.Hash][]int{} // indices into list, by the commit that has them as they are
+	for i := range c.list {
+		f := &c.list[i]
+		if was != nil {
+			if old := was.File(f.Path); old != nil && old.Hash == f.Hash {
+				f.Commit, f.Author = old.Commit, old.Author
+				continue
+			}
+		}
+		open[head] = append(open[head], i)
+	}
+	queue := []tree.Hash{head}
+	for walked := 0; len(queue) > 0; walked++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		at := queue[0]
+		queue = queue[1:]
+		here := open[at]
+		delete(open, at)
+		if len(here) == 0 {
+			continue
+		}
+		commit, err := c.m.commit(at)
+		if err != nil {
+			return err
+		}
+		look := commit.Parents
+		if walked >= maxWalked {
+			look = nil
+		}
+		for _, parent := range look {
+			pc, err := c.m.commit(parent)
+			if err != nil {
+				return err
+			}
+			cache := map[string][]tree.Entry{}
+			var rest []int
+			for _, i := range here {
+				h, err := c.find(cache, pc.Tree, c.list[i].Path)
+				if err != nil {
+					return err
+				}
+				if h.String() != c.list[i].Hash {
+					rest = append(rest, i)
+					continue
+				}
+				if _, queued := open[parent]; !queued {
+					queue = append(queue, parent)
+				}
+				open[parent] = append(open[parent], i)
+			}
+			here = rest
+		}
+		for _, i := range here {
+			c.list[i].Commit, c.list[i].Author = at.String(), oneLine(commit.Author.String())
+		}
+	}
+	return nil
+}
+
+// maxAuthor bounds the name of an author, in bytes.
+const maxAuthor = 256
+
+// oneLine is a name as it may stand in a file of the ledger.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+	if len(s) > maxAuthor {
+		s = strings.ToValidUTF8(s[:maxAuthor], "")
+	}
+	return s
+}
+
+// find is the hash of a path in a tree, zero when it is not there or is no file. What
+// an old tree has in the way is no finding of the head's.
+func (c *copier) find(cache map[string][]tree.Entry, root tree.Hash, p string) (tree.Hash, error) {
+	at, dir := root, ""
+	for {
+		name, rest, below := strings.Cut(p[len(dir):], "/")
+		list, known := cache[dir]
+		if !known {
+			var broken *tree.BrokenError
+			var err error
+			if list, err = c.m.entries(at); err != nil && !errors.As(err, &broken) {
+				return tree.Hash{}, err
+			}
+			cache[dir] = list
+		}
+		i := slices.IndexFunc(list, func(e tree.Entry) bool { return e.Name == name && (e.Kind == tree.Dir) == below })
+		if i < 0 {
+			return tree.Hash{}, nil
+		}
+		if !below {
+			return list[i].Hash, nil
+		}
+		at, dir = list[i].Hash, dir+name+"/"
+		_ = rest
+	}
+}

@@ -1,0 +1,34 @@
+// Package sources reads the git repositories in which tenants keep intents of their
+// own (Fleet.spec.sources), beside the rounds:
+//
+//	source ──fetch──► mirror ──judge──► snapshot ──Over──► the ledger's tree as it will be
+//	       (30 s)     (disk)                                └─► read, planned on, and written
+//	                                                            by the commit that decides on it
+//
+// # Invariants
+//
+//   - No round waits for a source, and no push: a round takes what was read when it
+//     began. What came later is the next round's.
+//   - What a source says replaces its copy on the ledger only if the copy's commit is
+//     an ancestor of the new one, or an operator accepts the new one (Accept). A
+//     history that was rewritten, a repository that is gone, does not answer or holds
+//     garbage freezes that source alone: its copy stays in force.
+//   - Of a source only YAML files below intents/<tenant>/ of its entry's tenants are
+//     taken, and only within the bounds of v1alpha1 (MaxSourceFiles, MaxSourceBytes,
+//     MaxSourceFile) and of a mirror (maxReceived, maxInflated).
+//   - A source is asked at most every 30 s, only at the host of its URL, which must be
+//     allowed, and never at a link-local address. Its credentials are found by its
+//     name and are given to nothing else.
+//   - Mirrors are a cache: any may be deleted at any time. What counts as accepted is
+//     the copy on the ledger.
+//
+// # Who calls it
+//
+// The daemon runs a Keeper; the reconciler asks it what to plan on (Over) and tells it
+// what the fleet names (Follow).
+//
+// # Concurrency
+//
+// A Keeper is safe for concurrent use. Each source has a goroutine of its own, so that
+// one that hangs delays no other; packs are decoded a few at a time.
+package sources

@@ -1,0 +1,181 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
+)
+
+// Bounds of a mirror.
+const (
+	// maxReceived and maxInflated bound what one fetch may bring, in bytes.
+	maxReceived = 64 << 20
+	maxInflated = 64 << 20
+	// maxPacks is how many packs may pile up before the mirror is made anew.
+	maxPacks = 100
+	// maxCommit bounds a commit that is read, maxTree a directory, in bytes.
+	maxCommit = 1 << 20
+	maxTree   = 4 << 20
+)
+
+// decoding bounds how many packs are decoded at once: each may take maxInflated.
+var decoding = make(chan struct{}, 2)
+
+// mirror is the local copy of one source. It belongs to the goroutine that reads the
+// source.
+type mirror struct {
+	dir   string
+	disk  *packs.Dir
+	graph *ancestry.Graph
+}
+
+// openMirror opens the mirror in a directory, which is emptied if it cannot be read.
+func openMirror(dir string) (*mirror, error) {
+	m := &mirror{dir: dir}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make a mirror: %w", err)
+	}
+	var err error
+	if m.disk, err = packs.Open(dir); err != nil || m.disk.Len() > maxPacks {
+		err = m.reset()
+	}
+	m.graph = ancestry.New(m.parents)
+	return m, err
+}
+
+// reset empties the mirror: the next fetch brings everything again.
+func (m *mirror) reset() (err error) {
+	if m.disk != nil {
+		err = m.disk.Close()
+	}
+	if err = errors.Join(err, os.RemoveAll(m.dir), os.MkdirAll(m.dir, 0o700)); err != nil {
+		return fmt.Errorf("empty a mirror: %w", err)
+	}
+	m.disk, err = packs.Open(m.dir)
+	m.graph = ancestry.New(m.parents)
+	return err
+}
+
+// fetch brings a branch's head, with all that it reaches. A zero head: the remote has
+// no such branch.
+func (m *mirror) fetch(ctx context.Context, remote gitrepo.Remote, branch string, have []tree.Hash) (head tree.Hash, err error) {
+	err = remote.Fetch(ctx, func(refs map[string]tree.Hash) (want, has []tree.Hash) {
+		if head = refs[gitrepo.Branch(branch)]; head.IsZero() || m.disk.Has(head) {
+			return nil, nil
+		}
+		for _, h := range have {
+			if m.disk.Has(h) {
+				has = append(has, h)
+			}
+		}
+		return []tree.Hash{head}, has
+	}, func(pack io.Reader) error { return m.take(ctx, pack) })
+	if err == nil && !head.IsZero() && !m.disk.Has(head) {
+		err = fmt.Errorf("it sent a pack without %s, which it advertises", head.Short())
+	}
+	return head, err
+}
+
+// take receives a pack whole, so that a slow server holds nothing that others need,
+// weighs it in memory, and keeps it.
+func (m *mirror) take(ctx context.Context, pack io.Reader) (err error) {
+	spool, err := os.CreateTemp(m.dir, "tmp-*")
+	if err != nil {
+		return fmt.Errorf("receive a pack: %w", err)
+	}
+	defer func() {
+		err = errors.Join(err, spool.Close(), os.Remove(spool.Name()))
+	}()
+	n, err := io.Copy(spool, io.LimitReader(pack, maxReceived+1))
+	if err != nil {
+		return err
+	}
+	if n > maxReceived {
+		return fmt.Errorf("it brings more than %d MiB: %w", maxReceived>>20, gitobj.ErrPackTooLarge)
+	}
+	select {
+	case decoding <- struct{}{}:
+		defer func() { <-decoding }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("receive a pack: %w", err)
+	}
+	if _, err := gitobj.ReadPack(spool, maxInflated); err != nil {
+		if errors.Is(err, gitobj.ErrPackTooLarge) {
+			return fmt.Errorf("it brings more than %d MiB: %w", maxInflated>>20, err)
+		}
+		return err
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("receive a pack: %w", err)
+	}
+	_, err = m.disk.Take(spool)
+	return err
+}
+
+func (m *mirror) read(h tree.Hash, want gitobj.Type, limit int64) ([]byte, error) {
+	o, err := m.disk.Read(h, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read object %s: %w", h.Short(), err)
+	}
+	if o.Type != want {
+		return nil, fmt.Errorf("object %s is a %s, not a %s", h.Short(), o.Type, want)
+	}
+	return o.Data, nil
+}
+
+func (m *mirror) rawCommit(h tree.Hash) ([]byte, error) { return m.read(h, gitobj.Commit, maxCommit) }
+
+func (m *mirror) commit(h tree.Hash) (gitobj.CommitData, error) {
+	raw, err := m.rawCommit(h)
+	if err != nil {
+		return gitobj.CommitData{}, err
+	}
+	c, err := gitobj.ParseCommit(raw)
+	if err == nil && len(c.Parents) > maxParents {
+		err = tree.CheckParents(len(c.Parents))
+	}
+	if err != nil {
+		return c, fmt.Errorf("commit %s: %w", h.Short(), err)
+	}
+	return c, nil
+}
+
+// maxParents is how many parents a commit may have.
+const maxParents = 64
+
+func (m *mirror) parents(h tree.Hash) ([]tree.Hash, error) {
+	c, err := m.commit(h)
+	return c.Parents, err
+}
+
+// entries is a directory; a tree that `git fsck --strict` refuses is an error.
+func (m *mirror) entries(h tree.Hash) ([]tree.Entry, error) {
+	data, err := m.read(h, gitobj.Tree, maxTree)
+	if err != nil {
+		return nil, err
+	}
+	list, err := gitobj.DecodeDir(data)
+	if err != nil {
+		return nil, fmt.Errorf("directory %s: %w", h.Short(), err)
+	}
+	return list, nil
+}
+
+// contains reports whether a commit is head or one of its ancestors.
+func (m *mirror) contains(ctx context.Context, head, h tree.Hash) (bool, error) {
+	if !m.disk.Has(h) {
+		return false, nil // a mirror has all that its head reaches
+	}
+	return m.graph.Holds(ctx, head, h)
+}

@@ -1,0 +1,480 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/sourced"
+	"github.com/fleetbroker/fleetbroker/test/env"
+)
+
+type files = map[string]string
+
+func TestKeeper_CopiesWhatTheEntryAllows(t *testing.T) {
+	r := newRig(t, nil)
+	r.source("own", "vision")
+	first := r.push("own", files{
+		"intents/vision/a.yaml": "a: 1\n", "intents/vision/deep/b.yml": "b: 1\n", "intents/vision/README.md": "hello",
+		"intents/other/evil.yaml": "evil", "fleet.yaml": "evil", "tenants/vision.yaml": "evil", "contracts/x.yaml": "evil",
+	}, false)
+	r.round()
+	want := files{"intents/vision/a.yaml": "a: 1\n", "intents/vision/deep/b.yml": "b: 1\n"}
+	if got := r.copied("own"); !maps.Equal(got, want) {
+		t.Errorf("copied %q, want %q", got, want)
+	}
+	st := r.of("own")
+	if st.Frozen != "" || st.Copied != first.String() || !slices.Equal(st.Ignored, []string{"intents/other", "intents/vision/README.md"}) {
+		t.Errorf("status %+v", st)
+	}
+	if c := r.record("own"); c.Commit != first.String() || c.File("intents/vision/a.yaml").Author != "Ada <ada@example.org>" {
+		t.Errorf("record %+v", c)
+	}
+	if at, why, err := sourced.Mismatch(r.ledger, r.record("own")); why != "" || err != nil {
+		t.Errorf("%s: %s, %v", at, why, err)
+	}
+
+	// A commit that changes nothing of what is taken makes no copy; one that does says
+	// who changed what.
+	r.push("own", files{"README.md": "more"}, false)
+	was := r.ledger.Root
+	r.round()
+	if r.ledger.Root != was {
+		t.Error("a commit without intents changed the copy")
+	}
+	third := r.push("own", files{"intents/vision/a.yaml": "", "intents/vision/c.yaml": "c: 1\n"}, false)
+	r.round()
+	if got, want := r.copied("own"), (files{"intents/vision/deep/b.yml": "b: 1\n", "intents/vision/c.yaml": "c: 1\n"}); !maps.Equal(got, want) {
+		t.Errorf("copied %q, want %q", got, want)
+	}
+	if c := r.record("own"); c.File("intents/vision/c.yaml").Commit != third.String() || c.File("intents/vision/deep/b.yml").Commit != first.String() {
+		t.Errorf("record %+v", c)
+	}
+	r.round()
+	if over, err := r.Over(r.ledger); err != nil || over.Root != r.ledger.Root {
+		t.Errorf("a copy that is as it should be is laid over: %v", err)
+	}
+
+	// Without its entry the copy goes.
+	r.policy.Sources = nil
+	r.round()
+	if got := r.copied("own"); len(got) > 0 {
+		t.Errorf("copied %q, and no entry names it", got)
+	}
+}
+
+// Whatever happens to one source, its copy stays in force, and others go on.
+func TestKeeper_EachSourceFreezesAlone(t *testing.T) {
+	big := strings.Repeat("x", v1alpha1.MaxSourceFile+1)
+	for name, c := range map[string]struct {
+		do   func(r *rig)
+		want string
+	}{
+		"rewritten": {func(r *rig) { r.push("own", files{"intents/vision/a.yaml": "a: 2\n"}, true) }, "its history was rewritten"},
+		"deleted": {func(r *rig) {
+			if err := os.RemoveAll(filepath.Join(r.root, "own.git")); err != nil {
+				r.t.Fatal(err)
+			}
+		}, "cannot read it"},
+		"branch deleted": {func(r *rig) { r.git("own.git", "update-ref", "-d", "refs/heads/main") }, "it has no branch main"},
+		"garbage": {func(r *rig) {
+			if err := os.WriteFile(filepath.Join(r.root, "own.git", "HEAD"), []byte("garbage"), 0o600); err != nil {
+				r.t.Fatal(err)
+			}
+		}, "cannot read it"},
+		"hangs": {func(r *rig) {
+			r.push("own", files{"intents/vision/a.yaml": "a: 2\n"}, false)
+			r.push("fine", files{"intents/vision/b.yaml": "b: 1\n"}, false)
+			r.hang.Store(true)
+			r.opts.Idle = 2 * time.Second
+		}, "no byte for 2s"},
+		"a large file": {func(r *rig) { r.push("own", files{"intents/vision/a.yaml": big}, false) }, "intents/vision/a.yaml is larger than 1024 KiB"},
+		"large together": {func(r *rig) {
+			list := files{}
+			for i := range 9 {
+				list[fmt.Sprintf("intents/vision/%d.yaml", i)] = big[:v1alpha1.MaxSourceFile-i]
+			}
+			r.push("own", list, false)
+		}, "more than 8 MiB together"},
+		"too many files": {func(r *rig) {
+			list := files{}
+			for i := range v1alpha1.MaxSourceFiles + 1 {
+				list[fmt.Sprintf("intents/vision/%d.yaml", i)] = "a: 1\n"
+			}
+			r.push("own", list, false)
+		}, "more than 2000 files"},
+		"a huge pack": {func(r *rig) {
+			r.push("own", files{"data": strings.Repeat(big, 80)}, false)
+		}, "it brings more than 64 MiB"},
+		"a broken tree": {func(r *rig) { r.hostileTree("own") }, "is not read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.source("own", "vision")
+			r.source("fine", "vision")
+			r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false)
+			r.push("fine", files{"intents/vision/b.yaml": "b: 0\n"}, false)
+			r.round()
+			c.do(r)
+			if name != "hangs" {
+				r.push("fine", files{"intents/vision/b.yaml": "b: 1\n"}, false)
+			}
+			r.round()
+			if got := r.copied("own"); !maps.Equal(got, files{"intents/vision/a.yaml": "a: 1\n"}) {
+				t.Errorf("copied %.200q, want what stood before", got)
+			}
+			if st := r.of("own"); !strings.Contains(st.Frozen, c.want) || st.Since.IsZero() {
+				t.Errorf("frozen for %q, want %q", st.Frozen, c.want)
+			}
+			if name == "hangs" { // the whole server
+				return
+			}
+			if got := r.copied("fine"); got["intents/vision/b.yaml"] != "b: 1\n" || r.of("fine").Frozen != "" {
+				t.Errorf("the other source: copied %q, %+v", got, r.of("fine"))
+			}
+		})
+	}
+}
+
+// hostileTree pushes a tree that git refuses.
+func (r *rig) hostileTree(name string) {
+	r.t.Helper()
+	work := filepath.Join(r.root, name+".work")
+	blob := r.git(name+".work", "rev-parse", "HEAD:intents/vision/a.yaml")
+	raw, err := tree.ParseHash(blob)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	entry := "100644 a.yaml\x00" + string(raw[:])
+	hash := func(content string) string {
+		cmd := exec.Command("git", "hash-object", "-t", "tree", "-w", "--literally", "--stdin")
+		cmd.Dir, cmd.Stdin = work, strings.NewReader(content)
+		out, err := cmd.Output()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	sub := func(name, of string) string {
+		h, err := tree.ParseHash(of)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return "40000 " + name + "\x00" + string(h[:])
+	}
+	root := hash(sub("intents", hash(sub("vision", hash(entry+entry)))))
+	commit := r.git(name+".work", "commit-tree", root, "-p", "HEAD", "-m", "two of one name")
+	r.git(name+".work", "push", "-q", "origin", commit+":main")
+}
+
+func TestKeeper_AcceptsARewriteOnce(t *testing.T) {
+	r := newRig(t, nil)
+	r.source("own", "vision")
+	r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false)
+	r.round()
+	head := r.push("own", files{"intents/vision/a.yaml": "a: 2\n"}, true)
+	r.round()
+	if st := r.of("own"); !strings.Contains(st.Frozen, "fleetbroker accept --source own="+head.String()) {
+		t.Fatalf("frozen for %q, want the command that accepts it", st.Frozen)
+	}
+	// The operator's process, with a state of its own; another head is not accepted.
+	for accept, want := range map[tree.Hash]string{tree.BlobHash(nil): "a: 1\n", head: "a: 2\n"} {
+		operator := r.another(func(o *Options) { o.Accept = map[string]tree.Hash{"own": accept} })
+		operator.round()
+		if got := operator.copied("own")["intents/vision/a.yaml"]; got != want {
+			t.Errorf("accepting %s: copied %q, want %q", accept.Short(), got, want)
+		}
+		if accept == head {
+			r.ledger = operator.ledger
+		}
+	}
+	// The daemon goes on from what the ledger has now.
+	r.push("own", files{"intents/vision/a.yaml": "a: 3\n"}, false)
+	if err := r.Follow(&r.policy, r.ledger); err != nil {
+		t.Fatal(err)
+	}
+	r.round()
+	if got := r.copied("own")["intents/vision/a.yaml"]; got != "a: 3\n" || r.of("own").Frozen != "" {
+		t.Errorf("copied %q, %+v", got, r.of("own"))
+	}
+}
+
+// A replica that read less than what the ledger has does not go back.
+func TestKeeper_NeverGoesBack(t *testing.T) {
+	ahead := newRig(t, nil)
+	ahead.source("own", "vision")
+	ahead.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false)
+	behind := ahead.another(nil)
+	behind.read() // has read the first commit, and committed nothing
+	ahead.push("own", files{"intents/vision/a.yaml": "a: 2\n"}, false)
+	ahead.round()
+	over, err := behind.Over(ahead.ledger)
+	if err != nil || over.Root != ahead.ledger.Root {
+		t.Errorf("an older commit is laid over a newer copy: %v", err)
+	}
+}
+
+func TestKeeper_WhereSourcesMayBe(t *testing.T) {
+	r := newRig(t, nil)
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		t.Error("another host was asked")
+		w.WriteHeader(http.StatusOK)
+	}))
+	t.Cleanup(elsewhere.Close)
+	redirects := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		to := strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)
+		http.Redirect(w, q, to+q.URL.RequestURI(), http.StatusFound)
+	}))
+	t.Cleanup(redirects.Close)
+	host := strings.TrimPrefix(redirects.URL, "https://")
+	r.opts.Hosts = append(r.opts.Hosts, host, "169.254.169.254", "metadata.test")
+	for name, c := range map[string]struct{ url, want string }{
+		"another host":    {"https://git.example.org/own.git", "host git.example.org is not allowed: an operator adds it to the daemon's --source-hosts"},
+		"another port":    {"https://127.0.0.1:1/own.git", "host 127.0.0.1:1 is not allowed"},
+		"file":            {"file://" + r.root + "/own.git", `scheme "file" is not allowed`},
+		"a path":          {r.root + "/own.git", "is not a URL"},
+		"http":            {strings.Replace(r.srv.URL, "https", "http", 1) + "/own.git", `scheme "http" is not allowed`},
+		"link-local":      {"https://169.254.169.254/own.git", "link-local"},
+		"redirected":      {redirects.URL + "/own.git", "redirected to https://localhost"},
+		"ssh without key": {"ssh://git@" + host + "/own.git", "it has no ssh key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r.policy.Sources = nil
+			e := r.entry("own")
+			e.URL = c.url
+			r.read()
+			if st := r.of("own"); !strings.Contains(st.Frozen, c.want) {
+				t.Errorf("frozen for %q, want %q", st.Frozen, c.want)
+			}
+		})
+	}
+}
+
+// entry is that of a repository that need not be there.
+func (r *rig) entry(name string) *v1alpha1.IntentSource {
+	if _, err := os.Stat(filepath.Join(r.root, name+".git")); err != nil {
+		return r.source(name, "vision")
+	}
+	r.policy.Sources = append(r.policy.Sources, v1alpha1.IntentSource{Name: name, URL: r.srv.URL + "/" + name + ".git", Tenants: []string{"vision"}})
+	return &r.policy.Sources[len(r.policy.Sources)-1]
+}
+
+type secrets map[string]struct{ data, labels map[string]string }
+
+func (s secrets) Secret(_ context.Context, name string) (map[string][]byte, map[string]string, error) {
+	one, ok := s[name]
+	if !ok {
+		return nil, nil, errors.New("not found")
+	}
+	data := map[string][]byte{}
+	for k, v := range one.data {
+		data[k] = []byte(v)
+	}
+	return data, one.labels, nil
+}
+
+// A source's credentials are given to nobody else, whatever its entry names.
+func TestKeeper_CredentialsOfTheirSourceAlone(t *testing.T) {
+	r := newRig(t, nil)
+	for _, name := range []string{"own", "other"} {
+		r.source(name, "vision")
+		r.push(name, files{"intents/vision/" + name + ".yaml": "a: 1\n"}, false)
+		if err := os.WriteFile(filepath.Join(r.root, name+".git", "password"), []byte("secret of "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.credential("own", keyPassword, "secret of own")
+	r.credential("own", keyUser, "bot")
+	r.round()
+	if st := r.of("own"); st.Frozen != "" {
+		t.Errorf("own: %q", st.Frozen)
+	}
+	if st := r.of("other"); st.Frozen == "" {
+		t.Error("a source without credentials was read")
+	}
+	ca, err := os.ReadFile(filepath.Join(r.creds, "own", keyCA))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.opts.Credentials.Secrets = secrets{
+		"own-git":   {map[string]string{keyUser: "bot", keyPassword: "secret of own", keyCA: string(ca)}, map[string]string{v1alpha1.LabelSource: "own"}},
+		"other-git": {map[string]string{keyUser: "bot", keyPassword: "secret of other", keyCA: string(ca)}, map[string]string{v1alpha1.LabelSource: "other"}},
+		"unrelated": {map[string]string{keyPassword: "secret of other", keyCA: string(ca)}, nil},
+	}
+	for _, c := range []struct{ secret, want string }{
+		{"own-git", "Secret own-git is not meant for this source: label it fleetbroker.io/source=other"},
+		{"unrelated", "Secret unrelated is not meant for this source"},
+		{"missing", "read Secret missing: not found"},
+		{"other-git", ""},
+	} {
+		r.policy.Source("other").CredentialsRef = &v1alpha1.SourceCredentialsRef{Name: c.secret}
+		r.round()
+		if st := r.of("other"); !strings.Contains(st.Frozen, c.want) || c.want == "" && st.Frozen != "" {
+			t.Errorf("Secret %s: frozen for %q, want %q", c.secret, st.Frozen, c.want)
+		}
+	}
+	if log := r.log.String(); strings.Contains(log, "secret of") {
+		t.Errorf("the log shows a password:\n%s", log)
+	}
+}
+
+func TestKeeper_Signers(t *testing.T) {
+	r := newRig(t, nil)
+	key := filepath.Join(t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada@example.org", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("ssh-keygen: %v\n%s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := []string{"-c", "gpg.format=ssh", "-c", "user.signingkey=" + key, "-c", "commit.gpgsign=true"}
+	r.source("own", "vision").Signers = []v1alpha1.Signer{{Principal: "ada@example.org", PublicKey: string(public)}}
+	r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false, sign...)
+	r.round()
+	if c := r.record("own"); c == nil || c.Signer != "ada@example.org" {
+		t.Fatalf("record %+v, %+v", c, r.of("own"))
+	}
+	r.push("own", files{"intents/vision/a.yaml": "a: 2\n"}, false)
+	r.round()
+	if st := r.of("own"); r.copied("own")["intents/vision/a.yaml"] != "a: 1\n" || !strings.Contains(st.Frozen, "is not signed by one of its signers") {
+		t.Errorf("an unsigned head: copied %q, frozen for %q", r.copied("own"), st.Frozen)
+	}
+	r.push("own", files{}, false, sign...) // what it stands on is signed for, too
+	r.round()
+	if got := r.copied("own")["intents/vision/a.yaml"]; got != "a: 2\n" {
+		t.Errorf("copied %q; frozen for %q", got, r.of("own").Frozen)
+	}
+
+	r.source("open", "vision")
+	r.push("open", files{"intents/vision/b.yaml": "b: 1\n"}, false)
+	r.policy.Verification.Intents = "signed"
+	r.round()
+	if st := r.of("open"); !strings.Contains(st.Frozen, "names no signers") {
+		t.Errorf("intents must be signed, and a source without signers: frozen for %q", st.Frozen)
+	}
+}
+
+// Fifty sources at once, one of which hangs, cost a bounded time and memory; the
+// others do not wait for it.
+func TestKeeper_FiftySources(t *testing.T) {
+	r := newRig(t, nil)
+	const n = 50
+	for i := range n {
+		name := fmt.Sprintf("s%02d", i)
+		r.source(name, "vision")
+		r.push(name, files{"intents/vision/" + name + ".yaml": strings.Repeat("# x\n", 1000)}, false)
+	}
+	stuck := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-q.Context().Done()
+	}))
+	t.Cleanup(stuck.Close)
+	r.opts.Hosts = append(r.opts.Hosts, strings.TrimPrefix(stuck.URL, "https://"))
+	r.policy.Source("s00").URL = stuck.URL + "/s00.git"
+	if err := r.Follow(&r.policy, r.ledger); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		r.Run(ctx)
+		close(done)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	deadline := time.After(time.Minute)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	start := time.Now()
+	for read := 0; read < n-1; {
+		select {
+		case <-deadline:
+			t.Fatalf("%d of %d sources were read within a minute", read, n-1)
+		case <-tick.C:
+		}
+		read = 0
+		for _, st := range r.Status() {
+			if st.Head != "" {
+				read++
+			}
+		}
+	}
+	took := time.Since(start)
+	over, err := r.Over(r.ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	r.ledger = over
+	for i := 1; i < n; i++ {
+		if got := r.copied(fmt.Sprintf("s%02d", i)); len(got) != 1 {
+			t.Errorf("s%02d: copied %d files", i, len(got))
+		}
+	}
+	live := int64(after.HeapAlloc) - int64(before.HeapAlloc) //nolint:gosec // both are small
+	t.Logf("%d sources in %s, %d KiB live", n-1, took.Round(time.Millisecond), live>>10)
+	if live > 64<<20 {
+		t.Errorf("%d MiB are kept, want at most 64", live>>20)
+	}
+}
+
+// Over ssh a source is read with its own key, and not with the daemon's agent.
+func TestKeeper_SSH(t *testing.T) {
+	r := newRig(t, nil)
+	keys := t.TempDir()
+	srv, err := env.StartSSH(t.Context(), r.root, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := srv.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	e := r.source("own", "vision")
+	e.URL = srv.URL("own.git")
+	at, err := url.Parse(e.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.opts.Hosts = []string{at.Host}
+	r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false)
+	t.Setenv("SSH_AUTH_SOCK", "/nowhere")
+	r.round()
+	if st := r.of("own"); !strings.Contains(st.Frozen, "it has no ssh key") {
+		t.Errorf("frozen for %q", st.Frozen)
+	}
+	for key, file := range map[string]string{keySSH: srv.ClientKeyFile, keyKnownHosts: srv.KnownHostFile} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.credential("own", key, string(b))
+	}
+	r.round()
+	if got := r.copied("own")["intents/vision/a.yaml"]; got != "a: 1\n" {
+		t.Errorf("copied %q; frozen for %q", got, r.of("own").Frozen)
+	}
+}
