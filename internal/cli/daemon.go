@@ -24,6 +24,7 @@ import (
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/spread"
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -165,7 +166,7 @@ type daemon struct {
 	market      *market.Market
 	shared      *process.Shared   // where agents' reports go, and other replicas are; nil where none come
 	election    *process.Election // of who decides; nil where nobody else may
-	delivery    *delivery.Deliverer
+	delivery    *spread.Deliverer
 	loop        *reconciler.Reconciler
 	metrics     *server.Metrics
 	now         func() time.Time
@@ -216,7 +217,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		return nil, err
 	}
 	identity := identityOf(f.identity)
-	d.delivery = delivery.New(delivery.Options{
+	d.delivery = spread.New(delivery.Options{
 		Access:   access.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
 		Fleet:    root.ID(),
