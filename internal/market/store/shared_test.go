@@ -607,3 +607,22 @@ func TestUrgentBudget(t *testing.T) {
 		t.Errorf("paris is %s", got)
 	}
 }
+
+// Live are the replicas whose Heartbeat changed in the last 30 s, and who they are is
+// not known without the store.
+func TestLive(t *testing.T) {
+	r := newReplicas(t, "a", "b", "c")
+	a := r.all[0]
+	r.tick(21) // two beats of each
+	if got, cut := a.store.Live(); cut || !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("live are %v, cut off %t", got, cut)
+	}
+	r.all = slices.DeleteFunc(r.all, func(one *replica) bool { return one.name == "b" }) // it dies
+	r.tick(41)
+	if got, cut := a.store.Live(); cut || !slices.Equal(got, []string{"a", "c"}) {
+		t.Errorf("after b died live are %v, cut off %t", got, cut)
+	}
+	if _, cut := r.start("d", "1").store.Live(); !cut {
+		t.Error("who has read nothing knows who lives")
+	}
+}
