@@ -51,9 +51,9 @@ func (f *fleet) slice(c client.Client, namespace, name string) *authv1beta1.Reso
 }
 
 // Two fleets, each signed and with an id of its own, in one consumer and one provider:
-// both reserve and are granted what they have contracts for. What has the name of the
-// other's is refused by name; when one releases, what the other has stands, granted all
-// the time, and the name is free for it.
+// both reserve and are granted what they have contracts for. An intent of the name of
+// the other's is refused by name; when one releases, what the other has stands, granted
+// all the time, and the name is free for it.
 func TestTwoFleets(t *testing.T) {
 	a := prepare(t, func(o *rig.Options) { o.Signed = true })
 	b := a.beside()
@@ -78,23 +78,21 @@ func TestTwoFleets(t *testing.T) {
 	}
 	stands := b.steady(serve, 4)
 
-	// The same intent of the other fleet: its contract has the same name.
+	// The same intent of the other fleet: pods would find either's nodes.
 	b.Put("vision", "train", intent("train", 2))
-	b.Eventually("the slice of the other fleet to be named", func() error {
-		for name := range b.Phases("vision", "train") {
-			c := b.written("vision", name)
-			if name != train {
-				return fmt.Errorf("its contract is called %s, the other's %s", name, train)
-			}
-			if strings.Contains(c.Status.Message, "of fleet "+ids[train]+" and is not touched") {
-				return nil
-			}
-			return fmt.Errorf("%s %s: %s", c.Status.Phase, c.Status.Reason, c.Status.Message)
+	second := b.Contract("vision", "train", "Reserved", "Peering")
+	b.Eventually("the other fleet's intent of the same name to be named", func() error {
+		c := b.written("vision", second)
+		if strings.Contains(c.Status.Message, "fleet "+ids[train]+" has VirtualNode liqo-tenant-paris/"+train+" for an intent of the same name (vision.train)") {
+			return nil
 		}
-		return fmt.Errorf("it has no contract yet")
+		return fmt.Errorf("%s %s: %s", c.Status.Phase, c.Status.Reason, c.Status.Message)
 	})
+	if s := b.slice(a.rome, "liqo-tenant-paris", second); s != nil {
+		t.Errorf("what is refused was made: %+v", s)
+	}
 	if s := a.slice(a.rome, "liqo-tenant-paris", train); s.Labels[v1alpha1.LabelFleet] != ids[train] || asked(s) != 4 {
-		t.Errorf("the slice was taken over: %+v", s)
+		t.Errorf("the slice of the other fleet is %+v", s)
 	}
 	// Both show what paris offers, each under a name of its own.
 	shown := map[string]string{}
@@ -113,8 +111,8 @@ func TestTwoFleets(t *testing.T) {
 	a.Remove("vision", "train")
 	a.Contract("vision", "train", "Released")
 	b.Contract("vision", "train", "Active") // its name is free now
-	if s := b.slice(a.paris, "liqo-tenant-rome", train); s == nil || s.Labels[v1alpha1.LabelFleet] != ids[serve] || asked(s) != 2 {
-		t.Errorf("the slice of the other's name is %+v", s)
+	if s := b.slice(a.paris, "liqo-tenant-rome", second); s == nil || s.Labels[v1alpha1.LabelFleet] != ids[serve] || asked(s) != 2 {
+		t.Errorf("the slice for the freed name is %+v", s)
 	}
 	if s := b.slice(a.paris, "liqo-tenant-rome", serve); s == nil || s.UID != uid || !s.DeletionTimestamp.IsZero() {
 		t.Errorf("the other fleet's slice is %+v", s)
