@@ -195,7 +195,7 @@ func testAdoption(t *testing.T, access testAccess) {
 		}
 		for _, e := range u.GetManagedFields() {
 			if e.Manager == "fleetbroker" {
-				t.Errorf("%s: fields of the manager of before: %s", k, e.FieldsV1.Raw)
+				t.Errorf("%s: fields of the manager of before: %s", k, e.FieldsV1.GetRawString())
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func TestSet_Other(t *testing.T) {
 // Fields that the old manager applied are the new one's, whether it applied or
 // patched them, those of others stay theirs, and a second time changes nothing.
 func TestSet_ManagedFieldsChangeHands(t *testing.T) {
-	fields := func(s string) *metav1.FieldsV1 { return &metav1.FieldsV1{Raw: []byte(s)} }
+	fields := func(s string) *metav1.FieldsV1 { return metav1.NewFieldsV1(s) }
 	before := []metav1.ManagedFieldsEntry{
 		{Manager: "fleetbroker", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields(`{"f:spec":{"f:class":{}}}`)},
 		{Manager: "fleetbroker", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields(`{"f:metadata":{"f:annotations":{"f:x":{}}}}`)},
@@ -102,7 +102,7 @@ func TestSet_ManagedFieldsChangeHands(t *testing.T) {
 	}
 	by := map[string]string{}
 	for _, e := range after {
-		by[e.Manager+" "+string(e.Operation)] += string(e.FieldsV1.Raw)
+		by[e.Manager+" "+string(e.Operation)] += e.FieldsV1.GetRawString()
 	}
 	if own := by["fleetbroker-"+id+" Apply"]; len(by) != 3 || !strings.Contains(own, "f:class") || !strings.Contains(own, "f:x") ||
 		!strings.Contains(by["liqo Update"], "f:csr") || !strings.Contains(by["fleetbroker-poke Update"], "f:poke") {

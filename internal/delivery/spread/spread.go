@@ -125,6 +125,7 @@ type place struct {
 	own    wire.Generation
 	sent   *wire.Observed
 	sentAt time.Time
+	failed string // why the last was not told, as logged
 }
 
 // New makes a Deliverer that delivers to all clusters.
@@ -383,13 +384,16 @@ func (d *Deliverer) tell(ctx context.Context, name string, report *wire.Observed
 	defer d.mu.Unlock()
 	switch {
 	case err != nil:
-		d.log.Debug("other replicas are not told what is seen in a cluster", "cluster", name, "error", err)
+		if p.failed != err.Error() {
+			d.log.Warn("other replicas are not told what is seen in a cluster", "cluster", name, "error", err)
+		}
+		p.failed = err.Error()
 	case !taken: // a word of a later term is known, or on its way here
 		if !ended {
 			p.last.Epoch = max(p.last.Epoch, p.own.Epoch)
 		}
 	default:
-		p.sent, p.sentAt = report, now
+		p.sent, p.sentAt, p.failed = report, now, ""
 	}
 	if ended { // until the next holder speaks this is what is known
 		p.word, p.at, p.quiet = report, now, now
@@ -410,7 +414,7 @@ func (d *Deliverer) Observed(cluster string, report wire.Observed) error {
 	if p == nil || err != nil || g.Cmp(p.last) < 0 {
 		return err
 	}
-	if p.mine && g.Epoch < p.own.Epoch { // of a term before this one's
+	if p.mine && p.sent != nil && g.Epoch < p.own.Epoch { // of a term before this one's
 		return nil
 	}
 	p.last, p.word, p.at = g, &report, now

@@ -410,3 +410,26 @@ func TestSpread_AnEarlierTermsWordIsNotTaken(t *testing.T) {
 		t.Errorf("mine %t, term %d after one of %d", p.mine, p.own.Epoch, future)
 	}
 }
+
+// Two that start at the same moment, each before it knows of the other, both try all:
+// who gets no Lease lets go when it hears who has it, whoever's term is the later.
+func TestSpread_WhoStartsAtOnceLetsGo(t *testing.T) {
+	for _, order := range [][]string{{"a", "b"}, {"b", "a"}} {
+		w := newWorld(t, 20)
+		for _, name := range order {
+			w.start(name) // the first knows of no other
+			w.clock.Step(time.Millisecond)
+		}
+		for _, r := range w.replicas {
+			for name := range w.desired {
+				p := r.spread.places[name]
+				p.mine = true
+				p.own = wire.Generation{Epoch: uint64(w.clock.Now().UnixNano())}
+			}
+			r.own = maps.Clone(w.desired)
+			w.clock.Step(time.Millisecond)
+		}
+		w.pass(20 * time.Minute)
+		w.balanced("both had tried all")
+	}
+}
