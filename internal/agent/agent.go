@@ -318,6 +318,9 @@ func (a *agent) collect(ctx context.Context) error {
 			return err
 		}
 		state.Enforced, state.Now = a.enforcer.Load() != nil, time.Now()
+		if in := a.instructions.Load(); in != nil {
+			state.Fleet = &in.Fleet
+		}
 		if m := a.measured.Load(); m != nil {
 			state.Measured = *m
 		}

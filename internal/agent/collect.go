@@ -26,6 +26,9 @@ type State struct {
 	// Quotas and Slices are Liqo's, all namespaces.
 	Quotas []*offloadingv1beta1.Quota
 	Slices []*authv1beta1.ResourceSlice
+	// Fleet is the id of the fleet whose agent this is, "" where it has none; nil while
+	// no broker was heard: then what another fleet holds is not told apart.
+	Fleet *string
 	// Enforced means that the agent itself answers slices of its class.
 	Enforced bool
 	// Now is when all this was read.
@@ -52,7 +55,7 @@ type Memory struct {
 // for the log: what was ignored and why.
 func Collect(s State, before Memory) (flavors []v1alpha1.Flavor, next Memory, problems []string) {
 	groups, primary, problems := groupsOf(s.Nodes, before.primary)
-	grants, sliceByUser := grantsOf(s.Quotas, s.Slices)
+	grants, sliceByUser := grantsOf(s.Quotas, s.Slices, s.Fleet)
 	c := &collector{state: s, before: before, groups: groups, byNode: map[string]int{}, load: make([]load, len(groups))}
 	for i, g := range groups {
 		for _, n := range g.nodes {

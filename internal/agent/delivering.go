@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 )
 
 // observeInterval is how often a broker is told what is seen while that stays
@@ -27,7 +28,7 @@ func (a *agent) delivering(ctx context.Context) {
 	for {
 		if in := a.instructions.Load(); in != nil && in.Deliver {
 			a.Log.Info("applies this cluster's manifests")
-			a.deliver(ctx)
+			a.deliver(ctx, in.Fleet)
 			a.Log.Info("does not apply this cluster's manifests")
 		}
 		select {
@@ -39,14 +40,15 @@ func (a *agent) delivering(ctx context.Context) {
 }
 
 // deliver applies manifests until the context ends or it is not the agent's
-// task any more.
-func (a *agent) deliver(ctx context.Context) {
+// task any more, or the fleet has another id than it had.
+func (a *agent) deliver(ctx context.Context, fleet string) {
 	host, _ := os.Hostname()
 	d := delivery.New(delivery.Options{
-		Access: ownAccess{a.Cluster, a.Config, delivery.Kubeconfigs{Dir: a.KubeconfigsDir}},
+		Access: ownAccess{a.Cluster, a.Config, access.Kubeconfigs{Dir: a.KubeconfigsDir}},
 		// Asked before anything is corrected: the broker asks the repository.
 		Confirm:  func(ctx context.Context, _ string) (tree.Hash, error) { return a.root(ctx) },
 		Identity: host + "-fleet-agent-" + a.Cluster,
+		Fleet:    fleet,
 		Log:      a.Log,
 	})
 	defer d.Close()
@@ -54,7 +56,7 @@ func (a *agent) deliver(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer cancel()
-	s := &applying{agent: a, d: d, generation: wire.Generation{Epoch: uint64(max(time.Now().UnixNano(), 1))}} //nolint:gosec // above zero
+	s := &applying{agent: a, d: d, fleet: fleet, generation: wire.Generation{Epoch: uint64(max(time.Now().UnixNano(), 1))}} //nolint:gosec // above zero
 	tasks.Go(func() { s.observing(ctx) })
 	s.following(ctx)
 }
@@ -62,7 +64,8 @@ func (a *agent) deliver(ctx context.Context) {
 // applying is one time of being the one that applies.
 type applying struct {
 	*agent
-	d *delivery.Deliverer
+	d     *delivery.Deliverer
+	fleet string // whose manifests they are
 
 	// generation of the newest word on what is seen; observing alone uses it.
 	generation wire.Generation
@@ -76,7 +79,7 @@ type applying struct {
 func (s *applying) following(ctx context.Context) {
 	since, retry, at := "", time.Duration(0), 0
 	for ctx.Err() == nil {
-		if in := s.instructions.Load(); in != nil && !in.Deliver {
+		if in := s.instructions.Load(); in != nil && (!in.Deliver || in.Fleet != s.fleet) {
 			return
 		}
 		m, err := s.lines[at%len(s.lines)].Manifests(ctx, since, pollWait)
@@ -200,7 +203,7 @@ func pause(ctx context.Context, d time.Duration) {
 type ownAccess struct {
 	cluster string
 	config  *rest.Config
-	others  delivery.Kubeconfigs
+	others  access.Kubeconfigs
 }
 
 // RESTConfig implements delivery.Access.

@@ -42,7 +42,7 @@ func (a *agent) listen(in wire.Instructions, at time.Time, changed bool) {
 			Tenant: i.Tenant, Intent: i.Intent, Flavor: i.Flavor, Resources: i.Resources, Standing: i.Phase.Charged(),
 		})
 	}
-	a.book.Tell(promises)
+	a.book.Tell(in.Fleet, promises)
 	a.instructions.Store(&in)
 	tell(a.told)
 	a.Log.Info("instructions changed", "ledger", in.Ledger, "provide", len(in.Provide), "consume", len(in.Consume))
@@ -164,7 +164,7 @@ func (a *agent) finish(ctx context.Context, flavors []v1alpha1.Flavor) {
 		refused = e.Refused()
 	}
 	if m := a.mirror.Load(); m != nil {
-		said, err := m.Refusals(ctx)
+		said, err := m.Refusals(ctx, a.book.Fleet())
 		if err != nil && ctx.Err() == nil {
 			a.Log.Warn("cannot read what administrators refuse", "err", err)
 		}

@@ -27,12 +27,20 @@ type grant struct {
 }
 
 // grantsOf joins Quotas and the slices they were made for. Slices of several
-// consumers under one name add up: none of them can be forgotten.
-func grantsOf(quotas []*offloadingv1beta1.Quota, slices []*authv1beta1.ResourceSlice) (grants []grant, sliceByUser map[string]string) {
+// consumers under one name add up: none of them can be forgotten. Those of another
+// fleet have a name that no contract of this one has.
+func grantsOf(quotas []*offloadingv1beta1.Quota, slices []*authv1beta1.ResourceSlice, fleet *string) (grants []grant, sliceByUser map[string]string) {
 	byKey := map[[2]string]*grant{} // namespace, slice name
 	sliceByUser = map[string]string{}
+	named := map[[2]string]string{}
+	for _, s := range slices {
+		if id := enforce.FleetOf(s); fleet != nil && id != "" && id != *fleet && s.Labels[labelReplicated] == "true" {
+			named[[2]string{s.Namespace, s.Name}] = heldName(s.Name + "." + id)
+		}
+	}
 	for _, q := range quotas {
-		name := heldName(sliceOfQuota(q))
+		slice := sliceOfQuota(q)
+		name := either(named[[2]string{q.Namespace, slice}], heldName(slice))
 		sliceByUser[escapeLabel(q.Spec.User)] = name
 		key := [2]string{q.Namespace, name}
 		if byKey[key] == nil {
@@ -44,7 +52,7 @@ func grantsOf(quotas []*offloadingv1beta1.Quota, slices []*authv1beta1.ResourceS
 		if s.Labels[labelReplicated] != "true" {
 			continue // one of this cluster's own, towards another provider
 		}
-		name := heldName(s.Name)
+		name := either(named[[2]string{s.Namespace, s.Name}], heldName(s.Name))
 		key := [2]string{s.Namespace, name}
 		g := byKey[key]
 		if g == nil {

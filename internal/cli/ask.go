@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 )
 
 // askTimeout bounds what one cluster may cost a page.
@@ -92,7 +92,7 @@ func liqoID(in *gathered, cluster string) string {
 func askOne(ctx context.Context, c *v1alpha1.Cluster, dir string) (map[string]map[string]string, []nodeState, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	config, err := delivery.Kubeconfigs{Dir: dir}.RESTConfig(ctx, c)
+	config, err := access.Kubeconfigs{Dir: dir}.RESTConfig(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}

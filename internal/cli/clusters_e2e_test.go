@@ -26,6 +26,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/test/env"
@@ -106,7 +107,7 @@ func deliversWith(ctx context.Context, t *testing.T, admin *rest.Config, dir, co
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := delivery.New(delivery.Options{Access: delivery.Kubeconfigs{Dir: configs}, Identity: "test"})
+	d := delivery.New(delivery.Options{Access: access.Kubeconfigs{Dir: configs}, Identity: "test"})
 	defer d.Close()
 	d.Deliver(map[string]delivery.Desired{"rome": {Cluster: in.fleet.Clusters["rome"], Tree: sub, Commit: files.Root, Contracts: contracts}})
 	client, err := dynamic.NewForConfig(admin)

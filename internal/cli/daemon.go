@@ -22,6 +22,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/spread"
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
@@ -168,7 +170,7 @@ type daemon struct {
 	market      *market.Market
 	shared      *process.Shared   // where agents' reports go, and other replicas are; nil where none come
 	election    *process.Election // of who decides; nil where nobody else may
-	delivery    *delivery.Deliverer
+	delivery    *spread.Deliverer
 	loop        *reconciler.Reconciler
 	metrics     *server.Metrics
 	now         func() time.Time
@@ -176,7 +178,7 @@ type daemon struct {
 	enroller    *enroller
 	reviews     *reviews.Reviews // nil where no forge is configured
 	certs       *pki.Files       // nil where no agents are served
-	secrets     delivery.Secrets
+	secrets     access.Secrets
 	sources     *sources.Keeper
 	observer    *observer
 	revocations server.Revocations
@@ -223,9 +225,10 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		return nil, err
 	}
 	identity := process.IdentityOf(f.identity)
-	d.delivery = delivery.New(delivery.Options{
-		Access:   delivery.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
+	d.delivery = spread.New(delivery.Options{
+		Access:   access.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
+		Fleet:    root.ID(),
 		Identity: identity,
 		Hooks:    delivery.Hooks{Refused: d.metrics.Refused},
 		Log:      log,
@@ -275,7 +278,7 @@ func (f *daemonFlags) planCheck() (planning.Options, error) {
 
 // ownSecrets reads Secrets of the namespace that the daemon runs in, for
 // clusters whose file names one; nil outside of a cluster.
-func ownSecrets() (delivery.Secrets, error) {
+func ownSecrets() (access.Secrets, error) {
 	config, namespace, err := process.OwnCluster()
 	if err != nil || config == nil {
 		return nil, err
@@ -284,7 +287,7 @@ func ownSecrets() (delivery.Secrets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use this pod's ServiceAccount: %w", err)
 	}
-	return delivery.KubernetesSecrets{Client: client, Namespace: namespace}, nil
+	return access.KubernetesSecrets{Client: client, Namespace: namespace}, nil
 }
 
 // close releases what build opened: clusters first, whose drift correction

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
@@ -161,7 +161,7 @@ func (g *gathered) visit(ctx context.Context, clusters map[string]bool, dir stri
 		c := g.fleet.Clusters[name]
 		wg.Go(func() {
 			got := doctor.Gather(ctx, name, c.Spec.Roles, func(ctx context.Context) (*rest.Config, error) {
-				return delivery.Kubeconfigs{Dir: dir}.RESTConfig(ctx, c)
+				return access.Kubeconfigs{Dir: dir}.RESTConfig(ctx, c)
 			})
 			mu.Lock()
 			defer mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -73,7 +75,68 @@ func TestInitNamesPoliciesByFleet(t *testing.T) {
 			}
 		}
 	}
-	if named < 20 || !strings.Contains(string(files["install/consumer/guard.yaml"]), "name: fleetbroker-daemon") {
+	if named < 20 {
 		t.Errorf("%d names", named)
+	}
+}
+
+// Two fleets that install in one cluster give no object of the whole cluster one name,
+// but for what closes Liqo's own class, and what refers to one refers to its own.
+func TestInitNamesWhatIsOfTheWholeCluster(t *testing.T) {
+	type object struct {
+		Kind     string
+		Metadata struct{ Name string }
+		RoleRef  struct{ Kind, Name string }
+		Spec     struct {
+			PolicyName                 string
+			PriorityLevelConfiguration struct{ Name string }
+		}
+	}
+	whole := map[string]bool{
+		"ClusterRole": true, "ClusterRoleBinding": true, "ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
+		"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true, "PriorityLevelConfiguration": true, "FlowSchema": true,
+	}
+	seen, refs := map[string]string{}, map[string][]string{}
+	for _, id := range []string{"f3k9q2abu7", "a0a0a0a0a0"} {
+		files, err := templateFiles("github")
+		if err != nil {
+			t.Fatal(err)
+		}
+		nameFleet(files, id)
+		for file, text := range files {
+			if !strings.HasPrefix(file, "install/") || !strings.HasSuffix(file, ".yaml") {
+				continue
+			}
+			for _, doc := range strings.Split(string(text), "\n---\n") {
+				var o object
+				if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+					t.Fatalf("%s: %v", file, err)
+				}
+				if whole[o.Kind] && o.Metadata.Name != "fleetbroker-class-default" {
+					name := o.Kind + " " + o.Metadata.Name
+					if was := seen[name]; was != "" && was != id {
+						t.Errorf("%s: %s is of fleets %s and %s", file, name, was, id)
+					}
+					seen[name] = id
+				}
+				if o.RoleRef.Kind == "ClusterRole" && o.RoleRef.Name != "liqo-remote-controlplane" && !strings.HasPrefix(o.RoleRef.Name, "system:") {
+					refs[id] = append(refs[id], "ClusterRole "+o.RoleRef.Name)
+				}
+				if o.Spec.PolicyName != "" && o.Spec.PolicyName != "fleetbroker-class-default" {
+					refs[id] = append(refs[id], strings.TrimSuffix(o.Kind, "Binding")+" "+o.Spec.PolicyName)
+				}
+				if name := o.Spec.PriorityLevelConfiguration.Name; name != "" {
+					refs[id] = append(refs[id], "PriorityLevelConfiguration "+name)
+				}
+			}
+		}
+		for _, ref := range refs[id] {
+			if seen[ref] != id {
+				t.Errorf("fleet %s refers to %s, which its bases do not make", id, ref)
+			}
+		}
+		if len(refs[id]) < 12 {
+			t.Errorf("only %d references were looked at: %v", len(refs[id]), refs[id])
+		}
 	}
 }

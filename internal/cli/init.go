@@ -114,12 +114,11 @@ then: docs/install.md
 	}{o.dir, o.forge, names, keys.dir, filepath.Join(keys.dir, rootFile), sign}, text)
 }
 
-// nameFleet puts the fleet's id into the names of the policies that the install
-// bases make.
+// nameFleet puts the fleet's id into the names that the install bases give in a cluster.
 func nameFleet(files map[string][]byte, id string) {
 	for file, text := range files {
 		if strings.HasPrefix(file, "install/") {
-			files[file] = manifests.NameFor(id, text)
+			files[file] = manifests.NameInstall(id, text)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
-	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/notify"
 )
@@ -25,7 +25,7 @@ const labelTenant = v1alpha1.Group + "/tenant"
 // Secrets are mounted, else from the Secret itself.
 type addresses struct {
 	dir     string
-	secrets delivery.Secrets // nil where the daemon does not run in a cluster
+	secrets access.Secrets // nil where the daemon does not run in a cluster
 }
 
 func (a addresses) of(ctx context.Context, tenant string, ref v1alpha1.SecretKeyRef) (string, error) {

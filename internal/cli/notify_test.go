@@ -19,7 +19,7 @@ import (
 // secrets are those of a namespace in memory, with one tenant's label on all.
 type secrets map[string]map[string][]byte
 
-// Secret implements delivery.Secrets.
+// Secret implements access.Secrets.
 func (s secrets) Secret(_ context.Context, name string) (map[string][]byte, map[string]string, error) {
 	if s[name] == nil {
 		return nil, nil, errors.New("not found")

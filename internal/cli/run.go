@@ -13,7 +13,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
-	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/spread"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
@@ -127,6 +127,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return process.Shed(ctx, func() bool { return d.storeUp() != nil }, func() int { return servers.Drop("agents") }, log)
 	})
 	group.Go(func() error { return d.loop.Run(ctx) })
+	group.Go(func() error { return d.delivery.Run(ctx) })
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { d.sources.Run(ctx); return nil })
 	group.Go(func() error { return d.enroller.run(ctx) })
@@ -172,7 +173,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		ports = append(ports, server.Port{
 			Name: "agents", Address: o.agents, Connections: o.connections, PerAddress: o.perAddress, TLS: server.AgentTLS(certs, &d.revocations, d.log),
 			Handler: server.NewAgents(server.Agents{
-				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Delivery: observing{d.delivery, d.shared.Store}, Revocations: &d.revocations, Enrolled: d.enrolled,
+				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Delivery: spread.Agents{Deliverer: d.delivery, Store: d.shared.Store}, Revocations: &d.revocations, Enrolled: d.enrolled,
 				NotEnrolled: d.notEnrolled,
 				Metrics:     d.metrics, Log: d.log, Now: o.streams.Now,
 			}),
@@ -208,6 +209,7 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 		return asUsage(err)
 	}
 	if shared, ok := d.shared.Store.(*store.Shared); ok {
+		d.delivery.Join(shared, d.shared.Replica)
 		d.observer.each(func() { shared.Head(d.loop.Head(), d.election.Leads()) })
 	}
 	if d.shared.Config == nil || o.shadow { // a shadow must not keep others from deciding
@@ -249,25 +251,6 @@ func (d *daemon) broker(certs *pki.Files) server.Broker {
 		return d.loop
 	}
 	return &process.Broker{Decider: d.loop, Election: d.election, Address: shared.Address, Files: certs, Replica: d.shared.Replica, Life: d.shared.Life}
-}
-
-// observing is delivery by clusters' own agents, of which every replica knows.
-type observing struct {
-	*delivery.Deliverer
-
-	store store.Store
-}
-
-// Observed implements the server's Delivery.
-func (o observing) Observed(ctx context.Context, cluster string, report wire.Observed) error {
-	if _, _, err := o.Manifests(cluster); errors.Is(err, delivery.ErrNotDelivered) {
-		return err
-	}
-	taken, err := o.store.Observe(ctx, cluster, report)
-	if err != nil || !taken {
-		return err
-	}
-	return o.Deliverer.Observed(cluster, report)
 }
 
 // storeUp is the check of /readyz.

@@ -33,7 +33,7 @@ func (c *conn) carryOut(ctx context.Context, steps []step) error {
 				}
 				return err
 			case verbHold:
-				return c.annotate(ctx, s.key, manifests.AnnotationCreateVirtualNode, "false", v1alpha1.FieldManager)
+				return c.annotate(ctx, s.key, manifests.AnnotationCreateVirtualNode, "false", c.manager)
 			case verbPoke:
 				uid := s.uid
 				if uid == "" {
@@ -60,7 +60,7 @@ func (c *conn) carryOut(ctx context.Context, steps []step) error {
 // apply makes an object what it shall be, and takes over fields that others set
 // otherwise.
 func (c *conn) apply(ctx context.Context, k key, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	answer, err := c.resource(k).Apply(ctx, k.Name, u, metav1.ApplyOptions{FieldManager: v1alpha1.FieldManager, Force: true})
+	answer, err := c.resource(k).Apply(ctx, k.Name, u, metav1.ApplyOptions{FieldManager: c.manager, Force: true})
 	if err != nil {
 		return nil, err
 	}

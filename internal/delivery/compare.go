@@ -9,7 +9,7 @@ import (
 // asWanted reports whether a live object is what was applied last: it carries
 // the hash of the wanted one, and every wanted field still has its value.
 func asWanted(want *object, live *unstructured.Unstructured) bool {
-	return live != nil && live.GetAnnotations()[annotationApplied] == want.hash && covers(live.Object, want.u.Object)
+	return live != nil && live.GetAnnotations()[want.applied] == want.hash && covers(live.Object, want.u.Object)
 }
 
 // covers reports whether live has everything that want has. Fields of others

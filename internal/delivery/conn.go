@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fleetbroker/fleetbroker/internal/delivery/bulk"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 )
 
 // byUnit finds the objects of a contract, whose namespace is not known, byNode
@@ -50,6 +51,9 @@ type conn struct {
 	clientset kubernetes.Interface
 	informers map[kind]cache.SharedIndexInformer
 	bounds    bulk.Bounds
+	manager   string // of the fields that are applied
+	// foreign reports whether an object is another fleet's; nil: none is.
+	foreign func(*unstructured.Unstructured) bool
 	// missing are kinds that the cluster does not serve.
 	missing []kind
 	timeout time.Duration
@@ -97,7 +101,7 @@ func connect(ctx context.Context, name string, config *rest.Config, o *Options) 
 	config.UserAgent = "fleetbroker"
 	config.WarningHandler = rest.NoWarnings{}
 	c := &conn{
-		config: config, timeout: o.CallTimeout, clock: o.Clock, doubt: make(chan struct{}, 1),
+		config: config, manager: fleets.Set{Fleet: o.Fleet}.Name(), timeout: o.CallTimeout, clock: o.Clock, doubt: make(chan struct{}, 1),
 		informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenOf: map[key][]key{}, watchErr: map[kind]watchError{},
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -310,12 +314,23 @@ func (c *conn) every(k kind, unit string) []*unstructured.Unstructured {
 	return out
 }
 
+// own is get, but for what is another fleet's.
+func (c *conn) own(k key) *unstructured.Unstructured {
+	if u := c.get(k); !c.others(u) {
+		return u
+	}
+	return nil
+}
+
+// others reports whether an object is another fleet's.
+func (c *conn) others(u *unstructured.Unstructured) bool { return c.foreign != nil && c.foreign(u) }
+
 // find is a live object by name alone, the one that pick picks where several
 // namespaces have it.
 func (c *conn) find(k kind, name string, pick func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	var found *unstructured.Unstructured
 	for _, u := range c.every(k, key{Kind: k, Name: name}.unit().Name) {
-		if u.GetName() == name && (found == nil || pick(u)) {
+		if u.GetName() == name && !c.others(u) && (found == nil || pick(u)) {
 			found = u
 		}
 	}

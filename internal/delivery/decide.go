@@ -230,14 +230,14 @@ func decideObject(k key, want *object, live *unstructured.Unstructured, ours, bl
 // marked where it exists; one that no contract offloads any more gets rid of
 // our marks, but Liqo's tenant namespaces stay as they are: Liqo may go by
 // labels that only we wrote.
-func decideNamespace(k key, want *object, live *unstructured.Unstructured, blocked bool) decision {
+func decideNamespace(k key, want *object, live *unstructured.Unstructured, ours, blocked bool) decision {
 	if want != nil {
 		if live == nil && want.u.GetAnnotations()[manifests.AnnotationCreate] == "false" {
 			return decision{wait: true, trouble: "namespace " + k.Name + " does not exist: create it, or set create: true in the intent's offload.namespaces"}
 		}
 		return decideObject(k, want, live, true, false)
 	}
-	if live == nil || terminating(live) || live.GetAnnotations()[annotationApplied] == "" {
+	if live == nil || terminating(live) || !ours {
 		return decision{}
 	}
 	if _, offloaded := live.GetLabels()[v1alpha1.LabelTenant]; !offloaded {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -60,7 +61,7 @@ func adopted(u *unstructured.Unstructured) {
 
 // wanted is an object as load prepares it.
 func wanted(t interface{ Fatal(...any) }, u *unstructured.Unstructured) *object {
-	o, err := newObject(u, "applyset-x-v1")
+	o, err := newObject(u, fleets.Set{Namespace: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,9 @@ func TestDecideContract(t *testing.T) {
 	slice, node := wanted(t, thing(kindSlice, creating("true"))), wanted(t, thing(kindVirtualNode))
 	held := wanted(t, thing(kindSlice, creating("false")))
 	up, releasing, gone := contractWant{slice, []*object{node}}, contractWant{slice: held}, contractWant{}
-	drifted := func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{annotationApplied: "other"}) }
+	drifted := func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{fleets.AnnotationApplied: "other"})
+	}
 	both := func(s, n *unstructured.Unstructured) contractLive {
 		live := contractLive{slice: s, sliceOurs: true}
 		if n != nil {
@@ -233,12 +236,12 @@ func TestDecideNamespace(t *testing.T) {
 		"let go":            {"no contract offloads it any more", nil, applied(make1), false, []string{"let go Namespace"}, false},
 		"let go, offloaded": {"its NamespaceOffloading goes first", nil, applied(make1), true, []string{"wait"}, false},
 		"let go once":       {"our marks are gone", nil, thing(kindNamespace), false, []string{}, false},
-		"Liqo's":            {"stays as it is", nil, thing(kindNamespace, managed, annotated(annotationApplied, "x")), false, []string{}, false},
+		"Liqo's":            {"stays as it is", nil, thing(kindNamespace, managed, annotated(fleets.AnnotationApplied, "x")), false, []string{}, false},
 		"never there":       {"", nil, nil, false, []string{}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := decideNamespace(k, tc.want, tc.live, tc.blocked)
+			d := decideNamespace(k, tc.want, tc.live, fleets.Set{}.Has(tc.live), tc.blocked)
 			if got := verbs(d); !slices.Equal(got, tc.verbs) || (d.trouble != "") != tc.trouble {
 				t.Errorf("%s: got %q, trouble %q; want %q", tc.reason, got, d.trouble, tc.verbs)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -58,7 +59,7 @@ func onLedger(t interface{ Fatal(...any) }, edits map[string]string, contracts .
 // another size, and nothing goes because its file does.
 func TestOnlyWhatIsDerivedIsDelivered(t *testing.T) {
 	honest := onLedger(t, nil, held("vision-train-0-aaaa"))
-	good := desiredObjects{applySet: "a"}
+	good := desiredObjects{own: fleets.Set{Namespace: "a"}}
 	if _, err := good.load("rome", honest); err != nil || len(good.differs) > 0 || len(good.objects) < 12 {
 		t.Fatalf("an honest ledger: %v, %v, %d objects", err, good.differs, len(good.objects))
 	}
@@ -92,7 +93,7 @@ metadata: {name: kube-system, labels: {pod-security.kubernetes.io/enforce: privi
 	} {
 		t.Run(what, func(t *testing.T) {
 			want := onLedger(t, map[string]string{tc.file: tc.text}, held("vision-train-0-aaaa"))
-			for from, d := range map[string]*desiredObjects{"a start": {applySet: "a"}, "the honest ledger": {applySet: "a"}} {
+			for from, d := range map[string]*desiredObjects{"a start": {own: fleets.Set{Namespace: "a"}}, "the honest ledger": {own: fleets.Set{Namespace: "a"}}} {
 				if from != "a start" {
 					if _, err := d.load("rome", honest); err != nil {
 						t.Fatal(err)
@@ -186,7 +187,7 @@ func TestAnOlderRenderingIsLeftAlone(t *testing.T) {
 // at once gives, and names exactly the units that changed.
 func TestDerivedFollows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		followed := desiredObjects{applySet: "a"}
+		followed := desiredObjects{own: fleets.Set{Namespace: "a"}}
 		before := map[key]string{}
 		for range rapid.IntRange(1, 6).Draw(rt, "rounds") {
 			var contracts []*v1alpha1.Contract
@@ -207,7 +208,7 @@ func TestDerivedFollows(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			fresh := desiredObjects{applySet: "a"}
+			fresh := desiredObjects{own: fleets.Set{Namespace: "a"}}
 			if _, err := fresh.load("rome", want); err != nil {
 				rt.Fatal(err)
 			}

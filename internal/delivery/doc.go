@@ -36,6 +36,8 @@
 //     is offloaded to the provider.
 //   - Peerings with providers (peers.go) are made and renewed beside the passes,
 //     so that a provider that does not answer delays nothing.
+//   - Each fleet has its own Lease, ApplySet and field manager (package fleets). An
+//     object of another fleet is refused by name and never touched.
 //   - Only members of our ApplySet are pruned, and never a Namespace or a policy:
 //     one that is no longer rendered is named, and is for who installed it.
 //   - Absent is said only by who would know: in mode direct the holder of the
@@ -46,6 +48,8 @@
 //     holder of the Lease, for as long as it has renewed it. Others are bystanders:
 //     two daemons that know different troubles would else take back each other's
 //     words in the ledger, commit by commit.
+//
+// Where replicas share the clusters, package spread hands each of them its own part.
 //
 // Where the mode is agent the worker runs in the cluster's own agent (Unpacked)
 // and remote.go stands in for it here: it hands the manifests out, lets the agent

@@ -40,7 +40,7 @@ func (w *worker) watchDrains(ctx context.Context, c *conn) {
 		overdue := w.overdue()
 		for _, obj := range c.informers[kindVirtualNode].GetStore().List() {
 			u := obj.(*unstructured.Unstructured)
-			if !terminating(u) {
+			if !terminating(u) || c.others(u) {
 				continue
 			}
 			slice := liveKey(kindVirtualNode, u).unit().Name

@@ -12,8 +12,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
-
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // DefaultLeaseDuration is after what time another daemon may take a silent one's
@@ -68,7 +66,7 @@ func (w *worker) electOnce(ctx context.Context, c *conn) error {
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &sparingLock{saw: w.saw, held: w.renew, clock: w.options.Clock, every: w.options.LeaseDuration * 4 / 15, Interface: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Name: ownName(w.options.Fleet), Namespace: w.options.Namespace},
+			LeaseMeta:  metav1.ObjectMeta{Name: w.own.Name(), Namespace: w.options.Namespace},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: w.options.Identity},
 		}},
@@ -96,7 +94,7 @@ func (w *worker) electOnce(ctx context.Context, c *conn) error {
 // written since.
 func (w *worker) lead(ctx context.Context) {
 	w.mu.Lock()
-	w.leading = ctx
+	w.leading, w.adopted = ctx, false
 	w.problems.lease = ""
 	w.loaded = 0
 	for unit := range w.dirty {
@@ -216,7 +214,7 @@ func (c *conn) ensureNamespace(ctx context.Context, name string) error {
 		if !apierrors.IsNotFound(err) {
 			return err
 		}
-		_, err = c.resource(k).Create(ctx, bare("v1", string(kindNamespace), name), metav1.CreateOptions{FieldManager: v1alpha1.FieldManager})
+		_, err = c.resource(k).Create(ctx, bare("v1", string(kindNamespace), name), metav1.CreateOptions{FieldManager: c.manager})
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
@@ -235,7 +233,7 @@ func (c *conn) applyParent(ctx context.Context, parent *unstructured.Unstructure
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-		_, err = configMaps.Apply(ctx, parent.GetName(), parent, metav1.ApplyOptions{FieldManager: v1alpha1.FieldManager, Force: true})
+		_, err = configMaps.Apply(ctx, parent.GetName(), parent, metav1.ApplyOptions{FieldManager: c.manager, Force: true})
 		return err
 	})
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/flux"
@@ -295,7 +296,7 @@ func testRefusedIsTold(t *testing.T, access testAccess) {
 		for _, e := range list.Items {
 			note, _, _ := unstructured.NestedString(e.Object, "note")
 			regarding, _, _ := unstructured.NestedString(e.Object, "regarding", "name")
-			if strings.Contains(note, text) && e.Object["reason"] == reasonRefused && e.Object["type"] == "Warning" && regarding == ownName("") {
+			if strings.Contains(note, text) && e.Object["reason"] == reasonRefused && e.Object["type"] == "Warning" && regarding == "fleetbroker" {
 				return true
 			}
 		}
@@ -416,13 +417,13 @@ func testSecret(t *testing.T, cluster *env.Cluster) {
 		t.Fatal(err)
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "rome-kubeconfig", Namespace: "fleetbroker", Labels: map[string]string{LabelCluster: "rome"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "rome-kubeconfig", Namespace: "fleetbroker", Labels: map[string]string{access.LabelCluster: "rome"}},
 		Data:       map[string][]byte{"kubeconfig": cluster.Kubeconfig},
 	}
 	if _, err := api.CoreV1().Secrets("fleetbroker").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, Kubeconfigs{Secrets: KubernetesSecrets{api, "fleetbroker"}}, nil)
+	r := newRig(t, access.Kubeconfigs{Secrets: access.KubernetesSecrets{Client: api, Namespace: "fleetbroker"}}, nil)
 	want := desired(t, "rome", contract("rome", "train"))
 	want.Cluster.Spec.Access = &v1alpha1.ClusterAccess{KubeconfigSecretRef: &v1alpha1.SecretKeyRef{Name: "rome-kubeconfig", Key: "kubeconfig"}}
 	r.deliver(want)

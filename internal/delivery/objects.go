@@ -17,12 +17,11 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
 const (
-	// annotationApplied carries the hash of what was applied last.
-	annotationApplied = v1alpha1.Group + "/applied"
 	// annotationPoke on a slice makes Liqo look at it again; its value is the
 	// uid of the virtual node it was poked for.
 	annotationPoke = v1alpha1.Group + "/poke"
@@ -39,6 +38,8 @@ const (
 type object struct {
 	key  key
 	hash string
+	// applied is the annotation with the hash.
+	applied string
 	// u carries the ApplySet's label and the hash. Never modified.
 	u *unstructured.Unstructured
 }
@@ -49,8 +50,8 @@ func manifestFile(name string) bool {
 }
 
 // parseObjects reads one manifest file, as far as its objects may be delivered.
-// applySet is the id its members carry.
-func parseObjects(name string, text []byte, applySet string) ([]*object, error) {
+// set is that of its members.
+func parseObjects(name string, text []byte, set fleets.Set) ([]*object, error) {
 	list, ok := readGenerated(text)
 	if !ok {
 		var err error
@@ -61,7 +62,7 @@ func parseObjects(name string, text []byte, applySet string) ([]*object, error) 
 	out := make([]*object, 0, len(list))
 	var errs []error
 	for _, u := range list {
-		o, err := newObject(u, applySet)
+		o, err := newObject(u, set)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s is not delivered: %w", name, err))
 			continue
@@ -85,7 +86,7 @@ func readGenerated(text []byte) ([]*unstructured.Unstructured, bool) {
 	return list, true
 }
 
-func newObject(u *unstructured.Unstructured, applySet string) (*object, error) {
+func newObject(u *unstructured.Unstructured, set fleets.Set) (*object, error) {
 	k := key{kind(u.GetKind()), u.GetNamespace(), u.GetName()}
 	info, ok := kinds[k.Kind]
 	if !ok || k.Kind == kindNode || info.gvr.GroupVersion().String() != u.GetAPIVersion() {
@@ -99,7 +100,7 @@ func newObject(u *unstructured.Unstructured, applySet string) (*object, error) {
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels[labelPartOf] = applySet
+		labels[fleets.LabelPartOf] = set.ID()
 		u.SetLabels(labels)
 	}
 	text, err := json.Marshal(u.Object)
@@ -107,12 +108,12 @@ func newObject(u *unstructured.Unstructured, applySet string) (*object, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	o := &object{key: k, hash: hex.EncodeToString(sum[:8]), u: u}
+	o := &object{key: k, hash: hex.EncodeToString(sum[:8]), applied: set.Applied(string(k.Kind)), u: u}
 	annotations := u.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[annotationApplied] = o.hash
+	annotations[o.applied] = o.hash
 	u.SetAnnotations(annotations)
 	return o, nil
 }
@@ -120,7 +121,7 @@ func newObject(u *unstructured.Unstructured, applySet string) (*object, error) {
 // desiredObjects follows what a consumer shall have: each change costs what
 // differs from the last.
 type desiredObjects struct {
-	applySet string
+	own fleets.Set
 	// root is the ledger's tree, which Confirm is asked about.
 	root    tree.Hash
 	overlay tree.Hash
@@ -227,7 +228,7 @@ func (d *desiredObjects) follow(changed map[string][]byte) map[key]bool {
 		if text == nil || !manifestFile(name) {
 			continue
 		}
-		objects, err := parseObjects(name, text, d.applySet)
+		objects, err := parseObjects(name, text, d.own)
 		if err != nil {
 			d.refused[name] = err.Error()
 		}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 )
 
 func manifest(name, cpu string) []byte {
@@ -32,7 +33,7 @@ func TestLoadFollowsTrees(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		store := tree.NewMemory()
 		overlay := store.Build(map[string][]byte{"kustomization.yaml": []byte("kind: Kustomization\n")})
-		followed := desiredObjects{applySet: "a"}
+		followed := desiredObjects{own: fleets.Set{Namespace: "a"}}
 		before := map[key]string{}
 		for range rapid.IntRange(1, 5).Draw(rt, "rounds") {
 			files := map[string][]byte{}
@@ -53,7 +54,7 @@ func TestLoadFollowsTrees(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			fresh := desiredObjects{applySet: "a"}
+			fresh := desiredObjects{own: fleets.Set{Namespace: "a"}}
 			if _, err := fresh.load("rome", want); err != nil {
 				rt.Fatal(err)
 			}
@@ -109,7 +110,7 @@ func TestParseObjectsRefusesWhatIsNotDelivered(t *testing.T) {
 		"something else":     "apiVersion: v1\nkind: [\n",
 		"a made-up Contract": "apiVersion: v1\nkind: Contract\nmetadata: {name: a}\n",
 	} {
-		if objects, err := parseObjects("x.yaml", []byte(text), "a"); err == nil && len(objects) > 0 {
+		if objects, err := parseObjects("x.yaml", []byte(text), fleets.Set{Namespace: "a"}); err == nil && len(objects) > 0 {
 			t.Errorf("%s: got %v, want an error", name, objects[0].key)
 		}
 	}
@@ -156,22 +157,10 @@ func TestGeneratedManifestsAreReadAsTheLibraryDoes(t *testing.T) {
 	}
 }
 
-func TestApplySetID(t *testing.T) {
-	// The example of KEP-3659's definition, computed by hand:
-	// base64url(sha256("fleetbroker.fleetbroker.ConfigMap.")).
-	id := applySetID("fleetbroker", "fleetbroker")
-	if !strings.HasPrefix(id, "applyset-") || !strings.HasSuffix(id, "-v1") || len(id) != len("applyset-")+43+len("-v1") {
-		t.Errorf("got %s", id)
-	}
-	parent := applySetParent("fleetbroker", "fleetbroker", []string{"a", "b"})
-	if parent.GetLabels()[labelID] != id {
-		t.Errorf("parent says %s, members %s", parent.GetLabels()[labelID], id)
-	}
-	groupKinds := strings.Split(parent.GetAnnotations()[annotationGroupKinds], ",")
-	if slices.Contains(groupKinds, "Namespace") || !slices.Contains(groupKinds, "ResourceSlice.authentication.liqo.io") || !slices.Contains(groupKinds, "ResourceQuota") {
-		t.Errorf("got kinds %v: a Namespace must never be pruned", groupKinds)
-	}
-	if long := ownName(strings.Repeat("x", 80)); len(long) > 63 {
-		t.Errorf("got a name of %d characters", len(long))
+// A Namespace is never a member of the set, and so never pruned.
+func TestMemberKinds(t *testing.T) {
+	got := memberKinds()
+	if slices.Contains(got, "Namespace") || slices.Contains(got, "Node") || !slices.Contains(got, "ResourceSlice.authentication.liqo.io") || !slices.Contains(got, "ResourceQuota") {
+		t.Errorf("got kinds %v", got)
 	}
 }

@@ -23,7 +23,7 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 	contracts, c, reachable, problem := w.target.Contracts, w.conn, w.reachable(), w.problems.reach
 	direct := w.target.Mode == "" || w.target.Mode == Direct
 	speaks, lease := w.speaks(), w.problems.lease
-	vouches := w.leads() && w.loaded == w.sequence && !w.older
+	vouches := w.leads() && w.adopted && w.loaded == w.sequence && !w.older
 	refused := w.refusedOf
 	beside, tools := w.gitops != nil, w.verdicts()
 	// What is not there yet may be on its way.
@@ -121,7 +121,7 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 	shares := contract.VirtualNodes()
 	var virtualNode, node *unstructured.Unstructured // any of them: all must be gone
 	for _, share := range shares {
-		made, is := c.find(kindVirtualNode, share.Name, mine), c.get(key{Kind: kindNode, Name: share.Name})
+		made, is := c.find(kindVirtualNode, share.Name, mine), c.own(key{Kind: kindNode, Name: share.Name})
 		if virtualNode == nil {
 			virtualNode = made
 		}
@@ -167,7 +167,7 @@ func plus(a, b v1alpha1.Resources) v1alpha1.Resources {
 // why; "" when all are.
 func unfinished(c *conn, shares []v1alpha1.NodeShare) string {
 	for _, share := range shares {
-		node := c.get(key{Kind: kindNode, Name: share.Name})
+		node := c.own(key{Kind: kindNode, Name: share.Name})
 		if node == nil {
 			return "Node " + share.Name + " is not there"
 		}
@@ -211,8 +211,11 @@ func offloading(c *conn, contract *v1alpha1.Contract) (bool, string) {
 	}
 	for _, ns := range contract.Spec.Offload.Namespaces {
 		u := c.get(key{kindOffloading, ns.Name, offloadingName})
-		if u == nil {
+		switch {
+		case u == nil:
 			return false, fmt.Sprintf("namespace %s is not offloaded yet", ns.Name)
+		case c.others(u):
+			return false, fmt.Sprintf("namespace %s is offloaded by another fleet", ns.Name)
 		}
 		phase, _, _ := unstructured.NestedString(u.Object, "status", "offloadingPhase")
 		seen, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")

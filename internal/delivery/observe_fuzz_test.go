@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 )
 
 // FuzzCluster: whatever an API server answers for objects of Liqo, Flux and Argo
@@ -45,7 +46,7 @@ func FuzzCluster(f *testing.F) {
 			_, _ = foreignTrouble(u()), extraNews(k, u())
 			trimPod(u())
 			for _, blocked := range []bool{false, true} {
-				decideNamespace(key{Kind: k, Name: "vision"}, nil, u(), blocked)
+				decideNamespace(key{Kind: k, Name: "vision"}, nil, u(), !blocked, blocked)
 				decideObject(key{Kind: k, Name: "s"}, nil, u(), !blocked, blocked)
 			}
 		}
@@ -85,7 +86,7 @@ func FuzzManifests(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, _ := parseObjects("x.yaml", text, "applyset-x-v1")
+		list, _ := parseObjects("x.yaml", text, fleets.Set{Namespace: "x"})
 		for _, o := range list {
 			if _, ok := kinds[o.key.Kind]; !ok || o.key.Kind == kindNode || o.u.GetKind() != string(o.key.Kind) {
 				t.Fatalf("a %s is delivered", o.u.GetKind())

@@ -45,6 +45,11 @@ func (w *worker) pass(ctx context.Context, c *conn) error {
 	// What was unsure is known after the pass, also when there was nothing to
 	// do: who observed while units were in flight was told Unknown.
 	defer w.bump()
+	if err := w.adopt(lead, c); err != nil {
+		w.settle(err)
+		w.log.Warn("cluster is not as wanted", "error", err)
+		return err
+	}
 	w.tellRefused(lead, c)
 	began := w.options.Clock.Now()
 	todo := w.decide(c)
@@ -100,7 +105,7 @@ func (w *worker) load(c *conn) (bool, error) {
 		}
 		for k := range c.informers {
 			for _, obj := range c.informers[k].GetStore().List() {
-				if u := obj.(*unstructured.Unstructured); w.ours(u) || (k == kindNamespace && u.GetAnnotations()[annotationApplied] != "") {
+				if u := obj.(*unstructured.Unstructured); w.ours(u) {
 					w.markLocked(liveKey(k, u).unit())
 				}
 			}
@@ -340,7 +345,7 @@ func (w *worker) ensureParent(ctx context.Context, c *conn) error {
 	if have == line && have != "" {
 		return nil
 	}
-	if err := c.applyParent(ctx, applySetParent(ownName(w.options.Fleet), w.options.Namespace, members)); err != nil {
+	if err := c.applyParent(ctx, w.own.Parent(memberKinds(), members)); err != nil {
 		return fmt.Errorf("write the ApplySet of cluster %s: %w", w.name, explain(err))
 	}
 	w.mu.Lock()

@@ -86,7 +86,7 @@ func (w *worker) tellRefused(ctx context.Context, c *conn) {
 	for _, note := range untold {
 		event := w.refusal(note)
 		err := c.call(ctx, func(ctx context.Context) error {
-			_, err := c.dynamic.Resource(events).Namespace(w.options.Namespace).Create(ctx, event, metav1.CreateOptions{FieldManager: v1alpha1.FieldManager})
+			_, err := c.dynamic.Resource(events).Namespace(w.options.Namespace).Create(ctx, event, metav1.CreateOptions{FieldManager: c.manager})
 			return err
 		})
 		if err != nil {
@@ -104,7 +104,7 @@ func (w *worker) refusal(note string) *unstructured.Unstructured {
 		"type":      "Warning", "reason": reasonRefused, "action": "Deliver",
 		"reportingController": "fleetbroker.io/delivery", "reportingInstance": short(w.options.Identity, 128),
 		"note":      short(note, maxNote),
-		"regarding": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "namespace": w.options.Namespace, "name": ownName(w.options.Fleet)},
+		"regarding": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "namespace": w.options.Namespace, "name": w.own.Name()},
 	}}
 }
 

@@ -9,29 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
-
-// KubernetesSecrets reads Secrets of one namespace of the cluster that the
-// daemon runs in. It needs the verb get on secrets there.
-type KubernetesSecrets struct {
-	// Client of the daemon's own cluster.
-	Client kubernetes.Interface
-	// Namespace of the daemon.
-	Namespace string
-}
-
-// Secret implements Secrets.
-func (s KubernetesSecrets) Secret(ctx context.Context, name string) (map[string][]byte, map[string]string, error) {
-	secret, err := s.Client.CoreV1().Secrets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	return secret.Data, secret.Labels, nil
-}
 
 // mayUseSecret refuses a virtual node that an intent has made with a Secret of
 // people's, unless the Secret's label says that it is for the intent's tenant:

@@ -24,6 +24,9 @@ func (w *worker) decideUnit(c *conn, unit key) (d decision, wanted bool) {
 	}
 	want := w.desired.objects[unit]
 	live := c.get(unit)
+	if trouble := w.others(c, unit); trouble != "" {
+		return decision{wait: true, trouble: trouble}, true
+	}
 	switch unit.Kind {
 	case kindContract:
 		want := w.desired.contracts[unit.Name]
@@ -31,7 +34,7 @@ func (w *worker) decideUnit(c *conn, unit key) (d decision, wanted bool) {
 		return w.keepLast(c, unit, w.remind(unit, decideContract(want, live), live)), want.slice != nil
 	case kindNamespace:
 		offloading := c.get(key{kindOffloading, unit.Name, offloadingName})
-		return decideNamespace(unit, want, live, offloading != nil && w.ours(offloading)), want != nil
+		return decideNamespace(unit, want, live, w.ours(live), w.ours(offloading)), want != nil
 	case kindOffloading:
 		w.mu.Lock()
 		why := w.target.Refused[unit.Namespace]
@@ -68,16 +71,17 @@ func (w *worker) onlyMarked(namespace string) bool {
 func (w *worker) liveContract(c *conn, name string, want contractWant) contractLive {
 	slice := c.find(kindSlice, name, w.ours)
 	if want.slice != nil {
-		slice = c.get(want.slice.key)
+		slice = c.own(want.slice.key)
 	}
-	live := contractLive{slice: slice, sliceOurs: w.ours(slice), node: len(c.every(kindNode, name)) > 0}
+	node := slices.ContainsFunc(c.every(kindNode, name), func(u *unstructured.Unstructured) bool { return !c.others(u) })
+	live := contractLive{slice: slice, sliceOurs: w.ours(slice), node: node}
 	named := c.find(kindVirtualNode, name, w.ours)
 	for _, u := range c.every(kindVirtualNode, name) {
 		at := liveKey(kindVirtualNode, u)
 		wanted := slices.ContainsFunc(want.nodes, func(o *object) bool { return o.key == at })
 		// Liqo's own, made bare of our slice, is the contract's too.
 		bare := u == named && !slices.ContainsFunc(want.nodes, func(o *object) bool { return o.key.Name == name })
-		if wanted || bare || w.ours(u) {
+		if (wanted || bare || w.ours(u)) && !c.others(u) {
 			live.virtualNodes = append(live.virtualNodes, liveNode{u, w.ours(u)})
 		}
 	}
@@ -169,9 +173,7 @@ func (w *worker) standsIn(c *conn, unit key, provider string) bool {
 	})
 }
 
-func (w *worker) ours(u *unstructured.Unstructured) bool {
-	return u != nil && u.GetLabels()[labelPartOf] == w.desired.applySet
-}
+func (w *worker) ours(u *unstructured.Unstructured) bool { return w.own.Has(u) }
 
 // draining reports whether a tenant has a virtual node that is on its way out.
 func (w *worker) draining(c *conn, tenant string) bool {

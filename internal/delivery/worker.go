@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 )
 
 // Pauses after failures, of reaching a cluster and of changing it.
@@ -50,11 +51,15 @@ type worker struct {
 	wake    chan struct{}
 	peers   chan struct{} // wakes whoever looks after peerings
 
-	// desired belongs to the goroutine of run.
+	own fleets.Set // of what this fleet applies there
+
+	// desired and elder belong to the goroutine of run.
 	desired  desiredObjects
+	elder    fleets.Elder
 	parented string // namespaces that the ApplySet's parent names
 
 	mu       sync.Mutex
+	adopted  bool // in this term: what was applied before the set had a name of its own is in it
 	target   Desired
 	sequence uint64 // grows with target
 	loaded   uint64 // the sequence that desired holds
@@ -93,12 +98,12 @@ type worker struct {
 
 func newWorker(name string, options *Options, bump func()) *worker {
 	ctx, stop := context.WithCancel(context.Background())
-	own := ownName(options.Fleet)
+	own := fleets.Set{Fleet: options.Fleet, Namespace: options.Namespace}
 	return &worker{
 		name: name, options: options, log: options.Log.With("cluster", name), bump: bump,
 		ctx: ctx, stop: stop, wake: make(chan struct{}, 1), peers: make(chan struct{}, 1),
-		desired: desiredObjects{applySet: applySetID(own, options.Namespace)},
-		dirty:   map[key]origin{}, inflight: map[key]bool{}, waiting: map[key]bool{}, trouble: map[key]string{}, unheld: map[string]string{},
+		own: own, desired: desiredObjects{own: own},
+		dirty: map[key]origin{}, inflight: map[key]bool{}, waiting: map[key]bool{}, trouble: map[key]string{}, unheld: map[string]string{},
 		problems: problems{reach: notReachedYet},
 	}
 }
@@ -210,6 +215,7 @@ func (w *worker) session() error {
 	if err != nil {
 		return fmt.Errorf("connect to cluster %s: %w", w.name, err)
 	}
+	c.foreign = w.foreign
 	ctx, end := context.WithCancelCause(w.ctx)
 	// What the libraries log is said by Status in fewer words.
 	quiet := klog.NewContext(ctx, logr.Discard())

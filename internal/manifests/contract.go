@@ -119,6 +119,7 @@ func (r *render) virtualNode(c *v1alpha1.Contract, share v1alpha1.NodeShare) *of
 	node.Spec.Labels[v1alpha1.LabelIntent] = r.intentValue(c)
 	node.Spec.Labels[v1alpha1.LabelContract] = c.Metadata.Name
 	node.Spec.Labels[v1alpha1.LabelTenant] = c.Metadata.Namespace
+	r.ofFleet(node.Spec.Labels)
 	return node
 }
 
@@ -171,12 +172,12 @@ func (r *render) contractMeta(c *v1alpha1.Contract) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:      SliceName(c),
 		Namespace: TenantNamespace(r.clusters, c.Spec.Consumer, c.Spec.Provider),
-		Labels: map[string]string{
+		Labels: r.ofFleet(map[string]string{
 			LabelRemoteClusterID:    LiqoID(r.clusters, c.Spec.Provider),
 			v1alpha1.LabelContract:  c.Metadata.Name,
 			v1alpha1.LabelTenant:    c.Metadata.Namespace,
 			v1alpha1.LabelIntent:    r.intentValue(c),
 			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
-		},
+		}),
 	}
 }

@@ -18,12 +18,15 @@ import (
 // What differs (Older): in 2 the policy intent-guard covers all namespaces but
 // those of the system; in 3 policies have the fleet's id in their names, are never
 // pruned, namespace-guard holds the label fleetbroker.io/system, and intents' names
-// that are cut have a longer hash (Facts.Renderer).
-const Renderer = 3
+// that are cut have a longer hash (Facts.Renderer); in 4 objects bear the fleet's id.
+const Renderer = 4
 
 // longHash is the rendering from which on names of intents are cut with ten bytes
 // of hash instead of four.
 const longHash = 3
+
+// ofFleet is the rendering from which on objects bear the fleet's id.
+const ofFleet = 4
 
 // Renders reports whether this program can say what a commit of this number
 // should have rendered. Commits from before numbering have 0; they are rendered

@@ -75,8 +75,8 @@ func (r *render) namespaceObjects(consumer, name string, contracts []*v1alpha1.C
 		problems = append(problems, Problem{Consumer: consumer, Namespace: name, Message: fmt.Sprintf(
 			"its annotations would have %d bytes, Kubernetes allows %d: spread the intents over more namespaces", n, maxAnnotations)})
 	}
-	out := []any{ns, namespaceOffloading(r.clusters, name, shares)}
-	if quota := resourceQuota(name, shares); quota != nil {
+	out := []any{ns, r.namespaceOffloading(name, shares)}
+	if quota := r.resourceQuota(name, shares); quota != nil {
 		out = append(out, quota)
 	}
 	return out, problems
@@ -115,7 +115,7 @@ func sharesOf(consumer, name string, contracts []*v1alpha1.Contract) ([]share, [
 }
 
 func (r *render) offloadedNamespace(name string, shares []share) *corev1.Namespace {
-	annotations := maps.Clone(neverPrune)
+	annotations := r.ofFleet(maps.Clone(neverPrune))
 	granted := map[string]bool{}
 	create := false
 	for _, s := range shares {
@@ -170,10 +170,10 @@ func podSelector(ns v1alpha1.OffloadNamespace) string {
 // some virtual nodes of a provider and not others makes Liqo v1.2.0 delete and
 // recreate the remote namespace every 5 s. The terms are always written out:
 // without them Liqo's controller never gets the object ready.
-func namespaceOffloading(clusters map[string]*v1alpha1.Cluster, name string, shares []share) *offv1beta1.NamespaceOffloading {
+func (r *render) namespaceOffloading(name string, shares []share) *offv1beta1.NamespaceOffloading {
 	providers := map[string]bool{}
 	for _, s := range shares {
-		providers[LiqoID(clusters, s.contract.Spec.Provider)] = true
+		providers[LiqoID(r.clusters, s.contract.Spec.Provider)] = true
 	}
 	first := shares[0]
 	spec := offv1beta1.NamespaceOffloadingSpec{
@@ -192,14 +192,14 @@ func namespaceOffloading(clusters map[string]*v1alpha1.Cluster, name string, sha
 	}
 	return &offv1beta1.NamespaceOffloading{
 		TypeMeta:   metav1.TypeMeta{APIVersion: offv1beta1.SchemeGroupVersion.String(), Kind: "NamespaceOffloading"},
-		ObjectMeta: metav1.ObjectMeta{Name: OffloadingName, Namespace: name, Labels: ownedLabels(first.contract.Metadata.Namespace)},
+		ObjectMeta: metav1.ObjectMeta{Name: OffloadingName, Namespace: name, Labels: r.ownedLabels(first.contract.Metadata.Namespace)},
 		Spec:       spec,
 	}
 }
 
 // resourceQuota is what is contracted for the namespace by intents that asked
 // for a quota, or nil when none did.
-func resourceQuota(name string, shares []share) *corev1.ResourceQuota {
+func (r *render) resourceQuota(name string, shares []share) *corev1.ResourceQuota {
 	sum := v1alpha1.Resources{}
 	asked := false
 	for _, s := range shares {
@@ -227,13 +227,13 @@ func resourceQuota(name string, shares []share) *corev1.ResourceQuota {
 	}
 	return &corev1.ResourceQuota{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
-		ObjectMeta: metav1.ObjectMeta{Name: quotaName, Namespace: name, Labels: ownedLabels(shares[0].contract.Metadata.Namespace)},
+		ObjectMeta: metav1.ObjectMeta{Name: quotaName, Namespace: name, Labels: r.ownedLabels(shares[0].contract.Metadata.Namespace)},
 		Spec:       corev1.ResourceQuotaSpec{Hard: hard},
 	}
 }
 
-func ownedLabels(tenant string) map[string]string {
-	return map[string]string{v1alpha1.LabelTenant: tenant, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}
+func (r *render) ownedLabels(tenant string) map[string]string {
+	return r.ofFleet(map[string]string{v1alpha1.LabelTenant: tenant, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})
 }
 
 // peeringNamespace is a namespace in which Liqo keeps a peering, marked so that

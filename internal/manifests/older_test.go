@@ -37,10 +37,10 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// Renderings 1 and 2 cut the names of intents with four bytes of hash, and so this
-// program renders what histories have of then: all golden files of before.
+// Renderings 1 and 2 cut the names of intents with four bytes of hash, and this
+// program renders what histories have of then and of 3: all golden files of before.
 func TestOlder_NamesOfIntents(t *testing.T) {
-	for _, number := range []int{1, 2} {
+	for _, number := range []int{1, 2, 3} {
 		sums, err := os.ReadFile(fmt.Sprintf("testdata/renderer-%d.sum", number))
 		if err != nil {
 			t.Fatal(err)
@@ -132,6 +132,62 @@ func TestPoliciesAreNamedByFleet(t *testing.T) {
 	for _, name := range []string{"fleetbroker-daemon", "fleetbroker-f3k9q2abu7-daemon", "fleetbroker-x-intent-guard", "intent-guard"} {
 		if PolicyName(name) != "" {
 			t.Errorf("%s is taken for a policy of ours", name)
+		}
+	}
+}
+
+// Every object of a fleet with an id bears it, but for Liqo's namespaces, which fleets
+// share, and policies, which have it in their names; rendering 3 named no fleet, and a
+// fleet without an id renders what it did.
+func TestObjectsBearTheFleet(t *testing.T) {
+	const fleetID = "f3k9q2abu7"
+	contracts := []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision", Create: true, Quota: true}))}
+	of := func(facts *Facts) map[objectID]map[string]any {
+		facts.Clusters = fleet()
+		out, err := facts.All(NewIndex(contracts))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := map[objectID]map[string]any{}
+		for name, text := range out.Files {
+			if strings.HasSuffix(name, "/kustomization.yaml") {
+				continue
+			}
+			if err := readObjects(text, objects); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return objects
+	}
+	borne := 0
+	for id, o := range of(&Facts{Fleet: fleetID}) {
+		field, want := "labels", any(fleetID)
+		switch {
+		case id.kind == "Namespace" && strings.HasPrefix(id.name, "liqo-tenant-"), strings.Contains(id.kind, "AdmissionPolicy"):
+			want = nil
+		case id.kind == "Namespace":
+			field = "annotations"
+		}
+		if got := metadata(o, field)[v1alpha1.LabelFleet]; got != want {
+			t.Errorf("%s bears fleet %v; want %v", id, got, want)
+		} else if got != nil {
+			borne++
+		}
+		if err := Admissible(o); err != nil {
+			t.Error(err)
+		}
+		if spec, _ := o["spec"].(map[string]any); id.kind == "VirtualNode" && spec["labels"].(map[string]any)[v1alpha1.LabelFleet] != fleetID {
+			t.Errorf("the Node of %s does not bear the fleet: %v", id, spec["labels"])
+		}
+	}
+	if borne != 5 {
+		t.Errorf("%d objects bear the fleet; want slice, virtual node, namespace, offloading and quota", borne)
+	}
+	for _, facts := range []*Facts{{Fleet: fleetID, Renderer: 3}, {}} {
+		for id, o := range of(facts) {
+			if metadata(o, "labels")[v1alpha1.LabelFleet] != nil || metadata(o, "annotations")[v1alpha1.LabelFleet] != nil {
+				t.Errorf("rendering %d of fleet %q: %s bears a fleet", facts.Renderer, facts.Fleet, id)
+			}
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (r *render) update(changes []model.Change) (Output, error) {
 type render struct {
 	ix         Index
 	clusters   map[string]*v1alpha1.Cluster
-	fleet      string             // id, in names of policies
+	fleet      string             // id, on objects and in names of policies
 	number     int                // of the rendering
 	shards     map[[3]string]bool // consumer, tenant, shard
 	namespaces map[[2]string]bool // consumer, namespace
@@ -143,6 +143,15 @@ func (r *render) intentValue(c *v1alpha1.Contract) string {
 		return v1alpha1.ShortIntentValue(c.Metadata.Namespace, c.Spec.Intent.Name)
 	}
 	return v1alpha1.IntentValue(c.Metadata.Namespace, c.Spec.Intent.Name)
+}
+
+// ofFleet notes in labels, or in a Namespace's annotations, whose an object is. A
+// fleet without an id notes nothing.
+func (r *render) ofFleet(notes map[string]string) map[string]string {
+	if r.fleet != "" && r.number >= ofFleet {
+		notes[v1alpha1.LabelFleet] = r.fleet
+	}
+	return notes
 }
 
 // contract renders the objects of one contract.

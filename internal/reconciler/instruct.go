@@ -59,7 +59,7 @@ func (s *standing) tell(cluster string, news []wire.News) wire.Instructions {
 
 // instructions is a pure function of the standing and of news.
 func (s *standing) instructions(cluster string, news []wire.News) wire.Instructions {
-	out := wire.Instructions{Provide: []wire.Instruction{}, Consume: []wire.Instruction{}, Requests: []wire.RequestState{}, News: news}
+	out := wire.Instructions{Fleet: s.id, Provide: []wire.Instruction{}, Consume: []wire.Instruction{}, Requests: []wire.RequestState{}, News: news}
 	if c := s.fleet.Clusters[cluster]; c != nil && c.HasRole("consumer") {
 		out.Deliver = modeOf(s.fleet.Policy, c) == delivery.Agent
 	}

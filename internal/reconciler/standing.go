@@ -18,6 +18,7 @@ import (
 // index and for what was made of it for each cluster: an agent may ask hundreds of
 // times a second.
 type standing struct {
+	id       string // of the fleet
 	commit   tree.Hash
 	at       v1alpha1.Time // of the commit
 	seq      uint64        // of the commit, 0 where it has none
@@ -101,7 +102,7 @@ func (r *Reconciler) stand(in *inputs) {
 		r.opts.Log.Warn("number of the ledger's newest commit", "error", err)
 	}
 	next := &standing{
-		seq:    seq,
+		id: r.deliver.id, seq: seq,
 		commit: in.heads.Ledger.Commit.Hash, at: v1alpha1.TimeOf(in.heads.Ledger.Commit.When()), fleet: f, ledger: in.ledger,
 		requests: sync.OnceValue(func() requestIndex { return indexRequests(f) }),
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
@@ -47,7 +48,7 @@ func start(tb testing.TB, p *place) *daemon {
 	}
 	tb.Cleanup(func() { _ = r.Close() })
 	d.market = market.New(market.Options{Now: time.Now})
-	deliverer := delivery.New(delivery.Options{Access: delivery.Kubeconfigs{Dir: tb.TempDir()}, Confirm: nil})
+	deliverer := delivery.New(delivery.Options{Access: access.Kubeconfigs{Dir: tb.TempDir()}, Confirm: nil})
 	tb.Cleanup(deliverer.Close)
 	d.Reconciler = reconciler.New(reconciler.Options{Repo: r, Ledger: gen.LedgerBranch, Market: d.market, Delivery: deliverer, Poll: time.Hour})
 	return d

@@ -9,6 +9,7 @@ import (
 // zero Book has heard nobody.
 type Book struct {
 	mu       sync.Mutex
+	fleet    string
 	all      []Promise
 	promises map[key]*Promise
 	heard    time.Time
@@ -17,8 +18,8 @@ type Book struct {
 // key identifies a promise: names of slices are only unique on their consumer.
 type key struct{ consumerID, slice string }
 
-// Tell replaces all promises.
-func (b *Book) Tell(promises []Promise) {
+// Tell replaces all promises of a fleet, whose id is "" where it has none.
+func (b *Book) Tell(fleet string, promises []Promise) {
 	index := make(map[key]*Promise, len(promises))
 	for i := range promises {
 		p := &promises[i]
@@ -26,7 +27,7 @@ func (b *Book) Tell(promises []Promise) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.all, b.promises = promises, index
+	b.fleet, b.all, b.promises = fleet, promises, index
 }
 
 // Hear notes that the promises held at an instant.
@@ -50,6 +51,13 @@ func (b *Book) Promise(consumerID, slice string) *Promise {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.promises[key{consumerID, slice}]
+}
+
+// Fleet is the id of the fleet whose promises these are.
+func (b *Book) Fleet() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fleet
 }
 
 // All is every promise; not to be modified.

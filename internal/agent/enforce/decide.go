@@ -63,6 +63,8 @@ type Case struct {
 	Tenant *authv1beta1.Tenant
 	// Heard is false while no broker is heard: nothing is known of contracts.
 	Heard bool
+	// Fleet whose agent decides, "" where it has no id.
+	Fleet string
 	// Promise for the slice, nil when the ledger has none.
 	Promise *Promise
 	// Offer of the promise's flavor.
@@ -113,6 +115,9 @@ func Decide(c Case) Answer {
 	if !c.Heard {
 		return Answer{Verdict: Leave, Message: "no broker is heard: what stands is kept and nothing new is granted"}
 	}
+	if c.others() {
+		return Answer{Verdict: Leave, Message: "the slice is of fleet " + FleetOf(c.Slice) + ", whose agent answers it"}
+	}
 	consumer := consumerOf(c.Slice)
 	if c.Tenant == nil || consumer == "" || string(c.Tenant.Spec.ClusterID) != consumer {
 		return Answer{Verdict: Leave, Message: "the namespace has no Tenant of the consumer that the slice names"}
@@ -155,7 +160,7 @@ func (c Case) honour() Answer {
 		return c.unable(accepted, ReasonNoCapacity, fmt.Sprintf("flavor %s has %s of %s left, contract %s is for %s: other workloads came first",
 			p.Flavor, c.Offer.Free[lack].Canonical(lack), lack, p.Contract, p.Resources[lack].Canonical(lack)))
 	}
-	selector, labels := c.Offer.NodeSelector, nodeLabels(p, c.Offer.Labels)
+	selector, labels := c.Offer.NodeSelector, nodeLabels(c.Fleet, p, c.Offer.Labels)
 	if !c.Offer.Known { // its nodes are gone for now: what was said of them stays
 		selector, labels = c.Slice.Status.NodeSelector, c.Slice.Status.NodeLabels
 	}

@@ -12,7 +12,7 @@ import (
 func TestADrainedTenantsContractsAreRefused(t *testing.T) {
 	changes := 0
 	r := &Reconciler{Book: &Book{}, Changed: func() { changes++ }, refused: map[string]string{}}
-	r.Book.Tell([]Promise{
+	r.Book.Tell("", []Promise{
 		{Contract: "a", Slice: "a", ConsumerID: "cl-rome", Standing: true},
 		{Contract: "b", Slice: "b", ConsumerID: "cl-oslo", Standing: true},
 		{Contract: "c", Slice: "c", ConsumerID: "cl-rome"},

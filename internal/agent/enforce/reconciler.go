@@ -248,8 +248,8 @@ func (r *Reconciler) decide(s *authv1beta1.ResourceSlice, tenant *authv1beta1.Te
 	defer r.mu.Unlock()
 	c := Case{
 		Slice: s, Tenant: tenant, Now: now, Patience: r.Patience,
-		Heard:   flavors != nil && now.Sub(r.Book.Heard()) <= r.Silence,
-		Promise: r.Book.Promise(consumerOf(s), s.Name),
+		Heard: flavors != nil && now.Sub(r.Book.Heard()) <= r.Silence,
+		Fleet: r.Book.Fleet(), Promise: r.Book.Promise(consumerOf(s), s.Name),
 	}
 	if c.Promise != nil {
 		given := make(map[string]Given, len(r.given))

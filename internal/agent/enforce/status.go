@@ -19,6 +19,8 @@ import (
 const (
 	LabelContract = "granted." + v1alpha1.Group + "/contract"
 	LabelFlavor   = "granted." + v1alpha1.Group + "/flavor"
+	// LabelFleet is the id of the fleet whose agent granted it.
+	LabelFleet = "granted." + v1alpha1.Group + "/fleet"
 )
 
 // LabelsOf are the labels that describe a flavor's cards.
@@ -31,12 +33,12 @@ func LabelsOf(f *v1alpha1.FlavorSpec) map[string]string {
 
 // nodeLabels are what the consumer's Node is labelled with. The group's own
 // labels are the broker's: Liqo would put ours over its.
-func nodeLabels(p *Promise, flavor map[string]string) map[string]string {
+func nodeLabels(fleet string, p *Promise, flavor map[string]string) map[string]string {
 	out := maps.Clone(flavor)
 	if out == nil {
 		out = map[string]string{}
 	}
-	out[LabelContract], out[LabelFlavor] = p.Contract, p.Flavor
+	out[LabelContract], out[LabelFlavor], out[LabelFleet] = p.Contract, p.Flavor, fleet
 	maps.DeleteFunc(out, func(key, value string) bool {
 		return value == "" || strings.HasPrefix(key, v1alpha1.Group+"/") || len(validation.IsValidLabelValue(value)) > 0
 	})

@@ -12,5 +12,9 @@
 // those of all objects without a namespace. So are news of intents that hold
 // nothing, and of budgets (announce.go).
 //
+// The agents of several fleets may show theirs in one cluster: each picture bears its
+// fleet's id, those of others are left alone, and where one has the name of another
+// fleet's it is called <name>-<id>. What bears no id is taken over where it is wanted.
+//
 // Want is pure. A Mirror belongs to one goroutine.
 package mirror

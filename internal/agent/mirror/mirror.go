@@ -1,9 +1,11 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,16 +30,17 @@ type Mirror struct {
 	announced map[string]bool // news that were told, by id
 }
 
-// Refusals are the contracts that administrators refuse, with why.
-func (m *Mirror) Refusals(ctx context.Context) (map[string]string, error) {
+// Refusals are the contracts of a fleet that administrators refuse, with why.
+func (m *Mirror) Refusals(ctx context.Context, fleet string) (map[string]string, error) {
 	var list crd.ProviderInstructionList
 	if err := m.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("read ProviderInstructions: %w", err)
 	}
 	out := map[string]string{}
 	for i := range list.Items {
-		if why := list.Items[i].Annotations[AnnotationRefuse]; why != "" {
-			out[list.Items[i].Name] = why
+		o := &list.Items[i]
+		if why, whose := o.Annotations[AnnotationRefuse], o.Labels[v1alpha1.LabelFleet]; why != "" && (whose == "" || whose == fleet) {
+			out[cmp.Or(o.Spec.Contract, o.Name)] = why
 		}
 	}
 	return out, nil
@@ -57,7 +60,8 @@ func (m *Mirror) Pass(ctx context.Context, s State) error {
 			return fmt.Errorf("read mirrors: %w", err)
 		}
 	}
-	errs := sync(ctx, m.Client, pointers(advertisements.Items), want.Advertisements, func(have, want *crd.Advertisement) (spec, status bool) {
+	shown, offered := apart(s.fleet(), pointers(advertisements.Items), want.Advertisements)
+	errs := sync(ctx, m.Client, shown, offered, func(have, want *crd.Advertisement) (spec, status bool) {
 		spec, status = !same(have.Spec, want.Spec), !same(have.Status, want.Status)
 		have.Spec, have.Status = want.Spec, want.Status
 		return spec, status
@@ -66,14 +70,16 @@ func (m *Mirror) Pass(ctx context.Context, s State) error {
 		return errors.Join(errs...)
 	}
 	errs = append(errs, m.announce(ctx, s)...)
-	tell(m.Events, pointers(providers.Items), want.Providers, shownProvider)
-	tell(m.Events, pointers(reservations.Items), want.Reservations, shownReservation)
-	errs = append(errs, sync(ctx, m.Client, pointers(providers.Items), want.Providers, func(have, want *crd.ProviderInstruction) (spec, status bool) {
+	promised, owed := apart(s.fleet(), pointers(providers.Items), want.Providers)
+	held, reserved := apart(s.fleet(), pointers(reservations.Items), want.Reservations)
+	tell(m.Events, promised, owed, shownProvider)
+	tell(m.Events, held, reserved, shownReservation)
+	errs = append(errs, sync(ctx, m.Client, promised, owed, func(have, want *crd.ProviderInstruction) (spec, status bool) {
 		spec, status = !same(have.Spec, want.Spec), !same(have.Status, want.Status)
 		have.Spec, have.Status = want.Spec, want.Status
 		return spec, status
 	})...)
-	errs = append(errs, sync(ctx, m.Client, pointers(reservations.Items), want.Reservations, func(have, want *crd.ReservationInstruction) (spec, status bool) {
+	errs = append(errs, sync(ctx, m.Client, held, reserved, func(have, want *crd.ReservationInstruction) (spec, status bool) {
 		spec, status = !same(have.Spec, want.Spec), !same(have.Status, want.Status)
 		have.Spec, have.Status = want.Spec, want.Status
 		return spec, status
@@ -125,6 +131,14 @@ func sync[T client.Object](ctx context.Context, c client.Client, have, want []T,
 			continue
 		}
 		spec, status := take(o, w)
+		if labels := o.GetLabels(); labels[v1alpha1.LabelFleet] != w.GetLabels()[v1alpha1.LabelFleet] {
+			labels = maps.Clone(labels)
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[v1alpha1.LabelFleet], spec = w.GetLabels()[v1alpha1.LabelFleet], true
+			o.SetLabels(labels)
+		}
 		if spec {
 			if err := c.Update(ctx, o); err != nil {
 				fail(err)

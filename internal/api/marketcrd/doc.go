@@ -1,8 +1,8 @@
 // Package marketcrd holds the kinds in which replicas of the daemon share one
 // market, group market.fleetbroker.io, in the daemon's own namespace: what each
 // provider's agent reported (Advertisement, and AdvertisementPart for what is too
-// large for one object), what agents see of the manifests that they apply
-// (Observation), and whom each replica hears (Heartbeat).
+// large for one object), what agents and replicas see of the manifests that they
+// apply (Observation), and whom each replica hears (Heartbeat).
 //
 // The daemon alone writes them, and nothing in them is a root of trust, a head or
 // a reservation: those come from the ledger. They are soft state. Deleting all of

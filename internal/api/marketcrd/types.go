@@ -176,8 +176,9 @@ type HeartbeatSpec struct {
 	Heard []byte `json:"heard,omitempty"`
 }
 
-// Observation is what the agent of a cluster that applies its own manifests sees
-// of them. Its name is the cluster's.
+// Observation is what is seen of a consumer's manifests by who applies them: the
+// cluster's own agent, or the replica of the daemon that delivers there. Its name is
+// the cluster's.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,categories=fleetbroker

@@ -17,6 +17,9 @@ const (
 	LabelContract = Group + "/contract"
 	LabelTenant   = Group + "/tenant"
 	LabelIntent   = Group + "/intent"
+	// LabelFleet is the id of the fleet whose an object is: on a contract's objects,
+	// offloadings and quotas a label, on an offloaded Namespace an annotation.
+	LabelFleet = Group + "/fleet"
 	// LabelManaged marks the Liqo tenant namespaces in which virtual nodes are guarded.
 	LabelManaged = Group + "/managed"
 	// LabelManagedBy with ManagedBy is on every object the broker alone writes.
@@ -39,7 +42,8 @@ const (
 	// TaintRemote is the PreferNoSchedule taint that keeps pods without
 	// accelerators at home where a namespace may run in both places.
 	TaintRemote = Group + "/remote"
-	// FieldManager of everything the broker applies.
+	// FieldManager of everything the broker applies for a fleet without an id; with
+	// one it is followed by a dash and the id.
 	FieldManager = "fleetbroker"
 )
 

@@ -25,6 +25,9 @@ type Instructions struct {
 	// Version names the content: equal lists have equal versions, whichever
 	// daemon gives them.
 	Version string `json:"version"`
+	// Fleet is the id of the fleet whose contracts these are, "" where it has none:
+	// slices of others are not this agent's to answer.
+	Fleet string `json:"fleet,omitempty"`
 	// Ledger is the commit on which the lists stand. Later commits that change
 	// nothing of them give no new version.
 	Ledger string `json:"ledger,omitempty"`

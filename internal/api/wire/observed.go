@@ -35,6 +35,9 @@ type Observed struct {
 	Pending  int      `json:"pending,omitempty"`
 	Problem  string   `json:"problem,omitempty"`
 	Troubles []string `json:"troubles,omitempty"`
+	// Differs: the ledger has other manifests than are rendered. Replicas of the daemon
+	// tell each other; agents, which are given what is rendered, never say so.
+	Differs bool `json:"differs,omitempty"`
 }
 
 // Check says what a report must not say, nil when it may be believed as far as

@@ -141,8 +141,8 @@ func ensure(ctx context.Context, consumer, provider Side, now time.Time) (State,
 	return State{Renew: renew}, err
 }
 
-// Undo ends a peering that Ensure made, and does nothing where there is none or
-// somebody else made it.
+// Undo ends a peering that Ensure made, and does nothing where there is none, somebody
+// else made it, or there are slices in it, whoever's.
 func Undo(ctx context.Context, consumer, provider Side) error {
 	if err := undo(ctx, consumer, provider); err != nil {
 		return fmt.Errorf("end the peering of %s with %s: %w", consumer.Name, provider.Name, err)
@@ -157,6 +157,14 @@ func undo(ctx context.Context, consumer, provider Side) error {
 	secret, foreign, err := e.identity(ctx)
 	if err != nil || foreign || secret == nil {
 		return err
+	}
+	// Another fleet may have contracts of the same two clusters.
+	var used authv1beta1.ResourceSliceList
+	if err := e.onConsumer.List(ctx, &used, client.InNamespace(consumer.Namespace)); err != nil {
+		return fmt.Errorf("on %s: see whether it is used: %w", consumer.Name, err)
+	}
+	if len(used.Items) > 0 {
+		return nil
 	}
 	if e.onProvider, e.reach, err = provider.client(ctx); err != nil {
 		return err

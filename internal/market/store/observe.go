@@ -184,6 +184,7 @@ func readSeen(o *marketcrd.Observation) (*seen, error) {
 	}
 	sum := sha256.Sum256(text)
 	out.digest = hex.EncodeToString(sum[:])
+	out.report.Generation = generation.String() // it is not in what is kept
 	return out, nil
 }
 
@@ -213,6 +214,8 @@ func (s *Shared) again(cluster string, generation wire.Generation) {
 	}
 	s.mu.Unlock()
 	if known && s.opts.Observed != nil {
-		s.opts.Observed(cluster, o.report)
+		report := o.report
+		report.Generation = generation.String()
+		s.opts.Observed(cluster, report)
 	}
 }

@@ -125,6 +125,21 @@ func (s *Shared) Status() Status {
 	return out
 }
 
+// Live are the replicas that live and that agents can reach, this one included, in
+// order; cut: nobody is heard, and which others live is not known.
+func (s *Shared) Live() (replicas []string, cut bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range s.beats.live(s.opts.Now()) {
+		if s.beats.others[name].serving {
+			replicas = append(replicas, name)
+		}
+	}
+	replicas = append(replicas, s.opts.Replica)
+	slices.Sort(replicas)
+	return replicas, s.link.cut
+}
+
 // Address is where another replica is reached, "" where it is not known or the
 // replica is not live.
 func (s *Shared) Address(replica string) string {

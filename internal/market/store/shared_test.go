@@ -53,8 +53,13 @@ func (r *replicas) start(name, life string) *replica {
 	one := &replica{name: name, api: r.objects.API(), market: market.New(market.Options{Now: func() time.Time { return r.now }})}
 	one.store = store.NewShared(store.Options{
 		API: one.api, Market: one.market, Replica: name, Life: life, Now: func() time.Time { return r.now },
-		Observed: func(cluster string, report wire.Observed) { one.seen = append(one.seen, cluster+" "+report.Root[:2]) },
-		News:     func() { one.news++ },
+		Observed: func(cluster string, report wire.Observed) {
+			if _, err := wire.ParseGeneration(report.Generation); err != nil {
+				r.t.Errorf("%s is told of %s without a generation: %v", name, cluster, err)
+			}
+			one.seen = append(one.seen, cluster+" "+report.Root[:2])
+		},
+		News: func() { one.news++ },
 	})
 	one.store.Follow(r.t.Context(), one.api.Follow)
 	r.all = append(r.all, one)
@@ -605,5 +610,24 @@ func TestUrgentBudget(t *testing.T) {
 	}
 	if got := a.state("paris"); got != model.Fresh {
 		t.Errorf("paris is %s", got)
+	}
+}
+
+// Live are the replicas whose Heartbeat changed in the last 30 s, and who they are is
+// not known without the store.
+func TestLive(t *testing.T) {
+	r := newReplicas(t, "a", "b", "c")
+	a := r.all[0]
+	r.tick(21) // two beats of each
+	if got, cut := a.store.Live(); cut || !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("live are %v, cut off %t", got, cut)
+	}
+	r.all = slices.DeleteFunc(r.all, func(one *replica) bool { return one.name == "b" }) // it dies
+	r.tick(41)
+	if got, cut := a.store.Live(); cut || !slices.Equal(got, []string{"a", "c"}) {
+		t.Errorf("after b died live are %v, cut off %t", got, cut)
+	}
+	if _, cut := r.start("d", "1").store.Live(); !cut {
+		t.Error("who has read nothing knows who lives")
 	}
 }

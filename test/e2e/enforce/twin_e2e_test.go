@@ -213,12 +213,11 @@ func (w *twin) slice(ctx context.Context, s, there *authv1beta1.ResourceSlice) e
 	consumer := liqov1beta1.ClusterID(w.consumerID)
 	spec.ConsumerClusterID = &consumer
 	if there == nil {
+		labels := maps.Clone(s.Labels) // both are copied once
+		maps.Copy(labels, map[string]string{"liqo.io/originID": w.consumerID, "liqo.io/replicated": "true", "liqo.io/replication": "false", "liqo.io/remote-cluster-id": w.consumerID})
 		there = &authv1beta1.ResourceSlice{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: s.Name, Namespace: w.providerSpace, Annotations: maps.Clone(s.Annotations), // copied once
-				Labels: map[string]string{"liqo.io/originID": w.consumerID, "liqo.io/replicated": "true", "liqo.io/replication": "false", "liqo.io/remote-cluster-id": w.consumerID},
-			},
-			Spec: spec,
+			ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: w.providerSpace, Annotations: maps.Clone(s.Annotations), Labels: labels},
+			Spec:       spec,
 		}
 		return w.provider.Create(ctx, there)
 	}

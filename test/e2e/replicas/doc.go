@@ -9,4 +9,6 @@
 //	    deleted: nobody is called silent who reports
 //	  - decides: who decides is killed, cut off from the API server, cut off from
 //	    git: another one decides in time, and each intent is decided once
+//	  - delivers: each consumer has one replica that delivers to it, and all know what
+//	    it sees there; when it is killed another one takes the cluster over
 package replicas

@@ -49,11 +49,18 @@ type replica struct {
 // newHub starts an API server, git, and so many replicas of a fleet.
 func newHub(t *testing.T, inputs map[string]string, replicas int, args ...string) (context.Context, *hub) {
 	t.Helper()
+	return newHubOf(t, rig.Options{Inputs: inputs}, replicas, args...)
+}
+
+// newHubOf is newHub with clusters.
+func newHubOf(t *testing.T, o rig.Options, replicas int, args ...string) (context.Context, *hub) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	t.Cleanup(cancel)
 	h := &hub{t: t, Hub: rigtest.NewHub(ctx, t)}
 	var err error
-	h.rig, err = rig.Start(ctx, rig.Options{Dir: t.TempDir(), Bin: bin, Inputs: inputs})
+	o.Dir, o.Bin = t.TempDir(), bin
+	h.rig, err = rig.Start(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,9 @@ type Options struct {
 	Providers map[string][]env.GPUNode
 	// Consumers by name.
 	Consumers []string
+	// On are clusters by name that stand already, another rig's: they are used as they
+	// are, in place of new ones, and not stopped.
+	On map[string]*env.Cluster
 	// Inputs are further files of the fleet repo, over those that Start makes.
 	Inputs map[string]string
 	// AgentArgs are added to the command line of every agent.
@@ -131,6 +134,12 @@ func (r *Rig) names() []string {
 }
 
 func (r *Rig) startCluster(ctx context.Context, name string) error {
+	if c := r.On[name]; c != nil {
+		r.mu.Lock()
+		r.Clusters[name] = c
+		r.mu.Unlock()
+		return r.kubeconfigs(c)
+	}
 	dir := filepath.Join(r.Dir, "clusters", name)
 	c, err := env.StartCluster(ctx, env.ClusterOptions{Name: name, Dir: dir, Audit: r.Audit, ControllerManager: r.Liqo, Pods: r.Liqo, Progress: r.Progress})
 	if err != nil {
@@ -156,12 +165,17 @@ func (r *Rig) startCluster(ctx context.Context, name string) error {
 			return err
 		}
 	}
+	fmt.Fprintf(r.Progress, "  %s is up at %s\n", name, c.URL)
+	return r.kubeconfigs(c)
+}
+
+// kubeconfigs lets daemons and agents reach a cluster.
+func (r *Rig) kubeconfigs(c *env.Cluster) error {
 	for _, who := range []string{"kubeconfigs", "agents"} { // daemons' and agents'
-		if err := os.WriteFile(filepath.Join(r.Dir, who, name+".kubeconfig"), c.Kubeconfig, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(r.Dir, who, c.Name+".kubeconfig"), c.Kubeconfig, 0o600); err != nil {
 			return fmt.Errorf("start the rig: %w", err)
 		}
 	}
-	fmt.Fprintf(r.Progress, "  %s is up at %s\n", name, c.URL)
 	return nil
 }
 

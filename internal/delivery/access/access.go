@@ -1,4 +1,11 @@
-package delivery
+// Package access finds the way to clusters: by kubeconfigs, in files or in Secrets of
+// the daemon's own namespace.
+//
+// A kubeconfig may only do what its text says: it runs no program, names no file of
+// this machine and leaves no certificate unchecked. A Secret is read only where its
+// label names the cluster. Delivery, the agent and commands of people call it; values
+// are not to be changed while they are used, and may be shared between goroutines.
+package access
 
 import (
 	"context"
@@ -7,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -27,7 +36,25 @@ type Secrets interface {
 	Secret(ctx context.Context, name string) (data map[string][]byte, labels map[string]string, err error)
 }
 
-// Kubeconfigs is the Access by kubeconfig: from the Secret that a Cluster
+// KubernetesSecrets reads Secrets of one namespace of the cluster that the
+// daemon runs in. It needs the verb get on secrets there.
+type KubernetesSecrets struct {
+	// Client of the daemon's own cluster.
+	Client kubernetes.Interface
+	// Namespace of the daemon.
+	Namespace string
+}
+
+// Secret implements Secrets.
+func (s KubernetesSecrets) Secret(ctx context.Context, name string) (map[string][]byte, map[string]string, error) {
+	secret, err := s.Client.CoreV1().Secrets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return secret.Data, secret.Labels, nil
+}
+
+// Kubeconfigs reaches clusters by kubeconfig: from the Secret that a Cluster
 // names, else from the file <cluster>.kubeconfig in a directory.
 type Kubeconfigs struct {
 	// Dir of kubeconfig files; may be empty.
@@ -36,7 +63,7 @@ type Kubeconfigs struct {
 	Secrets Secrets
 }
 
-// RESTConfig implements Access.
+// RESTConfig implements delivery.Access.
 func (k Kubeconfigs) RESTConfig(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
 	name := cluster.Metadata.Name
 	text, source, err := k.read(ctx, cluster)

@@ -1,0 +1,473 @@
+// Package spread divides the consumers among the replicas of the daemon that deliver:
+// each cluster is one replica's, the others neither watch it nor ask for its Lease, and
+// know of it what that one tells through the store that replicas share.
+//
+//	reconciler ─► Deliverer ─► delivery, of the clusters that are this replica's
+//	                 ▲  └────► what it sees there ─► store ─► the other replicas
+//	                 └──────── what others see in theirs ◄── store
+//
+// # Invariants
+//
+//   - Whose a cluster is follows from rendezvous hashing over the live replicas: those
+//     whose Heartbeat says that they serve and changed in the last 30 s. Correctness
+//     does not hang on it: nothing is written without the cluster's own Lease.
+//   - A cluster that is delivered to moves only when its holder hands it over: one at a
+//     time, at most a tenth of the holder's in a minute (at least one), and none in which
+//     a contract is being released. Who takes over begins when it hears that it was
+//     handed over, or when nobody was heard for 30 s.
+//   - The replica that a cluster belongs to may be unable to reach it: when nobody was
+//     heard to deliver there for a minute, the next one in order tries, and keeps it for
+//     an hour.
+//   - A word counts for 30 s by the hearer's own clock; after that the cluster is
+//     unreachable, not gone. Words are ordered by term: the epoch of a later holder is
+//     above that of every word that it heard, and the store takes no older one.
+//   - What is absent is believed only of a word by the manifests that this replica has,
+//     too.
+//   - Cut off from the store nothing moves: who delivers goes on by the ledger. A replica
+//     that has not reached it for a minute since its start tries all clusters.
+//   - Without a store that replicas share (one daemon) all clusters are this one's, and
+//     nothing here does anything.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use. Run is one goroutine; no lock is held while
+// the store is asked.
+package spread
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/delivery"
+)
+
+// Times of who delivers where.
+const (
+	// fresh is how long another replica's word counts.
+	fresh = 30 * time.Second
+	// turn is how long nobody may be heard to deliver before the next in order tries.
+	turn = time.Minute
+	// kept is how long who had to try keeps a cluster.
+	kept = time.Hour
+	// tellEvery is how often is told what stays the same.
+	tellEvery = 10 * time.Second
+	// lookEvery is how often is looked whose a cluster is.
+	lookEvery = 2 * time.Second
+	// moveEvery is how long a cluster that was handed over is waited for, and the time in
+	// which a tenth may move.
+	moveEvery = time.Minute
+)
+
+// Shared is the store that replicas share, as far as it matters here.
+type Shared interface {
+	// Observe makes every replica know what is seen in a cluster. taken is false where a
+	// newer word is known.
+	Observe(ctx context.Context, cluster string, report wire.Observed) (taken bool, err error)
+	// Live are the replicas that live and serve, this one included; cut: that is not known.
+	Live() (replicas []string, cut bool)
+}
+
+// Local delivers from here; *delivery.Deliverer does.
+type Local interface {
+	Deliver(desired map[string]delivery.Desired)
+	Observe() (v1alpha1.ConsumerObservations, uint64)
+	Status() map[string]delivery.Status
+	Differing() map[string]bool
+	Changed() <-chan struct{}
+}
+
+// Deliverer is delivery of which this replica has a part. Make it with New.
+type Deliverer struct {
+	*delivery.Deliverer
+
+	local   Local
+	clock   clock.WithTicker
+	log     *slog.Logger
+	changed chan struct{}
+
+	mu      sync.Mutex
+	shared  Shared // nil: all is this one's
+	replica string
+	joined  time.Time
+	known   bool // the store was in reach since
+	desired map[string]delivery.Desired
+	places  map[string]*place
+	moved   []time.Time // when clusters were handed over in the last minute
+	moving  string      // the one that was handed over last and is not yet heard of
+
+	base       v1alpha1.ConsumerObservations // of local, as last merged
+	said       map[string]map[string]v1alpha1.ConsumerObservation
+	merged     v1alpha1.ConsumerObservations
+	generation uint64
+}
+
+// place is what is known of who delivers to a cluster.
+type place struct {
+	mine bool
+	// quiet is since when nobody else is known to deliver there.
+	quiet time.Time
+	// tried is when this replica took a cluster that was another's; zero: it did not.
+	tried time.Time
+	// word is what another replica said last, at when; its generation is above all others.
+	word  *wire.Observed
+	at    time.Time
+	last  wire.Generation
+	began time.Time
+	// own is the generation of this replica's words, sent the last that was taken, when.
+	own    wire.Generation
+	sent   *wire.Observed
+	sentAt time.Time
+	failed string // why the last was not told, as logged
+}
+
+// New makes a Deliverer that delivers to all clusters.
+func New(o delivery.Options) *Deliverer {
+	d := delivery.New(o)
+	out := over(d, o.Clock, o.Log)
+	out.Deliverer = d
+	return out
+}
+
+func over(local Local, c clock.WithTicker, log *slog.Logger) *Deliverer {
+	if c == nil {
+		c = clock.RealClock{}
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Deliverer{local: local, clock: c, log: log, changed: make(chan struct{}, 1), places: map[string]*place{}}
+}
+
+// Join makes it one of several replicas, by its name among them. It is called before
+// anything else.
+func (d *Deliverer) Join(shared Shared, replica string) {
+	d.shared, d.replica, d.joined = shared, replica, d.clock.Now()
+}
+
+// Deliver sets what each consumer shall have, by cluster, and returns at once.
+func (d *Deliverer) Deliver(desired map[string]delivery.Desired) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shared == nil {
+		d.local.Deliver(desired)
+		return
+	}
+	d.desired = desired
+	for name := range d.places {
+		if !spreads(desired[name].Mode) || desired[name].Cluster == nil {
+			delete(d.places, name)
+		}
+	}
+	d.judge(d.clock.Now())
+	d.hand()
+}
+
+// spreads reports whether a cluster of this mode is reached from the daemon.
+func spreads(mode string) bool {
+	return mode == "" || mode == delivery.Direct || mode == delivery.Flux || mode == delivery.ArgoCD
+}
+
+// hand gives the clusters that are this replica's to be delivered; mu is held.
+func (d *Deliverer) hand() {
+	own := make(map[string]delivery.Desired, len(d.desired))
+	for name, want := range d.desired {
+		if p := d.places[name]; spreads(want.Mode) && (p == nil || !p.mine) {
+			continue // a cluster that is missing is not touched
+		}
+		own[name] = want
+	}
+	d.local.Deliver(own)
+}
+
+// judge decides which clusters are this replica's, and reports whether others are now
+// than before; mu is held.
+func (d *Deliverer) judge(now time.Time) (changed bool) {
+	live, cut := d.shared.Live()
+	d.known = d.known || !cut
+	if cut {
+		if d.known || now.Sub(d.joined) < turn {
+			return false
+		}
+		live = []string{d.replica} // nobody knows of others: the clusters' Leases tell who delivers
+	}
+	status := d.local.Status()
+	d.moved = slices.DeleteFunc(d.moved, func(at time.Time) bool { return now.Sub(at) >= moveEvery })
+	for _, name := range slices.Sorted(maps.Keys(d.desired)) {
+		want := d.desired[name]
+		if !spreads(want.Mode) {
+			continue
+		}
+		p := d.places[name]
+		if p == nil {
+			p = &place{quiet: now, began: now}
+			d.places[name] = p
+		}
+		at := rank(name, d.replica, live)
+		gitops := want.Mode == delivery.Flux || want.Mode == delivery.ArgoCD
+		leads := p.mine && (status[name].Leading || gitops)
+		led := p.word != nil && p.word.Leading && now.Sub(p.at) < fresh
+		if led || leads {
+			p.quiet = now
+		}
+		if led && d.moving == name {
+			d.moving = ""
+		}
+		was := p.mine
+		switch {
+		case leads && !(led && gitops && at > 0):
+			p.mine = at == 0 || !d.mayMove(name, p, now)
+			if !p.mine {
+				d.moving, d.moved = name, append(d.moved, now)
+				d.log.Info("hands a cluster over to another replica", "cluster", name)
+			}
+		case led:
+			p.mine = false
+		case !p.mine && now.Sub(p.quiet) >= time.Duration(at)*turn:
+			p.mine, p.tried = true, time.Time{}
+			if at > 0 {
+				p.tried = now
+			}
+			p.own = wire.Generation{Epoch: max(uint64(max(now.UnixNano(), 1)), p.last.Epoch+1)} //nolint:gosec // above zero
+			p.sent = nil
+			d.log.Info("delivers to a cluster", "cluster", name, "rank", at)
+		}
+		changed = changed || was != p.mine
+	}
+	return changed
+}
+
+// mayMove reports whether a cluster may be handed over now; mu is held.
+func (d *Deliverer) mayMove(name string, p *place, now time.Time) bool {
+	if !p.tried.IsZero() && now.Sub(p.tried) < kept || p.sent == nil {
+		return false
+	}
+	if d.moving != "" && len(d.moved) > 0 && now.Sub(d.moved[len(d.moved)-1]) < moveEvery {
+		return false
+	}
+	mine := 0
+	for _, p := range d.places {
+		if p.mine {
+			mine++
+		}
+	}
+	if len(d.moved) >= max(1, mine/10) {
+		return false
+	}
+	return !slices.ContainsFunc(d.desired[name].Contracts, func(c *v1alpha1.Contract) bool { return c.Status.Phase == v1alpha1.PhaseReleasing })
+}
+
+// Changed receives when Observe may say something new.
+func (d *Deliverer) Changed() <-chan struct{} {
+	if d.shared == nil {
+		return d.local.Changed()
+	}
+	return d.changed
+}
+
+// Run tells what is seen here and looks whose clusters are, until the context ends.
+func (d *Deliverer) Run(ctx context.Context) error {
+	if d.shared == nil {
+		return nil
+	}
+	ticker := d.clock.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.local.Changed():
+			d.wake()
+		case <-ticker.C():
+		}
+		d.look(ctx)
+	}
+}
+
+// look is one look at whose clusters are, and tells what is new in this replica's.
+func (d *Deliverer) look(ctx context.Context) {
+	now := d.clock.Now()
+	d.mu.Lock()
+	var before []string
+	for name, p := range d.places {
+		if p.mine {
+			before = append(before, name)
+		}
+	}
+	last := d.reports(before)
+	if d.judge(now) {
+		d.hand()
+		d.wake()
+	}
+	var over []string
+	for _, name := range before {
+		if p := d.places[name]; p != nil && !p.mine {
+			over = append(over, name)
+		}
+	}
+	lapsed := false
+	for _, p := range d.places {
+		if p.word != nil && !p.mine && now.Sub(p.at) >= fresh {
+			p.word, lapsed = nil, true
+		}
+	}
+	d.mu.Unlock()
+	if lapsed {
+		d.wake()
+	}
+	slices.Sort(before)
+	for _, name := range before {
+		report, ended := last[name], slices.Contains(over, name)
+		if ended && report != nil {
+			report.Leading = false // the last word of this term
+		}
+		d.tell(ctx, name, report, ended, now)
+	}
+}
+
+// reports are what is seen in clusters that this replica delivers to, nil where it does
+// not; mu is held.
+func (d *Deliverer) reports(names []string) map[string]*wire.Observed {
+	status := d.local.Status()
+	// The root before what is seen: newer manifests say less of what is absent.
+	roots := make(map[string]string, len(names))
+	for _, name := range names {
+		roots[name] = d.desired[name].Tree.Root.String()
+	}
+	seen, _ := d.local.Observe()
+	differs := d.local.Differing()
+	out := make(map[string]*wire.Observed, len(names))
+	for _, name := range names {
+		s := status[name]
+		gitops := d.desired[name].Mode == delivery.Flux || d.desired[name].Mode == delivery.ArgoCD
+		if !(s.Leading || gitops && s.Reachable) {
+			continue
+		}
+		contracts := seen[name]
+		if contracts == nil {
+			contracts = map[string]v1alpha1.ConsumerObservation{}
+		}
+		report := &wire.Observed{
+			Root: roots[name], Applied: !s.Commit.IsZero() && s.Pending == 0, Contracts: contracts,
+			Leading: true, Pending: s.Pending, Problem: s.Problem, Troubles: s.Troubles, Differs: differs[name],
+		}
+		report.Fit()
+		out[name] = report
+	}
+	return out
+}
+
+// tell makes the other replicas know what is seen in a cluster, when it is something
+// else or has not been said for a while.
+func (d *Deliverer) tell(ctx context.Context, name string, report *wire.Observed, ended bool, now time.Time) {
+	d.mu.Lock()
+	p := d.places[name]
+	if p == nil || report == nil || !ended && p.sent != nil && now.Sub(p.sentAt) < tellEvery && same(p.sent, report) {
+		d.mu.Unlock()
+		return
+	}
+	if p.own.Epoch <= p.last.Epoch { // somebody else spoke since: this is a later term
+		p.own = wire.Generation{Epoch: p.last.Epoch + 1}
+	}
+	p.own.N++
+	report.Generation = p.own.String()
+	d.mu.Unlock()
+	taken, err := d.shared.Observe(ctx, name, *report)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case err != nil:
+		if p.failed != err.Error() {
+			d.log.Warn("other replicas are not told what is seen in a cluster", "cluster", name, "error", err)
+		}
+		p.failed = err.Error()
+	case !taken: // a word of a later term is known, or on its way here
+		if !ended {
+			p.last.Epoch = max(p.last.Epoch, p.own.Epoch)
+		}
+	default:
+		p.sent, p.sentAt, p.failed = report, now, ""
+	}
+	if ended { // until the next holder speaks this is what is known
+		p.word, p.at, p.quiet = report, now, now
+	}
+}
+
+// Observed takes what is seen in a cluster, from its own agent or, where replicas
+// deliver, from the one that does.
+func (d *Deliverer) Observed(cluster string, report wire.Observed) error {
+	d.mu.Lock()
+	if d.shared == nil || !spreads(d.desired[cluster].Mode) {
+		d.mu.Unlock()
+		return d.Deliverer.Observed(cluster, report)
+	}
+	defer d.mu.Unlock()
+	p, now := d.places[cluster], d.clock.Now()
+	g, err := wire.ParseGeneration(report.Generation)
+	if p == nil || err != nil || g.Cmp(p.last) < 0 {
+		return err
+	}
+	if p.mine && p.sent != nil && g.Epoch < p.own.Epoch { // of a term before this one's
+		return nil
+	}
+	p.last, p.word, p.at = g, &report, now
+	d.wake()
+	return nil
+}
+
+// Observe is what consumers say about contracts, and a number that grows when they say
+// something else.
+func (d *Deliverer) Observe() (v1alpha1.ConsumerObservations, uint64) {
+	base, generation := d.local.Observe()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shared == nil {
+		return base, generation
+	}
+	now, said := d.clock.Now(), map[string]map[string]v1alpha1.ConsumerObservation{}
+	for name, p := range d.places {
+		if p.mine {
+			continue
+		}
+		next := p.observe(d.desired[name], now)
+		if was := d.said[name]; was != nil && maps.EqualFunc(next, was, func(a, b v1alpha1.ConsumerObservation) bool { return a.Equal(&b) }) {
+			next = was // a cluster that says the same keeps its map
+		}
+		said[name] = next
+	}
+	if d.merged != nil && sameMaps(base, d.base) && sameMaps(said, d.said) {
+		return d.merged, d.generation
+	}
+	d.base, d.said = base, said
+	d.merged = maps.Clone(v1alpha1.ConsumerObservations(said))
+	maps.Copy(d.merged, base)
+	d.generation++
+	return d.merged, d.generation
+}
+
+// Differing are the clusters of which the ledger has other manifests than are rendered.
+func (d *Deliverer) Differing() map[string]bool {
+	out := d.local.Differing()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, p := range d.places {
+		if !p.mine && p.word != nil && p.word.Differs && p.word.Root == d.desired[name].Tree.Root.String() {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+func (d *Deliverer) wake() {
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}
