@@ -93,7 +93,7 @@ func (u *UI) events(w http.ResponseWriter, r *http.Request) {
 	defer life.Stop()
 	defer alive.Stop()
 	news := u.streams.next()
-	last := u.opts.Version()
+	last := u.version()
 	if !send(fmt.Sprintf("retry: 3000\nevent: version\ndata: %s\n\n", last)) {
 		return
 	}
@@ -109,7 +109,7 @@ func (u *UI) events(w http.ResponseWriter, r *http.Request) {
 		case <-alive.C:
 		case <-news:
 			news = u.streams.next()
-			version := u.opts.Version()
+			version := u.version()
 			if version == last {
 				continue
 			}

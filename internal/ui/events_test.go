@@ -48,6 +48,7 @@ func TestEvents(t *testing.T) {
 	d.show(b)
 	s := httptest.NewServer(d.ui)
 	defer s.Close()
+	d.get(t, "/ui/") // who follows has a page
 	_, next := follow(t, t.Context(), s.URL)
 	if got := next(); got != "1" {
 		t.Fatalf("the first version is %q", got)
@@ -68,6 +69,7 @@ func TestEvents(t *testing.T) {
 func TestEvents_PerViewer(t *testing.T) {
 	d := newDaemon(t)
 	d.show(small())
+	d.get(t, "/ui/")
 	s := httptest.NewServer(d.ui)
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -43,7 +43,6 @@ func newDaemon(t testing.TB) *daemon {
 	d := &daemon{commits: map[tree.Hash]gitrepo.Commit{}, now: plantest.Start.Add(3 * time.Hour), viewer: view.Viewer{All: true}, stop: make(chan struct{})}
 	d.ui = ui.New(ui.Options{
 		State:    func() *view.Snapshot { d.mu.Lock(); defer d.mu.Unlock(); return d.snap },
-		Version:  func() string { d.mu.Lock(); defer d.mu.Unlock(); return fmt.Sprint(d.round) },
 		Viewer:   func(*http.Request) view.Viewer { d.mu.Lock(); defer d.mu.Unlock(); return d.viewer },
 		History:  d,
 		Stopping: func(context.Context) <-chan struct{} { return d.stop },
@@ -79,7 +78,9 @@ func (d *daemon) show(b *plantest.Builder, notices ...view.Notice) {
 	plan := b.Plan()
 	w := b.W
 	f := &fleet.Fleet{Name: w.FleetName, Policy: w.Fleet, Clusters: w.Clusters, Tenants: w.Tenants, Intents: slices.Clone(w.Intents)}
-	slices.SortFunc(f.Intents, func(a, b *model.Intent) int { return strings.Compare(a.Metadata.Namespace+"/"+a.Metadata.Name, b.Metadata.Namespace+"/"+b.Metadata.Name) })
+	slices.SortFunc(f.Intents, func(a, b *model.Intent) int {
+		return strings.Compare(a.Metadata.Namespace+"/"+a.Metadata.Name, b.Metadata.Namespace+"/"+b.Metadata.Name)
+	})
 	var states []wire.ContractState
 	for c := range w.Ledger.Contracts() {
 		if c.Status.Phase.Held() {

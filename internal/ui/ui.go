@@ -7,11 +7,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
 	"path"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -32,8 +34,6 @@ type Options struct {
 	// State is what the newest round knew, the same value until there is another; nil
 	// before the fleet repo was read.
 	State func() *view.Snapshot
-	// Version changes whenever State does, and costs nothing to ask.
-	Version func() string
 	// Viewer is who sent a request.
 	Viewer func(*http.Request) view.Viewer
 	// History of the ledger; nil shows none.
@@ -54,12 +54,17 @@ type UI struct {
 	offers  *offers
 	streams *streams
 
-	mu    sync.Mutex
-	model *view.Model // of the newest snapshot asked for
+	mu     sync.Mutex
+	model  *view.Model // the newest that was asked for
+	making *making     // the one that follows it; nil for none
 }
 
-// modelAge is how long a model is used though nothing changed: costs go on.
-const modelAge = 30 * time.Second
+const (
+	// modelAge is how long a model is used though nothing changed: costs go on.
+	modelAge = 30 * time.Second
+	// moment is how long a page waits for a newer model than there is.
+	moment = 50 * time.Millisecond
+)
 
 //go:embed assets templates
 var files embed.FS
@@ -100,7 +105,8 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.mux.ServeHTTP(w, r)
 }
 
-// Changed says that a round is over. It never blocks.
+// Changed says that a round is over. It never blocks, and costs nothing while nobody
+// follows.
 func (u *UI) Changed() { u.streams.wake() }
 
 // call is one request for a page.
@@ -141,24 +147,87 @@ func (u *UI) call(r *http.Request) (*call, error) {
 	return c, nil
 }
 
-// newest is the model of the newest round.
+// newest is the model of the newest round. One that costs more than a moment to make is
+// not waited for where there is a former one: the page shows that, says as of when, and
+// is told when there is the newer one (events).
 func (u *UI) newest() (*view.Model, error) {
 	s := u.opts.State()
 	if s == nil {
 		return nil, &problem{http.StatusServiceUnavailable, wire.ReasonUnavailable, "The daemon has just started and has not read the fleet repo yet. Reload in a moment; /readyz says what it waits for."}
 	}
+	m, making := u.refresh(s)
+	if making == nil {
+		return m, nil
+	}
+	var enough <-chan time.Time
+	if m != nil {
+		timer := time.NewTimer(moment)
+		defer timer.Stop()
+		enough = timer.C
+	}
+	select {
+	case <-making.done:
+		return making.model, making.err
+	case <-enough:
+		return m, nil
+	}
+}
+
+// making is a model that is being made.
+type making struct {
+	done  chan struct{}
+	model *view.Model
+	err   error
+}
+
+// refresh is the model there is, and the one that is being made where that is not the
+// newest. There is one at a time.
+func (u *UI) refresh(s *view.Snapshot) (*view.Model, *making) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.opts.Now()
 	if u.model != nil && u.model.Snapshot() == s && now.Sub(u.model.Now.Time) < modelAge {
 		return u.model, nil
 	}
-	m, err := view.Make(s, now)
-	if err != nil {
-		return nil, err
+	if u.making == nil {
+		k := &making{done: make(chan struct{})}
+		u.making = k
+		go func() {
+			k.model, k.err = makeModel(s, now)
+			u.mu.Lock()
+			u.making = nil
+			if k.err == nil {
+				u.model = k.model
+			}
+			u.mu.Unlock()
+			close(k.done)
+			u.streams.wake()
+		}()
 	}
-	u.model = m
-	return m, nil
+	return u.model, u.making
+}
+
+// makeModel is view.Make, whose mistakes cost a page and never the daemon.
+func makeModel(s *view.Snapshot, now time.Time) (m *view.Model, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			m, err = nil, fmt.Errorf("make the dashboard's model: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return view.Make(s, now)
+}
+
+// version of what pages show now.
+func (u *UI) version() string {
+	if s := u.opts.State(); s != nil {
+		u.refresh(s)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.model == nil {
+		return ""
+	}
+	return u.model.Snapshot().Version
 }
 
 // page serves a page as HTML, or sends to its JSON.

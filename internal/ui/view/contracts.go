@@ -28,6 +28,8 @@ type ContractRow struct {
 	// End of the term; absent for none.
 	End      v1alpha1.Time `json:"end,omitzero"`
 	Expiring bool          `json:"expiring,omitempty"`
+
+	ahead v1alpha1.Decimal // what it will cost until the month or its term ends
 }
 
 // contractRow is a contract's row.
@@ -39,7 +41,7 @@ func (m *Model) contractRow(c *v1alpha1.Contract) ContractRow {
 			Phase: c.Status.Phase, Reason: c.Status.Reason, Message: c.Status.Message, Since: c.Status.Since,
 		},
 		Hourly: m.Hourly(c), Currency: m.Currency(), Class: c.Spec.Price.Class, Start: c.Spec.Term.Start, End: c.Spec.Term.End,
-		Expiring: ledger.Expiring(c, m.Now),
+		Expiring: ledger.Expiring(c, m.Now), ahead: m.ahead(c),
 	}
 	if now := m.states[r.Name]; now != nil {
 		r.ContractState = *now
@@ -128,7 +130,9 @@ func seenOf(o v1alpha1.ConsumerObservation) *Seen {
 	if !o.Reachable && o.Message == "" {
 		return nil
 	}
-	word := func(p v1alpha1.Presence) string { return [...]string{"unknown", "absent", "present"}[min(p, v1alpha1.Present)] }
+	word := func(p v1alpha1.Presence) string {
+		return [...]string{"unknown", "absent", "present"}[min(p, v1alpha1.Present)]
+	}
 	s := &Seen{Slice: word(o.Slice), VirtualNode: word(o.VirtualNode), Node: word(o.Node), NodeReady: o.NodeReady, Offloading: o.Offloading, Allocatable: o.Allocatable}
 	for _, text := range []string{o.Message, o.PeeringMessage, o.ProviderMessage, o.SliceDenied, o.NodeMessage, o.OffloadingMessage} {
 		if text != "" && !slices.Contains(s.Messages, text) {

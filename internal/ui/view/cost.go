@@ -148,12 +148,13 @@ func (r *CostRow) add(l *costLine) {
 
 // addAhead adds what the contracts that are seen will cost this month.
 func (m *Model) addAhead(s Sight, by string, rows map[string]*CostRow, total *CostRow) {
-	for c := range m.Ledger.Contracts() {
-		if !c.Status.Phase.Charged() || !s.None() && !s.Of(c.Metadata.Namespace) {
+	for i := range m.contracts {
+		c := &m.contracts[i]
+		if !c.Phase.Charged() || !s.None() && !s.Of(c.Tenant) {
 			continue
 		}
-		l := costLine{tenant: c.Metadata.Namespace, intent: c.Spec.Intent.Name, provider: c.Spec.Provider, contract: c.Metadata.Name, month: m.Books.Month(m.Now)}
-		ahead := m.ahead(c)
+		l := costLine{tenant: c.Tenant, intent: c.Intent, provider: c.Provider, contract: c.Name, month: m.Books.Month(m.Now)}
+		ahead := c.ahead
 		into := []*CostRow{total}
 		if r := rows[l.key(by)]; r != nil {
 			into = append(into, r)

@@ -40,9 +40,9 @@ type TenantMoney struct {
 
 func (m *Model) tenantRows() []TenantRow {
 	hourly, ahead := map[string]v1alpha1.Decimal{}, map[string]v1alpha1.Decimal{}
-	for c := range m.Ledger.Contracts() {
-		if t := c.Metadata.Namespace; c.Status.Phase.Charged() {
-			hourly[t], ahead[t] = hourly[t].Add(m.Hourly(c)), ahead[t].Add(m.ahead(c))
+	for i := range m.contracts {
+		if c := &m.contracts[i]; c.Phase.Charged() {
+			hourly[c.Tenant], ahead[c.Tenant] = hourly[c.Tenant].Add(c.Hourly), ahead[c.Tenant].Add(c.ahead)
 		}
 	}
 	intents, queued := map[string]int{}, map[string]int{}
