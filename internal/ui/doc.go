@@ -8,6 +8,7 @@
 //	events.go    server-sent events: "there is something new"
 //	render.go    templates, and how values are written on a page
 //	chart.go     bars as SVG
+//	export.go    costs as CSV
 //	templates/, assets/   HTML, CSS and JavaScript, built into the program
 //
 // Invariants:

@@ -155,6 +155,11 @@ func (d *daemon) history(b *plantest.Builder) {
 		d.commit(fmt.Sprintf("%s is active\n\nContract: %s Reserved -> Active\n", c.Metadata.Name, c.Metadata.Name), "fleetbroker", at)
 		at = at.Add(7 * time.Minute)
 	}
+	all := "everything was seen well again\n\n"
+	for c := range b.W.Ledger.Contracts() {
+		all += "Contract: " + c.Metadata.Name + " Degraded -> Active\n"
+	}
+	d.commit(all, "fleetbroker", at)
 }
 
 // big is a fleet of so many contracts and flavors.

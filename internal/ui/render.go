@@ -127,7 +127,14 @@ func line(v any) any {
 	case nil:
 		return ""
 	}
-	if r := reflect.ValueOf(v); r.Kind() == reflect.String {
+	r := reflect.ValueOf(v)
+	if r.Kind() == reflect.Pointer { // its address is nobody's business
+		if r.IsNil() {
+			return ""
+		}
+		return line(r.Elem().Interface())
+	}
+	if r.Kind() == reflect.String {
 		return escape.Line(r.String())
 	}
 	return escape.Line(fmt.Sprint(v))
@@ -226,7 +233,7 @@ func grouped(d v1alpha1.Decimal, least int) string {
 
 // number with the thousands apart.
 func number(n any) string {
-	text := fmt.Sprint(n)
+	text := fmt.Sprint(reflect.Indirect(reflect.ValueOf(n)))
 	sign := ""
 	if strings.HasPrefix(text, "-") {
 		sign, text = "−", text[1:]

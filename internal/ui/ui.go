@@ -82,6 +82,7 @@ func New(o Options) *UI {
 	u.mux.Handle("GET /{$}", http.RedirectHandler(Root+"/", http.StatusSeeOther))
 	u.mux.HandleFunc("GET "+Root+"/assets/{name}", u.asset)
 	u.mux.HandleFunc("GET "+Root+"/events", u.events)
+	u.mux.HandleFunc("GET "+APIRoot+"/cost.csv", u.costCSV)
 	return u
 }
 

@@ -1,15 +1,18 @@
 package ui_test
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 	"github.com/fleetbroker/fleetbroker/test/hostile"
 )
@@ -32,6 +35,9 @@ func paths(t testing.TB, b *plantest.Builder) []string {
 	}
 }
 
+// address is a pointer that was written in place of what it points to.
+var address = regexp.MustCompile(`\b0,?xc?[0-9a-f,]{8,}`)
+
 // TestPages: each page is there, has its JSON under the same path, and redirects to it.
 func TestPages(t *testing.T) {
 	d, b := newDaemon(t), small()
@@ -47,6 +53,9 @@ func TestPages(t *testing.T) {
 			if strings.Contains(text, bad) {
 				t.Errorf("%s has %q", path, bad)
 			}
+		}
+		if at := address.FindString(text); at != "" {
+			t.Errorf("%s shows an address in memory: %s", path, at)
 		}
 		if !strings.Contains(text, "a notice") {
 			t.Errorf("%s does not show the notice", path)
@@ -291,8 +300,41 @@ func TestFigures(t *testing.T) {
 	if got.Data.Waiting < 1 {
 		t.Errorf("waiting: got %d", got.Data.Waiting)
 	}
+	var offers struct {
+		Data ui.OffersAnswer
+	}
+	if err := json.Unmarshal(d.get(t, "/api/ui/intents/nlp/giant/offers").Body.Bytes(), &offers); err != nil || len(offers.Data.Offers) != 4 || offers.Data.Fitting != 0 {
+		t.Errorf("offers for nlp/giant: %v, %+v", err, offers.Data)
+	}
+	if page := d.get(t, "/ui/intents/nlp/giant/offers").Body.String(); !strings.Contains(page, `data-l="Free">28<`) {
+		t.Error("the 28 free GPUs of berlin/a100-pool are not shown")
+	}
 	if page := d.get(t, "/ui/cost").Body.String(); !strings.Contains(page, "vision") {
 		t.Error("the cost page does not name vision")
+	}
+}
+
+// TestCostExport: costs as CSV, a row each, in which nothing is a formula.
+func TestCostExport(t *testing.T) {
+	d, b := newDaemon(t), small()
+	d.show(b)
+	w := d.get(t, "/api/ui/cost.csv?by=contract&month=all")
+	rows, err := csv.NewReader(w.Body).ReadAll()
+	if err != nil || w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/csv") || len(rows) != 6 {
+		t.Fatalf("%d %v %q", w.Code, err, rows)
+	}
+	if got := strings.Join(rows[0], ","); got != "contract,cost,list,saved,currency,month" {
+		t.Errorf("header: %s", got)
+	}
+	if rows[1][0] != contractOf(t, b, "vision/train") || rows[1][1] != "68.4" || rows[1][4] != "EUR" {
+		t.Errorf("the most expensive: %q", rows[1])
+	}
+	d.look(view.Viewer{Groups: []string{"team-nlp"}})
+	if text := d.get(t, "/api/ui/cost.csv?by=contract&month=all").Body.String(); strings.Contains(text, "vision") || !strings.Contains(text, "nlp-embed") {
+		t.Errorf("to a member of nlp:\n%s", text)
+	}
+	if w := d.get(t, "/api/ui/cost.csv?by=colour"); w.Code != http.StatusBadRequest {
+		t.Errorf("by=colour: %d", w.Code)
 	}
 }
 

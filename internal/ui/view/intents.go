@@ -126,6 +126,8 @@ type IntentPage struct {
 	Spec *v1alpha1.IntentSpec `json:"spec,omitempty"`
 	// Decision of the newest round; absent where it made none.
 	Decision *Decision `json:"decision,omitempty"`
+	// Placements are why its held contracts are where they are, as it was decided then.
+	Placements []Placement `json:"placements,omitempty"`
 	// Contracts it holds or held.
 	Contracts []ContractRow `json:"contracts"`
 	// Spent so far, and Ahead until the month or the terms end; absent where a rate of
@@ -134,6 +136,16 @@ type IntentPage struct {
 	Ahead v1alpha1.Decimal  `json:"ahead"`
 	// Use is a Pod that uses the capacity, as YAML; "" while nothing is usable.
 	Use string `json:"use,omitempty"`
+}
+
+// Placement is why a contract was placed where it is.
+type Placement struct {
+	Contract   string             `json:"contract"`
+	Provider   string             `json:"provider"`
+	Flavor     string             `json:"flavor"`
+	Considered int                `json:"considered"`
+	Score      float64            `json:"score"`
+	Next       *v1alpha1.RunnerUp `json:"next,omitempty"`
 }
 
 // Decision is what the newest round did with an intent, and why.
@@ -201,6 +213,13 @@ func (m *Model) Intent(s Sight, tenant, name string) *IntentPage {
 		if c.Status.Phase.Held() {
 			p.Author, p.Commit = cmp.Or(c.Spec.Intent.Author, p.Author), cmp.Or(c.Spec.Intent.Commit, p.Commit)
 			p.Use = cmp.Or(p.Use, podOf(c))
+			why := Placement{Contract: c.Metadata.Name, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Considered: c.Decision.Considered, Score: c.Decision.Score}
+			if len(c.Decision.RunnersUp) > 0 {
+				why.Next = &c.Decision.RunnersUp[0]
+			}
+			if why.Considered > 0 {
+				p.Placements = append(p.Placements, why)
+			}
 		}
 	}
 	slices.SortFunc(p.Contracts, func(a, b ContractRow) int {
