@@ -9,6 +9,7 @@
 //	render.go    templates, and how values are written on a page
 //	chart.go     bars as SVG
 //	export.go    costs as CSV
+//	openapi.go   the description of the JSON, from its Go types
 //	templates/, assets/   HTML, CSS and JavaScript, built into the program
 //
 // Invariants:

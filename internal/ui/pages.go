@@ -11,7 +11,9 @@ type page struct {
 	// path below Root, as a pattern; nav is the entry of the navigation that it is under.
 	path, nav, template string
 	title               func(*call) string
-	data                func(*call) (any, error)
+	// answer is of the type that data gives, for the description of the JSON.
+	answer any
+	data   func(*call) (any, error)
 }
 
 // api is the page's path below APIRoot.
@@ -49,34 +51,34 @@ func found[T any](p *T, what string) (any, error) {
 
 // pages are all of them.
 var pages = []page{
-	{"/{$}", "fleet", "fleet", called("Fleet"), fleetPage},
-	{"/intents", "intents", "intents", called("Intents"), func(c *call) (any, error) { return c.model.Intents(c.sight, c.query), nil }},
-	{"/intents/{tenant}/{name}", "intents", "intent", named("Intent", "tenant", "name"), intentPage},
-	{"/intents/{tenant}/{name}/offers", "intents", "offers", named("Offers for", "tenant", "name"), offersPage},
-	{"/queue", "queue", "queue", called("Queue"), func(c *call) (any, error) { return c.model.Queue(c.sight, c.query), nil }},
-	{"/contracts", "contracts", "contracts", called("Contracts"), func(c *call) (any, error) { return c.model.Contracts(c.sight, c.query), nil }},
-	{"/contracts/{name}", "contracts", "contract", named("Contract", "name"), contractPage},
-	{"/flavors", "flavors", "flavors", called("Flavors"), func(c *call) (any, error) { return c.model.Flavors(c.query), nil }},
-	{"/flavors/{provider}/{name}", "flavors", "flavor", named("Flavor", "provider", "name"), func(c *call) (any, error) {
+	{"/{$}", "fleet", "fleet", called("Fleet"), FleetAnswer{}, fleetPage},
+	{"/intents", "intents", "intents", called("Intents"), view.List[view.IntentRow]{}, func(c *call) (any, error) { return c.model.Intents(c.sight, c.query), nil }},
+	{"/intents/{tenant}/{name}", "intents", "intent", named("Intent", "tenant", "name"), IntentAnswer{}, intentPage},
+	{"/intents/{tenant}/{name}/offers", "intents", "offers", named("Offers for", "tenant", "name"), OffersAnswer{}, offersPage},
+	{"/queue", "queue", "queue", called("Queue"), view.List[view.QueueRow]{}, func(c *call) (any, error) { return c.model.Queue(c.sight, c.query), nil }},
+	{"/contracts", "contracts", "contracts", called("Contracts"), view.List[view.ContractRow]{}, func(c *call) (any, error) { return c.model.Contracts(c.sight, c.query), nil }},
+	{"/contracts/{name}", "contracts", "contract", named("Contract", "name"), ContractAnswer{}, contractPage},
+	{"/flavors", "flavors", "flavors", called("Flavors"), view.List[view.FlavorRow]{}, func(c *call) (any, error) { return c.model.Flavors(c.query), nil }},
+	{"/flavors/{provider}/{name}", "flavors", "flavor", named("Flavor", "provider", "name"), view.FlavorPage{}, func(c *call) (any, error) {
 		return found(c.model.Flavor(c.sight, c.PathValue("provider"), c.PathValue("name")), "flavor")
 	}},
-	{"/providers", "providers", "providers", called("Clusters"), func(c *call) (any, error) { return c.model.Providers(c.sight, c.query), nil }},
-	{"/providers/{name}", "providers", "provider", named("Cluster", "name"), func(c *call) (any, error) {
+	{"/providers", "providers", "providers", called("Clusters"), view.List[view.ProviderRow]{}, func(c *call) (any, error) { return c.model.Providers(c.sight, c.query), nil }},
+	{"/providers/{name}", "providers", "provider", named("Cluster", "name"), view.ProviderPage{}, func(c *call) (any, error) {
 		return found(c.model.Provider(c.sight, c.PathValue("name")), "cluster")
 	}},
-	{"/tenants", "tenants", "tenants", called("Tenants"), func(c *call) (any, error) { return c.model.Tenants(c.sight, c.query), nil }},
-	{"/tenants/{name}", "tenants", "tenant", named("Tenant", "name"), func(c *call) (any, error) {
+	{"/tenants", "tenants", "tenants", called("Tenants"), view.List[view.TenantRow]{}, func(c *call) (any, error) { return c.model.Tenants(c.sight, c.query), nil }},
+	{"/tenants/{name}", "tenants", "tenant", named("Tenant", "name"), view.TenantPage{}, func(c *call) (any, error) {
 		return found(c.model.Tenant(c.sight, c.PathValue("name")), "tenant")
 	}},
-	{"/peerings", "peerings", "peerings", called("Peerings"), func(c *call) (any, error) { return c.model.PeeringsOf(c.sight, c.query), nil }},
-	{"/cost", "cost", "cost", called("Cost"), func(c *call) (any, error) {
+	{"/peerings", "peerings", "peerings", called("Peerings"), view.List[view.Peering]{}, func(c *call) (any, error) { return c.model.PeeringsOf(c.sight, c.query), nil }},
+	{"/cost", "cost", "cost", called("Cost"), view.CostPage{}, func(c *call) (any, error) {
 		p, err := c.model.Cost(c.sight, c.query)
 		if err != nil {
 			return nil, &problem{http.StatusBadRequest, "BadQuery", err.Error()}
 		}
 		return &p, nil
 	}},
-	{"/commits", "commits", "commits", called("History"), commitsPage},
+	{"/commits", "commits", "commits", called("History"), CommitsAnswer{}, commitsPage},
 }
 
 // FleetAnswer is the fleet's page with the newest commits.

@@ -83,6 +83,7 @@ func New(o Options) *UI {
 	u.mux.HandleFunc("GET "+Root+"/assets/{name}", u.asset)
 	u.mux.HandleFunc("GET "+Root+"/events", u.events)
 	u.mux.HandleFunc("GET "+APIRoot+"/cost.csv", u.costCSV)
+	u.mux.HandleFunc("GET "+APIRoot+"/openapi.json", u.describe)
 	return u
 }
 

@@ -103,9 +103,9 @@ func (m *Model) Tenants(s Sight, q Query) List[TenantRow] {
 type TenantPage struct {
 	TenantRow
 
-	Spec      TenantRights      `json:"spec"`
-	Wants     List[IntentRow]   `json:"wants"`
-	Contracts List[ContractRow] `json:"held"`
+	Spec  TenantRights      `json:"spec"`
+	Wants List[IntentRow]   `json:"wants"`
+	Holds List[ContractRow] `json:"held"`
 	// ByModel are the cards that it holds.
 	ByModel []Count `json:"byModel,omitempty"`
 }
@@ -130,7 +130,7 @@ func (m *Model) Tenant(s Sight, name string) *TenantPage {
 	p := &TenantPage{
 		TenantRow: m.tenants[at],
 		Spec:      TenantRights{Namespaces: spec.Namespaces, Providers: spec.Providers, Quota: spec.Quota, MaxPriority: spec.MaxPriority, Weight: spec.Weight, Members: spec.Members},
-		Wants:     m.Intents(s, Query{Tenant: name, Page: 1}), Contracts: m.Contracts(s, Query{Tenant: name, Page: 1}),
+		Wants:     m.Intents(s, Query{Tenant: name, Page: 1}), Holds: m.Contracts(s, Query{Tenant: name, Page: 1}),
 	}
 	by := map[string]int{}
 	for _, c := range m.contracts {

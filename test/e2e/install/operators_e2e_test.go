@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,7 +116,7 @@ func guarded(t *testing.T, home *env.Cluster) func(token, path string) (int, str
 			Metrics: server.NewMetrics(), Guard: guard,
 			Dashboard: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				c := server.CallerOf(r)
-				fmt.Fprintf(w, "%s all=%t authenticated=%t", c.Name, c.All, slices.Contains(c.Groups, "system:authenticated"))
+				fmt.Fprintf(w, "%s all=%t authenticated=%t", c.Name, c.All, strings.Contains(strings.Join(c.Groups, " "), "system:authenticated"))
 			}),
 		}),
 	})
