@@ -10,7 +10,7 @@ PACKAGES_AT_ONCE ?= 2
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-full test-short fuzz vuln vet lint bench generate fmt tools clean help
+.PHONY: build demo programs test test-full test-short fuzz vuln vet lint bench generate fmt tools clean help
 
 build: ## the two programs, into bin/
 	$(GO) build -o bin/ ./cmd/fleetbroker ./cmd/fleet-agent
@@ -18,7 +18,14 @@ build: ## the two programs, into bin/
 demo: build tools ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon
 	bin/fleetbroker demo
 
-test: vet lint tools ## everything CI runs
+# What the tests call and do not build, as command=package of Debian.
+PROGRAMS = git=git ssh=openssh-client cbc=coinor-cbc cc=gcc $(or $(CHROMIUM),chromium)=chromium
+
+programs: ## stop where a program that the tests call is missing, with the command that installs it
+	@missing=; for p in $(PROGRAMS); do command -v "$${p%%=*}" >/dev/null || missing="$$missing $${p#*=}"; done; \
+	[ -z "$$missing" ] || { echo "missing programs; install them: apt-get install$$missing (.ci/run does)" >&2; exit 1; }
+
+test: programs vet lint tools ## everything CI runs
 	$(GO) test -tags e2e -count 1 -p $(PACKAGES_AT_ONCE) -timeout 45m $(TESTFLAGS) ./...
 
 test-full: tools ## the batches, traces and faults too that take minutes; copy what it prints into test/bench/RESULTS.md

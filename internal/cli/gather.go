@@ -17,6 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
+	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
 // worldFlags are the flags of commands that plan or look at the market.
@@ -165,49 +166,15 @@ func readLedger(ctx context.Context, src *source, f *fleet.Fleet, s Streams) (*l
 // perHour heads a column of hourly costs.
 func (g *gathered) perHour() string { return g.fleet.Policy.Currency + "/H" }
 
-// hourly is what a contract costs now, in the fleet's currency where there is a
-// rate.
-func (g *gathered) hourly(c *v1alpha1.Contract) v1alpha1.Decimal {
-	h := g.books.HourlyAt(c.Spec.Price, g.now)
-	if d, err := g.books.Convert(h, c.Spec.Price.Currency, g.now); err == nil {
-		return d
-	}
-	return h
+// facts are what lists and pages are computed from.
+func (g *gathered) facts() *view.Facts {
+	return view.New(g.fleet, g.ledger, g.books, g.offers, g.now)
 }
 
-// tenantHourly is what all of a tenant's charged contracts cost now.
-func (g *gathered) tenantHourly(tenant string) v1alpha1.Decimal {
-	sum := v1alpha1.Zero
-	for c := range g.ledger.Contracts() {
-		if c.Metadata.Namespace == tenant && c.Status.Phase.Charged() {
-			sum = sum.Add(g.hourly(c))
-		}
-	}
-	return sum
-}
-
-// spent is what a tenant has spent this month.
-func (g *gathered) spent(tenant string) (v1alpha1.Decimal, error) {
-	return g.books.MonthSpend(g.ledger, tenant, g.now)
-}
-
-func (g *gathered) spentText(t *table, tenant string) string {
-	d, err := g.spent(tenant)
+func spentText(f *view.Facts, t *table, tenant string) string {
+	d, err := f.Spent(tenant)
 	if err != nil {
 		return "no rate"
 	}
 	return t.money(d)
-}
-
-// free is what of a flavor may be sold.
-func (g *gathered) free(f *v1alpha1.Flavor) v1alpha1.Resources {
-	var pool []ledger.Member
-	if f.Spec.Pool != "" {
-		for _, o := range g.offers {
-			if o.Flavor.Metadata.Namespace == f.Metadata.Namespace && o.Flavor.Spec.Pool == f.Spec.Pool {
-				pool = append(pool, g.ledger.MemberOf(o.Flavor))
-			}
-		}
-	}
-	return ledger.Available(ledger.Figures(g.ledger.MemberOf(f), pool, ""))
 }

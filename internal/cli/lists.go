@@ -3,18 +3,19 @@ package cli
 import (
 	"fmt"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
 func getIntents(in *gathered, o getOptions) (*table, any) {
 	t := newTable(o.streams, "TENANT", "NAME", "STATE", ">REPLICAS", "GPU", "CONSUMER", "REASON", ">"+in.perHour(), ">AGE")
 	objects := []*v1alpha1.ResourceIntent{}
+	facts := in.facts()
 	for _, it := range in.fleet.Intents {
 		m := it.Metadata
 		if !o.wanted(m.Namespace, m.Name) {
@@ -32,56 +33,16 @@ func getIntents(in *gathered, o getOptions) (*table, any) {
 		for _, c := range in.ledger.ByIntent(m.Namespace, m.Name) {
 			if c.Status.Phase.Charged() {
 				charged++
-				hourly = hourly.Add(in.hourly(c))
+				hourly = hourly.Add(facts.Hourly(c))
 			}
 		}
 		consumer := it.Spec.Consumer
 		if ten := in.fleet.Tenants[m.Namespace]; ten != nil {
 			consumer = ten.Spec.ConsumerOf(&it.Spec)
 		}
-		t.row(m.Namespace, m.Name, state, fmt.Sprintf("%d/%s", charged, replicasText(it.Spec.Replicas)), wishOf(it.Spec.Resources.GPU), dash(consumer), dash(reason), t.money(hourly), age)
+		t.row(m.Namespace, m.Name, state, fmt.Sprintf("%d/%s", charged, view.Replicas(it.Spec.Replicas)), dash(view.Request(it.Spec.Resources.GPU)), dash(consumer), dash(reason), t.money(hourly), age)
 	}
 	return t, objects
-}
-
-// growth is how many cards of a flavor an autoscaler could still add, when so
-// many are free of what stands (fewer than none where some are sold already).
-func growth(f *v1alpha1.Flavor, free v1alpha1.Amount) v1alpha1.Amount {
-	figures := ledger.Figures(ledger.Member{Flavor: f}, nil, "")
-	more := ledger.Growth(figures)[v1alpha1.GPU]
-	if free.Less(v1alpha1.Amount{}) {
-		more = more.Add(free)
-	}
-	return more.Max(v1alpha1.Amount{})
-}
-
-// replicasText is how many replicas an intent asks for: a number, or 1..6.
-func replicasText(r v1alpha1.Replicas) string {
-	if r.Range && r.Max > max(r.Min, 1) {
-		return fmt.Sprintf("%d..%d", max(r.Min, 1), r.Max)
-	}
-	return strconv.Itoa(int(max(r.Min, 1)))
-}
-
-// wishOf is a GPU request in short.
-func wishOf(g *v1alpha1.GPURequest) string {
-	if g == nil {
-		return "-"
-	}
-	model := strings.Join(g.Models, ",")
-	if model == "" {
-		model = g.Vendor
-	}
-	if model == "" {
-		model = "any"
-	}
-	switch {
-	case g.Share != nil:
-		return g.Share.String() + " of " + model
-	case g.Profile != "":
-		return fmt.Sprintf("%dx %s", max(g.Count, 1), g.Profile)
-	}
-	return fmt.Sprintf("%dx %s", max(g.Count, 1), model)
 }
 
 func getContracts(in *gathered, o getOptions) (*table, any) {
@@ -91,6 +52,7 @@ func getContracts(in *gathered, o getOptions) (*table, any) {
 	}
 	t := newTable(o.streams, header...)
 	objects := []*v1alpha1.Contract{}
+	facts := in.facts()
 	for c := range in.ledger.Contracts() {
 		m := c.Metadata
 		if !o.wanted(m.Namespace, m.Name) || (!c.Status.Phase.Held() && !o.ended && len(o.names) == 0) {
@@ -108,7 +70,7 @@ func getContracts(in *gathered, o getOptions) (*table, any) {
 		if now := v1alpha1.TimeOf(o.streams.Now()); ledger.Expiring(c, now) {
 			phase += ", expiring"
 		}
-		row := []string{m.Name, m.Namespace, c.Spec.Intent.Name, phase, c.Spec.Provider + "/" + c.Spec.Flavor, c.Spec.Consumer, gpu, t.money(in.hourly(c)), t.age(c.Spec.Term.Start)}
+		row := []string{m.Name, m.Namespace, c.Spec.Intent.Name, phase, c.Spec.Provider + "/" + c.Spec.Flavor, c.Spec.Consumer, gpu, t.money(facts.Hourly(c)), t.age(c.Spec.Term.Start)}
 		if o.output == "wide" {
 			row = append(row, t.until(c.Spec.Term.End), dash(c.Status.Why()), resourceList(c.Spec.Resources), dash(shortCommit(c.Spec.Intent.Commit)))
 		}
@@ -139,18 +101,19 @@ func getFlavors(in *gathered, o getOptions) (*table, any) {
 	}
 	t := newTable(o.streams, header...)
 	objects := []listedFlavor{}
+	facts := in.facts()
 	for _, offer := range in.offers {
 		f := offer.Flavor
 		if !o.wanted("", f.Metadata.Name) && !o.wanted("", f.Ref()) && !o.wanted("", f.Metadata.Namespace) {
 			continue
 		}
 		objects = append(objects, listedFlavor{f, offerStatus{offer.Price, offer.Sources.Price, offer.Location, offer.Sources.Location}})
-		free := in.free(f)
+		free := facts.Free(f)
 		gpu, units := "-", "-"
 		if g := f.Spec.GPU; g != nil {
 			gpu = fmt.Sprintf("%dx %s", f.Spec.Capacity[v1alpha1.GPU].Int64(), strings.TrimSpace(g.Model+" "+g.Profile))
 			units = free[v1alpha1.GPU].Max(v1alpha1.Amount{}).Canonical(v1alpha1.GPU)
-			if more := growth(f, free[v1alpha1.GPU]); !more.IsZero() {
+			if more := view.Growth(f, free[v1alpha1.GPU]); !more.IsZero() {
 				units += "+" + more.Canonical(v1alpha1.GPU) // an autoscaler would add them
 			}
 		}
@@ -290,6 +253,7 @@ func getTenants(in *gathered, o getOptions) (*table, any) {
 	for _, it := range in.fleet.Intents {
 		intents[it.Metadata.Namespace]++
 	}
+	facts := in.facts()
 	for _, name := range sortedNames(in.fleet.Tenants) {
 		ten := in.fleet.Tenants[name]
 		if !o.wanted(name, name) {
@@ -302,70 +266,18 @@ func getTenants(in *gathered, o getOptions) (*table, any) {
 			quota = fmt.Sprint(*q.GPU)
 		}
 		if b := ten.Spec.Budget; b != nil && b.Monthly != nil {
-			budget = t.money(*b.Monthly) + " " + currencyOr(b.Currency, in.fleet.Policy.Currency)
+			budget = t.money(*b.Monthly) + " " + view.CurrencyOr(b.Currency, in.fleet.Policy.Currency)
 		}
-		t.row(name, strings.Join(ten.Spec.Consumers, ","), fmt.Sprint(intents[name]), fmt.Sprint(totals.Contracts), cards(totals), quota,
-			t.money(in.tenantHourly(name)), in.spentText(t, name), budget)
+		t.row(name, strings.Join(ten.Spec.Consumers, ","), fmt.Sprint(intents[name]), fmt.Sprint(totals.Contracts), view.Cards(totals), quota,
+			t.money(facts.TenantHourly(name)), spentText(facts, t, name), budget)
 	}
 	return t, objects
 }
 
-// cards is GPUs with their fractions: "4", "0.29".
-func cards(totals ledger.Totals) string {
-	return v1alpha1.DecimalFromInt(totals.MilliCards().Int64()).DivInt(1000, 2).String()
-}
-
-func currencyOr(c, other string) string {
-	if c == "" {
-		return other
-	}
-	return c
-}
-
-// peering is a pair of clusters with what one gives the other.
-type peering struct {
-	Consumer  string           `json:"consumer"`
-	Provider  string           `json:"provider"`
-	Contracts int              `json:"contracts"`
-	Active    int              `json:"active"`
-	GPUs      int64            `json:"gpus"`
-	Hourly    v1alpha1.Decimal `json:"hourly"`
-	Currency  string           `json:"currency"`
-}
-
-// peerings are the pairs that held contracts need, in order.
-func (g *gathered) peerings() []peering {
-	out := []peering{}
-	for _, consumer := range g.ledger.Consumers() {
-		by := map[string]*peering{}
-		for _, c := range g.ledger.Consumer(consumer) {
-			p := by[c.Spec.Provider]
-			if p == nil {
-				p = &peering{Consumer: consumer, Provider: c.Spec.Provider, Currency: g.fleet.Policy.Currency}
-				by[c.Spec.Provider] = p
-			}
-			p.Contracts++
-			if c.Status.Phase == v1alpha1.PhaseActive {
-				p.Active++
-			}
-			if c.Spec.GPUs != nil {
-				p.GPUs += c.Spec.GPUs.Count
-			}
-			if c.Status.Phase.Charged() {
-				p.Hourly = p.Hourly.Add(g.hourly(c))
-			}
-		}
-		for _, name := range sortedNames(by) {
-			out = append(out, *by[name])
-		}
-	}
-	return out
-}
-
 func getPeerings(in *gathered, o getOptions) (*table, any) {
 	t := newTable(o.streams, "CONSUMER", "PROVIDER", ">CONTRACTS", ">ACTIVE", ">GPU", ">"+in.perHour())
-	objects := []peering{}
-	for _, p := range in.peerings() {
+	objects := []view.Peering{}
+	for _, p := range in.facts().Peerings() {
 		if !o.wanted("", p.Consumer) && !o.wanted("", p.Provider) {
 			continue
 		}

@@ -22,13 +22,13 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		Metrics: d.metrics, Market: d.market,
 		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "pushes", Run: o.pushes.Err}},
 		Agents:    []server.Check{{Name: "market", Run: d.storeUp}},
-		Contracts: func() []wire.ContractState { return d.loop.View().States() },
+		Dashboard: d.dashboard(),
 		Trust:     func() wire.Trust { return d.loop.View().Trust },
 	}
 	if err := d.metrics.Register(server.TrustCollector(handle.Trust), server.PushesCollector(o.pushes.Figures)); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
-	if err := d.metrics.Register(server.ContractsCollector{States: handle.Contracts}); err != nil {
+	if err := d.metrics.Register(server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }}); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
 	if err := d.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

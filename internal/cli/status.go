@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/review"
+	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
@@ -81,7 +82,7 @@ type page struct {
 	Providers []planner.Condition `json:"providers,omitempty"`
 	Peerings  []peeringState      `json:"peerings"`
 	Nodes     []nodeState         `json:"nodes"`
-	Spend     []spendState        `json:"spend"`
+	Spend     []view.Spend        `json:"spend"`
 	Demand    []demandState       `json:"demand,omitempty"`
 	Asked     []clusterState      `json:"clusters"`
 }
@@ -120,18 +121,9 @@ func (f *frozenState) String() string {
 }
 
 type peeringState struct {
-	peering
+	view.Peering
 	// Modules are Liqo's, with their health; absent when nobody was asked.
 	Modules map[string]string `json:"modules,omitempty"`
-}
-
-type spendState struct {
-	Tenant   string           `json:"tenant"`
-	Hourly   v1alpha1.Decimal `json:"hourly"`
-	Spent    v1alpha1.Decimal `json:"spentThisMonth"`
-	Forecast v1alpha1.Decimal `json:"forecastThisMonth"`
-	Budget   string           `json:"monthlyBudget,omitempty"`
-	Currency string           `json:"currency"`
 }
 
 func statusRun(ctx context.Context, o statusOptions) error {
@@ -160,7 +152,7 @@ func statusRun(ctx context.Context, o statusOptions) error {
 func (g *gathered) page(ctx context.Context) *page {
 	p := &page{
 		Fleet: g.fleet.Name, Branch: g.src.branch, Commit: g.src.commitText(), Trust: g.trusted(ctx), Intents: map[string]int{}, Frozen: []string{},
-		Phases: map[string]int{}, Troubled: []trouble{}, Peerings: []peeringState{}, Nodes: []nodeState{}, Spend: []spendState{}, Asked: []clusterState{},
+		Phases: map[string]int{}, Troubled: []trouble{}, Peerings: []peeringState{}, Nodes: []nodeState{}, Spend: []view.Spend{}, Asked: []clusterState{},
 	}
 	for _, it := range g.fleet.Intents {
 		m := it.Metadata
@@ -191,11 +183,12 @@ func (g *gathered) page(ctx context.Context) *page {
 			p.Troubled = append(p.Troubled, trouble{c.Metadata.Name, c.Metadata.Namespace, c.Status.Phase, c.Status.Since, c.Status.Reason, c.Status.Message, c.Status.Why()})
 		}
 	}
-	for _, pr := range g.peerings() {
-		p.Peerings = append(p.Peerings, peeringState{peering: pr})
+	facts := g.facts()
+	for _, pr := range facts.Peerings() {
+		p.Peerings = append(p.Peerings, peeringState{Peering: pr})
 	}
 	for _, name := range sortedNames(g.fleet.Tenants) {
-		p.Spend = append(p.Spend, g.spendOf(name))
+		p.Spend = append(p.Spend, facts.SpendOf(name))
 	}
 	p.Demand = g.demand()
 	p.Providers = g.conditions()
@@ -230,25 +223,6 @@ func (g *gathered) frozen() []frozenState {
 func (g *gathered) beyondLimits() []string {
 	w := g.world()
 	return planner.BeyondLimits(&w)
-}
-
-// spendOf is a tenant's money this month.
-func (g *gathered) spendOf(name string) spendState {
-	s := spendState{Tenant: name, Hourly: g.tenantHourly(name), Currency: g.fleet.Policy.Currency}
-	s.Spent, _ = g.spent(name)
-	s.Forecast = s.Spent
-	for c := range g.ledger.Contracts() {
-		if c.Metadata.Namespace != name || !c.Status.Phase.Charged() {
-			continue
-		}
-		if held, err := g.books.Convert(g.books.HoldMonthly(c, g.now), c.Spec.Price.Currency, g.now); err == nil {
-			s.Forecast = s.Forecast.Add(held)
-		}
-	}
-	if b := g.fleet.Tenants[name].Spec.Budget; b != nil && b.Monthly != nil {
-		s.Budget = b.Monthly.String() + " " + currencyOr(b.Currency, s.Currency)
-	}
-	return s
 }
 
 func printPage(s Streams, p *page, in *gathered, markdown bool) error {

@@ -1,24 +1,10 @@
 package server
 
 import (
-	"net/http"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
-
-// contractsHandler shows all held contracts as they are seen now.
-func contractsHandler(states func() []wire.ContractState) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		list := states()
-		if list == nil {
-			list = []wire.ContractState{}
-		}
-		w.Header().Set("Cache-Control", "no-store")
-		answerJSON(w, http.StatusOK, list)
-	}
-}
 
 var contractsDesc = prometheus.NewDesc("fleetbroker_contracts",
 	"Held contracts as they are seen now, by phase and the code of its reason.", []string{"phase", "reason"}, nil)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
@@ -117,7 +119,7 @@ func (g *Guard) certified(w http.ResponseWriter, r *http.Request, next http.Hand
 			refuse(w, http.StatusForbidden, "Forbidden", "the certificate of %s (%s) is not an operator's or reader's", id.Name, id.Role)
 			return
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, calledBy(r, Caller{Name: identityOf(r).Name, All: identityOf(r).Role == pki.Operator}))
 	})).ServeHTTP(w, r)
 }
 
@@ -146,5 +148,45 @@ func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handl
 		refuse(w, http.StatusForbidden, "Forbidden", "%s may not %s %s: bind it to a ClusterRole with that nonResourceURL", who.User.GetName(), strings.ToLower(r.Method), r.URL.Path)
 		return
 	}
-	next.ServeHTTP(w, r)
+	next.ServeHTTP(w, calledBy(r, Caller{Name: who.User.GetName(), Groups: who.User.GetGroups(), All: g.mayList(r, who.User)}))
+}
+
+// mayList reports whether a token's holder sees every tenant on the dashboard: who may
+// list it, and not only get it.
+func (g *Guard) mayList(r *http.Request, who user.Info) bool {
+	if !strings.HasPrefix(r.URL.Path, "/ui") && !strings.HasPrefix(r.URL.Path, "/api/ui") {
+		return false // nobody asks
+	}
+	decision, _, err := g.authorizer.Authorize(r.Context(), authorizer.AttributesRecord{User: who, Verb: "list", Path: "/ui/"})
+	if err != nil {
+		g.log.Warn("an access could not be reviewed", "user", who.GetName(), "err", err)
+	}
+	return decision == authorizer.DecisionAllow
+}
+
+// Caller is who sent a request to the operators' port.
+type Caller struct {
+	// Name of the certificate or of the token's holder; "" on the loopback interface.
+	Name string
+	// Groups of the token's holder.
+	Groups []string
+	// All tenants are shown to the caller: an operator's certificate, a token whose holder
+	// may list /ui/, and everybody on an unguarded port. A reader's certificate reads what
+	// everybody may see, which no tenant's rows are.
+	All bool
+}
+
+type callerKey struct{}
+
+func calledBy(r *http.Request, c Caller) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
+}
+
+// CallerOf is who sent a request that the guard let through.
+func CallerOf(r *http.Request) Caller {
+	c, guarded := r.Context().Value(callerKey{}).(Caller)
+	if !guarded {
+		return Caller{All: true}
+	}
+	return c
 }

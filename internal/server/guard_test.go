@@ -1,6 +1,8 @@
 package server
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ func TestTheOperatorsPortIsGuarded(t *testing.T) {
 	secret := func() error { return errString("tenant vision has spent its budget") }
 	f.address = "https://" + run(t, Port{Name: "operators", Address: "127.0.0.1:0", TLS: GuardTLS(files, quiet), Handler: NewOperators(Operators{
 		Metrics: NewMetrics(), Market: &recorder{}, Guard: guard, Alive: secret, Ready: []Check{{"fleet", secret}},
+		Dashboard: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%+v", CallerOf(r)) }),
 	})})
 	cases := map[string]struct {
 		who    *pki.Request
@@ -41,6 +44,9 @@ func TestTheOperatorsPortIsGuarded(t *testing.T) {
 		"an agent, market":      {&pki.Request{Name: "paris"}, "/market", 403, "Forbidden", false},
 		"an agent, ready":       {&pki.Request{Name: "paris"}, "/readyz", 403, "Forbidden", false},
 		"a server, metrics":     {&pki.Request{Name: "b", Role: pki.Server, Hosts: []string{"b"}}, "/metrics", 403, "Forbidden", false},
+		"nobody, dashboard":     {nil, "/ui/", 401, "Unauthorized", false},
+		"nobody, its JSON":      {nil, "/api/ui/fleet", 401, "Unauthorized", false},
+		"an agent, dashboard":   {&pki.Request{Name: "paris"}, "/ui/", 403, "Forbidden", false},
 		"a reader, what is not": {&pki.Request{Name: "bo", Role: pki.Reader}, "/nothing", 404, "NotFound", false},
 	}
 	for name, tc := range cases {
@@ -53,6 +59,13 @@ func TestTheOperatorsPortIsGuarded(t *testing.T) {
 				t.Errorf("told %s", body)
 			}
 		})
+	}
+	for who, want := range map[pki.Role]string{pki.Operator: "{Name:ada Groups:[] All:true}", pki.Reader: "{Name:ada Groups:[] All:false}"} {
+		for _, path := range []string{"/", "/ui", "/ui/", "/ui/intents/a/b", "/api/ui/fleet"} {
+			if status, _, body := f.call(f.client(&pki.Request{Name: "ada", Role: who}, nil), "GET", path, nil); status != 200 || string(body) != want {
+				t.Errorf("%s of role %s: answered %d %s, want %s", path, who, status, body, want)
+			}
+		}
 	}
 	if status, _, body := f.call(f.client(nil, nil), "GET", "/metrics", nil, "Authorization", "Bearer x"); status != 401 || reasonOf(t, body) != "Unauthorized" {
 		t.Errorf("a token that nobody reviews: answered %d %s", status, body)

@@ -77,7 +77,7 @@ func (a *agents) newer(ctx context.Context, cluster, since string, after uint64)
 		select {
 		case <-ctx.Done():
 			return wire.Instructions{}, false
-		case <-stopping(ctx):
+		case <-Stopping(ctx):
 			return wire.Instructions{}, false
 		case <-changed:
 		}
@@ -86,9 +86,9 @@ func (a *agents) newer(ctx context.Context, cluster, since string, after uint64)
 
 type stoppingKey struct{}
 
-// stopping is closed when the port that serves a request is about to close;
+// Stopping is closed when the port that serves a request is about to close;
 // nil, which is never, for requests of no port.
-func stopping(ctx context.Context) <-chan struct{} {
+func Stopping(ctx context.Context) <-chan struct{} {
 	ch, _ := ctx.Value(stoppingKey{}).(chan struct{})
 	return ch
 }

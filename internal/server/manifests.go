@@ -54,7 +54,7 @@ func (a *agents) getManifests(w http.ResponseWriter, r *http.Request) {
 		case <-ctx.Done():
 			w.WriteHeader(http.StatusNotModified)
 			return
-		case <-stopping(ctx):
+		case <-Stopping(ctx):
 			w.WriteHeader(http.StatusNotModified)
 			return
 		case <-changed:

@@ -100,7 +100,7 @@ func newerMarket(ctx context.Context, of Market, q market.Query, since string) (
 		select {
 		case <-ctx.Done():
 			return hash, nil, false
-		case <-stopping(ctx):
+		case <-Stopping(ctx):
 			return hash, nil, false
 		case <-changed:
 		}

@@ -30,8 +30,8 @@ type Operators struct {
 	Agents []Check
 	// Market for GET /market; may be nil.
 	Market Market
-	// Contracts as they are seen now, for the JSON of the dashboard; may be nil.
-	Contracts func() []wire.ContractState
+	// Dashboard serves /ui/ and /api/ui/; may be nil. Caller says who asks it.
+	Dashboard http.Handler
 	// Trust is what signatures are held to; may be nil.
 	Trust func() wire.Trust
 	// Guard of all but the probes; nil on the loopback interface.
@@ -68,8 +68,10 @@ func NewOperators(o Operators) http.Handler {
 	if o.Market != nil {
 		mux.Handle("GET /market", o.withTrust(marketHandler(o.Market)))
 	}
-	if o.Contracts != nil {
-		mux.Handle("GET "+wire.ContractsPath, contractsHandler(o.Contracts))
+	if o.Dashboard != nil {
+		for _, path := range []string{"/{$}", "/ui", "/ui/", "/api/ui/"} {
+			mux.Handle("GET "+path, o.Dashboard)
+		}
 	}
 	open, guarded := jsonErrors(mux), o.Guard.protect(jsonErrors(mux))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -34,6 +34,8 @@ type TenantSpec struct {
 	Approvers []string `json:"approvers,omitempty"`
 	// Signers may sign commits to its intents, where verification.mode is signed.
 	Signers []Signer `json:"signers,omitempty"`
+	// Members are groups whose members see the tenant on the dashboard: those of their login (OIDC) or of their token of the daemon's cluster. Who is in no group of any tenant sees totals only.
+	Members []string `json:"members,omitempty"`
 	// Notify says who is told of what.
 	Notify []Notify `json:"notify,omitempty"`
 }

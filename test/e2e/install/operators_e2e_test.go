@@ -6,10 +6,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +33,7 @@ func TestTokensAreReviewed(t *testing.T) {
 	}
 	get := guarded(t, home)
 	prometheus, ada, nobody := token(t, home, "prometheus", "fleetbroker-metrics"), token(t, home, "ada", "fleetbroker-viewer"), token(t, home, "nobody", "")
+	member := token(t, home, "mo", "fleetbroker-member")
 	cases := map[string]struct {
 		token, path string
 		want        int
@@ -44,6 +47,10 @@ func TestTokensAreReviewed(t *testing.T) {
 		"a person, metrics":          {ada, "/metrics", 200},
 		"a person, reasons":          {ada, "/readyz", 200},
 		"a person, what is not":      {ada, "/secrets", 403},
+		"a person, the dashboard":    {ada, "/ui/", 200},
+		"a member, the dashboard":    {member, "/api/ui/fleet", 200},
+		"a member, the market":       {member, "/market", 403},
+		"a scraper, the dashboard":   {prometheus, "/ui/", 403},
 		"a token in the wrong place": {"", "/metrics?token=" + ada, 401},
 	}
 	for name, tc := range cases {
@@ -52,6 +59,21 @@ func TestTokensAreReviewed(t *testing.T) {
 				t.Errorf("answered %d %s; want %d", got, body, tc.want)
 			}
 		})
+	}
+}
+
+// TestWhoSeesAllTenants: of those who may get the dashboard, who may list it sees every
+// tenant, and the others their groups'.
+func TestWhoSeesAllTenants(t *testing.T) {
+	home := envtest.Cluster(t, env.ClusterOptions{Name: "home"})
+	if out, err := home.Kubectl(t.Context(), ".", "apply", "-k", base+"/broker"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	get := guarded(t, home)
+	for role, want := range map[string]string{"fleetbroker-viewer": "all=true authenticated=true", "fleetbroker-member": "all=false authenticated=true"} {
+		if status, body := get(token(t, home, role, role), "/ui/"); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: answered %d %s; want %s", role, status, body, want)
+		}
 	}
 }
 
@@ -90,7 +112,13 @@ func guarded(t *testing.T, home *env.Cluster) func(token, path string) (int, str
 	}
 	servers, err := server.Listen(t.Context(), log, server.Port{
 		Name: "operators", Address: "127.0.0.1:0", TLS: server.GuardTLS(files, log),
-		Handler: server.NewOperators(server.Operators{Metrics: server.NewMetrics(), Guard: guard}),
+		Handler: server.NewOperators(server.Operators{
+			Metrics: server.NewMetrics(), Guard: guard,
+			Dashboard: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				c := server.CallerOf(r)
+				fmt.Fprintf(w, "%s all=%t authenticated=%t", c.Name, c.All, strings.Contains(strings.Join(c.Groups, " "), "system:authenticated"))
+			}),
+		}),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,94 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ui/view"
+)
+
+// part is one stretch of a bar.
+type part struct {
+	class string
+	size  float64
+}
+
+// barOf is a bar as SVG, 100 wide, with its text for those who do not see it.
+func barOf(label string, parts ...part) template.HTML {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="%s"><rect class="b-bg" width="100" height="10"/>`, template.HTMLEscapeString(label))
+	at := 0.0
+	for _, p := range parts {
+		size := min(max(p.size, 0), 100-at)
+		if size > 0 {
+			fmt.Fprintf(&b, `<rect class="b-%s" x="%.2f" width="%.2f" height="10"/>`, p.class, at, size)
+			at += size
+		}
+	}
+	b.WriteString(`</svg>`)
+	return template.HTML(b.String()) //nolint:gosec // numbers, classes of ours and an escaped label
+}
+
+// of is n as percent of all.
+func of(n, all int64) float64 {
+	if all <= 0 {
+		return 0
+	}
+	return 100 * float64(n) / float64(all)
+}
+
+// percent of n in all, "" of nothing.
+func percent(n, all int64) string {
+	if all <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f%%", of(n, all))
+}
+
+// shareBar shows how an offer is divided.
+func shareBar(v any) template.HTML {
+	var s view.Share
+	switch v := v.(type) {
+	case view.Share:
+		s = v
+	case *view.Share:
+		if v == nil {
+			return ""
+		}
+		s = *v
+	}
+	all := max(s.Capacity, s.Held+s.Used+max(s.Free, 0), 1)
+	free := max(s.Free, 0)
+	label := fmt.Sprintf("%s held, %s used by the provider, %s free", percentOf(s.Held, all), percentOf(s.Used, all), percentOf(free, all))
+	if !s.Sellable {
+		free, label = 0, fmt.Sprintf("%s held, %s used by the provider, the rest is not sold", percentOf(s.Held, all), percentOf(s.Used, all))
+	}
+	return barOf(label, part{"held", of(s.Held, all)}, part{"used", of(s.Used, all)}, part{"free", of(free, all)})
+}
+
+func percentOf(n, all int64) string { return fmt.Sprintf("%.0f%%", of(n, all)) }
+
+// meter shows what is spent, and will be, of a budget.
+func meter(spent, forecast, budget *v1alpha1.Decimal) template.HTML {
+	if spent == nil || budget == nil || budget.Sign() <= 0 {
+		return ""
+	}
+	whole := budget.Float()
+	used := 100 * spent.Float() / whole
+	ahead := 0.0
+	if forecast != nil {
+		ahead = 100*forecast.Float()/whole - used
+	}
+	class := "held"
+	if used+ahead > 100 {
+		class = "over"
+	}
+	return barOf(fmt.Sprintf("%.0f%% spent, %.0f%% forecast", used, used+ahead), part{class, used}, part{"ahead", ahead})
+}
+
+// scoreBar shows a score from 0 to 1.
+func scoreBar(f float64) template.HTML {
+	return barOf(fmt.Sprintf("%.2f of 1", f), part{"held", 100 * f})
+}

@@ -1,0 +1,28 @@
+// Package ui is the dashboard: pages for people under /ui/ and the same as JSON under
+// /api/ui/, on the operators' port.
+//
+//	ui.go        options, routes, headers of every answer
+//	pages.go     which pages there are, and what each shows
+//	offers.go    every offer towards one intent, which costs a plan
+//	history.go   the ledger's commits, newest first, read once each
+//	events.go    server-sent events: "there is something new"
+//	render.go    templates, and how values are written on a page
+//	chart.go     bars as SVG
+//	export.go    costs as CSV
+//	openapi.go   the description of the JSON, from its Go types
+//	templates/, assets/   HTML, CSS and JavaScript, built into the program
+//
+// Invariants:
+//   - Read-only: every route is a GET and changes nothing but caches.
+//   - No page needs the network, a script or a font from elsewhere; the content security
+//     policy allows the page's own files alone, and no inline script or style.
+//   - Without JavaScript everything can be read and reached; with it pages follow the
+//     fleet by themselves.
+//   - All text that people, agents or clusters wrote goes through escape.Line and the
+//     escaping of html/template, whichever template writes it (render.go).
+//   - Whoever looks gets what their Viewer may see and no more (package view).
+//   - A request costs at most one model a round, and a plan only for offers, one at a time.
+//
+// The cli makes the handler and tells it of rounds (Changed). All of it is safe for
+// concurrent use.
+package ui

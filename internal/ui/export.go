@@ -1,0 +1,33 @@
+package ui
+
+import (
+	"encoding/csv"
+	"math"
+	"net/http"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+)
+
+// costCSV exports costs: all rows that are seen, in cells that no spreadsheet takes for
+// formulas.
+func (u *UI) costCSV(w http.ResponseWriter, r *http.Request) {
+	c, err := u.call(r)
+	if err != nil {
+		u.refuse(w, r, err)
+		return
+	}
+	c.query.Page, c.query.Size = 1, math.MaxInt32
+	p, err := c.model.Cost(c.sight, c.query)
+	if err != nil {
+		u.refuse(w, r, &problem{http.StatusBadRequest, "BadQuery", err.Error()})
+		return
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="cost.csv"`)
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{p.By, "cost", "list", "saved", "currency", "month"}) // a client that has gone is nobody to answer
+	for _, row := range p.Rows.Items {
+		_ = out.Write([]string{escape.Cell(row.Name), row.Cost.String(), row.List.String(), row.Saved.String(), c.model.Currency(), p.Month})
+	}
+	out.Flush()
+}

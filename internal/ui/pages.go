@@ -1,0 +1,158 @@
+package ui
+
+import (
+	"net/http"
+
+	"github.com/fleetbroker/fleetbroker/internal/ui/view"
+)
+
+// page is one address of the dashboard.
+type page struct {
+	// path below Root, as a pattern; nav is the entry of the navigation that it is under.
+	path, nav, template string
+	title               func(*call) string
+	// answer is of the type that data gives, for the description of the JSON.
+	answer any
+	data   func(*call) (any, error)
+}
+
+// api is the page's path below APIRoot.
+func (p *page) api() string {
+	if p.path == "/{$}" {
+		return "/fleet"
+	}
+	return p.path
+}
+
+func called(title string) func(*call) string { return func(*call) string { return title } }
+
+// named titles a page by what it shows.
+func named(what string, keys ...string) func(*call) string {
+	return func(c *call) string {
+		text := what + " "
+		for i, k := range keys {
+			if i > 0 {
+				text += "/"
+			}
+			text += c.PathValue(k)
+		}
+		return text
+	}
+}
+
+// found is a page, or that there is none: also of what exists and is not shown to who
+// asks.
+func found[T any](p *T, what string) (any, error) {
+	if p == nil {
+		return nil, notFound("There is no such " + what + ", or it is of a tenant that is not shown to you.")
+	}
+	return p, nil
+}
+
+// pages are all of them.
+var pages = []page{
+	{"/{$}", "fleet", "fleet", called("Fleet"), FleetAnswer{}, fleetPage},
+	{"/intents", "intents", "intents", called("Intents"), view.List[view.IntentRow]{}, func(c *call) (any, error) { return c.model.Intents(c.sight, c.query), nil }},
+	{"/intents/{tenant}/{name}", "intents", "intent", named("Intent", "tenant", "name"), IntentAnswer{}, intentPage},
+	{"/intents/{tenant}/{name}/offers", "intents", "offers", named("Offers for", "tenant", "name"), OffersAnswer{}, offersPage},
+	{"/queue", "queue", "queue", called("Queue"), view.List[view.QueueRow]{}, func(c *call) (any, error) { return c.model.Queue(c.sight, c.query), nil }},
+	{"/contracts", "contracts", "contracts", called("Contracts"), view.List[view.ContractRow]{}, func(c *call) (any, error) { return c.model.Contracts(c.sight, c.query), nil }},
+	{"/contracts/{name}", "contracts", "contract", named("Contract", "name"), ContractAnswer{}, contractPage},
+	{"/flavors", "flavors", "flavors", called("Flavors"), view.List[view.FlavorRow]{}, func(c *call) (any, error) { return c.model.Flavors(c.query), nil }},
+	{"/flavors/{provider}/{name}", "flavors", "flavor", named("Flavor", "provider", "name"), view.FlavorPage{}, func(c *call) (any, error) {
+		return found(c.model.Flavor(c.sight, c.PathValue("provider"), c.PathValue("name")), "flavor")
+	}},
+	{"/providers", "providers", "providers", called("Clusters"), view.List[view.ProviderRow]{}, func(c *call) (any, error) { return c.model.Providers(c.sight, c.query), nil }},
+	{"/providers/{name}", "providers", "provider", named("Cluster", "name"), view.ProviderPage{}, func(c *call) (any, error) {
+		return found(c.model.Provider(c.sight, c.PathValue("name")), "cluster")
+	}},
+	{"/tenants", "tenants", "tenants", called("Tenants"), view.List[view.TenantRow]{}, func(c *call) (any, error) { return c.model.Tenants(c.sight, c.query), nil }},
+	{"/tenants/{name}", "tenants", "tenant", named("Tenant", "name"), view.TenantPage{}, func(c *call) (any, error) {
+		return found(c.model.Tenant(c.sight, c.PathValue("name")), "tenant")
+	}},
+	{"/peerings", "peerings", "peerings", called("Peerings"), view.List[view.Peering]{}, func(c *call) (any, error) { return c.model.PeeringsOf(c.sight, c.query), nil }},
+	{"/cost", "cost", "cost", called("Cost"), view.CostPage{}, func(c *call) (any, error) {
+		p, err := c.model.Cost(c.sight, c.query)
+		if err != nil {
+			return nil, &problem{http.StatusBadRequest, "BadQuery", err.Error()}
+		}
+		return &p, nil
+	}},
+	{"/commits", "commits", "commits", called("History"), CommitsAnswer{}, commitsPage},
+}
+
+// FleetAnswer is the fleet's page with the newest commits.
+type FleetAnswer struct {
+	view.FleetPage
+
+	Commits []view.Commit `json:"commits"`
+}
+
+// recent is how many commits pages of one thing show, and looked is among how many.
+const (
+	recent = 15
+	looked = 2000
+)
+
+func fleetPage(c *call) (any, error) {
+	commits, _, err := c.commits(recent, nil)
+	return &FleetAnswer{c.model.FleetPage(c.sight), commits}, err
+}
+
+// IntentAnswer is an intent's page with the commits that changed its contracts.
+type IntentAnswer struct {
+	view.IntentPage
+
+	Commits []view.Commit `json:"commits"`
+	// Looked is among how many of the newest commits.
+	Looked int `json:"commitsSearched"`
+}
+
+func intentPage(c *call) (any, error) {
+	p := c.model.Intent(c.sight, c.PathValue("tenant"), c.PathValue("name"))
+	if p == nil {
+		return found(p, "intent")
+	}
+	names := map[string]bool{}
+	for i := range p.Contracts {
+		names[p.Contracts[i].Name] = true
+	}
+	out := &IntentAnswer{IntentPage: *p}
+	var err error
+	out.Commits, out.Looked, err = c.commits(recent, names)
+	return out, err
+}
+
+// ContractAnswer is a contract's page with the commits that changed it.
+type ContractAnswer struct {
+	view.ContractPage
+
+	Commits []view.Commit `json:"commits"`
+	Looked  int           `json:"commitsSearched"`
+}
+
+func contractPage(c *call) (any, error) {
+	p := c.model.Contract(c.sight, c.PathValue("name"))
+	if p == nil {
+		return found(p, "contract")
+	}
+	out := &ContractAnswer{ContractPage: *p}
+	var err error
+	out.Commits, out.Looked, err = c.commits(recent, map[string]bool{p.Name: true})
+	return out, err
+}
+
+// CommitsAnswer is a part of the ledger's history.
+type CommitsAnswer struct {
+	Commits []view.Commit `json:"commits"`
+	Looked  int           `json:"commitsSearched"`
+	// Query that was searched for.
+	Query string `json:"query,omitempty"`
+}
+
+func commitsPage(c *call) (any, error) {
+	out := &CommitsAnswer{Query: c.query.Text}
+	var err error
+	out.Commits, out.Looked, err = c.searched(c.query)
+	return out, err
+}

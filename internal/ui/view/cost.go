@@ -1,0 +1,185 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// costLine is what one contract cost in one calendar month, in the fleet's currency.
+type costLine struct {
+	tenant, intent, provider, contract, month string
+	amount, list                              v1alpha1.Decimal
+	norate                                    bool
+}
+
+// costLines are what all contracts cost, those that have left the tree too: the ledger
+// keeps their sums by month.
+func (m *Model) costLines() []costLine {
+	var out []costLine
+	add := func(l costLine, amount, list v1alpha1.Decimal, currency string) {
+		var err error
+		if l.amount, err = m.Books.Convert(amount, currency, m.Now); err == nil {
+			l.list, err = m.Books.Convert(list, currency, m.Now)
+		}
+		l.norate = err != nil
+		out = append(out, l)
+	}
+	for _, tenant := range m.Ledger.Tenants() {
+		for _, s := range m.Ledger.Spends(tenant) {
+			for i := range s.Entries {
+				e := &s.Entries[i]
+				add(costLine{tenant: tenant, intent: e.Intent, provider: e.Provider, contract: e.Contract, month: s.Metadata.Name}, e.Amount, e.List, e.Currency)
+			}
+		}
+	}
+	for c := range m.Ledger.Contracts() {
+		for month, cost := range m.Books.CostByMonth(c, m.Now) {
+			add(costLine{tenant: c.Metadata.Namespace, intent: c.Spec.Intent.Name, provider: c.Spec.Provider, contract: c.Metadata.Name, month: month}, cost.Amount, cost.List, c.Spec.Price.Currency)
+		}
+	}
+	return out
+}
+
+// CostRow is what one tenant, intent, provider, month or contract cost.
+type CostRow struct {
+	Name string `json:"name"`
+	// Cost that has accrued, List what it would have been at list price, Saved the
+	// difference.
+	Cost  v1alpha1.Decimal `json:"cost"`
+	List  v1alpha1.Decimal `json:"list"`
+	Saved v1alpha1.Decimal `json:"saved"`
+	// Ahead is what contracts will cost until the month or their term ends; for the
+	// present month only.
+	Ahead *v1alpha1.Decimal `json:"ahead,omitempty"`
+	// Missing are months of contracts that are not counted: their currency has no rate.
+	Missing int `json:"missing,omitempty"`
+}
+
+// CostPage is costs added up.
+type CostPage struct {
+	// By is tenant, intent, provider, month or contract.
+	By string `json:"by"`
+	// Month that is counted, "" for all. Months are those that have costs, newest first.
+	Month  string   `json:"month,omitempty"`
+	Months []string `json:"months"`
+
+	Rows  List[CostRow] `json:"rows"`
+	Total CostRow       `json:"total"`
+}
+
+// CostKeys are what costs can be added up by.
+var CostKeys = []string{"tenant", "intent", "provider", "month", "contract"}
+
+func (l *costLine) key(by string) string {
+	switch by {
+	case "intent":
+		return l.tenant + "/" + l.intent
+	case "provider":
+		return l.provider
+	case "month":
+		return l.month
+	case "contract":
+		return l.contract
+	}
+	return l.tenant
+}
+
+// AllMonths in Query.Month counts all months.
+const AllMonths = "all"
+
+// Cost adds up what is seen: of the present month unless the query names another, all or
+// asks for months. Who sees no tenant gets the total alone.
+func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
+	p := CostPage{By: cmp.Or(q.By, "tenant"), Month: q.Month, Months: []string{}}
+	if !slices.Contains(CostKeys, p.By) {
+		return p, fmt.Errorf("by: %.20q is not one of %s", q.By, strings.Join(CostKeys, ", "))
+	}
+	this := m.Books.Month(m.Now)
+	switch {
+	case p.Month == "" && p.By != "month":
+		p.Month = this
+	case p.Month == AllMonths:
+		p.Month = ""
+	}
+	months, rows, open := map[string]bool{this: true}, map[string]*CostRow{}, s.None()
+	lines := m.costs()
+	for i := range lines {
+		l := &lines[i]
+		if !open && !s.Of(l.tenant) {
+			continue
+		}
+		months[l.month] = true
+		if p.Month != "" && l.month != p.Month {
+			continue
+		}
+		r := rows[l.key(p.By)]
+		if r == nil {
+			r = &CostRow{Name: l.key(p.By)}
+			rows[r.Name] = r
+		}
+		for _, into := range []*CostRow{r, &p.Total} {
+			into.add(l)
+		}
+	}
+	if p.Month == this {
+		m.addAhead(s, p.By, rows, &p.Total)
+	}
+	p.Months = sortedNames(months)
+	slices.Reverse(p.Months)
+	if open {
+		rows = nil
+	}
+	p.Rows = listOf(sortedRows(rows, p.By), q, func(r *CostRow) bool { return has(strings.ToLower(q.Text), r.Name) })
+	return p, nil
+}
+
+func (r *CostRow) add(l *costLine) {
+	if l.norate {
+		r.Missing++
+		return
+	}
+	r.Cost, r.List = r.Cost.Add(l.amount), r.List.Add(l.list)
+	r.Saved = r.List.Sub(r.Cost)
+}
+
+// addAhead adds what the contracts that are seen will cost this month.
+func (m *Model) addAhead(s Sight, by string, rows map[string]*CostRow, total *CostRow) {
+	for i := range m.contracts {
+		c := &m.contracts[i]
+		if !c.Phase.Charged() || !s.None() && !s.Of(c.Tenant) {
+			continue
+		}
+		l := costLine{tenant: c.Tenant, intent: c.Intent, provider: c.Provider, contract: c.Name, month: m.Books.Month(m.Now)}
+		ahead := c.ahead
+		into := []*CostRow{total}
+		if r := rows[l.key(by)]; r != nil {
+			into = append(into, r)
+		}
+		for _, r := range into {
+			sum := ahead
+			if r.Ahead != nil {
+				sum = sum.Add(*r.Ahead)
+			}
+			r.Ahead = &sum
+		}
+	}
+}
+
+// sortedRows are months with the newest first, all else with the most expensive first.
+func sortedRows(by map[string]*CostRow, key string) []CostRow {
+	out := make([]CostRow, 0, len(by))
+	for _, r := range by {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b CostRow) int {
+		if key == "month" {
+			return strings.Compare(b.Name, a.Name)
+		}
+		return cmp.Or(b.Cost.Cmp(a.Cost), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
