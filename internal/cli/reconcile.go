@@ -164,6 +164,9 @@ func (o *reconcileOptions) rounds(ctx context.Context, d *daemon) error {
 			return hinted(errors.New(out.Plan.HeldBack),
 				fmt.Sprintf("look at what would end with `fleetbroker plan`, then: fleetbroker reconcile --once --allow-ends %s", out.Plan.Inputs))
 		}
+		if err := o.pushes.Err(); err != nil { // what was to be pushed was not
+			return fmt.Errorf("push to the fleet repo: %w", err)
+		}
 		if d.settled() || !o.streams.Now().Before(deadline) {
 			return o.conclude(d)
 		}

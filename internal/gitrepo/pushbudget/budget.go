@@ -297,7 +297,7 @@ func (b *Budget) lately(now time.Time) []time.Time {
 }
 
 // maxPatience is how long a push is held back by waiting; a longer wait is gitrepo.ErrHeld.
-const maxPatience = 15 * time.Second
+const maxPatience time.Duration = 15 * time.Second
 
 // enter waits until a push may be sent, and counts it.
 func (b *Budget) enter(ctx context.Context, kind string) error {
@@ -313,7 +313,7 @@ func (b *Budget) enter(ctx context.Context, kind string) error {
 		if b.since.IsZero() {
 			b.since = now
 		}
-		why, patience := b.pushes.why, time.Duration(maxPatience)
+		why, patience := b.pushes.why, maxPatience
 		if b.limit.PerMinute > 0 {
 			patience = max(patience, b.limit.interval())
 		}
