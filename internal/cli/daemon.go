@@ -110,7 +110,7 @@ type daemonFlags struct {
 	forge       forgeFlags
 	root        daemonRoot
 	kubeconfigs string
-	sources     process.SourceFlags
+	sources     sources.Flags
 	identity    string
 	poll        time.Duration
 	silence     time.Duration
@@ -244,7 +244,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if d.sources, err = f.sources.Open(f.stateDir, sources.Options{
 		Credentials: sources.Credentials{Secrets: d.secrets}, KnownHosts: f.auth.KnownHostsFile, Root: root, Now: now, Log: log, Changed: func() { d.loop.Reread() },
 	}); err != nil {
-		return nil, asUsage(err)
+		return nil, err
 	}
 	opts.Sources = d.sources
 	if change != nil {

@@ -189,6 +189,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	pushed()
 	done()
 	r.contended = res.Conflicts > 0
+	without := r.refusedCopies(in, res, err)
 	out.Committed, out.Refused = res.Commits, res.Refused
 	var advanced error
 	if err == nil && len(res.Commits) > 0 {
@@ -205,6 +206,9 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	case errors.As(err, new(*gitrepo.ErrReplan)), errors.As(err, new(*gitrepo.ErrBusy)), errors.As(err, new(*gitrepo.ErrHeld)):
 		r.opts.Log.Info("plan again", "because", err.Error())
 		r.ask.Store(true)
+		out.Again = true
+		return out, ctx.Err()
+	case without: // what was decided on these copies
 		out.Again = true
 		return out, ctx.Err()
 	case err != nil:

@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,6 +20,8 @@ type Sources interface {
 	Over(ledger tree.Tree) (tree.Tree, error)
 	// Follow says which sources the fleet names, and what the ledger has of them.
 	Follow(policy *v1alpha1.FleetSpec, ledger tree.Tree) error
+	// Refused leaves copies out for a while, because the remote took no commit with them.
+	Refused(sources []string, why error)
 }
 
 // planSources is the Plan of a commit that decides nothing and copies sources.
@@ -40,8 +43,27 @@ func (r *Reconciler) followSources(f *fleet.Fleet, ledger tree.Tree) error {
 	return r.opts.Sources.Follow(f.Policy, ledger)
 }
 
-// copySources brings the copies up to date after a round that had nothing to decide
-// on what is new in them. It reports whether it wrote.
+// refusedCopies leaves copies out of the next rounds when the remote took nothing of a
+// commit that had them: a server may scan what is pushed. It reports whether it did.
+func (r *Reconciler) refusedCopies(in *inputs, res gitrepo.Result, err error) bool {
+	var refused *gitrepo.ErrRefused
+	if r.opts.Sources == nil || len(res.Commits) > 0 || !errors.As(err, &refused) && len(res.Refused) == 0 {
+		return false
+	}
+	if err == nil {
+		err = res.Refused[0].Cause
+	}
+	stands, terr := r.opts.Repo.Tree(in.heads.Ledger.Commit.Hash)
+	due, derr := sourced.Between(stands, in.heads.Ledger.Tree)
+	if terr != nil || derr != nil || len(due.Sources) == 0 {
+		return false
+	}
+	r.opts.Sources.Refused(due.Sources, err)
+	r.ask.Store(true)
+	return true
+}
+
+// copySources copies after a round that decided nothing, and reports whether it wrote.
 func (r *Reconciler) copySources(ctx context.Context, in *inputs, now v1alpha1.Time) bool {
 	if r.opts.Sources == nil || r.shadow(in) || r.offers(in) {
 		return false
@@ -62,7 +84,9 @@ func (r *Reconciler) copySources(ctx context.Context, in *inputs, now v1alpha1.T
 			Key: planSources, Puts: due.Puts, Deletes: due.Deletes, Trailers: due.Trailers,
 			Line: "copy " + strings.ReplaceAll(strings.Join(due.Trailers, ", "), sourced.Trailer+": ", "source "),
 		}}
-		if res, err = r.opts.Repo.Commit(ctx, req); err == nil && len(res.Refused) > 0 {
+		res, err = r.opts.Repo.Commit(ctx, req)
+		r.refusedCopies(in, res, err)
+		if err == nil && len(res.Refused) > 0 {
 			err = fmt.Errorf("the remote refuses it: %w", res.Refused[0].Cause)
 		}
 	}

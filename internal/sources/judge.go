@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -46,6 +47,9 @@ func (e *RewrittenError) Error() string {
 func (k *Keeper) look(ctx context.Context, q *question) (*snapshot, error) {
 	e := &q.entry
 	dir := k.mirrorOf(e)
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make a directory for mirrors of sources: %w", err)
+	}
 	remote, err := k.dial(ctx, e, dir+".known_hosts")
 	if err != nil {
 		return nil, err

@@ -79,6 +79,9 @@ type source struct {
 	stamp  tree.Hash
 	accept tree.Hash
 	newest *snapshot
+	// held is a commit whose copy the fleet repo refused, until when it is left out.
+	held   tree.Hash
+	until  time.Time
 	status Status
 }
 
@@ -247,7 +250,7 @@ func (k *Keeper) Over(ledger tree.Tree) (tree.Tree, error) {
 	}
 	for name, s := range k.all {
 		n := s.newest
-		if !s.active || n == nil || n.files == nil || n.number != s.number {
+		if !s.active || n == nil || n.files == nil || n.number != s.number || s.leftOut(n.commit, k.opts.Now()) {
 			continue
 		}
 		record, err := sourced.Record(ledger, name)
@@ -274,6 +277,30 @@ func (k *Keeper) Over(ledger tree.Tree) (tree.Tree, error) {
 		return ledger, fmt.Errorf("lay copies of sources over the ledger: %w", err)
 	}
 	return tree.Overlay(bare, files)
+}
+
+// refusedFor is how long a copy that the fleet repo refused is left out, unless its
+// source changes.
+const refusedFor = 10 * time.Minute
+
+// Refused says that the fleet repo took no commit with the copies of some sources.
+func (k *Keeper) Refused(names []string, why error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, name := range names {
+		s := k.all[name]
+		if s == nil || s.newest == nil {
+			continue
+		}
+		s.held, s.until = s.newest.commit, k.opts.Now().Add(refusedFor)
+		s.status.Since, s.status.Frozen = k.opts.Now(), escape.Line("the fleet repo refuses a commit with its copy: "+why.Error())
+		k.opts.Log.Warn("source is frozen: its copy on the ledger stays in force", "source", name, "error", s.status.Frozen)
+	}
+}
+
+// leftOut: the copy of a commit was refused a short while ago.
+func (s *source) leftOut(commit tree.Hash, now time.Time) bool {
+	return s.held == commit && now.Before(s.until)
 }
 
 // Run reads the sources until the context ends.
@@ -398,6 +425,10 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 			k.opts.Log.Warn("source is frozen: its copy on the ledger stays in force", "source", q.entry.Name, "error", why)
 		}
 		s.status.Frozen = why
+		return
+	}
+	if s.leftOut(found.commit, now) {
+		s.newest = found
 		return
 	}
 	if s.status.Frozen != "" {

@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -234,4 +235,39 @@ func (s *story) judged() {
 	if again == 0 {
 		s.t.Error("no decision was made again")
 	}
+}
+
+// A git server that refuses what a source brings (it may scan for secrets) stops that
+// source alone.
+func TestStory_RefusedCopyStopsItsSourceAlone(t *testing.T) {
+	s := newTale(t, "ledger")
+	s.push("own", map[string]string{"intents/vision/train.yaml": intentOf("train", "2")}, false)
+	s.rest()
+	s.remote.Hook = func(_ string, paths []string) error {
+		for _, p := range paths {
+			if strings.HasPrefix(p, "sources/own/") {
+				return errors.New("this looks like a secret")
+			}
+		}
+		return nil
+	}
+	s.push("own", map[string]string{"intents/vision/leak.yaml": intentOf("leak", "1")}, false)
+	s.inputs(map[string]string{"intents/vision/web.yaml": intentOf("web", "1")})
+	got := subjects(s.rest())
+	if want := "place vision/web on paris/h100 (1x nvidia-h100, 2.50 EUR/h)"; got != want {
+		t.Errorf("committed %q, want %q", got, want)
+	}
+	if why := s.of("own").Frozen; !strings.Contains(why, "the fleet repo refuses a commit with its copy") || !strings.Contains(why, "this looks like a secret") {
+		t.Errorf("frozen for %q", why)
+	}
+	s.remote.Hook = nil
+	s.push("own", map[string]string{"intents/vision/leak.yaml": "", "intents/vision/fine.yaml": intentOf("fine", "1")}, false)
+	s.ReadAll(t.Context())
+	if got, want := subjects(s.rest()), "place vision/fine on paris/h100 (1x nvidia-h100, 2.50 EUR/h)"; got != want {
+		t.Errorf("committed %q, want %q", got, want)
+	}
+	if s.of("own").Frozen != "" {
+		t.Errorf("frozen for %q", s.of("own").Frozen)
+	}
+	s.judged()
 }

@@ -160,6 +160,8 @@ func Mismatch(ledger tree.Tree, record *v1alpha1.SourceCopy) (at, why string, er
 type Changes struct {
 	Puts    map[string][]byte
 	Deletes []string
+	// Sources whose copies differ.
+	Sources []string
 	// Trailers name what is copied: "Source: <name> <commit>", "-" for a copy that goes.
 	Trailers []string
 }
@@ -194,7 +196,8 @@ func Between(from, to tree.Tree) (Changes, error) {
 	}); err != nil {
 		return out, fmt.Errorf("copy sources: %w", err)
 	}
-	for _, source := range slices.Sorted(maps.Keys(touched)) {
+	out.Sources = slices.Sorted(maps.Keys(touched))
+	for _, source := range out.Sources {
 		c, err := Record(to, source)
 		if err != nil {
 			return out, err
