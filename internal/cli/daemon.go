@@ -33,6 +33,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
 
@@ -214,18 +215,16 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if d.secrets, err = ownSecrets(); err != nil {
 		return nil, err
 	}
-	identity := identityOf(f.identity)
 	d.delivery = delivery.New(delivery.Options{
 		Access:   delivery.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
-		Identity: identity,
+		Identity: identityOf(f.identity),
 		Hooks:    delivery.Hooks{Refused: d.metrics.Refused},
 		Log:      log,
 	})
 	opts := reconciler.Options{
 		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Poll: f.poll,
-		Leads:  func() bool { return d.election.Leads() },
-		Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
+		Leads: func() bool { return d.election.Leads() }, Replica: writers.Operator, Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
 	}
 	if d.forge != nil {
 		opts.PullRequests = d.forge

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/trouble"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
@@ -59,8 +60,10 @@ type Reconciler struct {
 	kept       time.Time // day on which old market snapshots were last deleted
 	lastStatus time.Time // of the newest commit that carried only status
 	asked      time.Time // when the remote was last asked and answered
+	leads      bool      // it is elected, or nobody else may be
 	standby    bool      // another replica decides
-	contended  bool      // another writer was faster than our newest commit
+	turns      writers.Turns
+	contended  bool // another writer was faster than our newest commit
 	deliver    deliveries
 	desk       desk
 	took       Took   // of the round under way
@@ -97,6 +100,7 @@ func New(opts Options) *Reconciler {
 	r := &Reconciler{opts: opts, plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
 	r.progress = progress.New(func() time.Time { return r.opts.Now() }, opts.Poll)
 	r.deliver.id = opts.Root.ID()
+	r.turns = writers.Turns{Self: opts.Replica, Elected: opts.Elected, Now: opts.Now, Log: opts.Log}
 	if id, err := r.rooted(nil); opts.Root.Signed() && err == nil {
 		opts.Repo.SetIdentity(id)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
-	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
@@ -148,15 +147,11 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 // prepare puts the ledger in order before anything is decided on it, and delivers
 // what stands there; done is that the round ends with that.
 func (r *Reconciler) prepare(ctx context.Context, in *inputs) (done bool, out Outcome, err error) {
-	number, err := r.rendering(in.heads.Ledger.Commit.Hash)
-	if err != nil {
+	if err := r.renewed.numbers.Read(r.opts.Repo, in.heads.Ledger.Commit.Hash, "undo", "sweep", planSetAside, planAccept); err != nil {
 		return true, out, err
 	}
-	if number > manifests.Renderer { // Leases go to whoever knows it
-		return true, out, errors.Join(&newerRendering{number}, r.deliver.to(r.opts.Delivery, in, true, nil))
-	}
-	if rules := r.renewed.rules; rules > planner.Rules {
-		return true, out, errors.Join(&newerRules{rules}, r.deliver.to(r.opts.Delivery, in, true, nil))
+	if err := r.renewed.numbers.Newer(); err != nil { // Leases go to whoever knows it
+		return true, out, errors.Join(err, r.deliver.to(r.opts.Delivery, in, true, nil))
 	}
 	if len(in.foreign) > 0 {
 		out, err = r.undo(ctx, in)
