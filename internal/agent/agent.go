@@ -313,6 +313,7 @@ func (a *agent) collect(ctx context.Context) error {
 	var memory Memory
 	var told []string
 	for {
+		honoured := a.honoured() // before the state is read, which then shows what came of it
 		state, err := a.cluster.state(ctx)
 		if err != nil {
 			return err
@@ -335,7 +336,7 @@ func (a *agent) collect(ctx context.Context) error {
 		if !a.sight.lost() { // what was known of pods is old
 			demand = Demand(state)
 		}
-		posted, err := a.board.post(flavors, demand)
+		posted, err := a.board.post(flavors, demand, honoured)
 		if err != nil {
 			return err
 		}

@@ -100,6 +100,9 @@ func (m *Market) Told(cluster string, generation wire.Generation, flavors []v1al
 	if given.After(p.given) {
 		p.given = given
 	}
+	if p.word.IsZero() || given.Sub(p.word) >= apart {
+		p.before, p.word = p.word, given
+	}
 	lingered := p.lingering != nil && !given.Before(p.lingers)
 	if lingered {
 		p.lingering = nil

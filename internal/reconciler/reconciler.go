@@ -48,6 +48,7 @@ type Reconciler struct {
 	authors    authors
 	removers   map[string]gitrepo.Commit // who deleted files of intents, by path
 	gone       heard.Gone
+	ended      writers.Ends
 	ears       heard.Ears
 	last       key
 	planned    planned

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -93,7 +94,15 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	snapshot := r.opts.Market.Snapshot()
 	observed, generation := r.observe()
 	r.gone.Follow(observed, r.opts.Now())
-	unheard := r.gone.Unheard(in.ledger, r.opts.Market)
+	unheard, err := r.gone.Unheard(in.ledger, r.opts.Market, func(c *v1alpha1.Contract) (began, newest uint64, err error) {
+		if newest, err = r.opts.Repo.Sequence(in.heads.Ledger.Commit.Hash); err == nil {
+			began, err = r.ended.Seq(r.opts.Repo, in.heads.Ledger.Commit.Hash, c)
+		}
+		return began, newest, err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
 	r.ears.Hear(snapshot, observed)
 	if err := r.openDesk(ctx, in); err != nil {
 		return Outcome{}, err

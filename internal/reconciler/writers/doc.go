@@ -1,6 +1,7 @@
 // Package writers says by whom, and by which version of the program, the newest
 // commits of a ledger were written: whether it is this daemon's turn to decide (Turns),
-// and which numbers of rendering and rules the ledger is of (Numbers).
+// which numbers of rendering and rules the ledger is of (Numbers), and with which commit
+// a contract began to end (Ends).
 //
 // Invariants:
 //   - Of daemons that share no store one decides. One that finds the newest commit of
