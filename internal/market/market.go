@@ -206,10 +206,10 @@ func (m *Market) Heard(provider string) time.Time {
 	return time.Time{}
 }
 
-// apart is how far two words are from each other that are two: a report may take as
-// long to come through (an agent gives up after half of it), and that another replica
-// took one is told twice.
-const apart = 20 * time.Second
+// How far two words are from each other that are two reports: an agent sends one at a
+// time, but perhaps to several addresses of one daemon; and that another replica took
+// one is told twice, within a beat.
+const apart, apartThere = 5 * time.Second, 20 * time.Second
 
 // HeardTwice is when the earlier one of a provider's newest two reports was given, at
 // the earliest: the later one was collected after it had come through. Zero when there

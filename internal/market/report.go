@@ -100,7 +100,11 @@ func (m *Market) Told(cluster string, generation wire.Generation, flavors []v1al
 	if given.After(p.given) {
 		p.given = given
 	}
-	if p.word.IsZero() || given.Sub(p.word) >= apart {
+	least := apart
+	if late > 0 {
+		least = apartThere
+	}
+	if p.word.IsZero() || given.Sub(p.word) >= least {
 		p.before, p.word = p.word, given
 	}
 	lingered := p.lingering != nil && !given.Before(p.lingers)

@@ -23,13 +23,13 @@ func TestHeardTwice(t *testing.T) {
 		want time.Duration // since the start, of the earlier of two; below zero: none
 	}{
 		{0, 0, -1},
-		{5 * time.Second, 0, -1},
-		{19 * time.Second, 0, -1},
+		{4 * time.Second, 0, -1},
 		{20 * time.Second, 0, 0},
-		{50 * time.Second, 45 * time.Second, 0}, // may have been given at 5 s
-		{80 * time.Second, 0, 20 * time.Second},
-		{150 * time.Second, 45 * time.Second, 80 * time.Second},
-		{160 * time.Second, 45 * time.Second, 80 * time.Second}, // told again by a heartbeat
+		{23 * time.Second, 0, 0},
+		{84 * time.Second, 45 * time.Second, 0}, // may have been given at 39 s
+		{85 * time.Second, 0, 20 * time.Second},
+		{150 * time.Second, 45 * time.Second, 85 * time.Second},
+		{160 * time.Second, 45 * time.Second, 85 * time.Second}, // told again by a heartbeat
 	} {
 		now = start.Add(step.at)
 		if err := m.Told("paris", g, nil, true, step.late); err != nil {
