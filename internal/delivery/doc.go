@@ -44,8 +44,7 @@
 //     (gitops.go). All else is Unknown.
 //   - What stands in a contract's way is said by who delivers: in mode direct the
 //     holder of the Lease, for as long as it has renewed it. Others are bystanders:
-//     two daemons that know different troubles would else take back each other's
-//     words in the ledger, commit by commit.
+//     they know of no trouble, which says nothing.
 //
 // Where the mode is agent the worker runs in the cluster's own agent (Unpacked)
 // and remote.go stands in for it here: it hands the manifests out, lets the agent

@@ -166,7 +166,6 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 	if err != nil {
 		return fmt.Errorf("read the ledger at %s: %w", heads.Ledger.Commit.Hash.Short(), err)
 	}
-	r.ears.Read(led)
 	since := cmp.Or(r.heads.Inputs.Commit.Hash, heads.Accepted.Inputs)
 	before := r.reading
 	r.reading = reading{heads: heads, checked: found, fleet: f, inputs: inputs, ledger: led}

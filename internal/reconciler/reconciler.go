@@ -49,7 +49,6 @@ type Reconciler struct {
 	removers   map[string]gitrepo.Commit // who deleted files of intents, by path
 	gone       heard.Gone
 	ended      writers.Ends
-	ears       heard.Ears
 	last       key
 	planned    planned
 	folder     world.Folder

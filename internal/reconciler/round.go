@@ -103,7 +103,6 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	r.ears.Hear(snapshot, observed)
 	if err := r.openDesk(ctx, in); err != nil {
 		return Outcome{}, err
 	}
@@ -198,7 +197,6 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 		// instructions at once, and finds what was reserved.
 		// A stop meanwhile does not change what stands.
 		advanced = r.advance(context.WithoutCancel(ctx), res)
-		r.ears.Hear(snapshot, r.given.Observed) // what we wrote, we wrote by these, and not by what another heard
 	}
 	r.settle(in, plan, res)
 	r.refuse(err == nil && len(res.Refused) == 0)
