@@ -89,6 +89,7 @@ type agent struct {
 	book      enforce.Book
 	// instructions are what counts of what the brokers say, nil before the first.
 	instructions atomic.Pointer[wire.Instructions]
+	position     *position
 	// told is told when the instructions are others.
 	told chan struct{}
 	// flavors as they were last collected.
@@ -151,6 +152,9 @@ func newAgent(o Options) (*agent, error) {
 	}
 	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1), collected: make(chan struct{}, 1), told: make(chan struct{}, 1)}
 	hearing := &hearing{told: a.listen, log: a.Log}
+	if a.position, err = newPosition(o.Config, o.LeaseNamespace, hearing, o.Log); err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
 	if o.Transport == transport.KindStream {
 		o.Log.Warn("the stream of reports was removed; single requests are sent instead", "remedy", "leave --broker-transport out")
 	}
@@ -204,7 +208,7 @@ func (a *agent) manager() (manager.Manager, error) {
 		GracefulShutdownTimeout: &grace,
 		// One voice a cluster: what is added to the manager runs where the Lease is held.
 		LeaderElection:                a.LeaseNamespace != "",
-		LeaderElectionID:              "fleet-agent",
+		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       a.LeaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
 	})
@@ -264,8 +268,13 @@ func (a *agent) run(ctx context.Context) error {
 		}
 		return err
 	}
+	a.position.read(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	a.grow(ctx)
+	group.Go(func() error {
+		a.position.run(ctx)
+		return nil
+	})
 	group.Go(func() error { return a.collect(ctx) })
 	group.Go(func() error {
 		a.growing(ctx)
@@ -313,6 +322,7 @@ func (a *agent) collect(ctx context.Context) error {
 	var memory Memory
 	var told []string
 	for {
+		honoured := a.honoured() // before the state is read, which then shows what came of it
 		state, err := a.cluster.state(ctx)
 		if err != nil {
 			return err
@@ -338,7 +348,7 @@ func (a *agent) collect(ctx context.Context) error {
 		if !a.sight.lost() { // what was known of pods is old
 			demand = Demand(state)
 		}
-		posted, err := a.board.post(flavors, demand)
+		posted, err := a.board.post(flavors, demand, honoured)
 		if err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func TestReadiness(t *testing.T) {
 	if err := a.ready(); err == nil {
 		t.Error("ready before the cluster was read")
 	}
-	if _, err := a.board.post(nil, nil); err != nil {
+	if _, err := a.board.post(nil, nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	a.observe("b", "failed")

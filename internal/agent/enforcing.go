@@ -42,11 +42,21 @@ func (a *agent) listen(in wire.Instructions, at time.Time, changed bool) {
 			Tenant: i.Tenant, Intent: i.Intent, Flavor: i.Flavor, Resources: i.Resources, Standing: i.Phase.Charged(),
 		})
 	}
-	a.book.Tell(in.Fleet, promises)
+	a.book.Tell(in.Fleet, promises, in.Seq)
 	a.instructions.Store(&in)
 	tell(a.told)
 	a.Log.Info("instructions changed", "ledger", in.Ledger, "provide", len(in.Provide), "consume", len(in.Consume))
 	a.kick()
+}
+
+// honoured is the number of the instructions that what is collected now stands for:
+// none while slices are left to Liqo, or what is known of the cluster is old.
+func (a *agent) honoured() uint64 {
+	e := a.enforcer.Load()
+	if e == nil || a.sight.lost() {
+		return 0
+	}
+	return e.Honoured()
 }
 
 // kick lets everything that follows from instructions be looked at again.

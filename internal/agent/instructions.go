@@ -58,6 +58,16 @@ func (h *hearing) after() uint64 {
 	return h.seq
 }
 
+// resume takes over the number that an agent before this one was told: lower ones do not
+// count, until nobody has known of it for long.
+func (h *hearing) resume(seq uint64, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if seq > h.seq {
+		h.seq, h.at = seq, now
+	}
+}
+
 // behind reports whether a word is of a ledger that was further already: a broker
 // that lags gave it. h.mu is held.
 func (h *hearing) behind(in *wire.Instructions, now time.Time) bool {

@@ -26,11 +26,13 @@ type list struct {
 	raw     []byte
 	packed  []byte
 	flavors int
+	// honoured is wire.FlavorReport.Honoured, which goes beside the rest.
+	honoured uint64
 }
 
 // post hangs up a list unless it is the one that hangs there, and reports
 // whether it did.
-func (b *board) post(flavors []v1alpha1.Flavor, demand *v1alpha1.Demand) (bool, error) {
+func (b *board) post(flavors []v1alpha1.Flavor, demand *v1alpha1.Demand, honoured uint64) (bool, error) {
 	if flavors == nil {
 		flavors = []v1alpha1.Flavor{} // "nothing", not "unchanged"
 	}
@@ -40,9 +42,9 @@ func (b *board) post(flavors []v1alpha1.Flavor, demand *v1alpha1.Demand) (bool, 
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	next := &list{version: 1, raw: raw, flavors: len(flavors)}
+	next := &list{version: 1, raw: raw, flavors: len(flavors), honoured: honoured}
 	if b.current != nil {
-		if bytes.Equal(b.current.raw, raw) {
+		if bytes.Equal(b.current.raw, raw) && b.current.honoured == honoured {
 			return false, nil
 		}
 		next.version = b.current.version + 1

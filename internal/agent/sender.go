@@ -19,7 +19,7 @@ const (
 
 // reporter carries one report to one broker; a transport.Transport is one.
 type reporter interface {
-	Put(ctx context.Context, g wire.Generation, packed []byte) error
+	Put(ctx context.Context, g wire.Generation, packed []byte, honoured uint64) error
 }
 
 // sender reports to one broker: in full after a change, without a body while
@@ -106,9 +106,9 @@ func (s *sender) put(ctx context.Context, l *list) error {
 		s.version, s.known = l.version, false
 	}
 	if s.known {
-		return s.line.Put(ctx, s.generation, nil)
+		return s.line.Put(ctx, s.generation, nil, 0)
 	}
-	if err := s.line.Put(ctx, s.generation, l.packed); err != nil {
+	if err := s.line.Put(ctx, s.generation, l.packed, l.honoured); err != nil {
 		return err
 	}
 	s.known = true

@@ -41,7 +41,7 @@ type sent struct {
 	full    bool
 }
 
-func (b *broker) Put(_ context.Context, g wire.Generation, packed []byte) error {
+func (b *broker) Put(_ context.Context, g wire.Generation, packed []byte, _ uint64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := sent{at: time.Since(start), g: g, full: packed != nil}
@@ -122,7 +122,7 @@ func scene(t *testing.T, act func(b *broker, post func(names ...string), results
 			for i, name := range names {
 				flavors[i].Metadata.Name = name
 			}
-			if _, err := hung.post(flavors, nil); err != nil {
+			if _, err := hung.post(flavors, nil, 0); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

@@ -35,6 +35,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
 )
@@ -235,8 +236,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	})
 	opts := reconciler.Options{
 		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Pushes: f.pushes, Poll: f.poll,
-		Leads:  func() bool { return d.election.Leads() },
-		Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
+		Leads: func() bool { return d.election.Leads() }, Replica: writers.Operator, Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
 	}
 	if d.forge != nil {
 		opts.PullRequests = d.forge

@@ -45,7 +45,8 @@ func newCmdRun(s Streams) *cobra.Command {
 		Short: "Run the daemon",
 		Long: `Run the daemon: read the fleet repo, hear the clusters' agents, decide, write
 decisions back to the ledger branch, and apply the manifests to the consumer
-clusters. Any number of daemons may run on one fleet repo.
+clusters. Of several one decides: who shares --market-store kubernetes elects it,
+others stand by while it writes.
 
 It starts with a trust root, which says whose signatures count, or with --unsigned.`,
 		Example: `  fleetbroker run --repo https://git.example.org/acme/fleet.git --state-dir /var/lib/fleetbroker \
@@ -91,6 +92,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	var d *daemon
 	d, err = o.build(ctx, log, o.streams.Now, func(opts *reconciler.Options) {
+		opts.Replica, opts.Elected = process.ReplicaName(identityOf(o.identity)), func() bool { return d.election != nil }
 		opts.Revoke = func(crl []byte) error { return d.revoke(crl) }
 		opts.Newest = func(ctx context.Context, providers []string) error {
 			if shared, ok := d.shared.Store.(*store.Shared); ok {

@@ -83,7 +83,7 @@ type StoreOptions struct {
 func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) {
 	life := make([]byte, 8)
 	_, _ = rand.Read(life) // it does not fail
-	out := &Shared{Store: &store.Memory{Market: o.Market, Replica: o.Identity}, Replica: objectName(o.Identity), Life: hex.EncodeToString(life)}
+	out := &Shared{Store: &store.Memory{Market: o.Market, Replica: o.Identity}, Replica: ReplicaName(o.Identity), Life: hex.EncodeToString(life)}
 	switch f.kind {
 	case storeAuto, storeKubernetes:
 	case storeMemory:
@@ -153,8 +153,8 @@ func (f *StoreFlags) address(agents string) string {
 // inObjectName are runs of what no object's name has.
 var inObjectName = regexp.MustCompile(`[^a-z0-9.-]+`)
 
-// objectName is a daemon's name as that of an object.
-func objectName(identity string) string {
+// ReplicaName is a daemon's name as that of an object, and in its commits.
+func ReplicaName(identity string) string {
 	name := strings.Trim(inObjectName.ReplaceAllString(strings.ToLower(identity), "-"), "-.")
 	if len(name) > 200 {
 		name = strings.TrimRight(name[:200], "-.")

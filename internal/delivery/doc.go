@@ -46,8 +46,7 @@
 //     (gitops.go). All else is Unknown.
 //   - What stands in a contract's way is said by who delivers: in mode direct the
 //     holder of the Lease, for as long as it has renewed it. Others are bystanders:
-//     two daemons that know different troubles would else take back each other's
-//     words in the ledger, commit by commit.
+//     they know of no trouble, which says nothing.
 //
 // Where replicas share the clusters, package spread hands each of them its own part.
 //

@@ -83,6 +83,10 @@ type provider struct {
 	heard time.Time
 	// given is when its newest word was given at the earliest, of those that were heard.
 	given time.Time
+	// word and before are when the newest two words were that are apart.
+	word, before time.Time
+	// honoured is what its newest list says of the instructions that were carried out.
+	honoured uint64
 	// unheard: the list was known before the market listened, and the agent was not heard since.
 	unheard   bool
 	freshness model.Freshness
@@ -202,6 +206,44 @@ func (m *Market) Heard(provider string) time.Time {
 	return time.Time{}
 }
 
+// How far two words are from each other that are two reports: an agent sends one at a
+// time, but perhaps to several addresses of one daemon; and that another replica took
+// one is told twice, within a beat.
+const apart, apartThere = 5 * time.Second, 20 * time.Second
+
+// HeardTwice is when the earlier one of a provider's newest two reports was given, at
+// the earliest: the later one was collected after it had come through. Zero when there
+// are not two since the market listens. Reports that come in quick succession are one.
+func (m *Market) HeardTwice(provider string) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.providers[provider]; p != nil && p.agent && !p.unheard {
+		return p.before
+	}
+	return time.Time{}
+}
+
+// SetHonoured takes what a provider's newest list says of the instructions that were
+// carried out when it was collected (wire.FlavorReport.Honoured).
+func (m *Market) SetHonoured(provider string, seq uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.providers[provider]; p != nil {
+		p.honoured = seq
+	}
+}
+
+// Honoured is the number on the ledger of the instructions that a provider's agent had
+// carried out when it collected its newest list, by its own word; 0: it does not say.
+func (m *Market) Honoured(provider string) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.providers[provider]; p != nil && p.agent {
+		return p.honoured
+	}
+	return 0
+}
+
 // Offers are the flavors that a query chooses of those offered now, in order of
 // provider and name, as they stand in the market's tree, with all of that tree.
 // The channel is closed once they may be others.
@@ -267,7 +309,7 @@ func (m *Market) settle(now time.Time) {
 func (m *Market) wentBack(now time.Time) {
 	back := m.latest.Sub(now)
 	for _, p := range m.providers {
-		for _, at := range []*time.Time{&p.heard, &p.given, &p.lingers} {
+		for _, at := range []*time.Time{&p.heard, &p.given, &p.word, &p.before, &p.lingers} {
 			if at.After(now) {
 				*at = at.Add(-back)
 			}

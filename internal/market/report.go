@@ -100,6 +100,13 @@ func (m *Market) Told(cluster string, generation wire.Generation, flavors []v1al
 	if given.After(p.given) {
 		p.given = given
 	}
+	least := apart
+	if late > 0 {
+		least = apartThere
+	}
+	if p.word.IsZero() || given.Sub(p.word) >= least {
+		p.before, p.word = p.word, given
+	}
 	lingered := p.lingering != nil && !given.Before(p.lingers)
 	if lingered {
 		p.lingering = nil

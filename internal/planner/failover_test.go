@@ -75,24 +75,21 @@ func TestFailoverTakesRunnersUpFirst(t *testing.T) {
 	}
 }
 
-// A provider that reports to another replica is not lost: what it holds stays as it is,
-// and nothing new is bought there. Once it reports nowhere, it is.
-func TestHeardElsewhereIsNotLost(t *testing.T) {
+// A provider of which only a list is known that a store kept is not lost: what it holds
+// stays as it is, and nothing new is bought there. Once its grace is over, it is.
+func TestKnownByAStoreIsNotLost(t *testing.T) {
 	b := threePlaces(t)
 	before := on(b)
-	b.W.Heard = map[string]bool{"paris": true}
-	for _, state := range []model.Freshness{model.Silent, model.Lost} {
-		b.Tick(time.Minute).Offer("paris/h100", Heard(state))
-		p := want(t, b, planner.Keep, "")
-		if on(b) != before || len(p.Silent) != 1 {
-			t.Fatalf("%s, was %s\n%s", on(b), before, describe(p))
-		}
+	b.Tick(time.Minute).Offer("paris/h100", Heard(model.Elsewhere))
+	p := want(t, b, planner.Keep, "")
+	if on(b) != before || len(p.Silent) != 1 {
+		t.Fatalf("%s, was %s\n%s", on(b), before, describe(p))
 	}
 	b.Intent("vision/more", Wants(1, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Allow = []string{"paris"} }))
 	if d := Of(b.Round(), "vision/more"); d.Action != planner.Queued || !strings.Contains(d.Reason, "not heard") {
 		t.Fatalf("%s: %s", d.Action, d.Reason)
 	}
-	b.W.Heard = nil
+	b.Offer("paris/h100", Heard(model.Lost))
 	want(t, b, planner.Move, lifecycle.CodeProviderLost)
 }
 

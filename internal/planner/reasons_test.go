@@ -47,8 +47,8 @@ func TestWaitingSaysWhy(t *testing.T) {
 	}
 }
 
-// TestBystandersKeepReasons: who does not deliver sees what is there, and leaves
-// it to who does to write what is in the way.
+// TestBystandersKeepReasons: who does not deliver sees what is there, and knows nothing
+// of what is in the way: what was written of that stays.
 func TestBystandersKeepReasons(t *testing.T) {
 	b := inPhase(t, v1alpha1.PhaseReserved)
 	name := b.Contracts("vision/train")[0].Metadata.Name
@@ -73,20 +73,20 @@ func TestBystandersKeepReasons(t *testing.T) {
 	is(sees(v1alpha1.ConsumerObservation{Slice: v1alpha1.Present}), v1alpha1.PhasePeering, "GrantedLess: nothing is granted yet")
 }
 
-// TestReachedElsewhere: who alone does not reach a consumer leaves the reason to
-// who does.
-func TestReachedElsewhere(t *testing.T) {
+// TestReachedByTheDeliverer: who does not deliver and alone does not reach a consumer
+// left the reason to who does, as records of the past have it.
+func TestReachedByTheDeliverer(t *testing.T) {
 	b := inPhase(t, v1alpha1.PhasePeering)
 	name := b.Contracts("vision/train")[0].Metadata.Name
 	before := b.Contracts("vision/train")[0].Status
 	away := v1alpha1.Observation{Consumer: v1alpha1.ConsumerObservation{Message: "no route"}}
-	b.W.Reached = map[string]bool{"rome": true}
-	b.Tick(time.Minute).Observe(name, away).Round()
+	reached := away
+	reached.Consumer.Bystander = true
+	b.Tick(time.Minute).Observe(name, reached).Round()
 	if got := b.Contracts("vision/train")[0].Status; got.Reason != before.Reason || got.Phase != before.Phase {
 		t.Fatalf("%s %q", got.Phase, got.Reason)
 	}
-	b.W.Reached = nil
-	b.Tick(time.Minute).Round()
+	b.Tick(time.Minute).Observe(name, away).Round()
 	if got := b.Contracts("vision/train")[0].Status; got.Why() != "ConsumerUnreachable: no route" || got.Phase != before.Phase {
 		t.Fatalf("%s %q", got.Phase, got.Reason)
 	}

@@ -54,7 +54,7 @@ func newRound(w *draft.World) *round {
 
 // inventoryFacts are what the round gives its inventory.
 func (r *round) inventoryFacts() inventory.Facts {
-	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Heard: r.W.Heard, Blocked: r.blocked}
+	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Blocked: r.blocked}
 }
 
 // matchFacts are what the round gives its matcher.

@@ -96,7 +96,7 @@ func (b *base) holdsFor(w *draft.World) bool {
 	if w.Rules != was.Rules || w.Now.Before(was.Now.Time) || w.Fleet != was.Fleet || w.Fleet == nil || w.Deaf != was.Deaf ||
 		!slices.Equal(w.Frozen, was.Frozen) ||
 		len(w.Workload) != len(was.Workload) || len(w.Workload) > 0 && &w.Workload[0] != &was.Workload[0] ||
-		!maps.Equal(w.ForceRelease, was.ForceRelease) || !maps.Equal(w.Heard, was.Heard) || !maps.Equal(w.Reached, was.Reached) || !slices.EqualFunc(w.Policies, was.Policies, samePolicy) {
+		!maps.Equal(w.ForceRelease, was.ForceRelease) || !slices.EqualFunc(w.Policies, was.Policies, samePolicy) {
 		return false
 	}
 	for i := range w.Fleet.Rates {

@@ -33,7 +33,7 @@ func (u *update) offersChanged() bool {
 		if old[i] == now[i] || *old[i] == *now[i] {
 			continue
 		}
-		o, next := u.Inventory.Reported(i, now[i])
+		o, next := u.Inventory.Handed(i), now[i]
 		f, was := next.Flavor, o.Flavor
 		if f.Metadata.Namespace != o.Provider || f.Metadata.Name != o.Name || f.Spec.Pool != was.Spec.Pool {
 			return false

@@ -37,9 +37,10 @@
 //   - Rewritten history: nothing is written, applied or corrected until an
 //     operator accepts it (invariant 12).
 //   - A ledger that cannot be read whole: nothing is decided.
-//   - Deafness: decided by the market, obeyed by the planner (invariant 6). Of a
-//     single cluster that only another daemon hears or reaches the ledger tells
-//     (package heard): from its silence here nothing follows either.
+//   - Deafness: decided by the market, obeyed by the planner (invariant 6).
+//   - Another replica that decides: by an election where they share a store, else by
+//     the ledger's newest commits (package writers). Then it reads, plans, delivers
+//     and serves, and writes nothing.
 //   - A refusal by the remote: what stands is delivered, the refusal is shown,
 //     and tried again with a growing pause.
 //

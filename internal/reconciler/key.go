@@ -87,7 +87,7 @@ func (k key) next() time.Time { return earliest(k.planDue.Time, k.statusDue) }
 // by time too; so does one that waits for a provider's word, which makes no news
 // when nothing changed.
 func (r *Reconciler) due(k key) time.Time {
-	due := earliest(earliest(k.next(), r.paced), r.opts.Market.Next())
+	due := earliest(earliest(earliest(k.next(), r.paced), r.turns.Until()), r.opts.Market.Next())
 	if k.deaf || !k.settled || k.unheard != 0 {
 		due = earliest(due, r.opts.Now().Add(time.Second))
 	}

@@ -59,6 +59,12 @@ type Options struct {
 	// reads, plans for itself, delivers and serves, and writes nothing. Asked at the
 	// beginning of each round.
 	Leads func() bool
+	// Replica is this daemon's name in its commits, the same after a restart;
+	// writers.Operator of a command; "" names none, and never stands by for others.
+	Replica string
+	// Elected reports whether Leads is by an election among those who share a store;
+	// nil: it is not, and this daemon stands by while another one writes the ledger.
+	Elected func() bool
 	// Newest makes the market know what some providers offer at this moment; nil: it
 	// knows all there is. Asked of the providers that a plan takes more of, before it
 	// is committed.

@@ -59,6 +59,10 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 		r.asked = now
 	}
 	in := &inputs{heads: r.heads, clean: r.state.Clean, key: r.inputs, fleet: r.fleet, ledger: r.ledger}
+	if err := r.turns.Follow(r.opts.Repo, r.heads.Ledger.Commit.Hash); err != nil {
+		return nil, err
+	}
+	r.standby = !r.leads || r.turns.StandsBy() != ""
 	r.blocked = "" // alarm looks again
 	foreign, err := r.opts.Repo.Foreign(ctx, r.heads.Accepted.Ledger, r.heads.Ledger.Commit.Hash, nil)
 	if err != nil {
@@ -172,7 +176,6 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 	if err := r.followSources(f, stood); err != nil {
 		return err
 	}
-	r.ears.Read(led)
 	since := cmp.Or(r.heads.Inputs.Commit.Hash, heads.Accepted.Inputs)
 	before := r.reading
 	r.reading = reading{heads: heads, checked: found, fleet: f, inputs: inputs, ledger: led}

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/trouble"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
 )
 
@@ -48,7 +49,7 @@ type Reconciler struct {
 	authors    authors
 	removers   map[string]gitrepo.Commit // who deleted files of intents, by path
 	gone       heard.Gone
-	ears       heard.Ears
+	ended      writers.Ends
 	last       key
 	planned    planned
 	folder     world.Folder
@@ -60,7 +61,9 @@ type Reconciler struct {
 	kept       time.Time // day on which old market snapshots were last deleted
 	lastStatus time.Time // of the newest commit that carried only status
 	asked      time.Time // when the remote was last asked and answered
+	leads      bool      // it is elected, or nobody else may be
 	standby    bool      // another replica decides
+	turns      writers.Turns
 	contended  bool      // another writer was faster than our newest commit
 	paced      time.Time // when what the budget of pushes holds back may go; of the round under way
 	deliver    deliveries
@@ -99,6 +102,7 @@ func New(opts Options) *Reconciler {
 	r := &Reconciler{opts: opts, plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
 	r.progress = progress.New(func() time.Time { return r.opts.Now() }, opts.Poll)
 	r.deliver.id = opts.Root.ID()
+	r.turns = writers.Turns{Self: opts.Replica, Elected: opts.Elected, Now: opts.Now, Log: opts.Log}
 	if id, err := r.rooted(nil); opts.Root.Signed() && err == nil {
 		opts.Repo.SetIdentity(id)
 	}

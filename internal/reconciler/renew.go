@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -16,27 +15,17 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
-	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 )
-
-// rendererTrailer numbers the rendering of a commit's manifests.
-const rendererTrailer = "Renderer"
 
 // planRender is the Plan of a commit that decides nothing and brings manifests
 // up to how they are rendered now.
 const planRender = "render"
 
-// maxSeek bounds how far back the newest commit of ours is looked for.
-const maxSeek = 4096
-
 // renewed is what of the ledger's manifests was found to be as it is rendered.
 type renewed struct {
-	// number of the rendering at a ledger's commit.
-	number int
-	// rules of the planner that decided last there.
-	rules int
-	at    tree.Hash
+	// numbers of rendering and rules at a ledger's commit.
+	numbers writers.Numbers
 	// of are consumers, with what they were compared at; due are those whose
 	// manifests were found to be others, which may wait for a review, or for who may
 	// write.
@@ -50,69 +39,12 @@ type comparison struct {
 	item      *gitrepo.Item // what brings them up, nil when they are as they should be
 }
 
-// rendering is the number of the ledger's rendering: that of the newest commit
-// of ours that renders, 0 before numbering. Merges count as what they bring. The
-// number of the rules is noted beside it.
-func (r *Reconciler) rendering(head tree.Hash) (int, error) {
-	if r.renewed.at == head && !head.IsZero() {
-		return r.renewed.number, nil
-	}
-	number, rules, seen, queue := 0, 0, map[tree.Hash]bool{}, []tree.Hash{head}
-	for len(queue) > 0 && len(seen) < maxSeek {
-		h := queue[0]
-		queue = queue[1:]
-		if h.IsZero() || seen[h] {
-			continue
-		}
-		seen[h] = true
-		c, err := r.opts.Repo.Info(h)
-		if err != nil {
-			return 0, fmt.Errorf("look for the ledger's rendering: %w", err)
-		}
-		ours, err := r.opts.Repo.MadeByUs(h)
-		if err != nil {
-			return 0, fmt.Errorf("look for the ledger's rendering: %w", err)
-		}
-		if plan := c.Trailer("Plan"); !ours || plan == "undo" || plan == "sweep" || plan == planSetAside || plan == planAccept {
-			queue = append(queue, c.Parents...)
-			continue
-		}
-		if n, err := strconv.Atoi(c.Trailer(rendererTrailer)); err == nil {
-			number = max(number, n)
-		}
-		if n, err := strconv.Atoi(c.Trailer(replay.RulesTrailer)); err == nil {
-			rules = max(rules, n)
-		}
-	}
-	r.renewed.number, r.renewed.rules, r.renewed.at = number, rules, head
-	return number, nil
-}
-
-// newerRendering is why this program may not act on a ledger: another one renders
-// its manifests otherwise, and the two would undo each other's work.
-type newerRendering struct{ number int }
-
-func (e *newerRendering) Error() string {
-	return fmt.Sprintf("the ledger's manifests are of rendering %d, and this program knows up to %d: nothing is planned or delivered; start the version of fleetbroker that wrote them, or a newer one", e.number, manifests.Renderer)
-}
-
-// newerRules is why this program may not decide on a ledger: a newer one did, by
-// rules that this one does not know, and the two would take turns.
-type newerRules struct{ number int }
-
-func (e *newerRules) Error() string {
-	return fmt.Sprintf("the ledger was decided by rules %d, and this program knows up to %d: nothing is planned or delivered; start the version of fleetbroker that wrote it, or a newer one", e.number, planner.Rules)
-}
-
 // renew brings the ledger's manifests up to how they are rendered now, before
 // anything is delivered: after an upgrade all that it renders otherwise, and
 // after a change of Cluster files those of their consumers. It says what waits
 // meanwhile, by consumer, and whether it wrote.
 func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]string, wrote bool, err error) {
-	number, err := r.rendering(in.heads.Ledger.Commit.Hash)
-	if err != nil {
-		return nil, false, err
-	}
+	number := r.renewed.numbers.Renderer
 	waits = map[string]string{}
 	var items []gitrepo.Item
 	since, told := r.deliver.since(in), r.differing()

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
-	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
@@ -96,8 +96,15 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	snapshot := r.opts.Market.Snapshot()
 	observed, generation := r.observe()
 	r.gone.Follow(observed, r.opts.Now())
-	unheard := r.gone.Unheard(in.ledger, r.opts.Market)
-	r.ears.Hear(snapshot, observed)
+	unheard, err := r.gone.Unheard(in.ledger, r.opts.Market, func(c *v1alpha1.Contract) (began, newest uint64, err error) {
+		if newest, err = r.opts.Repo.Sequence(in.heads.Ledger.Commit.Hash); err == nil {
+			began, err = r.ended.Seq(r.opts.Repo, in.heads.Ledger.Commit.Hash, c)
+		}
+		return began, newest, err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
 	if err := r.openDesk(ctx, in); err != nil {
 		return Outcome{}, err
 	}
@@ -150,15 +157,11 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 // prepare puts the ledger in order before anything is decided on it, and delivers
 // what stands there; done is that the round ends with that.
 func (r *Reconciler) prepare(ctx context.Context, in *inputs) (done bool, out Outcome, err error) {
-	number, err := r.rendering(in.heads.Ledger.Commit.Hash)
-	if err != nil {
+	if err := r.renewed.numbers.Read(r.opts.Repo, in.heads.Ledger.Commit.Hash, "undo", "sweep", planSetAside, planAccept); err != nil {
 		return true, out, err
 	}
-	if number > manifests.Renderer { // Leases go to whoever knows it
-		return true, out, errors.Join(&newerRendering{number}, r.deliver.to(r.opts.Delivery, in, true, nil))
-	}
-	if rules := r.renewed.rules; rules > planner.Rules {
-		return true, out, errors.Join(&newerRules{rules}, r.deliver.to(r.opts.Delivery, in, true, nil))
+	if err := r.renewed.numbers.Newer(); err != nil { // Leases go to whoever knows it
+		return true, out, errors.Join(err, r.deliver.to(r.opts.Delivery, in, true, nil))
 	}
 	if len(in.foreign) > 0 {
 		out, err = r.undo(ctx, in)
@@ -197,7 +200,6 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 		// instructions at once, and finds what was reserved.
 		// A stop meanwhile does not change what stands.
 		advanced = r.advance(context.WithoutCancel(ctx), res)
-		r.ears.Hear(snapshot, r.given.Observed) // what we wrote, we wrote by these, and not by what another heard
 	}
 	r.settle(in, plan, res)
 	r.refuse(err == nil && len(res.Refused) == 0)

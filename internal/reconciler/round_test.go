@@ -3,6 +3,7 @@ package reconciler
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -193,14 +194,38 @@ func TestReleaseNamesWhoRemovedTheIntent(t *testing.T) {
 	}
 }
 
-// A provider's word counts only when it was given after the slice was seen
-// gone: the report of a grant may have been lost (invariant 11).
+// An agent's word that a provider holds nothing counts by its cause: once the agent
+// says that it had carried out instructions of the commit that ends the contract, or
+// later ones that the ledger has. An agent that does not say so has to report twice
+// after the slice was seen gone: the report of a grant may have been lost
+// (invariant 11).
 func TestReleaseWaitsForTheProvidersWord(t *testing.T) {
+	const before, ending, later, ahead = -1, 0, 1, 1000 // of the commit that ends the contract
+	for name, tc := range map[string]struct {
+		class    string
+		honoured []int64 // of the reports after the slice was seen gone
+		want     []string
+	}{
+		"carried out":                    {"fleetbroker", []int64{ending}, []string{"released"}},
+		"carried out later ones":         {"fleetbroker", []int64{later}, []string{"released"}},
+		"carried out earlier ones":       {"fleetbroker", []int64{before}, nil},
+		"carried out earlier ones twice": {"fleetbroker", []int64{before, before}, []string{"released"}},
+		"more than the ledger has":       {"fleetbroker", []int64{ahead}, nil},
+		"Liqo grants":                    {"default", []int64{later}, nil},
+		"Liqo grants, twice":             {"default", []int64{later, later}, []string{"released"}},
+	} {
+		t.Run(name, func(t *testing.T) { releasedBy(t, tc.class, tc.honoured, tc.want) })
+	}
+}
+
+func releasedBy(t *testing.T, class string, honoured []int64, want []string) {
+	t.Helper()
 	s := newStory(t, "ledger")
 	f := v1alpha1.Flavor{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFlavor},
 		Metadata: v1alpha1.Metadata{Name: "h100", Namespace: "paris"},
 		Spec: v1alpha1.FlavorSpec{
+			Class:    class,
 			Capacity: v1alpha1.Resources{"cpu": v1alpha1.AmountOf(64000), "memory": v1alpha1.AmountOf(1 << 39), "gpu": v1alpha1.AmountOf(8)},
 			GPU:      &v1alpha1.FlavorGPU{Vendor: "nvidia", Model: "nvidia-h100", Memory: v1alpha1.MemorySize{Amount: v1alpha1.AmountOf(80 << 30)}, ResourceName: "nvidia.com/gpu"},
 		},
@@ -238,8 +263,26 @@ func TestReleaseWaitsForTheProvidersWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect(round(), "release", "drained")
-	say(false)
-	s.expect(round(), "released")
+	log, err := s.remote.Log("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var began int64
+	for _, c := range log {
+		if strings.HasPrefix(c.Message, "release ") {
+			began, _ = strconv.ParseInt(strings.TrimPrefix(gitobj.Trailers(c.Message, "Ledger")[0], "ledger "), 10, 64)
+		}
+	}
+	if began < 2 {
+		t.Fatalf("the release is number %d of the ledger", began)
+	}
+	var got []string
+	for _, n := range honoured {
+		say(false)
+		s.r.opts.Market.SetHonoured("paris", uint64(began+n))
+		got = append(got, round()...)
+	}
+	s.expect(got, want...)
 }
 
 // Nothing may be applied, and nobody told, before the remote has the commit.

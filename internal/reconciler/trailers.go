@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 )
 
 // newRequest begins a request for a commit of which the trailers depend on nothing
@@ -35,8 +36,11 @@ func (r *Reconciler) trailers(in *inputs, market tree.Hash, plan string, now v1a
 		"Market: " + market.String(),
 		"Plan: " + plan,
 		"Now: " + now.UTC().Format(time.RFC3339),
-		rendererTrailer + ": " + strconv.Itoa(manifests.Renderer),
+		writers.RendererTrailer + ": " + strconv.Itoa(manifests.Renderer),
 		replay.RulesTrailer + ": " + strconv.Itoa(planner.Rules),
+	}
+	if r.opts.Replica != "" {
+		out = append(out, writers.ReplicaTrailer+": "+r.opts.Replica)
 	}
 	// From there it can be verified again what was acted on.
 	if !in.clean.IsZero() && in.clean != in.heads.Inputs.Commit.Hash {

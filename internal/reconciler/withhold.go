@@ -15,8 +15,8 @@ import (
 // asks the remote first: another one may have written.
 func (r *Reconciler) takeTurn() {
 	leads := r.opts.Leads == nil || r.opts.Leads()
-	if leads == r.standby { // it changes
-		r.standby = !leads
+	if r.turns.Over() || leads != r.leads { // it changes
+		r.leads = leads
 		r.ask.Store(true)
 		r.opts.Pushes.Spent() // by the one before
 	}
@@ -35,7 +35,7 @@ func (r *Reconciler) withheld(f *v1alpha1.FleetSpec) string {
 	if f.WriteBack.Mode == writeBackReview && r.opts.PullRequests == nil {
 		return "fleet.yaml: writeBack.mode is pull-request, and this daemon knows no forge: it plans and reports, and writes nothing; start it with --forge and --forge-token-file"
 	}
-	return cmp.Or(r.unlisted, r.blocked)
+	return cmp.Or(r.unlisted, r.blocked, r.turns.StandsBy())
 }
 
 // Modes of writeBack.

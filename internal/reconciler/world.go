@@ -12,11 +12,10 @@ import (
 
 // world joins what was read with the market and the observations of now.
 func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed v1alpha1.ConsumerObservations, unheard map[string]bool) planner.World {
-	elsewhere, reached := r.ears.Elsewhere()
 	r.given = world.Input{
 		Now: r.now(in), Fleet: in.fleet, Inputs: in.heads.Inputs.Commit.Hash.String(), Ledger: in.ledger,
 		Market: s, Author: in.author, Authors: in.attributed, Asked: in.asked, RemovedBy: removers(r.removers), Unheard: unheard, Observed: observed,
-		Deaf: k.deaf, Heard: elsewhere, Reached: reached, AllowEnds: k.allowEnds, ForceRelease: r.opts.ForceRelease,
+		Deaf: k.deaf, AllowEnds: k.allowEnds, ForceRelease: r.opts.ForceRelease,
 	}
 	return r.folder.Fold(r.given)
 }

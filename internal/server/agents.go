@@ -173,6 +173,11 @@ func (a *agents) putFlavors(w http.ResponseWriter, r *http.Request) {
 		a.refused(w, cluster, http.StatusBadRequest, "BadGeneration", "header "+wire.HeaderGeneration+": "+err.Error())
 		return
 	}
+	honoured, err := wire.ParseHonoured(r.Header.Get(wire.HeaderHonoured))
+	if err != nil {
+		a.refused(w, cluster, http.StatusBadRequest, "BadHonoured", "header "+wire.HeaderHonoured+": "+err.Error())
+		return
+	}
 	if !a.begin(cluster) {
 		refuse(w, http.StatusTooManyRequests, "Busy", "a report of %s is being read; send one at a time", cluster)
 		return
@@ -199,6 +204,7 @@ func (a *agents) putFlavors(w http.ResponseWriter, r *http.Request) {
 	}
 	told := store.Report{Cluster: cluster, Generation: generation, Certificate: serialOf(r)}
 	if full {
+		report.Honoured = max(report.Honoured, honoured)
 		told.Content = &report
 	}
 	if a.answerReport(w, cluster, a.Reports.Report(r.Context(), told)) {

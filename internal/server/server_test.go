@@ -59,6 +59,7 @@ type heard struct {
 	generation wire.Generation
 	flavors    []v1alpha1.Flavor
 	full       bool
+	honoured   uint64
 }
 
 func (m *recorder) Report(_ context.Context, r store.Report) error {
@@ -73,7 +74,7 @@ func (m *recorder) Report(_ context.Context, r store.Report) error {
 		if err := market.CheckDemand(r.Content.Demand); err != nil {
 			return err
 		}
-		one.flavors, one.full, m.demand = r.Content.Flavors, true, r.Content.Demand
+		one.flavors, one.full, m.demand, one.honoured = r.Content.Flavors, true, r.Content.Demand, r.Content.Honoured
 	}
 	m.reports = append(m.reports, one)
 	return m.err
@@ -277,6 +278,35 @@ func TestReportReachesTheMarket(t *testing.T) {
 	}
 	if got := f.market.take(); len(got) != 1 || !got[0].full {
 		t.Errorf("an empty list is a full report; the market heard %+v", got)
+	}
+}
+
+// What the agent had carried out comes in a header, within the bounds of a number.
+func TestAReportSaysWhatWasCarriedOut(t *testing.T) {
+	f := startFleet(t)
+	client := f.client(paris, nil)
+	for n, tc := range []struct {
+		header string
+		status int
+		want   uint64
+	}{
+		{"", http.StatusNoContent, 0},
+		{"12", http.StatusNoContent, 12},
+		{"9223372036854775807", http.StatusNoContent, 1<<63 - 1},
+		{"9223372036854775808", http.StatusBadRequest, 0},
+		{"-1", http.StatusBadRequest, 0},
+		{"0x1", http.StatusBadRequest, 0},
+		{strings.Repeat("9", 1000), http.StatusBadRequest, 0},
+	} {
+		headers := []string{wire.HeaderGeneration, fmt.Sprintf("7.%d", n+1)}
+		if tc.header != "" {
+			headers = append(headers, wire.HeaderHonoured, tc.header)
+		}
+		status, _, answer := f.call(client, "PUT", wire.FlavorsPath("paris"), []byte(`{"flavors":[]}`), headers...)
+		got := f.market.take()
+		if status != tc.status || (status == http.StatusNoContent) != (len(got) == 1) || len(got) == 1 && got[0].honoured != tc.want {
+			t.Errorf("%.30q: answered %d %s, and the market heard %+v; want %d and %d", tc.header, status, answer, got, tc.status, tc.want)
+		}
 	}
 }
 

@@ -93,7 +93,8 @@ func (d *daemon) start() {
 	identity := gitrepo.Identity{Name: brokerName, Email: brokerEmail}
 	d.clock = clock.New(d.now, func() time.Duration { return d.s.tl.now })
 	opts := reconciler.Options{
-		Now: d.now, Clock: d.clock, Poll: d.s.knobs.poll,
+		Replica: d.name,
+		Now:     d.now, Clock: d.clock, Poll: d.s.knobs.poll,
 		Observer: watcher{d}, Check: planning.Options{Every: 1, Seal: d.seal},
 	}
 	if r := d.s.rooted; r != nil {

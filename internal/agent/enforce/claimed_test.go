@@ -29,12 +29,12 @@ func TestAClaimedSliceIsFoundByWhatTheContractSays(t *testing.T) {
 		c.Offer = OfferOf([]v1alpha1.Flavor{flavor}, c.Promise, given)
 		return Decide(c)
 	}
-	book.Tell("", []Promise{promise})
+	book.Tell("", []Promise{promise}, 1)
 	if a := decide(); a.Verdict != Grant || a.NodeLabels[LabelContract] != warm {
 		t.Fatalf("the warm contract: %+v", a)
 	}
 	promise.Contract, promise.Tenant, promise.Intent = contract, "vision", "train"
-	book.Tell("", []Promise{promise})
+	book.Tell("", []Promise{promise}, 1)
 	a := decide()
 	if a.Verdict != Grant || a.NodeLabels[LabelContract] != contract || text(a.Resources) != wanted {
 		t.Errorf("claimed: %+v", a)

@@ -16,7 +16,7 @@ func TestADrainedTenantsContractsAreRefused(t *testing.T) {
 		{Contract: "a", Slice: "a", ConsumerID: "cl-rome", Standing: true},
 		{Contract: "b", Slice: "b", ConsumerID: "cl-oslo", Standing: true},
 		{Contract: "c", Slice: "c", ConsumerID: "cl-rome"},
-	})
+	}, 1)
 	drained := []authv1beta1.Tenant{{Spec: authv1beta1.TenantSpec{ClusterID: "cl-rome", TenantCondition: authv1beta1.TenantConditionDrained}}}
 	r.setDrained(drained)
 	r.setDrained(drained)

@@ -47,7 +47,7 @@ type Reconciler struct {
 	Flavors func() []v1alpha1.Flavor
 	// Ask lets the brokers be heard soon; may be nil.
 	Ask func()
-	// Changed is called after the refusals have changed.
+	// Changed is called after the refusals, or what was honoured, have changed.
 	Changed func()
 	// Count is told what became of a slice whose status was written.
 	Count func(Verdict, string)
@@ -66,6 +66,9 @@ type Reconciler struct {
 	// drained are the consumers whose Tenant says so: Liqo takes their slices
 	// away here, and tells them nothing.
 	drained map[string]bool
+	// answering: a slice is being answered, by promises not older than by.
+	answering bool
+	by        uint64
 }
 
 // cause is why a slice is answered as it is, and since when.
@@ -180,8 +183,38 @@ func (r *Reconciler) all(ctx context.Context, namespace string) []reconcile.Requ
 	return out
 }
 
+// Honoured is the number on the ledger of the newest promises of which one stands no
+// longer and by which, or by newer ones, slices are answered: none is being granted any
+// more what had ended there. 0: none.
+func (r *Reconciler) Honoured() uint64 {
+	seq := r.Book.Ending()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.answering {
+		return min(seq, r.by)
+	}
+	return seq
+}
+
+// begin notes that a slice is being answered. What is returned ends that.
+func (r *Reconciler) begin() (end func()) {
+	by := r.Book.Ending()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answering, r.by = true, by
+	return func() {
+		r.mu.Lock()
+		r.answering = false
+		r.mu.Unlock()
+		if r.Book.Ending() != by && r.Changed != nil {
+			r.Changed()
+		}
+	}
+}
+
 // Reconcile answers one slice.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	defer r.begin()()
 	var s authv1beta1.ResourceSlice
 	err := r.Client.Get(ctx, request.NamespacedName, &s)
 	if err != nil && !errors.IsNotFound(err) {

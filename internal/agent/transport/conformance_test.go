@@ -179,24 +179,27 @@ func testReports(t *testing.T, p *place, line Transport) {
 		t.Fatal(err)
 	}
 	first := wire.Generation{Epoch: 10, N: 1}
-	if err := line.Put(t.Context(), first, nil); !errors.Is(err, ErrUnknownBase) {
+	if err := line.Put(t.Context(), first, nil, 0); !errors.Is(err, ErrUnknownBase) {
 		t.Errorf("unchanged, of a list that nobody knows: %v", err)
 	}
-	if err := line.Put(t.Context(), first, packed.Bytes()); err != nil {
+	if err := line.Put(t.Context(), first, packed.Bytes(), 41); err != nil {
 		t.Fatal(err)
 	}
-	if err := line.Put(t.Context(), first, nil); err != nil {
+	if got := p.market.Honoured("rome"); got != 41 {
+		t.Errorf("the market knows that 41 was carried out as %d", got)
+	}
+	if err := line.Put(t.Context(), first, nil, 0); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
 	if _, flavors, _ := p.market.Offers(market.Query{}); len(flavors) != 1 || flavors[0].Ref() != "rome/pool" {
 		t.Errorf("the market has %v", flavors)
 	}
 	var stale *StaleError
-	if err := line.Put(t.Context(), wire.Generation{Epoch: 9, N: 1}, nil); !errors.As(err, &stale) || stale.Last != first {
+	if err := line.Put(t.Context(), wire.Generation{Epoch: 9, N: 1}, nil, 0); !errors.As(err, &stale) || stale.Last != first {
 		t.Errorf("an older epoch: %v", err)
 	}
 	var refusal *wire.Refusal
-	if err := line.Put(t.Context(), wire.Generation{Epoch: 11, N: 1}, []byte("no gzip")); !errors.As(err, &refusal) || refusal.Status != http.StatusBadRequest {
+	if err := line.Put(t.Context(), wire.Generation{Epoch: 11, N: 1}, []byte("no gzip"), 0); !errors.As(err, &refusal) || refusal.Status != http.StatusBadRequest {
 		t.Errorf("a broken body: %v", err)
 	}
 }
@@ -248,7 +251,7 @@ func testInstructions(t *testing.T, p *place, line Transport) {
 		got <- err
 	}()
 	// A report passes a long poll by.
-	if err := line.Put(t.Context(), wire.Generation{Epoch: 1, N: 1}, nil); !errors.Is(err, ErrUnknownBase) {
+	if err := line.Put(t.Context(), wire.Generation{Epoch: 1, N: 1}, nil, 0); !errors.Is(err, ErrUnknownBase) {
 		t.Errorf("a report beside a long poll: %v", err)
 	}
 	p.desk.set("2")
@@ -281,7 +284,7 @@ func testIdentity(t *testing.T, p *place, line Transport) {
 	if _, err := other.Instructions(t.Context(), "", 0, 0); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
 		t.Errorf("the instructions of another cluster: %v", err)
 	}
-	if err := other.Put(t.Context(), wire.Generation{Epoch: 1, N: 1}, nil); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
+	if err := other.Put(t.Context(), wire.Generation{Epoch: 1, N: 1}, nil, 0); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
 		t.Errorf("a report for another cluster: %v", err)
 	}
 }

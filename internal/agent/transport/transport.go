@@ -13,9 +13,9 @@ import (
 // Transport is a line to one broker.
 type Transport interface {
 	// Put reports flavors: packed is a gzipped wire.FlavorReport, nil says that
-	// nothing has changed since the generation. ErrUnknownBase and *StaleError
-	// ask for another form of the same report.
-	Put(ctx context.Context, g wire.Generation, packed []byte) error
+	// nothing has changed since the generation. honoured is FlavorReport.Honoured of
+	// it. ErrUnknownBase and *StaleError ask for another form of the same report.
+	Put(ctx context.Context, g wire.Generation, packed []byte, honoured uint64) error
 	// Instructions are what the ledger says of this cluster, once they are of
 	// another version than since ("" is any), of a ledger that is not behind after
 	// (0 is any); ErrUnchanged after wait, at most a minute.

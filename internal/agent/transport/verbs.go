@@ -32,13 +32,16 @@ type verbs struct {
 }
 
 // Put implements Transport.
-func (t *verbs) Put(ctx context.Context, g wire.Generation, packed []byte) error {
+func (t *verbs) Put(ctx context.Context, g wire.Generation, packed []byte, honoured uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	header := http.Header{wire.HeaderGeneration: {g.String()}}
 	if packed != nil {
 		header.Set("Content-Type", "application/json")
 		header.Set("Content-Encoding", "gzip")
+		if honoured > 0 {
+			header.Set(wire.HeaderHonoured, strconv.FormatUint(honoured, 10))
+		}
 	}
 	answer, err := t.call(ctx, http.MethodPut, wire.FlavorsPath(t.cluster), header, packed)
 	if err != nil {

@@ -38,8 +38,8 @@ const (
 	Lost
 	// Withdrawn: no longer offered by a provider that reports; live contracts are kept.
 	Withdrawn
-	// Elsewhere: what it offers is known by somebody else's word alone: of a store of which it was not heard since, of
-	// another replica that has a newer list, or of the ledger of another daemon. Sells nothing new here, and is not silent.
+	// Elsewhere: what it offers is known by another's word alone: of a store of which it was not heard since, of another
+	// replica that has a newer list, or, in records of the past, of another daemon. Sells nothing new, and is not silent.
 	Elsewhere
 )
 

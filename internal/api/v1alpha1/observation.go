@@ -34,8 +34,8 @@ type ConsumerObservation struct {
 	// Reachable is false while the cluster does not answer; the rest is then Unknown.
 	Reachable bool
 	// Bystander: who says this does not change the cluster, because another
-	// daemon does. What lacks is seen alike by both; what stands in its way is for
-	// the other one to tell.
+	// replica does. What is missing is seen alike by both; what stands in its way only
+	// the other one knows, and what was written of it stays.
 	Bystander bool `json:",omitempty"`
 	// Message explains an unreachable cluster or the newest trouble.
 	Message string

@@ -19,6 +19,22 @@ import (
 // HeaderGeneration carries a report's Generation.
 const HeaderGeneration = "Fleetbroker-Generation"
 
+// HeaderHonoured carries FlavorReport.Honoured with a full report: a field of the body
+// would be refused by daemons that do not know it.
+const HeaderHonoured = "Fleetbroker-Honoured"
+
+// ParseHonoured reads what HeaderHonoured carries, 0 where it is missing.
+func ParseHonoured(s string) (uint64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is no number of a commit: write a whole number below 2^63", s)
+	}
+	return n, nil
+}
+
 // HeaderMarket carries the tree hash of the market that an answer shows.
 const HeaderMarket = "Fleetbroker-Market"
 
@@ -70,6 +86,12 @@ type FlavorReport struct {
 	Flavors []v1alpha1.Flavor `json:"flavors"`
 	// Demand is what the cluster's pods ask of the contracts it consumes; nil when nothing is known of it.
 	Demand *v1alpha1.Demand `json:"demand,omitempty"`
+	// Honoured is the number on the ledger (Instructions.Seq) of the newest instructions
+	// with an ending contract that the agent had carried out when it collected the
+	// flavors: what ends there gets nothing any more, and has what the flavors show as
+	// held. 0: it does not say, as one that leaves slices to Liqo. Agents send it as
+	// HeaderHonoured.
+	Honoured uint64 `json:"honoured,omitempty"`
 }
 
 // Reasons of errors that an agent acts on.

@@ -115,7 +115,7 @@ func urgent(was, next *wire.FlavorReport) bool {
 // contracts' use, and every flavor has room for it beside what is held.
 func small(was, next *wire.FlavorReport) bool {
 	old := byName(was)
-	if len(old) != len(next.Flavors) || !reflect.DeepEqual(was.Demand, next.Demand) {
+	if len(old) != len(next.Flavors) || was.Honoured != next.Honoured || !reflect.DeepEqual(was.Demand, next.Demand) {
 		return false
 	}
 	for i := range next.Flavors {

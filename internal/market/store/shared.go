@@ -438,7 +438,9 @@ const (
 )
 
 // lateWord is how long ago a word may have been given that another replica took: it
-// says so within a beat, is cut off when it cannot, and so is who does not see it.
+// says so within a beat, is cut off when it cannot, and so is who does not see it. It
+// counts for agents that do not say what they had honoured (Market.Honoured), and for
+// what was made smaller (Market.StillHeld).
 const lateWord = beatEvery + 2*patience + 15*time.Second
 
 // tell makes the market know a list, and unless it is from before hear it.
@@ -453,6 +455,7 @@ func (s *Shared) tell(provider string, l *list, how int) error {
 	if err := s.opts.Market.Restore(provider, l.generation, l.content.Flavors); err != nil {
 		return err
 	}
+	s.opts.Market.SetHonoured(provider, l.content.Honoured)
 	return s.opts.Market.SetDemand(provider, l.content.Demand)
 }
 

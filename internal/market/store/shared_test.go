@@ -469,6 +469,28 @@ func TestNews(t *testing.T) {
 	}
 }
 
+// What an agent had carried out is known to every replica, also to one that starts
+// later, and is no small change of a list.
+func TestHonouredIsShared(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	list := flavors("paris", 8, 0)
+	list.Honoured = 4
+	must(t, a.report("paris", 7, 1, list))
+	r.tick(2)
+	if x, y := a.market.Honoured("paris"), b.market.Honoured("paris"); x != 4 || y != 4 {
+		t.Errorf("a knows %d and b %d, want 4", x, y)
+	}
+	r.tick(11)
+	next := flavors("paris", 8, 1)
+	next.Honoured = 5
+	must(t, a.report("paris", 7, 2, next))
+	r.tick(2)
+	if got := b.market.Honoured("paris"); got != 5 {
+		t.Errorf("b knows %d, want 5", got)
+	}
+}
+
 // A word that another replica took is as fresh as any and proves nothing of what
 // happened just before it came: it may have been given before.
 func TestLateWords(t *testing.T) {

@@ -119,5 +119,6 @@ func tell(m *market.Market, r Report, late time.Duration) error {
 	if err := m.Told(r.Cluster, r.Generation, r.Content.Flavors, true, late); err != nil {
 		return err
 	}
+	m.SetHonoured(r.Cluster, r.Content.Honoured)
 	return m.SetDemand(r.Cluster, r.Content.Demand)
 }

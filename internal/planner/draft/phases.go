@@ -9,7 +9,7 @@ import (
 // viewOf is what the round knows of a contract next to the ledger.
 func (r *Draft) viewOf(c *v1alpha1.Contract) lifecycle.View {
 	v := lifecycle.View{
-		Now: r.Now, Observed: r.W.Observed.Of(c.Metadata.Name), Grace: r.Grace(), Deaf: r.W.Deaf, ReachedByPeer: r.W.Reached[c.Spec.Consumer],
+		Now: r.Now, Observed: r.W.Observed.Of(c.Metadata.Name), Grace: r.Grace(), Deaf: r.W.Deaf,
 		KeepsSilence: r.By(RulesSilentUntilHeard), Excess: r.Excess[c.Metadata.Name],
 	}
 	if o := r.OfferOf(c); o != nil {

@@ -43,8 +43,6 @@ type World struct {
 	RemovedBy map[string]string
 	// Deaf means that too few providers report to move, refuse or queue anything.
 	Deaf bool
-	// Heard are providers that report to another replica of the daemon, and Reached consumers that it reaches: nothing follows from missing reports here.
-	Heard, Reached map[string]bool
 	// AllowEnds lets this one round end more contracts than Fleet.safety.maxEnds.
 	AllowEnds bool
 	// ForceRelease names contracts whose provider or consumer is lost for good: they end without being seen gone.

@@ -20,8 +20,6 @@ type Facts struct {
 	// Names number the resources, for as long as the Inventory lives.
 	Names    *quantity.Names
 	Clusters map[string]*v1alpha1.Cluster
-	// Heard are the providers whose agents report to another replica of the daemon.
-	Heard map[string]bool
 	// Blocked is the requirement that an offer fails for everybody, "" when it sells.
 	Blocked func(*Offer) string
 }
@@ -68,7 +66,7 @@ func New(facts Facts, offers []*model.Offer, contracts iter.Seq[*v1alpha1.Contra
 	block := make([]Offer, len(offers))
 	for i := range offers {
 		o := &block[i]
-		o.Offer, o.Index = in.heard(offers[i]), i
+		o.Offer, o.Index = offers[i], i
 		f := o.Flavor
 		o.Provider, o.Name, o.Ref = f.Metadata.Namespace, f.Metadata.Name, f.Ref()
 		in.offers = append(in.offers, o)
@@ -191,11 +189,8 @@ func (in *Inventory) ForgetAltered() { in.altered = nil }
 // Begin begins the next round: what it knows may be something else.
 func (in *Inventory) Begin(facts Facts) { in.facts = facts }
 
-// Reported is what the offer that was handed in as the i-th reports now, as it counts
-// in this round.
-func (in *Inventory) Reported(i int, now *model.Offer) (o *Offer, next *model.Offer) {
-	return in.offers[in.places[i]], in.heard(now)
-}
+// Handed is the offer that was handed in as the i-th.
+func (in *Inventory) Handed(i int) *Offer { return in.offers[in.places[i]] }
 
 // Describe takes over what is known of an offer: next is what it reports, useOnly
 // that only what is used or held of it is another. It is to be measured.
@@ -236,16 +231,6 @@ func (in *Inventory) Measure() {
 	}
 	in.touched = append(in.touched, list...)
 	in.began = len(in.touched)
-}
-
-// heard is an offer as it counts: what only does not report here is not lost.
-func (in *Inventory) heard(o *model.Offer) *model.Offer {
-	if o.State != model.Silent && o.State != model.Lost || !in.facts.Heard[o.Flavor.Metadata.Namespace] {
-		return o
-	}
-	other := *o
-	other.State = model.Elsewhere
-	return &other
 }
 
 // describe fills in what of an offer only its report states.

@@ -195,8 +195,8 @@ func TestMeasureAfterARound(t *testing.T) {
 		offers = slices.Clone(offers)
 		offers[at] = &next
 		in.Begin(inventory.Facts{Names: names, Blocked: func(*inventory.Offer) string { return "" }})
-		o, said := in.Reported(at, &next)
-		in.Describe(o, said, true)
+		o := in.Handed(at)
+		in.Describe(o, &next, true)
 		in.Measure()
 		again, _ := inventoryOf(offers, nil)
 		if one, all := state(in), state(again); one != all {

@@ -21,8 +21,6 @@ type View struct {
 	// Deaf: this replica has no reports yet, because it has just started. What looks
 	// stale may be its own connections.
 	Deaf bool
-	// ReachedByPeer: another replica reaches the consumer.
-	ReachedByPeer bool
 	// KeepsSilence: a contract that is Degraded because no report came stays so until
 	// its provider reports, although the market does not have its flavor any more.
 	KeepsSilence bool
@@ -173,9 +171,8 @@ func notHeld(c *v1alpha1.Contract, v *View) bool {
 }
 
 // waits is why a contract in a phase is not Active yet: the trouble of its delivery,
-// else what its clusters have not done. Of two replicas the one that delivers writes it:
-// were the other to write that it knows of no trouble, they would undo each other's
-// messages without end.
+// else what its clusters have not done. Where another replica delivers, its trouble is
+// not known here, and what was written of it stays.
 func waits(c *v1alpha1.Contract, phase v1alpha1.Phase, obs *v1alpha1.ConsumerObservation, missing ledger.Reason) ledger.Reason {
 	switch {
 	case obs.Bystander && phase == c.Status.Phase:
@@ -193,7 +190,7 @@ func waits(c *v1alpha1.Contract, phase v1alpha1.Phase, obs *v1alpha1.ConsumerObs
 // consumer cannot be reached, or what keeps its manifests from it.
 func unseen(c *v1alpha1.Contract, v *View) Transition {
 	obs := &v.Observed.Consumer
-	if v.ReachedByPeer && !obs.Reachable {
+	if obs.Bystander && !obs.Reachable { // records of the past alone have it
 		return as(c)
 	}
 	if c.Status.Phase != v1alpha1.PhaseDegraded {

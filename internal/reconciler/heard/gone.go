@@ -1,6 +1,7 @@
 package heard
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -10,10 +11,12 @@ import (
 )
 
 // Gone remembers since when contracts are seen gone on their consumers. A
-// provider's word that it holds nothing counts only when it was given after
-// that: the report of a grant may have been lost, and an older report would
-// then prove that the provider let go of what it had not yet given
-// (invariant 11). The zero value has seen nothing gone.
+// provider's word that it holds nothing counts only when the provider cannot give
+// anything any more: the report of a grant may have been lost, and an older report
+// would then prove that the provider let go of what it had not yet given
+// (invariant 11). It counts by its cause, when the agent that gave it had carried out
+// instructions that the contract ends; an agent that does not say so has to report
+// twice after the contract was seen gone. The zero value has seen nothing gone.
 type Gone struct {
 	observed v1alpha1.ConsumerObservations
 	since    map[string]map[string]time.Time // by cluster and contract
@@ -42,9 +45,15 @@ func (g *Gone) Follow(observed v1alpha1.ConsumerObservations, now time.Time) {
 	g.observed = observed
 }
 
-// Unheard are the Releasing contracts that are gone and whose provider, by its
-// agent, has not reported since.
-func (g *Gone) Unheard(l *ledger.Ledger, m *market.Market) map[string]bool {
+// enforced is the class of slices that agents answer; others are Liqo's, who goes by no
+// instructions.
+const enforced = "fleetbroker"
+
+// Unheard are the Releasing contracts that are gone and of whose provider, by its
+// agent, no word counts yet. numbers gives the number on the ledger with which a contract
+// began to end, 0 where it is not known, and that of the ledger itself: what an agent
+// says above it means nothing.
+func (g *Gone) Unheard(l *ledger.Ledger, m *market.Market, numbers func(c *v1alpha1.Contract) (began, newest uint64, err error)) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, contracts := range g.since {
 		for name, since := range contracts {
@@ -52,12 +61,22 @@ func (g *Gone) Unheard(l *ledger.Ledger, m *market.Market) map[string]bool {
 			if c == nil || c.Status.Phase != v1alpha1.PhaseReleasing {
 				continue
 			}
-			if heard := m.Heard(c.Spec.Provider); !heard.After(since) {
-				out[name] = true
+			if m.HeardTwice(c.Spec.Provider).After(since) {
+				continue
 			}
+			if honoured := m.Honoured(c.Spec.Provider); c.Spec.Class == enforced && honoured > 0 {
+				began, newest, err := numbers(c)
+				if err != nil {
+					return nil, fmt.Errorf("look when contract %s began to end: %w", name, err)
+				}
+				if began > 0 && began <= honoured && honoured <= newest {
+					continue
+				}
+			}
+			out[name] = true
 		}
 	}
-	return out
+	return out, nil
 }
 
 // StillHeld tells the market what contracts had that are held and smaller now. The

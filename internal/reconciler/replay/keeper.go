@@ -53,7 +53,7 @@ type Keeper struct {
 // Record is what a round knew.
 func (k *Keeper) Record(r Round) (*Record, error) {
 	out := &Record{
-		Base: hashText(r.Base), Accepted: hashText(r.Accepted), Deaf: r.World.Deaf, Heard: trues(r.World.Heard), Reached: trues(r.World.Reached), AllowEnds: r.World.AllowEnds,
+		Base: hashText(r.Base), Accepted: hashText(r.Accepted), Deaf: r.World.Deaf, AllowEnds: r.World.AllowEnds,
 		ForceRelease: trues(r.World.ForceRelease), Removed: removed(r.World.RemovedBy, r.Plan), Authors: r.Authors,
 		Reported: k.reported(r.In), Unread: r.Unread, Unheard: trues(r.In.Unheard), Demand: demand(r.World),
 	}

@@ -36,7 +36,9 @@ type Record struct {
 	// Kept are the last good versions that stood in for broken files of the inputs, by path.
 	Kept map[string]string `json:"kept,omitempty"`
 
-	Deaf         bool     `json:"deaf,omitempty"`
+	Deaf bool `json:"deaf,omitempty"`
+	// Heard are providers that only another daemon heard, and Reached consumers that only
+	// it reached: written by versions whose daemons knew different things, and read still.
 	Heard        []string `json:"heard,omitempty"`
 	Reached      []string `json:"reached,omitempty"`
 	AllowEnds    bool     `json:"allowEnds,omitempty"`

@@ -37,11 +37,16 @@ func (k Known) World() (planner.World, error) {
 	if err != nil {
 		return planner.World{}, err
 	}
-	f := k.Fleet
+	f, alone, reached := k.Fleet, set(k.Heard), set(k.Reached)
+	for _, o := range offers { // nothing followed from a silence that was of one daemon alone
+		if (o.State == model.Silent || o.State == model.Lost) && alone[o.Flavor.Metadata.Namespace] {
+			o.State = model.Elsewhere
+		}
+	}
 	w := planner.World{
 		Now: k.Now, Fleet: f.Policy, FleetName: f.Name, Clusters: f.Clusters, Tenants: f.Tenants,
 		Intents: world.Intents(f, k.author), Frozen: world.Frozen(f, k.Ledger), Inputs: k.Inputs, Ledger: k.Ledger,
-		Offers: offers, Market: k.Market.Root.String(), Demand: k.Demand, RemovedBy: k.Removed, Deaf: k.Deaf, Heard: set(k.Heard), Reached: set(k.Reached), AllowEnds: k.AllowEnds,
+		Offers: offers, Market: k.Market.Root.String(), Demand: k.Demand, RemovedBy: k.Removed, Deaf: k.Deaf, AllowEnds: k.AllowEnds,
 		ForceRelease: set(k.ForceRelease), Policies: f.Policies,
 	}
 	offered := set(k.Offered)
@@ -49,7 +54,16 @@ func (k Known) World() (planner.World, error) {
 		name := it.Metadata.Namespace + "/" + it.Metadata.Name
 		it.Since, it.Offered = k.Since[name], offered[name]
 	}
-	w.Observed = planner.Observations{}.With(world.ObservedOf(k.Ledger, offers, set(k.Unseen), k.consumers(), set(k.Unheard)))
+	consumers := k.consumers()
+	for name, contracts := range consumers {
+		for contract, o := range contracts {
+			if reached[name] && !o.Reachable { // another daemon, which wrote the reason, reached it
+				o.Bystander = true
+				contracts[contract] = o
+			}
+		}
+	}
+	w.Observed = planner.Observations{}.With(world.ObservedOf(k.Ledger, offers, set(k.Unseen), consumers, set(k.Unheard)))
 	return w, nil
 }
 

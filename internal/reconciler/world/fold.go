@@ -40,7 +40,7 @@ func (f *Folder) Fold(in Input) planner.World {
 	w := planner.World{
 		Now: in.Now, Fleet: in.Fleet.Policy, FleetName: in.Fleet.Name, Clusters: in.Fleet.Clusters, Tenants: in.Fleet.Tenants,
 		Inputs: in.Inputs, Ledger: in.Ledger, Market: in.Market.Tree().Root.String(), Demand: in.Market.Demand(),
-		RemovedBy: in.RemovedBy, Deaf: in.Deaf, Heard: in.Heard, Reached: in.Reached, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: in.Fleet.Policies,
+		RemovedBy: in.RemovedBy, Deaf: in.Deaf, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: in.Fleet.Policies,
 	}
 	sameFleet := !first && in.Fleet == f.last.Fleet
 	if sameFleet && in.Authors != 0 && in.Authors == f.last.Authors {

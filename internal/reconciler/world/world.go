@@ -46,8 +46,6 @@ type Input struct {
 	Unheard map[string]bool
 	// Deaf means that too few providers are heard.
 	Deaf bool
-	// Heard are providers that another daemon hears, and Reached consumers that it reaches, where this one does not; may be nil.
-	Heard, Reached map[string]bool
 	// AllowEnds lets the round end more contracts than safety.maxEnds.
 	AllowEnds bool
 	// ForceRelease names contracts that are lost for good.
@@ -60,7 +58,7 @@ func Build(in Input) planner.World {
 		Now: in.Now, Fleet: in.Fleet.Policy, FleetName: in.Fleet.Name, Clusters: in.Fleet.Clusters, Tenants: in.Fleet.Tenants,
 		Intents: Intents(in.Fleet, in.Author), Frozen: Frozen(in.Fleet, in.Ledger), Inputs: in.Inputs, Ledger: in.Ledger,
 		Offers: Offers(in.Market, in.Ledger), Market: in.Market.Tree().Root.String(), Observed: planner.Observations{}.With(Observed(in.Ledger, in.Market, in.Observed, in.Unheard)),
-		Demand: in.Market.Demand(), RemovedBy: in.RemovedBy, Deaf: in.Deaf, Heard: in.Heard, Reached: in.Reached, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: in.Fleet.Policies,
+		Demand: in.Market.Demand(), RemovedBy: in.RemovedBy, Deaf: in.Deaf, AllowEnds: in.AllowEnds, ForceRelease: in.ForceRelease, Policies: in.Fleet.Policies,
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 var (
@@ -128,8 +129,9 @@ func start(t *testing.T) *soak {
 	if s.team, err = s.Team(ctx, "ada"); err != nil {
 		t.Fatal(err)
 	}
+	hub := rigtest.NewHub(ctx, t)
 	for name, d := range map[string]**rig.Daemon{"one": &s.one, "two": &s.two} {
-		if *d, err = s.Daemon(ctx, name, "--poll-interval", "1s"); err != nil {
+		if *d, err = s.Daemon(ctx, name, append(hub.Args(""), "--poll-interval", "1s")...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // patience bounds every wait. Nothing here takes a tenth of it on an idle
@@ -94,10 +95,12 @@ func (f *fleet) up(args ...string) *rig.Daemon {
 	return d
 }
 
-// pair starts two daemons that hear pushes, and every provider's agent.
+// pair starts two daemons that hear pushes and share a market, and every provider's
+// agent.
 func (f *fleet) pair() (one, two *rig.Daemon) {
 	f.t.Helper()
-	one, two = f.daemon("one"), f.daemon("two")
+	hub := rigtest.NewHub(f.ctx, f.t)
+	one, two = f.daemon("one", hub.Args("")...), f.daemon("two", hub.Args("")...)
 	one.NotifyPushes(f.ctx)
 	two.NotifyPushes(f.ctx)
 	f.agents()

@@ -73,17 +73,16 @@ func TestKilledHoldersOfTheLease(t *testing.T) {
 	f.sound()
 }
 
-// Of two replicas only the one that serves the cluster says what stands in a
-// contract's way: the ledger comes to rest while there is trouble, and the one
-// that knows of none does not take the other's word back.
-func TestTroubleBesideAnotherDaemon(t *testing.T) {
+// What stands in a contract's way is told once: the ledger comes to rest while there is
+// trouble, and says so when it is over.
+func TestTroubleIsToldOnce(t *testing.T) {
 	f := start(t, nil)
 	hidden := filepath.Join(f.Dir, "paris.hidden")
 	key := filepath.Join(f.Dir, "kubeconfigs", "paris.kubeconfig")
 	if err := os.Rename(key, hidden); err != nil {
 		t.Fatal(err)
 	}
-	f.pair()
+	f.up()
 	f.put("train", intent("train", 1))
 	told := func(want bool) error {
 		says, err := env.Git(f.ctx, f.Git.RepoDir(rig.Repo), "grep", "-h", "^  reason: ", f.ledger, "--", "contracts")
