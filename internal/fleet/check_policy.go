@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -40,6 +41,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	for i, l := range s.Latency {
 		c.within(spec.in("latency", i, "ms"), l.Ms, 0, noMost)
 	}
+	c.accelerators(spec.in("accelerators"), s.Accelerators)
 	c.weights(spec.in("weights"), s.Weights)
 	c.oneOf(spec.in("defaults", "delivery"), s.Defaults.Delivery, deliveries...)
 	c.defaultRequest(spec.in("defaults"), s)
@@ -84,6 +86,19 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	c.fleetLimits(spec.in("limits"), &s.Limits)
 }
 
+// accelerators checks the names that count as accelerators.
+func (c *checker) accelerators(p place, names []string) {
+	for i, name := range names {
+		plain := strings.TrimSuffix(name, "*")
+		switch {
+		case !strings.Contains(plain, "/") || !qualified.MatchString(plain+"x"):
+			c.errorf(p.in(i), "BadName", "%s: %q is not an extended resource; write its whole name, such as example.org/npu, or its beginning with a *", p.in(i), name)
+		case accelerators.Is(name, names[:i]):
+			c.warnf(p.in(i), "NoEffect", "%s: %s counts as an accelerator already; take it out", p.in(i), name)
+		}
+	}
+}
+
 // The most that a fleet may raise its limits to.
 const (
 	mostReplicas  = 100_000
@@ -114,6 +129,11 @@ func (c *checker) defaultRequest(p place, s *v1alpha1.FleetSpec) {
 	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.CPU: d.CPU, v1alpha1.Memory: d.Memory, v1alpha1.Pods: d.Pods} {
 		if q != nil && q.Amount(name).IsZero() {
 			c.nothing(p.in(name), "leave it out")
+		}
+	}
+	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.Memory: d.Memory, v1alpha1.EphemeralStorage: d.EphemeralStorage} {
+		if q != nil {
+			c.amount(p.in(name), name, q.Amount(name))
 		}
 	}
 }
@@ -204,6 +224,10 @@ func checkTenant(c *checker, t *v1alpha1.Tenant) {
 		for _, m := range sortedKeys(q.ByModel) {
 			c.within(p.in("byModel", m), q.ByModel[m], 0, noMost)
 		}
+		if q.Memory != nil {
+			c.amount(p.in("memory"), v1alpha1.Memory, q.Memory.Amount(v1alpha1.Memory))
+		}
+		c.bytes(p.in("maxBorrow"), q.MaxBorrow)
 		c.borrows(p.in("maxBorrow"), q)
 	}
 	if b := s.Budget; b != nil {
@@ -250,6 +274,7 @@ func checkCluster(c *checker, cl *v1alpha1.Cluster) {
 			c.label(spec.in("liqo", n.field), n.name)
 		}
 	}
+	c.classes(spec.in("liqo", "classes"), s.Liqo.Classes)
 	c.endpoint(spec.in("endpoint"), s.Endpoint)
 	if s.Access != nil && s.Access.KubeconfigSecretRef != nil {
 		c.secret(spec.in("access", "kubeconfigSecretRef"), *s.Access.KubeconfigSecretRef)
@@ -282,11 +307,35 @@ func (c *checker) location(p place, l v1alpha1.Location) {
 	}
 }
 
+// flavorClasses are the slice classes that every provider may have.
+var flavorClasses = []string{"fleetbroker", "default"}
+
+// classes checks the slice classes that a cluster declares.
+func (c *checker) classes(p place, list []v1alpha1.SliceClass) {
+	seen := map[string]bool{}
+	for i, class := range list {
+		p := p.in(i)
+		c.label(p.in("name"), class.Name)
+		switch {
+		case slices.Contains(flavorClasses, class.Name):
+			c.errorf(p.in("name"), "BadName", "%s: the class %s needs no declaration; take it out", p.in("name"), class.Name)
+		case seen[class.Name]:
+			c.errorf(p.in("name"), "Duplicate", "%s: the class %s is declared already", p.in("name"), class.Name)
+		}
+		seen[class.Name] = true
+		c.oneOf(p.in("grants"), class.Grants, v1alpha1.GrantsAgent, v1alpha1.GrantsOthers)
+		if class.Grants == "" {
+			c.errorf(p, "BadValue", "%s is empty; write agent or others", p.in("grants"))
+		}
+	}
+}
+
 // checkFlavor checks a flavor's file.
 func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 	s, spec := &f.Spec, at("spec")
 	c.oneOf(spec.in("type"), s.Type, "K8Slice", "VM", "Service", "Sensor")
 	c.resourceNames(spec.in("capacity"), s.Capacity)
+	c.bytes(spec.in("capacity"), s.Capacity)
 	c.resourceNames(spec.in("used"), s.Used)
 	c.resourceNames(spec.in("scalableTo"), s.ScalableTo)
 	c.endpoint(spec.in("endpoint"), s.Endpoint)
@@ -321,7 +370,9 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 	c.location(spec.in("location"), s.Location)
 	c.labels(spec.in("labels"), s.Labels)
 	c.labels(spec.in("nodeSelector"), s.NodeSelector)
-	c.oneOf(spec.in("class"), s.Class, "fleetbroker", "default")
+	if s.Class != "" && nearest.Of(s.Class, flavorClasses) != "" { // others are declared by the cluster (classRef)
+		c.oneOf(spec.in("class"), s.Class, flavorClasses...)
+	}
 	for _, name := range sortedKeys(s.Overcommit) {
 		p := spec.in("overcommit", name)
 		d := s.Overcommit[name]

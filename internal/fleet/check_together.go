@@ -15,7 +15,7 @@ func stem(p string) string { return strings.TrimSuffix(path.Base(p), path.Ext(p)
 // each other. Files in an older version are not checked: their places are
 // gone.
 func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.Store) {
-	currencies := convertible(f.Policy)
+	currencies := convertible(f)
 	_, overlaps := claimsOf(f.Tenants)
 	_, remote := remoteClaimsOf(f.Tenants, f.Clusters)
 	each := func(files []*file, check func(c *checker, object any)) {
@@ -48,20 +48,21 @@ func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.S
 }
 
 func (c *checker) clusterExists(f *Fleet, p place, id string) {
-	if f.Clusters[id] == nil {
+	if f.Clusters[id] == nil && f.unread.clusters[id] == "" {
 		c.warnf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(f.Clusters)))
 	}
 }
 
 func (c *checker) tenantExists(f *Fleet, p place, name string) {
-	if f.Tenants[name] == nil {
+	if f.Tenants[name] == nil && f.unread.tenants[name] == "" {
 		c.warnf(p, "UnknownTenant", "there is no tenant %s%s", name, did(name, sortedKeys(f.Tenants)))
 	}
 }
 
-// convertible warns of a currency that no rate turns into the fleet's.
+// convertible warns of a currency that no rate turns into the fleet's. known is nil
+// where the fleet's rates cannot be read.
 func (c *checker) convertible(p place, currency, into string, known map[string]bool) {
-	if currency != "" && !known[currency] {
+	if currency != "" && known != nil && !known[currency] {
 		c.warnf(p, "UnknownCurrency", "no rate turns %s into %s, so these prices are not used; add one under spec.rates of %s", currency, into, fleetFile)
 	}
 }
@@ -81,7 +82,7 @@ func (c *checker) fleetRefs(f *Fleet, o *v1alpha1.Fleet) {
 // latencyRefs warns of latencies between what is not there; an agent may report
 // its region.
 func (c *checker) latencyRefs(f *Fleet, list []v1alpha1.LatencyEntry) {
-	if len(list) == 0 {
+	if len(list) == 0 || f.unread.places {
 		return
 	}
 	places := map[string]bool{}
@@ -117,6 +118,7 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 	for i, id := range o.Spec.Consumers {
 		p := at("spec", "consumers", i)
 		switch cl := f.Clusters[id]; {
+		case f.unread.clusters[id] != "":
 		case cl == nil:
 			c.errorf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(f.Clusters)))
 		case !cl.HasRole("consumer"):
@@ -129,7 +131,7 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 	for i, id := range o.Spec.Providers.Deny {
 		c.clusterExists(f, at("spec", "providers", "deny", i), id)
 	}
-	if b := o.Spec.Budget; b != nil && b.Currency != "" && !currencies[b.Currency] {
+	if b := o.Spec.Budget; b != nil && b.Currency != "" && currencies != nil && !currencies[b.Currency] {
 		c.errorf(at("spec", "budget", "currency"), "UnknownCurrency", "no rate turns %s into %s; add one under spec.rates of %s", b.Currency, f.Policy.Currency, fleetFile)
 	}
 	for _, ov := range overlaps {
@@ -155,6 +157,7 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 func (c *checker) flavorRefs(f *Fleet, o *v1alpha1.Flavor, currencies map[string]bool) {
 	p := at("metadata", "namespace")
 	switch cl := f.Clusters[o.Metadata.Namespace]; {
+	case f.unread.clusters[o.Metadata.Namespace] != "":
 	case cl == nil:
 		c.warnf(p, "UnknownCluster", "there is no cluster %s%s, so nothing is placed on this flavor; add %s/%s.yaml", o.Metadata.Namespace, did(o.Metadata.Namespace, sortedKeys(f.Clusters)), clustersDir, o.Metadata.Namespace)
 	case !slices.Contains(cl.Spec.Roles, "provider"):
@@ -163,10 +166,25 @@ func (c *checker) flavorRefs(f *Fleet, o *v1alpha1.Flavor, currencies map[string
 	if pr := o.Spec.Price; pr != nil {
 		c.convertible(at("spec", "price", "currency"), pr.Currency, f.Policy.Currency, currencies)
 	}
+	c.classRef(f.Clusters[o.Metadata.Namespace], o)
 	for _, name := range o.Spec.Capacity.Names() {
 		used, ok := o.Spec.Used[name]
 		if ok && o.Spec.Capacity[name].Less(used) {
 			c.warnf(at("spec", "used", name), "BadValue", "spec.used.%s is more than the capacity", name)
 		}
+	}
+}
+
+// classRef checks that a flavor's slice class is one that its cluster has.
+func (c *checker) classRef(cl *v1alpha1.Cluster, o *v1alpha1.Flavor) {
+	known := slices.Clone(flavorClasses)
+	if cl != nil {
+		for _, class := range cl.Spec.Liqo.Classes {
+			known = append(known, class.Name)
+		}
+	}
+	if class := o.Spec.Class; class != "" && cl != nil && !slices.Contains(known, class) {
+		c.errorf(at("spec", "class"), "UnknownClass", "spec.class: cluster %s declares no slice class %q%s; write one of %s, or declare it under spec.liqo.classes of %s/%s.yaml",
+			o.Metadata.Namespace, class, did(class, known), strings.Join(known, ", "), clustersDir, o.Metadata.Namespace)
 	}
 }

@@ -35,6 +35,7 @@ func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, li
 					c.errorf(p, "BadValue", "%s: an intent cannot name itself", p)
 				case strings.Contains(name, "/"):
 					c.errorf(p, "BadName", "%s: %s is not the name of an intent; those of tenant %s can be named, without it: where another tenant's run is not told", p, name, tr.against.tenantName)
+				case !exists(name) && len(tr.frozen) > 0: // a file that cannot be read may hold it
 				case !exists(name):
 					c.warnf(p, "UnknownIntent", "%s: tenant %s has no intent %s%s", p, tr.against.tenantName, name, did(name, namesOf(all)))
 				case list.field == "together":

@@ -15,6 +15,15 @@ type Flavor struct {
 // Ref is the flavor's identity, "<provider>/<name>".
 func (f *Flavor) Ref() string { return f.Metadata.Namespace + "/" + f.Metadata.Name }
 
+// EnforcementOf is how limits are enforced on a flavor: as its agent reports, else as
+// its cluster's file states (which may be nil), by a label; "" where neither does.
+func EnforcementOf(f *Flavor, c *Cluster) string {
+	if level := f.Spec.Labels[LabelEnforcement]; level != "" || c == nil {
+		return level
+	}
+	return c.Spec.Labels[LabelEnforcement]
+}
+
 // SameButUse reports whether two reports of a flavor differ in nothing but what
 // changes with each of them: what is used, held and refused of it, and how it is
 // used.
@@ -61,7 +70,7 @@ type FlavorSpec struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Pool is shared by flavors cut from the same nodes: their CPU, memory and pods are then one.
 	Pool string `json:"pool,omitempty"`
-	// Class is the ResourceSlice class: fleetbroker where the provider's agent enforces, else default.
+	// Class is the ResourceSlice class: fleetbroker where the provider's agent enforces, default, or one that the cluster declares (liqo.classes).
 	Class string `json:"class,omitempty"`
 	// Endpoint of the provider's API server, as its agent publishes it; information for contracts and answers. Default: its cluster's.
 	Endpoint string `json:"endpoint,omitempty"`
