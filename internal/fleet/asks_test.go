@@ -190,3 +190,74 @@ func TestOneMistakeOneMessage(t *testing.T) {
 		})
 	}
 }
+
+// TestFacts_Files: a flavor's file without a capacity adds facts, and says nothing of what
+// the agent knows; a cluster has facts of all its flavors.
+func TestFacts_Files(t *testing.T) {
+	flavor := func(spec string) string {
+		return group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {" + spec + "}\n"
+	}
+	cluster := func(spec string) string {
+		return group + "kind: Cluster\nmetadata: {name: paris}\nspec: {roles: [provider, consumer], location: {region: eu-west-3}, " + spec + "}\n"
+	}
+	for name, tc := range map[string]struct{ path, content, want string }{
+		"all of them":          {"flavors/paris/f.yaml", flavor(`properties: {carbon: 56, reliability: 0.997, latencyMs: 3, securityStandards: [ISO27001, SOC2]}, partition: {min: {gpu: 2}, step: {gpu: 2}}, labels: {tier: gold}, price: {windows: [{from: "00:00", to: "06:00", perHour: {gpu: 1}}]}`), ""},
+		"what the agent knows": {"flavors/paris/f.yaml", flavor("properties: {carbon: 56}, gpu: {model: H100}"), "flavors/paris/f.yaml:4:7: spec has no capacity: such a file adds partition, properties, labels and price.windows to the flavor that the agent of paris reports as f, and nothing else"},
+		"a price":              {"flavors/paris/f.yaml", flavor("price: {perHour: {gpu: 1}}"), "spec has no capacity"},
+		"a bad ratio":          {"flavors/paris/f.yaml", flavor("properties: {reliability: 1.1}"), "spec.properties.reliability: 1.1 is not between 0 and 1"},
+		"carbon below nothing": {"flavors/paris/f.yaml", flavor("properties: {carbon: -1}"), "spec.properties.carbon: -1 is less than 0"},
+		"carbon in words":      {"flavors/paris/f.yaml", flavor("properties: {carbon: low}"), "a whole number"},
+		"no standard":          {"flavors/paris/f.yaml", flavor(`properties: {securityStandards: [""]}`), "spec.properties.securityStandards[0] is empty or longer than 63 bytes; write for example ISO27001"},
+		"of a cluster":         {"clusters/paris.yaml", cluster("properties: {carbon: 56, securityStandards: [SOC2]}"), ""},
+		"of a cluster, bad":    {"clusters/paris.yaml", cluster("properties: {reliability: 99}"), "spec.properties.reliability: 99 is not between 0 and 1"},
+		"bounds":               {"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, placement: {maxCarbon: 100, minReliability: 0.99}"), ""},
+		"bounds below nothing": {"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, placement: {maxCarbon: -5}"), "spec.placement.maxCarbon: -5 is less than 0"},
+		"bounds in percent":    {"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, placement: {minReliability: 99}"), "spec.placement.minReliability: 99 is not between 0 and 1"},
+		"accelerators":         {"fleet.yaml", group + "kind: Fleet\nmetadata: {name: acme}\nspec: {accelerators: [example.org/npu, acme.com/warp-*]}\n", ""},
+		"accelerators, known":  {"fleet.yaml", group + "kind: Fleet\nmetadata: {name: acme}\nspec: {accelerators: [google.com/tpu]}\n", "spec.accelerators[0]: google.com/tpu counts as an accelerator already; take it out"},
+		"accelerators, bare":   {"fleet.yaml", group + "kind: Fleet\nmetadata: {name: acme}\nspec: {accelerators: [npu]}\n", `spec.accelerators[0]: "npu" is not an extended resource; write its whole name, such as example.org/npu`},
+		"a price of no GPUs":   {"prices/p.yaml", group + "kind: PriceTable\nmetadata: {name: p}\nspec: {currency: EUR, prices: [{provider: paris, model: H100, perHour: {cpu: 1}}]}\n", `spec.prices[0].perHour names no price for gpu, so none of paris's H100 are sold at it; add gpu: "<price an hour>"`},
+		"a profile":            {"prices/p.yaml", group + "kind: PriceTable\nmetadata: {name: p}\nspec: {currency: EUR, prices: [{provider: paris, model: H100, profile: 1g.10gb, perHour: {gpu: 1}}, {provider: paris, model: H100, perHour: {gpu: 7}}]}\n", ""},
+		"no profile":           {"prices/p.yaml", group + "kind: PriceTable\nmetadata: {name: p}\nspec: {currency: EUR, prices: [{provider: paris, model: H100, profile: small, perHour: {gpu: 1}}]}\n", `spec.prices[0].profile: "small" is not a MIG profile`},
+		"GPUs for nothing":     {"flavors/paris/f.yaml", flavor(`capacity: {cpu: 64, gpu: 8}, gpu: {model: H100}, price: {perHour: {cpu: 1, gpu: "0"}}`), ""},
+		"GPUs without a price": {"flavors/paris/f.yaml", flavor("capacity: {cpu: 64, gpu: 8}, gpu: {model: H100}, price: {perHour: {cpu: 1}}"), `flavors/paris/f.yaml:4:74: spec.price.perHour names no price for gpu, so none of paris/f is sold; add gpu: "<price an hour>" ("0" sells it for nothing)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := read(t, NewReader(), base().with(tc.path, tc.content), nil)
+			if got := strings.Join(diagnostics(f), "\n"); (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) || len(f.Diagnostics) > 1 {
+				t.Errorf("\ngot  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+	// The cluster's price is the one that lacks it.
+	f := read(t, NewReader(), base().with("clusters/paris.yaml", cluster("defaultPrice: {perHour: {cpu: 1}}"),
+		"flavors/paris/f.yaml", flavor("capacity: {cpu: 64, google.com/tpu: 4}")), nil)
+	if got := strings.Join(diagnostics(f), "\n"); !strings.Contains(got, "clusters/paris.yaml:4:") || !strings.Contains(got, "spec.defaultPrice.perHour names no price for google.com/tpu, so none of paris/f is sold") || len(f.Diagnostics) != 1 {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestPolicies_ExcludeWhatIsNotStated: the offers that a policy excludes for a number that
+// they do not state are named.
+func TestPolicies_ExcludeWhatIsNotStated(t *testing.T) {
+	fleet := func(require string) string {
+		return group + "kind: Fleet\nmetadata: {name: acme}\nspec: {policies: [{name: clean, require: '" + require + "'}]}\n"
+	}
+	all := base().with(
+		"flavors/paris/a.yaml", group+"kind: Flavor\nmetadata: {name: a, namespace: paris}\nspec: {capacity: {cpu: 64}}\n",
+		"flavors/paris/b.yaml", group+"kind: Flavor\nmetadata: {name: b, namespace: paris}\nspec: {capacity: {cpu: 64}, properties: {carbon: 56}}\n",
+		"flavors/paris/c.yaml", group+"kind: Flavor\nmetadata: {name: c, namespace: paris}\nspec: {properties: {reliability: 0.9}}\n",
+	)
+	for require, want := range map[string]string{
+		"flavor.properties.carbon < 100":                                   "fleet.yaml:4:42: spec.policies[0].require: excludes paris/a, because flavor.properties.carbon is not stated there; state it under properties of the flavor",
+		"!(flavor.properties.carbon > 100)":                                "excludes paris/a, because flavor.properties.carbon is not stated there",
+		"flavor.properties.reliability > 0.9":                              "excludes paris/a, paris/b, because flavor.properties.reliability is not stated there",
+		"!has(flavor.properties.carbon) || flavor.properties.carbon < 100": "",
+		`flavor.properties.carbon < 100 || flavor.provider == "paris"`:     "",
+	} {
+		f := read(t, NewReader(), all.with("fleet.yaml", fleet(require)), nil)
+		if got := strings.Join(diagnostics(f), "\n"); (want == "") != (got == "") || !strings.Contains(got, want) || len(f.Diagnostics) > 1 {
+			t.Errorf("%s:\ngot  %s\nwant %s", require, got, want)
+		}
+	}
+}

@@ -332,6 +332,10 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 }
 
 func (c *checker) placement(p place, pl *v1alpha1.Placement) model.Predicate {
+	if pl.MaxCarbon != nil {
+		c.within(p.in("maxCarbon"), *pl.MaxCarbon, 0, noMost)
+	}
+	c.ratio(p.in("minReliability"), pl.MinReliability)
 	for i, sp := range pl.Spread {
 		sub := p.in("spread", i)
 		if c.doc != nil && c.doc.Text("spec", "placement", "spread", "by") != "" { // one entry instead of a list

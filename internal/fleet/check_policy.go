@@ -3,6 +3,7 @@ package fleet
 import (
 	"maps"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -281,6 +282,7 @@ func checkCluster(c *checker, cl *v1alpha1.Cluster) {
 	}
 	c.instant(spec.in("drain"), s.Drain)
 	c.location(spec.in("location"), s.Location)
+	c.properties(spec.in("properties"), s.Properties)
 	c.labels(spec.in("labels"), s.Labels)
 	c.price(spec.in("defaultPrice"), s.DefaultPrice)
 	c.price(spec.in("price"), s.Price)
@@ -343,6 +345,9 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 		c.resourceNames(spec.in("partition", "min"), s.Partition.Min)
 		c.resourceNames(spec.in("partition", "step"), s.Partition.Step)
 		for _, name := range s.Partition.Min.Names() {
+			if s.Capacity == nil {
+				break // what there is only the agent knows
+			}
 			if most := s.Capacity[name]; most.Less(s.Partition.Min[name]) && s.ScalableTo[name].Less(s.Partition.Min[name]) && (!most.IsZero() || !unlisted(name)) {
 				c.warnf(spec.in("partition", "min", name), "NoEffect", "spec.partition.min.%s is more than the capacity, so nothing of it can be sold", name)
 			}
@@ -359,7 +364,7 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 			c.errorf(p.in("computeCapability"), "BadValue", "%s: %q is not a version; write for example \"9.0\"", p.in("computeCapability"), g.ComputeCapability)
 		}
 		c.profile(p.in("profile"), g.Profile)
-		if s.Capacity[v1alpha1.GPU].IsZero() {
+		if s.Capacity != nil && s.Capacity[v1alpha1.GPU].IsZero() {
 			c.warnf(p, "NoEffect", "spec.gpu describes cards, but spec.capacity.gpu says that there are none")
 		}
 	} else if !s.Capacity[v1alpha1.GPU].IsZero() {
@@ -382,11 +387,41 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 		}
 		c.aboveZero(p, &d, "; leave it out to sell what there is")
 	}
-	c.ratio(spec.in("properties", "reliability"), s.Properties.Reliability)
-	for name, n := range map[string]*int64{"latencyMs": s.Properties.LatencyMs, "carbon": s.Properties.Carbon} {
+	c.properties(spec.in("properties"), s.Properties)
+	c.factsOnly(spec, f)
+}
+
+// properties checks the facts of a flavor, or of all of a cluster's.
+func (c *checker) properties(p place, s v1alpha1.FlavorProperties) {
+	c.ratio(p.in("reliability"), s.Reliability)
+	for name, n := range map[string]*int64{"latencyMs": s.LatencyMs, "carbon": s.Carbon} {
 		if n != nil {
-			c.within(spec.in("properties", name), *n, 0, noMost)
+			c.within(p.in(name), *n, 0, noMost)
 		}
+	}
+	if len(s.SecurityStandards) > v1alpha1.MaxNames {
+		c.errorf(p.in("securityStandards"), "LimitExceeded", "%s: %d entries, and at most %d are read", p.in("securityStandards"), len(s.SecurityStandards), v1alpha1.MaxNames)
+	}
+	for i, name := range s.SecurityStandards {
+		if name == "" || len(name) > 63 {
+			c.errorf(p.in("securityStandards", i), "BadValue", "%s is empty or longer than 63 bytes; write for example ISO27001", p.in("securityStandards", i))
+		}
+	}
+}
+
+// factsOnly checks a file that adds facts to what an agent reports: it offers nothing, and
+// says nothing of what the agent knows.
+func (c *checker) factsOnly(spec place, f *v1alpha1.Flavor) {
+	if f.Spec.Capacity != nil {
+		return
+	}
+	rest := f.Spec
+	rest.Partition, rest.Properties, rest.Labels = nil, v1alpha1.FlavorProperties{}, nil
+	if pr := rest.Price; pr != nil && len(pr.PerHour)+len(pr.Spot) == 0 && pr.Flat == nil && pr.Reserved == nil {
+		rest.Price = nil
+	}
+	if !reflect.DeepEqual(rest, v1alpha1.FlavorSpec{}) {
+		c.errorf(spec, "BadValue", "spec has no capacity: such a file adds partition, properties, labels and price.windows to the flavor that the agent of %s reports as %s, and nothing else; add capacity for an offer of its own, or take the rest out", f.Metadata.Namespace, f.Metadata.Name)
 	}
 }
 
@@ -434,18 +469,26 @@ func checkPriceTable(c *checker, t *v1alpha1.PriceTable) {
 		c.errorf(at("spec", "currency"), "BadValue", "spec.currency is empty; write three capital letters, such as EUR")
 	}
 	type row struct {
-		provider, model string
-		memory          v1alpha1.Amount
+		provider, model, profile string
+		memory                   v1alpha1.Amount
 	}
 	seen := map[row]bool{}
 	for i, r := range t.Spec.Prices {
 		p := at("spec", "prices", i)
 		c.label(p.in("provider"), r.Provider)
-		key := row{r.Provider, strings.ToLower(r.Model), r.Memory.Amount}
+		key := row{r.Provider, strings.ToLower(r.Model), strings.ToLower(r.Profile), r.Memory.Amount}
 		if seen[key] {
 			c.errorf(p, "Duplicate", "%s: a price for %s %s stands above already", p, r.Provider, r.Model)
 		}
 		seen[key] = true
+		c.profile(p.in("profile"), r.Profile)
+		if r.Profile != "" && r.Model == "" {
+			c.errorf(p.in("profile"), "BadValue", "%s goes with a model: write which cards are cut", p.in("profile"))
+		}
+		price := &v1alpha1.Price{PerHour: r.PerHour, Spot: r.Spot, Reserved: r.Reserved}
+		if cards := (v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(1)}); r.Model != "" && len(accelerators.Unsold(cards, price, func(string) bool { return true })) > 0 {
+			c.warnf(p.in("perHour"), "NotSold", "%s names no price for gpu, so none of %s's %s are sold at it; add gpu: \"<price an hour>\" (\"0\" sells them for nothing)", p.in("perHour"), r.Provider, r.Model)
+		}
 		c.unitPrices(p.in("perHour"), r.PerHour)
 		c.unitPrices(p.in("spot"), r.Spot)
 		if r.Reserved != nil {

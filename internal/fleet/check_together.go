@@ -1,10 +1,14 @@
 package fleet
 
 import (
+	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
+	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -73,6 +77,7 @@ func (c *checker) fleetRefs(f *Fleet, o *v1alpha1.Fleet) {
 			c.tenantExists(f, at("spec", "policies", i, "match", "tenants", j), t)
 		}
 	}
+	c.excluded(f, o)
 	for i, w := range o.Spec.WarmPools {
 		c.clusterExists(f, at("spec", "warmPools", i, "consumer"), w.Consumer)
 	}
@@ -105,6 +110,17 @@ func (c *checker) latencyRefs(f *Fleet, list []v1alpha1.LatencyEntry) {
 func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[string]bool) {
 	if r := o.Spec.Reservations; r != nil {
 		c.tenantExists(f, at("spec", "reservations", "tenant"), r.Tenant)
+	}
+	var unpriced []*v1alpha1.Flavor
+	for _, fl := range f.Flavors {
+		if fl.Metadata.Namespace == o.Metadata.Name && fl.Spec.Price == nil && !tabled(f, fl) {
+			unpriced = append(unpriced, fl)
+		}
+	}
+	if o.Spec.Price != nil && (len(o.Spec.Price.PerHour) > 0 || o.Spec.Price.Flat != nil) {
+		c.sold(f, at("spec", "price"), o.Spec.Price, unpriced)
+	} else if o.Spec.Price == nil {
+		c.sold(f, at("spec", "defaultPrice"), o.Spec.DefaultPrice, unpriced)
 	}
 	if p := o.Spec.DefaultPrice; p != nil {
 		c.convertible(at("spec", "defaultPrice", "currency"), p.Currency, f.Policy.Currency, currencies)
@@ -165,6 +181,7 @@ func (c *checker) flavorRefs(f *Fleet, o *v1alpha1.Flavor, currencies map[string
 	}
 	if pr := o.Spec.Price; pr != nil {
 		c.convertible(at("spec", "price", "currency"), pr.Currency, f.Policy.Currency, currencies)
+		c.sold(f, at("spec", "price"), pr, []*v1alpha1.Flavor{o})
 	}
 	c.classRef(f.Clusters[o.Metadata.Namespace], o)
 	for _, name := range o.Spec.Capacity.Names() {
@@ -186,5 +203,57 @@ func (c *checker) classRef(cl *v1alpha1.Cluster, o *v1alpha1.Flavor) {
 	if class := o.Spec.Class; class != "" && cl != nil && !slices.Contains(known, class) {
 		c.errorf(at("spec", "class"), "UnknownClass", "spec.class: cluster %s declares no slice class %q%s; write one of %s, or declare it under spec.liqo.classes of %s/%s.yaml",
 			o.Metadata.Namespace, class, did(class, known), strings.Join(known, ", "), clustersDir, o.Metadata.Namespace)
+	}
+}
+
+// tabled reports whether a price table may price a flavor.
+func tabled(f *Fleet, fl *v1alpha1.Flavor) bool {
+	return slices.ContainsFunc(f.Prices, func(t *v1alpha1.PriceTable) bool {
+		return slices.ContainsFunc(t.Spec.Prices, func(r v1alpha1.TablePrice) bool {
+			return r.Provider == fl.Metadata.Namespace && (r.Model == "") == (fl.Spec.GPU == nil)
+		})
+	})
+}
+
+// sold warns of accelerators that some flavors have and a price of theirs does not name.
+func (c *checker) sold(f *Fleet, p place, price *v1alpha1.Price, flavors []*v1alpha1.Flavor) {
+	warned := map[string]bool{}
+	for _, fl := range flavors {
+		for _, name := range accelerators.Unsold(fl.Spec.Capacity, price, func(name string) bool { return accelerators.Is(name, f.Policy.Accelerators) }) {
+			if !warned[name] {
+				c.warnf(p.in("perHour"), "NotSold", "%s.perHour names no price for %s, so none of %s is sold; add %s: \"<price an hour>\" (\"0\" sells it for nothing)", p, name, fl.Ref(), name)
+			}
+			warned[name] = true
+		}
+	}
+}
+
+// excluded warns of flavors that a policy excludes because it compares a number that they
+// do not state.
+func (c *checker) excluded(f *Fleet, o *v1alpha1.Fleet) {
+	const shown = 3
+	for i := range min(len(f.Policies), len(o.Spec.Policies)) {
+		var names []string
+		missing := ""
+		for _, fl := range f.Flavors {
+			cl := f.Clusters[fl.Metadata.Namespace]
+			if fl.Spec.Capacity == nil || cl == nil {
+				continue
+			}
+			stated := *fl
+			stated.Spec.Properties = fl.Spec.Properties.Over(cl.Spec.Properties)
+			if _, err := f.Policies[i].Predicate.Eval(&v1alpha1.ResourceIntent{}, &stated, cl); errors.Is(err, celenv.ErrAbsent) {
+				names = append(names, fl.Ref())
+				missing, _, _ = strings.Cut(err.Error()[strings.Index(err.Error(), ": ")+2:], " is not stated")
+			}
+		}
+		if n := len(names); n > 0 {
+			list := strings.Join(names[:min(n, shown)], ", ")
+			if n > shown {
+				list += fmt.Sprintf(" and %d more", n-shown)
+			}
+			p := at("spec", "policies", i, "require")
+			c.warnf(p, "PolicyExcludes", "%s: excludes %s, because %s is not stated there; state it under properties of the flavor's file or of its cluster's, or write has(%s) to tell them apart", p, list, missing, missing)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/intern"
 )
 
 // file is one file, parsed and checked as far as it can be alone. After that
@@ -187,7 +188,7 @@ func (f *file) add(index int, doc *strictyaml.Document, object any, programs *pr
 	case *v1alpha1.ResourceIntent:
 		d.where = checkIntent(c, o)
 		d.digest = digest(o)
-		intern(o)
+		intern.Intent(o)
 		for i := range c.diags {
 			c.diags[i].Intent = o.Metadata.Namespace + "/" + o.Metadata.Name
 		}

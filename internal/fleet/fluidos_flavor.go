@@ -28,9 +28,7 @@ func convertFlavor(c *checker, doc *strictyaml.Document, provider string) any {
 		s.Location.Country = strings.ToUpper(f.Spec.Location.Country)
 	}
 	s.Properties.LatencyMs = data.Properties.Latency
-	if op := data.Properties.Carbon.Operational; len(op) > 0 {
-		s.Properties.Carbon = &op[0]
-	}
+	s.Properties.Carbon, s.Properties.SecurityStandards = data.Properties.Intensity(), data.Properties.SecurityStandards
 	s.Capacity = c.amounts(p, map[string]v1alpha1.Quantity{
 		v1alpha1.CPU: data.Characteristics.CPU, v1alpha1.Memory: data.Characteristics.Memory,
 		v1alpha1.Pods: data.Characteristics.Pods, v1alpha1.EphemeralStorage: data.Characteristics.Storage,

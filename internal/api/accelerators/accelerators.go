@@ -41,3 +41,25 @@ func Matches(pattern, name string) bool {
 	}
 	return strings.EqualFold(pattern, name)
 }
+
+// Unsold are the accelerators of a capacity that no class of a price names, in order:
+// none of them is sold. A flat price is one for all, and what has no price at all is
+// unpriced. is reports what is an accelerator.
+func Unsold(capacity v1alpha1.Resources, p *v1alpha1.Price, is func(name string) bool) []string {
+	if p == nil || p.Flat != nil || len(p.PerHour) == 0 {
+		return nil
+	}
+	classes := []v1alpha1.UnitPrices{p.PerHour, p.Spot}
+	if p.Reserved != nil {
+		classes = append(classes, p.Reserved.UnitPrices)
+	}
+	var out []string
+	for name, a := range capacity {
+		priced := func(u v1alpha1.UnitPrices) bool { _, named := u[name]; return named }
+		if !a.IsZero() && is(name) && !slices.ContainsFunc(classes, priced) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -34,6 +34,8 @@ type ClusterSpec struct {
 	DefaultPrice *Price `json:"defaultPrice,omitempty"`
 	// TrustAgent lists on what the agent's word goes before what files state: price, location. Default: nothing.
 	TrustAgent []string `json:"trustAgent,omitempty"`
+	// Properties of all its flavors that state none of their own: they go over what its agent reports.
+	Properties FlavorProperties `json:"properties,omitzero"`
 	// Labels that intents can demand of all its flavors.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Reservations allows this cluster's agent to ask for capacity; absent forbids it.

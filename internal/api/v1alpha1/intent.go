@@ -283,6 +283,10 @@ type Placement struct {
 	Architectures []string `json:"architectures,omitempty"`
 	// MaxLatency from the consumer; an unknown latency fails it.
 	MaxLatency Duration `json:"maxLatency,omitzero"`
+	// MaxCarbon is the highest carbon intensity of the electricity in gCO2e per kWh; an unknown one fails it.
+	MaxCarbon *int64 `json:"maxCarbon,omitempty"`
+	// MinReliability is the lowest reliability as a ratio, such as "0.99"; an unknown one fails it.
+	MinReliability *Decimal `json:"minReliability,omitempty"`
 	// Labels that must all be on the flavor or its cluster.
 	Labels map[string]string `json:"labels,omitempty"`
 	// AllowAccelerators lets an intent that asks for no accelerators be placed on offers that have some, where no other fits. Without it such offers are left to those who ask for them.

@@ -126,17 +126,8 @@ type TypeData struct {
 			ComputeCapability string            `json:"compute_capability,omitempty"`
 		} `json:"gpu,omitempty"`
 	} `json:"characteristics"`
-	Properties struct {
-		Latency           *int64          `json:"latency,omitempty"`
-		SecurityStandards json.RawMessage `json:"securityStandards,omitempty"`
-		Carbon            struct {
-			Embodied    int64   `json:"embodied,omitempty"`
-			Operational []int64 `json:"operational,omitempty"`
-		} `json:"carbon-footprint,omitzero"`
-		NetworkAuthorizations json.RawMessage `json:"networkAuthorizations,omitempty"`
-		AdditionalProperties  json.RawMessage `json:"additionalProperties,omitempty"`
-	} `json:"properties,omitzero"`
-	Policies struct {
+	Properties Properties `json:"properties,omitzero"`
+	Policies   struct {
 		Partitionability struct {
 			CPUMin     v1alpha1.Quantity `json:"cpuMin,omitempty"`
 			MemoryMin  v1alpha1.Quantity `json:"memoryMin,omitempty"`
@@ -172,4 +163,32 @@ func Floor(name, text string) (v1alpha1.Amount, error) {
 		return a.Sub(v1alpha1.AmountOf(1)), nil
 	}
 	return a, nil
+}
+
+// Properties are the facts of a K8Slice beside what it is made of.
+type Properties struct {
+	Latency           *int64   `json:"latency,omitempty"`
+	SecurityStandards []string `json:"securityStandards,omitempty"`
+	Carbon            struct {
+		Embodied    int64   `json:"embodied,omitempty"`
+		Operational []int64 `json:"operational,omitempty"`
+	} `json:"carbon-footprint,omitzero"`
+	NetworkAuthorizations json.RawMessage `json:"networkAuthorizations,omitempty"`
+	AdditionalProperties  json.RawMessage `json:"additionalProperties,omitempty"`
+}
+
+// Intensity is the carbon intensity of operation in gCO2e per kWh: the mean of the
+// values that it lists, rounded up; nil where it lists none. What making the machine
+// emitted is no intensity and is left out.
+func (p *Properties) Intensity() *int64 {
+	list := p.Carbon.Operational
+	if len(list) == 0 {
+		return nil
+	}
+	sum, n := int64(0), int64(len(list))
+	for _, g := range list {
+		sum += max(min(g, 1_000_000), 0)
+	}
+	mean := (sum + n - 1) / n
+	return &mean
 }

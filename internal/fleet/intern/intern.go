@@ -1,4 +1,9 @@
-package fleet
+// Package intern makes the strings that thousands of intents share one: the tenant,
+// clusters, regions, units.
+//
+// Package fleet calls it once for each intent that it reads, before anybody else has it.
+// Safe for concurrent use.
+package intern
 
 import (
 	"unique"
@@ -6,9 +11,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// intern lets the strings that thousands of intents share be one: the tenant,
-// clusters, regions, units.
-func intern(in *v1alpha1.ResourceIntent) {
+// Intent makes an intent's strings shared ones.
+func Intent(in *v1alpha1.ResourceIntent) {
 	in.TypeMeta = v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindResourceIntent}
 	in.Metadata.Namespace = one(in.Metadata.Namespace)
 	in.Metadata.Labels = oneMap(in.Metadata.Labels)
