@@ -93,6 +93,7 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 		"a model with an x":        row("resources: {gpu: RTX5090}", "", gpu(0, "", "RTX5090")),
 		"a model with an x, twice": row("resources: {gpu: MI300X x2}", "", gpu(2, "", "MI300X")),
 		"count twice":              row("resources: {gpu: 8xH100:4}", `"4" is not a count (write a whole number once`, nil),
+		"a range of counts":        row("resources: {gpu: H100:4..8}", `"4..8" is a range of counts, which a replica cannot have; write how many it needs, and fewer under alternatives`, nil),
 		"a model misspelt":         row("resources: {gpu: H1O0}", `intents/vision/b.yaml:4:25: spec.resources.gpu: unknown GPU model "H1O0" (did you mean H100?); known: B300, B200,`, nil),
 		"a model of nobody":        row("resources: {gpu: {models: [H100, banana]}}", `4:41: spec.resources.gpu.models[1]: unknown GPU model "banana"; known: B300`, nil),
 		"replicas in quotes":       row(plain+`, replicas: "3"`, `spec.replicas: "3" is a string; write 3 without quotes`, nil),

@@ -240,6 +240,9 @@ var (
 	gpuModelTimes2 = regexp.MustCompile(`(?i)^([a-z][a-z0-9._,-]*[0-9][a-z]{0,3})[x×](\d{1,9})$`)
 )
 
+// gpuCountRange is a count that may vary, which nothing here means.
+var gpuCountRange = regexp.MustCompile(`^\d{1,9}\.\.\d{0,9}$`)
+
 // counted takes a model with a count apart: "8xH100" is "H100" and "8".
 func counted(tok string) []string {
 	if m := gpuTimesModel.FindStringSubmatch(tok); m != nil {
@@ -278,6 +281,8 @@ func ParseGPU(s string) (GPURequest, error) {
 				return g, fmt.Errorf("gpu: %q: %w", s, err)
 			}
 			g.Memory = m
+		case gpuCountRange.MatchString(tok):
+			return g, fmt.Errorf("gpu: %q: %q is a range of counts, which a replica cannot have; write how many it needs, and fewer under alternatives", s, tok)
 		case tok[0] >= '0' && tok[0] <= '9':
 			n, err := strconv.ParseInt(tok, 10, 32)
 			if err != nil || seenCount || n < 1 {
