@@ -25,9 +25,6 @@ var table = []string{
 	"qualcomm.com/qaic*", "furiosa.ai/*", "rebellions.ai/*", "tenstorrent.com/*", "xilinx.com/fpga-*",
 }
 
-// Names are those of the table, in its order.
-func Names() []string { return slices.Clone(table) }
-
 // Is reports whether a resource is an accelerator: by the table, or by further names.
 func Is(name string, more []string) bool {
 	is := func(pattern string) bool { return Matches(pattern, name) }
