@@ -55,6 +55,9 @@ type Options struct {
 	Interval time.Duration
 	// Enforce says whether slices are granted as the ledger says, EnforceAuto (the default) or EnforceNever.
 	Enforce string
+	// LimitsEnforcement is how Liqo is installed to enforce limits: None, Soft, Hard, or
+	// "" where nobody says. What Quotas show goes before it.
+	LimitsEnforcement string
 	// Patience is how long a slice without a contract waits before it is denied; 0 takes the default.
 	Patience time.Duration
 	// MetricsAddress and HealthAddress to listen on; "0" does not. Metrics are
@@ -149,6 +152,11 @@ func newAgent(o Options) (*agent, error) {
 	}
 	if o.Enforce != "" && o.Enforce != EnforceAuto && o.Enforce != EnforceNever {
 		return nil, fmt.Errorf("start agent: enforce %q: use %s or %s", o.Enforce, EnforceAuto, EnforceNever)
+	}
+	switch v1alpha1.Enforcement(o.LimitsEnforcement) {
+	case "", v1alpha1.EnforceNone, v1alpha1.EnforceSoft, v1alpha1.EnforceHard:
+	default:
+		return nil, fmt.Errorf("start agent: limits enforcement %q: use None, Soft or Hard", o.LimitsEnforcement)
 	}
 	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1), collected: make(chan struct{}, 1), told: make(chan struct{}, 1)}
 	hearing := &hearing{told: a.listen, log: a.Log}
@@ -327,7 +335,7 @@ func (a *agent) collect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		state.Enforced, state.Now = a.enforcer.Load() != nil, time.Now()
+		state.Enforced, state.LimitsEnforcement, state.Now = a.enforcer.Load() != nil, a.LimitsEnforcement, time.Now()
 		if in := a.instructions.Load(); in != nil {
 			state.Fleet = &in.Fleet
 		}

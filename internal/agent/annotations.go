@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -24,6 +25,9 @@ const (
 	maxLabels = 128
 	maxRate   = 1_000_000_000
 	maxMemory = 1 << 44 // bytes of one GPU
+
+	maxStandards = 64
+	maxStandard  = 63
 )
 
 // notes are a node's FLUIDOS annotations by "<domain>/<key>", keys in the
@@ -123,6 +127,67 @@ func (a *notes) decimal(name string) (v1alpha1.Decimal, bool) {
 		return v1alpha1.Zero, false
 	}
 	return d, true
+}
+
+// The facts of a node that its administrator knows, provider.fluidos.eu/<key>:
+//
+//	carbon-intensity     of its electricity in gCO2e per kWh: "56" or "56 gCO2/kWh"
+//	reliability          as a ratio from 0 to 1: "0.997"
+//	security-standards   that it is certified for: "ISO27001, SOC2"
+//
+// They stay labels too, as annotations that nothing else is made of are.
+
+// known is an annotation's value, which stays a label.
+func (a *notes) known(name string) string {
+	if s := a.values[name]; isPlain(s) {
+		return s
+	}
+	return ""
+}
+
+// carbonUnits are how its unit may be written.
+var carbonUnits = regexp.MustCompile(`(?i)^([0-9]{1,6}) ?(gCO2(e|eq)?/kWh)?$`)
+
+func (a *notes) carbon() *int64 {
+	s := a.known("provider/carbon-intensity")
+	if s == "" {
+		return nil
+	}
+	m := carbonUnits.FindStringSubmatch(s)
+	if m == nil {
+		a.problem("provider/carbon-intensity", fmt.Errorf("%q is not a carbon intensity: write whole grams of CO2 per kWh, such as 56 or 56 gCO2/kWh", s))
+		return nil
+	}
+	n, _ := strconv.ParseInt(m[1], 10, 64) // six digits
+	return &n
+}
+
+func (a *notes) ratio(name string) *v1alpha1.Decimal {
+	s := a.known(name)
+	if s == "" {
+		return nil
+	}
+	d, err := v1alpha1.ParseDecimal(s)
+	if err == nil && (d.Sign() < 0 || d.Cmp(v1alpha1.DecimalFromInt(1)) > 0) {
+		err = fmt.Errorf("%q is not between 0 and 1", s)
+	}
+	if err != nil {
+		a.problem(name, err)
+		return nil
+	}
+	return &d
+}
+
+// list reads names separated by commas, in order and each once.
+func (a *notes) list(name string) []string {
+	var out []string
+	for _, s := range strings.Split(a.known(name), ",") {
+		if s = strings.TrimSpace(s); s != "" && len(s) <= maxStandard && len(out) < maxStandards && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	sort.Strings(out)
+	return out
 }
 
 // whole reads a whole number that is not negative.

@@ -31,6 +31,9 @@ type State struct {
 	Fleet *string
 	// Enforced means that the agent itself answers slices of its class.
 	Enforced bool
+	// LimitsEnforcement is how Liqo is installed to enforce limits, for as long as no
+	// Quota shows it; "" where nobody said.
+	LimitsEnforcement string
 	// Now is when all this was read.
 	Now time.Time
 	// Measured is what pods use of CPU and memory, nil where nothing is measured.
@@ -64,7 +67,7 @@ func Collect(s State, before Memory) (flavors []v1alpha1.Flavor, next Memory, pr
 	}
 	c.countPods(sliceByUser)
 	c.makeFlavors(&problems)
-	if level := enforcementOf(s.Quotas); level != "" {
+	if level := either(enforcementOf(s.Quotas), s.LimitsEnforcement); level != "" {
 		for _, f := range c.flavors {
 			f.Spec.Labels = maps.Clone(f.Spec.Labels)
 			if f.Spec.Labels == nil {

@@ -347,3 +347,23 @@ func TestEnforcement(t *testing.T) {
 		})
 	}
 }
+
+// How Liqo is installed to enforce is reported until a Quota shows how it does.
+func TestEnforcement_AsInstalled(t *testing.T) {
+	shows := quota("liqo-tenant-rome", "s1", "cpu=1")
+	shows.Spec.LimitsEnforcement = offloadingv1beta1.SoftLimitsEnforcement
+	for name, c := range map[string]struct {
+		installed string
+		quotas    []*offloadingv1beta1.Quota
+		want      string
+	}{
+		"nobody says":   {"", nil, ""},
+		"as installed":  {"Hard", nil, "Hard"},
+		"a Quota shows": {"Hard", []*offloadingv1beta1.Quota{shows}, "Soft"},
+	} {
+		flavors, _, _ := Collect(State{Nodes: []*corev1.Node{node("a", big, pool("a"))}, Quotas: c.quotas, LimitsEnforcement: c.installed}, Memory{})
+		if got := flavors[0].Spec.Labels[v1alpha1.LabelEnforcement]; got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

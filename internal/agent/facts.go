@@ -44,6 +44,8 @@ func factsOf(n *corev1.Node) (facts, []string) {
 	if ms, ok := a.whole("network/latency-ms"); ok {
 		f.Properties.LatencyMs = &ms
 	}
+	f.Properties.Carbon, f.Properties.Reliability = a.carbon(), a.ratio("provider/reliability")
+	f.Properties.SecurityStandards = a.list("provider/security-standards")
 	var cards int64
 	f.GPUs, cards = gpusOf(n, a)
 	f.Prices = pricesOf(n, a, f.GPUs, cards)

@@ -212,3 +212,36 @@ func TestOddPoolNames(t *testing.T) {
 		t.Errorf("got\n%s", draw(flavors))
 	}
 }
+
+// TestFactsThatAdministratorsKnow: what nobody measures comes from annotations, stays a
+// label, and is named where it cannot be read.
+func TestFactsThatAdministratorsKnow(t *testing.T) {
+	for name, c := range map[string]struct{ key, value, want, problem string }{
+		"carbon":             {"carbon-intensity", "56", "carbon 56", ""},
+		"carbon, its unit":   {"carbon-intensity", "56 gCO2e/kWh", "carbon 56", ""},
+		"carbon, in tons":    {"carbon-intensity", "0.05 tCO2/MWh", "", `"0.05 tCO2/MWh" is not a carbon intensity: write whole grams of CO2 per kWh, such as 56`},
+		"reliability":        {"reliability", "0.997", "reliability 0.997", ""},
+		"reliability, in %":  {"reliability", "99.7", "", `"99.7" is not between 0 and 1`},
+		"reliability, words": {"reliability", "high", "", `"high" is not a decimal number`},
+		"standards":          {"security-standards", " SOC2, ISO27001,,SOC2 ", "standards [ISO27001 SOC2]", ""},
+		"none":               {"security-standards", " , ", "", ""},
+	} {
+		n := node("n", big, pool("p"))
+		n.Annotations["provider.fluidos.eu/"+c.key] = c.value
+		f, problems := factsOf(n)
+		got := ""
+		if p := f.Properties; p.Carbon != nil {
+			got = fmt.Sprintf("carbon %d", *p.Carbon)
+		} else if p.Reliability != nil {
+			got = "reliability " + p.Reliability.String()
+		} else if p.SecurityStandards != nil {
+			got = fmt.Sprintf("standards %v", p.SecurityStandards)
+		}
+		if said := strings.Join(problems, "\n"); got != c.want || !strings.Contains(said, c.problem) || (said == "") != (c.problem == "") {
+			t.Errorf("%s: got %q, %q; want %q, %q", name, got, said, c.want, c.problem)
+		}
+		if f.Labels["provider.fluidos.eu/"+c.key] != strings.TrimSpace(c.value) {
+			t.Errorf("%s: labels %v", name, f.Labels)
+		}
+	}
+}

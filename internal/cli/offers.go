@@ -157,7 +157,7 @@ func offline(f *fleet.Fleet, o offers, now v1alpha1.Time) *market.Snapshot {
 	}
 	all := append([]*v1alpha1.Flavor{}, o.flavors...)
 	for _, fl := range f.Flavors {
-		if !newer[fl.Ref()] {
+		if !newer[fl.Ref()] || fl.Spec.Capacity == nil { // without one it adds to what is reported
 			all = append(all, fl)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/zones"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
 )
 
 // checkIntent checks what can be checked of an intent without the rest of the
@@ -125,6 +126,7 @@ var (
 
 func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	c.resourceNames(p, r.Named)
+	c.bytes(p, r.Named)
 	for _, name := range []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods} {
 		if amount, ok := r.Named[name]; ok && amount.IsZero() {
 			c.nothing(p.in(name), "leave it out for the fleet's default")
@@ -155,6 +157,26 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 		if strings.TrimSpace(m) == "" {
 			c.errorf(p.in("models", i), "BadValue", "%s is empty; leave models out for any", p.in("models", i))
 		}
+	}
+}
+
+// bytes refuses memory and storage of so few bytes that a unit is missing. The daemon
+// writes bytes.
+func (c *checker) bytes(p place, r v1alpha1.Resources) {
+	if IsGenerated(c.file) {
+		return
+	}
+	for _, name := range r.Names() {
+		c.amount(p.in(name), name, r[name])
+	}
+}
+
+func (c *checker) amount(p place, name string, a v1alpha1.Amount) {
+	if c.doc == nil {
+		return
+	}
+	if why := advice.Memory(name, a, c.doc.Text(p...)); why != "" {
+		c.errorf(p, "NoUnit", "%s: %s", p, why)
 	}
 }
 
@@ -218,6 +240,9 @@ func (c *checker) intentBudget(p place, b *v1alpha1.IntentBudget) {
 }
 
 func (c *checker) schedule(p place, s *v1alpha1.Schedule) {
+	if s.Duration.Duration == 0 && c.doc != nil && c.doc.Text(p.in("duration")...) != "" {
+		c.errorf(p.in("duration"), "BadValue", "%s: %q must be greater than zero; leave it out for an open end", p.in("duration"), c.doc.Text(p.in("duration")...))
+	}
 	c.instant(p.in("notBefore"), s.NotBefore)
 	c.instant(p.in("deadline"), s.Deadline)
 	if !s.Deadline.IsZero() && !s.NotBefore.IsZero() {
@@ -307,6 +332,10 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 }
 
 func (c *checker) placement(p place, pl *v1alpha1.Placement) model.Predicate {
+	if pl.MaxCarbon != nil {
+		c.within(p.in("maxCarbon"), *pl.MaxCarbon, 0, noMost)
+	}
+	c.ratio(p.in("minReliability"), pl.MinReliability)
 	for i, sp := range pl.Spread {
 		sub := p.in("spread", i)
 		if c.doc != nil && c.doc.Text("spec", "placement", "spread", "by") != "" { // one entry instead of a list

@@ -3,6 +3,7 @@ package fleet
 import (
 	"maps"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
@@ -41,6 +43,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	for i, l := range s.Latency {
 		c.within(spec.in("latency", i, "ms"), l.Ms, 0, noMost)
 	}
+	c.accelerators(spec.in("accelerators"), s.Accelerators)
 	c.weights(spec.in("weights"), s.Weights)
 	c.oneOf(spec.in("defaults", "delivery"), s.Defaults.Delivery, deliveries...)
 	c.defaultRequest(spec.in("defaults"), s)
@@ -86,6 +89,19 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	c.sources(spec.in("sources"), s)
 }
 
+// accelerators checks the names that count as accelerators.
+func (c *checker) accelerators(p place, names []string) {
+	for i, name := range names {
+		plain := strings.TrimSuffix(name, "*")
+		switch {
+		case !strings.Contains(plain, "/") || !qualified.MatchString(plain+"x"):
+			c.errorf(p.in(i), "BadName", "%s: %q is not an extended resource; write its whole name, such as example.org/npu, or its beginning with a *", p.in(i), name)
+		case accelerators.Is(name, names[:i]):
+			c.warnf(p.in(i), "NoEffect", "%s: %s counts as an accelerator already; take it out", p.in(i), name)
+		}
+	}
+}
+
 // The most that a fleet may raise its limits to.
 const (
 	mostReplicas  = 100_000
@@ -116,6 +132,11 @@ func (c *checker) defaultRequest(p place, s *v1alpha1.FleetSpec) {
 	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.CPU: d.CPU, v1alpha1.Memory: d.Memory, v1alpha1.Pods: d.Pods} {
 		if q != nil && q.Amount(name).IsZero() {
 			c.nothing(p.in(name), "leave it out")
+		}
+	}
+	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.Memory: d.Memory, v1alpha1.EphemeralStorage: d.EphemeralStorage} {
+		if q != nil {
+			c.amount(p.in(name), name, q.Amount(name))
 		}
 	}
 }
@@ -213,6 +234,10 @@ func checkTenant(c *checker, t *v1alpha1.Tenant) {
 		for _, m := range sortedKeys(q.ByModel) {
 			c.within(p.in("byModel", m), q.ByModel[m], 0, noMost)
 		}
+		if q.Memory != nil {
+			c.amount(p.in("memory"), v1alpha1.Memory, q.Memory.Amount(v1alpha1.Memory))
+		}
+		c.bytes(p.in("maxBorrow"), q.MaxBorrow)
 		c.borrows(p.in("maxBorrow"), q)
 	}
 	if b := s.Budget; b != nil {
@@ -259,12 +284,14 @@ func checkCluster(c *checker, cl *v1alpha1.Cluster) {
 			c.label(spec.in("liqo", n.field), n.name)
 		}
 	}
+	c.classes(spec.in("liqo", "classes"), s.Liqo.Classes)
 	c.endpoint(spec.in("endpoint"), s.Endpoint)
 	if s.Access != nil && s.Access.KubeconfigSecretRef != nil {
 		c.secret(spec.in("access", "kubeconfigSecretRef"), *s.Access.KubeconfigSecretRef)
 	}
 	c.instant(spec.in("drain"), s.Drain)
 	c.location(spec.in("location"), s.Location)
+	c.properties(spec.in("properties"), s.Properties)
 	c.labels(spec.in("labels"), s.Labels)
 	c.price(spec.in("defaultPrice"), s.DefaultPrice)
 	c.price(spec.in("price"), s.Price)
@@ -291,11 +318,35 @@ func (c *checker) location(p place, l v1alpha1.Location) {
 	}
 }
 
+// flavorClasses are the slice classes that every provider may have.
+var flavorClasses = []string{"fleetbroker", "default"}
+
+// classes checks the slice classes that a cluster declares.
+func (c *checker) classes(p place, list []v1alpha1.SliceClass) {
+	seen := map[string]bool{}
+	for i, class := range list {
+		p := p.in(i)
+		c.label(p.in("name"), class.Name)
+		switch {
+		case slices.Contains(flavorClasses, class.Name):
+			c.errorf(p.in("name"), "BadName", "%s: the class %s needs no declaration; take it out", p.in("name"), class.Name)
+		case seen[class.Name]:
+			c.errorf(p.in("name"), "Duplicate", "%s: the class %s is declared already", p.in("name"), class.Name)
+		}
+		seen[class.Name] = true
+		c.oneOf(p.in("grants"), class.Grants, v1alpha1.GrantsAgent, v1alpha1.GrantsOthers)
+		if class.Grants == "" {
+			c.errorf(p, "BadValue", "%s is empty; write agent or others", p.in("grants"))
+		}
+	}
+}
+
 // checkFlavor checks a flavor's file.
 func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 	s, spec := &f.Spec, at("spec")
 	c.oneOf(spec.in("type"), s.Type, "K8Slice", "VM", "Service", "Sensor")
 	c.resourceNames(spec.in("capacity"), s.Capacity)
+	c.bytes(spec.in("capacity"), s.Capacity)
 	c.resourceNames(spec.in("used"), s.Used)
 	c.resourceNames(spec.in("scalableTo"), s.ScalableTo)
 	c.endpoint(spec.in("endpoint"), s.Endpoint)
@@ -303,6 +354,9 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 		c.resourceNames(spec.in("partition", "min"), s.Partition.Min)
 		c.resourceNames(spec.in("partition", "step"), s.Partition.Step)
 		for _, name := range s.Partition.Min.Names() {
+			if s.Capacity == nil {
+				break // what there is only the agent knows
+			}
 			if most := s.Capacity[name]; most.Less(s.Partition.Min[name]) && s.ScalableTo[name].Less(s.Partition.Min[name]) && (!most.IsZero() || !unlisted(name)) {
 				c.warnf(spec.in("partition", "min", name), "NoEffect", "spec.partition.min.%s is more than the capacity, so nothing of it can be sold", name)
 			}
@@ -319,7 +373,7 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 			c.errorf(p.in("computeCapability"), "BadValue", "%s: %q is not a version; write for example \"9.0\"", p.in("computeCapability"), g.ComputeCapability)
 		}
 		c.profile(p.in("profile"), g.Profile)
-		if s.Capacity[v1alpha1.GPU].IsZero() {
+		if s.Capacity != nil && s.Capacity[v1alpha1.GPU].IsZero() {
 			c.warnf(p, "NoEffect", "spec.gpu describes cards, but spec.capacity.gpu says that there are none")
 		}
 	} else if !s.Capacity[v1alpha1.GPU].IsZero() {
@@ -330,7 +384,9 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 	c.location(spec.in("location"), s.Location)
 	c.labels(spec.in("labels"), s.Labels)
 	c.labels(spec.in("nodeSelector"), s.NodeSelector)
-	c.oneOf(spec.in("class"), s.Class, "fleetbroker", "default")
+	if s.Class != "" && nearest.Of(s.Class, flavorClasses) != "" { // others are declared by the cluster (classRef)
+		c.oneOf(spec.in("class"), s.Class, flavorClasses...)
+	}
 	for _, name := range sortedKeys(s.Overcommit) {
 		p := spec.in("overcommit", name)
 		d := s.Overcommit[name]
@@ -340,11 +396,41 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 		}
 		c.aboveZero(p, &d, "; leave it out to sell what there is")
 	}
-	c.ratio(spec.in("properties", "reliability"), s.Properties.Reliability)
-	for name, n := range map[string]*int64{"latencyMs": s.Properties.LatencyMs, "carbon": s.Properties.Carbon} {
+	c.properties(spec.in("properties"), s.Properties)
+	c.factsOnly(spec, f)
+}
+
+// properties checks the facts of a flavor, or of all of a cluster's.
+func (c *checker) properties(p place, s v1alpha1.FlavorProperties) {
+	c.ratio(p.in("reliability"), s.Reliability)
+	for name, n := range map[string]*int64{"latencyMs": s.LatencyMs, "carbon": s.Carbon} {
 		if n != nil {
-			c.within(spec.in("properties", name), *n, 0, noMost)
+			c.within(p.in(name), *n, 0, noMost)
 		}
+	}
+	if len(s.SecurityStandards) > v1alpha1.MaxNames {
+		c.errorf(p.in("securityStandards"), "LimitExceeded", "%s: %d entries, and at most %d are read", p.in("securityStandards"), len(s.SecurityStandards), v1alpha1.MaxNames)
+	}
+	for i, name := range s.SecurityStandards {
+		if name == "" || len(name) > 63 {
+			c.errorf(p.in("securityStandards", i), "BadValue", "%s is empty or longer than 63 bytes; write for example ISO27001", p.in("securityStandards", i))
+		}
+	}
+}
+
+// factsOnly checks a file that adds facts to what an agent reports: it offers nothing, and
+// says nothing of what the agent knows.
+func (c *checker) factsOnly(spec place, f *v1alpha1.Flavor) {
+	if f.Spec.Capacity != nil {
+		return
+	}
+	rest := f.Spec
+	rest.Partition, rest.Properties, rest.Labels = nil, v1alpha1.FlavorProperties{}, nil
+	if pr := rest.Price; pr != nil && len(pr.PerHour)+len(pr.Spot) == 0 && pr.Flat == nil && pr.Reserved == nil {
+		rest.Price = nil
+	}
+	if !reflect.DeepEqual(rest, v1alpha1.FlavorSpec{}) {
+		c.errorf(spec, "BadValue", "spec has no capacity: such a file adds partition, properties, labels and price.windows to the flavor that the agent of %s reports as %s, and nothing else; add capacity for an offer of its own, or take the rest out", f.Metadata.Namespace, f.Metadata.Name)
 	}
 }
 
@@ -392,18 +478,26 @@ func checkPriceTable(c *checker, t *v1alpha1.PriceTable) {
 		c.errorf(at("spec", "currency"), "BadValue", "spec.currency is empty; write three capital letters, such as EUR")
 	}
 	type row struct {
-		provider, model string
-		memory          v1alpha1.Amount
+		provider, model, profile string
+		memory                   v1alpha1.Amount
 	}
 	seen := map[row]bool{}
 	for i, r := range t.Spec.Prices {
 		p := at("spec", "prices", i)
 		c.label(p.in("provider"), r.Provider)
-		key := row{r.Provider, strings.ToLower(r.Model), r.Memory.Amount}
+		key := row{r.Provider, strings.ToLower(r.Model), strings.ToLower(r.Profile), r.Memory.Amount}
 		if seen[key] {
 			c.errorf(p, "Duplicate", "%s: a price for %s %s stands above already", p, r.Provider, r.Model)
 		}
 		seen[key] = true
+		c.profile(p.in("profile"), r.Profile)
+		if r.Profile != "" && r.Model == "" {
+			c.errorf(p.in("profile"), "BadValue", "%s goes with a model: write which cards are cut", p.in("profile"))
+		}
+		price := &v1alpha1.Price{PerHour: r.PerHour, Spot: r.Spot, Reserved: r.Reserved}
+		if cards := (v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(1)}); r.Model != "" && len(accelerators.Unsold(cards, price, func(string) bool { return true })) > 0 {
+			c.warnf(p.in("perHour"), "NotSold", "%s names no price for gpu, so none of %s's %s are sold at it; add gpu: \"<price an hour>\" (\"0\" sells them for nothing)", p.in("perHour"), r.Provider, r.Model)
+		}
 		c.unitPrices(p.in("perHour"), r.PerHour)
 		c.unitPrices(p.in("spot"), r.Spot)
 		if r.Reserved != nil {

@@ -1,10 +1,14 @@
 package fleet
 
 import (
+	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
+	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -15,7 +19,7 @@ func stem(p string) string { return strings.TrimSuffix(path.Base(p), path.Ext(p)
 // each other. Files in an older version are not checked: their places are
 // gone.
 func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.Store) {
-	currencies := convertible(f.Policy)
+	currencies := convertible(f)
 	_, overlaps := claimsOf(f.Tenants)
 	_, remote := remoteClaimsOf(f.Tenants, f.Clusters)
 	each := func(files []*file, check func(c *checker, object any)) {
@@ -48,20 +52,21 @@ func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.S
 }
 
 func (c *checker) clusterExists(f *Fleet, p place, id string) {
-	if f.Clusters[id] == nil {
+	if f.Clusters[id] == nil && f.unread.clusters[id] == "" {
 		c.warnf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(f.Clusters)))
 	}
 }
 
 func (c *checker) tenantExists(f *Fleet, p place, name string) {
-	if f.Tenants[name] == nil {
+	if f.Tenants[name] == nil && f.unread.tenants[name] == "" {
 		c.warnf(p, "UnknownTenant", "there is no tenant %s%s", name, did(name, sortedKeys(f.Tenants)))
 	}
 }
 
-// convertible warns of a currency that no rate turns into the fleet's.
+// convertible warns of a currency that no rate turns into the fleet's. known is nil
+// where the fleet's rates cannot be read.
 func (c *checker) convertible(p place, currency, into string, known map[string]bool) {
-	if currency != "" && !known[currency] {
+	if currency != "" && known != nil && !known[currency] {
 		c.warnf(p, "UnknownCurrency", "no rate turns %s into %s, so these prices are not used; add one under spec.rates of %s", currency, into, fleetFile)
 	}
 }
@@ -77,6 +82,7 @@ func (c *checker) fleetRefs(f *Fleet, o *v1alpha1.Fleet) {
 			c.tenantExists(f, at("spec", "sources", i, "tenants", j), t)
 		}
 	}
+	c.excluded(f, o)
 	for i, w := range o.Spec.WarmPools {
 		c.clusterExists(f, at("spec", "warmPools", i, "consumer"), w.Consumer)
 	}
@@ -86,7 +92,7 @@ func (c *checker) fleetRefs(f *Fleet, o *v1alpha1.Fleet) {
 // latencyRefs warns of latencies between what is not there; an agent may report
 // its region.
 func (c *checker) latencyRefs(f *Fleet, list []v1alpha1.LatencyEntry) {
-	if len(list) == 0 {
+	if len(list) == 0 || f.unread.places {
 		return
 	}
 	places := map[string]bool{}
@@ -110,6 +116,17 @@ func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[stri
 	if r := o.Spec.Reservations; r != nil {
 		c.tenantExists(f, at("spec", "reservations", "tenant"), r.Tenant)
 	}
+	var unpriced []*v1alpha1.Flavor
+	for _, fl := range f.Flavors {
+		if fl.Metadata.Namespace == o.Metadata.Name && fl.Spec.Price == nil && !tabled(f, fl) {
+			unpriced = append(unpriced, fl)
+		}
+	}
+	if o.Spec.Price != nil && (len(o.Spec.Price.PerHour) > 0 || o.Spec.Price.Flat != nil) {
+		c.sold(f, at("spec", "price"), o.Spec.Price, unpriced)
+	} else if o.Spec.Price == nil {
+		c.sold(f, at("spec", "defaultPrice"), o.Spec.DefaultPrice, unpriced)
+	}
 	if p := o.Spec.DefaultPrice; p != nil {
 		c.convertible(at("spec", "defaultPrice", "currency"), p.Currency, f.Policy.Currency, currencies)
 	}
@@ -122,6 +139,7 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 	for i, id := range o.Spec.Consumers {
 		p := at("spec", "consumers", i)
 		switch cl := f.Clusters[id]; {
+		case f.unread.clusters[id] != "":
 		case cl == nil:
 			c.errorf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(f.Clusters)))
 		case !cl.HasRole("consumer"):
@@ -134,7 +152,7 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 	for i, id := range o.Spec.Providers.Deny {
 		c.clusterExists(f, at("spec", "providers", "deny", i), id)
 	}
-	if b := o.Spec.Budget; b != nil && b.Currency != "" && !currencies[b.Currency] {
+	if b := o.Spec.Budget; b != nil && b.Currency != "" && currencies != nil && !currencies[b.Currency] {
 		c.errorf(at("spec", "budget", "currency"), "UnknownCurrency", "no rate turns %s into %s; add one under spec.rates of %s", b.Currency, f.Policy.Currency, fleetFile)
 	}
 	for _, ov := range overlaps {
@@ -160,6 +178,7 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 func (c *checker) flavorRefs(f *Fleet, o *v1alpha1.Flavor, currencies map[string]bool) {
 	p := at("metadata", "namespace")
 	switch cl := f.Clusters[o.Metadata.Namespace]; {
+	case f.unread.clusters[o.Metadata.Namespace] != "":
 	case cl == nil:
 		c.warnf(p, "UnknownCluster", "there is no cluster %s%s, so nothing is placed on this flavor; add %s/%s.yaml", o.Metadata.Namespace, did(o.Metadata.Namespace, sortedKeys(f.Clusters)), clustersDir, o.Metadata.Namespace)
 	case !slices.Contains(cl.Spec.Roles, "provider"):
@@ -167,11 +186,79 @@ func (c *checker) flavorRefs(f *Fleet, o *v1alpha1.Flavor, currencies map[string
 	}
 	if pr := o.Spec.Price; pr != nil {
 		c.convertible(at("spec", "price", "currency"), pr.Currency, f.Policy.Currency, currencies)
+		c.sold(f, at("spec", "price"), pr, []*v1alpha1.Flavor{o})
 	}
+	c.classRef(f.Clusters[o.Metadata.Namespace], o)
 	for _, name := range o.Spec.Capacity.Names() {
 		used, ok := o.Spec.Used[name]
 		if ok && o.Spec.Capacity[name].Less(used) {
 			c.warnf(at("spec", "used", name), "BadValue", "spec.used.%s is more than the capacity", name)
+		}
+	}
+}
+
+// classRef checks that a flavor's slice class is one that its cluster has.
+func (c *checker) classRef(cl *v1alpha1.Cluster, o *v1alpha1.Flavor) {
+	known := slices.Clone(flavorClasses)
+	if cl != nil {
+		for _, class := range cl.Spec.Liqo.Classes {
+			known = append(known, class.Name)
+		}
+	}
+	if class := o.Spec.Class; class != "" && cl != nil && !slices.Contains(known, class) {
+		c.errorf(at("spec", "class"), "UnknownClass", "spec.class: cluster %s declares no slice class %q%s; write one of %s, or declare it under spec.liqo.classes of %s/%s.yaml",
+			o.Metadata.Namespace, class, did(class, known), strings.Join(known, ", "), clustersDir, o.Metadata.Namespace)
+	}
+}
+
+// tabled reports whether a price table may price a flavor.
+func tabled(f *Fleet, fl *v1alpha1.Flavor) bool {
+	return slices.ContainsFunc(f.Prices, func(t *v1alpha1.PriceTable) bool {
+		return slices.ContainsFunc(t.Spec.Prices, func(r v1alpha1.TablePrice) bool {
+			return r.Provider == fl.Metadata.Namespace && (r.Model == "") == (fl.Spec.GPU == nil)
+		})
+	})
+}
+
+// sold warns of accelerators that some flavors have and a price of theirs does not name.
+func (c *checker) sold(f *Fleet, p place, price *v1alpha1.Price, flavors []*v1alpha1.Flavor) {
+	warned := map[string]bool{}
+	for _, fl := range flavors {
+		for _, name := range accelerators.Unsold(fl.Spec.Capacity, price, func(name string) bool { return accelerators.Is(name, f.Policy.Accelerators) }) {
+			if !warned[name] {
+				c.warnf(p.in("perHour"), "NotSold", "%s.perHour names no price for %s, so none of %s is sold; add %s: \"<price an hour>\" (\"0\" sells it for nothing)", p, name, fl.Ref(), name)
+			}
+			warned[name] = true
+		}
+	}
+}
+
+// excluded warns of flavors that a policy excludes because it compares a number that they
+// do not state.
+func (c *checker) excluded(f *Fleet, o *v1alpha1.Fleet) {
+	const shown = 3
+	for i := range min(len(f.Policies), len(o.Spec.Policies)) {
+		var names []string
+		missing := ""
+		for _, fl := range f.Flavors {
+			cl := f.Clusters[fl.Metadata.Namespace]
+			if fl.Spec.Capacity == nil || cl == nil {
+				continue
+			}
+			stated := *fl
+			stated.Spec.Properties = fl.Spec.Properties.Over(cl.Spec.Properties)
+			if _, err := f.Policies[i].Predicate.Eval(&v1alpha1.ResourceIntent{}, &stated, cl); errors.Is(err, celenv.ErrAbsent) {
+				names = append(names, fl.Ref())
+				missing, _, _ = strings.Cut(err.Error()[strings.Index(err.Error(), ": ")+2:], " is not stated")
+			}
+		}
+		if n := len(names); n > 0 {
+			list := strings.Join(names[:min(n, shown)], ", ")
+			if n > shown {
+				list += fmt.Sprintf(" and %d more", n-shown)
+			}
+			p := at("spec", "policies", i, "require")
+			c.warnf(p, "PolicyExcludes", "%s: excludes %s, because %s is not stated there; state it under properties of the flavor's file or of its cluster's, or write has(%s) to tell them apart", p, list, missing, missing)
 		}
 	}
 }

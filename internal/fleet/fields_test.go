@@ -58,7 +58,7 @@ func TestWrongValuesOfPolicies(t *testing.T) {
 		{"tenant", "{consumers: [rome], quota: {byModel: {H100: -2}}}", "spec.quota.byModel.H100: -2 is less than 0"},
 		{"tenant", "{consumers: [rome], quota: {maxBorrow: {pods: 3}}}", "pods cannot be borrowed; gpu, cpu and memory can"},
 		{"tenant", "{consumers: [rome], quota: {maxBorrow: {gpu: 3}}}", "spec.quota has no gpu, so there is nothing to exceed"},
-		{"tenant", "{consumers: [rome], quota: {maxDuration: 3d}}", `"3d" is not a duration`},
+		{"tenant", "{consumers: [rome], quota: {maxDuration: 3days}}", `"3days" is not a duration`},
 		{"tenant", "{consumers: [rome], budget: {monthly: \"-5\"}}", "spec.budget.monthly: -5 is not more than 0; leave it out for no limit"},
 		{"tenant", "{consumers: [rome], budget: {hourly: \"0\"}}", "spec.budget.hourly: 0 is not more than 0"},
 		{"tenant", "{consumers: [rome], budget: {monthly: \"5\", currency: CHF}}", "no rate turns CHF into EUR; add one under spec.rates"},
@@ -90,7 +90,7 @@ func TestWrongValuesOfPolicies(t *testing.T) {
 		{"flavor", "{capacity: {cpu: 1}, properties: {reliability: \"1.2\"}}", "spec.properties.reliability: 1.2 is not between 0 and 1"},
 		{"flavor", "{capacity: {cpu: 1}, overcommit: {cpu: \"0\"}}", "spec.overcommit.cpu: 0 is not more than 0; leave it out to sell what there is"},
 		{"flavor", "{capacity: {cpu: 1}, overcommit: {maxRisk: \"2\"}}", "spec.overcommit.maxRisk: 2 is not between 0 and 1"},
-		{"flavor", "{capacity: {cpu: 1}, class: broker}", `unknown value "broker"`},
+		{"flavor", "{capacity: {cpu: 1}, class: broker}", `cluster paris declares no slice class "broker"`},
 		{"flavor", "{capacity: {cpu: 1}, cordon: maybe}", "write true or false without quotes"},
 		{"flavor", "{capacity: {cpu: 1}, drain: tomorrow}", "write RFC 3339"},
 	} {

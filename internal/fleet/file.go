@@ -43,6 +43,7 @@ type file struct {
 
 	// What checkTogether found, and against what.
 	against  *context
+	wrong    bool
 	intents  []*model.Intent
 	together []Diagnostic
 }

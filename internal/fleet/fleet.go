@@ -49,7 +49,17 @@ type Fleet struct {
 	// good are the newest good versions of all files but intents, by path.
 	good map[string]*file
 	// kept are those of them that stand in for broken ones.
-	kept []*file
+	kept   []*file
+	unread unread
+}
+
+// unread are the files without any readable version, with why. What depends on one of
+// them is neither right nor wrong: nothing is said of it but that.
+type unread struct {
+	fleet             string
+	clusters, tenants map[string]string
+	// places: a file that may name regions and zones is among them.
+	places bool
 }
 
 // Kept are the last good versions that stand in for broken files, by path, as

@@ -2,21 +2,17 @@ package fleet
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/fluidos"
 )
 
 // FLUIDOS's kinds are read as ours: a Solver as a ResourceIntent, a Flavor as
 // a Flavor. Facts are of fluidos-project/node (apis/nodecore/v1alpha1) and, for
 // GPU filters, of its fork in clastix/flare.
-const fluidosAPI = "nodecore.fluidos.eu/v1alpha1"
-
 type foreign struct {
 	apiVersion, kind string
 	sec              section
@@ -27,9 +23,9 @@ type foreign struct {
 type converter func(c *checker, doc *strictyaml.Document, owner string) any
 
 var foreignKinds = map[foreign]converter{
-	{fluidosAPI, "Solver", secIntents}: convertSolver,
-	{fluidosAPI, "Solver", secSources}: convertSolver,
-	{fluidosAPI, "Flavor", secFlavors}: convertFlavor,
+	{fluidos.API, "Solver", secIntents}: convertSolver,
+	{fluidos.API, "Solver", secSources}: convertSolver,
+	{fluidos.API, "Flavor", secFlavors}: convertFlavor,
 }
 
 // convert adds a converted document. Places of what is found in the converted
@@ -57,60 +53,6 @@ func (f *file) convert(index int, doc *strictyaml.Document, convert converter, p
 	}
 }
 
-// fluidosMeta allows what Kubernetes writes into an exported object.
-type fluidosMeta struct {
-	v1alpha1.Metadata `json:",inline"`
-	UID               string          `json:"uid,omitempty"`
-	ResourceVersion   string          `json:"resourceVersion,omitempty"`
-	Generation        int64           `json:"generation,omitempty"`
-	CreationTimestamp v1alpha1.Time   `json:"creationTimestamp,omitzero"`
-	ManagedFields     json.RawMessage `json:"managedFields,omitempty"`
-	OwnerReferences   json.RawMessage `json:"ownerReferences,omitempty"`
-	Finalizers        []string        `json:"finalizers,omitempty"`
-}
-
-type fluidosSolver struct {
-	v1alpha1.TypeMeta `json:",inline"`
-	Metadata          fluidosMeta     `json:"metadata"`
-	Status            json.RawMessage `json:"status,omitempty"`
-	Spec              struct {
-		Selector         *fluidosSelector `json:"selector,omitempty"`
-		IntentID         string           `json:"intentID"`
-		FindCandidate    bool             `json:"findCandidate,omitempty"`
-		ReserveAndBuy    bool             `json:"reserveAndBuy,omitempty"`
-		EstablishPeering bool             `json:"establishPeering,omitempty"`
-	} `json:"spec"`
-}
-
-type fluidosSelector struct {
-	FlavorType string          `json:"flavorType"`
-	Filters    *fluidosFilters `json:"filters,omitempty"`
-}
-
-type fluidosFilters struct {
-	Architecture *fluidosFilter  `json:"architectureFilter,omitempty"`
-	CPU          *fluidosFilter  `json:"cpuFilter,omitempty"`
-	Memory       *fluidosFilter  `json:"memoryFilter,omitempty"`
-	Pods         *fluidosFilter  `json:"podsFilter,omitempty"`
-	Storage      *fluidosFilter  `json:"storageFilter,omitempty"`
-	GPU          []fluidosGPU    `json:"gpuFilters,omitempty"`
-	Category     json.RawMessage `json:"categoryFilter,omitempty"`
-	Tags         json.RawMessage `json:"tagsFilter,omitempty"`
-}
-
-// fluidosFilter: Match has value, Range has min and max (of a quantity) or
-// regex (of a string).
-type fluidosFilter struct {
-	Name string          `json:"name"`
-	Data json.RawMessage `json:"data"`
-}
-
-type fluidosGPU struct {
-	Field  string          `json:"field"`
-	Filter string          `json:"filter"`
-	Data   json.RawMessage `json:"data"`
-}
-
 // decodeForeign reads a document, reporting its problems.
 func decodeForeign[T any](c *checker, doc *strictyaml.Document) *T {
 	v := new(T)
@@ -128,12 +70,12 @@ func decodeForeign[T any](c *checker, doc *strictyaml.Document) *T {
 // value or Range minimum is what FLUIDOS would buy, and becomes the request.
 // What a filter bounds and an intent cannot say is refused and not dropped.
 func convertSolver(c *checker, doc *strictyaml.Document, tenant string) any {
-	s := decodeForeign[fluidosSolver](c, doc)
+	s := decodeForeign[fluidos.Solver](c, doc)
 	if s == nil {
 		return nil
 	}
 	in := &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{
-		Name: dnsName(s.Metadata.Name), Namespace: tenant, Labels: s.Metadata.Labels,
+		Name: fluidos.Name(s.Metadata.Name), Namespace: tenant, Labels: s.Metadata.Labels,
 		Annotations: map[string]string{"nodecore.fluidos.eu/intent-id": s.Spec.IntentID},
 	}}
 	in.Spec.Stage = v1alpha1.StageFind
@@ -159,7 +101,7 @@ func convertSolver(c *checker, doc *strictyaml.Document, tenant string) any {
 	in.Spec.Resources.Named = v1alpha1.Resources{}
 	for _, q := range []struct {
 		field, name string
-		filter      *fluidosFilter
+		filter      *fluidos.Filter
 	}{
 		{"cpuFilter", v1alpha1.CPU, fl.CPU}, {"memoryFilter", v1alpha1.Memory, fl.Memory},
 		{"podsFilter", v1alpha1.Pods, fl.Pods}, {"storageFilter", v1alpha1.EphemeralStorage, fl.Storage},
@@ -226,11 +168,7 @@ func (c *checker) quantityFilter(p place, name, kind string, data json.RawMessag
 	into[name] = a
 }
 
-// architectures that Go and Kubernetes know; a Range is a regular expression
-// over them.
-var architectures = []string{"386", "amd64", "arm", "arm64", "ppc64le", "riscv64", "s390x"}
-
-func (c *checker) architectures(p place, f *fluidosFilter) []string {
+func (c *checker) architectures(p place, f *fluidos.Filter) []string {
 	var data struct{ Value, Regex string }
 	if err := json.Unmarshal(f.Data, &data); err != nil || f.Name == "Match" && data.Value == "" || f.Name == "Range" && data.Regex == "" {
 		c.errorf(p.in("data"), "NotConvertible", "%s: write {value: amd64} for Match or {regex: …} for Range", p)
@@ -245,19 +183,19 @@ func (c *checker) architectures(p place, f *fluidosFilter) []string {
 		return nil
 	}
 	var out []string
-	for _, a := range architectures {
+	for _, a := range fluidos.Architectures {
 		if re.MatchString(a) {
 			out = append(out, a)
 		}
 	}
 	if out == nil {
-		c.errorf(p.in("data", "regex"), "NotConvertible", "%s: %q matches none of %s", p, data.Regex, strings.Join(architectures, ", "))
+		c.errorf(p.in("data", "regex"), "NotConvertible", "%s: %q matches none of %s", p, data.Regex, strings.Join(fluidos.Architectures, ", "))
 	}
 	return out
 }
 
 // gpuFilter: what a GPU request can say is taken, anything else is refused.
-func (c *checker) gpuFilter(p place, g fluidosGPU, into *v1alpha1.GPURequest) {
+func (c *checker) gpuFilter(p place, g fluidos.GPUFilter, into *v1alpha1.GPURequest) {
 	value, low, high, ok := c.bounds(p.in("data"), g.Data)
 	if !ok {
 		return
@@ -299,24 +237,4 @@ func (c *checker) gpuFilter(p place, g fluidosGPU, into *v1alpha1.GPURequest) {
 	default:
 		c.errorf(p.in("field"), "NotConvertible", "%s: an intent cannot filter GPUs by %q; use placement.where of a ResourceIntent", p, g.Field)
 	}
-}
-
-// dnsName makes a name of FLUIDOS's (which may have dots) one of ours.
-func dnsName(name string) string { return strings.ReplaceAll(strings.ToLower(name), ".", "-") }
-
-// floorCPU reads a CPU capacity down to milli-CPU: FLUIDOS writes nano-CPU,
-// and what is offered must not be rounded up.
-func floorAmount(name, text string) (v1alpha1.Amount, error) {
-	a, err := v1alpha1.ParseAmount(name, text)
-	if err != nil || name != v1alpha1.CPU {
-		return a, err
-	}
-	q, err := v1alpha1.ParseQuantity(text)
-	if err != nil {
-		return a, fmt.Errorf("%s: %w", name, err)
-	}
-	if whole := resource.NewMilliQuantity(a.Int64(), resource.DecimalSI); whole.Cmp(q) > 0 {
-		return a.Sub(v1alpha1.AmountOf(1)), nil
-	}
-	return a, nil
 }

@@ -1,88 +1,17 @@
 package fleet
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/fluidos"
 )
-
-type fluidosFlavor struct {
-	v1alpha1.TypeMeta `json:",inline"`
-	Metadata          fluidosMeta     `json:"metadata"`
-	Status            json.RawMessage `json:"status,omitempty"`
-	Spec              struct {
-		ProviderID string `json:"providerID,omitempty"`
-		FlavorType struct {
-			TypeIdentifier string          `json:"typeIdentifier"`
-			TypeData       fluidosTypeData `json:"typeData"`
-		} `json:"flavorType"`
-		Owner json.RawMessage `json:"owner,omitempty"`
-		Price struct {
-			Amount   string `json:"amount"`
-			Currency string `json:"currency"`
-			Period   string `json:"period"`
-		} `json:"price,omitzero"`
-		Availability        bool            `json:"availability"`
-		NetworkPropertyType json.RawMessage `json:"networkPropertyType,omitempty"`
-		Location            struct {
-			Latitude        string `json:"latitude,omitempty"`
-			Longitude       string `json:"longitude,omitempty"`
-			Country         string `json:"country,omitempty"`
-			City            string `json:"city,omitempty"`
-			AdditionalNotes string `json:"additionalNotes,omitempty"`
-		} `json:"location,omitzero"`
-	} `json:"spec"`
-}
-
-type fluidosTypeData struct {
-	Characteristics struct {
-		Architecture string            `json:"architecture,omitempty"`
-		CPU          v1alpha1.Quantity `json:"cpu"`
-		Memory       v1alpha1.Quantity `json:"memory"`
-		Pods         v1alpha1.Quantity `json:"pods,omitempty"`
-		Storage      v1alpha1.Quantity `json:"storage,omitempty"`
-		GPU          *struct {
-			Vendor            string            `json:"vendor,omitempty"`
-			Model             string            `json:"model,omitempty"`
-			Cores             v1alpha1.Quantity `json:"cores,omitempty"`
-			Memory            v1alpha1.Quantity `json:"memory,omitempty"`
-			Tier              string            `json:"tier,omitempty"`
-			Count             int64             `json:"count,omitempty"`
-			Architecture      string            `json:"architecture,omitempty"`
-			Interconnect      string            `json:"interconnect,omitempty"`
-			ComputeCapability string            `json:"compute_capability,omitempty"`
-		} `json:"gpu,omitempty"`
-	} `json:"characteristics"`
-	Properties struct {
-		Latency           *int64          `json:"latency,omitempty"`
-		SecurityStandards json.RawMessage `json:"securityStandards,omitempty"`
-		Carbon            struct {
-			Embodied    int64   `json:"embodied,omitempty"`
-			Operational []int64 `json:"operational,omitempty"`
-		} `json:"carbon-footprint,omitzero"`
-		NetworkAuthorizations json.RawMessage `json:"networkAuthorizations,omitempty"`
-		AdditionalProperties  json.RawMessage `json:"additionalProperties,omitempty"`
-	} `json:"properties,omitzero"`
-	Policies struct {
-		Partitionability struct {
-			CPUMin     v1alpha1.Quantity `json:"cpuMin,omitempty"`
-			MemoryMin  v1alpha1.Quantity `json:"memoryMin,omitempty"`
-			PodsMin    v1alpha1.Quantity `json:"podsMin,omitempty"`
-			GPUMin     v1alpha1.Quantity `json:"gpuMin,omitempty"`
-			CPUStep    v1alpha1.Quantity `json:"cpuStep,omitempty"`
-			MemoryStep v1alpha1.Quantity `json:"memoryStep,omitempty"`
-			PodsStep   v1alpha1.Quantity `json:"podsStep,omitempty"`
-			GPUStep    v1alpha1.Quantity `json:"gpuStep,omitempty"`
-		} `json:"partitionability,omitzero"`
-	} `json:"policies,omitzero"`
-}
 
 // convertFlavor: the price is of the whole flavor, hence flat; a flavor that
 // is not available is cordoned.
 func convertFlavor(c *checker, doc *strictyaml.Document, provider string) any {
-	f := decodeForeign[fluidosFlavor](c, doc)
+	f := decodeForeign[fluidos.Flavor](c, doc)
 	if f == nil {
 		return nil
 	}
@@ -91,7 +20,7 @@ func convertFlavor(c *checker, doc *strictyaml.Document, provider string) any {
 		return nil
 	}
 	data, p := f.Spec.FlavorType.TypeData, at("spec", "flavorType", "typeData", "characteristics")
-	out := &v1alpha1.Flavor{Metadata: v1alpha1.Metadata{Name: dnsName(f.Metadata.Name), Namespace: provider, Labels: f.Metadata.Labels}}
+	out := &v1alpha1.Flavor{Metadata: v1alpha1.Metadata{Name: fluidos.Name(f.Metadata.Name), Namespace: provider, Labels: f.Metadata.Labels}}
 	s := &out.Spec
 	s.Type, s.Architecture, s.Cordon = "K8Slice", data.Characteristics.Architecture, !f.Spec.Availability
 	s.Location = v1alpha1.Location{City: f.Spec.Location.City}
@@ -99,9 +28,7 @@ func convertFlavor(c *checker, doc *strictyaml.Document, provider string) any {
 		s.Location.Country = strings.ToUpper(f.Spec.Location.Country)
 	}
 	s.Properties.LatencyMs = data.Properties.Latency
-	if op := data.Properties.Carbon.Operational; len(op) > 0 {
-		s.Properties.Carbon = &op[0]
-	}
+	s.Properties.Carbon, s.Properties.SecurityStandards = data.Properties.Intensity(), data.Properties.SecurityStandards
 	s.Capacity = c.amounts(p, map[string]v1alpha1.Quantity{
 		v1alpha1.CPU: data.Characteristics.CPU, v1alpha1.Memory: data.Characteristics.Memory,
 		v1alpha1.Pods: data.Characteristics.Pods, v1alpha1.EphemeralStorage: data.Characteristics.Storage,
@@ -136,7 +63,7 @@ func (c *checker) amounts(p place, in map[string]v1alpha1.Quantity) v1alpha1.Res
 		if in[name] == "" {
 			continue
 		}
-		a, err := floorAmount(name, string(in[name]))
+		a, err := fluidos.Floor(name, string(in[name]))
 		if err != nil {
 			c.errorf(p, "BadValue", "%s", err)
 			continue
@@ -148,7 +75,7 @@ func (c *checker) amounts(p place, in map[string]v1alpha1.Quantity) v1alpha1.Res
 	return out
 }
 
-func (c *checker) fluidosPrice(f *fluidosFlavor, s *v1alpha1.FlavorSpec) {
+func (c *checker) fluidosPrice(f *fluidos.Flavor, s *v1alpha1.FlavorSpec) {
 	price := f.Spec.Price
 	if price.Amount == "" {
 		return

@@ -14,7 +14,7 @@ func TestRequestsOfNothing(t *testing.T) {
 		`resources: {pods: 0}`:                                     "spec.resources.pods is 0",
 		`resources: {gpu: "H100:1", cpu: 0}`:                       "spec.resources.cpu is 0",
 		`resources: {cpu: 4}, alternatives: [{cpu: 2}, {cpu: 0m}]`: "spec.alternatives[1].cpu is 0",
-		`resources: {cpu: 1m, memory: 1, pods: 1}`:                 "",
+		`resources: {cpu: 1m, memory: 1Mi, pods: 1}`:               "",
 		`resources: {cpu: 1, ephemeral-storage: 0}`:                "",
 		`resources: {gpu: "H100:1"}`:                               "",
 		`resources: {}`:                                            "",

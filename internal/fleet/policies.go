@@ -17,8 +17,6 @@ type policySet struct {
 	// sources are what it was built from; equal sources make an equal set.
 	sources [5]any
 	value   Fleet
-	// unreadable says of tenants without a readable file why.
-	unreadable map[string]string
 }
 
 // fleet is a copy of the set's Fleet for a tree; its slices have no room to
@@ -34,15 +32,14 @@ func (p *policySet) fleet(root tree.Hash) *Fleet {
 // policies is the set at a tree: the previous one when nothing changed.
 func (r *Reader) policies(now *reading, t tree.Tree, last *Fleet, older []tree.Tree) (*policySet, error) {
 	p := &policySet{
-		sources:    [5]any{now.fleetFile, now.groups[secClusters], now.groups[secTenants], now.groups[secFlavors], now.groups[secPrices]},
-		unreadable: map[string]string{},
+		sources: [5]any{now.fleetFile, now.groups[secClusters], now.groups[secTenants], now.groups[secFlavors], now.groups[secPrices]},
 	}
-	if prev := r.prev.policy; prev != nil && prev.sources == p.sources && len(prev.unreadable) == 0 && prev.settled() {
+	if prev := r.prev.policy; prev != nil && prev.sources == p.sources && prev.settled() {
 		return prev, nil
 	}
 	f := &p.value
-	f.good = map[string]*file{}
-	b := &policyBuilder{reader: r, f: f, last: last, older: older, set: p}
+	f.good, f.unread = map[string]*file{}, unread{clusters: map[string]string{}, tenants: map[string]string{}}
+	b := &policyBuilder{reader: r, f: f, last: last, older: older}
 	var err error
 	if err = b.policy(now.fleetFile); err != nil {
 		return nil, err
@@ -81,7 +78,6 @@ func (p *policySet) settled() bool {
 // policyBuilder gathers the small files, in their newest good versions.
 type policyBuilder struct {
 	reader *Reader
-	set    *policySet
 	f      *Fleet
 	last   *Fleet
 	older  []tree.Tree
@@ -123,13 +119,17 @@ func (b *policyBuilder) goodVersion(f *file) (*file, error) {
 // freeze keeps everything of a file that never was readable.
 func (b *policyBuilder) freeze(f *file, sec section) {
 	why := f.why()
+	u := &b.f.unread
+	u.places = u.places || sec == secClusters || sec == secFlavors
 	switch name := stem(f.path); sec {
 	case secTenants:
-		b.set.unreadable[name] = why
+		u.tenants[name] = why
 		b.f.Frozen = append(b.f.Frozen, model.Freeze{Tenant: name, Why: why})
 	case secClusters:
+		u.clusters[name] = why
 		b.f.Frozen = append(b.f.Frozen, model.Freeze{Cluster: name, Why: why})
 	case secFleet:
+		u.fleet = why
 		b.f.Frozen = append(b.f.Frozen, model.Freeze{Path: "/", Why: why})
 	}
 }

@@ -129,7 +129,7 @@ func (r *Reader) ReadAll(ctx stdctx.Context, src Sources) (*Fleet, error) {
 	if r.prev.policy != nil && now.policy == r.prev.policy {
 		now.contexts = r.prev.contexts
 	} else {
-		now.contexts = newContexts(f, now.policy.unreadable, r.prev.contexts)
+		now.contexts = newContexts(f, r.prev.contexts)
 	}
 	if err := r.readTenants(ctx, &now, src); err != nil {
 		r.prev.tenants = nil // files were checked against what this read found: gather their results again

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/links"
 )
 
 // tenantReading is one tenant's directories under intents/ and requests/ and in
@@ -246,7 +247,7 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 		k := byPath[in.Path]
 		return files[k].open(in, store(k))
 	}
-	links := sync.OnceValue(func() map[string][]string { return linksOf(list) })
+	linked := sync.OnceValue(func() map[string][]string { return links.Of(list) })
 	tr.intents = make([]*model.Intent, 0, n)
 	for i := 0; i < len(list); {
 		j := i + 1
@@ -256,7 +257,7 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 		if j > i+1 {
 			tr.duplicates(list[i:j], open)
 		} else if !frozen[list[i].Metadata.Name] {
-			tr.intents = append(tr.intents, tr.checkSiblings(list[i], list, links, open))
+			tr.intents = append(tr.intents, tr.checkSiblings(list[i], list, linked, open))
 		}
 		i = j
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
 )
 
 // context is what one tenant's intents are checked against. Two contexts with
@@ -26,9 +27,11 @@ type context struct {
 	zones      map[string]bool
 	claims     *claims
 	remote     *remoteClaims
-	currencies map[string]bool
+	currencies map[string]bool // nil: the fleet's rates cannot be read
 	currency   string
 	limits     v1alpha1.Limits
+	unread     unread
+	models     advice.Models
 }
 
 // contexts makes one context a tenant, sharing what is the fleet's.
@@ -36,13 +39,12 @@ type contexts struct {
 	shared   context
 	fleetKey string
 	tenants  map[string]*v1alpha1.Tenant
-	broken   map[string]string
 	made     map[string]*context
 }
 
-func newContexts(f *Fleet, broken map[string]string, old *contexts) *contexts {
-	cs := &contexts{tenants: f.Tenants, broken: broken, made: map[string]*context{}}
-	cs.shared = context{clusters: f.Clusters, regions: map[string]bool{}, zones: map[string]bool{}, currency: f.Policy.Currency, currencies: convertible(f.Policy)}
+func newContexts(f *Fleet, old *contexts) *contexts {
+	cs := &contexts{tenants: f.Tenants, made: map[string]*context{}}
+	cs.shared = context{clusters: f.Clusters, regions: map[string]bool{}, zones: map[string]bool{}, currency: f.Policy.Currency, currencies: convertible(f), unread: f.unread}
 	cs.shared.claims, _ = claimsOf(f.Tenants)
 	cs.shared.claims.liqo = map[string]string{}
 	cs.shared.remote, _ = remoteClaimsOf(f.Tenants, f.Clusters)
@@ -59,7 +61,16 @@ func newContexts(f *Fleet, broken map[string]string, old *contexts) *contexts {
 			fmt.Fprintf(&key, "@%s %s\n", l.Region, l.Zone)
 		}
 		cs.shared.regions[l.Region], cs.shared.zones[l.Zone] = true, true
+		if fl.Spec.GPU != nil {
+			cs.shared.models.Offer(fl.Spec.GPU.Model)
+		}
 	}
+	for _, t := range f.Prices {
+		for i := range t.Spec.Prices {
+			cs.shared.models.Offer(t.Spec.Prices[i].Model)
+		}
+	}
+	fmt.Fprintf(&key, "%q %q %v %t\n", cs.shared.models.Offered(), f.unread.fleet, f.unread.clusters, f.unread.places)
 	delete(cs.shared.regions, "")
 	delete(cs.shared.zones, "")
 	cs.shared.limits = f.Policy.Limits.Filled()
@@ -102,7 +113,7 @@ func (cs *contexts) key(tenant string) string {
 		}
 		return fmt.Sprintf("%s\n%v %s %v", cs.fleetKey, t.Spec.Consumers, most, t.Spec.Secrets)
 	}
-	return cs.fleetKey + "\nnone " + cs.broken[tenant]
+	return cs.fleetKey + "\nnone " + cs.shared.unread.tenants[tenant]
 }
 
 func (cs *contexts) of(tenant string) *context {
@@ -110,14 +121,18 @@ func (cs *contexts) of(tenant string) *context {
 		return c
 	}
 	c := cs.shared
-	c.key, c.tenantName, c.tenant, c.unreadable = cs.key(tenant), tenant, cs.tenants[tenant], cs.broken[tenant]
+	c.key, c.tenantName, c.tenant, c.unreadable = cs.key(tenant), tenant, cs.tenants[tenant], cs.shared.unread.tenants[tenant]
 	cs.made[tenant] = &c
 	return &c
 }
 
 // convertible are the currencies that rates can turn into the fleet's, over
-// any number of steps, in either direction.
-func convertible(p *v1alpha1.FleetSpec) map[string]bool {
+// any number of steps, in either direction; nil when fleet.yaml cannot be read.
+func convertible(f *Fleet) map[string]bool {
+	if f.unread.fleet != "" {
+		return nil
+	}
+	p := f.Policy
 	known := map[string]bool{p.Currency: true}
 	for grew := true; grew; {
 		grew = false
@@ -143,11 +158,11 @@ func (f *file) checkTogether(ctx *context, store tree.Store) (changed bool) {
 			wrong = true
 		}
 	}
-	if !wrong && f.against != nil && len(f.together) == 0 { // good before and now: by far most files
+	if !wrong && f.against != nil && !f.wrong { // good before and now: by far most files
 		f.against = ctx
 		return false
 	}
-	f.against, f.intents, f.together = ctx, nil, nil
+	f.against, f.wrong, f.intents, f.together = ctx, wrong, nil, nil
 	for _, d := range f.docs {
 		in, ok := d.object.(*v1alpha1.ResourceIntent)
 		if !ok {
@@ -166,7 +181,7 @@ func (f *file) checkTogether(ctx *context, store tree.Store) (changed bool) {
 			out.Problem, out.ProblemCode = firstError(c.diags)
 		}
 		f.intents = append(f.intents, out)
-		f.together = append(f.together, c.diags...)
+		f.together = append(f.together, slices.DeleteFunc(c.diags, func(d Diagnostic) bool { return d.Code == codeUnreadable })...) // the file itself is reported
 	}
 	return true
 }
@@ -193,14 +208,15 @@ func (f *file) reopen(d document, store tree.Store) *strictyaml.Document {
 func (ctx *context) check(c *checker, in *v1alpha1.ResourceIntent) bool {
 	switch {
 	case ctx.unreadable != "":
-		c.errorf(at("metadata", "namespace"), "TenantUnreadable", "the file of tenant %s cannot be read: %s", ctx.tenantName, ctx.unreadable)
+		c.errorf(at("metadata", "namespace"), codeUnreadable, "the file of tenant %s cannot be read: %s", ctx.tenantName, ctx.unreadable)
 		return true
 	case ctx.tenant == nil:
 		c.errorf(at("metadata", "namespace"), "UnknownTenant", "there is no tenant %s; add %s/%s.yaml", ctx.tenantName, tenantsDir, ctx.tenantName)
 		return true
 	}
 	ctx.consumer(c, in)
-	if n, most := int64(max(in.Spec.Replicas.Min, in.Spec.Replicas.Max)), ctx.limits.Replicas; n > most {
+	ctx.gpuModels(c, in)
+	if n, most := int64(max(in.Spec.Replicas.Min, in.Spec.Replicas.Max)), ctx.limits.Replicas; n > most && ctx.unread.fleet == "" {
 		c.errorf(at("spec", "replicas"), "LimitExceeded", "spec.replicas: %d is more than the %d that an intent may have; write fewer, or raise spec.limits.replicas in %s", n, most, fleetFile)
 	}
 	if most := ctx.tenant.Spec.MaxPriority; most != nil && in.Spec.Priority > *most && in.Spec.Priority <= 1000 {
@@ -208,18 +224,18 @@ func (ctx *context) check(c *checker, in *v1alpha1.ResourceIntent) bool {
 	}
 	pl := &in.Spec.Placement
 	for i, id := range pl.Providers.Allow {
-		if cl := ctx.clusters[id]; cl == nil || !cl.HasRole("provider") {
+		if cl := ctx.clusters[id]; (cl == nil || !cl.HasRole("provider")) && ctx.unread.clusters[id] == "" {
 			ctx.cluster(c, at("spec", "placement", "providers", "allow", i), id)
 		}
 	}
 	for i, id := range pl.Providers.Deny {
-		if ctx.clusters[id] == nil {
+		if ctx.clusters[id] == nil && ctx.unread.clusters[id] == "" {
 			ctx.cluster(c, at("spec", "placement", "providers", "deny", i), id)
 		}
 	}
 	ctx.known(c, "regions", "region", pl.Regions, ctx.regions)
 	ctx.known(c, "zones", "zone", pl.Zones, ctx.zones)
-	if b := in.Spec.Budget; b != nil && b.Currency != "" && !ctx.currencies[b.Currency] {
+	if b := in.Spec.Budget; b != nil && b.Currency != "" && ctx.currencies != nil && !ctx.currencies[b.Currency] {
 		c.errorf(at("spec", "budget", "currency"), "UnknownCurrency", "spec.budget.currency: no rate turns %s into %s; add one under spec.rates of %s", b.Currency, ctx.currency, fleetFile)
 	}
 	if o := in.Spec.Offload; o != nil {
@@ -240,7 +256,9 @@ func (ctx *context) consumer(c *checker, in *v1alpha1.ResourceIntent) {
 		return
 	}
 	cl := ctx.clusters[id]
-	switch {
+	switch why := ctx.unread.clusters[id]; {
+	case why != "":
+		c.errorf(at("spec", "consumer"), codeUnreadable, "the file of cluster %s cannot be read: %s", id, why)
 	case cl == nil:
 		c.errorf(at("spec", "consumer"), "UnknownConsumer", "there is no cluster %s%s", id, did(id, sortedKeys(ctx.clusters)))
 	case !cl.HasRole("consumer"):
@@ -262,7 +280,7 @@ func (ctx *context) cluster(c *checker, p place, id string) {
 
 // known warns of a region or zone that no file names; an agent may report it.
 func (ctx *context) known(c *checker, field, what string, list []string, known map[string]bool) {
-	if len(known) == 0 {
+	if len(known) == 0 || ctx.unread.places {
 		return
 	}
 	for i, v := range list {
@@ -271,6 +289,33 @@ func (ctx *context) known(c *checker, field, what string, list []string, known m
 		}
 	}
 }
+
+// gpuModels warns of models that no card has that is known or offered by a file; an
+// agent may report one.
+func (ctx *context) gpuModels(c *checker, in *v1alpha1.ResourceIntent) {
+	check := func(p place, r v1alpha1.ResourceRequest) {
+		if r.GPU == nil {
+			return
+		}
+		for i, m := range r.GPU.Models {
+			if why := ctx.models.Unknown(m); why != "" {
+				if q := p.in("gpu", "models", i); c.doc != nil && c.doc.Text(q...) == "" {
+					c.warnf(p.in("gpu"), "UnknownModel", "%s.gpu: %s", p, why)
+				} else {
+					c.warnf(q, "UnknownModel", "%s: %s", q, why)
+				}
+			}
+		}
+	}
+	check(at("spec", "resources"), in.Spec.Resources)
+	for i, alt := range in.Spec.Alternatives {
+		check(at("spec", "alternatives", i), alt)
+	}
+}
+
+// codeUnreadable is of what depends on a file that cannot be read. It refuses the
+// intent, and is no diagnostic of its own: the file has one.
+const codeUnreadable = "DependsOnUnreadable"
 
 func did(name string, known []string) string {
 	if near := nearest.Of(name, known); near != "" {

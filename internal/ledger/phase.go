@@ -50,6 +50,7 @@ const (
 	DegradedSliceDenied    = "SliceDenied"          // the provider denied the slice
 	DegradedRefused        = "ProviderRefused"      // the provider's agent says that it does not honour the contract
 	DegradedNotHeld        = v1alpha1.ReasonNotHeld // the provider honours it again and has nothing of it yet: Liqo tells it only when the slice is touched
+	DegradedEnforcement    = "EnforcementFell"      // the provider enforces limits less than the intent asks for
 	DegradedGrantedLess    = "GrantedLess"          // the provider granted less than the contract
 	DegradedNodeNotReady   = "NodeNotReady"
 	// DegradedUnreachable: Liqo on the consumer does not reach the provider's API server.

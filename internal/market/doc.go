@@ -44,7 +44,8 @@
 //     clusters that others administer.
 //
 //   - What is reviewed goes before what is reported: location and price that files
-//     state hold (stated.go), unless the Cluster file trusts its agent with them.
+//     state hold (stated.go), unless the Cluster file trusts its agent with them. Facts
+//     that no agent knows are added from files (facts.go).
 //
 // # Freshness
 //

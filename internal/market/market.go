@@ -68,6 +68,7 @@ type Market struct {
 	given     Inputs                        // as they were set
 	inputs    Inputs                        // with normalised flavors
 	files     map[string][]*v1alpha1.Flavor // of inputs, by provider
+	facts     map[string]*v1alpha1.Flavor   // files that add to what agents report, by reference
 	prices    map[string]*v1alpha1.Price    // by their text, to be shared
 	due       time.Time                     // when a provider's freshness changes next by time alone, or earlier; zero: never
 	early     bool                          // due may be earlier: who it spoke of may have been heard since
@@ -162,8 +163,12 @@ func (m *Market) SetInputs(in Inputs) {
 	}
 	in.Flavors = normalised(in.Flavors)
 	m.inputs = in
-	m.files = map[string][]*v1alpha1.Flavor{}
+	m.files, m.facts = map[string][]*v1alpha1.Flavor{}, map[string]*v1alpha1.Flavor{}
 	for _, f := range in.Flavors {
+		if isFacts(f) {
+			m.facts[f.Ref()] = f
+			continue
+		}
 		m.files[f.Metadata.Namespace] = append(m.files[f.Metadata.Namespace], f)
 	}
 	m.update(sortedKeys(names), true)

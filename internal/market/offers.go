@@ -46,7 +46,7 @@ func (m *Market) makeView(name string, state ProviderState, before *view) *view 
 	p := m.providers[name]
 	if p != nil {
 		for k, f := range p.reported {
-			if shown := p.lingering.on(f); shown != f {
+			if shown := m.stated(p.lingering.on(f), files[f.Metadata.Name]); shown != f {
 				add(shown, false, v1alpha1.Time{})
 				continue
 			}
@@ -54,6 +54,14 @@ func (m *Market) makeView(name string, state ProviderState, before *view) *view 
 		}
 	}
 	for _, f := range m.files[name] {
+		switch c := m.inputs.Clusters[name]; {
+		case m.inputs.Reported[f.Ref()]:
+			f = m.stated(f, false)
+		case c != nil && !c.Spec.Properties.IsZero():
+			own := *f
+			own.Spec.Properties = f.Spec.Properties.Over(c.Spec.Properties)
+			f = &own
+		}
 		add(f, true, v1alpha1.Time{})
 	}
 	if p != nil {
@@ -87,7 +95,7 @@ func (m *Market) makeView(name string, state ProviderState, before *view) *view 
 func (m *Market) offer(f *v1alpha1.Flavor, reviewed bool, was *model.Offer) *model.Offer {
 	o := &model.Offer{Flavor: f, Sources: v1alpha1.Sources{Agent: !reviewed}}
 	o.Location = m.place(f, reviewed, &o.Sources)
-	price := m.price(f, reviewed, &o.Sources)
+	price := m.windowed(f, m.price(f, reviewed, &o.Sources))
 	if was != nil {
 		o.Flavor = carried(f, was.Flavor)
 		if reflect.DeepEqual(price, was.Price) {

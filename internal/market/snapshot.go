@@ -171,12 +171,12 @@ func (s *Snapshot) Missing(provider, name string) *model.Offer {
 	return o
 }
 
-// Shadowed names the files' flavors that are not used because the provider's
+// Shadowed names the files' flavors of which nothing new is sold because the provider's
 // agent reports one of the same name, "<provider>/<name>", in order.
 func (s *Snapshot) Shadowed() []string {
 	var out []string
 	for _, f := range s.inputs.Flavors {
-		if o := s.Offer(f.Metadata.Namespace, f.Metadata.Name); o != nil && !o.Static {
+		if o := s.Offer(f.Metadata.Namespace, f.Metadata.Name); o != nil && !o.Static && !isFacts(f) {
 			out = append(out, f.Ref())
 		}
 	}

@@ -102,20 +102,23 @@ func (m *Market) price(f *v1alpha1.Flavor, static bool, src *v1alpha1.Sources) *
 	return nil
 }
 
-// row is the first price table's row (by name of table) for a flavor's provider,
-// model and memory, else the first that names no memory, with its currency.
+// row is the first price table's row (by name of table) for a flavor's provider, model,
+// MIG profile and memory, else the first that names no profile, or no memory, with its
+// currency.
 func (m *Market) row(f *v1alpha1.Flavor) (found *v1alpha1.TablePrice, currency string) {
-	model, memory := "", v1alpha1.Amount{}
+	model, profile, memory := "", "", v1alpha1.Amount{}
 	if g := f.Spec.GPU; g != nil {
+		profile = g.Profile
 		model, memory = g.Model, g.Memory.Mul(max(int64(g.UnitsPerGPU), 1))
 	}
 	for _, t := range m.inputs.Prices {
 		for i := range t.Spec.Prices {
 			row := &t.Spec.Prices[i]
-			if row.Provider != f.Metadata.Namespace || !sameModel(row.Model, model) || !row.Memory.IsZero() && row.Memory.Amount != memory {
+			if row.Provider != f.Metadata.Namespace || !sameModel(row.Model, model) || !row.Memory.IsZero() && row.Memory.Amount != memory ||
+				row.Profile != "" && !strings.EqualFold(row.Profile, profile) {
 				continue
 			}
-			if found == nil || found.Memory.IsZero() && !row.Memory.IsZero() {
+			if found == nil || found.Profile == "" && row.Profile != "" || (found.Profile == "") == (row.Profile == "") && found.Memory.IsZero() && !row.Memory.IsZero() {
 				found, currency = row, t.Spec.Currency
 			}
 		}

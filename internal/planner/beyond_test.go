@@ -16,6 +16,7 @@ import (
 
 var tiny = With(func(s *v1alpha1.IntentSpec) {
 	s.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=1m memory=1Mi pods=1 ephemeral-storage=1Mi")}
+	s.Placement.AllowAccelerators = true
 })
 
 // processor is the seconds of processor time that this process has had.

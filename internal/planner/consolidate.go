@@ -265,7 +265,7 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, only strin
 	var found *better
 	for i := range s.Candidates {
 		x := &s.Candidates[i]
-		if x.Fails != "" || x.Scales || x.Offer == o || (only != "" && x.Offer.Ref != only) || x.Quote.Hourly <= 0 || x.Score < floor || l.Rejects(x) != "" {
+		if x.Fails != "" || x.Scales || x.Unasked || x.Offer == o || (only != "" && x.Offer.Ref != only) || x.Quote.Hourly <= 0 || x.Score < floor || l.Rejects(x) != "" {
 			continue
 		}
 		if x.Quote.Class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {

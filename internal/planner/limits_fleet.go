@@ -21,8 +21,27 @@ func limitsBy(w *draft.World) v1alpha1.Limits {
 	return limits.Filled()
 }
 
-// BeyondLimits names what exists beyond a limit of the fleet or of its tenant,
-// because that came later: it is kept to its end, and nothing new is placed.
+// olderRules counts the contracts that were placed, or last resized, by rules older than
+// these, "" for none.
+func olderRules(w *draft.World) string {
+	n := 0
+	for c := range w.Ledger.Contracts() {
+		if c.Status.Phase.Charged() && c.Decision.Rules < draft.Rules {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 contract was placed under older rules, and is kept on its terms"
+	}
+	return fmt.Sprintf("%d contracts were placed under older rules, and are kept on their terms", n)
+}
+
+// BeyondLimits names what exists beyond a limit of the fleet or of its tenant, because
+// that came later: it is kept to its end, and nothing new is placed. What was placed
+// under older rules is counted.
 func BeyondLimits(w *draft.World) []string {
 	limits := limitsBy(w)
 	var out []string
@@ -30,6 +49,9 @@ func BeyondLimits(w *draft.World) []string {
 		if text := tenantBeyond(w, name, limits); text != "" {
 			out = append(out, text)
 		}
+	}
+	if text := olderRules(w); text != "" {
+		out = append(out, text)
 	}
 	for _, in := range w.Intents {
 		asks := int64(max(in.Spec.Replicas.Min, in.Spec.Replicas.Max))

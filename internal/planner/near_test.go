@@ -20,7 +20,9 @@ func TestNear(t *testing.T) {
 	want := planner.Decision{
 		Rejected: map[string]int{"budget.maxHourly": 1, "capacity.gpu": 1, "gpu.model": 1},
 		Near:     []string{"paris/h100 costs 11.75, budget 10.00", "oslo/h100 has 2 of 4 GPUs free", "berlin/a100 is nvidia-a100"},
-		Try:      []string{`budget.maxHourly: "11.76"`, "resources.gpu.count: 2"},
+		Try: []string{
+			"resources.gpu.count: 2  # 4.00 EUR/h", "resources.gpu.models: [H100, nvidia-a100]  # 4.00 EUR/h", `budget.maxHourly: "11.76"  # 11.75 EUR/h`,
+		},
 	}
 	if d.Action != planner.Queued || !slices.Equal(d.Near, want.Near) || !slices.Equal(d.Try, want.Try) {
 		t.Fatalf("near %q\ntry %q\n%s", d.Near, d.Try, describe(p))

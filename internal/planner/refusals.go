@@ -140,7 +140,7 @@ func conditionsOf(offers []*model.Offer, marks map[string]draft.RefusalMark, now
 			add(o, ConditionPrice, "its agent reports "+said+"; what is stated holds: correct the agent, or the stated price")
 		}
 		if o.Sources.Shadows {
-			add(o, ConditionShadowed, "its agent reports it, so that its file under flavors/"+o.Flavor.Metadata.Namespace+" states nothing: delete the file, and state place and price in the Cluster file or a price table")
+			add(o, ConditionShadowed, "its agent reports it, and a file under flavors/"+o.Flavor.Metadata.Namespace+" offers it too: nothing new of it is sold until one of them is renamed; a file without capacity adds facts to what the agent reports")
 		}
 	}
 	for provider, m := range marks {

@@ -97,7 +97,7 @@ func TestSpreadDomains(t *testing.T) {
 	if d.Action != planner.Queued || d.Code != lifecycle.CodeGang || d.Rejected["placement.spread"] != 1 || d.Rejected["capacity.gpu"] != 1 {
 		t.Fatalf("%+v", d)
 	}
-	if !slices.Equal(d.Try, []string{"placement.spread: [{by: region, maxSkew: 3}]"}) || len(d.Near) == 0 || !strings.Contains(d.Near[0], "a/h100 would be replica 2 in region north, where others have 0") {
+	if !slices.Equal(d.Try, []string{"placement.spread: [{by: region, maxSkew: 3}]  # 3.00 EUR/h"}) || len(d.Near) == 0 || !strings.Contains(d.Near[0], "a/h100 would be replica 2 in region north, where others have 0") {
 		t.Fatalf("try %q near %q", d.Try, d.Near)
 	}
 	// Without a zone.

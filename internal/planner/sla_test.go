@@ -34,7 +34,7 @@ func TestAvailability(t *testing.T) {
 			t.Errorf("%s %s %s", l.Flavor.Ref(), l.Requirement, l.Detail)
 		}
 	}
-	if d := e.Decision; len(d.Try) != 1 || d.Try[0] != `sla.availability: "99"` {
+	if d := e.Decision; len(d.Try) != 1 || d.Try[0] != `sla.availability: "99"  # 2.00 EUR/h` {
 		t.Errorf("try %q", d.Try)
 	}
 }

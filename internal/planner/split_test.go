@@ -88,6 +88,7 @@ func TestSplitOfCoresAndGangs(t *testing.T) {
 	b := cities("a", "b").Offer("a/h100", Capacity("cpu=10")).Offer("b/h100", Capacity("cpu=10")).
 		Intent("vision/train", cheap, splits(2, 1), func(in *model.Intent) {
 			in.Spec.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=16 memory=32Gi")}
+			in.Spec.Placement.AllowAccelerators = true
 		})
 	b.Round()
 	if got := pieces(b, "vision/train"); got != "0.0 a 10/16, 0.1 b 6/16" {

@@ -18,7 +18,7 @@ func roomy(n int) map[string]string {
 	}
 	for i := range n {
 		name := fmt.Sprintf("m%05d", i)
-		out["intents/vision/more/"+name+".yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: ResourceIntent\nmetadata: {name: " + name + ", namespace: vision}\nspec:\n  resources: {cpu: \"1\", memory: 1Gi, pods: \"1\", ephemeral-storage: 1Gi}\n"
+		out["intents/vision/more/"+name+".yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: ResourceIntent\nmetadata: {name: " + name + ", namespace: vision}\nspec:\n  resources: {cpu: \"1\", memory: 1Gi, pods: \"1\", ephemeral-storage: 1Gi}\n  placement: {allowAccelerators: true}\n"
 	}
 	return out
 }

@@ -340,6 +340,7 @@ func (p *planned) intentOf(j *job) *model.Intent {
 	}
 	s := &in.Spec
 	s.Resources = p.request(d)
+	s.Placement.AllowAccelerators = d.GPUs == 0 // traces are of clusters whose nodes all have some
 	s.Objective, s.Weights, s.Purchase = p.opts.Objective, p.opts.Weights, p.opts.Purchase
 	if !p.moves() {
 		s.Stage = v1alpha1.StageReserve

@@ -1,6 +1,7 @@
 package celenv
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -31,6 +32,9 @@ type conversion struct {
 	cel   *types.Type
 	value func(reflect.Value) ref.Val
 }
+
+// ErrAbsent is of a number that nobody stated: whatever compares it has no answer.
+var ErrAbsent = errors.New("is not stated")
 
 // objects are all object types by CEL name; filled while the package
 // initialises and only read afterwards.
@@ -134,11 +138,17 @@ func conversionOf(t reflect.Type, path string) conversion {
 	panic(fmt.Sprintf("celenv: %s has a type that expressions do not know: %s", path, t))
 }
 
-// pointerTo shows an absent value as its type's empty one.
+// pointerTo shows an absent value as its type's empty one, but for numbers: one that
+// nobody stated is neither small nor large, and what compares it has no answer.
 func pointerTo(t reflect.Type, path string) conversion {
 	elem := conversionOf(t.Elem(), path)
 	zero := reflect.Zero(t.Elem())
+	number := elem.cel == types.IntType || elem.cel == types.DoubleType
+	named := strings.TrimPrefix(path, "fleetbroker.")
 	return conversion{elem.cel, func(v reflect.Value) ref.Val {
+		if v.IsNil() && number {
+			return types.WrapErr(fmt.Errorf("%s %w", named, ErrAbsent))
+		}
 		if v.IsNil() {
 			return elem.value(zero)
 		}

@@ -234,3 +234,23 @@ func unknown(vendor, rest string) string {
 	}
 	return name
 }
+
+// Known reports whether a model is in the table, by any of its names.
+func Known(name string) bool {
+	s := strings.ToLower(strings.TrimSpace(name))
+	if exact[s] != nil {
+		return true
+	}
+	vendor, rest := brand(sharedWord.ReplaceAllString(migWord.ReplaceAllString(s, ""), ""))
+	return find(rest, vendor) != nil
+}
+
+// Models are the models of the table without their vendors, in capitals as people write
+// them, in the table's order: datacentre cards of today first.
+func Models() []string {
+	out := make([]string, len(families))
+	for i := range families {
+		out[i] = strings.ToUpper(bare(families[i].model))
+	}
+	return out
+}

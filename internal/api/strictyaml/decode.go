@@ -141,6 +141,10 @@ func (w *walker) mapping(n *yaml.Node, s *shape) {
 	switch s.form {
 	case fObject, fObjectOrText, fMap, fAny:
 	case fListOrOne:
+		if s.elem.form == fText {
+			w.problem(n, "%s is a map; %s", w.path, s.want())
+			return
+		}
 		w.out = append(w.out, '[')
 		w.mapping(n, s.elem)
 		w.out = append(w.out, ']')

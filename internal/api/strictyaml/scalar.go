@@ -74,12 +74,19 @@ var accepted = map[form]map[kind]bool{
 	fFloat:        {kInt: true, kFloat: true},
 	fScalar:       {kText: true},
 	fQuantity:     {kText: true, kInt: true},
+	fDecimal:      {kText: true, kInt: true, kFloat: true},
 	fObjectOrText: {kText: true, kInt: true},
 	fAny:          {kText: true, kBool: true, kInt: true, kFloat: true, kNull: true},
 }
 
 // scalar writes a scalar's JSON, or says why it is not what is due.
 func (w *walker) scalar(n *yaml.Node, s *shape) {
+	if s.form == fListOrOne && s.elem.form == fText { // a list of one, written without brackets
+		w.out = append(w.out, '[')
+		w.scalar(n, s.elem)
+		w.out = append(w.out, ']')
+		return
+	}
 	k := classify(n)
 	if w.quiet && (k == kBool || k == kOddNumber) {
 		w.resolved(n)
@@ -104,6 +111,10 @@ func (w *walker) scalar(n *yaml.Node, s *shape) {
 			w.out = append(w.out, "false"...)
 		}
 	case kInt, kFloat:
+		if s.form == fDecimal { // as it is written: JSON's numbers are binary fractions
+			w.out = appendString(w.out, n.Value)
+			break
+		}
 		if n.Value == "-0" {
 			w.out = append(w.out, '0')
 			break
@@ -134,7 +145,7 @@ func (w *walker) resolved(n *yaml.Node) {
 
 // wrongKind is the message for a scalar of the wrong kind, with what to write.
 func wrongKind(n *yaml.Node, k kind, s *shape, p path) string {
-	wantsText := s.form == fText || s.form == fScalar || s.form == fQuantity || s.form == fObjectOrText
+	wantsText := s.form == fText || s.form == fScalar || s.form == fQuantity || s.form == fObjectOrText || s.form == fDecimal
 	last, value := p.last(), clip(n.Value)
 	switch {
 	case wantsText && k == kBool:
@@ -150,6 +161,8 @@ func wrongKind(n *yaml.Node, k kind, s *shape, p path) string {
 		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, value, value)
 	case k == kOddNumber && s.form == fText:
 		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, value, value)
+	case k == kOddNumber && s.form == fDecimal:
+		return fmt.Sprintf("%s: %s is not a plain decimal number; write its digits, such as 12.5 or \"12.50\"", last, value)
 	case k == kOddNumber:
 		return fmt.Sprintf("%s: %s is not what it looks like in YAML (an octal, hexadecimal or floating number); write it in plain digits and in quotes", last, value)
 	case s.form == fBool && k == kText:

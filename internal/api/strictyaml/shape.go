@@ -26,6 +26,7 @@ const (
 	fFloat                    // a number
 	fScalar                   // a string that the type itself reads
 	fQuantity                 // a string that the type itself reads, or a whole number
+	fDecimal                  // a string that the type itself reads, or a number, read from its text
 	fObjectOrText             // an object, or a scalar that the type itself reads
 	fAny                      // anything
 )
@@ -49,15 +50,16 @@ var special map[reflect.Type]func() *shape
 
 func init() { // an initialiser would refer to itself through shapeOf
 	special = map[reflect.Type]func() *shape{
-		reflect.TypeFor[v1alpha1.Decimal]():     func() *shape { return scalar[v1alpha1.Decimal](fScalar) },
-		reflect.TypeFor[v1alpha1.Duration]():    func() *shape { return scalar[v1alpha1.Duration](fScalar) },
-		reflect.TypeFor[v1alpha1.Time]():        func() *shape { return scalar[v1alpha1.Time](fScalar) },
-		reflect.TypeFor[v1alpha1.Date]():        func() *shape { return scalar[v1alpha1.Date](fScalar) },
-		reflect.TypeFor[v1alpha1.MemoryRange](): func() *shape { return scalar[v1alpha1.MemoryRange](fScalar) },
-		reflect.TypeFor[v1alpha1.MemorySize]():  func() *shape { return scalar[v1alpha1.MemorySize](fScalar) },
-		reflect.TypeFor[v1alpha1.Quantity]():    func() *shape { return scalar[v1alpha1.Quantity](fQuantity) },
-		reflect.TypeFor[v1alpha1.Resources]():   resourcesShape,
-		reflect.TypeFor[v1alpha1.SpreadList]():  func() *shape { return &shape{form: fListOrOne, elem: shapeOf(reflect.TypeFor[v1alpha1.Spread]())} },
+		reflect.TypeFor[v1alpha1.Decimal]():      func() *shape { return scalar[v1alpha1.Decimal](fDecimal) },
+		reflect.TypeFor[v1alpha1.Duration]():     func() *shape { return scalar[v1alpha1.Duration](fScalar) },
+		reflect.TypeFor[v1alpha1.Time]():         func() *shape { return scalar[v1alpha1.Time](fScalar) },
+		reflect.TypeFor[v1alpha1.Date]():         func() *shape { return scalar[v1alpha1.Date](fScalar) },
+		reflect.TypeFor[v1alpha1.MemoryRange]():  func() *shape { return scalar[v1alpha1.MemoryRange](fScalar) },
+		reflect.TypeFor[v1alpha1.MemorySize]():   func() *shape { return scalar[v1alpha1.MemorySize](fScalar) },
+		reflect.TypeFor[v1alpha1.Quantity]():     func() *shape { return scalar[v1alpha1.Quantity](fQuantity) },
+		reflect.TypeFor[v1alpha1.Resources]():    resourcesShape,
+		reflect.TypeFor[v1alpha1.SpreadList]():   func() *shape { return &shape{form: fListOrOne, elem: shapeOf(reflect.TypeFor[v1alpha1.Spread]())} },
+		reflect.TypeFor[v1alpha1.PriceClasses](): func() *shape { return &shape{form: fListOrOne, elem: &shape{form: fText}} },
 		reflect.TypeFor[v1alpha1.Replicas](): func() *shape {
 			s := scalar[v1alpha1.Replicas](fObjectOrText)
 			number := &shape{form: fInt}
@@ -73,10 +75,11 @@ func init() { // an initialiser would refer to itself through shapeOf
 			s := resourcesShape()
 			s.fields = map[string]*shape{v1alpha1.GPU: shapeOf(reflect.TypeFor[v1alpha1.GPURequest]())}
 			s.names = []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods, v1alpha1.EphemeralStorage, v1alpha1.GPU}
+			s.parse = scalar[v1alpha1.ResourceRequest](fMap).parse
 			return s
 		},
 		reflect.TypeFor[v1alpha1.ReservedPrice](): func() *shape {
-			return &shape{form: fMap, elem: scalar[v1alpha1.Decimal](fScalar), fields: map[string]*shape{"term": scalar[v1alpha1.Duration](fScalar)}}
+			return &shape{form: fMap, elem: scalar[v1alpha1.Decimal](fDecimal), fields: map[string]*shape{"term": scalar[v1alpha1.Duration](fScalar)}}
 		},
 		reflect.TypeFor[json.RawMessage](): func() *shape { return &shape{form: fAny} },
 	}

@@ -34,6 +34,8 @@ type ClusterSpec struct {
 	DefaultPrice *Price `json:"defaultPrice,omitempty"`
 	// TrustAgent lists on what the agent's word goes before what files state: price, location. Default: nothing.
 	TrustAgent []string `json:"trustAgent,omitempty"`
+	// Properties of all its flavors that state none of their own: they go over what its agent reports.
+	Properties FlavorProperties `json:"properties,omitzero"`
 	// Labels that intents can demand of all its flavors.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Reservations allows this cluster's agent to ask for capacity; absent forbids it.
@@ -72,6 +74,36 @@ type LiqoSpec struct {
 	TenantNamespace string `json:"tenantNamespace,omitempty"`
 	// Networking says that Liqo's network module connects this cluster with those it is peered with, and liqoctl network connect is run for each pair: doctor then looks at the connection. Off where another network connects them, or none need.
 	Networking bool `json:"networking,omitempty"`
+	// Classes are the cluster's own slice classes that flavors may name, beside fleetbroker and default.
+	Classes []SliceClass `json:"classes,omitempty"`
+}
+
+// SliceClass is a ResourceSlice class of a provider.
+type SliceClass struct {
+	// Name of the class, as slices carry it.
+	Name string `json:"name"`
+	// Grants says who answers its slices: agent (a controller that grants exactly what contracts state, as fleet-agent does) or others (whoever the provider runs; limits are then taken not to be enforced).
+	Grants string `json:"grants"`
+}
+
+// Who answers slices of a class.
+const (
+	GrantsAgent  = "agent"
+	GrantsOthers = "others"
+)
+
+// GrantedByAgent reports whether slices of a class are granted exactly as contracts
+// state. The cluster may be nil.
+func (c *Cluster) GrantedByAgent(class string) bool {
+	if class == ClassFleetbroker || c == nil {
+		return class == ClassFleetbroker
+	}
+	for _, own := range c.Spec.Liqo.Classes {
+		if own.Name == class {
+			return own.Grants == GrantsAgent
+		}
+	}
+	return false
 }
 
 // ClusterAccess is how the daemon reaches a cluster. Without it, a file

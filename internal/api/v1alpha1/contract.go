@@ -50,6 +50,8 @@ type ContractSpec struct {
 	Price ContractPrice `json:"price"`
 	// Term of the contract.
 	Term Term `json:"term"`
+	// Enforcement that the intent asks for; where the provider's is known to be less, the contract is Degraded.
+	Enforcement Enforcement `json:"enforcement,omitempty"`
 	// Stage reserve has no manifests; default peer.
 	Stage Stage `json:"stage,omitempty"`
 	// Offload is the namespaces that may use the capacity.
@@ -154,6 +156,8 @@ type Decision struct {
 	Score float64 `json:"score"`
 	// Scores are the terms of the score.
 	Scores map[string]float64 `json:"scores,omitempty"`
+	// Rules numbers the planner's rules that it was placed, or last resized, by; absent where those were older than the number is recorded.
+	Rules int `json:"rules,omitempty"`
 	// Market is the tree of the market snapshot it was decided on.
 	Market string `json:"market"`
 	// Offer is the flavor's figures at that moment.

@@ -8,9 +8,9 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Decimal is an exact decimal number: money, a rate or a ratio. In files it is
-// always a string, because YAML turns a bare number into a float. The zero
-// value is 0.
+// Decimal is an exact decimal number: money, a rate or a ratio. Files of the daemon
+// and of agents have it as a string; people may leave the quotes out, and their number
+// is read from its text, never through a float. The zero value is 0.
 type Decimal struct{ d decimal.Decimal }
 
 // Zero is 0.
@@ -117,11 +117,15 @@ func (d Decimal) String() string { return d.d.String() }
 // prices.
 func (d Decimal) Text() string { return d.d.StringFixed(2) }
 
-// UnmarshalJSON accepts strings only.
+// UnmarshalJSON accepts a string, or a number of plain digits, which it reads from its
+// text.
 func (d *Decimal) UnmarshalJSON(b []byte) error {
-	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf("%s is not a string: write the number in quotes, such as \"12.50\"", b)
+	s := string(b)
+	if !plainDecimal.MatchString(s) {
+		s = ""
+		if err := json.Unmarshal(b, &s); err != nil {
+			return fmt.Errorf("%s is not a plain decimal number: write its digits, such as 12.5 or \"12.50\"", b)
+		}
 	}
 	v, err := ParseDecimal(s)
 	if err != nil {

@@ -15,6 +15,15 @@ type Flavor struct {
 // Ref is the flavor's identity, "<provider>/<name>".
 func (f *Flavor) Ref() string { return f.Metadata.Namespace + "/" + f.Metadata.Name }
 
+// EnforcementOf is how limits are enforced on a flavor: as its agent reports, else as
+// its cluster's file states (which may be nil), by a label; "" where neither does.
+func EnforcementOf(f *Flavor, c *Cluster) string {
+	if level := f.Spec.Labels[LabelEnforcement]; level != "" || c == nil {
+		return level
+	}
+	return c.Spec.Labels[LabelEnforcement]
+}
+
 // SameButUse reports whether two reports of a flavor differ in nothing but what
 // changes with each of them: what is used, held and refused of it, and how it is
 // used.
@@ -35,8 +44,8 @@ type FlavorSpec struct {
 	Type string `json:"type,omitempty"`
 	// Architecture of the nodes, such as amd64.
 	Architecture string `json:"architecture,omitempty"`
-	// Capacity is all there is; pods and ephemeral-storage that are not listed are not limited, any other absent key is 0.
-	Capacity Resources `json:"capacity"`
+	// Capacity is all there is; a file without it adds its partition, properties, labels and price.windows to the flavor of that name that an agent reports, for as long as it does. Pods and ephemeral-storage that are not listed are not limited, any other absent key is 0.
+	Capacity Resources `json:"capacity,omitzero"`
 	// Used is what the provider's own pods use of it.
 	Used Resources `json:"used,omitempty"`
 	// Held is, per contract, what is granted or still running under it.
@@ -61,7 +70,7 @@ type FlavorSpec struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Pool is shared by flavors cut from the same nodes: their CPU, memory and pods are then one.
 	Pool string `json:"pool,omitempty"`
-	// Class is the ResourceSlice class: fleetbroker where the provider's agent enforces, else default.
+	// Class is the ResourceSlice class: fleetbroker where the provider's agent enforces, default, or one that the cluster declares (liqo.classes).
 	Class string `json:"class,omitempty"`
 	// Endpoint of the provider's API server, as its agent publishes it; information for contracts and answers. Default: its cluster's.
 	Endpoint string `json:"endpoint,omitempty"`
@@ -144,8 +153,10 @@ type Price struct {
 	Windows []PriceWindow `json:"windows,omitempty"`
 }
 
-// UnitPrices per hour: gpu (per unit), cpu (per core), memoryGi, storageGi, or
-// any extended resource (per unit).
+// UnitPrices per hour: gpu (per sellable unit: a card, or where a flavor sells parts of
+// cards one of these), cpu (per core), memoryGi, storageGi, or any extended resource (per
+// unit). What is not named costs nothing, but for accelerators: of those nothing is sold
+// without a price, and "0" is one.
 type UnitPrices map[string]Decimal
 
 // ReservedPrice is the price under a committed term.
@@ -167,10 +178,34 @@ type PriceWindow struct {
 type FlavorProperties struct {
 	// LatencyMs to the provider in milliseconds, where Fleet.latency has no entry.
 	LatencyMs *int64 `json:"latencyMs,omitempty"`
-	// Carbon intensity in gCO2 per kWh.
+	// Carbon intensity of its electricity in grams of CO2 equivalent per kWh.
 	Carbon *int64 `json:"carbon,omitempty"`
 	// Reliability as a ratio, such as "0.997".
 	Reliability *Decimal `json:"reliability,omitempty"`
+	// SecurityStandards that it is certified for, such as ISO27001.
+	SecurityStandards []string `json:"securityStandards,omitempty"`
+}
+
+// IsZero reports whether nothing is stated.
+func (p FlavorProperties) IsZero() bool {
+	return p.LatencyMs == nil && p.Carbon == nil && p.Reliability == nil && len(p.SecurityStandards) == 0
+}
+
+// Over is p, and what p leaves out as q has it.
+func (p FlavorProperties) Over(q FlavorProperties) FlavorProperties {
+	if p.LatencyMs == nil {
+		p.LatencyMs = q.LatencyMs
+	}
+	if p.Carbon == nil {
+		p.Carbon = q.Carbon
+	}
+	if p.Reliability == nil {
+		p.Reliability = q.Reliability
+	}
+	if len(p.SecurityStandards) == 0 {
+		p.SecurityStandards = q.SecurityStandards
+	}
+	return p
 }
 
 // Overcommit is a ratio for each resource (1 sells exactly what there is), and
@@ -204,6 +239,8 @@ type TablePrice struct {
 	Model string `json:"model,omitempty"`
 	// Memory of a card, marketed size, where a model is sold in several: a row with the flavor's own goes before one without, and one with another never holds.
 	Memory MemorySize `json:"memory,omitzero"`
+	// Profile of MIG, such as 1g.10gb, whose units the row prices, one each. A row with the flavor's own profile goes before one without, and one with another never holds: a row without one is the price of whole cards, and of units of which no row names the profile.
+	Profile string `json:"profile,omitempty"`
 	// PerHour is the on-demand price.
 	PerHour UnitPrices `json:"perHour,omitempty"`
 	// Spot prices replace PerHour key by key.

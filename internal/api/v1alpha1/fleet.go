@@ -27,6 +27,8 @@ type FleetSpec struct {
 	Transfer []TransferPrice `json:"transfer,omitempty"`
 	// Latency between clusters or regions; goes before a flavor's latencyMs.
 	Latency []LatencyEntry `json:"latency,omitempty"`
+	// Accelerators are names of resources that count as accelerators next to GPUs and the devices that are known (Gaudi, TPU, Neuron, MIG by name and others): who asks for none is kept off them, and one without a price is not sold. A * at the end stands for any rest, as in example.org/npu-*.
+	Accelerators []string `json:"accelerators,omitempty"`
 	// Weights of the balanced score (default resources 0.7, cost 0.3).
 	Weights *Weights `json:"weights,omitempty"`
 	// Defaults for what intents and clusters leave open.

@@ -89,7 +89,9 @@ spec:
 
 func TestDecodeRefuses(t *testing.T) {
 	for name, doc := range map[string]string{
-		"money as a number":     `spec: {resources: {cpu: 1}, budget: {maxHourly: 120}}`,
+		"money as a power":      `spec: {resources: {cpu: 1}, budget: {maxHourly: 1e30}}`,
+		"replicas as text":      `spec: {resources: {cpu: 1}, replicas: "3"}`,
+		"GPUs twice":            `spec: {resources: {gpu: 1, nvidia.com/gpu: 1}}`,
 		"unknown gpu field":     `spec: {resources: {gpu: {counts: 1}}}`,
 		"unknown spec field":    `spec: {resource: {cpu: 1}}`,
 		"fraction of a pod":     `spec: {resources: {pods: "0.5"}}`,

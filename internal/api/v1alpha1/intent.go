@@ -34,8 +34,8 @@ type IntentSpec struct {
 	Split *Split `json:"split,omitempty"`
 	// Budget bounds what the whole intent may cost.
 	Budget *IntentBudget `json:"budget,omitempty"`
-	// Purchase lists acceptable price classes: on-demand (default), spot, reserved.
-	Purchase []PriceClass `json:"purchase,omitempty"`
+	// Purchase lists acceptable price classes: on-demand (default), spot, reserved. One may be written without brackets.
+	Purchase PriceClasses `json:"purchase,omitempty"`
 	// Schedule is when and how long.
 	Schedule Schedule `json:"schedule,omitzero"`
 	// Priority from 0 to 1000, capped by the tenant; higher is served first.
@@ -54,7 +54,7 @@ type IntentSpec struct {
 	Offload *Offload `json:"offload,omitempty"`
 	// VirtualNode shapes the node that the capacity becomes.
 	VirtualNode *VirtualNodeSpec `json:"virtualNode,omitempty"`
-	// Enforcement is the least that the provider must enforce: None, Soft or Hard.
+	// Enforcement is the least that the provider must enforce: None, Soft or Hard. Hard takes offers alone whose level is known to be Hard. A contract whose provider's level falls below becomes Degraded.
 	Enforcement Enforcement `json:"enforcement,omitempty"`
 	// SLA is what the intent expects once placed; a breach is notified and recorded.
 	SLA *SLA `json:"sla,omitempty"`
@@ -109,7 +109,7 @@ const (
 
 // Schedule is when capacity is wanted and for how long.
 type Schedule struct {
-	// Duration is wall-clock time from the reservation; none is open-ended. A longer one extends the same contract.
+	// Duration is wall-clock time from the reservation, such as 72h, 3d or 1w; none is open-ended. A longer one extends the same contract.
 	Duration Duration `json:"duration,omitzero"`
 	// NotBefore is the earliest start.
 	NotBefore Time `json:"notBefore,omitzero"`
@@ -236,6 +236,23 @@ const (
 	EnforceHard Enforcement = "Hard"
 )
 
+// rank orders levels; one that is not known is the lowest.
+func (e Enforcement) rank() int {
+	switch e {
+	case EnforceNone:
+		return 1
+	case EnforceSoft:
+		return 2
+	case EnforceHard:
+		return 3
+	}
+	return 0
+}
+
+// Below reports whether a level is less than another. One that is not known is below
+// all.
+func (e Enforcement) Below(other Enforcement) bool { return e.rank() < other.rank() }
+
 // SLA is what an intent expects of its contracts.
 type SLA struct {
 	// Availability as a percentage of the time, such as "99.5": flavors whose properties.reliability is less, or unknown, are not taken.
@@ -266,8 +283,14 @@ type Placement struct {
 	Architectures []string `json:"architectures,omitempty"`
 	// MaxLatency from the consumer; an unknown latency fails it.
 	MaxLatency Duration `json:"maxLatency,omitzero"`
+	// MaxCarbon is the highest carbon intensity of the electricity in gCO2e per kWh; an unknown one fails it.
+	MaxCarbon *int64 `json:"maxCarbon,omitempty"`
+	// MinReliability is the lowest reliability as a ratio, such as "0.99"; an unknown one fails it.
+	MinReliability *Decimal `json:"minReliability,omitempty"`
 	// Labels that must all be on the flavor or its cluster.
 	Labels map[string]string `json:"labels,omitempty"`
+	// AllowAccelerators lets an intent that asks for no accelerators be placed on offers that have some, where no other fits. Without it such offers are left to those who ask for them.
+	AllowAccelerators bool `json:"allowAccelerators,omitempty"`
 	// Where is a CEL expression over intent, flavor and cluster that must be true. One evaluation may cost 2000 of CEL's units in the worst case; validation says what it costs when that is more.
 	Where string `json:"where,omitempty"`
 	// Spread spreads replicas over providers, regions or zones. An offer that does not say its region or zone cannot be used. Contracts that stand are not moved when the market changes; new replicas and those that go respect it.

@@ -26,8 +26,28 @@ type replicaRange struct {
 	Max int32 `json:"max"`
 }
 
+// PriceClasses is a list of price classes. One alone may be written without brackets.
+type PriceClasses []PriceClass
+
+// UnmarshalJSON reads one class or a list.
+func (l *PriceClasses) UnmarshalJSON(b []byte) error {
+	var one PriceClass
+	if json.Unmarshal(b, &one) == nil && !bytes.Equal(b, []byte("null")) {
+		*l = PriceClasses{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]PriceClass)(l))
+}
+
 // UnmarshalJSON reads a number or {min, max}.
 func (r *Replicas) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil && text != "" {
+		if _, err := strconv.ParseInt(text, 10, 32); err == nil {
+			return fmt.Errorf("%q is a string; write %s without quotes", text, text)
+		}
+		return fmt.Errorf("%q is text; write a whole number, or {min: 1, max: 6} to follow demand", text)
+	}
 	var n int32
 	if err := json.Unmarshal(b, &n); err == nil {
 		*r = Replicas{Min: n, Max: n}
@@ -71,8 +91,46 @@ func (r ResourceRequest) Over(base ResourceRequest) ResourceRequest {
 	return out
 }
 
+// gpuResources are the names under which pods ask for a vendor's whole GPUs.
+var gpuResources = map[string]string{
+	"nvidia.com/gpu": "nvidia", "amd.com/gpu": "amd", "gpu.intel.com/i915": "intel", "gpu.intel.com/xe": "intel",
+}
+
+// GPUVendorOf is the vendor whose whole GPUs pods ask for under a resource's name, ""
+// for any other name.
+func GPUVendorOf(resource string) string { return gpuResources[resource] }
+
+// gpusByResource takes what is asked for by the name that pods have for it as GPUs of
+// that vendor.
+func (r *ResourceRequest) gpusByResource(raw map[string]json.RawMessage) error {
+	for _, name := range sortedKeys(raw) {
+		vendor := GPUVendorOf(name)
+		if vendor == "" {
+			continue
+		}
+		if r.GPU != nil {
+			return fmt.Errorf("%s asks for GPUs a second time; write gpu alone, such as gpu: {count: %d, vendor: %s}", name, max(r.GPU.Count, 1), vendor)
+		}
+		text, err := quantityText(raw[name])
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		n, err := strconv.ParseInt(text, 10, 32)
+		switch {
+		case err != nil || n < 0:
+			return fmt.Errorf("%s: %q is not a whole number of GPUs; write for example gpu: {count: 1, vendor: %s}", name, text, vendor)
+		case n == 0:
+			return fmt.Errorf("%s: %w", name, errNoGPUs)
+		}
+		r.GPU = &GPURequest{Count: int32(n), Vendor: vendor}
+		delete(raw, name)
+	}
+	return nil
+}
+
 // UnmarshalJSON reads a map of quantities in which gpu may be an object, a
-// short form or a count.
+// short form or a count. A vendor's GPUs may stand under the name that pods have for
+// them (nvidia.com/gpu), in place of gpu.
 func (r *ResourceRequest) UnmarshalJSON(b []byte) error {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(b, &raw); err != nil {
@@ -85,6 +143,9 @@ func (r *ResourceRequest) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("gpu: %w", err)
 		}
 		delete(raw, GPU)
+	}
+	if err := r.gpusByResource(raw); err != nil {
+		return err
 	}
 	rest, err := json.Marshal(raw)
 	if err != nil {
@@ -171,12 +232,39 @@ var (
 	gpuModelTok = regexp.MustCompile(`(?i)^[a-z][a-z0-9._-]*(,[a-z][a-z0-9._-]*)*$`)
 )
 
+// How people write a count at a model: 8xH100, 8 x H100, H100 x8, H100x8. A digit
+// stands before the x of the last (an RTX5090 is a model).
+var (
+	gpuTimesModel  = regexp.MustCompile(`(?i)^(\d{1,9})\s*[x×]\s*([a-z][a-z0-9._,-]*)$`)
+	gpuModelTimes  = regexp.MustCompile(`(?i)^([a-z][a-z0-9._,-]*)\s+[x×]\s*(\d{1,9})$`)
+	gpuModelTimes2 = regexp.MustCompile(`(?i)^([a-z][a-z0-9._,-]*[0-9][a-z]{0,3})[x×](\d{1,9})$`)
+)
+
+// gpuCountRange is a count that may vary, which nothing here means.
+var gpuCountRange = regexp.MustCompile(`^\d{1,9}\.\.\d{0,9}$`)
+
+// counted takes a model with a count apart: "8xH100" is "H100" and "8".
+func counted(tok string) []string {
+	if m := gpuTimesModel.FindStringSubmatch(tok); m != nil {
+		return []string{m[2], m[1]}
+	}
+	for _, form := range [...]*regexp.Regexp{gpuModelTimes, gpuModelTimes2} {
+		if m := form.FindStringSubmatch(tok); m != nil {
+			return m[1:]
+		}
+	}
+	return []string{tok}
+}
+
 // ParseGPU reads the short form of a GPU request.
 func ParseGPU(s string) (GPURequest, error) {
 	var g GPURequest
 	var seenCount, seenMem bool
+	var tokens []string
 	for _, tok := range strings.Split(s, ":") {
-		tok = strings.TrimSpace(tok)
+		tokens = append(tokens, counted(strings.TrimSpace(tok))...)
+	}
+	for _, tok := range tokens {
 		lower := strings.ToLower(tok)
 		switch {
 		case tok == "":
@@ -193,6 +281,8 @@ func ParseGPU(s string) (GPURequest, error) {
 				return g, fmt.Errorf("gpu: %q: %w", s, err)
 			}
 			g.Memory = m
+		case gpuCountRange.MatchString(tok):
+			return g, fmt.Errorf("gpu: %q: %q is a range of counts, which a replica cannot have; write how many it needs, and fewer under alternatives", s, tok)
 		case tok[0] >= '0' && tok[0] <= '9':
 			n, err := strconv.ParseInt(tok, 10, 32)
 			if err != nil || seenCount || n < 1 {

@@ -37,6 +37,9 @@ const (
 	// LabelEnforcement on a flavor is the limits enforcement of Liqo on its
 	// cluster, as the Quotas there say: None, Soft or Hard.
 	LabelEnforcement = Group + "/enforcement"
+	// ClassFleetbroker is the ResourceSlice class whose controller, in the provider's
+	// agent, grants exactly what the ledger states.
+	ClassFleetbroker = "fleetbroker"
 	// TaintIntent with an IntentValue is the NoSchedule taint of a virtual node.
 	TaintIntent = Group + "/intent"
 	// TaintRemote is the PreferNoSchedule taint that keeps pods without

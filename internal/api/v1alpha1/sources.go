@@ -18,8 +18,8 @@ type Sources struct {
 	Agent bool
 	// Location and Price are one of the Source* words.
 	Location, Price string
-	// Shadows: a file under flavors/ has the same name, and states nothing,
-	// because what the agent reports goes before it.
+	// Shadows: a file under flavors/ offers the same name, so that nothing new is sold of
+	// what the agent reports until one of them is renamed.
 	Shadows bool
 	// LocationConflict and PriceConflict are what is reported otherwise.
 	LocationConflict, PriceConflict string

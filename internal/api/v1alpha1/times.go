@@ -3,28 +3,51 @@ package v1alpha1
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"regexp"
+	"strconv"
 	"time"
 )
 
 // Duration is a length of wall-clock time, written as Go writes it: "72h",
-// "10m", "20ms".
+// "10m", "20ms". People may write days of 24 hours and weeks of seven days too: "3d",
+// "1w", "1d12h".
 type Duration struct{ time.Duration }
+
+// daysForm are the days and weeks that a duration may begin with.
+var daysForm = regexp.MustCompile(`^(?:(\d{1,5})w)?(?:(\d{1,5})d)?`)
+
+// ParseDuration reads a duration that is not negative.
+func ParseDuration(s string) (Duration, error) {
+	m := daysForm.FindStringSubmatch(s)
+	weeks, _ := strconv.Atoi(m[1]) // "" is none
+	days, _ := strconv.Atoi(m[2])
+	long := time.Duration(7*weeks+days) * 24 * time.Hour
+	if rest := s[len(m[0]):]; rest != "" || m[0] == "" {
+		v, err := time.ParseDuration(rest)
+		if err != nil || v < 0 || rest[0] == '+' || long > math.MaxInt64-v {
+			return Duration{}, fmt.Errorf("%q is not a duration: write a number with a unit, such as 72h, 3d, 1w, 10m or 20ms", s)
+		}
+		long += v
+	}
+	return Duration{long}, nil
+}
 
 // UnmarshalJSON reads a duration that is not negative.
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf("%s is not a duration: write a number with a unit in quotes or plain, such as 72h or 10m", b)
+		return fmt.Errorf("%s is not a duration: write a number with a unit in quotes or plain, such as 72h, 3d or 10m", b)
 	}
 	if s == "" {
 		*d = Duration{}
 		return nil
 	}
-	v, err := time.ParseDuration(s)
-	if err != nil || v < 0 {
-		return fmt.Errorf("%q is not a duration: write a number with a unit, such as 72h, 10m or 20ms", s)
+	v, err := ParseDuration(s)
+	if err != nil {
+		return err
 	}
-	*d = Duration{v}
+	*d = v
 	return nil
 }
 

@@ -30,6 +30,18 @@ type Moment struct {
 // By reports whether a round decides by the rules of a number.
 func (f *Facts) By(rules int) bool { return f.W.Rules == 0 || f.W.Rules >= rules }
 
+// RulesRecorded is the number of the rules that decisions record: 0 for those of before it
+// was recorded.
+func (f *Facts) RulesRecorded() int {
+	switch {
+	case f.W.Rules == 0:
+		return Rules
+	case f.W.Rules < RulesAsked:
+		return 0
+	}
+	return f.W.Rules
+}
+
 // Replaying reports whether the future is replayed: then it is not decided as of the
 // world's instant.
 func (f *Moment) Replaying() bool { return f.Now != f.W.Now }

@@ -11,6 +11,7 @@ func (r *Draft) viewOf(c *v1alpha1.Contract) lifecycle.View {
 	v := lifecycle.View{
 		Now: r.Now, Observed: r.W.Observed.Of(c.Metadata.Name), Grace: r.Grace(), Deaf: r.W.Deaf,
 		KeepsSilence: r.By(RulesSilentUntilHeard), Excess: r.Excess[c.Metadata.Name],
+		Cluster: r.W.Clusters[c.Spec.Provider],
 	}
 	if o := r.OfferOf(c); o != nil {
 		v.Offer = o.Offer

@@ -162,8 +162,11 @@ type ContractLine struct {
 	Consumer  string
 	Resources v1alpha1.Resources
 	// Asked is what was asked for before rounding up, when that differs.
-	Asked    v1alpha1.Resources
-	GPUs     *v1alpha1.ContractGPU
+	Asked v1alpha1.Resources
+	GPUs  *v1alpha1.ContractGPU
+	// Unpriced are resources of it that cost nothing, because the offer's price does not
+	// name them.
+	Unpriced []string
 	Hourly   v1alpha1.Decimal
 	Currency string
 	// HourlyNow is what a new contract costs at the moment, where a price window

@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesReasonApart
+const Rules = RulesAsked
 
 // The changes, by the number that they came with.
 const (
@@ -34,4 +34,9 @@ const (
 	// newest trouble of a delivery is written whatever differs in its message, once a
 	// status interval (package lifecycle).
 	RulesReasonApart = 9
+	// RulesAsked: enforcement Hard holds where the provider's level is known alone, and
+	// one that falls below what was asked for makes a contract Degraded; what asks for no
+	// accelerators leaves offers that have some alone, and buys none by a partition's
+	// minimum; an accelerator without a price is not sold (package match).
+	RulesAsked = 10
 )

@@ -39,6 +39,8 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 		return r.BarsOf(j).Detail(o.Provider, req)
 	case match.ReqDenied:
 		return "it denied this intent a slice not long ago"
+	case match.ReqAccelerators:
+		return "it has accelerators, and the intent asks for none"
 	case match.ReqFlavorType:
 		return o.Flavor.Spec.Type
 	case match.ReqTenantProviders:
@@ -63,6 +65,9 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 			}
 		}
 		return "the fleet's policy " + name + " forbids it"
+	}
+	if name, ok := strings.CutPrefix(req, match.ReqPriceOf); ok {
+		return "it names no price for " + name
 	}
 	if name, ok := strings.CutPrefix(req, match.ReqResource); ok {
 		return "it has no " + name

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -21,7 +23,7 @@ const (
 	nearShapes = 32  // requests a round that are looked into
 	nearOffers = 400 // offers of each requirement that are looked at
 	nearShown  = 3
-	tryShown   = 2
+	tryShown   = 3
 )
 
 // relaxation is an intent's specification with one requirement brought down to
@@ -38,6 +40,16 @@ type relaxation struct {
 	// cost of a change: money that is added, as a part of what was there; others
 	// come after money.
 	cost float64
+	// price is what the whole intent then costs an hour, unlimited where it is not known.
+	price quantity.Micro
+}
+
+// suggestion is the change as one writes it, with what it would cost as a comment.
+func (x *relaxation) suggestion(currency string) string {
+	if x.price >= quantity.Unlimited {
+		return x.text
+	}
+	return x.text + "  # " + x.price.Text() + " " + currency + "/h"
 }
 
 // LookNear finds for the intents that wait for an offer which offers fail exactly
@@ -80,19 +92,24 @@ func (r *Explainer) lookNear(j *draft.Job, f *draft.Failure) {
 			j.Dec.Near = append(j.Dec.Near, said)
 		}
 	}
+	if r.By(draft.RulesAsked) { // of changes that would do, the cheapest first
+		slices.SortStableFunc(list, func(a, b relaxation) int { return cmp.Compare(a.price, b.price) })
+	}
+	said := map[string]bool{}
 	for i := range list {
 		if len(j.Dec.Try) == tryShown {
 			break
 		}
-		if list[i].text == "" || slices.Contains(j.Dec.Try, list[i].text) {
+		if list[i].text == "" || said[list[i].text] {
 			continue
 		}
+		said[list[i].text] = true
 		if !r.spare.Take(j.In, offers*int64(len(j.Alternatives()))) {
 			break
 		}
 		made := r.Made
 		if r.wouldPlace(j, list[i].spec) {
-			j.Dec.Try = append(j.Dec.Try, list[i].text)
+			j.Dec.Try = append(j.Dec.Try, list[i].suggestion(r.Books.Currency))
 		}
 		r.spare.Work -= settle.UnitsOfReplica * (r.Made - made)
 	}
@@ -121,7 +138,10 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 			continue
 		}
 		if looked[req]++; isRule(asked, req) && s.Of(o) != nil {
-			out = append(out, relaxRule(asked, &j.In.Spec, o, req, int(j.Replicas()))...)
+			for _, x := range relaxRule(asked, &j.In.Spec, o, req, int(j.Replicas())) {
+				x.price = priceOf(&c, s.Request)
+				out = append(out, x)
+			}
 			continue
 		}
 		x := r.relax(j, s.Request, &c, req)
@@ -136,13 +156,22 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 		if r.Match.FailsCapacity(again, o, now.Size) != "" || now.FailsMoney != "" {
 			continue
 		}
-		x.offer, x.req = o, req
+		x.offer, x.req, x.price = o, req, priceOf(&now, s.Request)
 		out = append(out, *x)
 	}
 	slices.SortStableFunc(out, func(a, b relaxation) int {
 		return cmp.Or(cmp.Compare(a.cost, b.cost), inventory.Compare(a.offer, b.offer))
 	})
 	return out
+}
+
+// priceOf is what all replicas of a request cost an hour on a candidate, unlimited where
+// no price is known.
+func priceOf(c *match.Candidate, w *match.Request) quantity.Micro {
+	if c.Vague || c.Quote.Most() <= 0 {
+		return quantity.Unlimited
+	}
+	return c.Quote.Most() * quantity.Micro(max(w.Replicas, 1))
 }
 
 // relaxedWish is the request of a changed specification, for one replica.
@@ -174,7 +203,7 @@ func (r *Explainer) relax(j *draft.Job, w *match.Request, c *match.Candidate, re
 	x := &relaxation{cost: 10}
 	switch {
 	case strings.HasPrefix(req, "gpu"):
-		x.text, x.said = relaxGPU(&spec, c.Offer, req)
+		x.text, x.said = r.relaxGPU(&spec, c.Offer, req)
 	case strings.HasPrefix(req, match.ReqCapacity):
 		x.text, x.said = r.relaxCapacity(&spec, c, strings.TrimPrefix(req, match.ReqCapacity))
 		x.cost = 2
@@ -190,7 +219,7 @@ func (r *Explainer) relax(j *draft.Job, w *match.Request, c *match.Candidate, re
 	return x
 }
 
-func relaxGPU(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string) (text, said string) {
+func (r *Explainer) relaxGPU(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string) (text, said string) {
 	have := o.Flavor.Spec.GPU
 	if have == nil || spec.Resources.GPU == nil {
 		return "", ""
@@ -206,14 +235,19 @@ func relaxGPU(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string) (text, 
 	}
 	switch req {
 	case match.ReqGPUModel:
-		g.Models = append(slices.Clone(g.Models), have.Model)
+		models, same := r.modelsLike(g.Models, have)
+		if !same {
+			return "", ""
+		}
+		g.Models = append(models, have.Model)
 		return "resources.gpu.models: [" + strings.Join(g.Models, ", ") + "]", "is " + have.Model
 	case match.ReqGPUMemory:
 		g.Memory = v1alpha1.MemoryRange{Min: have.Memory.Amount}
 		size := have.Memory.Canonical(v1alpha1.Memory)
 		return "resources.gpu.memory: " + size, "has " + size + " a GPU"
-	case match.ReqGPUVendor:
-		return set(&g.Vendor, "vendor", have.Vendor)
+	case match.ReqGPUVendor: // what runs on one vendor's cards seldom runs on another's
+		g.Vendor = have.Vendor
+		return "", "has vendor " + have.Vendor
 	case match.ReqGPUTier:
 		return set(&g.Tier, "tier", have.Tier)
 	case match.ReqGPUArchitecture:
@@ -228,6 +262,36 @@ func relaxGPU(spec *v1alpha1.IntentSpec, o *inventory.Offer, req string) (text, 
 		return set(&g.Sharing, "sharing", have.Sharing)
 	}
 	return "", ""
+}
+
+// modelsLike are those of the models that are asked for that there are, and whether a
+// card is of the vendor of one of them: one that does not exist is taken for the
+// vendor's whose model it resembles, and is not repeated.
+func (r *Explainer) modelsLike(asked []string, have *v1alpha1.FlavorGPU) (known []string, same bool) {
+	if !r.By(draft.RulesAsked) {
+		return slices.Clone(asked), true
+	}
+	for _, m := range asked {
+		vendor, _, _ := gpunames.Normalize(m, 0)
+		switch {
+		case gpunames.Known(m), r.offered(m):
+			known = append(known, m)
+		case vendor == "":
+			if near := nearest.Of(m, gpunames.Models()); near != "" {
+				vendor, _, _ = gpunames.Normalize(near, 0)
+			}
+		}
+		same = same || vendor == "" || have.Vendor == "" || strings.EqualFold(vendor, have.Vendor)
+	}
+	return known, same || len(asked) == 0
+}
+
+// offered reports whether an offer has cards of a model.
+func (r *Explainer) offered(model string) bool {
+	return slices.ContainsFunc(r.Inventory.Offers(), func(o *inventory.Offer) bool {
+		g := o.Flavor.Spec.GPU
+		return g != nil && g.Model != "" && gpunames.Match(model, g.Model)
+	})
 }
 
 func (r *Explainer) relaxCapacity(spec *v1alpha1.IntentSpec, c *match.Candidate, name string) (text, said string) {
@@ -337,6 +401,20 @@ func (r *Explainer) relaxPlace(spec *v1alpha1.IntentSpec, w *match.Request, o *i
 	case match.ReqLabels:
 		p.Labels = nil
 		return "", "lacks " + match.MissingLabel(w, o)
+	case match.ReqCarbon:
+		have := o.Flavor.Spec.Properties.Carbon
+		if have == nil {
+			return "", ""
+		}
+		p.MaxCarbon = have
+		return fmt.Sprintf("placement.maxCarbon: %d", *have), fmt.Sprintf("has electricity of %d gCO2e/kWh", *have)
+	case match.ReqReliability:
+		have := o.Flavor.Spec.Properties.Reliability
+		if have == nil {
+			return "", ""
+		}
+		p.MinReliability = have
+		return "placement.minReliability: \"" + have.String() + "\"", "is reliable " + have.String()
 	case match.ReqAvailability:
 		have := o.Flavor.Spec.Properties.Reliability
 		if have == nil {
@@ -345,6 +423,9 @@ func (r *Explainer) relaxPlace(spec *v1alpha1.IntentSpec, w *match.Request, o *i
 		percent, sla := have.MulInt(100), *spec.SLA
 		sla.Availability, spec.SLA = &percent, &sla
 		return "sla.availability: \"" + percent.String() + "\"", "is available " + percent.String() + " % of the time"
+	case match.ReqAccelerators:
+		p.AllowAccelerators = true
+		return "placement.allowAccelerators: true", "has accelerators"
 	case match.ReqEnforcement:
 		spec.Enforcement = ""
 		return "", "enforces " + cmp.Or(match.Enforced(o), "nothing")

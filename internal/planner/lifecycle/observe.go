@@ -24,6 +24,8 @@ type View struct {
 	// KeepsSilence: a contract that is Degraded because no report came stays so until
 	// its provider reports, although the market does not have its flavor any more.
 	KeepsSilence bool
+	// Cluster of its provider, nil for one that nobody described.
+	Cluster *v1alpha1.Cluster
 	// Excess: its flavor has less than it sold, and cannot hold this contract.
 	Excess bool
 	// Forced is why an operator ends it without it being seen gone, none where nobody
@@ -108,10 +110,26 @@ func Observe(c *v1alpha1.Contract, v *View) Transition {
 	case notHeld(c, v):
 		return degraded(ledger.DegradedNotHeld, c.Spec.Provider+" honours it again and holds nothing of it yet: its slice is replicated anew")
 	}
+	if level := fallen(c, v); level != "" {
+		return degraded(ledger.DegradedEnforcement, "Liqo's limits enforcement on "+c.Spec.Provider+" is "+level+", the contract asks for "+string(c.Spec.Enforcement))
+	}
 	if obs := &v.Observed.Consumer; !obs.Reachable || obs.Slice == v1alpha1.Unknown {
 		return unseen(c, v)
 	}
 	return seen(c, v)
+}
+
+// fallen is the level at which limits are enforced where a contract is, if it is known
+// and below what the contract asks for; else "".
+func fallen(c *v1alpha1.Contract, v *View) string {
+	if c.Spec.Enforcement == "" || v.Offer == nil || v.Offer.State == model.Withdrawn {
+		return ""
+	}
+	level := v1alpha1.EnforcementOf(v.Offer.Flavor, v.Cluster)
+	if level == "" || !v1alpha1.Enforcement(level).Below(c.Spec.Enforcement) || c.Spec.Stage == v1alpha1.StageReserve {
+		return ""
+	}
+	return level
 }
 
 // seen is the phase of a contract of which the consumer reports.
@@ -203,7 +221,7 @@ func unseen(c *v1alpha1.Contract, v *View) Transition {
 		return Transition{Phase: c.Status.Phase, Reason: because(ledger.DegradedConsumerUnreachable, obs.Message)}
 	}
 	switch c.Status.Reason {
-	case ledger.DegradedProviderSilent, ledger.DegradedProviderLost, ledger.DegradedShrunk, ledger.DegradedRefused:
+	case ledger.DegradedProviderSilent, ledger.DegradedProviderLost, ledger.DegradedShrunk, ledger.DegradedRefused, ledger.DegradedEnforcement:
 		if v.Offer == nil {
 			break // the market does not know the flavor yet
 		}

@@ -21,8 +21,9 @@ type Candidate struct {
 	// Resources, the term of it, hold when it fits.
 	Fails            string
 	Score, Resources float64
-	// Scales: it fits only because its offer can grow.
-	Scales bool
+	// Scales: it fits only because its offer can grow. Unasked: it has accelerators that
+	// are not asked for.
+	Scales, Unasked bool
 }
 
 // Class is what a request comes to on every offer. Ten thousand intents have a
@@ -288,14 +289,15 @@ func (s *Class) byRank(thrifty bool) *ranking {
 }
 
 // ByPrice lists the candidates that pass money by what they cost now, fitting
-// or not, but for those that could grow: a batch is repaired with what exists.
+// or not, but for those that could grow, or have accelerators that are not asked for: a
+// batch is repaired with what exists, and is there for all who ask.
 func (s *Class) ByPrice() []int32 {
 	if s.priced != nil {
 		return s.priced
 	}
 	s.priced = make([]int32, 0, len(s.Candidates))
 	for i := range s.Candidates {
-		if s.Candidates[i].FailsMoney == "" && s.Candidates[i].Offer.Growth == nil {
+		if s.Candidates[i].FailsMoney == "" && s.Candidates[i].Offer.Growth == nil && !s.Candidates[i].Unasked {
 			s.priced = append(s.priced, int32(i))
 		}
 	}

@@ -11,6 +11,7 @@
 //	words.go         how the others read
 //	match.go         facts, and whether a size fits
 //	cards.go         … on the cards of an offer that sells parts of them
+//	accelerators.go  … and who is kept off accelerators
 //	price.go, transfer.go, pricing.go   exact prices, and what an intent affords
 //	score.go, objective.go, fragments.go   the terms of a score
 //	ranking.go       the order of the candidates

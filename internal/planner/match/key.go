@@ -80,6 +80,7 @@ func (b *keyBuffer) placement(p *v1alpha1.Placement) {
 	for _, list := range [...][]string{p.Providers.Allow, p.Providers.Deny, p.Regions, p.Zones, p.Architectures, p.Together, p.Apart} {
 		b.texts(list)
 	}
+	b.int(flag(p.AllowAccelerators))
 }
 
 // Key holds everything that newClass looks at: intents with equal keys

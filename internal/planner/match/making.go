@@ -22,6 +22,8 @@ type trait struct {
 	extended string
 	at       v1alpha1.Location
 	stepped  bool
+	// accelerators: it has some.
+	accelerators bool
 }
 
 // offerClasses numbers the traits of offers.
@@ -34,19 +36,11 @@ type offerClasses struct {
 	tariffs []*Tariff
 }
 
-func newTraits(offers []*inventory.Offer) *offerClasses {
-	t := &offerClasses{number: map[trait]int32{}, of: make([]int32, len(offers)), tariffs: make([]*Tariff, len(offers))}
-	for _, o := range offers {
-		t.set(o)
-	}
-	return t
-}
-
 // set notes the trait of an offer that is described otherwise.
-func (t *offerClasses) set(o *inventory.Offer) {
+func (t *offerClasses) set(o *inventory.Offer, accelerators bool) {
 	k := trait{
 		provider: o.Provider, blocked: o.Blocked, sort: o.Type, architecture: o.Flavor.Spec.Architecture,
-		kind: o.CardKind, at: o.Location, stepped: o.Flavor.Spec.Partition != nil,
+		kind: o.CardKind, at: o.Location, stepped: o.Flavor.Spec.Partition != nil, accelerators: accelerators,
 	}
 	if len(o.Capacity) > quantity.Extended {
 		var has keyBuffer
@@ -75,7 +69,7 @@ func (m *Matcher) newClass(w *Request) *Class {
 	for i, at := range s.at {
 		if at >= 0 {
 			o := m.inventory.Offers()[i]
-			s.Candidates[at] = Candidate{Offer: o, Pricing: p.of(o)}
+			s.Candidates[at] = Candidate{Offer: o, Pricing: p.of(o), Unasked: m.unasked(w, o)}
 		}
 	}
 	p.finish(s)

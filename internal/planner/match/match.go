@@ -37,7 +37,13 @@ func (m *Matcher) sharedFact(w *Request, o *inventory.Offer) string {
 	if o.Blocked != "" {
 		return o.Blocked
 	}
-	return m.sharedNature(w, o)
+	if req := m.sharedNature(w, o); req != "" {
+		return req
+	}
+	if m.LeftToOthers(w, o) {
+		return ReqAccelerators
+	}
+	return ""
 }
 
 // sharedNature is sharedFact without what only matters for selling something new.
@@ -168,10 +174,6 @@ func (g *CardRequest) fitsSharing(have *v1alpha1.FlavorGPU) bool {
 	}
 	return sharing == "none" && have.UnitsPerGPU <= 1
 }
-
-// ClassEnforced is the ResourceSlice class whose controller, in the provider's
-// agent, grants exactly what the ledger states.
-const ClassEnforced = "fleetbroker"
 
 // Labelled reports whether a label is on the flavor or on its cluster; the
 // flavor's own value goes before the cluster's.

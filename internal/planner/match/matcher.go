@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -19,9 +20,11 @@ type Facts struct {
 	Names    *quantity.Names
 	Defaults quantity.Vector
 	// Fleet has the weights, latencies and prices of transfer that hold for all.
-	Fleet    *v1alpha1.FleetSpec
-	Books    ledger.Books
-	Now      v1alpha1.Time
+	Fleet *v1alpha1.FleetSpec
+	Books ledger.Books
+	Now   v1alpha1.Time
+	// Asked: what came with draft.RulesAsked holds.
+	Asked    bool
 	Clusters map[string]*v1alpha1.Cluster
 	Policies []model.Policy
 	// Workload is what is typically asked for; where it is empty, Intents are.
@@ -38,7 +41,11 @@ type Matcher struct {
 	traits    *offerClasses
 	tariffs   map[*v1alpha1.Price]*Tariff
 	classes   map[string]*Class
-	key       keyBuffer
+	// accelerators remembers which resources are; unsold are those that offers have and
+	// name no price for, by the offer's index.
+	accelerators map[string]bool
+	unsold       map[int32][]string
+	key          keyBuffer
 	// load is workload, nil until asked.
 	load *workload
 	// Round numbers the rounds: what was not asked for the longest is forgotten first.
@@ -50,11 +57,15 @@ type Matcher struct {
 // New compares with an inventory from nothing.
 func New(facts Facts, in *inventory.Inventory) *Matcher {
 	m := &Matcher{
-		facts: facts, inventory: in, traits: newTraits(in.Offers()),
+		facts: facts, inventory: in, traits: &offerClasses{number: map[trait]int32{}, of: make([]int32, len(in.Offers())), tariffs: make([]*Tariff, len(in.Offers()))},
+		accelerators: map[string]bool{}, unsold: map[int32][]string{},
 		latencies: map[pair]int64{}, tariffs: map[*v1alpha1.Price]*Tariff{}, classes: map[string]*Class{},
 	}
 	for _, l := range facts.Fleet.Latency {
 		m.latencies[pairOf(l.From, l.To)] = l.Ms
+	}
+	for _, o := range in.Offers() {
+		m.Describe(o)
 	}
 	return m
 }
@@ -66,7 +77,20 @@ func (m *Matcher) Begin(facts Facts) { m.facts, m.looked = facts, 0 }
 func (m *Matcher) Looked() int64 { return m.looked }
 
 // Describe takes note of an offer that was described otherwise.
-func (m *Matcher) Describe(o *inventory.Offer) { m.traits.set(o) }
+func (m *Matcher) Describe(o *inventory.Offer) {
+	has := m.hasAccelerators(o)
+	m.traits.set(o, has)
+	delete(m.unsold, int32(o.Index)) //nolint:gosec // their number
+	if has && m.facts.Asked {
+		if names := accelerators.Unsold(o.Flavor.Spec.Capacity, o.Price, m.isAccelerator); len(names) > 0 {
+			m.unsold[int32(o.Index)] = names //nolint:gosec // their number
+		}
+	}
+}
+
+// NotForSale are the offers with accelerators that none of their prices names, by index,
+// with what they are.
+func (m *Matcher) NotForSale() map[int32][]string { return m.unsold }
 
 // Forget drops the classes of some requests.
 func (m *Matcher) Forget(which func(*Request) bool) {

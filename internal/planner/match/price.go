@@ -12,10 +12,21 @@ import (
 type unitPrices struct {
 	gpu, cpu, memory, storage int64
 	extended                  map[int]int64
+	// priced are the well-known resources of which a price is named, be it nothing. whole:
+	// the flavor has one price.
+	priced uint8
+	whole  bool
 	// flat for the whole flavor, taken by the share of its GPU units, or of
 	// its CPU where it has no GPUs.
 	flat int64
 }
+
+const (
+	pricedGPU = 1 << iota
+	pricedCPU
+	pricedMemory
+	pricedStorage
+)
 
 // pricePlaces and the common denominator of a price: thousandths of a core,
 // bytes of a GiB, and from 10⁻¹² down to 10⁻⁶.
@@ -116,7 +127,7 @@ func (m *Matcher) newTariff(p *v1alpha1.Price) *Tariff {
 	}
 	t.onDemand = m.unitPrices(p.PerHour, nil, factor)
 	if p.Flat != nil {
-		t.onDemand.flat = pico(*p.Flat, factor)
+		t.onDemand.flat, t.onDemand.whole = pico(*p.Flat, factor), true
 	}
 	if len(p.Spot) > 0 {
 		u := m.unitPrices(p.PerHour, p.Spot, factor)
@@ -138,13 +149,13 @@ func (m *Matcher) unitPrices(base, over v1alpha1.UnitPrices, factor v1alpha1.Dec
 	put := func(name string, d v1alpha1.Decimal) {
 		switch n := pico(d, factor); name {
 		case "gpu":
-			u.gpu = n
+			u.gpu, u.priced = n, u.priced|pricedGPU
 		case "cpu":
-			u.cpu = n
+			u.cpu, u.priced = n, u.priced|pricedCPU
 		case "memoryGi":
-			u.memory = n
+			u.memory, u.priced = n, u.priced|pricedMemory
 		case "storageGi":
-			u.storage = n
+			u.storage, u.priced = n, u.priced|pricedStorage
 		default:
 			if u.extended == nil {
 				u.extended = map[int]int64{}
@@ -185,8 +196,18 @@ func (q *Quote) Current() quantity.Micro { return q.Now + q.Transfer }
 func (q *Quote) Most() quantity.Micro { return q.Peak + q.Transfer }
 
 // quoteFor prices a size in a class; ok is false when the class is not sold
-// for so long.
-func (m *Matcher) quoteFor(o *inventory.Offer, class v1alpha1.PriceClass, size quantity.Vector, seconds int64) (q Quote, ok bool) {
+// for so long, or has no price for an accelerator of it, which free then names.
+func (m *Matcher) quoteFor(o *inventory.Offer, class v1alpha1.PriceClass, size quantity.Vector, seconds int64) (q Quote, free string, ok bool) {
+	q, u := m.quoteIn(o, class, size, seconds)
+	if u == nil {
+		return q, "", false
+	}
+	free = m.free(u, size)
+	return q, free, free == ""
+}
+
+// quoteIn is quoteFor with the prices of the class, nil when it is not sold for so long.
+func (m *Matcher) quoteIn(o *inventory.Offer, class v1alpha1.PriceClass, size quantity.Vector, seconds int64) (q Quote, u *unitPrices) {
 	t := m.TariffOf(o)
 	q = Quote{Class: class, List: t.onDemand.hourly(size, o.Capacity)}
 	switch class {
@@ -200,22 +221,23 @@ func (m *Matcher) quoteFor(o *inventory.Offer, class v1alpha1.PriceClass, size q
 				q.Now = p // the first that is open holds
 			}
 		}
-		return q, true
+		return q, &t.onDemand
 	case v1alpha1.Spot:
-		if t.spot == nil {
-			return q, false
+		if u = t.spot; u == nil {
+			return q, nil
 		}
 		q.Hourly = t.spot.hourly(size, o.Capacity)
 	case v1alpha1.Reserved:
 		if t.reserved == nil || (seconds != 0 && seconds < t.commit) || (seconds == 0 && t.commit > 0) {
-			return q, false
+			return q, nil
 		}
+		u = t.reserved
 		q.Hourly = t.reserved.hourly(size, o.Capacity)
 	default:
-		return q, false
+		return q, nil
 	}
 	q.Now, q.Peak = q.Hourly, q.Hourly
-	return q, true
+	return q, u
 }
 
 // ContractPrice is a quote as a contract records it.

@@ -172,9 +172,13 @@ func (m *Matcher) choosePrice(w *Request, o *inventory.Offer, size quantity.Vect
 		return p
 	}
 	p.FailsMoney = ReqPurchase
+	unpriced := ""
 	for _, class := range w.Purchase {
-		q, sold := m.quoteFor(o, class, size, w.Seconds)
+		q, free, sold := m.quoteFor(o, class, size, w.Seconds)
 		if !sold {
+			if free != "" && p.FailsMoney == ReqPurchase {
+				unpriced = free
+			}
 			continue
 		}
 		q.Transfer = transfer
@@ -183,6 +187,9 @@ func (m *Matcher) choosePrice(w *Request, o *inventory.Offer, size quantity.Vect
 		if better {
 			p.Quote, p.FailsMoney = q, fails
 		}
+	}
+	if p.FailsMoney == ReqPurchase && unpriced != "" {
+		p.FailsMoney = ReqPriceOf + unpriced
 	}
 	return p
 }

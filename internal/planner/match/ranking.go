@@ -149,7 +149,8 @@ func (k *ranking) sink(cands []Candidate, open []int32) {
 
 // Before is the order of candidates that fit: the higher score, then the lower
 // price, then the reference; for thrift the price goes first. One that is not
-// known is the highest. Offers that would have to grow come last.
+// known is the highest. Offers that would have to grow come last,
+// and after them those with accelerators that are not asked for.
 func Before(a, b *Candidate, thrifty bool) bool {
 	return cmp.Or(compareCandidates(a, b, thrifty), inventory.Compare(a.Offer, b.Offer)) < 0
 }
@@ -157,6 +158,8 @@ func Before(a, b *Candidate, thrifty bool) bool {
 // compareCandidates is the order of Before without the reference.
 func compareCandidates(a, b *Candidate, thrifty bool) int {
 	switch same := a.Pricing == b.Pricing; {
+	case a.Unasked != b.Unasked:
+		return first(b.Unasked)
 	case a.Scales != b.Scales:
 		return first(b.Scales)
 	case thrifty && a.Vague != b.Vague:

@@ -38,6 +38,10 @@ type Request struct {
 	// policy, looks at what of an offer is used or held.
 	own      []*requirement
 	readsUse bool
+	// accelerated: accelerators are asked for. accelerator reports which resources are
+	// some; nil by rules to which that is nothing.
+	accelerated bool
+	accelerator func(resource int) bool
 	// units of of that a part of a split replica is, none for a whole one.
 	units, of int64
 	// cards remembers which fact each kind of card fails, sizes what is taken of
@@ -130,6 +134,10 @@ func (m *Matcher) Request(a *Ask) *Request {
 	if alt.GPU != nil {
 		w.GPU = CardRequestOf(alt.GPU)
 	}
+	w.accelerated = m.asksAccelerators(w)
+	if m.facts.Asked {
+		w.accelerator = func(resource int) bool { return m.isAccelerator(m.facts.Names.Name(resource)) }
+	}
 	return w
 }
 
@@ -209,7 +217,7 @@ func (w *Request) Size(o *inventory.Offer) quantity.Vector {
 		if o.Min.At(i) == 0 && o.Step.At(i) == 0 {
 			continue
 		}
-		if v.At(i) == 0 && o.Min.At(i) == 0 {
+		if v.At(i) == 0 && (o.Min.At(i) == 0 || w.unsold(i)) {
 			continue
 		}
 		n := v1alpha1.AmountOf(v.At(i)).RoundUp(v1alpha1.AmountOf(o.Min.At(i)), v1alpha1.AmountOf(o.Step.At(i)))

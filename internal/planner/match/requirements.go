@@ -43,7 +43,10 @@ const (
 	ReqLabels             = "placement.labels"
 	ReqLatency            = "placement.maxLatency"
 	ReqEnforcement        = "enforcement"
-	ReqAvailability       = "sla.availability" // the flavor's reliability is less, or unknown
+	ReqAccelerators       = "placement.allowAccelerators" // it has accelerators, and none are asked for
+	ReqCarbon             = "placement.maxCarbon"         // its electricity emits more, or nobody knows
+	ReqReliability        = "placement.minReliability"    // its reliability is less, or unknown
+	ReqAvailability       = "sla.availability"            // the flavor's reliability is less, or unknown
 	ReqWhere              = "placement.where"
 	ReqPolicy             = "policy." // + the policy's name
 	ReqPartition          = "partition"
@@ -66,6 +69,7 @@ const (
 	ReqCard = ReqCapacity + "card"
 
 	ReqPrice           = "price"         // unpriced, or in a currency without a rate
+	ReqPriceOf         = "price."        // + the accelerator that it names no price for
 	ReqTransfer        = "data.transfer" // no price is known for moving the intent's data there, and it has a budget
 	ReqPurchase        = "purchase"      // sold in none of the acceptable price classes
 	ReqMaxHourly       = "budget.maxHourly"
@@ -116,6 +120,16 @@ var requirements = []requirement{
 		name: ReqLatency, words: "is farther away than placement.maxLatency",
 		asked: func(in *model.Intent) bool { return in.Spec.Placement.MaxLatency.Duration > 0 },
 		fails: isFar, why: howFar, key: keyLatency,
+	},
+	{
+		name: ReqCarbon, words: "has electricity of more carbon than placement.maxCarbon, or of an unknown intensity",
+		asked: func(in *model.Intent) bool { return in.Spec.Placement.MaxCarbon != nil },
+		fails: isDirty, why: howDirty, key: keyCarbon,
+	},
+	{
+		name: ReqReliability, words: "is less reliable than placement.minReliability, or of unknown reliability",
+		asked: func(in *model.Intent) bool { return in.Spec.Placement.MinReliability != nil },
+		fails: failsReliability, why: whyReliability, key: keyReliability,
 	},
 	{
 		name: ReqAvailability, words: "promises less than sla.availability",
@@ -291,28 +305,80 @@ func keyAvailability(b *keyBuffer, in *model.Intent) {
 	}
 }
 
-// enforcesLess: only an agent with the slice class of our own enforces anything;
-// how Liqo does there is known once it has made a Quota.
-func enforcesLess(_ *Matcher, w *Request, o *inventory.Offer) bool {
-	level := v1alpha1.Enforcement(o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement])
-	return o.Flavor.Spec.Class != ClassEnforced || level == v1alpha1.EnforceNone || level == v1alpha1.EnforceSoft && w.Intent.Spec.Enforcement == v1alpha1.EnforceHard
+// isDirty: an offer that does not state its carbon intensity may have any.
+func isDirty(_ *Matcher, w *Request, o *inventory.Offer) bool {
+	have := o.Flavor.Spec.Properties.Carbon
+	return have == nil || *have > *w.Intent.Spec.Placement.MaxCarbon
+}
+
+func howDirty(_ *Matcher, w *Request, o *inventory.Offer) string {
+	have := o.Flavor.Spec.Properties.Carbon
+	if have == nil {
+		return "its carbon intensity is unknown"
+	}
+	return fmt.Sprintf("%d gCO2e/kWh > %d", *have, *w.Intent.Spec.Placement.MaxCarbon)
+}
+
+func keyCarbon(b *keyBuffer, in *model.Intent) {
+	most := in.Spec.Placement.MaxCarbon
+	b.int(flag(most != nil))
+	if most != nil {
+		b.int(*most)
+	}
+}
+
+func failsReliability(_ *Matcher, w *Request, o *inventory.Offer) bool {
+	have := o.Flavor.Spec.Properties.Reliability
+	return have == nil || have.Cmp(*w.Intent.Spec.Placement.MinReliability) < 0
+}
+
+func whyReliability(_ *Matcher, w *Request, o *inventory.Offer) string {
+	have := o.Flavor.Spec.Properties.Reliability
+	if have == nil {
+		return "its reliability is unknown"
+	}
+	return have.String() + " < " + w.Intent.Spec.Placement.MinReliability.String()
+}
+
+func keyReliability(b *keyBuffer, in *model.Intent) { b.decimal(in.Spec.Placement.MinReliability) }
+
+// enforcesLess: only where contracts are granted exactly is anything enforced. How Liqo
+// does there shows once it has made a Quota, unless somebody states it: until then
+// nothing holds Hard.
+func enforcesLess(m *Matcher, w *Request, o *inventory.Offer) bool {
+	level, want := v1alpha1.Enforcement(Enforced(o)), w.Intent.Spec.Enforcement
+	switch {
+	case !grantedExactly(o):
+		return true
+	case level == "" && (want != v1alpha1.EnforceHard || !m.facts.Asked):
+		return false
+	}
+	return level.Below(want)
+}
+
+// grantedExactly reports whether slices of an offer are granted as contracts state.
+func grantedExactly(o *inventory.Offer) bool {
+	return o.Cluster.GrantedByAgent(o.Flavor.Spec.Class)
 }
 
 func whatEnforced(_ *Matcher, _ *Request, o *inventory.Offer) string {
 	level := Enforced(o)
-	if level == "" {
+	switch {
+	case !grantedExactly(o):
 		return "its agent enforces nothing"
+	case level == "":
+		return "how Liqo enforces limits there is not known yet"
 	}
 	return "Liqo's limits enforcement there is " + level
 }
 
-// Enforced is the level at which Liqo enforces limits where an offer's agent grants
-// slices, "" where it does not or does not report.
+// Enforced is the level at which Liqo enforces limits where an offer's slices are granted
+// as contracts state, "" where they are not or nobody reports it.
 func Enforced(o *inventory.Offer) string {
-	if o.Flavor.Spec.Class != ClassEnforced {
+	if !grantedExactly(o) {
 		return ""
 	}
-	return o.Flavor.Spec.Labels[v1alpha1.LabelEnforcement]
+	return v1alpha1.EnforcementOf(o.Flavor, o.Cluster)
 }
 
 func keyEnforcement(b *keyBuffer, in *model.Intent) {

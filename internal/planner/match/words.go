@@ -35,6 +35,7 @@ var wordings = map[string]wording{
 	ReqRegions:            {"is in another region than placement.regions names", false},
 	ReqZones:              {"is in another zone than placement.zones names", false},
 	ReqArchitectures:      {"is of another CPU architecture than placement.architectures names", false},
+	ReqAccelerators:       {"has accelerators, which are left to who asks for some (placement.allowAccelerators)", false},
 	ReqPartition:          {"would round it up to more than there is (partition)", false},
 	ReqDenied:             {"has denied it a slice not long ago", true},
 	ReqRefuses:            {"is of a provider that has denied what it advertised", true},
@@ -64,6 +65,9 @@ func wordingOf(req string) wording {
 	}
 	if name, is := strings.CutPrefix(req, ReqPolicy); is {
 		return wording{"is forbidden by the fleet's policy " + name, false}
+	}
+	if name, is := strings.CutPrefix(req, ReqPriceOf); is {
+		return wording{"has no price for " + name, false}
 	}
 	if name, is := strings.CutPrefix(req, ReqResource); is {
 		return wording{"has no " + name, false}

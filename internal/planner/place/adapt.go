@@ -135,7 +135,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	w.Money, w.Seconds, w.Replicas = j.Purse, j.Seconds, 1
 	size, had := w.Size(o), inventory.Sold(r.Names, c, o.Flavor)
 	grows := !size.Within(had)
-	if grows && (o.Blocked != "" || o.Overdrawn() >= 0) {
+	if grows && (o.Blocked != "" || o.Overdrawn() >= 0 || r.Match.LeftToOthers(w, o)) {
 		return false
 	}
 	if grows && !size.Clone().Sub(r.Footprint(o, c.Metadata.Name, c)).Within(o.Free().Max(quantity.Vector{})) {
@@ -168,7 +168,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	next.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, size), c)
 	next.Spec.Term.End = writer.endOf(cand.Quote)
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.W.Market, figures, r.Match.TransferEstimate(w, o)
-	next.Decision.Scaled, next.Decision.Dearest = scaled, nil
+	next.Decision.Scaled, next.Decision.Dearest, next.Decision.Rules = scaled, nil, r.RulesRecorded()
 	r.Change(c, next)
 	next = r.Observe(next) // clusters may report another state of its new size
 	r.Due(next.Spec.Term.End)
@@ -176,6 +176,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	r.NoteProgress()
 	j.Why, j.WhyCode = "the intent changed", lifecycle.CodeChanged
 	line := r.Line(next, draft.Resize)
+	line.Unpriced = r.Match.Unpriced(o, cand.Quote.Class, size)
 	if asked := w.Asked(o); !asked.Equal(size) {
 		line.Asked = inventory.Slice(r.Names, asked, o.Flavor)
 	}

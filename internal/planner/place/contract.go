@@ -110,6 +110,9 @@ func (r contractWriter) inscribe(s *v1alpha1.ContractSpec) {
 			s.Preemptible = p.Preemptible
 		}
 	}
+	if r.By(draft.RulesAsked) {
+		s.Enforcement = in.Enforcement
+	}
 	s.Stage = ""
 	if reserves(in) {
 		s.Stage = v1alpha1.StageReserve
@@ -159,6 +162,7 @@ func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.Co
 // decision records why a candidate was chosen.
 func (r contractWriter) decision(s *match.Class, c *match.Candidate, next []*match.Candidate) v1alpha1.Decision {
 	d := v1alpha1.Decision{
+		Rules: r.RulesRecorded(),
 		Score: match.Round4(c.Score), Scores: s.Request.Weights.Record(c), Market: r.W.Market, Offer: r.Inventory.Figures(c.Offer),
 		Considered: len(r.Inventory.Offers()), Rejected: s.Rejected(),
 	}

@@ -186,6 +186,7 @@ func (r *Placer) PlacedLine(c *v1alpha1.Contract, s *match.Class, at *match.Cand
 	if now := r.Books.HourlyAt(c.Spec.Price, r.Now); now.Cmp(line.Hourly) != 0 {
 		line.HourlyNow = &now
 	}
+	line.Unpriced = r.Match.Unpriced(at.Offer, at.Quote.Class, at.Size)
 	if asked := s.Request.Asked(at.Offer); !asked.Equal(at.Size) {
 		line.Asked = inventory.Slice(r.Names, asked, at.Offer.Flavor)
 	}

@@ -68,10 +68,12 @@ func Heard(state model.Freshness) func(*model.Offer) {
 // Static makes an offer one of a file, without an agent.
 func Static(o *model.Offer) { o.Static = true }
 
-// Wants asks for so many GPUs of any of the models, with 8 cores and 64Gi.
+// Wants asks for so many GPUs of any of the models, with 8 cores and 64Gi. Who asks for
+// none may be placed beside GPUs: most worlds have no other offers.
 func Wants(count int32, models ...string) func(*model.Intent) {
 	return func(in *model.Intent) {
 		in.Spec.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=8 memory=64Gi pods=20 ephemeral-storage=50Gi")}
+		in.Spec.Placement.AllowAccelerators = count == 0
 		if count > 0 {
 			in.Spec.Resources.GPU = &v1alpha1.GPURequest{Count: count, Models: models}
 		}

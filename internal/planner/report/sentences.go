@@ -148,6 +148,9 @@ func (pn *pen) contract(d *planner.Decision, c *planner.ContractLine) clause {
 	if c.Consumer != "" {
 		where += " -> " + c.Consumer
 	}
+	if pn.o.Wide && len(c.Unpriced) > 0 {
+		what += ", costs nothing: " + strings.Join(c.Unpriced, ", ")
+	}
 	switch {
 	case pn.o.Wide:
 		if c.Phase != "" {

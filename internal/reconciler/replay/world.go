@@ -112,6 +112,9 @@ func (k Known) offers() ([]*model.Offer, error) {
 		}
 	}
 	for _, f := range k.Fleet.Flavors {
+		if f.Spec.Capacity == nil { // facts of what an agent reports: the price has some of them
+			flavors = append(flavors, f)
+		}
 		if o, ok := known[f.Ref()]; ok && !slices.Contains(k.Reported, f.Ref()) {
 			o.Static = true
 			known[f.Ref()] = o

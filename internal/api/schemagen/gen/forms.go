@@ -12,7 +12,7 @@ import (
 // what their UnmarshalJSON accepts.
 const (
 	decimalPattern  = `^-?[0-9]{1,18}(\.[0-9]{1,18})?$`
-	durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))*$`
+	durationPattern = `^([0-9]{1,5}w)?([0-9]{1,5}d)?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))*$`
 	quantityPattern = `^[+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|[eE][-+]?[0-9]+)?$`
 	memoryPattern   = `^([0-9]{1,9}(\.[0-9]{1,3})? *([Gg][Bb]|[Gg][Ii]([Bb])?|[Gg]|[Mm][Bb]|[Mm][Ii]([Bb])?))?(\.\.)?([0-9]{1,9}(\.[0-9]{1,3})? *([Gg][Bb]|[Gg][Ii]([Bb])?|[Gg]|[Mm][Bb]|[Mm][Ii]([Bb])?))?$`
 )
@@ -29,7 +29,10 @@ func quantity() *jsonschema.Schema {
 }
 
 func decimal() *jsonschema.Schema {
-	return text(decimalPattern, "An exact decimal number, always in quotes.", "12.50")
+	return &jsonschema.Schema{
+		Description: "An exact decimal number, with or without quotes, in plain digits.",
+		OneOf:       []*jsonschema.Schema{{Type: "string", Pattern: decimalPattern}, {Type: "number"}}, Examples: []any{"12.50", 2.5},
+	}
 }
 
 // mapper gives the schemas of types whose Go fields do not say how they are
@@ -39,7 +42,7 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 	case is[v1alpha1.Decimal](t):
 		return decimal()
 	case is[v1alpha1.Duration](t):
-		return text(durationPattern, "A length of time: numbers with units.", "72h", "10m", "20ms")
+		return text(durationPattern, "A length of time: numbers with units. A day (d) is 24 hours, a week (w) seven days.", "72h", "3d", "10m", "20ms")
 	case is[v1alpha1.Time](t):
 		return &jsonschema.Schema{Type: "string", Description: "An instant in RFC 3339.", AnyOf: []*jsonschema.Schema{{Format: "date-time"}, {Const: ""}}, Examples: []any{"2026-12-01T08:00:00Z"}}
 	case is[v1alpha1.Date](t):
@@ -71,6 +74,9 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "integer", Minimum: "1"}, s}}
 	case is[v1alpha1.SpreadList](t):
 		one := nested(reflect.TypeFor[v1alpha1.Spread]())
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{one, {Type: "array", Items: one}}}
+	case is[v1alpha1.PriceClasses](t):
+		one := enum("on-demand", "spot", "reserved")
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{one, {Type: "array", Items: one}}}
 	case is[v1alpha1.PriceClass](t):
 		return enum("on-demand", "spot", "reserved")
@@ -112,7 +118,7 @@ func gpuRequest() *jsonschema.Schema {
 		Description: "GPUs for each replica: a count, the short form \"A100:8:40GB..\", or an object.",
 		OneOf: []*jsonschema.Schema{
 			{Type: "integer", Minimum: "0"},
-			text(`^[^:\s]+(:[^:\s]+)*$`, "Vendor or models, count and memory per GPU, separated by colons in any order.", "H100:8", "A100:4:40GB.."),
+			text(`^[^:\s]+( +[x×] *[0-9]+)?(:[^:\s]+)*$|^[0-9]+ *[x×] *[^:\s]+(:[^:\s]+)*$`, "Vendor or models, count and memory per GPU, separated by colons in any order; 8xH100 is H100:8.", "H100:8", "A100:4:40GB..", "8xH100"),
 			nested(reflect.TypeFor[gpuFields]()),
 		},
 	}
@@ -156,7 +162,8 @@ func nested(t reflect.Type) *jsonschema.Schema {
 // field. The reader of fleet repos checks the same values.
 var enums = map[string]map[string][]any{
 	"IntentSpec":          {"flavorType": {"K8Slice", "VM", "Service", "Sensor"}},
-	"FlavorSpec":          {"type": {"K8Slice", "VM", "Service", "Sensor"}, "class": {"fleetbroker", "default"}},
+	"FlavorSpec":          {"type": {"K8Slice", "VM", "Service", "Sensor"}},
+	"SliceClass":          {"grants": {"agent", "others"}},
 	"gpuFields":           {"sharing": {"mig", "time-slicing", "mps"}},
 	"FlavorGPU":           {"sharing": {"none", "mig", "time-slicing", "mps"}},
 	"Queue":               {"policy": {"wait", "fail"}},

@@ -7,7 +7,34 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
 )
+
+// celPage lists what expressions can look at.
+func celPage() []byte {
+	var b bytes.Buffer
+	b.WriteString(`<!-- Generated from the Go types by ` + "`make generate`" + `; do not edit. -->
+# Expressions
+
+` + "`placement.where` of an intent and `require` of a fleet's policy are [CEL](https://cel.dev) expressions that must be true" + `
+of an offer. They see the intent, the flavor with the price and place that hold for it, and the cluster of its provider.
+
+- A number that nobody stated (the carbon intensity of a flavor, a limit of a budget) is neither small nor large: what
+  compares it has no answer, and the offer is not taken. ` + "`!(x > 5)`" + ` has none either; ` + "`x > 5 || y`" + ` is true where y alone decides, and
+  ` + "`x > 5 && y`" + ` is false where y is. Who wants such offers writes ` + "`!has(x) || x > 5`" + `. Text that is not stated is "", a list
+  or map empty, and an absent amount of a resource 0.
+- Quantities are compared by isGreaterThan, isLessThan and compareTo.
+- ` + "`flavor.price.hourly`" + ` is the on-demand price an hour of one replica of the intent's resources.
+
+| name | type | example |
+|---|---|---|
+`)
+	for _, n := range celenv.Names() {
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` |\n", n.Path, n.Type, cell(n.Example))
+	}
+	return b.Bytes()
+}
 
 // page is a kind's reference page: its fields, then those of everything it is
 // made of, in the order of first mention.
@@ -136,6 +163,7 @@ func index(all []*kind) []byte {
 		"[ReservationInstruction](reservationinstructions.md), [ProviderInstruction](providerinstructions.md).\n" +
 		"Kinds in which the daemon's replicas share one market: [Advertisement](market-advertisements.md),\n" +
 		"[AdvertisementPart](market-advertisementparts.md), [Observation](market-observations.md),\n" +
-		"[Heartbeat](market-heartbeats.md). The definitions of both are in [crds/](../crds).\n")
+		"[Heartbeat](market-heartbeats.md). The definitions of both are in [crds/](../crds).\n" +
+		"What expressions can look at: [CEL](cel.md).\n")
 	return b.Bytes()
 }

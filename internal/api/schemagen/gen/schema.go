@@ -83,7 +83,7 @@ func Files(root string) (map[string][]byte, error) {
 	if out[combined], err = encode(anyKind(all)); err != nil {
 		return nil, err
 	}
-	out["docs/README.md"] = index(all)
+	out["docs/README.md"], out["docs/cel.md"] = index(all), celPage()
 	return out, nil
 }
 

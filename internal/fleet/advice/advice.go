@@ -1,0 +1,121 @@
+// Package advice recognises values that can be read and are not what their author
+// meant, or that nobody can have meant, and says what to write instead: a memory of 16
+// bytes, a model of GPU that nobody makes.
+//
+// It judges single values; package fleet knows where they are written and reports them,
+// and only of files that people write: agents and the daemon write bytes.
+//
+// Pure functions; safe for concurrent use.
+package advice
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// least is the smallest amount of memory or storage that somebody may mean by a number
+// without a unit, in bytes.
+const least = 1 << 20
+
+// unitless is a number without a unit, or with the unit m, which is a thousandth.
+var unitless = regexp.MustCompile(`^\+?([0-9]+)(\.[0-9]*)?m?$`)
+
+// Memory says what is wrong with an amount of memory or storage whose unit is missing,
+// and what to write; "" when nothing is. text is how it is written.
+func Memory(name string, a v1alpha1.Amount, text string) string {
+	if name != v1alpha1.Memory && name != v1alpha1.EphemeralStorage && !strings.HasPrefix(name, "hugepages-") {
+		return ""
+	}
+	m := unitless.FindStringSubmatch(text)
+	if m == nil || a.IsZero() || a.Int64() >= least {
+		return ""
+	}
+	unit := "Gi"
+	if strings.HasSuffix(text, "m") {
+		unit = "Mi"
+	}
+	return fmt.Sprintf("%s is %d bytes; write %s%s%s", text, a.Int64(), m[1], strings.TrimSuffix(m[2], "."), unit)
+}
+
+// shown is how many models a message names of each kind.
+const shown = 12
+
+// Models are what GPU models can be called: those of the table of known names, and
+// those that a fleet's files offer.
+type Models struct {
+	offered map[string]string // by normalised name, as it is written
+}
+
+// Offer adds a model that a flavor or a price table names.
+func (m *Models) Offer(model string) {
+	if model == "" {
+		return
+	}
+	if m.offered == nil {
+		m.offered = map[string]string{}
+	}
+	if name := gpunames.Model(model); m.offered[name] == "" {
+		m.offered[name] = model
+	}
+}
+
+// Offered are the normalised names of what is offered, sorted.
+func (m *Models) Offered() []string {
+	names := make([]string, 0, len(m.offered))
+	for name := range m.offered {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Unknown says that no GPU is called like that, with the name that was probably meant and
+// those there are; "" for one that is known or offered. An agent may offer a model
+// that neither knows.
+func (m *Models) Unknown(model string) string {
+	model = strings.TrimSpace(model)
+	if model == "" || strings.EqualFold(model, gpunames.Any) || gpunames.Known(model) || m.offered[gpunames.Model(model)] != "" {
+		return ""
+	}
+	known, offered := gpunames.Models(), m.Offered()
+	text := fmt.Sprintf("unknown GPU model %q", model)
+	if near := nearest.Of(bare(model), append(bareAll(offered), known...)); near != "" {
+		text += fmt.Sprintf(" (did you mean %s?)", near)
+	}
+	if len(offered) > 0 {
+		text += "; offered by files of this fleet: " + list(bareAll(offered))
+	}
+	return text + "; known: " + list(known)
+}
+
+// bare is a model without its vendor, in capitals, as people write it.
+func bare(model string) string {
+	s := strings.ToUpper(model)
+	for _, vendor := range []string{"NVIDIA-", "NVIDIA ", "AMD-", "AMD ", "INTEL-", "INTEL "} {
+		if rest, ok := strings.CutPrefix(s, vendor); ok {
+			return rest
+		}
+	}
+	return s
+}
+
+func bareAll(models []string) []string {
+	out := make([]string, len(models))
+	for i, m := range models {
+		out[i] = bare(m)
+	}
+	return out
+}
+
+func list(names []string) string {
+	if len(names) > shown {
+		return strings.Join(names[:shown], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}

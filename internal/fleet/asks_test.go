@@ -1,0 +1,264 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// TestWhatPeopleWriteFirst: what somebody who knows Kubernetes and clouds writes at the
+// first attempt is understood, or refused with what to write.
+func TestWhatPeopleWriteFirst(t *testing.T) {
+	const plain = "resources: {cpu: 1}"
+	spec := func(check func(s *v1alpha1.IntentSpec) bool) func(*Fleet) bool {
+		return func(f *Fleet) bool { in := f.Intent("vision", "b"); return in != nil && check(&in.Spec) }
+	}
+	gpu := func(count int32, vendor string, models ...string) func(*Fleet) bool {
+		return spec(func(s *v1alpha1.IntentSpec) bool {
+			g := s.Resources.GPU
+			return g != nil && g.Count == count && g.Vendor == vendor && strings.Join(g.Models, ",") == strings.Join(models, ",") && len(s.Resources.Named) == 0
+		})
+	}
+	hours := func(n float64) func(*Fleet) bool {
+		return spec(func(s *v1alpha1.IntentSpec) bool { return s.Schedule.Duration.Hours() == n })
+	}
+	hourly := func(text string) func(*Fleet) bool {
+		return spec(func(s *v1alpha1.IntentSpec) bool { return s.Budget.MaxHourly.String() == text })
+	}
+	class := func(declared, class string) files {
+		return files{
+			"clusters/paris.yaml":  group + "kind: Cluster\nmetadata: {name: paris}\nspec: {roles: [provider, consumer], location: {region: eu-west-3}, liqo: {classes: [" + declared + "]}}\n",
+			"flavors/paris/f.yaml": group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64}, class: " + class + "}\n",
+		}
+	}
+	row := func(spec string, want string, taken func(*Fleet) bool) struct {
+		files files
+		want  string
+		taken func(*Fleet) bool
+	} {
+		return struct {
+			files files
+			want  string
+			taken func(*Fleet) bool
+		}{files{"intents/vision/b.yaml": intent("vision", "b", spec)}, want, taken}
+	}
+	fleetOf := func(spec string) files {
+		return files{"fleet.yaml": group + "kind: Fleet\nmetadata: {name: acme}\nspec: {" + spec + "}\n"}
+	}
+	for name, tc := range map[string]struct {
+		files files
+		want  string // of the only message, "" for none
+		taken func(*Fleet) bool
+	}{
+		"memory in what":          row("resources: {memory: 16}", "intents/vision/b.yaml:4:28: spec.resources.memory: 16 is 16 bytes; write 16Gi", nil),
+		"memory in what, quoted":  row(`resources: {memory: "512"}`, "spec.resources.memory: 512 is 512 bytes; write 512Gi", nil),
+		"memory in thousandths":   row("resources: {memory: 128m}", "spec.resources.memory: 128m is 1 bytes; write 128Mi", nil),
+		"storage in what":         row("resources: {cpu: 1}, alternatives: [{ephemeral-storage: 200}]", "spec.alternatives[0].ephemeral-storage: 200 is 200 bytes; write 200Gi", nil),
+		"memory in bytes":         row("resources: {memory: 17179869184}", "", spec(func(s *v1alpha1.IntentSpec) bool { return s.Resources.Named[v1alpha1.Memory].Int64() == 16<<30 })),
+		"memory of a mebibyte":    row("resources: {memory: 1048576}", "", spec(func(s *v1alpha1.IntentSpec) bool { return s.Resources.Named[v1alpha1.Memory].Int64() == 1<<20 })),
+		"memory in kibibytes":     row("resources: {memory: 512Ki}", "", spec(func(s *v1alpha1.IntentSpec) bool { return s.Resources.Named[v1alpha1.Memory].Int64() == 512<<10 })),
+		"memory of the fleet":     {fleetOf("defaults: {memory: 8}"), "fleet.yaml:4:27: spec.defaults.memory: 8 is 8 bytes; write 8Gi", nil},
+		"memory of a quota":       {files{"tenants/vision.yaml": group + "kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], quota: {memory: 4}}\n"}, "spec.quota.memory: 4 is 4 bytes; write 4Gi", nil},
+		"memory of a flavor":      {files{"flavors/paris/f.yaml": group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64, memory: 512}}\n"}, "spec.capacity.memory: 512 is 512 bytes; write 512Gi", nil},
+		"days":                    row(plain+", schedule: {duration: 3d}", "", hours(72)),
+		"a week":                  row(plain+", schedule: {duration: 1w}", "", hours(168)),
+		"days and hours":          row(plain+", schedule: {duration: 1d12h}", "", hours(36)),
+		"days in words":           row(plain+", schedule: {duration: 3 days}", `"3 days" is not a duration: write a number with a unit, such as 72h, 3d, 1w, 10m or 20ms`, nil),
+		"a month":                 row(plain+", schedule: {duration: 1M}", `"1M" is not a duration`, nil),
+		"hours without a unit":    row(plain+", schedule: {duration: 72}", `"72" is not a duration: write a number with a unit`, nil),
+		"no time":                 row(plain+", schedule: {duration: 0h}", `intents/vision/b.yaml:4:50: spec.schedule.duration: "0h" must be greater than zero; leave it out for an open end`, nil),
+		"no grace":                row(plain+", preemption: {grace: 0s}", "", spec(func(s *v1alpha1.IntentSpec) bool { return s.Preemption.Grace.Duration == 0 })),
+		"money without quotes":    row(plain+", budget: {maxHourly: 2.5}", "", hourly("2.5")),
+		"money, its text":         row(plain+", budget: {maxHourly: 0.1000000000000000055}", "0.1000000000000000055\" is not a decimal number", nil),
+		"money, 17 digits":        row(plain+", budget: {maxHourly: 1234567.12345678901}", "", hourly("1234567.12345678901")),
+		"whole money":             row(plain+", budget: {maxTotal: 6000}", "", spec(func(s *v1alpha1.IntentSpec) bool { return s.Budget.MaxTotal.String() == "6000" })),
+		"money as a power":        row(plain+", budget: {maxHourly: 1e3}", "maxHourly: 1e3 is not a plain decimal number; write its digits, such as 12.5", nil),
+		"money in thousands":      row(plain+", budget: {maxHourly: 1_000}", "maxHourly: 1_000 is not a plain decimal number", nil),
+		"money with its currency": row(plain+", budget: {maxHourly: 5 EUR}", `"5 EUR" is not a decimal number`, nil),
+		"price without quotes": {files{"flavors/paris/f.yaml": group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64}, price: {perHour: {cpu: 0.03}, reserved: {cpu: 0.02, term: 30d}}}\n"}, "", func(f *Fleet) bool {
+			p := f.Flavors[0].Spec.Price
+			return p.PerHour["cpu"].String() == "0.03" && p.Reserved.Term.Hours() == 720
+		}},
+		"GPUs as pods ask":         row("resources: {nvidia.com/gpu: 2}", "", gpu(2, "nvidia")),
+		"GPUs as pods ask, text":   row(`resources: {amd.com/gpu: "1"}`, "", gpu(1, "amd")),
+		"GPUs twice":               row("resources: {nvidia.com/gpu: 1, gpu: H100}", "intents/vision/b.yaml:4:19: spec.resources: nvidia.com/gpu asks for GPUs a second time; write gpu alone", nil),
+		"GPUs of two vendors":      row("resources: {nvidia.com/gpu: 1, amd.com/gpu: 1}", "nvidia.com/gpu asks for GPUs a second time", nil),
+		"half a GPU as pods ask":   row("resources: {nvidia.com/gpu: 500m}", `spec.resources.nvidia.com/gpu: "500m": must be a whole number`, nil),
+		"no GPU as pods ask":       row("resources: {nvidia.com/gpu: 0}", "a count of 0 asks for no GPU; leave gpu out where none is wanted", nil),
+		"count before the model":   row("resources: {gpu: 8xH100}", "", gpu(8, "", "H100")),
+		"count, spaced":            row("resources: {gpu: 8 x H100}", "", gpu(8, "", "H100")),
+		"count after the model":    row("resources: {gpu: H100 x8}", "", gpu(8, "", "H100")),
+		"count at the model":       row("resources: {gpu: H100x8}", "", gpu(8, "", "H100")),
+		"a model with an x":        row("resources: {gpu: RTX5090}", "", gpu(0, "", "RTX5090")),
+		"a model with an x, twice": row("resources: {gpu: MI300X x2}", "", gpu(2, "", "MI300X")),
+		"count twice":              row("resources: {gpu: 8xH100:4}", `"4" is not a count (write a whole number once`, nil),
+		"a range of counts":        row("resources: {gpu: H100:4..8}", `"4..8" is a range of counts, which a replica cannot have; write how many it needs, and fewer under alternatives`, nil),
+		"a model misspelt":         row("resources: {gpu: H1O0}", `intents/vision/b.yaml:4:25: spec.resources.gpu: unknown GPU model "H1O0" (did you mean H100?); known: B300, B200,`, nil),
+		"a model of nobody":        row("resources: {gpu: {models: [H100, banana]}}", `4:41: spec.resources.gpu.models[1]: unknown GPU model "banana"; known: B300`, nil),
+		"replicas in quotes":       row(plain+`, replicas: "3"`, `spec.replicas: "3" is a string; write 3 without quotes`, nil),
+		"replicas in words":        row(plain+`, replicas: three`, `spec.replicas: "three" is text; write a whole number, or {min: 1, max: 6} to follow demand`, nil),
+		"one price class":          row(plain+", purchase: spot", "", spec(func(s *v1alpha1.IntentSpec) bool { return len(s.Purchase) == 1 && s.Purchase[0] == v1alpha1.Spot })),
+		"a price class, misspelt":  row(plain+", purchase: sport", `unknown value "sport" (did you mean "spot"?)`, nil),
+		"a declared class": {class("{name: gold, grants: agent}", "gold"), "", func(f *Fleet) bool {
+			return f.Clusters["paris"].GrantedByAgent("gold") && f.Flavors[0].Spec.Class == "gold"
+		}},
+		"another's class":         {class("{name: gold, grants: others}", "gold"), "", func(f *Fleet) bool { return !f.Clusters["paris"].GrantedByAgent("gold") }},
+		"an undeclared class":     {class("{name: gold, grants: agent}", "silver"), "flavors/paris/f.yaml:4:36: spec.class: cluster paris declares no slice class \"silver\"; write one of fleetbroker, default, gold, or declare it under spec.liqo.classes of clusters/paris.yaml", nil},
+		"a class, misspelt":       {class("{name: gold, grants: agent}", "fleetbrocker"), `unknown value "fleetbrocker" (did you mean "fleetbroker"?)`, nil},
+		"who grants it":           {class("{name: gold, grants: me}", "gold"), `spec.liqo.classes[0].grants: unknown value "me"; write one of agent, others`, nil},
+		"a class that needs none": {class("{name: default, grants: others}", "default"), "the class default needs no declaration; take it out", nil},
+		"a class twice":           {class("{name: gold, grants: agent}, {name: gold, grants: others}", "gold"), "the class gold is declared already", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := base()
+			for p, content := range tc.files {
+				all[p] = content
+			}
+			f := read(t, NewReader(), all, nil)
+			got := strings.Join(diagnostics(f), "\n")
+			if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) || len(f.Diagnostics) > 1 {
+				t.Errorf("\ngot  %s\nwant %s", got, tc.want)
+			}
+			if tc.taken != nil && !tc.taken(f) {
+				t.Errorf("taken otherwise: %s", describe(f))
+			}
+		})
+	}
+}
+
+// The model that is offered, by a flavor or a price table, is as good as a known one, and
+// is what a misspelt one may mean.
+func TestOfferedModelsAreKnown(t *testing.T) {
+	f := read(t, NewReader(), base().with(
+		"flavors/paris/f.yaml", group+"kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64, gpu: 8}, gpu: {model: acme-warp9}}\n",
+		"prices/p.yaml", group+"kind: PriceTable\nmetadata: {name: p}\nspec: {currency: EUR, prices: [{provider: paris, model: zeta-7, perHour: {gpu: 1}}]}\n",
+		"intents/vision/b.yaml", intent("vision", "b", "resources: {gpu: acme-warp9}"),
+		"intents/vision/c.yaml", intent("vision", "c", "resources: {gpu: acme-warp8}"),
+		"intents/vision/d.yaml", intent("vision", "d", "resources: {gpu: Zeta-7}"),
+	), nil)
+	if len(f.Diagnostics) != 1 || f.Diagnostics[0].Severity != Warning ||
+		!strings.Contains(f.Diagnostics[0].String(), `intents/vision/c.yaml:4:25: spec.resources.gpu: unknown GPU model "acme-warp8" (did you mean ACME-WARP9?); offered by files of this fleet: ACME-WARP9, ZETA-7; known: B300`) {
+		t.Errorf("got %s", strings.Join(diagnostics(f), "\n"))
+	}
+}
+
+// A file that the daemon writes has bytes, whatever people mean by them.
+func TestGeneratedFilesHaveBytes(t *testing.T) {
+	c := &checker{file: "requests/vision/202611/rq-1.yaml"}
+	c.bytes(at("spec", "resources"), v1alpha1.Resources{v1alpha1.Memory: v1alpha1.AmountOf(16)})
+	if len(c.diags) > 0 {
+		t.Errorf("got %v", c.diags)
+	}
+}
+
+// TestOneMistakeOneMessage: what depends on a file that cannot be read is neither right
+// nor wrong; only the file is reported, and intents that depend on it say that alone.
+func TestOneMistakeOneMessage(t *testing.T) {
+	full := base().with(
+		"fleet.yaml", group+"kind: Fleet\nmetadata: {name: acme}\nspec: {currency: EUR, rates: [{from: USD, to: EUR, rate: 0.92, date: 2026-11-01}], latency: [{from: rome, to: paris, ms: 12}], policies: [{name: p, match: {tenants: [vision]}, require: 'true'}], limits: {replicas: 5000}}\n",
+		"clusters/paris.yaml", group+"kind: Cluster\nmetadata: {name: paris}\nspec: {roles: [provider], location: {region: eu-west-3}, defaultPrice: {currency: USD, perHour: {cpu: 1}}, price: {currency: USD, spot: {cpu: 1}}, reservations: {tenant: vision}}\n",
+		"tenants/vision.yaml", group+"kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], providers: {allow: [paris]}, budget: {monthly: 100, currency: USD}}\n",
+		"flavors/paris/f.yaml", group+"kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64}, price: {currency: USD, perHour: {cpu: 1}}, location: {region: eu-west-4}}\n",
+		"prices/p.yaml", group+"kind: PriceTable\nmetadata: {name: p}\nspec: {currency: USD, prices: [{provider: paris, model: nvidia-h100, perHour: {gpu: 1}}]}\n",
+		"intents/vision/a.yaml", intent("vision", "a", "resources: {cpu: 1}, consumer: rome, replicas: 4000, budget: {maxHourly: 1, currency: USD}, placement: {providers: {allow: [paris]}, regions: [eu-west-3, eu-west-4], together: [b]}"),
+		"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}"),
+	)
+	if f := read(t, NewReader(), full, nil); len(f.Diagnostics) > 0 {
+		t.Fatal(diagnostics(f))
+	}
+	for path, tc := range map[string]struct{ from, to, intent string }{
+		"fleet.yaml":            {"rates:", "ratez:", ""},
+		"clusters/rome.yaml":    {"region: eu-south-1", "country: Italy", "the file of cluster rome cannot be read: clusters/rome.yaml:4:"},
+		"clusters/paris.yaml":   {"region: eu-west-3", "country: France", ""},
+		"tenants/vision.yaml":   {"consumers", "consumer", "the file of tenant vision cannot be read: tenants/vision.yaml:4:"},
+		"flavors/paris/f.yaml":  {"capacity", "capacities", ""},
+		"prices/p.yaml":         {"prices", "price", ""},
+		"intents/vision/b.yaml": {"cpu", "cpus", ""},
+	} {
+		t.Run(path, func(t *testing.T) {
+			f := read(t, NewReader(), full.with(path, strings.ReplaceAll(full[path], tc.from, tc.to)), nil)
+			files := map[string]bool{}
+			for _, d := range f.Diagnostics {
+				files[d.File] = true
+			}
+			if len(f.Diagnostics) == 0 || len(files) != 1 || !files[path] {
+				t.Errorf("got\n%s\nwant messages of %s alone", strings.Join(diagnostics(f), "\n"), path)
+			}
+			if in := f.Intent("vision", "a"); in == nil || !strings.Contains(in.Problem, tc.intent) || (in.Problem == "") != (tc.intent == "") {
+				t.Errorf("the intent: got %+v, want %q", in, tc.intent)
+			}
+		})
+	}
+}
+
+// TestFacts_Files: a flavor's file without a capacity adds facts, and says nothing of what
+// the agent knows; a cluster has facts of all its flavors.
+func TestFacts_Files(t *testing.T) {
+	flavor := func(spec string) string {
+		return group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {" + spec + "}\n"
+	}
+	cluster := func(spec string) string {
+		return group + "kind: Cluster\nmetadata: {name: paris}\nspec: {roles: [provider, consumer], location: {region: eu-west-3}, " + spec + "}\n"
+	}
+	for name, tc := range map[string]struct{ path, content, want string }{
+		"all of them":          {"flavors/paris/f.yaml", flavor(`properties: {carbon: 56, reliability: 0.997, latencyMs: 3, securityStandards: [ISO27001, SOC2]}, partition: {min: {gpu: 2}, step: {gpu: 2}}, labels: {tier: gold}, price: {windows: [{from: "00:00", to: "06:00", perHour: {gpu: 1}}]}`), ""},
+		"what the agent knows": {"flavors/paris/f.yaml", flavor("properties: {carbon: 56}, gpu: {model: H100}"), "flavors/paris/f.yaml:4:7: spec has no capacity: such a file adds partition, properties, labels and price.windows to the flavor that the agent of paris reports as f, and nothing else"},
+		"a price":              {"flavors/paris/f.yaml", flavor("price: {perHour: {gpu: 1}}"), "spec has no capacity"},
+		"a bad ratio":          {"flavors/paris/f.yaml", flavor("properties: {reliability: 1.1}"), "spec.properties.reliability: 1.1 is not between 0 and 1"},
+		"carbon below nothing": {"flavors/paris/f.yaml", flavor("properties: {carbon: -1}"), "spec.properties.carbon: -1 is less than 0"},
+		"carbon in words":      {"flavors/paris/f.yaml", flavor("properties: {carbon: low}"), "a whole number"},
+		"no standard":          {"flavors/paris/f.yaml", flavor(`properties: {securityStandards: [""]}`), "spec.properties.securityStandards[0] is empty or longer than 63 bytes; write for example ISO27001"},
+		"of a cluster":         {"clusters/paris.yaml", cluster("properties: {carbon: 56, securityStandards: [SOC2]}"), ""},
+		"of a cluster, bad":    {"clusters/paris.yaml", cluster("properties: {reliability: 99}"), "spec.properties.reliability: 99 is not between 0 and 1"},
+		"bounds":               {"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, placement: {maxCarbon: 100, minReliability: 0.99}"), ""},
+		"bounds below nothing": {"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, placement: {maxCarbon: -5}"), "spec.placement.maxCarbon: -5 is less than 0"},
+		"bounds in percent":    {"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, placement: {minReliability: 99}"), "spec.placement.minReliability: 99 is not between 0 and 1"},
+		"accelerators":         {"fleet.yaml", group + "kind: Fleet\nmetadata: {name: acme}\nspec: {accelerators: [example.org/npu, acme.com/warp-*]}\n", ""},
+		"accelerators, known":  {"fleet.yaml", group + "kind: Fleet\nmetadata: {name: acme}\nspec: {accelerators: [google.com/tpu]}\n", "spec.accelerators[0]: google.com/tpu counts as an accelerator already; take it out"},
+		"accelerators, bare":   {"fleet.yaml", group + "kind: Fleet\nmetadata: {name: acme}\nspec: {accelerators: [npu]}\n", `spec.accelerators[0]: "npu" is not an extended resource; write its whole name, such as example.org/npu`},
+		"a price of no GPUs":   {"prices/p.yaml", group + "kind: PriceTable\nmetadata: {name: p}\nspec: {currency: EUR, prices: [{provider: paris, model: H100, perHour: {cpu: 1}}]}\n", `spec.prices[0].perHour names no price for gpu, so none of paris's H100 are sold at it; add gpu: "<price an hour>"`},
+		"a profile":            {"prices/p.yaml", group + "kind: PriceTable\nmetadata: {name: p}\nspec: {currency: EUR, prices: [{provider: paris, model: H100, profile: 1g.10gb, perHour: {gpu: 1}}, {provider: paris, model: H100, perHour: {gpu: 7}}]}\n", ""},
+		"no profile":           {"prices/p.yaml", group + "kind: PriceTable\nmetadata: {name: p}\nspec: {currency: EUR, prices: [{provider: paris, model: H100, profile: small, perHour: {gpu: 1}}]}\n", `spec.prices[0].profile: "small" is not a MIG profile`},
+		"GPUs for nothing":     {"flavors/paris/f.yaml", flavor(`capacity: {cpu: 64, gpu: 8}, gpu: {model: H100}, price: {perHour: {cpu: 1, gpu: "0"}}`), ""},
+		"GPUs without a price": {"flavors/paris/f.yaml", flavor("capacity: {cpu: 64, gpu: 8}, gpu: {model: H100}, price: {perHour: {cpu: 1}}"), `flavors/paris/f.yaml:4:74: spec.price.perHour names no price for gpu, so none of paris/f is sold; add gpu: "<price an hour>" ("0" sells it for nothing)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := read(t, NewReader(), base().with(tc.path, tc.content), nil)
+			if got := strings.Join(diagnostics(f), "\n"); (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) || len(f.Diagnostics) > 1 {
+				t.Errorf("\ngot  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+	// The cluster's price is the one that lacks it.
+	f := read(t, NewReader(), base().with("clusters/paris.yaml", cluster("defaultPrice: {perHour: {cpu: 1}}"),
+		"flavors/paris/f.yaml", flavor("capacity: {cpu: 64, google.com/tpu: 4}")), nil)
+	if got := strings.Join(diagnostics(f), "\n"); !strings.Contains(got, "clusters/paris.yaml:4:") || !strings.Contains(got, "spec.defaultPrice.perHour names no price for google.com/tpu, so none of paris/f is sold") || len(f.Diagnostics) != 1 {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestPolicies_ExcludeWhatIsNotStated: the offers that a policy excludes for a number that
+// they do not state are named.
+func TestPolicies_ExcludeWhatIsNotStated(t *testing.T) {
+	fleet := func(require string) string {
+		return group + "kind: Fleet\nmetadata: {name: acme}\nspec: {policies: [{name: clean, require: '" + require + "'}]}\n"
+	}
+	all := base().with(
+		"flavors/paris/a.yaml", group+"kind: Flavor\nmetadata: {name: a, namespace: paris}\nspec: {capacity: {cpu: 64}}\n",
+		"flavors/paris/b.yaml", group+"kind: Flavor\nmetadata: {name: b, namespace: paris}\nspec: {capacity: {cpu: 64}, properties: {carbon: 56}}\n",
+		"flavors/paris/c.yaml", group+"kind: Flavor\nmetadata: {name: c, namespace: paris}\nspec: {properties: {reliability: 0.9}}\n",
+	)
+	for require, want := range map[string]string{
+		"flavor.properties.carbon < 100":                                   "fleet.yaml:4:42: spec.policies[0].require: excludes paris/a, because flavor.properties.carbon is not stated there; state it under properties of the flavor",
+		"!(flavor.properties.carbon > 100)":                                "excludes paris/a, because flavor.properties.carbon is not stated there",
+		"flavor.properties.reliability > 0.9":                              "excludes paris/a, paris/b, because flavor.properties.reliability is not stated there",
+		"!has(flavor.properties.carbon) || flavor.properties.carbon < 100": "",
+		`flavor.properties.carbon < 100 || flavor.provider == "paris"`:     "",
+	} {
+		f := read(t, NewReader(), all.with("fleet.yaml", fleet(require)), nil)
+		if got := strings.Join(diagnostics(f), "\n"); (want == "") != (got == "") || !strings.Contains(got, want) || len(f.Diagnostics) > 1 {
+			t.Errorf("%s:\ngot  %s\nwant %s", require, got, want)
+		}
+	}
+}

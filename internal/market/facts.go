@@ -1,0 +1,63 @@
+package market
+
+import (
+	"maps"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Facts that an agent cannot know (what its electricity emits, how often it failed, what
+// it was certified for, in which steps it sells) are stated in files that people review:
+// for all flavors of a cluster in its file (properties), for one in a file of its name
+// under flavors/ that has no capacity. They go over what the agent reports, and hold while
+// it does. A file with a capacity is an offer of its own: where an agent reports a flavor
+// of that name too, nobody knows which is meant, and nothing new of it is sold until one is
+// renamed.
+
+// isFacts reports whether a file adds facts to what an agent reports.
+func isFacts(f *v1alpha1.Flavor) bool { return f.Spec.Capacity == nil }
+
+// stated is a reported flavor with what files state of it: the very same where they
+// state nothing.
+func (m *Market) stated(f *v1alpha1.Flavor, twice bool) *v1alpha1.Flavor {
+	facts := m.facts[f.Ref()]
+	var cluster *v1alpha1.FlavorProperties
+	if c := m.inputs.Clusters[f.Metadata.Namespace]; c != nil && !c.Spec.Properties.IsZero() {
+		cluster = &c.Spec.Properties
+	}
+	if facts == nil && cluster == nil && !twice {
+		return f
+	}
+	out := *f
+	s := &out.Spec
+	s.Cordon = s.Cordon || twice
+	if cluster != nil {
+		s.Properties = cluster.Over(s.Properties)
+	}
+	if facts == nil {
+		return &out
+	}
+	s.Properties = facts.Spec.Properties.Over(s.Properties)
+	if facts.Spec.Partition != nil {
+		s.Partition = facts.Spec.Partition
+	}
+	if len(facts.Spec.Labels) > 0 {
+		s.Labels = maps.Clone(s.Labels)
+		if s.Labels == nil {
+			s.Labels = map[string]string{}
+		}
+		maps.Copy(s.Labels, facts.Spec.Labels)
+	}
+	return &out
+}
+
+// windowed is a price with the windows that a file of facts states for the flavor.
+func (m *Market) windowed(f *v1alpha1.Flavor, p *v1alpha1.Price) *v1alpha1.Price {
+	facts := m.facts[f.Ref()]
+	if p == nil || facts == nil || facts.Spec.Price == nil {
+		return p
+	}
+	out := *p
+	out.Windows = facts.Spec.Price.Windows
+	return &out
+}
