@@ -60,20 +60,15 @@ func TestEachConsumerIsOneReplicas(t *testing.T) {
 		}
 	}
 	ask("first", time.Minute)
-	holders := map[string]*replica{}
-	for _, consumer := range consumers {
-		r, err := h.deliverer(ctx, consumer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		holders[consumer] = r
-	}
 	// Who does not deliver to a cluster does not watch it either.
 	for _, consumer := range consumers {
 		h.await(ctx, "one replica to watch "+consumer, time.Minute, func() error { return h.watched(ctx, consumer, 1) })
 	}
 
-	lost := holders["rome"]
+	lost, err := h.deliverer(ctx, "rome")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := lost.Kill(); err != nil {
 		t.Fatal(err)
 	}
