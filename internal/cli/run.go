@@ -92,7 +92,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	var d *daemon
 	d, err = o.build(ctx, log, o.streams.Now, func(opts *reconciler.Options) {
-		opts.Replica, opts.Elected = process.ReplicaName(identityOf(o.identity)), func() bool { return d.election != nil }
+		opts.Replica, opts.Elected = process.ReplicaName(process.IdentityOf(o.identity)), func() bool { return d.election != nil }
 		opts.Revoke = func(crl []byte) error { return d.revoke(crl) }
 		opts.Newest = func(ctx context.Context, providers []string) error {
 			if shared, ok := d.shared.Store.(*store.Shared); ok {

@@ -190,7 +190,7 @@ type WriteBack struct {
 type PushBudget struct {
 	// PerMinute is how many pushes go a minute in the long run, at most 6000; 0 is without limit (default that of the forge).
 	PerMinute *int32 `json:"perMinute,omitempty"`
-	// Burst is how many pushes may go at once when none went for a while, from 1 to 1000 (default 6).
+	// Burst is how many pushes may go at once when none went for a while, from 1 to 1000 (default 1: never more than perMinute in a minute).
 	Burst int32 `json:"burst,omitempty"`
 }
 

@@ -36,8 +36,9 @@ type Limit struct {
 	Burst int
 }
 
-// DefaultBurst is the burst of a limit that names none.
-const DefaultBurst = 6
+// DefaultBurst is the burst of a limit that names none. With 1 no minute has more pushes
+// than the limit; more has the first of a storm answered sooner (test/bench/RESULTS.md).
+const DefaultBurst = 1
 
 // DefaultOf is the limit for a forge: GitHub asks for at most 6 pushes a minute and
 // repository ("Repository limits"). GitLab, Gitea and a plain git server ask for
