@@ -64,7 +64,10 @@ func TestRun_ServesTheDashboard(t *testing.T) {
 
 		Data ui.FleetAnswer
 	}
-	get("/api/ui/fleet", &fleet)
+	for until := time.Now().Add(time.Minute); len(fleet.Data.Contracts) == 0 && time.Now().Before(until); { // the first decision is pushed after the port opened
+		get("/api/ui/fleet", &fleet)
+		wait(t.Context(), 50*time.Millisecond)
+	}
 	if len(fleet.Data.Commits) == 0 || fleet.Data.Commits[0].Hash != fleet.Ledger || len(fleet.Data.Contracts) == 0 || fleet.Data.GPUs.Held == 0 {
 		t.Errorf("the fleet is shown as %+v, its commits as %+v", fleet.Data.FleetPage, fleet.Data.Commits)
 	}
@@ -86,7 +89,7 @@ func TestRun_ServesTheDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	intent := "apiVersion: fleetbroker.io/v1alpha1\nkind: ResourceIntent\nmetadata: {name: never, namespace: " + contracts.Data.Items[0].Tenant + "}\nspec:\n  resources: {cpu: \"1\", memory: 1Gi, gpu: {count: 64, models: [nvidia-h200]}}\n"
+	intent := "apiVersion: fleetbroker.io/v1alpha1\nkind: ResourceIntent\nmetadata: {name: never, namespace: " + contracts.Data.Items[0].Tenant + "}\nspec:\n  resources: {cpu: \"1\", memory: 1Gi, gpu: {count: 2, models: [nvidia-h200]}}\n"
 	if err := os.WriteFile(filepath.Join(work, "intents", contracts.Data.Items[0].Tenant, "never.yaml"), []byte(intent), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,9 @@ func (u *UI) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no")
 	out := http.NewResponseController(w)
 	send := func(text string) bool {
-		_ = out.SetWriteDeadline(time.Now().Add(beat)) // a writer without deadlines, as tests have, needs none
+		// Beyond the next beat: HTTP/2 ends a stream whose deadline passes. A writer without
+		// deadlines, as tests have, needs none.
+		_ = out.SetWriteDeadline(time.Now().Add(3 * beat))
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}

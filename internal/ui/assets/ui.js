@@ -74,6 +74,7 @@
     });
     source.onerror = function () { say('off', 'Not reached; trying again'); };
     addEventListener('pagehide', function () { source.close(); });
+    addEventListener('pageshow', function (e) { if (e.persisted) { location.reload(); } });
     // Ages and costs go on though nothing happens.
     setInterval(function () { if (!document.hidden) { refresh(); } }, 60000);
   } else {
