@@ -127,14 +127,7 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 		}
 		root = nil
 	}
-	files := filesOf(root)
-	own := len(files)
-	files = append(files, filesOf(tr.requests)...)
-	asked := len(files)
-	for _, d := range tr.sources {
-		files = append(files, filesOf(d)...)
-	}
-	copied := len(files)
+	files, stores := tr.files(root, src)
 	var kusts []*dir
 	for _, top := range append([]*dir{root, tr.requests}, tr.sources...) {
 		top.walk(func(d *dir) {
@@ -164,15 +157,6 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 			files = append(files, made[p].result)
 		}
 	}
-	stores := func(i int) tree.Store {
-		switch {
-		case i >= own && i < asked:
-			return src.Ledger.Store
-		case i >= asked && i < copied:
-			return src.copies().Store
-		}
-		return src.Inputs.Store
-	}
 	var changed atomic.Bool
 	err := parallel(ctx, len(files), func(i int) error {
 		if files[i].checkTogether(tr.against, stores(i)) {
@@ -200,6 +184,27 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 		}
 	}
 	return nil
+}
+
+// files are those of all directories, with the store of each; what is appended is the inputs'.
+func (tr *tenantReading) files(root *dir, src Sources) (files []*file, stores func(int) tree.Store) {
+	files = filesOf(root)
+	own := len(files)
+	files = append(files, filesOf(tr.requests)...)
+	asked := len(files)
+	for _, d := range tr.sources {
+		files = append(files, filesOf(d)...)
+	}
+	copied := len(files)
+	return files, func(i int) tree.Store {
+		switch {
+		case i >= own && i < asked:
+			return src.Ledger.Store
+		case i >= asked && i < copied:
+			return src.copies().Store
+		}
+		return src.Inputs.Store
+	}
 }
 
 // gather sorts the intents of all files, freezes what is named twice, and

@@ -38,6 +38,7 @@ type Union struct {
 	count  map[string]int
 }
 
+// Find is the key that stands for a key's group.
 func (u *Union) Find(k string) string {
 	for u.parent[k] != "" && u.parent[k] != k {
 		k = u.parent[k]
@@ -45,8 +46,10 @@ func (u *Union) Find(k string) string {
 	return k
 }
 
+// Size is how many keys a key's group has.
 func (u *Union) Size(k string) int { return max(1, u.count[u.Find(k)]) }
 
+// Join makes the groups of two keys one.
 func (u *Union) Join(a, b string) {
 	if u.parent == nil {
 		u.parent, u.count = map[string]string{}, map[string]int{}
