@@ -73,8 +73,9 @@ func (d *deliveries) factsOf(in *inputs, since changes, consumer string) *manife
 }
 
 // to hands each consumer its manifests as they stand on the acknowledged
-// ledger, and the overlays of the inputs beside them. A shadow only looks: it
-// must not hold the clusters' Leases before those who write. waits says why
+// ledger, and the overlays of the inputs beside them. A shadow only looks, and so does
+// who does not decide: it must not hold the clusters' Leases before those who write, of
+// whom none other would know what is gone there. waits says why
 // nothing is touched of a consumer whose manifests are not as rendered.
 func (d *deliveries) to(to Delivery, in *inputs, shadow bool, waits map[string]string) error {
 	if to == nil || d.ledger == in.heads.Ledger.Tree.Root && d.inputs == in.key && d.shadow == shadow && maps.Equal(d.waits, waits) {
