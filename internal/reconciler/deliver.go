@@ -72,6 +72,17 @@ func (d *deliveries) factsOf(in *inputs, since changes, consumer string) *manife
 	return now
 }
 
+// delivers reports whether this replica may write to clusters: the one that decides, and
+// the others only where deliverers share what they see (package spread). Else the one
+// that decides would not know what is gone where another one holds the Lease.
+func (r *Reconciler) delivers() bool {
+	if r.opts.Shadow {
+		return false
+	}
+	s, ok := r.opts.Delivery.(interface{ Spreads() bool })
+	return !r.standby || ok && s.Spreads()
+}
+
 // to hands each consumer its manifests as they stand on the acknowledged
 // ledger, and the overlays of the inputs beside them. A shadow only looks: it
 // must not hold the clusters' Leases before those who write. waits says why

@@ -171,7 +171,7 @@ func (r *Reconciler) prepare(ctx context.Context, in *inputs) (done bool, out Ou
 	if wrote || err != nil {
 		return true, Outcome{Again: err == nil}, err
 	}
-	return false, out, r.deliver.to(r.opts.Delivery, in, r.opts.Shadow || in.fleet.Policy.WriteBack.Mode == writeBackNone, waits)
+	return false, out, r.deliver.to(r.opts.Delivery, in, !r.delivers() || in.fleet.Policy.WriteBack.Mode == writeBackNone, waits)
 }
 
 // commit writes a plan back. Nothing of it is believed before the remote has

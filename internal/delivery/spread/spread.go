@@ -152,6 +152,10 @@ func (d *Deliverer) Join(shared Shared, replica string) {
 	d.shared, d.replica, d.joined = shared, replica, d.clock.Now()
 }
 
+// Spreads reports whether replicas share what they see of clusters: then one that does not
+// decide delivers to its part too.
+func (d *Deliverer) Spreads() bool { return d.shared != nil }
+
 // Deliver sets what each consumer shall have, by cluster, and returns at once.
 func (d *Deliverer) Deliver(desired map[string]delivery.Desired) {
 	d.mu.Lock()

@@ -348,7 +348,7 @@ func (f *figures) report(w io.Writer, span time.Duration, some int) {
 }
 
 // TestDay: with six pushes a minute a reservation takes less than 15 s at the 99th
-// percentile, and no minute has more pushes than there are, with and without a burst.
+// percentile, and no minute has more pushes than there are, without a burst and with one.
 func TestDay(t *testing.T) {
 	span := time.Duration(*hours) * time.Hour
 	for _, c := range []struct {
@@ -356,7 +356,7 @@ func TestDay(t *testing.T) {
 		limit pushbudget.Limit
 	}{
 		{"the default of GitHub", pushbudget.DefaultOf("github")},
-		{"no burst", pushbudget.Limit{PerMinute: 6, Burst: 1}},
+		{"a burst of six", pushbudget.Limit{PerMinute: 6, Burst: 6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := play(t, c.limit, *contracts, span)
