@@ -60,6 +60,7 @@ type daemon struct {
 	heard    map[string]time.Duration // when providers' reports were taken in this life
 	made     map[string]time.Duration // and when the newest of them was made
 	options  func(*reconciler.Options)
+	member   // of those that share a store
 }
 
 // crashed is the panic by which a daemon ends in the middle of something.
@@ -89,7 +90,9 @@ func (d *daemon) start() {
 	ctx := context.Background()
 	d.life++
 	d.born = d.s.tl.now
-	d.heard, d.made = map[string]time.Duration{}, map[string]time.Duration{}
+	if d.s.shared == nil || d.heard == nil { // what others took is known to who starts
+		d.heard, d.made = map[string]time.Duration{}, map[string]time.Duration{}
+	}
 	identity := gitrepo.Identity{Name: brokerName, Email: brokerEmail}
 	d.clock = clock.New(d.now, func() time.Duration { return d.s.tl.now })
 	opts := reconciler.Options{
@@ -120,6 +123,9 @@ func (d *daemon) start() {
 	opts.Repo, opts.Market, opts.Delivery = repo, d.market, d.twin
 	if d.options != nil {
 		d.options(&opts)
+	}
+	if d.s.shared != nil && !opts.Shadow {
+		d.s.shared.join(d, &opts)
 	}
 	d.loop = reconciler.New(opts)
 	d.up, d.failures, d.quiet, d.due, d.last = true, 0, 0, 0, ""
@@ -155,6 +161,9 @@ func (d *daemon) crash(why string) {
 // stop ends a life as SIGTERM does.
 func (d *daemon) stop() {
 	d.s.log("%s stops", d.name)
+	if d.s.shared != nil {
+		d.s.shared.release(d)
+	}
 	d.up, d.twin = false, newTwin(d)
 	if err := d.repo.Close(); err != nil {
 		d.s.fail("sim", "%s does not close its repository: %v", d.name, err)
@@ -213,8 +222,14 @@ func (d *daemon) round() {
 	outer := d.s.committer
 	d.due, d.rounding, d.s.committer = 0, true, d
 	defer func() { d.s.committer = outer }()
+	if d.s.shared != nil {
+		d.leading = d.s.shared.leads(d)
+	}
 	out, err := d.loop.Round(context.Background())
 	d.rounding = false
+	if d.s.shared != nil {
+		d.store.Head(d.loop.Head(), d.s.shared.leads(d))
+	}
 	d.s.afterRound(d, out, err)
 	wait := d.s.knobs.poll
 	d.lastErr = err

@@ -16,6 +16,13 @@
 // (link.go), where it may fail before or after it took effect, lose against
 // somebody who acts in between, or be the last thing the daemon does.
 //
+// In three of four seeds with several daemons these share one market, on a store in
+// memory (store.go): each agent reports to one of them, as to one address; writes are lost
+// or their answers are, watches lag and come in pieces, a daemon is cut off from the store,
+// and one decides, by a Lease. In the others each has a market of its own of all reports,
+// and one stands by while another one writes. What providers let go of counts as that of
+// agents that do not say what they had carried out.
+//
 // Time is virtual. No two events share an instant, each is run to quiescence
 // before the next, and nothing sleeps, so a seed always gives the same journal;
 // TestSameSeedSameRun holds that.
@@ -30,7 +37,7 @@
 //     a round calls committed is there.
 //   - 2: where nothing was taken from a flavor, what is promised and granted
 //     fits.
-//   - 3: a plan with changes is committed, due, refused or to be made again.
+//   - 3: a plan with changes of who decides is committed, due, refused or to be made again.
 //   - 6: a daemon that hears fewer than half of the holders places nothing.
 //   - 7: contracts of unreadable or doubled intents are neither made nor
 //     released, and a bad merge ends no more than safety.maxEnds.

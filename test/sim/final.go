@@ -59,6 +59,9 @@ func (s *sim) heal() {
 	s.people.repair()
 	for _, d := range s.daemons {
 		d.link.out, d.cut, d.deaf = false, map[string]bool{}, map[string]bool{}
+		if s.shared != nil {
+			s.shared.reach(d, true)
+		}
 		d.jumped = false
 		d.skew = min(max(d.skew, -3*time.Second), 3*time.Second)
 		s.after(time.Millisecond, d.revive)
@@ -70,7 +73,10 @@ func (s *sim) heal() {
 // are held back, and gives up what is on a provider that is lost for good.
 func (s *sim) operate() {
 	s.accept()
-	d := s.daemons[0]
+	d, again := s.daemons[0], 30*time.Second
+	if s.shared != nil {
+		again = 3 * time.Minute // all of them begin again: agents have to be heard first
+	}
 	if d.up {
 		if v := d.loop.View(); v.Plan != nil && v.Plan.HeldBack != "" {
 			s.restartWith("--allow-ends", func(o *reconciler.Options) { o.AllowEnds = s.remote.Head(s.people.inputs) })
@@ -81,7 +87,7 @@ func (s *sim) operate() {
 			s.restartWith(fmt.Sprintf("release --force of %d", len(lost)), func(o *reconciler.Options) { o.ForceRelease = lost })
 		}
 	}
-	s.after(30*time.Second, s.operate)
+	s.after(again, s.operate)
 }
 
 // lostContracts are those that a lost provider will never say are gone.
@@ -97,11 +103,18 @@ func (s *sim) lostContracts() map[string]bool {
 }
 
 func (s *sim) restartWith(why string, options func(*reconciler.Options)) {
-	d := s.daemons[0]
-	s.log("an operator restarts %s: %s", d.name, why)
-	d.stop()
-	d.options = options
-	d.start()
+	daemons := s.daemons[:1]
+	if s.shared != nil { // whichever of them decides
+		daemons = s.daemons
+	}
+	for _, d := range daemons {
+		s.log("an operator restarts %s: %s", d.name, why)
+		if d.up {
+			d.stop()
+		}
+		d.options = options
+		d.start()
+	}
 	for _, p := range s.providers {
 		s.after(span(s.rng, time.Millisecond, time.Second), p.report)
 	}

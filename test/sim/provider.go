@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
 
 // provider is a cluster that gives, and its agent.
@@ -27,6 +28,11 @@ type provider struct {
 	epoch, n uint64
 	listed   string // the list that n numbers
 	sent     []message
+	// Where daemons share a store: whom its agent reports to, what was acknowledged
+	// last, and whether it is about to report again.
+	at           *daemon
+	acknowledged wire.Generation
+	retries      bool
 }
 
 // offered is one flavor of a provider.
@@ -189,6 +195,10 @@ func (p *provider) report() {
 	m := message{p.epoch, p.n, now, p.s.tl.now}
 	if p.sent = append(p.sent, m); len(p.sent) > 4 {
 		p.sent = p.sent[1:]
+	}
+	if p.s.shared != nil {
+		p.send(m)
+		return
 	}
 	r, k := p.s.rng, &p.s.knobs
 	for _, d := range p.s.daemons {

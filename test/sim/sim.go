@@ -96,6 +96,7 @@ type sim struct {
 	providers []*provider
 	consumers []*consumer
 	daemons   []*daemon
+	shared    *shared // nil: each daemon has a market of its own
 	clients   []*client
 	refused   map[string]bool // tenants whose paths the server's hook refuses
 
@@ -185,6 +186,10 @@ func (s *sim) found() {
 	for range 1 + s.rng.IntN(5) {
 		s.people.create()
 	}
+	if s.knobs.daemons > 1 && s.seed%4 != 0 {
+		s.shared = &shared{s: s}
+		s.log("the daemons share a store")
+	}
 	for i := range s.knobs.daemons {
 		d := &daemon{s: s, name: fmt.Sprintf("d%d", i), cut: map[string]bool{}, deaf: map[string]bool{}}
 		d.link = &link{s: s, d: d}
@@ -238,6 +243,9 @@ func (s *sim) step(e *event) {
 	s.guarded(e.run)
 	s.followLedger()
 	s.hear()
+	if s.shared != nil {
+		s.shared.follow()
+	}
 	s.checkClusters()
 	if s.counts.Commits > mostCommits {
 		s.fail("liveness", "the daemons commit without end: %d commits", s.counts.Commits)
@@ -250,7 +258,7 @@ func (s *sim) step(e *event) {
 // More than these no run needs: daemons chase each other, or themselves.
 const (
 	mostCommits = 1000
-	mostEvents  = 40000
+	mostEvents  = 80000
 )
 
 // guarded is daemon.guarded for events of no daemon in particular.
@@ -320,9 +328,12 @@ func (s *sim) mischief() {
 	case 7:
 		c.meddle()
 	case 8:
-		if r.IntN(2) == 0 {
+		switch {
+		case r.IntN(2) == 0:
 			s.cut(d, c)
-		} else {
+		case s.shared != nil && r.IntN(2) == 0:
+			s.shared.cut(d)
+		default:
 			s.deafen(d, p)
 		}
 	case 9:

@@ -150,6 +150,13 @@ func (t *twin) pass(c *consumer) {
 	if !ok {
 		return
 	}
+	if want.Mode == delivery.None { // it only looks, and lets the Lease go
+		if c.holds(t.d) {
+			c.holder, c.until = "", 0
+		}
+		t.look(c)
+		return
+	}
 	if !t.d.reaches(c) {
 		t.look(c)
 		t.passSoon(c, 5*time.Second, 10*time.Second)
