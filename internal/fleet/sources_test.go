@@ -117,20 +117,22 @@ func TestSources_IntentsOfCopies(t *testing.T) {
 
 func TestSources_Entries(t *testing.T) {
 	for name, c := range map[string]struct{ entry, want string }{
-		"good":              {`{name: own, url: "https://git.example.org:8443/own.git", tenants: [vision]}`, ""},
-		"ssh":               {`{name: own, url: "ssh://git@git.example.org/own.git", tenants: [vision], credentialsRef: {name: own-git}}`, ""},
-		"no name":           {`{url: "https://git.example.org/own.git", tenants: [vision]}`, "name is missing"},
-		"bad name":          {`{name: ../x, url: "https://git.example.org/own.git", tenants: [vision]}`, "only lower-case letters"},
-		"file":              {`{name: own, url: "file:///srv/git/own.git", tenants: [vision]}`, `scheme "file" is not allowed; use https or ssh`},
-		"http":              {`{name: own, url: "http://git.example.org/own.git", tenants: [vision]}`, `scheme "http" is not allowed`},
-		"path":              {`{name: own, url: "/srv/git/own.git", tenants: [vision]}`, "is not a URL"},
-		"scp form":          {`{name: own, url: "git@git.example.org:own.git", tenants: [vision]}`, "is not a URL"},
-		"link-local":        {`{name: own, url: "https://169.254.169.254/latest", tenants: [vision]}`, "link-local"},
-		"link-local mapped": {`{name: own, url: "https://[::ffff:169.254.169.254]/latest", tenants: [vision]}`, "link-local"},
-		"password":          {`{name: own, url: "https://me:secret@git.example.org/own.git", tenants: [vision]}`, "it holds credentials"},
-		"no tenants":        {`{name: own, url: "https://git.example.org/own.git", tenants: []}`, "tenants is empty"},
-		"branch":            {`{name: own, url: "https://git.example.org/own.git", branch: ../x, tenants: [vision]}`, "is not the name of a branch"},
-		"unknown field":     {`{name: own, url: "https://git.example.org/own.git", tenants: [vision], password: x}`, "password"},
+		"good":                    {`{name: own, url: "https://git.example.org:8443/own.git", tenants: [vision]}`, ""},
+		"ssh":                     {`{name: own, url: "ssh://git@git.example.org/own.git", tenants: [vision], credentialsRef: {name: own-git}}`, ""},
+		"no name":                 {`{url: "https://git.example.org/own.git", tenants: [vision]}`, "name is missing"},
+		"bad name":                {`{name: ../x, url: "https://git.example.org/own.git", tenants: [vision]}`, "only lower-case letters"},
+		"file":                    {`{name: own, url: "file:///srv/git/own.git", tenants: [vision]}`, `scheme "file" is not allowed; use https or ssh`},
+		"http":                    {`{name: own, url: "http://git.example.org/own.git", tenants: [vision]}`, `scheme "http" is not allowed`},
+		"path":                    {`{name: own, url: "/srv/git/own.git", tenants: [vision]}`, "is not a URL"},
+		"scp form":                {`{name: own, url: "git@git.example.org:own.git", tenants: [vision]}`, "is not a URL"},
+		"link-local":              {`{name: own, url: "https://169.254.169.254/latest", tenants: [vision]}`, "link-local"},
+		"link-local mapped":       {`{name: own, url: "https://[::ffff:169.254.169.254]/latest", tenants: [vision]}`, "link-local"},
+		"password":                {`{name: own, url: "https://me:secret@git.example.org/own.git", tenants: [vision]}`, "it holds credentials"},
+		"password that is no URL": {`{name: own, url: "https://me:secret%zz@git.example.org/own.git", tenants: [vision]}`, "it is not a URL"},
+		"secret in a query":       {`{name: own, url: "https://git.example.org/own.git?token=secret", tenants: [vision]}`, "it has a query"},
+		"no tenants":              {`{name: own, url: "https://git.example.org/own.git", tenants: []}`, "tenants is empty"},
+		"branch":                  {`{name: own, url: "https://git.example.org/own.git", branch: ../x, tenants: [vision]}`, "is not the name of a branch"},
+		"unknown field":           {`{name: own, url: "https://git.example.org/own.git", tenants: [vision], password: x}`, "password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := read(t, NewReader(), withSources("    - "+c.entry+"\n"), nil)

@@ -121,15 +121,15 @@ func (s *IntentSource) Host() (string, error) {
 	case s.URL == "":
 		return "", errors.New("it is missing; write https://host/path or ssh://git@host/path")
 	case err != nil || u.Scheme == "" || u.Opaque != "":
-		return "", fmt.Errorf("%q is not a URL; write https://host/path or ssh://git@host/path", s.URL)
+		return "", errors.New("it is not a URL; write https://host/path or ssh://git@host/path")
 	case u.Scheme != "https" && u.Scheme != "ssh":
 		return "", fmt.Errorf("scheme %q is not allowed; use https or ssh", u.Scheme)
 	case u.Hostname() == "":
-		return "", fmt.Errorf("%q names no host", s.URL)
+		return "", errors.New("it names no host")
 	case u.User != nil && (u.Scheme == "https" || hasPassword(u)):
 		return "", errors.New("it holds credentials; name their Secret under credentialsRef")
 	case u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("%q has a query or a fragment; leave it out", s.URL)
+		return "", errors.New("it has a query or a fragment; leave it out")
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !SourceAddress(ip) {
 		return "", fmt.Errorf("%s is an address that no source may have: link-local, multicast or unspecified", ip)
