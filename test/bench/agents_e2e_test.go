@@ -178,7 +178,7 @@ func report(ctx context.Context, line transport.Transport, agent, n int) error {
 	version := (max(n, 0) + agent%changedOne) / changedOne
 	g := wire.Generation{Epoch: 1, N: uint64(version) + 1}
 	if n == 0 || n > 0 && (n+agent%changedOne)%changedOne != 0 {
-		return line.Put(ctx, g, nil)
+		return line.Put(ctx, g, nil, 0)
 	}
 	list := wire.FlavorReport{}
 	for i := range flavors {

@@ -87,7 +87,7 @@ func (a *agent) report(ctx context.Context) {
 		if !a.known {
 			body = a.list()
 		}
-		err := a.line.Put(ctx, a.generation, body)
+		err := a.line.Put(ctx, a.generation, body, 0)
 		if err == nil {
 			a.known, a.acked = true, a.gpus
 			return
