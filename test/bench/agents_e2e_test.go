@@ -199,7 +199,7 @@ func report(ctx context.Context, line transport.Transport, agent, n int) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return line.Put(ctx, g, packed.Bytes())
+	return line.Put(ctx, g, packed.Bytes(), 0)
 }
 
 func wait(ctx context.Context, d time.Duration) {
