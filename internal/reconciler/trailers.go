@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -37,6 +38,10 @@ func (r *Reconciler) trailers(in *inputs, market tree.Hash, plan string, now v1a
 		"Now: " + now.UTC().Format(time.RFC3339),
 		rendererTrailer + ": " + strconv.Itoa(manifests.Renderer),
 		replay.RulesTrailer + ": " + strconv.Itoa(planner.Rules),
+	}
+	// A build that no release stamped has nothing that could be looked up.
+	if v := version.Released(); v != "" {
+		out = append(out, "Version: "+v)
 	}
 	// From there it can be verified again what was acted on.
 	if !in.clean.IsZero() && in.clean != in.heads.Inputs.Commit.Hash {
