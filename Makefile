@@ -10,10 +10,20 @@ PACKAGES_AT_ONCE ?= 2
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build demo programs test test-full test-short fuzz vuln vet lint bench generate fmt tools clean help
+.PHONY: build images demo programs test test-full test-short fuzz vuln vet lint bench generate fmt tools clean help
 
 build: ## the two programs, into bin/
 	$(GO) build -o bin/ ./cmd/fleetbroker ./cmd/fleet-agent
+
+# Where `make images` puts them, the version that they get, a base with its digest in
+# place of ours, and a key to sign with.
+REGISTRY ?=
+VERSION ?=
+BASE ?=
+KEY ?=
+
+images: ## both programs as images in REGISTRY, tagged VERSION (BASE=name@sha256:..., KEY=file): no container engine
+	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$(REGISTRY)" -version "$(VERSION)" -base "$(BASE)" -key "$(abspath $(KEY))"
 
 demo: build tools ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon
 	bin/fleetbroker demo

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/agent"
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 )
 
 func main() {
@@ -50,10 +52,16 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 		Example: `  fleet-agent --cluster-id paris --broker-url https://broker.example.org:8443 \
     --broker-cert-path /etc/fleet-agent/certs`,
 		Args:          cobra.NoArgs,
+		Version:       version.Text(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(c *cobra.Command, _ []string) error { return f.run(c.Context()) },
 	}
+	c.SetVersionTemplate(versionLine())
+	c.AddCommand(&cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Run: func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), versionLine()) },
+	})
 	set := c.Flags()
 	set.StringVar(&f.Cluster, "cluster-id", "", "id of this cluster in the fleet, its certificate's common name")
 	set.StringArrayVar(&f.Brokers, "broker-url", nil, "address of a broker, https://host:port; repeat it to report to several")
@@ -78,6 +86,11 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 		}
 	}
 	return c
+}
+
+// versionLine is what `version` and --version print.
+func versionLine() string {
+	return fmt.Sprintf("fleet-agent %s %s %s\n", version.Text(), runtime.Version(), version.Platform())
 }
 
 func (f *flags) run(ctx context.Context) error {

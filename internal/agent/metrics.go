@@ -3,6 +3,8 @@ package agent
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 )
 
 // The agent's metrics, on the manager's registry.
@@ -25,4 +27,6 @@ var (
 	}, []string{"cluster"})
 )
 
-func init() { metrics.Registry.MustRegister(reports, lastAccepted, answers, flavorsOffered) }
+func init() {
+	metrics.Registry.MustRegister(version.Info("fleet-agent"), reports, lastAccepted, answers, flavorsOffered)
+}

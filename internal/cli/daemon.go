@@ -20,6 +20,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
@@ -236,7 +237,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	})
 	opts := reconciler.Options{
 		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Pushes: f.pushes, Poll: f.poll,
-		Leads: func() bool { return d.election.Leads() }, Replica: writers.Operator, Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, versionText(), now(), log),
+		Leads: func() bool { return d.election.Leads() }, Replica: writers.Operator, Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, version.Text(), now(), log),
 	}
 	if d.forge != nil {
 		opts.PullRequests = d.forge

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 )
 
@@ -162,7 +163,7 @@ type sarifLocation struct {
 
 func sarifFindings(list []finding) sarif {
 	run := sarifRun{Results: []sarifResult{}, ColumnKind: "unicodeCodePoints"}
-	run.Tool.Driver.Name, run.Tool.Driver.Version = "fleetbroker", versionText()
+	run.Tool.Driver.Name, run.Tool.Driver.Version = "fleetbroker", version.Text()
 	run.Tool.Driver.URI = "https://github.com/fleetbroker/fleetbroker"
 	for _, f := range list {
 		var at sarifLocation

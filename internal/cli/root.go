@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 )
 
 // constructors make the commands, in the order of the help. A command that is
@@ -52,10 +53,12 @@ as the ledger of what is reserved, for whom, why there and at what price.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
+		Version:       version.Text(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
 	}
+	root.SetVersionTemplate(versionLine())
 	if s.Name != "" {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: s.Name}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -41,6 +42,10 @@ func (r *Reconciler) trailers(in *inputs, market tree.Hash, plan string, now v1a
 	}
 	if r.opts.Replica != "" {
 		out = append(out, writers.ReplicaTrailer+": "+r.opts.Replica)
+	}
+	// A build that no release stamped has nothing that could be looked up.
+	if v := version.Released(); v != "" {
+		out = append(out, "Version: "+v)
 	}
 	// From there it can be verified again what was acted on.
 	if !in.clean.IsZero() && in.clean != in.heads.Inputs.Commit.Hash {

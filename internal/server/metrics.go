@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 )
 
 // Metrics are all the daemon's, fleetbroker_*. Other rooms declare small
@@ -84,7 +85,7 @@ func NewMetrics() *Metrics {
 			Name: "fleetbroker_delivery_refused", Help: "What is not delivered to a cluster: files that nothing renders to, objects of no admissible form, namespaces whose remote name another has.",
 		}, []string{"cluster"}),
 	}
-	m.registry.MustRegister(m.refused, m.storeWrites, m.storeCut, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkLimit, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	m.registry.MustRegister(version.Info("fleetbroker"), m.refused, m.storeWrites, m.storeCut, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkLimit, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -1,6 +1,6 @@
 // Package docs checks the repository's Markdown: what a relative link points
 // at is there, its heading included, and diagrams are diagrams. Links to other
-// hosts are not followed, because tests reach none. It lints the Dockerfiles too.
+// hosts are not followed, because tests reach none.
 package docs
 
 import (

@@ -35,16 +35,21 @@ const SeldomCollected = "GOGC=400"
 // the kernel sends the parent-death signal when the thread that forked ends,
 // not when the process does.
 func startProcess(name, dir, path string, args []string, environment ...string) (*process, error) {
-	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), environment...)
+	cmd.SysProcAttr = dieWithParent()
+	return startCommand(name, dir, cmd)
+}
+
+// startCommand is startProcess of a command that has its environment and attributes.
+func startCommand(name, dir string, cmd *exec.Cmd) (*process, error) {
+	p := &process{name: name, log: filepath.Join(dir, name+".log"), cmd: cmd, done: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p.cmd = exec.Command(path, args...)
 	p.cmd.Dir = dir
-	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.SysProcAttr = dieWithParent()
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
