@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pubkey"
 )
 
 // ring is a list of keys with whose they are.
@@ -24,9 +25,9 @@ func ringOf(list []gitrepo.Key) (ring, error) {
 func merged(a, b []gitrepo.Key) []gitrepo.Key {
 	out := slices.Clone(a)
 	for _, k := range b {
-		id, err := gitrepo.KeyID(k.Text)
+		id, err := pubkey.ID(k.Text)
 		if !slices.ContainsFunc(out, func(o gitrepo.Key) bool {
-			of, bad := gitrepo.KeyID(o.Text)
+			of, bad := pubkey.ID(o.Text)
 			return err == nil && bad == nil && of == id
 		}) {
 			out = append(out, k)

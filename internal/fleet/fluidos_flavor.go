@@ -52,7 +52,11 @@ func convertFlavor(c *checker, doc *strictyaml.Document, provider string) any {
 	if len(s.Partition.Min) == 0 && len(s.Partition.Step) == 0 {
 		s.Partition = nil
 	}
-	c.fluidosPrice(f, s)
+	price, wrong := f.Spec.Price.Hourly()
+	if wrong != nil {
+		c.errorf(at("spec", "price", wrong.Field), wrong.Reason, "%s", wrong.Message)
+	}
+	s.Price = price
 	return out
 }
 
@@ -73,29 +77,4 @@ func (c *checker) amounts(p place, in map[string]v1alpha1.Quantity) v1alpha1.Res
 		}
 	}
 	return out
-}
-
-func (c *checker) fluidosPrice(f *fluidos.Flavor, s *v1alpha1.FlavorSpec) {
-	price := f.Spec.Price
-	if price.Amount == "" {
-		return
-	}
-	p := at("spec", "price")
-	d, err := v1alpha1.ParseDecimal(price.Amount)
-	if err != nil {
-		c.errorf(p.in("amount"), "BadValue", "spec.price.amount: %s", err)
-		return
-	}
-	// FLUIDOS does not define its periods; "hourly" is what its own code writes.
-	switch strings.ToLower(price.Period) {
-	case "hourly", "hour", "":
-	case "daily", "day":
-		d = d.DivInt(24, 6)
-	case "monthly", "month":
-		d = d.DivInt(730, 6)
-	default:
-		c.errorf(p.in("period"), "NotConvertible", "spec.price.period: %q is not hourly, daily or monthly", price.Period)
-		return
-	}
-	s.Price = &v1alpha1.Price{Currency: strings.ToUpper(price.Currency), Flat: &d}
 }

@@ -3,10 +3,7 @@ package fleet
 import (
 	"path"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -56,39 +53,10 @@ func IsGenerated(name string) bool {
 	return false
 }
 
-const (
-	maxPath  = 1024 // bytes, as most file systems
-	maxLevel = 32   // directories within directories
-)
-
 // kustomizations are the names that kustomize knows for its file.
 var kustomizations = map[string]bool{"kustomization.yaml": true, "kustomization.yml": true, "Kustomization": true}
 
 func isYAML(name string) bool {
 	ext := path.Ext(name)
 	return ext == ".yaml" || ext == ".yml"
-}
-
-// refuse says why an entry of an input directory is not read, "" when it is.
-func refuse(p string, e tree.Entry) string {
-	switch {
-	case e.Kind == tree.Symlink:
-		return "symbolic links are not followed; put the file itself here"
-	case e.Kind == tree.Submodule:
-		return "submodules are not read; put the files themselves here"
-	case len(p) > maxPath:
-		return "the path is longer than 1024 bytes; shorten it"
-	case strings.Count(p, "/") > maxLevel:
-		return "the path is deeper than 32 directories; move it up"
-	case !plainName(e.Name):
-		return "the name has control characters, quotes or backslashes; rename it"
-	}
-	return ""
-}
-
-func plainName(name string) bool {
-	if !utf8.ValidString(name) {
-		return false
-	}
-	return strings.IndexFunc(name, func(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune("\\\"'`", r) }) < 0
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
 )
 
 // Reader reads fleet repos and keeps what did not change from one read to the
@@ -178,7 +179,7 @@ func (r *Reader) scan(t tree.Tree, s *scanner, now *reading) ([]Diagnostic, erro
 			now.groups[sec] = d
 		case isSection || e.Name == fleetFile || e.Name == basesDir && e.Kind != tree.Dir:
 			d := &dir{}
-			why := refuse(e.Name, e)
+			why := naming.Refuse(e.Name, e)
 			if why == "" {
 				why = fmt.Sprintf("%s is not what is expected under this name", e.Name)
 			}
@@ -214,7 +215,7 @@ func (r *Reader) scanRequests(ledger tree.Tree, s *scanner, now *reading) error 
 		return err
 	case e.Kind != tree.Dir:
 		now.requests = &dir{path: requestsDir}
-		why := refuse(requestsDir, e)
+		why := naming.Refuse(requestsDir, e)
 		if why == "" {
 			why = fmt.Sprintf("%s is not what is expected under this name", requestsDir)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
 )
 
 // dir is one directory of a tree with the files that were found in it. It is
@@ -76,7 +77,7 @@ func (s *scanner) scan(prev *dir, p string, h tree.Hash, sec section, kustomized
 			continue
 		}
 		name := path.Join(p, e.Name)
-		if why := refuse(name, e); why != "" {
+		if why := naming.Refuse(name, e); why != "" {
 			d.refuse(name, why)
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pubkey"
 )
 
 // Key is a public key, whose it is, and what limits it.
@@ -22,56 +23,6 @@ type Key struct {
 	// After is zero.
 	Revoked bool
 	After   tree.Hash
-}
-
-// errNoKey is a text that is no key.
-var errNoKey = errors.New("it is neither one OpenSSH public key (ssh-ed25519 AAAA…) nor an OpenPGP block")
-
-// parseSSH reads one line of an authorized_keys file. Options (valid-before,
-// namespaces, cert-authority) are refused: they would limit nothing here.
-func parseSSH(text string) (ssh.PublicKey, error) {
-	text = strings.TrimSpace(text)
-	if strings.Contains(text, "\n") {
-		return nil, errNoKey
-	}
-	pub, _, options, _, err := ssh.ParseAuthorizedKey([]byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoKey, err)
-	}
-	if len(options) > 0 {
-		return nil, fmt.Errorf("it has options (%s), which have no effect here: write the key without them, and end its validity with dropped or revoked", strings.Join(options, ","))
-	}
-	return pub, nil
-}
-
-// KeyID names a public key whatever comment it is written with. The error says
-// why a text is no key.
-func KeyID(text string) (string, error) {
-	if !strings.Contains(text, "BEGIN PGP PUBLIC KEY BLOCK") {
-		pub, err := parseSSH(text)
-		if err != nil {
-			return "", err
-		}
-		return ssh.FingerprintSHA256(pub), nil
-	}
-	ring, err := readPGP(text)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errNoKey, err)
-	}
-	var ids []string
-	for _, e := range ring {
-		ids = append(ids, fmt.Sprintf("%x", e.PrimaryKey.Fingerprint))
-	}
-	return "OpenPGP:" + strings.Join(ids, "+"), nil
-}
-
-// readPGP reads an armored block of public keys, one at the least.
-func readPGP(text string) (openpgp.EntityList, error) {
-	ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
-	if err == nil && len(ring) == 0 {
-		err = errors.New("the OpenPGP block holds no public key: paste what `gpg --armor --export KEY` prints, with its first and last line")
-	}
-	return ring, err
 }
 
 // ParseKeys reads public keys as fleet files hold them: lines of an
@@ -89,7 +40,7 @@ func NewKeys(list []Key) (Keys, error) {
 	k := Keys{pgpOf: map[*openpgp.Entity]int{}, list: list}
 	for i, key := range list {
 		if strings.Contains(key.Text, "BEGIN PGP PUBLIC KEY BLOCK") {
-			ring, err := readPGP(key.Text)
+			ring, err := pubkey.PGP(key.Text)
 			if err != nil {
 				return Keys{}, fmt.Errorf("signer %d: %w", i+1, err)
 			}
@@ -99,7 +50,7 @@ func NewKeys(list []Key) (Keys, error) {
 			k.pgp = append(k.pgp, ring...)
 			continue
 		}
-		pub, err := parseSSH(key.Text)
+		pub, err := pubkey.SSH(key.Text)
 		if err != nil {
 			return Keys{}, fmt.Errorf("signer %d: %w", i+1, err)
 		}

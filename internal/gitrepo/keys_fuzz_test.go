@@ -1,6 +1,10 @@
 package gitrepo
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pubkey"
+)
 
 // FuzzSignature: whatever stands in a commit's signature header, nothing panics,
 // and no signature holds that the key has not made.
@@ -33,7 +37,7 @@ func FuzzKey(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		keys, err := ParseKeys([]string{text})
-		id, idErr := KeyID(text)
+		id, idErr := pubkey.ID(text)
 		if err == nil && (keys.Empty() || idErr != nil || id == "") {
 			t.Fatalf("%q is taken, and is no key: %q, %v", text, id, idErr)
 		}

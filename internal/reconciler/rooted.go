@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pubkey"
 )
 
 // rooted is whom the repository trusts: the trust root with what the fleet adds
@@ -43,7 +44,7 @@ func (r *Reconciler) rooted(f *fleet.Fleet) (id gitrepo.Identity, err error) {
 func (r *Reconciler) lookAtOwnKey(id gitrepo.Identity) {
 	r.unlisted = ""
 	key, err := id.Trusted.Admit(r.opts.Signer)
-	switch own, kerr := gitrepo.KeyID(key.Text); {
+	switch own, kerr := pubkey.ID(key.Text); {
 	case kerr == nil:
 		r.ownKey = strings.TrimSpace(key.Principal + " " + own)
 	case r.opts.Signer != nil:

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/commits"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/message"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 )
 
@@ -95,7 +96,7 @@ func (r *Reconciler) request(in *inputs, w *planner.World, p *planner.Plan, mark
 		}
 		req.Items = append(req.Items, gitrepo.Item{
 			Key: key, Group: groups[key], Puts: puts, Deletes: deletes,
-			Line: line(s.decision, s.Contracts), Trailers: trailers(s.Contracts),
+			Line: message.Line(s.decision, s.Contracts), Trailers: message.Trailers(s.Contracts),
 		})
 	}
 	r.desk.write(&req, in)

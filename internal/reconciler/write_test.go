@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/message"
 )
 
 func contract(tenant, intent, flavor string, phase v1alpha1.Phase, gpus int64) *v1alpha1.Contract {
@@ -50,7 +51,7 @@ func TestLine(t *testing.T) {
 		"queue vision/train: none of 3 offers fits: 3 have another GPU model":          nil,
 	} {
 		d := planner.Decision{Tenant: "vision", Name: "train", Action: planner.Queued, Reason: "none of 3 offers fits: 3 have another GPU model"}
-		if got := line(&d, changes); got != want {
+		if got := message.Line(&d, changes); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pubkey"
 )
 
 // Root is a trust root. A nil Root, and one with Unsigned, asks for no
@@ -108,7 +109,7 @@ func (c *checker) fault(format string, args ...any) func(path ...any) {
 func (c *checker) keys(list string, keys []v1alpha1.RootKey) []gitrepo.Key {
 	var out []gitrepo.Key
 	for i, k := range keys {
-		id, err := gitrepo.KeyID(k.PublicKey)
+		id, err := pubkey.ID(k.PublicKey)
 		if err != nil {
 			c.fault("%v", err)("spec", list, i, "publicKey")
 			continue
@@ -147,12 +148,12 @@ func (r *Root) Policy(chain, daemons []v1alpha1.Signer) []gitrepo.Key {
 func apart(people, daemons []v1alpha1.Signer) []v1alpha1.Signer {
 	ids := map[string]bool{}
 	for _, s := range daemons {
-		if id, err := gitrepo.KeyID(s.PublicKey); err == nil && !s.Dropped {
+		if id, err := pubkey.ID(s.PublicKey); err == nil && !s.Dropped {
 			ids[id] = true
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(people), func(s v1alpha1.Signer) bool {
-		id, err := gitrepo.KeyID(s.PublicKey)
+		id, err := pubkey.ID(s.PublicKey)
 		return err == nil && !s.Dropped && ids[id]
 	})
 }
@@ -172,9 +173,9 @@ func (r *Root) Others(list []v1alpha1.Signer) []gitrepo.Key {
 	}
 	out := inForce(nil, r.ledger, list)
 	for i, k := range out {
-		id, _ := gitrepo.KeyID(k.Text) // inForce has read it
+		id, _ := pubkey.ID(k.Text) // inForce has read it
 		for _, own := range r.policy {
-			if of, _ := gitrepo.KeyID(own.Text); of == id && own.Revoked {
+			if of, _ := pubkey.ID(own.Text); of == id && own.Revoked {
 				out[i].Revoked, out[i].After = true, own.After
 			}
 		}
@@ -191,9 +192,9 @@ func (r *Root) LedgerAlone(list []v1alpha1.Signer) []gitrepo.Key {
 		return out
 	}
 	for i, k := range out {
-		id, _ := gitrepo.KeyID(k.Text) // inForce has read it
+		id, _ := pubkey.ID(k.Text) // inForce has read it
 		for _, own := range r.ledger {
-			if of, _ := gitrepo.KeyID(own.Text); of == id && own.Revoked {
+			if of, _ := pubkey.ID(own.Text); of == id && own.Revoked {
 				out[i].Principal, out[i].Revoked, out[i].After = own.Principal, true, own.After
 			}
 		}
@@ -207,18 +208,18 @@ func inForce(own, other []gitrepo.Key, chain []v1alpha1.Signer) []gitrepo.Key {
 	dropped := map[string]bool{}
 	known := map[string]bool{}
 	for _, s := range chain {
-		if id, err := gitrepo.KeyID(s.PublicKey); err == nil && s.Dropped {
+		if id, err := pubkey.ID(s.PublicKey); err == nil && s.Dropped {
 			dropped[id] = true
 		}
 	}
 	for _, k := range other {
-		if id, err := gitrepo.KeyID(k.Text); err == nil {
+		if id, err := pubkey.ID(k.Text); err == nil {
 			known[id] = true
 		}
 	}
 	var out []gitrepo.Key
 	take := func(k gitrepo.Key) {
-		id, err := gitrepo.KeyID(k.Text)
+		id, err := pubkey.ID(k.Text)
 		if err != nil || dropped[id] || known[id] {
 			return
 		}
@@ -251,7 +252,7 @@ func (r *Root) Shown() wire.Trust {
 func shortIDs(keys []gitrepo.Key) []string {
 	var out []string
 	for _, k := range keys {
-		if id, _ := gitrepo.KeyID(k.Text); !k.Revoked { // Parse has read it
+		if id, _ := pubkey.ID(k.Text); !k.Revoked { // Parse has read it
 			kind, digits, _ := strings.Cut(id, ":")
 			out = append(out, kind+":"+digits[:min(8, len(digits))])
 		}
@@ -267,7 +268,7 @@ func (r *Root) Digest() string {
 	var lines []string
 	for list, keys := range map[string][]gitrepo.Key{"policy": r.policy, "ledger": r.ledger} {
 		for _, k := range keys {
-			id, _ := gitrepo.KeyID(k.Text)
+			id, _ := pubkey.ID(k.Text)
 			lines = append(lines, fmt.Sprintf("%s %s %t %s", list, id, k.Revoked, k.After))
 		}
 	}

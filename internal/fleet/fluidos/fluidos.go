@@ -88,12 +88,8 @@ type Flavor struct {
 			TypeIdentifier string   `json:"typeIdentifier"`
 			TypeData       TypeData `json:"typeData"`
 		} `json:"flavorType"`
-		Owner json.RawMessage `json:"owner,omitempty"`
-		Price struct {
-			Amount   string `json:"amount"`
-			Currency string `json:"currency"`
-			Period   string `json:"period"`
-		} `json:"price,omitzero"`
+		Owner               json.RawMessage `json:"owner,omitempty"`
+		Price               Price           `json:"price,omitzero"`
 		Availability        bool            `json:"availability"`
 		NetworkPropertyType json.RawMessage `json:"networkPropertyType,omitempty"`
 		Location            struct {
@@ -191,4 +187,36 @@ func (p *Properties) Intensity() *int64 {
 	}
 	mean := (sum + n - 1) / n
 	return &mean
+}
+
+// Price is a flavor's, of all of it.
+type Price struct {
+	Amount   string `json:"amount"`
+	Currency string `json:"currency"`
+	Period   string `json:"period"`
+}
+
+// Wrong is why a field cannot be read.
+type Wrong struct{ Field, Reason, Message string }
+
+// Hourly is the price an hour, nil where there is none.
+func (p Price) Hourly() (*v1alpha1.Price, *Wrong) {
+	if p.Amount == "" {
+		return nil, nil
+	}
+	d, err := v1alpha1.ParseDecimal(p.Amount)
+	if err != nil {
+		return nil, &Wrong{"amount", "BadValue", fmt.Sprintf("spec.price.amount: %s", err)}
+	}
+	// FLUIDOS does not define its periods; "hourly" is what its own code writes.
+	switch strings.ToLower(p.Period) {
+	case "hourly", "hour", "":
+	case "daily", "day":
+		d = d.DivInt(24, 6)
+	case "monthly", "month":
+		d = d.DivInt(730, 6)
+	default:
+		return nil, &Wrong{"period", "NotConvertible", fmt.Sprintf("spec.price.period: %q is not hourly, daily or monthly", p.Period)}
+	}
+	return &v1alpha1.Price{Currency: strings.ToUpper(p.Currency), Flat: &d}, nil
 }

@@ -1,4 +1,8 @@
-package reconciler
+// Package message words what a commit of the ledger does: the line of its subject for an
+// intent, and the trailers of its contracts. Both are functions of the change alone.
+//
+// The reconciler calls it when it puts a commit together.
+package message
 
 import (
 	"cmp"
@@ -11,10 +15,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
-// line says in one line what a plan does with an intent, as it stands in the
+// Line says in one line what a plan does with an intent, as it stands in the
 // commit's subject or body: "place vision/llm-finetune on paris/h100-pool
 // (4x nvidia-h100, 12.09 EUR/h)".
-func line(d *planner.Decision, changes []model.Change) string {
+func Line(d *planner.Decision, changes []model.Change) string {
 	name := d.Tenant + "/" + d.Name
 	var placed, released, other *model.Change
 	for i := range changes {
@@ -108,9 +112,9 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// trailers are one `Contract:` line a contract that changes and stays in the
+// Trailers are one `Contract:` line a contract that changes and stays in the
 // tree.
-func trailers(changes []model.Change) []string {
+func Trailers(changes []model.Change) []string {
 	var out []string
 	for _, c := range changes {
 		if c.After == nil {
