@@ -26,7 +26,8 @@ images: ## both programs as images in REGISTRY, tagged VERSION (BASE=name@sha256
 	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$(REGISTRY)" -version "$(VERSION)" -base "$(BASE)" -key "$(abspath $(KEY))"
 
 demo: build tools ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon
-	bin/fleetbroker demo
+	$(GO) build -o bin/demo ./test/demo
+	bin/demo
 
 # What the tests call and do not build, as command=package of Debian.
 PROGRAMS = git=git ssh=openssh-client cbc=coinor-cbc cc=gcc $(or $(CHROMIUM),chromium)=chromium

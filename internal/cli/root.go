@@ -33,7 +33,6 @@ func constructors() []func(Streams) *cobra.Command {
 		newCmdPrices,
 		newCmdSimulate,
 		newCmdPKI,
-		newCmdDemo,
 		newCmdVersion,
 	}
 }

@@ -10,7 +10,7 @@
 //	      rest.Config, kubeconfig per identity
 //
 // Callers are the end-to-end tests, through package envtest, which ties what
-// is started to a test, and `fleetbroker demo`. Nothing here imports testing.
+// is started to a test, and `make demo`. Nothing here imports testing.
 //
 // # Invariants
 //

@@ -208,3 +208,18 @@ func command(t *testing.T, name string, args ...string) (string, error) {
 	out, err := cmd.Output()
 	return string(out), err
 }
+
+// What the programs are built of is theirs alone: what starts servers for tests and the
+// demo makes directories as soon as it is linked, and an image has no place for them.
+func TestProgramsAreBuiltWithoutTests(t *testing.T) {
+	for _, p := range packages(t) {
+		if room(p.ImportPath) != "cmd" || p.Name != "main" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if room(dep) == "test" || strings.HasSuffix(dep, "/envtest") || dep == "testing" {
+				t.Errorf("%s reaches %s", p.ImportPath, dep)
+			}
+		}
+	}
+}

@@ -31,5 +31,5 @@
 //   - A new version, or a new Go, gets a new directory; nothing is overwritten.
 //
 // Callers are test/env, test/tools/build and through them the end-to-end tests
-// and `fleetbroker demo`. All functions may be called from several goroutines.
+// and `make demo`. All functions may be called from several goroutines.
 package tools

@@ -22,6 +22,10 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	atOnce <- struct{}{}
 	defer func() { <-atOnce }()
+	demo := filepath.Join(t.TempDir(), "demo")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", demo, "../../demo").CombinedOutput(); err != nil {
+		t.Fatalf("build the demo: %v\n%s", err, out)
+	}
 	for _, c := range []struct {
 		args  []string
 		tells []string
@@ -31,7 +35,7 @@ func TestDemo(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		cmd := exec.CommandContext(ctx, filepath.Join(bin, "fleetbroker"), append([]string{"demo", "--dir", dir}, c.args...)...)
+		cmd := exec.CommandContext(ctx, demo, append([]string{"--bin", bin, "--dir", dir}, c.args...)...)
 		// It makes a network of its own, as outside of this suite.
 		cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, env.Isolated+"=") })
 		out, err := cmd.CombinedOutput()

@@ -15,6 +15,6 @@
 //
 // # Callers and concurrency
 //
-// End-to-end tests and `fleetbroker demo`, through package rig. Several
+// End-to-end tests and `make demo`, through package rig. Several
 // clusters may be given Liqo at once; the methods of one Liqo take turns.
 package liqo

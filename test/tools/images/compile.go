@@ -75,8 +75,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 // compile links a program for a platform, and gives its path below dir.
 func (s source) compile(ctx context.Context, dir, name string, p v1.Platform) (string, error) {
 	target := filepath.Join(dir, p.Architecture, name)
-	// timetzdata: an image has no files of time zones.
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", "timetzdata",
+	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -buildid= -X "+module+"/internal/api/version.stamp="+s.version,
 		"-o", target, "./cmd/"+name)
 	cmd.Dir = s.root

@@ -1,4 +1,4 @@
-package demo
+package main
 
 import (
 	"bytes"
@@ -66,7 +66,7 @@ func Run(ctx context.Context, o Options) (err error) {
 			return err
 		}
 		if err := env.Isolate(ctx, o.Out); err != nil {
-			return fmt.Errorf("demo: %w (`fleetbroker demo --no-liqo` needs none)", err)
+			return fmt.Errorf("demo: %w (--no-liqo needs none)", err)
 		}
 		last = s.work
 	}

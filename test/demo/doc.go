@@ -1,4 +1,4 @@
-// Package demo shows the whole of fleetbroker on one machine, with real
+// Command demo shows the whole of fleetbroker on one machine, with real
 // components: three kube-apiservers, a git server, three agents and the
 // daemon. A team's commit becomes a reserved, versioned, applied slice of GPUs,
 // and is given back.
@@ -8,6 +8,6 @@
 // own. Without, its CRDs alone are there, so the contract gets as far as
 // Peering, and the demo says so.
 //
-// `fleetbroker demo` calls Run. It starts child processes and ends them all
-// before it returns.
-package demo
+// `make demo` runs it. It starts child processes and ends them all before it ends. The
+// programs themselves know nothing of it: what starts servers has no place in them.
+package main
