@@ -180,8 +180,8 @@ func (b *Budget) set(l Limit) {
 	switch {
 	case was.PerMinute == 0:
 		b.spend(now)
-	case l.PerMinute > 0: // as many pushes are unpaid as before, one of the new burst is left
-		unpaid := max(b.paid.Sub(now), 0).Seconds() / was.interval().Seconds()
+	case l.PerMinute > 0: // as many pushes are unpaid as before, and what is new of the burst; one is left
+		unpaid := max(b.paid.Sub(now), 0).Seconds()/was.interval().Seconds() + float64(max(l.Burst-was.Burst, 0))
 		b.paid = now.Add(min(time.Duration(unpaid*float64(l.interval())), l.depth(Urgent)))
 	}
 }

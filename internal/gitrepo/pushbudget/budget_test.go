@@ -108,7 +108,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("forge %q with %+v: limit %+v, want %+v", c.forge, c.spec, b.limit, c.want)
 		}
 		waits := wait(b, w, Status) > 0
-		if limited := c.want.PerMinute > 0; waits != limited || wait(b, w, Urgent) != 0 {
+		if spent := c.want.Burst > 1; waits != spent || wait(b, w, Urgent) != 0 {
 			t.Errorf("forge %q with %+v: status waits: %t, what is urgent for %s", c.forge, c.spec, waits, wait(b, w, Urgent))
 		}
 	}
