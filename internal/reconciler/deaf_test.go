@@ -17,7 +17,7 @@ func TestReserveAtADeafDaemon(t *testing.T) {
 			s, busy, idle := newMarket(t)
 			s.start() // knows the ledger, and has heard nobody
 			before := s.remote.Head("ledger")
-			q := wants("2", "2Gi", "")
+			q := wants("2", "2Gi", "1")
 			q.Queue = &v1alpha1.Queue{Policy: queue}
 			refused := s.reserve("rome", "k1", q).refusal(t)
 			if refused.Status != http.StatusServiceUnavailable || refused.Body.Reason != wire.ReasonDeaf || refused.RetryAfter <= 0 {

@@ -29,7 +29,7 @@ func TestWebhooksWhileClientsWait(t *testing.T) {
 	asked := s.asks()
 	serve := func(key string) {
 		t.Helper()
-		waits := s.ask(ctx, "rome", key, wants("1", "1Gi", ""))
+		waits := s.ask(ctx, "rome", key, wants("1", "1Gi", "1"))
 		s.r.Reread()
 		if _, err := s.r.Round(ctx); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestWebhooksAmongWriters(t *testing.T) {
 	ctx := context.Background()
 	s.at = s.r.asked
 	asked := s.asks()
-	waits := s.ask(ctx, "rome", "k1", wants("1", "1Gi", ""))
+	waits := s.ask(ctx, "rome", "k1", wants("1", "1Gi", "1"))
 	s.push(map[string]string{"README.md": "news\n"})
 	s.r.contended = true
 	s.r.Reread()

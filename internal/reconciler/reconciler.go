@@ -99,7 +99,7 @@ func New(opts Options) *Reconciler {
 	}
 	check := opts.Check
 	check.Now, check.Log, check.Observer = opts.Now, opts.Log, opts.Observer
-	r := &Reconciler{opts: opts, plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
+	r := &Reconciler{opts: opts, leads: true, plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
 	r.progress = progress.New(func() time.Time { return r.opts.Now() }, opts.Poll)
 	r.deliver.id = opts.Root.ID()
 	r.turns = writers.Turns{Self: opts.Replica, Elected: opts.Elected, Now: opts.Now, Log: opts.Log}

@@ -326,7 +326,7 @@ func TestReserveIsRefused(t *testing.T) {
 		"OtherCluster": {"rome", wire.ReservationRequest{Spec: &v1alpha1.IntentSpec{Consumer: "paris"}}, 400, "BadRequest", "spec.consumer"},
 		"BadSpec":      {"rome", wire.ReservationRequest{Spec: &v1alpha1.IntentSpec{Objective: "fame"}}, 400, "BadRequest", "objective"},
 		"TooImportant": {"rome", func() wire.ReservationRequest {
-			q := wants("1", "1Gi", "")
+			q := wants("1", "1Gi", "1")
 			q.Priority = new(int32)
 			*q.Priority = -1
 			return q

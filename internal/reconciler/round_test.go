@@ -241,7 +241,11 @@ func releasedBy(t *testing.T, class string, honoured []int64, want []string) {
 		}
 	}
 	say(true)
-	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.push(map[string]string{
+		"intents/vision/train.yaml": intentOf("train", "4"),
+		// Facts of what is reported: with a capacity it would be an offer of its own.
+		"flavors/paris/h100.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Flavor\nmetadata: {name: h100, namespace: paris}\nspec:\n  labels: {racks: two}\n",
+	})
 	round := func() []string {
 		t.Helper()
 		var out []string

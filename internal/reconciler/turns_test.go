@@ -48,7 +48,7 @@ func TestOneDaemonDecides(t *testing.T) {
 	if err := two.Ready(); err == nil || !strings.Contains(err.Error(), "another daemon, one, writes this ledger") {
 		t.Errorf("two is ready: %v", err)
 	}
-	answer := s.ask(context.Background(), "rome", "k", wants("1", "1Gi", ""))
+	answer := s.ask(context.Background(), "rome", "k", wants("1", "1Gi", "1"))
 	if _, err := two.Round(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,12 @@ func writeFit(b *strings.Builder, since *planner.Plan) {
 			continue
 		}
 		for _, t := range d.Try {
-			lines = append(lines, fmt.Sprintf("- %s/%s would be placed with `%s`", escape.Markdown(d.Tenant), escape.Markdown(d.Name), escape.Code(t)))
+			change, price, priced := strings.Cut(t, "  # ")
+			line := fmt.Sprintf("- %s/%s would be placed with `%s`", escape.Markdown(d.Tenant), escape.Markdown(d.Name), escape.Code(change))
+			if priced {
+				line += " (" + escape.Markdown(price) + ")"
+			}
+			lines = append(lines, line)
 		}
 		if len(d.Try) == 0 && len(d.Near) > 0 {
 			lines = append(lines, fmt.Sprintf("- %s/%s nearly fits: %s", escape.Markdown(d.Tenant), escape.Markdown(d.Name), escape.Markdown(d.Near[0])))

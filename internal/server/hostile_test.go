@@ -64,7 +64,7 @@ var hostile = map[string]string{
 	"a negative quantity":         flavor(`"a"`, `,"used":{"memory":"-1Gi"}`),
 	"a negative price":            flavor(`"a"`, `,"price":{"currency":"EUR","perHour":{"gpu":"-1"}}`),
 	"a price with exponent":       flavor(`"a"`, `,"price":{"currency":"EUR","perHour":{"gpu":"1e999999999"}}`),
-	"a price as a float":          flavor(`"a"`, `,"price":{"currency":"EUR","perHour":{"gpu":0.1}}`),
+	"a price with an exponent":    flavor(`"a"`, `,"price":{"currency":"EUR","perHour":{"gpu":1e3}}`),
 	"NaN":                         flavor(`"a"`, `,"used":{"gpu":NaN}`),
 	"NaN as text":                 flavor(`"a"`, `,"used":{"gpu":"NaN"}`),
 	"Infinity":                    flavor(`"a"`, `,"used":{"memory":"Infinity"}`),

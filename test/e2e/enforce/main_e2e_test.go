@@ -16,7 +16,7 @@ import (
 	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
@@ -158,11 +158,11 @@ func (f *fleet) shownAs(name, phase, code string) error {
 		if path == "/metrics" {
 			continue
 		}
-		var list []wire.ContractState
-		if err := json.Unmarshal(body, &list); err != nil {
+		var page struct{ Data view.List[view.ContractRow] }
+		if err := json.Unmarshal(body, &page); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(list, func(s wire.ContractState) bool {
+		if !slices.ContainsFunc(page.Data.Items, func(s view.ContractRow) bool {
 			return s.Name == name && string(s.Phase) == phase && strings.HasPrefix(s.Reason, code)
 		}) {
 			return fmt.Errorf("it shows %s", body)

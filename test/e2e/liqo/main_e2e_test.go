@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/liqo"
@@ -157,14 +158,14 @@ func (f *fleet) ask(path string) (string, error) {
 
 // state is a held contract as the daemon sees it now.
 func (f *fleet) state(contract string) (wire.ContractState, error) {
-	var list []wire.ContractState
+	var page struct{ Data view.List[view.ContractRow] }
 	text, err := f.ask(wire.ContractsPath)
 	if err == nil {
-		err = json.Unmarshal([]byte(text), &list)
+		err = json.Unmarshal([]byte(text), &page)
 	}
-	for _, s := range list {
+	for _, s := range page.Data.Items {
 		if s.Name == contract {
-			return s, err
+			return s.ContractState, err
 		}
 	}
 	return wire.ContractState{}, errors.Join(err, fmt.Errorf("contract %s is not held: %s", contract, text))
