@@ -221,7 +221,12 @@ func (f *fleet) step(name string, run func(t *testing.T)) {
 // eventually waits for a condition that is not yet an error.
 func (f *fleet) eventually(what string, condition func() error) {
 	f.t.Helper()
-	deadline := time.Now().Add(patience)
+	f.within(patience, what, condition)
+}
+
+func (f *fleet) within(limit time.Duration, what string, condition func() error) {
+	f.t.Helper()
+	deadline := time.Now().Add(limit)
 	for {
 		err := condition()
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
@@ -147,7 +148,7 @@ func (f *fleet) handover(one *rig.Daemon) {
 			f.t.Fatal(err)
 		}
 	}
-	f.await(two)
+	f.eventually("it stands by", func() error { return logged(two, standsBy) })
 	if err := logged(two, "holds the cluster's Lease"); err == nil {
 		f.t.Error("two daemons hold one Lease")
 	}
@@ -162,9 +163,9 @@ func (f *fleet) handover(one *rig.Daemon) {
 		f.t.Errorf("it did not end well: %v", err)
 	}
 	f.put("next", intent("next", 1))
-	f.eventually("the other one places and applies", func() error { return f.inPhase("next", 1, "Peering") })
+	f.within(writers.Young+patience, "the other one places and applies", func() error { return f.inPhase("next", 1, "Peering") })
 	// A Lease that nobody gave up would have to run out first: 30 s.
-	if took := time.Since(told); took > 12*time.Second {
+	if took := time.Since(told); took > writers.Young+12*time.Second {
 		f.t.Errorf("the other one took over after %s: the Lease was not given up", took)
 	}
 }
@@ -206,7 +207,7 @@ func TestSignedOverSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.step("a directory is a remote too", func(*testing.T) {
-		local := f.daemon("local", "--repo", "file://"+f.Git.RepoDir(rig.Repo), "--signing-key", key)
+		local := f.daemon("local", "--identity", "one", "--repo", "file://"+f.Git.RepoDir(rig.Repo), "--signing-key", key)
 		for name := range f.Providers {
 			if _, err := f.Agent(f.ctx, name, local); err != nil {
 				f.t.Fatal(err)

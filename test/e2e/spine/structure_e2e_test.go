@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
 
@@ -236,9 +237,13 @@ func TestOddEntries(t *testing.T) {
 	f.sound()
 }
 
-// A daemon that hangs for longer than its Lease, and wakes up, brings nothing
-// back that another one has released: the other takes over within the Lease's time,
-// and the one that wakes up writes to neither the cluster nor the ledger.
+// standsBy is what a daemon logs that finds another one's commits on the ledger.
+const standsBy = "stands by: another daemon writes this ledger"
+
+// A daemon that hangs, and wakes up, brings nothing back that another one has released:
+// the other, which shares no store with it, takes over once nothing was written for two
+// minutes and the cluster's Lease has run out, and the one that wakes up writes to
+// neither the cluster nor the ledger.
 func TestHungDaemonWakesUp(t *testing.T) {
 	f := start(t, func(o *rig.Options) { o.Audit = true })
 	const hung = "fleetbroker:one" // its user in the cluster, so that its calls are told apart
@@ -258,30 +263,30 @@ func TestHungDaemonWakesUp(t *testing.T) {
 	two.NotifyPushes(f.ctx)
 	f.agents()
 	f.await(one)
-	f.await(two)
 	f.put("old", intent("old", 4))
 	f.eventually("placed", func() error { return f.inPhase("old", 1, "Peering") })
+	f.eventually("the other one stands by", func() error { return logged(two, standsBy) })
 	f.applied()
 	if err := one.Pause(); err != nil {
 		t.Fatal(err)
 	}
 	frozen := time.Now()
 	f.push("Exchange", map[string]*string{intentPath("old"): nil, intentPath("new"): ptr(intent("new", 16))})
-	f.eventually("the other one gives back and places", func() error {
+	f.within(writers.Young+2*patience, "the other one gives back and places", func() error {
 		if err := f.inPhase("old", 1, "Released"); err != nil {
 			return err
 		}
 		return f.inPhase("new", 1, "Peering")
 	})
 	f.applied()
-	if took := time.Since(frozen); took > delivery.Takeover(delivery.DefaultLeaseDuration)+20*time.Second {
+	if took := time.Since(frozen); took > writers.Young+delivery.Takeover(delivery.DefaultLeaseDuration)+20*time.Second {
 		t.Errorf("the other took over, gave back and placed after %s", took)
 	}
 	woken, ledger := time.Now(), f.ref(f.ledger)
 	if err := one.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("it is ready again", func() error { return f.ready(one) })
+	f.eventually("it stands by now", func() error { return logged(one, standsBy) })
 	f.quiet(2 * time.Second)
 	if f.ref(f.ledger) != ledger {
 		t.Errorf("once it woke up, the ledger got %q", f.subjects()[:1])
