@@ -229,7 +229,7 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 			d.loop.Wake()
 		}
 	}
-	fit := process.Fitness{Clock: d.clock.Err, Read: func() bool { return d.loop.View().Fleet != nil }, RemoteOut: d.loop.RemoteOut, Store: d.shared.Store}
+	fit := process.Fitness{Clock: d.clock.Err, Read: d.loop.HasRead, RemoteOut: d.loop.RemoteOut, Store: d.shared.Store}
 	d.election = &process.Election{
 		Config: d.shared.Config, Namespace: d.shared.Namespace, Identity: d.shared.Replica,
 		Fit: fit.Err, Cut: fit.Cut, Changed: changed, Log: d.log,

@@ -181,8 +181,10 @@ func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
 	r.reading = reading{heads: heads, checked: found, fleet: f, inputs: inputs, ledger: led}
 	if err = r.whose(ctx, since); err != nil {
 		r.reading = before
+		return err
 	}
-	return err
+	r.hasRead.Store(true)
+	return nil
 }
 
 // readFleet reads inputs that are new, and lets the other rooms follow them.

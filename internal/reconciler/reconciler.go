@@ -31,6 +31,8 @@ type Reconciler struct {
 	ask  atomic.Bool // the remote must be asked
 	hint atomic.Bool // somebody says that the remote moved
 	view atomic.Pointer[View]
+	// hasRead: fleet and ledger were read since the start.
+	hasRead atomic.Bool
 
 	progress *progress.Watch
 

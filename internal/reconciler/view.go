@@ -62,6 +62,10 @@ func (v *View) Unverified() []verify.Finding {
 // View is the newest view. Safe for any goroutine.
 func (r *Reconciler) View() *View { return r.view.Load() }
 
+// HasRead reports whether fleet and ledger have been read since the start. That is enough
+// to be elected: nothing can be planned before a leader has undone foreign edits.
+func (r *Reconciler) HasRead() bool { return r.hasRead.Load() }
+
 // Ready says why the daemon is not ready to serve, or nil.
 func (r *Reconciler) Ready() error {
 	v := r.View()

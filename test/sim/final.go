@@ -304,6 +304,8 @@ func (s *sim) fits(w *wish, p *provider, o *offered) bool {
 		if w.gpuMemory != "" && o.gpu.Memory.Less(v1alpha1.Quantity(w.gpuMemory).Amount(v1alpha1.Memory)) {
 			return false
 		}
+	} else if o.gpu != nil { // which is left to who asks for some
+		return false
 	}
 	need := v1alpha1.Resources{
 		v1alpha1.GPU: v1alpha1.AmountOf(int64(w.gpus)), v1alpha1.CPU: v1alpha1.AmountOf(int64(w.cpu) * 1000),

@@ -127,7 +127,7 @@ func (sh *shared) stand(d *daemon) {
 	}
 	now, holds := sh.s.tl.now, sh.holder == d && sh.life == d.life
 	err := process.Fitness{
-		Clock: d.clock.Err, Read: func() bool { return d.loop.View().Fleet != nil }, RemoteOut: d.loop.RemoteOut, Store: d.store,
+		Clock: d.clock.Err, Read: d.loop.HasRead, RemoteOut: d.loop.RemoteOut, Store: d.store,
 	}.Err()
 	switch {
 	case holds && err != nil:
