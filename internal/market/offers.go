@@ -20,16 +20,21 @@ import (
 // returned when all is. nil: the provider offers nothing.
 func (m *Market) makeView(name string, state ProviderState, before *view) *view {
 	offers := map[string]*model.Offer{}
-	files := map[string]bool{}
+	files := map[string]*v1alpha1.Flavor{}
 	for _, f := range m.files[name] {
-		files[f.Metadata.Name] = true
+		files[f.Metadata.Name] = f
+	}
+	// Two that say the same are one: a file that is given as the market too.
+	twice := func(f *v1alpha1.Flavor) bool {
+		file := files[f.Metadata.Name]
+		return file != nil && !reflect.DeepEqual(file.Spec, f.Spec)
 	}
 	add := func(f *v1alpha1.Flavor, static bool, withdrawn v1alpha1.Time) *v1alpha1.Flavor {
 		if o := offers[f.Metadata.Name]; o != nil {
 			return f
 		}
 		o := m.offer(f, static && !m.inputs.Reported[f.Ref()], before.offer(f.Metadata.Name))
-		o.Sources.Shadows = !static && files[f.Metadata.Name]
+		o.Sources.Shadows = !static && files[f.Metadata.Name] != nil
 		switch o.Static = static; {
 		case static:
 		case state.State != model.Fresh:
@@ -46,7 +51,7 @@ func (m *Market) makeView(name string, state ProviderState, before *view) *view 
 	p := m.providers[name]
 	if p != nil {
 		for k, f := range p.reported {
-			if shown := m.stated(p.lingering.on(f), files[f.Metadata.Name]); shown != f {
+			if shown := m.stated(p.lingering.on(f), twice(f)); shown != f {
 				add(shown, false, v1alpha1.Time{})
 				continue
 			}

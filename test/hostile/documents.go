@@ -64,7 +64,7 @@ func yamls() []Input {
 	return []Input{
 		headed("y-alias-laughs", "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n"),
 		file("y-alias-key", "a: &a x\n*a : 1\n"),
-		file("y-alias-good", strings.Replace(good("y-alias-good"), "{cpu: 1, memory: 1Gi", "{cpu: &one 1, memory: 1Gi, hugepages-2Mi: *one", 1)),
+		file("y-alias-good", strings.Replace(good("y-alias-good"), "{cpu: 1, memory: 1Gi", "{cpu: 1, memory: &one 1Gi, hugepages-2Mi: *one", 1)),
 		headed("y-alias-million", "a: &a "+strings.Repeat("x", 1000)+"\nb: ["+strings.TrimSuffix(strings.Repeat("*a,", 20000), ",")+"]\n"),
 		headed("y-anchors", "a: ["+strings.TrimSuffix(many(5000, "&a%d x,"), ",")+"]\n"),
 		headed("y-merge", "x: &x {a: 1}\ny: {<<: *x}\n"),

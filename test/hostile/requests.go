@@ -41,7 +41,7 @@ func Requests() []Request {
 		flavor(`"a"`, `,"used":{"gpu":99999999999999999999999999}`), flavor(`"a"`, `,"used":{"memory":"999999999999Ei"}`),
 		flavor(`"a"`, `,"used":{"memory":"1e2147483647"}`), flavor(`"a"`, `,"used":{"gpu":`+strings.Repeat("9", 1<<20)+`}`),
 		flavor(`"a"`, `,"used":{"gpu":-1}`), flavor(`"a"`, `,"price":{"currency":"EUR","perHour":{"gpu":"-1"}}`),
-		flavor(`"a"`, `,"price":{"currency":"EUR","perHour":{"gpu":0.1}}`), flavor(`"a"`, `,"used":{"gpu":NaN}`), flavor(`"a"`, `,"used":{"gpu":"0.5"}`),
+		flavor(`"a"`, `,"price":{"currency":"EUR","perHour":{"gpu":1e3}}`), flavor(`"a"`, `,"used":{"gpu":NaN}`), flavor(`"a"`, `,"used":{"gpu":"0.5"}`),
 		flavor(`"a"`, `,"gpu":{"unitsPerGPU":-7}`), flavor(`"a","name":"b"`, ``), flavor(`"a","NAME":"b"`, ``), flavor(`"a","namespace":"rome"`, ``),
 		flavor(`"p\u0430ris"`, ``), flavor(`"../../x"`, ``), flavor(`"a"`, `,"location":{"city":"\u001b]0;x\u0007"}`), flavor(`"a"`, `,"location":{"city":"\udc00"}`),
 		flavor(`"a"`, `,"held":{"../x":{"gpu":1}}`), `{"flavors":` + strings.Repeat("[", 1<<18) + strings.Repeat("]", 1<<18) + `}`,

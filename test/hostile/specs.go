@@ -15,7 +15,7 @@ func Specs() []Input {
 	return fine(slices.Concat(numbers(), counts(), terms(), places()),
 		"n-labels-ours", "n-label-value", "n-annotations", "w-long", "q-names",
 		"g-model", "g-model-markup", "g-model-escape", // no card is called so
-		"t-duration-zero", "t-date-9999",
+		"t-date-9999",
 		"t-window-same", "c-list", "c-nots", "c-ors", "c-regex", "c-zero", "c-overflow", "c-dyn", "c-comment", "c-empty", // no backtracking; what fails when it is asked matches nothing
 		"l-labels", "l-provider")
 }

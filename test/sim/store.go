@@ -238,6 +238,15 @@ func (p *provider) again(wait time.Duration) {
 	})
 }
 
+// heardByAll notes that a report is in the store, which all daemons watch.
+func (s *sim) heardByAll(p *provider, m message) {
+	for _, o := range s.daemons {
+		if o.life > 0 { // it was started once
+			o.heard[p.name], o.made[p.name] = s.tl.now, m.made
+		}
+	}
+}
+
 // put is a report reaching a replica, with its answer.
 func (p *provider) put(d *daemon, life int, m message) {
 	s := p.s
@@ -257,17 +266,14 @@ func (p *provider) put(d *daemon, life int, m message) {
 	switch err := d.store.Report(context.Background(), r); {
 	case err == nil:
 		p.acknowledged = generation
-		for _, o := range s.daemons {
-			if o.life > 0 { // it was started once
-				o.heard[p.name], o.made[p.name] = s.tl.now, m.made
-			}
-		}
+		s.heardByAll(p, m)
 	case errors.Is(err, market.ErrUnknownBase):
 		p.acknowledged = wire.Generation{}
 		p.again(span(s.rng, time.Millisecond, 100*time.Millisecond))
 	case errors.As(err, &busy):
 		p.again(busy.After)
 	case errors.As(err, &cut):
+		s.heardByAll(p, m) // perhaps: the answer alone may be lost
 		p.at = nil
 		p.again(span(s.rng, 2*time.Second, 5*time.Second))
 	case errors.As(err, &stale):
