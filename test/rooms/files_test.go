@@ -27,7 +27,7 @@ var large = map[string]int{
 	"internal/delivery":   5100,
 	"internal/fleet":      5350,
 	"internal/gitrepo":    7650,
-	"internal/reconciler": 5450,
+	"internal/reconciler": 5460,
 }
 
 // slack is by how much a large package may have fallen below its figure before
