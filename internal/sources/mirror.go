@@ -19,7 +19,7 @@ const (
 	// maxReceived and maxInflated bound what one fetch may bring, in bytes.
 	maxReceived = 64 << 20
 	maxInflated = 64 << 20
-	// maxPacks is how many packs may pile up before the mirror is made anew.
+	// maxPacks is how many packs may pile up before the mirror is made again.
 	maxPacks = 100
 	// maxCommit bounds a commit that is read, maxTree a directory, in bytes.
 	maxCommit = 1 << 20

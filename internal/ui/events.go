@@ -15,7 +15,7 @@ const (
 	// pace is how often a stream reports at most, beat how often it shows that it lives.
 	pace = time.Second
 	beat = 20 * time.Second
-	// streamLife bounds a stream: identities are looked at again when it is opened anew.
+	// streamLife bounds a stream: identities are looked at again when it is opened again.
 	streamLife = 10 * time.Minute
 )
 

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "slices"
+
 // Cluster is one Kubernetes cluster of the fleet: consumer, provider or both.
 type Cluster struct {
 	TypeMeta `json:",inline"`
@@ -56,12 +58,7 @@ const (
 
 // HasRole reports whether the cluster is a "provider" or a "consumer".
 func (c *Cluster) HasRole(role string) bool {
-	for _, r := range c.Spec.Roles {
-		if r == role {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Spec.Roles, role)
 }
 
 // LiqoSpec is how Liqo is installed in a cluster.

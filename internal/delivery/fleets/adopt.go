@@ -165,7 +165,7 @@ func (s Set) patch(live *unstructured.Unstructured) ([]byte, error) {
 }
 
 // managed gives what the old manager applied to this set's: fields that are no longer
-// applied would else belong to a manager that no longer exists, and stay for ever.
+// applied would else belong to a manager that no longer exists, and stay until deleted.
 func (s Set) managed(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	old := s.old().Name()
 	object := &metav1.PartialObjectMetadata{}

@@ -377,7 +377,7 @@ func (d *Deliverer) tell(ctx context.Context, name string, report *wire.Observed
 		d.mu.Unlock()
 		return
 	}
-	if p.own.Epoch <= p.last.Epoch { // somebody else spoke since: this is a later term
+	if p.own.Epoch <= p.last.Epoch { // another replica spoke since: this is a later term
 		p.own = wire.Generation{Epoch: p.last.Epoch + 1}
 	}
 	p.own.N++
