@@ -30,7 +30,7 @@ func (m *Market) StillHeld(provider, flavor, slice string, had v1alpha1.Resource
 		p.lingering[flavor] = map[string]v1alpha1.Resources{}
 	}
 	p.lingering[flavor][slice] = p.lingering[flavor][slice].Max(had)
-	m.update([]string{provider}, false)
+	m.update([]string{provider})
 }
 
 // on is a flavor as it is shown: the flavor itself where it holds no more than it

@@ -171,7 +171,14 @@ func (m *Market) SetInputs(in Inputs) {
 		}
 		m.files[f.Metadata.Namespace] = append(m.files[f.Metadata.Namespace], f)
 	}
-	m.update(sortedKeys(names), true)
+	now, dirty := m.opts.Now(), map[string]bool{}
+	m.refresh(now, dirty)
+	for name, p := range m.providers {
+		if p.freshness != model.Fresh {
+			dirty[name] = true // a grace may have changed, and with it when it is lost
+		}
+	}
+	m.publish(now, sortedKeys(names), dirty, true)
 }
 
 // same reports whether two inputs are made of the same documents. Most commits
@@ -263,20 +270,11 @@ func (m *Market) Offers(q Query) (market tree.Tree, flavors []v1alpha1.Flavor, c
 	return s.Tree(), flavors, changed
 }
 
-// update publishes what is known of some providers now. inputs says that the
-// fleet's own words changed too.
-func (m *Market) update(names []string, inputs bool) {
+// update publishes what is known of some providers now.
+func (m *Market) update(names []string) {
 	now, dirty := m.opts.Now(), map[string]bool{}
-	m.refresh(now, dirty)
-	if inputs {
-		// A grace may have changed, and with it when a silent provider is lost.
-		for name, p := range m.providers {
-			if p.freshness != model.Fresh {
-				dirty[name] = true
-			}
-		}
-	}
-	m.publish(now, names, dirty, inputs)
+	m.look(names, now, dirty)
+	m.publish(now, names, dirty, false)
 }
 
 // settle lets time pass: providers that have become silent or lost since, and
@@ -300,7 +298,7 @@ func (m *Market) settle(now time.Time) {
 	}
 	if len(forgotten) > 0 {
 		slices.Sort(forgotten)
-		m.update(slices.Compact(forgotten), false)
+		m.update(slices.Compact(forgotten))
 		return
 	}
 	dirty := map[string]bool{}
@@ -345,41 +343,62 @@ func (m *Market) refresh(now time.Time, dirty map[string]bool) {
 	m.due, m.early = m.next(), false
 }
 
-// renewed notes that a provider was heard now and says what it said. Before due
-// nobody else's freshness has changed, so that nobody else is looked at.
-func (m *Market) renewed(name string, p *provider, now time.Time) {
-	dirty := map[string]bool{}
+// look is refresh when only these providers were heard or changed: before due
+// nobody else's freshness has, so that nobody else is looked at. Thousands of
+// providers are heard every interval.
+func (m *Market) look(names []string, now time.Time, dirty map[string]bool) {
 	if m.cut || !m.due.IsZero() && !now.Before(m.due) {
 		m.refresh(now, dirty)
-	} else {
-		if p.freshness != model.Fresh {
-			p.freshness, dirty[name] = model.Fresh, true
-		}
-		if silent := now.Add(m.opts.Silence); m.due.IsZero() || silent.Before(m.due) {
-			m.due = silent
-		}
-		m.early = true
+		return
 	}
+	for _, name := range names {
+		p := m.providers[name]
+		if p == nil {
+			continue // it has files alone
+		}
+		if f := m.freshness(name, p, now); f != p.freshness {
+			p.freshness, dirty[name] = f, true
+		}
+		m.due = earlier(m.due, m.dueOf(name, p))
+	}
+	m.early = true
+}
+
+// aged publishes a provider's freshness after it was heard and offers what it did.
+func (m *Market) aged(name string, now time.Time) {
+	dirty := map[string]bool{}
+	m.look([]string{name}, now, dirty)
 	m.publish(now, nil, dirty, false)
 }
 
-func (m *Market) next() time.Time {
-	var next time.Time
-	earlier := func(t time.Time) {
-		if next.IsZero() || t.Before(next) {
-			next = t
-		}
-	}
+// next is when time alone changes anything of any provider.
+func (m *Market) next() (next time.Time) {
 	for name, p := range m.providers {
-		switch p.freshness {
-		case model.Fresh, model.Elsewhere:
-			earlier(p.heard.Add(m.opts.Silence))
-		case model.Silent:
-			earlier(p.heard.Add(m.grace(name)))
-		}
-		for _, w := range p.withdrawn {
-			earlier(w.at.Add(forget))
-		}
+		next = earlier(next, m.dueOf(name, p))
 	}
 	return next
+}
+
+// dueOf is when time alone changes what is known of a provider; zero: never.
+func (m *Market) dueOf(name string, p *provider) (due time.Time) {
+	switch p.freshness {
+	case model.Fresh, model.Elsewhere:
+		if p.agent {
+			due = p.heard.Add(m.opts.Silence)
+		}
+	case model.Silent:
+		due = p.heard.Add(m.grace(name))
+	}
+	for _, w := range p.withdrawn {
+		due = earlier(due, w.at.Add(forget))
+	}
+	return due
+}
+
+// earlier is the earlier of two times, of which zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

@@ -113,14 +113,14 @@ func (m *Market) Told(cluster string, generation wire.Generation, flavors []v1al
 	}
 	switch {
 	case !full && lingered:
-		m.update([]string{cluster}, false)
+		m.update([]string{cluster})
 		return nil
 	case !full:
-		m.renewed(cluster, p, now)
+		m.aged(cluster, now)
 		return nil
 	}
 	p.replace(list, v1alpha1.TimeOf(now))
-	m.update([]string{cluster}, !known)
+	m.update([]string{cluster})
 	if !known {
 		m.signal() // one more is heard, which may end deafness even if it offers nothing
 	}

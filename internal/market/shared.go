@@ -34,7 +34,7 @@ func (m *Market) Restore(cluster string, generation wire.Generation, flavors []v
 	}
 	p.generation = generation
 	p.replace(list, v1alpha1.TimeOf(now))
-	m.update([]string{cluster}, false)
+	m.update([]string{cluster})
 	return nil
 }
 
@@ -49,9 +49,7 @@ func (m *Market) Vouch(cluster string) {
 	}
 	now := m.opts.Now()
 	p.heard, p.unheard = now, true
-	dirty := map[string]bool{}
-	m.refresh(now, dirty)
-	m.publish(now, nil, dirty, false)
+	m.aged(cluster, now)
 }
 
 // Cut says that nobody can be heard: whoever brings the reports is cut off. The

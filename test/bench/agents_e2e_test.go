@@ -180,17 +180,7 @@ func report(ctx context.Context, line transport.Transport, agent, n int) error {
 	if n == 0 || n > 0 && (n+agent%changedOne)%changedOne != 0 {
 		return line.Put(ctx, g, nil, 0)
 	}
-	list := wire.FlavorReport{}
-	for i := range flavors {
-		list.Flavors = append(list.Flavors, v1alpha1.Flavor{
-			Metadata: v1alpha1.Metadata{Name: fmt.Sprintf("pool-%d", i)},
-			Spec: v1alpha1.FlavorSpec{
-				Capacity: v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(256_000), v1alpha1.Memory: v1alpha1.AmountOf(2 << 40), v1alpha1.GPU: v1alpha1.AmountOf(16)},
-				Used:     v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(int64(version) * 1000)},
-				GPU:      &v1alpha1.FlavorGPU{Vendor: "nvidia", Model: "nvidia-h100", Memory: v1alpha1.MemorySize{Amount: v1alpha1.AmountOf(80 << 30)}, ResourceName: "nvidia.com/gpu"},
-			},
-		})
-	}
+	list := wire.FlavorReport{Flavors: pools(256_000, int64(version)*1000)}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if err := json.NewEncoder(w).Encode(list); err != nil {
@@ -200,6 +190,22 @@ func report(ctx context.Context, line transport.Transport, agent, n int) error {
 		return err
 	}
 	return line.Put(ctx, g, packed.Bytes(), 0)
+}
+
+// pools are an agent's flavors, with so many thousandths of processors and so many
+// of them in use.
+func pools(capacity, used int64) (out []v1alpha1.Flavor) {
+	for i := range flavors {
+		out = append(out, v1alpha1.Flavor{
+			Metadata: v1alpha1.Metadata{Name: fmt.Sprintf("pool-%d", i)},
+			Spec: v1alpha1.FlavorSpec{
+				Capacity: v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(capacity), v1alpha1.Memory: v1alpha1.AmountOf(2 << 40), v1alpha1.GPU: v1alpha1.AmountOf(16)},
+				Used:     v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(used)},
+				GPU:      &v1alpha1.FlavorGPU{Vendor: "nvidia", Model: "nvidia-h100", Memory: v1alpha1.MemorySize{Amount: v1alpha1.AmountOf(80 << 30)}, ResourceName: "nvidia.com/gpu"},
+			},
+		})
+	}
+	return out
 }
 
 func wait(ctx context.Context, d time.Duration) {

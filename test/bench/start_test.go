@@ -34,7 +34,7 @@ func benchmarkColdStart(b *testing.B, fleet string, o gen.Options) {
 	state := b.TempDir()
 	for b.Loop() {
 		for _, kind := range []string{"cold", "warm"} {
-			took, u := startOnce(b, bin, p, address, state)
+			took, u := startOnce(b, bin, p, address, state, memoryLimit)
 			name := fleet + ": " + kind + " start"
 			if kind == "cold" {
 				results.below(name+" until ready", took.Seconds(), 20, "s")
@@ -56,8 +56,8 @@ type usage struct {
 // memoryLimit is that of the install base, fleet-repo-template/install/broker.
 const memoryLimit = "800MiB"
 
-func startOnce(b *testing.B, bin string, p *place, address, state string) (time.Duration, usage) {
-	b.Setenv("GOMEMLIMIT", memoryLimit) // for the daemon: our own runtime has read it
+func startOnce(b *testing.B, bin string, p *place, address, state, memory string) (time.Duration, usage) {
+	b.Setenv("GOMEMLIMIT", memory) // for the daemon: our own runtime has read it
 	begin := time.Now()
 	daemon, err := env.StartProgram("daemon", b.TempDir(), filepath.Join(bin, "fleetbroker"), "run", "--unsigned", "--repo", p.git.URL(repo),
 		"--state-dir", state, "--agents-address", "", "--operators-address", address, "--poll-interval", "1h")
@@ -76,7 +76,7 @@ func startOnce(b *testing.B, bin string, p *place, address, state string) (time.
 
 // ready waits until the daemon says so.
 func ready(b *testing.B, address string, daemon *env.Program) {
-	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(b.Context(), 15*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -190,6 +190,14 @@ func (c *Cluster) startServers(ctx context.Context) error {
 	return c.startPods(ctx)
 }
 
+// PIDs are the processes of etcd and kube-apiserver, by name, for whoever measures
+// them. A restart changes them.
+func (c *Cluster) PIDs() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return map[string]int{"etcd": c.etcd.pid(), "kube-apiserver": c.apiserver.pid()}
+}
+
 // Pause freezes kube-apiserver: connections are accepted by the kernel and
 // never answered, as from a cluster that hangs.
 func (c *Cluster) Pause() error {
