@@ -31,7 +31,8 @@ const measured = 2 * interval
 // sharer is a replica's part of the store.
 type sharer struct {
 	*store.Shared
-	market *market.Market
+	market  *market.Market
+	replica string
 }
 
 // BenchmarkStore is three replicas' market on a real API server: each provider
@@ -83,7 +84,8 @@ func sharing(ctx context.Context, b *testing.B, hub *rigtest.Hub, i int) *sharer
 		b.Fatal(err)
 	}
 	m := market.New(market.Options{Now: time.Now})
-	s := &sharer{market: m, Shared: store.NewShared(store.Options{API: api, Market: m, Replica: fmt.Sprintf("replica-%d", i), Life: fmt.Sprintf("life-%d", time.Now().UnixNano())})}
+	name := fmt.Sprintf("replica-%d", i)
+	s := &sharer{market: m, replica: name, Shared: store.NewShared(store.Options{API: api, Market: m, Replica: name, Life: fmt.Sprint(time.Now().UnixNano())})}
 	run, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(run) }()
@@ -100,10 +102,8 @@ func sharing(ctx context.Context, b *testing.B, hub *rigtest.Hub, i int) *sharer
 // whole waits until the replica has every provider's flavors.
 func (s *sharer) whole(ctx context.Context, b *testing.B) {
 	b.Helper()
-	begun := time.Now()
 	until(ctx, b, "every flavor is known", func() bool {
 		offers, _ := s.market.Snapshot().Select(market.Query{})
-		b.Logf("%s: %d flavors, cut %q, after %v", s.Status().Replicas, len(offers), s.Status().Cut, time.Since(begun))
 		return len(offers) == *sites*flavors
 	})
 }
@@ -183,9 +183,13 @@ func lively(ctx context.Context, b *testing.B, replicas []*sharer) []time.Durati
 					return err
 				}
 			}
+			took := time.Since(acknowledged)
+			if took > time.Second {
+				b.Logf("%s of %s, reported to %s %s after the beginning", took, r.Cluster, to.replica, acknowledged.Sub(begun))
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			seen = append(seen, time.Since(acknowledged))
+			seen = append(seen, took)
 			return nil
 		})
 	}

@@ -130,7 +130,7 @@ func (a *agent) list() []byte {
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFlavor},
 		Metadata: v1alpha1.Metadata{Name: "h100", Namespace: a.name},
 		Spec: v1alpha1.FlavorSpec{
-			Capacity: v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(a.gpus), v1alpha1.CPU: v1alpha1.AmountOf(256_000)},
+			Capacity: v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(a.gpus), v1alpha1.CPU: v1alpha1.AmountOf(256_000), v1alpha1.Memory: v1alpha1.AmountOf(1 << 40)},
 			GPU:      &v1alpha1.FlavorGPU{Vendor: "nvidia", Model: "nvidia-h100", UnitsPerGPU: 1, ResourceName: "nvidia.com/gpu"},
 		},
 	}}})
