@@ -23,6 +23,7 @@ func constructors() []func(Streams) *cobra.Command {
 		newCmdReconcile,
 		newCmdAccept,
 		newCmdExplain,
+		newCmdHow,
 		newCmdRender,
 		newCmdGet,
 		newCmdStatus,

@@ -2,13 +2,11 @@ package view
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/howto"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -134,8 +132,8 @@ type IntentPage struct {
 	// exchange is missing.
 	Spent *v1alpha1.Decimal `json:"spent,omitempty"`
 	Ahead v1alpha1.Decimal  `json:"ahead"`
-	// Use is a Pod that uses the capacity, as YAML; "" while nothing is usable.
-	Use string `json:"use,omitempty"`
+	// How to use what it holds.
+	How *howto.Guide `json:"how"`
 }
 
 // Placement is why a contract was placed where it is.
@@ -197,7 +195,7 @@ func (m *Model) Intent(s Sight, tenant, name string) *IntentPage {
 	if at < 0 && decision == nil {
 		return nil
 	}
-	p := &IntentPage{IntentRow: IntentRow{Tenant: tenant, Name: name, State: stateNew}, Decision: DecisionOf(decision), Contracts: []ContractRow{}}
+	p := &IntentPage{IntentRow: IntentRow{Tenant: tenant, Name: name, State: stateNew}, Decision: DecisionOf(decision), Contracts: []ContractRow{}, How: m.HowTo(tenant, name, howto.Job)}
 	if at >= 0 {
 		p.IntentRow = m.intents[at]
 	}
@@ -212,7 +210,6 @@ func (m *Model) Intent(s Sight, tenant, name string) *IntentPage {
 		p.Ahead = p.Ahead.Add(m.ahead(c))
 		if c.Status.Phase.Held() {
 			p.Author, p.Commit = cmp.Or(c.Spec.Intent.Author, p.Author), cmp.Or(c.Spec.Intent.Commit, p.Commit)
-			p.Use = cmp.Or(p.Use, podOf(c))
 			why := Placement{Contract: c.Metadata.Name, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Considered: c.Decision.Considered, Score: c.Decision.Score}
 			if len(c.Decision.RunnersUp) > 0 {
 				why.Next = &c.Decision.RunnersUp[0]
@@ -229,33 +226,4 @@ func (m *Model) Intent(s Sight, tenant, name string) *IntentPage {
 		p.Spent = &spent
 	}
 	return p
-}
-
-// podOf is a Pod that uses a contract's capacity: the namespace and the resources are
-// the contract's, name and image are for its author to write. "" where no namespace may
-// use it, or none is known by an exact name.
-func podOf(c *v1alpha1.Contract) string {
-	if c.Status.Phase != v1alpha1.PhaseActive || c.Spec.Offload == nil || len(c.Spec.Offload.Namespaces) == 0 {
-		return ""
-	}
-	limits := map[string]string{}
-	if g := c.Spec.GPUs; g != nil && g.Count > 0 {
-		limits[g.ResourceName] = fmt.Sprint(g.Count)
-	}
-	for _, name := range []string{v1alpha1.CPU, v1alpha1.Memory} {
-		if a, ok := c.Spec.Resources[name]; ok && len(limits) == 0 {
-			limits[name] = a.Canonical(name)
-		}
-	}
-	container := map[string]any{"name": "main", "image": "YOUR-IMAGE", "resources": map[string]any{"limits": limits}}
-	ns := c.Spec.Offload.Namespaces[0]
-	meta := map[string]any{"name": c.Spec.Intent.Name, "namespace": ns.Name}
-	if s := ns.PodSelector; s != nil && len(s.MatchLabels) > 0 {
-		meta["labels"] = s.MatchLabels
-	}
-	b, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": map[string]any{"containers": []any{container}}})
-	if err != nil {
-		return ""
-	}
-	return string(b)
 }

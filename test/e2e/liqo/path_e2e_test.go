@@ -5,9 +5,13 @@ package liqo
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/howto"
+	"github.com/fleetbroker/fleetbroker/test/env/rig"
 	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
@@ -47,6 +51,16 @@ func (f *fleet) quota(slice, want string) {
 	})
 }
 
+// how is the manifest that the command gives of an intent, with an image.
+func (f *fleet) how(intent string) string {
+	f.t.Helper()
+	out, err := exec.CommandContext(f.ctx, filepath.Join(bin, "fleetbroker"), "how", intent, "--kind", howto.Pod, "-o", "manifest", "-C", f.Git.URL(rig.Repo)).Output()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(out), howto.Image, "example.org/train")
+}
+
 // From a merged intent to a pod on another cluster, and back: two tenants on
 // one provider, each on its own slice.
 func TestFromIntentToPod(t *testing.T) {
@@ -59,6 +73,11 @@ func TestFromIntentToPod(t *testing.T) {
 		"jsonpath={.status.allocatable.nvidia\\.com/gpu} {.metadata.labels.gpu\\.fluidos\\.eu/model} {.metadata.labels.fleetbroker\\.io/intent}")
 	f.says("rome", "Ready", "get", "namespaceoffloadings.offloading.liqo.io", "offloading", "-n", "vision", "-o", "jsonpath={.status.offloadingPhase}")
 	f.quota(vision, `{"cpu":"8","ephemeral-storage":"20Gi","memory":"32Gi","nvidia.com/gpu":"2","pods":"20"}`)
+
+	f.apply("rome", f.how("vision/train"))
+	f.runs("rome", "vision", vision, 1)
+	f.runs("paris", "vision-rome", "paris-gpu", 1)
+	f.run("rome", "delete", "pod", "train", "-n", "vision")
 
 	f.apply("rome", rigtest.Deployment("vision", 2))
 	f.apply("rome", rigtest.Deployment("nlp", 3))
