@@ -55,10 +55,10 @@ type Contest struct {
 	infeasible map[string]bool
 	// Waiting jobs in the order in which they are served.
 	Waiting []*draft.Job
-	// Ends are known ends as of the pass EndsAt; Searched counts the searches for
+	// ends are known ends as of the pass endsAt; Searched counts the searches for
 	// reservations in a pass.
-	Ends     []Ending
-	EndsAt   int
+	ends     []Ending
+	endsAt   int
 	Searched int
 	// Whole is what the fleet has; nil until asked.
 	Whole *account.Fleet
@@ -116,7 +116,9 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 			}
 		})
 		if len(j.Tasks) > 0 {
-			r.Reserve(j, progressed)
+			if r.MayReserve(j) {
+				r.Reserve(j, r.knownEnds(progressed))
+			}
 			r.explainReserved(j)
 		}
 	})

@@ -51,14 +51,11 @@ type backfill struct {
 	ends []Ending
 }
 
-// Reserve makes a reservation for a job whose turn found too little free; progressed:
-// that turn got somewhere, so that other ends are known.
-func (r *Contest) Reserve(j *draft.Job, progressed bool) {
-	if !r.mayReserve(j) {
-		return
-	}
+// Reserve makes a reservation for a job that may have one and whose turn found too
+// little free, by known ends of contracts, in order; those of months matter to none.
+func (r *Contest) Reserve(j *draft.Job, known []Ending) {
 	b := &backfill{Contest: r, job: j}
-	if b.ends = b.endsThatMatter(progressed); len(b.ends) == 0 {
+	if b.ends = b.endsThatMatter(known); len(b.ends) == 0 {
 		return
 	}
 	draft.Set(&r.Draft, &r.Searched, r.Searched+1)
@@ -165,8 +162,8 @@ func (r *backfill) keepUntil(cl *claim) {
 	}
 }
 
-// mayReserve reports whether a job waits for capacity that may come.
-func (r *Contest) mayReserve(j *draft.Job) bool {
+// MayReserve reports whether a job waits for capacity that may come.
+func (r *Contest) MayReserve(j *draft.Job) bool {
 	if j.In == nil || j.Warm() || r.Claims[j] != nil || r.W.Deaf || j.Finding() || len(j.Open) == 0 || r.GivesUp(j) || r.Searched >= searches ||
 		!slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind == draft.TaskFresh }) {
 		return false
@@ -202,20 +199,17 @@ func (r *backfill) isTooLate(at v1alpha1.Time) bool {
 	return len(s.Windows) > 0 && !j.End.IsZero() && !at.Before(j.End.Time)
 }
 
-// endsThatMatter are the known ends that may make room for the job, in order.
-func (r *backfill) endsThatMatter(progressed bool) []Ending {
+// endsThatMatter are those of known ends that may make room for the job, in order.
+func (r *backfill) endsThatMatter(known []Ending) []Ending {
 	j := r.job
-	if r.EndsAt != r.Turns || progressed {
-		r.SetEnds(r.knownEnds())
-	}
 	var classes []*match.Class
 	for alt := range j.Alternatives() {
 		classes = append(classes, r.ShapeOf(j, alt))
 	}
 	var out []Ending
-	for i := range r.Ends {
-		e := &r.Ends[i]
-		if e.Contract.Metadata.Namespace == j.TenantName && e.Contract.Spec.Intent.Name == j.Name {
+	for i := range known {
+		e := &known[i]
+		if e.Month || e.Contract.Metadata.Namespace == j.TenantName && e.Contract.Spec.Intent.Name == j.Name {
 			continue
 		}
 		if slices.ContainsFunc(classes, func(s *match.Class) bool { return s.Of(e.Offer) != nil }) {
@@ -248,8 +242,12 @@ func (r *backfill) lendEnd(e *Ending) {
 	}
 }
 
-// knownEnds are those of contracts that no other intent waits for.
-func (r *Contest) knownEnds() []Ending {
+// knownEnds are those of contracts that no other intent waits for, as of this pass;
+// again: something was placed since they were last asked for.
+func (r *Contest) knownEnds(again bool) []Ending {
+	if r.endsAt == r.Turns && !again {
+		return r.ends
+	}
 	var out []Ending
 	for _, e := range r.Endings() {
 		if e.Month || e.Contract.Status.Displaced != nil {
@@ -264,6 +262,8 @@ func (r *Contest) knownEnds() []Ending {
 		out = append(out, e)
 	}
 	slices.SortFunc(out, EndsBefore)
+	draft.Set(&r.Draft, &r.ends, out)
+	draft.Set(&r.Draft, &r.endsAt, r.Turns)
 	return out
 }
 
@@ -356,14 +356,6 @@ func (r *Contest) DropReservations() {
 	}
 	if r.Searched > 0 {
 		draft.Set(&r.Draft, &r.Searched, 0)
-	}
-}
-
-// SetEnds sets the known ends that reservations go by in this pass.
-func (r *Contest) SetEnds(list []Ending) {
-	draft.Set(&r.Draft, &r.Ends, list)
-	if r.EndsAt != r.Turns {
-		draft.Set(&r.Draft, &r.EndsAt, r.Turns)
 	}
 }
 

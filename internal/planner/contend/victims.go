@@ -125,7 +125,6 @@ func (a *victimSet) before(b *victimSet) bool {
 // replica at the least cost to others, nil when there is none.
 func (s *victimSearch) leastDisturbing() *victimSet {
 	k := s.copied
-	s.BudgetFor(k, s.how, len(k.Tasks))
 	class := s.ShapeFor(k, s.how, 0)
 	l := s.LimitsFor(k, s.how, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
 	var best *victimSet

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // What a copy of a job has of each of the job's fields: the same value; one of its own
@@ -15,12 +14,12 @@ import (
 var copied = map[string][]string{
 	"same": {
 		"In", "TenantName", "Name", "Tenant", "Consumer", "State", "FirstSeen", "Priority", "All",
-		"Releasing", "Started", "End", "Seconds", "Target", "Sizing", "Grows", "Later", "Wanted", "Purse", "Alts", "Avoid",
+		"Releasing", "Started", "End", "Seconds", "Target", "Sizing", "Grows", "Later", "Alts", "Avoid",
 		"Why", "WhyCode", "Phase", "Code", "Text", "Since", "Proposals", "Refused", "Displaced", "Displacing", "Noticed", "Silent", "Frozen",
 		"Batched", "Seated", "Gone", "Senior", "TurnAt",
 	},
 	"own":  {"Live", "Ordinals", "Tasks"},
-	"none": {"News", "Open", "Shapes", "Dec", "written"},
+	"none": {"News", "Open", "Classes", "Dec", "written"},
 }
 
 func TestJob_CopiesHaveEachFieldOrNot(t *testing.T) {
@@ -103,7 +102,7 @@ func fill(t *testing.T, v reflect.Value) {
 		case reflect.Bool:
 			x.SetBool(true)
 		case reflect.Struct:
-			for _, value := range []any{v1alpha1.Time{Time: time.Unix(1, 0)}, v1alpha1.FirstSeen{Commit: "x"}, match.SpendLimits{Hourly: 1}} {
+			for _, value := range []any{v1alpha1.Time{Time: time.Unix(1, 0)}, v1alpha1.FirstSeen{Commit: "x"}, Classes{Replayed: true}} {
 				if reflect.TypeOf(value) == x.Type() {
 					x.Set(reflect.ValueOf(value))
 				}

@@ -61,9 +61,9 @@ type jobWas struct {
 
 // planWas is what a round notes of itself in passing.
 type planWas struct {
-	due              v1alpha1.Time
-	progress         int
-	reworded, solved bool
+	due                         v1alpha1.Time
+	progress                    int
+	reworded, solved, reordered bool
 }
 
 // ordinalWas is the next ordinal of a replica.
@@ -177,7 +177,8 @@ func (r *Draft) undo(k kind) {
 		r.unput(&e)
 	case kindPlan:
 		e := pop(&d.plans)
-		r.Plan.Due, r.Advances, r.Plan.reworded, r.Plan.solved = e.due, e.progress, e.reworded, e.solved
+		r.Plan.Due, r.Advances = e.due, e.progress
+		r.Plan.reworded, r.Plan.solved, r.Plan.reordered = e.reworded, e.solved, e.reordered
 	case kindOrdinal:
 		e := pop(&d.ordinals)
 		if e.of[e.key] = e.was; !e.known {
@@ -217,7 +218,7 @@ func (d *journal) EditJob(j *Job) {
 func (r *Draft) notePlan() {
 	if d := &r.journal; len(d.marks) > 0 {
 		d.kinds = append(d.kinds, kindPlan)
-		d.plans = append(d.plans, planWas{r.Plan.Due, r.Advances, r.Plan.reworded, r.Plan.solved})
+		d.plans = append(d.plans, planWas{r.Plan.Due, r.Advances, r.Plan.reworded, r.Plan.solved, r.Plan.reordered})
 	}
 }
 
