@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/explain"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -33,6 +34,39 @@ func NewTrial(w draft.World) *Trial {
 func (t *Trial) Mark() draft.Mark      { return t.r.Mark() }
 func (t *Trial) Rollback(m draft.Mark) { t.r.Rollback(m) }
 func (t *Trial) Keep(m draft.Mark)     { t.r.Keep(m) }
+
+// Free is what each offer has free.
+func (t *Trial) Free() map[*inventory.Offer]quantity.Vector {
+	out := map[*inventory.Offer]quantity.Vector{}
+	for _, o := range t.r.Inventory.Offers() {
+		out[o] = o.Free().Clone()
+	}
+	return out
+}
+
+// Unexplained is an offer that has something else free than it had at a mark without what
+// was taken since, "" for none.
+func (t *Trial) Unexplained(since draft.Mark, had map[*inventory.Offer]quantity.Vector) string {
+	seen := map[inventory.Place]bool{}
+	for _, x := range t.r.Changed(since) {
+		if seen[x.Place] {
+			return x.Offer.Ref + " is in it twice"
+		}
+		seen[x.Place] = true
+		had[x.Offer] = had[x.Offer].Sub(x.Size)
+		for _, m := range x.Offer.PoolPeers {
+			for i := quantity.CPU; i <= quantity.Storage; i++ {
+				had[m] = had[m].Set(i, had[m].At(i)-x.Size.At(i))
+			}
+		}
+	}
+	for o, want := range had {
+		if !o.Free().Equal(want) {
+			return fmt.Sprintf("%s has %v free, want %v", o.Ref, o.Free(), want)
+		}
+	}
+	return ""
+}
 
 // Operations are the names of what Do can do.
 var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate", "repair", "displace", "near", "capture", "move", "wake"}

@@ -40,7 +40,7 @@ const (
 type reservation struct {
 	until v1alpha1.Time
 	// whole is what the intent will take.
-	whole []booking
+	whole []draft.Taken
 }
 
 // backfill looks for the reservation of a job.
@@ -101,7 +101,7 @@ func (r *Contest) TellKept() {
 // keptFrom is the first of reservations without which a replica of a job would
 // fit, and where; nil if it waits for something else.
 func (r *Contest) keptFrom(j *draft.Job, kept []*claim) (*claim, *inventory.Offer) {
-	var own []booking
+	var own []draft.Taken
 	if c := r.Claims[j]; c != nil {
 		own = c.Booked
 	}
@@ -140,7 +140,7 @@ func (r *backfill) keepUntil(cl *claim) {
 		if e.At.After(cl.Reserved.until.Time) {
 			break
 		}
-		if slices.ContainsFunc(cl.Reserved.whole, func(b booking) bool { return e.givesTo(b.Offer) }) {
+		if slices.ContainsFunc(cl.Reserved.whole, func(b draft.Taken) bool { return e.givesTo(b.Offer) }) {
 			r.lendEnd(e)
 		}
 	}
@@ -150,7 +150,7 @@ func (r *backfill) keepUntil(cl *claim) {
 		slack[i] = p.Offer.Free().Clone().Sub(p.Size)
 	}
 	r.Rollback(m)
-	cl.Booked = make([]booking, len(slack))
+	cl.Booked = make([]draft.Taken, len(slack))
 	for i, p := range cl.Reserved.whole {
 		size := p.Size.Clone()
 		for k := range size {
@@ -158,7 +158,7 @@ func (r *backfill) keepUntil(cl *claim) {
 			size[k] = max(0, free-max(0, min(free, slack[i].At(k))))
 		}
 		r.Shift(p.Place, size.Negative())
-		cl.Booked[i] = booking{p.Place, size}
+		cl.Booked[i] = draft.Taken{Place: p.Place, Size: size}
 	}
 }
 
@@ -282,7 +282,7 @@ func (r *backfill) takeReserved() {
 
 // soonest is the first of the ends at which the job fits, and where. Every end
 // makes more room, so it is searched for by halves.
-func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
+func (r *backfill) soonest() (until v1alpha1.Time, whole []draft.Taken) {
 	ends, m := r.ends, r.Mark()
 	defer r.Rollback(m)
 	r.takeReserved()
@@ -293,13 +293,13 @@ func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
 			ended = ended[:len(ended)-1]
 		}
 	}
-	fits := func(n int) []booking {
+	fits := func(n int) []draft.Taken {
 		for len(ended) < n {
 			ended = append(ended, r.Mark())
 			r.lendEnd(&ends[len(ended)-1])
 		}
 		before(n)
-		return byOffer(r.dryRun(r.job))
+		return r.dryRun(r.job)
 	}
 	instant := func(n int) int { // n and all that end within a grace period of the n-th
 		for at := ends[n-1].At.Add(r.Grace()); n < len(ends) && !ends[n].At.After(at); {
@@ -333,19 +333,6 @@ func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
 	return until, whole
 }
 
-// byOffer adds up what is taken of each offer.
-func byOffer(places []booking) []booking {
-	var out []booking
-	for _, p := range places {
-		if i := slices.IndexFunc(out, func(b booking) bool { return b.Place == p.Place }); i >= 0 {
-			out[i].Size = out[i].Size.Add(p.Size)
-			continue
-		}
-		out = append(out, booking{p.Place, p.Size.Clone()})
-	}
-	return out
-}
-
 // DropReservations forgets them: another pass makes them in the order of its
 // turns.
 func (r *Contest) DropReservations() {
@@ -361,7 +348,7 @@ func (r *Contest) DropReservations() {
 
 // ReservedBeyond is what is kept for those that wait longer than a job lasts, which may
 // have it in its turn.
-func (r *Contest) ReservedBeyond(j *draft.Job) (list []booking) {
+func (r *Contest) ReservedBeyond(j *draft.Job) (list []draft.Taken) {
 	for k, c := range r.Claims {
 		// What ends is seen gone a little later.
 		if c.Reserved != nil && k.Priority >= j.Priority && !j.End.IsZero() && !j.End.Add(r.Grace()).After(c.Reserved.until.Time) {
@@ -372,7 +359,7 @@ func (r *Contest) ReservedBeyond(j *draft.Job) (list []booking) {
 }
 
 // placesText names offers, at most three.
-func placesText(list []booking) string {
+func placesText(list []draft.Taken) string {
 	var out []string
 	for _, b := range list {
 		out = append(out, b.Offer.Ref)

@@ -108,15 +108,71 @@ func (d *journal) Trying() bool { return len(d.marks) > 0 }
 // it with all within it.
 func (r *Draft) Rollback(m Mark) {
 	d := &r.journal
-	i := slices.IndexFunc(d.marks, func(o openMark) bool { return o.number == m })
-	if i < 0 {
-		panic("draft: the mark to roll back to is not open")
-	}
+	i := d.find(m)
 	at := d.marks[i].at
 	for n := len(d.kinds) - 1; n >= at; n-- {
 		r.undo(d.kinds[n])
 	}
 	d.kinds, d.marks = d.kinds[:at], d.marks[:i]
+}
+
+// find is the place of a mark among those that are open.
+func (d *journal) find(m Mark) int {
+	i := slices.IndexFunc(d.marks, func(o openMark) bool { return o.number == m })
+	if i < 0 {
+		panic("draft: the mark to go back to is not open")
+	}
+	return i
+}
+
+// Taken is capacity that is taken of a place; negative where it is given back or lent.
+type Taken struct {
+	inventory.Place
+	Size quantity.Vector
+}
+
+// Changed is what was taken of places since a mark that is open, each once, in the order
+// in which they were first changed. What is rolled back is not in it. A place that was
+// changed back by another change is, with nothing: its version is another. Offers of one
+// pool share what they have in common, and are not in it for what is taken of each other.
+func (r *Draft) Changed(since Mark) []Taken {
+	d := &r.journal
+	kinds := d.kinds[d.marks[d.find(since)].at:]
+	puts, loans := newest(d.puts, kinds, kindPut), newest(d.loans, kinds, kindLoan)
+	var out []Taken
+	at := map[inventory.Place]int{}
+	add := func(p inventory.Place, size quantity.Vector) {
+		i, known := at[p]
+		if !known {
+			i = len(out)
+			at[p], out = i, append(out, Taken{Place: p})
+		}
+		out[i].Size = out[i].Size.Add(size)
+	}
+	for _, k := range kinds {
+		switch k {
+		case kindPut:
+			if e := &puts[0]; e.offer != nil {
+				add(e.offer.Place(), e.taken.Size)
+			}
+			puts = puts[1:]
+		case kindLoan:
+			add(loans[0].place, loans[0].size.Negative())
+			loans = loans[1:]
+		}
+	}
+	return out
+}
+
+// newest are the last of a list of changes, those of a kind among kinds.
+func newest[T any](list []T, kinds []kind, of kind) []T {
+	n := len(list)
+	for _, k := range kinds {
+		if k == of {
+			n--
+		}
+	}
+	return list[n:]
 }
 
 // Keep closes the newest mark and leaves what changed since to the mark around it.
