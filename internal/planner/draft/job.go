@@ -27,13 +27,13 @@ type Job struct {
 // Copy is a job of its own that asks for the same, holds the same and has decided
 // nothing: it may be tried with some tasks and thrown away.
 func (j *Job) Copy(tasks []Task) *Job {
-	k := j.Bare()
+	k := j.bare()
 	k.Live, k.Ordinals, k.Tasks = slices.Clone(j.Live), maps.Clone(j.Ordinals), tasks
 	return k
 }
 
-// Bare is a job of its own that asks for the same and holds nothing.
-func (j *Job) Bare() *Job {
+// bare is a job of its own that asks for the same and holds nothing.
+func (j *Job) bare() *Job {
 	k := *j
 	k.written = 0
 	k.Dec, k.Classes, k.Open, k.Live, k.Ordinals, k.Tasks, k.News = Decision{}, Classes{}, nil, nil, nil, nil, nil

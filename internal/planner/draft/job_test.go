@@ -9,7 +9,7 @@ import (
 )
 
 // What a copy of a job has of each of the job's fields: the same value; one of its own
-// (Copy) or none (Bare); or none, because it comes of trying the copy. A new field has
+// (Copy) or none (bare); or none, because it comes of trying the copy. A new field has
 // to be put among these.
 var copied = map[string][]string{
 	"same": {
@@ -32,7 +32,7 @@ func TestJob_CopiesHaveEachFieldOrNot(t *testing.T) {
 	j := &Job{written: 1}
 	fill(t, reflect.ValueOf(j).Elem())
 	tasks := []Task{{Replica: 7}}
-	bare, whole := leaves(reflect.ValueOf(j.Bare()).Elem()), leaves(reflect.ValueOf(j.Copy(tasks)).Elem())
+	bare, whole := leaves(reflect.ValueOf(j.bare()).Elem()), leaves(reflect.ValueOf(j.Copy(tasks)).Elem())
 	for name, v := range leaves(reflect.ValueOf(j).Elem()) {
 		kind := class[name]
 		delete(class, name)

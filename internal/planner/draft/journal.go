@@ -135,8 +135,7 @@ type Taken struct {
 // in which they were first changed. What is rolled back is not in it. A place that was
 // changed back by another change is, with nothing: its version is another. Offers of one
 // pool share what they have in common, and are not in it for what is taken of each other.
-func (r *Draft) Changed(since Mark) []Taken {
-	d := &r.journal
+func (d *journal) Changed(since Mark) []Taken {
 	kinds := d.kinds[d.marks[d.find(since)].at:]
 	puts, loans := newest(d.puts, kinds, kindPut), newest(d.loans, kinds, kindLoan)
 	var out []Taken

@@ -52,7 +52,7 @@ func (r *Placer) Movable(j *draft.Job) bool {
 	if j.Replicas() == 1 {
 		return true
 	}
-	own := r.spendingFor(j, 1, nil).Money
+	own := r.For(j, Request{}, 1).spending.Money
 	return own.Hourly >= quantity.Unlimited && own.HourlySpot >= quantity.Unlimited && own.Total >= quantity.Unlimited
 }
 

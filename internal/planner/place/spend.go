@@ -13,14 +13,10 @@ import (
 // them: what the job's other contracts cost is spent; those in except are about to be
 // replaced.
 func (r *Placer) For(j *draft.Job, q Request, replicas int, except ...*v1alpha1.Contract) Request {
-	q.spending = r.spendingFor(j, replicas, except)
-	return q
-}
-
-func (r *Placer) spendingFor(j *draft.Job, replicas int, except []*v1alpha1.Contract) match.Spending {
-	return match.Spending{
+	q.spending = match.Spending{
 		Replicas: int64(max(replicas, 1)), Money: r.moneyFor(j, j.In.Spec.Budget, j.Live, except), Seconds: j.Seconds,
 	}
+	return q
 }
 
 // spending is what a request spends on a job.
@@ -28,12 +24,12 @@ func (r *Placer) spending(j *draft.Job, q Request) match.Spending {
 	if q.spending.Replicas > 0 {
 		return q.spending
 	}
-	return r.spendingFor(j, len(j.Tasks), nil)
+	return r.For(j, q, len(j.Tasks)).spending
 }
 
 // Limited reports whether money limits what a job takes: its own budget, or its
 // tenant's.
-func (r *Placer) Limited(j *draft.Job) bool { return limited(j, j.In.Spec.Budget) }
+func Limited(j *draft.Job) bool { return limited(j, j.In.Spec.Budget) }
 
 // limited is Limited under a budget of the job's.
 func limited(j *draft.Job, own *v1alpha1.IntentBudget) bool {
