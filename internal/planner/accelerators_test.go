@@ -267,7 +267,7 @@ func TestRules_WhatIsOlderIsCounted(t *testing.T) {
 	b.W.Rules = planner.Rules - 1
 	b.Round()
 	b.W.Rules = 0
-	if c := b.Contracts("vision/train")[0]; c.Decision.Rules != 0 || !slices.Contains(planner.BeyondLimits(&b.W), older) {
+	if c := b.Contracts("vision/train")[0]; c.Decision.Rules != planner.Rules-1 || !slices.Contains(planner.BeyondLimits(&b.W), older) {
 		t.Errorf("rules %d, %q", c.Decision.Rules, planner.BeyondLimits(&b.W))
 	}
 	wantOnlyKeeps(t, b)

@@ -248,12 +248,12 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, only strin
 	if alt < 0 {
 		return nil
 	}
-	r.Budget(j, 1, c)
+	q := r.For(j, place.Request{}, 1, c)
 	m := r.Mark()
 	defer r.Rollback(m)
 	r.OffAccount(c)
-	s := r.ShapeOf(j, alt)
-	l := r.LimitsFor(j, place.Request{}, s, match.SpendLimits{}, 0)
+	s := r.ShapeFor(j, q, alt)
+	l := r.LimitsFor(j, q, s, match.SpendLimits{}, 0)
 	here := s.Of(o)
 	floor, costs := -1.0, r.weekly(c.Spec.Price)
 	if here != nil {

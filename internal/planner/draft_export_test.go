@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/explain"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -22,11 +23,6 @@ type Trial struct{ r *round }
 func NewTrial(w draft.World) *Trial {
 	r := newRound(&w)
 	r.prepareAll()
-	for _, j := range r.Jobs {
-		if len(j.Tasks) > 0 && j.In != nil {
-			r.Budget(j, len(j.Tasks))
-		}
-	}
 	r.Turns = 1
 	for name := range r.W.Tenants { // opened on first use
 		r.Accounts.Of(name)
@@ -39,8 +35,41 @@ func (t *Trial) Mark() draft.Mark      { return t.r.Mark() }
 func (t *Trial) Rollback(m draft.Mark) { t.r.Rollback(m) }
 func (t *Trial) Keep(m draft.Mark)     { t.r.Keep(m) }
 
+// Free is what each offer has free.
+func (t *Trial) Free() map[*inventory.Offer]quantity.Vector {
+	out := map[*inventory.Offer]quantity.Vector{}
+	for _, o := range t.r.Inventory.Offers() {
+		out[o] = o.Free().Clone()
+	}
+	return out
+}
+
+// Unexplained is an offer that has something else free than it had at a mark without what
+// was taken since, "" for none.
+func (t *Trial) Unexplained(since draft.Mark, had map[*inventory.Offer]quantity.Vector) string {
+	seen := map[inventory.Place]bool{}
+	for _, x := range t.r.Changed(since) {
+		if seen[x.Place] {
+			return x.Offer.Ref + " is in it twice"
+		}
+		seen[x.Place] = true
+		had[x.Offer] = had[x.Offer].Sub(x.Size)
+		for _, m := range x.Offer.PoolPeers {
+			for i := quantity.CPU; i <= quantity.Storage; i++ {
+				had[m] = had[m].Set(i, had[m].At(i)-x.Size.At(i))
+			}
+		}
+	}
+	for o, want := range had {
+		if !o.Free().Equal(want) {
+			return fmt.Sprintf("%s has %v free, want %v", o.Ref, o.Free(), want)
+		}
+	}
+	return ""
+}
+
 // Operations are the names of what Do can do.
-var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate", "repair", "displace", "near", "capture", "budget", "move", "wake"}
+var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate", "repair", "displace", "near", "capture", "move", "wake"}
 
 // Do works one operation on the n-th of what there is of its kind. It reports
 // whether there was any.
@@ -49,7 +78,7 @@ func (t *Trial) Do(operation string, n int) bool {
 	j := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Tasks) == 0 }), n)
 	holder := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Live) == 0 }), n)
 	switch {
-	case slices.Contains([]string{"turn", "fill", "look", "reserve", "budget"}, operation) && j == nil,
+	case slices.Contains([]string{"turn", "fill", "look", "reserve"}, operation) && j == nil,
 		slices.Contains([]string{"lend", "off the account", "on the account", "release", "adapt", "capture", "move"}, operation) && holder == nil:
 		return false
 	}
@@ -61,7 +90,10 @@ func (t *Trial) Do(operation string, n int) bool {
 	case "look":
 		r.LookOnly(j, place.Request{})
 	case "reserve":
-		r.Reserve(j, n%2 == 0)
+		if !r.MayReserve(j) {
+			return false
+		}
+		r.Reserve(j, r.Endings())
 	case "lend":
 		r.Lend(holder.Live[0])
 	case "off the account":
@@ -104,8 +136,6 @@ func (t *Trial) Do(operation string, n int) bool {
 		w := r.NewJob(in[0], in[0].Metadata.Namespace, in[0].Metadata.Name)
 		r.SettleJob(w)
 		r.AddJob(w)
-	case "budget":
-		r.Budget(j, n+1)
 	case "move":
 		c := holder.Live[0]
 		r.Exchange(holder, place.Request{}, draft.Task{Kind: draft.TaskMove, Replica: c.Spec.Intent.Replica, Old: c}, 0, 1, lifecycle.CodeConsolidated, "a test")
@@ -151,8 +181,8 @@ var notState = map[string]string{
 
 // notOfJob are the fields of a job that a rollback may leave.
 var notOfJob = map[string]string{
-	"Shapes": "classes by what is asked, found on first use",
-	"Alts":   "follows from the intent",
+	"Classes": "by what is asked, found on first use",
+	"Alts":    "follows from the intent",
 }
 
 // State is everything that a rollback must bring back, as text: every field of the

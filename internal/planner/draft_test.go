@@ -13,7 +13,8 @@ import (
 )
 
 // Rolling back to a mark brings back everything, whatever was done since, alone
-// and within other marks.
+// and within other marks; and what is said to have changed since is the difference of
+// what offers had free then and have now.
 func TestRollbackIsTheIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newStory(t)
@@ -30,13 +31,16 @@ func TestRollbackIsTheIdentity(t *testing.T) {
 		}
 		var nest func(depth int)
 		nest = func(depth int) {
-			mark, was := trial.Mark(), trial.State()
+			mark, was, free := trial.Mark(), trial.State(), trial.Free()
 			for range rapid.IntRange(1, 4).Draw(t, "operations") {
 				if depth > 0 && rapid.IntRange(0, 2).Draw(t, "nested") == 0 {
 					nest(depth - 1)
 					continue
 				}
 				do()
+			}
+			if why := trial.Unexplained(mark, free); why != "" {
+				t.Fatalf("what changed since the mark is not what was taken: %s", why)
 			}
 			if rapid.IntRange(0, 3).Draw(t, "kept") == 0 {
 				trial.Keep(mark)

@@ -52,7 +52,6 @@ func MeasurePace(w draft.World) *Pace {
 	p.Settle = lap()
 	var waiting []*draft.Job
 	for _, j := range r.Jobs {
-		r.Budget(j, len(j.Tasks))
 		waiting = append(waiting, j)
 	}
 	classes := map[*match.Class]bool{}
@@ -104,7 +103,7 @@ func MeasurePace(w draft.World) *Pace {
 func (r *round) scan(j *draft.Job) *match.Candidate {
 	back := r.Match.Imagine() // nothing is known of any class, and of this one afterwards
 	r.Match.ForgetAll()
-	cands := r.Match.Class(place.AskOf(j, 0)).Candidates
+	cands := r.Match.Class(r.AskOf(j, place.Request{}, 0)).Candidates
 	back()
 	var best *match.Candidate
 	for i := range cands {

@@ -42,7 +42,7 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 	}
 	kinds := map[*match.Class]int32{}
 	for _, s := range seats {
-		if plain && s.Job.Purse.Limited || s.At != nil && b.rowOf(s.At.Offer, plain) < 0 {
+		if plain && place.Limited(s.Job) || s.At != nil && b.rowOf(s.At.Offer, plain) < 0 {
 			continue
 		}
 		kind, known := kinds[s.Shape]

@@ -104,7 +104,6 @@ func (p *repairs) extras(without []*draft.Job, alt int) (out []*place.Seat) {
 		if len(j.Tasks) == 0 || alt >= len(j.Alternatives()) {
 			continue
 		}
-		p.Budget(j, len(j.Tasks))
 		of := p.ShapeOf(j, alt)
 		if len(of.ByPrice()) == 0 {
 			continue
@@ -198,7 +197,8 @@ func (p *repairs) take(s *place.Seat, c *match.Candidate, on []batch.Units) *v1a
 	if c.Fails != "" {
 		return nil
 	}
-	l := p.LimitsFor(s.Job, place.Request{}, of, match.SpendLimits{}, 0)
+	q := p.For(s.Job, place.Request{}, 1, s.First) // alone where a budget of its own limits it (Movable)
+	l := p.LimitsFor(s.Job, q, of, match.SpendLimits{}, 0)
 	if l.Rejects(c) != "" {
 		return nil
 	}
@@ -207,7 +207,7 @@ func (p *repairs) take(s *place.Seat, c *match.Candidate, on []batch.Units) *v1a
 		next = slices.DeleteFunc(append([]*match.Candidate{best}, others...), func(x *match.Candidate) bool { return x == c })
 	}
 	p.Recount(s)
-	made := p.NewContract(s.Job, place.Request{}, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
+	made := p.NewContract(s.Job, q, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
 	if len(on) > 0 {
 		made.Spec.GPUs.Cards = nil
 		for _, u := range on {

@@ -35,7 +35,6 @@ func (r *round) lineUp() {
 		if (len(j.Tasks) == 0 && !j.Warm()) || j.Finding() {
 			continue
 		}
-		r.Budget(j, len(j.Tasks))
 		waiting = append(waiting, j)
 	}
 	r.Order(waiting)
@@ -76,7 +75,6 @@ func (r *round) displace() bool {
 	more := r.Displace()
 	for _, j := range more {
 		if len(j.Tasks) > 0 && !slices.Contains(r.Waiting, j) {
-			r.Budget(j, len(j.Tasks))
 			r.Waiting = append(r.Waiting, j)
 		}
 	}

@@ -53,6 +53,7 @@ const (
 	Rules       = draft.Rules
 	SolvedRules = draft.SolvedRules
 	ReasonRules = draft.ReasonRules
+	OrderRules  = draft.OrderRules
 )
 
 // SameObservation reports whether two observations report the same.

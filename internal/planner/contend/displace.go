@@ -9,9 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
-	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
-	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
@@ -55,10 +53,10 @@ type Contest struct {
 	infeasible map[string]bool
 	// Waiting jobs in the order in which they are served.
 	Waiting []*draft.Job
-	// Ends are known ends as of the pass EndsAt; Searched counts the searches for
+	// ends are known ends as of the pass endsAt; Searched counts the searches for
 	// reservations in a pass.
-	Ends     []Ending
-	EndsAt   int
+	ends     []Ending
+	endsAt   int
 	Searched int
 	// Whole is what the fleet has; nil until asked.
 	Whole *account.Fleet
@@ -81,7 +79,7 @@ type claim struct {
 	// soon: everything it needs is being released by others anyway.
 	soon bool
 	// Booked is free capacity that is kept for it.
-	Booked []booking
+	Booked []draft.Taken
 	// Reserved: no contract gives way; it waits for what is known to end.
 	Reserved *reservation
 }
@@ -92,12 +90,6 @@ func (cl *claim) causeOf(c *v1alpha1.Contract) v1alpha1.Cause {
 		return d.Cause
 	}
 	return cl.causes[c.Metadata.Name]
-}
-
-// booking is capacity of a place.
-type booking struct {
-	inventory.Place
-	Size quantity.Vector
 }
 
 // turn does what can be done for a job now, and else sees whether others have
@@ -116,7 +108,9 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 			}
 		})
 		if len(j.Tasks) > 0 {
-			r.Reserve(j, progressed)
+			if r.MayReserve(j) {
+				r.Reserve(j, r.knownEnds(progressed))
+			}
 			r.explainReserved(j)
 		}
 	})
@@ -144,7 +138,7 @@ func (r *Contest) claimsBelow(j *draft.Job) (below []*claim) {
 }
 
 // Without calls f as if bookings were not kept.
-func (r *Contest) Without(list []booking, f func()) {
+func (r *Contest) Without(list []draft.Taken, f func()) {
 	for _, b := range list {
 		r.Shift(b.Place, b.Size)
 	}
@@ -155,7 +149,7 @@ func (r *Contest) Without(list []booking, f func()) {
 }
 
 // bookedFor are what is kept for claims; nil is none.
-func bookedFor(claims ...*claim) (list []booking) {
+func bookedFor(claims ...*claim) (list []draft.Taken) {
 	for _, c := range claims {
 		if c != nil {
 			list = append(list, c.Booked...)
@@ -165,7 +159,7 @@ func bookedFor(claims ...*claim) (list []booking) {
 }
 
 // BookedFor is what is kept for jobs.
-func (r *Contest) BookedFor(jobs ...*draft.Job) (list []booking) {
+func (r *Contest) BookedFor(jobs ...*draft.Job) (list []draft.Taken) {
 	for _, j := range jobs {
 		list = append(list, bookedFor(r.Claims[j])...)
 	}
@@ -187,14 +181,14 @@ func (r *Contest) Unbook(j *draft.Job) {
 // book keeps what is free already of a claimant's places for it: else those
 // that come after it, its victims among them, would take it while it waits for
 // the rest.
-func (r *Contest) book(c *claim, places []booking) {
+func (r *Contest) book(c *claim, places []draft.Taken) {
 	for _, p := range places {
 		size := p.Size.Clone()
 		for i := range size {
 			size[i] = min(size[i], max(p.Offer.Free().At(i), 0))
 		}
 		r.Shift(p.Place, size.Negative())
-		c.Booked = append(c.Booked, booking{p.Place, size})
+		c.Booked = append(c.Booked, draft.Taken{Place: p.Place, Size: size})
 	}
 }
 

@@ -39,7 +39,7 @@ func (e *Ending) givesTo(to *inventory.Offer) bool {
 	if e.reserved == nil {
 		return is(e.Offer)
 	}
-	return slices.ContainsFunc(e.reserved.Reserved.whole, func(b booking) bool { return is(b.Offer) })
+	return slices.ContainsFunc(e.reserved.Reserved.whole, func(b draft.Taken) bool { return is(b.Offer) })
 }
 
 // Endings are what is known to end, in order.

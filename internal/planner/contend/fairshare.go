@@ -96,12 +96,12 @@ func (r *Contest) serve(waiting []*draft.Job, q place.Request) {
 }
 
 func (r *Contest) serveEquals(group []*draft.Job, q place.Request) {
-	r.seniorFirst(group)
+	senior := r.seniorFirst(group)
 	byTenant := map[*account.Tenant]*turns{}
 	var fair fairQueue
 	next := 0
 	for i, j := range group {
-		if i == next && (j.Senior || r.hasClaim(j)) {
+		if i == next && (j == senior || r.hasClaim(j)) {
 			r.turn(j, q) // others give way to it: it goes before its equals
 			next++
 			continue
@@ -140,8 +140,8 @@ func (r *Contest) serveEquals(group []*draft.Job, q place.Request) {
 }
 
 // seniorFirst puts the oldest of a group that has waited for too long in front
-// of those for which no contract gives way.
-func (r *Contest) seniorFirst(group []*draft.Job) {
+// of those for which no contract gives way, and returns it, nil for none.
+func (r *Contest) seniorFirst(group []*draft.Job) *draft.Job {
 	for _, j := range group {
 		if j.Senior {
 			r.EditJob(j)
@@ -149,7 +149,7 @@ func (r *Contest) seniorFirst(group []*draft.Job) {
 		}
 	}
 	if !slices.ContainsFunc(group, func(j *draft.Job) bool { return j.Tenant != group[0].Tenant }) {
-		return // they go by age anyway
+		return nil // they go by age anyway
 	}
 	least := [2]int64{math.MaxInt64, math.MaxInt64}
 	for _, j := range group {
@@ -176,8 +176,9 @@ func (r *Contest) seniorFirst(group []*draft.Job) {
 		j.Senior = true
 		copy(group[claims+1:i+1], group[claims:i])
 		group[claims] = j
-		return
+		return j
 	}
+	return nil
 }
 
 // sizeOf is what a job asks for in total: GPUs, then cores.

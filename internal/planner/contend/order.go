@@ -61,13 +61,15 @@ func (r *Contest) flexibility(j *draft.Job) int {
 	return n
 }
 
-// Order puts jobs in the order in which they are served.
+// Order puts jobs in the order in which they are served: by all that each waits for, so
+// that it is the same in each pass, though a turn asks for one replica after the other.
 func (r *Contest) Order(jobs []*draft.Job) {
 	if len(jobs) < 2 {
 		return
 	}
 	ranks := make([]rank, len(jobs))
 	for i, j := range jobs {
+		r.NoteAskedForAll(j)
 		s := r.ShapeOf(j, 0)
 		k := rank{job: j, flexible: r.flexibility(j), at: j.FirstSeen.At.Unix(), fromPriority: j.Priority, claims: 1, offered: 1}
 		if j.Offered() {

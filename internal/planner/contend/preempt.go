@@ -85,7 +85,7 @@ func (r *Contest) makeClaim(j *draft.Job) {
 	}
 	m := r.Mark()
 	r.Lend(pending...)
-	var places []booking
+	var places []draft.Taken
 	if len(pending) > 0 {
 		places = r.dryRun(j)
 	}
@@ -143,7 +143,7 @@ func (r *Contest) leavingAnyway(j *draft.Job, own []*v1alpha1.Contract) []*v1alp
 
 // dryRun does what a job would do now and takes it back: where its replicas
 // would be placed, nothing when not all of them (of a gang; else none).
-func (r *Contest) dryRun(j *draft.Job) []booking {
+func (r *Contest) dryRun(j *draft.Job) []draft.Taken {
 	m := r.Mark()
 	defer r.Rollback(m)
 	k := r.CopyOf(j)
@@ -152,25 +152,12 @@ func (r *Contest) dryRun(j *draft.Job) []booking {
 	if (j.Gang() && len(k.Tasks) > 0) || len(k.Tasks) == before {
 		return nil
 	}
-	return r.placesOf(j, k)
+	return r.Changed(m)
 }
 
 // CopyOf is a copy of a job that may be filled and thrown away: only with
 // what has to be placed again.
 func (r *Contest) CopyOf(j *draft.Job) *draft.Job { return j.Copy(r.Fresh(j.Tasks)) }
-
-// placesOf are where a copy of a job was placed.
-func (r *Contest) placesOf(j, k *draft.Job) []booking {
-	var places []booking
-	for _, c := range k.Live {
-		if slices.Contains(j.Live, c) {
-			continue
-		}
-		o := r.OfferOf(c)
-		places = append(places, booking{o.Place(), r.Footprint(o, c.Metadata.Name, c)})
-	}
-	return places
-}
 
 // explainClaim writes what a claimant waits for.
 func (r *Contest) explainClaim(cl *claim) {

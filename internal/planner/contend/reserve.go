@@ -40,7 +40,7 @@ const (
 type reservation struct {
 	until v1alpha1.Time
 	// whole is what the intent will take.
-	whole []booking
+	whole []draft.Taken
 }
 
 // backfill looks for the reservation of a job.
@@ -51,14 +51,11 @@ type backfill struct {
 	ends []Ending
 }
 
-// Reserve makes a reservation for a job whose turn found too little free; progressed:
-// that turn got somewhere, so that other ends are known.
-func (r *Contest) Reserve(j *draft.Job, progressed bool) {
-	if !r.mayReserve(j) {
-		return
-	}
+// Reserve makes a reservation for a job that may have one and whose turn found too
+// little free, by known ends of contracts, in order; those of months matter to none.
+func (r *Contest) Reserve(j *draft.Job, known []Ending) {
 	b := &backfill{Contest: r, job: j}
-	if b.ends = b.endsThatMatter(progressed); len(b.ends) == 0 {
+	if b.ends = b.endsThatMatter(known); len(b.ends) == 0 {
 		return
 	}
 	draft.Set(&r.Draft, &r.Searched, r.Searched+1)
@@ -104,7 +101,7 @@ func (r *Contest) TellKept() {
 // keptFrom is the first of reservations without which a replica of a job would
 // fit, and where; nil if it waits for something else.
 func (r *Contest) keptFrom(j *draft.Job, kept []*claim) (*claim, *inventory.Offer) {
-	var own []booking
+	var own []draft.Taken
 	if c := r.Claims[j]; c != nil {
 		own = c.Booked
 	}
@@ -143,7 +140,7 @@ func (r *backfill) keepUntil(cl *claim) {
 		if e.At.After(cl.Reserved.until.Time) {
 			break
 		}
-		if slices.ContainsFunc(cl.Reserved.whole, func(b booking) bool { return e.givesTo(b.Offer) }) {
+		if slices.ContainsFunc(cl.Reserved.whole, func(b draft.Taken) bool { return e.givesTo(b.Offer) }) {
 			r.lendEnd(e)
 		}
 	}
@@ -153,7 +150,7 @@ func (r *backfill) keepUntil(cl *claim) {
 		slack[i] = p.Offer.Free().Clone().Sub(p.Size)
 	}
 	r.Rollback(m)
-	cl.Booked = make([]booking, len(slack))
+	cl.Booked = make([]draft.Taken, len(slack))
 	for i, p := range cl.Reserved.whole {
 		size := p.Size.Clone()
 		for k := range size {
@@ -161,12 +158,12 @@ func (r *backfill) keepUntil(cl *claim) {
 			size[k] = max(0, free-max(0, min(free, slack[i].At(k))))
 		}
 		r.Shift(p.Place, size.Negative())
-		cl.Booked[i] = booking{p.Place, size}
+		cl.Booked[i] = draft.Taken{Place: p.Place, Size: size}
 	}
 }
 
-// mayReserve reports whether a job waits for capacity that may come.
-func (r *Contest) mayReserve(j *draft.Job) bool {
+// MayReserve reports whether a job waits for capacity that may come.
+func (r *Contest) MayReserve(j *draft.Job) bool {
 	if j.In == nil || j.Warm() || r.Claims[j] != nil || r.W.Deaf || j.Finding() || len(j.Open) == 0 || r.GivesUp(j) || r.Searched >= searches ||
 		!slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind == draft.TaskFresh }) {
 		return false
@@ -202,20 +199,17 @@ func (r *backfill) isTooLate(at v1alpha1.Time) bool {
 	return len(s.Windows) > 0 && !j.End.IsZero() && !at.Before(j.End.Time)
 }
 
-// endsThatMatter are the known ends that may make room for the job, in order.
-func (r *backfill) endsThatMatter(progressed bool) []Ending {
+// endsThatMatter are those of known ends that may make room for the job, in order.
+func (r *backfill) endsThatMatter(known []Ending) []Ending {
 	j := r.job
-	if r.EndsAt != r.Turns || progressed {
-		r.SetEnds(r.knownEnds())
-	}
 	var classes []*match.Class
 	for alt := range j.Alternatives() {
 		classes = append(classes, r.ShapeOf(j, alt))
 	}
 	var out []Ending
-	for i := range r.Ends {
-		e := &r.Ends[i]
-		if e.Contract.Metadata.Namespace == j.TenantName && e.Contract.Spec.Intent.Name == j.Name {
+	for i := range known {
+		e := &known[i]
+		if e.Month || e.Contract.Metadata.Namespace == j.TenantName && e.Contract.Spec.Intent.Name == j.Name {
 			continue
 		}
 		if slices.ContainsFunc(classes, func(s *match.Class) bool { return s.Of(e.Offer) != nil }) {
@@ -248,8 +242,12 @@ func (r *backfill) lendEnd(e *Ending) {
 	}
 }
 
-// knownEnds are those of contracts that no other intent waits for.
-func (r *Contest) knownEnds() []Ending {
+// knownEnds are those of contracts that no other intent waits for, as of this pass;
+// again: something was placed since they were last asked for.
+func (r *Contest) knownEnds(again bool) []Ending {
+	if r.endsAt == r.Turns && !again {
+		return r.ends
+	}
 	var out []Ending
 	for _, e := range r.Endings() {
 		if e.Month || e.Contract.Status.Displaced != nil {
@@ -264,6 +262,8 @@ func (r *Contest) knownEnds() []Ending {
 		out = append(out, e)
 	}
 	slices.SortFunc(out, EndsBefore)
+	draft.Set(&r.Draft, &r.ends, out)
+	draft.Set(&r.Draft, &r.endsAt, r.Turns)
 	return out
 }
 
@@ -282,7 +282,7 @@ func (r *backfill) takeReserved() {
 
 // soonest is the first of the ends at which the job fits, and where. Every end
 // makes more room, so it is searched for by halves.
-func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
+func (r *backfill) soonest() (until v1alpha1.Time, whole []draft.Taken) {
 	ends, m := r.ends, r.Mark()
 	defer r.Rollback(m)
 	r.takeReserved()
@@ -293,13 +293,13 @@ func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
 			ended = ended[:len(ended)-1]
 		}
 	}
-	fits := func(n int) []booking {
+	fits := func(n int) []draft.Taken {
 		for len(ended) < n {
 			ended = append(ended, r.Mark())
 			r.lendEnd(&ends[len(ended)-1])
 		}
 		before(n)
-		return byOffer(r.dryRun(r.job))
+		return r.dryRun(r.job)
 	}
 	instant := func(n int) int { // n and all that end within a grace period of the n-th
 		for at := ends[n-1].At.Add(r.Grace()); n < len(ends) && !ends[n].At.After(at); {
@@ -333,19 +333,6 @@ func (r *backfill) soonest() (until v1alpha1.Time, whole []booking) {
 	return until, whole
 }
 
-// byOffer adds up what is taken of each offer.
-func byOffer(places []booking) []booking {
-	var out []booking
-	for _, p := range places {
-		if i := slices.IndexFunc(out, func(b booking) bool { return b.Place == p.Place }); i >= 0 {
-			out[i].Size = out[i].Size.Add(p.Size)
-			continue
-		}
-		out = append(out, booking{p.Place, p.Size.Clone()})
-	}
-	return out
-}
-
 // DropReservations forgets them: another pass makes them in the order of its
 // turns.
 func (r *Contest) DropReservations() {
@@ -359,17 +346,9 @@ func (r *Contest) DropReservations() {
 	}
 }
 
-// SetEnds sets the known ends that reservations go by in this pass.
-func (r *Contest) SetEnds(list []Ending) {
-	draft.Set(&r.Draft, &r.Ends, list)
-	if r.EndsAt != r.Turns {
-		draft.Set(&r.Draft, &r.EndsAt, r.Turns)
-	}
-}
-
 // ReservedBeyond is what is kept for those that wait longer than a job lasts, which may
 // have it in its turn.
-func (r *Contest) ReservedBeyond(j *draft.Job) (list []booking) {
+func (r *Contest) ReservedBeyond(j *draft.Job) (list []draft.Taken) {
 	for k, c := range r.Claims {
 		// What ends is seen gone a little later.
 		if c.Reserved != nil && k.Priority >= j.Priority && !j.End.IsZero() && !j.End.Add(r.Grace()).After(c.Reserved.until.Time) {
@@ -380,7 +359,7 @@ func (r *Contest) ReservedBeyond(j *draft.Job) (list []booking) {
 }
 
 // placesText names offers, at most three.
-func placesText(list []booking) string {
+func placesText(list []draft.Taken) string {
 	var out []string
 	for _, b := range list {
 		out = append(out, b.Offer.Ref)

@@ -38,7 +38,7 @@ type victimSearch struct {
 // find is the contracts that have to give way, and where the job then fits.
 // Alternatives are tried in order. It works as if one replica after the other were
 // placed, and asks in the end whether the whole would be.
-func (s *victimSearch) find() ([]*v1alpha1.Contract, []booking) {
+func (s *victimSearch) find() ([]*v1alpha1.Contract, []draft.Taken) {
 	for _, alt := range s.job.Alternatives() {
 		chosen := s.findBy(alt)
 		if len(chosen) == 0 {
@@ -125,7 +125,6 @@ func (a *victimSet) before(b *victimSet) bool {
 // replica at the least cost to others, nil when there is none.
 func (s *victimSearch) leastDisturbing() *victimSet {
 	k := s.copied
-	s.BudgetFor(k, s.how, len(k.Tasks))
 	class := s.ShapeFor(k, s.how, 0)
 	l := s.LimitsFor(k, s.how, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
 	var best *victimSet
@@ -310,7 +309,7 @@ func pruned(set []unit, sum, lack quantity.Vector) []unit {
 
 // needed are the contracts that hold something of the places of a claim, and
 // the rest of their gangs: those that have notice and are elsewhere may stay.
-func (r *Contest) needed(list []*v1alpha1.Contract, places []booking) []*v1alpha1.Contract {
+func (r *Contest) needed(list []*v1alpha1.Contract, places []draft.Taken) []*v1alpha1.Contract {
 	at := map[*inventory.Offer]bool{}
 	for _, p := range places {
 		at[p.Offer] = true

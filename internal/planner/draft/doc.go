@@ -35,8 +35,8 @@
 //     rollback and written after it.
 //   - Offers and accounts count their changes up, also when these are taken back
 //     (inventory.Touched, account.Tenant.Version): so what was derived from them in
-//     between is derived again. They are what "what has changed since" is asked of; a
-//     list by the journal would miss what is no more.
+//     between is derived again. What was taken since a mark and is not taken back is
+//     another question, which the journal answers (Changed).
 //   - Marks nest, and none outlives its round; rolling back takes as long as what
 //     changed since. While no mark is open nothing is written down.
 //   - A Put keeps inventory, accounts, remote namespaces and the plan's contracts

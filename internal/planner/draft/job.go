@@ -27,16 +27,16 @@ type Job struct {
 // Copy is a job of its own that asks for the same, holds the same and has decided
 // nothing: it may be tried with some tasks and thrown away.
 func (j *Job) Copy(tasks []Task) *Job {
-	k := j.Bare()
+	k := j.bare()
 	k.Live, k.Ordinals, k.Tasks = slices.Clone(j.Live), maps.Clone(j.Ordinals), tasks
 	return k
 }
 
-// Bare is a job of its own that asks for the same and holds nothing.
-func (j *Job) Bare() *Job {
+// bare is a job of its own that asks for the same and holds nothing.
+func (j *Job) bare() *Job {
 	k := *j
 	k.written = 0
-	k.Dec, k.Shapes, k.Open, k.Live, k.Ordinals, k.Tasks, k.News = Decision{}, nil, nil, nil, nil, nil, nil
+	k.Dec, k.Classes, k.Open, k.Live, k.Ordinals, k.Tasks, k.News = Decision{}, Classes{}, nil, nil, nil, nil, nil
 	return &k
 }
 
@@ -69,7 +69,7 @@ type holdings struct {
 	Started   v1alpha1.Time
 }
 
-// wants are what a job still needs, and what may be spent on it.
+// wants are what a job still needs.
 type wants struct {
 	// End of the contracts that are placed now; Seconds until then, 0 for none.
 	End     v1alpha1.Time
@@ -82,11 +82,9 @@ type wants struct {
 	Grows string
 	// Later is how many replicas are replaced after others.
 	Later int
-	// Wanted replicas and the money for them, for the shapes.
-	Wanted int
-	Purse  match.SpendLimits
-	Shapes []*match.Class
-	Alts   []v1alpha1.ResourceRequest
+	Alts  []v1alpha1.ResourceRequest
+	// Classes of its alternatives.
+	Classes Classes
 	// Avoid are the offers that are not tried.
 	Avoid map[inventory.Key]bool
 
@@ -96,6 +94,16 @@ type wants struct {
 	News []Task
 	// Open are tasks that could not be done, and why.
 	Open []Failure
+}
+
+// Classes are request classes of a job's alternatives, as far as they were looked up,
+// for what is spent on them: a memo, made again where something else is asked.
+type Classes struct {
+	For match.Spending
+	// Replayed: they were looked up while the future was replayed.
+	Replayed bool
+	// Of are the classes by alternative, nil where not looked up.
+	Of []*match.Class
 }
 
 // outcome is what comes of a job.

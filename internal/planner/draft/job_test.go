@@ -6,21 +6,20 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // What a copy of a job has of each of the job's fields: the same value; one of its own
-// (Copy) or none (Bare); or none, because it comes of trying the copy. A new field has
+// (Copy) or none (bare); or none, because it comes of trying the copy. A new field has
 // to be put among these.
 var copied = map[string][]string{
 	"same": {
 		"In", "TenantName", "Name", "Tenant", "Consumer", "State", "FirstSeen", "Priority", "All",
-		"Releasing", "Started", "End", "Seconds", "Target", "Sizing", "Grows", "Later", "Wanted", "Purse", "Alts", "Avoid",
+		"Releasing", "Started", "End", "Seconds", "Target", "Sizing", "Grows", "Later", "Alts", "Avoid",
 		"Why", "WhyCode", "Phase", "Code", "Text", "Since", "Proposals", "Refused", "Displaced", "Displacing", "Noticed", "Silent", "Frozen",
 		"Batched", "Seated", "Gone", "Senior", "TurnAt",
 	},
 	"own":  {"Live", "Ordinals", "Tasks"},
-	"none": {"News", "Open", "Shapes", "Dec", "written"},
+	"none": {"News", "Open", "Classes", "Dec", "written"},
 }
 
 func TestJob_CopiesHaveEachFieldOrNot(t *testing.T) {
@@ -33,7 +32,7 @@ func TestJob_CopiesHaveEachFieldOrNot(t *testing.T) {
 	j := &Job{written: 1}
 	fill(t, reflect.ValueOf(j).Elem())
 	tasks := []Task{{Replica: 7}}
-	bare, whole := leaves(reflect.ValueOf(j.Bare()).Elem()), leaves(reflect.ValueOf(j.Copy(tasks)).Elem())
+	bare, whole := leaves(reflect.ValueOf(j.bare()).Elem()), leaves(reflect.ValueOf(j.Copy(tasks)).Elem())
 	for name, v := range leaves(reflect.ValueOf(j).Elem()) {
 		kind := class[name]
 		delete(class, name)
@@ -103,7 +102,7 @@ func fill(t *testing.T, v reflect.Value) {
 		case reflect.Bool:
 			x.SetBool(true)
 		case reflect.Struct:
-			for _, value := range []any{v1alpha1.Time{Time: time.Unix(1, 0)}, v1alpha1.FirstSeen{Commit: "x"}, match.SpendLimits{Hourly: 1}} {
+			for _, value := range []any{v1alpha1.Time{Time: time.Unix(1, 0)}, v1alpha1.FirstSeen{Commit: "x"}, Classes{Replayed: true}} {
 				if reflect.TypeOf(value) == x.Type() {
 					x.Set(reflect.ValueOf(value))
 				}

@@ -61,9 +61,9 @@ type jobWas struct {
 
 // planWas is what a round notes of itself in passing.
 type planWas struct {
-	due              v1alpha1.Time
-	progress         int
-	reworded, solved bool
+	due                         v1alpha1.Time
+	progress                    int
+	reworded, solved, reordered bool
 }
 
 // ordinalWas is the next ordinal of a replica.
@@ -108,15 +108,70 @@ func (d *journal) Trying() bool { return len(d.marks) > 0 }
 // it with all within it.
 func (r *Draft) Rollback(m Mark) {
 	d := &r.journal
-	i := slices.IndexFunc(d.marks, func(o openMark) bool { return o.number == m })
-	if i < 0 {
-		panic("draft: the mark to roll back to is not open")
-	}
+	i := d.find(m)
 	at := d.marks[i].at
 	for n := len(d.kinds) - 1; n >= at; n-- {
 		r.undo(d.kinds[n])
 	}
 	d.kinds, d.marks = d.kinds[:at], d.marks[:i]
+}
+
+// find is the place of a mark among those that are open.
+func (d *journal) find(m Mark) int {
+	i := slices.IndexFunc(d.marks, func(o openMark) bool { return o.number == m })
+	if i < 0 {
+		panic("draft: the mark to go back to is not open")
+	}
+	return i
+}
+
+// Taken is capacity that is taken of a place; negative where it is given back or lent.
+type Taken struct {
+	inventory.Place
+	Size quantity.Vector
+}
+
+// Changed is what was taken of places since a mark that is open, each once, in the order
+// in which they were first changed. What is rolled back is not in it. A place that was
+// changed back by another change is, with nothing: its version is another. Offers of one
+// pool share what they have in common, and are not in it for what is taken of each other.
+func (d *journal) Changed(since Mark) []Taken {
+	kinds := d.kinds[d.marks[d.find(since)].at:]
+	puts, loans := newest(d.puts, kinds, kindPut), newest(d.loans, kinds, kindLoan)
+	var out []Taken
+	at := map[inventory.Place]int{}
+	add := func(p inventory.Place, size quantity.Vector) {
+		i, known := at[p]
+		if !known {
+			i = len(out)
+			at[p], out = i, append(out, Taken{Place: p})
+		}
+		out[i].Size = out[i].Size.Add(size)
+	}
+	for _, k := range kinds {
+		switch k {
+		case kindPut:
+			if e := &puts[0]; e.offer != nil {
+				add(e.offer.Place(), e.taken.Size)
+			}
+			puts = puts[1:]
+		case kindLoan:
+			add(loans[0].place, loans[0].size.Negative())
+			loans = loans[1:]
+		}
+	}
+	return out
+}
+
+// newest are the last of a list of changes, those of a kind among kinds.
+func newest[T any](list []T, kinds []kind, of kind) []T {
+	n := len(list)
+	for _, k := range kinds {
+		if k == of {
+			n--
+		}
+	}
+	return list[n:]
 }
 
 // Keep closes the newest mark and leaves what changed since to the mark around it.
@@ -177,7 +232,8 @@ func (r *Draft) undo(k kind) {
 		r.unput(&e)
 	case kindPlan:
 		e := pop(&d.plans)
-		r.Plan.Due, r.Advances, r.Plan.reworded, r.Plan.solved = e.due, e.progress, e.reworded, e.solved
+		r.Plan.Due, r.Advances = e.due, e.progress
+		r.Plan.reworded, r.Plan.solved, r.Plan.reordered = e.reworded, e.solved, e.reordered
 	case kindOrdinal:
 		e := pop(&d.ordinals)
 		if e.of[e.key] = e.was; !e.known {
@@ -217,7 +273,7 @@ func (d *journal) EditJob(j *Job) {
 func (r *Draft) notePlan() {
 	if d := &r.journal; len(d.marks) > 0 {
 		d.kinds = append(d.kinds, kindPlan)
-		d.plans = append(d.plans, planWas{r.Plan.Due, r.Advances, r.Plan.reworded, r.Plan.solved})
+		d.plans = append(d.plans, planWas{r.Plan.Due, r.Advances, r.Plan.reworded, r.Plan.solved, r.Plan.reordered})
 	}
 }
 

@@ -61,6 +61,14 @@ func (r *Draft) NoteSolved() {
 	}
 }
 
+// NoteReordered notes that what waits is ordered by all that it waits for.
+func (r *Draft) NoteReordered() {
+	if !r.Plan.reordered {
+		r.notePlan()
+		r.Plan.reordered = true
+	}
+}
+
 // Progress moves a Releasing contract along. Held means held: what nobody has seen gone
 // keeps its capacity.
 func (r *Draft) Progress(c *v1alpha1.Contract) *v1alpha1.Contract {

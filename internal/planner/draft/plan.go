@@ -73,6 +73,9 @@ type Plan struct {
 	solved bool
 	// reworded: a contract's message changed and its code did not.
 	reworded bool
+	// reordered: an intent had its place by all that it waits for, where its last turn may
+	// have asked for something else.
+	reordered bool
 }
 
 // SolvedRules are the rules from which on batches are solved by package batch. What
@@ -90,6 +93,14 @@ const ReasonRules = RulesReasonApart
 // Reworded reports whether a contract's message was written although its code is the
 // same.
 func (p *Plan) Reworded() bool { return p.reworded }
+
+// OrderRules are the rules from which on an intent with a budget of its own has its place
+// in its batch by all that it waits for. Lower ones went by what its last turn had asked
+// for.
+const OrderRules = RulesOrderedByAll
+
+// Reordered reports whether that may have made a difference.
+func (p *Plan) Reordered() bool { return p.reordered }
 
 // SilentProvider is a provider without recent reports.
 type SilentProvider struct {

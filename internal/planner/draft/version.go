@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesAsked
+const Rules = RulesOrderedByAll
 
 // The changes, by the number that they came with.
 const (
@@ -39,4 +39,8 @@ const (
 	// accelerators leaves offers that have some alone, and buys none by a partition's
 	// minimum; an accelerator without a price is not sold (package match).
 	RulesAsked = 10
+	// RulesOrderedByAll: an intent with a budget of its own has its place in its batch by
+	// all replicas that it waits for, in each pass, and no more by what its last turn had
+	// asked for (package contend).
+	RulesOrderedByAll = 11
 )

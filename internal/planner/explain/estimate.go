@@ -127,22 +127,16 @@ func (p *replay) step(now []contend.Ending) {
 	}
 	// What ends may change for whom something is kept, and that concerns all.
 	p.DropReservations()
-	p.known()
 	p.jobs = slices.DeleteFunc(p.jobs, func(j *draft.Job) bool {
 		if p.tryJob(j, now) {
 			return true
 		}
-		if before := p.Searched; p.searchesLeft > 0 {
-			p.Reserve(j, false)
+		if before := p.Searched; p.searchesLeft > 0 && p.MayReserve(j) {
+			p.Reserve(j, p.list)
 			p.searchesLeft -= p.Searched - before
 		}
 		return false
 	})
-}
-
-// known makes what is still to end what reservations go by.
-func (p *replay) known() {
-	p.SetEnds(slices.DeleteFunc(slices.Clone(p.list), func(e contend.Ending) bool { return e.Month }))
 }
 
 // concerns reports whether anything that ends may matter to a job.
@@ -206,9 +200,6 @@ func (p *replay) tryJob(j *draft.Job, now []contend.Ending) bool {
 		return false
 	}
 	p.foresee(j, k)
-	if p.reserving {
-		p.known()
-	}
 	when := "expected " + draft.Stamp(p.Now)
 	if p.Now == p.Plan.Now {
 		when = "expected as soon as " + now[len(now)-1].Text()

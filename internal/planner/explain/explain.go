@@ -105,9 +105,9 @@ func (r *Explainer) CaptureKept() {
 		}
 		r.EditJob(j)
 		j.Live = nil
-		r.Budget(j, int(j.Replicas()))
-		s := r.ShapeOf(j, 0)
-		r.Capture(j, s, r.LimitsFor(j, place.Request{}, s, match.SpendLimits{}, 0))
+		q := r.For(j, place.Request{}, int(j.Replicas()))
+		s := r.ShapeFor(j, q, 0)
+		r.Capture(j, s, r.LimitsFor(j, q, s, match.SpendLimits{}, 0))
 		return false
 	})
 }

@@ -36,7 +36,7 @@ func TestShapeKey(t *testing.T) {
 	m := empty()
 	key := func(s v1alpha1.IntentSpec) string {
 		in := &model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: "train"}, Spec: s}}
-		return string(m.Key(&Ask{Intent: in, Request: &in.Spec.Resources, Replicas: 1}))
+		return string(m.Key(&Ask{Intent: in, Request: &in.Spec.Resources, Spending: Spending{Replicas: 1}}))
 	}
 	plain := key(v1alpha1.IntentSpec{Resources: v1alpha1.ResourceRequest{GPU: &v1alpha1.GPURequest{}}})
 	n := 0

@@ -28,11 +28,7 @@ type Request struct {
 	// Policies of the fleet that bind the tenant, and acceptable price classes.
 	Policies []model.Policy
 	Purchase []v1alpha1.PriceClass
-	// Replicas that are still to be placed, and the money for them.
-	Replicas int64
-	Money    SpendLimits
-	// Seconds of the term, 0 when open-ended.
-	Seconds int64
+	Spending
 	Weights Weights
 	// own are the requirements that the intent asks for; readsUse: some of it, or a
 	// policy, looks at what of an offer is used or held.
@@ -72,6 +68,15 @@ type SpendLimits struct {
 	Limited bool
 }
 
+// Spending is what is placed at once and what may be spent on it.
+type Spending struct {
+	// Replicas that are placed at once, and the money for all of them.
+	Replicas int64
+	Money    SpendLimits
+	// Seconds of the term, 0 when open-ended.
+	Seconds int64
+}
+
 // NoSpendLimits are those of an intent of which nothing was stated.
 func NoSpendLimits() SpendLimits {
 	return SpendLimits{Hourly: quantity.Unlimited, HourlySpot: quantity.Unlimited, PerGPU: quantity.Unlimited, Total: quantity.Unlimited}
@@ -95,11 +100,7 @@ type Ask struct {
 	Consumer string
 	// Request is the alternative's.
 	Request *v1alpha1.ResourceRequest
-	// Replicas that are to be placed, the money for them, and for how many seconds, 0
-	// when open-ended.
-	Replicas int64
-	Money    SpendLimits
-	Seconds  int64
+	Spending
 	// Units of Of that a part of a split replica is, none for a whole one.
 	Units, Of int64
 }
@@ -110,7 +111,7 @@ func (m *Matcher) Request(a *Ask) *Request {
 	w := &Request{
 		Intent: a.Intent.ResourceIntent, tenant: a.Tenant, Consumer: a.Consumer,
 		Where: a.Intent.Where, Purchase: s.Purchase, Weights: m.WeightsOf(s),
-		Replicas: a.Replicas, Money: a.Money, Seconds: a.Seconds, units: a.Units, of: a.Of,
+		Spending: a.Spending, units: a.Units, of: a.Of,
 	}
 	if len(w.Purchase) == 0 {
 		w.Purchase = []v1alpha1.PriceClass{v1alpha1.OnDemand}

@@ -46,7 +46,7 @@ func matcherOf(t interface {
 
 // ask is what an intent asks for first.
 func ask(in *model.Intent, money match.SpendLimits) *match.Ask {
-	return &match.Ask{Intent: in, Consumer: "rome", Request: &in.Spec.Resources, Replicas: 1, Money: money}
+	return &match.Ask{Intent: in, Consumer: "rome", Request: &in.Spec.Resources, Spending: match.Spending{Replicas: 1, Money: money}}
 }
 
 // Each weight that can be stated weighs one term, each term is weighed, and the offer

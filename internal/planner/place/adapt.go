@@ -21,7 +21,7 @@ func (r *Placer) adapt(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	o := r.OfferOf(c)
 	// Its virtual nodes keep their names and credentials as long as they run.
 	stays := o != nil && c.Spec.Consumer == j.Consumer && c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) && r.obeys(j, q, c, o)
-	here := inPlace{r, j, q, c, o}
+	here := inPlace{r, j, r.For(j, q, 1, c), c, o}
 	if stays {
 		for _, alt := range q.alternatives(j) {
 			if here.isSize(alt) {
@@ -68,7 +68,7 @@ func (r *Placer) Exchange(j *draft.Job, q Request, t draft.Task, from, to int, c
 type inPlace struct {
 	*Placer
 	job      *draft.Job
-	how      Request
+	how      Request // for this replica, with what the contract costs to spend
 	contract *v1alpha1.Contract
 	offer    *inventory.Offer
 }
@@ -96,8 +96,7 @@ func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
 	if !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) {
 		return false
 	}
-	r.BudgetFor(j, r.how, 1, c)
-	w.Money, w.Seconds = j.Purse, j.Seconds
+	w.Spending = r.how.spending
 	q := match.Quote{Class: c.Spec.Price.Class, Peak: r.Peak(c)}
 	q.Transfer, _ = r.Match.Transfer(w, o)
 	return w.Affordable(q, size, 0) == ""
@@ -112,7 +111,7 @@ func (r inPlace) rewrite(transfer *v1alpha1.TransferEstimate) {
 		return
 	}
 	next := *c
-	writer := contractWriter{r.Placer, j}
+	writer := contractWriter{r.Placer, j, r.how}
 	writer.inscribe(&next.Spec)
 	next.Decision.Transfer = transfer
 	next.Spec.Term.End = writer.endOf(match.Quote{Peak: r.Peak(c), Transfer: r.transferOf(&next)})
@@ -131,8 +130,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	if !r.suits(w) {
 		return false
 	}
-	r.BudgetFor(j, r.how, 1, c)
-	w.Money, w.Seconds, w.Replicas = j.Purse, j.Seconds, 1
+	w.Spending = r.how.spending
 	size, had := w.Size(o), inventory.Sold(r.Names, c, o.Flavor)
 	grows := !size.Within(had)
 	if grows && (o.Blocked != "" || o.Overdrawn() >= 0 || r.Match.LeftToOthers(w, o)) {
@@ -162,7 +160,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	}
 	figures, scaled := r.figures(), r.Scaled(o, size, r.Footprint(o, c.Metadata.Name, c))
 	next := r.Books.Settle(c, r.Now)
-	writer := contractWriter{r.Placer, j}
+	writer := contractWriter{r.Placer, j, r.how}
 	writer.inscribe(&next.Spec)
 	writer.fix(w, o, &next.Spec, size, cand.Quote)
 	next.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, size), c)

@@ -1,8 +1,6 @@
 package place
 
 import (
-	"slices"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
@@ -11,16 +9,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// AskOf is what a job asks for by one of its alternatives, for as many replicas and as
-// much money as its budget was made for.
-func AskOf(j *draft.Job, alt int) *match.Ask {
-	return askOf(j, Request{}, alt)
-}
-
-// askOf is AskOf for the request's part.
-func askOf(j *draft.Job, q Request, alt int) *match.Ask {
+// AskOf is what a job asks for by one alternative of a request.
+func (r *Placer) AskOf(j *draft.Job, q Request, alt int) *match.Ask {
 	a := asksOf(j, q, &q.alternatives(j)[alt])
-	a.Replicas, a.Money, a.Seconds = int64(max(j.Wanted, 1)), j.Purse, j.Seconds
+	a.Spending = r.spending(j, q)
 	return a
 }
 
@@ -54,30 +46,28 @@ func (r *Placer) WishBy(j *draft.Job, in *model.Intent, seconds int64) *match.Re
 		a.Tenant = j.Tenant.Spec
 	}
 	w := r.Match.Request(a)
-	w.Money, w.Seconds, w.Replicas = r.purseOf(j, in.Spec.Budget, nil, nil), seconds, 1
+	w.Spending = match.Spending{Replicas: 1, Money: r.moneyFor(j, in.Spec.Budget, nil, nil), Seconds: seconds}
 	return w
 }
 
-// ShapeOf is the request class of one alternative of a job, up to date.
+// ShapeOf is the request class of one alternative of a job, for all of its tasks, up to
+// date.
 func (r *Placer) ShapeOf(j *draft.Job, alt int) *match.Class {
 	return r.ShapeFor(j, Request{}, alt)
 }
 
-// ShapeFor is ShapeOf for the alternatives of a request.
+// ShapeFor is the request class of one alternative of a request, up to date.
 func (r *Placer) ShapeFor(j *draft.Job, q Request, alt int) *match.Class {
-	classes := *q.classes(j)
-	s := classes[alt]
-	if s == nil {
-		s = r.Match.Class(askOf(j, q, alt))
-		if r.Replaying() && q.choice == nil { // another class than now
-			r.EditJob(j)
-			j.Shapes = slices.Clone(j.Shapes)
-			classes = j.Shapes
-		}
-		classes[alt] = s
+	q.spending = r.spending(j, q)
+	known := q.classes(j)
+	if known.Of == nil || known.For != q.spending || known.Replayed != r.Replaying() {
+		*known = draft.Classes{For: q.spending, Replayed: r.Replaying(), Of: make([]*match.Class, len(q.alternatives(j)))}
 	}
-	r.Match.Refresh(s)
-	return s
+	if known.Of[alt] == nil {
+		known.Of[alt] = r.Match.Class(r.AskOf(j, q, alt))
+	}
+	r.Match.Refresh(known.Of[alt])
+	return known.Of[alt]
 }
 
 // Best is the best candidate within limits, and the next three, until it is asked

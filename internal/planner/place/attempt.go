@@ -68,8 +68,8 @@ func (x *attempt) one(i int) *draft.Failure {
 		x.Looked(j, s, l)
 	}
 	best, next := l.Best(s, x.thrifty)
-	ready := takeovers{x.Placer, j, s, l}
-	warm := ready.best(x.how, best)
+	ready := takeovers{x.Placer, j, x.how, s, l}
+	warm := ready.best(best)
 	if best == nil && warm == nil && (!splits(j, x.how, t) || !x.divide(i, others)) {
 		return x.failure(j, s, l, t, i, len(x.tasks))
 	}

@@ -16,12 +16,13 @@ import (
 type contractWriter struct {
 	*Placer
 	job *draft.Job
+	how Request
 }
 
 // NewContract is the contract of a replica, or of the request's part of it, on a
 // candidate.
 func (r *Placer) NewContract(j *draft.Job, q Request, s *match.Class, c *match.Candidate, next []*match.Candidate, replica int32) *v1alpha1.Contract {
-	o, writer := c.Offer, contractWriter{r, j}
+	o, writer := c.Offer, contractWriter{r, j, q}
 	r.Made++
 	of := v1alpha1.ContractIntent{Replica: replica}
 	if q.part != nil {
@@ -51,10 +52,14 @@ func (r *Placer) NewContract(j *draft.Job, q Request, s *match.Class, c *match.C
 // window, and else when its part of the intent's total is spent.
 func (r contractWriter) endOf(q match.Quote) v1alpha1.Time {
 	j := r.job
-	if !j.End.IsZero() || j.Purse.Total >= quantity.Unlimited || q.Most() <= 0 {
+	if !j.End.IsZero() || q.Most() <= 0 {
 		return j.End
 	}
-	part := j.Purse.Total / quantity.Micro(max(j.Wanted, 1))
+	spending := r.spending(j, r.how)
+	if spending.Money.Total >= quantity.Unlimited {
+		return j.End
+	}
+	part := spending.Money.Total / quantity.Micro(spending.Replicas)
 	seconds := quantity.Wide{}.AddProduct(int64(part), 3600, 1).Quo(uint64(q.Most()))
 	const century = 100 * 365 * 24 * 3600
 	return v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(min(seconds, century)))}

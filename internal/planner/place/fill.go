@@ -153,13 +153,13 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		return noAlternative(tasks[0])
 	}
 	if old == nil || q.beside {
-		r.BudgetFor(j, q, len(tasks))
+		q = r.For(j, q, len(tasks))
 	} else {
-		r.BudgetFor(j, q, len(tasks), old)
+		q = r.For(j, q, len(tasks), old)
 	}
 	for alt := from; alt < to; alt++ {
 		for _, thrifty := range [...]bool{false, true} {
-			if thrifty && !j.Purse.Limited {
+			if thrifty && !q.spending.Money.Limited {
 				continue
 			}
 			x := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, old: old, thrifty: thrifty}
@@ -193,7 +193,8 @@ func (r *Placer) PlacedLine(c *v1alpha1.Contract, s *match.Class, at *match.Cand
 	return line
 }
 
-// LimitsFor are the limits of one more replica of which others follow.
+// LimitsFor are the limits of one more of a request's replicas, of which others follow
+// and those before it spent so much.
 func (r *Placer) LimitsFor(j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64) *Limits {
 	l := r.LimitsOf(j.Tenant, q, j.Seconds)
 	l.life = j.Seconds
@@ -208,10 +209,11 @@ func (r *Placer) LimitsFor(j *draft.Job, q Request, s *match.Class, spent match.
 		}
 		return limit - gone
 	}
+	money := r.spending(j, q).Money
 	l.own = match.SpendLimits{
-		Hourly:     take(j.Purse.Hourly, spent.Hourly+reserve),
-		HourlySpot: take(j.Purse.HourlySpot, spent.Hourly+reserve),
-		Total:      take(j.Purse.Total, spent.Total+reserve.ForSeconds(j.Seconds)),
+		Hourly:     take(money.Hourly, spent.Hourly+reserve),
+		HourlySpot: take(money.HourlySpot, spent.Hourly+reserve),
+		Total:      take(money.Total, spent.Total+reserve.ForSeconds(j.Seconds)),
 	}
 	return l
 }

@@ -11,8 +11,7 @@ import (
 // placement is for. It is handed down by value: who narrows it narrows a copy, and
 // what a function does depends on the one that it is handed. What an intent keeps away
 // from for what was denied it (Job.Avoid) follows from the ledger and is a fact of its
-// job; the instant is the draft's (draft.Moment); what may be spent is the job's, as of
-// its last Budget.
+// job; the instant is the draft's (draft.Moment).
 type Request struct {
 	// MayBorrow: its tenant may go beyond its quota, by what others leave of theirs.
 	MayBorrow bool
@@ -24,6 +23,10 @@ type Request struct {
 	// would do in place of the alternatives that the intent states, nil for those.
 	part   *portion
 	choice *choice
+	// spending is how many replicas are placed at once and what may be spent on them
+	// (Placer.For). Without replicas it is that of all of the job's tasks, next to what
+	// the job has.
+	spending match.Spending
 	// Loose: as many replicas as fit, of a gang too.
 	Loose bool
 	// WithUnit: a copy of a job that is placed with those that belong to it, as the
@@ -38,10 +41,10 @@ type Request struct {
 	beside bool
 }
 
-// choice are alternatives and the classes of them, as far as they are made.
+// choice are alternatives and the classes of them.
 type choice struct {
 	alternatives []v1alpha1.ResourceRequest
-	classes      []*match.Class
+	classes      draft.Classes
 }
 
 // By is the request for some alternatives alone, in place of all that an intent states.
@@ -58,12 +61,12 @@ func (q *Request) alternatives(j *draft.Job) []v1alpha1.ResourceRequest {
 	return j.Alternatives()
 }
 
-// classes are those of the alternatives, as far as they are made.
-func (q *Request) classes(j *draft.Job) *[]*match.Class {
+// classes are those of the alternatives.
+func (q *Request) classes(j *draft.Job) *draft.Classes {
 	if q.choice != nil {
 		return &q.choice.classes
 	}
-	return &j.Shapes
+	return &j.Classes
 }
 
 // Rehearsal is the request of a dry run.

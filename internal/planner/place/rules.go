@@ -143,8 +143,7 @@ func (r *Placer) obeys(j *draft.Job, q Request, c *v1alpha1.Contract, o *invento
 	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 {
 		return true
 	}
-	r.BudgetFor(j, q, 1, c)
-	x := r.rulesFor(j, Request{}, r.ShapeFor(j, q, 0), c.Spec.Intent.Replica, nil, c)
+	x := r.rulesFor(j, Request{}, r.ShapeFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
 	return x.Breaks(o) == ""
 }
 

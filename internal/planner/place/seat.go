@@ -49,8 +49,11 @@ func (r *Placer) Movable(j *draft.Job) bool {
 	if j.In.Spec.Split != nil || j.Avoid != nil || r.Ruled(j) || renames(j) || r.BarsOf(j) != nil {
 		return false
 	}
-	own := j.Purse.Hourly < quantity.Unlimited || j.Purse.HourlySpot < quantity.Unlimited || j.Purse.Total < quantity.Unlimited
-	return !own || j.Replicas() == 1
+	if j.Replicas() == 1 {
+		return true
+	}
+	own := r.For(j, Request{}, 1).spending.Money
+	return own.Hourly >= quantity.Unlimited && own.HourlySpot >= quantity.Unlimited && own.Total >= quantity.Unlimited
 }
 
 // Ruled reports whether an intent's place depends on where others are.

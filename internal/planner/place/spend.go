@@ -9,37 +9,43 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Budget sets the money and the number of replicas for the classes of the next
-// placements. What the intent's other contracts cost is spent; those in except are
-// about to be replaced.
-//
-// Both stay with the job (Purse, Wanted) while it waits: its place in the order of turns,
-// and what is asked of it there, go by what it had in its last turn.
-func (r *Placer) Budget(j *draft.Job, wanted int, except ...*v1alpha1.Contract) {
-	r.BudgetFor(j, Request{}, wanted, except...)
-}
-
-// BudgetFor is Budget for the alternatives of a request.
-func (r *Placer) BudgetFor(j *draft.Job, q Request, wanted int, except ...*v1alpha1.Contract) {
-	p := r.purseOf(j, j.In.Spec.Budget, j.Live, except)
-	r.EditJob(j)
-	// Classes are kept while the replicas and the money they are made for are the same.
-	if classes := q.classes(j); *classes == nil || wanted != j.Wanted || p != j.Purse {
-		*classes = make([]*match.Class, len(q.alternatives(j)))
+// For is a request for so many replicas of a job at once, and what may be spent on
+// them: what the job's other contracts cost is spent; those in except are about to be
+// replaced.
+func (r *Placer) For(j *draft.Job, q Request, replicas int, except ...*v1alpha1.Contract) Request {
+	q.spending = match.Spending{
+		Replicas: int64(max(replicas, 1)), Money: r.moneyFor(j, j.In.Spec.Budget, j.Live, except), Seconds: j.Seconds,
 	}
-	j.Wanted, j.Purse = wanted, p
+	return q
 }
 
-// purseOf is what a job may spend under a budget, next to contracts that it has.
-func (r *Placer) purseOf(j *draft.Job, b *v1alpha1.IntentBudget, live, except []*v1alpha1.Contract) match.SpendLimits {
-	p := match.NoSpendLimits()
+// spending is what a request spends on a job.
+func (r *Placer) spending(j *draft.Job, q Request) match.Spending {
+	if q.spending.Replicas > 0 {
+		return q.spending
+	}
+	return r.For(j, q, len(j.Tasks)).spending
+}
+
+// Limited reports whether money limits what a job takes: its own budget, or its
+// tenant's.
+func Limited(j *draft.Job) bool { return limited(j, j.In.Spec.Budget) }
+
+// limited is Limited under a budget of the job's.
+func limited(j *draft.Job, own *v1alpha1.IntentBudget) bool {
 	if b := j.Tenant.Spec.Budget; b != nil && (b.Hourly != nil || b.Monthly != nil) {
-		p.Limited = true
+		return true
 	}
+	return own != nil && (own.MaxHourly != nil || own.MaxHourlySpot != nil || own.MaxHourlyPerGPU != nil || own.MaxTotal != nil)
+}
+
+// moneyFor is what a job may spend under a budget, next to contracts that it has.
+func (r *Placer) moneyFor(j *draft.Job, b *v1alpha1.IntentBudget, live, except []*v1alpha1.Contract) match.SpendLimits {
+	p := match.NoSpendLimits()
+	p.Limited = limited(j, b)
 	if b == nil {
 		return p
 	}
-	p.Limited = p.Limited || b.MaxHourly != nil || b.MaxHourlySpot != nil || b.MaxHourlyPerGPU != nil || b.MaxTotal != nil
 	var hourly, ahead quantity.Micro
 	for _, c := range live {
 		if slices.Contains(except, c) {
@@ -68,4 +74,13 @@ func (r *Placer) purseOf(j *draft.Job, b *v1alpha1.IntentBudget, live, except []
 		}
 	}
 	return p
+}
+
+// NoteAskedForAll notes that a job is asked for all that it waits for. Rules below
+// RulesOrderedByAll went by what its last turn had asked for: where its own budget limits
+// it, fewer replicas may fit more offers, and what it replaces leaves it more money.
+func (r *Placer) NoteAskedForAll(j *draft.Job) {
+	if j.In.Spec.Budget != nil && r.Turns > 0 && (len(j.Tasks) > 1 || len(j.Live) > 0) {
+		r.NoteReordered()
+	}
 }

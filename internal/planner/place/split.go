@@ -94,7 +94,6 @@ func (r *Placer) forPart(j *draft.Job, q Request, p portion) Request {
 			c.alternatives = append(c.alternatives, r.partOf(&whole[i], p.units, p.of))
 		}
 	}
-	c.classes = make([]*match.Class, len(c.alternatives))
 	q.part, q.choice = &p, c
 	return q
 }

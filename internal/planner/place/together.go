@@ -132,7 +132,6 @@ func (u *unit) providers() []string {
 // with its best score over the alternatives.
 func (u *unit) providersFor(j *draft.Job) map[string]float64 {
 	out := map[string]float64{}
-	u.Budget(j, len(j.Tasks))
 	for alt := range j.Alternatives() {
 		s := u.ShapeOf(j, alt)
 		for i := range s.Candidates {
@@ -164,7 +163,6 @@ func (u *unit) fillOn(provider string, q Request) bool {
 
 // noRoom is the failure of a job that waits for the others of its unit.
 func (u *unit) noRoom(j *draft.Job) draft.Failure {
-	u.Budget(j, len(j.Tasks))
 	s := u.ShapeOf(j, 0)
 	f := draft.Failure{Task: j.Tasks[0], Shape: s, Code: lifecycle.CodeTogether, Rejected: maps.Clone(s.Rejected())}
 	if s.Fitting > 0 {

@@ -113,13 +113,14 @@ func (r *Placer) goesFirst(j *draft.Job, t draft.Task) bool {
 	if u := j.In.Spec.Update; u == nil || u.MaxUnavailable == 0 || t.Of > 0 || o == nil || o.Blocked != "" || r.turnOf(j, t.Replica, t.Old) != turnAtOnce {
 		return false
 	}
+	q := r.For(j, Request{}, 1, t.Old)
 	room := o.Free().Clone().Add(r.Footprint(o, t.Old.Metadata.Name, t.Old))
 	for i, alt := range j.Alternatives() {
 		w := r.WishOf(j, alt)
 		if o.Provider == w.Consumer || r.Match.FailsNature(w, o) != "" || !w.Size(o).Within(room.Max(quantity.Vector{})) {
 			continue
 		}
-		if c := r.ShapeOf(j, i).Of(o); c == nil || c.FailsMoney != "" {
+		if c := r.ShapeFor(j, q, i).Of(o); c == nil || c.FailsMoney != "" {
 			continue
 		}
 		r.Drop(j, t.Old, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed; its capacity is placed anew")

@@ -86,6 +86,7 @@ type takeover struct {
 type takeovers struct {
 	*Placer
 	job    *draft.Job
+	how    Request
 	class  *match.Class
 	limits *Limits
 }
@@ -93,8 +94,8 @@ type takeovers struct {
 // best is the warm contract that serves the task best, nil when there is none, or
 // when the best other offer is so much cheaper that waiting for it pays. other is
 // that offer, nil when nothing else fits.
-func (x takeovers) best(q Request, other *match.Candidate) *takeover {
-	if j := x.job; j.Warm() || q.DryRun || q.part != nil || x.limits.Only != nil || !plainNode(&j.In.Spec) {
+func (x takeovers) best(other *match.Candidate) *takeover {
+	if j := x.job; j.Warm() || x.how.DryRun || x.how.part != nil || x.limits.Only != nil || !plainNode(&j.In.Spec) {
 		return nil
 	}
 	var found *takeover
@@ -184,7 +185,7 @@ func compareTakeovers(a, b *takeover) int {
 // the same slice, and the pool has a slice to replace.
 func (x takeovers) take(c *takeover, next []*match.Candidate, t draft.Task) *v1alpha1.Contract {
 	r, j, s := x.Placer, x.job, x.class
-	made := r.NewContract(j, Request{}, s, &c.cand, next, t.Replica)
+	made := r.NewContract(j, x.how, s, &c.cand, next, t.Replica)
 	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs
 	made.Decision.Claimed, made.Decision.Scaled = c.pool.Name, c.old.Decision.Scaled
 	ended, err := r.Books.Claim(c.old, made, r.Now)
@@ -220,6 +221,7 @@ func (x takeovers) askedBack(o *inventory.Offer, size quantity.Vector) bool {
 		if len(k.Tasks) == 0 || k.TenantName == x.job.TenantName || k.Warm() || k.Silent || k.Finding() || !k.Tenant.Owns(lent) {
 			continue
 		}
+		x.NoteAskedForAll(k)
 		for alt := range k.Alternatives() {
 			if c := x.ShapeOf(k, alt).Of(o); c != nil && c.FailsMoney == "" && makesRoom(c, size) {
 				return true

@@ -178,6 +178,8 @@ func otherwise(p *planner.Plan, rules int) string {
 		return fmt.Sprintf("this program solves what came at once by rules %d and higher only", planner.SolvedRules)
 	case p.Reworded() && rules < planner.ReasonRules:
 		return fmt.Sprintf("this program writes other words of the same trouble by rules %d and higher only", planner.ReasonRules)
+	case p.Reordered() && rules < planner.OrderRules:
+		return fmt.Sprintf("this program serves what waits with a budget of its own in another order by rules %d and higher only", planner.OrderRules)
 	}
 	return ""
 }

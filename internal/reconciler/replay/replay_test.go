@@ -216,45 +216,65 @@ func TestARoundIsReplayedByItsOwnRules(t *testing.T) {
 	t.Fatal("no commit releases anything")
 }
 
-// What lower rules made of a batch is neither made again nor called wrong: the searches
-// of then are gone.
-func TestBatchesOfLowerRulesAreNotMadeAgain(t *testing.T) {
-	s := story.New(t, "ledger", nil, "")
-	s.Push("Ask for two", map[string]string{
-		"intents/vision/one.yaml": story.Intent("one", 1) + "  objective: cost\n", "intents/vision/two.yaml": story.Intent("two", 2) + "  objective: cost\n",
-	})
-	s.Rest()
-	log, err := s.Remote.Log("ledger")
-	if err != nil {
-		t.Fatal(err)
+// What lower rules decided otherwise is neither made again nor called wrong: the searches
+// for batches of then are gone, and so is the order of what waited with a budget of its own.
+func TestDecisionsOfLowerRulesAreNotMadeAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		from  int // the rules from which on it is decided like that
+	}{
+		"a batch": {map[string]string{
+			"intents/vision/one.yaml": story.Intent("one", 1) + "  objective: cost\n", "intents/vision/two.yaml": story.Intent("two", 2) + "  objective: cost\n",
+		}, planner.SolvedRules},
+		"an order": {map[string]string{
+			"tenants/vision.yaml":     tenantOf("vision", "{gpu: 1, maxBorrow: {gpu: 1}}"),
+			"tenants/zoe.yaml":        tenantOf("zoe", "{gpu: 4}"),
+			"intents/vision/one.yaml": story.Intent("one", 1) + "  replicas: 3\n  gang: false\n  minReplicas: 1\n  budget: {maxHourly: \"20\"}\n",
+			"intents/vision/two.yaml": story.Intent("two", 1),
+		}, planner.OrderRules},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := story.New(t, "ledger", nil, "")
+			s.Push("Ask", c.files)
+			s.Rest()
+			log, err := s.Remote.Log("ledger")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := replayer(s)
+			at := slices.IndexFunc(log, func(c memremote.Logged) bool { return strings.Contains(c.Message, "- -> Reserved") })
+			raw, err := r.History.Commit(log[max(at, 0)].Hash)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := gitobj.ParseCommit(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rules, again := range map[int]bool{c.from - 1: false, planner.Rules: true} {
+				message := strings.Replace(data.Message, fmt.Sprintf("Rules: %d\n", planner.Rules), fmt.Sprintf("Rules: %d\n", rules), 1)
+				other, err := s.Remote.Rewrite("other", tree.Hash{}, data.Committer, message, gitobj.Change{Puts: map[string][]byte{"contracts/README": []byte("x")}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := r.Replay(t.Context(), other)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Same || (len(res.Differences) > 0) != again || (res.NotMadeAgain == "") != again {
+					t.Errorf("rules %d: %d differences, not made again %q", rules, len(res.Differences), res.NotMadeAgain)
+				}
+			}
+			if res, err := r.Replay(t.Context(), log[max(at, 0)].Hash); err != nil || !res.Same {
+				t.Errorf("the decision itself: %+v, %v", res, err)
+			}
+		})
 	}
-	r := replayer(s)
-	at := slices.IndexFunc(log, func(c memremote.Logged) bool { return strings.Contains(c.Message, "2 placed") })
-	raw, err := r.History.Commit(log[max(at, 0)].Hash)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := gitobj.ParseCommit(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for rules, again := range map[int]bool{planner.SolvedRules - 1: false, planner.Rules: true} {
-		message := strings.Replace(data.Message, fmt.Sprintf("Rules: %d\n", planner.Rules), fmt.Sprintf("Rules: %d\n", rules), 1)
-		other, err := s.Remote.Rewrite("other", tree.Hash{}, data.Committer, message, gitobj.Change{Puts: map[string][]byte{"contracts/README": []byte("x")}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := r.Replay(t.Context(), other)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res.Same || (len(res.Differences) > 0) != again || (res.NotMadeAgain == "") != again {
-			t.Errorf("rules %d: %d differences, not made again %q", rules, len(res.Differences), res.NotMadeAgain)
-		}
-	}
-	if res, err := r.Replay(t.Context(), log[max(at, 0)].Hash); err != nil || !res.Same {
-		t.Errorf("the decision itself: %+v, %v", res, err)
-	}
+}
+
+// tenantOf is the file of a tenant with a quota.
+func tenantOf(name, quota string) string {
+	return "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: " + name + "}\nspec: {consumers: [rome], quota: " + quota + "}\n"
 }
 
 // What was decided before a reason had its message apart has both in one text: it is
