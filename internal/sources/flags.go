@@ -20,7 +20,7 @@ type Flags struct {
 // Register adds the flags.
 func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.hosts, "source-hosts", nil, "hosts that tenants' own repositories (spec.sources of fleet.yaml) may be on: host, host:port or *.domain; without it none is read")
-	fs.StringVar(&f.credentials, "source-credentials-dir", "", "directory with a directory <source> for each source that names no Secret: username, password, bearer, ca.crt, ssh-privatekey, known_hosts")
+	fs.StringVar(&f.credentials, "source-credentials-dir", "", "directory with a directory <source> for each source that names no Secret: username, password, bearer, ca.crt, ssh-privatekey, known_hosts, forge-token, webhook-secret")
 }
 
 // Open makes the Keeper of the fleet's sources, with its mirrors below a state

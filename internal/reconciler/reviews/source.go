@@ -87,7 +87,8 @@ func (r *Reviews) planSource(ctx context.Context, view *reconciler.View, b *base
 	defer r.planning.Unlock()
 	source := r.opts.Source.Name()
 	in := review.Input{Head: head, Base: p.Acted, Branch: r.opts.Branch, Source: source, Before: b.side, Signatures: view.Trust.State(), Signed: p.Signed}
-	base, theirs := tree.NewMemory().Build(p.BaseFiles), tree.NewMemory().Build(p.Files)
+	mem := tree.NewMemory()
+	base, theirs := mem.Build(p.BaseFiles), mem.Build(p.Files)
 	if in.Changes, err = review.ChangesOfSource(source, base, theirs, p.Ignored); err != nil {
 		return review.Result{}, err
 	}
@@ -95,7 +96,7 @@ func (r *Reviews) planSource(ctx context.Context, view *reconciler.View, b *base
 	if err != nil {
 		return review.Result{}, err
 	}
-	merged, conflicts, err := tree.Merge(base, tree.NewMemory().Build(ours), theirs)
+	merged, conflicts, err := tree.Merge(base, mem.Build(ours), theirs)
 	if err != nil {
 		return review.Result{}, err
 	}
