@@ -162,6 +162,7 @@ func (k *Keeper) Follow(policy *v1alpha1.FleetSpec, ledger tree.Tree) error {
 			s.active, s.entry, s.newest, changed = true, e, nil, true
 			s.number++
 		}
+		s.entry.Forge = e.Forge
 		if err := k.stand(s, ledger); err != nil {
 			return err
 		}
