@@ -50,9 +50,9 @@ func (f *Flags) Accepted(list []Status) error {
 		switch st, known := of[name]; {
 		case !known:
 			return fmt.Errorf("accept source %s: fleet.yaml names no such source", name)
-		case st.Copied == commit:
 		case st.Frozen != "":
 			return fmt.Errorf("accept source %s: %s", name, st.Frozen)
+		case st.Copied == commit:
 		default:
 			return fmt.Errorf("accept source %s: its head is %s, not %s; look at it again", name, st.Head, commit)
 		}
