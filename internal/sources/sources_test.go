@@ -121,7 +121,10 @@ func TestKeeper_EachSourceFreezesAlone(t *testing.T) {
 		"a huge pack": {func(r *rig) {
 			r.push("own", files{"data": strings.Repeat(big, 80)}, false)
 		}, "it brings more than 64 MiB"},
-		"a broken tree": {func(r *rig) { r.hostileTree("own") }, "is not read"},
+		"two of one name":     {func(r *rig) { r.hostileTree("own", "100644 a.yaml", "100644 a.yaml") }, "is not read"},
+		"a path outside":      {func(r *rig) { r.hostileTree("own", "100644 ..") }, "is not read"},
+		"a path with a slash": {func(r *rig) { r.hostileTree("own", "100644 ../../other/evil.yaml") }, "is not read"},
+		"git's own":           {func(r *rig) { r.hostileTree("own", "100644 .git") }, "is not read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -151,8 +154,9 @@ func TestKeeper_EachSourceFreezesAlone(t *testing.T) {
 	}
 }
 
-// hostileTree pushes a tree that git refuses.
-func (r *rig) hostileTree(name string) {
+// hostileTree pushes a tree whose intents/vision has some entries, as "mode name", that
+// no git would make.
+func (r *rig) hostileTree(name string, list ...string) {
 	r.t.Helper()
 	work := filepath.Join(r.root, name+".work")
 	blob := r.git(name+".work", "rev-parse", "HEAD:intents/vision/a.yaml")
@@ -160,7 +164,10 @@ func (r *rig) hostileTree(name string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	entry := "100644 a.yaml\x00" + string(raw[:])
+	entries := ""
+	for _, e := range list {
+		entries += e + "\x00" + string(raw[:])
+	}
 	hash := func(content string) string {
 		cmd := exec.Command("git", "hash-object", "-t", "tree", "-w", "--literally", "--stdin")
 		cmd.Dir, cmd.Stdin = work, strings.NewReader(content)
@@ -177,7 +184,7 @@ func (r *rig) hostileTree(name string) {
 		}
 		return "40000 " + name + "\x00" + string(h[:])
 	}
-	root := hash(sub("intents", hash(sub("vision", hash(entry+entry)))))
+	root := hash(sub("intents", hash(sub("vision", hash(entries)))))
 	commit := r.git(name+".work", "commit-tree", root, "-p", "HEAD", "-m", "two of one name")
 	r.git(name+".work", "push", "-q", "origin", commit+":main")
 }
@@ -211,6 +218,31 @@ func TestKeeper_AcceptsARewriteOnce(t *testing.T) {
 	r.round()
 	if got := r.copied("own")["intents/vision/a.yaml"]; got != "a: 3\n" || r.of("own").Frozen != "" {
 		t.Errorf("copied %q, %+v", got, r.of("own"))
+	}
+}
+
+// Links and submodules lead nowhere: they are not taken, whatever is called like an
+// intent, and nothing on this machine is read for them.
+func TestKeeper_LinksAreNotTaken(t *testing.T) {
+	r := newRig(t, nil)
+	r.source("own", "vision")
+	r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false)
+	outside := filepath.Join(t.TempDir(), "outside.yaml")
+	work := filepath.Join(r.root, "own.work", "intents", "vision")
+	if err := errors.Join(os.WriteFile(outside, []byte("secret: 1\n"), 0o600), os.Symlink(outside, filepath.Join(work, "link.yaml")), os.Symlink(filepath.Dir(outside), filepath.Join(work, "dir")),
+		os.Symlink("../other", filepath.Join(work, "other"))); err != nil {
+		t.Fatal(err)
+	}
+	r.git("own.work", "update-index", "--add", "--cacheinfo", "160000,"+r.git("own.work", "rev-parse", "HEAD")+",intents/vision/sub.yaml")
+	r.git("own.work", "add", "intents/vision/link.yaml", "intents/vision/dir", "intents/vision/other")
+	r.git("own.work", "commit", "-q", "-m", "links")
+	r.git("own.work", "push", "-q", "origin", "HEAD:main")
+	r.round()
+	if got := r.copied("own"); !maps.Equal(got, files{"intents/vision/a.yaml": "a: 1\n"}) {
+		t.Errorf("copied %q", got)
+	}
+	if got, want := r.of("own").Ignored, []string{"intents/vision/dir", "intents/vision/link.yaml", "intents/vision/other", "intents/vision/sub.yaml"}; !slices.Equal(got, want) || r.of("own").Frozen != "" {
+		t.Errorf("ignored %q, want %q; %+v", got, want, r.of("own"))
 	}
 }
 
