@@ -17,11 +17,14 @@ import (
 // owner is a tenant with a repository of its own, on a real git server.
 type owner struct {
 	*built
-	own   string // its checkout
-	flags []string
+	own    string // its checkout
+	server *env.GitServer
+	creds  string
+	flags  []string
 }
 
-func newOwner(t *testing.T) *owner {
+// newOwner has the entry of a source with more in it.
+func newOwner(t *testing.T, more string, hosts ...string) *owner {
 	t.Helper()
 	dir := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/fleetbroker").CombinedOutput(); err != nil {
@@ -46,12 +49,16 @@ func newOwner(t *testing.T) *owner {
 	if err := errors.Join(os.Mkdir(filepath.Join(creds, "own"), 0o700), os.WriteFile(filepath.Join(creds, "own", "ca.crt"), ca, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	o := &owner{built: newBuilt(t, filepath.Join(dir, "fleetbroker")), own: t.TempDir(), flags: []string{"--source-hosts", strings.TrimPrefix(server.URL, "https://"), "--source-credentials-dir", creds}}
+	hosts = append(hosts, strings.TrimPrefix(server.URL, "https://"))
+	o := &owner{
+		built: newBuilt(t, filepath.Join(dir, "fleetbroker")), own: t.TempDir(), server: git, creds: filepath.Join(creds, "own"),
+		flags: []string{"--source-hosts", strings.Join(hosts, ","), "--source-credentials-dir", creds},
+	}
 	policy, err := os.ReadFile(filepath.Join(o.work, "fleet.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.push("fleet.yaml", strings.Replace(string(policy), "\nspec:\n", "\nspec:\n  sources: [{name: own, url: \""+server.URL+"/own.git\", tenants: [vision]}]\n", 1))
+	o.push("fleet.yaml", strings.Replace(string(policy), "\nspec:\n", "\nspec:\n  sources: [{name: own, url: \""+server.URL+"/own.git\", tenants: [vision]"+more+"}]\n", 1))
 	o.run(o.own, "git", "init", "-q", "-b", "main")
 	o.run(o.own, "git", "remote", "add", "origin", git.RepoDir("own.git"))
 	return o
@@ -88,7 +95,7 @@ func (o *owner) copied() string {
 // rewritten source is frozen, another commit than its head is not accepted, its head is,
 // and the daemon goes on from there; audit and replay hold over all of it.
 func TestAccept_GoesOnFromARewrittenHistory(t *testing.T) {
-	o := newOwner(t)
+	o := newOwner(t, "")
 	first := o.ask("first")
 	o.once("daemon", o.flags...)
 	if got := o.copied(); !strings.Contains(got, "first.yaml") {
