@@ -32,12 +32,12 @@ func TestSources_AreToldOnceEachWay(t *testing.T) {
 	}{
 		{of("", noon), 0, ""},
 		{of("its history was rewritten", noon), time.Minute, ""},
-		{of("", noon.Add(90 * time.Second)), 90 * time.Second, ""}, // it was a moment
+		{of("", noon.Add(90*time.Second)), 90 * time.Second, ""}, // it was a moment
 		{of("its history was rewritten", noon), 2 * time.Minute, frozen},
 		{of("another reason", noon), 3 * time.Minute, ""},
 		{of("", time.Time{}), 4 * time.Minute, ""}, // a restart has not read it yet
-		{of("", noon.Add(5 * time.Minute)), 5 * time.Minute, "12:05 [frozen] ml's repository own is read again; it was frozen since 2026-11-20T12:00:00Z\n12:05 [frozen] vision's"},
-		{of("", noon.Add(6 * time.Minute)), 6 * time.Minute, ""},
+		{of("", noon.Add(5*time.Minute)), 5 * time.Minute, "12:05 [frozen] ml's repository own is read again; it was frozen since 2026-11-20T12:00:00Z\n12:05 [frozen] vision's"},
+		{of("", noon.Add(6*time.Minute)), 6 * time.Minute, ""},
 	} {
 		if got := said(step.s, step.after); step.want == "" && got != "" || !strings.Contains(got, step.want) {
 			t.Errorf("step %d: got %q, want %q", i, got, step.want)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
 // Check is one thing that must be well before the daemon is ready.
@@ -143,7 +144,7 @@ func (o *Operators) withTrust(h http.Handler) http.Handler {
 				w.Header().Set(wire.HeaderTrust, string(text))
 			}
 		}
-		if o.Sources != nil {
+		if o.Sources != nil && identityOf(r).Role != pki.Reader { // reasons name tenants' files
 			if text, err := json.Marshal(wire.FrozenOf(o.Sources())); err == nil {
 				w.Header().Set(wire.HeaderSources, ascii(text))
 			}

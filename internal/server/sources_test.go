@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
 type emptyMarket struct{ Market }
@@ -73,6 +75,12 @@ func TestSourcesAreShown(t *testing.T) {
 	}
 	if got.Sources != 3 || len(got.Frozen) != 2 || got.Frozen[0].Name != "vision" || !got.Frozen[0].Since.Equal(at) || !strings.HasPrefix(got.Frozen[0].Frozen, "its history was rewritten… \"é\"") {
 		t.Errorf("got %+v", got)
+	}
+	w = httptest.NewRecorder()
+	reader := httptest.NewRequest("GET", "/market", nil)
+	h.ServeHTTP(w, reader.WithContext(context.WithValue(reader.Context(), identityKey{}, pki.Identity{Name: "ada", Role: pki.Reader})))
+	if got := w.Header().Get(wire.HeaderSources); got != "" || w.Code != 200 {
+		t.Errorf("a reader, who sees no tenants, is told of their sources: %q", got)
 	}
 	list = nil
 	for i := range 300 {

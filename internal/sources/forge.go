@@ -129,7 +129,8 @@ func (k *Keeper) Frozen(source string) string {
 	return ""
 }
 
-// Version grows with each change of what Status says.
+// Version grows with each change of what Status says, but for when a source was read
+// last.
 func (k *Keeper) Version() uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()

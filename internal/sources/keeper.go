@@ -64,7 +64,7 @@ type Keeper struct {
 	followed bool
 	intents  bool // must be signed
 	all      map[string]*source
-	// version grows with each change of what Status says.
+	// version grows with each change of what Status says, but for ReadAt.
 	version uint64
 }
 
@@ -210,7 +210,9 @@ func (k *Keeper) stand(s *source, ledger tree.Tree) error {
 	if err != nil {
 		return err
 	}
-	k.version++
+	if stamp != s.stamp {
+		k.version++
+	}
 	s.copied, s.stamp = record, stamp
 	n := s.newest
 	switch {
@@ -430,8 +432,12 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 	if !s.active || s.number != q.number {
 		return // its entry is another one now, and is read by it
 	}
-	now := k.opts.Now()
-	k.version++
+	now, was := k.opts.Now(), s.status
+	defer func() {
+		if is := s.status; is.Head != was.Head || is.Frozen != was.Frozen || is.ReadAt.IsZero() != was.ReadAt.IsZero() || !slices.Equal(is.Ignored, was.Ignored) {
+			k.version++
+		}
+	}()
 	if !q.head.IsZero() {
 		s.status.Head, s.status.ReadAt = q.head.String(), now
 	}

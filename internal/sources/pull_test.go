@@ -271,6 +271,34 @@ func TestWake_LeadsToARead(t *testing.T) {
 	}
 }
 
+// What is made of Status is made again when it says something else, and not with each read.
+func TestVersion_GrowsWithWhatIsSaid(t *testing.T) {
+	r := newRig(t, nil)
+	r.source("own", "vision")
+	r.source("empty", "vision")
+	r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false)
+	last := r.Version()
+	for i, step := range []struct {
+		do   func()
+		more bool
+	}{
+		{func() {}, true},
+		{func() {}, false},
+		{func() { r.push("own", files{"intents/vision/a.yaml": "a: 2\n"}, false) }, true},
+		{func() {}, false},
+		{func() { r.push("own", files{"intents/vision/a.yaml": "a: 3\n"}, true) }, true}, // rewritten
+		{func() {}, false},
+	} {
+		step.do()
+		r.round()
+		now := r.Version()
+		if more := now > last; more != step.more {
+			t.Errorf("step %d: from %d to %d; %+v", i, last, now, r.Status())
+		}
+		last = now
+	}
+}
+
 // Mirrors of former entries are deleted, and nothing else, wherever links lead.
 func TestSweep_DeletesWhatNoEntryNames(t *testing.T) {
 	r := newRig(t, nil)

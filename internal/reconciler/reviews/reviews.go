@@ -177,7 +177,11 @@ func (r *Reviews) Run(ctx context.Context) error {
 func (r *Reviews) sleep(ctx context.Context, wait time.Duration, seen *reconciler.View) bool {
 	t := time.NewTimer(wait)
 	defer t.Stop()
-	news := time.NewTicker(soon)
+	every := soon
+	if r.opts.Source != nil { // there may be many, and each look asks a forge
+		every = later
+	}
+	news := time.NewTicker(every)
 	defer news.Stop()
 	for {
 		select {
@@ -197,6 +201,9 @@ func (r *Reviews) sleep(ctx context.Context, wait time.Duration, seen *reconcile
 
 // soon is when to look again at what was put off, or waits for the next round.
 const soon = 2 * time.Second
+
+// later is how often news of the rounds lead to a look at the forge of a source.
+const later = 10 * time.Second
 
 // Pass looks at all pull requests once, and says when to look again at the
 // latest. One that fails does not keep the others from being looked at.
