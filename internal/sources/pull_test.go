@@ -203,7 +203,7 @@ func TestForge_IsHeldToTheHostsAndTheSourcesToken(t *testing.T) {
 		t.Errorf("a refused address: %v", err)
 	}
 	for url, want := range map[string]string{
-		"https://169.254.169.254/api": "link-local", "https://forge.example.org": "host forge.example.org is not allowed", "http://" + host: "no https URL", "https://me:secret@" + host: "it holds credentials",
+		"https://169.254.169.254/api": "link-local", "https://forge.example.org": "host forge.example.org is not allowed", "http://" + host: "it is no https URL", "https://me:secret@" + host: "it holds credentials",
 	} {
 		r.policy.Source("own").Forge = &v1alpha1.SourceForge{Type: "gitea", URL: url, Repository: "own/gpus"}
 		follow()

@@ -81,7 +81,7 @@ func (f *SourceForge) Check() (field string, err error) {
 	u, err := url.Parse(f.URL)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Hostname() == "":
-		return "url", fmt.Errorf("%q is no https URL with a host", f.URL)
+		return "url", errors.New("it is no https URL with a host")
 	case u.User != nil:
 		return "url", errors.New("it holds credentials; put the token into the source's Secret, under the key forge-token")
 	}

@@ -272,6 +272,10 @@ func TestSet_PlansAPullRequestOfASource(t *testing.T) {
 	s.contains("status", s.await("vision", head, "success"), "1 place, 1 release (+5.00 EUR/h); at base "+acted[:7])
 	text := s.comment("vision", n, report.Marker)
 	s.contains("comment", text, "| + place | vision/new | paris/h100 -> rome | +10.00 |", "vision/old")
+	s.contains("comment", text, "| vision | 5.00 | 10.00 |")
+	if strings.Contains(text, "**fleet**") {
+		t.Errorf("a tenant is shown what the fleet pays:\n%s", text)
+	}
 	if strings.Contains(text, "evil") || strings.Contains(text, "sources/vision/") {
 		t.Errorf("the comment plans what is not taken, or has the ledger's paths:\n%s", text)
 	}
