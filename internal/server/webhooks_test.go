@@ -225,7 +225,7 @@ func TestWebhooks_SourcesAreLimitedApart(t *testing.T) {
 		if quiet.Load() != 1 || loud.Load() > callsAtOnce {
 			t.Errorf("%d calls of the loud one, %d of the quiet one", loud.Load(), quiet.Load())
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		if n := loud.Load(); n != callsAtOnce+1 {
 			t.Errorf("a second later %d calls of the loud one, want the booked one too", n)
 		}
