@@ -36,6 +36,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews/theirs"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
@@ -179,6 +180,7 @@ type daemon struct {
 	shadow      bool
 	enroller    *enroller
 	reviews     *reviews.Reviews // nil where no forge is configured
+	theirs      *theirs.Set      // nil in a shadow
 	certs       *pki.Files       // nil where no agents are served
 	secrets     access.Secrets
 	sources     *sources.Keeper

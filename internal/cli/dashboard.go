@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/sources"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
@@ -16,7 +17,7 @@ import (
 // dashboard makes the pages of the operators' port, from the newest round's view.
 func (d *daemon) dashboard() *ui.UI {
 	board := ui.New(ui.Options{
-		State: (&snapshots{of: d.loop.View, heard: d.market}).newest,
+		State: (&snapshots{of: d.loop.View, heard: d.market, sources: d.sources}).newest,
 		Viewer: func(r *http.Request) view.Viewer {
 			c := server.CallerOf(r)
 			return view.Viewer{Name: c.Name, All: c.All, Groups: c.Groups}
@@ -34,8 +35,11 @@ type snapshots struct {
 		Heard(provider string) time.Time
 	}
 
+	sources *sources.Keeper
+
 	mu    sync.Mutex
 	last  *reconciler.View
+	seen  uint64
 	snap  *view.Snapshot
 	count int
 }
@@ -47,13 +51,14 @@ func (s *snapshots) newest() *view.Snapshot {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v == s.last {
+	seen := s.sources.Version()
+	if v == s.last && seen == s.seen {
 		return s.snap
 	}
 	s.count++
-	s.last, s.snap = v, &view.Snapshot{
+	s.last, s.seen, s.snap = v, seen, &view.Snapshot{
 		Notices: notices(v), Inputs: v.Inputs, Ledger: v.Ledger, Fleet: v.Fleet, Contracts: v.Contracts, World: &v.World, Plan: v.Plan,
-		States: v.States(), Heard: s.heard.Heard, Version: fmt.Sprintf("%d-%s", s.count, v.Ledger.Short()),
+		States: v.States(), Heard: s.heard.Heard, Sources: s.sources.Status(), Version: fmt.Sprintf("%d-%s", s.count, v.Ledger.Short()),
 	}
 	return s.snap
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/forge/forges"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews/theirs"
 )
 
 // forgeFlags say where pull requests are. The token is a file, so that it
@@ -44,13 +45,21 @@ func (f *forgeFlags) open(remote string) (forge.Forge, error) {
 	return opened, nil
 }
 
+// theirPullRequests looks after those of tenants' own repositories; nil in a shadow.
+func (o *runOptions) theirPullRequests(d *daemon, common *reviews.Common) *theirs.Set {
+	if o.shadow {
+		return nil
+	}
+	return theirs.New(theirs.Options{Keeper: d.sources, Common: common, View: d.loop.View, Refresh: o.forge.refresh, Now: o.streams.Now, Log: d.log, Speaks: d.election.Leads})
+}
+
 // pullRequests looks after pull requests; nil where no forge is configured.
-func (o *runOptions) pullRequests(d *daemon) *reviews.Reviews {
+func (o *runOptions) pullRequests(d *daemon, common *reviews.Common) *reviews.Reviews {
 	if d.forge == nil {
 		return nil
 	}
 	return reviews.New(reviews.Options{
-		Forge: d.forge, Repo: d.repo, View: d.loop.View, Branch: o.inputs, Poll: o.poll, Refresh: o.forge.refresh,
+		Forge: d.forge, Repo: d.repo, Common: common, View: d.loop.View, Branch: o.inputs, Poll: o.poll, Refresh: o.forge.refresh,
 		Now: o.streams.Now, Log: d.log, Speaks: d.election.Leads,
 	})
 }

@@ -76,20 +76,20 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 			return l, err
 		},
 	})
-	last := d.loop.View()
+	last, seen := d.loop.View(), d.sources.Version()
 	d.observer.each(func() {
-		v := d.loop.View()
-		if v == last || v.Fleet == nil || v.Contracts == nil {
+		v, now := d.loop.View(), d.sources.Version()
+		if v == last && now == seen || v.Fleet == nil || v.Contracts == nil {
 			return
 		}
-		last = v
+		last, seen = v, now
 		books, err := ledger.BooksOf(v.Fleet.Policy)
 		if err != nil {
 			return // account says it
 		}
 		n.Observe(&notify.Snapshot{
-			FrozenFor: v.Fleet.Policy.Safety.Ages(),
-			Fleet:     v.Fleet.Name, Head: v.Ledger, Ledger: v.Contracts, Tenants: v.Fleet.Tenants, Books: books,
+			FrozenFor: v.Fleet.Policy.Safety.Ages(), Sources: d.sources.Status(),
+			Fleet: v.Fleet.Name, Head: v.Ledger, Ledger: v.Contracts, Tenants: v.Fleet.Tenants, Books: books,
 			SLA: func(tenant, intent string) *v1alpha1.SLA {
 				if it := v.Fleet.Intent(tenant, intent); it != nil {
 					return it.Spec.SLA
@@ -110,7 +110,7 @@ func (d *daemon) announce(e notify.Event) {
 	case "refused":
 		news.Reason, news.Warning = "Refused", true
 	case "frozen": // of a tenant: in which cluster an unreadable intent is to be, its file does not say
-		news.Reason, news.Warning, news.Intent = "Frozen", true, ""
+		news.Reason, news.Warning, news.Intent = e.Reason, e.Reason != notify.ReasonSourceRead, ""
 	case "budget":
 		news.Reason, news.Warning = e.Reason, true
 	default:

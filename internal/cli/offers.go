@@ -39,6 +39,8 @@ type offers struct {
 	tree string
 	// trust is the daemon's, nil where it did not say.
 	trust *wire.Trust
+	// sources of the daemon that are frozen, nil where it did not say.
+	sources *wire.FrozenSources
 }
 
 // readMarket reads a file or asks a daemon.
@@ -106,6 +108,10 @@ func askMarket(ctx context.Context, from, certPath string) (offers, error) {
 	var trust wire.Trust
 	if json.Unmarshal([]byte(resp.Header.Get(wire.HeaderTrust)), &trust) == nil {
 		out.trust = &trust
+	}
+	var sources wire.FrozenSources
+	if json.Unmarshal([]byte(resp.Header.Get(wire.HeaderSources)), &sources) == nil {
+		out.sources = &sources
 	}
 	return out, nil
 }

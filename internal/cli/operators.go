@@ -24,8 +24,9 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		Agents:    []server.Check{{Name: "market", Run: d.storeUp}},
 		Dashboard: d.dashboard(),
 		Trust:     func() wire.Trust { return d.loop.View().Trust },
+		Sources:   d.sources.Status,
 	}
-	if err := d.metrics.Register(server.TrustCollector(handle.Trust), server.PushesCollector(o.pushes.Figures)); err != nil {
+	if err := d.metrics.Register(server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures)); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
 	if err := d.metrics.Register(server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }}); err != nil {

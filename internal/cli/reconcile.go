@@ -131,10 +131,11 @@ func reconcileRun(ctx context.Context, o *reconcileOptions) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	if err := o.rounds(ctx, d); err != nil {
-		return err
+	err = o.rounds(ctx, d)
+	if d.loop.View().Fleet != nil { // a cluster that does not answer hides no head that was not accepted
+		err = errors.Join(o.sources.Accepted(d.sources.Status()), err)
 	}
-	return o.sources.Accepted(d.sources.Status())
+	return err
 }
 
 // rounds makes rounds until the ledger is as planned and the clusters are as

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
 
@@ -109,7 +110,8 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	d.enroller = newEnroller(d.enrollment, d.repo.Propose, o.streams.Now, log)
-	d.reviews = o.pullRequests(d)
+	common := reviews.NewCommon(d.repo)
+	d.reviews, d.theirs = o.pullRequests(d, common), o.theirPullRequests(d, common)
 	ports, err := o.ports(d)
 	if err != nil {
 		return err
@@ -141,6 +143,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	if d.reviews != nil {
 		group.Go(func() error { return d.reviews.Run(ctx) })
+	}
+	if d.theirs != nil {
+		group.Go(func() error { return d.theirs.Run(ctx) })
 	}
 	if tell != nil {
 		group.Go(func() error { return tell.Run(ctx) })
@@ -191,6 +196,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 			Handler: server.NewWebhooks(server.Webhooks{
 				Secret:  process.WebhookSecrets(o.webhookSecrets, d.log),
 				Trigger: func(string) { d.called() },
+				Source:  d.sources.Hook, Sourced: d.calledBy,
 			}),
 		})
 	}
@@ -271,6 +277,14 @@ func (d *daemon) called() {
 	}
 	if d.reviews != nil {
 		d.reviews.Wake()
+	}
+}
+
+// calledBy follows a webhook of a source: its repository or a pull request has news.
+func (d *daemon) calledBy(source string) {
+	d.sources.Wake(source)
+	if d.theirs != nil {
+		d.theirs.Wake(source)
 	}
 }
 

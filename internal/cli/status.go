@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/review"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
@@ -83,8 +84,10 @@ type page struct {
 	Peerings  []peeringState      `json:"peerings"`
 	Nodes     []nodeState         `json:"nodes"`
 	Spend     []view.Spend        `json:"spend"`
-	Demand    []demandState       `json:"demand,omitempty"`
-	Asked     []clusterState      `json:"clusters"`
+	// Sources are tenants' own repositories.
+	Sources []view.SourceRow `json:"sources,omitempty"`
+	Demand  []demandState    `json:"demand,omitempty"`
+	Asked   []clusterState   `json:"clusters"`
 }
 
 // trouble is a contract that needs somebody's eye.
@@ -190,6 +193,11 @@ func (g *gathered) page(ctx context.Context) *page {
 	for _, name := range sortedNames(g.fleet.Tenants) {
 		p.Spend = append(p.Spend, facts.SpendOf(name))
 	}
+	var frozen []wire.SourceStatus
+	if g.market.sources != nil {
+		frozen = g.market.sources.Frozen
+	}
+	p.Sources = view.Sources(g.fleet, frozen, g.market.sources != nil)
 	p.Demand = g.demand()
 	p.Providers = g.conditions()
 	return p
@@ -276,6 +284,7 @@ func printPage(s Streams, p *page, in *gathered, markdown bool) error {
 		{"Virtual nodes", nodeTable(headed, p)},
 		{"Spend this month", spendTable(headed, p, in)},
 		{"GPUs expected", demandTable(headed, p)},
+		{"Tenants' repositories", sourceTable(headed, p)},
 	}
 	for _, sec := range sections {
 		if len(sec.t.rows) == 0 {
@@ -339,6 +348,15 @@ func spendTable(s Streams, p *page, in *gathered) *table {
 	t := newTable(s, "TENANT", ">"+in.perHour(), ">SPENT", ">FORECAST", ">BUDGET")
 	for _, sp := range p.Spend {
 		t.row(sp.Tenant, t.money(sp.Hourly), t.money(sp.Spent), t.money(sp.Forecast), dash(sp.Budget))
+	}
+	return t
+}
+
+func sourceTable(s Streams, p *page) *table {
+	t := newTable(s, "SOURCE", "TENANTS", "STATE", "COMMIT", ">READ", "WHY")
+	for i := range p.Sources {
+		r := &p.Sources[i]
+		t.row(r.Name, strings.Join(r.Tenants, ","), r.State, dash(shortCommit(r.Copied)), t.age(r.At), dash(r.Frozen))
 	}
 	return t
 }

@@ -70,6 +70,9 @@ func (c *checker) sources(p place, s *v1alpha1.FleetSpec) {
 		if _, err := e.Host(); err != nil {
 			c.errorf(at.in("url"), "BadValue", "%s: %v", at.in("url"), err)
 		}
+		if field, err := e.Forge.Check(); err != nil {
+			c.errorf(at.in("forge", field), "BadValue", "%s: %v", at.in("forge", field), err)
+		}
 		c.branch(at.in("branch"), e.Branch)
 		if len(e.Tenants) == 0 {
 			c.errorf(at.in("tenants"), "BadValue", "%s is empty; name the tenants whose intents may come from there", at.in("tenants"))

@@ -132,6 +132,10 @@ func TestSources_Entries(t *testing.T) {
 		"secret in a query":       {`{name: own, url: "https://git.example.org/own.git?token=secret", tenants: [vision]}`, "it has a query"},
 		"no tenants":              {`{name: own, url: "https://git.example.org/own.git", tenants: []}`, "tenants is empty"},
 		"branch":                  {`{name: own, url: "https://git.example.org/own.git", branch: ../x, tenants: [vision]}`, "is not the name of a branch"},
+		"forge":                   {`{name: own, url: "https://git.example.org/own.git", tenants: [vision], forge: {type: gitea, url: "https://git.example.org", repository: own/gpus, user: bot}}`, ""},
+		"forge unknown":           {`{name: own, url: "https://git.example.org/own.git", tenants: [vision], forge: {type: svn}}`, `"svn" is no type of forge; write github, gitlab or gitea`},
+		"forge over http":         {`{name: own, url: "https://git.example.org/own.git", tenants: [vision], forge: {type: gitea, url: "http://me:secret@git.example.org"}}`, "it is no https URL"},
+		"forge with a password":   {`{name: own, url: "https://git.example.org/own.git", tenants: [vision], forge: {type: gitea, url: "https://me:secret@git.example.org"}}`, "it holds credentials"},
 		"unknown field":           {`{name: own, url: "https://git.example.org/own.git", tenants: [vision], password: x}`, "password"},
 	} {
 		t.Run(name, func(t *testing.T) {

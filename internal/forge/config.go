@@ -3,6 +3,7 @@ package forge
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -36,6 +37,11 @@ type Config struct {
 	CAFile string
 	// Limits of the transport; the zero value is for production.
 	Limits Limits
+	// Read reads the files that are named above; nil is os.ReadFile.
+	Read func(file string) ([]byte, error)
+	// Guard, when set, refuses addresses before they are connected to; then no proxy is
+	// used, which would be connected to instead.
+	Guard func(ip netip.Addr) error
 }
 
 // Complete fills in what the URL of the git remote tells: the forge's URL and
@@ -126,9 +132,16 @@ func (c Config) Owner() (owner, name string) {
 	return c.Repo[:i], c.Repo[i+1:]
 }
 
+func (c Config) read(file string) ([]byte, error) {
+	if c.Read != nil {
+		return c.Read(file)
+	}
+	return os.ReadFile(file)
+}
+
 // Token reads the token. An error names the file, never what is in it.
 func (c Config) Token() (string, error) {
-	b, err := os.ReadFile(c.TokenFile)
+	b, err := c.read(c.TokenFile)
 	if err != nil {
 		return "", fmt.Errorf("read the forge's token: %w", err)
 	}

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
-	"os"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -80,8 +82,18 @@ func (c Config) Client(authorize func(h http.Header, token string)) (*http.Clien
 		return nil, errors.New("open the forge: the default transport was replaced")
 	}
 	base = base.Clone()
+	if c.Guard != nil {
+		base.Proxy = nil
+		base.DialContext = (&net.Dialer{Timeout: c.Limits.Timeout, KeepAlive: 30 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return fmt.Errorf("connect to %s: %w", address, err)
+			}
+			return c.Guard(at.Addr())
+		}}).DialContext
+	}
 	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
+		pem, err := c.read(c.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("read the forge's certificate authorities: %w", err)
 		}

@@ -30,6 +30,10 @@
 // the same events and drop them half a minute later. Who takes over may repeat
 // what the other told in that time, and leaves nothing out.
 //
-// It sees the ledger alone, and no other room but api; cli joins it to the
+// That a tenant's own repository is frozen stands in no ledger: it is told once the daemon
+// has seen it so for two minutes, and once more when it is read again; which were told is
+// in the state file.
+//
+// It sees the ledger and that alone, and no other room but api; cli joins it to the
 // daemon. Observe may be called by any goroutine, Run by one.
 package notify

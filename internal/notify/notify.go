@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
@@ -31,6 +32,8 @@ type Snapshot struct {
 	SLA func(tenant, intent string) *v1alpha1.SLA
 	// FrozenFor is the fleet's safety.frozenFor.
 	FrozenFor time.Duration
+	// Sources are the tenants' own repositories as this daemon reads them.
+	Sources []wire.SourceStatus
 }
 
 // Paces are how long a destination is left alone after a message, and after a
@@ -209,6 +212,9 @@ func (n *Notifier) derive(ctx context.Context) {
 			n.box.Head, n.dirty = hash(s.Head), true
 		}
 		n.seen = s
+	}
+	if told := n.box.changed(s, now); len(told) > 0 {
+		events, n.dirty = append(events, told...), true
 	}
 	if now.Sub(n.clock) >= clockEvery {
 		n.clock = now

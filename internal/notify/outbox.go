@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // Bounds of what is kept for a destination that does not answer.
@@ -38,6 +39,9 @@ type outbox struct {
 	// Due are the ids of what only the clock brings and was told: as long as it is
 	// due it is not told again.
 	Due map[string]bool `json:"due"`
+	// Sources are those of which their tenants were told that they are frozen, and since
+	// when.
+	Sources map[string]v1alpha1.Time `json:"sources,omitempty"`
 	// Pending events of each target, oldest first.
 	Pending []pending `json:"pending"`
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/sourced"
 )
 
 // MaxFiles bounds how many files of a pull request are looked at.
@@ -62,6 +63,25 @@ func ChangesOf(base, head tree.Tree) (Changes, error) {
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
+		return Changes{}, fmt.Errorf("compare the pull request with where it comes from: %w", err)
+	}
+	return c, nil
+}
+
+// ChangesOfSource compares what is taken of a source, by path in it, with what the head
+// of a pull request has; ignored are paths of the head that are not taken. Paths are
+// those on the ledger.
+func ChangesOfSource(source string, base, head tree.Tree, ignored []string) (Changes, error) {
+	c := Changes{Other: ignored}
+	err := tree.Diff(base, head, func(path string, _, to tree.Entry) error {
+		path = sourced.Dir(source) + "/" + path
+		c.Work = append(c.Work, path)
+		if to.Name == "" {
+			c.Removed = append(c.Removed, path)
+		}
+		return nil
+	})
+	if err != nil {
 		return Changes{}, fmt.Errorf("compare the pull request with where it comes from: %w", err)
 	}
 	return c, nil

@@ -21,7 +21,7 @@ func comment(in Input, before, after, since, whole *planner.Plan, m report.Meta,
 	var extra strings.Builder
 	writeUnverified(&extra, in, whole)
 	writePolicy(&extra, in, after)
-	writeCost(&extra, before, after)
+	writeCost(&extra, in, before, after)
 	writeFit(&extra, whole)
 	held := ""
 	if in.Signatures != "" {
@@ -75,8 +75,18 @@ func writePolicy(b *strings.Builder, in Input, after *planner.Plan) {
 		report.Counts(own, report.Meta{}), report.Signed(own.HourlyAfter.Sub(own.HourlyBefore)), own.Currency)
 }
 
+// shows reports whether what a tenant pays is shown: in the repository of some tenants
+// what others pay, and the fleet, is not.
+func (in Input) shows(tenant string) bool {
+	if in.Source == "" {
+		return true
+	}
+	e := in.Before.Fleet.Policy.Source(in.Source)
+	return e != nil && slices.Contains(e.Tenants, tenant)
+}
+
 // writeCost is what tenants pay before and after, for those whose cost changes.
-func writeCost(b *strings.Builder, before, after *planner.Plan) {
+func writeCost(b *strings.Builder, in Input, before, after *planner.Plan) {
 	was, is := hourly(before), hourly(after)
 	tenants := map[string]bool{}
 	for t := range is {
@@ -87,6 +97,9 @@ func writeCost(b *strings.Builder, before, after *planner.Plan) {
 	}
 	var rows strings.Builder
 	for _, t := range slices.Sorted(maps.Keys(tenants)) {
+		if !in.shows(t) {
+			continue
+		}
 		if was[t].Cmp(is[t]) != 0 {
 			fmt.Fprintf(&rows, "| %s | %s | %s |\n", escape.Markdown(t), amounts(was[t], is[t]), left(after, t))
 		}
@@ -95,7 +108,10 @@ func writeCost(b *strings.Builder, before, after *planner.Plan) {
 		return
 	}
 	fmt.Fprintf(b, "\n| tenant | %[1]s/h | after | %[1]s/month while it runs | after | budget left |\n|-|-:|-:|-:|-:|-|\n%s", after.Currency, rows.String())
-	fmt.Fprintf(b, "| **fleet** | %s | |\n\nA month is %d hours at the prices of now. What runs in windows, or for a term, costs less; what is left of a monthly budget is by the forecast, which knows them.\n", amounts(before.HourlyAfter, after.HourlyAfter), monthHours)
+	if in.Source == "" {
+		fmt.Fprintf(b, "| **fleet** | %s | |\n", amounts(before.HourlyAfter, after.HourlyAfter))
+	}
+	fmt.Fprintf(b, "\nA month is %d hours at the prices of now. What runs in windows, or for a term, costs less; what is left of a monthly budget is by the forecast, which knows them.\n", monthHours)
 }
 
 func amounts(before, after v1alpha1.Decimal) string {

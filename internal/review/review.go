@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/sourced"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
 )
@@ -35,7 +36,10 @@ type Input struct {
 	// Head is the pull request's commit, Base the inputs' it was merged with.
 	Head, Base tree.Hash
 	// Branch of the base.
-	Branch    string
+	Branch string
+	// Source is the tenant's repository that the pull request is of, "" for the fleet
+	// repo: paths are shown as they are there.
+	Source    string
 	Changes   Changes
 	Conflicts []string
 	// Before is the base. After has the pull request's work and the base's
@@ -110,6 +114,13 @@ func Of(in Input) Result {
 	r.Digest = digestOf(in, wholeSince, r.Lines)
 	r.Summary = summary(in, since, meta, r, heldBack)
 	r.Comment = comment(in, before, after, since, wholeSince, meta, r)
+	if in.Source != "" {
+		at := sourced.Dir(in.Source) + "/"
+		r.Comment = strings.ReplaceAll(r.Comment, at, "")
+		for i := range r.Lines {
+			r.Lines[i].File = strings.TrimPrefix(r.Lines[i].File, at)
+		}
+	}
 	return r
 }
 

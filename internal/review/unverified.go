@@ -47,7 +47,9 @@ func commits(findings []Unverified) int {
 // what would be planned if they were.
 func writeUnverified(b *strings.Builder, in Input, whole *planner.Plan) {
 	if len(in.Unverified) == 0 {
-		if in.Signed && in.Changes.Inputs() {
+		if in.Signed && in.Source != "" {
+			b.WriteString("\nIts head is signed as the source's entry asks for. So must the branch's head be after the merge: merge by fast-forward, or with a commit that a signer of the source signs.\n")
+		} else if in.Signed && in.Changes.Inputs() {
 			b.WriteString("\nEach of its commits is verified as it is. A squash or rebase makes others: merge with a merge commit.\n")
 		}
 		return
@@ -64,6 +66,9 @@ func writeUnverified(b *strings.Builder, in Input, whole *planner.Plan) {
 	remedy := "Let somebody who may change these files sign the commits (`git rebase --exec 'git commit --amend --no-edit -S'`)."
 	if unsigned(in.Unverified) == 0 {
 		remedy = "Let an approver merge it with a signed merge commit (`git merge --no-ff -S`)."
+	}
+	if in.Source != "" {
+		remedy = "Let a signer of the source put a signed commit on top (`git commit -S --allow-empty`): it vouches for what is below."
 	}
 	decided := "the same is planned"
 	if len(whole.Intents) > 0 {

@@ -2,10 +2,15 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
 // Check is one thing that must be well before the daemon is ready.
@@ -34,6 +39,8 @@ type Operators struct {
 	Dashboard http.Handler
 	// Trust is what signatures are held to; may be nil.
 	Trust func() wire.Trust
+	// Sources are the tenants' own repositories; may be nil.
+	Sources func() []wire.SourceStatus
 	// Guard of all but the probes; nil on the loopback interface.
 	Guard *Guard
 }
@@ -137,8 +144,28 @@ func (o *Operators) withTrust(h http.Handler) http.Handler {
 				w.Header().Set(wire.HeaderTrust, string(text))
 			}
 		}
+		if o.Sources != nil && identityOf(r).Role != pki.Reader { // reasons name tenants' files
+			if text, err := json.Marshal(wire.FrozenOf(o.Sources())); err == nil {
+				w.Header().Set(wire.HeaderSources, ascii(text))
+			}
+		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// ascii is JSON without bytes that a header does not carry.
+func ascii(text []byte) string {
+	var b strings.Builder
+	for _, r := range string(text) {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+		} else {
+			for _, u := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, u)
+			}
+		}
+	}
+	return b.String()
 }
 
 // hidden reports whether reasons, which name tenants and clusters, are kept

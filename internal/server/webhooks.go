@@ -23,6 +23,11 @@ type Webhooks struct {
 	Secret func(forge string) []byte
 	// Trigger asks for a fetch. It must not block; it is called ten times at once at most, then each fifth of a second.
 	Trigger func(forge string)
+	// Source is what webhooks of a tenant's own repository are held to, by its name in
+	// fleet.yaml: the type of its forge and its secret, which is empty where it takes
+	// none; it must not block. Sourced is Trigger for it. Both may be nil.
+	Source  func(name string) (forge string, secret []byte)
+	Sourced func(name string)
 }
 
 // proof is what a request shows of the secret: the secret itself, or the
@@ -66,25 +71,68 @@ func NewWebhooks(o Webhooks) http.Handler {
 				refuse(w, http.StatusNotFound, "NotConfigured", "no secret is configured for %s webhooks", forge)
 				return
 			}
-			token, signature := shows(r)
-			mac := hmac.New(sha256.New, secret)
-			proven := same([]byte(token), secret)
-			if want, err := hex.DecodeString(signature); proven || err == nil && len(want) == mac.Size() {
-				if err := copyBody(mac, w, r, maxWebhook); err != nil {
-					refuseBody(w, err, maxWebhook)
-					return
-				}
-				proven = proven || hmac.Equal(want, mac.Sum(nil))
+			if proven(w, r, shows, secret, forge) {
+				c.call(forge)
+				answerJSON(w, http.StatusAccepted, map[string]string{"status": "fetching"})
 			}
-			if !proven {
-				refuse(w, http.StatusUnauthorized, "BadSignature", "the request does not prove knowledge of the secret for %s webhooks", forge)
+		})
+	}
+	if o.Source != nil {
+		s := &sourceCalls{trigger: o.Sourced, of: map[string]*calls{}}
+		mux.HandleFunc("POST /hooks/sources/{name}", func(w http.ResponseWriter, r *http.Request) {
+			name := r.PathValue("name")
+			forge, secret := o.Source(name)
+			shows := proofs[forge]
+			if len(secret) == 0 || shows == nil {
+				refuse(w, http.StatusNotFound, "NotConfigured", "no webhook secret of such a source is known: it is the key webhook-secret of its credentials, and read with the source")
 				return
 			}
-			c.call(forge)
-			answerJSON(w, http.StatusAccepted, map[string]string{"status": "fetching"})
+			if proven(w, r, shows, secret, forge) {
+				s.call(name)
+				answerJSON(w, http.StatusAccepted, map[string]string{"status": "fetching"})
+			}
 		})
 	}
 	return jsonErrors(mux)
+}
+
+// proven reports whether a request proves knowledge of a secret; one that does not is
+// answered.
+func proven(w http.ResponseWriter, r *http.Request, shows proof, secret []byte, forge string) bool {
+	token, signature := shows(r)
+	mac := hmac.New(sha256.New, secret)
+	ok := same([]byte(token), secret)
+	if want, err := hex.DecodeString(signature); ok || err == nil && len(want) == mac.Size() {
+		if err := copyBody(mac, w, r, maxWebhook); err != nil {
+			refuseBody(w, err, maxWebhook)
+			return false
+		}
+		ok = ok || hmac.Equal(want, mac.Sum(nil))
+	}
+	if !ok {
+		refuse(w, http.StatusUnauthorized, "BadSignature", "the request does not prove knowledge of the secret for %s webhooks", forge)
+	}
+	return ok
+}
+
+// sourceCalls are the calls of each source, whose secrets alone lead to one: a source
+// that calls without end delays no other. It may be used concurrently.
+type sourceCalls struct {
+	trigger func(name string)
+
+	mu sync.Mutex
+	of map[string]*calls // of names that had a secret: at most one for each source there ever was
+}
+
+func (s *sourceCalls) call(name string) {
+	s.mu.Lock()
+	c := s.of[name]
+	if c == nil {
+		c = &calls{trigger: s.trigger, limiter: rate.NewLimiter(rate.Every(callPause), callsAtOnce)}
+		s.of[name] = c
+	}
+	s.mu.Unlock()
+	c.call(name)
 }
 
 // The git server and the forge are asked for so many calls at once, and then once

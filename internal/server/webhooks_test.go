@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -145,6 +146,88 @@ func TestWebhooks_AskInMeasure(t *testing.T) {
 		}
 		if time.Duration(last.Load()) < sent {
 			t.Errorf("asked last after %s, and the last call came after %s", time.Duration(last.Load()), sent)
+		}
+	})
+}
+
+// A webhook of a source is held to that source's own secret, in the form of its forge,
+// and leads to a call for it alone.
+func TestWebhooks_OfSources(t *testing.T) {
+	secrets := map[string][2]string{"vision": {"github", "of vision"}, "ml": {"gitlab", "of ml"}, "bare": {"generic", "of bare"}, "odd": {"unknown", "of odd"}, "mute": {"github", ""}}
+	called := map[string]int{}
+	handler := NewWebhooks(Webhooks{
+		Secret: func(string) []byte { return []byte("of the fleet") }, Trigger: func(string) { called["the fleet"]++ },
+		Source:  func(name string) (string, []byte) { return secrets[name][0], []byte(secrets[name][1]) },
+		Sourced: func(name string) { called[name]++ },
+	})
+	const body = `{"ref":"refs/heads/main"}`
+	sign := func(secret string) string {
+		mac := hmac.New(sha256.New, []byte(secret))
+		_, _ = io.WriteString(mac, body)
+		return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+	}
+	for name, tc := range map[string]struct {
+		source, header, value string
+		status, calls         int
+	}{
+		"signed":               {"vision", "X-Hub-Signature-256", sign("of vision"), 202, 1},
+		"by another's":         {"vision", "X-Hub-Signature-256", sign("of ml"), 401, 0},
+		"by the fleet's":       {"vision", "X-Hub-Signature-256", sign("of the fleet"), 401, 0},
+		"another forge's form": {"vision", "X-Gitlab-Token", "of vision", 401, 0},
+		"unsigned":             {"vision", "X-Nothing", "", 401, 0},
+		"token":                {"ml", "X-Gitlab-Token", "of ml", 202, 1},
+		"generic":              {"bare", "Authorization", "Bearer of bare", 202, 1},
+		"no such forge":        {"odd", "X-Gitlab-Token", "of odd", 404, 0},
+		"no secret":            {"mute", "X-Hub-Signature-256", sign(""), 404, 0},
+		"no such source":       {"nobody", "X-Hub-Signature-256", sign(""), 404, 0},
+		"a path":               {"..%2fgithub", "X-Hub-Signature-256", sign("of the fleet"), 404, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clear(called)
+			r := httptest.NewRequest("POST", "/hooks/sources/"+tc.source, strings.NewReader(body))
+			r.Header.Set(tc.header, tc.value)
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, r)
+			if answer.Code != tc.status || called[tc.source] != tc.calls || len(called) > tc.calls {
+				t.Errorf("got %d and calls %v, want %d and %d: %s", answer.Code, called, tc.status, tc.calls, answer.Body)
+			}
+			if strings.Contains(answer.Body.String(), "of "+tc.source) {
+				t.Errorf("the answer shows the secret: %s", answer.Body)
+			}
+		})
+	}
+}
+
+// A source that calls without end is passed on a few times a second, and another's call
+// at once.
+func TestWebhooks_SourcesAreLimitedApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var loud, quiet atomic.Int64
+		handler := NewWebhooks(Webhooks{
+			Source: func(string) (string, []byte) { return "gitlab", []byte("s3cret") },
+			Sourced: func(name string) {
+				if name == "loud" {
+					loud.Add(1)
+				} else {
+					quiet.Add(1)
+				}
+			},
+		})
+		call := func(name string) {
+			r := httptest.NewRequest("POST", "/hooks/sources/"+name, nil)
+			r.Header.Set("X-Gitlab-Token", "s3cret")
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		for range 1000 {
+			call("loud")
+		}
+		call("quiet")
+		if quiet.Load() != 1 || loud.Load() > callsAtOnce {
+			t.Errorf("%d calls of the loud one, %d of the quiet one", loud.Load(), quiet.Load())
+		}
+		<-time.After(time.Second)
+		if n := loud.Load(); n != callsAtOnce+1 {
+			t.Errorf("a second later %d calls of the loud one, want the booked one too", n)
 		}
 	})
 }

@@ -46,6 +46,15 @@ type copier struct {
 // takeOf takes what a head has of some tenants. Who changed what is taken over from an
 // earlier copy where the file is as it was.
 func takeOf(ctx context.Context, m *mirror, head tree.Hash, tenants []string, was *v1alpha1.SourceCopy) (*content, error) {
+	c, err := contentOf(ctx, m, head, tenants)
+	if err != nil {
+		return nil, err
+	}
+	return &c.content, c.attribute(ctx, head, was)
+}
+
+// contentOf takes what a head has of some tenants, and does not look who changed what.
+func contentOf(ctx context.Context, m *mirror, head tree.Hash, tenants []string) (*copier, error) {
 	c := &copier{m: m, content: content{files: map[string][]byte{}}}
 	commit, err := m.commit(head)
 	if err != nil {
@@ -78,10 +87,7 @@ func takeOf(ctx context.Context, m *mirror, head tree.Hash, tenants []string, wa
 		}
 	}
 	slices.SortFunc(c.list, func(a, b v1alpha1.SourceCopyFile) int { return strings.Compare(a.Path, b.Path) })
-	if err := c.attribute(ctx, head, was); err != nil {
-		return nil, err
-	}
-	return &c.content, nil
+	return c, nil
 }
 
 func (c *copier) ignore(p string) {

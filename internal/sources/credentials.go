@@ -28,6 +28,8 @@ const (
 	keyCA         = "ca.crt"
 	keySSH        = "ssh-privatekey"
 	keyKnownHosts = "known_hosts"
+	keyForge      = "forge-token"
+	keyHook       = "webhook-secret"
 )
 
 // maxCredential bounds one of them, in bytes.
@@ -71,7 +73,7 @@ func (c Credentials) files(source string) (map[string][]byte, error) {
 	if c.Dir == "" {
 		return out, nil
 	}
-	for _, key := range []string{keyUser, keyPassword, keyBearer, keyCA, keySSH, keyKnownHosts} {
+	for _, key := range []string{keyUser, keyPassword, keyBearer, keyCA, keySSH, keyKnownHosts, keyForge, keyHook} {
 		f, err := os.Open(filepath.Join(c.Dir, filepath.Base(source), key))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -105,6 +107,7 @@ func (k *Keeper) dial(ctx context.Context, e *v1alpha1.IntentSource, knownHosts 
 		return nil, err
 	}
 	data, err := k.opts.Credentials.of(ctx, e)
+	k.keepHook(e.Name, data[keyHook])
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +156,11 @@ func allowed(e *v1alpha1.IntentSource, hosts []string) error {
 	if err != nil {
 		return fmt.Errorf("url: %w", err)
 	}
+	return allowedAt(host, u, hosts)
+}
+
+// allowedAt holds a host, and the scheme and port of its URL, to the hosts allowed.
+func allowedAt(host string, u *url.URL, hosts []string) error {
 	port, standard := u.Port(), map[string]string{"https": "443", "ssh": "22"}[u.Scheme]
 	if port == "" {
 		port = standard

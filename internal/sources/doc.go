@@ -19,13 +19,19 @@
 //   - A source is asked at most every 30 s, only at the host of its URL, which must be
 //     allowed, and never at a link-local address. Its credentials are found by its
 //     name and are given to nothing else.
-//   - Mirrors are a cache: any may be deleted at any time. What counts as accepted is
-//     the copy on the ledger.
+//   - Mirrors are a cache: any may be deleted at any time, and those are that no entry
+//     of the fleet that is acted on names. What counts as accepted is the copy on the
+//     ledger.
+//   - The head of a pull request (Pull) is read beside the mirror, within bounds, and
+//     nothing of it is kept. Where pull requests are (Forge) is held to the same hosts
+//     and addresses as the repository, with the source's own token.
 //
 // # Who calls it
 //
 // The daemon runs a Keeper; the reconciler asks it what to plan on (Over) and tells it
-// what the fleet names (Follow).
+// what the fleet names (Follow). Reviews of tenants' pull requests ask for their heads
+// and forges, the port of webhooks for secrets (Hook), and status, metrics, dashboard and
+// notices for Status.
 //
 // # Concurrency
 //

@@ -20,7 +20,7 @@ type Flags struct {
 // Register adds the flags.
 func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.hosts, "source-hosts", nil, "hosts that tenants' own repositories (spec.sources of fleet.yaml) may be on: host, host:port or *.domain; without it none is read")
-	fs.StringVar(&f.credentials, "source-credentials-dir", "", "directory with a directory <source> for each source that names no Secret: username, password, bearer, ca.crt, ssh-privatekey, known_hosts")
+	fs.StringVar(&f.credentials, "source-credentials-dir", "", "directory with a directory <source> for each source that names no Secret: username, password, bearer, ca.crt, ssh-privatekey, known_hosts, forge-token, webhook-secret")
 }
 
 // Open makes the Keeper of the fleet's sources, with its mirrors below a state
@@ -50,9 +50,9 @@ func (f *Flags) Accepted(list []Status) error {
 		switch st, known := of[name]; {
 		case !known:
 			return fmt.Errorf("accept source %s: fleet.yaml names no such source", name)
-		case st.Copied == commit:
 		case st.Frozen != "":
 			return fmt.Errorf("accept source %s: %s", name, st.Frozen)
+		case st.Copied == commit:
 		default:
 			return fmt.Errorf("accept source %s: its head is %s, not %s; look at it again", name, st.Head, commit)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/sourced"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
@@ -63,6 +64,8 @@ type Keeper struct {
 	followed bool
 	intents  bool // must be signed
 	all      map[string]*source
+	// version grows with each change of what Status says, but for ReadAt.
+	version uint64
 }
 
 // source is what is known of one. Its fields are under the Keeper's lock but for
@@ -83,6 +86,9 @@ type source struct {
 	held   tree.Hash
 	until  time.Time
 	status Status
+	// hook is the secret of its webhooks, as of the last read; woken asks for a read.
+	hook  []byte
+	woken chan struct{}
 }
 
 // snapshot is what was read of a source and may be acted on.
@@ -97,20 +103,7 @@ type snapshot struct {
 }
 
 // Status is what is known of a source.
-type Status struct {
-	Name string `json:"name"`
-	URL  string `json:"url"`
-	// Copied is the commit that is acted on, Head the newest that was seen.
-	Copied string `json:"copied,omitempty"`
-	Head   string `json:"head,omitempty"`
-	// Frozen is why nothing new is taken from it, "" when it is in order; Since when.
-	Frozen string    `json:"frozen,omitempty"`
-	Since  time.Time `json:"since,omitzero"`
-	// ReadAt is when it answered last.
-	ReadAt time.Time `json:"readAt,omitzero"`
-	// Ignored are paths of its head, below intents/, that are not taken.
-	Ignored []string `json:"ignored,omitempty"`
-}
+type Status = wire.SourceStatus
 
 // New returns a Keeper that follows nothing yet.
 func New(opts Options) (*Keeper, error) {
@@ -152,37 +145,44 @@ func (k *Keeper) Follow(policy *v1alpha1.FleetSpec, ledger tree.Tree) error {
 	k.followed, k.intents = true, policy.Verification.Intents == "signed" || policy.Verification.Mode == "signed"
 	for _, s := range k.all {
 		if s.active && policy.Source(s.entry.Name) == nil {
-			s.active, s.newest, changed = false, nil, true
+			s.active, s.newest, s.hook, changed = false, nil, nil, true
 		}
 	}
 	for i := range policy.Sources {
 		e := policy.Sources[i]
 		s := k.all[e.Name]
 		if s == nil {
-			s = &source{accept: k.opts.Accept[e.Name]}
+			s = &source{accept: k.opts.Accept[e.Name], woken: make(chan struct{}, 1)}
 			k.all[e.Name] = s
 		}
 		if !s.active || !same(&s.entry, &e) {
 			if s.entry.URL != e.URL || s.entry.Ref() != e.Ref() {
-				s.status = Status{}
+				s.status, s.hook = Status{}, nil
 			}
 			s.active, s.entry, s.newest, changed = true, e, nil, true
 			s.number++
 		}
-		if err := s.stand(ledger); err != nil {
+		s.entry.Forge = e.Forge
+		if err := k.stand(s, ledger); err != nil {
 			return err
 		}
 	}
 	if changed {
-		select {
-		case k.news <- struct{}{}:
-		default:
-		}
+		k.version++
+		k.tell()
 		if len(k.all) > 0 {
 			k.opts.Changed() // a copy without an entry is to go
 		}
 	}
 	return nil
+}
+
+// tell has Run look at what is followed.
+func (k *Keeper) tell() {
+	select {
+	case k.news <- struct{}{}:
+	default:
+	}
 }
 
 func same(a, b *v1alpha1.IntentSource) bool {
@@ -195,8 +195,8 @@ func same(a, b *v1alpha1.IntentSource) bool {
 	return a.Name == b.Name && a.URL == b.URL && a.Ref() == b.Ref() && cred(a) == cred(b) && slices.Equal(a.Tenants, b.Tenants) && slices.Equal(a.Signers, b.Signers)
 }
 
-// stand takes over what a ledger has of the source. The caller holds the lock.
-func (s *source) stand(ledger tree.Tree) error {
+// stand takes over what a ledger has of a source. The caller holds the lock.
+func (k *Keeper) stand(s *source, ledger tree.Tree) error {
 	stamp := tree.Hash{}
 	if !ledger.IsZero() {
 		if e, err := ledger.Find(sourced.Dir(s.entry.Name) + "/" + v1alpha1.SourceFile); err == nil {
@@ -209,6 +209,9 @@ func (s *source) stand(ledger tree.Tree) error {
 	record, err := sourced.Record(ledger, s.entry.Name)
 	if err != nil {
 		return err
+	}
+	if stamp != s.stamp {
+		k.version++
 	}
 	s.copied, s.stamp = record, stamp
 	n := s.newest
@@ -293,6 +296,7 @@ func (k *Keeper) Refused(names []string, why error) {
 			continue
 		}
 		s.held, s.until = s.newest.commit, k.opts.Now().Add(refusedFor)
+		k.version++
 		s.status.Since, s.status.Frozen = k.opts.Now(), escape.Line("the fleet repo refuses a commit with its copy: "+why.Error())
 		k.opts.Log.Warn("source is frozen: its copy on the ledger stays in force", "source", name, "error", s.status.Frozen)
 	}
@@ -306,6 +310,8 @@ func (s *source) leftOut(commit tree.Hash, now time.Time) bool {
 // Run reads the sources until the context ends.
 func (k *Keeper) Run(ctx context.Context) {
 	running := map[*source]context.CancelFunc{}
+	tidy := time.NewTicker(tidyEvery)
+	defer tidy.Stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
@@ -316,14 +322,19 @@ func (k *Keeper) Run(ctx context.Context) {
 			case s.active && stop == nil:
 				of, cancel := context.WithCancel(ctx)
 				running[s] = cancel
-				wg.Go(func() { k.follow(of, s) })
+				wg.Go(func() {
+					k.follow(of, s)
+					k.tell() // its mirror may go
+				})
 			case !s.active && stop != nil:
 				stop()
 				delete(running, s)
 			}
 		}
 		k.mu.Unlock()
+		k.sweep()
 		select {
+		case <-tidy.C:
 		case <-ctx.Done():
 			for _, stop := range running {
 				stop()
@@ -337,13 +348,22 @@ func (k *Keeper) Run(ctx context.Context) {
 // follow reads one source again and again.
 func (k *Keeper) follow(ctx context.Context, s *source) {
 	for {
+		began := time.Now()
 		k.read(ctx, s)
 		t := time.NewTimer(k.opts.Every)
 		select {
 		case <-ctx.Done():
-			t.Stop()
-			return
 		case <-t.C:
+		case <-s.woken:
+			t.Reset(k.opts.Every - time.Since(began))
+			select {
+			case <-ctx.Done():
+			case <-t.C:
+			}
+		}
+		t.Stop()
+		if ctx.Err() != nil {
+			return
 		}
 	}
 }
@@ -377,7 +397,7 @@ func (k *Keeper) Status() []Status {
 			continue
 		}
 		st := s.status
-		st.Name, st.URL = name, s.entry.URL
+		st.Name, st.URL, st.Tenants = name, s.entry.URL, s.entry.Tenants
 		if s.copied.Of(&s.entry) {
 			st.Copied = s.copied.Commit
 		}
@@ -412,7 +432,12 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 	if !s.active || s.number != q.number {
 		return // its entry is another one now, and is read by it
 	}
-	now := k.opts.Now()
+	now, was := k.opts.Now(), s.status
+	defer func() {
+		if is := s.status; is.Head != was.Head || is.Frozen != was.Frozen || is.ReadAt.IsZero() != was.ReadAt.IsZero() || !slices.Equal(is.Ignored, was.Ignored) {
+			k.version++
+		}
+	}()
 	if !q.head.IsZero() {
 		s.status.Head, s.status.ReadAt = q.head.String(), now
 	}

@@ -35,6 +35,8 @@ type mirror struct {
 	dir   string
 	disk  *packs.Dir
 	graph *ancestry.Graph
+	// beside is what was read in addition, and is not kept: of a pull request.
+	beside gitobj.Set
 }
 
 // openMirror opens the mirror in a directory, which is emptied if it cannot be read.
@@ -84,9 +86,31 @@ func (m *mirror) fetch(ctx context.Context, remote gitrepo.Remote, branch string
 	return head, err
 }
 
-// take receives a pack whole, so that a slow server holds nothing that others need,
-// weighs it in memory, and keeps it.
-func (m *mirror) take(ctx context.Context, pack io.Reader) (err error) {
+// take receives a pack, weighs it in memory, and keeps it.
+func (m *mirror) take(ctx context.Context, pack io.Reader) error {
+	return m.spooled(ctx, pack, func(spool io.ReadSeeker) error {
+		if _, err := readPack(spool, maxInflated); err != nil {
+			return err
+		}
+		if _, err := spool.Seek(0, io.SeekStart); err != nil {
+			return fmt.Errorf("receive a pack: %w", err)
+		}
+		_, err := m.disk.Take(spool)
+		return err
+	})
+}
+
+func readPack(pack io.Reader, limit int64) (gitobj.Set, error) {
+	set, err := gitobj.ReadPack(pack, limit)
+	if errors.Is(err, gitobj.ErrPackTooLarge) {
+		err = fmt.Errorf("it brings more than %d MiB: %w", limit>>20, err)
+	}
+	return set, err
+}
+
+// spooled receives a pack whole, so that a slow server holds nothing that others need,
+// and hands it on when it may be decoded.
+func (m *mirror) spooled(ctx context.Context, pack io.Reader, use func(io.ReadSeeker) error) (err error) {
 	spool, err := os.CreateTemp(m.dir, "tmp-*")
 	if err != nil {
 		return fmt.Errorf("receive a pack: %w", err)
@@ -110,28 +134,29 @@ func (m *mirror) take(ctx context.Context, pack io.Reader) (err error) {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("receive a pack: %w", err)
 	}
-	if _, err := gitobj.ReadPack(spool, maxInflated); err != nil {
-		if errors.Is(err, gitobj.ErrPackTooLarge) {
-			return fmt.Errorf("it brings more than %d MiB: %w", maxInflated>>20, err)
-		}
-		return err
-	}
-	if _, err := spool.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("receive a pack: %w", err)
-	}
-	_, err = m.disk.Take(spool)
-	return err
+	return use(spool)
 }
 
 func (m *mirror) read(h tree.Hash, want gitobj.Type, limit int64) ([]byte, error) {
-	o, err := m.disk.Read(h, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read object %s: %w", h.Short(), err)
+	o, beside := m.beside[h]
+	switch {
+	case !beside:
+		var err error
+		if o, err = m.disk.Read(h, limit); err != nil {
+			return nil, fmt.Errorf("read object %s: %w", h.Short(), err)
+		}
+	case limit > 0 && int64(len(o.Data)) > limit:
+		return nil, fmt.Errorf("read object %s: %w", h.Short(), tree.ErrTooLarge)
 	}
 	if o.Type != want {
 		return nil, fmt.Errorf("object %s is a %s, not a %s", h.Short(), o.Type, want)
 	}
 	return o.Data, nil
+}
+
+func (m *mirror) has(h tree.Hash) bool {
+	_, beside := m.beside[h]
+	return beside || m.disk.Has(h)
 }
 
 func (m *mirror) rawCommit(h tree.Hash) ([]byte, error) { return m.read(h, gitobj.Commit, maxCommit) }
@@ -174,7 +199,7 @@ func (m *mirror) entries(h tree.Hash) ([]tree.Entry, error) {
 
 // contains reports whether a commit is head or one of its ancestors.
 func (m *mirror) contains(ctx context.Context, head, h tree.Hash) (bool, error) {
-	if !m.disk.Has(h) {
+	if !m.has(h) {
 		return false, nil // a mirror has all that its head reaches
 	}
 	return m.graph.Holds(ctx, head, h)

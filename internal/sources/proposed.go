@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
@@ -31,29 +33,43 @@ func Proposed(ledger tree.Tree, text string) (tree.Tree, error) {
 	if err != nil {
 		return ledger, fmt.Errorf("--source %s: %w", text, err)
 	}
-	record := v1alpha1.SourceCopy{
-		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSourceCopy}, Metadata: v1alpha1.Metadata{Name: name},
-	}
-	into, files := sourced.Dir(name), map[string][]byte{}
+	files := map[string][]byte{}
 	err = disk.Walk(func(p string, e tree.Entry) error {
 		if ext := path.Ext(p); e.Kind != tree.File && e.Kind != tree.Executable || ext != ".yaml" && ext != ".yml" {
 			return nil
 		}
 		content, err := disk.Store.File(e.Hash, 0)
-		p = path.Join(intentsDir, p)
-		files[path.Join(into, p)] = content
-		record.Files = append(record.Files, v1alpha1.SourceCopyFile{Path: p, Hash: e.Hash.String()})
+		files[path.Join(intentsDir, p)] = content
 		return err
 	})
 	if err == nil {
-		files[path.Join(into, v1alpha1.SourceFile)], err = genyaml.Marshal(record)
+		ledger, err = Replaced(ledger, name, files)
 	}
 	if err != nil {
 		return ledger, fmt.Errorf("--source %s: %w", text, err)
 	}
+	return ledger, nil
+}
+
+// Replaced is a ledger's tree with other files, by path in the source, in place of the
+// copy of a source. Who changed them is not stated.
+func Replaced(ledger tree.Tree, name string, files map[string][]byte) (tree.Tree, error) {
+	record := v1alpha1.SourceCopy{
+		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSourceCopy}, Metadata: v1alpha1.Metadata{Name: name},
+	}
+	into, puts := sourced.Dir(name), map[string][]byte{}
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		puts[path.Join(into, p)] = files[p]
+		record.Files = append(record.Files, v1alpha1.SourceCopyFile{Path: p, Hash: tree.BlobHash(files[p]).String()})
+	}
+	text, err := genyaml.Marshal(record)
+	if err != nil {
+		return ledger, fmt.Errorf("write what a source proposes: %w", err)
+	}
+	puts[path.Join(into, v1alpha1.SourceFile)] = text
 	bare, err := tree.With(ledger, map[string]tree.Entry{into: {}})
 	if err != nil {
-		return ledger, fmt.Errorf("--source %s: %w", text, err)
+		return ledger, fmt.Errorf("lay a proposal over the ledger: %w", err)
 	}
-	return tree.Overlay(bare, files)
+	return tree.Overlay(bare, puts)
 }

@@ -33,6 +33,7 @@ type rig struct {
 	log     bytes.Buffer
 	hang    atomic.Bool // the server stops within a pack
 	changed atomic.Int32
+	asked   atomic.Int32 // requests
 	policy  v1alpha1.FleetSpec
 	ledger  tree.Tree
 }
@@ -49,6 +50,7 @@ func newRig(t testing.TB, change func(*Options)) *rig {
 		Env:  []string{"GIT_PROJECT_ROOT=" + r.root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=/dev/null"},
 	}
 	r.srv = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		r.asked.Add(1)
 		if r.hang.Load() && strings.HasSuffix(q.URL.Path, "git-upload-pack") {
 			w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
 			_, _ = w.Write([]byte("0008NAK\n"))

@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -120,7 +121,10 @@ func TestKeeper_EachSourceFreezesAlone(t *testing.T) {
 		"a huge pack": {func(r *rig) {
 			r.push("own", files{"data": strings.Repeat(big, 80)}, false)
 		}, "it brings more than 64 MiB"},
-		"a broken tree": {func(r *rig) { r.hostileTree("own") }, "is not read"},
+		"two of one name":     {func(r *rig) { r.hostileTree("own", "100644 a.yaml", "100644 a.yaml") }, "is not read"},
+		"a path outside":      {func(r *rig) { r.hostileTree("own", "100644 ..") }, "is not read"},
+		"a path with a slash": {func(r *rig) { r.hostileTree("own", "100644 ../../other/evil.yaml") }, "is not read"},
+		"git's own":           {func(r *rig) { r.hostileTree("own", "100644 .git") }, "is not read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -150,8 +154,9 @@ func TestKeeper_EachSourceFreezesAlone(t *testing.T) {
 	}
 }
 
-// hostileTree pushes a tree that git refuses.
-func (r *rig) hostileTree(name string) {
+// hostileTree pushes a tree whose intents/vision has some entries, as "mode name", that
+// no git would make.
+func (r *rig) hostileTree(name string, list ...string) {
 	r.t.Helper()
 	work := filepath.Join(r.root, name+".work")
 	blob := r.git(name+".work", "rev-parse", "HEAD:intents/vision/a.yaml")
@@ -159,7 +164,10 @@ func (r *rig) hostileTree(name string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	entry := "100644 a.yaml\x00" + string(raw[:])
+	entries := ""
+	for _, e := range list {
+		entries += e + "\x00" + string(raw[:])
+	}
 	hash := func(content string) string {
 		cmd := exec.Command("git", "hash-object", "-t", "tree", "-w", "--literally", "--stdin")
 		cmd.Dir, cmd.Stdin = work, strings.NewReader(content)
@@ -176,7 +184,7 @@ func (r *rig) hostileTree(name string) {
 		}
 		return "40000 " + name + "\x00" + string(h[:])
 	}
-	root := hash(sub("intents", hash(sub("vision", hash(entry+entry)))))
+	root := hash(sub("intents", hash(sub("vision", hash(entries)))))
 	commit := r.git(name+".work", "commit-tree", root, "-p", "HEAD", "-m", "two of one name")
 	r.git(name+".work", "push", "-q", "origin", commit+":main")
 }
@@ -210,6 +218,31 @@ func TestKeeper_AcceptsARewriteOnce(t *testing.T) {
 	r.round()
 	if got := r.copied("own")["intents/vision/a.yaml"]; got != "a: 3\n" || r.of("own").Frozen != "" {
 		t.Errorf("copied %q, %+v", got, r.of("own"))
+	}
+}
+
+// Links and submodules lead nowhere: they are not taken, whatever is called like an
+// intent, and nothing on this machine is read for them.
+func TestKeeper_LinksAreNotTaken(t *testing.T) {
+	r := newRig(t, nil)
+	r.source("own", "vision")
+	r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false)
+	outside := filepath.Join(t.TempDir(), "outside.yaml")
+	work := filepath.Join(r.root, "own.work", "intents", "vision")
+	if err := errors.Join(os.WriteFile(outside, []byte("secret: 1\n"), 0o600), os.Symlink(outside, filepath.Join(work, "link.yaml")), os.Symlink(filepath.Dir(outside), filepath.Join(work, "dir")),
+		os.Symlink("../other", filepath.Join(work, "other"))); err != nil {
+		t.Fatal(err)
+	}
+	r.git("own.work", "update-index", "--add", "--cacheinfo", "160000,"+r.git("own.work", "rev-parse", "HEAD")+",intents/vision/sub.yaml")
+	r.git("own.work", "add", "intents/vision/link.yaml", "intents/vision/dir", "intents/vision/other")
+	r.git("own.work", "commit", "-q", "-m", "links")
+	r.git("own.work", "push", "-q", "origin", "HEAD:main")
+	r.round()
+	if got := r.copied("own"); !maps.Equal(got, files{"intents/vision/a.yaml": "a: 1\n"}) {
+		t.Errorf("copied %q", got)
+	}
+	if got, want := r.of("own").Ignored, []string{"intents/vision/dir", "intents/vision/link.yaml", "intents/vision/other", "intents/vision/sub.yaml"}; !slices.Equal(got, want) || r.of("own").Frozen != "" {
+		t.Errorf("ignored %q, want %q; %+v", got, want, r.of("own"))
 	}
 }
 
@@ -369,7 +402,8 @@ func TestKeeper_Signers(t *testing.T) {
 	}
 }
 
-// Fifty sources at once, one of which hangs, cost a bounded time and memory; the
+// Fifty sources at once cost a bounded time and memory, though one hangs, one was
+// rewritten, one is huge and one is not signed: each of those is frozen alone, and the
 // others do not wait for it.
 func TestKeeper_FiftySources(t *testing.T) {
 	r := newRig(t, nil)
@@ -379,24 +413,42 @@ func TestKeeper_FiftySources(t *testing.T) {
 		r.source(name, "vision")
 		r.push(name, files{"intents/vision/" + name + ".yaml": strings.Repeat("# x\n", 1000)}, false)
 	}
+	r.round() // the rewritten one has to have been acted on
 	stuck := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		w.(http.Flusher).Flush()
 		<-q.Context().Done()
 	}))
 	t.Cleanup(stuck.Close)
-	r.opts.Hosts = append(r.opts.Hosts, strings.TrimPrefix(stuck.URL, "https://"))
-	r.policy.Source("s00").URL = stuck.URL + "/s00.git"
-	if err := r.Follow(&r.policy, r.ledger); err != nil {
+	r.push("s01", files{"intents/vision/s01.yaml": "# rewritten\n"}, true)
+	huge := files{}
+	for i := range 6 { // what does not compress: beyond 64 MiB in a fetch
+		b := make([]byte, 12<<20)
+		if _, err := rand.Read(b); err != nil {
+			t.Fatal(err)
+		}
+		huge[fmt.Sprintf("weights/%d.bin", i)] = string(b)
+	}
+	r.push("s02", huge, false)
+	r.policy.Source("s03").Signers = []v1alpha1.Signer{{Principal: "ada@example.org", PublicKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJt6Wj0B0rNZ4TiNi1sLKaQ0kD7d6qo8fZqTvJ0d0bYt"}}
+	troubled := map[string]string{"s01": "its history was rewritten", "s02": "it brings more than 64 MiB", "s03": "is not signed by one of its signers"}
+	for i := 4; i < n; i++ {
+		name := fmt.Sprintf("s%02d", i)
+		r.push(name, files{"intents/vision/" + name + ".yaml": strings.Repeat("# y\n", 1000)}, false)
+	}
+	daemon := r.another(func(o *Options) { o.Hosts = append(o.Hosts, strings.TrimPrefix(stuck.URL, "https://")) })
+	daemon.policy.Source("s00").URL = stuck.URL + "/s00.git"
+	if err := daemon.Follow(&daemon.policy, daemon.ledger); err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
+	most := watchHeap(t, before.HeapAlloc)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
-		r.Run(ctx)
+		daemon.Run(ctx)
 		close(done)
 	}()
 	defer func() {
@@ -407,36 +459,81 @@ func TestKeeper_FiftySources(t *testing.T) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	start := time.Now()
-	for read := 0; read < n-1; {
+	for read := 0; read < n-4; {
 		select {
 		case <-deadline:
-			t.Fatalf("%d of %d sources were read within a minute", read, n-1)
+			t.Fatalf("%d of %d sources were read within a minute: %+v", read, n-4, daemon.Status())
 		case <-tick.C:
 		}
 		read = 0
-		for _, st := range r.Status() {
-			if st.Head != "" {
+		for _, st := range daemon.Status()[4:] {
+			if st.Head != "" && st.Frozen == "" {
 				read++
 			}
 		}
 	}
 	took := time.Since(start)
-	over, err := r.Over(r.ledger)
+	for name, want := range troubled {
+		for end := time.Now().Add(time.Minute); !strings.Contains(daemon.of(name).Frozen, want); <-tick.C {
+			if time.Now().After(end) {
+				t.Fatalf("%s: frozen for %q, want %q", name, daemon.of(name).Frozen, want)
+			}
+		}
+	}
+	peak := most()
+	over, err := daemon.Over(daemon.ledger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	r.ledger = over
-	for i := 1; i < n; i++ {
-		if got := r.copied(fmt.Sprintf("s%02d", i)); len(got) != 1 {
-			t.Errorf("s%02d: copied %d files", i, len(got))
+	daemon.ledger = over
+	for i := range n {
+		want := strings.Repeat("# y\n", 1000)
+		name := fmt.Sprintf("s%02d", i)
+		if i < 4 {
+			want = strings.Repeat("# x\n", 1000) // what stood before
+		}
+		if i == 0 {
+			continue // its entry has another URL: what was copied by the former stays until the new one answers
+		}
+		if got := daemon.copied(name)["intents/vision/"+name+".yaml"]; got != want {
+			t.Errorf("%s: copied %.20q, want %.20q", name, got, want)
 		}
 	}
 	live := int64(after.HeapAlloc) - int64(before.HeapAlloc) //nolint:gosec // both are small
-	t.Logf("%d sources in %s, %d KiB live", n-1, took.Round(time.Millisecond), live>>10)
+	t.Logf("%d sources in %s beside four in trouble, %d KiB live, at most %d MiB on the way", n-4, took.Round(time.Millisecond), live>>10, peak>>20)
 	if live > 64<<20 {
 		t.Errorf("%d MiB are kept, want at most 64", live>>20)
+	}
+	if most := int64(2*(maxInflated+maxReceived) + 64<<20); peak > most {
+		t.Errorf("%d MiB were in use at a time, want at most %d", peak>>20, most>>20)
+	}
+}
+
+// watchHeap returns what the heap has had above a level at most, in bytes.
+func watchHeap(t *testing.T, level uint64) func() int64 {
+	t.Helper()
+	stop, done, peak := make(chan struct{}), make(chan struct{}), int64(0)
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			peak = max(peak, int64(m.HeapAlloc)-int64(level)) //nolint:gosec // both are small
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() int64 {
+		close(stop)
+		<-done
+		return peak
 	}
 }
 

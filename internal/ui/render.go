@@ -313,11 +313,11 @@ type condition struct {
 
 // classes of the states of intents, contracts, offers and clusters.
 var classes = map[string]string{
-	"Active": "good", "Placed": "good", "Fresh": "good", "Ready": "good", "fits": "good", "chosen": "good", "yes": "good", "present": "good",
+	"Active": "good", "Placed": "good", "Fresh": "good", "Ready": "good", "Current": "good", "fits": "good", "chosen": "good", "yes": "good", "present": "good",
 	"Reserved": "wait", "Peering": "wait", "Queued": "wait", "New": "wait", "Releasing": "wait", "Draining": "wait", "unknown": "wait",
 	"Degraded": "bad", "Refused": "bad", "Lost": "bad", "Failed": "bad", "Preempted": "bad", "error": "bad", "no": "bad",
 	"Silent": "warn", "Frozen": "warn", "Suspended": "warn", "Unreported": "warn", "Elsewhere": "warn", "Expiring": "warn", "warning": "warn", "Withdrawn": "warn",
-	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Released": "quiet", "Expired": "quiet", "absent": "quiet",
+	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet",
 }
 
 var shapes = map[string]string{"good": "●", "wait": "◐", "warn": "▲", "bad": "■", "quiet": "○"}

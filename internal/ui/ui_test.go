@@ -8,9 +8,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
@@ -374,5 +376,52 @@ func TestPaging(t *testing.T) {
 	}
 	if err := json.Unmarshal(d.get(t, "/api/ui/contracts").Body.Bytes(), &all); err != nil || len(all.Data.Items) != 235 {
 		t.Errorf("without a size: %d rows, %v", len(all.Data.Items), err)
+	}
+}
+
+// Tenants' own repositories are on the fleet's page, those that are frozen first, for who
+// sees one of their tenants.
+func TestSources(t *testing.T) {
+	d := newDaemon(t)
+	d.show(small())
+	at := plantest.Start.Add(time.Hour)
+	entry := func(name, tenant string) v1alpha1.IntentSource {
+		return v1alpha1.IntentSource{Name: name, URL: "https://git.example.org/" + name + ".git", Tenants: []string{tenant}}
+	}
+	d.mu.Lock()
+	policy := *d.snap.Fleet.Policy
+	policy.Sources = []v1alpha1.IntentSource{entry("a-good", "vision"), entry("b-frozen", "vision"), entry("c-new", "vision"), entry("d-secret", "hidden")}
+	d.snap.Fleet.Policy = &policy
+	d.snap.Fleet.Copies = map[string]*v1alpha1.SourceCopy{}
+	for _, e := range policy.Sources[:2] {
+		d.snap.Fleet.Copies[e.Name] = &v1alpha1.SourceCopy{Commit: strings.Repeat("b", 40), Signer: "ada@example.org", Files: make([]v1alpha1.SourceCopyFile, 3)}
+	}
+	d.snap.Sources = []wire.SourceStatus{
+		{Name: "a-good", ReadAt: at}, {Name: "d-secret", Frozen: "nobody's business", Since: at},
+		{Name: "b-frozen", ReadAt: at, Since: at, Head: strings.Repeat("c", 40), Frozen: "its history was <b>rewritten</b>", Ignored: []string{"intents/other"}},
+	}
+	d.mu.Unlock()
+	var page struct {
+		Data struct{ Sources []view.SourceRow }
+	}
+	if err := json.Unmarshal(d.get(t, "/api/ui/fleet").Body.Bytes(), &page); err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, r := range page.Data.Sources {
+		got += fmt.Sprintf("%s %s %d %.4s\n", r.Name, r.State, r.Files, r.Copied)
+	}
+	if want := "b-frozen Frozen 3 bbbb\nd-secret Frozen 0 \na-good Current 3 bbbb\nc-new NotCopied 0 \n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	html := d.get(t, "/ui/").Body.String()
+	for _, want := range []string{"Tenants' own repositories", "its history was &lt;b&gt;rewritten&lt;/b&gt;", "not taken: intents/other", "signed by ada@example.org"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q on the page", want)
+		}
+	}
+	d.look(view.Viewer{Groups: []string{"nobody"}})
+	if body := d.get(t, "/api/ui/fleet").Body.String(); strings.Contains(body, "nobody's business") || strings.Contains(body, "b-frozen") {
+		t.Error("who sees no tenant sees sources")
 	}
 }

@@ -49,10 +49,48 @@ type IntentSource struct {
 	CredentialsRef *SourceCredentialsRef `json:"credentialsRef,omitempty"`
 	// Signers of the source: when there are any, its head is acted on only if one of them signed it. Required where intents must be signed.
 	Signers []Signer `json:"signers,omitempty"`
+	// Forge where its pull requests are planned, as those of the fleet repo; without it, they are left alone.
+	Forge *SourceForge `json:"forge,omitempty"`
+}
+
+// SourceForge is where the pull requests of a source are. Its token is the key
+// forge-token of the source's credentials.
+type SourceForge struct {
+	// Type of the forge: github, gitlab or gitea (Forgejo too).
+	// +kubebuilder:validation:Enum=github;gitlab;gitea
+	Type string `json:"type"`
+	// URL of the forge, https; on GitHub of its API (default: told from the source's url). Its host must be one that the daemon's --source-hosts allows.
+	URL string `json:"url,omitempty"`
+	// Repository on the forge, owner/name (default: told from the source's url).
+	Repository string `json:"repository,omitempty"`
+	// User is the login that the token belongs to, for tokens that may not ask (GitHub Apps).
+	User string `json:"user,omitempty"`
+}
+
+// Check says what is wrong with it, and of which field; nil when nothing is.
+func (f *SourceForge) Check() (field string, err error) {
+	if f == nil {
+		return "", nil
+	}
+	if f.Type != "github" && f.Type != "gitlab" && f.Type != "gitea" {
+		return "type", fmt.Errorf("%q is no type of forge; write github, gitlab or gitea", f.Type)
+	}
+	if f.URL == "" {
+		return "", nil
+	}
+	u, err := url.Parse(f.URL)
+	switch {
+	case err != nil || u.Scheme != "https" || u.Hostname() == "":
+		return "url", errors.New("it is no https URL with a host")
+	case u.User != nil:
+		return "url", errors.New("it holds credentials; put the token into the source's Secret, under the key forge-token")
+	}
+	return "", nil
 }
 
 // SourceCredentialsRef names a Secret with the keys username and password, or
-// bearer, and ca.crt (https), or ssh-privatekey and known_hosts (ssh).
+// bearer, and ca.crt (https), or ssh-privatekey and known_hosts (ssh); forge-token and
+// webhook-secret for its pull requests and webhooks.
 type SourceCredentialsRef struct {
 	// Name of the Secret.
 	Name string `json:"name"`

@@ -32,10 +32,16 @@
 //   - Nothing is lost by a restart: comments are found by their markers again,
 //     and pull requests merged meanwhile by the newest commits of the inputs.
 //   - Of several daemons one posts (Options.Speaks).
+//   - Reviews of tenants' own repositories (Options.Source) follow the same rules: the
+//     base is the source's copy on the ledger, only files that its entry in fleet.yaml
+//     allows are taken, and a head that must be signed and is not fails the check. What
+//     was merged while no daemon ran is not told there.
+//   - However many repositories are reviewed, one pull request is planned at a time
+//     (Common), and none waits for the forge or the git server of another.
 //
 // # Who calls it
 //
-// The cli, for the daemon.
+// The cli, for the daemon; package theirs, for the repositories of tenants.
 //
 // # Concurrency
 //

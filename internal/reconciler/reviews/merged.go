@@ -31,6 +31,7 @@ type merged struct {
 	// be not acted on.
 	commit tree.Hash
 	lost   bool
+	told   string // that its source is frozen
 }
 
 // unsigned are the findings about the commit that the merge made.
@@ -63,7 +64,7 @@ func (r *Reviews) follow(ctx context.Context, view *reconciler.View) (next time.
 	if unready(view) != "" {
 		return next, nil
 	}
-	if r.looked != view.Inputs {
+	if r.opts.Source == nil && r.looked != view.Inputs {
 		if err := r.lookBack(ctx, view); err != nil {
 			return soon, err
 		}
@@ -72,11 +73,13 @@ func (r *Reviews) follow(ctx context.Context, view *reconciler.View) (next time.
 	var errs []error
 	for number, m := range r.merged {
 		next = soon
-		if m.view == view {
+		if m.view == view && (r.opts.Source == nil || m.told == r.frozen()) {
 			continue
 		}
 		text, settled := review.Reserved(m.wanted, view.Contracts, view.Ledger.String(), view.Plan, unverified(view.Unverified()))
-		if left := m.unsigned(view); len(left) > 0 {
+		if r.opts.Source != nil && text == "" {
+			text = r.frozen()
+		} else if left := m.unsigned(view); len(left) > 0 {
 			text, settled, m.lost = review.Unsigned(text, m.commit.String(), left), false, true
 		} else if m.lost && text == "" {
 			text = review.ReservedMarker + "\nWhat this brought is signed by now, and in force.\n"
@@ -87,7 +90,7 @@ func (r *Reviews) follow(ctx context.Context, view *reconciler.View) (next time.
 				continue
 			}
 		}
-		m.view = view
+		m.view, m.told = view, r.frozen()
 		if settled || r.opts.Now().After(m.until) {
 			delete(r.merged, number)
 		}

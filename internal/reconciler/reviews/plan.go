@@ -37,15 +37,17 @@ type base struct {
 
 // baseOf reads the base of a view.
 func (r *Reviews) baseOf(ctx context.Context, view *reconciler.View) (*base, error) {
+	r.planning.Lock()
+	defer r.planning.Unlock()
 	if r.base != nil && r.base.view == view {
 		return r.base, nil
 	}
 	b := &base{view: view}
 	var err error
-	if b.whole, err = r.opts.Repo.Said(cmp.Or(view.Verified.Said, view.Inputs)); err != nil {
+	if b.whole, err = r.repo.Said(cmp.Or(view.Verified.Said, view.Inputs)); err != nil {
 		return nil, fmt.Errorf("read the base of pull requests: %w", err)
 	}
-	if b.ledger, err = r.opts.Repo.Tree(view.Ledger); err != nil {
+	if b.ledger, err = r.repo.Tree(view.Ledger); err != nil {
 		return nil, fmt.Errorf("read the base of pull requests: %w", err)
 	}
 	if b.inputs, err = review.OnlyInputs(b.whole); err == nil {
@@ -54,7 +56,7 @@ func (r *Reviews) baseOf(ctx context.Context, view *reconciler.View) (*base, err
 	if err != nil {
 		return nil, fmt.Errorf("read the base of pull requests: %w", err)
 	}
-	if b.side, err = r.side(ctx, b, view.Fleet, b.inputs, nil); err != nil {
+	if b.side, err = r.side(ctx, b, view.Fleet, b.inputs, tree.Tree{}, nil); err != nil {
 		return nil, err
 	}
 	r.base = b
@@ -62,9 +64,10 @@ func (r *Reviews) baseOf(ctx context.Context, view *reconciler.View) (*base, err
 }
 
 // side reads a fleet and makes the world of it: the view's, but for what the
-// inputs say.
-func (r *Reviews) side(ctx context.Context, b *base, last *fleet.Fleet, inputs tree.Tree, author func(*model.Intent) (commit, author string)) (review.Side, error) {
-	f, err := r.reader.ReadAll(ctx, fleet.Sources{Inputs: inputs, Ledger: b.ledger, Last: last})
+// inputs say, and copies, which has the copies of sources (empty: the ledger). The
+// caller holds planning.
+func (r *Common) side(ctx context.Context, b *base, last *fleet.Fleet, inputs, copies tree.Tree, author func(*model.Intent) (commit, author string)) (review.Side, error) {
+	f, err := r.reader.ReadAll(ctx, fleet.Sources{Inputs: inputs, Ledger: b.ledger, Copies: copies, Last: last})
 	if err != nil {
 		return review.Side{}, fmt.Errorf("read the inputs of a pull request: %w", err)
 	}
@@ -85,12 +88,19 @@ func (r *Reviews) side(ctx context.Context, b *base, last *fleet.Fleet, inputs t
 	return review.Side{Fleet: f, World: w}, nil
 }
 
+func boundsOf(pr forge.PullRequest) gitrepo.SideBounds {
+	if pr.Fork {
+		return gitrepo.ForkBounds
+	}
+	return gitrepo.BranchBounds
+}
+
 // plan reviews one pull request.
 func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, e *entry) (review.Result, error) {
-	pr, bounds := e.pr, gitrepo.BranchBounds
-	if pr.Fork {
-		bounds = gitrepo.ForkBounds
+	if r.opts.Source != nil {
+		return r.planSource(ctx, view, b, e)
 	}
+	pr, bounds := e.pr, boundsOf(e.pr)
 	head, err := tree.ParseHash(pr.Head)
 	if err != nil {
 		return review.Result{}, fmt.Errorf("read pull request %d: %w", pr.Number, err)
@@ -111,6 +121,8 @@ func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, e *e
 	case side.Base.IsZero():
 		return review.Refusal(head, "it has no history in common with "+r.opts.Branch), nil
 	}
+	r.planning.Lock()
+	defer r.planning.Unlock()
 	in := review.Input{Head: head, Base: view.Inputs, Branch: r.opts.Branch, Before: b.side, Signatures: view.Trust.State()}
 	if in.Changes, err = review.ChangesOf(side.BaseTree, side.Tree); err != nil {
 		return review.Result{}, err
@@ -126,7 +138,7 @@ func (r *Reviews) plan(ctx context.Context, view *reconciler.View, b *base, e *e
 		return review.Of(in), nil
 	}
 	if pr.Fork {
-		if why, err := r.try(view, b, e, merged, in.Changes); err != nil {
+		if why, err := r.try(e, told{head: pr.Head, inputs: b.inputs.Root}, in.Changes, func() (*trial, error) { return newTrial(view, b, merged, in.Changes) }); err != nil {
 			return review.Result{}, err
 		} else if why != "" {
 			return review.Refusal(head, why), nil
@@ -151,7 +163,7 @@ func (r *Reviews) merge(ctx context.Context, view *reconciler.View, b *base, pr 
 		if err != nil {
 			return review.Side{}, fmt.Errorf("read the inputs of a pull request: %w", err)
 		}
-		s, err := r.side(ctx, b, b.side.Fleet, inputs, func(*model.Intent) (string, string) { return pr.Head, pr.Author })
+		s, err := r.side(ctx, b, b.side.Fleet, inputs, tree.Tree{}, func(*model.Intent) (string, string) { return pr.Head, pr.Author })
 		s.World.Inputs = pr.Head
 		s.World.RemovedBy = map[string]string{}
 		for _, path := range in.Changes.Removed {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
@@ -39,6 +40,12 @@ type Options struct {
 	View func() *reconciler.View
 	// Branch of the inputs, into which pull requests go.
 	Branch string
+	// Source is the repository of a tenant whose pull requests these are; nil: the fleet
+	// repo's.
+	Source Source
+	// Common is what the reviews of several repositories share; nil: these are the only
+	// ones.
+	Common *Common
 	// Poll is how often the forge is asked when nobody wakes us. Default 30 s.
 	Poll time.Duration
 	// Refresh is how often what is posted for one head changes at most. Default
@@ -54,15 +61,32 @@ type Options struct {
 
 // Reviews looks after the pull requests of one repository.
 type Reviews struct {
+	*Common
+
 	opts   Options
 	wake   chan struct{}
-	reader *fleet.Reader
-	base   *base
 	open   map[int64]*entry
 	merged map[int64]*merged
 	looked tree.Hash // the inputs up to which merged pull requests were looked for
+}
+
+// Common is what the reviews of several repositories share, so that many cost what one
+// costs: a reader, a base, and a child process. One pull request is planned at a time.
+type Common struct {
+	// planning is held while anything is read or planned, and while no forge and no git
+	// server is waited for.
+	planning sync.Mutex
+
+	repo   Repo
+	reader *fleet.Reader
+	base   *base
 	trials *child.Parent
 	bounds child.Bounds // of a trial
+}
+
+// NewCommon makes what reviews on one fleet repo share.
+func NewCommon(repo Repo) *Common {
+	return &Common{repo: repo, reader: fleet.NewReader(), trials: &child.Parent{Name: trialName}, bounds: forkBounds}
 }
 
 // entry is what is known of an open pull request.
@@ -84,6 +108,8 @@ type entry struct {
 type told struct {
 	head   string
 	inputs tree.Hash
+	// copied is the commit of the source's copy, zero for the fleet repo's.
+	copied tree.Hash
 }
 
 // New makes one that has seen nothing yet.
@@ -100,7 +126,10 @@ func New(o Options) *Reviews {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Reviews{opts: o, wake: make(chan struct{}, 1), reader: fleet.NewReader(), trials: &child.Parent{Name: trialName}, bounds: forkBounds}
+	if o.Common == nil {
+		o.Common = NewCommon(o.Repo)
+	}
+	r := &Reviews{Common: o.Common, opts: o, wake: make(chan struct{}, 1)}
 	r.forget()
 	return r
 }
@@ -148,7 +177,11 @@ func (r *Reviews) Run(ctx context.Context) error {
 func (r *Reviews) sleep(ctx context.Context, wait time.Duration, seen *reconciler.View) bool {
 	t := time.NewTimer(wait)
 	defer t.Stop()
-	news := time.NewTicker(soon)
+	every := soon
+	if r.opts.Source != nil { // there may be many, and each look asks a forge
+		every = later
+	}
+	news := time.NewTicker(every)
 	defer news.Stop()
 	for {
 		select {
@@ -168,6 +201,9 @@ func (r *Reviews) sleep(ctx context.Context, wait time.Duration, seen *reconcile
 
 // soon is when to look again at what was put off, or waits for the next round.
 const soon = 2 * time.Second
+
+// later is how often news of the rounds lead to a look at the forge of a source.
+const later = 10 * time.Second
 
 // Pass looks at all pull requests once, and says when to look again at the
 // latest. One that fails does not keep the others from being looked at.
@@ -218,10 +254,16 @@ func (r *Reviews) look(ctx context.Context, view *reconciler.View, pr forge.Pull
 		r.open[pr.Number] = e
 	}
 	e.pr = pr
-	if pr.HeadBranch == gitrepo.OfferBranch && !pr.Fork {
+	if r.opts.Source == nil && pr.HeadBranch == gitrepo.OfferBranch && !pr.Fork {
 		return r.opts.Poll, r.own(ctx, e)
 	}
-	if why := unready(view); why != "" {
+	why, at := unready(view), view.Inputs
+	if why == "" && r.opts.Source != nil {
+		if at = r.copied(view); at.IsZero() {
+			why = "nothing of this repository is acted on yet" + because(r.opts.Source.Frozen())
+		}
+	}
+	if why != "" {
 		return soon, r.pend(ctx, e, "no plan yet: "+why)
 	}
 	if ok, again, err := r.admitted(ctx, e); !ok || err != nil {
@@ -231,7 +273,10 @@ func (r *Reviews) look(ctx context.Context, view *reconciler.View, pr forge.Pull
 	if err != nil {
 		return soon, err
 	}
-	now := told{pr.Head, b.inputs.Root}
+	now := told{head: pr.Head, inputs: b.inputs.Root}
+	if r.opts.Source != nil {
+		now.copied = at
+	}
 	fresh := e.told != now
 	if !fresh && e.view == view {
 		return r.opts.Poll, nil
@@ -240,7 +285,7 @@ func (r *Reviews) look(ctx context.Context, view *reconciler.View, pr forge.Pull
 		return wait, nil
 	}
 	if fresh {
-		if err := r.pend(ctx, e, "planning at base "+view.Inputs.Short()); err != nil {
+		if err := r.pend(ctx, e, "planning at base "+at.Short()); err != nil {
 			return soon, err
 		}
 	}

@@ -61,6 +61,9 @@ func init() {
 type trial struct {
 	Now   v1alpha1.Time
 	Files map[string][]byte
+	// Copies are the files of a source, by their paths on the ledger; none of a fork of
+	// the fleet repo.
+	Copies map[string][]byte
 	// Known are the intents of the base, by path and digest: they are read with
 	// the others, and not planned.
 	Known  map[string]bool
@@ -74,7 +77,11 @@ type trial struct {
 // run reads and plans it and says why it is refused, "" when it is not. It runs in
 // the child.
 func (t *trial) run() (why string, err error) {
-	f, err := fleet.NewReader().Read(context.Background(), tree.NewMemory().Build(t.Files), nil)
+	src := fleet.Sources{Inputs: tree.NewMemory().Build(t.Files)}
+	if len(t.Copies) > 0 {
+		src.Copies = tree.NewMemory().Build(t.Copies)
+	}
+	f, err := fleet.NewReader().ReadAll(context.Background(), src)
 	if err != nil {
 		return "", err
 	}
@@ -117,15 +124,14 @@ type tried struct {
 // try has a fork's files read and planned alone, in a process with bounds, before
 // the daemon reads them: what kills that process twice is refused. It says why a
 // plan is not made, "" when one is.
-func (r *Reviews) try(view *reconciler.View, b *base, e *entry, merged tree.Tree, c review.Changes) (why string, err error) {
-	of := told{e.pr.Head, b.inputs.Root}
+func (r *Common) try(e *entry, of told, c review.Changes, collect func() (*trial, error)) (why string, err error) {
 	if e.tried.of == of {
 		return e.tried.why, nil
 	}
 	if n := len(c.Work) + len(c.Policy) + len(c.Generated) + len(c.Other); n > forkFiles {
 		why = fmt.Sprintf("it changes %d files, and at most %d are read of a fork", n, forkFiles)
 	} else if len(c.Work) > 0 {
-		t, err := newTrial(view, b, merged, c)
+		t, err := collect()
 		if err != nil {
 			return "", err
 		}
@@ -145,7 +151,7 @@ func (r *Reviews) try(view *reconciler.View, b *base, e *entry, merged tree.Tree
 }
 
 // ask has the child try, and once more when it dies of it.
-func (r *Reviews) ask(request []byte) (why string, err error) {
+func (r *Common) ask(request []byte) (why string, err error) {
 	for range 2 {
 		var answer []byte
 		answer, err = r.trials.Ask(request, r.bounds)
@@ -164,12 +170,8 @@ func (r *Reviews) ask(request []byte) (why string, err error) {
 // newTrial collects what a fork is tried with: policy in force, what the fork
 // changes, and the directories of its tenants and of bases that fit.
 func newTrial(view *reconciler.View, b *base, merged tree.Tree, c review.Changes) (*trial, error) {
-	t := &trial{
-		Now: view.World.Now, Files: map[string][]byte{}, Known: map[string]bool{}, Offers: view.World.Offers, Market: len(view.World.Offers),
-		files: trialFiles, bytes: trialBytes,
-	}
-	t.Offers = t.Offers[:min(len(t.Offers), trialOffers)]
-	if err := t.directory(b.inputs, "clusters"); err != nil {
+	t, err := emptyTrial(view, b)
+	if err != nil {
 		return nil, err
 	}
 	if err := t.directory(merged, "bases"); err != nil {
@@ -194,6 +196,19 @@ func newTrial(view *reconciler.View, b *base, merged tree.Tree, c review.Changes
 		if tenants[it.Metadata.Namespace] {
 			t.Known[knownBy(it)] = true
 		}
+	}
+	return t, nil
+}
+
+// emptyTrial is one with the policy of the base and its first offers.
+func emptyTrial(view *reconciler.View, b *base) (*trial, error) {
+	t := &trial{
+		Now: view.World.Now, Files: map[string][]byte{}, Known: map[string]bool{}, Offers: view.World.Offers, Market: len(view.World.Offers),
+		files: trialFiles, bytes: trialBytes,
+	}
+	t.Offers = t.Offers[:min(len(t.Offers), trialOffers)]
+	if err := t.directory(b.inputs, "clusters"); err != nil {
+		return nil, err
 	}
 	return t, t.file(b.inputs, "fleet.yaml")
 }

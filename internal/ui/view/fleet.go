@@ -28,6 +28,8 @@ type FleetPage struct {
 	Queue   []QueueRow    `json:"queue"`
 	Look    []ContractRow `json:"look"`
 	Budgets []TenantRow   `json:"budgets"`
+	// Sources are tenants' own repositories, of tenants that are seen.
+	Sources []SourceRow `json:"sources"`
 }
 
 // Money is what the fleet spends.
@@ -80,6 +82,7 @@ func (m *Model) FleetPage(s Sight) FleetPage {
 			p.Look = append(p.Look, *c)
 		}
 	}
+	p.Sources = m.sourcesOf(s)
 	p.Intents, p.Contracts = Counts(states), Counts(phases)
 	p.Capacity = m.capacity()
 	for i := range p.Capacity {

@@ -27,6 +27,8 @@ type Snapshot struct {
 	// Heard is when a provider's agent last reported; zero when it has not since the
 	// start.
 	Heard func(provider string) time.Time
+	// Sources are the tenants' own repositories as the daemon reads them.
+	Sources []wire.SourceStatus
 	// Ended counts the rounds before this one, so that a page knows whether it is current.
 	Version string
 }

@@ -4,6 +4,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -226,6 +227,26 @@ func TestTheDaemonAtHomeMayDoItsWorkAndNoMore(t *testing.T) {
 		"offload":                 {"create", offloadings, "shop/offloading", offload},
 		"make a policy":           {"create", validating, "a", validates},
 		"make a mutation":         {"create", mutating, "a", injects},
+	})
+	// With the component for tenants' own repositories it reads the Secrets named there, and
+	// no others.
+	vision := request{"get", secrets, "fleetbroker/vision-git", ""}
+	mayNot(t, "the daemon", c, map[string]request{"read a source's Secret without the component": vision})
+	overlay := t.TempDir()
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: fleetbroker\nresources: [broker]\ncomponents: [broker/sources]\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600), os.CopyFS(filepath.Join(overlay, "broker"), os.DirFS(base+"/broker"))); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := home.Kubectl(t.Context(), overlay, "apply", "-k", "."); err != nil {
+		t.Fatal(out, err)
+	}
+	lay(t, home, request{gvr: secrets, at: "fleetbroker/vision-git", body: `{apiVersion: v1, kind: Secret, metadata: {labels: {fleetbroker.io/source: vision}}}`})
+	envtest.Eventually(t, "the rights to be in force", func(ctx context.Context) bool { return vision.do(ctx, c) == nil })
+	mayNot(t, "the daemon", c, map[string]request{
+		"read another Secret":          {"get", secrets, "fleetbroker/fleetbroker-git", ""},
+		"read one of that name abroad": {"get", secrets, "shop/vision-git", ""},
+		"write a source's Secret":      {"patch", secrets, "fleetbroker/vision-git", touch},
+		"delete a source's Secret":     {"delete", secrets, "fleetbroker/vision-git", ""},
 	})
 	// Who writes the market's objects writes what every provider offers.
 	lay(t, home, request{gvr: of("rbac.authorization.k8s.io", "v1", "clusterrolebindings"), at: "consumers", body: everything})
