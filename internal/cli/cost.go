@@ -3,7 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
-	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/audit/focus"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
@@ -52,7 +52,11 @@ the FinOps Open Cost and Usage Specification 1.0, without forecasts.`,
 			if err := oneOf("output", o.output, costForms...); err != nil {
 				return err
 			}
-			return costRun(cmd.Context(), &o)
+			err := costRun(cmd.Context(), &o)
+			if errors.Is(err, ledger.ErrNoRate) {
+				err = hinted(err, "add it to spec.rates of fleet.yaml")
+			}
+			return err
 		},
 	}
 	o.register(cmd.Flags())
@@ -113,7 +117,7 @@ func costRun(ctx context.Context, o *costOptions) error {
 	}
 	to := cmp.Or(strings.ToUpper(o.currency), books.Currency)
 	if o.output == "focus" {
-		return writeFocus(o.streams.Out, f, books, to, charges)
+		return focus.Write(o.streams.Out, f, books, to, charges)
 	}
 	rows, err := costRows(charges, books, to, key)
 	if err != nil {
@@ -149,11 +153,11 @@ func costRows(charges []audit.Charge, books ledger.Books, to string, key func(*a
 	sums := map[string]*costRow{}
 	for i := range charges {
 		c := &charges[i]
-		cost, err := exchange(books, c.Cost.Amount, c.Contract.Spec.Price.Currency, to, c.To)
+		cost, err := focus.Exchange(books, c.Cost.Amount, c.Contract.Spec.Price.Currency, to, c.To)
 		if err != nil {
 			return nil, err
 		}
-		list, err := exchange(books, c.Cost.List, c.Contract.Spec.Price.Currency, to, c.To)
+		list, err := focus.Exchange(books, c.Cost.List, c.Contract.Spec.Price.Currency, to, c.To)
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +177,7 @@ func costRows(charges []audit.Charge, books ledger.Books, to string, key func(*a
 			r.BelowDearest = nil
 			continue
 		}
-		there, err := exchange(books, *c.Dearest, c.Contract.Spec.Price.Currency, to, c.To)
+		there, err := focus.Exchange(books, *c.Dearest, c.Contract.Spec.Price.Currency, to, c.To)
 		if err != nil {
 			return nil, err
 		}
@@ -186,33 +190,6 @@ func costRows(charges []audit.Charge, books ledger.Books, to string, key func(*a
 	}
 	slices.SortFunc(rows, func(a, b costRow) int { return strings.Compare(a.Name, b.Name) })
 	return rows, nil
-}
-
-// exchange converts by the fleet's rates of a day: the direct one, that of the
-// other direction, or both by way of the fleet's currency.
-func exchange(b ledger.Books, amount v1alpha1.Decimal, from, to string, at v1alpha1.Time) (v1alpha1.Decimal, error) {
-	const places = 6
-	step := func(amount v1alpha1.Decimal, from, to string) (v1alpha1.Decimal, bool) {
-		if from == to || amount.IsZero() {
-			return amount, true
-		}
-		if r := b.RateOf(from, to, at); r != nil {
-			return amount.Mul(r.Rate).Round(places), true
-		}
-		if r := b.RateOf(to, from, at); r != nil && r.Rate.Sign() > 0 {
-			return amount.Div(r.Rate, places), true
-		}
-		return amount, false
-	}
-	if out, ok := step(amount, from, to); ok {
-		return out, nil
-	}
-	if own, ok := step(amount, from, b.Currency); ok {
-		if out, ok := step(own, b.Currency, to); ok {
-			return out, nil
-		}
-	}
-	return amount, hinted(fmt.Errorf("convert %s to %s on %s: %w", from, to, at.UTC().Format(time.DateOnly), ledger.ErrNoRate), "add it to spec.rates of fleet.yaml")
 }
 
 // period reads the flags; days and months are those of the fleet's timezone.
@@ -266,17 +243,4 @@ func (o *costOptions) print(rows []costRow) error {
 		return t.markdown(o.streams.Out)
 	}
 	return t.print(o.streams.Out)
-}
-
-// regionOf is where a provider's flavor is, as the inputs say now.
-func regionOf(f *fleet.Fleet, c *v1alpha1.Contract) string {
-	for _, fl := range f.Flavors {
-		if fl.Metadata.Namespace == c.Spec.Provider && fl.Metadata.Name == c.Spec.Flavor && fl.Spec.Location.Region != "" {
-			return fl.Spec.Location.Region
-		}
-	}
-	if cl := f.Clusters[c.Spec.Provider]; cl != nil {
-		return cl.Spec.Location.Region
-	}
-	return ""
 }

@@ -1,4 +1,4 @@
-package cli
+package focus
 
 import (
 	"encoding/csv"
@@ -15,10 +15,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
-// focusColumns are those of the FinOps Open Cost and Usage Specification 1.0
+// columns are those of the FinOps Open Cost and Usage Specification 1.0
 // (focus.finops.org/focus-columns), in order of name, all of them: a column
 // that does not apply is empty, which is null there.
-var focusColumns = []string{
+var columns = []string{
 	"AvailabilityZone", "BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart",
 	"ChargeCategory", "ChargeClass", "ChargeDescription", "ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart",
 	"CommitmentDiscountCategory", "CommitmentDiscountId", "CommitmentDiscountName", "CommitmentDiscountStatus", "CommitmentDiscountType",
@@ -27,16 +27,16 @@ var focusColumns = []string{
 	"ResourceId", "ResourceName", "ResourceType", "ServiceCategory", "ServiceName", "SkuId", "SkuPriceId", "SubAccountId", "SubAccountName", "Tags",
 }
 
-// focusPlaces is how many decimals an hour's part and a mean price have: a second
+// places is how many decimals an hour's part and a mean price have: a second
 // is no decimal part of an hour, and quantity times unit price has to be a cost.
-const focusPlaces = 9
+const places = 9
 
-// writeFocus writes charges that have accrued as rows of FOCUS: the fleet is the
+// Write writes charges that have accrued as rows of FOCUS: the fleet is the
 // billing account, tenants are its sub-accounts, contracts the resources, and
 // the unit that is priced is an hour of the contract.
-func writeFocus(w io.Writer, f *fleet.Fleet, books ledger.Books, to string, charges []audit.Charge) error {
+func Write(w io.Writer, f *fleet.Fleet, books ledger.Books, to string, charges []audit.Charge) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(focusColumns); err != nil {
+	if err := out.Write(columns); err != nil {
 		return err
 	}
 	for i := range charges {
@@ -44,12 +44,12 @@ func writeFocus(w io.Writer, f *fleet.Fleet, books ledger.Books, to string, char
 		if c.Forecast {
 			continue
 		}
-		row, err := focusRow(f, books, to, c)
+		row, err := rowOf(f, books, to, c)
 		if err != nil {
 			return err
 		}
-		cells := make([]string, len(focusColumns))
-		for k, name := range focusColumns {
+		cells := make([]string, len(columns))
+		for k, name := range columns {
 			cells[k] = escape.Cell(row[name])
 		}
 		if err := out.Write(cells); err != nil {
@@ -60,23 +60,23 @@ func writeFocus(w io.Writer, f *fleet.Fleet, books ledger.Books, to string, char
 	return out.Error()
 }
 
-func focusRow(f *fleet.Fleet, books ledger.Books, to string, c *audit.Charge) (map[string]string, error) {
+func rowOf(f *fleet.Fleet, books ledger.Books, to string, c *audit.Charge) (map[string]string, error) {
 	k, price := c.Contract, c.Contract.Spec.Price
 	var figures [3]v1alpha1.Decimal
 	for i, d := range []v1alpha1.Decimal{c.Cost.Amount, price.Hourly, price.List} {
 		var err error
-		if figures[i], err = exchange(books, d, price.Currency, to, c.To); err != nil {
+		if figures[i], err = Exchange(books, d, price.Currency, to, c.To); err != nil {
 			return nil, err
 		}
 	}
 	seconds := int64(c.To.Sub(c.From.Time) / time.Second)
-	hours := v1alpha1.DecimalFromInt(seconds).DivInt(3600, focusPlaces)
+	hours := v1alpha1.DecimalFromInt(seconds).DivInt(3600, places)
 	billed, unit, listUnit := figures[0], figures[1], figures[2]
 	if len(price.Windows) > 0 { // several prices held: this is their mean
-		unit = billed.MulInt(3600).DivInt(max(seconds, 1), focusPlaces)
+		unit = billed.MulInt(3600).DivInt(max(seconds, 1), places)
 	}
 	start, end := books.MonthBounds(c.From)
-	tags, err := json.Marshal(focusTags(c))
+	tags, err := json.Marshal(tagsOf(c))
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +98,13 @@ func focusRow(f *fleet.Fleet, books ledger.Books, to string, c *audit.Charge) (m
 		"ConsumedQuantity":  hours.String(), "ConsumedUnit": "Hours", "PricingQuantity": hours.String(), "PricingUnit": "Hours", "PricingCategory": category,
 		"InvoiceIssuerName": f.Name, "ProviderName": k.Spec.Provider, "PublisherName": k.Spec.Provider, "RegionId": region, "RegionName": region,
 		"ResourceId": k.Metadata.Name, "ResourceName": k.Metadata.Name, "ResourceType": "Contract", "ServiceCategory": "Compute", "ServiceName": "GPU capacity",
-		"SkuId": place, "SkuPriceId": place + "/" + string(price.Class) + "/" + focusSize(k.Spec.Resources), "Tags": string(tags),
+		"SkuId": place, "SkuPriceId": place + "/" + string(price.Class) + "/" + sizeOf(k.Spec.Resources), "Tags": string(tags),
 	}, nil
 }
 
-// focusSize names how much a contract is of: a SKU's price id stands for one
+// sizeOf names how much a contract is of: a SKU's price id stands for one
 // unit price, and an hour of a larger contract costs more.
-func focusSize(r v1alpha1.Resources) string {
+func sizeOf(r v1alpha1.Resources) string {
 	parts := make([]string, 0, len(r))
 	for _, name := range r.Names() {
 		parts = append(parts, name+"="+r[name].Canonical(name))
@@ -112,9 +112,9 @@ func focusSize(r v1alpha1.Resources) string {
 	return strings.Join(parts, ",")
 }
 
-// focusTags are an intent's labels, and where the capacity appeared. What is
+// tagsOf are an intent's labels, and where the capacity appeared. What is
 // called fleetbroker.io/… is ours to say, never an intent's.
-func focusTags(c *audit.Charge) map[string]string {
+func tagsOf(c *audit.Charge) map[string]string {
 	out := map[string]string{}
 	for name, value := range c.Labels {
 		if domain, _, ours := strings.Cut(name, "/"); !ours || domain != v1alpha1.Group && !strings.HasSuffix(domain, "."+v1alpha1.Group) {
@@ -126,4 +126,45 @@ func focusTags(c *audit.Charge) map[string]string {
 		out["fleetbroker.io/gpu"] = fmt.Sprintf("%dx %s", g.Count, g.Model)
 	}
 	return out
+}
+
+// Exchange converts an amount by the fleet's rates of a day: the direct one, that of the
+// other direction, or both by way of the fleet's currency. The error wraps
+// ledger.ErrNoRate.
+func Exchange(b ledger.Books, amount v1alpha1.Decimal, from, to string, at v1alpha1.Time) (v1alpha1.Decimal, error) {
+	const decimals = 6
+	step := func(amount v1alpha1.Decimal, from, to string) (v1alpha1.Decimal, bool) {
+		if from == to || amount.IsZero() {
+			return amount, true
+		}
+		if r := b.RateOf(from, to, at); r != nil {
+			return amount.Mul(r.Rate).Round(decimals), true
+		}
+		if r := b.RateOf(to, from, at); r != nil && r.Rate.Sign() > 0 {
+			return amount.Div(r.Rate, decimals), true
+		}
+		return amount, false
+	}
+	if out, ok := step(amount, from, to); ok {
+		return out, nil
+	}
+	if own, ok := step(amount, from, b.Currency); ok {
+		if out, ok := step(own, b.Currency, to); ok {
+			return out, nil
+		}
+	}
+	return amount, fmt.Errorf("convert %s to %s on %s: %w", from, to, at.UTC().Format(time.DateOnly), ledger.ErrNoRate)
+}
+
+// regionOf is where a provider's flavor is, as the inputs say now.
+func regionOf(f *fleet.Fleet, c *v1alpha1.Contract) string {
+	for _, fl := range f.Flavors {
+		if fl.Metadata.Namespace == c.Spec.Provider && fl.Metadata.Name == c.Spec.Flavor && fl.Spec.Location.Region != "" {
+			return fl.Spec.Location.Region
+		}
+	}
+	if cl := f.Clusters[c.Spec.Provider]; cl != nil {
+		return cl.Spec.Location.Region
+	}
+	return ""
 }

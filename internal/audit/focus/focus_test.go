@@ -1,4 +1,4 @@
-package cli
+package focus
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
-// focusForms are the value formats of the specification that the export uses.
-var focusForms = map[string]*regexp.Regexp{
+// forms are the value formats of the specification that the export uses.
+var forms = map[string]*regexp.Regexp{
 	"Numeric Format":       regexp.MustCompile(`^-?\d+(\.\d+)?$`),
 	"Currency Code Format": regexp.MustCompile(`^[A-Z]{3}$`),
 	"Date/Time Format":     regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`),
@@ -29,7 +29,7 @@ var focusForms = map[string]*regexp.Regexp{
 // The export has the columns of the published specification, and every cell
 // keeps its column's constraints and the rules that are given in words.
 func TestFocusKeepsToTheSpecification(t *testing.T) {
-	file, err := os.Open("testdata/focus/columns-1.0.csv")
+	file, err := os.Open("testdata/columns-1.0.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestFocusKeepsToTheSpecification(t *testing.T) {
 	if err != nil || len(spec) != 44 {
 		t.Fatalf("%d columns: %v", len(spec)-1, err)
 	}
-	rows := focusRows(t)
+	rows := exported(t)
 	for i, column := range spec[1:] {
 		name, nulls, kind, form, numbers := column[0], column[2], column[3], column[4], column[5]
 		if rows[0][i] != name {
@@ -59,7 +59,7 @@ func TestFocusKeepsToTheSpecification(t *testing.T) {
 					t.Errorf("%s is %q, allowed are %s", name, v, column[6])
 				}
 			}
-			if re := focusForms[strings.TrimSuffix(form, " recommended")]; re != nil && !re.MatchString(v) {
+			if re := forms[strings.TrimSuffix(form, " recommended")]; re != nil && !re.MatchString(v) {
 				t.Errorf("%s is %q, which is no %s", name, v, form)
 			}
 			if strings.Contains(numbers, "non-negative") && strings.HasPrefix(v, "-") {
@@ -75,13 +75,13 @@ func TestFocusKeepsToTheSpecification(t *testing.T) {
 	}
 	prices := map[string]string{}
 	for _, row := range rows[1:] {
-		focusRules(t, prices, func(name string) string { return row[slices.Index(rows[0], name)] })
+		holds(t, prices, func(name string) string { return row[slices.Index(rows[0], name)] })
 	}
 }
 
-// focusRules are what the specification says in words of a row of usage that
+// holds are what the specification says in words of a row of usage that
 // corrects nothing. prices collects what a price's id stood for.
-func focusRules(t *testing.T, prices map[string]string, cell func(string) string) {
+func holds(t *testing.T, prices map[string]string, cell func(string) string) {
 	t.Helper()
 	if cell("ChargeCategory") != "Usage" || cell("ChargeClass") != "" {
 		t.Errorf("a row of %s %s", cell("ChargeCategory"), cell("ChargeClass"))
@@ -123,10 +123,10 @@ func focusRules(t *testing.T, prices map[string]string, cell func(string) string
 	prices[id] = price
 }
 
-// focusRows is the export of one contract of each kind: of all price classes
+// exported is the export of one contract of each kind: of all price classes
 // and two sizes, with price windows, in another currency, for times that are no
 // decimal part of an hour, in a timezone that is not UTC.
-func focusRows(t *testing.T) [][]string {
+func exported(t *testing.T) [][]string {
 	t.Helper()
 	rome, err := time.LoadLocation("Europe/Rome")
 	if err != nil {
@@ -154,7 +154,7 @@ func focusRows(t *testing.T) [][]string {
 	}
 	var b bytes.Buffer
 	for _, currency := range []string{"EUR", "USD"} {
-		if err := writeFocus(&b, &fleet.Fleet{Name: "acme"}, books, currency, charges); err != nil {
+		if err := Write(&b, &fleet.Fleet{Name: "acme"}, books, currency, charges); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,38 +168,11 @@ func focusRows(t *testing.T) [][]string {
 // An intent's label cannot say who used what: tags of our domain are ours.
 func TestFocusTagsAreOurs(t *testing.T) {
 	c := &v1alpha1.Contract{Spec: v1alpha1.ContractSpec{Intent: v1alpha1.ContractIntent{Name: "train"}, Consumer: "rome"}}
-	got := focusTags(&audit.Charge{Contract: c, Labels: map[string]string{
+	got := tagsOf(&audit.Charge{Contract: c, Labels: map[string]string{
 		"fleetbroker.io/consumer": "milan", "fleetbroker.io/intent": "other", "fleetbroker.io/gpu": "99x", "x.fleetbroker.io/y": "z", "team": "a", "example.org/b": "c",
 	}})
 	want := map[string]string{"fleetbroker.io/consumer": "rome", "fleetbroker.io/intent": "train", "team": "a", "example.org/b": "c"}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-// What was saved against the dearest offer is unknown, and not nothing, where a
-// contract does not say which that was.
-func TestBelowTheDearestIsUnknownWithoutIt(t *testing.T) {
-	c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: "c", Namespace: "vision"}, Spec: v1alpha1.ContractSpec{Price: v1alpha1.ContractPrice{Currency: "EUR"}}}
-	cost := v1alpha1.MonthCost{Amount: v1alpha1.DecimalFromInt(3), List: v1alpha1.DecimalFromInt(4)}
-	nine := v1alpha1.DecimalFromInt(9)
-	key, err := costKey("tenant")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := func(charges ...audit.Charge) costRow {
-		t.Helper()
-		out, err := costRows(charges, ledger.Books{Zone: time.UTC, Currency: "EUR"}, "EUR", key)
-		if err != nil || len(out) != 1 {
-			t.Fatal(out, err)
-		}
-		return out[0]
-	}
-	known := audit.Charge{Contract: c, Cost: cost, Dearest: &nine}
-	if r := rows(known, known); r.BelowDearest == nil || r.BelowDearest.String() != "12" || r.Saved.String() != "2" {
-		t.Errorf("known of all: %+v", r)
-	}
-	if r := rows(known, audit.Charge{Contract: c, Cost: cost}, known); r.BelowDearest != nil || r.Cost.String() != "9" {
-		t.Errorf("unknown of one: %+v", r)
 	}
 }
