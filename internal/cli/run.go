@@ -130,6 +130,11 @@ func runRun(ctx context.Context, o *runOptions) error {
 	})
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.delivery.Run(ctx) })
+	group.Go(func() error {
+		<-ctx.Done()
+		d.delivery.Close() // clusters' Leases are for others now, while requests under way are answered
+		return nil
+	})
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { d.sources.Run(ctx); return nil })
 	group.Go(func() error { return d.enroller.run(ctx) })
@@ -203,7 +208,7 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	var err error
 	d.shared, err = o.store.Open(ctx, process.StoreOptions{
 		Market: d.market, Identity: identity, Agents: o.agents, Observer: d.metrics, Log: d.log,
-		Observed: func(cluster string, report wire.Observed) { _ = d.delivery.Observed(cluster, report) }, // who does not deliver there needs nothing of it
+		Observed: func(replica, cluster string, report wire.Observed) { _ = d.delivery.Told(replica, cluster, report) }, // who does not deliver there needs nothing of it
 		News:     d.loop.Reread,
 		Decides:  func() bool { return d.election.Leads() },
 	})

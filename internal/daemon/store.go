@@ -70,8 +70,8 @@ type StoreOptions struct {
 	// Agents is the address of the agents' port, "" for none.
 	Agents   string
 	Observer store.Observer
-	// Observed is told what the agents of clusters see, whichever replica they tell.
-	Observed func(cluster string, report wire.Observed)
+	// Observed is told what another replica heard of a cluster, or sees there itself.
+	Observed func(replica, cluster string, report wire.Observed)
 	// Decides reports whether this replica decides.
 	Decides func() bool
 	// News is called when another replica knows of news of the fleet repo.

@@ -193,12 +193,17 @@ func (r store) Observe(_ context.Context, cluster string, report wire.Observed) 
 	r.w.stored[cluster] = report
 	for _, other := range r.w.replicas {
 		if other != r.replica && !other.dead {
-			if err := other.spread.Observed(cluster, report); err != nil {
+			if err := other.spread.Told(r.name, cluster, report); err != nil {
 				r.w.t.Error(err)
 			}
 		}
 	}
 	return true, nil
+}
+
+func (r store) Beats(name string) bool {
+	other := r.w.replicas[name]
+	return other != nil && !other.dead
 }
 
 func (r store) Live() ([]string, bool) {
@@ -266,7 +271,7 @@ func TestSpread_ADeadReplicasClustersAreTakenOver(t *testing.T) {
 	w.pass(2 * time.Minute)
 	before := maps.Clone(w.leases)
 	w.kill("b")
-	for range 40 {
+	for range 80 * time.Second / lookEvery {
 		w.pass(lookEvery)
 		for _, name := range []string{"a", "c"} {
 			all, _ := w.replicas[name].spread.Observe()

@@ -23,6 +23,10 @@ const (
 	remembered = 6
 	// lives is how long a replica counts as live after its object changed.
 	lives = 30 * time.Second
+	// misses is after what time without a beat the others get ready to take over what
+	// a replica does for clusters: one beat is missing. They take it over when its
+	// Leases run out, so that one that is only slow loses nothing.
+	misses = 13 * time.Second
 	// forgotten is when the object of a replica that is gone is deleted.
 	forgotten = time.Hour
 	// maxHeard bounds the lines of a Heartbeat, and maxHeardText what they take.
@@ -125,6 +129,13 @@ func (b *beats) live(now time.Time) []string {
 		}
 	}
 	return out
+}
+
+// beating reports whether a replica is known and misses no beat, where this one
+// listens since then.
+func (b *beats) beating(name string, since, now time.Time) bool {
+	o := b.others[name]
+	return o != nil && now.Sub(later(since, later(o.seen, o.changed))) < misses
 }
 
 // serves reports whether agents can reach any of the other live replicas.

@@ -24,6 +24,8 @@ const (
 	soonest = 500 * time.Millisecond
 	// lookEvery is how often the link is judged.
 	lookEvery = time.Second
+	// withdrawIn bounds how long a replica that stops tries to say so.
+	withdrawIn = 5 * time.Second
 	// clearEvery is how often what nobody names any more is deleted.
 	clearEvery = time.Minute
 )
@@ -45,6 +47,7 @@ type link struct {
 	seen    int64
 	// doubt is since when something is wrong; zero when nothing is.
 	doubt   time.Time
+	fine    time.Time // since when nothing is wrong, after something was
 	cleared time.Time
 	tried   time.Time // when a beat was last tried
 	soon    bool      // the next beat is not to wait for its time
@@ -69,8 +72,8 @@ func (l *link) wrong(beat int64, now time.Time, served bool) string {
 }
 
 // Run implements Store.
-func (s *Shared) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
+func (s *Shared) Run(outer context.Context) error {
+	group, ctx := errgroup.WithContext(outer)
 	group.Go(func() error { return s.opts.API.Watch(ctx, &watching{s, ctx}) })
 	group.Go(func() error {
 		for ctx.Err() == nil {
@@ -94,10 +97,30 @@ func (s *Shared) Run(ctx context.Context) error {
 		}
 	})
 	err := group.Wait()
+	s.Withdraw(context.WithoutCancel(outer))
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// Withdraw tells the other replicas that this one stops: whom it heard since its
+// last beat, and that it lives no longer, so that they take over at once what it
+// did. Run calls it when it ends; where the store cannot be reached the others find out by
+// the beats that are missing. Nothing may be called after it.
+func (s *Shared) Withdraw(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, withdrawIn)
+	defer cancel()
+	s.mu.Lock()
+	reached := s.link.synced && s.link.broken == "" && s.link.unwritten == ""
+	s.mu.Unlock()
+	if !reached {
+		return
+	}
+	s.beat(ctx)
+	if err := s.opts.API.DeleteHeartbeat(ctx, s.opts.Replica); err != nil {
+		s.opts.Log.Warn("the heartbeat of this replica is not withdrawn; the others notice that it is gone within half a minute", "error", err)
+	}
 }
 
 // Head tells the other replicas the newest commit of the ledger that this one
@@ -278,9 +301,11 @@ func (s *Shared) judge() {
 	switch {
 	case wrong == "" && asleep && !l.cut:
 		listen = true
-		l.doubt, l.why = time.Time{}, ""
+		l.doubt, l.why, l.fine = time.Time{}, "", now
 	case wrong == "":
-		listen = l.cut
+		if listen = l.cut; listen || !l.doubt.IsZero() {
+			l.fine = now
+		}
 		l.cut, l.doubt, l.why = false, time.Time{}, ""
 	case l.cut:
 		l.why = wrong
@@ -358,7 +383,7 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	}
 	for provider, generation := range heard {
 		if cluster, ok := strings.CutPrefix(provider, observedBy); ok {
-			s.again(cluster, generation)
+			s.again(h.Name, cluster, generation)
 			continue
 		}
 		switch l := s.known(provider); {

@@ -198,12 +198,12 @@ func (w *watching) Observation(o *marketcrd.Observation) {
 		return
 	}
 	if s.keepSeen(o.Name, next) && s.listening() && s.opts.Observed != nil && o.Spec.Replica != s.opts.Replica {
-		s.opts.Observed(o.Name, next.report)
+		s.opts.Observed(o.Spec.Replica, o.Name, next.report)
 	}
 }
 
-// again tells that a cluster's agent said to another replica what the store has.
-func (s *Shared) again(cluster string, generation wire.Generation) {
+// again tells that another replica heard of a cluster again what the store has.
+func (s *Shared) again(replica, cluster string, generation wire.Generation) {
 	s.mu.Lock()
 	o := s.seen[cluster]
 	known := o != nil && generation.Cmp(o.generation) >= 0
@@ -216,6 +216,6 @@ func (s *Shared) again(cluster string, generation wire.Generation) {
 	if known && s.opts.Observed != nil {
 		report := o.report
 		report.Generation = generation.String()
-		s.opts.Observed(cluster, report)
+		s.opts.Observed(replica, cluster, report)
 	}
 }

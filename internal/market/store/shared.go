@@ -34,9 +34,9 @@ type Options struct {
 	Serving func() bool
 	// Now is the clock; only what passes on it counts. Default time.Now.
 	Now func() time.Time
-	// Observed is told what the agents of clusters see, whichever replica they tell
-	// it; nil: nobody.
-	Observed func(cluster string, report wire.Observed)
+	// Observed is told what another replica heard of a cluster, or sees there itself; nil:
+	// nobody.
+	Observed func(replica, cluster string, report wire.Observed)
 	// News is called when another replica knows of news of the fleet repo; nil: nobody.
 	News func()
 	// Observer may be nil.
@@ -126,18 +126,36 @@ func (s *Shared) Status() Status {
 }
 
 // Live are the replicas that live and that agents can reach, this one included, in
-// order; cut: nobody is heard, and which others live is not known.
+// order, without those that miss a beat; cut: nobody is heard, and which others live is
+// not known.
 func (s *Shared) Live() (replicas []string, cut bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range s.beats.live(s.opts.Now()) {
-		if s.beats.others[name].serving {
+	now := s.opts.Now()
+	for _, name := range s.beats.live(now) {
+		if s.beats.others[name].serving && s.beating(name, now) {
 			replicas = append(replicas, name)
 		}
 	}
 	replicas = append(replicas, s.opts.Replica)
 	slices.Sort(replicas)
 	return replicas, s.link.cut
+}
+
+// Beats reports whether another replica is known and misses no beat. While this one
+// cannot listen nobody misses any.
+func (s *Shared) Beats(replica string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.beating(replica, s.opts.Now())
+}
+
+// beating is Beats; mu is held.
+func (s *Shared) beating(replica string, now time.Time) bool {
+	if !s.link.doubt.IsZero() {
+		now = s.link.doubt
+	}
+	return s.beats.beating(replica, s.link.fine, now)
 }
 
 // Address is where another replica is reached, "" where it is not known or the
