@@ -263,10 +263,13 @@ func (d *daemon) broker(certs *pki.Files) server.Broker {
 // storeUp is the check of /readyz.
 func (d *daemon) storeUp() error {
 	if st := d.shared.Store.Status(); st.Cut != "" {
-		return fmt.Errorf("the market's store is out of reach since %s: %s", st.Since.UTC().Format(time.RFC3339), st.Cut)
+		return fmt.Errorf("the market's store cannot be used since %s: %s", st.Since.UTC().Format(time.RFC3339), st.Cut)
 	}
 	return nil
 }
+
+// storeTakes is the check of /readyz that the store takes what is written.
+func (d *daemon) storeTakes() error { return d.shared.Store.Status().Err() }
 
 // called follows a webhook: the repository or a pull request has news.
 func (d *daemon) called() {

@@ -16,8 +16,8 @@ var (
 )
 
 // API is what Shared stands on. What it hands out may not be modified; what it is
-// handed belongs to the caller. Any other error means that it is not known
-// whether a write was made.
+// handed belongs to the caller. A *RefusedError says that a write was not made; any
+// other error means that this is not known.
 type API interface {
 	// Advertisement of a provider as it is now, not as a cache has it.
 	Advertisement(ctx context.Context, provider string) (*marketcrd.Advertisement, error)

@@ -40,7 +40,7 @@ func TestWithdraw(t *testing.T) {
 	if a.store.Beats("b") {
 		t.Error("who has withdrawn beats")
 	}
-	if got := a.market.Heard("paris"); got.Before(heard.Add(-45*time.Second)) {
+	if got := a.market.Heard("paris"); got.Before(heard.Add(-45 * time.Second)) {
 		t.Errorf("paris was heard at %s; b heard it at %s", got, heard)
 	}
 	if got := a.state("paris"); got != model.Fresh {

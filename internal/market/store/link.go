@@ -253,7 +253,7 @@ func (s *Shared) beat(ctx context.Context) {
 		limited, cancel := context.WithTimeout(ctx, patience/2)
 		err = s.opts.API.PutHeartbeat(limited, h)
 		cancel()
-		s.wrote("heartbeat", err)
+		s.wrote("heartbeat", s.opts.Replica, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -319,7 +319,7 @@ func (s *Shared) judge() {
 	s.mu.Unlock()
 	switch {
 	case cut:
-		s.opts.Log.Warn("the market's store is out of reach: nobody is heard, nothing is decided by what agents say", "why", wrong)
+		s.opts.Log.Warn("the market's store cannot be used: nobody is heard, nothing is decided by what agents say", "why", wrong)
 		s.opts.Market.Cut()
 	case listen:
 		s.opts.Log.Info("the market's store is there: agents are heard")

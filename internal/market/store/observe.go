@@ -84,7 +84,7 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 			o.ResourceVersion = was.version
 		}
 		written, err := s.opts.API.PutObservation(ctx, o)
-		s.wrote("observation", err)
+		s.wrote("observation", cluster, err)
 		switch {
 		case err == nil:
 			s.keepSeen(cluster, &seen{generation: generation, digest: digest, version: written.ResourceVersion, report: report})
@@ -92,7 +92,7 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
 			s.rereadSeen(ctx, cluster)
 		default:
-			return false, &CutError{err.Error()}
+			return false, failed(err)
 		}
 	}
 	return false, &BusyError{Because: "other replicas are told of cluster " + cluster + " at the same time", After: time.Second}

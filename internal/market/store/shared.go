@@ -47,7 +47,7 @@ type Options struct {
 
 // Observer is told what a store does, for metrics. Methods return at once.
 type Observer interface {
-	// StoreWrote reports a write, by kind (advertisement, observation, heartbeat) and result (ok, conflict, error).
+	// StoreWrote reports a write, by kind (advertisement, part, observation, heartbeat) and result (ok, conflict, refused, error).
 	StoreWrote(kind, result string)
 	// StoreCut reports whether the store is out of reach.
 	StoreCut(cut bool)
@@ -74,6 +74,8 @@ type Shared struct {
 	// doubts are providers of which an object could not be read, or another list is
 	// heard of than is known, since when; they are looked at again.
 	doubts map[string]time.Time
+	// refused are objects whose last write was refused.
+	refused map[string]refusal
 }
 
 // list is a provider's as the store has it. It never changes.
@@ -106,7 +108,7 @@ func NewShared(o Options) *Shared {
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}, refused: map[string]refusal{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s
@@ -122,6 +124,7 @@ func (s *Shared) Status() Status {
 	if s.link.cut {
 		out.Cut, out.Since = s.link.why, s.link.since
 	}
+	out.Refused = s.refusals(now)
 	return out
 }
 

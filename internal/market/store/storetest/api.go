@@ -58,6 +58,8 @@ type API struct {
 	// Fault, when set, is asked before each write, by kind; what it returns fails
 	// the write, after it was made if made.
 	Fault func(kind string) (fails, made bool)
+	// Refuse, when set, is asked before each write, by kind and name; an error is the answer.
+	Refuse func(kind, name string) error
 }
 
 // API gives a replica a way of its own.
@@ -159,9 +161,14 @@ func (a *API) Behind() int {
 }
 
 // write makes a change, with the fault that it is to have.
-func (a *API) write(kind string, change func() error) error {
+func (a *API) write(kind, name string, change func() error) error {
 	if a.isOut() {
 		return ErrOut
+	}
+	if a.Refuse != nil {
+		if err := a.Refuse(kind, name); err != nil {
+			return err
+		}
 	}
 	fails, made := false, false
 	if a.Fault != nil {
@@ -202,7 +209,7 @@ func (a *API) Advertisement(_ context.Context, provider string) (*marketcrd.Adve
 func (a *API) PutAdvertisement(_ context.Context, ad *marketcrd.Advertisement) (*marketcrd.Advertisement, error) {
 	out := ad.DeepCopy()
 	o := a.objects
-	err := a.write("advertisement", func() error {
+	err := a.write("advertisement", ad.Name, func() error {
 		was := o.ads[ad.Name]
 		switch {
 		case was == nil && ad.ResourceVersion != "":
@@ -242,7 +249,7 @@ func (a *API) Observation(_ context.Context, cluster string) (*marketcrd.Observa
 func (a *API) PutObservation(_ context.Context, seen *marketcrd.Observation) (*marketcrd.Observation, error) {
 	out := seen.DeepCopy()
 	o := a.objects
-	err := a.write("observation", func() error {
+	err := a.write("observation", seen.Name, func() error {
 		was := o.seen[seen.Name]
 		switch {
 		case was == nil && seen.ResourceVersion != "":
@@ -278,7 +285,7 @@ func (a *API) Part(_ context.Context, name string) (*marketcrd.AdvertisementPart
 // PutPart implements store.API.
 func (a *API) PutPart(_ context.Context, p *marketcrd.AdvertisementPart) error {
 	o := a.objects
-	return a.write("part", func() error {
+	return a.write("part", p.Name, func() error {
 		if o.parts[p.Name] != nil {
 			return store.ErrConflict
 		}
@@ -302,7 +309,7 @@ func (a *API) Parts(context.Context) ([]string, error) {
 
 // DeletePart implements store.API.
 func (a *API) DeletePart(_ context.Context, name string) error {
-	return a.write("part", func() error {
+	return a.write("part", name, func() error {
 		delete(a.objects.parts, name)
 		return nil
 	})
@@ -311,7 +318,7 @@ func (a *API) DeletePart(_ context.Context, name string) error {
 // PutHeartbeat implements store.API.
 func (a *API) PutHeartbeat(_ context.Context, h *marketcrd.Heartbeat) error {
 	o := a.objects
-	return a.write("heartbeat", func() error {
+	return a.write("heartbeat", h.Name, func() error {
 		out := h.DeepCopy()
 		out.ResourceVersion = o.next()
 		if o.beats == nil {
@@ -326,7 +333,7 @@ func (a *API) PutHeartbeat(_ context.Context, h *marketcrd.Heartbeat) error {
 // DeleteHeartbeat implements store.API.
 func (a *API) DeleteHeartbeat(_ context.Context, replica string) error {
 	o := a.objects
-	return a.write("heartbeat", func() error {
+	return a.write("heartbeat", replica, func() error {
 		if o.beats[replica] != nil {
 			delete(o.beats, replica)
 			o.log = append(o.log, event{gone: replica})
