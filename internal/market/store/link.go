@@ -24,6 +24,9 @@ const (
 	soonest = 500 * time.Millisecond
 	// lookEvery is how often the link is judged.
 	lookEvery = time.Second
+	// relist is how long a watch may lag before all is asked for anew: it may be one of
+	// another state of the store, which tells nothing until that state is reached.
+	relist = 4 * time.Second
 	// withdrawIn bounds how long a replica that stops tries to say so.
 	withdrawIn = 5 * time.Second
 	// clearEvery is how often what nobody names any more is deleted.
@@ -46,12 +49,18 @@ type link struct {
 	written time.Time
 	seen    int64
 	// doubt is since when something is wrong; zero when nothing is.
-	doubt   time.Time
-	fine    time.Time // since when nothing is wrong, after something was
-	cleared time.Time
-	tried   time.Time // when a beat was last tried
-	soon    bool      // the next beat is not to wait for its time
-	looked  time.Time // when it was last judged
+	doubt    time.Time
+	fine     time.Time // since when nothing is wrong, after something was
+	cleared  time.Time
+	relisted time.Time // when all was last asked for because the watch lags
+	tried    time.Time // when a beat was last tried
+	soon     bool      // the next beat is not to wait for its time
+	looked   time.Time // when it was last judged
+}
+
+// lags reports whether what this replica wrote does not come back by the watch.
+func (l *link) lags(beat int64, now time.Time) bool {
+	return beat > l.seen && !l.written.IsZero() && now.Sub(l.written) > 2*time.Second
 }
 
 // wrong says what keeps this replica from hearing, "" for nothing.
@@ -63,7 +72,7 @@ func (l *link) wrong(beat int64, now time.Time, served bool) string {
 		return "it has not been read yet"
 	case l.unwritten != "":
 		return "it cannot be written: " + l.unwritten
-	case beat > l.seen && !l.written.IsZero() && now.Sub(l.written) > 2*time.Second:
+	case l.lags(beat, now):
 		return fmt.Sprintf("what this replica wrote %s ago does not come back", now.Sub(l.written).Round(time.Second))
 	case !served:
 		return "no replica serves agents"
@@ -255,6 +264,9 @@ func (s *Shared) beat(ctx context.Context) {
 		cancel()
 		s.wrote("heartbeat", s.opts.Replica, err)
 	}
+	if errors.Is(err, ErrSetBack) {
+		s.setBack()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -265,6 +277,22 @@ func (s *Shared) beat(ctx context.Context) {
 	}
 	s.link.unwritten, s.link.written = "", s.opts.Now()
 	s.beats.n = h.Spec.Beat
+}
+
+// setBack follows a store that was restored from an older state, or emptied: what it
+// had of any provider or cluster is written again with its next report, what was to be
+// said of it as known is not, and all that there is is told anew. What this replica
+// knows stays: it is newer.
+func (s *Shared) setBack() {
+	s.mu.Lock()
+	for provider := range s.lists {
+		s.lost[provider] = true
+	}
+	clear(s.seen)
+	clear(s.beats.heard)
+	s.mu.Unlock()
+	s.opts.API.Again()
+	s.opts.Log.Warn("the market's store was set back to an older state: what providers report is written to it again")
 }
 
 // tidy deletes what nobody needs any more; it is tried again when it fails.
@@ -295,7 +323,8 @@ func (s *Shared) judge() {
 	now := s.opts.Now()
 	l := &s.link
 	wrong := l.wrong(s.beats.n, now, s.opts.Serving() || s.beats.serves(now))
-	var cut, listen bool
+	lags := l.lags(s.beats.n, now)
+	var cut, listen, again bool
 	asleep := !l.looked.IsZero() && now.Sub(l.looked) > patience // nobody listened: the process was held up
 	l.looked = now
 	switch {
@@ -309,14 +338,23 @@ func (s *Shared) judge() {
 		l.cut, l.doubt, l.why = false, time.Time{}, ""
 	case l.cut:
 		l.why = wrong
+		again = lags && now.Sub(l.relisted) >= patience
 	case l.doubt.IsZero():
 		l.doubt = now
+	case lags && now.Sub(l.doubt) >= relist && now.Sub(l.relisted) >= patience:
+		again = true
 	case now.Sub(l.doubt) >= patience:
 		cut = true
 		clear(s.beats.heard) // it would be told as if it were heard when this is over
 		l.cut, l.since, l.why = true, l.doubt, wrong
 	}
+	if again {
+		l.relisted = now
+	}
 	s.mu.Unlock()
+	if again {
+		s.opts.API.Again()
+	}
 	switch {
 	case cut:
 		s.opts.Log.Warn("the market's store cannot be used: nobody is heard, nothing is decided by what agents say", "why", wrong)

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type API struct {
 	client    client.WithWatch
 	namespace string
 	beat      atomic.Pointer[string] // the resourceVersion of the Heartbeat that was written last
+	again     chan struct{}          // all is to be listed again
 }
 
 // callTimeout bounds a single request; watches have none.
@@ -53,7 +55,7 @@ func New(config *rest.Config, namespace string) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the market's store: %w", err)
 	}
-	return &API{client: c, namespace: namespace}, nil
+	return &API{client: c, namespace: namespace, again: make(chan struct{}, 1)}, nil
 }
 
 // Installed reports whether the cluster serves the kinds. An error means that it
@@ -190,8 +192,18 @@ func (a *API) PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error {
 		case !errors.Is(err, store.ErrNotFound):
 			return err
 		}
+		if last := a.beat.Swap(nil); last != nil && older(was.ResourceVersion, *last) {
+			return fmt.Errorf("%w: this replica's Heartbeat is of version %q, and was written as version %s", store.ErrSetBack, was.ResourceVersion, *last)
+		}
 	}
 	return store.ErrConflict
+}
+
+// older reports whether an object's version is before another one; "" is of none.
+func older(version, than string) bool {
+	a, err := strconv.ParseUint(version, 10, 64)
+	b, errThan := strconv.ParseUint(than, 10, 64)
+	return errThan == nil && (version == "" || err == nil && a < b)
 }
 
 // full is how etcd refuses a write when it has no room; the API server hands it on.

@@ -37,6 +37,7 @@ type Objects struct {
 	// log of changes; watchers read on from where they are.
 	log     []event
 	written map[string]int
+	state   int // grows with SetBack
 }
 
 type event struct {
@@ -54,7 +55,9 @@ type API struct {
 	mu      sync.Mutex
 	watcher store.Watcher
 	at      int
+	state   int // of the objects, as it follows them
 	out     bool
+	beat    int64 // the version of the Heartbeat that was written last
 	// Fault, when set, is asked before each write, by kind; what it returns fails
 	// the write, after it was made if made.
 	Fault func(kind string) (fails, made bool)
@@ -120,7 +123,9 @@ func (a *API) Deliver(most int) int {
 		for _, name := range slices.Sorted(maps.Keys(o.beats)) {
 			events = append(events, event{beat: o.beats[name].DeepCopy()})
 		}
-		at = len(o.log)
+		at, a.state = len(o.log), o.state
+	} else if a.state != o.state { // what it follows tells nothing any more
+		at = min(at, len(o.log))
 	} else {
 		end := len(o.log)
 		if most > 0 {
@@ -148,6 +153,13 @@ func (a *API) Deliver(most int) int {
 	a.at = at
 	a.mu.Unlock()
 	return len(events)
+}
+
+// Again implements store.API.
+func (a *API) Again() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at = -1
 }
 
 // Behind is how many changes the watcher has not been told.
@@ -320,11 +332,16 @@ func (a *API) PutHeartbeat(_ context.Context, h *marketcrd.Heartbeat) error {
 	o := a.objects
 	return a.write("heartbeat", h.Name, func() error {
 		out := h.DeepCopy()
+		if was := o.beats[h.Name]; a.beat > 0 && (was == nil || versionOf(was) < a.beat) {
+			a.beat = 0
+			return store.ErrSetBack
+		}
 		out.ResourceVersion = o.next()
 		if o.beats == nil {
 			o.beats = map[string]*marketcrd.Heartbeat{}
 		}
 		o.beats[h.Name] = out
+		a.beat = versionOf(out)
 		o.log = append(o.log, event{beat: out.DeepCopy()})
 		return nil
 	})
@@ -406,6 +423,12 @@ func zip(text []byte) []byte {
 	return out.Bytes()
 }
 
+// versionOf is an object's version as a number.
+func versionOf(h *marketcrd.Heartbeat) int64 {
+	n, _ := strconv.ParseInt(h.ResourceVersion, 10, 64)
+	return n
+}
+
 // Skip makes the watcher never be told what it has not been told yet.
 func (a *API) Skip() {
 	a.objects.mu.Lock()
@@ -416,11 +439,28 @@ func (a *API) Skip() {
 	a.at = end
 }
 
-// Snapshot is all that there is, for Restore.
+// Snapshot is all that there is, for Restore and SetBack.
 func (o *Objects) Snapshot() map[string]*marketcrd.Advertisement {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.ads)
+}
+
+// Backup is the whole state, for SetBack.
+func (o *Objects) Backup() *Objects {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return &Objects{version: o.version, ads: maps.Clone(o.ads), parts: maps.Clone(o.parts), beats: maps.Clone(o.beats), seen: maps.Clone(o.seen)}
+}
+
+// SetBack makes the state that of a Backup, versions too: watchers are told nothing,
+// because theirs are of another state, until they ask Again.
+func (o *Objects) SetBack(to *Objects) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.version, o.ads, o.parts, o.beats, o.seen = to.version, maps.Clone(to.ads), maps.Clone(to.parts), maps.Clone(to.beats), maps.Clone(to.seen)
+	o.state++
+	o.log = nil
 }
 
 // Restore puts Advertisements back as they were, as who restores etcd does; watchers
@@ -435,4 +475,12 @@ func (o *Objects) Restore(ads map[string]*marketcrd.Advertisement) {
 		o.ads[name] = ad
 		o.log = append(o.log, event{ad: ad.DeepCopy()})
 	}
+}
+
+// Deafen makes the watcher be told nothing, as by a watch of a state that is no more,
+// until it asks Again.
+func (a *API) Deafen() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.state--
 }
