@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -180,6 +181,7 @@ type daemon struct {
 	enroller    *enroller
 	reviews     *reviews.Reviews // nil where no forge is configured
 	certs       *pki.Files       // nil where no agents are served
+	servers     atomic.Pointer[server.Servers]
 	secrets     access.Secrets
 	sources     *sources.Keeper
 	observer    *observer

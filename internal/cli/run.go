@@ -122,12 +122,18 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	d.servers.Store(servers)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
 	group.Go(func() error { return d.shared.Store.Run(ctx) })
 	group.Go(func() error {
 		return process.Shed(ctx, func() bool { return d.storeUp() != nil }, func() int { return servers.Drop("agents") }, log)
 	})
+	if shared, ok := d.shared.Store.(*store.Shared); ok && o.agents != "" {
+		group.Go(func() error {
+			return process.Balance(ctx, d.connections, shared.Connections, func(most int) int { return servers.Shed("agents", most) }, log)
+		})
+	}
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.delivery.Run(ctx) })
 	group.Go(func() error {
@@ -207,7 +213,7 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	identity := process.IdentityOf(o.identity)
 	var err error
 	d.shared, err = o.store.Open(ctx, process.StoreOptions{
-		Market: d.market, Identity: identity, Agents: o.agents, Observer: d.metrics, Log: d.log,
+		Market: d.market, Identity: identity, Agents: o.agents, Connections: d.connections, Observer: d.metrics, Log: d.log,
 		Observed: func(replica, cluster string, report wire.Observed) { _ = d.delivery.Told(replica, cluster, report) }, // who does not deliver there needs nothing of it
 		News:     d.loop.Reread,
 		Decides:  func() bool { return d.election.Leads() },
@@ -266,6 +272,14 @@ func (d *daemon) storeUp() error {
 		return fmt.Errorf("the market's store cannot be used since %s: %s", st.Since.UTC().Format(time.RFC3339), st.Cut)
 	}
 	return nil
+}
+
+// connections are those of agents.
+func (d *daemon) connections() int {
+	if s := d.servers.Load(); s != nil {
+		return s.Connections("agents")
+	}
+	return 0
 }
 
 // storeTakes is the check of /readyz that the store takes what is written.

@@ -70,6 +70,8 @@ type StoreOptions struct {
 	// Agents is the address of the agents' port, "" for none.
 	Agents   string
 	Observer store.Observer
+	// Connections is how many agents' connections this daemon has.
+	Connections func() int
 	// Observed is told what another replica heard of a cluster, or sees there itself.
 	Observed func(replica, cluster string, report wire.Observed)
 	// Decides reports whether this replica decides.
@@ -117,7 +119,7 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 		return out, nil
 	}
 	out.Store = store.NewShared(store.Options{
-		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, News: o.News,
+		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, News: o.News, Connections: o.Connections,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

@@ -158,6 +158,10 @@ type HeartbeatSpec struct {
 	// +kubebuilder:validation:MaxLength=300
 	// +optional
 	Address string `json:"address,omitempty"`
+	// Connections is how many agents' connections it has; absent where it does not say.
+	//
+	// +optional
+	Connections *int32 `json:"connections,omitempty"`
 	// Head is the newest commit of the ledger that it knows, hexadecimal.
 	//
 	// +kubebuilder:validation:MaxLength=64

@@ -62,11 +62,13 @@ type other struct {
 	beat    int64
 	serving bool
 	address string
-	head    string
-	calls   int64
-	changed time.Time // when its object was seen to change, by this replica's clock; zero: not since it is known
-	seen    time.Time // when it was first seen
-	heard   map[string]entry
+	// connections of agents; nil: it does not say.
+	connections *int32
+	head        string
+	calls       int64
+	changed     time.Time // when its object was seen to change, by this replica's clock; zero: not since it is known
+	seen        time.Time // when it was first seen
+	heard       map[string]entry
 }
 
 func newBeats() beats { return beats{heard: map[string]entry{}, others: map[string]*other{}} }
@@ -105,7 +107,7 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wi
 	if err != nil {
 		return nil, false, err
 	}
-	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
+	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, connections: h.Spec.Connections, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
 	heard = map[string]wire.Generation{}
 	if o != nil {
 		next.seen, next.changed = o.seen, now

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -258,6 +259,10 @@ func (s *Shared) beat(ctx context.Context) {
 	s.mu.Unlock()
 	if err == nil {
 		h.Spec.Address = s.opts.Address
+		if s.opts.Connections != nil {
+			n := int32(min(s.opts.Connections(), math.MaxInt32)) //nolint:gosec // bounded
+			h.Spec.Connections = &n
+		}
 		h.Spec.At = metav1.NewTime(now.UTC().Truncate(time.Second))
 		limited, cancel := context.WithTimeout(ctx, patience/2)
 		err = s.opts.API.PutHeartbeat(limited, h)

@@ -30,6 +30,8 @@ type Options struct {
 	Life string
 	// Address at which other replicas reach this one, "" where they do not.
 	Address string
+	// Connections is how many agents' connections this replica has; nil: it does not say.
+	Connections func() int
 	// Serving reports whether agents can reach this replica; nil: they can.
 	Serving func() bool
 	// Now is the clock; only what passes on it counts. Default time.Now.
@@ -76,6 +78,8 @@ type Shared struct {
 	doubts map[string]time.Time
 	// refused are objects whose last write was refused.
 	refused map[string]refusal
+	// cuts are clusters of which not all that is seen fits, with what was logged.
+	cuts map[string]string
 }
 
 // list is a provider's as the store has it. It never changes.
@@ -108,7 +112,7 @@ func NewShared(o Options) *Shared {
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}, refused: map[string]refusal{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}, refused: map[string]refusal{}, cuts: map[string]string{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s
@@ -143,6 +147,24 @@ func (s *Shared) Live() (replicas []string, cut bool) {
 	replicas = append(replicas, s.opts.Replica)
 	slices.Sort(replicas)
 	return replicas, s.link.cut
+}
+
+// Connections are those of agents that each of the other live replicas has which serve and
+// say so; none while nobody is heard.
+func (s *Shared) Connections() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]int{}
+	if s.link.cut {
+		return out
+	}
+	now := s.opts.Now()
+	for _, name := range s.beats.live(now) {
+		if o := s.beats.others[name]; o.serving && o.connections != nil && s.beating(name, now) {
+			out[name] = int(max(*o.connections, 0))
+		}
+	}
+	return out
 }
 
 // Beats reports whether another replica is known and misses no beat. While this one

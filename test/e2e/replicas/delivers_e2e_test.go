@@ -30,6 +30,7 @@ const handover, planned = 40 * time.Second, 5 * time.Second
 // and who decides knows what is seen there whichever replica delivers. When that one is
 // killed another takes over, and contracts go on.
 func TestEachConsumerIsOneReplicas(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	consumers := []string{"rome", "oslo"}
 	inputs := maps.Clone(asking)
 	delete(inputs, "clusters/rome.yaml")
