@@ -98,6 +98,7 @@ type Deliverer struct {
 	clock   clock.WithTicker
 	log     *slog.Logger
 	changed chan struct{}
+	soon    chan struct{} // Run is to look now
 
 	mu      sync.Mutex
 	shared  Shared // nil: all is this one's
@@ -150,7 +151,7 @@ func over(local Local, c clock.WithTicker, log *slog.Logger) *Deliverer {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Deliverer{local: local, clock: c, log: log, changed: make(chan struct{}, 1), places: map[string]*place{}}
+	return &Deliverer{local: local, clock: c, log: log, changed: make(chan struct{}, 1), soon: make(chan struct{}, 1), places: map[string]*place{}}
 }
 
 // Join makes it one of several replicas, by its name among them. It is called before
@@ -177,8 +178,18 @@ func (d *Deliverer) Deliver(desired map[string]delivery.Desired) {
 			delete(d.places, name)
 		}
 	}
-	d.judge(d.clock.Now())
+	now := d.clock.Now()
+	for name, want := range desired {
+		if spreads(want.Mode) && d.places[name] == nil {
+			d.places[name] = &place{quiet: now, began: now}
+		}
+	}
 	d.hand()
+	// Whose clusters are is judged by Run alone, which tells what it hands over.
+	select {
+	case d.soon <- struct{}{}:
+	default:
+	}
 }
 
 // spreads reports whether a cluster of this mode is reached from the daemon.
@@ -217,10 +228,6 @@ func (d *Deliverer) judge(now time.Time) (changed bool) {
 			continue
 		}
 		p := d.places[name]
-		if p == nil {
-			p = &place{quiet: now, began: now}
-			d.places[name] = p
-		}
 		at := rank(name, d.replica, live)
 		gitops := want.Mode == delivery.Flux || want.Mode == delivery.ArgoCD
 		leads := p.mine && (status[name].Leading || gitops)
@@ -294,6 +301,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-d.soon:
 		case <-d.local.Changed():
 			d.wake()
 		case <-ticker.C():

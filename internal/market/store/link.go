@@ -122,7 +122,7 @@ func (s *Shared) Withdraw(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, withdrawIn)
 	defer cancel()
 	s.mu.Lock()
-	reached := s.link.synced && s.link.broken == "" && s.link.unwritten == ""
+	reached := s.link.synced && !s.link.cut // that the watch has just ended says nothing
 	s.mu.Unlock()
 	if !reached {
 		return

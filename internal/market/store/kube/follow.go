@@ -42,8 +42,9 @@ func (a *API) Watch(ctx context.Context, w store.Watcher) error {
 	for ctx.Err() == nil {
 		a.follow(ctx, ads, seen, beats)
 		for _, f := range all.followers {
-			f.begins()
-			f.broken(errAgain)
+			if f.begins(); ctx.Err() == nil {
+				f.broken(errAgain)
+			}
 		}
 	}
 	return nil
