@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/spread"
@@ -129,10 +131,11 @@ func runRun(ctx context.Context, o *runOptions) error {
 	group.Go(func() error {
 		return process.Shed(ctx, func() bool { return d.storeUp() != nil }, func() int { return servers.Drop("agents") }, log)
 	})
-	if shared, ok := d.shared.Store.(*store.Shared); ok && o.agents != "" {
+	if shared, ok := d.shared.Store.(*store.Shared); ok {
 		group.Go(func() error {
 			return process.Balance(ctx, d.connections, shared.Connections, func(most int) int { return servers.Shed("agents", most) }, log)
 		})
+		group.Go(func() error { return process.Prune(ctx, shared, d.election.Leads, d.inFleet, log) })
 	}
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.delivery.Run(ctx) })
@@ -272,6 +275,19 @@ func (d *daemon) storeUp() error {
 		return fmt.Errorf("the market's store cannot be used since %s: %s", st.Since.UTC().Format(time.RFC3339), st.Cut)
 	}
 	return nil
+}
+
+// inFleet says which clusters are in the fleet, or have contracts, or a file that cannot
+// be read; nil while the inputs cannot.
+func (d *daemon) inFleet() func(cluster string) bool {
+	v := d.loop.View()
+	if v.Fleet == nil || v.Trouble != "" || len(v.Fleet.NotRead) > 0 {
+		return nil
+	}
+	return func(cluster string) bool {
+		return v.Fleet.Clusters[cluster] != nil || len(v.Contracts.HeldBy(cluster)) > 0 || len(v.Contracts.Consumer(cluster)) > 0 ||
+			slices.ContainsFunc(v.Fleet.Frozen, func(z model.Freeze) bool { return z.Cluster == cluster || z.Path == "/" })
+	}
 }
 
 // connections are those of agents.

@@ -27,6 +27,8 @@ type API interface {
 	// PutAdvertisement creates one that has no resourceVersion and updates one that
 	// has, and gives it as it is then.
 	PutAdvertisement(ctx context.Context, a *marketcrd.Advertisement) (*marketcrd.Advertisement, error)
+	// DeleteAdvertisement deletes one if its resourceVersion is still this one.
+	DeleteAdvertisement(ctx context.Context, provider, version string) error
 	// Part of a report by name.
 	Part(ctx context.Context, name string) (*marketcrd.AdvertisementPart, error)
 	// PutPart creates one.
@@ -40,6 +42,8 @@ type API interface {
 	// PutObservation creates one that has no resourceVersion and updates one that
 	// has, and gives it as it is then.
 	PutObservation(ctx context.Context, o *marketcrd.Observation) (*marketcrd.Observation, error)
+	// DeleteObservation deletes one if its resourceVersion is still this one.
+	DeleteObservation(ctx context.Context, cluster, version string) error
 	// PutHeartbeat creates or updates a replica's. ErrSetBack says that it was not written.
 	PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error
 	// DeleteHeartbeat of a replica that is gone.

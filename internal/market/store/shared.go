@@ -80,6 +80,8 @@ type Shared struct {
 	refused map[string]refusal
 	// cuts are clusters of which not all that is seen fits, with what was logged.
 	cuts map[string]string
+	// removed are clusters of which there are objects and that are not in the fleet, since when.
+	removed map[string]time.Time
 }
 
 // list is a provider's as the store has it. It never changes.
@@ -112,7 +114,7 @@ func NewShared(o Options) *Shared {
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}, refused: map[string]refusal{}, cuts: map[string]string{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}, refused: map[string]refusal{}, cuts: map[string]string{}, removed: map[string]time.Time{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s

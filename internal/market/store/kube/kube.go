@@ -152,17 +152,27 @@ func (a *API) DeletePart(ctx context.Context, name string) error {
 	return a.delete(ctx, name, &marketcrd.AdvertisementPart{})
 }
 
+// DeleteAdvertisement implements store.API.
+func (a *API) DeleteAdvertisement(ctx context.Context, provider, version string) error {
+	return a.delete(ctx, provider, &marketcrd.Advertisement{}, client.Preconditions{ResourceVersion: &version})
+}
+
+// DeleteObservation implements store.API.
+func (a *API) DeleteObservation(ctx context.Context, cluster, version string) error {
+	return a.delete(ctx, cluster, &marketcrd.Observation{}, client.Preconditions{ResourceVersion: &version})
+}
+
 // DeleteHeartbeat implements store.API.
 func (a *API) DeleteHeartbeat(ctx context.Context, replica string) error {
 	return a.delete(ctx, replica, &marketcrd.Heartbeat{})
 }
 
-func (a *API) delete(ctx context.Context, name string, o client.Object) error {
+func (a *API) delete(ctx context.Context, name string, o client.Object, options ...client.DeleteOption) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	o.SetName(name)
 	o.SetNamespace(a.namespace)
-	return outcome(client.IgnoreNotFound(a.client.Delete(ctx, o)))
+	return outcome(client.IgnoreNotFound(a.client.Delete(ctx, o, options...)))
 }
 
 // PutHeartbeat implements store.API. One request is enough while nobody else writes it.

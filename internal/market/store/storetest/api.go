@@ -280,6 +280,38 @@ func (a *API) PutObservation(_ context.Context, seen *marketcrd.Observation) (*m
 	return out, err
 }
 
+// DeleteAdvertisement implements store.API.
+func (a *API) DeleteAdvertisement(_ context.Context, provider, version string) error {
+	o := a.objects
+	return a.write("advertisement", provider, func() error {
+		if was := o.ads[provider]; was == nil || was.ResourceVersion != version {
+			return store.ErrConflict
+		}
+		delete(o.ads, provider)
+		o.log = append(o.log, event{lost: provider})
+		return nil
+	})
+}
+
+// DeleteObservation implements store.API.
+func (a *API) DeleteObservation(_ context.Context, cluster, version string) error {
+	o := a.objects
+	return a.write("observation", cluster, func() error {
+		if was := o.seen[cluster]; was == nil || was.ResourceVersion != version {
+			return store.ErrConflict
+		}
+		delete(o.seen, cluster)
+		return nil
+	})
+}
+
+// Names are the clusters that have an Advertisement, and those that have an Observation.
+func (o *Objects) Names() (advertisements, observations []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Sorted(maps.Keys(o.ads)), slices.Sorted(maps.Keys(o.seen))
+}
+
 // Part implements store.API.
 func (a *API) Part(_ context.Context, name string) (*marketcrd.AdvertisementPart, error) {
 	if a.isOut() {
