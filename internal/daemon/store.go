@@ -70,6 +70,10 @@ type StoreOptions struct {
 	// Agents is the address of the agents' port, "" for none.
 	Agents   string
 	Observer store.Observer
+	// Pushes is how many pushes this daemon has sent that the ledger does not show, and Pushed
+	// is told how many another replica has.
+	Pushes func() int64
+	Pushed func(n int)
 	// Connections is how many agents' connections this daemon has.
 	Connections func() int
 	// Observed is told what another replica heard of a cluster, or sees there itself.
@@ -119,7 +123,7 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 		return out, nil
 	}
 	out.Store = store.NewShared(store.Options{
-		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, News: o.News, Connections: o.Connections,
+		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

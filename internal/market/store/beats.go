@@ -32,6 +32,8 @@ const (
 	// maxHeard bounds the lines of a Heartbeat, and maxHeardText what they take.
 	maxHeard     = 200_000
 	maxHeardText = 32 << 20
+	// maxPushes bounds how many pushes one Heartbeat adds.
+	maxPushes = 1000
 	// maxReplicas bounds whose Heartbeats are looked at.
 	maxReplicas = 64
 )
@@ -64,6 +66,7 @@ type other struct {
 	address string
 	// connections of agents; nil: it does not say.
 	connections *int32
+	pushes      int64
 	head        string
 	calls       int64
 	changed     time.Time // when its object was seen to change, by this replica's clock; zero: not since it is known
@@ -93,25 +96,28 @@ func (b *beats) next(replica, life string, serving bool) (*marketcrd.Heartbeat, 
 
 // take takes over another replica's Heartbeat and gives the providers whose entry
 // is another one than before. A beat of the same life that is not newer says
-// nothing.
-// news says that it knows of news of the fleet repo.
-func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wire.Generation, news bool, err error) {
+// nothing. more has what else is new.
+func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wire.Generation, more news, err error) {
 	o := b.others[h.Name]
 	if o != nil && o.life == h.Spec.Life && h.Spec.Beat <= o.beat {
-		return nil, false, nil
+		return nil, more, nil
 	}
 	if o == nil && len(b.others) >= maxReplicas {
-		return nil, false, fmt.Errorf("more than %d replicas", maxReplicas)
+		return nil, more, fmt.Errorf("more than %d replicas", maxReplicas)
 	}
 	entries, err := readHeard(h.Spec.Heard)
 	if err != nil {
-		return nil, false, err
+		return nil, more, err
 	}
-	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, connections: h.Spec.Connections, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
+	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, connections: h.Spec.Connections, pushes: h.Spec.Pushes, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
 	heard = map[string]wire.Generation{}
 	if o != nil {
 		next.seen, next.changed = o.seen, now
-		news = next.head != o.head && next.head != b.head || next.calls != o.calls
+		more.repo = next.head != o.head && next.head != b.head || next.calls != o.calls
+		if more.pushes = next.pushes; o.life == next.life {
+			more.pushes -= o.pushes
+		}
+		more.pushes = min(max(more.pushes, 0), maxPushes)
 	}
 	for provider, e := range entries {
 		if o == nil || o.life != h.Spec.Life || o.heard[provider] != e {
@@ -119,7 +125,13 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wi
 		}
 	}
 	b.others[h.Name] = next
-	return heard, news, nil
+	return heard, more, nil
+}
+
+// news is what is new in a Heartbeat besides whom its replica heard.
+type news struct {
+	repo   bool  // it knows of news of the fleet repo
+	pushes int64 // that it sent, and that the ledger does not show
 }
 
 // live are the other replicas whose object changed lately.

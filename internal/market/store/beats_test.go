@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 )
 
 // stop ends a replica as planned: it says so.
@@ -108,5 +110,47 @@ func TestBeats_AfterAnOutage(t *testing.T) {
 	for range 12 {
 		r.tick(1)
 		r.live(a, "a", "b")
+	}
+}
+
+// Pushes that one replica sends and that the ledger does not show are counted by the
+// others once each, also over its restart, and none of what was before they knew it.
+func TestPushesOfOthersAreCounted(t *testing.T) {
+	r := newReplicas(t)
+	sent, counted := int64(3), 0
+	start := func(name, life string) {
+		api := r.objects.API()
+		one := &replica{name: name, api: api, market: market.New(market.Options{Now: func() time.Time { return r.now }})}
+		one.store = store.NewShared(store.Options{
+			API: api, Market: one.market, Replica: name, Life: life, Now: func() time.Time { return r.now },
+			Pushes: func() int64 {
+				if name == "b" {
+					return sent
+				}
+				return 0
+			},
+			Pushed: func(n int) { counted += n * map[string]int{"a": 1}[name] },
+		})
+		one.store.Follow(t.Context(), api.Follow)
+		r.all = append(r.all, one)
+	}
+	start("b", "1")
+	r.tick(12)
+	start("a", "1")
+	r.tick(25)
+	if counted != 0 {
+		t.Errorf("%d pushes of before are counted", counted)
+	}
+	sent += 2
+	r.tick(25)
+	if counted != 2 {
+		t.Errorf("2 pushes are counted as %d", counted)
+	}
+	r.all = r.all[1:]
+	sent = 1 // of another life
+	start("b", "2")
+	r.tick(25)
+	if counted != 3 {
+		t.Errorf("after a restart with one push more %d are counted; want 3", counted)
 	}
 }

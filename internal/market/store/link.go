@@ -259,6 +259,9 @@ func (s *Shared) beat(ctx context.Context) {
 	s.mu.Unlock()
 	if err == nil {
 		h.Spec.Address = s.opts.Address
+		if s.opts.Pushes != nil {
+			h.Spec.Pushes = s.opts.Pushes()
+		}
 		if s.opts.Connections != nil {
 			n := int32(min(s.opts.Connections(), math.MaxInt32)) //nolint:gosec // bounded
 			h.Spec.Connections = &n
@@ -414,12 +417,15 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 		s.mu.Unlock()
 		return
 	}
-	heard, news, err := s.beats.take(h, s.opts.Now())
+	heard, more, err := s.beats.take(h, s.opts.Now())
 	counts := !s.link.cut && s.link.synced
 	s.mu.Unlock()
 	s.note("heartbeat "+h.Name, err)
-	if news && s.opts.News != nil {
+	if more.repo && s.opts.News != nil {
 		s.opts.News()
+	}
+	if more.pushes > 0 && s.opts.Pushed != nil {
+		s.opts.Pushed(int(more.pushes))
 	}
 	if !counts {
 		return

@@ -32,6 +32,10 @@ type Options struct {
 	Address string
 	// Connections is how many agents' connections this replica has; nil: it does not say.
 	Connections func() int
+	// Pushes is how many pushes to the fleet repo this replica has sent that the ledger does
+	// not show; Pushed is told how many another one has since its last beat. Nil: nobody counts.
+	Pushes func() int64
+	Pushed func(n int)
 	// Serving reports whether agents can reach this replica; nil: they can.
 	Serving func() bool
 	// Now is the clock; only what passes on it counts. Default time.Now.

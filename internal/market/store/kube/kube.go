@@ -192,8 +192,7 @@ func (a *API) PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error {
 			return nil
 		}
 		if version = nil; !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
-			a.beat.Store(nil)
-			return err
+			return err // what was written last is still known: a store that was away may come back older
 		}
 		was := &marketcrd.Heartbeat{}
 		switch err := a.get(ctx, h.Name, was); {
