@@ -242,3 +242,22 @@ func TestWatchThatTellsNothing(t *testing.T) {
 		t.Errorf("it has %d GPUs of paris", a.gpus("paris"))
 	}
 }
+
+// A watch that lags because the API server is slow is not begun again every few seconds:
+// reading all is the most expensive that there is.
+func TestSlowWatchIsNotListedAgainAndAgain(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a := r.all[0]
+	r.tick(12)
+	listed := 0
+	for range 20 * 60 {
+		r.now = r.now.Add(time.Second)
+		a.store.Look(t.Context()) // nothing is told
+		if a.api.Asked() {
+			listed++
+		}
+	}
+	if listed < 2 || listed > 8 {
+		t.Errorf("all was listed again %d times in 20 minutes", listed)
+	}
+}

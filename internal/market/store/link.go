@@ -28,6 +28,9 @@ const (
 	// relist is how long a watch may lag before all is asked for anew: it may be one of
 	// another state of the store, which tells nothing until that state is reached.
 	relist = 4 * time.Second
+	// calm is after what time that counts as the first time again, and maxRelists how often the
+	// rest between two doubles.
+	calm, maxRelists = 10 * time.Minute, 5
 	// withdrawIn bounds how long a replica that stops tries to say so.
 	withdrawIn = 5 * time.Second
 	// clearEvery is how often what nobody names any more is deleted.
@@ -54,6 +57,7 @@ type link struct {
 	fine     time.Time // since when nothing is wrong, after something was
 	cleared  time.Time
 	relisted time.Time // when all was last asked for because the watch lags
+	relists  int       // how often lately
 	tried    time.Time // when a beat was last tried
 	soon     bool      // the next beat is not to wait for its time
 	looked   time.Time // when it was last judged
@@ -62,6 +66,21 @@ type link struct {
 // lags reports whether what this replica wrote does not come back by the watch.
 func (l *link) lags(beat int64, now time.Time) bool {
 	return beat > l.seen && !l.written.IsZero() && now.Sub(l.written) > 2*time.Second
+}
+
+// mayRelist reports whether all may be asked for again: an API server that is slow must not
+// be asked for everything every few seconds, so that the rest doubles each time.
+func (l *link) mayRelist(now time.Time) bool {
+	since := now.Sub(l.relisted)
+	return l.relisted.IsZero() || since >= patience<<l.relists || since >= calm
+}
+
+// relist notes that all is asked for again.
+func (l *link) relist(now time.Time) {
+	if now.Sub(l.relisted) >= calm {
+		l.relists = 0
+	}
+	l.relisted, l.relists = now, min(l.relists+1, maxRelists)
 }
 
 // wrong says what keeps this replica from hearing, "" for nothing.
@@ -346,10 +365,10 @@ func (s *Shared) judge() {
 		l.cut, l.doubt, l.why = false, time.Time{}, ""
 	case l.cut:
 		l.why = wrong
-		again = lags && now.Sub(l.relisted) >= patience
+		again = lags && l.mayRelist(now)
 	case l.doubt.IsZero():
 		l.doubt = now
-	case lags && now.Sub(l.doubt) >= relist && now.Sub(l.relisted) >= patience:
+	case lags && now.Sub(l.doubt) >= relist && l.mayRelist(now):
 		again = true
 	case now.Sub(l.doubt) >= patience:
 		cut = true
@@ -357,7 +376,7 @@ func (s *Shared) judge() {
 		l.cut, l.since, l.why = true, l.doubt, wrong
 	}
 	if again {
-		l.relisted = now
+		l.relist(now)
 	}
 	s.mu.Unlock()
 	if again {

@@ -516,3 +516,13 @@ func (a *API) Deafen() {
 	defer a.mu.Unlock()
 	a.state--
 }
+
+// Asked reports whether all was asked for Again and has not been told yet; it then waits
+// for the next time.
+func (a *API) Asked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	asked := a.at < 0
+	a.at = max(a.at, 0)
+	return asked
+}
