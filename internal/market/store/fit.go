@@ -36,7 +36,7 @@ func fitSeen(report wire.Observed) (told wire.Observed, digest string, packed []
 	for _, cut := range cuts {
 		told = cutTexts(report, cut)
 		if cut > 0 {
-			why = fmt.Sprintf("what is seen in the cluster takes %d KiB packed, and replicas tell each other at most %d: texts are cut to %d bytes", size>>10, maxSeen>>10, cut)
+			why = fmt.Sprintf("what is seen in the cluster takes %d KiB packed, and replicas share at most %d: texts are cut to %d bytes", size>>10, maxSeen>>10, cut)
 			told.Troubles = loud(why, told.Troubles)
 		}
 		var text int
@@ -55,7 +55,7 @@ func fitSeen(report wire.Observed) (told wire.Observed, digest string, packed []
 	short := cutTexts(report, cuts[len(cuts)-1])
 	for keep := len(names); keep > 0; {
 		keep = min(keep*3/4, keep*maxSeen/max(len(packed), 1))
-		why = fmt.Sprintf("what is seen in the cluster takes %d KiB packed, and replicas tell each other at most %d: nothing is told of %d of %d contracts, and texts are cut", size>>10, maxSeen>>10, len(names)-keep, len(names))
+		why = fmt.Sprintf("what is seen in the cluster takes %d KiB packed, and replicas share at most %d: %d of %d contracts are left out, and texts are cut", size>>10, maxSeen>>10, len(names)-keep, len(names))
 		told.Contracts = make(map[string]v1alpha1.ConsumerObservation, keep)
 		for _, name := range names[:keep] {
 			told.Contracts[name] = short.Contracts[name]

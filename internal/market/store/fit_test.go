@@ -93,7 +93,7 @@ func TestWhatIsSeenFits(t *testing.T) {
 					t.Fatalf("%s is told as %+v", name, got)
 				}
 			}
-			is := strings.Contains(told.Troubles[0], "replicas tell each other at most")
+			is := strings.Contains(told.Troubles[0], "replicas share at most")
 			if is != test.loud || told.Troubles[len(told.Troubles)-1] != "one of its own" {
 				t.Errorf("its troubles are %.300q", told.Troubles)
 			}

@@ -115,7 +115,7 @@ func (s *Shared) cut(cluster, why string) {
 	}
 	s.mu.Unlock()
 	if why != "" && was == "" { // the figures change all the time
-		s.opts.Log.Warn("replicas are not told all that is seen in a cluster", "cluster", cluster, "why", why)
+		s.opts.Log.Warn("what is seen in a cluster is too much for the other replicas", "cluster", cluster, "why", why)
 	}
 }
 

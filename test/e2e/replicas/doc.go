@@ -13,6 +13,7 @@
 //	    goes on
 //	  - decides: who decides is killed, cut off from the API server, cut off from
 //	    git: another one decides in time, and each intent is decided once
+//	  - skewed: a replica whose clock is an hour ahead serves agents and decides nothing
 //	  - delivers: each consumer has one replica that delivers to it, and all know what
 //	    it sees there; when it is killed another one takes the cluster over
 package replicas
