@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -182,6 +183,7 @@ type daemon struct {
 	reviews     *reviews.Reviews // nil where no forge is configured
 	theirs      *theirs.Set      // nil in a shadow
 	certs       *pki.Files       // nil where no agents are served
+	servers     atomic.Pointer[server.Servers]
 	secrets     access.Secrets
 	sources     *sources.Keeper
 	observer    *observer

@@ -20,7 +20,7 @@ import (
 func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, error) {
 	handle := server.Operators{
 		Metrics: d.metrics, Market: d.market,
-		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "pushes", Run: o.pushes.Err}},
+		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "market-writes", Run: d.storeTakes}, {Name: "leader-lease", Run: func() error { return d.election.Refused() }}, {Name: "pushes", Run: o.pushes.Err}},
 		Agents:    []server.Check{{Name: "market", Run: d.storeUp}},
 		Dashboard: d.dashboard(),
 		Trust:     func() wire.Trust { return d.loop.View().Trust },
@@ -42,6 +42,9 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	}, func() float64 { return float64(d.state.Failing()) })); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
+	if err := d.metrics.Register(d.refusals()...); err != nil {
+		return server.Port{}, fmt.Errorf("serve operators: %w", err)
+	}
 	port := server.Port{Name: "operators", Address: o.operators}
 	if !onLoopback(o.operators) {
 		if certs == nil {
@@ -61,6 +64,23 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	}
 	port.Handler = server.NewOperators(handle)
 	return port, nil
+}
+
+// refusals are the figures of what the cluster that replicas share refuses.
+func (d *daemon) refusals() []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "fleetbroker_market_store_refused", Help: "Objects of the market's shared store whose last write was refused (forbidden, quota, full, invalid); /readyz has the reasons.",
+		}, func() float64 { return float64(len(d.shared.Store.Status().Refused)) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "fleetbroker_leader_lease_refused", Help: "1 while the Lease of who decides is refused to this replica; /readyz has the reason.",
+		}, func() float64 {
+			if d.election.Refused() != nil {
+				return 1
+			}
+			return 0
+		}),
+	}
 }
 
 // onLoopback reports whether an address can be reached from this machine alone.

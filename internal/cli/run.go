@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/spread"
@@ -124,14 +126,26 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	d.servers.Store(servers)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
 	group.Go(func() error { return d.shared.Store.Run(ctx) })
 	group.Go(func() error {
 		return process.Shed(ctx, func() bool { return d.storeUp() != nil }, func() int { return servers.Drop("agents") }, log)
 	})
+	if shared, ok := d.shared.Store.(*store.Shared); ok {
+		group.Go(func() error {
+			return process.Balance(ctx, d.connections, shared.Connections, func(most int) int { return servers.Shed("agents", most) }, log)
+		})
+		group.Go(func() error { return process.Prune(ctx, shared, d.election.Leads, d.inFleet, log) })
+	}
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.delivery.Run(ctx) })
+	group.Go(func() error {
+		<-ctx.Done()
+		d.delivery.Close() // clusters' Leases are for others now, while requests under way are answered
+		return nil
+	})
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { d.sources.Run(ctx); return nil })
 	group.Go(func() error { return d.enroller.run(ctx) })
@@ -208,8 +222,8 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	identity := process.IdentityOf(o.identity)
 	var err error
 	d.shared, err = o.store.Open(ctx, process.StoreOptions{
-		Market: d.market, Identity: identity, Agents: o.agents, Observer: d.metrics, Log: d.log,
-		Observed: func(cluster string, report wire.Observed) { _ = d.delivery.Observed(cluster, report) }, // who does not deliver there needs nothing of it
+		Market: d.market, Identity: identity, Agents: o.agents, Connections: d.connections, Pushes: o.pushes.Unshown, Pushed: o.pushes.Elsewhere, Observer: d.metrics, Log: d.log,
+		Observed: func(replica, cluster string, report wire.Observed) { _ = d.delivery.Told(replica, cluster, report) }, // who does not deliver there needs nothing of it
 		News:     d.loop.Reread,
 		Decides:  func() bool { return d.election.Leads() },
 	})
@@ -264,10 +278,34 @@ func (d *daemon) broker(certs *pki.Files) server.Broker {
 // storeUp is the check of /readyz.
 func (d *daemon) storeUp() error {
 	if st := d.shared.Store.Status(); st.Cut != "" {
-		return fmt.Errorf("the market's store is out of reach since %s: %s", st.Since.UTC().Format(time.RFC3339), st.Cut)
+		return fmt.Errorf("the market's store cannot be used since %s: %s", st.Since.UTC().Format(time.RFC3339), st.Cut)
 	}
 	return nil
 }
+
+// inFleet says which clusters are in the fleet, or have contracts, or a file that cannot
+// be read; nil while the inputs cannot.
+func (d *daemon) inFleet() func(cluster string) bool {
+	v := d.loop.View()
+	if v.Fleet == nil || v.Trouble != "" || len(v.Fleet.NotRead) > 0 {
+		return nil
+	}
+	return func(cluster string) bool {
+		return v.Fleet.Clusters[cluster] != nil || len(v.Contracts.HeldBy(cluster)) > 0 || len(v.Contracts.Consumer(cluster)) > 0 ||
+			slices.ContainsFunc(v.Fleet.Frozen, func(z model.Freeze) bool { return z.Cluster == cluster || z.Path == "/" })
+	}
+}
+
+// connections are those of agents.
+func (d *daemon) connections() int {
+	if s := d.servers.Load(); s != nil {
+		return s.Connections("agents")
+	}
+	return 0
+}
+
+// storeTakes is the check of /readyz that the store takes what is written.
+func (d *daemon) storeTakes() error { return d.shared.Store.Status().Err() }
 
 // called follows a webhook: the repository or a pull request has news.
 func (d *daemon) called() {

@@ -16,6 +16,8 @@
 //   - Cut off from the store, the last one that led goes on until another one leads:
 //     its market is deaf, so that nothing is placed, and terms, budgets and releases
 //     go on.
+//   - A replica with far more agents' connections than the others gives some away, none in
+//     the middle of a request (Balance).
 //   - A request is named once, by the replica that took it; whoever is asked for it
 //     again by that name decides it once, by the ledger. Nothing is answered before
 //     its commit stands.

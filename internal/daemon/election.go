@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 )
 
 // Lease is the Lease of the replica that decides, and speaks to people.
@@ -50,6 +52,8 @@ type Election struct {
 	holds  atomic.Bool
 	last   atomic.Bool // it led, and no other one is known to lead since
 	leader atomic.Pointer[string]
+	// refused is why the Lease was refused last.
+	refused atomic.Pointer[store.RefusedError]
 }
 
 // Leads reports whether this replica decides.
@@ -84,11 +88,11 @@ func (e *Election) Run(ctx context.Context) error {
 		return fmt.Errorf("elect who decides: %w", err)
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
+		Lock: notedLock{&resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Name: Lease, Namespace: e.Namespace},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
-		},
+		}, &e.refused},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true,
 		Name:            Lease,

@@ -70,8 +70,14 @@ type StoreOptions struct {
 	// Agents is the address of the agents' port, "" for none.
 	Agents   string
 	Observer store.Observer
-	// Observed is told what the agents of clusters see, whichever replica they tell.
-	Observed func(cluster string, report wire.Observed)
+	// Pushes is how many pushes this daemon has sent that the ledger does not show, and Pushed
+	// is told how many another replica has.
+	Pushes func() int64
+	Pushed func(n int)
+	// Connections is how many agents' connections this daemon has.
+	Connections func() int
+	// Observed is told what another replica heard of a cluster, or sees there itself.
+	Observed func(replica, cluster string, report wire.Observed)
 	// Decides reports whether this replica decides.
 	Decides func() bool
 	// News is called when another replica knows of news of the fleet repo.
@@ -117,7 +123,7 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 		return out, nil
 	}
 	out.Store = store.NewShared(store.Options{
-		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, News: o.News,
+		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -118,6 +121,29 @@ func TestElectionProblemPasses(t *testing.T) {
 	w.problems.lease = "take part in the election for the Lease: forbidden"
 	if w.saw(resourcelock.LeaderElectionRecord{HolderIdentity: "other"}); w.problems.lease != "" {
 		t.Errorf("it still says: %s", w.problems.lease)
+	}
+}
+
+// A Lease that this account may not write is the cluster's problem until it may, though
+// it can be read.
+func TestRefusedLeaseIsAProblem(t *testing.T) {
+	w := newWorker("rome", &Options{Clock: clocktesting.NewFakeClock(time.Now()), Log: slog.New(slog.DiscardHandler), LeaseDuration: 30 * time.Second}, func() {})
+	under := &countedLock{err: apierrors.NewForbidden(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "fleetbroker", errors.New("no"))}
+	lock := &sparingLock{Interface: under, clock: w.options.Clock, every: time.Second, saw: w.saw, held: w.renew, refused: w.leaseRefused}
+	if err := lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "ours"}); !apierrors.IsForbidden(err) {
+		t.Fatal(err)
+	}
+	w.saw(resourcelock.LeaderElectionRecord{})                            // nobody has it
+	if got := w.status().Problem; !strings.Contains(got, "not reached") { // what is first wrong is shown first
+		t.Errorf("its problem is %q", got)
+	}
+	w.problems.reach = ""
+	if got := w.status().Problem; !strings.Contains(got, "Lease is refused") || !strings.Contains(got, "kubeconfig's user") {
+		t.Errorf("its problem is %q", got)
+	}
+	w.saw(resourcelock.LeaderElectionRecord{HolderIdentity: "other"})
+	if got := w.status().Problem; got != "" {
+		t.Errorf("another daemon delivers, and its problem is %q", got)
 	}
 }
 

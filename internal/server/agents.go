@@ -30,7 +30,8 @@ const concurrentReports = 4
 type Reports interface {
 	// Report takes a report, whole. market.ErrUnknownBase asks for a full one; a
 	// *market.StaleEpochError names the newest generation; a *store.BusyError and a
-	// *store.CutError refuse it for now; any other error is a mistake in it.
+	// *store.CutError refuse it for now, a *store.RefusedError until somebody does
+	// something; any other error is a mistake in it.
 	Report(ctx context.Context, r store.Report) error
 }
 
@@ -311,6 +312,7 @@ func (a *agents) answerReport(w http.ResponseWriter, cluster string, err error) 
 	var stale *market.StaleEpochError
 	var busy *store.BusyError
 	var cut *store.CutError
+	var refused *store.RefusedError
 	switch {
 	case err == nil:
 		a.count(cluster, "accepted")
@@ -322,6 +324,9 @@ func (a *agents) answerReport(w http.ResponseWriter, cluster string, err error) 
 		a.count(cluster, "unavailable")
 		w.Header().Set("Connection", "close") // a balancer sends the next one elsewhere
 		refuseFor(w, http.StatusServiceUnavailable, wire.ReasonUnavailable, 2*time.Second, err)
+	case errors.As(err, &refused):
+		a.count(cluster, "unavailable")
+		refuseFor(w, http.StatusServiceUnavailable, wire.ReasonUnavailable, 15*time.Second, err)
 	case errors.Is(err, market.ErrUnknownBase):
 		a.count(cluster, "unknown_base")
 		refuse(w, http.StatusPreconditionFailed, wire.ReasonUnknownBase, "%v", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/pki"
@@ -125,6 +126,7 @@ type watchedConn struct {
 	mu     sync.Mutex
 	closed bool
 	tell   func()
+	leaves atomic.Bool // its next answer is its last
 }
 
 // completed notes that the peer has shown a certificate in force.

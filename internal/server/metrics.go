@@ -79,8 +79,8 @@ func NewMetrics() *Metrics {
 		expiring:      newLevels("contracts_expiring", "Contracts that end within their lead time: a tenth of their term, a day at the most.", "tenant"),
 		conditions:    newLevels("provider_condition", "1 for each provider of which something should be looked at: LocationContradicted, PriceContradicted, FlavorFileShadowed, RefusesContracts.", "provider", "type"),
 		notifications: counters("notifications_total", "Notifications of tenants, by result: sent, failed (and tried again), dropped (too many or too old).", "tenant", "result"),
-		storeWrites:   counters("market_store_writes_total", "Writes of the market's shared store, by kind (advertisement, observation, heartbeat) and result (ok, conflict, error).", "kind", "result"),
-		storeCut:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_market_store_cut", Help: "1 while the market's shared store is out of reach, so that nobody is heard."}),
+		storeWrites:   counters("market_store_writes_total", "Writes of the market's shared store, by kind (advertisement, part, observation, heartbeat) and result (ok, conflict, refused, error).", "kind", "result"),
+		storeCut:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_market_store_cut", Help: "1 while the market's shared store cannot be used, so that nobody is heard."}),
 		refused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "fleetbroker_delivery_refused", Help: "What is not delivered to a cluster: files that nothing renders to, objects of no admissible form, namespaces whose remote name another has.",
 		}, []string{"cluster"}),

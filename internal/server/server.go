@@ -77,7 +77,7 @@ func Listen(ctx context.Context, log *slog.Logger, ports ...Port) (*Servers, err
 		closing := make(chan struct{})
 		certified := p.TLS != nil && p.TLS.ClientAuth == tls.RequireAndVerifyClientCert
 		server := &http.Server{
-			Handler:           p.Handler,
+			Handler:           departing(p.Handler),
 			TLSConfig:         p.TLS,
 			ReadHeaderTimeout: readHeaderTimeout,
 			ReadTimeout:       requestTimeout,
@@ -90,7 +90,8 @@ func Listen(ctx context.Context, log *slog.Logger, ports ...Port) (*Servers, err
 				// A peer that is gone, or takes nothing, keeps no connection.
 				SendPingTimeout: idleTimeout, PingTimeout: requestTimeout, WriteByteTimeout: requestTimeout,
 			},
-			ErrorLog: slog.NewLogLogger(log.With("port", p.Name).Handler(), slog.LevelDebug),
+			ErrorLog:    slog.NewLogLogger(log.With("port", p.Name).Handler(), slog.LevelDebug),
+			ConnContext: withConn,
 			BaseContext: func(net.Listener) context.Context {
 				return context.WithValue(context.Background(), stoppingKey{}, closing)
 			},

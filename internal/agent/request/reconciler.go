@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +63,8 @@ type Reconciler struct {
 	// Log of what is asked and answered.
 	Log *slog.Logger
 
-	kicks chan event.GenericEvent
+	kicks   chan event.GenericEvent
+	dropped atomic.Bool // the definitions in the cluster know no status.fleet, and that was said
 }
 
 // SetUp adds the controller to a manager, which may run already.
@@ -109,6 +111,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.Client.Get(ctx, request.NamespacedName, o); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	ours, err := r.claim(ctx, o)
+	if err != nil || !ours {
+		return reconcile.Result{}, err
+	}
 	before := o.DeepCopy()
 	if !o.DeletionTimestamp.IsZero() {
 		return r.release(ctx, o, before)
@@ -130,6 +136,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	return result, r.write(ctx, o, before)
+}
+
+// claim reports whether a request is this agent's to serve, and makes it so where nobody
+// serves it yet. Agents of one fleet have a Lease; those of two fleets in one cluster would
+// each reserve for every request: the first to write its fleet's id serves it for good,
+// because the other's ledger knows nothing of what was reserved. Until this agent knows its
+// fleet it serves nothing; Kick brings the request back.
+func (r *Reconciler) claim(ctx context.Context, o *crd.ResourceRequest) (ours bool, err error) {
+	in := r.Instructions()
+	switch {
+	case in == nil:
+		return false, nil
+	case o.Status.Fleet != "" || in.Fleet == "":
+		return o.Status.Fleet == in.Fleet, nil
+	case !o.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(o, crd.Finalizer):
+		return false, nil // nobody's, and on its way
+	}
+	before := o.DeepCopy()
+	o.Status.Fleet = in.Fleet
+	if err := r.Client.Status().Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return false, ignoreGone(err) // another agent was first: the event of its patch brings it back
+	}
+	if o.Status.Fleet == "" && !r.dropped.Swap(true) {
+		r.Log.Warn("which fleet serves a ResourceRequest cannot be noted: agents of several fleets in this cluster would all serve it", "remedy", "kubectl apply -f install/agent/crds.yaml")
+	}
+	return true, nil
 }
 
 // ask makes the reservation and returns after how long to ask again, 0 when

@@ -240,6 +240,10 @@ type ResourceRequestStatus struct {
 	// +kubebuilder:validation:Enum=Pending;Reserved;Active;Degraded;Failed;Released
 	// +optional
 	Phase string `json:"phase,omitempty"`
+	// Fleet is the id of the fleet whose agent serves it, where several are in the cluster.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Fleet string `json:"fleet,omitempty"`
 	// TargetClusterID is the provider of the first contract.
 	// +optional
 	TargetClusterID string `json:"targetClusterID,omitempty"`

@@ -158,6 +158,10 @@ type HeartbeatSpec struct {
 	// +kubebuilder:validation:MaxLength=300
 	// +optional
 	Address string `json:"address,omitempty"`
+	// Connections is how many agents' connections it has; absent where it does not say.
+	//
+	// +optional
+	Connections *int32 `json:"connections,omitempty"`
 	// Head is the newest commit of the ledger that it knows, hexadecimal.
 	//
 	// +kubebuilder:validation:MaxLength=64
@@ -167,6 +171,10 @@ type HeartbeatSpec struct {
 	//
 	// +optional
 	Calls int64 `json:"calls,omitempty"`
+	// Pushes counts those to the fleet repo in that life that its ledger does not show: they are of one budget.
+	//
+	// +optional
+	Pushes int64 `json:"pushes,omitempty"`
 	// Providers is how many it heard in the last minute.
 	Providers int32 `json:"providers"`
 	// Heard are those, gzipped: a line for each, "<provider> <generation> <beat>", by name; the beat is the first one that was written after it was heard.

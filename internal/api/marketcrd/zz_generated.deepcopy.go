@@ -248,6 +248,11 @@ func (in *HeartbeatList) DeepCopyObject() runtime.Object {
 func (in *HeartbeatSpec) DeepCopyInto(out *HeartbeatSpec) {
 	*out = *in
 	in.At.DeepCopyInto(&out.At)
+	if in.Connections != nil {
+		in, out := &in.Connections, &out.Connections
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Heard != nil {
 		in, out := &in.Heard, &out.Heard
 		*out = make([]byte, len(*in))

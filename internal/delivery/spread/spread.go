@@ -9,12 +9,15 @@
 // # Invariants
 //
 //   - Whose a cluster is follows from rendezvous hashing over the live replicas: those
-//     whose Heartbeat says that they serve and changed in the last 30 s. Correctness
-//     does not hang on it: nothing is written without the cluster's own Lease.
+//     whose Heartbeat says that they serve and that miss no beat (13 s). Correctness
+//     does not hang on it: nothing is written without the cluster's own Lease. Who is
+//     only slow is competed with for that Lease, keeps it, and is left alone when its
+//     next beat comes.
 //   - A cluster that is delivered to moves only when its holder hands it over: one at a
 //     time, at most a tenth of the holder's in a minute (at least one), and none in which
 //     a contract is being released. Who takes over begins when it hears that it was
-//     handed over, or when nobody was heard for 30 s.
+//     handed over, when its holder has withdrawn or misses a beat, or when nobody was heard
+//     for 30 s.
 //   - The replica that a cluster belongs to may be unable to reach it: when nobody was
 //     heard to deliver there for a minute, the next one in order tries, and keeps it for
 //     an hour.
@@ -60,7 +63,7 @@ const (
 	// tellEvery is how often is told what stays the same.
 	tellEvery = 10 * time.Second
 	// lookEvery is how often is looked whose a cluster is.
-	lookEvery = 2 * time.Second
+	lookEvery = time.Second
 	// moveEvery is how long a cluster that was handed over is waited for, and the time in
 	// which a tenth may move.
 	moveEvery = time.Minute
@@ -71,8 +74,11 @@ type Shared interface {
 	// Observe makes every replica know what is seen in a cluster. taken is false where a
 	// newer word is known.
 	Observe(ctx context.Context, cluster string, report wire.Observed) (taken bool, err error)
-	// Live are the replicas that live and serve, this one included; cut: that is not known.
+	// Live are the replicas that live and serve, this one included, without those that
+	// miss a beat; cut: that is not known.
 	Live() (replicas []string, cut bool)
+	// Beats reports whether another replica is known and misses no beat.
+	Beats(replica string) bool
 }
 
 // Local delivers from here; *delivery.Deliverer does.
@@ -92,6 +98,7 @@ type Deliverer struct {
 	clock   clock.WithTicker
 	log     *slog.Logger
 	changed chan struct{}
+	soon    chan struct{} // Run is to look now
 
 	mu      sync.Mutex
 	shared  Shared // nil: all is this one's
@@ -118,6 +125,7 @@ type place struct {
 	tried time.Time
 	// word is what another replica said last, at when; its generation is above all others.
 	word  *wire.Observed
+	by    string // the replica; "" where that is not known
 	at    time.Time
 	last  wire.Generation
 	began time.Time
@@ -143,7 +151,7 @@ func over(local Local, c clock.WithTicker, log *slog.Logger) *Deliverer {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Deliverer{local: local, clock: c, log: log, changed: make(chan struct{}, 1), places: map[string]*place{}}
+	return &Deliverer{local: local, clock: c, log: log, changed: make(chan struct{}, 1), soon: make(chan struct{}, 1), places: map[string]*place{}}
 }
 
 // Join makes it one of several replicas, by its name among them. It is called before
@@ -170,8 +178,18 @@ func (d *Deliverer) Deliver(desired map[string]delivery.Desired) {
 			delete(d.places, name)
 		}
 	}
-	d.judge(d.clock.Now())
+	now := d.clock.Now()
+	for name, want := range desired {
+		if spreads(want.Mode) && d.places[name] == nil {
+			d.places[name] = &place{quiet: now, began: now}
+		}
+	}
 	d.hand()
+	// Whose clusters are is judged by Run alone, which tells what it hands over.
+	select {
+	case d.soon <- struct{}{}:
+	default:
+	}
 }
 
 // spreads reports whether a cluster of this mode is reached from the daemon.
@@ -210,14 +228,10 @@ func (d *Deliverer) judge(now time.Time) (changed bool) {
 			continue
 		}
 		p := d.places[name]
-		if p == nil {
-			p = &place{quiet: now, began: now}
-			d.places[name] = p
-		}
 		at := rank(name, d.replica, live)
 		gitops := want.Mode == delivery.Flux || want.Mode == delivery.ArgoCD
 		leads := p.mine && (status[name].Leading || gitops)
-		led := p.word != nil && p.word.Leading && now.Sub(p.at) < fresh
+		led := p.word != nil && p.word.Leading && now.Sub(p.at) < fresh && (p.by == "" || d.shared.Beats(p.by))
 		if led || leads {
 			p.quiet = now
 		}
@@ -287,6 +301,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-d.soon:
 		case <-d.local.Changed():
 			d.wake()
 		case <-ticker.C():
@@ -400,13 +415,18 @@ func (d *Deliverer) tell(ctx context.Context, name string, report *wire.Observed
 		p.sent, p.sentAt, p.failed = report, now, ""
 	}
 	if ended { // until the next holder speaks this is what is known
-		p.word, p.at, p.quiet = report, now, now
+		p.word, p.at, p.quiet, p.by = report, now, now, ""
 	}
 }
 
-// Observed takes what is seen in a cluster, from its own agent or, where replicas
-// deliver, from the one that does.
+// Observed takes what a cluster's own agent sees there.
 func (d *Deliverer) Observed(cluster string, report wire.Observed) error {
+	return d.Told("", cluster, report)
+}
+
+// Told takes what another replica says of a cluster: what its agent told that one or,
+// where replicas deliver, what that one sees there. "" is no replica's name.
+func (d *Deliverer) Told(replica, cluster string, report wire.Observed) error {
 	d.mu.Lock()
 	if d.shared == nil || !spreads(d.desired[cluster].Mode) {
 		d.mu.Unlock()
@@ -421,7 +441,7 @@ func (d *Deliverer) Observed(cluster string, report wire.Observed) error {
 	if p.mine && p.sent != nil && g.Epoch < p.own.Epoch { // of a term before this one's
 		return nil
 	}
-	p.last, p.word, p.at = g, &report, now
+	p.last, p.word, p.at, p.by = g, &report, now, replica
 	d.wake()
 	return nil
 }

@@ -67,7 +67,10 @@ type world struct {
 	desired  map[string]delivery.Desired
 	beyond   map[string]map[string]bool // clusters that a replica does not reach
 	cut      bool
-	watchers map[string]int // the most at a time, by cluster, since it was cleared
+	watchers map[string]int           // the most at a time, by cluster, since it was cleared
+	rounds   bool                     // each replica makes a round before each look
+	gaps     map[string]time.Duration // for how long nobody delivers, by cluster
+	gap      time.Duration            // the longest that there was
 }
 
 type replica struct {
@@ -82,7 +85,7 @@ type replica struct {
 
 func newWorld(t *testing.T, clusters int) *world {
 	w := &world{t: t, clock: testingclock.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)), replicas: map[string]*replica{},
-		leases: map[string]string{}, stored: map[string]wire.Observed{}, desired: map[string]delivery.Desired{}, beyond: map[string]map[string]bool{}, watchers: map[string]int{}}
+		leases: map[string]string{}, stored: map[string]wire.Observed{}, desired: map[string]delivery.Desired{}, beyond: map[string]map[string]bool{}, watchers: map[string]int{}, gaps: map[string]time.Duration{}}
 	for _, name := range clusterNames(clusters) {
 		w.desired[name] = delivery.Desired{Cluster: &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: name}}, Contracts: []*v1alpha1.Contract{{Metadata: v1alpha1.Metadata{Name: "k"}}}}
 	}
@@ -98,6 +101,7 @@ func (w *world) start(names ...string) {
 	}
 	for _, name := range names { // all are known to live by now
 		w.replicas[name].spread.Deliver(w.desired)
+		w.replicas[name].spread.look(w.t.Context())
 	}
 }
 
@@ -108,6 +112,11 @@ func (w *world) kill(name string) { w.replicas[name].dead = true }
 func (w *world) pass(d time.Duration) {
 	for range int(d / lookEvery) {
 		w.clock.Step(lookEvery)
+		for _, r := range w.replicas {
+			if w.rounds && !r.dead {
+				r.spread.Deliver(w.desired)
+			}
+		}
 		for _, name := range slices.Sorted(maps.Keys(w.replicas)) {
 			if r := w.replicas[name]; !r.dead {
 				r.spread.look(w.t.Context())
@@ -128,6 +137,10 @@ func (w *world) pass(d time.Duration) {
 		}
 		for cluster := range w.desired {
 			w.watchers[cluster] = max(w.watchers[cluster], w.watching(cluster))
+			if w.gaps[cluster] += lookEvery; w.leases[cluster] != "" {
+				w.gaps[cluster] = 0
+			}
+			w.gap = max(w.gap, w.gaps[cluster])
 		}
 	}
 }
@@ -193,12 +206,17 @@ func (r store) Observe(_ context.Context, cluster string, report wire.Observed) 
 	r.w.stored[cluster] = report
 	for _, other := range r.w.replicas {
 		if other != r.replica && !other.dead {
-			if err := other.spread.Observed(cluster, report); err != nil {
+			if err := other.spread.Told(r.name, cluster, report); err != nil {
 				r.w.t.Error(err)
 			}
 		}
 	}
 	return true, nil
+}
+
+func (r store) Beats(name string) bool {
+	other := r.w.replicas[name]
+	return other != nil && !other.dead
 }
 
 func (r store) Live() ([]string, bool) {
@@ -266,7 +284,7 @@ func TestSpread_ADeadReplicasClustersAreTakenOver(t *testing.T) {
 	w.pass(2 * time.Minute)
 	before := maps.Clone(w.leases)
 	w.kill("b")
-	for range 40 {
+	for range 80 * time.Second / lookEvery {
 		w.pass(lookEvery)
 		for _, name := range []string{"a", "c"} {
 			all, _ := w.replicas[name].spread.Observe()
@@ -331,6 +349,22 @@ func TestSpread_MovesAreGraceful(t *testing.T) {
 		if rank(cluster, holder, []string{"a", "b"}) != 0 {
 			t.Errorf("%s is still delivered to by %s", cluster, holder)
 		}
+	}
+}
+
+// A cluster that is handed over is another's at once, also where the replica that does so
+// makes one round after the other: it says that it hands over whenever it does.
+func TestSpread_HandsOverAtOnce(t *testing.T) {
+	w := newWorld(t, 20)
+	w.rounds = true
+	w.start("a")
+	w.pass(time.Minute)
+	w.start("b")
+	w.gap = 0
+	w.pass(20 * time.Minute)
+	w.balanced("all have moved")
+	if w.gap > 3*lookEvery {
+		t.Errorf("a cluster had nobody who delivers for %s", w.gap)
 	}
 }
 

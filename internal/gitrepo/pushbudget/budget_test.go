@@ -190,6 +190,38 @@ func TestFollowCountsWhatOthersPushed(t *testing.T) {
 	}
 }
 
+// What a replica that does not decide pushes is of the same budget: what it says that it has
+// pushed is counted by the one that does, and only what the ledger does not show.
+func TestPushesThatTheLedgerDoesNotShow(t *testing.T) {
+	w := &watch{noon}
+	standby, leader := idle(w, Limit{PerMinute: 6, Burst: 6}), idle(w, Limit{PerMinute: 6, Burst: 6})
+	to := standby.Remote(&fake{}, "refs/heads/ledger")
+	for _, ref := range []string{"refs/heads/enroll/oslo", "refs/heads/ledger", "refs/notes/fleetbroker"} {
+		if err := to.Push(t.Context(), []gitrepo.Command{{Ref: ref, New: tree.BlobHash([]byte(ref))}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := standby.Unshown(); got != 2 {
+		t.Fatalf("%d pushes that the ledger does not show, want 2", got)
+	}
+	leader.Elsewhere(int(standby.Unshown()))
+	if got := wait(leader, w, Status); got != 20*time.Second {
+		t.Errorf("after two pushes of another replica status waits %s, want 20s", got)
+	}
+	if f := leader.Figures(); f.Used != 2 {
+		t.Errorf("%d pushes within the last minute, want 2", f.Used)
+	}
+	leader.Elsewhere(1000) // what a Heartbeat may say at the most leaves no debt for hours
+	if got := wait(leader, w, Urgent); got > time.Minute {
+		t.Errorf("after a thousand at once what is urgent waits %s", got)
+	}
+	var none *Budget
+	none.Elsewhere(3)
+	if none.Unshown() != 0 {
+		t.Error("a budget that is none has pushes")
+	}
+}
+
 // fake is a remote whose pushes end as they are told to.
 type fake struct {
 	errs []error

@@ -15,6 +15,39 @@ type History interface {
 	MadeByUs(h tree.Hash) (bool, error)
 }
 
+// Unshown is how many pushes this process has sent that the ledger does not show: proposals,
+// notes, refs of the market.
+func (b *Budget) Unshown() int64 {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := int64(0)
+	for kind, sent := range b.kinds {
+		if kind != kindLedger {
+			n += int64(sent) //nolint:gosec // nobody sends so many
+		}
+	}
+	return n
+}
+
+// Elsewhere counts pushes that another replica has just sent and that the ledger does not
+// show, such as a proposal of one that does not decide.
+func (b *Budget) Elsewhere(n int) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.opts.Now()
+	for range n {
+		b.charge(now)
+		b.sent = append(b.sent, now)
+	}
+	b.sent = b.lately(now)
+}
+
 // maxFollowed bounds how many commits are looked at for those that others pushed.
 const maxFollowed = 512
 

@@ -74,8 +74,11 @@ func (r *remote) head(cmds []gitrepo.Command) tree.Hash {
 	return tree.Hash{}
 }
 
+// kindLedger is a push of the ledger, which all replicas see there.
+const kindLedger = "ledger"
+
 // Kinds are the kinds of push that Figures counts.
-var Kinds = []string{"ledger", "offer", "proposal", "market", "prune", "notes", "part"}
+var Kinds = []string{kindLedger, "offer", "proposal", "market", "prune", "notes", "part"}
 
 // kind says what a push is for.
 func (r *remote) kind(cmds []gitrepo.Command) string {
@@ -83,7 +86,7 @@ func (r *remote) kind(cmds []gitrepo.Command) string {
 	for _, c := range cmds {
 		switch {
 		case c.Ref == r.ledger:
-			return "ledger"
+			return kindLedger
 		case c.Ref == "refs/heads/"+gitrepo.OfferBranch:
 			kind = "offer"
 		case strings.HasPrefix(c.Ref, "refs/heads/"):

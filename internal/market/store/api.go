@@ -13,17 +13,22 @@ var (
 	ErrNotFound = errors.New("there is no such object")
 	// ErrConflict: the object is another than the resourceVersion says, or there is one already.
 	ErrConflict = errors.New("the object was changed meanwhile")
+	// ErrSetBack: a Heartbeat that was written is gone, or is one of before: the store was
+	// restored from an older state.
+	ErrSetBack = errors.New("the store has an older state than before")
 )
 
 // API is what Shared stands on. What it hands out may not be modified; what it is
-// handed belongs to the caller. Any other error means that it is not known
-// whether a write was made.
+// handed belongs to the caller. A *RefusedError says that a write was not made; any
+// other error means that this is not known.
 type API interface {
 	// Advertisement of a provider as it is now, not as a cache has it.
 	Advertisement(ctx context.Context, provider string) (*marketcrd.Advertisement, error)
 	// PutAdvertisement creates one that has no resourceVersion and updates one that
 	// has, and gives it as it is then.
 	PutAdvertisement(ctx context.Context, a *marketcrd.Advertisement) (*marketcrd.Advertisement, error)
+	// DeleteAdvertisement deletes one if its resourceVersion is still this one.
+	DeleteAdvertisement(ctx context.Context, provider, version string) error
 	// Part of a report by name.
 	Part(ctx context.Context, name string) (*marketcrd.AdvertisementPart, error)
 	// PutPart creates one.
@@ -37,13 +42,18 @@ type API interface {
 	// PutObservation creates one that has no resourceVersion and updates one that
 	// has, and gives it as it is then.
 	PutObservation(ctx context.Context, o *marketcrd.Observation) (*marketcrd.Observation, error)
-	// PutHeartbeat creates or updates a replica's.
+	// DeleteObservation deletes one if its resourceVersion is still this one.
+	DeleteObservation(ctx context.Context, cluster, version string) error
+	// PutHeartbeat creates or updates a replica's. ErrSetBack says that it was not written.
 	PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error
 	// DeleteHeartbeat of a replica that is gone.
 	DeleteHeartbeat(ctx context.Context, replica string) error
 	// Watch tells what there is and what changes until the context ends. It comes
 	// back by itself when it is interrupted.
 	Watch(ctx context.Context, w Watcher) error
+	// Again makes Watch tell all there is anew: what it follows may be of another state
+	// of the store than there is now.
+	Again()
 }
 
 // Watcher is told what the store has, by one goroutine at a time for each kind.

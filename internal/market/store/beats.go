@@ -23,11 +23,17 @@ const (
 	remembered = 6
 	// lives is how long a replica counts as live after its object changed.
 	lives = 30 * time.Second
+	// misses is after what time without a beat the others get ready to take over what
+	// a replica does for clusters: one beat is missing. They take it over when its
+	// Leases run out, so that one that is only slow loses nothing.
+	misses = 13 * time.Second
 	// forgotten is when the object of a replica that is gone is deleted.
 	forgotten = time.Hour
 	// maxHeard bounds the lines of a Heartbeat, and maxHeardText what they take.
 	maxHeard     = 200_000
 	maxHeardText = 32 << 20
+	// maxPushes bounds how many pushes one Heartbeat adds.
+	maxPushes = 1000
 	// maxReplicas bounds whose Heartbeats are looked at.
 	maxReplicas = 64
 )
@@ -58,11 +64,14 @@ type other struct {
 	beat    int64
 	serving bool
 	address string
-	head    string
-	calls   int64
-	changed time.Time // when its object was seen to change, by this replica's clock; zero: not since it is known
-	seen    time.Time // when it was first seen
-	heard   map[string]entry
+	// connections of agents; nil: it does not say.
+	connections *int32
+	pushes      int64
+	head        string
+	calls       int64
+	changed     time.Time // when its object was seen to change, by this replica's clock; zero: not since it is known
+	seen        time.Time // when it was first seen
+	heard       map[string]entry
 }
 
 func newBeats() beats { return beats{heard: map[string]entry{}, others: map[string]*other{}} }
@@ -87,25 +96,28 @@ func (b *beats) next(replica, life string, serving bool) (*marketcrd.Heartbeat, 
 
 // take takes over another replica's Heartbeat and gives the providers whose entry
 // is another one than before. A beat of the same life that is not newer says
-// nothing.
-// news says that it knows of news of the fleet repo.
-func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wire.Generation, news bool, err error) {
+// nothing. more has what else is new.
+func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wire.Generation, more news, err error) {
 	o := b.others[h.Name]
 	if o != nil && o.life == h.Spec.Life && h.Spec.Beat <= o.beat {
-		return nil, false, nil
+		return nil, more, nil
 	}
 	if o == nil && len(b.others) >= maxReplicas {
-		return nil, false, fmt.Errorf("more than %d replicas", maxReplicas)
+		return nil, more, fmt.Errorf("more than %d replicas", maxReplicas)
 	}
 	entries, err := readHeard(h.Spec.Heard)
 	if err != nil {
-		return nil, false, err
+		return nil, more, err
 	}
-	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
+	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, connections: h.Spec.Connections, pushes: h.Spec.Pushes, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
 	heard = map[string]wire.Generation{}
 	if o != nil {
 		next.seen, next.changed = o.seen, now
-		news = next.head != o.head && next.head != b.head || next.calls != o.calls
+		more.repo = next.head != o.head && next.head != b.head || next.calls != o.calls
+		if more.pushes = next.pushes; o.life == next.life {
+			more.pushes -= o.pushes
+		}
+		more.pushes = min(max(more.pushes, 0), maxPushes)
 	}
 	for provider, e := range entries {
 		if o == nil || o.life != h.Spec.Life || o.heard[provider] != e {
@@ -113,7 +125,13 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wi
 		}
 	}
 	b.others[h.Name] = next
-	return heard, news, nil
+	return heard, more, nil
+}
+
+// news is what is new in a Heartbeat besides whom its replica heard.
+type news struct {
+	repo   bool  // it knows of news of the fleet repo
+	pushes int64 // that it sent, and that the ledger does not show
 }
 
 // live are the other replicas whose object changed lately.
@@ -125,6 +143,13 @@ func (b *beats) live(now time.Time) []string {
 		}
 	}
 	return out
+}
+
+// beating reports whether a replica is known and misses no beat, where this one
+// listens since then.
+func (b *beats) beating(name string, since, now time.Time) bool {
+	o := b.others[name]
+	return o != nil && now.Sub(later(since, later(o.seen, o.changed))) < misses
 }
 
 // serves reports whether agents can reach any of the other live replicas.

@@ -31,7 +31,21 @@
 //     or replicas fails nothing over.
 //
 //   - An object that is gone withdraws nothing: a deleted namespace is an outage
-//     and no provider's word. Only a report withdraws.
+//     and no provider's word. Only a report withdraws. What the store has of a cluster
+//     that has left the fleet is deleted, and then forgotten (Prune).
+//
+//   - A store that refuses a write is none that is out of reach: the object and the cause
+//     are named (Status.Refused), and the provider whose list is refused sells nothing and is
+//     not silent, in every replica.
+//
+//   - A store that was set back to an older state is noticed by the replica's own
+//     Heartbeat: all is read again, what was known to be newer stays, and is written again
+//     with the next reports.
+//
+//   - A replica that stops says so (Withdraw); one that misses a beat is got ready to be
+//     replaced (Beats) before it counts as gone.
+//
+//   - What is seen in a cluster fits into one object, and what is left out is said.
 //
 //   - What a provider may write has a budget (pace.go), so that the market never
 //     starves the cluster it stands in.

@@ -157,3 +157,107 @@ func TestFaults(t *testing.T) {
 		})
 	}
 }
+
+// The store is set back to what it was ten minutes ago, versions too: watches are of a
+// state that is no more and tell nothing. Replicas notice with their next beat, list all
+// anew, and have it written again what providers offer; nobody is silent, and nobody
+// goes back to what was.
+func TestSetBack(t *testing.T) {
+	for name, known := range map[string]bool{"their heartbeats were there": true, "they were not": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newReplicas(t)
+			if known {
+				r.start("a", "1")
+				r.start("b", "1")
+				r.tick(2)
+			} else {
+				r.start("c", "1")
+				r.tick(2)
+			}
+			must(t, r.all[0].report("paris", 7, 1, flavors("paris", 16, 0)))
+			r.tick(12)
+			old := r.objects.Backup()
+			if !known {
+				r.all = nil
+				r.start("a", "1")
+				r.start("b", "1")
+				r.tick(2)
+			}
+			a, b := r.all[0], r.all[1]
+			for range 10 {
+				r.tick(60)
+				must(t, a.report("paris", 7, 1, nil))
+			}
+			must(t, a.report("paris", 7, 2, flavors("paris", 4, 0)))
+			r.tick(30)
+			r.objects.SetBack(old)
+			for second := range 300 {
+				r.tick(1)
+				if second%30 == 0 { // as an agent does: the list only when it is asked for
+					switch err := b.report("paris", 7, 2, nil); {
+					case errors.Is(err, market.ErrUnknownBase):
+						must(t, b.report("paris", 7, 2, flavors("paris", 4, 0)))
+					case err != nil && second > 60:
+						t.Fatalf("second %d: %v", second, err)
+					}
+				}
+				for _, one := range r.all {
+					if one.gpus("paris") != 4 {
+						t.Fatalf("second %d: %s goes by %d GPUs", second, one.name, one.gpus("paris"))
+					}
+					if got := one.state("paris"); got == model.Silent || got == model.Lost {
+						t.Fatalf("second %d: paris is %s to %s", second, got, one.name)
+					}
+				}
+			}
+			late := r.start("d", "1")
+			r.tick(3)
+			if late.gpus("paris") != 4 {
+				t.Errorf("who starts later finds %d GPUs in the store", late.gpus("paris"))
+			}
+			for _, one := range []*replica{a, b} {
+				if st := one.store.Status(); st.Cut != "" {
+					t.Errorf("%s is cut off: %s", one.name, st.Cut)
+				}
+			}
+		})
+	}
+}
+
+// A watch that tells nothing any more, of a store that takes what is written, is begun
+// again before anybody is cut off.
+func TestWatchThatTellsNothing(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	r.tick(12)
+	a.api.Deafen()
+	must(t, b.report("paris", 7, 1, flavors("paris", 4, 0)))
+	for range 30 {
+		r.tick(1)
+		if st := a.store.Status(); st.Cut != "" {
+			t.Fatalf("cut off: %s", st.Cut)
+		}
+	}
+	if a.gpus("paris") != 4 {
+		t.Errorf("it has %d GPUs of paris", a.gpus("paris"))
+	}
+}
+
+// A watch that lags because the API server is slow is not begun again every few seconds:
+// reading all is the most expensive that there is.
+func TestSlowWatchIsNotListedAgainAndAgain(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a := r.all[0]
+	r.tick(12)
+	listed := 0
+	for range 20 * 60 {
+		r.now = r.now.Add(time.Second)
+		a.store.Look(t.Context()) // nothing is told
+		if a.api.Asked() {
+			listed++
+		}
+	}
+	if listed < 2 || listed > 8 {
+		t.Errorf("all was listed again %d times in 20 minutes", listed)
+	}
+}

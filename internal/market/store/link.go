@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,14 @@ const (
 	soonest = 500 * time.Millisecond
 	// lookEvery is how often the link is judged.
 	lookEvery = time.Second
+	// relist is how long a watch may lag before all is asked for anew: it may be one of
+	// another state of the store, which tells nothing until that state is reached.
+	relist = 4 * time.Second
+	// calm is after what time that counts as the first time again, and maxRelists how often the
+	// rest between two doubles.
+	calm, maxRelists = 10 * time.Minute, 5
+	// withdrawIn bounds how long a replica that stops tries to say so.
+	withdrawIn = 5 * time.Second
 	// clearEvery is how often what nobody names any more is deleted.
 	clearEvery = time.Minute
 )
@@ -44,11 +53,34 @@ type link struct {
 	written time.Time
 	seen    int64
 	// doubt is since when something is wrong; zero when nothing is.
-	doubt   time.Time
-	cleared time.Time
-	tried   time.Time // when a beat was last tried
-	soon    bool      // the next beat is not to wait for its time
-	looked  time.Time // when it was last judged
+	doubt    time.Time
+	fine     time.Time // since when nothing is wrong, after something was
+	cleared  time.Time
+	relisted time.Time // when all was last asked for because the watch lags
+	relists  int       // how often lately
+	tried    time.Time // when a beat was last tried
+	soon     bool      // the next beat is not to wait for its time
+	looked   time.Time // when it was last judged
+}
+
+// lags reports whether what this replica wrote does not come back by the watch.
+func (l *link) lags(beat int64, now time.Time) bool {
+	return beat > l.seen && !l.written.IsZero() && now.Sub(l.written) > 2*time.Second
+}
+
+// mayRelist reports whether all may be asked for again: an API server that is slow must not
+// be asked for everything every few seconds, so that the rest doubles each time.
+func (l *link) mayRelist(now time.Time) bool {
+	since := now.Sub(l.relisted)
+	return l.relisted.IsZero() || since >= patience<<l.relists || since >= calm
+}
+
+// relist notes that all is asked for again.
+func (l *link) relist(now time.Time) {
+	if now.Sub(l.relisted) >= calm {
+		l.relists = 0
+	}
+	l.relisted, l.relists = now, min(l.relists+1, maxRelists)
 }
 
 // wrong says what keeps this replica from hearing, "" for nothing.
@@ -60,7 +92,7 @@ func (l *link) wrong(beat int64, now time.Time, served bool) string {
 		return "it has not been read yet"
 	case l.unwritten != "":
 		return "it cannot be written: " + l.unwritten
-	case beat > l.seen && !l.written.IsZero() && now.Sub(l.written) > 2*time.Second:
+	case l.lags(beat, now):
 		return fmt.Sprintf("what this replica wrote %s ago does not come back", now.Sub(l.written).Round(time.Second))
 	case !served:
 		return "no replica serves agents"
@@ -69,8 +101,8 @@ func (l *link) wrong(beat int64, now time.Time, served bool) string {
 }
 
 // Run implements Store.
-func (s *Shared) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
+func (s *Shared) Run(outer context.Context) error {
+	group, ctx := errgroup.WithContext(outer)
 	group.Go(func() error { return s.opts.API.Watch(ctx, &watching{s, ctx}) })
 	group.Go(func() error {
 		for ctx.Err() == nil {
@@ -94,10 +126,30 @@ func (s *Shared) Run(ctx context.Context) error {
 		}
 	})
 	err := group.Wait()
+	s.Withdraw(context.WithoutCancel(outer))
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// Withdraw tells the other replicas that this one stops: whom it heard since its
+// last beat, and that it lives no longer, so that they take over at once what it
+// did. Run calls it when it ends; where the store cannot be reached the others find out by
+// the beats that are missing. Nothing may be called after it.
+func (s *Shared) Withdraw(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, withdrawIn)
+	defer cancel()
+	s.mu.Lock()
+	reached := s.link.synced && !s.link.cut // that the watch has just ended says nothing
+	s.mu.Unlock()
+	if !reached {
+		return
+	}
+	s.beat(ctx)
+	if err := s.opts.API.DeleteHeartbeat(ctx, s.opts.Replica); err != nil {
+		s.opts.Log.Warn("the heartbeat of this replica is not withdrawn; the others notice that it is gone within half a minute", "error", err)
+	}
 }
 
 // Head tells the other replicas the newest commit of the ledger that this one
@@ -226,11 +278,21 @@ func (s *Shared) beat(ctx context.Context) {
 	s.mu.Unlock()
 	if err == nil {
 		h.Spec.Address = s.opts.Address
+		if s.opts.Pushes != nil {
+			h.Spec.Pushes = s.opts.Pushes()
+		}
+		if s.opts.Connections != nil {
+			n := int32(min(s.opts.Connections(), math.MaxInt32)) //nolint:gosec // bounded
+			h.Spec.Connections = &n
+		}
 		h.Spec.At = metav1.NewTime(now.UTC().Truncate(time.Second))
 		limited, cancel := context.WithTimeout(ctx, patience/2)
 		err = s.opts.API.PutHeartbeat(limited, h)
 		cancel()
-		s.wrote("heartbeat", err)
+		s.wrote("heartbeat", s.opts.Replica, err)
+	}
+	if errors.Is(err, ErrSetBack) {
+		s.setBack()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,6 +304,22 @@ func (s *Shared) beat(ctx context.Context) {
 	}
 	s.link.unwritten, s.link.written = "", s.opts.Now()
 	s.beats.n = h.Spec.Beat
+}
+
+// setBack follows a store that was restored from an older state, or emptied: what it
+// had of any provider or cluster is written again with its next report, what was to be
+// said of it as known is not, and all that there is is told anew. What this replica
+// knows stays: it is newer.
+func (s *Shared) setBack() {
+	s.mu.Lock()
+	for provider := range s.lists {
+		s.lost[provider] = true
+	}
+	clear(s.seen)
+	clear(s.beats.heard)
+	s.mu.Unlock()
+	s.opts.API.Again()
+	s.opts.Log.Warn("the market's store was set back to an older state: what providers report is written to it again")
 }
 
 // tidy deletes what nobody needs any more; it is tried again when it fails.
@@ -272,29 +350,41 @@ func (s *Shared) judge() {
 	now := s.opts.Now()
 	l := &s.link
 	wrong := l.wrong(s.beats.n, now, s.opts.Serving() || s.beats.serves(now))
-	var cut, listen bool
+	lags := l.lags(s.beats.n, now)
+	var cut, listen, again bool
 	asleep := !l.looked.IsZero() && now.Sub(l.looked) > patience // nobody listened: the process was held up
 	l.looked = now
 	switch {
 	case wrong == "" && asleep && !l.cut:
 		listen = true
-		l.doubt, l.why = time.Time{}, ""
+		l.doubt, l.why, l.fine = time.Time{}, "", now
 	case wrong == "":
-		listen = l.cut
+		if listen = l.cut; listen || !l.doubt.IsZero() {
+			l.fine = now
+		}
 		l.cut, l.doubt, l.why = false, time.Time{}, ""
 	case l.cut:
 		l.why = wrong
+		again = lags && l.mayRelist(now)
 	case l.doubt.IsZero():
 		l.doubt = now
+	case lags && now.Sub(l.doubt) >= relist && l.mayRelist(now):
+		again = true
 	case now.Sub(l.doubt) >= patience:
 		cut = true
 		clear(s.beats.heard) // it would be told as if it were heard when this is over
 		l.cut, l.since, l.why = true, l.doubt, wrong
 	}
+	if again {
+		l.relist(now)
+	}
 	s.mu.Unlock()
+	if again {
+		s.opts.API.Again()
+	}
 	switch {
 	case cut:
-		s.opts.Log.Warn("the market's store is out of reach: nobody is heard, nothing is decided by what agents say", "why", wrong)
+		s.opts.Log.Warn("the market's store cannot be used: nobody is heard, nothing is decided by what agents say", "why", wrong)
 		s.opts.Market.Cut()
 	case listen:
 		s.opts.Log.Info("the market's store is there: agents are heard")
@@ -346,19 +436,22 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 		s.mu.Unlock()
 		return
 	}
-	heard, news, err := s.beats.take(h, s.opts.Now())
+	heard, more, err := s.beats.take(h, s.opts.Now())
 	counts := !s.link.cut && s.link.synced
 	s.mu.Unlock()
 	s.note("heartbeat "+h.Name, err)
-	if news && s.opts.News != nil {
+	if more.repo && s.opts.News != nil {
 		s.opts.News()
+	}
+	if more.pushes > 0 && s.opts.Pushed != nil {
+		s.opts.Pushed(int(more.pushes))
 	}
 	if !counts {
 		return
 	}
 	for provider, generation := range heard {
 		if cluster, ok := strings.CutPrefix(provider, observedBy); ok {
-			s.again(cluster, generation)
+			s.again(h.Name, cluster, generation)
 			continue
 		}
 		switch l := s.known(provider); {

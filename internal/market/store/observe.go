@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -51,10 +50,11 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 	if err := s.opts.Market.Check(cluster, generation, nil); err != nil {
 		return false, err
 	}
-	digest, text, err := digestOf(report)
+	report, digest, text, why, err := fitSeen(report)
 	if err != nil {
 		return false, err
 	}
+	s.cut(cluster, why)
 	for range attempts {
 		was := s.seenOf(cluster)
 		switch {
@@ -84,7 +84,7 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 			o.ResourceVersion = was.version
 		}
 		written, err := s.opts.API.PutObservation(ctx, o)
-		s.wrote("observation", err)
+		s.wrote("observation", cluster, err)
 		switch {
 		case err == nil:
 			s.keepSeen(cluster, &seen{generation: generation, digest: digest, version: written.ResourceVersion, report: report})
@@ -92,7 +92,7 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
 			s.rereadSeen(ctx, cluster)
 		default:
-			return false, &CutError{err.Error()}
+			return false, failed(err)
 		}
 	}
 	return false, &BusyError{Because: "other replicas are told of cluster " + cluster + " at the same time", After: time.Second}
@@ -106,22 +106,17 @@ func generationOf(report wire.Observed, now time.Time) wire.Generation {
 	return wire.Generation{Epoch: uint64(max(now.UnixNano(), 1)), N: 1} //nolint:gosec // above zero
 }
 
-// digestOf tells what two reports say apart, whatever their generations, and gives
-// the report as it is kept.
-func digestOf(report wire.Observed) (digest string, packed []byte, err error) {
-	report.Generation = ""
-	text, err := json.Marshal(report)
-	if err != nil {
-		return "", nil, fmt.Errorf("write what is observed: %w", err)
+// cut logs that not all is told of a cluster, once until all is.
+func (s *Shared) cut(cluster, why string) {
+	s.mu.Lock()
+	was := s.cuts[cluster]
+	if delete(s.cuts, cluster); why != "" {
+		s.cuts[cluster] = why
 	}
-	sum := sha256.Sum256(text)
-	if packed, err = zip(text); err != nil {
-		return "", nil, fmt.Errorf("pack what is observed: %w", err)
+	s.mu.Unlock()
+	if why != "" && was == "" { // the figures change all the time
+		s.opts.Log.Warn("what is seen in a cluster is too much for the other replicas", "cluster", cluster, "why", why)
 	}
-	if len(text) > maxUnpacked || len(packed) > maxPacked/2 {
-		return "", nil, fmt.Errorf("what is observed takes %d KiB packed, and the market's store takes at most %d", len(packed)>>10, maxPacked>>11)
-	}
-	return hex.EncodeToString(sum[:]), packed, nil
 }
 
 func (s *Shared) seenOf(cluster string) *seen {
@@ -198,12 +193,12 @@ func (w *watching) Observation(o *marketcrd.Observation) {
 		return
 	}
 	if s.keepSeen(o.Name, next) && s.listening() && s.opts.Observed != nil && o.Spec.Replica != s.opts.Replica {
-		s.opts.Observed(o.Name, next.report)
+		s.opts.Observed(o.Spec.Replica, o.Name, next.report)
 	}
 }
 
-// again tells that a cluster's agent said to another replica what the store has.
-func (s *Shared) again(cluster string, generation wire.Generation) {
+// again tells that another replica heard of a cluster again what the store has.
+func (s *Shared) again(replica, cluster string, generation wire.Generation) {
 	s.mu.Lock()
 	o := s.seen[cluster]
 	known := o != nil && generation.Cmp(o.generation) >= 0
@@ -216,6 +211,6 @@ func (s *Shared) again(cluster string, generation wire.Generation) {
 	if known && s.opts.Observed != nil {
 		report := o.report
 		report.Generation = generation.String()
-		s.opts.Observed(cluster, report)
+		s.opts.Observed(replica, cluster, report)
 	}
 }

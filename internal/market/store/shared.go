@@ -30,13 +30,19 @@ type Options struct {
 	Life string
 	// Address at which other replicas reach this one, "" where they do not.
 	Address string
+	// Connections is how many agents' connections this replica has; nil: it does not say.
+	Connections func() int
+	// Pushes is how many pushes to the fleet repo this replica has sent that the ledger does
+	// not show; Pushed is told how many another one has since its last beat. Nil: nobody counts.
+	Pushes func() int64
+	Pushed func(n int)
 	// Serving reports whether agents can reach this replica; nil: they can.
 	Serving func() bool
 	// Now is the clock; only what passes on it counts. Default time.Now.
 	Now func() time.Time
-	// Observed is told what the agents of clusters see, whichever replica they tell
-	// it; nil: nobody.
-	Observed func(cluster string, report wire.Observed)
+	// Observed is told what another replica heard of a cluster, or sees there itself; nil:
+	// nobody.
+	Observed func(replica, cluster string, report wire.Observed)
 	// News is called when another replica knows of news of the fleet repo; nil: nobody.
 	News func()
 	// Observer may be nil.
@@ -47,7 +53,7 @@ type Options struct {
 
 // Observer is told what a store does, for metrics. Methods return at once.
 type Observer interface {
-	// StoreWrote reports a write, by kind (advertisement, observation, heartbeat) and result (ok, conflict, error).
+	// StoreWrote reports a write, by kind (advertisement, part, observation, heartbeat) and result (ok, conflict, refused, error).
 	StoreWrote(kind, result string)
 	// StoreCut reports whether the store is out of reach.
 	StoreCut(cut bool)
@@ -74,6 +80,12 @@ type Shared struct {
 	// doubts are providers of which an object could not be read, or another list is
 	// heard of than is known, since when; they are looked at again.
 	doubts map[string]time.Time
+	// refused are objects whose last write was refused.
+	refused map[string]refusal
+	// cuts are clusters of which not all that is seen fits, with what was logged.
+	cuts map[string]string
+	// removed are clusters of which there are objects and that are not in the fleet, since when.
+	removed map[string]time.Time
 }
 
 // list is a provider's as the store has it. It never changes.
@@ -106,7 +118,7 @@ func NewShared(o Options) *Shared {
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}, refused: map[string]refusal{}, cuts: map[string]string{}, removed: map[string]time.Time{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s
@@ -122,22 +134,59 @@ func (s *Shared) Status() Status {
 	if s.link.cut {
 		out.Cut, out.Since = s.link.why, s.link.since
 	}
+	out.Refused = s.refusals(now)
 	return out
 }
 
 // Live are the replicas that live and that agents can reach, this one included, in
-// order; cut: nobody is heard, and which others live is not known.
+// order, without those that miss a beat; cut: nobody is heard, and which others live is
+// not known.
 func (s *Shared) Live() (replicas []string, cut bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range s.beats.live(s.opts.Now()) {
-		if s.beats.others[name].serving {
+	now := s.opts.Now()
+	for _, name := range s.beats.live(now) {
+		if s.beats.others[name].serving && s.beating(name, now) {
 			replicas = append(replicas, name)
 		}
 	}
 	replicas = append(replicas, s.opts.Replica)
 	slices.Sort(replicas)
 	return replicas, s.link.cut
+}
+
+// Connections are those of agents that each of the other live replicas has which serve and
+// say so; none while nobody is heard.
+func (s *Shared) Connections() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]int{}
+	if s.link.cut {
+		return out
+	}
+	now := s.opts.Now()
+	for _, name := range s.beats.live(now) {
+		if o := s.beats.others[name]; o.serving && o.connections != nil && s.beating(name, now) {
+			out[name] = int(max(*o.connections, 0))
+		}
+	}
+	return out
+}
+
+// Beats reports whether another replica is known and misses no beat. While this one
+// cannot listen nobody misses any.
+func (s *Shared) Beats(replica string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.beating(replica, s.opts.Now())
+}
+
+// beating is Beats; mu is held.
+func (s *Shared) beating(replica string, now time.Time) bool {
+	if !s.link.doubt.IsZero() {
+		now = s.link.doubt
+	}
+	return s.beats.beating(replica, s.link.fine, now)
 }
 
 // Address is where another replica is reached, "" where it is not known or the

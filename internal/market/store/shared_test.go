@@ -53,7 +53,7 @@ func (r *replicas) start(name, life string) *replica {
 	one := &replica{name: name, api: r.objects.API(), market: market.New(market.Options{Now: func() time.Time { return r.now }})}
 	one.store = store.NewShared(store.Options{
 		API: one.api, Market: one.market, Replica: name, Life: life, Now: func() time.Time { return r.now },
-		Observed: func(cluster string, report wire.Observed) {
+		Observed: func(_, cluster string, report wire.Observed) {
 			if _, err := wire.ParseGeneration(report.Generation); err != nil {
 				r.t.Errorf("%s is told of %s without a generation: %v", name, cluster, err)
 			}

@@ -12,12 +12,12 @@ import (
 // Store takes agents' reports and tells a market.
 type Store interface {
 	// Report returns once every replica will have what the report says. The errors
-	// are market.ErrUnknownBase, *market.StaleEpochError, *BusyError, *CutError, or
-	// a mistake in the report, which then leaves everything as it was.
+	// are market.ErrUnknownBase, *market.StaleEpochError, *BusyError, *CutError,
+	// *RefusedError, or a mistake in the report, which then leaves everything as it was.
 	Report(ctx context.Context, r Report) error
 	// Observe makes every replica know what the agent of a cluster sees of the
 	// manifests that it applies. taken is false for a word that was held up on its way.
-	// The errors are *BusyError, *CutError, or a mistake in it.
+	// The errors are *BusyError, *CutError, *RefusedError, or a mistake in it.
 	Observe(ctx context.Context, cluster string, report wire.Observed) (taken bool, err error)
 	// Run keeps the market in step with the store until the context ends.
 	Run(ctx context.Context) error
@@ -47,6 +47,9 @@ type Status struct {
 	Since time.Time
 	// Replicas that live, this one included, by name; of a store that is not shared this one alone.
 	Replicas []string
+	// Refused are the objects, as "<kind> <name>", whose last write the store refused,
+	// with why.
+	Refused map[string]*RefusedError
 }
 
 // BusyError refuses a report for now: the budgets of the store are spent, and what
@@ -63,11 +66,11 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("%s; send the newest list again in %s", e.Because, e.After.Round(time.Second))
 }
 
-// CutError refuses a report because the store cannot be reached (503).
+// CutError refuses a report because the store cannot be reached, or nobody heard by it (503).
 type CutError struct{ Cause string }
 
 // Error says why.
-func (e *CutError) Error() string { return "the market's store cannot be reached: " + e.Cause }
+func (e *CutError) Error() string { return "the market's store cannot be used: " + e.Cause }
 
 // Memory is the store of one daemon: its market.
 type Memory struct {

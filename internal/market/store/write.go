@@ -52,10 +52,22 @@ func (s *Shared) put(ctx context.Context, r Report, p packed) error {
 			s.reread(ctx, r.Cluster)
 			read = true
 		default:
-			return &CutError{err.Error()}
+			if was != nil && refusedBy(err) != nil {
+				s.vouchHere(r)
+			}
+			return failed(err)
 		}
 	}
 	return &BusyError{Because: "other replicas take reports of " + r.Cluster + " at the same time", After: time.Second}
+}
+
+// vouchHere notes that a provider is heard whose list the store refuses: it is not
+// silent, and sells nothing, in no replica's market.
+func (s *Shared) vouchHere(r Report) {
+	s.mu.Lock()
+	s.beats.hear(r.Cluster, r.Generation)
+	s.mu.Unlock()
+	s.opts.Market.Vouch(r.Cluster)
 }
 
 // admit asks the budgets. A provider that has to wait is heard nevertheless: its
@@ -91,7 +103,12 @@ func (s *Shared) write(ctx context.Context, r Report, p packed, was, next *list)
 		Summary: summaryOf(r.Content), Digest: p.digest,
 	}
 	for _, part := range p.parts(r.Cluster, r.Generation) {
-		if err := s.opts.API.PutPart(ctx, part); err != nil && !errors.Is(err, ErrConflict) { // one of that name has the same in it
+		err := s.opts.API.PutPart(ctx, part)
+		if errors.Is(err, ErrConflict) { // one of that name has the same in it
+			err = nil
+		}
+		s.wrote("part", r.Cluster, err)
+		if err != nil {
 			return err
 		}
 		a.Spec.Parts = append(a.Spec.Parts, part.Name)
@@ -100,7 +117,7 @@ func (s *Shared) write(ctx context.Context, r Report, p packed, was, next *list)
 		a.Spec.Report = p.bytes
 	}
 	written, err := s.opts.API.PutAdvertisement(ctx, a)
-	s.wrote("advertisement", err)
+	s.wrote("advertisement", r.Cluster, err)
 	if err != nil {
 		return err
 	}
@@ -115,18 +132,4 @@ func (s *Shared) write(ctx context.Context, r Report, p packed, was, next *list)
 	s.mu.Unlock()
 	s.keep(r.Cluster, next)
 	return nil
-}
-
-func (s *Shared) wrote(kind string, err error) {
-	if s.opts.Observer == nil {
-		return
-	}
-	switch {
-	case err == nil:
-		s.opts.Observer.StoreWrote(kind, "ok")
-	case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
-		s.opts.Observer.StoreWrote(kind, "conflict")
-	default:
-		s.opts.Observer.StoreWrote(kind, "error")
-	}
 }

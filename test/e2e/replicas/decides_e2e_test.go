@@ -33,6 +33,7 @@ const takeover = 15 * time.Second
 // Who decides is killed, cut off from the API server, cut off from git: another one
 // decides, in time, and each intent is decided once.
 func TestWhoDecides(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	ctx, h := newHub(t, asking, 3)
 	team, err := h.rig.Team(ctx, "ada")
 	if err != nil {

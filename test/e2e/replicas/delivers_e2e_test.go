@@ -21,14 +21,16 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
 
-// handover is how long a consumer may be without a replica when the one that delivered
-// there is killed: until it no longer counts as live, and its Lease runs out.
-const handover = 75 * time.Second
+// How long a consumer may be without a replica: when the one that delivered there is
+// killed, until it has missed a beat and its Lease runs out; when it stops as planned, it
+// says so.
+const handover, planned = 40 * time.Second, 5 * time.Second
 
 // Each consumer is one replica's: the others take no part in the election for its Lease,
 // and who decides knows what is seen there whichever replica delivers. When that one is
 // killed another takes over, and contracts go on.
 func TestEachConsumerIsOneReplicas(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	consumers := []string{"rome", "oslo"}
 	inputs := maps.Clone(asking)
 	delete(inputs, "clusters/rome.yaml")
@@ -65,25 +67,43 @@ func TestEachConsumerIsOneReplicas(t *testing.T) {
 		h.await(ctx, "one replica to watch "+consumer, time.Minute, func() error { return h.watched(ctx, consumer, 1) })
 	}
 
-	lost, err := h.deliverer(ctx, "rome")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lost.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	h.await(ctx, "another replica to deliver to rome", handover*slack, func() error {
-		r, err := h.deliverer(ctx, "rome")
-		if err == nil && r == lost {
-			err = fmt.Errorf("%s still holds the Lease", r.Name)
+	lose := func(how string, within time.Duration, end func(*replica) error) *replica {
+		t.Helper()
+		lost, err := h.deliverer(ctx, "rome")
+		if err == nil {
+			err = end(lost)
 		}
-		return err
-	})
-	if took := time.Since(began); took > handover*slack {
-		t.Errorf("another replica delivers to rome after %s, and should within %s", took.Round(time.Second), handover)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		h.await(ctx, "another replica to deliver to rome when one "+how, within*slack, func() error {
+			r, err := h.deliverer(ctx, "rome")
+			if err == nil && r == lost {
+				err = fmt.Errorf("%s still holds the Lease", r.Name)
+			}
+			return err
+		})
+		if took := time.Since(began); took > within*slack {
+			t.Errorf("another replica delivers to rome %s after one %s, and should within %s", took.Round(time.Second), how, within)
+		}
+		return lost
 	}
+	ended := make(chan error, 1)
+	stopped := lose("stops as planned", planned, func(r *replica) error {
+		go func() { ended <- r.Stop() }() // it may answer requests for a while
+		return nil
+	})
 	ask("second", time.Minute)
+	if err := <-ended; err != nil {
+		t.Errorf("a planned stop: %v", err)
+	}
+	if err := stopped.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitStore(ctx, h.all...)
+	lose("is killed", handover, func(r *replica) error { return r.Kill() })
+	ask("third", time.Minute)
 }
 
 // await waits for something to be no error.

@@ -7,8 +7,13 @@
 //	  - market: one market in all replicas whatever an agent reaches; a replica
 //	    killed, one cut off from the API server, the API server restarted, its objects
 //	    deleted: nobody is called silent who reports
+//	  - faults: etcd compacted, set back to an older state, full; a quota, a right that is
+//	    missing, answers that take five seconds: what is known is never older than what was
+//	    acknowledged, what is refused is said, nothing is placed on what was before, and all
+//	    goes on
 //	  - decides: who decides is killed, cut off from the API server, cut off from
 //	    git: another one decides in time, and each intent is decided once
+//	  - skewed: a replica whose clock is an hour ahead serves agents and decides nothing
 //	  - delivers: each consumer has one replica that delivers to it, and all know what
 //	    it sees there; when it is killed another one takes the cluster over
 package replicas

@@ -123,6 +123,7 @@ type gate struct {
 	mu     sync.Mutex
 	closed bool
 	open   map[net.Conn]bool
+	delay  time.Duration // of what comes back
 }
 
 func newGate(t *testing.T, to func() string) *gate {
@@ -160,6 +161,51 @@ func (g *gate) set(closed bool) {
 	}
 }
 
+// slow makes what comes back take so long, on connections that are open too.
+func (g *gate) slow(delay time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.delay = delay
+}
+
+// held is what came back, and when it is passed on.
+type held struct {
+	text []byte
+	due  time.Time
+}
+
+// back passes on what comes back, in order, each after the delay of when it came.
+func (g *gate) back(to io.Writer, from io.Reader) {
+	queue := make(chan held, 4096)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for h := range queue {
+			time.Sleep(time.Until(h.due))
+			if _, err := to.Write(h.text); err != nil {
+				for range queue { // nobody takes the rest
+				}
+				return
+			}
+		}
+	}()
+	for {
+		buffer := make([]byte, 32<<10)
+		n, err := from.Read(buffer)
+		if n > 0 {
+			g.mu.Lock()
+			due := time.Now().Add(g.delay)
+			g.mu.Unlock()
+			queue <- held{buffer[:n], due}
+		}
+		if err != nil {
+			break
+		}
+	}
+	close(queue)
+	<-done
+}
+
 func (g *gate) enter(conns ...net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -189,12 +235,14 @@ func (g *gate) pass(in net.Conn) {
 		delete(g.open, out)
 	}()
 	done := make(chan struct{}, 2)
-	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
-		go func() {
-			_, _ = io.Copy(way[1], way[0])
-			done <- struct{}{}
-		}()
-	}
+	go func() {
+		_, _ = io.Copy(out, in)
+		done <- struct{}{}
+	}()
+	go func() {
+		g.back(in, out)
+		done <- struct{}{}
+	}()
 	<-done
 }
 

@@ -41,15 +41,16 @@ func fleetOf(n int) map[string]string {
 	files := map[string]string{}
 	for i := range n {
 		files["clusters/"+provider(i)+".yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + provider(i) + "}\n" +
-			"spec: {roles: [provider], endpoint: \"https://p.example.org:6443\", defaultPrice: {currency: EUR, perHour: {cpu: \"0.02\", gpu: \"2.80\"}}}\n"
+			"spec: {roles: [provider], endpoint: \"https://p.example.org:6443\", defaultPrice: {currency: EUR, perHour: {cpu: \"0.02\", memoryGi: \"0.003\", gpu: \"2.80\"}}}\n"
 	}
 	return files
 }
 
 // agent reports as an agent does, to whomever the balancer chooses.
 type agent struct {
-	hub  *hub
-	name string
+	hub   *hub
+	name  string
+	model string // of its GPUs
 
 	mu         sync.Mutex
 	gpus       int64
@@ -61,7 +62,7 @@ type agent struct {
 }
 
 func (h *hub) agent(name string) *agent {
-	return &agent{hub: h, name: name, gpus: 8, generation: wire.Generation{Epoch: uint64(time.Now().UnixNano()), N: 1}, line: h.line(name)} //nolint:gosec // after 1970
+	return &agent{hub: h, name: name, model: "nvidia-h100", gpus: 8, generation: wire.Generation{Epoch: uint64(time.Now().UnixNano()), N: 1}, line: h.line(name)} //nolint:gosec // after 1970
 }
 
 // run reports until the context ends.
@@ -130,8 +131,8 @@ func (a *agent) list() []byte {
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFlavor},
 		Metadata: v1alpha1.Metadata{Name: "h100", Namespace: a.name},
 		Spec: v1alpha1.FlavorSpec{
-			Capacity: v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(a.gpus), v1alpha1.CPU: v1alpha1.AmountOf(256_000), v1alpha1.Memory: v1alpha1.AmountOf(1 << 40)},
-			GPU:      &v1alpha1.FlavorGPU{Vendor: "nvidia", Model: "nvidia-h100", UnitsPerGPU: 1, ResourceName: "nvidia.com/gpu"},
+			Capacity: v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(a.gpus), v1alpha1.CPU: v1alpha1.AmountOf(256_000), v1alpha1.Memory: v1alpha1.AmountOf(1 << 41)},
+			GPU:      &v1alpha1.FlavorGPU{Vendor: "nvidia", Model: a.model, UnitsPerGPU: 1, ResourceName: "nvidia.com/gpu"},
 		},
 	}}})
 	if err != nil {
@@ -216,6 +217,7 @@ func (h *hub) calm(ctx context.Context, what string, d time.Duration, who ...*re
 // Three replicas behind one address have one market, whatever happens to one of
 // them, to the API server or to its objects.
 func TestOneMarketBehindOneAddress(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	ctx, h := newHub(t, fleetOf(providers), 3, "--agent-silence", silence.String())
 	objects := h.objects()
 	h.awaitStore(ctx, h.all...)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
@@ -66,6 +67,9 @@ func (d *Daemon) Restart(context.Context) error {
 	d.Program = p
 	return nil
 }
+
+// Args is its command line without the program's name.
+func (d *Daemon) Args() []string { return slices.Clone(d.args) }
 
 // NotifyPushes lets the git server call the daemon's webhook after each push.
 func (d *Daemon) NotifyPushes(ctx context.Context) {

@@ -39,12 +39,43 @@ func (a *API) Watch(ctx context.Context, w store.Watcher) error {
 		gone: w.HeartbeatGone,
 	}
 	all.followers = []*follower{ads, seen, beats}
-	var wait sync.WaitGroup
-	wait.Go(func() { a.reflector("advertisements", &marketcrd.Advertisement{}, ads).RunWithContext(ctx) })
-	wait.Go(func() { a.reflector("observations", &marketcrd.Observation{}, seen).RunWithContext(ctx) })
-	wait.Go(func() { a.reflector("heartbeats", &marketcrd.Heartbeat{}, beats).RunWithContext(ctx) })
-	wait.Wait()
+	for ctx.Err() == nil {
+		a.follow(ctx, ads, seen, beats)
+		for _, f := range all.followers {
+			if f.begins(); ctx.Err() == nil {
+				f.broken(errAgain)
+			}
+		}
+	}
 	return nil
+}
+
+// errAgain is why a watch is interrupted that begins again.
+var errAgain = errors.New("all is listed again")
+
+// follow lists and watches all kinds until the context ends, or Again.
+func (a *API) follow(ctx context.Context, ads, seen, beats *follower) {
+	turn, end := context.WithCancel(ctx)
+	defer end()
+	var wait sync.WaitGroup
+	// A reflector that has ended forgets which version it followed.
+	wait.Go(func() { a.reflector("advertisements", &marketcrd.Advertisement{}, ads).RunWithContext(turn) })
+	wait.Go(func() { a.reflector("observations", &marketcrd.Observation{}, seen).RunWithContext(turn) })
+	wait.Go(func() { a.reflector("heartbeats", &marketcrd.Heartbeat{}, beats).RunWithContext(turn) })
+	select {
+	case <-ctx.Done():
+	case <-a.again:
+	}
+	end()
+	wait.Wait()
+}
+
+// Again implements store.API.
+func (a *API) Again() {
+	select {
+	case a.again <- struct{}{}:
+	default:
+	}
 }
 
 // reflector lists and follows one kind.

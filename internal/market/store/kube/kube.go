@@ -14,7 +14,11 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +36,8 @@ import (
 type API struct {
 	client    client.WithWatch
 	namespace string
+	beat      atomic.Pointer[string] // the resourceVersion of the Heartbeat that was written last
+	again     chan struct{}          // all is to be listed again
 }
 
 // callTimeout bounds a single request; watches have none.
@@ -49,7 +55,7 @@ func New(config *rest.Config, namespace string) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the market's store: %w", err)
 	}
-	return &API{client: c, namespace: namespace}, nil
+	return &API{client: c, namespace: namespace, again: make(chan struct{}, 1)}, nil
 }
 
 // Installed reports whether the cluster serves the kinds. An error means that it
@@ -146,43 +152,96 @@ func (a *API) DeletePart(ctx context.Context, name string) error {
 	return a.delete(ctx, name, &marketcrd.AdvertisementPart{})
 }
 
+// DeleteAdvertisement implements store.API.
+func (a *API) DeleteAdvertisement(ctx context.Context, provider, version string) error {
+	return a.delete(ctx, provider, &marketcrd.Advertisement{}, client.Preconditions{ResourceVersion: &version})
+}
+
+// DeleteObservation implements store.API.
+func (a *API) DeleteObservation(ctx context.Context, cluster, version string) error {
+	return a.delete(ctx, cluster, &marketcrd.Observation{}, client.Preconditions{ResourceVersion: &version})
+}
+
 // DeleteHeartbeat implements store.API.
 func (a *API) DeleteHeartbeat(ctx context.Context, replica string) error {
 	return a.delete(ctx, replica, &marketcrd.Heartbeat{})
 }
 
-func (a *API) delete(ctx context.Context, name string, o client.Object) error {
+func (a *API) delete(ctx context.Context, name string, o client.Object, options ...client.DeleteOption) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	o.SetName(name)
 	o.SetNamespace(a.namespace)
-	return outcome(client.IgnoreNotFound(a.client.Delete(ctx, o)))
+	return outcome(client.IgnoreNotFound(a.client.Delete(ctx, o, options...)))
 }
 
-// PutHeartbeat implements store.API.
+// PutHeartbeat implements store.API. One request is enough while nobody else writes it.
 func (a *API) PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	version := a.beat.Load()
 	for range 3 {
 		out := h.DeepCopy()
 		out.Namespace = a.namespace
-		was := &marketcrd.Heartbeat{}
-		err := a.client.Get(ctx, client.ObjectKeyFromObject(out), was)
-		switch {
-		case apierrors.IsNotFound(err):
-			err = a.client.Create(ctx, out)
-		case err == nil:
-			out.ResourceVersion = was.ResourceVersion
-			err = a.client.Update(ctx, out)
+		if version != nil {
+			out.ResourceVersion = *version
 		}
+		err := a.put(ctx, out)
 		if err == nil {
+			a.beat.Store(&out.ResourceVersion)
 			return nil
 		}
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
-			return outcome(err)
+		if version = nil; !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+			return err // what was written last is still known: a store that was away may come back older
+		}
+		was := &marketcrd.Heartbeat{}
+		switch err := a.get(ctx, h.Name, was); {
+		case err == nil:
+			version = &was.ResourceVersion
+		case !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+		if last := a.beat.Swap(nil); last != nil && older(was.ResourceVersion, *last) {
+			return fmt.Errorf("%w: this replica's Heartbeat is of version %q, and was written as version %s", store.ErrSetBack, was.ResourceVersion, *last)
 		}
 	}
 	return store.ErrConflict
+}
+
+// older reports whether an object's version is before another one; "" is of none.
+func older(version, than string) bool {
+	a, err := strconv.ParseUint(version, 10, 64)
+	b, errThan := strconv.ParseUint(than, 10, 64)
+	return errThan == nil && (version == "" || err == nil && a < b)
+}
+
+// full is how etcd refuses a write when it has no room; the API server hands it on.
+const full = "database space exceeded"
+
+// RefusalOf is that an API server was reached and refuses a request, nil where it does not.
+func RefusalOf(err error) *store.RefusedError {
+	why := store.Refusal("")
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		why = store.RefusalQuota
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		why = store.RefusalForbidden
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		why = store.RefusalInvalid
+	case strings.Contains(err.Error(), full):
+		why = store.RefusalFull
+	default:
+		return nil
+	}
+	return &store.RefusedError{Why: why, Cause: err}
+}
+
+// noNamespace reports whether an object is not there because its namespace is not.
+func noNamespace(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
 // outcome is an error of the API server in the store's words.
@@ -190,6 +249,10 @@ func outcome(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case RefusalOf(err) != nil:
+		return RefusalOf(err)
+	case apierrors.IsNotFound(err) && noNamespace(err):
+		return err
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w: %w", store.ErrNotFound, err)
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):

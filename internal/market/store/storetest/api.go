@@ -37,6 +37,7 @@ type Objects struct {
 	// log of changes; watchers read on from where they are.
 	log     []event
 	written map[string]int
+	state   int // grows with SetBack
 }
 
 type event struct {
@@ -54,10 +55,14 @@ type API struct {
 	mu      sync.Mutex
 	watcher store.Watcher
 	at      int
+	state   int // of the objects, as it follows them
 	out     bool
+	beat    int64 // the version of the Heartbeat that was written last
 	// Fault, when set, is asked before each write, by kind; what it returns fails
 	// the write, after it was made if made.
 	Fault func(kind string) (fails, made bool)
+	// Refuse, when set, is asked before each write, by kind and name; an error is the answer.
+	Refuse func(kind, name string) error
 }
 
 // API gives a replica a way of its own.
@@ -118,7 +123,9 @@ func (a *API) Deliver(most int) int {
 		for _, name := range slices.Sorted(maps.Keys(o.beats)) {
 			events = append(events, event{beat: o.beats[name].DeepCopy()})
 		}
-		at = len(o.log)
+		at, a.state = len(o.log), o.state
+	} else if a.state != o.state { // what it follows tells nothing any more
+		at = min(at, len(o.log))
 	} else {
 		end := len(o.log)
 		if most > 0 {
@@ -148,6 +155,13 @@ func (a *API) Deliver(most int) int {
 	return len(events)
 }
 
+// Again implements store.API.
+func (a *API) Again() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at = -1
+}
+
 // Behind is how many changes the watcher has not been told.
 func (a *API) Behind() int {
 	a.mu.Lock()
@@ -159,9 +173,14 @@ func (a *API) Behind() int {
 }
 
 // write makes a change, with the fault that it is to have.
-func (a *API) write(kind string, change func() error) error {
+func (a *API) write(kind, name string, change func() error) error {
 	if a.isOut() {
 		return ErrOut
+	}
+	if a.Refuse != nil {
+		if err := a.Refuse(kind, name); err != nil {
+			return err
+		}
 	}
 	fails, made := false, false
 	if a.Fault != nil {
@@ -202,7 +221,7 @@ func (a *API) Advertisement(_ context.Context, provider string) (*marketcrd.Adve
 func (a *API) PutAdvertisement(_ context.Context, ad *marketcrd.Advertisement) (*marketcrd.Advertisement, error) {
 	out := ad.DeepCopy()
 	o := a.objects
-	err := a.write("advertisement", func() error {
+	err := a.write("advertisement", ad.Name, func() error {
 		was := o.ads[ad.Name]
 		switch {
 		case was == nil && ad.ResourceVersion != "":
@@ -242,7 +261,7 @@ func (a *API) Observation(_ context.Context, cluster string) (*marketcrd.Observa
 func (a *API) PutObservation(_ context.Context, seen *marketcrd.Observation) (*marketcrd.Observation, error) {
 	out := seen.DeepCopy()
 	o := a.objects
-	err := a.write("observation", func() error {
+	err := a.write("observation", seen.Name, func() error {
 		was := o.seen[seen.Name]
 		switch {
 		case was == nil && seen.ResourceVersion != "":
@@ -259,6 +278,38 @@ func (a *API) PutObservation(_ context.Context, seen *marketcrd.Observation) (*m
 		return nil
 	})
 	return out, err
+}
+
+// DeleteAdvertisement implements store.API.
+func (a *API) DeleteAdvertisement(_ context.Context, provider, version string) error {
+	o := a.objects
+	return a.write("advertisement", provider, func() error {
+		if was := o.ads[provider]; was == nil || was.ResourceVersion != version {
+			return store.ErrConflict
+		}
+		delete(o.ads, provider)
+		o.log = append(o.log, event{lost: provider})
+		return nil
+	})
+}
+
+// DeleteObservation implements store.API.
+func (a *API) DeleteObservation(_ context.Context, cluster, version string) error {
+	o := a.objects
+	return a.write("observation", cluster, func() error {
+		if was := o.seen[cluster]; was == nil || was.ResourceVersion != version {
+			return store.ErrConflict
+		}
+		delete(o.seen, cluster)
+		return nil
+	})
+}
+
+// Names are the clusters that have an Advertisement, and those that have an Observation.
+func (o *Objects) Names() (advertisements, observations []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Sorted(maps.Keys(o.ads)), slices.Sorted(maps.Keys(o.seen))
 }
 
 // Part implements store.API.
@@ -278,7 +329,7 @@ func (a *API) Part(_ context.Context, name string) (*marketcrd.AdvertisementPart
 // PutPart implements store.API.
 func (a *API) PutPart(_ context.Context, p *marketcrd.AdvertisementPart) error {
 	o := a.objects
-	return a.write("part", func() error {
+	return a.write("part", p.Name, func() error {
 		if o.parts[p.Name] != nil {
 			return store.ErrConflict
 		}
@@ -302,7 +353,7 @@ func (a *API) Parts(context.Context) ([]string, error) {
 
 // DeletePart implements store.API.
 func (a *API) DeletePart(_ context.Context, name string) error {
-	return a.write("part", func() error {
+	return a.write("part", name, func() error {
 		delete(a.objects.parts, name)
 		return nil
 	})
@@ -311,13 +362,18 @@ func (a *API) DeletePart(_ context.Context, name string) error {
 // PutHeartbeat implements store.API.
 func (a *API) PutHeartbeat(_ context.Context, h *marketcrd.Heartbeat) error {
 	o := a.objects
-	return a.write("heartbeat", func() error {
+	return a.write("heartbeat", h.Name, func() error {
 		out := h.DeepCopy()
+		if was := o.beats[h.Name]; a.beat > 0 && (was == nil || versionOf(was) < a.beat) {
+			a.beat = 0
+			return store.ErrSetBack
+		}
 		out.ResourceVersion = o.next()
 		if o.beats == nil {
 			o.beats = map[string]*marketcrd.Heartbeat{}
 		}
 		o.beats[h.Name] = out
+		a.beat = versionOf(out)
 		o.log = append(o.log, event{beat: out.DeepCopy()})
 		return nil
 	})
@@ -326,7 +382,7 @@ func (a *API) PutHeartbeat(_ context.Context, h *marketcrd.Heartbeat) error {
 // DeleteHeartbeat implements store.API.
 func (a *API) DeleteHeartbeat(_ context.Context, replica string) error {
 	o := a.objects
-	return a.write("heartbeat", func() error {
+	return a.write("heartbeat", replica, func() error {
 		if o.beats[replica] != nil {
 			delete(o.beats, replica)
 			o.log = append(o.log, event{gone: replica})
@@ -399,6 +455,12 @@ func zip(text []byte) []byte {
 	return out.Bytes()
 }
 
+// versionOf is an object's version as a number.
+func versionOf(h *marketcrd.Heartbeat) int64 {
+	n, _ := strconv.ParseInt(h.ResourceVersion, 10, 64)
+	return n
+}
+
 // Skip makes the watcher never be told what it has not been told yet.
 func (a *API) Skip() {
 	a.objects.mu.Lock()
@@ -409,11 +471,28 @@ func (a *API) Skip() {
 	a.at = end
 }
 
-// Snapshot is all that there is, for Restore.
+// Snapshot is all that there is, for Restore and SetBack.
 func (o *Objects) Snapshot() map[string]*marketcrd.Advertisement {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.ads)
+}
+
+// Backup is the whole state, for SetBack.
+func (o *Objects) Backup() *Objects {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return &Objects{version: o.version, ads: maps.Clone(o.ads), parts: maps.Clone(o.parts), beats: maps.Clone(o.beats), seen: maps.Clone(o.seen)}
+}
+
+// SetBack makes the state that of a Backup, versions too: watchers are told nothing,
+// because theirs are of another state, until they ask Again.
+func (o *Objects) SetBack(to *Objects) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.version, o.ads, o.parts, o.beats, o.seen = to.version, maps.Clone(to.ads), maps.Clone(to.parts), maps.Clone(to.beats), maps.Clone(to.seen)
+	o.state++
+	o.log = nil
 }
 
 // Restore puts Advertisements back as they were, as who restores etcd does; watchers
@@ -428,4 +507,22 @@ func (o *Objects) Restore(ads map[string]*marketcrd.Advertisement) {
 		o.ads[name] = ad
 		o.log = append(o.log, event{ad: ad.DeepCopy()})
 	}
+}
+
+// Deafen makes the watcher be told nothing, as by a watch of a state that is no more,
+// until it asks Again.
+func (a *API) Deafen() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.state--
+}
+
+// Asked reports whether all was asked for Again and has not been told yet; it then waits
+// for the next time.
+func (a *API) Asked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	asked := a.at < 0
+	a.at = max(a.at, 0)
+	return asked
 }
