@@ -13,36 +13,22 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/ui"
 )
 
 // operatorsPort is plain on the loopback interface; elsewhere it is TLS, and
 // shows who asks no more than what certificate or token allow.
 func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, error) {
+	board := d.dashboard()
 	handle := server.Operators{
 		Metrics: d.metrics, Market: d.market,
 		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "market-writes", Run: d.storeTakes}, {Name: "leader-lease", Run: func() error { return d.election.Refused() }}, {Name: "pushes", Run: o.pushes.Err}},
 		Agents:    []server.Check{{Name: "market", Run: d.storeUp}},
-		Dashboard: d.dashboard(),
+		Dashboard: board,
 		Trust:     func() wire.Trust { return d.loop.View().Trust },
 		Sources:   d.sources.Status,
 	}
-	if err := d.metrics.Register(server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures)); err != nil {
-		return server.Port{}, fmt.Errorf("serve operators: %w", err)
-	}
-	if err := d.metrics.Register(server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }}); err != nil {
-		return server.Port{}, fmt.Errorf("serve operators: %w", err)
-	}
-	if err := d.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "fleetbroker_inputs_unverified", Help: "Files of the inputs of which the newest version is not acted on, because no authorised account has signed it.",
-	}, func() float64 { return float64(len(d.loop.View().Unverified())) })); err != nil {
-		return server.Port{}, fmt.Errorf("serve operators: %w", err)
-	}
-	if err := d.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "fleetbroker_state_unwritten", Help: "Files of the state directory that cannot be written at present; /readyz has the reasons.",
-	}, func() float64 { return float64(d.state.Failing()) })); err != nil {
-		return server.Port{}, fmt.Errorf("serve operators: %w", err)
-	}
-	if err := d.metrics.Register(d.refusals()...); err != nil {
+	if err := d.metrics.Register(o.collectors(d, handle, board)...); err != nil {
 		return server.Port{}, fmt.Errorf("serve operators: %w", err)
 	}
 	port := server.Port{Name: "operators", Address: o.operators}
@@ -64,6 +50,19 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	}
 	port.Handler = server.NewOperators(handle)
 	return port, nil
+}
+
+// collectors are the figures beside those that rooms count.
+func (o *runOptions) collectors(d *daemon, handle server.Operators, board *ui.UI) []prometheus.Collector {
+	return append(d.refusals(),
+		server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures), ui.Collector(board),
+		server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "fleetbroker_inputs_unverified", Help: "Files of the inputs of which the newest version is not acted on, because no authorised account has signed it.",
+		}, func() float64 { return float64(len(d.loop.View().Unverified())) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "fleetbroker_state_unwritten", Help: "Files of the state directory that cannot be written at present; /readyz has the reasons.",
+		}, func() float64 { return float64(d.state.Failing()) }))
 }
 
 // refusals are the figures of what the cluster that replicas share refuses.

@@ -90,6 +90,9 @@ func NewMetrics() *Metrics {
 	return m
 }
 
+// Describe tells which metrics there are, those too of which there is no series yet.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { m.registry.Describe(ch) }
+
 // Handler answers a scrape.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})

@@ -18,6 +18,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/fleetbroker/fleetbroker/internal/monitoring"
 )
 
 // root is the top of the repository, seen from here.
@@ -197,6 +199,16 @@ func TestBrokenLinks(t *testing.T) {
 	for link, want := range cases {
 		if got := broken(t, "test/env/crds/README.md", link); got != want {
 			t.Errorf("%s: got %q, want %q", link, got, want)
+		}
+	}
+}
+
+// Each alert leads to an entry of the runbook.
+func TestAlertsLeadToTheRunbook(t *testing.T) {
+	const runbook = "fleet-repo-template/docs/runbook.md"
+	for _, a := range monitoring.Alerts() {
+		if problem := broken(t, runbook, "#"+a.Entry); problem != "" {
+			t.Errorf("alert %s: #%s %s", a.Name, a.Entry, problem)
 		}
 	}
 }

@@ -2,7 +2,8 @@
 // etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl,
 // Liqo, helm (for its chart), kwok, which lets fake nodes run pods, and Flux;
 // Gitea, which is the forge of the tests and needs a C compiler for its sqlite;
-// the linter of `make lint`, and the linter of the template's workflows.
+// the linter of `make lint`, the linter of the template's workflows, and Prometheus's tool
+// for rules.
 //
 // Nothing is downloaded but Go modules. Each program has a module of its own
 // under this directory (its dependencies would fight with the project's), whose

@@ -26,6 +26,7 @@ const (
 	GolangciVersion   = "v2.15.0"
 	ActionlintVersion = "v1.7.12"
 	VulnVersion       = "v1.9.0" // govulncheck
+	PrometheusVersion = "v0.316.0"
 )
 
 // Environment variables that say where programs are.
@@ -77,6 +78,7 @@ var programs = map[string]program{
 	"gitea":                   {module: "gitea", version: GiteaVersion, pkg: "code.gitea.io/gitea", tags: "sqlite sqlite_unlock_notify"},
 	"golangci-lint":           {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	"govulncheck":             {module: "govulncheck", version: VulnVersion, pkg: "golang.org/x/vuln/cmd/govulncheck"},
+	"promtool":                {module: "prometheus", version: PrometheusVersion, pkg: "github.com/prometheus/prometheus/cmd/promtool"},
 	"actionlint":              {module: "actionlint", version: ActionlintVersion, pkg: "github.com/rhysd/actionlint/cmd/actionlint"},
 }
 

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	agentmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/yaml"
+
+	_ "github.com/fleetbroker/fleetbroker/internal/agent" // registers its metrics
+	"github.com/fleetbroker/fleetbroker/internal/monitoring"
+	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/test/tools"
+)
+
+// described are the metrics of the daemon and of the agent, by name.
+func described(t *testing.T) map[string]bool {
+	t.Helper()
+	all := append((&runOptions{}).collectors(&daemon{}, server.Operators{}, nil), agentmetrics.Registry.(prometheus.Collector)) //nolint:forcetypeassert // it is a Registry
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		server.NewMetrics().Describe(descs)
+		for _, c := range all {
+			c.Describe(descs)
+		}
+	}()
+	out, name := map[string]bool{}, regexp.MustCompile(`fqName: "([^"]+)"`)
+	for d := range descs {
+		out[name.FindStringSubmatch(d.String())[1]] = true
+	}
+	return out
+}
+
+// Every metric that an alert or a panel names exists.
+func TestAlertsAndDashboardsNameMetricsThatExist(t *testing.T) {
+	metrics, named := described(t), regexp.MustCompile(`\b(?:fleetbroker|process|go)_[a-z0-9_]+\b`)
+	used := map[string]bool{}
+	check := func(where, expr string) {
+		for _, name := range named.FindAllString(expr, -1) {
+			for _, part := range []string{"_bucket", "_sum", "_count"} {
+				if base, cut := strings.CutSuffix(name, part); cut && metrics[base] {
+					name = base
+				}
+			}
+			if used[name] = true; !metrics[name] {
+				t.Errorf("%s: there is no metric %s", where, name)
+			}
+		}
+	}
+	for _, a := range monitoring.Alerts() {
+		check(a.Name, a.Expr)
+	}
+	for _, b := range monitoring.Dashboards() {
+		for _, v := range b.Variables {
+			check(b.UID, v.Metric)
+		}
+		for _, p := range b.Panels {
+			for _, q := range p.Queries {
+				check(b.UID+": "+p.Title, q.Expr)
+			}
+		}
+	}
+	if len(used) < 30 {
+		t.Errorf("%d metrics are shown, which is not all of it", len(used))
+	}
+	for name := range metrics {
+		if strings.HasPrefix(name, "fleetbroker_") && !used[name] {
+			t.Logf("neither an alert nor a panel shows %s", name)
+		}
+	}
+}
+
+// ruleCase is how an alert begins, and how it does not.
+type ruleCase struct {
+	alert, series string
+	// firing and calm are values a minute, as promtool writes them.
+	firing, calm string
+	// labels beside the severity, and summary, of the alert that fires.
+	labels  map[string]string
+	summary string
+}
+
+var ruleCases = []ruleCase{
+	{"FleetbrokerDown", `up`, "1x120", "", map[string]string{"program": "fleetbroker"}, "No replica of fleetbroker is scraped: nothing is decided, and agents are not heard."},
+	{"FleetbrokerDeaf", `fleetbroker_deaf{pod="a"}`, "1x120", "0x120", nil, "Fewer than half of the providers that hold contracts report: nothing is moved, refused or queued."},
+	{"FleetbrokerMarketStoreCut", `fleetbroker_market_store_cut{pod="a"}`, "1x120", "0 1 1 0x117", map[string]string{"pod": "a"}, "Replica a cannot use the market's store: it hears no agent and places nothing."},
+	{"FleetbrokerMarketStoreRefuses", `fleetbroker_market_store_refused{pod="a"}`, "3x120", "0x120", map[string]string{"pod": "a"}, "The cluster refuses 3 objects of the market's store: what those providers changed is not sold."},
+	{"FleetbrokerLeaseRefused", `fleetbroker_leader_lease_refused{pod="a"}`, "1x120", "0x120", map[string]string{"pod": "a"}, "Replica a may not write the Lease of who decides."},
+	{"FleetbrokerTrustAlarm", `fleetbroker_trust_alarms{pod="a"}`, "2x120", "0x120", nil, "What the repository says of itself contradicts what was signed before: look before anything is merged."},
+	{"FleetbrokerPlansDiffer", `fleetbroker_planner_checks_total{result="different",pod="a"}`, "0x60 1x60", "0x120", nil, "A plan differed from the one made from nothing. The latter was taken; report it."},
+	{"FleetbrokerPlannerFault", `fleetbroker_planner_faults_total{pod="a"}`, "0x90 1x30", "0x120", nil, "The planner's session could not be updated, and plans were made from nothing."},
+	{"FleetbrokerStateUnwritten", `fleetbroker_state_unwritten{pod="a"}`, "2x120", "0x120", map[string]string{"pod": "a"}, "Replica a cannot write 2 files of its state directory."},
+	{"FleetbrokerPushesConflict", `fleetbroker_push_conflicts_total{pod="a"}`, "0+30x120", "0+1x120", nil, "Pushes are refused all the time because others move the branch."},
+	{"FleetbrokerPushesHeld", `fleetbroker_push_held_seconds{pod="a"}`, "90x120", "30x120", nil, "The forge's limits hold pushes back for 1m 30s."},
+	{"FleetbrokerInputsUnverified", `fleetbroker_inputs_unverified{pod="a"}`, "2x120", "0x120", nil, "2 files of the inputs are not acted on, because no authorised account has signed them."},
+	{"FleetbrokerSourceFrozen", `fleetbroker_source_frozen{source="vision",pod="a"}`, "1x120", "0x120", map[string]string{"source": "vision"}, "Nothing new is taken of the repository vision."},
+	{"FleetbrokerNotDelivered", `fleetbroker_delivery_refused{cluster="rome",pod="a"}`, "4x120", "0x120", map[string]string{"cluster": "rome"}, "4 things are not delivered to cluster rome."},
+	{"FleetbrokerProviderNotHeard", `fleetbroker_providers{state="Lost",pod="a"}`, "1x120", "0x120", map[string]string{"state": "Lost"}, "1 providers are Lost."},
+	{"FleetbrokerReportsRefused", `fleetbroker_advert_total{cluster="paris",result="rejected",pod="a"}`, "0+1x120", "0x120", map[string]string{"cluster": "paris"}, "Reports of cluster paris are refused."},
+	{"FleetbrokerProviderContradicted", `fleetbroker_provider_condition{provider="paris",type="PriceContradicted",pod="a"}`, "1x120", "0x120", map[string]string{"provider": "paris", "type": "PriceContradicted"}, "Provider paris needs a look: PriceContradicted."},
+	{"FleetbrokerContractDegraded", `fleetbroker_contracts{phase="Degraded",reason="NotHeld",pod="a"}`, "2x120", "0x120", nil, "2 contracts are Degraded: their providers do not keep them."},
+	{"FleetbrokerContractNotActive", `fleetbroker_contracts{phase="Peering",reason="",pod="a"}`, "1x120", "1x110 0 1x9", nil, "1 contracts or more have been Reserved or Peering for half an hour."},
+	{"FleetbrokerContractReleasing", `fleetbroker_contracts{phase="Releasing",reason="",pod="a"}`, "1x120", "1x110 0 1x9", nil, "1 contracts or more have been Releasing for an hour: something holds them."},
+	{"FleetbrokerIntentWaits", `fleetbroker_queue_oldest_seconds{pod="a"}`, "90000x120", "80000x120", nil, "An intent has waited for 1d 1h 0m 0s."},
+	{"FleetbrokerBudgetNearLimit", `fleetbroker_budget{tenant="vision",currency="EUR",kind="accrued",pod="a"}`, "95x120", "50x120", map[string]string{"tenant": "vision", "currency": "EUR"}, "Tenant vision has used 95% of its budget of this month."},
+	{"FleetAgentNotAccepted", `fleetbroker_agent_last_accepted_timestamp_seconds{cluster="paris",pod="a"}`, "3600x120", "0+60x120", map[string]string{"cluster": "paris"}, "No broker has taken a report of cluster paris for 1h 0m 0s."},
+}
+
+// Each alert fires when what it is about is so, and not before, by Prometheus's own
+// evaluation.
+func TestAlertsFire(t *testing.T) {
+	promtool, err := tools.Find(t.Context(), "promtool", os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := filepath.Abs("../../fleet-repo-template/install/monitoring/rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := map[string]monitoring.Alert{}
+	for _, a := range monitoring.Alerts() {
+		alerts[a.Name] = a
+	}
+	var tests []any
+	for _, c := range ruleCases {
+		a := alerts[c.alert]
+		delete(alerts, c.alert)
+		labels := map[string]string{"severity": a.Severity}
+		maps.Copy(labels, c.labels)
+		fires := map[string]any{"exp_labels": labels, "exp_annotations": map[string]string{"summary": c.summary, "runbook_url": monitoring.Runbook + "#" + a.Entry}}
+		for values, expected := range map[string][]any{c.firing: {fires}, c.calm: {}} {
+			series := []any{map[string]string{"series": `fleetbroker_budget{tenant="vision",currency="EUR",kind="limit",pod="a"}`, "values": "100x120"}}
+			if c.alert != "FleetbrokerDown" || values == c.calm {
+				series = append(series, map[string]string{"series": `fleetbroker_build_info{program="fleetbroker",pod="a"}`, "values": "1x120"})
+			}
+			if values != "" {
+				series = append(series, map[string]string{"series": c.series, "values": values})
+			}
+			tests = append(tests, map[string]any{
+				"name": c.alert + " with " + values, "interval": "1m", "input_series": series,
+				"alert_rule_test": []any{map[string]any{"eval_time": "2h", "alertname": c.alert, "exp_alerts": expected}},
+			})
+		}
+	}
+	for name := range alerts {
+		t.Errorf("%s has no case", name)
+	}
+	text, err := yaml.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "1m", "tests": tests})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "alerts.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"check", "rules", rules}, {"test", "rules", file}} {
+		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}

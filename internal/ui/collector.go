@@ -1,0 +1,73 @@
+package ui
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// collector gives the fleet's figures as the dashboard shows them.
+type collector struct {
+	ui                                              *UI
+	intents, providers, gpus, oldest, perHour, deaf *prometheus.Desc
+}
+
+// Collector are the fleet's figures for Prometheus, by the newest round that pages show.
+// Before the first round there are none. Each figure has at most some 64 series.
+func Collector(u *UI) prometheus.Collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("fleetbroker_"+name, help, labels, nil)
+	}
+	return &collector{
+		ui:        u,
+		intents:   desc("intents", "Intents by state and code of the reason (other: beyond 64 of them).", "state", "reason"),
+		providers: desc("providers", "Providers by state: Ready, Cordoned, Draining, Silent, Lost, Elsewhere, Unreported.", "state"),
+		gpus:      desc("gpus", "GPUs of all offers by model, and kind: capacity, used (by the provider itself), held (by contracts), free (for sale now).", "model", "kind"),
+		oldest:    desc("queue_oldest_seconds", "How long the intent has waited that has waited longest; 0 when none waits."),
+		perHour:   desc("spend_per_hour", "What all contracts cost an hour now.", "currency"),
+		deaf:      desc("deaf", "1 while too few providers report, so that nothing is moved, refused or queued."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.intents, c.providers, c.gpus, c.oldest, c.perHour, c.deaf} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	m, err := c.ui.newest()
+	if err != nil || m == nil {
+		return // nothing is known yet; /readyz says why
+	}
+	l := m.Levels()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		for i := range labels { // words of files and agents
+			labels[i] = strings.ToValidUTF8(labels[i], "?")
+		}
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	for key, n := range l.Intents {
+		gauge(c.intents, float64(n), key[0], key[1])
+	}
+	for state, n := range l.Providers {
+		gauge(c.providers, float64(n), state)
+	}
+	for model, share := range l.GPUs {
+		for _, kind := range []struct {
+			name string
+			n    int64
+		}{{"capacity", share.Capacity}, {"used", share.Used}, {"held", share.Held}, {"free", share.Free}} {
+			gauge(c.gpus, float64(kind.n), model, kind.name)
+		}
+	}
+	gauge(c.oldest, l.Oldest.Seconds())
+	gauge(c.perHour, l.Hourly.Float(), l.Currency)
+	set := 0.0
+	if l.Deaf {
+		set = 1
+	}
+	gauge(c.deaf, set)
+}

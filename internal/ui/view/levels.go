@@ -1,0 +1,72 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// maxSeries bounds how many series one figure has: reasons and models of GPUs are words
+// of files and agents. What is beyond counts as Other.
+const maxSeries = 64
+
+// Other is what series beyond the bound are counted as.
+const Other = "other"
+
+// Levels are figures of the whole fleet, for metrics: each has a bounded number of series.
+type Levels struct {
+	// Intents by state and code of the reason, "" where there is none.
+	Intents map[[2]string]int
+	// Providers by state, as on their page.
+	Providers map[string]int
+	// GPUs of all offers by model.
+	GPUs map[string]Share
+	// Oldest is how long the intent has waited that has waited longest.
+	Oldest time.Duration
+	// Hourly is what all contracts cost, in Currency.
+	Hourly   v1alpha1.Decimal
+	Currency string
+	// Deaf: too few providers report to decide.
+	Deaf bool
+}
+
+// Levels of the model.
+func (m *Model) Levels() Levels {
+	l := Levels{
+		Intents: map[[2]string]int{}, Providers: map[string]int{}, GPUs: map[string]Share{},
+		Hourly: m.money().Hourly, Currency: m.Currency(), Deaf: m.snap.World.Deaf,
+	}
+	for i := range m.intents {
+		r := &m.intents[i]
+		key := [2]string{r.State, r.Reason}
+		if _, known := l.Intents[key]; !known && len(l.Intents) >= maxSeries {
+			key[1] = Other
+		}
+		l.Intents[key]++
+	}
+	for i := range m.providers {
+		if p := &m.providers[i]; slices.Contains(p.Roles, v1alpha1.RoleProvider) {
+			l.Providers[p.State]++
+		}
+	}
+	for i := range m.queue {
+		if at := m.queue[i].Waits; !at.IsZero() {
+			l.Oldest = max(l.Oldest, m.Now.Sub(at.Time))
+		}
+	}
+	capacity := m.capacity()
+	slices.SortStableFunc(capacity, func(a, b Capacity) int { return cmp.Compare(b.Capacity, a.Capacity) })
+	for i := range capacity {
+		c := &capacity[i]
+		model := c.Model
+		if _, known := l.GPUs[model]; !known && len(l.GPUs) >= maxSeries {
+			model = Other
+		}
+		sum := l.GPUs[model]
+		sum.add(&c.Share)
+		l.GPUs[model] = sum
+	}
+	return l
+}
