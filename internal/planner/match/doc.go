@@ -68,7 +68,8 @@
 //     it looks at in trait (making.go) and in Key, and its wording in words.go.
 //     That one also suggests a change that would meet it is relaxPlace of package explain.
 //   - a score term: its weight as a field of v1alpha1.Weights, which is checked where
-//     files are read (fleet.checker.weights), a constant and one entry of terms
+//     files are read (fleet.checker.weights; TestWeights_AreAllChecked asks for each), a
+//     constant and one entry of terms
 //     (score.go): its name, how its weight is stated, and its value, from 0 to 1 and
 //     never not a number. Score, Record, weights, the key of a class, whether each
 //     candidate is priced for itself, and the columns of `explain` follow from that.
