@@ -22,9 +22,9 @@ func (m *Money) In(d v1alpha1.Decimal, currency string) quantity.Micro {
 	return quantity.Micro(d.Micro())
 }
 
-// Hourly is what a contract costs an hour outside of its price windows, in any
+// hourly is what a contract costs an hour outside of its price windows, in any
 // phase.
-func (m *Money) Hourly(c *v1alpha1.Contract) quantity.Micro {
+func (m *Money) hourly(c *v1alpha1.Contract) quantity.Micro {
 	return m.In(c.Spec.Price.Hourly, c.Spec.Price.Currency)
 }
 
@@ -42,8 +42,8 @@ func (m *Money) Peak(c *v1alpha1.Contract) quantity.Micro {
 	return m.In(p, c.Spec.Price.Currency)
 }
 
-// Hold is what a charged contract will still cost this month, 0 of others.
-func (m *Money) Hold(c *v1alpha1.Contract) quantity.Micro {
+// hold is what a charged contract will still cost this month, 0 of others.
+func (m *Money) hold(c *v1alpha1.Contract) quantity.Micro {
 	if c == nil || !c.Status.Phase.Charged() {
 		return 0
 	}
