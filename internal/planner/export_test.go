@@ -57,7 +57,7 @@ func MeasurePace(w draft.World) *Pace {
 	classes := map[*match.Class]bool{}
 	for _, j := range waiting {
 		for alt := range j.Alternatives() {
-			s := r.ShapeOf(j, alt)
+			s := r.ClassOf(j, alt)
 			classes[s] = true
 			s.Best(func(*match.Candidate) bool { return true }, false)
 		}
@@ -74,7 +74,7 @@ func MeasurePace(w draft.World) *Pace {
 	lap()
 	seen := map[*match.Class]bool{}
 	for _, j := range waiting {
-		s := r.ShapeOf(j, 0)
+		s := r.ClassOf(j, 0)
 		lap()
 		r.Fill(j, place.Request{})
 		if took := lap(); seen[s] {

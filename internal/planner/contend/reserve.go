@@ -106,7 +106,7 @@ func (r *Contest) keptFrom(j *draft.Job, kept []*claim) (*claim, *inventory.Offe
 		own = c.booked
 	}
 	for alt := range j.Alternatives() {
-		s := r.ShapeOf(j, alt)
+		s := r.ClassOf(j, alt)
 		for _, c := range kept {
 			if c.job == j || c.job.Priority < j.Priority {
 				continue
@@ -204,7 +204,7 @@ func (r *backfill) endsThatMatter(known []Ending) []Ending {
 	j := r.job
 	var classes []*match.Class
 	for alt := range j.Alternatives() {
-		classes = append(classes, r.ShapeOf(j, alt))
+		classes = append(classes, r.ClassOf(j, alt))
 	}
 	var out []Ending
 	for i := range known {

@@ -143,7 +143,7 @@ func (r *Placer) obeys(j *draft.Job, q Request, c *v1alpha1.Contract, o *invento
 	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 {
 		return true
 	}
-	x := r.rulesFor(j, Request{}, r.ShapeFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
+	x := r.rulesFor(j, Request{}, r.ClassFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
 	return x.Breaks(o) == ""
 }
 

@@ -87,7 +87,7 @@ func (x *Rules) seated(seats [][]string, i int) *Rules {
 
 // seatingOf is the search for a job's replicas, with what has room for any.
 func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task, thrifty bool) *seating {
-	s := r.ShapeFor(j, q, alt)
+	s := r.ClassFor(j, q, alt)
 	l := r.LimitsFor(j, q, s, match.SpendLimits{}, int64(len(tasks)-1))
 	rules := r.rulesFor(j, q, s, tasks[0].Replica, nil)
 	x := &seating{spread: rules.Spread}

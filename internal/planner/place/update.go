@@ -116,11 +116,11 @@ func (r *Placer) goesFirst(j *draft.Job, t draft.Task) bool {
 	q := r.For(j, Request{}, 1, t.Old)
 	room := o.Free().Clone().Add(r.Footprint(o, t.Old.Metadata.Name, t.Old))
 	for i, alt := range j.Alternatives() {
-		w := r.WishOf(j, alt)
+		w := r.RequestOf(j, alt)
 		if o.Provider == w.Consumer || r.Match.FailsNature(w, o) != "" || !w.Size(o).Within(room.Max(quantity.Vector{})) {
 			continue
 		}
-		if c := r.ShapeFor(j, q, i).Of(o); c == nil || c.FailsMoney != "" {
+		if c := r.ClassFor(j, q, i).Of(o); c == nil || c.FailsMoney != "" {
 			continue
 		}
 		r.Drop(j, t.Old, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed; its capacity is placed anew")
