@@ -153,7 +153,7 @@ func CountWork(w draft.World) (*draft.Plan, Effort) {
 		}
 	}
 	r.decide()
-	d.Looked, d.Made = r.Match.Looked(), r.Made
+	d.Looked, d.Made = r.Match.Evaluated(), r.Made
 	return r.Plan, d
 }
 

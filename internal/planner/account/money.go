@@ -13,7 +13,7 @@ type Money struct {
 }
 
 // In is an amount of a currency in the fleet's; without a rate it is taken as it
-// stands, as the ledger does: to lose it would be worse than to misname it.
+// is, as the ledger does: to lose it would be worse than to misname it.
 // (Reading a fleet demands a rate for every currency it names.)
 func (m *Money) In(d v1alpha1.Decimal, currency string) quantity.Micro {
 	if v, err := m.Books.Convert(d, currency, m.Now); err == nil {

@@ -42,7 +42,7 @@ type seated struct {
 // run places every task, or nothing at all.
 func (x *attempt) run() *draft.Failure {
 	m := x.Mark()
-	if x.old != nil && !x.how.beside {
+	if x.old != nil && !x.how.nextToOld {
 		x.OffAccount(x.old)
 	}
 	n := len(x.tasks) // one, nearly always

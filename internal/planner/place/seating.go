@@ -68,11 +68,11 @@ func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, t
 		}
 		// Offers of a pool have room together, and a quota may bind: no more go
 		// next to those that were placed.
-		beside := make([]int, len(x.cells))
+		counts := make([]int, len(x.cells))
 		for _, k := range x.at[:f.Done+1] {
-			beside[k]++
+			counts[k]++
 		}
-		x.failed = append(x.failed, beside)
+		x.failed = append(x.failed, counts)
 	}
 	return failed
 }
