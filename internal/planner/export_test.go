@@ -50,10 +50,7 @@ func MeasurePace(w draft.World) *Pace {
 	p.Round = lap()
 	r.prepareAll()
 	p.Settle = lap()
-	var waiting []*draft.Job
-	for _, j := range r.Jobs {
-		waiting = append(waiting, j)
-	}
+	waiting := append([]*draft.Job(nil), r.Jobs...)
 	classes := map[*match.Class]bool{}
 	for _, j := range waiting {
 		for alt := range j.Alternatives() {
