@@ -33,8 +33,8 @@ type ownBase struct {
 	// orphans are intents that are no more and of which the ledger still holds
 	// or remembers something; renames those that state what they were called before.
 	orphans, renames map[[2]string]bool
-	// verdicts are those of quick, by place in intents.
-	verdicts []verdict
+	// cached are the decisions of quick, by place in intents.
+	cached []cachedDecision
 	// overfull are the contracts that were more than their flavor or a budget
 	// allows, in the round that left this base.
 	overfull []string

@@ -102,7 +102,7 @@ func TestLayersHideNothing(t *testing.T) {
 // from nothing, brings the base up to date, or reads it again in each round anyway.
 func TestSessionWatchesEveryField(t *testing.T) {
 	updated := map[string]string{ // by what
-		"Now": "rates here, prices in remeasure, verdicts by until", "Intents": "intentsChanged", "Offers": "offersChanged",
+		"Now": "rates here, prices in remeasure, cached decisions by until", "Intents": "intentsChanged", "Offers": "offersChanged",
 		"Tenants": "tenantsChanged", "Clusters": "clustersChanged", "Ledger": "ledgerChanged", "Observed": "observedChanged",
 	}
 	anew := map[string]string{ // who reads it

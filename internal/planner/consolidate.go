@@ -252,7 +252,7 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, only strin
 	m := r.Mark()
 	defer r.Rollback(m)
 	r.OffAccount(c)
-	s := r.ShapeFor(j, q, alt)
+	s := r.ClassFor(j, q, alt)
 	l := r.LimitsFor(j, q, s, match.SpendLimits{}, 0)
 	here := s.Of(o)
 	floor, costs := -1.0, r.weekly(c.Spec.Price)
@@ -290,7 +290,7 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, only strin
 func (r *consolidation) alternativeOf(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer) int {
 	have := inventory.Sold(r.Names, c, o.Flavor)
 	for i, alt := range j.Alternatives() {
-		w := r.WishOf(j, alt)
+		w := r.RequestOf(j, alt)
 		if r.Match.FailsNature(w, o) == "" && w.Asked(o).Within(have) {
 			return i
 		}

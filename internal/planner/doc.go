@@ -41,11 +41,11 @@
 // The picture by which the packages were made has eleven. It differs from these in
 //
 //   - settle, which is one of its own: what needs no offer is as much code as what
-//     does, and stands above place because limits of parts and of spreads are asked
+//     does, and is above place because limits of parts and of spreads are asked
 //     of it.
 //   - report, which is not a part of explain: explain works on a round and is paid from
 //     its spare work; report draws finished plans and explanations, knows no round, and is
-//     read by the commands. It stands above planner, whose results it takes.
+//     read by the commands. It is above planner, whose results it takes.
 //   - World, Plan and Decision, which are declared in draft and named here
 //     (types.go): a draft holds the world that it was given and the plan that it
 //     makes, and every layer writes decisions.

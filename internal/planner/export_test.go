@@ -50,14 +50,11 @@ func MeasurePace(w draft.World) *Pace {
 	p.Round = lap()
 	r.prepareAll()
 	p.Settle = lap()
-	var waiting []*draft.Job
-	for _, j := range r.Jobs {
-		waiting = append(waiting, j)
-	}
+	waiting := append([]*draft.Job(nil), r.Jobs...)
 	classes := map[*match.Class]bool{}
 	for _, j := range waiting {
 		for alt := range j.Alternatives() {
-			s := r.ShapeOf(j, alt)
+			s := r.ClassOf(j, alt)
 			classes[s] = true
 			s.Best(func(*match.Candidate) bool { return true }, false)
 		}
@@ -74,7 +71,7 @@ func MeasurePace(w draft.World) *Pace {
 	lap()
 	seen := map[*match.Class]bool{}
 	for _, j := range waiting {
-		s := r.ShapeOf(j, 0)
+		s := r.ClassOf(j, 0)
 		lap()
 		r.Fill(j, place.Request{})
 		if took := lap(); seen[s] {
@@ -153,7 +150,7 @@ func CountWork(w draft.World) (*draft.Plan, Effort) {
 		}
 	}
 	r.decide()
-	d.Looked, d.Made = r.Match.Looked(), r.Made
+	d.Looked, d.Made = r.Match.Evaluated(), r.Made
 	return r.Plan, d
 }
 

@@ -45,11 +45,11 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 		if plain && place.Limited(s.Job) || s.At != nil && b.rowOf(s.At.Offer, plain) < 0 {
 			continue
 		}
-		kind, known := kinds[s.Shape]
+		kind, known := kinds[s.Class]
 		if !known {
 			kind = int32(len(b.Kinds)) //nolint:gosec // their number
-			kinds[s.Shape] = kind
-			b.addKind(s.Shape, plain)
+			kinds[s.Class] = kind
+			b.addKind(s.Class, plain)
 		}
 		at := int32(batch.Nowhere)
 		if s.At != nil {

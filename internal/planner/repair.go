@@ -104,12 +104,12 @@ func (p *repairs) extras(without []*draft.Job, alt int) (out []*place.Seat) {
 		if len(j.Tasks) == 0 || alt >= len(j.Alternatives()) {
 			continue
 		}
-		of := p.ShapeOf(j, alt)
+		of := p.ClassOf(j, alt)
 		if len(of.ByPrice()) == 0 {
 			continue
 		}
 		for _, t := range j.Tasks {
-			out = append(out, &place.Seat{Job: j, Task: t, Alt: alt, Shape: of, Ordinal: j.Ordinals[place.OrdinalKey(t.Replica, 0)], Started: j.Started})
+			out = append(out, &place.Seat{Job: j, Task: t, Alt: alt, Class: of, Ordinal: j.Ordinals[place.OrdinalKey(t.Replica, 0)], Started: j.Started})
 		}
 	}
 	return out
@@ -192,7 +192,7 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 // take books a seat's contract in a place and on cards, nil where it does not fit or
 // a limit forbids it.
 func (p *repairs) take(s *place.Seat, c *match.Candidate, on []batch.Units) *v1alpha1.Contract {
-	of := s.Shape
+	of := s.Class
 	p.Match.Refresh(of)
 	if c.Fails != "" {
 		return nil
@@ -242,7 +242,7 @@ func (p *repairs) seal() (moved bool) {
 			p.dropSeat(s)
 			continue
 		}
-		line := p.PlacedLine(s.Contract, s.Shape, s.At)
+		line := p.PlacedLine(s.Contract, s.Class, s.At)
 		if s.First == nil {
 			p.Replace(j, nil, s.Contract)
 			j.Dec.Contracts = append(j.Dec.Contracts, line)

@@ -101,8 +101,8 @@ func startRound(w *draft.World, from base) *round {
 		books.Currency = fleet.Currency // the zone is checked when a fleet is read
 	}
 	plan := &draft.Plan{Now: w.Now, Inputs: w.Inputs, Market: w.Market, Currency: books.Currency, Clusters: len(w.Clusters), Offers: len(w.Offers)}
-	told := draft.Facts{W: w, Fleet: fleet, Limits: limitsBy(w), Books: books, Frozen: draft.NewFreezes(w.Frozen)}
-	r := &round{ownBase: from.own, Explainer: explain.Explainer{Contest: contend.New(settle.New(place.New(draft.New(told, from.draft, plan), from.place)), from.whole)}}
+	facts := draft.Facts{W: w, Fleet: fleet, Limits: limitsBy(w), Books: books, Frozen: draft.NewFreezes(w.Frozen)}
+	r := &round{ownBase: from.own, Explainer: explain.Explainer{Contest: contend.New(settle.New(place.New(draft.New(facts, from.draft, plan), from.place)), from.whole)}}
 	r.Placer.Void, r.Placer.Looked = r.Contest.Void, r.Explainer.Capture
 	r.given, r.pools = given, warm
 	return r
@@ -115,7 +115,7 @@ func (r *round) listIntents() {
 	if !slices.IsSortedFunc(r.Intents, compareIntents) {
 		slices.SortFunc(r.Intents, compareIntents)
 	}
-	r.verdicts = make([]verdict, len(r.Intents))
+	r.cached = make([]cachedDecision, len(r.Intents))
 	r.renames, r.Relatives = map[[2]string]bool{}, map[[2]string]bool{}
 	for _, in := range r.Intents {
 		r.note(in)

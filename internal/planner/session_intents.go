@@ -25,7 +25,7 @@ func (u *update) intentsChanged() bool {
 	}
 	now = now[from : len(now)-tail]
 	w := &intentWalk{update: u, from: from, at: from, end: len(u.Intents) - tail}
-	w.intents, w.verdicts = make([]*model.Intent, 0, len(now)+len(u.pools)), make([]verdict, 0, len(now)+len(u.pools))
+	w.intents, w.cached = make([]*model.Intent, 0, len(now)+len(u.pools)), make([]cachedDecision, 0, len(now)+len(u.pools))
 	pools := u.pools
 	for _, in := range now {
 		for len(pools) > 0 && compareName(pools[0], in) < 0 {
@@ -53,7 +53,7 @@ type intentWalk struct {
 	// how far it was walked.
 	from, at, end int
 	intents       []*model.Intent
-	verdicts      []verdict
+	cached        []cachedDecision
 }
 
 // next takes over one as it is; false when it is not in order.
@@ -68,16 +68,16 @@ func (w *intentWalk) next(in *model.Intent) bool {
 		return false
 	}
 	if known || w.at < w.end && compareName(old[w.at], in) == 0 {
-		was, v := old[w.at], w.update.verdicts[w.at]
+		was, v := old[w.at], w.update.cached[w.at]
 		w.at++
 		if sameIntent(was, in) {
-			w.intents, w.verdicts = append(w.intents, was), append(w.verdicts, v)
+			w.intents, w.cached = append(w.intents, was), append(w.cached, v)
 			return true
 		}
 		w.gone(was)
 	}
 	w.came(in)
-	w.intents, w.verdicts = append(w.intents, in), append(w.verdicts, verdict{})
+	w.intents, w.cached = append(w.intents, in), append(w.cached, cachedDecision{})
 	return true
 }
 
@@ -98,7 +98,7 @@ func (w *intentWalk) done() bool {
 	for ; w.at < w.end; w.at++ {
 		w.gone(u.Intents[w.at])
 	}
-	u.Intents, u.verdicts = slices.Replace(u.Intents, w.from, w.end, w.intents...), slices.Replace(u.verdicts, w.from, w.end, w.verdicts...)
+	u.Intents, u.cached = slices.Replace(u.Intents, w.from, w.end, w.intents...), slices.Replace(u.cached, w.from, w.end, w.cached...)
 	return true
 }
 

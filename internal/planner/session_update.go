@@ -14,7 +14,7 @@ import (
 type update struct {
 	*round
 	last *base // as the round before left it
-	// dirty are intents on which there is no verdict any more, lost the intents that
+	// dirty are intents of which no decision is cached any more, lost the intents that
 	// came or went.
 	dirty map[[2]string]bool
 	lost  map[[2]string]bool
@@ -48,7 +48,7 @@ func (u *update) offersChanged() bool {
 }
 
 // tenantsChanged forgets what was worked out under tenants that are described
-// otherwise; false when one of them is the fleet itself. Verdicts stay: quick
+// otherwise; false when one of them is the fleet itself. Cached decisions stay: quick
 // asks nothing of a tenant.
 func (u *update) tenantsChanged() bool {
 	for _, name := range differing(u.last.own.given.Tenants, u.given.Tenants) {
@@ -153,7 +153,7 @@ func (u *update) ledgerChanged() {
 	}
 }
 
-// observedChanged drops the verdicts on whom clusters report something else of.
+// observedChanged drops the cached decisions on whom clusters report something else of.
 func (u *update) observedChanged() {
 	for _, contract := range u.W.Observed.Differs(u.last.own.given.Observed) {
 		if c := u.W.Ledger.Contract(contract); c != nil {
@@ -170,7 +170,7 @@ func (u *update) remeasure() {
 	}
 }
 
-// forget drops the verdicts on intents that are to be looked at again: those
+// forget drops the cached decisions on intents that are to be looked at again: those
 // too of which a contract was, or is, more than its flavor or a budget allows.
 func (u *update) forget() {
 	for _, name := range u.last.own.overfull {
@@ -192,6 +192,6 @@ func (r *round) forgetIntent(k [2]string) {
 		return draft.CompareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
 	})
 	for ; found && at < len(r.Intents) && r.Intents[at].Metadata.Namespace == k[0] && r.Intents[at].Metadata.Name == k[1]; at++ {
-		r.verdicts[at] = verdict{}
+		r.cached[at] = cachedDecision{}
 	}
 }

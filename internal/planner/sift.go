@@ -12,10 +12,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
-// verdict is what quick decided on an intent: its decision, which holds as long as
+// cachedDecision is what quick decided on an intent, which holds as long as
 // nothing that it looked at changes and until that time (zero: for good); nil
 // when it was not quick.
-type verdict struct {
+type cachedDecision struct {
 	decision *draft.Decision
 	until    v1alpha1.Time
 }
@@ -26,19 +26,19 @@ func (r *round) sift() {
 	r.Plan.Intents = make([]*draft.Decision, 0, len(r.Intents)+fewDecisions)
 	var due v1alpha1.Time
 	for i, in := range r.Intents {
-		v := &r.verdicts[i]
+		v := &r.cached[i]
 		if v.decision == nil || !v.until.IsZero() && !v.until.After(r.Now.Time) {
 			if i > 0 && r.Intents[i-1].Metadata.Name == in.Metadata.Name && r.Intents[i-1].Metadata.Namespace == in.Metadata.Namespace {
 				continue // two files that name one intent are frozen by the reader
 			}
-			*v = verdict{}
+			*v = cachedDecision{}
 			d, until, ok := r.quick(in)
 			if !ok {
 				due = lifecycle.Earlier(due, until)
 				r.AddJob(r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
 				continue
 			}
-			*v = verdict{&d, until}
+			*v = cachedDecision{&d, until}
 		}
 		due = lifecycle.Earlier(due, v.until)
 		r.Plan.Intents = append(r.Plan.Intents, v.decision)

@@ -73,7 +73,7 @@ func (a *Accounts) openBudget(t *Tenant) {
 	t.hourly = a.Standing.peak(t.Name)
 	if t.maxMonthly < quantity.Unlimited {
 		for _, c := range a.Standing.Of(t.Name) {
-			t.month += a.Money.Hold(c)
+			t.month += a.Money.hold(c)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (a *Accounts) lineOf(e Entry, now v1alpha1.Time) line {
 		l.hourly = a.at(now).Peak(c)
 	}
 	if t.LimitedMonthly() {
-		l.month = a.at(now).Hold(c)
+		l.month = a.at(now).hold(c)
 	}
 	return l
 }

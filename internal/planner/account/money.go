@@ -13,7 +13,7 @@ type Money struct {
 }
 
 // In is an amount of a currency in the fleet's; without a rate it is taken as it
-// stands, as the ledger does: to lose it would be worse than to misname it.
+// is, as the ledger does: to lose it would be worse than to misname it.
 // (Reading a fleet demands a rate for every currency it names.)
 func (m *Money) In(d v1alpha1.Decimal, currency string) quantity.Micro {
 	if v, err := m.Books.Convert(d, currency, m.Now); err == nil {
@@ -22,9 +22,9 @@ func (m *Money) In(d v1alpha1.Decimal, currency string) quantity.Micro {
 	return quantity.Micro(d.Micro())
 }
 
-// Hourly is what a contract costs an hour outside of its price windows, in any
+// hourly is what a contract costs an hour outside of its price windows, in any
 // phase.
-func (m *Money) Hourly(c *v1alpha1.Contract) quantity.Micro {
+func (m *Money) hourly(c *v1alpha1.Contract) quantity.Micro {
 	return m.In(c.Spec.Price.Hourly, c.Spec.Price.Currency)
 }
 
@@ -42,8 +42,8 @@ func (m *Money) Peak(c *v1alpha1.Contract) quantity.Micro {
 	return m.In(p, c.Spec.Price.Currency)
 }
 
-// Hold is what a charged contract will still cost this month, 0 of others.
-func (m *Money) Hold(c *v1alpha1.Contract) quantity.Micro {
+// hold is what a charged contract will still cost this month, 0 of others.
+func (m *Money) hold(c *v1alpha1.Contract) quantity.Micro {
 	if c == nil || !c.Status.Phase.Charged() {
 		return 0
 	}

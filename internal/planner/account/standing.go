@@ -59,7 +59,7 @@ func (s *Standing) Add(c *v1alpha1.Contract, m *Money) {
 	at, _ := t.find(c)
 	t.contracts = slices.Insert(t.contracts, at, c)
 	t.peak += m.Peak(c)
-	s.hourly += m.Hourly(c)
+	s.hourly += m.hourly(c)
 }
 
 // Remove counts a contract out that was counted in as it is.
@@ -74,7 +74,7 @@ func (s *Standing) Remove(c *v1alpha1.Contract, m *Money) {
 	}
 	t.contracts = slices.Delete(t.contracts, at, at+1)
 	t.peak -= m.Peak(c)
-	s.hourly -= m.Hourly(c)
+	s.hourly -= m.hourly(c)
 }
 
 func (t *standing) find(c *v1alpha1.Contract) (int, bool) {

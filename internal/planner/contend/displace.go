@@ -78,8 +78,8 @@ type claim struct {
 	left []*v1alpha1.Contract
 	// soon: everything it needs is being released by others anyway.
 	soon bool
-	// Booked is free capacity that is kept for it.
-	Booked []draft.Taken
+	// booked is free capacity that is kept for it.
+	booked []draft.Taken
 	// Reserved: no contract gives way; it waits for what is known to end.
 	Reserved *reservation
 }
@@ -152,7 +152,7 @@ func (r *Contest) Without(list []draft.Taken, f func()) {
 func bookedFor(claims ...*claim) (list []draft.Taken) {
 	for _, c := range claims {
 		if c != nil {
-			list = append(list, c.Booked...)
+			list = append(list, c.booked...)
 		}
 	}
 	return list
@@ -172,10 +172,10 @@ func (r *Contest) Unbook(j *draft.Job) {
 	if c == nil {
 		return
 	}
-	for _, b := range c.Booked {
+	for _, b := range c.booked {
 		r.Shift(b.Place, b.Size)
 	}
-	r.SetClaim(j, nil)
+	r.setClaim(j, nil)
 }
 
 // book keeps what is free already of a claimant's places for it: else those
@@ -188,7 +188,7 @@ func (r *Contest) book(c *claim, places []draft.Taken) {
 			size[i] = min(size[i], max(p.Offer.Free().At(i), 0))
 		}
 		r.Shift(p.Place, size.Negative())
-		c.Booked = append(c.Booked, draft.Taken{Place: p.Place, Size: size})
+		c.booked = append(c.booked, draft.Taken{Place: p.Place, Size: size})
 	}
 }
 
@@ -392,8 +392,8 @@ func (r *Contest) TellDisplaced(j *draft.Job) bool {
 	return true
 }
 
-// SetClaim makes a claim that of a job; nil: it has none.
-func (r *Contest) SetClaim(j *draft.Job, c *claim) {
+// setClaim makes a claim that of a job; nil: it has none.
+func (r *Contest) setClaim(j *draft.Job, c *claim) {
 	if c != nil {
 		draft.SetKey(&r.Draft, r.Claims, j, c)
 	} else if r.Claims[j] != nil {

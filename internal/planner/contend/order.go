@@ -52,7 +52,7 @@ type rank struct {
 func (r *Contest) flexibility(j *draft.Job) int {
 	n := 0
 	for alt := range j.Alternatives() {
-		if s := r.ShapeOf(j, alt); s.Packs() {
+		if s := r.ClassOf(j, alt); s.Packs() {
 			n += s.Affordable
 		} else {
 			n += s.Usable
@@ -70,7 +70,7 @@ func (r *Contest) Order(jobs []*draft.Job) {
 	ranks := make([]rank, len(jobs))
 	for i, j := range jobs {
 		r.NoteAskedForAll(j)
-		s := r.ShapeOf(j, 0)
+		s := r.ClassOf(j, 0)
 		k := rank{job: j, flexible: r.flexibility(j), at: j.FirstSeen.At.Unix(), fromPriority: j.Priority, claims: 1, offered: 1}
 		if j.Offered() {
 			k.offered = 0

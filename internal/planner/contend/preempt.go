@@ -108,7 +108,7 @@ func (r *Contest) makeClaim(j *draft.Job) {
 		return // it does not wait for what comes free by itself
 	}
 	r.book(cl, places)
-	r.SetClaim(j, cl)
+	r.setClaim(j, cl)
 	r.explainClaim(cl)
 }
 

@@ -65,7 +65,7 @@ func (r *Contest) Reserve(j *draft.Job, known []Ending) {
 	}
 	cl := &claim{job: j, key: draft.KeyOf(j.TenantName, j.Name), Reserved: &reservation{until: until, whole: whole}}
 	b.keepUntil(cl)
-	r.SetClaim(j, cl)
+	r.setClaim(j, cl)
 }
 
 // explainReserved writes what is kept for a job.
@@ -103,15 +103,15 @@ func (r *Contest) TellKept() {
 func (r *Contest) keptFrom(j *draft.Job, kept []*claim) (*claim, *inventory.Offer) {
 	var own []draft.Taken
 	if c := r.Claims[j]; c != nil {
-		own = c.Booked
+		own = c.booked
 	}
 	for alt := range j.Alternatives() {
-		s := r.ShapeOf(j, alt)
+		s := r.ClassOf(j, alt)
 		for _, c := range kept {
 			if c.job == j || c.job.Priority < j.Priority {
 				continue
 			}
-			for _, b := range c.Booked {
+			for _, b := range c.booked {
 				x := s.Of(b.Offer)
 				if x == nil || !strings.HasPrefix(x.Fails, match.ReqCapacity) {
 					continue
@@ -150,7 +150,7 @@ func (r *backfill) keepUntil(cl *claim) {
 		slack[i] = p.Offer.Free().Clone().Sub(p.Size)
 	}
 	r.Rollback(m)
-	cl.Booked = make([]draft.Taken, len(slack))
+	cl.booked = make([]draft.Taken, len(slack))
 	for i, p := range cl.Reserved.whole {
 		size := p.Size.Clone()
 		for k := range size {
@@ -158,7 +158,7 @@ func (r *backfill) keepUntil(cl *claim) {
 			size[k] = max(0, free-max(0, min(free, slack[i].At(k))))
 		}
 		r.Shift(p.Place, size.Negative())
-		cl.Booked[i] = draft.Taken{Place: p.Place, Size: size}
+		cl.booked[i] = draft.Taken{Place: p.Place, Size: size}
 	}
 }
 
@@ -204,7 +204,7 @@ func (r *backfill) endsThatMatter(known []Ending) []Ending {
 	j := r.job
 	var classes []*match.Class
 	for alt := range j.Alternatives() {
-		classes = append(classes, r.ShapeOf(j, alt))
+		classes = append(classes, r.ClassOf(j, alt))
 	}
 	var out []Ending
 	for i := range known {
@@ -275,7 +275,7 @@ func (r *backfill) takeReserved() {
 			continue
 		}
 		for i, p := range c.Reserved.whole {
-			r.Shift(p.Place, c.Booked[i].Size.Clone().Sub(p.Size))
+			r.Shift(p.Place, c.booked[i].Size.Clone().Sub(p.Size))
 		}
 	}
 }
@@ -352,7 +352,7 @@ func (r *Contest) ReservedBeyond(j *draft.Job) (list []draft.Taken) {
 	for k, c := range r.Claims {
 		// What ends is seen gone a little later.
 		if c.Reserved != nil && k.Priority >= j.Priority && !j.End.IsZero() && !j.End.Add(r.Grace()).After(c.Reserved.until.Time) {
-			list = append(list, c.Booked...)
+			list = append(list, c.booked...)
 		}
 	}
 	return list

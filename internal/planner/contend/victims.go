@@ -125,7 +125,7 @@ func (a *victimSet) before(b *victimSet) bool {
 // replica at the least cost to others, nil when there is none.
 func (s *victimSearch) leastDisturbing() *victimSet {
 	k := s.copied
-	class := s.ShapeFor(k, s.how, 0)
+	class := s.ClassFor(k, s.how, 0)
 	l := s.LimitsFor(k, s.how, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
 	var best *victimSet
 	for i := range class.Candidates {

@@ -31,9 +31,9 @@ type Draft struct {
 	// the ledger's contracts and taken away.
 	MappedNow Mappings
 	// Excess are contracts that a flavor can no longer hold, Cut those that a
-	// budget's limit ends, Replaced those that were released in this round for others
+	// budget's limit ends, replaced those that were released in this round for others
 	// in their place, Claimed the warm ones that intents have taken over.
-	Excess, Cut, Replaced, Claimed map[string]bool
+	Excess, Cut, replaced, Claimed map[string]bool
 	// HeldBack is whose contracts do not end, because too many would at once.
 	HeldBack heldBack
 	// Renamed are states under names that intents had before.
@@ -42,7 +42,7 @@ type Draft struct {
 	// release this round began itself.
 	Notices map[string][]*v1alpha1.Contract
 	Freed   []*v1alpha1.Contract
-	IsFreed map[string]bool // by name
+	isFreed map[string]bool // by name
 	// Advances counts what got waiting jobs somewhere: a pass that leaves it as it was
 	// changed nothing. Turns counts the passes, from 1.
 	Advances int
@@ -54,8 +54,8 @@ func New(f Facts, base Base, plan *Plan) Draft {
 	return Draft{
 		Moment: Moment{f, f.W.Now}, Base: base, Plan: plan,
 		Before: map[string]*v1alpha1.Contract{}, Current: map[string]*v1alpha1.Contract{}, StatusOnly: map[string]bool{},
-		MappedNow: Mappings{}, Excess: map[string]bool{}, Cut: map[string]bool{}, Replaced: map[string]bool{}, Claimed: map[string]bool{},
-		Renamed: map[[2]string]*v1alpha1.IntentState{}, Notices: map[string][]*v1alpha1.Contract{}, IsFreed: map[string]bool{},
+		MappedNow: Mappings{}, Excess: map[string]bool{}, Cut: map[string]bool{}, replaced: map[string]bool{}, Claimed: map[string]bool{},
+		Renamed: map[[2]string]*v1alpha1.IntentState{}, Notices: map[string][]*v1alpha1.Contract{}, isFreed: map[string]bool{},
 	}
 }
 
@@ -170,8 +170,8 @@ func (r *Draft) NoteProgress() {
 // NoteReplaced notes that a contract's release makes way for another of its
 // intent, so that it does not count against the quota twice.
 func (r *Draft) NoteReplaced(c *v1alpha1.Contract) {
-	if name := c.Metadata.Name; !r.Replaced[name] {
-		SetKey(r, r.Replaced, name, true)
+	if name := c.Metadata.Name; !r.replaced[name] {
+		SetKey(r, r.replaced, name, true)
 	}
 }
 

@@ -323,7 +323,7 @@ type Failure struct {
 	Counts, Tail int
 	// Rejected counts all offers by the first requirement they fail.
 	Rejected map[string]int
-	Shape    *match.Class
+	Class    *match.Class
 	// Rules that held for the task: what its placer asked of places in
 	// addition to the offers' own facts.
 	Rules PlaceRules

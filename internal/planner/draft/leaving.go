@@ -51,7 +51,7 @@ func gaveUp(c *v1alpha1.Contract) bool {
 // leaves reports whether a contract counts against its tenant's quota though it
 // is being released.
 func (r *Draft) leaves(c *v1alpha1.Contract) bool {
-	if c == nil || !gaveUp(c) || !r.By(RulesHeldUntilGone) || r.Replaced[c.Metadata.Name] || r.W.ForceRelease[c.Metadata.Name] {
+	if c == nil || !gaveUp(c) || !r.By(RulesHeldUntilGone) || r.replaced[c.Metadata.Name] || r.W.ForceRelease[c.Metadata.Name] {
 		return false
 	}
 	o := r.OfferOf(c)

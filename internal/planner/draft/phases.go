@@ -110,8 +110,8 @@ func (r *Draft) Release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text 
 // would, and does not choose another place then. It is noted as it was, so that
 // its latest version shows whether that still applies.
 func (r *Draft) noteReleasing(c *v1alpha1.Contract) {
-	if !r.IsFreed[c.Metadata.Name] {
-		SetKey(r, r.IsFreed, c.Metadata.Name, true)
+	if !r.isFreed[c.Metadata.Name] {
+		SetKey(r, r.isFreed, c.Metadata.Name, true)
 		Set(r, &r.Freed, append(r.Freed, c))
 	}
 }

@@ -62,13 +62,13 @@ func mapsAway(c *v1alpha1.Contract) bool {
 // when there is none or when this one has it too: what shares one already is not
 // fixed by ending either.
 func (r *Draft) Holder(at RemoteKey, own Mapping) (other Mapping, taken bool) {
-	stands, now := r.Mapped[at.Name][at.Provider], r.MappedNow[at.Name][at.Provider]
-	if stands[own]+now[own] > 0 {
+	was, now := r.Mapped[at.Name][at.Provider], r.MappedNow[at.Name][at.Provider]
+	if was[own]+now[own] > 0 {
 		return Mapping{}, false
 	}
-	for _, of := range []map[Mapping]int{stands, now} {
+	for _, of := range []map[Mapping]int{was, now} {
 		for m := range of {
-			if m != own && stands[m]+now[m] > 0 && (!taken || compareMappings(m, other) < 0) {
+			if m != own && was[m]+now[m] > 0 && (!taken || compareMappings(m, other) < 0) {
 				other, taken = m, true
 			}
 		}

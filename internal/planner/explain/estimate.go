@@ -145,7 +145,7 @@ func (p *replay) concerns(j *draft.Job, freed map[*inventory.Offer]bool, owners 
 		return true
 	}
 	for alt := range j.Alternatives() {
-		s := p.ShapeOf(j, alt)
+		s := p.ClassOf(j, alt)
 		for o := range freed {
 			if s.Of(o) != nil {
 				return true

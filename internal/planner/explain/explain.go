@@ -106,7 +106,7 @@ func (r *Explainer) CaptureKept() {
 		r.EditJob(j)
 		j.Live = nil
 		q := r.For(j, place.Request{}, int(j.Replicas()))
-		s := r.ShapeFor(j, q, 0)
+		s := r.ClassFor(j, q, 0)
 		r.Capture(j, s, r.LimitsFor(j, q, s, match.SpendLimits{}, 0))
 		return false
 	})

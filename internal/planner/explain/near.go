@@ -20,10 +20,10 @@ import (
 // Bounds of the search for what nearly fits: people read the first few, and a
 // market of ten thousand offers with thousands waiting must not slow a round.
 const (
-	nearShapes = 32  // requests a round that are looked into
-	nearOffers = 400 // offers of each requirement that are looked at
-	nearShown  = 3
-	tryShown   = 3
+	nearClasses = 32  // requests a round that are looked into
+	nearOffers  = 400 // offers of each requirement that are looked at
+	nearShown   = 3
+	tryShown    = 3
 )
 
 // relaxation is an intent's specification with one requirement brought down to
@@ -63,21 +63,21 @@ func (r *Explainer) LookNear() {
 			continue
 		}
 		f := &j.Open[0]
-		if f.Shape == nil {
+		if f.Class == nil {
 			continue // no offer was looked at
 		}
 		r.EditJob(j)
-		if same := seen[f.Shape]; same != nil {
+		if same := seen[f.Class]; same != nil {
 			j.Dec.Near, j.Dec.Try = same.Near, same.Try
 			continue
 		}
-		if len(seen) == nearShapes {
+		if len(seen) == nearClasses {
 			return
 		}
 		if !r.spare.Take(j.In, 2*offers) {
 			continue
 		}
-		seen[f.Shape] = &j.Dec
+		seen[f.Class] = &j.Dec
 		r.Without(r.BookedFor(j), func() { r.lookNear(j, f) }) // what is kept for it is there for it
 	}
 }
@@ -85,7 +85,7 @@ func (r *Explainer) LookNear() {
 // lookNear is LookNear for one job, which failed like that.
 func (r *Explainer) lookNear(j *draft.Job, f *draft.Failure) {
 	offers := int64(len(r.Inventory.Offers()))
-	r.Match.Refresh(f.Shape)
+	r.Match.Refresh(f.Class)
 	list := r.near(j, f)
 	for i := range list {
 		if said := list[i].offer.Ref + " " + list[i].said; len(j.Dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.Dec.Near, said) {
@@ -118,7 +118,7 @@ func (r *Explainer) lookNear(j *draft.Job, f *draft.Failure) {
 // near are the relaxations after which an offer fails nothing more, the
 // smallest first.
 func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
-	s := f.Shape
+	s := f.Class
 	asked, _ := f.Rules.(*place.Rules) // nil where no offer was looked at
 	looked := map[string]int{}
 	var out []relaxation
@@ -148,7 +148,7 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 		if x == nil {
 			continue
 		}
-		again := r.relaxedWish(j, s.Request, x.spec)
+		again := r.relaxedRequest(j, s.Request, x.spec)
 		if r.Match.FailsFact(again, o) != "" {
 			continue
 		}
@@ -174,9 +174,9 @@ func priceOf(c *match.Candidate, w *match.Request) quantity.Micro {
 	return c.Quote.Most() * quantity.Micro(max(w.Replicas, 1))
 }
 
-// relaxedWish is the request of a changed specification, for one replica.
-func (r *Explainer) relaxedWish(j *draft.Job, w *match.Request, spec v1alpha1.IntentSpec) *match.Request {
-	return r.WishBy(j, j.Asking(spec), w.Seconds)
+// relaxedRequest is the request of a changed specification, for one replica.
+func (r *Explainer) relaxedRequest(j *draft.Job, w *match.Request, spec v1alpha1.IntentSpec) *match.Request {
+	return r.RequestBy(j, j.Asking(spec), w.Seconds)
 }
 
 // wouldPlace plans an intent with a changed specification after all others,

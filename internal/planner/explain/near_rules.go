@@ -40,8 +40,8 @@ func relaxRule(x *place.Rules, spec *v1alpha1.IntentSpec, o *inventory.Offer, re
 		return []relaxation{one("is where "+name+" is", text, func(p *v1alpha1.Placement) { p.Apart = rest })}
 	case match.ReqTogether:
 		var names []string
-		for i := range x.Beside {
-			if n := &x.Beside[i]; !slices.Contains(n.Providers, o.Provider) {
+		for i := range x.Together {
+			if n := &x.Together[i]; !slices.Contains(n.Providers, o.Provider) {
 				names = append(names, n.Name)
 			}
 		}

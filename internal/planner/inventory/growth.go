@@ -50,8 +50,8 @@ func (o *Offer) Unbuilt(size, had quantity.Vector) quantity.Vector {
 	}
 	var out quantity.Vector
 	for i, n := range size {
-		if stands := max(o.free.At(i)-o.Growth.At(i)+had.At(i), 0); n > stands {
-			out = out.Set(i, n-stands)
+		if exists := max(o.free.At(i)-o.Growth.At(i)+had.At(i), 0); n > exists {
+			out = out.Set(i, n-exists)
 		}
 	}
 	return out

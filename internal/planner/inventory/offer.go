@@ -13,7 +13,7 @@ import (
 // what contracts hold of it. Its fields must not be changed outside of this package.
 type Offer struct {
 	// Capacity × overcommit, growth included. What is looked at of every candidate
-	// stands together, here; the figures themselves lie in a row, offer after offer.
+	// is kept together, here; the figures themselves lie in a row, offer after offer.
 	Capacity, free quantity.Vector
 	cards          *CardMap
 	// UnitsPerCard is how many of its GPU units make a card, 1 for whole cards.

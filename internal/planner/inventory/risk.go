@@ -97,7 +97,7 @@ func (in *Inventory) loadOf(o *Offer, i int) load {
 // −1 when it does not.
 func (in *Inventory) usageOf(o *Offer, c *v1alpha1.Contract, i int) int64 {
 	for _, name := range [...]string{c.Metadata.Name, c.Spec.Slice} {
-		if n, told := o.Flavor.Spec.Usage[name][in.facts.Names.Name(i)]; told {
+		if n, reported := o.Flavor.Spec.Usage[name][in.facts.Names.Name(i)]; reported {
 			return n.Int64()
 		}
 	}

@@ -60,9 +60,9 @@ type Class struct {
 	Cheapest quantity.Micro
 	// ranked are the candidates that fit, by score and by price; nil until asked.
 	ranked [2]*ranking
-	// dear is the place in Candidates of the most expensive that fits, as of when it was last
+	// priciest is the place in Candidates of the most expensive that fits, as of when it was last
 	// asked for and refreshed since; below 0: none, or not known.
-	dear int32
+	priciest int32
 	// priced is ByPrice, nil until asked.
 	priced []int32
 	// top are the best, for the caller of Best.
@@ -171,10 +171,10 @@ func (m *Matcher) Refresh(s *Class) {
 		m.look(s, c)
 		s.recount(was, c.Fails)
 		switch {
-		case s.dear == i && c.Fails != "":
-			s.dear = -1
-		case s.dear >= 0 && was != "" && s.dearer(c, &s.Candidates[s.dear]):
-			s.dear = i
+		case s.priciest == i && c.Fails != "":
+			s.priciest = -1
+		case s.priciest >= 0 && was != "" && s.costsMore(c, &s.Candidates[s.priciest]):
+			s.priciest = i
 		}
 		for _, k := range s.ranked {
 			if k != nil && (was == "" || c.Fails == "") {
@@ -184,9 +184,9 @@ func (m *Matcher) Refresh(s *Class) {
 	}
 }
 
-// dearer reports whether a candidate fits and costs more than another that does;
+// costsMore reports whether a candidate fits and costs more than another that does;
 // of equals the first by reference counts as the more expensive.
-func (s *Class) dearer(a, b *Candidate) bool {
+func (s *Class) costsMore(a, b *Candidate) bool {
 	if a.Fails != "" || a.Vague {
 		return false
 	}
@@ -196,25 +196,25 @@ func (s *Class) dearer(a, b *Candidate) bool {
 	return inventory.Compare(b.Offer, a.Offer) > 0
 }
 
-// MostExpensiveBeside is the most expensive candidate that fits, other than one that was chosen
+// MostExpensiveBut is the most expensive candidate that fits, other than one that was chosen
 // and may have been made to fit; nil where its price is not known. Data's
 // transfer is left out, as it is from a contract's price.
-func (s *Class) MostExpensiveBeside(chosen *Candidate) *Candidate {
-	if s.dear < 0 {
+func (s *Class) MostExpensiveBut(chosen *Candidate) *Candidate {
+	if s.priciest < 0 {
 		for i := range s.Candidates {
 			c := &s.Candidates[i]
-			if c.Fails == "" && !c.Vague && (s.dear < 0 || s.dearer(c, &s.Candidates[s.dear])) {
-				s.dear = int32(i)
+			if c.Fails == "" && !c.Vague && (s.priciest < 0 || s.costsMore(c, &s.Candidates[s.priciest])) {
+				s.priciest = int32(i)
 			}
 		}
 	}
 	switch {
 	case chosen.Vague:
 		return nil
-	case s.dear < 0 || s.Candidates[s.dear].Quote.Now < chosen.Quote.Now:
+	case s.priciest < 0 || s.Candidates[s.priciest].Quote.Now < chosen.Quote.Now:
 		return chosen
 	}
-	return &s.Candidates[s.dear]
+	return &s.Candidates[s.priciest]
 }
 
 // recount moves a candidate from what it failed to what it fails.

@@ -22,7 +22,7 @@
 //   - Each offer is counted once, under the first requirement that it fails: facts, then
 //     capacity, then money (requirements.go).
 //   - Requests with equal keys have equal classes: what newly decides which offers fit, at
-//     what size, price or score, is in the key (TestShapeKey asks for every field).
+//     what size, price or score, is in the key (TestKey_AsksForEveryField asks for every field).
 //   - A class that was refreshed has of each offer what that offer alone yields
 //     (TestClasses_HoldWhatEachOfferYields).
 //   - Prices are integers, exact to a millionth; floats are in scores alone, and no
@@ -62,13 +62,14 @@
 //     where it applies that it looks at use, and when time changes the answer. Plans,
 //     explanations, classes, the plan's due time and Tier follow from that; the example
 //     in export_test.go, a label by weekday, is tried by TestRequirement_IsOneEntry. A
-//     field that is new in an intent is asked for by TestShapeKey.
+//     field that is new in an intent is asked for by TestKey_AsksForEveryField.
 //     What fails by provider, place or kind of card alone is quicker in sharedNature
 //     (match.go): asked once for all offers that have these in common. It then needs what
 //     it looks at in trait (making.go) and in Key, and its wording in words.go.
 //     That one also suggests a change that would meet it is relaxPlace of package explain.
 //   - a score term: its weight as a field of v1alpha1.Weights, which is checked where
-//     files are read (fleet.checker.weights), a constant and one entry of terms
+//     files are read (fleet.checker.weights; TestWeights_AreAllChecked asks for each), a
+//     constant and one entry of terms
 //     (score.go): its name, how its weight is stated, and its value, from 0 to 1 and
 //     never not a number. Score, Record, weights, the key of a class, whether each
 //     candidate is priced for itself, and the columns of `explain` follow from that.

@@ -45,7 +45,7 @@ func TestTermsAreBounded(t *testing.T) {
 		free, capacity, size := draw("free"), draw("capacity"), draw("size")
 		for _, f := range []float64{
 			resourceTerm(free, capacity, size, true), resourceTerm(free, capacity, size, false),
-			costTerm(quantity.Micro(rapid.Int64().Draw(t, "price")), quantity.Micro(rapid.Int64Range(0, 5).Draw(t, "dearest")), false),
+			costTerm(quantity.Micro(rapid.Int64().Draw(t, "price")), quantity.Micro(rapid.Int64Range(0, 5).Draw(t, "most")), false),
 			latencyTerm(rapid.Int64().Draw(t, "ms"), true),
 		} {
 			if !(f >= 0 && f <= 1) {

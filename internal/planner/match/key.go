@@ -86,7 +86,7 @@ func (b *keyBuffer) placement(p *v1alpha1.Placement) {
 // Key holds everything that newClass looks at: intents with equal keys
 // share a class, in this round and in later ones. What is added to an intent
 // and changes which offers fit, at what size, price or score, belongs in here
-// (TestShapeKey asks for every field). The result is valid until the next
+// (TestKey_AsksForEveryField asks for every field). The result is valid until the next
 // call.
 func (m *Matcher) Key(a *Ask) []byte {
 	b := m.key[:0]

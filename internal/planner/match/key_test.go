@@ -32,7 +32,7 @@ func empty() *Matcher {
 }
 
 // Every field of an intent that is not looked at elsewhere makes another class.
-func TestShapeKey(t *testing.T) {
+func TestKey_AsksForEveryField(t *testing.T) {
 	m := empty()
 	key := func(s v1alpha1.IntentSpec) string {
 		in := &model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: "train"}, Spec: s}}
@@ -60,7 +60,7 @@ func TestShapeKey(t *testing.T) {
 		v.Set(something(t, path, v.Type()))
 		n++
 		if key(s) == plain {
-			t.Errorf("spec.%s is not in the key: intents that differ in it would share a shape; add it in key.go, or to this test's list if no offer is ever compared with it", path)
+			t.Errorf("spec.%s is not in the key: intents that differ in it would share a class; add it in key.go, or to this test's list if no offer is ever compared with it", path)
 		}
 	})
 	if n < 25 {

@@ -62,9 +62,9 @@ func (t *offerClasses) set(o *inventory.Offer, accelerators bool) {
 
 // newClass makes what a request comes to; it is not kept.
 func (m *Matcher) newClass(w *Request) *Class {
-	s := &Class{Request: w, at: make([]int32, len(m.inventory.Offers())), facts: map[string]int{}, failing: map[string]int{}, dear: -1, seen: m.inventory.Touches(), altered: m.inventory.Alterations()}
+	s := &Class{Request: w, at: make([]int32, len(m.inventory.Offers())), facts: map[string]int{}, failing: map[string]int{}, priciest: -1, seen: m.inventory.Touches(), altered: m.inventory.Alterations()}
 	s.Candidates = make([]Candidate, m.findCandidates(s))
-	m.looked += int64(len(m.inventory.Offers()))
+	m.evaluated += int64(len(m.inventory.Offers()))
 	p := newPricer(m, w, len(s.Candidates))
 	for i, at := range s.at {
 		if at >= 0 {
@@ -79,8 +79,8 @@ func (m *Matcher) newClass(w *Request) *Class {
 		m.look(s, c)
 		if c.Fails == "" {
 			s.Fitting++
-			if !c.Vague && (s.dear < 0 || s.dearer(c, &s.Candidates[s.dear])) {
-				s.dear = int32(i)
+			if !c.Vague && (s.priciest < 0 || s.costsMore(c, &s.Candidates[s.priciest])) {
+				s.priciest = int32(i)
 			}
 		} else {
 			failing.count(c.Fails)

@@ -116,7 +116,7 @@ func (w *Request) cardFact(o *inventory.Offer) string {
 
 const unasked = "?"
 
-// fact is the first property of a flavor's cards that is not as wished.
+// fact is the first property of a flavor's cards that is not as asked for.
 func (g *CardRequest) fact(o *inventory.Offer) string {
 	have := o.Flavor.Spec.GPU
 	if !ledger.HasCards(&o.Flavor.Spec) {

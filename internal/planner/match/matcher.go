@@ -50,8 +50,8 @@ type Matcher struct {
 	load *workload
 	// Round numbers the rounds: what was not asked for the longest is forgotten first.
 	Round uint64
-	// looked counts the offers that this one looked at for a kind of request.
-	looked int64
+	// evaluated counts the offers that this one has looked at to make classes.
+	evaluated int64
 }
 
 // New compares with an inventory from nothing.
@@ -71,10 +71,10 @@ func New(facts Facts, in *inventory.Inventory) *Matcher {
 }
 
 // Begin begins the next round of the same inventory.
-func (m *Matcher) Begin(facts Facts) { m.facts, m.looked = facts, 0 }
+func (m *Matcher) Begin(facts Facts) { m.facts, m.evaluated = facts, 0 }
 
-// Looked is at how many offers this round looked for kinds of request.
-func (m *Matcher) Looked() int64 { return m.looked }
+// Evaluated is how many offers this round has looked at to make classes.
+func (m *Matcher) Evaluated() int64 { return m.evaluated }
 
 // Describe takes note of an offer that was described otherwise.
 func (m *Matcher) Describe(o *inventory.Offer) {

@@ -20,7 +20,7 @@ const (
 type scale struct {
 	fastest     float64 // TFLOPS
 	dirtiest    float64 // gCO2 an hour
-	dearestWork float64 // price an hour and TFLOPS
+	mostForWork float64 // price an hour and TFLOPS
 	// of are the figures of the candidates, now is the one that is looked at.
 	of  []figures
 	now figures
@@ -56,7 +56,7 @@ func scaleOf(s *Class) scale {
 		}
 		out.fastest = max(out.fastest, f.speed)
 		if f.speed > 0 {
-			out.dearestWork = max(out.dearestWork, float64(c.Quote.Current())/f.speed)
+			out.mostForWork = max(out.mostForWork, float64(c.Quote.Current())/f.speed)
 		}
 		if f.emits {
 			out.dirtiest = max(out.dirtiest, f.grams)
@@ -96,8 +96,8 @@ func workCost(c *Candidate, x *scale) float64 {
 	switch {
 	case x.now.speed <= 0 || c.Vague:
 		return 0
-	case x.dearestWork > 0:
-		return 1 - ratio(float64(c.Quote.Current())/x.now.speed, x.dearestWork)
+	case x.mostForWork > 0:
+		return 1 - ratio(float64(c.Quote.Current())/x.now.speed, x.mostForWork)
 	}
 	return 1
 }

@@ -121,19 +121,19 @@ func (p *pricer) finish(s *Class) {
 			s.Cheapest = min(s.Cheapest, x.Quote.Most())
 		}
 	}
-	var dearest quantity.Micro
+	var most quantity.Micro
 	for _, x := range p.all {
 		if x.FailsMoney == "" {
 			// What the other replicas cost at the least is not there for this one.
 			x.FailsMoney = w.Affordable(x.Quote, x.Size, (w.Replicas-1)*int64(s.Cheapest))
 		}
 		if x.FailsMoney == "" {
-			dearest = max(dearest, x.Quote.Current())
+			most = max(most, x.Quote.Current())
 			s.Least.lower(x)
 		}
 	}
 	for _, x := range p.all {
-		x.Terms[termCost] = costTerm(x.Quote.Current(), dearest, x.Vague)
+		x.Terms[termCost] = costTerm(x.Quote.Current(), most, x.Vague)
 	}
 	if !p.own {
 		return

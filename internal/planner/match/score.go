@@ -144,14 +144,14 @@ func left(free, capacity, size quantity.Vector, i int) float64 {
 
 // costTerm is 1 for a price of nothing and 0 for the most expensive candidate. An
 // unpriced offer counts as the most expensive.
-func costTerm(price, dearest quantity.Micro, unpriced bool) float64 {
+func costTerm(price, most quantity.Micro, unpriced bool) float64 {
 	switch {
 	case unpriced:
 		return 0
-	case dearest <= 0:
+	case most <= 0:
 		return 1
 	}
-	return min(max(1-float64(price)/float64(dearest), 0), 1)
+	return min(max(1-float64(price)/float64(most), 0), 1)
 }
 
 func latencyOf(m *Matcher, w *Request, c *Candidate, _ *scale) float64 {

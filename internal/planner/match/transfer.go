@@ -36,7 +36,7 @@ func (m *Matcher) transferPrice(from, to string) (perGi int64, ok bool) {
 }
 
 // Transfer is what moving an intent's data to an offer costs an hour, for one
-// replica or the part of it that is wished for:
+// replica or the part of it that is asked for:
 //
 //	perGi × (egressGiPerHour + sizeGi ÷ hours of the term)
 //
@@ -66,7 +66,7 @@ func (w *Request) moves() bool {
 	return d != nil && (d.SizeGi > 0 || d.EgressGiPerHour > 0)
 }
 
-// share is which part of a replica is wished for: 1 of 1 but for the parts of a
+// share is which part of a replica is asked for: 1 of 1 but for the parts of a
 // split one.
 func (w *Request) share() (part, whole int64) {
 	if w.of == 0 {

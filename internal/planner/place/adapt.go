@@ -25,7 +25,7 @@ func (r *Placer) adapt(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	if stays {
 		for _, alt := range q.alternatives(j) {
 			if here.isSize(alt) {
-				w := r.wishOf(j, q, alt)
+				w := r.requestOf(j, q, alt)
 				w.Seconds = j.Seconds
 				here.rewrite(r.Match.TransferEstimate(w, o))
 				return nil
@@ -88,7 +88,7 @@ func (r inPlace) suits(w *match.Request) bool {
 // offer, at a price that the intent still affords.
 func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
 	j, c, o := r.job, r.contract, r.offer
-	w := r.wishOf(j, r.how, alt)
+	w := r.requestOf(j, r.how, alt)
 	if !r.suits(w) {
 		return false
 	}
@@ -126,7 +126,7 @@ func (r inPlace) rewrite(transfer *v1alpha1.TransferEstimate) {
 // has what it grows by.
 func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	j, c, o := r.job, r.contract, r.offer
-	w := r.wishOf(j, r.how, alt)
+	w := r.requestOf(j, r.how, alt)
 	if !r.suits(w) {
 		return false
 	}

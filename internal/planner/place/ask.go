@@ -28,19 +28,19 @@ func asksOf(j *draft.Job, q Request, request *v1alpha1.ResourceRequest) *match.A
 	return a
 }
 
-// WishOf makes a request of a job ready.
-func (r *Placer) WishOf(j *draft.Job, alt v1alpha1.ResourceRequest) *match.Request {
-	return r.wishOf(j, Request{}, alt)
+// RequestOf makes a request of a job ready.
+func (r *Placer) RequestOf(j *draft.Job, alt v1alpha1.ResourceRequest) *match.Request {
+	return r.requestOf(j, Request{}, alt)
 }
 
-// wishOf is WishOf for the request's part.
-func (r *Placer) wishOf(j *draft.Job, q Request, alt v1alpha1.ResourceRequest) *match.Request {
+// requestOf is RequestOf for the request's part.
+func (r *Placer) requestOf(j *draft.Job, q Request, alt v1alpha1.ResourceRequest) *match.Request {
 	return r.Match.Request(asksOf(j, q, &alt))
 }
 
-// WishBy makes ready what a job would ask for by another intent of its own, for one
+// RequestBy makes ready what a job would ask for by another intent of its own, for one
 // replica and with all of that intent's money.
-func (r *Placer) WishBy(j *draft.Job, in *model.Intent, seconds int64) *match.Request {
+func (r *Placer) RequestBy(j *draft.Job, in *model.Intent, seconds int64) *match.Request {
 	a := &match.Ask{Intent: in, Consumer: j.Consumer, Request: &match.Alternatives(&in.Spec)[0]}
 	if j.Tenant != nil {
 		a.Tenant = j.Tenant.Spec
@@ -50,14 +50,14 @@ func (r *Placer) WishBy(j *draft.Job, in *model.Intent, seconds int64) *match.Re
 	return w
 }
 
-// ShapeOf is the request class of one alternative of a job, for all of its tasks, up to
+// ClassOf is the request class of one alternative of a job, for all of its tasks, up to
 // date.
-func (r *Placer) ShapeOf(j *draft.Job, alt int) *match.Class {
-	return r.ShapeFor(j, Request{}, alt)
+func (r *Placer) ClassOf(j *draft.Job, alt int) *match.Class {
+	return r.ClassFor(j, Request{}, alt)
 }
 
-// ShapeFor is the request class of one alternative of a request, up to date.
-func (r *Placer) ShapeFor(j *draft.Job, q Request, alt int) *match.Class {
+// ClassFor is the request class of one alternative of a request, up to date.
+func (r *Placer) ClassFor(j *draft.Job, q Request, alt int) *match.Class {
 	q.spending = r.spending(j, q)
 	known := q.classes(j)
 	if known.Of == nil || known.For != q.spending || known.Replayed != r.Replaying() {

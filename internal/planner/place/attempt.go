@@ -34,7 +34,7 @@ type attempt struct {
 // seated is what a contract was placed by, nothing for a part of a replica, and for
 // which of the tasks.
 type seated struct {
-	shape *match.Class
+	class *match.Class
 	at    *match.Candidate
 	task  int
 }
@@ -42,7 +42,7 @@ type seated struct {
 // run places every task, or nothing at all.
 func (x *attempt) run() *draft.Failure {
 	m := x.Mark()
-	if x.old != nil && !x.how.beside {
+	if x.old != nil && !x.how.nextToOld {
 		x.OffAccount(x.old)
 	}
 	n := len(x.tasks) // one, nearly always
@@ -61,7 +61,7 @@ func (x *attempt) run() *draft.Failure {
 // one places the i-th task.
 func (x *attempt) one(i int) *draft.Failure {
 	j, t, others := x.job, x.tasks[i], int64(len(x.tasks)-i-1)
-	s := x.ShapeFor(j, x.how, x.alt)
+	s := x.ClassFor(j, x.how, x.alt)
 	l := x.LimitsFor(j, x.how, s, x.spent, others)
 	l.Rules = x.rulesFor(j, x.how, s, t.Replica, x.placed, x.old).seated(x.seats, i)
 	if !x.how.Unasked {
@@ -127,7 +127,7 @@ func (x *attempt) book() {
 		}
 		x.Replace(j, nil, c)
 		if by.at != nil {
-			x.sit(j, x.how, *t, Seat{Alt: x.alt, Shape: by.shape, At: by.at, Contract: c})
+			x.sit(j, x.how, *t, Seat{Alt: x.alt, Class: by.class, At: by.at, Contract: c})
 		}
 	}
 	switch {

@@ -36,7 +36,7 @@ func (r *Placer) failure(j *draft.Job, s *match.Class, l *Limits, t draft.Task, 
 }
 
 func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
-	f := draft.Failure{Shape: s, Rules: l.Rules, Rejected: s.Rejected(), Code: lifecycle.CodeNothingFits}
+	f := draft.Failure{Class: s, Rules: l.Rules, Rejected: s.Rejected(), Code: lifecycle.CodeNothingFits}
 	broken := map[string]int{}
 	if s.Fitting > 0 {
 		f.Rejected = maps.Clone(f.Rejected)

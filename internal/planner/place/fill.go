@@ -152,7 +152,7 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 	if from >= to {
 		return noAlternative(tasks[0])
 	}
-	if old == nil || q.beside {
+	if old == nil || q.nextToOld {
 		q = r.For(j, q, len(tasks))
 	} else {
 		q = r.For(j, q, len(tasks), old)

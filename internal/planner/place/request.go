@@ -37,8 +37,8 @@ type Request struct {
 	// DryRun: it is taken back at once and takes nothing over from warm pools; Unasked: it
 	// is not what Explain asks about.
 	DryRun, Unasked bool
-	// beside: what is placed runs next to the contract that it is to replace.
-	beside bool
+	// nextToOld: what is placed runs next to the contract that it is to replace.
+	nextToOld bool
 }
 
 // choice are alternatives and the classes of them.

@@ -22,8 +22,8 @@ type Rules struct {
 	// seat are the domains by each of spread that the replica was given with all
 	// others in view (seating.go), nil for any.
 	seat []string
-	// Beside are the intents to be together with, and their providers; by name.
-	Beside []neighbour
+	// Together are the intents to be placed with, and their providers; by name.
+	Together []neighbour
 	// Apart names, for a provider, the intent that must not be met there.
 	Apart map[string]string
 	// only is the provider that a unit of intents is being tried on, "" for any.
@@ -53,7 +53,7 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 	}
 	for _, name := range related.Together[k] {
 		if at := r.providersOf(j.TenantName, name, false); len(at) > 0 {
-			x.Beside = append(x.Beside, neighbour{name, at})
+			x.Together = append(x.Together, neighbour{name, at})
 		}
 	}
 	for _, name := range related.apart[k] {
@@ -77,8 +77,8 @@ func (x *Rules) Breaks(o *inventory.Offer) string {
 	if x.only != "" && o.Provider != x.only {
 		return match.ReqTogether
 	}
-	for i := range x.Beside {
-		if !slices.Contains(x.Beside[i].Providers, o.Provider) {
+	for i := range x.Together {
+		if !slices.Contains(x.Together[i].Providers, o.Provider) {
 			return match.ReqTogether
 		}
 	}
@@ -100,8 +100,8 @@ func (x *Rules) Detail(o *inventory.Offer, req string) string {
 	}
 	switch req {
 	case match.ReqTogether:
-		for i := range x.Beside {
-			if n := &x.Beside[i]; !slices.Contains(n.Providers, o.Provider) {
+		for i := range x.Together {
+			if n := &x.Together[i]; !slices.Contains(n.Providers, o.Provider) {
 				return fmt.Sprintf("%s is on %s", n.Name, strings.Join(n.Providers, ", "))
 			}
 		}
@@ -143,7 +143,7 @@ func (r *Placer) obeys(j *draft.Job, q Request, c *v1alpha1.Contract, o *invento
 	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 {
 		return true
 	}
-	x := r.rulesFor(j, Request{}, r.ShapeFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
+	x := r.rulesFor(j, Request{}, r.ClassFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
 	return x.Breaks(o) == ""
 }
 

@@ -26,7 +26,7 @@ type Seat struct {
 	Job   *draft.Job
 	Task  draft.Task
 	Alt   int
-	Shape *match.Class
+	Class *match.Class
 	// At and Contract are nil while it has no place.
 	At       *match.Candidate
 	Contract *v1alpha1.Contract

@@ -68,11 +68,11 @@ func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, t
 		}
 		// Offers of a pool have room together, and a quota may bind: no more go
 		// next to those that were placed.
-		beside := make([]int, len(x.cells))
+		counts := make([]int, len(x.cells))
 		for _, k := range x.at[:f.Done+1] {
-			beside[k]++
+			counts[k]++
 		}
-		x.failed = append(x.failed, beside)
+		x.failed = append(x.failed, counts)
 	}
 	return failed
 }
@@ -87,7 +87,7 @@ func (x *Rules) seated(seats [][]string, i int) *Rules {
 
 // seatingOf is the search for a job's replicas, with what has room for any.
 func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task, thrifty bool) *seating {
-	s := r.ShapeFor(j, q, alt)
+	s := r.ClassFor(j, q, alt)
 	l := r.LimitsFor(j, q, s, match.SpendLimits{}, int64(len(tasks)-1))
 	rules := r.rulesFor(j, q, s, tasks[0].Replica, nil)
 	x := &seating{spread: rules.Spread}

@@ -305,7 +305,7 @@ func (x *partition) limits(s *match.Class) *Limits {
 // rooms are the offers that can take a part now, the best first, as seen by the
 // smallest part.
 func (x *partition) rooms(p part) []room {
-	s := x.ShapeFor(x.job, x.portion(p, x.least), x.alt)
+	s := x.ClassFor(x.job, x.portion(p, x.least), x.alt)
 	l := x.limits(s)
 	var cands []*match.Candidate
 	for i := range s.Candidates {
@@ -353,7 +353,7 @@ func (x *partition) unitsFor(o *inventory.Offer, most int64) int64 {
 // forbids it.
 func (x *partition) put(p part, o *inventory.Offer, units int64) *placedPart {
 	q := x.portion(p, units)
-	s := x.ShapeFor(x.job, q, x.alt)
+	s := x.ClassFor(x.job, q, x.alt)
 	c := s.Of(o)
 	l := x.limits(s)
 	if c == nil || c.Fails != "" || l.Rejects(c) != "" {

@@ -133,7 +133,7 @@ func (u *unit) providers() []string {
 func (u *unit) providersFor(j *draft.Job) map[string]float64 {
 	out := map[string]float64{}
 	for alt := range j.Alternatives() {
-		s := u.ShapeOf(j, alt)
+		s := u.ClassOf(j, alt)
 		for i := range s.Candidates {
 			c := &s.Candidates[i]
 			if c.Fails != "" && (j.In.Spec.Split == nil || !strings.HasPrefix(c.Fails, match.ReqCapacity)) {
@@ -163,8 +163,8 @@ func (u *unit) fillOn(provider string, q Request) bool {
 
 // noRoom is the failure of a job that waits for the others of its unit.
 func (u *unit) noRoom(j *draft.Job) draft.Failure {
-	s := u.ShapeOf(j, 0)
-	f := draft.Failure{Task: j.Tasks[0], Shape: s, Code: lifecycle.CodeTogether, Rejected: maps.Clone(s.Rejected())}
+	s := u.ClassOf(j, 0)
+	f := draft.Failure{Task: j.Tasks[0], Class: s, Code: lifecycle.CodeTogether, Rejected: maps.Clone(s.Rejected())}
 	if s.Fitting > 0 {
 		f.Rejected[match.ReqTogether] += s.Fitting
 	}

@@ -84,7 +84,7 @@ func (r *Placer) replaceChanged(j *draft.Job, q Request, t draft.Task, from, to 
 
 // placeBeside places a replica again and leaves its old contract where it is.
 func (r *Placer) placeBeside(j *draft.Job, q Request, t draft.Task, from, to int) *draft.Failure {
-	q.beside = true
+	q.nextToOld = true
 	f := r.attempts(j, q, []draft.Task{t}, t.Old, from, to)
 	if f != nil {
 		const stays = "; the old contract stays until the new one works (update.maxUnavailable 0)"
@@ -95,9 +95,9 @@ func (r *Placer) placeBeside(j *draft.Job, q Request, t draft.Task, from, to int
 	return nil
 }
 
-// Stands reports whether a contract stays though a newer one serves its replica:
+// Stays reports whether a contract stays though a newer one serves its replica:
 // that one does not work yet, and the intent wants no gap.
-func (r *Placer) Stands(j *draft.Job, c, newest *v1alpha1.Contract) bool {
+func (r *Placer) Stays(j *draft.Job, c, newest *v1alpha1.Contract) bool {
 	u := j.In.Spec.Update
 	if u == nil || u.MaxUnavailable > 0 || j.In.Spec.Split != nil || newest == nil || works(newest) || !works(c) {
 		return false
@@ -116,11 +116,11 @@ func (r *Placer) goesFirst(j *draft.Job, t draft.Task) bool {
 	q := r.For(j, Request{}, 1, t.Old)
 	room := o.Free().Clone().Add(r.Footprint(o, t.Old.Metadata.Name, t.Old))
 	for i, alt := range j.Alternatives() {
-		w := r.WishOf(j, alt)
+		w := r.RequestOf(j, alt)
 		if o.Provider == w.Consumer || r.Match.FailsNature(w, o) != "" || !w.Size(o).Within(room.Max(quantity.Vector{})) {
 			continue
 		}
-		if c := r.ShapeFor(j, q, i).Of(o); c == nil || c.FailsMoney != "" {
+		if c := r.ClassFor(j, q, i).Of(o); c == nil || c.FailsMoney != "" {
 			continue
 		}
 		r.Drop(j, t.Old, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed; its capacity is placed anew")

@@ -223,7 +223,7 @@ func (x takeovers) askedBack(o *inventory.Offer, size quantity.Vector) bool {
 		}
 		x.NoteAskedForAll(k)
 		for alt := range k.Alternatives() {
-			if c := x.ShapeOf(k, alt).Of(o); c != nil && c.FailsMoney == "" && makesRoom(c, size) {
+			if c := x.ClassOf(k, alt).Of(o); c != nil && c.FailsMoney == "" && makesRoom(c, size) {
 				return true
 			}
 		}

@@ -69,7 +69,7 @@ func Heard(state model.Freshness) func(*model.Offer) {
 func Static(o *model.Offer) { o.Static = true }
 
 // Wants asks for so many GPUs of any of the models, with 8 cores and 64Gi. Who asks for
-// none may be placed beside GPUs: most worlds have no other offers.
+// none may be placed next to GPUs: most worlds have no other offers.
 func Wants(count int32, models ...string) func(*model.Intent) {
 	return func(in *model.Intent) {
 		in.Spec.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=8 memory=64Gi pods=20 ephemeral-storage=50Gi")}

@@ -28,9 +28,9 @@ func newView(p *planner.Plan) *view {
 	return v
 }
 
-// beside is what the head line shows after the name: where it was, where
+// afterName is what the head line shows after the name: where it was, where
 // it goes, or how long it waits. Placements have it on a line of their own.
-func (pn *pen) beside(d *planner.Decision) string {
+func (pn *pen) afterName(d *planner.Decision) string {
 	switch d.Action {
 	case planner.Move:
 		return route(d.Contracts)

@@ -120,7 +120,7 @@ func newPen(p *planner.Plan, list []item, o Options) *pen {
 	pn := &pen{view: newView(p), o: o}
 	longest := 0
 	for _, it := range list {
-		if it.decision == nil || pn.beside(it.decision) == "" {
+		if it.decision == nil || pn.afterName(it.decision) == "" {
 			continue
 		}
 		if n := utf8.RuneCountInString(it.name()); n > longest && n <= nameLimit {
@@ -165,9 +165,9 @@ func (pn *pen) headLine(d *planner.Decision) string {
 	look := lookOf(d)
 	head := look.symbol + " " + pad(string(d.Action), detailColumn-3) + " "
 	name := escape.Line(d.Tenant + "/" + d.Name)
-	if beside := pn.beside(d); beside != "" {
+	if afterName := pn.afterName(d); afterName != "" {
 		gap := pn.second - detailColumn - utf8.RuneCountInString(name)
-		name += strings.Repeat(" ", max(gap, 3)) + escape.Line(beside)
+		name += strings.Repeat(" ", max(gap, 3)) + escape.Line(afterName)
 	}
 	cost := ""
 	if diff := d.HourlyAfter.Sub(d.HourlyBefore); !diff.Round(2).IsZero() {

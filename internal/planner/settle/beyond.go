@@ -47,7 +47,7 @@ func (r *Settler) beyondQuota(j *draft.Job) (code, why string) {
 	}
 	most := func(k account.Resource) int64 { own, _ := j.Tenant.Quota(k); return own + j.Tenant.MayBorrow(k) }
 	for _, alt := range j.Alternatives() {
-		w := r.WishOf(j, alt)
+		w := r.RequestOf(j, alt)
 		var over string
 		if top := most(account.GPUs) / 1000; q.GPU != nil && w.GPU != nil && w.GPU.Share == 0 && w.GPU.Profile == "" && w.GPU.Sharing == "" && w.GPU.Count*n > top {
 			over = quotaText(j, account.GPUs, fmt.Sprintf("%d GPUs", w.GPU.Count*n), strconv.FormatInt(top, 10))

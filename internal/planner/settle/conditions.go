@@ -23,7 +23,7 @@ func workOf(p model.Predicate) int64 {
 	if p == nil {
 		return 0
 	}
-	if c, says := p.(interface{ Cost() int64 }); says {
+	if c, known := p.(interface{ Cost() int64 }); known {
 		return max(c.Cost(), 1)
 	}
 	return 1

@@ -114,8 +114,8 @@ func (r *Settler) idle(j *draft.Job, seen *v1alpha1.DemandSeen, have map[int32][
 func (r *Settler) idleSince(seen *v1alpha1.DemandSeen, list []*v1alpha1.Contract) bool {
 	for _, c := range list {
 		for _, node := range c.VirtualNodes() {
-			use, told := seen.Nodes[node.Name]
-			if !told || use.Pods > 0 || use.IdleSince.IsZero() || c.Status.Phase != v1alpha1.PhaseActive {
+			use, reported := seen.Nodes[node.Name]
+			if !reported || use.Pods > 0 || use.IdleSince.IsZero() || c.Status.Phase != v1alpha1.PhaseActive {
 				return false
 			}
 			if long := v1alpha1.TimeOf(use.IdleSince.Add(idleTime)); long.After(r.Now.Time) {

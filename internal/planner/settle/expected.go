@@ -84,13 +84,13 @@ func (r *Settler) expect(p *v1alpha1.WarmPool, digest string) *v1alpha1.Expectat
 	if g == nil || g.Count < 1 {
 		return out // validation refuses it
 	}
-	wish := match.CardRequestOf(g)
+	asked := match.CardRequestOf(g)
 	serves := func(c *v1alpha1.Contract) (bool, bool) {
-		is := couldServe(p, wish, c)
+		is := couldServe(p, asked, c)
 		return is, is
 	}
 	for c := range r.W.Ledger.Contracts() {
-		if c.Status.Phase.Charged() && couldServe(p, wish, c) {
+		if c.Status.Phase.Charged() && couldServe(p, asked, c) {
 			out.Held++
 		}
 	}
@@ -105,7 +105,7 @@ func (r *Settler) expect(p *v1alpha1.WarmPool, digest string) *v1alpha1.Expectat
 	}
 	// Hundredths: what is left of the arithmetic's last digits must not decide.
 	contracts := func(gpus float64) v1alpha1.Decimal {
-		return v1alpha1.DecimalFromMicro(int64(math.Round(100*gpus/float64(wish.Count))) * 10_000)
+		return v1alpha1.DecimalFromMicro(int64(math.Round(100*gpus/float64(asked.Count))) * 10_000)
 	}
 	out.Peak, out.Error, out.Tested = contracts(peak), contracts(f.MAE), int32(min(f.Tested, math.MaxInt32)) //nolint:gosec // bounded
 	return out

@@ -282,7 +282,7 @@ func (r *Settler) plain(j *draft.Job) {
 		switch {
 		case surplus[i.Replica]:
 			r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeFewer, fewer)
-		case r.Stands(j, c, newest[[2]int32{i.Replica, i.Part}]):
+		case r.Stays(j, c, newest[[2]int32{i.Replica, i.Part}]):
 		case newest[[2]int32{i.Replica, i.Part}] != c:
 			r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeDuplicate, "a newer contract serves the replica")
 		default:

@@ -1,0 +1,45 @@
+package lifecycle_test
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+)
+
+// The diagram of phases in the planner's README has each step of the ledger's table and
+// no other, so that a phase that is added is drawn too.
+func TestDiagram_HasEachStepOfTheTable(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn, phases := map[[2]v1alpha1.Phase]bool{}, map[v1alpha1.Phase]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^ +(\S+) --> ([A-Z]\w+)(?:$|:)`).FindAllStringSubmatch(string(readme), -1) {
+		from, to := v1alpha1.Phase(m[1]), v1alpha1.Phase(m[2])
+		if from == "[*]" {
+			from = ""
+		}
+		drawn[[2]v1alpha1.Phase{from, to}] = true
+		phases[from], phases[to] = true, true
+	}
+	if len(phases) < 10 {
+		t.Fatalf("the diagram has %d phases: %v", len(phases), phases)
+	}
+	for _, from := range slices.Sorted(maps.Keys(phases)) {
+		for _, to := range slices.Sorted(maps.Keys(phases)) {
+			c := contract("", active)
+			if c.Status.Phase = from; from == releasing {
+				c.Status.Target = to
+			}
+			_, err := books.Transition(c, to, ledger.Reason{}, noon)
+			if is := drawn[[2]v1alpha1.Phase{from, to}]; is != (err == nil) {
+				t.Errorf("from %q to %q: the diagram has it: %v; the ledger's table: %v", from, to, is, err)
+			}
+		}
+	}
+}
