@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/spread"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
+	"github.com/fleetbroker/fleetbroker/internal/notify"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
@@ -127,6 +129,11 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	d.servers.Store(servers)
+	return d.runAll(ctx, servers, tell, log)
+}
+
+// runAll runs everything that a daemon is made of until the context ends, or one fails.
+func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *notify.Notifier, log *slog.Logger) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
 	group.Go(func() error { return d.shared.Store.Run(ctx) })
@@ -164,7 +171,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if tell != nil {
 		group.Go(func() error { return tell.Run(ctx) })
 	}
-	err = group.Wait()
+	err := group.Wait()
 	log.Info("stopped")
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -65,6 +65,21 @@ func TestWhatCouldStandIsSoldAsSuch(t *testing.T) {
 	}
 }
 
+// Which of two flavors is named first does not decide whether an extended resource that
+// one of them could grow is there.
+func TestWhatCouldGrowAnExtendedResource(t *testing.T) {
+	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").
+			Offer("paris/"+names[0], Cards("nvidia-h100", 8, "80Gi"), Costs("2")).
+			Offer("paris/"+names[1], Cards("nvidia-h100", 8, "80Gi"), Costs("3"), scalesTo("rdma/hca=4")).
+			Intent("vision/train", Wants(1, "H100"), func(in *model.Intent) { in.Spec.Resources.Named["rdma/hca"] = v1alpha1.AmountOf(1) })
+		want(t, b, planner.Place, "")
+		if got := on(b); got != "paris/"+names[1]+" Reserved" {
+			t.Errorf("with %s: %s", names, got)
+		}
+	}
+}
+
 // TestScaledFromNothing: a flavor of which no node exists sells too.
 func TestScaledFromNothing(t *testing.T) {
 	b := paris().Offer("paris/h100", Spec(func(f *v1alpha1.FlavorSpec) {

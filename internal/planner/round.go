@@ -60,7 +60,7 @@ func (r *round) inventoryFacts() inventory.Facts {
 // matchFacts are what the round gives its matcher.
 func (r *round) matchFacts() match.Facts {
 	return match.Facts{
-		Names: r.Names, Defaults: r.Defaults, Fleet: r.Fleet, Books: r.Books, Now: r.Now, Asked: r.By(draft.RulesAsked), Clusters: r.W.Clusters, Policies: r.W.Policies,
+		Names: r.Names, Defaults: r.Defaults, Fleet: r.Fleet, Books: r.Books, Now: r.Now, Asked: r.By(draft.RulesAsked), GrowthApart: r.By(draft.RulesGrowthApart), Clusters: r.W.Clusters, Policies: r.W.Policies,
 		Workload: r.W.Workload, Intents: func() []*model.Intent { return r.Intents },
 	}
 }

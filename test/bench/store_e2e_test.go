@@ -157,7 +157,7 @@ func lively(ctx context.Context, b *testing.B, replicas []*sharer) []time.Durati
 	begun := time.Now()
 	total := int(measured/interval) * *sites
 	for n := range total {
-		time.Sleep(time.Until(begun.Add(measured * time.Duration(n) / time.Duration(total))))
+		wait(ctx, time.Until(begun.Add(measured*time.Duration(n)/time.Duration(total))))
 		site, turn := n%*sites, n / *sites
 		changes := 0 // of this provider so far
 		for t := range turn + 1 {

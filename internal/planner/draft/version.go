@@ -43,4 +43,7 @@ const (
 	// all replicas that it waits for, in each pass, and no more by what its last turn had
 	// asked for (package contend).
 	RulesOrderedByAll = 11
+	// RulesGrowthApart: an offer that could grow an extended resource is not taken for one
+	// that lacks it because of which of the two is named first (package match).
+	RulesGrowthApart = 11
 )

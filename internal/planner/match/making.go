@@ -17,7 +17,7 @@ import (
 // in steps.
 type trait struct {
 	provider, blocked, sort, architecture string
-	// kind of its cards, and which extended resources it has.
+	// kind of its cards, and which extended resources it has, or could grow.
 	kind     int
 	extended string
 	at       v1alpha1.Location
@@ -36,8 +36,9 @@ type offerClasses struct {
 	tariffs []*Tariff
 }
 
-// set notes the trait of an offer that is described otherwise.
-func (t *offerClasses) set(o *inventory.Offer, accelerators bool) {
+// set notes the trait of an offer that is described otherwise. apart: one that could
+// grow an extended resource is told from one that lacks it.
+func (t *offerClasses) set(o *inventory.Offer, accelerators, apart bool) {
 	k := trait{
 		provider: o.Provider, blocked: o.Blocked, sort: o.Type, architecture: o.Flavor.Spec.Architecture,
 		kind: o.CardKind, at: o.Location, stepped: o.Flavor.Spec.Partition != nil, accelerators: accelerators,
@@ -45,8 +46,11 @@ func (t *offerClasses) set(o *inventory.Offer, accelerators bool) {
 	if len(o.Capacity) > quantity.Extended {
 		var has keyBuffer
 		for i := quantity.Extended; i < len(o.Capacity); i++ {
-			if o.Capacity[i] > o.Growth.At(i) {
+			switch stands := o.Capacity[i] > o.Growth.At(i); {
+			case stands:
 				has.int(int64(i))
+			case apart && o.Capacity[i] > 0:
+				has.int(-int64(i))
 			}
 		}
 		k.extended = string(has)

@@ -36,6 +36,9 @@ func alike(t *rapid.T, prices []*v1alpha1.Price) func(*model.Offer) {
 		if seldom("extended") {
 			s.Capacity["rdma/hca"] = v1alpha1.AmountOf(rapid.Int64Range(0, 2).Draw(t, "hca"))
 		}
+		if s.ScalableTo = nil; seldom("grows") {
+			s.ScalableTo = v1alpha1.Resources{"rdma/hca": v1alpha1.AmountOf(rapid.Int64Range(1, 4).Draw(t, "hca that could stand"))}
+		}
 		s.Architecture = rapid.SampledFrom([]string{"amd64", "amd64", "arm64"}).Draw(t, "architecture")
 		o.Location = v1alpha1.Location{Region: rapid.SampledFrom([]string{"", "north", "south"}).Draw(t, "region"), Zone: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "zone")}
 		o.Price = rapid.SampledFrom(prices).Draw(t, "price")

@@ -23,8 +23,10 @@ type Facts struct {
 	Fleet *v1alpha1.FleetSpec
 	Books ledger.Books
 	Now   v1alpha1.Time
-	// Asked: what came with draft.RulesAsked holds.
-	Asked    bool
+	// Asked and GrowthApart: what came with draft.RulesAsked, and with
+	// draft.RulesGrowthApart, holds.
+	Asked, GrowthApart bool
+
 	Clusters map[string]*v1alpha1.Cluster
 	Policies []model.Policy
 	// Workload is what is typically asked for; where it is empty, Intents are.
@@ -79,7 +81,7 @@ func (m *Matcher) Evaluated() int64 { return m.evaluated }
 // Describe takes note of an offer that was described otherwise.
 func (m *Matcher) Describe(o *inventory.Offer) {
 	has := m.hasAccelerators(o)
-	m.traits.set(o, has)
+	m.traits.set(o, has, m.facts.GrowthApart)
 	delete(m.unsold, int32(o.Index)) //nolint:gosec // their number
 	if has && m.facts.Asked {
 		if names := accelerators.Unsold(o.Flavor.Spec.Capacity, o.Price, m.isAccelerator); len(names) > 0 {

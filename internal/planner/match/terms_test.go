@@ -39,7 +39,7 @@ func matcherOf(t interface {
 	}
 	in := inventory.New(inventory.Facts{Names: names, Clusters: w.Clusters, Blocked: blocked}, w.Offers, w.Ledger.Contracts())
 	return match.New(match.Facts{
-		Names: names, Fleet: w.Fleet, Books: books, Now: w.Now, Clusters: w.Clusters, Policies: w.Policies,
+		Names: names, Fleet: w.Fleet, Books: books, Now: w.Now, GrowthApart: true, Clusters: w.Clusters, Policies: w.Policies,
 		Intents: func() []*model.Intent { return w.Intents },
 	}, in)
 }

@@ -313,7 +313,7 @@ func quota(t *testing.T, ctx context.Context, f *faulty) {
 		if errors.As(err, &refusal) && strings.Contains(refusal.Body.Error, "exceeded quota") && strings.Contains(refusal.Body.Error, "ResourceQuota") {
 			return nil
 		}
-		return fmt.Errorf("it is answered %v", err)
+		return fmt.Errorf("it is answered %w", err)
 	})
 	said := 0
 	for _, r := range f.all {

@@ -181,7 +181,7 @@ func (g *gate) back(to io.Writer, from io.Reader) {
 	go func() {
 		defer close(done)
 		for h := range queue {
-			time.Sleep(time.Until(h.due))
+			<-time.After(time.Until(h.due))
 			if _, err := to.Write(h.text); err != nil {
 				for range queue { // nobody takes the rest
 				}
