@@ -1,12 +1,16 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 )
 
 // An agent's reports reach two replicas at once, and the watch of the one that is late
@@ -55,5 +59,47 @@ func TestReread_TellsWhatIsSeen(t *testing.T) {
 	r.settle()
 	if len(a.seen) != 1 || a.seen[0] != "rome bb" {
 		t.Errorf("the replica was told %q, want [rome bb]", a.seen)
+	}
+}
+
+// raced is an API that does something before the answer to a write comes.
+type raced struct {
+	store.API
+	before func()
+}
+
+func (a *raced) PutAdvertisement(ctx context.Context, ad *marketcrd.Advertisement) (*marketcrd.Advertisement, error) {
+	out, err := a.API.PutAdvertisement(ctx, ad)
+	if before := a.before; before != nil {
+		a.before = nil
+		before()
+	}
+	return out, err
+}
+
+// An agent that sends two lists under one generation, each to another replica, gives
+// both the one that was written last, however late the answer to the first write is.
+func TestSameGeneration_LastWriteStandsEverywhere(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	b := r.all[1]
+	api := r.objects.API()
+	late := &raced{API: api}
+	c := &replica{name: "c", api: api, market: market.New(market.Options{Now: func() time.Time { return r.now }})}
+	c.store = store.NewShared(store.Options{API: late, Market: c.market, Replica: "c", Life: "1", Now: func() time.Time { return r.now }})
+	c.store.Follow(t.Context(), api.Follow)
+	r.all = append(r.all, c)
+	r.tick(2)
+	late.before = func() {
+		api.Deliver(0)
+		r.settle()
+		must(t, b.report("paris", 7, 1, flavors("paris", 2, 0)))
+		api.Deliver(0)
+	}
+	must(t, c.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.settle()
+	for _, one := range r.all {
+		if got := one.gpus("paris"); got != 2 {
+			t.Errorf("%s has %d GPUs, want 2", one.name, got)
+		}
 	}
 }

@@ -390,11 +390,15 @@ func (s *Shared) known(provider string) *list {
 }
 
 // keep takes over what the store has of a provider. What is older than what is
-// kept stays out, because watches lag; another version of the same list counts.
+// kept stays out, because watches lag; another version of the same list counts. Of two
+// lists under one generation the later version stands.
 func (s *Shared) keep(provider string, l *list) (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.lists[provider]
+	if was != nil && was.generation == l.generation && newer(was.version, l.version) {
+		return false
+	}
 	if was != nil && l.generation.Cmp(was.generation) < 0 {
 		if newer(l.version, was.version) { // somebody put an older one back
 			s.lost[provider] = true

@@ -139,5 +139,8 @@ func (s *Shared) written(provider string, l *list) error {
 	s.telling.Lock()
 	defer s.telling.Unlock()
 	s.keep(provider, l)
+	if is := s.known(provider); is != nil && is.generation == l.generation {
+		l = is // written again under this generation, by another replica
+	}
 	return current(s.tell(provider, l, here))
 }
