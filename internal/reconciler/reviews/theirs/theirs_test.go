@@ -319,6 +319,22 @@ func TestSet_ShowsNothingOfWhatOthersPay(t *testing.T) {
 	}
 }
 
+// A source of which nothing is acted on, and may not be for days, has its forge asked no
+// more often than others.
+func TestSet_ASourceThatIsPutOffIsNotPolled(t *testing.T) {
+	s := newStory(t, []string{"vision"}, nil)
+	s.rounds()
+	s.ask("vision", map[string]string{"intents/vision/new.yaml": intent("vision", "new", 4)}, false)
+	client, err := s.set.open("vision")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reviews.New(reviews.Options{Forge: client, Source: source{s.keeper, "vision"}, Common: s.set.opts.Common, View: s.loop.View, Branch: "main", Now: s.now, Poll: time.Minute})
+	if next, err := r.Pass(t.Context()); err != nil || next < 10*time.Second {
+		t.Errorf("the forge is asked again in %s, want at least 10 s: %v", next, err)
+	}
+}
+
 // A fork's head is planned once somebody with write access named it, within the bounds
 // of a fork, in the child process.
 func TestSet_ForksNeedTheirHeadNamed(t *testing.T) {
