@@ -113,7 +113,7 @@ func (w *worker) renew(at time.Time) {
 	w.mu.Lock()
 	term := w.leading
 	lapsed := term != nil && term.Err() == nil && !w.leads()
-	w.wrote = at
+	w.wrote, w.problems.lease = at, ""
 	w.mu.Unlock()
 	if lapsed {
 		w.lead(term)
@@ -219,7 +219,7 @@ func (w *worker) saw(now resourcelock.LeaderElectionRecord) {
 	w.mu.Lock()
 	before := w.record
 	w.record = now
-	if now.HolderIdentity != "" { // whoever may read it may be refused to write it
+	if now.HolderIdentity != "" && now.HolderIdentity != w.options.Identity { // whoever may read it may be refused to write it
 		w.problems.lease = ""
 	}
 	renewed := before.HolderIdentity != "" && !before.RenewTime.Equal(&now.RenewTime)

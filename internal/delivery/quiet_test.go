@@ -127,7 +127,7 @@ func TestElectionProblemPasses(t *testing.T) {
 // A Lease that this account may not write is the cluster's problem until it may, though
 // it can be read.
 func TestRefusedLeaseIsAProblem(t *testing.T) {
-	w := newWorker("rome", &Options{Clock: clocktesting.NewFakeClock(time.Now()), Log: slog.New(slog.DiscardHandler), LeaseDuration: 30 * time.Second}, func() {})
+	w := newWorker("rome", &Options{Identity: "ours", Clock: clocktesting.NewFakeClock(time.Now()), Log: slog.New(slog.DiscardHandler), LeaseDuration: 30 * time.Second}, func() {})
 	under := &countedLock{err: apierrors.NewForbidden(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "fleetbroker", errors.New("no"))}
 	lock := &sparingLock{Interface: under, clock: w.options.Clock, every: time.Second, saw: w.saw, held: w.renew, refused: w.leaseRefused}
 	if err := lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "ours"}); !apierrors.IsForbidden(err) {
@@ -141,9 +141,21 @@ func TestRefusedLeaseIsAProblem(t *testing.T) {
 	if got := w.status().Problem; !strings.Contains(got, "Lease is refused") || !strings.Contains(got, "kubeconfig's user") {
 		t.Errorf("its problem is %q", got)
 	}
+	w.saw(resourcelock.LeaderElectionRecord{HolderIdentity: "ours"}) // of before it was refused
+	if got := w.status().Problem; !strings.Contains(got, "Lease is refused") {
+		t.Errorf("it holds a Lease that it may not renew, and its problem is %q", got)
+	}
 	w.saw(resourcelock.LeaderElectionRecord{HolderIdentity: "other"})
 	if got := w.status().Problem; got != "" {
 		t.Errorf("another daemon delivers, and its problem is %q", got)
+	}
+	w.leaseRefused(under.err)
+	under.err = nil
+	if err := lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "ours"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.status().Problem; got != "" {
+		t.Errorf("it may write the Lease again, and its problem is %q", got)
 	}
 }
 

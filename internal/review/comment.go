@@ -75,16 +75,6 @@ func writePolicy(b *strings.Builder, in Input, after *planner.Plan) {
 		report.Counts(own, report.Meta{}), report.Signed(own.HourlyAfter.Sub(own.HourlyBefore)), own.Currency)
 }
 
-// shows reports whether what a tenant pays is shown: in the repository of some tenants
-// what others pay, and the fleet, is not.
-func (in Input) shows(tenant string) bool {
-	if in.Source == "" {
-		return true
-	}
-	e := in.Before.Fleet.Policy.Source(in.Source)
-	return e != nil && slices.Contains(e.Tenants, tenant)
-}
-
 // writeCost is what tenants pay before and after, for those whose cost changes.
 func writeCost(b *strings.Builder, in Input, before, after *planner.Plan) {
 	was, is := hourly(before), hourly(after)

@@ -112,6 +112,7 @@ func Of(in Input) Result {
 	}
 	meta := report.Meta{Fleet: in.After.Fleet.Name, Branch: in.Branch, Errors: unread(in, r.Lines)}
 	r.Digest = digestOf(in, wholeSince, r.Lines)
+	since, wholeSince = in.own(since, before, after), in.own(wholeSince, before, whole)
 	r.Summary = summary(in, since, meta, r, heldBack)
 	r.Comment = comment(in, before, after, since, wholeSince, meta, r)
 	if in.Source != "" {

@@ -3,6 +3,7 @@ package sources
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/netip"
@@ -33,8 +34,11 @@ func (k *Keeper) Forge(source string) (config forge.Config, ok bool, err error) 
 		Kind: forge.Kind(e.Forge.Type), URL: e.Forge.URL, Repo: e.Forge.Repository, User: e.Forge.User, TokenFile: keyForge,
 		Guard: guard, Read: (&reader{k: k, entry: *e}).read,
 	}
-	if data, err := config.Read(keyCA); err == nil && len(data) > 0 {
+	switch data, err := config.Read(keyCA); {
+	case err == nil && len(data) > 0:
 		config.CAFile = keyCA
+	case err != nil && !errors.Is(err, fs.ErrNotExist): // a client without it would be kept
+		return config, true, err
 	}
 	if config, err = config.Complete(e.URL); err != nil {
 		return config, true, err

@@ -61,6 +61,7 @@ type link struct {
 	tried    time.Time // when a beat was last tried
 	soon     bool      // the next beat is not to wait for its time
 	looked   time.Time // when it was last judged
+	dropped  bool      // a beat came back without fields that it was written with, and that was said
 }
 
 // lags reports whether what this replica wrote does not come back by the watch.
@@ -430,10 +431,16 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	s := w.Shared
 	s.mu.Lock()
 	if h.Name == s.opts.Replica {
+		dropped := false
 		if h.Spec.Life == s.opts.Life {
 			s.link.seen = max(s.link.seen, h.Spec.Beat)
+			dropped = !s.link.dropped && s.opts.Connections != nil && h.Spec.Connections == nil
+			s.link.dropped = s.link.dropped || dropped
 		}
 		s.mu.Unlock()
+		if dropped {
+			s.opts.Log.Warn("the definitions of market.fleetbroker.io in the cluster are older than this program: the API server drops fields of what replicas share, such as their connections and pushes", "remedy", remedies[RefusalInvalid])
+		}
 		return
 	}
 	heard, more, err := s.beats.take(h, s.opts.Now())

@@ -138,26 +138,33 @@ func (s *Shared) keepSeen(cluster string, next *seen) bool {
 	return was == nil || was.generation != next.generation
 }
 
-// rereadSeen takes over what the store has now; what cannot be read is replaced by
-// the next write.
+// rereadSeen takes over what the store has now, and tells another replica's newer word:
+// the watch finds it known. What cannot be read is replaced by the next write.
 func (s *Shared) rereadSeen(ctx context.Context, cluster string) {
 	o, err := s.opts.API.Observation(ctx, cluster)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return
 	}
 	var next *seen
+	news := false
 	if err == nil {
 		if next, err = readSeen(o); err != nil {
 			next = &seen{version: o.ResourceVersion}
 		}
+		news = err == nil && o.Spec.Replica != s.opts.Replica
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	was := s.seen[cluster]
+	news = news && (was == nil || next.generation.Cmp(was.last()) > 0)
 	if next == nil {
 		delete(s.seen, cluster)
-		return
+	} else {
+		s.seen[cluster] = next
 	}
-	s.seen[cluster] = next
+	s.mu.Unlock()
+	if news && s.listening() && s.opts.Observed != nil {
+		s.opts.Observed(o.Spec.Replica, cluster, next.report)
+	}
 }
 
 // readSeen reads an object of the store.

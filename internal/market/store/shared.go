@@ -65,6 +65,10 @@ type Shared struct {
 	opts Options
 	soon chan struct{} // a beat is not to wait for its time
 
+	// telling is held while a list becomes known and the market is told of it: what is
+	// known, by whoever holds it, the market has. It is taken before mu.
+	telling sync.Mutex
+
 	mu     sync.Mutex
 	lists  map[string]*list // by provider, as the store has them
 	stored int64            // what all lists take, packed
@@ -258,6 +262,8 @@ func (s *Shared) renew(ctx context.Context, r Report) error {
 	case r.Generation != l.generation:
 		return market.ErrUnknownBase
 	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	s.keep(r.Cluster, l)
 	return s.heardHere(r.Cluster, l)
 }
@@ -340,21 +346,37 @@ func unreached(err error) error {
 // take makes the market know an object of the store, and hear it if anybody can be
 // heard.
 func (s *Shared) take(ctx context.Context, a *marketcrd.Advertisement) error {
-	if l := s.known(a.Name); l != nil && l.version == a.ResourceVersion {
+	if s.told(a.Name, a.ResourceVersion) {
 		return nil
 	}
 	l, err := s.read(ctx, a)
 	if err != nil {
 		return err
 	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	if !s.keep(a.Name, l) {
 		return nil // between two replicas' words of one report the market has it already
 	}
+	return s.tellFound(a.Name, l)
+}
+
+// told reports whether the market has what the store has of a provider, by its version.
+func (s *Shared) told(provider, version string) bool {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	l := s.known(provider)
+	return l != nil && l.version == version
+}
+
+// tellFound makes the market know a list that was found in the store, and hear it if
+// anybody can be heard.
+func (s *Shared) tellFound(provider string, l *list) error {
 	how := before
 	if s.listening() {
 		how = there
 	}
-	return current(s.tell(a.Name, l, how))
+	return current(s.tell(provider, l, how))
 }
 
 // asked bounds how many objects are asked for at a time.
@@ -368,11 +390,15 @@ func (s *Shared) known(provider string) *list {
 }
 
 // keep takes over what the store has of a provider. What is older than what is
-// kept stays out, because watches lag; another version of the same list counts.
+// kept stays out, because watches lag; another version of the same list counts. Of two
+// lists under one generation the later version stands.
 func (s *Shared) keep(provider string, l *list) (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.lists[provider]
+	if was != nil && was.generation == l.generation && newer(was.version, l.version) {
+		return false
+	}
 	if was != nil && l.generation.Cmp(was.generation) < 0 {
 		if newer(l.version, was.version) { // somebody put an older one back
 			s.lost[provider] = true
@@ -415,21 +441,30 @@ func (s *Shared) gone(provider string) {
 }
 
 // reread takes over what the store has of a provider now, also an older list: somebody
-// has put it back. What nobody can read is replaced by the next write.
+// has put it back. The market is told what is newer: the watch finds it known, and says
+// nothing of it. What nobody can read is replaced by the next write.
 func (s *Shared) reread(ctx context.Context, provider string) {
 	a, err := s.opts.API.Advertisement(ctx, provider)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return // what is known stays
 	}
 	var l *list
+	readable := false
 	if err == nil {
 		if l, err = s.read(ctx, a); err != nil {
 			l = &list{version: a.ResourceVersion, content: &wire.FlavorReport{}}
 		}
+		readable = err == nil
 	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	was := s.lists[provider]
 	s.set(provider, l)
+	s.mu.Unlock()
+	if readable && !l.older(was) {
+		s.note("advertisement "+provider, s.tellFound(provider, l))
+	}
 }
 
 // read makes a list of an object. The error says why it cannot be used.

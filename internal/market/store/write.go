@@ -47,7 +47,7 @@ func (s *Shared) put(ctx context.Context, r Report, p packed) error {
 		err := s.write(ctx, r, p, was, next)
 		switch {
 		case err == nil:
-			return current(s.tell(r.Cluster, next, here))
+			return s.written(r.Cluster, next)
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
 			s.reread(ctx, r.Cluster)
 			read = true
@@ -130,6 +130,17 @@ func (s *Shared) write(ctx context.Context, r Report, p packed, was, next *list)
 		s.leave(was.parts, next.parts, now)
 	}
 	s.mu.Unlock()
-	s.keep(r.Cluster, next)
 	return nil
+}
+
+// written makes the market hear a list that this replica wrote, unless a newer one is
+// known by now.
+func (s *Shared) written(provider string, l *list) error {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.keep(provider, l)
+	if is := s.known(provider); is != nil && is.generation == l.generation {
+		l = is // written again under this generation, by another replica
+	}
+	return current(s.tell(provider, l, here))
 }

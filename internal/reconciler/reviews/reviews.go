@@ -178,7 +178,7 @@ func (r *Reviews) sleep(ctx context.Context, wait time.Duration, seen *reconcile
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	every := soon
-	if r.opts.Source != nil { // there may be many, and each look asks a forge
+	if r.opts.Source != nil {
 		every = later
 	}
 	news := time.NewTicker(every)
@@ -202,12 +202,21 @@ func (r *Reviews) sleep(ctx context.Context, wait time.Duration, seen *reconcile
 // soon is when to look again at what was put off, or waits for the next round.
 const soon = 2 * time.Second
 
-// later is how often news of the rounds lead to a look at the forge of a source.
+// later is how often what was put off, or news of the rounds, leads to a look at the forge
+// of a source: there may be many, and one that is frozen is put off for as long as it is.
 const later = 10 * time.Second
 
 // Pass looks at all pull requests once, and says when to look again at the
 // latest. One that fails does not keep the others from being looked at.
 func (r *Reviews) Pass(ctx context.Context) (next time.Duration, err error) {
+	next, err = r.pass(ctx)
+	if r.opts.Source != nil {
+		next = max(next, min(later, r.opts.Poll))
+	}
+	return next, err
+}
+
+func (r *Reviews) pass(ctx context.Context) (next time.Duration, err error) {
 	next = r.opts.Poll
 	if r.opts.Speaks != nil && !r.opts.Speaks() {
 		r.forget() // another one posts, and what we know grows old

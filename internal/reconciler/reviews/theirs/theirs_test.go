@@ -298,6 +298,43 @@ func TestSet_PlansAPullRequestOfASource(t *testing.T) {
 	}
 }
 
+// What other tenants pay is not shown in a source's pull request: neither in sums nor with
+// what becomes of their intents, which is named.
+func TestSet_ShowsNothingOfWhatOthersPay(t *testing.T) {
+	s := newStory(t, []string{"vision", "speech"}, nil)
+	s.push("speech", "main", map[string]string{"intents/speech/talk.yaml": intent("speech", "talk", 6)})
+	s.push("vision", "main", map[string]string{"intents/vision/old.yaml": intent("vision", "old", 1)})
+	s.run()
+	s.rounds()
+	urgent := strings.Replace(intent("vision", "new", 4), "spec:\n", "spec:\n  priority: 50\n  preemption: {preempts: lower}\n", 1)
+	n, head := s.ask("vision", map[string]string{"intents/vision/new.yaml": urgent}, false)
+	status := s.await("vision", head, "success")
+	s.contains("status", status, "1 preempt, 1 queue; at base")
+	text := s.comment("vision", n, report.Marker)
+	s.contains("comment", text, "| - preempt | speech/talk | paris/h100 -> rome |  | priority 0 &lt; 50 of vision/new |", "Cost: 2.50 -> 2.50 EUR/h")
+	for _, figure := range []string{"15.00", "17.50"} {
+		if strings.Contains(text+status, figure) {
+			t.Errorf("%s EUR/h is what others pay:\n%s\n%s", figure, status, text)
+		}
+	}
+}
+
+// A source of which nothing is acted on, and may not be for days, has its forge asked no
+// more often than others.
+func TestSet_ASourceThatIsPutOffIsNotPolled(t *testing.T) {
+	s := newStory(t, []string{"vision"}, nil)
+	s.rounds()
+	s.ask("vision", map[string]string{"intents/vision/new.yaml": intent("vision", "new", 4)}, false)
+	client, err := s.set.open("vision")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reviews.New(reviews.Options{Forge: client, Source: source{s.keeper, "vision"}, Common: s.set.opts.Common, View: s.loop.View, Branch: "main", Now: s.now, Poll: time.Minute})
+	if next, err := r.Pass(t.Context()); err != nil || next < 10*time.Second {
+		t.Errorf("the forge is asked again in %s, want at least 10 s: %v", next, err)
+	}
+}
+
 // A fork's head is planned once somebody with write access named it, within the bounds
 // of a fork, in the child process.
 func TestSet_ForksNeedTheirHeadNamed(t *testing.T) {
