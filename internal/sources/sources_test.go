@@ -200,7 +200,11 @@ func TestKeeper_AcceptsARewriteOnce(t *testing.T) {
 		t.Fatalf("frozen for %q, want the command that accepts it", st.Frozen)
 	}
 	// The operator's process, with a state of its own; another head is not accepted.
-	for accept, want := range map[tree.Hash]string{tree.BlobHash(nil): "a: 1\n", head: "a: 2\n"} {
+	for _, c := range []struct {
+		accept tree.Hash
+		want   string
+	}{{tree.BlobHash(nil), "a: 1\n"}, {head, "a: 2\n"}} {
+		accept, want := c.accept, c.want
 		operator := r.another(func(o *Options) { o.Accept = map[string]tree.Hash{"own": accept} })
 		operator.round()
 		if got := operator.copied("own")["intents/vision/a.yaml"]; got != want {
