@@ -147,7 +147,7 @@ func (r *Reconciler) claim(ctx context.Context, o *crd.ResourceRequest) (ours bo
 	in := r.Instructions()
 	switch {
 	case in == nil:
-		return false, nil
+		return false, r.waits(ctx, o)
 	case o.Status.Fleet != "" || in.Fleet == "":
 		return o.Status.Fleet == in.Fleet, nil
 	case !o.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(o, crd.Finalizer):
@@ -162,6 +162,17 @@ func (r *Reconciler) claim(ctx context.Context, o *crd.ResourceRequest) (ours bo
 		r.Log.Warn("which fleet serves a ResourceRequest cannot be noted: agents of several fleets in this cluster would all serve it", "remedy", "kubectl apply -f install/agent/crds.yaml")
 	}
 	return true, nil
+}
+
+// waits says in a new request why nobody serves it yet.
+func (r *Reconciler) waits(ctx context.Context, o *crd.ResourceRequest) error {
+	if o.Status.Phase != "" || !o.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	before := o.DeepCopy()
+	o.Status.Phase, o.Status.Reason = crd.RequestPending, "NoAnswer"
+	o.Status.Message = "no broker has given this cluster's agent its instructions yet; the request is served once one has"
+	return r.write(ctx, o, before)
 }
 
 // ask makes the reservation and returns after how long to ask again, 0 when
