@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
 	"github.com/fleetbroker/fleetbroker/internal/monitoring"
 )
 
@@ -50,5 +53,23 @@ func TestFresh(t *testing.T) {
 	entries, err := filepath.Glob(filepath.Join(dir, "fleetbroker-*.json"))
 	if err != nil || len(entries) != len(monitoring.Dashboards()) {
 		t.Errorf("%d dashboards lie there, %d are made, %v", len(entries), len(monitoring.Dashboards()), slices.Sorted(maps.Keys(files)))
+	}
+}
+
+// The directory builds, with what is generated in it.
+func TestTheDirectoryBuilds(t *testing.T) {
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, r := range built.Resources() {
+		kinds[r.GetKind()]++
+		if r.GetKind() == "ConfigMap" && len(r.GetDataMap()) != len(monitoring.Dashboards()) {
+			t.Errorf("%d dashboards are handed to Grafana, of %d", len(r.GetDataMap()), len(monitoring.Dashboards()))
+		}
+	}
+	if want := map[string]int{"ConfigMap": 1, "PrometheusRule": 1, "ServiceMonitor": 1, "PodMonitor": 1}; !maps.Equal(kinds, want) {
+		t.Errorf("built %v, want %v", kinds, want)
 	}
 }
