@@ -64,16 +64,20 @@ func dirArgs(dir string) []string {
 	return []string{dir}
 }
 
+// find opens the repo and finds the intent in what it and the market say.
+func (o *explainOptions) find(ctx context.Context) (src *source, in *gathered, tenant, name string, err error) {
+	if src, err = o.open(ctx, dirArgs(o.dir)); err != nil {
+		return nil, nil, "", "", err
+	}
+	if in, err = o.gather(ctx, src, o.streams); err != nil {
+		return nil, nil, "", "", err
+	}
+	tenant, name, err = findIntent(in, o.intent)
+	return src, in, tenant, name, err
+}
+
 func explainRun(ctx context.Context, o explainOptions) error {
-	src, err := o.open(ctx, dirArgs(o.dir))
-	if err != nil {
-		return err
-	}
-	in, err := o.gather(ctx, src, o.streams)
-	if err != nil {
-		return err
-	}
-	tenant, name, err := findIntent(in, o.intent)
+	src, in, tenant, name, err := o.find(ctx)
 	if err != nil {
 		return err
 	}

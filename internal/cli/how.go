@@ -45,15 +45,7 @@ No cluster is asked.`,
 }
 
 func howRun(ctx context.Context, o explainOptions, kind string) error {
-	src, err := o.open(ctx, dirArgs(o.dir))
-	if err != nil {
-		return err
-	}
-	in, err := o.gather(ctx, src, o.streams)
-	if err != nil {
-		return err
-	}
-	tenant, name, err := findIntent(in, o.intent)
+	_, in, tenant, name, err := o.find(ctx)
 	if err != nil {
 		return err
 	}

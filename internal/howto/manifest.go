@@ -1,6 +1,7 @@
 package howto
 
 import (
+	"maps"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -31,9 +32,7 @@ func Manifest(kind string, held []*v1alpha1.Contract) string {
 	ns, name := first.Spec.Offload.Namespaces[0], first.Spec.Intent.Name
 	labels := map[string]string{"app": name}
 	if ns.PodSelector != nil {
-		for key, value := range ns.PodSelector.MatchLabels {
-			labels[key] = value
-		}
+		maps.Copy(labels, ns.PodSelector.MatchLabels)
 	}
 	container := map[string]any{"name": "main", "image": Image, "resources": map[string]any{"limits": limits(first, least)}}
 	pod := map[string]any{"containers": []any{container}}
