@@ -432,12 +432,17 @@ func (s *sim) judgeAudit() {
 // judgePlan lets a daemon that was never there look at it all: it must find
 // nothing to do (invariant 3). It is a shadow, which takes no old requests out:
 // that is due once a day in each daemon's life; and it has listened for so long
-// that it knows who is lost.
+// that it knows who is lost. Its clock is the one furthest behind: by it nothing is
+// due, such as taking an ended contract away, that is not due by the clock of the one
+// that decides.
 func (s *sim) judgePlan() {
 	if s.failure != nil {
 		return
 	}
 	d := &daemon{s: s, name: "judge", cut: map[string]bool{}, skew: s.daemons[0].skew}
+	for _, other := range s.daemons {
+		d.skew = min(d.skew, other.skew)
+	}
 	d.link = &link{s: s, d: d}
 	d.options = func(o *reconciler.Options) { o.Shadow = true }
 	const listened = time.Hour
