@@ -160,6 +160,10 @@ func (c *consumer) grant(name string, sl *liveSlice) {
 		c.changed("")
 		return
 	}
+	if !p.grantsNow(sliceOf(name), c.s.books.ever[sl.contract]) {
+		c.kick(name, time.Second, 5*time.Second) // it is not known of yet, or no longer
+		return
+	}
 	p.give(sliceOf(name), c.s.books.ever[sl.contract], sl.resources)
 	sl.granted, sl.denied = sl.resources.Clone(), ""
 	c.s.log("%s slice %s granted by %s", c.name, name, sl.provider)

@@ -277,6 +277,7 @@ func (p *provider) deliver(d *daemon, life int, m message) {
 	switch {
 	case err == nil:
 		d.heard[p.name], d.made[p.name] = d.s.tl.now, m.made
+		d.market.SetHonoured(p.name, m.honoured)
 	case errors.As(err, &stale):
 		if stale.Last.Epoch > p.epoch {
 			p.epoch = stale.Last.Epoch + 1

@@ -451,7 +451,7 @@ func (s *sim) judgePlan() {
 	d.skew += listened
 	for _, p := range s.providers {
 		if !p.gone {
-			p.deliver(d, d.life, message{p.epoch, p.n, p.list(), s.tl.now})
+			p.deliver(d, d.life, message{p.epoch, p.n, p.list(), p.honoured(), s.tl.now})
 		}
 	}
 	for range 3 {

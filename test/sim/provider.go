@@ -33,6 +33,7 @@ type provider struct {
 	at           *daemon
 	acknowledged wire.Generation
 	retries      bool
+	enforcing    enforcing
 }
 
 // offered is one flavor of a provider.
@@ -60,6 +61,7 @@ type grant struct {
 type message struct {
 	epoch, n uint64
 	flavors  []v1alpha1.Flavor
+	honoured uint64
 	made     time.Duration
 }
 
@@ -187,12 +189,16 @@ func (p *provider) report() {
 	if p.down {
 		return
 	}
-	now := p.list()
-	if text := fmt.Sprint(now); text != p.listed || p.n == 0 {
+	p.hear()
+	now, honoured := p.list(), p.honoured()
+	if honoured > 0 {
+		p.s.counts.Honoured++
+	}
+	if text := fmt.Sprint(now, honoured); text != p.listed || p.n == 0 {
 		p.n++
 		p.listed = text
 	}
-	m := message{p.epoch, p.n, now, p.s.tl.now}
+	m := message{p.epoch, p.n, now, honoured, p.s.tl.now}
 	if p.sent = append(p.sent, m); len(p.sent) > 4 {
 		p.sent = p.sent[1:]
 	}
@@ -219,6 +225,7 @@ func (p *provider) report() {
 func (p *provider) restart() {
 	p.epoch++
 	p.n, p.listed = 0, ""
+	p.enforcing.book, p.enforcing.standing = nil, nil // the number alone outlives it
 	p.s.log("%s agent restarts, epoch %d", p.name, p.epoch)
 }
 

@@ -23,6 +23,8 @@ type Result struct {
 	Replayed int
 	// Checked are the plans that were compared with one from nothing.
 	Checked int
+	// Honoured are the reports that said which instructions were carried out.
+	Honoured int
 	// Span is how much virtual time went by.
 	Span time.Duration
 	// Attacks on purpose, by kind.
@@ -42,6 +44,7 @@ func (r *Result) add(o Result) {
 	r.Ended += o.Ended
 	r.Replayed += o.Replayed
 	r.Checked += o.Checked
+	r.Honoured += o.Honoured
 	r.Span += o.Span
 	if r.Attacks == nil {
 		r.Attacks = map[string]Tries{}
@@ -53,8 +56,8 @@ func (r *Result) add(o Result) {
 
 // String is the figures of a sum.
 func (r Result) String() string {
-	text := fmt.Sprintf("%d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %d plans checked, %s of virtual time",
-		r.Events, r.Commits, r.Placed, r.Ended, r.Replayed, r.Checked, r.Span)
+	text := fmt.Sprintf("%d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %d plans checked, %d reports with what was honoured, %s of virtual time",
+		r.Events, r.Commits, r.Placed, r.Ended, r.Replayed, r.Checked, r.Honoured, r.Span)
 	for _, kind := range sortedKeys(r.Attacks) {
 		text += "; " + kind + " " + r.Attacks[kind].String()
 	}

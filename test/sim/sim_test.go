@@ -70,6 +70,9 @@ func TestSim(t *testing.T) {
 	if total.Checked == 0 && failed == 0 {
 		t.Error("no plan was checked against one from nothing")
 	}
+	if total.Honoured == 0 && failed == 0 {
+		t.Error("no agent said what it had honoured")
+	}
 	if failed == 0 && total.Played >= 100 {
 		for _, kind := range attackKinds {
 			if total.Attacks[kind].Caught == 0 {

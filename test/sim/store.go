@@ -258,7 +258,7 @@ func (p *provider) put(d *daemon, life int, m message) {
 	generation := wire.Generation{Epoch: m.epoch, N: m.n}
 	r := store.Report{Cluster: p.name, Generation: generation, Certificate: "af01"}
 	if p.acknowledged != generation {
-		r.Content = &wire.FlavorReport{Flavors: m.flavors}
+		r.Content = &wire.FlavorReport{Flavors: m.flavors, Honoured: m.honoured}
 	}
 	var stale *market.StaleEpochError
 	var busy *store.BusyError
