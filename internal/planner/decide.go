@@ -88,7 +88,7 @@ func (r *round) consolidate() {
 // conclude makes the plan of what came of the jobs.
 func (r *round) conclude() {
 	StepConclude.begin(r.step)
-	r.Without(r.BookedFor(r.Jobs...), r.settleExcess)
+	r.WithoutBooked(r.Jobs, r.settleExcess)
 	for _, j := range r.Jobs {
 		r.finish(j)
 	}

@@ -353,3 +353,26 @@ func TestNoticeOfARefusedVictimComesDue(t *testing.T) {
 		t.Fatalf("notice %+v, the plan comes due %v\n%s", d, p.Due, describe(p))
 	}
 }
+
+// What others give way for an intent is kept of its tenant's budget too: a victim of the
+// same tenant would spend elsewhere what its leaving makes room for, and the two would
+// take turns for ever.
+func TestPreemptKeepsMoney(t *testing.T) {
+	b := settled(New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome", budget(v1alpha1.TenantBudget{Hourly: Money("12")})).
+		Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("1")).Offer("lyon/h100", Cards("nvidia-h100", 4, "80Gi"), Costs("3")).
+		Intent("vision/small", Wants(2, "H100"), Priority(10), grace(0)))
+	b.Intent("vision/train", Wants(8, "H100"), preempts(100))
+	step(t, b, "released", map[string]string{"vision/train": "queue Preempting", "vision/small": "preempt BudgetExceeded"})
+	b.Tick(time.Minute)
+	p := step(t, b, "held means held", map[string]string{"vision/train": "queue Preempting", "vision/small": "queue BudgetExceeded"})
+	if d := Of(p, "vision/small"); !strings.Contains(d.Reason, "tenant vision spends 0.00 of 12.00 EUR/h, and 8.00 is kept for an intent that others give way to") {
+		t.Error(d.Reason)
+	}
+	b.Tick(time.Minute).Deliver()
+	step(t, b, "served", map[string]string{"vision/train": "place", "vision/small": "queue BudgetExceeded"})
+	b.Tick(time.Minute).Deliver().Round()
+	for range 3 {
+		b.Tick(time.Hour)
+		step(t, b, "at rest", map[string]string{"vision/train": "keep", "vision/small": "queue BudgetExceeded"})
+	}
+}

@@ -106,6 +106,7 @@ type line struct {
 	tenant   *Tenant
 	contract *v1alpha1.Contract // nil: money alone
 	leaving  bool
+	kept     bool // for a claim; not held
 	hourly, month,
 	spent quantity.Micro
 }
@@ -142,6 +143,26 @@ func (c *Change) Undo() {
 	c.off.book(1)
 }
 
+// Keep books that what a rehearsal charged stays free for whom it was rehearsed: it
+// counts against the limits of the tenant's others and is neither held nor spent.
+func (c Change) Keep() Change {
+	c.off.kept, c.on.kept = true, true
+	return c.Again()
+}
+
+// Reverse books the opposite of a change.
+func (c Change) Reverse() Change {
+	c.off, c.on = c.on, c.off
+	return c.Again()
+}
+
+// Again books a change once more.
+func (c Change) Again() Change {
+	c.off.book(-1)
+	c.on.book(1)
+	return c
+}
+
 func (a *Accounts) lineOf(e Entry, now v1alpha1.Time) line {
 	c := e.Contract
 	charged := c != nil && c.Status.Phase.Charged()
@@ -169,6 +190,10 @@ func (l *line) book(sign quantity.Micro) {
 		return
 	}
 	t.changes++
+	if l.kept {
+		t.kept.book(l, sign)
+		return
+	}
 	t.hourly += sign * l.hourly
 	t.month += sign * l.month
 	t.spent += sign * l.spent
@@ -182,5 +207,24 @@ func (l *line) book(sign quantity.Micro) {
 		totals.RemoveHeld(l.contract)
 	default:
 		totals.AddHeld(l.contract)
+	}
+}
+
+// kept is what claims keep of an account.
+type kept struct {
+	totals ledger.Totals
+	// hourly and month are money, as on the account.
+	hourly, month quantity.Micro
+}
+
+func (k *kept) book(l *line, sign quantity.Micro) {
+	k.hourly += sign * l.hourly
+	k.month += sign * l.month
+	switch {
+	case l.contract == nil:
+	case sign < 0:
+		k.totals.RemoveHeld(l.contract)
+	default:
+		k.totals.AddHeld(l.contract)
 	}
 }

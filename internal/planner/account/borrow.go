@@ -2,6 +2,7 @@ package account
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // A tenant with quota.maxBorrow may hold more than its quota of GPUs, CPU or
@@ -77,17 +78,17 @@ func (t *Tenant) held(k Resource) int64 {
 	return t.totals.Memory.Int64()
 }
 
-// leavingOf is what of a resource is leaving.
-func (t *Tenant) leavingOf(k Resource) int64 {
+// amount is what totals hold of a resource.
+func amount(of *ledger.Totals, k Resource) int64 {
 	switch {
-	case t.leaving.Contracts == 0:
+	case of.Contracts == 0:
 		return 0
 	case k == GPUs:
-		return t.leaving.MilliCards().Int64()
+		return of.MilliCards().Int64()
 	case k == CPU:
-		return t.leaving.CPU.Int64()
+		return of.CPU.Int64()
 	}
-	return t.leaving.Memory.Int64()
+	return of.Memory.Int64()
 }
 
 // exceeds reports whether the tenant holds more than its quota.
@@ -96,14 +97,14 @@ func (t *Tenant) exceeds(k Resource) bool {
 	return ok && t.held(k) > quota
 }
 
-// unused is what all tenants together leave of their quotas; negative when they
+// unused is what all tenants together leave of their quotas, and no claim keeps; negative when they
 // hold more.
 func (a *Accounts) unused(k Resource) int64 {
 	var sum int64
 	for _, name := range a.Names() {
 		t := a.Of(name)
 		if quota, ok := t.Quota(k); ok {
-			sum += quota - t.held(k) - t.leavingOf(k)
+			sum += quota - t.held(k) - amount(&t.leaving, k) - amount(&t.kept.totals, k)
 		}
 	}
 	return sum

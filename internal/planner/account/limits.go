@@ -84,7 +84,7 @@ const noLimit = int64(1) << 60
 // quotas too.
 func (a *Accounts) LimitsOf(t *Tenant, seconds int64, now v1alpha1.Time, borrow bool) Limits {
 	l := Limits{Tenant: t, GPU: noLimit, CPU: noLimit, Memory: noLimit, Hourly: quantity.Unlimited, Monthly: quantity.Unlimited}
-	held := t.counted()
+	held := t.taken()
 	most, _ := a.Most(t)
 	l.Contracts = most - int64(held.Contracts)
 	if q := t.Spec.Quota; q != nil {
@@ -113,10 +113,10 @@ func (a *Accounts) LimitsOf(t *Tenant, seconds int64, now v1alpha1.Time, borrow 
 		return l
 	}
 	if t.maxHourly < quantity.Unlimited {
-		l.Hourly = t.maxHourly - t.hourly
+		l.Hourly = t.maxHourly - t.hourly - t.kept.hourly
 	}
 	if t.LimitedMonthly() {
-		l.Monthly = t.maxMonthly - t.month
+		l.Monthly = t.maxMonthly - t.month - t.kept.month
 		_, end := a.Money.Books.MonthBounds(now)
 		l.Seconds = int64(end.Sub(now.Time).Seconds())
 		if seconds > 0 {
@@ -173,7 +173,7 @@ func (l *Limits) Breaks(s *Size, cards *Cards, peak quantity.Micro) string {
 // exact decides a quota of cards where shares of cards are added: sevenths do
 // not add up in thousandths, so the sum is rounded once, at the end.
 func (l *Limits) exact(s *Size, cards *Cards, model string) bool {
-	trial := l.Tenant.counted().Clone()
+	trial := l.Tenant.taken().Clone()
 	trial.Add(&v1alpha1.Contract{
 		Spec:   v1alpha1.ContractSpec{GPUs: &v1alpha1.ContractGPU{Count: s.Units, Model: cards.GPU.Model, UnitsPerGPU: cards.GPU.UnitsPerGPU}},
 		Status: v1alpha1.ContractStatus{Phase: v1alpha1.PhaseReserved},

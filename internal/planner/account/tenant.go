@@ -24,6 +24,8 @@ type Tenant struct {
 	totals ledger.Totals
 	// leaving is what it gave up and is not seen gone: its quota counts that too.
 	leaving ledger.Totals
+	// kept is what claims keep: it counts against limits alone.
+	kept kept
 	// hourly is the highest price of all charged contracts; month is
 	// what the calendar month has cost, and will if they all run on; spent of that
 	// is gone already.
@@ -56,6 +58,14 @@ func (t *Tenant) counted() ledger.Totals {
 		return t.totals
 	}
 	return t.totals.With(t.leaving)
+}
+
+// taken is what the quota counts, with what is kept for claims.
+func (t *Tenant) taken() ledger.Totals {
+	if t.kept.totals.Contracts == 0 {
+		return t.counted()
+	}
+	return t.counted().With(t.kept.totals)
 }
 
 // Most is how many contracts a tenant may hold, and which line of which file

@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
@@ -15,14 +16,14 @@ func (a *Accounts) Text(t *Tenant, limit string) string {
 	q, held := t.Spec.Quota, t.counted()
 	switch limit {
 	case QuotaGPU:
-		return fmt.Sprintf("tenant %s holds %s of %d GPUs", t.Name, CardsText(held.MilliCards().Int64()), *q.GPU) + t.leavingText() + a.borrowText(t, GPUs)
+		return fmt.Sprintf("tenant %s holds %s of %d GPUs", t.Name, CardsText(held.MilliCards().Int64()), *q.GPU) + t.restText() + a.borrowText(t, GPUs)
 	case QuotaCPU:
-		return fmt.Sprintf("tenant %s holds %s of %s CPU", t.Name, held.CPU.Canonical(v1alpha1.CPU), *q.CPU) + t.leavingText() + a.borrowText(t, CPU)
+		return fmt.Sprintf("tenant %s holds %s of %s CPU", t.Name, held.CPU.Canonical(v1alpha1.CPU), *q.CPU) + t.restText() + a.borrowText(t, CPU)
 	case QuotaCount:
 		most, field := a.Most(t)
-		return fmt.Sprintf("tenant %s holds %d of %d contracts (%s)", t.Name, held.Contracts, most, field) + t.leavingText()
+		return fmt.Sprintf("tenant %s holds %d of %d contracts (%s)", t.Name, held.Contracts, most, field) + t.restText()
 	case QuotaMemory:
-		return fmt.Sprintf("tenant %s holds %s of %s memory", t.Name, held.Memory.Canonical(v1alpha1.Memory), *q.Memory) + t.leavingText() + a.borrowText(t, Memory)
+		return fmt.Sprintf("tenant %s holds %s of %s memory", t.Name, held.Memory.Canonical(v1alpha1.Memory), *q.Memory) + t.restText() + a.borrowText(t, Memory)
 	case QuotaByModel:
 		var parts []string
 		for model, n := range q.ByModel {
@@ -30,11 +31,11 @@ func (a *Accounts) Text(t *Tenant, limit string) string {
 			parts = append(parts, fmt.Sprintf("%s of %d %s", CardsText(have.Int64()), n, model))
 		}
 		slices.Sort(parts)
-		return fmt.Sprintf("tenant %s holds %s of its quota", t.Name, strings.Join(parts, ", ")) + t.leavingText()
+		return fmt.Sprintf("tenant %s holds %s of its quota", t.Name, strings.Join(parts, ", ")) + t.restText()
 	case BudgetHourly:
-		return fmt.Sprintf("tenant %s spends %s of %s %s/h", t.Name, t.hourly.Text(), t.maxHourly.Text(), a.Money.Books.Currency)
+		return fmt.Sprintf("tenant %s spends %s of %s %s/h", t.Name, t.hourly.Text(), t.maxHourly.Text(), a.Money.Books.Currency) + t.keptText(t.kept.hourly.Text())
 	case BudgetMonthly:
-		return fmt.Sprintf("tenant %s has spent and holds %s of %s %s this month", t.Name, t.month.Text(), t.maxMonthly.Text(), a.Money.Books.Currency)
+		return fmt.Sprintf("tenant %s has spent and holds %s of %s %s this month", t.Name, t.month.Text(), t.maxMonthly.Text(), a.Money.Books.Currency) + t.keptText(t.kept.month.Text())
 	}
 	return ""
 }
@@ -45,6 +46,19 @@ func CardsText(milli int64) string {
 		return fmt.Sprint(milli / 1000)
 	}
 	return strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0")
+}
+
+// restText is what of the quota is leaving and what is kept, "" for nothing.
+func (t *Tenant) restText() string {
+	return t.leavingText() + t.keptText("room for "+strconv.Itoa(t.kept.totals.Contracts)+" more")
+}
+
+// keptText says that so much is kept for claims, "" where nothing is.
+func (t *Tenant) keptText(what string) string {
+	if t.kept.totals.Contracts == 0 {
+		return ""
+	}
+	return ", and " + what + " is kept for an intent that others give way to"
 }
 
 // leavingText is what of the quota is leaving, "" for nothing.
@@ -120,6 +134,6 @@ func (b *Budget) Warning(forecast quantity.Micro, currency string) string {
 // String is all that is on the account, for tests to compare: accounts with equal
 // ones hold, owe and may the same.
 func (t *Tenant) String() string {
-	return fmt.Sprintf("%s holds %+v, leaving %+v, %d of %d an hour, %d with %d spent of %d this month",
-		t.Name, t.totals, t.leaving, t.hourly, t.maxHourly, t.month, t.spent, t.maxMonthly)
+	return fmt.Sprintf("%s holds %+v, leaving %+v, %d of %d an hour, %d with %d spent of %d this month, kept %+v",
+		t.Name, t.totals, t.leaving, t.hourly, t.maxHourly, t.month, t.spent, t.maxMonthly, t.kept)
 }

@@ -39,7 +39,10 @@ import (
 //   - a claimant is placed where it cannot be displaced by its victim again:
 //     that one's priority is lower, and what it claimed itself is not borrowed;
 //   - no contract is a victim of two claims, and none of a round's own
-//     placements is a victim in it.
+//     placements is a victim in it;
+//   - what a claimant will cost is kept of its tenant's quota and budget, as the
+//     capacity is: a victim of the same tenant does not spend elsewhere what its
+//     leaving made room for.
 //
 // Fleet.safety.maxEnds does not count what is displaced: it guards against
 // intents and providers that went away, while an intent asked for this.
@@ -78,8 +81,10 @@ type claim struct {
 	left []*v1alpha1.Contract
 	// soon: everything it needs is being released by others anyway.
 	soon bool
-	// booked is free capacity that is kept for it.
+	// booked is free capacity that is kept for it, and kept what it will cost of its
+	// tenant's quota and budget.
 	booked []draft.Taken
+	kept   []account.Change
 	// Reserved: no contract gives way; it waits for what is known to end.
 	Reserved *reservation
 }
@@ -100,7 +105,7 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 	j.TurnAt = r.Turns
 	progressed := false
 	below := r.claimsBelow(j)
-	r.Without(bookedFor(below...), func() {
+	r.withoutClaims(below, func() {
 		r.Without(r.ReservedBeyond(j), func() {
 			progressed = r.Fill(j, q)
 			if len(j.Tasks) > 0 {
@@ -148,22 +153,35 @@ func (r *Contest) Without(list []draft.Taken, f func()) {
 	}
 }
 
-// bookedFor are what is kept for claims; nil is none.
-func bookedFor(claims ...*claim) (list []draft.Taken) {
+// withoutClaims calls f as if nothing were kept for claims.
+func (r *Contest) withoutClaims(claims []*claim, f func()) {
+	var booked []draft.Taken
 	for _, c := range claims {
-		if c != nil {
-			list = append(list, c.booked...)
-		}
+		booked = append(booked, c.booked...)
+		c.charge(r, account.Change.Reverse)
 	}
-	return list
+	r.Without(booked, f)
+	for _, c := range claims {
+		c.charge(r, account.Change.Again)
+	}
 }
 
-// BookedFor is what is kept for jobs.
-func (r *Contest) BookedFor(jobs ...*draft.Job) (list []draft.Taken) {
-	for _, j := range jobs {
-		list = append(list, bookedFor(r.Claims[j])...)
+// charge does something with what the claim keeps of its tenant's account.
+func (c *claim) charge(r *Contest, how func(account.Change) account.Change) {
+	for _, ch := range c.kept {
+		r.Booked(how(ch))
 	}
-	return list
+}
+
+// WithoutBooked calls f as if nothing were kept for jobs.
+func (r *Contest) WithoutBooked(jobs []*draft.Job, f func()) {
+	var claims []*claim
+	for _, j := range jobs {
+		if c := r.Claims[j]; c != nil {
+			claims = append(claims, c)
+		}
+	}
+	r.withoutClaims(claims, f)
 }
 
 // Unbook gives back what was kept for a job.
@@ -175,14 +193,23 @@ func (r *Contest) Unbook(j *draft.Job) {
 	for _, b := range c.booked {
 		r.Shift(b.Place, b.Size)
 	}
+	c.charge(r, account.Change.Reverse)
 	r.setClaim(j, nil)
 }
 
 // book keeps what is free already of a claimant's places for it: else those
 // that come after it, its victims among them, would take it while it waits for
-// the rest.
-func (r *Contest) book(c *claim, places []draft.Taken) {
-	for _, p := range places {
+// the rest. So it is with what its tenant may hold and spend: a victim of the same
+// tenant would spend elsewhere what its leaving makes room for.
+func (r *Contest) book(c *claim, found rehearsed) {
+	if r.By(draft.RulesClaimsKeepMoney) {
+		for _, ch := range found.charged {
+			ch = ch.Keep()
+			r.Booked(ch)
+			c.kept = append(c.kept, ch)
+		}
+	}
+	for _, p := range found.places {
 		size := p.Size.Clone()
 		for i := range size {
 			size[i] = min(size[i], max(p.Offer.Free().At(i), 0))

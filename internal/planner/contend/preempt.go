@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
@@ -85,29 +86,29 @@ func (r *Contest) makeClaim(j *draft.Job) {
 	}
 	m := r.Mark()
 	r.Lend(pending...)
-	var places []draft.Taken
+	var found rehearsed
 	if len(pending) > 0 {
-		places = r.dryRun(j)
+		found = r.dryRun(j)
 	}
-	searched := len(places) == 0 && may && !r.infeasible[searchKey(j)]
+	searched := len(found.places) == 0 && may && !r.infeasible[searchKey(j)]
 	if searched {
 		search := &victimSearch{Contest: r, job: j, causes: cl.causes}
 		var more []*v1alpha1.Contract
-		more, places = search.find()
+		more, found = search.find()
 		charged = append(charged, more...)
 	}
 	r.Rollback(m)
-	if len(places) == 0 {
+	if len(found.places) == 0 {
 		if searched {
 			draft.SetKey(&r.Draft, r.infeasible, searchKey(j), true)
 		}
 		return
 	}
-	cl.victims = r.needed(charged, places)
+	cl.victims = r.needed(charged, found.places)
 	if cl.soon = len(cl.victims)+len(cl.left) == 0; cl.soon && j.In.Spec.Queue.Policy == "fail" {
 		return // it does not wait for what comes free by itself
 	}
-	r.book(cl, places)
+	r.book(cl, found)
 	r.setClaim(j, cl)
 	r.explainClaim(cl)
 }
@@ -141,18 +142,25 @@ func (r *Contest) leavingAnyway(j *draft.Job, own []*v1alpha1.Contract) []*v1alp
 	return out
 }
 
+// rehearsed is where a job would be placed, and what its tenant's account would be
+// charged for that.
+type rehearsed struct {
+	places  []draft.Taken
+	charged []account.Change
+}
+
 // dryRun does what a job would do now and takes it back: where its replicas
 // would be placed, nothing when not all of them (of a gang; else none).
-func (r *Contest) dryRun(j *draft.Job) []draft.Taken {
+func (r *Contest) dryRun(j *draft.Job) rehearsed {
 	m := r.Mark()
 	defer r.Rollback(m)
 	k := r.CopyOf(j)
 	before := len(k.Tasks)
 	r.Fill(k, place.Rehearsal)
 	if (j.Gang() && len(k.Tasks) > 0) || len(k.Tasks) == before {
-		return nil
+		return rehearsed{}
 	}
-	return r.Changed(m)
+	return rehearsed{r.Changed(m), r.ChargedSince(m)}
 }
 
 // CopyOf is a copy of a job that may be filled and thrown away: only with

@@ -299,7 +299,7 @@ func (r *backfill) soonest() (until v1alpha1.Time, whole []draft.Taken) {
 			r.lendEnd(&ends[len(ended)-1])
 		}
 		before(n)
-		return r.dryRun(r.job)
+		return r.dryRun(r.job).places
 	}
 	instant := func(n int) int { // n and all that end within a grace period of the n-th
 		for at := ends[n-1].At.Add(r.Grace()); n < len(ends) && !ends[n].At.After(at); {

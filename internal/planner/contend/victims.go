@@ -38,7 +38,7 @@ type victimSearch struct {
 // find is the contracts that have to give way, and where the job then fits.
 // Alternatives are tried in order. It works as if one replica after the other were
 // placed, and asks in the end whether the whole would be.
-func (s *victimSearch) find() ([]*v1alpha1.Contract, []draft.Taken) {
+func (s *victimSearch) find() ([]*v1alpha1.Contract, rehearsed) {
 	for _, alt := range s.job.Alternatives() {
 		chosen := s.findBy(alt)
 		if len(chosen) == 0 {
@@ -46,13 +46,13 @@ func (s *victimSearch) find() ([]*v1alpha1.Contract, []draft.Taken) {
 		}
 		m := s.Mark()
 		s.Lend(chosen...)
-		places := s.dryRun(s.job)
+		found := s.dryRun(s.job)
 		s.Rollback(m)
-		if len(places) > 0 {
-			return chosen, places
+		if len(found.places) > 0 {
+			return chosen, found
 		}
 	}
-	return nil, nil
+	return nil, rehearsed{}
 }
 
 // findBy is find by one alternative, without the question whether the whole fits.

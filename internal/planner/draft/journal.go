@@ -163,6 +163,17 @@ func (d *journal) Changed(since Mark) []Taken {
 	return out
 }
 
+// ChargedSince is what was charged to accounts since a mark that is open, in any order.
+// What is rolled back is not in it.
+func (d *journal) ChargedSince(since Mark) []account.Change {
+	kinds := d.kinds[d.marks[d.find(since)].at:]
+	out := slices.Clone(newest(d.charges, kinds, kindCharge))
+	for _, e := range newest(d.puts, kinds, kindPut) {
+		out = append(out, e.charged)
+	}
+	return out
+}
+
 // newest are the last of a list of changes, those of a kind among kinds.
 func newest[T any](list []T, kinds []kind, of kind) []T {
 	n := len(list)

@@ -46,4 +46,8 @@ const (
 	// RulesGrowthApart: an offer that could grow an extended resource is not taken for one
 	// that lacks it because of which of the two is named first (package match).
 	RulesGrowthApart = 11
+	// RulesClaimsKeepMoney: while others give way to an intent, what it will cost is kept
+	// of its tenant's quota and budget, so that a victim of the same tenant does not spend
+	// it elsewhere (package contend).
+	RulesClaimsKeepMoney = 11
 )

@@ -78,7 +78,7 @@ func (r *Explainer) LookNear() {
 			continue
 		}
 		seen[f.Class] = &j.Dec
-		r.Without(r.BookedFor(j), func() { r.lookNear(j, f) }) // what is kept for it is there for it
+		r.WithoutBooked([]*draft.Job{j}, func() { r.lookNear(j, f) }) // what is kept for it is there for it
 	}
 }
 
