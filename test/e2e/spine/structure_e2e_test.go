@@ -259,12 +259,13 @@ func TestHungDaemonWakesUp(t *testing.T) {
 	one := f.daemon("one", "--kubeconfigs-dir", own)
 	one.NotifyPushes(f.ctx)
 	f.eventually("it leads", func() error { return logged(one, "holds the cluster's Lease") })
-	two := f.daemon("two")
-	two.NotifyPushes(f.ctx)
+	two := f.daemon("two", "--poll-interval", "10m") // it learns of the intent after one has decided
 	f.agents()
 	f.await(one)
 	f.put("old", intent("old", 4))
 	f.eventually("placed", func() error { return f.inPhase("old", 1, "Peering") })
+	two.NotifyPushes(f.ctx)
+	f.push("Wake the other one", map[string]*string{"README.md": ptr("# The fleet\n")})
 	f.eventually("the other one stands by", func() error { return logged(two, standsBy) })
 	f.applied()
 	if err := one.Pause(); err != nil {
