@@ -461,7 +461,7 @@ func checkLimits(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fa
 
 func checkIntents(w planner.World, p *planner.Plan, after *ledger.Ledger, fail func(string, ...any)) {
 	for _, d := range p.Intents {
-		if !slices.Contains(p.Unsettled, d) && d.Action != planner.Done && (d.Action != planner.Keep || len(d.Rejected) > 0) {
+		if !slices.Contains(p.Unsettled, d) && d.Action != planner.Done && d.Action != planner.Suspend && (d.Action != planner.Keep || len(d.Rejected) > 0) {
 			fail("%s/%s is settled, and its action is %s", d.Tenant, d.Name, d.Action)
 		}
 	}

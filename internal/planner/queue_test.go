@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -171,5 +172,32 @@ func TestRestart(t *testing.T) {
 	}
 	if a, b := through(false), through(true); a != b {
 		t.Fatalf("%s\nafter restarts:\n%s", a, b)
+	}
+}
+
+// An intent that is suspended and holds nothing costs a round as little as one that is
+// served: of a large fleet nearly all are one or the other.
+func TestSuspendedIsSettled(t *testing.T) {
+	suspended := With(func(s *v1alpha1.IntentSpec) { s.Suspend = true })
+	b := settled(paris().Intent("vision/train", Wants(1, "H100")))
+	b.Intent("vision/train", suspended)
+	settledNow := func(what string, want bool) {
+		t.Helper()
+		p := b.Round()
+		d := Of(p, "vision/train")
+		if d.Action != planner.Suspend || d.Code != "Suspended" || d.Reason != "spec.suspend is true: it gets no capacity until that is removed" {
+			t.Fatalf("%s: %+v", what, d)
+		}
+		if got := !slices.ContainsFunc(p.Unsettled, func(u *planner.Decision) bool { return u.Name == d.Name }); got != want {
+			t.Fatalf("%s: settled %t, want %t", what, got, want)
+		}
+	}
+	settledNow("it is to be released", false)
+	b.Tick(time.Minute).Deliver()
+	settledNow("seen gone", false)
+	settledNow("at rest", true)
+	b.Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.Suspend = false }))
+	if d := Of(b.Round(), "vision/train"); d.Action != planner.Place {
+		t.Fatalf("%+v", d)
 	}
 }

@@ -59,7 +59,7 @@ func (r *round) quick(in *model.Intent) (d draft.Decision, until v1alpha1.Time, 
 			until = lifecycle.Earlier(until, t)
 		}
 	}
-	if r.Fleet.Suspend || r.consolidating() || in.Metadata.Namespace == v1alpha1.FleetTenant || r.Probe.Is(in.Metadata.Namespace, in.Metadata.Name) || in.Problem != "" || in.Spec.Suspend || len(in.Spec.Schedule.Windows) > 0 {
+	if r.Fleet.Suspend || r.consolidating() || in.Metadata.Namespace == v1alpha1.FleetTenant || r.Probe.Is(in.Metadata.Namespace, in.Metadata.Name) || in.Problem != "" || len(in.Spec.Schedule.Windows) > 0 {
 		return d, until, false
 	}
 	state := r.W.Ledger.State(in.Metadata.Namespace, in.Metadata.Name)
@@ -70,15 +70,11 @@ func (r *round) quick(in *model.Intent) (d draft.Decision, until v1alpha1.Time, 
 		return d, until, false
 	}
 	list := r.W.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name)
-	if state.Status.State == v1alpha1.IntentDone {
-		if slices.ContainsFunc(list, func(c *v1alpha1.Contract) bool { return c.Status.Phase.Held() }) {
-			return d, until, false
-		}
-		return draft.Decision{
-			Tenant: in.Metadata.Namespace, Name: in.Metadata.Name, Path: in.Path, Action: draft.Done, Code: state.Status.Reason, Reason: settle.DoneText,
-		}, until, true
-	}
-	if state.Status.State != v1alpha1.IntentPlaced {
+	switch {
+	case in.Spec.Suspend || state.Status.State == v1alpha1.IntentDone:
+		d, ok = atRest(in, &state.Status, list)
+		return d, until, ok
+	case state.Status.State != v1alpha1.IntentPlaced:
 		return d, until, false
 	}
 	var live int32
@@ -115,6 +111,21 @@ func (r *round) quick(in *model.Intent) (d draft.Decision, until v1alpha1.Time, 
 		return d, until, false
 	}
 	return r.kept(in, list), until, true
+}
+
+// atRest is the decision on an intent that asks for nothing any more, or not now, and
+// holds nothing; ok is whether the ledger says so already.
+func atRest(in *model.Intent, st *v1alpha1.IntentStatus, list []*v1alpha1.Contract) (d draft.Decision, ok bool) {
+	if slices.ContainsFunc(list, func(c *v1alpha1.Contract) bool { return c.Status.Phase.Held() }) {
+		return d, false
+	}
+	d = draft.Decision{Tenant: in.Metadata.Namespace, Name: in.Metadata.Name, Path: in.Path, Code: st.Reason}
+	if !in.Spec.Suspend {
+		d.Action, d.Reason = draft.Done, settle.DoneText
+		return d, true
+	}
+	d.Action, d.Reason = draft.Suspend, settle.SuspendedText(in)
+	return d, st.State == v1alpha1.IntentSuspended && st.Reason == lifecycle.CodeSuspended && st.Started.IsZero() && len(st.Proposals) == 0 && st.Expected == nil
 }
 
 // addVanished makes jobs of what the ledger holds or remembers for intents

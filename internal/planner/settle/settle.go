@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
@@ -110,16 +111,33 @@ func (r *Settler) vanished(j *draft.Job) {
 }
 
 func (r *Settler) suspended(j *draft.Job) {
-	why, text := "the intent is suspended", "spec.suspend is true: it gets no capacity until that is removed"
-	if by := j.In.Metadata.Annotations[v1alpha1.AnnotationRequestedBy]; by != "" {
-		why = "given back by cluster " + by // what came through the API is suspended by it, and by nobody else
-		text = why
-	}
 	if len(j.Live) > 0 {
+		why := givenBack(j.In)
+		if why == "" {
+			why = "the intent is suspended"
+		}
 		r.ReleaseAll(j, v1alpha1.PhaseReleased, lifecycle.CodeSuspended, why)
 	}
 	j.Started = v1alpha1.Time{}
-	j.Settle(draft.Suspend, v1alpha1.IntentSuspended, lifecycle.CodeSuspended, "%s", text)
+	j.Dec.Considered = 0 // no offer was looked at
+	j.Settle(draft.Suspend, v1alpha1.IntentSuspended, lifecycle.CodeSuspended, "%s", SuspendedText(j.In))
+}
+
+// SuspendedText is why a suspended intent gets nothing.
+func SuspendedText(in *model.Intent) string {
+	if by := givenBack(in); by != "" {
+		return by
+	}
+	return "spec.suspend is true: it gets no capacity until that is removed"
+}
+
+// givenBack is who suspended what came through the API: the cluster that asked for it,
+// and nobody else; "" where an intent is a file of its own.
+func givenBack(in *model.Intent) string {
+	if by := in.Metadata.Annotations[v1alpha1.AnnotationRequestedBy]; by != "" {
+		return "given back by cluster " + by
+	}
+	return ""
 }
 
 // refuse keeps what exists, on its terms, and states what is wrong.
