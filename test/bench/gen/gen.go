@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -69,12 +70,12 @@ func Make(ctx context.Context, dir string, o Options) (*Fleet, error) {
 	if f.Inputs, err = Import(ctx, dir, Commit{Branch: InputsBranch, By: people, When: when, Message: "Set the fleet up", Files: f.Files}); err != nil {
 		return nil, err
 	}
-	plan, rendered, err := f.plan(ctx)
+	plan, err := f.plan(ctx)
 	if err != nil {
 		return nil, err
 	}
-	message := fmt.Sprintf("%d placed\n\nInputs: %s\nPlan: sha256:0\nNow: %s\n", len(plan.Contracts), f.Inputs, o.Now.UTC().Format(time.RFC3339))
-	f.Ledger, err = Import(ctx, dir, Commit{Branch: LedgerBranch, By: broker, When: when, Message: message, Files: rendered})
+	message := fmt.Sprintf("%d placed\n\nInputs: %s\nPlan: sha256:0\nNow: %s\n", plan.placed, f.Inputs, o.Now.UTC().Format(time.RFC3339))
+	f.Ledger, err = Import(ctx, dir, Commit{Branch: LedgerBranch, By: broker, When: when, Message: message, Files: plan.files})
 	return f, err
 }
 
@@ -90,39 +91,97 @@ func Open(ctx context.Context, dir string, o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// plan decides about the fleet as a daemon would at its first round, and
-// renders what it would commit.
-func (f *Fleet) plan(ctx context.Context) (*planner.Plan, map[string][]byte, error) {
-	read, err := fleet.NewReader().Read(ctx, tree.NewMemory().Build(f.Files), nil)
+// together is how many intents are planned at once: reading and planning a million
+// takes more memory than a daemon that keeps them.
+const together = 100_000
+
+// plan decides about the fleet as a daemon would at its first rounds, each about some of
+// the tenants and of the providers, and renders what it would commit.
+func (f *Fleet) plan(ctx context.Context) (*planned, error) {
+	out := &planned{files: map[string][]byte{}, clusters: map[string]*v1alpha1.Cluster{}}
+	parts := (f.Tenants*f.Intents + together - 1) / together
+	for part := range parts {
+		if err := f.planPart(ctx, out, part, parts); err != nil {
+			return nil, err
+		}
+	}
+	rendered, err := manifests.All(manifests.NewIndex(out.contracts), out.clusters)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	if len(rendered.Problems) > 0 {
+		return nil, errors.New("generated manifests: " + rendered.Problems[0].String())
+	}
+	maps.Copy(out.files, rendered.Files)
+	return out, nil
+}
+
+// planned is what a daemon would commit.
+type planned struct {
+	placed    int
+	contracts []*v1alpha1.Contract
+	clusters  map[string]*v1alpha1.Cluster
+	files     map[string][]byte
+}
+
+// planPart adds to what is planned one of so many parts of the fleet.
+func (f *Fleet) planPart(ctx context.Context, out *planned, part, parts int) error {
+	read, err := fleet.NewReader().Read(ctx, tree.NewMemory().Build(f.part(part, parts)), nil)
+	if err != nil {
+		return err
 	}
 	if len(read.Diagnostics) > 0 {
-		return nil, nil, fmt.Errorf("generated inputs are wrong: %s", read.Diagnostics[0])
+		return fmt.Errorf("generated inputs are wrong: %s", read.Diagnostics[0])
 	}
 	plan := planner.Decide(world.Build(world.Input{
 		Now: v1alpha1.TimeOf(f.Now), Fleet: read, Inputs: f.Inputs, Ledger: ledger.Empty(), Market: Market(read, f.Now).Snapshot(),
 		Author: func(*model.Intent) (string, string) { return f.Inputs, people },
 	}))
-	if got, want := plan.Summary()[planner.Place], f.Tenants*f.Held; got != want {
-		return nil, nil, fmt.Errorf("generated fleet: %d of %d intents found a place: %v", got, want, plan.Summary())
+	first, last := share(f.Tenants, part, parts)
+	if got, want := plan.Summary()[planner.Place], (last-first)*f.Held; got != want {
+		return fmt.Errorf("generated fleet: %d of %d intents found a place: %v", got, want, plan.Summary())
 	}
 	changes := plan.LedgerChanges()
 	files, _, err := changes.Files()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	index := manifests.NewIndex(slices.Collect(ledger.Empty().With(changes).Contracts()))
-	rendered, err := manifests.All(index, read.Clusters)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(rendered.Problems) > 0 {
-		return nil, nil, errors.New("generated manifests: " + rendered.Problems[0].String())
-	}
-	maps.Copy(files, rendered.Files)
-	return plan, files, nil
+	out.placed += len(plan.Contracts)
+	out.contracts = slices.AppendSeq(out.contracts, ledger.Empty().With(changes).Contracts())
+	maps.Copy(out.clusters, read.Clusters)
+	maps.Copy(out.files, files)
+	return nil
 }
+
+// part are the inputs of one of so many parts.
+func (f *Fleet) part(part, parts int) map[string][]byte {
+	if parts == 1 {
+		return f.Files
+	}
+	others := map[string]bool{}
+	except := func(name func(int) string, n int) {
+		first, last := share(n, part, parts)
+		for i := range n {
+			if i < first || i >= last {
+				others[name(i)] = true
+			}
+		}
+	}
+	except(TenantName, f.Tenants)
+	except(provider, f.Providers)
+	out := map[string][]byte{}
+	for path, content := range f.Files {
+		_, of, _ := strings.Cut(path, "/") // "" of fleet.yaml
+		of, _, _ = strings.Cut(of, "/")
+		if !others[strings.TrimSuffix(of, ".yaml")] {
+			out[path] = content
+		}
+	}
+	return out
+}
+
+// share is which of n things one of so many parts has.
+func share(n, part, parts int) (first, last int) { return n * part / parts, n * (part + 1) / parts }
 
 // Market is one that knows what the inputs say and has no agents.
 func Market(f *fleet.Fleet, now time.Time) *market.Market {
