@@ -137,7 +137,7 @@ func createPeer(ctx context.Context, t *testing.T, config *rest.Config) {
 		"apiVersion": "v1", "kind": "Node",
 		"metadata": map[string]any{"name": "vision-notebook-0", "labels": map[string]any{"liqo.io/type": "virtual-node"}},
 	}}
-	if node, err = client.Resource(nodes).Create(ctx, node, metav1.CreateOptions{}); err != nil {
+	if node, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	node.Object["status"] = map[string]any{
@@ -145,7 +145,7 @@ func createPeer(ctx context.Context, t *testing.T, config *rest.Config) {
 		"capacity":    map[string]any{"cpu": "4", "memory": "16Gi", "pods": "30", "nvidia.com/gpu": "2"},
 		"conditions":  []any{map[string]any{"type": "Ready", "status": "True", "reason": "Test", "message": "", "lastHeartbeatTime": nil, "lastTransitionTime": nil}},
 	}
-	if _, err := client.Resource(nodes).UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+	if _, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	peer := &unstructured.Unstructured{Object: map[string]any{
@@ -153,7 +153,7 @@ func createPeer(ctx context.Context, t *testing.T, config *rest.Config) {
 		"metadata": map[string]any{"name": "paris"},
 		"spec":     map[string]any{"clusterID": "paris"},
 	}}
-	if _, err := client.Resource(foreignClusters).Create(ctx, peer, metav1.CreateOptions{}); err != nil {
+	if _, err := client.Resource(schema.GroupVersionResource{Group: "core.liqo.io", Version: "v1beta1", Resource: "foreignclusters"}).Create(ctx, peer, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,14 +4,15 @@
 // Rules for what is printed. Results go to standard output, everything else to
 // standard error with the prefix "fleetbroker: ". An error says what is wrong
 // and, on lines that begin with "hint: ", what to type. A table on a terminal
-// has a header and ages ("6m"); in a pipe it has no header, tabs, RFC 3339
-// times and nothing is cut. Colours are for terminals only, and NO_COLOR turns
-// them off; --color decides. Nothing here asks questions. Called as
-// kubectl-fleetbroker it is kubectl's plugin, and names itself so.
+// has ages ("6m") and reasons that are cut to its width; in a pipe it has tabs, RFC 3339
+// times and nothing is cut. Both have a header, unless --no-headers (package tables).
+// Colours are for terminals only, and NO_COLOR turns them off; --color decides. Nothing
+// here asks questions. Called as kubectl-fleetbroker it is kubectl's plugin, and names
+// itself so.
 //
 // Exit codes are made in one place (exit.go) from typed errors; no command
-// calls os.Exit. 0 is fine or no change, 2 from `plan` is changes, 1 is
-// everything else.
+// calls os.Exit. 0 is fine or no change, 2 from `plan` is changes, 3 from `audit verify`
+// a part that was not judged, 1 everything else.
 //
 // The commands read a fleet repo from a directory or a URL (source.go), a
 // market from files or a running daemon (market.go), and join both with the
