@@ -136,6 +136,11 @@
 //   - overcommit: annotation fleetbroker.io/overcommit: "cpu=1.5 maxRisk=0.01": ratios of
 //     CPU, memory, pods and storage, and the accepted risk; the lowest that a node of the
 //     flavor names
+//   - partition: annotation fleetbroker.io/partition: "min gpu=2 cpu=16; step gpu=2": the
+//     smallest size sold, and by what sizes grow
+//   - price windows: annotation fleetbroker.io/price-windows: "Sat,Sun 00:00-24:00
+//     gpu=0.80; 20:00-06:00 Europe/Rome gpu=1.20": prices of parts of the week, in the
+//     currency of the node's price
 //   - labels of the flavor: every other annotation of
 //     {gpu,cost,location,network,provider,workload}.fluidos.eu
 //

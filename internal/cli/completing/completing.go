@@ -17,6 +17,7 @@ var closed = map[string][]string{
 	"limits-enforcement": {"None", "Soft", "Hard"},
 	"log-format":         {"text", "json"},
 	"log-level":          {"debug", "info", "warn", "error"},
+	"market-store":       {"auto", "kubernetes", "memory"},
 	"role":               {"agent", "operator", "reader", "server"},
 	"simulate objective": {"balanced", "cost", "performance", "latency", "energy"},
 	"simulate purchase":  {"on-demand", "spot", "reserved"},
