@@ -28,6 +28,13 @@ func TestQueuedIntentSaysWhatItHolds(t *testing.T) {
 				t.Errorf("%s round: %q is not in\n%s", round, want, text.String())
 			}
 		}
+		var page strings.Builder
+		if err := report.Markdown(&page, p, report.Meta{Fleet: "acme"}, report.MarkdownOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(page.String(), "| paris/h100 -> rome |") || !strings.Contains(page.String(), "holds 2 contracts; ") {
+			t.Errorf("%s round: the comment says\n%s", round, page.String())
+		}
 		e, err := planner.Explain(b.W, "vision", "train")
 		if err != nil {
 			t.Fatal(err)
