@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 )
@@ -46,11 +45,7 @@ func TestTermsOfAFlavor(t *testing.T) {
 			t.Errorf("%s: partition %+v, price %+v", name, f.Partition, f.Price)
 		}
 		m := market.New(market.Options{Now: time.Now})
-		var list []v1alpha1.Flavor
-		for i := range flavors {
-			list = append(list, flavors[i])
-		}
-		if err := m.Report("paris", wire.Generation{Epoch: 1, N: 1}, list, true); err != nil {
+		if err := m.Report("paris", wire.Generation{Epoch: 1, N: 1}, flavors, true); err != nil {
 			t.Errorf("%s: the market refuses it: %v", name, err)
 		}
 	}
