@@ -164,11 +164,11 @@ func createPeer(ctx context.Context, t *testing.T, config *rest.Config) {
 	if peer, err = foreign.Create(ctx, peer, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	module := func(enabled bool, status string) map[string]any {
-		return map[string]any{"enabled": enabled, "conditions": []any{map[string]any{"type": "OffloadingVirtualNodeReady", "status": status, "reason": "Test", "message": "", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}
+	module := func(enabled bool, kind, status string) map[string]any {
+		return map[string]any{"enabled": enabled, "conditions": []any{map[string]any{"type": kind, "status": status, "reason": "Test", "message": "", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}
 	}
 	peer.Object["status"] = map[string]any{"modules": map[string]any{
-		"offloading": module(true, "Established"), "authentication": module(true, "Error"), "networking": module(false, "None"),
+		"offloading": module(true, "OffloadingVirtualNodeStatus", "Established"), "authentication": module(true, "AuthTenantStatus", "Error"), "networking": module(false, "NetworkConnectionStatus", "None"),
 	}}
 	if _, err := foreign.UpdateStatus(ctx, peer, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
