@@ -155,8 +155,12 @@ func conditionOf(conditions []any, kind string) string {
 	return ""
 }
 
-// worst is the first status that is not good, else the good one.
+// worst is the first status that is not good, else the good one; of a module of which
+// Liqo says no more than that it is enabled, that.
 func worst(conditions []any) string {
+	if len(conditions) == 0 {
+		return "Enabled"
+	}
 	good := ""
 	for _, c := range conditions {
 		m, ok := c.(map[string]any)

@@ -88,7 +88,7 @@ func (f *fleet) healthy(consumer, provider string) {
 			return fmt.Errorf("%s, %w", out, err)
 		}
 		p := list[0]
-		good := []string{"Established", "Ready", "True"}
+		good := []string{"Established", "Ready", "True", "Enabled"} // of authentication Liqo v1.2.0 says only that
 		if p.Consumer != consumer || p.Provider != provider || !slices.Contains(good, p.Modules["offloading"]) || !slices.Contains(good, p.Modules["authentication"]) || !strings.Contains(p.Columns.Health, "offloading "+p.Modules["offloading"]) {
 			return fmt.Errorf("it shows %+v", p)
 		}
