@@ -23,6 +23,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
+	"github.com/fleetbroker/fleetbroker/internal/cli/completing"
 )
 
 func main() {
@@ -85,6 +86,7 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 			panic(err) // the flag is defined above
 		}
 	}
+	completing.Apply(c, nil)
 	return c
 }
 

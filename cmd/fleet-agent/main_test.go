@@ -2,9 +2,14 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fleetbroker/fleetbroker/internal/cli/completing"
 )
 
 func TestFlags(t *testing.T) {
@@ -43,5 +48,51 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	}
 	if help := c.Long + c.Example; !strings.Contains(help, "--cluster-id paris") {
 		t.Error("the help has no example")
+	}
+}
+
+// The shell completes every flag, and help has no backticks: a terminal shows them.
+func TestFlagsAreCompletedAndHelpIsPlain(t *testing.T) {
+	c := newCommand()
+	if missing := completing.Missing(c); len(missing) > 0 {
+		t.Errorf("declare in internal/cli/completing what these take: %q", missing)
+	}
+	for flag, want := range map[string]string{"log-level": "warn", "enforce": "never", "limits-enforcement": "Hard", "log-format": "json"} {
+		fn, has := c.GetFlagCompletionFunc(flag)
+		if !has {
+			t.Errorf("--%s is not completed", flag)
+			continue
+		}
+		if offered, _ := fn(c, nil, ""); !slices.Contains(offered, want) {
+			t.Errorf("--%s offers %q, not %q", flag, offered, want)
+		}
+	}
+	seen := 0
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		seen++
+		if strings.Contains(f.Usage, "`") {
+			t.Errorf("--%s: its usage has a backtick: %q", f.Name, f.Usage)
+		}
+	})
+	if seen < 15 || strings.Contains(c.Long+c.Short+c.Example, "`") {
+		t.Errorf("%d flags, and help %q", seen, c.Long)
+	}
+}
+
+// `fleet-agent version` and --version print the same line.
+func TestVersion(t *testing.T) {
+	var printed []string
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		var out bytes.Buffer
+		c := newCommand()
+		c.SetArgs(args)
+		c.SetOut(&out)
+		if err := c.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		printed = append(printed, out.String())
+	}
+	if printed[0] != printed[1] || !strings.HasPrefix(printed[0], "fleet-agent ") {
+		t.Errorf("%q", printed)
 	}
 }

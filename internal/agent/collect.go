@@ -180,6 +180,10 @@ func (c *collector) makeFlavors(problems *[]string) {
 				f.Spec.ScalableTo = inFlavor(could, f.Spec.GPU, k == 0)
 			}
 			f.Spec.Cordon, f.Spec.Drain, f.Spec.Overcommit = wishes.cordon, wishes.drain, wishes.overcommit
+			f.Spec.Partition = wishes.partition
+			if f.Spec.Price != nil {
+				f.Spec.Price.Windows = wishes.windows
+			}
 			if c.byName[f.Metadata.Name] != nil {
 				*problems = append(*problems, fmt.Sprintf("flavor %s is made by two pools: rename one in its nodes' label %s", f.Metadata.Name, labelPool))
 				continue

@@ -1,14 +1,17 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/terms"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -20,6 +23,8 @@ import (
 //	kubectl annotate nodes -l fleetbroker.io/pool=h100 fleetbroker.io/drain=2026-12-01T08:00:00Z
 //	kubectl annotate nodes -l fleetbroker.io/pool=cpu 'fleetbroker.io/overcommit=cpu=1.5 maxRisk=0.01'
 //	kubectl annotate nodes -l fleetbroker.io/pool=h100 fleetbroker.io/max-nodes=8
+//	kubectl annotate nodes -l fleetbroker.io/pool=h100 'fleetbroker.io/partition=min gpu=2; step gpu=2'
+//	kubectl annotate nodes -l fleetbroker.io/pool=h100 'fleetbroker.io/price-windows=Sat,Sun 00:00-24:00 gpu=0.80'
 //
 // (`kubectl cordon` takes a single node out of service.)
 const (
@@ -34,6 +39,11 @@ const (
 	// most, all those that stand among them: what is sold beyond these is marked
 	// as such, and sold last.
 	noteMaxNodes = v1alpha1.Group + "/max-nodes"
+	// notePartition is in which sizes the flavor is sold, noteWindows at which hours at
+	// other prices (package terms); annotations only. Of nodes that differ the first by
+	// name counts.
+	notePartition = v1alpha1.Group + "/partition"
+	noteWindows   = v1alpha1.Group + "/price-windows"
 )
 
 // maxNodes is the largest group of nodes that makes sense.
@@ -54,6 +64,9 @@ type wishes struct {
 	overcommit v1alpha1.Overcommit
 	// nodes is how many there may come to be, 0 where none says.
 	nodes int64
+	// partition and windows, nil where none says.
+	partition *v1alpha1.Partition
+	windows   []v1alpha1.PriceWindow
 }
 
 // wishes reads the group's nodes. Problems are what could not be read.
@@ -85,7 +98,37 @@ func (g *group) wishes() (w wishes, problems []string) {
 			w.overcommit = lowest(w.overcommit, ratios)
 		}
 	}
-	return w, problems
+	return w, append(problems, g.sold(&w)...)
+}
+
+// sold reads in which sizes and at which hours' prices the group's nodes are sold.
+func (g *group) sold(w *wishes) (problems []string) {
+	nodes := slices.SortedFunc(slices.Values(g.nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	said := map[string]string{}
+	read := func(note string, take func(text string) error) {
+		for _, n := range nodes {
+			text := strings.TrimSpace(n.Annotations[note])
+			switch {
+			case text == "" || said[note] == text:
+			case said[note] != "":
+				problems = append(problems, unreadable(n, note, fmt.Errorf("other nodes of the flavor say %.80q", said[note])))
+			default:
+				if err := take(text); err != nil {
+					problems = append(problems, unreadable(n, note, err))
+					continue
+				}
+				said[note] = text
+			}
+		}
+	}
+	read(notePartition, func(text string) (err error) { w.partition, err = terms.Partition(text); return err })
+	read(noteWindows, func(text string) (err error) {
+		if w.windows, err = terms.Windows(text); err == nil && len(g.facts.Prices) == 0 {
+			w.windows, err = nil, errors.New("the flavor has no price of its own: annotate cost.fluidos.eu/hourly-rate and currency too, or state price.windows in its file of the fleet repo")
+		}
+		return err
+	})
+	return problems
 }
 
 // couldBe is what so many nodes like the group's have, by the smallest of those

@@ -73,4 +73,83 @@
 //
 // Collect is pure and called from one goroutine, which owns its Memory. Senders
 // share nothing but the newest encoded list, which is never modified.
+//
+// # Reports
+//
+// A sender numbers its reports <epoch>.<n>. It sends the full list after a change and a
+// report without a body while nothing changes:
+//
+//	sequenceDiagram
+//	  participant A as agent
+//	  participant B as broker
+//	  A->>B: PUT flavors 7.1, full list
+//	  B-->>A: 204
+//	  A->>B: PUT flavors 7.1, no body (30 s later)
+//	  B-->>A: 204
+//	  Note over B: restarts
+//	  A->>B: PUT flavors 7.1, no body
+//	  B-->>A: 412 UnknownBase
+//	  A->>B: PUT flavors 7.1, full list
+//	  B-->>A: 204
+//
+// 409 StaleEpoch names the newest generation known; the agent goes on with an epoch above
+// it.
+//
+// # What it carries out
+//
+//   - enforce: is Liqo's class controller for fleetbroker: grants a ResourceSlice exactly
+//     what its contract says, denies others, withdraws
+//
+//   - request: makes reservations of ResourceRequests, and releases them
+//
+//   - usage: estimates what contracts take of what they hold, where a flavor is sold
+//     within a risk
+//
+//   - mirror: shows Advertisement, ProviderInstruction and ReservationInstruction, and
+//     tells what becomes of contracts as Events
+//
+//     sequenceDiagram
+//     participant R as consumer
+//     participant B as broker
+//     participant P as provider's agent
+//     R->>B: POST reservations (or a commit to the fleet repo)
+//     B->>B: contract committed and pushed
+//     B-->>P: instructions
+//     R->>P: ResourceSlice, by Liqo
+//     P->>P: contract stands? not larger? room left?
+//     P-->>R: status: resources, nodeSelector, nodeLabels, Accepted
+//     B-->>P: contract Releasing
+//     P-->>R: GPUs and pods 0, CPU and memory kept, later Denied
+//
+// # What nodes say
+//
+//   - pool: label fleetbroker.io/pool=<flavor>, or node-role.fluidos.eu/resources=true
+//   - GPU: GPU feature discovery's labels (nvidia.com/gpu.*), AMD's and Intel's; the
+//     annotations gpu.fluidos.eu/* go before them
+//   - price: annotations cost.fluidos.eu/hourly-rate (of the node, spread over its cards
+//     or cores) and currency
+//   - place: annotations location.fluidos.eu/{region,zone,country,city}, else the labels
+//     topology.kubernetes.io/{region,zone}
+//   - latency: annotation network.fluidos.eu/latency-ms
+//   - cordon, drain: annotations fleetbroker.io/cordon: "true" and fleetbroker.io/drain:
+//     <RFC 3339>; one node of the flavor is enough
+//   - overcommit: annotation fleetbroker.io/overcommit: "cpu=1.5 maxRisk=0.01": ratios of
+//     CPU, memory, pods and storage, and the accepted risk; the lowest that a node of the
+//     flavor names
+//   - partition: annotation fleetbroker.io/partition: "min gpu=2 cpu=16; step gpu=2": the
+//     smallest size sold, and by what sizes grow
+//   - price windows: annotation fleetbroker.io/price-windows: "Sat,Sun 00:00-24:00
+//     gpu=0.80; 20:00-06:00 Europe/Rome gpu=1.20": prices of parts of the week, in the
+//     currency of the node's price
+//   - labels of the flavor: every other annotation of
+//     {gpu,cost,location,network,provider,workload}.fluidos.eu
+//
+// Annotations are read with dashes and with underscores.
+//
+// # Tests
+//
+// go test ./internal/agent has tables, a virtual clock for the senders, and random
+// clusters for the arithmetic. go test -tags e2e ./test/e2e/agent runs the agent on a real
+// API server, go test -tags e2e ./test/e2e/enforce agents of both sides with the daemon:
+// grants, denials, requests, a killed agent, a cut network.
 package agent

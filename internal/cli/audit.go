@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 )
@@ -82,7 +83,7 @@ func mayBeOffer(ref string) bool {
 type heads struct{ inputs, ledger tree.Hash }
 
 // noLedgerError is a repository without the ledger's branch.
-type noLedgerError struct{ branch string }
+type noLedgerError struct{ branch, remote string }
 
 func (e *noLedgerError) Error() string {
 	return fmt.Sprintf("there is no branch %s: nothing was reserved yet, or it was not fetched", e.branch)
@@ -98,7 +99,7 @@ func (s *source) heads(f *fleet.Fleet) (heads, error) {
 	branch := f.Policy.WriteBack.Branch
 	var found bool
 	if h.ledger, found = s.branchHead(branch); !found {
-		return h, hinted(&noLedgerError{branch}, "git fetch origin "+branch)
+		return h, hinted(&noLedgerError{branch, s.remote()}, watching.Command(s.remote(), branch))
 	}
 	if h.inputs, found = s.branchHead(f.Policy.WriteBack.Inputs); !found {
 		h.inputs = s.commit

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 )
 
 type logOptions struct {
@@ -83,8 +84,11 @@ func auditLogRun(ctx context.Context, o *logOptions) error {
 	if err != nil {
 		return err
 	}
-	events := []audit.Event{}
+	events, tenants := []audit.Event{}, sortedNames(f.Tenants)
 	err = audit.Log(ctx, src.objects, opts, func(e audit.Event) error {
+		if e.Tenant == o.tenant { // of one that has left the fleet too
+			tenants = append(tenants, e.Tenant)
+		}
 		if o.wants(&e) && !e.At.Before(bounds[0]) && (bounds[1].IsZero() || e.At.Before(bounds[1])) {
 			events = append(events, e)
 		}
@@ -92,6 +96,9 @@ func auditLogRun(ctx context.Context, o *logOptions) error {
 	})
 	end()
 	if err != nil {
+		return err
+	}
+	if err := knownTenant(tenants, o.tenant); err != nil {
 		return err
 	}
 	if o.limit < 0 {
@@ -119,24 +126,14 @@ func (o *logOptions) print(events []audit.Event) error {
 	case "yaml":
 		return printYAML(o.streams.Out, events)
 	}
-	header := []string{"TIME", "WHAT", "INTENT", "ON", ">COST", "ASKED BY", "WHY"}
-	if o.output == "wide" {
-		header = append(header, "CONTRACT", "COMMIT", "CHANGE", "MERGED BY", "APPROVED BY")
-	}
-	t := newTable(o.streams, header...)
+	t := tables.New(o.streams.view(o.output), "TIME", "WHAT", "INTENT", "ON", ">COST", "ASKED BY", "WHY", "+CONTRACT", "+COMMIT", "+CHANGE", "+MERGED BY", "+APPROVED BY")
 	for i := range events {
 		e := &events[i]
-		row := []string{
-			e.At.UTC().Format(time.RFC3339), e.What, e.Tenant + "/" + e.Intent, e.Provider + "/" + e.Flavor,
-			t.money(e.Cost) + " " + e.Currency, dash(e.AskedBy), dash(e.Why),
-		}
-		if o.output == "wide" {
-			row = append(row, e.Contract, e.Commit, dash(e.Change), dash(e.MergedBy), dash(strings.Join(e.ApprovedBy, ", ")))
-		}
-		t.row(row...)
+		t.Row(e.At.UTC().Format(time.RFC3339), e.What, e.Tenant+"/"+e.Intent, e.Provider+"/"+e.Flavor, t.Money(e.Cost).Text+" "+e.Currency, e.AskedBy, e.Why,
+			e.Contract, e.Commit, e.Change, e.MergedBy, strings.Join(e.ApprovedBy, ", "))
 	}
 	if o.output == "markdown" {
-		return t.markdown(o.streams.Out)
+		return t.Markdown(o.streams.Out)
 	}
-	return t.print(o.streams.Out)
+	return t.Print(o.streams.Out)
 }

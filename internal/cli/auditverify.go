@@ -18,6 +18,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/cli/outfile"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
+	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
@@ -79,7 +82,7 @@ func gone(err error, opts *audit.Options) error {
 		}
 	}
 	return hinted(fmt.Errorf("the ledger's branch %s is gone, which has stood: %s", none.branch, strings.Join(said, "; ")),
-		"look whether it was not fetched: git fetch origin "+none.branch,
+		"look whether it was not fetched: "+watching.Command(none.remote, none.branch),
 		"stop the daemons, and push the branch back from a clone or a daemon's state directory that has it")
 }
 
@@ -245,14 +248,14 @@ func printVerified(o *verifyOptions, rep *audit.Report, root *trust.Root) error 
 	case "yaml":
 		return printYAML(o.streams.Out, rep)
 	case "markdown", "wide":
-		t := newTable(o.streams, "COMMIT", "RULE", "PATH", "WHAT")
+		t := tables.New(o.streams.view(o.output), "COMMIT", "RULE", "PATH", "WHAT")
 		for _, v := range rep.Violations {
-			t.row(v.Commit, v.Rule, dash(v.Path), v.Message)
+			t.Row(v.Commit, v.Rule, v.Path, v.Message)
 		}
 		if o.output == "markdown" {
-			return t.markdown(o.streams.Out)
+			return t.Markdown(o.streams.Out)
 		}
-		return t.print(o.streams.Out)
+		return t.Print(o.streams.Out)
 	}
 	standing := 0
 	for _, v := range rep.Violations {
@@ -264,14 +267,14 @@ func printVerified(o *verifyOptions, rep *audit.Report, root *trust.Root) error 
 			return err
 		}
 	}
-	done := fmt.Sprintf("%s up to %.7s, of which %d changed the ledger: %s made", count(rep.Commits, "commit"), rep.Head, rep.Decisions, count(rep.Contracts, "contract"))
+	done := fmt.Sprintf("%s up to %.7s, of which %d changed the ledger: %s made", tables.Count(rep.Commits, "commit"), rep.Head, rep.Decisions, tables.Count(rep.Contracts, "contract"))
 	if standing > 0 {
-		fmt.Fprintf(o.streams.Err, "fleetbroker: %s in %s%s\n", count(standing, "violation"), done, unjudged(rep))
+		fmt.Fprintf(o.streams.Err, "fleetbroker: %s in %s%s\n", tables.Count(standing, "violation"), done, unjudged(rep))
 		return printHeld(o, o.streams.Err, rep, root)
 	}
 	but := ""
 	if n := len(rep.Incidents); n > 0 {
-		but = fmt.Sprintf(", but for %s by other accounts that the daemon has undone", count(n, "commit"))
+		but = fmt.Sprintf(", but for %s by other accounts that the daemon has undone", tables.Count(n, "commit"))
 	}
 	if _, err := fmt.Fprintf(o.streams.Out, "%s%s: %s%s\n", follows(rep), but, done, unjudged(rep)); err != nil {
 		return err
@@ -307,7 +310,7 @@ func follows(rep *audit.Report) string {
 func unjudged(rep *audit.Report) string {
 	var parts []string
 	for _, n := range rep.Unjudged() {
-		parts = append(parts, fmt.Sprintf("%s from %.7s on: %s", count(n.Commits, "commit"), n.Commit, n.Message))
+		parts = append(parts, fmt.Sprintf("%s from %.7s on: %s", tables.Count(n.Commits, "commit"), n.Commit, n.Message))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -334,16 +337,16 @@ func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report, root *trust.Roo
 	}
 	lines := [][2]string{{"head", head}}
 	for _, s := range rep.Signers {
-		lines = append(lines, [2]string{"signer", fmt.Sprintf("%s %s: %s", s.Principal, fingerprint(s.Key), count(s.Commits, "commit"))})
+		lines = append(lines, [2]string{"signer", fmt.Sprintf("%s %s: %s", s.Principal, fingerprint(s.Key), tables.Count(s.Commits, "commit"))})
 	}
 	if rep.Unsigned > 0 {
-		lines = append(lines, [2]string{"unsigned", count(rep.Unsigned, "commit") + " by the committer's address alone, which everyone who may push can write"})
+		lines = append(lines, [2]string{"unsigned", tables.Count(rep.Unsigned, "commit") + " by the committer's address alone, which everyone who may push can write"})
 	}
 	if rep.NotJudged > 0 {
-		lines = append(lines, [2]string{"judged", "not the signatures of " + count(rep.NotJudged, "commit") + ": " + noKey(root)})
+		lines = append(lines, [2]string{"judged", "not the signatures of " + tables.Count(rep.NotJudged, "commit") + ": " + noKey(root)})
 	}
 	if rep.BeforeRoot > 0 {
-		lines = append(lines, [2]string{"before", count(rep.BeforeRoot, "commit") + " from before the first that a key of the trust root signed"})
+		lines = append(lines, [2]string{"before", tables.Count(rep.BeforeRoot, "commit") + " from before the first that a key of the trust root signed"})
 	}
 	if rep.From != "" {
 		lines = append(lines, [2]string{"from", rep.From + " was taken as it stands, with all before it"})
@@ -372,7 +375,7 @@ func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report, root *trust.Roo
 		lines = append(lines, [2]string{"undone", line})
 	}
 	for _, n := range rep.Notes {
-		lines = append(lines, [2]string{"note", fmt.Sprintf("%s (%s from %.7s on)", n.Message, count(n.Commits, "commit"), n.Commit)})
+		lines = append(lines, [2]string{"note", fmt.Sprintf("%s (%s from %.7s on)", n.Message, tables.Count(n.Commits, "commit"), n.Commit)})
 	}
 	for _, l := range lines {
 		if _, err := fmt.Fprintf(w, "%-8s %s\n", l[0], escape.Line(l[1])); err != nil {
@@ -419,6 +422,9 @@ func exportRun(ctx context.Context, o *exportOptions) error {
 		return err
 	}
 	if o.output != "-" {
+		if err := outfile.Check(o.output); err != nil {
+			return err
+		}
 		old, oerr := readWitness(o.output)
 		switch {
 		case oerr == nil:

@@ -24,6 +24,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/consumers"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
@@ -75,6 +76,12 @@ func TestInstallBaseOnAConsumer(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "cannot be asked") {
 		t.Error(out.String())
+	}
+	// The modules of a peering, as Liqo v1.2.0's ForeignCluster has them.
+	out.Reset()
+	asked := consumers.Ask(ctx, map[string]*v1alpha1.Cluster{"rome": {Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Roles: []string{"consumer"}}}}, configs)
+	if len(asked) != 1 || asked[0].State.Error != "" || asked[0].Modules["paris"]["offloading"] != "Established" || asked[0].Modules["paris"]["authentication"] != "Error" || asked[0].Modules["paris"]["networking"] != "" {
+		t.Errorf("asked: %+v", asked)
 	}
 	mayExactly(ctx, t, rome.Config)
 	oneDecides(ctx, t, kubeconfig)
@@ -137,7 +144,7 @@ func createPeer(ctx context.Context, t *testing.T, config *rest.Config) {
 		"apiVersion": "v1", "kind": "Node",
 		"metadata": map[string]any{"name": "vision-notebook-0", "labels": map[string]any{"liqo.io/type": "virtual-node"}},
 	}}
-	if node, err = client.Resource(nodes).Create(ctx, node, metav1.CreateOptions{}); err != nil {
+	if node, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	node.Object["status"] = map[string]any{
@@ -145,7 +152,7 @@ func createPeer(ctx context.Context, t *testing.T, config *rest.Config) {
 		"capacity":    map[string]any{"cpu": "4", "memory": "16Gi", "pods": "30", "nvidia.com/gpu": "2"},
 		"conditions":  []any{map[string]any{"type": "Ready", "status": "True", "reason": "Test", "message": "", "lastHeartbeatTime": nil, "lastTransitionTime": nil}},
 	}
-	if _, err := client.Resource(nodes).UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+	if _, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	peer := &unstructured.Unstructured{Object: map[string]any{
@@ -153,7 +160,17 @@ func createPeer(ctx context.Context, t *testing.T, config *rest.Config) {
 		"metadata": map[string]any{"name": "paris"},
 		"spec":     map[string]any{"clusterID": "paris"},
 	}}
-	if _, err := client.Resource(foreignClusters).Create(ctx, peer, metav1.CreateOptions{}); err != nil {
+	foreign := client.Resource(schema.GroupVersionResource{Group: "core.liqo.io", Version: "v1beta1", Resource: "foreignclusters"})
+	if peer, err = foreign.Create(ctx, peer, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	module := func(enabled bool, kind, status string) map[string]any {
+		return map[string]any{"enabled": enabled, "conditions": []any{map[string]any{"type": kind, "status": status, "reason": "Test", "message": "", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}
+	}
+	peer.Object["status"] = map[string]any{"modules": map[string]any{
+		"offloading": module(true, "OffloadingVirtualNodeStatus", "Established"), "authentication": module(true, "AuthTenantStatus", "Error"), "networking": module(false, "NetworkConnectionStatus", "None"),
+	}}
+	if _, err := foreign.UpdateStatus(ctx, peer, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,10 +1,6 @@
 package cli
 
-import (
-	"strings"
-
-	"github.com/spf13/pflag"
-)
+import "github.com/spf13/pflag"
 
 // The forms of --color.
 var colorForms = []string{"auto", "always", "never"}
@@ -25,35 +21,4 @@ func colored(s Streams, args []string) bool {
 		return false
 	}
 	return s.Color
-}
-
-// What a state's colour says: all is well, somebody has to look, something is
-// under way.
-var stateColors = func() map[string]string {
-	out := map[string]string{}
-	for color, states := range map[string]string{
-		"32": "Active Fresh Placed Ready yes",
-		"31": "Degraded Failed Lost Preempted Refused Silent Withdrawn no",
-		"33": "Cordoned Draining New Peering Queued Releasing Reserved Suspended",
-	} {
-		for _, s := range strings.Fields(states) {
-			out[s] = color
-		}
-	}
-	return out
-}()
-
-// paint colours a cell that holds a state, by its first word.
-func paint(header, cell string) string {
-	switch header {
-	case "STATE", "PHASE", "READY":
-	default:
-		return cell
-	}
-	word, _, _ := strings.Cut(cell, " ")
-	color := stateColors[strings.TrimSuffix(word, ",")]
-	if color == "" {
-		return cell
-	}
-	return "\x1b[" + color + "m" + cell + "\x1b[0m"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/audit/focus"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
@@ -131,7 +132,7 @@ func costKey(by string) (func(c *audit.Charge) string, error) {
 	label, labelled := strings.CutPrefix(by, "label:")
 	switch {
 	case labelled && label != "":
-		return func(c *audit.Charge) string { return dash(c.Labels[label]) }, nil
+		return func(c *audit.Charge) string { return tables.Dash(c.Labels[label]) }, nil
 	case by == "tenant":
 		return func(c *audit.Charge) string { return c.Contract.Metadata.Namespace }, nil
 	case by == "intent":
@@ -231,16 +232,16 @@ func (o *costOptions) print(rows []costRow) error {
 	case "yaml":
 		return printYAML(o.streams.Out, rows)
 	}
-	t := newTable(o.streams, strings.ToUpper(o.by), ">COST", ">LIST", ">SAVED", ">BELOW DEAREST", ">FORECAST", "CURRENCY")
+	t := tables.New(o.streams.view(o.output), strings.ToUpper(o.by), ">COST", ">LIST", ">SAVED", ">BELOW DEAREST", ">FORECAST", "CURRENCY")
 	for _, r := range rows {
-		below := "unknown"
+		below := tables.Cell{Text: "unknown"}
 		if r.BelowDearest != nil {
-			below = t.money(*r.BelowDearest)
+			below = t.Money(*r.BelowDearest)
 		}
-		t.row(r.Name, t.money(r.Cost), t.money(r.List), t.money(r.Saved), below, t.money(r.Forecast), r.Currency)
+		t.Row(r.Name, t.Money(r.Cost), t.Money(r.List), t.Money(r.Saved), below, t.Money(r.Forecast), r.Currency)
 	}
 	if o.output == "markdown" {
-		return t.markdown(o.streams.Out)
+		return t.Markdown(o.streams.Out)
 	}
-	return t.print(o.streams.Out)
+	return t.Print(o.streams.Out)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
@@ -24,7 +25,6 @@ import (
 type doctorOptions struct {
 	worldFlags
 	streams     Streams
-	dir         string
 	name        string
 	kubeconfigs string
 	witness     string
@@ -62,7 +62,6 @@ cluster's name those that it gives or gets. Nothing is changed.`,
 		},
 	}
 	o.register(cmd.Flags())
-	dirFlag(cmd, &o.dir)
 	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the clusters to look at")
 	cmd.Flags().StringVar(&o.witness, "witness", "", "file of audit export, whose head the ledger must hold")
 	outputFlag(cmd, &o.output, doctorForms...)
@@ -84,7 +83,7 @@ type clusterFindings struct {
 }
 
 func doctorRun(ctx context.Context, o doctorOptions) error {
-	src, err := o.open(ctx, dirArgs(o.dir))
+	src, err := o.open(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -299,7 +298,7 @@ func (e *examination) text() string {
 			well++
 		}
 	}
-	fmt.Fprintf(&b, "%s looked at, %s, %s.\n", count(len(e.Clusters), "cluster"), count(len(e.Contracts), "contract")+fmt.Sprintf(" (%d well)", well), count(e.found(), "finding"))
+	fmt.Fprintf(&b, "%s looked at, %s, %s.\n", tables.Count(len(e.Clusters), "cluster"), tables.Count(len(e.Contracts), "contract")+fmt.Sprintf(" (%d well)", well), tables.Count(e.found(), "finding"))
 	for _, n := range e.Notes {
 		fmt.Fprintf(&b, "Note: %s\n", n)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
@@ -73,11 +74,11 @@ func (g *gathered) ledgerGone(witness string) (findings []ledgerFinding, notes [
 		}
 	}
 	branch := g.fleet.Policy.WriteBack.Branch
-	none := &noLedgerError{branch}
+	none := &noLedgerError{branch, g.src.remote()}
 	if err := gone(none, &opts); !errors.Is(err, none) {
 		findings = append(findings, ledgerFinding{
 			Where: "branch " + branch, Cause: err.Error(),
-			Remedy: "fetch it (git fetch origin " + branch + "); where the remote has it no more, stop the daemons and push it back from a clone or a daemon's state directory",
+			Remedy: "fetch it (" + watching.Command(g.src.remote(), branch) + "); where the remote has it no more, stop the daemons and push it back from a clone or a daemon's state directory",
 		})
 	}
 	return findings, nil, nil

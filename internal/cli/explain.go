@@ -17,7 +17,6 @@ type explainOptions struct {
 	worldFlags
 	streams Streams
 	intent  string
-	dir     string
 	output  string
 	all     bool
 	why     string
@@ -43,30 +42,16 @@ score, the others with the first requirement they fail.`,
 		},
 	}
 	o.register(cmd.Flags())
-	dirFlag(cmd, &o.dir)
 	cmd.Flags().BoolVar(&o.all, "all", false, "show all offers")
 	cmd.Flags().StringVar(&o.why, "why", "", "show the offers that fail this requirement, such as gpu.model")
 	outputFlag(cmd, &o.output, planForms...)
-	cmd.ValidArgsFunction = completeNames(&o.sourceFlags, &o.dir, intentNames)
+	cmd.ValidArgsFunction = completeNames(intentNames)
 	return cmd
-}
-
-// dirFlag is -C on commands whose argument is something else.
-func dirFlag(cmd *cobra.Command, into *string) {
-	cmd.Flags().StringVarP(into, "dir", "C", "", "directory or URL of the fleet repo (default: around the working directory)")
-}
-
-// dirArgs are the arguments that open takes.
-func dirArgs(dir string) []string {
-	if dir == "" {
-		return nil
-	}
-	return []string{dir}
 }
 
 // find opens the repo and finds the intent in what it and the market say.
 func (o *explainOptions) find(ctx context.Context) (src *source, in *gathered, tenant, name string, err error) {
-	if src, err = o.open(ctx, dirArgs(o.dir)); err != nil {
+	if src, err = o.open(ctx, nil); err != nil {
 		return nil, nil, "", "", err
 	}
 	if in, err = o.gather(ctx, src, o.streams); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/ledger/forecast"
 )
 
@@ -60,15 +61,15 @@ func (g *gathered) demand() []demandState {
 
 func hundredths(f float64) float64 { return math.Round(f*100) / 100 }
 
-func demandTable(s Streams, p *page) *table {
-	t := newTable(s, "TENANT", "SHAPE", ">LAST HOUR", ">NOW", fmt.Sprintf(">IN %d H", hoursAhead-1), ">ERROR", ">MASE")
+func demandTable(v tables.View, p *page) *tables.Table {
+	t := tables.New(v, "TENANT", "SHAPE", ">LAST HOUR", ">NOW", fmt.Sprintf(">IN %d H", hoursAhead-1), ">ERROR", ">MASE")
 	figure := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	for _, d := range p.Demand {
 		mase := "-"
 		if d.MASE > 0 {
 			mase = figure(d.MASE)
 		}
-		t.row(d.Tenant, fmt.Sprintf("%dx %s", d.GPUs, dash(d.Model)), figure(d.LastHour), figure(d.Next[0]), figure(d.Next[hoursAhead-1]), "±"+figure(d.Error), mase)
+		t.Row(d.Tenant, fmt.Sprintf("%dx %s", d.GPUs, tables.Dash(d.Model)), figure(d.LastHour), figure(d.Next[0]), figure(d.Next[hoursAhead-1]), "±"+figure(d.Error), mase)
 	}
 	return t
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
+	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -26,6 +28,7 @@ type worldFlags struct {
 	market   string
 	certPath string
 	when     string
+	looked   *ledgerSeen // nil: nobody asks
 }
 
 func (f *worldFlags) register(fs *pflag.FlagSet) {
@@ -63,6 +66,9 @@ func (f *worldFlags) gather(ctx context.Context, src *source, s Streams) (*gathe
 	}
 	if g.ledger, err = readLedger(ctx, src, g.fleet, s); err != nil {
 		return nil, err
+	}
+	if f.looked != nil {
+		*f.looked = src.seen(g.fleet.Policy.WriteBack.Branch)
 	}
 	if g.market, err = readMarket(ctx, f.market, f.certPath); err != nil {
 		return nil, err
@@ -141,7 +147,7 @@ func readLedger(ctx context.Context, src *source, f *fleet.Fleet, s Streams) (*l
 	}
 	if !found {
 		if src.cloned() {
-			fmt.Fprintf(s.Err, "fleetbroker: no branch %s here: going on as if nothing were reserved\nhint: git fetch origin %s\n", branch, branch)
+			fmt.Fprintf(s.Err, "fleetbroker: no branch %s here: going on as if nothing were reserved\nhint: %s\n", branch, watching.Command(src.remote(), branch))
 		}
 		return ledger.Empty(), nil
 	}
@@ -171,10 +177,10 @@ func (g *gathered) facts() *view.Facts {
 	return view.New(g.fleet, g.ledger, g.books, g.offers, g.now)
 }
 
-func spentText(f *view.Facts, t *table, tenant string) string {
+func spentText(f *view.Facts, t *tables.Table, tenant string) any {
 	d, err := f.Spent(tenant)
 	if err != nil {
 		return "no rate"
 	}
-	return t.money(d)
+	return t.Money(d)
 }

@@ -9,22 +9,27 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 )
 
 type getOptions struct {
 	worldFlags
 	watchFlags
 	streams Streams
-	dir     string
 	kind    string
 	names   []string
 	tenant  string
 	output  string
 	ended   bool
+
+	kubeconfigs string
 }
 
 // getKinds are what `get` lists.
 var getKinds = []string{"intents", "contracts", "flavors", "clusters", "tenants", "peerings"}
+
+// getKey is how many of the first cells name a row, where it is not one.
+var getKey = map[string]int{"intents": 2, "flavors": 2, "peerings": 2}
 
 var getForms = []string{"text", "wide", "json", "yaml", "markdown"}
 
@@ -34,7 +39,8 @@ func newCmdGet(s Streams) *cobra.Command {
 		Use:   "get " + strings.Join(getKinds, "|") + " [NAME...]",
 		Short: "List intents, contracts, flavors, clusters, tenants or peerings",
 		Long: `List what is in a fleet repo, its ledger and its market. On a terminal columns
-are aligned under a header; in a pipe they are separated by tabs.`,
+are aligned; in a pipe they are separated by tabs. -o wide has more of them, and
+-o json has all of them, under "columns" of each object.`,
 		Example: `  fleetbroker get intents
   fleetbroker get contracts -t vision -o wide
   fleetbroker get contracts --watch
@@ -51,21 +57,25 @@ are aligned under a header; in a pipe they are separated by tabs.`,
 			if err := oneOf("output", o.output, getForms...); err != nil {
 				return err
 			}
-			return o.watchFlags.run(cmd.Context(), s, func(s Streams) error {
+			o.looked = new(ledgerSeen)
+			w := watched{watchFlags: o.watchFlags, form: o.output, key: getKey[o.kind], seen: o.looked, show: func(s Streams) error {
 				o.streams = s
 				return getRun(cmd.Context(), o)
-			})
+			}}
+			return w.run(cmd.Context(), s)
 		},
 	}
 	o.worldFlags.register(cmd.Flags())
 	o.watchFlags.register(cmd)
-	dirFlag(cmd, &o.dir)
 	cmd.Flags().StringVarP(&o.tenant, "tenant", "t", "", "only this tenant's")
 	cmd.Flags().BoolVar(&o.ended, "ended", false, "contracts that have ended too")
+	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "with peerings: directory with <cluster>.kubeconfig files of consumers to ask for the health of Liqo's modules")
 	outputFlag(cmd, &o.output, getForms...)
-	cmd.ValidArgsFunction = completeNames(&o.sourceFlags, &o.dir, namesOfKind)
+	cmd.ValidArgsFunction = completeNames(namesOfKind)
 	return cmd
 }
+
+func (o *getOptions) view() tables.View { return o.streams.view(o.output) }
 
 // pluralKind accepts "intent" for "intents".
 func pluralKind(s string) string {
@@ -79,9 +89,9 @@ func pluralKind(s string) string {
 }
 
 func getRun(ctx context.Context, o getOptions) error {
-	list := map[string]func(*gathered, getOptions) (*table, any){
-		"intents": getIntents, "contracts": getContracts, "flavors": getFlavors,
-		"clusters": getClusters, "tenants": getTenants, "peerings": getPeerings,
+	list := map[string]func(*gathered, getOptions) (*tables.Table, any){
+		"intents": getIntents, "contracts": getContracts, "flavors": getFlavors, "clusters": getClusters, "tenants": getTenants,
+		"peerings": func(in *gathered, o getOptions) (*tables.Table, any) { return getPeerings(ctx, in, o) },
 	}[o.kind]
 	if list == nil {
 		err := usagef("there are no %q", o.kind)
@@ -90,7 +100,7 @@ func getRun(ctx context.Context, o getOptions) error {
 		}
 		return hinted(err, "one of "+strings.Join(getKinds, ", "))
 	}
-	src, err := o.open(ctx, dirArgs(o.dir))
+	src, err := o.open(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -98,8 +108,11 @@ func getRun(ctx context.Context, o getOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := knownTenant(tenantNames(in.fleet, in.ledger), o.tenant); err != nil {
+		return err
+	}
 	t, objects := list(in, o)
-	if len(o.names) > 0 && len(t.rows) < len(o.names) {
+	if len(o.names) > 0 && t.Len() < len(o.names) {
 		return hinted(fmt.Errorf("not found among the %s: %s", o.kind, strings.Join(o.names, ", ")), "list them: fleetbroker get "+o.kind)
 	}
 	switch o.output {
@@ -108,13 +121,13 @@ func getRun(ctx context.Context, o getOptions) error {
 	case "yaml":
 		return printYAML(o.streams.Out, objects)
 	case "markdown":
-		return t.markdown(o.streams.Out)
+		return t.Markdown(o.streams.Out)
 	}
-	if len(t.rows) == 0 && o.streams.Terminal {
+	if t.Len() == 0 && o.streams.Terminal {
 		fmt.Fprintf(o.streams.Err, "no %s\n", o.kind)
 		return nil
 	}
-	return t.print(o.streams.Out)
+	return t.Print(o.streams.Out)
 }
 
 // wanted reports whether a thing is asked for: by NAME, or TENANT/NAME.

@@ -36,11 +36,10 @@ No cluster is asked.`,
 		},
 	}
 	o.register(cmd.Flags())
-	dirFlag(cmd, &o.dir)
 	cmd.Flags().StringVar(&kind, "kind", howto.Job, "kind of the manifest: "+strings.Join(howto.Kinds(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(howto.Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	outputFlag(cmd, &o.output, howForms...)
-	cmd.ValidArgsFunction = completeNames(&o.sourceFlags, &o.dir, intentNames)
+	cmd.ValidArgsFunction = completeNames(intentNames)
 	return cmd
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	fleetrepo "github.com/fleetbroker/fleetbroker/fleet-repo-template"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/schemas"
 )
@@ -100,7 +101,7 @@ next: cd %s
       fleetbroker validate
       fleetbroker plan
 then: docs/install.md
-`, o.dir, count(len(files), "file"), o.forge, keys.dir, o.dir)
+`, o.dir, tables.Count(len(files), "file"), o.forge, keys.dir, o.dir)
 	if sign != "" {
 		text += "sign: " + sign + "\n"
 	}

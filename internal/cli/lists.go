@@ -1,19 +1,21 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
-func getIntents(in *gathered, o getOptions) (*table, any) {
-	t := newTable(o.streams, "TENANT", "NAME", "STATE", ">REPLICAS", "GPU", "CONSUMER", "REASON", ">"+in.perHour(), ">AGE")
+func getIntents(in *gathered, o getOptions) (*tables.Table, any) {
+	t := tables.New(o.view(), "TENANT", "NAME", "STATE", ">REPLICAS", "GPU", "CONSUMER", "REASON", ">"+in.perHour()+"=hourly", ">AGE", "+MESSAGE")
 	objects := []*v1alpha1.ResourceIntent{}
 	facts := in.facts()
 	for _, it := range in.fleet.Intents {
@@ -22,12 +24,12 @@ func getIntents(in *gathered, o getOptions) (*table, any) {
 			continue
 		}
 		objects = append(objects, it.ResourceIntent)
-		state, reason, age := "New", "", "-"
+		state, reason, message, seen := "New", "", "", v1alpha1.Time{}
 		if st := in.ledger.State(m.Namespace, m.Name); st != nil {
-			state, reason, age = string(st.Status.State), st.Status.Reason, t.age(st.Status.FirstSeen.At)
+			state, reason, message, seen = string(st.Status.State), st.Status.Reason, st.Status.Message, st.Status.FirstSeen.At
 		}
 		if it.Problem != "" && state == "New" {
-			state, reason = "Refused", it.ProblemCode
+			state, reason, message = "Refused", it.ProblemCode, it.Problem
 		}
 		charged, hourly := 0, v1alpha1.Zero
 		for _, c := range in.ledger.ByIntent(m.Namespace, m.Name) {
@@ -40,17 +42,14 @@ func getIntents(in *gathered, o getOptions) (*table, any) {
 		if ten := in.fleet.Tenants[m.Namespace]; ten != nil {
 			consumer = ten.Spec.ConsumerOf(&it.Spec)
 		}
-		t.row(m.Namespace, m.Name, state, fmt.Sprintf("%d/%s", charged, view.Replicas(it.Spec.Replicas)), dash(view.Request(it.Spec.Resources.GPU)), dash(consumer), dash(reason), t.money(hourly), age)
+		t.Row(m.Namespace, m.Name, state, fmt.Sprintf("%d/%s", charged, view.Replicas(it.Spec.Replicas)), view.Request(it.Spec.Resources.GPU), consumer, reason, t.Money(hourly), t.Age(seen), message)
 	}
-	return t, objects
+	return t, tables.Listed(t, objects)
 }
 
-func getContracts(in *gathered, o getOptions) (*table, any) {
-	header := []string{"NAME", "TENANT", "INTENT", "PHASE", "FLAVOR", "CONSUMER", "GPU", ">" + in.perHour(), ">AGE"}
-	if o.output == "wide" {
-		header = append(header, "ENDS", "REASON", "RESOURCES", "COMMIT")
-	}
-	t := newTable(o.streams, header...)
+func getContracts(in *gathered, o getOptions) (*tables.Table, any) {
+	t := tables.New(o.view(), "NAME", "TENANT", "INTENT", "PHASE", "FLAVOR", "CONSUMER", "GPU", ">"+in.perHour()+"=hourly", ">AGE",
+		"+TYPE", "+ENDS", "+REASON", "+RESOURCES", "+COMMIT")
 	objects := []*v1alpha1.Contract{}
 	facts := in.facts()
 	for c := range in.ledger.Contracts() {
@@ -61,7 +60,7 @@ func getContracts(in *gathered, o getOptions) (*table, any) {
 		objects = append(objects, c)
 		gpu := "-"
 		if g := c.Spec.GPUs; g != nil && g.Count > 0 {
-			gpu = fmt.Sprintf("%dx %s", g.Count, dash(g.Model))
+			gpu = fmt.Sprintf("%dx %s", g.Count, tables.Dash(g.Model))
 		}
 		phase := string(c.Status.Phase)
 		if c.Status.Phase.Charged() && c.Status.Reason != "" {
@@ -70,13 +69,10 @@ func getContracts(in *gathered, o getOptions) (*table, any) {
 		if now := v1alpha1.TimeOf(o.streams.Now()); ledger.Expiring(c, now) {
 			phase += ", expiring"
 		}
-		row := []string{m.Name, m.Namespace, c.Spec.Intent.Name, phase, c.Spec.Provider + "/" + c.Spec.Flavor, c.Spec.Consumer, gpu, t.money(facts.Hourly(c)), t.age(c.Spec.Term.Start)}
-		if o.output == "wide" {
-			row = append(row, t.until(c.Spec.Term.End), dash(c.Status.Why()), resourceList(c.Spec.Resources), dash(shortCommit(c.Spec.Intent.Commit)))
-		}
-		t.row(row...)
+		t.Row(m.Name, m.Namespace, c.Spec.Intent.Name, phase, c.Spec.Provider+"/"+c.Spec.Flavor, c.Spec.Consumer, gpu, t.Money(facts.Hourly(c)), t.Age(c.Spec.Term.Start),
+			string(c.Spec.Price.Class), t.Until(c.Spec.Term.End), c.Status.Why(), resourceList(c.Spec.Resources), shortCommit(c.Spec.Intent.Commit))
 	}
-	return t, objects
+	return t, tables.Listed(t, objects)
 }
 
 func resourceList(r v1alpha1.Resources) string {
@@ -94,12 +90,9 @@ func shortCommit(s string) string {
 	return s
 }
 
-func getFlavors(in *gathered, o getOptions) (*table, any) {
-	header := []string{"PROVIDER", "NAME", "GPU", ">FREE", ">CPU", ">MEMORY", ">GPU/H", "REGION", "STATE"}
-	if o.output == "wide" {
-		header = append(header, "GPU MEMORY", "TIER", "POOL", "CLASS", "LABELS")
-	}
-	t := newTable(o.streams, header...)
+func getFlavors(in *gathered, o getOptions) (*tables.Table, any) {
+	t := tables.New(o.view(), "PROVIDER", "NAME", "TYPE", "GPU", ">FREE", ">CPU=freeCpu", ">MEMORY=freeMemory", ">GPU/H=gpuHourly", "REGION", "STATE", ">AGE",
+		"+GPU MEMORY", "+TIER", "+POOL", "+CLASS", "+LABELS")
 	objects := []listedFlavor{}
 	facts := in.facts()
 	for _, offer := range in.offers {
@@ -117,20 +110,15 @@ func getFlavors(in *gathered, o getOptions) (*table, any) {
 				units += "+" + more.Canonical(v1alpha1.GPU) // an autoscaler would add them
 			}
 		}
-		row := []string{
-			f.Metadata.Namespace, f.Metadata.Name, gpu, units, free[v1alpha1.CPU].Canonical(v1alpha1.CPU), free[v1alpha1.Memory].Canonical(v1alpha1.Memory),
-			marked(priceOf(offer.Price, t), offer.Sources.Price), marked(dash(offer.Location.Region), offer.Sources.Location), stateOf(offer, in.told(f)),
+		memory, tier := "-", "-"
+		if g := f.Spec.GPU; g != nil {
+			memory, tier = g.Memory.Canonical(v1alpha1.Memory), g.Tier
 		}
-		if o.output == "wide" {
-			memory, tier := "-", "-"
-			if g := f.Spec.GPU; g != nil {
-				memory, tier = g.Memory.Canonical(v1alpha1.Memory), dash(g.Tier)
-			}
-			row = append(row, memory, tier, dash(f.Spec.Pool), dash(f.Spec.Class), dash(labelList(f.Spec.Labels)))
-		}
-		t.row(row...)
+		t.Row(f.Metadata.Namespace, f.Metadata.Name, cmp.Or(f.Spec.Type, "K8Slice"), gpu, units, free[v1alpha1.CPU].Canonical(v1alpha1.CPU), free[v1alpha1.Memory].Canonical(v1alpha1.Memory),
+			marked(priceOf(offer.Price, t), offer.Sources.Price), marked(tables.Dash(offer.Location.Region), offer.Sources.Location), stateOf(offer, in.told(f)), t.Age(offer.Since),
+			memory, tier, f.Spec.Pool, f.Spec.Class, labelList(f.Spec.Labels))
 	}
-	return t, objects
+	return t, tables.Listed(t, objects)
 }
 
 // listedFlavor is a flavor as its provider describes it, with what holds for it.
@@ -164,15 +152,15 @@ func labelList(m map[string]string) string {
 }
 
 // priceOf is the on-demand price of a GPU, or of a core where there are none.
-func priceOf(p *v1alpha1.Price, t *table) string {
+func priceOf(p *v1alpha1.Price, t *tables.Table) string {
 	switch {
 	case p == nil:
 		return "-"
 	case p.Flat != nil:
-		return t.money(*p.Flat) + " flat"
+		return t.Money(*p.Flat).Text + " flat"
 	}
 	if d, ok := p.PerHour[v1alpha1.GPU]; ok {
-		return t.money(d) + " " + p.Currency
+		return t.Money(d).Text + " " + p.Currency
 	}
 	return "-"
 }
@@ -195,16 +183,17 @@ func stateOf(o *model.Offer, live bool) string {
 	return "Fresh"
 }
 
-func getClusters(in *gathered, o getOptions) (*table, any) {
-	t := newTable(o.streams, "NAME", "ROLES", "REGION", "COUNTRY", "DELIVERY", ">FLAVORS", ">GIVES", ">GETS", "STATE")
+func getClusters(in *gathered, o getOptions) (*tables.Table, any) {
+	t := tables.New(o.view(), "NAME", "ROLES", "REGION", "COUNTRY", "DELIVERY", ">FLAVORS", ">GIVES", ">GETS", "STATE", ">AGE")
 	objects := []listedCluster{}
 	conditions := map[string][]planner.Condition{}
 	for _, c := range in.conditions() {
 		conditions[c.Provider] = append(conditions[c.Provider], c)
 	}
-	flavors := map[string]int{}
+	flavors, silent := map[string]int{}, map[string]v1alpha1.Time{}
 	for _, offer := range in.offers {
 		flavors[offer.Flavor.Metadata.Namespace]++
+		silent[offer.Flavor.Metadata.Namespace] = offer.Since
 	}
 	for _, name := range sortedNames(in.fleet.Clusters) {
 		c := in.fleet.Clusters[name]
@@ -217,7 +206,7 @@ func getClusters(in *gathered, o getOptions) (*table, any) {
 			state = "Cordoned"
 		}
 		if !c.Spec.Drain.IsZero() {
-			state = "Draining until " + t.until(c.Spec.Drain)
+			state = "Draining until " + t.Until(c.Spec.Drain).Text
 		}
 		for _, c := range conditions[name] {
 			state += ", " + c.Type
@@ -228,10 +217,10 @@ func getClusters(in *gathered, o getOptions) (*table, any) {
 				delivery = in.fleet.Policy.Defaults.Delivery
 			}
 		}
-		t.row(name, strings.Join(c.Spec.Roles, ","), dash(c.Spec.Location.Region), dash(c.Spec.Location.Country), delivery,
-			fmt.Sprint(flavors[name]), fmt.Sprint(len(in.ledger.HeldBy(name))), fmt.Sprint(len(in.ledger.Consumer(name))), state)
+		t.Row(name, strings.Join(c.Spec.Roles, ","), c.Spec.Location.Region, c.Spec.Location.Country, delivery,
+			flavors[name], len(in.ledger.HeldBy(name)), len(in.ledger.Consumer(name)), state, t.Age(silent[name]))
 	}
-	return t, objects
+	return t, tables.Listed(t, objects)
 }
 
 // listedCluster is a cluster's file with what people should look at.
@@ -246,8 +235,8 @@ func (g *gathered) conditions() []planner.Condition {
 	return planner.Conditions(&w)
 }
 
-func getTenants(in *gathered, o getOptions) (*table, any) {
-	t := newTable(o.streams, "NAME", "CONSUMERS", ">INTENTS", ">CONTRACTS", ">GPU", ">GPU QUOTA", ">"+in.perHour(), ">SPENT", ">BUDGET")
+func getTenants(in *gathered, o getOptions) (*tables.Table, any) {
+	t := tables.New(o.view(), "NAME", "CONSUMERS", ">INTENTS", ">CONTRACTS", ">GPU", ">GPU QUOTA", ">"+in.perHour()+"=hourly", ">SPENT", ">BUDGET")
 	objects := []*v1alpha1.Tenant{}
 	intents := map[string]int{}
 	for _, it := range in.fleet.Intents {
@@ -266,25 +255,12 @@ func getTenants(in *gathered, o getOptions) (*table, any) {
 			quota = fmt.Sprint(*q.GPU)
 		}
 		if b := ten.Spec.Budget; b != nil && b.Monthly != nil {
-			budget = t.money(*b.Monthly) + " " + view.CurrencyOr(b.Currency, in.fleet.Policy.Currency)
+			budget = t.Money(*b.Monthly).Text + " " + view.CurrencyOr(b.Currency, in.fleet.Policy.Currency)
 		}
-		t.row(name, strings.Join(ten.Spec.Consumers, ","), fmt.Sprint(intents[name]), fmt.Sprint(totals.Contracts), view.Cards(totals), quota,
-			t.money(facts.TenantHourly(name)), spentText(facts, t, name), budget)
+		t.Row(name, strings.Join(ten.Spec.Consumers, ","), intents[name], totals.Contracts, view.Cards(totals), quota,
+			t.Money(facts.TenantHourly(name)), spentText(facts, t, name), budget)
 	}
-	return t, objects
-}
-
-func getPeerings(in *gathered, o getOptions) (*table, any) {
-	t := newTable(o.streams, "CONSUMER", "PROVIDER", ">CONTRACTS", ">ACTIVE", ">GPU", ">"+in.perHour())
-	objects := []view.Peering{}
-	for _, p := range in.facts().Peerings() {
-		if !o.wanted("", p.Consumer) && !o.wanted("", p.Provider) {
-			continue
-		}
-		objects = append(objects, p)
-		t.row(p.Consumer, p.Provider, fmt.Sprint(p.Contracts), fmt.Sprint(p.Active), fmt.Sprint(p.GPUs), t.money(p.Hourly))
-	}
-	return t, objects
+	return t, tables.Listed(t, objects)
 }
 
 func sortedNames[V any](m map[string]V) []string {

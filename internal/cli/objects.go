@@ -56,16 +56,20 @@ func (o *objects) read(kind plumbing.ObjectType, h tree.Hash, limit int64) ([]by
 	defer o.mu.Unlock()
 	enc, err := o.storage.EncodedObject(kind, plumbing.Hash(h))
 	if err != nil {
-		err = fmt.Errorf("read %s %s: %w", kind, h.Short(), err)
-		if s, ok := o.storage.(storer.ShallowStorer); ok {
-			if cut, serr := s.Shallow(); serr == nil && len(cut) > 0 {
-				err = hinted(err, "this clone is shallow: its history is cut off. Fetch the rest: git fetch --unshallow (in CI: fetch-depth: 0, or GIT_DEPTH: 0)")
-			}
-		}
-		return nil, err
+		return nil, o.cutOff(fmt.Errorf("read %s %s: %w", kind, h.Short(), err))
 	}
 	if limit > 0 && enc.Size() > limit {
 		return nil, tree.ErrTooLarge
 	}
 	return gitobj.ReadObject(enc)
+}
+
+// cutOff adds what to do to an error of what is missing, where the clone is shallow.
+func (o *objects) cutOff(err error) error {
+	if s, ok := o.storage.(storer.ShallowStorer); ok {
+		if cut, serr := s.Shallow(); serr == nil && len(cut) > 0 {
+			return hinted(err, "this clone is shallow: its history is cut off. Fetch the rest: git fetch --unshallow (in CI: fetch-depth: 0, or GIT_DEPTH: 0)")
+		}
+	}
+	return err
 }

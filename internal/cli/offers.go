@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -39,6 +40,8 @@ type offers struct {
 	tree string
 	// trust is the daemon's, nil where it did not say.
 	trust *wire.Trust
+	// pods on contracts' virtual nodes; nil where the daemon did not say.
+	pods []wire.PodsReport
 	// sources of the daemon that are frozen, nil where it did not say.
 	sources *wire.FrozenSources
 }
@@ -83,37 +86,51 @@ func askMarket(ctx context.Context, from, certPath string) (offers, error) {
 	if err != nil {
 		return offers{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	header, content, err := askDaemon(ctx, client, u, "application/yaml")
 	if err != nil {
-		return offers{}, fmt.Errorf("ask for the market: %w", err)
-	}
-	req.Header.Set("Accept", "application/yaml")
-	resp, err := client.Do(req)
-	if err != nil {
-		return offers{}, hinted(fmt.Errorf("ask for the market: %w", err), "is the daemon running, and is this its agents' address? --market FILE plans without one")
-	}
-	defer resp.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, maxMarketBytes))
-	if err != nil {
-		return offers{}, fmt.Errorf("read the market of %s: %w", u.Redacted(), err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return offers{}, fmt.Errorf("ask for the market: %s answers %s: %s", u.Redacted(), resp.Status, escape.Line(firstLine(content)))
+		return offers{}, err
 	}
 	flavors, err := market.ParseBlob(content)
 	if err != nil {
 		return offers{}, fmt.Errorf("read the market of %s: %w", u.Redacted(), err)
 	}
-	out := offers{flavors: flavors, tree: resp.Header.Get(wire.HeaderMarket)}
+	out := offers{flavors: flavors, tree: header.Get(wire.HeaderMarket)}
 	var trust wire.Trust
-	if json.Unmarshal([]byte(resp.Header.Get(wire.HeaderTrust)), &trust) == nil {
+	if json.Unmarshal([]byte(header.Get(wire.HeaderTrust)), &trust) == nil {
 		out.trust = &trust
 	}
 	var sources wire.FrozenSources
-	if json.Unmarshal([]byte(resp.Header.Get(wire.HeaderSources)), &sources) == nil {
+	if json.Unmarshal([]byte(header.Get(wire.HeaderSources)), &sources) == nil {
 		out.sources = &sources
 	}
+	pods := *u
+	pods.Path, pods.RawQuery = path.Join(path.Dir(u.Path), wire.PodsPath), ""
+	if _, content, err := askDaemon(ctx, client, &pods, "application/json"); err == nil { // older daemons, and readers, have none
+		_ = json.Unmarshal(content, &out.pods)
+	}
 	return out, nil
+}
+
+// askDaemon makes one request of a daemon.
+func askDaemon(ctx context.Context, client *http.Client, u *url.URL, accept string) (http.Header, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask for the market: %w", err)
+	}
+	req.Header.Set("Accept", accept)
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, nil, hinted(fmt.Errorf("ask for the market: %w", err), "is the daemon running, and is this its agents' address? --market FILE plans without one")
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxMarketBytes))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the market of %s: %w", u.Redacted(), err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, nil, fmt.Errorf("ask for the market: %s answers %s: %s", u.Redacted(), resp.Status, escape.Line(firstLine(content)))
+	}
+	return resp.Header, content, nil
 }
 
 func firstLine(b []byte) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
@@ -178,5 +179,5 @@ func pkiRevokeRun(o pkiRevokeOptions) error {
 	return printOutcome(o.streams.Out, o.output, struct {
 		Certificates int    `json:"certificates"`
 		List         string `json:"list"`
-	}{n, list}, fmt.Sprintf("revoked %s\nnext: %s\n", count(n, "certificate"), next))
+	}{n, list}, fmt.Sprintf("revoked %s\nnext: %s\n", tables.Count(n, "certificate"), next))
 }

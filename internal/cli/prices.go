@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/cli/outfile"
 	"github.com/fleetbroker/fleetbroker/internal/prices"
 )
 
@@ -88,7 +89,7 @@ said on standard error.`,
 	f.StringArrayVar(&o.from, "from", nil, "file or URL of an answer; several for several pages, - is standard input")
 	f.StringVarP(&o.file, "file", "f", "", "write the table to this file (default standard output)")
 	f.StringVar(&o.name, "name", "", "name of the table (default the source)")
-	f.StringVar(&o.fleet, "fleet", "", "fleet repo whose provider clusters stand in the regions")
+	f.StringVar(&o.fleet, "fleet", "", "fleet repo whose provider clusters are in the regions, as -C names it")
 	f.StringArrayVar(&o.providers, "provider", nil, "REGION=CLUSTER; without a region the cluster of all prices")
 	f.StringSliceVar(&o.machines, "machines", nil, "machines that count, such as p5.48xlarge; default all")
 	f.StringSliceVar(&o.models, "model", nil, "models that a configmap's GPU price is for")
@@ -105,6 +106,11 @@ func pricesImportRun(ctx context.Context, o pricesOptions) error {
 	if opts.Name == "" {
 		opts.Name = o.kind
 	}
+	file, err := outfile.Open(o.file)
+	if err != nil {
+		return fmt.Errorf("--file: %w", err)
+	}
+	defer file.Discard()
 	if err := o.clusters(ctx, &opts); err != nil {
 		return err
 	}
@@ -149,7 +155,7 @@ func pricesImportRun(ctx context.Context, o pricesOptions) error {
 	if len(table.Spec.Prices) == 0 {
 		return hinted(errors.New("there is no price of a GPU in it"), "is it the right answer, and do --provider or --fleet name its regions?")
 	}
-	return o.write(table)
+	return o.write(file, table)
 }
 
 // read reads one answer.
@@ -167,7 +173,7 @@ func (o *pricesOptions) read(content []byte) (*prices.Answer, error) {
 	return prices.ConfigMap(content, strings.ToUpper(o.currency), o.models)
 }
 
-func (o *pricesOptions) write(table any) error {
+func (o *pricesOptions) write(file *outfile.File, table any) error {
 	var text bytes.Buffer
 	if err := printOutcome(&text, o.output, table, ""); err != nil {
 		return fmt.Errorf("write the price table: %w", err)
@@ -177,10 +183,7 @@ func (o *pricesOptions) write(table any) error {
 		_, err := o.streams.Out.Write(b)
 		return err
 	}
-	if err := os.WriteFile(o.file, b, 0o644); err != nil { //nolint:gosec // prices are for everybody
-		return fmt.Errorf("write the price table: %w", err)
-	}
-	return nil
+	return file.Replace(b)
 }
 
 // clusters finds out which clusters stand in which region.
@@ -207,10 +210,14 @@ func (o *pricesOptions) clusters(ctx context.Context, into *prices.Options) erro
 		}
 		add(region, cluster)
 	}
-	if o.fleet == "" {
+	var named []string
+	switch {
+	case o.fleet != "":
+		named = []string{o.fleet}
+	case o.dir == "":
 		return nil
 	}
-	src, err := o.open(ctx, []string{o.fleet})
+	src, err := o.open(ctx, named)
 	if err != nil {
 		return err
 	}
@@ -224,7 +231,7 @@ func (o *pricesOptions) clusters(ctx context.Context, into *prices.Options) erro
 		}
 	}
 	if into.Providers == nil {
-		return fmt.Errorf("no provider cluster of %s has a location.region", o.fleet)
+		return fmt.Errorf("no provider cluster of %s has a location.region", src.where)
 	}
 	return nil
 }

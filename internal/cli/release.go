@@ -49,7 +49,7 @@ this machine whose ledger is not signed needs neither.`,
 	o.register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.force, "force", false, "say that the provider is lost for good")
 	outcomeFlag(cmd, &o.output)
-	cmd.ValidArgsFunction = completeNames(&sourceFlags{}, new(string), heldNames) // of the checkout around
+	cmd.ValidArgsFunction = completeNames(heldNames) // of the checkout around
 	return cmd
 }
 

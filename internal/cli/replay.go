@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
@@ -43,7 +44,8 @@ They are kept for spec.retention.market of fleet.yaml. What lower rules of the
 planner decided (trailer Rules) is decided again by those; what rules decided that
 this program does not know is not made again, and said so.
 
-Exit code 0: the decision comes out the same, or is not made again; 1: it does not, or cannot be made.`,
+Exit code 0: the decision comes out the same, or is not made again; 1: it does
+not, or cannot be made.`,
 		Example: `  fleetbroker audit replay 4f1c2ab
   fleetbroker audit replay origin/ledger -o wide
   fleetbroker audit replay 4f1c2ab -o json https://git.example.org/acme/fleet.git`,
@@ -178,11 +180,11 @@ func printReplayed(o *replayOptions, res *replay.Result, subject string) error {
 		b.WriteByte('\n')
 	}
 	if res.Part != "" {
-		fmt.Fprintf(&b, "the remote took the round in parts: this commit has %s, %s more went elsewhere\n", escape.Line(res.Part), count(len(res.Elsewhere), "file"))
+		fmt.Fprintf(&b, "the remote took the round in parts: this commit has %s, %s more went elsewhere\n", escape.Line(res.Part), tables.Count(len(res.Elsewhere), "file"))
 	}
 	switch {
 	case res.Same:
-		fmt.Fprintf(&b, "the decision comes out the same: %s of the ledger, %s\n", count(res.Files-len(res.Elsewhere), "file"), res.Replayed)
+		fmt.Fprintf(&b, "the decision comes out the same: %s of the ledger, %s\n", tables.Count(res.Files-len(res.Elsewhere), "file"), res.Replayed)
 	case len(res.Differences) == 0:
 		fmt.Fprintf(&b, "the commit holds what comes out, but states another digest: %s, it is %s\n", escape.Line(res.Plan), res.Replayed)
 	default:
@@ -215,5 +217,5 @@ func differ(n int) string {
 	if n == 1 {
 		return "1 file differs"
 	}
-	return count(n, "file") + " differ"
+	return tables.Count(n, "file") + " differ"
 }

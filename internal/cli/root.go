@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
+	"github.com/fleetbroker/fleetbroker/internal/cli/completing"
 )
 
 // constructors make the commands, in the order of the help. A command that is
@@ -70,9 +71,12 @@ as the ledger of what is reserved, for whom, why there and at what price.`,
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	s.noHeaders = new(bool)
+	root.PersistentFlags().BoolVar(s.noHeaders, "no-headers", false, "print tables without their headers")
 	for _, make := range constructors() {
 		root.AddCommand(make(s))
 	}
+	completing.Apply(root, knownFlags)
 	return root
 }
 

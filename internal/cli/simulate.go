@@ -15,8 +15,10 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/outfile"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/simulate"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/samples"
 )
 
 type simulateOptions struct {
@@ -34,6 +36,7 @@ type simulateOptions struct {
 	tick     time.Duration
 	until    time.Duration
 	html     string
+	samples  string
 	output   string
 	run      simulate.Options
 }
@@ -56,7 +59,8 @@ known policies by --policy: ` + strings.Join(simulate.Baselines, ", ") + `.
 
 Where the demand has shares of cards, the cards of a trace's nodes are cut into
 thousandths, and every share lies on one card.`,
-		Example: `  fleetbroker simulate --offers offers.csv --demand demand.csv
+		Example: `  fleetbroker simulate --samples what-if        # two tables to start from
+  fleetbroker simulate --offers offers.csv --demand demand.csv
   fleetbroker simulate --offers nodes.csv --demand pods.csv --policy planner,best-fit,fgd --load 1.3 --stay --queue fail
   fleetbroker simulate fleet --offers offers.csv --demand demand.csv --html report.html
   fleetbroker simulate --offers nodes.csv --demand pods.csv --growth 10,50,100 -o json`,
@@ -86,17 +90,26 @@ thousandths, and every share lies on one card.`,
 	f.StringArrayVar(&o.rates, "rate", nil, "exchange rate such as CNY:USD=0.14; several may be given")
 	f.StringVar(&o.penalty, "penalty", "100", "what a GPU-hour that was never placed counts in the second sum of costs")
 	f.StringVar(&o.html, "html", "", "write a report with charts to this file")
+	f.StringVar(&o.samples, "samples", "", "write offers.csv and demand.csv to start from into this directory, drawn by --seed, and end")
 	outputFlag(cmd, &o.output, simulateForms...)
 	return cmd
 }
 
 func simulateRun(ctx context.Context, o simulateOptions) error {
+	if o.samples != "" {
+		return o.writeSamples()
+	}
 	if err := o.check(); err != nil {
 		return err
 	}
 	if err := o.load(ctx); err != nil {
 		return err
 	}
+	page, err := outfile.Open(o.html)
+	if err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	defer page.Discard()
 	show := newProgress(o.streams)
 	o.run.Progress = show.tell
 	result, err := simulate.Run(o.run)
@@ -108,12 +121,12 @@ func simulateRun(ctx context.Context, o simulateOptions) error {
 		return fmt.Errorf("run the simulation: %w", err)
 	}
 	if o.html != "" {
-		var page bytes.Buffer
-		if err := simulate.HTML(&page, result); err != nil {
+		var report bytes.Buffer
+		if err := simulate.HTML(&report, result); err != nil {
 			return fmt.Errorf("make the report: %w", err)
 		}
-		if err := os.WriteFile(o.html, page.Bytes(), 0o644); err != nil { //nolint:gosec // a report is for everybody
-			return fmt.Errorf("write the report: %w", err)
+		if err := page.Replace(report.Bytes()); err != nil {
+			return err
 		}
 	}
 	if o.output == "json" {
@@ -122,10 +135,22 @@ func simulateRun(ctx context.Context, o simulateOptions) error {
 	return simulateText(o.streams, result, o.output == "wide")
 }
 
+// sampleRows is how many rows of demand a sample has.
+const sampleRows = 60
+
+// writeSamples writes tables to start from.
+func (o *simulateOptions) writeSamples() error {
+	offers, demand, err := samples.Write(o.samples, o.run.Seed, sampleRows)
+	if err == nil {
+		fmt.Fprintf(o.streams.Out, "%s\n%s\n", offers, demand)
+	}
+	return err
+}
+
 // check looks at the flags alone.
 func (o *simulateOptions) check() error {
 	if len(o.offers) == 0 || o.demand == "" {
-		return hinted(usagef("--offers and --demand are needed"), "both are CSV files; see the README, \"What if: simulate\"")
+		return hinted(usagef("--offers and --demand are needed"), "both are CSV files; to start from some: fleetbroker simulate --samples DIR. The columns are in docs/simulate.md of a fleet repo")
 	}
 	if err := oneOf("output", o.output, simulateForms...); err != nil {
 		return err
@@ -192,7 +217,7 @@ func (o *simulateOptions) load(ctx context.Context) error {
 		return inFile(o.demand, err)
 	}
 	o.run.Fleet = &v1alpha1.FleetSpec{}
-	if len(o.args) > 0 {
+	if len(o.args) > 0 || o.dir != "" {
 		src, err := o.open(ctx, o.args)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
@@ -51,13 +53,14 @@ type sourceFlags struct {
 	auth gitrepo.Auth
 	root rootFlags
 
-	branch, proposal string
+	dir, branch, proposal string
 	// offers: the heads of pull requests, and those that were accepted, are wanted
 	// too.
 	offers bool
 }
 
 func (f *sourceFlags) register(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.dir, "dir", "C", "", "directory or URL of the fleet repo (default: around the working directory)")
 	fs.StringVar(&f.branch, "branch", "main", "branch of the inputs, with a URL")
 	fs.StringVar(&f.auth.User, "git-user", "", "user for git over https, with a URL")
 	fs.StringVar(&f.auth.PasswordFile, "git-password-file", "", "file with the password or access token for git over https")
@@ -65,9 +68,15 @@ func (f *sourceFlags) register(fs *pflag.FlagSet) {
 	f.root.register(fs)
 }
 
-// open opens a directory or a URL. Without one, the fleet repo around the
-// working directory is meant.
+// open opens a directory or a URL, named as an argument or by -C. Without one, the
+// fleet repo around the working directory is meant.
 func (f *sourceFlags) open(ctx context.Context, args []string) (*source, error) {
+	switch {
+	case f.dir != "" && len(args) > 0:
+		return nil, usagef("the fleet repo is named twice: -C %s and %s", f.dir, args[0])
+	case f.dir != "":
+		args = []string{f.dir}
+	}
 	root, err := f.root.read()
 	if err != nil {
 		return nil, err
@@ -289,6 +298,17 @@ func (s *source) cloned() bool {
 	return err == nil && len(remotes) > 0
 }
 
+// remote is the name of the remote that hints and fetches name: origin, where there are
+// several.
+func (s *source) remote() string {
+	if s.repo != nil {
+		if remotes, err := s.repo.Remotes(); err == nil && len(remotes) == 1 {
+			return remotes[0].Config().Name
+		}
+	}
+	return "origin"
+}
+
 // base is the tree of the newest commit that rev and the inputs have in common:
 // what a pull request is compared with.
 func (s *source) base(rev string) (tree.Tree, error) {
@@ -306,7 +326,7 @@ func (s *source) base(rev string) (tree.Tree, error) {
 	}
 	common, err := ours.MergeBase(theirs)
 	if err != nil {
-		return tree.Tree{}, fmt.Errorf("--base %s: find the common commit: %w", rev, err)
+		return tree.Tree{}, s.objects.cutOff(fmt.Errorf("--base %s: find the common commit: %w", rev, err))
 	}
 	if len(common) == 0 {
 		return s.tree(h)
@@ -321,9 +341,40 @@ func (s *source) revision(rev string) (tree.Hash, error) {
 	}
 	h, err := s.repo.ResolveRevision(plumbing.Revision(rev))
 	if err != nil {
-		return tree.Hash{}, hinted(fmt.Errorf("--base %s: no such revision in %s", rev, s.where), "fetch it: git fetch origin "+strings.TrimPrefix(rev, "origin/"))
+		return tree.Hash{}, hinted(fmt.Errorf("--base %s: no such revision in %s", rev, s.where), s.fetchHint(rev))
 	}
 	return tree.Hash(*h), nil
+}
+
+// branches are those of the repository, its remotes' as origin/main.
+func (s *source) branches() []string {
+	var out []string
+	refs, err := s.repo.References()
+	if err != nil {
+		return nil
+	}
+	_ = refs.ForEach(func(r *plumbing.Reference) error {
+		if name := r.Name(); (name.IsBranch() || name.IsRemote()) && r.Type() == plumbing.HashReference {
+			out = append(out, name.Short())
+		}
+		return nil
+	})
+	slices.Sort(out)
+	return out
+}
+
+// fetchHint is what makes a revision known that --base names.
+func (s *source) fetchHint(rev string) string {
+	remote := s.remote()
+	branch, tracked := strings.CutPrefix(rev, remote+"/")
+	hint := "fetch it: " + watching.Command(remote, branch)
+	if !tracked {
+		hint += ", and name it --base " + remote + "/" + branch
+	}
+	if plumbing.IsHash(rev) {
+		hint = "fetch it: git fetch " + remote + " " + rev
+	}
+	return hint
 }
 
 // lastChange is the commit that last changed a path, and its author; empty when

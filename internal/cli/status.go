@@ -14,6 +14,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/cli/consumers"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/review"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
@@ -24,7 +26,6 @@ type statusOptions struct {
 	worldFlags
 	watchFlags
 	streams     Streams
-	dir         string
 	kubeconfigs string
 	output      string
 }
@@ -39,25 +40,29 @@ func newCmdStatus(s Streams) *cobra.Command {
 		Short: "Show intents, contracts, peerings, nodes and spend on one page",
 		Long: `Show the state of the fleet on one page, from the fleet repo and its ledger. With
 --kubeconfigs-dir the consumer clusters are asked for the health of their
-peerings and virtual nodes. From a day of history on, it tells how many GPUs
-tenants are expected to hold of each shape, and how wrong that was so far.`,
+peerings and virtual nodes. With --market of a running daemon it shows the pods on
+each contract, as the consumers' agents reported them, and how long ago. From a day
+of history on, it tells how many GPUs tenants are expected to hold of each shape,
+and how wrong that was so far.`,
 		Example: `  fleetbroker status
   fleetbroker status --watch
+  fleetbroker status --market https://broker.example.org:8443/market --cert-path ~/certs
   fleetbroker status -C fleet --kubeconfigs-dir ~/kubeconfigs`,
 		Args: exactly(0, "no arguments; the fleet repo is named with -C"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("output", o.output, statusForms...); err != nil {
 				return err
 			}
-			return o.watchFlags.run(cmd.Context(), s, func(s Streams) error {
+			o.looked = new(ledgerSeen)
+			w := watched{watchFlags: o.watchFlags, form: o.output, seen: o.looked, show: func(s Streams) error {
 				o.streams = s
 				return statusRun(cmd.Context(), o)
-			})
+			}}
+			return w.run(cmd.Context(), s)
 		},
 	}
 	o.worldFlags.register(cmd.Flags())
 	o.watchFlags.register(cmd)
-	dirFlag(cmd, &o.dir)
 	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of consumers to ask")
 	outputFlag(cmd, &o.output, statusForms...)
 	return cmd
@@ -82,12 +87,14 @@ type page struct {
 	// Providers that people should look at, and why.
 	Providers []planner.Condition `json:"providers,omitempty"`
 	Peerings  []peeringState      `json:"peerings"`
-	Nodes     []nodeState         `json:"nodes"`
-	Spend     []view.Spend        `json:"spend"`
+	Nodes     []consumers.Node    `json:"nodes"`
+	// Pods that use each contract, where --market asked a daemon.
+	Pods  []podState   `json:"pods,omitempty"`
+	Spend []view.Spend `json:"spend"`
 	// Sources are tenants' own repositories.
-	Sources []view.SourceRow `json:"sources,omitempty"`
-	Demand  []demandState    `json:"demand,omitempty"`
-	Asked   []clusterState   `json:"clusters"`
+	Sources []view.SourceRow  `json:"sources,omitempty"`
+	Demand  []demandState     `json:"demand,omitempty"`
+	Asked   []consumers.State `json:"clusters"`
 }
 
 // trouble is a contract that needs somebody's eye.
@@ -116,21 +123,15 @@ type frozenState struct {
 }
 
 func (f *frozenState) String() string {
-	text := fmt.Sprintf("%s/%s since %s, holds %s on their own terms", f.Tenant, f.Intent, f.Since.UTC().Format(time.RFC3339), count(f.Contracts, "contract"))
+	text := fmt.Sprintf("%s/%s since %s, holds %s on their own terms", f.Tenant, f.Intent, f.Since.UTC().Format(time.RFC3339), tables.Count(f.Contracts, "contract"))
 	if f.Endless > 0 {
 		text += fmt.Sprintf("; %d without an end: preemptible at priority 0 from %s on", f.Endless, f.PreemptibleFrom.UTC().Format(time.RFC3339))
 	}
 	return text
 }
 
-type peeringState struct {
-	view.Peering
-	// Modules are Liqo's, with their health; absent when nobody was asked.
-	Modules map[string]string `json:"modules,omitempty"`
-}
-
 func statusRun(ctx context.Context, o statusOptions) error {
-	src, err := o.open(ctx, dirArgs(o.dir))
+	src, err := o.open(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -138,24 +139,21 @@ func statusRun(ctx context.Context, o statusOptions) error {
 	if err != nil {
 		return err
 	}
-	p := in.page(ctx)
-	if o.kubeconfigs != "" {
-		p.ask(ctx, in, o.kubeconfigs)
-	}
+	p := in.page(ctx, o.kubeconfigs)
 	switch o.output {
 	case "json":
 		return escape.WriteJSON(o.streams.Out, p)
 	case "yaml":
 		return printYAML(o.streams.Out, p)
 	}
-	return printPage(o.streams, p, in, o.output == "markdown")
+	return printPage(o.streams, p, in, o.output)
 }
 
-// page is what the repo alone tells.
-func (g *gathered) page(ctx context.Context) *page {
+// page is what the repo shows, and the consumers where kubeconfigs name them.
+func (g *gathered) page(ctx context.Context, kubeconfigs string) *page {
 	p := &page{
 		Fleet: g.fleet.Name, Branch: g.src.branch, Commit: g.src.commitText(), Trust: g.trusted(ctx), Intents: map[string]int{}, Frozen: []string{},
-		Phases: map[string]int{}, Troubled: []trouble{}, Peerings: []peeringState{}, Nodes: []nodeState{}, Spend: []view.Spend{}, Asked: []clusterState{},
+		Phases: map[string]int{}, Troubled: []trouble{}, Nodes: []consumers.Node{}, Spend: []view.Spend{}, Asked: []consumers.State{},
 	}
 	for _, it := range g.fleet.Intents {
 		m := it.Metadata
@@ -187,8 +185,10 @@ func (g *gathered) page(ctx context.Context) *page {
 		}
 	}
 	facts := g.facts()
-	for _, pr := range facts.Peerings() {
-		p.Peerings = append(p.Peerings, peeringState{Peering: pr})
+	var answers []consumers.Answer
+	p.Peerings, answers = g.peerings(ctx, kubeconfigs)
+	for _, a := range answers {
+		p.Asked, p.Nodes = append(p.Asked, a.State), append(p.Nodes, a.Nodes...)
 	}
 	for _, name := range sortedNames(g.fleet.Tenants) {
 		p.Spend = append(p.Spend, facts.SpendOf(name))
@@ -198,7 +198,7 @@ func (g *gathered) page(ctx context.Context) *page {
 		frozen = g.market.sources.Frozen
 	}
 	p.Sources = view.Sources(g.fleet, frozen, g.market.sources != nil)
-	p.Demand = g.demand()
+	p.Demand, p.Pods = g.demand(), g.pods()
 	p.Providers = g.conditions()
 	return p
 }
@@ -233,7 +233,7 @@ func (g *gathered) beyondLimits() []string {
 	return planner.BeyondLimits(&w)
 }
 
-func printPage(s Streams, p *page, in *gathered, markdown bool) error {
+func printPage(s Streams, p *page, in *gathered, form string) error {
 	var b strings.Builder
 	at := p.Fleet
 	if p.Branch != "" {
@@ -243,7 +243,7 @@ func printPage(s Streams, p *page, in *gathered, markdown bool) error {
 		at += "@" + shortCommit(p.Commit)
 	}
 	if n := len(p.Unsigned); n > 0 {
-		fmt.Fprintf(&b, "NOT ACTED ON: %s without a signature by a person who may change it. %s\n", count(n, "file"), strings.ReplaceAll(review.Remedy("COMMIT"), "`", ""))
+		fmt.Fprintf(&b, "NOT ACTED ON: %s without a signature by a person who may change it. %s\n", tables.Count(n, "file"), strings.ReplaceAll(review.Remedy("COMMIT"), "`", ""))
 	}
 	for _, line := range p.Trust.lines() {
 		fmt.Fprintf(&b, "%s\n", escape.Line(line))
@@ -271,35 +271,36 @@ func printPage(s Streams, p *page, in *gathered, markdown bool) error {
 	if _, err := io.WriteString(s.Out, b.String()); err != nil {
 		return err
 	}
-	// Sections are for eyes: they keep their headers in a pipe too.
-	headed := s
+	// Sections are for eyes: they are aligned in a pipe too.
+	headed := s.view(form)
 	headed.Terminal = true
 	sections := []struct {
 		title string
-		t     *table
+		t     *tables.Table
 	}{
 		{"Needs a look", troubleTable(headed, p)},
 		{"Providers", conditionTable(headed, p)},
-		{"Peerings", peeringTable(headed, p, in)},
+		{"Peerings", peeringTable(headed, p.Peerings, in)},
 		{"Virtual nodes", nodeTable(headed, p)},
+		{"Pods", podTable(headed, p)},
 		{"Spend this month", spendTable(headed, p, in)},
 		{"GPUs expected", demandTable(headed, p)},
 		{"Tenants' repositories", sourceTable(headed, p)},
 	}
 	for _, sec := range sections {
-		if len(sec.t.rows) == 0 {
+		if sec.t.Len() == 0 {
 			continue
 		}
 		title := "\n" + sec.title + "\n"
-		if markdown {
+		if form == "markdown" {
 			title = "\n**" + sec.title + "**\n\n"
 		}
 		if _, err := io.WriteString(s.Out, title); err != nil {
 			return err
 		}
-		show := sec.t.print
-		if markdown {
-			show = sec.t.markdown
+		show := sec.t.Print
+		if form == "markdown" {
+			show = sec.t.Markdown
 		}
 		if err := show(s.Out); err != nil {
 			return err
@@ -308,55 +309,43 @@ func printPage(s Streams, p *page, in *gathered, markdown bool) error {
 	return nil
 }
 
-func troubleTable(s Streams, p *page) *table {
-	t := newTable(s, "CONTRACT", "TENANT", "PHASE", ">SINCE", "REASON")
+func troubleTable(v tables.View, p *page) *tables.Table {
+	t := tables.New(v, "CONTRACT", "TENANT", "PHASE", ">SINCE", "REASON")
 	for _, c := range p.Troubled {
-		t.row(c.Contract, c.Tenant, string(c.Phase), t.age(c.Since), dash(c.why))
+		t.Row(c.Contract, c.Tenant, string(c.Phase), t.Age(c.Since), c.why)
 	}
 	return t
 }
 
-func conditionTable(s Streams, p *page) *table {
-	t := newTable(s, "PROVIDER", "CONDITION", "MESSAGE")
+func conditionTable(v tables.View, p *page) *tables.Table {
+	t := tables.New(v, "PROVIDER", "CONDITION", "MESSAGE")
 	for _, c := range p.Providers {
-		t.row(c.Provider, c.Type, c.Message)
+		t.Row(c.Provider, c.Type, c.Message)
 	}
 	return t
 }
 
-func peeringTable(s Streams, p *page, in *gathered) *table {
-	t := newTable(s, "CONSUMER", "PROVIDER", ">CONTRACTS", ">ACTIVE", ">GPU", ">"+in.perHour(), "MODULES")
-	for _, pr := range p.Peerings {
-		var modules []string
-		for _, m := range sortedNames(pr.Modules) {
-			modules = append(modules, m+" "+pr.Modules[m])
-		}
-		t.row(pr.Consumer, pr.Provider, fmt.Sprint(pr.Contracts), fmt.Sprint(pr.Active), fmt.Sprint(pr.GPUs), t.money(pr.Hourly), dash(strings.Join(modules, ", ")))
-	}
-	return t
-}
-
-func nodeTable(s Streams, p *page) *table {
-	t := newTable(s, "CONSUMER", "NODE", "READY", "GPU", ">CPU", ">MEMORY")
+func nodeTable(v tables.View, p *page) *tables.Table {
+	t := tables.New(v, "CONSUMER", "NODE", "READY", "GPU", ">CPU", ">MEMORY")
 	for _, n := range p.Nodes {
-		t.row(n.Consumer, n.Node, map[bool]string{true: "yes", false: "no"}[n.Ready], dash(n.GPUs), n.CPU, n.Memory)
+		t.Row(n.Consumer, n.Node, map[bool]string{true: "yes", false: "no"}[n.Ready], n.GPUs, n.CPU, n.Memory)
 	}
 	return t
 }
 
-func spendTable(s Streams, p *page, in *gathered) *table {
-	t := newTable(s, "TENANT", ">"+in.perHour(), ">SPENT", ">FORECAST", ">BUDGET")
+func spendTable(v tables.View, p *page, in *gathered) *tables.Table {
+	t := tables.New(v, "TENANT", ">"+in.perHour(), ">SPENT", ">FORECAST", ">BUDGET")
 	for _, sp := range p.Spend {
-		t.row(sp.Tenant, t.money(sp.Hourly), t.money(sp.Spent), t.money(sp.Forecast), dash(sp.Budget))
+		t.Row(sp.Tenant, t.Money(sp.Hourly), t.Money(sp.Spent), t.Money(sp.Forecast), sp.Budget)
 	}
 	return t
 }
 
-func sourceTable(s Streams, p *page) *table {
-	t := newTable(s, "SOURCE", "TENANTS", "STATE", "COMMIT", ">READ", "WHY")
+func sourceTable(v tables.View, p *page) *tables.Table {
+	t := tables.New(v, "SOURCE", "TENANTS", "STATE", "COMMIT", ">READ", "WHY")
 	for i := range p.Sources {
 		r := &p.Sources[i]
-		t.row(r.Name, strings.Join(r.Tenants, ","), r.State, dash(shortCommit(r.Copied)), t.age(r.At), dash(r.Frozen))
+		t.Row(r.Name, strings.Join(r.Tenants, ","), r.State, shortCommit(r.Copied), t.Age(r.At), r.Frozen)
 	}
 	return t
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 )
 
@@ -134,7 +135,7 @@ func (t trusted) head() string {
 			word = "daemon UNSIGNED"
 		}
 		if n := len(d.Alarms); n > 0 {
-			word += ", " + count(n, "alarm")
+			word += ", " + tables.Count(n, "alarm")
 		}
 		parts = append(parts, word)
 	}

@@ -4,11 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
-	"time"
-
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -52,39 +48,6 @@ func TestComplain(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
-	now := time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC)
-	fill := func(s Streams) *table {
-		s.Now = func() time.Time { return now }
-		t := newTable(s, "NAME", ">EUR/H", ">AGE")
-		t.row("paris|1", t.money(v1alpha1.MustDecimal("12.0944")), t.age(v1alpha1.TimeOf(now.Add(-2*time.Hour))))
-		t.row("x\x1b[31m", t.money(v1alpha1.Zero), t.age(v1alpha1.Time{}))
-		return t
-	}
-	cases := map[string]struct {
-		terminal, markdown bool
-		want               string
-	}{
-		"terminal": {true, false, "NAME          EUR/H   AGE\nparis|1       12.09    2h\nx\\u001b[31m    0.00     -\n"},
-		"pipe":     {false, false, "paris|1\t12.0944\t2026-11-20T09:00:00Z\nx\\u001b[31m\t0\t-\n"},
-		"markdown": {true, true, "| name | eur/h | age |\n|-|-:|-:|\n| paris\\|1 | 12.09 | 2h |\n| x\\\\u001b\\[31m | 0.00 | - |\n"},
-	}
-	for name, c := range cases {
-		var b bytes.Buffer
-		tab := fill(Streams{Terminal: c.terminal})
-		print := tab.print
-		if c.markdown {
-			print = tab.markdown
-		}
-		if err := print(&b); err != nil {
-			t.Fatal(err)
-		}
-		if b.String() != c.want {
-			t.Errorf("%s: got\n%q\nwant\n%q", name, b.String(), c.want)
-		}
-	}
-}
-
 func TestIsURL(t *testing.T) {
 	cases := map[string]bool{
 		"https://git.example.org/fleet.git": true,
@@ -99,40 +62,6 @@ func TestIsURL(t *testing.T) {
 	for s, want := range cases {
 		if got := isURL(s); got != want {
 			t.Errorf("%q: got %t", s, got)
-		}
-	}
-}
-
-func TestFindingsInEachForm(t *testing.T) {
-	list := []finding{
-		{File: "intents/a,b/x.yaml", Line: 9, Column: 7, Message: "100% wrong:\nreally", Severity: "error", Code: "UnknownField"},
-		{File: "fleet.yaml", Line: 1, Column: 1, Message: "odd \x1b[31m", Severity: "warning"},
-	}
-	cases := map[string][]string{
-		"text":   {"intents/a,b/x.yaml:9:7: 100% wrong: really\n", "fleet.yaml:1:1: warning: odd \\u001b[31m\n"},
-		"github": {"::error file=intents/a%2Cb/x.yaml,line=9,col=7::100%25 wrong:%0Areally\n", "::warning file=fleet.yaml,line=1,col=1::"},
-		"gitlab": {`"severity": "major"`, `"begin": 9`, `"check_name": "fleetbroker/UnknownField"`},
-		"sarif":  {`"version": "2.1.0"`, `"ruleId": "UnknownField"`, `"level": "warning"`, `"startColumn": 7`},
-		"json":   {`"column": 7`, `"code": "UnknownField"`},
-	}
-	for form, wants := range cases {
-		var b bytes.Buffer
-		if err := printFindings(&b, form, list); err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range wants {
-			if !strings.Contains(b.String(), want) {
-				t.Errorf("%s: %q is not in\n%s", form, want, b.String())
-			}
-		}
-	}
-	for _, form := range findingForms {
-		var b bytes.Buffer
-		if err := printFindings(&b, form, nil); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(b.String(), "null") {
-			t.Errorf("%s: no findings are %s", form, b.String())
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/cli/findings"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 )
 
@@ -35,7 +37,7 @@ Exit code 0: fine (warnings are fine); 1: problems.`,
 		Args: atMost(1, "one directory or URL at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.args = args
-			if err := oneOf("output", o.output, findingForms...); err != nil {
+			if err := oneOf("output", o.output, findings.Forms...); err != nil {
 				return err
 			}
 			return validateRun(cmd.Context(), o)
@@ -44,7 +46,7 @@ Exit code 0: fine (warnings are fine); 1: problems.`,
 	o.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.base, "base", "", "revision to compare with: files that the daemon writes may not differ, and what is new must be signed where the fleet asks for it")
 	cmd.Flags().StringVar(&o.proposal, "source", "", "NAME=DIR: a source of fleet.yaml, with a checkout of what is proposed there")
-	outputFlag(cmd, &o.output, findingForms...)
+	outputFlag(cmd, &o.output, findings.Forms...)
 	return cmd
 }
 
@@ -57,9 +59,9 @@ func validateRun(ctx context.Context, o validateOptions) error {
 	if err != nil {
 		return err
 	}
-	var list []finding
+	var list []findings.Finding
 	for _, d := range f.Diagnostics {
-		list = append(list, findingOf(d))
+		list = append(list, findings.Of(d))
 	}
 	if o.base != "" {
 		guarded, err := guardGenerated(src, o.base)
@@ -72,12 +74,12 @@ func validateRun(ctx context.Context, o validateOptions) error {
 		}
 		list = append(append(list, guarded...), unsigned...)
 	}
-	if err := printFindings(o.streams.Out, o.output, list); err != nil {
+	if err := findings.Print(o.streams.Out, o.output, list); err != nil {
 		return err
 	}
 	problems := 0
 	for _, l := range list {
-		if l.isError() {
+		if l.IsError() {
 			problems++
 		}
 	}
@@ -86,26 +88,26 @@ func validateRun(ctx context.Context, o validateOptions) error {
 		if src.where != "." {
 			in = " in " + src.where
 		}
-		fmt.Fprintf(o.streams.Err, "fleetbroker: %s%s\n", count(problems, "problem"), in)
+		fmt.Fprintf(o.streams.Err, "fleetbroker: %s%s\n", tables.Count(problems, "problem"), in)
 		return errFindings
 	}
 	if o.output == "text" && o.streams.Terminal {
-		fmt.Fprintf(o.streams.Out, "fine: %s, %s, %s, %s\n", count(len(f.Clusters), "cluster"), count(len(f.Tenants), "tenant"),
-			count(len(f.Intents), "intent"), count(len(f.Flavors), "flavor"))
+		fmt.Fprintf(o.streams.Out, "fine: %s, %s, %s, %s\n", tables.Count(len(f.Clusters), "cluster"), tables.Count(len(f.Tenants), "tenant"),
+			tables.Count(len(f.Intents), "intent"), tables.Count(len(f.Flavors), "flavor"))
 	}
 	return nil
 }
 
 // guardGenerated finds files of the daemon that were changed since base.
-func guardGenerated(src *source, base string) ([]finding, error) {
+func guardGenerated(src *source, base string) ([]findings.Finding, error) {
 	before, err := src.base(base)
 	if err != nil {
 		return nil, err
 	}
-	var list []finding
+	var list []findings.Finding
 	err = tree.Diff(before, src.inputs, func(path string, _, _ tree.Entry) error {
 		if fleet.IsGenerated(path) {
-			list = append(list, finding{
+			list = append(list, findings.Finding{
 				File: path, Line: 1, Column: 1, Severity: string(fleet.Error), Code: "GeneratedPath",
 				Message: "this file is written by fleetbroker alone, and a change of it would be undone; change the intent instead (or overlays/ for manifests)",
 			})

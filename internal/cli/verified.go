@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/cli/findings"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
@@ -148,7 +149,7 @@ func notActedOn(state *verify.State) (out []fleet.Diagnostic) {
 
 // unsigned finds commits since base that no authorised account has signed, by what
 // base says of signers.
-func (s *source) unsigned(ctx context.Context, base string) ([]finding, error) {
+func (s *source) unsigned(ctx context.Context, base string) ([]findings.Finding, error) {
 	h, err := s.revision(base)
 	if err != nil {
 		return nil, err
@@ -157,9 +158,9 @@ func (s *source) unsigned(ctx context.Context, base string) ([]finding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verify what is new since %s: %w", base, err)
 	}
-	var out []finding
+	var out []findings.Finding
 	for _, d := range notActedOn(state) {
-		out = append(out, findingOf(d))
+		out = append(out, findings.Of(d))
 	}
 	return out, nil
 }

@@ -58,4 +58,116 @@
 //
 // Deliver, Observe and Changed may be called from any goroutine and return at
 // once; neither waits for a cluster. Close ends all workers and waits for them.
+//
+// # One consumer
+//
+//	flowchart LR
+//	  D[Deliver: tree of the acknowledged ledger] --> L[load: what changed, by file hash]
+//	  W[watches] --> I[informers] --> E[events] --> Q
+//	  L --> Q[dirty units]
+//	  Q --> P[decide: wanted beside live, pure]
+//	  P -->|nothing to do: no call| X[done]
+//	  P --> C{brought by Deliver?}
+//	  C -->|yes| A[act, stage by stage, under the Lease]
+//	  C -->|no: drift, or a second try| R[Confirm: ask the remote again]
+//	  R -->|the tree is still this one| A
+//	  R -->|it moved on| Q
+//	  A --> K[kube-apiserver] --> W
+//	  I --> O[Observe]
+//
+// Fleets are told apart by package fleets; whose a cluster is among replicas says package
+// spread, which stands between the reconciler and this one; kubeconfigs are in package
+// access.
+//
+// Stages: policies and namespaces, quotas, contracts, offloadings, removals, removal of
+// policies. While a policy cannot be applied, no virtual node and no offloading is.
+//
+// At rest a cluster gets eleven requests a minute: renewals of the Lease, which count as
+// its answers, so that it is asked nothing else while it gives them. Whoever takes over
+// from a dead daemon does so within 26 s (Takeover).
+//
+// # A contract, up and down
+//
+//	stateDiagram-v2
+//	  direction LR
+//	  [*] --> Up: apply VirtualNode, then slice
+//	  Up --> Up: VirtualNode lost: apply it, poke the slice
+//	  Up --> Draining: slice create-virtual-node "false", delete VirtualNode
+//	  Draining --> Drained: VirtualNode and Node gone
+//	  Drained --> [*]: delete slice
+//
+// Virtual nodes that Liqo does not make (shares of a slice, a Secret of people's) come the
+// other way round: the slice, and they once it is granted. Liqo adopts none of them, and
+// none is poked for.
+//
+// The last virtual node towards a provider stays until that of another contract with it is
+// there, if the ledger has one: Liqo deletes with the last everything that is offloaded
+// there. (Flux and Argo CD know no such order; they apply what is new before they prune.)
+//
+// Manifests that vanish without a release go the same way: the slice is held, the
+// VirtualNode deleted, and the slice deleted once both are gone.
+//
+// # Peerings
+//
+// Beside its passes a worker looks after the consumer's peerings: for each provider of
+// which a contract is held it sees to Liqo's authentication, declaratively (package
+// peering), when it comes to lead, when contracts come and go, and every five minutes. A
+// provider that does not answer delays no pass; its contracts tell why they wait.
+//
+// # Rights of the daemon's account in a consumer
+//
+//   - core: namespaces: get list watch create patch
+//   - core: nodes: get list watch
+//   - core: pods: get list watch delete
+//   - policy: poddisruptionbudgets: list
+//   - core.liqo.io: foreignclusters: get list watch
+//   - core: resourcequotas: get list watch create patch delete
+//   - core: configmaps: get create patch
+//   - coordination.k8s.io: leases: get create update
+//   - authentication.liqo.io: resourceslices: get list watch create patch
+//     delete
+//   - offloading.liqo.io: virtualnodes, namespaceoffloadings: get list
+//     watch create patch delete
+//   - offloading.liqo.io: namespacemaps: list patch
+//   - admissionregistration.k8s.io: validatingadmissionpolicies,
+//     validatingadmissionpolicybindings, mutatingadmissionpolicies,
+//     mutatingadmissionpolicybindings: get list watch create patch delete
+//   - kustomize.toolkit.fluxcd.io, source.toolkit.fluxcd.io: kustomizations,
+//     gitrepositories (delivery: flux): get list watch
+//   - argoproj.io: applications (delivery: argocd): get list watch
+//
+// In Liqo's namespace for each provider that it peers with: secrets get list create patch
+// delete. What it needs on the provider for that stands in peering and install/provider.
+//
+// The namespace guard knows the account by the name
+// system:serviceaccount:fleetbroker:fleetbroker; another account must be among the
+// deliverers of the consumer's Cluster file, or in system:masters. TestModes runs one part
+// with no other rights than these, and without those that only tell why something does not
+// work.
+//
+// Pods, budgets and ForeignClusters only tell why something does not work: an account that
+// may not read them says less, and does everything else.
+//
+// # What it says when
+//
+//   - cluster does not answer, or its watches broke for 30 s: everything Unknown, with why
+//   - another daemon holds the Lease: presence, but never absence
+//   - newest manifests not applied yet, or a call failed: presence; absence of that
+//     contract Unknown
+//   - Flux or Argo CD applies: presence; absence once they have applied the newest
+//     manifests (or are not in the consumer)
+//   - Flux or Argo CD is suspended, fails, or applies nothing of a tenant: the above, with
+//     why
+//   - mode agent: what the cluster's agent tells; absence only if it goes by the newest
+//     manifests, and nothing once it is silent for 30 s
+//   - mode none: nothing
+//   - a slice that is not granted, and no peering: why there is no peering
+//   - Liqo does not reach the provider's API server: so, as its ForeignCluster says
+//   - pods of an offloaded namespace in OffloadingBackOff: offloading is not ready, with
+//     their names
+//   - a virtual node that is drained: which pods are left, and which PodDisruptionBudget
+//     keeps them; that they were deleted once the release has taken the intent's
+//     preemption.grace
+//   - a provider that honours a contract again and holds nothing of it: nothing: the
+//     ledger says so, and Liqo is reminded of slice and namespaces
 package delivery

@@ -203,8 +203,9 @@ func TestFacts_Files(t *testing.T) {
 	}
 	for name, tc := range map[string]struct{ path, content, want string }{
 		"all of them":          {"flavors/paris/f.yaml", flavor(`properties: {carbon: 56, reliability: 0.997, latencyMs: 3, securityStandards: [ISO27001, SOC2]}, partition: {min: {gpu: 2}, step: {gpu: 2}}, labels: {tier: gold}, price: {windows: [{from: "00:00", to: "06:00", perHour: {gpu: 1}}]}`), ""},
-		"what the agent knows": {"flavors/paris/f.yaml", flavor("properties: {carbon: 56}, gpu: {model: H100}"), "flavors/paris/f.yaml:4:7: spec has no capacity: such a file adds partition, properties, labels and price.windows to the flavor that the agent of paris reports as f, and nothing else"},
-		"a price":              {"flavors/paris/f.yaml", flavor("price: {perHour: {gpu: 1}}"), "spec has no capacity"},
+		"what the agent knows": {"flavors/paris/f.yaml", flavor("properties: {carbon: 56}, gpu: {model: H100}"), "flavors/paris/f.yaml:4:7: spec has no capacity: such a file adds partition, properties, labels and price to the flavor that the agent of paris reports as f, and nothing else"},
+		"a price":              {"flavors/paris/f.yaml", flavor("price: {perHour: {gpu: 1}}"), ""},
+		"a price that is none": {"flavors/paris/f.yaml", flavor("price: {perHour: {gpu: -1}}"), "spec.price.perHour.gpu"},
 		"a bad ratio":          {"flavors/paris/f.yaml", flavor("properties: {reliability: 1.1}"), "spec.properties.reliability: 1.1 is not between 0 and 1"},
 		"carbon below nothing": {"flavors/paris/f.yaml", flavor("properties: {carbon: -1}"), "spec.properties.carbon: -1 is less than 0"},
 		"carbon in words":      {"flavors/paris/f.yaml", flavor("properties: {carbon: low}"), "a whole number"},

@@ -425,12 +425,9 @@ func (c *checker) factsOnly(spec place, f *v1alpha1.Flavor) {
 		return
 	}
 	rest := f.Spec
-	rest.Partition, rest.Properties, rest.Labels = nil, v1alpha1.FlavorProperties{}, nil
-	if pr := rest.Price; pr != nil && len(pr.PerHour)+len(pr.Spot) == 0 && pr.Flat == nil && pr.Reserved == nil {
-		rest.Price = nil
-	}
+	rest.Partition, rest.Properties, rest.Labels, rest.Price = nil, v1alpha1.FlavorProperties{}, nil, nil
 	if !reflect.DeepEqual(rest, v1alpha1.FlavorSpec{}) {
-		c.errorf(spec, "BadValue", "spec has no capacity: such a file adds partition, properties, labels and price.windows to the flavor that the agent of %s reports as %s, and nothing else; add capacity for an offer of its own, or take the rest out", f.Metadata.Namespace, f.Metadata.Name)
+		c.errorf(spec, "BadValue", "spec has no capacity: such a file adds partition, properties, labels and price to the flavor that the agent of %s reports as %s, and nothing else; add capacity for an offer of its own, or take the rest out", f.Metadata.Namespace, f.Metadata.Name)
 	}
 }
 

@@ -27,4 +27,29 @@
 //
 // The reconciler and the CLI call it. A Reader holds caches and belongs to one
 // goroutine at a time (it uses more inside); a Fleet is immutable and shared.
+//
+// # Mistakes
+//
+// What becomes of a file with a mistake:
+//
+//   - an intent's: cannot be read (YAML, unknown field, wrong kind of value, wrong
+//     name or directory); Freeze of its path, and of the intents it seems to name
+//   - an intent's: can be read, but is wrong (unknown consumer, value, expression,
+//     claim); an Intent with a Problem: refused, its contracts kept
+//   - two intents': one name; Freeze of that intent
+//   - a kustomization: cannot be built, or makes what cannot be read; Freeze of
+//     its directory
+//   - fleet, tenant, cluster, flavor, prices: any error; its last good version,
+//     else: everything of the fleet, tenant or cluster is frozen
+//   - a link, a submodule, an odd path: Freeze of what it may have named
+//   - any: a reference to what may come later (region, cluster to avoid, sibling);
+//     a warning
+//
+// A directory with a kustomization under intents/<tenant>/ is built as a whole: plain
+// files in and below it count only through it. One that another kustomization refers to is
+// a base and makes nothing by itself; components never do.
+//
+// Costs, go test -bench . ./internal/fleet (100 tenants × 1,000 intents and one × 20,000):
+// a one-file change opens only the directories on its way and parses one file; a new
+// tenant or cluster checks every intent again without parsing any.
 package fleet

@@ -46,4 +46,65 @@
 // verbs run one at a time, under one lock, across the network. Tree values
 // already handed out stay readable meanwhile and for good, by many at once
 // (package packs reads them).
+//
+// # One commit
+//
+//	sequenceDiagram
+//	  participant C as caller (a round)
+//	  participant R as Repo
+//	  participant S as git server
+//	  C->>R: Commit(base, inputs, items)
+//	  R->>R: new blobs, only the touched trees, one commit, signed, one pack
+//	  R->>S: push (market, ledger old..new, accepted/*), all or none
+//	  alt acknowledged
+//	    S-->>R: ok
+//	    R-->>C: Result: the items are on the ledger
+//	  else refused, or no answer
+//	    R->>S: which commit are the refs at?
+//	    alt the ledger contains our commit
+//	      R-->>C: Result (only the answer was lost)
+//	    else a ref moved
+//	      R->>S: fetch
+//	      R->>R: inputs, read paths, written paths the same? nobody foreign?
+//	      R->>S: yes: built again on the new parent, pushed again
+//	      R-->>C: no: ErrReplan
+//	    else nothing moved: a real refusal
+//	      R->>S: again in halves, until the culprit stands alone
+//	      R-->>C: Result with Refused, or ErrRefused
+//	    else no answer at all
+//	      R-->>C: ErrUnknown: tell nobody anything; a later Fetch decides
+//	    end
+//	  end
+//
+// # What lies where
+//
+//	flowchart LR
+//	  subgraph remote[the remote: the truth]
+//	    I[refs/heads/inputs] --- L[refs/heads/ledger] --- A[refs/fleetbroker/accepted/*] --- M[refs/fleetbroker/market/yyyymmdd]
+//	  end
+//	  subgraph state[state directory: may be deleted at any time]
+//	    P[cache-*/objects: packs] --- H[cache-*/heads.json]
+//	    J[accepted.json: a second witness against rewritten history]
+//	  end
+//	  subgraph memory
+//	    O[recent objects, written out as one pack from 32 MiB on]
+//	  end
+//	  remote -->|clone, large fetches| state
+//	  remote -->|small fetches, acknowledged commits| memory
+//	  memory --> state
+//
+// # Sub-packages
+//
+//   - gitobj: git's objects as pure values: trees edited, commits encoded, packs.
+//   - pushbudget: so many pushes a minute, and none while the forge asks for none.
+//   - memremote: the remote's deterministic twin in memory, with both kinds of fault (not
+//     persisted; persisted though it failed), for tests and simulation.
+//
+// # Measured
+//
+// go test -bench Commit ./internal/gitrepo/: ten contracts committed to a fleet of 100
+// tenants x 1,000 files, in turn with git push of a commit of the same shape to the same
+// server. On 2 busy cores: 0.98 of git's time over file, 0.90 over http (git
+// http-backend); nearly all of it is the server's. A fetch with nothing new: 2 ms over
+// file; reading all 100,000 files: 1.8 s; the clone: 2.4 s.
 package gitrepo

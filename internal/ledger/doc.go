@@ -48,4 +48,19 @@
 //
 // Everything is safe for concurrent use, and nothing that is returned may be
 // modified: contracts, states and spends are shared between ledgers.
+//
+// # From a tree to figures
+//
+//	flowchart LR
+//	  T[git tree of the ledger] -- Read: only what differs --> L[Ledger, an immutable value]
+//	  L -- With changes --> L2[Ledger after them]
+//	  L2 -- Files --> T2[files of one commit]
+//	  L --> F[Figures: capacity, used, held]
+//	  L --> M[Books: accrued, held of budgets, spend by month]
+//
+// Capacity is one sum, made in one place: capacity × overcommit − used − Σ max(contract,
+// what runs or is granted under it). Money is decimal and follows from a contract alone:
+// per second, from Reserved to Releasing, except while its provider is at fault. When an
+// ended contract leaves the tree, what it cost moves to spend-<yyyy-mm>.yaml, to the last
+// digit.
 package ledger

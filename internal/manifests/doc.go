@@ -41,4 +41,34 @@
 //
 // The package imports only api. Index is an immutable value: it may be shared
 // between goroutines, and a planned round that is not pushed is simply dropped.
+//
+// # What a contract's state renders
+//
+//	                                      slice says            VirtualNode, intent    counts for the
+//	                                      create-virtual-node   in the annotation      NamespaceOffloading
+//	Reserved, Peering, Active, Degraded   "true"                yes                    yes
+//	Releasing                             "false"               no                     yes
+//	Releasing, drained                    no slice              no                     no
+//	ended; stage find or reserve          no slice              no                     no
+//
+// The annotation is the Namespace's, of the intents that it may use.
+//
+// # Choices behind the objects
+//
+//   - With virtualNode.shares or virtualNode.kubeconfigSecretRef the VirtualNodes are
+//     complete in git (credentials, size, the provider's nodes) and the slice says "false"
+//     throughout: Liqo v1.2.0 makes exactly one of a slice, and does not adopt what has a
+//     Secret of its own.
+//   - Where contracts that share a namespace disagree, the oldest decides, and the
+//     disagreement is a problem that is reported. A namespace belongs to one tenant.
+//   - A pod selector becomes the Namespace annotation
+//     pods.fleetbroker.io/<tenant>.<intent>: label=value,…, because admission policies
+//     cannot read JSON.
+//   - A Namespace that must not be made carries fleetbroker.io/create: "false": the daemon
+//     then only marks it where it exists. Flux and Argo CD make it.
+//   - PreferNoSchedule on fleetbroker.io/remote keeps pods without accelerators at home
+//     where a namespace is offloaded as LocalAndRemote.
+//   - An overlay (overlays/<consumer>/) is a kustomize Component, or a Kustomization that
+//     may list ../../manifests/<consumer> among its resources. One that changes what it
+//     may not, or does not build, is ignored as a whole.
 package manifests

@@ -46,7 +46,7 @@ func ReadCSV(r io.Reader, cluster string) (*Table, error) {
 			return nil, &TableError{1, 1, fmt.Errorf("column %q is missing: offers need %s; node lists need sn,cpu_milli,memory_mib,gpu,model", name, strings.Join(required, ","))}
 		}
 	}
-	return readRows(in, columns, read)
+	return readRows(in, columns, required, read)
 }
 
 // TableError is a mistake in a table, and where it stands.
@@ -70,7 +70,7 @@ func openTable(r io.Reader) (*csv.Reader, map[string]int, error) {
 	if err != nil {
 		return nil, nil, syntaxError("read the table's header", err)
 	}
-	columns := map[string]int{}
+	columns := map[string]int{width: len(header)}
 	for i, name := range header {
 		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
 		if _, twice := columns[name]; !twice {
@@ -89,7 +89,7 @@ func syntaxError(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func readRows(in *csv.Reader, columns map[string]int, read func(*record) (*v1alpha1.Flavor, *v1alpha1.Cluster)) (*Table, error) {
+func readRows(in *csv.Reader, columns map[string]int, required []string, read func(*record) (*v1alpha1.Flavor, *v1alpha1.Cluster)) (*Table, error) {
 	out := &Table{}
 	clusters := map[string]*v1alpha1.Cluster{}
 	lines := map[string]int{}
@@ -105,7 +105,10 @@ func readRows(in *csv.Reader, columns map[string]int, read func(*record) (*v1alp
 		if len(out.Flavors) >= maxRows {
 			return nil, &TableError{line, 1, fmt.Errorf("more than %d rows", maxRows)}
 		}
-		r := &record{in: in, columns: columns, fields: fields}
+		r, err := rowOf(in, columns, required, fields)
+		if err != nil {
+			return nil, err
+		}
 		f, c := read(r)
 		if r.err != nil {
 			return nil, r.err
@@ -117,6 +120,9 @@ func readRows(in *csv.Reader, columns map[string]int, read func(*record) (*v1alp
 		out.Flavors = append(out.Flavors, f)
 		clusters[c.Metadata.Name] = c
 	}
+	if len(out.Flavors) == 0 {
+		return nil, errNoRows
+	}
 	for _, name := range sortedKeys(clusters) {
 		out.Clusters = append(out.Clusters, clusters[name])
 	}
@@ -125,6 +131,27 @@ func readRows(in *csv.Reader, columns map[string]int, read func(*record) (*v1alp
 	})
 	return out, nil
 }
+
+// errNoRows is a table of a header alone.
+var errNoRows error = &TableError{2, 1, errors.New("the table has a header and no rows")}
+
+// rowOf is a row that has every required column, and no more fields than the header has:
+// where a comma is too many or too few, each value after it is another column's.
+func rowOf(in *csv.Reader, columns map[string]int, required, fields []string) (*record, error) {
+	line, _ := in.FieldPos(0)
+	if len(fields) > columns[width] {
+		return nil, &TableError{line, 1, fmt.Errorf("%d fields, and the header has %d: quote a field that has a comma in it", len(fields), columns[width])}
+	}
+	for _, name := range required {
+		if columns[name] >= len(fields) {
+			return nil, &TableError{line, 1, fmt.Errorf("%d fields, and %s is number %d: leave empty what is not known, with its comma", len(fields), name, columns[name]+1)}
+		}
+	}
+	return &record{in: in, columns: columns, fields: fields}, nil
+}
+
+// width is the key of how many columns the header has: no column has this name.
+const width = "\x00width"
 
 // record is one row; the first mistake in it stays in err.
 type record struct {
@@ -218,12 +245,18 @@ const pricePlaces = 12
 // without GPUs).
 func offerRowOf(r *record) (*v1alpha1.Flavor, *v1alpha1.Cluster) {
 	region := r.text("region")
+	if r.text("provider") == "" {
+		r.fail("provider", "an offer needs a provider")
+	}
 	c := clusterOf(r.name("provider", r.text("provider")+"-"+region), region)
 	count := r.whole("count", 1)
 	if count == 0 {
 		r.fail("count", "0 machines are no offer")
 	}
 	cpu, memory := r.milli("vcpus", 0), r.milli("mem_gib", 0)*(1<<30)/1000
+	if cpu == 0 || memory == 0 {
+		r.fail(map[bool]string{true: "vcpus", false: "mem_gib"}[cpu == 0], "0: a machine has cores and memory, and nothing is placed on one without")
+	}
 	machine := v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(cpu), v1alpha1.Memory: v1alpha1.AmountOf(memory)}
 	f := flavorOf(c.Metadata.Name, r.name("instance_type", r.text("instance_type")))
 	f.Spec.Location.Region = region
@@ -251,6 +284,9 @@ func offerRowOf(r *record) (*v1alpha1.Flavor, *v1alpha1.Cluster) {
 // that of the part and tells its size.
 func cards(f *v1alpha1.Flavor, r *record, milli int64) (units int64) {
 	name, mib := r.text("gpu_model"), r.milli("gpu_mem_gib", 0)*1024/1000
+	if name == "" {
+		r.fail("gpu_model", "%s GPUs of no model", r.text("gpu_count"))
+	}
 	vendor, model, memory := gpunames.Normalize(name, mib)
 	g := &v1alpha1.FlavorGPU{Vendor: vendor, Model: model, UnitsPerGPU: 1, ResourceName: resourceName(vendor)}
 	f.Spec.GPU = g
@@ -326,7 +362,15 @@ func nodeRowOf(r *record, cluster string) (*v1alpha1.Flavor, *v1alpha1.Cluster) 
 		v1alpha1.CPU:    v1alpha1.AmountOf(r.whole("cpu_milli", 0)),
 		v1alpha1.Memory: v1alpha1.AmountOf(r.whole("memory_mib", 0) << 20),
 	}
+	for _, column := range []string{"cpu_milli", "memory_mib"} {
+		if r.whole(column, 0) == 0 {
+			r.fail(column, "0: a node has cores and memory, and nothing is placed on one without")
+		}
+	}
 	if gpus := r.whole("gpu", 0); gpus > 0 {
+		if r.text("model") == "" {
+			r.fail("model", "%d GPUs of no model", gpus)
+		}
 		vendor, model, memory := gpunames.Normalize(r.text("model"), 0)
 		f.Spec.Capacity[v1alpha1.GPU] = v1alpha1.AmountOf(gpus)
 		f.Spec.GPU = &v1alpha1.FlavorGPU{Vendor: vendor, Model: model, Memory: v1alpha1.MemorySize{Amount: memory}, UnitsPerGPU: 1, ResourceName: resourceName(vendor)}

@@ -83,6 +83,15 @@ func TestTablesWithMistakes(t *testing.T) {
 		"one and a half":            {header + "gcp,a,,m,H100,1.5,80,1,1,1,,USD\n", "line 2: gpu_count"},
 		"the same machine twice":    {header + "gcp,a,,m.1,H100,1,80,1,1,1,,USD\n\ngcp,a,,m-1,H100,1,80,1,1,1,,USD\n", "line 4: gcp-a/m-1 stands on line 2"},
 		"a name of nothing":         {header + "gcp,a,,??,H100,1,80,1,1,1,,USD\n", "line 2: instance_type"},
+		"no rows":                   {header, "no rows"},
+		"a comma too many":          {header + "gcp,a,,m,H100,1,80,1,1,1,,USD,,,,\n", "line 2: 16 fields, and the header has 15"},
+		"a comma too few":           {header + "gcp,a,,m,H100,1,80,1,1,1,USD\n", "line 2: 11 fields, and currency is number 12"},
+		"no provider":               {header + ",a,,m,H100,1,80,1,1,1,,USD\n", "line 2: provider"},
+		"no cores":                  {header + "gcp,a,,m,H100,1,80,0,1,1,,USD\n", "line 2: vcpus: 0"},
+		"no memory":                 {header + "gcp,a,,m,H100,1,80,1,,1,,USD\n", "line 2: mem_gib: 0"},
+		"no model":                  {header + "gcp,a,,m,,1,80,1,1,1,,USD\n", "line 2: gpu_model: 1 GPUs of no model"},
+		"a node without cores":      {"sn,cpu_milli,memory_mib,gpu,model\nn,0,1,0,\n", "line 2: cpu_milli: 0"},
+		"a node's card":             {"sn,cpu_milli,memory_mib,gpu,model\nn,1,1,2,\n", "line 2: model: 2 GPUs of no model"},
 		"an open quote":             {header + "gcp,\"a,,m\n", "read the table"},
 	}
 	for name, tc := range cases {

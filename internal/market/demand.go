@@ -55,12 +55,18 @@ func ReadDemand(r io.Reader) ([]Demand, error) {
 	for {
 		fields, err := in.Read()
 		if errors.Is(err, io.EOF) {
+			if len(out) == 0 {
+				return nil, errNoRows
+			}
 			return out, nil
 		}
 		if err != nil {
 			return nil, syntaxError("read the table", err)
 		}
-		row := &record{in: in, columns: columns, fields: fields}
+		row, err := rowOf(in, columns, demandColumns, fields)
+		if err != nil {
+			return nil, err
+		}
 		d := demandRow(row)
 		d.Line, _ = in.FieldPos(0)
 		if first, twice := lines[d.Name]; twice && row.err == nil {
@@ -87,6 +93,9 @@ func demandRow(r *record) Demand {
 	}
 	if d.Name == "" {
 		r.fail("name", "an intent needs a name")
+	}
+	if d.CPU.IsZero() && d.Memory.IsZero() && d.GPUs == 0 {
+		r.fail("cpu_milli", "%s asks for nothing: neither cores, memory nor GPUs", d.Name)
 	}
 	if t := r.text("tenant"); t != "" {
 		d.Tenant = r.name("tenant", t)

@@ -46,6 +46,10 @@ func TestDemandWithMistakes(t *testing.T) {
 		"more than a card":    {demandHeader + "a,1,1,1,1500,,0,1\n", 2, 9, "1 to 1000"},
 		"ends before it came": {demandHeader + "a,1,1,0,0,,9,1\n", 2, 14, "before creation_time"},
 		"a priority":          {demandHeader + "a,1,1,0,0,,0,1,,2000,\n", 2, 17, "0 to 1000"},
+		"no rows":             {demandHeader, 2, 1, "no rows"},
+		"nothing asked":       {demandHeader + "a,0,0,0,0,,0,1\n", 2, 3, "asks for nothing"},
+		"a comma too few":     {demandHeader + "a,1,1,0,0,0,1\n", 2, 1, "7 fields, and deletion_time is number 8"},
+		"a comma too many":    {demandHeader + "a,1,1,0,0,,0,1,,,,,\n", 2, 1, "13 fields, and the header has 11"},
 		"a quote":             {demandHeader + "a,1,1,0,\"0,,0,1\n", 2, 0, "quote"},
 	}
 	for name, c := range cases {

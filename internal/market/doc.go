@@ -72,4 +72,27 @@
 // There is one writer at a time (a mutex), readers take the published snapshot.
 // All methods are safe for concurrent use. Nothing that is handed out may be
 // modified, and what is handed in belongs to the market from then on.
+//
+// # States of a provider
+//
+// What is known of a provider, by our own clock:
+//
+//	stateDiagram-v2
+//	  [*] --> Fresh: reported
+//	  [*] --> Elsewhere: known from the store
+//	  Fresh --> Elsewhere: the store was out of reach
+//	  Elsewhere --> Fresh: reported, to any replica
+//	  Elsewhere --> Silent: three intervals unheard
+//	  Fresh --> Silent: three intervals unheard
+//	  Silent --> Fresh: reported
+//	  Silent --> Lost: past its grace
+//	  Lost --> Fresh: reported
+//
+// Elsewhere is a provider whose list the store had before this replica listened, and of
+// which no report has come since: its offers are shown and sell nothing. Silent sells
+// nothing new, Lost fails over, and hearing fewer than half of the holders is the daemon's
+// own deafness and no loss at all. While the store of reports cannot be reached (Cut)
+// nobody becomes Silent or Lost, and Listen begins every grace again. Replicas share
+// reports by store: Memory is this market alone, Shared stands on objects of the
+// Kubernetes API.
 package market

@@ -51,11 +51,25 @@ func (m *Market) stated(f *v1alpha1.Flavor, twice bool) *v1alpha1.Flavor {
 	return &out
 }
 
+// priced is the price that a file of facts states for a flavor, nil where it states none,
+// or windows alone.
+func (m *Market) priced(f *v1alpha1.Flavor) *v1alpha1.Price {
+	facts := m.facts[f.Ref()]
+	if facts == nil || facts.Spec.Price == nil {
+		return nil
+	}
+	p := facts.Spec.Price
+	if !sellsOnDemand(p) && len(p.Spot) == 0 && p.Reserved == nil {
+		return nil
+	}
+	return m.currency(*p)
+}
+
 // windowed is a price with the windows that a file of facts states for the flavor.
 func (m *Market) windowed(f *v1alpha1.Flavor, p *v1alpha1.Price) *v1alpha1.Price {
 	facts := m.facts[f.Ref()]
-	if p == nil || facts == nil || facts.Spec.Price == nil {
-		return p
+	if p == nil || facts == nil || facts.Spec.Price == nil || len(facts.Spec.Price.Windows) == 0 || sellsOnDemand(facts.Spec.Price) {
+		return p // those of a price of its own came with it
 	}
 	out := *p
 	out.Windows = facts.Spec.Price.Windows

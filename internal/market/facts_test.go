@@ -64,6 +64,56 @@ func TestFacts_GoOverReports(t *testing.T) {
 	}
 }
 
+// TestFacts_Price: a price that the flavor's file states goes before tables, its cluster
+// and an agent that is not trusted with prices, class by class; windows alone add to what holds else.
+func TestFacts_Price(t *testing.T) {
+	unit := func(price string) v1alpha1.UnitPrices { return v1alpha1.UnitPrices{"gpu": dec(price)} }
+	windows := []v1alpha1.PriceWindow{{Window: v1alpha1.Window{From: "00:00", To: "06:00"}, PerHour: unit("1")}}
+	table := []*v1alpha1.PriceTable{{Spec: v1alpha1.PriceTableSpec{Currency: "EUR", Prices: []v1alpha1.TablePrice{{Provider: "paris", Model: "nvidia-h100", PerHour: unit("4"), Spot: unit("2")}}}}}
+	for name, c := range map[string]struct {
+		file, cluster, agent *v1alpha1.Price
+		table                []*v1alpha1.PriceTable
+		trust                bool
+		perHour, spot        string
+		windows              int
+		source               string
+	}{
+		"the file alone":         {file: &v1alpha1.Price{PerHour: unit("3")}, perHour: "3", source: v1alpha1.SourceStated},
+		"before the agent":       {file: &v1alpha1.Price{PerHour: unit("3")}, agent: &v1alpha1.Price{PerHour: unit("9"), Windows: windows}, perHour: "3", source: v1alpha1.SourceStated},
+		"not before a trusted":   {file: &v1alpha1.Price{PerHour: unit("3")}, agent: &v1alpha1.Price{PerHour: unit("9")}, trust: true, perHour: "9", source: v1alpha1.SourceReported},
+		"before a table":         {file: &v1alpha1.Price{PerHour: unit("3")}, table: table, perHour: "3", spot: "2", source: v1alpha1.SourceStated},
+		"before the cluster":     {file: &v1alpha1.Price{PerHour: unit("3")}, cluster: &v1alpha1.Price{PerHour: unit("5"), Spot: unit("1.5")}, perHour: "3", spot: "1.5", source: v1alpha1.SourceStated},
+		"spot alone":             {file: &v1alpha1.Price{Spot: unit("0.7")}, table: table, perHour: "4", spot: "0.7", source: v1alpha1.SourceStated},
+		"with windows":           {file: &v1alpha1.Price{PerHour: unit("3"), Windows: windows}, table: table, perHour: "3", spot: "2", windows: 1, source: v1alpha1.SourceStated},
+		"windows alone":          {file: &v1alpha1.Price{Windows: windows}, table: table, perHour: "4", spot: "2", windows: 1, source: v1alpha1.SourceStated},
+		"spot, and the agent's":  {file: &v1alpha1.Price{Spot: unit("0.7")}, agent: &v1alpha1.Price{PerHour: unit("9"), Windows: windows}, perHour: "9", spot: "0.7", windows: 1, source: v1alpha1.SourceReported},
+		"nothing but a property": {agent: &v1alpha1.Price{PerHour: unit("9"), Windows: windows}, perHour: "9", windows: 1, source: v1alpha1.SourceReported},
+	} {
+		paris := cluster("paris", "provider")
+		paris.Spec.Price = c.cluster
+		if c.trust {
+			paris.Spec.TrustAgent = []string{v1alpha1.TrustPrice}
+		}
+		facts := &v1alpha1.Flavor{Metadata: v1alpha1.Metadata{Name: "a", Namespace: "paris"}, Spec: v1alpha1.FlavorSpec{Price: c.file, Labels: map[string]string{"x": "y"}}}
+		m := market.New(market.Options{Now: newClock().Now})
+		m.SetInputs(market.Inputs{Key: "1", Fleet: &v1alpha1.FleetSpec{Currency: "EUR"}, Clusters: map[string]*v1alpha1.Cluster{"paris": paris}, Flavors: []*v1alpha1.Flavor{facts}, Prices: c.table})
+		a := gpus("paris", "a", 8)
+		a.Spec.GPU = &v1alpha1.FlavorGPU{Model: "nvidia-h100", Vendor: "nvidia"}
+		if a.Spec.Price = c.agent; c.agent != nil {
+			a.Spec.Price.Currency = "EUR"
+		}
+		report(t, m, "paris", gen(1, 1), a)
+		o := m.Snapshot().Offer("paris", "a")
+		spot := ""
+		if d, ok := o.Price.Spot["gpu"]; ok {
+			spot = d.String()
+		}
+		if o.Price.PerHour["gpu"].String() != c.perHour || spot != c.spot || len(o.Price.Windows) != c.windows || o.Sources.Price != c.source || o.Price.Currency != "EUR" {
+			t.Errorf("%s: %+v from %s", name, o.Price, o.Sources.Price)
+		}
+	}
+}
+
 // A file with a capacity is an offer of its own: of a flavor that an agent reports too
 // nothing new is sold until one of them is renamed.
 func TestFacts_NameIsTakenTwice(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
 
 // Bounds on what a report says of pods.
@@ -118,6 +119,30 @@ func (s *Snapshot) Demand() map[string]*v1alpha1.DemandSeen {
 		if s.Provider(name).State == model.Fresh {
 			out[name] = d
 		}
+	}
+	return out
+}
+
+// Pods are the pods on virtual nodes as each consumer's agent last reported them, by
+// cluster in order, those of agents that have fallen silent too: when each was heard is
+// said with it.
+func (m *Market) Pods() []wire.PodsReport {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := []wire.PodsReport{}
+	for _, name := range sortedKeys(m.providers) {
+		p := m.providers[name]
+		if p.demand == nil {
+			continue
+		}
+		r := wire.PodsReport{Cluster: name, Contracts: make(map[string]int64, len(p.demand.Nodes))}
+		if !p.unheard {
+			r.At = v1alpha1.TimeOf(p.heard)
+		}
+		for node, use := range p.demand.Nodes {
+			r.Contracts[node] = use.Pods
+		}
+		out = append(out, r)
 	}
 	return out
 }

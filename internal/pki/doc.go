@@ -16,4 +16,16 @@
 // The CLI's `pki` commands make things here, server and agent only read (Files,
 // Revoked, IdentityOf). An Authority is used by one goroutine; Files and
 // Revoked are safe for several.
+//
+// # Roles and revocation
+//
+// A role stands in a SAN URI, urn:fleetbroker:role:operator, :reader or :server; a
+// certificate without one is an agent's. Keys are ECDSA P-256; an authority lasts ten
+// years, a certificate one. The programs read their files again at every connection, so a
+// renewed certificate needs no restart.
+//
+// A revocation list is taken when an authority of ours signed it, it is not from the
+// future, and its number is not below that of the list in force; the connections of the
+// certificates it names are cut at once. One that cannot be used leaves the former in
+// force.
 package pki

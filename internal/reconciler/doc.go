@@ -48,4 +48,37 @@
 //
 // Run and Round are called by one goroutine. Wake, Reread, View and Confirm may
 // be called by any.
+//
+// # One round, and its files
+//
+//	sequenceDiagram
+//	  participant R as reconciler
+//	  participant G as gitrepo
+//	  participant P as planner
+//	  participant D as delivery
+//	  R->>G: Fetch (poll, webhook, a lost race)
+//	  G-->>R: heads: inputs, ledger
+//	  R->>R: foreign edits? undo them, and begin again
+//	  R->>D: what each consumer shall have, as the remote has it
+//	  R->>P: World: inputs, ledger, market, observations, now
+//	  P-->>R: Plan
+//	  R->>G: Commit: contracts and their manifests, compare-and-swap
+//	  alt acknowledged, or found at the remote
+//	    G-->>R: landed: the next round delivers it
+//	  else moved
+//	    G-->>R: plan again
+//	  else refused
+//	    G-->>R: in halves, until the culprit stands alone
+//	  end
+//
+//	  - reconciler.go: Run, and who wakes it
+//	  - round.go: one round, from top to bottom
+//	  - read.go, authors.go: inputs and ledger, and who wrote what
+//	  - key.go: when a round needs no plan
+//	  - write.go, groups.go, message.go: a plan becomes a commit
+//	  - deliver.go, undo.go, withhold.go, housekeeping.go: what their names say
+//	  - view.go: what the daemon knows, for readiness and people
+//	  - withhold.go, pacing/: when what is decided may be pushed, by the repository's budget
+//	    (gitrepo/pushbudget)
+//	  - world/: parts become the planner's World; shared with the CLI
 package reconciler

@@ -40,6 +40,8 @@ type Market interface {
 	// Offers are the flavors that a query chooses, in order of provider and name,
 	// with the tree of all; the channel is closed once they may be others.
 	Offers(market.Query) (tree.Tree, []v1alpha1.Flavor, <-chan struct{})
+	// Pods are what consumers' agents last reported of pods on virtual nodes.
+	Pods() []wire.PodsReport
 }
 
 // Agents is what the agents' port is made of.
@@ -121,6 +123,7 @@ func (a *agents) routes() http.Handler {
 		mux.HandleFunc("PUT /api/v2/clusters/{id}/observations", a.putObservations)
 	}
 	mux.HandleFunc("GET /market", polled(marketHandler(a.Market).ServeHTTP))
+	mux.HandleFunc("GET "+wire.PodsPath, charged(podsHandler(a.Market)))
 	mux.HandleFunc("POST "+streamPath, refuseStream)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
@@ -143,7 +146,7 @@ func refuseStream(w http.ResponseWriter, _ *http.Request) {
 
 // costOf is what a request costs of its sender's share.
 func costOf(r *http.Request) int {
-	if r.URL.Path == "/market" {
+	if r.URL.Path == "/market" || r.URL.Path == wire.PodsPath {
 		return marketCost
 	}
 	return 1

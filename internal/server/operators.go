@@ -74,6 +74,7 @@ func NewOperators(o Operators) http.Handler {
 	mux.HandleFunc("GET "+agentsReadyPath, o.readiness(o.Agents))
 	if o.Market != nil {
 		mux.Handle("GET /market", o.withTrust(marketHandler(o.Market)))
+		mux.Handle("GET "+wire.PodsPath, podsHandler(o.Market))
 	}
 	if o.Dashboard != nil {
 		for _, path := range []string{"/{$}", "/ui", "/ui/", "/api/ui/"} {

@@ -80,6 +80,10 @@ func (m *recorder) Report(_ context.Context, r store.Report) error {
 	return m.err
 }
 
+func (*recorder) Pods() []wire.PodsReport {
+	return []wire.PodsReport{{Cluster: "rome", Contracts: map[string]int64{"c": 2}}, {Cluster: "milan", Contracts: map[string]int64{"d": 0}}}
+}
+
 func (m *recorder) Offers(q market.Query) (tree.Tree, []v1alpha1.Flavor, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 
 type emptyMarket struct{ Market }
 
+func (emptyMarket) Pods() []wire.PodsReport { return nil }
 func (emptyMarket) Offers(market.Query) (tree.Tree, []v1alpha1.Flavor, <-chan struct{}) {
 	return tree.NewMemory().Build(nil), nil, nil
 }

@@ -88,7 +88,9 @@ func (o *Options) tenant(name string) *v1alpha1.Tenant {
 // step asks the planner. What has ended is released by the planner itself, in a
 // round in which its term is over; a second later it is gone and its capacity is
 // sold. Where nobody waits for it, that can wait too. Intents are placed in that
-// later second and ask for one less, so that they end when they should.
+// later second and ask for one less, so that they end when they should; one that the
+// first round places (what ended freed a quota, and room there was) gets that second
+// back (stretch).
 func (p *planned) step(now int64, ended, waiting []*job) (stepResult, error) {
 	var out stepResult
 	for _, j := range ended {
@@ -104,6 +106,7 @@ func (p *planned) step(now int64, ended, waiting []*job) (stepResult, error) {
 		if err := p.round(at(now), &out); err != nil {
 			return out, err
 		}
+		p.stretch(out.placed)
 	}
 	for _, j := range waiting {
 		p.ask(j)
@@ -130,6 +133,24 @@ func (p *planned) step(now int64, ended, waiting []*job) (stepResult, error) {
 		delete(refused, pl.job)
 	}
 	return out, p.forget(slices.Collect(maps.Keys(refused)))
+}
+
+// stretch gives contracts of the first round of a step the second that their intents do
+// not ask for: without it their terms would be over, and their capacity sold, a second
+// before the simulation takes them off its books.
+func (p *planned) stretch(placed []placement) {
+	var ch ledger.Changes
+	for _, pl := range placed {
+		for _, c := range p.world.Ledger.ByIntent(pl.job.tenant, pl.job.name) {
+			if !c.Status.Phase.Charged() || c.Spec.Term.End.IsZero() {
+				continue
+			}
+			longer := *c
+			longer.Spec.Term.End = v1alpha1.TimeOf(c.Spec.Term.End.Add(time.Second))
+			ch.Contracts = append(ch.Contracts, model.Change{Before: c, After: &longer})
+		}
+	}
+	p.world.Ledger = p.world.Ledger.With(ch)
 }
 
 // round decides once, books what the plan does and puts it into the ledger.

@@ -79,6 +79,9 @@ type Story struct {
 	// root holds the daemon to signatures, people signs what Ada pushes; may be nil.
 	root   *trust.Root
 	people gitrepo.Signer
+	// market of the daemon, and what its agents report before each round; may be nil.
+	market *market.Market
+	beat   func()
 }
 
 const fleetText = `apiVersion: fleetbroker.io/v1alpha1
@@ -129,8 +132,9 @@ func (s *Story) Start() {
 		s.t.Fatal(err)
 	}
 	s.repo = repo
+	s.market = market.New(market.Options{Now: now})
 	s.r = reconciler.New(reconciler.Options{
-		Repo: repo, Ledger: s.Ledger, Market: market.New(market.Options{Now: now}), Delivery: &clusters{}, Now: now, Signer: s.signer, Root: s.root, PullRequests: s.pulls,
+		Repo: repo, Ledger: s.Ledger, Market: s.market, Delivery: &clusters{}, Now: now, Signer: s.signer, Root: s.root, PullRequests: s.pulls,
 	})
 }
 
@@ -166,6 +170,9 @@ func (s *Story) Rest() {
 	s.t.Helper()
 	for range 30 {
 		s.At = s.At.Add(time.Minute)
+		if s.beat != nil {
+			s.beat()
+		}
 		s.r.Reread()
 		o, err := s.r.Round(context.Background())
 		if err != nil {

@@ -44,7 +44,7 @@ type FlavorSpec struct {
 	Type string `json:"type,omitempty"`
 	// Architecture of the nodes, such as amd64.
 	Architecture string `json:"architecture,omitempty"`
-	// Capacity is all there is; a file without it adds its partition, properties, labels and price.windows to the flavor of that name that an agent reports, for as long as it does. Pods and ephemeral-storage that are not listed are not limited, any other absent key is 0.
+	// Capacity is all there is; a file without it adds its partition, properties, labels and price (whole, or windows alone) to the flavor of that name that an agent reports, for as long as it does. Pods and ephemeral-storage that are not listed are not limited, any other absent key is 0.
 	Capacity Resources `json:"capacity,omitzero"`
 	// Used is what the provider's own pods use of it.
 	Used Resources `json:"used,omitempty"`

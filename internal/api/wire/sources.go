@@ -3,6 +3,8 @@ package wire
 import (
 	"strings"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // SourceStatus is what a daemon knows of a source (Fleet.spec.sources).
@@ -21,6 +23,19 @@ type SourceStatus struct {
 	ReadAt time.Time `json:"readAt,omitzero"`
 	// Ignored are paths of its head, below intents/, that are not taken.
 	Ignored []string `json:"ignored,omitempty"`
+}
+
+// PodsPath is where a daemon shows which pods use what contracts hold: a list of
+// PodsReport. For operators; an agent is shown its own cluster's alone, a reader nothing.
+const PodsPath = "/pods"
+
+// PodsReport is what a consumer's agent last reported of pods on virtual nodes.
+type PodsReport struct {
+	Cluster string `json:"cluster"`
+	// At is when the daemon last heard of the cluster; zero when it has not since it started.
+	At v1alpha1.Time `json:"at,omitzero"`
+	// Contracts are the pods on each contract's virtual node, those of DaemonSets left out.
+	Contracts map[string]int64 `json:"contracts"`
 }
 
 // HeaderSources goes with a daemon's market, for operators: FrozenSources in JSON.

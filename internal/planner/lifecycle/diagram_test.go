@@ -11,15 +11,15 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
-// The diagram of phases in the planner's README has each step of the ledger's table and
+// The diagram of phases in the planner's package comment has each step of the ledger's table and
 // no other, so that a phase that is added is drawn too.
 func TestDiagram_HasEachStepOfTheTable(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	comment, err := os.ReadFile("../doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	drawn, phases := map[[2]v1alpha1.Phase]bool{}, map[v1alpha1.Phase]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^ +(\S+) --> ([A-Z]\w+)(?:$|:)`).FindAllStringSubmatch(string(readme), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^//\t +(\S+) --> ([A-Z]\w+)(?:$|:)`).FindAllStringSubmatch(string(comment), -1) {
 		from, to := v1alpha1.Phase(m[1]), v1alpha1.Phase(m[2])
 		if from == "[*]" {
 			from = ""

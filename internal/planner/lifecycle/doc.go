@@ -29,8 +29,8 @@
 // The phase and its steps go into the ledger's table (ledger.Books.Transition), what
 // leads to it into Observe, what it still holds into Phase.Held and Phase.Charged, whether
 // it costs money into the ledger's accrues, and the step into the diagram of
-// internal/planner/README.md (TestDiagram_HasEachStepOfTheTable). Who asks for one phase by name has to be asked whether
-// the new one is meant too; TestPhases of test/rooms holds this list:
+// the planner's package comment (TestDiagram_HasEachStepOfTheTable). Who asks for one phase by
+// name has to be asked whether the new one is meant too; TestPhases of test/rooms holds this list:
 //
 //	lifecycle/observe.go    growing and unseen: what is kept while nothing is reported
 //	lifecycle/release.go    the way to the end

@@ -78,6 +78,22 @@ const (
 	ReqMaxTotal        = "budget.maxTotal"
 )
 
+// Requirements are all of them, in that order; one that ends with a dot goes on with the
+// name of a resource.
+func Requirements() []string {
+	return []string{
+		ReqSelf, ReqRole, ReqSilent, ReqLost, ReqWithdrawn, ReqCordon,
+		ReqDrain, ReqFlavorType, ReqTenantProviders, ReqPlacementProviders, ReqGPU, ReqGPUVendor,
+		ReqGPUModel, ReqGPUMemory, ReqGPUTier, ReqGPUArchitecture, ReqGPUInterconnect, ReqGPUCapability,
+		ReqGPUProfile, ReqGPUSharing, ReqResource, ReqRegions, ReqZones, ReqArchitectures,
+		ReqLabels, ReqLatency, ReqEnforcement, ReqAccelerators, ReqCarbon, ReqReliability,
+		ReqAvailability, ReqWhere, ReqPolicy, ReqPartition, ReqDenied, ReqRefuses,
+		ReqRemoteNamespace, ReqSecret, ReqSpread, ReqTogether, ReqApart, ReqCapacity, ReqCard,
+		ReqPrice, ReqPriceOf, ReqTransfer, ReqPurchase, ReqMaxHourly, ReqMaxHourlySpot,
+		ReqMaxHourlyPerGPU, ReqMaxTotal,
+	}
+}
+
 // requirement is what an intent may ask of an offer by itself, whatever the size,
 // the price and where other replicas are. All that is to be known of it is here.
 type requirement struct {

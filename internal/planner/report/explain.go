@@ -115,11 +115,15 @@ func explainSum(e *planner.Explanation) string {
 	if len(d.Contracts) > 0 && d.Contracts[0].Part {
 		s += " Put together from parts."
 	}
+	lead := " "
+	if d.Action == planner.Queued && len(kept(d)) > 0 {
+		lead = " It holds " // and waits for the rest
+	}
 	switch {
 	case len(names) == 1:
-		s += " Contract " + names[0] + "."
+		s += lead + inSentence("Contract", lead) + names[0] + "."
 	case len(names) > 1:
-		s += " Contracts " + strings.Join(names, ", ") + "."
+		s += lead + inSentence("Contracts", lead) + strings.Join(names, ", ") + "."
 	}
 	placed := len(names) > 0 && d.Code == "" && d.Action != planner.Queued && d.Action != planner.Refuse
 	if !placed {
@@ -134,6 +138,14 @@ func explainSum(e *planner.Explanation) string {
 		s += "."
 	}
 	return escape.Line(s)
+}
+
+// inSentence is a word, small where something is before it.
+func inSentence(word, before string) string {
+	if strings.TrimSpace(before) != "" {
+		word = strings.ToLower(word)
+	}
+	return word + " "
 }
 
 // stateWord is how an intent is after an action.

@@ -133,6 +133,9 @@ func (pn *pen) row(it item) string {
 	if len(it.problems) > 0 {
 		where, reason = "`"+escape.Code(it.problems[0].Place())+"`", it.problems[0].Message
 	}
+	if n := len(kept(d)); d.Action == planner.Queued && n > 0 {
+		reason = strings.TrimSuffix("holds "+plural(n, "contract")+"; "+reason, "; ")
+	}
 	action := strings.TrimSpace(lookOf(d).symbol + " " + string(d.Action))
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n",
 		action, escape.Markdown(d.Tenant+"/"+d.Name), where, cost, escape.Markdown(reason))

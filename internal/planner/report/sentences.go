@@ -79,9 +79,24 @@ func flavors(lines []planner.ContractLine) []string {
 
 func ref(c *planner.ContractLine) string { return c.Provider + "/" + c.Flavor }
 
-// waiting is "for 12m, gives up in 23h48m".
+// kept are the contracts that an intent has after a decision.
+func kept(d *planner.Decision) []planner.ContractLine {
+	var out []planner.ContractLine
+	for i := range d.Contracts {
+		if a := d.Contracts[i].Action; a != planner.Release && a != planner.Preempt {
+			out = append(out, d.Contracts[i])
+		}
+	}
+	return out
+}
+
+// waiting is "for 12m, gives up in 23h48m", and before it what the intent holds while it
+// waits for the rest.
 func waiting(p *planner.Plan, d *planner.Decision) string {
 	var parts []string
+	if n := len(kept(d)); n > 0 {
+		parts = append(parts, "holds "+plural(n, "contract"))
+	}
 	if waited := p.Now.Sub(d.Since.Time); !d.Since.IsZero() && waited > 0 {
 		parts = append(parts, "for "+Age(waited))
 	} else {
@@ -107,7 +122,7 @@ func waiting(p *planner.Plan, d *planner.Decision) string {
 // where lists the contracts of a placement or a resize, equal ones together.
 func (pn *pen) where(d *planner.Decision) []string {
 	switch d.Action {
-	case planner.Place, planner.Find, planner.Resize, planner.Move:
+	case planner.Place, planner.Find, planner.Resize, planner.Move, planner.Queued:
 	default:
 		if !pn.o.Wide {
 			return nil
@@ -161,6 +176,8 @@ func (pn *pen) contract(d *planner.Decision, c *planner.ContractLine) clause {
 		return clause{}
 	case d.Action == planner.Resize && c.Action == planner.Resize:
 		return clause{"", pn.was(c) + what}
+	case c.Action == planner.Keep && d.Action == planner.Queued:
+		return clause{where, what} // it waits for the rest
 	case c.Action == planner.Keep || c.Action == planner.Release:
 		return clause{}
 	}

@@ -139,8 +139,12 @@ func (pn *pen) block(it item) string {
 	d := it.decision
 	var b strings.Builder
 	b.WriteString(pn.headLine(d))
+	label := ""
+	if d.Action == planner.Queued && !pn.o.Wide {
+		label = "has" // and waits for more
+	}
 	for _, line := range pn.where(d) {
-		b.WriteString(pn.detail("", line))
+		b.WriteString(pn.detail(label, line))
 	}
 	if why := pn.why(d); why != "" && len(it.problems) == 0 {
 		b.WriteString(pn.detail("why", why))

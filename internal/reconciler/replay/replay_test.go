@@ -149,6 +149,53 @@ func TestWhatWasPrunedIsSaid(t *testing.T) {
 	}
 }
 
+// A flavor's file without a capacity adds facts to what an agent reports, a price among
+// them: what was decided by it comes out again.
+func TestFactsOfAReportedFlavorComeOutAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts, hourly string
+		windows       int
+	}{
+		"nothing":          {"labels: {tier: gold}", "7.5", 0},
+		"a price":          {`price: {currency: EUR, perHour: {gpu: "0.75"}}`, "2.25", 0},
+		"spot and windows": {`price: {currency: EUR, spot: {gpu: "0.50"}, windows: [{from: "00:00", to: "06:00", perHour: {gpu: "0.75"}}]}`, "7.5", 1},
+		"sizes and carbon": {"partition: {min: {gpu: 4}, step: {gpu: 4}}, properties: {carbon: 40}", "10", 0},
+		"price and window": {`price: {currency: EUR, perHour: {gpu: "3"}, windows: [{from: "00:00", to: "06:00", perHour: {gpu: "0.75"}}]}`, "9", 1},
+	} {
+		s := story.Reported(t, "ledger")
+		s.Push("Facts", map[string]string{"flavors/paris/pool.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Flavor\nmetadata: {name: pool, namespace: paris}\nspec: {" + c.facts + "}\n"})
+		s.Ask("first", 3, "")
+		s.Rest()
+		held := s.Read().ByIntent("vision", "first")
+		if len(held) != 1 {
+			t.Fatalf("%s: %d contracts", name, len(held))
+		}
+		if p := held[0].Spec.Price; p.Hourly.String() != c.hourly || len(p.Windows) != c.windows {
+			t.Errorf("%s: it was decided at %+v, want %s and %d windows", name, p, c.hourly, c.windows)
+		}
+		log, err := s.Remote.Log("ledger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		decided := 0
+		for _, c := range log {
+			res, err := replayer(s).Replay(t.Context(), c.Hash)
+			switch {
+			case errors.Is(err, replay.ErrNoDecision):
+			case err != nil:
+				t.Fatalf("%s: %s: %v", name, c.Hash.Short(), err)
+			case !res.Same:
+				t.Errorf("%s: %s (%s): %+v", name, c.Hash.Short(), c.Message, res.Differences)
+			default:
+				decided++
+			}
+		}
+		if decided == 0 {
+			t.Errorf("%s: nothing was decided", name)
+		}
+	}
+}
+
 // What waits for review is held against all others, in the replay too.
 func TestWhatIsOfferedIsHeldInTheReplay(t *testing.T) {
 	s := story.New(t, "ledger", nil, "")

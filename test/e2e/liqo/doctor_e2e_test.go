@@ -69,6 +69,33 @@ func (f *fleet) well(contract string) {
 	})
 }
 
+// healthy waits until `get peerings` shows the modules of a peering that a real
+// ForeignCluster has, and that they are well.
+func (f *fleet) healthy(consumer, provider string) {
+	f.t.Helper()
+	f.Eventually("get peerings shows the modules' health", func() error {
+		out, err := exec.CommandContext(f.ctx, filepath.Join(bin, "fleetbroker"), "get", "peerings", "-C", f.Git.URL(rig.Repo),
+			"--kubeconfigs-dir", filepath.Join(f.Dir, "kubeconfigs"), "-o", "json").Output()
+		if err != nil {
+			return err
+		}
+		var list []struct {
+			Consumer, Provider string
+			Modules            map[string]string
+			Columns            struct{ Health string }
+		}
+		if err := json.Unmarshal(out, &list); err != nil || len(list) != 1 {
+			return fmt.Errorf("%s, %w", out, err)
+		}
+		p := list[0]
+		good := []string{"Established", "Ready", "True", "Enabled"} // of authentication Liqo v1.2.0 says only that
+		if p.Consumer != consumer || p.Provider != provider || !slices.Contains(good, p.Modules["offloading"]) || !slices.Contains(good, p.Modules["authentication"]) || !strings.Contains(p.Columns.Health, "offloading "+p.Modules["offloading"]) {
+			return fmt.Errorf("it shows %+v", p)
+		}
+		return nil
+	})
+}
+
 // run runs kubectl and ends the test where it fails.
 func (f *fleet) run(cluster string, args ...string) {
 	f.t.Helper()
@@ -96,6 +123,7 @@ func TestTroubles(t *testing.T) {
 	f.Put("vision", "train", intent("vision", "train", 2))
 	node := f.Contract("vision", "train", "Active")
 	f.well(node)
+	f.healthy("rome", "paris")
 
 	// Pods: too large, and older than the namespace's offloading.
 	f.apply("rome", rigtest.Deployment("vision", 3))

@@ -1,8 +1,10 @@
-package cli
+package consumers
 
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -17,17 +19,25 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 )
 
-// askTimeout bounds what one cluster may cost a page.
+// askTimeout bounds what one cluster may take.
 const askTimeout = 10 * time.Second
 
-// clusterState says whether a consumer could be asked.
-type clusterState struct {
+// State says whether a consumer could be asked.
+type State struct {
 	Cluster string `json:"cluster"`
 	Error   string `json:"error,omitempty"`
 }
 
-// nodeState is a virtual node of a consumer.
-type nodeState struct {
+// Answer is what one consumer says.
+type Answer struct {
+	State State
+	// Modules are Liqo's with their health, by the provider's Liqo id.
+	Modules map[string]map[string]string
+	Nodes   []Node
+}
+
+// Node is a virtual node of a consumer.
+type Node struct {
 	Consumer string `json:"consumer"`
 	Node     string `json:"node"`
 	Ready    bool   `json:"ready"`
@@ -44,52 +54,30 @@ var (
 	nodes           = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
-// ask asks all consumers at once and adds what they say to the page.
-func (p *page) ask(ctx context.Context, in *gathered, dir string) {
-	type answer struct {
-		state   clusterState
-		modules map[string]map[string]string
-		nodes   []nodeState
-	}
-	var consumers []*v1alpha1.Cluster
-	for _, name := range sortedNames(in.fleet.Clusters) {
-		if c := in.fleet.Clusters[name]; c.HasRole("consumer") {
-			consumers = append(consumers, c)
+// Ask asks all consumers among some clusters at once, by the kubeconfigs of a directory;
+// one that cannot be asked has an Error. The answers are in the order of the names.
+func Ask(ctx context.Context, clusters map[string]*v1alpha1.Cluster, dir string) []Answer {
+	var answers []Answer
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		if clusters[name].HasRole("consumer") {
+			answers = append(answers, Answer{State: State{Cluster: name}})
 		}
 	}
-	answers := make([]answer, len(consumers))
 	var wg sync.WaitGroup
-	for i, c := range consumers {
+	for i := range answers {
+		a := &answers[i]
 		wg.Go(func() {
-			a := &answers[i]
-			a.state.Cluster = c.Metadata.Name
 			var err error
-			if a.modules, a.nodes, err = askOne(ctx, c, dir); err != nil {
-				a.state.Error = err.Error()
+			if a.Modules, a.Nodes, err = askOne(ctx, clusters[a.State.Cluster], dir); err != nil {
+				a.State.Error = err.Error()
 			}
 		})
 	}
 	wg.Wait()
-	for i, a := range answers {
-		p.Asked = append(p.Asked, a.state)
-		p.Nodes = append(p.Nodes, a.nodes...)
-		for j := range p.Peerings {
-			pr := &p.Peerings[j]
-			if pr.Consumer == consumers[i].Metadata.Name {
-				pr.Modules = a.modules[liqoID(in, pr.Provider)]
-			}
-		}
-	}
+	return answers
 }
 
-func liqoID(in *gathered, cluster string) string {
-	if c := in.fleet.Clusters[cluster]; c != nil && c.Spec.Liqo.ClusterID != "" {
-		return c.Spec.Liqo.ClusterID
-	}
-	return cluster
-}
-
-func askOne(ctx context.Context, c *v1alpha1.Cluster, dir string) (map[string]map[string]string, []nodeState, error) {
+func askOne(ctx context.Context, c *v1alpha1.Cluster, dir string) (map[string]map[string]string, []Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	config, err := access.Kubeconfigs{Dir: dir}.RESTConfig(ctx, c)
@@ -105,7 +93,7 @@ func askOne(ctx context.Context, c *v1alpha1.Cluster, dir string) (map[string]ma
 	if err != nil {
 		return nil, nil, fmt.Errorf("list virtual nodes: %w", err)
 	}
-	var out []nodeState
+	var out []Node
 	for i := range list.Items {
 		out = append(out, nodeOf(c.Metadata.Name, &list.Items[i]))
 	}
@@ -121,8 +109,8 @@ func askOne(ctx context.Context, c *v1alpha1.Cluster, dir string) (map[string]ma
 	return modules, out, nil
 }
 
-func nodeOf(consumer string, n *unstructured.Unstructured) nodeState {
-	out := nodeState{Consumer: consumer, Node: n.GetName()}
+func nodeOf(consumer string, n *unstructured.Unstructured) Node {
+	out := Node{Consumer: consumer, Node: n.GetName()}
 	conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
 	out.Ready = conditionOf(conditions, "Ready") == "True"
 	allocatable, _, _ := unstructured.NestedStringMap(n.Object, "status", "allocatable")
@@ -167,8 +155,12 @@ func conditionOf(conditions []any, kind string) string {
 	return ""
 }
 
-// worst is the first status that is not good, else the good one.
+// worst is the first status that is not good, else the good one; of a module of which
+// Liqo says no more than that it is enabled, that.
 func worst(conditions []any) string {
+	if len(conditions) == 0 {
+		return "Enabled"
+	}
 	good := ""
 	for _, c := range conditions {
 		m, ok := c.(map[string]any)

@@ -1,4 +1,9 @@
-package cli
+// Package findings prints what `validate` found: for people, as JSON, and in the formats
+// by which GitHub, Gitea, GitLab and code scanning show problems beside their lines.
+//
+// Texts are untrusted: each is escaped for its format. `validate` of internal/cli calls
+// it; its functions keep nothing and are safe for concurrent use.
+package findings
 
 import (
 	"crypto/sha256"
@@ -13,8 +18,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 )
 
-// finding is one problem in one file.
-type finding struct {
+// Finding is one problem in one file; lines and columns are from 1.
+type Finding struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Column   int    `json:"column"`
@@ -23,23 +28,25 @@ type finding struct {
 	Code     string `json:"code,omitempty"`
 }
 
-func findingOf(d fleet.Diagnostic) finding {
-	return finding{d.File, max(d.Line, 1), max(d.Column, 1), d.Message, string(d.Severity), d.Code}
+// Of is a diagnostic as a finding.
+func Of(d fleet.Diagnostic) Finding {
+	return Finding{d.File, max(d.Line, 1), max(d.Column, 1), d.Message, string(d.Severity), d.Code}
 }
 
-func (f finding) isError() bool { return f.Severity == string(fleet.Error) }
+// IsError tells an error from a warning.
+func (f Finding) IsError() bool { return f.Severity == string(fleet.Error) }
 
-// findingForms are the forms of `validate`: for people, programs, and the
+// Forms are the forms of `validate`: for people, programs, and the
 // annotations of forges.
-var findingForms = []string{"text", "json", "github", "gitlab", "sarif"}
+var Forms = []string{"text", "json", "github", "gitlab", "sarif"}
 
-// printFindings writes findings in a form.
-func printFindings(w io.Writer, form string, list []finding) error {
+// Print writes findings in one of Forms.
+func Print(w io.Writer, form string, list []Finding) error {
 	switch form {
 	case "json":
 		return escape.WriteJSON(w, struct {
-			Findings []finding `json:"findings"`
-		}{append([]finding{}, list...)})
+			Findings []Finding `json:"findings"`
+		}{append([]Finding{}, list...)})
 	case "github":
 		return githubFindings(w, list)
 	case "gitlab":
@@ -50,7 +57,7 @@ func printFindings(w io.Writer, form string, list []finding) error {
 	var b strings.Builder
 	for _, f := range list {
 		word := ""
-		if !f.isError() {
+		if !f.IsError() {
 			word = f.Severity + ": "
 		}
 		b.WriteString(escape.Line(fmt.Sprintf("%s:%d:%d: %s%s", f.File, f.Line, f.Column, word, f.Message)) + "\n")
@@ -61,7 +68,7 @@ func printFindings(w io.Writer, form string, list []finding) error {
 
 // githubFindings are workflow commands, which GitHub and Gitea show beside the
 // line (docs: "Workflow commands for GitHub Actions").
-func githubFindings(w io.Writer, list []finding) error {
+func githubFindings(w io.Writer, list []Finding) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	for _, f := range list {
@@ -89,7 +96,7 @@ type gitlabLocation struct {
 	} `json:"lines"`
 }
 
-func gitlabFindings(list []finding) []gitlabFinding {
+func gitlabFindings(list []Finding) []gitlabFinding {
 	out := []gitlabFinding{}
 	seen := map[string]int{}
 	for _, f := range list {
@@ -101,7 +108,7 @@ func gitlabFindings(list []finding) []gitlabFinding {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", same, seen[same]))
 		g := gitlabFinding{
 			Description: f.Message, CheckName: "fleetbroker/" + codeOr(f), Fingerprint: hex.EncodeToString(sum[:]),
-			Severity: map[bool]string{true: "major", false: "minor"}[f.isError()],
+			Severity: map[bool]string{true: "major", false: "minor"}[f.IsError()],
 		}
 		g.Location.Path = f.File
 		g.Location.Lines.Begin = f.Line
@@ -110,7 +117,7 @@ func gitlabFindings(list []finding) []gitlabFinding {
 	return out
 }
 
-func codeOr(f finding) string {
+func codeOr(f Finding) string {
 	if f.Code == "" {
 		return "Problem"
 	}
@@ -161,7 +168,7 @@ type sarifLocation struct {
 	} `json:"physicalLocation"`
 }
 
-func sarifFindings(list []finding) sarif {
+func sarifFindings(list []Finding) sarif {
 	run := sarifRun{Results: []sarifResult{}, ColumnKind: "unicodeCodePoints"}
 	run.Tool.Driver.Name, run.Tool.Driver.Version = "fleetbroker", version.Text()
 	run.Tool.Driver.URI = "https://github.com/fleetbroker/fleetbroker"
