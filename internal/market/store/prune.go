@@ -112,4 +112,5 @@ func (s *Shared) forget(cluster string) {
 	delete(s.paces.urgent, cluster)
 	delete(s.paces.seen, cluster)
 	delete(s.paces.looks, cluster)
+	delete(s.paces.looks, observedBy+cluster)
 }
