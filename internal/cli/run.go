@@ -144,8 +144,8 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 		group.Go(func() error {
 			return process.Balance(ctx, d.connections, shared.Connections, func(most int) int { return servers.Shed("agents", most) }, log)
 		})
-		group.Go(func() error { return process.Prune(ctx, shared, d.election.Leads, d.inFleet, log) })
 	}
+	group.Go(func() error { return process.Prune(ctx, d.shared.Store, d.election.Leads, d.inFleet, log) })
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.delivery.Run(ctx) })
 	group.Go(func() error {

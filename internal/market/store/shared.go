@@ -86,7 +86,7 @@ type Shared struct {
 	lost map[string]bool
 	// doubts are providers of which an object could not be read, or another list is
 	// heard of than is known, since when; they are looked at again.
-	doubts map[string]time.Time
+	doubts map[string]doubt
 	// refused are objects whose last write was refused.
 	refused map[string]refusal
 	// cuts are clusters of which not all that is seen fits, with what was logged.
@@ -125,7 +125,7 @@ func NewShared(o Options) *Shared {
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}, refused: map[string]refusal{}, cuts: map[string]string{}, removed: map[string]time.Time{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]doubt{}, refused: map[string]refusal{}, cuts: map[string]string{}, removed: map[string]time.Time{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s

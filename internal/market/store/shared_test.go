@@ -658,3 +658,6 @@ func TestLive(t *testing.T) {
 		t.Error("who has read nothing knows who lives")
 	}
 }
+
+// clockOf is the clock of some replicas.
+func clockOf(r *replicas) func() time.Time { return func() time.Time { return r.now } }

@@ -19,6 +19,10 @@ type Store interface {
 	// manifests that it applies. The errors are *market.StaleEpochError where a newer word
 	// is known, *BusyError, *CutError, *RefusedError, or a mistake in it.
 	Observe(ctx context.Context, cluster string, report wire.Observed) error
+	// Prune forgets each cluster that is not known and has not been for ten minutes, and if
+	// this replica decides deletes what is kept of it. It is called about once a minute while
+	// it is certain what is known. An error is tried again.
+	Prune(ctx context.Context, decides bool, known func(cluster string) bool) error
 	// Run keeps the market in step with the store until the context ends.
 	Run(ctx context.Context) error
 	// Status is how the store does.
@@ -96,6 +100,12 @@ func (m *Memory) Report(_ context.Context, r Report) error {
 // Observe implements Store: there is nobody else to know it, and the last word counts
 // whatever its generation.
 func (m *Memory) Observe(context.Context, string, wire.Observed) error { return nil }
+
+// Prune implements Store.
+func (m *Memory) Prune(_ context.Context, _ bool, known func(cluster string) bool) error {
+	m.Market.Prune(known)
+	return nil
+}
 
 // Run implements Store: there is nothing to do.
 func (m *Memory) Run(ctx context.Context) error {
