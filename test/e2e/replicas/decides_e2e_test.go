@@ -91,16 +91,14 @@ func TestWhoDecides(t *testing.T) {
 
 	// It stands still, keeps its connections and answers nothing; when it goes on it has
 	// decided nothing meanwhile, and finds that another one does.
-	if err := fourth.Pause(); err != nil {
-		t.Fatal(err)
-	}
+	frozen := h.freeze(ctx)
 	ask("frozen", takeover)
-	fifth := h.decider(ctx, fourth)
-	if err := fourth.Resume(); err != nil {
+	fifth := h.decider(ctx, frozen)
+	if err := frozen.Resume(); err != nil {
 		t.Fatal(err)
 	}
 	h.awaitStore(ctx, h.all...)
-	if now := h.decider(ctx, fourth); now != fifth {
+	if now := h.decider(ctx, nil); now != fifth {
 		t.Errorf("%s decides after the frozen one goes on, and %s did", now.Name, fifth.Name)
 	}
 	ask("goes-on", takeover)
@@ -136,6 +134,25 @@ func (h *hub) decider(ctx context.Context, was *replica) *replica {
 		}
 	}
 	h.t.Fatal("nobody decides")
+	return nil
+}
+
+// freeze stops who decides, without ending it.
+func (h *hub) freeze(ctx context.Context) *replica {
+	h.t.Helper()
+	for range 10 {
+		r := h.decider(ctx, nil)
+		if err := r.Pause(); err != nil {
+			h.t.Fatal(err)
+		}
+		if h.decider(ctx, nil) == r { // it can give nothing up any more
+			return r
+		}
+		if err := r.Resume(); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.t.Fatal("who decides is another one each time")
 	return nil
 }
 
