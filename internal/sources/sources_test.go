@@ -621,7 +621,9 @@ func TestKeeper_ForgetsFormerEntries(t *testing.T) {
 	}()
 	until := func(what string, is func() bool) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for end := time.Now().Add(20 * time.Second); !is(); <-tick.C {
 			if time.Now().After(end) {
 				t.Fatal(what)
 			}
