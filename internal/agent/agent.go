@@ -150,6 +150,7 @@ func newAgent(o Options) (*agent, error) {
 	if err := ownCertificate(files, o.Cluster); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
+	certificates.Follow(o.Cluster, files)
 	if o.Enforce != "" && o.Enforce != EnforceAuto && o.Enforce != EnforceNever {
 		return nil, fmt.Errorf("start agent: enforce %q: use %s or %s", o.Enforce, EnforceAuto, EnforceNever)
 	}

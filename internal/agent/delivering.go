@@ -56,7 +56,7 @@ func (a *agent) deliver(ctx context.Context, fleet string) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer cancel()
-	s := &applying{agent: a, d: d, fleet: fleet, generation: wire.Generation{Epoch: uint64(max(time.Now().UnixNano(), 1))}} //nolint:gosec // above zero
+	s := &applying{agent: a, d: d, fleet: fleet}
 	tasks.Go(func() { s.observing(ctx) })
 	s.following(ctx)
 }
@@ -67,8 +67,8 @@ type applying struct {
 	d     *delivery.Deliverer
 	fleet string // whose manifests they are
 
-	// generation of the newest word on what is seen; observing alone uses it.
-	generation wire.Generation
+	// tellers order what each broker is told of what is seen; observing alone uses them.
+	tellers []teller
 
 	mu   sync.Mutex
 	root string // of the manifests that were handed over
@@ -174,16 +174,17 @@ func (s *applying) observe(ctx context.Context) error {
 	if seen == nil {
 		seen = map[string]v1alpha1.ConsumerObservation{} // there are none, which is not the same as nothing known
 	}
-	s.generation.N++
 	report := wire.Observed{
-		Generation: s.generation.String(),
-		Root:       root, Applied: !status.Commit.IsZero() && status.Pending == 0, Contracts: seen,
+		Root: root, Applied: !status.Commit.IsZero() && status.Pending == 0, Contracts: seen,
 		Leading: status.Leading, Pending: status.Pending, Problem: status.Problem, Troubles: status.Troubles,
 	}
 	report.Fit()
+	if s.tellers == nil {
+		s.tellers = make([]teller, len(s.lines))
+	}
 	var errs []error
-	for _, line := range s.lines {
-		errs = append(errs, line.Observe(ctx, report))
+	for i, line := range s.lines {
+		errs = append(errs, s.tellers[i].tell(ctx, line, report, time.Now()))
 	}
 	return errors.Join(errs...)
 }

@@ -5,6 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
+	"github.com/fleetbroker/fleetbroker/internal/pki/expiry"
 )
 
 // The agent's metrics, on the manager's registry.
@@ -25,8 +26,9 @@ var (
 		Name: "fleetbroker_agent_flavors",
 		Help: "Flavors in the newest report.",
 	}, []string{"cluster"})
+	certificates = expiry.New("agent")
 )
 
 func init() {
-	metrics.Registry.MustRegister(version.Info("fleet-agent"), reports, lastAccepted, answers, flavorsOffered)
+	metrics.Registry.MustRegister(version.Info("fleet-agent"), reports, lastAccepted, answers, flavorsOffered, certificates)
 }

@@ -97,6 +97,8 @@ var ruleCases = []ruleCase{
 	{"FleetbrokerPlansDiffer", `fleetbroker_planner_checks_total{result="different",pod="a"}`, "0x60 1x60", "0x120", nil, "A plan differed from the one made from nothing. The latter was taken; report it."},
 	{"FleetbrokerPlannerFault", `fleetbroker_planner_faults_total{pod="a"}`, "0x90 1x30", "0x120", nil, "The planner's session could not be updated, and plans were made from nothing."},
 	{"FleetbrokerStateUnwritten", `fleetbroker_state_unwritten{pod="a"}`, "2x120", "0x120", map[string]string{"pod": "a"}, "Replica a cannot write 2 files of its state directory."},
+	{"FleetbrokerCertificateEnds", `fleetbroker_certificate_expiry_timestamp_seconds{use="agent",cluster="paris",pod="a"}`, "2500000x120", "2700000x120", map[string]string{"use": "agent", "cluster": "paris"}, "The certificate of use agent of cluster paris ends in 28d 20h 26m 40s: whoever meets it is refused then."},
+	{"FleetbrokerCertificateEndsSoon", `fleetbroker_certificate_expiry_timestamp_seconds{use="broker",cluster="",pod="a"}`, "600000x120", "700000x120", map[string]string{"use": "broker"}, "The certificate of use broker ends in 6d 20h 40m 0s: whoever meets it is refused then."},
 	{"FleetbrokerPushesConflict", `fleetbroker_push_conflicts_total{pod="a"}`, "0+30x120", "0+1x120", nil, "Pushes are refused all the time because others move the branch."},
 	{"FleetbrokerPushesHeld", `fleetbroker_push_held_seconds{pod="a"}`, "90x120", "30x120", nil, "The forge's limits hold pushes back for 1m 30s."},
 	{"FleetbrokerInputsUnverified", `fleetbroker_inputs_unverified{pod="a"}`, "2x120", "0x120", nil, "2 files of the inputs are not acted on, because no authorised account has signed them."},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/pki/expiry"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
 )
@@ -54,7 +55,11 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 
 // collectors are the figures beside those that rooms count.
 func (o *runOptions) collectors(d *daemon, handle server.Operators, board *ui.UI) []prometheus.Collector {
-	return append(d.refusals(),
+	certificates := expiry.New("broker")
+	if d.certs != nil {
+		certificates.Follow("", d.certs)
+	}
+	return append(d.refusals(), certificates,
 		server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures), ui.Collector(board),
 		server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -144,8 +144,8 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 		group.Go(func() error {
 			return process.Balance(ctx, d.connections, shared.Connections, func(most int) int { return servers.Shed("agents", most) }, log)
 		})
-		group.Go(func() error { return process.Prune(ctx, shared, d.election.Leads, d.inFleet, log) })
 	}
+	group.Go(func() error { return process.Prune(ctx, d.shared.Store, d.election.Leads, d.inFleet, log) })
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.delivery.Run(ctx) })
 	group.Go(func() error {
@@ -230,9 +230,9 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	var err error
 	d.shared, err = o.store.Open(ctx, process.StoreOptions{
 		Market: d.market, Identity: identity, Agents: o.agents, Connections: d.connections, Pushes: o.pushes.Unshown, Pushed: o.pushes.Elsewhere, Observer: d.metrics, Log: d.log,
-		Observed: func(replica, cluster string, report wire.Observed) { _ = d.delivery.Told(replica, cluster, report) }, // who does not deliver there needs nothing of it
-		News:     d.loop.Reread,
-		Decides:  func() bool { return d.election.Leads() },
+		Observed:   func(replica, cluster string, report wire.Observed) { _ = d.delivery.Told(replica, cluster, report) }, // who does not deliver there needs nothing of it
+		Unobserved: func(cluster string) { d.delivery.Forgotten(cluster) }, News: d.loop.Reread,
+		Decides: func() bool { return d.election.Leads() },
 	})
 	if err != nil {
 		return asUsage(err)

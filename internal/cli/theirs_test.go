@@ -45,7 +45,7 @@ func TestRun_LooksAfterASourcesPullRequests(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(o.creds, "forge-token"), []byte(forgetest.Token), 0o600), os.WriteFile(filepath.Join(o.creds, "webhook-secret"), []byte("s3cret\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	first := o.ask("first")
+	o.ask("first")
 	operators, hooks := freeAddress(t), freeAddress(t)
 	daemon := exec.CommandContext(t.Context(), o.program, append([]string{"run", "--unsigned", "--repo", "file://" + o.remote, "--state-dir", filepath.Join(filepath.Dir(o.remote), "daemon"),
 		"--agents-address", "", "--operators-address", operators, "--webhooks-address", hooks, "--webhooks-tls=false", "--notify=false", "--poll-interval", "1s", "--review-refresh", "1s"}, o.flags...)...)
@@ -88,7 +88,8 @@ func TestRun_LooksAfterASourcesPullRequests(t *testing.T) {
 		}
 	}
 	metrics := func() string { return get("/metrics") }
-	await("metrics", metrics, `fleetbroker_source_info{copied="`+first+`",head="`+first+`",source="own"} 1`)
+	await("metrics", metrics, `fleetbroker_source_read_timestamp_seconds{source="own"}`)
+	await("metrics", metrics, `fleetbroker_source_behind{source="own"} 0`)
 
 	// A pull request.
 	n := fake.Add(forgetest.Pull{Title: "Ask", Author: "ada", Branch: "ask", Base: "main", Head: strings.Repeat("0", 40)})
@@ -122,7 +123,7 @@ func TestRun_LooksAfterASourcesPullRequests(t *testing.T) {
 	if got := hook("/hooks/sources/own", strings.Repeat("0", 64)); got != http.StatusUnauthorized {
 		t.Errorf("a webhook without the secret: %d", got)
 	}
-	if got := hook("/hooks/sources/other", strings.Repeat("0", 64)); got != http.StatusNotFound {
+	if got := hook("/hooks/sources/other", strings.Repeat("0", 64)); got != http.StatusUnauthorized {
 		t.Errorf("a webhook of another source: %d", got)
 	}
 	if got := hook("/hooks/sources/own", signed("s3cret", "{}")); got != http.StatusAccepted {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/fleetbroker/fleetbroker/internal/leaselock"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
 )
 
@@ -88,11 +89,11 @@ func (e *Election) Run(ctx context.Context) error {
 		return fmt.Errorf("elect who decides: %w", err)
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: notedLock{&resourcelock.LeaseLock{
+		Lock: notedLock{leaselock.Own(&resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Name: Lease, Namespace: e.Namespace},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
-		}, &e.refused},
+		}), &e.refused},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true,
 		Name:            Lease,

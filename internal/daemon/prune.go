@@ -11,10 +11,10 @@ import (
 // pruneEvery is how often is looked for clusters that are not in the fleet.
 const pruneEvery = time.Minute
 
-// Prune keeps the store free of clusters that were removed from the fleet, until the context
+// Prune keeps the market and its store free of clusters that were removed from the fleet, until the context
 // ends. known gives which clusters are in it; nil while that is not certain, because the
 // inputs cannot be read.
-func Prune(ctx context.Context, shared *store.Shared, decides func() bool, known func() func(cluster string) bool, log *slog.Logger) error {
+func Prune(ctx context.Context, shared store.Store, decides func() bool, known func() func(cluster string) bool, log *slog.Logger) error {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
 	for {

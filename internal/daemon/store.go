@@ -78,6 +78,8 @@ type StoreOptions struct {
 	Connections func() int
 	// Observed is told what another replica heard of a cluster, or sees there itself.
 	Observed func(replica, cluster string, report wire.Observed)
+	// Unobserved is told that what was seen of a cluster is deleted.
+	Unobserved func(cluster string)
 	// Decides reports whether this replica decides.
 	Decides func() bool
 	// News is called when another replica knows of news of the fleet repo.
@@ -123,7 +125,7 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 		return out, nil
 	}
 	out.Store = store.NewShared(store.Options{
-		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
+		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

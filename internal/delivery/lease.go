@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
+
+	"github.com/fleetbroker/fleetbroker/internal/leaselock"
 )
 
 // DefaultLeaseDuration is after what time another daemon may take a silent one's
@@ -65,11 +67,11 @@ func (w *worker) electOnce(ctx context.Context, c *conn) error {
 		return err
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &sparingLock{saw: w.saw, held: w.renew, refused: w.leaseRefused, clock: w.options.Clock, every: w.options.LeaseDuration * 4 / 15, Interface: &resourcelock.LeaseLock{
+		Lock: &sparingLock{saw: w.saw, held: w.renew, refused: w.leaseRefused, clock: w.options.Clock, every: w.options.LeaseDuration * 4 / 15, Interface: leaselock.Own(&resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Name: w.own.Name(), Namespace: w.options.Namespace},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: w.options.Identity},
-		}},
+		})},
 		// 20 s, 12 s, 1.3 s. Renewals are skipped for 5.3 s after one (sparingLock):
 		// who cannot renew stops 17.3 s after the last that was written.
 		LeaseDuration:   w.options.LeaseDuration,

@@ -52,3 +52,10 @@ func (s *Snapshot) FromRows() (out []*model.Offer) {
 	}
 	return out
 }
+
+// Providers are those that are known by a report.
+func Providers(m *Market) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return sortedKeys(m.providers)
+}

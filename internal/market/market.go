@@ -97,6 +97,8 @@ type provider struct {
 	// lingering counts until the provider gives its word again, after lingers.
 	lingering lingering
 	lingers   time.Time
+	// removed is since when it is not in the fleet; zero: it is.
+	removed time.Time
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

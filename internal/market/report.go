@@ -13,17 +13,8 @@ import (
 // that is not the one known: the full list is needed (412).
 var ErrUnknownBase = errors.New("the list of this generation is not known here: send the full list")
 
-// StaleEpochError says that a newer report is known (409): of a later life of
-// the agent, or of a later change.
-type StaleEpochError struct {
-	// Last is the newest generation that is known.
-	Last wire.Generation
-}
-
-// Error says what to do.
-func (e *StaleEpochError) Error() string {
-	return "a newer report is known, " + e.Last.String() + ": use an epoch above it"
-}
+// StaleEpochError says that a newer report is known (409).
+type StaleEpochError = wire.StaleEpochError
 
 // maxAhead is how far an epoch may be ahead of our clock. An agent's clock may be
 // wrong; but who has the key of a certificate must not be able to take an epoch
@@ -84,7 +75,7 @@ func (m *Market) Told(cluster string, generation wire.Generation, flavors []v1al
 	known := p != nil && p.agent
 	switch {
 	case known && generation.Cmp(p.generation) < 0:
-		return &StaleEpochError{p.generation}
+		return &StaleEpochError{Last: p.generation}
 	case !full && (!known || generation != p.generation):
 		return ErrUnknownBase
 	}

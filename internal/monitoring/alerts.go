@@ -21,6 +21,9 @@ type Alert struct {
 	Entry string
 }
 
+// certificateEnds names who has the certificate: a cluster's agent, or the daemon.
+const certificateEnds = "The certificate of use {{ $labels.use }}{{ with $labels.cluster }} of cluster {{ . }}{{ end }} ends in {{ $value | humanizeDuration }}: whoever meets it is refused then."
+
 // Alerts of a fleet. Replicas of a daemon say the same of the fleet: max() makes one
 // alert of theirs.
 func Alerts() []Alert {
@@ -43,6 +46,10 @@ func Alerts() []Alert {
 			"The planner's session could not be updated, and plans were made from nothing.", "the-planner-session-could-not-be-updated"},
 		{"FleetbrokerStateUnwritten", `fleetbroker_state_unwritten > 0`, "5m", Warning,
 			"Replica {{ $labels.pod }} cannot write {{ $value }} files of its state directory.", "the-disk-is-full-or-damaged"},
+		{"FleetbrokerCertificateEnds", `min by (use, cluster) (fleetbroker_certificate_expiry_timestamp_seconds) - time() < 30 * 86400`, "1h", Warning,
+			certificateEnds, "a-certificate-ends"},
+		{"FleetbrokerCertificateEndsSoon", `min by (use, cluster) (fleetbroker_certificate_expiry_timestamp_seconds) - time() < 7 * 86400`, "1h", Critical,
+			certificateEnds, "a-certificate-ends"},
 		{"FleetbrokerPushesConflict", `sum(rate(fleetbroker_push_conflicts_total[15m])) > 0.1`, "15m", Warning,
 			"Pushes are refused all the time because others move the branch.", "pushes-conflict-all-the-time"},
 		{"FleetbrokerPushesHeld", `max(fleetbroker_push_held_seconds) > 60`, "5m", Warning,

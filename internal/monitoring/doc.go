@@ -7,7 +7,7 @@
 //   - Every metric that an alert or a panel names is one of the daemon's or the agent's
 //     (TestMetricsExist), and every alert leads to an entry of the runbook (test/docs).
 //   - An alert is about something that somebody has to do, and says who sees it and what
-//     it means; severity critical means that the fleet does not act, warning that a part
+//     it means; severity critical means that the fleet does not act, or will not within days, warning that a part
 //     of it does not do as it was told, info that somebody decides.
 //   - The written files are what these values say (TestFresh). Nothing here runs in the
 //     daemon.

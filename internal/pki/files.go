@@ -38,6 +38,9 @@ type Material struct {
 	Authorities *x509.CertPool
 	// CA is the same as PEM.
 	CA []byte
+	// Ends is when the first certificate of the pair's chain ends, AuthoritiesEnd when the
+	// first of the authorities does.
+	Ends, AuthoritiesEnd time.Time
 
 	raw   [3][]byte
 	roots map[string]bool // the authorities, by name and key
@@ -123,11 +126,19 @@ func (f *Files) read() (*Material, error) {
 	if m.Pair, err = tls.X509KeyPair(m.raw[0], m.raw[1]); err != nil {
 		return nil, fmt.Errorf("load certificates: %s and %s in %s: %w", CertFile, KeyFile, f.dir, err)
 	}
+	for _, der := range m.Pair.Certificate {
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, fmt.Errorf("load certificates: %s in %s: %w", CertFile, f.dir, err)
+		}
+		m.Ends = first(m.Ends, cert.NotAfter)
+	}
 	m.CA, m.Authorities, m.roots = m.raw[2], x509.NewCertPool(), map[string]bool{}
 	for block, rest := pem.Decode(m.CA); block != nil; block, rest = pem.Decode(rest) {
 		if cert, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
 			m.Authorities.AddCert(cert)
 			m.roots[authority(cert)] = true
+			m.AuthoritiesEnd = first(m.AuthoritiesEnd, cert.NotAfter)
 		}
 	}
 	if len(m.roots) == 0 {
@@ -135,4 +146,12 @@ func (f *Files) read() (*Material, error) {
 	}
 	f.seen = seen
 	return m, nil
+}
+
+// first is the earlier of two times, of which zero is none.
+func first(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
 }

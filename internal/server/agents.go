@@ -335,11 +335,16 @@ func (a *agents) answerReport(w http.ResponseWriter, cluster string, err error) 
 		refuse(w, http.StatusPreconditionFailed, wire.ReasonUnknownBase, "%v", err)
 	case errors.As(err, &stale):
 		a.count(cluster, "stale")
-		answerJSON(w, http.StatusConflict, wire.Error{Error: err.Error(), Reason: wire.ReasonStaleEpoch, Last: stale.Last.String()})
+		refuseStale(w, stale)
 	default:
 		a.refused(w, cluster, http.StatusUnprocessableEntity, "BadReport", err.Error())
 	}
 	return false
+}
+
+// refuseStale answers with the newest generation that is known.
+func refuseStale(w http.ResponseWriter, stale *wire.StaleEpochError) {
+	answerJSON(w, http.StatusConflict, wire.Error{Error: stale.Error(), Reason: wire.ReasonStaleEpoch, Last: stale.Last.String()})
 }
 
 // refuseFor answers that a request may come again after a while.

@@ -133,6 +133,11 @@ func refuseDelivery(w http.ResponseWriter, err error) {
 		refuse(w, http.StatusConflict, wire.ReasonNotDelivered, "%v: set delivery: agent in its file", err)
 		return
 	}
+	var stale *wire.StaleEpochError
+	if errors.As(err, &stale) {
+		refuseStale(w, stale)
+		return
+	}
 	var busy *store.BusyError
 	if errors.As(err, &busy) {
 		refuseFor(w, http.StatusTooManyRequests, wire.ReasonPaced, busy.After, err)

@@ -14,7 +14,10 @@ import (
 )
 
 // handed stands for delivery to a cluster by its own agent.
-type handed struct{ heard []wire.Observed }
+type handed struct {
+	heard []wire.Observed
+	err   error
+}
 
 func (h *handed) Manifests(string) (wire.Manifests, <-chan struct{}, error) {
 	return wire.Manifests{}, nil, nil
@@ -22,7 +25,7 @@ func (h *handed) Manifests(string) (wire.Manifests, <-chan struct{}, error) {
 func (h *handed) Root(context.Context, string) (string, error) { return "", nil }
 func (h *handed) Observed(_ context.Context, _ string, report wire.Observed) error {
 	h.heard = append(h.heard, report)
-	return nil
+	return h.err
 }
 
 // delivering is the agents' port of a fleet whose agents apply manifests.
@@ -79,5 +82,19 @@ func TestObservationsAreChecked(t *testing.T) {
 	newer := in.send(http.MethodPut, wire.ObservationsPath("paris"), []byte(`{"root":"","applied":true,"contracts":{},"leading":true,"mood":"good"}`))
 	if newer.Code != http.StatusNoContent || len(h.heard) != 1 {
 		t.Errorf("a newer agent: %d %s", newer.Code, newer.Body)
+	}
+}
+
+// A word that is older than the known one is answered with that one's generation.
+func TestObservations_Stale(t *testing.T) {
+	in, h := delivering()
+	h.err = &wire.StaleEpochError{Last: wire.Generation{Epoch: 9, N: 4}}
+	answer := in.send(http.MethodPut, wire.ObservationsPath("paris"), []byte(`{"root":"","applied":true,"contracts":{},"generation":"7.1"}`))
+	var e wire.Error
+	if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil {
+		t.Fatal(err)
+	}
+	if answer.Code != http.StatusConflict || e.Reason != wire.ReasonStaleEpoch || e.Last != "9.4" {
+		t.Errorf("answered %d %+v, want 409 %s 9.4", answer.Code, e, wire.ReasonStaleEpoch)
 	}
 }

@@ -48,12 +48,15 @@ func TestSourcesAreShown(t *testing.T) {
 	}
 	text := scrape()
 	for _, want := range []string{
-		`fleetbroker_source_info{copied="b1",head="b2",source="vision"} 1`, `fleetbroker_source_frozen{source="vision"} 1`, `fleetbroker_source_frozen{source="ml"} 0`,
+		`fleetbroker_source_behind{source="vision"} 1`, `fleetbroker_source_behind{source="ml"} 0`, `fleetbroker_source_frozen{source="vision"} 1`, `fleetbroker_source_frozen{source="ml"} 0`,
 		`fleetbroker_source_read_timestamp_seconds{source="ml"} 1.795176e+09`, `fleetbroker_source_ignored_paths{source="vision"} 1`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
+	}
+	if strings.Contains(text, "b2") || strings.Contains(text, "source_info") {
+		t.Errorf("a series for every commit: %s", text)
 	}
 	if strings.Contains(text, `read_timestamp_seconds{source="never"}`) {
 		t.Error("a source that never answered was read")

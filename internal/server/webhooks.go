@@ -2,10 +2,14 @@ package server
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"iter"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +62,13 @@ var proofs = map[string]proof{
 	},
 }
 
+// nobodys is a secret that nobody knows, for sources that there are not.
+var nobodys = func() []byte {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // it does not fail
+	return secret
+}()
+
 // NewWebhooks is the handler of the webhooks' port. A payload is not kept: it is
 // read through the hash of its signature, or thrown away, and not at all for who
 // cannot know the secret, so that many senders at once take no memory.
@@ -71,7 +82,7 @@ func NewWebhooks(o Webhooks) http.Handler {
 				refuse(w, http.StatusNotFound, "NotConfigured", "no secret is configured for %s webhooks", forge)
 				return
 			}
-			if proven(w, r, shows, secret, forge) {
+			if proven(w, r, shows, secret, slices.Values([]proof{shows}), "the request does not prove knowledge of the secret for "+forge+" webhooks") {
 				c.call(forge)
 				answerJSON(w, http.StatusAccepted, map[string]string{"status": "fetching"})
 			}
@@ -83,11 +94,10 @@ func NewWebhooks(o Webhooks) http.Handler {
 			name := r.PathValue("name")
 			forge, secret := o.Source(name)
 			shows := proofs[forge]
-			if len(secret) == 0 || shows == nil {
-				refuse(w, http.StatusNotFound, "NotConfigured", "no webhook secret of such a source is known: it is the key webhook-secret of its credentials, and read with the source")
-				return
+			if len(secret) == 0 || shows == nil { // answered as any other, so that nobody learns which sources there are
+				shows, secret = proofs["generic"], nobodys
 			}
-			if proven(w, r, shows, secret, forge) {
+			if proven(w, r, shows, secret, maps.Values(proofs), "the request does not prove knowledge of the secret of such a source: it is the key webhook-secret of its credentials, and read with the source") {
 				s.call(name)
 				answerJSON(w, http.StatusAccepted, map[string]string{"status": "fetching"})
 			}
@@ -96,13 +106,21 @@ func NewWebhooks(o Webhooks) http.Handler {
 	return jsonErrors(mux)
 }
 
-// proven reports whether a request proves knowledge of a secret; one that does not is
-// answered.
-func proven(w http.ResponseWriter, r *http.Request, shows proof, secret []byte, forge string) bool {
+// proven reports whether a request proves knowledge of a secret, as shows finds it; one
+// that does not is answered with refusal. The body is read for who shows the secret, or what
+// is a signature in any of the forms.
+func proven(w http.ResponseWriter, r *http.Request, shows proof, secret []byte, forms iter.Seq[proof], refusal string) bool {
 	token, signature := shows(r)
 	mac := hmac.New(sha256.New, secret)
 	ok := same([]byte(token), secret)
-	if want, err := hex.DecodeString(signature); ok || err == nil && len(want) == mac.Size() {
+	want, _ := hex.DecodeString(signature)
+	read := ok
+	for form := range forms {
+		_, signature := form(r)
+		sum, err := hex.DecodeString(signature)
+		read = read || err == nil && len(sum) == mac.Size()
+	}
+	if read {
 		if err := copyBody(mac, w, r, maxWebhook); err != nil {
 			refuseBody(w, err, maxWebhook)
 			return false
@@ -110,7 +128,7 @@ func proven(w http.ResponseWriter, r *http.Request, shows proof, secret []byte, 
 		ok = ok || hmac.Equal(want, mac.Sum(nil))
 	}
 	if !ok {
-		refuse(w, http.StatusUnauthorized, "BadSignature", "the request does not prove knowledge of the secret for %s webhooks", forge)
+		refuse(w, http.StatusUnauthorized, "BadSignature", "%s", refusal)
 	}
 	return ok
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"runtime"
@@ -177,10 +178,10 @@ func TestWebhooks_OfSources(t *testing.T) {
 		"unsigned":             {"vision", "X-Nothing", "", 401, 0},
 		"token":                {"ml", "X-Gitlab-Token", "of ml", 202, 1},
 		"generic":              {"bare", "Authorization", "Bearer of bare", 202, 1},
-		"no such forge":        {"odd", "X-Gitlab-Token", "of odd", 404, 0},
-		"no secret":            {"mute", "X-Hub-Signature-256", sign(""), 404, 0},
-		"no such source":       {"nobody", "X-Hub-Signature-256", sign(""), 404, 0},
-		"a path":               {"..%2fgithub", "X-Hub-Signature-256", sign("of the fleet"), 404, 0},
+		"no such forge":        {"odd", "X-Gitlab-Token", "of odd", 401, 0},
+		"no secret":            {"mute", "X-Hub-Signature-256", sign(""), 401, 0},
+		"no such source":       {"nobody", "X-Hub-Signature-256", sign(""), 401, 0},
+		"a path":               {"..%2fgithub", "X-Hub-Signature-256", sign("of the fleet"), 401, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clear(called)
@@ -195,6 +196,45 @@ func TestWebhooks_OfSources(t *testing.T) {
 				t.Errorf("the answer shows the secret: %s", answer.Body)
 			}
 		})
+	}
+}
+
+// Who knows no secret learns nothing of which sources there are, of what forge, or which
+// take webhooks: all are answered alike, whatever is sent.
+func TestWebhooks_SourcesAreNotToldApart(t *testing.T) {
+	secrets := map[string][2]string{"vision": {"github", "of vision"}, "ml": {"gitlab", "of ml"}, "bare": {"generic", "of bare"}, "tea": {"gitea", "of tea"}, "mute": {"github", ""}, "odd": {"unknown", "x"}}
+	handler := NewWebhooks(Webhooks{
+		Secret: func(string) []byte { return nil }, Trigger: func(string) {},
+		Source:  func(name string) (string, []byte) { return secrets[name][0], []byte(secrets[name][1]) },
+		Sourced: func(name string) { t.Errorf("%s was called", name) },
+	})
+	sum := strings.Repeat("ab", 32)
+	for what, q := range map[string]struct {
+		header, value, body string
+	}{
+		"nothing":             {"X-Nothing", "", "{}"},
+		"a token":             {"X-Gitlab-Token", "guess", "{}"},
+		"a bearer":            {"Authorization", "Bearer guess", "{}"},
+		"GitHub's signature":  {"X-Hub-Signature-256", "sha256=" + sum, "{}"},
+		"Gitea's signature":   {"X-Gitea-Signature", sum, "{}"},
+		"a signature":         {"X-Signature", "sha256=" + sum, "{}"},
+		"a large body":        {"X-Hub-Signature-256", "sha256=" + sum, strings.Repeat("x", maxWebhook+1)},
+		"a large one, unread": {"X-Gitlab-Token", "guess", strings.Repeat("x", maxWebhook+1)},
+	} {
+		var first string
+		for _, source := range []string{"nobody", "vision", "ml", "bare", "tea", "mute", "odd", "..%2fgithub"} {
+			r := httptest.NewRequest("POST", "/hooks/sources/"+source, strings.NewReader(q.body))
+			r.Header.Set(q.header, q.value)
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, r)
+			got := fmt.Sprint(answer.Code, answer.Header(), answer.Body)
+			if first == "" {
+				first = got
+			}
+			if got != first || answer.Code < 400 {
+				t.Errorf("%s to %s is answered %s; to one that there is not %s", what, source, got, first)
+			}
+		}
 	}
 }
 

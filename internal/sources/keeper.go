@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,8 +63,10 @@ type Keeper struct {
 	mu sync.Mutex
 	// followed: the fleet's entries are known.
 	followed bool
-	intents  bool // must be signed
-	all      map[string]*source
+	intents  bool               // must be signed
+	all      map[string]*source // with those that are still read after their entry went
+	// accept are heads that an operator accepts, by source, until they are copied.
+	accept map[string]tree.Hash
 	// version grows with each change of what Status says, but for ReadAt.
 	version uint64
 }
@@ -75,12 +78,12 @@ type source struct {
 	reading sync.Mutex
 
 	active bool
+	uses   int // how many read it, or will
 	entry  v1alpha1.IntentSource
 	number int // grows with each change of the entry
 	// copied is what the ledger has of it, nil when nothing; stamp is that file's hash.
 	copied *v1alpha1.SourceCopy
 	stamp  tree.Hash
-	accept tree.Hash
 	newest *snapshot
 	// held is a commit whose copy the fleet repo refused, until when it is left out.
 	held   tree.Hash
@@ -117,7 +120,7 @@ func New(opts Options) (*Keeper, error) {
 		opts.Changed = func() {}
 	}
 	opts.Every, opts.Idle = cmp.Or(opts.Every, Every), cmp.Or(opts.Idle, idle)
-	k := &Keeper{opts: opts, dir: opts.Dir, news: make(chan struct{}, 1), all: map[string]*source{}}
+	k := &Keeper{opts: opts, dir: opts.Dir, news: make(chan struct{}, 1), all: map[string]*source{}, accept: maps.Clone(opts.Accept)}
 	if k.dir == "" {
 		dir, err := os.MkdirTemp("", "fleetbroker-sources-")
 		if err != nil {
@@ -141,18 +144,19 @@ func (k *Keeper) Close() error {
 func (k *Keeper) Follow(policy *v1alpha1.FleetSpec, ledger tree.Tree) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	changed := !k.followed
+	changed, had := !k.followed, len(k.all) > 0
 	k.followed, k.intents = true, policy.Verification.Intents == "signed" || policy.Verification.Mode == "signed"
 	for _, s := range k.all {
 		if s.active && policy.Source(s.entry.Name) == nil {
 			s.active, s.newest, s.hook, changed = false, nil, nil, true
+			k.drop(s)
 		}
 	}
 	for i := range policy.Sources {
 		e := policy.Sources[i]
 		s := k.all[e.Name]
 		if s == nil {
-			s = &source{accept: k.opts.Accept[e.Name], woken: make(chan struct{}, 1)}
+			s = &source{woken: make(chan struct{}, 1)}
 			k.all[e.Name] = s
 		}
 		if !s.active || !same(&s.entry, &e) {
@@ -170,11 +174,30 @@ func (k *Keeper) Follow(policy *v1alpha1.FleetSpec, ledger tree.Tree) error {
 	if changed {
 		k.version++
 		k.tell()
-		if len(k.all) > 0 {
+		if had || len(k.all) > 0 {
 			k.opts.Changed() // a copy without an entry is to go
 		}
 	}
 	return nil
+}
+
+// use keeps a source known until done is called. The caller holds the lock, and not for done.
+func (k *Keeper) use(s *source) (done func()) {
+	s.uses++
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		s.uses--
+		k.drop(s)
+	}
+}
+
+// drop forgets a source without an entry that nobody reads: who reads one keeps others
+// from its mirror. The caller holds the lock.
+func (k *Keeper) drop(s *source) {
+	if name := s.entry.Name; !s.active && s.uses == 0 && k.all[name] == s {
+		delete(k.all, name)
+	}
 }
 
 // tell has Run look at what is followed.
@@ -218,7 +241,8 @@ func (k *Keeper) stand(s *source, ledger tree.Tree) error {
 	switch {
 	case n == nil || !record.Of(&s.entry):
 	case record.Commit == n.commit.String() && sameFiles(record.Files, n.record.Files):
-		n.files, s.accept = nil, tree.Hash{} // it is copied
+		n.files = nil // it is copied
+		delete(k.accept, s.entry.Name)
 	case record.Commit != n.base && record.Commit != n.commit.String():
 		s.newest = nil // another replica or an operator went on: the ledger's word counts
 	}
@@ -316,20 +340,24 @@ func (k *Keeper) Run(ctx context.Context) {
 	defer wg.Wait()
 	for {
 		k.mu.Lock()
-		for _, s := range k.all {
-			stop := running[s]
-			switch {
-			case s.active && stop == nil:
-				of, cancel := context.WithCancel(ctx)
-				running[s] = cancel
-				wg.Go(func() {
-					k.follow(of, s)
-					k.tell() // its mirror may go
-				})
-			case !s.active && stop != nil:
+		for s, stop := range running {
+			if !s.active {
 				stop()
 				delete(running, s)
 			}
+		}
+		for _, s := range k.all {
+			if !s.active || running[s] != nil {
+				continue
+			}
+			of, cancel := context.WithCancel(ctx)
+			running[s] = cancel
+			done := k.use(s)
+			wg.Go(func() {
+				k.follow(of, s)
+				done()
+				k.tell() // its mirror may go
+			})
 		}
 		k.mu.Unlock()
 		k.sweep()
@@ -376,6 +404,7 @@ func (k *Keeper) ReadAll(ctx context.Context) bool {
 	for _, s := range k.all {
 		if s.active {
 			list = append(list, s)
+			defer k.use(s)()
 		}
 	}
 	k.mu.Unlock()
@@ -418,7 +447,7 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	k.mu.Lock()
-	q := question{entry: s.entry, number: s.number, copied: s.copied, accept: s.accept, intents: k.intents}
+	q := question{entry: s.entry, number: s.number, copied: s.copied, accept: k.accept[s.entry.Name], intents: k.intents}
 	if n := s.newest; n != nil && n.number == s.number {
 		q.last = n.commit
 	}

@@ -47,6 +47,7 @@ func (k *Keeper) Pull(ctx context.Context, source, ref string, bounds gitrepo.Si
 		return nil, ErrNotCopied
 	}
 	q := question{entry: s.entry, copied: s.copied, intents: k.intents}
+	defer k.use(s)()
 	k.mu.Unlock()
 	s.reading.Lock()
 	defer s.reading.Unlock()

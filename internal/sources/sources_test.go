@@ -579,3 +579,71 @@ func TestKeeper_SSH(t *testing.T) {
 		t.Errorf("copied %q; frozen for %q", got, r.of("own").Frozen)
 	}
 }
+
+// A source whose entry went is forgotten once nobody reads it, however often fleet.yaml
+// names others; who still reads it keeps others from its mirror.
+func TestKeeper_ForgetsFormerEntries(t *testing.T) {
+	r := newRig(t, nil)
+	r.source("own", "vision")
+	r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false)
+	entry := r.policy.Sources[0]
+	follow := func(names ...string) {
+		t.Helper()
+		r.policy.Sources = nil
+		for _, name := range names {
+			e := entry
+			e.Name = name
+			r.policy.Sources = append(r.policy.Sources, e)
+		}
+		if err := r.Follow(&r.policy, r.ledger); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.all)
+	}
+	for i := range 100 {
+		follow("own", fmt.Sprintf("former-%d", i))
+	}
+	if got := known(); got != 2 {
+		t.Errorf("%d sources are known of two", got)
+	}
+	follow("own")
+	r.hang.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.Run(ctx)
+	}()
+	until := func(what string, is func() bool) {
+		t.Helper()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for end := time.Now().Add(20 * time.Second); !is(); <-tick.C {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	asked := r.asked.Load()
+	until("it is not read", func() bool { return r.asked.Load() > asked+1 })
+	r.mu.Lock()
+	reading := r.all["own"]
+	r.mu.Unlock()
+	follow()
+	follow("own") // before its reader has ended
+	r.mu.Lock()
+	again := r.all["own"]
+	r.mu.Unlock()
+	if again != reading {
+		t.Error("two may read into one mirror")
+	}
+	follow()
+	until("it is not forgotten", func() bool { return known() == 0 })
+	cancel()
+	<-ended
+}

@@ -171,7 +171,7 @@ type HeartbeatSpec struct {
 	//
 	// +optional
 	Calls int64 `json:"calls,omitempty"`
-	// Pushes counts those to the fleet repo in that life that its ledger does not show: they are of one budget.
+	// Pushes counts those to the fleet repo in that life that its ledger does not show, refused ones too: they are of one budget.
 	//
 	// +optional
 	Pushes int64 `json:"pushes,omitempty"`

@@ -79,6 +79,18 @@ func (g Generation) Cmp(o Generation) int {
 	return 1
 }
 
+// StaleEpochError says that a newer report is known (409): of a later life of
+// the agent, or of a later change.
+type StaleEpochError struct {
+	// Last is the newest generation that is known.
+	Last Generation
+}
+
+// Error says what to do.
+func (e *StaleEpochError) Error() string {
+	return "a newer report is known, " + e.Last.String() + ": use an epoch above it"
+}
+
 // FlavorReport is the body of a full report. A report without a body says that
 // the list of its generation still holds.
 type FlavorReport struct {

@@ -14,7 +14,7 @@ type Agents struct {
 
 	// Store makes the others know.
 	Store interface {
-		Observe(ctx context.Context, cluster string, report wire.Observed) (taken bool, err error)
+		Observe(ctx context.Context, cluster string, report wire.Observed) error
 	}
 }
 
@@ -24,8 +24,7 @@ func (a Agents) Observed(ctx context.Context, cluster string, report wire.Observ
 		return err
 	}
 	report.Differs = false // the daemon's own word
-	taken, err := a.Store.Observe(ctx, cluster, report)
-	if err != nil || !taken {
+	if err := a.Store.Observe(ctx, cluster, report); err != nil {
 		return err
 	}
 	return a.Deliverer.Observed(cluster, report)

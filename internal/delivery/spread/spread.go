@@ -23,7 +23,8 @@
 //     an hour.
 //   - A word counts for 30 s by the hearer's own clock; after that the cluster is
 //     unreachable, not gone. Words are ordered by term: the epoch of a later holder is
-//     above that of every word that it heard, and the store takes no older one.
+//     above that of every word that it heard, and the store takes no older one: it names
+//     the newest, and who still leads at the next look goes above it.
 //   - What is absent is believed only of a word by the manifests that this replica has,
 //     too.
 //   - Cut off from the store nothing moves: who delivers goes on by the ledger. A replica
@@ -39,6 +40,7 @@ package spread
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -71,9 +73,9 @@ const (
 
 // Shared is the store that replicas share, as far as it matters here.
 type Shared interface {
-	// Observe makes every replica know what is seen in a cluster. taken is false where a
-	// newer word is known.
-	Observe(ctx context.Context, cluster string, report wire.Observed) (taken bool, err error)
+	// Observe makes every replica know what is seen in a cluster. A *wire.StaleEpochError
+	// names the newer word that is known.
+	Observe(ctx context.Context, cluster string, report wire.Observed) error
 	// Live are the replicas that live and serve, this one included, without those that
 	// miss a beat; cut: that is not known.
 	Live() (replicas []string, cut bool)
@@ -393,24 +395,25 @@ func (d *Deliverer) tell(ctx context.Context, name string, report *wire.Observed
 		return
 	}
 	if p.own.Epoch <= p.last.Epoch { // another replica spoke since: this is a later term
-		p.own = wire.Generation{Epoch: p.last.Epoch + 1}
+		p.own = wire.Generation{Epoch: max(uint64(max(now.UnixNano(), 1)), p.last.Epoch+1)} //nolint:gosec // above zero
 	}
 	p.own.N++
 	report.Generation = p.own.String()
 	d.mu.Unlock()
-	taken, err := d.shared.Observe(ctx, name, *report)
+	err := d.shared.Observe(ctx, name, *report)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	var stale *wire.StaleEpochError
 	switch {
+	case errors.As(err, &stale):
+		if !ended { // the next look is of a later term, if it finds that this replica still leads
+			p.last.Epoch, p.sent = max(p.last.Epoch, stale.Last.Epoch, p.own.Epoch), nil
+		}
 	case err != nil:
 		if p.failed != err.Error() {
 			d.log.Warn("other replicas are not told what is seen in a cluster", "cluster", name, "error", err)
 		}
 		p.failed = err.Error()
-	case !taken: // a word of a later term is known, or on its way here
-		if !ended {
-			p.last.Epoch = max(p.last.Epoch, p.own.Epoch)
-		}
 	default:
 		p.sent, p.sentAt, p.failed = report, now, ""
 	}
@@ -444,6 +447,16 @@ func (d *Deliverer) Told(replica, cluster string, report wire.Observed) error {
 	p.last, p.word, p.at, p.by = g, &report, now, replica
 	d.wake()
 	return nil
+}
+
+// Forgotten takes that the store has no word of a cluster any more: the next one counts
+// whatever its term.
+func (d *Deliverer) Forgotten(cluster string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p := d.places[cluster]; p != nil {
+		p.last, p.sent = wire.Generation{}, nil
+	}
 }
 
 // Observe is what consumers say about contracts, and a number that grows when they say

@@ -190,9 +190,9 @@ func (r *replica) Changed() <-chan struct{} { return nil }
 // store is what replicas share, as one of them has it.
 type store struct{ *replica }
 
-func (r store) Observe(_ context.Context, cluster string, report wire.Observed) (bool, error) {
+func (r store) Observe(_ context.Context, cluster string, report wire.Observed) error {
 	if r.fails || r.w.cut {
-		return false, errors.New("the store is out of reach")
+		return errors.New("the store is out of reach")
 	}
 	if err := report.Check(); err != nil {
 		r.w.t.Errorf("%s says of %s what cannot be said: %v", r.name, cluster, err)
@@ -200,7 +200,7 @@ func (r store) Observe(_ context.Context, cluster string, report wire.Observed) 
 	next, _ := wire.ParseGeneration(report.Generation)
 	if was, is := r.w.stored[cluster]; is {
 		if last, _ := wire.ParseGeneration(was.Generation); next.Cmp(last) < 0 {
-			return false, nil
+			return &wire.StaleEpochError{Last: last}
 		}
 	}
 	r.w.stored[cluster] = report
@@ -211,7 +211,7 @@ func (r store) Observe(_ context.Context, cluster string, report wire.Observed) 
 			}
 		}
 	}
-	return true, nil
+	return nil
 }
 
 func (r store) Beats(name string) bool {
@@ -442,6 +442,40 @@ func TestSpread_AnEarlierTermsWordIsNotTaken(t *testing.T) {
 	r.spread.look(t.Context())
 	if !p.mine || p.own.Epoch <= future {
 		t.Errorf("mine %t, term %d after one of %d", p.mine, p.own.Epoch, future)
+	}
+}
+
+// A word whose epoch is ahead, in the store or heard, keeps what who leads sees from the
+// others for one look; and is forgotten with its object.
+func TestSpread_GoesAboveAnEpochAhead(t *testing.T) {
+	w := newWorld(t, 1)
+	w.start("a", "b")
+	w.pass(3 * time.Minute)
+	holder := w.replicas[w.leases["c000"]]
+	other := w.replicas["a"]
+	if holder == other {
+		other = w.replicas["b"]
+	}
+	ahead := wire.Generation{Epoch: uint64(w.clock.Now().Add(time.Hour).UnixNano()), N: 7}
+	forged := wire.Observed{Generation: ahead.String(), Contracts: map[string]v1alpha1.ConsumerObservation{"k-c000": {Message: "forged"}}}
+	w.stored["c000"] = forged
+	if err := other.spread.Told("x", "c000", forged); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(tellEvery + 2*lookEvery)
+	if got, err := wire.ParseGeneration(w.stored["c000"].Generation); err != nil || got.Epoch <= ahead.Epoch {
+		t.Errorf("the store has %v, %v", got, err)
+	}
+	if p := other.spread.places["c000"]; p.word == nil || p.by != holder.name || p.last.Epoch <= ahead.Epoch {
+		t.Errorf("the other goes by %v of %s", p.last, p.by)
+	}
+	other.spread.Forgotten("c000")
+	early := wire.Observed{Generation: "7.1", Leading: true}
+	if err := other.spread.Told("x", "c000", early); err != nil {
+		t.Fatal(err)
+	}
+	if p := other.spread.places["c000"]; p.by != "x" {
+		t.Error("the word after the object was deleted is not taken")
 	}
 }
 

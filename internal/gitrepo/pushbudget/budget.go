@@ -113,6 +113,8 @@ type Budget struct {
 	since  time.Time
 	waited time.Duration
 	kinds  map[string]uint64
+	// unshown are the pushes of the ledger that got an error: refused, or without an answer.
+	unshown uint64
 }
 
 // maxOwn bounds the commits that are remembered as pushed by this process.

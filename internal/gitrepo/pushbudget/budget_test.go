@@ -222,6 +222,25 @@ func TestPushesThatTheLedgerDoesNotShow(t *testing.T) {
 	}
 }
 
+// Pushes of the ledger that were refused or lost a race are pushes to the forge: other
+// replicas hear of them; those that went through the ledger shows.
+func TestRefusedPushesOfTheLedgerAreTold(t *testing.T) {
+	w := &watch{noon}
+	leader, next := idle(w, Limit{PerMinute: 6, Burst: 6}), idle(w, Limit{PerMinute: 6, Burst: 6})
+	to := &fake{errs: []error{errors.New("protected branch"), nil, errors.New("non-fast-forward")}}
+	r := leader.Remote(to, "ledger")
+	for range 3 {
+		_ = r.Push(t.Context(), []gitrepo.Command{{Ref: gitrepo.Branch("ledger")}}, nil)
+	}
+	if got := leader.Unshown(); to.sent != 3 || got != 2 {
+		t.Fatalf("of %d pushes, two of which were refused, %d are told", to.sent, got)
+	}
+	next.Elsewhere(int(leader.Unshown()))
+	if got := wait(next, w, Status); got != 20*time.Second {
+		t.Errorf("after two refused pushes of another replica status waits %s, want 20s", got)
+	}
+}
+
 // fake is a remote whose pushes end as they are told to.
 type fake struct {
 	errs []error

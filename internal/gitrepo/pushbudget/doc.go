@@ -20,6 +20,12 @@
 //     counts as used (Spent), because nobody knows what the one before it pushed beside
 //     the ledger, and commits of the fleet count that it did not push itself and that may
 //     not be paid for yet, by their dates (Follow).
+//   - What the ledger does not show, pushes of other refs and pushes of the ledger that
+//     were refused, lost a race or got no answer, each replica counts (Unshown) and the
+//     others hear with its next Heartbeat, ten seconds later at most (Elsewhere). What got
+//     no answer and is on the ledger counts twice there: too much, never too little. Until
+//     the next Heartbeat, and in daemons that share no store, such pushes count in their
+//     own process alone; a replica that begins to decide has no burst for that reason.
 //   - Status leaves the burst alone and Decision leaves half of it, so that Urgent
 //     always finds what they have not used.
 //   - What a forge asks for is obeyed: nothing is pushed before the time that it

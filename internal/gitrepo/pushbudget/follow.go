@@ -16,14 +16,15 @@ type History interface {
 }
 
 // Unshown is how many pushes this process has sent that the ledger does not show: proposals,
-// notes, refs of the market.
+// notes, refs of the market, and those of the ledger that were refused or lost a race. One
+// that got no answer and that the ledger has all the same is among them too.
 func (b *Budget) Unshown() int64 {
 	if b == nil {
 		return 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := int64(0)
+	n := int64(b.unshown) //nolint:gosec // nobody sends so many
 	for kind, sent := range b.kinds {
 		if kind != kindLedger {
 			n += int64(sent) //nolint:gosec // nobody sends so many

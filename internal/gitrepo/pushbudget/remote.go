@@ -54,13 +54,14 @@ func (r *remote) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (w
 
 // Push implements gitrepo.Remote.
 func (r *remote) Push(ctx context.Context, cmds []gitrepo.Command, pack []byte) error {
-	if err := r.b.enter(ctx, r.kind(cmds)); err != nil {
+	kind := r.kind(cmds)
+	if err := r.b.enter(ctx, kind); err != nil {
 		return err
 	}
 	start := r.b.opts.Now()
 	r.b.pushed(r.head(cmds))
 	err := r.to.Push(ctx, cmds, pack)
-	r.b.tookTo(r.b.opts.Now().Sub(start))
+	r.b.tookTo(r.b.opts.Now().Sub(start), err != nil && kind == kindLedger)
 	return err
 }
 
@@ -113,9 +114,13 @@ func (b *Budget) pushed(head tree.Hash) {
 	}
 }
 
-// tookTo notes how long a push took: the slow ones of late count.
-func (b *Budget) tookTo(took time.Duration) {
+// tookTo notes how long a push took: the slow ones of late count; and whether it was one of
+// the ledger that it does not show.
+func (b *Budget) tookTo(took time.Duration, unshown bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.took = max(took, b.took*7/8, 0)
+	if unshown {
+		b.unshown++
+	}
 }

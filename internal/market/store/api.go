@@ -64,6 +64,8 @@ type Watcher interface {
 	AdvertisementGone(provider string)
 	// Observation is there, or is another now.
 	Observation(o *marketcrd.Observation)
+	// ObservationGone: there is none of that cluster any more.
+	ObservationGone(cluster string)
 	// Heartbeat is there, or is another now.
 	Heartbeat(h *marketcrd.Heartbeat)
 	// HeartbeatGone: there is none of that replica any more.

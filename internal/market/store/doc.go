@@ -42,6 +42,12 @@
 //     Heartbeat: all is read again, what was known to be newer stays, and is written again
 //     with the next reports.
 //
+//   - A word of what is seen in a cluster that is older than the known one is a conflict
+//     that names that one's generation (StaleEpochError), so that whoever tells the truth goes
+//     above it with the next exchange, also above one that was forged or made by a clock
+//     ahead. An epoch more than a year ahead of this replica's clock is no word. What was seen
+//     is forgotten with its object.
+//
 //   - A replica that stops says so (Withdraw); one that misses a beat is got ready to be
 //     replaced (Beats) before it counts as gone.
 //

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
 )
@@ -228,13 +229,17 @@ const doubted = 3 * time.Second
 func (s *Shared) doubt(provider string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, noted := s.doubts[provider]; !noted && len(s.doubts) < maxDoubts {
-		s.doubts[provider] = s.opts.Now()
+	if _, noted := s.doubts[provider]; !noted && len(s.doubts) < maxDoubts && len(validation.IsDNS1123Subdomain(provider)) == 0 {
+		s.doubts[provider] = doubt{s.opts.Now(), s.opts.Now()}
 	}
 }
 
-// Bounds of doubts: how many are remembered, and how many are looked at each time.
-const maxDoubts, looksAtOnce = 20_000, 32
+// doubt is that an object is to be looked at, since when, and when it was looked at last.
+type doubt struct{ since, looked time.Time }
+
+// Bounds of doubts: how many are remembered and for how long, and how many are looked at
+// each time. What is still in doubt then is noted again with the next Heartbeat.
+const maxDoubts, looksAtOnce, doubtsFor = 20_000, 32, 10 * time.Minute
 
 // settleDoubts looks at objects that the watch has not told, or that could not be
 // read.
@@ -242,10 +247,13 @@ func (s *Shared) settleDoubts(ctx context.Context) {
 	s.mu.Lock()
 	now := s.opts.Now()
 	var due []string
-	for provider, since := range s.doubts {
-		if now.Sub(since) >= doubted && len(due) < looksAtOnce {
+	for provider, d := range s.doubts {
+		switch {
+		case now.Sub(d.since) >= doubtsFor:
+			delete(s.doubts, provider)
+		case now.Sub(d.looked) >= doubted && len(due) < looksAtOnce:
 			due = append(due, provider)
-			s.doubts[provider] = now
+			s.doubts[provider] = doubt{d.since, now}
 		}
 	}
 	s.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market"
 )
 
 // observedBy begins the name under which a Heartbeat tells that a cluster's agent
@@ -39,27 +40,37 @@ func (s *seen) last() wire.Generation {
 }
 
 // Observe implements Store. What has not changed is told by the next Heartbeat.
-func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observed) (taken bool, err error) {
+func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observed) error {
 	if cause := s.cutOff(); cause != nil {
-		return false, cause
+		return cause
 	}
 	if err := report.Check(); err != nil {
-		return false, fmt.Errorf("what is observed in %s: %w", cluster, err)
+		return fmt.Errorf("what is observed in %s: %w", cluster, err)
 	}
 	generation := generationOf(report, s.opts.Now())
 	if err := s.opts.Market.Check(cluster, generation, nil); err != nil {
-		return false, err
+		return err
 	}
 	report, digest, text, why, err := fitSeen(report)
 	if err != nil {
-		return false, err
+		return err
 	}
 	s.cut(cluster, why)
+	looked := false
 	for range attempts {
 		was := s.seenOf(cluster)
 		switch {
+		case was != nil && generation.Cmp(was.last()) < 0 && looked:
+			return &market.StaleEpochError{Last: was.last()}
 		case was != nil && generation.Cmp(was.last()) < 0:
-			return false, nil // a newer word is known: this one was held up
+			if err := s.mayLook(observedBy+cluster, "what is seen in "+cluster); err != nil {
+				return err
+			}
+			if err := s.rereadSeen(ctx, cluster); err != nil { // a watch may lag: the object itself tells
+				return failed(err)
+			}
+			looked = true
+			continue
 		case was != nil && digest == was.digest:
 			again := *was
 			again.latest = generation
@@ -67,13 +78,13 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 			s.seen[cluster] = &again
 			s.beats.hear(observedBy+cluster, generation)
 			s.mu.Unlock()
-			return true, nil
+			return nil
 		}
 		s.mu.Lock()
 		after := spend(s.paces.seen, cluster, seenPace, seenAtOnce, s.opts.Now())
 		s.mu.Unlock()
 		if after > 0 {
-			return false, &BusyError{Because: "what is seen in " + cluster + " changes too often", After: after}
+			return &BusyError{Because: "what is seen in " + cluster + " changes too often", After: after}
 		}
 		o := &marketcrd.Observation{Spec: marketcrd.ObservationSpec{
 			Generation: generation.String(), Replica: s.opts.Replica, ObservedAt: metav1.NewTime(s.opts.Now().UTC().Truncate(time.Second)),
@@ -88,14 +99,17 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 		switch {
 		case err == nil:
 			s.keepSeen(cluster, &seen{generation: generation, digest: digest, version: written.ResourceVersion, report: report})
-			return true, nil
+			return nil
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
-			s.rereadSeen(ctx, cluster)
+			if err := s.rereadSeen(ctx, cluster); err != nil {
+				return failed(err)
+			}
+			looked = true
 		default:
-			return false, failed(err)
+			return failed(err)
 		}
 	}
-	return false, &BusyError{Because: "other replicas are told of cluster " + cluster + " at the same time", After: time.Second}
+	return &BusyError{Because: "other replicas are told of cluster " + cluster + " at the same time", After: time.Second}
 }
 
 // generationOf orders a report; one of an older form by when it came.
@@ -139,16 +153,18 @@ func (s *Shared) keepSeen(cluster string, next *seen) bool {
 }
 
 // rereadSeen takes over what the store has now, and tells another replica's newer word:
-// the watch finds it known. What cannot be read is replaced by the next write.
-func (s *Shared) rereadSeen(ctx context.Context, cluster string) {
+// the watch finds it known. What cannot be read is replaced by the next write. What
+// Heartbeats said again of the same object stays known. The error says that the store
+// could not be asked.
+func (s *Shared) rereadSeen(ctx context.Context, cluster string) error {
 	o, err := s.opts.API.Observation(ctx, cluster)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return
+		return err
 	}
 	var next *seen
 	news := false
 	if err == nil {
-		if next, err = readSeen(o); err != nil {
+		if next, err = s.readSeen(o); err != nil {
 			next = &seen{version: o.ResourceVersion}
 		}
 		news = err == nil && o.Spec.Replica != s.opts.Replica
@@ -156,6 +172,9 @@ func (s *Shared) rereadSeen(ctx context.Context, cluster string) {
 	s.mu.Lock()
 	was := s.seen[cluster]
 	news = news && (was == nil || next.generation.Cmp(was.last()) > 0)
+	if was != nil && next != nil && was.version == next.version {
+		next.latest = was.latest
+	}
 	if next == nil {
 		delete(s.seen, cluster)
 	} else {
@@ -165,12 +184,17 @@ func (s *Shared) rereadSeen(ctx context.Context, cluster string) {
 	if news && s.listening() && s.opts.Observed != nil {
 		s.opts.Observed(o.Spec.Replica, cluster, next.report)
 	}
+	return nil
 }
 
-// readSeen reads an object of the store.
-func readSeen(o *marketcrd.Observation) (*seen, error) {
+// readSeen reads an object of the store. One whose epoch no clock can have made is no
+// word: nobody could go above it.
+func (s *Shared) readSeen(o *marketcrd.Observation) (*seen, error) {
 	generation, err := wire.ParseGeneration(o.Spec.Generation)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.opts.Market.Check(o.Name, generation, nil); err != nil {
 		return nil, err
 	}
 	text, err := unzip(o.Spec.Report, maxUnpacked)
@@ -194,7 +218,7 @@ func readSeen(o *marketcrd.Observation) (*seen, error) {
 // nobody's present word.
 func (w *watching) Observation(o *marketcrd.Observation) {
 	s := w.Shared
-	next, err := readSeen(o)
+	next, err := s.readSeen(o)
 	s.note("observation "+o.Name, err)
 	if err != nil {
 		return
@@ -204,8 +228,24 @@ func (w *watching) Observation(o *marketcrd.Observation) {
 	}
 }
 
+// ObservationGone implements Watcher: what was seen is forgotten, so that the next word is
+// written whatever its generation and whether or not it says the same.
+func (w *watching) ObservationGone(cluster string) {
+	s := w.Shared
+	s.mu.Lock()
+	delete(s.seen, cluster)
+	delete(s.beats.heard, observedBy+cluster)
+	s.mu.Unlock()
+	if s.opts.Unobserved != nil {
+		s.opts.Unobserved(cluster)
+	}
+}
+
 // again tells that another replica heard of a cluster again what the store has.
 func (s *Shared) again(replica, cluster string, generation wire.Generation) {
+	if s.opts.Market.Check(cluster, generation, nil) != nil {
+		return
+	}
 	s.mu.Lock()
 	o := s.seen[cluster]
 	known := o != nil && generation.Cmp(o.generation) >= 0

@@ -16,11 +16,11 @@ const (
 	prunedAtOnce = 100
 )
 
-// Prune deletes the Advertisement and the Observation of each cluster that is not known and
-// has not been for ten minutes of this replica's clock, if it decides, and forgets them. It is
-// called about once a minute while it is certain what is known: a cluster whose file cannot be
-// read is. The error says what could not be deleted; it is tried again.
+// Prune implements Store: it deletes the Advertisement and the Observation of each cluster that is not known and
+// has not been for ten minutes of this replica's clock, if it decides, and forgets them. A cluster
+// whose file cannot be read is known. The error says what could not be deleted.
 func (s *Shared) Prune(ctx context.Context, decides bool, known func(cluster string) bool) error {
+	s.opts.Market.Prune(known)
 	due := s.strangers(known)
 	var errs []error
 	for _, cluster := range due {
@@ -112,4 +112,5 @@ func (s *Shared) forget(cluster string) {
 	delete(s.paces.urgent, cluster)
 	delete(s.paces.seen, cluster)
 	delete(s.paces.looks, cluster)
+	delete(s.paces.looks, observedBy+cluster)
 }

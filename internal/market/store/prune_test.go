@@ -30,7 +30,7 @@ func TestPrune(t *testing.T) {
 	a, b := r.all[0], r.all[1]
 	for _, cluster := range []string{"paris", "oslo", "bern"} {
 		must(t, b.report(cluster, 7, 1, flavors(cluster, 8, 0)))
-		if _, err := b.store.Observe(t.Context(), cluster, wire.Observed{Generation: "7.1", Root: strings.Repeat("a", 40)}); err != nil {
+		if err := b.store.Observe(t.Context(), cluster, wire.Observed{Generation: "7.1", Root: strings.Repeat("a", 40)}); err != nil {
 			t.Fatal(err)
 		}
 	}

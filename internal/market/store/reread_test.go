@@ -50,11 +50,12 @@ func TestReread_TellsWhatIsSeen(t *testing.T) {
 		}
 		return out
 	}
-	if taken, err := b.store.Observe(t.Context(), "rome", word("7.3", root("b"))); !taken || err != nil {
-		t.Fatalf("taken %t: %v", taken, err)
+	if err := b.store.Observe(t.Context(), "rome", word("7.3", root("b"))); err != nil {
+		t.Fatal(err)
 	}
-	if taken, err := a.store.Observe(t.Context(), "rome", word("7.2", root("a"))); taken || err != nil {
-		t.Fatalf("the older word is taken %t: %v", taken, err)
+	var stale *market.StaleEpochError
+	if err := a.store.Observe(t.Context(), "rome", word("7.2", root("a"))); !errors.As(err, &stale) || stale.Last.N != 3 {
+		t.Fatalf("the older word: %v", err)
 	}
 	r.settle()
 	if len(a.seen) != 1 || a.seen[0] != "rome bb" {

@@ -43,6 +43,9 @@ type Options struct {
 	// Observed is told what another replica heard of a cluster, or sees there itself; nil:
 	// nobody.
 	Observed func(replica, cluster string, report wire.Observed)
+	// Unobserved is told that what was seen of a cluster is deleted: the next word counts
+	// whatever its generation; nil: nobody.
+	Unobserved func(cluster string)
 	// News is called when another replica knows of news of the fleet repo; nil: nobody.
 	News func()
 	// Observer may be nil.
@@ -83,7 +86,7 @@ type Shared struct {
 	lost map[string]bool
 	// doubts are providers of which an object could not be read, or another list is
 	// heard of than is known, since when; they are looked at again.
-	doubts map[string]time.Time
+	doubts map[string]doubt
 	// refused are objects whose last write was refused.
 	refused map[string]refusal
 	// cuts are clusters of which not all that is seen fits, with what was logged.
@@ -122,7 +125,7 @@ func NewShared(o Options) *Shared {
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]time.Time{}, refused: map[string]refusal{}, cuts: map[string]string{}, removed: map[string]time.Time{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]doubt{}, refused: map[string]refusal{}, cuts: map[string]string{}, removed: map[string]time.Time{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s
@@ -242,7 +245,7 @@ func (s *Shared) renew(ctx context.Context, r Report) error {
 	case l != nil && l.generation == r.Generation:
 		return s.heardHere(r.Cluster, l)
 	}
-	if err := s.mayLook(r.Cluster); err != nil {
+	if err := s.mayLook(r.Cluster, "the list of "+r.Cluster); err != nil {
 		return err
 	}
 	// A watch may lag: the object itself tells.
@@ -271,14 +274,15 @@ func (s *Shared) renew(ctx context.Context, r Report) error {
 // lookAgain is how often a provider's object is read for its reports, after looksFirst.
 const lookAgain, looksFirst = time.Second, 5
 
-// mayLook lets a provider's object be read for a report, or says when to come again.
-func (s *Shared) mayLook(provider string) error {
+// mayLook lets a cluster's object be read for a report, or says when to come again. what is
+// its name for people.
+func (s *Shared) mayLook(object, what string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if spend(s.paces.looks, provider, lookAgain, looksFirst, s.opts.Now()) == 0 {
+	if spend(s.paces.looks, object, lookAgain, looksFirst, s.opts.Now()) == 0 {
 		return nil
 	}
-	return &BusyError{Because: "the list of " + provider + " is looked for once a second", After: lookAgain}
+	return &BusyError{Because: what + " is looked for once a second", After: lookAgain}
 }
 
 func (s *Shared) isLost(provider string) bool {

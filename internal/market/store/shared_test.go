@@ -33,6 +33,7 @@ type replica struct {
 	store  *store.Shared
 	cut    bool
 	seen   []string
+	unseen []string
 	news   int
 }
 
@@ -59,7 +60,8 @@ func (r *replicas) start(name, life string) *replica {
 			}
 			one.seen = append(one.seen, cluster+" "+report.Root[:2])
 		},
-		News: func() { one.news++ },
+		Unobserved: func(cluster string) { one.unseen = append(one.unseen, cluster) },
+		News:       func() { one.news++ },
 	})
 	one.store.Follow(r.t.Context(), one.api.Follow)
 	r.all = append(r.all, one)
@@ -419,8 +421,7 @@ func TestObservations(t *testing.T) {
 	a, b, c := r.all[0], r.all[1], r.all[2]
 	say := func(one *replica, n int, root string) {
 		t.Helper()
-		_, err := one.store.Observe(t.Context(), "rome", wire.Observed{Generation: fmt.Sprintf("5.%d", n), Root: strings.Repeat(root, 20)})
-		must(t, err)
+		must(t, one.store.Observe(t.Context(), "rome", wire.Observed{Generation: fmt.Sprintf("5.%d", n), Root: strings.Repeat(root, 20)}))
 	}
 	take := func(one *replica) string {
 		out := strings.Join(one.seen, ",")
@@ -439,6 +440,10 @@ func TestObservations(t *testing.T) {
 	}
 	say(b, 4, "bb")
 	say(a, 3, "aa") // held up on its way, and a does not know yet
+	var stale *market.StaleEpochError
+	if err := a.store.Observe(t.Context(), "rome", wire.Observed{Generation: "5.3", Root: strings.Repeat("cc", 20)}); !errors.As(err, &stale) || stale.Last.N != 4 {
+		t.Errorf("an older word: %v", err)
+	}
 	r.tick(1)
 	if got := take(a) + "|" + take(b) + "|" + take(c); got != "rome bb||rome bb" {
 		t.Errorf("told out of order: %s", got)
@@ -653,3 +658,6 @@ func TestLive(t *testing.T) {
 		t.Error("who has read nothing knows who lives")
 	}
 }
+
+// clockOf is the clock of some replicas.
+func clockOf(r *replicas) func() time.Time { return func() time.Time { return r.now } }

@@ -16,9 +16,13 @@ type Store interface {
 	// *RefusedError, or a mistake in the report, which then leaves everything as it was.
 	Report(ctx context.Context, r Report) error
 	// Observe makes every replica know what the agent of a cluster sees of the
-	// manifests that it applies. taken is false for a word that was held up on its way.
-	// The errors are *BusyError, *CutError, *RefusedError, or a mistake in it.
-	Observe(ctx context.Context, cluster string, report wire.Observed) (taken bool, err error)
+	// manifests that it applies. The errors are *market.StaleEpochError where a newer word
+	// is known, *BusyError, *CutError, *RefusedError, or a mistake in it.
+	Observe(ctx context.Context, cluster string, report wire.Observed) error
+	// Prune forgets each cluster that is not known and has not been for ten minutes, and if
+	// this replica decides deletes what is kept of it. It is called about once a minute while
+	// it is certain what is known. An error is tried again.
+	Prune(ctx context.Context, decides bool, known func(cluster string) bool) error
 	// Run keeps the market in step with the store until the context ends.
 	Run(ctx context.Context) error
 	// Status is how the store does.
@@ -93,8 +97,15 @@ func (m *Memory) Report(_ context.Context, r Report) error {
 	return tell(m.Market, r, 0)
 }
 
-// Observe implements Store: there is nobody else to know it.
-func (m *Memory) Observe(context.Context, string, wire.Observed) (bool, error) { return true, nil }
+// Observe implements Store: there is nobody else to know it, and the last word counts
+// whatever its generation.
+func (m *Memory) Observe(context.Context, string, wire.Observed) error { return nil }
+
+// Prune implements Store.
+func (m *Memory) Prune(_ context.Context, _ bool, known func(cluster string) bool) error {
+	m.Market.Prune(known)
+	return nil
+}
 
 // Run implements Store: there is nothing to do.
 func (m *Memory) Run(ctx context.Context) error {

@@ -31,7 +31,7 @@ func (s *Shared) put(ctx context.Context, r Report, p packed) error {
 			case read:
 				return &market.StaleEpochError{Last: was.generation}
 			}
-			if err := s.mayLook(r.Cluster); err != nil {
+			if err := s.mayLook(r.Cluster, "the list of "+r.Cluster); err != nil {
 				return err
 			}
 			s.reread(ctx, r.Cluster)

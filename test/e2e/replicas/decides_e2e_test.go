@@ -30,7 +30,7 @@ var asking = map[string]string{
 // one that is gone runs out after 9 s, and a round follows.
 const takeover = 15 * time.Second
 
-// Who decides is killed, cut off from the API server, cut off from git: another one
+// Who decides is killed, cut off from the API server, cut off from git, frozen: another one
 // decides, in time, and each intent is decided once.
 func TestWhoDecides(t *testing.T) {
 	t.Parallel() // most of it is waiting
@@ -89,11 +89,25 @@ func TestWhoDecides(t *testing.T) {
 	}
 	ask("calm-again", takeover)
 
+	// It stands still, keeps its connections and answers nothing; when it goes on it has
+	// decided nothing meanwhile, and finds that another one does.
+	frozen := h.freeze(ctx)
+	ask("frozen", takeover)
+	fifth := h.decider(ctx, frozen)
+	if err := frozen.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitStore(ctx, h.all...)
+	if now := h.decider(ctx, nil); now != fifth {
+		t.Errorf("%s decides after the frozen one goes on, and %s did", now.Name, fifth.Name)
+	}
+	ask("goes-on", takeover)
+
 	log, err := env.Git(ctx, h.rig.Git.RepoDir(rig.Repo), "log", "--format=%s", rig.Ledger)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"calm", "killed", "cut-off", "no-git", "calm-again"} {
+	for _, name := range []string{"calm", "killed", "cut-off", "no-git", "calm-again", "frozen", "goes-on"} {
 		if n := strings.Count(log, "place vision/"+name+" "); n != 1 {
 			t.Errorf("%s was placed %d times:\n%s", name, n, log)
 		}
@@ -120,6 +134,25 @@ func (h *hub) decider(ctx context.Context, was *replica) *replica {
 		}
 	}
 	h.t.Fatal("nobody decides")
+	return nil
+}
+
+// freeze stops who decides, without ending it.
+func (h *hub) freeze(ctx context.Context) *replica {
+	h.t.Helper()
+	for range 10 {
+		r := h.decider(ctx, nil)
+		if err := r.Pause(); err != nil {
+			h.t.Fatal(err)
+		}
+		if h.decider(ctx, nil) == r { // it can give nothing up any more
+			return r
+		}
+		if err := r.Resume(); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.t.Fatal("who decides is another one each time")
 	return nil
 }
 

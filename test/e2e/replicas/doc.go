@@ -12,7 +12,9 @@
 //	    acknowledged, what is refused is said, nothing is placed on what was before, and all
 //	    goes on
 //	  - decides: who decides is killed, cut off from the API server, cut off from
-//	    git: another one decides in time, and each intent is decided once
+//	    git, frozen: another one decides in time, and each intent is decided once
+//	  - balanced: one replica has all agents and gives some away; what one certificate may
+//	    have holds behind the balancer
 //	  - skewed: a replica whose clock is an hour ahead serves agents and decides nothing
 //	  - delivers: each consumer has one replica that delivers to it, and all know what
 //	    it sees there; when it is killed another one takes the cluster over

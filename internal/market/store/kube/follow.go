@@ -31,7 +31,7 @@ func (a *API) Watch(ctx context.Context, w store.Watcher) error {
 	seen := &follower{
 		all: all, list: func() client.ObjectList { return &marketcrd.ObservationList{} },
 		tell: func(o any) { w.Observation(o.(*marketcrd.Observation)) }, //nolint:forcetypeassert // as above
-		gone: func(string) {},
+		gone: w.ObservationGone,
 	}
 	beats := &follower{
 		all: all, list: func() client.ObjectList { return &marketcrd.HeartbeatList{} },

@@ -46,6 +46,7 @@ type event struct {
 	seen *marketcrd.Observation
 	gone string // a replica's Heartbeat that was deleted
 	lost string // a provider's Advertisement that was
+	past string // a cluster's Observation that was
 }
 
 // API is one replica's way to the objects.
@@ -144,6 +145,8 @@ func (a *API) Deliver(most int) int {
 			w.Heartbeat(e.beat.DeepCopy())
 		case e.lost != "":
 			w.AdvertisementGone(e.lost)
+		case e.past != "":
+			w.ObservationGone(e.past)
 		default:
 			w.HeartbeatGone(e.gone)
 		}
@@ -301,6 +304,7 @@ func (a *API) DeleteObservation(_ context.Context, cluster, version string) erro
 			return store.ErrConflict
 		}
 		delete(o.seen, cluster)
+		o.log = append(o.log, event{past: cluster})
 		return nil
 	})
 }
@@ -404,6 +408,24 @@ func (o *Objects) Forge(ad *marketcrd.Advertisement) {
 	o.log = append(o.log, event{ad: ad.DeepCopy()})
 }
 
+// ForgeSeen puts an Observation there as somebody would who may write the objects.
+func (o *Objects) ForgeSeen(cluster string, g wire.Generation, report wire.Observed) {
+	text, err := json.Marshal(report)
+	if err != nil {
+		panic(err) // a report can be written
+	}
+	seen := &marketcrd.Observation{Spec: marketcrd.ObservationSpec{Generation: g.String(), Replica: "forged", Report: zip(text)}}
+	seen.Name = cluster
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen == nil {
+		o.seen = map[string]*marketcrd.Observation{}
+	}
+	seen.ResourceVersion = o.next()
+	o.seen[cluster] = seen
+	o.log = append(o.log, event{seen: seen.DeepCopy()})
+}
+
 // Wipe deletes all, as who deletes the namespace does.
 func (o *Objects) Wipe() {
 	o.mu.Lock()
@@ -413,6 +435,9 @@ func (o *Objects) Wipe() {
 	}
 	for name := range o.ads {
 		o.log = append(o.log, event{lost: name})
+	}
+	for name := range o.seen {
+		o.log = append(o.log, event{past: name})
 	}
 	o.ads, o.parts, o.beats, o.seen = nil, nil, nil, nil
 }

@@ -149,17 +149,7 @@ func (s *Set) review(ctx context.Context, name, branch string, wake <-chan struc
 				Forge: client, Source: source{s.opts.Keeper, name}, Common: s.opts.Common, View: s.opts.View, Branch: branch,
 				Poll: s.opts.Poll, Refresh: s.opts.Refresh, Speaks: s.opts.Speaks, Now: s.opts.Now, Log: log,
 			})
-			go func() {
-				for {
-					select {
-					case <-ctx.Done():
-						return
-					case <-wake:
-						r.Wake()
-					}
-				}
-			}()
-			if err := r.Run(ctx); err != nil {
+			if err := forwarding(ctx, wake, r.Wake, r.Run); err != nil {
 				log.Error("pull requests are not looked after any more", "error", err)
 			}
 			return
@@ -182,6 +172,25 @@ func (s *Set) review(ctx context.Context, name, branch string, wake <-chan struc
 		}
 		t.Stop()
 	}
+}
+
+// forwarding calls to for each wake while run runs, and returns when both have ended.
+func forwarding(ctx context.Context, wake <-chan struct{}, to func(), run func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-wake:
+				to()
+			}
+		}
+	})
+	return run(ctx)
 }
 
 // open makes the client of a source's forge.
