@@ -6,6 +6,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
@@ -39,6 +40,31 @@ func olderRules(w *draft.World) string {
 	return fmt.Sprintf("%d contracts were placed under older rules, and are kept on their terms", n)
 }
 
+// apartShown bounds how many intents are named whose replicas are in several domains.
+const apartShown = 20
+
+// apart names the intents whose replicas must share a domain and are in several, because
+// they were placed before that was asked.
+func apart(w *draft.World) (out []string) {
+	r := newRound(w)
+	for _, in := range w.Intents {
+		within, ok := r.WithinOf(in)
+		if !ok || !within.Required || len(out) == apartShown {
+			continue
+		}
+		at := map[string]bool{}
+		for _, c := range w.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name) {
+			if c.Status.Phase.Charged() {
+				at[r.DomainOf(c, within.By, within.Label)] = true
+			}
+		}
+		if len(at) > 1 {
+			out = append(out, fmt.Sprintf("%s/%s is in %d domains by %s, and its replicas share one (placement.within): what exists is kept where it is, and the next to be placed or moved goes to where most of it is", in.Metadata.Namespace, in.Metadata.Name, len(at), match.KindOf(within.By, within.Label)))
+		}
+	}
+	return out
+}
+
 // BeyondLimits names what exists beyond a limit of the fleet or of its tenant, because
 // that came later: it is kept to its end, and nothing new is placed. What was placed
 // under older rules is counted.
@@ -53,6 +79,7 @@ func BeyondLimits(w *draft.World) []string {
 	if text := olderRules(w); text != "" {
 		out = append(out, text)
 	}
+	out = append(out, apart(w)...)
 	for _, in := range w.Intents {
 		asks := int64(max(in.Spec.Replicas.Min, in.Spec.Replicas.Max))
 		if asks <= limits.Replicas {

@@ -41,8 +41,12 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 		b.seconds = int64(end.Sub(p.Now.Time).Seconds())
 	}
 	kinds := map[*match.Class]int32{}
+	out := func(s *place.Seat) bool {
+		return plain && place.Limited(s.Job) || s.At != nil && b.rowOf(s.At.Offer, plain) < 0
+	}
+	apart := p.apart(slices.DeleteFunc(slices.Clone(seats), out))
 	for _, s := range seats {
-		if plain && place.Limited(s.Job) || s.At != nil && b.rowOf(s.At.Offer, plain) < 0 {
+		if out(s) || apart[s.Job] {
 			continue
 		}
 		kind, known := kinds[s.Class]
@@ -70,7 +74,62 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 	}
 	b.group()
 	b.measure()
+	p.share(b)
 	return b
+}
+
+// apart are the jobs that share a domain and are not in the batch as a whole, or are in
+// several: they stay where they are.
+func (p *repairs) apart(seats []*place.Seat) map[*draft.Job]bool {
+	out := map[*draft.Job]bool{}
+	members := map[*draft.Job][]*place.Seat{}
+	for _, s := range seats {
+		members[s.Job] = append(members[s.Job], s)
+	}
+	for j, list := range members {
+		w, ok := p.Shares(j)
+		if !ok {
+			continue
+		}
+		placed, at := 0, map[string]bool{}
+		for _, s := range list {
+			if s.At != nil {
+				placed++
+				at[match.Domain(s.At.Offer, w.By, w.Label)] = true
+			}
+		}
+		whole := j.Gang() && (placed == 0 && len(j.Live) == 0 || placed == len(list)) && len(list) == int(j.Replicas())
+		out[j] = !whole || len(at) > 1 || at[""]
+	}
+	return out
+}
+
+// share writes down which groups share a domain, and which row is in which.
+func (p *repairs) share(b *problem) {
+	kinds := map[place.Within]int32{}
+	for i, s := range b.seats {
+		b.Seats[i].Shares = batch.Nowhere
+		w, ok := p.Shares(s.Job)
+		if !ok || b.Seats[i].Group < 0 {
+			continue
+		}
+		w.Required = false
+		at, known := kinds[w]
+		if !known {
+			at = int32(len(b.Domains)) //nolint:gosec // their number
+			kinds[w] = at
+			numbers, rows := map[string]int32{"": batch.Nowhere}, make([]int32, len(b.offers))
+			for r, o := range b.offers {
+				d := match.Domain(o, w.By, w.Label)
+				if _, seen := numbers[d]; !seen {
+					numbers[d] = int32(len(numbers)) //nolint:gosec // their number
+				}
+				rows[r] = numbers[d]
+			}
+			b.Domains = append(b.Domains, rows)
+		}
+		b.Seats[i].Shares = at
+	}
 }
 
 // accountOf is the account of a job's tenant.

@@ -40,25 +40,47 @@ type victimSearch struct {
 // placed, and asks in the end whether the whole would be.
 func (s *victimSearch) find() ([]*v1alpha1.Contract, []draft.Taken) {
 	for _, alt := range s.job.Alternatives() {
-		chosen := s.findBy(alt)
-		if len(chosen) == 0 {
-			continue
+		var found []victims
+		for _, q := range s.EachDomain(s.job, place.Rehearsal.By(alt), placesTried) {
+			chosen := s.findBy(q)
+			if len(chosen) == 0 {
+				continue
+			}
+			m := s.Mark()
+			s.Lend(chosen...)
+			places := s.dryRun(s.job)
+			s.Rollback(m)
+			if len(places) > 0 {
+				found = append(found, victims{chosen, places})
+			}
 		}
-		m := s.Mark()
-		s.Lend(chosen...)
-		places := s.dryRun(s.job)
-		s.Rollback(m)
-		if len(places) > 0 {
-			return chosen, places
+		if len(found) > 0 { // of equals the first
+			least := slices.MinFunc(found, func(a, b victims) int { return s.disturbs(a.chosen).compare(s.disturbs(b.chosen)) })
+			return least.chosen, least.places
 		}
 	}
 	return nil, nil
 }
 
-// findBy is find by one alternative, without the question whether the whole fits.
-func (s *victimSearch) findBy(alt v1alpha1.ResourceRequest) []*v1alpha1.Contract {
+// victims are contracts that give way, and the places that are free without them.
+type victims struct {
+	chosen []*v1alpha1.Contract
+	places []draft.Taken
+}
+
+// disturbs is what contracts that give way cost others.
+func (s *victimSearch) disturbs(chosen []*v1alpha1.Contract) disturbance {
+	d := disturbance{contracts: len(chosen), priority: -1, start: 1 << 62}
+	for _, c := range chosen {
+		d.priority, d.start = max(d.priority, s.Standing(c)), min(d.start, c.Spec.Term.Start.Unix())
+	}
+	return d
+}
+
+// findBy is find by one alternative in one domain, without the question whether the whole
+// fits.
+func (s *victimSearch) findBy(q place.Request) []*v1alpha1.Contract {
 	k := s.CopyOf(s.job)
-	q := place.Rehearsal.By(alt)
 	q.Loose = true
 	s.how, s.copied, s.chosen, s.tried = q, k, nil, map[*inventory.Offer]bool{}
 	m := s.Mark()
@@ -127,6 +149,7 @@ func (s *victimSearch) leastDisturbing() *victimSet {
 	k := s.copied
 	class := s.ClassFor(k, s.how, 0)
 	l := s.LimitsFor(k, s.how, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
+	l.Rules = s.SharedRules(k, s.how)
 	var best *victimSet
 	for i := range class.Candidates {
 		c := &class.Candidates[i]

@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesOrderedByAll
+const Rules = RulesWithin
 
 // The changes, by the number that they came with.
 const (
@@ -46,4 +46,7 @@ const (
 	// RulesGrowthApart: an offer that could grow an extended resource is not taken for one
 	// that lacks it because of which of the two is named first (package match).
 	RulesGrowthApart = 11
+	// RulesWithin: the replicas of an intent are kept in one domain (placement.within),
+	// those of a gang by default in one provider (package place).
+	RulesWithin = 12
 )

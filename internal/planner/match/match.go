@@ -274,17 +274,37 @@ func (m *Matcher) short(o *inventory.Offer, size quantity.Vector) string {
 	return ""
 }
 
-// Domain is where an offer is in a spread, "" when it states none. Zones
-// are distinguished by their region.
-func Domain(o *inventory.Offer, by string) string { return DomainAt(o.Provider, o.Location, by) }
+// Domain is where an offer is among domains of a kind, "" when it states none. Zones
+// are distinguished by their region. A flavor's own label goes before its cluster's, and
+// its values are of its provider alone, as racks are; those of a Cluster file are the
+// same for all.
+func Domain(o *inventory.Offer, by, label string) string {
+	if by != "label" {
+		return DomainAt(o.Cluster, o.Provider, o.Location, by, label)
+	}
+	if v, ok := o.Flavor.Spec.Labels[label]; ok {
+		if v == "" {
+			return ""
+		}
+		return o.Provider + "/" + v
+	}
+	return DomainAt(o.Cluster, o.Provider, o.Location, by, label)
+}
 
-// DomainAt is Domain of a provider that is somewhere.
-func DomainAt(provider string, at v1alpha1.Location, by string) string {
+// DomainAt is Domain of a provider that is somewhere; its cluster may be nil.
+func DomainAt(cluster *v1alpha1.Cluster, provider string, at v1alpha1.Location, by, label string) string {
 	switch by {
 	case "provider":
 		return provider
 	case "region":
 		return at.Region
+	case "network":
+		return at.Network
+	case "label":
+		if cluster == nil {
+			return ""
+		}
+		return cluster.Spec.Labels[label]
 	}
 	if at.Zone == "" || at.Region == "" || strings.HasPrefix(at.Zone, at.Region) {
 		return at.Zone

@@ -19,6 +19,10 @@ type Request struct {
 	// placed that belongs together; nil and "" for any.
 	Only     *inventory.Offer
 	provider string
+	// in is the domain of placement.within that is kept to.
+	in domainChoice
+	// shared is the domain that a unit of intents is being tried in, nil for any.
+	shared *withinRule
 	// part is the part of a replica that is placed, nil for a whole one. choice is what
 	// would do in place of the alternatives that the intent states, nil for those.
 	part   *portion
