@@ -302,6 +302,7 @@ type wholeSearch struct {
 type domainRoom struct {
 	domain         string
 	room           int
+	warm           int // of them by what is kept warm, which is quick
 	unasked, grown int // of them next to accelerators, and on what has to grow
 	vague          bool
 	score          float64
@@ -383,7 +384,11 @@ func (x *wholeSearch) first() string {
 	defer x.Rollback(m)
 	x.giveBack()
 	s := x.ClassFor(x.job, x.how, x.alt)
-	best, _ := x.limits(s).Best(s, x.thrifty)
+	l := x.limits(s)
+	best, _ := l.Best(s, x.thrifty)
+	if warm := (takeovers{x.Placer, x.job, x.how, s, l}); len(warm.all()) > 0 {
+		return ""
+	}
 	if best == nil || best.Offer.Growth != nil || best.Unasked || roomFor(best, x.n) < x.n {
 		return ""
 	}
@@ -444,13 +449,10 @@ func (x *wholeSearch) count() []domainRoom {
 			d.room = x.n // whether parts fit is tried
 		}
 	}
-	for _, pool := range x.warmJobs() {
-		for _, c := range pool.Live {
-			if o := x.OfferOf(c); o != nil && c.Spec.Consumer == x.job.Consumer && s.Of(o) != nil {
-				if d := of(o); d != nil {
-					d.room++
-				}
-			}
+	warm := takeovers{x.Placer, x.job, x.how, s, l}
+	for _, c := range warm.all() {
+		if d := of(c.cand.Offer); d != nil && d.room < x.n {
+			d.room, d.warm = d.room+1, d.warm+1
 		}
 	}
 	slices.SortFunc(fit, func(a, b *match.Candidate) int {
@@ -504,7 +506,7 @@ func compareRooms(a, b *domainRoom, thrifty bool) int {
 	if thrifty {
 		score, money = money, score
 	}
-	return cmp.Or(cmp.Compare(b.room, a.room), cmp.Compare(a.unasked, b.unasked), cmp.Compare(a.grown, b.grown), score, money, cmp.Compare(a.domain, b.domain))
+	return cmp.Or(cmp.Compare(b.room, a.room), cmp.Compare(b.warm, a.warm), cmp.Compare(a.unasked, b.unasked), cmp.Compare(a.grown, b.grown), score, money, cmp.Compare(a.domain, b.domain))
 }
 
 // failure is why no domain holds all replicas: as it is in the one that comes closest
@@ -529,7 +531,7 @@ func (x *wholeSearch) failure(tasks []draft.Task, old *v1alpha1.Contract) *draft
 			return nil
 		}
 		f = near
-		f.Code = lifecycle.CodeWithin
+		f.Code, f.Text = lifecycle.CodeWithin, f.Text[f.CountedIn(0).From:]
 		x.most = max(x.most, f.Done)
 	}
 	if x.n > 1 {
