@@ -41,12 +41,11 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 		b.seconds = int64(end.Sub(p.Now.Time).Seconds())
 	}
 	kinds := map[*match.Class]int32{}
-	out := func(s *place.Seat) bool {
-		return plain && place.Limited(s.Job) || s.At != nil && b.rowOf(s.At.Offer, plain) < 0
-	}
-	apart := p.apart(slices.DeleteFunc(slices.Clone(seats), out))
+	apart := p.apart(slices.DeleteFunc(slices.Clone(seats), func(s *place.Seat) bool { // those whose place cannot change
+		return plain && place.Limited(s.Job) || s.At != nil && (unusable(s.At.Offer, plain) || s.At.Vague || s.At.Unasked || s.At.FailsMoney != "" || s.At.Offer.Growth != nil)
+	}))
 	for _, s := range seats {
-		if out(s) || apart[s.Job] {
+		if apart[s.Job] || plain && place.Limited(s.Job) || s.At != nil && b.rowOf(s.At.Offer, plain) < 0 {
 			continue
 		}
 		kind, known := kinds[s.Class]
@@ -153,10 +152,15 @@ func (b *problem) charges(c *match.Candidate) [charged]int64 {
 
 // rowOf is the row of an offer, below 0 where nobody can be sent to.
 func (b *problem) rowOf(o *inventory.Offer, plain bool) int32 {
-	if plain && o.Cards() != nil || o.Overdrawn() >= 0 {
+	if unusable(o, plain) {
 		return -1
 	}
 	return b.index(o)
+}
+
+// unusable reports whether nobody can be sent to an offer.
+func unusable(o *inventory.Offer, plain bool) bool {
+	return plain && o.Cards() != nil || o.Overdrawn() >= 0
 }
 
 // index is an offer among the rows, with its mates.

@@ -239,10 +239,10 @@ func TestWithin_ALostReplicaIsReplacedInItsDomain(t *testing.T) {
 		lost := b.Contracts("vision/train")[2].Metadata.Name
 		b.W.ForceRelease = map[string]bool{lost: true}
 		b.Offer("oslo/h100", Capacity("gpu=24")).Tick(time.Minute)
-		p := b.Round()
+		b.Round()
 		b.W.ForceRelease = nil
 		b.Tick(time.Minute).Deliver().Round()
-		p = b.Tick(time.Minute).Deliver().Round()
+		p := b.Tick(time.Minute).Deliver().Round()
 		if got := domains(b, "vision/train", byFlavor); got != want {
 			t.Fatalf("room %t: %s, want %s\n%s", room, got, want, describe(p))
 		}

@@ -73,13 +73,12 @@ func (r *Placer) WithinOf(in *model.Intent) (w Within, ok bool) {
 	return w, true
 }
 
-// Shares is WithinOf for a job of which several replicas, or several intents, share a
-// domain.
+// Shares is WithinOf for a job of which several replicas, parts or intents share a domain.
 func (r *Placer) Shares(j *draft.Job) (w Within, ok bool) {
 	if w, ok = r.WithinOf(j.In); !ok {
 		return w, false
 	}
-	return w, j.Replicas() > 1 || len(j.Live) > 1 || len(r.Relations().Together[draft.KeyOfJob(j)]) > 0
+	return w, j.Replicas() > 1 || len(j.Live) > 1 || j.In.Spec.Split != nil || len(r.Relations().Together[draft.KeyOfJob(j)]) > 0
 }
 
 // domainChoice is which domain a request keeps to.
