@@ -193,7 +193,7 @@ func (r *consolidation) consolidateJob(j *draft.Job) bool {
 		j.Proposals = standingProposals(j)
 		return false
 	}
-	if w, shares := r.Shares(j); shares && (w.Required || r.Home(j, w) != "") {
+	if w, shares := place.Shares(&r.Placer, j); shares && (w.Required || place.Home(&r.Placer, j, w) != "") {
 		return (&together{r, j, w}).move()
 	}
 	return r.moveOne(j)
@@ -271,7 +271,7 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 	s := r.ClassFor(j, q, alt)
 	l := r.LimitsFor(j, q, s, match.SpendLimits{}, 0)
 	if among.how != nil {
-		l.Rules = r.SharedRules(j, q)
+		l.Rules = place.SharedRules(&r.Placer, j, q)
 	}
 	only, whole := among.only, among.how != nil
 	here := s.Of(o)

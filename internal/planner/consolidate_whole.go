@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
@@ -23,7 +24,7 @@ const domainsLooked = 8
 type together struct {
 	*consolidation
 	job    *draft.Job
-	within place.Within
+	within domain.Kind
 }
 
 // towards is where a contract of the job would go.

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 )
 
 // checkInvariants asks the finished plan, by other means than those that made
@@ -22,7 +23,7 @@ func (r *round) checkInvariants() {
 	for range 3 {
 		bad := violations(r.W, r.Plan, r.flavorsOf)
 		r.halfGangs(bad)
-		r.apartGangs(bad)
+		apartGangs(r, bad)
 		if len(bad) == 0 {
 			return
 		}
@@ -170,7 +171,7 @@ func (r *round) halfGangs(bad map[[2]string]string) {
 
 // apartGangs adds the intents whose replicas must share a domain and of which the plan
 // places some in another than the rest of them, unless they were in several before.
-func (r *round) apartGangs(bad map[[2]string]string) {
+func apartGangs(r *round, bad map[[2]string]string) {
 	placed := map[[2]string][]*v1alpha1.Contract{}
 	ends := map[string]bool{}
 	for i := range r.Plan.Contracts {
@@ -183,7 +184,7 @@ func (r *round) apartGangs(bad map[[2]string]string) {
 		}
 	}
 	for k, list := range placed {
-		w, ok := r.WithinOf(r.Find(k[0], k[1]))
+		w, ok := place.WithinOf(&r.Placer, r.Find(k[0], k[1]))
 		if !ok || !w.Required {
 			continue
 		}
@@ -193,6 +194,7 @@ func (r *round) apartGangs(bad map[[2]string]string) {
 				old[r.DomainOf(c, w.By, w.Label)] = true
 			}
 		}
+		delete(old, "") // outside of all counts for none
 		for _, c := range list {
 			d := r.DomainOf(c, w.By, w.Label)
 			if d == "" || len(old) > 0 && !old[d] {

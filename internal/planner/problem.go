@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -86,7 +87,7 @@ func (p *repairs) apart(seats []*place.Seat) map[*draft.Job]bool {
 		members[s.Job] = append(members[s.Job], s)
 	}
 	for j, list := range members {
-		w, ok := p.Shares(j)
+		w, ok := place.Shares(&p.Placer, j)
 		if !ok {
 			continue
 		}
@@ -105,10 +106,10 @@ func (p *repairs) apart(seats []*place.Seat) map[*draft.Job]bool {
 
 // share writes down which groups share a domain, and which row is in which.
 func (p *repairs) share(b *problem) {
-	kinds := map[place.Within]int32{}
+	kinds := map[domain.Kind]int32{}
 	for i, s := range b.seats {
 		b.Seats[i].Shares = batch.Nowhere
-		w, ok := p.Shares(s.Job)
+		w, ok := place.Shares(&p.Placer, s.Job)
 		if !ok || b.Seats[i].Group < 0 {
 			continue
 		}

@@ -139,6 +139,8 @@ func checkWithin(w planner.World, p *planner.Plan, after *ledger.Ledger, fail fu
 				before[d] = true
 			}
 		}
+		delete(before, "") // what was outside of all counts for none
+		delete(all, "")
 		if len(placed) == 0 || len(all) <= 1 {
 			continue
 		}

@@ -41,7 +41,7 @@ type victimSearch struct {
 func (s *victimSearch) find() ([]*v1alpha1.Contract, []draft.Taken) {
 	for _, alt := range s.job.Alternatives() {
 		var found []victims
-		for _, q := range s.EachDomain(s.job, place.Rehearsal.By(alt), placesTried) {
+		for _, q := range place.EachDomain(&s.Placer, s.job, place.Rehearsal.By(alt), placesTried) {
 			chosen := s.findBy(q)
 			if len(chosen) == 0 {
 				continue
@@ -149,7 +149,7 @@ func (s *victimSearch) leastDisturbing() *victimSet {
 	k := s.copied
 	class := s.ClassFor(k, s.how, 0)
 	l := s.LimitsFor(k, s.how, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
-	l.Rules = s.SharedRules(k, s.how)
+	l.Rules = place.SharedRules(&s.Placer, k, s.how)
 	var best *victimSet
 	for i := range class.Candidates {
 		c := &class.Candidates[i]

@@ -86,7 +86,7 @@ func relaxRule(x *place.Rules, spec *v1alpha1.IntentSpec, o *inventory.Offer, re
 // relaxWithin are the changes after which replicas that share a domain may be placed:
 // fewer of them, a wider domain, one that is only preferred.
 func (r *Explainer) relaxWithin(j *draft.Job, f *draft.Failure) (out []relaxation) {
-	w, ok := r.Shares(j)
+	w, ok := place.Shares(&r.Placer, j)
 	if !ok {
 		return nil
 	}

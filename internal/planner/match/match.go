@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -282,13 +283,35 @@ func Domain(o *inventory.Offer, by, label string) string {
 	if by != "label" {
 		return DomainAt(o.Cluster, o.Provider, o.Location, by, label)
 	}
-	if v, ok := o.Flavor.Spec.Labels[label]; ok {
-		if v == "" {
-			return ""
-		}
-		return o.Provider + "/" + v
+	return labelled(o.Flavor, o.Provider, label, DomainAt(o.Cluster, o.Provider, o.Location, by, label))
+}
+
+// labelled is the domain by a label of a flavor, otherwise where it has none.
+func labelled(f *v1alpha1.Flavor, provider, label, otherwise string) string {
+	switch v, ok := f.Spec.Labels[label]; {
+	case !ok:
+		return otherwise
+	case v == "":
+		return ""
+	default:
+		return provider + "/" + v
 	}
-	return DomainAt(o.Cluster, o.Provider, o.Location, by, label)
+}
+
+// DomainOf is Domain of an offer as the market has it, nil where there is none any more.
+func DomainOf(cluster *v1alpha1.Cluster, provider string, o *model.Offer, by, label string) string {
+	var at v1alpha1.Location
+	switch {
+	case o != nil:
+		at = o.Location
+	case cluster != nil:
+		at = cluster.Spec.Location
+	}
+	d := DomainAt(cluster, provider, at, by, label)
+	if o != nil && by == "label" {
+		return labelled(o.Flavor, provider, label, d)
+	}
+	return d
 }
 
 // DomainAt is Domain of a provider that is somewhere; its cluster may be nil.

@@ -2,6 +2,7 @@ package place
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -22,7 +23,7 @@ type Request struct {
 	// in is the domain of placement.within that is kept to.
 	in domainChoice
 	// shared is the domain that a unit of intents is being tried in, nil for any.
-	shared *withinRule
+	shared *domain.Rule
 	// part is the part of a replica that is placed, nil for a whole one. choice is what
 	// would do in place of the alternatives that the intent states, nil for those.
 	part   *portion

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -27,7 +28,7 @@ type Rules struct {
 	// Apart names, for a provider, the intent that must not be met there.
 	Apart map[string]string
 	// within are the domains that replicas share.
-	within []withinRule
+	within []domain.Rule
 	// only is the provider that a unit of intents is being tried on, "" for any.
 	only string
 }
@@ -45,7 +46,7 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 	p := &j.In.Spec.Placement
 	related := r.Relations()
 	k := draft.KeyOfJob(j)
-	within := r.withinRules(j, q, placed, except)
+	within := withinRules(r, j, q, placed, except)
 	if len(p.Spread) == 0 && q.provider == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.apart[k]) == 0 {
 		return nil
 	}
@@ -89,7 +90,7 @@ func (x *Rules) Breaks(o *inventory.Offer) string {
 		return match.ReqApart
 	}
 	for i := range x.within {
-		if x.within[i].breaks(o) {
+		if x.within[i].Breaks(o) {
 			return match.ReqWithin
 		}
 	}
@@ -118,8 +119,8 @@ func (x *Rules) Detail(o *inventory.Offer, req string) string {
 		return x.Apart[o.Provider] + " is on " + o.Provider
 	case match.ReqWithin:
 		for i := range x.within {
-			if x.within[i].breaks(o) {
-				return x.within[i].detail(o)
+			if x.within[i].Breaks(o) {
+				return x.within[i].Detail(o)
 			}
 		}
 	case match.ReqSpread:

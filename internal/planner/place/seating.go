@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
-	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // A gang that is spread by several keys may fit, and yet the best place of one
@@ -116,7 +116,7 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 			}
 		}
 		to := &x.cells[n]
-		to.room += roomFor(c, len(tasks)-to.room)
+		to.room += domain.RoomFor(c, len(tasks)-to.room)
 		if match.Before(c, to.best, thrifty) {
 			to.best = c
 		}
@@ -134,20 +134,6 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 		return 1
 	})
 	return x
-}
-
-// roomFor is how often a candidate's size fits its offer, n at the most. Cards
-// that are sold in parts may hold less.
-func roomFor(c *match.Candidate, n int) int { return timesIn(c, c.Offer.Free(), n) }
-
-// timesIn is how often a candidate's size goes into what there is, n at the most.
-func timesIn(c *match.Candidate, have quantity.Vector, n int) int {
-	for i, size := range c.Size {
-		if size > 0 {
-			n = int(min(int64(n), max(have.At(i), 0)/size))
-		}
-	}
-	return n
 }
 
 // find is the domains for each of n replicas, nil when there are none or they

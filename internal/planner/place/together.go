@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -175,7 +176,7 @@ func (u *unit) domainsOn(provider string, q Request) []Request {
 		return []Request{q}
 	}
 	for _, m := range u.jobs {
-		w, ok := u.WithinOf(m.In)
+		w, ok := WithinOf(u.Placer, m.In)
 		if !ok || !w.Required || w.By == "provider" {
 			continue
 		}
@@ -188,7 +189,7 @@ func (u *unit) domainsOn(provider string, q Request) []Request {
 		var out []Request
 		for _, d := range draft.SortedNames(seen) {
 			one := q
-			one.shared = &withinRule{Within: w, domain: d}
+			one.shared = &domain.Rule{Kind: w, Domain: d}
 			out = append(out, one)
 		}
 		return out[:min(len(out), domainsTried)]

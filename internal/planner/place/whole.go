@@ -5,42 +5,40 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
-// What moves as a whole (placement.within).
-
 // fillWhole does all of a job's tasks in one domain where nothing of it stays where it
 // is, or where it changed so that its domain no longer holds all. It reports whether that
 // is done; else how the tasks are done one by one.
-func (r *Placer) fillWhole(j *draft.Job, q Request) (Request, bool) {
-	w, ok := r.Shares(j)
+func fillWhole(r *Placer, j *draft.Job, q Request) (Request, bool) {
+	w, ok := Shares(r, j)
 	if !ok || q.in.how != keepsHome || len(j.Live) == 0 {
 		return q, false
 	}
 	switch {
-	case r.allLeave(j):
-		if r.fillInOne(j, q, w) {
+	case allLeave(r, j):
+		if fillInOne(r, j, q, w) {
 			return q, true
 		}
 		if w.Required {
-			q.in = domainChoice{how: isNowhere, said: fmt.Sprintf("no %s has room for all %s", w.kind(), Replicas(replicasOf(j.Tasks)))}
+			q.in = domainChoice{how: isNowhere, said: fmt.Sprintf("no %s has room for all %s", w.String(), Replicas(j.Concerned()))}
 		}
-	case w.Required && j.Gang() && j.In.Spec.Update == nil && allChange(j):
+	case w.Required && j.Gang() && j.In.Spec.Update == nil && j.AllChanges():
 		inPlace := func() bool {
-			r.fillEach(j, q)
+			fillEach(r, j, q)
 			return len(j.Tasks) == 0
 		}
-		return q, r.Try(inPlace) || r.fillInOne(j, q, w)
+		return q, r.Try(inPlace) || fillInOne(r, j, q, w)
 	}
 	return q, false
 }
 
 // allLeave reports whether all that a job has goes elsewhere if it can.
-func (r *Placer) allLeave(j *draft.Job) bool {
-	leaves := r.leaving(j)
+func allLeave(r *Placer, j *draft.Job) bool {
+	leaves := leaving(r, j)
 	for _, c := range j.Live {
 		if !leaves[c] {
 			return false
@@ -49,37 +47,8 @@ func (r *Placer) allLeave(j *draft.Job) bool {
 	return true
 }
 
-// allChange reports whether all that a job has is changed with its intent.
-func allChange(j *draft.Job) bool {
-	changes := map[*v1alpha1.Contract]bool{}
-	remade := map[int32]bool{}
-	for i := range j.Tasks {
-		switch t := &j.Tasks[i]; t.Kind {
-		case draft.TaskAdapt:
-			changes[t.Old] = true
-		case draft.TaskRemake:
-			remade[t.Replica] = true
-		}
-	}
-	for _, c := range j.Live {
-		if !changes[c] && !remade[c.Spec.Intent.Replica] {
-			return false
-		}
-	}
-	return true
-}
-
-// replicasOf is of how many replicas tasks are.
-func replicasOf(tasks []draft.Task) int {
-	seen := map[int32]bool{}
-	for i := range tasks {
-		seen[tasks[i].Replica] = true
-	}
-	return len(seen)
-}
-
 // fillInOne does all of a job's tasks in the best domain that holds all, or nothing.
-func (r *Placer) fillInOne(j *draft.Job, q Request, w Within) bool {
+func fillInOne(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
 	tasks := j.Tasks
 	for alt := range q.alternatives(j) {
 		x := wholeSearch{Placer: r, job: j, how: r.For(j, q, len(tasks), j.Live...), within: w, alt: alt, n: len(tasks), going: j.Live}
@@ -87,7 +56,7 @@ func (r *Placer) fillInOne(j *draft.Job, q Request, w Within) bool {
 			in.spending, in.Unasked = q.spending, q.Unasked
 			return r.Try(func() bool {
 				r.EditJob(j)
-				r.fillEach(j, in)
+				fillEach(r, j, in)
 				return len(j.Tasks) == 0
 			})
 		}) {
@@ -99,27 +68,27 @@ func (r *Placer) fillInOne(j *draft.Job, q Request, w Within) bool {
 
 // fillShared places replicas that have nothing one by one in the domain with room for
 // the most of them. done: else it is the caller's to place them.
-func (r *Placer) fillShared(j *draft.Job, q Request, news []draft.Task) (left []draft.Task, done bool) {
-	w, ok := r.Shares(j)
-	if !ok || q.in.how != keepsHome || r.home(j, w, nil, nil) != "" {
+func fillShared(r *Placer, j *draft.Job, q Request, news []draft.Task) (left []draft.Task, done bool) {
+	w, ok := Shares(r, j)
+	if !ok || q.in.how != keepsHome || home(r, j, w, nil, nil) != "" {
 		return nil, false
 	}
 	for alt := range q.alternatives(j) {
 		x := wholeSearch{Placer: r, job: j, how: r.For(j, q, len(news)), within: w, alt: alt, n: len(news)}
 		tried := 0
 		for _, d := range x.count() {
-			if tried++; d.room == 0 || tried > domainsTried {
+			if tried++; d.Room == 0 || tried > domainsTried {
 				break
 			}
 			before := len(j.Open)
-			left = r.fillOneByOne(j, q.Keeping(d.domain), news)
+			left = fillOneByOne(r, j, q.Keeping(d.Domain), news)
 			if len(left) == len(news) {
 				j.Open = j.Open[:before]
 				continue
 			}
 			if len(left) > 0 && !w.Required {
 				j.Open = j.Open[:before]
-				left = r.fillOneByOne(j, q.anywhere(), left)
+				left = fillOneByOne(r, j, q.anywhere(), left)
 			}
 			return left, true
 		}
@@ -130,22 +99,22 @@ func (r *Placer) fillShared(j *draft.Job, q Request, news []draft.Task) (left []
 // EachDomain are the requests for a job that must share a domain and has none yet, one
 // for each of at most so many domains that could hold all of it if nothing else was
 // there, those with the most room first; the request itself for other jobs.
-func (r *Placer) EachDomain(j *draft.Job, q Request, most int) []Request {
-	w, ok := r.Shares(j)
-	if !ok || !w.Required || q.in.how != keepsHome || len(j.Tasks) < 2 || r.home(j, w, nil, nil) != "" {
+func EachDomain(r *Placer, j *draft.Job, q Request, most int) []Request {
+	w, ok := Shares(r, j)
+	if !ok || !w.Required || q.in.how != keepsHome || len(j.Tasks) < 2 || home(r, j, w, nil, nil) != "" {
 		return []Request{q}
 	}
 	x := wholeSearch{Placer: r, job: j, how: r.For(j, q, len(j.Tasks)), within: w, n: len(j.Tasks)}
 	room := map[string]int{}
 	for _, d := range x.count() {
-		room[d.domain] = d.room
+		room[d.Domain] = d.Room
 	}
 	whole := map[string]int{}
 	s := r.ClassFor(j, q, 0)
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		if d := match.Domain(c.Offer, w.By, w.Label); d != "" && c.FailsMoney == "" {
-			whole[d] += timesIn(c, c.Offer.Capacity, x.n-min(whole[d], x.n))
+			whole[d] += domain.TimesIn(c, c.Offer.Capacity, x.n-min(whole[d], x.n))
 		}
 	}
 	list := draft.SortedNames(whole)
@@ -159,8 +128,8 @@ func (r *Placer) EachDomain(j *draft.Job, q Request, most int) []Request {
 }
 
 // SharedRules are the rules on the domain that a job's replicas share alone, nil for none.
-func (r *Placer) SharedRules(j *draft.Job, q Request) *Rules {
-	if within := r.withinRules(j, q, nil, nil); len(within) > 0 {
+func SharedRules(r *Placer, j *draft.Job, q Request) *Rules {
+	if within := withinRules(r, j, q, nil, nil); len(within) > 0 {
 		return &Rules{within: within}
 	}
 	return nil
@@ -168,7 +137,7 @@ func (r *Placer) SharedRules(j *draft.Job, q Request) *Rules {
 
 // Home is the domain in which all that a job has is; "" where it is in several, or in
 // none.
-func (r *Placer) Home(j *draft.Job, w Within) string {
+func Home(r *Placer, j *draft.Job, w domain.Kind) string {
 	home := ""
 	for i, c := range j.Live {
 		d := r.DomainOf(c, w.By, w.Label)

@@ -1,12 +1,12 @@
 package place
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
@@ -33,49 +33,18 @@ import (
 // alternative.
 const domainsTried = 32
 
-// Within is the kind of domain that replicas share.
-type Within struct {
-	By, Label string
-	Required  bool
-}
-
-// kind is the kind of domain for people.
-func (w *Within) kind() string { return match.KindOf(w.By, w.Label) }
-
 // WithinOf is the kind of domain that an intent's replicas share; false where they may be
 // anywhere.
-func (r *Placer) WithinOf(in *model.Intent) (w Within, ok bool) {
-	if in == nil || !r.By(draft.RulesWithin) || in.Metadata.Namespace == v1alpha1.FleetTenant {
+func WithinOf(r *Placer, in *model.Intent) (w domain.Kind, ok bool) {
+	if !r.By(draft.RulesWithin) {
 		return w, false
 	}
-	p := &in.Spec.Placement
-	if own := p.Within; own != nil {
-		return Within{own.By, own.Label, own.Policy != v1alpha1.WithinPreferred}, own.Policy != v1alpha1.WithinNone && own.By != ""
-	}
-	w = Within{By: "provider", Required: true}
-	if d := r.Fleet.Defaults.Within; d != nil {
-		w = Within{d.By, d.Label, d.Policy != v1alpha1.WithinPreferred}
-		if d.Policy == v1alpha1.WithinNone || d.By == "" {
-			return w, false
-		}
-	}
-	if in.Spec.Gang != nil && !*in.Spec.Gang {
-		return w, false
-	}
-	for i := range p.Spread {
-		if p.Spread[i].Contradicts(w.By, w.Label) {
-			return w, false
-		}
-	}
-	if in.Spec.Gang == nil || len(p.Spread) > 0 || in.Spec.Split != nil {
-		w.Required = false
-	}
-	return w, true
+	return domain.Of(r.Fleet, in)
 }
 
 // Shares is WithinOf for a job of which several replicas, parts or intents share a domain.
-func (r *Placer) Shares(j *draft.Job) (w Within, ok bool) {
-	if w, ok = r.WithinOf(j.In); !ok {
+func Shares(r *Placer, j *draft.Job) (w domain.Kind, ok bool) {
+	if w, ok = WithinOf(r, j.In); !ok {
 		return w, false
 	}
 	return w, j.Replicas() > 1 || len(j.Live) > 1 || j.In.Spec.Split != nil || len(r.Relations().Together[draft.KeyOfJob(j)]) > 0
@@ -98,46 +67,21 @@ const (
 	isNowhere                // nothing is placed: there is none for all
 )
 
-// withinRule is one rule on the domain of a replica.
-type withinRule struct {
-	Within
-	// domain is the one, "" for any.
-	domain string
-	// nowhere: there is none for all. said is why.
-	nowhere bool
-	said    string
-}
-
-func (x *withinRule) breaks(o *inventory.Offer) bool {
-	d := match.Domain(o, x.By, x.Label)
-	return x.nowhere || d == "" || x.domain != "" && d != x.domain
-}
-
-func (x *withinRule) detail(o *inventory.Offer) string {
-	switch {
-	case x.said != "":
-		return x.said
-	case match.Domain(o, x.By, x.Label) == "":
-		return "it has no " + x.kind()
-	}
-	return "its replicas share " + x.kind() + " " + x.domain
-}
-
 // withinRules are the rules on the domain of one more replica of a job.
-func (r *Placer) withinRules(j *draft.Job, q Request, placed, except []*v1alpha1.Contract) (out []withinRule) {
-	own, ok := r.WithinOf(j.In)
+func withinRules(r *Placer, j *draft.Job, q Request, placed, except []*v1alpha1.Contract) (out []domain.Rule) {
+	own, ok := WithinOf(r, j.In)
 	switch {
 	case !ok:
 	case q.in.how == isNowhere:
-		out = append(out, withinRule{Within: own, nowhere: true, said: q.in.said})
+		out = append(out, domain.Rule{Kind: own, Nowhere: true, Said: q.in.said})
 	case q.in.how == keepsOne:
-		out = append(out, withinRule{Within: own, domain: q.in.domain})
+		out = append(out, domain.Rule{Kind: own, Domain: q.in.domain})
 	case q.in.how == keepsHome && own.Required:
-		rule := withinRule{Within: own}
-		if _, shares := r.Shares(j); shares {
-			rule.domain = r.home(j, own, placed, except)
+		rule := domain.Rule{Kind: own}
+		if _, shares := Shares(r, j); shares {
+			rule.Domain = home(r, j, own, placed, except)
 		}
-		if rule.domain != "" || own.By != "provider" {
+		if rule.Domain != "" || own.By != "provider" {
 			out = append(out, rule)
 		}
 	}
@@ -145,12 +89,12 @@ func (r *Placer) withinRules(j *draft.Job, q Request, placed, except []*v1alpha1
 		out = append(out, *q.shared)
 	}
 	for _, name := range r.Relations().Together[draft.KeyOfJob(j)] {
-		w, is := r.WithinOf(r.Find(j.TenantName, name))
+		w, is := WithinOf(r, r.Find(j.TenantName, name))
 		if !is || !w.Required || ok && own.Required && w.By == own.By && w.Label == own.Label {
 			continue
 		}
-		if at := r.home(j, w, placed, except); at != "" {
-			out = append(out, withinRule{Within: w, domain: at})
+		if at := home(r, j, w, placed, except); at != "" {
+			out = append(out, domain.Rule{Kind: w, Domain: at})
 		}
 	}
 	return out
@@ -158,15 +102,13 @@ func (r *Placer) withinRules(j *draft.Job, q Request, placed, except []*v1alpha1
 
 // home is the domain in which most of what stays of a job and of those that it is
 // together with is, the first by name of several; "" for none.
-func (r *Placer) home(j *draft.Job, w Within, placed, except []*v1alpha1.Contract) string {
+func home(r *Placer, j *draft.Job, w domain.Kind, placed, except []*v1alpha1.Contract) string {
 	count := map[string]int{}
 	add := func(c *v1alpha1.Contract) {
-		if d := r.DomainOf(c, w.By, w.Label); d != "" {
-			count[d]++
-		}
+		count[r.DomainOf(c, w.By, w.Label)]++
 	}
 	stays := func(k *draft.Job, list []*v1alpha1.Contract) {
-		leaves := r.leaving(k)
+		leaves := leaving(r, k)
 		for _, c := range list {
 			if !leaves[c] && !slices.Contains(except, c) {
 				add(c)
@@ -191,17 +133,11 @@ func (r *Placer) home(j *draft.Job, w Within, placed, except []*v1alpha1.Contrac
 		})
 		stays(k, list)
 	}
-	best := ""
-	for d, n := range count {
-		if best == "" || n > count[best] || n == count[best] && d < best {
-			best = d
-		}
-	}
-	return best
+	return domain.Home(count)
 }
 
 // leaving are the contracts of a job that go elsewhere if they can; nil has none.
-func (r *Placer) leaving(j *draft.Job) map[*v1alpha1.Contract]bool {
+func leaving(r *Placer, j *draft.Job) map[*v1alpha1.Contract]bool {
 	if j == nil || r.IsNothing(j.Tasks) {
 		return nil
 	}
@@ -226,21 +162,21 @@ func (r *Placer) leaving(j *draft.Job) map[*v1alpha1.Contract]bool {
 }
 
 // attemptBy tries one alternative, in one domain where the job's replicas share one.
-func (r *Placer) attemptBy(j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, alt int) *draft.Failure {
-	w, ok := r.Shares(j)
+func attemptBy(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, alt int) *draft.Failure {
+	w, ok := Shares(r, j)
 	if !ok || q.in.how != keepsHome {
-		return r.attemptIn(j, q, tasks, old, alt)
+		return attemptIn(r, j, q, tasks, old, alt)
 	}
-	if at := r.home(j, w, nil, []*v1alpha1.Contract{old}); at != "" {
-		f := r.attemptIn(j, q.Keeping(at), tasks, old, alt)
+	if at := home(r, j, w, nil, []*v1alpha1.Contract{old}); at != "" {
+		f := attemptIn(r, j, q.Keeping(at), tasks, old, alt)
 		if f == nil {
 			return nil
 		}
 		if w.Required {
-			f.Closest = fmt.Sprintf("%s %s, which its replicas share, has no room for %s more", w.kind(), at, more(len(tasks)))
+			f.Closest = fmt.Sprintf("%s %s, which its replicas share, has no room for %s more", w.String(), at, more(len(tasks)))
 			return f
 		}
-		return r.attemptIn(j, q.anywhere(), tasks, old, alt)
+		return attemptIn(r, j, q.anywhere(), tasks, old, alt)
 	}
 	x := wholeSearch{Placer: r, job: j, how: q, within: w, alt: alt, n: len(tasks)}
 	if !q.Unasked {
@@ -253,7 +189,7 @@ func (r *Placer) attemptBy(j *draft.Job, q Request, tasks []draft.Task, old *v1a
 		return nil
 	}
 	if !w.Required {
-		return r.attemptIn(j, q.anywhere(), tasks, old, alt)
+		return attemptIn(r, j, q.anywhere(), tasks, old, alt)
 	}
 	return x.failure(tasks, old)
 }
@@ -282,12 +218,12 @@ type wholeSearch struct {
 	*Placer
 	job    *draft.Job
 	how    Request
-	within Within
+	within domain.Kind
 	alt, n int
 	// going are contracts that are given back meanwhile.
 	going []*v1alpha1.Contract
 	// rooms are the domains as they were counted, the best first.
-	rooms []domainRoom
+	rooms []domain.Room
 	// most is how many replicas could be placed in closest, of those that were tried.
 	most    int
 	closest string
@@ -295,17 +231,6 @@ type wholeSearch struct {
 	thrifty bool
 	// taken is the domain that was taken.
 	taken string
-}
-
-// domainRoom is what a domain comes to for replicas, counted offer by offer.
-type domainRoom struct {
-	domain         string
-	room           int
-	warm           int // of them by what is kept warm, which is quick
-	unasked, grown int // of them next to accelerators, and on what has to grow
-	vague          bool
-	score          float64
-	price          int64
 }
 
 // each calls f with the request for each domain that may hold all, the best first, until
@@ -330,10 +255,10 @@ func (x *wholeSearch) each(f func(Request) bool) bool {
 			return true
 		}
 		for _, d := range x.count() {
-			if d.room < x.n || tried == domainsTried {
+			if d.Room < x.n || tried == domainsTried {
 				break
 			}
-			if d.domain != first && try(d.domain) {
+			if d.Domain != first && try(d.Domain) {
 				return true
 			}
 		}
@@ -365,7 +290,7 @@ func (x *wholeSearch) attempt(in Request, tasks []draft.Task, old *v1alpha1.Cont
 func (x *wholeSearch) text(domain string) string {
 	n := 1
 	for _, d := range x.count() {
-		if d.domain != domain && d.room >= x.n {
+		if d.Domain != domain && d.Room >= x.n {
 			n++
 		}
 	}
@@ -373,7 +298,7 @@ func (x *wholeSearch) text(domain string) string {
 	if n > 1 {
 		of = fmt.Sprintf(", chosen of %d with room for all", n)
 	}
-	return fmt.Sprintf("all in %s %s%s", x.within.kind(), domain, of)
+	return fmt.Sprintf("all in %s %s%s", x.within.String(), domain, of)
 }
 
 // first is the domain of the best offer, if that has room for all: none can be better.
@@ -388,7 +313,7 @@ func (x *wholeSearch) first() string {
 	if warm := (takeovers{x.Placer, x.job, x.how, s, l}); len(warm.all()) > 0 {
 		return ""
 	}
-	if best == nil || best.Offer.Growth != nil || best.Unasked || roomFor(best, x.n) < x.n {
+	if best == nil || best.Offer.Growth != nil || best.Unasked || domain.RoomFor(best, x.n) < x.n {
 		return ""
 	}
 	return match.Domain(best.Offer, x.within.By, x.within.Label)
@@ -412,7 +337,7 @@ func (x *wholeSearch) limits(s *match.Class) *Limits {
 }
 
 // count counts the domains, those with room for all first, of them the best.
-func (x *wholeSearch) count() []domainRoom {
+func (x *wholeSearch) count() []domain.Room {
 	m := x.Mark()
 	defer x.Rollback(m)
 	x.giveBack()
@@ -422,7 +347,7 @@ func (x *wholeSearch) count() []domainRoom {
 	var fit []*match.Candidate
 	at := map[string]int{}
 	x.rooms = nil
-	of := func(o *inventory.Offer) *domainRoom {
+	of := func(o *inventory.Offer) *domain.Room {
 		d := match.Domain(o, x.within.By, x.within.Label)
 		if d == "" {
 			return nil
@@ -430,7 +355,7 @@ func (x *wholeSearch) count() []domainRoom {
 		i, known := at[d]
 		if !known {
 			i = len(x.rooms)
-			at[d], x.rooms = i, append(x.rooms, domainRoom{domain: d})
+			at[d], x.rooms = i, append(x.rooms, domain.Room{Domain: d})
 		}
 		return &x.rooms[i]
 	}
@@ -445,13 +370,13 @@ func (x *wholeSearch) count() []domainRoom {
 		case c.Fails == "":
 			fit = append(fit, c)
 		case split:
-			d.room = x.n // whether parts fit is tried
+			d.Room = x.n // whether parts fit is tried
 		}
 	}
 	warm := takeovers{x.Placer, x.job, x.how, s, l}
 	for _, c := range warm.all() {
-		if d := of(c.cand.Offer); d != nil && d.room < x.n {
-			d.room, d.warm = d.room+1, d.warm+1
+		if d := of(c.cand.Offer); d != nil && d.Room < x.n {
+			d.Room, d.Warm = d.Room+1, d.Warm+1
 		}
 	}
 	slices.SortFunc(fit, func(a, b *match.Candidate) int {
@@ -462,50 +387,16 @@ func (x *wholeSearch) count() []domainRoom {
 	})
 	for _, c := range fit {
 		d := of(c.Offer)
-		n := min(roomFor(c, x.n), x.n-d.room)
+		n := min(domain.RoomFor(c, x.n), x.n-d.Room)
 		if split {
-			d.room, n = x.n, 1
+			d.Room, n = x.n, 1
 		}
 		if n > 0 {
-			d.add(c, n)
+			d.Add(c, n)
 		}
 	}
-	slices.SortFunc(x.rooms, func(a, b domainRoom) int { return compareRooms(&a, &b, x.thrifty) })
+	slices.SortFunc(x.rooms, func(a, b domain.Room) int { return domain.Compare(&a, &b, x.thrifty) })
 	return x.rooms
-}
-
-// add counts n replicas on a candidate.
-func (d *domainRoom) add(c *match.Candidate, n int) {
-	d.room += n
-	if c.Unasked {
-		d.unasked += n
-	}
-	if c.Offer.Growth != nil {
-		exist := 0
-		for sum := c.Size.Clone(); exist < n && !c.Offer.Scales(sum); exist++ {
-			sum = sum.Add(c.Size)
-		}
-		d.grown += n - exist
-	}
-	d.vague = d.vague || c.Vague
-	d.score += float64(c.Score * float64(n)) // not fused with the sum
-	d.price += int64(c.Quote.Most()) * int64(n)
-}
-
-// compareRooms puts the domain with more room first, of those with as much the better.
-func compareRooms(a, b *domainRoom, thrifty bool) int {
-	vague := func(d *domainRoom) int {
-		if d.vague {
-			return 1
-		}
-		return 0
-	}
-	money := cmp.Or(cmp.Compare(vague(a), vague(b)), cmp.Compare(a.price, b.price))
-	score := cmp.Compare(b.score, a.score)
-	if thrifty {
-		score, money = money, score
-	}
-	return cmp.Or(cmp.Compare(b.room, a.room), cmp.Compare(b.warm, a.warm), cmp.Compare(a.unasked, b.unasked), cmp.Compare(a.grown, b.grown), score, money, cmp.Compare(a.domain, b.domain))
 }
 
 // failure is why no domain holds all replicas: as it is in the one that comes closest
@@ -514,11 +405,11 @@ func (x *wholeSearch) failure(tasks []draft.Task, old *v1alpha1.Contract) *draft
 	apart := x.how.anywhere()
 	apart.Unasked = true
 	m := x.Mark()
-	f := x.attemptIn(x.job, apart, tasks, old, x.alt)
+	f := attemptIn(x.Placer, x.job, apart, tasks, old, x.alt)
 	x.Rollback(m)
 	for i := range x.count() {
-		if d := &x.rooms[i]; d.room > x.most && (d.room < x.n || x.closest == "") {
-			x.most, x.closest = d.room, d.domain
+		if d := &x.rooms[i]; d.Room > x.most && (d.Room < x.n || x.closest == "") {
+			x.most, x.closest = d.Room, d.Domain
 		}
 	}
 	if x.closest == "" || f != nil && outOfMoney(f) {
@@ -534,9 +425,9 @@ func (x *wholeSearch) failure(tasks []draft.Task, old *v1alpha1.Contract) *draft
 		x.most = max(x.most, f.Done)
 	}
 	if x.n > 1 {
-		f.Closest = fmt.Sprintf("%s %s has room for %d of %d replicas, %d missing", x.within.kind(), x.closest, x.most, x.n, x.n-x.most)
+		f.Closest = fmt.Sprintf("%s %s has room for %d of %d replicas, %d missing", x.within.String(), x.closest, x.most, x.n, x.n-x.most)
 		f.Fit = x.most
-		f.Text = fmt.Sprintf("no %s has room for all %d replicas; %s; %s", x.within.kind(), x.n, f.Closest, f.Text)
+		f.Text = fmt.Sprintf("no %s has room for all %d replicas; %s; %s", x.within.String(), x.n, f.Closest, f.Text)
 	}
 	return f
 }

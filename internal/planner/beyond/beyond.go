@@ -1,17 +1,24 @@
-package planner
+// Package beyond is what exists beyond what the fleet allows now, because that came later:
+// limits of replicas and contracts, older rules, domains that replicas share. It is kept,
+// and counted here for people.
+//
+// Called by planner and, through it, by the commands. Pure functions of a world.
+package beyond
 
 import (
 	"fmt"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
-// limitsBy are the limits of a world's fleet, by the rules that it is decided by.
-func limitsBy(w *draft.World) v1alpha1.Limits {
+// LimitsBy are the limits of a world's fleet, by the rules that it is decided by.
+func LimitsBy(w *draft.World) v1alpha1.Limits {
 	var limits v1alpha1.Limits
 	if w.Fleet != nil {
 		limits = w.Fleet.Limits
@@ -46,33 +53,40 @@ const apartShown = 20
 // apart names the intents whose replicas must share a domain and are in several, because
 // they were placed before that was asked.
 func apart(w *draft.World) (out []string) {
-	r := newRound(w)
+	fleet := w.Fleet
+	if fleet == nil {
+		fleet = &v1alpha1.FleetSpec{}
+	}
+	offers := make(map[[2]string]*model.Offer, len(w.Offers))
+	for _, o := range w.Offers {
+		offers[[2]string{o.Flavor.Metadata.Namespace, o.Flavor.Metadata.Name}] = o
+	}
 	for _, in := range w.Intents {
-		within, ok := r.WithinOf(in)
-		if !ok || !within.Required || len(out) == apartShown {
+		kind, ok := domain.Of(fleet, in)
+		if !ok || !kind.Required || len(out) == apartShown {
 			continue
 		}
 		at := map[string]bool{}
 		for _, c := range w.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name) {
-			if c.Status.Phase.Charged() {
-				at[r.DomainOf(c, within.By, within.Label)] = true
+			if o := offers[[2]string{c.Spec.Provider, c.Spec.Flavor}]; c.Status.Phase.Charged() {
+				at[match.DomainOf(w.Clusters[c.Spec.Provider], c.Spec.Provider, o, kind.By, kind.Label)] = true
 			}
 		}
 		if len(at) > 1 {
-			out = append(out, fmt.Sprintf("%s/%s is in %d domains by %s, and its replicas share one (placement.within): what exists is kept where it is, and the next to be placed or moved goes to where most of it is", in.Metadata.Namespace, in.Metadata.Name, len(at), match.KindOf(within.By, within.Label)))
+			out = append(out, fmt.Sprintf("%s/%s is in %d domains by %s, and its replicas share one (placement.within): what exists is kept where it is, and the next to be placed or moved goes to where most of it is", in.Metadata.Namespace, in.Metadata.Name, len(at), kind.String()))
 		}
 	}
 	return out
 }
 
-// BeyondLimits names what exists beyond a limit of the fleet or of its tenant, because
+// Limits names what exists beyond a limit of the fleet or of its tenant, because
 // that came later: it is kept to its end, and nothing new is placed. What was placed
 // under older rules is counted.
-func BeyondLimits(w *draft.World) []string {
-	limits := limitsBy(w)
+func Limits(w *draft.World) []string {
+	limits := LimitsBy(w)
 	var out []string
 	for _, name := range draft.SortedNames(w.Tenants) {
-		if text := tenantBeyond(w, name, limits); text != "" {
+		if text := Tenant(w, name, limits); text != "" {
 			out = append(out, text)
 		}
 	}
@@ -98,8 +112,8 @@ func BeyondLimits(w *draft.World) []string {
 	return out
 }
 
-// tenantBeyond names a tenant that holds more contracts than it may, "" for others.
-func tenantBeyond(w *draft.World, name string, limits v1alpha1.Limits) string {
+// Tenant names a tenant that holds more contracts than it may, "" for others.
+func Tenant(w *draft.World, name string, limits v1alpha1.Limits) string {
 	most, field := account.MostContracts(limits, &w.Tenants[name].Spec, name)
 	if n := int64(w.Ledger.Totals(name).Contracts); n > most {
 		return fmt.Sprintf("tenant %s holds %d contracts, and may hold %d (%s): %s", name, n, most, field, settle.KeptToItsEnd)
