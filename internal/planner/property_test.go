@@ -338,7 +338,7 @@ func (s *story) anyPods() {
 
 func TestStories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSharing(t)
+		s := newStory(t)
 		seed := rapid.Int64().Draw(t, "shuffle")
 		for range rapid.IntRange(1, 12).Draw(t, "length") {
 			s.n++

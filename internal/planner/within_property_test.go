@@ -3,7 +3,10 @@ package planner_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -30,6 +33,30 @@ func newSharing(t *rapid.T) *story {
 		s.Fleet(func(f *v1alpha1.FleetSpec) { f.Defaults.Within = drawWithin(t) })
 	}
 	return s
+}
+
+// No plan of a story in which intents share domains places one outside of its domain, or
+// breaks what else plans promise, whatever the order of the world's lists.
+func TestSharedStories(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSharing(t)
+		seed := rapid.Int64().Draw(t, "shuffle")
+		for range rapid.IntRange(1, 12).Draw(t, "length") {
+			said := s.event()
+			s.Tick(time.Duration(rapid.SampledFrom([]int{0, 1, 60, 3600, 6 * 3600, 200 * 3600}).Draw(t, "seconds")) * time.Second)
+			before := s.W
+			p := s.Plan()
+			fail := func(format string, args ...any) {
+				t.Helper()
+				t.Fatalf("after %q: %s\n%s", said, fmt.Sprintf(format, args...), describe(p))
+			}
+			if other := planner.Decide(shuffled(before, seed)); !reflect.DeepEqual(p, other) {
+				fail("another order gives another plan:\n%s", describe(other))
+			}
+			s.Apply(p)
+			checkPlan(before, p, s.W.Ledger, fail)
+		}
+	})
 }
 
 // anyDomains places an offer in domains, now and then in none.
