@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/zones"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
 )
 
 // checkIntent checks what can be checked of an intent without the rest of the
@@ -336,18 +337,7 @@ func (c *checker) placement(p place, pl *v1alpha1.Placement) model.Predicate {
 		c.within(p.in("maxCarbon"), *pl.MaxCarbon, 0, noMost)
 	}
 	c.ratio(p.in("minReliability"), pl.MinReliability)
-	for i, sp := range pl.Spread {
-		sub := p.in("spread", i)
-		if c.doc != nil && c.doc.Text("spec", "placement", "spread", "by") != "" { // one entry instead of a list
-			sub = p.in("spread")
-		}
-		c.oneOf(sub.in("by"), sp.By, "provider", "region", "zone")
-		if sp.By == "" {
-			c.errorf(sub, "BadValue", "%s is empty; write provider, region or zone", sub.in("by"))
-		}
-		c.within(sub.in("maxSkew"), int64(sp.MaxSkew), 0, noMost)
-		c.within(sub.in("minDomains"), int64(sp.MinDomains), 0, noMost)
-	}
+	c.domains(p, domains.Of(pl, c.doc != nil && c.doc.Text("spec", "placement", "spread", "by") != "")) // one entry instead of a list
 	for i, name := range pl.Together {
 		for _, other := range pl.Apart {
 			if name == other {
@@ -366,6 +356,13 @@ func (c *checker) placement(p place, pl *v1alpha1.Placement) model.Predicate {
 		return nil
 	}
 	return c.expression(p.in("where"), pl.Where, false)
+}
+
+// domains reports what is wrong with domains below a place.
+func (c *checker) domains(p place, list []domains.Problem) {
+	for _, x := range list {
+		c.errorf(p.in(x.At...), "BadValue", "%s%s", p.in(x.At...), x.Text)
+	}
 }
 
 func (c *checker) offload(p place, o *v1alpha1.Offload) {

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
 )
 
@@ -47,6 +48,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	c.weights(spec.in("weights"), s.Weights)
 	c.oneOf(spec.in("defaults", "delivery"), s.Defaults.Delivery, deliveries...)
 	c.defaultRequest(spec.in("defaults"), s)
+	c.domains(spec.in("defaults"), domains.Within(s.Defaults.Within))
 	names := map[string]bool{}
 	for i, p := range s.Policies {
 		p2 := spec.in("policies", i)
@@ -316,6 +318,7 @@ func (c *checker) location(p place, l v1alpha1.Location) {
 	if l.Country != "" && !regexp.MustCompile(`^[A-Z]{2}$`).MatchString(l.Country) {
 		c.errorf(p.in("country"), "BadValue", "%s: %q is not a country; write two capital letters, such as FR", p.in("country"), l.Country)
 	}
+	c.domains(p, domains.Network(l.Network))
 }
 
 // flavorClasses are the slice classes that every provider may have.

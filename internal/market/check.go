@@ -278,7 +278,7 @@ func checkTexts(f *v1alpha1.Flavor) error {
 	}
 	return short(map[string]string{
 		"type": s.Type, "architecture": s.Architecture, "pool": s.Pool, "class": s.Class,
-		"location.region": l.Region, "location.zone": l.Zone, "location.country": l.Country,
+		"location.region": l.Region, "location.zone": l.Zone, "location.country": l.Country, "location.network": l.Network,
 	})
 }
 

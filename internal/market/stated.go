@@ -53,7 +53,7 @@ func otherPlace(stated, said v1alpha1.Location) string {
 	var out []string
 	for _, k := range []struct{ name, stated, said string }{
 		{"region", stated.Region, said.Region}, {"zone", stated.Zone, said.Zone},
-		{"country", stated.Country, said.Country}, {"city", stated.City, said.City},
+		{"country", stated.Country, said.Country}, {"city", stated.City, said.City}, {"network", stated.Network, said.Network},
 	} {
 		if k.stated != "" && k.said != "" && k.stated != k.said {
 			out = append(out, fmt.Sprintf("%s %s, stated %s", k.name, k.said, k.stated))

@@ -20,7 +20,7 @@ import (
 // commit: what is promised of one plan holds for them.
 func TestBatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newStory(t)
+		s := newSharing(t)
 		for i := range rapid.IntRange(2, 14).Draw(t, "intents") {
 			tenant := rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "tenant")
 			s.Intent(fmt.Sprintf("%s/b%02d", tenant, i), func(in *model.Intent) {

@@ -101,7 +101,7 @@ func TestConditionsTakeTurns(t *testing.T) {
 func TestMemoryPlansConditionsAsFromNothing(t *testing.T) {
 	bites, works := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		s := newStory(t)
+		s := newSharing(t)
 		most := int64(rapid.IntRange(1, 60).Draw(t, "conditions"))
 		work := int64(rapid.SampledFrom([]int{0, 1, 600, 1500}).Draw(t, "work"))
 		s.Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Conditions, f.Limits.Work = most, work })

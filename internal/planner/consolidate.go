@@ -193,6 +193,9 @@ func (r *consolidation) consolidateJob(j *draft.Job) bool {
 		j.Proposals = standingProposals(j)
 		return false
 	}
+	if w, shares := place.Shares(&r.Placer, j); shares && (w.Required || place.Home(&r.Placer, j, w) != "") {
+		return (&together{r, j, w}).move()
+	}
 	return r.moveOne(j)
 }
 
@@ -208,10 +211,10 @@ func (r *consolidation) moveOne(j *draft.Job) bool {
 	j.Proposals = nil
 	for _, c := range slices.Clone(j.Live) {
 		p, known := was[c.Metadata.Name]
-		b := r.betterFor(j, c, p.Flavor)
+		b := r.betterFor(j, c, looked{only: p.Flavor})
 		if b == nil && known {
 			known = false
-			b = r.betterFor(j, c, "")
+			b = r.betterFor(j, c, looked{})
 		}
 		if b == nil {
 			continue
@@ -237,9 +240,18 @@ func (r *consolidation) worth(j *draft.Job, c *v1alpha1.Contract, saves quantity
 	return saves > 0 && have.Compare(need) >= 0
 }
 
+// looked is among which offers a better one is looked for.
+type looked struct {
+	// only is the one, "" for any.
+	only string
+	// how is for a replica of a gang that moves as a whole to one domain, nil for a
+	// contract that moves alone: what it saves is judged with the others then.
+	how *place.Request
+}
+
 // betterFor is the cheapest better offer for a contract, or how much better the
 // one named only is. Unless one is named the threshold must be reached.
-func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, only string) *better {
+func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among looked) *better {
 	o := r.OfferOf(c)
 	if o == nil {
 		return nil
@@ -251,9 +263,17 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, only strin
 	q := r.For(j, place.Request{}, 1, c)
 	m := r.Mark()
 	defer r.Rollback(m)
-	r.OffAccount(c)
+	if among.how != nil {
+		q = *among.how
+	} else {
+		r.OffAccount(c)
+	}
 	s := r.ClassFor(j, q, alt)
 	l := r.LimitsFor(j, q, s, match.SpendLimits{}, 0)
+	if among.how != nil {
+		l.Rules = place.SharedRules(&r.Placer, j, q)
+	}
+	only, whole := among.only, among.how != nil
 	here := s.Of(o)
 	floor, costs := -1.0, r.weekly(c.Spec.Price)
 	if here != nil {
@@ -271,11 +291,11 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, only strin
 		if x.Quote.Class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {
 			continue
 		}
-		if found != nil && x.Quote.Hourly >= found.cand.Quote.Peak {
+		if !whole && found != nil && x.Quote.Hourly >= found.cand.Quote.Peak {
 			continue // it can be no cheaper at any hour
 		}
 		saves := costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
-		if saves <= 0 || (only == "" && !r.worth(j, c, saves)) {
+		if !whole && (saves <= 0 || only == "" && !r.worth(j, c, saves)) {
 			continue
 		}
 		if found == nil || saves > found.saves || saves == found.saves && match.Before(x, found.cand, false) {

@@ -97,7 +97,7 @@ func (r *round) tell(j *draft.Job) {
 		return
 	}
 	if len(j.Open) == 0 {
-		j.Dec.Also = explain.Joined(explain.ClaimedText(j.Dec.Contracts), explain.BatchedText(j), explain.SeatedText(j), account.LoanText(j.Live), r.FollowText(j), j.Sizing.Text(), place.ScaledText(j.Dec.Contracts))
+		j.Dec.Also = explain.Joined(explain.ClaimedText(j.Dec.Contracts), explain.BatchedText(j), explain.SeatedText(j), explain.SharedText(j), account.LoanText(j.Live), r.FollowText(j), j.Sizing.Text(), place.ScaledText(j.Dec.Contracts))
 		j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentPlaced, "", "%s", explain.Joined(explain.ReasonOf(j), j.Dec.Also))
 		if j.Dec.Action != draft.Place && j.Dec.Action != draft.Keep {
 			j.Dec.Code = j.WhyCode

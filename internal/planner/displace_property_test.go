@@ -92,7 +92,7 @@ func checkDisplaced(w planner.World, p *planner.Plan, after *ledger.Ledger, fail
 // who had to give way takes it back.
 func TestNoPingPong(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newStory(t)
+		s := newSharing(t)
 		for i := range rapid.IntRange(2, 8).Draw(t, "intents") {
 			ref := s.name()
 			s.Intent(ref, s.anyIntent, s.crowd, With(func(spec *v1alpha1.IntentSpec) {

@@ -17,6 +17,8 @@
 //	settle     decides what needs no offer, and makes tasks of what does
 //	contend    serves those that wait, in turn; some make others give way
 //	explain    writes what people read
+//	domain     which domains replicas share, and what those have room for
+//	beyond     counts what exists beyond what the fleet allows now
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
 //	planner    the eight steps; reads worlds, keeps a base for the next round
 //
@@ -62,11 +64,12 @@
 //   - guard: budget.go: budgets end what they no longer pay for. guard.go: where too
 //     much would end at once nothing does.
 //   - settle: sift.go: intents that are served as they ask cost a few lookups; the
-//     others are package settle's. limits_fleet.go are the fleet's limits.
+//     others are package settle's.
 //   - serve, batch: serve.go: those that wait have their turns, and what came at once is
 //     solved as a batch (repair.go, problem.go), until nobody gives way.
 //   - consolidate: consolidate.go: better offers are proposed or moved to, by a rule of
-//     savings against disruption.
+//     savings against disruption; consolidate_whole.go: replicas that share a domain
+//     together.
 //   - conclude: decision.go, states.go, ledger.go: decisions and what is written.
 //     totals.go, notes.go: sums and remarks. explanation.go: one intent in full.
 //   - check: invariants.go: the result is asked again by other means.

@@ -11,6 +11,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 )
 
 // checkInvariants asks the finished plan, by other means than those that made
@@ -21,6 +23,7 @@ func (r *round) checkInvariants() {
 	for range 3 {
 		bad := violations(r.W, r.Plan, r.flavorsOf)
 		r.halfGangs(bad)
+		apartGangs(r, bad)
 		if len(bad) == 0 {
 			return
 		}
@@ -162,6 +165,42 @@ func (r *round) halfGangs(bad map[[2]string]string) {
 		held := had[in] || slices.ContainsFunc(r.W.Ledger.ByIntent(tenant, name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() })
 		if n := len(replicas); !held && n < int(in.Spec.Replicas.Min) {
 			bad[[2]string{tenant, name}] = fmt.Sprintf("only %d of a gang of %d would be placed", n, in.Spec.Replicas.Min)
+		}
+	}
+}
+
+// apartGangs adds the intents whose replicas must share a domain and of which the plan
+// places some in another than the rest of them, unless they were in several before.
+func apartGangs(r *round, bad map[[2]string]string) {
+	placed := map[[2]string][]*v1alpha1.Contract{}
+	ends := map[string]bool{}
+	for i := range r.Plan.Contracts {
+		before, c := r.Plan.Contracts[i].Before, r.Plan.Contracts[i].After
+		if c != nil && before == nil && c.Status.Phase.Charged() {
+			k := [2]string{c.Metadata.Namespace, c.Spec.Intent.Name}
+			placed[k] = append(placed[k], c)
+		} else if c == nil || !c.Status.Phase.Charged() {
+			ends[r.Plan.Contracts[i].Last().Metadata.Name] = true
+		}
+	}
+	for k, list := range placed {
+		w, ok := place.WithinOf(&r.Placer, r.Find(k[0], k[1]))
+		if !ok || !w.Required {
+			continue
+		}
+		old := map[string]bool{}
+		for _, c := range r.W.Ledger.ByIntent(k[0], k[1]) {
+			if c.Status.Phase.Charged() && !ends[c.Metadata.Name] {
+				old[r.DomainOf(c, w.By, w.Label)] = true
+			}
+		}
+		delete(old, "") // outside of all counts for none
+		for _, c := range list {
+			d := r.DomainOf(c, w.By, w.Label)
+			if d == "" || len(old) > 0 && !old[d] {
+				bad[k] = fmt.Sprintf("%s would not be in one %s with the rest of its intent (placement.within)", c.Metadata.Name, match.KindOf(w.By, w.Label))
+			}
+			old[d] = true
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/beyond"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 )
 
@@ -21,7 +22,7 @@ func (r *round) notes() []string {
 		}
 	}
 	for _, name := range draft.SortedNames(r.W.Tenants) {
-		if text := tenantBeyond(r.W, name, r.Limits); text != "" {
+		if text := beyond.Tenant(r.W, name, r.Limits); text != "" {
 			out = append(out, text)
 		}
 	}

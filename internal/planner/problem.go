@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -41,8 +42,11 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 		b.seconds = int64(end.Sub(p.Now.Time).Seconds())
 	}
 	kinds := map[*match.Class]int32{}
+	apart := p.apart(slices.DeleteFunc(slices.Clone(seats), func(s *place.Seat) bool { // those whose place cannot change
+		return plain && place.Limited(s.Job) || s.At != nil && (unusable(s.At.Offer, plain) || s.At.Vague || s.At.Unasked || s.At.FailsMoney != "" || s.At.Offer.Growth != nil)
+	}))
 	for _, s := range seats {
-		if plain && place.Limited(s.Job) || s.At != nil && b.rowOf(s.At.Offer, plain) < 0 {
+		if apart[s.Job] || plain && place.Limited(s.Job) || s.At != nil && b.rowOf(s.At.Offer, plain) < 0 {
 			continue
 		}
 		kind, known := kinds[s.Class]
@@ -70,7 +74,62 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 	}
 	b.group()
 	b.measure()
+	p.share(b)
 	return b
+}
+
+// apart are the jobs that share a domain and are not in the batch as a whole, or are in
+// several: they stay where they are.
+func (p *repairs) apart(seats []*place.Seat) map[*draft.Job]bool {
+	out := map[*draft.Job]bool{}
+	members := map[*draft.Job][]*place.Seat{}
+	for _, s := range seats {
+		members[s.Job] = append(members[s.Job], s)
+	}
+	for j, list := range members {
+		w, ok := place.Shares(&p.Placer, j)
+		if !ok {
+			continue
+		}
+		placed, at := 0, map[string]bool{}
+		for _, s := range list {
+			if s.At != nil {
+				placed++
+				at[match.Domain(s.At.Offer, w.By, w.Label)] = true
+			}
+		}
+		whole := j.Gang() && (placed == 0 && len(j.Live) == 0 || placed == len(list)) && len(list) == int(j.Replicas())
+		out[j] = !whole || len(at) > 1 || at[""]
+	}
+	return out
+}
+
+// share writes down which groups share a domain, and which row is in which.
+func (p *repairs) share(b *problem) {
+	kinds := map[domain.Kind]int32{}
+	for i, s := range b.seats {
+		b.Seats[i].Shares = batch.Nowhere
+		w, ok := place.Shares(&p.Placer, s.Job)
+		if !ok || b.Seats[i].Group < 0 {
+			continue
+		}
+		w.Required = false
+		at, known := kinds[w]
+		if !known {
+			at = int32(len(b.Domains)) //nolint:gosec // their number
+			kinds[w] = at
+			numbers, rows := map[string]int32{"": batch.Nowhere}, make([]int32, len(b.offers))
+			for r, o := range b.offers {
+				d := match.Domain(o, w.By, w.Label)
+				if _, seen := numbers[d]; !seen {
+					numbers[d] = int32(len(numbers)) //nolint:gosec // their number
+				}
+				rows[r] = numbers[d]
+			}
+			b.Domains = append(b.Domains, rows)
+		}
+		b.Seats[i].Shares = at
+	}
 }
 
 // accountOf is the account of a job's tenant.
@@ -94,10 +153,15 @@ func (b *problem) charges(c *match.Candidate) [charged]int64 {
 
 // rowOf is the row of an offer, below 0 where nobody can be sent to.
 func (b *problem) rowOf(o *inventory.Offer, plain bool) int32 {
-	if plain && o.Cards() != nil || o.Overdrawn() >= 0 {
+	if unusable(o, plain) {
 		return -1
 	}
 	return b.index(o)
+}
+
+// unusable reports whether nobody can be sent to an offer.
+func unusable(o *inventory.Offer, plain bool) bool {
+	return plain && o.Cards() != nil || o.Overdrawn() >= 0
 }
 
 // index is an offer among the rows, with its mates.

@@ -27,6 +27,9 @@ type story struct {
 	n int
 	// crowded: everybody wants the same few cards.
 	crowded bool
+	// shares: intents state which domain their replicas share. The golden worlds are from
+	// before that.
+	shares bool
 }
 
 func newStory(t *rapid.T) *story {
@@ -124,6 +127,9 @@ func (s *story) anyOffer() func(*model.Offer) {
 			Costs("1")(o)
 		}
 		o.Location.Region = rapid.SampledFrom([]string{"north", "south"}).Draw(t, "region")
+		if s.shares {
+			anyDomains(t, o)
+		}
 	}
 }
 
@@ -175,6 +181,9 @@ func (s *story) anyIntent(in *model.Intent) {
 	in.Spec.Objective = rapid.SampledFrom([]v1alpha1.Objective{"", v1alpha1.Cost}).Draw(t, "objective")
 	in.Spec.Suspend = rapid.IntRange(0, 9).Draw(t, "suspend") == 0
 	in.Spec.Consumer = rapid.SampledFrom([]string{"", "", "turin"}).Draw(t, "consumer")
+	if s.shares {
+		anyWithin(t, in)
+	}
 }
 
 // crowd makes an intent ask for what all others ask for.
@@ -185,7 +194,7 @@ func (s *story) crowd(in *model.Intent) {
 	Wants(int32(rapid.IntRange(1, 3).Draw(s.t, "cards")))(in)
 	in.Spec.Resources.Named = Amounts("cpu=1 memory=1Gi")
 	in.Spec.Alternatives, in.Spec.Budget, in.Spec.Schedule.Windows, in.Spec.Suspend = nil, nil, nil, false
-	in.Spec.Placement, in.Spec.Stage = v1alpha1.Placement{}, ""
+	in.Spec.Placement, in.Spec.Stage = v1alpha1.Placement{Within: in.Spec.Placement.Within}, ""
 }
 
 // denies has a provider deny all that it holds, and report again.
@@ -406,6 +415,7 @@ func checkPlan(w planner.World, p *planner.Plan, after *ledger.Ledger, fail func
 	checkIntents(w, p, after, fail)
 	checkDisplaced(w, p, after, fail)
 	checkRules(w, p, after, fail)
+	checkWithin(w, p, after, fail)
 }
 
 // isClaimed reports whether a warm contract ended because this plan makes

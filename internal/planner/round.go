@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/beyond"
 	"github.com/fleetbroker/fleetbroker/internal/planner/contend"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/explain"
@@ -101,7 +102,7 @@ func startRound(w *draft.World, from base) *round {
 		books.Currency = fleet.Currency // the zone is checked when a fleet is read
 	}
 	plan := &draft.Plan{Now: w.Now, Inputs: w.Inputs, Market: w.Market, Currency: books.Currency, Clusters: len(w.Clusters), Offers: len(w.Offers)}
-	facts := draft.Facts{W: w, Fleet: fleet, Limits: limitsBy(w), Books: books, Frozen: draft.NewFreezes(w.Frozen)}
+	facts := draft.Facts{W: w, Fleet: fleet, Limits: beyond.LimitsBy(w), Books: books, Frozen: draft.NewFreezes(w.Frozen)}
 	r := &round{ownBase: from.own, Explainer: explain.Explainer{Contest: contend.New(settle.New(place.New(draft.New(facts, from.draft, plan), from.place)), from.whole)}}
 	r.Placer.Void, r.Placer.Looked = r.Contest.Void, r.Explainer.Capture
 	r.given, r.pools = given, warm

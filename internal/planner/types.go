@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/planner/beyond"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
@@ -67,3 +68,6 @@ var ScoreTerms = match.ScoreTerms
 
 // Shortfall is what a requirement's failure means, in a few words.
 var Shortfall = place.Shortfall
+
+// BeyondLimits names what exists beyond what the fleet allows now.
+var BeyondLimits = beyond.Limits

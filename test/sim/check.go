@@ -245,9 +245,43 @@ func (s *sim) checkCommit(c memremote.Logged, changes []change) {
 			vanished = append(vanished, fmt.Sprintf("%s (of %s: %s)", name, one.Spec.Intent.Name, one.Status.Why()))
 		}
 	}
+	if ok {
+		s.checkShared(c, changes, said)
+	}
 	s.checkDeaf(c, changes)
 	if limit := s.knobs.maxEnds; ok && limit > 0 && len(vanished) > limit && !s.allowed(c) {
 		s.fail("7", "commit %s ends contracts of vanished intents, %s, and safety.maxEnds is %d", c.Hash.Short(), strings.Join(vanished, " "), limit)
+	}
+}
+
+// checkShared asks whether what a commit places of an intent whose replicas must be in one
+// domain is where the rest of it is. Those in several already stay there.
+func (s *sim) checkShared(c memremote.Logged, changes []change, said reading) {
+	for _, ch := range changes {
+		one := ch.one()
+		by := said.shares[one.Metadata.Namespace+"/"+one.Spec.Intent.Name]
+		if ch.before != nil || by == "" || !one.Status.Phase.Charged() {
+			continue
+		}
+		at := func(k *v1alpha1.Contract) string {
+			if p := s.providerNamed(k.Spec.Provider); by == "region" && p != nil {
+				return p.region
+			}
+			return k.Spec.Provider
+		}
+		stood, now := map[string]bool{}, map[string]bool{}
+		for _, k := range s.books.contracts {
+			if k.Metadata.Namespace != one.Metadata.Namespace || k.Spec.Intent.Name != one.Spec.Intent.Name || !k.Status.Phase.Charged() {
+				continue
+			}
+			now[at(k)] = true
+			if !slices.ContainsFunc(changes, func(x change) bool { return x.before == nil && x.after.Metadata.Name == k.Metadata.Name }) {
+				stood[at(k)] = true
+			}
+		}
+		if len(now) > 1 && (len(stood) <= 1 || !stood[at(one)]) {
+			s.fail("within", "commit %s places %s in %s %s, and its intent is in %s", c.Hash.Short(), one.Metadata.Name, by, at(one), strings.Join(slices.Sorted(maps.Keys(now)), ", "))
+		}
 	}
 }
 

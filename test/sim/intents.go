@@ -15,6 +15,8 @@ type wish struct {
 	consumer    string
 	replicas    int
 	gang        bool
+	written     bool   // gang: true stands in the file
+	within      string // {by, policy} of placement.within
 	minReplicas int
 	gpus        int // 0: none
 	model       string
@@ -71,6 +73,9 @@ func (i *intent) text() string {
 	if w.consumer != "" {
 		line("  consumer: %s", w.consumer)
 	}
+	if w.gang && w.written {
+		line("  gang: true")
+	}
 	if !w.gang {
 		line("  gang: false\n  minReplicas: %d", w.minReplicas)
 	}
@@ -103,9 +108,23 @@ func (w *wish) placementText(line func(string, ...any)) {
 	if w.spread != "" {
 		parts = append(parts, "spread: [{by: "+w.spread+", maxSkew: 1}]")
 	}
+	if w.within != "" {
+		parts = append(parts, "within: {"+w.within+"}")
+	}
 	if len(parts) > 0 {
 		line("  placement: {%s}", strings.Join(parts, ", "))
 	}
+}
+
+// shares is the kind of domain that all replicas must be in, "" for none.
+func (w *wish) shares() string {
+	switch {
+	case w.within == "by: provider" || w.within == "" && w.gang && w.written && w.spread == "":
+		return "provider"
+	case strings.HasPrefix(w.within, "by: region"):
+		return "region"
+	}
+	return ""
 }
 
 func (w *wish) termsText(tenant string, line func(string, ...any)) {
@@ -220,6 +239,10 @@ func (w *wish) drawLimits(r *rand.Rand, k *knobs) {
 		w.labelled = r.IntN(3) == 0
 	case 5:
 		w.spread = pick(r, "provider", "region")
+	case 6:
+		w.within = pick(r, "by: provider", "by: region, policy: Required", "by: provider, policy: Preferred", "policy: None")
+	case 7:
+		w.written = true
 	}
 	w.offload = r.IntN(2) == 0
 	if w.offload && r.IntN(2) == 0 {

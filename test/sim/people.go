@@ -51,6 +51,8 @@ type reading struct {
 	// named twice.
 	unreadable map[string]bool
 	frozen     map[string]bool
+	// shares is the kind of domain that intents' replicas must be in, by intent.
+	shares map[string]string
 }
 
 func newPeople(s *sim) *people {
@@ -170,13 +172,14 @@ func (p *people) person(name string) gitobj.Person {
 }
 
 func (p *people) reading() reading {
-	r := reading{live: map[string]bool{}, unreadable: map[string]bool{}, frozen: map[string]bool{}}
+	r := reading{live: map[string]bool{}, unreadable: map[string]bool{}, frozen: map[string]bool{}, shares: map[string]string{}}
 	for key, in := range p.intents {
 		if in.broken {
 			r.unreadable[in.path] = true
 			continue
 		}
 		r.live[key] = true
+		r.shares[key] = in.wish.shares()
 		if in.renamedFrom != "" { // what it holds may still bear its former name
 			r.live[in.tenant+"/"+in.renamedFrom] = true
 		}

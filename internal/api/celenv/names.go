@@ -23,7 +23,7 @@ var examples = map[string]string{
 	"flavor.gpu.model": `"nvidia-h100"`, "flavor.gpu.vendor": `"nvidia"`, "flavor.gpu.interconnect": `"nvlink"`, "flavor.gpu.architecture": `"hopper"`,
 	"flavor.gpu.tier": `"premium"`, "flavor.gpu.sharing": `"mig"`, "flavor.gpu.profile": `"1g.10gb"`, "flavor.gpu.computeCapability": `"9.0"`, "flavor.gpu.resourceName": `"nvidia.com/gpu"`,
 	"flavor.provider": `"paris"`, "cluster.name": `"paris"`, "flavor.name": `"h100-pool"`, "flavor.architecture": `"amd64"`, "flavor.class": `"fleetbroker"`,
-	"flavor.location.country": `"FR"`, "flavor.location.region": `"eu-west-3"`, "flavor.location.zone": `"eu-west-3a"`, "flavor.location.city": `"Paris"`,
+	"flavor.location.country": `"FR"`, "flavor.location.region": `"eu-west-3"`, "flavor.location.zone": `"eu-west-3a"`, "flavor.location.city": `"Paris"`, "flavor.location.network": `"eu-ib-1"`,
 	"flavor.price.currency": `"EUR"`, "flavor.price.hourly": "30.0", "flavor.properties.carbon": "100", "flavor.properties.latencyMs": "20", "flavor.properties.reliability": "0.99",
 	"flavor.properties.securityStandards": `"ISO27001"`, "cluster.properties.securityStandards": `"ISO27001"`, "cluster.roles": `"provider"`,
 	"flavor.gpu.count": "8", "flavor.gpu.memoryGi": "80", "flavor.price.flat": "100.0", "intent.tenant": `"vision"`, "intent.name": `"train"`,

@@ -109,6 +109,8 @@ type FleetDefaults struct {
 	EphemeralStorage *Quantity `json:"ephemeral-storage,omitempty"`
 	// GracePeriod of silence before a cluster counts as lost (default 5m).
 	GracePeriod Duration `json:"gracePeriod,omitzero"`
+	// Within is what holds where an intent has no placement.within, in place of Required by provider: its policy where gang: true is written, no more than Preferred where gang is only the default.
+	Within *Within `json:"within,omitempty"`
 	// Delivery to clusters that name none (default direct).
 	Delivery string `json:"delivery,omitempty"`
 }

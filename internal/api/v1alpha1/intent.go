@@ -293,7 +293,9 @@ type Placement struct {
 	AllowAccelerators bool `json:"allowAccelerators,omitempty"`
 	// Where is a CEL expression over intent, flavor and cluster that must be true. One evaluation may cost 2000 of CEL's units in the worst case; validation says what it costs when that is more.
 	Where string `json:"where,omitempty"`
-	// Spread spreads replicas over providers, regions or zones. An offer that does not say its region or zone cannot be used. Contracts that stand are not moved when the market changes; new replicas and those that go respect it.
+	// Within keeps all replicas in one domain. Default: Required by provider where gang: true is written and there is neither spread nor split; Preferred by provider where gang is only the default, or there is a split; none with gang: false, or with a spread by provider, zone, region or network. Fleet.defaults.within changes that. What stands is kept: it holds for what is placed, enlarged or moved.
+	Within *Within `json:"within,omitempty"`
+	// Spread spreads replicas over providers, regions, zones, networks or values of a label. An offer that does not say its region or zone cannot be used. Contracts that stand are not moved when the market changes; new replicas and those that go respect it.
 	Spread SpreadList `json:"spread,omitempty"`
 	// Together names intents of the tenant whose provider must be the same. It holds for both: whoever is placed second follows. Those that wait at once are placed as one, on a provider with room for all; where there is none, those that name none of the others are placed alone and the others wait. A contract that stands is not moved for a neighbour's sake.
 	Together []string `json:"together,omitempty"`
@@ -301,10 +303,54 @@ type Placement struct {
 	Apart []string `json:"apart,omitempty"`
 }
 
+// Within is the domain that all replicas of an intent share: those that come later
+// join those that are there, and a replica that is lost is replaced there or waits. All
+// move together when their domain is lost or drained. Intents that are together share
+// the domain.
+type Within struct {
+	// By is provider, region, zone, network (location.network: clusters of one value reach each other at training speed) or label. Required unless policy is None. An offer that states no such domain cannot be used under Required.
+	By string `json:"by,omitempty"`
+	// Label is the key of the label, with by: label, such as topology.kubernetes.io/rack. A flavor's own label goes before its cluster's; a value of a flavor is one of its provider's alone, one of a Cluster file is the same for all.
+	Label string `json:"label,omitempty"`
+	// Policy is Required (default): in one domain, or it waits; Preferred: in one domain if one has room for all, else anywhere; None: anywhere.
+	Policy WithinPolicy `json:"policy,omitempty"`
+}
+
+// WithinPolicy is how strictly replicas share a domain.
+type WithinPolicy string
+
+// The policies.
+const (
+	WithinRequired  WithinPolicy = "Required"
+	WithinPreferred WithinPolicy = "Preferred"
+	WithinNone      WithinPolicy = "None"
+)
+
+// Domains are what replicas can be spread over or kept within, in the order of Width.
+var Domains = []string{"provider", "zone", "region", "network", "label"}
+
+// Width orders domains of which each lies in one of the next: 1 provider, 2 zone,
+// 3 region; 0 for a network or a label, which may lie across any.
+func Width(by string) int { return map[string]int{"provider": 1, "zone": 2, "region": 3}[by] }
+
+// Contradicts reports whether a spread makes it impossible to keep to one domain: it
+// spreads over the same kind of domain, or a wider one.
+func (s *Spread) Contradicts(by, label string) bool {
+	switch {
+	case s.By == by:
+		return by != "label" || s.Label == label
+	case by == "provider":
+		return s.By != "label"
+	}
+	return Width(by) > 0 && Width(s.By) > Width(by)
+}
+
 // Spread is one rule for spreading replicas.
 type Spread struct {
-	// By is provider, region or zone.
+	// By is provider, region, zone, network (location.network) or label.
 	By string `json:"by"`
+	// Label is the key of the label, with by: label.
+	Label string `json:"label,omitempty"`
 	// MaxSkew is how many replicas more than in the least used domain are allowed; default 1. Domains are those in which anything is offered that the intent could use, full at the moment or not.
 	MaxSkew int32 `json:"maxSkew,omitempty"`
 	// MinDomains is how many domains at least, or as many as there are replicas: as long as fewer are in use, a new replica goes to one that is not.

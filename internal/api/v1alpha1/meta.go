@@ -68,6 +68,8 @@ type Location struct {
 	Country string `json:"country,omitempty"`
 	// City for people.
 	City string `json:"city,omitempty"`
+	// Network is a name of your own: clusters of one value reach each other at training speed (placement.within by network).
+	Network string `json:"network,omitempty"`
 }
 
 // Over is l with o's non-empty keys in place of its own.
@@ -78,7 +80,7 @@ func (l Location) Over(o Location) Location {
 		}
 		return base
 	}
-	return Location{pick(l.Region, o.Region), pick(l.Zone, o.Zone), pick(l.Country, o.Country), pick(l.City, o.City)}
+	return Location{pick(l.Region, o.Region), pick(l.Zone, o.Zone), pick(l.Country, o.Country), pick(l.City, o.City), pick(l.Network, o.Network)}
 }
 
 // ClusterLists allows and denies clusters by id. An empty allow list allows

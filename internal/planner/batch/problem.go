@@ -16,6 +16,9 @@ type Problem struct {
 	// Accounts are what tenants may still spend in addition to what their seats do, so many
 	// numbers each as a place charges.
 	Accounts [][]int64
+	// Domains are, for each kind of domain that groups may share, the number of that in
+	// which each row is, Nowhere for none.
+	Domains [][]int32
 }
 
 // Row is where seats can be: an offer.
@@ -62,6 +65,9 @@ type Seat struct {
 	// Group is the number of those that have places all together or not at all;
 	// below 0: it is alone.
 	Group int32
+	// Shares is the kind of domain in which all of its group must be; below 0: anywhere.
+	// A problem without Domains needs none.
+	Shares int32
 	// Account that is charged; below 0: none.
 	Account int32
 	// On is where its units lie now.

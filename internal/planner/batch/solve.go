@@ -80,8 +80,10 @@ type ruins struct {
 	ranked [][]int32
 	least  []quantity.Micro
 	mean   quantity.Micro
-	// groups are the seats of each.
+	// groups are the seats of each; shared is the domain that each is in, with how many
+	// of it, where it shares one.
 	groups [][]int32
+	shared []shared
 	// rooms are what is free, n numbers a row; cards likewise, row by row.
 	rooms []int64
 	cards [][]int64
@@ -101,6 +103,12 @@ type ruins struct {
 	lost      []int32
 	// most is how many may be out.
 	most int
+}
+
+// shared is the domain of those of a group that have places.
+type shared struct {
+	domain int32
+	seats  int
 }
 
 // begin is a problem as it was given.
@@ -131,7 +139,10 @@ func (p *Problem) begin(ranked [][]int32, looks int) *ruins {
 			x.mean, count = x.mean+pl.Price, count+1
 		}
 		for s.Group >= int32(len(x.groups)) { //nolint:gosec // their number
-			x.groups = append(x.groups, nil)
+			x.groups, x.shared = append(x.groups, nil), append(x.shared, shared{})
+		}
+		if s.At >= 0 {
+			x.join(s, p.Kinds[s.Kind].Places[s.At].Row, 1)
 		}
 		if s.Group >= 0 {
 			x.groups[s.Group] = append(x.groups[s.Group], int32(i)) //nolint:gosec // their number
@@ -281,6 +292,7 @@ func (x *ruins) vacate(i int32) {
 	x.cost -= pl.Price
 	x.take(pl.Row, x.size(k, s.at), -1)
 	x.charge(i, k, s.at, -1)
+	x.join(&x.Seats[i], pl.Row, -1)
 	for _, u := range s.on {
 		x.cards[pl.Row][u.Card] += u.N
 	}
@@ -304,6 +316,7 @@ func (x *ruins) seated(i, at int32, units []Units) {
 	x.cost += pl.Price
 	x.take(pl.Row, x.size(k, at), 1)
 	x.charge(i, k, at, 1)
+	x.join(&x.Seats[i], pl.Row, 1)
 	for _, u := range units {
 		x.cards[pl.Row][u.Card] -= u.N
 	}
@@ -324,6 +337,27 @@ func (x *ruins) take(row int32, size []int64, sign int64) {
 			}
 		}
 	}
+}
+
+// shares reports whether a seat's group shares a domain.
+func (x *ruins) shares(s *Seat) bool { return len(x.Domains) > 0 && s.Shares >= 0 && s.Group >= 0 }
+
+// join notes that a seat takes a place on a row, or (-1) leaves it.
+func (x *ruins) join(s *Seat, row int32, n int) {
+	if x.shares(s) {
+		g := &x.shared[s.Group]
+		g.domain = x.Domains[s.Shares][row]
+		g.seats += n
+	}
+}
+
+// apart reports whether a row is in no domain, or in another than the seat's group.
+func (x *ruins) apart(s *Seat, row int32) bool {
+	if !x.shares(s) {
+		return false
+	}
+	g, d := &x.shared[s.Group], x.Domains[s.Shares][row]
+	return d < 0 || g.seats > 0 && g.domain != d
 }
 
 // charge takes what a seat costs in a place from its account, or (-1) gives it back.
@@ -445,6 +479,9 @@ next:
 			if takes > room[r] {
 				continue next
 			}
+		}
+		if x.apart(&x.Seats[seat], pl.Row) {
+			continue
 		}
 		if cards := x.cards[pl.Row]; cards != nil && !x.Rows[pl.Row].hosts(cards, size[0], pl.Loose) {
 			continue

@@ -40,25 +40,47 @@ type victimSearch struct {
 // placed, and asks in the end whether the whole would be.
 func (s *victimSearch) find() ([]*v1alpha1.Contract, rehearsed) {
 	for _, alt := range s.job.Alternatives() {
-		chosen := s.findBy(alt)
-		if len(chosen) == 0 {
-			continue
+		var found []victims
+		for _, q := range place.EachDomain(&s.Placer, s.job, place.Rehearsal.By(alt), placesTried) {
+			chosen := s.findBy(q)
+			if len(chosen) == 0 {
+				continue
+			}
+			m := s.Mark()
+			s.Lend(chosen...)
+			rehearsed := s.dryRun(s.job)
+			s.Rollback(m)
+			if len(rehearsed.places) > 0 {
+				found = append(found, victims{chosen, rehearsed})
+			}
 		}
-		m := s.Mark()
-		s.Lend(chosen...)
-		found := s.dryRun(s.job)
-		s.Rollback(m)
-		if len(found.places) > 0 {
-			return chosen, found
+		if len(found) > 0 { // of equals the first
+			least := slices.MinFunc(found, func(a, b victims) int { return s.disturbs(a.chosen).compare(s.disturbs(b.chosen)) })
+			return least.chosen, least.rehearsed
 		}
 	}
 	return nil, rehearsed{}
 }
 
-// findBy is find by one alternative, without the question whether the whole fits.
-func (s *victimSearch) findBy(alt v1alpha1.ResourceRequest) []*v1alpha1.Contract {
+// victims are contracts that give way, and what is placed without them.
+type victims struct {
+	chosen []*v1alpha1.Contract
+	rehearsed
+}
+
+// disturbs is what contracts that give way cost others.
+func (s *victimSearch) disturbs(chosen []*v1alpha1.Contract) disturbance {
+	d := disturbance{contracts: len(chosen), priority: -1, start: 1 << 62}
+	for _, c := range chosen {
+		d.priority, d.start = max(d.priority, s.Standing(c)), min(d.start, c.Spec.Term.Start.Unix())
+	}
+	return d
+}
+
+// findBy is find by one alternative in one domain, without the question whether the whole
+// fits.
+func (s *victimSearch) findBy(q place.Request) []*v1alpha1.Contract {
 	k := s.CopyOf(s.job)
-	q := place.Rehearsal.By(alt)
 	q.Loose = true
 	s.how, s.copied, s.chosen, s.tried = q, k, nil, map[*inventory.Offer]bool{}
 	m := s.Mark()
@@ -127,6 +149,7 @@ func (s *victimSearch) leastDisturbing() *victimSet {
 	k := s.copied
 	class := s.ClassFor(k, s.how, 0)
 	l := s.LimitsFor(k, s.how, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
+	l.Rules = place.SharedRules(&s.Placer, k, s.how)
 	var best *victimSet
 	for i := range class.Candidates {
 		c := &class.Candidates[i]

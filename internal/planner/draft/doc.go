@@ -7,7 +7,7 @@
 //	base.go             Base, and what is asked of it alone
 //	draft.go            Draft: versions of contracts, what is lent, what is noted
 //	journal.go          how it is taken back
-//	job.go, sizing.go   an intent that is thought about: Job and its tasks
+//	job.go, sizing.go, whole.go   an intent that is thought about: Job and its tasks
 //	schedule.go         how long an intent's term is
 //	frozen.go           what could not be read, and whose contracts that concerns
 //	tally.go            the ledger's contracts by what a round asks of them

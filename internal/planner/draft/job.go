@@ -117,15 +117,16 @@ type outcome struct {
 	// Proposals are moves to better offers.
 	Proposals []v1alpha1.Proposal
 
-	Refused    bool // for good, until its file changes
-	Displaced  bool // it had to give way and was not served since
-	Displacing bool // … and that is noted in this round
-	Noticed    bool // it is given notice in this round that it has to give way
-	Silent     bool // writes no state
-	Frozen     bool // its specification cannot be read: what it holds stays on its terms
-	Batched    bool // placed so that its whole batch costs least
-	Seated     bool // placed so that all its replicas find a place
-	Gone       bool // leaves the ledger's memory
+	Refused    bool   // for good, until its file changes
+	Displaced  bool   // it had to give way and was not served since
+	Displacing bool   // … and that is noted in this round
+	Noticed    bool   // it is given notice in this round that it has to give way
+	Silent     bool   // writes no state
+	Frozen     bool   // its specification cannot be read: what it holds stays on its terms
+	Batched    bool   // placed so that its whole batch costs least
+	Seated     bool   // placed so that all its replicas find a place
+	Shared     string // the domain that its replicas were placed in together, in words
+	Gone       bool   // leaves the ledger's memory
 
 	// Senior: it has waited for too long and goes before its equals.
 	Senior bool
@@ -327,6 +328,11 @@ type Failure struct {
 	// Rules that held for the task: what its placer asked of places in
 	// addition to the offers' own facts.
 	Rules PlaceRules
+	// Closest is the domain with the most room for replicas that share one, and how many
+	// are missing, in words; "" for others.
+	Closest string
+	// Fit is for how many replicas it has room.
+	Fit int
 	// Done is how many tasks before it could be done.
 	Done int
 }

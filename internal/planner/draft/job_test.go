@@ -16,7 +16,7 @@ var copied = map[string][]string{
 		"In", "TenantName", "Name", "Tenant", "Consumer", "State", "FirstSeen", "Priority", "All",
 		"Releasing", "Started", "End", "Seconds", "Target", "Sizing", "Grows", "Later", "Alts", "Avoid",
 		"Why", "WhyCode", "Phase", "Code", "Text", "Since", "Proposals", "Refused", "Displaced", "Displacing", "Noticed", "Silent", "Frozen",
-		"Batched", "Seated", "Gone", "Senior", "TurnAt",
+		"Batched", "Seated", "Shared", "Gone", "Senior", "TurnAt",
 	},
 	"own":  {"Live", "Ordinals", "Tasks"},
 	"none": {"News", "Open", "Classes", "Dec", "written"},

@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesOrderedByAll
+const Rules = RulesWithin
 
 // The changes, by the number that they came with.
 const (
@@ -50,4 +50,7 @@ const (
 	// of its tenant's quota and budget, so that a victim of the same tenant does not spend
 	// it elsewhere (package contend).
 	RulesClaimsKeepMoney = 11
+	// RulesWithin: the replicas of an intent are kept in one domain (placement.within),
+	// those of a gang by default in one provider (package place).
+	RulesWithin = 12
 )

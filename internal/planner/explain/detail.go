@@ -47,7 +47,7 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 		return "tenant " + j.TenantName + " may not use " + o.Provider
 	case match.ReqPlacementProviders, match.ReqRegions, match.ReqZones, match.ReqArchitectures:
 		return detailPlace(o, req)
-	case match.ReqSpread, match.ReqTogether, match.ReqApart:
+	case match.ReqSpread, match.ReqWithin, match.ReqTogether, match.ReqApart:
 		return x.Detail(o, req)
 	case match.ReqPartition:
 		return "its next legal size is " + r.sizeText(c.Size)

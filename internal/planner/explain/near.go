@@ -55,7 +55,11 @@ func (x *relaxation) suggestion(currency string) string {
 // LookNear finds for the intents that wait for an offer which offers fail exactly
 // one requirement, and which changes would place them.
 func (r *Explainer) LookNear() {
-	seen := map[*match.Class]*draft.Decision{}
+	type lack struct {
+		class   *match.Class
+		closest string
+	}
+	seen := map[lack]*draft.Decision{}
 	r.spare = settle.Spare{Work: r.Limits.Work, Conditions: r.Limits.Conditions - r.Bill.Conditions}
 	offers := int64(len(r.Inventory.Offers()))
 	for _, j := range r.Waiting {
@@ -67,7 +71,8 @@ func (r *Explainer) LookNear() {
 			continue // no offer was looked at
 		}
 		r.EditJob(j)
-		if same := seen[f.Class]; same != nil {
+		k := lack{f.Class, f.Closest}
+		if same := seen[k]; same != nil {
 			j.Dec.Near, j.Dec.Try = same.Near, same.Try
 			continue
 		}
@@ -77,7 +82,7 @@ func (r *Explainer) LookNear() {
 		if !r.spare.Take(j.In, 2*offers) {
 			continue
 		}
-		seen[f.Class] = &j.Dec
+		seen[k] = &j.Dec
 		r.WithoutBooked([]*draft.Job{j}, func() { r.lookNear(j, f) }) // what is kept for it is there for it
 	}
 }
@@ -87,10 +92,16 @@ func (r *Explainer) lookNear(j *draft.Job, f *draft.Failure) {
 	offers := int64(len(r.Inventory.Offers()))
 	r.Match.Refresh(f.Class)
 	list := r.near(j, f)
+	if f.Closest != "" {
+		j.Dec.Near = append(j.Dec.Near, f.Closest)
+	}
 	for i := range list {
 		if said := list[i].offer.Ref + " " + list[i].said; len(j.Dec.Near) < nearShown && list[i].said != "" && !slices.Contains(j.Dec.Near, said) {
 			j.Dec.Near = append(j.Dec.Near, said)
 		}
+	}
+	if f.Closest != "" {
+		list = append(r.relaxWithin(j, f), list...)
 	}
 	if r.By(draft.RulesAsked) { // of changes that would do, the cheapest first
 		slices.SortStableFunc(list, func(a, b relaxation) int { return cmp.Compare(a.price, b.price) })
@@ -184,6 +195,9 @@ func (r *Explainer) relaxedRequest(j *draft.Job, w *match.Request, spec v1alpha1
 func (r *Explainer) wouldPlace(j *draft.Job, spec v1alpha1.IntentSpec) bool {
 	k := r.CopyOf(j)
 	k.In, k.Alts = j.Asking(spec), nil
+	if n := int(k.Replicas()); n < int(j.Replicas()) && n < len(k.Tasks) {
+		k.Tasks = k.Tasks[:n]
+	}
 	if len(k.Tasks) == 0 {
 		return false
 	}

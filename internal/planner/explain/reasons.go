@@ -70,6 +70,14 @@ func SeatedText(j *draft.Job) string {
 	return "chosen so that all replicas find a place within placement.spread"
 }
 
+// SharedText is in which domain all replicas were placed.
+func SharedText(j *draft.Job) string {
+	if !makesNew(j.Dec.Contracts) {
+		return ""
+	}
+	return j.Shared
+}
+
 func makesNew(lines []draft.ContractLine) bool {
 	return slices.ContainsFunc(lines, func(l draft.ContractLine) bool { return l.Action == draft.Place || l.Action == draft.Move })
 }

@@ -33,6 +33,7 @@ const (
 	CodeDuplicate     = "Duplicate"
 	CodeStageFind     = "StageFind"
 	CodeSpread        = "SpreadUnsatisfied"
+	CodeWithin        = "WithinUnsatisfied"
 	CodeSLA           = "SLABroken"
 	// The ends of ReqRemoteNamespace and ReqSecret.
 	CodeRemoteNamespace = "RemoteNamespaceTaken"

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -274,17 +275,59 @@ func (m *Matcher) short(o *inventory.Offer, size quantity.Vector) string {
 	return ""
 }
 
-// Domain is where an offer is in a spread, "" when it states none. Zones
-// are distinguished by their region.
-func Domain(o *inventory.Offer, by string) string { return DomainAt(o.Provider, o.Location, by) }
+// Domain is where an offer is among domains of a kind, "" when it states none. Zones
+// are distinguished by their region. A flavor's own label goes before its cluster's, and
+// its values are of its provider alone, as racks are; those of a Cluster file are the
+// same for all.
+func Domain(o *inventory.Offer, by, label string) string {
+	if by != "label" {
+		return DomainAt(o.Cluster, o.Provider, o.Location, by, label)
+	}
+	return labelled(o.Flavor, o.Provider, label, DomainAt(o.Cluster, o.Provider, o.Location, by, label))
+}
 
-// DomainAt is Domain of a provider that is somewhere.
-func DomainAt(provider string, at v1alpha1.Location, by string) string {
+// labelled is the domain by a label of a flavor, otherwise where it has none.
+func labelled(f *v1alpha1.Flavor, provider, label, otherwise string) string {
+	switch v, ok := f.Spec.Labels[label]; {
+	case !ok:
+		return otherwise
+	case v == "":
+		return ""
+	default:
+		return provider + "/" + v
+	}
+}
+
+// DomainOf is Domain of an offer as the market has it, nil where there is none any more.
+func DomainOf(cluster *v1alpha1.Cluster, provider string, o *model.Offer, by, label string) string {
+	var at v1alpha1.Location
+	switch {
+	case o != nil:
+		at = o.Location
+	case cluster != nil:
+		at = cluster.Spec.Location
+	}
+	d := DomainAt(cluster, provider, at, by, label)
+	if o != nil && by == "label" {
+		return labelled(o.Flavor, provider, label, d)
+	}
+	return d
+}
+
+// DomainAt is Domain of a provider that is somewhere; its cluster may be nil.
+func DomainAt(cluster *v1alpha1.Cluster, provider string, at v1alpha1.Location, by, label string) string {
 	switch by {
 	case "provider":
 		return provider
 	case "region":
 		return at.Region
+	case "network":
+		return at.Network
+	case "label":
+		if cluster == nil {
+			return ""
+		}
+		return cluster.Spec.Labels[label]
 	}
 	if at.Zone == "" || at.Region == "" || strings.HasPrefix(at.Zone, at.Region) {
 		return at.Zone

@@ -60,6 +60,7 @@ const (
 	// Rules on where replicas and intents are to each other, asked after
 	// capacity and the intent's money.
 	ReqSpread   = "placement.spread"
+	ReqWithin   = "placement.within"
 	ReqTogether = "placement.together"
 	ReqApart    = "placement.apart"
 
@@ -131,6 +132,13 @@ var requirements = []requirement{
 		name: ReqSpread, words: "would break placement.spread", later: true,
 		asked: func(in *model.Intent) bool { return len(in.Spec.Placement.Spread) > 0 },
 		fails: lacksDomain, why: lackedDomain, key: keySpread,
+	},
+	{
+		// Likewise one outside of all that replicas could share; which of them it is
+		// is asked of each replica.
+		name: ReqWithin, words: "would break placement.within", later: true,
+		asked: func(in *model.Intent) bool { return mustShare(in.Spec.Placement.Within) },
+		fails: sharesNone, why: sharedNone, key: keyWithin,
 	},
 	{
 		name: ReqLatency, words: "is farther away than placement.maxLatency",
@@ -268,8 +276,8 @@ func lackedDomain(_ *Matcher, w *Request, o *inventory.Offer) string {
 // none.
 func missingDomain(w *Request, o *inventory.Offer) string {
 	for i := range w.Intent.Spec.Placement.Spread {
-		if by := w.Intent.Spec.Placement.Spread[i].By; Domain(o, by) == "" {
-			return by
+		if sp := &w.Intent.Spec.Placement.Spread[i]; Domain(o, sp.By, sp.Label) == "" {
+			return KindOf(sp.By, sp.Label)
 		}
 	}
 	return ""
@@ -278,9 +286,39 @@ func missingDomain(w *Request, o *inventory.Offer) string {
 func keySpread(b *keyBuffer, in *model.Intent) {
 	b.int(int64(len(in.Spec.Placement.Spread)))
 	for _, by := range in.Spec.Placement.Spread {
-		b.text(by.By)
+		b.text(by.By, by.Label)
 		b.int(int64(by.MaxSkew), int64(by.MinDomains))
 	}
+}
+
+// mustShare reports whether a rule leaves offers out that are in no domain.
+func mustShare(w *v1alpha1.Within) bool {
+	return w != nil && w.Policy != v1alpha1.WithinPreferred && w.Policy != v1alpha1.WithinNone
+}
+
+func sharesNone(_ *Matcher, w *Request, o *inventory.Offer) bool {
+	in := w.Intent.Spec.Placement.Within
+	return Domain(o, in.By, in.Label) == ""
+}
+
+func sharedNone(_ *Matcher, w *Request, _ *inventory.Offer) string {
+	return "it has no " + KindOf(w.Intent.Spec.Placement.Within.By, w.Intent.Spec.Placement.Within.Label)
+}
+
+func keyWithin(b *keyBuffer, in *model.Intent) {
+	w := in.Spec.Placement.Within
+	b.int(flag(w != nil))
+	if w != nil {
+		b.text(w.By, w.Label, string(w.Policy))
+	}
+}
+
+// KindOf is a kind of domain for people: zone, or the label with its key.
+func KindOf(by, label string) string {
+	if by == "label" {
+		return "label " + label
+	}
+	return by
 }
 
 func isFar(m *Matcher, w *Request, o *inventory.Offer) bool {

@@ -12,6 +12,7 @@
 //	limits.go, spend.go   what a placement may still take of quota and budgets
 //	rules.go, spread.go   where other replicas and intents are
 //	bars.go          namespaces and Secrets that keep an intent from a provider
+//	within.go, whole.go   replicas that share a domain, and what moves as a whole
 //	seating.go       gangs spread by several keys, with all replicas in view
 //	together.go      intents that belong together, as one
 //	split.go         replicas put together from several flavors

@@ -65,6 +65,8 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 			f.Code = lifecycle.CodeSecret
 		case match.ReqSpread:
 			f.Code = lifecycle.CodeSpread
+		case match.ReqWithin:
+			f.Code = lifecycle.CodeWithin
 		case match.ReqTogether:
 			f.Code = lifecycle.CodeTogether
 		case match.ReqApart:

@@ -74,6 +74,13 @@ func (r *Placer) fillTasks(j *draft.Job, q Request) {
 		j.Tasks = r.fillNew(j, q, j.Tasks)
 		return
 	}
+	if whole, done := fillWhole(r, j, q); !done {
+		fillEach(r, j, whole)
+	}
+}
+
+// fillEach does what can be done of each of a job's tasks.
+func fillEach(r *Placer, j *draft.Job, q Request) {
 	var left, news []draft.Task
 	for _, t := range j.Tasks {
 		if t.Of > 0 {
@@ -132,6 +139,14 @@ func (r *Placer) fillNew(j *draft.Job, q Request, news []draft.Task) []draft.Tas
 		}
 		return nil
 	}
+	if left, done := fillShared(r, j, q, news); done {
+		return left
+	}
+	return fillOneByOne(r, j, q, news)
+}
+
+// fillOneByOne places as many replicas that have nothing as fit, and returns the others.
+func fillOneByOne(r *Placer, j *draft.Job, q Request, news []draft.Task) []draft.Task {
 	for i := range news {
 		if f := r.attempts(j, q, news[i:i+1], nil, 0, len(q.alternatives(j))); f != nil {
 			if n := j.Replicas(); n > 1 {
@@ -158,23 +173,35 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		q = r.For(j, q, len(tasks), old)
 	}
 	for alt := from; alt < to; alt++ {
-		for _, thrifty := range [...]bool{false, true} {
-			if thrifty && !q.spending.Money.Limited {
-				continue
-			}
-			x := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, old: old, thrifty: thrifty}
-			f := x.run()
-			if f != nil && old == nil {
-				f = r.seatAll(j, q, alt, tasks, thrifty, f)
-			}
-			if f == nil {
-				r.EditJob(j)
-				j.Dec.Alternative = alt
-				return nil
-			}
-			if first == nil {
-				first = f
-			}
+		f := attemptBy(r, j, q, tasks, old, alt)
+		if f == nil {
+			r.EditJob(j)
+			j.Dec.Alternative = alt
+			return nil
+		}
+		if first == nil {
+			first = f
+		}
+	}
+	return first
+}
+
+// attemptIn tries one alternative where a request allows it, by score and then by price.
+func attemptIn(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, alt int) (first *draft.Failure) {
+	for _, thrifty := range [...]bool{false, true} {
+		if thrifty && !q.spending.Money.Limited {
+			continue
+		}
+		x := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, old: old, thrifty: thrifty}
+		f := x.run()
+		if f != nil && old == nil {
+			f = r.seatAll(j, q, alt, tasks, thrifty, f)
+		}
+		if f == nil {
+			return nil
+		}
+		if first == nil {
+			first = f
 		}
 	}
 	return first

@@ -2,6 +2,7 @@ package place
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -19,6 +20,10 @@ type Request struct {
 	// placed that belongs together; nil and "" for any.
 	Only     *inventory.Offer
 	provider string
+	// in is the domain of placement.within that is kept to.
+	in domainChoice
+	// shared is the domain that a unit of intents is being tried in, nil for any.
+	shared *domain.Rule
 	// part is the part of a replica that is placed, nil for a whole one. choice is what
 	// would do in place of the alternatives that the intent states, nil for those.
 	part   *portion

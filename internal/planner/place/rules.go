@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -26,6 +27,8 @@ type Rules struct {
 	Together []neighbour
 	// Apart names, for a provider, the intent that must not be met there.
 	Apart map[string]string
+	// within are the domains that replicas share.
+	within []domain.Rule
 	// only is the provider that a unit of intents is being tried on, "" for any.
 	only string
 }
@@ -43,10 +46,11 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 	p := &j.In.Spec.Placement
 	related := r.Relations()
 	k := draft.KeyOfJob(j)
-	if len(p.Spread) == 0 && q.provider == "" && len(related.Together[k]) == 0 && len(related.apart[k]) == 0 {
+	within := withinRules(r, j, q, placed, except)
+	if len(p.Spread) == 0 && q.provider == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.apart[k]) == 0 {
 		return nil
 	}
-	x := &Rules{only: q.provider}
+	x := &Rules{only: q.provider, within: within}
 	x.Spread = make([]spreadRule, 0, len(p.Spread))
 	for i := range p.Spread {
 		x.Spread = append(x.Spread, r.spreadRule(&p.Spread[i], j, s, replica, placed, except))
@@ -85,8 +89,13 @@ func (x *Rules) Breaks(o *inventory.Offer) string {
 	if x.Apart[o.Provider] != "" {
 		return match.ReqApart
 	}
+	for i := range x.within {
+		if x.within[i].Breaks(o) {
+			return match.ReqWithin
+		}
+	}
 	for i := range x.Spread {
-		if x.Spread[i].Breaks(o) || x.seat != nil && x.seat[i] != match.Domain(o, x.Spread[i].By) {
+		if x.Spread[i].Breaks(o) || x.seat != nil && x.seat[i] != x.Spread[i].DomainOf(o) {
 			return match.ReqSpread
 		}
 	}
@@ -108,6 +117,12 @@ func (x *Rules) Detail(o *inventory.Offer, req string) string {
 		return "not all of those that belong together fit on " + o.Provider
 	case match.ReqApart:
 		return x.Apart[o.Provider] + " is on " + o.Provider
+	case match.ReqWithin:
+		for i := range x.within {
+			if x.within[i].Breaks(o) {
+				return x.within[i].Detail(o)
+			}
+		}
 	case match.ReqSpread:
 		for i := range x.Spread {
 			if x.Spread[i].Breaks(o) {
@@ -137,13 +152,17 @@ func (x *Rules) brokenText(s *match.Class, l *Limits, req string) string {
 }
 
 // obeys reports whether a contract may stay where it is under what its intent
-// now asks for.
+// now asks for. A domain that it does not name itself moves nothing that exists.
 func (r *Placer) obeys(j *draft.Job, q Request, c *v1alpha1.Contract, o *inventory.Offer) bool {
 	p := &j.In.Spec.Placement
-	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 {
+	how := Request{in: q.in}
+	if p.Within == nil && q.in.how == keepsHome {
+		how = how.anywhere()
+	}
+	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 && how.in.how == keepsNone {
 		return true
 	}
-	x := r.rulesFor(j, Request{}, r.ClassFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
+	x := r.rulesFor(j, how, r.ClassFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
 	return x.Breaks(o) == ""
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
@@ -91,17 +93,16 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 	l := r.LimitsFor(j, q, s, match.SpendLimits{}, int64(len(tasks)-1))
 	rules := r.rulesFor(j, q, s, tasks[0].Replica, nil)
 	x := &seating{spread: rules.Spread}
-	rules.Spread, l.Rules = nil, rules // one that is too full now may not be, later
-	at := map[[3]string]int{}          // by provider, region, zone, those that matter
+	rules.Spread, l.Rules = nil, rules         // one that is too full now may not be, later
+	at := map[[v1alpha1.MaxSpread]string]int{} // by the domains of each rule
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		if c.Fails != "" || l.Rejects(c) != "" {
 			continue
 		}
-		var key [3]string
+		var key [v1alpha1.MaxSpread]string
 		for k := range x.spread {
-			by := x.spread[k].By
-			key[keyNumber(by)] = match.Domain(c.Offer, by)
+			key[k] = x.spread[k].DomainOf(c.Offer)
 		}
 		n, known := at[key]
 		if !known {
@@ -109,13 +110,13 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 			at[key] = n
 			x.cells = append(x.cells, cell{best: c})
 			for k := range x.spread {
-				d := match.Domain(c.Offer, x.spread[k].By)
+				d := x.spread[k].DomainOf(c.Offer)
 				x.cells[n].domains = append(x.cells[n].domains, d)
 				x.spread[k].count(d, 0)
 			}
 		}
 		to := &x.cells[n]
-		to.room += roomFor(c, len(tasks)-to.room)
+		to.room += domain.RoomFor(c, len(tasks)-to.room)
 		if match.Before(c, to.best, thrifty) {
 			to.best = c
 		}
@@ -133,28 +134,6 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 		return 1
 	})
 	return x
-}
-
-// keyNumber numbers the keys of placement.spread.
-func keyNumber(by string) int {
-	switch by {
-	case "provider":
-		return 0
-	case "region":
-		return 1
-	}
-	return 2
-}
-
-// roomFor is how often a candidate's size fits its offer, n at the most. Cards
-// that are sold in parts may hold less.
-func roomFor(c *match.Candidate, n int) int {
-	for i, size := range c.Size {
-		if size > 0 {
-			n = int(min(int64(n), c.Offer.Free().At(i)/size))
-		}
-	}
-	return n
 }
 
 // find is the domains for each of n replicas, nil when there are none or they

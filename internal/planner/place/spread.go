@@ -19,7 +19,7 @@ import (
 // is kept more strictly than there: as long as fewer are in use, a replica goes
 // to one that is not.
 type spreadRule struct {
-	By                  string
+	By, label           string
 	maxSkew, MinDomains int
 	// domains are in order; used counts the other replicas in each of them; a
 	// replica of several parts counts in each of theirs. One of 0 is a domain too.
@@ -32,7 +32,7 @@ type spreadRule struct {
 }
 
 func (r *Placer) spreadRule(sp *v1alpha1.Spread, j *draft.Job, s *match.Class, replica int32, placed, except []*v1alpha1.Contract) spreadRule {
-	x := spreadRule{By: sp.By, maxSkew: int(max(sp.MaxSkew, 1)), MinDomains: int(sp.MinDomains), domains: domainsOf(s, sp.By)}
+	x := spreadRule{By: sp.By, label: sp.Label, maxSkew: int(max(sp.MaxSkew, 1)), MinDomains: int(sp.MinDomains), domains: domainsOf(s, sp.By, sp.Label)}
 	x.used = make([]int, len(x.domains))
 	type seat struct {
 		replica int32
@@ -44,7 +44,7 @@ func (r *Placer) spreadRule(sp *v1alpha1.Spread, j *draft.Job, s *match.Class, r
 			if slices.Contains(except, c) {
 				continue
 			}
-			k := seat{c.Spec.Intent.Replica, r.DomainOf(c, sp.By)}
+			k := seat{c.Spec.Intent.Replica, r.DomainOf(c, sp.By, sp.Label)}
 			if k.domain == "" || seen[k] {
 				continue
 			}
@@ -92,7 +92,7 @@ func (x *spreadRule) In(domain string) int {
 
 // Breaks reports whether a replica in an offer's domain would break the rule.
 func (x *spreadRule) Breaks(o *inventory.Offer) bool {
-	d := match.Domain(o, x.By)
+	d := x.DomainOf(o)
 	switch {
 	case d == "":
 		return true
@@ -107,10 +107,13 @@ func (x *spreadRule) refuses(n int) bool {
 	return x.InUse < x.MinDomains && n > 0 || n+1-x.Least > x.maxSkew
 }
 
+// DomainOf is where an offer is of what the rule spreads over.
+func (x *spreadRule) DomainOf(o *inventory.Offer) string { return match.Domain(o, x.By, x.label) }
+
 func (x *spreadRule) detail(o *inventory.Offer) string {
-	d := match.Domain(o, x.By)
+	d := x.DomainOf(o)
 	if d == "" {
-		return "it has no " + x.By
+		return "it has no " + match.KindOf(x.By, x.label)
 	}
 	if x.InUse < x.MinDomains && x.In(d) > 0 {
 		return fmt.Sprintf("%s %s has %s already, and of at least %d %ss (minDomains) only %d %s any", x.By, d, Replicas(x.In(d)), x.MinDomains, x.By, x.InUse, verb("has", x.InUse))
@@ -131,27 +134,28 @@ func Replicas(n int) string {
 
 // DomainOf is where a contract is; its cluster's location counts when its
 // flavor is no longer known.
-func (r *Placer) DomainOf(c *v1alpha1.Contract, by string) string {
+func (r *Placer) DomainOf(c *v1alpha1.Contract, by, label string) string {
 	if o := r.OfferOf(c); o != nil {
-		return match.Domain(o, by)
+		return match.Domain(o, by, label)
 	}
 	var at v1alpha1.Location
-	if cluster := r.W.Clusters[c.Spec.Provider]; cluster != nil {
+	cluster := r.W.Clusters[c.Spec.Provider]
+	if cluster != nil {
 		at = cluster.Spec.Location
 	}
-	return match.DomainAt(c.Spec.Provider, at, by)
+	return match.DomainAt(cluster, c.Spec.Provider, at, by, label)
 }
 
 // domainsOf are those of the candidates that a class could ever use, in order.
-func domainsOf(s *match.Class, by string) []string {
-	memo := memoOf(s)
-	if list, known := memo.spreads[by]; known {
+func domainsOf(s *match.Class, by, label string) []string {
+	memo, key := memoOf(s), match.KindOf(by, label)
+	if list, known := memo.spreads[key]; known {
 		return list
 	}
 	seen := map[string]bool{}
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if d := match.Domain(c.Offer, by); d != "" && c.FailsMoney == "" && (c.Size.Within(c.Offer.Capacity) || s.Request.Intent.Spec.Split != nil) {
+		if d := match.Domain(c.Offer, by, label); d != "" && c.FailsMoney == "" && (c.Size.Within(c.Offer.Capacity) || s.Request.Intent.Spec.Split != nil) {
 			seen[d] = true
 		}
 	}
@@ -159,6 +163,6 @@ func domainsOf(s *match.Class, by string) []string {
 	if memo.spreads == nil {
 		memo.spreads = map[string][]string{}
 	}
-	memo.spreads[by] = list
+	memo.spreads[key] = list
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -147,18 +148,53 @@ func (u *unit) providersFor(j *draft.Job) map[string]float64 {
 	return out
 }
 
-// fillOn places every intent of the unit on one provider, or nothing at all.
+// fillOn places every intent of the unit on one provider, or nothing at all. Where one
+// of them shares a domain that may be less than a provider, all are placed in it.
 func (u *unit) fillOn(provider string, q Request) bool {
-	return u.Try(func() bool {
-		q.provider = provider
-		for _, m := range u.jobs {
-			u.Fill(m, q)
-			if len(m.Tasks) > 0 {
-				return false
+	q.provider = provider
+	for _, in := range u.domainsOn(provider, q) {
+		placed := u.Try(func() bool {
+			for _, m := range u.jobs {
+				u.Fill(m, in)
+				if len(m.Tasks) > 0 {
+					return false
+				}
+			}
+			return true
+		})
+		if placed {
+			return true
+		}
+	}
+	return false
+}
+
+// domainsOn are the requests for each domain of a provider that the unit may have to
+// share, the request itself where that is no less than the provider.
+func (u *unit) domainsOn(provider string, q Request) []Request {
+	if q.in.how != keepsHome {
+		return []Request{q}
+	}
+	for _, m := range u.jobs {
+		w, ok := WithinOf(u.Placer, m.In)
+		if !ok || !w.Required || w.By == "provider" {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, o := range u.Inventory.By(provider) {
+			if d := match.Domain(o, w.By, w.Label); d != "" {
+				seen[d] = true
 			}
 		}
-		return true
-	})
+		var out []Request
+		for _, d := range draft.SortedNames(seen) {
+			one := q
+			one.shared = &domain.Rule{Kind: w, Domain: d}
+			out = append(out, one)
+		}
+		return out[:min(len(out), domainsTried)]
+	}
+	return []Request{q}
 }
 
 // noRoom is the failure of a job that waits for the others of its unit.

@@ -91,11 +91,32 @@ type takeovers struct {
 	limits *Limits
 }
 
+// all are the warm contracts that a replica could take over, whatever else there is.
+func (x takeovers) all() (out []*takeover) {
+	if !x.may() {
+		return nil
+	}
+	for _, pool := range x.warmJobs() {
+		for _, old := range pool.Live {
+			if c := x.of(old); c != nil {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// may reports whether the job may take any over.
+func (x takeovers) may() bool {
+	j := x.job
+	return !j.Warm() && !x.how.DryRun && x.how.part == nil && x.limits.Only == nil && plainNode(&j.In.Spec)
+}
+
 // best is the warm contract that serves the task best, nil when there is none, or
 // when the best other offer is so much cheaper that waiting for it pays. other is
 // that offer, nil when nothing else fits.
 func (x takeovers) best(other *match.Candidate) *takeover {
-	if j := x.job; j.Warm() || x.how.DryRun || x.how.part != nil || x.limits.Only != nil || !plainNode(&j.In.Spec) {
+	if !x.may() {
 		return nil
 	}
 	var found *takeover

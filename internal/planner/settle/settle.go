@@ -343,7 +343,7 @@ func final(j *draft.Job) bool {
 	switch s.Reason {
 	case lifecycle.CodeQueueTimeout:
 		return true
-	case lifecycle.CodeNothingFits, lifecycle.CodeGang, lifecycle.CodeQuota, lifecycle.CodeBudget, lifecycle.CodeIntentBudget, lifecycle.CodeSpread, lifecycle.CodeTogether, lifecycle.CodeApart:
+	case lifecycle.CodeNothingFits, lifecycle.CodeGang, lifecycle.CodeQuota, lifecycle.CodeBudget, lifecycle.CodeIntentBudget, lifecycle.CodeSpread, lifecycle.CodeWithin, lifecycle.CodeTogether, lifecycle.CodeApart:
 		return j.In.Spec.Queue.Policy == "fail"
 	}
 	return false

@@ -43,7 +43,7 @@ func (r *Settler) spreadWithout(j *draft.Job, gone map[int32]bool, one int32) bo
 		sp := &j.In.Spec.Placement.Spread[i]
 		used := map[string]map[int32]bool{}
 		for _, c := range j.Live {
-			d := r.DomainOf(c, sp.By)
+			d := r.DomainOf(c, sp.By, sp.Label)
 			if used[d] == nil {
 				used[d] = map[int32]bool{}
 			}

@@ -168,7 +168,8 @@ var enums = map[string]map[string][]any{
 	"FlavorGPU":           {"sharing": {"none", "mig", "time-slicing", "mps"}},
 	"Queue":               {"policy": {"wait", "fail"}},
 	"Preemption":          {"preempts": {"never", "lower"}},
-	"Spread":              {"by": {"provider", "region", "zone"}},
+	"Spread":              {"by": domains},
+	"Within":              {"by": domains, "policy": {"Required", "Preferred", "None"}},
 	"OffloadNamespace":    {"podOffloadingStrategy": {"Local", "Remote", "LocalAndRemote"}, "namespaceMappingStrategy": {"DefaultName", "EnforceSameName", "SelectedName"}},
 	"Taint":               {"effect": {"NoSchedule", "PreferNoSchedule", "NoExecute"}},
 	"Window":              {"days": weekdays},
@@ -185,5 +186,6 @@ var enums = map[string]map[string][]any{
 
 var (
 	weekdays   = []any{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
+	domains    = []any{"provider", "zone", "region", "network", "label"}
 	deliveries = []any{"direct", "flux", "argocd", "agent", "none"}
 )

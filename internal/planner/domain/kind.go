@@ -1,0 +1,89 @@
+package domain
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+)
+
+// Kind is the kind of domain that replicas share.
+type Kind struct {
+	By, Label string
+	Required  bool
+}
+
+// String is the kind for people.
+func (w *Kind) String() string { return match.KindOf(w.By, w.Label) }
+
+// At is where an offer is, "" for nowhere.
+func (w *Kind) At(o *inventory.Offer) string { return match.Domain(o, w.By, w.Label) }
+
+// Of is the kind of domain that an intent's replicas share under a fleet's policy; false
+// where they may be anywhere.
+func Of(fleet *v1alpha1.FleetSpec, in *model.Intent) (w Kind, ok bool) {
+	if in == nil || in.Metadata.Namespace == v1alpha1.FleetTenant {
+		return w, false
+	}
+	p := &in.Spec.Placement
+	if own := p.Within; own != nil {
+		return Kind{own.By, own.Label, own.Policy != v1alpha1.WithinPreferred}, own.Policy != v1alpha1.WithinNone && own.By != ""
+	}
+	w = Kind{By: "provider", Required: true}
+	if d := fleet.Defaults.Within; d != nil {
+		w = Kind{d.By, d.Label, d.Policy != v1alpha1.WithinPreferred}
+		if d.Policy == v1alpha1.WithinNone || d.By == "" {
+			return w, false
+		}
+	}
+	if in.Spec.Gang != nil && !*in.Spec.Gang {
+		return w, false
+	}
+	for i := range p.Spread {
+		if p.Spread[i].Contradicts(w.By, w.Label) {
+			return w, false
+		}
+	}
+	if in.Spec.Gang == nil || len(p.Spread) > 0 || in.Spec.Split != nil {
+		w.Required = false
+	}
+	return w, true
+}
+
+// Rule is one rule on the domain of a replica.
+type Rule struct {
+	Kind
+	// Domain is the one, "" for any.
+	Domain string
+	// Nowhere: there is none for all. Said is why.
+	Nowhere bool
+	Said    string
+}
+
+// Breaks reports whether an offer is in no domain, or in another.
+func (x *Rule) Breaks(o *inventory.Offer) bool {
+	d := x.At(o)
+	return x.Nowhere || d == "" || x.Domain != "" && d != x.Domain
+}
+
+// Detail is how an offer breaks it.
+func (x *Rule) Detail(o *inventory.Offer) string {
+	switch {
+	case x.Said != "":
+		return x.Said
+	case x.At(o) == "":
+		return "it has no " + x.String()
+	}
+	return "its replicas share " + x.String() + " " + x.Domain
+}
+
+// Home is the domain with the most, the first by name of several; "" for none.
+func Home(count map[string]int) string {
+	best := ""
+	for d, n := range count {
+		if d != "" && (best == "" || n > count[best] || n == count[best] && d < best) {
+			best = d
+		}
+	}
+	return best
+}

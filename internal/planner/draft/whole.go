@@ -1,0 +1,32 @@
+package draft
+
+import "github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+
+// AllChanges reports whether all that a job has is changed with its intent.
+func (j *Job) AllChanges() bool {
+	changes := map[*v1alpha1.Contract]bool{}
+	remade := map[int32]bool{}
+	for i := range j.Tasks {
+		switch t := &j.Tasks[i]; t.Kind {
+		case TaskAdapt:
+			changes[t.Old] = true
+		case TaskRemake:
+			remade[t.Replica] = true
+		}
+	}
+	for _, c := range j.Live {
+		if !changes[c] && !remade[c.Spec.Intent.Replica] {
+			return false
+		}
+	}
+	return true
+}
+
+// Concerned is of how many replicas a job's tasks are.
+func (j *Job) Concerned() int {
+	seen := map[int32]bool{}
+	for i := range j.Tasks {
+		seen[j.Tasks[i].Replica] = true
+	}
+	return len(seen)
+}
