@@ -157,13 +157,13 @@ func TestSuggestions_StayWithTheVendor(t *testing.T) {
 		Offer("paris/a100", Cards("nvidia-a100", 8, "40Gi"), Costs("3")).
 		Offer("lyon/l40s", Cards("nvidia-l40s", 8, "48Gi"), Costs("1")).
 		Offer("oslo/mi300x", Cards("amd-mi300x", 8, "192Gi"), Costs("0.5"), Spec(func(s *v1alpha1.FlavorSpec) { s.GPU.Vendor = "amd" }))
-	for asked, want := range map[string][]string{
-		"H100": {"resources.gpu.models: [H100, nvidia-l40s]  # 1.00 EUR/h", "resources.gpu.models: [H100, nvidia-a100]  # 3.00 EUR/h"},
-		"H1O0": {"resources.gpu.models: [nvidia-l40s]  # 1.00 EUR/h", "resources.gpu.models: [nvidia-a100]  # 3.00 EUR/h"},
+	for _, c := range [][3]string{
+		{"H100", "resources.gpu.models: [H100, nvidia-l40s]  # 1.00 EUR/h", "resources.gpu.models: [H100, nvidia-a100]  # 3.00 EUR/h"},
+		{"H1O0", "resources.gpu.models: [nvidia-l40s]  # 1.00 EUR/h", "resources.gpu.models: [nvidia-a100]  # 3.00 EUR/h"},
 	} {
-		b.Intent("vision/train", Wants(1, asked))
-		if d := Of(b.Plan(), "vision/train"); !slices.Equal(d.Try, want) {
-			t.Errorf("%s: try %q, want %q", asked, d.Try, want)
+		b.Intent("vision/train", Wants(1, c[0]))
+		if d := Of(b.Plan(), "vision/train"); !slices.Equal(d.Try, c[1:]) {
+			t.Errorf("%s: try %q, want %q", c[0], d.Try, c[1:])
 		}
 	}
 }

@@ -201,3 +201,17 @@ func TestSuspendedIsSettled(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 }
+
+// What an intent that waits no more still holds ends on its own terms in the round that
+// refuses it: planning again finds nothing to do.
+func TestRefusedEndsOnItsTerms(t *testing.T) {
+	b := settled(paris().Intent("vision/train", Wants(1, "H100"), For(time.Hour)))
+	b.Tick(time.Hour).Intent("vision/train", Wants(9, "H100"), For(3*time.Hour), With(func(s *v1alpha1.IntentSpec) { s.Queue.Policy = "fail" }))
+	if d := Of(b.Round(), "vision/train"); d.Action != planner.Refuse {
+		t.Fatalf("%+v", d)
+	}
+	if c := b.Contracts("vision/train")[0]; c.Status.Phase != v1alpha1.PhaseReleasing || c.Status.Reason != lifecycle.CodeTermEnded {
+		t.Errorf("%+v", c.Status)
+	}
+	wantOnlyKeeps(t, b)
+}

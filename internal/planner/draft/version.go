@@ -53,4 +53,7 @@ const (
 	// RulesWithin: the replicas of an intent are kept in one domain (placement.within),
 	// those of a gang by default in one provider (package place).
 	RulesWithin = 12
+	// RulesRefusedToTerms: what an intent holds that waits no more ends on its own terms in
+	// the round that refuses it, and not in the next (decision.go).
+	RulesRefusedToTerms = 12
 )

@@ -89,7 +89,7 @@ func Requirements() []string {
 		ReqGPUProfile, ReqGPUSharing, ReqResource, ReqRegions, ReqZones, ReqArchitectures,
 		ReqLabels, ReqLatency, ReqEnforcement, ReqAccelerators, ReqCarbon, ReqReliability,
 		ReqAvailability, ReqWhere, ReqPolicy, ReqPartition, ReqDenied, ReqRefuses,
-		ReqRemoteNamespace, ReqSecret, ReqSpread, ReqTogether, ReqApart, ReqCapacity, ReqCard,
+		ReqRemoteNamespace, ReqSecret, ReqSpread, ReqWithin, ReqTogether, ReqApart, ReqCapacity, ReqCard,
 		ReqPrice, ReqPriceOf, ReqTransfer, ReqPurchase, ReqMaxHourly, ReqMaxHourlySpot,
 		ReqMaxHourlyPerGPU, ReqMaxTotal,
 	}

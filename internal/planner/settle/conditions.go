@@ -34,7 +34,7 @@ func workOf(p model.Predicate) int64 {
 // written that it waits: what waits for work may be tens of thousands, and a
 // commit of them all would delay the others as much as the work.
 func (r *Settler) postpone(j *draft.Job, code, text string) {
-	r.holdToTerms(j)
+	r.HoldToTerms(j)
 	j.Tasks, j.News = nil, nil
 	action := draft.Queued
 	for _, c := range j.Live {

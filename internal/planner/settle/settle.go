@@ -91,7 +91,7 @@ func (r *Settler) forced(j *draft.Job) {
 
 // vanished releases what an intent held that is no more.
 func (r *Settler) vanished(j *draft.Job) {
-	r.holdToTerms(j)
+	r.HoldToTerms(j)
 	if len(j.Live) > 0 && r.HeldBack.Tenant(j.TenantName) {
 		j.Silent = true
 		j.Settle(draft.Keep, "", lifecycle.CodeHeldBack, "the intent is gone, but too many contracts would end at once")
@@ -142,7 +142,7 @@ func givenBack(in *model.Intent) string {
 
 // refuse keeps what exists, on its terms, and states what is wrong.
 func (r *Settler) refuse(j *draft.Job, code, why string) {
-	r.holdToTerms(j)
+	r.HoldToTerms(j)
 	if r.W.Deaf {
 		r.deaf(j)
 		return

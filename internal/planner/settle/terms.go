@@ -26,9 +26,9 @@ import (
 // maxDuration, though not before it was frozen for safety.frozenFor; from then
 // on it counts as preemptible at priority 0.
 
-// holdToTerms ends what ends of an intent's contracts though its specification
+// HoldToTerms ends what ends of an intent's contracts though its specification
 // is out of force.
-func (r *Settler) holdToTerms(j *draft.Job) {
+func (r *Settler) HoldToTerms(j *draft.Job) {
 	if r.Fleet.Suspend {
 		return
 	}
@@ -99,7 +99,7 @@ func (r *Settler) maxDurationOf(j *draft.Job, c *v1alpha1.Contract) v1alpha1.Tim
 func (r *Settler) keepFrozen(j *draft.Job, why string) {
 	j.Frozen, j.Silent = true, r.W.Deaf || r.Fleet.Suspend
 	r.forced(j)
-	r.holdToTerms(j)
+	r.HoldToTerms(j)
 	if len(j.Live) > 0 && j.State != nil {
 		since := r.FrozenSince(j)
 		r.Due(lifecycle.NextTold(since, r.Now))
