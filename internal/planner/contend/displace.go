@@ -167,8 +167,8 @@ func (r *Contest) withoutClaims(claims []*claim, f func()) {
 }
 
 // charge does something with what the claim keeps of its tenant's account.
-func (c *claim) charge(r *Contest, how func(account.Change) account.Change) {
-	for _, ch := range c.kept {
+func (cl *claim) charge(r *Contest, how func(account.Change) account.Change) {
+	for _, ch := range cl.kept {
 		r.Booked(how(ch))
 	}
 }
