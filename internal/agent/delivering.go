@@ -67,7 +67,7 @@ type applying struct {
 	d     *delivery.Deliverer
 	fleet string // whose manifests they are
 
-	// tellers order what each broker is told of what is seen; observing alone uses them.
+	// tellers order what each broker hears of what is seen; observing alone uses them.
 	tellers []teller
 
 	mu   sync.Mutex

@@ -110,7 +110,7 @@ func (w *watched) run(ctx context.Context, s Streams) error {
 	}
 }
 
-// look fetches, and draws a picture anew or writes what of it has changed.
+// look fetches, and draws a new picture or writes what of it has changed.
 func (w *watched) look(ctx context.Context, s Streams, first bool) error {
 	var b bytes.Buffer
 	into := s

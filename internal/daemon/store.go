@@ -78,7 +78,7 @@ type StoreOptions struct {
 	Connections func() int
 	// Observed is told what another replica heard of a cluster, or sees there itself.
 	Observed func(replica, cluster string, report wire.Observed)
-	// Unobserved is told that what was seen of a cluster is deleted.
+	// Unobserved is called when what was seen of a cluster is deleted.
 	Unobserved func(cluster string)
 	// Decides reports whether this replica decides.
 	Decides func() bool

@@ -128,9 +128,9 @@ func (r *round) tell(j *draft.Job) {
 	r.queue(j, f)
 }
 
-// refuse makes an intent wait no more: what it holds is held to its own terms from this
+// giveUp makes an intent wait no more: what it holds is held to its own terms from this
 // round on, and not from the next.
-func (r *round) refuse(j *draft.Job, f *draft.Failure, code, before, after string) {
+func giveUp(r *round, j *draft.Job, f *draft.Failure, code, before, after string) {
 	if r.By(draft.RulesRefusedToTerms) {
 		r.HoldToTerms(j)
 	}
@@ -145,7 +145,7 @@ func (r *round) queue(j *draft.Job, f *draft.Failure) {
 		if j.In.Metadata.Annotations[v1alpha1.AnnotationRequestedBy] == "" { // a request is simply made again
 			after = "; with queue.policy: fail it does not wait: change its specification to try again"
 		}
-		r.refuse(j, f, f.Code, "", after)
+		giveUp(r, j, f, f.Code, "", after)
 		return
 	}
 	since := r.WaitingSince(j)
@@ -153,7 +153,7 @@ func (r *round) queue(j *draft.Job, f *draft.Failure) {
 	if timeout := j.In.Spec.Queue.Timeout.Duration; timeout > 0 {
 		j.Dec.GivesUp = v1alpha1.TimeOf(since.Add(timeout))
 		if r.TimedOut(j) {
-			r.refuse(j, f, lifecycle.CodeQueueTimeout, "it waited for spec.queue.timeout ("+j.In.Spec.Queue.Timeout.String()+"), and waits no more: change its specification to try again; ", "")
+			giveUp(r, j, f, lifecycle.CodeQueueTimeout, "it waited for spec.queue.timeout ("+j.In.Spec.Queue.Timeout.String()+"), and waits no more: change its specification to try again; ", "")
 			return
 		}
 		r.Due(j.Dec.GivesUp)

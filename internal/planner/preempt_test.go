@@ -356,7 +356,7 @@ func TestNoticeOfARefusedVictimComesDue(t *testing.T) {
 
 // What others give way for an intent is kept of its tenant's budget too: a victim of the
 // same tenant would spend elsewhere what its leaving makes room for, and the two would
-// take turns for ever.
+// take turns permanently.
 func TestPreemptKeepsMoney(t *testing.T) {
 	b := settled(New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome", budget(v1alpha1.TenantBudget{Hourly: Money("12")})).
 		Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("1")).Offer("lyon/h100", Cards("nvidia-h100", 4, "80Gi"), Costs("3")).

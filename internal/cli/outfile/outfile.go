@@ -1,5 +1,5 @@
 // Package outfile is a file that a command writes at its end, opened at its beginning: a
-// path that cannot be written is told before hours of work, not after them.
+// path that cannot be written is an error before hours of work, not after them.
 //
 // Open makes a temporary file in the same directory; Replace puts the content in its
 // place at once, so that a reader sees the old file or the new one; Discard takes the

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What cannot be written is told at the start, and until the end nothing is changed.
+// What cannot be written is an error at the start, and until the end nothing is changed.
 func TestOpenAndReplace(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "report.html")

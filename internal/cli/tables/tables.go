@@ -112,27 +112,27 @@ func (t *Table) Row(cells ...any) {
 func (t *Table) Len() int { return len(t.rows) }
 
 // Age is how long ago a time was; the time itself in a pipe and as data.
-func (t *Table) Age(at v1alpha1.Time) Cell {
-	switch {
-	case at.IsZero():
-		return Cell{Text: "-"}
-	case !t.v.Terminal:
-		return Cell{at.UTC().Format(time.RFC3339), at}
-	}
-	return Cell{report.Age(t.v.Now().Sub(at.Time)), at}
-}
+func (t *Table) Age(at v1alpha1.Time) Cell { return t.moment(at, report.Age) }
 
 // Until is how long until a time; the time itself in a pipe and as data.
 func (t *Table) Until(at v1alpha1.Time) Cell {
+	return t.moment(at, func(ago time.Duration) string {
+		if ago > 0 {
+			return "now"
+		}
+		return "in " + report.Age(-ago)
+	})
+}
+
+// moment is a time in words that say how long ago it was.
+func (t *Table) moment(at v1alpha1.Time, words func(ago time.Duration) string) Cell {
 	switch {
 	case at.IsZero():
 		return Cell{Text: "-"}
 	case !t.v.Terminal:
 		return Cell{at.UTC().Format(time.RFC3339), at}
-	case at.Before(t.v.Now()):
-		return Cell{"now", at}
 	}
-	return Cell{"in " + report.Age(at.Sub(t.v.Now())), at}
+	return Cell{words(t.v.Now().Sub(at.Time)), at}
 }
 
 // Money has two decimals for people and all of them elsewhere.

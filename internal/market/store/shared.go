@@ -43,7 +43,7 @@ type Options struct {
 	// Observed is told what another replica heard of a cluster, or sees there itself; nil:
 	// nobody.
 	Observed func(replica, cluster string, report wire.Observed)
-	// Unobserved is told that what was seen of a cluster is deleted: the next word counts
+	// Unobserved is called when what was seen of a cluster is deleted: the next word counts
 	// whatever its generation; nil: nobody.
 	Unobserved func(cluster string)
 	// News is called when another replica knows of news of the fleet repo; nil: nobody.

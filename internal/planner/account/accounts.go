@@ -114,10 +114,7 @@ type line struct {
 // Charge books that one version of a contract takes the place of another, as of
 // an instant.
 func (a *Accounts) Charge(before, after Entry, now v1alpha1.Time) Change {
-	ch := Change{a.lineOf(before, now), a.lineOf(after, now)}
-	ch.off.book(-1)
-	ch.on.book(1)
-	return ch
+	return Change{a.lineOf(before, now), a.lineOf(after, now)}.Again()
 }
 
 // Expire books that a contract ends as it was known to: what it was to cost this
@@ -125,23 +122,17 @@ func (a *Accounts) Charge(before, after Entry, now v1alpha1.Time) Change {
 func (a *Accounts) Expire(e Entry, now v1alpha1.Time) Change {
 	ch := Change{off: a.lineOf(e, now)}
 	ch.off.month = 0
-	ch.off.book(-1)
-	return ch
+	return ch.Again()
 }
 
 // TurnMonth begins another month of an account: nothing is spent, and so much is
 // held until its end.
 func (t *Tenant) TurnMonth(held quantity.Micro) Change {
-	ch := Change{on: line{tenant: t, month: held - t.month, spent: -t.spent}}
-	ch.on.book(1)
-	return ch
+	return Change{on: line{tenant: t, month: held - t.month, spent: -t.spent}}.Again()
 }
 
 // Undo takes a change back. Those after it have been taken back before.
-func (c *Change) Undo() {
-	c.on.book(-1)
-	c.off.book(1)
-}
+func (c Change) Undo() { c.Reverse() }
 
 // Keep books that what a rehearsal charged stays free for whom it was rehearsed: it
 // counts against the limits of the tenant's others and is neither held nor spent.

@@ -1,6 +1,8 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -20,14 +22,16 @@ const (
 	ReqTenantMonthly = account.BudgetMonthly
 )
 
+// tenantLimits are all of them.
+var tenantLimits = []string{ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaCount, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly}
+
 // reqOther is what all offers but one fail while that one is tried; no plan ever
 // shows it.
 const reqOther = "other"
 
 // Tier is match.Tier: what a tenant has left is more when time has passed.
 func Tier(req string) int {
-	switch req {
-	case ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaCount, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly:
+	if slices.Contains(tenantLimits, req) {
 		return 1
 	}
 	return match.Tier(req)

@@ -434,10 +434,5 @@ func (x *wholeSearch) failure(tasks []draft.Task, old *v1alpha1.Contract) *draft
 
 // outOfMoney reports whether a limit of the tenant stood in the way.
 func outOfMoney(f *draft.Failure) bool {
-	for _, req := range [...]string{ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaCount, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly} {
-		if f.Rejected[req] > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tenantLimits, func(req string) bool { return f.Rejected[req] > 0 })
 }

@@ -89,7 +89,7 @@ func TestWhoDecides(t *testing.T) {
 	}
 	ask("calm-again", takeover)
 
-	// It stands still, keeps its connections and answers nothing; when it goes on it has
+	// It is frozen, keeps its connections and answers nothing; when it goes on it has
 	// decided nothing meanwhile, and finds that another one does.
 	frozen := h.freeze(ctx)
 	ask("frozen", takeover)
