@@ -13,8 +13,8 @@ var (
 	ErrNotFound = errors.New("there is no such object")
 	// ErrConflict: the object is another than the resourceVersion says, or there is one already.
 	ErrConflict = errors.New("the object was changed meanwhile")
-	// ErrSetBack: a Heartbeat that was written is gone, or is one of before: the store was
-	// restored from an older state.
+	// ErrSetBack: a Heartbeat that was written is gone, or is one of before, or what is
+	// written now comes before what is known: the store was restored from an older state.
 	ErrSetBack = errors.New("the store has an older state than before")
 )
 
@@ -44,8 +44,9 @@ type API interface {
 	PutObservation(ctx context.Context, o *marketcrd.Observation) (*marketcrd.Observation, error)
 	// DeleteObservation deletes one if its resourceVersion is still this one.
 	DeleteObservation(ctx context.Context, cluster, version string) error
-	// PutHeartbeat creates or updates a replica's. ErrSetBack says that it was not written.
-	PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error
+	// PutHeartbeat creates or updates a replica's, and gives the resourceVersion that it
+	// has then. ErrSetBack says that it was not written.
+	PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) (version string, err error)
 	// DeleteHeartbeat of a replica that is gone.
 	DeleteHeartbeat(ctx context.Context, replica string) error
 	// Watch tells what there is and what changes until the context ends. It comes

@@ -39,8 +39,10 @@
 //     not silent, in every replica.
 //
 //   - A store that was set back to an older state is noticed by the replica's own
-//     Heartbeat: all is read again, what was known to be newer stays, and is written again
-//     with the next reports.
+//     Heartbeat, which is then gone, or gets a version that comes before a known one: all
+//     is read again, what was known to be newer stays, and is written again with the next
+//     reports. Where versions go on instead, what is found to be older than it was known
+//     to be is looked at again, and written again too.
 //
 //   - A word of what is seen in a cluster that is older than the known one is a conflict
 //     that names that one's generation (StaleEpochError), so that whoever tells the truth goes

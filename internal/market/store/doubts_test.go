@@ -55,7 +55,8 @@ func TestDoubts_ForgedNamesGo(t *testing.T) {
 	must(t, w.Close())
 	h := &marketcrd.Heartbeat{Spec: marketcrd.HeartbeatSpec{Life: "1", Beat: 1, Serving: true, Heard: text.Bytes()}}
 	h.Name = "forged"
-	must(t, r.objects.API().PutHeartbeat(t.Context(), h))
+	_, err := r.objects.API().PutHeartbeat(t.Context(), h)
+	must(t, err)
 	pass(2)
 	if got := s.Doubts(); got != 300 {
 		t.Errorf("%d are to be looked at, want the 300 that an object may be called", got)

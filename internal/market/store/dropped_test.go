@@ -15,7 +15,7 @@ import (
 // pruning is an API server with definitions of before Heartbeats had connections.
 type pruning struct{ store.API }
 
-func (a pruning) PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error {
+func (a pruning) PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) (string, error) {
 	h = h.DeepCopy()
 	h.Spec.Connections, h.Spec.Pushes = nil, 0
 	return a.API.PutHeartbeat(ctx, h)

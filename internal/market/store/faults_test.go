@@ -163,10 +163,15 @@ func TestFaults(t *testing.T) {
 // anew, and have it written again what providers offer; nobody is silent, and nobody
 // goes back to what was.
 func TestSetBack(t *testing.T) {
-	for name, known := range map[string]bool{"their heartbeats were there": true, "they were not": false} {
+	for name, test := range map[string]struct{ known, soon, bumped bool }{
+		"their heartbeats were there":                   {known: true},
+		"they were not":                                 {},
+		"no replica wrote a heartbeat since":            {known: true, soon: true},
+		"none did, and versions go on, as may be asked": {known: true, soon: true, bumped: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReplicas(t)
-			if known {
+			if test.known {
 				r.start("a", "1")
 				r.start("b", "1")
 				r.tick(2)
@@ -177,7 +182,7 @@ func TestSetBack(t *testing.T) {
 			must(t, r.all[0].report("paris", 7, 1, flavors("paris", 16, 0)))
 			r.tick(12)
 			old := r.objects.Backup()
-			if !known {
+			if !test.known {
 				r.all = nil
 				r.start("a", "1")
 				r.start("b", "1")
@@ -188,9 +193,20 @@ func TestSetBack(t *testing.T) {
 				r.tick(60)
 				must(t, a.report("paris", 7, 1, nil))
 			}
+			if test.soon {
+				old = r.objects.Backup()
+			}
 			must(t, a.report("paris", 7, 2, flavors("paris", 4, 0)))
-			r.tick(30)
+			if !test.soon {
+				r.tick(30)
+			}
+			for _, one := range r.all {
+				one.api.Deliver(0)
+			}
 			r.objects.SetBack(old)
+			if test.bumped {
+				r.objects.Bump(1_000_000_000)
+			}
 			for second := range 300 {
 				r.tick(1)
 				if second%30 == 0 { // as an agent does: the list only when it is asked for

@@ -63,6 +63,14 @@ type link struct {
 	soon     bool      // the next beat is not to wait for its time
 	looked   time.Time // when it was last judged
 	dropped  bool      // a beat came back without fields that it was written with, and that was said
+	newest   string    // the highest version of an object that is known
+}
+
+// sees notes the version of an object that the store has, or had.
+func (l *link) sees(version string) {
+	if l.newest == "" || newer(version, l.newest) {
+		l.newest = version
+	}
 }
 
 // lags reports whether what this replica wrote does not come back by the watch.
@@ -259,10 +267,13 @@ func (s *Shared) settleDoubts(ctx context.Context) {
 	s.mu.Unlock()
 	slices.Sort(due)
 	for _, provider := range due {
+		was := s.known(provider)
 		a, err := s.opts.API.Advertisement(ctx, provider)
 		switch {
 		case errors.Is(err, ErrNotFound):
 			s.gone(provider)
+		case err == nil && was != nil && newer(was.version, a.ResourceVersion):
+			s.gone(provider) // the store was set back to before what was known: that is gone
 		case err == nil:
 			err = s.take(ctx, a)
 			s.note("advertisement "+provider, err)
@@ -283,6 +294,7 @@ func (s *Shared) beat(ctx context.Context) {
 	s.mu.Lock()
 	now := s.opts.Now()
 	s.link.tried, s.link.soon = now, false
+	known := s.link.newest
 	h, err := s.beats.next(s.opts.Replica, s.opts.Life, s.opts.Serving())
 	s.mu.Unlock()
 	if err == nil {
@@ -296,9 +308,16 @@ func (s *Shared) beat(ctx context.Context) {
 		}
 		h.Spec.At = metav1.NewTime(now.UTC().Truncate(time.Second))
 		limited, cancel := context.WithTimeout(ctx, patience/2)
-		err = s.opts.API.PutHeartbeat(limited, h)
+		var version string
+		version, err = s.opts.API.PutHeartbeat(limited, h)
 		cancel()
 		s.wrote("heartbeat", s.opts.Replica, err)
+		if err == nil && newer(known, version) {
+			err = fmt.Errorf("%w: this replica's Heartbeat was written as version %s, and version %s was known before", ErrSetBack, version, known)
+			s.mu.Lock()
+			s.beats.n, s.link.newest = h.Spec.Beat, version
+			s.mu.Unlock()
+		}
 	}
 	if errors.Is(err, ErrSetBack) {
 		s.setBack()
@@ -438,6 +457,7 @@ func (w *watching) AdvertisementGone(provider string) { w.gone(provider) }
 func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	s := w.Shared
 	s.mu.Lock()
+	s.link.sees(h.ResourceVersion)
 	if h.Name == s.opts.Replica {
 		dropped := false
 		if h.Spec.Life == s.opts.Life {

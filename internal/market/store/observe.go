@@ -149,6 +149,7 @@ func (s *Shared) keepSeen(cluster string, next *seen) bool {
 		return false
 	}
 	s.seen[cluster] = next
+	s.link.sees(next.version)
 	return was == nil || was.generation != next.generation
 }
 

@@ -360,6 +360,9 @@ func (s *Shared) take(ctx context.Context, a *marketcrd.Advertisement) error {
 	s.telling.Lock()
 	defer s.telling.Unlock()
 	if !s.keep(a.Name, l) {
+		if was := s.known(a.Name); was != nil && newer(was.version, l.version) {
+			s.doubt(a.Name) // a watch that lags, or a store that was set back
+		}
 		return nil // between two replicas' words of one report the market has it already
 	}
 	return s.tellFound(a.Name, l)
@@ -421,6 +424,7 @@ func (s *Shared) set(provider string, l *list) {
 		delete(s.lists, provider)
 	}
 	if l != nil {
+		s.link.sees(l.version)
 		s.stored += l.size
 		s.lists[provider] = l
 	}

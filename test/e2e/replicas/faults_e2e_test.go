@@ -229,7 +229,7 @@ func setBack(t *testing.T, ctx context.Context, f *faulty) {
 	few.change(2)
 	few.report(ctx)
 	f.agree(ctx, "one has less", f.agents, f.all...)
-	if err := f.revise(ctx, 50); err != nil { // the store is well behind what it was
+	if err := f.revise(ctx, 300); err != nil { // the store is well behind what it was
 		t.Fatal(err)
 	}
 	if err := f.RestoreEtcd(ctx, backup); err != nil {

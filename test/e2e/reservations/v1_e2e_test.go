@@ -123,6 +123,7 @@ var varying = []struct {
 	as   string
 }{
 	{regexp.MustCompile(`[0-9a-f]{40}`), "<hash>"},
+	{regexp.MustCompile(`"rules":[0-9]+`), `"rules":"<n>"`},
 	{regexp.MustCompile(`rq-[0-9a-v]{16}`), "<id>"},
 	{regexp.MustCompile(`<id>-0-[0-9a-v]{8}`), "<id>-0-<hash>"},
 	{regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "<time>"},

@@ -176,7 +176,7 @@ func (a *API) delete(ctx context.Context, name string, o client.Object, options 
 }
 
 // PutHeartbeat implements store.API. One request is enough while nobody else writes it.
-func (a *API) PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error {
+func (a *API) PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	version := a.beat.Load()
@@ -189,23 +189,23 @@ func (a *API) PutHeartbeat(ctx context.Context, h *marketcrd.Heartbeat) error {
 		err := a.put(ctx, out)
 		if err == nil {
 			a.beat.Store(&out.ResourceVersion)
-			return nil
+			return out.ResourceVersion, nil
 		}
 		if version = nil; !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
-			return err // what was written last is still known: a store that was away may come back older
+			return "", err // what was written last is still known: a store that was away may come back older
 		}
 		was := &marketcrd.Heartbeat{}
 		switch err := a.get(ctx, h.Name, was); {
 		case err == nil:
 			version = &was.ResourceVersion
 		case !errors.Is(err, store.ErrNotFound):
-			return err
+			return "", err
 		}
 		if last := a.beat.Swap(nil); last != nil && older(was.ResourceVersion, *last) {
-			return fmt.Errorf("%w: this replica's Heartbeat is of version %q, and was written as version %s", store.ErrSetBack, was.ResourceVersion, *last)
+			return "", fmt.Errorf("%w: this replica's Heartbeat is of version %q, and was written as version %s", store.ErrSetBack, was.ResourceVersion, *last)
 		}
 	}
-	return store.ErrConflict
+	return "", store.ErrConflict
 }
 
 // older reports whether an object's version is before another one; "" is of none.

@@ -364,10 +364,10 @@ func (a *API) DeletePart(_ context.Context, name string) error {
 }
 
 // PutHeartbeat implements store.API.
-func (a *API) PutHeartbeat(_ context.Context, h *marketcrd.Heartbeat) error {
+func (a *API) PutHeartbeat(_ context.Context, h *marketcrd.Heartbeat) (string, error) {
 	o := a.objects
-	return a.write("heartbeat", h.Name, func() error {
-		out := h.DeepCopy()
+	out := h.DeepCopy()
+	err := a.write("heartbeat", h.Name, func() error {
 		if was := o.beats[h.Name]; a.beat > 0 && (was == nil || versionOf(was) < a.beat) {
 			a.beat = 0
 			return store.ErrSetBack
@@ -381,6 +381,7 @@ func (a *API) PutHeartbeat(_ context.Context, h *marketcrd.Heartbeat) error {
 		o.log = append(o.log, event{beat: out.DeepCopy()})
 		return nil
 	})
+	return out.ResourceVersion, err
 }
 
 // DeleteHeartbeat implements store.API.
@@ -518,6 +519,14 @@ func (o *Objects) SetBack(to *Objects) {
 	o.version, o.ads, o.parts, o.beats, o.seen = to.version, maps.Clone(to.ads), maps.Clone(to.parts), maps.Clone(to.beats), maps.Clone(to.seen)
 	o.state++
 	o.log = nil
+}
+
+// Bump makes the versions of what is written from now on higher by a number, as etcd's
+// --bump-revision does with a backup.
+func (o *Objects) Bump(by int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.version += by
 }
 
 // Restore puts Advertisements back as they were, as who restores etcd does; watchers
