@@ -219,6 +219,11 @@ func (r *Resources) UnmarshalJSON(b []byte) error {
 		*r = nil
 		return nil
 	}
+	return r.read(raw)
+}
+
+// read takes over quantities as they were written, by name.
+func (r *Resources) read(raw map[string]json.RawMessage) error {
 	out := make(Resources, len(raw))
 	for _, name := range sortedKeys(raw) {
 		s, err := quantityText(raw[name])
@@ -329,10 +334,16 @@ func sortedKeys[V any](m map[string]V) []string {
 	return out
 }
 
+func isNumber(raw json.RawMessage) bool {
+	return len(raw) > 0 && (raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9')
+}
+
 func quantityText(raw json.RawMessage) (string, error) {
-	var s string
-	if err := json.Unmarshal(raw, &s); err == nil {
-		return s, nil
+	if !isNumber(raw) { // an error takes long to make
+		var s string
+		if err := json.Unmarshal(raw, &s); err == nil {
+			return s, nil
+		}
 	}
 	text := string(raw)
 	if _, err := strconv.ParseInt(text, 10, 64); err != nil {

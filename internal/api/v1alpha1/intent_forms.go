@@ -147,11 +147,7 @@ func (r *ResourceRequest) UnmarshalJSON(b []byte) error {
 	if err := r.gpusByResource(raw); err != nil {
 		return err
 	}
-	rest, err := json.Marshal(raw)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(rest, &r.Named)
+	return r.Named.read(raw)
 }
 
 // MarshalJSON writes the map form.
@@ -198,16 +194,19 @@ type gpuObject GPURequest
 // "A100:8:40GB..": `:`-separated tokens in any order, each a vendor or models
 // (comma: any of), a count, or memory per GPU. (The grammar is dstack's.)
 func (g *GPURequest) UnmarshalJSON(b []byte) error {
-	var n int32
-	if json.Unmarshal(b, &n) == nil {
-		if n == 0 {
+	switch {
+	case bytes.HasPrefix(b, []byte("{")):
+		err := strict(b, (*gpuObject)(g))
+		count := struct{ Count *int32 }{}
+		if (err != nil || g.Count == 0) && json.Unmarshal(b, &count) == nil && count.Count != nil && *count.Count == 0 {
 			return errNoGPUs
 		}
-		*g = GPURequest{Count: n}
-		return nil
-	}
-	var s string
-	if json.Unmarshal(b, &s) == nil {
+		return err
+	case bytes.HasPrefix(b, []byte(`"`)):
+		var s string
+		if err := json.Unmarshal(b, &s); err != nil {
+			return err
+		}
 		short, err := ParseGPU(s)
 		if err != nil {
 			return err
@@ -215,11 +214,15 @@ func (g *GPURequest) UnmarshalJSON(b []byte) error {
 		*g = short
 		return nil
 	}
-	count := struct{ Count *int32 }{}
-	if json.Unmarshal(b, &count) == nil && count.Count != nil && *count.Count == 0 {
+	var n int32
+	if json.Unmarshal(b, &n) != nil {
+		return strict(b, (*gpuObject)(g)) // which says what is expected
+	}
+	if n == 0 {
 		return errNoGPUs
 	}
-	return strict(b, (*gpuObject)(g))
+	*g = GPURequest{Count: n}
+	return nil
 }
 
 // errNoGPUs refuses a count of 0, which would else be taken for the default, 1.

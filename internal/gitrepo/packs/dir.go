@@ -30,8 +30,9 @@ const trailerSize = int64(hashSize)
 
 // Dir is an open directory of packs.
 type Dir struct {
-	path  string
-	bases baseCache
+	path   string
+	bases  baseCache
+	window window
 
 	// mu is held for reading while objects are read, so that no file is closed
 	// under a reader.
@@ -85,7 +86,7 @@ func (d *Dir) open(name string) (*pack, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &pack{name: name, file: f, index: x, bases: &d.bases}, nil
+	return &pack{name: name, file: f, index: x, bases: &d.bases, window: &d.window}, nil
 }
 
 // Len is the number of packs.
@@ -162,6 +163,7 @@ func (d *Dir) Close() error {
 		err = errors.Join(err, p.file.Close())
 	}
 	d.packs, d.closed = nil, true
+	d.window.forget()
 	return err
 }
 
@@ -194,6 +196,6 @@ func (d *Dir) publish(tmp string, list []located, end int64, checksum tree.Hash)
 	if err != nil {
 		return err
 	}
-	d.packs = append([]*pack{{name: name, file: f, index: newIndex(list, end), bases: &d.bases}}, d.packs...)
+	d.packs = append([]*pack{{name: name, file: f, index: newIndex(list, end), bases: &d.bases, window: &d.window}}, d.packs...)
 	return nil
 }

@@ -42,7 +42,9 @@ type pack struct {
 	name  string // without its suffix
 	file  *os.File
 	index *index
-	bases *baseCache
+	// of the Dir:
+	bases  *baseCache
+	window *window
 }
 
 // raw is the header of the entry at an offset and its compressed body, which
@@ -57,7 +59,11 @@ func (p *pack) raw(offset int64, scratch *[]byte) (header, []byte, error) {
 	if n <= maxScratch {
 		*scratch = buf
 	}
-	if _, err := p.file.ReadAt(buf, offset); err != nil {
+	if p.window != nil && n <= pageSize {
+		if err := p.window.read(p, buf, offset); err != nil {
+			return header{}, nil, err
+		}
+	} else if _, err := p.file.ReadAt(buf, offset); err != nil {
 		return header{}, nil, fmt.Errorf("read %s: %w", p.file.Name(), err)
 	}
 	r := bytes.NewReader(buf)

@@ -40,8 +40,8 @@ func (p *pack) stat(offset int64) (gitobj.Type, int64, error) {
 			return 0, 0, errors.New("a delta's base begins where no object does")
 		}
 		head := buf[:min(int64(len(buf)), end-offset)]
-		if _, err := p.file.ReadAt(head, offset); err != nil {
-			return 0, 0, fmt.Errorf("read %s: %w", p.file.Name(), err)
+		if err := p.window.read(p, head, offset); err != nil {
+			return 0, 0, err
 		}
 		r := bytes.NewReader(head)
 		h, err := readHeader(r, offset)
