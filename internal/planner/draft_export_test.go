@@ -217,9 +217,11 @@ func (t *Trial) State() string {
 		fmt.Fprintf(out, "seat %+v\n", *s)
 	}
 	for _, remote := range draft.SortedNames(r.MappedNow) {
-		for _, provider := range draft.SortedNames(r.MappedNow[remote]) {
-			fmt.Fprintln(out, remote, provider, r.MappedNow[remote][provider])
+		at := r.MappedNow[remote].At
+		for _, provider := range draft.SortedNames(at) {
+			fmt.Fprintln(out, remote, provider, at[provider])
 		}
+		fmt.Fprintln(out, remote, r.MappedNow[remote].Providers)
 	}
 	for i, j := range r.Jobs {
 		fmt.Fprintf(out, "job %d %p %s/%s known %v\n", i, j, j.TenantName, j.Name, r.JobOf(j.TenantName, j.Name) == j)

@@ -132,9 +132,18 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 	s := f.Class
 	asked, _ := f.Rules.(*place.Rules) // nil where no offer was looked at
 	looked := map[string]int{}
+	enough := make([]bool, len(s.Lacks())) // facts of which so many offers were looked at
 	var out []relaxation
 	for _, o := range r.Inventory.Offers() {
-		c := match.Candidate{Offer: o, Pricing: &match.Pricing{Size: s.Request.Size(o)}}
+		if fact := s.Lack(r.Inventory, o); fact >= 0 {
+			if !enough[fact] {
+				enough[fact] = looked[s.Lacks()[fact]] == nearOffers
+			}
+			if enough[fact] {
+				continue
+			}
+		}
+		c := match.Candidate{Offer: o}
 		req := ""
 		if known := s.Of(o); known != nil {
 			c = *known
@@ -147,6 +156,9 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 		}
 		if req == "" || looked[req] == nearOffers {
 			continue
+		}
+		if c.Pricing == nil {
+			c.Pricing = &match.Pricing{Size: s.Request.Size(o)}
 		}
 		if looked[req]++; isRule(asked, req) && s.Of(o) != nil {
 			for _, x := range relaxRule(asked, &j.In.Spec, o, req, int(j.Replicas())) {

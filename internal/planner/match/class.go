@@ -85,6 +85,18 @@ func (s *Class) Of(o *inventory.Offer) *Candidate {
 	return nil
 }
 
+// Lack is the number of the fact that an offer fails, among Lacks, by what the class knows
+// of it; -1 for none.
+func (s *Class) Lack(in *inventory.Inventory, o *inventory.Offer) int {
+	if at := s.at[o.Index]; at < 0 && len(in.Altered(s.altered)) == 0 {
+		return int(-1 - at)
+	}
+	return -1
+}
+
+// Lacks are the facts that offers fail.
+func (s *Class) Lacks() []string { return s.lacks }
+
 // Class is the class of what is asked for, to be refreshed. Intents that ask for
 // the same share one.
 func (m *Matcher) Class(a *Ask) *Class {

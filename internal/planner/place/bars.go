@@ -33,21 +33,15 @@ func (r *Placer) BarsOf(j *draft.Job) *bars {
 	for i := range j.In.Spec.Offload.Namespaces {
 		ns := &j.In.Spec.Offload.Namespaces[i]
 		remote, own := ns.RemoteName(id), draft.Mapping{Tenant: j.TenantName, Consumer: j.Consumer, Namespace: ns.Name}
-		for _, at := range []map[string]map[draft.Mapping]int{r.Mapped[remote], r.MappedNow[remote]} {
-			for provider := range at {
-				other, taken := r.Holder(draft.RemoteKey{Provider: provider, Name: remote}, own)
-				if !taken {
-					continue
-				}
-				if b == nil {
-					b = &bars{}
-				}
-				if b.taken == nil {
-					b.taken = map[string]string{}
-				}
-				if why := takenText(provider, remote, own, other); b.taken[provider] == "" || why < b.taken[provider] {
-					b.taken[provider] = why
-				}
+		for provider, other := range r.Holders(remote, own) {
+			if b == nil {
+				b = &bars{}
+			}
+			if b.taken == nil {
+				b.taken = map[string]string{}
+			}
+			if why := takenText(provider, remote, own, other); b.taken[provider] == "" || why < b.taken[provider] {
+				b.taken[provider] = why
 			}
 		}
 	}
