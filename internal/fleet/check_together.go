@@ -39,7 +39,8 @@ func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.S
 		}
 	}
 	each([]*file{policy}, func(c *checker, o any) { c.fleetRefs(f, o.(*v1alpha1.Fleet)) })
-	each(use[secClusters], func(c *checker, o any) { c.clusterRefs(f, o.(*v1alpha1.Cluster), currencies) })
+	unpriced := unpricedOf(f)
+	each(use[secClusters], func(c *checker, o any) { c.clusterRefs(f, o.(*v1alpha1.Cluster), currencies, unpriced) })
 	each(use[secTenants], func(c *checker, o any) { c.tenantRefs(f, o.(*v1alpha1.Tenant), currencies, overlaps, remote) })
 	each(use[secFlavors], func(c *checker, o any) { c.flavorRefs(f, o.(*v1alpha1.Flavor), currencies) })
 	each(use[secPrices], func(c *checker, o any) {
@@ -112,16 +113,11 @@ func (c *checker) latencyRefs(f *Fleet, list []v1alpha1.LatencyEntry) {
 	}
 }
 
-func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[string]bool) {
+func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[string]bool, unpricedOf map[string][]*v1alpha1.Flavor) {
 	if r := o.Spec.Reservations; r != nil {
 		c.tenantExists(f, at("spec", "reservations", "tenant"), r.Tenant)
 	}
-	var unpriced []*v1alpha1.Flavor
-	for _, fl := range f.Flavors {
-		if fl.Metadata.Namespace == o.Metadata.Name && fl.Spec.Price == nil && !tabled(f, fl) {
-			unpriced = append(unpriced, fl)
-		}
-	}
+	unpriced := unpricedOf[o.Metadata.Name]
 	if o.Spec.Price != nil && (len(o.Spec.Price.PerHour) > 0 || o.Spec.Price.Flat != nil) {
 		c.sold(f, at("spec", "price"), o.Spec.Price, unpriced)
 	} else if o.Spec.Price == nil {
@@ -211,13 +207,26 @@ func (c *checker) classRef(cl *v1alpha1.Cluster, o *v1alpha1.Flavor) {
 	}
 }
 
-// tabled reports whether a price table may price a flavor.
-func tabled(f *Fleet, fl *v1alpha1.Flavor) bool {
-	return slices.ContainsFunc(f.Prices, func(t *v1alpha1.PriceTable) bool {
-		return slices.ContainsFunc(t.Spec.Prices, func(r v1alpha1.TablePrice) bool {
-			return r.Provider == fl.Metadata.Namespace && (r.Model == "") == (fl.Spec.GPU == nil)
-		})
-	})
+// unpricedOf are the flavors, by provider, that neither state a price nor may have one by
+// a price table.
+func unpricedOf(f *Fleet) map[string][]*v1alpha1.Flavor {
+	type row struct {
+		provider string
+		gpu      bool
+	}
+	tabled := map[row]bool{}
+	for _, t := range f.Prices {
+		for i := range t.Spec.Prices {
+			tabled[row{t.Spec.Prices[i].Provider, t.Spec.Prices[i].Model != ""}] = true
+		}
+	}
+	out := map[string][]*v1alpha1.Flavor{}
+	for _, fl := range f.Flavors {
+		if of := fl.Metadata.Namespace; fl.Spec.Price == nil && !tabled[row{of, fl.Spec.GPU != nil}] {
+			out[of] = append(out[of], fl)
+		}
+	}
+	return out
 }
 
 // sold warns of accelerators that some flavors have and a price of theirs does not name.
