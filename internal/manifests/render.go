@@ -111,10 +111,11 @@ func (r *render) update(changes []model.Change) (Output, error) {
 type render struct {
 	ix         Index
 	clusters   map[string]*v1alpha1.Cluster
-	fleet      string             // id, on objects and in names of policies
-	number     int                // of the rendering
-	shards     map[[3]string]bool // consumer, tenant, shard
-	namespaces map[[2]string]bool // consumer, namespace
+	fleet      string                         // id, on objects and in names of policies
+	number     int                            // of the rendering
+	shards     map[[3]string]bool             // consumer, tenant, shard
+	namespaces map[[2]string]bool             // consumer, namespace
+	peered     map[string]map[string][]string // peerings of those that were asked for
 	out        Output
 	err        error
 }
@@ -122,7 +123,7 @@ type render struct {
 func newRender(ix Index, clusters map[string]*v1alpha1.Cluster) *render {
 	return &render{
 		ix: ix, clusters: clusters, number: Renderer,
-		shards: map[[3]string]bool{}, namespaces: map[[2]string]bool{},
+		shards: map[[3]string]bool{}, namespaces: map[[2]string]bool{}, peered: map[string]map[string][]string{},
 		out: Output{Files: map[string][]byte{}},
 	}
 }
@@ -226,7 +227,11 @@ func (r *render) namespace(consumer, name string) {
 
 // peerings are the providers of a consumer by tenant namespace.
 func (r *render) peerings(consumer string) map[string][]string {
+	if out := r.peered[consumer]; out != nil {
+		return out
+	}
 	out := map[string][]string{}
+	r.peered[consumer] = out
 	for _, provider := range r.ix.next(byProvider, consumer) {
 		ns := TenantNamespace(r.clusters, consumer, provider)
 		out[ns] = append(out[ns], provider)

@@ -3,6 +3,7 @@ package reconciler
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -74,9 +75,12 @@ func (r *Reconciler) attribute(ctx context.Context, follows bool) error {
 	}
 	next := authors{head: head, fleet: r.fleet, ledger: r.ledger, unknown: map[intentKey]bool{}, byPath: map[string]gitrepo.Commit{}, number: last.number + 1}
 	ask := map[string]bool{}
-	for k, same := range look {
+	for k := range look {
 		next.asked = append(next.asked, [2]string{k.tenant, k.name})
-		for _, it := range intentsCalled(r.fleet, k) {
+	}
+	for k, called := range allCalled(r.fleet, look) {
+		same := look[k]
+		for _, it := range called {
 			if _, _, copied := r.fleet.Sourced(it.Path); copied || isRequest(it.Path) {
 				continue // no commit of the inputs brought it
 			}
@@ -188,6 +192,32 @@ func otherIntents(last, now *fleet.Fleet) []*model.Intent {
 		out = append(out, it)
 	}
 	return out
+}
+
+// allCalled are the intents of each of some names. For many the time is that of going
+// through all intents once: looking for a million of a million names takes longer.
+func allCalled(f *fleet.Fleet, names map[intentKey]bool) iter.Seq2[intentKey, []*model.Intent] {
+	const few = 16 // names for which one is looked for in the time of going past so many intents
+	return func(yield func(intentKey, []*model.Intent) bool) {
+		if len(names) < len(f.Intents)/few {
+			for k := range names {
+				if !yield(k, intentsCalled(f, k)) {
+					return
+				}
+			}
+			return
+		}
+		for from := 0; from < len(f.Intents); {
+			k, to := keyOfIntent(f.Intents[from]), from+1
+			for to < len(f.Intents) && keyOfIntent(f.Intents[to]) == k {
+				to++
+			}
+			if _, ok := names[k]; ok && !yield(k, f.Intents[from:to]) {
+				return
+			}
+			from = to
+		}
+	}
 }
 
 // intentsCalled are those of a name: one, or several where files disagree.

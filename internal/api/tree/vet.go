@@ -71,9 +71,9 @@ type node struct {
 }
 
 // Directories and, of each generation, files that are remembered: some 100 bytes
-// each.
+// each. A ledger has a directory for each intent, and a fleet may have a million.
 const (
-	maxNodes = 1_000_000
+	maxNodes = 2_000_000
 	maxSizes = 250_000
 )
 
