@@ -111,6 +111,8 @@ func (r *rig) another(change func(*Options)) *rig {
 func (r *rig) source(name string, tenants ...string) *v1alpha1.IntentSource {
 	r.t.Helper()
 	r.git("", "init", "-q", "--bare", "-b", "main", name+".git")
+	r.git(name+".git", "config", "core.compression", "0") // what is large is to be sent at once, on a busy machine too
+	r.git(name+".git", "config", "core.bigFileThreshold", "1m")
 	r.credential(name, keyCA, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.srv.Certificate().Raw})))
 	r.policy.Sources = append(r.policy.Sources, v1alpha1.IntentSource{Name: name, URL: r.srv.URL + "/" + name + ".git", Tenants: tenants})
 	return &r.policy.Sources[len(r.policy.Sources)-1]
@@ -130,7 +132,7 @@ func (r *rig) credential(source, key, value string) {
 // git runs git in a directory of the root.
 func (r *rig) git(dir string, args ...string) string {
 	r.t.Helper()
-	cmd := exec.Command("git", args...)
+	cmd := exec.Command("git", append([]string{"-c", "core.compression=0", "-c", "core.bigFileThreshold=1m"}, args...)...)
 	cmd.Dir = filepath.Join(r.root, dir)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org")
 	out, err := cmd.CombinedOutput()
