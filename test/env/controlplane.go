@@ -189,7 +189,6 @@ func (c *Cluster) startControllerManager(ctx context.Context) (err error) {
 		"--service-account-private-key-file="+c.file("token.key"),
 		// Quotas are corrected every 5 minutes otherwise.
 		"--resource-quota-sync-period=5s",
-		"--node-monitor-grace-period=20s",
 	), SeldomCollected)
 	if err != nil {
 		return err
