@@ -19,26 +19,64 @@ const (
 )
 
 // admission limits a port's connections before their handshake, when nothing is
-// known of a peer but its address. A stranger is a connection whose peer has shown no
-// certificate, now or from the same address within the last hour. Where peers show
-// certificates, strangers have half of the places. Whoever comes while strangers fill
-// the port gets a place: the oldest stranger of the address that has most of them is
-// closed. So nobody who opens connections and says nothing keeps others out, such as a
-// kubelet's probe, which shows no certificate. It is safe for concurrent use.
+// known of a peer but its address. A connection is silent until its own peer has shown a
+// certificate; a stranger is a silent one of an address of which none was shown within the
+// last hour. Where peers show certificates, strangers have half of the places. Whoever
+// comes while silent connections fill the port gets a place: the oldest stranger is closed,
+// and where there is none the oldest silent one, of the address that has most of them. So
+// nobody who opens connections and says nothing keeps others out, such as a kubelet's
+// probe, which shows no certificate, or an agent behind a balancer that gives all peers
+// its own address. It is safe for concurrent use.
 type admission struct {
-	all        int
-	strangers  int // most strangers at a time
-	perAddress int // 0: no limit
-	now        func() time.Time
+	all          int
+	mostStranger int // strangers at a time
+	perAddress   int // 0: no limit
+	now          func() time.Time
 
 	mu        sync.Mutex
 	open      int
 	byAddress map[netip.Addr]int
 	known     map[netip.Addr]time.Time
-	// strange are the strangers' connections by address, the oldest first; strangeNow
-	// is how many there are.
-	strange    map[netip.Addr]*list.List
-	strangeNow int
+	// strangers and familiar are the silent connections, of addresses that are not known
+	// and of those that are.
+	strangers, familiar crowd
+}
+
+// crowd are connections by address, the oldest first.
+type crowd struct {
+	by map[netip.Addr]*list.List
+	n  int
+}
+
+func (c *crowd) add(address netip.Addr, conn *watchedConn) *list.Element {
+	if c.by[address] == nil {
+		c.by[address] = list.New()
+	}
+	c.n++
+	return c.by[address].PushBack(conn)
+}
+
+func (c *crowd) remove(address netip.Addr, e *list.Element) {
+	of := c.by[address]
+	if of.Remove(e); of.Len() == 0 {
+		delete(c.by, address)
+	}
+	c.n--
+}
+
+// oldest is the oldest connection of the address that has most; of several such
+// addresses the oldest of all. Nil: there is none.
+func (c *crowd) oldest() *watchedConn {
+	var found *watchedConn
+	most := 0
+	for _, of := range c.by {
+		conn, ok := of.Front().Value.(*watchedConn)
+		if !ok || of.Len() < most || of.Len() == most && !conn.began.Before(found.began) {
+			continue
+		}
+		found, most = conn, of.Len()
+	}
+	return found
 }
 
 // newAdmission limits a port to some connections; keepHalf where peers show
@@ -48,11 +86,12 @@ func newAdmission(all, perAddress int, keepHalf bool, now func() time.Time) *adm
 		all = defaultConnections
 	}
 	a := &admission{
-		all: all, strangers: all, perAddress: perAddress, now: now,
-		byAddress: map[netip.Addr]int{}, known: map[netip.Addr]time.Time{}, strange: map[netip.Addr]*list.List{},
+		all: all, mostStranger: all, perAddress: perAddress, now: now,
+		byAddress: map[netip.Addr]int{}, known: map[netip.Addr]time.Time{},
+		strangers: crowd{by: map[netip.Addr]*list.List{}}, familiar: crowd{by: map[netip.Addr]*list.List{}},
 	}
 	if keepHalf {
-		a.strangers = max(all/2, 1)
+		a.mostStranger = max(all/2, 1)
 	}
 	return a
 }
@@ -60,10 +99,11 @@ func newAdmission(all, perAddress int, keepHalf bool, now func() time.Time) *adm
 // place is what a connection takes of its port. Its fields are under the lock of the
 // admission. The zero value takes nothing.
 type place struct {
-	at       *admission // set once, before the connection is used
-	address  netip.Addr
-	stranger *list.Element // in at.strange[address]; nil: no stranger
-	left     bool
+	at      *admission // set once, before the connection is used
+	address netip.Addr
+	silent  *list.Element // in crowd; nil: its peer has shown a certificate
+	crowd   *crowd
+	left    bool
 }
 
 // enter gives a new connection a place, if there is one. The caller closes displaced,
@@ -77,55 +117,34 @@ func (a *admission) enter(conn *watchedConn) (displaced *watchedConn, ok bool) {
 	if a.perAddress > 0 && a.byAddress[address] >= a.perAddress {
 		return nil, false
 	}
-	if a.open >= a.all || stranger && a.strangeNow >= a.strangers {
-		if displaced = a.oldest(); displaced == nil {
+	if a.open >= a.all || stranger && a.strangers.n >= a.mostStranger {
+		if displaced = a.strangers.oldest(); displaced == nil {
+			displaced = a.familiar.oldest()
+		}
+		if displaced == nil {
 			return nil, false
 		}
 		a.leave(&displaced.place)
 	}
 	p := &conn.place
-	*p = place{at: a, address: address}
-	a.open++
+	*p = place{at: a, address: address, crowd: &a.familiar}
 	if stranger {
-		if a.strange[address] == nil {
-			a.strange[address] = list.New()
-		}
-		p.stranger = a.strange[address].PushBack(conn)
-		a.strangeNow++
+		p.crowd = &a.strangers
 	}
+	p.silent = p.crowd.add(address, conn)
+	a.open++
 	if a.perAddress > 0 {
 		a.byAddress[address]++
 	}
 	return displaced, true
 }
 
-// oldest is the oldest connection of the address that has most strangers; of several
-// such addresses the oldest of all. Nil: there is no stranger.
-func (a *admission) oldest() *watchedConn {
-	var found *watchedConn
-	most := 0
-	for _, of := range a.strange {
-		conn, ok := of.Front().Value.(*watchedConn)
-		if !ok || of.Len() < most || of.Len() == most && !conn.began.Before(found.began) {
-			continue
-		}
-		found, most = conn, of.Len()
-	}
-	return found
-}
-
-// settle makes a stranger's connection one that is none. The caller holds mu.
+// settle makes a silent connection one that is not. The caller holds mu.
 func (a *admission) settle(p *place) {
-	if p.stranger == nil {
-		return
+	if p.silent != nil {
+		p.crowd.remove(p.address, p.silent)
+		p.silent = nil
 	}
-	of := a.strange[p.address]
-	of.Remove(p.stranger)
-	if of.Len() == 0 {
-		delete(a.strange, p.address)
-	}
-	p.stranger = nil
-	a.strangeNow--
 }
 
 // completed notes that the peer has shown a certificate in force.

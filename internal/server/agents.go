@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -78,8 +80,10 @@ type Agents struct {
 // agents serves Agents.
 type agents struct {
 	Agents
-	slots  chan struct{}
-	legacy *advertisements
+	slots   chan struct{}
+	storing *semaphore.Weighted // of bytes of reports that the store is told
+	rereads *rereads
+	legacy  *advertisements
 
 	mu   sync.Mutex
 	busy map[string]bool // clusters whose report is being read
@@ -99,7 +103,7 @@ func newAgents(o Agents) *agents {
 	if o.Revocations == nil {
 		o.Revocations = new(Revocations)
 	}
-	return &agents{Agents: o, slots: make(chan struct{}, concurrentReports), legacy: newAdvertisements(), busy: map[string]bool{}}
+	return &agents{Agents: o, slots: make(chan struct{}, concurrentReports), storing: semaphore.NewWeighted(storedAtOnce), rereads: newRereads(), legacy: newAdvertisements(), busy: map[string]bool{}}
 }
 
 // routes are what a caller who is known may ask.
@@ -193,12 +197,16 @@ func (a *agents) putFlavors(w http.ResponseWriter, r *http.Request) {
 		refuseBody(w, err, maxReport)
 		return
 	}
-	a.slots <- struct{}{} // none of those who hold one waits for a client
-	defer func() { <-a.slots }()
 	var report wire.FlavorReport
 	full := len(body) > 0
 	if full {
-		if err := strictjson.Decode(body, &report); err != nil {
+		done, ok := a.toStore(w, r, len(body))
+		if !ok {
+			a.count(cluster, "limited")
+			return
+		}
+		defer done()
+		if err := a.decode(body, &report); err != nil {
 			a.refused(w, cluster, http.StatusBadRequest, "BadReport", "read the report: "+err.Error())
 			return
 		}

@@ -241,8 +241,8 @@ func TestAdmission_DisplacesWhoHasMost(t *testing.T) {
 		t.Error("of addresses with one connection each the oldest did not give way")
 	}
 	early.completed() // too late
-	if _, known := a.known[early.place.address]; known || a.open != 6 || a.strangeNow != 5 {
-		t.Errorf("known %t, %d open, %d strangers; want 6 and 5", known, a.open, a.strangeNow)
+	if _, known := a.known[early.place.address]; known || a.open != 6 || a.strangers.n != 5 {
+		t.Errorf("known %t, %d open, %d strangers; want 6 and 5", known, a.open, a.strangers.n)
 	}
 	full := newAdmission(1, 0, false, func() time.Time { return now })
 	if _, ok := full.enter(certified); !ok {
@@ -251,6 +251,29 @@ func TestAdmission_DisplacesWhoHasMost(t *testing.T) {
 	certified.completed()
 	if displaced, ok := full.enter(&watchedConn{Conn: from{address: &net.TCPAddr{IP: net.ParseIP("192.0.2.9")}}}); ok || displaced != nil {
 		t.Error("a stranger took the place of a peer that showed a certificate")
+	}
+}
+
+// Behind a balancer that gives all peers its own address, who shows no certificate keeps
+// nobody out: an agent gets a place for its handshake, and keeps it afterwards.
+func TestConnections_OneAddressForAll(t *testing.T) {
+	f := startPolled(t, 8)
+	standing := f.client(paris, nil)
+	if status, _, _ := f.call(standing, "GET", "/healthz", nil); status != http.StatusOK {
+		t.Fatalf("answered %d", status)
+	}
+	for range 3 { // the flood begins anew each time, from the address that is known
+		for range 40 {
+			dialFrom(t, "127.0.0.1", f.address)
+		}
+		newcomer := f.client(paris, nil)
+		if status, _, body := f.call(newcomer, "GET", "/healthz", nil); status != http.StatusOK {
+			t.Errorf("a newcomer: answered %d %s", status, body)
+		}
+		newcomer.CloseIdleConnections()
+		if status, _, body := f.call(standing, "GET", "/healthz", nil); status != http.StatusOK {
+			t.Errorf("who is there: answered %d %s", status, body)
+		}
 	}
 }
 
@@ -305,7 +328,7 @@ func TestAdmission_RemembersAndForgets(t *testing.T) {
 	p.completed()
 	p.leave()
 	p.leave()
-	if q, ok := enter("2001:db8::ffff"); !ok || q.stranger != nil {
+	if q, ok := enter("2001:db8::ffff"); !ok || q.crowd != &a.familiar {
 		t.Error("the same /64 is not known")
 	}
 	var places []*place
@@ -318,7 +341,7 @@ func TestAdmission_RemembersAndForgets(t *testing.T) {
 		t.Errorf("%d connections of one address, want 3", len(places))
 	}
 	now = now.Add(knownFor + time.Minute)
-	if q, ok := enter("2001:db8::2"); !ok || q.stranger == nil {
+	if q, ok := enter("2001:db8::2"); !ok || q.crowd != &a.strangers {
 		t.Error("an address is known for longer than an hour")
 	}
 	for i := range maxKnown + 10 {

@@ -63,25 +63,39 @@ func (a *agents) vouches(cluster string, after uint64) error {
 // newer waits for instructions of another version, of a ledger that is not behind a
 // number, until the context ends or the port is about to close.
 func (a *agents) newer(ctx context.Context, cluster, since string, after uint64) (wire.Instructions, bool) {
-	asked := false
 	for {
 		in, changed := a.Broker.Instructions(cluster)
 		behind := in.Version != "" && in.Seq != 0 && in.Seq < after
 		if in.Version != "" && in.Version != since && !behind {
 			return in, true
 		}
-		if behind && !asked {
-			asked = true
-			a.Broker.Reread()
+		again := maxWait
+		if behind {
+			if again = a.rereads.take(cluster, a.Now()); again == 0 {
+				a.Broker.Reread()
+				again = rereadOf
+			}
 		}
-		select {
-		case <-ctx.Done():
+		if !awaitNews(ctx, changed, again) {
 			return wire.Instructions{}, false
-		case <-Stopping(ctx):
-			return wire.Instructions{}, false
-		case <-changed:
 		}
 	}
+}
+
+// awaitNews waits until a channel is closed, or for some time; false where the request's
+// context ends before, or the port is about to close.
+func awaitNews(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-Stopping(ctx):
+		return false
+	case <-changed:
+	case <-timer.C:
+	}
+	return ctx.Err() == nil
 }
 
 type stoppingKey struct{}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
@@ -95,10 +94,13 @@ func (a *agents) putObservations(w http.ResponseWriter, r *http.Request) {
 		refuseBody(w, err, maxReport)
 		return
 	}
-	a.slots <- struct{}{}
-	defer func() { <-a.slots }()
+	done, ok := a.toStore(w, r, len(body))
+	if !ok {
+		return
+	}
+	defer done()
 	var report wire.Observed
-	if err := strictjson.Decode(body, &report); err != nil {
+	if err := a.decode(body, &report); err != nil {
 		refuse(w, http.StatusBadRequest, "BadReport", "read the observations: %v", err)
 		return
 	}

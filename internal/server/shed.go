@@ -78,10 +78,10 @@ func (s *Servers) Connections(name string) int {
 func (a *admission) certified() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.strangers == a.all { // nobody shows a certificate
+	if a.mostStranger == a.all { // nobody shows a certificate
 		return a.open
 	}
-	return a.open - a.strangeNow
+	return a.open - a.strangers.n - a.familiar.n
 }
 
 // Shed gives away at most so many connections of the named port, whichever, each with its
