@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"runtime"
 	"strings"
@@ -41,11 +42,16 @@ func startPolled(t *testing.T, connections int) *fleet {
 // poll begins a long poll; what it ends with is sent, 0 when it fails.
 func (f *fleet) poll(ctx context.Context, client *http.Client, ended chan<- int) {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.address+wire.InstructionsPath("paris")+"?since=1&wait=60s", nil)
+	sent := make(chan struct{})
+	once := sync.OnceFunc(func() { close(sent) })
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { once() }})
+	r, err := http.NewRequestWithContext(traced, http.MethodGet, f.address+wire.InstructionsPath("paris")+"?since=1&wait=60s", nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	defer func() { <-sent }() // what is asked afterwards on its connection comes after it
 	go func() {
+		defer once()
 		answer, err := client.Do(r)
 		if err != nil {
 			ended <- 0
