@@ -20,7 +20,7 @@ import (
 // is there.
 
 // maxSeen is the most that what is seen in a cluster may take, packed.
-const maxSeen = maxPacked / 2
+const maxSeen = maxObject
 
 // cuts are how long texts may be, in bytes, one after the other; 0: as they are.
 var cuts = []int{0, 256, 64, 16}

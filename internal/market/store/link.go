@@ -34,8 +34,9 @@ const (
 	calm, maxRelists = 10 * time.Minute, 5
 	// withdrawIn bounds how long a replica that stops tries to say so.
 	withdrawIn = 5 * time.Second
-	// clearEvery is how often what nobody names any more is deleted.
-	clearEvery = time.Minute
+	// clearEvery is how often what nobody names any more is deleted, orphansEvery how
+	// often all parts are looked at for what nobody remembers.
+	clearEvery, orphansEvery = time.Minute, time.Hour
 )
 
 // link is what is known of the way to the store. Shared's lock guards it.
@@ -57,6 +58,7 @@ type link struct {
 	doubt    time.Time
 	fine     time.Time // since when nothing is wrong, after something was
 	cleared  time.Time
+	orphaned time.Time // when all parts were last looked at
 	relisted time.Time // when all was last asked for because the watch lags
 	relists  int       // how often lately
 	tried    time.Time // when a beat was last tried
@@ -207,6 +209,7 @@ func pause(ctx context.Context, d time.Duration) {
 func (s *Shared) Look(ctx context.Context) {
 	s.mu.Lock()
 	now := s.opts.Now()
+	s.paces.share(len(s.beats.live(now))+1, now)
 	due := s.link.synced && (s.link.tried.IsZero() || now.Sub(s.link.tried) >= beatEvery || s.link.unwritten != "" && now.Sub(s.link.tried) >= retry || s.link.soon && s.link.unwritten == "" && now.Sub(s.link.tried) >= soonest)
 	s.mu.Unlock()
 	if due {
@@ -343,7 +346,9 @@ func (s *Shared) setBack() {
 	for provider := range s.lists {
 		s.lost[provider] = true
 	}
-	clear(s.seen)
+	for cluster := range s.seen {
+		s.setSeen(cluster, nil)
+	}
 	clear(s.beats.heard)
 	s.mu.Unlock()
 	s.opts.API.Again()
@@ -353,13 +358,13 @@ func (s *Shared) setBack() {
 // tidy deletes what nobody needs any more; it is tried again when it fails.
 func (s *Shared) tidy(ctx context.Context) {
 	s.mu.Lock()
-	first := s.link.cleared.IsZero()
 	now := s.opts.Now()
+	look := s.link.orphaned.IsZero() || now.Sub(s.link.orphaned) >= orphansEvery
 	s.link.cleared = now
 	gone := s.beats.gone(now)
 	s.mu.Unlock()
 	var errs []error
-	if first {
+	if look {
 		errs = append(errs, s.orphans(ctx))
 	}
 	errs = append(errs, s.clear(ctx))

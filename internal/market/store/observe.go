@@ -27,6 +27,7 @@ type seen struct {
 	digest     string          // of the report without its generation
 	version    string
 	report     wire.Observed
+	size       int64 // packed
 	// latest is the highest generation that said this, also where it was not written.
 	latest wire.Generation
 }
@@ -75,16 +76,13 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 			again := *was
 			again.latest = generation
 			s.mu.Lock()
-			s.seen[cluster] = &again
+			s.setSeen(cluster, &again)
 			s.beats.hear(observedBy+cluster, generation)
 			s.mu.Unlock()
 			return nil
 		}
-		s.mu.Lock()
-		after := spend(s.paces.seen, cluster, seenPace, seenAtOnce, s.opts.Now())
-		s.mu.Unlock()
-		if after > 0 {
-			return &BusyError{Because: "what is seen in " + cluster + " changes too often", After: after}
+		if err := s.admitSeen(cluster, int64(len(text))); err != nil {
+			return err
 		}
 		o := &marketcrd.Observation{Spec: marketcrd.ObservationSpec{
 			Generation: generation.String(), Replica: s.opts.Replica, ObservedAt: metav1.NewTime(s.opts.Now().UTC().Truncate(time.Second)),
@@ -98,7 +96,7 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 		s.wrote("observation", cluster, err)
 		switch {
 		case err == nil:
-			s.keepSeen(cluster, &seen{generation: generation, digest: digest, version: written.ResourceVersion, report: report})
+			s.keepSeen(cluster, &seen{generation: generation, digest: digest, version: written.ResourceVersion, report: report, size: int64(len(text))})
 			return nil
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
 			if err := s.rereadSeen(ctx, cluster); err != nil {
@@ -110,6 +108,32 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 		}
 	}
 	return &BusyError{Because: "other replicas are told of cluster " + cluster + " at the same time", After: time.Second}
+}
+
+// admitSeen asks the budgets, which are those of lists too.
+func (s *Shared) admitSeen(cluster string, size int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.opts.Now()
+	if after := spend(s.paces.seen, cluster, seenPace, seenAtOnce, now); after > 0 {
+		return &BusyError{Because: "what is seen in " + cluster + " changes too often", After: after}
+	}
+	if was := s.seen[cluster]; was != nil {
+		size -= was.size
+	}
+	return s.paces.admitAll(s.stored+size, now)
+}
+
+// setSeen makes a word, or nil, what the store has of a cluster. s.mu is held.
+func (s *Shared) setSeen(cluster string, next *seen) {
+	if was := s.seen[cluster]; was != nil {
+		s.stored -= was.size
+		delete(s.seen, cluster)
+	}
+	if next != nil {
+		s.stored += next.size
+		s.seen[cluster] = next
+	}
 }
 
 // generationOf orders a report; one of an older form by when it came.
@@ -148,7 +172,7 @@ func (s *Shared) keepSeen(cluster string, next *seen) bool {
 	if was != nil && next.generation.Cmp(was.last()) < 0 {
 		return false
 	}
-	s.seen[cluster] = next
+	s.setSeen(cluster, next)
 	s.link.sees(next.version)
 	return was == nil || was.generation != next.generation
 }
@@ -166,7 +190,7 @@ func (s *Shared) rereadSeen(ctx context.Context, cluster string) error {
 	news := false
 	if err == nil {
 		if next, err = s.readSeen(o); err != nil {
-			next = &seen{version: o.ResourceVersion}
+			next = &seen{version: o.ResourceVersion, size: int64(len(o.Spec.Report))}
 		}
 		news = err == nil && o.Spec.Replica != s.opts.Replica
 	}
@@ -176,11 +200,7 @@ func (s *Shared) rereadSeen(ctx context.Context, cluster string) error {
 	if was != nil && next != nil && was.version == next.version {
 		next.latest = was.latest
 	}
-	if next == nil {
-		delete(s.seen, cluster)
-	} else {
-		s.seen[cluster] = next
-	}
+	s.setSeen(cluster, next)
 	s.mu.Unlock()
 	if news && s.listening() && s.opts.Observed != nil {
 		s.opts.Observed(o.Spec.Replica, cluster, next.report)
@@ -202,7 +222,7 @@ func (s *Shared) readSeen(o *marketcrd.Observation) (*seen, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack the report: %w", err)
 	}
-	out := &seen{generation: generation, version: o.ResourceVersion}
+	out := &seen{generation: generation, version: o.ResourceVersion, size: int64(len(o.Spec.Report))}
 	if err := strictjson.Decode(text, &out.report); err != nil {
 		return nil, fmt.Errorf("read the report: %w", err)
 	}
@@ -234,7 +254,7 @@ func (w *watching) Observation(o *marketcrd.Observation) {
 func (w *watching) ObservationGone(cluster string) {
 	s := w.Shared
 	s.mu.Lock()
-	delete(s.seen, cluster)
+	s.setSeen(cluster, nil)
 	delete(s.beats.heard, observedBy+cluster)
 	s.mu.Unlock()
 	if s.opts.Unobserved != nil {
@@ -253,7 +273,7 @@ func (s *Shared) again(replica, cluster string, generation wire.Generation) {
 	if known && generation.Cmp(o.last()) > 0 {
 		again := *o
 		again.latest = generation
-		s.seen[cluster] = &again
+		s.setSeen(cluster, &again)
 	}
 	s.mu.Unlock()
 	if known && s.opts.Observed != nil {

@@ -19,9 +19,10 @@ const (
 	pace = 10 * time.Second
 	// smallPace is how often it is written when only use within what is unsold changed.
 	smallPace = time.Minute
-	// writesPerSecond and writesAtOnce are all lists' together, of one replica.
+	// writesPerSecond and writesAtOnce are those of all lists and of all that is seen in
+	// clusters, by all replicas.
 	writesPerSecond, writesAtOnce = 100, 200
-	// maxStored is what all lists together may take, packed.
+	// maxStored is what they may take together, packed.
 	maxStored = 512 << 20
 	// urgentPace is how often an urgent list is written, after urgentAtOnce of them.
 	urgentPace, urgentAtOnce = 10 * time.Second, 6
@@ -62,13 +63,26 @@ func (p *paces) admit(provider string, was, next *wire.FlavorReport, stored int6
 			return &BusyError{Because: fmt.Sprintf("the list of %s is written at most every %s for what has changed", provider, least), After: wait}
 		}
 	}
+	return p.admitAll(stored, now)
+}
+
+// admitAll lets one more object be written, after which all take so much.
+func (p *paces) admitAll(stored int64, now time.Time) error {
 	if stored > maxStored {
-		return &BusyError{Because: fmt.Sprintf("the lists of all providers take more than %d MiB of the market's store", maxStored>>20), After: smallPace}
+		return &BusyError{Because: fmt.Sprintf("what providers offer and what is seen in clusters take more than %d MiB of the market's store", maxStored>>20), After: smallPace}
 	}
 	if !p.all.AllowN(now, 1) {
-		return &BusyError{Because: fmt.Sprintf("more than %d lists a second are reported to this replica", writesPerSecond), After: 2 * time.Second}
+		return &BusyError{Because: fmt.Sprintf("more than %.3g changes a second are reported to this replica", float64(p.all.Limit())), After: 2 * time.Second}
 	}
 	return nil
+}
+
+// share makes this replica's part of what all may write that of one of so many.
+func (p *paces) share(replicas int, now time.Time) {
+	if limit := rate.Limit(float64(writesPerSecond) / float64(max(replicas, 1))); limit != p.all.Limit() {
+		p.all.SetLimitAt(now, limit)
+		p.all.SetBurstAt(now, max(writesAtOnce/max(replicas, 1), 1))
+	}
 }
 
 // spend takes one of a budget, or says when there will be one.

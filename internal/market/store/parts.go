@@ -71,6 +71,7 @@ func (s *Shared) orphans(ctx context.Context) error {
 		}
 	}
 	now := s.opts.Now()
+	s.link.orphaned = now
 	for _, name := range names {
 		if _, noted := s.stale[name]; !noted && !known[name] {
 			s.stale[name] = now

@@ -97,7 +97,7 @@ func (s *Shared) forget(cluster string) {
 		s.leave(l.parts, nil, s.opts.Now())
 	}
 	s.set(cluster, nil)
-	delete(s.seen, cluster)
+	s.setSeen(cluster, nil)
 	delete(s.lost, cluster)
 	delete(s.doubts, cluster)
 	delete(s.removed, cluster)

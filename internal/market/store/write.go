@@ -38,7 +38,7 @@ func (s *Shared) put(ctx context.Context, r Report, p packed) error {
 			read = true
 			continue
 		}
-		if err := s.admit(r.Cluster, was, next); err != nil {
+		if err := s.admit(r, was, next); err != nil {
 			if was != nil && was.digest == next.digest { // it says what the store has, under another number
 				return nil
 			}
@@ -61,7 +61,7 @@ func (s *Shared) put(ctx context.Context, r Report, p packed) error {
 	return &BusyError{Because: "other replicas take reports of " + r.Cluster + " at the same time", After: time.Second}
 }
 
-// vouchHere notes that a provider is heard whose list the store refuses: it is not
+// vouchHere notes that a provider is heard whose list the store has not: it is not
 // silent, and sells nothing, in no replica's market.
 func (s *Shared) vouchHere(r Report) {
 	s.mu.Lock()
@@ -70,9 +70,9 @@ func (s *Shared) vouchHere(r Report) {
 	s.opts.Market.Vouch(r.Cluster)
 }
 
-// admit asks the budgets. A provider that has to wait is heard nevertheless: its
-// list is kept as it was.
-func (s *Shared) admit(cluster string, was, next *list) error {
+// admit asks the budgets. A provider that has to wait is heard nevertheless: its list is
+// kept as it was, but sells nothing where the new one takes something back.
+func (s *Shared) admit(r Report, was, next *list) error {
 	s.mu.Lock()
 	stored := s.stored + next.size
 	var content *wire.FlavorReport
@@ -80,10 +80,14 @@ func (s *Shared) admit(cluster string, was, next *list) error {
 		stored -= was.size
 		content = was.content
 	}
-	err := s.paces.admit(cluster, content, next.content, stored, s.opts.Now())
+	err := s.paces.admit(r.Cluster, content, next.content, stored, s.opts.Now())
 	s.mu.Unlock()
-	if err != nil && was != nil {
-		if told := s.heardHere(cluster, was); told != nil {
+	switch {
+	case err == nil || was == nil:
+	case urgent(content, next.content):
+		s.vouchHere(r)
+	default:
+		if told := s.heardHere(r.Cluster, was); told != nil {
 			return told
 		}
 	}
@@ -91,7 +95,7 @@ func (s *Shared) admit(cluster string, was, next *list) error {
 }
 
 // write writes the parts and then the object that names them.
-func (s *Shared) write(ctx context.Context, r Report, p packed, was, next *list) error {
+func (s *Shared) write(ctx context.Context, r Report, p packed, was, next *list) (err error) {
 	a := &marketcrd.Advertisement{}
 	a.Name = r.Cluster
 	if was != nil {
@@ -102,6 +106,13 @@ func (s *Shared) write(ctx context.Context, r Report, p packed, was, next *list)
 		Generation: r.Generation.String(), Replica: s.opts.Replica, Certificate: r.Certificate, ReportedAt: metav1.NewTime(now.UTC().Truncate(time.Second)),
 		Summary: summaryOf(r.Content), Digest: p.digest,
 	}
+	defer func() {
+		if err != nil { // no object names its parts
+			s.mu.Lock()
+			s.leave(a.Spec.Parts, nil, s.opts.Now())
+			s.mu.Unlock()
+		}
+	}()
 	for _, part := range p.parts(r.Cluster, r.Generation) {
 		err := s.opts.API.PutPart(ctx, part)
 		if errors.Is(err, ErrConflict) { // one of that name has the same in it
