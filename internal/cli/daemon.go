@@ -190,6 +190,7 @@ type daemon struct {
 	revocations server.Revocations
 	clock       *clock.Check
 	state       *statefile.Health
+	fleet       string // its id, "" for none
 }
 
 // build joins the rooms. change may adjust the loop's options.
@@ -205,7 +206,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow, state: statefile.NewHealth(log)}
+	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow, state: statefile.NewHealth(log), fleet: root.ID()}
 	obs := &observer{metrics: d.metrics, log: log}
 	d.metrics.PlannerCheckLimit(check.Budget)
 	d.clock = clock.New(now, nil)
@@ -234,7 +235,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	d.delivery = spread.New(delivery.Options{
 		Access:   access.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
-		Fleet:    root.ID(),
+		Fleet:    d.fleet,
 		Identity: identity,
 		Hooks:    delivery.Hooks{Refused: d.metrics.Refused},
 		Log:      log,

@@ -67,6 +67,8 @@ type StoreOptions struct {
 	Market *market.Market
 	// Identity of the daemon among others.
 	Identity string
+	// Fleet is the fleet's id, "" where it has none.
+	Fleet string
 	// Agents is the address of the agents' port, "" for none.
 	Agents   string
 	Observer store.Observer
@@ -125,7 +127,7 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 		return out, nil
 	}
 	out.Store = store.NewShared(store.Options{
-		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Address: f.address(o.Agents), Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
+		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: f.address(o.Agents), Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

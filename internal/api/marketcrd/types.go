@@ -153,6 +153,11 @@ type HeartbeatSpec struct {
 	At metav1.Time `json:"at"`
 	// Serving: agents can report to this replica.
 	Serving bool `json:"serving"`
+	// Fleet is the id of its fleet; absent where that has none.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Fleet string `json:"fleet,omitempty"`
 	// Address, host:port, at which other replicas reach this one's port for agents; absent where they do not.
 	//
 	// +kubebuilder:validation:MaxLength=300

@@ -47,9 +47,18 @@ type beats struct {
 	heard map[string]entry
 	// others by name.
 	others map[string]*other
+	// foreign are the replicas of other fleets, by name.
+	foreign map[string]stranger
 	// head and calls are what this replica knows of the fleet repo.
 	head  string
 	calls int64
+}
+
+// stranger is a replica of another fleet.
+type stranger struct {
+	fleet, life string
+	beat        int64
+	changed     time.Time // as other.changed
 }
 
 // entry is a provider that was heard.
@@ -74,7 +83,32 @@ type other struct {
 	heard       map[string]entry
 }
 
-func newBeats() beats { return beats{heard: map[string]entry{}, others: map[string]*other{}} }
+func newBeats() beats {
+	return beats{heard: map[string]entry{}, others: map[string]*other{}, foreign: map[string]stranger{}}
+}
+
+// strange notes the Heartbeat of a replica of another fleet: nothing in it counts.
+func (b *beats) strange(h *marketcrd.Heartbeat, now time.Time) {
+	delete(b.others, h.Name)
+	was, known := b.foreign[h.Name]
+	next := stranger{h.Spec.Fleet, h.Spec.Life, h.Spec.Beat, was.changed}
+	if known && (was.life != next.life || was.beat < next.beat) {
+		next.changed = now
+	}
+	if known || len(b.foreign) < maxReplicas {
+		b.foreign[h.Name] = next
+	}
+}
+
+// shares says with which other fleet's live replica the objects are shared, "" with none.
+func (b *beats) shares(now time.Time) string {
+	for _, name := range slices.Sorted(maps.Keys(b.foreign)) {
+		if s := b.foreign[name]; !s.changed.IsZero() && now.Sub(s.changed) < lives {
+			return fmt.Sprintf("replica %s of fleet %s uses the same namespace: give each fleet's daemons a namespace of their own", name, s.fleet)
+		}
+	}
+	return ""
+}
 
 // hear notes that this replica heard a provider.
 func (b *beats) hear(provider string, g wire.Generation) {

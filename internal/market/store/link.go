@@ -96,8 +96,10 @@ func (l *link) relist(now time.Time) {
 }
 
 // wrong says what keeps this replica from hearing, "" for nothing.
-func (l *link) wrong(beat int64, now time.Time, served bool) string {
+func (l *link) wrong(beat int64, now time.Time, served bool, shares string) string {
 	switch {
+	case shares != "":
+		return shares
 	case l.broken != "":
 		return "it cannot be watched: " + l.broken
 	case !l.synced:
@@ -301,7 +303,7 @@ func (s *Shared) beat(ctx context.Context) {
 	h, err := s.beats.next(s.opts.Replica, s.opts.Life, s.opts.Serving())
 	s.mu.Unlock()
 	if err == nil {
-		h.Spec.Address = s.opts.Address
+		h.Spec.Address, h.Spec.Fleet = s.opts.Address, s.opts.Fleet
 		if s.opts.Pushes != nil {
 			h.Spec.Pushes = s.opts.Pushes()
 		}
@@ -382,7 +384,7 @@ func (s *Shared) judge() {
 	s.mu.Lock()
 	now := s.opts.Now()
 	l := &s.link
-	wrong := l.wrong(s.beats.n, now, s.opts.Serving() || s.beats.serves(now))
+	wrong := l.wrong(s.beats.n, now, s.opts.Serving() || s.beats.serves(now), s.beats.shares(now))
 	lags := l.lags(s.beats.n, now)
 	var cut, listen, again bool
 	asleep := !l.looked.IsZero() && now.Sub(l.looked) > patience // nobody listened: the process was held up
@@ -476,6 +478,12 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 		}
 		return
 	}
+	if s.opts.Fleet != "" && h.Spec.Fleet != "" && h.Spec.Fleet != s.opts.Fleet {
+		s.beats.strange(h, s.opts.Now())
+		s.mu.Unlock()
+		return
+	}
+	delete(s.beats.foreign, h.Name)
 	heard, more, err := s.beats.take(h, s.opts.Now())
 	counts := !s.link.cut && s.link.synced
 	s.mu.Unlock()
@@ -509,6 +517,7 @@ func (w *watching) HeartbeatGone(replica string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.beats.others, replica)
+	delete(w.beats.foreign, replica)
 }
 
 // Synced implements Watcher.

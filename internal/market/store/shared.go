@@ -28,6 +28,9 @@ type Options struct {
 	Replica string
 	// Life is another one with each start. It is needed.
 	Life string
+	// Fleet is the id of the fleet, "" where it has none: the objects of a namespace are
+	// one fleet's.
+	Fleet string
 	// Address at which other replicas reach this one, "" where they do not.
 	Address string
 	// Connections is how many agents' connections this replica has; nil: it does not say.
