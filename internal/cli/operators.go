@@ -23,7 +23,7 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	board := d.dashboard()
 	handle := server.Operators{
 		Metrics: d.metrics, Market: d.market,
-		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "market-writes", Run: d.storeTakes}, {Name: "leader-lease", Run: func() error { return d.election.Refused() }}, {Name: "pushes", Run: o.pushes.Err}},
+		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "market-writes", Run: d.storeTakes}, {Name: "leader-lease", Run: func() error { return d.election.Refused() }}, {Name: "pushes", Run: o.pushes.Err}, {Name: "advertised", Run: d.shared.Reachable}},
 		Agents:    []server.Check{{Name: "market", Run: d.storeUp}},
 		Dashboard: board,
 		Trust:     func() wire.Trust { return d.loop.View().Trust },

@@ -154,6 +154,7 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 		return nil
 	})
 	group.Go(func() error { return d.forward(ctx) })
+	group.Go(func() error { return d.shared.Follow(ctx) })
 	group.Go(func() error { d.sources.Run(ctx); return nil })
 	group.Go(func() error { return d.enroller.run(ctx) })
 	if d.election != nil {

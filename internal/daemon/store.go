@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -60,6 +61,49 @@ type Shared struct {
 	Namespace string
 	// Replica is this one's name there, and Life another one with each start.
 	Replica, Life string
+
+	// hidden: other replicas cannot reach this one's port for agents.
+	hidden bool
+	// installed says whether the cluster serves the market's objects; nil where nobody
+	// waits for them.
+	installed func(context.Context) (bool, error)
+}
+
+// Reachable is an error where other replicas live that cannot hand requests to this one.
+func (s *Shared) Reachable() error {
+	shared, ok := s.Store.(*store.Shared)
+	if !ok || !s.hidden {
+		return nil
+	}
+	if live, _ := shared.Live(); len(live) < 2 {
+		return nil
+	}
+	return errors.New("the other replicas cannot hand requests to this one: give --advertise-address HOST:PORT of its port for agents, as install/broker/statefulset.yaml does")
+}
+
+// installedEvery is how often a daemon whose market lies in memory looks whether its
+// cluster serves the objects by now.
+const installedEvery = time.Minute
+
+// Follow ends with an error when a market that lies in memory could lie in the cluster:
+// replicas that start from then on share it, and this one would know nothing of what they
+// are told. It ends without one with the context.
+func (s *Shared) Follow(ctx context.Context) error {
+	if s.installed == nil {
+		return nil
+	}
+	for {
+		timer := time.NewTimer(installedEvery)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		if there, err := s.installed(ctx); err == nil && there {
+			return errors.New("the cluster serves the kinds of market.fleetbroker.io by now: this daemon has to start again, to share its market with other replicas")
+		}
+	}
 }
 
 // StoreOptions are what a store needs of its daemon.
@@ -122,12 +166,15 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 	case !there && f.kind == storeKubernetes:
 		return nil, fmt.Errorf("the cluster does not serve the kinds of market.fleetbroker.io: kubectl apply -f install/broker/crds.yaml")
 	case !there:
-		out.Store = &store.Memory{Market: o.Market, Replica: o.Identity, Decides: o.Decides}
+		out.Store, out.installed = &store.Memory{Market: o.Market, Replica: o.Identity, Decides: o.Decides}, api.Installed
 		o.Log.Warn("the cluster does not serve the kinds of market.fleetbroker.io: the market is kept in memory, for one daemon alone", "remedy", "kubectl apply -f install/broker/crds.yaml")
 		return out, nil
 	}
+	address := f.address(o.Agents)
+	out.hidden = o.Agents != "" && address == ""
 	out.Store = store.NewShared(store.Options{
-		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: f.address(o.Agents), Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
+		Serving: func() bool { return o.Agents != "" },
+		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: address, Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

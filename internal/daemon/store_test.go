@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
+	"github.com/fleetbroker/fleetbroker/internal/market/store/storetest"
+)
+
+// A daemon whose market lies in memory ends when its cluster serves the objects by now;
+// one that does not know goes on.
+func TestShared_Follow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := &Shared{installed: func(context.Context) (bool, error) {
+			switch minutes := int(time.Since(began).Minutes()); {
+			case minutes < 3:
+				return false, nil
+			case minutes < 5:
+				return true, errors.New("out of reach") // which is no word
+			}
+			return true, nil
+		}}
+		if err := s.Follow(t.Context()); err == nil || time.Since(began) != 5*time.Minute {
+			t.Errorf("it ended after %s with %v", time.Since(began), err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Follow(ended); err != nil {
+			t.Error(err)
+		}
+		if err := new(Shared).Follow(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A replica that others cannot hand requests to says so when there are others.
+func TestShared_Reachable(t *testing.T) {
+	objects := &storetest.Objects{}
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	start := func(name string) (*store.Shared, *storetest.API) {
+		api := objects.API()
+		clock := func() time.Time { return now }
+		s := store.NewShared(store.Options{API: api, Market: market.New(market.Options{Now: clock}), Replica: name, Life: "1", Now: clock})
+		s.Follow(t.Context(), api.Follow)
+		return s, api
+	}
+	a, itsAPI := start("a")
+	tick := func(all ...*store.Shared) {
+		for range 25 {
+			now = now.Add(time.Second)
+			for _, s := range all {
+				s.Look(t.Context())
+			}
+			itsAPI.Deliver(0)
+		}
+	}
+	tick(a)
+	alone := &Shared{Store: a, hidden: true}
+	if err := alone.Reachable(); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	b, other := start("b")
+	other.Deliver(0)
+	tick(a, b)
+	if err := alone.Reachable(); err == nil {
+		t.Error("beside another one it says nothing")
+	}
+	if err := (&Shared{Store: a}).Reachable(); err != nil {
+		t.Errorf("with an address: %v", err)
+	}
+	if err := (&Shared{Store: &store.Memory{}, hidden: true}).Reachable(); err != nil {
+		t.Errorf("with a market of its own: %v", err)
+	}
+}
