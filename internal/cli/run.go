@@ -202,7 +202,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		ports = append(ports, server.Port{
 			Name: "agents", Address: o.agents, Connections: o.connections, PerAddress: o.perAddress, TLS: server.AgentTLS(certs, &d.revocations, d.log),
 			Handler: server.NewAgents(server.Agents{
-				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Delivery: spread.Agents{Deliverer: d.delivery, Store: d.shared.Store}, Revocations: &d.revocations, Enrolled: d.enrolled,
+				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Peer: d.shared.Peer, Delivery: spread.Agents{Deliverer: d.delivery, Store: d.shared.Store}, Revocations: &d.revocations, Enrolled: d.enrolled,
 				NotEnrolled: d.notEnrolled,
 				Metrics:     d.metrics, Log: d.log, Now: o.streams.Now,
 			}),

@@ -3,10 +3,12 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"regexp"
 	"strings"
 	"time"
@@ -62,8 +64,9 @@ type Shared struct {
 	// Replica is this one's name there, and Life another one with each start.
 	Replica, Life string
 
-	// hidden: other replicas cannot reach this one's port for agents.
-	hidden bool
+	// address at which other replicas reach this one's port for agents; hidden: they cannot.
+	address string
+	hidden  bool
 	// installed says whether the cluster serves the market's objects; nil where nobody
 	// waits for them.
 	installed func(context.Context) (bool, error)
@@ -79,6 +82,24 @@ func (s *Shared) Reachable() error {
 		return nil
 	}
 	return errors.New("the other replicas cannot hand requests to this one: give --advertise-address HOST:PORT of its port for agents, as install/broker/statefulset.yaml does")
+}
+
+// Peer is an error for a daemon's certificate that is good for the address of no replica: an
+// authority may sign daemons of several fleets.
+func (s *Shared) Peer(cert *x509.Certificate) error {
+	addresses := []string{s.address}
+	if shared, ok := s.Store.(*store.Shared); ok {
+		live, _ := shared.Live()
+		for _, replica := range live {
+			addresses = append(addresses, shared.Address(replica))
+		}
+	}
+	for _, address := range addresses {
+		if host, _, err := net.SplitHostPort(address); err == nil && host != "" && cert.VerifyHostname(host) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("the certificate of %s is good for the address of no replica of this fleet: issue it with the hosts of --advertise-address", cert.Subject.CommonName)
 }
 
 // installedEvery is how often a daemon whose market lies in memory looks whether its
@@ -170,11 +191,11 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 		o.Log.Warn("the cluster does not serve the kinds of market.fleetbroker.io: the market is kept in memory, for one daemon alone", "remedy", "kubectl apply -f install/broker/crds.yaml")
 		return out, nil
 	}
-	address := f.address(o.Agents)
-	out.hidden = o.Agents != "" && address == ""
+	out.address = f.address(o.Agents)
+	out.hidden = o.Agents != "" && out.address == ""
 	out.Store = store.NewShared(store.Options{
 		Serving: func() bool { return o.Agents != "" },
-		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: address, Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
+		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: out.address, Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -77,5 +78,37 @@ func TestShared_Reachable(t *testing.T) {
 	}
 	if err := (&Shared{Store: &store.Memory{}, hidden: true}).Reachable(); err != nil {
 		t.Errorf("with a market of its own: %v", err)
+	}
+}
+
+// A daemon's certificate is taken that is good for this replica's address or that of a
+// live one; that of another fleet's daemon, of the same authority, is not.
+func TestShared_Peer(t *testing.T) {
+	objects := &storetest.Objects{}
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	start := func(name, address string) (*store.Shared, *storetest.API) {
+		api := objects.API()
+		s := store.NewShared(store.Options{API: api, Market: market.New(market.Options{Now: clock}), Replica: name, Life: "1", Address: address, Now: clock})
+		s.Follow(t.Context(), api.Follow)
+		return s, api
+	}
+	a, itsAPI := start("a", "a.broker.example.org:8443")
+	b, other := start("b", "b.elsewhere.example.org:8443")
+	other.Deliver(0)
+	for range 25 {
+		now = now.Add(time.Second)
+		a.Look(t.Context())
+		b.Look(t.Context())
+		itsAPI.Deliver(0)
+	}
+	s := &Shared{Store: a, address: "a.broker.example.org:8443"}
+	for host, good := range map[string]bool{
+		"*.broker.example.org": true, "b.elsewhere.example.org": true, "broker.other.example.org": false, "": false,
+	} {
+		cert := &x509.Certificate{DNSNames: []string{host}}
+		if err := s.Peer(cert); (err == nil) != good {
+			t.Errorf("a certificate for %q: %v", host, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"math"
@@ -56,6 +57,9 @@ type Agents struct {
 	Broker Broker
 	// Replicas decides on what other replicas of this daemon hand on; nil has none.
 	Replicas Replicas
+	// Peer is an error for the certificate of a daemon that is none of this fleet's; nil takes
+	// each that the authority signed.
+	Peer func(*x509.Certificate) error
 	// Delivery hands manifests to the agents that apply them; nil does not.
 	Delivery Delivery
 	// Revocations refuse certificates; nil refuses none.

@@ -29,6 +29,12 @@ func (a *agents) replicaRoutes(mux *http.ServeMux) {
 				refuse(w, http.StatusForbidden, "NotAReplica", "the certificate of %s (%s) is none of the daemon's", id.Name, id.Role)
 				return
 			}
+			if a.Peer != nil && r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+				if err := a.Peer(r.TLS.PeerCertificates[0]); err != nil {
+					refuse(w, http.StatusForbidden, "NotAReplica", "%v", err)
+					return
+				}
+			}
 			next(w, r)
 		}
 	}
