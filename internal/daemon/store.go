@@ -195,7 +195,7 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 	out.hidden = o.Agents != "" && out.address == ""
 	out.Store = store.NewShared(store.Options{
 		Serving: func() bool { return o.Agents != "" },
-		API: api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: out.address, Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
+		API:     api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: out.address, Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

@@ -127,33 +127,10 @@ func (f *Fleet) Delivered() map[string]*v1alpha1.Cluster {
 
 // Intent is the intent of a name, nil when there is none.
 func (f *Fleet) Intent(tenant, name string) *model.Intent {
-	if from, to := f.Called(tenant, name); from < to {
+	if from, to := model.Called(f.Intents, tenant, name); from < to {
 		return f.Intents[from]
 	}
 	return nil
-}
-
-// Called is where in Intents those of a name stand: from the first to before the second.
-func (f *Fleet) Called(tenant, name string) (from, to int) {
-	from, _ = slices.BinarySearchFunc(f.Intents, name, func(it *model.Intent, name string) int { return it.Compare(tenant, name) })
-	to = from
-	for to < len(f.Intents) && f.Intents[to].Metadata.Namespace == tenant && f.Intents[to].Metadata.Name == name {
-		to++
-	}
-	return from, to
-}
-
-// SameEnds is how many of two lists' first intents, and then of their last, are
-// the very same values.
-func SameEnds(a, b []*model.Intent) (head, tail int) {
-	n := min(len(a), len(b))
-	for head < n && a[head] == b[head] {
-		head++
-	}
-	for tail < n-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	return head, tail
 }
 
 // Errors are the diagnostics that are errors.

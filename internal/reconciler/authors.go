@@ -3,7 +3,6 @@ package reconciler
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 
@@ -78,8 +77,7 @@ func (r *Reconciler) attribute(ctx context.Context, follows bool) error {
 	for k := range look {
 		next.asked = append(next.asked, [2]string{k.tenant, k.name})
 	}
-	for k, called := range allCalled(r.fleet, look) {
-		same := look[k]
+	for k, called := range model.Among(r.fleet.Intents, look, keyOfIntent, func(k intentKey) []*model.Intent { return intentsCalled(r.fleet, k) }) {
 		for _, it := range called {
 			if _, _, copied := r.fleet.Sourced(it.Path); copied || isRequest(it.Path) {
 				continue // no commit of the inputs brought it
@@ -89,7 +87,7 @@ func (r *Reconciler) attribute(ctx context.Context, follows bool) error {
 				continue
 			}
 			next.unknown[k] = true
-			if c, ok := last.byPath[it.Path]; ok && same && follows {
+			if c, ok := last.byPath[it.Path]; ok && look[k] && follows {
 				next.byPath[it.Path] = c
 			} else {
 				ask[it.Path] = true
@@ -178,7 +176,7 @@ func otherIntents(last, now *fleet.Fleet) []*model.Intent {
 	if last != nil {
 		old = last.Intents
 	}
-	head, tail := fleet.SameEnds(old, now.Intents)
+	head, tail := model.SameEnds(old, now.Intents)
 	old = old[head : len(old)-tail]
 	var out []*model.Intent
 	for _, it := range now.Intents[head : len(now.Intents)-tail] {
@@ -194,34 +192,8 @@ func otherIntents(last, now *fleet.Fleet) []*model.Intent {
 	return out
 }
 
-// allCalled are the intents of each of some names. For many the time is that of going
-// through all intents once: looking for a million of a million names takes longer.
-func allCalled(f *fleet.Fleet, names map[intentKey]bool) iter.Seq2[intentKey, []*model.Intent] {
-	const few = 16 // names for which one is looked for in the time of going past so many intents
-	return func(yield func(intentKey, []*model.Intent) bool) {
-		if len(names) < len(f.Intents)/few {
-			for k := range names {
-				if !yield(k, intentsCalled(f, k)) {
-					return
-				}
-			}
-			return
-		}
-		for from := 0; from < len(f.Intents); {
-			k, to := keyOfIntent(f.Intents[from]), from+1
-			for to < len(f.Intents) && keyOfIntent(f.Intents[to]) == k {
-				to++
-			}
-			if _, ok := names[k]; ok && !yield(k, f.Intents[from:to]) {
-				return
-			}
-			from = to
-		}
-	}
-}
-
 // intentsCalled are those of a name: one, or several where files disagree.
 func intentsCalled(f *fleet.Fleet, k intentKey) []*model.Intent {
-	from, to := f.Called(k.tenant, k.name)
+	from, to := model.Called(f.Intents, k.tenant, k.name)
 	return f.Intents[from:to]
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -76,7 +75,7 @@ func (f *Folder) intents(in Input) []*model.Intent {
 	}
 	head, tail, follows := 0, 0, f.last.Authors != 0 && in.Authors == f.last.Authors+1
 	if follows {
-		head, tail = fleet.SameEnds(was, now)
+		head, tail = model.SameEnds(was, now)
 	}
 	out := make([]*model.Intent, len(now))
 	copy(out, made[:head])
@@ -97,7 +96,7 @@ func (f *Folder) intents(in Input) []*model.Intent {
 	}
 	if follows {
 		for _, key := range in.Asked {
-			for i, to := in.Fleet.Called(key[0], key[1]); i < to; i++ {
+			for i, to := model.Called(now, key[0], key[1]); i < to; i++ {
 				out[i] = credited(out[i], now[i], in.Author)
 			}
 		}
