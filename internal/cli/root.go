@@ -18,6 +18,7 @@ import (
 func constructors() []func(Streams) *cobra.Command {
 	return []func(Streams) *cobra.Command{
 		newCmdInit,
+		newCmdInstall,
 		newCmdValidate,
 		newCmdPlan,
 		newCmdRun,
