@@ -19,6 +19,7 @@ func constructors() []func(Streams) *cobra.Command {
 	return []func(Streams) *cobra.Command{
 		newCmdInit,
 		newCmdInstall,
+		newCmdKubeconfig,
 		newCmdValidate,
 		newCmdPlan,
 		newCmdRun,
