@@ -57,6 +57,7 @@ unless flags name others.`,
 	cmd.Flags().StringVar(&o.repoURL, "repo-url", "", "URL of the fleet repo that Flux or Argo CD reach (default: the checkout's origin)")
 	_ = cmd.MarkFlagDirname("output")
 	cmd.ValidArgsFunction = completeNames(clusterNames)
+	cmd.AddCommand(newCmdInstallChart(s))
 	return cmd
 }
 
