@@ -28,6 +28,12 @@ const Lock = ".fleetbroker/template.lock"
 // schemaDir is where the editor's schemas lie in a fleet repo.
 const schemaDir = ".schemas"
 
+// referenceDir has a page for each kind and its fields.
+const referenceDir = "docs/reference"
+
+// neighbours are what reference pages link to, and where a fleet repo has it.
+var neighbours = strings.NewReplacer("](../crds)", "](../../install/broker/crds.yaml)", "](../", "](../../"+schemaDir+"/")
+
 // Keys of the lock's choices.
 const (
 	choiceForge = "forge"
@@ -184,7 +190,8 @@ func pin(files map[string][]byte) {
 	}
 }
 
-// Files is the template for a forge, by path, with the schemas.
+// Files is the template for a forge, by path, with the schemas and the reference of their
+// fields.
 func Files(forge string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := fs.WalkDir(fleetrepo.Files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -210,6 +217,17 @@ func Files(forge string) (map[string][]byte, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the schemas: %w", err)
+	}
+	pages, err := fs.Glob(schemas.Docs, "docs/*.md")
+	if err != nil {
+		return nil, fmt.Errorf("read the reference pages: %w", err)
+	}
+	for _, name := range pages {
+		text, err := schemas.Docs.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the reference pages: %w", err)
+		}
+		out[path.Join(referenceDir, path.Base(name))] = []byte(neighbours.Replace(string(text)))
 	}
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -100,7 +101,7 @@ func objects(t *testing.T, text []byte) map[string]map[string]any {
 	for d := yaml.NewYAMLToJSONDecoder(bytes.NewReader(text)); ; {
 		var o map[string]any
 		err := d.Decode(&o)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out
 		}
 		if err != nil {

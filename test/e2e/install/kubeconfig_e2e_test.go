@@ -26,6 +26,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access/renew"
 	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
 
 // admin is an administrator's kubeconfig of a cluster, as a file.
@@ -198,17 +199,12 @@ func TestTokens_AreRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { keeper().Renew(ctx, time.Hour); close(done) }()
-	for range 600 {
-		if _, err = os.Stat(filepath.Join(state, "rome.token")); err == nil {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	envtest.Eventually(t, "a token that is renewed by itself", func(context.Context) bool {
+		_, err := os.Stat(filepath.Join(state, "rome.token"))
+		return err == nil
+	})
 	cancel()
 	<-done
-	if err != nil {
-		t.Errorf("not renewed by itself: %v\n%s", err, log)
-	}
 }
 
 // standIn is a cloud's program for credentials: it prints the token of its file, and

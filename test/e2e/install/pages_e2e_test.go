@@ -255,10 +255,11 @@ func TestPage_Backup(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
-		if after, err := f.ledger("rev-parse", rig.Ledger); err != nil || after != before {
-			return fmt.Errorf("the ledger moved: %v", err)
+		after, err := f.ledger("rev-parse", rig.Ledger)
+		if err == nil && after != before {
+			err = errors.New("the ledger moved")
 		}
-		return nil
+		return err
 	})
 	b.next(bin, "remote update")
 	saved, err := f.ledger("rev-parse", rig.Ledger)
