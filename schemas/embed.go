@@ -21,3 +21,8 @@ var Files embed.FS
 //
 //go:embed crds/*.yaml
 var CRDs embed.FS
+
+// Docs are the reference pages of the kinds, under docs/.
+//
+//go:embed docs/*.md
+var Docs embed.FS

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/audit/sequence"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -102,6 +103,9 @@ func (v *verifier) ruled() {
 		v.fault("", "trailers", "Rules is no number: %q", said)
 	case rules > planner.Rules:
 		v.unknown("decided by rules %d, which this program does not know: it knows up to %d", rules, planner.Rules)
+	}
+	if err := ledger.KnownFormat(v.c.Trailer(ledger.FormatTrailer)); err != nil {
+		v.unknown("%s", err)
 	}
 	round, err := time.Parse(time.RFC3339, v.c.Trailer("Now"))
 	if err != nil {

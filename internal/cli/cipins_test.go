@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/newfleet"
+
 	"regexp"
 	"strings"
 	"testing"
@@ -15,7 +17,7 @@ var (
 // a version and its checksum, and what a branch can read has narrow rights.
 func TestInit_CIIsPinned(t *testing.T) {
 	for forge, file := range map[string]string{"github": ".github/workflows/fleet.yml", "gitea": ".gitea/workflows/fleet.yml", "gitlab": ".gitlab-ci.yml"} {
-		files, err := templateFiles(forge)
+		files, err := newfleet.Files(forge)
 		if err != nil {
 			t.Fatal(err)
 		}

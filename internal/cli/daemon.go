@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access/renew"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/spread"
 	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -114,6 +116,7 @@ type daemonFlags struct {
 	forge       forgeFlags
 	root        daemonRoot
 	kubeconfigs string
+	programs    []string
 	sources     sources.Flags
 	identity    string
 	poll        time.Duration
@@ -133,6 +136,7 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.root.register(fs)
 	f.sources.Register(fs)
 	fs.StringVar(&f.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the consumer clusters")
+	fs.StringSliceVar(&f.programs, "kubeconfig-programs", nil, "absolute paths of programs that kubeconfigs may run for credentials (exec); others are refused")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
 	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
 	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon beside others on the same host, in the clusters' Leases")
@@ -185,6 +189,7 @@ type daemon struct {
 	certs       *pki.Files       // nil where no agents are served
 	servers     atomic.Pointer[server.Servers]
 	secrets     access.Secrets
+	access      access.Kubeconfigs
 	sources     *sources.Keeper
 	observer    *observer
 	revocations server.Revocations
@@ -231,9 +236,13 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if d.secrets, err = ownSecrets(); err != nil {
 		return nil, err
 	}
+	d.access = access.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets, Programs: f.programs, Tokens: &renew.Keeper{Now: now, Log: log}}
+	if f.stateDir != "" {
+		d.access.Tokens.Dir = filepath.Join(f.stateDir, "tokens")
+	}
 	identity := process.IdentityOf(f.identity)
 	d.delivery = spread.New(delivery.Options{
-		Access:   access.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets},
+		Access:   d.access,
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
 		Fleet:    d.fleet,
 		Identity: identity,

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/newfleet"
+
 	"fmt"
 	"io"
 	"os"
@@ -186,7 +188,7 @@ func TestInstallComponents(t *testing.T) {
 // Every YAML file of the template can be read, CI's included.
 func TestTemplateIsYAML(t *testing.T) {
 	for _, forge := range []string{"github", "gitlab", "gitea"} {
-		files, err := templateFiles(forge)
+		files, err := newfleet.Files(forge)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/hints"
 )
 
 // Exit codes of every command.
@@ -28,22 +29,8 @@ var errFindings = errors.New("there are problems")
 // of the ledger is of numbers that this program cannot judge.
 var errUnknown = errors.New("a part of the ledger was not judged")
 
-// hintError is an error with what to type next.
-type hintError struct {
-	err   error
-	hints []string
-}
-
-func (e *hintError) Error() string { return e.err.Error() }
-func (e *hintError) Unwrap() error { return e.err }
-
 // hinted adds what to type next to an error.
-func hinted(err error, hints ...string) error {
-	if err == nil {
-		return nil
-	}
-	return &hintError{err, hints}
-}
+func hinted(err error, next ...string) error { return hints.On(err, next...) }
 
 // usageError is a command line that makes no sense.
 type usageError struct{ err error }
@@ -72,11 +59,8 @@ func complain(w io.Writer, command string, err error) {
 		return
 	}
 	fmt.Fprintf(w, "fleetbroker: %s\n", escape.Lines(err.Error()))
-	var h *hintError
-	if errors.As(err, &h) {
-		for _, line := range h.hints {
-			fmt.Fprintf(w, "hint: %s\n", escape.Line(line))
-		}
+	for _, line := range hints.Of(err) {
+		fmt.Fprintf(w, "hint: %s\n", escape.Line(line))
 	}
 	var u *usageError
 	if errors.As(err, &u) {

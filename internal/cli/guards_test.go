@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/newfleet"
 )
 
 // The install base makes the policies that are rendered, under their names: the
@@ -58,11 +59,11 @@ func uncommented(text string) string {
 // What init lays down has the fleet's id in the names of its policies, wherever the
 // install bases have them.
 func TestInitNamesPoliciesByFleet(t *testing.T) {
-	files, err := templateFiles("github")
+	files, err := newfleet.Files("github")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nameFleet(files, "f3k9q2abu7")
+	newfleet.Name(files, "f3k9q2abu7")
 	named := 0
 	for file, text := range files {
 		if !strings.HasPrefix(file, "install/") {
@@ -98,11 +99,11 @@ func TestInitNamesWhatIsOfTheWholeCluster(t *testing.T) {
 	}
 	seen, refs := map[string]string{}, map[string][]string{}
 	for _, id := range []string{"f3k9q2abu7", "a0a0a0a0a0"} {
-		files, err := templateFiles("github")
+		files, err := newfleet.Files("github")
 		if err != nil {
 			t.Fatal(err)
 		}
-		nameFleet(files, id)
+		newfleet.Name(files, id)
 		for file, text := range files {
 			if !strings.HasPrefix(file, "install/") || !strings.HasSuffix(file, ".yaml") {
 				continue

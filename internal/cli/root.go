@@ -18,6 +18,8 @@ import (
 func constructors() []func(Streams) *cobra.Command {
 	return []func(Streams) *cobra.Command{
 		newCmdInit,
+		newCmdInstall,
+		newCmdKubeconfig,
 		newCmdValidate,
 		newCmdPlan,
 		newCmdRun,

@@ -148,6 +148,7 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 	group.Go(func() error { return process.Prune(ctx, d.shared.Store, d.election.Leads, d.inFleet, log) })
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.delivery.Run(ctx) })
+	group.Go(func() error { d.access.Renew(ctx, time.Minute); return nil })
 	group.Go(func() error {
 		<-ctx.Done()
 		d.delivery.Close() // clusters' Leases are for others now, while requests under way are answered

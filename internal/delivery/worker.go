@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -386,7 +387,7 @@ func (w *worker) probe(ctx context.Context, c *conn, config *rest.Config, end co
 // sameWay reports whether two configurations reach a cluster alike.
 func sameWay(a, b *rest.Config) bool {
 	return a.Host == b.Host && a.BearerToken == b.BearerToken && a.Username == b.Username && a.Password == b.Password &&
-		a.ServerName == b.ServerName && string(a.CAData) == string(b.CAData) && string(a.CertData) == string(b.CertData) && string(a.KeyData) == string(b.KeyData)
+		a.ServerName == b.ServerName && string(a.CAData) == string(b.CAData) && string(a.CertData) == string(b.CertData) && string(a.KeyData) == string(b.KeyData) && reflect.DeepEqual(a.ExecProvider, b.ExecProvider)
 }
 
 func (w *worker) setProblem(err error) {

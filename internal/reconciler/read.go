@@ -18,6 +18,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 )
 
 // inputs are what one round has read.
@@ -73,7 +74,7 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 	}
 	r.opts.Repo.Accept(r.state.Clean, r.heads.Ledger.Commit.Hash)
 	r.alarm(ctx, in)
-	if err := r.ledger.Broken(); err != nil {
+	if err := r.ledger.Broken(); err != nil && writers.Known(r.opts.Repo, r.heads.Ledger.Commit.Hash) == nil { // else prepare says why
 		return nil, err
 	}
 	if r.indexed != r.ledger {

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -128,6 +129,37 @@ func TestANewerRenderingIsLeftToWhoKnowsIt(t *testing.T) {
 	head := s.remote.Head("ledger")
 	for range 2 {
 		if out, err := s.r.Round(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("rendering %d, and this program knows up to %d", manifests.Renderer+1, manifests.Renderer)) || out.Plan != nil {
+			t.Errorf("the round: %+v, %v", out, err)
+		}
+	}
+	if s.r.Ready() == nil || s.remote.Head("ledger") != head || s.clusters.desired["rome"].Mode != delivery.None {
+		t.Errorf("ready %v, the ledger went from %s to %s, rome's mode is %s", s.r.Ready(), head, s.remote.Head("ledger"), s.clusters.desired["rome"].Mode)
+	}
+}
+
+// The same for the format of its files, whatever this program makes of them: what it
+// cannot read is not damaged. Each commit of ours states the format.
+func TestALedgerOfANewerFormatIsLeftToWhoKnowsIt(t *testing.T) {
+	s := newStory(t, "ledger")
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.expect(s.rest(), placed, peering)
+	log, err := s.remote.Log("ledger")
+	if err != nil || !strings.Contains(log[0].Message, fmt.Sprintf("\n%s: %d\n", ledger.FormatTrailer, ledger.Format)) {
+		t.Errorf("the newest commit is %q, %v", log[0].Message, err)
+	}
+	stranger := gitobj.Person{Name: "M", Email: "mallory@example.org", When: s.at}
+	if _, err := s.remote.Commit("ledger", stranger, "note\n\nPlan: render\nFormat: 99", gitobj.Change{Puts: map[string][]byte{"NOTES": []byte("x")}}); err != nil {
+		t.Fatal(err)
+	}
+	s.r.ask.Store(true)
+	if s.rest(); s.r.Ready() != nil {
+		t.Errorf("a stranger's number stops it: %v", s.r.Ready())
+	}
+	s.asDaemon(map[string]string{"contracts/vision/aa/new/vision-new-0-aaaaaaaa.yaml": "apiVersion: fleetbroker.io/v9\nkind: Holding\n"}, fmt.Sprintf("Format: %d", ledger.Format+1))
+	s.push(map[string]string{"intents/vision/serve.yaml": intentOf("serve", "2")})
+	head := s.remote.Head("ledger")
+	for range 2 {
+		if out, err := s.r.Round(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the ledger has format %d, and this program knows up to %d", ledger.Format+1, ledger.Format)) || out.Plan != nil {
 			t.Errorf("the round: %+v, %v", out, err)
 		}
 	}

@@ -38,7 +38,7 @@ func (r *Reconciler) trailers(in *inputs, market tree.Hash, plan string, now v1a
 		"Plan: " + plan,
 		"Now: " + now.UTC().Format(time.RFC3339),
 		writers.RendererTrailer + ": " + strconv.Itoa(manifests.Renderer),
-		replay.RulesTrailer + ": " + strconv.Itoa(planner.Rules),
+		replay.RulesTrailer + ": " + strconv.Itoa(planner.Rules), writers.FormatLine,
 	}
 	if r.opts.Replica != "" {
 		out = append(out, writers.ReplicaTrailer+": "+r.opts.Replica)

@@ -1,8 +1,10 @@
 // Package access finds the way to clusters: by kubeconfigs, in files or in Secrets of
 // the daemon's own namespace.
 //
-// A kubeconfig may only do what its text says: it runs no program, names no file of
-// this machine and leaves no certificate unchecked. A Secret is read only where its
+// A kubeconfig may only do what its text says: it runs no program but those that are
+// allowed by name (a flag of the daemon, never a file of the repository), names no file of
+// this machine and leaves no certificate unchecked. Tokens that end are renewed (package
+// renew). A Secret is read only where its
 // label names the cluster. Delivery, the agent and commands of people call it; values
 // are not to be changed while they are used, and may be shared between goroutines.
 package access
@@ -13,6 +15,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -21,6 +26,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access/renew"
 )
 
 // LabelCluster must be on a Secret that holds a kubeconfig, with the cluster's
@@ -61,6 +67,10 @@ type Kubeconfigs struct {
 	Dir string
 	// Secrets; nil where the daemon does not run in a cluster.
 	Secrets Secrets
+	// Programs are the absolute paths that a kubeconfig may run for credentials (exec).
+	Programs []string
+	// Tokens renews tokens that end; nil renews none.
+	Tokens *renew.Keeper
 }
 
 // RESTConfig implements delivery.Access.
@@ -70,11 +80,31 @@ func (k Kubeconfigs) RESTConfig(ctx context.Context, cluster *v1alpha1.Cluster) 
 	if err != nil {
 		return nil, fmt.Errorf("find the kubeconfig of cluster %s: %w", name, err)
 	}
-	config, err := SafeRESTConfig(text)
+	config, err := SafeRESTConfig(text, k.Programs...)
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of cluster %s from %s: %w", name, source, err)
 	}
-	return config, nil
+	return k.Tokens.Config(ctx, name, config), nil
+}
+
+// Renew renews what is due of all kubeconfigs in Dir, at once and then every so often until
+// the context ends: those of clusters too that nothing asks for a while.
+func (k Kubeconfigs) Renew(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		files, _ := os.ReadDir(k.Dir) // who uses one says what is wrong with it
+		for _, file := range files {
+			if name, is := strings.CutSuffix(file.Name(), ".kubeconfig"); is {
+				_, _ = k.RESTConfig(ctx, &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: name}})
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 func (k Kubeconfigs) read(ctx context.Context, cluster *v1alpha1.Cluster) (text []byte, source string, err error) {
@@ -109,15 +139,15 @@ func (k Kubeconfigs) read(ctx context.Context, cluster *v1alpha1.Cluster) (text 
 }
 
 // SafeRESTConfig reads a kubeconfig that can only do what its text says: no
-// programs that are run, no files of this machine that are read, no
+// programs that are run but those given, no files of this machine that are read, no
 // certificate that goes unchecked.
-func SafeRESTConfig(kubeconfig []byte) (*rest.Config, error) {
+func SafeRESTConfig(kubeconfig []byte, programs ...string) (*rest.Config, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		// The parser's message may repeat parts of the text, and with it secrets.
 		return nil, errors.New("it is not a kubeconfig")
 	}
-	if err := checkKubeconfig(config); err != nil {
+	if err := checkKubeconfig(config, programs); err != nil {
 		return nil, err
 	}
 	out, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
@@ -129,11 +159,13 @@ func SafeRESTConfig(kubeconfig []byte) (*rest.Config, error) {
 	return out, nil
 }
 
-func checkKubeconfig(config *clientcmdapi.Config) error {
+func checkKubeconfig(config *clientcmdapi.Config, programs []string) error {
 	for name, user := range config.AuthInfos {
 		switch {
 		case user.Exec != nil:
-			return fmt.Errorf("user %s runs a program (exec): use a token or certificate in the text", name)
+			if err := checkExec(name, user.Exec, programs); err != nil {
+				return err
+			}
 		case user.AuthProvider != nil:
 			return fmt.Errorf("user %s uses an auth-provider: use a token or certificate in the text", name)
 		case user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":
@@ -150,5 +182,18 @@ func checkKubeconfig(config *clientcmdapi.Config) error {
 			return fmt.Errorf("cluster %s is not reached by https", name)
 		}
 	}
+	return nil
+}
+
+// checkExec lets a program run that is allowed by its path, asks nobody anything, and gets
+// the environment of this process and no other.
+func checkExec(user string, exec *clientcmdapi.ExecConfig, programs []string) error {
+	switch {
+	case !filepath.IsAbs(exec.Command) || !slices.Contains(programs, exec.Command):
+		return fmt.Errorf("user %s runs the program %q (exec), which is not allowed here: use a token or certificate in the text, or name the program's path in the daemon's --kubeconfig-programs", user, exec.Command)
+	case len(exec.Env) > 0:
+		return fmt.Errorf("user %s sets variables of a program's environment (exec.env): set them in the daemon's own", user)
+	}
+	exec.InteractiveMode = clientcmdapi.NeverExecInteractiveMode
 	return nil
 }

@@ -30,7 +30,7 @@ func TestSafeRESTConfig(t *testing.T) {
 		err    string
 	}{
 		"token":            {"all in the text", kubeconfig(server, "token: abc"), ""},
-		"exec":             {"runs a program", kubeconfig(server, "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never}"), "runs a program"},
+		"exec":             {"runs a program", kubeconfig(server, "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never}"), `runs the program "aws" (exec), which is not allowed here`},
 		"auth-provider":    {"does too", kubeconfig(server, "auth-provider: {name: gcp}"), "auth-provider"},
 		"token file":       {"reads files of the daemon", kubeconfig(server, "tokenFile: /var/run/secrets/token"), "names a file"},
 		"certificate file": {"reads files of the daemon", kubeconfig(server, "client-certificate: /etc/x.crt, client-key: /etc/x.key"), "names a file"},
@@ -50,6 +50,32 @@ func TestSafeRESTConfig(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "secret-text") {
 				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+		})
+	}
+}
+
+// A program runs only by the very path that is allowed, without a say in its environment.
+func TestSafeRESTConfig_Programs(t *testing.T) {
+	for name, c := range map[string]struct {
+		exec string
+		err  string
+	}{
+		"allowed":      {"command: /opt/bin/cloud, args: [get-token, a]", ""},
+		"another":      {"command: /opt/bin/sh, args: [-c, id]", "--kubeconfig-programs"},
+		"by its name":  {"command: cloud", "not allowed here"},
+		"a way around": {"command: /opt/bin/x/../cloud", "not allowed here"},
+		"environment":  {"command: /opt/bin/cloud, env: [{name: LD_PRELOAD, value: /tmp/x}]", "set them in the daemon's own"},
+		"relative":     {"command: ./cloud", "not allowed here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := kubeconfig("server: https://rome.example.org:6443", "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Always, "+c.exec+"}")
+			config, err := SafeRESTConfig([]byte(text), "/opt/bin/cloud", "./cloud")
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Fatalf("got %v, want %q", err, c.err)
+			}
+			if err == nil && (config.ExecProvider.InteractiveMode != "Never" || config.ExecProvider.Command != "/opt/bin/cloud") {
+				t.Errorf("runs %+v", config.ExecProvider)
 			}
 		})
 	}

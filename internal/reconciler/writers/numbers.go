@@ -7,10 +7,14 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 )
+
+// FormatLine is the trailer with the format of what this program writes.
+var FormatLine = ledger.FormatTrailer + ": " + strconv.Itoa(ledger.Format)
 
 // RendererTrailer numbers the rendering of a commit's manifests.
 const RendererTrailer = "Renderer"
@@ -20,7 +24,8 @@ const RendererTrailer = "Renderer"
 type Numbers struct {
 	Renderer, Rules int
 
-	at tree.Hash
+	at     tree.Hash
+	format error // why the ledger's format is not known
 }
 
 // Read takes over a head of the ledger. Commits whose Plan is one of passed render and
@@ -41,8 +46,28 @@ func (n *Numbers) Read(repo Repo, head tree.Hash, passed ...string) error {
 	if err != nil {
 		return fmt.Errorf("look for the ledger's rendering: %w", err)
 	}
+	next.format = Known(repo, head)
 	*n = next
 	return nil
+}
+
+// Known is an error where a head of the ledger has a format that this program does not
+// know, by the newest commit of ours that decides or renders: what cannot be read of such
+// a ledger is not damaged.
+func Known(repo Repo, head tree.Hash) error {
+	var unknown error
+	err := walk(repo, head, func(c gitrepo.Commit, ours bool) bool {
+		said := c.Trailer(ledger.FormatTrailer)
+		if !ours || said == "" && c.Trailer("Plan") == "" { // a merge
+			return true
+		}
+		unknown = ledger.KnownFormat(said)
+		return false
+	})
+	if err != nil {
+		return fmt.Errorf("look for the ledger's format: %w", err)
+	}
+	return unknown
 }
 
 func number(c gitrepo.Commit, trailer string) int {
@@ -59,6 +84,8 @@ func number(c gitrepo.Commit, trailer string) int {
 func (n *Numbers) Newer() error {
 	const remedy = "nothing is planned or delivered; start the version of fleetbroker that wrote %s, or a newer one"
 	switch {
+	case n.format != nil:
+		return n.format
 	case n.Renderer > manifests.Renderer:
 		return fmt.Errorf("the ledger's manifests are of rendering %d, and this program knows up to %d: "+remedy, n.Renderer, manifests.Renderer, "them")
 	case n.Rules > planner.Rules:

@@ -282,11 +282,18 @@ func TestTheDaemonMayDoItsWorkOnConsumersAndNoMore(t *testing.T) {
 				"read a Secret elsewhere":               {"get", secrets, "kube-system/a", ""},
 				"take a namespace out of the guards":    {"patch", namespaces, "shop", `{"metadata": {"labels": {"fleetbroker.io/system": "true"}}}`},
 				"make a token of an account":            {"token", accounts, "vision/default", tokenOf},
-				"make a token of its own":               {"token", accounts, "fleetbroker/" + name, tokenOf},
+				"make a token of its neighbour":         {"token", accounts, "fleetbroker/default", tokenOf},
 				"tell events elsewhere":                 {"create", events, "vision/a", event},
 				"make an account":                       {"create", accounts, "vision/a", account},
 				"bind a role":                           {"create", bindings, "vision/a", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}}`},
 			})
+			// Its kubeconfig's token it renews by itself; an agent's is the kubelet's business.
+			own := map[string]request{"make a token of its own": {"token", accounts, "fleetbroker/" + name, tokenOf}}
+			if name == "fleetbroker" {
+				may(t, "the daemon", c, own)
+			} else {
+				mayNot(t, "the agent", c, own)
+			}
 		})
 	}
 }
@@ -309,6 +316,7 @@ func TestTheDaemonMayPeerOnProvidersAndNoMore(t *testing.T) {
 		return apierrors.IsForbidden(request{"patch", namespaces, "liqo-tenant-rome", opens}.do(ctx, c))
 	})
 	may(t, "the daemon", c, map[string]request{
+		"renew its own token":       {"token", accounts, "fleetbroker/fleetbroker", tokenOf},
 		"make the account's token":  {"token", accounts, "liqo-tenant-rome/liqo-consumer-rome", tokenOf},
 		"mark the tenant namespace": {"apply", namespaces, "liqo-tenant-rome", `{apiVersion: v1, kind: Namespace, metadata: {labels: {liqo.io/tenant-namespace: "true", liqo.io/remote-cluster-id: rome}}}`},
 		"make the account":          {"apply", accounts, "liqo-tenant-rome/liqo-consumer-rome", account},
@@ -331,15 +339,14 @@ func TestTheDaemonMayPeerOnProvidersAndNoMore(t *testing.T) {
 		"make a tenant elsewhere":     {"create", tenants, "kube-system/rome", tenant},
 		"delete another tenant":       {"delete", tenants, "liqo-tenant-rome/milan", ""},
 		"make a token of another":     {"token", accounts, "kube-system/strong", tokenOf},
-		"make a token of its own":     {"token", accounts, "fleetbroker/fleetbroker", tokenOf},
 		"make a token of a neighbour": {"token", accounts, "liqo-tenant-rome/default", tokenOf},
 		"make another account":        {"create", accounts, "liqo-tenant-rome/other", account},
 		"open the peering":            {"patch", namespaces, "liqo-tenant-rome", opens},
 		"open the class default":      {"patch", namespaces, "liqo-tenant-rome", `{"metadata": {"labels": {"fleetbroker.io/class-default": "open"}}}`},
 		"bind Liqo's role to another": {"apply", bindings, "liqo-tenant-rome/liqo-consumer-rome", strings.Replace(bind("liqo-remote-controlplane"), "{kind: ServiceAccount, name: liqo-consumer-rome", "{kind: ServiceAccount, name: default", 1)},
 		"close or open doors":         {"delete", validatingB, "fleetbroker-class-default", ""},
-		"change what bounds it":       {"patch", validating, "fleetbroker-daemon", touch},
-		"unbind what bounds it":       {"delete", validatingB, "fleetbroker-daemon", ""},
+		"change what bounds it":       {"patch", validating, "fleetbroker-daemon-peers", touch},
+		"unbind what bounds it":       {"delete", validatingB, "fleetbroker-daemon-peers", ""},
 		"lay a Secret":                {"create", secrets, "liqo-tenant-rome/a", "{apiVersion: v1, kind: Secret}"},
 		"make a slice":                {"create", slices, "liqo-tenant-rome/a", slice},
 		"read a Secret":               {"get", secrets, "liqo-tenant-rome/a", ""},

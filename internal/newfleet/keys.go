@@ -1,4 +1,4 @@
-package cli
+package newfleet
 
 import (
 	"bytes"
@@ -10,53 +10,77 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/hints"
 )
 
 // Names of what init writes into the directory of keys.
 const (
 	policyKey = "policy"
 	ledgerKey = "ledger"
-	rootFile  = "trust-root.yaml"
+	// RootFile is the trust root.
+	RootFile = "trust-root.yaml"
 )
 
-// keyring is what init writes outside the repository.
-type keyring struct {
-	dir   string
+// KeyOptions say where keys go, and which are there already.
+type KeyOptions struct {
+	// Repo is the fleet repo, Dir where keys go; "": the repo's name with .keys.
+	Repo, Dir string
+	// Signing and Policy are OpenSSH key files, private or public; "": new ones.
+	Signing, Policy string
+}
+
+// Keyring is what init writes outside the repository.
+type Keyring struct {
+	// Dir it is written into.
+	Dir string
+	// ID of the fleet.
+	ID string
+
 	files map[string][]byte
 	// policy is the private key file to sign with, "" where a public key was given.
 	policy string
-	id     string // of the fleet
 }
 
-// newKeyring makes the keys that are not given and the trust root of both, in
+// NewKeyring makes the keys that are not given and the trust root of both, in
 // memory: init writes when it knows that it can.
-func newKeyring(o initOptions) (*keyring, error) {
-	k := &keyring{dir: cmp.Or(o.keysDir, strings.TrimSuffix(filepath.Clean(o.dir), string(filepath.Separator))+".keys"), files: map[string][]byte{}}
-	if err := outsideRepos(k.dir, o.dir); err != nil {
+func NewKeyring(o KeyOptions) (*Keyring, error) {
+	repo := filepath.Clean(o.Repo)
+	if base := filepath.Base(repo); base == "." || base == ".." { // has no name to go by
+		abs, err := filepath.Abs(repo)
+		if err != nil {
+			return nil, fmt.Errorf("find the fleet repo: %w", err)
+		}
+		repo = abs
+	}
+	k := &Keyring{Dir: cmp.Or(o.Dir, strings.TrimSuffix(repo, string(filepath.Separator))+".keys"), files: map[string][]byte{}}
+	if err := outsideRepos(k.Dir, o.Repo); err != nil {
 		return nil, err
 	}
-	policy, policyName, err := k.key(policyKey, o.policyKey, "policy")
+	policy, policyName, err := k.key(policyKey, o.Policy, "policy")
 	if err != nil {
 		return nil, err
 	}
-	ledger, ledgerName, err := k.key(ledgerKey, o.signingKey, "fleetbroker")
+	ledger, ledgerName, err := k.key(ledgerKey, o.Signing, "fleetbroker")
 	if err != nil {
 		return nil, err
 	}
 	if policy == ledger {
-		return nil, hinted(errors.New("--policy-key and --signing-key are one key"), "give two: the daemon's key gives no rights, and a person's makes no commit the daemon's")
+		return nil, hints.On(errors.New("--policy-key and --signing-key are one key"), "give two: the daemon's key gives no rights, and a person's makes no commit the daemon's")
 	}
 	id, err := newFleetID()
 	if err != nil {
 		return nil, err
 	}
-	k.id = id
-	k.files[rootFile] = fmt.Appendf(nil, `# What the daemon and audit trust: docs/signing.md. Keep it beside the daemon and
+	k.ID = id
+	k.files[RootFile] = fmt.Appendf(nil, `# What the daemon and audit trust: docs/signing.md. Keep it beside the daemon and
 # the auditor, never in the repository.
 apiVersion: fleetbroker.io/v1alpha1
 kind: TrustRoot
@@ -69,15 +93,15 @@ spec:
   - {principal: %s, publicKey: %s}
 `, id, policyName, policy, ledgerName, ledger)
 	for name := range k.files {
-		if _, err := os.Lstat(filepath.Join(k.dir, name)); err == nil {
-			return nil, hinted(fmt.Errorf("%s exists", filepath.Join(k.dir, name)), "name another directory with --keys-dir; init changes nothing that exists")
+		if _, err := os.Lstat(filepath.Join(k.Dir, name)); err == nil {
+			return nil, hints.On(fmt.Errorf("%s exists", filepath.Join(k.Dir, name)), "name another directory with --keys-dir; init changes nothing that exists")
 		}
 	}
 	return k, nil
 }
 
 // key is the public line of a key file, or of a new key.
-func (k *keyring) key(name, file, principal string) (line, who string, err error) {
+func (k *Keyring) key(name, file, principal string) (line, who string, err error) {
 	if file == "" {
 		public, private, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
@@ -95,7 +119,7 @@ func (k *keyring) key(name, file, principal string) (line, who string, err error
 		k.files[name] = pem.EncodeToMemory(block)
 		k.files[name+".pub"] = []byte(line + " " + principal + "\n")
 		if name == policyKey {
-			k.policy = filepath.Join(k.dir, name)
+			k.policy = filepath.Join(k.Dir, name)
 		}
 		return line, principal, nil
 	}
@@ -120,7 +144,7 @@ func (k *keyring) key(name, file, principal string) (line, who string, err error
 	case errors.As(err, &locked) && locked.PublicKey != nil:
 		return authorized(locked.PublicKey), principal, nil
 	}
-	return "", "", hinted(fmt.Errorf("read the %s key %s: %w", name, file, err), "name an OpenSSH private key, or its .pub file: ssh-keygen -t ed25519")
+	return "", "", hints.On(fmt.Errorf("read the %s key %s: %w", name, file, err), "name an OpenSSH private key, or its .pub file: ssh-keygen -t ed25519")
 }
 
 // validPrincipal reports whether a comment of a key is a plain address.
@@ -171,10 +195,10 @@ func outsideRepos(dir, repo string) error {
 	const remedy = "name a directory outside every repository: --keys-dir ~/fleet.keys"
 	for at := abs; ; at = filepath.Dir(at) {
 		if at == fleet {
-			return hinted(fmt.Errorf("private keys do not belong into the fleet repo: %s is in %s", dir, repo), remedy)
+			return hints.On(fmt.Errorf("private keys do not belong into the fleet repo: %s is in %s", dir, repo), remedy)
 		}
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return hinted(fmt.Errorf("private keys do not belong into a git work tree: %s is in that of %s", dir, at), remedy)
+			return hints.On(fmt.Errorf("private keys do not belong into a git work tree: %s is in that of %s", dir, at), remedy)
 		}
 		if at == filepath.Dir(at) {
 			return nil
@@ -182,15 +206,15 @@ func outsideRepos(dir, repo string) error {
 	}
 }
 
-// write writes the keys and the trust root, for their owner alone.
-func (k *keyring) write() error {
-	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+// Write writes the keys and the trust root, for their owner alone.
+func (k *Keyring) Write() error {
+	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
 		return fmt.Errorf("write the keys: %w", err)
 	}
-	for _, name := range sortedNames(k.files) {
-		f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	for _, name := range slices.Sorted(maps.Keys(k.files)) {
+		f, err := os.OpenFile(filepath.Join(k.Dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
-			return hinted(fmt.Errorf("write the keys: %w", err), "name another directory with --keys-dir")
+			return hints.On(fmt.Errorf("write the keys: %w", err), "name another directory with --keys-dir")
 		}
 		if err != nil {
 			return fmt.Errorf("write the keys: %w", err)
@@ -203,9 +227,9 @@ func (k *keyring) write() error {
 	return nil
 }
 
-// signLine is the command that makes git sign in the fleet repo, "" where init
+// SignLine is the command that makes git sign in the fleet repo, "" where init
 // does not know the private key.
-func (k *keyring) signLine(repo string) string {
+func (k *Keyring) SignLine(repo string) string {
 	if k.policy == "" {
 		return ""
 	}

@@ -1,0 +1,176 @@
+package chart
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	fleetrepo "github.com/fleetbroker/fleetbroker/fleet-repo-template"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
+)
+
+//go:embed all:files
+var own embed.FS
+
+// Name of the chart, and of the directory that Helm packs.
+const Name = "fleetbroker"
+
+// Lock is the file of package laid by which a second run knows what people edited.
+const Lock = ".fleetbroker.lock"
+
+// idMark stands for the fleet's id while names are made.
+const idMark = "f0f0f0f0f0"
+
+// released is a version as Helm wants it, after a v.
+var released = regexp.MustCompile(`^v([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)$`)
+
+// Files are the chart's, by slash-separated path, for a version of the programs. One that
+// was not released has the chart's version 0.0.0-dev.
+func Files(version string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := fs.WalkDir(own, "files", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		out[strings.TrimPrefix(name, "files/")], err = own.ReadFile(name)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the chart: %w", err)
+	}
+	number, app := "0.0.0-dev", "latest"
+	if m := released.FindStringSubmatch(version); m != nil {
+		number, app = m[1], version
+	}
+	out["Chart.yaml"] = []byte(strings.NewReplacer("VERSION", number, "APP", app).Replace(string(out["Chart.yaml"])))
+	for _, base := range []string{"broker", "agent"} {
+		if err := templates(out, base); err != nil {
+			return nil, fmt.Errorf("make the chart of install/%s: %w", base, err)
+		}
+	}
+	return out, nil
+}
+
+// templates adds a base's files as templates.
+func templates(out map[string][]byte, base string) error {
+	text, err := fs.ReadFile(fleetrepo.Files, path.Join("install", base, "kustomization.yaml"))
+	if err != nil {
+		return err
+	}
+	var k struct{ Resources []string }
+	if err := yaml.Unmarshal(text, &k); err != nil {
+		return err
+	}
+	w := &rewriter{base: base, done: map[string]bool{}}
+	for _, file := range k.Resources {
+		text, err := fs.ReadFile(fleetrepo.Files, path.Join("install", base, file))
+		if err != nil {
+			return err
+		}
+		switch file {
+		case "namespace.yaml": // is the release's
+		case "crds.yaml":
+			out[path.Join("templates", base, file)] = []byte(crds(base, string(text)))
+		default:
+			body, err := w.file(string(text))
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			out[path.Join("templates", base, file)] = []byte("{{- if .Values." + base + ".enabled }}\n" + body + "{{- end }}\n")
+		}
+	}
+	for _, p := range places[base] {
+		if !w.done[p.from] {
+			return fmt.Errorf("no file has %q, for which the chart has a value", p.from)
+		}
+	}
+	return nil
+}
+
+// crds are templates that stay when the release goes.
+func crds(base, text string) string {
+	text = strings.ReplaceAll(text, "\nmetadata:\n", "\nmetadata:\n{{- if $.Values.crds.keep }}\n  annotations: {helm.sh/resource-policy: keep}\n{{- end }}\n")
+	return "{{- if and .Values." + base + ".enabled .Values.crds.install }}\n" + text + "{{- end }}\n"
+}
+
+// place is a text of a base that a value replaces.
+type place struct{ from, to string }
+
+// places are what people fill in, by base. Each is in one of the base's files.
+var places = map[string][]place{
+	"broker": {
+		{"  replicas: 2\n", "  replicas: {{ .Values.broker.replicas }}\n"},
+		{"        image: fleetbroker\n", "        image: {{ include \"fleetbroker.image\" (dict \"image\" .Values.broker.image \"chart\" .Chart) | quote }}\n"},
+		{"        - --repo=https://git.example.org/acme/fleet.git\n", "        - {{ printf \"--repo=%s\" .Values.broker.repo | quote }}\n"},
+		{"        - --git-user=fleetbroker\n", "        - {{ printf \"--git-user=%s\" .Values.broker.gitUser | quote }}\n"},
+		{".fleetbroker-each.fleetbroker.svc:", ".fleetbroker-each.{{ .Release.Namespace }}.svc:"},
+		{"        - --log-format=json\n", "        - --log-format=json\n{{- range .Values.broker.extraArgs }}\n        - {{ . | quote }}\n{{- end }}\n"},
+		{"  type: LoadBalancer\n", "  type: {{ .Values.broker.service.type }}\n"},
+		{"serviceAccount: {name: fleetbroker, namespace: fleetbroker}", "serviceAccount: {name: fleetbroker, namespace: {{ .Release.Namespace | quote }}}"},
+		{"\n  # A cache of the repo", "\n{{- if .Values.broker.state.ephemeral }}\n      - name: state\n        emptyDir: {sizeLimit: {{ .Values.broker.state.size | quote }}}\n{{- else }}\n  # A cache of the repo"},
+		{"      accessModes: [ReadWriteOnce]\n", "      accessModes: [ReadWriteOnce]\n{{- with .Values.broker.state.storageClass }}\n      storageClassName: {{ . | quote }}\n{{- end }}\n"},
+		{"        requests: {storage: 5Gi}\n", "        requests: {storage: {{ .Values.broker.state.size | quote }}}\n{{- end }}\n"},
+	},
+	"agent": {
+		{"  replicas: 2 ", "  replicas: {{ .Values.agent.replicas }} "},
+		{"        image: fleet-agent\n", "        image: {{ include \"fleetbroker.image\" (dict \"image\" .Values.agent.image \"chart\" .Chart) | quote }}\n"},
+		{"        - --cluster-id=paris\n", "        - {{ printf \"--cluster-id=%s\" .Values.agent.clusterID | quote }}\n"},
+		{"        - --broker-url=https://broker.example.org:8443 ", "        - {{ printf \"--broker-url=%s\" .Values.agent.brokerURL | quote }} "},
+		{"        - --leader-election-namespace=fleetbroker\n", "        - --leader-election-namespace={{ .Release.Namespace }}\n"},
+		{"        - --log-format=json\n", "        - --log-format=json\n{{- range .Values.agent.extraArgs }}\n        - {{ . | quote }}\n{{- end }}\n"},
+		{"'system:serviceaccount:fleetbroker:fleet-agent'", "'system:serviceaccount:{{ .Release.Namespace }}:fleet-agent'"},
+		{"request.namespace in ['default', 'fleetbroker']", "request.namespace in ['default', '{{ .Release.Namespace }}']"},
+	},
+}
+
+// clusterWide are kinds without a namespace.
+var clusterWide = []string{
+	"ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+	"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "PriorityLevelConfiguration", "FlowSchema",
+}
+
+// rewriter makes templates of one base's files, and knows which places it has found.
+type rewriter struct {
+	base string
+	done map[string]bool
+}
+
+func (w *rewriter) file(text string) (string, error) {
+	if strings.Contains(text, "{{") {
+		return "", fmt.Errorf("it has {{, which a template would take for its own")
+	}
+	text = string(manifests.NameInstall(idMark, []byte(text)))
+	for _, p := range places[w.base] {
+		if strings.Contains(text, p.from) {
+			text, w.done[p.from] = strings.ReplaceAll(text, p.from, p.to), true
+		}
+	}
+	// Subjects of bindings.
+	text = strings.ReplaceAll(text, ", namespace: fleetbroker}", ", namespace: {{ $.Release.Namespace | quote }}}")
+	docs := strings.Split(text, "\n---\n")
+	for i, doc := range docs {
+		var o struct{ Kind string }
+		if m := regexp.MustCompile(`(?m)^kind: (\S+)$`).FindStringSubmatch(doc); m != nil {
+			o.Kind = m[1]
+		}
+		if o.Kind == "" {
+			return "", fmt.Errorf("a document has no kind")
+		}
+		if !slices.Contains(clusterWide, o.Kind) {
+			docs[i] = strings.Replace(doc, "\nmetadata:\n", "\nmetadata:\n  namespace: {{ $.Release.Namespace | quote }}\n", 1)
+		}
+	}
+	text = strings.Join(docs, "\n---\n")
+	text = strings.ReplaceAll(text, idMark+"-", "{{ with $.Values.fleet.id }}{{ . }}-{{ end }}")
+	text = strings.ReplaceAll(text, idMark+".", "{{ with $.Values.fleet.id }}{{ . }}.{{ end }}")
+	if strings.Contains(text, idMark) {
+		return "", fmt.Errorf("the fleet's id is in a name in a way that the chart does not know")
+	}
+	return strings.TrimRight(text, "\n") + "\n", nil
+}

@@ -1,0 +1,62 @@
+package chart
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// What the chart renders is tried with Helm in test/e2e/chart. Here: its versions, and that
+// each base's object is in some template, with no sample left.
+func TestFiles(t *testing.T) {
+	for version, want := range map[string][2]string{
+		"v1.2.3": {"1.2.3", "v1.2.3"}, "v1.2.3-rc.1": {"1.2.3-rc.1", "v1.2.3-rc.1"}, "devel": {"0.0.0-dev", "latest"}, "v1.2": {"0.0.0-dev", "latest"},
+	} {
+		files, err := Files(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c struct{ Version, AppVersion, Name string }
+		if err := yaml.Unmarshal(files["Chart.yaml"], &c); err != nil || c.Version != want[0] || c.AppVersion != want[1] || c.Name != Name {
+			t.Errorf("%s: got %+v, %v, want %q", version, c, err, want)
+		}
+	}
+	files, err := Files("v1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates := 0
+	for name, text := range files {
+		if !strings.HasPrefix(name, "templates/broker/") && !strings.HasPrefix(name, "templates/agent/") {
+			continue
+		}
+		templates++
+		if !strings.HasPrefix(string(text), "{{- if") || !strings.HasSuffix(string(text), "{{- end }}\n") {
+			t.Errorf("%s is not bound to its value", name)
+		}
+		for _, sample := range []string{"git.example.org", "broker.example.org", "cluster-id=paris", idMark, "kind: Namespace\n"} {
+			if strings.Contains(string(text), sample) {
+				t.Errorf("%s has %s", name, sample)
+			}
+		}
+	}
+	if templates < 14 {
+		t.Errorf("only %d templates are made of the bases", templates)
+	}
+}
+
+// A base that changed where the chart has a value is an error, not a sample in a cluster.
+func TestRewriter_FindsItsPlaces(t *testing.T) {
+	w := &rewriter{base: "agent", done: map[string]bool{}}
+	if _, err := w.file("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {a: '{{ x }}'}\n"); err == nil || !strings.Contains(err.Error(), "{{") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := w.file("a: b\n"); err == nil || !strings.Contains(err.Error(), "no kind") {
+		t.Errorf("got %v", err)
+	}
+	out, err := w.file("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
+	if err != nil || !strings.Contains(out, "metadata:\n  namespace: {{ $.Release.Namespace | quote }}\n  name: a\n") {
+		t.Errorf("got %q, %v", out, err)
+	}
+}

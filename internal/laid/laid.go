@@ -1,0 +1,227 @@
+package laid
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// format of the lock file. A program refuses a newer one.
+const format = 1
+
+// suffix of the new version of a file that people edited.
+const suffix = ".new"
+
+// maxFile bounds what is read of one file, in bytes.
+const maxFile = 16 << 20
+
+// Lock is what was written, and by which version of the program.
+type Lock struct {
+	// Format of this file.
+	Format int `json:"format"`
+	// Version of the program that wrote the files.
+	Version string `json:"version"`
+	// Choices that the files were made by, such as the forge.
+	Choices map[string]string `json:"choices,omitempty"`
+	// Files are SHA-256 digests in hexadecimal, by slash-separated path.
+	Files map[string]string `json:"files"`
+}
+
+// Outcome is what Write did, each list sorted, by path.
+type Outcome struct {
+	// Written are new and changed files, Removed those that are no longer generated.
+	Written []string `json:"written,omitempty"`
+	Removed []string `json:"removed,omitempty"`
+	// Edited are left as they are, and have no new version.
+	Edited []string `json:"edited,omitempty"`
+	// Conflicts are left as they are, and have a new version next to them.
+	Conflicts []string `json:"conflicts,omitempty"`
+	// Unchanged is how many files are as they were written.
+	Unchanged int `json:"unchanged"`
+}
+
+// Read reads a directory's lock; found is false where there is none.
+func Read(dir, name string) (lock Lock, found bool, err error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Lock{}, false, nil
+	}
+	if err != nil {
+		return Lock{}, false, fmt.Errorf("read %s: %w", path.Join(dir, name), err)
+	}
+	defer root.Close() //nolint:errcheck // it was read only
+	return readLock(root, name)
+}
+
+func readLock(root *os.Root, name string) (lock Lock, found bool, err error) {
+	b, found, err := read(root, name)
+	if err != nil || !found {
+		return Lock{}, false, err
+	}
+	if err := yaml.Unmarshal(b, &lock); err != nil {
+		return Lock{}, false, fmt.Errorf("read %s: %w; take it from the repository's history", name, err)
+	}
+	if lock.Format > format {
+		return Lock{}, false, fmt.Errorf("%s has format %d, written by fleetbroker %s, and this program knows formats up to %d: use that version or a newer one", name, lock.Format, lock.Version, format)
+	}
+	if lock.Format < 1 {
+		return Lock{}, false, fmt.Errorf("%s has no format: it is not a lock of fleetbroker's, or is damaged; take it from the repository's history", name)
+	}
+	return lock, true, nil
+}
+
+// Write brings the files of dir to those given, by slash-separated path, and the lock
+// called lockName with them. The directory is made where it does not exist.
+func Write(dir, lockName string, files map[string][]byte, version string, choices map[string]string) (Outcome, error) {
+	var out Outcome
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a repo is for its readers
+		return out, fmt.Errorf("write into %s: %w", dir, err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return out, fmt.Errorf("write into %s: %w", dir, err)
+	}
+	defer root.Close() //nolint:errcheck // each file was closed
+	old, _, err := readLock(root, lockName)
+	if err != nil {
+		return out, err
+	}
+	w := &writer{root: root, old: old.Files, out: &out, lock: Lock{Format: format, Version: version, Choices: choices, Files: map[string]string{}}}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := w.file(name, files[name]); err != nil {
+			return out, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(old.Files)) {
+		if _, still := files[name]; !still {
+			if err := w.gone(name); err != nil {
+				return out, err
+			}
+		}
+	}
+	text, err := yaml.Marshal(w.lock)
+	if err != nil {
+		return out, fmt.Errorf("write %s: %w", lockName, err)
+	}
+	text = append([]byte("# What fleetbroker wrote here, so that an update sees what people edited. Commit it; do not edit it.\n"), text...)
+	if have, _, err := read(root, lockName); err == nil && bytes.Equal(have, text) {
+		return out, nil
+	}
+	return out, put(root, lockName, text)
+}
+
+type writer struct {
+	root *os.Root
+	old  map[string]string
+	lock Lock
+	out  *Outcome
+}
+
+// file writes one file, or leaves it and says why.
+func (w *writer) file(name string, content []byte) error {
+	have, found, err := read(w.root, name)
+	if err != nil {
+		return err
+	}
+	want := digest(content)
+	w.lock.Files[name] = want
+	switch {
+	case found && bytes.Equal(have, content):
+		w.out.Unchanged++
+		return nil
+	case !found && w.old[name] != "":
+		w.out.Edited = append(w.out.Edited, name) // people deleted it
+		return nil
+	case !found || w.old[name] == digest(have):
+		w.out.Written = append(w.out.Written, name)
+		return put(w.root, name, content)
+	case w.old[name] == want:
+		w.out.Edited = append(w.out.Edited, name)
+		if kept := w.old[name+suffix]; kept != "" {
+			if _, found, err := read(w.root, name+suffix); err == nil && found {
+				w.lock.Files[name+suffix] = kept
+			}
+		}
+		return nil
+	}
+	w.out.Conflicts = append(w.out.Conflicts, name)
+	beside, found, err := read(w.root, name+suffix)
+	if err != nil {
+		return err
+	}
+	if found && !bytes.Equal(beside, content) && w.old[name+suffix] != digest(beside) {
+		return fmt.Errorf("%s has a new version, and %s was edited: merge it into %[1]s, delete it, and try again", name, name+suffix)
+	}
+	w.lock.Files[name+suffix] = want
+	return put(w.root, name+suffix, content)
+}
+
+// gone removes a file that is no longer generated.
+func (w *writer) gone(name string) error {
+	if w.lock.Files[name] != "" {
+		return nil // NAME.new of this run
+	}
+	have, found, err := read(w.root, name)
+	switch {
+	case err != nil || !found:
+		return err
+	case digest(have) != w.old[name]:
+		w.out.Edited = append(w.out.Edited, name)
+		slices.Sort(w.out.Edited)
+		return nil
+	}
+	w.out.Removed = append(w.out.Removed, name)
+	if err := w.root.Remove(name); err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	for at := path.Dir(name); at != "." && w.root.Remove(at) == nil; at = path.Dir(at) { // an empty directory
+	}
+	return nil
+}
+
+func read(root *os.Root, name string) (content []byte, found bool, err error) {
+	info, err := root.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read %s: %w", name, err)
+	case !info.Mode().IsRegular():
+		return nil, false, fmt.Errorf("read %s: it is not a file; move it away", name)
+	case info.Size() > maxFile:
+		return nil, false, fmt.Errorf("read %s: it has %d bytes, more than %d; move it away", name, info.Size(), maxFile)
+	}
+	if content, err = root.ReadFile(name); err != nil {
+		return nil, false, fmt.Errorf("read %s: %w", name, err)
+	}
+	return content, true, nil
+}
+
+// put makes a file what content is, at once.
+func put(root *os.Root, name string, content []byte) error {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	temp := name + ".tmp"
+	if err := root.WriteFile(temp, content, 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := root.Rename(temp, name); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
