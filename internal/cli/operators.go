@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/pki/expiry"
 	"github.com/fleetbroker/fleetbroker/internal/server"
@@ -37,9 +34,9 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		if certs == nil {
 			return port, usagef("--operators-address %s is not on the loopback interface and needs --cert-path for TLS", o.operators)
 		}
-		config, err := o.reviewer()
+		config, err := process.Reviewer(o.operatorsKubeconfig)
 		if err != nil {
-			return port, err
+			return port, fmt.Errorf("review tokens: %w", err)
 		}
 		if config == nil {
 			d.log.Warn("no cluster reviews tokens: the operators' port takes certificates alone", "remedy", "run in a cluster, or give --operators-kubeconfig")
@@ -47,7 +44,12 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		if handle.Guard, err = server.NewGuard(config, &d.revocations, o.streams.Now, d.log); err != nil {
 			return port, err
 		}
+		if handle.Guard.Login, err = o.login.Open(d.signIn(board)); err != nil {
+			return port, usagef("%v", err)
+		}
 		port.TLS = server.GuardTLS(certs, d.log)
+	} else if o.login.Set() {
+		return port, usagef("--oidc-issuer needs an --operators-address that is not on the loopback interface, where everybody sees everything")
 	}
 	port.Handler = server.NewOperators(handle)
 	return port, nil
@@ -96,24 +98,4 @@ func onLoopback(address string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
-}
-
-// reviewer reaches the API server that reviews tokens: the one given, or the
-// pod's own; nil where there is none.
-func (o *runOptions) reviewer() (*rest.Config, error) {
-	if o.operatorsKubeconfig != "" {
-		config, err := clientcmd.BuildConfigFromFlags("", o.operatorsKubeconfig)
-		if err != nil {
-			return nil, fmt.Errorf("read --operators-kubeconfig: %w", err)
-		}
-		return config, nil
-	}
-	config, err := rest.InClusterConfig()
-	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("use this pod's ServiceAccount: %w", err)
-	}
-	return config, nil
 }

@@ -66,15 +66,21 @@ func open(t testing.TB, d *daemon) *tab {
 		close(d.stop) // streams end, as on a shutdown
 		s.Close()
 	})
+	return openAt(t, s.URL)
+}
+
+// openAt starts a browser for a server, which may have a certificate of a test's own.
+func openAt(t testing.TB, at string) *tab {
+	t.Helper()
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("ignore-certificate-errors", strings.HasPrefix(at, "https:")),
 	)
 	alloc, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(alloc)
 	t.Cleanup(cancel)
-	b := &tab{t: t, ctx: ctx, at: s.URL}
+	b := &tab{t: t, ctx: ctx, at: at}
 	if err := chromedp.Listen(ctx, b.listen); err != nil { // it starts the browser
 		t.Fatalf("start the browser: %v", err)
 	}

@@ -23,6 +23,7 @@
 //   - Whoever looks gets what their Viewer may see and no more (package view).
 //   - A request costs at most one model a round, and a plan only for offers, one at a time.
 //
-// The cli makes the handler and tells it of rounds (Changed). All of it is safe for
+// Who looks is found out before (internal/server, with its package login for people who sign
+// in); Say writes the pages of that. The cli makes the handler and tells it of rounds (Changed). All of it is safe for
 // concurrent use.
 package ui

@@ -34,6 +34,7 @@ type daemon struct {
 	head    tree.Hash
 	now     time.Time
 	viewer  view.Viewer
+	asks    func(*http.Request) view.Viewer // in place of viewer
 	ui      *ui.UI
 	stop    chan struct{}
 }
@@ -42,8 +43,15 @@ func newDaemon(t testing.TB) *daemon {
 	t.Helper()
 	d := &daemon{commits: map[tree.Hash]gitrepo.Commit{}, now: plantest.Start.Add(3 * time.Hour), viewer: view.Viewer{All: true}, stop: make(chan struct{})}
 	d.ui = ui.New(ui.Options{
-		State:    func() *view.Snapshot { d.mu.Lock(); defer d.mu.Unlock(); return d.snap },
-		Viewer:   func(*http.Request) view.Viewer { d.mu.Lock(); defer d.mu.Unlock(); return d.viewer },
+		State: func() *view.Snapshot { d.mu.Lock(); defer d.mu.Unlock(); return d.snap },
+		Viewer: func(r *http.Request) view.Viewer {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if d.asks != nil {
+				return d.asks(r)
+			}
+			return d.viewer
+		},
 		History:  d,
 		Stopping: func(context.Context) <-chan struct{} { return d.stop },
 		Now:      func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.now },

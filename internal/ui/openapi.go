@@ -57,8 +57,9 @@ func openAPI() object {
 		"components": object{"schemas": d.done, "securitySchemes": object{
 			"certificate": object{"type": "mutualTLS", "description": "of an operator or reader"},
 			"token":       object{"type": "http", "scheme": "bearer", "description": "of the daemon's cluster"},
+			"session":     object{"type": "apiKey", "in": "cookie", "name": "__Host-fleetbroker", "description": "of who signed in at /ui/login"},
 		}},
-		"security": []object{{"certificate": []string{}}, {"token": []string{}}, {}}, // none on the loopback interface
+		"security": []object{{"certificate": []string{}}, {"token": []string{}}, {"session": []string{}}, {}}, // none on the loopback interface
 	}
 }
 

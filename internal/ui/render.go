@@ -23,12 +23,14 @@ type document struct {
 	Title  string
 	Nav    string
 	Head   view.Head
-	Viewer string
+	Viewer view.Viewer
 	All    bool
-	Query  view.Query
-	Path   string
-	JSON   string
-	Data   any
+	// Outside: who looks is not let in.
+	Outside bool
+	Query   view.Query
+	Path    string
+	JSON    string
+	Data    any
 }
 
 // renderer writes pages.
@@ -50,7 +52,7 @@ func newRenderer() *renderer {
 	}
 	base := template.New("").Funcs(funcs).Funcs(template.FuncMap{"asset": func(name string) string { return assets[name] }})
 	base = template.Must(base.ParseFS(files, "templates/layout.html", "templates/parts.html"))
-	names := map[string]bool{"error": true}
+	names := map[string]bool{"error": true, "message": true}
 	for i := range pages {
 		names[pages[i].template] = true
 	}

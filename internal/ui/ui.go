@@ -90,9 +90,32 @@ func New(o Options) *UI {
 // policy lets a page load what this handler serves, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+// Message is a page of words, for who is not let in yet.
+type Message struct {
+	Status      int
+	Title, Text string
+	// Link that goes on, with its words; "" for none.
+	Link, Words string
+}
+
+// Say writes a message.
+func (u *UI) Say(w http.ResponseWriter, r *http.Request, m Message) {
+	secure(w.Header())
+	u.pages.write(w, m.Status, "message", &document{Title: m.Title, Path: r.URL.Path, Outside: true, Data: m}, u.opts.Log)
+}
+
 // ServeHTTP answers for Root, APIRoot and everything below them.
 func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+	secure(w.Header())
+	if _, pattern := u.mux.Handler(r); pattern == "" {
+		u.refuse(w, r, notFound("there is no such page"))
+		return
+	}
+	u.mux.ServeHTTP(w, r)
+}
+
+// secure has browsers load the page's own files alone, and keep nothing.
+func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -100,11 +123,6 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Authorization, Cookie")
-	if _, pattern := u.mux.Handler(r); pattern == "" {
-		u.refuse(w, r, notFound("there is no such page"))
-		return
-	}
-	u.mux.ServeHTTP(w, r)
 }
 
 // Changed says that a round is over. It never blocks, and costs nothing while nobody
@@ -253,7 +271,7 @@ func (u *UI) page(p *page) http.Handler {
 			u.refuse(w, r, err)
 			return
 		}
-		u.pages.write(w, http.StatusOK, p.template, &document{Title: p.title(c), Nav: p.nav, Head: c.model.Head(c.sight), Viewer: c.who.Name, All: c.sight.All(), Query: c.query, Path: r.URL.Path, JSON: jsonOf(r.URL), Data: data}, u.opts.Log)
+		u.pages.write(w, http.StatusOK, p.template, &document{Title: p.title(c), Nav: p.nav, Head: c.model.Head(c.sight), Viewer: c.who, All: c.sight.All(), Query: c.query, Path: r.URL.Path, JSON: jsonOf(r.URL), Data: data}, u.opts.Log)
 	})
 }
 
@@ -317,7 +335,7 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		writeJSON(w, p.status, wire.Error{Error: escape.Reason(p.text), Reason: p.reason})
 		return
 	}
-	u.pages.write(w, p.status, "error", &document{Title: http.StatusText(p.status), Viewer: u.opts.Viewer(r).Name, Path: r.URL.Path, Data: p.text}, u.opts.Log)
+	u.pages.write(w, p.status, "error", &document{Title: http.StatusText(p.status), Viewer: u.opts.Viewer(r), Path: r.URL.Path, Data: p.text}, u.opts.Log)
 }
 
 // asset serves a file of the program. Its address has its digest, so that it never
