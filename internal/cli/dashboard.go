@@ -16,14 +16,14 @@ import (
 )
 
 // dashboard makes the pages of the operators' port, from the newest round's view.
-func (d *daemon) dashboard() *ui.UI {
+func (d *daemon) dashboard(commitPage func(string) string) *ui.UI {
 	board := ui.New(ui.Options{
 		State: (&snapshots{of: d.loop.View, heard: d.market, sources: d.sources}).newest,
 		Viewer: func(r *http.Request) view.Viewer {
 			c := server.CallerOf(r)
 			return view.Viewer{Name: c.Name, Identity: c.Identity, SignedIn: c.SignedIn, All: c.All, Groups: c.Groups}
 		},
-		History: d.repo, Stopping: server.Stopping, Now: d.now, Log: d.log,
+		History: d.repo, CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
 	})
 	d.observer.each(board.Changed)
 	return board

@@ -15,6 +15,7 @@ import (
 // History is the commits of a repository. *gitrepo.Repo is one.
 type History interface {
 	Info(h tree.Hash) (gitrepo.Commit, error)
+	Tree(commit tree.Hash) (tree.Tree, error)
 }
 
 // history keeps the commits that were read, newest first.

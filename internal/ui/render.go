@@ -40,7 +40,7 @@ type renderer struct {
 
 // newRenderer parses the templates, which are part of the program: a mistake in one is
 // the program's own.
-func newRenderer() *renderer {
+func newRenderer(commitPage func(string) string) *renderer {
 	r := &renderer{pages: map[string]*template.Template{}}
 	assets := map[string]string{}
 	entries, err := files.ReadDir("assets")
@@ -50,7 +50,10 @@ func newRenderer() *renderer {
 		must(err)
 		assets[e.Name()] = Root + "/assets/" + e.Name() + "?v=" + digestOf(b)
 	}
-	base := template.New("").Funcs(funcs).Funcs(template.FuncMap{"asset": func(name string) string { return assets[name] }})
+	if commitPage == nil {
+		commitPage = func(string) string { return "" }
+	}
+	base := template.New("").Funcs(funcs).Funcs(template.FuncMap{"asset": func(name string) string { return assets[name] }, "commitpage": commitPage})
 	base = template.Must(base.ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names := map[string]bool{"error": true, "message": true}
 	for i := range pages {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/ui/changes"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
@@ -36,8 +37,10 @@ type Options struct {
 	State func() *view.Snapshot
 	// Viewer is who sent a request.
 	Viewer func(*http.Request) view.Viewer
-	// History of the ledger; nil shows none.
+	// History of the fleet repo; nil shows none.
 	History History
+	// CommitPage is the address of a commit's page on the forge, "" for none; may be nil.
+	CommitPage func(commit string) string
 	// Stopping is closed when the port that serves a request is about to close; may be
 	// nil.
 	Stopping func(context.Context) <-chan struct{}
@@ -51,6 +54,7 @@ type UI struct {
 	mux     *http.ServeMux
 	pages   *renderer
 	history *history
+	files   *changes.Follower
 	offers  *offers
 	streams *streams
 
@@ -72,7 +76,10 @@ var files embed.FS
 // New makes the handler. Its templates are part of the program, so that it cannot fail.
 func New(o Options) *UI {
 	u := &UI{opts: o, mux: http.NewServeMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams()}
-	u.pages = newRenderer()
+	if o.History != nil {
+		u.files = changes.New(o.History)
+	}
+	u.pages = newRenderer(o.CommitPage)
 	for i := range pages {
 		p := &pages[i]
 		u.mux.Handle("GET "+Root+p.path, u.page(p))

@@ -92,6 +92,17 @@ func (m *Model) Contracts(s Sight, q Query) List[ContractRow] {
 	})
 }
 
+// Named are the names of the contracts that match, of all that are in the ledger's tree.
+func (m *Model) Named(match func(*ContractRow) bool) map[string]bool {
+	out := map[string]bool{}
+	for i := range m.contracts {
+		if match(&m.contracts[i]) {
+			out[m.contracts[i].Name] = true
+		}
+	}
+	return out
+}
+
 // ContractPage is everything about one contract.
 type ContractPage struct {
 	ContractRow
