@@ -23,7 +23,7 @@ func (d *daemon) dashboard(commitPage func(string) string) *ui.UI {
 			c := server.CallerOf(r)
 			return view.Viewer{Name: c.Name, Identity: c.Identity, SignedIn: c.SignedIn, All: c.All, Groups: c.Groups}
 		},
-		History: d.repo, CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
+		History: d.repo, Audited: d.repo, Root: d.root, CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
 	})
 	d.observer.each(board.Changed)
 	return board

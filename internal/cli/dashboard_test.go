@@ -196,6 +196,15 @@ func TestRun_ServesTheDashboard(t *testing.T) {
 	}
 	get("/ui/contracts/"+contracts.Data.Items[0].Name, nil)
 
+	var audited struct{ Data ui.AuditAnswer }
+	for until := time.Now().Add(time.Minute); (audited.Data.Summary == nil || audited.Data.Summary.Commits == 0) && time.Now().Before(until); {
+		get("/api/ui/audit", &audited)
+		wait(t.Context(), 50*time.Millisecond)
+	}
+	if s := audited.Data.Summary; s == nil || s.Violating != 0 || s.Trouble != "" || audited.Data.Rows.Items[len(audited.Data.Rows.Items)-1].State != "Verified" {
+		t.Errorf("the audit says %+v of %+v", s, audited.Data.Rows)
+	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.operators+"/ui/events", nil)

@@ -300,7 +300,7 @@ func TestBrowser_Empty(t *testing.T) {
 	d, b := newDaemon(t), plantest.New()
 	d.show(b)
 	tab := open(t, d)
-	for _, path := range []string{"/", "/intents", "/queue", "/contracts", "/flavors", "/providers", "/tenants", "/peerings", "/cost", "/commits"} {
+	for _, path := range []string{"/", "/intents", "/queue", "/contracts", "/flavors", "/providers", "/tenants", "/peerings", "/cost", "/commits", "/audit"} {
 		tab.show("/ui"+path, 1280, false)
 		tab.axe("empty " + path)
 		tab.fits("empty " + path)
@@ -310,6 +310,24 @@ func TestBrowser_Empty(t *testing.T) {
 			t.Errorf("%s does not say that there is nothing: %q", path, words)
 		}
 		tab.picture("empty." + orFleet(slug(path)))
+	}
+}
+
+// TestBrowser_Audit: what the audit finds is on its page, in each window.
+func TestBrowser_Audit(t *testing.T) {
+	d, _ := audited(t)
+	auditOf(t, d, "")
+	tab := open(t, d)
+	tab.show("/ui/audit", looks[0].width, looks[0].dark)
+	for _, look := range looks {
+		tab.look(look.width, look.dark)
+		tab.fits("audit " + look.name)
+		tab.axe("audit " + look.name)
+		tab.picture("audited." + look.name)
+	}
+	tab.calm("audit")
+	if words := eval[string](tab, `document.querySelector('main').innerText`); !strings.Contains(words, "Violates") || !strings.Contains(words, "Verified") {
+		t.Errorf("the page shows %s", words)
 	}
 }
 

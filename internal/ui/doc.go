@@ -5,6 +5,7 @@
 //	pages.go     which pages there are, and what each shows
 //	offers.go    every offer towards one intent, which costs a plan
 //	history.go   the ledger's commits, newest first, read once each
+//	audit.go      the same commits with what the audit says of them (package judge)
 //	files.go      who changed the files behind a page (package changes)
 //	events.go    server-sent events: "there is something new"
 //	render.go    templates, and how values are written on a page

@@ -44,8 +44,14 @@ type daemon struct {
 
 func newDaemon(t testing.TB) *daemon {
 	t.Helper()
+	return newDaemonWith(t, func(*ui.Options) {})
+}
+
+// newDaemonWith is one with other options.
+func newDaemonWith(t testing.TB, change func(*ui.Options)) *daemon {
+	t.Helper()
 	d := &daemon{commits: map[tree.Hash]gitrepo.Commit{}, trees: map[tree.Hash]tree.Tree{}, files: map[string][]byte{}, now: plantest.Start.Add(3 * time.Hour), viewer: view.Viewer{All: true}, stop: make(chan struct{})}
-	d.ui = ui.New(ui.Options{
+	o := ui.Options{
 		State: func() *view.Snapshot { d.mu.Lock(); defer d.mu.Unlock(); return d.snap },
 		Viewer: func(r *http.Request) view.Viewer {
 			d.mu.Lock()
@@ -60,7 +66,9 @@ func newDaemon(t testing.TB) *daemon {
 		Stopping:   func(context.Context) <-chan struct{} { return d.stop },
 		Now:        func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.now },
 		Log:        slog.New(slog.DiscardHandler),
-	})
+	}
+	change(&o)
+	d.ui = ui.New(o)
 	return d
 }
 

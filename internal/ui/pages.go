@@ -73,6 +73,7 @@ var pages = []page{
 		return &p, nil
 	}},
 	{"/commits", "commits", "commits", called("History"), CommitsAnswer{}, commitsPage},
+	{"/audit", "audit", "audit", called("Audit"), AuditAnswer{}, auditPage},
 }
 
 // FleetAnswer is the fleet's page with the newest commits.

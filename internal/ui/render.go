@@ -318,11 +318,11 @@ type condition struct {
 
 // classes of the states of intents, contracts, offers and clusters.
 var classes = map[string]string{
-	"Active": "good", "Placed": "good", "Fresh": "good", "Ready": "good", "Current": "good", "fits": "good", "chosen": "good", "yes": "good", "present": "good",
-	"Reserved": "wait", "Peering": "wait", "Queued": "wait", "New": "wait", "Releasing": "wait", "Draining": "wait", "unknown": "wait",
-	"Degraded": "bad", "Refused": "bad", "Lost": "bad", "Failed": "bad", "Preempted": "bad", "error": "bad", "no": "bad",
+	"Active": "good", "Placed": "good", "Fresh": "good", "Ready": "good", "Current": "good", "fits": "good", "chosen": "good", "yes": "good", "present": "good", "Verified": "good",
+	"Reserved": "wait", "Peering": "wait", "Queued": "wait", "New": "wait", "Releasing": "wait", "Draining": "wait", "unknown": "wait", "NotJudged": "wait",
+	"Degraded": "bad", "Refused": "bad", "Lost": "bad", "Failed": "bad", "Preempted": "bad", "error": "bad", "no": "bad", "Violates": "bad",
 	"Silent": "warn", "Frozen": "warn", "Suspended": "warn", "Unreported": "warn", "Elsewhere": "warn", "Expiring": "warn", "warning": "warn", "Withdrawn": "warn",
-	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet",
+	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet", "TakenAsItIs": "quiet",
 }
 
 var shapes = map[string]string{"good": "●", "wait": "◐", "warn": "▲", "bad": "■", "quiet": "○"}

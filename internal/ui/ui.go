@@ -20,7 +20,10 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 	"github.com/fleetbroker/fleetbroker/internal/ui/changes"
+	"github.com/fleetbroker/fleetbroker/internal/ui/judge"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
@@ -39,6 +42,10 @@ type Options struct {
 	Viewer func(*http.Request) view.Viewer
 	// History of the fleet repo; nil shows none.
 	History History
+	// Audited is the fleet repo as the audit reads it; nil audits nothing. Root is the trust
+	// root that it is held to; nil for what the repository says of itself.
+	Audited judge.Repo
+	Root    *trust.Root
 	// CommitPage is the address of a commit's page on the forge, "" for none; may be nil.
 	CommitPage func(commit string) string
 	// Stopping is closed when the port that serves a request is about to close; may be
@@ -55,6 +62,7 @@ type UI struct {
 	pages   *renderer
 	history *history
 	files   *changes.Follower
+	judge   *judge.Judge
 	offers  *offers
 	streams *streams
 
@@ -78,6 +86,9 @@ func New(o Options) *UI {
 	u := &UI{opts: o, mux: http.NewServeMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams()}
 	if o.History != nil {
 		u.files = changes.New(o.History)
+	}
+	if o.Audited != nil {
+		u.judge = judge.New(judge.Options{Repo: o.Audited, Base: audit.Options{Root: o.Root}, Now: o.Now, Log: o.Log})
 	}
 	u.pages = newRenderer(o.CommitPage)
 	for i := range pages {
