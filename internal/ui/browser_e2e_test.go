@@ -256,6 +256,8 @@ func slug(path string) string {
 func TestBrowser_Pages(t *testing.T) {
 	d, b := newDaemon(t), small()
 	d.history(b)
+	b.Intent("vision/night", plantest.Wants(2, "nvidia-h100"), windowed)
+	b.Round()
 	d.show(b, view.Notice{Level: "warning", Text: "clusters/milan.yaml:4:3: unknown field \"zone\"; its last good version is used"})
 	tab := open(t, d)
 	for _, path := range append(paths(t, b), "/nothing") {
@@ -300,7 +302,7 @@ func TestBrowser_Empty(t *testing.T) {
 	d, b := newDaemon(t), plantest.New()
 	d.show(b)
 	tab := open(t, d)
-	for _, path := range []string{"/", "/intents", "/queue", "/contracts", "/flavors", "/providers", "/tenants", "/peerings", "/cost", "/commits", "/audit"} {
+	for _, path := range []string{"/", "/intents", "/queue", "/contracts", "/flavors", "/providers", "/tenants", "/peerings", "/calendar", "/cost", "/commits", "/audit"} {
 		tab.show("/ui"+path, 1280, false)
 		tab.axe("empty " + path)
 		tab.fits("empty " + path)

@@ -65,6 +65,14 @@ var pages = []page{
 	{"/tenants", "tenants", "tenants", called("Tenants"), view.List[view.TenantRow]{}, func(c *call) (any, error) { return c.model.Tenants(c.sight, c.query), nil }},
 	{"/tenants/{name}", "tenants", "tenant", named("Tenant", "name"), TenantAnswer{}, tenantPage},
 	{"/peerings", "peerings", "peerings", called("Peerings"), view.List[view.Peering]{}, func(c *call) (any, error) { return c.model.PeeringsOf(c.sight, c.query), nil }},
+	{"/peerings/{consumer}/{provider}", "peerings", "peering", named("Peering", "consumer", "provider"), PeeringAnswer{}, peeringPage},
+	{"/calendar", "calendar", "calendar", called("Calendar"), view.CalendarPage{}, func(c *call) (any, error) {
+		if !c.URL.Query().Has("size") {
+			c.query.Size = calendarSize
+		}
+		p := c.model.Calendar(c.sight, c.query)
+		return &p, nil
+	}},
 	{"/cost", "cost", "cost", called("Cost"), view.CostPage{}, func(c *call) (any, error) {
 		p, err := c.model.Cost(c.sight, c.query)
 		if err != nil {
@@ -181,6 +189,27 @@ func providerPage(c *call) (any, error) {
 	out := &ProviderAnswer{ProviderPage: *p}
 	var err error
 	out.Past, err = c.past(c.model.Named(func(r *view.ContractRow) bool { return r.Provider == name || r.Consumer == name }), "clusters/"+name+".yaml", "flavors/"+name, "overlays/"+name)
+	return out, err
+}
+
+// calendarSize is how many flavors a page of the calendar has.
+const calendarSize = 25
+
+// PeeringAnswer is a pair of clusters with its past.
+type PeeringAnswer struct {
+	view.PeeringPage
+	Past
+}
+
+func peeringPage(c *call) (any, error) {
+	consumer, provider := c.PathValue("consumer"), c.PathValue("provider")
+	p := c.model.Peering(c.sight, consumer, provider)
+	if p == nil {
+		return nil, notFound("No contract that is shown to you needs this pair of clusters.")
+	}
+	out := &PeeringAnswer{PeeringPage: *p}
+	var err error
+	out.Past, err = c.past(c.model.Named(func(r *view.ContractRow) bool { return r.Consumer == consumer && r.Provider == provider }), "clusters/"+consumer+".yaml", "clusters/"+provider+".yaml")
 	return out, err
 }
 

@@ -152,7 +152,7 @@ type block string
 var funcs = template.FuncMap{
 	"line": line, "lines": func(s string) block { return block(s) },
 	"money": money, "price": price, "amount": amount, "age": age, "ago": ago, "until": until, "instant": instant, "day": day,
-	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "link": link, "short": short, "percent": percent,
+	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "calendar": calendarChart, "windows": windowsChart, "link": link, "short": short, "percent": percent,
 	"page": pageOf, "with": withQuery, "list": func(s ...string) []string { return s }, "join": strings.Join,
 	"memory": func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.Memory) },
 	"cpu":    func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.CPU) },

@@ -33,7 +33,7 @@ func contractOf(t testing.TB, b *plantest.Builder, intent string) string {
 func paths(t testing.TB, b *plantest.Builder) []string {
 	return []string{
 		"/", "/intents", "/intents/vision/train", "/intents/nlp/giant", "/intents/nlp/giant/offers", "/queue", "/contracts", "/contracts?state=all", "/contracts/" + contractOf(t, b, "vision/train"),
-		"/flavors", "/flavors/paris/h100-pool", "/providers", "/providers/paris", "/providers/rome", "/tenants", "/tenants/vision", "/tenants/nlp", "/peerings", "/cost", "/cost?by=month", "/cost?by=contract&month=all", "/commits", "/audit",
+		"/flavors", "/flavors/paris/h100-pool", "/providers", "/providers/paris", "/providers/rome", "/tenants", "/tenants/vision", "/tenants/nlp", "/peerings", "/peerings/rome/paris", "/calendar", "/calendar?days=90&q=paris", "/cost", "/cost?by=label:team", "/cost?by=month", "/cost?by=contract&month=all", "/commits", "/audit",
 	}
 }
 
@@ -125,7 +125,7 @@ func TestBadQueries(t *testing.T) {
 	d := newDaemon(t)
 	d.show(small())
 	for path, want := range map[string]string{
-		"/ui/contracts?page=0": "page", "/ui/contracts?size=1001": "size", "/ui/contracts?page=x": "page", "/api/ui/cost?by=colour": "by",
+		"/ui/contracts?page=0": "page", "/ui/contracts?size=1001": "size", "/ui/contracts?page=x": "page", "/api/ui/cost?by=colour": "by", "/api/ui/cost?by=label:": "by", "/ui/calendar?days=400": "days", "/ui/calendar?days=-1": "days",
 		"/api/ui/intents?q=" + strings.Repeat("a", 201): "q",
 	} {
 		if w := d.get(t, path); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
@@ -228,8 +228,8 @@ func TestSight(t *testing.T) {
 		never  []string
 		refuse []string
 	}{
-		{"vision", view.Viewer{Name: "ada", Groups: []string{"other", "team-vision"}}, []string{vision}, []string{nlp, "nlp/", "nlp-", "giant", "nlp and vision", "Mallory"}, []string{"/intents/nlp/giant", "/intents/nlp/giant/offers", "/tenants/nlp", "/contracts/" + nlp}},
-		{"none", view.Viewer{Name: "eve", Groups: []string{"team"}}, nil, []string{vision, nlp, "vision", "nlp", "giant"}, []string{"/intents/nlp/giant", "/intents/vision/train", "/tenants/vision", "/contracts/" + vision}},
+		{"vision", view.Viewer{Name: "ada", Groups: []string{"other", "team-vision"}}, []string{vision}, []string{nlp, "nlp/", "nlp-", "giant", "nlp and vision", "Mallory"}, []string{"/intents/nlp/giant", "/intents/nlp/giant/offers", "/peerings/rome/berlin", "/tenants/nlp", "/contracts/" + nlp}},
+		{"none", view.Viewer{Name: "eve", Groups: []string{"team"}}, nil, []string{vision, nlp, "vision", "nlp", "giant"}, []string{"/intents/nlp/giant", "/intents/vision/train", "/peerings/rome/paris", "/tenants/vision", "/contracts/" + vision}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -30,6 +30,7 @@ type ContractRow struct {
 	Expiring bool          `json:"expiring,omitempty"`
 
 	ahead v1alpha1.Decimal // what it will cost until the month or its term ends
+	cpu   int64            // milli-CPU
 }
 
 // contractRow is a contract's row.
@@ -41,7 +42,7 @@ func (m *Model) contractRow(c *v1alpha1.Contract) ContractRow {
 			Phase: c.Status.Phase, Reason: c.Status.Reason, Message: c.Status.Message, Since: c.Status.Since,
 		},
 		Hourly: m.Hourly(c), Currency: m.Currency(), Class: c.Spec.Price.Class, Start: c.Spec.Term.Start, End: c.Spec.Term.End,
-		Expiring: ledger.Expiring(c, m.Now), ahead: m.ahead(c),
+		Expiring: ledger.Expiring(c, m.Now), ahead: m.ahead(c), cpu: c.Spec.Resources[v1alpha1.CPU].Int64(),
 	}
 	if now := m.states[r.Name]; now != nil {
 		r.ContractState = *now

@@ -61,8 +61,10 @@ type CostRow struct {
 
 // CostPage is costs added up.
 type CostPage struct {
-	// By is tenant, intent, provider, month or contract.
+	// By is tenant, intent, provider, month, contract or label:KEY.
 	By string `json:"by"`
+	// Labels of intents that costs can be added up by, as label:KEY.
+	Labels []string `json:"labels,omitempty"`
 	// Month that is counted, "" for all. Months are those that have costs, newest first.
 	Month  string   `json:"month,omitempty"`
 	Months []string `json:"months"`
@@ -71,10 +73,50 @@ type CostPage struct {
 	Total CostRow       `json:"total"`
 }
 
-// CostKeys are what costs can be added up by.
+// CostKeys are what costs can be added up by, besides LabelPrefix with a label of intents.
 var CostKeys = []string{"tenant", "intent", "provider", "month", "contract"}
 
-func (l *costLine) key(by string) string {
+// LabelPrefix comes before the label of intents that costs are added up by.
+const LabelPrefix = "label:"
+
+// Names of costs that no value of a label has.
+const (
+	noLabel  = "(without the label)"
+	noIntent = "(intent is gone)"
+	maxKeys  = 50
+)
+
+// labelled is the value of a label that a line's intent has now.
+func (m *Model) labelled(l *costLine, label string) string {
+	it := m.Fleet.Intent(l.tenant, l.intent)
+	switch {
+	case it == nil:
+		return noIntent
+	case it.Metadata.Labels[label] == "":
+		return noLabel
+	}
+	return it.Metadata.Labels[label]
+}
+
+// labelKeys are the labels of intents that are seen, the first ones by name.
+func (m *Model) labelKeys(s Sight) []string {
+	keys := map[string]bool{}
+	for _, it := range m.Fleet.Intents {
+		if s.Of(it.Metadata.Namespace) {
+			for k := range it.Metadata.Labels {
+				keys[LabelPrefix+k] = true
+			}
+		}
+	}
+	out := sortedNames(keys)
+	return out[:min(len(out), maxKeys)]
+}
+
+// key is what a line is added to.
+func (m *Model) key(l *costLine, by string) string {
+	if label, ok := strings.CutPrefix(by, LabelPrefix); ok {
+		return m.labelled(l, label)
+	}
 	switch by {
 	case "intent":
 		return l.tenant + "/" + l.intent
@@ -94,9 +136,9 @@ const AllMonths = "all"
 // Cost adds up what is seen: of the present month unless the query names another, all or
 // asks for months. Who sees no tenant gets the total alone.
 func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
-	p := CostPage{By: cmp.Or(q.By, "tenant"), Month: q.Month, Months: []string{}}
-	if !slices.Contains(CostKeys, p.By) {
-		return p, fmt.Errorf("by: %.20q is not one of %s", q.By, strings.Join(CostKeys, ", "))
+	p := CostPage{By: cmp.Or(q.By, "tenant"), Month: q.Month, Months: []string{}, Labels: m.labelKeys(s)}
+	if label, ok := strings.CutPrefix(p.By, LabelPrefix); !slices.Contains(CostKeys, p.By) && (!ok || label == "" || len(label) > maxWords) {
+		return p, fmt.Errorf("by: %.20q is not one of %s, %sKEY", q.By, strings.Join(CostKeys, ", "), LabelPrefix)
 	}
 	this := m.Books.Month(m.Now)
 	switch {
@@ -116,9 +158,10 @@ func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
 		if p.Month != "" && l.month != p.Month {
 			continue
 		}
-		r := rows[l.key(p.By)]
+		key := m.key(l, p.By)
+		r := rows[key]
 		if r == nil {
-			r = &CostRow{Name: l.key(p.By)}
+			r = &CostRow{Name: key}
 			rows[r.Name] = r
 		}
 		for _, into := range []*CostRow{r, &p.Total} {
@@ -156,7 +199,7 @@ func (m *Model) addAhead(s Sight, by string, rows map[string]*CostRow, total *Co
 		l := costLine{tenant: c.Tenant, intent: c.Intent, provider: c.Provider, contract: c.Name, month: m.Books.Month(m.Now)}
 		ahead := c.ahead
 		into := []*CostRow{total}
-		if r := rows[l.key(by)]; r != nil {
+		if r := rows[m.key(&l, by)]; r != nil {
 			into = append(into, r)
 		}
 		for _, r := range into {
