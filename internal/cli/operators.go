@@ -62,7 +62,7 @@ func (o *runOptions) collectors(d *daemon, handle server.Operators, board *ui.UI
 	if d.certs != nil {
 		certificates.Follow("", d.certs)
 	}
-	return append(d.refusals(), certificates,
+	return append(append(d.refusals(), process.LeaderCollectors(func() *process.Election { return d.election })...), certificates,
 		server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures), ui.Collector(board),
 		server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -79,14 +79,6 @@ func (d *daemon) refusals() []prometheus.Collector {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "fleetbroker_market_store_refused", Help: "Objects of the market's shared store whose last write was refused (forbidden, quota, full, invalid); /readyz has the reasons.",
 		}, func() float64 { return float64(len(d.shared.Store.Status().Refused)) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "fleetbroker_leader_lease_refused", Help: "1 while the Lease of who decides is refused to this replica; /readyz has the reason.",
-		}, func() float64 {
-			if d.election.Refused() != nil {
-				return 1
-			}
-			return 0
-		}),
 	}
 }
 

@@ -114,6 +114,8 @@ type ContractPage struct {
 	// month or its term ends, both in the currency of its price.
 	Accrued v1alpha1.Decimal `json:"accrued"`
 	Ahead   v1alpha1.Decimal `json:"ahead"`
+	// Breach is how it breaks its intent's sla at present, "" when it does not.
+	Breach string `json:"slaBreach,omitempty"`
 	// Rejected are the offers that were not considered further, by requirement.
 	Rejected []Count `json:"rejected,omitempty"`
 	// Terms of the score.
@@ -173,6 +175,7 @@ func (m *Model) Contract(s Sight, name string) *ContractPage {
 		return nil
 	}
 	p := &ContractPage{ContractRow: m.contractRow(c), Contract: c, Accrued: m.Books.Accrued(c, m.Now), Rejected: Counts(c.Decision.Rejected)}
+	_, p.Breach = m.breach(&p.ContractRow)
 	if c.Status.Phase.Charged() {
 		p.Ahead = m.Books.HoldMonthly(c, m.Now)
 	}
