@@ -112,22 +112,31 @@ func (m *Model) labelKeys(s Sight) []string {
 	return out[:min(len(out), maxKeys)]
 }
 
-// key is what a line is added to.
-func (m *Model) key(l *costLine, by string) string {
+// keys is what lines are added to.
+func (m *Model) keys(by string) func(*costLine) string {
 	if label, ok := strings.CutPrefix(by, LabelPrefix); ok {
-		return m.labelled(l, label)
+		known := map[[2]string]string{}
+		return func(l *costLine) string {
+			key := [2]string{l.tenant, l.intent}
+			value, ok := known[key]
+			if !ok {
+				value = m.labelled(l, label)
+				known[key] = value
+			}
+			return value
+		}
 	}
 	switch by {
 	case "intent":
-		return l.tenant + "/" + l.intent
+		return func(l *costLine) string { return l.tenant + "/" + l.intent }
 	case "provider":
-		return l.provider
+		return func(l *costLine) string { return l.provider }
 	case "month":
-		return l.month
+		return func(l *costLine) string { return l.month }
 	case "contract":
-		return l.contract
+		return func(l *costLine) string { return l.contract }
 	}
-	return l.tenant
+	return func(l *costLine) string { return l.tenant }
 }
 
 // AllMonths in Query.Month counts all months.
@@ -148,7 +157,7 @@ func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
 		p.Month = ""
 	}
 	months, rows, open := map[string]bool{this: true}, map[string]*CostRow{}, s.None()
-	lines := m.costs()
+	lines, key := m.costs(), m.keys(p.By)
 	for i := range lines {
 		l := &lines[i]
 		if !open && !s.Of(l.tenant) {
@@ -158,18 +167,21 @@ func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
 		if p.Month != "" && l.month != p.Month {
 			continue
 		}
-		key := m.key(l, p.By)
-		r := rows[key]
+		name := key(l)
+		r := rows[name]
 		if r == nil {
-			r = &CostRow{Name: key}
-			rows[r.Name] = r
+			r = &CostRow{Name: name}
+			rows[name] = r
 		}
-		for _, into := range []*CostRow{r, &p.Total} {
-			into.add(l)
-		}
+		r.add(l)
 	}
+	for _, r := range rows {
+		r.Saved = r.List.Sub(r.Cost)
+		p.Total.Cost, p.Total.List, p.Total.Missing = p.Total.Cost.Add(r.Cost), p.Total.List.Add(r.List), p.Total.Missing+r.Missing
+	}
+	p.Total.Saved = p.Total.List.Sub(p.Total.Cost)
 	if p.Month == this {
-		m.addAhead(s, p.By, rows, &p.Total)
+		m.addAhead(s, key, rows, &p.Total)
 	}
 	p.Months = sortedNames(months)
 	slices.Reverse(p.Months)
@@ -186,30 +198,30 @@ func (r *CostRow) add(l *costLine) {
 		return
 	}
 	r.Cost, r.List = r.Cost.Add(l.amount), r.List.Add(l.list)
-	r.Saved = r.List.Sub(r.Cost)
 }
 
 // addAhead adds what the contracts that are seen will cost this month.
-func (m *Model) addAhead(s Sight, by string, rows map[string]*CostRow, total *CostRow) {
+func (m *Model) addAhead(s Sight, key func(*costLine) string, rows map[string]*CostRow, total *CostRow) {
+	sums := map[string]v1alpha1.Decimal{}
 	for i := range m.contracts {
 		c := &m.contracts[i]
 		if !c.Phase.Charged() || !s.None() && !s.Of(c.Tenant) {
 			continue
 		}
-		l := costLine{tenant: c.Tenant, intent: c.Intent, provider: c.Provider, contract: c.Name, month: m.Books.Month(m.Now)}
-		ahead := c.ahead
-		into := []*CostRow{total}
-		if r := rows[m.key(&l, by)]; r != nil {
-			into = append(into, r)
-		}
-		for _, r := range into {
-			sum := ahead
-			if r.Ahead != nil {
-				sum = sum.Add(*r.Ahead)
-			}
+		name := key(&costLine{tenant: c.Tenant, intent: c.Intent, provider: c.Provider, contract: c.Name, month: m.Books.Month(m.Now)})
+		sums[name] = sums[name].Add(c.ahead)
+	}
+	if len(sums) == 0 {
+		return
+	}
+	all := v1alpha1.Zero
+	for name, sum := range sums {
+		all = all.Add(sum)
+		if r := rows[name]; r != nil {
 			r.Ahead = &sum
 		}
 	}
+	total.Ahead = &all
 }
 
 // sortedRows are months with the newest first, all else with the most expensive first.
