@@ -62,7 +62,7 @@ func audited(t testing.TB) (d *daemon, foreign tree.Hash) {
 // auditOf is the audit page once nothing more is judged.
 func auditOf(t testing.TB, d *daemon, query string) (out ui.AuditAnswer) {
 	t.Helper()
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); <-time.After(10 * time.Millisecond) {
 		var got struct{ Data ui.AuditAnswer }
 		w := d.get(t, "/api/ui/audit"+query)
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {

@@ -128,7 +128,7 @@ func BenchmarkPages(b *testing.B) {
 		for range repetitions {
 			round()
 			took = append(took, show.get(b, "/ui/contracts"))
-			time.Sleep(300 * time.Millisecond) // the model is made meanwhile
+			<-time.After(300 * time.Millisecond) // the model is made meanwhile
 		}
 		results.below("page /contracts, the first after a round", ms(median(took)), 100, "ms")
 		for range repetitions { // in turn: the machine may be busy with other things
@@ -149,7 +149,7 @@ func BenchmarkPages(b *testing.B) {
 					}
 				})
 			}
-			time.Sleep(200 * time.Millisecond)
+			<-time.After(200 * time.Millisecond)
 			runtime.GC()
 			before = cpuTime(b)
 			watched = append(watched, round())

@@ -183,7 +183,7 @@ type slow struct {
 
 func (s *slow) Tree(h tree.Hash) (tree.Tree, error) {
 	s.read++
-	time.Sleep(s.each)
+	<-time.After(s.each)
 	return s.Repo.Tree(h)
 }
 
@@ -203,7 +203,7 @@ func TestBounds(t *testing.T) {
 	if err != nil || h.Complete || time.Since(began) > 100*time.Millisecond {
 		t.Errorf("after %s: %+v, %v", time.Since(began), h, err)
 	}
-	for until := time.Now().Add(20 * time.Second); !h.Complete && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(20 * time.Second); !h.Complete && time.Now().Before(until); <-time.After(5 * time.Millisecond) {
 		if h, err = f.Of(head, "a/b.yaml", 0); err != nil {
 			t.Fatal(err)
 		}

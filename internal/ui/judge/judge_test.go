@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 	of := func() State {
 		t.Helper()
 		w := window(t, s)
-		for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		for until := time.Now().Add(30 * time.Second); time.Now().Before(until); <-time.After(5 * time.Millisecond) {
 			if st := j.Of(t.Context(), "ledger", w[0], s.Remote.Head("main"), w, true); !st.Running {
 				return st
 			}
@@ -113,7 +113,7 @@ func TestJudge_Window(t *testing.T) {
 	end := func(head tree.Hash) State {
 		t.Helper()
 		st := j.Of(t.Context(), "ledger", head, s.Remote.Head("main"), w, false)
-		for until := time.Now().Add(30 * time.Second); st.Running && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		for until := time.Now().Add(30 * time.Second); st.Running && time.Now().Before(until); <-time.After(5 * time.Millisecond) {
 			st = j.Of(t.Context(), "ledger", head, s.Remote.Head("main"), w, false)
 		}
 		return st
