@@ -43,6 +43,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // repoFlags say where a fleet repo is and how to reach and sign for it. They
@@ -174,6 +175,7 @@ func (f *daemonFlags) logger(to Streams) (*slog.Logger, error) {
 type daemon struct {
 	log         *slog.Logger
 	repo        *gitrepo.Repo
+	root        *trust.Root // nil for an unsigned fleet
 	forge       forge.Forge // nil where none is configured
 	market      *market.Market
 	shared      *process.Shared   // where agents' reports go, and other replicas are; nil where none come
@@ -228,7 +230,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 			return nil, errors.Join(err, repo.Close())
 		}
 	}
-	d.repo, d.observer = repo, obs
+	d.repo, d.root, d.observer = repo, root, obs
 	if d.forge, err = f.forge.open(f.url); err != nil {
 		return nil, err
 	}

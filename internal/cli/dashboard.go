@@ -9,23 +9,33 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/server/login"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
 // dashboard makes the pages of the operators' port, from the newest round's view.
-func (d *daemon) dashboard() *ui.UI {
+func (d *daemon) dashboard(commitPage func(string) string) *ui.UI {
 	board := ui.New(ui.Options{
 		State: (&snapshots{of: d.loop.View, heard: d.market, sources: d.sources}).newest,
 		Viewer: func(r *http.Request) view.Viewer {
 			c := server.CallerOf(r)
-			return view.Viewer{Name: c.Name, All: c.All, Groups: c.Groups}
+			return view.Viewer{Name: c.Name, Identity: c.Identity, SignedIn: c.SignedIn, All: c.All, Groups: c.Groups}
 		},
-		History: d.repo, Stopping: server.Stopping, Now: d.now, Log: d.log,
+		History: d.repo, Audited: d.repo, Root: d.root, CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
 	})
 	d.observer.each(board.Changed)
 	return board
+}
+
+// signIn is what logins need of the daemon.
+func (d *daemon) signIn(board *ui.UI) login.Options {
+	return login.Options{
+		Show:   func(w http.ResponseWriter, r *http.Request, p login.Page) { board.Say(w, r, ui.Message(p)) },
+		Listed: func(group string) bool { return view.Listed(d.loop.View().Fleet, group) },
+		Now:    d.now, Log: d.log,
+	}
 }
 
 // snapshots turns views into snapshots, each once.

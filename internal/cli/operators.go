@@ -1,16 +1,14 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	process "github.com/fleetbroker/fleetbroker/internal/daemon"
+	"github.com/fleetbroker/fleetbroker/internal/forge"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/pki/expiry"
 	"github.com/fleetbroker/fleetbroker/internal/server"
@@ -20,7 +18,7 @@ import (
 // operatorsPort is plain on the loopback interface; elsewhere it is TLS, and
 // shows who asks no more than what certificate or token allow.
 func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, error) {
-	board := d.dashboard()
+	board := d.dashboard(func(commit string) string { return forge.CommitPage(forge.Kind(o.forge.kind), o.url, commit) })
 	handle := server.Operators{
 		Metrics: d.metrics, Market: d.market,
 		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "market-writes", Run: d.storeTakes}, {Name: "leader-lease", Run: func() error { return d.election.Refused() }}, {Name: "pushes", Run: o.pushes.Err}, {Name: "advertised", Run: d.shared.Reachable}},
@@ -37,9 +35,9 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		if certs == nil {
 			return port, usagef("--operators-address %s is not on the loopback interface and needs --cert-path for TLS", o.operators)
 		}
-		config, err := o.reviewer()
+		config, err := process.Reviewer(o.operatorsKubeconfig)
 		if err != nil {
-			return port, err
+			return port, fmt.Errorf("review tokens: %w", err)
 		}
 		if config == nil {
 			d.log.Warn("no cluster reviews tokens: the operators' port takes certificates alone", "remedy", "run in a cluster, or give --operators-kubeconfig")
@@ -47,7 +45,12 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		if handle.Guard, err = server.NewGuard(config, &d.revocations, o.streams.Now, d.log); err != nil {
 			return port, err
 		}
+		if handle.Guard.Login, err = o.login.Open(d.signIn(board)); err != nil {
+			return port, usagef("%v", err)
+		}
 		port.TLS = server.GuardTLS(certs, d.log)
+	} else if o.login.Set() {
+		return port, usagef("--oidc-issuer needs an --operators-address that is not on the loopback interface, where everybody sees everything")
 	}
 	port.Handler = server.NewOperators(handle)
 	return port, nil
@@ -59,7 +62,7 @@ func (o *runOptions) collectors(d *daemon, handle server.Operators, board *ui.UI
 	if d.certs != nil {
 		certificates.Follow("", d.certs)
 	}
-	return append(d.refusals(), certificates,
+	return append(append(d.refusals(), process.LeaderCollectors(func() *process.Election { return d.election })...), certificates,
 		server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures), ui.Collector(board),
 		server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -76,14 +79,6 @@ func (d *daemon) refusals() []prometheus.Collector {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "fleetbroker_market_store_refused", Help: "Objects of the market's shared store whose last write was refused (forbidden, quota, full, invalid); /readyz has the reasons.",
 		}, func() float64 { return float64(len(d.shared.Store.Status().Refused)) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "fleetbroker_leader_lease_refused", Help: "1 while the Lease of who decides is refused to this replica; /readyz has the reason.",
-		}, func() float64 {
-			if d.election.Refused() != nil {
-				return 1
-			}
-			return 0
-		}),
 	}
 }
 
@@ -96,24 +91,4 @@ func onLoopback(address string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
-}
-
-// reviewer reaches the API server that reviews tokens: the one given, or the
-// pod's own; nil where there is none.
-func (o *runOptions) reviewer() (*rest.Config, error) {
-	if o.operatorsKubeconfig != "" {
-		config, err := clientcmd.BuildConfigFromFlags("", o.operatorsKubeconfig)
-		if err != nil {
-			return nil, fmt.Errorf("read --operators-kubeconfig: %w", err)
-		}
-		return config, nil
-	}
-	config, err := rest.InClusterConfig()
-	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("use this pod's ServiceAccount: %w", err)
-	}
-	return config, nil
 }

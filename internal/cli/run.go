@@ -23,6 +23,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/server/login"
 )
 
 // shutdownGrace is how long requests under way may take after the daemon was
@@ -39,6 +40,7 @@ type runOptions struct {
 	webhookSecrets              string
 	webhooksTLS                 bool
 	operatorsKubeconfig         string
+	login                       login.Flags
 	notify                      bool
 	notifyDir, notifyCAs        string
 }
@@ -70,6 +72,7 @@ It starts with a trust root, which says whose signatures count, or with --unsign
 	fs.Lookup("agents-connections-per-address").NoOptDefVal = "1000"
 	fs.StringVar(&o.operators, "operators-address", "127.0.0.1:8080", "address for metrics, health and readiness: plain on loopback, else TLS with --cert-path, for certificates of operators and readers and for tokens that the cluster reviews")
 	fs.StringVar(&o.operatorsKubeconfig, "operators-kubeconfig", "", "kubeconfig of the cluster that reviews tokens (default: the pod's own)")
+	o.login.Register(fs)
 	fs.StringVar(&o.webhooks, "webhooks-address", "", "address for the forge's webhooks of pushes and pull requests (TLS, or plain on loopback); empty serves none")
 	fs.BoolVar(&o.webhooksTLS, "webhooks-tls", true, "serve webhooks over TLS with the certificates of --cert-path; false needs a loopback address, for a proxy that ends TLS")
 	fs.StringVar(&o.certPath, "cert-path", "", "directory with tls.crt, tls.key and ca.crt (made by fleetbroker pki issue --role server)")

@@ -101,6 +101,34 @@ func KindOf(remote string) Kind {
 	return ""
 }
 
+// CommitPage is the address of a commit's page on the forge of a git remote; "" where the
+// kind of forge is unknown or the remote is none's. A forge that is reached by SSH is taken
+// to have its pages at https on the same host.
+func CommitPage(kind Kind, remote, commit string) string {
+	host, repo := split(remote)
+	if kind == "" {
+		kind = KindOf(remote)
+	}
+	if host == "" || repo == "" || !strings.Contains(repo, "/") || kind == "" {
+		return ""
+	}
+	switch host { // SSH over the port of HTTPS
+	case "ssh.github.com":
+		host = "github.com"
+	case "altssh.gitlab.com":
+		host = "gitlab.com"
+	}
+	u := url.URL{Scheme: "https", Host: host, Path: "/" + repo}
+	if strings.HasPrefix(remote, "http://") {
+		u.Scheme = "http"
+	}
+	part := "commit"
+	if kind == GitLab {
+		part = "-/commit"
+	}
+	return u.String() + "/" + part + "/" + url.PathEscape(commit)
+}
+
 // split is host and path of a git remote: a URL, or user@host:path.
 func split(remote string) (host, repo string) {
 	var path string

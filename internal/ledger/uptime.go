@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -63,4 +64,63 @@ func FirstShort(c *v1alpha1.Contract, sla *v1alpha1.SLA) (*v1alpha1.PhaseChange,
 		}
 	}
 	return nil, ""
+}
+
+// Kinds of breaches of an intent's sla.
+const (
+	// BreachLate: a contract is not usable yet and takes longer than maxTimeToActive.
+	BreachLate = "late"
+	// BreachAvailability: a contract was usable for less of the time than availability asks
+	// for, an outage that goes on counted to now.
+	BreachAvailability = "availability"
+)
+
+// Breach is how a contract breaks an sla at an instant, and in words; both "" when it does
+// not, when it is not charged any more, or when its file has lost the beginning of its
+// history. seen is a phase that it was seen in since, and that is not committed yet; nil
+// for none.
+func Breach(c *v1alpha1.Contract, sla *v1alpha1.SLA, seen *v1alpha1.PhaseChange, now v1alpha1.Time) (kind, why string) {
+	h := c.Status.History
+	phase := c.Status.Phase
+	if seen != nil {
+		phase = seen.Phase
+	}
+	if sla == nil || !phase.Charged() || len(h) == 0 || !h[0].At.Equal(c.Spec.Term.Start.Time) {
+		return "", ""
+	}
+	var u Uptime
+	for i := range h {
+		u.Step(h[i].Phase, h[i].At)
+	}
+	if seen != nil && !seen.At.Before(u.last.Time) {
+		u.Step(seen.Phase, seen.At)
+	}
+	if most := sla.MaxTimeToActive.Duration; most > 0 && u.Since.IsZero() {
+		if took := now.Sub(c.Spec.Term.Start.Time); took > most {
+			return BreachLate, fmt.Sprintf("not usable within %s: it takes %s so far", most, took)
+		}
+	}
+	u.Step(phase, now)
+	if why := u.Short(sla); why != "" {
+		return BreachAvailability, strings.TrimPrefix(why, "SLABroken: ")
+	}
+	return "", ""
+}
+
+// LateBy is how long a contract took until it was usable for the first time, where that
+// was at a change of phase and longer than its sla asks for; 0 else.
+func LateBy(c *v1alpha1.Contract, sla *v1alpha1.SLA, p v1alpha1.PhaseChange) time.Duration {
+	h := c.Status.History
+	if sla == nil || sla.MaxTimeToActive.Duration <= 0 || len(h) == 0 || !h[0].At.Equal(c.Spec.Term.Start.Time) {
+		return 0
+	}
+	var u Uptime
+	for i := range h {
+		if u.Step(h[i].Phase, h[i].At) && h[i] == p {
+			if took := p.At.Sub(c.Spec.Term.Start.Time); took > sla.MaxTimeToActive.Duration {
+				return took
+			}
+		}
+	}
+	return 0
 }

@@ -12,12 +12,16 @@ import (
 // levels of a monthly budget that are told, in per cent.
 var levels = []int64{100, 80}
 
-// Due are the events that only the clock brings: contracts that end soon, and
-// budgets that are spent to 80 and to 100 per cent. They are the same from the
-// moment on that they are due.
-func Due(fleet string, l *ledger.Ledger, tenants map[string]*v1alpha1.Tenant, books ledger.Books, now v1alpha1.Time) []Event {
+// Due are the events that only the clock brings: contracts that end soon, contracts that
+// break their sla by an outage that goes on or by not being usable yet, and budgets that
+// are spent to 80 and to 100 per cent. They are the same from the moment on that they are
+// due. asked is as for Since, which tells how breaches end.
+func Due(fleet string, l *ledger.Ledger, tenants map[string]*v1alpha1.Tenant, books ledger.Books, asked func(tenant, intent string) *v1alpha1.SLA, now v1alpha1.Time) []Event {
 	var out []Event
 	for c := range l.Contracts() {
+		if e, due := breachDue(fleet, c, asked, now); due {
+			out = append(out, e)
+		}
 		if ledger.Expiring(c, now) {
 			end := c.Spec.Term.End
 			e := ofContract(fleet, "expiring", c, v1alpha1.TimeOf(end.Add(-ledger.LeadTime(c.Spec.Term))), "",
@@ -31,6 +35,28 @@ func Due(fleet string, l *ledger.Ledger, tenants map[string]*v1alpha1.Tenant, bo
 		}
 	}
 	return out
+}
+
+// breachDue is a contract's breach of its sla that has no end yet. One of availability is
+// told of its first outage alone, as Since does.
+func breachDue(fleet string, c *v1alpha1.Contract, asked func(tenant, intent string) *v1alpha1.SLA, now v1alpha1.Time) (Event, bool) {
+	if asked == nil || !c.Status.Phase.Charged() {
+		return Event{}, false
+	}
+	sla := asked(c.Metadata.Namespace, c.Spec.Intent.Name)
+	kind, why := ledger.Breach(c, sla, nil, now)
+	switch kind {
+	case ledger.BreachLate:
+		at := v1alpha1.TimeOf(c.Spec.Term.Start.Add(sla.MaxTimeToActive.Duration))
+		return named(ofContract(fleet, "sla", c, at, codeSLA, "breaks its sla on "+place(c)+because(codeSLA+": "+why)), kind), true
+	case ledger.BreachAvailability:
+		if told, _ := ledger.FirstShort(c, sla); told != nil || c.Status.Phase != v1alpha1.PhaseDegraded {
+			return Event{}, false
+		}
+		e := ofContract(fleet, "sla", c, c.Status.Since, codeSLA, "breaks its sla on "+place(c)+because(codeSLA+": "+why)+", and is out since "+stamp(c.Status.Since))
+		return named(e, kind+" "+stamp(c.Status.Since)), true
+	}
+	return Event{}, false
 }
 
 // budgetDue is the highest level that a tenant's month has reached.

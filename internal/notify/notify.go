@@ -218,7 +218,7 @@ func (n *Notifier) derive(ctx context.Context) {
 	}
 	if now.Sub(n.clock) >= clockEvery {
 		n.clock = now
-		events = append(events, n.box.fresh(Due(s.Fleet, s.Ledger, s.Tenants, s.Books, v1alpha1.TimeOf(now)))...)
+		events = append(events, n.box.fresh(Due(s.Fleet, s.Ledger, s.Tenants, s.Books, s.SLA, v1alpha1.TimeOf(now)))...)
 	}
 	if n.opts.Told != nil {
 		for _, e := range events {

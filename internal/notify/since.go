@@ -2,6 +2,7 @@ package notify
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -121,10 +122,11 @@ func steps(fleet string, old, c, from *v1alpha1.Contract) []Event {
 	return out
 }
 
-// shorts are the contracts of one intent that broke its sla's availability since
-// before: as the audit log reckons, from the history that a contract keeps.
+// shorts are the contracts of one intent that broke its sla since before, as the audit log
+// reckons, from the history that a contract keeps: by an outage that has ended, with how
+// long it was, and by having been usable late, with after how long.
 func shorts(fleet string, before, now []*v1alpha1.Contract, sla *v1alpha1.SLA) []Event {
-	if sla == nil || sla.Availability == nil {
+	if sla == nil {
 		return nil
 	}
 	was := map[string]*v1alpha1.Contract{}
@@ -133,12 +135,27 @@ func shorts(fleet string, before, now []*v1alpha1.Contract, sla *v1alpha1.SLA) [
 	}
 	var out []Event
 	for _, c := range now {
-		p, why := ledger.FirstShort(c, sla)
-		if p != nil && slices.ContainsFunc(entered(was[c.Metadata.Name], c), func(h v1alpha1.PhaseChange) bool { return h == *p }) {
-			out = append(out, ofContract(fleet, "sla", c, p.At, codeSLA, "breaks its sla on "+place(c)+because(why)))
+		first, why := ledger.FirstShort(c, sla)
+		for _, p := range entered(was[c.Metadata.Name], c) {
+			if first != nil && p == *first {
+				out = append(out, ofContract(fleet, "sla", c, p.At, codeSLA, "breaks its sla on "+place(c)+because(why)+outage(c, p)))
+			}
+			if took := ledger.LateBy(c, sla, p); took > 0 {
+				e := ofContract(fleet, "sla", c, p.At, codeSLA, fmt.Sprintf("is usable on %s after %s: its sla asks for %s", place(c), took, sla.MaxTimeToActive))
+				out = append(out, named(e, "usable "+stamp(p.At)))
+			}
 		}
 	}
 	return out
+}
+
+// outage is how long a contract was out before a change of phase, as the end of a sentence.
+func outage(c *v1alpha1.Contract, p v1alpha1.PhaseChange) string {
+	h := c.Status.History
+	if i := slices.Index(h, p); i > 0 && h[i-1].Phase == v1alpha1.PhaseDegraded {
+		return fmt.Sprintf(", after an outage of %s", p.At.Sub(h[i-1].At.Time))
+	}
+	return ""
 }
 
 // entered are the phases of c's history that old has not seen. A history keeps

@@ -153,7 +153,7 @@ func TestSinceTellsOfAvailability(t *testing.T) {
 	down := to(t, active, v1alpha1.PhaseDegraded, ledger.DegradedNodeNotReady, later(2*time.Hour))
 	again := to(t, down, v1alpha1.PhaseActive, "", later(3*time.Hour))
 	worse := to(t, again, v1alpha1.PhaseDegraded, ledger.DegradedNodeNotReady, later(4*time.Hour))
-	want := "15:00 [sla] vision/llm breaks its sla on paris/h100: SLABroken: usable 50 % of 2h0m0s since it first was, 99 % was asked for"
+	want := "15:00 [sla] vision/llm breaks its sla on paris/h100: SLABroken: usable 50 % of 2h0m0s since it first was, 99 % was asked for, after an outage of 1h0m0s"
 	for _, c := range []struct {
 		name        string
 		before, now *v1alpha1.Contract
@@ -172,6 +172,56 @@ func TestSinceTellsOfAvailability(t *testing.T) {
 	cut.Status.History = cut.Status.History[1:]
 	if got := sla(down, &cut); got != "" {
 		t.Errorf("without its beginning: %q", got)
+	}
+}
+
+// An outage that goes on, and a contract that is late and kept, are told once while they
+// last, and at their end with how long they were.
+func TestBreachesThatGoOn(t *testing.T) {
+	books, err := ledger.BooksOf(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	availability := v1alpha1.MustDecimal("90")
+	sla := &v1alpha1.SLA{Availability: &availability, MaxTimeToActive: v1alpha1.Duration{Duration: 30 * time.Minute}}
+	asked := func(string, string) *v1alpha1.SLA { return sla }
+	box, was := newOutbox(), holding(nil)
+	var told []string
+	at := func(after time.Duration, c *v1alpha1.Contract) {
+		now := holding(nil, c)
+		for _, e := range append(Since("acme", was, now, asked), box.fresh(Due("acme", now, nil, books, asked, later(after)))...) {
+			if e.Kind == "sla" {
+				told = append(told, fmt.Sprintf("after %s: %s", after, lines([]Event{e})))
+			}
+		}
+		was = now
+	}
+	reserved := contract("a", "h100", 0)
+	active := to(t, reserved, v1alpha1.PhaseActive, "", later(time.Hour))
+	down := to(t, active, v1alpha1.PhaseDegraded, ledger.DegradedNodeNotReady, later(2*time.Hour))
+	again := to(t, down, v1alpha1.PhaseActive, "", later(5*time.Hour))
+	at(time.Minute, reserved)
+	at(31*time.Minute, reserved)
+	at(59*time.Minute, reserved)
+	at(time.Hour, active)
+	at(2*time.Hour, down)
+	at(2*time.Hour+5*time.Minute, down)
+	at(2*time.Hour+10*time.Minute, down)
+	at(4*time.Hour, down)
+	at(5*time.Hour, again)
+	at(6*time.Hour, again)
+	at(7*time.Hour, to(t, again, v1alpha1.PhaseDegraded, ledger.DegradedNodeNotReady, later(6*time.Hour)))
+	want := []string{
+		"after 31m0s: 12:30 [sla] vision/llm breaks its sla on paris/h100: SLABroken: not usable within 30m0s: it takes 31m0s so far",
+		"after 1h0m0s: 13:00 [sla] vision/llm is usable on paris/h100 after 1h0m0s: its sla asks for 30m",
+		"after 2h10m0s: 14:00 [sla] vision/llm breaks its sla on paris/h100: SLABroken: usable 85.7143 % of 1h10m0s since it first was, 90 % was asked for, and is out since 2026-11-20T14:00:00Z",
+		"after 5h0m0s: 17:00 [sla] vision/llm breaks its sla on paris/h100: SLABroken: usable 25 % of 4h0m0s since it first was, 90 % was asked for, after an outage of 3h0m0s",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	}
+	if got := Due("acme", holding(nil, down), nil, books, nil, later(4*time.Hour)); len(got) != 0 {
+		t.Errorf("without an sla: %v", got)
 	}
 }
 
@@ -197,7 +247,7 @@ func TestDue(t *testing.T) {
 	l := holding(nil, contract("a", "h100", 0)) // 12 an hour, for ten hours
 	var told []string
 	for _, after := range []time.Duration{time.Hour, 7 * time.Hour, 7*time.Hour + time.Minute, 8*time.Hour + 30*time.Minute, 9 * time.Hour} {
-		for _, e := range Due("acme", l, tenants, books, later(after)) {
+		for _, e := range Due("acme", l, tenants, books, nil, later(after)) {
 			told = append(told, fmt.Sprintf("%s %s %s", after, e.ID, e.Text))
 		}
 	}
@@ -218,7 +268,7 @@ func TestDue(t *testing.T) {
 	}
 	box, fresh := newOutbox(), 0
 	for _, after := range []time.Duration{7 * time.Hour, 7*time.Hour + time.Minute, 8*time.Hour + 30*time.Minute, 9 * time.Hour, 9 * time.Hour} {
-		fresh += len(box.fresh(Due("acme", l, tenants, books, later(after))))
+		fresh += len(box.fresh(Due("acme", l, tenants, books, nil, later(after))))
 	}
 	if fresh != 3 {
 		t.Errorf("%d events are told, want 80 %%, 100 %% and the term's end, once each", fresh)

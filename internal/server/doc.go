@@ -54,7 +54,10 @@
 //   - operators: GET /ui/…, GET /api/ui/…; the dashboard and its JSON (internal/ui):
 //     every tenant to an operator's certificate, a token whose holder may list /ui/, and
 //     on loopback; to other tokens the tenants that list one of their groups; to a
-//     reader's certificate totals and offers
+//     reader's certificate totals and offers; to who signed in (login) the tenants that
+//     list one of their groups
+//   - operators: GET /ui/login, GET /ui/callback, POST /ui/logout; sign in by OpenID
+//     Connect and out again (internal/server/login)
 //   - webhooks: POST /hooks/{github,gitlab,gitea,generic}; asks for a fetch,
 //     whatever the payload says
 //

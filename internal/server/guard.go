@@ -21,18 +21,22 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/server/login"
 )
 
 // Guard lets those through to the operators' port, where it is not on the
 // loopback interface, who show a certificate of the fleet's authority with the
 // role operator or reader, or a token that the cluster's API server knows and
-// whose holder may `get` the path (a nonResourceURL of RBAC).
+// whose holder may `get` the path (a nonResourceURL of RBAC). The dashboard opens to a
+// session of its Login too.
 type Guard struct {
 	revocations   *Revocations
 	now           func() time.Time
 	log           *slog.Logger
 	authenticator authenticator.Request // nil where no cluster reviews tokens
 	authorizer    authorizer.Authorizer
+	// Login lets people in to the dashboard, and to it alone; nil for nobody.
+	Login *login.Login
 }
 
 // How long the API server's word is taken for: a token that was revoked works
@@ -109,6 +113,10 @@ func (g *Guard) protect(next http.Handler) http.Handler {
 			g.certified(w, r, next)
 			return
 		}
+		if g.Login != nil && anonymous(r) && dashboardPath(r.URL.Path) {
+			g.signedIn(w, r, next)
+			return
+		}
 		g.reviewed(w, r, next)
 	})
 }
@@ -119,8 +127,27 @@ func (g *Guard) certified(w http.ResponseWriter, r *http.Request, next http.Hand
 			refuse(w, http.StatusForbidden, "Forbidden", "the certificate of %s (%s) is not an operator's or reader's", id.Name, id.Role)
 			return
 		}
-		next.ServeHTTP(w, calledBy(r, Caller{Name: identityOf(r).Name, All: identityOf(r).Role == pki.Operator}))
+		next.ServeHTTP(w, calledBy(r, Caller{Name: identityOf(r).Name, Identity: "certificate:" + identityOf(r).Name, All: identityOf(r).Role == pki.Operator}))
 	})).ServeHTTP(w, r)
+}
+
+// signedIn lets those through who signed in. Who comes with a browser is asked to.
+func (g *Guard) signedIn(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if s := g.Login.Session(r); s != nil {
+		next.ServeHTTP(w, calledBy(r, Caller{Name: s.Name, Identity: "oidc:" + s.Subject, Groups: s.Groups, All: g.Login.Everything(s), SignedIn: true}))
+		return
+	}
+	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		g.Login.Invite(w, r)
+		return
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	refuse(w, http.StatusUnauthorized, "Unauthorized", "sign in at %s, or show an operator's or reader's certificate or a token of the daemon's cluster", login.LoginPath)
+}
+
+// dashboardPath reports whether a path is the dashboard's.
+func dashboardPath(path string) bool {
+	return path == "/" || path == "/ui" || strings.HasPrefix(path, "/ui/") || strings.HasPrefix(path, "/api/ui/")
 }
 
 func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -148,13 +175,13 @@ func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handl
 		refuse(w, http.StatusForbidden, "Forbidden", "%s may not %s %s: bind it to a ClusterRole with that nonResourceURL", who.User.GetName(), strings.ToLower(r.Method), r.URL.Path)
 		return
 	}
-	next.ServeHTTP(w, calledBy(r, Caller{Name: who.User.GetName(), Groups: who.User.GetGroups(), All: g.mayList(r, who.User)}))
+	next.ServeHTTP(w, calledBy(r, Caller{Name: who.User.GetName(), Identity: "token:" + who.User.GetName(), Groups: who.User.GetGroups(), All: g.mayList(r, who.User)}))
 }
 
 // mayList reports whether a token's holder sees every tenant on the dashboard: who may
 // list it, and not only get it.
 func (g *Guard) mayList(r *http.Request, who user.Info) bool {
-	if !strings.HasPrefix(r.URL.Path, "/ui") && !strings.HasPrefix(r.URL.Path, "/api/ui") {
+	if !dashboardPath(r.URL.Path) {
 		return false // nobody asks
 	}
 	decision, _, err := g.authorizer.Authorize(r.Context(), authorizer.AttributesRecord{User: who, Verb: "list", Path: "/ui/"})
@@ -166,12 +193,17 @@ func (g *Guard) mayList(r *http.Request, who user.Info) bool {
 
 // Caller is who sent a request to the operators' port.
 type Caller struct {
-	// Name of the certificate or of the token's holder; "" on the loopback interface.
+	// Name of the certificate, of the token's holder or of the account; "" on the loopback
+	// interface.
 	Name string
-	// Groups of the token's holder.
+	// Identity is the same, and never that of another: the kind of it comes first.
+	Identity string
+	// Groups of the token's holder or of the account.
 	Groups []string
+	// SignedIn: by a session that a logout ends.
+	SignedIn bool
 	// All tenants are shown to the caller: an operator's certificate, a token whose holder
-	// may list /ui/, and everybody on an unguarded port. A reader's certificate reads what
+	// may list /ui/, an account of the operators' groups, and everybody on an unguarded port. A reader's certificate reads what
 	// everybody may see, which no tenant's rows are.
 	All bool
 }

@@ -60,7 +60,7 @@ func TestTheOperatorsPortIsGuarded(t *testing.T) {
 			}
 		})
 	}
-	for who, want := range map[pki.Role]string{pki.Operator: "{Name:ada Groups:[] All:true}", pki.Reader: "{Name:ada Groups:[] All:false}"} {
+	for who, want := range map[pki.Role]string{pki.Operator: "{Name:ada Identity:certificate:ada Groups:[] SignedIn:false All:true}", pki.Reader: "{Name:ada Identity:certificate:ada Groups:[] SignedIn:false All:false}"} {
 		for _, path := range []string{"/", "/ui", "/ui/", "/ui/intents/a/b", "/api/ui/fleet"} {
 			if status, _, body := f.call(f.client(&pki.Request{Name: "ada", Role: who}, nil), "GET", path, nil); status != 200 || string(body) != want {
 				t.Errorf("%s of role %s: answered %d %s, want %s", path, who, status, body, want)

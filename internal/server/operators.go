@@ -21,7 +21,7 @@ type Check struct {
 	Run func() error
 }
 
-// Operators is what the operators' port is made of. The port is read-only, and
+// Operators is what the operators' port is made of. The port is read-only but for logins, and
 // either on the loopback interface alone or guarded.
 type Operators struct {
 	// Metrics to expose.
@@ -63,6 +63,8 @@ const (
 	healthPath      = "/healthz"
 	readyPath       = "/readyz"
 	agentsReadyPath = "/readyz/agents"
+	// assetsPath is below the dashboard's.
+	assetsPath = "/ui/assets/"
 )
 
 // NewOperators is the handler of the operators' port.
@@ -87,6 +89,16 @@ func NewOperators(o Operators) http.Handler {
 		if probe := slices.Contains([]string{healthPath, readyPath, agentsReadyPath}, r.URL.Path); probe && anonymous(r) {
 			open.ServeHTTP(w, r)
 			return
+		}
+		if o.Guard != nil && o.Guard.Login != nil {
+			switch path := r.URL.Path; {
+			case o.Guard.Login.Serves(path):
+				o.Guard.Login.ServeHTTP(w, r)
+				return
+			case r.Method == http.MethodGet && strings.HasPrefix(path, assetsPath): // files of the program, which the page to sign in has too
+				open.ServeHTTP(w, r)
+				return
+			}
 		}
 		guarded.ServeHTTP(w, r)
 	})

@@ -11,9 +11,14 @@ import (
 func BenchmarkPages(b *testing.B) {
 	d := newDaemon(b)
 	fleet := big(10_000, 1000)
+	for c := range fleet.W.Ledger.Contracts() { // a history longer than is looked through
+		if len(d.commits) < 2500 {
+			d.commit("place "+c.Metadata.Name+"\n\nContract: "+c.Metadata.Name+" - -> Reserved\n", "fleetbroker", d.now)
+		}
+	}
 	d.show(fleet)
 	list := []string{
-		"/ui/", "/ui/contracts", "/ui/contracts?page=100&size=100", "/ui/contracts?q=job-0999", "/ui/intents", "/ui/flavors?size=1000", "/ui/providers", "/ui/tenants", "/ui/cost", "/ui/queue",
+		"/ui/", "/ui/contracts", "/ui/contracts?page=100&size=100", "/ui/contracts?q=job-0999", "/ui/intents", "/ui/flavors?size=1000", "/ui/providers", "/ui/tenants", "/ui/cost", "/ui/queue", "/ui/calendar", "/ui/peerings", "/ui/commits", "/ui/audit",
 		"/ui/contracts/" + contractOf(b, fleet, "tenant-00/job-0000"), "/ui/tenants/tenant-00", "/ui/providers/rome", "/api/ui/contracts",
 	}
 	b.Run("first", func(b *testing.B) {

@@ -66,15 +66,21 @@ func open(t testing.TB, d *daemon) *tab {
 		close(d.stop) // streams end, as on a shutdown
 		s.Close()
 	})
+	return openAt(t, s.URL)
+}
+
+// openAt starts a browser for a server, which may have a certificate of a test's own.
+func openAt(t testing.TB, at string) *tab {
+	t.Helper()
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("ignore-certificate-errors", strings.HasPrefix(at, "https:")),
 	)
 	alloc, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(alloc)
 	t.Cleanup(cancel)
-	b := &tab{t: t, ctx: ctx, at: s.URL}
+	b := &tab{t: t, ctx: ctx, at: at}
 	if err := chromedp.Listen(ctx, b.listen); err != nil { // it starts the browser
 		t.Fatalf("start the browser: %v", err)
 	}
@@ -250,6 +256,8 @@ func slug(path string) string {
 func TestBrowser_Pages(t *testing.T) {
 	d, b := newDaemon(t), small()
 	d.history(b)
+	b.Intent("vision/night", plantest.Wants(2, "nvidia-h100"), windowed)
+	b.Round()
 	d.show(b, view.Notice{Level: "warning", Text: "clusters/milan.yaml:4:3: unknown field \"zone\"; its last good version is used"})
 	tab := open(t, d)
 	for _, path := range append(paths(t, b), "/nothing") {
@@ -294,7 +302,7 @@ func TestBrowser_Empty(t *testing.T) {
 	d, b := newDaemon(t), plantest.New()
 	d.show(b)
 	tab := open(t, d)
-	for _, path := range []string{"/", "/intents", "/queue", "/contracts", "/flavors", "/providers", "/tenants", "/peerings", "/cost", "/commits"} {
+	for _, path := range []string{"/", "/intents", "/queue", "/contracts", "/flavors", "/providers", "/tenants", "/peerings", "/calendar", "/cost", "/commits", "/audit"} {
 		tab.show("/ui"+path, 1280, false)
 		tab.axe("empty " + path)
 		tab.fits("empty " + path)
@@ -304,6 +312,24 @@ func TestBrowser_Empty(t *testing.T) {
 			t.Errorf("%s does not say that there is nothing: %q", path, words)
 		}
 		tab.picture("empty." + orFleet(slug(path)))
+	}
+}
+
+// TestBrowser_Audit: what the audit finds is on its page, in each window.
+func TestBrowser_Audit(t *testing.T) {
+	d, _ := audited(t)
+	auditOf(t, d, "")
+	tab := open(t, d)
+	tab.show("/ui/audit", looks[0].width, looks[0].dark)
+	for _, look := range looks {
+		tab.look(look.width, look.dark)
+		tab.fits("audit " + look.name)
+		tab.axe("audit " + look.name)
+		tab.picture("audited." + look.name)
+	}
+	tab.calm("audit")
+	if words := eval[string](tab, `document.querySelector('main').innerText`); !strings.Contains(words, "Violates") || !strings.Contains(words, "Verified") {
+		t.Errorf("the page shows %s", words)
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
@@ -86,6 +88,60 @@ func meter(spent, forecast, budget *v1alpha1.Decimal) template.HTML {
 		class = "over"
 	}
 	return barOf(fmt.Sprintf("%.0f%% spent, %.0f%% forecast", used, used+ahead), part{class, used}, part{"ahead", ahead})
+}
+
+// along is where a time lies between two, as percent.
+func along(t, from, to v1alpha1.Time) float64 {
+	whole := to.Sub(from.Time).Seconds()
+	if whole <= 0 {
+		return 0
+	}
+	return min(max(100*t.Sub(from.Time).Seconds()/whole, 0), 100)
+}
+
+// calendarChart draws what is held of a flavor over time.
+func calendarChart(r view.CalendarRow, from, to v1alpha1.Time) template.HTML {
+	top := max(r.Capacity, 1)
+	for _, s := range r.Steps {
+		top = max(top, s.Held+r.Used)
+	}
+	var b strings.Builder
+	label := fmt.Sprintf("%s/%s: ", r.Provider, r.Flavor)
+	for i, s := range r.Steps {
+		if i == 0 {
+			label += percentOf(s.Held, top) + " held now"
+		} else if i < 8 {
+			label += ", " + percentOf(s.Held, top) + " from " + s.At.UTC().Format(time.RFC3339)
+		}
+	}
+	fmt.Fprintf(&b, `<svg class="calendar" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" aria-label="%s"><rect class="b-free" width="100" height="20"/>`, template.HTMLEscapeString(escape.Line(label)))
+	used := 20 * float64(r.Used) / float64(top)
+	if used > 0 {
+		fmt.Fprintf(&b, `<rect class="b-used" y="%.2f" width="100" height="%.2f"/>`, 20-used, used)
+	}
+	for i, s := range r.Steps {
+		end := 100.0
+		if i+1 < len(r.Steps) {
+			end = along(r.Steps[i+1].At, from, to)
+		}
+		if x, h := along(s.At, from, to), 20*float64(s.Held)/float64(top); h > 0 && end > x {
+			fmt.Fprintf(&b, `<rect class="b-held" x="%.2f" y="%.2f" width="%.2f" height="%.2f"/>`, x, max(20-used-h, 0), end-x, h)
+		}
+	}
+	b.WriteString(`</svg>`)
+	return template.HTML(b.String()) //nolint:gosec // numbers, classes of ours and an escaped label
+}
+
+// windowsChart draws when an intent's windows are open.
+func windowsChart(w view.CalendarWindow, from, to v1alpha1.Time) template.HTML {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="%s"><rect class="b-bg" width="100" height="10"/>`, template.HTMLEscapeString(escape.Line(fmt.Sprintf("%s/%s: open %d times", w.Tenant, w.Intent, len(w.Spans)))))
+	for _, s := range w.Spans {
+		x := along(s.From, from, to)
+		fmt.Fprintf(&b, `<rect class="b-held" x="%.2f" width="%.2f" height="10"/>`, x, max(along(s.To, from, to)-x, 0.15))
+	}
+	b.WriteString(`</svg>`)
+	return template.HTML(b.String()) //nolint:gosec // numbers, classes of ours and an escaped label
 }
 
 // scoreBar shows a score from 0 to 1.

@@ -8,8 +8,8 @@ import (
 
 // collector gives the fleet's figures as the dashboard shows them.
 type collector struct {
-	ui                                              *UI
-	intents, providers, gpus, oldest, perHour, deaf *prometheus.Desc
+	ui                                                        *UI
+	intents, providers, gpus, oldest, perHour, breaches, deaf *prometheus.Desc
 }
 
 // Collector are the fleet's figures for Prometheus, by the newest round that pages show.
@@ -25,13 +25,14 @@ func Collector(u *UI) prometheus.Collector {
 		gpus:      desc("gpus", "GPUs of all offers by model, and kind: capacity, used (by the provider itself), held (by contracts), free (for sale now).", "model", "kind"),
 		oldest:    desc("queue_oldest_seconds", "How long the intent has waited that has waited longest; 0 when none waits."),
 		perHour:   desc("spend_per_hour", "What all contracts cost an hour now.", "currency"),
+		breaches:  desc("sla_breaches", "Held contracts that break their intent's sla at present, by kind: late (not usable within maxTimeToActive so far), availability (usable for less of the time than asked for, an outage that goes on included).", "kind"),
 		deaf:      desc("deaf", "1 while too few providers report, so that nothing is moved, refused or queued."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.intents, c.providers, c.gpus, c.oldest, c.perHour, c.deaf} {
+	for _, d := range []*prometheus.Desc{c.intents, c.providers, c.gpus, c.oldest, c.perHour, c.breaches, c.deaf} {
 		ch <- d
 	}
 }
@@ -65,6 +66,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(c.oldest, l.Oldest.Seconds())
 	gauge(c.perHour, l.Hourly.Float(), l.Currency)
+	for kind, n := range l.Breaches {
+		gauge(c.breaches, float64(n), kind)
+	}
 	set := 0.0
 	if l.Deaf {
 		set = 1

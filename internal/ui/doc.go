@@ -5,6 +5,8 @@
 //	pages.go     which pages there are, and what each shows
 //	offers.go    every offer towards one intent, which costs a plan
 //	history.go   the ledger's commits, newest first, read once each
+//	audit.go      the same commits with what the audit says of them (package judge)
+//	files.go      who changed the files behind a page (package changes)
 //	events.go    server-sent events: "there is something new"
 //	render.go    templates, and how values are written on a page
 //	chart.go     bars as SVG
@@ -23,6 +25,7 @@
 //   - Whoever looks gets what their Viewer may see and no more (package view).
 //   - A request costs at most one model a round, and a plan only for offers, one at a time.
 //
-// The cli makes the handler and tells it of rounds (Changed). All of it is safe for
+// Who looks is found out before (internal/server, with its package login for people who sign
+// in); Say writes the pages of that. The cli makes the handler and tells it of rounds (Changed). All of it is safe for
 // concurrent use.
 package ui

@@ -69,7 +69,7 @@ func (s *streams) close(who string) {
 // events streams the version of what pages show, at the start and whenever it is
 // another. It carries nothing else: who hears of a change fetches their page again.
 func (u *UI) events(w http.ResponseWriter, r *http.Request) {
-	who := u.opts.Viewer(r).Name
+	who := u.opts.Viewer(r).Identity
 	if !u.streams.open(who) {
 		w.Header().Set("Retry-After", "30")
 		u.refuse(w, r, &problem{http.StatusTooManyRequests, "RateLimited", fmt.Sprintf("Too many pages are open: at most %d of one viewer follow the fleet.", streamsEach)})

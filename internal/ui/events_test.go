@@ -74,7 +74,7 @@ func TestEvents_PerViewer(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	d.look(view.Viewer{Name: "ada", All: true})
+	d.look(view.Viewer{Name: "ada", Identity: "ada", All: true})
 	for i := range 16 {
 		if status, next := follow(t, ctx, s.URL); status != http.StatusOK || next() == "" {
 			t.Fatalf("stream %d is answered %d", i, status)
@@ -83,7 +83,7 @@ func TestEvents_PerViewer(t *testing.T) {
 	if status, _ := follow(t, ctx, s.URL); status != http.StatusTooManyRequests {
 		t.Errorf("one more is answered %d", status)
 	}
-	d.look(view.Viewer{Name: "bob", All: true})
+	d.look(view.Viewer{Name: "ada", Identity: "bob", All: true})
 	if status, _ := follow(t, ctx, s.URL); status != http.StatusOK {
 		t.Errorf("another viewer's is answered %d", status)
 	}

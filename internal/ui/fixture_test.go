@@ -31,24 +31,44 @@ type daemon struct {
 	snap    *view.Snapshot
 	round   int
 	commits map[tree.Hash]gitrepo.Commit
+	trees   map[tree.Hash]tree.Tree
+	files   map[string][]byte // of the inputs
+	inputs  tree.Hash
 	head    tree.Hash
 	now     time.Time
 	viewer  view.Viewer
+	asks    func(*http.Request) view.Viewer // in place of viewer
 	ui      *ui.UI
 	stop    chan struct{}
 }
 
 func newDaemon(t testing.TB) *daemon {
 	t.Helper()
-	d := &daemon{commits: map[tree.Hash]gitrepo.Commit{}, now: plantest.Start.Add(3 * time.Hour), viewer: view.Viewer{All: true}, stop: make(chan struct{})}
-	d.ui = ui.New(ui.Options{
-		State:    func() *view.Snapshot { d.mu.Lock(); defer d.mu.Unlock(); return d.snap },
-		Viewer:   func(*http.Request) view.Viewer { d.mu.Lock(); defer d.mu.Unlock(); return d.viewer },
-		History:  d,
-		Stopping: func(context.Context) <-chan struct{} { return d.stop },
-		Now:      func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.now },
-		Log:      slog.New(slog.DiscardHandler),
-	})
+	return newDaemonWith(t, func(*ui.Options) {})
+}
+
+// newDaemonWith is one with other options.
+func newDaemonWith(t testing.TB, change func(*ui.Options)) *daemon {
+	t.Helper()
+	d := &daemon{commits: map[tree.Hash]gitrepo.Commit{}, trees: map[tree.Hash]tree.Tree{}, files: map[string][]byte{}, now: plantest.Start.Add(3 * time.Hour), viewer: view.Viewer{All: true}, stop: make(chan struct{})}
+	o := ui.Options{
+		State: func() *view.Snapshot { d.mu.Lock(); defer d.mu.Unlock(); return d.snap },
+		Viewer: func(r *http.Request) view.Viewer {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if d.asks != nil {
+				return d.asks(r)
+			}
+			return d.viewer
+		},
+		History:    d,
+		CommitPage: func(commit string) string { return "https://git.example.org/acme/fleet/commit/" + commit },
+		Stopping:   func(context.Context) <-chan struct{} { return d.stop },
+		Now:        func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.now },
+		Log:        slog.New(slog.DiscardHandler),
+	}
+	change(&o)
+	d.ui = ui.New(o)
 	return d
 }
 
@@ -61,6 +81,28 @@ func (d *daemon) Info(h tree.Hash) (gitrepo.Commit, error) {
 		return c, fmt.Errorf("no commit %s", h)
 	}
 	return c, nil
+}
+
+// Tree implements ui.History.
+func (d *daemon) Tree(h tree.Hash) (tree.Tree, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.trees[h], nil
+}
+
+// input commits files to the inputs.
+func (d *daemon) input(message, author string, at time.Time, files map[string]string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, text := range files {
+		d.files[name] = []byte(text)
+	}
+	h := tree.BlobHash([]byte(fmt.Sprint("input", len(d.commits), message)))
+	c := gitrepo.Commit{Hash: h, Message: message, Author: gitobj.Person{Name: author, When: at}, Committer: gitobj.Person{Name: author, When: at}}
+	if !d.inputs.IsZero() {
+		c.Parents = []tree.Hash{d.inputs}
+	}
+	d.commits[h], d.trees[h], d.inputs = c, tree.NewMemory().Build(d.files), h
 }
 
 // commit adds one to the ledger.
@@ -94,7 +136,7 @@ func (d *daemon) show(b *plantest.Builder, notices ...view.Notice) {
 	defer d.mu.Unlock()
 	d.round++
 	d.snap = &view.Snapshot{
-		Notices: notices, Inputs: tree.BlobHash([]byte("inputs")), Ledger: d.head, Fleet: f, Contracts: w.Ledger, World: &w, Plan: plan, States: states,
+		Notices: notices, Inputs: d.inputs, Ledger: d.head, Fleet: f, Contracts: w.Ledger, World: &w, Plan: plan, States: states,
 		Heard:   func(string) time.Time { return plantest.Start.Add(2*time.Hour + 59*time.Minute + 40*time.Second) },
 		Version: fmt.Sprint(d.round),
 	}
@@ -155,6 +197,10 @@ func (d *daemon) history(b *plantest.Builder) {
 		d.commit(fmt.Sprintf("%s is active\n\nContract: %s Reserved -> Active\n", c.Metadata.Name, c.Metadata.Name), "fleetbroker", at)
 		at = at.Add(7 * time.Minute)
 	}
+	d.input("A fleet", "Bo", plantest.Start.Time, map[string]string{"fleet.yaml": "1", "clusters/paris.yaml": "1", "clusters/rome.yaml": "1", "tenants/vision.yaml": "1", "tenants/nlp.yaml": "1", "flavors/paris/h100.yaml": "1", "prices/eu.yaml": "1"})
+	d.input("vision trains", "Ada", plantest.Start.Time, map[string]string{"intents/vision/train.yaml": "1"})
+	d.input("nlp and vision ask for more", "Mallory", plantest.Start.Add(time.Minute), map[string]string{"intents/vision/train.yaml": "2", "intents/nlp/giant.yaml": "2"})
+	d.input("vision's quota", "Bo", plantest.Start.Add(time.Hour), map[string]string{"tenants/vision.yaml": "2"})
 	all := "everything was seen well again\n\n"
 	for c := range b.W.Ledger.Contracts() {
 		all += "Contract: " + c.Metadata.Name + " Degraded -> Active\n"

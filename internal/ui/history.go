@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,6 +16,7 @@ import (
 // History is the commits of a repository. *gitrepo.Repo is one.
 type History interface {
 	Info(h tree.Hash) (gitrepo.Commit, error)
+	Tree(commit tree.Hash) (tree.Tree, error)
 }
 
 // history keeps the commits that were read, newest first.
@@ -54,6 +56,16 @@ func (h *history) newest(ctx context.Context, head tree.Hash, n int) ([]view.Com
 		h.commits, h.hashes, h.next = append(h.commits, c), append(h.hashes, h.next), parent
 	}
 	return h.commits[:min(n, len(h.commits)):min(n, len(h.commits))], nil
+}
+
+// window is the commits that are known from a head on, and whether they are all there are.
+func (h *history) window(head tree.Hash) (hashes []tree.Hash, whole bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.hashes) == 0 || h.hashes[0] != head {
+		return nil, false
+	}
+	return slices.Clone(h.hashes), h.next.IsZero()
 }
 
 // advance puts what is new before what is known.

@@ -21,8 +21,9 @@ var parameters = []struct{ name, text, kind string }{
 	{"tenant", "rows of one tenant", "string"},
 	{"provider", "rows of one provider", "string"},
 	{"consumer", "rows of one consumer", "string"},
-	{"by", "what costs are added up by: tenant, intent, provider, month or contract", "string"},
+	{"by", "what costs are added up by: tenant, intent, provider, month, contract or label:KEY of the intents", "string"},
 	{"month", "month of the costs, such as 2026-11, or all", "string"},
+	{"days", "days of the calendar, 1 to 366", "integer"},
 	{"page", "page of the list, from 1", "integer"},
 	{"size", "rows of a page, at most 1000", "integer"},
 }
@@ -57,8 +58,9 @@ func openAPI() object {
 		"components": object{"schemas": d.done, "securitySchemes": object{
 			"certificate": object{"type": "mutualTLS", "description": "of an operator or reader"},
 			"token":       object{"type": "http", "scheme": "bearer", "description": "of the daemon's cluster"},
+			"session":     object{"type": "apiKey", "in": "cookie", "name": "__Host-fleetbroker", "description": "of who signed in at /ui/login"},
 		}},
-		"security": []object{{"certificate": []string{}}, {"token": []string{}}, {}}, // none on the loopback interface
+		"security": []object{{"certificate": []string{}}, {"token": []string{}}, {"session": []string{}}, {}}, // none on the loopback interface
 	}
 }
 

@@ -59,18 +59,20 @@ var pages = []page{
 	{"/contracts", "contracts", "contracts", called("Contracts"), view.List[view.ContractRow]{}, func(c *call) (any, error) { return c.model.Contracts(c.sight, c.query), nil }},
 	{"/contracts/{name}", "contracts", "contract", named("Contract", "name"), ContractAnswer{}, contractPage},
 	{"/flavors", "flavors", "flavors", called("Flavors"), view.List[view.FlavorRow]{}, func(c *call) (any, error) { return c.model.Flavors(c.query), nil }},
-	{"/flavors/{provider}/{name}", "flavors", "flavor", named("Flavor", "provider", "name"), view.FlavorPage{}, func(c *call) (any, error) {
-		return found(c.model.Flavor(c.sight, c.PathValue("provider"), c.PathValue("name")), "flavor")
-	}},
+	{"/flavors/{provider}/{name}", "flavors", "flavor", named("Flavor", "provider", "name"), FlavorAnswer{}, flavorPage},
 	{"/providers", "providers", "providers", called("Clusters"), view.List[view.ProviderRow]{}, func(c *call) (any, error) { return c.model.Providers(c.sight, c.query), nil }},
-	{"/providers/{name}", "providers", "provider", named("Cluster", "name"), view.ProviderPage{}, func(c *call) (any, error) {
-		return found(c.model.Provider(c.sight, c.PathValue("name")), "cluster")
-	}},
+	{"/providers/{name}", "providers", "provider", named("Cluster", "name"), ProviderAnswer{}, providerPage},
 	{"/tenants", "tenants", "tenants", called("Tenants"), view.List[view.TenantRow]{}, func(c *call) (any, error) { return c.model.Tenants(c.sight, c.query), nil }},
-	{"/tenants/{name}", "tenants", "tenant", named("Tenant", "name"), view.TenantPage{}, func(c *call) (any, error) {
-		return found(c.model.Tenant(c.sight, c.PathValue("name")), "tenant")
-	}},
+	{"/tenants/{name}", "tenants", "tenant", named("Tenant", "name"), TenantAnswer{}, tenantPage},
 	{"/peerings", "peerings", "peerings", called("Peerings"), view.List[view.Peering]{}, func(c *call) (any, error) { return c.model.PeeringsOf(c.sight, c.query), nil }},
+	{"/peerings/{consumer}/{provider}", "peerings", "peering", named("Peering", "consumer", "provider"), PeeringAnswer{}, peeringPage},
+	{"/calendar", "calendar", "calendar", called("Calendar"), view.CalendarPage{}, func(c *call) (any, error) {
+		if !c.URL.Query().Has("size") {
+			c.query.Size = calendarSize
+		}
+		p := c.model.Calendar(c.sight, c.query)
+		return &p, nil
+	}},
 	{"/cost", "cost", "cost", called("Cost"), view.CostPage{}, func(c *call) (any, error) {
 		p, err := c.model.Cost(c.sight, c.query)
 		if err != nil {
@@ -79,6 +81,7 @@ var pages = []page{
 		return &p, nil
 	}},
 	{"/commits", "commits", "commits", called("History"), CommitsAnswer{}, commitsPage},
+	{"/audit", "audit", "audit", called("Audit"), AuditAnswer{}, auditPage},
 }
 
 // FleetAnswer is the fleet's page with the newest commits.
@@ -99,13 +102,26 @@ func fleetPage(c *call) (any, error) {
 	return &FleetAnswer{c.model.FleetPage(c.sight), commits}, err
 }
 
-// IntentAnswer is an intent's page with the commits that changed its contracts.
-type IntentAnswer struct {
-	view.IntentPage
-
+// Past is what the repository tells of a thing: the commits of the ledger that changed its
+// contracts, and the history of its files.
+type Past struct {
 	Commits []view.Commit `json:"commits"`
 	// Looked is among how many of the newest commits.
-	Looked int `json:"commitsSearched"`
+	Looked int           `json:"commitsSearched"`
+	Files  []FileHistory `json:"files"`
+}
+
+// past of a thing, by the names of its contracts and its paths.
+func (c *call) past(names map[string]bool, paths ...string) (p Past, err error) {
+	p.Files = c.filesOf(paths...)
+	p.Commits, p.Looked, err = c.commits(recent, names)
+	return p, err
+}
+
+// IntentAnswer is an intent's page with its past.
+type IntentAnswer struct {
+	view.IntentPage
+	Past
 }
 
 func intentPage(c *call) (any, error) {
@@ -119,16 +135,14 @@ func intentPage(c *call) (any, error) {
 	}
 	out := &IntentAnswer{IntentPage: *p}
 	var err error
-	out.Commits, out.Looked, err = c.commits(recent, names)
+	out.Past, err = c.past(names, p.Path)
 	return out, err
 }
 
-// ContractAnswer is a contract's page with the commits that changed it.
+// ContractAnswer is a contract's page with its past.
 type ContractAnswer struct {
 	view.ContractPage
-
-	Commits []view.Commit `json:"commits"`
-	Looked  int           `json:"commitsSearched"`
+	Past
 }
 
 func contractPage(c *call) (any, error) {
@@ -138,7 +152,82 @@ func contractPage(c *call) (any, error) {
 	}
 	out := &ContractAnswer{ContractPage: *p}
 	var err error
-	out.Commits, out.Looked, err = c.commits(recent, map[string]bool{p.Name: true})
+	out.Past, err = c.past(map[string]bool{p.Name: true}, p.Contract.Spec.Intent.Path)
+	return out, err
+}
+
+// FlavorAnswer is a flavor's page with its past.
+type FlavorAnswer struct {
+	view.FlavorPage
+	Past
+}
+
+func flavorPage(c *call) (any, error) {
+	provider, name := c.PathValue("provider"), c.PathValue("name")
+	p := c.model.Flavor(c.sight, provider, name)
+	if p == nil {
+		return found(p, "flavor")
+	}
+	out := &FlavorAnswer{FlavorPage: *p}
+	var err error
+	out.Past, err = c.past(c.model.Named(func(r *view.ContractRow) bool { return r.Provider == provider && r.Flavor == name }), "flavors/"+provider, "prices")
+	return out, err
+}
+
+// ProviderAnswer is a cluster's page with its past.
+type ProviderAnswer struct {
+	view.ProviderPage
+	Past
+}
+
+func providerPage(c *call) (any, error) {
+	name := c.PathValue("name")
+	p := c.model.Provider(c.sight, name)
+	if p == nil {
+		return found(p, "cluster")
+	}
+	out := &ProviderAnswer{ProviderPage: *p}
+	var err error
+	out.Past, err = c.past(c.model.Named(func(r *view.ContractRow) bool { return r.Provider == name || r.Consumer == name }), "clusters/"+name+".yaml", "flavors/"+name, "overlays/"+name)
+	return out, err
+}
+
+// calendarSize is how many flavors a page of the calendar has.
+const calendarSize = 25
+
+// PeeringAnswer is a pair of clusters with its past.
+type PeeringAnswer struct {
+	view.PeeringPage
+	Past
+}
+
+func peeringPage(c *call) (any, error) {
+	consumer, provider := c.PathValue("consumer"), c.PathValue("provider")
+	p := c.model.Peering(c.sight, consumer, provider)
+	if p == nil {
+		return nil, notFound("No contract that is shown to you needs this pair of clusters.")
+	}
+	out := &PeeringAnswer{PeeringPage: *p}
+	var err error
+	out.Past, err = c.past(c.model.Named(func(r *view.ContractRow) bool { return r.Consumer == consumer && r.Provider == provider }), "clusters/"+consumer+".yaml", "clusters/"+provider+".yaml")
+	return out, err
+}
+
+// TenantAnswer is a tenant's page with its past.
+type TenantAnswer struct {
+	view.TenantPage
+	Past
+}
+
+func tenantPage(c *call) (any, error) {
+	name := c.PathValue("name")
+	p := c.model.Tenant(c.sight, name)
+	if p == nil {
+		return found(p, "tenant")
+	}
+	out := &TenantAnswer{TenantPage: *p}
+	var err error
+	out.Past, err = c.past(c.model.Named(func(r *view.ContractRow) bool { return r.Tenant == name }), "tenants/"+name+".yaml", "intents/"+name)
 	return out, err
 }
 

@@ -23,12 +23,14 @@ type document struct {
 	Title  string
 	Nav    string
 	Head   view.Head
-	Viewer string
+	Viewer view.Viewer
 	All    bool
-	Query  view.Query
-	Path   string
-	JSON   string
-	Data   any
+	// Outside: who looks is not let in.
+	Outside bool
+	Query   view.Query
+	Path    string
+	JSON    string
+	Data    any
 }
 
 // renderer writes pages.
@@ -38,7 +40,7 @@ type renderer struct {
 
 // newRenderer parses the templates, which are part of the program: a mistake in one is
 // the program's own.
-func newRenderer() *renderer {
+func newRenderer(commitPage func(string) string) *renderer {
 	r := &renderer{pages: map[string]*template.Template{}}
 	assets := map[string]string{}
 	entries, err := files.ReadDir("assets")
@@ -48,9 +50,12 @@ func newRenderer() *renderer {
 		must(err)
 		assets[e.Name()] = Root + "/assets/" + e.Name() + "?v=" + digestOf(b)
 	}
-	base := template.New("").Funcs(funcs).Funcs(template.FuncMap{"asset": func(name string) string { return assets[name] }})
+	if commitPage == nil {
+		commitPage = func(string) string { return "" }
+	}
+	base := template.New("").Funcs(funcs).Funcs(template.FuncMap{"asset": func(name string) string { return assets[name] }, "commitpage": commitPage})
 	base = template.Must(base.ParseFS(files, "templates/layout.html", "templates/parts.html"))
-	names := map[string]bool{"error": true}
+	names := map[string]bool{"error": true, "message": true}
 	for i := range pages {
 		names[pages[i].template] = true
 	}
@@ -147,7 +152,7 @@ type block string
 var funcs = template.FuncMap{
 	"line": line, "lines": func(s string) block { return block(s) },
 	"money": money, "price": price, "amount": amount, "age": age, "ago": ago, "until": until, "instant": instant, "day": day,
-	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "link": link, "short": short, "percent": percent,
+	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "calendar": calendarChart, "windows": windowsChart, "link": link, "short": short, "percent": percent,
 	"page": pageOf, "with": withQuery, "list": func(s ...string) []string { return s }, "join": strings.Join,
 	"memory": func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.Memory) },
 	"cpu":    func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.CPU) },
@@ -313,11 +318,11 @@ type condition struct {
 
 // classes of the states of intents, contracts, offers and clusters.
 var classes = map[string]string{
-	"Active": "good", "Placed": "good", "Fresh": "good", "Ready": "good", "Current": "good", "fits": "good", "chosen": "good", "yes": "good", "present": "good",
-	"Reserved": "wait", "Peering": "wait", "Queued": "wait", "New": "wait", "Releasing": "wait", "Draining": "wait", "unknown": "wait",
-	"Degraded": "bad", "Refused": "bad", "Lost": "bad", "Failed": "bad", "Preempted": "bad", "error": "bad", "no": "bad",
+	"Active": "good", "Placed": "good", "Fresh": "good", "Ready": "good", "Current": "good", "fits": "good", "chosen": "good", "yes": "good", "present": "good", "Verified": "good",
+	"Reserved": "wait", "Peering": "wait", "Queued": "wait", "New": "wait", "Releasing": "wait", "Draining": "wait", "unknown": "wait", "NotJudged": "wait",
+	"Degraded": "bad", "Refused": "bad", "Lost": "bad", "Failed": "bad", "Preempted": "bad", "error": "bad", "no": "bad", "Violates": "bad",
 	"Silent": "warn", "Frozen": "warn", "Suspended": "warn", "Unreported": "warn", "Elsewhere": "warn", "Expiring": "warn", "warning": "warn", "Withdrawn": "warn",
-	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet",
+	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet", "TakenAsItIs": "quiet",
 }
 
 var shapes = map[string]string{"good": "●", "wait": "◐", "warn": "▲", "bad": "■", "quiet": "○"}

@@ -20,6 +20,10 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
+	"github.com/fleetbroker/fleetbroker/internal/ui/changes"
+	"github.com/fleetbroker/fleetbroker/internal/ui/judge"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
@@ -36,8 +40,14 @@ type Options struct {
 	State func() *view.Snapshot
 	// Viewer is who sent a request.
 	Viewer func(*http.Request) view.Viewer
-	// History of the ledger; nil shows none.
+	// History of the fleet repo; nil shows none.
 	History History
+	// Audited is the fleet repo as the audit reads it; nil audits nothing. Root is the trust
+	// root that it is held to; nil for what the repository says of itself.
+	Audited judge.Repo
+	Root    *trust.Root
+	// CommitPage is the address of a commit's page on the forge, "" for none; may be nil.
+	CommitPage func(commit string) string
 	// Stopping is closed when the port that serves a request is about to close; may be
 	// nil.
 	Stopping func(context.Context) <-chan struct{}
@@ -51,6 +61,8 @@ type UI struct {
 	mux     *http.ServeMux
 	pages   *renderer
 	history *history
+	files   *changes.Follower
+	judge   *judge.Judge
 	offers  *offers
 	streams *streams
 
@@ -72,7 +84,13 @@ var files embed.FS
 // New makes the handler. Its templates are part of the program, so that it cannot fail.
 func New(o Options) *UI {
 	u := &UI{opts: o, mux: http.NewServeMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams()}
-	u.pages = newRenderer()
+	if o.History != nil {
+		u.files = changes.New(o.History)
+	}
+	if o.Audited != nil {
+		u.judge = judge.New(judge.Options{Repo: o.Audited, Base: audit.Options{Root: o.Root}, Now: o.Now, Log: o.Log})
+	}
+	u.pages = newRenderer(o.CommitPage)
 	for i := range pages {
 		p := &pages[i]
 		u.mux.Handle("GET "+Root+p.path, u.page(p))
@@ -90,9 +108,32 @@ func New(o Options) *UI {
 // policy lets a page load what this handler serves, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+// Message is a page of words, for who is not let in yet.
+type Message struct {
+	Status      int
+	Title, Text string
+	// Link that goes on, with its words; "" for none.
+	Link, Words string
+}
+
+// Say writes a message.
+func (u *UI) Say(w http.ResponseWriter, r *http.Request, m Message) {
+	secure(w.Header())
+	u.pages.write(w, m.Status, "message", &document{Title: m.Title, Path: r.URL.Path, Outside: true, Data: m}, u.opts.Log)
+}
+
 // ServeHTTP answers for Root, APIRoot and everything below them.
 func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+	secure(w.Header())
+	if _, pattern := u.mux.Handler(r); pattern == "" {
+		u.refuse(w, r, notFound("there is no such page"))
+		return
+	}
+	u.mux.ServeHTTP(w, r)
+}
+
+// secure has browsers load the page's own files alone, and keep nothing.
+func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -100,11 +141,6 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Authorization, Cookie")
-	if _, pattern := u.mux.Handler(r); pattern == "" {
-		u.refuse(w, r, notFound("there is no such page"))
-		return
-	}
-	u.mux.ServeHTTP(w, r)
 }
 
 // Changed says that a round is over. It never blocks, and costs nothing while nobody
@@ -253,7 +289,7 @@ func (u *UI) page(p *page) http.Handler {
 			u.refuse(w, r, err)
 			return
 		}
-		u.pages.write(w, http.StatusOK, p.template, &document{Title: p.title(c), Nav: p.nav, Head: c.model.Head(c.sight), Viewer: c.who.Name, All: c.sight.All(), Query: c.query, Path: r.URL.Path, JSON: jsonOf(r.URL), Data: data}, u.opts.Log)
+		u.pages.write(w, http.StatusOK, p.template, &document{Title: p.title(c), Nav: p.nav, Head: c.model.Head(c.sight), Viewer: c.who, All: c.sight.All(), Query: c.query, Path: r.URL.Path, JSON: jsonOf(r.URL), Data: data}, u.opts.Log)
 	})
 }
 
@@ -317,7 +353,7 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		writeJSON(w, p.status, wire.Error{Error: escape.Reason(p.text), Reason: p.reason})
 		return
 	}
-	u.pages.write(w, p.status, "error", &document{Title: http.StatusText(p.status), Viewer: u.opts.Viewer(r).Name, Path: r.URL.Path, Data: p.text}, u.opts.Log)
+	u.pages.write(w, p.status, "error", &document{Title: http.StatusText(p.status), Viewer: u.opts.Viewer(r), Path: r.URL.Path, Data: p.text}, u.opts.Log)
 }
 
 // asset serves a file of the program. Its address has its digest, so that it never

@@ -33,7 +33,7 @@ func contractOf(t testing.TB, b *plantest.Builder, intent string) string {
 func paths(t testing.TB, b *plantest.Builder) []string {
 	return []string{
 		"/", "/intents", "/intents/vision/train", "/intents/nlp/giant", "/intents/nlp/giant/offers", "/queue", "/contracts", "/contracts?state=all", "/contracts/" + contractOf(t, b, "vision/train"),
-		"/flavors", "/flavors/paris/h100-pool", "/providers", "/providers/paris", "/providers/rome", "/tenants", "/tenants/vision", "/tenants/nlp", "/peerings", "/cost", "/cost?by=month", "/cost?by=contract&month=all", "/commits",
+		"/flavors", "/flavors/paris/h100-pool", "/providers", "/providers/paris", "/providers/rome", "/tenants", "/tenants/vision", "/tenants/nlp", "/peerings", "/peerings/rome/paris", "/calendar", "/calendar?days=90&q=paris", "/cost", "/cost?by=label:team", "/cost?by=month", "/cost?by=contract&month=all", "/commits", "/audit",
 	}
 }
 
@@ -125,7 +125,7 @@ func TestBadQueries(t *testing.T) {
 	d := newDaemon(t)
 	d.show(small())
 	for path, want := range map[string]string{
-		"/ui/contracts?page=0": "page", "/ui/contracts?size=1001": "size", "/ui/contracts?page=x": "page", "/api/ui/cost?by=colour": "by",
+		"/ui/contracts?page=0": "page", "/ui/contracts?size=1001": "size", "/ui/contracts?page=x": "page", "/api/ui/cost?by=colour": "by", "/api/ui/cost?by=label:": "by", "/ui/calendar?days=400": "days", "/ui/calendar?days=-1": "days",
 		"/api/ui/intents?q=" + strings.Repeat("a", 201): "q",
 	} {
 		if w := d.get(t, path); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
@@ -144,6 +144,7 @@ func TestHostileTexts(t *testing.T) {
 	for i, text := range texts {
 		if i%7 == 0 { // a commit message has its trailers
 			d.commit(text+"\n\nContract: "+name+" Active -> Degraded\n", text, plantest.Start.Time)
+			d.input(text, text, plantest.Start.Time, map[string]string{"intents/vision/train.yaml": fmt.Sprint(i), "tenants/vision.yaml": fmt.Sprint(i)})
 		}
 	}
 	all := strings.Join(texts, " ")
@@ -227,8 +228,8 @@ func TestSight(t *testing.T) {
 		never  []string
 		refuse []string
 	}{
-		{"vision", view.Viewer{Name: "ada", Groups: []string{"other", "team-vision"}}, []string{vision}, []string{nlp, "nlp/", "nlp-", "giant"}, []string{"/intents/nlp/giant", "/intents/nlp/giant/offers", "/tenants/nlp", "/contracts/" + nlp}},
-		{"none", view.Viewer{Name: "eve", Groups: []string{"team"}}, nil, []string{vision, nlp, "vision", "nlp", "giant"}, []string{"/intents/nlp/giant", "/intents/vision/train", "/tenants/vision", "/contracts/" + vision}},
+		{"vision", view.Viewer{Name: "ada", Groups: []string{"other", "team-vision"}}, []string{vision}, []string{nlp, "nlp/", "nlp-", "giant", "nlp and vision", "Mallory"}, []string{"/intents/nlp/giant", "/intents/nlp/giant/offers", "/peerings/rome/berlin", "/tenants/nlp", "/contracts/" + nlp}},
+		{"none", view.Viewer{Name: "eve", Groups: []string{"team"}}, nil, []string{vision, nlp, "vision", "nlp", "giant"}, []string{"/intents/nlp/giant", "/intents/vision/train", "/peerings/rome/paris", "/tenants/vision", "/contracts/" + vision}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -267,6 +268,71 @@ func TestSight(t *testing.T) {
 				t.Error("the page does not say that it shows totals only")
 			}
 		})
+	}
+}
+
+// TestFileHistory: a page tells who changed the files behind it, with a link to the commit;
+// words that may be about other tenants are for who sees all.
+func TestFileHistory(t *testing.T) {
+	d, b := newDaemon(t), small()
+	d.history(b)
+	d.show(b)
+	train := contractOf(t, b, "vision/train")
+	history := func(path string) string {
+		t.Helper()
+		var got struct {
+			Data struct{ Files []ui.FileHistory }
+		}
+		for until := time.Now().Add(10 * time.Second); time.Now().Before(until); <-time.After(5 * time.Millisecond) {
+			w := d.get(t, "/api/ui"+path)
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatalf("%s: %v\n%s", path, err, w.Body)
+			}
+			done := true
+			for _, f := range got.Data.Files {
+				done = done && f.Complete
+			}
+			if done && len(got.Data.Files) > 0 {
+				break
+			}
+		}
+		out := ""
+		for _, f := range got.Data.Files {
+			out += f.Path + ":"
+			for _, c := range f.Changes {
+				out += fmt.Sprintf(" [%s %s: %s]", c.What, c.Author, c.Subject)
+			}
+			out += fmt.Sprintf(" of %d\n", f.Searched)
+		}
+		return out
+	}
+	trained := "intents/vision/train.yaml: [changed Mallory: nlp and vision ask for more] [added Ada: vision trains] of 4\n"
+	for path, want := range map[string]string{
+		"/intents/vision/train": trained, "/contracts/" + train: trained,
+		"/tenants/vision":          "tenants/vision.yaml: [changed Bo: vision's quota] [added Bo: A fleet] of 4\nintents/vision: [changed Mallory: nlp and vision ask for more] [added Ada: vision trains] of 4\n",
+		"/providers/paris":         "clusters/paris.yaml: [added Bo: A fleet] of 4\nflavors/paris: [added Bo: A fleet] of 4\n",
+		"/flavors/paris/h100-pool": "flavors/paris: [added Bo: A fleet] of 4\nprices: [added Bo: A fleet] of 4\n",
+	} {
+		if got := history(path); got != want {
+			t.Errorf("%s: got\n%swant\n%s", path, got, want)
+		}
+		text := d.get(t, "/ui"+path).Body.String()
+		if !strings.Contains(text, `href="https://git.example.org/acme/fleet/commit/`) || !strings.Contains(text, "Who changed its files") {
+			t.Errorf("%s does not link to the commits", path)
+		}
+	}
+	d.look(view.Viewer{Groups: []string{"team-vision"}})
+	if got, want := history("/intents/vision/train"), "intents/vision/train.yaml: [changed : changes other files too] [added Ada: vision trains] of 4\n"; got != want {
+		t.Errorf("a member: got\n%swant\n%s", got, want)
+	}
+	var flavor struct{ Data ui.FlavorAnswer }
+	d.look(view.Viewer{All: true})
+	if err := json.Unmarshal(d.get(t, "/api/ui/flavors/paris/h100-pool").Body.Bytes(), &flavor); err != nil || len(flavor.Data.Commits) == 0 || !flavor.Data.Commits[0].Touches(map[string]bool{train: true}) {
+		t.Errorf("the flavor's commits: %v, %+v", err, flavor.Data.Commits)
+	}
+	d.look(view.Viewer{})
+	if text := d.get(t, "/ui/flavors/paris/h100-pool").Body.String(); strings.Contains(text, train) || strings.Contains(text, "A fleet") {
+		t.Error("who sees totals only sees commits of tenants, or words about them")
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 type daemon struct {
 	*reconciler.Reconciler
 	market *market.Market
+	repo   *gitrepo.Repo
 	// committed is what write-backs took.
 	committed []time.Duration
 }
@@ -47,6 +48,7 @@ func start(tb testing.TB, p *place) *daemon {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = r.Close() })
+	d.repo = r
 	d.market = market.New(market.Options{Now: time.Now})
 	deliverer := delivery.New(delivery.Options{Access: access.Kubeconfigs{Dir: tb.TempDir()}, Confirm: nil})
 	tb.Cleanup(deliverer.Close)

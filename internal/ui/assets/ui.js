@@ -50,6 +50,7 @@
     busy = true;
     fetch(location.href, { headers: { Accept: 'text/html' }, credentials: 'same-origin', cache: 'no-store' })
       .then(function (r) {
+        if (r.status === 401) { location.reload(); } // the session is over
         if (!r.ok) { throw new Error(String(r.status)); }
         return r.text();
       })

@@ -30,6 +30,7 @@ type ContractRow struct {
 	Expiring bool          `json:"expiring,omitempty"`
 
 	ahead v1alpha1.Decimal // what it will cost until the month or its term ends
+	cpu   int64            // milli-CPU
 }
 
 // contractRow is a contract's row.
@@ -41,7 +42,7 @@ func (m *Model) contractRow(c *v1alpha1.Contract) ContractRow {
 			Phase: c.Status.Phase, Reason: c.Status.Reason, Message: c.Status.Message, Since: c.Status.Since,
 		},
 		Hourly: m.Hourly(c), Currency: m.Currency(), Class: c.Spec.Price.Class, Start: c.Spec.Term.Start, End: c.Spec.Term.End,
-		Expiring: ledger.Expiring(c, m.Now), ahead: m.ahead(c),
+		Expiring: ledger.Expiring(c, m.Now), ahead: m.ahead(c), cpu: c.Spec.Resources[v1alpha1.CPU].Int64(),
 	}
 	if now := m.states[r.Name]; now != nil {
 		r.ContractState = *now
@@ -92,6 +93,17 @@ func (m *Model) Contracts(s Sight, q Query) List[ContractRow] {
 	})
 }
 
+// Named are the names of the contracts that match, of all that are in the ledger's tree.
+func (m *Model) Named(match func(*ContractRow) bool) map[string]bool {
+	out := map[string]bool{}
+	for i := range m.contracts {
+		if match(&m.contracts[i]) {
+			out[m.contracts[i].Name] = true
+		}
+	}
+	return out
+}
+
 // ContractPage is everything about one contract.
 type ContractPage struct {
 	ContractRow
@@ -102,6 +114,8 @@ type ContractPage struct {
 	// month or its term ends, both in the currency of its price.
 	Accrued v1alpha1.Decimal `json:"accrued"`
 	Ahead   v1alpha1.Decimal `json:"ahead"`
+	// Breach is how it breaks its intent's sla at present, "" when it does not.
+	Breach string `json:"slaBreach,omitempty"`
 	// Rejected are the offers that were not considered further, by requirement.
 	Rejected []Count `json:"rejected,omitempty"`
 	// Terms of the score.
@@ -161,6 +175,7 @@ func (m *Model) Contract(s Sight, name string) *ContractPage {
 		return nil
 	}
 	p := &ContractPage{ContractRow: m.contractRow(c), Contract: c, Accrued: m.Books.Accrued(c, m.Now), Rejected: Counts(c.Decision.Rejected)}
+	_, p.Breach = m.breach(&p.ContractRow)
 	if c.Status.Phase.Charged() {
 		p.Ahead = m.Books.HoldMonthly(c, m.Now)
 	}

@@ -61,8 +61,10 @@ type CostRow struct {
 
 // CostPage is costs added up.
 type CostPage struct {
-	// By is tenant, intent, provider, month or contract.
+	// By is tenant, intent, provider, month, contract or label:KEY.
 	By string `json:"by"`
+	// Labels of intents that costs can be added up by, as label:KEY.
+	Labels []string `json:"labels,omitempty"`
 	// Month that is counted, "" for all. Months are those that have costs, newest first.
 	Month  string   `json:"month,omitempty"`
 	Months []string `json:"months"`
@@ -71,21 +73,70 @@ type CostPage struct {
 	Total CostRow       `json:"total"`
 }
 
-// CostKeys are what costs can be added up by.
+// CostKeys are what costs can be added up by, besides LabelPrefix with a label of intents.
 var CostKeys = []string{"tenant", "intent", "provider", "month", "contract"}
 
-func (l *costLine) key(by string) string {
+// LabelPrefix comes before the label of intents that costs are added up by.
+const LabelPrefix = "label:"
+
+// Names of costs that no value of a label has.
+const (
+	noLabel  = "(without the label)"
+	noIntent = "(intent is gone)"
+	maxKeys  = 50
+)
+
+// labelled is the value of a label that a line's intent has now.
+func (m *Model) labelled(l *costLine, label string) string {
+	it := m.Fleet.Intent(l.tenant, l.intent)
+	switch {
+	case it == nil:
+		return noIntent
+	case it.Metadata.Labels[label] == "":
+		return noLabel
+	}
+	return it.Metadata.Labels[label]
+}
+
+// labelKeys are the labels of intents that are seen, the first ones by name.
+func (m *Model) labelKeys(s Sight) []string {
+	keys := map[string]bool{}
+	for _, it := range m.Fleet.Intents {
+		if s.Of(it.Metadata.Namespace) {
+			for k := range it.Metadata.Labels {
+				keys[LabelPrefix+k] = true
+			}
+		}
+	}
+	out := sortedNames(keys)
+	return out[:min(len(out), maxKeys)]
+}
+
+// keys is what lines are added to.
+func (m *Model) keys(by string) func(*costLine) string {
+	if label, ok := strings.CutPrefix(by, LabelPrefix); ok {
+		known := map[[2]string]string{}
+		return func(l *costLine) string {
+			key := [2]string{l.tenant, l.intent}
+			value, ok := known[key]
+			if !ok {
+				value = m.labelled(l, label)
+				known[key] = value
+			}
+			return value
+		}
+	}
 	switch by {
 	case "intent":
-		return l.tenant + "/" + l.intent
+		return func(l *costLine) string { return l.tenant + "/" + l.intent }
 	case "provider":
-		return l.provider
+		return func(l *costLine) string { return l.provider }
 	case "month":
-		return l.month
+		return func(l *costLine) string { return l.month }
 	case "contract":
-		return l.contract
+		return func(l *costLine) string { return l.contract }
 	}
-	return l.tenant
+	return func(l *costLine) string { return l.tenant }
 }
 
 // AllMonths in Query.Month counts all months.
@@ -94,9 +145,9 @@ const AllMonths = "all"
 // Cost adds up what is seen: of the present month unless the query names another, all or
 // asks for months. Who sees no tenant gets the total alone.
 func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
-	p := CostPage{By: cmp.Or(q.By, "tenant"), Month: q.Month, Months: []string{}}
-	if !slices.Contains(CostKeys, p.By) {
-		return p, fmt.Errorf("by: %.20q is not one of %s", q.By, strings.Join(CostKeys, ", "))
+	p := CostPage{By: cmp.Or(q.By, "tenant"), Month: q.Month, Months: []string{}, Labels: m.labelKeys(s)}
+	if label, ok := strings.CutPrefix(p.By, LabelPrefix); !slices.Contains(CostKeys, p.By) && (!ok || label == "" || len(label) > maxWords) {
+		return p, fmt.Errorf("by: %.20q is not one of %s, %sKEY", q.By, strings.Join(CostKeys, ", "), LabelPrefix)
 	}
 	this := m.Books.Month(m.Now)
 	switch {
@@ -106,7 +157,7 @@ func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
 		p.Month = ""
 	}
 	months, rows, open := map[string]bool{this: true}, map[string]*CostRow{}, s.None()
-	lines := m.costs()
+	lines, key := m.costs(), m.keys(p.By)
 	for i := range lines {
 		l := &lines[i]
 		if !open && !s.Of(l.tenant) {
@@ -116,17 +167,21 @@ func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
 		if p.Month != "" && l.month != p.Month {
 			continue
 		}
-		r := rows[l.key(p.By)]
+		name := key(l)
+		r := rows[name]
 		if r == nil {
-			r = &CostRow{Name: l.key(p.By)}
-			rows[r.Name] = r
+			r = &CostRow{Name: name}
+			rows[name] = r
 		}
-		for _, into := range []*CostRow{r, &p.Total} {
-			into.add(l)
-		}
+		r.add(l)
 	}
+	for _, r := range rows {
+		r.Saved = r.List.Sub(r.Cost)
+		p.Total.Cost, p.Total.List, p.Total.Missing = p.Total.Cost.Add(r.Cost), p.Total.List.Add(r.List), p.Total.Missing+r.Missing
+	}
+	p.Total.Saved = p.Total.List.Sub(p.Total.Cost)
 	if p.Month == this {
-		m.addAhead(s, p.By, rows, &p.Total)
+		m.addAhead(s, key, rows, &p.Total)
 	}
 	p.Months = sortedNames(months)
 	slices.Reverse(p.Months)
@@ -143,30 +198,30 @@ func (r *CostRow) add(l *costLine) {
 		return
 	}
 	r.Cost, r.List = r.Cost.Add(l.amount), r.List.Add(l.list)
-	r.Saved = r.List.Sub(r.Cost)
 }
 
 // addAhead adds what the contracts that are seen will cost this month.
-func (m *Model) addAhead(s Sight, by string, rows map[string]*CostRow, total *CostRow) {
+func (m *Model) addAhead(s Sight, key func(*costLine) string, rows map[string]*CostRow, total *CostRow) {
+	sums := map[string]v1alpha1.Decimal{}
 	for i := range m.contracts {
 		c := &m.contracts[i]
 		if !c.Phase.Charged() || !s.None() && !s.Of(c.Tenant) {
 			continue
 		}
-		l := costLine{tenant: c.Tenant, intent: c.Intent, provider: c.Provider, contract: c.Name, month: m.Books.Month(m.Now)}
-		ahead := c.ahead
-		into := []*CostRow{total}
-		if r := rows[l.key(by)]; r != nil {
-			into = append(into, r)
-		}
-		for _, r := range into {
-			sum := ahead
-			if r.Ahead != nil {
-				sum = sum.Add(*r.Ahead)
-			}
+		name := key(&costLine{tenant: c.Tenant, intent: c.Intent, provider: c.Provider, contract: c.Name, month: m.Books.Month(m.Now)})
+		sums[name] = sums[name].Add(c.ahead)
+	}
+	if len(sums) == 0 {
+		return
+	}
+	all := v1alpha1.Zero
+	for name, sum := range sums {
+		all = all.Add(sum)
+		if r := rows[name]; r != nil {
 			r.Ahead = &sum
 		}
 	}
+	total.Ahead = &all
 }
 
 // sortedRows are months with the newest first, all else with the most expensive first.

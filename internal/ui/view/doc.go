@@ -7,7 +7,9 @@
 //	model.go      the rows of all lists, made once for a snapshot
 //	query.go      which part of a list is wanted
 //	fleet.go, intents.go, contracts.go, providers.go, flavors.go,
-//	tenants.go, peerings.go, queue.go, cost.go, commits.go   one page each
+//	tenants.go, queue.go, cost.go, commits.go, calendar.go   one page each
+//	levels.go     figures of the whole fleet, for metrics
+//	sla.go        which contracts break their intent's sla now
 //
 // Invariants:
 //   - Nothing is invented: a figure that is not known is absent in JSON and empty on a

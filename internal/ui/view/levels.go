@@ -28,6 +28,8 @@ type Levels struct {
 	// Hourly is what all contracts cost, in Currency.
 	Hourly   v1alpha1.Decimal
 	Currency string
+	// Breaches are contracts that break their intent's sla at present, by kind.
+	Breaches map[string]int
 	// Deaf: too few providers report to decide.
 	Deaf bool
 }
@@ -36,7 +38,7 @@ type Levels struct {
 func (m *Model) Levels() Levels {
 	l := Levels{
 		Intents: map[[2]string]int{}, Providers: map[string]int{}, GPUs: map[string]Share{},
-		Hourly: m.money().Hourly, Currency: m.Currency(), Deaf: m.snap.World.Deaf,
+		Breaches: m.breaches(), Hourly: m.money().Hourly, Currency: m.Currency(), Deaf: m.snap.World.Deaf,
 	}
 	for i := range m.intents {
 		r := &m.intents[i]

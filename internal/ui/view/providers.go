@@ -186,6 +186,53 @@ func (m *Model) Provider(s Sight, name string) *ProviderPage {
 	return p
 }
 
+// PeeringPage is everything about one pair of clusters.
+type PeeringPage struct {
+	// Peering of the contracts that are seen.
+	Peering
+
+	// ConsumerState and ProviderState are the clusters'.
+	ConsumerState string `json:"consumerState"`
+	ProviderState string `json:"providerState"`
+	// Messages are what the consumer cluster shows to be wrong with the pair.
+	Messages []string          `json:"messages,omitempty"`
+	Held     List[ContractRow] `json:"held"`
+}
+
+// Peering is a pair's page; nil when no contract between both is seen.
+func (m *Model) Peering(s Sight, consumer, provider string) *PeeringPage {
+	p := &PeeringPage{Peering: Peering{Consumer: consumer, Provider: provider, Currency: m.Currency()}, Held: m.Contracts(s, Query{Consumer: consumer, Provider: provider, Page: 1})}
+	if p.Held.Total == 0 {
+		return nil
+	}
+	for i := range m.contracts {
+		c := &m.contracts[i]
+		if !c.Held || c.Consumer != consumer || c.Provider != provider || !s.Of(c.Tenant) {
+			continue
+		}
+		p.Contracts++
+		if c.Phase == v1alpha1.PhaseActive {
+			p.Active++
+		}
+		p.GPUs += c.GPUs
+		if c.Phase.Charged() {
+			p.Hourly = p.Hourly.Add(c.Hourly)
+		}
+		if text := m.snap.World.Observed.Of(c.Name).Consumer.PeeringMessage; text != "" && len(p.Messages) < 8 && !slices.Contains(p.Messages, text) {
+			p.Messages = append(p.Messages, text)
+		}
+	}
+	for i := range m.providers {
+		switch r := &m.providers[i]; r.Name {
+		case consumer:
+			p.ConsumerState = r.State
+		case provider:
+			p.ProviderState = r.State
+		}
+	}
+	return p
+}
+
 // PeeringsOf is a page of the peerings, for those who see all.
 func (m *Model) PeeringsOf(s Sight, q Query) List[Peering] {
 	text := strings.ToLower(q.Text)

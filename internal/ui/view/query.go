@@ -12,6 +12,7 @@ const (
 	defaultSize = 50
 	maxSize     = 1000
 	maxWords    = 200 // bytes of a search
+	maxDays     = 366
 )
 
 // Query says which part of a list is wanted.
@@ -24,6 +25,8 @@ type Query struct {
 	By, Month string
 	// Tenant, Provider and Consumer that rows belong to.
 	Tenant, Provider, Consumer string
+	// Days of a calendar; 0 for its default.
+	Days int
 	// Page from 1, and how many rows it has.
 	Page, Size int
 }
@@ -42,7 +45,7 @@ func ParseQuery(v url.Values) (Query, error) {
 		name string
 		into *int
 		most int
-	}{{"page", &q.Page, 1 << 20}, {"size", &q.Size, maxSize}} {
+	}{{"page", &q.Page, 1 << 20}, {"size", &q.Size, maxSize}, {"days", &q.Days, maxDays}} {
 		text := v.Get(n.name)
 		if text == "" {
 			continue
@@ -63,6 +66,9 @@ func (q Query) Values() url.Values {
 		if text != "" {
 			v.Set(name, text)
 		}
+	}
+	if q.Days != 0 {
+		v.Set("days", strconv.Itoa(q.Days))
 	}
 	if q.Size != defaultSize {
 		v.Set("size", strconv.Itoa(q.Size))

@@ -44,12 +44,29 @@ type Notice struct {
 
 // Viewer is who looks. The zero Viewer sees totals only.
 type Viewer struct {
-	// Name as the page shows it, and by which streams are counted.
+	// Name as the page shows it.
 	Name string
+	// Identity is nobody else's: streams and jobs are counted by it.
+	Identity string
+	// SignedIn: by a session, which the page offers to end.
+	SignedIn bool
 	// All: every tenant is seen.
 	All bool
 	// Groups that the viewer is a member of. Tenants list groups as members.
 	Groups []string
+}
+
+// Listed reports whether any tenant of a fleet lists a group; nil lists none.
+func Listed(f *fleet.Fleet, group string) bool {
+	if f == nil {
+		return false
+	}
+	for _, t := range f.Tenants {
+		if slices.Contains(t.Spec.Members, group) {
+			return true
+		}
+	}
+	return false
 }
 
 // Sight is what a viewer sees of one fleet.

@@ -1,0 +1,63 @@
+package ui
+
+import (
+	"path"
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/ui/changes"
+)
+
+// FileHistory is who changed a file or directory of the fleet repo, and when.
+type FileHistory struct {
+	Path    string           `json:"path"`
+	Changes []changes.Change `json:"changes"`
+	// Searched is among how many commits, Complete that there are no more.
+	Searched int  `json:"commitsSearched"`
+	Complete bool `json:"complete"`
+}
+
+// filesMoment is how long a page waits for the histories of its files.
+const filesMoment = 20 * time.Millisecond
+
+// kustomizations are files that say what of their directory counts.
+var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// filesOf are the histories of paths, without those that never had anything.
+func (c *call) filesOf(paths ...string) []FileHistory {
+	out := []FileHistory{}
+	if c.ui.files == nil {
+		return out
+	}
+	until := time.Now().Add(filesMoment)
+	for _, p := range paths {
+		if slices.Contains(kustomizations, path.Base(p)) {
+			p = path.Dir(p)
+		}
+		head := c.model.Snapshot().Inputs
+		if fleet.IsGenerated(p) {
+			head = c.model.Snapshot().Ledger
+		}
+		h, err := c.ui.files.Of(head, p, time.Until(until))
+		if err != nil {
+			c.ui.opts.Log.Warn("the history of a file cannot be shown", "path", p, "error", err)
+			continue // a page without it is better than none
+		}
+		if h.Complete && len(h.Changes) == 0 || h.Searched == 0 {
+			continue
+		}
+		f := FileHistory{Path: p, Changes: []changes.Change{}, Searched: h.Searched, Complete: h.Complete}
+		for _, k := range h.Changes[:min(len(h.Changes), recent)] {
+			if !c.sight.All() {
+				k.Merge, k.MergeHash = "", ""
+				if !k.Alone { // its words may be about other tenants
+					k.Subject, k.Author = "changes other files too", ""
+				}
+			}
+			f.Changes = append(f.Changes, k)
+		}
+		out = append(out, f)
+	}
+	return out
+}

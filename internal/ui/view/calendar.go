@@ -1,0 +1,193 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+)
+
+// CalendarPage is what is sold when: the terms of contracts by flavor, and when intents
+// with windows want capacity.
+type CalendarPage struct {
+	// From is now, To so many days later.
+	From v1alpha1.Time `json:"from"`
+	To   v1alpha1.Time `json:"to"`
+	Days int           `json:"days"`
+
+	Rows List[CalendarRow] `json:"rows"`
+	// Windows of intents that are seen, of WindowsTotal intents that have some.
+	Windows      []CalendarWindow `json:"windows,omitempty"`
+	WindowsTotal int              `json:"windowsTotal"`
+}
+
+// CalendarRow is one flavor's.
+type CalendarRow struct {
+	Provider string `json:"provider"`
+	Flavor   string `json:"flavor"`
+	Model    string `json:"model,omitempty"`
+	// Resource that is counted: gpu in units, or cpu in milli-CPU where there are none.
+	Resource string `json:"resource"`
+	// Capacity, and what of it is Used by the provider's own pods now.
+	Capacity int64 `json:"capacity"`
+	Used     int64 `json:"used"`
+	// Steps are what contracts hold from a time on, by the terms agreed so far.
+	Steps []CalendarStep `json:"steps"`
+	// Terms that end within the days, of contracts that are seen, the first to end first.
+	Terms []CalendarTerm `json:"terms,omitempty"`
+}
+
+// CalendarStep is what is held from a time on.
+type CalendarStep struct {
+	At   v1alpha1.Time `json:"at"`
+	Held int64         `json:"held"`
+}
+
+// CalendarTerm is a contract's.
+type CalendarTerm struct {
+	Contract string        `json:"contract"`
+	Tenant   string        `json:"tenant"`
+	Intent   string        `json:"intent"`
+	Amount   int64         `json:"amount"`
+	Start    v1alpha1.Time `json:"start"`
+	End      v1alpha1.Time `json:"end"`
+}
+
+// CalendarWindow is when an intent wants capacity.
+type CalendarWindow struct {
+	Tenant string `json:"tenant"`
+	Intent string `json:"intent"`
+	// Spans within the days, in order.
+	Spans []Span `json:"spans"`
+}
+
+// Span of time.
+type Span struct {
+	From v1alpha1.Time `json:"from"`
+	To   v1alpha1.Time `json:"to"`
+}
+
+// Bounds of the calendar.
+const (
+	defaultDays = 30
+	maxTerms    = 20
+	maxWindows  = 50
+	maxSpans    = 100
+)
+
+// Calendar of the days to come. Amounts are of all contracts, names of those that are
+// seen.
+func (m *Model) Calendar(s Sight, q Query) CalendarPage {
+	days := cmp.Or(q.Days, defaultDays)
+	p := CalendarPage{From: m.Now, To: v1alpha1.TimeOf(m.Now.AddDate(0, 0, days)), Days: days}
+	flavors := m.Flavors(q)
+	p.Rows = List[CalendarRow]{Items: []CalendarRow{}, Total: flavors.Total, Page: flavors.Page, Pages: flavors.Pages, First: flavors.First, query: flavors.query}
+	at := map[[2]string]int{}
+	for i := range flavors.Items {
+		f := &flavors.Items[i]
+		row := CalendarRow{Provider: f.Provider, Flavor: f.Name, Model: f.Model, Resource: v1alpha1.GPU, Steps: []CalendarStep{}}
+		if f.GPUs != nil {
+			row.Capacity, row.Used = f.GPUs.Capacity, f.GPUs.Used
+		} else {
+			row.Resource, row.Capacity, row.Used = v1alpha1.CPU, f.CPU.Capacity, f.CPU.Used
+		}
+		at[[2]string{f.Provider, f.Name}] = len(p.Rows.Items)
+		p.Rows.Items = append(p.Rows.Items, row)
+	}
+	changes := make([]map[int64]int64, len(p.Rows.Items)) // by second, what is more or less held from then on
+	for i := range m.contracts {
+		c := &m.contracts[i]
+		n, ok := at[[2]string{c.Provider, c.Flavor}]
+		if !ok || !c.Held {
+			continue
+		}
+		row, amount := &p.Rows.Items[n], c.GPUs
+		if row.Resource == v1alpha1.CPU {
+			amount = c.cpu
+		}
+		if amount == 0 {
+			continue
+		}
+		if changes[n] == nil {
+			changes[n] = map[int64]int64{}
+		}
+		from := c.Start.Time
+		if from.Before(m.Now.Time) {
+			from = m.Now.Time
+		}
+		changes[n][from.Unix()] += amount
+		if c.End.IsZero() || c.End.After(p.To.Time) {
+			continue
+		}
+		end := c.End.Time
+		if end.Before(m.Now.Time) { // it is being released
+			end = m.Now.Time
+		}
+		changes[n][end.Unix()] -= amount
+		if s.Of(c.Tenant) {
+			row.Terms = append(row.Terms, CalendarTerm{c.Name, c.Tenant, c.Intent, amount, c.Start, c.End})
+		}
+	}
+	for n := range p.Rows.Items {
+		row := &p.Rows.Items[n]
+		row.Steps = steps(changes[n], m.Now)
+		slices.SortFunc(row.Terms, func(a, b CalendarTerm) int {
+			return cmp.Or(a.End.Compare(b.End.Time), strings.Compare(a.Contract, b.Contract))
+		})
+		row.Terms = row.Terms[:min(len(row.Terms), maxTerms)]
+	}
+	m.windows(s, q, &p)
+	return p
+}
+
+// steps adds changes up, from now on.
+func steps(changes map[int64]int64, now v1alpha1.Time) []CalendarStep {
+	out, held := []CalendarStep{{At: now}}, int64(0)
+	times := make([]int64, 0, len(changes))
+	for t := range changes {
+		times = append(times, t)
+	}
+	slices.Sort(times)
+	for _, t := range times {
+		if held += changes[t]; t <= now.Unix() {
+			out[0].Held = held
+		} else {
+			out = append(out, CalendarStep{v1alpha1.TimeOf(time.Unix(t, 0)), held})
+		}
+	}
+	return out
+}
+
+// windows are those of intents that are seen.
+func (m *Model) windows(s Sight, q Query, p *CalendarPage) {
+	text := strings.ToLower(q.Text)
+	for _, it := range m.Fleet.Intents {
+		sched := it.Spec.Schedule
+		if len(sched.Windows) == 0 || !s.Of(it.Metadata.Namespace) || !has(text, it.Metadata.Namespace+"/"+it.Metadata.Name) {
+			continue
+		}
+		if p.WindowsTotal++; len(p.Windows) >= maxWindows {
+			continue
+		}
+		w := CalendarWindow{Tenant: it.Metadata.Namespace, Intent: it.Metadata.Name, Spans: []Span{}}
+		for at := p.From; at.Before(p.To.Time) && len(w.Spans) < maxSpans; {
+			open, until, next := lifecycle.OpenAt(m.Books, sched.Windows, at)
+			if !open {
+				if next.IsZero() || !next.After(at.Time) {
+					break
+				}
+				at = next
+				continue
+			}
+			if until.IsZero() || until.After(p.To.Time) {
+				until = p.To
+			}
+			w.Spans = append(w.Spans, Span{at, until})
+			at = until
+		}
+		p.Windows = append(p.Windows, w)
+	}
+}
