@@ -37,6 +37,7 @@ func (r *round) decide() {
 		}
 	}
 	r.lookOnly()
+	r.Ahead()
 
 	// 6. Consolidate: better offers are proposed or moved to.
 	r.consolidate()

@@ -68,7 +68,7 @@ func (r *Explainer) Capture(j *draft.Job, s *match.Class, l *place.Limits) {
 			line.Score, line.Scores = match.Round4(c.Score), s.Request.Weights.Record(&c)
 			line.Scaled = r.Scaled(o, c.Size, nil)
 			if len(line.Scaled) > 0 {
-				line.Detail = "its autoscaler would add " + place.AmountsText(line.Scaled)
+				line.Detail = "its autoscaler would add " + AmountsText(line.Scaled)
 			}
 		} else {
 			line.Detail = r.detail(j, l.Rules, s.Request, &c, line.Requirement)

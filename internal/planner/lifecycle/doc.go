@@ -36,6 +36,10 @@
 //	lifecycle/release.go    the way to the end
 //	lifecycle/notice.go     what takes too long to be usable
 //	draft/tally.go          what of the ledger is being released
+//	draft/ahead.go, ahead/begin.go, ahead/book.go, ahead/search.go, place/booked.go
+//	                        what is booked, and what of it begins
+//	invariant/invariant.go, invariant/aftermath.go, invariant/ahead.go
+//	                        what of a finished plan takes capacity, and when
 //	draft/job.go            which versions a job looks at again
 //	draft/leaving.go        what its tenant gave up itself
 //	draft/remote.go         mapsAway: whose namespaces are taken at a provider

@@ -71,10 +71,12 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 			f.Code = lifecycle.CodeTogether
 		case match.ReqApart:
 			f.Code = lifecycle.CodeApart
+		case match.ReqBooked:
+			f.Code = lifecycle.CodeBooked
 		default:
 			f.Code = lifecycle.CodeQuota
 		}
-		if text := cmp.Or(l.bars.brokenText(s, l, top), l.Rules.brokenText(s, l, top), r.Accounts.Text(l.Tenant, top)); text != "" {
+		if text := cmp.Or(l.bars.brokenText(s, l, top), l.Rules.brokenText(s, l, top), l.booked.brokenText(s, l, top), r.Accounts.Text(l.Tenant, top)); text != "" {
 			f.Text = text + "; " + f.Text
 		}
 	case strings.HasPrefix(commonest(f.Rejected), "budget."):

@@ -225,7 +225,8 @@ func (r *Placer) PlacedLine(c *v1alpha1.Contract, s *match.Class, at *match.Cand
 func (r *Placer) LimitsFor(j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64) *Limits {
 	l := r.LimitsOf(j.Tenant, q, j.Seconds)
 	l.life = j.Seconds
-	l.Only, l.avoid, l.bars = q.Only, j.Avoid, r.BarsOf(j)
+	l.Only, l.avoid, l.bars, l.booked = q.Only, j.Avoid, r.BarsOf(j), r.untilBookedFor(j, q)
+	r.Narrow(&l.Limits, r.Now, j.End)
 	reserve := quantity.Micro(0)
 	if s.Cheapest < quantity.Unlimited {
 		reserve = s.Cheapest * quantity.Micro(others)

@@ -53,13 +53,15 @@ type Limits struct {
 	Rules *Rules
 	// bars on providers for what the intent names there, nil for none.
 	bars *bars
+	// booked keeps it from what others have booked, nil where nothing is.
+	booked *untilBooked
 }
 
 // same reports whether two limits of one tenant, which has not changed in
 // between, are equal: only what an intent brings along can differ.
 func (l *Limits) same(o *Limits) bool {
 	return l.Same(&o.Limits) && l.own == o.own && l.life == o.life &&
-		l.Only == o.Only && l.avoid == nil && o.avoid == nil && l.Rules == nil && o.Rules == nil && l.bars == nil && o.bars == nil
+		l.Only == o.Only && l.avoid == nil && o.avoid == nil && l.Rules == nil && o.Rules == nil && l.bars == nil && o.bars == nil && l.booked == nil && o.booked == nil
 }
 
 // LimitsOf is what one more contract of a tenant may take.
@@ -93,6 +95,9 @@ func (l *Limits) Rejects(c *match.Candidate) string {
 	if req := l.Rules.Breaks(c.Offer); req != "" {
 		return req
 	}
+	if l.booked.Breaks(c) {
+		return match.ReqBooked
+	}
 	q := &c.Quote
 	size, cards := sizeOn(c.Offer, c.Size), account.Cards{GPU: c.Offer.Flavor.Spec.GPU, Kind: c.Offer.CardKind}
 	if req := l.Breaks(&size, &cards, q.Peak); req != "" {
@@ -113,3 +118,6 @@ func (l *Limits) Rejects(c *match.Candidate) string {
 func sizeOn(o *inventory.Offer, size quantity.Vector) account.Size {
 	return account.Size{Units: size.At(quantity.GPU), PerCard: o.UnitsPerCard, CPU: size.At(quantity.CPU), Memory: size.At(quantity.Memory)}
 }
+
+// IsTenantLimit reports whether a requirement is a limit of the tenant.
+func IsTenantLimit(req string) bool { return slices.Contains(tenantLimits, req) }
