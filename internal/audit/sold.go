@@ -12,12 +12,18 @@ import (
 //   - its figures hold no less than the other contracts of the flavor did before
 //     the round, which is several commits where the server refused part of it;
 //   - after the commit, everything held of the flavor fits its capacity beside
-//     the provider's own use.
-func (v *verifier) sold(d *delta) {
+//     the provider's own use;
+//   - so does what is held and booked of it at every instant of the contract's term at
+//     which a booking begins (ahead.go).
+func (v *verifier) sold(at v1alpha1.Time, d *delta) {
 	was := v.before(d)
 	for _, p := range d.contracts {
 		c := p.After
-		if c == nil || !c.Status.Phase.Held() || p.Before != nil && within(offered(c, c), offered(p.Before, c)) {
+		if c == nil {
+			continue
+		}
+		v.ahead(at, p, c)
+		if !c.Status.Phase.Held() || p.Before != nil && p.Before.Status.Phase != v1alpha1.PhaseBooked && within(offered(c, c), offered(p.Before, c)) {
 			continue
 		}
 		size, o := offered(c, c), c.Decision.Offer

@@ -184,6 +184,9 @@ func (l *Ledger) BookedOn(provider, flavor string) []*v1alpha1.Contract {
 	return under(l.booked, provider, flavor)
 }
 
+// Booked is how many bookings there are whose term has not begun.
+func (l *Ledger) Booked() int { return l.booked.Len() }
+
 // Bookings is all bookings whose term has not begun, by provider, flavor and name.
 func (l *Ledger) Bookings() []*v1alpha1.Contract {
 	out := make([]*v1alpha1.Contract, 0, l.booked.Len())

@@ -71,6 +71,7 @@ func (r *round) settle() {
 		}
 	}
 	r.sift()
+	r.LookAhead()
 	r.addVanished()
 	for _, j := range r.Jobs {
 		r.SettleJob(j)

@@ -14,11 +14,19 @@ import (
 )
 
 // ahead is what a round knows of bookings, by offer: how many there are on it and its
-// peers, and which contracts on it this round has changed or made. It is made on first
-// use and kept by Put and its rollback.
+// peers, and how often this round has put contracts on it. It is made on first use, or
+// where it would be taken back too often (LookAhead), and kept by Put and its rollback.
 type ahead struct {
 	booked  map[*inventory.Offer]int
-	changed map[*inventory.Offer]map[string]bool
+	changed map[*inventory.Offer]map[string]int
+}
+
+// LookAhead makes what is known of bookings, before anything is tried, where there are
+// some.
+func (r *Draft) LookAhead() {
+	if r.AnyBookings() {
+		r.aheads()
+	}
 }
 
 // aheads is ahead, made on first use.
@@ -26,16 +34,16 @@ func (r *Draft) aheads() *ahead {
 	if r.ahead != nil {
 		return r.ahead
 	}
-	a := &ahead{booked: map[*inventory.Offer]int{}, changed: map[*inventory.Offer]map[string]bool{}}
+	a := &ahead{booked: map[*inventory.Offer]int{}, changed: map[*inventory.Offer]map[string]int{}}
 	for _, c := range r.W.Ledger.Bookings() {
 		a.count(r.OfferOf(c), nil, c)
 	}
 	for name, c := range r.Current {
 		o := r.OfferOf(r.lastOf(name, c))
-		a.note(o, name)
+		a.note(o, name, 1)
 		a.count(o, r.Before[name], c)
 	}
-	r.ahead = a
+	Set(r, &r.ahead, a)
 	return a
 }
 
@@ -47,14 +55,20 @@ func (r *Draft) lastOf(name string, c *v1alpha1.Contract) *v1alpha1.Contract {
 	return c
 }
 
-func (a *ahead) note(o *inventory.Offer, name string) {
+// note counts the puts of a contract on an offer.
+func (a *ahead) note(o *inventory.Offer, name string, n int) {
 	if o == nil {
 		return
 	}
 	if a.changed[o] == nil {
-		a.changed[o] = map[string]bool{}
+		a.changed[o] = map[string]int{}
 	}
-	a.changed[o][name] = true
+	if a.changed[o][name] += n; a.changed[o][name] <= 0 {
+		delete(a.changed[o], name)
+	}
+	if len(a.changed[o]) == 0 {
+		delete(a.changed, o)
+	}
 }
 
 // count notes that after takes the place of before, both of one offer; nil is none.
@@ -72,26 +86,35 @@ func (a *ahead) count(o *inventory.Offer, before, after *v1alpha1.Contract) {
 	if n == 0 {
 		return
 	}
-	a.booked[o] += n
-	for _, m := range o.PoolPeers {
-		a.booked[m] += n
+	for _, m := range append(slices.Clone(o.PoolPeers), o) {
+		if a.booked[m] += n; a.booked[m] == 0 {
+			delete(a.booked, m)
+		}
 	}
 }
 
-// noteAhead keeps ahead when a contract was put, or a put was taken back.
-func (r *Draft) noteAhead(o *inventory.Offer, name string, before, after *v1alpha1.Contract) {
+// noteAhead keeps ahead when a contract was put (1), or a put was taken back (-1).
+func (r *Draft) noteAhead(o *inventory.Offer, name string, before, after *v1alpha1.Contract, put int) {
+	if before != nil && before.Status.Phase == v1alpha1.PhaseBooked {
+		r.bookings--
+	}
+	if after != nil && after.Status.Phase == v1alpha1.PhaseBooked {
+		r.bookings++
+	}
 	if r.ahead == nil {
 		return
 	}
-	r.ahead.note(o, name) // stays when it is taken back: then its latest version is the ledger's
+	r.ahead.note(o, name, put)
 	r.ahead.count(o, before, after)
 }
 
 // HasBookings reports whether capacity of an offer, or of one of its pool, is booked.
-func (r *Draft) HasBookings(o *inventory.Offer) bool { return r.aheads().booked[o] > 0 }
+func (r *Draft) HasBookings(o *inventory.Offer) bool {
+	return r.AnyBookings() && r.aheads().booked[o] > 0
+}
 
 // AnyBookings reports whether any capacity of the market is booked.
-func (r *Draft) AnyBookings() bool { return len(r.aheads().booked) > 0 }
+func (r *Draft) AnyBookings() bool { return r.W.Ledger.Booked()+r.bookings > 0 }
 
 // Profile is what of an offer is free over time, what an autoscaler could add left out.
 // Contracts named in except count as not there. (An offer without bookings has nothing
@@ -155,7 +178,7 @@ func (r *Draft) ContractsOn(o *inventory.Offer) []*v1alpha1.Contract {
 		changed := a.changed[m]
 		for _, list := range [...][]*v1alpha1.Contract{m.Contracts, r.W.Ledger.BookedOn(m.Provider, m.Name)} {
 			for _, c := range list {
-				if !changed[c.Metadata.Name] {
+				if changed[c.Metadata.Name] == 0 {
 					out = append(out, c)
 				}
 			}

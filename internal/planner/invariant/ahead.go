@@ -13,6 +13,9 @@ import (
 // come yet, "" where it does not: those at which bookings begin are all that have to be
 // asked.
 func ahead(a *aftermath, f *v1alpha1.Flavor, pool []*v1alpha1.Flavor, c *v1alpha1.Contract, now v1alpha1.Time) string {
+	if !a.anyBooked(f, pool) {
+		return ""
+	}
 	lists := map[*v1alpha1.Flavor][]*v1alpha1.Contract{f: a.all(f)}
 	for _, m := range pool {
 		lists[m] = a.all(m)
@@ -24,9 +27,6 @@ func ahead(a *aftermath, f *v1alpha1.Flavor, pool []*v1alpha1.Flavor, c *v1alpha
 				booked = append(booked, other)
 			}
 		}
-	}
-	if len(booked) == 0 {
-		return ""
 	}
 	from := now
 	if c.Status.Phase == v1alpha1.PhaseBooked {
@@ -55,4 +55,13 @@ func (a *aftermath) all(f *v1alpha1.Flavor) []*v1alpha1.Contract {
 	k := inventory.Key{Provider: f.Metadata.Namespace, Name: f.Metadata.Name}
 	booked := slices.DeleteFunc(slices.Clone(a.before.BookedOn(k.Provider, k.Name)), func(c *v1alpha1.Contract) bool { return a.changed[c.Metadata.Name] })
 	return slices.Concat(a.memberOf(f).Held, booked, a.booked[k])
+}
+
+// anyBooked reports whether a flavor, or one of its pool, is booked after the plan.
+func (a *aftermath) anyBooked(f *v1alpha1.Flavor, pool []*v1alpha1.Flavor) bool {
+	is := func(f *v1alpha1.Flavor) bool {
+		k := inventory.Key{Provider: f.Metadata.Namespace, Name: f.Metadata.Name}
+		return len(a.booked[k]) > 0 || a.before.Booked() > 0 && len(a.before.BookedOn(k.Provider, k.Name)) > 0
+	}
+	return is(f) || slices.ContainsFunc(pool, is)
 }

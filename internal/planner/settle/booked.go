@@ -2,7 +2,6 @@ package settle
 
 import (
 	"slices"
-	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
@@ -108,9 +107,12 @@ func (r *Settler) cut(j *draft.Job, c *v1alpha1.Contract) bool {
 
 // promisesNothing is what is to be known of an intent that may not start yet and has not
 // booked.
-func promisesNothing(at v1alpha1.Time, duration time.Duration) string {
+func promisesNothing(at v1alpha1.Time, s *v1alpha1.Schedule) string {
 	text := "it may start from " + draft.Stamp(at) + " on; nothing is promised for then"
-	if duration > 0 {
+	if len(s.Windows) > 0 {
+		return text
+	}
+	if s.Duration.Duration > 0 {
 		return text + ": schedule.book: true books it ahead"
 	}
 	return text + ": schedule.duration with schedule.book: true books it ahead"

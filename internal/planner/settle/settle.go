@@ -250,7 +250,7 @@ func (r *Settler) schedule(j *draft.Job) bool {
 	if s.NotBefore.After(r.Now.Time) && len(j.Live) == 0 {
 		r.Due(s.NotBefore)
 		if r.By(draft.RulesBookings) {
-			return r.wait(j, lifecycle.CodeNotBefore, promisesNothing(at, s.Duration.Duration))
+			return r.wait(j, lifecycle.CodeNotBefore, promisesNothing(at, s))
 		}
 		j.Dec.Expected, j.Dec.Estimated = at, true
 		return r.wait(j, lifecycle.CodeNotBefore, "it starts "+draft.Stamp(at))
