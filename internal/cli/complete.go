@@ -81,6 +81,10 @@ func namesOfKind(f *fleet.Fleet, l *ledger.Ledger, args []string) []string {
 		for c := range l.Contracts() {
 			out = append(out, c.Metadata.Name)
 		}
+	case "bookings":
+		for _, c := range l.Bookings() {
+			out = append(out, c.Metadata.Name)
+		}
 	case "flavors":
 		for _, fl := range f.Flavors {
 			out = append(out, fl.Ref())

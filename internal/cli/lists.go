@@ -54,7 +54,7 @@ func getContracts(in *gathered, o getOptions) (*tables.Table, any) {
 	facts := in.facts()
 	for c := range in.ledger.Contracts() {
 		m := c.Metadata
-		if !o.wanted(m.Namespace, m.Name) || (!c.Status.Phase.Held() && !o.ended && len(o.names) == 0) {
+		if !o.wanted(m.Namespace, m.Name) || (ledger.Ended(c.Status.Phase) && !o.ended && len(o.names) == 0) {
 			continue
 		}
 		objects = append(objects, c)
@@ -63,7 +63,7 @@ func getContracts(in *gathered, o getOptions) (*tables.Table, any) {
 			gpu = fmt.Sprintf("%dx %s", g.Count, tables.Dash(g.Model))
 		}
 		phase := string(c.Status.Phase)
-		if c.Status.Phase.Charged() && c.Status.Reason != "" {
+		if (c.Status.Phase.Charged() || c.Status.Phase == v1alpha1.PhaseBooked) && c.Status.Reason != "" {
 			phase += ", " + c.Status.Reason
 		}
 		if now := v1alpha1.TimeOf(o.streams.Now()); ledger.Expiring(c, now) {

@@ -113,6 +113,7 @@ func (r *round) conclude() {
 func (r *round) check() {
 	StepCheck.begin(r.step)
 	r.checkInvariants()
+	r.AddCalendar()
 	r.totals()
 }
 

@@ -27,6 +27,8 @@ type (
 	SilentProvider = draft.SilentProvider
 	// BudgetLine is a tenant's budget as of a plan.
 	BudgetLine = draft.BudgetLine
+	// Calendar is what is booked ahead.
+	Calendar = draft.Calendar
 	// Explanation is everything about one intent.
 	Explanation = draft.Explanation
 	// OfferLine is one offer as an explanation shows it.
@@ -56,6 +58,9 @@ const (
 	ReasonRules = draft.ReasonRules
 	OrderRules  = draft.OrderRules
 )
+
+// CalendarOf is that of bookings in a timezone, nil where there are none.
+var CalendarOf = draft.CalendarOf
 
 // SameObservation reports whether two observations report the same.
 var SameObservation = draft.SameObservation
