@@ -41,15 +41,37 @@ func Begin(r *place.Placer, j *draft.Job) {
 	}
 }
 
-// TooLate reports whether a booking of a job has not begun a grace period after it was to.
-func TooLate(r *place.Placer, c *v1alpha1.Contract) bool {
-	return !c.Spec.Term.Start.Add(r.Grace()).After(r.Now.Time)
+// tooLate reports whether a booking has not begun a grace period after it was to, and
+// nothing that is in its way has been leaving for less than that.
+func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
+	if c.Spec.Term.Start.Add(r.Grace()).After(r.Now.Time) {
+		return false
+	}
+	o := r.OfferOf(c)
+	if o == nil {
+		return true
+	}
+	for _, other := range r.ContractsOn(o) {
+		since := other.Status.Since
+		switch end := other.Spec.Term.End; {
+		case other.Status.Phase == v1alpha1.PhaseReleasing:
+		case other.Status.Phase.Charged() && !end.IsZero() && !end.After(r.Now.Time): // later in this round
+			since = r.Now
+		default:
+			continue
+		}
+		if until := v1alpha1.TimeOf(since.Add(r.Grace())); until.After(r.Now.Time) {
+			r.Due(until)
+			return false
+		}
+	}
+	return true
 }
 
 // GiveUp ends the bookings of a job that did not begin in time.
 func GiveUp(r *place.Placer, j *draft.Job) {
 	for _, c := range slices.Clone(j.Booked) {
-		if TooLate(r, c) {
+		if tooLate(r, c) {
 			r.CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "its capacity was not free at its start: "+lackText(r, c))
 		}
 	}

@@ -13,19 +13,25 @@ import (
 )
 
 // Book decides the bookings of jobs whose terms have not begun: the highest priority
-// first, then who came first. settle ends a job that got what it asks for, or must keep
-// what it has; the others wait.
-func Book(r *place.Placer, jobs []*draft.Job) {
+// first, then who came first. It reports whether that changed what others may have, and
+// returns the jobs that wait, for the next turn. unclaimed calls a function as if nothing were
+// kept for those that others give way to: that is not for new bookings, and takes nothing
+// from those that there are.
+func Book(r *place.Placer, jobs []*draft.Job, unclaimed func(func())) (changed bool, waiting []*draft.Job) {
 	jobs = slices.Clone(jobs)
+	before := r.Advances
 	slices.SortStableFunc(jobs, func(a, b *draft.Job) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.FirstSeen.At.Compare(b.FirstSeen.At.Time),
 			strings.Compare(a.TenantName, b.TenantName), strings.Compare(a.Name, b.Name))
 	})
 	for _, j := range jobs {
 		s := &j.In.Spec.Schedule
-		b := &booker{Placer: r, job: j, from: s.NotBefore, to: v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))}
-		b.run()
+		b := &booker{Placer: r, job: j, unclaimed: unclaimed, from: s.NotBefore, to: v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))}
+		if !b.run() {
+			waiting = append(waiting, j)
+		}
 	}
+	return r.Advances != before, waiting
 }
 
 // booker decides the bookings of one job.
@@ -33,21 +39,25 @@ type booker struct {
 	*place.Placer
 	job      *draft.Job
 	from, to v1alpha1.Time
+
+	unclaimed func(func())
 	// keeps stay as they are; changed are those whose intent changed or wants fewer, and
 	// short those that their offers cannot hold, with why.
 	keeps, changed []*v1alpha1.Contract
 	short          map[*v1alpha1.Contract]string
 }
 
-func (b *booker) run() {
+// run reports whether the job has all that it asks for, or keeps what it had.
+func (b *booker) run() (settled bool) {
 	j := b.job
 	b.sort()
 	missing := b.missing()
 	b.EditJob(j)
+	j.Open, j.Tasks = nil, nil
 	j.End, j.Seconds = b.to, Seconds(b.from, b.to)
 	if len(missing) == 0 && len(b.changed) == 0 {
 		b.settle("", "")
-		return
+		return true
 	}
 	f := b.again(missing)
 	switch {
@@ -64,7 +74,9 @@ func (b *booker) run() {
 		for _, k := range b.missing() {
 			j.Tasks = append(j.Tasks, draft.Task{Kind: draft.TaskFresh, Replica: k})
 		}
+		return false
 	}
+	return true
 }
 
 // missing are the replicas that have no booking to keep.
@@ -86,7 +98,8 @@ func (b *booker) sort() {
 	seen := map[int32]bool{}
 	for _, c := range list {
 		i := c.Spec.Intent
-		why := Short(b.Placer, c)
+		why := ""
+		b.unclaimed(func() { why = Short(b.Placer, c) })
 		switch {
 		case i.Digest != j.In.Digest || i.Replica >= j.Replicas() || seen[i.Replica]:
 			b.changed = append(b.changed, c)
@@ -192,6 +205,8 @@ func (b *booker) settle(code, more string) {
 			j.Dec.Contracts = append(j.Dec.Contracts, b.Line(c, draft.Keep))
 		}
 	}
+	b.EditJob(j)
+	j.Dec.Near, j.Dec.Try = nil, nil
 	text := bookedText(j, b.from, b.to)
 	j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, code, "%s", text+more)
 	j.Dec.Expected = b.from

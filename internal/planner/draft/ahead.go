@@ -153,14 +153,15 @@ func (r *Draft) Ahead(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector 
 	return v[:min(len(v), quantity.Storage+1)]
 }
 
-// freeAt is when a held contract's capacity comes free, zero where that is not known:
+// freeAt is when a held contract's capacity comes free for others, zero where that is not
+// known:
 // what is being released counts as leaving now.
 func (r *Draft) freeAt(c *v1alpha1.Contract) v1alpha1.Time {
 	end := c.Spec.Term.End
 	switch {
 	case c.Status.Phase == v1alpha1.PhaseReleasing:
 		return r.Now
-	case c.Status.Displaced != nil:
+	case c.Status.Displaced != nil && c.Status.Displaced.By == "": // else who it gives way to has it then
 		end = lifecycle.Earlier(end, c.Status.Displaced.Leaves)
 	}
 	if !end.IsZero() && end.Before(r.Now.Time) {

@@ -81,8 +81,13 @@ func (r *Settler) unbookable(j *draft.Job) (code, why string) {
 	return "", ""
 }
 
-// Ahead books what was settled to be booked.
-func (r *Settler) Ahead() { ahead.Book(&r.Placer, r.Bookers) }
+// Ahead books what was settled to be booked, and reports whether that changed anything for
+// others. Who found no place is asked again in the next turn. unclaimed calls a function as
+// if nothing were kept for those that others give way to.
+func (r *Settler) Ahead(unclaimed func(func())) (changed bool) {
+	changed, r.Bookers = ahead.Book(&r.Placer, r.Bookers, unclaimed)
+	return changed
+}
 
 // beginHeld begins what is due of the bookings of an intent whose specification is out of
 // force: their terms go on.
