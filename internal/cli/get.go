@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/cli/booked"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 )
 
@@ -90,7 +91,10 @@ func pluralKind(s string) string {
 
 func getRun(ctx context.Context, o getOptions) error {
 	list := map[string]func(*gathered, getOptions) (*tables.Table, any){
-		"intents": getIntents, "contracts": getContracts, "bookings": getBookings, "flavors": getFlavors, "clusters": getClusters, "tenants": getTenants,
+		"intents": getIntents, "contracts": getContracts, "flavors": getFlavors, "clusters": getClusters, "tenants": getTenants,
+		"bookings": func(in *gathered, o getOptions) (*tables.Table, any) {
+			return booked.Table(o.view(), in.perHour(), in.fleet.Policy.Timezone, in.ledger.Bookings(), o.wanted, in.facts().Hourly)
+		},
 		"peerings": func(in *gathered, o getOptions) (*tables.Table, any) { return getPeerings(ctx, in, o) },
 	}[o.kind]
 	if list == nil {

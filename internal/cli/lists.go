@@ -70,17 +70,9 @@ func getContracts(in *gathered, o getOptions) (*tables.Table, any) {
 			phase += ", expiring"
 		}
 		t.Row(m.Name, m.Namespace, c.Spec.Intent.Name, phase, c.Spec.Provider+"/"+c.Spec.Flavor, c.Spec.Consumer, gpu, t.Money(facts.Hourly(c)), t.Age(c.Spec.Term.Start),
-			string(c.Spec.Price.Class), t.Until(c.Spec.Term.End), c.Status.Why(), resourceList(c.Spec.Resources), shortCommit(c.Spec.Intent.Commit))
+			string(c.Spec.Price.Class), t.Until(c.Spec.Term.End), c.Status.Why(), tables.Resources(c.Spec.Resources), shortCommit(c.Spec.Intent.Commit))
 	}
 	return t, tables.Listed(t, objects)
-}
-
-func resourceList(r v1alpha1.Resources) string {
-	var parts []string
-	for _, n := range r.Names() {
-		parts = append(parts, n+"="+r[n].Canonical(n))
-	}
-	return strings.Join(parts, ",")
 }
 
 func shortCommit(s string) string {

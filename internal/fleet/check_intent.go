@@ -324,10 +324,6 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 		c.within(p.in("data", "sizeGi"), d.SizeGi, 0, noMost)
 		c.within(p.in("data", "egressGiPerHour"), d.EgressGiPerHour, 0, noMost)
 	}
-	if pr := s.Preemption; pr != nil {
-		c.oneOf(p.in("preemption", "preempts"), pr.Preempts, "never", "lower")
-		c.oneOf(p.in("preemption", "yields"), pr.Yields, "never", "booked")
-	}
 	if s.SLA != nil && s.SLA.Availability != nil {
 		if a := s.SLA.Availability; a.Sign() <= 0 || a.Cmp(v1alpha1.DecimalFromInt(100)) > 0 {
 			c.errorf(p.in("sla", "availability"), "BadValue", "spec.sla.availability: %s is not a percentage", a)

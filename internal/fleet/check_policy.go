@@ -88,10 +88,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	if s.Safety.MaxEnds != nil {
 		c.within(spec.in("safety", "maxEnds"), int64(*s.Safety.MaxEnds), 0, noMost)
 	}
-	c.domains(spec.in("bookings"), ahead.Rules(&s.Bookings))
-	if s.Bookings.MaxShare == 0 && c.doc != nil && c.doc.Text("spec", "bookings", "maxShare") != "" {
-		c.errorf(spec.in("bookings", "maxShare"), "BadValue", "spec.bookings.maxShare: 0 lets nobody book; leave quota.book out of the tenants' files for that")
-	}
+	c.domains(spec.in("bookings"), ahead.Rules(&s.Bookings, c.doc != nil && c.doc.Text("spec", "bookings", "maxShare") != ""))
 	c.fleetLimits(spec.in("limits"), &s.Limits)
 	c.sources(spec.in("sources"), s)
 }

@@ -33,7 +33,7 @@ func (r *round) decide() {
 	for range displacements {
 		r.serve()
 		r.serveAgain(r.batch())
-		if booked := r.bookAhead(); !r.displace() && !booked {
+		if booked := bookAhead(r); !r.displace() && !booked {
 			break
 		}
 	}
@@ -51,7 +51,7 @@ func (r *round) decide() {
 
 // bookAhead decides bookings, by what is there without what is kept for those that wait;
 // what others give way for is not for new ones. It reports whether that changed anything.
-func (r *round) bookAhead() (changed bool) {
+func bookAhead(r *round) (changed bool) {
 	if len(r.Bookers) > 0 {
 		r.WithoutReserved(func() { changed = r.Ahead(r.WithoutClaimed) })
 	}
@@ -80,7 +80,7 @@ func (r *round) settle() {
 		}
 	}
 	r.sift()
-	r.LookAhead()
+	draft.OnAxis(&r.Draft).LookAhead()
 	r.addVanished()
 	for _, j := range r.Jobs {
 		r.SettleJob(j)
@@ -122,7 +122,7 @@ func (r *round) conclude() {
 func (r *round) check() {
 	StepCheck.begin(r.step)
 	r.checkInvariants()
-	r.AddCalendar()
+	draft.OnAxis(&r.Draft).AddCalendar()
 	r.totals()
 }
 

@@ -10,18 +10,23 @@ package ahead
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
 )
 
-// Of are the problems of an intent's specification that have to do with booking ahead,
-// each with its place below spec.
+// Of are the problems of an intent's specification that have to do with booking ahead
+// and preemption, each with its place below spec.
 func Of(s *v1alpha1.IntentSpec) []domains.Problem {
-	if !s.Schedule.Book {
-		return nil
-	}
 	var out []domains.Problem
+	if p := s.Preemption; p != nil {
+		out = append(oneOf(p.Preempts, "preempts", "never", "lower"), oneOf(p.Yields, "yields", "never", "booked")...)
+	}
+	if !s.Schedule.Book {
+		return out
+	}
 	add := func(is bool, text string, at ...any) {
 		if is {
 			out = append(out, domains.Problem{At: at, Text: text})
@@ -43,9 +48,26 @@ func Of(s *v1alpha1.IntentSpec) []domains.Problem {
 	return out
 }
 
-// Rules are the problems of a fleet's bounds, each with its place below bookings.
-func Rules(b *v1alpha1.Bookings) []domains.Problem {
+// oneOf is the problem of a value of preemption that is none of those known; "" is the
+// default.
+func oneOf(value, field string, known ...string) []domains.Problem {
+	at := []any{"preemption", field}
+	switch near := nearest.Of(value, known); {
+	case value == "" || slices.Contains(known, value):
+		return nil
+	case near != "":
+		return []domains.Problem{{At: at, Text: fmt.Sprintf(": unknown value %q (did you mean %q?)", value, near)}}
+	}
+	return []domains.Problem{{At: at, Text: fmt.Sprintf(": unknown value %q; write one of %s", value, strings.Join(known, ", "))}}
+}
+
+// Rules are the problems of a fleet's bounds, each with its place below bookings; share
+// states whether its maxShare is written.
+func Rules(b *v1alpha1.Bookings, share bool) []domains.Problem {
 	var out []domains.Problem
+	if share && b.MaxShare == 0 {
+		out = append(out, domains.Problem{At: []any{"maxShare"}, Text: ": 0 lets nobody book; leave quota.book out of the tenants' files for that"})
+	}
 	if b.MaxShare < 0 || b.MaxShare > 100 {
 		out = append(out, domains.Problem{At: []any{"maxShare"}, Text: fmt.Sprintf(": %d is not a percentage from 1 to 100; leave it out for 100", b.MaxShare)})
 	}

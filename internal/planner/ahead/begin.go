@@ -16,6 +16,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
+func axis(r *place.Placer) draft.Axis { return draft.OnAxis(&r.Draft) }
+
 // Begin makes Reserved those of a job's bookings whose term begins, or does so within the
 // fleet's lead, as soon as their capacity is free, and ends those whose term is over. It
 // notes when it is to be asked again.
@@ -24,7 +26,7 @@ func Begin(r *place.Placer, j *draft.Job) {
 	for _, c := range slices.Clone(j.Booked) {
 		term := c.Spec.Term
 		if !term.End.After(r.Now.Time) {
-			r.CancelBooking(j, c, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, "its term ended "+draft.Stamp(term.End))
+			axis(r).CancelBooking(j, c, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, "its term ended "+draft.Stamp(term.End))
 			continue
 		}
 		early := v1alpha1.TimeOf(term.Start.Add(-lead))
@@ -51,7 +53,7 @@ func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
 	if o == nil {
 		return true
 	}
-	for _, other := range r.ContractsOn(o) {
+	for _, other := range axis(r).ContractsOn(o) {
 		since := other.Status.Since
 		switch end := other.Spec.Term.End; {
 		case other.Status.Phase == v1alpha1.PhaseReleasing:
@@ -72,7 +74,7 @@ func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
 func GiveUp(r *place.Placer, j *draft.Job) {
 	for _, c := range slices.Clone(j.Booked) {
 		if tooLate(r, c) {
-			r.CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "its capacity was not free at its start: "+lackText(r, c))
+			axis(r).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "its capacity was not free at its start: "+lackText(r, c))
 		}
 	}
 }
@@ -84,18 +86,18 @@ func isFree(r *place.Placer, c *v1alpha1.Contract) bool {
 	if o.State == model.Lost || o.Overdrawn() >= 0 {
 		return false
 	}
-	size := r.Ahead(o, c)
+	size := axis(r).Ahead(o, c)
 	if !booking.Fits(size, o.Free().Clone().Sub(o.Growth)) {
 		return false
 	}
-	_, short := r.Profile(o, after(r, c)).Until(r.Now, c.Spec.Term.End, size)
+	_, short := axis(r).Profile(o, after(r, c)).Until(r.Now, c.Spec.Term.End, size)
 	return !short
 }
 
 // after are a booking itself and those that are kept after it, by name.
 func after(r *place.Placer, c *v1alpha1.Contract) map[string]bool {
 	out := map[string]bool{c.Metadata.Name: true}
-	for _, b := range r.ContractsOn(r.OfferOf(c)) {
+	for _, b := range axis(r).ContractsOn(r.OfferOf(c)) {
 		if b.Status.Phase == v1alpha1.PhaseBooked && Compare(&r.Draft, b, c) > 0 {
 			out[b.Metadata.Name] = true
 		}
@@ -150,7 +152,7 @@ func Short(r *place.Placer, c *v1alpha1.Contract) string {
 	case o.State != model.Fresh:
 		return "" // silence is not loss
 	}
-	if _, short := r.Profile(o, after(r, c)).Until(c.Spec.Term.Start, c.Spec.Term.End, r.Ahead(o, c)); short {
+	if _, short := axis(r).Profile(o, after(r, c)).Until(c.Spec.Term.Start, c.Spec.Term.End, axis(r).Ahead(o, c)); short {
 		return lackText(r, c)
 	}
 	return ""
@@ -162,8 +164,8 @@ func lackText(r *place.Placer, c *v1alpha1.Contract) string {
 	if o == nil {
 		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered"
 	}
-	size := r.Ahead(o, c)
-	p := r.Profile(o, after(r, c))
+	size := axis(r).Ahead(o, c)
+	p := axis(r).Profile(o, after(r, c))
 	at, short := p.Until(c.Spec.Term.Start, c.Spec.Term.End, size)
 	if !short {
 		at = r.Now

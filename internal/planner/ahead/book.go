@@ -119,11 +119,11 @@ func (b *booker) again(missing []int32) *draft.Failure {
 	j := b.job
 	m := b.Mark()
 	for _, c := range b.changed {
-		b.CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
+		axis(b.Placer).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
 	}
 	for _, c := range slices.Clone(j.Booked) {
 		if why := b.short[c]; why != "" {
-			b.CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+why)
+			axis(b.Placer).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+why)
 		}
 	}
 	x := &search{Placer: b.Placer, job: j, from: b.from, to: b.to, beside: b.keeps, hints: &hints{}}
@@ -210,4 +210,18 @@ func (b *booker) settle(code, more string) {
 	text := bookedText(j, b.from, b.to)
 	j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, code, "%s", text+more)
 	j.Dec.Expected = b.from
+}
+
+// Look shows what every offer is during the term of a job's bookings, as if they were not
+// there (Placer.LookedAhead). It changes the draft: the caller takes that back.
+func Look(r *place.Placer, j *draft.Job) {
+	term := j.Booked[0].Spec.Term
+	for _, c := range j.Booked {
+		r.Put(c, nil)
+	}
+	r.EditJob(j)
+	j.Booked = nil
+	x := &search{Placer: r, job: j, from: term.Start, to: term.End, hints: &hints{}}
+	x.how = r.For(j, place.Request{}, int(j.Replicas()))
+	x.one(0, 0, x.how, 0)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
 // search looks for places of a job's replicas during its whole term.
@@ -111,7 +112,14 @@ func (x *search) try(alt int, replicas []int32, how place.Request) *draft.Failur
 // one books a replica.
 func (x *search) one(alt int, replica int32, how place.Request, others int64) *draft.Failure {
 	s := x.ClassFor(x.job, how, alt)
-	l := x.LimitsAhead(x.job, how, s, x.spent, others, replica, append(slices.Clone(x.beside), x.placed...), x.from, x.to)
+	l := place.LimitsAhead(x.Placer, x.job, how, s, x.spent, others, replica, append(slices.Clone(x.beside), x.placed...), x.from, x.to)
+	x.LookedAhead(x.job, s, l, func(of *match.Candidate) (match.Candidate, string) {
+		c := x.look(s, l, of)
+		if isRoom(c.Fails) {
+			return c.Candidate, x.nearText(&c)
+		}
+		return c.Candidate, ""
+	})
 	var fits []*match.Candidate
 	rejected := maps.Clone(s.Rejected())
 	var near []found
@@ -150,7 +158,7 @@ func (x *search) look(s *match.Class, l *place.Limits, of *match.Candidate) foun
 	c := found{Candidate: *of}
 	o := c.Offer
 	c.Fails, c.Scales = "", false
-	p := x.Profile(o, nil)
+	p := axis(x.Placer).Profile(o, nil)
 	var least quantity.Vector
 	least, c.full = p.Least(x.from, x.to, c.Size)
 	switch {
@@ -237,9 +245,9 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 func (x *search) figures(o *inventory.Offer, size quantity.Vector) v1alpha1.OfferFigures {
 	f := x.Inventory.Figures(o)
 	f.ScalableTo = nil
-	_, f.At = x.Profile(o, nil).Least(x.from, x.to, size)
+	_, f.At = axis(x.Placer).Profile(o, nil).Least(x.from, x.to, size)
 	list := map[*inventory.Offer][]*v1alpha1.Contract{}
-	for _, c := range x.ContractsOn(o) {
+	for _, c := range axis(x.Placer).ContractsOn(o) {
 		at := x.OfferOf(c)
 		list[at] = append(list[at], c)
 	}
@@ -254,7 +262,7 @@ func (x *search) figures(o *inventory.Offer, size quantity.Vector) v1alpha1.Offe
 
 // failure is why a replica finds no place for the term.
 func (x *search) failure(s *match.Class, near []found, rejected map[string]int) *draft.Failure {
-	text := place.NothingFits(len(x.Inventory.Offers()), rejected)
+	text := said.NothingFits(len(x.Inventory.Offers()), rejected)
 	f := &draft.Failure{Class: s, Rejected: rejected, Code: codeOf(rejected), Text: text, Counts: len(text)}
 	slices.SortStableFunc(near, func(a, b found) int { return cmp.Compare(a.full.Unix(), b.full.Unix()) })
 	for i := range near {
@@ -279,7 +287,7 @@ func codeOf(rejected map[string]int) string {
 			return lifecycle.CodeBudget
 		case req == match.ReqMaxHourly, req == match.ReqMaxTotal, req == match.ReqMaxHourlyPerGPU:
 			return lifecycle.CodeIntentBudget
-		case place.IsTenantLimit(req):
+		case said.IsTenantLimit(req):
 			return lifecycle.CodeQuota
 		}
 	}

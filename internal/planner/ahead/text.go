@@ -31,7 +31,7 @@ func (x *search) nearText(c *found) string {
 		return c.Offer.Ref + " " + match.Words(c.Fails)
 	}
 	i := x.Names.Of(name)
-	least, at := x.Profile(c.Offer, nil).Least(x.from, x.to, c.Size)
+	least, at := axis(x.Placer).Profile(c.Offer, nil).Least(x.from, x.to, c.Size)
 	have := v1alpha1.AmountOf(max(least.At(i), 0)).Canonical(name)
 	return fmt.Sprintf("%s has %s of %s %s free at %s", c.Offer.Ref, have, v1alpha1.AmountOf(c.Size.At(i)).Canonical(name), name, draft.Stamp(at))
 }
@@ -48,7 +48,7 @@ func (x *search) suggest(near []found) {
 		if !strings.HasPrefix(c.Fails, match.ReqCapacity) || c.Offer.Cards() != nil {
 			continue
 		}
-		at, ok := x.Profile(c.Offer, nil).From(x.from, last, j.Seconds, c.Size)
+		at, ok := axis(x.Placer).Profile(c.Offer, nil).From(x.from, last, j.Seconds, c.Size)
 		if ok && (best.IsZero() || at.Before(best.Time)) {
 			best, where = at, c.Offer.Ref
 		}

@@ -21,16 +21,23 @@ type ahead struct {
 	changed map[*inventory.Offer]map[string]int
 }
 
+// Axis is a round's contracts on the time axis: what is booked, and what comes free when. It
+// is a draft by another name.
+type Axis struct{ *Draft }
+
+// OnAxis is a draft's.
+func OnAxis(r *Draft) Axis { return Axis{r} }
+
 // LookAhead makes what is known of bookings, before anything is tried, where there are
 // some.
-func (r *Draft) LookAhead() {
+func (r Axis) LookAhead() {
 	if r.AnyBookings() {
 		r.aheads()
 	}
 }
 
 // aheads is ahead, made on first use.
-func (r *Draft) aheads() *ahead {
+func (r Axis) aheads() *ahead {
 	if r.ahead != nil {
 		return r.ahead
 	}
@@ -39,16 +46,16 @@ func (r *Draft) aheads() *ahead {
 		a.count(r.OfferOf(c), nil, c)
 	}
 	for name, c := range r.Current {
-		o := r.OfferOf(r.lastOf(name, c))
+		o := r.OfferOf(lastOf(r.Draft, name, c))
 		a.note(o, name, 1)
 		a.count(o, r.Before[name], c)
 	}
-	Set(r, &r.ahead, a)
+	Set(r.Draft, &r.ahead, a)
 	return a
 }
 
 // lastOf is a changed contract, or what it was where it is no more.
-func (r *Draft) lastOf(name string, c *v1alpha1.Contract) *v1alpha1.Contract {
+func lastOf(r *Draft, name string, c *v1alpha1.Contract) *v1alpha1.Contract {
 	if c == nil {
 		return r.Before[name]
 	}
@@ -94,7 +101,7 @@ func (a *ahead) count(o *inventory.Offer, before, after *v1alpha1.Contract) {
 }
 
 // noteAhead keeps ahead when a contract was put (1), or a put was taken back (-1).
-func (r *Draft) noteAhead(o *inventory.Offer, name string, before, after *v1alpha1.Contract, put int) {
+func noteAhead(r *Draft, o *inventory.Offer, name string, before, after *v1alpha1.Contract, put int) {
 	if before != nil && before.Status.Phase == v1alpha1.PhaseBooked {
 		r.bookings--
 	}
@@ -109,17 +116,17 @@ func (r *Draft) noteAhead(o *inventory.Offer, name string, before, after *v1alph
 }
 
 // HasBookings reports whether capacity of an offer, or of one of its pool, is booked.
-func (r *Draft) HasBookings(o *inventory.Offer) bool {
+func (r Axis) HasBookings(o *inventory.Offer) bool {
 	return r.AnyBookings() && r.aheads().booked[o] > 0
 }
 
 // AnyBookings reports whether any capacity of the market is booked.
-func (r *Draft) AnyBookings() bool { return r.W.Ledger.Booked()+r.bookings > 0 }
+func (r Axis) AnyBookings() bool { return r.W.Ledger.Booked()+r.bookings > 0 }
 
 // Profile is what of an offer is free over time, what an autoscaler could add left out.
 // Contracts named in except count as not there. (An offer without bookings has nothing
 // but what is free now, and what ends.)
-func (r *Draft) Profile(o *inventory.Offer, except map[string]bool) *booking.Profile {
+func (r Axis) Profile(o *inventory.Offer, except map[string]bool) *booking.Profile {
 	p := &booking.Profile{Now: r.Now, Free: o.Free().Clone().Sub(o.Growth)}
 	for _, c := range r.ContractsOn(o) {
 		name, size := c.Metadata.Name, r.Ahead(o, c)
@@ -141,7 +148,7 @@ func (r *Draft) Profile(o *inventory.Offer, except map[string]bool) *booking.Pro
 }
 
 // Ahead is what a booking takes of an offer during its term, its own or one of its pool.
-func (r *Draft) Ahead(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {
+func (r Axis) Ahead(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {
 	at := r.OfferOf(c)
 	if at == nil {
 		return nil
@@ -156,7 +163,7 @@ func (r *Draft) Ahead(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector 
 // freeAt is when a held contract's capacity comes free for others, zero where that is not
 // known:
 // what is being released counts as leaving now.
-func (r *Draft) freeAt(c *v1alpha1.Contract) v1alpha1.Time {
+func (r Axis) freeAt(c *v1alpha1.Contract) v1alpha1.Time {
 	end := c.Spec.Term.End
 	switch {
 	case c.Status.Phase == v1alpha1.PhaseReleasing:
@@ -172,7 +179,7 @@ func (r *Draft) freeAt(c *v1alpha1.Contract) v1alpha1.Time {
 
 // ContractsOn are the contracts that hold or have booked capacity of an offer and its
 // pool, as the round has them now, by name.
-func (r *Draft) ContractsOn(o *inventory.Offer) []*v1alpha1.Contract {
+func (r Axis) ContractsOn(o *inventory.Offer) []*v1alpha1.Contract {
 	a := r.aheads()
 	var out []*v1alpha1.Contract
 	add := func(m *inventory.Offer) {
@@ -203,7 +210,7 @@ func (r *Draft) ContractsOn(o *inventory.Offer) []*v1alpha1.Contract {
 }
 
 // BookingsOf are a tenant's bookings, as the round has them now, by name.
-func (r *Draft) BookingsOf(tenant string) []*v1alpha1.Contract {
+func (r Axis) BookingsOf(tenant string) []*v1alpha1.Contract {
 	var out []*v1alpha1.Contract
 	for _, c := range r.W.Ledger.Bookings() {
 		if _, changed := r.Current[c.Metadata.Name]; !changed && c.Metadata.Namespace == tenant {
@@ -220,7 +227,7 @@ func (r *Draft) BookingsOf(tenant string) []*v1alpha1.Contract {
 }
 
 // chargedOf are a tenant's charged contracts, as the round has them now.
-func (r *Draft) chargedOf(tenant string) []*v1alpha1.Contract {
+func (r Axis) chargedOf(tenant string) []*v1alpha1.Contract {
 	var out []*v1alpha1.Contract
 	for _, c := range r.Charged.Of(tenant) {
 		if _, changed := r.Current[c.Metadata.Name]; !changed {
@@ -237,7 +244,7 @@ func (r *Draft) chargedOf(tenant string) []*v1alpha1.Contract {
 
 // Narrow takes from limits of a placement for [from, to) what its tenant's bookings will
 // take in that time; to zero is no end.
-func (r *Draft) Narrow(l *account.Limits, from, to v1alpha1.Time) {
+func (r Axis) Narrow(l *account.Limits, from, to v1alpha1.Time) {
 	if !r.By(RulesBookings) || !r.AnyBookings() {
 		return
 	}
@@ -250,7 +257,7 @@ func (r *Draft) Narrow(l *account.Limits, from, to v1alpha1.Time) {
 }
 
 // LimitsAhead is what a tenant's next booking may take for [from, to).
-func (r *Draft) LimitsAhead(t *account.Tenant, from, to v1alpha1.Time) account.Limits {
+func (r Axis) LimitsAhead(t *account.Tenant, from, to v1alpha1.Time) account.Limits {
 	booked, charged := r.BookingsOf(t.Name), r.chargedOf(t.Name)
 	l := r.Accounts.LimitsAhead(t, from, to, charged, booked)
 	r.narrowBy(&l, booked, charged, from, to, true)
@@ -259,7 +266,7 @@ func (r *Draft) LimitsAhead(t *account.Tenant, from, to v1alpha1.Time) account.L
 
 // narrowBy narrows limits at the starts of a tenant's bookings in [from, to), and, where
 // the first instant counts, then too.
-func (r *Draft) narrowBy(l *account.Limits, booked, charged []*v1alpha1.Contract, from, to v1alpha1.Time, first bool) {
+func (r Axis) narrowBy(l *account.Limits, booked, charged []*v1alpha1.Contract, from, to v1alpha1.Time, first bool) {
 	times := ledger.Starts(booked, from, to)
 	if first {
 		times = append(times, from)
@@ -282,7 +289,7 @@ func (r *Draft) narrowBy(l *account.Limits, booked, charged []*v1alpha1.Contract
 
 // CancelBooking ends a booking of a job before its term begins. Whether that costs is the
 // fleet's rule; nothing of it is drained.
-func (r *Draft) CancelBooking(j *Job, c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) {
+func (r Axis) CancelBooking(j *Job, c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) {
 	charged := ledger.CancelCosts(&r.Fleet.Bookings, c, code, r.Now)
 	if charged {
 		text += "; its term is charged (bookings.freeUntil " + r.Fleet.Bookings.FreeUntil.String() + ")"

@@ -35,7 +35,7 @@ func CalendarOf(timezone string, contracts []*v1alpha1.Contract) *Calendar {
 }
 
 // AddCalendar writes down what is booked after the plan.
-func (r *Draft) AddCalendar() {
+func (r Axis) AddCalendar() {
 	if !r.AnyBookings() && r.W.Ledger.Booked() == 0 {
 		return
 	}

@@ -94,7 +94,7 @@ func (r *Draft) Put(before, after *v1alpha1.Contract) {
 	} else {
 		r.Current[name] = after
 	}
-	r.noteAhead(e.offer, name, before, after, 1)
+	noteAhead(r, e.offer, name, before, after, 1)
 	if d := &r.journal; len(d.marks) > 0 {
 		d.kinds, d.puts = append(d.kinds, kindPut), append(d.puts, e)
 	}
@@ -108,7 +108,7 @@ func (r *Draft) unput(e *put) {
 	if e.offer != nil {
 		r.Inventory.Take(e.offer.Place(), e.taken.Inverse())
 	}
-	r.noteAhead(e.offer, e.name, e.after, e.before, -1)
+	noteAhead(r, e.offer, e.name, e.after, e.before, -1)
 	if !e.known {
 		delete(r.Before, e.name)
 		delete(r.Current, e.name)

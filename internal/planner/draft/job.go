@@ -217,7 +217,7 @@ func (r *Draft) ReleaseAll(j *Job, target v1alpha1.Phase, code, text string) {
 		r.Drop(j, c, target, code, text)
 	}
 	for _, c := range slices.Clone(j.Booked) {
-		r.CancelBooking(j, c, target, code, text)
+		OnAxis(r).CancelBooking(j, c, target, code, text)
 	}
 }
 

@@ -50,7 +50,7 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 	case match.ReqSpread, match.ReqWithin, match.ReqTogether, match.ReqApart:
 		return x.Detail(o, req)
 	case match.ReqBooked:
-		return r.BookedDetail(j, c)
+		return place.BookedDetail(&r.Placer, j, c)
 	case match.ReqPartition:
 		return "its next legal size is " + r.sizeText(c.Size)
 	case match.ReqPrice:

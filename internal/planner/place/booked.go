@@ -17,13 +17,13 @@ import (
 // end counts as staying permanently.
 
 // untilBooked keeps a job's contracts from what is booked; nil where nothing is.
-type untilBooked struct {
-	writer contractWriter
-}
+type untilBooked struct{ writer contractWriter }
+
+func axis(r *Placer) draft.Axis { return draft.OnAxis(&r.Draft) }
 
 // untilBookedFor is that of a request, nil where nothing of the market is booked.
-func (r *Placer) untilBookedFor(j *draft.Job, q Request) *untilBooked {
-	if !r.By(draft.RulesBookings) || !r.AnyBookings() {
+func untilBookedFor(r *Placer, j *draft.Job, q Request) *untilBooked {
+	if !r.By(draft.RulesBookings) || !axis(r).AnyBookings() {
 		return nil
 	}
 	return &untilBooked{contractWriter{r, j, q}}
@@ -32,13 +32,13 @@ func (r *Placer) untilBookedFor(j *draft.Job, q Request) *untilBooked {
 // Breaks reports whether a candidate's capacity is booked by others before a contract
 // would end.
 func (u *untilBooked) Breaks(c *match.Candidate) bool {
-	if u == nil || !u.writer.HasBookings(c.Offer) {
+	if u == nil || !axis(u.writer.Placer).HasBookings(c.Offer) {
 		return false
 	}
 	at, short := u.short(c.Offer, c.Size, c.Quote, nil)
 	if short && strings.HasPrefix(c.Fails, match.ReqCapacity) { // others would give way
 		lack := c.Size.Clone().Sub(c.Offer.Free()).Max(nil)
-		p := u.writer.Profile(c.Offer, nil)
+		p := axis(u.writer.Placer).Profile(c.Offer, nil)
 		p.Free = p.Free.Add(lack).Add(c.Offer.Growth)
 		at, short = p.Until(u.writer.Now, u.writer.endOf(c.Quote), c.Size)
 	}
@@ -48,15 +48,15 @@ func (u *untilBooked) Breaks(c *match.Candidate) bool {
 // short is when the capacity of a contract that begins now is booked by others, and
 // whether that is before it ends.
 func (u *untilBooked) short(o *inventory.Offer, size quantity.Vector, q match.Quote, except map[string]bool) (at v1alpha1.Time, short bool) {
-	p := u.writer.Profile(o, except)
+	p := axis(u.writer.Placer).Profile(o, except)
 	if except == nil && o.Growth != nil {
 		p.Free = p.Free.Add(o.Growth)
 	}
 	return p.Until(u.writer.Now, u.writer.endOf(q), size)
 }
 
-// Detail states until when what an offer has free may be had.
-func (u *untilBooked) Detail(c *match.Candidate) string {
+// detail states until when what an offer has free may be had.
+func (u *untilBooked) detail(c *match.Candidate) string {
 	if u == nil {
 		return ""
 	}
@@ -72,28 +72,25 @@ func (u *untilBooked) brokenText(s *match.Class, l *Limits, req string) string {
 	}
 	for i := range s.Candidates {
 		if c := &s.Candidates[i]; c.Fails == "" && l.Rejects(c) == req {
-			return u.Detail(c)
+			return u.detail(c)
 		}
 	}
 	return ""
 }
 
 // BookedDetail explains until when a job may have what is free of a candidate.
-func (r *Placer) BookedDetail(j *draft.Job, c *match.Candidate) string {
-	return r.untilBookedFor(j, Request{}).Detail(c)
+func BookedDetail(r *Placer, j *draft.Job, c *match.Candidate) string {
+	return untilBookedFor(r, j, Request{}).detail(c)
 }
 
 // yields reports whether an intent gives capacity back that others have booked.
-func yields(j *draft.Job) bool {
-	p := j.In.Spec.Preemption
-	return p != nil && p.Yields == "booked"
-}
+func yields(j *draft.Job) bool { p := j.In.Spec.Preemption; return p != nil && p.Yields == "booked" }
 
 // termOf is when a contract ends that has a size of an offer from now on, and whether that
 // is because others have booked it; except are contracts that it takes the place of.
 func (r contractWriter) termOf(o *inventory.Offer, size quantity.Vector, q match.Quote, except map[string]bool) (end v1alpha1.Time, cut bool) {
 	end = r.endOf(q)
-	if u := r.untilBookedFor(r.job, r.how); u != nil && yields(r.job) && r.HasBookings(o) {
+	if u := untilBookedFor(r.Placer, r.job, r.how); u != nil && yields(r.job) && axis(r.Placer).HasBookings(o) {
 		if at, short := u.short(o, size, q, except); short {
 			return at, true
 		}
@@ -104,29 +101,25 @@ func (r contractWriter) termOf(o *inventory.Offer, size quantity.Vector, q match
 // mayStay reports whether a contract may have a size of its offer until its intent now
 // ends, as far as others have not booked it.
 func (r inPlace) mayStay(size quantity.Vector, q match.Quote) bool {
-	u := r.untilBookedFor(r.job, r.how)
-	if u == nil || !r.HasBookings(r.offer) {
+	u := untilBookedFor(r.Placer, r.job, r.how)
+	if u == nil || !axis(r.Placer).HasBookings(r.offer) {
 		return true
 	}
 	at, short := u.short(r.offer, size, q, r.self())
 	return !short || yields(r.job) && at.After(r.Now.Time)
 }
 
-// self is the contract's own name.
 func (r inPlace) self() map[string]bool { return map[string]bool{r.contract.Metadata.Name: true} }
 
 // LimitsAhead are the limits of one more booking of a request's replicas for [from, to),
 // with the rules on where it may be beside what is placed; others follow and those before
 // it spent so much.
-func (r *Placer) LimitsAhead(j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64, replica int32, placed []*v1alpha1.Contract, from, to v1alpha1.Time) *Limits {
+func LimitsAhead(r *Placer, j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64, replica int32, placed []*v1alpha1.Contract, from, to v1alpha1.Time) *Limits {
 	l := r.LimitsFor(j, q, s, spent, others)
-	l.Limits, l.booked = r.Draft.LimitsAhead(j.Tenant, from, to), nil
+	l.Limits, l.booked = axis(r).LimitsAhead(j.Tenant, from, to), nil
 	l.Rules = r.rulesFor(j, q, s, replica, placed)
 	return l
 }
 
 // On is the request on one provider alone.
-func (q Request) On(provider string) Request {
-	q.provider = provider
-	return q
-}
+func (q Request) On(provider string) Request { q.provider = provider; return q }

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
 // failedClass is why nothing of a request class fits, for the next that asks the same.
@@ -48,7 +49,7 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 			}
 		}
 	}
-	counts, policies := NothingFits(len(r.Inventory.Offers()), f.Rejected), policyTexts(s.Request, f.Rejected)
+	counts, policies := said.NothingFits(len(r.Inventory.Offers()), f.Rejected), policyTexts(s.Request, f.Rejected)
 	f.Text, f.Counts, f.Tail = counts+policies, len(counts), len(policies)
 	switch {
 	case len(broken) > 0:

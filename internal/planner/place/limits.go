@@ -1,8 +1,6 @@
 package place
 
 import (
-	"slices"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -22,20 +20,9 @@ const (
 	ReqTenantMonthly = account.BudgetMonthly
 )
 
-// tenantLimits are all of them.
-var tenantLimits = []string{ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaCount, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly}
-
 // reqOther is what all offers but one fail while that one is tried; no plan ever
 // shows it.
 const reqOther = "other"
-
-// Tier is match.Tier: what a tenant has left is more when time has passed.
-func Tier(req string) int {
-	if slices.Contains(tenantLimits, req) {
-		return 1
-	}
-	return match.Tier(req)
-}
 
 // Limits are what a placement may still take: of the tenant's quota and budget
 // and of the intent's own.
@@ -118,6 +105,3 @@ func (l *Limits) Rejects(c *match.Candidate) string {
 func sizeOn(o *inventory.Offer, size quantity.Vector) account.Size {
 	return account.Size{Units: size.At(quantity.GPU), PerCard: o.UnitsPerCard, CPU: size.At(quantity.CPU), Memory: size.At(quantity.Memory)}
 }
-
-// IsTenantLimit reports whether a requirement is a limit of the tenant.
-func IsTenantLimit(req string) bool { return slices.Contains(tenantLimits, req) }

@@ -19,7 +19,7 @@ func (r *Settler) books(j *draft.Job) bool {
 	if !j.Started.IsZero() { // what is not Reserved yet follows, as it was booked
 		for _, c := range slices.Clone(j.Booked) {
 			if c.Spec.Intent.Digest != j.In.Digest {
-				r.CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed after its term began")
+				draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed after its term began")
 			}
 		}
 		if len(j.Booked) == 0 {
@@ -103,7 +103,7 @@ func (r *Settler) beginHeld(j *draft.Job) {
 // reports whether it did. Its replica is placed again as any other that was lost.
 func (r *Settler) cut(j *draft.Job, c *v1alpha1.Contract) bool {
 	changed := c.Spec.Intent.Digest != j.In.Digest
-	if o := r.OfferOf(c); !c.Spec.Term.Yields && !(changed && o != nil && r.By(draft.RulesBookings) && r.HasBookings(o)) {
+	if o := r.OfferOf(c); !c.Spec.Term.Yields && !(changed && o != nil && r.By(draft.RulesBookings) && draft.OnAxis(&r.Draft).HasBookings(o)) {
 		return false
 	}
 	r.Drop(j, c, v1alpha1.PhaseExpired, lifecycle.CodeBooked, cutText)

@@ -218,7 +218,7 @@ func (r *Settler) schedule(j *draft.Job) bool {
 		}
 	} else {
 		for _, c := range slices.Clone(j.Booked) { // its file no longer books
-			r.CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
+			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
 		}
 	}
 	started := j.Started
