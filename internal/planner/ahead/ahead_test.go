@@ -322,6 +322,9 @@ func TestBooking_CountsForItsTermAlone(t *testing.T) {
 											Intent("vision/during", plantest.Wants(1))
 	p := atRest(t, b)
 	only(t, b, "vision/before", v1alpha1.PhaseActive)
+	if got := p.Budgets[0].Forecast.Text(); got != "100.00" {
+		t.Errorf("the month's forecast is %s", got)
+	}
 	if d := plantest.Of(p, "vision/during"); d.Code != "QuotaExceeded" {
 		t.Errorf("what overlaps: %s %s", d.Code, d.Reason)
 	}

@@ -226,6 +226,18 @@ func (r Axis) BookingsOf(tenant string) []*v1alpha1.Contract {
 	return out
 }
 
+// BookedCost is what a tenant's bookings will cost of [from, to).
+func (r Axis) BookedCost(tenant string, from, to v1alpha1.Time) (sum quantity.Micro) {
+	if !r.AnyBookings() {
+		return 0
+	}
+	m := r.money()
+	for _, c := range r.BookingsOf(tenant) {
+		sum += m.Within(c, from, to)
+	}
+	return sum
+}
+
 // chargedOf are a tenant's charged contracts, as the round has them now.
 func (r Axis) chargedOf(tenant string) []*v1alpha1.Contract {
 	var out []*v1alpha1.Contract
