@@ -126,7 +126,7 @@ func TestBooking_IsKeptAndBegins(t *testing.T) {
 	atRest(t, b)
 	only(t, b, "vision/train", v1alpha1.PhaseBooked)
 	b.Tick(time.Minute)
-	p = b.Round()
+	b.Round()
 	c = only(t, b, "vision/train", v1alpha1.PhaseReserved)
 	if c.Status.AccruedAt != c.Spec.Term.Start || c.Decision.Offer.Held[v1alpha1.GPU].Int64() != 0 || !c.Decision.Offer.At.IsZero() {
 		t.Errorf("accrued from %v, figures %+v", c.Status.AccruedAt, c.Decision.Offer)
@@ -148,12 +148,11 @@ func TestBooking_IsKeptAndBegins(t *testing.T) {
 		t.Errorf("30 hours of 20.00 cost %s", got)
 	}
 	b.Tick(18 * time.Hour)
-	p = atRest(t, b)
+	atRest(t, b)
 	if st := b.W.Ledger.State("vision", "train").Status; st.State != v1alpha1.IntentDone {
 		t.Errorf("state %s at its end", st.State)
 	}
 	only(t, b, "speech/open", v1alpha1.PhaseActive)
-	_ = p
 }
 
 // TestBooking_NeedsTheWholeTerm: what stands without an end counts as staying permanently,
@@ -467,10 +466,10 @@ func TestBooking_TermsGoOn(t *testing.T) {
 	atRest(t, b)
 	b.Offer("paris/h100", plantest.Spec(func(s *v1alpha1.FlavorSpec) { s.Used = plantest.Amounts("gpu=8") }))
 	b.Tick(24 * time.Hour)
-	p := atRest(t, b)
+	atRest(t, b)
 	only(t, b, "vision/train", v1alpha1.PhaseBooked)
 	b.Tick(6 * time.Minute)
-	p = atRest(t, b)
+	p := atRest(t, b)
 	if d := plantest.Of(p, "vision/train"); d.Action != planner.Queued || len(contractsOf(b, "vision/train")) != 0 {
 		t.Errorf("%s %s", d.Action, d.Reason)
 	}
