@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/audit/axis"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
@@ -116,6 +117,7 @@ func (s *story) round() {
 	p := s.Plan()
 	s.Apply(p)
 	s.nobodyOversells(p)
+	s.auditAgrees(p)
 	for i := range p.Intents {
 		if p.Intents[i].Code == "InvariantViolated" {
 			s.t.Fatalf("%s/%s: %s", p.Intents[i].Tenant, p.Intents[i].Name, p.Intents[i].Reason)
@@ -257,4 +259,24 @@ func (s *story) books() string {
 		fmt.Fprintf(&b, "%s %s/%s %d cards, priority %d, %v since %s: %s %s\n", c.Metadata.Name, c.Spec.Provider, c.Spec.Flavor, cards, c.Spec.Priority, c.Spec.Term, c.Status.Since.Format(time.RFC3339), c.Status.Phase, c.Status.Why())
 	}
 	return b.String()
+}
+
+// auditAgrees: what a plan decides stands in history as `audit verify` judges it.
+func (s *story) auditAgrees(p *planner.Plan) {
+	for i := range p.Contracts {
+		c := p.Contracts[i].After
+		if c == nil {
+			continue
+		}
+		held, booked := map[string]*v1alpha1.Contract{}, map[string]*v1alpha1.Contract{}
+		for _, other := range s.W.Ledger.HeldOn(c.Spec.Provider, c.Spec.Flavor) {
+			held[other.Metadata.Name] = other
+		}
+		for _, other := range s.W.Ledger.BookedOn(c.Spec.Provider, c.Spec.Flavor) {
+			booked[other.Metadata.Name] = other
+		}
+		if faults := axis.Faults(s.W.Now, p.Contracts[i].Before, c, held, booked); len(faults) > 0 {
+			s.t.Fatalf("%s (%s): the audit says %v\n%s", c.Metadata.Name, c.Status.Phase, faults, s.books())
+		}
+	}
 }
