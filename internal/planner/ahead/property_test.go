@@ -1,6 +1,7 @@
 package ahead_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,8 @@ import (
 type story struct {
 	*plantest.Builder
 	t *rapid.T
+	// session plans round after round, from what it remembers.
+	session planner.Session
 	// shrinks: flavors may get smaller, and bookings that they cannot keep move.
 	shrinks bool
 	n       int
@@ -115,6 +118,7 @@ func (s *story) step() {
 // round plans, looks at what was decided, and delivers it.
 func (s *story) round() {
 	p := s.Plan()
+	s.rememberedPlansAlike(p)
 	s.Apply(p)
 	s.nobodyOversells(p)
 	s.auditAgrees(p)
@@ -278,5 +282,21 @@ func (s *story) auditAgrees(p *planner.Plan) {
 		if faults := axis.Faults(s.W.Now, p.Contracts[i].Before, c, held, booked); len(faults) > 0 {
 			s.t.Fatalf("%s (%s): the audit says %v\n%s", c.Metadata.Name, c.Status.Phase, faults, s.books())
 		}
+	}
+}
+
+// rememberedPlansAlike: a session that remembers its last round plans the same.
+func (s *story) rememberedPlansAlike(p *planner.Plan) {
+	remembered := s.session.Decide(s.W)
+	want, err := json.Marshal(p)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	got, err := json.Marshal(remembered)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		s.t.Fatalf("from memory:\n%s\nfrom nothing:\n%s", got, want)
 	}
 }
