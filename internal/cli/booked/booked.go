@@ -1,9 +1,12 @@
-// Package booked lists what is booked ahead, for `get bookings`.
+// Package booked is what the commands show of bookings: the list of `get bookings`, and why a
+// contract holds nothing to release.
 //
 // It draws what it is handed and reads nothing. Package cli calls it.
 package booked
 
 import (
+	"fmt"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -30,4 +33,12 @@ func Table(v tables.View, perHour, timezone string, bookings []*v1alpha1.Contrac
 			c.Status.Reason, c.Spec.Consumer, tables.Resources(c.Spec.Resources), t.Age(c.Status.Since), c.Status.Message)
 	}
 	return t, tables.Listed(t, objects)
+}
+
+// HoldsNothing is why a contract cannot be released.
+func HoldsNothing(c *v1alpha1.Contract) error {
+	if c.Status.Phase == v1alpha1.PhaseBooked {
+		return fmt.Errorf("contract %s is booked ahead and holds nothing yet: to cancel it, delete or suspend intent %s/%s", c.Metadata.Name, c.Metadata.Namespace, c.Spec.Intent.Name)
+	}
+	return fmt.Errorf("contract %s has ended already: %s", c.Metadata.Name, c.Status.Phase)
 }
