@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/booked"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -82,9 +83,7 @@ func namesOfKind(f *fleet.Fleet, l *ledger.Ledger, args []string) []string {
 			out = append(out, c.Metadata.Name)
 		}
 	case "bookings":
-		for _, c := range l.Bookings() {
-			out = append(out, c.Metadata.Name)
-		}
+		out = booked.Names(l.Bookings())
 	case "flavors":
 		for _, fl := range f.Flavors {
 			out = append(out, fl.Ref())

@@ -1,5 +1,5 @@
-// Package booked is what the commands show of bookings: the list of `get bookings`, and why a
-// contract holds nothing to release.
+// Package booked is what the commands show of bookings: the list of `get bookings`, the
+// names to complete, and why a contract holds nothing to release.
 //
 // It draws what it is handed and reads nothing. Package cli calls it.
 package booked
@@ -41,4 +41,12 @@ func HoldsNothing(c *v1alpha1.Contract) error {
 		return fmt.Errorf("contract %s is booked ahead and holds nothing yet: to cancel it, delete or suspend intent %s/%s", c.Metadata.Name, c.Metadata.Namespace, c.Spec.Intent.Name)
 	}
 	return fmt.Errorf("contract %s has ended already: %s", c.Metadata.Name, c.Status.Phase)
+}
+
+// Names are those of bookings, in order.
+func Names(bookings []*v1alpha1.Contract) (out []string) {
+	for _, c := range bookings {
+		out = append(out, c.Metadata.Name)
+	}
+	return out
 }
