@@ -25,6 +25,7 @@ type books struct {
 	states    map[string]*v1alpha1.IntentState         // by path
 	spends    map[string]*v1alpha1.Spend               // by path
 	held      map[string]map[string]*v1alpha1.Contract // by provider/flavor and name
+	booked    map[string]map[string]*v1alpha1.Contract // the same, of bookings that have not begun
 	files     map[string]tree.Hash                     // manifests, by path
 	read      spendFiles
 	index     manifests.Index
@@ -33,7 +34,7 @@ type books struct {
 func newBooks() books {
 	return books{
 		contracts: map[string]*v1alpha1.Contract{}, byName: map[string]*v1alpha1.Contract{}, states: map[string]*v1alpha1.IntentState{},
-		spends: map[string]*v1alpha1.Spend{}, held: map[string]map[string]*v1alpha1.Contract{}, files: map[string]tree.Hash{}, read: spendFiles{},
+		spends: map[string]*v1alpha1.Spend{}, held: map[string]map[string]*v1alpha1.Contract{}, booked: map[string]map[string]*v1alpha1.Contract{}, files: map[string]tree.Hash{}, read: spendFiles{},
 	}
 }
 
@@ -169,18 +170,26 @@ func (b *books) book(p pair) {
 	if p.Before != nil {
 		delete(b.byName, p.Before.Metadata.Name)
 		delete(b.held[flavorOf(p.Before)], p.Before.Metadata.Name)
+		delete(b.booked[flavorOf(p.Before)], p.Before.Metadata.Name)
 	}
 	if p.After == nil {
 		return
 	}
 	b.byName[p.After.Metadata.Name] = p.After
-	if p.After.Status.Phase.Held() {
-		ref := flavorOf(p.After)
-		if b.held[ref] == nil {
-			b.held[ref] = map[string]*v1alpha1.Contract{}
-		}
-		b.held[ref][p.After.Metadata.Name] = p.After
+	switch {
+	case p.After.Status.Phase.Held():
+		put(b.held, p.After)
+	case p.After.Status.Phase == v1alpha1.PhaseBooked:
+		put(b.booked, p.After)
 	}
+}
+
+func put(index map[string]map[string]*v1alpha1.Contract, c *v1alpha1.Contract) {
+	ref := flavorOf(c)
+	if index[ref] == nil {
+		index[ref] = map[string]*v1alpha1.Contract{}
+	}
+	index[ref][c.Metadata.Name] = c
 }
 
 func (b *books) reindex(d *delta) {

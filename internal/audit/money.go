@@ -13,19 +13,27 @@ import (
 func (v *verifier) accrued(s *state, at v1alpha1.Time, p pair) {
 	is := p.After.Status
 	if p.Before == nil {
-		if is.Accrued != nil || len(is.Months) > 0 || is.AccruedAt != at {
+		if is.Accrued != nil || len(is.Months) > 0 || is.AccruedAt != ledger.From(p.After, at) {
 			v.fault(p.path, "spend", "a new contract has cost something already, or counts from %s and not from %s", stamp(is.AccruedAt.Time), stamp(at.Time))
 		}
 		return
 	}
 	want := p.Before
 	moved := is.AccruedAt != p.Before.Status.AccruedAt
-	if moved {
-		if is.AccruedAt != at {
+	due := ledger.From(p.After, at)
+	switch {
+	case p.Before.Status.Phase == v1alpha1.PhaseBooked && ledger.Ended(is.Phase):
+		var err error
+		costs := ledger.CancelCosts(&s.fleet.Policy.Bookings, p.Before, is.Reason, at)
+		if want, err = s.books.Cancel(p.Before, is.Phase, ledger.ReasonOf(p.After), costs, at); err != nil {
+			return // judged among its phases
+		}
+	case moved:
+		if is.AccruedAt != due {
 			v.fault(p.path, "spend", "is settled at %s, the round's time is %s", stamp(is.AccruedAt.Time), stamp(at.Time))
 		}
 		want = s.books.Settle(p.Before, is.AccruedAt)
-	} else if is.AccruedAt != at && (p.Before.Status.Phase != is.Phase || p.Before.Spec.Price.Hourly.Cmp(p.After.Spec.Price.Hourly) != 0) {
+	case is.AccruedAt != due && (p.Before.Status.Phase != is.Phase || p.Before.Spec.Price.Hourly.Cmp(p.After.Spec.Price.Hourly) != 0):
 		v.fault(p.path, "spend", "phase or price changed, but what it had cost was not written down")
 	}
 	for _, month := range sortedKeys(union(want.Status.Months, is.Months)) {

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/audit/axis"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
@@ -12,18 +13,26 @@ import (
 //   - its figures hold no less than the other contracts of the flavor did before
 //     the round, which is several commits where the server refused part of it;
 //   - after the commit, everything held of the flavor fits its capacity beside
-//     the provider's own use.
-func (v *verifier) sold(d *delta) {
+//     the provider's own use;
+//   - so does what is held and booked of it at every instant of the contract's term at
+//     which a booking begins (package axis).
+func (v *verifier) sold(at v1alpha1.Time, d *delta) {
 	was := v.before(d)
 	for _, p := range d.contracts {
 		c := p.After
-		if c == nil || !c.Status.Phase.Held() || p.Before != nil && within(offered(c, c), offered(p.Before, c)) {
+		if c == nil {
 			continue
 		}
-		size, o := offered(c, c), c.Decision.Offer
+		for _, fault := range axis.Faults(at, p.Before, c, v.held[flavorOf(c)], v.booked[flavorOf(c)]) {
+			v.fault(p.path, "oversold", "%s", fault)
+		}
+		if !c.Status.Phase.Held() || p.Before != nil && p.Before.Status.Phase != v1alpha1.PhaseBooked && axis.Within(axis.Offered(c, c), axis.Offered(p.Before, c)) {
+			continue
+		}
+		size, o := axis.Offered(c, c), c.Decision.Offer
 		if from := v.claims(d, c); from != nil { // what it takes over was held already
 			o.Held = o.Held.Clone()
-			for name, n := range offered(from, c) {
+			for name, n := range axis.Offered(from, c) {
 				o.Held[name] = o.Held[name].Sub(n)
 			}
 		}
@@ -85,7 +94,7 @@ func (v *verifier) beside(p pair, c *v1alpha1.Contract, was map[string]*v1alpha1
 		if before == nil || !before.Status.Phase.Held() { // came with this round, perhaps later
 			continue
 		}
-		a, b := offered(before, c), offered(other, c)
+		a, b := axis.Offered(before, c), axis.Offered(other, c)
 		for r := range b {
 			if a[r].Less(b[r]) {
 				b[r] = a[r]
@@ -106,43 +115,16 @@ func (v *verifier) together(p pair, c *v1alpha1.Contract) {
 	o := c.Decision.Offer
 	o.Held, o.Pool = v1alpha1.Resources{}, nil
 	for _, other := range v.held[flavorOf(c)] {
-		for r, amount := range offered(other, c) {
+		for r, amount := range axis.Offered(other, c) {
 			o.Held[r] = o.Held[r].Add(amount)
 		}
 	}
 	left := ledger.Sellable(o)
-	for _, r := range offered(c, c).Names() {
+	for _, r := range axis.Offered(c, c).Names() {
 		if left[r].Less(v1alpha1.Amount{}) {
 			v.fault(p.path, "oversold", "%s of %s: contracts hold %s, the provider uses %s, capacity is %s", r, flavorOf(c),
 				o.Held[r].Canonical(r), o.Used[r].Canonical(r), o.Capacity[r].Canonical(r))
 			return
 		}
 	}
-}
-
-// offered is a contract's resources in its flavor's own names, as a contract of
-// that flavor calls them on its slice.
-func offered(c, like *v1alpha1.Contract) v1alpha1.Resources {
-	name := ledger.DefaultGPUResource
-	for _, g := range []*v1alpha1.ContractGPU{c.Spec.GPUs, like.Spec.GPUs} {
-		if g != nil && g.ResourceName != "" {
-			name = g.ResourceName
-			break
-		}
-	}
-	out := c.Spec.Resources.Clone()
-	if n, ok := out[name]; ok {
-		delete(out, name)
-		out[v1alpha1.GPU] = out[v1alpha1.GPU].Add(n)
-	}
-	return out
-}
-
-func within(a, b v1alpha1.Resources) bool {
-	for name, n := range a {
-		if b[name].Less(n) {
-			return false
-		}
-	}
-	return true
 }

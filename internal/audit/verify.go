@@ -440,7 +440,7 @@ func (v *verifier) decided(s *state, changes []change) error {
 	if err := v.requested(d); err != nil {
 		return err
 	}
-	v.sold(d)
+	v.sold(at, d)
 	v.retired(s, d)
 	return v.rendered(s, changes, d)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/booked"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -81,6 +82,8 @@ func namesOfKind(f *fleet.Fleet, l *ledger.Ledger, args []string) []string {
 		for c := range l.Contracts() {
 			out = append(out, c.Metadata.Name)
 		}
+	case "bookings":
+		out = booked.Names(l.Bookings())
 	case "flavors":
 		for _, fl := range f.Flavors {
 			out = append(out, fl.Ref())

@@ -384,7 +384,7 @@ func (o *observer) Landed(plan *planner.Plan, changes []model.Change) {
 		case c.Before == nil && !first.IsZero():
 			o.metrics.TimeToReserve(plan.Now.Sub(first.Time))
 		case c.Before != nil && after.Status.Phase == v1alpha1.PhaseActive && c.Before.Status.Phase != v1alpha1.PhaseDegraded:
-			o.metrics.TimeToActive(plan.Now.Sub(after.Spec.Term.Start.Time))
+			o.metrics.TimeToActive(max(plan.Now.Sub(after.Spec.Term.Start.Time), 0)) // a booking is delivered before its start
 		}
 	}
 }

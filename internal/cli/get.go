@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/cli/booked"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 )
 
@@ -26,7 +27,7 @@ type getOptions struct {
 }
 
 // getKinds are what `get` lists.
-var getKinds = []string{"intents", "contracts", "flavors", "clusters", "tenants", "peerings"}
+var getKinds = []string{"intents", "contracts", "bookings", "flavors", "clusters", "tenants", "peerings"}
 
 // getKey is how many of the first cells name a row, where it is not one.
 var getKey = map[string]int{"intents": 2, "flavors": 2, "peerings": 2}
@@ -37,7 +38,7 @@ func newCmdGet(s Streams) *cobra.Command {
 	o := getOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "get " + strings.Join(getKinds, "|") + " [NAME...]",
-		Short: "List intents, contracts, flavors, clusters, tenants or peerings",
+		Short: "List intents, contracts, bookings, flavors, clusters, tenants or peerings",
 		Long: `List what is in a fleet repo, its ledger and its market. On a terminal columns
 are aligned; in a pipe they are separated by tabs. -o wide has more of them, and
 -o json has all of them, under "columns" of each object.`,
@@ -91,6 +92,9 @@ func pluralKind(s string) string {
 func getRun(ctx context.Context, o getOptions) error {
 	list := map[string]func(*gathered, getOptions) (*tables.Table, any){
 		"intents": getIntents, "contracts": getContracts, "flavors": getFlavors, "clusters": getClusters, "tenants": getTenants,
+		"bookings": func(in *gathered, o getOptions) (*tables.Table, any) {
+			return booked.Table(o.view(), in.perHour(), in.fleet.Policy.Timezone, in.ledger.Bookings(), o.wanted, in.facts().Hourly)
+		},
 		"peerings": func(in *gathered, o getOptions) (*tables.Table, any) { return getPeerings(ctx, in, o) },
 	}[o.kind]
 	if list == nil {

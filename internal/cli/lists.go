@@ -54,7 +54,7 @@ func getContracts(in *gathered, o getOptions) (*tables.Table, any) {
 	facts := in.facts()
 	for c := range in.ledger.Contracts() {
 		m := c.Metadata
-		if !o.wanted(m.Namespace, m.Name) || (!c.Status.Phase.Held() && !o.ended && len(o.names) == 0) {
+		if !o.wanted(m.Namespace, m.Name) || (ledger.Ended(c.Status.Phase) && !o.ended && len(o.names) == 0) {
 			continue
 		}
 		objects = append(objects, c)
@@ -63,24 +63,16 @@ func getContracts(in *gathered, o getOptions) (*tables.Table, any) {
 			gpu = fmt.Sprintf("%dx %s", g.Count, tables.Dash(g.Model))
 		}
 		phase := string(c.Status.Phase)
-		if c.Status.Phase.Charged() && c.Status.Reason != "" {
+		if (c.Status.Phase.Charged() || c.Status.Phase == v1alpha1.PhaseBooked) && c.Status.Reason != "" {
 			phase += ", " + c.Status.Reason
 		}
 		if now := v1alpha1.TimeOf(o.streams.Now()); ledger.Expiring(c, now) {
 			phase += ", expiring"
 		}
 		t.Row(m.Name, m.Namespace, c.Spec.Intent.Name, phase, c.Spec.Provider+"/"+c.Spec.Flavor, c.Spec.Consumer, gpu, t.Money(facts.Hourly(c)), t.Age(c.Spec.Term.Start),
-			string(c.Spec.Price.Class), t.Until(c.Spec.Term.End), c.Status.Why(), resourceList(c.Spec.Resources), shortCommit(c.Spec.Intent.Commit))
+			string(c.Spec.Price.Class), t.Until(c.Spec.Term.End), c.Status.Why(), tables.Resources(c.Spec.Resources), shortCommit(c.Spec.Intent.Commit))
 	}
 	return t, tables.Listed(t, objects)
-}
-
-func resourceList(r v1alpha1.Resources) string {
-	var parts []string
-	for _, n := range r.Names() {
-		parts = append(parts, n+"="+r[n].Canonical(n))
-	}
-	return strings.Join(parts, ",")
 }
 
 func shortCommit(s string) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/booked"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 )
@@ -132,7 +133,7 @@ func (d *daemon) heldContract(ctx context.Context, name string) (*v1alpha1.Contr
 	case c == nil:
 		return nil, hinted(fmt.Errorf("there is no contract %q", name), "list them: fleetbroker get contracts")
 	case !c.Status.Phase.Held():
-		return nil, fmt.Errorf("contract %s has ended already: %s", name, c.Status.Phase)
+		return nil, booked.HoldsNothing(c)
 	}
 	return c, nil
 }

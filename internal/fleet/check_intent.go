@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/zones"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
 )
 
@@ -48,6 +49,7 @@ func checkIntent(c *checker, in *v1alpha1.ResourceIntent) model.Predicate {
 	c.weights(spec.in("weights"), s.Weights)
 	c.intentBudget(spec.in("budget"), s.Budget)
 	c.schedule(spec.in("schedule"), &s.Schedule)
+	c.domains(spec, ahead.Of(s))
 	c.small(spec, s)
 	c.offload(spec.in("offload", "namespaces"), s.Offload)
 	c.virtualNode(spec.in("virtualNode"), s.VirtualNode)
@@ -321,9 +323,6 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 		}
 		c.within(p.in("data", "sizeGi"), d.SizeGi, 0, noMost)
 		c.within(p.in("data", "egressGiPerHour"), d.EgressGiPerHour, 0, noMost)
-	}
-	if pr := s.Preemption; pr != nil {
-		c.oneOf(p.in("preemption", "preempts"), pr.Preempts, "never", "lower")
 	}
 	if s.SLA != nil && s.SLA.Availability != nil {
 		if a := s.SLA.Availability; a.Sign() <= 0 || a.Cmp(v1alpha1.DecimalFromInt(100)) > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
 )
@@ -87,6 +88,7 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	if s.Safety.MaxEnds != nil {
 		c.within(spec.in("safety", "maxEnds"), int64(*s.Safety.MaxEnds), 0, noMost)
 	}
+	c.domains(spec.in("bookings"), ahead.Rules(&s.Bookings, c.doc != nil && c.doc.Text("spec", "bookings", "maxShare") != ""))
 	c.fleetLimits(spec.in("limits"), &s.Limits)
 	c.sources(spec.in("sources"), s)
 }

@@ -18,7 +18,8 @@
 // Phases follow this table; Books.Transition refuses every other step.
 //
 //	from        to
-//	(new)       Reserved
+//	(new)       Reserved, Booked
+//	Booked      Reserved, Released, Expired, Failed
 //	Reserved    Peering, Active, Degraded, Releasing
 //	Peering     Active, Degraded, Releasing
 //	Active      Degraded, Releasing
@@ -31,7 +32,9 @@
 //
 // # Invariants
 //
-//   - A contract's capacity is held from Reserved until it leaves Releasing.
+//   - A contract's capacity is held from Reserved until it leaves Releasing. A booking's is
+//     promised for its term, and counts at those instants alone (AheadOf): nothing of it
+//     exists yet, so it ends without Releasing.
 //   - A file that cannot be read is a Problem, never an absent contract; a
 //     ledger with problems must not be written over (Broken).
 //   - What a tenant has spent in a month is the same before and after an ended

@@ -19,7 +19,7 @@ type editor struct {
 	freshTenants map[*tenantNode]bool
 	freshShards  map[*shardNode]bool
 
-	names, flavors, consumers *ordered.Edit[*v1alpha1.Contract]
+	names, flavors, consumers, booked *ordered.Edit[*v1alpha1.Contract]
 }
 
 func edit(l *Ledger) *editor {
@@ -32,13 +32,13 @@ func edit(l *Ledger) *editor {
 	}
 	return &editor{
 		next: &next, freshTenants: map[*tenantNode]bool{}, freshShards: map[*shardNode]bool{},
-		names: l.names.Edit(), flavors: l.flavors.Edit(), consumers: l.consumers.Edit(),
+		names: l.names.Edit(), flavors: l.flavors.Edit(), consumers: l.consumers.Edit(), booked: l.booked.Edit(),
 	}
 }
 
 func (e *editor) done() *Ledger {
 	l := e.next
-	l.names, l.flavors, l.consumers = e.names.Done(), e.flavors.Done(), e.consumers.Done()
+	l.names, l.flavors, l.consumers, l.booked = e.names.Done(), e.flavors.Done(), e.consumers.Done(), e.booked.Done()
 	sold := l.sold
 	l.providers = sync.OnceValue(func() []string { return sortedKeys(sold) })
 	for name, t := range l.tenants {
@@ -173,6 +173,9 @@ func byReplica(a, b *v1alpha1.Contract) int {
 func (e *editor) index(c *v1alpha1.Contract) {
 	e.next.total++
 	e.names.Set(c.Metadata.Name, c)
+	if c.Status.Phase == v1alpha1.PhaseBooked {
+		e.booked.Set(flavorKey(c), c)
+	}
 	if !c.Status.Phase.Held() {
 		return
 	}
@@ -186,6 +189,9 @@ func (e *editor) index(c *v1alpha1.Contract) {
 func (e *editor) unindex(c *v1alpha1.Contract) {
 	e.next.total--
 	e.names.Delete(c.Metadata.Name)
+	if c.Status.Phase == v1alpha1.PhaseBooked {
+		e.booked.Delete(flavorKey(c))
+	}
 	if !c.Status.Phase.Held() {
 		return
 	}

@@ -24,6 +24,7 @@ type Ledger struct {
 	names     index // by name, all
 	flavors   index // by provider, flavor and name, held
 	consumers index // by consumer, tenant, shard and name, held
+	booked    index // by provider, flavor and name, Booked
 
 	// sold counts the held contracts of each provider; providers lists them.
 	sold      map[string]int
@@ -176,6 +177,23 @@ func (l *Ledger) Spend(tenant, month string) *v1alpha1.Spend {
 // HeldOn is the contracts that keep capacity of a flavor, by name.
 func (l *Ledger) HeldOn(provider, flavor string) []*v1alpha1.Contract {
 	return under(l.flavors, provider, flavor)
+}
+
+// BookedOn is the bookings of a flavor whose term has not begun, by name.
+func (l *Ledger) BookedOn(provider, flavor string) []*v1alpha1.Contract {
+	return under(l.booked, provider, flavor)
+}
+
+// Booked is how many bookings there are whose term has not begun.
+func (l *Ledger) Booked() int { return l.booked.Len() }
+
+// Bookings is all bookings whose term has not begun, by provider, flavor and name.
+func (l *Ledger) Bookings() []*v1alpha1.Contract {
+	out := make([]*v1alpha1.Contract, 0, l.booked.Len())
+	for _, c := range l.booked.All() {
+		out = append(out, c)
+	}
+	return out
 }
 
 // HeldBy is the contracts that keep capacity of a provider, by flavor and name.

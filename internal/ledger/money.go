@@ -91,7 +91,7 @@ func (b Books) Settle(c *v1alpha1.Contract, now v1alpha1.Time) *v1alpha1.Contrac
 	next := clone(c)
 	s := &next.Status
 	open := b.open(c, now)
-	s.AccruedAt = now
+	s.AccruedAt = From(c, now)
 	if len(open) == 0 {
 		return next
 	}
@@ -114,7 +114,18 @@ func (b Books) open(c *v1alpha1.Contract, at v1alpha1.Time) map[string]v1alpha1.
 	if from.IsZero() {
 		from = c.Spec.Term.Start
 	}
+	if from = From(c, from); !at.After(from.Time) {
+		return nil
+	}
 	return b.cost(c.Spec.Price, from, at)
+}
+
+// From is at, or the start of c's term where that is later: nothing accrues before it.
+func From(c *v1alpha1.Contract, at v1alpha1.Time) v1alpha1.Time {
+	if c.Spec.Term.Start.After(at.Time) {
+		return c.Spec.Term.Start
+	}
+	return at
 }
 
 func addMonths(a, o map[string]v1alpha1.MonthCost) map[string]v1alpha1.MonthCost {
@@ -199,7 +210,7 @@ func (b Books) HoldMonthly(c *v1alpha1.Contract, now v1alpha1.Time) v1alpha1.Dec
 		return v1alpha1.Zero
 	}
 	_, end := b.MonthBounds(now)
-	return b.HoldUntil(c.Spec.Price, now, c.Spec.Term.End, end)
+	return b.HoldUntil(c.Spec.Price, From(c, now), c.Spec.Term.End, end)
 }
 
 // HoldUntil is what a price comes to from now until the earlier of the term's

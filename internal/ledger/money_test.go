@@ -306,7 +306,9 @@ func TestRetentionLosesNothing(t *testing.T) {
 
 func TestStateLeavesWithItsLastContract(t *testing.T) {
 	b := rome(t)
-	c := live(t, b, fresh("1", "1"), []step{{"2026-11-01T00:00:00Z", v1alpha1.PhaseReserved, ""}, {"2026-11-01T01:00:00Z", v1alpha1.PhaseReleasing, ""}, {"2026-11-01T01:00:00Z", v1alpha1.PhaseReleased, ""}})
+	begins := fresh("1", "1")
+	begins.Spec.Term.Start = at("2026-11-01T00:00:00Z")
+	c := live(t, b, begins, []step{{"2026-11-01T00:00:00Z", v1alpha1.PhaseReserved, ""}, {"2026-11-01T01:00:00Z", v1alpha1.PhaseReleasing, ""}, {"2026-11-01T01:00:00Z", v1alpha1.PhaseReleased, ""}})
 	l := ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: c}}, States: []model.StateChange{{After: state("vision", "llm")}}})
 	now := at("2026-11-20T00:00:00Z")
 	kept := l.With(b.Retire(l, now, 0, func(string, string) bool { return false }))

@@ -13,7 +13,8 @@ const maxHistory = 10
 // steps is the phase table of the package comment. Leaving Releasing is
 // further bound by the contract's target.
 var steps = map[v1alpha1.Phase][]v1alpha1.Phase{
-	"":                      {v1alpha1.PhaseReserved},
+	"":                      {v1alpha1.PhaseReserved, v1alpha1.PhaseBooked},
+	v1alpha1.PhaseBooked:    {v1alpha1.PhaseReserved, v1alpha1.PhaseReleased, v1alpha1.PhaseExpired, v1alpha1.PhaseFailed},
 	v1alpha1.PhaseReserved:  {v1alpha1.PhasePeering, v1alpha1.PhaseActive, v1alpha1.PhaseDegraded, v1alpha1.PhaseReleasing},
 	v1alpha1.PhasePeering:   {v1alpha1.PhaseActive, v1alpha1.PhaseDegraded, v1alpha1.PhaseReleasing},
 	v1alpha1.PhaseActive:    {v1alpha1.PhaseDegraded, v1alpha1.PhaseReleasing},
@@ -27,7 +28,9 @@ func Ended(p v1alpha1.Phase) bool {
 	return slices.Contains(steps[v1alpha1.PhaseReleasing], p)
 }
 
-func knownPhase(p v1alpha1.Phase) bool { return p.Held() || Ended(p) }
+func knownPhase(p v1alpha1.Phase) bool {
+	return p.Held() || p == v1alpha1.PhaseBooked || Ended(p)
+}
 
 // Reason is why a contract is in its phase.
 type Reason struct {
@@ -93,7 +96,7 @@ func (b Books) Transition(c *v1alpha1.Contract, to v1alpha1.Phase, reason Reason
 	var next *v1alpha1.Contract
 	if from == "" {
 		next = clone(c)
-		next.Status.AccruedAt = now
+		next.Status.AccruedAt = From(c, now)
 	} else {
 		next = b.Settle(c, now)
 	}
@@ -117,9 +120,13 @@ func enter(s *v1alpha1.ContractStatus, to v1alpha1.Phase, reason Reason, now v1a
 // on, with a reason where there is one: the first step of the phase table,
 // without a copy.
 func Begin(c *v1alpha1.Contract, reason Reason, now v1alpha1.Time) {
+	begin(c, v1alpha1.PhaseReserved, reason, now)
+}
+
+func begin(c *v1alpha1.Contract, phase v1alpha1.Phase, reason Reason, now v1alpha1.Time) {
 	c.Status = v1alpha1.ContractStatus{
-		Phase: v1alpha1.PhaseReserved, Reason: reason.Code, Message: reason.Message, Since: now, AccruedAt: now,
-		History: []v1alpha1.PhaseChange{{Phase: v1alpha1.PhaseReserved, At: now, Reason: reason.Code, Message: reason.Message}},
+		Phase: phase, Reason: reason.Code, Message: reason.Message, Since: now, AccruedAt: From(c, now),
+		History: []v1alpha1.PhaseChange{{Phase: phase, At: now, Reason: reason.Code, Message: reason.Message}},
 	}
 }
 

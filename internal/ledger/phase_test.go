@@ -16,7 +16,7 @@ import (
 )
 
 var allPhases = []v1alpha1.Phase{
-	v1alpha1.PhaseReserved, v1alpha1.PhasePeering, v1alpha1.PhaseActive, v1alpha1.PhaseDegraded, v1alpha1.PhaseReleasing,
+	v1alpha1.PhaseBooked, v1alpha1.PhaseReserved, v1alpha1.PhasePeering, v1alpha1.PhaseActive, v1alpha1.PhaseDegraded, v1alpha1.PhaseReleasing,
 	v1alpha1.PhaseReleased, v1alpha1.PhaseExpired, v1alpha1.PhasePreempted, v1alpha1.PhaseFailed,
 }
 
@@ -24,7 +24,8 @@ var allPhases = []v1alpha1.Phase{
 // are refused.
 func TestPhaseTable(t *testing.T) {
 	legal := map[string]bool{
-		" Reserved":        true,
+		" Reserved": true,
+		" Booked":   true, "Booked Reserved": true, "Booked Released": true, "Booked Expired": true, "Booked Failed": true,
 		"Reserved Peering": true, "Reserved Active": true, "Reserved Degraded": true, "Reserved Releasing": true,
 		"Peering Active": true, "Peering Degraded": true, "Peering Releasing": true,
 		"Active Degraded": true, "Active Releasing": true,

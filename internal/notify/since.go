@@ -63,7 +63,7 @@ func ofContracts(fleet string, before, now []*v1alpha1.Contract) []Event {
 	left := map[[2]int32]*v1alpha1.Contract{}
 	for _, c := range now {
 		old := was[c.Metadata.Name]
-		if !c.Status.Phase.Charged() && old != nil && old.Status.Phase.Charged() {
+		if old != nil && counts(old) && !counts(c) {
 			left[slot(c)] = c
 		}
 	}
@@ -86,6 +86,11 @@ func ofContracts(fleet string, before, now []*v1alpha1.Contract) []Event {
 	return out
 }
 
+// counts reports whether a contract serves its replica, now or in a term to come.
+func counts(c *v1alpha1.Contract) bool {
+	return c.Status.Phase.Charged() || c.Status.Phase == v1alpha1.PhaseBooked
+}
+
 func slot(c *v1alpha1.Contract) [2]int32 {
 	return [2]int32{c.Spec.Intent.Replica, c.Spec.Intent.Part}
 }
@@ -105,6 +110,12 @@ func steps(fleet string, old, c, from *v1alpha1.Contract) []Event {
 		switch {
 		case p.Phase == v1alpha1.PhaseReserved && phase == "" && from != nil:
 			tell("moved", p, "moves from "+place(from)+" to "+where(c)+because(from.Status.Why()))
+		case p.Phase == v1alpha1.PhaseBooked && from != nil:
+			tell("moved", p, "moves its booking from "+place(from)+" to "+booked(c)+because(from.Status.Why()))
+		case p.Phase == v1alpha1.PhaseBooked:
+			tell("placed", p, "is booked on "+booked(c))
+		case p.Phase == v1alpha1.PhaseReserved && phase == v1alpha1.PhaseBooked:
+			tell("placed", p, "begins its booking on "+where(c))
 		case p.Phase == v1alpha1.PhaseReserved && phase == "":
 			tell("placed", p, "is placed on "+where(c))
 		case p.Phase == v1alpha1.PhaseActive:
@@ -119,7 +130,15 @@ func steps(fleet string, old, c, from *v1alpha1.Contract) []Event {
 		}
 		phase = p.Phase
 	}
+	if c.Status.Phase == v1alpha1.PhaseBooked && c.Status.Reason != "" && old != nil && old.Status.Reason != c.Status.Reason {
+		tell("degraded", v1alpha1.PhaseChange{At: c.Status.Since, Reason: c.Status.Reason}, "cannot keep its booking on "+booked(c)+because(c.Status.Why()))
+	}
 	return out
+}
+
+// booked is where a booking is, and its term.
+func booked(c *v1alpha1.Contract) string {
+	return place(c) + " from " + stamp(c.Spec.Term.Start) + " to " + stamp(c.Spec.Term.End)
 }
 
 // shorts are the contracts of one intent that broke its sla since before, as the audit log

@@ -49,7 +49,7 @@ func (r *round) budgetLines() []draft.BudgetLine {
 		l.MaxHourly, l.MaxMonthly = limit(b.MaxHourly), limit(b.MaxMonthly)
 		ahead := quantity.Micro(0)
 		if l.MaxMonthly != nil {
-			ahead = b.Month + f.windowsAhead(name)
+			ahead = b.Month + f.windowsAhead(name) + draft.OnAxis(&r.Draft).BookedCost(name, r.Now, ends)
 			l.Accrued, l.Held, l.Forecast = b.Spent.Decimal(), (b.Month - b.Spent).Decimal(), ahead.Decimal()
 		}
 		l.Warning = b.Warning(ahead, r.Books.Currency)

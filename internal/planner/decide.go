@@ -26,13 +26,14 @@ func (r *round) decide() {
 	r.settle()
 
 	// 4. Serve: each waiting intent has its turn with the offers, and may make
-	// others give way. 5. Batch: what came at once is solved as a whole. They take
-	// turns until nobody gives way.
+	// others give way. 5. Batch: what came at once is solved as a whole. Then those
+	// that book ahead have theirs. They take turns until nobody gives way, and nothing
+	// more is booked.
 	r.lineUp()
 	for range displacements {
 		r.serve()
 		r.serveAgain(r.batch())
-		if !r.displace() {
+		if booked := bookAhead(r); !r.displace() && !booked {
 			break
 		}
 	}
@@ -46,6 +47,15 @@ func (r *round) decide() {
 
 	// 8. Check: what breaks an invariant, asked by other means, is withdrawn.
 	r.check()
+}
+
+// bookAhead decides bookings, by what is there without what is kept for those that wait;
+// what others give way for is not for new ones. It reports whether that changed anything.
+func bookAhead(r *round) (changed bool) {
+	if len(r.Bookers) > 0 {
+		r.WithoutReserved(func() { changed = r.Ahead(r.WithoutClaimed) })
+	}
+	return changed
 }
 
 // observeAll takes over what was reported of contracts and flavors since.
@@ -70,6 +80,7 @@ func (r *round) settle() {
 		}
 	}
 	r.sift()
+	draft.OnAxis(&r.Draft).LookAhead()
 	r.addVanished()
 	for _, j := range r.Jobs {
 		r.SettleJob(j)
@@ -111,6 +122,7 @@ func (r *round) conclude() {
 func (r *round) check() {
 	StepCheck.begin(r.step)
 	r.checkInvariants()
+	draft.OnAxis(&r.Draft).AddCalendar()
 	r.totals()
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/explain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
-	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -93,11 +92,11 @@ func (r *round) tell(j *draft.Job) {
 		return
 	}
 	if len(j.Open) == 0 && j.Later > 0 {
-		j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentPlaced, lifecycle.CodeUpdating, "%s", explain.Joined(explain.ReasonOf(j), place.LaterText(j)))
+		j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentPlaced, lifecycle.CodeUpdating, "%s", explain.Joined(explain.ReasonOf(j), explain.LaterText(j)))
 		return
 	}
 	if len(j.Open) == 0 {
-		j.Dec.Also = explain.Joined(explain.ClaimedText(j.Dec.Contracts), explain.BatchedText(j), explain.SeatedText(j), explain.SharedText(j), account.LoanText(j.Live), r.FollowText(j), j.Sizing.Text(), place.ScaledText(j.Dec.Contracts))
+		j.Dec.Also = explain.Joined(explain.ClaimedText(j.Dec.Contracts), explain.BatchedText(j), explain.SeatedText(j), explain.SharedText(j), account.LoanText(j.Live), r.FollowText(j), j.Sizing.Text(), explain.ScaledText(j.Dec.Contracts))
 		j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentPlaced, "", "%s", explain.Joined(explain.ReasonOf(j), j.Dec.Also))
 		if j.Dec.Action != draft.Place && j.Dec.Action != draft.Keep {
 			j.Dec.Code = j.WhyCode

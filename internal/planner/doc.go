@@ -13,13 +13,17 @@
 //
 //	quantity, inventory, match, account, lifecycle   sizes, offers, classes, accounts, phases
 //	draft      the working state of a round, and how it is taken back
+//	booking    what is free of an offer over time, in plain numbers
+//	said       what offers fail, in words
 //	place      finds places for what jobs want, and takes them
+//	ahead      books capacity for terms that have not begun
 //	settle     decides what needs no offer, and makes tasks of what does
 //	contend    serves those that wait, in turn; some make others give way
 //	explain    writes what people read
 //	domain     which domains replicas share, and what those have room for
 //	beyond     counts what exists beyond what the fleet allows now
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
+//	invariant  asks a finished plan by other means
 //	planner    the eight steps; reads worlds, keeps a base for the next round
 //
 // Each package's comment lists what its files are and which invariants it holds.
@@ -72,7 +76,7 @@
 //     together.
 //   - conclude: decision.go, states.go, ledger.go: decisions and what is written.
 //     totals.go, notes.go: sums and remarks. explanation.go: one intent in full.
-//   - check: invariants.go: the result is asked again by other means.
+//   - check: invariants.go: the result is asked again by other means (package invariant).
 //
 // # From round to round
 //
@@ -167,6 +171,11 @@
 //
 //	stateDiagram-v2
 //	  [*] --> Reserved: committed
+//	  [*] --> Booked: booked ahead
+//	  Booked --> Reserved: its term begins
+//	  Booked --> Released: cancelled
+//	  Booked --> Expired: its term is over
+//	  Booked --> Failed: not kept
 //	  Reserved --> Peering: slice seen
 //	  Reserved --> Active: all of it seen at once
 //	  Peering --> Active: granted, Node ready, offloading ready

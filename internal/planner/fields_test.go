@@ -430,9 +430,9 @@ func TestFirstStart(t *testing.T) {
 		action   planner.Action
 		says     string
 	}{
-		"in no window": {v1alpha1.Schedule{NotBefore: Time("2026-12-01T08:00:00Z"), Windows: saturday}, planner.Queued, "it starts 2026-12-05T20:00:00Z"},
-		"in a window":  {v1alpha1.Schedule{NotBefore: Time("2026-12-05T21:00:00Z"), Windows: saturday}, planner.Queued, "it starts 2026-12-05T21:00:00Z"},
-		"no windows":   {v1alpha1.Schedule{NotBefore: Time("2026-12-01T08:00:00Z")}, planner.Queued, "it starts 2026-12-01T08:00:00Z"},
+		"in no window": {v1alpha1.Schedule{NotBefore: Time("2026-12-01T08:00:00Z"), Windows: saturday}, planner.Queued, "it may start from 2026-12-05T20:00:00Z"},
+		"in a window":  {v1alpha1.Schedule{NotBefore: Time("2026-12-05T21:00:00Z"), Windows: saturday}, planner.Queued, "it may start from 2026-12-05T21:00:00Z"},
+		"no windows":   {v1alpha1.Schedule{NotBefore: Time("2026-12-01T08:00:00Z")}, planner.Queued, "it may start from 2026-12-01T08:00:00Z"},
 		"window too late": {v1alpha1.Schedule{NotBefore: Time("2026-12-01T08:00:00Z"), Windows: saturday, Deadline: Time("2026-12-05T00:00:00Z")},
 			planner.Refuse, "it cannot start before 2026-12-05T20:00:00Z (notBefore, windows), and its deadline is 2026-12-05T00:00:00Z"},
 		"duration does not fit": {v1alpha1.Schedule{Windows: saturday, Duration: v1alpha1.Duration{Duration: 24 * time.Hour}, Deadline: Time("2026-11-22T00:00:00Z")},

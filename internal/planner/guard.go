@@ -93,7 +93,7 @@ func (g *endGuard) find() {
 	// What is frozen does not end because its intent or its provider is gone, but
 	// gives spot capacity back as all do.
 	for k := range g.orphans {
-		for _, c := range g.HeldOf(k) {
+		for _, c := range g.KeptOf(k) {
 			g.count(g.deletions, k[0], c, !renamed[k] && !g.IsFrozenContract(c))
 		}
 	}
@@ -108,7 +108,7 @@ func (g *endGuard) find() {
 // an operator, is not counted.
 func (g *endGuard) count(to ends, whose string, c *v1alpha1.Contract, ending bool) {
 	end, name := c.Spec.Term.End, c.Metadata.Name
-	if ending && c.Status.Phase.Charged() && !g.counted[name] && !g.W.ForceRelease[name] && !g.Cut[name] && (end.IsZero() || end.After(g.Now.Time)) {
+	if ending && (c.Status.Phase.Charged() || c.Status.Phase == v1alpha1.PhaseBooked) && !g.counted[name] && !g.W.ForceRelease[name] && !g.Cut[name] && (end.IsZero() || end.After(g.Now.Time)) {
 		g.counted[name] = true
 		to[whose] = append(to[whose], c)
 	}

@@ -104,7 +104,7 @@ func startRound(w *draft.World, from base) *round {
 	plan := &draft.Plan{Now: w.Now, Inputs: w.Inputs, Market: w.Market, Currency: books.Currency, Clusters: len(w.Clusters), Offers: len(w.Offers)}
 	facts := draft.Facts{W: w, Fleet: fleet, Limits: beyond.LimitsBy(w), Books: books, Frozen: draft.NewFreezes(w.Frozen)}
 	r := &round{ownBase: from.own, Explainer: explain.Explainer{Contest: contend.New(settle.New(place.New(draft.New(facts, from.draft, plan), from.place)), from.whole)}}
-	r.Placer.Void, r.Placer.Looked = r.Contest.Void, r.Explainer.Capture
+	r.Placer.Void, r.Placer.Looked, r.Placer.LookedAhead = r.Contest.Void, r.Explainer.Capture, r.Explainer.CaptureAhead
 	r.given, r.pools = given, warm
 	return r
 }

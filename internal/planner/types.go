@@ -4,7 +4,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/beyond"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
-	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
 // What goes in and comes out is what a draft is made of (package draft).
@@ -27,6 +27,8 @@ type (
 	SilentProvider = draft.SilentProvider
 	// BudgetLine is a tenant's budget as of a plan.
 	BudgetLine = draft.BudgetLine
+	// Calendar is what is booked ahead.
+	Calendar = draft.Calendar
 	// Explanation is everything about one intent.
 	Explanation = draft.Explanation
 	// OfferLine is one offer as an explanation shows it.
@@ -57,17 +59,20 @@ const (
 	OrderRules  = draft.OrderRules
 )
 
+// CalendarOf is that of bookings in a timezone, nil where there are none.
+var CalendarOf = draft.CalendarOf
+
 // SameObservation reports whether two observations report the same.
 var SameObservation = draft.SameObservation
 
 // NothingFits is, in a sentence, why none of so many offers fits.
-var NothingFits = place.NothingFits
+var NothingFits = said.NothingFits
 
 // ScoreTerms are the names of the terms of a score, in the order of the formula.
 var ScoreTerms = match.ScoreTerms
 
 // Shortfall is what a requirement's failure means, in a few words.
-var Shortfall = place.Shortfall
+var Shortfall = said.Shortfall
 
 // BeyondLimits names what exists beyond what the fleet allows now.
 var BeyondLimits = beyond.Limits

@@ -66,7 +66,7 @@ func phaseOf(contracts []wire.ReservedContract, state *v1alpha1.IntentState) (ph
 	}
 	words := cmp.Or(state.Status.Message, state.Status.Reason)
 	switch state.Status.State {
-	case v1alpha1.IntentQueued, v1alpha1.IntentPlaced:
+	case v1alpha1.IntentQueued, v1alpha1.IntentBooked, v1alpha1.IntentPlaced:
 		return wire.PhasePending, words
 	case v1alpha1.IntentRefused:
 		return wire.PhaseFailed, words

@@ -28,7 +28,7 @@ func Reserved(wanted []Wanted, l *ledger.Ledger, commit string, plan *planner.Pl
 	held := map[Wanted][]*v1alpha1.Contract{}
 	for c := range l.Contracts() {
 		w := Wanted{Tenant: c.Metadata.Namespace, Name: c.Spec.Intent.Name, Path: c.Spec.Intent.Path, Digest: c.Spec.Intent.Digest}
-		if c.Status.Phase.Held() {
+		if c.Status.Phase.Held() || c.Status.Phase == v1alpha1.PhaseBooked {
 			held[w] = append(held[w], c)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 // legal are the phase changes that may happen in one commit. "-" is absence.
 var legal = map[string][]string{
-	"-":         {"Reserved"},
+	"-":         {"Reserved", "Booked"},
+	"Booked":    {"Reserved", "Released", "Expired", "Failed"},
 	"Reserved":  {"Peering", "Active", "Degraded", "Releasing"},
 	"Peering":   {"Active", "Degraded", "Releasing", "Reserved"},
 	"Active":    {"Degraded", "Releasing", "Peering", "Reserved"},

@@ -76,7 +76,7 @@ func follow(s *crd.ResourceRequestStatus, cluster, uid string, in *wire.Instruct
 	phase, reason, message := phaseOf(live)
 	if phase == "" {
 		switch state.State {
-		case v1alpha1.IntentQueued, v1alpha1.IntentPlaced, "":
+		case v1alpha1.IntentQueued, v1alpha1.IntentBooked, v1alpha1.IntentPlaced, "":
 			phase = crd.RequestPending
 		case v1alpha1.IntentRefused:
 			phase = crd.RequestFailed

@@ -144,10 +144,12 @@ type ContractPriceWindow struct {
 
 // Term of a contract. An open-ended one has no End.
 type Term struct {
-	// Start is when it was reserved.
+	// Start is when it was reserved; of a booking, when it begins.
 	Start Time `json:"start"`
 	// End is when it ends.
 	End Time `json:"end,omitzero"`
+	// Yields: it ends then because its capacity is booked from then on (preemption.yields).
+	Yields bool `json:"yields,omitempty"`
 }
 
 // Decision is why a contract was placed where it is.
@@ -216,6 +218,8 @@ type OfferFigures struct {
 	ScalableTo Resources `json:"scalableTo,omitempty"`
 	// Pool figures, where flavors are cut from the same nodes: what the other flavors of the pool hold and use.
 	Pool Resources `json:"pool,omitempty"`
+	// At is the instant of the figures held and pool where that is not the decision's: of a booking the one at which most is held during its term.
+	At Time `json:"at,omitzero"`
 }
 
 // RunnerUp is an offer that was not chosen.
@@ -231,8 +235,10 @@ type RunnerUp struct {
 // Phase is where a contract stands.
 type Phase string
 
-// Held phases keep capacity; ended ones do not.
+// Held phases keep capacity, Booked promises it for a term that has not begun; ended ones
+// do neither.
 const (
+	PhaseBooked    Phase = "Booked"
 	PhaseReserved  Phase = "Reserved"
 	PhasePeering   Phase = "Peering"
 	PhaseActive    Phase = "Active"
@@ -362,6 +368,7 @@ type IntentPhase string
 const (
 	IntentPlaced    IntentPhase = "Placed"
 	IntentQueued    IntentPhase = "Queued"
+	IntentBooked    IntentPhase = "Booked"
 	IntentRefused   IntentPhase = "Refused"
 	IntentSuspended IntentPhase = "Suspended"
 	IntentDone      IntentPhase = "Done"

@@ -45,6 +45,8 @@ type FleetSpec struct {
 	Safety Safety `json:"safety,omitzero"`
 	// Limits of what an intent and a tenant may ask for, whatever quota they have.
 	Limits Limits `json:"limits,omitzero"`
+	// Bookings bound what may be booked ahead (schedule.book of an intent).
+	Bookings Bookings `json:"bookings,omitzero"`
 	// Retention of what has ended.
 	Retention Retention `json:"retention,omitzero"`
 	// Consolidation moves contracts to better offers.
@@ -251,6 +253,33 @@ const DefaultFrozenFor = 24 * time.Hour
 
 // Ages is after what time a frozen contract without an end counts as preemptible.
 func (s *Safety) Ages() time.Duration { return cmp.Or(s.FrozenFor.Duration, DefaultFrozenFor) }
+
+// Bookings bound what may be booked ahead.
+type Bookings struct {
+	// MaxAhead is how far in the future a booking may start (default 90d).
+	MaxAhead Duration `json:"maxAhead,omitzero"`
+	// MaxShare is how much of each resource of a flavor may be booked at any instant, in percent from 1 to 100 (default 100).
+	MaxShare int32 `json:"maxShare,omitempty"`
+	// Lead is how long before its start a booking is delivered, so that its nodes exist at the start (default 10m); it costs nothing until the start.
+	Lead Duration `json:"lead,omitzero"`
+	// FreeUntil is how long before its start a booking may be cancelled or changed at no cost; later its tenant is charged for its whole term. Without it cancelling costs nothing.
+	FreeUntil Duration `json:"freeUntil,omitzero"`
+}
+
+// Defaults of Bookings.
+const (
+	DefaultMaxAhead = 90 * 24 * time.Hour
+	DefaultLead     = 10 * time.Minute
+)
+
+// Ahead is how far in the future a booking may start.
+func (b *Bookings) Ahead() time.Duration { return cmp.Or(b.MaxAhead.Duration, DefaultMaxAhead) }
+
+// LeadTime is how long before its start a booking is delivered.
+func (b *Bookings) LeadTime() time.Duration { return cmp.Or(b.Lead.Duration, DefaultLead) }
+
+// Share is how much of a flavor may be booked, in percent.
+func (b *Bookings) Share() int64 { return int64(cmp.Or(b.MaxShare, 100)) }
 
 // Retention of what has ended.
 type Retention struct {

@@ -111,12 +111,14 @@ const (
 type Schedule struct {
 	// Duration is wall-clock time from the reservation, such as 72h, 3d or 1w; none is open-ended. A longer one extends the same contract.
 	Duration Duration `json:"duration,omitzero"`
-	// NotBefore is the earliest start.
+	// NotBefore is the earliest start; with book it is the start.
 	NotBefore Time `json:"notBefore,omitzero"`
 	// Deadline is the latest end; a term that no longer fits is refused.
 	Deadline Time `json:"deadline,omitzero"`
 	// Windows in which the capacity is wanted; at a window's end contracts are released.
 	Windows []Window `json:"windows,omitempty"`
+	// Book ahead: capacity is promised from notBefore for duration (both are required), at the price of the day of booking. Not with windows, replicas of min and max, split, together, apart, or spot capacity; the tenant needs quota.book.
+	Book bool `json:"book,omitempty"`
 }
 
 // Preemption is an intent's side of being displaced.
@@ -127,6 +129,8 @@ type Preemption struct {
 	Preemptible *bool `json:"preemptible,omitempty"`
 	// Grace is how long a contract of this intent keeps its capacity after notice that it has to give way (to a higher priority, to the owner of borrowed quota, or because its provider takes spot capacity back); none: it is drained at once. It bounds every release of the intent's contracts too: so long after it began, pods that a PodDisruptionBudget still keeps are deleted; without it budgets are respected for as long as it takes.
 	Grace Duration `json:"grace,omitzero"`
+	// Yields is never (default) or booked: this intent may also be given capacity that is booked from a later instant on; its contract carries that instant as its end from the first day, and the intent is placed again elsewhere then.
+	Yields string `json:"yields,omitempty"`
 }
 
 // Objective is what a good placement is.

@@ -75,6 +75,8 @@ type TenantQuota struct {
 	MaxBorrow Resources `json:"maxBorrow,omitempty"`
 	// MaxDuration of any one intent.
 	MaxDuration Duration `json:"maxDuration,omitzero"`
+	// Book lets the tenant's intents book capacity ahead (schedule.book). What is booked counts against the quota for its own term.
+	Book bool `json:"book,omitempty"`
 }
 
 // TenantBudget bounds what a tenant spends.

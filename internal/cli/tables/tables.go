@@ -364,3 +364,12 @@ func Count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// Resources are amounts by name, as "cpu=4,memory=8Gi".
+func Resources(r v1alpha1.Resources) string {
+	var parts []string
+	for _, n := range r.Names() {
+		parts = append(parts, n+"="+r[n].Canonical(n))
+	}
+	return strings.Join(parts, ",")
+}

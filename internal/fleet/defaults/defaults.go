@@ -34,6 +34,11 @@ func Of(in v1alpha1.FleetSpec) *v1alpha1.FleetSpec {
 	fillDuration(&s.Retention.Ended, 168*time.Hour)
 	fillDuration(&s.Retention.Market, 720*time.Hour)
 	fillDuration(&s.Safety.FrozenFor, 24*time.Hour)
+	fillDuration(&s.Bookings.MaxAhead, v1alpha1.DefaultMaxAhead)
+	fillDuration(&s.Bookings.Lead, v1alpha1.DefaultLead)
+	if s.Bookings.MaxShare == 0 {
+		s.Bookings.MaxShare = 100
+	}
 	contracts := s.Limits.Contracts // what holds where it is open is a rule of the planner's, of which earlier rounds had another
 	s.Limits = s.Limits.Filled()
 	s.Limits.Contracts = contracts

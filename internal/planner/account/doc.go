@@ -7,6 +7,7 @@
 //	accounts.go	Accounts: opened on first use, charged and taken back
 //	tenant.go	Tenant: one account, its quota and its budget
 //	limits.go	Limits: what one more contract may take, and whether one does
+//	ahead.go	what bookings leave, at the instants of their terms
 //	borrow.go	quota that others leave unused
 //	share.go	dominant resource fairness
 //	text.go		limits and loans as people read them

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -58,6 +59,8 @@ type Limits struct {
 	byModel []modelLimit
 	// borrowed is what of GPU is beyond the tenant's own quota.
 	borrowed int64
+	// ahead: an instant in the future leaves less than now (ahead.go).
+	ahead bool
 }
 
 type modelLimit struct {
@@ -84,28 +87,7 @@ const noLimit = int64(1) << 60
 // quotas too.
 func (a *Accounts) LimitsOf(t *Tenant, seconds int64, now v1alpha1.Time, borrow bool) Limits {
 	l := Limits{Tenant: t, GPU: noLimit, CPU: noLimit, Memory: noLimit, Hourly: quantity.Unlimited, Monthly: quantity.Unlimited}
-	held := t.taken()
-	most, _ := a.Most(t)
-	l.Contracts = most - int64(held.Contracts)
-	if q := t.Spec.Quota; q != nil {
-		if q.GPU != nil {
-			l.GPU = *q.GPU*1000 - held.MilliCards().Int64()
-		}
-		if q.CPU != nil {
-			l.CPU = q.CPU.Amount(v1alpha1.CPU).Int64() - held.CPU.Int64()
-		}
-		if q.Memory != nil {
-			l.Memory = q.Memory.Amount(v1alpha1.Memory).Int64() - held.Memory.Int64()
-		}
-		for model, cards := range q.ByModel {
-			have := held.MilliCardsOf(func(other string) bool { return gpunames.Match(model, other) })
-			if t.kinds[model] == nil {
-				t.kinds[model] = map[int]bool{}
-			}
-			l.byModel = append(l.byModel, modelLimit{model, cards*1000 - have.Int64(), t.kinds[model]})
-		}
-		slices.SortFunc(l.byModel, func(a, b modelLimit) int { return strings.Compare(a.model, b.model) })
-	}
+	a.quotaLeft(&l, t.taken())
 	if borrow {
 		a.widen(&l)
 	}
@@ -124,6 +106,34 @@ func (a *Accounts) LimitsOf(t *Tenant, seconds int64, now v1alpha1.Time, borrow 
 		}
 	}
 	return l
+}
+
+// quotaLeft fills in what a quota leaves where so much of it is taken.
+func (a *Accounts) quotaLeft(l *Limits, held ledger.Totals) {
+	t := l.Tenant
+	most, _ := a.Most(t)
+	l.Contracts = most - int64(held.Contracts)
+	q := t.Spec.Quota
+	if q == nil {
+		return
+	}
+	if q.GPU != nil {
+		l.GPU = *q.GPU*1000 - held.MilliCards().Int64()
+	}
+	if q.CPU != nil {
+		l.CPU = q.CPU.Amount(v1alpha1.CPU).Int64() - held.CPU.Int64()
+	}
+	if q.Memory != nil {
+		l.Memory = q.Memory.Amount(v1alpha1.Memory).Int64() - held.Memory.Int64()
+	}
+	for model, cards := range q.ByModel {
+		have := held.MilliCardsOf(func(other string) bool { return gpunames.Match(model, other) })
+		if t.kinds[model] == nil {
+			t.kinds[model] = map[int]bool{}
+		}
+		l.byModel = append(l.byModel, modelLimit{model, cards*1000 - have.Int64(), t.kinds[model]})
+	}
+	slices.SortFunc(l.byModel, func(a, b modelLimit) int { return strings.Compare(a.model, b.model) })
 }
 
 // Same reports whether two limits of one tenant, which has not changed in
@@ -147,12 +157,12 @@ func (l *Limits) Breaks(s *Size, cards *Cards, peak quantity.Micro) string {
 	}
 	if s.Units > 0 && (l.GPU < noLimit || len(l.byModel) > 0) {
 		milli := s.milliCards()
-		if milli > l.GPU && (s.PerCard <= 1 || !l.exact(s, cards, "")) {
+		if milli > l.GPU && (s.PerCard <= 1 || l.ahead || !l.exact(s, cards, "")) {
 			return QuotaGPU
 		}
 		for i := range l.byModel {
 			m := &l.byModel[i]
-			if milli > m.left && m.counts(cards) && (s.PerCard <= 1 || !l.exact(s, cards, m.model)) {
+			if milli > m.left && m.counts(cards) && (s.PerCard <= 1 || l.ahead || !l.exact(s, cards, m.model)) {
 				return QuotaByModel
 			}
 		}

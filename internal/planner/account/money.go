@@ -33,13 +33,7 @@ func (m *Money) Peak(c *v1alpha1.Contract) quantity.Micro {
 	if c == nil || !c.Status.Phase.Charged() {
 		return 0
 	}
-	p := c.Spec.Price.Hourly
-	for i := range c.Spec.Price.Windows {
-		if c.Spec.Price.Windows[i].Hourly.Cmp(p) > 0 {
-			p = c.Spec.Price.Windows[i].Hourly
-		}
-	}
-	return m.In(p, c.Spec.Price.Currency)
+	return m.Most(c)
 }
 
 // hold is what a charged contract will still cost this month, 0 of others.

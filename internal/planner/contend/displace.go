@@ -184,6 +184,23 @@ func (r *Contest) WithoutBooked(jobs []*draft.Job, f func()) {
 	r.withoutClaims(claims, f)
 }
 
+// WithoutReserved calls f as if nothing were kept for those that wait longest (reserve.go),
+// WithoutClaimed as if nothing were for those that others give way to.
+func (r *Contest) WithoutReserved(f func()) { r.withoutKind(true, f) }
+
+// WithoutClaimed is described with WithoutReserved.
+func (r *Contest) WithoutClaimed(f func()) { r.withoutKind(false, f) }
+
+func (r *Contest) withoutKind(reserved bool, f func()) {
+	var claims []*claim
+	for _, c := range r.Claims {
+		if (c.Reserved != nil) == reserved {
+			claims = append(claims, c)
+		}
+	}
+	r.withoutClaims(claims, f)
+}
+
 // Unbook gives back what was kept for a job.
 func (r *Contest) Unbook(j *draft.Job) {
 	c := r.Claims[j]

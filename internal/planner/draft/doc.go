@@ -17,6 +17,7 @@
 //	leaving.go, sla.go, refused.go, remote.go   what else is known of a contract
 //	version.go          the rules, by number
 //	names.go            orders and keys of names
+//	ahead.go, calendar.go   contracts on the time axis, and what is booked for people
 //	observations.go     what clusters report of contracts, by contract
 //
 // # Invariants

@@ -47,6 +47,11 @@ type Draft struct {
 	// changed nothing. Turns counts the passes, from 1.
 	Advances int
 	Turns    int
+	ahead    *ahead
+	// bookings is how many more there are than in the ledger.
+	bookings int
+	// lent are the contracts whose capacity seems free.
+	lent map[string]bool
 }
 
 // New is a draft in which nothing has happened.
@@ -55,7 +60,7 @@ func New(f Facts, base Base, plan *Plan) Draft {
 		Moment: Moment{f, f.W.Now}, Base: base, Plan: plan,
 		Before: map[string]*v1alpha1.Contract{}, Current: map[string]*v1alpha1.Contract{}, StatusOnly: map[string]bool{},
 		MappedNow: Mappings{}, Excess: map[string]bool{}, Cut: map[string]bool{}, replaced: map[string]bool{}, Claimed: map[string]bool{},
-		Renamed: map[[2]string]*v1alpha1.IntentState{}, Notices: map[string][]*v1alpha1.Contract{}, isFreed: map[string]bool{},
+		Renamed: map[[2]string]*v1alpha1.IntentState{}, Notices: map[string][]*v1alpha1.Contract{}, isFreed: map[string]bool{}, lent: map[string]bool{},
 	}
 }
 
@@ -89,6 +94,7 @@ func (r *Draft) Put(before, after *v1alpha1.Contract) {
 	} else {
 		r.Current[name] = after
 	}
+	noteAhead(r, e.offer, name, before, after, 1)
 	if d := &r.journal; len(d.marks) > 0 {
 		d.kinds, d.puts = append(d.kinds, kindPut), append(d.puts, e)
 	}
@@ -102,6 +108,7 @@ func (r *Draft) unput(e *put) {
 	if e.offer != nil {
 		r.Inventory.Take(e.offer.Place(), e.taken.Inverse())
 	}
+	noteAhead(r, e.offer, e.name, e.after, e.before, -1)
 	if !e.known {
 		delete(r.Before, e.name)
 		delete(r.Current, e.name)
@@ -215,6 +222,7 @@ func (r *Draft) Lend(list ...*v1alpha1.Contract) {
 	for _, c := range list {
 		if o := r.OfferOf(c); o != nil {
 			r.lend(loan{o.Place(), r.Footprint(o, c.Metadata.Name, c), inventory.CardsOf(c)})
+			SetKey(r, r.lent, c.Metadata.Name, true)
 		}
 	}
 }

@@ -57,6 +57,17 @@ func (f *Facts) HeldOf(k [2]string) []*v1alpha1.Contract {
 	return out
 }
 
+// KeptOf are the contracts of an intent that keep capacity, now or in a term to come.
+func (f *Facts) KeptOf(k [2]string) []*v1alpha1.Contract {
+	out := f.HeldOf(k)
+	for _, c := range f.W.Ledger.ByIntent(k[0], k[1]) {
+		if c.Status.Phase == v1alpha1.PhaseBooked {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // money is the fleet's currency and rates as of now.
 func (f *Moment) money() account.Money { return account.Money{Books: f.Books, Now: f.Now} }
 

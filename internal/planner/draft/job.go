@@ -36,6 +36,7 @@ func (j *Job) Copy(tasks []Task) *Job {
 func (j *Job) bare() *Job {
 	k := *j
 	k.written = 0
+	k.Booked = nil
 	k.Dec, k.Classes, k.Open, k.Live, k.Ordinals, k.Tasks, k.News = Decision{}, Classes{}, nil, nil, nil, nil, nil
 	return &k
 }
@@ -64,6 +65,7 @@ type asked struct {
 // holdings are what a job holds.
 type holdings struct {
 	Live      []*v1alpha1.Contract // charged, current versions
+	Booked    []*v1alpha1.Contract // bookings whose term has not begun, current versions
 	Releasing int
 	Ordinals  map[string]int32
 	Started   v1alpha1.Time
@@ -198,6 +200,8 @@ func (r *Draft) ObserveJob(j *Job) {
 		switch {
 		case c.Status.Phase.Charged():
 			j.Live = append(j.Live, c)
+		case c.Status.Phase == v1alpha1.PhaseBooked:
+			j.Booked = append(j.Booked, c)
 		case c.Status.Phase.Held():
 			j.Releasing++
 		}
@@ -211,6 +215,9 @@ func (r *Draft) ObserveJob(j *Job) {
 func (r *Draft) ReleaseAll(j *Job, target v1alpha1.Phase, code, text string) {
 	for _, c := range slices.Clone(j.Live) {
 		r.Drop(j, c, target, code, text)
+	}
+	for _, c := range slices.Clone(j.Booked) {
+		OnAxis(r).CancelBooking(j, c, target, code, text)
 	}
 }
 

@@ -19,7 +19,7 @@ var copied = map[string][]string{
 		"Batched", "Seated", "Shared", "Gone", "Senior", "TurnAt",
 	},
 	"own":  {"Live", "Ordinals", "Tasks"},
-	"none": {"News", "Open", "Classes", "Dec", "written"},
+	"none": {"Booked", "News", "Open", "Classes", "Dec", "written"},
 }
 
 func TestJob_CopiesHaveEachFieldOrNot(t *testing.T) {

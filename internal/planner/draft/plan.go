@@ -69,6 +69,8 @@ type Plan struct {
 	Silent           []SilentProvider
 	// Conditions are what people should look at of providers.
 	Conditions []Condition
+	// Calendar is what is booked ahead after the plan, nil where nothing is.
+	Calendar *Calendar
 	// solved: what came at once was solved as a batch.
 	solved bool
 	// reworded: a contract's message changed and its code did not.

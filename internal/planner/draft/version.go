@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesWithin
+const Rules = RulesBookings
 
 // The changes, by the number that they came with.
 const (
@@ -56,4 +56,8 @@ const (
 	// RulesRefusedToTerms: what an intent holds that waits no more ends on its own terms in
 	// the round that refuses it, and not in the next (decision.go).
 	RulesRefusedToTerms = 12
+	// RulesBookings: capacity is booked ahead (schedule.book), and nobody else is given it
+	// beyond its start; an intent that may not start yet (schedule.notBefore) names its
+	// earliest start and no more when it is expected (package ahead).
+	RulesBookings = 13
 )

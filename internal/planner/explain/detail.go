@@ -49,6 +49,8 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 		return detailPlace(o, req)
 	case match.ReqSpread, match.ReqWithin, match.ReqTogether, match.ReqApart:
 		return x.Detail(o, req)
+	case match.ReqBooked:
+		return place.BookedDetail(&r.Placer, j, c)
 	case match.ReqPartition:
 		return "its next legal size is " + r.sizeText(c.Size)
 	case match.ReqPrice:

@@ -8,11 +8,13 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/planner/contend"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
@@ -39,6 +41,12 @@ func (p *Probe) Is(tenant, name string) bool { return p != nil && p.Tenant == te
 // Capture notes how every offer relates to the probed intent, the first
 // time that it is asked.
 func (r *Explainer) Capture(j *draft.Job, s *match.Class, l *place.Limits) {
+	r.CaptureAhead(j, s, l, nil)
+}
+
+// CaptureAhead is Capture with what an offer is, and why, during the term of a booking; nil
+// is as it is now.
+func (r *Explainer) CaptureAhead(j *draft.Job, s *match.Class, l *place.Limits, look func(*match.Candidate) (match.Candidate, string)) {
 	if r.Probe == nil || r.Probe.done || l.Only != nil || !r.Probe.Is(j.TenantName, j.Name) {
 		return
 	}
@@ -52,7 +60,10 @@ func (r *Explainer) Capture(j *draft.Job, s *match.Class, l *place.Limits) {
 		}
 		line.LatencyMs, line.LatencyKnown = r.Match.Latency(j.Consumer, o)
 		var c match.Candidate
-		if known := s.Of(o); known != nil {
+		if known := s.Of(o); known != nil && look != nil {
+			c, line.Detail = look(known)
+			line.Requirement = c.Fails
+		} else if known != nil {
 			c = *known
 			line.Requirement = c.Fails
 			if c.Fails == "" {
@@ -66,11 +77,13 @@ func (r *Explainer) Capture(j *draft.Job, s *match.Class, l *place.Limits) {
 		line.Hourly, line.Transfer = c.Quote.Now.Decimal(), c.Quote.Transfer.Decimal()
 		if line.Fits = line.Requirement == ""; line.Fits {
 			line.Score, line.Scores = match.Round4(c.Score), s.Request.Weights.Record(&c)
-			line.Scaled = r.Scaled(o, c.Size, nil)
-			if len(line.Scaled) > 0 {
-				line.Detail = "its autoscaler would add " + place.AmountsText(line.Scaled)
+			if look == nil {
+				line.Scaled = r.Scaled(o, c.Size, nil)
 			}
-		} else {
+			if len(line.Scaled) > 0 {
+				line.Detail = "its autoscaler would add " + AmountsText(line.Scaled)
+			}
+		} else if line.Detail == "" {
 			line.Detail = r.detail(j, l.Rules, s.Request, &c, line.Requirement)
 		}
 		r.Probe.Lines = append(r.Probe.Lines, line)
@@ -85,7 +98,7 @@ func (r *Explainer) Capture(j *draft.Job, s *match.Class, l *place.Limits) {
 		if a.Fits {
 			return cmp.Or(cmp.Compare(min(len(a.Scaled), 1), min(len(b.Scaled), 1)), cmp.Compare(b.Score, a.Score), a.Hourly.Cmp(b.Hourly))
 		}
-		return cmp.Or(cmp.Compare(place.Tier(a.Requirement), place.Tier(b.Requirement)), strings.Compare(a.Requirement, b.Requirement), strings.Compare(a.Flavor.Ref(), b.Flavor.Ref()))
+		return cmp.Or(cmp.Compare(said.Tier(a.Requirement), said.Tier(b.Requirement)), strings.Compare(a.Requirement, b.Requirement), strings.Compare(a.Flavor.Ref(), b.Flavor.Ref()))
 	})
 }
 
@@ -105,6 +118,10 @@ func (r *Explainer) CaptureKept() {
 		}
 		r.EditJob(j)
 		j.Live = nil
+		if len(j.Booked) > 0 {
+			ahead.Look(&r.Placer, j)
+			return false
+		}
 		q := r.For(j, place.Request{}, int(j.Replicas()))
 		s := r.ClassFor(j, q, 0)
 		r.Capture(j, s, r.LimitsFor(j, q, s, match.SpendLimits{}, 0))

@@ -41,8 +41,14 @@ const (
 	CodeTogether        = "NotTogether"
 	CodeApart           = "NotApart"
 	CodeInvariant       = "InvariantViolated"
-	CodePreempting      = "Preempting"
-	CodeReclaiming      = "Reclaiming"
+	// CodeBooked: others have booked it. The following are why a booking is not made, not
+	// kept, or not kept where it is.
+	CodeBooked       = "Booked"
+	CodeNotBookable  = "BookingNotAllowed"
+	CodeBookingShort = "BookingShort"
+	CodeBookingLost  = "BookingLost"
+	CodePreempting   = "Preempting"
+	CodeReclaiming   = "Reclaiming"
 	// What conditions may cost a round is used up: it is looked at in a later one.
 	CodeConditions = "ConditionsBudget"
 	// What looking for offers may cost a round is used up: it is looked at in a

@@ -36,6 +36,11 @@
 //	lifecycle/release.go    the way to the end
 //	lifecycle/notice.go     what takes too long to be usable
 //	draft/tally.go          what of the ledger is being released
+//	draft/ahead.go, draft/calendar.go, draft/facts.go, ahead/begin.go, planner/guard.go
+//	                        what is booked, and what of it begins
+//	report/sentences.go     what is shown of a booking
+//	invariant/invariant.go, invariant/aftermath.go, invariant/ahead.go
+//	                        what of a finished plan takes capacity, and when
 //	draft/job.go            which versions a job looks at again
 //	draft/leaving.go        what its tenant gave up itself
 //	draft/remote.go         mapsAway: whose namespaces are taken at a provider

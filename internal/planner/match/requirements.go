@@ -63,6 +63,12 @@ const (
 	ReqWithin   = "placement.within"
 	ReqTogether = "placement.together"
 	ReqApart    = "placement.apart"
+	// ReqBooked: others have booked it before the contract would end.
+	ReqBooked = "booked"
+	// Rules on what may be booked ahead.
+	ReqBookedCards = "bookings.cards"    // it sells parts of cards
+	ReqBookedShare = "bookings.maxShare" // too much of it is booked then
+	ReqBookedMany  = "bookings.starts"   // its bookings begin at too many instants
 
 	ReqCapacity = "capacity." // + gpu, cpu, memory, pods, ephemeral-storage or the extended resource
 
@@ -89,7 +95,7 @@ func Requirements() []string {
 		ReqGPUProfile, ReqGPUSharing, ReqResource, ReqRegions, ReqZones, ReqArchitectures,
 		ReqLabels, ReqLatency, ReqEnforcement, ReqAccelerators, ReqCarbon, ReqReliability,
 		ReqAvailability, ReqWhere, ReqPolicy, ReqPartition, ReqDenied, ReqRefuses,
-		ReqRemoteNamespace, ReqSecret, ReqSpread, ReqWithin, ReqTogether, ReqApart, ReqCapacity, ReqCard,
+		ReqRemoteNamespace, ReqSecret, ReqSpread, ReqWithin, ReqTogether, ReqApart, ReqBooked, ReqBookedCards, ReqBookedShare, ReqBookedMany, ReqCapacity, ReqCard,
 		ReqPrice, ReqPriceOf, ReqTransfer, ReqPurchase, ReqMaxHourly, ReqMaxHourlySpot,
 		ReqMaxHourlyPerGPU, ReqMaxTotal,
 	}

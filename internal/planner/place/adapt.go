@@ -99,7 +99,7 @@ func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
 	w.Spending = r.how.spending
 	q := match.Quote{Class: c.Spec.Price.Class, Peak: r.Peak(c)}
 	q.Transfer, _ = r.Match.Transfer(w, o)
-	return w.Affordable(q, size, 0) == ""
+	return w.Affordable(q, size, 0) == "" && r.mayStay(size, q)
 }
 
 // rewrite writes the intent's change into the contract where capacity and price
@@ -114,7 +114,7 @@ func (r inPlace) rewrite(transfer *v1alpha1.TransferEstimate) {
 	writer := contractWriter{r.Placer, j, r.how}
 	writer.inscribe(&next.Spec)
 	next.Decision.Transfer = transfer
-	next.Spec.Term.End = writer.endOf(match.Quote{Peak: r.Peak(c), Transfer: r.transferOf(&next)})
+	next.Spec.Term.End, next.Spec.Term.Yields = writer.termOf(r.offer, inventory.Sold(r.Names, c, r.offer.Flavor), match.Quote{Peak: r.Peak(c), Transfer: r.transferOf(&next)}, r.self())
 	r.Change(c, &next)
 	r.Due(next.Spec.Term.End)
 	r.Replace(j, c, &next)
@@ -144,7 +144,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	}
 	w.Purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
 	cand := r.Match.Priced(w, o, size)
-	if cand.FailsMoney != "" {
+	if cand.FailsMoney != "" || !r.mayStay(size, cand.Quote) {
 		return false
 	}
 	m := r.Mark()
@@ -164,7 +164,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	writer.inscribe(&next.Spec)
 	writer.fix(w, o, &next.Spec, size, cand.Quote)
 	next.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, size), c)
-	next.Spec.Term.End = writer.endOf(cand.Quote)
+	next.Spec.Term.End, next.Spec.Term.Yields = writer.termOf(o, size, cand.Quote, r.self())
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.W.Market, figures, r.Match.TransferEstimate(w, o)
 	next.Decision.Scaled, next.Decision.Dearest, next.Decision.Rules = scaled, nil, r.RulesRecorded()
 	r.Change(c, next)

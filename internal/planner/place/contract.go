@@ -36,9 +36,10 @@ func (r *Placer) NewContract(j *draft.Job, q Request, s *match.Class, c *match.C
 		Spec: v1alpha1.ContractSpec{
 			Intent:   of,
 			Consumer: j.Consumer, Provider: o.Provider, Flavor: o.Name, Slice: name, Class: classOf(o), Endpoint: endpointOf(o),
-			Term: v1alpha1.Term{Start: r.Now, End: writer.endOf(c.Quote)},
+			Term: v1alpha1.Term{Start: r.Now},
 		},
 	}
+	out.Spec.Term.End, out.Spec.Term.Yields = writer.termOf(o, c.Size, c.Quote, nil)
 	writer.inscribe(&out.Spec)
 	writer.fix(s.Request, o, &out.Spec, c.Size, c.Quote)
 	out.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, c.Size), nil)

@@ -20,7 +20,8 @@
 //	seat.go          what may still be moved within its batch
 //	contract.go      how contracts are written
 //	growth.go        what of a contract an autoscaler has yet to add
-//	failure.go, sentence.go   why nothing fits
+//	booked.go        what others have booked
+//	failure.go       why nothing fits
 //
 // # Invariants
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
 // failedClass is why nothing of a request class fits, for the next that asks the same.
@@ -48,7 +49,7 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 			}
 		}
 	}
-	counts, policies := NothingFits(len(r.Inventory.Offers()), f.Rejected), policyTexts(s.Request, f.Rejected)
+	counts, policies := said.NothingFits(len(r.Inventory.Offers()), f.Rejected), policyTexts(s.Request, f.Rejected)
 	f.Text, f.Counts, f.Tail = counts+policies, len(counts), len(policies)
 	switch {
 	case len(broken) > 0:
@@ -71,10 +72,12 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 			f.Code = lifecycle.CodeTogether
 		case match.ReqApart:
 			f.Code = lifecycle.CodeApart
+		case match.ReqBooked:
+			f.Code = lifecycle.CodeBooked
 		default:
 			f.Code = lifecycle.CodeQuota
 		}
-		if text := cmp.Or(l.bars.brokenText(s, l, top), l.Rules.brokenText(s, l, top), r.Accounts.Text(l.Tenant, top)); text != "" {
+		if text := cmp.Or(l.bars.brokenText(s, l, top), l.Rules.brokenText(s, l, top), l.booked.brokenText(s, l, top), r.Accounts.Text(l.Tenant, top)); text != "" {
 			f.Text = text + "; " + f.Text
 		}
 	case strings.HasPrefix(commonest(f.Rejected), "budget."):

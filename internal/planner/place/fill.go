@@ -28,6 +28,8 @@ type Placer struct {
 	Void func(*v1alpha1.Contract) bool
 	// Looked is called for each class in which a job is looked for, with its limits.
 	Looked func(*draft.Job, *match.Class, *Limits)
+	// LookedAhead is the same of a booking, with what an offer is during its term, and why.
+	LookedAhead func(j *draft.Job, s *match.Class, l *Limits, look func(*match.Candidate) (match.Candidate, string))
 }
 
 // Learned is what a placer leaves to the next round's.
@@ -225,7 +227,8 @@ func (r *Placer) PlacedLine(c *v1alpha1.Contract, s *match.Class, at *match.Cand
 func (r *Placer) LimitsFor(j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64) *Limits {
 	l := r.LimitsOf(j.Tenant, q, j.Seconds)
 	l.life = j.Seconds
-	l.Only, l.avoid, l.bars = q.Only, j.Avoid, r.BarsOf(j)
+	l.Only, l.avoid, l.bars, l.booked = q.Only, j.Avoid, r.BarsOf(j), untilBookedFor(r, j, q)
+	axis(r).Narrow(&l.Limits, r.Now, j.End)
 	reserve := quantity.Micro(0)
 	if s.Cheapest < quantity.Unlimited {
 		reserve = s.Cheapest * quantity.Micro(others)

@@ -1,8 +1,6 @@
 package place
 
 import (
-	"slices"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -22,20 +20,9 @@ const (
 	ReqTenantMonthly = account.BudgetMonthly
 )
 
-// tenantLimits are all of them.
-var tenantLimits = []string{ReqQuotaGPU, ReqQuotaCPU, ReqQuotaMemory, ReqQuotaCount, ReqQuotaByModel, ReqTenantHourly, ReqTenantMonthly}
-
 // reqOther is what all offers but one fail while that one is tried; no plan ever
 // shows it.
 const reqOther = "other"
-
-// Tier is match.Tier: what a tenant has left is more when time has passed.
-func Tier(req string) int {
-	if slices.Contains(tenantLimits, req) {
-		return 1
-	}
-	return match.Tier(req)
-}
 
 // Limits are what a placement may still take: of the tenant's quota and budget
 // and of the intent's own.
@@ -53,13 +40,15 @@ type Limits struct {
 	Rules *Rules
 	// bars on providers for what the intent names there, nil for none.
 	bars *bars
+	// booked keeps it from what others have booked, nil where nothing is.
+	booked *untilBooked
 }
 
 // same reports whether two limits of one tenant, which has not changed in
 // between, are equal: only what an intent brings along can differ.
 func (l *Limits) same(o *Limits) bool {
 	return l.Same(&o.Limits) && l.own == o.own && l.life == o.life &&
-		l.Only == o.Only && l.avoid == nil && o.avoid == nil && l.Rules == nil && o.Rules == nil && l.bars == nil && o.bars == nil
+		l.Only == o.Only && l.avoid == nil && o.avoid == nil && l.Rules == nil && o.Rules == nil && l.bars == nil && o.bars == nil && l.booked == nil && o.booked == nil
 }
 
 // LimitsOf is what one more contract of a tenant may take.
@@ -92,6 +81,9 @@ func (l *Limits) Rejects(c *match.Candidate) string {
 	}
 	if req := l.Rules.Breaks(c.Offer); req != "" {
 		return req
+	}
+	if l.booked.Breaks(c) {
+		return match.ReqBooked
 	}
 	q := &c.Quote
 	size, cards := sizeOn(c.Offer, c.Size), account.Cards{GPU: c.Offer.Flavor.Spec.GPU, Kind: c.Offer.CardKind}

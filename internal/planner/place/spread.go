@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
 // spreadRule is one entry of placement.spread as it applies to one more
@@ -116,7 +117,7 @@ func (x *spreadRule) detail(o *inventory.Offer) string {
 		return "it has no " + match.KindOf(x.By, x.label)
 	}
 	if x.InUse < x.MinDomains && x.In(d) > 0 {
-		return fmt.Sprintf("%s %s has %s already, and of at least %d %ss (minDomains) only %d %s any", x.By, d, Replicas(x.In(d)), x.MinDomains, x.By, x.InUse, verb("has", x.InUse))
+		return fmt.Sprintf("%s %s has %s already, and of at least %d %ss (minDomains) only %d %s any", x.By, d, Replicas(x.In(d)), x.MinDomains, x.By, x.InUse, said.Verb("has", x.InUse))
 	}
 	return fmt.Sprintf("%s %s has %s, %s has %s: maxSkew allows %d more", x.By, d, Replicas(x.In(d)), x.domains[slices.Index(x.used, x.Least)], Replicas(x.Least), x.maxSkew)
 }

@@ -1,8 +1,6 @@
 package place
 
 import (
-	"fmt"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
@@ -128,15 +126,4 @@ func (r *Placer) goesFirst(j *draft.Job, t draft.Task) bool {
 		return true
 	}
 	return false
-}
-
-// LaterText states how many replicas are replaced after others, "" for none.
-func LaterText(j *draft.Job) string {
-	switch j.Later {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("1 replica is replaced after the others (update.maxUnavailable %d)", j.In.Spec.Update.MaxUnavailable)
-	}
-	return fmt.Sprintf("%d replicas are replaced after the others (update.maxUnavailable %d)", j.Later, j.In.Spec.Update.MaxUnavailable)
 }

@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -11,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
 // The replicas of an intent share a domain (placement.within): a provider, a zone, a
@@ -434,5 +436,5 @@ func (x *wholeSearch) failure(tasks []draft.Task, old *v1alpha1.Contract) *draft
 
 // outOfMoney reports whether a limit of the tenant stood in the way.
 func outOfMoney(f *draft.Failure) bool {
-	return slices.ContainsFunc(tenantLimits, func(req string) bool { return f.Rejected[req] > 0 })
+	return slices.ContainsFunc(slices.Collect(maps.Keys(f.Rejected)), said.IsTenantLimit)
 }

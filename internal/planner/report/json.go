@@ -25,6 +25,8 @@ type document struct {
 	Budgets []budget `json:"budgets,omitempty"`
 	// Signatures is what the signatures of the inputs were held to.
 	Signatures string `json:"signatures,omitempty"`
+	// Bookings are what is booked ahead after the plan, by flavor and start.
+	Bookings []booking `json:"bookings,omitempty"`
 	// Notes name fields that are not acted on yet.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -108,7 +110,7 @@ func JSON(w io.Writer, p *planner.Plan, m Meta) error { return escape.WriteJSON(
 func YAML(w io.Writer, p *planner.Plan, m Meta) error { return writeYAML(w, encode(p, m)) }
 
 func encode(p *planner.Plan, m Meta) document {
-	doc := document{Commit: p.Inputs, Market: p.Market, Intents: []intent{}, Errors: []Problem{}, HeldBack: p.HeldBack, Notes: p.Notes, Signatures: m.Signatures}
+	doc := document{Commit: p.Inputs, Market: p.Market, Intents: []intent{}, Errors: []Problem{}, HeldBack: p.HeldBack, Notes: p.Notes, Signatures: m.Signatures, Bookings: bookingsOf(p.Calendar)}
 	n := p.Summary()
 	doc.Summary = summary{
 		Place: n[planner.Place], Keep: n[planner.Keep], Resize: n[planner.Resize], Move: n[planner.Move],

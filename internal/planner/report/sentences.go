@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -158,6 +159,12 @@ func (pn *pen) contract(d *planner.Decision, c *planner.ContractLine) clause {
 	what := amounts(c, pn.o.Wide)
 	if t := term(c.Term); t != "" {
 		what += ", " + t
+	}
+	switch {
+	case c.Phase == v1alpha1.PhaseBooked && c.Action == planner.Place:
+		what += ", booked from " + c.Term.Start.UTC().Format(time.RFC3339)
+	case c.Term.Yields && !c.Term.End.IsZero():
+		what += " until " + c.Term.End.UTC().Format(time.RFC3339) + ", booked"
 	}
 	where := ref(c)
 	if c.Consumer != "" {

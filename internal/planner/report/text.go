@@ -33,6 +33,9 @@ func Text(w io.Writer, p *planner.Plan, m Meta, o Options) error {
 	if len(list) > 0 {
 		b.WriteByte('\n')
 	}
+	if booked := calendar(p.Calendar); booked != "" {
+		b.WriteString(booked + "\n")
+	}
 	b.WriteString(foot(p, m))
 	_, err := io.WriteString(w, b.String())
 	return err

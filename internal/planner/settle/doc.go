@@ -3,6 +3,7 @@
 //
 //	settle.go, tasks.go   what ends, waits, is refused or wanted
 //	terms.go              what is out of force stays on its terms
+//	booked.go             what books ahead, and what gives way to bookings
 //	beyond.go             limits of the fleet and quotas that nothing would meet
 //	denials.go            who is not served goes elsewhere, and keeps away
 //	interrupt.go          spot capacity that is taken back

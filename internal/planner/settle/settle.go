@@ -22,6 +22,8 @@ type Settler struct {
 	called map[[2]string]call
 	// Bill is what the round has charged (work.go).
 	Bill *bill
+	// Bookers are the jobs whose bookings are still to be decided (Ahead).
+	Bookers []*draft.Job
 }
 
 // New is one in which nothing has happened.
@@ -92,14 +94,14 @@ func (r *Settler) forced(j *draft.Job) {
 // vanished releases what an intent held that is no more.
 func (r *Settler) vanished(j *draft.Job) {
 	r.HoldToTerms(j)
-	if len(j.Live) > 0 && r.HeldBack.Tenant(j.TenantName) {
+	if len(j.Live)+len(j.Booked) > 0 && r.HeldBack.Tenant(j.TenantName) {
 		j.Silent = true
 		j.Settle(draft.Keep, "", lifecycle.CodeHeldBack, "the intent is gone, but too many contracts would end at once")
 		return
 	}
-	if len(j.Live) > 0 {
+	if len(j.Live)+len(j.Booked) > 0 {
 		by := ""
-		if who := r.W.RemovedBy[j.Live[0].Spec.Intent.Path]; who != "" {
+		if who := r.W.RemovedBy[append(slices.Clone(j.Live), j.Booked...)[0].Spec.Intent.Path]; who != "" {
 			by = " by " + who
 		}
 		r.ReleaseAll(j, v1alpha1.PhaseReleased, lifecycle.CodeRemoved, "the intent was removed"+by)
@@ -111,7 +113,7 @@ func (r *Settler) vanished(j *draft.Job) {
 }
 
 func (r *Settler) suspended(j *draft.Job) {
-	if len(j.Live) > 0 {
+	if len(j.Live)+len(j.Booked) > 0 {
 		why := givenBack(j.In)
 		if why == "" {
 			why = "the intent is suspended"
@@ -147,7 +149,7 @@ func (r *Settler) refuse(j *draft.Job, code, why string) {
 		r.deaf(j)
 		return
 	}
-	for _, c := range j.Live {
+	for _, c := range append(slices.Clone(j.Live), j.Booked...) {
 		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
 	}
 	j.Settle(draft.Refuse, v1alpha1.IntentRefused, code, "%s", why)
@@ -156,7 +158,7 @@ func (r *Settler) refuse(j *draft.Job, code, why string) {
 func (r *Settler) deaf(j *draft.Job) {
 	j.Silent = true
 	j.Tasks, j.News = nil, nil
-	for _, c := range j.Live {
+	for _, c := range append(slices.Clone(j.Live), j.Booked...) {
 		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
 	}
 	j.Settle(draft.Keep, "", lifecycle.CodeDeaf, "too few providers are heard to decide anything")
@@ -205,11 +207,20 @@ func (r *Settler) schedule(j *draft.Job) bool {
 		}
 		j.Started = v1alpha1.Time{}
 	}
-	if j.Refused = same && final(j); j.Refused && len(j.Live) == 0 {
+	if j.Refused = same && final(j); j.Refused && len(j.Live)+len(j.Booked) == 0 {
 		r.refuse(j, j.State.Status.Reason, j.State.Status.Message)
 		return false
 	}
 	s := &j.In.Spec.Schedule
+	if s.Book && r.By(draft.RulesBookings) {
+		if !r.books(j) {
+			return false
+		}
+	} else {
+		for _, c := range slices.Clone(j.Booked) { // its file no longer books
+			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
+		}
+	}
 	started := j.Started
 	if started.IsZero() {
 		started = r.Now
@@ -238,6 +249,9 @@ func (r *Settler) schedule(j *draft.Job) bool {
 	}
 	if s.NotBefore.After(r.Now.Time) && len(j.Live) == 0 {
 		r.Due(s.NotBefore)
+		if r.By(draft.RulesBookings) {
+			return r.wait(j, lifecycle.CodeNotBefore, promisesNothing(at, s))
+		}
 		j.Dec.Expected, j.Dec.Estimated = at, true
 		return r.wait(j, lifecycle.CodeNotBefore, "it starts "+draft.Stamp(at))
 	}
@@ -253,9 +267,12 @@ func (r *Settler) schedule(j *draft.Job) bool {
 		j.Seconds = int64(j.End.Sub(r.Now.Time) / time.Second)
 	}
 	r.Due(until)
-	for _, c := range j.Live {
+	for _, c := range slices.Clone(j.Live) {
 		end := c.Spec.Term.End
 		r.Due(end)
+		if !end.IsZero() && !end.After(r.Now.Time) && r.cut(j, c) {
+			continue
+		}
 		if !end.IsZero() && !end.After(r.Now.Time) && len(s.Windows) == 0 && c.Spec.Intent.Digest == j.In.Digest {
 			return r.expire(j, "its budget.maxTotal is spent")
 		}

@@ -32,6 +32,9 @@ func (r *Settler) HoldToTerms(j *draft.Job) {
 	if r.Fleet.Suspend {
 		return
 	}
+	if j.In != nil || j.Frozen {
+		r.beginHeld(j)
+	}
 	for _, c := range slices.Clone(j.Live) {
 		if r.Cut[c.Metadata.Name] {
 			r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeBudget, "the tenant's budget is at its limit")

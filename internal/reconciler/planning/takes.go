@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
@@ -16,10 +17,11 @@ import (
 func Takes(p *planner.Plan) []string {
 	out := map[string]bool{}
 	for _, c := range p.Contracts {
-		if c.After == nil || !c.After.Status.Phase.Held() {
+		if c.After == nil || !c.After.Status.Phase.Held() && c.After.Status.Phase != v1alpha1.PhaseBooked {
 			continue
 		}
-		if c.Before == nil || c.Before.Spec.Provider != c.After.Spec.Provider || !c.Before.Spec.Resources.Covers(c.After.Spec.Resources) {
+		begins := c.Before != nil && c.Before.Status.Phase == v1alpha1.PhaseBooked && c.After.Status.Phase.Held()
+		if c.Before == nil || begins || c.Before.Spec.Provider != c.After.Spec.Provider || !c.Before.Spec.Resources.Covers(c.After.Spec.Resources) {
 			out[c.After.Spec.Provider] = true
 		}
 	}

@@ -167,7 +167,7 @@ var enums = map[string]map[string][]any{
 	"gpuFields":           {"sharing": {"mig", "time-slicing", "mps"}},
 	"FlavorGPU":           {"sharing": {"none", "mig", "time-slicing", "mps"}},
 	"Queue":               {"policy": {"wait", "fail"}},
-	"Preemption":          {"preempts": {"never", "lower"}},
+	"Preemption":          {"preempts": {"never", "lower"}, "yields": {"never", "booked"}},
 	"Spread":              {"by": domains},
 	"Within":              {"by": domains, "policy": {"Required", "Preferred", "None"}},
 	"OffloadNamespace":    {"podOffloadingStrategy": {"Local", "Remote", "LocalAndRemote"}, "namespaceMappingStrategy": {"DefaultName", "EnforceSameName", "SelectedName"}},

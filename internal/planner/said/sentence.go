@@ -1,10 +1,11 @@
-package place
+package said
 
 import (
 	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
@@ -12,24 +13,35 @@ import (
 // limitWords are what is wrong with one offer that a limit of its tenant rules out, as
 // match.Words are of requirements.
 var limitWords = map[string]string{
-	ReqQuotaGPU:      "would exceed its tenant's quota of GPUs",
-	ReqQuotaCPU:      "would exceed its tenant's quota of CPU",
-	ReqQuotaCount:    "would be more contracts than its tenant may hold",
-	ReqQuotaMemory:   "would exceed its tenant's quota of memory",
-	ReqQuotaByModel:  "would exceed its tenant's quota of that GPU model",
-	ReqTenantHourly:  "costs more than is left of its tenant's hourly budget",
-	ReqTenantMonthly: "costs more than is left of its tenant's monthly budget",
+	account.QuotaGPU:      "would exceed its tenant's quota of GPUs",
+	account.QuotaCPU:      "would exceed its tenant's quota of CPU",
+	account.QuotaCount:    "would be more contracts than its tenant may hold",
+	account.QuotaMemory:   "would exceed its tenant's quota of memory",
+	account.QuotaByModel:  "would exceed its tenant's quota of that GPU model",
+	account.BudgetHourly:  "costs more than is left of its tenant's hourly budget",
+	account.BudgetMonthly: "costs more than is left of its tenant's monthly budget",
 }
 
 // shortfall is what is wrong with one offer that fails a requirement or a limit, in
 // words; "" for a code that is none.
 func shortfall(req string) string { return cmp.Or(limitWords[req], match.Words(req)) }
 
+// IsTenantLimit reports whether a requirement is a limit of the tenant.
+func IsTenantLimit(req string) bool { return limitWords[req] != "" }
+
+// Tier is match.Tier: what a tenant has left is more when time has passed.
+func Tier(req string) int {
+	if IsTenantLimit(req) {
+		return 1
+	}
+	return match.Tier(req)
+}
+
 // saidOf is what is wrong with n offers that fail a requirement.
 func saidOf(req string, n int) string {
 	text := cmp.Or(shortfall(req), "fails "+req) // a plan of another version
 	does, what, _ := strings.Cut(text, " ")
-	return verb(does, n) + " " + what
+	return Verb(does, n) + " " + what
 }
 
 // Shortfall is what is wrong with several offers that fail a requirement, in
@@ -41,8 +53,8 @@ func Shortfall(req string) string {
 	return saidOf(req, 2)
 }
 
-// verb is a verb of the third person in the form for n.
-func verb(one string, n int) string {
+// Verb is a verb of the third person in the form for n.
+func Verb(one string, n int) string {
 	if n == 1 {
 		return one
 	}

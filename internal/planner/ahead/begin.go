@@ -1,0 +1,188 @@
+package ahead
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+func axis(r *place.Placer) draft.Axis { return draft.OnAxis(&r.Draft) }
+
+// Begin makes Reserved those of a job's bookings whose term begins, or does so within the
+// fleet's lead, as soon as their capacity is free, and ends those whose term is over. It
+// notes when it is to be asked again.
+func Begin(r *place.Placer, j *draft.Job) {
+	lead := r.Fleet.Bookings.LeadTime()
+	for _, c := range slices.Clone(j.Booked) {
+		term := c.Spec.Term
+		if !term.End.After(r.Now.Time) {
+			axis(r).CancelBooking(j, c, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, "its term ended "+draft.Stamp(term.End))
+			continue
+		}
+		early := v1alpha1.TimeOf(term.Start.Add(-lead))
+		for _, at := range [...]v1alpha1.Time{early, term.Start, v1alpha1.TimeOf(term.Start.Add(r.Grace())), term.End} {
+			r.Due(at)
+		}
+		if early.After(r.Now.Time) || r.W.Deaf {
+			continue
+		}
+		if o := r.OfferOf(c); o == nil || !isFree(r, c) {
+			continue
+		}
+		reserve(r, j, c)
+	}
+}
+
+// tooLate reports whether a booking has not begun a grace period after it was to, and
+// nothing that is in its way has been leaving for less than that.
+func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
+	if c.Spec.Term.Start.Add(r.Grace()).After(r.Now.Time) {
+		return false
+	}
+	o := r.OfferOf(c)
+	if o == nil {
+		return true
+	}
+	for _, other := range axis(r).ContractsOn(o) {
+		since := other.Status.Since
+		switch end := other.Spec.Term.End; {
+		case other.Status.Phase == v1alpha1.PhaseReleasing:
+		case other.Status.Phase.Charged() && !end.IsZero() && !end.After(r.Now.Time): // later in this round
+			since = r.Now
+		default:
+			continue
+		}
+		if until := v1alpha1.TimeOf(since.Add(r.Grace())); until.After(r.Now.Time) {
+			r.Due(until)
+			return false
+		}
+	}
+	return true
+}
+
+// GiveUp ends the bookings of a job that did not begin in time.
+func GiveUp(r *place.Placer, j *draft.Job) {
+	for _, c := range slices.Clone(j.Booked) {
+		if tooLate(r, c) {
+			axis(r).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "its capacity was not free at its start: "+lackText(r, c))
+		}
+	}
+}
+
+// isFree reports whether a booking's capacity is free from now until it ends, beside the
+// bookings that come before it.
+func isFree(r *place.Placer, c *v1alpha1.Contract) bool {
+	o := r.OfferOf(c)
+	if o.State == model.Lost || o.Overdrawn() >= 0 {
+		return false
+	}
+	size := axis(r).Ahead(o, c)
+	if !booking.Fits(size, o.Free().Clone().Sub(o.Growth)) {
+		return false
+	}
+	_, short := axis(r).Profile(o, after(r, c)).Until(r.Now, c.Spec.Term.End, size)
+	return !short
+}
+
+// after are a booking itself and those that are kept after it, by name.
+func after(r *place.Placer, c *v1alpha1.Contract) map[string]bool {
+	out := map[string]bool{c.Metadata.Name: true}
+	for _, b := range axis(r).ContractsOn(r.OfferOf(c)) {
+		if b.Status.Phase == v1alpha1.PhaseBooked && Compare(&r.Draft, b, c) > 0 {
+			out[b.Metadata.Name] = true
+		}
+	}
+	return out
+}
+
+// Compare is the order in which bookings are kept: by priority, then those made first.
+func Compare(r *draft.Draft, a, b *v1alpha1.Contract) int {
+	return cmp.Or(cmp.Compare(r.Standing(b), r.Standing(a)), a.Status.Since.Compare(b.Status.Since.Time), strings.Compare(a.Metadata.Name, b.Metadata.Name))
+}
+
+// reserve begins a booking, with the figures of its offer as they are now.
+func reserve(r *place.Placer, j *draft.Job, c *v1alpha1.Contract) {
+	next, err := r.Books.Transition(c, v1alpha1.PhaseReserved, undelivered(j), r.Now)
+	if err != nil {
+		return
+	}
+	o := r.OfferOf(c)
+	d := next.Decision
+	d.Market, d.Offer, d.Rules = r.W.Market, r.Inventory.Figures(o), r.RulesRecorded()
+	next.Decision = d
+	r.EditJob(j)
+	r.Change(c, next)
+	j.Booked = slices.DeleteFunc(slices.Clone(j.Booked), func(x *v1alpha1.Contract) bool { return x == c })
+	r.Replace(j, nil, next)
+	r.NoteProgress()
+	j.Started = next.Spec.Term.Start
+	r.Due(next.Spec.Term.End)
+	j.Dec.Contracts = append(j.Dec.Contracts, r.Line(next, draft.Place))
+	j.Why, j.WhyCode = "its booking begins "+draft.Stamp(next.Spec.Term.Start), ""
+}
+
+func undelivered(j *draft.Job) ledger.Reason {
+	if j.In == nil {
+		return ledger.Reason{}
+	}
+	return lifecycle.Undelivered(j.In.Spec.FlavorType)
+}
+
+// Short is why a booking cannot be kept where it is, "" while it can; those after it in
+// the order of Compare do not count.
+func Short(r *place.Placer, c *v1alpha1.Contract) string {
+	o := r.OfferOf(c)
+	switch {
+	case o == nil:
+		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered"
+	case o.State == model.Lost:
+		return c.Spec.Provider + " is lost"
+	case !o.LeaveBy.IsZero() && o.LeaveBy.Before(c.Spec.Term.End.Time):
+		return c.Spec.Provider + "/" + c.Spec.Flavor + " is being emptied by " + draft.Stamp(o.LeaveBy)
+	case o.State != model.Fresh:
+		return "" // silence is not loss
+	}
+	if _, short := axis(r).Profile(o, after(r, c)).Until(c.Spec.Term.Start, c.Spec.Term.End, axis(r).Ahead(o, c)); short {
+		return lackText(r, c)
+	}
+	return ""
+}
+
+// lackText is what of a booking its offer lacks, and when.
+func lackText(r *place.Placer, c *v1alpha1.Contract) string {
+	o := r.OfferOf(c)
+	if o == nil {
+		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered"
+	}
+	size := axis(r).Ahead(o, c)
+	p := axis(r).Profile(o, after(r, c))
+	at, short := p.Until(c.Spec.Term.Start, c.Spec.Term.End, size)
+	if !short {
+		at = r.Now
+	}
+	free := p.At(at)
+	if at == r.Now {
+		free = o.Free()
+	}
+	for i := range size {
+		k := (i + quantity.GPU) % len(size) // cards first
+		if size[k] > max(free.At(k), 0) {
+			name := r.Names.Name(k)
+			return o.Ref + " has " + v1alpha1.AmountOf(max(free.At(k), 0)).Canonical(name) + " of " + v1alpha1.AmountOf(size[k]).Canonical(name) + " " + name + " for it at " + draft.Stamp(at)
+		}
+	}
+	return o.Ref + " has too little for it at " + draft.Stamp(at)
+}
+
+// Seconds is how long a term lasts.
+func Seconds(from, to v1alpha1.Time) int64 { return int64(to.Sub(from.Time) / time.Second) }

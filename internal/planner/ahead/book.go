@@ -1,0 +1,227 @@
+package ahead
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+)
+
+// Book decides the bookings of jobs whose terms have not begun: the highest priority
+// first, then who came first. It reports whether that changed what others may have, and
+// returns the jobs that wait, for the next turn. unclaimed calls a function as if nothing were
+// kept for those that others give way to: that is not for new bookings, and takes nothing
+// from those that there are.
+func Book(r *place.Placer, jobs []*draft.Job, unclaimed func(func())) (changed bool, waiting []*draft.Job) {
+	jobs = slices.Clone(jobs)
+	before := r.Advances
+	slices.SortStableFunc(jobs, func(a, b *draft.Job) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.FirstSeen.At.Compare(b.FirstSeen.At.Time),
+			strings.Compare(a.TenantName, b.TenantName), strings.Compare(a.Name, b.Name))
+	})
+	for _, j := range jobs {
+		s := &j.In.Spec.Schedule
+		b := &booker{Placer: r, job: j, unclaimed: unclaimed, from: s.NotBefore, to: v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))}
+		if !b.run() {
+			waiting = append(waiting, j)
+		}
+	}
+	return r.Advances != before, waiting
+}
+
+// booker decides the bookings of one job.
+type booker struct {
+	*place.Placer
+	job      *draft.Job
+	from, to v1alpha1.Time
+
+	unclaimed func(func())
+	// keeps stay as they are; changed are those whose intent changed or wants fewer, and
+	// short those that their offers cannot hold, with why.
+	keeps, changed []*v1alpha1.Contract
+	short          map[*v1alpha1.Contract]string
+}
+
+// run reports whether the job has all that it asks for, or keeps what it had.
+func (b *booker) run() (settled bool) {
+	j := b.job
+	b.sort()
+	missing := b.missing()
+	b.EditJob(j)
+	j.Open, j.Tasks = nil, nil
+	j.End, j.Seconds = b.to, Seconds(b.from, b.to)
+	if len(missing) == 0 && len(b.changed) == 0 {
+		b.settle("", "")
+		return true
+	}
+	f := b.again(missing)
+	switch {
+	case f == nil:
+		b.settle("", "")
+	case len(b.changed) > 0:
+		b.settle(lifecycle.CodeBooked, "; what its file now asks for cannot be booked, and what was booked before stays: "+f.Text)
+	case len(b.short) > 0:
+		b.keepShort()
+		b.settle(lifecycle.CodeBookingShort, "; not all of it can be kept, and no other place fits: "+b.firstWhy()+"; "+f.Text)
+	default:
+		f.Task = draft.Task{Kind: draft.TaskFresh}
+		j.Open = []draft.Failure{*f}
+		for _, k := range b.missing() {
+			j.Tasks = append(j.Tasks, draft.Task{Kind: draft.TaskFresh, Replica: k})
+		}
+		return false
+	}
+	return true
+}
+
+// missing are the replicas that have no booking to keep.
+func (b *booker) missing() (out []int32) {
+	for k := range b.job.Replicas() {
+		if !slices.ContainsFunc(b.keeps, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Replica == k }) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// sort divides the job's bookings.
+func (b *booker) sort() {
+	j := b.job
+	b.short = map[*v1alpha1.Contract]string{}
+	list := slices.Clone(j.Booked)
+	slices.SortFunc(list, func(x, y *v1alpha1.Contract) int { return Compare(&b.Draft, x, y) })
+	seen := map[int32]bool{}
+	for _, c := range list {
+		i := c.Spec.Intent
+		why := ""
+		b.unclaimed(func() { why = Short(b.Placer, c) })
+		switch {
+		case i.Digest != j.In.Digest || i.Replica >= j.Replicas() || seen[i.Replica]:
+			b.changed = append(b.changed, c)
+			continue
+		case why != "":
+			b.short[c] = why
+		default:
+			b.keeps = append(b.keeps, c)
+		}
+		seen[i.Replica] = true
+	}
+}
+
+// again books the replicas that are missing in place of those that changed or cannot be
+// kept: all of a gang, else as many as fit. Nothing is changed where that fails.
+func (b *booker) again(missing []int32) *draft.Failure {
+	j := b.job
+	m := b.Mark()
+	for _, c := range b.changed {
+		axis(b.Placer).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
+	}
+	for _, c := range slices.Clone(j.Booked) {
+		if why := b.short[c]; why != "" {
+			axis(b.Placer).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+why)
+		}
+	}
+	x := &search{Placer: b.Placer, job: j, from: b.from, to: b.to, beside: b.keeps, hints: &hints{}}
+	x.how = b.For(j, place.Request{}, max(len(missing), 1))
+	var first *draft.Failure
+	var made []*v1alpha1.Contract
+	if j.Gang() {
+		if first = x.all(missing); first == nil {
+			made = x.placed
+		}
+	} else {
+		for i := range missing {
+			if first = x.all(missing[i : i+1]); first != nil {
+				first.Text = itoa(len(b.keeps)+i) + " of " + itoa(int(j.Replicas())) + " replicas fit; " + first.Text
+				break
+			}
+			made = append(made, x.placed...)
+			x.beside = append(slices.Clone(x.beside), x.placed...)
+		}
+	}
+	if first != nil && (len(made) == 0 || len(b.changed)+len(b.short) > 0) {
+		b.Rollback(m)
+		b.EditJob(j)
+		j.Dec.Near, j.Dec.Try = x.hints.near, x.hints.try
+		return first
+	}
+	b.EditJob(j)
+	for _, c := range made {
+		j.Booked = append(slices.Clone(j.Booked), c)
+		j.Dec.Contracts = append(j.Dec.Contracts, b.Line(c, draft.Place))
+	}
+	b.NoteProgress()
+	b.Keep(m)
+	if first != nil {
+		j.Dec.Near, j.Dec.Try = x.hints.near, x.hints.try
+	}
+	b.keeps = append(b.keeps, made...)
+	return first
+}
+
+// keepShort writes into bookings that cannot be kept why.
+func (b *booker) keepShort() {
+	j := b.job
+	for i, c := range j.Booked {
+		why := b.short[c]
+		if why == "" || c.Status.Reason == lifecycle.CodeBookingShort {
+			continue
+		}
+		next := ledger.Explain(c, ledger.Reason{Code: lifecycle.CodeBookingShort, Message: why})
+		b.EditJob(j)
+		b.Change(c, next)
+		j.Booked = draft.Own(&b.Draft, j.Booked)
+		j.Booked[i] = next
+	}
+}
+
+func (b *booker) firstWhy() string {
+	for _, c := range b.job.Booked {
+		if c.Status.Reason == lifecycle.CodeBookingShort {
+			return c.Status.Message
+		}
+	}
+	return ""
+}
+
+// settle ends the job as booked.
+func (b *booker) settle(code, more string) {
+	j := b.job
+	for i, c := range j.Booked {
+		if code == "" && c.Status.Reason == lifecycle.CodeBookingShort {
+			next := ledger.Explain(c, ledger.Reason{})
+			b.EditJob(j)
+			b.Change(c, next)
+			j.Booked = draft.Own(&b.Draft, j.Booked)
+			j.Booked[i] = next
+			c = next
+		}
+		if !slices.ContainsFunc(j.Dec.Contracts, func(l draft.ContractLine) bool { return l.Name == c.Metadata.Name }) {
+			j.Dec.Contracts = append(j.Dec.Contracts, b.Line(c, draft.Keep))
+		}
+	}
+	b.EditJob(j)
+	j.Dec.Near, j.Dec.Try = nil, nil
+	text := bookedText(j, b.from, b.to)
+	j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, code, "%s", text+more)
+	j.Dec.Expected = b.from
+}
+
+// Look shows what every offer is during the term of a job's bookings, as if they were not
+// there (Placer.LookedAhead). It changes the draft: the caller takes that back.
+func Look(r *place.Placer, j *draft.Job) {
+	term := j.Booked[0].Spec.Term
+	for _, c := range j.Booked {
+		r.Put(c, nil)
+	}
+	r.EditJob(j)
+	j.Booked = nil
+	x := &search{Placer: r, job: j, from: term.Start, to: term.End, hints: &hints{}}
+	x.how = r.For(j, place.Request{}, int(j.Replicas()))
+	x.one(0, 0, x.how, 0)
+}

@@ -1,0 +1,30 @@
+// Package ahead books capacity for terms that have not begun (schedule.book).
+//
+//	book.go    the bookings of a round: kept, made, moved, in order
+//	search.go  the places that are free during a whole term
+//	begin.go   a booking whose term begins, and one that it is too late for
+//	text.go    what people read of one, and when it could be had instead
+//
+// # Invariants
+//
+//   - A booking takes what is free at every instant of [start, end): what is held without
+//     an end counts as staying permanently.
+//   - A booking is never displaced by what came later: bookings are kept by priority, then
+//     by when they were made; others take what is booked only with an end before
+//     (place.untilBooked).
+//   - What is held comes before what is booked: where an offer shrinks, the last booking
+//     that it no longer holds is moved, or kept and reported where no other place fits.
+//   - A booking becomes Reserved by a commit of its own, from bookings.lead before its
+//     start on, as soon as its capacity is free, and costs nothing before its start.
+//   - One that could not begin within the grace period of the fleet is given up, and its
+//     replica is placed as any other, at once.
+//
+// # Who calls it
+//
+// Package settle begins what is due; the planner's round books after those that wait have
+// had their turns, so that what came in one commit is served now before it is booked.
+//
+// # Concurrency
+//
+// None: it works on the draft of a round.
+package ahead

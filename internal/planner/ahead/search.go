@@ -1,0 +1,295 @@
+package ahead
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
+)
+
+// search looks for places of a job's replicas during its whole term.
+type search struct {
+	*place.Placer
+	job      *draft.Job
+	how      place.Request
+	from, to v1alpha1.Time
+	// beside are bookings of the job that stay, placed what was booked so far.
+	beside, placed []*v1alpha1.Contract
+	spent          match.SpendLimits
+	// cheap: the cheapest first, in place of that with the best score.
+	cheap bool
+	hints *hints
+}
+
+// hints are what people are shown of a booking that finds no place.
+type hints struct{ near, try []string }
+
+// found is a candidate that is free during a whole term, or what it fails.
+type found struct {
+	match.Candidate
+	full v1alpha1.Time // when least of it is free
+}
+
+// all books replicas of the job, all of them or none; the failure of the first that found
+// no place.
+func (x *search) all(replicas []int32) *draft.Failure {
+	var first *draft.Failure
+	for alt := range x.job.Alternatives() {
+		for _, cheap := range [...]bool{false, true} {
+			if cheap && !place.Limited(x.job) {
+				continue
+			}
+			y := *x
+			y.cheap = cheap
+			f := y.by(alt, replicas)
+			if f == nil {
+				*x = y
+				x.EditJob(x.job)
+				x.job.Dec.Alternative = alt
+				return nil
+			}
+			if first == nil {
+				first = f
+			}
+		}
+	}
+	return first
+}
+
+// by is all by one alternative: wherever each is best, and else, of several, all on one
+// provider.
+func (x *search) by(alt int, replicas []int32) *draft.Failure {
+	f := x.try(alt, replicas, x.how)
+	if f == nil || len(replicas) < 2 {
+		return f
+	}
+	for _, provider := range x.providers(alt) {
+		if x.try(alt, replicas, x.how.On(provider)) == nil {
+			return nil
+		}
+	}
+	return f
+}
+
+// providers are those of an alternative's candidates, in order.
+func (x *search) providers(alt int) []string {
+	var out []string
+	s := x.ClassFor(x.job, x.how, alt)
+	for i := range s.Candidates {
+		out = append(out, s.Candidates[i].Offer.Provider)
+	}
+	return slices.Compact(out) // they are ordered by provider
+}
+
+func (x *search) try(alt int, replicas []int32, how place.Request) *draft.Failure {
+	m := x.Mark()
+	x.placed, x.spent = nil, match.SpendLimits{}
+	for i, replica := range replicas {
+		if f := x.one(alt, replica, how, int64(len(replicas)-i-1)); f != nil {
+			x.Rollback(m)
+			x.placed = nil
+			f.Done = i
+			if i > 0 {
+				f.Text = itoa(i) + " of " + itoa(len(replicas)) + " replicas fit; " + f.Text
+			}
+			return f
+		}
+	}
+	x.Keep(m)
+	return nil
+}
+
+// one books a replica.
+func (x *search) one(alt int, replica int32, how place.Request, others int64) *draft.Failure {
+	s := x.ClassFor(x.job, how, alt)
+	l := place.LimitsAhead(x.Placer, x.job, how, s, x.spent, others, replica, append(slices.Clone(x.beside), x.placed...), x.from, x.to)
+	x.LookedAhead(x.job, s, l, func(of *match.Candidate) (match.Candidate, string) {
+		c := x.look(s, l, of)
+		if isRoom(c.Fails) {
+			return c.Candidate, x.nearText(&c)
+		}
+		return c.Candidate, ""
+	})
+	var fits []*match.Candidate
+	rejected := maps.Clone(s.Rejected())
+	var near []found
+	for i := range s.Candidates {
+		if was := s.Candidates[i].Fails; was != "" {
+			if rejected[was]--; rejected[was] == 0 {
+				delete(rejected, was)
+			}
+		}
+		c := x.look(s, l, &s.Candidates[i])
+		if c.Fails == "" {
+			fits = append(fits, &c.Candidate)
+			continue
+		}
+		rejected[c.Fails]++
+		near = append(near, c)
+	}
+	if len(fits) == 0 {
+		return x.failure(s, near, rejected)
+	}
+	slices.SortFunc(fits, func(a, b *match.Candidate) int {
+		switch {
+		case match.Before(a, b, x.cheap):
+			return -1
+		case match.Before(b, a, x.cheap):
+			return 1
+		}
+		return 0
+	})
+	x.book(s, fits[0], fits[1:min(len(fits), 1+match.MaxNext)], replica, how, rejected)
+	return nil
+}
+
+// look is a candidate as it is during the term.
+func (x *search) look(s *match.Class, l *place.Limits, of *match.Candidate) found {
+	c := found{Candidate: *of}
+	o := c.Offer
+	c.Fails, c.Scales = "", false
+	p := axis(x.Placer).Profile(o, nil)
+	var least quantity.Vector
+	least, c.full = p.Least(x.from, x.to, c.Size)
+	switch {
+	case o.Cards() != nil:
+		c.Fails = match.ReqBookedCards
+	case !booking.Fits(c.Size, least):
+		c.Fails = x.Names.Prefixed(shortOf(c.Size, least))
+	case tooMuch(o, p.MostBooked(x.from, x.to), c.Size, x.Fleet.Bookings.Share()):
+		c.Fails = match.ReqBookedShare
+	case tooMany(p, x.from):
+		c.Fails = match.ReqBookedMany
+	case c.FailsMoney != "":
+		c.Fails = c.FailsMoney
+	case c.Quote.Class == v1alpha1.Spot:
+		c.Fails = match.ReqPurchase
+	}
+	if c.Fails == "" {
+		c.Fails = l.Rejects(&c.Candidate)
+	}
+	if c.Fails == "" {
+		c.Resources = x.Match.Resources(s.Request, o, c.Size, nil, nil)
+		c.Score = s.Request.Weights.Score(&c.Candidate)
+	}
+	return c
+}
+
+// shortOf is the first resource of which there is too little, cards first.
+func shortOf(size, free quantity.Vector) int {
+	if n := size.At(quantity.GPU); n > free.At(quantity.GPU) {
+		return quantity.GPU
+	}
+	return slices.IndexFunc(indexes(size), func(i int) bool { return size[i] > 0 && size[i] > free.At(i) })
+}
+
+func indexes(v quantity.Vector) []int {
+	out := make([]int, len(v))
+	for i := range v {
+		out[i] = i
+	}
+	return out
+}
+
+// tooMuch reports whether more than a share of an offer would be booked, in percent.
+func tooMuch(o *inventory.Offer, booked, size quantity.Vector, share int64) bool {
+	if share >= 100 {
+		return false
+	}
+	for i, n := range size {
+		if all := o.Capacity.At(i) - o.Growth.At(i); n > 0 && all > 0 && all < ledger.Unlimited.Int64() {
+			if booked.At(i)+n > all/100*share+all%100*share/100 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tooMany reports whether one more start of a booking is more than an offer may have.
+func tooMany(p *booking.Profile, from v1alpha1.Time) bool {
+	starts := p.Instants()
+	return len(starts) >= booking.MaxInstants && !slices.Contains(starts, from)
+}
+
+// book writes the booking of a replica.
+func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidate, replica int32, how place.Request, rejected map[string]int) {
+	j := x.job
+	out := x.NewContract(j, how, s, c, next, replica)
+	out.Spec.Term = v1alpha1.Term{Start: x.from, End: x.to}
+	out.Spec.Borrowed = nil
+	d := &out.Decision
+	d.Rejected, d.Scaled, d.Dearest, d.Displaced, d.Claimed = rejected, nil, nil, nil, ""
+	if len(rejected) == 0 {
+		d.Rejected = nil
+	}
+	d.Offer = x.figures(c.Offer, c.Size)
+	ledger.Book(out, ledger.Reason{}, x.Now)
+	x.Put(nil, out)
+	x.placed = append(x.placed, out)
+	x.spent.Hourly += c.Quote.Most()
+	x.spent.Total += c.Quote.Most().ForSeconds(j.Seconds)
+}
+
+// figures are an offer's at the instant of the term at which least of it is free.
+func (x *search) figures(o *inventory.Offer, size quantity.Vector) v1alpha1.OfferFigures {
+	f := x.Inventory.Figures(o)
+	f.ScalableTo = nil
+	_, f.At = axis(x.Placer).Profile(o, nil).Least(x.from, x.to, size)
+	list := map[*inventory.Offer][]*v1alpha1.Contract{}
+	for _, c := range axis(x.Placer).ContractsOn(o) {
+		at := x.OfferOf(c)
+		list[at] = append(list[at], c)
+	}
+	var pool []ledger.Member
+	for _, m := range o.PoolPeers {
+		pool = append(pool, ledger.At(m.Flavor, list[m], f.At))
+	}
+	then := ledger.Figures(ledger.At(o.Flavor, list[o], f.At), pool, "")
+	f.Held, f.Pool = then.Held, then.Pool
+	return f
+}
+
+// failure is why a replica finds no place for the term.
+func (x *search) failure(s *match.Class, near []found, rejected map[string]int) *draft.Failure {
+	text := said.NothingFits(len(x.Inventory.Offers()), rejected)
+	f := &draft.Failure{Class: s, Rejected: rejected, Code: codeOf(rejected), Text: text, Counts: len(text)}
+	slices.SortStableFunc(near, func(a, b found) int { return cmp.Compare(a.full.Unix(), b.full.Unix()) })
+	for i := range near {
+		c := &near[i]
+		if isRoom(c.Fails) {
+			if text := x.nearText(c); len(x.hints.near) < nearShown && !slices.Contains(x.hints.near, text) {
+				x.hints.near = append(x.hints.near, text)
+			}
+		}
+	}
+	x.suggest(near)
+	return f
+}
+
+// codeOf is the code for which a booking is not made.
+func codeOf(rejected map[string]int) string {
+	for _, req := range draft.SortedByCount(rejected) {
+		switch {
+		case isRoom(req):
+			return lifecycle.CodeNothingFits
+		case req == place.ReqTenantHourly, req == place.ReqTenantMonthly:
+			return lifecycle.CodeBudget
+		case req == match.ReqMaxHourly, req == match.ReqMaxTotal, req == match.ReqMaxHourlyPerGPU:
+			return lifecycle.CodeIntentBudget
+		case said.IsTenantLimit(req):
+			return lifecycle.CodeQuota
+		}
+	}
+	return lifecycle.CodeNothingFits
+}

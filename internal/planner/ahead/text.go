@@ -1,0 +1,73 @@
+package ahead
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+)
+
+// Bounds of what is shown to people.
+const (
+	nearShown = 3
+	tryShown  = 3
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// isRoom reports whether an offer fails a requirement for want of capacity.
+func isRoom(req string) bool {
+	return strings.HasPrefix(req, match.ReqCapacity) || req == match.ReqBookedShare || req == match.ReqBookedMany
+}
+
+// nearText is what an offer is missing during the term, and when.
+func (x *search) nearText(c *found) string {
+	name, is := strings.CutPrefix(c.Fails, match.ReqCapacity)
+	if !is {
+		return c.Offer.Ref + " " + match.Words(c.Fails)
+	}
+	i := x.Names.Of(name)
+	least, at := axis(x.Placer).Profile(c.Offer, nil).Least(x.from, x.to, c.Size)
+	have := v1alpha1.AmountOf(max(least.At(i), 0)).Canonical(name)
+	return fmt.Sprintf("%s has %s of %s %s free at %s", c.Offer.Ref, have, v1alpha1.AmountOf(c.Size.At(i)).Canonical(name), name, draft.Stamp(at))
+}
+
+// suggest finds other starts at which the job's term would fit somewhere, the soonest
+// first.
+func (x *search) suggest(near []found) {
+	j := x.job
+	last := v1alpha1.TimeOf(x.Now.Add(x.Fleet.Bookings.Ahead()))
+	var best v1alpha1.Time
+	var where string
+	for i := range near {
+		c := &near[i]
+		if !strings.HasPrefix(c.Fails, match.ReqCapacity) || c.Offer.Cards() != nil {
+			continue
+		}
+		at, ok := axis(x.Placer).Profile(c.Offer, nil).From(x.from, last, j.Seconds, c.Size)
+		if ok && (best.IsZero() || at.Before(best.Time)) {
+			best, where = at, c.Offer.Ref
+		}
+	}
+	if best.IsZero() || len(x.hints.try) >= tryShown {
+		return
+	}
+	text := fmt.Sprintf("schedule.notBefore: %s  # %s is free then", draft.Stamp(best), where)
+	if !slices.Contains(x.hints.try, text) {
+		x.hints.try = append(x.hints.try, text)
+	}
+}
+
+// bookedText is what a booking of a job comes to, in words.
+func bookedText(j *draft.Job, from, to v1alpha1.Time) string {
+	n := len(j.Booked)
+	what := "1 replica"
+	if n != 1 {
+		what = itoa(n) + " replicas"
+	}
+	return fmt.Sprintf("%s booked from %s to %s", what, draft.Stamp(from), draft.Stamp(to))
+}

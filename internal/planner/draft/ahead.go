@@ -1,0 +1,318 @@
+package draft
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
+	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// ahead is what a round knows of bookings, by offer: how many there are on it and its
+// peers, and how often this round has put contracts on it. It is made on first use, or
+// where it would be taken back too often (LookAhead), and kept by Put and its rollback.
+type ahead struct {
+	booked  map[*inventory.Offer]int
+	changed map[*inventory.Offer]map[string]int
+}
+
+// Axis is a round's contracts on the time axis: what is booked, and what comes free when. It
+// is a draft by another name.
+type Axis struct{ *Draft }
+
+// OnAxis is a draft's.
+func OnAxis(r *Draft) Axis { return Axis{r} }
+
+// LookAhead makes what is known of bookings, before anything is tried, where there are
+// some.
+func (r Axis) LookAhead() {
+	if r.AnyBookings() {
+		r.aheads()
+	}
+}
+
+// aheads is ahead, made on first use.
+func (r Axis) aheads() *ahead {
+	if r.ahead != nil {
+		return r.ahead
+	}
+	a := &ahead{booked: map[*inventory.Offer]int{}, changed: map[*inventory.Offer]map[string]int{}}
+	for _, c := range r.W.Ledger.Bookings() {
+		a.count(r.OfferOf(c), nil, c)
+	}
+	for name, c := range r.Current {
+		o := r.OfferOf(lastOf(r.Draft, name, c))
+		a.note(o, name, 1)
+		a.count(o, r.Before[name], c)
+	}
+	Set(r.Draft, &r.ahead, a)
+	return a
+}
+
+// lastOf is a changed contract, or what it was where it is no more.
+func lastOf(r *Draft, name string, c *v1alpha1.Contract) *v1alpha1.Contract {
+	if c == nil {
+		return r.Before[name]
+	}
+	return c
+}
+
+// note counts the puts of a contract on an offer.
+func (a *ahead) note(o *inventory.Offer, name string, n int) {
+	if o == nil {
+		return
+	}
+	if a.changed[o] == nil {
+		a.changed[o] = map[string]int{}
+	}
+	if a.changed[o][name] += n; a.changed[o][name] <= 0 {
+		delete(a.changed[o], name)
+	}
+	if len(a.changed[o]) == 0 {
+		delete(a.changed, o)
+	}
+}
+
+// count notes that after takes the place of before, both of one offer; nil is none.
+func (a *ahead) count(o *inventory.Offer, before, after *v1alpha1.Contract) {
+	if o == nil {
+		return
+	}
+	n := 0
+	if before != nil && before.Status.Phase == v1alpha1.PhaseBooked {
+		n--
+	}
+	if after != nil && after.Status.Phase == v1alpha1.PhaseBooked {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	for _, m := range append(slices.Clone(o.PoolPeers), o) {
+		if a.booked[m] += n; a.booked[m] == 0 {
+			delete(a.booked, m)
+		}
+	}
+}
+
+// noteAhead keeps ahead when a contract was put (1), or a put was taken back (-1).
+func noteAhead(r *Draft, o *inventory.Offer, name string, before, after *v1alpha1.Contract, put int) {
+	if before != nil && before.Status.Phase == v1alpha1.PhaseBooked {
+		r.bookings--
+	}
+	if after != nil && after.Status.Phase == v1alpha1.PhaseBooked {
+		r.bookings++
+	}
+	if r.ahead == nil {
+		return
+	}
+	r.ahead.note(o, name, put)
+	r.ahead.count(o, before, after)
+}
+
+// HasBookings reports whether capacity of an offer, or of one of its pool, is booked.
+func (r Axis) HasBookings(o *inventory.Offer) bool {
+	return r.AnyBookings() && r.aheads().booked[o] > 0
+}
+
+// AnyBookings reports whether any capacity of the market is booked.
+func (r Axis) AnyBookings() bool { return r.W.Ledger.Booked()+r.bookings > 0 }
+
+// Profile is what of an offer is free over time, what an autoscaler could add left out.
+// Contracts named in except count as not there. (An offer without bookings has nothing
+// but what is free now, and what ends.)
+func (r Axis) Profile(o *inventory.Offer, except map[string]bool) *booking.Profile {
+	p := &booking.Profile{Now: r.Now, Free: o.Free().Clone().Sub(o.Growth)}
+	for _, c := range r.ContractsOn(o) {
+		name, size := c.Metadata.Name, r.Ahead(o, c)
+		switch {
+		case c.Status.Phase == v1alpha1.PhaseBooked:
+			if !except[name] {
+				p.Holds = append(p.Holds, booking.Hold{Name: name, From: c.Spec.Term.Start, To: c.Spec.Term.End, Size: size})
+			}
+		case !c.Status.Phase.Held():
+		case except[name]:
+			p.Free = p.Free.Add(r.Relief(o, c))
+		default:
+			if at := r.freeAt(c); !at.IsZero() && !r.lent[name] {
+				p.Ends = append(p.Ends, booking.End{At: at, Size: r.Relief(o, c)})
+			}
+		}
+	}
+	return p
+}
+
+// Ahead is what a booking takes of an offer during its term, its own or one of its pool.
+func (r Axis) Ahead(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {
+	at := r.OfferOf(c)
+	if at == nil {
+		return nil
+	}
+	v := inventory.Sold(r.Names, c, at.Flavor)
+	if at == o {
+		return v
+	}
+	return v[:min(len(v), quantity.Storage+1)]
+}
+
+// freeAt is when a held contract's capacity comes free for others, zero where that is not
+// known:
+// what is being released counts as leaving now.
+func (r Axis) freeAt(c *v1alpha1.Contract) v1alpha1.Time {
+	end := c.Spec.Term.End
+	switch {
+	case c.Status.Phase == v1alpha1.PhaseReleasing:
+		return r.Now
+	case c.Status.Displaced != nil && c.Status.Displaced.By == "": // else who it gives way to has it then
+		end = lifecycle.Earlier(end, c.Status.Displaced.Leaves)
+	}
+	if !end.IsZero() && end.Before(r.Now.Time) {
+		return r.Now
+	}
+	return end
+}
+
+// ContractsOn are the contracts that hold or have booked capacity of an offer and its
+// pool, as the round has them now, by name.
+func (r Axis) ContractsOn(o *inventory.Offer) []*v1alpha1.Contract {
+	a := r.aheads()
+	var out []*v1alpha1.Contract
+	add := func(m *inventory.Offer) {
+		changed := a.changed[m]
+		for _, list := range [...][]*v1alpha1.Contract{m.Contracts, r.W.Ledger.BookedOn(m.Provider, m.Name)} {
+			for _, c := range list {
+				if changed[c.Metadata.Name] == 0 {
+					out = append(out, c)
+				}
+			}
+		}
+		for name := range changed {
+			c, known := r.Current[name]
+			if !known {
+				c = r.W.Ledger.Contract(name)
+			}
+			if c != nil {
+				out = append(out, c)
+			}
+		}
+	}
+	add(o)
+	for _, m := range o.PoolPeers {
+		add(m)
+	}
+	slices.SortFunc(out, func(a, b *v1alpha1.Contract) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	return out
+}
+
+// BookingsOf are a tenant's bookings, as the round has them now, by name.
+func (r Axis) BookingsOf(tenant string) []*v1alpha1.Contract {
+	var out []*v1alpha1.Contract
+	for _, c := range r.W.Ledger.Bookings() {
+		if _, changed := r.Current[c.Metadata.Name]; !changed && c.Metadata.Namespace == tenant {
+			out = append(out, c)
+		}
+	}
+	for _, c := range r.Current {
+		if c != nil && c.Metadata.Namespace == tenant && c.Status.Phase == v1alpha1.PhaseBooked {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b *v1alpha1.Contract) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	return out
+}
+
+// BookedCost is what a tenant's bookings will cost of [from, to).
+func (r Axis) BookedCost(tenant string, from, to v1alpha1.Time) (sum quantity.Micro) {
+	if !r.AnyBookings() {
+		return 0
+	}
+	m := r.money()
+	for _, c := range r.BookingsOf(tenant) {
+		sum += m.Within(c, from, to)
+	}
+	return sum
+}
+
+// chargedOf are a tenant's charged contracts, as the round has them now.
+func (r Axis) chargedOf(tenant string) []*v1alpha1.Contract {
+	var out []*v1alpha1.Contract
+	for _, c := range r.Charged.Of(tenant) {
+		if _, changed := r.Current[c.Metadata.Name]; !changed {
+			out = append(out, c)
+		}
+	}
+	for _, c := range r.Current {
+		if c != nil && c.Metadata.Namespace == tenant && c.Status.Phase.Charged() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Narrow takes from limits of a placement for [from, to) what its tenant's bookings will
+// take in that time; to zero is no end.
+func (r Axis) Narrow(l *account.Limits, from, to v1alpha1.Time) {
+	if !r.By(RulesBookings) || !r.AnyBookings() {
+		return
+	}
+	booked := r.BookingsOf(l.Tenant.Name)
+	if len(booked) == 0 {
+		return
+	}
+	r.narrowBy(l, booked, r.chargedOf(l.Tenant.Name), from, to, false)
+	r.Accounts.KeepForBooked(l, booked, r.Now)
+}
+
+// LimitsAhead is what a tenant's next booking may take for [from, to).
+func (r Axis) LimitsAhead(t *account.Tenant, from, to v1alpha1.Time) account.Limits {
+	booked, charged := r.BookingsOf(t.Name), r.chargedOf(t.Name)
+	l := r.Accounts.LimitsAhead(t, from, to, charged, booked)
+	r.narrowBy(&l, booked, charged, from, to, true)
+	return l
+}
+
+// narrowBy narrows limits at the starts of a tenant's bookings in [from, to), and, where
+// the first instant counts, then too.
+func (r Axis) narrowBy(l *account.Limits, booked, charged []*v1alpha1.Contract, from, to v1alpha1.Time, first bool) {
+	times := ledger.Starts(booked, from, to)
+	if first {
+		times = append(times, from)
+	}
+	for _, at := range times {
+		var then account.Ahead
+		for _, c := range charged {
+			if end := r.freeAt(c); !end.IsZero() && !end.After(at.Time) {
+				then.Ended = append(then.Ended, c)
+			}
+		}
+		for _, c := range booked {
+			if start := c.Spec.Term.Start; (!start.After(at.Time)) && c.Spec.Term.End.After(at.Time) {
+				then.Booked = append(then.Booked, c)
+			}
+		}
+		r.Accounts.Narrow(l, then)
+	}
+}
+
+// CancelBooking ends a booking of a job before its term begins. Whether that costs is the
+// fleet's rule; nothing of it is drained.
+func (r Axis) CancelBooking(j *Job, c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) {
+	charged := ledger.CancelCosts(&r.Fleet.Bookings, c, code, r.Now)
+	if charged {
+		text += "; its term is charged (bookings.freeUntil " + r.Fleet.Bookings.FreeUntil.String() + ")"
+	}
+	next, err := r.Books.Cancel(c, target, ledger.Reason{Code: code, Message: text}, charged, r.Now)
+	if err != nil {
+		return
+	}
+	r.EditJob(j)
+	r.Change(c, next)
+	j.Booked = slices.DeleteFunc(slices.Clone(j.Booked), func(x *v1alpha1.Contract) bool { return x == c })
+	j.Dec.Contracts = append(j.Dec.Contracts, r.Line(next, Release))
+	j.Why, j.WhyCode = text, code
+}

@@ -1,0 +1,19 @@
+// Package invariant asks a finished plan, by other means than those that made it, whether
+// what it places, enlarges or books breaks an invariant: a flavor or a card oversold, now
+// or at any instant at which a booking begins, a quota exceeded, a name taken.
+//
+//	invariant.go   what of a plan is asked, and what a quota leaves
+//	aftermath.go   what the ledger holds after a plan, without making it
+//	ahead.go       the same on the time axis
+//
+// It reads ledger, plan and flavors, with the ledger's own arithmetic, and nothing of the
+// planner's inventory or accounts.
+//
+// # Who calls it
+//
+// internal/planner at the end of each round: what is found is taken out of the plan.
+//
+// # Concurrency
+//
+// Pure functions of their arguments.
+package invariant

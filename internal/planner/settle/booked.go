@@ -1,0 +1,124 @@
+package settle
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+)
+
+// cutText is why a contract ends whose capacity others have booked.
+const cutText = "its capacity is booked by others from now on (preemption.yields)"
+
+// books settles what time decides of an intent that books ahead, and reports whether it is
+// one as any other from now on: its term has begun, or should have and nothing is booked.
+func (r *Settler) books(j *draft.Job) bool {
+	s := &j.In.Spec.Schedule
+	if !j.Started.IsZero() { // what is not Reserved yet follows, as it was booked
+		for _, c := range slices.Clone(j.Booked) {
+			if c.Spec.Intent.Digest != j.In.Digest {
+				draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed after its term began")
+			}
+		}
+		if len(j.Booked) == 0 {
+			return true
+		}
+	}
+	ahead.Begin(&r.Placer, j)
+	if r.HasBegun(j) {
+		ahead.GiveUp(&r.Placer, j)
+	}
+	if len(j.Booked) == 0 && (len(j.Live) > 0 || r.HasBegun(j)) {
+		return true
+	}
+	end := v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))
+	if !end.After(r.Now.Time) {
+		return r.expire(j, "its term ended "+draft.Stamp(end))
+	}
+	if len(j.Live)+len(j.Booked) == 0 {
+		if code, why := r.unbookable(j); why != "" {
+			r.refuse(j, code, why)
+			return false
+		}
+	}
+	if r.W.Deaf {
+		r.deaf(j)
+		return false
+	}
+	if len(j.Live) > 0 || r.HasBegun(j) { // the others begin as what was there before them goes
+		for _, c := range j.Booked {
+			j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
+		}
+		j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, "", "its term begins %s; what it booked begins as its capacity comes free", draft.Stamp(s.NotBefore))
+		return false
+	}
+	r.Due(s.NotBefore)
+	r.Bookers = append(r.Bookers, j)
+	return false
+}
+
+// HasBegun reports whether the term that a job books has begun.
+func (r *Settler) HasBegun(j *draft.Job) bool {
+	return !j.In.Spec.Schedule.NotBefore.After(r.Now.Time)
+}
+
+// unbookable is why an intent may not book ahead.
+func (r *Settler) unbookable(j *draft.Job) (code, why string) {
+	s, b := &j.In.Spec.Schedule, &r.Fleet.Bookings
+	switch q := j.Tenant.Spec.Quota; {
+	case q == nil || !q.Book:
+		return lifecycle.CodeNotBookable, "tenant " + j.TenantName + " may not book ahead: set quota.book: true in tenants/" + j.TenantName + ".yaml"
+	case s.NotBefore.Sub(r.Now.Time) > b.Ahead():
+		first := v1alpha1.TimeOf(s.NotBefore.Add(-b.Ahead()))
+		r.Due(first)
+		return lifecycle.CodeNotBookable, "it would start more than " + v1alpha1.Duration{Duration: b.Ahead()}.String() + " ahead (bookings.maxAhead of the fleet): it can be booked from " + draft.Stamp(first) + " on"
+	}
+	if t := r.LifeEnd(j, s.NotBefore); t.Refused != "" {
+		return t.Code, t.Refused
+	}
+	return "", ""
+}
+
+// Ahead books what was settled to be booked, and reports whether that changed anything for
+// others. Who found no place is asked again in the next turn. unclaimed calls a function as
+// if nothing were kept for those that others give way to.
+func (r *Settler) Ahead(unclaimed func(func())) (changed bool) {
+	changed, r.Bookers = ahead.Book(&r.Placer, r.Bookers, unclaimed)
+	return changed
+}
+
+// beginHeld begins what is due of the bookings of an intent whose specification is out of
+// force: their terms go on.
+func (r *Settler) beginHeld(j *draft.Job) {
+	if len(j.Booked) == 0 || r.Fleet.Suspend {
+		return
+	}
+	ahead.Begin(&r.Placer, j)
+	ahead.GiveUp(&r.Placer, j)
+}
+
+// cut ends a contract at the instant from which others have booked its capacity, and
+// reports whether it did. Its replica is placed again as any other that was lost.
+func (r *Settler) cut(j *draft.Job, c *v1alpha1.Contract) bool {
+	changed := c.Spec.Intent.Digest != j.In.Digest
+	if o := r.OfferOf(c); !c.Spec.Term.Yields && !(changed && o != nil && r.By(draft.RulesBookings) && draft.OnAxis(&r.Draft).HasBookings(o)) {
+		return false
+	}
+	r.Drop(j, c, v1alpha1.PhaseExpired, lifecycle.CodeBooked, cutText)
+	return true
+}
+
+// promisesNothing is what is to be known of an intent that may not start yet and has not
+// booked.
+func promisesNothing(at v1alpha1.Time, s *v1alpha1.Schedule) string {
+	text := "it may start from " + draft.Stamp(at) + " on; nothing is promised for then"
+	if len(s.Windows) > 0 {
+		return text
+	}
+	if s.Duration.Duration > 0 {
+		return text + ": schedule.book: true books it ahead"
+	}
+	return text + ": schedule.duration with schedule.book: true books it ahead"
+}
