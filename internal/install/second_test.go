@@ -53,7 +53,9 @@ func base(t *testing.T, name, namespace string) map[string]*resource.Resource {
 	out := map[string]*resource.Resource{}
 	for _, r := range made.Resources() {
 		if inCluster[r.GetKind()] { // kustomize gives those a namespace that it does not know; clusters drop it
-			r.SetNamespace("")
+			if err := r.SetNamespace(""); err != nil {
+				t.Fatal(err)
+			}
 		}
 		out[r.GetKind()+" "+r.GetName()] = r
 	}

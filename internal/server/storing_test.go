@@ -21,7 +21,7 @@ type slowStore struct{}
 
 func (slowStore) Report(_ context.Context, r store.Report) error {
 	if r.Content != nil {
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 	}
 	return nil
 }
