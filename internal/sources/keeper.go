@@ -25,6 +25,13 @@ import (
 // Every is the shortest time between two reads of a source.
 const Every = 30 * time.Second
 
+// judging is Options.Judging by default; rest is how much longer than its head was looked
+// at a source is left alone.
+const (
+	judging = 2 * time.Minute
+	rest    = 4
+)
+
 // Options configure a Keeper.
 type Options struct {
 	// Dir holds the mirrors; empty: a temporary directory, which Close removes.
@@ -48,6 +55,10 @@ type Options struct {
 	// Every is the time between two reads of a source (default Every), Idle that in which
 	// a byte must come (default 20 s).
 	Every, Idle time.Duration
+	// Judging is how long the head of a source may be looked at once it is here (default
+	// 2 min). A source whose head takes long is read less often: it is looked at for a
+	// fifth of the time at the most.
+	Judging time.Duration
 	// Log of sources that freeze and thaw.
 	Log *slog.Logger
 }
@@ -119,7 +130,7 @@ func New(opts Options) (*Keeper, error) {
 	if opts.Changed == nil {
 		opts.Changed = func() {}
 	}
-	opts.Every, opts.Idle = cmp.Or(opts.Every, Every), cmp.Or(opts.Idle, idle)
+	opts.Every, opts.Idle, opts.Judging = cmp.Or(opts.Every, Every), cmp.Or(opts.Idle, idle), cmp.Or(opts.Judging, judging)
 	k := &Keeper{opts: opts, dir: opts.Dir, news: make(chan struct{}, 1), all: map[string]*source{}, accept: maps.Clone(opts.Accept)}
 	if k.dir == "" {
 		dir, err := os.MkdirTemp("", "fleetbroker-sources-")
@@ -375,25 +386,32 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // follow reads one source again and again.
 func (k *Keeper) follow(ctx context.Context, s *source) {
-	for {
+	for ctx.Err() == nil {
 		began := time.Now()
-		k.read(ctx, s)
-		t := time.NewTimer(k.opts.Every)
+		judged := k.read(ctx, s)
+		ended := time.Now()
+		t := time.NewTimer(max(k.opts.Every, rest*judged))
 		select {
 		case <-ctx.Done():
 		case <-t.C:
 		case <-s.woken:
-			t.Reset(k.opts.Every - time.Since(began))
+			t.Reset(time.Until(k.soonest(began, ended, judged)))
 			select {
 			case <-ctx.Done():
 			case <-t.C:
 			}
 		}
 		t.Stop()
-		if ctx.Err() != nil {
-			return
-		}
 	}
+}
+
+// soonest is when a source may be read again that was read from one time to another.
+func (k *Keeper) soonest(began, ended time.Time, judged time.Duration) time.Time {
+	every, rested := began.Add(k.opts.Every), ended.Add(rest*judged)
+	if rested.After(every) {
+		return rested
+	}
+	return every
 }
 
 // ReadAll reads each source once, for a round that is made by hand, and reports
@@ -442,8 +460,9 @@ func (k *Keeper) mirrorOf(e *v1alpha1.IntentSource) string {
 	return filepath.Join(k.dir, e.Name+"-"+hex.EncodeToString(sum[:8]))
 }
 
-// read reads a source and notes what came of it.
-func (k *Keeper) read(ctx context.Context, s *source) {
+// read reads a source and notes what came of it. It returns how long the head was looked
+// at.
+func (k *Keeper) read(ctx context.Context, s *source) time.Duration {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	k.mu.Lock()
@@ -454,12 +473,12 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 	k.mu.Unlock()
 	found, err := k.look(ctx, &q)
 	if ctx.Err() != nil {
-		return
+		return q.judged
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !s.active || s.number != q.number {
-		return // its entry is another one now, and is read by it
+		return q.judged // its entry is another one now, and is read by it
 	}
 	now, was := k.opts.Now(), s.status
 	defer func() {
@@ -479,11 +498,11 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 			k.opts.Log.Warn("source is frozen: its copy on the ledger stays in force", "source", q.entry.Name, "error", why)
 		}
 		s.status.Frozen = why
-		return
+		return q.judged
 	}
 	if s.leftOut(found.commit, now) {
 		s.newest = found
-		return
+		return q.judged
 	}
 	if s.status.Frozen != "" {
 		k.opts.Log.Info("source is read again", "source", q.entry.Name, "commit", found.commit.Short())
@@ -493,4 +512,5 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 	if found.files != nil && found.commit != q.last {
 		k.opts.Changed()
 	}
+	return q.judged
 }

@@ -186,15 +186,20 @@ func (m *mirror) parents(h tree.Hash) ([]tree.Hash, error) {
 
 // entries is a directory; a tree that `git fsck --strict` refuses is an error.
 func (m *mirror) entries(h tree.Hash) ([]tree.Entry, error) {
+	list, _, err := m.listed(h)
+	return list, err
+}
+
+// listed is a directory, and how many bytes it has.
+func (m *mirror) listed(h tree.Hash) (list []tree.Entry, size int, err error) {
 	data, err := m.read(h, gitobj.Tree, maxTree)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	list, err := gitobj.DecodeDir(data)
-	if err != nil {
-		return nil, fmt.Errorf("directory %s: %w", h.Short(), err)
+	if list, err = gitobj.DecodeDir(data); err != nil {
+		return nil, len(data), fmt.Errorf("directory %s: %w", h.Short(), err)
 	}
-	return list, nil
+	return list, len(data), nil
 }
 
 // contains reports whether a commit is head or one of its ancestors.
