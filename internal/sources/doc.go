@@ -16,6 +16,9 @@
 //   - Of a source only YAML files below intents/<tenant>/ of its entry's tenants are
 //     taken, and only within the bounds of v1alpha1 (MaxSourceFiles, MaxSourceBytes,
 //     MaxSourceFile) and of a mirror (maxReceived, maxInflated).
+//   - What the copies of a source add to the ledger's history is bounded for a day
+//     (MaxSourceVolume). The copy itself states what counts, so that it is the same for
+//     every replica, and after a start.
 //   - A head costs a bounded work and time (maxWork, Options.Judging), and one that costs
 //     much is read less often: no source has more than a fifth of a processor for long.
 //   - A source is asked at most every 30 s, only at the host of its URL, which must be

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -142,9 +141,9 @@ func (k *Keeper) judgeHead(ctx context.Context, q *question, m *mirror, acted tr
 	} else if !acted.IsZero() {
 		n.base = acted.String()
 	}
-	text, err := genyaml.Marshal(n.record)
+	text, err := weigh(n.record, q.copied, taken.files, head, q.accept == head)
 	if err != nil {
-		return nil, fmt.Errorf("write what was read: %w", err)
+		return nil, err
 	}
 	n.files = taken.files
 	n.files[v1alpha1.SourceFile] = text
