@@ -65,7 +65,7 @@ func TestKeeper_ExpensiveHistoryCostsBoundedWork(t *testing.T) {
 		t.Errorf("the log does not say that the history was not followed to its end:\n%s", r.log.String())
 	}
 
-	m, err := openMirror(r.mirrorOf(&r.policy.Sources[0]))
+	m, err := r.openMirror(&r.policy.Sources[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestHistorian_SharedDirectoriesAreDecodedOnce(t *testing.T) {
 			t.Errorf("%s is of commit %s, want %s", p, got, want)
 		}
 	}
-	m, err := openMirror(r.mirrorOf(&r.policy.Sources[0]))
+	m, err := r.openMirror(&r.policy.Sources[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@
 //   - Of a source only YAML files below intents/<tenant>/ of its entry's tenants are
 //     taken, and only within the bounds of v1alpha1 (MaxSourceFiles, MaxSourceBytes,
 //     MaxSourceFile) and of a mirror (maxReceived, maxInflated).
+//   - A mirror has at most maxMirror bytes and one fetch more, and all of them Options.Disk,
+//     of which each source has a part that no other can take.
 //   - What the copies of a source add to the ledger's history is bounded for a day
 //     (MaxSourceVolume). The copy itself states what counts, so that it is the same for
 //     every replica, and after a start.

@@ -56,7 +56,7 @@ func (k *Keeper) look(ctx context.Context, q *question) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := openMirror(dir)
+	m, err := k.openMirror(e)
 	if err != nil {
 		return nil, err
 	}

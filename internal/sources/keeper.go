@@ -59,6 +59,8 @@ type Options struct {
 	// 2 min). A source whose head takes long is read less often: it is looked at for a
 	// fifth of the time at the most.
 	Judging time.Duration
+	// Disk is how many bytes the mirrors of all sources may take (default DefaultDisk).
+	Disk int64
 	// Log of sources that freeze and thaw.
 	Log *slog.Logger
 }
@@ -70,6 +72,7 @@ type Keeper struct {
 	temp bool
 
 	news chan struct{}
+	room room
 
 	mu sync.Mutex
 	// followed: the fleet's entries are known.
@@ -139,6 +142,10 @@ func New(opts Options) (*Keeper, error) {
 		}
 		k.dir, k.temp = dir, true
 	}
+	k.room = room{limit: cmp.Or(opts.Disk, DefaultDisk), used: map[string]int64{}}
+	if err := k.room.measure(k.dir); err != nil {
+		k.opts.Log.Warn("the disk that mirrors of sources take is not known yet", "error", err)
+	}
 	return k, nil
 }
 
@@ -156,6 +163,7 @@ func (k *Keeper) Follow(policy *v1alpha1.FleetSpec, ledger tree.Tree) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	changed, had := !k.followed, len(k.all) > 0
+	k.room.share(len(policy.Sources))
 	k.followed, k.intents = true, policy.Verification.Intents == "signed" || policy.Verification.Mode == "signed"
 	for _, s := range k.all {
 		if s.active && policy.Source(s.entry.Name) == nil {

@@ -63,7 +63,7 @@ func (k *Keeper) Pull(ctx context.Context, source, ref string, bounds gitrepo.Si
 	if err != nil {
 		return nil, fmt.Errorf("read a pull request of source %s: %w", source, err)
 	}
-	m, err := openMirror(dir)
+	m, err := k.openMirror(&q.entry)
 	if err != nil {
 		return nil, err
 	}

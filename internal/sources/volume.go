@@ -52,7 +52,7 @@ func weigh(c, before *v1alpha1.SourceCopy, files map[string][]byte, head tree.Ha
 	adds += int64(len(text))
 	over := left + adds - v1alpha1.MaxSourceVolume
 	if over > 0 && !accepted {
-		return nil, &VolumeError{Source: c.Metadata.Name, Bytes: adds, Until: room(before, adds), Head: head}
+		return nil, &VolumeError{Source: c.Metadata.Name, Bytes: adds, Until: fitsAt(before, adds), Head: head}
 	}
 	c.Volume = min(left+adds, v1alpha1.MaxSourceVolume)
 	if text, err = genyaml.Marshal(c); err != nil {
@@ -61,9 +61,9 @@ func weigh(c, before *v1alpha1.SourceCopy, files map[string][]byte, head tree.Ha
 	return text, nil
 }
 
-// room is when bytes may follow a copy, rounded up to a minute: the same however often it
+// fitsAt is when bytes may follow a copy, rounded up to a minute: the same however often it
 // is asked.
-func room(before *v1alpha1.SourceCopy, adds int64) time.Time {
+func fitsAt(before *v1alpha1.SourceCopy, adds int64) time.Time {
 	over := float64(min(before.Volume, v1alpha1.MaxSourceVolume)+adds) - v1alpha1.MaxSourceVolume
 	at := before.ReadAt.Add(time.Duration(over / v1alpha1.MaxSourceVolume * float64(day)))
 	return at.Truncate(time.Minute).Add(time.Minute)
