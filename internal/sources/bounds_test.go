@@ -143,14 +143,22 @@ func TestKeeper_DeadlineOfAHead(t *testing.T) {
 	}
 	began := time.Now()
 	r.opts.Every = 30 * time.Second
-	for _, c := range []struct{ read, judged, want time.Duration }{
-		{time.Second, time.Second, 30 * time.Second},
-		{20 * time.Second, time.Second, 30 * time.Second},
-		{20 * time.Second, 10 * time.Second, time.Minute},
-		{3 * time.Minute, 2 * time.Minute, 11 * time.Minute},
+	for _, c := range []struct {
+		read, judged           time.Duration
+		decides, woken, stands time.Duration
+	}{
+		{time.Second, time.Second, 31 * time.Second, 30 * time.Second, 301 * time.Second},
+		{20 * time.Second, time.Second, 50 * time.Second, 30 * time.Second, 320 * time.Second},
+		{20 * time.Second, 10 * time.Second, time.Minute, time.Minute, 320 * time.Second},
+		{3 * time.Minute, 2 * time.Minute, 11 * time.Minute, 11 * time.Minute, 11 * time.Minute},
 	} {
-		if got := r.soonest(began, began.Add(c.read), c.judged).Sub(began); got != c.want {
-			t.Errorf("a read of %s with %s for its head: again after %s, want %s", c.read, c.judged, got, c.want)
+		last := reading{began, began.Add(c.read), c.judged}
+		got := []time.Duration{r.next(last, false).Sub(began), r.next(last, true).Sub(began), 0}
+		r.opts.Decides = func() bool { return false }
+		got[2] = r.next(last, true).Sub(began)
+		r.opts.Decides = func() bool { return true }
+		if want := []time.Duration{c.decides, c.woken, c.stands}; !slices.Equal(got, want) {
+			t.Errorf("a read of %s with %s for its head is repeated after %s by who decides, after %s when woken, and after %s by another replica; want %s", c.read, c.judged, got[0], got[1], got[2], want)
 		}
 	}
 }

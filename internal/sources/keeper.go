@@ -25,13 +25,6 @@ import (
 // Every is the shortest time between two reads of a source.
 const Every = 30 * time.Second
 
-// judging is Options.Judging by default; rest is how much longer than its head was looked
-// at a source is left alone.
-const (
-	judging = 2 * time.Minute
-	rest    = 4
-)
-
 // Options configure a Keeper.
 type Options struct {
 	// Dir holds the mirrors; empty: a temporary directory, which Close removes.
@@ -50,6 +43,9 @@ type Options struct {
 	Accept map[string]tree.Hash
 	// Changed is called when there is something new to plan on. It must not block.
 	Changed func()
+	// Decides reports whether this replica decides; nil: it does. One that does not reads
+	// only to stay warm, ten times less often, and does at once when it begins to decide.
+	Decides func() bool
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 	// Every is the time between two reads of a source (default Every), Idle that in which
@@ -100,8 +96,10 @@ type source struct {
 	stamp  tree.Hash
 	newest *snapshot
 	// held is a commit whose copy the fleet repo refused, until when it is left out.
-	held   tree.Hash
-	until  time.Time
+	held  tree.Hash
+	until time.Time
+	// limit is what its server asked for.
+	limit  limit
 	status Status
 	// hook is the secret of its webhooks, as of the last read; woken asks for a read.
 	hook  []byte
@@ -129,6 +127,9 @@ func New(opts Options) (*Keeper, error) {
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Decides == nil {
+		opts.Decides = func() bool { return true }
 	}
 	if opts.Changed == nil {
 		opts.Changed = func() {}
@@ -180,7 +181,7 @@ func (k *Keeper) Follow(policy *v1alpha1.FleetSpec, ledger tree.Tree) error {
 		}
 		if !s.active || !same(&s.entry, &e) {
 			if s.entry.URL != e.URL || s.entry.Ref() != e.Ref() {
-				s.status, s.hook = Status{}, nil
+				s.status, s.hook, s.limit = Status{}, nil, limit{}
 			}
 			s.active, s.entry, s.newest, changed = true, e, nil, true
 			s.number++
@@ -392,36 +393,6 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// follow reads one source again and again.
-func (k *Keeper) follow(ctx context.Context, s *source) {
-	for ctx.Err() == nil {
-		began := time.Now()
-		judged := k.read(ctx, s)
-		ended := time.Now()
-		t := time.NewTimer(max(k.opts.Every, rest*judged))
-		select {
-		case <-ctx.Done():
-		case <-t.C:
-		case <-s.woken:
-			t.Reset(time.Until(k.soonest(began, ended, judged)))
-			select {
-			case <-ctx.Done():
-			case <-t.C:
-			}
-		}
-		t.Stop()
-	}
-}
-
-// soonest is when a source may be read again that was read from one time to another.
-func (k *Keeper) soonest(began, ended time.Time, judged time.Duration) time.Time {
-	every, rested := began.Add(k.opts.Every), ended.Add(rest*judged)
-	if rested.After(every) {
-		return rested
-	}
-	return every
-}
-
 // ReadAll reads each source once, for a round that is made by hand, and reports
 // whether there are any.
 func (k *Keeper) ReadAll(ctx context.Context) bool {
@@ -474,6 +445,10 @@ func (k *Keeper) read(ctx context.Context, s *source) time.Duration {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	k.mu.Lock()
+	if s.limit.holds(k.opts.Now()) {
+		k.mu.Unlock()
+		return 0
+	}
 	q := question{entry: s.entry, number: s.number, copied: s.copied, accept: k.accept[s.entry.Name], intents: k.intents}
 	if n := s.newest; n != nil && n.number == s.number {
 		q.last = n.commit
@@ -489,6 +464,12 @@ func (k *Keeper) read(ctx context.Context, s *source) time.Duration {
 		return q.judged // its entry is another one now, and is read by it
 	}
 	now, was := k.opts.Now(), s.status
+	switch held := s.limit.err(now); {
+	case held != nil:
+		err = held
+	case !q.head.IsZero():
+		s.limit = limit{}
+	}
 	defer func() {
 		if is := s.status; is.Head != was.Head || is.Frozen != was.Frozen || is.ReadAt.IsZero() != was.ReadAt.IsZero() || !slices.Equal(is.Ignored, was.Ignored) {
 			k.version++
