@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
 )
 
 // Bounds of what is looked at of a source's head.
@@ -146,8 +147,11 @@ func (c *copier) take(p string, h tree.Hash) error {
 		return fmt.Errorf("it has more than %d files of intents", v1alpha1.MaxSourceFiles)
 	}
 	data, err := c.m.read(h, gitobj.Blob, v1alpha1.MaxSourceFile)
-	if errors.Is(err, tree.ErrTooLarge) {
+	switch {
+	case errors.Is(err, tree.ErrTooLarge):
 		return fmt.Errorf("%s is larger than %d KiB", p, v1alpha1.MaxSourceFile>>10)
+	case errors.Is(err, packs.ErrNotFound): // as it was asked to
+		return fmt.Errorf("%s is larger than %d KiB: its server left it out", p, v1alpha1.MaxSourceFile>>10)
 	}
 	if err != nil {
 		return err

@@ -84,8 +84,13 @@ func TestKeeper_WhoDecidesReads(t *testing.T) {
 	read := func() time.Time { return r.of("own").ReadAt }
 	until := func(what string, ok func() bool) {
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
+		end := time.After(30 * time.Second)
+		look := time.NewTicker(20 * time.Millisecond)
+		defer look.Stop()
+		for !ok() {
+			select {
+			case <-look.C:
+			case <-end:
 				t.Fatalf("30 s and no %s: %+v", what, r.of("own"))
 			}
 		}
@@ -93,7 +98,7 @@ func TestKeeper_WhoDecidesReads(t *testing.T) {
 	until("first read", func() bool { return !read().IsZero() })
 	first := read()
 	r.Wake("own")
-	time.Sleep(4 * time.Second)
+	<-time.After(4 * time.Second)
 	if got := read(); !got.Equal(first) {
 		t.Errorf("who does not decide has read again after %s", got.Sub(first))
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // onDisk is what lies below a Keeper's directory, in bytes.
@@ -61,6 +63,42 @@ func TestKeeper_AMirrorIsBounded(t *testing.T) {
 	}
 	if got := r.copied("own"); !maps.Equal(got, files{"intents/vision/a.yaml": "a: 3\n"}) {
 		t.Errorf("copied %q, want what was read last", got)
+	}
+}
+
+// Files that are too large to be an intent are not sent by servers that can leave them out:
+// they take no room, and one where an intent should be is named.
+func TestKeeper_LargeFilesAreLeftOut(t *testing.T) {
+	r := newRig(t, nil)
+	r.source("own", "vision")
+	r.git("own.git", "config", "uploadpack.allowFilter", "true")
+	limit := strings.Repeat("#", v1alpha1.MaxSourceFile-1) + "\n"
+	want := files{"intents/vision/a.yaml": "a: 1\n", "intents/vision/limit.yaml": limit}
+	r.push("own", files{"data/weights": r.noise(20), "intents/vision/a.yaml": "a: 1\n", "intents/vision/limit.yaml": limit}, false)
+	r.round()
+	if got := r.copied("own"); r.of("own").Frozen != "" || !maps.Equal(got, want) {
+		t.Fatalf("copied %d files, frozen for %q", len(got), r.of("own").Frozen)
+	}
+	r.git("own.work", "mv", "data/weights", "moved")
+	r.push("own", files{"data/more": r.noise(20), "intents/vision/large.yaml": limit + "#\n"}, false)
+	r.round()
+	if st := r.of("own"); !strings.Contains(st.Frozen, "intents/vision/large.yaml is larger than 1024 KiB") {
+		t.Errorf("frozen for %q, want the file that is too large", st.Frozen)
+	}
+	r.push("own", files{"intents/vision/large.yaml": "", "intents/vision/a.yaml": "a: 2\n"}, false)
+	r.round()
+	want["intents/vision/a.yaml"] = "a: 2\n"
+	if got := r.copied("own"); r.of("own").Frozen != "" || !maps.Equal(got, want) {
+		t.Errorf("without it: copied %d files, frozen for %q", len(got), r.of("own").Frozen)
+	}
+	if n := r.onDisk(); n > 4<<20 {
+		t.Errorf("the mirror has %d MiB of what nobody reads", n>>20)
+	}
+	fresh := r.another(nil)
+	fresh.push("own", files{"intents/vision/a.yaml": "a: 3\n"}, false)
+	fresh.round()
+	if st := fresh.of("own"); st.Frozen != "" || fresh.copied("own")["intents/vision/a.yaml"] != "a: 3\n" {
+		t.Errorf("a replica that has nothing yet: %+v", st)
 	}
 }
 
