@@ -259,7 +259,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		opts.PullRequests = d.forge
 	}
 	if d.sources, err = f.sources.Open(f.stateDir, sources.Options{
-		Credentials: sources.Credentials{Secrets: d.secrets}, KnownHosts: f.auth.KnownHostsFile, Root: root, Now: now, Log: log, Changed: func() { d.loop.Reread() },
+		Credentials: sources.Credentials{Secrets: d.secrets}, KnownHosts: f.auth.KnownHostsFile, Root: root, Now: now, Log: log, Changed: func() { d.loop.Reread() }, Decides: func() bool { return d.election.Leads() },
 	}); err != nil {
 		return nil, err
 	}

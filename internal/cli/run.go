@@ -234,7 +234,7 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	identity := process.IdentityOf(o.identity)
 	var err error
 	d.shared, err = o.store.Open(ctx, process.StoreOptions{
-		Market: d.market, Identity: identity, Fleet: d.fleet, Agents: o.agents, Connections: d.connections, Pushes: o.pushes.Unshown, Pushed: o.pushes.Elsewhere, Observer: d.metrics, Log: d.log,
+		Market: d.market, Identity: identity, Fleet: d.fleet, Agents: o.agents, Connections: d.connections, Pushes: o.pushes.Unshown, Pushed: o.pushes.Elsewhere, Holds: o.pushes.Holds, Held: o.pushes.HeldElsewhere, Observer: d.metrics, Log: d.log,
 		Observed:   func(replica, cluster string, report wire.Observed) { _ = d.delivery.Told(replica, cluster, report) }, // who does not deliver there needs nothing of it
 		Unobserved: func(cluster string) { d.delivery.Forgotten(cluster) }, News: d.loop.Reread,
 		Decides: func() bool { return d.election.Leads() },

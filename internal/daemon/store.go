@@ -141,6 +141,10 @@ type StoreOptions struct {
 	// is told how many another replica has.
 	Pushes func() int64
 	Pushed func(n int)
+	// Holds is for how long the forge asks this daemon to be left alone, and Held is told
+	// what it asked of another replica.
+	Holds func() (reads, pushes time.Duration)
+	Held  func(reads, pushes time.Duration)
 	// Connections is how many agents' connections this daemon has.
 	Connections func() int
 	// Observed is told what another replica heard of a cluster, or sees there itself.
@@ -195,7 +199,7 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 	out.hidden = o.Agents != "" && out.address == ""
 	out.Store = store.NewShared(store.Options{
 		Serving: func() bool { return o.Agents != "" },
-		API:     api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: out.address, Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed,
+		API:     api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: out.address, Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed, Holds: o.Holds, Held: o.Held,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

@@ -53,6 +53,8 @@ type Auth struct {
 	Idle, Slow time.Duration
 	// Words bounds what comes before a pack, in bytes (default 32 MiB).
 	Words int64
+	// Largest, when set, has larger files left out by servers that can, in bytes.
+	Largest uint64
 	// Limit bounds each operation as a whole (default 10 min), CloneLimit that of
 	// one that has nothing yet (default 60 min).
 	Limit, CloneLimit time.Duration

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/scrub"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/upload"
 )
 
 // Dial returns the Remote at a URL: https, http, ssh (also user@host:path),
@@ -150,13 +151,7 @@ func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (w
 		if len(want) == 0 {
 			return nil
 		}
-		req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
-		for _, h := range want {
-			req.Wants = append(req.Wants, plumbing.Hash(h))
-		}
-		for _, h := range have {
-			req.Haves = append(req.Haves, plumbing.Hash(h))
-		}
+		req := upload.Request(adv.Capabilities, want, have, d.auth.Largest)
 		w := watchOf(ctx)
 		if len(have) == 0 {
 			w.cloning()

@@ -3,6 +3,8 @@ package reconciler
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 )
 
@@ -209,4 +212,48 @@ func TestReady_SaysThatTheRemoteDoesNotAnswer(t *testing.T) {
 			t.Errorf("no round since: %v", err)
 		}
 	})
+}
+
+// A forge that asks to be left alone is asked no more until then, and is not silent: this
+// replica would give its Lease up, and the next one would ask the forge at once.
+func TestRemoteOut_NotWhileTheForgeLimitsReads(t *testing.T) {
+	s := newStory(t, "ledger")
+	s.pushes = pushbudget.New(pushbudget.Options{Now: func() time.Time { return s.at }})
+	s.start()
+	s.rest()
+	began, asked, limited := s.at, 0, true
+	s.remote.Fault = func(memremote.Op) (bool, error) {
+		asked++
+		if limited {
+			s.pushes.Answered(&http.Response{
+				StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"600"}}, Body: http.NoBody,
+				Request: &http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/fleet.git/git-upload-pack"}},
+			})
+		}
+		return false, errors.New("no answer that helps")
+	}
+	for s.at.Sub(began) < 10*time.Minute {
+		s.r.Reread()
+		if _, err := s.r.Round(t.Context()); err == nil {
+			t.Fatal("a round without the remote")
+		}
+		if out := s.r.RemoteOut(); out != 0 {
+			t.Fatalf("after %s the remote counts as away for %s", s.at.Sub(began), out)
+		}
+		s.at = s.at.Add(10 * time.Second)
+	}
+	if asked != 1 {
+		t.Errorf("the forge was asked %d times within the 10 min, want once", asked)
+	}
+	limited = false
+	for range 5 {
+		s.r.Reread()
+		if _, err := s.r.Round(t.Context()); err == nil {
+			t.Fatal("a round without the remote")
+		}
+		s.at = s.at.Add(10 * time.Second)
+	}
+	if out := s.r.RemoteOut(); out != 50*time.Second || asked != 6 {
+		t.Errorf("without a limit it counts as away for %s, asked %d times; want 50s, 6", out, asked)
+	}
 }

@@ -119,7 +119,7 @@ func (r *Reconciler) fetch(ctx context.Context) error {
 	fetched()
 	done()
 	var rewritten *gitrepo.ErrRewritten
-	r.progress.Answered(err == nil || errors.As(err, &rewritten))
+	r.progress.Answered(err == nil || errors.As(err, &rewritten) || r.opts.Pushes.Reads() != nil)
 	if err != nil {
 		return fmt.Errorf("fetch the fleet repo: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
 )
 
 // Bounds of what is looked at of a source's head.
@@ -18,9 +19,6 @@ const (
 	maxEntries = 20_000
 	maxDepth   = 30
 	maxPath    = 900 // bytes; the copy's prefix comes before it
-	// maxWalked is how many commits are looked at for who changed files: beyond, the
-	// oldest that was looked at stands for those before it.
-	maxWalked = 5000
 	// maxIgnored is how many ignored paths are named.
 	maxIgnored = 20
 )
@@ -33,6 +31,9 @@ type content struct {
 	list  []v1alpha1.SourceCopyFile
 	// ignored are paths below intents/ that are not taken.
 	ignored []string
+	// cut: the history was not followed to the end; who changed a file may be the author
+	// of a later commit that has it as it is.
+	cut bool
 }
 
 // copier walks one head.
@@ -50,7 +51,8 @@ func takeOf(ctx context.Context, m *mirror, head tree.Hash, tenants []string, wa
 	if err != nil {
 		return nil, err
 	}
-	return &c.content, c.attribute(ctx, head, was)
+	c.cut, err = newHistorian(m).attribute(ctx, head, c.list, was)
+	return &c.content, err
 }
 
 // contentOf takes what a head has of some tenants, and does not look who changed what.
@@ -145,8 +147,11 @@ func (c *copier) take(p string, h tree.Hash) error {
 		return fmt.Errorf("it has more than %d files of intents", v1alpha1.MaxSourceFiles)
 	}
 	data, err := c.m.read(h, gitobj.Blob, v1alpha1.MaxSourceFile)
-	if errors.Is(err, tree.ErrTooLarge) {
+	switch {
+	case errors.Is(err, tree.ErrTooLarge):
 		return fmt.Errorf("%s is larger than %d KiB", p, v1alpha1.MaxSourceFile>>10)
+	case errors.Is(err, packs.ErrNotFound): // as it was asked to
+		return fmt.Errorf("%s is larger than %d KiB: its server left it out", p, v1alpha1.MaxSourceFile>>10)
 	}
 	if err != nil {
 		return err
@@ -157,107 +162,4 @@ func (c *copier) take(p string, h tree.Hash) error {
 	c.files[p] = data
 	c.list = append(c.list, v1alpha1.SourceCopyFile{Path: p, Hash: h.String()})
 	return nil
-}
-
-// attribute finds the commit that last changed each file: from the head back to the
-// first commit in which it is not as in any parent.
-func (c *copier) attribute(ctx context.Context, head tree.Hash, was *v1alpha1.SourceCopy) error {
-	open := map[tree.Hash][]int{} // indices into list, by the commit that has them as they are
-	for i := range c.list {
-		f := &c.list[i]
-		if was != nil {
-			if old := was.File(f.Path); old != nil && old.Hash == f.Hash {
-				f.Commit, f.Author = old.Commit, old.Author
-				continue
-			}
-		}
-		open[head] = append(open[head], i)
-	}
-	queue := []tree.Hash{head}
-	for walked := 0; len(queue) > 0; walked++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		at := queue[0]
-		queue = queue[1:]
-		here := open[at]
-		delete(open, at)
-		if len(here) == 0 {
-			continue
-		}
-		commit, err := c.m.commit(at)
-		if err != nil {
-			return err
-		}
-		look := commit.Parents
-		if walked >= maxWalked {
-			look = nil
-		}
-		for _, parent := range look {
-			pc, err := c.m.commit(parent)
-			if err != nil {
-				return err
-			}
-			cache := map[string][]tree.Entry{}
-			var rest []int
-			for _, i := range here {
-				h, err := c.find(cache, pc.Tree, c.list[i].Path)
-				if err != nil {
-					return err
-				}
-				if h.String() != c.list[i].Hash {
-					rest = append(rest, i)
-					continue
-				}
-				if _, queued := open[parent]; !queued {
-					queue = append(queue, parent)
-				}
-				open[parent] = append(open[parent], i)
-			}
-			here = rest
-		}
-		for _, i := range here {
-			c.list[i].Commit, c.list[i].Author = at.String(), oneLine(commit.Author.String())
-		}
-	}
-	return nil
-}
-
-// maxAuthor bounds the name of an author, in bytes.
-const maxAuthor = 256
-
-// oneLine is a name as it may stand in a file of the ledger.
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
-	if len(s) > maxAuthor {
-		s = strings.ToValidUTF8(s[:maxAuthor], "")
-	}
-	return s
-}
-
-// find is the hash of a path in a tree, zero when it is not there or is no file. What
-// an old tree has in the way is no finding of the head's.
-func (c *copier) find(cache map[string][]tree.Entry, root tree.Hash, p string) (tree.Hash, error) {
-	at, dir := root, ""
-	for {
-		name, rest, below := strings.Cut(p[len(dir):], "/")
-		list, known := cache[dir]
-		if !known {
-			var broken *tree.BrokenError
-			var err error
-			if list, err = c.m.entries(at); err != nil && !errors.As(err, &broken) {
-				return tree.Hash{}, err
-			}
-			cache[dir] = list
-		}
-		i := slices.IndexFunc(list, func(e tree.Entry) bool { return e.Name == name && (e.Kind == tree.Dir) == below })
-		if i < 0 {
-			return tree.Hash{}, nil
-		}
-		if !below {
-			return list[i].Hash, nil
-		}
-		at, dir = list[i].Hash, dir+name+"/"
-		_ = rest
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -113,7 +114,7 @@ func (k *Keeper) dial(ctx context.Context, e *v1alpha1.IntentSource, knownHosts 
 	}
 	auth := gitrepo.Auth{
 		User: strings.TrimSpace(string(data[keyUser])), Guard: guard, Timeout: connecting, Idle: k.opts.Idle, Slow: slow, Limit: whole, CloneLimit: cloning, Words: maxWords,
-		KnownHostsFile: k.opts.KnownHosts,
+		KnownHostsFile: k.opts.KnownHosts, Largest: v1alpha1.MaxSourceFile, Answer: func(a *http.Response) { k.answered(e.Name, a) },
 		Read: func(file string) ([]byte, error) {
 			if b, ok := data[file]; ok {
 				return b, nil

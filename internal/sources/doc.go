@@ -16,9 +16,17 @@
 //   - Of a source only YAML files below intents/<tenant>/ of its entry's tenants are
 //     taken, and only within the bounds of v1alpha1 (MaxSourceFiles, MaxSourceBytes,
 //     MaxSourceFile) and of a mirror (maxReceived, maxInflated).
-//   - A source is asked at most every 30 s, only at the host of its URL, which must be
-//     allowed, and never at a link-local address. Its credentials are found by its
-//     name and are given to nothing else.
+//   - A mirror has at most maxMirror bytes and one fetch more, and all of them Options.Disk,
+//     of which each source has a part that no other can take.
+//   - What the copies of a source add to the ledger's history is bounded for a day
+//     (MaxSourceVolume). The copy itself states what counts, so that it is the same for
+//     every replica, and after a start.
+//   - A head costs a bounded work and time (maxWork, Options.Judging), and one that costs
+//     much is read less often: no source has more than a fifth of a processor for long.
+//   - A source is asked at most every 30 s by the replica that decides, ten times less often
+//     by the others, and not while its server asks to be left alone (pace.go); only at
+//     the host of its URL, which must be allowed, and never at a link-local address. Its
+//     credentials are found by its name and are given to nothing else.
 //   - Mirrors are a cache: any may be deleted at any time, and those are that no entry
 //     of the fleet that is acted on names. What counts as accepted is the copy on the
 //     ledger.

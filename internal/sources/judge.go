@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -28,6 +28,8 @@ type question struct {
 	// head is the branch's, once the remote has answered; ignored what is not taken.
 	head    tree.Hash
 	ignored []string
+	// judged is how long the head was looked at.
+	judged time.Duration
 }
 
 // RewrittenError says that the head of a source does not descend from what is acted on.
@@ -54,7 +56,7 @@ func (k *Keeper) look(ctx context.Context, q *question) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := openMirror(dir)
+	m, err := k.openMirror(e)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +67,7 @@ func (k *Keeper) look(ctx context.Context, q *question) (*snapshot, error) {
 	return found, errors.Join(err, m.disk.Close())
 }
 
+// judge fetches a source, and looks at its head for no longer than Options.Judging.
 func (k *Keeper) judge(ctx context.Context, q *question, m *mirror, remote gitrepo.Remote) (*snapshot, error) {
 	e := &q.entry
 	acted := tree.Hash{} // by the ledger
@@ -82,6 +85,20 @@ func (k *Keeper) judge(ctx context.Context, q *question, m *mirror, remote gitre
 		return nil, fmt.Errorf("cannot read it: it has no branch %s", e.Ref())
 	}
 	q.head = head
+	began := time.Now()
+	within, cancel := context.WithTimeout(ctx, k.opts.Judging)
+	defer cancel()
+	n, err := k.judgeHead(within, q, m, acted)
+	q.judged = time.Since(began)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("its head %s is not read within %s: have the team make it smaller, and its history plainer", head.Short(), k.opts.Judging)
+	}
+	return n, err
+}
+
+// judgeHead looks at the head of a source, which the mirror has.
+func (k *Keeper) judgeHead(ctx context.Context, q *question, m *mirror, acted tree.Hash) (*snapshot, error) {
+	e, head := &q.entry, q.head
 	rewritten := false
 	for _, was := range []tree.Hash{acted, q.last} {
 		if was.IsZero() || was == head {
@@ -109,6 +126,9 @@ func (k *Keeper) judge(ctx context.Context, q *question, m *mirror, remote gitre
 		return nil, fmt.Errorf("its head %s is not read: %w", head.Short(), err)
 	}
 	q.ignored = taken.ignored
+	if taken.cut {
+		k.opts.Log.Info("source has too long a history to find who changed each file; the oldest commit that was looked at stands for those before it", "source", e.Name, "commit", head.Short())
+	}
 	n := &snapshot{commit: head, number: q.number, record: &v1alpha1.SourceCopy{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSourceCopy}, Metadata: v1alpha1.Metadata{Name: e.Name},
 		URL: e.URL, Branch: e.Ref(), Commit: head.String(), Signer: signer, ReadAt: v1alpha1.TimeOf(k.opts.Now()), Files: taken.list,
@@ -121,9 +141,9 @@ func (k *Keeper) judge(ctx context.Context, q *question, m *mirror, remote gitre
 	} else if !acted.IsZero() {
 		n.base = acted.String()
 	}
-	text, err := genyaml.Marshal(n.record)
+	text, err := weigh(n.record, q.copied, taken.files, head, q.accept == head)
 	if err != nil {
-		return nil, fmt.Errorf("write what was read: %w", err)
+		return nil, err
 	}
 	n.files = taken.files
 	n.files[v1alpha1.SourceFile] = text

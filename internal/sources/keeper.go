@@ -43,11 +43,20 @@ type Options struct {
 	Accept map[string]tree.Hash
 	// Changed is called when there is something new to plan on. It must not block.
 	Changed func()
+	// Decides reports whether this replica decides; nil: it does. One that does not reads
+	// only to stay warm, ten times less often, and does at once when it begins to decide.
+	Decides func() bool
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 	// Every is the time between two reads of a source (default Every), Idle that in which
 	// a byte must come (default 20 s).
 	Every, Idle time.Duration
+	// Judging is how long the head of a source may be looked at once it is here (default
+	// 2 min). A source whose head takes long is read less often: it is looked at for a
+	// fifth of the time at the most.
+	Judging time.Duration
+	// Disk is how many bytes the mirrors of all sources may take (default DefaultDisk).
+	Disk int64
 	// Log of sources that freeze and thaw.
 	Log *slog.Logger
 }
@@ -59,6 +68,7 @@ type Keeper struct {
 	temp bool
 
 	news chan struct{}
+	room room
 
 	mu sync.Mutex
 	// followed: the fleet's entries are known.
@@ -86,8 +96,10 @@ type source struct {
 	stamp  tree.Hash
 	newest *snapshot
 	// held is a commit whose copy the fleet repo refused, until when it is left out.
-	held   tree.Hash
-	until  time.Time
+	held  tree.Hash
+	until time.Time
+	// limit is what its server asked for.
+	limit  limit
 	status Status
 	// hook is the secret of its webhooks, as of the last read; woken asks for a read.
 	hook  []byte
@@ -116,10 +128,13 @@ func New(opts Options) (*Keeper, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
+	if opts.Decides == nil {
+		opts.Decides = func() bool { return true }
+	}
 	if opts.Changed == nil {
 		opts.Changed = func() {}
 	}
-	opts.Every, opts.Idle = cmp.Or(opts.Every, Every), cmp.Or(opts.Idle, idle)
+	opts.Every, opts.Idle, opts.Judging = cmp.Or(opts.Every, Every), cmp.Or(opts.Idle, idle), cmp.Or(opts.Judging, judging)
 	k := &Keeper{opts: opts, dir: opts.Dir, news: make(chan struct{}, 1), all: map[string]*source{}, accept: maps.Clone(opts.Accept)}
 	if k.dir == "" {
 		dir, err := os.MkdirTemp("", "fleetbroker-sources-")
@@ -127,6 +142,10 @@ func New(opts Options) (*Keeper, error) {
 			return nil, fmt.Errorf("make a directory for mirrors of sources: %w", err)
 		}
 		k.dir, k.temp = dir, true
+	}
+	k.room = room{limit: cmp.Or(opts.Disk, DefaultDisk), used: map[string]int64{}}
+	if err := k.room.measure(k.dir); err != nil {
+		k.opts.Log.Warn("the disk that mirrors of sources take is not known yet", "error", err)
 	}
 	return k, nil
 }
@@ -145,6 +164,7 @@ func (k *Keeper) Follow(policy *v1alpha1.FleetSpec, ledger tree.Tree) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	changed, had := !k.followed, len(k.all) > 0
+	k.room.share(len(policy.Sources))
 	k.followed, k.intents = true, policy.Verification.Intents == "signed" || policy.Verification.Mode == "signed"
 	for _, s := range k.all {
 		if s.active && policy.Source(s.entry.Name) == nil {
@@ -161,7 +181,7 @@ func (k *Keeper) Follow(policy *v1alpha1.FleetSpec, ledger tree.Tree) error {
 		}
 		if !s.active || !same(&s.entry, &e) {
 			if s.entry.URL != e.URL || s.entry.Ref() != e.Ref() {
-				s.status, s.hook = Status{}, nil
+				s.status, s.hook, s.limit = Status{}, nil, limit{}
 			}
 			s.active, s.entry, s.newest, changed = true, e, nil, true
 			s.number++
@@ -373,29 +393,6 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// follow reads one source again and again.
-func (k *Keeper) follow(ctx context.Context, s *source) {
-	for {
-		began := time.Now()
-		k.read(ctx, s)
-		t := time.NewTimer(k.opts.Every)
-		select {
-		case <-ctx.Done():
-		case <-t.C:
-		case <-s.woken:
-			t.Reset(k.opts.Every - time.Since(began))
-			select {
-			case <-ctx.Done():
-			case <-t.C:
-			}
-		}
-		t.Stop()
-		if ctx.Err() != nil {
-			return
-		}
-	}
-}
-
 // ReadAll reads each source once, for a round that is made by hand, and reports
 // whether there are any.
 func (k *Keeper) ReadAll(ctx context.Context) bool {
@@ -442,11 +439,16 @@ func (k *Keeper) mirrorOf(e *v1alpha1.IntentSource) string {
 	return filepath.Join(k.dir, e.Name+"-"+hex.EncodeToString(sum[:8]))
 }
 
-// read reads a source and notes what came of it.
-func (k *Keeper) read(ctx context.Context, s *source) {
+// read reads a source and notes what came of it. It returns how long the head was looked
+// at.
+func (k *Keeper) read(ctx context.Context, s *source) time.Duration {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	k.mu.Lock()
+	if s.limit.holds(k.opts.Now()) {
+		k.mu.Unlock()
+		return 0
+	}
 	q := question{entry: s.entry, number: s.number, copied: s.copied, accept: k.accept[s.entry.Name], intents: k.intents}
 	if n := s.newest; n != nil && n.number == s.number {
 		q.last = n.commit
@@ -454,14 +456,20 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 	k.mu.Unlock()
 	found, err := k.look(ctx, &q)
 	if ctx.Err() != nil {
-		return
+		return q.judged
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !s.active || s.number != q.number {
-		return // its entry is another one now, and is read by it
+		return q.judged // its entry is another one now, and is read by it
 	}
 	now, was := k.opts.Now(), s.status
+	switch held := s.limit.err(now); {
+	case held != nil:
+		err = held
+	case !q.head.IsZero():
+		s.limit = limit{}
+	}
 	defer func() {
 		if is := s.status; is.Head != was.Head || is.Frozen != was.Frozen || is.ReadAt.IsZero() != was.ReadAt.IsZero() || !slices.Equal(is.Ignored, was.Ignored) {
 			k.version++
@@ -479,11 +487,11 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 			k.opts.Log.Warn("source is frozen: its copy on the ledger stays in force", "source", q.entry.Name, "error", why)
 		}
 		s.status.Frozen = why
-		return
+		return q.judged
 	}
 	if s.leftOut(found.commit, now) {
 		s.newest = found
-		return
+		return q.judged
 	}
 	if s.status.Frozen != "" {
 		k.opts.Log.Info("source is read again", "source", q.entry.Name, "commit", found.commit.Short())
@@ -493,4 +501,5 @@ func (k *Keeper) read(ctx context.Context, s *source) {
 	if found.files != nil && found.commit != q.last {
 		k.opts.Changed()
 	}
+	return q.judged
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
@@ -19,8 +20,10 @@ const (
 	// maxReceived and maxInflated bound what one fetch may bring, in bytes.
 	maxReceived = 64 << 20
 	maxInflated = 64 << 20
-	// maxPacks is how many packs may pile up before the mirror is made again.
-	maxPacks = 100
+	// maxPacks is how many packs may pile up before the mirror is made again, maxMirror
+	// how many bytes with their indices.
+	maxPacks  = 100
+	maxMirror = 128 << 20
 	// maxCommit bounds a commit that is read, maxTree a directory, in bytes.
 	maxCommit = 1 << 20
 	maxTree   = 4 << 20
@@ -33,24 +36,34 @@ var decoding = make(chan struct{}, 2)
 // source.
 type mirror struct {
 	dir   string
+	room  *room
 	disk  *packs.Dir
 	graph *ancestry.Graph
 	// beside is what was read in addition, and is not kept: of a pull request.
 	beside gitobj.Set
 }
 
-// openMirror opens the mirror in a directory, which is emptied if it cannot be read.
-func openMirror(dir string) (*mirror, error) {
-	m := &mirror{dir: dir}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// openMirror opens the mirror of a source, which is emptied if it cannot be read, has grown
+// too large, or takes the room of others.
+func (k *Keeper) openMirror(e *v1alpha1.IntentSource) (*mirror, error) {
+	m := &mirror{dir: k.mirrorOf(e), room: &k.room}
+	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a mirror: %w", err)
 	}
 	var err error
-	if m.disk, err = packs.Open(dir); err != nil || m.disk.Len() > maxPacks {
+	if m.disk, err = packs.Open(m.dir); err != nil || m.disk.Len() > maxPacks || m.disk.Bytes() > maxMirror || m.disk.Len() > 1 && m.room.tight(m.dir) {
 		err = m.reset()
 	}
 	m.graph = ancestry.New(m.parents)
+	m.settle()
 	return m, err
+}
+
+// settle tells how much of the disk the mirror takes now.
+func (m *mirror) settle() {
+	if m.disk != nil {
+		m.room.set(m.dir, m.disk.Bytes())
+	}
 }
 
 // reset empties the mirror: the next fetch brings everything again.
@@ -61,9 +74,12 @@ func (m *mirror) reset() (err error) {
 	if err = errors.Join(err, os.RemoveAll(m.dir), os.MkdirAll(m.dir, 0o700)); err != nil {
 		return fmt.Errorf("empty a mirror: %w", err)
 	}
-	m.disk, err = packs.Open(m.dir)
-	m.graph = ancestry.New(m.parents)
-	return err
+	empty, err := packs.Open(m.dir)
+	if err != nil {
+		return err
+	}
+	m.disk, m.graph = empty, ancestry.New(m.parents)
+	return nil
 }
 
 // fetch brings a branch's head, with all that it reaches. A zero head: the remote has
@@ -95,8 +111,13 @@ func (m *mirror) take(ctx context.Context, pack io.Reader) error {
 		if _, err := spool.Seek(0, io.SeekStart); err != nil {
 			return fmt.Errorf("receive a pack: %w", err)
 		}
-		_, err := m.disk.Take(spool)
-		return err
+		if _, err := m.disk.Take(spool); err != nil {
+			return err
+		}
+		if n := m.disk.Bytes(); n > maxMirror+maxReceived { // many small objects have a large index
+			return errors.Join(fmt.Errorf("its local copy has %d MiB, at most %d are kept: %w", n>>20, (maxMirror+maxReceived)>>20, gitobj.ErrPackTooLarge), m.reset())
+		}
+		return nil
 	})
 }
 
@@ -117,8 +138,9 @@ func (m *mirror) spooled(ctx context.Context, pack io.Reader, use func(io.ReadSe
 	}
 	defer func() {
 		err = errors.Join(err, spool.Close(), os.Remove(spool.Name()))
+		m.settle()
 	}()
-	n, err := io.Copy(spool, io.LimitReader(pack, maxReceived+1))
+	n, err := io.Copy(m.room.writer(m.dir, spool), io.LimitReader(pack, maxReceived+1))
 	if err != nil {
 		return err
 	}
@@ -186,15 +208,20 @@ func (m *mirror) parents(h tree.Hash) ([]tree.Hash, error) {
 
 // entries is a directory; a tree that `git fsck --strict` refuses is an error.
 func (m *mirror) entries(h tree.Hash) ([]tree.Entry, error) {
+	list, _, err := m.listed(h)
+	return list, err
+}
+
+// listed is a directory, and how many bytes it has.
+func (m *mirror) listed(h tree.Hash) (list []tree.Entry, size int, err error) {
 	data, err := m.read(h, gitobj.Tree, maxTree)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	list, err := gitobj.DecodeDir(data)
-	if err != nil {
-		return nil, fmt.Errorf("directory %s: %w", h.Short(), err)
+	if list, err = gitobj.DecodeDir(data); err != nil {
+		return nil, len(data), fmt.Errorf("directory %s: %w", h.Short(), err)
 	}
-	return list, nil
+	return list, len(data), nil
 }
 
 // contains reports whether a commit is head or one of its ancestors.

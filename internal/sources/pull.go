@@ -46,6 +46,10 @@ func (k *Keeper) Pull(ctx context.Context, source, ref string, bounds gitrepo.Si
 		k.mu.Unlock()
 		return nil, ErrNotCopied
 	}
+	if held := s.limit.err(k.opts.Now()); held != nil {
+		k.mu.Unlock()
+		return nil, fmt.Errorf("read a pull request of source %s: %w", source, held)
+	}
 	q := question{entry: s.entry, copied: s.copied, intents: k.intents}
 	defer k.use(s)()
 	k.mu.Unlock()
@@ -63,7 +67,7 @@ func (k *Keeper) Pull(ctx context.Context, source, ref string, bounds gitrepo.Si
 	if err != nil {
 		return nil, fmt.Errorf("read a pull request of source %s: %w", source, err)
 	}
-	m, err := openMirror(dir)
+	m, err := k.openMirror(&q.entry)
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ func (k *Keeper) sweep() {
 	for _, e := range entries {
 		if name := e.Name(); mirrored.MatchString(name) && !kept[strings.TrimSuffix(name, ".known_hosts")] {
 			err = errors.Join(err, root.RemoveAll(name))
+			k.room.set(filepath.Join(k.dir, name), 0)
 		}
 	}
 	if err = errors.Join(err, root.Close()); err != nil {

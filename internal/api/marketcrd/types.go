@@ -149,7 +149,7 @@ type HeartbeatSpec struct {
 	Life string `json:"life"`
 	// Beat counts what was written in that life.
 	Beat int64 `json:"beat"`
-	// At is when it was written, by the replica's clock; for people, nothing is decided by it.
+	// At is when it was written, by the replica's clock; for people. How long ago a limit was written that is read first counts by it, and nothing else.
 	At metav1.Time `json:"at"`
 	// Serving: agents can report to this replica.
 	Serving bool `json:"serving"`
@@ -180,6 +180,18 @@ type HeartbeatSpec struct {
 	//
 	// +optional
 	Pushes int64 `json:"pushes,omitempty"`
+	// ReadsHeld is for how many seconds from At on the fleet repo's server asks this replica not to read; absent: it does not. Other replicas do not read as long.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +optional
+	ReadsHeld int32 `json:"readsHeld,omitempty"`
+	// PushesHeld is for how many seconds from At on it asks this replica not to push.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +optional
+	PushesHeld int32 `json:"pushesHeld,omitempty"`
 	// Providers is how many it heard in the last minute.
 	Providers int32 `json:"providers"`
 	// Heard are those, gzipped: a line for each, "<provider> <generation> <beat>", by name; the beat is the first one that was written after it was heard.

@@ -31,6 +31,9 @@ const (
 	MaxSourceFiles = 2000
 	MaxSourceBytes = 8 << 20
 	MaxSourceFile  = 1 << 20
+	// MaxSourceVolume bounds what is copied of one to the ledger, whose history keeps it:
+	// bytes a day.
+	MaxSourceVolume = 64 << 20
 )
 
 // IntentSource is a git repository in which tenants keep intents of their own, in
@@ -122,6 +125,8 @@ type SourceCopy struct {
 	Signer string `json:"signer,omitempty"`
 	// ReadAt is when it was read.
 	ReadAt Time `json:"readAt"`
+	// Volume is how many bytes of copies the source has put into the ledger's history of late, this copy's among them: what changed, less 64 MiB a day. With more than 64 MiB nothing new is copied.
+	Volume int64 `json:"volume,omitempty"`
 	// Files that were copied, by path in the source.
 	Files []SourceCopyFile `json:"files,omitempty"`
 }

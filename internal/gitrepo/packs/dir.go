@@ -96,6 +96,16 @@ func (d *Dir) Len() int {
 	return len(d.packs)
 }
 
+// Bytes is what the packs take on disk with their indices.
+func (d *Dir) Bytes() (sum int64) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, p := range d.packs {
+		sum += p.index.packSize() + p.index.size()
+	}
+	return sum
+}
+
 // Present fails when the directory or a pack's file is not there any more:
 // open files would hide that until the next start.
 func (d *Dir) Present() error {

@@ -56,6 +56,21 @@ func newIndex(list []located, end int64) *index {
 	return x
 }
 
+// packSize is the size of the pack that it is of, in bytes.
+func (x *index) packSize() int64 { return x.ordered[len(x.ordered)-1] + trailerSize }
+
+// size is that of its own file: what is of fixed size, and of each object its name,
+// checksum and offset.
+func (x *index) size() int64 {
+	size := 8 + 256*4 + 2*hashSize + len(x.offsets)*(hashSize+4+4)
+	for _, offset := range x.offsets {
+		if offset >= 1<<31 {
+			size += 8
+		}
+	}
+	return int64(size)
+}
+
 // find is where an object begins.
 func (x *index) find(h tree.Hash) (int64, bool) {
 	low, high := int(x.fan[h[0]]), int(x.fan[int(h[0])+1])

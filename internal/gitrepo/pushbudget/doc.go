@@ -29,7 +29,9 @@
 //   - Status leaves the burst alone and Decision leaves half of it, so that Urgent
 //     always finds what they have not used.
 //   - What a forge asks for is obeyed: nothing is pushed before the time that it
-//     named, an hour at most. Reads are held only by an answer to a read.
+//     named, an hour at most. Reads are held only by an answer to a read. Other replicas
+//     hear of it with the next Heartbeat (Holds, HeldElsewhere) and leave the forge alone as
+//     long, whoever decides; nobody hands on what it only heard.
 //   - Held pushes were not sent: gitrepo.ErrHeld says so, and nobody has to find out
 //     what became of them.
 //

@@ -30,6 +30,8 @@ type hold struct {
 	why   string
 	// times is how often it was said since the last success.
 	times int
+	// own is until when by what it said to this process.
+	own time.Time
 }
 
 // at is when the forge may be asked again, within an hour of a clock that may have
@@ -38,7 +40,27 @@ func (h *hold) at(now time.Time) time.Time {
 	if latest := now.Add(maxHold); h.until.After(latest) {
 		h.until = latest
 	}
+	if h.own.After(h.until) {
+		h.own = h.until
+	}
 	return h.until
+}
+
+// Asked is until when an answer asks to be left alone, and why, where it is a limit; zero:
+// it is none. times is how often that was said before since the last success. It may read
+// the beginning of the body, and puts it back.
+func Asked(answer *http.Response, now time.Time, times int) (until time.Time, why string) {
+	if !isLimit(answer) {
+		return time.Time{}, ""
+	}
+	if until = stated(answer.Header, now); until.IsZero() {
+		until = now.Add(firstHold << min(times, 6))
+	}
+	until = later(until, now.Add(time.Second))
+	if latest := now.Add(maxHold); until.After(latest) {
+		until = latest
+	}
+	return until, fmt.Sprintf("the git server answered %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 }
 
 // Answered looks at what the git server answered over HTTP: a limit of the forge holds
@@ -49,31 +71,27 @@ func (b *Budget) Answered(answer *http.Response) {
 		return
 	}
 	push := strings.HasSuffix(answer.Request.URL.Path, "/git-receive-pack") || answer.Request.URL.Query().Get("service") == "git-receive-pack"
-	limited := isLimit(answer)
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	h, what := &b.reads, "reads of"
 	if push {
 		h, what = &b.pushes, "pushes to"
 	}
-	now := b.opts.Now()
-	if !limited {
+	times, now := h.times, b.opts.Now()
+	b.mu.Unlock()
+	until, why := Asked(answer, now, times) // it may wait for the body
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if until.IsZero() {
 		// That a push may be asked for says nothing of whether it is taken.
 		if answer.StatusCode < http.StatusMultipleChoices && (!push || answer.Request.Method == http.MethodPost) {
 			h.times = 0
 		}
 		return
 	}
-	until := stated(answer.Header, now)
-	if until.IsZero() {
-		until = now.Add(firstHold << min(h.times, 6))
-	}
-	until = later(until, now.Add(time.Second))
 	h.times++
-	h.until = later(h.at(now), until)
-	h.why = fmt.Sprintf("the git server answered %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	h.until, h.own, h.why = later(h.at(now), until), later(h.own, until), why
 	if !push { // who is asked for fewer reads does not push meanwhile
-		b.pushes.until, b.pushes.why = later(b.pushes.at(now), h.at(now)), h.why
+		b.pushes.until, b.pushes.own, b.pushes.why = later(b.pushes.at(now), h.until), later(b.pushes.own, h.own), why
 	}
 	b.opts.Log.Warn("the forge limits "+what+" the fleet repo", "until", h.at(now).UTC().Format(time.RFC3339), "status", answer.StatusCode)
 }
@@ -149,6 +167,56 @@ func stated(h http.Header, now time.Time) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// Holds is for how long the forge asks this process to be left alone with reads and with
+// pushes, as other replicas should know.
+func (b *Budget) Holds() (reads, pushes time.Duration) {
+	if b == nil {
+		return 0, 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.opts.Now()
+	left := func(h *hold) time.Duration {
+		h.at(now)
+		return max(h.own.Sub(now), 0)
+	}
+	return left(&b.reads), left(&b.pushes)
+}
+
+// HeldElsewhere takes over for how long another replica is to leave the forge alone: who
+// asks with the same account is asked the same.
+func (b *Budget) HeldElsewhere(reads, pushes time.Duration) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.opts.Now()
+	for _, s := range []struct {
+		h    *hold
+		left time.Duration
+		what string
+	}{{&b.reads, reads, "reads of"}, {&b.pushes, pushes, "pushes to"}} {
+		until := now.Add(min(s.left, maxHold))
+		if had := s.h.at(now); s.left <= 0 || !until.After(had) {
+			continue
+		} else if !had.After(now) {
+			b.opts.Log.Info("the forge limits "+s.what+" the fleet repo, as another replica was answered", "until", until.UTC().Format(time.RFC3339))
+		}
+		s.h.until, s.h.why = until, "the git server asked another replica to wait"
+	}
+}
+
+// Reads says why nothing is read now, nil when it may be. A forge that asks to be left
+// alone has answered: its silence is no reason for another replica to decide, which would
+// ask it at once.
+func (b *Budget) Reads() error {
+	if b == nil {
+		return nil
+	}
+	return b.mayRead()
 }
 
 // mayRead says why nothing is read now, nil when it may be.

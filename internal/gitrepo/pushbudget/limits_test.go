@@ -153,3 +153,58 @@ func TestShortLimitIsWaitedFor(t *testing.T) {
 		t.Errorf("pushed %d times at %s: %v", f.sent, w.at, err)
 	}
 }
+
+// A limit that one replica is told holds the others as long, and ends there at the same
+// time, however often they hear of it. What they only heard they do not hand on.
+func TestLimitsHoldAllReplicas(t *testing.T) {
+	w := &watch{noon}
+	told, other, third := New(Options{Now: w.now, Sleep: w.sleep}), New(Options{Now: w.now, Sleep: w.sleep}), New(Options{Now: w.now, Sleep: w.sleep})
+	f := &fake{}
+	r := other.Remote(f, "ledger")
+	beat := func() {
+		other.HeldElsewhere(told.Holds())
+		third.HeldElsewhere(other.Holds())
+	}
+	beat()
+	if other.Reads() != nil || other.Err() != nil {
+		t.Fatal("held without a limit")
+	}
+	told.Answered(answer(true, 429, "", "Retry-After", "60"))
+	beat()
+	if other.Reads() != nil || other.Err() == nil {
+		t.Errorf("a limit of pushes: reads %v, pushes %v", other.Reads(), other.Err())
+	}
+	told.Answered(answer(false, 429, "", "Retry-After", "90"))
+	for range 7 {
+		beat()
+		var held *gitrepo.ErrHeld
+		if _, err := r.Refs(t.Context()); !errors.As(err, &held) || !held.Until.Equal(noon.Add(90*time.Second)) {
+			t.Errorf("after %s another replica reads: %v", w.at.Sub(noon), err)
+		}
+		if err := r.Push(t.Context(), nil, nil); !errors.As(err, &held) || f.sent != 0 {
+			t.Errorf("after %s another replica pushes: %v", w.at.Sub(noon), err)
+		}
+		if third.Reads() != nil || third.Err() != nil {
+			t.Fatal("what was only heard is handed on")
+		}
+		w.at = w.at.Add(10 * time.Second)
+	}
+	w.at = noon.Add(90 * time.Second)
+	beat()
+	if _, err := r.Refs(t.Context()); err != nil || told.Reads() != nil {
+		t.Errorf("when the time is over: %v", err)
+	}
+	other.HeldElsewhere(100*time.Hour, -time.Hour)
+	if got := other.Reads(); got == nil || wait(other, w, Urgent) != 0 {
+		t.Errorf("what no forge says: reads %v, pushes wait %s", got, wait(other, w, Urgent))
+	}
+	w.at = w.at.Add(time.Hour)
+	if err := other.Reads(); err != nil {
+		t.Errorf("held for longer than an hour: %v", err)
+	}
+	var none *Budget
+	none.HeldElsewhere(time.Minute, time.Minute)
+	if reads, pushes := none.Holds(); reads != 0 || pushes != 0 || none.Reads() != nil {
+		t.Error("a budget that is none holds something")
+	}
+}

@@ -34,6 +34,8 @@ const (
 	maxHeardText = 32 << 20
 	// maxPushes bounds how many pushes one Heartbeat adds.
 	maxPushes = 1000
+	// maxHold is the longest that a Heartbeat holds reads or pushes.
+	maxHold = time.Hour
 	// maxReplicas bounds whose Heartbeats are looked at.
 	maxReplicas = 64
 )
@@ -145,6 +147,7 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wi
 	}
 	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, connections: h.Spec.Connections, pushes: h.Spec.Pushes, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
 	heard = map[string]wire.Generation{}
+	more.hold = heldBy(h, now, o != nil)
 	if o != nil {
 		next.seen, next.changed = o.seen, now
 		more.repo = next.head != o.head && next.head != b.head || next.calls != o.calls
@@ -166,6 +169,29 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wi
 type news struct {
 	repo   bool  // it knows of news of the fleet repo
 	pushes int64 // that it sent, and that the ledger does not show
+	hold   hold
+}
+
+// hold is for how long the fleet repo's server is to be left alone.
+type hold struct{ reads, pushes time.Duration }
+
+// heldBy is what a Heartbeat says of that. One that was just written counts from now on;
+// the first that is read of a replica may be old, and counts from when it says that it was
+// written, but for no longer than it says.
+func heldBy(h *marketcrd.Heartbeat, now time.Time, fresh bool) hold {
+	age := time.Duration(0)
+	if !fresh {
+		age = max(now.Sub(h.Spec.At.Time), 0)
+	}
+	left := func(seconds int32) time.Duration {
+		return max(min(time.Duration(seconds)*time.Second, maxHold)-age, 0)
+	}
+	return hold{left(h.Spec.ReadsHeld), left(h.Spec.PushesHeld)}
+}
+
+// seconds are those of a hold, rounded up.
+func seconds(d time.Duration) int32 {
+	return int32(min(max((d+time.Second-1)/time.Second, 0), maxHold/time.Second)) //nolint:gosec // bounded
 }
 
 // live are the other replicas whose object changed lately.

@@ -154,3 +154,69 @@ func TestPushesOfOthersAreCounted(t *testing.T) {
 		t.Errorf("after a restart with one push more %d are counted; want 3", counted)
 	}
 }
+
+// What the fleet repo's server asks of one replica the others hear with its next beat: for as
+// long as it says then, and no replica for longer after a start. What one only heard it does
+// not say itself.
+func TestForgeLimitsAreHeard(t *testing.T) {
+	r := newReplicas(t)
+	until := map[string]time.Time{} // by replica: what it was told by the server
+	heard := map[string]time.Time{} // until when others are held
+	left := func(at time.Time) time.Duration { return max(at.Sub(r.now), 0) }
+	start := func(name, life string) {
+		api := r.objects.API()
+		one := &replica{name: name, api: api, market: market.New(market.Options{Now: func() time.Time { return r.now }})}
+		one.store = store.NewShared(store.Options{
+			API: api, Market: one.market, Replica: name, Life: life, Now: func() time.Time { return r.now },
+			Holds: func() (reads, pushes time.Duration) { return left(until[name]), left(until[name+" pushes"]) },
+			Held: func(reads, pushes time.Duration) {
+				for key, d := range map[string]time.Duration{name: reads, name + " pushes": pushes} {
+					if at := r.now.Add(d); d > 0 && at.After(heard[key]) {
+						heard[key] = at
+					}
+				}
+			},
+		})
+		one.store.Follow(t.Context(), api.Follow)
+		r.all = append(r.all, one)
+	}
+	start("a", "1")
+	start("b", "1")
+	r.tick(25)
+	if len(heard) > 0 {
+		t.Fatalf("held by nobody: %v", heard)
+	}
+	told := r.now.Add(5 * time.Minute)
+	until["a"], until["a pushes"] = told, told.Add(-time.Minute)
+	r.tick(60)
+	near := func(who string, want time.Time) {
+		t.Helper()
+		if off := heard[who].Sub(want); off < 0 || off > 3*time.Second {
+			t.Errorf("%s is held for %s too long, want none and at most 3s", who, off)
+		}
+	}
+	near("b", told)
+	near("b pushes", told.Add(-time.Minute))
+	if _, echoed := heard["a"]; echoed {
+		t.Errorf("a hears its own limit of b: %v", heard)
+	}
+
+	// One that starts hears it too, and one that starts again of itself; both by its age.
+	r.all = nil
+	until = map[string]time.Time{}
+	r.now = r.now.Add(time.Minute)
+	start("c", "1")
+	start("a", "2")
+	r.tick(25)
+	near("c", told)
+	near("a", told)
+	near("a pushes", told.Add(-time.Minute))
+	r.all = nil
+	clear(heard)
+	r.now = r.now.Add(time.Hour)
+	start("d", "1")
+	r.tick(25)
+	if len(heard) > 0 {
+		t.Errorf("held by what was over an hour ago: %v", heard)
+	}
+}

@@ -307,6 +307,10 @@ func (s *Shared) beat(ctx context.Context) {
 		if s.opts.Pushes != nil {
 			h.Spec.Pushes = s.opts.Pushes()
 		}
+		if s.opts.Holds != nil {
+			reads, pushes := s.opts.Holds()
+			h.Spec.ReadsHeld, h.Spec.PushesHeld = seconds(reads), seconds(pushes)
+		}
 		if s.opts.Connections != nil {
 			n := int32(min(s.opts.Connections(), math.MaxInt32)) //nolint:gosec // bounded
 			h.Spec.Connections = &n
@@ -460,6 +464,13 @@ func (w *watching) Advertisement(a *marketcrd.Advertisement) {
 // AdvertisementGone implements Watcher.
 func (w *watching) AdvertisementGone(provider string) { w.gone(provider) }
 
+// held tells for how long the fleet repo's server is to be left alone.
+func (s *Shared) held(by hold) {
+	if s.opts.Held != nil && (by.reads > 0 || by.pushes > 0) {
+		s.opts.Held(by.reads, by.pushes)
+	}
+}
+
 // Heartbeat implements Watcher.
 func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	s := w.Shared
@@ -473,6 +484,9 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 			s.link.dropped = s.link.dropped || dropped
 		}
 		s.mu.Unlock()
+		if h.Spec.Life != s.opts.Life { // what it was told before it started again
+			s.held(heldBy(h, s.opts.Now(), false))
+		}
 		if dropped {
 			s.opts.Log.Warn("the definitions of market.fleetbroker.io in the cluster are older than this program: the API server drops fields of what replicas share, such as their connections and pushes", "remedy", remedies[RefusalInvalid])
 		}
@@ -494,6 +508,7 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	if more.pushes > 0 && s.opts.Pushed != nil {
 		s.opts.Pushed(int(more.pushes))
 	}
+	s.held(more.hold)
 	if !counts {
 		return
 	}

@@ -39,6 +39,11 @@ type Options struct {
 	// not show; Pushed is told how many another one has since its last beat. Nil: nobody counts.
 	Pushes func() int64
 	Pushed func(n int)
+	// Holds is for how long the fleet repo's server asks this replica to be left alone with
+	// reads and with pushes; Held is told what it asked of another one, or of this one before
+	// it started again. Nil: nobody asks.
+	Holds func() (reads, pushes time.Duration)
+	Held  func(reads, pushes time.Duration)
 	// Serving reports whether agents can reach this replica; nil: they can.
 	Serving func() bool
 	// Now is the clock; only what passes on it counts. Default time.Now.

@@ -13,6 +13,8 @@
 //	    goes on
 //	  - decides: who decides is killed, cut off from the API server, cut off from
 //	    git, frozen: another one decides in time, and each intent is decided once
+//	  - limited: the forge asks who decides to be left alone: all replicas do, and nobody
+//	    takes over
 //	  - balanced: one replica has all agents and gives some away; what one certificate may
 //	    have holds behind the balancer
 //	  - skewed: a replica whose clock is an hour ahead serves agents and decides nothing

@@ -161,6 +161,14 @@ func (g *gate) set(closed bool) {
 	}
 }
 
+// lead has connections go elsewhere from now on, and cuts those that are open.
+func (g *gate) lead(to func() string) {
+	g.set(true)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.to, g.closed = to, false
+}
+
 // slow makes what comes back take so long, on connections that are open too.
 func (g *gate) slow(delay time.Duration) {
 	g.mu.Lock()
@@ -220,7 +228,10 @@ func (g *gate) enter(conns ...net.Conn) bool {
 
 func (g *gate) pass(in net.Conn) {
 	defer in.Close()
-	out, err := new(net.Dialer).Dial("tcp", g.to())
+	g.mu.Lock()
+	to := g.to
+	g.mu.Unlock()
+	out, err := new(net.Dialer).Dial("tcp", to())
 	if err != nil {
 		return
 	}

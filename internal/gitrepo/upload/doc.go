@@ -1,0 +1,8 @@
+// Package upload words what is asked of a git server's upload-pack: which commits, from
+// where on, and without files that nobody would read.
+//
+// A file that is left out is missing from the pack, and from each later one: who asks so
+// must not take a missing file for damage. Servers that know no filter send everything.
+//
+// gitrepo calls it for each fetch. It is pure.
+package upload
