@@ -148,6 +148,11 @@ func (f *Fleet) check(cluster string) error {
 		if f.RepoURL == "" || isSample(f.RepoURL) || strings.ContainsAny(f.RepoURL, " \t\n\"'#{}[],") {
 			return hints.On(fmt.Errorf("the fleet repo's URL is not known (%q), and %s on %s needs it", f.RepoURL, c.Spec.Delivery, cluster), "give --repo-url, as the clusters reach it")
 		}
+		if u, err := url.Parse(f.RepoURL); err == nil && u.User != nil {
+			if _, password := u.User.Password(); password || u.Scheme == "https" || u.Scheme == "http" {
+				return hints.On(errors.New("the fleet repo's URL has a credential in it, which would stand in files that are committed"), "give --repo-url without it; the clusters have a credential of their own")
+			}
+		}
 	}
 	for _, name := range slices.Concat([]string{cluster}, f.peers(c, v1alpha1.RoleProvider), f.peers(c, v1alpha1.RoleConsumer)) {
 		if id := v1alpha1.LiqoID(f.Clusters, name); len(validation.IsDNS1123Label(id)) > 0 || len(id) > 50 {

@@ -2,6 +2,7 @@ package laid
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -170,6 +172,9 @@ func (w *writer) gone(name string) error {
 	if w.lock.Files[name] != "" {
 		return nil // NAME.new of this run
 	}
+	if !fs.ValidPath(name) || slices.Contains(strings.Split(name, "/"), ".git") { // the lock was edited
+		return nil
+	}
 	have, found, err := read(w.root, name)
 	switch {
 	case err != nil || !found:
@@ -189,7 +194,7 @@ func (w *writer) gone(name string) error {
 }
 
 func read(root *os.Root, name string) (content []byte, found bool, err error) {
-	info, err := root.Stat(name)
+	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, false, nil
@@ -211,12 +216,17 @@ func put(root *os.Root, name string, content []byte) error {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	temp := name + ".tmp"
-	if err := root.WriteFile(temp, content, 0o644); err != nil {
+	temp := name + "." + rand.Text() + ".tmp"
+	f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err := root.Rename(temp, name); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", name, err), root.Remove(temp))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	fleetrepo "github.com/fleetbroker/fleetbroker/fleet-repo-template"
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/hints"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/install"
@@ -104,7 +105,10 @@ func Update(dir string) (Updated, error) {
 		return u, fmt.Errorf("update the fleet repo: %w", err)
 	}
 	id := lock.Choices[choiceFleet]
-	u.From, u.Forge = lock.Version, lock.Choices[choiceForge]
+	u.From, u.Forge = escape.Line(lock.Version), lock.Choices[choiceForge]
+	if err := plausible(lock, id); err != nil {
+		return u, err
+	}
 	if !found { // made before there was a lock
 		id = install.ID(func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))) }) //nolint:gosec // the user named the directory
 		u.Forge = "github"
@@ -124,6 +128,24 @@ func Update(dir string) (Updated, error) {
 		return u, fmt.Errorf("update the fleet repo: %w", err)
 	}
 	return u, nil
+}
+
+// fleetID is the form of a fleet's id.
+var fleetID = regexp.MustCompile(`^[a-v][0-9a-v]{9}$`)
+
+// plausible is an error for a lock that says what no init wrote: everybody who may write to
+// the repository may have edited it.
+func plausible(lock laid.Lock, id string) error {
+	remedy := "take " + Lock + " from the repository's history"
+	if id != "" && !fleetID.MatchString(id) {
+		return hints.On(fmt.Errorf("%s names the fleet %q, which is no fleet's id", Lock, id), remedy)
+	}
+	for name := range lock.Files {
+		if isSample(name) || slices.Contains(strings.Split(name, "/"), ".git") {
+			return hints.On(fmt.Errorf("%s lists %q, which is none of the template's files", Lock, name), remedy)
+		}
+	}
+	return nil
 }
 
 func isSample(name string) bool {

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access/renew"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/bulk"
 )
 
 // LabelCluster must be on a Secret that holds a kubeconfig, with the cluster's
@@ -156,16 +158,28 @@ func SafeRESTConfig(kubeconfig []byte, programs ...string) (*rest.Config, error)
 	}
 	// The server limits its clients better than we can (priority and fairness).
 	out.QPS = -1
+	// Whoever asks with it: what the cluster answers is the cluster's.
+	bounds := &bulk.Bounds{}
+	out.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return bulk.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(r)
+			bounds.Answer(r, answer)
+			return answer, err
+		})
+	})
 	return out, nil
 }
 
 func checkKubeconfig(config *clientcmdapi.Config, programs []string) error {
 	for name, user := range config.AuthInfos {
-		switch {
-		case user.Exec != nil:
+		if user.Exec != nil {
 			if err := checkExec(name, user.Exec, programs); err != nil {
 				return err
 			}
+		}
+		switch {
+		case user.Exec != nil && (user.Token != "" || user.Username != "" || user.Password != "" || len(user.ClientCertificateData) > 0 || len(user.ClientKeyData) > 0):
+			return fmt.Errorf("user %s runs a program (exec) and has another credential too: keep one of them", name)
 		case user.AuthProvider != nil:
 			return fmt.Errorf("user %s uses an auth-provider: use a token or certificate in the text", name)
 		case user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":

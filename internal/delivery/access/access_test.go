@@ -67,6 +67,8 @@ func TestSafeRESTConfig_Programs(t *testing.T) {
 		"a way around": {"command: /opt/bin/x/../cloud", "not allowed here"},
 		"environment":  {"command: /opt/bin/cloud, env: [{name: LD_PRELOAD, value: /tmp/x}]", "set them in the daemon's own"},
 		"relative":     {"command: ./cloud", "not allowed here"},
+		"beside a file":  {"command: /opt/bin/cloud}, tokenFile: /etc/fleetbroker/git/password, as-user-extra: {", "names a file"},
+		"beside a token": {"command: /opt/bin/cloud}, token: abc, as-user-extra: {", "another credential"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := kubeconfig("server: https://rome.example.org:6443", "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Always, "+c.exec+"}")

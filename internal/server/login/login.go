@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 )
@@ -81,7 +80,7 @@ type Login struct {
 	provider provider
 	seal     *sealer
 	ended    ended
-	rate     *rate.Limiter
+	pace     *pace
 	places   chan struct{}
 	origin   *http.CrossOriginProtection
 }
@@ -104,7 +103,7 @@ func New(o Options) (*Login, error) {
 	if !slices.Contains(o.Scopes, "openid") {
 		o.Scopes = append([]string{"openid"}, o.Scopes...)
 	}
-	l := &Login{opts: o, rate: rate.NewLimiter(10, 40), places: make(chan struct{}, atOnce), origin: http.NewCrossOriginProtection(), ended: ended{at: map[string]time.Time{}}}
+	l := &Login{opts: o, pace: newPace(), places: make(chan struct{}, atOnce), origin: http.NewCrossOriginProtection(), ended: ended{at: map[string]time.Time{}}}
 	if l.seal, err = newSealer(o.Key, o.Issuer, o.ClientID); err != nil {
 		return nil, err
 	}
@@ -148,7 +147,7 @@ func (l *Login) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.logout(w, r)
 	case r.URL.Path == LogoutPath || r.Method != http.MethodGet:
 		l.opts.Show(w, r, Page{http.StatusMethodNotAllowed, "Not possible", "This address cannot be asked in this way.", "/ui/", "To the fleet"})
-	case !l.rate.Allow():
+	case !l.pace.allow(r, l.began(r), l.opts.Now()):
 		w.Header().Set("Retry-After", "5")
 		l.opts.Show(w, r, Page{http.StatusTooManyRequests, "Too many logins", "Too many logins are under way; try again in a moment.", LoginPath, "Try again"})
 	case r.URL.Path == LoginPath:
@@ -156,6 +155,17 @@ func (l *Login) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		l.finish(w, r)
 	}
+}
+
+// began is the state of the login that the browser of a callback began, "" for none:
+// nobody can make one up.
+func (l *Login) began(r *http.Request) string {
+	a := &attempt{}
+	if r.URL.Path != CallbackPath || !l.seal.open(r, attemptCookie, a) || !a.Until.After(l.opts.Now()) ||
+		subtle.ConstantTimeCompare([]byte(a.State), []byte(r.URL.Query().Get("state"))) != 1 {
+		return ""
+	}
+	return a.State
 }
 
 // begin sends a browser to the provider.

@@ -163,7 +163,7 @@ func (f *Follower) follow(w *walk, head tree.Hash) {
 		known[was.passed[i].at] = &was.passed[i]
 	}
 	next := walk{path: w.path}
-	err := f.steps(&next, head, known, &was, func() {
+	err := f.tried(&next, head, known, &was, func() {
 		if len(was.found) == 0 { // the first time: what there is can be shown
 			f.mu.Lock()
 			w.found, w.searched = next.found, next.searched
@@ -176,6 +176,16 @@ func (f *Follower) follow(w *walk, head tree.Hash) {
 	close(w.running)
 	w.running = nil
 	f.waiting--
+}
+
+// tried is steps, of which a fault is an error: what people merge ends no daemon.
+func (f *Follower) tried(w *walk, head tree.Hash, known map[tree.Hash]*place, was *walk, found func()) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("read the history of %s: %v", w.path, fault)
+		}
+	}()
+	return f.steps(w, head, known, was, found)
 }
 
 // step is a commit that is still to be looked at, with its tree and the merge that it is
@@ -292,7 +302,7 @@ func (f *Follower) parents(s *step, path string) (same int, trees []tree.Tree, e
 func (w *walk) join(was *walk, p *place) {
 	shift := place{tree.Hash{}, len(w.found) - p.found, w.searched - p.searched}
 	for i := range was.passed {
-		if q := was.passed[i]; q.searched >= p.searched && len(w.passed) < recent {
+		if q := was.passed[i]; q.searched >= p.searched && q.found+shift.found <= maxFound && len(w.passed) < recent {
 			w.passed = append(w.passed, place{q.at, q.found + shift.found, q.searched + shift.searched})
 		}
 	}
