@@ -227,3 +227,30 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d paths are remembered", len(f.walks))
 	}
 }
+
+// TestMergeOfLongAgo: a merge that brings back what a path had long ago is followed to where
+// the path's changes are no longer kept, and no further.
+func TestMergeOfLongAgo(t *testing.T) {
+	s := newStory(t)
+	f := New(s.repo)
+	const path = "intents/own/x.yaml"
+	for range 60 {
+		s.put(path, fmt.Sprintf("version: %d\n", s.n))
+	}
+	s.of(f, path)
+	for range 5 {
+		s.put(path, fmt.Sprintf("version: %d\n", s.n))
+	}
+	if got := s.of(f, path); len(got.Changes) != maxFound {
+		t.Fatalf("%d changes", len(got.Changes))
+	}
+	for _, back := range []string{"54", "53", "10"} {
+		s.n++
+		merge := s.git("commit-tree", "-m", "bring it back", "-p", "HEAD", "-p", "HEAD~"+back, "HEAD~"+back+"^{tree}")
+		s.git("update-ref", "refs/heads/main", merge)
+		got, want := hashes(s.of(f, path)), hashes(s.of(New(s.repo), path))
+		if got != want {
+			t.Errorf("after a merge of %s commits ago it is\n%s\nand from nothing\n%s", back, got, want)
+		}
+	}
+}
