@@ -53,8 +53,11 @@ func ReasonsCharged(code string) bool {
 }
 
 // CancelCosts reports whether cancelling a booking for a reason costs its term, by the
-// fleet's rule.
+// fleet's rule. Nothing costs what the fleet cannot keep, or has not begun in time.
 func CancelCosts(rule *v1alpha1.Bookings, c *v1alpha1.Contract, code string, now v1alpha1.Time) bool {
+	if c.Status.Reason == "BookingShort" || !now.Before(c.Spec.Term.Start.Time) { // the fleet cannot keep it
+		return false
+	}
 	free := rule.FreeUntil.Duration
 	return free > 0 && ReasonsCharged(code) && !now.Before(c.Spec.Term.Start.Add(-free))
 }

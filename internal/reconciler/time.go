@@ -43,10 +43,10 @@ func (r *Reconciler) endsOfAJump(in *inputs, plan *planner.Plan) error {
 	}
 	ends := 0
 	for _, c := range plan.Contracts {
-		if c.Before == nil || !c.Before.Status.Phase.Charged() || c.After == nil || c.After.Status.Phase.Charged() {
+		if c.Before == nil || c.After == nil {
 			continue
 		}
-		if c.After.Status.Target == v1alpha1.PhaseExpired || c.After.Status.Phase == v1alpha1.PhaseExpired || ofTime[c.After.Status.Reason] {
+		if was, is := c.Before.Status.Phase, c.After.Status.Phase; was == v1alpha1.PhaseBooked && is != was || was.Charged() && !is.Charged() && (c.After.Status.Target == v1alpha1.PhaseExpired || c.After.Status.Phase == v1alpha1.PhaseExpired || ofTime[c.After.Status.Reason]) {
 			ends++
 		}
 	}

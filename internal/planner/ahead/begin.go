@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -51,7 +52,7 @@ func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
 	}
 	o := r.OfferOf(c)
 	if o == nil {
-		return true
+		return isHeard(r, c.Spec.Provider)
 	}
 	for _, other := range axis(r).ContractsOn(o) {
 		since := other.Status.Since
@@ -72,6 +73,9 @@ func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
 
 // GiveUp ends the bookings of a job that did not begin in time.
 func GiveUp(r *place.Placer, j *draft.Job) {
+	if r.W.Deaf { // nothing began that might have
+		return
+	}
 	for _, c := range slices.Clone(j.Booked) {
 		if tooLate(r, c) {
 			axis(r).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "its capacity was not free at its start: "+lackText(r, c))
@@ -83,7 +87,7 @@ func GiveUp(r *place.Placer, j *draft.Job) {
 // bookings that come before it.
 func isFree(r *place.Placer, c *v1alpha1.Contract) bool {
 	o := r.OfferOf(c)
-	if o.State == model.Lost || o.Overdrawn() >= 0 {
+	if o.State == model.Lost || o.State == model.Withdrawn || o.Overdrawn() >= 0 {
 		return false
 	}
 	size := axis(r).Ahead(o, c)
@@ -143,7 +147,11 @@ func undelivered(j *draft.Job) ledger.Reason {
 func Short(r *place.Placer, c *v1alpha1.Contract) string {
 	o := r.OfferOf(c)
 	switch {
-	case o == nil:
+	case r.W.Deaf:
+		return ""
+	case o == nil && !isHeard(r, c.Spec.Provider):
+		return "" // it has not said yet what it offers
+	case o == nil, o.State == model.Withdrawn:
 		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered"
 	case o.State == model.Lost:
 		return c.Spec.Provider + " is lost"
@@ -156,6 +164,11 @@ func Short(r *place.Placer, c *v1alpha1.Contract) string {
 		return lackText(r, c)
 	}
 	return ""
+}
+
+// isHeard reports whether a provider is not in the fleet any more, or offers something now.
+func isHeard(r *place.Placer, provider string) bool {
+	return r.W.Clusters[provider] == nil || slices.ContainsFunc(r.Inventory.Offers(), func(o *inventory.Offer) bool { return o.Provider == provider && o.State == model.Fresh })
 }
 
 // lackText is what of a booking its offer lacks, and when.

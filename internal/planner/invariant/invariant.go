@@ -71,6 +71,9 @@ func Violations(w *draft.World, p *draft.Plan, flavorsOf func(provider string) [
 				bad[intent] = fmt.Sprintf("%s would be oversold: %s of %s too much", f.Ref(), v1alpha1.AmountOf(-have.Int64()).Canonical(name), name)
 			}
 		}
+		if begins(before, c) {
+			continue // its quota was given when it was booked
+		}
 		if why := overQuota(w.Tenants[c.Metadata.Namespace], after, c); why != "" {
 			bad[intent] = why
 		}

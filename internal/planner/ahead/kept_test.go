@@ -1,0 +1,87 @@
+package ahead_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+)
+
+// TestBooking_SurvivesARestart: a daemon that starts after the start of a booking, and has
+// heard nobody yet, or not its provider, gives nothing up; it begins when that is heard.
+func TestBooking_SurvivesARestart(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(b *plantest.Builder) (back func()){
+		"deaf": func(b *plantest.Builder) func() {
+			b.W.Deaf = true
+			return func() { b.W.Deaf = false }
+		},
+		"its provider is not heard yet": func(b *plantest.Builder) func() {
+			offers := b.W.Offers
+			b.W.Offers = nil
+			b.Provider("oslo").Offer("oslo/h100", plantest.Cards("nvidia-h100", 8, "80Gi"), plantest.Costs("9.5"))
+			return func() { b.W.Offers = append(b.W.Offers, offers...) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := bookable().Intent("vision/train", plantest.Wants(8), books(24*time.Hour, 48*time.Hour))
+			atRest(t, b)
+			was := only(t, b, "vision/train", v1alpha1.PhaseBooked)
+			b.Tick(25 * time.Hour)
+			back := change(b)
+			for range 3 {
+				b.Round()
+				if c := only(t, b, "vision/train", v1alpha1.PhaseBooked); c.Metadata.Name != was.Metadata.Name || c.Status.Reason != "" {
+					t.Fatalf("it is another one, or says %s", c.Status.Why())
+				}
+				b.Tick(time.Second)
+			}
+			back()
+			atRest(t, b)
+			if c := only(t, b, "vision/train", v1alpha1.PhaseActive); c.Metadata.Name != was.Metadata.Name {
+				t.Error("another contract began")
+			}
+		})
+	}
+}
+
+// TestBooking_BeginsInItsLeadBesideItsPredecessor: who runs until the start of what its
+// tenant has booked for then has a quota for one of them at a time: the booking's lead does
+// not ask for both.
+func TestBooking_BeginsInItsLeadBesideItsPredecessor(t *testing.T) {
+	t.Parallel()
+	cards := int64(8)
+	b := bookable().Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &v1alpha1.TenantQuota{GPU: &cards, Book: true} }).
+		Offer("paris/a100", plantest.Cards("nvidia-a100", 8, "80Gi"), plantest.Costs("1.5")).
+		Intent("vision/first", plantest.Wants(8), plantest.For(24*time.Hour))
+	atRest(t, b)
+	only(t, b, "vision/first", v1alpha1.PhaseActive)
+	b.Intent("vision/second", plantest.Wants(8), books(24*time.Hour, 24*time.Hour), plantest.With(func(s *v1alpha1.IntentSpec) { s.Resources.GPU.Models = []string{"nvidia-h100"} }))
+	atRest(t, b)
+	only(t, b, "vision/second", v1alpha1.PhaseBooked)
+	b.Tick(23*time.Hour + 55*time.Minute)
+	atRest(t, b)
+	only(t, b, "vision/second", v1alpha1.PhaseActive)
+	only(t, b, "vision/first", v1alpha1.PhaseActive)
+}
+
+// TestBooking_WhatIsNotKeptCostsNothing: who cancels a booking that the fleet cannot keep pays
+// nothing for it, however late.
+func TestBooking_WhatIsNotKeptCostsNothing(t *testing.T) {
+	t.Parallel()
+	b := bookable().Fleet(func(f *v1alpha1.FleetSpec) { f.Bookings.FreeUntil = v1alpha1.Duration{Duration: 48 * time.Hour} }).
+		Intent("vision/train", plantest.Wants(8), books(24*time.Hour, 48*time.Hour))
+	atRest(t, b)
+	name := only(t, b, "vision/train", v1alpha1.PhaseBooked).Metadata.Name
+	b.Offer("paris/h100", plantest.Cards("nvidia-h100", 4, "80Gi"), plantest.Costs("2.5"))
+	atRest(t, b)
+	if c := only(t, b, "vision/train", v1alpha1.PhaseBooked); c.Status.Reason != "BookingShort" {
+		t.Fatalf("it says %q", c.Status.Why())
+	}
+	b.Remove("vision/train")
+	b.Round()
+	if c := b.W.Ledger.Contract(name); c.Status.Phase != v1alpha1.PhaseReleased || c.Status.Accrued != nil && !c.Status.Accrued.IsZero() {
+		t.Errorf("%s, cost %v", c.Status.Phase, c.Status.Accrued)
+	}
+}
