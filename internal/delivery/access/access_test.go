@@ -61,12 +61,12 @@ func TestSafeRESTConfig_Programs(t *testing.T) {
 		exec string
 		err  string
 	}{
-		"allowed":      {"command: /opt/bin/cloud, args: [get-token, a]", ""},
-		"another":      {"command: /opt/bin/sh, args: [-c, id]", "--kubeconfig-programs"},
-		"by its name":  {"command: cloud", "not allowed here"},
-		"a way around": {"command: /opt/bin/x/../cloud", "not allowed here"},
-		"environment":  {"command: /opt/bin/cloud, env: [{name: LD_PRELOAD, value: /tmp/x}]", "set them in the daemon's own"},
-		"relative":     {"command: ./cloud", "not allowed here"},
+		"allowed":        {"command: /opt/bin/cloud, args: [get-token, a]", ""},
+		"another":        {"command: /opt/bin/sh, args: [-c, id]", "--kubeconfig-programs"},
+		"by its name":    {"command: cloud", "not allowed here"},
+		"a way around":   {"command: /opt/bin/x/../cloud", "not allowed here"},
+		"environment":    {"command: /opt/bin/cloud, env: [{name: LD_PRELOAD, value: /tmp/x}]", "set them in the daemon's own"},
+		"relative":       {"command: ./cloud", "not allowed here"},
 		"beside a file":  {"command: /opt/bin/cloud}, tokenFile: /etc/fleetbroker/git/password, as-user-extra: {", "names a file"},
 		"beside a token": {"command: /opt/bin/cloud}, token: abc, as-user-extra: {", "another credential"},
 	} {

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 )
 
