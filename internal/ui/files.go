@@ -51,7 +51,10 @@ func (c *call) filesOf(paths ...string) []FileHistory {
 		for _, k := range h.Changes[:min(len(h.Changes), recent)] {
 			if !c.sight.All() {
 				k.Merge, k.MergeHash = "", ""
-				if !k.Alone { // its words may be about other tenants
+				switch {
+				case c.sight.None(): // of no tenant: not what people write to each other
+					k.Subject, k.Author = "changed", ""
+				case !k.Alone: // its words may be about other tenants
 					k.Subject, k.Author = "changes other files too", ""
 				}
 			}

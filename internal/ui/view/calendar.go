@@ -114,15 +114,18 @@ func (m *Model) Calendar(s Sight, q Query) CalendarPage {
 		if changes[n] == nil {
 			changes[n] = map[int64]int64{}
 		}
-		from := c.Start.Time
+		from, end := c.Start.Time, c.End.Time
+		if !s.Of(c.Tenant) { // what others hold is told by the day: no one's terms can be read off
+			const day = 24 * time.Hour
+			from, end = from.Truncate(day), end.Add(day-1).Truncate(day)
+		}
 		if from.Before(m.Now.Time) {
 			from = m.Now.Time
 		}
 		changes[n][from.Unix()] += amount
-		if c.End.IsZero() || c.End.After(p.To.Time) {
+		if c.End.IsZero() || end.After(p.To.Time) {
 			continue
 		}
-		end := c.End.Time
 		if end.Before(m.Now.Time) { // it is being released
 			end = m.Now.Time
 		}
