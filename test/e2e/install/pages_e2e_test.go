@@ -327,17 +327,18 @@ func TestPage_Uninstall(t *testing.T) {
 	b.next(bin, "label namespaces")
 	// The rig defines the kinds of both programs in each cluster, the pages' bases one's.
 	rigs := map[string]*regexp.Regexp{"rome": regexp.MustCompile(`/[a-z]+\.fleetbroker\.io\n$`), "paris": regexp.MustCompile(`/[a-z]+\.market\.fleetbroker\.io\n$`)}
-	for name, cluster := range f.Clusters {
+	left := func(name string, cluster *env.Cluster) error {
 		out, err := cluster.Kubectl(f.ctx, f.Dir, "get", "-A", "-o", "name",
 			"clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,validatingadmissionpolicies,validatingadmissionpolicybindings,mutatingadmissionpolicies,mutatingadmissionpolicybindings,customresourcedefinitions,deployments,statefulsets,services,networkpolicies,poddisruptionbudgets,prioritylevelconfigurations,flowschemas,resourceslices.authentication.liqo.io,virtualnodes,namespaceoffloadings")
-		if err != nil {
-			t.Fatal(err)
-		}
 		for line := range strings.Lines(out) {
 			if (strings.Contains(line, "fleet") || strings.Contains(line, "/vision")) && !(strings.HasPrefix(line, "customresourcedefinition") && rigs[name].MatchString(line)) {
-				t.Errorf("%s still has %s", name, line)
+				err = errors.Join(err, fmt.Errorf("%s still has %s", name, line))
 			}
 		}
+		return err
+	}
+	for name, cluster := range f.Clusters { // the page does not wait for the last of it
+		f.eventually("nothing to be left in "+name, func() error { return left(name, cluster) })
 	}
 	out, err := f.Clusters["rome"].Kubectl(f.ctx, f.Dir, "get", "namespace", "vision", "-o", "jsonpath={.metadata.labels} {.status.phase}")
 	if err != nil || strings.Contains(out, "fleetbroker.io/tenant") || !strings.HasSuffix(out, "Active") {
