@@ -60,10 +60,15 @@ type Keeper struct {
 	Log *slog.Logger
 
 	mu   sync.Mutex
-	held map[string]*held
+	held map[kubeconfig]*held
 }
 
-// held is the newest token for a cluster.
+// kubeconfig is what a token may be shown to: another one of the same cluster, at another
+// server or of another token, has tokens of its own. Who uses a former one shows it none of
+// the newer.
+type kubeconfig struct{ cluster, server, origin string }
+
+// held is the newest token of a kubeconfig.
 type held struct {
 	mu sync.Mutex
 	kept
@@ -91,7 +96,8 @@ func (k *Keeper) Config(ctx context.Context, cluster string, config *rest.Config
 	if _, _, _, ok := read(config.BearerToken); k == nil || !ok {
 		return config
 	}
-	h := k.of(cluster)
+	sum := sha256.Sum256([]byte(config.BearerToken))
+	h := k.of(kubeconfig{cluster, config.Host, hex.EncodeToString(sum[:])})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k.load(cluster, h, config.BearerToken)
@@ -106,16 +112,16 @@ func (k *Keeper) Config(ctx context.Context, cluster string, config *rest.Config
 	return out
 }
 
-func (k *Keeper) of(cluster string) *held {
+func (k *Keeper) of(of kubeconfig) *held {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.held == nil {
-		k.held = map[string]*held{}
+		k.held = map[kubeconfig]*held{}
 	}
-	h := k.held[cluster]
+	h := k.held[of]
 	if h == nil {
 		h = &held{}
-		k.held[cluster] = h
+		k.held[of] = h
 	}
 	return h
 }

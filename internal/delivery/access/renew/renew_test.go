@@ -1,7 +1,11 @@
 package renew
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,6 +47,10 @@ func TestRead(t *testing.T) {
 func TestConfig_LeavesOthersAlone(t *testing.T) {
 	dir := t.TempDir()
 	k := &Keeper{Dir: dir, Now: func() time.Time { return time.Unix(1100, 0) }}
+	kubeconfigOf := func(cluster, server, token string) kubeconfig {
+		sum := sha256.Sum256([]byte(token))
+		return kubeconfig{cluster, server, hex.EncodeToString(sum[:])}
+	}
 	plain := &rest.Config{Host: "https://rome", BearerToken: "abc"}
 	if got := k.Config(t.Context(), "rome", plain); got != plain {
 		t.Errorf("got %v", got)
@@ -56,8 +64,48 @@ func TestConfig_LeavesOthersAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := &Keeper{Dir: dir, Now: k.Now}
-		if got := k.Config(t.Context(), "rome", &rest.Config{Host: "https://rome", BearerToken: token}); got.BearerToken != token || k.of("rome").Token != token {
-			t.Errorf("with the file %s: %s", text, k.of("rome").Token)
+		if got := k.Config(t.Context(), "rome", &rest.Config{Host: "https://rome", BearerToken: token}); got.BearerToken != token || k.of(kubeconfigOf("rome", "https://rome", token)).Token != token {
+			t.Errorf("with the file %s: %s", text, k.of(kubeconfigOf("rome", "https://rome", token)).Token)
 		}
 	}
 }
+
+// What uses a kubeconfig that was replaced shows its server no token of the new one.
+func TestKeeper_AReplacedKubeconfig(t *testing.T) {
+	shown := map[string]string{}
+	serve := func(name string) *rest.Config {
+		config := &rest.Config{Host: "https://" + name, BearerToken: tokenOf(`{"sub":"system:serviceaccount:a:` + name + `","iat":1000,"exp":2000}`)}
+		config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			shown[name] = r.Header.Get("Authorization")
+			return nil, errors.New("none")
+		})
+		return config
+	}
+	k := &Keeper{Dir: t.TempDir(), Now: func() time.Time { return time.Unix(1100, 0) }}
+	ask := func(config *rest.Config) {
+		t.Helper()
+		config.BearerToken = "" // client-go would add it below
+		next, err := rest.TransportFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = next.RoundTrip(r) //nolint:bodyclose // there is no answer
+	}
+	first, second := serve("first"), serve("second")
+	old := k.Config(t.Context(), "rome", first)
+	of := "Bearer " + first.BearerToken
+	ask(old)
+	ask(k.Config(t.Context(), "rome", second))
+	ask(old)
+	if shown["first"] != of || shown["second"] == of || shown["second"] == "" {
+		t.Errorf("shown: %v", shown)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
