@@ -1,6 +1,7 @@
 package ahead_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -83,5 +84,33 @@ func TestBooking_WhatIsNotKeptCostsNothing(t *testing.T) {
 	b.Round()
 	if c := b.W.Ledger.Contract(name); c.Status.Phase != v1alpha1.PhaseReleased || c.Status.Accrued != nil && !c.Status.Accrued.IsZero() {
 		t.Errorf("%s, cost %v", c.Status.Phase, c.Status.Accrued)
+	}
+}
+
+// TestBooking_AChangeNeedsTheSameRights: what may not be booked is not reached by changing a
+// booking either; what was booked stays.
+func TestBooking_AChangeNeedsTheSameRights(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(b *plantest.Builder){
+		"too far ahead": func(b *plantest.Builder) {
+			b.Intent("vision/train", plantest.Wants(8), books(3*365*24*time.Hour, 300*24*time.Hour))
+		},
+		"without the right": func(b *plantest.Builder) {
+			b.Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = nil }).
+				Intent("vision/train", plantest.Wants(8), books(24*time.Hour, 72*time.Hour))
+		},
+	} {
+		b := bookable().Intent("vision/train", plantest.Wants(8), books(24*time.Hour, 48*time.Hour))
+		atRest(t, b)
+		was := only(t, b, "vision/train", v1alpha1.PhaseBooked)
+		change(b)
+		p := atRest(t, b)
+		d := plantest.Of(p, "vision/train")
+		if now := only(t, b, "vision/train", v1alpha1.PhaseBooked); now.Metadata.Name != was.Metadata.Name || now.Spec.Term != was.Spec.Term || d.Code != "BookingNotAllowed" || !strings.Contains(d.Reason, "what was booked before stays") {
+			t.Errorf("%s: %v, %s %s", name, now.Spec.Term, d.Code, d.Reason)
+		}
+		b.Tick(24 * time.Hour)
+		atRest(t, b)
+		only(t, b, "vision/train", v1alpha1.PhaseActive)
 	}
 }

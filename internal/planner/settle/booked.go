@@ -37,8 +37,17 @@ func (r *Settler) books(j *draft.Job) bool {
 	if !end.After(r.Now.Time) {
 		return r.expire(j, "its term ended "+draft.Stamp(end))
 	}
-	if len(j.Live)+len(j.Booked) == 0 {
-		if code, why := r.unbookable(j); why != "" {
+	changed := slices.ContainsFunc(j.Booked, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Digest != j.In.Digest })
+	if changed || len(j.Live)+len(j.Booked) == 0 {
+		code, why := r.unbookable(j)
+		switch {
+		case why != "" && changed:
+			for _, c := range j.Booked {
+				j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
+			}
+			j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, code, "its change is not made, what was booked before stays: %s", why)
+			return false
+		case why != "":
 			r.refuse(j, code, why)
 			return false
 		}
