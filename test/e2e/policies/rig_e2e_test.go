@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,12 +110,39 @@ func start(t *testing.T, options env.ClusterOptions) *env.Cluster {
 		}
 	}
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	last(t, api)
 	envtest.Eventually(t, "the policies to be in force", func(ctx context.Context) bool {
 		_, err := api.CoreV1().Pods(oneIntent).Create(ctx, pod(blanket()), dryRun)
 		got, mutated := api.CoreV1().Pods(oneIntent).Create(ctx, pod(), dryRun)
 		return apierrors.IsForbidden(err) && mutated == nil && len(intentsOf(got)) == 1
 	})
 	return cluster
+}
+
+// last makes a policy, and waits until it is in force: the API server takes policies over in
+// the order in which they were made, so that all those before are then too.
+func last(t *testing.T, api kubernetes.Interface) {
+	t.Helper()
+	policies := api.AdmissionregistrationV1()
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "last"}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{ResourceNames: []string{"last"}, RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create}, Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+		}}}},
+		Validations: []admissionv1.Validation{{Expression: "false", Message: "last"}},
+	}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: policy.ObjectMeta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}}
+	if _, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	envtest.Eventually(t, "the last policy to be in force", func(ctx context.Context) bool {
+		_, err := api.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, &corev1.ConfigMap{ObjectMeta: policy.ObjectMeta}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), "last")
+	})
 }
 
 func clientFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
