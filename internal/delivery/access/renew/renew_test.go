@@ -93,7 +93,7 @@ func TestKeeper_AReplacedKubeconfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = next.RoundTrip(r) //nolint:bodyclose // there is no answer
+		_, _ = next.RoundTrip(r) // there is no answer
 	}
 	first, second := serve("first"), serve("second")
 	old := k.Config(t.Context(), "rome", first)
