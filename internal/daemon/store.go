@@ -113,18 +113,12 @@ func (s *Shared) Follow(ctx context.Context) error {
 	if s.installed == nil {
 		return nil
 	}
-	for {
-		timer := time.NewTimer(installedEvery)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C:
-		}
+	for sleep(ctx, installedEvery); ctx.Err() == nil; sleep(ctx, installedEvery) {
 		if there, err := s.installed(ctx); err == nil && there {
 			return errors.New("the cluster serves the kinds of market.fleetbroker.io by now: this daemon has to start again, to share its market with other replicas")
 		}
 	}
+	return nil
 }
 
 // StoreOptions are what a store needs of its daemon.

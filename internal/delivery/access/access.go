@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,14 +158,7 @@ func SafeRESTConfig(kubeconfig []byte, programs ...string) (*rest.Config, error)
 	// The server limits its clients better than we can (priority and fairness).
 	out.QPS = -1
 	// Whoever asks with it: what the cluster answers is the cluster's.
-	bounds := &bulk.Bounds{}
-	out.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return bulk.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			answer, err := next.RoundTrip(r)
-			bounds.Answer(r, answer)
-			return answer, err
-		})
-	})
+	out.Wrap(new(bulk.Bounds).Wrap)
 	return out, nil
 }
 

@@ -45,6 +45,15 @@ func (b *Bounds) Answer(r *http.Request, answer *http.Response) {
 	}
 }
 
+// Wrap bounds the answers that a transport brings.
+func (b *Bounds) Wrap(next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(r *http.Request) (*http.Response, error) {
+		answer, err := next.RoundTrip(r)
+		b.Answer(r, answer)
+		return answer, err
+	})
+}
+
 type body struct {
 	io.ReadCloser
 	of   *Bounds

@@ -141,30 +141,31 @@ func (l *Login) Invite(w http.ResponseWriter, r *http.Request) {
 func (l *Login) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
+	began := l.began(r)
 	switch {
 	case r.URL.Path == LogoutPath && r.Method == http.MethodPost:
 		l.logout(w, r)
 	case r.URL.Path == LogoutPath || r.Method != http.MethodGet:
 		l.opts.Show(w, r, Page{http.StatusMethodNotAllowed, "Not possible", "This address cannot be asked in this way.", "/ui/", "To the fleet"})
-	case !l.pace.allow(r, l.began(r), l.opts.Now()):
+	case !l.pace.allow(r, began.State, l.opts.Now()):
 		w.Header().Set("Retry-After", "5")
 		l.opts.Show(w, r, Page{http.StatusTooManyRequests, "Too many logins", "Too many logins are under way; try again in a moment.", LoginPath, "Try again"})
 	case r.URL.Path == LoginPath:
 		l.begin(w, r)
 	default:
-		l.finish(w, r)
+		l.finish(w, r, began)
 	}
 }
 
-// began is the state of the login that the browser of a callback began, "" for none:
+// began is the login that the browser of a callback began, without a State for none:
 // nobody can make one up.
-func (l *Login) began(r *http.Request) string {
+func (l *Login) began(r *http.Request) *attempt {
 	a := &attempt{}
 	if r.URL.Path != CallbackPath || !l.seal.open(r, attemptCookie, a) || !a.Until.After(l.opts.Now()) ||
 		subtle.ConstantTimeCompare([]byte(a.State), []byte(r.URL.Query().Get("state"))) != 1 {
-		return ""
+		return &attempt{}
 	}
-	return a.State
+	return a
 }
 
 // begin sends a browser to the provider.
@@ -199,12 +200,10 @@ func (l *Login) place(ctx context.Context, do func() error) error {
 }
 
 // finish takes a browser back from the provider.
-func (l *Login) finish(w http.ResponseWriter, r *http.Request) {
+func (l *Login) finish(w http.ResponseWriter, r *http.Request, a *attempt) {
 	q := r.URL.Query()
-	a := &attempt{}
-	known := l.seal.open(r, attemptCookie, a) && a.Until.After(l.opts.Now())
 	http.SetCookie(w, cookie(attemptCookie, "", 0)) // each is for one callback
-	if !known || subtle.ConstantTimeCompare([]byte(a.State), []byte(q.Get("state"))) != 1 {
+	if a.State == "" {
 		l.failed(w, r, http.StatusBadRequest, "This browser began no such login, or more than ten minutes ago, or at another address than "+l.opts.RedirectURL+".", errors.New("state and cookie do not belong together"))
 		return
 	}

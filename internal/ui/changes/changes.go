@@ -324,6 +324,14 @@ func entry(t tree.Tree, name string) (tree.Entry, error) {
 	return e, err //nolint:wrapcheck // the caller names path and commit
 }
 
+// entries are what two trees have under a name.
+func entries(a, b tree.Tree, name string) (inA, inB tree.Entry, err error) {
+	if inA, err = entry(a, name); err == nil {
+		inB, err = entry(b, name)
+	}
+	return inA, inB, err
+}
+
 // sub is the directory that an entry is; the empty Tree for anything else.
 func sub(of tree.Tree, e tree.Entry) tree.Tree {
 	if e.Kind != tree.Dir || e.Hash.IsZero() {
@@ -340,11 +348,7 @@ func equalAt(a, b tree.Tree, path string) (bool, error) {
 			return true, nil
 		}
 		name, rest, below := strings.Cut(path, "/")
-		ea, err := entry(a, name)
-		if err != nil {
-			return false, err
-		}
-		eb, err := entry(b, name)
+		ea, eb, err := entries(a, b, name)
 		if err != nil {
 			return false, err
 		}
@@ -358,11 +362,7 @@ func equalAt(a, b tree.Tree, path string) (bool, error) {
 // changed is what a commit did to a path; nil where it has nothing there, as neither have
 // its parents.
 func changed(c *gitrepo.Commit, before, after tree.Tree, path string, merge *gitrepo.Commit) (*Change, error) {
-	was, err := entry(before, path)
-	if err != nil {
-		return nil, err
-	}
-	is, err := entry(after, path)
+	was, is, err := entries(before, after, path)
 	if err != nil {
 		return nil, err
 	}
@@ -393,11 +393,7 @@ func alone(a, b tree.Tree, path string) (bool, error) {
 		if !below {
 			return true, nil
 		}
-		ea, err := entry(a, name)
-		if err != nil {
-			return false, err
-		}
-		eb, err := entry(b, name)
+		ea, eb, err := entries(a, b, name)
 		if err != nil {
 			return false, err
 		}
