@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/server/hosts"
 )
 
 // Connections of one port at a time, unless the Port says otherwise. One of an
@@ -202,18 +204,11 @@ func (a *admission) leave(p *place) {
 	}
 }
 
-// addressOf is a peer's address without its port; of IPv6 the /64, which one
-// host has to itself.
+// addressOf is the host of a peer's address without its port.
 func addressOf(remote net.Addr) netip.Addr {
 	tcp, ok := remote.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
 	}
-	address := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if address.Is6() {
-		if prefix, err := address.Prefix(64); err == nil {
-			return prefix.Addr()
-		}
-	}
-	return address
+	return hosts.Of(tcp.AddrPort().Addr())
 }

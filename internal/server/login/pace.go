@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/fleetbroker/fleetbroker/internal/server/hosts"
 )
 
 // How often one address may begin a login or come back without one, and all addresses
@@ -60,10 +62,5 @@ func addressOf(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	if address = address.Unmap().WithZone(""); address.Is6() {
-		if prefix, err := address.Prefix(64); err == nil {
-			address = prefix.Addr()
-		}
-	}
-	return address.String()
+	return hosts.Of(address).String()
 }
