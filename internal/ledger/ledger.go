@@ -223,6 +223,14 @@ func (l *Ledger) Totals(tenant string) Totals {
 	return Totals{}
 }
 
+// ChargedContracts is how many charged contracts a tenant has: Totals' count without the rest.
+func (l *Ledger) ChargedContracts(tenant string) int {
+	if t := l.tenants[tenant]; t != nil {
+		return int(t.totals().Contracts)
+	}
+	return 0
+}
+
 func (l *Ledger) intent(tenant, intent string) *intentNode {
 	t := l.tenants[tenant]
 	if t == nil {

@@ -15,13 +15,14 @@ import (
 // accelerators that are not sold because no price of them is named.
 func (r *round) notes() []string {
 	var out []string
-	for _, name := range draft.SortedNames(r.W.Tenants) {
+	names := draft.SortedNames(r.W.Tenants)
+	for _, name := range names {
 		t := &r.W.Tenants[name].Spec
 		if unsigned := r.Fleet.Verification.Mode != "signed"; unsigned && len(t.Approvers)+len(t.Signers) > 0 {
 			out = append(out, "tenant "+name+": spec.approvers and spec.signers are not asked for while spec.verification.mode of fleet.yaml is not signed")
 		}
 	}
-	for _, name := range draft.SortedNames(r.W.Tenants) {
+	for _, name := range names {
 		if text := beyond.Tenant(r.W, name, r.Limits); text != "" {
 			out = append(out, text)
 		}

@@ -115,7 +115,7 @@ func Limits(w *draft.World) []string {
 // Tenant names a tenant that holds more contracts than it may, "" for others.
 func Tenant(w *draft.World, name string, limits v1alpha1.Limits) string {
 	most, field := account.MostContracts(limits, &w.Tenants[name].Spec, name)
-	if n := int64(w.Ledger.Totals(name).Contracts); n > most {
+	if n := int64(w.Ledger.ChargedContracts(name)); n > most {
 		return fmt.Sprintf("tenant %s holds %d contracts, and may hold %d (%s): %s", name, n, most, field, settle.KeptToItsEnd)
 	}
 	return ""

@@ -4,6 +4,7 @@ package chart
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
@@ -360,7 +361,10 @@ func TestChart_InstalledUpgradedAndRemoved(t *testing.T) {
 	if err := os.WriteFile(request, []byte("apiVersion: fleetbroker.io/v1alpha1\nkind: ResourceRequest\nmetadata: {name: train, namespace: default}\nspec:\n  resources: {cpu: 1, memory: 1Gi}\n  duration: 8h\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	kubectl("apply", "-f", request)
+	envtest.Eventually(t, "a request is taken", func(ctx context.Context) bool { // refused until the policies know the new definition
+		_, err := cluster.Kubectl(ctx, ".", "apply", "-f", request)
+		return err == nil
+	})
 	do("uninstall", "fleetbroker", "-n", "fleetbroker")
 	if out := kubectl("get", "clusterroles,validatingadmissionpolicies,mutatingadmissionpolicies,statefulsets,deployments,prioritylevelconfigurations", "-A", "-o", "name"); strings.Contains(out, "fleetbroker") || strings.Contains(out, "fleet-") {
 		t.Errorf("left behind:\n%s", out)
