@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/explain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -69,7 +70,7 @@ func (t *Trial) Unexplained(since draft.Mark, had map[*inventory.Offer]quantity.
 }
 
 // Operations are the names of what Do can do.
-var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate", "repair", "displace", "near", "capture", "move", "wake"}
+var Operations = []string{"turn", "fill", "look", "adapt", "lend", "shift", "off the account", "on the account", "release", "reserve", "drop reservations", "due", "estimate", "repair", "displace", "near", "capture", "move", "wake", "book", "look ahead", "consolidate", "excess", "takeover", "remake", "begin", "cancel"}
 
 // Do works one operation on the n-th of what there is of its kind. It reports
 // whether there was any.
@@ -79,7 +80,7 @@ func (t *Trial) Do(operation string, n int) bool {
 	holder := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Live) == 0 }), n)
 	switch {
 	case slices.Contains([]string{"turn", "fill", "look", "reserve"}, operation) && j == nil,
-		slices.Contains([]string{"lend", "off the account", "on the account", "release", "adapt", "capture", "move"}, operation) && holder == nil:
+		slices.Contains([]string{"lend", "off the account", "on the account", "release", "adapt", "capture", "move", "takeover", "remake"}, operation) && holder == nil:
 		return false
 	}
 	switch operation {
@@ -139,6 +140,54 @@ func (t *Trial) Do(operation string, n int) bool {
 	case "move":
 		c := holder.Live[0]
 		r.Exchange(holder, place.Request{}, draft.Task{Kind: draft.TaskMove, Replica: c.Spec.Intent.Replica, Old: c}, 0, 1, lifecycle.CodeConsolidated, "a test")
+	case "takeover", "remake":
+		c := holder.Live[0]
+		i := c.Spec.Intent
+		r.EditJob(holder)
+		task := draft.Task{Kind: draft.TaskRemake, Replica: i.Replica, Units: i.Units, Of: i.Of, Old: c}
+		if operation == "takeover" {
+			task.Kind, task.Part = [...]draft.Task{{Kind: draft.TaskFailover}, {Kind: draft.TaskLeave}}[n%2].Kind, i.Part
+		}
+		holder.Tasks = []draft.Task{task}
+		r.Fill(holder, place.Request{})
+	default:
+		return t.doAhead(operation, n)
+	}
+	return true
+}
+
+// doAhead works one operation on bookings, or on what a round's later steps look at.
+func (t *Trial) doAhead(operation string, n int) bool {
+	r := t.r
+	switch operation {
+	case "book":
+		j := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || !j.In.Spec.Schedule.Book }), n)
+		if j == nil {
+			return false
+		}
+		r.EditJob(j)
+		r.SettleJob(j)
+	case "look ahead":
+		bookAhead(r)
+	case "begin":
+		j := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return j.In == nil || len(j.Booked) == 0 }), n)
+		if j == nil {
+			return false
+		}
+		r.EditJob(j)
+		ahead.Begin(&r.Placer, j)
+		ahead.GiveUp(&r.Placer, j)
+	case "cancel":
+		j := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return len(j.Booked) == 0 }), n)
+		if j == nil {
+			return false
+		}
+		r.EditJob(j)
+		draft.OnAxis(&r.Draft).CancelBooking(j, j.Booked[0], v1alpha1.PhaseReleased, lifecycle.CodeRemoved, "a test")
+	case "consolidate":
+		newConsolidation(r).run()
+	case "excess":
+		r.settleExcess()
 	}
 	return true
 }
@@ -239,6 +288,8 @@ func writeFields(out io.Writer, v reflect.Value, but map[string]string) {
 		f := v.Type().Field(i)
 		switch {
 		case but[f.Name] != "":
+		case f.Name == "ahead" && !v.Field(i).IsNil():
+			fmt.Fprintf(out, "%s %+v\n", f.Name, v.Field(i).Elem())
 		case f.Anonymous && f.Type.Kind() == reflect.Struct:
 			writeFields(out, v.Field(i), but)
 		default:

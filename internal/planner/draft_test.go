@@ -17,7 +17,7 @@ import (
 // what offers had free then and have now.
 func TestRollbackIsTheIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSharing(t)
+		s := newBooking(t)
 		for range rapid.IntRange(2, 10).Draw(t, "events") {
 			s.event()
 			s.Tick(time.Duration(rapid.SampledFrom([]int{1, 60, 3600}).Draw(t, "seconds")) * time.Second)

@@ -30,6 +30,8 @@ type story struct {
 	// shares: intents state which domain their replicas share. The golden worlds are from
 	// before that.
 	shares bool
+	// books: intents book ahead, or yield to those that do. Nor have the golden worlds that.
+	books bool
 }
 
 func newStory(t *rapid.T) *story {
@@ -184,6 +186,9 @@ func (s *story) anyIntent(in *model.Intent) {
 	if s.shares {
 		anyWithin(t, in)
 	}
+	if s.books {
+		s.anyBooking(in)
+	}
 }
 
 // crowd makes an intent ask for what all others ask for.
@@ -293,7 +298,7 @@ func (s *story) event() string {
 		case 2:
 			changed.Spec.Weight, changed.Spec.MaxPriority = int32(rapid.IntRange(0, 3).Draw(t, "weight")), Ptr(int32(rapid.IntRange(0, 20).Draw(t, "ceiling")))
 		}
-		changed.Spec.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(rapid.IntRange(0, 12).Draw(t, "quota.gpu"))), CPU: Ptr(v1alpha1.Quantity("16"))}
+		changed.Spec.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(rapid.IntRange(0, 12).Draw(t, "quota.gpu"))), CPU: Ptr(v1alpha1.Quantity("16")), Book: s.books}
 		s.W.Tenants = maps.Clone(s.W.Tenants)
 		s.W.Tenants[name] = &changed
 		return "tenant " + name

@@ -22,7 +22,7 @@ import (
 func TestMemoryPlansAsFromNothing(t *testing.T) {
 	rounds, scratch := 0, uint64(0)
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSharing(t)
+		s := newBooking(t)
 		m := &planner.Session{}
 		ordered := rapid.IntRange(0, 7).Draw(t, "ordered") > 0
 		ask := func(said string) *planner.Plan {

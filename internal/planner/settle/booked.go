@@ -64,7 +64,7 @@ func (r *Settler) books(j *draft.Job) bool {
 		return false
 	}
 	r.Due(s.NotBefore)
-	r.Bookers = append(r.Bookers, j)
+	draft.Set(&r.Draft, &r.Bookers, append(draft.Own(&r.Draft, r.Bookers), j))
 	return false
 }
 
@@ -94,7 +94,8 @@ func (r *Settler) unbookable(j *draft.Job) (code, why string) {
 // others. Who found no place is asked again in the next turn. unclaimed calls a function as
 // if nothing were kept for those that others give way to.
 func (r *Settler) Ahead(unclaimed func(func())) (changed bool) {
-	changed, r.Bookers = ahead.Book(&r.Placer, r.Bookers, unclaimed)
+	changed, waiting := ahead.Book(&r.Placer, r.Bookers, unclaimed)
+	draft.Set(&r.Draft, &r.Bookers, waiting)
 	return changed
 }
 
