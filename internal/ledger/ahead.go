@@ -27,19 +27,22 @@ func (b Books) Cancel(c *v1alpha1.Contract, target v1alpha1.Phase, reason Reason
 	}
 	next.Status.Target = target
 	if charged {
-		b.chargeTerm(next)
+		next = b.ChargeTerm(next)
 	}
 	return next, nil
 }
 
-// chargeTerm writes the price of a contract's whole term down.
-func (b Books) chargeTerm(c *v1alpha1.Contract) {
+// ChargeTerm is a copy of a contract, of whose term nothing is charged yet, with the price of
+// all of it written down.
+func (b Books) ChargeTerm(c *v1alpha1.Contract) *v1alpha1.Contract {
+	c = clone(c)
 	c.Status.Months = addMonths(c.Status.Months, b.cost(c.Spec.Price, c.Spec.Term.Start, c.Spec.Term.End))
 	sum := v1alpha1.Zero
 	for _, m := range c.Status.Months {
 		sum = sum.Add(m.Amount)
 	}
 	c.Status.Accrued = &sum
+	return c
 }
 
 // ReasonsCharged reports whether a booking that ends for a reason was cancelled by its
@@ -53,7 +56,7 @@ func ReasonsCharged(code string) bool {
 }
 
 // CancelCosts reports whether cancelling a booking for a reason costs its term, by the
-// fleet's rule. Nothing costs what the fleet cannot keep, or has not begun in time.
+// fleet's rule, whether or not it is delivered already (bookings.lead). Nothing costs what the fleet cannot keep, or has not begun in time.
 func CancelCosts(rule *v1alpha1.Bookings, c *v1alpha1.Contract, code string, now v1alpha1.Time) bool {
 	if c.Status.Reason == "BookingShort" || !now.Before(c.Spec.Term.Start.Time) { // the fleet cannot keep it
 		return false

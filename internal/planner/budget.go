@@ -79,6 +79,15 @@ func (r *round) cutBudgets() {
 		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
 			return cmp.Or(cmp.Compare(r.Standing(a), r.Standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
 		})
+		list = slices.DeleteFunc(list, func(c *v1alpha1.Contract) bool {
+			if !costsNothing(r, c) {
+				return false
+			}
+			if r.Due(c.Spec.Term.Start); over < quantity.Unlimited {
+				over -= r.Peak(c)
+			}
+			return true
+		})
 		for _, c := range list {
 			if over <= 0 {
 				break
@@ -87,6 +96,16 @@ func (r *round) cutBudgets() {
 			over -= r.Peak(c)
 		}
 	}
+}
+
+// costsNothing reports whether a charged contract was booked and its term has not begun, or
+// ends in this round by itself, as another that its tenant has booked may begin then.
+func costsNothing(r *round, c *v1alpha1.Contract) bool {
+	if c.Spec.Term.Start.After(r.Now.Time) {
+		return true
+	}
+	in, end := r.Find(c.Metadata.Namespace, c.Spec.Intent.Name), c.Spec.Term.End
+	return !end.IsZero() && !end.After(r.Now.Time) && in != nil && in.Digest == c.Spec.Intent.Digest
 }
 
 // forecast is what intents with windows will cost until the month ends.

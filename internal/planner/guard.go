@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 )
 
@@ -72,7 +73,7 @@ type endGuard struct {
 }
 
 func newEndGuard(r *round) *endGuard {
-	g := &endGuard{round: r, deletions: ends{}, losses: ends{}, counted: map[string]bool{}, limit: max(5, r.W.Ledger.Held()/5)}
+	g := &endGuard{round: r, deletions: ends{}, losses: ends{}, counted: map[string]bool{}, limit: max(5, (r.W.Ledger.Held()+r.W.Ledger.Booked())/5)}
 	if m := r.Fleet.Safety.MaxEnds; m != nil {
 		g.limit = int(*m)
 	}
@@ -101,6 +102,9 @@ func (g *endGuard) find() {
 		for _, c := range o.Contracts {
 			g.count(g.losses, o.Provider, c, o.State == model.Withdrawn && g.Interrupted(c, o) || o.State == model.Lost && !g.W.Deaf && !g.IsFrozenContract(c))
 		}
+	}
+	for _, c := range ahead.Losses(&g.Placer) {
+		g.count(g.losses, c.Spec.Provider, c, true)
 	}
 }
 

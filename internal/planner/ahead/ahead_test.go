@@ -335,8 +335,9 @@ func TestBooking_CountsForItsTermAlone(t *testing.T) {
 	}
 }
 
-// TestBooking_MovesFromWhatShrinks: what an offer cannot keep any more is moved at once,
-// the youngest first, and kept and reported where no other place fits.
+// TestBooking_MovesFromWhatShrinks: what an offer cannot keep any more is reported at once
+// and moved after a grace period, the youngest first, and kept and reported where no other
+// place fits.
 func TestBooking_MovesFromWhatShrinks(t *testing.T) {
 	t.Parallel()
 	b := bookable().Intent("vision/first", plantest.Wants(4), books(24*time.Hour, 4*time.Hour))
@@ -355,9 +356,18 @@ func TestBooking_MovesFromWhatShrinks(t *testing.T) {
 		t.Errorf("the first is %s", c.Status.Why())
 	}
 	atRest(t, b)
-	// Elsewhere there is room now: it moves at once, and who lost it is told why.
+	// Elsewhere there is room: it moves when what is missing has not come back within a grace
+	// period, at the price of then, and who lost it is told why.
 	b.Provider("milan").Offer("milan/h100", plantest.Cards("nvidia-h100", 8, "80Gi"), plantest.Costs("3"))
 	atRest(t, b)
+	if c := only(t, b, "speech/second", v1alpha1.PhaseBooked); c.Metadata.Name != second {
+		t.Errorf("it moved to %s at the first dip", c.Spec.Provider)
+	}
+	b.Tick(5 * time.Minute)
+	atRest(t, b)
+	if c := only(t, b, "speech/second", v1alpha1.PhaseBooked); c.Spec.Price.Hourly.Text() != "12.00" {
+		t.Errorf("moved, it costs %s an hour", c.Spec.Price.Hourly.Text())
+	}
 	if c := only(t, b, "speech/second", v1alpha1.PhaseBooked); c.Spec.Provider != "milan" || c.Status.Reason != "" {
 		t.Errorf("on %s, %s", c.Spec.Provider, c.Status.Why())
 	}

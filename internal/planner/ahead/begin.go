@@ -45,30 +45,30 @@ func Begin(r *place.Placer, j *draft.Job) {
 }
 
 // tooLate reports whether a booking has not begun a grace period after it was to, and
-// nothing that is in its way has been leaving for less than that.
+// that is not because what was there before it is still to be seen gone: who had the
+// capacity until the booking's start, and drains for long, does not displace it.
 func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
 	if c.Spec.Term.Start.Add(r.Grace()).After(r.Now.Time) {
 		return false
 	}
 	o := r.OfferOf(c)
+	if r.HeldBack.Provider(c.Spec.Provider) {
+		return false
+	}
 	if o == nil {
 		return isHeard(r, c.Spec.Provider)
 	}
+	if o.State == model.Lost || o.State == model.Withdrawn {
+		return true
+	}
+	free, leaves := o.Free().Clone().Sub(o.Growth), false
 	for _, other := range axis(r).ContractsOn(o) {
-		since := other.Status.Since
-		switch end := other.Spec.Term.End; {
-		case other.Status.Phase == v1alpha1.PhaseReleasing:
-		case other.Status.Phase.Charged() && !end.IsZero() && !end.After(r.Now.Time): // later in this round
-			since = r.Now
-		default:
-			continue
-		}
-		if until := v1alpha1.TimeOf(since.Add(r.Grace())); until.After(r.Now.Time) {
-			r.Due(until)
-			return false
+		end := other.Spec.Term.End
+		if other.Status.Phase == v1alpha1.PhaseReleasing || other.Status.Phase.Charged() && !end.IsZero() && !end.After(r.Now.Time) {
+			free, leaves = free.Add(r.Relief(o, other)), true
 		}
 	}
-	return true
+	return !leaves || !booking.Fits(axis(r).Ahead(o, c), free)
 }
 
 // GiveUp ends the bookings of a job that did not begin in time.
@@ -93,6 +93,9 @@ func isFree(r *place.Placer, c *v1alpha1.Contract) bool {
 	size := axis(r).Ahead(o, c)
 	if !booking.Fits(size, o.Free().Clone().Sub(o.Growth)) {
 		return false
+	}
+	if _, short := axis(r).Profile(o, map[string]bool{c.Metadata.Name: true}).Until(r.Now, c.Spec.Term.Start, size); short && c.Spec.Term.Start.After(r.Now.Time) {
+		return false // the time before its start is not its own: it takes that from no other booking
 	}
 	_, short := axis(r).Profile(o, after(r, c)).Until(r.Now, c.Spec.Term.End, size)
 	return !short
@@ -143,27 +146,42 @@ func undelivered(j *draft.Job) ledger.Reason {
 }
 
 // Short is why a booking cannot be kept where it is, "" while it can; those after it in
-// the order of Compare do not count.
-func Short(r *place.Placer, c *v1alpha1.Contract) string {
+// the order of Compare do not count. passes: what is missing may be back in a moment. What
+// a provider that is held back would lose (safety.maxEnds) is kept.
+func Short(r *place.Placer, c *v1alpha1.Contract) (why string, passes bool) {
 	o := r.OfferOf(c)
 	switch {
-	case r.W.Deaf:
-		return ""
+	case r.W.Deaf, r.HeldBack.Provider(c.Spec.Provider):
+		return "", false
 	case o == nil && !isHeard(r, c.Spec.Provider):
-		return "" // it has not said yet what it offers
+		return "", false // it has not said yet what it offers
 	case o == nil, o.State == model.Withdrawn:
-		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered"
+		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered", true
 	case o.State == model.Lost:
-		return c.Spec.Provider + " is lost"
+		return c.Spec.Provider + " is lost", false // it was silent for long
 	case !o.LeaveBy.IsZero() && o.LeaveBy.Before(c.Spec.Term.End.Time):
-		return c.Spec.Provider + "/" + c.Spec.Flavor + " is being emptied by " + draft.Stamp(o.LeaveBy)
+		return c.Spec.Provider + "/" + c.Spec.Flavor + " is being emptied by " + draft.Stamp(o.LeaveBy), false
 	case o.State != model.Fresh:
-		return "" // silence is not loss
+		return "", false // silence is not loss
 	}
 	if _, short := axis(r).Profile(o, after(r, c)).Until(c.Spec.Term.Start, c.Spec.Term.End, axis(r).Ahead(o, c)); short {
-		return lackText(r, c)
+		return lackText(r, c), true
 	}
-	return ""
+	return "", false
+}
+
+// Losses are the bookings of a market whose providers serve them no more, by name.
+func Losses(r *place.Placer) (out []*v1alpha1.Contract) {
+	if r.W.Deaf {
+		return nil
+	}
+	for _, c := range r.W.Ledger.Bookings() {
+		o := r.OfferOf(c)
+		if gone := o == nil && isHeard(r, c.Spec.Provider) || o != nil && (o.State == model.Lost || o.State == model.Withdrawn); gone && !r.IsFrozenContract(c) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // isHeard reports whether a provider is not in the fleet any more, or offers something now.

@@ -42,19 +42,23 @@ type booker struct {
 
 	unclaimed func(func())
 	// keeps stay as they are; changed are those whose intent changed or wants fewer, and
-	// short those that their offers cannot hold, with why.
-	keeps, changed []*v1alpha1.Contract
-	short          map[*v1alpha1.Contract]string
+	// short those that move, because their offers cannot hold them.
+	keeps, changed, short []*v1alpha1.Contract
+	// why is what offers lack of bookings, by name: of those that move, and of those that
+	// stay while that may pass (waits).
+	why map[string]string
+	// moves is when the first of those that wait is moved.
+	moves v1alpha1.Time
 }
 
 // run reports whether the job has all that it asks for, or keeps what it had.
 func (b *booker) run() (settled bool) {
 	j := b.job
-	b.sort()
-	missing := b.missing()
 	b.EditJob(j)
 	j.Open, j.Tasks = nil, nil
 	j.End, j.Seconds = b.to, Seconds(b.from, b.to)
+	b.sort()
+	missing := b.missing()
 	if len(missing) == 0 && len(b.changed) == 0 {
 		b.settle("", "")
 		return true
@@ -66,9 +70,9 @@ func (b *booker) run() (settled bool) {
 	case len(b.changed) > 0:
 		b.settle(lifecycle.CodeBooked, "; what its file now asks for cannot be booked, and what was booked before stays: "+f.Text)
 	case len(b.short) > 0:
-		b.keepShort()
-		b.settle(lifecycle.CodeBookingShort, "; not all of it can be kept, and no other place fits: "+b.firstWhy()+"; "+f.Text)
+		b.settle(lifecycle.CodeBookingShort, "; not all of it can be kept, and no other place fits: "+b.why[b.short[0].Metadata.Name]+"; "+f.Text)
 	default:
+		b.mark()
 		f.Task = draft.Task{Kind: draft.TaskFresh}
 		j.Open = []draft.Failure{*f}
 		for _, k := range b.missing() {
@@ -92,25 +96,71 @@ func (b *booker) missing() (out []int32) {
 // sort divides the job's bookings.
 func (b *booker) sort() {
 	j := b.job
-	b.short = map[*v1alpha1.Contract]string{}
+	b.why = map[string]string{}
 	list := slices.Clone(j.Booked)
 	slices.SortFunc(list, func(x, y *v1alpha1.Contract) int { return Compare(&b.Draft, x, y) })
 	seen := map[int32]bool{}
 	for _, c := range list {
-		i := c.Spec.Intent
-		why := ""
-		b.unclaimed(func() { why = Short(b.Placer, c) })
+		k := c.Spec.Intent.Replica
+		if k < j.Replicas() && !seen[k] {
+			c = Rewrite(b.Placer, j, c, b.from, b.to)
+		}
+		why, passes := "", false
+		b.unclaimed(func() { why, passes = Short(b.Placer, c) })
 		switch {
-		case i.Digest != j.In.Digest || i.Replica >= j.Replicas() || seen[i.Replica]:
+		case c.Spec.Intent.Digest != j.In.Digest || k >= j.Replicas() || seen[k]:
 			b.changed = append(b.changed, c)
 			continue
+		case why != "" && passes && b.waits(c):
+			b.why[c.Metadata.Name] = why
+			b.keeps = append(b.keeps, c)
 		case why != "":
-			b.short[c] = why
+			b.why[c.Metadata.Name] = why
+			b.short = append(b.short, c)
 		default:
 			b.keeps = append(b.keeps, c)
 		}
-		seen[i.Replica] = true
+		seen[k] = true
 	}
+}
+
+// waits reports whether a booking that its offer cannot keep stays where it is for now:
+// for a grace period of the fleet, as what is missing may be back by then, though not
+// beyond when it is to be delivered.
+func (b *booker) waits(c *v1alpha1.Contract) bool {
+	since := b.Now
+	if st := b.job.State; st != nil && st.Status.Reason == lifecycle.CodeBookingShort {
+		since = st.Status.Since
+	}
+	at := lifecycle.Earlier(v1alpha1.TimeOf(since.Add(b.Grace())), v1alpha1.TimeOf(c.Spec.Term.Start.Add(-b.Fleet.Bookings.LeadTime())))
+	if !at.After(b.Now.Time) {
+		return false
+	}
+	b.moves = lifecycle.Earlier(b.moves, at)
+	b.Due(at)
+	return true
+}
+
+// Rewrite writes an intent's change into a booking where that alters nothing of what is
+// booked for [from, to), and returns the booking as it is then.
+func Rewrite(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, from, to v1alpha1.Time) *v1alpha1.Contract {
+	if c.Spec.Intent.Digest == j.In.Digest || c.Spec.Term.Start != from || c.Spec.Term.End != to {
+		return c
+	}
+	next := place.Rewritten(r, j, c)
+	if next == nil {
+		return c
+	}
+	r.Change(c, next)
+	replace(r, j, c, next)
+	return next
+}
+
+// replace puts a booking's next version in its place among a job's.
+func replace(r *place.Placer, j *draft.Job, c, next *v1alpha1.Contract) {
+	r.EditJob(j)
+	j.Booked = slices.Clone(j.Booked)
+	j.Booked[slices.Index(j.Booked, c)] = next
 }
 
 // again books the replicas that are missing in place of those that changed or cannot be
@@ -122,8 +172,8 @@ func (b *booker) again(missing []int32) *draft.Failure {
 		axis(b.Placer).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
 	}
 	for _, c := range slices.Clone(j.Booked) {
-		if why := b.short[c]; why != "" {
-			axis(b.Placer).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+why)
+		if slices.Contains(b.short, c) {
+			axis(b.Placer).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+b.why[c.Metadata.Name])
 		}
 	}
 	x := &search{Placer: b.Placer, job: j, from: b.from, to: b.to, beside: b.keeps, hints: &hints{}}
@@ -164,43 +214,37 @@ func (b *booker) again(missing []int32) *draft.Failure {
 	return first
 }
 
-// keepShort writes into bookings that cannot be kept why.
-func (b *booker) keepShort() {
+// mark writes into bookings why their offers cannot keep them, and takes that out of those
+// that they can keep again. Another wording alone is written once a status interval.
+func (b *booker) mark() {
 	j := b.job
-	for i, c := range j.Booked {
-		why := b.short[c]
-		if why == "" || c.Status.Reason == lifecycle.CodeBookingShort {
+	for _, c := range slices.Clone(j.Booked) {
+		var is ledger.Reason
+		if why := b.why[c.Metadata.Name]; why != "" {
+			is = ledger.Reason{Code: lifecycle.CodeBookingShort, Message: why}
+		}
+		if was := ledger.ReasonOf(c); was == is || is.Code == "" && was.Code != lifecycle.CodeBookingShort {
 			continue
 		}
-		next := ledger.Explain(c, ledger.Reason{Code: lifecycle.CodeBookingShort, Message: why})
-		b.EditJob(j)
-		b.Change(c, next)
-		j.Booked = draft.Own(&b.Draft, j.Booked)
-		j.Booked[i] = next
-	}
-}
-
-func (b *booker) firstWhy() string {
-	for _, c := range b.job.Booked {
-		if c.Status.Reason == lifecycle.CodeBookingShort {
-			return c.Status.Message
+		next := ledger.Explain(c, is)
+		if is.Code == c.Status.Reason {
+			b.Status(c, next)
+		} else {
+			b.Change(c, next)
 		}
+		replace(b.Placer, j, c, next)
 	}
-	return ""
 }
 
 // settle ends the job as booked.
 func (b *booker) settle(code, more string) {
 	j := b.job
-	for i, c := range j.Booked {
-		if code == "" && c.Status.Reason == lifecycle.CodeBookingShort {
-			next := ledger.Explain(c, ledger.Reason{})
-			b.EditJob(j)
-			b.Change(c, next)
-			j.Booked = draft.Own(&b.Draft, j.Booked)
-			j.Booked[i] = next
-			c = next
-		}
+	b.mark()
+	if code == "" && !b.moves.IsZero() {
+		code = lifecycle.CodeBookingShort
+		more = "; not all of it can be kept as it is, and what cannot moves at " + draft.Stamp(b.moves) + ": " + b.firstWhy()
+	}
+	for _, c := range j.Booked {
 		if !slices.ContainsFunc(j.Dec.Contracts, func(l draft.ContractLine) bool { return l.Name == c.Metadata.Name }) {
 			j.Dec.Contracts = append(j.Dec.Contracts, b.Line(c, draft.Keep))
 		}
@@ -209,7 +253,22 @@ func (b *booker) settle(code, more string) {
 	j.Dec.Near, j.Dec.Try = nil, nil
 	text := bookedText(j, b.from, b.to)
 	j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, code, "%s", text+more)
+	if st := j.State; code == lifecycle.CodeBookingShort {
+		if j.Since = b.Now; st != nil && st.Status.Reason == code { // waits counts from it
+			j.Since = st.Status.Since
+		}
+	}
 	j.Dec.Expected = b.from
+}
+
+// firstWhy is why the first booking that is not moved yet cannot be kept.
+func (b *booker) firstWhy() string {
+	for _, c := range b.job.Booked {
+		if why := b.why[c.Metadata.Name]; why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // Look shows what every offer is during the term of a job's bookings, as if they were not

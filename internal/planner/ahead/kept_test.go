@@ -114,3 +114,26 @@ func TestBooking_AChangeNeedsTheSameRights(t *testing.T) {
 		only(t, b, "vision/train", v1alpha1.PhaseActive)
 	}
 }
+
+// TestBooking_OutlastsWhatGetsSmaller: a contract that is made smaller, and may therefore
+// last beyond the start of a booking, takes its new size of it then, though what is taken
+// off is not sold in that round yet.
+func TestBooking_OutlastsWhatGetsSmaller(t *testing.T) {
+	t.Parallel()
+	b := bookable().Intent("vision/train", plantest.Wants(6), books(24*time.Hour, 48*time.Hour))
+	atRest(t, b)
+	name := only(t, b, "vision/train", v1alpha1.PhaseBooked).Metadata.Name
+	b.Intent("speech/job", plantest.Wants(3), plantest.With(func(s *v1alpha1.IntentSpec) { s.Preemption = &v1alpha1.Preemption{Yields: "booked"} }))
+	atRest(t, b)
+	if c := only(t, b, "speech/job", v1alpha1.PhaseActive); c.Spec.Term.End != plantest.Time("2026-11-21T12:00:00Z") {
+		t.Fatalf("three of eight cards next to six that are booked end at %v", c.Spec.Term.End)
+	}
+	b.Intent("speech/job", plantest.Wants(2))
+	b.Round()
+	if c := only(t, b, "speech/job", v1alpha1.PhaseActive); c.Spec.GPUs.Count != 2 || !c.Spec.Term.End.IsZero() {
+		t.Errorf("it has %d cards until %v, want 2 without an end", c.Spec.GPUs.Count, c.Spec.Term.End)
+	}
+	if c := only(t, b, "vision/train", v1alpha1.PhaseBooked); c.Metadata.Name != name || c.Status.Reason != "" {
+		t.Errorf("the booking: %s, %s", c.Metadata.Name, c.Status.Why())
+	}
+}

@@ -3,6 +3,7 @@ package ahead_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -212,8 +213,8 @@ func (s *story) nobodyIsDisplaced() {
 			s.terms[c.Metadata.Name] = c.Spec.Term
 		}
 	}
-	for name, term := range s.terms {
-		c := s.W.Ledger.Contract(name)
+	for _, name := range slices.Sorted(maps.Keys(s.terms)) { // in one order: the first fault is the same in each run
+		c, term := s.W.Ledger.Contract(name), s.terms[name]
 		switch {
 		case c == nil || c.Status.Phase == v1alpha1.PhaseFailed || c.Status.Phase == v1alpha1.PhaseReleased:
 			s.t.Fatalf("the booking %s for %v is gone\n%s", name, term, s.books())

@@ -93,7 +93,7 @@ func (x *search) providers(alt int) []string {
 
 func (x *search) try(alt int, replicas []int32, how place.Request) *draft.Failure {
 	m := x.Mark()
-	x.placed, x.spent = nil, match.SpendLimits{}
+	x.placed, x.spent = nil, x.spentOn(x.beside)
 	for i, replica := range replicas {
 		if f := x.one(alt, replica, how, int64(len(replicas)-i-1)); f != nil {
 			x.Rollback(m)
@@ -107,6 +107,16 @@ func (x *search) try(alt int, replicas []int32, how place.Request) *draft.Failur
 	}
 	x.Keep(m)
 	return nil
+}
+
+// spentOn is what bookings of the job take of its own budget.
+func (x *search) spentOn(list []*v1alpha1.Contract) (sum match.SpendLimits) {
+	for _, c := range list {
+		most := x.Accounts.Money.Most(c)
+		sum.Hourly += most
+		sum.Total += most.ForSeconds(x.job.Seconds)
+	}
+	return sum
 }
 
 // one books a replica.

@@ -2,6 +2,7 @@ package booking
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -33,6 +34,9 @@ type Profile struct {
 	// Ends are what is known to end, Holds what is booked.
 	Ends  []End
 	Holds []Hold
+	// Grows is what an autoscaler could add. It counts of a resource only while none of
+	// that is booked: what is booked is kept of what exists.
+	Grows quantity.Vector
 }
 
 // Instants are the starts of what is booked, in order; what should have begun before
@@ -71,6 +75,14 @@ func (p *Profile) At(at v1alpha1.Time) quantity.Vector {
 			free = free.Sub(h.Size)
 		}
 	}
+	if p.Grows != nil {
+		booked := p.Booked(at)
+		for r, n := range p.Grows {
+			if booked.At(r) == 0 {
+				free = free.Set(r, free.At(r)+n)
+			}
+		}
+	}
 	return free
 }
 
@@ -88,27 +100,36 @@ func (p *Profile) looked(from, to v1alpha1.Time) []v1alpha1.Time {
 }
 
 // Least is, resource by resource, the least that is free during [from, to), to zero being
-// no end, and the instant at which the first resource that is asked for is least.
+// no end, and the instant that is the fullest: at which the free share of what is asked is
+// least, by the resource of which it is.
 func (p *Profile) Least(from, to v1alpha1.Time, asked quantity.Vector) (least quantity.Vector, at v1alpha1.Time) {
+	fullest := 0.0
 	for i, t := range p.looked(from, to) {
 		free := p.At(t)
-		if i == 0 {
-			least, at = free, t
-			continue
+		if s := share(free, asked); i == 0 || s < fullest {
+			fullest, at = s, t
 		}
-		for r, n := range asked {
-			if n > 0 {
-				if free.At(r) < least.At(r) {
-					at = t
-				}
-				break
-			}
+		if i == 0 {
+			least = free
+			continue
 		}
 		for r := range max(len(least), len(free)) {
 			least = least.Set(r, min(least.At(r), free.At(r)))
 		}
 	}
 	return least, at
+}
+
+// share is how often what is asked fits into what is free, by the resource of which there
+// is least of it.
+func share(free, asked quantity.Vector) float64 {
+	least := math.Inf(1)
+	for r, n := range asked {
+		if n > 0 {
+			least = min(least, float64(free.At(r))/float64(n))
+		}
+	}
+	return least
 }
 
 // Until is the first instant of [from, to) at which a size does not fit, and whether there

@@ -37,9 +37,15 @@ func (r *Draft) Booked(ch account.Change) {
 // account; its capacity stays held. OnAccount puts it back.
 func (r *Draft) OffAccount(c *v1alpha1.Contract) {
 	r.Booked(r.Accounts.Charge(account.Entry{Contract: c}, account.Entry{}, r.Now))
+	if OnAxis(r).AnyBookings() {
+		SetKey(r, OnAxis(r).aheads().offAccount, c.Metadata.Name, true)
+	}
 }
 
 // OnAccount puts a contract that OffAccount took back on its tenant's account.
 func (r *Draft) OnAccount(c *v1alpha1.Contract) {
 	r.Booked(r.Accounts.Charge(account.Entry{}, account.Entry{Contract: c}, r.Now))
+	if r.ahead != nil && r.ahead.offAccount[c.Metadata.Name] {
+		Delete(r, r.ahead.offAccount, c.Metadata.Name)
+	}
 }

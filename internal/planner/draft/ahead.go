@@ -19,6 +19,8 @@ import (
 type ahead struct {
 	booked  map[*inventory.Offer]int
 	changed map[*inventory.Offer]map[string]int
+	// offAccount are the contracts that are about to be replaced (Draft.OffAccount).
+	offAccount map[string]bool
 }
 
 // Axis is a round's contracts on the time axis: what is booked, and what comes free when. It
@@ -41,7 +43,7 @@ func (r Axis) aheads() *ahead {
 	if r.ahead != nil {
 		return r.ahead
 	}
-	a := &ahead{booked: map[*inventory.Offer]int{}, changed: map[*inventory.Offer]map[string]int{}}
+	a := &ahead{booked: map[*inventory.Offer]int{}, changed: map[*inventory.Offer]map[string]int{}, offAccount: map[string]bool{}}
 	for _, c := range r.W.Ledger.Bookings() {
 		a.count(r.OfferOf(c), nil, c)
 	}
@@ -124,7 +126,9 @@ func (r Axis) HasBookings(o *inventory.Offer) bool {
 func (r Axis) AnyBookings() bool { return r.W.Ledger.Booked()+r.bookings > 0 }
 
 // Profile is what of an offer is free over time, what an autoscaler could add left out.
-// Contracts named in except count as not there. (An offer without bookings has nothing
+// Contracts named in except count as not there. Others count at their size: what one was
+// made smaller by leaves, as what is being released does, though nobody is sold it before
+// that is reported (Footprint). (An offer without bookings has nothing
 // but what is free now, and what ends.)
 func (r Axis) Profile(o *inventory.Offer, except map[string]bool) *booking.Profile {
 	p := &booking.Profile{Now: r.Now, Free: o.Free().Clone().Sub(o.Growth)}
@@ -138,9 +142,13 @@ func (r Axis) Profile(o *inventory.Offer, except map[string]bool) *booking.Profi
 		case !c.Status.Phase.Held():
 		case except[name]:
 			p.Free = p.Free.Add(r.Relief(o, c))
+		case r.lent[name]: // free already
 		default:
-			if at := r.freeAt(c); !at.IsZero() && !r.lent[name] {
-				p.Ends = append(p.Ends, booking.End{At: at, Size: r.Relief(o, c)})
+			if more := r.Relief(o, c).Sub(size).Max(nil); !more.Within(nil) {
+				p.Ends = append(p.Ends, booking.End{At: r.Now, Size: more})
+			}
+			if at := r.freeAt(c); !at.IsZero() {
+				p.Ends = append(p.Ends, booking.End{At: at, Size: size})
 			}
 		}
 	}
@@ -161,8 +169,8 @@ func (r Axis) Ahead(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {
 }
 
 // freeAt is when a held contract's capacity comes free for others, zero where that is not
-// known:
-// what is being released counts as leaving now.
+// known: what is being released counts as leaving now, what is past its end and was not
+// released then as staying.
 func (r Axis) freeAt(c *v1alpha1.Contract) v1alpha1.Time {
 	end := c.Spec.Term.End
 	switch {
@@ -171,8 +179,8 @@ func (r Axis) freeAt(c *v1alpha1.Contract) v1alpha1.Time {
 	case c.Status.Displaced != nil && c.Status.Displaced.By == "": // else who it gives way to has it then
 		end = lifecycle.Earlier(end, c.Status.Displaced.Leaves)
 	}
-	if !end.IsZero() && end.Before(r.Now.Time) {
-		return r.Now
+	if !end.After(r.Now.Time) {
+		return v1alpha1.Time{}
 	}
 	return end
 }
@@ -238,16 +246,18 @@ func (r Axis) BookedCost(tenant string, from, to v1alpha1.Time) (sum quantity.Mi
 	return sum
 }
 
-// chargedOf are a tenant's charged contracts, as the round has them now.
+// chargedOf are a tenant's charged contracts that are on its account, as the round has
+// them now.
 func (r Axis) chargedOf(tenant string) []*v1alpha1.Contract {
 	var out []*v1alpha1.Contract
+	off := r.aheads().offAccount
 	for _, c := range r.Charged.Of(tenant) {
-		if _, changed := r.Current[c.Metadata.Name]; !changed {
+		if _, changed := r.Current[c.Metadata.Name]; !changed && !off[c.Metadata.Name] {
 			out = append(out, c)
 		}
 	}
-	for _, c := range r.Current {
-		if c != nil && c.Metadata.Namespace == tenant && c.Status.Phase.Charged() {
+	for name, c := range r.Current {
+		if c != nil && c.Metadata.Namespace == tenant && c.Status.Phase.Charged() && !off[name] {
 			out = append(out, c)
 		}
 	}
@@ -274,6 +284,23 @@ func (r Axis) LimitsAhead(t *account.Tenant, from, to v1alpha1.Time) account.Lim
 	l := r.Accounts.LimitsAhead(t, from, to, charged, booked)
 	r.narrowBy(&l, booked, charged, from, to, true)
 	return l
+}
+
+// MayLast reports whether its tenant's quota and hourly budget allow a contract to last until
+// an end (zero: none) with a size at a price, beside what the tenant has booked after the end
+// that the contract has now: those bookings come first.
+func (r Axis) MayLast(c *v1alpha1.Contract, end v1alpha1.Time, size *account.Size, cards *account.Cards, peak quantity.Micro) bool {
+	was, t := c.Spec.Term.End, r.Accounts.Of(c.Metadata.Namespace)
+	booked := r.BookingsOf(t.Name)
+	if was.IsZero() || !end.IsZero() && !end.After(was.Time) || len(booked) == 0 {
+		return true
+	}
+	m := r.Mark()
+	defer r.Rollback(m)
+	r.OffAccount(c)
+	l := r.Accounts.LimitsAhead(t, was, was, nil, nil)
+	r.narrowBy(&l, booked, r.chargedOf(t.Name), was, end, false)
+	return l.Breaks(size, cards, peak) == ""
 }
 
 // narrowBy narrows limits at the starts of a tenant's bookings in [from, to), and, where
@@ -304,7 +331,7 @@ func (r Axis) narrowBy(l *account.Limits, booked, charged []*v1alpha1.Contract, 
 func (r Axis) CancelBooking(j *Job, c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) {
 	charged := ledger.CancelCosts(&r.Fleet.Bookings, c, code, r.Now)
 	if charged {
-		text += "; its term is charged (bookings.freeUntil " + r.Fleet.Bookings.FreeUntil.String() + ")"
+		text += chargedText(&r.Fleet.Bookings)
 	}
 	next, err := r.Books.Cancel(c, target, ledger.Reason{Code: code, Message: text}, charged, r.Now)
 	if err != nil {
@@ -315,4 +342,9 @@ func (r Axis) CancelBooking(j *Job, c *v1alpha1.Contract, target v1alpha1.Phase,
 	j.Booked = slices.DeleteFunc(slices.Clone(j.Booked), func(x *v1alpha1.Contract) bool { return x == c })
 	j.Dec.Contracts = append(j.Dec.Contracts, r.Line(next, Release))
 	j.Why, j.WhyCode = text, code
+}
+
+// chargedText is why cancelling a booking costs its term.
+func chargedText(b *v1alpha1.Bookings) string {
+	return "; its term is charged (bookings.freeUntil " + b.FreeUntil.String() + ")"
 }

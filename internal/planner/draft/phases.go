@@ -91,9 +91,16 @@ func (r *Draft) seenGone(c *v1alpha1.Contract) bool {
 // Release starts a contract's way to an end and returns its current version.
 func (r *Draft) Release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) *v1alpha1.Contract {
 	v := r.viewOf(c)
+	charged := c.Status.Phase.Charged() && ledger.CancelCosts(&r.Fleet.Bookings, c, code, r.Now)
+	if charged { // it was booked, and its term has not begun
+		text += chargedText(&r.Fleet.Bookings)
+	}
 	next, err := lifecycle.Release(r.Books, c, target, ledger.Reason{Code: code, Message: text}, &v)
 	if err != nil {
 		return c
+	}
+	if charged {
+		next = r.Books.ChargeTerm(next)
 	}
 	if code == lifecycle.CodeChanged {
 		r.NoteReplaced(c)

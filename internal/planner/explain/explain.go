@@ -78,7 +78,7 @@ func (r *Explainer) CaptureAhead(j *draft.Job, s *match.Class, l *place.Limits, 
 		if line.Fits = line.Requirement == ""; line.Fits {
 			line.Score, line.Scores = match.Round4(c.Score), s.Request.Weights.Record(&c)
 			if look == nil {
-				line.Scaled = r.Scaled(o, c.Size, nil)
+				line.Scaled = r.Inventory.Scaled(o, c.Size, nil)
 			}
 			if len(line.Scaled) > 0 {
 				line.Detail = "its autoscaler would add " + AmountsText(line.Scaled)

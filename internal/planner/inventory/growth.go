@@ -56,3 +56,13 @@ func (o *Offer) Unbuilt(size, had quantity.Vector) quantity.Vector {
 	}
 	return out
 }
+
+// Scaled is what of a size an offer has yet to add, without what a contract that goes has
+// of it; nil for nothing.
+func (in *Inventory) Scaled(o *Offer, size, had quantity.Vector) v1alpha1.Resources {
+	more := o.Unbuilt(size, had)
+	if more == nil {
+		return nil
+	}
+	return in.facts.Names.Resources(more)
+}

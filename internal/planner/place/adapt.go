@@ -87,19 +87,21 @@ func (r inPlace) suits(w *match.Request) bool {
 // isSize reports whether the contract is just what an alternative would take of its
 // offer, at a price that the intent still affords.
 func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
-	j, c, o := r.job, r.contract, r.offer
-	w := r.requestOf(j, r.how, alt)
-	if !r.suits(w) {
-		return false
-	}
-	size := w.Size(o)
-	if !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) {
-		return false
+	size, q, is := r.same(alt)
+	return is && r.mayStay(size, q)
+}
+
+// same is isSize but for how long the contract may stay, with its size and price.
+func (r inPlace) same(alt v1alpha1.ResourceRequest) (size quantity.Vector, q match.Quote, is bool) {
+	c, o := r.contract, r.offer
+	w := r.requestOf(r.job, r.how, alt)
+	if size = w.Size(o); !r.suits(w) || !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) {
+		return nil, q, false
 	}
 	w.Spending = r.how.spending
-	q := match.Quote{Class: c.Spec.Price.Class, Peak: r.Peak(c)}
+	q = match.Quote{Class: c.Spec.Price.Class, Peak: r.Accounts.Money.Most(c)}
 	q.Transfer, _ = r.Match.Transfer(w, o)
-	return w.Affordable(q, size, 0) == "" && r.mayStay(size, q)
+	return size, q, w.Affordable(q, size, 0) == ""
 }
 
 // rewrite writes the intent's change into the contract where capacity and price
@@ -150,6 +152,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	m := r.Mark()
 	r.OffAccount(c)
 	l := r.LimitsOf(j.Tenant, r.how, j.Seconds)
+	axis(r.Placer).Narrow(&l.Limits, r.Now, j.End)
 	broken := l.Rejects(&cand)
 	r.Rollback(m)
 	if r.BarsOf(j).Breaks(o.Provider) == match.ReqRemoteNamespace {
@@ -158,7 +161,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	if broken != "" && grows {
 		return false
 	}
-	figures, scaled := r.figures(), r.Scaled(o, size, r.Footprint(o, c.Metadata.Name, c))
+	figures, scaled := r.figures(), r.Inventory.Scaled(o, size, r.Footprint(o, c.Metadata.Name, c))
 	next := r.Books.Settle(c, r.Now)
 	writer := contractWriter{r.Placer, j, r.how}
 	writer.inscribe(&next.Spec)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -39,7 +40,7 @@ func (u *untilBooked) Breaks(c *match.Candidate) bool {
 	if short && strings.HasPrefix(c.Fails, match.ReqCapacity) { // others would give way
 		lack := c.Size.Clone().Sub(c.Offer.Free()).Max(nil)
 		p := axis(u.writer.Placer).Profile(c.Offer, nil)
-		p.Free = p.Free.Add(lack).Add(c.Offer.Growth)
+		p.Free, p.Grows = p.Free.Add(lack), c.Offer.Growth
 		at, short = p.Until(u.writer.Now, u.writer.endOf(c.Quote), c.Size)
 	}
 	return short && (!yields(u.writer.job) || !at.After(u.writer.Now.Time))
@@ -49,9 +50,7 @@ func (u *untilBooked) Breaks(c *match.Candidate) bool {
 // whether that is before it ends.
 func (u *untilBooked) short(o *inventory.Offer, size quantity.Vector, q match.Quote, except map[string]bool) (at v1alpha1.Time, short bool) {
 	p := axis(u.writer.Placer).Profile(o, except)
-	if except == nil && o.Growth != nil {
-		p.Free = p.Free.Add(o.Growth)
-	}
+	p.Grows = o.Growth
 	return p.Until(u.writer.Now, u.writer.endOf(q), size)
 }
 
@@ -99,17 +98,38 @@ func (r contractWriter) termOf(o *inventory.Offer, size quantity.Vector, q match
 }
 
 // mayStay reports whether a contract may have a size of its offer until its intent now
-// ends, as far as others have not booked it.
+// ends, as far as others have not booked it, and beside what its tenant has booked.
 func (r inPlace) mayStay(size quantity.Vector, q match.Quote) bool {
 	u := untilBookedFor(r.Placer, r.job, r.how)
-	if u == nil || !axis(r.Placer).HasBookings(r.offer) {
+	if u == nil {
 		return true
 	}
-	at, short := u.short(r.offer, size, q, r.self())
-	return !short || yields(r.job) && at.After(r.Now.Time)
+	if at, short := u.short(r.offer, size, q, r.self()); short && axis(r.Placer).HasBookings(r.offer) && !(yields(r.job) && at.After(r.Now.Time)) {
+		return false
+	}
+	end, _ := u.writer.termOf(r.offer, size, q, r.self())
+	n, cards := sizeOn(r.offer, size), account.Cards{GPU: r.offer.Flavor.Spec.GPU, Kind: r.offer.CardKind}
+	return axis(r.Placer).MayLast(r.contract, end, &n, &cards, q.Peak)
 }
 
 func (r inPlace) self() map[string]bool { return map[string]bool{r.contract.Metadata.Name: true} }
+
+// Rewritten is a booking with its intent's change, nil where that alters what is booked:
+// its size, its place, or its price class. What it costs stays as it was booked.
+func Rewritten(r *Placer, j *draft.Job, c *v1alpha1.Contract) *v1alpha1.Contract {
+	here := inPlace{r, j, r.For(j, Request{}, 1), c, r.OfferOf(c)}
+	if o := here.offer; o == nil || c.Spec.Consumer != j.Consumer || !c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) || !r.obeys(j, here.how, c, o) || r.BarsOf(j).Breaks(c.Spec.Provider) != "" {
+		return nil
+	}
+	for _, alt := range j.Alternatives() {
+		if _, _, is := here.same(alt); is {
+			next := *c
+			contractWriter{r, j, here.how}.inscribe(&next.Spec)
+			return &next
+		}
+	}
+	return nil
+}
 
 // LimitsAhead are the limits of one more booking of a request's replicas for [from, to),
 // with the rules on where it may be beside what is placed; others follow and those before

@@ -176,7 +176,7 @@ func (r contractWriter) decision(s *match.Class, c *match.Candidate, next []*mat
 		d.Rejected = nil
 	}
 	d.Transfer = r.Match.TransferEstimate(s.Request, c.Offer)
-	d.Scaled = r.Scaled(c.Offer, c.Size, nil)
+	d.Scaled = r.Inventory.Scaled(c.Offer, c.Size, nil)
 	if x := s.MostExpensiveBut(c); x != nil {
 		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.Offer.Ref, Hourly: x.Quote.Now.Decimal()}
 	}

@@ -19,7 +19,6 @@
 //	warm.go          warm slices that are taken over
 //	seat.go          what may still be moved within its batch
 //	contract.go      how contracts are written
-//	growth.go        what of a contract an autoscaler has yet to add
 //	booked.go        what others have booked
 //	failure.go       why nothing fits
 //

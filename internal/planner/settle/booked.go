@@ -16,24 +16,19 @@ const cutText = "its capacity is booked by others from now on (preemption.yields
 // one as any other from now on: its term has begun, or should have and nothing is booked.
 func (r *Settler) books(j *draft.Job) bool {
 	s := &j.In.Spec.Schedule
-	if !j.Started.IsZero() { // what is not Reserved yet follows, as it was booked
-		for _, c := range slices.Clone(j.Booked) {
-			if c.Spec.Intent.Digest != j.In.Digest {
-				draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed after its term began")
-			}
-		}
-		if len(j.Booked) == 0 {
-			return true
-		}
-	}
+	end := v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))
+	r.dropChanged(j, s.NotBefore, end)
 	ahead.Begin(&r.Placer, j)
+	r.dropChanged(j, s.NotBefore, end) // of what has just begun
+	if len(j.Booked) == 0 && !j.Started.IsZero() {
+		return true
+	}
 	if r.HasBegun(j) {
 		ahead.GiveUp(&r.Placer, j)
 	}
 	if len(j.Booked) == 0 && (len(j.Live) > 0 || r.HasBegun(j)) {
 		return true
 	}
-	end := v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))
 	if !end.After(r.Now.Time) {
 		return r.expire(j, "its term ended "+draft.Stamp(end))
 	}
@@ -66,6 +61,19 @@ func (r *Settler) books(j *draft.Job) bool {
 	r.Due(s.NotBefore)
 	draft.Set(&r.Draft, &r.Bookers, append(draft.Own(&r.Draft, r.Bookers), j))
 	return false
+}
+
+// dropChanged cancels what an intent whose term has begun has still booked, by what it
+// asked for before: what is not Reserved yet follows as it was booked, or not at all.
+func (r *Settler) dropChanged(j *draft.Job, from, to v1alpha1.Time) {
+	if j.Started.IsZero() {
+		return
+	}
+	for _, c := range slices.Clone(j.Booked) {
+		if c = ahead.Rewrite(&r.Placer, j, c, from, to); c.Spec.Intent.Digest != j.In.Digest {
+			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed after its term began")
+		}
+	}
 }
 
 // HasBegun reports whether the term that a job books has begun.
@@ -109,15 +117,27 @@ func (r *Settler) beginHeld(j *draft.Job) {
 	ahead.GiveUp(&r.Placer, j)
 }
 
-// cut ends a contract at the instant from which others have booked its capacity, and
-// reports whether it did. Its replica is placed again as any other that was lost.
+// cut decides what becomes of a contract that is past its end because it yields, or that
+// could not be changed before its end came: where its capacity is booked by others from now
+// on it ends, and its replica is placed again as any other that was lost; so it does where
+// others have booked it later and its intent's change cannot give it an end before. What
+// nobody has booked any more stays, as long as it may now. cut reports whether the contract
+// yields, or has ended.
 func (r *Settler) cut(j *draft.Job, c *v1alpha1.Contract) bool {
+	axis, o := draft.OnAxis(&r.Draft), r.OfferOf(c)
 	changed := c.Spec.Intent.Digest != j.In.Digest
-	if o := r.OfferOf(c); !c.Spec.Term.Yields && !(changed && o != nil && r.By(draft.RulesBookings) && draft.OnAxis(&r.Draft).HasBookings(o)) {
+	if !c.Spec.Term.Yields && !(changed && o != nil && r.By(draft.RulesBookings) && axis.HasBookings(o)) {
 		return false
 	}
-	r.Drop(j, c, v1alpha1.PhaseExpired, lifecycle.CodeBooked, cutText)
-	return true
+	gone := o == nil
+	if !gone && axis.HasBookings(o) {
+		at, short := axis.Profile(o, map[string]bool{c.Metadata.Name: true}).Until(r.Now, v1alpha1.Time{}, axis.Ahead(o, c))
+		gone = short && (changed || !at.After(r.Now.Time))
+	}
+	if gone {
+		r.Drop(j, c, v1alpha1.PhaseExpired, lifecycle.CodeBooked, cutText)
+	}
+	return gone || c.Spec.Term.Yields
 }
 
 // promisesNothing is what is to be known of an intent that may not start yet and has not
