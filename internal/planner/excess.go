@@ -73,7 +73,7 @@ func (r *round) settleExcess() {
 			continue
 		}
 		if now := r.Current[name]; now != nil && r.StatusOnly[name] {
-			r.Put(now, c) // undo what was decided on the first look
+			r.Put(now, c) // as it was before the first look: what others took since stays
 		}
 		r.seeAgain(c)
 	}

@@ -150,15 +150,7 @@ func (x *search) one(alt int, replica int32, how place.Request, others int64) *d
 	if len(fits) == 0 {
 		return x.failure(s, near, rejected)
 	}
-	slices.SortFunc(fits, func(a, b *match.Candidate) int {
-		switch {
-		case match.Before(a, b, x.cheap):
-			return -1
-		case match.Before(b, a, x.cheap):
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(fits, func(a, b *match.Candidate) int { return match.Compare(a, b, x.cheap) })
 	x.book(s, fits[0], fits[1:min(len(fits), 1+match.MaxNext)], replica, how, rejected)
 	return nil
 }

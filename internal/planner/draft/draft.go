@@ -153,7 +153,10 @@ func (r *Draft) Change(before, after *v1alpha1.Contract) {
 	delete(r.StatusOnly, after.Metadata.Name)
 }
 
-// RollbackButDue takes back everything since a mark but when the next round is due.
+// RollbackButDue takes back everything since a mark but when the next round is due: what
+// a failed try, or a look, found to change at an instant (a window that opens, a notice that
+// ends) changes then, whether or not anything was placed. A due time too many costs a round
+// in which nothing happens; one too few leaves an intent waiting for no reason.
 func (r *Draft) RollbackButDue(m Mark) {
 	due := r.Plan.Due
 	r.Rollback(m)

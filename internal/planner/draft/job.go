@@ -354,6 +354,9 @@ func (f *Failure) CountedIn(from int) Span {
 	return Span{end - f.Counts, end}
 }
 
+// FromCounts is the text without what was put in front of its counts.
+func (f *Failure) FromCounts() string { return f.Text[f.CountedIn(0).From:] }
+
 // Begin makes the tasks of a job that has its turn.
 func (j *Job) Begin() {
 	if len(j.Tasks) == 0 {

@@ -151,8 +151,11 @@ func (k *ranking) sink(cands []Candidate, open []int32) {
 // price, then the reference; for thrift the price goes first. One that is not
 // known is the highest. Offers that would have to grow come last,
 // and after them those with accelerators that are not asked for.
-func Before(a, b *Candidate, thrifty bool) bool {
-	return cmp.Or(compareCandidates(a, b, thrifty), inventory.Compare(a.Offer, b.Offer)) < 0
+func Before(a, b *Candidate, thrifty bool) bool { return Compare(a, b, thrifty) < 0 }
+
+// Compare is the order of Before as a number; 0 is one candidate.
+func Compare(a, b *Candidate, thrifty bool) int {
+	return cmp.Or(compareCandidates(a, b, thrifty), inventory.Compare(a.Offer, b.Offer))
 }
 
 // compareCandidates is the order of Before without the reference.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
@@ -47,21 +48,6 @@ func (r *Placer) adapt(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 		}
 	}
 	return first
-}
-
-// Exchange places a replica again and releases its old contract.
-func (r *Placer) Exchange(j *draft.Job, q Request, t draft.Task, from, to int, code, text string) *draft.Failure {
-	if f := r.attempts(j, q, []draft.Task{t}, t.Old, from, to); f != nil {
-		return f
-	}
-	r.OnAccount(t.Old) // attempt took it off; its release does so for good
-	r.NoteReplaced(t.Old)
-	after := r.Release(t.Old, endOfCode(code), code, text)
-	r.EditJob(j)
-	r.Replace(j, t.Old, after)
-	j.Releasing++
-	j.Why, j.WhyCode = text, code
-	return nil
 }
 
 // inPlace is a contract that changes with its intent and stays on its offer.
@@ -220,4 +206,53 @@ func DrainedTo(c *v1alpha1.Contract) v1alpha1.Phase {
 		return v1alpha1.PhasePreempted
 	}
 	return v1alpha1.PhaseFailed
+}
+
+// Rewritten is a booking with its intent's change, nil where that alters what is booked:
+// its size, its place, or its price class. What it costs stays as it was booked.
+func Rewritten(r *Placer, j *draft.Job, c *v1alpha1.Contract) *v1alpha1.Contract {
+	here := inPlace{r, j, r.For(j, Request{}, 1), c, r.OfferOf(c)}
+	if o := here.offer; o == nil || c.Spec.Consumer != j.Consumer || !c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) || !r.obeys(j, here.how, c, o) || r.BarsOf(j).Breaks(c.Spec.Provider) != "" {
+		return nil
+	}
+	for _, alt := range j.Alternatives() {
+		if _, _, is := here.same(alt); is {
+			next := *c
+			contractWriter{r, j, here.how}.inscribe(&next.Spec)
+			return &next
+		}
+	}
+	return nil
+}
+
+// mayStay reports whether a contract may have a size of its offer until its intent now
+// ends, as far as others have not booked it, and beside what its tenant has booked.
+func (r inPlace) mayStay(size quantity.Vector, q match.Quote) bool {
+	u := untilBookedFor(r.Placer, r.job, r.how)
+	if u == nil {
+		return true
+	}
+	if at, short := u.short(r.offer, size, q, r.self()); short && axis(r.Placer).HasBookings(r.offer) && !(yields(r.job) && at.After(r.Now.Time)) {
+		return false
+	}
+	end, _ := u.writer.termOf(r.offer, size, q, r.self())
+	n, cards := sizeOn(r.offer, size), account.Cards{GPU: r.offer.Flavor.Spec.GPU, Kind: r.offer.CardKind}
+	return axis(r.Placer).MayLast(r.contract, end, &n, &cards, q.Peak)
+}
+
+func (r inPlace) self() map[string]bool { return map[string]bool{r.contract.Metadata.Name: true} }
+
+// obeys reports whether a contract may stay where it is under what its intent
+// now asks for. A domain that it does not name itself moves nothing that exists.
+func (r *Placer) obeys(j *draft.Job, q Request, c *v1alpha1.Contract, o *inventory.Offer) bool {
+	p := &j.In.Spec.Placement
+	how := Request{in: q.in}
+	if p.Within == nil && q.in.how == keepsHome {
+		how = how.anywhere()
+	}
+	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 && how.in.how == keepsNone {
+		return true
+	}
+	x := r.rulesFor(j, how, r.ClassFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
+	return x.Breaks(o) == ""
 }

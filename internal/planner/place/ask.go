@@ -84,28 +84,3 @@ func (l *Limits) Best(s *match.Class, thrifty bool) (best *match.Candidate, next
 func (r *Placer) Resources(w *match.Request, o *inventory.Offer, size quantity.Vector, without *v1alpha1.Contract) float64 {
 	return r.Match.Resources(w, o, size, r.Footprint(o, without.Metadata.Name, without), inventory.CardsOf(without))
 }
-
-// transferOf is what a charged contract's data is estimated to cost an hour.
-func (r *Placer) transferOf(c *v1alpha1.Contract) quantity.Micro {
-	if c.Decision.Transfer == nil || !c.Status.Phase.Charged() {
-		return 0
-	}
-	return r.InFleet(c.Decision.Transfer.Hourly, c.Decision.Transfer.Currency)
-}
-
-// classMemo is what was found out of a request class.
-type classMemo struct {
-	// failed remembers why nothing fitted.
-	failed failedClass
-	// spreads are the domains of the candidates, by key of placement.spread.
-	spreads map[string][]string
-}
-
-func memoOf(s *match.Class) *classMemo {
-	m, known := s.Memo.(*classMemo)
-	if !known {
-		m = &classMemo{}
-		s.Memo = m
-	}
-	return m
-}

@@ -54,6 +54,9 @@ func (x *attempt) run() *draft.Failure {
 		}
 	}
 	x.book()
+	if x.old != nil && !x.how.nextToOld {
+		x.OnAccount(x.old) // its release takes it off for good
+	}
 	x.Keep(m)
 	return nil
 }
@@ -141,4 +144,56 @@ func (x *attempt) book() {
 	if j.Started.IsZero() {
 		j.Started = x.Now
 	}
+}
+
+// attemptIn tries one alternative where a request allows it, by score and then by price.
+func attemptIn(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, alt int) (first *draft.Failure) {
+	for _, thrifty := range [...]bool{false, true} {
+		if thrifty && !q.spending.Money.Limited {
+			continue
+		}
+		x := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, old: old, thrifty: thrifty}
+		f := x.run()
+		if f != nil && old == nil {
+			f = r.seatAll(j, q, alt, tasks, thrifty, f)
+		}
+		if f == nil {
+			return nil
+		}
+		if first == nil {
+			first = f
+		}
+	}
+	return first
+}
+
+// seatAll tries an attempt that failed again, with places at which all of a
+// gang's replicas should fit; those by the best offers first. It returns the
+// failure when there are none.
+func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, thrifty bool, failed *draft.Failure) *draft.Failure {
+	if len(tasks) < 2 || len(j.In.Spec.Placement.Spread) < 2 || failed.Done == 0 {
+		return failed
+	}
+	x := r.seatingOf(j, q, alt, tasks, thrifty)
+	for range seatings {
+		seats := x.find(len(tasks))
+		if seats == nil {
+			break
+		}
+		try := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, thrifty: thrifty, seats: seats}
+		f := try.run()
+		if f == nil {
+			r.EditJob(j)
+			j.Seated = true
+			return nil
+		}
+		// Offers of a pool have room together, and a quota may bind: no more go
+		// next to those that were placed.
+		counts := make([]int, len(x.cells))
+		for _, k := range x.at[:f.Done+1] {
+			counts[k]++
+		}
+		x.failed = append(x.failed, counts)
+	}
+	return failed
 }

@@ -77,12 +77,12 @@ func (b *bars) Detail(provider, req string) string {
 
 // brokenText is why the first offer that only a bar keeps out is kept out; "" for
 // what is no bar.
-func (b *bars) brokenText(s *match.Class, l *Limits, req string) string {
+func (b *bars) brokenText(s *match.Class, rejects func(*match.Candidate) string, req string) string {
 	if b == nil || req != match.ReqRemoteNamespace && req != match.ReqSecret {
 		return ""
 	}
 	for i := range s.Candidates {
-		if c := &s.Candidates[i]; c.Fails == "" && l.Rejects(c) == req {
+		if c := &s.Candidates[i]; c.Fails == "" && rejects(c) == req {
 			return req + ": " + b.Detail(c.Offer.Provider, req)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
@@ -65,12 +64,12 @@ func (u *untilBooked) detail(c *match.Candidate) string {
 
 // brokenText is until when the first offer that only bookings keep from a request may be
 // had; "" for what is no booking.
-func (u *untilBooked) brokenText(s *match.Class, l *Limits, req string) string {
+func (u *untilBooked) brokenText(s *match.Class, rejects func(*match.Candidate) string, req string) string {
 	if u == nil || req != match.ReqBooked {
 		return ""
 	}
 	for i := range s.Candidates {
-		if c := &s.Candidates[i]; c.Fails == "" && l.Rejects(c) == req {
+		if c := &s.Candidates[i]; c.Fails == "" && rejects(c) == req {
 			return u.detail(c)
 		}
 	}
@@ -81,65 +80,3 @@ func (u *untilBooked) brokenText(s *match.Class, l *Limits, req string) string {
 func BookedDetail(r *Placer, j *draft.Job, c *match.Candidate) string {
 	return untilBookedFor(r, j, Request{}).detail(c)
 }
-
-// yields reports whether an intent gives capacity back that others have booked.
-func yields(j *draft.Job) bool { p := j.In.Spec.Preemption; return p != nil && p.Yields == "booked" }
-
-// termOf is when a contract ends that has a size of an offer from now on, and whether that
-// is because others have booked it; except are contracts that it takes the place of.
-func (r contractWriter) termOf(o *inventory.Offer, size quantity.Vector, q match.Quote, except map[string]bool) (end v1alpha1.Time, cut bool) {
-	end = r.endOf(q)
-	if u := untilBookedFor(r.Placer, r.job, r.how); u != nil && yields(r.job) && axis(r.Placer).HasBookings(o) {
-		if at, short := u.short(o, size, q, except); short {
-			return at, true
-		}
-	}
-	return end, false
-}
-
-// mayStay reports whether a contract may have a size of its offer until its intent now
-// ends, as far as others have not booked it, and beside what its tenant has booked.
-func (r inPlace) mayStay(size quantity.Vector, q match.Quote) bool {
-	u := untilBookedFor(r.Placer, r.job, r.how)
-	if u == nil {
-		return true
-	}
-	if at, short := u.short(r.offer, size, q, r.self()); short && axis(r.Placer).HasBookings(r.offer) && !(yields(r.job) && at.After(r.Now.Time)) {
-		return false
-	}
-	end, _ := u.writer.termOf(r.offer, size, q, r.self())
-	n, cards := sizeOn(r.offer, size), account.Cards{GPU: r.offer.Flavor.Spec.GPU, Kind: r.offer.CardKind}
-	return axis(r.Placer).MayLast(r.contract, end, &n, &cards, q.Peak)
-}
-
-func (r inPlace) self() map[string]bool { return map[string]bool{r.contract.Metadata.Name: true} }
-
-// Rewritten is a booking with its intent's change, nil where that alters what is booked:
-// its size, its place, or its price class. What it costs stays as it was booked.
-func Rewritten(r *Placer, j *draft.Job, c *v1alpha1.Contract) *v1alpha1.Contract {
-	here := inPlace{r, j, r.For(j, Request{}, 1), c, r.OfferOf(c)}
-	if o := here.offer; o == nil || c.Spec.Consumer != j.Consumer || !c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) || !r.obeys(j, here.how, c, o) || r.BarsOf(j).Breaks(c.Spec.Provider) != "" {
-		return nil
-	}
-	for _, alt := range j.Alternatives() {
-		if _, _, is := here.same(alt); is {
-			next := *c
-			contractWriter{r, j, here.how}.inscribe(&next.Spec)
-			return &next
-		}
-	}
-	return nil
-}
-
-// LimitsAhead are the limits of one more booking of a request's replicas for [from, to),
-// with the rules on where it may be beside what is placed; others follow and those before
-// it spent so much.
-func LimitsAhead(r *Placer, j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64, replica int32, placed []*v1alpha1.Contract, from, to v1alpha1.Time) *Limits {
-	l := r.LimitsFor(j, q, s, spent, others)
-	l.Limits, l.booked = axis(r).LimitsAhead(j.Tenant, from, to), nil
-	l.Rules = r.rulesFor(j, q, s, replica, placed)
-	return l
-}
-
-// On is the request on one provider alone.
-func (q Request) On(provider string) Request { q.provider = provider; return q }

@@ -49,23 +49,6 @@ func (r *Placer) NewContract(j *draft.Job, q Request, s *match.Class, c *match.C
 	return out
 }
 
-// endOf is when a contract that begins now ends: with the intent's term or
-// window, and else when its part of the intent's total is spent.
-func (r contractWriter) endOf(q match.Quote) v1alpha1.Time {
-	j := r.job
-	if !j.End.IsZero() || q.Most() <= 0 {
-		return j.End
-	}
-	spending := r.spending(j, r.how)
-	if spending.Money.Total >= quantity.Unlimited {
-		return j.End
-	}
-	part := spending.Money.Total / quantity.Micro(spending.Replicas)
-	seconds := quantity.Wide{}.AddProduct(int64(part), 3600, 1).Quo(uint64(q.Most()))
-	const century = 100 * 365 * 24 * 3600
-	return v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(min(seconds, century)))}
-}
-
 // OrdinalKey is the key of a replica's next ordinal.
 func OrdinalKey(replica, part int32) string {
 	if replica == 0 && part == 0 {
@@ -125,11 +108,6 @@ func (r contractWriter) inscribe(s *v1alpha1.ContractSpec) {
 	}
 }
 
-// reserves reports whether nothing is ever delivered of an intent's contracts.
-func reserves(in *v1alpha1.IntentSpec) bool {
-	return in.Stage == v1alpha1.StageReserve || !lifecycle.Sliced(in.FlavorType)
-}
-
 // fix writes size and price into a contract, every key of the slice explicit:
 // Liqo fills in its own default for one that is missing. A key that it had
 // stays, with nothing.
@@ -187,4 +165,29 @@ func (r contractWriter) decision(s *match.Class, c *match.Candidate, next []*mat
 		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.Offer.Ref, Score: match.Round4(n.Score), Hourly: n.Quote.Current().Decimal()})
 	}
 	return d
+}
+
+// termOf is when a contract ends that has a size of an offer from now on, and whether that
+// is because others have booked it; except are contracts that it takes the place of.
+func (r contractWriter) termOf(o *inventory.Offer, size quantity.Vector, q match.Quote, except map[string]bool) (end v1alpha1.Time, cut bool) {
+	end = r.endOf(q)
+	if u := untilBookedFor(r.Placer, r.job, r.how); u != nil && yields(r.job) && axis(r.Placer).HasBookings(o) {
+		if at, short := u.short(o, size, q, except); short {
+			return at, true
+		}
+	}
+	return end, false
+}
+
+// PlacedLine is a new contract as the plan shows it.
+func (r *Placer) PlacedLine(c *v1alpha1.Contract, s *match.Class, at *match.Candidate) draft.ContractLine {
+	line := r.Line(c, draft.Place)
+	if now := r.Books.HourlyAt(c.Spec.Price, r.Now); now.Cmp(line.Hourly) != 0 {
+		line.HourlyNow = &now
+	}
+	line.Unpriced = r.Match.Unpriced(at.Offer, at.Quote.Class, at.Size)
+	if asked := s.Request.Asked(at.Offer); !asked.Equal(at.Size) {
+		line.Asked = inventory.Slice(r.Names, asked, at.Offer.Flavor)
+	}
+	return line
 }

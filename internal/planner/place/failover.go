@@ -77,18 +77,6 @@ func (r *Placer) runnersUp(c *v1alpha1.Contract) []*inventory.Offer {
 	return out
 }
 
-// endOfCode is the end of a contract that is given up for a reason: Failed
-// where its provider let it down, Preempted where it had to give way.
-func endOfCode(code string) v1alpha1.Phase {
-	switch code {
-	case lifecycle.CodeProviderLost, lifecycle.CodeSliceDenied, lifecycle.CodeShrunk, lifecycle.CodeRefused, lifecycle.CodeSLA:
-		return v1alpha1.PhaseFailed
-	case string(v1alpha1.Preempted), string(v1alpha1.Reclaimed), string(v1alpha1.Interrupted):
-		return v1alpha1.PhasePreempted
-	}
-	return v1alpha1.PhaseReleased
-}
-
 // giveWay looks for another place for a contract that has notice; failing that
 // it stays until it has to leave.
 func (r *Placer) giveWay(j *draft.Job, q Request, t draft.Task) *draft.Failure {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
-	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
@@ -159,91 +158,4 @@ func fillOneByOne(r *Placer, j *draft.Job, q Request, news []draft.Task) []draft
 		}
 	}
 	return nil
-}
-
-// attempts tries an intent's alternatives from..to-1 in order, each by score and, where
-// money is what binds, again with the cheapest first. old, when given, is
-// released in exchange. nil is success.
-func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, from, to int) *draft.Failure {
-	var first *draft.Failure
-	if from >= to {
-		return noAlternative(tasks[0])
-	}
-	if old == nil || q.nextToOld {
-		q = r.For(j, q, len(tasks))
-	} else {
-		q = r.For(j, q, len(tasks), old)
-	}
-	for alt := from; alt < to; alt++ {
-		f := attemptBy(r, j, q, tasks, old, alt)
-		if f == nil {
-			r.EditJob(j)
-			j.Dec.Alternative = alt
-			return nil
-		}
-		if first == nil {
-			first = f
-		}
-	}
-	return first
-}
-
-// attemptIn tries one alternative where a request allows it, by score and then by price.
-func attemptIn(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, alt int) (first *draft.Failure) {
-	for _, thrifty := range [...]bool{false, true} {
-		if thrifty && !q.spending.Money.Limited {
-			continue
-		}
-		x := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, old: old, thrifty: thrifty}
-		f := x.run()
-		if f != nil && old == nil {
-			f = r.seatAll(j, q, alt, tasks, thrifty, f)
-		}
-		if f == nil {
-			return nil
-		}
-		if first == nil {
-			first = f
-		}
-	}
-	return first
-}
-
-// PlacedLine is a new contract as the plan shows it.
-func (r *Placer) PlacedLine(c *v1alpha1.Contract, s *match.Class, at *match.Candidate) draft.ContractLine {
-	line := r.Line(c, draft.Place)
-	if now := r.Books.HourlyAt(c.Spec.Price, r.Now); now.Cmp(line.Hourly) != 0 {
-		line.HourlyNow = &now
-	}
-	line.Unpriced = r.Match.Unpriced(at.Offer, at.Quote.Class, at.Size)
-	if asked := s.Request.Asked(at.Offer); !asked.Equal(at.Size) {
-		line.Asked = inventory.Slice(r.Names, asked, at.Offer.Flavor)
-	}
-	return line
-}
-
-// LimitsFor are the limits of one more of a request's replicas, of which others follow
-// and those before it spent so much.
-func (r *Placer) LimitsFor(j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64) *Limits {
-	l := r.LimitsOf(j.Tenant, q, j.Seconds)
-	l.life = j.Seconds
-	l.Only, l.avoid, l.bars, l.booked = q.Only, j.Avoid, r.BarsOf(j), untilBookedFor(r, j, q)
-	axis(r).Narrow(&l.Limits, r.Now, j.End)
-	reserve := quantity.Micro(0)
-	if s.Cheapest < quantity.Unlimited {
-		reserve = s.Cheapest * quantity.Micro(others)
-	}
-	take := func(limit, gone quantity.Micro) quantity.Micro {
-		if limit >= quantity.Unlimited {
-			return limit
-		}
-		return limit - gone
-	}
-	money := r.spending(j, q).Money
-	l.own = match.SpendLimits{
-		Hourly:     take(money.Hourly, spent.Hourly+reserve),
-		HourlySpot: take(money.HourlySpot, spent.Hourly+reserve),
-		Total:      take(money.Total, spent.Total+reserve.ForSeconds(j.Seconds)),
-	}
-	return l
 }

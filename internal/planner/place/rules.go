@@ -39,40 +39,6 @@ type neighbour struct {
 	Providers []string
 }
 
-// rulesFor are the rules of one more replica of an intent, nil when it has
-// none. placed are contracts of the attempt under way; those in except are
-// about to be replaced and do not count.
-func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32, placed []*v1alpha1.Contract, except ...*v1alpha1.Contract) *Rules {
-	p := &j.In.Spec.Placement
-	related := r.Relations()
-	k := draft.KeyOfJob(j)
-	within := withinRules(r, j, q, placed, except)
-	if len(p.Spread) == 0 && q.provider == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.apart[k]) == 0 {
-		return nil
-	}
-	x := &Rules{only: q.provider, within: within}
-	x.Spread = make([]spreadRule, 0, len(p.Spread))
-	for i := range p.Spread {
-		x.Spread = append(x.Spread, r.spreadRule(&p.Spread[i], j, s, replica, placed, except))
-	}
-	for _, name := range related.Together[k] {
-		if at := r.providersOf(j.TenantName, name, false); len(at) > 0 {
-			x.Together = append(x.Together, neighbour{name, at})
-		}
-	}
-	for _, name := range related.apart[k] {
-		for _, provider := range r.providersOf(j.TenantName, name, true) {
-			if x.Apart == nil {
-				x.Apart = map[string]string{}
-			}
-			if x.Apart[provider] == "" {
-				x.Apart[provider] = name
-			}
-		}
-	}
-	return x
-}
-
 // Breaks is the rule that an offer breaks, "" for none.
 func (x *Rules) Breaks(o *inventory.Offer) string {
 	if x == nil {
@@ -135,13 +101,13 @@ func (x *Rules) Detail(o *inventory.Offer, req string) string {
 
 // brokenText is how the first offer that only a rule keeps out breaks it; "" for
 // what is no rule.
-func (x *Rules) brokenText(s *match.Class, l *Limits, req string) string {
+func (x *Rules) brokenText(s *match.Class, rejects func(*match.Candidate) string, req string) string {
 	if x == nil {
 		return ""
 	}
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if c.Fails == "" && l.Rejects(c) == req {
+		if c.Fails == "" && rejects(c) == req {
 			if text := x.Detail(c.Offer, req); text != "" {
 				return req + ": " + text
 			}
@@ -149,21 +115,6 @@ func (x *Rules) brokenText(s *match.Class, l *Limits, req string) string {
 		}
 	}
 	return ""
-}
-
-// obeys reports whether a contract may stay where it is under what its intent
-// now asks for. A domain that it does not name itself moves nothing that exists.
-func (r *Placer) obeys(j *draft.Job, q Request, c *v1alpha1.Contract, o *inventory.Offer) bool {
-	p := &j.In.Spec.Placement
-	how := Request{in: q.in}
-	if p.Within == nil && q.in.how == keepsHome {
-		how = how.anywhere()
-	}
-	if len(p.Spread) == 0 && len(p.Together) == 0 && len(p.Apart) == 0 && how.in.how == keepsNone {
-		return true
-	}
-	x := r.rulesFor(j, how, r.ClassFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
-	return x.Breaks(o) == ""
 }
 
 // relations are the intents that must be together, over any number of steps,

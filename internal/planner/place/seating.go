@@ -48,37 +48,6 @@ type seating struct {
 	glances int
 }
 
-// seatAll tries an attempt that failed again, with places at which all of a
-// gang's replicas should fit; those by the best offers first. It returns the
-// failure when there are none.
-func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, thrifty bool, failed *draft.Failure) *draft.Failure {
-	if len(tasks) < 2 || len(j.In.Spec.Placement.Spread) < 2 || failed.Done == 0 {
-		return failed
-	}
-	x := r.seatingOf(j, q, alt, tasks, thrifty)
-	for range seatings {
-		seats := x.find(len(tasks))
-		if seats == nil {
-			break
-		}
-		try := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, thrifty: thrifty, seats: seats}
-		f := try.run()
-		if f == nil {
-			r.EditJob(j)
-			j.Seated = true
-			return nil
-		}
-		// Offers of a pool have room together, and a quota may bind: no more go
-		// next to those that were placed.
-		counts := make([]int, len(x.cells))
-		for _, k := range x.at[:f.Done+1] {
-			counts[k]++
-		}
-		x.failed = append(x.failed, counts)
-	}
-	return failed
-}
-
 // seated are the rules for the i-th of replicas with seats, if there are any.
 func (x *Rules) seated(seats [][]string, i int) *Rules {
 	if seats != nil {
@@ -127,12 +96,7 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 			x.cells[i].at = append(x.cells[i].at, n)
 		}
 	}
-	slices.SortFunc(x.cells, func(a, b cell) int {
-		if match.Before(a.best, b.best, thrifty) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(x.cells, func(a, b cell) int { return match.Compare(a.best, b.best, thrifty) })
 	return x
 }
 

@@ -84,3 +84,28 @@ func (r *Placer) NoteAskedForAll(j *draft.Job) {
 		r.NoteReordered()
 	}
 }
+
+// transferOf is what a charged contract's data is estimated to cost an hour.
+func (r *Placer) transferOf(c *v1alpha1.Contract) quantity.Micro {
+	if c.Decision.Transfer == nil || !c.Status.Phase.Charged() {
+		return 0
+	}
+	return r.InFleet(c.Decision.Transfer.Hourly, c.Decision.Transfer.Currency)
+}
+
+// endOf is when a contract that begins now ends: with the intent's term or
+// window, and else when its part of the intent's total is spent.
+func (r contractWriter) endOf(q match.Quote) v1alpha1.Time {
+	j := r.job
+	if !j.End.IsZero() || q.Most() <= 0 {
+		return j.End
+	}
+	spending := r.spending(j, r.how)
+	if spending.Money.Total >= quantity.Unlimited {
+		return j.End
+	}
+	part := spending.Money.Total / quantity.Micro(spending.Replicas)
+	seconds := quantity.Wide{}.AddProduct(int64(part), 3600, 1).Quo(uint64(q.Most()))
+	const century = 100 * 365 * 24 * 3600
+	return v1alpha1.Time{Time: r.Now.Add(draft.SecondsOf(min(seconds, century)))}
+}

@@ -8,7 +8,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
-	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
@@ -96,82 +95,6 @@ func (r *Placer) forPart(j *draft.Job, q Request, p portion) Request {
 	}
 	q.part, q.choice = &p, c
 	return q
-}
-
-// fillPart does what is to be done for one part of a replica.
-func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure {
-	q = r.forPart(j, q, portion{t.Part, t.Units, t.Of})
-	switch t.Kind {
-	case draft.TaskAdapt:
-		if len(q.alternatives(j)) == 0 {
-			return noAlternative(*t)
-		}
-		return r.adapt(j, q, *t)
-	case draft.TaskFailover:
-		return r.failOver(j, q, *t)
-	case draft.TaskLeave:
-		return r.giveWay(j, q, *t)
-	case draft.TaskMove:
-		f := r.move(j, q, *t)
-		if f != nil && !slices.Contains(j.Live, t.Old) {
-			t.Kind = draft.TaskFresh
-		}
-		return f
-	}
-	f := r.attempts(j, q, []draft.Task{*t}, nil, 0, len(q.alternatives(j)))
-	if f != nil {
-		f.Text = fmt.Sprintf("part %d of replica %d (%s) is missing; %s", t.Part, t.Replica, unitsText(j, t.Units), f.Text)
-	}
-	return f
-}
-
-// noAlternative is the failure of a part that nothing the intent asks for has
-// any more: its number of units is no split of any alternative since the intent
-// changed (forPart leaves none). Only parts come to it; a whole replica always has
-// the first alternative.
-func noAlternative(t draft.Task) *draft.Failure {
-	return &draft.Failure{
-		Task: t, Code: lifecycle.CodeNothingFits, Rejected: map[string]int{},
-		Text: fmt.Sprintf("part %d of replica %d is of a size that the intent no longer asks for", t.Part, t.Replica),
-	}
-}
-
-// remake places a split replica again as a whole and releases its parts. Until
-// that succeeds they stay.
-func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
-	if r.turnOf(j, t.Replica, nil) == turnLater {
-		j.Later++
-		return nil
-	}
-	var parts []*v1alpha1.Contract
-	for _, c := range j.Live {
-		if c.Spec.Intent.Replica == t.Replica {
-			parts = append(parts, c)
-		}
-	}
-	var f *draft.Failure
-	placed := r.Try(func() bool {
-		r.EditJob(j)
-		j.Live = slices.DeleteFunc(slices.Clone(j.Live), func(c *v1alpha1.Contract) bool { return slices.Contains(parts, c) })
-		for _, c := range parts {
-			r.OffAccount(c)
-		}
-		if f = r.attempts(j, q, []draft.Task{{Kind: draft.TaskFresh, Replica: t.Replica}}, nil, 0, len(q.alternatives(j))); f != nil {
-			return false
-		}
-		for _, c := range slices.Backward(parts) {
-			r.OnAccount(c)
-		}
-		j.Live = append(j.Live, parts...)
-		return true
-	})
-	if !placed {
-		return f
-	}
-	for _, c := range parts {
-		r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
-	}
-	return nil
 }
 
 // partition is how one replica is put together from parts, by one of its intent's
@@ -313,12 +236,7 @@ func (x *partition) rooms(p part) []room {
 			cands = append(cands, c)
 		}
 	}
-	slices.SortFunc(cands, func(a, b *match.Candidate) int {
-		if match.Before(a, b, x.thrifty) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(cands, func(a, b *match.Candidate) int { return match.Compare(a, b, x.thrifty) })
 	out := make([]room, len(cands))
 	for i, c := range cands {
 		out[i] = room{c.Offer, x.unitsFor(c.Offer, p.rest)}
