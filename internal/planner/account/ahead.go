@@ -18,8 +18,7 @@ type Ahead struct {
 	Ended, Booked []*v1alpha1.Contract
 }
 
-// Narrow takes from limits what an instant of the future leaves less than now; borrow: of
-// what others leave of their quotas too, as they do now.
+// Narrow takes from limits what an instant of the future leaves less than now.
 func (a *Accounts) Narrow(l *Limits, then Ahead) {
 	t := l.Tenant
 	held, hourly := t.taken().Clone(), t.hourly+t.kept.hourly

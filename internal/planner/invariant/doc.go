@@ -6,8 +6,9 @@
 //	aftermath.go   what the ledger holds after a plan, without making it
 //	ahead.go       the same on the time axis
 //
-// It reads ledger, plan and flavors, with the ledger's own arithmetic, and nothing of the
-// planner's inventory or accounts.
+// It reads ledger, plan and flavors, with the ledger's own arithmetic. Of inventory and
+// account it takes what an offer is and how a size or a quota is written; what a round has
+// booked there it does not read.
 //
 // # Who calls it
 //

@@ -7,7 +7,7 @@
 //	key.go           what makes two requests one class
 //	class.go         a Class: what a request comes to on every offer, kept up to date
 //	making.go        making one: what many offers have in common is asked once
-//	requirements.go  what an offer can fail, in order; the table of those that are its own
+//	requirements.go  what an offer can fail; the table of those that are its own
 //	words.go         how the others read
 //	match.go         facts, and whether a size fits
 //	cards.go         … on the cards of an offer that sells parts of them
@@ -56,7 +56,8 @@
 //
 // # How one adds
 //
-//   - a requirement on the offer ("its label X must be Y"): its name (requirements.go),
+//   - a requirement on the offer ("its label X must be Y"): its name (requirements.go:
+//     the constant, and Requirements),
 //     and one entry of requirements: which intents ask for it, what fails it, how that
 //     is said in general and with values, what of the intent it looks at, for the key;
 //     where it applies that it looks at use, and when time changes the answer. Plans,

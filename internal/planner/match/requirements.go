@@ -11,9 +11,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
-// Requirements an offer can fail, in the order in which they are checked:
-// facts, then capacity, then money. They are in `rejected`, so they are part
-// of what scripts rely on.
+// Requirements an offer can fail: facts, which are checked first, then capacity, then
+// money. Within these an offer is counted under the first that fails by the code, not by
+// this list. They are in `rejected`, so they are part of what scripts rely on.
 const (
 	ReqSelf      = "self"            // the provider is the consumer itself
 	ReqRole      = "role"            // the cluster is unknown or no provider
@@ -85,7 +85,7 @@ const (
 	ReqMaxTotal        = "budget.maxTotal"
 )
 
-// Requirements are all of them, in that order; one that ends with a dot goes on with the
+// Requirements are all of them, in the order above, by which reports list them; one that ends with a dot goes on with the
 // name of a resource.
 func Requirements() []string {
 	return []string{

@@ -5,17 +5,21 @@
 //	request.go       Request: how a task is to be served
 //	ask.go           what a job asks of package match
 //	fill.go          Fill: a job's tasks, gangs all or none
+//	attempts.go      a list of tasks by each alternative in turn, and in exchange for what goes
 //	attempt.go       a list of tasks is placed whole by one alternative
 //	adapt.go         a contract becomes what its intent now asks for, in place or in exchange
 //	failover.go      what a provider no longer serves goes elsewhere
 //	update.go        changes that go step by step
 //	limits.go, spend.go   what a placement may still take of quota and budgets
 //	rules.go, spread.go   where other replicas and intents are
+//	bounds.go        limits, rules and bars of one more replica, put together
+//	memo.go          what was found out of a class
 //	bars.go          namespaces and Secrets that keep an intent from a provider
 //	within.go, whole.go   replicas that share a domain, and what moves as a whole
+//	domains.go       the search for a domain that holds all
 //	seating.go       gangs spread by several keys, with all replicas in view
 //	together.go      intents that belong together, as one
-//	split.go         replicas put together from several flavors
+//	split.go, parts.go    replicas put together from several flavors, and what becomes of parts
 //	warm.go          warm slices that are taken over
 //	seat.go          what may still be moved within its batch
 //	contract.go      how contracts are written
