@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/invariant"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
@@ -111,21 +112,24 @@ func (r *round) halfGangs(bad map[[2]string]string) {
 // places some in another than the rest of them, unless they were in several before.
 func apartGangs(r *round, bad map[[2]string]string) {
 	placed := map[[2]string][]*v1alpha1.Contract{}
+	required := func(k [2]string) (w domain.Kind, ok bool) {
+		w, ok = place.WithinOf(&r.Placer, r.Find(k[0], k[1]))
+		return w, ok && w.Required
+	}
 	ends := map[string]bool{}
 	for i := range r.Plan.Contracts {
 		before, c := r.Plan.Contracts[i].Before, r.Plan.Contracts[i].After
 		if c != nil && before == nil && c.Status.Phase.Charged() {
 			k := [2]string{c.Metadata.Namespace, c.Spec.Intent.Name}
-			placed[k] = append(placed[k], c)
+			if _, ok := required(k); ok {
+				placed[k] = append(placed[k], c)
+			}
 		} else if c == nil || !c.Status.Phase.Charged() {
 			ends[r.Plan.Contracts[i].Last().Metadata.Name] = true
 		}
 	}
 	for k, list := range placed {
-		w, ok := place.WithinOf(&r.Placer, r.Find(k[0], k[1]))
-		if !ok || !w.Required {
-			continue
-		}
+		w, _ := required(k)
 		old := map[string]bool{}
 		for _, c := range r.W.Ledger.ByIntent(k[0], k[1]) {
 			if c.Status.Phase.Charged() && !ends[c.Metadata.Name] {
