@@ -47,6 +47,7 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 	number := r.renewed.numbers.Renderer
 	waits = map[string]string{}
 	var items []gitrepo.Item
+	r.deliver.known.Follow(in.ledger, in.fleet)
 	since, told := r.deliver.since(in), r.differing()
 	for _, name := range r.consumers(in) {
 		facts := r.deliver.factsOf(in, since, name)
@@ -60,7 +61,7 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 		if number < manifests.Renderer {
 			waits[name] = fmt.Sprintf("the ledger has rendering %d of its manifests, and this program renders %d", number, manifests.Renderer)
 		}
-		if gone := undescribed(in, name); gone != "" {
+		if gone := r.deliver.known.Undescribed(name); gone != "" {
 			waits[name] = fmt.Sprintf("clusters/%s.yaml is gone while contracts with %[1]s are held: put it back, or release them", gone)
 			continue
 		}
@@ -111,10 +112,11 @@ func (r *Reconciler) renewOne(in *inputs) (again bool) {
 	if r.shadow(in) {
 		return false
 	}
+	r.deliver.known.Follow(in.ledger, in.fleet)
 	since, done := r.deliver.since(in), false
 	for _, name := range r.consumers(in) {
 		_, compared := r.renewed.of[name]
-		if _, due := r.renewed.due[name]; compared || due || undescribed(in, name) != "" {
+		if _, due := r.renewed.due[name]; compared || due || r.deliver.known.Undescribed(name) != "" {
 			continue
 		}
 		if done {
@@ -146,18 +148,6 @@ func (r *Reconciler) consumers(in *inputs) []string {
 	}
 	maps.DeleteFunc(has, func(name string, _ bool) bool { return in.fleet.Clusters[name] == nil })
 	return slices.Sorted(maps.Keys(has))
-}
-
-// undescribed is a provider of standing contracts of a consumer that has no
-// Cluster file any more, "" when there is none: what Liqo calls it is not known,
-// and what is rendered without that would tear down what stands.
-func undescribed(in *inputs, consumer string) string {
-	for _, c := range in.ledger.Consumer(consumer) {
-		if manifests.Rendered(c) && c.Status.Phase != v1alpha1.PhaseReleasing && in.fleet.Clusters[c.Spec.Provider] == nil {
-			return c.Spec.Provider
-		}
-	}
-	return ""
 }
 
 // compare lays a consumer's manifests beside what they should be: nil when they
