@@ -247,7 +247,7 @@ func TestOneMarketBehindOneAddress(t *testing.T) {
 	if err := h.all[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
-	h.all[1].api.set(true)
+	h.all[1].api.Set(true)
 	agents[3].change(4) // less is told at once
 	agents[3].report(ctx)
 	h.agree(ctx, "one has less", agents, h.all[2])
@@ -256,7 +256,7 @@ func TestOneMarketBehindOneAddress(t *testing.T) {
 	if err := h.all[0].Restart(ctx); err != nil {
 		t.Fatal(err)
 	}
-	h.all[1].api.set(false)
+	h.all[1].api.Set(false)
 	h.awaitStore(ctx, h.all...)
 	h.agree(ctx, "all are back", agents, h.all...)
 
