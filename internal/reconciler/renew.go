@@ -37,6 +37,7 @@ type comparison struct {
 	contracts []*v1alpha1.Contract
 	facts     *manifests.Facts
 	item      *gitrepo.Item // what brings them up, nil when they are as they should be
+	of        *ledger.Ledger
 }
 
 // renew brings the ledger's manifests up to how they are rendered now, before
@@ -153,7 +154,6 @@ func (r *Reconciler) consumers(in *inputs) []string {
 // compare lays a consumer's manifests beside what they should be: nil when they
 // are that. Either is remembered.
 func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts) (*gitrepo.Item, error) {
-	contracts := in.ledger.Consumer(consumer)
 	sub, err := in.heads.Ledger.Tree.Sub(manifests.Dir(consumer))
 	if err != nil {
 		return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
@@ -162,7 +162,12 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 	if !due {
 		last = r.renewed.of[consumer]
 	}
-	if last.facts.Same(facts) && last.tree == sub.Root && facts != nil && slices.EqualFunc(last.contracts, contracts, manifests.Alike) {
+	same := facts != nil && last.facts.Same(facts) && last.tree == sub.Root
+	if same && last.of == in.ledger {
+		return last.item, nil
+	}
+	contracts := in.ledger.Consumer(consumer)
+	if same && slices.EqualFunc(last.contracts, contracts, manifests.Alike) {
 		return last.item, nil
 	}
 	out, err := facts.Consumer(manifests.NewIndex(contracts), consumer)
@@ -193,11 +198,11 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 		r.renewed.of, r.renewed.due = map[string]comparison{}, map[string]comparison{}
 	}
 	if len(it.Puts)+len(it.Deletes) > 0 {
-		r.renewed.due[consumer] = comparison{sub.Root, contracts, facts, it}
+		r.renewed.due[consumer] = comparison{sub.Root, contracts, facts, it, in.ledger}
 		return it, nil
 	}
 	delete(r.renewed.due, consumer)
-	r.renewed.of[consumer] = comparison{sub.Root, contracts, facts, nil}
+	r.renewed.of[consumer] = comparison{sub.Root, contracts, facts, nil, in.ledger}
 	return nil, nil
 }
 
