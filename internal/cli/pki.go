@@ -77,7 +77,7 @@ id. An operator reads everything, a reader only the market. tls.crt, tls.key and
 ca.crt are written to --out, in the form that --broker-cert-path of the agent and
 --cert-path of the daemon take.`,
 		Example: `  fleetbroker pki issue ~/acme-pki paris --out paris-certs
-  fleetbroker pki issue ~/acme-pki broker --role server --fleet a1b2c3d4e5 --host broker.example.org --out broker-certs
+  fleetbroker pki issue ~/acme-pki broker --role server --fleet-id a1b2c3d4e5 --host broker.example.org --out broker-certs
   fleetbroker pki issue ~/acme-pki ada --role operator --out ada-certs`,
 		Args: exactly(2, "two arguments: the directory of the authority and a name"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -93,7 +93,7 @@ ca.crt are written to --out, in the form that --broker-cert-path of the agent an
 	}
 	cmd.Flags().StringVar(&o.role, "role", string(pki.Agent), "agent, operator, reader or server")
 	cmd.Flags().StringSliceVar(&o.hosts, "host", nil, "DNS name or IP address under which the holder serves; repeatable")
-	cmd.Flags().StringVar(&o.fleet, "fleet", "", "id of the fleet that a server's certificate is for: it is no replica of another one's")
+	cmd.Flags().StringVar(&o.fleet, "fleet-id", "", "id of the fleet that a server's certificate is for: it is no replica of another one's")
 	cmd.Flags().StringVar(&o.out, "out", "", "directory to write to (default NAME under DIR)")
 	outcomeFlag(cmd, &o.output)
 	return cmd

@@ -48,7 +48,7 @@ func SameFleet(own, other *x509.Certificate) error {
 	case mine == "" || mine == theirs:
 		return nil
 	case theirs == "":
-		return fmt.Errorf("the certificate of %s names no fleet, and this daemon's names %s; issue it with `fleetbroker pki issue --role server --fleet %[2]s`", other.Subject.CommonName, mine)
+		return fmt.Errorf("the certificate of %s names no fleet, and this daemon's names %s; issue it with `fleetbroker pki issue --role server --fleet-id %[2]s`", other.Subject.CommonName, mine)
 	}
 	return fmt.Errorf("the certificate of %s is of fleet %s, and this daemon's of %s", other.Subject.CommonName, theirs, mine)
 }

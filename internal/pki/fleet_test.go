@@ -41,7 +41,7 @@ func TestSameFleet(t *testing.T) {
 	}{
 		"the same":                   {own: issue(ours), other: issue(ours)},
 		"another":                    {own: issue(ours), other: issue(others), problem: "is of fleet b123456789"},
-		"one that names none":        {own: issue(ours), other: issue(""), problem: "--fleet a123456789"},
+		"one that names none":        {own: issue(ours), other: issue(""), problem: "--fleet-id a123456789"},
 		"none, as before an upgrade": {own: issue(""), other: issue("")},
 		"none, and another has one":  {own: issue(""), other: issue(others)},
 		"two":                        {own: issue(ours), other: &twice, problem: "more than one fleet"},
