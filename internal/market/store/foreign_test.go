@@ -22,7 +22,7 @@ func TestForeign(t *testing.T) {
 		return &out
 	}
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, second int) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Time: at(second), FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Time: at(second), FieldsV1: metav1.NewFieldsV1("{}")}
 	}
 	const apply, update = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
 	for name, test := range map[string]struct {
