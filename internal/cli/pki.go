@@ -75,9 +75,10 @@ func newCmdPKIIssue(s Streams) *cobra.Command {
 		Long: `Issue a certificate by the authority in DIR. For an agent NAME is its cluster's
 id. An operator reads everything, a reader only the market. tls.crt, tls.key and
 ca.crt are written to --out, in the form that --broker-cert-path of the agent and
---cert-path of the daemon take.`,
+--cert-path of the daemon take. With --fleet-id a server's is for the daemon of
+that fleet alone.`,
 		Example: `  fleetbroker pki issue ~/acme-pki paris --out paris-certs
-  fleetbroker pki issue ~/acme-pki broker --role server --fleet-id a1b2c3d4e5 --host broker.example.org --out broker-certs
+  fleetbroker pki issue ~/acme-pki broker --role server --host broker.example.org --out broker-certs
   fleetbroker pki issue ~/acme-pki ada --role operator --out ada-certs`,
 		Args: exactly(2, "two arguments: the directory of the authority and a name"),
 		RunE: func(_ *cobra.Command, args []string) error {

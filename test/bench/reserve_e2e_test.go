@@ -49,6 +49,9 @@ func openCounter(ctx context.Context, b *testing.B, more map[string]string) *cou
 func openRig(ctx context.Context, b *testing.B, more map[string]string) *counter {
 	b.Helper()
 	files := map[string]string{
+		"fleet.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  currency: EUR\n" +
+			"  limits: {contracts: 100000} # of one tenant; a fast machine reserves more than the default in some seconds\n" +
+			"  writeBack: {mode: push, inputs: main, branch: " + rig.Ledger + ", statusInterval: 1s, author: {name: fleetbroker, email: fleetbroker@example.org}}\n",
 		"tenants/vision.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome]}\n",
 		"clusters/rome.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\n" +
 			"spec: {roles: [consumer], delivery: none, reservations: {tenant: vision, defaultDuration: 24h}}\n",
