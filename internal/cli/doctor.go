@@ -19,6 +19,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
+	"github.com/fleetbroker/fleetbroker/internal/doctor/hub"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -28,6 +29,7 @@ type doctorOptions struct {
 	name        string
 	kubeconfigs string
 	witness     string
+	hub         hub.Flags
 	output      string
 }
 
@@ -45,8 +47,9 @@ func newCmdDoctor(s Streams) *cobra.Command {
 contract, its manifests in git, the ways to the clusters, what is installed
 there, the peering, the admission policies, slice, virtual node, Node, offloaded
 namespaces, pods and the provider's side. Each trouble is named with its cause
-and its remedy. Without an argument all held contracts are checked, with a
-cluster's name those that it gives or gets. Nothing is changed.`,
+and its remedy. Without an argument all held contracts are checked, and how full
+etcd of the cluster with the market's objects is, with a cluster's name those
+that it gives or gets. Nothing is changed.`,
 		Example: `  fleetbroker doctor -C fleet --kubeconfigs-dir ~/kubeconfigs
   fleetbroker doctor rome --kubeconfigs-dir ~/kubeconfigs
   fleetbroker doctor vision-llm-finetune-0-k3f9q2ab --kubeconfigs-dir ~/kubeconfigs -o json`,
@@ -64,6 +67,7 @@ cluster's name those that it gives or gets. Nothing is changed.`,
 	o.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the clusters to look at")
 	cmd.Flags().StringVar(&o.witness, "witness", "", "file of audit export, whose head the ledger must hold")
+	o.hub.Register(cmd.Flags())
 	outputFlag(cmd, &o.output, doctorForms...)
 	return cmd
 }
@@ -75,6 +79,8 @@ type examination struct {
 	// Ledger is what is wrong with its history, Notes what is not protected.
 	Ledger []ledgerFinding `json:"ledger"`
 	Notes  []string        `json:"notes,omitempty"`
+	// Store is what is wrong with the cluster that keeps the market of replicas.
+	Store []doctor.Finding `json:"store,omitempty"`
 }
 
 type clusterFindings struct {
@@ -103,6 +109,15 @@ func doctorRun(ctx context.Context, o doctorOptions) error {
 			return err
 		}
 		out.Ledger, out.Notes = append(out.Ledger, findings...), notes
+	}
+	if o.name == "" {
+		findings, note, err := o.hub.Look(ctx)
+		if err != nil {
+			return usagef("%v", err)
+		}
+		if out.Store = findings; note != "" {
+			out.Notes = append(out.Notes, note)
+		}
 	}
 	for _, name := range sortedNames(clusters) {
 		f := doctor.DiagnoseCluster(seen[name], in.fleet.Clusters[name].Spec.Roles)
@@ -254,7 +269,7 @@ func (e *examination) print(o doctorOptions) error {
 
 // found counts the findings.
 func (e *examination) found() int {
-	n := len(e.Ledger)
+	n := len(e.Ledger) + len(e.Store)
 	for _, c := range e.Clusters {
 		n += len(c.Findings)
 	}
@@ -282,6 +297,7 @@ func (e *examination) text() string {
 	for _, f := range e.Ledger {
 		fmt.Fprintf(&b, "  %-12s  %s\n                %s\n                Remedy: %s\n\n", "history", f.Where, f.Cause, f.Remedy)
 	}
+	list("market", e.Store)
 	var shown []doctor.Finding // a cluster's troubles are those of its contracts too
 	for _, c := range e.Clusters {
 		list("cluster "+c.Cluster, c.Findings)

@@ -91,6 +91,8 @@ var ruleCases = []ruleCase{
 	{"FleetbrokerDown", `up`, "1x120", "", map[string]string{"program": "fleetbroker"}, "No replica of fleetbroker is scraped: nothing is decided, and agents are not heard."},
 	{"FleetbrokerDeaf", `fleetbroker_deaf{pod="a"}`, "1x120", "0x120", nil, "Fewer than half of the providers that hold contracts report: nothing is moved, refused or queued."},
 	{"FleetbrokerMarketStoreCut", `fleetbroker_market_store_cut{pod="a"}`, "1x120", "0 1 1 0x117", map[string]string{"pod": "a"}, "Replica a cannot use the market's store: it hears no agent and places nothing."},
+	{"FleetbrokerMarketStoreForeignWriter", `fleetbroker_market_store_foreign_writes_total{pod="a"}`, "0x110 1x10", "1x120", nil, "An account other than the daemon's wrote objects of the market's store. They are ignored; the log names object and manager."},
+	{"FleetbrokerEtcdHalfFull", `etcd_mvcc_db_total_size_in_bytes{pod="etcd-0"}`, "1610612736x120", "1000000000x120", nil, "etcd uses 75% of its quota: at the quota it takes no writes, and the cluster with the market's objects is read-only."},
 	{"FleetbrokerMarketStoreRefuses", `fleetbroker_market_store_refused{pod="a"}`, "3x120", "0x120", map[string]string{"pod": "a"}, "The cluster refuses 3 objects of the market's store: what those providers changed is not sold."},
 	{"FleetbrokerLeaseRefused", `fleetbroker_leader_lease_refused{pod="a"}`, "1x120", "0x120", map[string]string{"pod": "a"}, "Replica a may not write the Lease of who decides."},
 	{"FleetbrokerNoLeader", `fleetbroker_leader{pod="a"}`, "0x120", "1x120", nil, "Replicas run and none of them decides: nothing is placed, released or moved."},
@@ -140,7 +142,8 @@ func TestAlertsFire(t *testing.T) {
 		maps.Copy(labels, c.labels)
 		fires := map[string]any{"exp_labels": labels, "exp_annotations": map[string]string{"summary": c.summary, "runbook_url": monitoring.Runbook + "#" + a.Entry}}
 		for values, expected := range map[string][]any{c.firing: {fires}, c.calm: {}} {
-			series := []any{map[string]string{"series": `fleetbroker_budget{tenant="vision",currency="EUR",kind="limit",pod="a"}`, "values": "100x120"}}
+			series := []any{map[string]string{"series": `fleetbroker_budget{tenant="vision",currency="EUR",kind="limit",pod="a"}`, "values": "100x120"},
+				map[string]string{"series": `etcd_server_quota_backend_bytes{pod="etcd-0"}`, "values": "2147483648x120"}}
 			if c.alert != "FleetbrokerDown" || values == c.calm {
 				series = append(series, map[string]string{"series": `fleetbroker_build_info{program="fleetbroker",pod="a"}`, "values": "1x120"})
 			}

@@ -62,7 +62,7 @@ func (o *runOptions) collectors(d *daemon, handle server.Operators, board *ui.UI
 	if d.certs != nil {
 		certificates.Follow("", d.certs)
 	}
-	return append(append(d.refusals(), process.LeaderCollectors(func() *process.Election { return d.election })...), certificates,
+	return append(append(process.StoreCollectors(func() *process.Shared { return d.shared }), process.LeaderCollectors(func() *process.Election { return d.election })...), certificates,
 		server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures), ui.Collector(board),
 		server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -71,15 +71,6 @@ func (o *runOptions) collectors(d *daemon, handle server.Operators, board *ui.UI
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "fleetbroker_state_unwritten", Help: "Files of the state directory that cannot be written at present; /readyz has the reasons.",
 		}, func() float64 { return float64(d.state.Failing()) }))
-}
-
-// refusals are the figures of what the cluster that replicas share refuses.
-func (d *daemon) refusals() []prometheus.Collector {
-	return []prometheus.Collector{
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "fleetbroker_market_store_refused", Help: "Objects of the market's shared store whose last write was refused (forbidden, quota, full, invalid); /readyz has the reasons.",
-		}, func() float64 { return float64(len(d.shared.Store.Status().Refused)) }),
-	}
 }
 
 // onLoopback reports whether an address can be reached from this machine alone.

@@ -63,6 +63,7 @@ type pkiIssueOptions struct {
 	streams       Streams
 	dir, cn, role string
 	out, output   string
+	fleet         string
 	hosts         []string
 }
 
@@ -74,7 +75,8 @@ func newCmdPKIIssue(s Streams) *cobra.Command {
 		Long: `Issue a certificate by the authority in DIR. For an agent NAME is its cluster's
 id. An operator reads everything, a reader only the market. tls.crt, tls.key and
 ca.crt are written to --out, in the form that --broker-cert-path of the agent and
---cert-path of the daemon take.`,
+--cert-path of the daemon take. With --fleet-id a server's is for the daemon of
+that fleet alone.`,
 		Example: `  fleetbroker pki issue ~/acme-pki paris --out paris-certs
   fleetbroker pki issue ~/acme-pki broker --role server --host broker.example.org --out broker-certs
   fleetbroker pki issue ~/acme-pki ada --role operator --out ada-certs`,
@@ -92,6 +94,7 @@ ca.crt are written to --out, in the form that --broker-cert-path of the agent an
 	}
 	cmd.Flags().StringVar(&o.role, "role", string(pki.Agent), "agent, operator, reader or server")
 	cmd.Flags().StringSliceVar(&o.hosts, "host", nil, "DNS name or IP address under which the holder serves; repeatable")
+	cmd.Flags().StringVar(&o.fleet, "fleet-id", "", "id of the fleet that a server's certificate is for: it is no replica of another one's")
 	cmd.Flags().StringVar(&o.out, "out", "", "directory to write to (default NAME under DIR)")
 	outcomeFlag(cmd, &o.output)
 	return cmd
@@ -109,7 +112,7 @@ func pkiIssueRun(o pkiIssueOptions) error {
 	if _, err := os.Stat(filepath.Join(o.out, pki.KeyFile)); err == nil {
 		return hinted(fmt.Errorf("%s has a %s already", o.out, pki.KeyFile), "choose another directory with --out, or remove what is there")
 	}
-	bundle, err := ca.Issue(pki.Request{Name: o.cn, Role: pki.Role(o.role), Hosts: o.hosts})
+	bundle, err := ca.Issue(pki.Request{Name: o.cn, Role: pki.Role(o.role), Hosts: o.hosts, Fleet: o.fleet})
 	if err != nil {
 		return err
 	}

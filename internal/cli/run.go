@@ -149,6 +149,7 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 		})
 	}
 	group.Go(func() error { return process.Prune(ctx, d.shared.Store, d.election.Leads, d.inFleet, log) })
+	group.Go(func() error { process.Hasten(ctx, func() bool { return d.loop.Ready() == nil }); return nil })
 	group.Go(func() error { return d.loop.Run(ctx) })
 	group.Go(func() error { return d.delivery.Run(ctx) })
 	group.Go(func() error { d.access.Renew(ctx, time.Minute); return nil })
@@ -206,7 +207,7 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		ports = append(ports, server.Port{
 			Name: "agents", Address: o.agents, Connections: o.connections, PerAddress: o.perAddress, TLS: server.AgentTLS(certs, &d.revocations, d.log),
 			Handler: server.NewAgents(server.Agents{
-				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Peer: d.shared.Peer, Delivery: spread.Agents{Deliverer: d.delivery, Store: d.shared.Store}, Revocations: &d.revocations, Enrolled: d.enrolled,
+				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Peer: d.shared.Peer(certs), Delivery: spread.Agents{Deliverer: d.delivery, Store: d.shared.Store}, Revocations: &d.revocations, Enrolled: d.enrolled,
 				NotEnrolled: d.notEnrolled,
 				Metrics:     d.metrics, Log: d.log, Now: o.streams.Now,
 			}),

@@ -186,11 +186,12 @@ func (b *Broker) while(ctx context.Context, address string, ask func(ctx context
 var errNobody = errors.New("no replica is known to decide")
 
 // again reports whether another replica may have to be asked: this one does not
-// decide, or it is not known what became of the request there.
+// decide, does not take this one for a replica, because one of both has no renewed
+// certificate yet, or it is not known what became of the request there.
 func again(err error) bool {
 	var refusal *wire.Refusal
 	if errors.As(err, &refusal) {
-		return refusal.Body.Reason == wire.ReasonStandby
+		return refusal.Body.Reason == wire.ReasonStandby || refusal.Body.Reason == wire.ReasonNotAReplica
 	}
 	return true
 }
@@ -277,7 +278,12 @@ func (c *peerClient) with(files *pki.Files) *http.Client {
 			ForceAttemptHTTP2:   true, // all that clients ask for goes over a few connections
 			TLSClientConfig: &tls.Config{
 				MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.Pair}, RootCAs: m.Authorities,
-				VerifyConnection: pki.VerifyServer,
+				VerifyConnection: func(state tls.ConnectionState) error {
+					if err := pki.VerifyServer(state); err != nil {
+						return err
+					}
+					return pki.SameFleet(m.Pair.Leaf, state.PeerCertificates[0])
+				},
 			},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error {

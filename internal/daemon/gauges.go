@@ -1,6 +1,10 @@
 package daemon
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
+)
 
 // LeaderCollectors are gauges of who decides: whether this replica does, and whether the
 // Lease of that is refused to it. of gives the election, nil where nobody else may decide.
@@ -16,5 +20,26 @@ func LeaderCollectors(of func() *Election) []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("fleetbroker_leader", "1 while this replica decides and writes, 0 while it stands by.", (*Election).Leads),
 		gauge("fleetbroker_leader_lease_refused", "1 while the Lease of who decides is refused to this replica; /readyz has the reason.", func(e *Election) bool { return e.Refused() != nil }),
+	}
+}
+
+// StoreCollectors are figures of the market's store: writes that it refuses, and objects that
+// another account wrote. of gives what replicas share, nil where there is nothing yet.
+func StoreCollectors(of func() *Shared) []prometheus.Collector {
+	figure := func(is func(store.Status) int) func() float64 {
+		return func() float64 {
+			if s := of(); s != nil {
+				return float64(is(s.Store.Status()))
+			}
+			return 0
+		}
+	}
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "fleetbroker_market_store_refused", Help: "Objects of the market's shared store whose last write was refused (forbidden, quota, full, invalid); /readyz has the reasons.",
+		}, figure(func(s store.Status) int { return len(s.Refused) })),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "fleetbroker_market_store_foreign_writes_total", Help: "Writes of objects of the market's shared store by another account than the daemon's that this replica saw and ignored; the log names object and manager.",
+		}, figure(func(s store.Status) int { return s.Foreign })),
 	}
 }

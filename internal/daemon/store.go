@@ -21,6 +21,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/market/store/kube"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
 // The kinds of store.
@@ -64,6 +65,8 @@ type Shared struct {
 	// Replica is this one's name there, and Life another one with each start.
 	Replica, Life string
 
+	// fleet is the fleet's id, "" where it has none.
+	fleet string
 	// address at which other replicas reach this one's port for agents; hidden: they cannot.
 	address string
 	hidden  bool
@@ -84,9 +87,26 @@ func (s *Shared) Reachable() error {
 	return errors.New("the other replicas cannot hand requests to this one: give --advertise-address HOST:PORT of its port for agents, as install/broker/statefulset.yaml does")
 }
 
-// Peer is an error for a daemon's certificate that is good for the address of no replica: an
-// authority may sign daemons of several fleets.
-func (s *Shared) Peer(cert *x509.Certificate) error {
+// Peer judges daemons' certificates beside this one's own: an authority may sign daemons of
+// several fleets. It is an error for one that is good for the address of no replica, or that
+// is of another fleet than this daemon is or its own certificate names.
+func (s *Shared) Peer(own *pki.Files) func(*x509.Certificate) error {
+	return func(cert *x509.Certificate) error {
+		m, err := own.Load()
+		if m == nil {
+			return fmt.Errorf("judge the certificate of another daemon: %w", err)
+		}
+		return s.peer(m.Pair.Leaf, cert)
+	}
+}
+
+func (s *Shared) peer(own, cert *x509.Certificate) error {
+	if err := pki.SameFleet(own, cert); err != nil {
+		return err
+	}
+	if of, _ := pki.FleetOf(cert); of != "" && s.fleet != "" && of != s.fleet {
+		return fmt.Errorf("the certificate of %s is of fleet %s, and this daemon is of fleet %s", cert.Subject.CommonName, of, s.fleet)
+	}
 	addresses := []string{s.address}
 	if shared, ok := s.Store.(*store.Shared); ok {
 		live, _ := shared.Live()
@@ -156,7 +176,7 @@ type StoreOptions struct {
 func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) {
 	life := make([]byte, 8)
 	_, _ = rand.Read(life) // it does not fail
-	out := &Shared{Store: &store.Memory{Market: o.Market, Replica: o.Identity}, Replica: ReplicaName(o.Identity), Life: hex.EncodeToString(life)}
+	out := &Shared{Store: &store.Memory{Market: o.Market, Replica: o.Identity}, Replica: ReplicaName(o.Identity), Life: hex.EncodeToString(life), fleet: o.Fleet}
 	switch f.kind {
 	case storeAuto, storeKubernetes:
 	case storeMemory:

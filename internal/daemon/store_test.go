@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"net/url"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,8 +108,27 @@ func TestShared_Peer(t *testing.T) {
 		"*.broker.example.org": true, "b.elsewhere.example.org": true, "broker.other.example.org": false, "": false,
 	} {
 		cert := &x509.Certificate{DNSNames: []string{host}}
-		if err := s.Peer(cert); (err == nil) != good {
+		if err := s.peer(&x509.Certificate{}, cert); (err == nil) != good {
 			t.Errorf("a certificate for %q: %v", host, err)
+		}
+	}
+	of := func(fleet string) *x509.Certificate {
+		out := &x509.Certificate{DNSNames: []string{"*.broker.example.org"}} // the guide's names
+		if fleet != "" {
+			out.URIs = []*url.URL{{Scheme: "urn", Opaque: "fleetbroker:fleet:" + fleet}}
+		}
+		return out
+	}
+	const ours, others = "a123456789", "b123456789"
+	s.fleet = ours
+	for _, test := range []struct {
+		own, other string
+		good       bool
+	}{
+		{"", "", true}, {"", ours, true}, {"", others, false}, {ours, ours, true}, {ours, "", false}, {ours, others, false}, {others, others, false},
+	} {
+		if err := s.peer(of(test.own), of(test.other)); (err == nil) != test.good {
+			t.Errorf("own certificate of %q, another's of %q: %v", test.own, test.other, err)
 		}
 	}
 }

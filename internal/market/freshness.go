@@ -1,6 +1,7 @@
 package market
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -88,12 +89,42 @@ func (s *Snapshot) Deaf(holders []string) bool {
 	return !s.half(providers)
 }
 
+// half reports whether half of some providers or more are heard. The answer for the
+// list that was asked of last is remembered by the list's address: every round asks of the
+// ledger's, which never changes, and time alone changes no answer.
 func (s *Snapshot) half(names []string) bool {
-	heard := 0
+	if len(names) == 0 {
+		return true
+	}
+	if last := s.halves.Load(); last != nil && last.first == &names[0] && last.n == len(names) {
+		return last.half
+	}
+	now := &halfOf{first: &names[0], n: len(names), half: 2*s.heard(names) >= len(names)}
+	s.halves.Store(now)
+	return now.half
+}
+
+// halfOf is whether half of the providers of one list are heard.
+type halfOf struct {
+	first *string
+	n     int
+	half  bool
+}
+
+// heard counts the providers of a list that are heard and fresh: by one walk over all
+// rows, because to look one up costs as much as to pass some dozen.
+func (s *Snapshot) heard(names []string) int {
+	if !slices.IsSorted(names) {
+		names = slices.Sorted(slices.Values(names))
+	}
+	heard, rows := 0, s.listings()
 	for _, name := range names {
-		if p := s.Provider(name); p.Heard && p.State == model.Fresh {
+		for len(rows) > 0 && rows[0].provider < name {
+			rows = rows[1:]
+		}
+		if len(rows) > 0 && rows[0].provider == name && rows[0].state.Heard && rows[0].state.State == model.Fresh {
 			heard++
 		}
 	}
-	return 2*heard >= len(names)
+	return heard
 }

@@ -30,6 +30,8 @@ type Snapshot struct {
 	tree       func() tree.Tree
 	// listings are all rows, by provider.
 	listings func() []*listing
+	// halves is what half has found of the last list; shared by the snapshot's later ages.
+	halves *atomic.Pointer[halfOf]
 }
 
 // view is one provider's offers; shared by all snapshots between two changes
@@ -222,7 +224,7 @@ func (m *Market) snapshot(in *Inputs, now time.Time) *Snapshot {
 		return list
 	})
 	return &Snapshot{
-		txn: txn, listings: listings, inputs: in, listens: m.listens, cut: m.cut, at: now, warmup: m.opts.Warmup, silence: m.opts.Silence,
+		txn: txn, listings: listings, halves: &atomic.Pointer[halfOf]{}, inputs: in, listens: m.listens, cut: m.cut, at: now, warmup: m.opts.Warmup, silence: m.opts.Silence,
 		all: sync.OnceValue(func() []*model.Offer {
 			var out []*model.Offer
 			for _, l := range listings() {

@@ -122,6 +122,8 @@ type Request struct {
 	Role Role
 	// Hosts are DNS names and IP addresses under which the holder serves; none makes a client's certificate.
 	Hosts []string
+	// Fleet is the id of the fleet that a server's certificate is for, "" for any.
+	Fleet string
 }
 
 // Bundle is an issued certificate with its key and authority, as PEM.
@@ -145,6 +147,9 @@ func (a *Authority) Issue(r Request) (*Bundle, error) {
 	if !r.Role.valid() {
 		return nil, fmt.Errorf("issue a certificate to %s: unknown role %q; there are %s, %s, %s and %s", r.Name, r.Role, Agent, Operator, Reader, Server)
 	}
+	if r.Fleet != "" && (r.Role != Server || !fleetID.MatchString(r.Fleet)) {
+		return nil, fmt.Errorf("issue a certificate to %s: fleet %q: only a server's certificate names a fleet, by its id of ten digits and letters a to v", r.Name, r.Fleet)
+	}
 	if r.Role == Server && len(r.Hosts) == 0 {
 		return nil, fmt.Errorf("issue a certificate to %s: a server's names its hosts; say which", r.Name)
 	}
@@ -158,7 +163,7 @@ func (a *Authority) Issue(r Request) (*Bundle, error) {
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	template.URIs = r.Role.uri()
+	template.URIs = append(r.Role.uri(), fleetURI(r.Fleet)...)
 	for _, host := range r.Hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)

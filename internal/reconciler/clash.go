@@ -31,11 +31,10 @@ func (r *Reconciler) clashing(in *inputs, keys []string, byKey map[string]*share
 	if len(of) == 0 {
 		return nil
 	}
-	was := manifests.RemoteConflicts(in.ledger.Contracts(), in.fleet.Clusters)
-	is := manifests.RemoteConflicts(in.ledger.With(ledger.Changes{Contracts: changes}).Contracts(), in.fleet.Clusters)
+	r.deliver.known.Follow(in.ledger, in.fleet)
 	out := map[string]string{}
-	for at, why := range is {
-		if key := of[at]; key != "" && was[at] == "" {
+	for at, why := range r.deliver.known.With(ledger.Changes{Contracts: changes}) {
+		if key := of[at]; key != "" {
 			out[key] = fmt.Sprintf("namespace %s of %s: %s", at[1], at[0], why)
 		}
 	}

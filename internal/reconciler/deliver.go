@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/providers"
 )
 
 // deliveries remembers what delivery was told, to tell it only of changes, and
@@ -25,8 +26,7 @@ type deliveries struct {
 	desired        map[string]delivery.Desired
 	// needed are the providers that a consumer has contracts of.
 	needed map[string]map[string]bool
-	// conflicts are the mappings that must not be applied.
-	conflicts map[[2]string]string
+	known  providers.Known // of the last ledger that was looked at
 	// facts are what is rendered of clusters, by consumer.
 	facts  map[string]*manifests.Facts
 	waits  map[string]string
@@ -59,7 +59,7 @@ func (d *deliveries) factsOf(in *inputs, since changes, consumer string) *manife
 		}
 	}
 	note(consumer)
-	for provider := range providersOf(in.ledger.Consumer(consumer)) {
+	for provider := range providers.Of(in.ledger.Consumer(consumer)) {
 		note(provider)
 	}
 	if last != nil && last.Same(now) {
@@ -92,10 +92,7 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool, waits map[string]s
 		return nil
 	}
 	since := d.since(in)
-	conflicts := d.conflicts
-	if since.all || len(since.touched) > 0 || since.clusters {
-		conflicts = manifests.RemoteConflicts(in.ledger.Contracts(), in.fleet.Clusters)
-	}
+	d.known.Follow(in.ledger, in.fleet)
 	desired, needed := map[string]delivery.Desired{}, map[string]map[string]bool{}
 	for name, c := range in.fleet.Clusters {
 		if !c.HasRole("consumer") {
@@ -113,7 +110,7 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool, waits map[string]s
 		want.Contracts, needed[name] = last.Contracts, d.needed[name]
 		if !told {
 			want.Contracts = in.ledger.Consumer(name)
-			needed[name] = providersOf(want.Contracts)
+			needed[name] = providers.Of(want.Contracts)
 		}
 		if want.Peers = last.Peers; !told || since.peers {
 			want.Peers = peersOf(in.fleet, name, needed[name])
@@ -125,7 +122,7 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool, waits map[string]s
 		if want.Overlay, err = in.heads.Inputs.Tree.Sub("overlays/" + name); err != nil {
 			return fmt.Errorf("deliver to %s: %w", name, err)
 		}
-		for at, why := range conflicts {
+		for at, why := range d.known.Conflicts() {
 			if at[0] == name {
 				if want.Refused == nil {
 					want.Refused = map[string]string{}
@@ -136,7 +133,7 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool, waits map[string]s
 		desired[name] = want
 	}
 	to.Deliver(desired)
-	*d = deliveries{in.heads.Ledger.Tree.Root, in.key, in.fleet, in.ledger, desired, needed, conflicts, d.facts, waits, shadow, d.id}
+	*d = deliveries{in.heads.Ledger.Tree.Root, in.key, in.fleet, in.ledger, desired, needed, d.known, d.facts, waits, shadow, d.id}
 	return nil
 }
 
@@ -156,17 +153,6 @@ func (d *deliveries) since(in *inputs) changes {
 		touched: touched, clusters: !same || d.fleet.Policy.Defaults.Delivery != in.fleet.Policy.Defaults.Delivery,
 		peers: !same || !reflect.DeepEqual(d.fleet.Policy.Peering, in.fleet.Policy.Peering),
 	}
-}
-
-// providersOf are those of which contracts want something delivered.
-func providersOf(contracts []*v1alpha1.Contract) map[string]bool {
-	needed := map[string]bool{}
-	for _, c := range contracts {
-		if c.Status.Phase.Held() && c.Spec.Stage != v1alpha1.StageReserve && !needed[c.Spec.Provider] {
-			needed[c.Spec.Provider] = true
-		}
-	}
-	return needed
 }
 
 // peersOf are the providers of the fleet as a consumer sees them, some of them

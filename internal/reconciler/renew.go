@@ -37,6 +37,7 @@ type comparison struct {
 	contracts []*v1alpha1.Contract
 	facts     *manifests.Facts
 	item      *gitrepo.Item // what brings them up, nil when they are as they should be
+	of        *ledger.Ledger
 }
 
 // renew brings the ledger's manifests up to how they are rendered now, before
@@ -47,6 +48,7 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 	number := r.renewed.numbers.Renderer
 	waits = map[string]string{}
 	var items []gitrepo.Item
+	r.deliver.known.Follow(in.ledger, in.fleet)
 	since, told := r.deliver.since(in), r.differing()
 	for _, name := range r.consumers(in) {
 		facts := r.deliver.factsOf(in, since, name)
@@ -60,7 +62,7 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 		if number < manifests.Renderer {
 			waits[name] = fmt.Sprintf("the ledger has rendering %d of its manifests, and this program renders %d", number, manifests.Renderer)
 		}
-		if gone := undescribed(in, name); gone != "" {
+		if gone := r.deliver.known.Undescribed(name); gone != "" {
 			waits[name] = fmt.Sprintf("clusters/%s.yaml is gone while contracts with %[1]s are held: put it back, or release them", gone)
 			continue
 		}
@@ -111,10 +113,11 @@ func (r *Reconciler) renewOne(in *inputs) (again bool) {
 	if r.shadow(in) {
 		return false
 	}
+	r.deliver.known.Follow(in.ledger, in.fleet)
 	since, done := r.deliver.since(in), false
 	for _, name := range r.consumers(in) {
 		_, compared := r.renewed.of[name]
-		if _, due := r.renewed.due[name]; compared || due || undescribed(in, name) != "" {
+		if _, due := r.renewed.due[name]; compared || due || r.deliver.known.Undescribed(name) != "" {
 			continue
 		}
 		if done {
@@ -148,22 +151,9 @@ func (r *Reconciler) consumers(in *inputs) []string {
 	return slices.Sorted(maps.Keys(has))
 }
 
-// undescribed is a provider of standing contracts of a consumer that has no
-// Cluster file any more, "" when there is none: what Liqo calls it is not known,
-// and what is rendered without that would tear down what stands.
-func undescribed(in *inputs, consumer string) string {
-	for _, c := range in.ledger.Consumer(consumer) {
-		if manifests.Rendered(c) && c.Status.Phase != v1alpha1.PhaseReleasing && in.fleet.Clusters[c.Spec.Provider] == nil {
-			return c.Spec.Provider
-		}
-	}
-	return ""
-}
-
 // compare lays a consumer's manifests beside what they should be: nil when they
 // are that. Either is remembered.
 func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts) (*gitrepo.Item, error) {
-	contracts := in.ledger.Consumer(consumer)
 	sub, err := in.heads.Ledger.Tree.Sub(manifests.Dir(consumer))
 	if err != nil {
 		return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
@@ -172,7 +162,12 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 	if !due {
 		last = r.renewed.of[consumer]
 	}
-	if last.facts.Same(facts) && last.tree == sub.Root && facts != nil && slices.EqualFunc(last.contracts, contracts, manifests.Alike) {
+	same := facts != nil && last.facts.Same(facts) && last.tree == sub.Root
+	if same && last.of == in.ledger {
+		return last.item, nil
+	}
+	contracts := in.ledger.Consumer(consumer)
+	if same && slices.EqualFunc(last.contracts, contracts, manifests.Alike) {
 		return last.item, nil
 	}
 	out, err := facts.Consumer(manifests.NewIndex(contracts), consumer)
@@ -203,11 +198,11 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 		r.renewed.of, r.renewed.due = map[string]comparison{}, map[string]comparison{}
 	}
 	if len(it.Puts)+len(it.Deletes) > 0 {
-		r.renewed.due[consumer] = comparison{sub.Root, contracts, facts, it}
+		r.renewed.due[consumer] = comparison{sub.Root, contracts, facts, it, in.ledger}
 		return it, nil
 	}
 	delete(r.renewed.due, consumer)
-	r.renewed.of[consumer] = comparison{sub.Root, contracts, facts, nil}
+	r.renewed.of[consumer] = comparison{sub.Root, contracts, facts, nil, in.ledger}
 	return nil, nil
 }
 

@@ -26,12 +26,12 @@ func (a *agents) replicaRoutes(mux *http.ServeMux) {
 	only := func(next http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if id := identityOf(r); id.Role != pki.Server {
-				refuse(w, http.StatusForbidden, "NotAReplica", "the certificate of %s (%s) is none of the daemon's", id.Name, id.Role)
+				refuse(w, http.StatusForbidden, wire.ReasonNotAReplica, "the certificate of %s (%s) is none of the daemon's", id.Name, id.Role)
 				return
 			}
 			if a.Peer != nil && r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 				if err := a.Peer(r.TLS.PeerCertificates[0]); err != nil {
-					refuse(w, http.StatusForbidden, "NotAReplica", "%v", err)
+					refuse(w, http.StatusForbidden, wire.ReasonNotAReplica, "%v", err)
 					return
 				}
 			}

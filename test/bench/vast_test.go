@@ -3,6 +3,8 @@ package bench
 import (
 	"flag"
 	"fmt"
+	"math"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -13,8 +15,12 @@ import (
 // part is which part of the fleet of a million BenchmarkVast takes.
 var part = flag.Int("vast", 20, "the fleet of a million intents, divided by this; 1 takes half an hour and 20 GiB")
 
-// vastMemory is the daemon's soft limit of memory for it.
-const vastMemory = "11GiB"
+// vastMemory is the daemon's soft limit of memory for it, ownMemory that of this process,
+// which has a daemon, the git server and the generated fleet in it.
+const (
+	vastMemory = "11GiB"
+	ownMemory  = 16 << 30
+)
 
 // vast is a million intents, of which 90,000 hold a contract and 10,000 wait,
 // with 100,000 flavors of 10,000 clusters.
@@ -28,6 +34,9 @@ func vast() gen.Options {
 // BenchmarkVast starts a daemon on that fleet, without and with a copy of the
 // repository on its disk, and measures rounds of one that knows it.
 func BenchmarkVast(b *testing.B) {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // no GOMEMLIMIT is given
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(ownMemory))
+	}
 	o := vast()
 	fleet := fmt.Sprintf("%d x 1,000 with %d flavors", o.Tenants, o.Providers*o.Flavors)
 	p := serve(b, o)

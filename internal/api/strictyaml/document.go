@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml/plain"
 )
 
 // Bounds on what is read. They are far above what people write and far below
@@ -170,6 +172,9 @@ func Parse(src Source) (doc *Document, problems []Problem) {
 			doc, problems = nil, []Problem{{src.Line + 1, 1, fmt.Sprintf("the YAML cannot be read: %v", r)}}
 		}
 	}()
+	if root, ok := plain.Parse(src.Text); ok {
+		return &Document{root, src}, nil
+	}
 	var root yaml.Node
 	err := yaml.NewDecoder(bytes.NewReader(src.Text)).Decode(&root)
 	if errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0 {

@@ -3,6 +3,7 @@ package tree
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -141,7 +142,7 @@ func (v *Vetter) oversized(store Store, h Hash) (bool, error) {
 	default:
 		n := v.nodes[i]
 		over = n.Depth > depth || n.Entries > share ||
-			n.broken == nil && (n.Bytes > b.Bytes/tenantShare || n.Entries > repeatsFrom/tenantShare && n.Entries > repeats/tenantShare*v.distinct(n))
+			n.broken == nil && (n.Bytes > b.Bytes/tenantShare || n.Entries > repeatsFrom/tenantShare && n.Entries > repeats/tenantShare*v.distinct(n, math.MaxInt64))
 	}
 	if len(v.judged) >= maxJudged {
 		clear(v.judged)

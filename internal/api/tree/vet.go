@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -58,6 +59,8 @@ type Vetter struct {
 	// directories above them without those; nil: nothing is too large.
 	judged map[Hash]bool
 	cuts   map[Hash]*cut
+	// whole are trees that were found within bounds.
+	whole map[judgement]bool
 }
 
 // node is a directory that was looked at.
@@ -79,7 +82,7 @@ const (
 
 // NewVetter returns a Vetter that knows no directory yet.
 func NewVetter(b Bounds) *Vetter {
-	return &Vetter{bounds: b, known: map[Hash]int32{}, judged: map[Hash]bool{}, cuts: map[Hash]*cut{}}
+	return &Vetter{bounds: b, known: map[Hash]int32{}, judged: map[Hash]bool{}, cuts: map[Hash]*cut{}, whole: map[judgement]bool{}}
 }
 
 // Whole weighs what a tree has under some of its top-level names (nil: all). A
@@ -114,11 +117,32 @@ func (v *Vetter) Whole(t Tree, names []string) (Weight, error) {
 	if err == nil && n.broken != nil {
 		err = n.broken
 	}
-	if err == nil {
-		err = v.judge(n)
+	if err != nil {
+		return n.Weight, err
+	}
+	// Every round weighs the same trees: what was judged whole is, whoever asks again.
+	j := judgement{t.Root, strings.Join(names, "/"), names == nil}
+	if v.whole[j] {
+		return n.Weight, nil
+	}
+	if err = v.judge(n); err == nil {
+		if len(v.whole) >= maxWhole {
+			clear(v.whole)
+		}
+		v.whole[j] = true
 	}
 	return n.Weight, err
 }
+
+// judgement is of a tree, as far as it lies under some top-level names.
+type judgement struct {
+	root  Hash
+	names string
+	all   bool
+}
+
+// maxWhole bounds the judgements that are remembered.
+const maxWhole = 64
 
 // judge holds a tree to the bounds.
 func (v *Vetter) judge(n node) error {
@@ -133,7 +157,7 @@ func (v *Vetter) judge(n node) error {
 	if n.Entries <= repeatsFrom {
 		return nil
 	}
-	if d := v.distinct(n); n.Entries > repeats*d {
+	if d := v.distinct(n, (n.Entries+repeats-1)/repeats); n.Entries > repeats*d {
 		return &BrokenError{Why: fmt.Sprintf("it has %d entries in directories that list %d: they repeat each other", n.Entries, d)}
 	}
 	return nil
@@ -143,12 +167,12 @@ func tooDeep(depth int) *BrokenError {
 	return &BrokenError{Why: fmt.Sprintf("it is deeper than %d directories", depth)}
 }
 
-// distinct counts the entries of a tree's different directories.
-func (v *Vetter) distinct(root node) int64 {
+// distinct counts the entries of a tree's different directories, until there are enough.
+func (v *Vetter) distinct(root node, enough int64) int64 {
 	v.round++
 	n := int64(root.own)
 	stack := slices.Clone(root.subs)
-	for len(stack) > 0 {
+	for len(stack) > 0 && n < enough {
 		at := &v.nodes[stack[len(stack)-1]]
 		stack = stack[:len(stack)-1]
 		if at.seen == v.round {

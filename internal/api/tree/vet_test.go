@@ -80,6 +80,13 @@ func TestVetterLetsAMillionIntentsPass(t *testing.T) {
 	if err != nil || w.Entries != 1_001_001 || w.Depth != 2 {
 		t.Fatalf("got %+v, %v", w, err)
 	}
+	counts := v.round
+	if again, err := v.Whole(Tree{c, root.Root}, nil); err != nil || again != w || v.round != counts {
+		t.Errorf("the same again: got %+v, %v, counted %d times; want %+v and no count", again, err, v.round-counts, w)
+	}
+	if _, err := v.Whole(Tree{c, root.Root}, []string{"intents"}); err != nil || v.round != counts+1 {
+		t.Errorf("under a name: %v, counted %d times, want once", err, v.round-counts)
+	}
 	c.dirs = 0
 	next, err := Overlay(root, map[string][]byte{"intents/t0007/new.yaml": []byte("x")})
 	if err != nil {

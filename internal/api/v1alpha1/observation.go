@@ -33,9 +33,10 @@ const (
 type ConsumerObservation struct {
 	// Reachable is false while the cluster does not answer; the rest is then Unknown.
 	Reachable bool
-	// Bystander: who says this does not change the cluster, because another
-	// replica does. What is missing is seen alike by both; what stands in its way only
-	// the other one knows, and what was written of it stays.
+	// Bystander: who says this does not hold the cluster's Lease: a replica that is
+	// taking it over (package spread), or one of two daemons without a shared market. What
+	// is missing is seen alike by both; what stands in its way only the holder knows, and
+	// what was written of it stays.
 	Bystander bool `json:",omitempty"`
 	// Message explains an unreachable cluster or the newest trouble.
 	Message string

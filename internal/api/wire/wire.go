@@ -121,6 +121,9 @@ const (
 	ReasonUnavailable = "Unavailable"
 	// ReasonStandby: another replica decides; ask it, or ask again (503).
 	ReasonStandby = "Standby"
+	// ReasonNotAReplica: who hands a request on shows no certificate of a replica of the
+	// daemon, or one of another fleet's (403).
+	ReasonNotAReplica = "NotAReplica"
 	// ReasonNotEnabled: clusters/<id>.yaml has no reservations (403).
 	ReasonNotEnabled = "ReservationsNotEnabled"
 	// ReasonKeyReused: the idempotency key stands for another request (409).

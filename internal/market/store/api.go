@@ -19,7 +19,7 @@ var (
 )
 
 // API is what Shared stands on. What it hands out may not be modified; what it is
-// handed belongs to the caller. A *RefusedError says that a write was not made; any
+// handed belongs to the caller. Of managed fields it hands out what Foreign leaves. A *RefusedError says that a write was not made; any
 // other error means that this is not known.
 type API interface {
 	// Advertisement of a provider as it is now, not as a cache has it.

@@ -30,6 +30,11 @@
 //     for ten seconds, every grace begins anew (Market.Listen): an outage of store
 //     or replicas fails nothing over.
 //
+//   - An object whose last writer is another account than the daemon's, by its managed
+//     fields, is ignored, logged and counted (ForeignError), and written again. That is a
+//     diagnosis, not a defence: who may write chooses the name. The defence is the admission
+//     policy of install/broker/market.yaml.
+//
 //   - An object that is gone withdraws nothing: a deleted namespace is an outage
 //     and no provider's word. Only a report withdraws. What the store has of a cluster
 //     that has left the fleet is deleted, and then forgotten (Prune).

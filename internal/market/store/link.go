@@ -456,6 +456,9 @@ type watching struct {
 func (w *watching) Advertisement(a *marketcrd.Advertisement) {
 	err := w.take(w.ctx, a)
 	w.note("advertisement "+a.Name, err)
+	if forged(err) {
+		w.gone(a.Name) // the next report writes it again
+	}
 	if unreached(err) != nil {
 		w.doubt(a.Name)
 	}
@@ -474,6 +477,10 @@ func (s *Shared) held(by hold) {
 // Heartbeat implements Watcher.
 func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	s := w.Shared
+	foreign := s.ours("heartbeat "+h.Name, h)
+	if s.note("heartbeat "+h.Name, foreign); foreign != nil && h.Name != s.opts.Replica {
+		return // the next beat writes it again
+	}
 	s.mu.Lock()
 	s.link.sees(h.ResourceVersion)
 	if h.Name == s.opts.Replica {
@@ -484,7 +491,7 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 			s.link.dropped = s.link.dropped || dropped
 		}
 		s.mu.Unlock()
-		if h.Spec.Life != s.opts.Life { // what it was told before it started again
+		if h.Spec.Life != s.opts.Life && foreign == nil { // what it was told before it started again
 			s.held(heldBy(h, s.opts.Now(), false))
 		}
 		if dropped {

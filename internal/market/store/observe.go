@@ -211,6 +211,9 @@ func (s *Shared) rereadSeen(ctx context.Context, cluster string) error {
 // readSeen reads an object of the store. One whose epoch no clock can have made is no
 // word: nobody could go above it.
 func (s *Shared) readSeen(o *marketcrd.Observation) (*seen, error) {
+	if err := s.ours("observation "+o.Name, o); err != nil {
+		return nil, err
+	}
 	generation, err := wire.ParseGeneration(o.Spec.Generation)
 	if err != nil {
 		return nil, err
@@ -241,6 +244,9 @@ func (w *watching) Observation(o *marketcrd.Observation) {
 	s := w.Shared
 	next, err := s.readSeen(o)
 	s.note("observation "+o.Name, err)
+	if forged(err) {
+		s.rewriteSeen(o.Name)
+	}
 	if err != nil {
 		return
 	}

@@ -98,7 +98,8 @@ type Shared struct {
 	// refused are objects whose last write was refused.
 	refused map[string]refusal
 	// cuts are clusters of which not all that is seen fits, with what was logged.
-	cuts map[string]string
+	cuts    map[string]string
+	foreign foreign
 	// removed are clusters of which there are objects and that are not in the fleet, since when.
 	removed map[string]time.Time
 }
@@ -133,7 +134,7 @@ func NewShared(o Options) *Shared {
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]doubt{}, refused: map[string]refusal{}, cuts: map[string]string{}, removed: map[string]time.Time{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]doubt{}, refused: map[string]refusal{}, cuts: map[string]string{}, foreign: foreign{last: map[string]told{}}, removed: map[string]time.Time{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s
@@ -150,6 +151,7 @@ func (s *Shared) Status() Status {
 		out.Cut, out.Since = s.link.why, s.link.since
 	}
 	out.Refused = s.refusals(now)
+	out.Foreign = s.foreign.count
 	return out
 }
 
@@ -421,6 +423,7 @@ func (s *Shared) keep(provider string, l *list) (news bool) {
 		return false
 	}
 	delete(s.doubts, provider)
+	delete(s.lost, provider) // another replica wrote it
 	s.set(provider, l)
 	return !l.older(was)
 }
@@ -485,6 +488,9 @@ func (s *Shared) reread(ctx context.Context, provider string) {
 
 // read makes a list of an object. The error says why it cannot be used.
 func (s *Shared) read(ctx context.Context, a *marketcrd.Advertisement) (*list, error) {
+	if err := s.ours("advertisement "+a.Name, a); err != nil {
+		return nil, err
+	}
 	generation, err := wire.ParseGeneration(a.Spec.Generation)
 	if err != nil {
 		return nil, err
@@ -571,7 +577,9 @@ func (s *Shared) note(object string, err error) {
 		if len(s.bad) >= maxNoted {
 			clear(s.bad)
 		}
-		s.bad[object] = why
+		if s.bad[object] = why; forged(err) {
+			return // it is logged already
+		}
 		s.opts.Log.Warn("an object of the market's store is left out", "object", object, "error", err)
 	}
 }

@@ -54,6 +54,8 @@ type Status struct {
 	// Refused are the objects, as "<kind> <name>", whose last write the store refused,
 	// with why.
 	Refused map[string]*RefusedError
+	// Foreign is how many writes by another account than the daemon's were seen and ignored.
+	Foreign int
 }
 
 // BusyError refuses a report for now: the budgets of the store are spent, and what

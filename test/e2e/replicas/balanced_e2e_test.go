@@ -41,7 +41,7 @@ func TestAgentsAreSpreadAndBounded(t *testing.T) {
 	first := h.all[0]
 	var away atomic.Bool // the others
 	away.Store(true)
-	h.balancer = newGate(t, func() string {
+	h.balancer = rigtest.NewGate(t, func() string {
 		if away.Load() {
 			return first.Agents
 		}

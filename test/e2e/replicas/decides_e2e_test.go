@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
+	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
 // asking is a fleet with one provider from a file, and a team that asks.
@@ -74,16 +75,16 @@ func TestWhoDecides(t *testing.T) {
 	}
 	h.awaitStore(ctx, h.all...)
 
-	second.api.set(true) // it cannot renew its Lease, and notices
+	second.api.Set(true) // it cannot renew its Lease, and notices
 	ask("cut-off", takeover)
 	third := h.decider(ctx, second)
-	second.api.set(false)
+	second.api.Set(false)
 	h.awaitStore(ctx, h.all...)
 
-	third.git.set(true) // it keeps the Lease until git has been away for half a minute
+	third.git.Set(true) // it keeps the Lease until git has been away for half a minute
 	ask("no-git", 30*time.Second+takeover)
 	fourth := h.decider(ctx, third)
-	third.git.set(false)
+	third.git.Set(false)
 	if fourth == third {
 		t.Error("who cannot read git still decides")
 	}
@@ -175,11 +176,11 @@ func (h *hub) placed(ctx context.Context, intent string) bool {
 }
 
 // through is a URL by way of a gate.
-func through(address string, g *gate) (string, error) {
+func through(address string, g *rigtest.Gate) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "", fmt.Errorf("address of the fleet repo: %w", err)
 	}
-	u.Host = g.address
+	u.Host = g.Address
 	return u.String(), nil
 }

@@ -156,7 +156,7 @@ func compacted(t *testing.T, ctx context.Context, f *faulty) {
 		t.Fatal(err)
 	}
 	for _, r := range f.all {
-		r.api.set(true)
+		r.api.Set(true)
 	}
 	if err := f.revise(ctx, 20); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func compacted(t *testing.T, ctx context.Context, f *faulty) {
 		t.Fatalf("etcd is compacted to %s: %v", revision, err)
 	}
 	for _, r := range f.all {
-		r.api.set(false)
+		r.api.Set(false)
 	}
 	f.awaitStore(ctx, f.all...)
 	f.agents[1].change(16)
@@ -390,7 +390,7 @@ func forbidden(t *testing.T, ctx context.Context, f *faulty) {
 // used, nothing is placed, and nobody who reports is silent, then or afterwards.
 func slow(t *testing.T, ctx context.Context, f *faulty) {
 	for _, r := range f.all {
-		r.api.slow(5 * time.Second)
+		r.api.Slow(5 * time.Second)
 	}
 	for _, r := range f.all {
 		f.await(ctx, r.Name+" to say that the store cannot be used", 45*time.Second, func() error {
@@ -404,7 +404,7 @@ func slow(t *testing.T, ctx context.Context, f *faulty) {
 	f.unplaced(ctx, t, "the store is slow", "while-slow", 6*time.Second)
 	f.heard(ctx, t, "the store is slow", 3*time.Second)
 	for _, r := range f.all {
-		r.api.slow(0)
+		r.api.Slow(0)
 	}
 	f.awaitStore(ctx, f.all...)
 	f.await(ctx, "while-slow to be placed", 30*time.Second, f.isPlaced(ctx, "while-slow"))

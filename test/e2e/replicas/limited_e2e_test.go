@@ -70,7 +70,7 @@ func TestAForgeLimitsReads(t *testing.T) {
 		t.Cleanup(srv.Close)
 		at := srv.Listener.Addr().String()
 		forges[r] = f
-		r.git.lead(func() string { return at })
+		r.git.Lead(func() string { return at })
 	}
 	for end := time.Now().Add(patience); ; rest(ctx, 100*time.Millisecond) {
 		asked := 0

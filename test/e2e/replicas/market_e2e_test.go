@@ -3,13 +3,16 @@
 package replicas
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,12 +20,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
 	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
@@ -242,7 +247,7 @@ func TestOneMarketBehindOneAddress(t *testing.T) {
 	if err := h.all[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
-	h.all[1].api.set(true)
+	h.all[1].api.Set(true)
 	agents[3].change(4) // less is told at once
 	agents[3].report(ctx)
 	h.agree(ctx, "one has less", agents, h.all[2])
@@ -251,7 +256,7 @@ func TestOneMarketBehindOneAddress(t *testing.T) {
 	if err := h.all[0].Restart(ctx); err != nil {
 		t.Fatal(err)
 	}
-	h.all[1].api.set(false)
+	h.all[1].api.Set(false)
 	h.awaitStore(ctx, h.all...)
 	h.agree(ctx, "all are back", agents, h.all...)
 
@@ -279,6 +284,8 @@ func TestOneMarketBehindOneAddress(t *testing.T) {
 	agents[5].change(3)
 	agents[5].report(ctx)
 	h.agree(ctx, "one has less", agents, h.all...)
+	h.foreign(ctx, objects, agents[4].name)
+	h.agree(ctx, "another account's write is undone", agents, h.all...)
 	for _, a := range agents {
 		t.Logf("%s: %d reports had to be sent again", a.name, a.fails)
 	}
@@ -300,6 +307,62 @@ func (h *hub) objects() client.Client {
 		h.t.Fatal(err)
 	}
 	return c
+}
+
+// foreign writes into a provider's Advertisement as another account: every replica counts
+// it, and the provider's next report writes the object again.
+func (h *hub) foreign(ctx context.Context, objects client.Client, provider string) {
+	h.t.Helper()
+	ad := &marketcrd.Advertisement{}
+	ad.Name, ad.Namespace = provider, rigtest.HubNamespace
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.org/note":"x"}}}`))
+	if err := objects.Patch(ctx, ad, patch, client.FieldOwner("kubectl-annotate")); err != nil {
+		h.t.Fatal(err)
+	}
+	h.await(ctx, "every replica to count the foreign writes", patience, func() error {
+		for _, r := range h.all {
+			switch n, err := h.metric(ctx, r, "fleetbroker_market_store_foreign_writes_total"); {
+			case err != nil:
+				return err
+			case n < 1:
+				return fmt.Errorf("%s counts %g", r.Name, n)
+			}
+		}
+		return nil
+	})
+	h.await(ctx, "the object to be the daemon's again", patience, func() error {
+		now := &marketcrd.Advertisement{}
+		if err := objects.Get(ctx, client.ObjectKeyFromObject(ad), now); err != nil {
+			return err
+		}
+		if len(now.Annotations) > 0 || len(store.Foreign(now.ManagedFields)) > 0 {
+			return fmt.Errorf("annotations %v, managers %+v", now.Annotations, store.Foreign(now.ManagedFields))
+		}
+		return nil
+	})
+}
+
+// metric is the value of a replica's metric without labels.
+func (h *hub) metric(ctx context.Context, r *replica, name string) (float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.Operators+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return 0, err
+	}
+	return 0, fmt.Errorf("%s has no metric %s", r.Name, name)
 }
 
 // storeTrouble is what a replica's readiness says of the store.

@@ -6,7 +6,8 @@
 //	  - v1: the exchange of an agent of the first form, route by route, as a
 //	    golden file (testdata/v1.txt; `-update` writes it anew)
 //	  - linear: 64 clients reserve and release through three replicas that share a
-//	    market, of which mostly the one that decides is killed, on a git server that loses answers of both kinds; the history
+//	    market, behind a balancer that sends each connection to any of them. The one that
+//	    decides is killed again and again, on a git server that loses answers of both kinds; the history
 //	    that they saw must be linearizable, and what they were told must be what
 //	    the repository holds
 package reservations

@@ -178,10 +178,11 @@ func (a *following) settle() {
 	}
 }
 
-// hand hands an object on without what nobody reads of it.
+// hand hands an object on; of its managed fields remains who wrote it last, if that is
+// another account.
 func (f *follower) hand(o any) error {
 	if object, ok := o.(client.Object); ok {
-		object.SetManagedFields(nil)
+		object.SetManagedFields(store.Foreign(object.GetManagedFields()))
 		if f.names == nil {
 			f.names = map[string]bool{}
 		}

@@ -7,7 +7,8 @@
 //     from a cache.
 //   - Nothing is written but by create, or by update under a resourceVersion; a
 //     Heartbeat alone is replaced whatever it was, because its name is its writer's.
-//   - Managed fields are dropped before an object is handed on.
+//   - Everything is written as store.Manager. Of managed fields an object that is handed
+//     on has what store.Foreign leaves: who wrote it last, if that is another account.
 //
 // The daemon's main makes it, package store calls it. Safe for concurrent use.
 package kube
@@ -89,7 +90,11 @@ func (a *API) Part(ctx context.Context, name string) (*marketcrd.AdvertisementPa
 func (a *API) get(ctx context.Context, name string, into client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return outcome(a.client.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: name}, into))
+	if err := a.client.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: name}, into); err != nil {
+		return outcome(err)
+	}
+	into.SetManagedFields(store.Foreign(into.GetManagedFields()))
+	return nil
 }
 
 // PutAdvertisement implements store.API.
@@ -103,10 +108,11 @@ func (a *API) PutAdvertisement(ctx context.Context, ad *marketcrd.Advertisement)
 func (a *API) put(ctx context.Context, o client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	defer o.SetManagedFields(nil)
 	if o.GetResourceVersion() == "" {
-		return outcome(a.client.Create(ctx, o))
+		return outcome(a.client.Create(ctx, o, client.FieldOwner(store.Manager)))
 	}
-	return outcome(a.client.Update(ctx, o))
+	return outcome(a.client.Update(ctx, o, client.FieldOwner(store.Manager)))
 }
 
 // Observation implements store.API.
@@ -128,7 +134,7 @@ func (a *API) PutPart(ctx context.Context, p *marketcrd.AdvertisementPart) error
 	defer cancel()
 	out := p.DeepCopy()
 	out.Namespace = a.namespace
-	return outcome(a.client.Create(ctx, out))
+	return outcome(a.client.Create(ctx, out, client.FieldOwner(store.Manager)))
 }
 
 // Parts implements store.API.
