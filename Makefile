@@ -25,7 +25,8 @@ KEY ?=
 images: ## both programs as images in REGISTRY, tagged VERSION (BASE=name@sha256:..., KEY=file): no container engine
 	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$(REGISTRY)" -version "$(VERSION)" -base "$(BASE)" -key "$(abspath $(KEY))"
 
-demo: build tools ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon
+# It builds the servers that it runs and no others, unless KUBEBUILDER_ASSETS or the cache has them.
+demo: build ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon
 	$(GO) build -o bin/demo ./test/demo
 	bin/demo
 
