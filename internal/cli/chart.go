@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +34,12 @@ what install/broker and install/agent build. What you edit in DIR is kept.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(s.Out, "wrote the chart into %s: %s\n%s", to, changeLine(out), keptLines(out))
+			if here, err := findFleet("."); err == nil { // a cluster may have this command's name
+				if _, err := os.Stat(filepath.Join(here, "clusters", "chart.yaml")); err == nil {
+					fmt.Fprintln(s.Err, "fleetbroker: this is the Helm chart; what cluster chart needs is written by: fleetbroker install -o DIR -- chart")
+				}
+			}
+			_, err = fmt.Fprintf(s.Out, "wrote the chart into %s: %s\n%s", to, out.Counts(), out.KeptText())
 			return err
 		},
 	}

@@ -103,7 +103,7 @@ func installRun(ctx context.Context, o installOptions) error {
 	if strings.Contains(string(files["kustomization.yaml"]), "\n- agent\n") {
 		next += "      before it the agent's certificate: docs/install.md, step 6\n"
 	}
-	_, err = fmt.Fprintf(o.streams.Out, "wrote what cluster %s needs into %s: %s\n%s%s", o.cluster, o.to, changeLine(out), keptLines(out), next)
+	_, err = fmt.Fprintf(o.streams.Out, "wrote what cluster %s needs into %s: %s\n%s%s", o.cluster, o.to, out.Counts(), out.KeptText(), next)
 	return err
 }
 
