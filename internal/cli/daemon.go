@@ -140,7 +140,7 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.programs, "kubeconfig-programs", nil, "absolute paths of programs that kubeconfigs may run for credentials (exec); others are refused")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
 	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
-	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon beside others on the same host, in the clusters' Leases")
+	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon next to others on the same host, in the clusters' Leases")
 	fs.StringVar(&f.childMemory, "child-memory", "256Mi", "memory of the child process that builds kustomizations and tries suspect inputs alone, of which it takes some 80Mi by itself")
 	fs.DurationVar(&f.childCPU, "child-cpu", 10*time.Second, "processor time that the child process may take for one piece")
 	fs.Uint64Var(&f.checkEvery, "plan-check-every", 1000, "one in so many plans is made from nothing as well and compared; 0 checks none")

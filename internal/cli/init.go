@@ -24,14 +24,14 @@ func newCmdInit(s Streams) *cobra.Command {
 	o := initOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "init DIR",
-		Short: "Lay down a fleet repo to start from, or bring one to this version",
-		Long: `Lay down a fleet repo in DIR: sample inputs that validate and plan, CI for the
+		Short: "Create a fleet repo to start from, or bring one to this version",
+		Long: `Create a fleet repo in DIR: sample inputs that validate and plan, CI for the
 forge, schemas for the editor, manifests to install daemon and agents, and the
 install guide and runbook under docs/. DIR must not exist, or be empty but for
 .git, a README, a licence and the like, which stay as they are: what the template has
 for such a file is written next to it as NAME.new.
 
-Beside DIR, in DIR.keys, it writes two signing keys and the trust root that names
+Next to DIR, in DIR.keys, it writes two signing keys and the trust root that names
 them: policy signs what people change of the fleet's rights, ledger the daemon's
 commits. Neither belongs into a repository.
 
@@ -64,7 +64,7 @@ NAME.new, to be merged by hand and deleted. What was deleted stays deleted.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.update, "update", false, "bring the template's files in DIR to this version, and keep what was edited")
-	cmd.Flags().StringVar(&o.forge, "forge", "github", "whose CI to lay down: github, gitlab or gitea")
+	cmd.Flags().StringVar(&o.forge, "forge", "github", "whose CI to write: github, gitlab or gitea")
 	cmd.Flags().StringVar(&o.from, "releases", "", "URL below which releases are, which CI installs this program's version from (default: as this program was built)")
 	cmd.Flags().StringVar(&o.keys.Dir, "keys-dir", "", "directory for private keys and trust root, outside every repository (default: DIR.keys)")
 	cmd.Flags().StringVar(&o.keys.Signing, "signing-key", "", "OpenSSH key of the daemon, private or .pub (default: a new one)")

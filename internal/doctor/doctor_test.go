@@ -247,7 +247,7 @@ func TestTroubles(t *testing.T) {
 		}, TenantNamespaceDeleting, "is being deleted"},
 		"without labels": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Namespaces, "liqo-tenant-rome", nil, "metadata", "labels")
-		}, TenantNamespaceUnlabelled, "lacks the labels"},
+		}, TenantNamespaceUnlabelled, "has no labels by which"},
 		"leftovers": {func(t *testing.T, p *Picture) {
 			add(t, p.Provider, `{kind: Namespace, metadata: {name: liqo-tenant-old, labels: {liqo.io/tenant-namespace: "true", liqo.io/remote-cluster-id: rome}}}`)
 		}, TenantNamespaceTwice, "2 namespaces"},
@@ -297,7 +297,7 @@ func TestTroubles(t *testing.T) {
 		}, SliceElsewhere, "in another namespace"},
 		"no remoteID": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", nil, "metadata", "labels", labelRemoteID)
-		}, SliceNoRemoteID, "status stays empty for ever"},
+		}, SliceNoRemoteID, "status stays empty"},
 		"a changed id": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", "milan", "metadata", "labels", labelRemoteID)
 		}, SliceNoRemoteID, `"milan" and not paris`},
@@ -390,7 +390,7 @@ func TestTroubles(t *testing.T) {
 		}, SelectorMissing, "not written out"},
 		"a narrow selector": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Offloadings, "offloading", []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "kubernetes.io/hostname"}}}}, "spec", "clusterSelector", "nodeSelectorTerms")
-		}, SelectorNarrow, "makes the remote namespace anew"},
+		}, SelectorNarrow, "creates the remote namespace again"},
 		"not looked at": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Offloadings, "offloading", int64(2), "metadata", "generation")
 		}, OffloadingUnseen, "has not looked at it"},
