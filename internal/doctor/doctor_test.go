@@ -326,7 +326,7 @@ func TestTroubles(t *testing.T) {
 		"an open class": {func(_ *testing.T, p *Picture) { drop(p.Provider, ValidatingBindings, classDefault) }, SliceClassOpen, "class default is open to rome"},
 		"opened for one": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Namespaces, "liqo-tenant-rome", "open", "metadata", "labels", labelDoor)
-		}, SliceClassOpen, "beside all contracts"},
+		}, SliceClassOpen, "whatever the contracts say"},
 		"a closed class, not enforced": {func(t *testing.T, p *Picture) {
 			p.Contract.Spec.Class = ""
 			set(t, p.Consumer, Slices, "train", "default", "spec", "class")
@@ -346,7 +346,7 @@ func TestTroubles(t *testing.T) {
 			drop(p.Consumer, VirtualNodes)
 			set(t, p.Consumer, Nodes, "train", nil, "metadata", "labels")
 		}, VirtualNodeNameTaken, "a Node of the slice's name exists"},
-		"bare": {func(t *testing.T, p *Picture) { set(t, p.Consumer, VirtualNodes, "train", nil, "spec", "taints") }, VirtualNodeUntainted, "lacks the taint"},
+		"bare": {func(t *testing.T, p *Picture) { set(t, p.Consumer, VirtualNodes, "train", nil, "spec", "taints") }, VirtualNodeUntainted, "has no taint of its intent"},
 		"an orphan": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, VirtualNodes, "train", nil, "metadata", "ownerReferences")
 		}, VirtualNodeOrphan, "has not adopted it"},

@@ -1,18 +1,27 @@
-package cli
+// Package helmchart is `fleetbroker install chart`: it writes the Helm chart that package
+// chart makes, and keeps what was edited in it (package laid).
+//
+// Package cli calls Command; a command runs once, in one goroutine.
+package helmchart
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/hints"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/chart"
 	"github.com/fleetbroker/fleetbroker/internal/laid"
 )
 
-func newCmdInstallChart(s Streams) *cobra.Command {
+// Command is the command; args checks its arguments, and fleet finds the fleet repo around
+// the working directory.
+func Command(out, errs io.Writer, args cobra.PositionalArgs, fleet func(dir string) (string, error)) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "chart -o DIR",
@@ -21,25 +30,25 @@ func newCmdInstallChart(s Streams) *cobra.Command {
 what install/broker and install/agent build. What you edit in DIR is kept.`,
 		Example: `  fleetbroker install chart -o chart
   helm install fleetbroker ./chart -n fleetbroker --create-namespace -f values.yaml`,
-		Args: exactly(0, "no arguments"),
+		Args: args,
 		RunE: func(*cobra.Command, []string) error {
 			if to == "" {
-				return usagef("name the directory to write: -o chart")
+				return hints.On(errors.New("name the directory to write: -o chart"), "fleetbroker install chart --help")
 			}
 			files, err := chart.Files(version.Text())
 			if err != nil {
 				return err
 			}
-			out, err := laid.Write(to, chart.Lock, files, version.Text(), nil)
+			done, err := laid.Write(to, chart.Lock, files, version.Text(), nil)
 			if err != nil {
 				return err
 			}
-			if here, err := findFleet("."); err == nil { // a cluster may have this command's name
+			if here, err := fleet("."); err == nil { // a cluster may have this command's name
 				if _, err := os.Stat(filepath.Join(here, "clusters", "chart.yaml")); err == nil {
-					fmt.Fprintln(s.Err, "fleetbroker: this is the Helm chart; what cluster chart needs is written by: fleetbroker install -o DIR -- chart")
+					fmt.Fprintln(errs, "fleetbroker: this is the Helm chart; what cluster chart needs is written by: fleetbroker install -o DIR -- chart")
 				}
 			}
-			_, err = fmt.Fprintf(s.Out, "wrote the chart into %s: %s\n%s", to, out.Counts(), out.KeptText())
+			_, err = fmt.Fprintf(out, "wrote the chart into %s: %s\n%s", to, done.Counts(), done.KeptText())
 			return err
 		},
 	}
