@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/demo"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/liqo"
+	"github.com/fleetbroker/fleetbroker/test/tools"
 )
 
 // Options of a demo.
@@ -54,6 +55,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	if err := env.BuildTools(ctx, o.Out); err != nil {
+		return err
+	}
+	if _, err := tools.Find(ctx, "kubectl", o.Out); err != nil { // now, and not in the middle of the story
 		return err
 	}
 	if o.Liqo {
