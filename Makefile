@@ -10,7 +10,7 @@ PACKAGES_AT_ONCE ?= 2
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build images demo programs test test-full test-short fuzz vuln vet lint bench generate fmt tools clean help
+.PHONY: build images release demo programs test test-full test-short fuzz vuln vet lint bench generate fmt tools clean help
 
 build: ## the two programs, into bin/
 	$(GO) build -o bin/ ./cmd/fleetbroker ./cmd/fleet-agent
@@ -25,7 +25,17 @@ KEY ?=
 images: ## both programs as images in REGISTRY, tagged VERSION (BASE=name@sha256:..., KEY=file): no container engine
 	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$(REGISTRY)" -version "$(VERSION)" -base "$(BASE)" -key "$(abspath $(KEY))"
 
-demo: build tools ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon
+# Where releases are (https), where `make release` writes (default: dist/VERSION, empty
+# before), and for which platforms.
+RELEASES ?=
+TO ?=
+PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64
+
+release: ## all of a release in one directory (VERSION=v0.1.0 RELEASES=URL): archives, SBOMs, images, chart, krew manifest, notes, checksums
+	$(GO) run ./test/tools/release -version "$(VERSION)" -releases "$(RELEASES)" -to "$(TO)" -platforms "$(PLATFORMS)" -key "$(abspath $(KEY))"
+
+# It builds the servers that it runs and no others, unless KUBEBUILDER_ASSETS or the cache has them.
+demo: build ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon
 	$(GO) build -o bin/demo ./test/demo
 	bin/demo
 

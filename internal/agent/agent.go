@@ -29,6 +29,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/agent/usage"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access/renew"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
@@ -69,8 +71,10 @@ type Options struct {
 	LeaseNamespace string
 	// KubeconfigsDir holds <provider>.kubeconfig of the providers that this
 	// cluster is to be peered with where the agent applies its manifests; empty:
-	// somebody else peers.
+	// another account peers. Their tokens are renewed before they end.
 	KubeconfigsDir string
+	// TokensDir keeps renewed tokens over a restart; empty keeps them in memory.
+	TokensDir string
 	// Log of everything.
 	Log *slog.Logger
 }
@@ -87,6 +91,7 @@ type agent struct {
 	senders   []*sender
 	// lines to the brokers, in the order of Brokers.
 	lines     []transport.Transport
+	providers access.Kubeconfigs // of KubeconfigsDir
 	mgr       manager.Manager
 	followers []*follower
 	book      enforce.Book
@@ -160,6 +165,7 @@ func newAgent(o Options) (*agent, error) {
 		return nil, fmt.Errorf("start agent: limits enforcement %q: use None, Soft or Hard", o.LimitsEnforcement)
 	}
 	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1), collected: make(chan struct{}, 1), told: make(chan struct{}, 1)}
+	a.providers = access.Kubeconfigs{Dir: o.KubeconfigsDir, Tokens: &renew.Keeper{Dir: o.TokensDir, Now: time.Now, Log: o.Log}}
 	hearing := &hearing{told: a.listen, log: a.Log}
 	if a.position, err = newPosition(o.Config, o.LeaseNamespace, hearing, o.Log); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)

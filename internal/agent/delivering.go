@@ -44,7 +44,7 @@ func (a *agent) delivering(ctx context.Context) {
 func (a *agent) deliver(ctx context.Context, fleet string) {
 	host, _ := os.Hostname()
 	d := delivery.New(delivery.Options{
-		Access: ownAccess{a.Cluster, a.Config, access.Kubeconfigs{Dir: a.KubeconfigsDir}},
+		Access: ownAccess{a.Cluster, a.Config, a.providers},
 		// Asked before anything is corrected: the broker asks the repository.
 		Confirm:  func(ctx context.Context, _ string) (tree.Hash, error) { return a.root(ctx) },
 		Identity: host + "-fleet-agent-" + a.Cluster,

@@ -107,7 +107,7 @@ func (a *agent) allowed(ctx context.Context, what authorizationv1.ResourceAttrib
 		a.toldMayNot = map[authorizationv1.ResourceAttributes]bool{}
 	}
 	if !a.toldMayNot[what] {
-		a.Log.Warn("this account lacks a right, and the agent does without; see install/agent",
+		a.Log.Warn("this account has not every right, and the agent does without; see install/agent",
 			"verb", what.Verb, "resource", path.Join(what.Resource, what.Subresource), "group", what.Group)
 	}
 	a.toldMayNot[what] = true

@@ -425,7 +425,7 @@ func (in *inputs) traced(s *state, tenant string, i v1alpha1.ContractIntent) (fa
 	case it == nil:
 		return fmt.Sprintf("there is no intent %s/%s in the inputs at %s", tenant, i.Name, s.commit.Short()), nil, nil
 	case it.Path != i.Path:
-		return fmt.Sprintf("intent %s/%s stands in %s at %s, not in %s", tenant, i.Name, it.Path, s.commit.Short(), i.Path), nil, nil
+		return fmt.Sprintf("intent %s/%s is in %s at %s, not in %s", tenant, i.Name, it.Path, s.commit.Short(), i.Path), nil, nil
 	case it.Digest != i.Digest:
 		return fmt.Sprintf("intent %s/%s has digest %s at %s, the contract says %s", tenant, i.Name, it.Digest, s.commit.Short(), cmp.Or(i.Digest, "none")), nil, nil
 	}

@@ -30,7 +30,7 @@ func newCmdAuditLog(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log [DIR|URL]",
 		Short: "Who asked, what was decided and why, what it cost",
-		Long: `Tell of every contract what was decided or seen, from the history of the ledger,
+		Long: `Show for every contract what was decided or seen, from the history of the ledger,
 oldest first: who wrote the intent, who merged and who approved it, where it was
 placed and why there, its phases, and what it had cost by then. A broken sla of
 an intent stands among them: slower to become usable than sla.maxTimeToActive,

@@ -32,7 +32,7 @@ func TestInit_CIIsPinned(t *testing.T) {
 				t.Errorf("%s has %q", file, never)
 			}
 		}
-		for _, want := range []string{"FLEETBROKER_VERSION: v", "FLEETBROKER_SUM: ", `"$sum" != "$FLEETBROKER_SUM"`, "role reader"} {
+		for _, want := range []string{`FLEETBROKER_VERSION: "v`, "FLEETBROKER_RELEASES: ", "FLEETBROKER_SUM: ", `"$sum" != "$FLEETBROKER_SUM"`, "role reader"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q", file, want)
 			}

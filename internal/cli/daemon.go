@@ -29,6 +29,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access/renew"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/spread"
 	"github.com/fleetbroker/fleetbroker/internal/forge"
+	"github.com/fleetbroker/fleetbroker/internal/forge/githubapp"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -115,6 +116,7 @@ func (f *repoFlags) open(ctx context.Context, log *slog.Logger, obs gitrepo.Obse
 type daemonFlags struct {
 	repoFlags
 	forge       forgeFlags
+	app         githubapp.Flags
 	root        daemonRoot
 	kubeconfigs string
 	programs    []string
@@ -134,13 +136,14 @@ type daemonFlags struct {
 func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.repoFlags.register(fs)
 	f.forge.register(fs)
+	f.app.Register(fs)
 	f.root.register(fs)
 	f.sources.Register(fs)
 	fs.StringVar(&f.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the consumer clusters")
 	fs.StringSliceVar(&f.programs, "kubeconfig-programs", nil, "absolute paths of programs that kubeconfigs may run for credentials (exec); others are refused")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
 	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
-	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon beside others on the same host, in the clusters' Leases")
+	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon next to others on the same host, in the clusters' Leases")
 	fs.StringVar(&f.childMemory, "child-memory", "256Mi", "memory of the child process that builds kustomizations and tries suspect inputs alone, of which it takes some 80Mi by itself")
 	fs.DurationVar(&f.childCPU, "child-cpu", 10*time.Second, "processor time that the child process may take for one piece")
 	fs.Uint64Var(&f.checkEvery, "plan-check-every", 1000, "one in so many plans is made from nothing as well and compared; 0 checks none")
@@ -221,6 +224,9 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	kind := cmp.Or(forge.Kind(f.forge.kind), forge.KindOf(f.url))
 	f.pushes = pushbudget.New(pushbudget.Options{Default: pushbudget.DefaultOf(string(kind)), Now: now, Log: log})
 	f.auth.Answer, f.auth.Another = f.pushes.Answered, f.pushes.Another
+	if err := f.asApp(); err != nil {
+		return nil, err
+	}
 	repo, ledger, signer, err := f.open(ctx, log, obs, d.state)
 	if err != nil {
 		return nil, err
@@ -269,6 +275,22 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	}
 	d.loop = reconciler.New(opts)
 	return d, nil
+}
+
+// asApp has git and forge take the tokens of the GitHub App that the flags name.
+func (f *daemonFlags) asApp() error {
+	app, err := f.app.Open(f.forge.config, f.url)
+	if err != nil || app == nil {
+		return err
+	}
+	if f.auth.PasswordFile != "" || f.auth.BearerFile != "" || f.forge.config.TokenFile != "" {
+		return usagef("--github-app-id takes the place of --git-password-file, --git-bearer-file and --forge-token-file: leave them out")
+	}
+	f.auth.User, f.auth.PasswordFile, f.auth.Read = githubapp.User, githubapp.File, app.Read
+	if f.forge.kind != "" {
+		f.forge.config.TokenFile, f.forge.config.Read = githubapp.File, app.Read
+	}
+	return nil
 }
 
 // boundChild sets the bounds of the child process.

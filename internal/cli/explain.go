@@ -116,7 +116,7 @@ func findIntent(in *gathered, arg string) (tenant, name string, err error) {
 	}
 	for _, p := range problemsOf(in.fleet) {
 		if strings.Contains(p.File, "/"+strings.TrimPrefix(arg, "/")+".") {
-			return "", "", hinted(fmt.Errorf("%s cannot be read: %s", p.File, p), "mend it first: fleetbroker validate")
+			return "", "", hinted(fmt.Errorf("%s cannot be read: %s", p.File, p), "fix it first: fleetbroker validate")
 		}
 	}
 	hint := "list them: fleetbroker get intents"

@@ -3,12 +3,10 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
-	"github.com/fleetbroker/fleetbroker/internal/laid"
 	"github.com/fleetbroker/fleetbroker/internal/newfleet"
 )
 
@@ -18,6 +16,7 @@ type initOptions struct {
 	update  bool
 	forge   string
 	output  string
+	from    string // where releases are
 	keys    newfleet.KeyOptions
 }
 
@@ -25,23 +24,26 @@ func newCmdInit(s Streams) *cobra.Command {
 	o := initOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "init DIR",
-		Short: "Lay down a fleet repo to start from, or bring one to this version",
-		Long: `Lay down a fleet repo in DIR: sample inputs that validate and plan, CI for the
+		Short: "Create a fleet repo to start from, or bring one to this version",
+		Long: `Create a fleet repo in DIR: sample inputs that validate and plan, CI for the
 forge, schemas for the editor, manifests to install daemon and agents, and the
 install guide and runbook under docs/. DIR must not exist, or be empty but for
 .git, a README, a licence and the like, which stay as they are: what the template has
 for such a file is written next to it as NAME.new.
 
-Beside DIR, in DIR.keys, it writes two signing keys and the trust root that names
+Next to DIR, in DIR.keys, it writes two signing keys and the trust root that names
 them: policy signs what people change of the fleet's rights, ledger the daemon's
 commits. Neither belongs into a repository.
+
+Its CI installs this very version and keeps it in the forge's cache: from the releases
+that --releases names, else by building it with Go.
 
 With --update the template's files in DIR (documents, install bases, CI, schemas) are
 brought to this program's version, up or down, by .fleetbroker/template.lock. Inputs are
 not touched. What was edited stays; a new version of it is written next to it as
 NAME.new, to be merged by hand and deleted. What was deleted stays deleted.`,
 		Example: `  fleetbroker init fleet
-  fleetbroker init fleet --forge gitlab
+  fleetbroker init fleet --forge gitlab --releases https://github.com/acme/fleetbroker/releases/download
   fleetbroker init fleet --keys-dir ~/acme-keys --policy-key ~/.ssh/id_ed25519.pub
   fleetbroker init --update .`,
 		Args: exactly(1, "one argument: the directory to make"),
@@ -62,7 +64,8 @@ NAME.new, to be merged by hand and deleted. What was deleted stays deleted.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.update, "update", false, "bring the template's files in DIR to this version, and keep what was edited")
-	cmd.Flags().StringVar(&o.forge, "forge", "github", "whose CI to lay down: github, gitlab or gitea")
+	cmd.Flags().StringVar(&o.forge, "forge", "github", "whose CI to write: github, gitlab or gitea")
+	cmd.Flags().StringVar(&o.from, "releases", "", "URL below which releases are, which CI installs this program's version from (default: as this program was built)")
 	cmd.Flags().StringVar(&o.keys.Dir, "keys-dir", "", "directory for private keys and trust root, outside every repository (default: DIR.keys)")
 	cmd.Flags().StringVar(&o.keys.Signing, "signing-key", "", "OpenSSH key of the daemon, private or .pub (default: a new one)")
 	cmd.Flags().StringVar(&o.keys.Policy, "policy-key", "", "OpenSSH key of the platform team, private or .pub (default: a new one)")
@@ -75,11 +78,15 @@ func initRun(o initOptions) error {
 	if err := newfleet.Vacant(o.dir); err != nil {
 		return err
 	}
+	pin, err := newfleet.PinOf(o.from)
+	if err != nil {
+		return err
+	}
 	keys, err := newfleet.NewKeyring(o.keys)
 	if err != nil {
 		return err
 	}
-	out, err := newfleet.Make(o.dir, o.forge, keys.ID)
+	out, err := newfleet.Make(o.dir, o.forge, keys.ID, pin)
 	if err != nil {
 		return err
 	}
@@ -92,8 +99,9 @@ next: cd %s
       fleetbroker validate
       fleetbroker plan
 then: docs/install.md
-`, o.dir, tables.Count(len(out.Written)+len(out.Conflicts), "file"), o.forge, keys.Dir, o.dir)
-	text += keptLines(out)
+ci:   %s
+`, o.dir, tables.Count(len(out.Written)+len(out.Conflicts), "file"), o.forge, keys.Dir, o.dir, pin.Text())
+	text += out.KeptText()
 	if sign != "" {
 		text += "sign: " + sign + "\n"
 	}
@@ -109,7 +117,7 @@ then: docs/install.md
 }
 
 func initUpdate(o initOptions) error {
-	u, err := newfleet.Update(o.dir)
+	u, err := newfleet.Update(o.dir, o.from)
 	if err != nil {
 		return err
 	}
@@ -117,19 +125,5 @@ func initUpdate(o initOptions) error {
 	if from == "" {
 		from = "an unknown version"
 	}
-	return printOutcome(o.streams.Out, o.output, u, fmt.Sprintf("updated the fleet repo in %s from %s to %s: %s\n%s", o.dir, from, u.To, changeLine(u.Outcome), keptLines(u.Outcome)))
-}
-
-// changeLine counts what a run of package laid did.
-func changeLine(out laid.Outcome) string {
-	return fmt.Sprintf("%d written, %d removed, %d unchanged, %d edited and kept", len(out.Written), len(out.Removed), out.Unchanged, len(out.Edited)+len(out.Conflicts))
-}
-
-// keptLines name the files that have a new version next to them.
-func keptLines(out laid.Outcome) string {
-	var text strings.Builder
-	for _, name := range out.Conflicts {
-		fmt.Fprintf(&text, "kept: %s was edited; merge %[1]s.new into it and delete that\n", name)
-	}
-	return text.String()
+	return printOutcome(o.streams.Out, o.output, u, fmt.Sprintf("updated the fleet repo in %s from %s to %s: %s\n%s", o.dir, from, u.To, u.Counts(), u.KeptText()))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
+	"github.com/fleetbroker/fleetbroker/internal/cli/helmchart"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/install"
 	"github.com/fleetbroker/fleetbroker/internal/laid"
@@ -57,7 +58,7 @@ unless flags name others.`,
 	cmd.Flags().StringVar(&o.repoURL, "repo-url", "", "URL of the fleet repo that Flux or Argo CD reach (default: the checkout's origin)")
 	_ = cmd.MarkFlagDirname("output")
 	cmd.ValidArgsFunction = completeNames(clusterNames)
-	cmd.AddCommand(newCmdInstallChart(s))
+	cmd.AddCommand(helmchart.Command(s.Out, s.Err, exactly(0, "no arguments"), findFleet))
 	return cmd
 }
 
@@ -103,7 +104,7 @@ func installRun(ctx context.Context, o installOptions) error {
 	if strings.Contains(string(files["kustomization.yaml"]), "\n- agent\n") {
 		next += "      before it the agent's certificate: docs/install.md, step 6\n"
 	}
-	_, err = fmt.Fprintf(o.streams.Out, "wrote what cluster %s needs into %s: %s\n%s%s", o.cluster, o.to, changeLine(out), keptLines(out), next)
+	_, err = fmt.Fprintf(o.streams.Out, "wrote what cluster %s needs into %s: %s\n%s%s", o.cluster, o.to, out.Counts(), out.KeptText(), next)
 	return err
 }
 

@@ -59,7 +59,7 @@ func newCmdReconcile(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reconcile --once",
 		Short: "Make one full round and stop",
-		Long: `Make one full round: read, plan, commit, deliver. Beside a running daemon it is
+		Long: `Make one full round: read, plan, commit, deliver. Next to a running daemon it is
 how an operator lets through what the daemon holds back: many ends at once
 (--allow-ends), a history that was rewritten (--accept-rewrite), or a piece of the
 inputs that is set aside because it twice ended the process reading it (--lift).

@@ -33,7 +33,7 @@ func newCmdAuditReplay(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay COMMIT [DIR|URL]",
 		Short: "Make a decision of the past again",
-		Long: `Plan once more the round that a commit of the ledger carries, with the planner of
+		Long: `Plan again the round that a commit of the ledger carries, with the planner of
 the daemon, from what that round knew: the inputs and the ledger at their commits,
 the market snapshot and the record of all else that were stored with it. What
 differs from what was committed is printed, file by file: - as committed, + as

@@ -37,6 +37,7 @@ func constructors() []func(Streams) *cobra.Command {
 		newCmdPrices,
 		newCmdSimulate,
 		newCmdPKI,
+		newCmdDemo,
 		newCmdVersion,
 	}
 }

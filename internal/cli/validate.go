@@ -28,7 +28,7 @@ func newCmdValidate(s Streams) *cobra.Command {
 		Long: `Check syntax, schema and cross-references of everything people write, and with
 --base that nothing was changed that the daemon alone writes, and, where the
 fleet's verification.mode is signed, that every commit since is signed by
-somebody who may change what it changes. Each problem is file:line:col: message.
+an account that may change what it changes. Each problem is file:line:col: message.
 
 Exit code 0: fine (warnings are fine); 1: problems.`,
 		Example: `  fleetbroker validate

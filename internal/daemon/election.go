@@ -118,7 +118,7 @@ func (e *Election) Run(ctx context.Context) error {
 		if err := e.unfit(); err != nil {
 			if why != err.Error() {
 				why = err.Error()
-				e.Log.Info("does not stand for the Lease of who decides", "error", err)
+				e.Log.Info("does not take part in the leader election", "error", err)
 			}
 			sleep(ctx, lookEvery)
 			continue

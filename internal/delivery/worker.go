@@ -178,7 +178,7 @@ func (w *worker) run() {
 			return
 		}
 		if errors.Is(err, errCredentials) || errors.Is(err, errMode) {
-			w.log.Info("connects anew", "reason", err)
+			w.log.Info("connects again", "reason", err)
 			continue
 		}
 		w.setProblem(err)

@@ -113,7 +113,7 @@ func checkPolicies(p *Picture) []Finding {
 		}
 	}
 	if ns := c.one(Namespaces, "", p.OnConsumer); ns != nil && ns.GetLabels()[v1alpha1.LabelManaged] == "" {
-		out = append(out, finding(NamespaceUnguarded, at(c, Namespaces, "", p.OnConsumer), "it lacks the label "+v1alpha1.LabelManaged+": virtual nodes in it are not guarded",
+		out = append(out, finding(NamespaceUnguarded, at(c, Namespaces, "", p.OnConsumer), "it has no label "+v1alpha1.LabelManaged+": virtual nodes in it are not guarded",
 			"the daemon labels it: see why it cannot in its log")...)
 	}
 	return out

@@ -130,7 +130,7 @@ func checkIntent(p *Picture) []Finding {
 	c := p.Contract
 	switch {
 	case p.Frozen != "":
-		return finding(IntentFrozen, c.Spec.Intent.Path, "its file is not acted on: "+p.Frozen, "mend the file: fleetbroker validate")
+		return finding(IntentFrozen, c.Spec.Intent.Path, "its file is not acted on: "+p.Frozen, "fix the file: fleetbroker validate")
 	case !p.Wanted && !p.releasing():
 		return finding(IntentGone, c.Spec.Intent.Path, "no file names this intent any more, and its contract is not being released",
 			"look at what the daemon waits for: fleetbroker plan, and its /readyz")

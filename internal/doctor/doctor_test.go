@@ -247,7 +247,7 @@ func TestTroubles(t *testing.T) {
 		}, TenantNamespaceDeleting, "is being deleted"},
 		"without labels": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Namespaces, "liqo-tenant-rome", nil, "metadata", "labels")
-		}, TenantNamespaceUnlabelled, "lacks the labels"},
+		}, TenantNamespaceUnlabelled, "has no labels by which"},
 		"leftovers": {func(t *testing.T, p *Picture) {
 			add(t, p.Provider, `{kind: Namespace, metadata: {name: liqo-tenant-old, labels: {liqo.io/tenant-namespace: "true", liqo.io/remote-cluster-id: rome}}}`)
 		}, TenantNamespaceTwice, "2 namespaces"},
@@ -297,7 +297,7 @@ func TestTroubles(t *testing.T) {
 		}, SliceElsewhere, "in another namespace"},
 		"no remoteID": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", nil, "metadata", "labels", labelRemoteID)
-		}, SliceNoRemoteID, "status stays empty for ever"},
+		}, SliceNoRemoteID, "status stays empty"},
 		"a changed id": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Slices, "train", "milan", "metadata", "labels", labelRemoteID)
 		}, SliceNoRemoteID, `"milan" and not paris`},
@@ -326,7 +326,7 @@ func TestTroubles(t *testing.T) {
 		"an open class": {func(_ *testing.T, p *Picture) { drop(p.Provider, ValidatingBindings, classDefault) }, SliceClassOpen, "class default is open to rome"},
 		"opened for one": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Namespaces, "liqo-tenant-rome", "open", "metadata", "labels", labelDoor)
-		}, SliceClassOpen, "beside all contracts"},
+		}, SliceClassOpen, "whatever the contracts say"},
 		"a closed class, not enforced": {func(t *testing.T, p *Picture) {
 			p.Contract.Spec.Class = ""
 			set(t, p.Consumer, Slices, "train", "default", "spec", "class")
@@ -346,7 +346,7 @@ func TestTroubles(t *testing.T) {
 			drop(p.Consumer, VirtualNodes)
 			set(t, p.Consumer, Nodes, "train", nil, "metadata", "labels")
 		}, VirtualNodeNameTaken, "a Node of the slice's name exists"},
-		"bare": {func(t *testing.T, p *Picture) { set(t, p.Consumer, VirtualNodes, "train", nil, "spec", "taints") }, VirtualNodeUntainted, "lacks the taint"},
+		"bare": {func(t *testing.T, p *Picture) { set(t, p.Consumer, VirtualNodes, "train", nil, "spec", "taints") }, VirtualNodeUntainted, "has no taint of its intent"},
 		"an orphan": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, VirtualNodes, "train", nil, "metadata", "ownerReferences")
 		}, VirtualNodeOrphan, "has not adopted it"},
@@ -390,7 +390,7 @@ func TestTroubles(t *testing.T) {
 		}, SelectorMissing, "not written out"},
 		"a narrow selector": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Offloadings, "offloading", []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "kubernetes.io/hostname"}}}}, "spec", "clusterSelector", "nodeSelectorTerms")
-		}, SelectorNarrow, "makes the remote namespace anew"},
+		}, SelectorNarrow, "creates the remote namespace again"},
 		"not looked at": {func(t *testing.T, p *Picture) {
 			set(t, p.Consumer, Offloadings, "offloading", int64(2), "metadata", "generation")
 		}, OffloadingUnseen, "has not looked at it"},

@@ -40,7 +40,7 @@ func checkNamespace(p *Picture, name string) []Finding {
 	case !slices.Contains(strings.Split(ns.GetAnnotations()[v1alpha1.AnnotationIntents], ","), intent):
 		return finding(NamespaceUnlisted, where, "its annotation "+v1alpha1.AnnotationIntents+" does not list "+intent+": new pods get no toleration for the Node", again)
 	case ns.GetLabels()[v1alpha1.LabelTenant] == "":
-		return finding(NamespaceUnlabelled, where, "it lacks the label "+v1alpha1.LabelTenant+": the policies do not see it", again)
+		return finding(NamespaceUnlabelled, where, "it has no label "+v1alpha1.LabelTenant+": the policies do not see it", again)
 	}
 	o := c.one(Offloadings, name, manifests.OffloadingName)
 	where = at(c, Offloadings, name, manifests.OffloadingName)
@@ -56,7 +56,7 @@ func offloadingStatus(p *Picture, o, ns *unstructured.Unstructured, where string
 		return finding(SelectorMissing, where, "its clusterSelector is not written out: Liqo fails to update it and says nothing", "set spec.clusterSelector.nodeSelectorTerms, [] for every provider")
 	}
 	if keys := unlikeKeys(o); len(keys) > 0 {
-		return finding(SelectorNarrow, where, "it selects by "+strings.Join(keys, ", ")+", which is not the same on all virtual nodes of a provider: Liqo deletes and makes the remote namespace anew every few seconds",
+		return finding(SelectorNarrow, where, "it selects by "+strings.Join(keys, ", ")+", which is not the same on all virtual nodes of a provider: Liqo deletes and creates the remote namespace again every few seconds",
 			"select by %s alone; pods are told apart by the Nodes' taints", labelRemoteCluster)
 	}
 	seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
@@ -67,9 +67,9 @@ func offloadingStatus(p *Picture, o, ns *unstructured.Unstructured, where string
 	case phase == "NoClusterSelected":
 		return finding(OffloadingUnmatched, where, "no virtual node matches it: "+phase, "see the findings on virtual node and Node: it becomes Ready with the first Node")
 	case phase != "Ready":
-		return finding(OffloadingFailed, where, "it is "+either(phase, "without a phase")+remoteTrouble(o, p.ProviderID), "see whether a namespace of that name on %s is somebody else's, and the log of liqo-controller-manager", p.Provider.Name)
+		return finding(OffloadingFailed, where, "it is "+either(phase, "without a phase")+remoteTrouble(o, p.ProviderID), "see whether a namespace of that name on %s belongs to another account, and the log of liqo-controller-manager", p.Provider.Name)
 	case ns.GetLabels()[labelScheduling] != "true":
-		return finding(NamespaceUnscheduled, at(p.Consumer, Namespaces, "", ns.GetName()), "it lacks Liqo's label "+labelScheduling+": new pods are not admitted to virtual nodes", "see what prunes labels that it does not know; changing the NamespaceOffloading puts it back")
+		return finding(NamespaceUnscheduled, at(p.Consumer, Namespaces, "", ns.GetName()), "it has no Liqo label "+labelScheduling+": new pods are not admitted to virtual nodes", "see what prunes labels that it does not know; changing the NamespaceOffloading puts it back")
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func checkPod(p *Picture, pod *unstructured.Unstructured) []Finding {
 		return nil
 	}
 	if !tolerates(pod, v1alpha1.IntentValue(p.Contract.Metadata.Namespace, p.Contract.Spec.Intent.Name)) && olderThanOffloading(p.Consumer, pod) {
-		return finding(PodTooOld, where, "it is older than the namespace's offloading and tolerates no virtual node: it stays Pending for ever", "delete the pod: its controller makes one that does")
+		return finding(PodTooOld, where, "it is older than the namespace's offloading and tolerates no virtual node: it stays Pending until it is deleted", "delete the pod: its controller makes one that does")
 	}
 	return finding(PodFitsNowhere, where, "it fits no node: "+field(scheduled, "message"), "compare its requests with the contract's: %s", sizes(p.Contract.Spec.Resources))
 }

@@ -47,9 +47,9 @@ func checkTenantNamespace(c *Cluster, want, other string) []Finding {
 	case ns == nil:
 		return finding(TenantNamespaceMissing, at(c, Namespaces, "", want), "it does not exist: the two clusters were never peered", "%s", howToPeer)
 	case ns.GetDeletionTimestamp() != nil:
-		return finding(TenantNamespaceDeleting, at(c, Namespaces, "", want), "it is being deleted", "let it go, or take what blocks it away (kubectl describe): the daemon makes it anew")
+		return finding(TenantNamespaceDeleting, at(c, Namespaces, "", want), "it is being deleted", "let it go, or take what blocks it away (kubectl describe): the daemon creates it again")
 	case len(have) == 0:
-		return finding(TenantNamespaceUnlabelled, at(c, Namespaces, "", want), "it lacks the labels by which Liqo finds it",
+		return finding(TenantNamespaceUnlabelled, at(c, Namespaces, "", want), "it has no labels by which Liqo finds it",
 			"label it %s=true and %s=%s", labelTenantNamespace, labelRemoteCluster, other)
 	}
 	return nil
@@ -72,14 +72,14 @@ func checkIdentity(p *Picture) []Finding {
 		where := at(c, Identities, u.GetNamespace(), u.GetName())
 		if u.GetDeletionTimestamp() != nil {
 			out = append(out, finding(IdentityDeleting, where, "it is being deleted, which ends only with the last slice: until then Liqo replicates some kinds and others not",
-				"take its finalizers away: the daemon makes it anew (kubectl patch secret -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}')", u.GetNamespace(), u.GetName())...)
+				"take its finalizers away: the daemon creates it again (kubectl patch secret -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}')", u.GetNamespace(), u.GetName())...)
 		}
 		if u.GetNamespace() != p.OnConsumer {
 			out = append(out, finding(IdentityElsewhere, where, "it is not in "+p.OnConsumer+", where Liqo looks for it", "move it there")...)
 		}
 		if on := u.GetAnnotations()[annotationRemote]; on != "" && on != p.OnProvider {
 			out = append(out, finding(IdentityLeadsElsewhere, where, "it leads to namespace "+on+" of the provider, the fleet takes "+p.OnProvider,
-				"set spec.liqo.tenantNamespace in clusters/%s.yaml, or delete the Secret: the daemon makes it anew", p.Provider.Name)...)
+				"set spec.liqo.tenantNamespace in clusters/%s.yaml, or delete the Secret: the daemon creates it again", p.Provider.Name)...)
 		}
 		if renew, err := time.Parse(time.RFC3339, u.GetAnnotations()[annotationRenew]); err == nil && p.Now.After(renew.Add(time.Hour)) {
 			out = append(out, finding(IdentityOld, where, "its credential was to be renewed at "+renew.UTC().Format(time.RFC3339)+" and ends soon or has ended",

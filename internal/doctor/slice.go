@@ -60,7 +60,7 @@ func openDoor(p *Picture) []Finding {
 		!p.Provider.read(Validating) || !p.Provider.read(ValidatingBindings) || !p.Provider.read(Namespaces) {
 		return nil
 	}
-	return finding(SliceClassOpen, at(p.Provider, Namespaces, "", p.OnProvider), "Liqo's slice class default is open to "+p.Consumer.Name+": who may make slices there gets whatever it asks for, beside all contracts",
+	return finding(SliceClassOpen, at(p.Provider, Namespaces, "", p.OnProvider), "Liqo's slice class default is open to "+p.Consumer.Name+": who may make slices there gets whatever it asks for, whatever the contracts say",
 		"apply install/provider to %s, or take the label %s off the namespace where no other market needs it", p.Provider.Name, labelDoor)
 }
 
@@ -72,7 +72,7 @@ func sliceMarks(p *Picture, s *unstructured.Unstructured, where string) []Findin
 		code        Code
 		label, what string
 	}{
-		{SliceNoRemoteID, labelRemoteID, "nothing is replicated, and its status stays empty for ever"},
+		{SliceNoRemoteID, labelRemoteID, "nothing is replicated, and its status stays empty"},
 		{SliceNoClusterID, labelRemoteCluster, "it is granted and gets no virtual node"},
 	} {
 		if got := s.GetLabels()[mark.label]; got != p.ProviderID {
@@ -81,9 +81,9 @@ func sliceMarks(p *Picture, s *unstructured.Unstructured, where string) []Findin
 	}
 	switch {
 	case s.GetLabels()[labelReplication] != "true":
-		return finding(SliceNotReplicated, where, "it lacks the label "+labelReplication+": nothing is replicated, and its status stays empty for ever", again)
+		return finding(SliceNotReplicated, where, "it has no label "+labelReplication+": nothing is replicated, and its status stays empty", again)
 	case !p.releasing() && p.Contract.Spec.VirtualNode.ByHand() && s.GetAnnotations()[annotationCreate] != "false":
-		return finding(SliceDoubleNode, where, "its annotation "+annotationCreate+" is not false: Liqo makes a virtual node of all of it beside those of the intent", again)
+		return finding(SliceDoubleNode, where, "its annotation "+annotationCreate+" is not false: Liqo makes a virtual node of all of it next to those of the intent", again)
 	case !p.releasing() && !p.Contract.Spec.VirtualNode.ByHand() && s.GetAnnotations()[annotationCreate] != "true":
 		return finding(SliceNoNode, where, "its annotation "+annotationCreate+" is not true: it is granted and gets no virtual node", again)
 	}
@@ -151,7 +151,7 @@ func checkOneVirtualNode(p *Picture, share v1alpha1.NodeShare) []Finding {
 	value := v1alpha1.IntentValue(p.Contract.Metadata.Namespace, p.Contract.Spec.Intent.Name)
 	taints, _, _ := unstructured.NestedSlice(vn.Object, "spec", "taints")
 	if !hasTaint(taints, value) {
-		return finding(VirtualNodeUntainted, where, "it lacks the taint of its intent: pods of other tenants can run on it", "the daemon puts it back within seconds: see what takes it away, and whether the policy fleetbroker-virtualnode-guard is there")
+		return finding(VirtualNodeUntainted, where, "it has no taint of its intent: pods of other tenants can run on it", "the daemon puts it back within seconds: see what takes it away, and whether the policy fleetbroker-virtualnode-guard is there")
 	}
 	if p.Contract.Spec.VirtualNode.ByHand() {
 		size := amounts(vn, "spec", "resourceQuota", "hard")

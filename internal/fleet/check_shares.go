@@ -47,7 +47,7 @@ func (c *checker) sharesFit(p place, s *v1alpha1.IntentSpec, names []string, fro
 		has, named := from.Named[name]
 		if name == v1alpha1.GPU {
 			if from.GPU != nil && from.GPU.Share != nil {
-				c.errorf(p, "BadValue", "%s: a part of one GPU is not shared once more; take gpu out of the shares", p)
+				c.errorf(p, "BadValue", "%s: a part of one GPU is not shared again; take gpu out of the shares", p)
 				continue
 			}
 			named = from.GPU != nil

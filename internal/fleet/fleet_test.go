@@ -156,7 +156,7 @@ func TestProblemsOfIntents(t *testing.T) {
 		"shares, not alike":    {`resources: {cpu: 4}, virtualNode: {shares: [{cpu: 2}, {}]}`, "spec.virtualNode.shares[1] has no cpu", "BadValue"},
 		"shares of what":       {`resources: {cpu: 4}, virtualNode: {shares: [{memory: 1Gi}]}`, "name memory, which spec.resources does not", "BadValue"},
 		"shares of nothing":    {`resources: {cpu: 4}, virtualNode: {shares: [{cpu: 0}]}`, "a Node without it is never ready", "BadValue"},
-		"shares of a part":     {`resources: {gpu: {share: "0.5"}}, virtualNode: {shares: [{gpu: 1}]}`, "a part of one GPU is not shared once more", "BadValue"},
+		"shares of a part":     {`resources: {gpu: {share: "0.5"}}, virtualNode: {shares: [{gpu: 1}]}`, "a part of one GPU is not shared again", "BadValue"},
 		"another's Secret":     {`resources: {cpu: 1}, virtualNode: {kubeconfigSecretRef: {name: kubeconfig-resourceslice-nlp}}`, "of other slices", "BadName"},
 		"key of the Secret":    {`resources: {cpu: 1}, virtualNode: {kubeconfigSecretRef: {name: mine, key: config}}`, "under the key kubeconfig", "BadValue"},
 		"count and share":      {"resources: {gpu: {count: 1, share: \"0.5\"}}", "either count or share", "BadValue"},
@@ -238,7 +238,7 @@ func TestUnreadableFilesFreeze(t *testing.T) {
 		"no tenant":     {[]string{"intents/b.yaml", intent("vision", "b", "resources: {cpu: 1}")}, []string{"intents/b.yaml"}, "must lie in a directory named after its tenant"},
 		"bad name":      {[]string{"intents/vision/b.yaml", intent("vision", "B_b", "resources: {cpu: 1}")}, []string{"intents/vision/b.yaml", "vision/B_b"}, "write b-b"},
 		"one of two":    {[]string{"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}") + "---\n" + intent("vision", "c", "x: 1")}, []string{"intents/vision/b.yaml", "vision/b", "vision/c"}, "intents/vision/b.yaml:9:8: unknown field"},
-		"same name":     {[]string{"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}"), "intents/vision/c.yaml", intent("vision", "b", "resources: {cpu: 2}")}, []string{"vision/b"}, "intents/vision/b.yaml:3:18: intent b stands in intents/vision/c.yaml too"},
+		"same name":     {[]string{"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}"), "intents/vision/c.yaml", intent("vision", "b", "resources: {cpu: 2}")}, []string{"vision/b"}, "intents/vision/b.yaml:3:18: intent b is in intents/vision/c.yaml too"},
 		"wrong version": {[]string{"intents/vision/b.yaml", strings.Replace(intent("vision", "b", "resources: {cpu: 1}"), "v1alpha1", "v1", 1)}, []string{"intents/vision/b.yaml", "vision/b"}, `apiVersion "fleetbroker.io/v1" is not supported`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -199,7 +199,7 @@ func (b *policyBuilder) prices(files []*file) {
 func (b *policyBuilder) duplicate(f *file, what, first string) {
 	b.f.Diagnostics = append(b.f.Diagnostics, Diagnostic{
 		File: f.path, Line: 1, Column: 1, Severity: Error, Code: "Duplicate",
-		Message: fmt.Sprintf("%s stands in %s already, which is used; rename or delete one of them", what, first),
+		Message: fmt.Sprintf("%s is in %s already, which is used; rename or delete one of them", what, first),
 	})
 }
 

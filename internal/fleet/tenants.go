@@ -277,7 +277,7 @@ func (tr *tenantReading) duplicates(same []*model.Intent, open func(*model.Inten
 		other := same[(i+1)%len(same)]
 		d := Diagnostic{
 			File: in.Path, Line: 1, Column: 1, Severity: Error, Code: "Duplicate", Intent: in.Metadata.Namespace + "/" + name,
-			Message: fmt.Sprintf("intent %s stands in %s too; rename or delete one of them, until then nothing of it changes", name, other.Path),
+			Message: fmt.Sprintf("intent %s is in %s too; rename or delete one of them, until then nothing of it changes", name, other.Path),
 		}
 		if doc := open(in); doc != nil {
 			d.Line, d.Column = doc.At("metadata", "name")

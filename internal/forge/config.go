@@ -76,6 +76,15 @@ func (c Config) Complete(remote string) (Config, error) {
 	return c, err
 }
 
+// GitHubAPI is the URL of GitHub's API: as it was named, else that of a git remote's host.
+func GitHubAPI(named, remote string) string {
+	if named != "" {
+		return named
+	}
+	host, _ := split(remote)
+	return defaultURL(GitHub, host, strings.HasPrefix(remote, "http://"))
+}
+
 // defaultURL is plain where git is.
 func defaultURL(kind Kind, host string, plain bool) string {
 	if kind != GitHub {

@@ -150,7 +150,7 @@ func (f *Fleet) check(cluster string) error {
 		}
 		if u, err := url.Parse(f.RepoURL); err == nil && u.User != nil {
 			if _, password := u.User.Password(); password || u.Scheme == "https" || u.Scheme == "http" {
-				return hints.On(errors.New("the fleet repo's URL has a credential in it, which would stand in files that are committed"), "give --repo-url without it; the clusters have a credential of their own")
+				return hints.On(errors.New("the fleet repo's URL has a credential in it, which would be in files that are committed"), "give --repo-url without it; the clusters have a credential of their own")
 			}
 		}
 	}

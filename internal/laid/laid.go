@@ -51,6 +51,20 @@ type Outcome struct {
 	Unchanged int `json:"unchanged"`
 }
 
+// Counts is how many files were written, removed, left alone and kept, in one line.
+func (o Outcome) Counts() string {
+	return fmt.Sprintf("%d written, %d removed, %d unchanged, %d edited and kept", len(o.Written), len(o.Removed), o.Unchanged, len(o.Edited)+len(o.Conflicts))
+}
+
+// KeptText names the files that have a new version next to them, a line each; "" for none.
+func (o Outcome) KeptText() string {
+	text := ""
+	for _, name := range o.Conflicts {
+		text += fmt.Sprintf("kept: %s was edited; merge %[1]s.new into it and delete that\n", name)
+	}
+	return text
+}
+
 // Read reads a directory's lock; found is false where there is none.
 func Read(dir, name string) (lock Lock, found bool, err error) {
 	root, err := os.OpenRoot(dir)

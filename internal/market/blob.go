@@ -193,7 +193,7 @@ func ParseBlob(content []byte) ([]*v1alpha1.Flavor, error) {
 		case f.Metadata.Name == "" || f.Metadata.Namespace == "":
 			return nil, fmt.Errorf("document %d: a flavor needs metadata.name and metadata.namespace (its provider)", n)
 		case seen[f.Ref()]:
-			return nil, fmt.Errorf("document %d: flavor %s stands twice", n, f.Ref())
+			return nil, fmt.Errorf("document %d: flavor %s is listed twice", n, f.Ref())
 		}
 		seen[f.Ref()] = true
 		normaliseGPU(f)

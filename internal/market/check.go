@@ -69,7 +69,7 @@ func check(cluster string, flavors []v1alpha1.Flavor) (map[string]*v1alpha1.Flav
 			return nil, fmt.Errorf("flavor %s: metadata.namespace: %.80q is another cluster", f.Metadata.Name, f.Metadata.Namespace)
 		}
 		if out[f.Metadata.Name] != nil {
-			return nil, fmt.Errorf("flavor %s stands twice", f.Metadata.Name)
+			return nil, fmt.Errorf("flavor %s is listed twice", f.Metadata.Name)
 		}
 		if err := checkFlavor(&f); err != nil {
 			return nil, fmt.Errorf("flavor %s: %w", f.Metadata.Name, err)

@@ -114,7 +114,7 @@ func readRows(in *csv.Reader, columns map[string]int, required []string, read fu
 			return nil, r.err
 		}
 		if first, twice := lines[f.Ref()]; twice {
-			return nil, &TableError{line, 1, fmt.Errorf("%s stands on line %d already: a kind of machine is one row, with its number in the column count", f.Ref(), first)}
+			return nil, &TableError{line, 1, fmt.Errorf("%s is on line %d already: a kind of machine is one row, with its number in the column count", f.Ref(), first)}
 		}
 		lines[f.Ref()] = line
 		out.Flavors = append(out.Flavors, f)

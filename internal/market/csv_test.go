@@ -81,7 +81,7 @@ func TestTablesWithMistakes(t *testing.T) {
 		"a negative price":          {header + "gcp,a,,m,H100,1,80,1,1,-1,,USD\n", "line 2: price_ondemand_hour"},
 		"no currency":               {header + "gcp,a,,m,H100,1,80,1,1,1,,\n", "line 2: currency"},
 		"one and a half":            {header + "gcp,a,,m,H100,1.5,80,1,1,1,,USD\n", "line 2: gpu_count"},
-		"the same machine twice":    {header + "gcp,a,,m.1,H100,1,80,1,1,1,,USD\n\ngcp,a,,m-1,H100,1,80,1,1,1,,USD\n", "line 4: gcp-a/m-1 stands on line 2"},
+		"the same machine twice":    {header + "gcp,a,,m.1,H100,1,80,1,1,1,,USD\n\ngcp,a,,m-1,H100,1,80,1,1,1,,USD\n", "line 4: gcp-a/m-1 is on line 2"},
 		"a name of nothing":         {header + "gcp,a,,??,H100,1,80,1,1,1,,USD\n", "line 2: instance_type"},
 		"no rows":                   {header, "no rows"},
 		"a comma too many":          {header + "gcp,a,,m,H100,1,80,1,1,1,,USD,,,,\n", "line 2: 16 fields, and the header has 15"},

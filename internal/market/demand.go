@@ -70,7 +70,7 @@ func ReadDemand(r io.Reader) ([]Demand, error) {
 		d := demandRow(row)
 		d.Line, _ = in.FieldPos(0)
 		if first, twice := lines[d.Name]; twice && row.err == nil {
-			row.fail("name", "%q stands on line %d already", d.Name, first)
+			row.fail("name", "%q is on line %d already", d.Name, first)
 		}
 		if row.err != nil {
 			return nil, row.err

@@ -9,6 +9,8 @@
 //   - No private key is written into a git work tree, and none is overwritten.
 //   - Samples (fleet.yaml, clusters, flavors, intents, tenants) are people's from the first
 //     day: Make writes them, Update never looks at them.
+//   - What CI runs is one version, pinned (pin.go); where it comes from is an https URL of
+//     plain characters, also when the lock names it.
 //   - Make changes nothing that exists; what a directory may have before is listed (allowed).
 //
 // The command `init` calls it. Nothing here is safe for concurrent use on one directory.

@@ -1,6 +1,7 @@
 package newfleet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -37,9 +37,19 @@ var neighbours = strings.NewReplacer("](../crds)", "](../../install/broker/crds.
 
 // Keys of the lock's choices.
 const (
-	choiceForge = "forge"
-	choiceFleet = "fleetID"
+	choiceForge    = "forge"
+	choiceFleet    = "fleetID"
+	choiceReleases = "releases"
 )
+
+// choices of a fleet repo, for its lock.
+func choices(forge, id string, p Pin) map[string]string {
+	out := map[string]string{choiceForge: forge, choiceFleet: id}
+	if p.Releases != "" {
+		out[choiceReleases] = p.Releases
+	}
+	return out
+}
 
 // samples are the parts of the template that people own from the first day.
 var samples = []string{"fleet.yaml", "clusters", "flavors", "intents", "tenants"}
@@ -49,11 +59,11 @@ var allowed = regexp.MustCompile(`(?i)^(\.git|\.gitignore|\.gitattributes|\.edit
 
 // Make makes a fleet repo in dir for a forge, and returns the paths that it wrote. What
 // the directory has stays as it is.
-func Make(dir, forge, id string) (laid.Outcome, error) {
+func Make(dir, forge, id string, p Pin) (laid.Outcome, error) {
 	if err := Vacant(dir); err != nil {
 		return laid.Outcome{}, err
 	}
-	files, err := named(forge, id)
+	files, err := named(forge, id, p)
 	if err != nil {
 		return laid.Outcome{}, err
 	}
@@ -64,7 +74,7 @@ func Make(dir, forge, id string) (laid.Outcome, error) {
 			delete(files, name)
 		}
 	}
-	out, err := laid.Write(dir, Lock, files, version.Text(), map[string]string{choiceForge: forge, choiceFleet: id})
+	out, err := laid.Write(dir, Lock, files, version.Text(), choices(forge, id, p))
 	if err != nil {
 		return out, fmt.Errorf("make the fleet repo: %w", err)
 	}
@@ -94,8 +104,8 @@ type Updated struct {
 }
 
 // Update brings the template's files in dir to this program's version. Samples and what
-// people edited stay.
-func Update(dir string) (Updated, error) {
+// people edited stay. CI takes its program from releases; "" is where it did before.
+func Update(dir, releases string) (Updated, error) {
 	u := Updated{To: version.Text()}
 	if _, err := os.Stat(filepath.Join(dir, "fleet.yaml")); errors.Is(err, fs.ErrNotExist) {
 		return u, hints.On(fmt.Errorf("%s is no fleet repo: it has no fleet.yaml", dir), "make one: fleetbroker init "+dir)
@@ -118,12 +128,16 @@ func Update(dir string) (Updated, error) {
 			}
 		}
 	}
-	files, err := named(u.Forge, id)
+	p, err := PinOf(cmp.Or(releases, lock.Choices[choiceReleases]))
+	if err != nil {
+		return u, err
+	}
+	files, err := named(u.Forge, id, p)
 	if err != nil {
 		return u, err
 	}
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return isSample(name) })
-	u.Outcome, err = laid.Write(dir, Lock, files, u.To, map[string]string{choiceForge: u.Forge, choiceFleet: id})
+	u.Outcome, err = laid.Write(dir, Lock, files, u.To, choices(u.Forge, id, p))
 	if err != nil {
 		return u, fmt.Errorf("update the fleet repo: %w", err)
 	}
@@ -174,12 +188,12 @@ func Vacant(dir string) error {
 }
 
 // named is the fleet repo for a forge with this program's version and the fleet's id.
-func named(forge, id string) (map[string][]byte, error) {
+func named(forge, id string, p Pin) (map[string][]byte, error) {
 	files, err := Files(forge)
 	if err != nil {
 		return nil, err
 	}
-	pin(files)
+	p.into(files)
 	Name(files, id)
 	return files, nil
 }
@@ -189,25 +203,6 @@ func Name(files map[string][]byte, id string) {
 	for file, text := range files {
 		if strings.HasPrefix(file, "install/") {
 			files[file] = manifests.NameInstall(id, text)
-		}
-	}
-}
-
-// release is a version that others can install.
-var release = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
-
-// pin has CI install this very version, where it is one that was released.
-func pin(files map[string][]byte) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || !release.MatchString(info.Main.Version) || info.Main.Sum == "" {
-		return
-	}
-	for name := range fleetrepo.Forges {
-		for file, content := range files {
-			if top, _, _ := strings.Cut(file, "/"); top == name {
-				text := strings.ReplaceAll(string(content), "FLEETBROKER_VERSION: v0.1.0\n", "FLEETBROKER_VERSION: "+info.Main.Version+"\n")
-				files[file] = []byte(strings.ReplaceAll(text, "FLEETBROKER_SUM: \"\"\n", "FLEETBROKER_SUM: "+info.Main.Sum+"\n"))
-			}
 		}
 	}
 }

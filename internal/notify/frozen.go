@@ -80,7 +80,7 @@ func frozenEvent(fleet, tenant string, all []*v1alpha1.IntentState, l *ledger.Le
 	if more := len(all) - namedFrozen; more > 0 {
 		e.Text += fmt.Sprintf("; and %d more", more)
 	}
-	e.Text += ". Contracts stay on their own terms; mend or delete the file"
+	e.Text += ". Contracts stay on their own terms; fix or delete the file"
 	return named(e, stamp(at))
 }
 

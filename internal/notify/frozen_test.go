@@ -44,10 +44,10 @@ func TestFrozen_IsToldOnceADay(t *testing.T) {
 		want        string
 	}{
 		"at once": {remembering(sound), remembering(frozenAt("llm", time.Hour, time.Hour)),
-			`13:00 [frozen] vision/llm is frozen since 2026-11-20T13:00:00Z: intents/vision/llm.yaml:9:3: unknown field "gpus"; from 2026-11-21T13:00:00Z on what has no end counts as preemptible at priority 0. Contracts stay on their own terms; mend or delete the file`},
+			`13:00 [frozen] vision/llm is frozen since 2026-11-20T13:00:00Z: intents/vision/llm.yaml:9:3: unknown field "gpus"; from 2026-11-21T13:00:00Z on what has no end counts as preemptible at priority 0. Contracts stay on their own terms; fix or delete the file`},
 		"the same day": {remembering(frozenAt("llm", 0, 0)), remembering(frozenAt("llm", 0, 0)), ""},
 		"a day later": {remembering(frozenAt("llm", 0, 0)), remembering(frozenAt("llm", 0, day)),
-			`12:00 [frozen] vision/llm is frozen since 2026-11-20T12:00:00Z: intents/vision/llm.yaml:9:3: unknown field "gpus". Contracts stay on their own terms; mend or delete the file`},
+			`12:00 [frozen] vision/llm is frozen since 2026-11-20T12:00:00Z: intents/vision/llm.yaml:9:3: unknown field "gpus". Contracts stay on their own terms; fix or delete the file`},
 		"after days away": {remembering(frozenAt("llm", 0, 0)), remembering(frozenAt("llm", 0, 5*day)), "12:00 [frozen] vision/llm is frozen since"},
 		"another's day": {remembering(frozenAt("llm", 0, 0), frozenAt("b", time.Hour, time.Hour)),
 			remembering(frozenAt("llm", 0, 0), frozenAt("b", time.Hour, day+time.Hour)), ""},

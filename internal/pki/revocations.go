@@ -62,7 +62,7 @@ func (r *Revoked) add(list *x509.RevocationList, caPEM []byte, now time.Time) er
 	case list.Number == nil:
 		return fmt.Errorf("the list of %s has no number", list.Issuer)
 	case list.ThisUpdate.After(now.Add(aheadOfUs)):
-		return fmt.Errorf("the list of %s was made at %s, which is yet to come: check both clocks", list.Issuer, list.ThisUpdate.Format(time.RFC3339))
+		return fmt.Errorf("the list of %s was made at %s, which is in the future: check both clocks", list.Issuer, list.ThisUpdate.Format(time.RFC3339))
 	case len(r.serials)+len(list.RevokedCertificateEntries) > maxRevoked:
 		return fmt.Errorf("more than %d revoked certificates: begin a new authority", maxRevoked)
 	}

@@ -33,7 +33,7 @@ func TestRevocationListsAreBounded(t *testing.T) {
 		"too large": {bytes.Repeat([]byte("x"), MaxRevokedBytes+1), "at most"},
 		"from the future": {crl(t, a, func(l *x509.RevocationList) {
 			l.ThisUpdate, l.NextUpdate = now().Add(time.Hour), now().Add(2*time.Hour)
-		}), "yet to come"},
+		}), "is in the future"},
 		"twice":              {append(append([]byte(nil), good...), good...), "two lists"},
 		"with a tail":        {append(append([]byte(nil), good...), "tail"...), "no PEM"},
 		"a certificate":      {a.CA(), "no PEM revocation list"},

@@ -80,7 +80,7 @@ func specOf(q *wire.ReservationRequest) (*v1alpha1.IntentSpec, error) {
 			return nil, fmt.Errorf("duration: %w", err)
 		}
 		if spec.Schedule.Duration.Duration == 0 {
-			return nil, fmt.Errorf("duration: %q is no time at all", q.Duration)
+			return nil, fmt.Errorf("duration: %q must be greater than zero", q.Duration)
 		}
 	}
 	if q.Queue != nil {

@@ -200,7 +200,7 @@ func (r *Reconciler) readFleet(ctx context.Context, heads gitrepo.Heads, key tre
 	if i := slices.IndexFunc(f.Frozen, func(z model.Freeze) bool { return z.Path == "/" }); i >= 0 {
 		// Without a policy we would write under a made-up name, and other
 		// daemons would undo it as foreign.
-		return nil, fmt.Errorf("no version of fleet.yaml can be read, so nothing is written or applied: mend it (%s)", f.Frozen[i].Why)
+		return nil, fmt.Errorf("no version of fleet.yaml can be read, so nothing is written or applied: fix it (%s)", f.Frozen[i].Why)
 	}
 	if err := r.follow(f, key); err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (r *Reconciler) revoke(inputs tree.Tree, older []tree.Tree) {
 		if err == nil {
 			return
 		}
-		r.opts.Log.Error("the list of revoked certificates cannot be used; the former stays in force: mend pki/"+pki.RevokedFile, "version", i, "error", err)
+		r.opts.Log.Error("the list of revoked certificates cannot be used; the former stays in force: fix pki/"+pki.RevokedFile, "version", i, "error", err)
 	}
 }
 

@@ -63,7 +63,7 @@ func writeUnverified(b *strings.Builder, in Input, whole *planner.Plan) {
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", escape.Code(f.Path), f.Commit.Short(), escape.Markdown(f.Author), escape.Markdown(f.Why))
 	}
-	remedy := "Let somebody who may change these files sign the commits (`git rebase --exec 'git commit --amend --no-edit -S'`)."
+	remedy := "Have an authorised account sign the commits (`git rebase --exec 'git commit --amend --no-edit -S'`)."
 	if unsigned(in.Unverified) == 0 {
 		remedy = "Let an approver merge it with a signed merge commit (`git merge --no-ff -S`)."
 	}
@@ -91,7 +91,7 @@ func Unsigned(told string, commit string, findings []Unverified) string {
 		told = ReservedMarker + "\n"
 	}
 	b.WriteString(told)
-	fmt.Fprintf(&b, "\n**Not acted on:** the merge made commit %s, which is not signed by somebody who may change these files. What was in force before stays in force.\n\n| file | why |\n|-|-|\n", short(commit))
+	fmt.Fprintf(&b, "\n**Not acted on:** the merge made commit %s, which is not signed by an account that may change these files. What was in force before stays in force.\n\n| file | why |\n|-|-|\n", short(commit))
 	const most = 20
 	for i, f := range findings {
 		if i == most {
@@ -107,6 +107,6 @@ func Unsigned(told string, commit string, findings []Unverified) string {
 // Remedy puts a commit in force that a squash, a rebase or an edit on the
 // forge's page made without a signature.
 func Remedy(commit string) string {
-	return "A squash, a rebase and an edit on the forge's page make a new commit, without the signature. Somebody who may change the files signs it again: " +
+	return "A squash, a rebase and an edit on the forge's page make a new commit, without the signature. An account that may change the files signs it again: " +
 		"`git pull && git revert -S --no-edit " + commit + " && git revert -S --no-edit HEAD && git push`. Next time merge with a merge commit."
 }

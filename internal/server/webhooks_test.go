@@ -8,7 +8,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -270,4 +273,58 @@ func TestWebhooks_SourcesAreLimitedApart(t *testing.T) {
 			t.Errorf("a second later %d calls of the loud one, want the booked one too", n)
 		}
 	})
+}
+
+// Behind a proxy that ends TLS, a forge's deliveries come as they were signed: whole or in
+// chunks, with what proxies add, and many from the proxy's one address.
+func TestWebhooks_BehindAProxy(t *testing.T) {
+	const secret, payload = "s3cret", `{"ref":"refs/heads/main"}`
+	var called atomic.Int32
+	daemon := httptest.NewServer(NewWebhooks(Webhooks{
+		Secret:  func(forge string) []byte { return map[string][]byte{"github": []byte(secret)}[forge] },
+		Trigger: func(string) { called.Add(1) },
+	}))
+	t.Cleanup(daemon.Close)
+	at, err := url.Parse(daemon.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(at)
+		r.SetXForwarded()
+		r.Out.Host = "broker.example.org"
+	}}
+	proxy := httptest.NewTLSServer(forward)
+	t.Cleanup(proxy.Close)
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(payload))
+	send := func(body io.Reader, signature string) int {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.URL+"/hooks/github", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Hub-Signature-256", "sha256="+signature)
+		answer, err := proxy.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	good := hex.EncodeToString(mac.Sum(nil))
+	for name, body := range map[string]io.Reader{"whole": strings.NewReader(payload), "in chunks": io.MultiReader(strings.NewReader(payload[:5]), strings.NewReader(payload[5:]))} {
+		before := called.Load()
+		if got := send(body, good); got != http.StatusAccepted || called.Load() != before+1 {
+			t.Errorf("%s: %d, called %d times, want 202 and once", name, got, called.Load()-before)
+		}
+	}
+	for range 20 {
+		if got := send(strings.NewReader(payload), strings.Repeat("0", 64)); got != http.StatusUnauthorized {
+			t.Fatalf("a wrong signature: %d", got)
+		}
+	}
+	if got := send(strings.NewReader(payload), good); got != http.StatusAccepted {
+		t.Errorf("after wrong ones through the same proxy: %d", got)
+	}
 }

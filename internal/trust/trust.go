@@ -115,7 +115,7 @@ func (c *checker) keys(list string, keys []v1alpha1.RootKey) []gitrepo.Key {
 			continue
 		}
 		if other := c.seen[id]; other != "" {
-			c.fault("the same key stands in %s already; people and daemons never share one", other)("spec", list, i, "publicKey")
+			c.fault("the same key is in %s already; people and daemons never share one", other)("spec", list, i, "publicKey")
 		}
 		c.seen[id] = list
 		key := gitrepo.Key{Principal: k.Principal, Text: k.PublicKey, Revoked: k.Revoked != nil}

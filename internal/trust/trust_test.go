@@ -29,7 +29,7 @@ func TestParse_RefusesByPlace(t *testing.T) {
 	policy, ledger := key(t, 'a'), key(t, 'b')
 	for name, c := range map[string]struct{ spec, want string }{
 		"unknown field":   {"  polcy: []\n", "root.yaml:6:3"},
-		"one key in both": {"  policy:\n  - {principal: g, publicKey: " + policy + "}\n  ledger:\n  - {principal: d, publicKey: " + policy + "}\n", "root.yaml:9:31: the same key stands in policy already"},
+		"one key in both": {"  policy:\n  - {principal: g, publicKey: " + policy + "}\n  ledger:\n  - {principal: d, publicKey: " + policy + "}\n", "root.yaml:9:31: the same key is in policy already"},
 		"key options":     {"  policy:\n  - {principal: g, publicKey: 'valid-before=\"20270101\" " + policy + "'}\n  ledger:\n  - {principal: d, publicKey: " + ledger + "}\n", "root.yaml:7:31: it has options"},
 		"no commit":       {"  policy:\n  - {principal: g, publicKey: " + policy + ", revoked: {after: abc}}\n  ledger:\n  - {principal: d, publicKey: " + ledger + "}\n", "is no commit"},
 		"no keys":         {"  policy: []\n", "a signed fleet needs keys of people in policy and of daemons in ledger"},

@@ -31,7 +31,7 @@ type Finding struct {
 
 // String says what is wrong, who did it, and what to do.
 func (f Finding) String() string {
-	return fmt.Sprintf("commit %s by %s is not acted on: %s. The last verified content stays in force. Let somebody who may commit this file again, signed (git commit -S), or revert the commit",
+	return fmt.Sprintf("commit %s by %s is not acted on: %s. The last verified content stays in force. Have an authorised account commit this file again, signed (git commit -S), or revert the commit",
 		f.Commit.Short(), f.Author, f.Why)
 }
 

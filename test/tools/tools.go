@@ -46,7 +46,8 @@ type program struct {
 	comes   string // the version of pkg, where it comes along with another module
 	tags    string // build tags
 	onPath  bool   // a copy on PATH is good enough
-	assets  bool   // belongs to what KUBEBUILDER_ASSETS holds
+	assets  bool   // may be in KUBEBUILDER_ASSETS
+	envtest bool   // envtest's own assets hold it: where the variable is set it must be there
 }
 
 // stamp is the linker flags that tell Kubernetes's programs their version, as
@@ -62,8 +63,8 @@ func (p program) stamp() string {
 }
 
 var programs = map[string]program{
-	"etcd":                    {module: "etcd", version: EtcdVersion, pkg: "go.etcd.io/etcd/server/v3", assets: true},
-	"kube-apiserver":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-apiserver", assets: true},
+	"etcd":                    {module: "etcd", version: EtcdVersion, pkg: "go.etcd.io/etcd/server/v3", assets: true, envtest: true},
+	"kube-apiserver":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-apiserver", assets: true, envtest: true},
 	"kube-controller-manager": {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", assets: true},
 	"kube-scheduler":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-scheduler", assets: true},
 	"kubectl":                 {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kubectl", assets: true, onPath: true},
@@ -112,7 +113,7 @@ func Find(ctx context.Context, name string, progress io.Writer) (string, error) 
 	}
 	if dir := os.Getenv(AssetsEnv); dir != "" && p.assets {
 		path, err := executable(filepath.Join(dir, name))
-		if err == nil || !p.onPath {
+		if err == nil || p.envtest {
 			return path, wrapAssets(name, err)
 		}
 	}

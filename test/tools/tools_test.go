@@ -61,6 +61,13 @@ func TestFindTakesAssetsFirst(t *testing.T) {
 	if _, err := Find(t.Context(), "kube-apiserver", nil); err == nil || !strings.Contains(err.Error(), AssetsEnv) {
 		t.Errorf("a program missing from %s: got %v", AssetsEnv, err)
 	}
+	// What envtest does not hold comes from the cache.
+	cache := t.TempDir()
+	t.Setenv(CacheEnv, cache)
+	want = script(t, filepath.Join(cache, "kubernetes-"+KubernetesVersion+"-"+goVersion(), "bin", "kube-scheduler"))
+	if got, err := Find(t.Context(), "kube-scheduler", nil); err != nil || got != want {
+		t.Errorf("got %q, %v; want %s", got, err, want)
+	}
 }
 
 func TestFindTakesKubectlFromPath(t *testing.T) {

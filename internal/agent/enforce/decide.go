@@ -155,7 +155,7 @@ func (c Case) honour() Answer {
 	case !c.Offer.Known:
 		return c.unable(accepted, ReasonNoFlavor, "no node is offered as flavor "+p.Flavor)
 	case lack != "" && c.Offer.Growing:
-		return Answer{Verdict: Leave, Reason: ReasonNoCapacity, Message: "the flavor's nodes are yet to come"}
+		return Answer{Verdict: Leave, Reason: ReasonNoCapacity, Message: "the flavor's nodes do not exist yet"}
 	case lack != "":
 		return c.unable(accepted, ReasonNoCapacity, fmt.Sprintf("flavor %s has %s of %s left, contract %s is for %s: other workloads came first",
 			p.Flavor, c.Offer.Free[lack].Canonical(lack), lack, p.Contract, p.Resources[lack].Canonical(lack)))

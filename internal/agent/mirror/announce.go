@@ -31,7 +31,7 @@ func (m *Mirror) announce(ctx context.Context, s State) []error {
 		case err == nil, apierrors.IsAlreadyExists(err):
 			told[n.ID] = true
 		default:
-			errs = append(errs, fmt.Errorf("tell of %s (%s) as an Event: %w", n.Reason, n.Text, err))
+			errs = append(errs, fmt.Errorf("report %s (%s) as an Event: %w", n.Reason, n.Text, err))
 		}
 	}
 	m.announced = told

@@ -185,7 +185,7 @@ func (s *scanner) key(name string) error {
 		}
 	}
 	if l.keys[string(folded)] {
-		return s.refuse("the key %+.60q stands twice", name)
+		return s.refuse("the key %+.60q is there twice", name)
 	}
 	if l.keys == nil {
 		l.keys = map[string]bool{}

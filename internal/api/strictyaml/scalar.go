@@ -170,7 +170,7 @@ func wrongKind(n *yaml.Node, k kind, s *shape, p path) string {
 	case s.form == fInt && k == kText:
 		return fmt.Sprintf("%s: %q is text; write a whole number without quotes", p, value)
 	}
-	return fmt.Sprintf("%s: %q is not what is due here; %s", p, value, s.want())
+	return fmt.Sprintf("%s: %q is not expected here; %s", p, value, s.want())
 }
 
 func (s *shape) want() string {

@@ -17,6 +17,32 @@ import (
 // stamp is set by a release's build: -ldflags "-X …/internal/api/version.stamp=v0.1.0".
 var stamp string
 
+// releases is set by a release's build too: where releases are.
+var releases string
+
+// Releases is the URL below which the directory of each version has its archives, its
+// SHA256SUMS and its chart; "" in builds that no release made.
+func Releases() string { return releases }
+
+// Revision is the commit of the build, in full; "" where it is not known or files differed
+// from it.
+func Revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	revision := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			return ""
+		}
+	}
+	return revision
+}
+
 // Text is the version: v0.1.0, or devel-<commit> of a build from a checkout.
 var Text = sync.OnceValue(func() string {
 	if stamp != "" {

@@ -31,7 +31,7 @@ var directories = words(`broker-cert-path cert-path dir fleet keys-dir kubeconfi
 var files = map[string][]string{
 	"offers": {"csv"}, "demand": {"csv"}, "html": {"html"}, "trust-root": {"yaml", "yml"}, "signers": {"yaml", "yml"},
 	"market": {"yaml", "yml", "csv"}, "witness": {"json"}, "from": nil, "file": {"yaml", "yml"},
-	"audit export output": nil, "forge-ca-file": nil, "forge-token-file": nil, "git-bearer-file": nil, "git-ca-file": nil,
+	"audit export output": nil, "forge-ca-file": nil, "github-app-key-file": nil, "forge-token-file": nil, "git-bearer-file": nil, "git-ca-file": nil,
 	"git-known-hosts": nil, "git-password-file": nil, "git-ssh-key": nil, "kubeconfig": nil, "market-kubeconfig": nil, "notify-ca-file": nil,
 	"oidc-ca-file": nil, "oidc-client-secret-file": nil, "oidc-session-key-file": nil,
 	"operators-kubeconfig": nil, "policy-key": nil, "signing-key": nil, "signing-key-passphrase-file": nil,
@@ -39,9 +39,9 @@ var files = map[string][]string{
 
 // free are those whose values nobody can list: text, addresses, times, commits.
 var free = words(`accept-rewrite advertise-address accept-undone agents-address allow-ends at child-memory cluster-endpoint cluster-id
-	arg broker-url context etcd-quota fleet-id image kubeconfig-programs repo-url server forge-repo forge-url forge-user git-user health-probe-bind-address host identity leader-election-namespace
+	arg broker-url context etcd-quota fleet-id image kubeconfig-programs repo-url server forge-repo forge-url forge-user git-user github-app-id github-app-installation health-probe-bind-address host identity leader-election-namespace
 	leader-election-id lift machines market-namespace metrics-bind-address name oidc-client-id
-	oidc-groups-claim oidc-groups-prefix oidc-issuer oidc-name-claim oidc-operator-groups oidc-redirect-url oidc-scopes operators-address penalty person plan-check-memory rate repo
+	oidc-groups-claim oidc-groups-prefix oidc-issuer oidc-name-claim oidc-operator-groups oidc-redirect-url oidc-scopes operators-address penalty person plan-check-memory rate releases repo
 	since source-hosts to until webhooks-address`)
 
 func words(s string) map[string]bool {

@@ -1,5 +1,5 @@
-// Package memremote is the in-memory twin of a git server, for tests and
-// simulation: a gitrepo.Remote that any number of gitrepo.Repos share.
+// Package memremote is the in-memory twin of a git server, for tests, the simulation
+// and `demo --quick`: a gitrepo.Remote that any number of gitrepo.Repos share.
 //
 // It is deterministic: it reads no clock, uses no randomness and its answers
 // do not depend on map order. Faults come from one callback, in two kinds: not

@@ -6,16 +6,23 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 )
 
+// T is what KeyPair needs of a test. The package is linked into the program too, which
+// has no place for package testing.
+type T interface {
+	Helper()
+	TempDir() string
+	Fatal(args ...any)
+}
+
 // KeyPair makes a signer of commits and its public key, as signers are listed.
 // The same letter gives the same pair.
-func KeyPair(t testing.TB, letter string) (gitrepo.Signer, string) {
+func KeyPair(t T, letter string) (gitrepo.Signer, string) {
 	t.Helper()
 	signer, public, err := Pair(t.TempDir(), letter)
 	if err != nil {

@@ -277,7 +277,7 @@ func readHeard(data []byte) (map[string]entry, error) {
 			return nil, fmt.Errorf("spec.heard: line %d: %.20q is not a beat", n, fields[2])
 		}
 		if _, twice := out[fields[0]]; twice {
-			return nil, fmt.Errorf("spec.heard: line %d: %.80q stands twice", n, fields[0])
+			return nil, fmt.Errorf("spec.heard: line %d: %.80q is listed twice", n, fields[0])
 		}
 		out[fields[0]] = entry{g, at}
 	}

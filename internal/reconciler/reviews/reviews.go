@@ -345,9 +345,9 @@ func (r *Reviews) post(ctx context.Context, e *entry, result review.Result, fres
 	if len(lines) > 0 || len(e.result.Lines) > 0 || e.at.IsZero() {
 		if left, err := r.opts.Forge.Annotate(ctx, e.pr, lines); err != nil {
 			// They stand in the comment too, and the status must not wait for them.
-			r.opts.Log.Warn("problems could not be put beside their lines", "pull request", e.pr.Number, "error", err)
+			r.opts.Log.Warn("problems could not be put next to their lines", "pull request", e.pr.Number, "error", err)
 		} else if left > 0 {
-			r.opts.Log.Debug("problems outside of the diff stand in the comment alone", "pull request", e.pr.Number, "problems", left)
+			r.opts.Log.Debug("problems outside of the diff are in the comment alone", "pull request", e.pr.Number, "problems", left)
 		}
 	}
 	state := forge.Failed

@@ -62,7 +62,7 @@ func TestWhatIsNotVerifiedIsInNoPlan(t *testing.T) {
 	s.expect(n, "pending failure", "changes nothing that is planned, 1 commit not verified",
 		"**Plan: no change** (what is not verified is not acted on)", "**Not acted on until verified**",
 		"| `intents/vision/a.yaml` | "+head+" | Mallory &lt;mallory@\u200dexample.org> | it is not signed; this path may be changed by ada@\u200dexample.org, root |",
-		"| `intents/vision/base.yaml` | "+head+" |", "Once verified: 1 place, 1 resize (+12.50 EUR/h). Let somebody who may change these files sign")
+		"| `intents/vision/base.yaml` | "+head+" |", "Once verified: 1 place, 1 resize (+12.50 EUR/h). Have an authorised account sign")
 	s.silent(n, "| + place |", "| tenant |")
 
 	n = s.propose("signed", adas, asks)

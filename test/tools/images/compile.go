@@ -23,6 +23,7 @@ const module = "github.com/fleetbroker/fleetbroker"
 type source struct {
 	root     string
 	version  string
+	releases string    // where releases are, "" for nowhere
 	revision string    // the commit; with "-dirty" when files differ from it
 	time     time.Time // the commit's
 }
@@ -76,7 +77,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 func (s source) compile(ctx context.Context, dir, name string, p v1.Platform) (string, error) {
 	target := filepath.Join(dir, p.Architecture, name)
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -buildid= -X "+module+"/internal/api/version.stamp="+s.version,
+		"-ldflags", "-s -w -buildid= -X "+module+"/internal/api/version.stamp="+s.version+" -X "+module+"/internal/api/version.releases="+s.releases,
 		"-o", target, "./cmd/"+name)
 	cmd.Dir = s.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=", "GOOS="+p.OS, "GOARCH="+p.Architecture)

@@ -58,7 +58,7 @@ func (o *options) image(ctx context.Context, src source, program string, platfor
 		if err != nil {
 			return built{}, err
 		}
-		sbom, err := sbomOf(src, program, binary, p, digest)
+		sbom, err := sbomOf(src, program, binary, p, "image", digest)
 		if err != nil {
 			return built{}, err
 		}

@@ -12,6 +12,7 @@
 //	sbom.go        what a binary was linked from, as SPDX
 //	sign.go        cosign's signatures and SLSA's provenance, by a key of its user's
 //	publish.go     registry and OCI layout
+//	file.go        the same of files: SBOMs of binaries, signatures of checksums
 //	unpack.go      an image's files, as its container would see them
 //	serve.go       a registry in memory, for tests
 //
@@ -44,6 +45,8 @@ const usage = `images makes the images of fleetbroker and fleet-agent.
   images write -to DIR -version V [...]     an OCI layout in place of a registry
   images unpack -to DIR [-insecure] REF     an image's files, as its container sees them
   images verify -key FILE.pub [-insecure] REF
+  images sbom -version V -platforms P BINARY  what a binary was linked from, as SPDX
+  images sign -key FILE PATH                a signature of a file, as cosign sign-blob makes it
   images serve                              a registry in memory on the loopback interface, until it is interrupted
 `
 
@@ -73,6 +76,10 @@ func run(ctx context.Context, args []string) error {
 		return o.unpack(ctx, set.Arg(0))
 	case "verify":
 		return o.verify(ctx, set.Arg(0))
+	case "sbom":
+		return o.sbom(ctx, os.Stdout, set.Arg(0))
+	case "sign":
+		return o.signFile(ctx, os.Stdout, set.Arg(0))
 	case "serve":
 		return serve(ctx, os.Stdout)
 	default:
@@ -87,6 +94,7 @@ type options struct {
 	registry  string // with the path of the images, without their names
 	to        string
 	version   string
+	releases  string
 	base      string // empty: the base of ours
 	platforms string
 	key       string
@@ -102,6 +110,7 @@ func (o *options) flags(command string) *flag.FlagSet {
 	set.StringVar(&o.version, "version", "", "version of the images, for example v0.1.0: tag, label and what the programs print")
 	set.StringVar(&o.base, "base", "", "base image with its digest (default: an empty one with roots of certificates and the account 65532)")
 	set.StringVar(&o.platforms, "platforms", "linux/amd64,linux/arm64", "platforms to build for")
+	set.StringVar(&o.releases, "releases", "", "URL of the releases, which the programs write into what they make (default: none)")
 	set.StringVar(&o.key, "key", "", "key to sign with or to verify by: PEM, or cosign's with COSIGN_PASSWORD")
 	set.StringVar(&o.builder, "builder", "https://fleetbroker.io/builders/local", "who builds, for the provenance")
 	set.BoolVar(&o.insecure, "insecure", false, "speak plain HTTP to the registry")
@@ -120,13 +129,9 @@ func (o *options) make(ctx context.Context, push bool) error {
 	case o.base != "" && !strings.Contains(o.base, "@sha256:"):
 		return fmt.Errorf("-base %q has no digest, so that what is built would depend on the day: write it as name@sha256:...", o.base)
 	}
-	var platforms []v1.Platform
-	for _, p := range strings.Split(o.platforms, ",") {
-		parsed, err := v1.ParsePlatform(strings.TrimSpace(p))
-		if err != nil {
-			return fmt.Errorf("-platforms: %w", err)
-		}
-		platforms = append(platforms, *parsed)
+	platforms, err := o.onPlatforms()
+	if err != nil {
+		return err
 	}
 	signer, err := readSigner(o.key)
 	if err != nil {
@@ -136,6 +141,7 @@ func (o *options) make(ctx context.Context, push bool) error {
 	if err != nil {
 		return err
 	}
+	src.releases = o.releases
 	for _, name := range programs {
 		made, err := o.image(ctx, src, name, platforms)
 		if err != nil {
@@ -151,4 +157,16 @@ func (o *options) make(ctx context.Context, push bool) error {
 		}
 	}
 	return nil
+}
+
+// onPlatforms are the platforms of the flag.
+func (o *options) onPlatforms() (out []v1.Platform, err error) {
+	for _, p := range strings.Split(o.platforms, ",") {
+		parsed, err := v1.ParsePlatform(strings.TrimSpace(p))
+		if err != nil {
+			return nil, fmt.Errorf("-platforms: %w", err)
+		}
+		out = append(out, *parsed)
+	}
+	return out, nil
 }

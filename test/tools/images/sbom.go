@@ -13,8 +13,8 @@ import (
 )
 
 // sbomOf says what a binary was linked from, by what Go wrote into it: each module with
-// its version, and Go itself.
-func sbomOf(src source, program, binary string, p v1.Platform, image v1.Hash) ([]byte, error) {
+// its version, and Go itself. It is in what, an image or a file of that digest.
+func sbomOf(src source, program, binary string, p v1.Platform, what string, digest v1.Hash) ([]byte, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return nil, fmt.Errorf("read what %s was linked from: %w", program, err)
@@ -25,12 +25,12 @@ func sbomOf(src source, program, binary string, p v1.Platform, image v1.Hash) ([
 		PackageLicenseConcluded: "Apache-2.0", PackageLicenseDeclared: "Apache-2.0", PackageCopyrightText: "NOASSERTION",
 		PrimaryPackagePurpose: "APPLICATION",
 		PackageSourceInfo:     "commit " + src.revision,
-		PackageComment:        fmt.Sprintf("%s, image %s", p, image),
+		PackageComment:        fmt.Sprintf("%s, %s %s", p, what, digest),
 	}
 	doc := &spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT",
 		DocumentName:      program + " " + src.version + " " + p.String(),
-		DocumentNamespace: "https://" + module + "/spdx/" + program + "/" + image.Hex,
+		DocumentNamespace: "https://" + module + "/spdx/" + program + "/" + digest.Hex,
 		CreationInfo: &spdx.CreationInfo{
 			Created:  src.time.Format("2006-01-02T15:04:05Z"),
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: "fleetbroker-images-" + src.version}},
