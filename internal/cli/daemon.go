@@ -42,6 +42,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews/theirs"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/jobs"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
@@ -193,6 +194,7 @@ type daemon struct {
 	secrets     access.Secrets
 	access      access.Kubeconfigs
 	sources     *sources.Keeper
+	jobs        *jobs.Jobs // nil but in run
 	observer    *observer
 	revocations server.Revocations
 	clock       *clock.Check
@@ -310,6 +312,9 @@ func ownSecrets() (access.Secrets, error) {
 // close releases what build opened: clusters first, whose drift correction
 // asks the repository.
 func (d *daemon) close() {
+	if d.jobs != nil {
+		d.jobs.Close()
+	}
 	d.delivery.Close()
 	if err := d.sources.Close(); err != nil {
 		d.log.Warn("mirrors of sources were not removed", "error", err)

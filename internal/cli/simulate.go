@@ -77,6 +77,7 @@ thousandths, and every share lies on one card.`,
 	f.StringSliceVar(&o.policies, "policy", []string{simulate.Planner}, "policies to compare: "+strings.Join(simulate.Policies(), ", "))
 	f.StringVar((*string)(&o.run.Objective), "objective", "", "objective of every intent: balanced, cost, performance, latency or energy (default the fleet's weights)")
 	f.StringSliceVar(&o.purchase, "purchase", nil, "price classes that every intent accepts: on-demand, spot, reserved (default on-demand)")
+	f.StringVar(&o.run.Fair, "fair", "on", "turns among intents of equal priority by what tenants hold: on, off (by age alone), or both for comparison")
 	f.StringVar(&o.run.Queue, "queue", "wait", "what does not fit: wait, or fail at once")
 	f.Uint64Var(&o.run.Seed, "seed", 1, "seed of what is drawn")
 	f.Float64Var(&o.run.Load, "load", 0, "draw demand for so many times the GPUs there are; 0 takes the table as it is")
@@ -170,6 +171,9 @@ func (o *simulateOptions) check() error {
 			return err
 		}
 		o.run.Purchase = append(o.run.Purchase, v1alpha1.PriceClass(c))
+	}
+	if err := oneOf("fair", o.run.Fair, simulate.Fairnesses...); err != nil {
+		return err
 	}
 	if err := oneOf("queue", o.run.Queue, "wait", "fail"); err != nil {
 		return err
