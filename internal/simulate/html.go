@@ -57,6 +57,8 @@ type chartOf struct {
 const (
 	mostRows    = 60
 	mostTenants = 100
+	// mostPriced is of how many policies the tables of use have costs: more are too wide.
+	mostPriced = 3
 )
 
 // HTML writes a report that needs nothing else: styles and charts are inside.
@@ -67,7 +69,7 @@ func HTML(w io.Writer, r *Result) error {
 		Said                 []string
 		Providers, Flavors   useTable
 		Priced               bool
-	}{Result: r, Charts: append(totals(r), courses(r)...), GrowthCharts: growthCharts(r), Said: Sentences(r), Priced: costly(r)}
+	}{Result: r, Charts: append(totals(r), courses(r)...), GrowthCharts: growthCharts(r), Said: Sentences(r), Priced: costly(r) && len(r.Policies) <= mostPriced}
 	data.Providers = usesOf(r, func(o *Outcome) []Use { return o.Providers })
 	data.Flavors = usesOf(r, func(o *Outcome) []Use { return o.Flavors })
 	if err := pageTemplate.Execute(w, data); err != nil {

@@ -64,10 +64,8 @@ func fairnessSaid(r *Result, o *Outcome) []string {
 	switch {
 	case o.Wait.P90 > against.Wait.P90:
 		text += ": the price of fairness in this run"
-	case o.Wait.P90 == against.Wait.P90:
-		text += ": fairness cost the whole nothing in this run"
 	default:
-		text += ": fairness made nobody's wait longer on the whole"
+		text += ": on the whole fairness cost no waiting in this run"
 	}
 	out = append(out, text+".")
 	changes := changesOf(o, against)
