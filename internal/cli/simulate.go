@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/outfile"
+	"github.com/fleetbroker/fleetbroker/internal/cli/simulated"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/simulate"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/samples"
@@ -133,7 +134,7 @@ func simulateRun(ctx context.Context, o simulateOptions) error {
 	if o.output == "json" {
 		return escape.WriteJSON(o.streams.Out, result)
 	}
-	return simulateText(o.streams, result, o.output == "wide")
+	return simulated.Print(o.streams.Out, o.streams.view("text"), result, o.output == "wide")
 }
 
 // sampleRows is how many rows of demand a sample has.

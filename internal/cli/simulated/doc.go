@@ -1,0 +1,4 @@
+// Package simulated prints what `simulate` found as tables; charts are package simulate's.
+//
+// Only internal/cli calls it. A result is read and not changed.
+package simulated
