@@ -3,10 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -202,24 +199,24 @@ func (o *simulateOptions) check() error {
 func (o *simulateOptions) load(ctx context.Context) error {
 	o.run.Offers = &market.Table{}
 	for _, name := range o.offers {
-		content, err := readTable(name)
+		content, err := simulated.ReadTable(name)
 		if err != nil {
 			return err
 		}
 		base := strings.ToLower(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 		t, err := market.ReadCSV(bytes.NewReader(content), strings.ReplaceAll(base, "_", "-"))
 		if err != nil {
-			return inFile(name, err)
+			return simulated.InFile(name, err)
 		}
 		o.run.Offers.Flavors = append(o.run.Offers.Flavors, t.Flavors...)
 		o.run.Offers.Clusters = append(o.run.Offers.Clusters, t.Clusters...)
 	}
-	content, err := readTable(o.demand)
+	content, err := simulated.ReadTable(o.demand)
 	if err != nil {
 		return err
 	}
 	if o.run.Demand, err = market.ReadDemand(bytes.NewReader(content)); err != nil {
-		return inFile(o.demand, err)
+		return simulated.InFile(o.demand, err)
 	}
 	o.run.Fleet = &v1alpha1.FleetSpec{}
 	if len(o.args) > 0 || o.dir != "" {
@@ -277,32 +274,4 @@ func (o *simulateOptions) money() error {
 		}
 	}
 	return nil
-}
-
-// maxTableBytes bounds a table: 200,000 rows are some 30 MiB.
-const maxTableBytes = 256 << 20
-
-func readTable(name string) ([]byte, error) {
-	f, err := os.Open(name) //nolint:gosec // the user named the file
-	if err != nil {
-		return nil, fmt.Errorf("read the table: %w", err)
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxTableBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the table %s: %w", name, err)
-	}
-	if len(content) > maxTableBytes {
-		return nil, fmt.Errorf("read the table %s: it has more than %d MiB", name, maxTableBytes>>20)
-	}
-	return content, nil
-}
-
-// inFile says where in a file a mistake stands.
-func inFile(name string, err error) error {
-	var at *market.TableError
-	if errors.As(err, &at) {
-		return fmt.Errorf("%s:%d:%d: %w", name, at.Line, at.Column, at.Err)
-	}
-	return fmt.Errorf("%s: %w", name, err)
 }
