@@ -18,6 +18,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -164,6 +165,7 @@ func (f *daemonFlags) logger(to Streams) (*slog.Logger, error) {
 	if f.logFormat == "json" {
 		handler = slog.NewJSONHandler(to.Err, opts)
 	}
+	handler = logs.Handler(handler)
 	log := slog.New(handler)
 	if to.Process {
 		klog.SetSlogLogger(log)
