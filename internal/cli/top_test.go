@@ -128,7 +128,9 @@ func TestTop(t *testing.T) {
 	}
 
 	end()
-	within(t, "that the daemon is gone", func() bool { return strings.Contains(live.String(), "from the ledger, because the daemon does not show it") }, said)
+	within(t, "that the daemon is gone", func() bool {
+		return strings.Contains(live.String(), "from the ledger, because the daemon does not show it")
+	}, said)
 	stop()
 	if code := <-ended; code != 0 {
 		t.Errorf("it ends with %d: %s", code, errs.String())

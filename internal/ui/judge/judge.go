@@ -99,7 +99,7 @@ func (j *Judge) Of(ctx context.Context, branch string, ledger, inputs tree.Hash,
 		}
 		o := j.opts.Base
 		o.Ledger, o.Inputs, o.From, o.Branch, o.All = ledger, inputs, from, branch, true
-		o.Progress = j.progress()
+		o.Progress = j.progress(ctx)
 		j.running, j.done, j.all = true, 0, 0
 		go j.run(context.WithoutCancel(ctx), o, anew)
 	}
@@ -121,13 +121,18 @@ func (h history) Commit(at tree.Hash) ([]byte, error) {
 
 // progress notes how far a run is. It rests for as long as a commit took, so that the run
 // takes half a processor at most.
-func (j *Judge) progress() func(done, all int) {
+func (j *Judge) progress(ctx context.Context) func(done, all int) {
 	last := time.Now()
 	return func(done, all int) {
 		j.mu.Lock()
 		j.done, j.all = done, all
 		j.mu.Unlock()
-		time.Sleep(min(time.Since(last), time.Second))
+		rest := time.NewTimer(min(time.Since(last), time.Second))
+		select {
+		case <-ctx.Done():
+		case <-rest.C:
+		}
+		rest.Stop()
 		last = time.Now()
 	}
 }

@@ -151,7 +151,7 @@ func TestJudge_SaysHowFar(t *testing.T) {
 	s := story.Lived(t, "ledger", nil, "")
 	w := window(t, s)
 	j := New(Options{Repo: remote{s.Remote}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	tell := j.progress()
+	tell := j.progress(t.Context())
 	began := time.Now()
 	<-time.After(40 * time.Millisecond)
 	tell(3, 10)
