@@ -22,6 +22,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/agent"
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/cli/completing"
 )
@@ -129,9 +130,9 @@ func (f *flags) logger() (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: escape.Attr}
 	switch f.logFormat {
 	case "text":
-		return slog.New(slog.NewTextHandler(os.Stderr, options)), nil
+		return slog.New(logs.Handler(slog.NewTextHandler(os.Stderr, options))), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(os.Stderr, options)), nil
+		return slog.New(logs.Handler(slog.NewJSONHandler(os.Stderr, options))), nil
 	}
 	return nil, fmt.Errorf("--log-format %q: use text or json", f.logFormat)
 }

@@ -353,7 +353,7 @@ func (a *agent) collect(ctx context.Context) error {
 		memory = next
 		if !slices.Equal(problems, told) {
 			for _, p := range problems {
-				a.Log.Warn(p)
+				a.Log.Warn("the cluster is not offered as it could be", "problem", p)
 			}
 			told = problems
 		}

@@ -98,7 +98,7 @@ func (s *applying) following(ctx context.Context) {
 			return
 		}
 		if retry == 0 && ctx.Err() == nil {
-			s.Log.Warn("broker gives no manifests", "broker", s.Brokers[at%len(s.lines)], "err", err)
+			s.Log.Warn("broker gives no manifests", "broker", s.Brokers[at%len(s.lines)], "error", err)
 		}
 		at++
 		retry = min(max(2*retry, firstRetry), lastRetry)
@@ -148,7 +148,7 @@ func (s *applying) observing(ctx context.Context) {
 	for {
 		err := s.observe(ctx)
 		if err != nil && !warned && ctx.Err() == nil {
-			s.Log.Warn("cannot tell what is seen of the manifests", "err", err)
+			s.Log.Warn("cannot tell what is seen of the manifests", "error", err)
 		}
 		warned = err != nil
 		select {

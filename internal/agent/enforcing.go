@@ -97,14 +97,14 @@ func (a *agent) growing(ctx context.Context) {
 // grow watches what has come to be served, and starts what needs it.
 func (a *agent) grow(ctx context.Context) {
 	if err := a.cluster.watchLiqo(ctx); err != nil {
-		a.Log.Warn("cannot watch Liqo", "err", err)
+		a.Log.Warn("cannot watch Liqo", "error", err)
 		return
 	}
 	if err := a.enforceFrom(ctx); err != nil {
-		a.Log.Warn("cannot enforce the ledger yet", "err", err)
+		a.Log.Warn("cannot enforce the ledger yet", "error", err)
 	}
 	if err := a.serve(ctx); err != nil {
-		a.Log.Warn("cannot serve the kinds of fleetbroker.io yet", "err", err)
+		a.Log.Warn("cannot serve the kinds of fleetbroker.io yet", "error", err)
 	}
 }
 
@@ -176,7 +176,7 @@ func (a *agent) finish(ctx context.Context, flavors []v1alpha1.Flavor) {
 	if m := a.mirror.Load(); m != nil {
 		said, err := m.Refusals(ctx, a.book.Fleet())
 		if err != nil && ctx.Err() == nil {
-			a.Log.Warn("cannot read what administrators refuse", "err", err)
+			a.Log.Warn("cannot read what administrators refuse", "error", err)
 		}
 		maps.Copy(refused, said)
 	}

@@ -201,7 +201,7 @@ func (f *follower) run(ctx context.Context) {
 			f.hearing.hear(f.broker, nil, f.now())
 		default:
 			if retry == 0 && ctx.Err() == nil {
-				f.log.Warn("broker gives no instructions", "broker", f.broker, "err", err)
+				f.log.Warn("broker gives no instructions", "broker", f.broker, "error", err)
 			}
 			retry = min(max(2*retry, firstRetry), lastRetry)
 			pause(ctx, retry)

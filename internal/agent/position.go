@@ -76,7 +76,7 @@ func (p *position) read(ctx context.Context) {
 	case errors.IsNotFound(err):
 		return
 	case err != nil:
-		p.log.Warn("cannot read how far along the ledger the agent before was", "err", err)
+		p.log.Warn("cannot read how far along the ledger the agent before was", "error", err)
 		return
 	}
 	text := lease.Annotations[annotationLedger]
@@ -101,7 +101,7 @@ func (p *position) run(ctx context.Context) {
 		pause(ctx, keepEvery)
 		if err := p.write(ctx); err != nil && ctx.Err() == nil {
 			if !p.failed {
-				p.log.Warn("cannot note how far along the ledger this agent is", "err", err)
+				p.log.Warn("cannot note how far along the ledger this agent is", "error", err)
 			}
 			p.failed = true
 			continue

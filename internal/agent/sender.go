@@ -153,7 +153,7 @@ func (s *sender) settle(result string, err error) {
 	s.observe(s.broker, result)
 	switch {
 	case err != nil && s.retry == 0:
-		s.log.Warn("broker does not take reports", "broker", s.broker, "err", err)
+		s.log.Warn("broker does not take reports", "broker", s.broker, "error", err)
 	case err == nil && s.retry > 0:
 		s.log.Info("broker takes reports again", "broker", s.broker, "generation", s.generation.String())
 	}

@@ -138,13 +138,13 @@ func (a *agent) show(ctx context.Context, m *mirror.Mirror, flavors []v1alpha1.F
 	if a.cluster.allOfLiqo() {
 		var list authv1beta1.ResourceSliceList
 		if err := a.cluster.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-			a.Log.Warn("cannot show what is promised", "err", err)
+			a.Log.Warn("cannot show what is promised", "error", err)
 			return
 		}
 		s.Slices = list.Items
 	}
 	if err := m.Pass(ctx, s); err != nil && ctx.Err() == nil {
-		a.Log.Warn("cannot show what is offered and promised", "err", err)
+		a.Log.Warn("cannot show what is offered and promised", "error", err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *sight) watch(ctx context.Context, changed func()) {
 			continue
 		}
 		if blind {
-			s.log.Warn("the cluster is out of sight: its flavors are cordoned", "err", err)
+			s.log.Warn("the cluster is out of sight: its flavors are cordoned", "error", err)
 		} else {
 			s.log.Info("the cluster is in sight again")
 		}

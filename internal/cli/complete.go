@@ -127,6 +127,7 @@ var knownFlags = map[string]cobra.CompletionFunc{
 		slices.Sort(out)
 		return slices.Compact(out)
 	}),
+	"fair":   cobra.FixedCompletions(simulate.Fairnesses, cobra.ShellCompDirectiveNoFileComp),
 	"policy": cobra.FixedCompletions(simulate.Policies(), cobra.ShellCompDirectiveNoFileComp),
 	"model":  cobra.FixedCompletions(gpunames.Models(), cobra.ShellCompDirectiveNoFileComp),
 	"why":    cobra.FixedCompletions(match.Requirements(), cobra.ShellCompDirectiveNoFileComp),

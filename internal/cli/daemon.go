@@ -18,6 +18,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -43,6 +44,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews/theirs"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/jobs"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
@@ -166,6 +168,7 @@ func (f *daemonFlags) logger(to Streams) (*slog.Logger, error) {
 	if f.logFormat == "json" {
 		handler = slog.NewJSONHandler(to.Err, opts)
 	}
+	handler = logs.Handler(handler)
 	log := slog.New(handler)
 	if to.Process {
 		klog.SetSlogLogger(log)
@@ -196,6 +199,7 @@ type daemon struct {
 	secrets     access.Secrets
 	access      access.Kubeconfigs
 	sources     *sources.Keeper
+	jobs        *jobs.Jobs // nil but in run
 	observer    *observer
 	revocations server.Revocations
 	clock       *clock.Check
@@ -332,6 +336,9 @@ func ownSecrets() (access.Secrets, error) {
 // close releases what build opened: clusters first, whose drift correction
 // asks the repository.
 func (d *daemon) close() {
+	if d.jobs != nil {
+		d.jobs.Close()
+	}
 	d.delivery.Close()
 	if err := d.sources.Close(); err != nil {
 		d.log.Warn("mirrors of sources were not removed", "error", err)

@@ -156,7 +156,7 @@ func TestRun_SaysThatItsStateDirectoryCannotBeWritten(t *testing.T) {
 			if !strings.Contains(d.page("/metrics"), "fleetbroker_state_unwritten 0\n") {
 				t.Error("the metric does not recover")
 			}
-			if n := strings.Count(d.logged(), `path=`+state+` error=`); n != 1 || !strings.Contains(d.logged(), "is written again\" path="+state+"\n") {
+			if n := strings.Count(d.logged(), `path=`+state+` error=`); n != 1 || !strings.Contains(d.logged(), "is written again\" path="+state+" code=") {
 				t.Errorf("logged %d times, want once, and its end:\n%s", n, d.logged())
 			}
 			d.end()

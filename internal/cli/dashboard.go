@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 	"github.com/fleetbroker/fleetbroker/internal/server/login"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/jobs"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
@@ -17,13 +18,15 @@ import (
 
 // dashboard makes the pages of the operators' port, from the newest round's view.
 func (d *daemon) dashboard(commitPage func(string) string) *ui.UI {
-	board := ui.New(ui.Options{
+	var board *ui.UI
+	d.jobs = jobs.New(jobs.Options{Now: d.now, Log: d.log, Changed: func() { board.Changed() }})
+	board = ui.New(ui.Options{
 		State: (&snapshots{of: d.loop.View, heard: d.market, sources: d.sources}).newest,
 		Viewer: func(r *http.Request) view.Viewer {
 			c := server.CallerOf(r)
 			return view.Viewer{Name: c.Name, Identity: c.Identity, SignedIn: c.SignedIn, All: c.All, Groups: c.Groups}
 		},
-		History: d.repo, Audited: d.repo, Root: d.root, CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
+		History: d.repo, Audited: d.repo, Root: d.root, Capacity: d.jobs, CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
 	})
 	d.observer.each(board.Changed)
 	return board

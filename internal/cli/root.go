@@ -30,6 +30,7 @@ func constructors() []func(Streams) *cobra.Command {
 		newCmdRender,
 		newCmdGet,
 		newCmdStatus,
+		newCmdTop,
 		newCmdDoctor,
 		newCmdRelease,
 		newCmdAudit,

@@ -3,10 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/outfile"
+	"github.com/fleetbroker/fleetbroker/internal/cli/simulated"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/simulate"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/samples"
@@ -77,6 +75,7 @@ thousandths, and every share lies on one card.`,
 	f.StringSliceVar(&o.policies, "policy", []string{simulate.Planner}, "policies to compare: "+strings.Join(simulate.Policies(), ", "))
 	f.StringVar((*string)(&o.run.Objective), "objective", "", "objective of every intent: balanced, cost, performance, latency or energy (default the fleet's weights)")
 	f.StringSliceVar(&o.purchase, "purchase", nil, "price classes that every intent accepts: on-demand, spot, reserved (default on-demand)")
+	f.StringVar(&o.run.Fair, "fair", "on", "turns among intents of equal priority by what tenants hold: on, off (by age alone), or both for comparison")
 	f.StringVar(&o.run.Queue, "queue", "wait", "what does not fit: wait, or fail at once")
 	f.Uint64Var(&o.run.Seed, "seed", 1, "seed of what is drawn")
 	f.Float64Var(&o.run.Load, "load", 0, "draw demand for so many times the GPUs there are; 0 takes the table as it is")
@@ -132,7 +131,7 @@ func simulateRun(ctx context.Context, o simulateOptions) error {
 	if o.output == "json" {
 		return escape.WriteJSON(o.streams.Out, result)
 	}
-	return simulateText(o.streams, result, o.output == "wide")
+	return simulated.Print(o.streams.Out, o.streams.view("text"), result, o.output == "wide")
 }
 
 // sampleRows is how many rows of demand a sample has.
@@ -171,6 +170,9 @@ func (o *simulateOptions) check() error {
 		}
 		o.run.Purchase = append(o.run.Purchase, v1alpha1.PriceClass(c))
 	}
+	if err := oneOf("fair", o.run.Fair, simulate.Fairnesses...); err != nil {
+		return err
+	}
 	if err := oneOf("queue", o.run.Queue, "wait", "fail"); err != nil {
 		return err
 	}
@@ -197,24 +199,24 @@ func (o *simulateOptions) check() error {
 func (o *simulateOptions) load(ctx context.Context) error {
 	o.run.Offers = &market.Table{}
 	for _, name := range o.offers {
-		content, err := readTable(name)
+		content, err := simulated.ReadTable(name)
 		if err != nil {
 			return err
 		}
 		base := strings.ToLower(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 		t, err := market.ReadCSV(bytes.NewReader(content), strings.ReplaceAll(base, "_", "-"))
 		if err != nil {
-			return inFile(name, err)
+			return simulated.InFile(name, err)
 		}
 		o.run.Offers.Flavors = append(o.run.Offers.Flavors, t.Flavors...)
 		o.run.Offers.Clusters = append(o.run.Offers.Clusters, t.Clusters...)
 	}
-	content, err := readTable(o.demand)
+	content, err := simulated.ReadTable(o.demand)
 	if err != nil {
 		return err
 	}
 	if o.run.Demand, err = market.ReadDemand(bytes.NewReader(content)); err != nil {
-		return inFile(o.demand, err)
+		return simulated.InFile(o.demand, err)
 	}
 	o.run.Fleet = &v1alpha1.FleetSpec{}
 	if len(o.args) > 0 || o.dir != "" {
@@ -272,32 +274,4 @@ func (o *simulateOptions) money() error {
 		}
 	}
 	return nil
-}
-
-// maxTableBytes bounds a table: 200,000 rows are some 30 MiB.
-const maxTableBytes = 256 << 20
-
-func readTable(name string) ([]byte, error) {
-	f, err := os.Open(name) //nolint:gosec // the user named the file
-	if err != nil {
-		return nil, fmt.Errorf("read the table: %w", err)
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxTableBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the table %s: %w", name, err)
-	}
-	if len(content) > maxTableBytes {
-		return nil, fmt.Errorf("read the table %s: it has more than %d MiB", name, maxTableBytes>>20)
-	}
-	return content, nil
-}
-
-// inFile says where in a file a mistake stands.
-func inFile(name string, err error) error {
-	var at *market.TableError
-	if errors.As(err, &at) {
-		return fmt.Errorf("%s:%d:%d: %w", name, at.Line, at.Column, at.Err)
-	}
-	return fmt.Errorf("%s: %w", name, err)
 }

@@ -252,7 +252,7 @@ func (r *Reconciler) revoke(inputs tree.Tree, older []tree.Tree) {
 		if err == nil {
 			return
 		}
-		r.opts.Log.Error("the list of revoked certificates cannot be used; the former stays in force: fix pki/"+pki.RevokedFile, "version", i, "error", err)
+		r.opts.Log.Error("the list of revoked certificates cannot be used; the former stays in force", "repair", "pki/"+pki.RevokedFile, "version", i, "error", err)
 	}
 }
 

@@ -140,7 +140,7 @@ func (r *Reconciler) conditions(last, now *planner.Plan) {
 
 func (r *Reconciler) once(text string) {
 	if _, known := r.said.LoadOrStore(text, true); !known {
-		r.opts.Log.Warn(text)
+		r.opts.Log.Warn("the fleet needs a look", "reason", text)
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"container/heap"
 	"container/list"
 	"net"
 	"net/netip"
@@ -44,41 +45,87 @@ type admission struct {
 	strangers, familiar crowd
 }
 
-// crowd are connections by address, the oldest first.
+// crowd are connections by address, the oldest first. All of it costs at most the logarithm
+// of the addresses: a flood comes from many.
 type crowd struct {
-	by map[netip.Addr]*list.List
-	n  int
+	by    map[netip.Addr]*member
+	first members
+	n     int
+}
+
+// member is an address with connections.
+type member struct {
+	conns *list.List // of *watchedConn
+	at    int        // in members
+}
+
+func (m *member) oldest() *watchedConn {
+	conn, _ := m.conns.Front().Value.(*watchedConn)
+	return conn
+}
+
+// members are a heap: the address with most connections first, of several such the one
+// with the oldest of all.
+type members []*member
+
+func (m members) Len() int { return len(m) }
+func (m members) Less(a, b int) bool {
+	if x, y := m[a].conns.Len(), m[b].conns.Len(); x != y {
+		return x > y
+	}
+	return m[a].oldest().began.Before(m[b].oldest().began)
+}
+func (m members) Swap(a, b int) {
+	m[a], m[b] = m[b], m[a]
+	m[a].at, m[b].at = a, b
+}
+func (m *members) Push(x any) {
+	one, _ := x.(*member)
+	one.at = len(*m)
+	*m = append(*m, one)
+}
+func (m *members) Pop() any {
+	last := len(*m) - 1
+	one := (*m)[last]
+	(*m)[last] = nil
+	*m = (*m)[:last]
+	return one
 }
 
 func (c *crowd) add(address netip.Addr, conn *watchedConn) *list.Element {
-	if c.by[address] == nil {
-		c.by[address] = list.New()
-	}
 	c.n++
-	return c.by[address].PushBack(conn)
+	m := c.by[address]
+	if m != nil {
+		e := m.conns.PushBack(conn)
+		heap.Fix(&c.first, m.at)
+		return e
+	}
+	m = &member{conns: list.New()}
+	e := m.conns.PushBack(conn)
+	c.by[address] = m
+	heap.Push(&c.first, m)
+	return e
 }
 
 func (c *crowd) remove(address netip.Addr, e *list.Element) {
-	of := c.by[address]
-	if of.Remove(e); of.Len() == 0 {
-		delete(c.by, address)
-	}
+	m := c.by[address]
 	c.n--
+	if m.conns.Len() == 1 { // before it goes: the heap compares by it
+		heap.Remove(&c.first, m.at)
+		delete(c.by, address)
+		return
+	}
+	m.conns.Remove(e)
+	heap.Fix(&c.first, m.at)
 }
 
 // oldest is the oldest connection of the address that has most; of several such
 // addresses the oldest of all. Nil: there is none.
 func (c *crowd) oldest() *watchedConn {
-	var found *watchedConn
-	most := 0
-	for _, of := range c.by {
-		conn, ok := of.Front().Value.(*watchedConn)
-		if !ok || of.Len() < most || of.Len() == most && !conn.began.Before(found.began) {
-			continue
-		}
-		found, most = conn, of.Len()
+	if len(c.first) == 0 {
+		return nil
 	}
-	return found
+	return c.first[0].oldest()
 }
 
 // newAdmission limits a port to some connections; keepHalf where peers show
@@ -90,7 +137,7 @@ func newAdmission(all, perAddress int, keepHalf bool, now func() time.Time) *adm
 	a := &admission{
 		all: all, mostStranger: all, perAddress: perAddress, now: now,
 		byAddress: map[netip.Addr]int{}, known: map[netip.Addr]time.Time{},
-		strangers: crowd{by: map[netip.Addr]*list.List{}}, familiar: crowd{by: map[netip.Addr]*list.List{}},
+		strangers: crowd{by: map[netip.Addr]*member{}}, familiar: crowd{by: map[netip.Addr]*member{}},
 	}
 	if keepHalf {
 		a.mostStranger = max(all/2, 1)

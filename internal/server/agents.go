@@ -376,7 +376,7 @@ func serialOf(r *http.Request) string {
 // refused counts, logs and answers a report that will be no better next time.
 func (a *agents) refused(w http.ResponseWriter, cluster string, status int, reason, message string) {
 	a.count(cluster, "rejected")
-	a.Log.Warn("report refused", "cluster", cluster, "reason", reason, "err", message)
+	a.Log.Warn("report refused", "cluster", cluster, "reason", reason, "error", message)
 	refuse(w, status, reason, "%s", message)
 }
 

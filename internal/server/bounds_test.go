@@ -387,8 +387,8 @@ func TestBodies_AreBoundedForAllTogether(t *testing.T) {
 	}
 }
 
-// heap is what lives on heap and stacks.
-func heap() int64 {
+// heapBytes is what lives on heap and stacks.
+func heapBytes() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -401,7 +401,7 @@ func heap() int64 {
 // amount of memory; what is counted includes the client's own side.
 func TestOneCertificate_CannotFillMemory(t *testing.T) {
 	f := startPolled(t, 0)
-	before := heap()
+	before := heapBytes()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var mu sync.Mutex
@@ -447,7 +447,7 @@ func TestOneCertificate_CannotFillMemory(t *testing.T) {
 		}
 	}
 	asked.Wait()
-	grown := heap() - before
+	grown := heapBytes() - before
 	mu.Lock()
 	t.Logf("%d requests on %d connections: answered %v; %.1f MiB more are in use, client included", clients*each, clients, answered, float64(grown)/(1<<20))
 	if answered[http.StatusTooManyRequests] < clients*each-maxPolls-200 {

@@ -159,7 +159,7 @@ func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handl
 	who, ok, err := g.authenticator.AuthenticateRequest(r)
 	if err != nil || !ok {
 		if err != nil {
-			g.log.Warn("a token could not be reviewed", "err", err)
+			g.log.Warn("a token could not be reviewed", "error", err)
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		refuse(w, http.StatusUnauthorized, "Unauthorized", "the daemon's cluster does not know this token")
@@ -169,7 +169,7 @@ func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handl
 		User: who.User, Verb: strings.ToLower(r.Method), Path: r.URL.Path,
 	})
 	if err != nil {
-		g.log.Warn("an access could not be reviewed", "user", who.User.GetName(), "err", err)
+		g.log.Warn("an access could not be reviewed", "user", who.User.GetName(), "error", err)
 	}
 	if decision != authorizer.DecisionAllow {
 		refuse(w, http.StatusForbidden, "Forbidden", "%s may not %s %s: bind it to a ClusterRole with that nonResourceURL", who.User.GetName(), strings.ToLower(r.Method), r.URL.Path)
@@ -186,7 +186,7 @@ func (g *Guard) mayList(r *http.Request, who user.Info) bool {
 	}
 	decision, _, err := g.authorizer.Authorize(r.Context(), authorizer.AttributesRecord{User: who, Verb: "list", Path: "/ui/"})
 	if err != nil {
-		g.log.Warn("an access could not be reviewed", "user", who.GetName(), "err", err)
+		g.log.Warn("an access could not be reviewed", "user", who.GetName(), "error", err)
 	}
 	return decision == authorizer.DecisionAllow
 }

@@ -83,7 +83,7 @@ func ServerTLS(source TLSSource, log *slog.Logger) *tls.Config {
 func load(source TLSSource, log *slog.Logger) *pki.Material {
 	m, err := source.Load()
 	if err != nil {
-		log.Error("certificates changed and cannot be used; the former stay in force", "err", err)
+		log.Error("certificates changed and cannot be used; the former stay in force", "error", err)
 	}
 	return m
 }

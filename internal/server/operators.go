@@ -79,8 +79,8 @@ func NewOperators(o Operators) http.Handler {
 		mux.Handle("GET "+wire.PodsPath, podsHandler(o.Market))
 	}
 	if o.Dashboard != nil {
-		for _, path := range []string{"/{$}", "/ui", "/ui/", "/api/ui/"} {
-			mux.Handle("GET "+path, o.Dashboard)
+		for _, pattern := range []string{"GET /{$}", "GET /ui", "GET /ui/", "GET /api/ui/", "POST /ui/capacity", "POST /ui/capacity/", "POST /api/ui/capacity", "DELETE /api/ui/capacity/"} {
+			mux.Handle(pattern, o.Dashboard)
 		}
 	}
 	open, guarded := jsonErrors(mux), o.Guard.protect(jsonErrors(mux))

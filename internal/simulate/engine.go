@@ -185,7 +185,7 @@ func (e *engine) decide(now int64, ended []*job) error {
 	e.due = out.due
 	for _, p := range out.moved {
 		e.measures.change(p.job, -1)
-		p.job.paid += cost(p.job.at.hourly, now-p.job.since)
+		e.pay(p.job, now)
 		p.job.at, p.job.since = p, now
 		p.job.moves++
 		e.measures.change(p.job, 1)
@@ -220,7 +220,7 @@ func (e *engine) decide(now int64, ended []*job) error {
 // rest of its time.
 func (e *engine) interrupt(j *job, now int64) {
 	e.measures.change(j, -1)
-	j.paid += cost(j.at.hourly, now-j.since)
+	e.pay(j, now)
 	if j.life >= 0 {
 		j.life -= now - j.started
 	}
@@ -234,6 +234,13 @@ func (e *engine) interrupt(j *job, now int64) {
 	}
 	e.waiting = append(e.waiting, j)
 	slices.SortFunc(e.waiting, func(a, b *job) int { return a.index - b.index })
+}
+
+// pay notes what a job has cost where it was until now.
+func (e *engine) pay(j *job, now int64) {
+	c := cost(j.at.hourly, now-j.since)
+	j.paid += c
+	e.measures.bySite[j.at.site].paid += c
 }
 
 // cost is so many seconds at an hourly price, in micro-units, rounded down.

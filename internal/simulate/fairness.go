@@ -15,7 +15,7 @@ import (
 // when one has everything (Jain, Chiu, Hawe, DEC TR-301, 1984). Dominant shares
 // are compared among tenants that asked for more than they got: the others have
 // all they wanted.
-func (e *engine) fairness(end int64) Fairness {
+func (e *engine) fairness(end int64, spent map[string]int64) Fairness {
 	m := e.measures
 	type sums struct {
 		jobs, placed int
@@ -47,7 +47,7 @@ func (e *engine) fairness(end int64) Fairness {
 		if use == nil {
 			use = &tenantUse{}
 		}
-		t := TenantOutcome{Tenant: name, Arrived: s.jobs, Placed: s.placed, Wait: percentiles(s.waits)}
+		t := TenantOutcome{Tenant: name, Arrived: s.jobs, Placed: s.placed, NeverPlaced: s.jobs - s.placed, Wait: percentiles(s.waits), Cost: micros(spent[name])}
 		t.AskedGPUHours, t.GotGPUHours = round3(s.asked/thousands/3600), round3(use.gpuSeconds/thousands/3600)
 		share := func(seconds float64, all int64) {
 			if all > 0 && m.allSeconds > 0 {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	_ "embed" // the page
 	"fmt"
 	"html/template"
@@ -8,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 //go:embed report.html.tmpl
@@ -24,8 +28,21 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 		}
 		return strconv.Itoa(n) + " " + what
 	},
-	"unplaced": func(o Outcome) int {
-		return o.Refused + o.Waiting
+	"unplaced": func(o Outcome) int { return o.Refused + o.Waiting },
+	"penalty":  func(o Outcome) string { return o.penalty().Text() },
+	"date": func(start v1alpha1.Time, at int64) string {
+		return start.Add(time.Duration(at) * time.Second).UTC().Format("2006-01-02 15:04")
+	},
+	"never":   func(o Outcome) []Never { return first(o.Never, mostRows) },
+	"tenants": func(o Outcome) []TenantOutcome { return first(o.Fairness.Tenants, mostTenants) },
+	"left":    func(n, most int) int { return max(n-most, 0) },
+	"meter":   meter,
+	"dict": func(pairs ...any) map[string]any {
+		out := map[string]any{}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			out[pairs[i].(string)] = pairs[i+1] //nolint:forcetypeassert // the template's own words
+		}
+		return out
 	},
 }).Parse(page))
 
@@ -35,17 +52,69 @@ type chartOf struct {
 	Drawing     template.HTML
 }
 
+// mostRows of flavors and of what was never placed that the report lists, mostTenants of
+// tenants for each policy. -o json has all.
+const (
+	mostRows    = 60
+	mostTenants = 100
+	// mostPriced is of how many policies the tables of use have costs: more are too wide.
+	mostPriced = 3
+)
+
 // HTML writes a report that needs nothing else: styles and charts are inside.
 func HTML(w io.Writer, r *Result) error {
 	data := struct {
 		*Result
 		Charts, GrowthCharts []chartOf
-	}{Result: r, Charts: append(totals(r), courses(r)...), GrowthCharts: growthCharts(r)}
+		Said                 []string
+		Providers, Flavors   useTable
+		Priced               bool
+	}{Result: r, Charts: append(totals(r), courses(r)...), GrowthCharts: growthCharts(r), Said: Sentences(r), Priced: costly(r) && len(r.Policies) <= mostPriced}
+	data.Providers = usesOf(r, func(o *Outcome) []Use { return o.Providers })
+	data.Flavors = usesOf(r, func(o *Outcome) []Use { return o.Flavors })
 	if err := pageTemplate.Execute(w, data); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
 }
+
+// useTable is how full flavors or providers were, a row each, a column a policy.
+type useTable struct {
+	Rows []useRow
+	// Left are rows that are not shown.
+	Left int
+}
+
+type useRow struct {
+	Use
+
+	// Means and Costs by policy.
+	Means []float64
+	Costs []v1alpha1.Decimal
+}
+
+func usesOf(r *Result, of func(*Outcome) []Use) useTable {
+	var t useTable
+	for i := range r.Policies {
+		list := of(&r.Policies[i])
+		for k := range list {
+			if i == 0 {
+				t.Rows = append(t.Rows, useRow{Use: list[k]})
+			}
+			if k < len(t.Rows) {
+				t.Rows[k].Means, t.Rows[k].Costs = append(t.Rows[k].Means, list[k].Mean), append(t.Rows[k].Costs, list[k].Cost)
+			}
+		}
+	}
+	if len(t.Rows) > mostRows { // the largest
+		slices.SortStableFunc(t.Rows, func(a, b useRow) int { return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(b.Cores, a.Cores)) })
+		t.Left, t.Rows = len(t.Rows)-mostRows, t.Rows[:mostRows]
+	}
+	return t
+}
+
+// first are the first of a list, and how many are left out.
+func first[T any](list []T, most int) []T { return list[:min(len(list), most)] }
 
 // totals are bars, a policy each.
 func totals(r *Result) []chartOf {
@@ -58,32 +127,42 @@ func totals(r *Result) []chartOf {
 		return chartOf{title, says, bars(list)}
 	}
 	charts := []chartOf{
-		of("Not placed", "intents refused, or waiting at the end",
+		of("Never placed", "intents refused, or still waiting at the end",
 			func(o *Outcome) float64 { return float64(o.Refused + o.Waiting) },
 			func(o *Outcome) string { return strconv.Itoa(o.Refused + o.Waiting) }),
-		of("Idle GPUs at the end", "of "+short(r.Supply.GPUs)+"; which of them no intent of this demand could use is in the table",
+		of("Idle GPUs at the end", "of "+short(r.Supply.GPUs)+"; the table says how many of them no intent of this demand could use",
 			func(o *Outcome) float64 { return o.GPU.UnallocatedEnd },
 			func(o *Outcome) string { return short(o.GPU.UnallocatedEnd) }),
 	}
 	if costly(r) {
-		charts = append(charts, of("Cost", r.Currency+", with the penalty for what was never placed",
-			func(o *Outcome) float64 { return o.CostWithPenalty.Float() },
-			func(o *Outcome) string { return short(o.CostWithPenalty.Float()) }))
+		charts = append(charts, of("Cost", r.Currency+" for what was placed; in brackets the penalty for what never was",
+			func(o *Outcome) float64 { return o.Cost.Float() },
+			func(o *Outcome) string {
+				text := short(o.Cost.Float())
+				if p := o.penalty(); !p.IsZero() {
+					text += " (+" + short(p.Float()) + ")"
+				}
+				return text
+			}))
 	}
 	return append(charts,
-		of("Waiting", "90th percentile of what was placed",
+		of("Wait", "90th percentile of those that were placed",
 			func(o *Outcome) float64 { return float64(o.Wait.P90) },
 			func(o *Outcome) string { return span(o.Wait.P90) }))
 }
 
-// costly reports whether anything was paid for, or missed, by any policy.
+// penalty is what unplaced GPU-hours count.
+func (o *Outcome) penalty() v1alpha1.Decimal { return o.CostWithPenalty.Sub(o.Cost) }
+
+// costly reports whether anything was paid for by any policy.
 func costly(r *Result) bool {
-	return slices.ContainsFunc(r.Policies, func(o Outcome) bool { return !o.CostWithPenalty.IsZero() })
+	return slices.ContainsFunc(r.Policies, func(o Outcome) bool { return !o.Cost.IsZero() })
 }
 
 // courses are lines over virtual time.
 func courses(r *Result) []chartOf {
-	of := func(title, says string, value func(Point) float64, extra ...line) chartOf {
+	at := func(x float64) time.Time { return r.Start.Add(time.Duration(x) * time.Second).UTC() }
+	of := func(title, says string, whole bool, value func(Point) float64, extra ...line) chartOf {
 		var lines []line
 		for i := range r.Policies {
 			l := line{name: r.Policies[i].Policy, steps: true}
@@ -92,7 +171,7 @@ func courses(r *Result) []chartOf {
 			}
 			lines = append(lines, l)
 		}
-		return chartOf{title, says, chart(append(lines, extra...), "time since the start", func(x float64) string { return span(int64(x)) })}
+		return chartOf{title, says, chart(append(together(lines), extra...), axis{name: "date, UTC", dates: at}, axis{whole: whole})}
 	}
 	var from, to float64
 	for _, o := range r.Policies {
@@ -102,11 +181,11 @@ func courses(r *Result) []chartOf {
 	}
 	all := line{name: "all GPUs", x: []float64{from, to}, y: []float64{r.Supply.GPUs, r.Supply.GPUs}, dashed: true}
 	charts := []chartOf{
-		of("GPUs allocated", "cards, shares added up", func(p Point) float64 { return p.GPUs }, all),
-		of("Waiting intents", "arrived and not placed yet", func(p Point) float64 { return float64(p.Waiting) }),
+		of("GPUs allocated", "cards; shares of cards are added up", false, func(p Point) float64 { return p.GPUs }, all),
+		of("Waiting intents", "arrived and not placed yet", true, func(p Point) float64 { return float64(p.Waiting) }),
 	}
 	if slices.ContainsFunc(r.Policies, func(o Outcome) bool { return !o.HourlyPeak.IsZero() }) {
-		charts = append(charts, of("Cost per hour", r.Currency+" of what is held", func(p Point) float64 { return p.Hourly.Float() }))
+		charts = append(charts, of("Cost per hour", r.Currency+" of what is held", false, func(p Point) float64 { return p.Hourly.Float() }))
 	}
 	return charts
 }
@@ -125,13 +204,13 @@ func growthCharts(r *Result) []chartOf {
 				lines[k].x, lines[k].y = append(lines[k].x, float64(g.Clusters)), append(lines[k].y, value(g, &g.Policies[k]))
 			}
 		}
-		return chartOf{title, says, chart(lines, "clusters", short)}
+		return chartOf{title, says, chart(together(lines), axis{name: "clusters", whole: true}, axis{})}
 	}
 	return []chartOf{
 		of("GPU allocation", "per cent of all GPUs, over time", func(_ *Growth, o *Outcome) float64 { return o.GPU.AllocationMean * 100 }),
 		of("Placed", "per cent of what arrived", func(_ *Growth, o *Outcome) float64 { return float64(o.Placed) * 100 / float64(max(o.Arrived, 1)) }),
 		of("Waiting", "90th percentile, hours", func(_ *Growth, o *Outcome) float64 { return float64(o.Wait.P90) / 3600 }),
-		of("Cost per GPU", r.Currency+" with penalty, by GPU of the fleet", func(g *Growth, o *Outcome) float64 { return o.CostWithPenalty.Float() / max(g.Supply.GPUs, 1) }),
+		of("Cost per GPU", r.Currency+" by GPU of the fleet, without penalty", func(g *Growth, o *Outcome) float64 { return o.Cost.Float() / max(g.Supply.GPUs, 1) }),
 	}
 }
 

@@ -21,6 +21,7 @@ type measures struct {
 	// sums over time.
 	gpuSeconds, allSeconds float64
 	byTenant               map[string]*tenantUse
+	bySite                 []siteUse
 	series                 []Point
 }
 
@@ -30,8 +31,24 @@ type tenantUse struct {
 	gpuSeconds, cpuSeconds, memSeconds float64
 }
 
+// siteUse is what is held of a flavor now, and has been held until since.
+type siteUse struct {
+	gpu, cpu, since        int64
+	gpuSeconds, cpuSeconds float64
+	// paid for what was there and is no more, in micro-units.
+	paid int64
+}
+
+// until lets time go by.
+func (u *siteUse) until(now int64) {
+	d := float64(now - u.since)
+	u.gpuSeconds += d * float64(u.gpu)
+	u.cpuSeconds += d * float64(u.cpu)
+	u.since = now
+}
+
 func newMeasures(o *Options, sites []site, types []taskType) *measures {
-	m := &measures{opts: o, frags: newFragments(types), byTenant: map[string]*tenantUse{}}
+	m := &measures{opts: o, frags: newFragments(types), byTenant: map[string]*tenantUse{}, bySite: make([]siteUse, len(sites))}
 	for i := range sites {
 		s := &sites[i]
 		m.allGPU += s.milli(s.allUnits)
@@ -52,6 +69,9 @@ func (m *measures) change(j *job, sign int64) {
 	}
 	m.gpu, m.cpu, m.mem = m.gpu+sign*gpu, m.cpu+sign*z.cpu, m.mem+sign*z.mem
 	t.gpu, t.cpu, t.mem = t.gpu+sign*gpu, t.cpu+sign*z.cpu, t.mem+sign*z.mem
+	m.bySite[j.at.site].until(m.now)
+	m.bySite[j.at.site].gpu += sign * gpu
+	m.bySite[j.at.site].cpu += sign * z.cpu
 	m.hourly += sign * j.at.hourly
 	m.held += sign
 	m.peak = max(m.peak, m.hourly)
@@ -110,6 +130,8 @@ func (e *engine) outcome(name string) Outcome {
 	var waits []int64
 	var total, unplaced int64
 	why := map[string]int{}
+	spent := map[string]int64{}
+	never := map[neverKey]*Never{}
 	for _, j := range e.jobs {
 		placed := j.started >= 0 || j.interruptions > 0
 		total += j.paid
@@ -118,8 +140,12 @@ func (e *engine) outcome(name string) Outcome {
 			if j.life >= 0 {
 				until = min(until, j.ended)
 			}
-			total += cost(j.at.hourly, until-j.since)
+			last := cost(j.at.hourly, until-j.since)
+			total += last
+			m.bySite[j.at.site].paid += last
+			spent[j.tenant] += last
 		}
+		spent[j.tenant] += j.paid
 		out.Interrupted += j.interruptions
 		out.Moved += j.moves
 		switch {
@@ -134,7 +160,8 @@ func (e *engine) outcome(name string) Outcome {
 		if !placed {
 			out.unplacedMilli += j.demand.Milli()
 			unplaced += j.demand.Milli() * j.wanted(end)
-			why[cmp.Or(j.why, "nowhere fits")]++
+			why[cmp.Or(j.why, nowhere)]++
+			addNever(never, j, end)
 		}
 	}
 	out.UnplacedGPUs = float64(out.unplacedMilli) / thousands
@@ -146,7 +173,9 @@ func (e *engine) outcome(name string) Outcome {
 	out.UnplacedGPUHours = round3(hours)
 	out.CostWithPenalty = out.Cost.Add(e.opts.Penalty.MulInt(unplaced).DivInt(thousands*3600, 6))
 	out.GPU = m.gpus(e)
-	out.Fairness = e.fairness(end)
+	out.Fairness = e.fairness(end, spent)
+	out.Flavors, out.Providers = e.uses(end)
+	out.Never = sortedNever(never)
 	return out
 }
 

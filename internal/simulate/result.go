@@ -14,6 +14,10 @@ type Result struct {
 	Seed      uint64  `json:"seed"`
 	Load      float64 `json:"load,omitempty"`
 	Objective string  `json:"objective,omitempty"`
+	// Start is what second 0 of the demand's clock is on the calendar.
+	Start v1alpha1.Time `json:"start"`
+	// Penalty is what a GPU-hour that was asked for and never placed counts in costWithPenalty.
+	Penalty v1alpha1.Decimal `json:"penalty"`
 	// Supply and Demand are what met.
 	Supply Supply `json:"supply"`
 	Demand Asked  `json:"demand"`
@@ -69,8 +73,13 @@ type Outcome struct {
 	UnplacedGPUHours float64          `json:"unplacedGPUHours"`
 	GPU              GPUUse           `json:"gpu"`
 	Fairness         Fairness         `json:"fairness"`
-	EndsAt           int64            `json:"endsAt"`
-	Series           []Point          `json:"series"`
+	// Flavors and Providers are how full each was, by name; what has no GPUs is measured in cores.
+	Flavors   []Use `json:"flavors"`
+	Providers []Use `json:"providers"`
+	// Never are the intents that were never placed, alike ones together, the most first.
+	Never  []Never `json:"neverPlaced,omitempty"`
+	EndsAt int64   `json:"endsAt"`
+	Series []Point `json:"series"`
 
 	unplacedMilli int64
 }
@@ -131,6 +140,9 @@ type TenantOutcome struct {
 	Service       float64     `json:"service"`
 	DominantShare float64     `json:"dominantShare"`
 	Wait          Percentiles `json:"wait"`
+	// NeverPlaced of those that arrived, and the Cost of those that were placed.
+	NeverPlaced int              `json:"neverPlaced"`
+	Cost        v1alpha1.Decimal `json:"cost"`
 }
 
 // Point is how things stood at one time.

@@ -13,8 +13,15 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/market"
 )
 
-// Planner is the name of the real planner among the policies.
-const Planner = "planner"
+// Planner is the name of the real planner among the policies; InOrder is the planner
+// without fairness between tenants, as an outcome names it.
+const (
+	Planner = "planner"
+	InOrder = "planner, fair off"
+)
+
+// Fairnesses are the values of Options.Fair.
+var Fairnesses = []string{"on", "off", "both"}
 
 // Policies are all that can be compared.
 func Policies() []string { return append([]string{Planner}, Baselines...) }
@@ -55,6 +62,8 @@ type Options struct {
 	Parts bool
 	// Penalty is what a GPU-hour that was asked for and never placed counts, in the fleet's currency.
 	Penalty v1alpha1.Decimal
+	// Fair is on (default), off (the planner gives turns among intents of equal priority by age alone) or both (one after the other).
+	Fair string
 	// Progress is told how far a policy is; may be nil.
 	Progress func(policy string, done, all int)
 
@@ -94,8 +103,8 @@ func Run(o Options) (*Result, error) {
 	}
 	types := typesOf(o.Demand)
 	rows := o.rows()
-	out := &Result{Currency: o.Fleet.Currency, Seed: o.Seed, Load: o.Load, Objective: string(o.Objective)}
-	for _, name := range o.Policies {
+	out := &Result{Currency: o.Fleet.Currency, Seed: o.Seed, Load: o.Load, Objective: string(o.Objective), Start: o.Start, Penalty: o.Penalty}
+	for _, name := range o.runs() {
 		sites, err := sitesOf(o.flavors, convert)
 		if err != nil {
 			return nil, err
@@ -103,8 +112,10 @@ func Run(o Options) (*Result, error) {
 		jobs := jobsOf(rows, o.Stay)
 		e := &engine{opts: &o, sites: sites, jobs: jobs}
 		e.measures = newMeasures(&o, sites, types)
-		if name == Planner {
-			e.policy = newPlanned(&o, sites, jobs, types)
+		if name == Planner || name == InOrder {
+			p := newPlanned(&o, sites, jobs, types)
+			p.world.InOrder = name == InOrder
+			e.policy = p
 		} else {
 			e.policy = newBaseline(name, sites, types, o.Seed)
 		}
@@ -123,6 +134,20 @@ func Run(o Options) (*Result, error) {
 	return out, nil
 }
 
+// runs are the policies as they are run: the planner fair, not, or both.
+func (o *Options) runs() []string {
+	var out []string
+	for _, name := range o.Policies {
+		if name != Planner || o.Fair != "off" {
+			out = append(out, name)
+		}
+		if name == Planner && (o.Fair == "off" || o.Fair == "both") {
+			out = append(out, InOrder)
+		}
+	}
+	return out
+}
+
 // prepare makes flavors and clusters of the options.
 func (o *Options) prepare() error {
 	if len(o.Offers.Flavors) == 0 {
@@ -135,6 +160,9 @@ func (o *Options) prepare() error {
 		if !slices.Contains(Policies(), p) {
 			return fmt.Errorf("there is no policy %q: want %s", p, strings.Join(Policies(), ", "))
 		}
+	}
+	if o.Fair != "" && !slices.Contains(Fairnesses, o.Fair) {
+		return fmt.Errorf("fair: %q: want %s", o.Fair, strings.Join(Fairnesses, ", "))
 	}
 	o.flavors, o.clusters = o.Offers.Flavors, o.Offers.Clusters
 	if o.Parts {

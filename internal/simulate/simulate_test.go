@@ -346,7 +346,7 @@ func TestHTML(t *testing.T) {
 			t.Errorf("%q stands in the page", never)
 		}
 	}
-	if n := strings.Count(text, "<svg"); n != 9 {
+	if n := strings.Count(text, "<figure"); n != 9 {
 		t.Errorf("%d charts where nothing has a price", n)
 	}
 	o.Offers, o.Fleet = offers(t, file(t, "offers_gcp.csv")), nil
@@ -354,7 +354,7 @@ func TestHTML(t *testing.T) {
 	if err := simulate.HTML(&b, run(t, o)); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.String(), "<svg"); n != 7 {
+	if n := strings.Count(b.String(), "<figure"); n != 7 {
 		t.Errorf("%d charts with two of cost and none of growth", n)
 	}
 }

@@ -44,6 +44,9 @@ type AuditAnswer struct {
 type AuditSummary struct {
 	// Running: commits are being judged now.
 	Running bool `json:"running"`
+	// Done of All the commits that are being judged now.
+	Done int `json:"done,omitempty"`
+	All  int `json:"all,omitempty"`
 	// Head is the newest commit that was judged, From where it began, "" for the first.
 	Head string        `json:"head,omitempty"`
 	From string        `json:"from,omitempty"`
@@ -102,7 +105,7 @@ func auditPage(c *call) (any, error) {
 	out.Rows = view.Rows(rows, c.query)
 	if c.sight.All() && c.ui.judge != nil {
 		out.Summary = &AuditSummary{
-			Running: s.Running, Head: hashOr(s.Head), From: hashOr(s.From), Commits: s.Commits, Decisions: s.Decisions, Unsigned: s.Unsigned,
+			Running: s.Running, Done: s.Done, All: s.All, Head: hashOr(s.Head), From: hashOr(s.From), Commits: s.Commits, Decisions: s.Decisions, Unsigned: s.Unsigned,
 			Violating: len(s.Violations), Signers: slices.Clone(s.Signers), Notes: s.Notes, Trouble: s.Trouble,
 		}
 		if !s.At.IsZero() {

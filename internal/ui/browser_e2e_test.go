@@ -333,6 +333,43 @@ func TestBrowser_Audit(t *testing.T) {
 	}
 }
 
+// TestBrowser_Capacity: a person fills in the form; the page follows the simulation, which
+// runs in a process of its own, and shows what came of it, in each window; another is
+// cancelled.
+func TestBrowser_Capacity(t *testing.T) {
+	d := planning(t)
+	tab := open(t, d)
+	tab.show("/ui/", looks[0].width, false)
+	tab.run(chromedp.Click(`nav a[href="/ui/capacity"]`), chromedp.WaitVisible(`form.plan`))
+	tab.axe("capacity, empty")
+	tab.run(
+		chromedp.SetValue(`input[name=days]`, "2"), chromedp.SetValue(`input[name=growth]`, "2.5"), chromedp.SetValue(`select[name=without]`, "berlin"),
+		chromedp.SetValue(`select[name=of]`, "paris"), chromedp.SetValue(`input[name=times]`, "0.8"), chromedp.Click(`form.plan button`),
+		chromedp.WaitVisible(`#job table`),
+	)
+	words := eval[string](tab, `document.querySelector('main').innerText`)
+	for _, want := range []string{"demand × 2.5; without berlin; prices of paris × 0.8", "Done", "Never placed, and why", "gone"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("the result lacks %q: %s", want, words)
+		}
+	}
+	for _, path := range []string{"", "/ui/capacity"} {
+		if path != "" {
+			tab.show(path, looks[0].width, false)
+		}
+		for _, look := range looks {
+			tab.look(look.width, look.dark)
+			tab.fits("capacity " + path + look.name)
+			tab.axe("capacity " + path + look.name)
+			tab.picture("capacity" + slug(path) + "." + look.name)
+		}
+	}
+	if words := eval[string](tab, `document.querySelector('#jobs').innerText`); !strings.Contains(words, "as it is") {
+		t.Errorf("the list shows %s", words)
+	}
+	tab.calm("capacity")
+}
+
 // TestBrowser_Big: 10,000 contracts and 1,000 flavors are on screen without delay.
 func TestBrowser_Big(t *testing.T) {
 	d := newDaemon(t)

@@ -21,6 +21,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/scenario"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
@@ -67,6 +68,7 @@ func newDaemonWith(t testing.TB, change func(*ui.Options)) *daemon {
 		Now:        func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.now },
 		Log:        slog.New(slog.DiscardHandler),
 	}
+	o.Capacity = planned{}
 	change(&o)
 	d.ui = ui.New(o)
 	return d
@@ -242,4 +244,31 @@ func big(contracts, flavors int) *plantest.Builder {
 	}
 	b.W.Ledger = b.W.Ledger.With(ch)
 	return b
+}
+
+// aJob is the ID of a simulation that is done already.
+const aJob = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// planned has one simulation that is done, so that pages can be looked at; those that run
+// are of real jobs (capacity_test.go).
+type planned struct{ ui.Capacity }
+
+func (planned) Of(string) []scenario.Job { return []scenario.Job{doneJob()} }
+
+func (planned) Job(_, id string) (scenario.Job, bool) { return doneJob(), id == aJob }
+
+func doneJob() scenario.Job {
+	as := scenario.Figures{
+		Arrived: 40, Placed: 38, NeverPlaced: 2, WaitP50: 0, WaitP90: 5400, WaitMax: 90_000, Cost: *plantest.Money("18231.50"), HourlyEnd: *plantest.Money("61.2"), HourlyPeak: *plantest.Money("80"),
+		GPUs: 72, GPUMean: 0.61, GPUIdle: 20, Providers: []scenario.Use{{Name: "paris", Size: "16 GPUs nvidia-h100", Mean: 0.9, Cost: *plantest.Money("12000")}, {Name: "milan", Size: "24 GPUs", Mean: 0.2}},
+		Flavors: []scenario.Use{{Name: "paris/h100-pool", Size: "16 GPUs nvidia-h100", Mean: 0.9}}, Tenants: []scenario.Share{{Tenant: "vision", Arrived: 30, WaitP90: 100, Cost: *plantest.Money("11000"), AskedHours: 5000, GotHours: 4800}},
+		Never: []scenario.Never{{N: 2, Tenant: "nlp", Asks: "16 GPUs (nvidia-h100), 8 CPU, 64Gi memory", Why: "most offers have too few GPUs"}},
+	}
+	changed := as
+	changed.Arrived, changed.NeverPlaced, changed.Cost, changed.GPUMean, changed.Providers, changed.Never = 60, 22, *plantest.Money("24000"), 0.8, as.Providers[:1], nil
+	c := scenario.Change{Days: 14, Growth: "1.5", Without: []string{"milan"}}
+	return scenario.Job{
+		ID: aJob, State: scenario.Done, Change: c, Words: c.Words(), Started: plantest.Start, Ended: plantest.Start, Progress: 100, Ledger: "0123", From: plantest.Start, To: plantest.Start,
+		Rows: 40, Left: 3, AsIs: &as, Changed: &changed,
+	}
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"reflect"
 	"regexp"
 	"strings"
@@ -32,7 +33,7 @@ var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
 // openAPI describes the JSON of all pages, from the Go types that are written.
 func openAPI() object {
-	d := definitions{done: object{}}
+	d := definitions{done: object{}, types: map[string]reflect.Type{}}
 	failed := object{"description": "refused, with the reason", "content": object{"application/json": object{"schema": d.of(reflect.TypeFor[wire.Error]())}}}
 	paths := object{}
 	for i := range pages {
@@ -51,9 +52,10 @@ func openAPI() object {
 			"responses": object{"200": object{"description": "the page's data", "content": object{"application/json": object{"schema": schema}}}, "4XX": failed, "5XX": failed},
 		}}
 	}
+	d.writes(paths, d.of(reflect.TypeOf(answer{}.Head)), failed)
 	return object{
 		"openapi": "3.1.0",
-		"info":    object{"title": "fleetbroker dashboard", "version": v1alpha1.APIVersion, "description": "What the dashboard shows, as JSON. All of it is read-only."},
+		"info":    object{"title": "fleetbroker dashboard", "version": v1alpha1.APIVersion, "description": "What the dashboard shows, as JSON. All of it is read-only but simulations, which change nothing of the fleet."},
 		"paths":   paths,
 		"components": object{"schemas": d.done, "securitySchemes": object{
 			"certificate": object{"type": "mutualTLS", "description": "of an operator or reader"},
@@ -65,7 +67,10 @@ func openAPI() object {
 }
 
 // definitions are the schemas of the named types, each once.
-type definitions struct{ done object }
+type definitions struct {
+	done  object
+	types map[string]reflect.Type
+}
 
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
@@ -110,6 +115,11 @@ func (d *definitions) of(t reflect.Type) object {
 func (d *definitions) structOf(t reflect.Type) object {
 	name := regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(regexp.MustCompile(`[\w./-]*/`).ReplaceAllString(t.Name(), ""), "_")
 	name = strings.Trim(name, "_")
+	if of, taken := d.types[name]; taken && of != t { // another package's
+		pkg := path.Base(t.PkgPath())
+		name = strings.ToUpper(pkg[:1]) + pkg[1:] + name
+	}
+	d.types[name] = t
 	ref := object{"$ref": "#/components/schemas/" + name}
 	if _, known := d.done[name]; known {
 		return ref

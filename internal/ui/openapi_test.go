@@ -76,7 +76,12 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("%s is described, and no page was tried there", path)
 		}
 	}
-	if len(described) != 19 {
+	if len(described) != 21 {
 		t.Errorf("%d paths are described", len(described))
+	}
+	for path, method := range map[string]string{"/api/ui/capacity": "post", "/api/ui/capacity/{id}": "delete"} {
+		if _, ok := described[path].(map[string]any)[method]; !ok {
+			t.Errorf("%s %s is not described", method, path)
+		}
 	}
 }

@@ -82,6 +82,8 @@ var pages = []page{
 	}},
 	{"/commits", "commits", "commits", called("History"), CommitsAnswer{}, commitsPage},
 	{"/audit", "audit", "audit", called("Audit"), AuditAnswer{}, auditPage},
+	{capacityPath, "capacity", "capacity", called("Capacity"), CapacityAnswer{}, capacityPage},
+	{capacityPath + "/{id}", "capacity", "simulation", called("Simulation"), CapacityJobAnswer{}, capacityJobPage},
 }
 
 // FleetAnswer is the fleet's page with the newest commits.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -25,6 +26,8 @@ type document struct {
 	Head   view.Head
 	Viewer view.Viewer
 	All    bool
+	// Plans: who looks may simulate.
+	Plans bool
 	// Outside: who looks is not let in.
 	Outside bool
 	Query   view.Query
@@ -154,10 +157,11 @@ var funcs = template.FuncMap{
 	"money": money, "price": price, "amount": amount, "age": age, "ago": ago, "until": until, "instant": instant, "day": day,
 	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "calendar": calendarChart, "windows": windowsChart, "link": link, "short": short, "percent": percent,
 	"page": pageOf, "with": withQuery, "list": func(s ...string) []string { return s }, "join": strings.Join,
-	"memory": func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.Memory) },
-	"cpu":    func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.CPU) },
-	"named":  func(name string, n int64) string { return v1alpha1.AmountOf(n).Canonical(name) },
-	"num":    number, "plural": plural, "dict": dict, "lower": strings.ToLower, "add": func(a, b int) int { return a + b },
+	"memory":  func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.Memory) },
+	"cpu":     func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.CPU) },
+	"named":   func(name string, n int64) string { return v1alpha1.AmountOf(n).Canonical(name) },
+	"seconds": seconds, "partof": partOf, "hours": func(f float64) string { return number(int64(f + 0.5)) }, "differs": differs,
+	"num": number, "plural": plural, "dict": dict, "lower": strings.ToLower, "add": func(a, b int) int { return a + b },
 	"f2": func(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) },
 }
 
@@ -281,6 +285,47 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d/(24*time.Hour)))
 }
 
+// seconds is a length of time.
+func seconds(n int64) string { return span(time.Duration(n) * time.Second) }
+
+// partOf 1, in per cent.
+func partOf(f float64) string { return strconv.FormatFloat(f*100, 'f', 1, 64) + " %" }
+
+// differs is by how much a figure is another, with its sign; "" where it is the same.
+func differs(before, after any) (string, error) {
+	switch a := after.(type) {
+	case int:
+		if b, ok := before.(int); ok {
+			return signed(a-b, number(max(a-b, b-a))), nil
+		}
+	case int64: // a length of time
+		if b, ok := before.(int64); ok {
+			return signed(int(a-b), seconds(a-b)), nil
+		}
+	case float64: // a part of 1
+		if b, ok := before.(float64); ok {
+			points := math.Round((a - b) * 1000)
+			return signed(int(points), strconv.FormatFloat(math.Abs(points)/10, 'f', 1, 64)+" points"), nil
+		}
+	case v1alpha1.Decimal:
+		if b, ok := before.(v1alpha1.Decimal); ok {
+			d := a.Sub(b).Round(2)
+			return signed(d.Sign(), strings.TrimPrefix(money(d), "−")), nil
+		}
+	}
+	return "", fmt.Errorf("differs: %T and %T", before, after)
+}
+
+func signed(sign int, text string) string {
+	switch {
+	case sign > 0:
+		return "+" + text
+	case sign < 0:
+		return "−" + text
+	}
+	return ""
+}
+
 // ago is an instant in the past as a time element.
 func ago(t, now v1alpha1.Time) template.HTML { return timeElement(t, span(now.Sub(t.Time))+" ago") }
 
@@ -319,10 +364,10 @@ type condition struct {
 // classes of the states of intents, contracts, offers and clusters.
 var classes = map[string]string{
 	"Active": "good", "Placed": "good", "Fresh": "good", "Ready": "good", "Current": "good", "fits": "good", "chosen": "good", "yes": "good", "present": "good", "Verified": "good",
-	"Reserved": "wait", "Peering": "wait", "Queued": "wait", "New": "wait", "Releasing": "wait", "Draining": "wait", "unknown": "wait", "NotJudged": "wait",
+	"Reserved": "wait", "Peering": "wait", "Queued": "wait", "New": "wait", "Releasing": "wait", "Draining": "wait", "unknown": "wait", "NotJudged": "wait", "Running": "wait",
 	"Degraded": "bad", "Refused": "bad", "Lost": "bad", "Failed": "bad", "Preempted": "bad", "error": "bad", "no": "bad", "Violates": "bad",
 	"Silent": "warn", "Frozen": "warn", "Suspended": "warn", "Unreported": "warn", "Elsewhere": "warn", "Expiring": "warn", "warning": "warn", "Withdrawn": "warn",
-	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet", "TakenAsItIs": "quiet",
+	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Cancelled": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet", "TakenAsItIs": "quiet",
 }
 
 var shapes = map[string]string{"good": "●", "wait": "◐", "warn": "▲", "bad": "■", "quiet": "○"}

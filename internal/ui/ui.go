@@ -46,6 +46,8 @@ type Options struct {
 	// root that it is held to; nil for what the repository says of itself.
 	Audited judge.Repo
 	Root    *trust.Root
+	// Capacity runs simulations; nil runs none.
+	Capacity Capacity
 	// CommitPage is the address of a commit's page on the forge, "" for none; may be nil.
 	CommitPage func(commit string) string
 	// Stopping is closed when the port that serves a request is about to close; may be
@@ -65,6 +67,8 @@ type UI struct {
 	judge   *judge.Judge
 	offers  *offers
 	streams *streams
+	tokens  *tokens
+	origin  *http.CrossOriginProtection
 
 	mu     sync.Mutex
 	model  *view.Model // the newest that was asked for
@@ -83,7 +87,7 @@ var files embed.FS
 
 // New makes the handler. Its templates are part of the program, so that it cannot fail.
 func New(o Options) *UI {
-	u := &UI{opts: o, mux: http.NewServeMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams()}
+	u := &UI{opts: o, mux: http.NewServeMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams(), tokens: newTokens(), origin: http.NewCrossOriginProtection()}
 	if o.History != nil {
 		u.files = changes.New(o.History)
 	}
@@ -100,6 +104,7 @@ func New(o Options) *UI {
 	u.mux.Handle("GET /{$}", http.RedirectHandler(Root+"/", http.StatusSeeOther))
 	u.mux.HandleFunc("GET "+Root+"/assets/{name}", u.asset)
 	u.mux.HandleFunc("GET "+Root+"/events", u.events)
+	u.planning()
 	u.mux.HandleFunc("GET "+APIRoot+"/cost.csv", u.costCSV)
 	u.mux.HandleFunc("GET "+APIRoot+"/openapi.json", u.describe)
 	return u
@@ -289,7 +294,7 @@ func (u *UI) page(p *page) http.Handler {
 			u.refuse(w, r, err)
 			return
 		}
-		u.pages.write(w, http.StatusOK, p.template, &document{Title: p.title(c), Nav: p.nav, Head: c.model.Head(c.sight), Viewer: c.who, All: c.sight.All(), Query: c.query, Path: r.URL.Path, JSON: jsonOf(r.URL), Data: data}, u.opts.Log)
+		u.pages.write(w, http.StatusOK, p.template, &document{Title: p.title(c), Nav: p.nav, Head: c.model.Head(c.sight), Viewer: c.who, All: c.sight.All(), Plans: u.mayPlan(c.who) == nil, Query: c.query, Path: r.URL.Path, JSON: jsonOf(r.URL), Data: data}, u.opts.Log)
 	})
 }
 

@@ -33,7 +33,7 @@ func contractOf(t testing.TB, b *plantest.Builder, intent string) string {
 func paths(t testing.TB, b *plantest.Builder) []string {
 	return []string{
 		"/", "/intents", "/intents/vision/train", "/intents/nlp/giant", "/intents/nlp/giant/offers", "/queue", "/contracts", "/contracts?state=all", "/contracts/" + contractOf(t, b, "vision/train"),
-		"/flavors", "/flavors/paris/h100-pool", "/providers", "/providers/paris", "/providers/rome", "/tenants", "/tenants/vision", "/tenants/nlp", "/peerings", "/peerings/rome/paris", "/calendar", "/calendar?days=90&q=paris", "/cost", "/cost?by=label:team", "/cost?by=month", "/cost?by=contract&month=all", "/commits", "/audit",
+		"/flavors", "/flavors/paris/h100-pool", "/providers", "/providers/paris", "/providers/rome", "/tenants", "/tenants/vision", "/tenants/nlp", "/peerings", "/peerings/rome/paris", "/calendar", "/calendar?days=90&q=paris", "/cost", "/cost?by=label:team", "/cost?by=month", "/cost?by=contract&month=all", "/commits", "/audit", "/capacity", "/capacity/" + aJob,
 	}
 }
 

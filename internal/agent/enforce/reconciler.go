@@ -137,7 +137,7 @@ func (r *Reconciler) Refused() map[string]string {
 func (r *Reconciler) noteDrained(ctx context.Context) {
 	var list authv1beta1.TenantList
 	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		r.Log.Error("cannot list tenants", "err", err)
+		r.Log.Error("cannot list tenants", "error", err)
 		return
 	}
 	r.setDrained(list.Items)
@@ -171,7 +171,7 @@ func ours(o client.Object) bool {
 func (r *Reconciler) all(ctx context.Context, namespace string) []reconcile.Request {
 	var list authv1beta1.ResourceSliceList
 	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		r.Log.Error("cannot list slices", "err", err)
+		r.Log.Error("cannot list slices", "error", err)
 		return nil
 	}
 	var out []reconcile.Request

@@ -95,7 +95,7 @@ func (r *Reconciler) Kick() {
 func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
 	var list crd.ResourceRequestList
 	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		r.Log.Error("cannot list ResourceRequests", "err", err)
+		r.Log.Error("cannot list ResourceRequests", "error", err)
 		return nil
 	}
 	out := make([]reconcile.Request, len(list.Items))
@@ -203,7 +203,7 @@ func (r *Reconciler) refused(o *crd.ResourceRequest, err error) time.Duration {
 		default:
 			if no.Status < 500 {
 				fail(&o.Status, no.Body.Reason, no.Body.Error)
-				r.Log.Info("reservation refused", "namespace", o.Namespace, "name", o.Name, "reason", no.Body.Reason, "err", no.Body.Error)
+				r.Log.Info("reservation refused", "namespace", o.Namespace, "name", o.Name, "reason", no.Body.Reason, "error", no.Body.Error)
 				return 0
 			}
 		}

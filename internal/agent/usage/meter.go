@@ -90,7 +90,7 @@ func (m *Meter) say(err error) {
 		return
 	}
 	if err != nil {
-		m.log.Info("the use of contracts is taken from their pods' requests: the metrics API cannot be read", "err", err)
+		m.log.Info("the use of contracts is taken from their pods' requests: the metrics API cannot be read", "error", err)
 	} else {
 		m.log.Info("the use of contracts is measured")
 	}

@@ -3,6 +3,7 @@ package child
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -80,6 +81,12 @@ type Parent struct {
 // Ask has the child answer a request; requests take turns. An error is a Refusal
 // or a *Death.
 func (p *Parent) Ask(request []byte, b Bounds) ([]byte, error) {
+	return p.Follow(context.Background(), request, b, nil)
+}
+
+// Follow is Ask that ends with the context, whose error it returns then: the child is
+// killed. news gets what the work tells on its way (Tell); it may be nil.
+func (p *Parent) Follow(ctx context.Context, request []byte, b Bounds, news func([]byte)) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd != nil && p.answers >= maxAnswers {
@@ -91,20 +98,29 @@ func (p *Parent) Ask(request []byte, b Bounds) ([]byte, error) {
 		}
 	}
 	p.answers++
-	hang := time.AfterFunc(maxWait, func(process *os.Process) func() {
-		return func() { _ = process.Kill() }
-	}(p.cmd.Process))
+	process := p.cmd.Process
+	hang := time.AfterFunc(maxWait, func() { _ = process.Kill() })
 	defer hang.Stop()
+	defer context.AfterFunc(ctx, func() { _ = process.Kill() })()
 	err := writeRequest(p.in, request, b)
-	var ok bool
+	var kind byte
 	var answer []byte
-	if err == nil {
-		ok, answer, err = readAnswer(p.out)
+	for err == nil {
+		if kind, answer, err = readAnswer(p.out); err != nil || kind != kindNews {
+			break
+		}
+		if news != nil {
+			news(answer)
+		}
 	}
 	if err != nil {
-		return nil, p.end(b)
+		death := p.end(b)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, death
 	}
-	if !ok {
+	if kind != kindAnswer {
 		return nil, Refusal(answer)
 	}
 	return answer, nil
@@ -230,27 +246,35 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// An answer is one byte, 0 for an answer and 1 for a refusal, and a frame.
+// An answer is one byte, what it is, and a frame. News may come before it.
+const (
+	kindAnswer byte = iota
+	kindRefusal
+	kindNews
+)
+
 func writeAnswer(w io.Writer, out []byte, err error) error {
-	b := bufio.NewWriter(w)
-	kind := byte(0)
 	if err != nil {
 		text := err.Error()
-		kind, out = 1, []byte(text[:min(len(text), maxWords)])
+		return writeKind(w, kindRefusal, []byte(text[:min(len(text), maxWords)]))
 	}
+	return writeKind(w, kindAnswer, out)
+}
+
+func writeKind(w io.Writer, kind byte, out []byte) error {
+	b := bufio.NewWriter(w)
 	_ = b.WriteByte(kind)
 	_ = binary.Write(b, binary.BigEndian, uint32(len(out))) //nolint:gosec // bounded by the work
 	_, _ = b.Write(out)
 	return b.Flush()
 }
 
-func readAnswer(r *bufio.Reader) (ok bool, answer []byte, err error) {
-	kind, err := r.ReadByte()
-	if err != nil {
-		return false, nil, err
+func readAnswer(r *bufio.Reader) (kind byte, answer []byte, err error) {
+	if kind, err = r.ReadByte(); err != nil {
+		return 0, nil, err
 	}
 	answer, err = readFrame(r)
-	return kind == 0, answer, err
+	return kind, answer, err
 }
 
 // Close ends the child, if there is one.

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -108,5 +109,40 @@ func TestParent_ChildHasNoSecrets(t *testing.T) {
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.cmd.Process.Pid))
 	if err != nil || strings.Contains(string(environment), "secret") || strings.Contains(string(environment), "HOME=") {
 		t.Errorf("got %q, %v", environment, err)
+	}
+}
+
+const talker = "fleetbroker: test that tells"
+
+func init() {
+	ServeTelling(talker, func(request []byte, tell Tell) ([]byte, error) {
+		for i := range 3 {
+			tell(fmt.Appendf(nil, "%d of %s", i, request))
+		}
+		if string(request) == "long" {
+			for n := 0; n >= 0; n = (n + 1) % 1000 {
+			}
+		}
+		return []byte("done"), nil
+	})
+}
+
+// News come before the answer, in order; who ends the context ends the child, and the
+// next request has another one.
+func TestParent_Follow(t *testing.T) {
+	p := &Parent{Name: talker}
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var told []string
+	_, err := p.Follow(ctx, []byte("long"), Bounds{Memory: 128 << 20, CPU: 60}, func(news []byte) {
+		if told = append(told, string(news)); len(told) == 3 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || strings.Join(told, ",") != "0 of long,1 of long,2 of long" {
+		t.Errorf("got %v after %q", err, told)
+	}
+	if out, err := p.Ask([]byte("short"), Default()); err != nil || string(out) != "done" {
+		t.Errorf("after it: %q, %v", out, err)
 	}
 }

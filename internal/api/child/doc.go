@@ -3,6 +3,7 @@
 // empty environment.
 //
 //	Parent.Ask ─► request ─► child: Serve's work ─► answer, refusal or Death
+//	Parent.Follow: the same, with news of ServeTelling's work, until a context ends
 //
 // Invariants:
 //
@@ -15,6 +16,7 @@
 //   - A binary that imports a package that calls Serve in its init can be its own
 //     child, tests included: the process exits before main.
 //
-// Packages kustomize (builds) and poison (trials of suspect inputs) call it. A
+// Packages kustomize (builds), poison (trials of suspect inputs) and simulate/jobs
+// (simulations of the dashboard) call it. A
 // Parent is safe for concurrent use: requests take turns.
 package child

@@ -22,13 +22,22 @@ const (
 // that, and returns otherwise. It is called by the init of the package whose
 // work it is: before main or any test, so that the child runs nothing else.
 func Serve(name string, work func(request []byte) ([]byte, error)) {
+	ServeTelling(name, func(request []byte, _ Tell) ([]byte, error) { return work(request) })
+}
+
+// Tell hands news to who follows the request, before its answer. It is for the goroutine
+// of the work.
+type Tell func(news []byte)
+
+// ServeTelling is Serve of work that tells how far it is.
+func ServeTelling(name string, work func(request []byte, tell Tell) ([]byte, error)) {
 	if len(os.Args) == 1 && os.Args[0] == name {
 		os.Exit(serve(os.Stdin, os.Stdout, work))
 	}
 }
 
 // serve answers until its input ends.
-func serve(in io.Reader, out io.Writer, work func([]byte) ([]byte, error)) int {
+func serve(in io.Reader, out io.Writer, work func([]byte, Tell) ([]byte, error)) int {
 	over := make(chan os.Signal, 1)
 	signal.Notify(over, syscall.SIGXCPU)
 	go func() {
@@ -53,7 +62,11 @@ func serve(in io.Reader, out io.Writer, work func([]byte) ([]byte, error)) int {
 			fmt.Fprintf(os.Stderr, "out of memory: the process itself has %d bytes, and %d are allowed\n", own, bounds.Memory)
 			return exitBroken
 		}
-		made, err := work(request)
+		made, err := work(request, func(news []byte) {
+			if writeKind(out, kindNews, news) != nil {
+				os.Exit(exitBroken) // nobody follows any more
+			}
+		})
 		if err := writeAnswer(out, made, err); err != nil {
 			return exitBroken
 		}

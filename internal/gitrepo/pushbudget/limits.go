@@ -72,9 +72,9 @@ func (b *Budget) Answered(answer *http.Response) {
 	}
 	push := strings.HasSuffix(answer.Request.URL.Path, "/git-receive-pack") || answer.Request.URL.Query().Get("service") == "git-receive-pack"
 	b.mu.Lock()
-	h, what := &b.reads, "reads of"
+	h, what := &b.reads, "reads"
 	if push {
-		h, what = &b.pushes, "pushes to"
+		h, what = &b.pushes, "pushes"
 	}
 	times, now := h.times, b.opts.Now()
 	b.mu.Unlock()
@@ -93,7 +93,7 @@ func (b *Budget) Answered(answer *http.Response) {
 	if !push { // who is asked for fewer reads does not push meanwhile
 		b.pushes.until, b.pushes.own, b.pushes.why = later(b.pushes.at(now), h.until), later(b.pushes.own, h.own), why
 	}
-	b.opts.Log.Warn("the forge limits "+what+" the fleet repo", "until", h.at(now).UTC().Format(time.RFC3339), "status", answer.StatusCode)
+	b.opts.Log.Warn("the forge limits requests to the fleet repo", "which", what, "until", h.at(now).UTC().Format(time.RFC3339), "status", answer.StatusCode)
 }
 
 // isLimit reports whether an answer asks to come later. A plain 403 is a missing right:
@@ -198,12 +198,12 @@ func (b *Budget) HeldElsewhere(reads, pushes time.Duration) {
 		h    *hold
 		left time.Duration
 		what string
-	}{{&b.reads, reads, "reads of"}, {&b.pushes, pushes, "pushes to"}} {
+	}{{&b.reads, reads, "reads"}, {&b.pushes, pushes, "pushes"}} {
 		until := now.Add(min(s.left, maxHold))
 		if had := s.h.at(now); s.left <= 0 || !until.After(had) {
 			continue
 		} else if !had.After(now) {
-			b.opts.Log.Info("the forge limits "+s.what+" the fleet repo, as another replica was answered", "until", until.UTC().Format(time.RFC3339))
+			b.opts.Log.Info("the forge limits requests to the fleet repo, as another replica was answered", "which", s.what, "until", until.UTC().Format(time.RFC3339))
 		}
 		s.h.until, s.h.why = until, "the git server asked another replica to wait"
 	}

@@ -96,6 +96,12 @@ func (r *Contest) serve(waiting []*draft.Job, q place.Request) {
 }
 
 func (r *Contest) serveEquals(group []*draft.Job, q place.Request) {
+	if r.W.InOrder {
+		for _, j := range group {
+			r.turn(j, q)
+		}
+		return
+	}
 	senior := r.seniorFirst(group)
 	byTenant := map[*account.Tenant]*turns{}
 	var fair fairQueue
@@ -194,6 +200,9 @@ func (r *Contest) sizeOf(j *draft.Job) [2]int64 {
 // TellShares writes, for those that wait, whose turn comes before theirs, because
 // another tenant holds less.
 func (r *Contest) TellShares() {
+	if r.W.InOrder {
+		return
+	}
 	first := map[int32]*draft.Job{} // of each priority, the first that waits
 	for _, j := range r.Waiting {
 		if j.Dec.Action != draft.Queued {

@@ -53,4 +53,6 @@ type World struct {
 	Workload []match.Typical
 	// Brief leaves out what only people read (Near and Try of those that wait): a simulation asks thousands of times. Nothing is decided otherwise.
 	Brief bool
+	// InOrder gives turns among intents of equal priority by age alone, and not by what their tenants hold: a simulation shows what fairness costs. No daemon sets it.
+	InOrder bool
 }

@@ -15,7 +15,7 @@ import (
 // Flags say which provider people sign in with.
 type Flags struct {
 	issuer, client, secretFile, redirect string
-	scopes, everything                   []string
+	scopes, everything, allowed          []string
 	name, groups, prefix                 string
 	caFile, keyFile                      string
 	life                                 time.Duration
@@ -32,6 +32,7 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.groups, "oidc-groups-claim", "groups", "claim with an account's groups, of the ID token or of the provider's answer about the account")
 	fs.StringVar(&f.prefix, "oidc-groups-prefix", "", "put before each group, as in spec.members of tenants, so that none is taken for a group of the daemon's cluster")
 	fs.StringSliceVar(&f.everything, "oidc-operator-groups", nil, "groups, with their prefix, whose members see every tenant on the dashboard")
+	fs.StringSliceVar(&f.allowed, "oidc-allowed-groups", nil, "groups, with their prefix, whose members may sign in, besides those of --oidc-operator-groups; none lets every account of the provider in")
 	fs.StringVar(&f.caFile, "oidc-ca-file", "", "certificate authorities of the provider, in place of the system's")
 	fs.DurationVar(&f.life, "oidc-session-life", 8*time.Hour, "how long a session lasts, at most 24h; groups are asked for at its start")
 	fs.StringVar(&f.keyFile, "oidc-session-key-file", "", "file with at least 32 random bytes that sessions are sealed with, the same for all replicas; empty makes a key that ends with the process")
@@ -60,7 +61,7 @@ func (f *Flags) Open(o Options) (*Login, error) {
 	if !f.Set() {
 		return nil, nil
 	}
-	o.Issuer, o.ClientID, o.RedirectURL, o.Scopes, o.Everything = f.issuer, f.client, f.redirect, f.scopes, f.everything
+	o.Issuer, o.ClientID, o.RedirectURL, o.Scopes, o.Everything, o.Allowed = f.issuer, f.client, f.redirect, f.scopes, f.everything, f.allowed
 	o.NameClaim, o.GroupsClaim, o.GroupsPrefix, o.Life = f.name, f.groups, f.prefix, f.life
 	if f.client == "" || f.redirect == "" {
 		return nil, errors.New("--oidc-issuer needs --oidc-client-id and --oidc-redirect-url")

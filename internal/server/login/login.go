@@ -41,6 +41,9 @@ type Options struct {
 	GroupsPrefix string
 	// Everything are the groups, with their prefix, whose members see all tenants.
 	Everything []string
+	// Allowed are the groups, with their prefix, whose members may sign in, besides those of
+	// Everything; none lets every account of the provider in.
+	Allowed []string
 	// Roots that the provider's certificate is held to; nil for the system's.
 	Roots *x509.CertPool
 	// Life of a session.
@@ -116,10 +119,15 @@ func (l *Login) Session(r *http.Request) *Session {
 		return nil
 	}
 	s := &Session{}
-	if !l.seal.open(r, sessionCookie, s) || !s.Until.After(l.opts.Now()) || s.Until.After(l.opts.Now().Add(maxLife)) || l.ended.has(s.ID) {
+	if !l.seal.open(r, sessionCookie, s) || !s.Until.After(l.opts.Now()) || s.Until.After(l.opts.Now().Add(maxLife)) || l.ended.has(s.ID) || !l.allowed(s) {
 		return nil
 	}
 	return s
+}
+
+// allowed reports whether an account may sign in.
+func (l *Login) allowed(s *Session) bool {
+	return len(l.opts.Allowed) == 0 || l.Everything(s) || slices.ContainsFunc(s.Groups, func(g string) bool { return slices.Contains(l.opts.Allowed, g) })
 }
 
 // Everything reports whether a session sees all tenants.
@@ -220,10 +228,14 @@ func (l *Login) finish(w http.ResponseWriter, r *http.Request, a *attempt) {
 		l.failed(w, r, http.StatusForbidden, "The identity provider's answer was not accepted; the daemon's log has the reason.", err)
 		return
 	}
+	if !l.allowed(s) {
+		l.failed(w, r, http.StatusForbidden, "Your account is in no group that may sign in here: ask the operators of this fleet which groups may.", fmt.Errorf("account %s is in none of the groups of --oidc-allowed-groups", short(s.Subject)))
+		return
+	}
 	text, err := l.seal.seal(sessionCookie, s)
 	if errors.Is(err, errTooLarge) {
 		s.Groups = slices.DeleteFunc(s.Groups, func(g string) bool {
-			return !slices.Contains(l.opts.Everything, g) && (l.opts.Listed == nil || !l.opts.Listed(g))
+			return !slices.Contains(l.opts.Everything, g) && !slices.Contains(l.opts.Allowed, g) && (l.opts.Listed == nil || !l.opts.Listed(g))
 		})
 		text, err = l.seal.seal(sessionCookie, s)
 	}

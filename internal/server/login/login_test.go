@@ -605,3 +605,41 @@ func TestFlags(t *testing.T) {
 		t.Errorf("the secret is %q, %v; %+v", got, err, l.opts)
 	}
 }
+
+// TestAllowedGroups: where groups are listed, their members and the operators sign in and
+// nobody else; a session of who is in none of them any more opens nothing.
+func TestAllowedGroups(t *testing.T) {
+	many := []string{"staff"}
+	for i := range 400 {
+		many = append(many, fmt.Sprintf("%08x-5b3f-4e7a-9b1c-%012x", i*7919, i*104729))
+	}
+	for name, c := range map[string]struct {
+		groups any
+		in     bool
+	}{
+		"a member":        {[]string{"a", "staff"}, true},
+		"an operator":     {[]string{"operators"}, true},
+		"another":         {[]string{"guests"}, false},
+		"of no group":     {nil, false},
+		"401 groups":      {many, true},
+		"only by letters": {[]string{"Staff"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, func(o *Options) { o.Allowed = []string{"staff"} })
+			if c.groups != nil {
+				s.idp.Lie(testidp.Lies{Claims: map[string]any{"groups": c.groups}})
+			}
+			s.get("/ui/login")
+			if who := s.who(); (who != nil) != c.in {
+				t.Errorf("signed in: %+v, want %t\n%s", who, c.in, s.logged())
+			}
+			if !c.in && !strings.Contains(s.logged(), "--oidc-allowed-groups") {
+				t.Errorf("the log does not say why: %s", s.logged())
+			}
+			s.login.opts.Allowed, s.login.opts.Everything = []string{"others"}, nil
+			if who := s.who(); who != nil {
+				t.Errorf("a session of before goes on: %+v", who)
+			}
+		})
+	}
+}

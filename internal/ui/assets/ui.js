@@ -8,6 +8,7 @@
   var live = document.getElementById('live');
   var word = document.getElementById('live-word');
   var busy = false, again = false;
+  var timer = 0;
   var was = {}; // by id, what the daemon last sent of a part
 
   function say(state, text) {
@@ -57,6 +58,7 @@
       .then(function (text) {
         swap(new DOMParser().parseFromString(text, 'text/html'));
         say('on', 'Live');
+        poll();
       })
       .catch(function () { say('off', 'Not reached; trying again'); })
       .finally(function () {
@@ -64,6 +66,14 @@
         if (again) { again = false; refresh(); }
       });
   }
+
+  // What is under way, and no round, is asked for again by itself.
+  function poll() {
+    var e = document.querySelector('[data-poll]');
+    clearTimeout(timer);
+    if (e) { timer = setTimeout(refresh, Number(e.dataset.poll)); }
+  }
+  poll();
 
   document.querySelectorAll('[data-live]').forEach(function (e) { was[e.id] = e.innerHTML; });
 

@@ -23,9 +23,12 @@ type Repo interface {
 }
 
 const (
-	// runFor bounds a run, pause is how long there is none after one.
-	runFor = 2 * time.Minute
-	pause  = time.Minute
+	// runFor bounds a run, which is for what hangs: a long ledger takes hours, at half a
+	// processor. pause is how long there is none after one; after one that failed twice as
+	// long as before, up to longest, and never less than the run took.
+	runFor  = 24 * time.Hour
+	pause   = time.Minute
+	longest = time.Hour
 	// most is how many violations are kept.
 	most = 1000
 )
@@ -45,10 +48,12 @@ type Options struct {
 type Judge struct {
 	opts Options
 
-	mu      sync.Mutex
-	running bool
-	ended   time.Time
-	state   State
+	mu        sync.Mutex
+	running   bool
+	done, all int
+	ended     time.Time
+	rest      time.Duration // until the next run
+	state     State
 }
 
 // State is what is known.
@@ -58,8 +63,9 @@ type State struct {
 	Head, From tree.Hash
 	// At is when the last run ended.
 	At time.Time
-	// Running: a run is under way.
-	Running bool
+	// Running: a run is under way; Done are the commits that it has judged, of All.
+	Running   bool
+	Done, All int
 	// Commits that were judged, Decisions those of them that changed the ledger, Unsigned
 	// those that are taken for the daemon's without a signature.
 	Commits, Decisions, Unsigned int
@@ -82,7 +88,7 @@ func (j *Judge) Of(ctx context.Context, branch string, ledger, inputs tree.Hash,
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := j.opts.Now()
-	if !j.running && len(window) > 0 && j.state.Head != ledger && (j.ended.IsZero() || now.Sub(j.ended) >= pause || now.Before(j.ended)) {
+	if !j.running && len(window) > 0 && j.state.Head != ledger && (j.ended.IsZero() || now.Sub(j.ended) >= j.rest || now.Before(j.ended)) {
 		from := tree.Hash{}
 		anew := j.state.Head.IsZero() || !slices.Contains(window, j.state.Head)
 		switch {
@@ -93,11 +99,12 @@ func (j *Judge) Of(ctx context.Context, branch string, ledger, inputs tree.Hash,
 		}
 		o := j.opts.Base
 		o.Ledger, o.Inputs, o.From, o.Branch, o.All = ledger, inputs, from, branch, true
-		j.running = true
+		o.Progress = j.progress(ctx)
+		j.running, j.done, j.all = true, 0, 0
 		go j.run(context.WithoutCancel(ctx), o, anew)
 	}
 	s := j.state
-	s.Running = j.running
+	s.Running, s.Done, s.All = j.running, j.done, j.all
 	return s
 }
 
@@ -112,11 +119,34 @@ func (h history) Commit(at tree.Hash) ([]byte, error) {
 	return h.repo.RawCommit(at) //nolint:wrapcheck // names the commit
 }
 
+// progress notes how far a run is. It rests for as long as a commit took, so that the run
+// takes half a processor at most.
+func (j *Judge) progress(ctx context.Context) func(done, all int) {
+	last := time.Now()
+	return func(done, all int) {
+		j.mu.Lock()
+		j.done, j.all = done, all
+		j.mu.Unlock()
+		rest := time.NewTimer(min(time.Since(last), time.Second))
+		select {
+		case <-ctx.Done():
+		case <-rest.C:
+		}
+		rest.Stop()
+		last = time.Now()
+	}
+}
+
 // run judges what is new. A mistake of the audit's costs its page and never the daemon.
 func (j *Judge) run(ctx context.Context, o audit.Options, anew bool) {
+	began := time.Now()
 	report, err := j.verify(ctx, o)
 	j.mu.Lock()
 	j.running, j.ended = false, j.opts.Now()
+	if err == nil {
+		j.rest = 0
+	}
+	j.rest = max(min(2*j.rest, longest), pause, min(time.Since(began), longest))
 	j.state.At = j.ended
 	if err != nil {
 		j.opts.Log.Warn("the ledger cannot be audited for the dashboard", "error", err)

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -128,5 +129,102 @@ func TestJudge_Window(t *testing.T) {
 	j.ended = time.Time{}
 	if st := end(w[0]); st.Trouble != "" || st.Commits != len(w)-1 {
 		t.Errorf("afterwards: %+v", st)
+	}
+}
+
+// gated is a repository whose commits are read only as far as a test lets them be.
+type gated struct {
+	remote
+
+	gate func(h tree.Hash) error
+}
+
+func (g gated) RawCommit(h tree.Hash) ([]byte, error) {
+	if err := g.gate(h); err != nil {
+		return nil, err
+	}
+	return g.remote.RawCommit(h)
+}
+
+// TestJudge_SaysHowFar: while a run is under way the state says how many commits are done.
+func TestJudge_SaysHowFar(t *testing.T) {
+	s := story.Lived(t, "ledger", nil, "")
+	w := window(t, s)
+	j := New(Options{Repo: remote{s.Remote}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	tell := j.progress(t.Context())
+	began := time.Now()
+	<-time.After(40 * time.Millisecond)
+	tell(3, 10)
+	if st := j.Of(t.Context(), "ledger", w[0], s.Remote.Head("main"), nil, true); st.Done != 3 || st.All != 10 {
+		t.Errorf("%+v", st)
+	}
+	if took := time.Since(began); took < 80*time.Millisecond {
+		t.Errorf("it rested for %s after 40 ms of work", took-40*time.Millisecond)
+	}
+	seen := false
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); {
+		st := j.Of(t.Context(), "ledger", w[0], s.Remote.Head("main"), w, true)
+		seen = seen || st.Running && st.All == len(w)
+		if !st.Running {
+			if st.Commits != len(w) {
+				t.Errorf("%+v", st)
+			}
+			break
+		}
+	}
+	if !seen {
+		t.Error("no state said how many commits there are")
+	}
+}
+
+// TestJudge_BacksOff: after runs that fail the pause grows, up to an hour; after one that
+// does not it is a minute again.
+func TestJudge_BacksOff(t *testing.T) {
+	s := story.Lived(t, "ledger", nil, "")
+	w := window(t, s)
+	var mu sync.Mutex
+	now, broken, runs := time.Now(), true, 0
+	j := New(Options{
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }, Done: func() { mu.Lock(); defer mu.Unlock(); runs++ },
+		Repo: gated{remote{s.Remote}, func(tree.Hash) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if broken {
+				return errors.New("broken")
+			}
+			return nil
+		}},
+	})
+	look := func() (st State, ran bool) {
+		t.Helper()
+		mu.Lock()
+		before := runs
+		mu.Unlock()
+		for until := time.Now().Add(30 * time.Second); time.Now().Before(until); <-time.After(2 * time.Millisecond) {
+			if st = j.Of(t.Context(), "ledger", w[0], s.Remote.Head("main"), w, true); !st.Running {
+				mu.Lock()
+				defer mu.Unlock()
+				return st, runs > before
+			}
+		}
+		t.Fatal("the run does not end")
+		return st, false
+	}
+	pass := func(d time.Duration) { mu.Lock(); now = now.Add(d); mu.Unlock() }
+	for i, rest := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute, time.Hour, time.Hour} {
+		if st, ran := look(); !ran || st.Trouble == "" {
+			t.Fatalf("run %d: ran %t, %+v", i, ran, st)
+		}
+		pass(rest - time.Second)
+		if _, ran := look(); ran {
+			t.Errorf("after failure %d another run begins within %s", i, rest)
+		}
+		pass(time.Second)
+	}
+	mu.Lock()
+	broken = false
+	mu.Unlock()
+	if st, ran := look(); !ran || st.Trouble != "" || j.rest != time.Minute {
+		t.Errorf("mended: ran %t, %+v, next in %s", ran, st, j.rest)
 	}
 }

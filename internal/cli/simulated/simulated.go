@@ -1,7 +1,8 @@
-package cli
+package simulated
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -9,38 +10,38 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/simulate"
 )
 
-// simulateText prints a simulation: what met, a line a policy, why things were
-// not placed, and, with wide, what each tenant got.
-func simulateText(s Streams, r *simulate.Result, wide bool) error {
-	if s.Terminal {
-		fmt.Fprintf(s.Out, "offers   %s of %s: %s GPUs, %s CPU, %s memory\n", tables.Count(r.Supply.Flavors, "flavor"), tables.Count(r.Supply.Clusters, "cluster"), number(r.Supply.GPUs), r.Supply.CPU, r.Supply.Memory)
-		fmt.Fprintf(s.Out, "demand   %s of %s for %s GPUs: %d for cards, %d for shares of one, %d for none\n\n", tables.Count(r.Demand.Intents, "intent"), tables.Count(r.Demand.Tenants, "tenant"), number(r.Demand.GPUs), r.Demand.Whole, r.Demand.Shares, r.Demand.NoGPU)
+// Print prints a simulation as text: what met, a line a policy, why things were not
+// placed, and, with wide, what each tenant got.
+func Print(w io.Writer, v tables.View, r *simulate.Result, wide bool) error {
+	if v.Terminal {
+		fmt.Fprintf(w, "offers   %s of %s: %s GPUs, %s CPU, %s memory\n", tables.Count(r.Supply.Flavors, "flavor"), tables.Count(r.Supply.Clusters, "cluster"), number(r.Supply.GPUs), r.Supply.CPU, r.Supply.Memory)
+		fmt.Fprintf(w, "demand   %s of %s for %s GPUs: %d for cards, %d for shares of one, %d for none\n\n", tables.Count(r.Demand.Intents, "intent"), tables.Count(r.Demand.Tenants, "tenant"), number(r.Demand.GPUs), r.Demand.Whole, r.Demand.Shares, r.Demand.NoGPU)
 	}
-	if err := outcomes(s, r.Currency, r.Policies).Print(s.Out); err != nil {
+	if err := outcomes(v, r.Currency, r.Policies).Print(w); err != nil {
 		return err
 	}
-	if s.Terminal {
+	if v.Terminal {
 		for _, o := range r.Policies {
 			if len(o.Why) > 0 {
-				fmt.Fprintf(s.Out, "\n%s did not place %d: %s\n", o.Policy, o.Refused+o.Waiting, whyText(o.Why))
+				fmt.Fprintf(w, "\n%s did not place %d: %s\n", o.Policy, o.Refused+o.Waiting, whyText(o.Why))
 			}
 		}
 	}
 	if len(r.Growth) > 0 {
-		fmt.Fprintln(s.Out)
-		if err := growthTable(s, r).Print(s.Out); err != nil {
+		fmt.Fprintln(w)
+		if err := growthTable(v, r).Print(w); err != nil {
 			return err
 		}
 	}
 	if wide {
-		fmt.Fprintln(s.Out)
-		return tenantsTable(s, r).Print(s.Out)
+		fmt.Fprintln(w)
+		return tenantsTable(v, r).Print(w)
 	}
 	return nil
 }
 
-func outcomes(s Streams, currency string, list []simulate.Outcome) *tables.Table {
-	t := tables.New(s.view("text"), "POLICY", ">PLACED", ">REFUSED", ">WAITING", ">WAIT P50", ">P90", ">P99", ">COST "+currency, ">+PENALTY", ">GPU MEAN", ">GPU END", ">IDLE", ">FRAGMENTED", ">FAIR")
+func outcomes(v tables.View, currency string, list []simulate.Outcome) *tables.Table {
+	t := tables.New(v, "POLICY", ">PLACED", ">REFUSED", ">WAITING", ">WAIT P50", ">P90", ">P99", ">COST "+currency, ">+PENALTY", ">GPU MEAN", ">GPU END", ">IDLE", ">FRAGMENTED", ">FAIR")
 	for i := range list {
 		t.Row(append([]any{list[i].Policy}, outcomeCells(t, &list[i])...)...)
 	}
@@ -57,8 +58,8 @@ func outcomeCells(t *tables.Table, o *simulate.Outcome) []any {
 	}
 }
 
-func growthTable(s Streams, r *simulate.Result) *tables.Table {
-	t := tables.New(s.view("text"), ">CLUSTERS", ">FLAVORS", ">GPUS", ">INTENTS", "POLICY", ">PLACED", ">REFUSED", ">WAITING", ">WAIT P50", ">P90", ">P99", ">COST "+r.Currency, ">+PENALTY", ">GPU MEAN", ">GPU END", ">IDLE", ">FRAGMENTED", ">FAIR")
+func growthTable(v tables.View, r *simulate.Result) *tables.Table {
+	t := tables.New(v, ">CLUSTERS", ">FLAVORS", ">GPUS", ">INTENTS", "POLICY", ">PLACED", ">REFUSED", ">WAITING", ">WAIT P50", ">P90", ">P99", ">COST "+r.Currency, ">+PENALTY", ">GPU MEAN", ">GPU END", ">IDLE", ">FRAGMENTED", ">FAIR")
 	for _, g := range r.Growth {
 		for i := range g.Policies {
 			head := []any{strconv.Itoa(g.Clusters), strconv.Itoa(g.Supply.Flavors), number(g.Supply.GPUs), strconv.Itoa(g.Demand.Intents), g.Policies[i].Policy}
@@ -68,8 +69,8 @@ func growthTable(s Streams, r *simulate.Result) *tables.Table {
 	return t
 }
 
-func tenantsTable(s Streams, r *simulate.Result) *tables.Table {
-	t := tables.New(s.view("text"), "POLICY", "TENANT", ">ARRIVED", ">PLACED", ">WAIT P50", ">P90", ">ASKED GPU-H", ">GOT GPU-H", ">SERVICE", ">DOMINANT SHARE")
+func tenantsTable(v tables.View, r *simulate.Result) *tables.Table {
+	t := tables.New(v, "POLICY", "TENANT", ">ARRIVED", ">PLACED", ">WAIT P50", ">P90", ">ASKED GPU-H", ">GOT GPU-H", ">SERVICE", ">DOMINANT SHARE")
 	for _, o := range r.Policies {
 		for _, f := range o.Fairness.Tenants {
 			t.Row(o.Policy, f.Tenant, strconv.Itoa(f.Arrived), strconv.Itoa(f.Placed), t.Span(f.Wait.P50), t.Span(f.Wait.P90),

@@ -1,0 +1,19 @@
+// Package jobs runs simulations on what the daemon knows, for people who plan capacity.
+//
+//	demand.go  the ledger's past as a table of demand
+//	offers.go  the market as a table of offers, with what a scenario changes of it
+//	work.go    what runs in the child process
+//	jobs.go    who may run how many, how far they are, how long results are kept
+//
+// Invariants:
+//   - A simulation runs in a process of its own with bounds of memory, processor time and
+//     time (api/child), on one processor at the lowest priority, and is the first that a
+//     system short of memory ends: the daemon's rounds do not wait for it.
+//   - One person has one at a time, the replica Most. Results are kept for Keep, and no
+//     more than kept of one person; only who asked for a job sees it.
+//   - What a job works on is copied before Start returns; the daemon's own values are read
+//     then and never after.
+//   - Nothing is drawn at random: equal fleets and changes give equal results.
+//
+// The dashboard calls it (cli connects them). Jobs is safe for concurrent use.
+package jobs

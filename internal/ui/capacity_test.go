@@ -1,0 +1,191 @@
+package ui_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/jobs"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/scenario"
+	"github.com/fleetbroker/fleetbroker/internal/ui"
+	"github.com/fleetbroker/fleetbroker/internal/ui/view"
+)
+
+// planning is a dashboard of the small fleet whose simulations run in real processes.
+func planning(t testing.TB) *daemon {
+	t.Helper()
+	d := newDaemonWith(t, func(o *ui.Options) {
+		j := jobs.New(jobs.Options{Now: o.Now, Log: slog.New(slog.DiscardHandler)})
+		t.Cleanup(j.Close)
+		o.Capacity = j
+	})
+	b := small()
+	b.Tick(12 * time.Hour).Round()
+	d.now = plantest.Start.Add(24 * time.Hour)
+	d.show(b)
+	return d
+}
+
+// sendBody is the answer to a request with a body.
+func (d *daemon) sendBody(t testing.TB, method, path, kind, body string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", kind)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	d.ui.ServeHTTP(w, r)
+	return w
+}
+
+// planned is the page's JSON.
+func capacityOf(t testing.TB, d *daemon) ui.CapacityAnswer {
+	t.Helper()
+	var got struct{ Data ui.CapacityAnswer }
+	w := d.get(t, "/api/ui/capacity")
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%d %v: %.300s", w.Code, err, w.Body)
+	}
+	return got.Data
+}
+
+// finished is a job once it runs no more.
+func finished(t testing.TB, d *daemon, id string) scenario.Job {
+	t.Helper()
+	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); <-time.After(20 * time.Millisecond) {
+		var got struct{ Data ui.CapacityJobAnswer }
+		w := d.get(t, "/api/ui/capacity/"+id)
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%d %v: %.300s", w.Code, err, w.Body)
+		}
+		if got.Data.Job.State != scenario.Running {
+			return got.Data.Job
+		}
+	}
+	t.Fatal("the simulation does not end")
+	return scenario.Job{}
+}
+
+// TestCapacity: a simulation is begun by a form and by JSON, with what changed; its results
+// are those of the planner, next to what was; who asked sees it.
+func TestCapacity(t *testing.T) {
+	d := planning(t)
+	page := capacityOf(t, d)
+	if strings.Join(page.Providers, " ") != "berlin milan paris" || len(page.Jobs) != 0 || page.Token == "" {
+		t.Fatalf("%+v", page)
+	}
+	w := d.sendBody(t, http.MethodPost, "/api/ui/capacity", "application/json", `{"days": 2, "growth": "3", "without": ["berlin"], "prices": [{"of": "milan", "times": "2"}]}`, "X-CSRF-Token", page.Token)
+	at := w.Header().Get("Location")
+	if w.Code != http.StatusAccepted || !strings.HasPrefix(at, "/api/ui/capacity/") {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	job := finished(t, d, strings.TrimPrefix(at, "/api/ui/capacity/"))
+	if job.State != scenario.Done || job.Words != "demand × 3; without berlin; prices of milan × 2" || job.Progress != 100 {
+		t.Fatalf("%+v", job)
+	}
+	// vision/train (8 H100), 3 × vision/serve (2 L4) and nlp/embed (4 A100) were placed, two wait.
+	as, changed := job.AsIs, job.Changed
+	if job.Rows != 7 || as.Arrived != 7 || changed.Arrived != 21 || as.GPUs != 72 || changed.GPUs != 40 {
+		t.Errorf("%d rows; %+v, %+v", job.Rows, as, changed)
+	}
+	// 16 + 4 H100 are asked for and 16 are there, at more than the cheap one pays; three times
+	// as much leaves the A100 nowhere, and 24 of the L4 hold 18.
+	if as.NeverPlaced < 1 || changed.NeverPlaced <= as.NeverPlaced || as.Cost.IsZero() || len(changed.Never) == 0 {
+		t.Errorf("as it is %+v, changed %+v", as, changed)
+	}
+	if !strings.Contains(changed.Never[0].Asks, "GPU") || len(as.Providers) != 3 || len(changed.Providers) != 2 {
+		t.Errorf("%+v", changed)
+	}
+	text := d.get(t, "/ui/capacity/"+job.ID).Body.String()
+	for _, want := range []string{"demand × 3; without berlin; prices of milan × 2", "Never placed", "As it is", "berlin"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	form := url.Values{"token": {page.Token}, "days": {"1"}, "growth": {"1"}, "without": {""}, "of": {""}, "times": {"1"}}
+	w = d.sendBody(t, http.MethodPost, "/ui/capacity", "application/x-www-form-urlencoded", form.Encode(), "Sec-Fetch-Site", "same-origin")
+	if w.Code != http.StatusSeeOther || !strings.HasPrefix(w.Header().Get("Location"), "/ui/capacity/") {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	same := finished(t, d, strings.TrimPrefix(w.Header().Get("Location"), "/ui/capacity/"))
+	one, _ := json.Marshal(same.AsIs)
+	two, _ := json.Marshal(same.Changed)
+	if same.State != scenario.Done || !bytes.Equal(one, two) || same.Words != "nothing changed" {
+		t.Errorf("without a change: %s\n%s", one, two)
+	}
+	d.look(view.Viewer{All: true, Identity: "certificate:bo"})
+	if got := capacityOf(t, d); len(got.Jobs) != 0 {
+		t.Errorf("another person sees %+v", got.Jobs)
+	}
+	if w := d.get(t, "/ui/capacity/"+job.ID); w.Code != http.StatusNotFound {
+		t.Errorf("another person's page: %d", w.Code)
+	}
+}
+
+// TestCapacity_Refuses: without a token, with another's, from another site, by who does not
+// see all tenants, and what cannot be simulated.
+func TestCapacity_Refuses(t *testing.T) {
+	d := planning(t)
+	d.look(view.Viewer{All: true, Identity: "certificate:eve"})
+	eve := capacityOf(t, d).Token
+	d.look(view.Viewer{All: true, Identity: "certificate:ada"})
+	token := capacityOf(t, d).Token
+	for name, tc := range map[string]struct {
+		method, path, kind, body string
+		header                   []string
+		status                   int
+		reason                   string
+	}{
+		"no token":         {"POST", "/api/ui/capacity", "application/json", `{}`, nil, 403, "BadToken"},
+		"another's token":  {"POST", "/api/ui/capacity", "application/json", `{}`, []string{"X-CSRF-Token", eve}, 403, "BadToken"},
+		"a made-up token":  {"POST", "/api/ui/capacity", "application/json", `{}`, []string{"X-CSRF-Token", "1.x"}, 403, "BadToken"},
+		"another site":     {"POST", "/api/ui/capacity", "application/json", `{}`, []string{"X-CSRF-Token", token, "Sec-Fetch-Site", "cross-site"}, 403, "CrossOrigin"},
+		"another origin":   {"POST", "/api/ui/capacity", "application/json", `{}`, []string{"X-CSRF-Token", token, "Origin", "https://evil.example"}, 403, "CrossOrigin"},
+		"a form as JSON":   {"POST", "/api/ui/capacity", "text/plain", `{}`, []string{"X-CSRF-Token", token}, 415, "BadRequest"},
+		"a key twice":      {"POST", "/api/ui/capacity", "application/json", `{"days":1,"days":2}`, []string{"X-CSRF-Token", token}, 400, "BadRequest"},
+		"too much":         {"POST", "/api/ui/capacity", "application/json", `{"growth":"` + strings.Repeat("1", 70<<10) + `"}`, []string{"X-CSRF-Token", token}, 400, "BadRequest"},
+		"days":             {"POST", "/api/ui/capacity", "application/json", `{"days":91}`, []string{"X-CSRF-Token", token}, 400, "BadChange"},
+		"growth":           {"POST", "/api/ui/capacity", "application/json", `{"growth":"1e9"}`, []string{"X-CSRF-Token", token}, 400, "BadChange"},
+		"an unknown one":   {"POST", "/api/ui/capacity", "application/json", `{"without":["<b>"]}`, []string{"X-CSRF-Token", token}, 400, "BadChange"},
+		"nothing is left":  {"POST", "/api/ui/capacity", "application/json", `{"without":["paris","berlin","milan"]}`, []string{"X-CSRF-Token", token}, 400, "BadChange"},
+		"a price below 0":  {"POST", "/api/ui/capacity", "application/json", `{"prices":[{"times":"-1"}]}`, []string{"X-CSRF-Token", token}, 400, "BadChange"},
+		"no job to cancel": {"DELETE", "/api/ui/capacity/" + aJob, "application/json", ``, []string{"X-CSRF-Token", token}, 404, "NotFound"},
+		"cancel, no token": {"DELETE", "/api/ui/capacity/" + aJob, "application/json", ``, nil, 403, "BadToken"},
+	} {
+		w := d.sendBody(t, tc.method, tc.path, tc.kind, tc.body, tc.header...)
+		if w.Code != tc.status || !strings.Contains(w.Body.String(), `"reason":"`+tc.reason+`"`) || strings.Contains(w.Body.String(), "<b>") && tc.kind != "application/json" {
+			t.Errorf("%s: %d %s, want %d %s", name, w.Code, w.Body, tc.status, tc.reason)
+		}
+	}
+	if got := capacityOf(t, d); len(got.Jobs) != 0 {
+		t.Errorf("something was begun: %+v", got.Jobs)
+	}
+	d.mu.Lock()
+	d.now = d.now.Add(13 * time.Hour)
+	d.mu.Unlock()
+	if w := d.sendBody(t, "POST", "/api/ui/capacity", "application/json", `{}`, "X-CSRF-Token", token); w.Code != http.StatusForbidden {
+		t.Errorf("a token of 13 hours ago: %d", w.Code)
+	}
+	for _, who := range []view.Viewer{{}, {Groups: []string{"team-vision"}, Identity: "oidc:1"}} {
+		d.look(who)
+		for _, path := range []string{"/ui/capacity", "/api/ui/capacity", "/ui/capacity/" + aJob} {
+			if w := d.get(t, path); w.Code != http.StatusForbidden {
+				t.Errorf("%+v gets %s: %d", who, path, w.Code)
+			}
+		}
+		if w := d.sendBody(t, "POST", "/api/ui/capacity", "application/json", `{}`, "X-CSRF-Token", token); w.Code != http.StatusForbidden {
+			t.Errorf("%+v begins a simulation: %d", who, w.Code)
+		}
+		if strings.Contains(d.get(t, "/ui/").Body.String(), "/ui/capacity") {
+			t.Errorf("%+v is shown the way there", who)
+		}
+	}
+}
