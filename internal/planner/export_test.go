@@ -100,7 +100,9 @@ func MeasurePace(w draft.World) *Pace {
 func (r *round) scan(j *draft.Job) *match.Candidate {
 	back := r.Match.Imagine() // nothing is known of any class, and of this one afterwards
 	r.Match.ForgetAll()
-	cands := r.Match.Class(r.AskOf(j, place.Request{}, 0)).Candidates
+	s := r.Match.Class(r.AskOf(j, place.Request{}, 0))
+	r.Match.Refresh(s)
+	cands := s.Candidates
 	back()
 	var best *match.Candidate
 	for i := range cands {

@@ -53,11 +53,12 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 		if !known {
 			kind = int32(len(b.Kinds)) //nolint:gosec // their number
 			kinds[s.Class] = kind
+			p.Match.Refresh(s.Class)
 			b.addKind(s.Class, plain)
 		}
 		at := int32(batch.Nowhere)
 		if s.At != nil {
-			if at = int32(slices.Index(b.places[kind], s.At)); at < 0 { //nolint:gosec // their number
+			if at = int32(slices.IndexFunc(b.places[kind], func(c *match.Candidate) bool { return c.Offer == s.At.Offer })); at < 0 { //nolint:gosec // their number
 				continue // it sits where nobody would be sent
 			}
 		}

@@ -68,6 +68,9 @@ func MakeUpRequirements(t *testing.T) {
 // asked and what differed.
 func (m *Matcher) Check() (checked int, err error) {
 	for _, s := range m.classes {
+		if !s.listed {
+			m.Refresh(s)
+		}
 		for i, o := range m.inventory.Offers() {
 			lacks, at := "", s.at[i]
 			if at < 0 {

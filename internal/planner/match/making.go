@@ -64,43 +64,41 @@ func (t *offerClasses) set(o *inventory.Offer, accelerators, apart bool) {
 	t.of[o.Index], t.tariffs[o.Index] = n, nil
 }
 
-// newClass makes what a request comes to; it is not kept.
+// newClass is a class of which nothing is known yet.
 func (m *Matcher) newClass(w *Request) *Class {
-	s := &Class{Request: w, at: make([]int32, len(m.inventory.Offers())), facts: map[string]int{}, failing: map[string]int{}, priciest: -1, seen: m.inventory.Touches(), altered: m.inventory.Alterations()}
-	s.Candidates = make([]Candidate, m.findCandidates(s))
+	return &Class{Request: w, priciest: -1, altered: m.inventory.Alterations()}
+}
+
+// describe finds the candidates of a class and prices them, in the room that is given,
+// and counts what of that does not depend on what is free.
+func (s *Class) describe(m *Matcher, in *buffers) {
+	s.at = in.places(len(m.inventory.Offers()))
+	s.facts, s.lacks = map[string]int{}, s.lacks[:0]
+	s.Candidates = in.candidates(int(m.findCandidates(s)))
 	m.evaluated += int64(len(m.inventory.Offers()))
-	p := newPricer(m, w, len(s.Candidates))
+	p := newPricer(m, s.Request, len(s.Candidates), in)
 	for i, at := range s.at {
 		if at >= 0 {
 			o := m.inventory.Offers()[i]
-			s.Candidates[at] = Candidate{Offer: o, Pricing: p.of(o), Unasked: m.unasked(w, o)}
+			s.Candidates[at] = Candidate{Offer: o, Pricing: p.of(o), Unasked: m.unasked(s.Request, o)}
 		}
 	}
 	p.finish(s)
-	var failing counts
+	s.Affordable, s.Usable, s.packed = 0, 0, 0
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		m.look(s, c)
-		if c.Fails == "" {
-			s.Fitting++
-			if !c.Vague && (s.priciest < 0 || s.costsMore(c, &s.Candidates[s.priciest])) {
-				s.priciest = int32(i)
-			}
-		} else {
-			failing.count(c.Fails)
+		if c.FailsMoney != "" {
+			continue
 		}
-		if c.FailsMoney == "" {
-			s.Affordable++
-			if c.Offer.Cards() != nil {
-				s.packed++
-			}
-			if c.Size.Within(c.Offer.Capacity) {
-				s.Usable++
-			}
+		s.Affordable++
+		if c.Offer.Cards() != nil {
+			s.packed++
+		}
+		if c.Size.Within(c.Offer.Capacity) {
+			s.Usable++
 		}
 	}
-	failing.into(s.failing)
-	return s
+	s.sketched = true
 }
 
 // findCandidates numbers the offers that fail no fact, counts the others by

@@ -38,6 +38,7 @@ type pricer struct {
 	// block is where the next are made, chunk how many at once.
 	block []Pricing
 	chunk int
+	in    *buffers
 }
 
 // said is what was found for a tariff the last time.
@@ -47,8 +48,8 @@ type said struct {
 	pricing *Pricing
 }
 
-func newPricer(m *Matcher, w *Request, candidates int) *pricer {
-	p := &pricer{matcher: m, request: w, own: w.Weights.beyondPrice(), alone: 4*len(m.tariffs) > len(m.inventory.Offers()), sizes: make([]quantity.Vector, len(m.traits.stepped)), chunk: 16}
+func newPricer(m *Matcher, w *Request, candidates int, in *buffers) *pricer {
+	p := &pricer{matcher: m, request: w, in: in, own: w.Weights.beyondPrice(), alone: 4*len(m.tariffs) > len(m.inventory.Offers()), sizes: make([]quantity.Vector, len(m.traits.stepped)), chunk: 64}
 	if p.own || p.alone {
 		p.chunk = max(candidates, 1)
 	}
@@ -104,7 +105,7 @@ func (p *pricer) next(o *inventory.Offer, t *Tariff, size quantity.Vector) *Pric
 // room is an empty pricing.
 func (p *pricer) room() *Pricing {
 	if len(p.block) == cap(p.block) {
-		p.block = make([]Pricing, 0, p.chunk)
+		p.block = p.in.pricings(p.chunk)
 	}
 	p.block = append(p.block, Pricing{})
 	out := &p.block[len(p.block)-1]
