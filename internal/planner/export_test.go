@@ -156,6 +156,14 @@ func CountWork(w draft.World) (*draft.Plan, Effort) {
 	return r.Plan, d
 }
 
+// DecideWithin decides a world while what is known of each offer may take so many bytes.
+func DecideWithin(w draft.World, budget int64) *draft.Plan {
+	r := newRound(&w)
+	r.Match.Budget = budget
+	r.decide()
+	return r.Plan
+}
+
 // prepareAll is a round's way to its first turn.
 func (r *round) prepareAll() {
 	r.observeAll()

@@ -219,7 +219,7 @@ func (s *Class) costsMore(a, b *Candidate) bool {
 	if a.Quote.Now != b.Quote.Now {
 		return a.Quote.Now > b.Quote.Now
 	}
-	return inventory.Compare(b.Offer, a.Offer) > 0
+	return b.Offer.Index > a.Offer.Index
 }
 
 // MostExpensiveBut is the most expensive candidate that fits, other than one that was chosen

@@ -91,3 +91,18 @@ func (m *Matcher) Check() (checked int, err error) {
 	}
 	return checked, nil
 }
+
+// FactOf is the fact that an offer fails, by what its class has listed.
+func (m *Matcher) FactOf(s *Class, ref string) string {
+	for i := range s.Candidates {
+		if s.Candidates[i].Offer.Ref == ref {
+			return ""
+		}
+	}
+	for _, o := range m.inventory.Offers() {
+		if o.Ref == ref {
+			return s.lacks[-1-s.at[o.Index]]
+		}
+	}
+	return "no offer"
+}

@@ -21,7 +21,8 @@ type buffers struct {
 	at     []int32
 	cands  []Candidate
 	blocks [][]Pricing
-	used   int // blocks
+	used   int        // blocks
+	priced []*Pricing // of a sketch
 }
 
 // places is room for the place of each of n offers.
@@ -94,7 +95,7 @@ func (s *Class) list(m *Matcher) {
 		in, m.spare = m.spare[n-1], m.spare[:n-1]
 		in.used = 0
 	}
-	s.describe(m, in)
+	s.describe(m, in, false)
 	s.listed, s.failing, s.Fitting, s.priciest = true, map[string]int{}, 0, -1
 	s.seen, s.altered = m.inventory.Touches(), m.inventory.Alterations()
 	var failing counts
@@ -127,7 +128,7 @@ func (s *Class) Sketch(m *Matcher) {
 		m.Refresh(s)
 	default:
 		m.sketch.used = 0
-		s.describe(m, &m.sketch)
+		s.describe(m, &m.sketch, true)
 		s.at, s.Candidates, s.facts = nil, nil, nil
 	}
 }

@@ -70,35 +70,57 @@ func (m *Matcher) newClass(w *Request) *Class {
 }
 
 // describe finds the candidates of a class and prices them, in the room that is given,
-// and counts what of that does not depend on what is free.
-func (s *Class) describe(m *Matcher, in *buffers) {
-	s.at = in.places(len(m.inventory.Offers()))
+// and counts what of that does not depend on what is free. A sketch lists no candidates.
+func (s *Class) describe(m *Matcher, in *buffers, sketch bool) {
+	offers := m.inventory.Offers()
+	s.at = in.places(len(offers))
 	s.facts, s.lacks = map[string]int{}, s.lacks[:0]
-	s.Candidates = in.candidates(int(m.findCandidates(s)))
-	m.evaluated += int64(len(m.inventory.Offers()))
-	p := newPricer(m, s.Request, len(s.Candidates), in)
+	n := int(m.findCandidates(s))
+	m.evaluated += int64(len(offers))
+	p, prices := newPricer(m, s.Request, n, in), in.priced[:0]
+	if s.Candidates = nil; !sketch {
+		s.Candidates = in.candidates(n)
+	}
 	for i, at := range s.at {
-		if at >= 0 {
-			o := m.inventory.Offers()[i]
-			s.Candidates[at] = Candidate{Offer: o, Pricing: p.of(o), Unasked: m.unasked(s.Request, o)}
+		switch {
+		case at < 0:
+		case sketch:
+			prices = append(prices, p.of(offers[i], i))
+		default:
+			s.Candidates[at] = Candidate{Offer: offers[i], Pricing: p.of(offers[i], i), Unasked: m.unasked(s.Request, offers[i])}
 		}
 	}
 	p.finish(s)
-	s.Affordable, s.Usable, s.packed = 0, 0, 0
-	for i := range s.Candidates {
-		c := &s.Candidates[i]
-		if c.FailsMoney != "" {
+	in.priced = prices
+	if !s.sketched {
+		s.count(offers, prices)
+	}
+	s.sketched = true
+}
+
+// count counts candidates, which are listed, or priced in the order of the offers.
+func (s *Class) count(offers []*inventory.Offer, prices []*Pricing) {
+	for i, at := range s.at {
+		if at < 0 {
+			continue
+		}
+		o, price := offers[i], (*Pricing)(nil)
+		if s.Candidates != nil {
+			price = s.Candidates[at].Pricing
+		} else {
+			price = prices[at]
+		}
+		if price.FailsMoney != "" {
 			continue
 		}
 		s.Affordable++
-		if c.Offer.Cards() != nil {
+		if o.Cards() != nil {
 			s.packed++
 		}
-		if c.Size.Within(c.Offer.Capacity) {
+		if price.Size.Within(o.Capacity) {
 			s.Usable++
 		}
 	}
-	s.sketched = true
 }
 
 // findCandidates numbers the offers that fail no fact, counts the others by

@@ -1,10 +1,6 @@
 package match
 
-import (
-	"cmp"
-
-	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
-)
+import "cmp"
 
 // ranking keeps the candidates of a class that fit so that the best of them are
 // at hand: a binary heap of their places in Class.Candidates. A placement moves one
@@ -152,7 +148,10 @@ func (k *ranking) sink(cands []Candidate, open []int32) {
 // known is the highest. Offers that would have to grow come last,
 // and after them those with accelerators that are not asked for.
 func Before(a, b *Candidate, thrifty bool) bool {
-	return cmp.Or(compareCandidates(a, b, thrifty), inventory.Compare(a.Offer, b.Offer)) < 0
+	if c := compareCandidates(a, b, thrifty); c != 0 {
+		return c < 0
+	}
+	return a.Offer.Index < b.Offer.Index
 }
 
 // compareCandidates is the order of Before without the reference.
