@@ -55,27 +55,22 @@ func asked(w *Request, p model.Predicate, o *inventory.Offer) bool {
 	return err == nil && ok
 }
 
-// answersOf are the answers of a policy, those of all intents where it looks at none.
+// answersOf are the answers of one of an intent's policies, those of all intents where it
+// looks at none; beyond them those of its own condition.
 func answersOf(m *Matcher, w *Request, policy int) *answers {
-	p := w.Policies[policy].Predicate
-	if prog, compiled := p.(*celenv.Program); compiled && !readsIntent(prog) && !prices(prog) {
-		if m.policies[prog] == nil {
-			m.policies[prog] = &answers{}
+	if policy < len(w.Policies) {
+		prog, compiled := w.Policies[policy].Predicate.(*celenv.Program)
+		if compiled && !readsIntent(prog) && !prices(prog) {
+			if m.policies[prog] == nil {
+				m.policies[prog] = &answers{}
+			}
+			return m.policies[prog]
 		}
-		return m.policies[prog]
 	}
-	if len(w.answers) < len(w.Policies)+1 {
+	if w.answers == nil {
 		w.answers = make([]answers, len(w.Policies)+1)
 	}
 	return &w.answers[policy]
-}
-
-// whereAnswers are those of the intent's own condition.
-func (w *Request) whereAnswers() *answers {
-	if len(w.answers) < len(w.Policies)+1 {
-		w.answers = make([]answers, len(w.Policies)+1)
-	}
-	return &w.answers[len(w.Policies)]
 }
 
 // prices reports whether a condition looks at prices, which depend on what is asked for.

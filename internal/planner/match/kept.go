@@ -63,6 +63,12 @@ func (b *buffers) bytes() int64 {
 	return n
 }
 
+// Fixed is a copy of what of a candidate does not change, which outlives its class's list.
+func (c *Candidate) Fixed() *Candidate {
+	price := *c.Pricing
+	return &Candidate{Offer: c.Offer, Pricing: &price, Unasked: c.Unasked}
+}
+
 // lists are the classes that have one.
 type lists struct {
 	// Budget in bytes; what Trim leaves is not above it.

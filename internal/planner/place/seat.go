@@ -68,8 +68,8 @@ func (r *Placer) sit(j *draft.Job, q Request, t draft.Task, s Seat) {
 	if !q.InBatch || q.Only != nil || q.provider != "" || t.Kind != draft.TaskFresh || t.Old != nil || s.Contract.Decision.Claimed != "" || !r.Movable(j) {
 		return
 	}
-	mine, price := s, *s.At.Pricing // only what is kept is allocated
-	mine.At = &match.Candidate{Offer: s.At.Offer, Pricing: &price, Unasked: s.At.Unasked}
+	mine := s // only what is kept is allocated
+	mine.At = s.At.Fixed()
 	mine.Job, mine.Task, mine.First, mine.Ordinal, mine.Started = j, t, s.Contract, s.Contract.Spec.Intent.Ordinal, j.Started
 	draft.Set(&r.Draft, &r.Seats, append(r.Seats, &mine))
 }
