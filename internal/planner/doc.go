@@ -20,6 +20,7 @@
 //	settle     decides what needs no offer, and makes tasks of what does
 //	contend    serves those that wait, in turn; some make others give way
 //	explain    writes what people read
+//	alike      which offers are alike to a condition in CEL
 //	domain     which domains replicas share, and what those have room for
 //	beyond     counts what exists beyond what the fleet allows now
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
