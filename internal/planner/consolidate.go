@@ -101,6 +101,7 @@ func (r *consolidation) run() {
 		moved := false
 		r.costs = r.poolCosts()
 		for _, j := range r.Jobs {
+			r.Match.Trim()
 			moved = r.consolidateJob(j) || moved
 		}
 		if !moved {

@@ -83,6 +83,7 @@ func (r *round) settle() {
 	draft.OnAxis(&r.Draft).LookAhead()
 	r.addVanished()
 	for _, j := range r.Jobs {
+		r.Match.Trim()
 		r.SettleJob(j)
 	}
 	r.Ration()

@@ -100,7 +100,9 @@ func MeasurePace(w draft.World) *Pace {
 func (r *round) scan(j *draft.Job) *match.Candidate {
 	back := r.Match.Imagine() // nothing is known of any class, and of this one afterwards
 	r.Match.ForgetAll()
-	cands := r.Match.Class(r.AskOf(j, place.Request{}, 0)).Candidates
+	s := r.Match.Class(r.AskOf(j, place.Request{}, 0))
+	r.Match.Refresh(s)
+	cands := s.Candidates
 	back()
 	var best *match.Candidate
 	for i := range cands {
@@ -152,6 +154,14 @@ func CountWork(w draft.World) (*draft.Plan, Effort) {
 	r.decide()
 	d.Looked, d.Made = r.Match.Evaluated(), r.Made
 	return r.Plan, d
+}
+
+// DecideWithin decides a world while what is known of each offer may take so many bytes.
+func DecideWithin(w draft.World, budget int64) *draft.Plan {
+	r := newRound(&w)
+	r.Match.Budget = budget
+	r.decide()
+	return r.Plan
 }
 
 // prepareAll is a round's way to its first turn.

@@ -17,8 +17,8 @@ import (
 type problem struct {
 	batch.Problem
 	seats []*place.Seat
-	// places are the candidates of each kind, in its order.
-	places [][]*match.Candidate
+	// places are where each kind can be, in its order.
+	places [][]spot
 	offers []*inventory.Offer
 	rows   map[*inventory.Offer]int32
 	// counts are the resources by their number in the problem.
@@ -26,6 +26,14 @@ type problem struct {
 	// tenants are the accounts, seconds those that are left of this month.
 	tenants map[*account.Tenant]int32
 	seconds int64
+}
+
+// spot is what a problem keeps of a candidate, whose class may be evicted before all kinds
+// are known.
+type spot struct {
+	offer *inventory.Offer
+	size  quantity.Vector
+	peak  quantity.Micro
 }
 
 // What places charge to accounts: money an hour and this month, thousandths of cards,
@@ -53,11 +61,13 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 		if !known {
 			kind = int32(len(b.Kinds)) //nolint:gosec // their number
 			kinds[s.Class] = kind
+			p.Match.Trim()
+			p.Match.Refresh(s.Class)
 			b.addKind(s.Class, plain)
 		}
 		at := int32(batch.Nowhere)
 		if s.At != nil {
-			if at = int32(slices.Index(b.places[kind], s.At)); at < 0 { //nolint:gosec // their number
+			if at = int32(slices.IndexFunc(b.places[kind], func(c spot) bool { return c.offer == s.At.Offer })); at < 0 { //nolint:gosec // their number
 				continue // it sits where nobody would be sent
 			}
 		}
@@ -144,11 +154,11 @@ func (p *repairs) accountOf(b *problem, j *draft.Job) int32 {
 	return at
 }
 
-// charges are what a candidate costs a tenant.
-func (b *problem) charges(c *match.Candidate) [charged]int64 {
-	units := c.Size.At(quantity.GPU) * 1000
-	per := max(c.Offer.UnitsPerCard, 1)
-	return [charged]int64{int64(c.Quote.Peak), int64(c.Quote.Peak.ForSeconds(b.seconds)), (units + per - 1) / per, c.Size.At(quantity.CPU), c.Size.At(quantity.Memory), 1}
+// charges are what a place costs a tenant.
+func (b *problem) charges(c *spot) [charged]int64 {
+	units := c.size.At(quantity.GPU) * 1000
+	per := max(c.offer.UnitsPerCard, 1)
+	return [charged]int64{int64(c.peak), int64(c.peak.ForSeconds(b.seconds)), (units + per - 1) / per, c.size.At(quantity.CPU), c.size.At(quantity.Memory), 1}
 }
 
 // rowOf is the row of an offer, below 0 where nobody can be sent to.
@@ -183,7 +193,8 @@ func (b *problem) index(o *inventory.Offer) int32 {
 // addKind adds a class's places.
 func (b *problem) addKind(of *match.Class, plain bool) {
 	k := batch.Kind{Nowhere: penalty(of), Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU)}
-	var places []*match.Candidate
+	places := make([]spot, 0, len(of.ByPrice()))
+	k.Places = make([]batch.Place, 0, len(of.ByPrice()))
 	for _, i := range of.ByPrice() {
 		c := &of.Candidates[i]
 		if c.Vague {
@@ -195,7 +206,7 @@ func (b *problem) addKind(of *match.Class, plain bool) {
 		}
 		g := of.Request.GPU
 		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Row: row, Loose: g == nil || c.Offer.Cards() != nil && g.Loose(c.Offer.Flavor.Spec.GPU)})
-		places = append(places, c)
+		places = append(places, spot{c.Offer, c.Size, c.Quote.Peak})
 		for r, n := range c.Size {
 			if n > 0 && !slices.Contains(b.counts, r) {
 				b.counts = append(b.counts, r)
@@ -254,11 +265,16 @@ func (b *problem) measure() {
 		}
 	}
 	for i := range b.Kinds {
-		for _, c := range b.places[i] {
-			b.Kinds[i].Sizes = numbers(b.Kinds[i].Sizes, c.Size)
+		k, places := &b.Kinds[i], b.places[i]
+		k.Sizes = make([]int64, 0, len(places)*len(b.counts))
+		if len(b.Accounts) > 0 {
+			k.Charges = make([]int64, 0, len(places)*charged)
+		}
+		for at := range places {
+			k.Sizes = numbers(k.Sizes, places[at].size)
 			if len(b.Accounts) > 0 {
-				x := b.charges(c)
-				b.Kinds[i].Charges = append(b.Kinds[i].Charges, x[:]...)
+				x := b.charges(&places[at])
+				k.Charges = append(k.Charges, x[:]...)
 			}
 		}
 	}

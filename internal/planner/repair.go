@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -104,6 +105,7 @@ func (p *repairs) extras(without []*draft.Job, alt int) (out []*place.Seat) {
 		if len(j.Tasks) == 0 || alt >= len(j.Alternatives()) {
 			continue
 		}
+		p.Match.Trim()
 		of := p.ClassOf(j, alt)
 		if len(of.ByPrice()) == 0 {
 			continue
@@ -152,7 +154,7 @@ func (p *repairs) solve(extras []*place.Seat) {
 func (p *repairs) book(b *problem, found *batch.Answer) bool {
 	at := found.At
 	var moved []*place.Seat
-	to, on := map[*place.Seat]*match.Candidate{}, map[*place.Seat][]batch.Units{}
+	to, on := map[*place.Seat]*inventory.Offer{}, map[*place.Seat][]batch.Units{}
 	for i, s := range b.seats {
 		if at[i] == b.Seats[i].At && slices.Equal(found.On[i], b.Seats[i].On) {
 			continue
@@ -160,10 +162,10 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 		moved = append(moved, s)
 		on[s] = found.On[i]
 		if at[i] >= 0 {
-			to[s] = b.places[b.Seats[i].Kind][at[i]]
+			to[s] = b.places[b.Seats[i].Kind][at[i]].offer
 		}
 	}
-	made := map[*place.Seat]*v1alpha1.Contract{}
+	made, sits := map[*place.Seat]*v1alpha1.Contract{}, map[*place.Seat]*match.Candidate{}
 	booked := p.Try(func() bool {
 		for _, s := range moved {
 			if s.Contract != nil {
@@ -174,7 +176,8 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 			if to[s] == nil {
 				continue
 			}
-			if made[s] = p.take(s, to[s], on[s]); made[s] == nil {
+			p.Match.Trim()
+			if made[s], sits[s] = p.take(s, to[s], on[s]); made[s] == nil {
 				return false
 			}
 		}
@@ -182,32 +185,33 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 	})
 	if booked {
 		for _, s := range moved {
-			draft.Set(&p.Draft, &s.At, to[s])
+			draft.Set(&p.Draft, &s.At, sits[s])
 			draft.Set(&p.Draft, &s.Contract, made[s])
 		}
 	}
 	return booked
 }
 
-// take books a seat's contract in a place and on cards, nil where it does not fit or
-// a limit forbids it.
-func (p *repairs) take(s *place.Seat, c *match.Candidate, on []batch.Units) *v1alpha1.Contract {
+// take books a seat's contract on an offer and on cards, nil where it does not fit or
+// a limit forbids it, and what of the offer a seat keeps.
+func (p *repairs) take(s *place.Seat, o *inventory.Offer, on []batch.Units) (made *v1alpha1.Contract, at *match.Candidate) {
 	of := s.Class
 	p.Match.Refresh(of)
+	c := of.Of(o)
 	if c.Fails != "" {
-		return nil
+		return nil, nil
 	}
 	q := p.For(s.Job, place.Request{}, 1, s.First) // alone where a budget of its own limits it (Movable)
 	l := p.LimitsFor(s.Job, q, of, match.SpendLimits{}, 0)
 	if l.Rejects(c) != "" {
-		return nil
+		return nil, nil
 	}
 	var next []*match.Candidate
 	if best, others := l.Best(of, false); others != nil {
 		next = slices.DeleteFunc(append([]*match.Candidate{best}, others...), func(x *match.Candidate) bool { return x == c })
 	}
 	p.Recount(s)
-	made := p.NewContract(s.Job, q, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
+	made = p.NewContract(s.Job, q, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
 	if len(on) > 0 {
 		made.Spec.GPUs.Cards = nil
 		for _, u := range on {
@@ -215,7 +219,7 @@ func (p *repairs) take(s *place.Seat, c *match.Candidate, on []batch.Units) *v1a
 		}
 	}
 	p.Put(nil, made)
-	return made
+	return made, c.Fixed()
 }
 
 // penalty is what a replica without a place counts for.

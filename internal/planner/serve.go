@@ -89,6 +89,7 @@ func (r *round) lookOnly() {
 	r.Seats = nil // no batch is solved any more
 	for _, j := range r.Jobs {
 		if len(j.Tasks) > 0 && j.Finding() {
+			r.Match.Trim()
 			r.LookOnly(j, place.Request{})
 		}
 	}

@@ -34,6 +34,9 @@ type Program struct {
 	source string
 	prog   cel.Program
 	cost   uint64
+	// facts are the facts of offers that it looks at (Facts).
+	facts      []string
+	factsKnown bool
 }
 
 // Source is the expression as written.
@@ -100,7 +103,8 @@ func compile(source string, most uint64) (*Program, error) {
 	if err != nil {
 		return nil, &Error{1, 1, err.Error()}
 	}
-	return &Program{source, prog, cost}, nil
+	facts, known := factsOf(ast.NativeRep().Expr())
+	return &Program{source, prog, cost, facts, known}, nil
 }
 
 // explain adds the remedy to CEL's own words where there is an obvious one.

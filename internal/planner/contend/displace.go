@@ -100,6 +100,7 @@ func (cl *claim) causeOf(c *v1alpha1.Contract) v1alpha1.Cause {
 // turn does what can be done for a job now, and else sees whether others have
 // to give way.
 func (r *Contest) turn(j *draft.Job, q place.Request) {
+	r.Match.Trim()
 	r.Unbook(j)
 	r.EditJob(j)
 	j.TurnAt = r.Turns

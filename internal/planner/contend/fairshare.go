@@ -189,7 +189,7 @@ func (r *Contest) seniorFirst(group []*draft.Job) *draft.Job {
 
 // sizeOf is what a job asks for in total: GPUs, then cores.
 func (r *Contest) sizeOf(j *draft.Job) [2]int64 {
-	s, n := r.ClassOf(j, 0), int64(j.Replicas())
+	s, n := place.KnownClass(&r.Placer, j, place.Request{}, 0), int64(j.Replicas())
 	size := [2]int64{0, s.Request.Need.At(quantity.CPU) * n}
 	if g := s.Request.GPU; g != nil {
 		size[0] = g.Count * n

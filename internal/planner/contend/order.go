@@ -52,7 +52,8 @@ type rank struct {
 func (r *Contest) flexibility(j *draft.Job) int {
 	n := 0
 	for alt := range j.Alternatives() {
-		if s := r.ClassOf(j, alt); s.Packs() {
+		s := place.KnownClass(&r.Placer, j, place.Request{}, alt)
+		if s.Sketch(r.Match); s.Packs() {
 			n += s.Affordable
 		} else {
 			n += s.Usable
@@ -70,7 +71,6 @@ func (r *Contest) Order(jobs []*draft.Job) {
 	ranks := make([]rank, len(jobs))
 	for i, j := range jobs {
 		r.NoteAskedForAll(j)
-		s := r.ClassOf(j, 0)
 		k := rank{job: j, flexible: r.flexibility(j), at: j.FirstSeen.At.Unix(), fromPriority: j.Priority, claims: 1, offered: 1}
 		if j.Offered() {
 			k.offered = 0
@@ -78,7 +78,7 @@ func (r *Contest) Order(jobs []*draft.Job) {
 		if r.hasClaim(j) {
 			k.claims = 0
 		}
-		if !s.Packs() {
+		if !place.KnownClass(&r.Placer, j, place.Request{}, 0).Packs() { // flexibility sketched it
 			size := r.sizeOf(j)
 			k.gpu, k.cpu = size[0], size[1]
 		}

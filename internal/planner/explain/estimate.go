@@ -144,6 +144,7 @@ func (p *replay) concerns(j *draft.Job, freed map[*inventory.Offer]bool, owners 
 	if owners[j.Tenant] {
 		return true
 	}
+	p.Match.Trim()
 	for alt := range j.Alternatives() {
 		s := p.ClassOf(j, alt)
 		for o := range freed {
@@ -171,6 +172,7 @@ func (p *replay) turnMonth(t *account.Tenant) {
 // tryJob places a job as of now, and reports whether it need not be looked at
 // again.
 func (p *replay) tryJob(j *draft.Job, now []contend.Ending) bool {
+	p.Match.Trim()
 	if !j.Dec.GivesUp.IsZero() && !j.Dec.GivesUp.After(p.Now.Time) {
 		return true
 	}

@@ -83,6 +83,7 @@ func (r *Explainer) LookNear() {
 			continue
 		}
 		seen[k] = &j.Dec
+		r.Match.Trim()
 		r.WithoutBooked([]*draft.Job{j}, func() { r.lookNear(j, f) }) // what is kept for it is there for it
 	}
 }

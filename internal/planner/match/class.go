@@ -28,10 +28,13 @@ type Candidate struct {
 
 // Class is what a request comes to on every offer. Ten thousand intents have a
 // few dozen classes, and a placement changes one offer: a class is made once and
-// then only looks again at offers that were touched since.
+// then only looks again at offers that were touched since. Where classes differ so
+// much that they exceed the memory for them, those not asked for the longest are kept
+// without what they found on each offer, until they are asked again (kept.go).
 type Class struct {
 	Request *Request
-	// Candidates are the offers that fail no fact, by provider and name.
+	// Candidates are the offers that fail no fact, by provider and name. They, and all
+	// that is counted of them, are valid after a Refresh and until the next Trim.
 	Candidates []Candidate
 	// at is each offer's candidate by the offer's index; -1-n for those that fail
 	// fact n of lacks.
@@ -49,6 +52,7 @@ type Class struct {
 	// summedAt.
 	counts, summedAt int
 	summed           map[string]int
+	kept
 	// seen is how far into the round's list of touched offers it has looked,
 	// altered how far into that of those that report something else; used is the
 	// last round that asked for it.
@@ -58,7 +62,8 @@ type Class struct {
 	Least Floor
 	// Cheapest is the least peak price of a candidate that passes money.
 	Cheapest quantity.Micro
-	// ranked are the candidates that fit, by score and by price; nil until asked.
+	// ranked are the candidates that fit, by score and by price; nil until asked twice:
+	// to look through all once is less work than to order them.
 	ranked [2]*ranking
 	// priciest is the place in Candidates of the most expensive that fits, as of when it was last
 	// asked for and refreshed since; below 0: none, or not known.
@@ -97,13 +102,14 @@ func (s *Class) Lack(in *inventory.Inventory, o *inventory.Offer) int {
 // Lacks are the facts that offers fail.
 func (s *Class) Lacks() []string { return s.lacks }
 
-// Class is the class of what is asked for, to be refreshed. Intents that ask for
-// the same share one.
+// Class is the class of what is asked for, to be refreshed, or sketched. Intents that
+// ask for the same share one.
 func (m *Matcher) Class(a *Ask) *Class {
 	key := m.Key(a)
 	s := m.classes[string(key)]
 	if s == nil || !m.catchUp(s) {
 		name := string(key)
+		m.unlist(s)
 		s = m.newClass(m.Request(a))
 		m.classes[name] = s
 	}
@@ -120,6 +126,9 @@ func (s *Class) Packs() bool {
 // last looked, and reports whether that was enough: what changes which offers
 // are candidates, or what one costs, changes the scores of all.
 func (m *Matcher) catchUp(s *Class) bool {
+	if !s.listed {
+		return len(m.inventory.Altered(s.altered)) == 0
+	}
 	for _, a := range m.inventory.Altered(s.altered) {
 		at := s.at[a.Offer]
 		if at >= 0 && !a.UseOnly {
@@ -168,9 +177,14 @@ func (m *Matcher) look(s *Class, c *Candidate) {
 }
 
 // Refresh looks again at the offers that were touched since the class last
-// looked.
+// looked, at all of them where it has no list of them.
 func (m *Matcher) Refresh(s *Class) {
 	s.used = m.Round
+	m.asks++
+	if s.asked = m.asks; !s.listed {
+		s.list(m)
+		return
+	}
 	touched := m.inventory.Touched(s.seen)
 	s.seen += len(touched)
 	for _, o := range touched {
@@ -205,7 +219,7 @@ func (s *Class) costsMore(a, b *Candidate) bool {
 	if a.Quote.Now != b.Quote.Now {
 		return a.Quote.Now > b.Quote.Now
 	}
-	return inventory.Compare(b.Offer, a.Offer) > 0
+	return b.Offer.Index > a.Offer.Index
 }
 
 // MostExpensiveBut is the most expensive candidate that fits, other than one that was chosen
@@ -271,6 +285,14 @@ const maxRefused = 64
 func (s *Class) Best(admit func(*Candidate) bool, thrifty bool) (best *Candidate, next []*Candidate) {
 	if s.Fitting == 0 {
 		return nil, nil
+	}
+	if !s.once[flag(thrifty)] {
+		s.once[flag(thrifty)] = true
+		n := s.scan(admit, thrifty)
+		if n == 0 {
+			return nil, nil
+		}
+		return s.top[0], s.top[1:n]
 	}
 	n, refused := 0, 0
 	s.byRank(thrifty).walk(s.Candidates, func(c *Candidate) bool {

@@ -7,7 +7,9 @@
 //	key.go           what makes two requests one class
 //	class.go         a Class: what a request comes to on every offer, kept up to date
 //	making.go        making one: what many offers have in common is asked once
+//	kept.go          the memory that all of them may take
 //	requirements.go  what an offer can fail; the table of those that are its own
+//	answers.go       … of conditions in CEL: once for all offers that are alike to them
 //	words.go         how the others read
 //	match.go         facts, and whether a size fits
 //	cards.go         … on the cards of an offer that sells parts of them
@@ -27,6 +29,8 @@
 //     (TestClasses_HoldWhatEachOfferYields).
 //   - Prices are integers, exact to a millionth; floats are in scores alone, and no
 //     product is fused with a sum.
+//   - What is evicted from memory (Trim) changes no answer: a class that is asked again
+//     finds what it had.
 //   - Equal inventories and requests give equal orders: ties go by price, then by the
 //     offer's reference.
 //
@@ -87,5 +91,6 @@
 // # Concurrency
 //
 // None: a Matcher belongs to the goroutine of its round. Fields of a Class, Candidate
-// and Request are read by all; a Candidate is valid until its class is refreshed.
+// and Request are read by all; a Candidate is valid until its class is refreshed, and its
+// memory until the next Trim.
 package match

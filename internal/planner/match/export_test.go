@@ -68,6 +68,9 @@ func MakeUpRequirements(t *testing.T) {
 // asked and what differed.
 func (m *Matcher) Check() (checked int, err error) {
 	for _, s := range m.classes {
+		if !s.listed {
+			m.Refresh(s)
+		}
 		for i, o := range m.inventory.Offers() {
 			lacks, at := "", s.at[i]
 			if at < 0 {
@@ -87,4 +90,19 @@ func (m *Matcher) Check() (checked int, err error) {
 		}
 	}
 	return checked, nil
+}
+
+// FactOf is the fact that an offer fails, by what its class has listed.
+func (m *Matcher) FactOf(s *Class, ref string) string {
+	for i := range s.Candidates {
+		if s.Candidates[i].Offer.Ref == ref {
+			return ""
+		}
+	}
+	for _, o := range m.inventory.Offers() {
+		if o.Ref == ref {
+			return s.lacks[-1-s.at[o.Index]]
+		}
+	}
+	return "no offer"
 }

@@ -64,43 +64,63 @@ func (t *offerClasses) set(o *inventory.Offer, accelerators, apart bool) {
 	t.of[o.Index], t.tariffs[o.Index] = n, nil
 }
 
-// newClass makes what a request comes to; it is not kept.
+// newClass is a class of which nothing is known yet.
 func (m *Matcher) newClass(w *Request) *Class {
-	s := &Class{Request: w, at: make([]int32, len(m.inventory.Offers())), facts: map[string]int{}, failing: map[string]int{}, priciest: -1, seen: m.inventory.Touches(), altered: m.inventory.Alterations()}
-	s.Candidates = make([]Candidate, m.findCandidates(s))
-	m.evaluated += int64(len(m.inventory.Offers()))
-	p := newPricer(m, w, len(s.Candidates))
+	return &Class{Request: w, priciest: -1, altered: m.inventory.Alterations()}
+}
+
+// describe finds the candidates of a class and prices them, in the room that is given,
+// and counts what of that does not depend on what is free. A sketch lists no candidates.
+func (s *Class) describe(m *Matcher, in *buffers, sketch bool) {
+	offers := m.inventory.Offers()
+	s.at = in.places(len(offers))
+	s.facts, s.lacks = map[string]int{}, s.lacks[:0]
+	n := int(m.findCandidates(s))
+	m.evaluated += int64(len(offers))
+	p, prices := newPricer(m, s.Request, n, in), in.priced[:0]
+	if s.Candidates = nil; !sketch {
+		s.Candidates = in.candidates(n)
+	}
 	for i, at := range s.at {
-		if at >= 0 {
-			o := m.inventory.Offers()[i]
-			s.Candidates[at] = Candidate{Offer: o, Pricing: p.of(o), Unasked: m.unasked(w, o)}
+		switch {
+		case at < 0:
+		case sketch:
+			prices = append(prices, p.of(offers[i], i))
+		default:
+			s.Candidates[at] = Candidate{Offer: offers[i], Pricing: p.of(offers[i], i), Unasked: m.unasked(s.Request, offers[i])}
 		}
 	}
 	p.finish(s)
-	var failing counts
-	for i := range s.Candidates {
-		c := &s.Candidates[i]
-		m.look(s, c)
-		if c.Fails == "" {
-			s.Fitting++
-			if !c.Vague && (s.priciest < 0 || s.costsMore(c, &s.Candidates[s.priciest])) {
-				s.priciest = int32(i)
-			}
-		} else {
-			failing.count(c.Fails)
+	in.priced = prices
+	if !s.sketched {
+		s.count(offers, prices)
+	}
+	s.sketched = true
+}
+
+// count counts candidates, which are listed, or priced in the order of the offers.
+func (s *Class) count(offers []*inventory.Offer, prices []*Pricing) {
+	for i, at := range s.at {
+		if at < 0 {
+			continue
 		}
-		if c.FailsMoney == "" {
-			s.Affordable++
-			if c.Offer.Cards() != nil {
-				s.packed++
-			}
-			if c.Size.Within(c.Offer.Capacity) {
-				s.Usable++
-			}
+		o, price := offers[i], (*Pricing)(nil)
+		if s.Candidates != nil {
+			price = s.Candidates[at].Pricing
+		} else {
+			price = prices[at]
+		}
+		if price.FailsMoney != "" {
+			continue
+		}
+		s.Affordable++
+		if o.Cards() != nil {
+			s.packed++
+		}
+		if price.Size.Within(o.Capacity) {
+			s.Usable++
 		}
 	}
-	failing.into(s.failing)
-	return s
 }
 
 // findCandidates numbers the offers that fail no fact, counts the others by

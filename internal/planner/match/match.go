@@ -87,7 +87,7 @@ func (m *Matcher) ownFact(w *Request, o *inventory.Offer) string {
 	if req := m.situation(w, o); req != "" {
 		return req
 	}
-	if req := w.policy(o); req != "" {
+	if req := policyOf(m, w, o); req != "" {
 		return req
 	}
 	return m.partition(w, o)
@@ -232,11 +232,11 @@ func ownLatency(o *inventory.Offer) (ms int64, known bool) {
 	return 0, false
 }
 
-// policy is the first policy of the fleet that forbids an offer; one that has no answer
+// policyOf is the first policy of the fleet that forbids an offer; one that has no answer
 // for it does.
-func (w *Request) policy(o *inventory.Offer) string {
+func policyOf(m *Matcher, w *Request, o *inventory.Offer) string {
 	for i := range w.Policies {
-		if ok, err := w.Policies[i].Predicate.Eval(w.Intent, o.Resolved(), o.Cluster); err != nil || !ok {
+		if !meets(m, w, w.Policies[i].Predicate, answersOf(m, w, i), o) {
 			return ReqPolicy + w.Policies[i].Name
 		}
 	}

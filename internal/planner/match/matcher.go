@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
+	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/alike"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
@@ -43,6 +45,11 @@ type Matcher struct {
 	traits    *offerClasses
 	tariffs   map[*v1alpha1.Price]*Tariff
 	classes   map[string]*Class
+	lists
+	// numbers are those of offers by the facts that conditions look at, policies the
+	// answers of those that look at no intent.
+	numbers  *alike.Numbers
+	policies map[*celenv.Program]*answers
 	// accelerators remembers which resources are; unsold are those that offers have and
 	// name no price for, by the offer's index.
 	accelerators map[string]bool
@@ -62,6 +69,8 @@ func New(facts Facts, in *inventory.Inventory) *Matcher {
 		facts: facts, inventory: in, traits: &offerClasses{number: map[trait]int32{}, of: make([]int32, len(in.Offers())), tariffs: make([]*Tariff, len(in.Offers()))},
 		accelerators: map[string]bool{}, unsold: map[int32][]string{},
 		latencies: map[pair]int64{}, tariffs: map[*v1alpha1.Price]*Tariff{}, classes: map[string]*Class{},
+		lists:   lists{Budget: DefaultBudget, of: map[*Class]*buffers{}},
+		numbers: alike.New(len(in.Offers())), policies: map[*celenv.Program]*answers{},
 	}
 	for _, l := range facts.Fleet.Latency {
 		m.latencies[pairOf(l.From, l.To)] = l.Ms
@@ -73,7 +82,13 @@ func New(facts Facts, in *inventory.Inventory) *Matcher {
 }
 
 // Begin begins the next round of the same inventory.
-func (m *Matcher) Begin(facts Facts) { m.facts, m.evaluated = facts, 0 }
+func (m *Matcher) Begin(facts Facts) {
+	m.facts, m.evaluated = facts, 0
+	if m.numbers.Crowded() {
+		m.numbers = alike.New(len(m.inventory.Offers()))
+		clear(m.policies)
+	}
+}
 
 // Evaluated is how many offers this round has looked at to make classes.
 func (m *Matcher) Evaluated() int64 { return m.evaluated }
@@ -81,6 +96,7 @@ func (m *Matcher) Evaluated() int64 { return m.evaluated }
 // Describe takes note of an offer that was described otherwise.
 func (m *Matcher) Describe(o *inventory.Offer) {
 	has := m.hasAccelerators(o)
+	m.numbers.Forget(o)
 	m.traits.set(o, has, m.facts.GrowthApart)
 	delete(m.unsold, int32(o.Index)) //nolint:gosec // their number
 	if has && m.facts.Asked {
@@ -130,6 +146,7 @@ func (m *Matcher) Keep(candidates, touched int) {
 		}
 		m.inventory.ForgetAltered()
 	}
+	m.keepListed(m.classes)
 }
 
 // shorten drops those that were not asked for the longest, when there are too many

@@ -38,6 +38,7 @@ type pricer struct {
 	// block is where the next are made, chunk how many at once.
 	block []Pricing
 	chunk int
+	in    *buffers
 }
 
 // said is what was found for a tariff the last time.
@@ -47,17 +48,17 @@ type said struct {
 	pricing *Pricing
 }
 
-func newPricer(m *Matcher, w *Request, candidates int) *pricer {
-	p := &pricer{matcher: m, request: w, own: w.Weights.beyondPrice(), alone: 4*len(m.tariffs) > len(m.inventory.Offers()), sizes: make([]quantity.Vector, len(m.traits.stepped)), chunk: 16}
+func newPricer(m *Matcher, w *Request, candidates int, in *buffers) *pricer {
+	p := &pricer{matcher: m, request: w, in: in, own: w.Weights.beyondPrice(), alone: 4*len(m.tariffs) > len(m.inventory.Offers()), sizes: make([]quantity.Vector, len(m.traits.stepped)), chunk: 64}
 	if p.own || p.alone {
 		p.chunk = max(candidates, 1)
 	}
 	return p
 }
 
-// of is the pricing of an offer.
-func (p *pricer) of(o *inventory.Offer) *Pricing {
-	trait, size := p.matcher.traits.of[o.Index], quantity.Vector(nil)
+// of is the pricing of the i-th offer.
+func (p *pricer) of(o *inventory.Offer, i int) *Pricing {
+	trait, size := p.matcher.traits.of[i], quantity.Vector(nil)
 	stepped := p.matcher.traits.stepped[trait]
 	if !stepped {
 		size = p.sizes[trait]
@@ -68,13 +69,16 @@ func (p *pricer) of(o *inventory.Offer) *Pricing {
 			p.sizes[trait] = size
 		}
 	}
-	t := p.matcher.TariffOf(o)
+	t := p.matcher.traits.tariffs[i]
+	if t == nil {
+		t = p.matcher.TariffOf(o)
+	}
 	// A flat price is shared out by the offer's capacity.
 	if p.alone || stepped || t.onDemand.flat > 0 {
 		return p.next(o, t, size)
 	}
 	for len(p.said) <= t.number {
-		p.said = append(p.said, make([]said, t.number+1)...)
+		p.said = append(p.said, make([]said, max(t.number+1, len(p.matcher.tariffs))-len(p.said))...)
 	}
 	was, region := &p.said[t.number], ""
 	if p.request.moves() {
@@ -104,7 +108,7 @@ func (p *pricer) next(o *inventory.Offer, t *Tariff, size quantity.Vector) *Pric
 // room is an empty pricing.
 func (p *pricer) room() *Pricing {
 	if len(p.block) == cap(p.block) {
-		p.block = make([]Pricing, 0, p.chunk)
+		p.block = p.in.pricings(p.chunk)
 	}
 	p.block = append(p.block, Pricing{})
 	out := &p.block[len(p.block)-1]
@@ -112,7 +116,8 @@ func (p *pricer) room() *Pricing {
 	return out
 }
 
-// finish fills in what follows from the pricings of all candidates together.
+// finish fills in what follows from the pricings of all candidates together; of a class
+// without candidates, but for what compares them.
 func (p *pricer) finish(s *Class) {
 	w := p.request
 	s.Cheapest, s.Least = quantity.Unlimited, Floor{unbounded, unbounded, unbounded, quantity.Unlimited}
@@ -135,7 +140,7 @@ func (p *pricer) finish(s *Class) {
 	for _, x := range p.all {
 		x.Terms[termCost] = costTerm(x.Quote.Current(), most, x.Vague)
 	}
-	if !p.own {
+	if !p.own || s.Candidates == nil {
 		return
 	}
 	scale := scaleOf(s)

@@ -1,10 +1,6 @@
 package match
 
-import (
-	"cmp"
-
-	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
-)
+import "cmp"
 
 // ranking keeps the candidates of a class that fit so that the best of them are
 // at hand: a binary heap of their places in Class.Candidates. A placement moves one
@@ -155,7 +151,10 @@ func Before(a, b *Candidate, thrifty bool) bool { return Compare(a, b, thrifty) 
 
 // Compare is the order of Before as a number; 0 is one candidate.
 func Compare(a, b *Candidate, thrifty bool) int {
-	return cmp.Or(compareCandidates(a, b, thrifty), inventory.Compare(a.Offer, b.Offer))
+	if c := compareCandidates(a, b, thrifty); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Offer.Index, b.Offer.Index)
 }
 
 // compareCandidates is the order of Before without the reference.

@@ -40,6 +40,8 @@ type Request struct {
 	accelerator func(resource int) bool
 	// units of of that a part of a split replica is, none for a whole one.
 	units, of int64
+	// answers of each policy, and of Where (answers.go).
+	answers []answers
 	// cards remembers which fact each kind of card fails, sizes what is taken of
 	// offers without a partition, by units a card.
 	cards []string

@@ -446,9 +446,8 @@ func keyEnforcement(b *keyBuffer, in *model.Intent) {
 }
 
 // notWhere: a condition that has no answer for an offer fails it.
-func notWhere(_ *Matcher, w *Request, o *inventory.Offer) bool {
-	ok, err := w.Where.Eval(w.Intent, o.Resolved(), o.Cluster)
-	return err != nil || !ok
+func notWhere(m *Matcher, w *Request, o *inventory.Offer) bool {
+	return !meets(m, w, w.Where, answersOf(m, w, len(w.Policies)), o)
 }
 
 // whereText is why an offer does not meet placement.where: that the answer is

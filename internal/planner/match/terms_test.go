@@ -67,7 +67,9 @@ func TestTerms(t *testing.T) {
 			s.Weights = &v1alpha1.Weights{}
 			reflect.ValueOf(s.Weights).Elem().Field(i).SetFloat(0.5)
 		}))
-		s := matcherOf(t, b.W).Class(ask(b.W.Intents[i], match.NoSpendLimits()))
+		m := matcherOf(t, b.W)
+		s := m.Class(ask(b.W.Intents[i], match.NoSpendLimits()))
+		m.Refresh(s)
 		good, poor := &s.Candidates[0], &s.Candidates[1]
 		record := s.Request.Weights.Record(good)
 		if len(record) != 1 {

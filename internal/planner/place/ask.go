@@ -33,7 +33,7 @@ func (r *Placer) RequestOf(j *draft.Job, alt v1alpha1.ResourceRequest) *match.Re
 	return r.requestOf(j, Request{}, alt)
 }
 
-// requestOf is RequestOf for the request's part.
+// requestOf is RequestOf for a part.
 func (r *Placer) requestOf(j *draft.Job, q Request, alt v1alpha1.ResourceRequest) *match.Request {
 	return r.Match.Request(asksOf(j, q, &alt))
 }
@@ -50,14 +50,20 @@ func (r *Placer) RequestBy(j *draft.Job, in *model.Intent, seconds int64) *match
 	return w
 }
 
-// ClassOf is the request class of one alternative of a job, for all of its tasks, up to
-// date.
+// ClassOf is ClassFor for all of a job's tasks.
 func (r *Placer) ClassOf(j *draft.Job, alt int) *match.Class {
 	return r.ClassFor(j, Request{}, alt)
 }
 
 // ClassFor is the request class of one alternative of a request, up to date.
 func (r *Placer) ClassFor(j *draft.Job, q Request, alt int) *match.Class {
+	s := KnownClass(r, j, q, alt)
+	r.Match.Refresh(s)
+	return s
+}
+
+// KnownClass is ClassFor as far as it is known: it is to be refreshed, or sketched.
+func KnownClass(r *Placer, j *draft.Job, q Request, alt int) *match.Class {
 	q.spending = r.spending(j, q)
 	known := q.classes(j)
 	if known.Of == nil || known.For != q.spending || known.Replayed != r.Replaying() {
@@ -66,7 +72,6 @@ func (r *Placer) ClassFor(j *draft.Job, q Request, alt int) *match.Class {
 	if known.Of[alt] == nil {
 		known.Of[alt] = r.Match.Class(r.AskOf(j, q, alt))
 	}
-	r.Match.Refresh(known.Of[alt])
 	return known.Of[alt]
 }
 

@@ -27,7 +27,8 @@ type Seat struct {
 	Task  draft.Task
 	Alt   int
 	Class *match.Class
-	// At and Contract are nil while it has no place.
+	// At and Contract are nil while it has no place. At is a copy, of what does not
+	// change: the class's own may be evicted.
 	At       *match.Candidate
 	Contract *v1alpha1.Contract
 	Ordinal  int32
@@ -68,6 +69,7 @@ func (r *Placer) sit(j *draft.Job, q Request, t draft.Task, s Seat) {
 		return
 	}
 	mine := s // only what is kept is allocated
+	mine.At = s.At.Fixed()
 	mine.Job, mine.Task, mine.First, mine.Ordinal, mine.Started = j, t, s.Contract, s.Contract.Spec.Intent.Ordinal, j.Started
 	draft.Set(&r.Draft, &r.Seats, append(r.Seats, &mine))
 }
