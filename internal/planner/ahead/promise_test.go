@@ -77,7 +77,9 @@ func TestBooking_WaitsForWhatDrains(t *testing.T) {
 	t.Parallel()
 	b := bookable().Intent("speech/gap", plantest.Wants(8), plantest.For(24*time.Hour))
 	atRest(t, b)
-	b.Intent("vision/train", plantest.Wants(8), books(24*time.Hour+time.Minute, 24*time.Hour))
+	b.Intent("vision/train", plantest.Wants(8), books(24*time.Hour+time.Minute, 24*time.Hour), plantest.With(func(s *v1alpha1.IntentSpec) {
+		s.SLA = &v1alpha1.SLA{MaxTimeToActive: v1alpha1.Duration{Duration: 5 * time.Minute}} // of its delivery, once it is Reserved
+	}))
 	atRest(t, b)
 	name := only(t, b, "vision/train", v1alpha1.PhaseBooked).Metadata.Name
 	b.Tick(24 * time.Hour)
@@ -89,6 +91,14 @@ func TestBooking_WaitsForWhatDrains(t *testing.T) {
 		if c := only(t, b, "vision/train", v1alpha1.PhaseBooked); c.Metadata.Name != name {
 			t.Fatal("it is another one")
 		}
+	}
+	b.Deliver().Round()
+	b.Tick(time.Second).Round() // its consumer reports, and has nothing of it yet
+	c := only(t, b, "vision/train", v1alpha1.PhaseReserved)
+	b.Observe(name, v1alpha1.Observation{ProviderSeen: true, Consumer: v1alpha1.ConsumerObservation{Reachable: true, Slice: v1alpha1.Absent, VirtualNode: v1alpha1.Absent, Node: v1alpha1.Absent}}).Tick(time.Minute)
+	b.Round()
+	if c = only(t, b, "vision/train", v1alpha1.PhaseReserved); c.Metadata.Name != name {
+		t.Error("it was late as it began")
 	}
 	b.Deliver()
 	atRest(t, b)
