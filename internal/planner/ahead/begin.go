@@ -37,6 +37,10 @@ func Begin(r *place.Placer, j *draft.Job) {
 		if early.After(r.Now.Time) || r.W.Deaf {
 			continue
 		}
+		if !c.Status.Since.Before(r.Now.Time) { // booked within its lead: a plan that was applied leaves nothing to do at the same instant
+			r.Due(v1alpha1.TimeOf(r.Now.Add(time.Second)))
+			continue
+		}
 		if o := r.OfferOf(c); o == nil || !isFree(r, c) {
 			continue
 		}

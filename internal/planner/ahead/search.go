@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -246,6 +247,11 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 	d.Offer = x.figures(c.Offer, c.Size)
 	ledger.Book(out, ledger.Reason{}, x.Now)
 	x.Put(nil, out)
+	if early := v1alpha1.TimeOf(x.from.Add(-x.Fleet.Bookings.LeadTime())); early.After(x.Now.Time) {
+		x.Due(early)
+	} else {
+		x.Due(v1alpha1.TimeOf(x.Now.Add(time.Second)))
+	}
 	x.placed = append(x.placed, out)
 	x.spent.Hourly += c.Quote.Most()
 	x.spent.Total += c.Quote.Most().ForSeconds(j.Seconds)
