@@ -174,7 +174,8 @@ func (s *story) round() {
 	smaller := slices.ContainsFunc(p.Contracts, func(c model.Change) bool { // what is taken off is sold in the next round alone
 		return c.Before != nil && c.After != nil && !c.After.Spec.Resources.Equal(c.Before.Spec.Resources)
 	})
-	if again := s.Plan(); !smaller && len(again.Contracts)+len(again.States) > 0 {
+	// What is held back (safety.maxEnds) goes on when others are done.
+	if again := s.Plan(); !smaller && p.HeldBack == "" && len(again.Contracts)+len(again.States) > 0 {
 		s.t.Fatalf("planned again it changes %d contracts and %d states: %v", len(again.Contracts), len(again.States), changesOf(again))
 	}
 	if !s.slow {

@@ -68,7 +68,7 @@ func (x *search) all(replicas []int32) *draft.Failure {
 }
 
 // by is all by one alternative: wherever each is best, and else, of several, all on one
-// provider.
+// provider, or in one domain where they must share one.
 func (x *search) by(alt int, replicas []int32) *draft.Failure {
 	f := x.try(alt, replicas, x.how)
 	if f == nil || len(replicas) < 2 {
@@ -79,7 +79,29 @@ func (x *search) by(alt int, replicas []int32) *draft.Failure {
 			return nil
 		}
 	}
+	for _, d := range x.domains(alt) {
+		if x.try(alt, replicas, x.how.Keeping(d)) == nil {
+			return nil
+		}
+	}
 	return f
+}
+
+// domains are those that all of the job's replicas must share, other than providers, of an
+// alternative's candidates, in their order.
+func (x *search) domains(alt int) []string {
+	w, ok := place.Shares(x.Placer, x.job)
+	if !ok || !w.Required {
+		return nil
+	}
+	var out []string
+	s := x.ClassFor(x.job, x.how, alt)
+	for i := range s.Candidates {
+		if d := match.Domain(s.Candidates[i].Offer, w.By, w.Label); d != "" && !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // providers are those of an alternative's candidates, in order.
