@@ -52,14 +52,10 @@ func (r *Settler) books(j *draft.Job) bool {
 		return false
 	}
 	if len(j.Live) > 0 || r.HasBegun(j) { // the others begin as what was there before them goes
-		code, text := "", "its term begins "+draft.Stamp(s.NotBefore)+"; what it booked begins as its capacity comes free"
 		for _, c := range j.Booked {
 			j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
-			if why, _ := ahead.Short(&r.Placer, c); why != "" && code == "" {
-				code, text = lifecycle.CodeBookingShort, text+", or is placed as any other a grace period after that: "+why
-			}
 		}
-		j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, code, "%s", text)
+		j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, "", "its term begins %s; what it booked begins as its capacity comes free", draft.Stamp(s.NotBefore))
 		return false
 	}
 	r.Due(s.NotBefore)
