@@ -24,6 +24,9 @@ type Charge struct {
 	Dearest *v1alpha1.Decimal
 	// Forecast: it has not happened yet.
 	Forecast bool
+	// Cancelled: nothing was used; it is what a booking's term costs that was cancelled too
+	// late (bookings.freeUntil), and is charged whether or not the term has passed.
+	Cancelled bool
 }
 
 // Period bounds charges.
@@ -44,6 +47,7 @@ func Charges(ctx context.Context, h History, o Options, when Period, fn func(Cha
 	r.fn = func(_ *Commit, _ v1alpha1.Time, d *delta) error {
 		for _, p := range d.contracts {
 			r.label(p)
+			r.cancelled(p, when, fn)
 			if p.Before == nil || p.After == nil || p.After.Status.AccruedAt == p.Before.Status.AccruedAt {
 				continue
 			}
@@ -70,6 +74,35 @@ func Charges(ctx context.Context, h History, o Options, when Period, fn func(Cha
 		}
 	}
 	return nil
+}
+
+// cancelled charges what a booking's term costs that a commit cancels too late, month by
+// month, as far as that lies in the period.
+func (r *recorder) cancelled(p pair, when Period, fn func(Charge)) {
+	if p.Before == nil || p.After == nil || len(p.Before.Status.Months) > 0 || len(p.After.Status.Months) == 0 || ledger.From(p.After, p.After.Status.Since) == p.After.Status.Since {
+		return // it was no booking, or its term had begun
+	}
+	term := *p.After
+	term.Status.Phase, term.Status.Months, term.Status.Accrued = v1alpha1.PhaseActive, nil, nil
+	at, end := p.After.Spec.Term.Start, p.After.Spec.Term.End
+	if at.Before(when.From.Time) {
+		at = when.From
+	}
+	if !when.Until.IsZero() && when.Until.Before(end.Time) {
+		end = when.Until
+	}
+	if term.Status.AccruedAt = at; !at.Before(end.Time) {
+		return
+	}
+	cost, labels := r.state.books.CostByMonth(&term, end), r.labels[ledger.IntentDir(p.After.Metadata.Namespace, p.After.Spec.Intent.Name)]
+	for at.Before(end.Time) {
+		_, next := r.state.books.MonthBounds(at)
+		if end.Before(next.Time) {
+			next = end
+		}
+		fn(Charge{Contract: p.After, Labels: labels, Month: r.state.books.Month(at), From: at, To: next, Cost: cost[r.state.books.Month(at)], Cancelled: true})
+		at = next
+	}
 }
 
 // label remembers the labels of a contract's intent: they are still its labels

@@ -33,11 +33,11 @@ func (v *verifier) accrued(s *state, at v1alpha1.Time, p pair) {
 			v.fault(p.path, "spend", "is settled at %s, the round's time is %s", stamp(is.AccruedAt.Time), stamp(at.Time))
 		}
 		want = s.books.Settle(p.Before, is.AccruedAt)
-		if is.Phase == v1alpha1.PhaseReleasing && p.Before.Status.Phase.Charged() && ledger.CancelCosts(&s.fleet.Policy.Bookings, p.Before, is.Reason, at) {
-			want = s.books.ChargeTerm(want)
-		}
 	case is.AccruedAt != due && (p.Before.Status.Phase != is.Phase || p.Before.Spec.Price.Hourly.Cmp(p.After.Spec.Price.Hourly) != 0):
 		v.fault(p.path, "spend", "phase or price changed, but what it had cost was not written down")
+	}
+	if is.Phase == v1alpha1.PhaseReleasing && p.Before.Status.Phase.Charged() && ledger.CancelCosts(&s.fleet.Policy.Bookings, p.Before, is.Reason, at) {
+		want = s.books.ChargeTerm(want)
 	}
 	for _, month := range sortedKeys(union(want.Status.Months, is.Months)) {
 		a, b := want.Status.Months[month], is.Months[month]

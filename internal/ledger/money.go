@@ -168,8 +168,8 @@ func (b Books) MonthSpend(l *Ledger, tenant string, at v1alpha1.Time) (v1alpha1.
 	}
 	start, _ := b.MonthBounds(at)
 	for c := range l.tenantContracts(tenant) {
-		if Ended(c.Status.Phase) && c.Status.Since.Before(start.Time) {
-			continue
+		if _, later := c.Status.Months[month]; !later && Ended(c.Status.Phase) && c.Status.Since.Before(start.Time) {
+			continue // what was cancelled may be charged for months after it ended
 		}
 		cur := c.Spec.Price.Currency
 		sums[cur] = sums[cur].Add(b.CostByMonth(c, at)[month].Amount)

@@ -53,7 +53,7 @@ func (u *Uptime) Short(sla *v1alpha1.SLA) string {
 // behind it than it keeps, so that the beginning is not known.
 func FirstShort(c *v1alpha1.Contract, sla *v1alpha1.SLA) (*v1alpha1.PhaseChange, string) {
 	h := c.Status.History
-	if len(h) == 0 || !h[0].At.Equal(c.Spec.Term.Start.Time) {
+	if !fromItsBeginning(c) {
 		return nil, ""
 	}
 	var u Uptime
@@ -64,6 +64,13 @@ func FirstShort(c *v1alpha1.Contract, sla *v1alpha1.SLA) (*v1alpha1.PhaseChange,
 		}
 	}
 	return nil, ""
+}
+
+// fromItsBeginning reports whether a contract's file has all of its history: from the
+// reservation on, which is the start of its term, or from when it was booked.
+func fromItsBeginning(c *v1alpha1.Contract) bool {
+	h := c.Status.History
+	return len(h) > 0 && (h[0].At.Equal(c.Spec.Term.Start.Time) || h[0].Phase == v1alpha1.PhaseBooked)
 }
 
 // Kinds of breaches of an intent's sla.
@@ -85,7 +92,7 @@ func Breach(c *v1alpha1.Contract, sla *v1alpha1.SLA, seen *v1alpha1.PhaseChange,
 	if seen != nil {
 		phase = seen.Phase
 	}
-	if sla == nil || !phase.Charged() || len(h) == 0 || !h[0].At.Equal(c.Spec.Term.Start.Time) {
+	if sla == nil || !phase.Charged() || !fromItsBeginning(c) {
 		return "", ""
 	}
 	var u Uptime
@@ -111,7 +118,7 @@ func Breach(c *v1alpha1.Contract, sla *v1alpha1.SLA, seen *v1alpha1.PhaseChange,
 // was at a change of phase and longer than its sla asks for; 0 else.
 func LateBy(c *v1alpha1.Contract, sla *v1alpha1.SLA, p v1alpha1.PhaseChange) time.Duration {
 	h := c.Status.History
-	if sla == nil || sla.MaxTimeToActive.Duration <= 0 || len(h) == 0 || !h[0].At.Equal(c.Spec.Term.Start.Time) {
+	if sla == nil || sla.MaxTimeToActive.Duration <= 0 || !fromItsBeginning(c) {
 		return 0
 	}
 	var u Uptime

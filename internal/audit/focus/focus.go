@@ -84,6 +84,10 @@ func rowOf(f *fleet.Fleet, books ledger.Books, to string, c *audit.Charge) (map[
 	if price.Class == v1alpha1.Spot {
 		category = "Dynamic"
 	}
+	charged, how, what, used, unitUsed := "Usage", "Usage-Based", "", hours.String(), "Hours"
+	if c.Cancelled { // nothing was used
+		charged, how, what, used, unitUsed = "Purchase", "One-Time", "cancelled booking of ", "", ""
+	}
 	stamp := func(t v1alpha1.Time) string { return t.UTC().Format(time.RFC3339) }
 	region := regionOf(f, k)
 	place := k.Spec.Provider + "/" + k.Spec.Flavor
@@ -93,9 +97,9 @@ func rowOf(f *fleet.Fleet, books ledger.Books, to string, c *audit.Charge) (map[
 		"ListUnitPrice": listUnit.String(), "ListCost": listUnit.Mul(hours).String(),
 		"BillingAccountId": f.Name, "BillingAccountName": f.Name, "SubAccountId": k.Metadata.Namespace, "SubAccountName": k.Metadata.Namespace,
 		"BillingPeriodStart": stamp(start), "BillingPeriodEnd": stamp(end), "ChargePeriodStart": stamp(c.From), "ChargePeriodEnd": stamp(c.To),
-		"ChargeCategory": "Usage", "ChargeFrequency": "Usage-Based",
-		"ChargeDescription": fmt.Sprintf("%s/%s on %s at %s %s an hour", k.Metadata.Namespace, k.Spec.Intent.Name, place, unit.Round(6), to),
-		"ConsumedQuantity":  hours.String(), "ConsumedUnit": "Hours", "PricingQuantity": hours.String(), "PricingUnit": "Hours", "PricingCategory": category,
+		"ChargeCategory": charged, "ChargeFrequency": how,
+		"ChargeDescription": fmt.Sprintf("%s%s/%s on %s at %s %s an hour", what, k.Metadata.Namespace, k.Spec.Intent.Name, place, unit.Round(6), to),
+		"ConsumedQuantity":  used, "ConsumedUnit": unitUsed, "PricingQuantity": hours.String(), "PricingUnit": "Hours", "PricingCategory": category,
 		"InvoiceIssuerName": f.Name, "ProviderName": k.Spec.Provider, "PublisherName": k.Spec.Provider, "RegionId": region, "RegionName": region,
 		"ResourceId": k.Metadata.Name, "ResourceName": k.Metadata.Name, "ResourceType": "Contract", "ServiceCategory": "Compute", "ServiceName": "GPU capacity",
 		"SkuId": place, "SkuPriceId": place + "/" + string(price.Class) + "/" + sizeOf(k.Spec.Resources), "Tags": string(tags),

@@ -37,6 +37,10 @@ func Begin(r *place.Placer, j *draft.Job) {
 		if early.After(r.Now.Time) || r.W.Deaf {
 			continue
 		}
+		if !c.Status.Since.Before(r.Now.Time) { // booked within its lead: a plan that was applied leaves nothing to do at the same instant
+			r.Due(v1alpha1.TimeOf(r.Now.Add(time.Second)))
+			continue
+		}
 		if o := r.OfferOf(c); o == nil || !isFree(r, c) {
 			continue
 		}
@@ -58,8 +62,12 @@ func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
 	if o == nil {
 		return isHeard(r, c.Spec.Provider)
 	}
-	if o.State == model.Lost || o.State == model.Withdrawn {
+	switch o.State {
+	case model.Lost, model.Withdrawn:
 		return true
+	case model.Fresh:
+	default: // silence is not loss
+		return false
 	}
 	free, leaves := o.Free().Clone().Sub(o.Growth), false
 	for _, other := range axis(r).ContractsOn(o) {
@@ -87,7 +95,7 @@ func GiveUp(r *place.Placer, j *draft.Job) {
 // bookings that come before it.
 func isFree(r *place.Placer, c *v1alpha1.Contract) bool {
 	o := r.OfferOf(c)
-	if o.State == model.Lost || o.State == model.Withdrawn || o.Overdrawn() >= 0 {
+	if o.State != model.Fresh || o.Overdrawn() >= 0 {
 		return false
 	}
 	size := axis(r).Ahead(o, c)

@@ -13,11 +13,16 @@
 //     by when they were made; others take what is booked only with an end before
 //     (place.untilBooked).
 //   - What is held comes before what is booked: where an offer shrinks, the last booking
-//     that it no longer holds is moved, or kept and reported where no other place fits.
+//     that it no longer holds is reported at once and moved after a grace period, or kept
+//     where no other place fits. A provider that is lost or drained is left at once, unless
+//     too many would lose their place (safety.maxEnds).
 //   - A booking becomes Reserved by a commit of its own, from bookings.lead before its
-//     start on, as soon as its capacity is free, and costs nothing before its start.
-//   - One that could not begin within the grace period of the fleet is given up, and its
+//     start on, as soon as its capacity is free, and costs nothing before its start. Its lead
+//     takes nothing of another booking.
+//   - One whose capacity is only draining begins as soon as that is gone. One that could not
+//     begin within the grace period of the fleet for another reason is given up, and its
 //     replica is placed as any other, at once.
+//   - A change that alters nothing of what is booked is written into the booking.
 //
 // # Who calls it
 //

@@ -77,7 +77,9 @@ func TestBooking_WaitsForWhatDrains(t *testing.T) {
 	t.Parallel()
 	b := bookable().Intent("speech/gap", plantest.Wants(8), plantest.For(24*time.Hour))
 	atRest(t, b)
-	b.Intent("vision/train", plantest.Wants(8), books(24*time.Hour+time.Minute, 24*time.Hour))
+	b.Intent("vision/train", plantest.Wants(8), books(24*time.Hour+time.Minute, 24*time.Hour), plantest.With(func(s *v1alpha1.IntentSpec) {
+		s.SLA = &v1alpha1.SLA{MaxTimeToActive: v1alpha1.Duration{Duration: 5 * time.Minute}} // of its delivery, once it is Reserved
+	}))
 	atRest(t, b)
 	name := only(t, b, "vision/train", v1alpha1.PhaseBooked).Metadata.Name
 	b.Tick(24 * time.Hour)
@@ -90,13 +92,24 @@ func TestBooking_WaitsForWhatDrains(t *testing.T) {
 			t.Fatal("it is another one")
 		}
 	}
+	b.Deliver().Round()
+	b.Tick(time.Second).Round() // its consumer reports, and has nothing of it yet
+	if c := only(t, b, "vision/train", v1alpha1.PhaseReserved); c.Status.AccruedAt != c.Status.Since || !c.Status.AccruedAt.After(c.Spec.Term.Start.Time) {
+		t.Errorf("it began at %v and is charged from %v", c.Status.Since, c.Status.AccruedAt)
+	}
+	if n := len(contractsOf(b, "speech/later")); n != 0 {
+		t.Errorf("%d contracts of who came later", n)
+	}
+	b.Remove("speech/later").Provider("milan").Offer("milan/h100", plantest.Cards("nvidia-h100", 8, "80Gi"), plantest.Costs("9"))
+	b.Observe(name, v1alpha1.Observation{ProviderSeen: true, Consumer: v1alpha1.ConsumerObservation{Reachable: true, Slice: v1alpha1.Absent, VirtualNode: v1alpha1.Absent, Node: v1alpha1.Absent}}).Tick(time.Minute)
+	b.Round()
+	if c := b.W.Ledger.Contract(name); c.Status.Phase != v1alpha1.PhaseReserved {
+		t.Errorf("as it began it was late: %s", c.Status.Why())
+	}
 	b.Deliver()
 	atRest(t, b)
 	if c := only(t, b, "vision/train", v1alpha1.PhaseActive); c.Metadata.Name != name {
 		t.Error("another contract began")
-	}
-	if n := len(contractsOf(b, "speech/later")); n != 0 {
-		t.Errorf("%d contracts of who came later", n)
 	}
 }
 
@@ -346,6 +359,72 @@ func TestBooking_RankAfterItsStart(t *testing.T) {
 		}
 		if gave := !b.W.Ledger.Contract(was).Status.Phase.Charged(); gave != c.gives {
 			t.Errorf("%s: it gave way: %v, want %v", name, gave, c.gives)
+		}
+	}
+}
+
+// TestBooking_PlacesWhatCannotBegin: of an intent that has begun in part, what cannot begin
+// is placed as any other a grace period after its start.
+func TestBooking_PlacesWhatCannotBegin(t *testing.T) {
+	t.Parallel()
+	b := bookable().Provider("milan", "oslo").Offer("milan/h100", plantest.Cards("nvidia-h100", 8, "80Gi"), plantest.Costs("3")).
+		Intent("vision/train", plantest.Wants(8), plantest.Times(2), books(24*time.Hour, 48*time.Hour))
+	atRest(t, b)
+	b.Offer("milan/h100", plantest.Spec(func(s *v1alpha1.FlavorSpec) { s.Used = plantest.Amounts("gpu=8") }))
+	b.Tick(24*time.Hour - 5*time.Minute)
+	atRest(t, b)
+	b.Offer("oslo/h100", plantest.Cards("nvidia-h100", 8, "80Gi"), plantest.Costs("9"))
+	b.Tick(11 * time.Minute)
+	atRest(t, b)
+	got := map[string]v1alpha1.Phase{}
+	for _, c := range contractsOf(b, "vision/train") {
+		got[c.Spec.Provider] = c.Status.Phase
+	}
+	if len(got) != 2 || got["paris"] != v1alpha1.PhaseActive || got["oslo"] != v1alpha1.PhaseActive {
+		t.Errorf("it has %v", got)
+	}
+}
+
+// TestBooking_GangsShareTheirDomain: a gang that must be in one region is booked in one that
+// holds all of it, though no provider does and the cheapest is elsewhere.
+func TestBooking_GangsShareTheirDomain(t *testing.T) {
+	t.Parallel()
+	b := bookable().Offer("paris/h100", plantest.In("west", "w1"), plantest.Costs("1")).Provider("milan", "rimini")
+	for _, ref := range []string{"milan/h100", "rimini/h100"} {
+		b.Offer(ref, plantest.Cards("nvidia-h100", 8, "80Gi"), plantest.Costs("3"), plantest.In("south", "s1"))
+	}
+	b.Intent("vision/gang", plantest.Wants(4), plantest.Times(3), books(24*time.Hour, time.Hour), plantest.With(func(s *v1alpha1.IntentSpec) {
+		s.Gang = plantest.Ptr(true)
+		s.Placement.Within = &v1alpha1.Within{By: "region", Policy: "Required"}
+	}))
+	p := atRest(t, b)
+	list := contractsOf(b, "vision/gang")
+	if len(list) != 3 {
+		t.Fatalf("%d bookings: %s", len(list), plantest.Of(p, "vision/gang").Reason)
+	}
+	for _, c := range list {
+		if c.Spec.Provider == "paris" {
+			t.Error("one is in another region")
+		}
+	}
+}
+
+// TestBooking_WaitsForWhoIsSilent: a provider that is silent at the start of a booking has not
+// lost it: it begins when that reports again, and is placed as any other once it is lost.
+func TestBooking_WaitsForWhoIsSilent(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[model.Freshness]string{model.Fresh: "paris", model.Lost: "milan"} {
+		b := bookable().Intent("vision/train", plantest.Wants(8), books(24*time.Hour, 48*time.Hour))
+		atRest(t, b)
+		b.Provider("milan").Offer("milan/h100", plantest.Cards("nvidia-h100", 8, "80Gi"), plantest.Costs("9"))
+		b.Offer("paris/h100", plantest.Heard(model.Silent))
+		b.Tick(24*time.Hour + 10*time.Minute)
+		settled(t, b)
+		only(t, b, "vision/train", v1alpha1.PhaseBooked)
+		b.Offer("paris/h100", plantest.Heard(state)).Tick(time.Minute)
+		atRest(t, b)
+		if c := only(t, b, "vision/train", v1alpha1.PhaseActive); c.Spec.Provider != want {
+			t.Errorf("%v: it is on %s, want %s", state, c.Spec.Provider, want)
 		}
 	}
 }

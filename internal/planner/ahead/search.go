@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -67,7 +68,7 @@ func (x *search) all(replicas []int32) *draft.Failure {
 }
 
 // by is all by one alternative: wherever each is best, and else, of several, all on one
-// provider.
+// provider, or in one domain where they must share one.
 func (x *search) by(alt int, replicas []int32) *draft.Failure {
 	f := x.try(alt, replicas, x.how)
 	if f == nil || len(replicas) < 2 {
@@ -78,7 +79,29 @@ func (x *search) by(alt int, replicas []int32) *draft.Failure {
 			return nil
 		}
 	}
+	for _, d := range x.domains(alt) {
+		if x.try(alt, replicas, x.how.Keeping(d)) == nil {
+			return nil
+		}
+	}
 	return f
+}
+
+// domains are those that all of the job's replicas must share, other than providers, of an
+// alternative's candidates, in their order.
+func (x *search) domains(alt int) []string {
+	w, ok := place.Shares(x.Placer, x.job)
+	if !ok || !w.Required {
+		return nil
+	}
+	var out []string
+	s := x.ClassFor(x.job, x.how, alt)
+	for i := range s.Candidates {
+		if d := match.Domain(s.Candidates[i].Offer, w.By, w.Label); d != "" && !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // providers are those of an alternative's candidates, in order.
@@ -238,6 +261,11 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 	d.Offer = x.figures(c.Offer, c.Size)
 	ledger.Book(out, ledger.Reason{}, x.Now)
 	x.Put(nil, out)
+	if early := v1alpha1.TimeOf(x.from.Add(-x.Fleet.Bookings.LeadTime())); early.After(x.Now.Time) {
+		x.Due(early)
+	} else {
+		x.Due(v1alpha1.TimeOf(x.Now.Add(time.Second)))
+	}
 	x.placed = append(x.placed, out)
 	x.spent.Hourly += c.Quote.Most()
 	x.spent.Total += c.Quote.Most().ForSeconds(j.Seconds)

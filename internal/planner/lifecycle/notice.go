@@ -35,7 +35,14 @@ func Late(c *v1alpha1.Contract, limit time.Duration, v *View) (late bool, due v1
 	if limit <= 0 || c.Spec.Stage == v1alpha1.StageReserve || !v.Observed.Consumer.Reachable {
 		return false, due
 	}
-	due = v1alpha1.TimeOf(c.Spec.Term.Start.Add(limit))
+	from := c.Spec.Term.Start
+	for _, h := range c.Status.History { // what was booked may begin after its start, as what was there before it goes
+		if h.Phase == v1alpha1.PhaseReserved && h.At.After(from.Time) {
+			from = h.At
+			break
+		}
+	}
+	due = v1alpha1.TimeOf(from.Add(limit))
 	return !due.After(v.Now.Time), due
 }
 
