@@ -12,10 +12,10 @@
 // own:
 //
 //	quantity, inventory, match, account, lifecycle   sizes, offers, classes, accounts, phases
+//	alike      which offers are alike to a condition in CEL, for match
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
 //	domain     which domains replicas share, and what those have room for
 //	booking    what is free of an offer over time, in plain numbers
-//	alike      which offers are alike to a condition in CEL
 //	draft      the working state of a round, and how it is taken back
 //	said       what offers fail, in words
 //	place      finds places for what jobs want, and takes them
