@@ -93,7 +93,7 @@ func (s *Session) tryUpdate(w *draft.World) (p *draft.Plan) {
 // depends on holds in another.
 func (b *base) holdsFor(w *draft.World) bool {
 	was := b.own.given
-	if w.Rules != was.Rules || w.Now.Before(was.Now.Time) || w.Fleet != was.Fleet || w.Fleet == nil || w.Deaf != was.Deaf ||
+	if w.Rules != was.Rules || w.Now.Before(was.Now.Time) || w.Fleet != was.Fleet || w.Fleet == nil || w.Deaf != was.Deaf || w.InOrder != was.InOrder ||
 		!slices.Equal(w.Frozen, was.Frozen) ||
 		len(w.Workload) != len(was.Workload) || len(w.Workload) > 0 && &w.Workload[0] != &was.Workload[0] ||
 		!maps.Equal(w.ForceRelease, was.ForceRelease) || !slices.EqualFunc(w.Policies, was.Policies, samePolicy) {

@@ -56,6 +56,9 @@
 //     on loopback; to other tokens the tenants that list one of their groups; to a
 //     reader's certificate totals and offers; to who signed in (login) the tenants that
 //     list one of their groups
+//   - operators: POST /ui/capacity, POST /ui/capacity/{id}/cancel, POST /api/ui/capacity,
+//     DELETE /api/ui/capacity/{id}; begin and end a simulation (internal/ui), of who is
+//     shown every tenant, with a CSRF token; a token's holder needs these verbs
 //   - operators: GET /ui/login, GET /ui/callback, POST /ui/logout; sign in by OpenID
 //     Connect and out again (internal/server/login)
 //   - webhooks: POST /hooks/{github,gitlab,gitea,generic}; asks for a fetch,

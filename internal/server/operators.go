@@ -21,8 +21,8 @@ type Check struct {
 	Run func() error
 }
 
-// Operators is what the operators' port is made of. The port is read-only but for logins, and
-// either on the loopback interface alone or guarded.
+// Operators is what the operators' port is made of. The port is read-only but for logins and
+// simulations, and either on the loopback interface alone or guarded.
 type Operators struct {
 	// Metrics to expose.
 	Metrics *Metrics

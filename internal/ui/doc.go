@@ -7,6 +7,7 @@
 //	history.go   the ledger's commits, newest first, read once each
 //	audit.go      the same commits with what the audit says of them (package judge)
 //	files.go      who changed the files behind a page (package changes)
+//	capacity.go   simulations: the only requests that begin or end something
 //	events.go    server-sent events: "there is something new"
 //	render.go    templates, and how values are written on a page
 //	chart.go     bars as SVG
@@ -15,7 +16,9 @@
 //	templates/, assets/   HTML, CSS and JavaScript, built into the program
 //
 // Invariants:
-//   - Read-only: every route is a GET and changes nothing but caches.
+//   - Read-only: no route changes anything of the fleet. All are GETs that change nothing but
+//     caches, except those that begin and end a simulation (capacity.go): they are for who
+//     sees all tenants, with a token that a page gave the same person, from this site alone.
 //   - No page needs the network, a script or a font from elsewhere; the content security
 //     policy allows the page's own files alone, and no inline script or style.
 //   - Without JavaScript everything can be read and reached; with it pages follow the
