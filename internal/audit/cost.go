@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/audit/months"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
@@ -24,8 +25,7 @@ type Charge struct {
 	Dearest *v1alpha1.Decimal
 	// Forecast: it has not happened yet.
 	Forecast bool
-	// Cancelled: nothing was used; it is what a booking's term costs that was cancelled too
-	// late (bookings.freeUntil), and is charged whether or not the term has passed.
+	// Cancelled: nothing was used, a booking was cancelled too late.
 	Cancelled bool
 }
 
@@ -47,7 +47,9 @@ func Charges(ctx context.Context, h History, o Options, when Period, fn func(Cha
 	r.fn = func(_ *Commit, _ v1alpha1.Time, d *delta) error {
 		for _, p := range d.contracts {
 			r.label(p)
-			r.cancelled(p, when, fn)
+			for _, part := range months.Cancelled(r.state.books, p.Before, p.After, when.From, when.Until) {
+				fn(Charge{Contract: p.After, Labels: r.labels[ledger.IntentDir(p.After.Metadata.Namespace, p.After.Spec.Intent.Name)], Month: part.Month, From: part.From, To: part.To, Cost: part.Cost, Cancelled: true})
+			}
 			if p.Before == nil || p.After == nil || p.After.Status.AccruedAt == p.Before.Status.AccruedAt {
 				continue
 			}
@@ -74,35 +76,6 @@ func Charges(ctx context.Context, h History, o Options, when Period, fn func(Cha
 		}
 	}
 	return nil
-}
-
-// cancelled charges what a booking's term costs that a commit cancels too late, month by
-// month, as far as that lies in the period.
-func (r *recorder) cancelled(p pair, when Period, fn func(Charge)) {
-	if p.Before == nil || p.After == nil || len(p.Before.Status.Months) > 0 || len(p.After.Status.Months) == 0 || ledger.From(p.After, p.After.Status.Since) == p.After.Status.Since {
-		return // it was no booking, or its term had begun
-	}
-	term := *p.After
-	term.Status.Phase, term.Status.Months, term.Status.Accrued = v1alpha1.PhaseActive, nil, nil
-	at, end := p.After.Spec.Term.Start, p.After.Spec.Term.End
-	if at.Before(when.From.Time) {
-		at = when.From
-	}
-	if !when.Until.IsZero() && when.Until.Before(end.Time) {
-		end = when.Until
-	}
-	if term.Status.AccruedAt = at; !at.Before(end.Time) {
-		return
-	}
-	cost, labels := r.state.books.CostByMonth(&term, end), r.labels[ledger.IntentDir(p.After.Metadata.Namespace, p.After.Spec.Intent.Name)]
-	for at.Before(end.Time) {
-		_, next := r.state.books.MonthBounds(at)
-		if end.Before(next.Time) {
-			next = end
-		}
-		fn(Charge{Contract: p.After, Labels: labels, Month: r.state.books.Month(at), From: at, To: next, Cost: cost[r.state.books.Month(at)], Cancelled: true})
-		at = next
-	}
 }
 
 // label remembers the labels of a contract's intent: they are still its labels
@@ -137,29 +110,19 @@ func (r *recorder) stretch(c *v1alpha1.Contract, end v1alpha1.Time, when Period,
 	if from := when.From; open.Status.AccruedAt.Before(from.Time) {
 		open.Status.AccruedAt = from
 	}
-	if !open.Status.AccruedAt.Before(end.Time) {
-		return
-	}
 	labels := r.labels[ledger.IntentDir(c.Metadata.Namespace, c.Spec.Intent.Name)]
-	cost, dearest := b.CostByMonth(&open, end), map[string]v1alpha1.MonthCost{}
+	dearest := map[string]v1alpha1.MonthCost{}
 	if d := c.Decision.Dearest; d != nil {
 		there := open
 		there.Spec.Price.Hourly, there.Spec.Price.List, there.Spec.Price.Windows = d.Hourly, d.Hourly, nil
 		dearest = b.CostByMonth(&there, end)
 	}
-	for at := open.Status.AccruedAt; at.Before(end.Time); {
-		_, next := b.MonthBounds(at)
-		if end.Before(next.Time) {
-			next = end
+	for _, part := range months.Of(b, &open, end) {
+		charge := Charge{Contract: c, Labels: labels, Month: part.Month, From: part.From, To: part.To, Cost: part.Cost, Forecast: forecast}
+		if there, ok := dearest[part.Month]; ok {
+			charge.Dearest = &there.Amount
 		}
-		if m, ok := cost[b.Month(at)]; ok {
-			charge := Charge{Contract: c, Labels: labels, Month: b.Month(at), From: at, To: next, Cost: m, Forecast: forecast}
-			if there, ok := dearest[b.Month(at)]; ok {
-				charge.Dearest = &there.Amount
-			}
-			fn(charge)
-		}
-		at = next
+		fn(charge)
 	}
 }
 
