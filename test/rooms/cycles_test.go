@@ -27,7 +27,7 @@ var tangled = map[string]int{
 	"planner/draft":     8,
 	"planner/inventory": 2,
 	"planner/lifecycle": 2,
-	"planner/match":     6,
+	"planner/match":     4,
 	"planner/place":     3, // a job is filled task by task, in a domain, or with its unit
 	"planner/settle":    6,
 	"planner":           4,

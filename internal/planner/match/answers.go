@@ -81,3 +81,10 @@ func prices(p *celenv.Program) bool {
 	}
 	return !known
 }
+
+// readsIntent reports whether a condition may look at the intent itself. A
+// condition that shows its source and does not mention the intent does not.
+func readsIntent(p model.Predicate) bool {
+	s, shows := p.(interface{ Source() string })
+	return !shows || strings.Contains(s.Source(), "intent")
+}
