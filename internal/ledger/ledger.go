@@ -226,7 +226,7 @@ func (l *Ledger) Totals(tenant string) Totals {
 // ChargedContracts is how many charged contracts a tenant has: Totals' count without the rest.
 func (l *Ledger) ChargedContracts(tenant string) int {
 	if t := l.tenants[tenant]; t != nil {
-		return int(t.totals().Contracts)
+		return t.totals().Contracts
 	}
 	return 0
 }
