@@ -61,7 +61,7 @@ func bookAhead(r *round) (changed bool) {
 // observeAll takes over what was reported of contracts and flavors since.
 func (r *round) observeAll() {
 	r.finishReleases()
-	r.Excess = r.findExcess()
+	draft.Set(&r.Draft, &r.Excess, r.findExcess())
 }
 
 // guard finds what ends by money, and what must not end.

@@ -66,7 +66,7 @@ func (r *round) settleExcess() {
 		return
 	}
 	was := r.Excess
-	r.Excess = r.findExcess()
+	draft.Set(&r.Draft, &r.Excess, r.findExcess())
 	for _, name := range draft.SortedNames(was) {
 		c := r.W.Ledger.Contract(name)
 		if r.Excess[name] || !c.Status.Phase.Charged() || !r.Latest(c).Status.Phase.Charged() {

@@ -130,28 +130,36 @@ func (m *Matcher) catchUp(s *Class) bool {
 		return len(m.inventory.Altered(s.altered)) == 0
 	}
 	for _, a := range m.inventory.Altered(s.altered) {
-		at := s.at[a.Offer]
-		if at >= 0 && !a.UseOnly {
-			return false
+		if !caughtUp(m, s, a) {
+			return false // and is asked again: a class that is replaced on trial comes back
 		}
 		s.altered++
-		if a.UseOnly && !s.Request.readsUse {
-			continue
+	}
+	return true
+}
+
+// caughtUp is catchUp with one alteration.
+func caughtUp(m *Matcher, s *Class, a inventory.Alteration) bool {
+	at := s.at[a.Offer]
+	if at >= 0 && !a.UseOnly {
+		return false
+	}
+	if a.UseOnly && !s.Request.readsUse {
+		return true
+	}
+	req := m.FailsFact(s.Request, m.inventory.Offers()[a.Offer])
+	switch {
+	case at >= 0 && req == "":
+	case at >= 0 || req == "":
+		return false
+	case s.lacks[-1-at] != req:
+		was := s.lacks[-1-at]
+		if s.facts[was]--; s.facts[was] == 0 {
+			delete(s.facts, was)
 		}
-		req := m.FailsFact(s.Request, m.inventory.Offers()[a.Offer])
-		switch {
-		case at >= 0 && req == "":
-		case at >= 0 || req == "":
-			return false
-		case s.lacks[-1-at] != req:
-			was := s.lacks[-1-at]
-			if s.facts[was]--; s.facts[was] == 0 {
-				delete(s.facts, was)
-			}
-			s.at[a.Offer] = s.lacking(req)
-			s.facts[req]++
-			s.counts++
-		}
+		s.at[a.Offer] = s.lacking(req)
+		s.facts[req]++
+		s.counts++
 	}
 	return true
 }

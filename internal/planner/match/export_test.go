@@ -92,6 +92,14 @@ func (m *Matcher) Check() (checked int, err error) {
 	return checked, nil
 }
 
+// Reported takes over what the i-th offer that was handed in reports now.
+func (m *Matcher) Reported(i int, next *model.Offer) {
+	o := m.inventory.Handed(i)
+	m.inventory.Describe(o, next, false)
+	m.Describe(o)
+	m.inventory.Measure()
+}
+
 // FactOf is the fact that an offer fails, by what its class has listed.
 func (m *Matcher) FactOf(s *Class, ref string) string {
 	for i := range s.Candidates {

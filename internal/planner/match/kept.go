@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"unsafe"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // What classes know of each offer is what a round with many of them consists of: some 70
@@ -87,6 +89,8 @@ type kept struct {
 	// listed: there are Candidates and what follows from them. sketched: what is counted
 	// of them without regard to what is free is known.
 	listed, sketched bool
+	// made is when: at whatever time it is listed again, its prices are of then.
+	made v1alpha1.Time
 	// once: the best was asked for, by score or by price.
 	once [2]bool
 	// bytes are what its list takes, asked is when it was last asked for.

@@ -66,12 +66,15 @@ func (t *offerClasses) set(o *inventory.Offer, accelerators, apart bool) {
 
 // newClass is a class of which nothing is known yet.
 func (m *Matcher) newClass(w *Request) *Class {
-	return &Class{Request: w, priciest: -1, altered: m.inventory.Alterations()}
+	return &Class{Request: w, priciest: -1, altered: m.inventory.Alterations(), kept: kept{made: m.facts.Now}}
 }
 
 // describe finds the candidates of a class and prices them, in the room that is given,
 // and counts what of that does not depend on what is free. A sketch lists no candidates.
 func (s *Class) describe(m *Matcher, in *buffers, sketch bool) {
+	now := m.facts.Now
+	m.facts.Now = s.made
+	defer func() { m.facts.Now = now }()
 	offers := m.inventory.Offers()
 	s.at = in.places(len(offers))
 	s.facts, s.lacks = map[string]int{}, s.lacks[:0]
