@@ -187,10 +187,12 @@ func (r *consolidation) consolidateJob(j *draft.Job) bool {
 	switch {
 	case r.W.Deaf || !r.consolidable(j):
 		if j.State != nil && (r.W.Deaf || j.Silent) {
+			r.EditJob(j)
 			j.Proposals = j.State.Status.Proposals
 		}
 		return false
 	case r.later[j]:
+		r.EditJob(j)
 		j.Proposals = standingProposals(j)
 		return false
 	}
@@ -209,6 +211,7 @@ func (r *consolidation) moveOne(j *draft.Job) bool {
 			was[p.Contract] = p
 		}
 	}
+	r.EditJob(j)
 	j.Proposals = nil
 	for _, c := range slices.Clone(j.Live) {
 		p, known := was[c.Metadata.Name]

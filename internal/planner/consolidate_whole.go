@@ -44,6 +44,7 @@ func (x *together) move() bool {
 	for _, p := range standingProposals(j) {
 		was[p.Contract] = p
 	}
+	x.EditJob(j)
 	j.Proposals = nil
 	var plan []towards
 	domain, known := "", len(was) == len(j.Live)

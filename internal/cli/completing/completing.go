@@ -25,7 +25,7 @@ var closed = map[string][]string{
 }
 
 // directories and files are paths; of files with an extension only those are offered.
-var directories = words(`broker-cert-path cert-path dir fleet keys-dir kubeconfigs-dir notify-urls-dir out samples
+var directories = words(`broker-cert-path cert-path dir fleet keys-dir kubeconfigs-dir notify-urls-dir out samples tokens-dir
 	source-credentials-dir state-dir webhook-secrets-dir`)
 
 var files = map[string][]string{
