@@ -36,10 +36,9 @@ func Late(c *v1alpha1.Contract, limit time.Duration, v *View) (late bool, due v1
 		return false, due
 	}
 	from := c.Spec.Term.Start
-	for _, h := range c.Status.History { // what was booked may begin after its start, as what was there before it goes
-		if h.Phase == v1alpha1.PhaseReserved && h.At.After(from.Time) {
+	for i, h := range c.Status.History { // what was booked may begin after its start, as what was there before it goes
+		if i > 0 && c.Status.History[i-1].Phase == v1alpha1.PhaseBooked && h.At.After(from.Time) {
 			from = h.At
-			break
 		}
 	}
 	due = v1alpha1.TimeOf(from.Add(limit))
