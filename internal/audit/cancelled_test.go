@@ -49,7 +49,7 @@ func TestChargesOfCancelledBookings(t *testing.T) {
 				return cost, months
 			}
 			cost, months := sum(audit.Period{})
-			if want := audit.Carried(s.Read(), books, now)["EUR"].Amount; cost.Cmp(want) != 0 || cost.Text() != "7200.00" || len(months) < 3 {
+			if want := carried(s.Read(), books, now)["EUR"].Amount; cost.Cmp(want) != 0 || cost.Text() != "7200.00" || len(months) < 3 {
 				t.Errorf("charges %s over %d months, the ledger says %s", cost.Text(), len(months), want.Text())
 			}
 			var out strings.Builder

@@ -125,25 +125,3 @@ func (r *recorder) stretch(c *v1alpha1.Contract, end v1alpha1.Time, when Period,
 		fn(charge)
 	}
 }
-
-// Carried is what a ledger itself says that everything has cost until at, by
-// currency: what charges over the whole history must add up to.
-func Carried(l *ledger.Ledger, b ledger.Books, at v1alpha1.Time) map[string]v1alpha1.MonthCost {
-	out := map[string]v1alpha1.MonthCost{}
-	add := func(currency string, amount, list v1alpha1.Decimal) {
-		out[currency] = v1alpha1.MonthCost{Amount: out[currency].Amount.Add(amount), List: out[currency].List.Add(list)}
-	}
-	for c := range l.Contracts() {
-		for _, m := range b.CostByMonth(c, at) {
-			add(c.Spec.Price.Currency, m.Amount, m.List)
-		}
-	}
-	for _, tenant := range l.Tenants() {
-		for _, s := range l.Spends(tenant) {
-			for i := range s.Entries {
-				add(s.Entries[i].Currency, s.Entries[i].Amount, s.Entries[i].List)
-			}
-		}
-	}
-	return out
-}

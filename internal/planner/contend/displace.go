@@ -143,7 +143,8 @@ func (r *Contest) claimsBelow(j *draft.Job) (below []*claim) {
 	return below
 }
 
-// Without calls f as if bookings were not kept.
+// Without calls f as if bookings were not kept. It is no try that is taken back: what f
+// places stays, and what was kept is put back beneath it, whether or not it still fits.
 func (r *Contest) Without(list []draft.Taken, f func()) {
 	for _, b := range list {
 		r.Shift(b.Place, b.Size)
