@@ -109,6 +109,7 @@ func (j *Jobs) Start(who string, in *scenario.Input, c scenario.Change) (scenari
 	state := k.state
 	j.mu.Unlock()
 	begun = true
+	j.opts.Log.Info("a simulation of the dashboard begins", "who", who, "change", state.Words, "days", c.Days, "id", state.ID)
 	go func() {
 		defer j.done.Done()
 		defer k.cancel()
@@ -249,7 +250,7 @@ func (j *Jobs) run(ctx context.Context, k *job, text []byte) {
 		state.State = scenario.Cancelled
 	default:
 		state.State, state.Error = scenario.Failed, err.Error()
-		j.opts.Log.Warn("a simulation of the dashboard failed", "change", state.Words, "error", err)
+		j.opts.Log.Warn("a simulation of the dashboard failed", "who", k.who, "id", state.ID, "change", state.Words, "error", err)
 	}
 	j.mu.Unlock()
 	if j.opts.Changed != nil {
@@ -287,12 +288,17 @@ func (j *Jobs) Job(who, id string) (scenario.Job, bool) {
 // Cancel ends one of somebody's jobs, if it runs; false where there is none of that ID.
 func (j *Jobs) Cancel(who, id string) bool {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, k := range j.list {
-		if k.who == who && k.state.ID == id {
-			k.cancel()
-			return true
-		}
+	i := slices.IndexFunc(j.list, func(k *job) bool { return k.who == who && k.state.ID == id })
+	if i < 0 {
+		j.mu.Unlock()
+		return false
 	}
-	return false
+	k := j.list[i]
+	runs, words := k.state.State == scenario.Running, k.state.Words
+	k.cancel()
+	j.mu.Unlock()
+	if runs {
+		j.opts.Log.Info("a simulation of the dashboard is cancelled", "who", who, "change", words, "id", id)
+	}
+	return true
 }

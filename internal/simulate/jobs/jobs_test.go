@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -72,7 +73,10 @@ func fleet(n int) *scenario.Input {
 func open(t *testing.T, o jobs.Options) (*jobs.Jobs, *clock) {
 	t.Helper()
 	c := &clock{now: plantest.Start.Time}
-	o.Now, o.Log = c.Now, slog.New(slog.DiscardHandler)
+	o.Now = c.Now
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	j := jobs.New(o)
 	t.Cleanup(j.Close)
 	return j, c
@@ -304,5 +308,39 @@ func TestJobs_WithoutDemand(t *testing.T) {
 	in.Offers = slices.DeleteFunc(slices.Clone(in.Offers), func(o *model.Offer) bool { return o.Flavor.Metadata.Namespace == "milan" })
 	if _, err := j.Start("ada", in, scenario.Change{Without: []string{"paris"}}); !errors.As(err, &bad) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Who began what, who cancelled it and what failed is in the log.
+func TestJobs_Logged(t *testing.T) {
+	var text bytes.Buffer // of a handler that locks; read when all jobs have ended
+	j, _ := open(t, jobs.Options{Log: slog.New(slog.NewTextHandler(&text, nil)), Memory: 96 << 20})
+	in, long := fleet(4000), scenario.Change{Days: 90, Growth: "2"}
+	cancelled, err := j.Start("ada", in, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Cancel("ada", cancelled.ID)
+	ended(t, j, "ada", cancelled.ID)
+	j.Cancel("ada", cancelled.ID) // it does not run
+	failed, err := j.Start("bo", in, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended(t, j, "bo", failed.ID)
+	j.Close()
+	got := text.String()
+	for _, want := range []string{
+		`msg="a simulation of the dashboard begins" who=ada change="demand × 2" days=90 id=` + cancelled.ID,
+		`msg="a simulation of the dashboard is cancelled" who=ada change="demand × 2" id=` + cancelled.ID,
+		`msg="a simulation of the dashboard begins" who=bo change="demand × 2" days=90 id=` + failed.ID,
+		`msg="a simulation of the dashboard failed" who=bo id=` + failed.ID + ` change="demand × 2" error=`,
+	} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("%s\nis not in\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, "\n"); n != 4 {
+		t.Errorf("%d lines:\n%s", n, got)
 	}
 }
