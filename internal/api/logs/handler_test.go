@@ -82,7 +82,7 @@ func TestHandler_BurstIsCounted(t *testing.T) {
 		for range 4 {
 			say(t, g, time.Now(), slog.LevelWarn, "report refused", "error", why)
 			say(t, h, time.Now(), slog.LevelInfo, "once")
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		why.text = "another" // whoever said it goes on
 		if got := w.lines(); strings.Count(got, "\n") != 2 {
@@ -91,15 +91,15 @@ func TestHandler_BurstIsCounted(t *testing.T) {
 		for i := range 2 * most { // the map is swept
 			say(t, h, time.Now(), slog.LevelInfo, "flood", "n", i)
 		}
-		time.Sleep(30 * time.Second)
+		<-time.After(30 * time.Second)
 		w.lines()
-		time.Sleep(27 * time.Second)
+		<-time.After(27 * time.Second)
 		synctest.Wait()
 		want := "level=WARN msg=\"report refused\" provider=paris error=\"bad signature\" code=FB1149 repeated=2\n"
 		if got := w.lines(); !strings.Contains(got, want) || !strings.Contains(got, "msg=once repeated=2\n") || strings.Count(got, "\n") != 2 {
 			t.Errorf("at the minute's end: %q, want %q", got, want)
 		}
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		synctest.Wait()
 		if got := w.lines(); got != "" {
 			t.Errorf("afterwards: %q", got)
@@ -107,9 +107,9 @@ func TestHandler_BurstIsCounted(t *testing.T) {
 		const n = 100
 		for range n { // ten minutes
 			say(t, h, time.Now(), slog.LevelWarn, "on and on")
-			time.Sleep(6 * time.Second)
+			<-time.After(6 * time.Second)
 		}
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		synctest.Wait()
 		sum, lines := 0, 0
 		for l := range strings.Lines(w.lines()) {
