@@ -48,6 +48,7 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		if handle.Guard.Login, err = o.login.Open(d.signIn(board)); err != nil {
 			return port, usagef("%v", err)
 		}
+		board.ShareTokens(handle.Guard.Login.Derived("tokens of pages"))
 		port.TLS = server.GuardTLS(certs, d.log)
 	} else if o.login.Set() {
 		return port, usagef("--oidc-issuer needs an --operators-address that is not on the loopback interface, where everybody sees everything")

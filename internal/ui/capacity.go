@@ -245,6 +245,15 @@ func newTokens() *tokens {
 	return &tokens{key}
 }
 
+// ShareTokens has the tokens of pages made with a key that other replicas have too, so that
+// a form may be answered by another one than its page; without a key it does nothing. Call
+// it before the first request.
+func (u *UI) ShareTokens(key []byte) {
+	if len(key) > 0 {
+		u.tokens = &tokens{key}
+	}
+}
+
 func (t *tokens) of(who string, at int64) string {
 	mac := hmac.New(sha256.New, t.key)
 	fmt.Fprintf(mac, "%d\x00%s", at, who)

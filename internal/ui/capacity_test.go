@@ -189,3 +189,27 @@ func TestCapacity_Refuses(t *testing.T) {
 		}
 	}
 }
+
+// TestCapacity_OtherReplica: with a key that both have, a page of one replica can be sent to
+// another; without one, or with another key, it cannot.
+func TestCapacity_OtherReplica(t *testing.T) {
+	ada := view.Viewer{All: true, Identity: "certificate:ada"}
+	one, two := planning(t), planning(t)
+	one.look(ada)
+	two.look(ada)
+	send := func() int {
+		return two.sendBody(t, http.MethodPost, "/api/ui/capacity", "application/json", `{"days": 91}`, "X-CSRF-Token", capacityOf(t, one).Token).Code
+	}
+	if code := send(); code != http.StatusForbidden {
+		t.Errorf("each with a key of its own: %d", code)
+	}
+	one.ui.ShareTokens(bytes.Repeat([]byte("k"), 32))
+	two.ui.ShareTokens(nil)
+	if code := send(); code != http.StatusForbidden {
+		t.Errorf("one of them with a key: %d", code)
+	}
+	two.ui.ShareTokens(bytes.Repeat([]byte("k"), 32))
+	if code := send(); code != http.StatusBadRequest { // the change is read
+		t.Errorf("both with one: %d", code)
+	}
+}

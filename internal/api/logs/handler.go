@@ -36,9 +36,13 @@ type said struct {
 	swept time.Time
 }
 
+// line is one that was written.
 type line struct {
 	at      time.Time
 	leftOut int
+	// newest of those that were left out, if any, and where it goes.
+	newest slog.Record
+	to     slog.Handler
 }
 
 // Enabled implements slog.Handler.
@@ -63,10 +67,15 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	repeated := 0
 	if r.Level > slog.LevelDebug {
 		var write bool
-		if repeated, write = h.said.news(h.under, &r); !write {
+		if repeated, write = h.said.news(h, &r); !write {
 			return nil
 		}
 	}
+	return emit(ctx, h.to, r, repeated)
+}
+
+// emit writes a line with its code and how many like it were left out.
+func emit(ctx context.Context, to slog.Handler, r slog.Record, repeated int) error {
 	code := CodeOf(r.Message)
 	if code != "" || repeated > 0 {
 		r = r.Clone()
@@ -77,11 +86,11 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	if repeated > 0 {
 		r.AddAttrs(slog.Int("repeated", repeated))
 	}
-	return h.to.Handle(ctx, r) //nolint:wrapcheck // of the writer
+	return to.Handle(ctx, r) //nolint:wrapcheck // of the writer
 }
 
 // news reports whether a line is to be written, and how many like it were not.
-func (s *said) news(under string, r *slog.Record) (leftOut int, write bool) {
+func (s *said) news(h *handler, r *slog.Record) (leftOut int, write bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seed == (maphash.Seed{}) {
@@ -89,7 +98,7 @@ func (s *said) news(under string, r *slog.Record) (leftOut int, write bool) {
 	}
 	var hash maphash.Hash
 	hash.SetSeed(s.seed)
-	for _, text := range []string{r.Level.String(), r.Message, under} {
+	for _, text := range []string{r.Level.String(), r.Message, h.under} {
 		_, _ = hash.WriteString(text)
 		_ = hash.WriteByte(0)
 	}
@@ -105,11 +114,45 @@ func (s *said) news(under string, r *slog.Record) (leftOut int, write bool) {
 		return 0, true
 	}
 	if age := r.Time.Sub(l.at); age >= 0 && age < within {
-		l.leftOut++
+		if l.leftOut++; l.leftOut == 1 {
+			first := l.at
+			time.AfterFunc(within-age, func() { s.tell(l, first) })
+			l.newest, l.to = frozen(r), h.to
+		}
+		l.newest.Time = r.Time // the rest of it is equal
 		return 0, false
 	}
-	leftOut, l.leftOut, l.at = l.leftOut, 0, r.Time
+	leftOut = l.leftOut
+	*l = line{at: r.Time}
 	return leftOut, true
+}
+
+// tell writes the newest of the lines that were left out since one was written first, with
+// how many there were before it, unless another was written meanwhile: without it a burst
+// would leave one line, and no word of how large it was.
+func (s *said) tell(l *line, first time.Time) {
+	s.mu.Lock()
+	if l.leftOut == 0 || !l.at.Equal(first) {
+		s.mu.Unlock()
+		return
+	}
+	newest, to, before := l.newest, l.to, l.leftOut-1
+	*l = line{at: first.Add(within)} // it is written now
+	s.mu.Unlock()
+	_ = emit(context.Background(), to, newest, before) // nobody waits for it
+}
+
+// frozen is a line that can be written later: what its values point to may change.
+func frozen(r *slog.Record) slog.Record {
+	out := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Value = a.Value.Resolve(); a.Value.Kind() == slog.KindAny || a.Value.Kind() == slog.KindGroup {
+			a.Value = slog.StringValue(a.Value.String())
+		}
+		out.AddAttrs(a)
+		return true
+	})
+	return out
 }
 
 // remember keeps a line, if there is room among those of the last minute.
@@ -117,7 +160,7 @@ func (s *said) remember(key uint64, at time.Time) {
 	if since := at.Sub(s.swept); len(s.last) >= most && (since >= time.Second || since < 0) { // a look at all costs
 		s.swept = at
 		for k, l := range s.last {
-			if age := at.Sub(l.at); age >= within || age < 0 {
+			if age := at.Sub(l.at); l.leftOut == 0 && (age >= within || age < 0) { // the others are told of first
 				delete(s.last, k)
 			}
 		}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -67,6 +69,85 @@ func TestHandler_NothingTwiceAMinute(t *testing.T) {
 	say(t, h, at, slog.LevelWarn, "lost", "error", errors.New("x")) // a clock that was set back
 	if got := w.lines(); strings.Count(got, "\n") != 1 {
 		t.Errorf("a minute ago: %q", got)
+	}
+}
+
+// A burst that ends within the minute is told of at the minute's end, also when others fill
+// what is remembered meanwhile; what goes on is written once a minute.
+func TestHandler_BurstIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newWritten(slog.LevelInfo)
+		g := h.WithAttrs([]slog.Attr{slog.String("provider", "paris")})
+		why := &changing{"bad signature"}
+		for range 4 {
+			say(t, g, time.Now(), slog.LevelWarn, "report refused", "error", why)
+			say(t, h, time.Now(), slog.LevelInfo, "once")
+			<-time.After(time.Second)
+		}
+		why.text = "another" // whoever said it goes on
+		if got := w.lines(); strings.Count(got, "\n") != 2 {
+			t.Errorf("at first: %q", got)
+		}
+		for i := range 2 * most { // the map is swept
+			say(t, h, time.Now(), slog.LevelInfo, "flood", "n", i)
+		}
+		<-time.After(30 * time.Second)
+		w.lines()
+		<-time.After(27 * time.Second)
+		synctest.Wait()
+		want := "level=WARN msg=\"report refused\" provider=paris error=\"bad signature\" code=FB1149 repeated=2\n"
+		if got := w.lines(); !strings.Contains(got, want) || !strings.Contains(got, "msg=once repeated=2\n") || strings.Count(got, "\n") != 2 {
+			t.Errorf("at the minute's end: %q, want %q", got, want)
+		}
+		<-time.After(10 * time.Minute)
+		synctest.Wait()
+		if got := w.lines(); got != "" {
+			t.Errorf("afterwards: %q", got)
+		}
+		const n = 100
+		for range n { // ten minutes
+			say(t, h, time.Now(), slog.LevelWarn, "on and on")
+			<-time.After(6 * time.Second)
+		}
+		<-time.After(2 * time.Minute)
+		synctest.Wait()
+		sum, lines := 0, 0
+		for l := range strings.Lines(w.lines()) {
+			lines++
+			sum++
+			if _, more, ok := strings.Cut(strings.TrimSpace(l), " repeated="); ok {
+				k, err := strconv.Atoi(more)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += k
+			}
+		}
+		if sum != n || lines > 12 {
+			t.Errorf("%d lines tell of %d, there were %d", lines, sum, n)
+		}
+	})
+}
+
+// changing is a value that is another one later.
+type changing struct{ text string }
+
+func (c *changing) Error() string { return c.text }
+
+// Who is refused, or signs in, is another line for each: nobody hides behind another.
+func TestHandler_NobodyHides(t *testing.T) {
+	w, h := newWritten(slog.LevelInfo)
+	at := time.Unix(1000, 0)
+	for _, e := range Events() {
+		if e.Code < "FB1149" || e.Code > "FB1155" {
+			continue
+		}
+		for _, peer := range []string{"10.0.0.1:2000", "10.0.0.1:2001", "10.0.0.2:2000"} {
+			say(t, h, at, slog.LevelWarn, e.Message, "error", errors.New("no"), "peer", peer)
+		}
+		if got := w.lines(); strings.Count(got, "code="+e.Code+"\n") != 3 {
+			t.Errorf("%s: %q", e.Message, got)
+		}
 	}
 }
 

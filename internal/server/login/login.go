@@ -2,6 +2,8 @@ package login
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/x509"
 	"errors"
@@ -111,6 +113,17 @@ func New(o Options) (*Login, error) {
 	}
 	l.provider = provider{opts: &l.opts, client: newClient(o.Roots)}
 	return l, nil
+}
+
+// Derived is a key for another purpose, the same for all replicas that have the same
+// Options.Key; nil where there is none, or no Login.
+func (l *Login) Derived(purpose string) []byte {
+	if l == nil || len(l.opts.Key) == 0 {
+		return nil
+	}
+	mac := hmac.New(sha256.New, l.opts.Key)
+	mac.Write([]byte("fleetbroker " + purpose))
+	return mac.Sum(nil)
 }
 
 // Session is who a request's cookie names; nil for nobody.

@@ -643,3 +643,24 @@ func TestAllowedGroups(t *testing.T) {
 		})
 	}
 }
+
+// TestLogin_Derived: replicas with one key file have one key for another purpose, which is
+// neither the file's nor that of a third purpose; without a file there is none.
+func TestLogin_Derived(t *testing.T) {
+	with := func(key string) *Login {
+		l, err := New(Options{Issuer: "https://idp.example.org", ClientID: "broker", RedirectURL: "https://broker.example.org" + CallbackPath, Life: time.Hour, Key: []byte(key)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	key := strings.Repeat("k", 44)
+	a, b := with(key).Derived("tokens"), with(key).Derived("tokens")
+	if len(a) != 32 || !bytes.Equal(a, b) || bytes.Equal(a, with(key).Derived("else")) || bytes.Equal(a, with(strings.Repeat("l", 44)).Derived("tokens")) || bytes.Contains([]byte(key), a) {
+		t.Errorf("%x, %x", a, b)
+	}
+	var none *Login
+	if none.Derived("tokens") != nil {
+		t.Error("a key without logins")
+	}
+}

@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/simulate/scenario"
 )
 
-// maxRows bounds the demand of a simulation; the oldest rows that are over go first.
+// maxRows bounds the demand of a simulation. Tenants share it: of those that have more
+// than their share the oldest rows are left out.
 const maxRows = 5000
 
 // thousands of a card.
@@ -75,17 +77,9 @@ func past(in *scenario.Input, days int) (rows []row, from v1alpha1.Time, left in
 			held[r.Tenant+"/"+r.intent]++
 		}
 	}
-	for _, i := range in.Intents {
-		all = append(all, waiting(in, i, held[i.Metadata.Namespace+"/"+i.Metadata.Name])...)
-	}
 	all = slices.DeleteFunc(all, func(r *row) bool { return !r.ended.IsZero() && !r.ended.After(from.Time) })
-	slices.SortFunc(all, func(a, b *row) int {
-		return cmp.Or(a.began.Compare(b.began.Time), cmp.Compare(a.key, b.key))
-	})
-	if len(all) > maxRows {
-		left = len(all) - maxRows
-		all = all[left:]
-	}
+	all, left = cut(in, all, held)
+	slices.SortFunc(all, (*row).compare)
 	for i, r := range all {
 		r.Name = fmt.Sprintf("r%05d", i)
 		r.Created, r.Deleted = max(int64(r.began.Sub(from.Time)/time.Second), 0), -1
@@ -158,34 +152,100 @@ func anyOf(models []string) []string {
 	return models
 }
 
-// waiting are the replicas of an intent that hold nothing now though it waits.
-func waiting(in *scenario.Input, i *model.Intent, held int32) []*row {
-	s := in.Ledger.State(i.Metadata.Namespace, i.Metadata.Name)
-	if s == nil || s.Status.State != v1alpha1.IntentQueued {
-		return nil
-	}
-	q := i.Spec.Resources
-	var out []*row
-	for n := held; n < max(i.Spec.Replicas.Min, 1); n++ {
-		r := &row{
-			key: fmt.Sprintf("%s/%s/%d waiting", i.Metadata.Namespace, i.Metadata.Name, n), Tenant: i.Metadata.Namespace, intent: i.Metadata.Name,
-			began: s.Status.Since, Priority: i.Spec.Priority, CPU: q.Named[v1alpha1.CPU].Int64(), Memory: q.Named[v1alpha1.Memory].Int64(),
+// queue are the replicas of an intent that hold nothing now though it waits.
+type queue struct {
+	i        *model.Intent
+	since    v1alpha1.Time
+	from, to int32 // their numbers, to not among them
+}
+
+// waits are the queues of each tenant. An intent may ask for any number of replicas, so
+// that there is no row for one of them yet.
+func waits(in *scenario.Input, held map[string]int32) map[string][]queue {
+	out := map[string][]queue{}
+	for _, i := range in.Intents {
+		tenant, name := i.Metadata.Namespace, i.Metadata.Name
+		s := in.Ledger.State(tenant, name)
+		if s == nil || s.Status.State != v1alpha1.IntentQueued {
+			continue
 		}
-		if g := q.GPU; g != nil {
-			r.Models = anyOf(g.Models)
-			if r.cards(int64(max(g.Count, 1))*thousands, 1); g.Share != nil {
-				r.GPUs, r.Milli = 1, min(max(g.Share.MulInt(thousands).Micro()/1_000_000, 1), thousands)
-			}
+		if q := (queue{i, s.Status.Since, held[tenant+"/"+name], max(i.Spec.Replicas.Min, 1)}); q.from < q.to {
+			out[tenant] = append(out[tenant], q)
 		}
-		if b := i.Spec.Budget; b != nil {
-			r.MaxHourly = b.MaxHourly
-		}
-		if d := i.Spec.Schedule.Duration.Duration; d > 0 {
-			r.life = d
-		}
-		out = append(out, r)
 	}
 	return out
+}
+
+// cut adds what waits to what holds, or held, and leaves out what is beyond maxRows: of
+// each tenant that has more than its share the oldest. It makes at most maxRows rows.
+func cut(in *scenario.Input, was []*row, held map[string]int32) (all []*row, left int) {
+	by, waiting := map[string][]*row{}, waits(in, held)
+	total := map[string]int{}
+	for _, r := range was {
+		by[r.Tenant] = append(by[r.Tenant], r)
+		total[r.Tenant]++
+	}
+	for tenant, list := range waiting {
+		for _, q := range list {
+			total[tenant] += int(q.to - q.from)
+		}
+	}
+	for tenant, n := range shares(total, maxRows) {
+		rows, room := by[tenant], n
+		list := waiting[tenant]
+		slices.SortFunc(list, func(a, b queue) int { // the newest first
+			return cmp.Or(b.since.Compare(a.since.Time), cmp.Compare(b.i.Metadata.Name, a.i.Metadata.Name))
+		})
+		for _, q := range list {
+			for k := q.from; k < q.to && room > 0; k, room = k+1, room-1 {
+				rows = append(rows, q.row(k))
+			}
+		}
+		slices.SortFunc(rows, (*row).compare)
+		all = append(all, rows[max(len(rows)-n, 0):]...)
+		left += total[tenant] - n
+	}
+	return all, left
+}
+
+// shares divides so much among those who want some: nobody gets more than they want, and
+// who does not get all of it gets no less than another, but for one that does not divide.
+func shares(want map[string]int, much int) map[string]int {
+	names := slices.SortedFunc(maps.Keys(want), func(a, b string) int { return cmp.Or(cmp.Compare(want[a], want[b]), cmp.Compare(a, b)) })
+	out := map[string]int{}
+	for i, name := range names {
+		out[name] = min(want[name], much/(len(names)-i))
+		much -= out[name]
+	}
+	return out
+}
+
+// compare orders rows by when they began.
+func (r *row) compare(o *row) int {
+	return cmp.Or(r.began.Compare(o.began.Time), cmp.Compare(r.key, o.key))
+}
+
+// row is one of the replicas.
+func (w *queue) row(n int32) *row {
+	i := w.i
+	q := i.Spec.Resources
+	r := &row{
+		key: fmt.Sprintf("%s/%s/%d waiting", i.Metadata.Namespace, i.Metadata.Name, n), Tenant: i.Metadata.Namespace, intent: i.Metadata.Name,
+		began: w.since, Priority: i.Spec.Priority, CPU: q.Named[v1alpha1.CPU].Int64(), Memory: q.Named[v1alpha1.Memory].Int64(),
+	}
+	if g := q.GPU; g != nil {
+		r.Models = anyOf(g.Models)
+		if r.cards(int64(max(g.Count, 1))*thousands, 1); g.Share != nil {
+			r.GPUs, r.Milli = 1, min(max(g.Share.MulInt(thousands).Micro()/1_000_000, 1), thousands)
+		}
+	}
+	if b := i.Spec.Budget; b != nil {
+		r.MaxHourly = b.MaxHourly
+	}
+	if d := i.Spec.Schedule.Duration.Duration; d > 0 {
+		r.life = d
+	}
+	return r
 }
 
 // grown takes rows so many times, spread evenly: 1.5 takes every second row twice.

@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	// Most simulations run at a time in one replica, one of each person.
-	Most = 2
+	// Most simulations run at a time in one replica. The container's limit of memory
+	// (install/broker) has room for as many, next to the daemon and to the child that builds
+	// kustomizations.
+	Most = 1
 	// Keep is how long a result is kept.
 	Keep = time.Hour
 	// kept is how many jobs of one person are, keptAll of all persons.
@@ -28,13 +30,15 @@ const (
 	// lasts bounds a simulation's time, cpu its processor time in seconds.
 	lasts = 5 * time.Minute
 	cpu   = 240
+	// maxText is the most bytes that a child's request may have.
+	maxText = 64 << 20
 )
 
 // Options of Jobs.
 type Options struct {
 	Now func() time.Time
 	Log *slog.Logger
-	// Memory of a simulation in bytes; 0 is twice what any child may have.
+	// Memory of a simulation in bytes; 0 is what any child may have.
 	Memory uint64
 	// Time that a simulation may take; 0 is five minutes.
 	Time time.Duration
@@ -62,7 +66,7 @@ type job struct {
 // New makes Jobs; Close ends them.
 func New(o Options) *Jobs {
 	if o.Memory == 0 {
-		o.Memory = 2 * child.Default().Memory
+		o.Memory = child.Default().Memory
 	}
 	if o.Time == 0 {
 		o.Time = lasts
@@ -74,7 +78,9 @@ func New(o Options) *Jobs {
 
 // Close ends the jobs that run and waits for their processes.
 func (j *Jobs) Close() {
-	j.end()
+	j.mu.Lock()
+	j.end() // nobody takes a place from here on
+	j.mu.Unlock()
 	j.done.Wait()
 }
 
@@ -84,35 +90,60 @@ func (j *Jobs) Start(who string, in *scenario.Input, c scenario.Change) (scenari
 	if err := c.Check(in.Providers()); err != nil {
 		return scenario.Job{}, &scenario.Bad{Text: err.Error()}
 	}
-	if err := j.free(who); err != nil { // before the work of making a request
-		return scenario.Job{}, err
-	}
-	text, state, err := prepare(in, c)
+	ctx, k, err := j.take(who, c)
 	if err != nil {
 		return scenario.Job{}, err
 	}
-	state.ID, state.State, state.Change, state.Words, state.Started = rand.Text(), scenario.Running, c, c.Words(), v1alpha1.TimeOf(j.opts.Now())
-	ctx, cancel := context.WithTimeout(j.ctx, j.opts.Time)
-	k := &job{who: who, cancel: cancel, state: state}
+	begun := false
+	defer func() {
+		if !begun { // an error, or a panic
+			j.drop(k)
+		}
+	}()
+	text, of, err := prepare(in, c)
+	if err != nil {
+		return scenario.Job{}, err
+	}
+	j.mu.Lock()
+	k.state.Ledger, k.state.From, k.state.To, k.state.Rows, k.state.Left = of.Ledger, of.From, of.To, of.Rows, of.Left
+	state := k.state
+	j.mu.Unlock()
+	begun = true
+	j.opts.Log.Info("a simulation of the dashboard begins", "who", who, "change", state.Words, "days", c.Days, "id", state.ID)
+	go func() {
+		defer j.done.Done()
+		defer k.cancel()
+		j.run(ctx, k, text)
+	}()
+	return state, nil
+}
+
+// take notes a job as running before the work of making its request, which takes as much
+// memory as the fleet is large: however many ask at once, no more than Most make one. drop,
+// or the end of its goroutine, gives the place back.
+func (j *Jobs) take(who string, c scenario.Change) (context.Context, *job, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := j.busy(who); err != nil {
-		cancel()
-		return scenario.Job{}, err
+		return nil, nil, err
 	}
+	ctx, cancel := context.WithTimeout(j.ctx, j.opts.Time)
+	k := &job{who: who, cancel: cancel, state: scenario.Job{
+		ID: rand.Text(), State: scenario.Running, Change: c, Words: c.Words(), Started: v1alpha1.TimeOf(j.opts.Now()),
+	}}
 	j.list = append(j.list, k)
 	j.forget(who)
-	j.done.Go(func() {
-		defer cancel()
-		j.run(ctx, k, text)
-	})
-	return k.state, nil
+	j.done.Add(1)
+	return ctx, k, nil
 }
 
-func (j *Jobs) free(who string) error {
+// drop removes a job that did not begin.
+func (j *Jobs) drop(k *job) {
+	k.cancel()
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.busy(who)
+	j.list = slices.DeleteFunc(j.list, func(o *job) bool { return o == k })
+	j.mu.Unlock()
+	j.done.Done()
 }
 
 // busy is why somebody cannot begin a simulation now. The caller holds mu.
@@ -130,7 +161,7 @@ func (j *Jobs) busy(who string) error {
 		}
 	}
 	if running >= Most {
-		return &scenario.Busy{Text: fmt.Sprintf("%d simulations of others run, and no more do at a time: try again in a few minutes", running)}
+		return &scenario.Busy{Text: "a simulation of somebody else runs, and one does at a time: try again in a few minutes"}
 	}
 	return nil
 }
@@ -182,6 +213,9 @@ func prepare(in *scenario.Input, c scenario.Change) (text []byte, state scenario
 	if text, err = json.Marshal(q); err != nil {
 		return nil, state, fmt.Errorf("write the simulation's request: %w", err)
 	}
+	if len(text) > maxText {
+		return nil, state, &scenario.Bad{Text: fmt.Sprintf("days: the fleet and its demand come to %d MiB, and a simulation takes %d: replay fewer days, or use the command simulate on tables", len(text)>>20, maxText>>20)}
+	}
 	return text, state, nil
 }
 
@@ -216,7 +250,7 @@ func (j *Jobs) run(ctx context.Context, k *job, text []byte) {
 		state.State = scenario.Cancelled
 	default:
 		state.State, state.Error = scenario.Failed, err.Error()
-		j.opts.Log.Warn("a simulation of the dashboard failed", "change", state.Words, "error", err)
+		j.opts.Log.Warn("a simulation of the dashboard failed", "who", k.who, "id", state.ID, "change", state.Words, "error", err)
 	}
 	j.mu.Unlock()
 	if j.opts.Changed != nil {
@@ -254,12 +288,17 @@ func (j *Jobs) Job(who, id string) (scenario.Job, bool) {
 // Cancel ends one of somebody's jobs, if it runs; false where there is none of that ID.
 func (j *Jobs) Cancel(who, id string) bool {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, k := range j.list {
-		if k.who == who && k.state.ID == id {
-			k.cancel()
-			return true
-		}
+	i := slices.IndexFunc(j.list, func(k *job) bool { return k.who == who && k.state.ID == id })
+	if i < 0 {
+		j.mu.Unlock()
+		return false
 	}
-	return false
+	k := j.list[i]
+	runs, words := k.state.State == scenario.Running, k.state.Words
+	k.cancel()
+	j.mu.Unlock()
+	if runs {
+		j.opts.Log.Info("a simulation of the dashboard is cancelled", "who", who, "change", words, "id", id)
+	}
+	return true
 }

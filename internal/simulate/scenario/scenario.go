@@ -181,7 +181,8 @@ type Job struct {
 	Ledger string        `json:"ledger,omitempty"`
 	From   v1alpha1.Time `json:"from,omitzero"`
 	To     v1alpha1.Time `json:"to,omitzero"`
-	// Rows of the demand as it was, of which Left are the oldest that were left out.
+	// Rows of the demand as it was; Left more were left out, the oldest of the tenants that
+	// have most.
 	Rows int `json:"rows"`
 	Left int `json:"rowsLeftOut,omitempty"`
 	// AsIs replays what was, Changed with the change; absent until Done.

@@ -99,7 +99,6 @@ func (j *Judge) Of(ctx context.Context, branch string, ledger, inputs tree.Hash,
 		}
 		o := j.opts.Base
 		o.Ledger, o.Inputs, o.From, o.Branch, o.All = ledger, inputs, from, branch, true
-		o.Progress = j.progress(ctx)
 		j.running, j.done, j.all = true, 0, 0
 		go j.run(context.WithoutCancel(ctx), o, anew)
 	}
@@ -171,6 +170,7 @@ func (j *Judge) verify(ctx context.Context, o audit.Options) (report audit.Repor
 	}()
 	ctx, cancel := context.WithTimeout(ctx, runFor)
 	defer cancel()
+	o.Progress = j.progress(ctx) // the run's context: that of who asked ends with the answer
 	t, err := j.opts.Repo.Tree(o.Ledger)
 	if err != nil {
 		return report, fmt.Errorf("audit the ledger: %w", err)

@@ -1,10 +1,12 @@
 package judge
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -226,5 +228,42 @@ func TestJudge_BacksOff(t *testing.T) {
 	mu.Unlock()
 	if st, ran := look(); !ran || st.Trouble != "" || j.rest != time.Minute {
 		t.Errorf("mended: ran %t, %+v, next in %s", ran, st, j.rest)
+	}
+}
+
+// TestJudge_RestsAfterTheRequest: who asked first is long answered while a run goes on; it
+// takes half a processor at most nevertheless.
+func TestJudge_RestsAfterTheRequest(t *testing.T) {
+	s := story.Lived(t, "ledger", nil, "")
+	w := window(t, s)
+	const work = 10 * time.Millisecond
+	var worked atomic.Int64
+	ended := make(chan struct{})
+	j := New(Options{
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), Done: func() { close(ended) },
+		Repo: gated{remote{s.Remote}, func(tree.Hash) error {
+			began := time.Now()
+			<-time.After(work)
+			worked.Add(int64(time.Since(began)))
+			return nil
+		}},
+	})
+	ctx, answered := context.WithCancel(t.Context())
+	began := time.Now()
+	if st := j.Of(ctx, "ledger", w[0], s.Remote.Head("main"), w, true); !st.Running {
+		t.Fatalf("%+v", st)
+	}
+	answered()
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the run does not end")
+	}
+	took, busy := time.Since(began), time.Duration(worked.Load())
+	if busy < time.Duration(len(w))*work {
+		t.Fatalf("only %s of work for %d commits", busy, len(w))
+	}
+	if took < busy*3/2 {
+		t.Errorf("%s of work took %s: it does not rest", busy, took)
 	}
 }
