@@ -16,14 +16,16 @@ build: ## the two programs, into bin/
 	$(GO) build -o bin/ ./cmd/fleetbroker ./cmd/fleet-agent
 
 # Where `make images` puts them, the version that they get, a base with its digest in
-# place of ours, and a key to sign with.
+# place of ours, and a key to sign with. A version may be a tag that anybody has pushed: it
+# reaches the commands by the environment, where a shell takes it for text.
 REGISTRY ?=
 VERSION ?=
 BASE ?=
 KEY ?=
+export REGISTRY VERSION BASE RELEASES
 
 images: ## both programs as images in REGISTRY, tagged VERSION (BASE=name@sha256:..., KEY=file): no container engine
-	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$(REGISTRY)" -version "$(VERSION)" -base "$(BASE)" -key "$(abspath $(KEY))"
+	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$$REGISTRY" -version "$$VERSION" -base "$$BASE" -key "$(abspath $(KEY))"
 
 # Where releases are (https), where `make release` writes (default: dist/VERSION, empty
 # before), and for which platforms.
@@ -32,7 +34,7 @@ TO ?=
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64
 
 release: ## all of a release in one directory (VERSION=v0.1.0 RELEASES=URL): archives, SBOMs, images, chart, krew manifest, notes, checksums
-	$(GO) run ./test/tools/release -version "$(VERSION)" -releases "$(RELEASES)" -to "$(TO)" -platforms "$(PLATFORMS)" -key "$(abspath $(KEY))"
+	$(GO) run ./test/tools/release -version "$$VERSION" -releases "$$RELEASES" -to "$(TO)" -platforms "$(PLATFORMS)" -key "$(abspath $(KEY))"
 
 # It builds the servers that it runs and no others, unless KUBEBUILDER_ASSETS or the cache has them.
 demo: build ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon

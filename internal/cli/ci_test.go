@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -120,19 +122,6 @@ func newCI(t *testing.T, kind, file string) *ci {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 	}
-	if kind == "gitlab" { // what a job before has left in the cache
-		program, err := exec.LookPath("fleetbroker")
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache := filepath.Join(c.dir, ".fleetbroker-ci")
-		if err := os.Mkdir(cache, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(program, filepath.Join(cache, "fleetbroker")); err != nil {
-			t.Fatal(err)
-		}
-	}
 	return c
 }
 
@@ -202,7 +191,11 @@ func (c *ci) workflow(t *testing.T) map[string]error {
 	if err := yaml.Unmarshal([]byte(c.read(t, c.file)), &w); err != nil {
 		t.Fatal(err)
 	}
-	only := w.Jobs["plan"]
+	only, temp := w.Jobs["plan"], t.TempDir()
+	bin := filepath.Join(temp, "fleetbroker-ci") // as the step leaves it that installs it
+	if err := errors.Join(os.Mkdir(bin, 0o755), os.Symlink(program(t), filepath.Join(bin, "fleetbroker"))); err != nil {
+		t.Fatal(err)
+	}
 	done, ids, failed := map[string]error{}, map[string]error{}, false
 	for _, step := range only.Steps {
 		if step.Run == "" || step.Name == "install" {
@@ -214,7 +207,7 @@ func (c *ci) workflow(t *testing.T) map[string]error {
 		if !c.due(t, step.If, failed, ids) {
 			continue
 		}
-		env := map[string]string{"RUNNER_TEMP": t.TempDir(), "GITHUB_STEP_SUMMARY": filepath.Join(t.TempDir(), "summary")}
+		env := map[string]string{"RUNNER_TEMP": temp, "GITHUB_STEP_SUMMARY": filepath.Join(t.TempDir(), "summary")}
 		for _, set := range []map[string]string{only.Env, step.Env} {
 			for k, v := range set {
 				env[k] = c.expand(t, v)
@@ -225,6 +218,16 @@ func (c *ci) workflow(t *testing.T) map[string]error {
 		done[step.Name], ids[step.ID] = err, err
 	}
 	return done
+}
+
+// program is the one under test.
+func program(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("fleetbroker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // due reads a step's condition.
@@ -270,7 +273,10 @@ func (c *ci) gitlab(t *testing.T) map[string]error {
 	if err := yaml.Unmarshal([]byte(c.read(t, c.file)), &file); err != nil {
 		t.Fatal(err)
 	}
+	archive, asked := tarOf(t, "fleetbroker", "#!/bin/sh\nexec "+program(t)+" \"$@\"\n"), 0
+	sums := fmt.Sprintf("%x  %s\n", sha256.Sum256(archive), archiveName)
 	env := map[string]string{
+		"FLEETBROKER_VERSION": "v0.1.0", "FLEETBROKER_RELEASES": releases(t, archive, &sums, &asked), "FLEETBROKER_SUM": "",
 		"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main", "CI_API_V4_URL": c.server.URL, "CI_PROJECT_ID": "1", "CI_MERGE_REQUEST_IID": "7",
 	}
 	done := map[string]error{}

@@ -23,20 +23,19 @@ import (
 // ciFiles are the CI files by forge.
 var ciFiles = map[string]string{"github": ".github/workflows/fleet.yml", "gitea": ".gitea/workflows/fleet.yml", "gitlab": ".gitlab-ci.yml"}
 
-// installer is a CI file's script that installs the program, and where it puts it.
+// installer is a CI file's script that installs the program.
 type installer struct {
 	*ci
-	script, bin string
-	env         map[string]string
+	script string
+	env    map[string]string
 }
 
 func newInstaller(t *testing.T, name string) *installer {
 	t.Helper()
 	c := &installer{ci: newCI(t, name, ciFiles[name])}
-	home := t.TempDir()
 	c.env = map[string]string{
 		"FLEETBROKER_VERSION": "v0.1.0", "FLEETBROKER_RELEASES": "", "FLEETBROKER_SUM": "",
-		"HOME": home, "GITHUB_PATH": filepath.Join(home, "path"), "RUNNER_TEMP": t.TempDir(),
+		"HOME": t.TempDir(), "RUNNER_TEMP": t.TempDir(), "fleetbroker": "",
 	}
 	if name == "gitlab" {
 		var w struct {
@@ -47,10 +46,7 @@ func newInstaller(t *testing.T, name string) *installer {
 		if err := yaml.Unmarshal([]byte(c.read(t, c.file)), &w); err != nil {
 			t.Fatal(err)
 		}
-		c.script, c.bin = w.Shared.Before[0], filepath.Join(c.dir, ".fleetbroker-ci")
-		if err := os.RemoveAll(c.bin); err != nil {
-			t.Fatal(err)
-		}
+		c.script = w.Shared.Before[0]
 		return c
 	}
 	var w struct{ Jobs map[string]job }
@@ -59,18 +55,17 @@ func newInstaller(t *testing.T, name string) *installer {
 	}
 	for _, s := range w.Jobs["plan"].Steps {
 		if s.Name == "install" {
-			c.script, c.bin = s.Run, filepath.Join(home, ".cache", "fleetbroker-ci")
+			c.script = s.Run + "\n" + `fleetbroker="$RUNNER_TEMP/fleetbroker-ci/fleetbroker"`
 		}
 	}
 	return c
 }
 
-// run runs the script and reports whether the program is there afterwards.
+// run runs the script and then the program, as the steps after it call it.
 func (c *installer) run() (installed bool, err error) {
 	c.out.Reset()
-	err = c.shell(c.script, c.env)
-	_, statErr := os.Stat(filepath.Join(c.bin, "fleetbroker"))
-	return statErr == nil, err
+	err = c.shell(c.script+"\n"+`echo "installed: $("$fleetbroker")"`, c.env)
+	return strings.Contains(c.out.String(), "installed: v0.1.0\n"), err
 }
 
 // The step that installs the program takes the version that is written there,
@@ -106,72 +101,98 @@ func goCache(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// With a URL of releases the archive of that version is taken, once: afterwards it is in the
-// cache. Neither one of another checksum is, nor one that SHA256SUMS does not list.
+// archiveName is a release's archive for this machine.
+var archiveName = "fleetbroker_v0.1.0_linux_" + map[string]string{"amd64": "amd64", "arm64": "arm64"}[runtime.GOARCH] + ".tar.gz"
+
+// releases serves one version: an archive, and what sums gives as SHA256SUMS. asked counts.
+func releases(t *testing.T, archive []byte, sums *string, asked *int) (url string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch *asked++; r.URL.Path {
+		case "/dl/v0.1.0/" + archiveName:
+			_, _ = w.Write(archive)
+		case "/dl/v0.1.0/SHA256SUMS":
+			_, _ = w.Write([]byte(*sums))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/dl"
+}
+
+// With a URL of releases the archive of that version is taken. Neither one of another
+// checksum is, nor one that SHA256SUMS does not list. GitHub's and Gitea's cache keeps the
+// archive where there is a checksum, and nothing without.
 func TestWorkflows_InstallFromReleases(t *testing.T) {
-	arch := map[string]string{"amd64": "amd64", "arm64": "arm64"}[runtime.GOARCH]
-	file := "fleetbroker_v0.1.0_linux_" + arch + ".tar.gz"
 	archive := tarOf(t, "fleetbroker", "#!/bin/sh\necho v0.1.0\n")
 	sum := fmt.Sprintf("%x", sha256.Sum256(archive))
 	for name := range ciFiles {
 		t.Run(name, func(t *testing.T) {
-			sums, asked := sum+"  "+file+"\n", 0
-			releases := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				switch asked++; r.URL.Path {
-				case "/dl/v0.1.0/" + file:
-					_, _ = w.Write(archive)
-				case "/dl/v0.1.0/SHA256SUMS":
-					_, _ = w.Write([]byte(sums))
-				default:
-					http.NotFound(w, r)
-				}
-			}))
-			t.Cleanup(releases.Close)
+			sums, asked := sum+"  "+archiveName+"\n", 0
 			c := newInstaller(t, name)
-			c.env["FLEETBROKER_RELEASES"] = releases.URL + "/dl"
+			c.env["FLEETBROKER_RELEASES"] = releases(t, archive, &sums, &asked)
 			c.env["FLEETBROKER_SUM"] = "sha256:00"
 			if installed, err := c.run(); err == nil || installed || !strings.Contains(c.out.String(), "has the checksum sha256:"+sum+", want sha256:00") {
 				t.Errorf("another checksum: installed %v, %v\n%s", installed, err, c.out.String())
 			}
 			c.env["FLEETBROKER_SUM"] = ""
-			for what, wrong := range map[string]string{"unlisted": sum + "  another.tar.gz\n", "another's": strings.Repeat("0", 64) + "  " + file + "\n"} {
+			for what, wrong := range map[string]string{"unlisted": sum + "  another.tar.gz\n", "another's": strings.Repeat("0", 64) + "  " + archiveName + "\n"} {
 				sums = wrong
 				if installed, err := c.run(); err == nil || installed {
 					t.Errorf("%s: installed %v, %v\n%s", what, installed, err, c.out.String())
 				}
 			}
-			c.env["FLEETBROKER_SUM"], sums = "sha256:"+sum, sum+"  "+file+"\n"
+			sums = sum + "  " + archiveName + "\n"
+			kept := filepath.Join(c.env["HOME"], ".cache", "fleetbroker-ci")
+			if installed, err := c.run(); err != nil || !installed {
+				t.Errorf("without a checksum: installed %v, %v\n%s", installed, err, c.out.String())
+			}
+			if _, err := os.Stat(kept); err == nil {
+				t.Error("without a checksum something is kept")
+			}
+			c.env["FLEETBROKER_SUM"] = "sha256:" + sum
 			if installed, err := c.run(); err != nil || !installed {
 				t.Fatalf("installed %v, %v\n%s", installed, err, c.out.String())
 			}
-			if out, err := exec.Command(filepath.Join(c.bin, "fleetbroker")).Output(); err != nil || string(out) != "v0.1.0\n" {
-				t.Errorf("the program prints %q, %v", out, err)
+			if name == "gitlab" {
+				return
+			}
+			if list, err := os.ReadDir(kept); err != nil || len(list) != 1 || list[0].Name() != archiveName {
+				t.Errorf("kept are %v, %v; want the archive alone", list, err)
 			}
 			asked = 0
 			if installed, err := c.run(); err != nil || !installed || asked > 0 {
 				t.Errorf("with a cache: %d requests, %v\n%s", asked, err, c.out.String())
 			}
-			if path, err := os.ReadFile(c.env["GITHUB_PATH"]); name != "gitlab" && (err != nil || !strings.Contains(string(path), c.bin)) {
-				t.Errorf("it is not on the PATH: %s, %v", path, err)
-			}
 		})
 	}
 }
 
-// A branch that brings a program of its own for GitLab's cache gets nowhere.
+// What the branch brings, and what another pull request left in the cache, is not run.
 func TestWorkflows_NoProgramOfTheBranch(t *testing.T) {
-	c := newInstaller(t, "gitlab")
-	if err := os.MkdirAll(c.bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(c.bin, "fleetbroker"), []byte("#!/bin/sh\necho mine\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := c.command(nil, "git", "-C", c.dir, "add", "-f", ".fleetbroker-ci").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if _, err := c.run(); err == nil || !strings.Contains(c.out.String(), "delete it") {
-		t.Errorf("it takes the branch's: %v\n%s", err, c.out.String())
+	archive := tarOf(t, "fleetbroker", "#!/bin/sh\necho v0.1.0\n")
+	bad := "#!/bin/sh\necho mine\n"
+	for name := range ciFiles {
+		for _, sum := range []string{"", fmt.Sprintf("sha256:%x", sha256.Sum256(archive))} {
+			t.Run(name+" "+sum, func(t *testing.T) {
+				sums, asked := fmt.Sprintf("%x  %s\n", sha256.Sum256(archive), archiveName), 0
+				c := newInstaller(t, name)
+				c.env["FLEETBROKER_RELEASES"], c.env["FLEETBROKER_SUM"] = releases(t, archive, &sums, &asked), sum
+				for _, dir := range []string{filepath.Join(c.dir, ".fleetbroker-ci"), filepath.Join(c.env["HOME"], ".cache/fleetbroker-ci"), filepath.Join(c.env["RUNNER_TEMP"], "fleetbroker-ci")} {
+					if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "fleetbroker"), []byte(bad), 0o755),
+						os.WriteFile(filepath.Join(dir, archiveName), tarOf(t, "fleetbroker", bad), 0o600)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if installed, err := c.run(); err != nil || !installed {
+					t.Errorf("%v\n%s", err, c.out.String())
+				}
+				if strings.Contains(c.read(t, c.file), "GITHUB_PATH") || strings.Contains(c.read(t, c.file), "export PATH") {
+					t.Error("a directory is put on the PATH")
+				}
+			})
+		}
 	}
 }
 
@@ -213,7 +234,7 @@ func moduleProxy(t *testing.T) string {
 		t.Fatal(err)
 	}
 	z := zip.NewWriter(f)
-	for name, content := range map[string]string{"go.mod": mod, "cmd/fleetbroker/main.go": "package main\n\nfunc main() {}\n"} {
+	for name, content := range map[string]string{"go.mod": mod, "cmd/fleetbroker/main.go": "package main\n\nimport \"os\"\n\nfunc main() { os.Stdout.WriteString(`v0.1.0`) }\n"} {
 		w, err := z.Create(module + "@v0.1.0/" + name)
 		if err != nil {
 			t.Fatal(err)

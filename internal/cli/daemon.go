@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -290,9 +291,11 @@ func (f *daemonFlags) asApp() error {
 	if f.auth.PasswordFile != "" || f.auth.BearerFile != "" || f.forge.config.TokenFile != "" {
 		return usagef("--github-app-id takes the place of --git-password-file, --git-bearer-file and --forge-token-file: leave them out")
 	}
+	answered := f.auth.Answer
+	f.auth.Answer = func(a *http.Response) { answered(a); app.Answer(a) }
 	f.auth.User, f.auth.PasswordFile, f.auth.Read = githubapp.User, githubapp.File, app.Read
 	if f.forge.kind != "" {
-		f.forge.config.TokenFile, f.forge.config.Read = githubapp.File, app.Read
+		f.forge.config.TokenFile, f.forge.config.Read, f.forge.config.Answer = githubapp.File, app.Read, app.Answer
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package forge
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -39,6 +40,8 @@ type Config struct {
 	Limits Limits
 	// Read reads the files that are named above; nil is os.ReadFile.
 	Read func(file string) ([]byte, error)
+	// Answer, when set, is called with each answer of the forge. It leaves the body alone.
+	Answer func(*http.Response)
 	// Guard, when set, refuses addresses before they are connected to; then no proxy is
 	// used, which would be connected to instead.
 	Guard func(ip netip.Addr) error

@@ -199,6 +199,9 @@ func (t *transport) send(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &bounded{body: resp.Body, left: t.config.Limits.Bytes, done: cancel}
 	listen(r.Context(), resp)
+	if t.config.Answer != nil {
+		t.config.Answer(resp)
+	}
 	return resp, nil
 }
 

@@ -42,6 +42,9 @@ type github struct {
 	status int // of the answer; 0: a token
 	given  int
 	name   string // of the tokens; "": ghs_1, ghs_2, …
+	body   string // in place of a token
+	asked  int
+	hold   chan struct{} // when set, an answer waits until it is closed
 }
 
 func newGitHub(t *testing.T) *github {
@@ -50,6 +53,12 @@ func newGitHub(t *testing.T) *github {
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		g.asked++
+		if hold := g.hold; hold != nil {
+			g.mu.Unlock()
+			<-hold
+			g.mu.Lock()
+		}
 		if r.Method != http.MethodPost || r.URL.Path != fmt.Sprintf("/app/installations/%d/access_tokens", installation) {
 			http.NotFound(w, r)
 			return
@@ -63,8 +72,12 @@ func newGitHub(t *testing.T) *github {
 			fmt.Fprint(w, `{"message":"a secret of the server"}`)
 			return
 		}
-		g.given++
 		w.WriteHeader(http.StatusCreated)
+		if g.body != "" {
+			fmt.Fprint(w, g.body)
+			return
+		}
+		g.given++
 		name := g.name
 		if name == "" {
 			name = fmt.Sprintf("ghs_%d", g.given)
@@ -193,9 +206,134 @@ func TestTokens_Refused(t *testing.T) {
 		g.mu.Lock()
 		g.status = 0
 		g.mu.Unlock()
+		if _, again := tokens.Read(File); again == nil || again.Error() != err.Error() || g.asked != 1 {
+			t.Errorf("%d: at once again: %v after %d requests, want the same after 1", status, again, g.asked)
+		}
+		later(tokens, pause)
 		if got := token(t, tokens); got != "ghs_1" {
 			t.Errorf("%d: afterwards %s", status, got)
 		}
+	}
+}
+
+// later sets the clock of tokens forward.
+func later(tokens *Tokens, by time.Duration) {
+	tokens.mu.Lock()
+	defer tokens.mu.Unlock()
+	was := tokens.now
+	tokens.now = func() time.Time { return was().Add(by) }
+}
+
+// What is no token, or one for longer than an app's, is refused; the daemon goes on.
+func TestTokens_Answers(t *testing.T) {
+	at := func(d time.Duration) string { return time.Now().Add(d).Format(time.RFC3339) }
+	for name, c := range map[string]struct{ body, want string }{
+		"null":        {"null", "is no JSON object"},
+		"a list":      {"[]", "is no JSON object"},
+		"text":        {"<html>s3cret</html>", "is no JSON object"},
+		"no token":    {`{"expires_at":"` + at(time.Hour) + `"}`, "is no JSON object"},
+		"no expiry":   {`{"token":"s3cret"}`, "expires at 0001"},
+		"a bad one":   {`{"token":"s3cret","expires_at":"s3cret"}`, "is no JSON object"},
+		"a past one":  {`{"token":"s3cret","expires_at":"` + at(-time.Minute) + `"}`, "want within an hour"},
+		"a far one":   {`{"token":"s3cret","expires_at":"9999-01-01T00:00:00Z"}`, "want within an hour"},
+		"two hours":   {`{"token":"s3cret","expires_at":"` + at(2*time.Hour) + `"}`, "want within an hour"},
+		"no end":      {`{"token":"s3cret","more":"` + strings.Repeat("x", 1<<20), "longer than 65536 bytes"},
+		"other kinds": {`{"token":"ghs_x","expires_at":"` + at(time.Hour+5*time.Minute) + `","permissions":[],"repositories":7}`, ""},
+	} {
+		g := newGitHub(t)
+		tokens, _ := open(t, g)
+		g.body = c.body
+		got, err := tokens.Read(File)
+		if c.want == "" {
+			if err != nil || string(got) != "ghs_x" {
+				t.Errorf("%s: %s, %v", name, got, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: got %q and %v, want %q", name, got, err, c.want)
+		}
+		g.mu.Lock()
+		g.body = ""
+		g.mu.Unlock()
+		later(tokens, pause)
+		if got := token(t, tokens); got != "ghs_1" {
+			t.Errorf("%s: afterwards %s", name, got)
+		}
+	}
+}
+
+// While a token is asked for, and where that fails, the last one serves until it expires;
+// a failure stands for a while, but not for another key.
+func TestTokens_LastOneServes(t *testing.T) {
+	g := newGitHub(t)
+	tokens, file := open(t, g)
+	g.life = 90 * time.Second
+	if got := token(t, tokens); got != "ghs_1" {
+		t.Fatal(got)
+	}
+	later(tokens, 45*time.Second) // less than a minute to go
+	hold := make(chan struct{})
+	g.mu.Lock()
+	g.hold, g.status = hold, http.StatusBadGateway
+	g.mu.Unlock()
+	first := make(chan string)
+	go func() {
+		b, err := tokens.Read(File)
+		first <- fmt.Sprint(string(b), err)
+	}()
+	for asked := 0; asked < 2; time.Sleep(time.Millisecond) {
+		g.mu.Lock()
+		asked = g.asked
+		g.mu.Unlock()
+	}
+	if got := token(t, tokens); got != "ghs_1" { // and does not wait
+		t.Errorf("meanwhile %s", got)
+	}
+	close(hold)
+	if got := <-first; got != "ghs_1<nil>" {
+		t.Errorf("who asked has %s", got)
+	}
+	later(tokens, 5*time.Second)
+	if got := token(t, tokens); got != "ghs_1" || g.asked != 2 {
+		t.Errorf("after the failure %s and %d requests, want ghs_1 and 2", got, g.asked)
+	}
+	later(tokens, time.Minute) // it has expired
+	if _, err := tokens.Read(File); err == nil || g.asked != 3 {
+		t.Errorf("expired: %v after %d requests, want an error after 3", err, g.asked)
+	}
+	if _, err := tokens.Read(File); err == nil || g.asked != 3 {
+		t.Errorf("at once again: %v after %d requests, want the same after 3", err, g.asked)
+	}
+	g.mu.Lock()
+	g.key, g.status, g.hold, g.life = newKey(t, file), 0, nil, time.Hour
+	g.mu.Unlock()
+	if got := token(t, tokens); got != "ghs_2" {
+		t.Errorf("by another key %s", got)
+	}
+}
+
+// A token that is refused is forgotten, and a new one as long as it is new is not.
+func TestTokens_RefusedOnesAreForgotten(t *testing.T) {
+	g := newGitHub(t)
+	tokens, _ := open(t, g)
+	token(t, tokens)
+	later(tokens, time.Minute)
+	tokens.Answer(&http.Response{StatusCode: http.StatusForbidden})
+	if got := token(t, tokens); got != "ghs_1" {
+		t.Errorf("after 403 %s", got)
+	}
+	for range 3 {
+		tokens.Answer(&http.Response{StatusCode: http.StatusUnauthorized})
+		if got := token(t, tokens); got != "ghs_2" {
+			t.Errorf("after 401 %s", got)
+		}
+	}
+	// The app itself is refused: its last token is none any more.
+	later(tokens, time.Hour-90*time.Second)
+	g.status = http.StatusUnauthorized
+	if _, err := tokens.Read(File); err == nil {
+		t.Error("the token of an app that is not known serves")
 	}
 }
 
@@ -260,15 +398,16 @@ func TestTokens_OpenGitAndForge(t *testing.T) {
 
 	fake := forgetest.GitHub(t)
 	n := fake.Add(forgetest.Pull{Title: "Add a", Base: "main", Head: "h"})
-	f, err := forges.Open(forge.Config{Kind: forge.GitHub, URL: fake.URL, Repo: "acme/fleet", TokenFile: File, Read: tokens.Read}, "")
+	answers := 0
+	f, err := forges.Open(forge.Config{Kind: forge.GitHub, URL: fake.URL, Repo: "acme/fleet", TokenFile: File, Read: tokens.Read, Answer: func(a *http.Response) { answers++; tokens.Answer(a) }}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if pr, err := f.Get(t.Context(), n); err != nil || pr.Title != "Add a" {
 		t.Errorf("the forge: %+v, %v", pr, err)
 	}
-	if g.given != 1 {
-		t.Errorf("%d tokens were asked for, want 1", g.given)
+	if g.given != 1 || answers == 0 {
+		t.Errorf("%d tokens were asked for, want 1; %d answers were told", g.given, answers)
 	}
 }
 

@@ -11,6 +11,8 @@
 //	    missing, answers that take five seconds: what is known is never older than what was
 //	    acknowledged, what is refused is said, nothing is placed on what was before, and all
 //	    goes on
+//	  - foreign: another account writes objects as of a time to come: the daemon's next word
+//	    is the daemon's
 //	  - decides: who decides is killed, cut off from the API server, cut off from
 //	    git, frozen: another one decides in time, and each intent is decided once
 //	  - limited: the forge asks who decides to be left alone: all replicas do, and nobody

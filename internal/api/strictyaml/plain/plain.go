@@ -13,6 +13,12 @@ const (
 	maxKey   = 128
 )
 
+// Nodes for which room is made at once: a text of nothing but ends of lines has none.
+const (
+	minNodes = 64
+	maxNodes = 4096
+)
+
 // Kinds of bytes.
 const (
 	inKey   = 1 << iota // may stand in a key
@@ -46,7 +52,7 @@ func Parse(text []byte) (*yaml.Node, bool) {
 			return nil, false
 		}
 	}
-	p := &parser{text: string(text), nodes: make([]yaml.Node, 0, bytes.Count(text, []byte("\n"))*3+8)}
+	p := &parser{text: string(text), expected: bytes.Count(text, []byte("\n"))*3 + 8}
 	if !p.next() || p.indent != 0 {
 		return nil, false
 	}
@@ -68,6 +74,8 @@ type parser struct {
 	rest   string
 	done   bool // there is no further line
 	nodes  []yaml.Node
+	// expected is how many nodes the text may have beside those that there is room for.
+	expected int
 }
 
 // next goes to the next line with content; false: there is none.
@@ -92,7 +100,8 @@ func (p *parser) next() bool {
 // node is a new node at a column, from 0, of the line.
 func (p *parser) node(kind yaml.Kind, style yaml.Style, column int, value string) *yaml.Node {
 	if len(p.nodes) == cap(p.nodes) {
-		p.nodes = make([]yaml.Node, 0, 64) // those before stay where they are
+		room := min(max(p.expected, minNodes), maxNodes)
+		p.nodes, p.expected = make([]yaml.Node, 0, room), p.expected-room // those before stay where they are
 	}
 	p.nodes = append(p.nodes, yaml.Node{Kind: kind, Style: style, Line: p.line, Column: column + 1, Value: value})
 	return &p.nodes[len(p.nodes)-1]

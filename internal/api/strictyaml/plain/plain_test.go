@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -189,4 +190,29 @@ func BenchmarkParse(b *testing.B) {
 			}
 		}
 	})
+}
+
+// What a text costs depends on what is in it, not on how many lines it has.
+func TestParse_LinesAreCheap(t *testing.T) {
+	text := bytes.Repeat([]byte("\n"), 1<<20)
+	var before, after runtime.MemStats
+	for name, text := range map[string][]byte{"nothing": text, "a map": append([]byte("a: 1"), text...), "no map": append(text, "a"...)} {
+		runtime.ReadMemStats(&before)
+		Parse(text)
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
+			t.Errorf("%s and a MiB of ends of lines allocate %d MiB, want at most 4", name, got>>20)
+		}
+	}
+}
+
+// A text with more nodes than room is made for at once is read whole.
+func TestParse_ManyNodes(t *testing.T) {
+	var text bytes.Buffer
+	for i := range 3 * maxNodes {
+		fmt.Fprintf(&text, "k%d: [a, b, {c: d}]\n", i)
+	}
+	if !same(t, text.Bytes()) {
+		t.Error("it is not read")
+	}
 }

@@ -7,8 +7,11 @@
 //     from a cache.
 //   - Nothing is written but by create, or by update under a resourceVersion; a
 //     Heartbeat alone is replaced whatever it was, because its name is its writer's.
-//   - Everything is written as store.Manager. Of managed fields an object that is handed
-//     on has what store.Foreign leaves: who wrote it last, if that is another account.
+//   - Everything is written as store.Manager, and an update takes all of the object from
+//     whoever had a part in it: an entry of another account that stays, such as one that
+//     states a time to come, would make the object another's for good. Of managed fields an
+//     object that is handed on has what store.Foreign leaves: who wrote it last, if that is
+//     another account.
 //
 // The daemon's main makes it, package store calls it. Safe for concurrent use.
 package kube
@@ -112,7 +115,18 @@ func (a *API) put(ctx context.Context, o client.Object) error {
 	if o.GetResourceVersion() == "" {
 		return outcome(a.client.Create(ctx, o, client.FieldOwner(store.Manager)))
 	}
+	o.SetManagedFields(allOurs())
 	return outcome(a.client.Update(ctx, o, client.FieldOwner(store.Manager)))
+}
+
+// allOurs is an object's managed fields where the daemon alone writes it. The API server
+// keeps what an update states, and adds its own time where the update changes anything.
+func allOurs() []metav1.ManagedFieldsEntry {
+	now := metav1.Now()
+	return []metav1.ManagedFieldsEntry{{
+		Manager: store.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: marketcrd.GroupVersion.String(), Time: &now,
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
+	}}
 }
 
 // Observation implements store.API.
