@@ -102,7 +102,7 @@ func (b *booker) sort() {
 	seen := map[int32]bool{}
 	for _, c := range list {
 		k := c.Spec.Intent.Replica
-		if k < j.Replicas() && !seen[k] {
+		if !seen[k] {
 			c = Rewrite(b.Placer, j, c, b.from, b.to)
 		}
 		why, passes := "", false
@@ -142,9 +142,10 @@ func (b *booker) waits(c *v1alpha1.Contract) bool {
 }
 
 // Rewrite writes an intent's change into a booking where that alters nothing of what is
-// booked for [from, to), and returns the booking as it is then.
+// booked for [from, to), and returns the booking as it is then: as it was where its replica
+// is wanted no more.
 func Rewrite(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, from, to v1alpha1.Time) *v1alpha1.Contract {
-	if c.Spec.Intent.Digest == j.In.Digest || c.Spec.Term.Start != from || c.Spec.Term.End != to {
+	if c.Spec.Intent.Digest == j.In.Digest || c.Spec.Term.Start != from || c.Spec.Term.End != to || c.Spec.Intent.Replica >= j.Replicas() {
 		return c
 	}
 	next := place.Rewritten(r, j, c)
