@@ -164,6 +164,34 @@ func TestBooking_ChargesCountInTheirMonth(t *testing.T) {
 	only(t, b, "vision/other", v1alpha1.PhaseBooked)
 }
 
+// TestBooking_ReplacedInItsLead: what replaces a booking that is delivered already costs from
+// the start of the term on, and what it replaces is charged as cancelled, whether it goes at
+// once or when the new one works.
+func TestBooking_ReplacedInItsLead(t *testing.T) {
+	t.Parallel()
+	model := func(name string) func(*v1alpha1.IntentSpec) {
+		return func(s *v1alpha1.IntentSpec) { s.Resources.GPU.Models = []string{name} }
+	}
+	for name, update := range map[string]*v1alpha1.Update{"at once": nil, "beside": {}} {
+		b := chargedLate(24*time.Hour).Provider("milan").
+			Offer("milan/a100", plantest.Cards("nvidia-a100", 8, "80Gi"), plantest.Costs("1.5")).
+			Intent("vision/train", plantest.Wants(4), books(24*time.Hour, 4*time.Hour), plantest.With(model("nvidia-h100")), plantest.With(func(s *v1alpha1.IntentSpec) { s.Update = update }))
+		atRest(t, b)
+		b.Tick(24*time.Hour - 9*time.Minute)
+		atRest(t, b)
+		was := only(t, b, "vision/train", v1alpha1.PhaseActive)
+		b.Intent("vision/train", plantest.With(model("nvidia-a100")))
+		atRest(t, b)
+		c := only(t, b, "vision/train", v1alpha1.PhaseActive)
+		if c.Spec.Provider != "milan" || c.Spec.Term != was.Spec.Term || c.Status.AccruedAt != was.Spec.Term.Start {
+			t.Errorf("%s: on %s for %v, charged from %v", name, c.Spec.Provider, c.Spec.Term, c.Status.AccruedAt)
+		}
+		if got := costOf(b, was.Metadata.Name); got != "40.00" {
+			t.Errorf("%s: the old one cost %q: %s", name, got, b.W.Ledger.Contract(was.Metadata.Name).Status.Why())
+		}
+	}
+}
+
 // TestBooking_ShortOfAPartMoves: a booking that its offer cannot keep moves after a grace
 // period, too, where not all of its intent's replicas are booked.
 func TestBooking_ShortOfAPartMoves(t *testing.T) {
