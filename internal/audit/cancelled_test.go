@@ -77,3 +77,44 @@ func TestChargesOfCancelledBookings(t *testing.T) {
 		})
 	}
 }
+
+// TestChargesOfWhatEndsAsItBegins: a booking that begins and is given up in one round is
+// charged as one that had begun before: what the ledger charges is verified, and what it
+// forgets is found.
+func TestChargesOfWhatEndsAsItBegins(t *testing.T) {
+	t.Parallel()
+	for name, charged := range map[string]bool{"charged": true, "forgotten": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &fleet{story.New(t, "ledger", nil, ""), t}
+			s.EditFleet("Bookings", "  retention: {ended: 30m}\n", "  bookings: {freeUntil: 48h}\n")
+			s.Push("May book", map[string]string{"tenants/vision.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], quota: {book: true}}\n"})
+			start := s.At.Add(24 * time.Hour).Truncate(time.Second).UTC()
+			s.Ask("later", 2, fmt.Sprintf("  schedule: {notBefore: %q, duration: 24h, book: true}\n", start.Format(time.RFC3339)))
+			s.Rest()
+			was := s.Contract("later")
+			s.At = start.Add(-5 * time.Minute)
+			now, books := v1alpha1.TimeOf(s.At), ledger.Books{Zone: time.UTC, Currency: "EUR"}
+			next, err := books.Transition(was, v1alpha1.PhaseReserved, ledger.Reason{}, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if next, err = books.Release(next, v1alpha1.PhaseReleased, ledger.Reason{Code: "FewerReplicas", Message: "its file asks for fewer"}, now); err != nil {
+				t.Fatal(err)
+			}
+			if charged {
+				next = books.ChargeTerm(next)
+			}
+			s.forge(forged{changes: changed(was, next), now: s.At})
+			var spend []string
+			for _, v := range s.verify().Violations {
+				if v.Rule == "spend" {
+					spend = append(spend, v.Message)
+				}
+			}
+			if (len(spend) == 0) != charged {
+				t.Errorf("violations: %q", spend)
+			}
+		})
+	}
+}

@@ -36,7 +36,7 @@ func (v *verifier) accrued(s *state, at v1alpha1.Time, p pair) {
 	case is.AccruedAt != due && (p.Before.Status.Phase != is.Phase || p.Before.Spec.Price.Hourly.Cmp(p.After.Spec.Price.Hourly) != 0):
 		v.fault(p.path, "spend", "phase or price changed, but what it had cost was not written down")
 	}
-	if is.Phase == v1alpha1.PhaseReleasing && p.Before.Status.Phase.Charged() && ledger.CancelCosts(&s.fleet.Policy.Bookings, p.Before, is.Reason, at) {
+	if was := begun(p.Before); is.Phase == v1alpha1.PhaseReleasing && was.Status.Phase.Charged() && ledger.CancelCosts(&s.fleet.Policy.Bookings, was, is.Reason, at) {
 		want = s.books.ChargeTerm(want)
 	}
 	for _, month := range sortedKeys(union(want.Status.Months, is.Months)) {
@@ -48,6 +48,17 @@ func (v *verifier) accrued(s *state, at v1alpha1.Time, p pair) {
 	if a, b := amount(want.Status.Accrued), amount(is.Accrued); a.Cmp(b) != 0 {
 		v.fault(p.path, "spend", "it cost %s, the file says %s", a, b)
 	}
+}
+
+// begun is a contract as it was when its release was decided: a booking had begun in the same
+// round, and what was wrong with it before was forgotten then.
+func begun(c *v1alpha1.Contract) *v1alpha1.Contract {
+	if c.Status.Phase == v1alpha1.PhaseBooked {
+		next := *c
+		next.Status.Phase, next.Status.Reason = v1alpha1.PhaseReserved, ""
+		return &next
+	}
+	return c
 }
 
 func amount(d *v1alpha1.Decimal) v1alpha1.Decimal {

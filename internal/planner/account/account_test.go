@@ -147,7 +147,10 @@ func TestChangesAndTheirInversesAreTheIdentity(t *testing.T) {
 		later, changes := now, []account.Change{}
 		for range rapid.IntRange(1, 8).Draw(t, "changes") {
 			later = v1alpha1.TimeOf(later.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "hours")) * time.Hour))
-			switch rapid.IntRange(0, 2).Draw(t, "what") {
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 3:
+				months := map[string]v1alpha1.MonthCost{"2026-11": {Amount: v1alpha1.MustDecimal("3")}, "2026-12": {Amount: v1alpha1.MustDecimal("5")}}
+				changes = append(changes, a.Spend(rapid.SampledFrom(a.Names()).Draw(t, "whose"), months, "EUR"))
 			case 0:
 				changes = append(changes, a.Charge(before, after, later))
 			case 1:

@@ -41,7 +41,7 @@ func (a *Accounts) Of(name string) *Tenant {
 	if t := a.open[name]; t != nil {
 		return t
 	}
-	t := &Tenant{Name: name, Spec: &v1alpha1.TenantSpec{}, kinds: map[string]map[int]bool{}, maxHourly: quantity.Unlimited, maxMonthly: quantity.Unlimited}
+	t := &Tenant{Name: name, Spec: &v1alpha1.TenantSpec{}, kinds: map[string]map[int]bool{}, later: map[string]quantity.Micro{}, charged: map[string]quantity.Micro{}, maxHourly: quantity.Unlimited, maxMonthly: quantity.Unlimited}
 	if known := a.Tenants[name]; known != nil {
 		t.Known, t.Spec = true, &known.Spec
 	}
@@ -109,6 +109,7 @@ type line struct {
 	kept     bool // for a claim; not held
 	hourly, month,
 	spent quantity.Micro
+	later map[string]quantity.Micro // by month ("2026-12")
 }
 
 // Charge books that one version of a contract takes the place of another, as of
@@ -129,6 +130,25 @@ func (a *Accounts) Expire(e Entry, now v1alpha1.Time) Change {
 // held until its end.
 func (t *Tenant) TurnMonth(held quantity.Micro) Change {
 	return Change{on: line{tenant: t, month: held - t.month, spent: -t.spent}}.Again()
+}
+
+// Spend books what the round has charged of months, by month as in files, for a booking that
+// was cancelled too late: it is not in the ledger yet.
+func (a *Accounts) Spend(tenant string, months map[string]v1alpha1.MonthCost, currency string) Change {
+	t := a.Of(tenant)
+	if !t.LimitedMonthly() {
+		return Change{}
+	}
+	l := line{tenant: t, later: map[string]quantity.Micro{}}
+	for month, cost := range months {
+		n := a.Money.In(cost.Amount, currency)
+		if month == a.Money.Books.Month(a.Money.Now) {
+			l.month, l.spent = n, n
+		} else {
+			l.later[month] = n
+		}
+	}
+	return Change{on: l}.Again()
 }
 
 // Undo takes a change back. Those after it have been taken back before.
@@ -188,6 +208,11 @@ func (l *line) book(sign quantity.Micro) {
 	t.hourly += sign * l.hourly
 	t.month += sign * l.month
 	t.spent += sign * l.spent
+	for month, n := range l.later {
+		if t.later[month] += sign * n; t.later[month] == 0 {
+			delete(t.later, month)
+		}
+	}
 	totals := &t.totals
 	if l.leaving {
 		totals = &t.leaving

@@ -67,6 +67,7 @@ func (a *Accounts) LimitsAhead(t *Tenant, from, to v1alpha1.Time, charged, booke
 		start, end := a.Money.Books.MonthBounds(at)
 		left := t.maxMonthly - t.kept.month
 		if start.After(a.Money.Now.Time) {
+			left -= a.chargedFor(t, start)
 			for _, c := range charged {
 				left -= a.Money.Within(c, start, end)
 			}
@@ -88,6 +89,20 @@ func (a *Accounts) LimitsAhead(t *Tenant, from, to v1alpha1.Time, charged, booke
 		at = until
 	}
 	return l
+}
+
+// chargedFor is what a tenant has been charged already for the month that begins then: for
+// bookings that it cancelled too late.
+func (a *Accounts) chargedFor(t *Tenant, start v1alpha1.Time) quantity.Micro {
+	month := a.Money.Books.Month(start)
+	sum, known := t.charged[month]
+	if !known {
+		if spent, err := a.Money.Books.MonthSpend(a.Ledger, t.Name, start); err == nil {
+			sum = quantity.Micro(spent.Micro())
+		}
+		t.charged[month] = sum
+	}
+	return sum + t.later[month]
 }
 
 // perHour is an amount for so many seconds by the hour.

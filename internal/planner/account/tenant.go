@@ -30,6 +30,9 @@ type Tenant struct {
 	// what the calendar month has cost, and will if they all run on; spent of that
 	// is gone already.
 	hourly, month, spent quantity.Micro
+	// later is what the round has charged of months to come (Spend), charged what the ledger
+	// says of them, made on first use.
+	later, charged map[string]quantity.Micro
 	// Budget limits, unlimited where there are none.
 	maxHourly, maxMonthly quantity.Micro
 	atLimit               string

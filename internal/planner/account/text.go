@@ -134,6 +134,6 @@ func (b *Budget) Warning(forecast quantity.Micro, currency string) string {
 // String is all that is on the account, for tests to compare: accounts with equal
 // ones hold, owe and may the same.
 func (t *Tenant) String() string {
-	return fmt.Sprintf("%s holds %+v, leaving %+v, %d of %d an hour, %d with %d spent of %d this month, keeps %+v, %d an hour, %d this month",
-		t.Name, t.totals, t.leaving, t.hourly, t.maxHourly, t.month, t.spent, t.maxMonthly, t.kept.totals, t.kept.hourly, t.kept.month)
+	return fmt.Sprintf("%s holds %+v, leaving %+v, %d of %d an hour, %d with %d spent of %d this month, charged %v of later ones, keeps %+v, %d an hour, %d this month",
+		t.Name, t.totals, t.leaving, t.hourly, t.maxHourly, t.month, t.spent, t.maxMonthly, t.later, t.kept.totals, t.kept.hourly, t.kept.month)
 }

@@ -21,8 +21,9 @@ func axis(r *place.Placer) draft.Axis { return draft.OnAxis(&r.Draft) }
 
 // Begin makes Reserved those of a job's bookings whose term begins, or does so within the
 // fleet's lead, as soon as their capacity is free, and ends those whose term is over. It
-// notes when it is to be asked again.
-func Begin(r *place.Placer, j *draft.Job) {
+// notes when it is to be asked again. in is the job's intent, nil where its file is out of
+// force: what that has changed does not begin before its start, as it is booked anew then.
+func Begin(r *place.Placer, j *draft.Job, in *model.Intent) {
 	lead := r.Fleet.Bookings.LeadTime()
 	for _, c := range slices.Clone(j.Booked) {
 		term := c.Spec.Term
@@ -36,6 +37,12 @@ func Begin(r *place.Placer, j *draft.Job) {
 		}
 		if early.After(r.Now.Time) || r.W.Deaf {
 			continue
+		}
+		if in != nil && term.Start.After(r.Now.Time) {
+			s := &in.Spec.Schedule
+			if c = Rewrite(r, j, c, s.NotBefore, v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))); c.Spec.Intent.Digest != in.Digest {
+				continue
+			}
 		}
 		if !c.Status.Since.Before(r.Now.Time) { // booked within its lead: a plan that was applied leaves nothing to do at the same instant
 			r.Due(v1alpha1.TimeOf(r.Now.Add(time.Second)))

@@ -55,7 +55,7 @@ type booker struct {
 func (b *booker) run() (settled bool) {
 	j := b.job
 	b.EditJob(j)
-	j.Open, j.Tasks = nil, nil
+	j.Open, j.Tasks, j.Dec.Action = nil, nil, ""
 	j.End, j.Seconds = b.to, Seconds(b.from, b.to)
 	b.sort()
 	missing := b.missing()
@@ -71,6 +71,9 @@ func (b *booker) run() (settled bool) {
 		b.settle(lifecycle.CodeBooked, "; what its file now asks for cannot be booked, and what was booked before stays: "+f.Text)
 	case len(b.short) > 0:
 		b.settle(lifecycle.CodeBookingShort, "; not all of it can be kept, and no other place fits: "+b.why[b.short[0].Metadata.Name]+"; "+f.Text)
+	case !b.moves.IsZero(): // the intent says since when, which waits counts from
+		b.settle("", "; "+f.Text)
+		return false
 	default:
 		b.mark()
 		f.Task = draft.Task{Kind: draft.TaskFresh}
@@ -83,13 +86,17 @@ func (b *booker) run() (settled bool) {
 	return true
 }
 
-// missing are the replicas that have no booking to keep.
+// missing are the replicas that have no booking to keep, those that move first.
 func (b *booker) missing() (out []int32) {
 	for k := range b.job.Replicas() {
 		if !slices.ContainsFunc(b.keeps, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Replica == k }) {
 			out = append(out, k)
 		}
 	}
+	moves := func(k int32) int {
+		return slices.IndexFunc(b.short, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Replica == k })
+	}
+	slices.SortStableFunc(out, func(x, y int32) int { return cmp.Compare(min(moves(y), 0), min(moves(x), 0)) })
 	return out
 }
 
@@ -102,7 +109,7 @@ func (b *booker) sort() {
 	seen := map[int32]bool{}
 	for _, c := range list {
 		k := c.Spec.Intent.Replica
-		if k < j.Replicas() && !seen[k] {
+		if !seen[k] {
 			c = Rewrite(b.Placer, j, c, b.from, b.to)
 		}
 		why, passes := "", false
@@ -142,9 +149,10 @@ func (b *booker) waits(c *v1alpha1.Contract) bool {
 }
 
 // Rewrite writes an intent's change into a booking where that alters nothing of what is
-// booked for [from, to), and returns the booking as it is then.
+// booked for [from, to), and returns the booking as it is then: as it was where its replica
+// is wanted no more.
 func Rewrite(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, from, to v1alpha1.Time) *v1alpha1.Contract {
-	if c.Spec.Intent.Digest == j.In.Digest || c.Spec.Term.Start != from || c.Spec.Term.End != to {
+	if c.Spec.Intent.Digest == j.In.Digest || c.Spec.Term.Start != from || c.Spec.Term.End != to || c.Spec.Intent.Replica >= j.Replicas() {
 		return c
 	}
 	next := place.Rewritten(r, j, c)
@@ -164,7 +172,8 @@ func replace(r *place.Placer, j *draft.Job, c, next *v1alpha1.Contract) {
 }
 
 // again books the replicas that are missing in place of those that changed or cannot be
-// kept: all of a gang, else as many as fit. Nothing is changed where that fails.
+// kept: all of a gang, else as many as fit, all that move among them. Nothing is changed
+// where that fails.
 func (b *booker) again(missing []int32) *draft.Failure {
 	j := b.job
 	m := b.Mark()
@@ -194,7 +203,7 @@ func (b *booker) again(missing []int32) *draft.Failure {
 			x.beside = append(slices.Clone(x.beside), x.placed...)
 		}
 	}
-	if first != nil && (len(made) == 0 || len(b.changed)+len(b.short) > 0) {
+	if first != nil && (len(made) == 0 || len(b.changed) > 0 || len(made) < len(b.short)) {
 		b.Rollback(m)
 		b.EditJob(j)
 		j.Dec.Near, j.Dec.Try = x.hints.near, x.hints.try
@@ -210,7 +219,7 @@ func (b *booker) again(missing []int32) *draft.Failure {
 	if first != nil {
 		j.Dec.Near, j.Dec.Try = x.hints.near, x.hints.try
 	}
-	b.keeps = append(b.keeps, made...)
+	b.keeps, b.short = append(b.keeps, made...), nil
 	return first
 }
 
@@ -242,7 +251,7 @@ func (b *booker) settle(code, more string) {
 	b.mark()
 	if code == "" && !b.moves.IsZero() {
 		code = lifecycle.CodeBookingShort
-		more = "; not all of it can be kept as it is, and what cannot moves at " + draft.Stamp(b.moves) + ": " + b.firstWhy()
+		more += "; not all of it can be kept as it is, and what cannot moves at " + draft.Stamp(b.moves) + ": " + b.firstWhy()
 	}
 	for _, c := range j.Booked {
 		if !slices.ContainsFunc(j.Dec.Contracts, func(l draft.ContractLine) bool { return l.Name == c.Metadata.Name }) {

@@ -48,7 +48,8 @@ func TestBooking_PlannedAgainAlike(t *testing.T) {
 	b = bookable().Intent("vision/train", plantest.Wants(4), plantest.Times(2), books(24*time.Hour, 48*time.Hour))
 	atRest(t, b)
 	b.Offer("paris/h100", plantest.Spec(func(s *v1alpha1.FlavorSpec) { s.Used = plantest.Amounts("gpu=4") }))
-	b.Tick(23*time.Hour+50*time.Minute).Intent("vision/train", plantest.Wants(3))
+	b.W.Now = v1alpha1.TimeOf(plantest.Start.Add(24 * time.Hour)) // what changed before its start waits for that
+	b.Intent("vision/train", plantest.Wants(3))
 	settled(t, b)
 	only(t, b, "vision/train", v1alpha1.PhaseReserved)
 }

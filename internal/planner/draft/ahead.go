@@ -339,9 +339,34 @@ func (r Axis) CancelBooking(j *Job, c *v1alpha1.Contract, target v1alpha1.Phase,
 	}
 	r.EditJob(j)
 	r.Change(c, next)
+	if charged {
+		r.charge(next)
+	}
 	j.Booked = slices.DeleteFunc(slices.Clone(j.Booked), func(x *v1alpha1.Contract) bool { return x == c })
 	j.Dec.Contracts = append(j.Dec.Contracts, r.Line(next, Release))
 	j.Why, j.WhyCode = text, code
+}
+
+// charge puts what a booking cost that was cancelled too late on its tenant's account.
+func (r Axis) charge(c *v1alpha1.Contract) {
+	r.Booked(r.Accounts.Spend(c.Metadata.Namespace, c.Status.Months, c.Spec.Price.Currency))
+}
+
+// SpentOn is what a job's contracts have cost until now, those that have left the tree too,
+// and what the round has charged for bookings that it cancelled.
+func (r Axis) SpentOn(j *Job) (sum quantity.Micro) {
+	if spent, err := r.Books.IntentSpent(r.W.Ledger, j.TenantName, j.Name, r.Now); err == nil {
+		sum = quantity.Micro(spent.Micro())
+	}
+	if r.Fleet.Bookings.FreeUntil.Duration == 0 {
+		return sum
+	}
+	for _, was := range r.W.Ledger.ByIntent(j.TenantName, j.Name) {
+		if c := r.Latest(was); c != was && c.Spec.Term.Start.After(r.Now.Time) {
+			sum += r.InFleet(r.Books.Accrued(c, r.Now).Sub(r.Books.Accrued(was, r.Now)), c.Spec.Price.Currency)
+		}
+	}
+	return sum
 }
 
 // chargedText is why cancelling a booking costs its term.

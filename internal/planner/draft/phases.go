@@ -106,6 +106,9 @@ func (r *Draft) Release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text 
 		r.NoteReplaced(c)
 	}
 	r.Change(c, next)
+	if charged {
+		OnAxis(r).charge(next)
+	}
 	r.noteReleasing(c)
 	_, due := lifecycle.Progress(r.Books, next, &v)
 	r.Due(due)

@@ -68,10 +68,7 @@ func (r *Placer) moneyFor(j *draft.Job, b *v1alpha1.IntentBudget, live, except [
 		p.PerGPU = r.InFleet(*b.MaxHourlyPerGPU, b.Currency)
 	}
 	if b.MaxTotal != nil {
-		p.Total = r.InFleet(*b.MaxTotal, b.Currency) - ahead
-		if spent, err := r.Books.IntentSpent(r.W.Ledger, j.TenantName, j.Name, r.Now); err == nil {
-			p.Total -= quantity.Micro(spent.Micro())
-		}
+		p.Total = r.InFleet(*b.MaxTotal, b.Currency) - ahead - axis(r).SpentOn(j)
 	}
 	return p
 }

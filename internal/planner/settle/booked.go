@@ -18,7 +18,7 @@ func (r *Settler) books(j *draft.Job) bool {
 	s := &j.In.Spec.Schedule
 	end := v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))
 	r.dropChanged(j, s.NotBefore, end)
-	ahead.Begin(&r.Placer, j)
+	ahead.Begin(&r.Placer, j, j.In)
 	r.dropChanged(j, s.NotBefore, end) // of what has just begun
 	if len(j.Booked) == 0 && !j.Started.IsZero() {
 		return true
@@ -64,14 +64,23 @@ func (r *Settler) books(j *draft.Job) bool {
 }
 
 // dropChanged cancels what an intent whose term has begun has still booked, by what it
-// asked for before: what is not Reserved yet follows as it was booked, or not at all.
+// asked for before: what is not Reserved yet follows as it was booked, or not at all. Where
+// nothing has begun, but its file now says that its term has, what was booked to start at
+// another time is cancelled: nothing waits for that any more.
 func (r *Settler) dropChanged(j *draft.Job, from, to v1alpha1.Time) {
-	if j.Started.IsZero() {
+	if j.Started.IsZero() && !r.HasBegun(j) {
 		return
 	}
 	for _, c := range slices.Clone(j.Booked) {
+		text := "the intent changed after its term began"
+		if j.Started.IsZero() {
+			if c.Spec.Term.Start == from {
+				continue // it begins as its capacity comes free
+			}
+			text = "the intent changed: its term has begun already"
+		}
 		if c = ahead.Rewrite(&r.Placer, j, c, from, to); c.Spec.Intent.Digest != j.In.Digest {
-			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed after its term began")
+			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, text)
 		}
 	}
 }
@@ -113,7 +122,7 @@ func (r *Settler) beginHeld(j *draft.Job) {
 	if len(j.Booked) == 0 || r.Fleet.Suspend {
 		return
 	}
-	ahead.Begin(&r.Placer, j)
+	ahead.Begin(&r.Placer, j, nil)
 	ahead.GiveUp(&r.Placer, j)
 }
 

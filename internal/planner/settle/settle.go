@@ -319,7 +319,11 @@ func (r *Settler) plain(j *draft.Job) {
 			r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeFewer, fewer)
 		case r.Stays(j, c, newest[[2]int32{i.Replica, i.Part}]):
 		case newest[[2]int32{i.Replica, i.Part}] != c:
-			r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeDuplicate, "a newer contract serves the replica")
+			code, why := lifecycle.CodeDuplicate, "a newer contract serves the replica"
+			if i.Digest != j.In.Digest && c.Spec.Term.Start.After(r.Now.Time) { // a booking in its lead, given up as one
+				code, why = lifecycle.CodeChanged, "the intent changed; "+why
+			}
+			r.Drop(j, c, v1alpha1.PhaseReleased, code, why)
 		default:
 			byReplica[i.Replica] = append(byReplica[i.Replica], c)
 		}
