@@ -175,7 +175,7 @@ func (t *Trial) doAhead(operation string, n int) bool {
 			return false
 		}
 		r.EditJob(j)
-		ahead.Begin(&r.Placer, j)
+		ahead.Begin(&r.Placer, j, j.In)
 		ahead.GiveUp(&r.Placer, j)
 	case "cancel":
 		j := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return len(j.Booked) == 0 }), n)

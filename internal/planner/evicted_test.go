@@ -10,6 +10,8 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
 // What is evicted from memory is found again when it is asked for: a round that may keep
@@ -51,6 +53,23 @@ func TestEvicted_ChangesNoPlanOfManyShapes(t *testing.T) {
 			if got := planner.DecideWithin(w.W, budget); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s within %d bytes:\n%s", objective, budget, firstDifference(got, want))
 			}
+		}
+	}
+}
+
+// Bookings keep no more of it than others: what one has found goes before the next.
+func TestEvicted_BetweenBookings(t *testing.T) {
+	b := plantest.New().Consumer("rome").Provider("paris").
+		Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &v1alpha1.TenantQuota{Book: true} }).
+		Offer("paris/h100", plantest.Cards("nvidia-h100", 8, "80Gi"), plantest.Costs("2.5"))
+	for i := range 5 {
+		b.Intent(fmt.Sprintf("vision/n%d", i), plantest.Wants(int32(9+i)), plantest.With(func(s *v1alpha1.IntentSpec) {
+			s.Schedule = v1alpha1.Schedule{NotBefore: v1alpha1.TimeOf(plantest.Start.Add(24 * time.Hour)), Duration: v1alpha1.Duration{Duration: time.Hour}, Book: true}
+		}))
+	}
+	for budget, want := range map[int64]int{0: 1, match.DefaultBudget: 5} {
+		if waiting, known := planner.BookWithin(b.W, budget); waiting != 5 || known != want {
+			t.Errorf("within %d bytes %d of %d that wait are known, want %d", budget, known, waiting, want)
 		}
 	}
 }

@@ -164,6 +164,21 @@ func DecideWithin(w draft.World, budget int64) *draft.Plan {
 	return r.Plan
 }
 
+// BookWithin decides the bookings of a world while what is known of each offer may take so
+// many bytes, and returns how many wait, and for how many of those that is still in memory.
+func BookWithin(w draft.World, budget int64) (waiting, known int) {
+	r := newRound(&w)
+	r.Match.Budget = budget
+	r.prepareAll()
+	bookAhead(r)
+	for _, j := range r.Bookers {
+		if len(j.Open[0].Class.Candidates) > 0 {
+			known++
+		}
+	}
+	return len(r.Bookers), known
+}
+
 // prepareAll is a round's way to its first turn.
 func (r *round) prepareAll() {
 	r.observeAll()

@@ -45,17 +45,19 @@ type github struct {
 	body   string // in place of a token
 	asked  int
 	hold   chan struct{} // when set, an answer waits until it is closed
+	held   chan struct{} // has one for each answer that waits
 }
 
 func newGitHub(t *testing.T) *github {
 	t.Helper()
-	g := &github{life: time.Hour}
+	g := &github{life: time.Hour, held: make(chan struct{}, 9)}
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.asked++
 		if hold := g.hold; hold != nil {
 			g.mu.Unlock()
+			g.held <- struct{}{}
 			<-hold
 			g.mu.Lock()
 		}
@@ -282,11 +284,7 @@ func TestTokens_LastOneServes(t *testing.T) {
 		b, err := tokens.Read(File)
 		first <- fmt.Sprint(string(b), err)
 	}()
-	for asked := 0; asked < 2; time.Sleep(time.Millisecond) {
-		g.mu.Lock()
-		asked = g.asked
-		g.mu.Unlock()
-	}
+	<-g.held
 	if got := token(t, tokens); got != "ghs_1" { // and does not wait
 		t.Errorf("meanwhile %s", got)
 	}

@@ -25,6 +25,7 @@ func Book(r *place.Placer, jobs []*draft.Job, unclaimed func(func())) (changed b
 			strings.Compare(a.TenantName, b.TenantName), strings.Compare(a.Name, b.Name))
 	})
 	for _, j := range jobs {
+		r.Match.Trim()
 		s := &j.In.Spec.Schedule
 		b := &booker{Placer: r, job: j, unclaimed: unclaimed, from: s.NotBefore, to: v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))}
 		if !b.run() {

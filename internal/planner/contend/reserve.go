@@ -92,6 +92,7 @@ func (r *Contest) TellKept() {
 		if own := r.Claims[j]; j.Dec.Action != draft.Queued || len(j.Open) == 0 || own != nil && own.Reserved == nil {
 			continue
 		}
+		r.Match.Trim()
 		if c, o := r.keptFrom(j, kept); c != nil {
 			j.Dec.Reason += fmt.Sprintf("; what is free of %s is kept for %s until %s: with a schedule.duration that ends %s before, it need not wait for that", o.Ref, c.key, draft.Stamp(c.Reserved.until), v1alpha1.Duration{Duration: r.Grace()})
 		}

@@ -39,7 +39,7 @@ func (r *Placer) NewContract(j *draft.Job, q Request, s *match.Class, c *match.C
 			Term: v1alpha1.Term{Start: r.Now},
 		},
 	}
-	if j.Started.After(r.Now.Time) { // it takes the place of a booking in its lead
+	if j.In.Spec.Schedule.Book && j.Started.After(r.Now.Time) { // it takes the place of a booking in its lead
 		out.Spec.Term.Start = j.Started
 	}
 	out.Spec.Term.End, out.Spec.Term.Yields = writer.termOf(o, c.Size, c.Quote, nil)
