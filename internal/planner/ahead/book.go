@@ -149,29 +149,6 @@ func (b *booker) waits(c *v1alpha1.Contract) bool {
 	return true
 }
 
-// Rewrite writes an intent's change into a booking where that alters nothing of what is
-// booked for [from, to), and returns the booking as it is then: as it was where its replica
-// is wanted no more.
-func Rewrite(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, from, to v1alpha1.Time) *v1alpha1.Contract {
-	if c.Spec.Intent.Digest == j.In.Digest || c.Spec.Term.Start != from || c.Spec.Term.End != to || c.Spec.Intent.Replica >= j.Replicas() {
-		return c
-	}
-	next := place.Rewritten(r, j, c)
-	if next == nil {
-		return c
-	}
-	r.Change(c, next)
-	replace(r, j, c, next)
-	return next
-}
-
-// replace puts a booking's next version in its place among a job's.
-func replace(r *place.Placer, j *draft.Job, c, next *v1alpha1.Contract) {
-	r.EditJob(j)
-	j.Booked = slices.Clone(j.Booked)
-	j.Booked[slices.Index(j.Booked, c)] = next
-}
-
 // again books the replicas that are missing in place of those that changed or cannot be
 // kept: all of a gang, else as many as fit, all that move among them. Nothing is changed
 // where that fails.

@@ -161,7 +161,7 @@ func (j *Jobs) busy(who string) error {
 		}
 	}
 	if running >= Most {
-		return &scenario.Busy{Text: "a simulation of somebody else runs, and one does at a time: try again in a few minutes"}
+		return &scenario.Busy{Text: "a simulation of another account runs, and one does at a time: try again in a few minutes"}
 	}
 	return nil
 }
