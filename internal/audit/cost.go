@@ -20,7 +20,7 @@ type Charge struct {
 	From, To v1alpha1.Time
 	// Cost at the contract's price and at list price, in its currency.
 	Cost v1alpha1.MonthCost
-	// Dearest is what it would have cost on the dearest offer that fitted when it
+	// Dearest is what it would have cost on the most expensive offer that fitted when it
 	// was decided; nil where that is not known.
 	Dearest *v1alpha1.Decimal
 	// Forecast: it has not happened yet.
@@ -111,15 +111,15 @@ func (r *recorder) stretch(c *v1alpha1.Contract, end v1alpha1.Time, when Period,
 		open.Status.AccruedAt = from
 	}
 	labels := r.labels[ledger.IntentDir(c.Metadata.Namespace, c.Spec.Intent.Name)]
-	dearest := map[string]v1alpha1.MonthCost{}
+	mostExpensive := map[string]v1alpha1.MonthCost{}
 	if d := c.Decision.Dearest; d != nil {
 		there := open
 		there.Spec.Price.Hourly, there.Spec.Price.List, there.Spec.Price.Windows = d.Hourly, d.Hourly, nil
-		dearest = b.CostByMonth(&there, end)
+		mostExpensive = b.CostByMonth(&there, end)
 	}
 	for _, part := range months.Of(b, &open, end) {
 		charge := Charge{Contract: c, Labels: labels, Month: part.Month, From: part.From, To: part.To, Cost: part.Cost, Forecast: forecast}
-		if there, ok := dearest[part.Month]; ok {
+		if there, ok := mostExpensive[part.Month]; ok {
 			charge.Dearest = &there.Amount
 		}
 		fn(charge)

@@ -22,7 +22,7 @@ func axis(r *place.Placer) draft.Axis { return draft.OnAxis(&r.Draft) }
 // Begin makes Reserved those of a job's bookings whose term begins, or does so within the
 // fleet's lead, as soon as their capacity is free, and ends those whose term is over. It
 // notes when it is to be asked again. in is the job's intent, nil where its file is out of
-// force: what that has changed does not begin before its start, as it is booked anew then.
+// force: what that has changed does not begin before its start, as it is booked again then.
 func Begin(r *place.Placer, j *draft.Job, in *model.Intent) {
 	lead := r.Fleet.Bookings.LeadTime()
 	for _, c := range slices.Clone(j.Booked) {

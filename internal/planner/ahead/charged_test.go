@@ -75,7 +75,7 @@ func TestBooking_ChangedAsItBegins(t *testing.T) {
 			t.Errorf("replica %d: %q, want %q", was.Spec.Intent.Replica, got, want)
 		}
 	}
-	// A change of what is booked itself books anew, and begins nothing on the way.
+	// A change of what is booked itself books again, and begins nothing on the way.
 	b = chargedLate(24*time.Hour).Intent("vision/train", plantest.Wants(4), books(24*time.Hour, 4*time.Hour))
 	atRest(t, b)
 	was := only(t, b, "vision/train", v1alpha1.PhaseBooked).Metadata.Name
