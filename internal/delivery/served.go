@@ -1,14 +1,11 @@
 package delivery
 
-import "regexp"
-
-// ownPort is what differs in the reasons of one trouble: the port of our end.
-var ownPort = regexp.MustCompile(`:[0-9]+->`)
+import "github.com/fleetbroker/fleetbroker/internal/api/logs"
 
 // unserved logs why a session ended, once for each reason: a cluster that cannot be
 // reached is tried again for as long as it takes.
 func (w *worker) unserved(err error) {
-	reason := ownPort.ReplaceAllString(err.Error(), "->")
+	reason := logs.Cause(err)
 	w.mu.Lock()
 	known := w.said == reason
 	w.said = reason

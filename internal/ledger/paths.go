@@ -3,8 +3,8 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -69,9 +69,19 @@ var nameDigits = base32.HexEncoding.WithPadding(base32.NoPadding)
 // apart. An intent that was deleted and comes again has another first commit,
 // and so other names.
 func ContractName(tenant, intent string, first v1alpha1.FirstSeen, replica, part, ordinal int32) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d\x00%d\x00%d", tenant, intent, first.Commit, replica, part, ordinal))
-	hash := strings.ToLower(nameDigits.EncodeToString(sum[:5]))
-	tail := fmt.Sprintf("-%d-%s", replica, hash)
+	// Each contract of a round is named here: no formatting.
+	key := make([]byte, 0, 160)
+	for _, part := range []string{tenant, intent, first.Commit} {
+		key = append(append(key, part...), 0)
+	}
+	key = append(strconv.AppendInt(key, int64(replica), 10), 0)
+	key = append(strconv.AppendInt(key, int64(part), 10), 0)
+	key = strconv.AppendInt(key, int64(ordinal), 10)
+	sum := sha256.Sum256(key)
+
+	var digits [8]byte
+	nameDigits.Encode(digits[:], sum[:5])
+	tail := "-" + strconv.Itoa(int(replica)) + "-" + strings.ToLower(string(digits[:]))
 	prefix := tenant + "-" + intent
 	if room := maxName - len(tail); len(prefix) > room {
 		prefix = prefix[:room]

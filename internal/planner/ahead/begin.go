@@ -17,8 +17,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-func axis(r *place.Placer) draft.Axis { return draft.OnAxis(&r.Draft) }
-
 // Begin makes Reserved those of a job's bookings whose term begins, or does so within the
 // fleet's lead, as soon as their capacity is free, and ends those whose term is over. It
 // notes when it is to be asked again. in is the job's intent, nil where its file is out of
@@ -28,7 +26,7 @@ func Begin(r *place.Placer, j *draft.Job, in *model.Intent) {
 	for _, c := range slices.Clone(j.Booked) {
 		term := c.Spec.Term
 		if !term.End.After(r.Now.Time) {
-			axis(r).CancelBooking(j, c, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, "its term ended "+draft.Stamp(term.End))
+			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, "its term ended "+draft.Stamp(term.End))
 			continue
 		}
 		early := v1alpha1.TimeOf(term.Start.Add(-lead))
@@ -77,13 +75,13 @@ func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
 		return false
 	}
 	free, leaves := o.Free().Clone().Sub(o.Growth), false
-	for _, other := range axis(r).ContractsOn(o) {
+	for _, other := range draft.OnAxis(&r.Draft).ContractsOn(o) {
 		end := other.Spec.Term.End
 		if other.Status.Phase == v1alpha1.PhaseReleasing || other.Status.Phase.Charged() && !end.IsZero() && !end.After(r.Now.Time) {
 			free, leaves = free.Add(r.Relief(o, other)), true
 		}
 	}
-	return !leaves || !booking.Fits(axis(r).Ahead(o, c), free)
+	return !leaves || !booking.Fits(draft.OnAxis(&r.Draft).Ahead(o, c), free)
 }
 
 // GiveUp ends the bookings of a job that did not begin in time.
@@ -93,7 +91,7 @@ func GiveUp(r *place.Placer, j *draft.Job) {
 	}
 	for _, c := range slices.Clone(j.Booked) {
 		if tooLate(r, c) {
-			axis(r).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "its capacity was not free at its start: "+lackText(r, c))
+			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "its capacity was not free at its start: "+lackText(r, c))
 		}
 	}
 }
@@ -105,21 +103,21 @@ func isFree(r *place.Placer, c *v1alpha1.Contract) bool {
 	if o.State != model.Fresh || o.Overdrawn() >= 0 {
 		return false
 	}
-	size := axis(r).Ahead(o, c)
+	size := draft.OnAxis(&r.Draft).Ahead(o, c)
 	if !booking.Fits(size, o.Free().Clone().Sub(o.Growth)) {
 		return false
 	}
-	if _, short := axis(r).Profile(o, map[string]bool{c.Metadata.Name: true}).Until(r.Now, c.Spec.Term.Start, size); short && c.Spec.Term.Start.After(r.Now.Time) {
+	if _, short := draft.OnAxis(&r.Draft).Profile(o, map[string]bool{c.Metadata.Name: true}).Until(r.Now, c.Spec.Term.Start, size); short && c.Spec.Term.Start.After(r.Now.Time) {
 		return false // the time before its start is not its own: it takes that from no other booking
 	}
-	_, short := axis(r).Profile(o, after(r, c)).Until(r.Now, c.Spec.Term.End, size)
+	_, short := draft.OnAxis(&r.Draft).Profile(o, after(r, c)).Until(r.Now, c.Spec.Term.End, size)
 	return !short
 }
 
 // after are a booking itself and those that are kept after it, by name.
 func after(r *place.Placer, c *v1alpha1.Contract) map[string]bool {
 	out := map[string]bool{c.Metadata.Name: true}
-	for _, b := range axis(r).ContractsOn(r.OfferOf(c)) {
+	for _, b := range draft.OnAxis(&r.Draft).ContractsOn(r.OfferOf(c)) {
 		if b.Status.Phase == v1alpha1.PhaseBooked && Compare(&r.Draft, b, c) > 0 {
 			out[b.Metadata.Name] = true
 		}
@@ -179,7 +177,7 @@ func Short(r *place.Placer, c *v1alpha1.Contract) (why string, passes bool) {
 	case o.State != model.Fresh:
 		return "", false // silence is not loss
 	}
-	if _, short := axis(r).Profile(o, after(r, c)).Until(c.Spec.Term.Start, c.Spec.Term.End, axis(r).Ahead(o, c)); short {
+	if _, short := draft.OnAxis(&r.Draft).Profile(o, after(r, c)).Until(c.Spec.Term.Start, c.Spec.Term.End, draft.OnAxis(&r.Draft).Ahead(o, c)); short {
 		return lackText(r, c), true
 	}
 	return "", false
@@ -210,8 +208,8 @@ func lackText(r *place.Placer, c *v1alpha1.Contract) string {
 	if o == nil {
 		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered"
 	}
-	size := axis(r).Ahead(o, c)
-	p := axis(r).Profile(o, after(r, c))
+	size := draft.OnAxis(&r.Draft).Ahead(o, c)
+	p := draft.OnAxis(&r.Draft).Profile(o, after(r, c))
 	at, short := p.Until(c.Spec.Term.Start, c.Spec.Term.End, size)
 	if !short {
 		at = r.Now

@@ -3,6 +3,7 @@ package ahead
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -156,11 +157,11 @@ func (b *booker) again(missing []int32) *draft.Failure {
 	j := b.job
 	m := b.Mark()
 	for _, c := range b.changed {
-		axis(b.Placer).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
+		draft.OnAxis(&b.Placer.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
 	}
 	for _, c := range slices.Clone(j.Booked) {
 		if slices.Contains(b.short, c) {
-			axis(b.Placer).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+b.why[c.Metadata.Name])
+			draft.OnAxis(&b.Placer.Draft).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+b.why[c.Metadata.Name])
 		}
 	}
 	x := &search{Placer: b.Placer, job: j, from: b.from, to: b.to, beside: b.keeps, hints: &hints{}}
@@ -174,7 +175,7 @@ func (b *booker) again(missing []int32) *draft.Failure {
 	} else {
 		for i := range missing {
 			if first = x.all(missing[i : i+1]); first != nil {
-				first.Text = itoa(len(b.keeps)+i) + " of " + itoa(int(j.Replicas())) + " replicas fit; " + first.Text
+				first.Text = strconv.Itoa(len(b.keeps)+i) + " of " + strconv.Itoa(int(j.Replicas())) + " replicas fit; " + first.Text
 				break
 			}
 			made = append(made, x.placed...)

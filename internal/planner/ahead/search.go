@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -123,7 +124,7 @@ func (x *search) try(alt int, replicas []int32, how place.Request) *draft.Failur
 			x.placed = nil
 			f.Done = i
 			if i > 0 {
-				f.Text = itoa(i) + " of " + itoa(len(replicas)) + " replicas fit; " + f.Text
+				f.Text = strconv.Itoa(i) + " of " + strconv.Itoa(len(replicas)) + " replicas fit; " + f.Text
 			}
 			return f
 		}
@@ -183,7 +184,7 @@ func (x *search) look(s *match.Class, l *place.Limits, of *match.Candidate) foun
 	c := found{Candidate: *of}
 	o := c.Offer
 	c.Fails, c.Scales = "", false
-	p := axis(x.Placer).Profile(o, nil)
+	p := draft.OnAxis(&x.Placer.Draft).Profile(o, nil)
 	var least quantity.Vector
 	least, c.full = p.Least(x.from, x.to, c.Size)
 	switch {
@@ -275,9 +276,9 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 func (x *search) figures(o *inventory.Offer, size quantity.Vector) v1alpha1.OfferFigures {
 	f := x.Inventory.Figures(o)
 	f.ScalableTo = nil
-	_, f.At = axis(x.Placer).Profile(o, nil).Least(x.from, x.to, size)
+	_, f.At = draft.OnAxis(&x.Placer.Draft).Profile(o, nil).Least(x.from, x.to, size)
 	list := map[*inventory.Offer][]*v1alpha1.Contract{}
-	for _, c := range axis(x.Placer).ContractsOn(o) {
+	for _, c := range draft.OnAxis(&x.Placer.Draft).ContractsOn(o) {
 		at := x.OfferOf(c)
 		list[at] = append(list[at], c)
 	}

@@ -17,8 +17,6 @@ const (
 	tryShown  = 3
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // isRoom reports whether an offer fails a requirement for want of capacity.
 func isRoom(req string) bool {
 	return strings.HasPrefix(req, match.ReqCapacity) || req == match.ReqBookedShare || req == match.ReqBookedMany
@@ -31,7 +29,7 @@ func (x *search) nearText(c *found) string {
 		return c.Offer.Ref + " " + match.Words(c.Fails)
 	}
 	i := x.Names.Of(name)
-	least, at := axis(x.Placer).Profile(c.Offer, nil).Least(x.from, x.to, c.Size)
+	least, at := draft.OnAxis(&x.Placer.Draft).Profile(c.Offer, nil).Least(x.from, x.to, c.Size)
 	have := v1alpha1.AmountOf(max(least.At(i), 0)).Canonical(name)
 	return fmt.Sprintf("%s has %s of %s %s free at %s", c.Offer.Ref, have, v1alpha1.AmountOf(c.Size.At(i)).Canonical(name), name, draft.Stamp(at))
 }
@@ -48,7 +46,7 @@ func (x *search) suggest(near []found) {
 		if !strings.HasPrefix(c.Fails, match.ReqCapacity) || c.Offer.Cards() != nil {
 			continue
 		}
-		at, ok := axis(x.Placer).Profile(c.Offer, nil).From(x.from, last, j.Seconds, c.Size)
+		at, ok := draft.OnAxis(&x.Placer.Draft).Profile(c.Offer, nil).From(x.from, last, j.Seconds, c.Size)
 		if ok && (best.IsZero() || at.Before(best.Time)) {
 			best, where = at, c.Offer.Ref
 		}
@@ -67,7 +65,7 @@ func bookedText(j *draft.Job, from, to v1alpha1.Time) string {
 	n := len(j.Booked)
 	what := "1 replica"
 	if n != 1 {
-		what = itoa(n) + " replicas"
+		what = strconv.Itoa(n) + " replicas"
 	}
 	return fmt.Sprintf("%s booked from %s to %s", what, draft.Stamp(from), draft.Stamp(to))
 }

@@ -116,7 +116,7 @@ func (m *Matcher) newTariff(p *v1alpha1.Price) *Tariff {
 		t.unpriced, t.why = true, "it has no price"
 		return t
 	}
-	factor := v1alpha1.DecimalFromInt(1)
+	factor := one
 	if p.Currency != "" && p.Currency != m.facts.Books.Currency {
 		t.rate = m.facts.Books.RateOf(p.Currency, m.facts.Books.Currency, m.facts.Now)
 		if t.rate == nil {
@@ -172,9 +172,15 @@ func (m *Matcher) unitPrices(base, over v1alpha1.UnitPrices, factor v1alpha1.Dec
 	return u
 }
 
+// one converts nothing.
+var one = v1alpha1.DecimalFromInt(1)
+
 // pico is d × factor in 10⁻¹². Prices above nine millions a unit saturate.
 func pico(d, factor v1alpha1.Decimal) int64 {
-	shifted := d.Mul(factor).MulInt(picoOfMicro) // Micro shifts by the other six places
+	if factor.Cmp(one) != 0 { // a price in another currency than the fleet's
+		d = d.Mul(factor)
+	}
+	shifted := d.MulInt(picoOfMicro) // Micro shifts by the other six places
 	return max(shifted.Micro(), 0)
 }
 

@@ -138,7 +138,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	m := r.Mark()
 	r.OffAccount(c)
 	l := r.LimitsOf(j.Tenant, r.how, j.Seconds)
-	axis(r.Placer).Narrow(&l.Limits, r.Now, j.End)
+	draft.OnAxis(&r.Placer.Draft).Narrow(&l.Limits, r.Now, j.End)
 	broken := l.Rejects(&cand)
 	r.Rollback(m)
 	if r.BarsOf(j).Breaks(o.Provider) == match.ReqRemoteNamespace {
@@ -232,12 +232,12 @@ func (r inPlace) mayStay(size quantity.Vector, q match.Quote) bool {
 	if u == nil {
 		return true
 	}
-	if at, short := u.short(r.offer, size, q, r.self()); short && axis(r.Placer).HasBookings(r.offer) && !(yields(r.job) && at.After(r.Now.Time)) {
+	if at, short := u.short(r.offer, size, q, r.self()); short && draft.OnAxis(&r.Placer.Draft).HasBookings(r.offer) && !(yields(r.job) && at.After(r.Now.Time)) {
 		return false
 	}
 	end, _ := u.writer.termOf(r.offer, size, q, r.self())
 	n, cards := sizeOn(r.offer, size), account.Cards{GPU: r.offer.Flavor.Spec.GPU, Kind: r.offer.CardKind}
-	return axis(r.Placer).MayLast(r.contract, end, &n, &cards, q.Peak)
+	return draft.OnAxis(&r.Placer.Draft).MayLast(r.contract, end, &n, &cards, q.Peak)
 }
 
 func (r inPlace) self() map[string]bool { return map[string]bool{r.contract.Metadata.Name: true} }

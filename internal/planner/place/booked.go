@@ -19,11 +19,9 @@ import (
 // untilBooked keeps a job's contracts from what is booked; nil where nothing is.
 type untilBooked struct{ writer contractWriter }
 
-func axis(r *Placer) draft.Axis { return draft.OnAxis(&r.Draft) }
-
 // untilBookedFor is that of a request, nil where nothing of the market is booked.
 func untilBookedFor(r *Placer, j *draft.Job, q Request) *untilBooked {
-	if !r.By(draft.RulesBookings) || !axis(r).AnyBookings() {
+	if !r.By(draft.RulesBookings) || !draft.OnAxis(&r.Draft).AnyBookings() {
 		return nil
 	}
 	return &untilBooked{contractWriter{r, j, q}}
@@ -32,13 +30,13 @@ func untilBookedFor(r *Placer, j *draft.Job, q Request) *untilBooked {
 // Breaks reports whether a candidate's capacity is booked by others before a contract
 // would end.
 func (u *untilBooked) Breaks(c *match.Candidate) bool {
-	if u == nil || !axis(u.writer.Placer).HasBookings(c.Offer) {
+	if u == nil || !draft.OnAxis(&u.writer.Placer.Draft).HasBookings(c.Offer) {
 		return false
 	}
 	at, short := u.short(c.Offer, c.Size, c.Quote, nil)
 	if short && strings.HasPrefix(c.Fails, match.ReqCapacity) { // others would give way
 		lack := c.Size.Clone().Sub(c.Offer.Free()).Max(nil)
-		p := axis(u.writer.Placer).Profile(c.Offer, nil)
+		p := draft.OnAxis(&u.writer.Placer.Draft).Profile(c.Offer, nil)
 		p.Free, p.Grows = p.Free.Add(lack), c.Offer.Growth
 		at, short = p.Until(u.writer.Now, u.writer.endOf(c.Quote), c.Size)
 	}
@@ -48,7 +46,7 @@ func (u *untilBooked) Breaks(c *match.Candidate) bool {
 // short is when the capacity of a contract that begins now is booked by others, and
 // whether that is before it ends.
 func (u *untilBooked) short(o *inventory.Offer, size quantity.Vector, q match.Quote, except map[string]bool) (at v1alpha1.Time, short bool) {
-	p := axis(u.writer.Placer).Profile(o, except)
+	p := draft.OnAxis(&u.writer.Placer.Draft).Profile(o, except)
 	p.Grows = o.Growth
 	return p.Until(u.writer.Now, u.writer.endOf(q), size)
 }

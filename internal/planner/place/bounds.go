@@ -12,7 +12,7 @@ import (
 // it spent so much.
 func LimitsAhead(r *Placer, j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64, replica int32, placed []*v1alpha1.Contract, from, to v1alpha1.Time) *Limits {
 	l := r.LimitsFor(j, q, s, spent, others)
-	l.Limits, l.booked = axis(r).LimitsAhead(j.Tenant, from, to), nil
+	l.Limits, l.booked = draft.OnAxis(&r.Draft).LimitsAhead(j.Tenant, from, to), nil
 	l.Rules = r.rulesFor(j, q, s, replica, placed)
 	return l
 }
@@ -23,7 +23,7 @@ func (r *Placer) LimitsFor(j *draft.Job, q Request, s *match.Class, spent match.
 	l := r.LimitsOf(j.Tenant, q, j.Seconds)
 	l.life = j.Seconds
 	l.Only, l.avoid, l.bars, l.booked = q.Only, j.Avoid, r.BarsOf(j), untilBookedFor(r, j, q)
-	axis(r).Narrow(&l.Limits, r.Now, j.End)
+	draft.OnAxis(&r.Draft).Narrow(&l.Limits, r.Now, j.End)
 	reserve := quantity.Micro(0)
 	if s.Cheapest < quantity.Unlimited {
 		reserve = s.Cheapest * quantity.Micro(others)

@@ -174,7 +174,7 @@ func (r contractWriter) decision(s *match.Class, c *match.Candidate, next []*mat
 // is because others have booked it; except are contracts that it takes the place of.
 func (r contractWriter) termOf(o *inventory.Offer, size quantity.Vector, q match.Quote, except map[string]bool) (end v1alpha1.Time, cut bool) {
 	end = r.endOf(q)
-	if u := untilBookedFor(r.Placer, r.job, r.how); u != nil && yields(r.job) && axis(r.Placer).HasBookings(o) {
+	if u := untilBookedFor(r.Placer, r.job, r.how); u != nil && yields(r.job) && draft.OnAxis(&r.Placer.Draft).HasBookings(o) {
 		if at, short := u.short(o, size, q, except); short {
 			return at, true
 		}

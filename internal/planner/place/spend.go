@@ -68,7 +68,7 @@ func (r *Placer) moneyFor(j *draft.Job, b *v1alpha1.IntentBudget, live, except [
 		p.PerGPU = r.InFleet(*b.MaxHourlyPerGPU, b.Currency)
 	}
 	if b.MaxTotal != nil {
-		p.Total = r.InFleet(*b.MaxTotal, b.Currency) - ahead - axis(r).SpentOn(j)
+		p.Total = r.InFleet(*b.MaxTotal, b.Currency) - ahead - draft.OnAxis(&r.Draft).SpentOn(j)
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -309,7 +310,7 @@ func offerCells(number string, l *planner.OfferLine, countWidth int) []string {
 }
 
 func fitRow(l *planner.OfferLine, rank, countWidth int, terms []string) []string {
-	row := offerCells(itoa(rank), l, countWidth)
+	row := offerCells(strconv.Itoa(rank), l, countWidth)
 	for _, t := range terms {
 		row = append(row, fmt.Sprintf("%.2f", l.Scores[t]))
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -35,9 +36,9 @@ func (p Problem) Place() string {
 	case p.Line <= 0:
 		return p.File
 	case p.Column <= 0:
-		return p.File + ":" + itoa(p.Line)
+		return p.File + ":" + strconv.Itoa(p.Line)
 	}
-	return p.File + ":" + itoa(p.Line) + ":" + itoa(p.Column)
+	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
 }
 
 // Meta is what a plan does not know of itself: where its inputs came from.
@@ -220,7 +221,7 @@ func sum(p *planner.Plan, m Meta) string {
 	var parts []string
 	for _, a := range sumOrder {
 		if n[a] > 0 {
-			parts = append(parts, itoa(n[a])+" "+string(a))
+			parts = append(parts, strconv.Itoa(n[a])+" "+string(a))
 		}
 	}
 	if len(parts) == 0 {

@@ -12,8 +12,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // Age is a length of time as people write it: 42s, 6m, 23h48m, 5d.
 func Age(d time.Duration) string {
 	switch {
@@ -74,7 +72,7 @@ func reasons(rejected map[string]int) string {
 		return names[i] < names[j]
 	})
 	for i, name := range names {
-		names[i] = itoa(rejected[name]) + " " + name
+		names[i] = strconv.Itoa(rejected[name]) + " " + name
 	}
 	return strings.Join(names, ", ")
 }
@@ -184,7 +182,7 @@ func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return itoa(n) + " " + noun + "s"
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // wrap breaks s at spaces into lines of at most first and then rest columns; a

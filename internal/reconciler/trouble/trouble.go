@@ -7,15 +7,13 @@ package trouble
 import (
 	"context"
 	"log/slog"
-	"regexp"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 )
 
 // remindAfter is how long the same trouble is not logged again.
 const remindAfter = 10 * time.Minute
-
-// ownPort is what differs in the words of one trouble: the port of our own end.
-var ownPort = regexp.MustCompile(`:[0-9]+->`)
 
 // Log is where they are logged, by a clock.
 type Log struct {
@@ -29,7 +27,7 @@ type Log struct {
 // Failed logs that a round failed and when the next is tried.
 func (t *Log) Failed(err error, wait time.Duration) {
 	level, now := slog.LevelDebug, t.Now()
-	if text := ownPort.ReplaceAllString(err.Error(), "->"); text != t.said || now.Sub(t.at).Abs() >= remindAfter {
+	if text := logs.Cause(err); text != t.said || now.Sub(t.at).Abs() >= remindAfter {
 		level, t.said, t.at = slog.LevelError, text, now
 	}
 	t.To.Log(context.Background(), level, "round failed", "error", err, "again in", wait)
