@@ -7,7 +7,7 @@ import "github.com/fleetbroker/fleetbroker/internal/planner/draft"
 func Decide(w draft.World) *draft.Plan {
 	r := newRound(&w)
 	r.decide()
-	return r.Plan
+	return r.agree().Plan
 }
 
 // decide makes the plan of a round that has read its world, in eight steps, each of

@@ -28,7 +28,6 @@ func (r *round) readLedger() {
 		r.noteRefusal(c)
 		r.Mapped.Add(r.W.Clusters, c, 1)
 	}
-	r.Marks = marksOf(r.refusals, r.W.Offers)
 }
 
 // readContracts takes from the tally what the round will change.

@@ -82,9 +82,12 @@ func (r *round) finishRefusals() {
 
 // refusalsChanged looks again at the offers of providers that went out of the
 // market or came back, and at those that were described by the marks of the
-// round before, which may be others by now.
-func (u *update) refusalsChanged() {
-	u.Marks = marksOf(u.refusals, u.W.Offers)
+// round before, which may be others by now. marks are those that hold, nil is by the
+// ledger.
+func (u *update) refusalsChanged(marks map[string]draft.RefusalMark) {
+	if u.Marks = marks; marks == nil {
+		u.Marks = marksOf(u.refusals, u.W.Offers)
+	}
 	if len(u.Marks)+len(u.last.draft.Marks) == 0 {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
@@ -104,6 +105,69 @@ func TestProviderThatDeniesLeavesTheMarket(t *testing.T) {
 	b.Tick(time.Hour)
 	if d := Of(b.Round(), "third/train"); d.Action != planner.Place {
 		t.Fatalf("an hour later: %s: %s", d.Action, d.Reason)
+	}
+}
+
+// A denial counts in the round that sees it, and one that is over no more in the round
+// that sees that: planning again changes nothing (invariant 3). What the next round must
+// know of it does not wait for the status interval.
+func TestDenialsCountInTheRoundThatSeesThem(t *testing.T) {
+	b := renames(t, "vision", "nlp")
+	b.Offer("evil/f0", Cards("nvidia-h100", 16, "80Gi"), Costs("0.0001"))
+	b.Round()
+	b.Deliver().Round()
+	said := map[string]v1alpha1.Observation{}
+	for _, tenant := range []string{"vision", "nlp"} {
+		for _, c := range b.Contracts(tenant + "/train") {
+			said[c.Metadata.Name] = Ready(c)
+			denied := Ready(c)
+			denied.Consumer.Granted, denied.Consumer.SliceDenied = nil, "no"
+			b.Observe(c.Metadata.Name, denied)
+		}
+	}
+	b.Tenant("third", "rome").Intent("third/train", Wants(1, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Allow = []string{"evil"} }))
+	again := func(p *planner.Plan) {
+		t.Helper()
+		for _, c := range p.Contracts {
+			if c.StatusOnly {
+				t.Errorf("%s waits for the status interval", c.After.Metadata.Name)
+			}
+		}
+		if next := b.Plan(); next.Changes() {
+			t.Errorf("planning again changes:\n%s", describe(next))
+		}
+	}
+	b.Tick(10 * time.Second)
+	p := b.Round()
+	if d := Of(p, "third/train"); d.Action != planner.Queued || d.Rejected[match.ReqRefuses] != 1 {
+		t.Fatalf("both denied: third is %s %v: %s", d.Action, d.Rejected, d.Reason)
+	}
+	if len(p.Conditions) != 1 || p.Conditions[0].Type != planner.ConditionRefuses {
+		t.Fatalf("both denied: %+v", p.Conditions)
+	}
+	again(p)
+	for name, o := range said {
+		b.Observe(name, o)
+	}
+	b.Tick(10 * time.Second)
+	p = b.Round()
+	if d := Of(p, "third/train"); d.Action != planner.Place || len(p.Conditions) != 0 {
+		t.Fatalf("both are granted again: third is %s: %s; %+v", d.Action, d.Reason, p.Conditions)
+	}
+	again(p)
+}
+
+// By the rules before 14 a denial counted from the next round on, and what they decided
+// is decided again so.
+func TestDenialsOfOlderRulesCountFromTheNextRound(t *testing.T) {
+	b := renames(t, "vision", "nlp")
+	b.Offer("evil/f0", Cards("nvidia-h100", 16, "80Gi"), Costs("0.0001"))
+	b.Round()
+	b.W.Rules = draft.RulesDenialsSeen - 1
+	denies(b, 0, "vision", "nlp")
+	b.Tenant("third", "rome").Intent("third/train", Wants(1, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Placement.Providers.Allow = []string{"evil"} }))
+	if d := Of(b.Tick(10*time.Second).Round(), "third/train"); d.Action != planner.Place {
+		t.Fatalf("third is %s: %s", d.Action, d.Reason)
 	}
 }
 

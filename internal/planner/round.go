@@ -33,7 +33,11 @@ type round struct {
 }
 
 // newRound reads a world from nothing.
-func newRound(w *draft.World) *round {
+func newRound(w *draft.World) *round { return newRoundBy(w, nil) }
+
+// newRoundBy is newRound by other marks of providers than follow from the ledger; nil is
+// by those.
+func newRoundBy(w *draft.World, marks map[string]draft.RefusalMark) *round {
 	r := startRound(w, base{draft: draft.Base{Names: quantity.NewNames(match.ReqCapacity)}})
 	fleet := r.Fleet
 	r.Defaults = r.Names.VectorOf(v1alpha1.Resources{
@@ -44,6 +48,9 @@ func newRound(w *draft.World) *round {
 	})
 	r.listIntents()
 	r.readLedger()
+	if r.Marks = marks; marks == nil {
+		r.Marks = marksOf(r.refusals, r.W.Offers)
+	}
 	r.OpenAccounts()
 	r.Inventory = inventory.New(r.inventoryFacts(), w.Offers, r.W.Ledger.Contracts())
 	r.Match = match.New(r.matchFacts(), r.Inventory)

@@ -58,6 +58,7 @@ func (s *Session) Decide(w draft.World) *draft.Plan {
 func (s *Session) decide(r *round) *draft.Plan {
 	r.Match.Round, r.step = s.number, s.Step
 	r.decide()
+	r = r.agree()
 	s.base = r.handOver()
 	return r.Plan
 }
@@ -124,7 +125,11 @@ func samePredicate(a, b model.Predicate) bool {
 
 // updated is a round of a world, made from what the one before it left; nil when
 // it has to be made from nothing.
-func updated(last *base, w *draft.World) *round {
+func updated(last *base, w *draft.World) *round { return updatedBy(last, w, nil) }
+
+// updatedBy is updated by other marks of providers than follow from the ledger; nil is by
+// those.
+func updatedBy(last *base, w *draft.World, marks map[string]draft.RefusalMark) *round {
 	r := startRound(w, *last)
 	r.Inventory.Begin(r.inventoryFacts())
 	r.Match.Begin(r.matchFacts())
@@ -135,7 +140,7 @@ func updated(last *base, w *draft.World) *round {
 	u.clustersChanged()
 	u.ledgerChanged()
 	r.OpenAccounts()
-	u.refusalsChanged()
+	u.refusalsChanged(marks)
 	u.observedChanged()
 	u.Match.DropStaleScores() // only parts of cards are scored by the workload
 	u.remeasure()

@@ -121,7 +121,7 @@ func (c *consumer) liqo(name string) {
 			node.deleting = true
 			c.kick(name, time.Second, 5*time.Second)
 		}
-	case sl != nil && !sl.granted.Equal(sl.resources):
+	case sl != nil && (sl.denied != "" || !sl.granted.Equal(sl.resources)): // what was denied may be asked back to what it had
 		c.grant(name, sl)
 	case sl != nil && node != nil && (!node.up || !node.ready || !node.allocatable.Equal(sl.granted)):
 		if node.ready = node.up; !node.up {

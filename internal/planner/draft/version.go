@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesBookings
+const Rules = RulesDenialsSeen
 
 // The changes, by the number that they came with.
 const (
@@ -60,4 +60,7 @@ const (
 	// beyond its start; an intent that may not start yet (schedule.notBefore) names its
 	// earliest start and no more when it is expected (package ahead).
 	RulesBookings = 13
+	// RulesDenialsSeen: what clusters report as denied counts for its provider's mark in
+	// the round that sees it, and not from the next (denials.go).
+	RulesDenialsSeen = 14
 )

@@ -38,6 +38,14 @@ type Probe struct {
 // Is reports whether it asks about an intent; nil asks about none.
 func (p *Probe) Is(tenant, name string) bool { return p != nil && p.Tenant == tenant && p.Name == name }
 
+// Again is the same question to another round; nil asks nothing.
+func (p *Probe) Again() *Probe {
+	if p == nil {
+		return nil
+	}
+	return &Probe{Tenant: p.Tenant, Name: p.Name}
+}
+
 // Capture notes how every offer relates to the probed intent, the first
 // time that it is asked.
 func (r *Explainer) Capture(j *draft.Job, s *match.Class, l *place.Limits) {
