@@ -56,6 +56,11 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for admission reviews: %w", err)
 	}
+	return s.Serve(ctx, line)
+}
+
+// Serve is Start on a listener, which it closes.
+func (s *Server) Serve(ctx context.Context, line net.Listener) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: answerTime, ReadTimeout: answerTime, WriteTimeout: 2 * answerTime, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),

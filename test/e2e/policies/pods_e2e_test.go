@@ -31,6 +31,7 @@ func TestPolicies(t *testing.T) {
 	t.Run("exemptions", func(t *testing.T) { testExemptions(t, cluster, api) })
 	t.Run("daemonsets", func(t *testing.T) { testDaemonSets(t, api) })
 	t.Run("roles", func(t *testing.T) { testRoles(t, cluster, api) })
+	t.Run("owners", func(t *testing.T) { testOwners(t, cluster) })
 	t.Run("virtual nodes", func(t *testing.T) { testVirtualNodes(t, cluster) })
 	t.Run("namespaces", func(t *testing.T) { testNamespaces(t, cluster, api) })
 	t.Run("intent withdrawn", func(t *testing.T) { testIntentWithdrawn(t, api) })

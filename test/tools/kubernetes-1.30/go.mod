@@ -1,8 +1,16 @@
+// The programs of Kubernetes 1.30, the oldest that fleetbroker works with: see ../doc.go and
+// ../kubernetes/go.mod. They are built by the Go of the project.
 module github.com/fleetbroker/fleetbroker/test/tools/kubernetes-1.30
 
 go 1.22.0
 
-require k8s.io/kubernetes v1.30.14
+tool (
+	k8s.io/kubernetes/cmd/kube-apiserver
+	k8s.io/kubernetes/cmd/kube-controller-manager
+	k8s.io/kubernetes/cmd/kube-scheduler
+)
+
+require k8s.io/kubernetes v1.30.14 // indirect
 
 require (
 	cloud.google.com/go/compute v1.23.0 // indirect

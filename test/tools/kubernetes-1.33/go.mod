@@ -1,8 +1,16 @@
+// The programs of Kubernetes 1.33: see ../doc.go and ../kubernetes/go.mod. v1.33.5, because
+// the module proxy does not serve k8s.io/cri-client v0.33.6.
 module github.com/fleetbroker/fleetbroker/test/tools/kubernetes-1.33
 
 go 1.24.0
 
-require k8s.io/kubernetes v1.33.5
+tool (
+	k8s.io/kubernetes/cmd/kube-apiserver
+	k8s.io/kubernetes/cmd/kube-controller-manager
+	k8s.io/kubernetes/cmd/kube-scheduler
+)
+
+require k8s.io/kubernetes v1.33.5 // indirect
 
 require (
 	cel.dev/expr v0.19.1 // indirect
