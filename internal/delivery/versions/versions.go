@@ -44,6 +44,15 @@ func Served(ctx context.Context, client rest.Interface, of []schema.GroupVersion
 	return served, nil
 }
 
+// Each is a resource in several versions.
+func Each(gvr schema.GroupVersionResource, versions ...string) []schema.GroupVersionResource {
+	var out []schema.GroupVersionResource
+	for _, gvr.Version = range versions {
+		out = append(out, gvr)
+	}
+	return out
+}
+
 // Pick is a resource in the first of its own and further versions that is served.
 func (s Set) Pick(gvr schema.GroupVersionResource, further ...string) (schema.GroupVersionResource, bool) {
 	for _, version := range append([]string{gvr.Version}, further...) {
