@@ -6,12 +6,12 @@ import (
 	"bytes"
 	"context"
 	"flag"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +22,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/fleetbroker/fleetbroker/internal/admission/hook"
+	"github.com/fleetbroker/fleetbroker/internal/agent"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
@@ -31,10 +33,12 @@ import (
 var full = flag.Bool("full", false, "also on the oldest servers that are worked with, which are built first")
 
 const (
-	fleetID  = "f3k9q2abu7"
-	agent    = "system:serviceaccount:fleetbroker:fleet-agent"
-	template = "../../../fleet-repo-template/install/agent"
-	group    = "admissionregistration.k8s.io"
+	fleetID = "f3k9q2abu7"
+	// agentUser is the account of the agent's base, configuration what leads to its webhook.
+	agentUser     = "system:serviceaccount:fleetbroker:fleet-agent"
+	configuration = "fleetbroker-" + fleetID + "-intent-tolerations"
+	template      = "../../../fleet-repo-template/install/agent"
+	group         = "admissionregistration.k8s.io"
 )
 
 // withoutPolicies are arguments of an API server that serves no MutatingAdmissionPolicy.
@@ -115,65 +119,81 @@ func apply(t *testing.T, cluster *env.Cluster, file, text string) {
 	}
 }
 
-// webhook installs the component webhook and serves as the agent does, by the agent's
-// rights alone. Its first certificate is one that was made two months ago.
+// webhook installs the agent's rights and the component webhook, and runs the agent by
+// those alone, without a broker that answers. Its certificate was made two months ago: the
+// agent renews it first.
 func webhook(t *testing.T, cluster *env.Cluster) {
 	t.Helper()
-	line, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := freeAddress(t)
 	text := read(t, "webhook/webhook.yaml")
 	for _, path := range []string{"pods", "resourcerequests"} { // no kube-proxy leads to a Service here
 		service := "service: {name: fleet-agent-webhook, namespace: fleetbroker, path: /" + path + ", port: 443}"
 		if !strings.Contains(text, service) {
 			t.Fatalf("webhook.yaml has no %q", service)
 		}
-		text = strings.ReplaceAll(text, service, fmt.Sprintf("url: https://%s/%s", line.Addr(), path))
+		text = strings.ReplaceAll(text, service, "url: https://"+address+"/"+path)
 	}
 	if _, err := cluster.Kubectl(t.Context(), "", "create", "namespace", "fleetbroker"); err != nil {
 		t.Fatal(err)
 	}
 	apply(t, cluster, "webhook.yaml", text)
+	apply(t, cluster, "rbac.yaml", read(t, "rbac.yaml"))
 
-	client, admin := clientFor(t, as(t, cluster, agent)), clientFor(t, cluster.Config)
-	keep := func(now func() time.Time) (*hook.Keeper, func()) {
-		ctx, cancel := context.WithCancel(t.Context())
-		keeper := &hook.Keeper{Client: client, Namespace: "fleetbroker", Configuration: "fleetbroker-" + fleetID + "-intent-tolerations", Now: now, Log: slog.New(slog.DiscardHandler)}
-		done := make(chan error, 1)
-		go func() { done <- keeper.Start(ctx) }()
-		return keeper, func() {
+	old, cancel := context.WithCancel(t.Context())
+	keeper := &hook.Keeper{
+		Client: clientFor(t, as(t, cluster, agentUser)), Namespace: "fleetbroker", Configuration: configuration,
+		Now: func() time.Time { return time.Now().Add(-62 * 24 * time.Hour) }, Log: slog.New(slog.DiscardHandler),
+	}
+	done := make(chan error, 1)
+	go func() { done <- keeper.Start(old) }()
+	first := certificateOf(t, clientFor(t, cluster.Config), nil)
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+
+	ca, err := pki.InitCA(filepath.Join(t.TempDir(), "ca"), "acme", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := ca.Issue(pki.Request{Name: "rome"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	certs := filepath.Join(t.TempDir(), "certs")
+	if err := bundle.WriteDir(certs); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		done <- agent.Run(ctx, agent.Options{
+			Cluster: "rome", Config: as(t, cluster, agentUser), Brokers: []string{"https://127.0.0.1:1"}, CertDir: certs, Interval: time.Minute,
+			MetricsAddress: "0", HealthAddress: "0", LeaseNamespace: "fleetbroker", WebhookAddress: address, WebhookConfiguration: configuration,
+			Log: slog.New(slog.DiscardHandler),
+		})
+	}()
+	var once sync.Once
+	agents[cluster] = func() {
+		once.Do(func() {
 			cancel()
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
-		}
+		})
 	}
-	_, stop := keep(func() time.Time { return time.Now().Add(-62 * 24 * time.Hour) })
-	first := certificateOf(t, admin, nil)
-	stop()
-	keeper, stop := keep(time.Now)
-	t.Cleanup(stop)
-	certificateOf(t, admin, first)
+	t.Cleanup(agents[cluster])
+	certificateOf(t, clientFor(t, cluster.Config), first)
+}
 
-	ctx, cancel := context.WithCancel(t.Context())
-	server := &hook.Server{Client: client, Certificate: keeper.Certificate, Log: slog.New(slog.DiscardHandler)}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx, line) }()
-	ended := false
-	agents[cluster] = func() {
-		cancel()
-		if err := <-done; !ended && err != nil {
-			t.Error(err)
-		}
-		ended = true
-		close(done)
+// freeAddress is one that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	line, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if !ended {
-			agents[cluster]()
-		}
-	})
+	defer line.Close()
+	return line.Addr().String()
 }
 
 // agents end the webhook of a cluster.
@@ -187,7 +207,7 @@ func certificateOf(t *testing.T, api kubernetes.Interface, than []byte) (cert []
 		if err != nil {
 			return false
 		}
-		c, err := api.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, "fleetbroker-"+fleetID+"-intent-tolerations", metav1.GetOptions{})
+		c, err := api.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, configuration, metav1.GetOptions{})
 		cert = secret.Data["tls.crt"]
 		return err == nil && len(cert) > 0 && !bytes.Equal(cert, than) && len(c.Webhooks[1].ClientConfig.CABundle) > 0
 	})
