@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,10 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetbroker/fleetbroker/internal/admission/hook"
 	"github.com/fleetbroker/fleetbroker/internal/agent"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/doctor"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/test/env"
@@ -77,6 +80,7 @@ func TestForms(t *testing.T) {
 				t.Run("namespaces", func(t *testing.T) { testNamespaces(t, cluster, api) })
 			}
 			t.Run("intent withdrawn", func(t *testing.T) { testIntentWithdrawn(t, api) })
+			t.Run("doctor", func(t *testing.T) { testDoctor(t, tc.form, cluster) })
 			if tc.form == v1alpha1.AdmissionWebhook {
 				t.Run("no agent", func(t *testing.T) { testNoAgent(t, cluster, api) })
 			}
@@ -192,8 +196,11 @@ func freeAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer line.Close()
-	return line.Addr().String()
+	address := line.Addr().String()
+	if err := line.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return address
 }
 
 // agents end the webhook of a cluster.
@@ -267,6 +274,35 @@ func testOwners(t *testing.T, cluster *env.Cluster) {
 				check(what, made)
 			}
 		})
+	}
+}
+
+// doctor says which form it is, finds nothing in it, and names it where the file asks for
+// another that the cluster does not serve.
+func testDoctor(t *testing.T, form string, cluster *env.Cluster) {
+	look := func(form string) (*doctor.Cluster, []doctor.Code) {
+		c := doctor.Gather(t.Context(), "rome", []string{v1alpha1.RoleConsumer}, form, func(context.Context) (*rest.Config, error) { return cluster.Config, nil })
+		var codes []doctor.Code
+		for _, f := range doctor.DiagnoseCluster(c, []string{v1alpha1.RoleConsumer}) {
+			codes = append(codes, f.Code)
+		}
+		return c, codes
+	}
+	c, found := look(form)
+	if len(found) > 0 {
+		t.Errorf("found %q", found)
+	}
+	want := map[string]string{v1alpha1.AdmissionV1Beta1: "MutatingAdmissionPolicy v1beta1", v1alpha1.AdmissionWebhook: "the webhook of its agent"}[form]
+	if says := c.Admission(); !strings.HasSuffix(says, want) {
+		t.Errorf("says %q, want %q", says, want)
+	}
+	if form != v1alpha1.AdmissionWebhook {
+		return
+	}
+	for _, other := range []string{v1alpha1.AdmissionV1, v1alpha1.AdmissionV1Beta1} {
+		if _, found := look(other); !slices.Equal(found, []doctor.Code{doctor.NoPolicyKinds}) {
+			t.Errorf("as %s: found %q", other, found)
+		}
 	}
 }
 
