@@ -57,6 +57,8 @@ test-full: tools ## the batches, traces and faults too that take minutes; copy w
 	$(GO) test -count 1 -timeout 60m -v $(TESTFLAGS) ./test/sim/day -contracts 2000 -hours 24
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/liqo -full
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/soak -full
+	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/policies -run TestForms -full
+	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/install -run TestInstallCluster_Webhook -full
 	$(MAKE) fuzz FUZZTIME=20s
 
 test-short: ## the tests that need no servers: minutes

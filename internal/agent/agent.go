@@ -66,6 +66,10 @@ type Options struct {
 	// plain on the loopback interface, and elsewhere TLS for tokens that the
 	// cluster reviews.
 	MetricsAddress, HealthAddress string
+	// WebhookAddress is where admission reviews are answered (package admission/hook), empty
+	// or "0" nowhere; WebhookConfiguration the MutatingWebhookConfiguration that leads there.
+	// It needs LeaseNamespace, in which its Secret is.
+	WebhookAddress, WebhookConfiguration string
 	// LeaseNamespace holds the Lease by which one of several replicas speaks for
 	// the cluster; empty: there is only this one.
 	LeaseNamespace string
@@ -125,6 +129,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	a.mgr = mgr
+	if err := a.admit(); err != nil {
+		return fmt.Errorf("start agent: %w", err)
+	}
 	a.cluster = &cluster{id: o.Cluster, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper(), log: o.Log, changed: a.touch}
 	if a.sight, err = newSight(o.Config, o.Log); err != nil {
 		return fmt.Errorf("start agent: %w", err)

@@ -20,6 +20,9 @@
 // every broker what it sees of them (delivering.go). Nothing is corrected before
 // the repository was asked, through a broker.
 //
+// With --webhook-bind-address every replica also answers admission reviews (package
+// admission/hook), whether it holds the Lease or not.
+//
 // Each of the three starts once its kinds are served and RBAC allows it, and
 // says what is missing; an agent that may only read reports all the same.
 // Without enforcement flavors are of Liqo's class default, with it of class

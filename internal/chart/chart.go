@@ -68,6 +68,13 @@ func templates(out map[string][]byte, base string) error {
 		return err
 	}
 	w := &rewriter{base: base, done: map[string]bool{}}
+	when := map[string]string{}
+	if base == "agent" { // one form of admission
+		const webhook = "webhook/webhook.yaml"
+		k.Resources = append(k.Resources, webhook)
+		when["request-owner.yaml"] = "{{- if ne .Values.agent.admission \"webhook\" }}\n"
+		when[webhook] = "{{- if eq .Values.agent.admission \"webhook\" }}\n"
+	}
 	for _, file := range k.Resources {
 		text, err := fs.ReadFile(fleetrepo.Files, path.Join("install", base, file))
 		if err != nil {
@@ -82,7 +89,10 @@ func templates(out map[string][]byte, base string) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
-			out[path.Join("templates", base, file)] = []byte("{{- if .Values." + base + ".enabled }}\n" + body + "{{- end }}\n")
+			if when[file] != "" {
+				body = when[file] + body + "{{- end }}\n"
+			}
+			out[path.Join("templates", base, path.Base(file))] = []byte("{{- if .Values." + base + ".enabled }}\n" + body + "{{- end }}\n")
 		}
 	}
 	for _, p := range places[base] {
@@ -123,7 +133,11 @@ var places = map[string][]place{
 		{"        - --cluster-id=paris\n", "        - {{ printf \"--cluster-id=%s\" .Values.agent.clusterID | quote }}\n"},
 		{"        - --broker-url=https://broker.example.org:8443 ", "        - {{ printf \"--broker-url=%s\" .Values.agent.brokerURL | quote }} "},
 		{"        - --leader-election-namespace=fleetbroker\n", "        - --leader-election-namespace={{ .Release.Namespace }}\n"},
-		{"        - --log-format=json\n", "        - --log-format=json\n{{- range .Values.agent.extraArgs }}\n        - {{ . | quote }}\n{{- end }}\n"},
+		{"        - --log-format=json\n", "        - --log-format=json\n{{- if eq .Values.agent.admission \"webhook\" }}\n        - --webhook-bind-address=:9443\n        - --webhook-configuration=fleetbroker-{{ with $.Values.fleet.id }}{{ . }}-{{ end }}intent-tolerations\n{{- end }}\n{{- range .Values.agent.extraArgs }}\n        - {{ . | quote }}\n{{- end }}\n"},
+		{"        - {name: metrics, containerPort: 8080}\n", "        - {name: metrics, containerPort: 8080}\n{{- if eq .Values.agent.admission \"webhook\" }}\n        - {name: webhook, containerPort: 9443}\n{{- end }}\n"},
+		{"    - {port: 8080, protocol: TCP}\n", "    - {port: 8080, protocol: TCP}\n{{- if eq .Values.agent.admission \"webhook\" }}\n  - ports:\n    - {port: 9443, protocol: TCP}\n{{- end }}\n"},
+		{"apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingAdmissionPolicy", "apiVersion: admissionregistration.k8s.io/{{ .Values.agent.admission }}\nkind: MutatingAdmissionPolicy"},
+		{"service: {name: fleet-agent-webhook, namespace: fleetbroker, ", "service: {name: fleet-agent-webhook, namespace: {{ .Release.Namespace | quote }}, "},
 		{"'system:serviceaccount:fleetbroker:fleet-agent'", "'system:serviceaccount:{{ .Release.Namespace }}:fleet-agent'"},
 		{"request.namespace in ['default', 'fleetbroker']", "request.namespace in ['default', '{{ .Release.Namespace }}']"},
 	},
@@ -132,7 +146,7 @@ var places = map[string][]place{
 // clusterWide are kinds without a namespace.
 var clusterWide = []string{
 	"ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-	"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "PriorityLevelConfiguration", "FlowSchema",
+	"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "PriorityLevelConfiguration", "FlowSchema",
 }
 
 // rewriter makes templates of one base's files, and knows which places it has found.

@@ -121,6 +121,9 @@ func doctorRun(ctx context.Context, o doctorOptions) error {
 	}
 	for _, name := range sortedNames(clusters) {
 		f := doctor.DiagnoseCluster(seen[name], in.fleet.Clusters[name].Spec.Roles)
+		if says := seen[name].Admission(); says != "" && in.fleet.Clusters[name].HasRole(v1alpha1.RoleConsumer) {
+			out.Notes = append(out.Notes, says)
+		}
 		out.Clusters = append(out.Clusters, clusterFindings{name, append([]doctor.Finding{}, f...)})
 	}
 	for _, c := range contracts {
@@ -174,7 +177,7 @@ func (g *gathered) visit(ctx context.Context, clusters map[string]bool, dir stri
 	for name := range clusters {
 		c := g.fleet.Clusters[name]
 		wg.Go(func() {
-			got := doctor.Gather(ctx, name, c.Spec.Roles, func(ctx context.Context) (*rest.Config, error) {
+			got := doctor.Gather(ctx, name, c.Spec.Roles, c.AdmissionForm(), func(ctx context.Context) (*rest.Config, error) {
 				return access.Kubeconfigs{Dir: dir}.RESTConfig(ctx, c)
 			})
 			mu.Lock()

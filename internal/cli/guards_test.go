@@ -95,7 +95,7 @@ func TestInitNamesWhatIsOfTheWholeCluster(t *testing.T) {
 	}
 	whole := map[string]bool{
 		"ClusterRole": true, "ClusterRoleBinding": true, "ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
-		"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true, "PriorityLevelConfiguration": true, "FlowSchema": true,
+		"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true, "MutatingWebhookConfiguration": true, "PriorityLevelConfiguration": true, "FlowSchema": true,
 	}
 	seen, refs := map[string]string{}, map[string][]string{}
 	for _, id := range []string{"f3k9q2abu7", "a0a0a0a0a0"} {

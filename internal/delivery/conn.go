@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -26,6 +26,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/delivery/bulk"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/versions"
 )
 
 // byUnit finds the objects of a contract, whose namespace is not known, byNode
@@ -54,7 +55,8 @@ type conn struct {
 	manager   string // of the fields that are applied
 	// foreign reports whether an object is another fleet's; nil: none is.
 	foreign func(*unstructured.Unstructured) bool
-	// missing are kinds that the cluster does not serve.
+	// gvrs are how kinds are served; missing are those that the cluster does not serve.
+	gvrs    map[kind]schema.GroupVersionResource
 	missing []kind
 	timeout time.Duration
 	clock   clock.PassiveClock
@@ -102,7 +104,7 @@ func connect(ctx context.Context, name string, config *rest.Config, o *Options) 
 	config.WarningHandler = rest.NoWarnings{}
 	c := &conn{
 		config: config, manager: fleets.Set{Fleet: o.Fleet}.Name(), timeout: o.CallTimeout, clock: o.Clock, doubt: make(chan struct{}, 1),
-		informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenOf: map[key][]key{}, watchErr: map[kind]watchError{},
+		gvrs: map[kind]schema.GroupVersionResource{}, informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenOf: map[key][]key{}, watchErr: map[kind]watchError{},
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return bulk.RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -124,8 +126,10 @@ func connect(ctx context.Context, name string, config *rest.Config, o *Options) 
 		return nil, err
 	}
 	for k, info := range kinds {
+		at, is := served.Pick(info.gvr, info.older)
 		switch {
-		case served[info.gvr.GroupVersion().String()+"/"+info.gvr.Resource]:
+		case is:
+			c.gvrs[k] = at
 			c.informers[k] = c.informer(k, info)
 		case info.optional:
 			c.missing = append(c.missing, k)
@@ -138,41 +142,23 @@ func connect(ctx context.Context, name string, config *rest.Config, o *Options) 
 }
 
 // discover asks for the group versions of all kinds.
-func (c *conn) discover(ctx context.Context) (map[string]bool, error) {
+func (c *conn) discover(ctx context.Context) (versions.Set, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(c.config)
 	if err != nil {
 		return nil, err
 	}
-	asked, served := map[string]bool{}, map[string]bool{}
+	var all []schema.GroupVersionResource
 	for _, info := range kinds {
-		gv := info.gvr.GroupVersion().String()
-		if asked[gv] {
-			continue
-		}
-		asked[gv] = true
-		list := &metav1.APIResourceList{}
-		err := c.call(ctx, func(ctx context.Context) error {
-			path := "/apis/" + gv
-			if info.gvr.Group == "" {
-				path = "/api/" + gv
-			}
-			return client.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
-		})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range list.APIResources {
-			served[gv+"/"+r.Name] = true
+		all = append(all, info.gvr)
+		if info.older != "" {
+			all = append(all, gvr(info.gvr.Group, info.older, info.gvr.Resource))
 		}
 	}
-	return served, nil
+	return versions.Served(ctx, client.RESTClient(), all, c.call)
 }
 
 func (c *conn) informer(k kind, info kindInfo) cache.SharedIndexInformer {
-	inf := dynamicinformer.NewFilteredDynamicInformer(c.dynamic, info.gvr, metav1.NamespaceAll, 0,
+	inf := dynamicinformer.NewFilteredDynamicInformer(c.dynamic, c.gvrs[k], metav1.NamespaceAll, 0,
 		indexers(k), func(o *metav1.ListOptions) {
 			o.LabelSelector, o.FieldSelector = info.selector, info.fields
 			if o.TimeoutSeconds != nil {
@@ -393,11 +379,10 @@ func (c *conn) call(ctx context.Context, fn func(context.Context) error) error {
 var errNoAnswer = errors.New("the cluster does not answer")
 
 func (c *conn) resource(k key) dynamic.ResourceInterface {
-	info := kinds[k.Kind]
-	if info.namespaced {
-		return c.dynamic.Resource(info.gvr).Namespace(k.Namespace)
+	if kinds[k.Kind].namespaced {
+		return c.dynamic.Resource(c.gvrs[k.Kind]).Namespace(k.Namespace)
 	}
-	return c.dynamic.Resource(info.gvr)
+	return c.dynamic.Resource(c.gvrs[k.Kind])
 }
 
 // probe asks the cluster whether it is there.

@@ -38,7 +38,8 @@ type kindInfo struct {
 	namespaced bool
 	// selector and fields limit the watch; "" watches all.
 	selector, fields string
-	// optional kinds may be missing on old clusters.
+	// older is a further version with the same fields. optional kinds may be missing.
+	older    string
 	optional bool
 	// extra kinds tell more of why something does not work. Nothing waits for
 	// them: an account may lack the right to watch them.
@@ -63,9 +64,9 @@ var kinds = map[kind]kindInfo{
 
 	kindValidating:    {gvr: gvr(admission, "v1", "validatingadmissionpolicies"), selector: managedSelector},
 	kindValidatingUse: {gvr: gvr(admission, "v1", "validatingadmissionpolicybindings"), selector: managedSelector},
-	// v1 since Kubernetes 1.36.
-	kindMutating:    {gvr: gvr(admission, "v1", "mutatingadmissionpolicies"), selector: managedSelector, optional: true},
-	kindMutatingUse: {gvr: gvr(admission, "v1", "mutatingadmissionpolicybindings"), selector: managedSelector, optional: true},
+	// v1 since Kubernetes 1.36, v1beta1 since 1.34 where it is switched on (package versions).
+	kindMutating:    {gvr: gvr(admission, "v1", "mutatingadmissionpolicies"), selector: managedSelector, older: "v1beta1", optional: true},
+	kindMutatingUse: {gvr: gvr(admission, "v1", "mutatingadmissionpolicybindings"), selector: managedSelector, older: "v1beta1", optional: true},
 }
 
 const admission = "admissionregistration.k8s.io"

@@ -13,11 +13,13 @@ import (
 
 	ssautil "github.com/fluxcd/pkg/ssa/utils"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/versions"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -88,8 +90,7 @@ func readGenerated(text []byte) ([]*unstructured.Unstructured, bool) {
 
 func newObject(u *unstructured.Unstructured, set fleets.Set) (*object, error) {
 	k := key{kind(u.GetKind()), u.GetNamespace(), u.GetName()}
-	info, ok := kinds[k.Kind]
-	if !ok || k.Kind == kindNode || info.gvr.GroupVersion().String() != u.GetAPIVersion() {
+	if _, ok := kinds[k.Kind]; !ok || k.Kind == kindNode {
 		return nil, fmt.Errorf("%s %s is of no kind that is delivered", u.GetAPIVersion(), k)
 	}
 	if err := manifests.Admissible(u.Object); err != nil {
@@ -116,6 +117,16 @@ func newObject(u *unstructured.Unstructured, set fleets.Set) (*object, error) {
 	annotations[o.applied] = o.hash
 	u.SetAnnotations(annotations)
 	return o, nil
+}
+
+// in is an object in the version in which a cluster serves its kind.
+func (o *object) in(gvr schema.GroupVersionResource) *object {
+	if o == nil || o.u.GetAPIVersion() == gvr.GroupVersion().String() {
+		return o
+	}
+	out := *o
+	out.u = versions.In(o.u, gvr.GroupVersion())
+	return &out
 }
 
 // desiredObjects follows what a consumer shall have: each change costs what

@@ -20,9 +20,9 @@ func (w *worker) decideUnit(c *conn, unit key) (d decision, wanted bool) {
 		if want == nil {
 			return decision{}, false
 		}
-		return decision{trouble: fmt.Sprintf("%s is not served by this cluster: Kubernetes 1.36 or newer is needed for pods to be given their tolerations", unit)}, true
+		return decision{trouble: fmt.Sprintf("%s is not served by this cluster, in v1 or v1beta1, so that its pods get no tolerations: write `admission: webhook` into clusters/%s.yaml, and install what `fleetbroker install %[2]s` writes then", unit, w.name)}, true
 	}
-	want := w.desired.objects[unit]
+	want := w.desired.objects[unit].in(c.gvrs[unit.Kind])
 	live := c.get(unit)
 	if trouble := w.others(c, unit); trouble != "" {
 		return decision{wait: true, trouble: trouble}, true

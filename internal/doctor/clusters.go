@@ -34,15 +34,15 @@ func reachable(c *Cluster, consequence string) []Finding {
 }
 
 func checkInstalled(p *Picture) []Finding {
-	return append(installed(p.Consumer, true), installed(p.Provider, false)...)
+	return append(installed(p.Consumer), installed(p.Provider)...)
 }
 
 // installed says what a cluster does not serve.
-func installed(c *Cluster, consumer bool) []Finding {
+func installed(c *Cluster) []Finding {
 	var liqo, policies []string
 	for _, k := range c.NotServed {
 		switch k {
-		case Mutating, MutatingBindings, Validating, ValidatingBindings:
+		case Validating, ValidatingBindings:
 			policies = append(policies, string(k))
 		default:
 			liqo = append(liqo, string(k))
@@ -52,10 +52,11 @@ func installed(c *Cluster, consumer bool) []Finding {
 	if len(liqo) > 0 {
 		out = finding(NoLiqo, "cluster "+c.Name, "it does not serve Liqo's kinds "+strings.Join(liqo, ", "), "install Liqo v1.2 there (install/liqo)")
 	}
-	if consumer && len(policies) > 0 {
+	if len(policies) > 0 {
 		out = append(out, finding(NoPolicyKinds, "cluster "+c.Name, "it does not serve "+strings.Join(policies, ", "),
-			"MutatingAdmissionPolicy is v1 since Kubernetes 1.36: upgrade the cluster, or let another webhook add the tolerations")...)
+			"ValidatingAdmissionPolicy is v1 since Kubernetes 1.30: upgrade the cluster")...)
 	}
+	out = append(out, admissionForm(c)...)
 	for i := range out {
 		out[i].Link = LinkInstalled
 	}
@@ -99,7 +100,11 @@ func (c *Cluster) has(k Kind, name string) bool {
 func checkPolicies(p *Picture) []Finding {
 	c := p.Consumer
 	var out []Finding
+	out = append(out, checkWebhook(c)...)
 	for _, k := range []Kind{Validating, Mutating} {
+		if k == Mutating && c.Form == v1alpha1.AdmissionWebhook {
+			continue
+		}
 		bindings := k + "Binding"
 		for _, name := range policyNames[k] {
 			if c.read(k) && !c.has(k, name) {

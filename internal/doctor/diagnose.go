@@ -90,9 +90,11 @@ func Diagnose(p *Picture) Diagnosis {
 
 // DiagnoseCluster looks at a cluster alone, in the roles that it has.
 func DiagnoseCluster(c *Cluster, roles []string) []Finding {
-	consumer := slices.Contains(roles, "consumer")
 	out := reachable(c, "the daemon cannot deliver to it")
-	out = append(out, installed(c, consumer)...)
+	out = append(out, installed(c)...)
+	if slices.Contains(roles, v1alpha1.RoleConsumer) {
+		out = append(out, checkWebhook(c)...)
+	}
 	out = append(out, unread(c)...)
 	for i := range out {
 		if out[i].Link == "" {

@@ -90,7 +90,7 @@ metadata: {name: gpu, labels: {fleetbroker.io/pool: h100}}
 // side reads a cluster's objects; every kind of the role has been read.
 func side(t *testing.T, name, role, docs string) *Cluster {
 	t.Helper()
-	c := &Cluster{Name: name, Unread: map[Kind]string{}, Objects: map[Kind][]unstructured.Unstructured{}}
+	c := &Cluster{Name: name, Form: v1alpha1.AdmissionV1, Serves: []string{v1alpha1.AdmissionV1}, Unread: map[Kind]string{}, Objects: map[Kind][]unstructured.Unstructured{}}
 	for k, from := range sources {
 		if from.consumer && role == "consumer" || from.provider && role == "provider" {
 			c.Objects[k] = nil
@@ -239,7 +239,10 @@ func TestTroubles(t *testing.T) {
 		"no provider's":  {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", NoAccess: "no file"} }, NoAccess, "no peering can be made"},
 		"no answer":      {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", Unreachable: "refused"} }, NoAnswer, "does not answer"},
 		"no Liqo":        {func(_ *testing.T, p *Picture) { p.Provider.NotServed = []Kind{Slices} }, NoLiqo, "does not serve Liqo's kinds ResourceSlice"},
-		"old Kubernetes": {func(_ *testing.T, p *Picture) { p.Consumer.NotServed = []Kind{Mutating} }, NoPolicyKinds, "does not serve MutatingAdmissionPolicy"},
+		"old Kubernetes": {func(_ *testing.T, p *Picture) { p.Consumer.Serves = []string{} }, NoPolicyKinds, "does not serve MutatingAdmissionPolicy"},
+		"older still":    {func(_ *testing.T, p *Picture) { p.Consumer.NotServed = []Kind{Validating} }, NoPolicyKinds, "does not serve ValidatingAdmissionPolicy"},
+		"other version":  {func(_ *testing.T, p *Picture) { p.Consumer.Serves = []string{"v1beta1"} }, NoPolicyKinds, "serves MutatingAdmissionPolicy as v1beta1 and not as v1"},
+		"old provider":   {func(_ *testing.T, p *Picture) { p.Provider.Form, p.Provider.Serves = "v1beta1", []string{"v1"} }, NoPolicyKinds, "as v1 and not as v1beta1"},
 		"no rights":      {func(_ *testing.T, p *Picture) { p.Consumer.Unread = map[Kind]string{Pods: "Forbidden"} }, Unreadable, "cannot read Pod"},
 		"never peered":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, Namespaces, "liqo-tenant-paris") }, TenantNamespaceMissing, "never peered"},
 		"being deleted": {func(t *testing.T, p *Picture) {
@@ -485,9 +488,26 @@ func TestUnknownProvesNothing(t *testing.T) {
 
 // A cluster alone is judged by its roles.
 func TestCluster(t *testing.T) {
-	old := &Cluster{Name: "rome", NotServed: []Kind{Mutating}}
-	if got := DiagnoseCluster(old, []string{"provider"}); len(got) > 0 {
-		t.Errorf("a provider needs no policies: %+v", got)
+	old := &Cluster{Name: "rome", Form: "v1", Serves: []string{}}
+	if got := DiagnoseCluster(old, []string{"provider"}); len(got) != 1 || got[0].Code != NoPolicyKinds { // its agent's base has one
+		t.Errorf("%+v", got)
+	}
+	served := &Cluster{Name: "rome", Form: "webhook", Serves: []string{}, Objects: map[Kind][]unstructured.Unstructured{Webhooks: {}}}
+	if got := DiagnoseCluster(served, []string{"consumer"}); len(got) != 1 || got[0].Code != PolicyMissing {
+		t.Errorf("%+v", got)
+	}
+	add(t, served, "kind: MutatingWebhookConfiguration\nmetadata: {name: fleetbroker-f3k9q2abu7-intent-tolerations}\nwebhooks: [{clientConfig: {caBundle: eA==}}, {clientConfig: {}}]\n")
+	if got := DiagnoseCluster(served, []string{"consumer"}); len(got) != 1 || got[0].Code != PolicyUnbound {
+		t.Errorf("%+v", got)
+	}
+	set(t, served, Webhooks, "fleetbroker-f3k9q2abu7-intent-tolerations", []any{map[string]any{"clientConfig": map[string]any{"caBundle": "eA=="}}}, "webhooks")
+	if got := DiagnoseCluster(served, []string{"consumer"}); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	for form, want := range map[string]string{"v1": "MutatingAdmissionPolicy v1", "v1beta1": "MutatingAdmissionPolicy v1beta1", "webhook": "the webhook of its agent"} {
+		if got := (&Cluster{Name: "rome", Form: form, Serves: []string{}}).Admission(); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", form, got)
+		}
 	}
 	if got := DiagnoseCluster(old, []string{"consumer"}); len(got) != 1 || got[0].Link != LinkInstalled {
 		t.Errorf("%+v", got)

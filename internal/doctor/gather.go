@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // source is where objects of a kind are found.
@@ -49,6 +51,8 @@ var sources = map[Kind]source{
 	Mutating:           {gvr: gvr(admission, "v1", "mutatingadmissionpolicies"), consumer: true},
 	MutatingBindings:   {gvr: gvr(admission, "v1", "mutatingadmissionpolicybindings"), consumer: true},
 
+	Webhooks: {gvr: gvr(admission, "v1", "mutatingwebhookconfigurations"), consumer: true},
+
 	Identities: {gvr: gvr("", "v1", "secrets"), labels: "liqo.io/identity-type=ControlPlane", consumer: true, trim: withoutData},
 }
 
@@ -61,11 +65,11 @@ func withoutData(u *unstructured.Unstructured) {
 // pageSize is how many objects a call answers at most.
 const pageSize = 500
 
-// Gather reads what a cluster shows, in the roles given. config says how it is
+// Gather reads what a cluster shows, in the roles and the form of admission given. config says how it is
 // reached, or why it is not. ctx bounds all of it; what a cluster does not
 // answer is part of the picture and no error.
-func Gather(ctx context.Context, name string, roles []string, config func(context.Context) (*rest.Config, error)) *Cluster {
-	c := &Cluster{Name: name, Unread: map[Kind]string{}, Objects: map[Kind][]unstructured.Unstructured{}}
+func Gather(ctx context.Context, name string, roles []string, form string, config func(context.Context) (*rest.Config, error)) *Cluster {
+	c := &Cluster{Name: name, Form: form, Unread: map[Kind]string{}, Objects: map[Kind][]unstructured.Unstructured{}}
 	way, err := config(ctx)
 	if err != nil {
 		c.NoAccess = err.Error()
@@ -80,10 +84,17 @@ func Gather(ctx context.Context, name string, roles []string, config func(contex
 		return c
 	}
 	consumer, provider := slices.Contains(roles, "consumer"), slices.Contains(roles, "provider")
+	c.look(ctx, way)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, k := range slices.Sorted(maps.Keys(sources)) {
 		from := sources[k]
+		if k == Webhooks && form != v1alpha1.AdmissionWebhook || (k == Mutating || k == MutatingBindings) && len(c.Serves) == 0 {
+			continue // no others' business, or nothing to list
+		}
+		if len(c.Serves) > 0 && (k == Mutating || k == MutatingBindings) {
+			from.gvr.Version = c.Serves[0]
+		}
 		if !(from.consumer && consumer || from.provider && provider) {
 			continue
 		}

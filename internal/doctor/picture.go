@@ -28,6 +28,8 @@ const (
 	ValidatingBindings Kind = "ValidatingAdmissionPolicyBinding"
 	Mutating           Kind = "MutatingAdmissionPolicy"
 	MutatingBindings   Kind = "MutatingAdmissionPolicyBinding"
+	// Webhooks are looked at where the agent's webhook is the form of admission.
+	Webhooks Kind = "MutatingWebhookConfiguration"
 	// Identities are the Secrets from which Liqo reaches a provider, without
 	// their data.
 	Identities Kind = "Secret"
@@ -44,6 +46,10 @@ type Cluster struct {
 	// could not be listed, with why.
 	NotServed []Kind
 	Unread    map[Kind]string
+	// Form of admission that the cluster's file names (v1alpha1.ClusterSpec.Admission), and
+	// the versions of MutatingAdmissionPolicy that it serves: nil where that is not known.
+	Form   string
+	Serves []string
 	// Objects by kind, for kinds that were read.
 	Objects map[Kind][]unstructured.Unstructured
 }

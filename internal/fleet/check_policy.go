@@ -278,6 +278,7 @@ func checkCluster(c *checker, cl *v1alpha1.Cluster) {
 		c.oneOf(spec.in("roles", i), r, "provider", "consumer")
 	}
 	c.oneOf(spec.in("delivery"), s.Delivery, deliveries...)
+	c.oneOf(spec.in("admission"), s.Admission, v1alpha1.AdmissionV1, v1alpha1.AdmissionV1Beta1, v1alpha1.AdmissionWebhook)
 	for i, name := range s.Deliverers {
 		if !userForm.MatchString(name) {
 			c.errorf(spec.in("deliverers", i), "BadValue", "spec.deliverers: %q is not the name of a user; write it as the cluster's API server does, for example system:serviceaccount:kube-system:argocd-manager", name)

@@ -79,7 +79,7 @@ func (f *Fleet) Parts(cluster string) []string {
 	if c.HasRole(v1alpha1.RoleProvider) {
 		out = append(out, partProvider)
 	}
-	if c.HasRole(v1alpha1.RoleProvider) || c.Spec.Reservations != nil || c.Spec.Delivery == "agent" {
+	if c.HasRole(v1alpha1.RoleProvider) || c.Spec.Reservations != nil || c.Spec.Delivery == "agent" || consumer && c.AdmissionForm() == v1alpha1.AdmissionWebhook {
 		out = append(out, partAgent)
 	}
 	if mode := c.Spec.Delivery; consumer && (mode == partFlux || mode == partArgoCD) {

@@ -39,6 +39,14 @@ func fleetOf() *Fleet {
 		ID:      id, Ledger: "book", RepoURL: "https://git.acme.example/fleet.git", BrokerURL: "https://broker.acme.example:10443", Image: "ghcr.io/acme/fleet-agent:v1.2.3",
 	}
 	f.Clusters["lyon"].Spec.Liqo.ClusterID = "lyon-prod"
+	for name, form := range map[string]string{"omsk": v1alpha1.AdmissionV1Beta1, "riga": v1alpha1.AdmissionWebhook, "bonn": v1alpha1.AdmissionWebhook} {
+		delivery, roles := "", []string{"consumer"}
+		if name == "bonn" {
+			delivery, roles = "agent", append(roles, "provider")
+		}
+		f.Clusters[name] = cluster(name, delivery, roles...)
+		f.Clusters[name].Spec.Admission = form
+	}
 	f.Clusters["bern"].Spec.Liqo.ClusterID = "007"
 	f.Clusters["nice"].Spec.Reservations = &v1alpha1.ClusterReservations{}
 	f.Clusters["nice"].Spec.Liqo.TenantNamespace = "liqo-peers"
@@ -97,6 +105,17 @@ func TestFiles(t *testing.T) {
 		},
 		"kiel": {
 			[]string{"Application argocd/fleet-nlp", "Application argocd/fleet-robots", "AppProject argocd/fleet-robots", "AppProject argocd/fleet-namespaces", "ServiceAccount argocd/fleet-nlp"}, []string{"ConfigMap argocd/argocd-cm"},
+		},
+		"omsk": {
+			[]string{"MutatingAdmissionPolicy /fleetbroker-" + id + "-intent-tolerations"}, []string{"Deployment fleetbroker/fleet-agent"},
+		},
+		"riga": {
+			[]string{"Deployment fleetbroker/fleet-agent", "MutatingWebhookConfiguration /fleetbroker-" + id + "-intent-tolerations", "Service fleetbroker/fleet-agent-webhook", "Secret fleetbroker/fleet-agent-webhook", "ClusterRole /fleet-" + id + "-agent-webhook", "ClusterRoleBinding /fleet-" + id + "-agent-webhook", "ValidatingAdmissionPolicy /fleetbroker-" + id + "-intent-guard"},
+			[]string{"MutatingAdmissionPolicy /fleetbroker-" + id + "-intent-tolerations", "MutatingAdmissionPolicy /fleetbroker-" + id + "-request-owner", "MutatingAdmissionPolicyBinding /fleetbroker-" + id + "-request-owner"},
+		},
+		"bonn": {
+			[]string{"MutatingWebhookConfiguration /fleetbroker-" + id + "-intent-tolerations", "ServiceAccount fleetbroker/fleetbroker"},
+			[]string{"MutatingAdmissionPolicyBinding /fleetbroker-" + id + "-intent-tolerations"},
 		},
 		"nice": {
 			[]string{"Namespace /liqo-peers", "Role liqo-peers/fleetbroker-peering", "Deployment fleetbroker/fleet-agent"}, nil,
@@ -246,5 +265,52 @@ func TestSample(t *testing.T) {
 	}
 	if url, image := Sample(read); url != "" || image != "" || ID(read) != "" || m.err != nil {
 		t.Errorf("of the template: %q, %q, %q, %v", url, image, ID(read), m.err)
+	}
+}
+
+// Each form of admission is one version of the policies, or the webhook, which is the
+// agent's in the namespace it is in.
+func TestFormsOfAdmission(t *testing.T) {
+	for form, want := range map[string]string{"": "admissionregistration.k8s.io/v1", "v1": "admissionregistration.k8s.io/v1", "v1beta1": "admissionregistration.k8s.io/v1beta1", "webhook": ""} {
+		t.Run(form, func(t *testing.T) {
+			f := fleetOf()
+			f.Clusters["bern"].Spec.Admission = form
+			files, err := f.Files("bern")
+			if err != nil {
+				t.Fatal(err)
+			}
+			files["agent/kustomization.yaml"] = []byte(strings.Replace(string(files["agent/kustomization.yaml"]), "namespace: fleetbroker\n", "namespace: elsewhere\n", 1))
+			policies, hooks := 0, 0
+			for _, r := range build(t, files).Resources() {
+				text := r.MustYaml()
+				switch kind := r.GetKind(); {
+				case strings.HasPrefix(kind, "MutatingAdmissionPolicy"):
+					policies++
+					if !strings.HasPrefix(text, "apiVersion: "+want+"\n") {
+						t.Errorf("%s %s is not of %s:\n%s", kind, r.GetName(), want, text)
+					}
+				case kind == "MutatingWebhookConfiguration":
+					hooks++
+					if strings.Count(text, "namespace: elsewhere\n") != 2 {
+						t.Errorf("the webhook is not the agent's:\n%s", text)
+					}
+				case strings.HasSuffix(kind, "RoleBinding") && strings.HasSuffix(r.GetName(), "agent-webhook") && !strings.Contains(text, "namespace: elsewhere\n"):
+					t.Errorf("the account is not the agent's:\n%s", text)
+				case kind == "Deployment" && form == "webhook":
+					for _, part := range []string{"--webhook-bind-address=:9443", "--webhook-configuration=fleetbroker-" + id + "-intent-tolerations\n", "name: webhook"} {
+						if !strings.Contains(text, part) {
+							t.Errorf("the agent has no %q:\n%s", part, text)
+						}
+					}
+				case kind == "NetworkPolicy" && form == "webhook" && !strings.Contains(text, "port: 9443"):
+					t.Errorf("nothing reaches the webhook:\n%s", text)
+				case kind == "ClusterRole" && strings.Contains(r.GetName(), "webhook") && !strings.Contains(text, "- fleetbroker-"+id+"-intent-tolerations\n"):
+					t.Errorf("the agent may not write caBundle:\n%s", text)
+				}
+			}
+			if wantPolicies := map[bool]int{true: 0, false: 4}[form == "webhook"]; policies != wantPolicies || hooks != map[bool]int{true: 1}[form == "webhook"] {
+				t.Errorf("%d policies, %d webhooks", policies, hooks)
+			}
+		})
 	}
 }

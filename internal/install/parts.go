@@ -132,8 +132,23 @@ func (m *maker) consumer() error {
 		// Deleted by a patch here; the provider's part brings it where it is needed.
 		defer m.forget("v1 ServiceAccount fleetbroker fleetbroker", "rbac.authorization.k8s.io/v1 Role fleetbroker fleetbroker-renew", "rbac.authorization.k8s.io/v1 RoleBinding fleetbroker fleetbroker-renew")
 	}
-	m.part(partConsumer, partConsumer, own, more)
+	m.part(partConsumer, partConsumer, own, more+m.form(partConsumer))
 	return nil
+}
+
+// form adds the component of the cluster's form of admission to a part, and is what the
+// part's kustomization says of it. v1 is what the bases have.
+func (m *maker) form(part string) string {
+	form := m.cluster.AdmissionForm()
+	if form == v1alpha1.AdmissionV1 {
+		return ""
+	}
+	dir := path.Join(part, form)
+	m.out[path.Join(dir, "kustomization.yaml")] = m.named(m.base(dir, "kustomization.yaml"))
+	if part == partAgent && form == v1alpha1.AdmissionWebhook {
+		m.copy(dir, "webhook.yaml", m.base(dir, "webhook.yaml"))
+	}
+	return "components:\n- " + form + "\n"
 }
 
 func (m *maker) forget(keys ...string) {
@@ -179,7 +194,7 @@ func (m *maker) agent() error {
 	if port := u.Port(); port != "" && port != "8443" && port != "443" && port != "6443" {
 		network = m.replace(network, "{port: 8443, protocol: TCP}", "{port: "+port+", protocol: TCP}")
 	}
-	m.part(partAgent, partAgent, map[string]string{"deployment.yaml": deployment, "networkpolicy.yaml": network}, "")
+	m.part(partAgent, partAgent, map[string]string{"deployment.yaml": deployment, "networkpolicy.yaml": network}, m.form(partAgent))
 	parts := image.FindStringSubmatch(m.fleet.Image)
 	version := "  newTag: " + parts[2]
 	if parts[3] != "" {

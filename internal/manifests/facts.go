@@ -60,7 +60,7 @@ func (f *Facts) Same(other *Facts) bool {
 func sameCluster(a, b *v1alpha1.Cluster) bool {
 	return a == b || a != nil && b != nil && a.Spec.Delivery == b.Spec.Delivery &&
 		a.Spec.Liqo.ClusterID == b.Spec.Liqo.ClusterID && a.Spec.Liqo.TenantNamespace == b.Spec.Liqo.TenantNamespace && a.Spec.Liqo.Namespace == b.Spec.Liqo.Namespace &&
-		slices.Equal(a.Spec.Deliverers, b.Spec.Deliverers)
+		slices.Equal(a.Spec.Deliverers, b.Spec.Deliverers) && a.AdmissionForm() == b.AdmissionForm()
 }
 
 // begin is a rendering of these facts.

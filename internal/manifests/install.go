@@ -7,7 +7,7 @@ import (
 
 // Names of what an install base makes for a whole cluster, and where they are named.
 var (
-	wholeCluster = regexp.MustCompile(`(?m)^kind: (ClusterRole|ClusterRoleBinding|(Validating|Mutating)AdmissionPolicy(Binding)?|PriorityLevelConfiguration|FlowSchema)$`)
+	wholeCluster = regexp.MustCompile(`(?m)^kind: (ClusterRole|ClusterRoleBinding|(Validating|Mutating)AdmissionPolicy(Binding)?|MutatingWebhookConfiguration|PriorityLevelConfiguration|FlowSchema)$`)
 	ownLine      = regexp.MustCompile(`(?m)^(  name: )(\S+)$`)
 	referred     = regexp.MustCompile(`(kind: ClusterRole, name: |policyName: |priorityLevelConfiguration: \{name: )([^\s,}]+)`)
 )

@@ -14,21 +14,26 @@ import (
 // policyPrefix begins the names of all policies that are rendered.
 const policyPrefix = "fleetbroker-"
 
+// admissionGroup has the kinds of admission policies.
+const admissionGroup = "admissionregistration.k8s.io"
+
 // scheme is which objects are rendered at all, by kind: in which version, and
 // how they and their namespaces are called. Nothing else ever reaches a cluster.
 var scheme = map[string]struct {
 	apiVersion string
 	named      func(namespace, name string) bool
+	// older is another version that is rendered where a Cluster file asks for it.
+	older string
 }{
-	"ResourceSlice":                    {"authentication.liqo.io/v1beta1", inTenantNamespace},
-	"VirtualNode":                      {"offloading.liqo.io/v1beta1", inTenantNamespace},
-	"NamespaceOffloading":              {"offloading.liqo.io/v1beta1", func(ns, name string) bool { return name == OffloadingName && offloadable(ns) }},
-	"ResourceQuota":                    {"v1", func(ns, name string) bool { return name == quotaName && offloadable(ns) }},
-	"Namespace":                        {"v1", func(ns, name string) bool { return ns == "" && (offloadable(name) || tenantNamespace(name)) }},
-	"ValidatingAdmissionPolicy":        {"admissionregistration.k8s.io/v1", policyNamed},
-	"ValidatingAdmissionPolicyBinding": {"admissionregistration.k8s.io/v1", policyNamed},
-	"MutatingAdmissionPolicy":          {"admissionregistration.k8s.io/v1", policyNamed},
-	"MutatingAdmissionPolicyBinding":   {"admissionregistration.k8s.io/v1", policyNamed},
+	"ResourceSlice":                    {"authentication.liqo.io/v1beta1", inTenantNamespace, ""},
+	"VirtualNode":                      {"offloading.liqo.io/v1beta1", inTenantNamespace, ""},
+	"NamespaceOffloading":              {"offloading.liqo.io/v1beta1", func(ns, name string) bool { return name == OffloadingName && offloadable(ns) }, ""},
+	"ResourceQuota":                    {"v1", func(ns, name string) bool { return name == quotaName && offloadable(ns) }, ""},
+	"Namespace":                        {"v1", func(ns, name string) bool { return ns == "" && (offloadable(name) || tenantNamespace(name)) }, ""},
+	"ValidatingAdmissionPolicy":        {admissionGroup + "/v1", policyNamed, ""},
+	"ValidatingAdmissionPolicyBinding": {admissionGroup + "/v1", policyNamed, ""},
+	"MutatingAdmissionPolicy":          {admissionGroup + "/v1", policyNamed, admissionGroup + "/v1beta1"},
+	"MutatingAdmissionPolicyBinding":   {admissionGroup + "/v1", policyNamed, admissionGroup + "/v1beta1"},
 }
 
 func inTenantNamespace(ns, name string) bool { return name != "" && tenantNamespace(ns) }
@@ -56,7 +61,7 @@ func Admissible(object map[string]any) error {
 	id := idOf(object)
 	known, ok := scheme[id.kind]
 	switch {
-	case !ok || known.apiVersion != id.apiVersion:
+	case !ok || id.apiVersion == "" || id.apiVersion != known.apiVersion && id.apiVersion != known.older:
 		return fmt.Errorf("%s %s is of no kind that is delivered", id.apiVersion, id)
 	case !known.named(id.namespace, id.name):
 		return fmt.Errorf("%s has a name or namespace that is never delivered to", id)

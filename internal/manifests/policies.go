@@ -14,7 +14,8 @@ import (
 
 // policyFiles keep tenants apart on a consumer. They were tried against real
 // Liqo v1.2.0 on Kubernetes 1.36, where MutatingAdmissionPolicy is v1; test/e2e/policies
-// runs every case on a real API server.
+// runs every case on a real API server. Validating ones are v1 since Kubernetes 1.30 and
+// use only functions of its CEL.
 //
 //go:embed policies/*.yaml
 var policyFiles embed.FS
@@ -55,10 +56,14 @@ func policyNames() []string {
 }
 
 // Policies are the admission policies of a consumer that has contracts, by path.
-// They are all that follows from its Cluster file and the fleet's id alone.
+// They are all that follows from its Cluster file and the fleet's id alone: where the
+// agent's webhook mutates pods, no policy does.
 func Policies(consumer string, cluster *v1alpha1.Cluster, fleet string) map[string][]byte {
 	out := map[string][]byte{}
 	for _, name := range policyNames() {
+		if name == mutatingFile && cluster.AdmissionForm() == v1alpha1.AdmissionWebhook {
+			continue
+		}
 		out[path.Join(Dir(consumer), namespacesDir, policiesDir, name)] = NameFor(fleet, admitting(policy(name), cluster))
 	}
 	return out
@@ -101,8 +106,10 @@ func PolicyName(name string) string {
 // policies renders the admission policies of a consumer, or their absence.
 func (r *render) policies(consumer string, present bool) {
 	var listed []string
+	for _, name := range policyNames() { // those of another form of admission too
+		r.out.Files[path.Join(Dir(consumer), namespacesDir, policiesDir, name)] = nil
+	}
 	for file, content := range Policies(consumer, r.clusters[consumer], r.fleet) {
-		r.out.Files[file] = nil
 		if present {
 			listed = append(listed, path.Base(file))
 			r.out.Files[file] = content
@@ -110,6 +117,19 @@ func (r *render) policies(consumer string, present bool) {
 	}
 	slices.Sort(listed)
 	r.kustomization(path.Join(Dir(consumer), namespacesDir, policiesDir), listed)
+}
+
+// mutatingFile has the policy that gives pods their tolerations. Package admission/rule
+// is the same rule for the agent's webhook.
+const mutatingFile = "intent-tolerations.yaml"
+
+// inForm is a policy in a version of its kind: of MutatingAdmissionPolicy alone there
+// are several.
+func inForm(policy []byte, form string) []byte {
+	if form != v1alpha1.AdmissionV1Beta1 {
+		return policy
+	}
+	return bytes.ReplaceAll(policy, []byte(admissionGroup+"/v1\nkind: Mutating"), []byte(admissionGroup+"/v1beta1\nkind: Mutating"))
 }
 
 // lastDeliverer ends the namespace guard's list of who applies manifests.
@@ -124,6 +144,7 @@ func admitting(policy []byte, cluster *v1alpha1.Cluster) []byte {
 	if cluster == nil {
 		return policy
 	}
+	policy = inForm(policy, cluster.AdmissionForm())
 	if ns := cluster.Spec.Liqo.Namespace; ns != "" && ns != "liqo" {
 		policy = bytes.ReplaceAll(policy, []byte(liqoController), []byte("'system:serviceaccount:"+ns+":liqo-controller-manager'"))
 	}

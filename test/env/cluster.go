@@ -22,6 +22,9 @@ type ClusterOptions struct {
 	// Dir holds data, certificates, kubeconfigs and logs. When empty a
 	// temporary directory is used and removed by Stop.
 	Dir string
+	// Kubernetes is the version of the servers, "1.30" or "1.33"; empty takes the newest.
+	// The first use of an older one builds it, which takes minutes.
+	Kubernetes string
 	// ControllerManager starts kube-controller-manager: without it namespaces
 	// never finish terminating, nothing is garbage-collected, namespaces get
 	// no default ServiceAccount and ResourceQuotas are not counted.
@@ -122,19 +125,23 @@ func (c *Cluster) prepare(ctx context.Context) error {
 }
 
 func (c *Cluster) findTools(ctx context.Context) (err error) {
+	of := ""
+	if c.options.Kubernetes != "" {
+		of = "-" + c.options.Kubernetes
+	}
 	if c.tools.etcd, err = tools.Find(ctx, "etcd", c.options.Progress); err != nil {
 		return err
 	}
-	if c.tools.apiserver, err = tools.Find(ctx, "kube-apiserver", c.options.Progress); err != nil {
+	if c.tools.apiserver, err = tools.Find(ctx, "kube-apiserver"+of, c.options.Progress); err != nil {
 		return err
 	}
 	if c.options.ControllerManager {
-		if c.tools.managers, err = tools.Find(ctx, "kube-controller-manager", c.options.Progress); err != nil {
+		if c.tools.managers, err = tools.Find(ctx, "kube-controller-manager"+of, c.options.Progress); err != nil {
 			return err
 		}
 	}
 	if c.options.Pods {
-		if c.tools.scheduler, err = tools.Find(ctx, "kube-scheduler", c.options.Progress); err != nil {
+		if c.tools.scheduler, err = tools.Find(ctx, "kube-scheduler"+of, c.options.Progress); err != nil {
 			return err
 		}
 		c.tools.kwok, err = tools.Find(ctx, "kwok", c.options.Progress)

@@ -18,6 +18,8 @@ import (
 const (
 	EtcdVersion       = "v3.6.16"
 	KubernetesVersion = "v1.36.3"
+	Kubernetes133     = "v1.33.5"
+	Kubernetes130     = "v1.30.14"
 	LiqoVersion       = "v1.2.0"
 	HelmVersion       = "v3.16.2" // what Liqo requires
 	KwokVersion       = "v0.7.0"
@@ -54,7 +56,7 @@ type program struct {
 // its own build does: clients ask a server for it, and without it it says
 // v0.0.0-master.
 func (p program) stamp() string {
-	if p.module != "kubernetes" {
+	if !strings.HasPrefix(p.module, "kubernetes") {
 		return ""
 	}
 	const pkg = "k8s.io/component-base/version"
@@ -63,24 +65,30 @@ func (p program) stamp() string {
 }
 
 var programs = map[string]program{
-	"etcd":                    {module: "etcd", version: EtcdVersion, pkg: "go.etcd.io/etcd/server/v3", assets: true, envtest: true},
-	"kube-apiserver":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-apiserver", assets: true, envtest: true},
-	"kube-controller-manager": {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", assets: true},
-	"kube-scheduler":          {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-scheduler", assets: true},
-	"kubectl":                 {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kubectl", assets: true, onPath: true},
-	"liqo-controller-manager": {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/liqo-controller-manager"},
-	"liqo-crd-replicator":     {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/crd-replicator"},
-	"liqo-virtual-kubelet":    {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/virtual-kubelet"},
-	"liqo-webhook":            {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/webhook"},
-	"helm":                    {module: "liqo", version: LiqoVersion, pkg: "helm.sh/helm/v3/cmd/helm", comes: HelmVersion},
-	"kwok":                    {module: "kwok", version: KwokVersion, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
-	"source-controller":       {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/source-controller"},
-	"kustomize-controller":    {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/kustomize-controller"},
-	"gitea":                   {module: "gitea", version: GiteaVersion, pkg: "code.gitea.io/gitea", tags: "sqlite sqlite_unlock_notify"},
-	"golangci-lint":           {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
-	"govulncheck":             {module: "govulncheck", version: VulnVersion, pkg: "golang.org/x/vuln/cmd/govulncheck"},
-	"promtool":                {module: "prometheus", version: PrometheusVersion, pkg: "github.com/prometheus/prometheus/cmd/promtool"},
-	"actionlint":              {module: "actionlint", version: ActionlintVersion, pkg: "github.com/rhysd/actionlint/cmd/actionlint"},
+	"etcd":                         {module: "etcd", version: EtcdVersion, pkg: "go.etcd.io/etcd/server/v3", assets: true, envtest: true},
+	"kube-apiserver":               {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-apiserver", assets: true, envtest: true},
+	"kube-controller-manager":      {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", assets: true},
+	"kube-scheduler":               {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kube-scheduler", assets: true},
+	"kubectl":                      {module: "kubernetes", version: KubernetesVersion, pkg: "k8s.io/kubernetes/cmd/kubectl", assets: true, onPath: true},
+	"kube-apiserver-1.33":          {module: "kubernetes-1.33", version: Kubernetes133, pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
+	"kube-controller-manager-1.33": {module: "kubernetes-1.33", version: Kubernetes133, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	"kube-scheduler-1.33":          {module: "kubernetes-1.33", version: Kubernetes133, pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
+	"kube-apiserver-1.30":          {module: "kubernetes-1.30", version: Kubernetes130, pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
+	"kube-controller-manager-1.30": {module: "kubernetes-1.30", version: Kubernetes130, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	"kube-scheduler-1.30":          {module: "kubernetes-1.30", version: Kubernetes130, pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
+	"liqo-controller-manager":      {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/liqo-controller-manager"},
+	"liqo-crd-replicator":          {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/crd-replicator"},
+	"liqo-virtual-kubelet":         {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/virtual-kubelet"},
+	"liqo-webhook":                 {module: "liqo", version: LiqoVersion, pkg: "github.com/liqotech/liqo/cmd/webhook"},
+	"helm":                         {module: "liqo", version: LiqoVersion, pkg: "helm.sh/helm/v3/cmd/helm", comes: HelmVersion},
+	"kwok":                         {module: "kwok", version: KwokVersion, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
+	"source-controller":            {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/source-controller"},
+	"kustomize-controller":         {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/kustomize-controller"},
+	"gitea":                        {module: "gitea", version: GiteaVersion, pkg: "code.gitea.io/gitea", tags: "sqlite sqlite_unlock_notify"},
+	"golangci-lint":                {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
+	"govulncheck":                  {module: "govulncheck", version: VulnVersion, pkg: "golang.org/x/vuln/cmd/govulncheck"},
+	"promtool":                     {module: "prometheus", version: PrometheusVersion, pkg: "github.com/prometheus/prometheus/cmd/promtool"},
+	"actionlint":                   {module: "actionlint", version: ActionlintVersion, pkg: "github.com/rhysd/actionlint/cmd/actionlint"},
 }
 
 // Default lists the programs the end-to-end tests and the demo need.

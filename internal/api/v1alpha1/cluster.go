@@ -26,6 +26,8 @@ type ClusterSpec struct {
 	// Deliverers are further users of the cluster that apply manifests there, as its API server names them (system:serviceaccount:<namespace>:<name>):
 	// an Argo CD's of another cluster, or one whose account is not the usual one.
 	Deliverers []string `json:"deliverers,omitempty"`
+	// Admission is by what pods in tenants' namespaces get the tolerations of their intents: v1 (a MutatingAdmissionPolicy, Kubernetes 1.36 or newer), v1beta1 (the same where its API server serves that version, 1.34 or newer), or webhook (the cluster's agent, Kubernetes 1.30 or newer). Default v1. doctor shows what a cluster serves.
+	Admission string `json:"admission,omitempty"`
 	// Agent is what is expected of the cluster's agent.
 	Agent ClusterAgent `json:"agent,omitzero"`
 	// Location of the cluster. One that is stated here, if only a key of it, holds as a whole for all flavors that the agent reports: keys left out are unknown, whatever the agent says.
@@ -55,6 +57,21 @@ const (
 	// RoleConsumer is where capacity appears.
 	RoleConsumer = "consumer"
 )
+
+// Forms of admission: by what pods in tenants' namespaces get their tolerations.
+const (
+	AdmissionV1      = "v1"
+	AdmissionV1Beta1 = "v1beta1"
+	AdmissionWebhook = "webhook"
+)
+
+// AdmissionForm is the cluster's form of admission. The cluster may be nil.
+func (c *Cluster) AdmissionForm() string {
+	if c == nil || c.Spec.Admission == "" {
+		return AdmissionV1
+	}
+	return c.Spec.Admission
+}
 
 // HasRole reports whether the cluster is a "provider" or a "consumer".
 func (c *Cluster) HasRole(role string) bool {

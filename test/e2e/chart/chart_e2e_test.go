@@ -41,7 +41,7 @@ const (
 
 // clusterWide are kinds that kustomize takes for namespaced.
 var clusterWide = []string{
-	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "PriorityLevelConfiguration", "FlowSchema",
+	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "PriorityLevelConfiguration", "FlowSchema",
 }
 
 // made are a fleet repo and the chart that the program writes.
@@ -187,6 +187,17 @@ func TestChart_RendersWhatTheBasesBuild(t *testing.T) {
 	template := "../../../fleet-repo-template/install"
 	same(t, rendered(t, chart, "fleetbroker", values), built(t, filepath.Join(template, "broker"), filepath.Join(template, "agent")))
 
+	for _, form := range []string{"v1beta1", "webhook"} {
+		agent := filepath.Join(install, "try-"+form)
+		if err := os.Mkdir(agent, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(agent, "kustomization.yaml"), []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: fleetbroker\nresources: [../agent]\ncomponents: [../agent/"+form+"]\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		same(t, rendered(t, chart, "fleetbroker", values, "fleet.id="+id, "agent.admission="+form), built(t, filepath.Join(install, "broker"), agent))
+	}
+
 	ephemeral := filepath.Join(install, "try")
 	if err := os.Mkdir(ephemeral, 0o700); err != nil {
 		t.Fatal(err)
@@ -204,7 +215,7 @@ func TestChart_ElsewhereNothingIsLeftOfTheBases(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	out := rendered(t, chart, "gpu", "broker.repo=ssh://git@git.acme.example/fleet.git,broker.image.repository=ghcr.io/acme/fleetbroker,broker.image.digest="+digest,
 		"broker.replicas=3,broker.service.type=ClusterIP,broker.state.size=9Gi,broker.state.storageClass=fast,broker.extraArgs={--forge=gitea,--source-hosts=a}",
-		"agent.enabled=true,agent.clusterID=lyon,agent.brokerURL=https://broker.acme.example:8443,agent.image.repository=ghcr.io/acme/fleet-agent,agent.image.tag=v9,agent.extraArgs={--enforce=never}")
+		"agent.enabled=true,agent.clusterID=lyon,agent.brokerURL=https://broker.acme.example:8443,agent.image.repository=ghcr.io/acme/fleet-agent,agent.image.tag=v9,agent.admission=webhook,agent.extraArgs={--enforce=never}")
 	var all strings.Builder
 	for key, o := range out {
 		text, err := json.Marshal(o)
@@ -221,6 +232,7 @@ func TestChart_ElsewhereNothingIsLeftOfTheBases(t *testing.T) {
 	for _, want := range []string{
 		`"image":"ghcr.io/acme/fleetbroker@` + digest + `"`, `"--repo=ssh://git@git.acme.example/fleet.git"`, `"--forge=gitea","--source-hosts=a"`, `"replicas":3`, `"type":"ClusterIP"`, `"storage":"9Gi"`, `"storageClassName":"fast"`,
 		`$(POD_NAME).fleetbroker-each.gpu.svc:8443`, `"image":"ghcr.io/acme/fleet-agent:v9"`, `"--cluster-id=lyon","--broker-url=https://broker.acme.example:8443"`, `"--enforce=never"`, `--leader-election-namespace=gpu`, `system:serviceaccount:gpu:fleet-agent`,
+		`"service":{"name":"fleet-agent-webhook","namespace":"gpu","path":"/pods","port":443}`, `"--webhook-configuration=fleetbroker-intent-tolerations"`,
 	} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("nothing has %s", want)
@@ -249,6 +261,7 @@ func TestChart_RefusesValues(t *testing.T) {
 		"broker.enabled=true":           "broker.repo",
 		"agent.enabled=true":            "agent.clusterID",
 		"broker.replcas=2":              "replcas",
+		"agent.admission=v1alpha1":      "agent.admission",
 		"fleet.id=Acme":                 "fleet.id",
 		"broker.image.tag=a b":          "broker.image.tag",
 		"broker.extraArgs={rm}":         "broker.extraArgs",

@@ -4,6 +4,7 @@ package install
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,5 +122,36 @@ func TestInstallCluster_ForFlux(t *testing.T) {
 	}
 	if out, err := rome.Kubectl(t.Context(), ".", "auth", "can-i", "create", "virtualnodes.offloading.liqo.io", "-n", "liqo-tenant-paris", "--as", "system:serviceaccount:flux-system:fleet-vision"); err != nil || strings.TrimSpace(out) != "yes" {
 		t.Errorf("the tenant's account: %s (%v)", out, err)
+	}
+}
+
+var full = flag.Bool("full", false, "also on the oldest servers that are worked with, which are built first")
+
+// TestInstallCluster_Webhook: what is written for `admission: webhook` is taken by API
+// servers without MutatingAdmissionPolicy, the oldest included, and no policy of that kind
+// is in it.
+func TestInstallCluster_Webhook(t *testing.T) {
+	const v1 = "admissionregistration.k8s.io/v1/mutatingadmissionpolic"
+	servers := map[string]env.ClusterOptions{"": {APIServerArgs: []string{"--disable-admission-plugins=ServiceAccount,MutatingAdmissionPolicy", "--runtime-config=" + v1 + "ies=false," + v1 + "ybindings=false"}}}
+	if *full {
+		servers["1.30"], servers["1.33"] = env.ClusterOptions{Kubernetes: "1.30"}, env.ClusterOptions{Kubernetes: "1.33"}
+	}
+	repo := fleetRepo(t, map[string]string{"bern": "{roles: [consumer, provider], admission: webhook}", "milan": "{roles: [consumer, provider]}"})
+	for version, options := range servers {
+		t.Run("on "+version, func(t *testing.T) {
+			options.Name = "bern"
+			bern := envtest.Cluster(t, options)
+			if err := env.InstallLiqoCRDs(t.Context(), bern.Config); err != nil {
+				t.Fatal(err)
+			}
+			installed(t, repo, bern)
+			out, err := bern.Kubectl(t.Context(), "", "get", "mutatingwebhookconfigurations", "-o", "jsonpath={.items[*].webhooks[*].clientConfig.service.path}")
+			if err != nil || out != "/pods /resourcerequests" {
+				t.Errorf("webhooks: %q, %v", out, err)
+			}
+			if out, err := bern.Kubectl(t.Context(), "", "get", "mutatingadmissionpolicies"); err == nil {
+				t.Errorf("the server serves policies, so that nothing was tried: %s", out)
+			}
+		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
@@ -40,7 +41,7 @@ func TestEveryLevelApplies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	root := render(t)
+	root := render(t, v1alpha1.AdmissionV1)
 	levels := 0
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "kustomization.yaml" {

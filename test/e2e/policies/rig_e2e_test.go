@@ -57,7 +57,7 @@ func made(name string) v1alpha1.OffloadNamespace {
 
 // render writes the manifests of the tests' contracts to a directory and
 // returns that of consumer rome.
-func render(t *testing.T) string {
+func render(t *testing.T, form string) string {
 	t.Helper()
 	picky := made(somePods)
 	picky.PodSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "llm", "tier": "gpu"}}
@@ -67,7 +67,7 @@ func render(t *testing.T) string {
 		contract("picky", picky),
 	})
 	facts := &manifests.Facts{Fleet: "f3k9q2abu7", Clusters: map[string]*v1alpha1.Cluster{"rome": {
-		Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Deliverers: []string{remoteArgo, "ci@example.org"}},
+		Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Deliverers: []string{remoteArgo, "ci@example.org"}, Admission: form},
 	}}}
 	out, err := facts.All(ix)
 	if err != nil {
@@ -90,13 +90,20 @@ func render(t *testing.T) string {
 // in force.
 func start(t *testing.T, options env.ClusterOptions) *env.Cluster {
 	t.Helper()
+	return startIn(t, v1alpha1.AdmissionV1, options)
+}
+
+// startIn is start in a form of admission.
+func startIn(t *testing.T, form string, options env.ClusterOptions) *env.Cluster {
+	t.Helper()
 	cluster := envtest.Cluster(t, options)
 	if err := env.InstallLiqoCRDs(t.Context(), cluster.Config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cluster.Kubectl(t.Context(), render(t), "apply", "--server-side", "-k", "."); err != nil {
+	if _, err := cluster.Kubectl(t.Context(), render(t, form), "apply", "--server-side", "-k", "."); err != nil {
 		t.Fatal(err)
 	}
+	ownersIn(t, form, cluster)
 	api := clientFor(t, cluster.Config)
 	if _, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: unlabelled}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

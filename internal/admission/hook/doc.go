@@ -1,0 +1,28 @@
+// Package hook is the agent's mutating webhook: the form of admission of clusters whose
+// API server serves no MutatingAdmissionPolicy.
+//
+//	API server ──AdmissionReview──► Server ──► rule.Tolerations, rule.Owner
+//	                                   ▲ leaf
+//	Secret fleet-agent-webhook ◄──► Keeper ──caBundle──► MutatingWebhookConfiguration
+//
+// Every replica of the agent serves; none has to hold the Lease. They share one
+// authority and one certificate in a Secret, which the Keeper of any of them makes and
+// renews: compare-and-swap by the Secret's resource version. The Keeper writes the
+// authorities into caBundle and nothing else of the configuration. Which requests
+// reach the webhook is decided by the configuration, which the install base makes: pods
+// created in namespaces that have a tenant, and ResourceRequests.
+//
+// # Invariants
+//
+//   - A certificate of a new authority is made only after the configuration trusts that
+//     authority, and former authorities are trusted until they end: at no step of a
+//     rotation does the API server meet a certificate that it does not trust. A property
+//     test takes the steps of several replicas in any order.
+//   - The answer to a review is the rule's alone; what cannot be read is refused, and no
+//     object is made, changed or deleted to answer one.
+//   - Reviews are bounded in size and time: 8 MiB, 4 s.
+//   - Private keys are in the Secret and in memory, never in a log.
+//
+// The agent makes a Server and a Keeper for --webhook-bind-address. Both may be used from
+// several goroutines.
+package hook

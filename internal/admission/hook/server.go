@@ -1,0 +1,163 @@
+package hook
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/fleetbroker/fleetbroker/internal/admission/rule"
+)
+
+// Paths of the webhook, as the configuration of the install base names them.
+const (
+	PathPods     = "/pods"
+	PathRequests = "/resourcerequests"
+)
+
+const (
+	// maxReview bounds a review: an update has its object twice, each of 3 MiB at most.
+	maxReview = 8 << 20
+	// answerTime is below the configuration's timeoutSeconds.
+	answerTime = 4 * time.Second
+	// stopTime is how long answers may take once the agent ends.
+	stopTime = 5 * time.Second
+)
+
+// Server answers reviews.
+type Server struct {
+	// Address to listen on.
+	Address string
+	// Client reads namespaces.
+	Client kubernetes.Interface
+	// Certificate is what it shows.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Log of what is refused.
+	Log *slog.Logger
+}
+
+// NeedLeaderElection says that every replica serves.
+func (s *Server) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends. It is a Runnable of controller-runtime.
+func (s *Server) Start(ctx context.Context) error {
+	line, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
+	if err != nil {
+		return fmt.Errorf("listen for admission reviews: %w", err)
+	}
+	return s.Serve(ctx, line)
+}
+
+// Serve is Start on a listener, which it closes.
+func (s *Server) Serve(ctx context.Context, line net.Listener) error {
+	server := &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: answerTime, ReadTimeout: answerTime, WriteTimeout: 2 * answerTime, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.Certificate},
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.ServeTLS(line, "", "") }()
+	s.Log.Info("webhook serves", "address", line.Addr().String())
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve admission reviews: %w", err)
+	case <-ctx.Done():
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	return server.Shutdown(ending)
+}
+
+// Handler answers reviews at PathPods and PathRequests.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("POST "+PathPods, s.answer(s.pods))
+	mux.Handle("POST "+PathRequests, s.answer(requests))
+	return mux
+}
+
+// change says how an object is to be changed.
+type change func(context.Context, *admissionv1.AdmissionRequest) ([]rule.Operation, error)
+
+func (s *Server) answer(of change) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
+		if err != nil {
+			http.Error(w, "the review is cut off or too large", http.StatusRequestEntityTooLarge)
+			return
+		}
+		var review admissionv1.AdmissionReview
+		if err := json.Unmarshal(body, &review); err != nil || review.Request == nil || review.APIVersion != admissionv1.SchemeGroupVersion.String() {
+			http.Error(w, "the body is no AdmissionReview of admission.k8s.io/v1 with a request", http.StatusBadRequest)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+		defer cancel()
+		answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		operations, err := of(ctx, review.Request)
+		if err == nil && len(operations) > 0 {
+			jsonPatch := admissionv1.PatchTypeJSONPatch
+			answer.PatchType = &jsonPatch
+			answer.Patch, err = json.Marshal(operations)
+		}
+		if err != nil {
+			s.Log.Warn("admission refused", "namespace", review.Request.Namespace, "resource", review.Request.Resource.Resource, "error", err)
+			answer = &admissionv1.AdmissionResponse{UID: review.Request.UID, Result: &metav1.Status{
+				Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "fleet-agent: " + err.Error(),
+			}}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		// Who asked is gone where this fails.
+		_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: answer})
+	})
+}
+
+// pods gives a new pod the tolerations of its namespace's intents.
+func (s *Server) pods(ctx context.Context, r *admissionv1.AdmissionRequest) ([]rule.Operation, error) {
+	if r.Operation != admissionv1.Create || r.Resource.Resource != "pods" || r.SubResource != "" {
+		return nil, nil
+	}
+	var pod corev1.Pod
+	if err := json.Unmarshal(r.Object.Raw, &pod); err != nil {
+		return nil, errors.New("the pod cannot be read")
+	}
+	namespace, err := s.Client.CoreV1().Namespaces().Get(ctx, r.Namespace, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read namespace %s: %w", r.Namespace, err)
+	}
+	return rule.Tolerations(namespace, &pod)
+}
+
+// requests writes down who made a ResourceRequest.
+func requests(_ context.Context, r *admissionv1.AdmissionRequest) ([]rule.Operation, error) {
+	if r.Resource.Resource != "resourcerequests" || r.SubResource != "" {
+		return nil, nil
+	}
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(r.Object.Raw, &object); err != nil {
+		return nil, errors.New("the ResourceRequest cannot be read")
+	}
+	switch r.Operation {
+	case admissionv1.Create:
+		return rule.Owner(r.UserInfo.Username, &object, nil), nil
+	case admissionv1.Update:
+		var old metav1.PartialObjectMetadata
+		if err := json.Unmarshal(r.OldObject.Raw, &old); err != nil {
+			return nil, errors.New("the former ResourceRequest cannot be read")
+		}
+		return rule.Owner("", &object, &old), nil
+	default:
+		return nil, nil
+	}
+}
