@@ -139,10 +139,20 @@ func (r *Repo) Anchor(ctx context.Context, head tree.Hash) (tree.Hash, error) {
 	}
 	if len(plain) > 0 {
 		top, rivals, err := find.Newest(plain)
-		if err == nil && rivals != nil {
+		if err != nil {
+			return top, err
+		}
+		named, err := r.anchorNamed(head, plain)
+		if err == nil && named.IsZero() && rivals != nil {
 			err = &NoAnchorError{Ref: r.ledgerRef, Head: head, Rivals: rivals}
 		}
+		if !named.IsZero() {
+			top = named
+		}
 		return top, err
+	}
+	if named, err := r.anchorNamed(head, nil); err != nil || !named.IsZero() {
+		return named, err
 	}
 	if r.inputsRef == r.ledgerRef && r.unwritten(head) {
 		return tree.Hash{}, nil

@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/accepted"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
 )
 
@@ -28,7 +28,7 @@ const (
 	cachePrefix  = "cache-"
 	headsFile    = "heads.json"
 	lockFile     = "lock"
-	acceptedFile = "accepted.json"
+	acceptedFile = accepted.File
 )
 
 // diskCache is an open cache directory.
@@ -126,7 +126,7 @@ func (c *diskCache) packDir() string { return filepath.Join(c.dir, "objects", "p
 
 func (c *diskCache) readHeads() (map[string]tree.Hash, error) {
 	var h cacheHeads
-	if err := readJSON(filepath.Join(c.dir, headsFile), &h); err != nil {
+	if err := statefile.ReadJSON(filepath.Join(c.dir, headsFile), &h); err != nil {
 		return nil, err
 	}
 	refs := map[string]tree.Hash{}
@@ -145,7 +145,7 @@ func (c *diskCache) writeHeads(refs map[string]tree.Hash) error {
 	for ref, hash := range refs {
 		h.Refs[ref] = hash.String()
 	}
-	return writeJSON(filepath.Join(c.dir, headsFile), h)
+	return statefile.ReplaceJSON(filepath.Join(c.dir, headsFile), h)
 }
 
 func (c *diskCache) close() error {
@@ -163,95 +163,9 @@ func (c *diskCache) remove() {
 	_ = c.close()
 }
 
-// Accepted are the heads last accepted: by a round that acted on them, or by
-// an operator after a rewrite. Zero: none yet.
-type Accepted struct {
-	Inputs, Ledger tree.Hash
-	// Root is the digest of the trust root under which they were accepted, empty
-	// without one.
-	Root string
-	// Dropped are heads that an operator let go of and that no commit of ours names
-	// yet: `<branch> <commit>`, with commas between.
-	Dropped string
-	// Market is the market snapshot pushed last: `<ref> <commit>`.
-	Market string
-}
-
-type acceptedJSON struct {
-	Inputs string `json:"inputs,omitempty"`
-	Ledger string `json:"ledger,omitempty"`
-	Root   string `json:"root,omitempty"`
-
-	Dropped string `json:"dropped,omitempty"`
-	Market  string `json:"market,omitempty"`
-}
+// Accepted are the heads last accepted.
+type Accepted = accepted.Heads
 
 // ReadAccepted reads the heads that a daemon with this state directory has
 // accepted.
-func ReadAccepted(state string) (Accepted, error) { return readAccepted(state) }
-
-// readAccepted reads the accepted heads of a state directory. A damaged file
-// is an error and not "none": it must not open the way for a rewrite (lookAtDamage).
-func readAccepted(state string) (Accepted, error) {
-	var a Accepted
-	if state == "" {
-		return a, nil
-	}
-	var j acceptedJSON
-	name := filepath.Join(state, acceptedFile)
-	err := readJSON(name, &j)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
-		return a, nil
-	}
-	for _, f := range []struct {
-		text string
-		to   *tree.Hash
-	}{{j.Inputs, &a.Inputs}, {j.Ledger, &a.Ledger}} {
-		if err == nil && f.text != "" {
-			*f.to, err = tree.ParseHash(f.text)
-		}
-	}
-	a.Root, a.Dropped, a.Market = j.Root, j.Dropped, j.Market
-	if err != nil {
-		return Accepted{}, fmt.Errorf("read the accepted heads: %w (%s)", err, name)
-	}
-	return a, nil
-}
-
-func writeAccepted(state string, a Accepted) error {
-	j := acceptedJSON{Root: a.Root, Dropped: a.Dropped, Market: a.Market}
-	if !a.Inputs.IsZero() {
-		j.Inputs = a.Inputs.String()
-	}
-	if !a.Ledger.IsZero() {
-		j.Ledger = a.Ledger.String()
-	}
-	err := os.MkdirAll(state, 0o700)
-	if err == nil {
-		err = writeJSON(filepath.Join(state, acceptedFile), j)
-	}
-	if err != nil {
-		return fmt.Errorf("keep the accepted heads: %w", err)
-	}
-	return nil
-}
-
-func readJSON(name string, v any) error {
-	b, err := statefile.Read(name)
-	if err != nil {
-		return err
-	}
-	if err = json.Unmarshal(b, v); err != nil {
-		err = fmt.Errorf("read %s: %w", name, err)
-	}
-	return err
-}
-
-// writeJSON replaces a file so that a crash leaves the old or the new one.
-func writeJSON(name string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return statefile.ReplaceBy(name, 0o600, append(b, '\n'))
-}
+func ReadAccepted(state string) (Accepted, error) { return accepted.Read(state) }

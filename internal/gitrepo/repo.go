@@ -11,7 +11,9 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/accepted"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/letgo"
 )
 
 // The refs that a fleet repository has beside its branches.
@@ -207,6 +209,12 @@ type Repo struct {
 	cacheDamage         error // why the cache is damaged that is about to be replaced
 	// strayRetry is when refs in the way of ours are deleted again, after it failed.
 	strayRetry time.Time
+	// letGo is the operator's word of rewritten histories (nil: none), unreached those of
+	// its entries that were looked for, named up to which head the ledger was searched for
+	// what Dropping is asked.
+	letGo     letgo.Source
+	unreached map[letgo.Entry]bool
+	named     tree.Hash
 	// recorded is what the ledger noted of the inputs when it was last looked at.
 	recorded recorded
 	// descends remembers pairs (accepted, head) found in order.
@@ -231,7 +239,7 @@ func Open(_ context.Context, remote Remote, opts Options) (*Repo, error) {
 		statefile.RemoveTemporary(opts.Dir, statefile.Unfinished(acceptedFile))
 		statefile.RemoveTemporary(opts.Dir, statefile.Temporary)
 	}
-	r.accepted, r.damaged = readAccepted(opts.Dir)
+	r.accepted, r.damaged = accepted.Read(opts.Dir)
 	if opts.Dir == "" {
 		return r, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/accepted"
 )
 
 // probePause is how often the state directory is tried, whether it can be written.
@@ -69,7 +70,7 @@ func (r *Repo) saveAccepted() error {
 		r.opts.Observer.LocalTrouble(fmt.Errorf("%w; it is set aside as %s", r.damaged, aside))
 		r.damaged = nil
 	}
-	if err := writeAccepted(r.opts.Dir, r.accepted); err != nil {
+	if err := accepted.Write(r.opts.Dir, r.accepted); err != nil {
 		return err
 	}
 	r.unsaved = false
