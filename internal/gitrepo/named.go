@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -21,7 +22,13 @@ func (r *Repo) reached(branch string, head tree.Hash) ([]letgo.Entry, error) {
 	if r.letGo == nil || head.IsZero() {
 		return nil, nil
 	}
-	return letgo.Reached(r.letGo.Entries(), branch, head, r.isAncestor)
+	return letgo.Reached(r.letGo.Entries(), branch, head, r.within)
+}
+
+// isNamed reports whether an entry that counts at a branch's head names a commit.
+func (r *Repo) isNamed(branch string, h tree.Hash) bool {
+	entries, err := r.reached(branch, r.refs[branch])
+	return err == nil && slices.ContainsFunc(entries, func(e letgo.Entry) bool { return e.Commit == h })
 }
 
 // acceptNamed accepts the rewritten branches that the operator's entries name, and
@@ -43,7 +50,7 @@ func (r *Repo) acceptNamed(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		at, err := letgo.Take(entries, list, r.isAncestor)
+		at, err := letgo.Take(entries, list, r.within)
 		if err != nil {
 			return false, err
 		}
@@ -75,7 +82,7 @@ func (r *Repo) lookForNamed() error {
 		}
 		found := false
 		for _, ref := range []string{r.inputsRef, r.ledgerRef} {
-			entries, err := letgo.Reached([]letgo.Entry{e}, ref, r.refs[ref], r.isAncestor)
+			entries, err := letgo.Reached([]letgo.Entry{e}, ref, r.refs[ref], r.within)
 			if err != nil {
 				return err
 			}
@@ -113,6 +120,14 @@ func (r *Repo) anchorNamed(head tree.Hash, all []tree.Hash) (at tree.Hash, err e
 	return at, nil
 }
 
+// within is isAncestor for commits of which any may be missing here.
+func (r *Repo) within(a, b tree.Hash) (bool, error) {
+	if !r.store.has(b) {
+		return false, nil
+	}
+	return r.isAncestor(a, b)
+}
+
 // isBetween reports whether a commit contains from and is contained in to.
 func (r *Repo) isBetween(from, commit, to tree.Hash) (bool, error) {
 	in, err := r.isAncestor(commit, to)
@@ -140,7 +155,7 @@ func (r *Repo) Dropping() (bool, error) {
 		known := false
 		for _, n := range named {
 			if !known && n.branch == branch {
-				if known, err = r.isAncestor(h, n.head); err != nil {
+				if known, err = r.within(h, n.head); err != nil {
 					return false, err
 				}
 				known = known || h == n.head

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/accepted"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/cachedir"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/letgo"
 )
 
@@ -181,7 +182,7 @@ type Repo struct {
 
 	// mu serialises the verbs; what follows is under it.
 	mu       sync.Mutex
-	cache    *diskCache           // nil: memory
+	cache    *cachedir.Dir        // nil: memory
 	whole    map[string]tree.Hash // refs whose closure the cache holds on disk
 	refs     map[string]tree.Hash // the remote's, as last read; nil: never
 	accepted Accepted
@@ -244,9 +245,9 @@ func Open(_ context.Context, remote Remote, opts Options) (*Repo, error) {
 		return r, nil
 	}
 	r.probe()
-	if c, refs := openCache(opts.Dir, opts.Now(), opts.Observer.LocalTrouble); c != nil {
+	if c, refs := cachedir.Open(opts.Dir, opts.Now(), opts.Observer.LocalTrouble); c != nil {
 		r.cache, r.whole = c, refs
-		r.store.disk = c.disk
+		r.store.disk = c.Disk
 	}
 	return r, nil
 }
@@ -281,7 +282,7 @@ func (r *Repo) Close() error {
 	r.tryFlush()
 	c := r.cache
 	r.cache = nil
-	return c.close()
+	return c.Close()
 }
 
 // flush writes recent objects to disk and notes what the disk now holds whole.
@@ -302,7 +303,7 @@ func (r *Repo) flush() error {
 		return nil
 	}
 	r.whole = whole
-	if err := r.cache.writeHeads(whole); err != nil {
+	if err := r.cache.WriteHeads(whole); err != nil {
 		return fmt.Errorf("write the local copy: %w", err)
 	}
 	return nil

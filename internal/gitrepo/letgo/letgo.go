@@ -17,8 +17,8 @@ type Entry struct {
 	Drops tree.Hash
 }
 
-// On reports whether the entry is about a branch, by its full ref.
-func (e Entry) On(branch string) bool { return e.Branch == "" || e.Branch == branch }
+// On reports whether the entry is about a branch, by its full ref; "" is any.
+func (e Entry) On(branch string) bool { return e.Branch == "" || branch == "" || e.Branch == branch }
 
 // Source is where a daemon's entries come from, and what it reports of them.
 type Source interface {
@@ -53,6 +53,18 @@ func Reached(list []Entry, branch string, head tree.Hash, within Within) ([]Entr
 		}
 	}
 	return out, nil
+}
+
+// Dropped are the heads that the entries about a branch let go of which count at its head.
+func Dropped(list []Entry, branch string, head tree.Hash, within Within) ([]tree.Hash, error) {
+	reached, err := Reached(list, branch, head, within)
+	var out []tree.Hash
+	for _, e := range reached {
+		if !e.Drops.IsZero() {
+			out = append(out, e.Drops)
+		}
+	}
+	return out, err
 }
 
 // Take is at which commit a branch is accepted whose head does not contain some that
