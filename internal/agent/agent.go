@@ -220,6 +220,10 @@ func (a *agent) manager() (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
+	lock, err := speaking(a.Config, a.LeaseNamespace)
+	if err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
 	grace := 10 * time.Second
 	mgr, err := ctrl.NewManager(a.Config, ctrl.Options{
 		Scheme:                  scheme,
@@ -229,10 +233,14 @@ func (a *agent) manager() (manager.Manager, error) {
 		HealthProbeBindAddress:  a.HealthAddress,
 		GracefulShutdownTimeout: &grace,
 		// One voice a cluster: what is added to the manager runs where the Lease is held.
-		LeaderElection:                a.LeaseNamespace != "",
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       a.LeaseNamespace,
-		LeaderElectionReleaseOnCancel: true,
+		LeaderElection:                      lock != nil,
+		LeaderElectionID:                    leaseName,
+		LeaderElectionNamespace:             a.LeaseNamespace,
+		LeaderElectionReleaseOnCancel:       true,
+		LeaderElectionResourceLockInterface: lock,
+		LeaseDuration:                       &leaseDuration,
+		RenewDeadline:                       &renewDeadline,
+		RetryPeriod:                         &retryPeriod,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)

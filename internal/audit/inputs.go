@@ -12,7 +12,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/letgo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 	"github.com/fleetbroker/fleetbroker/internal/verify"
@@ -59,6 +61,8 @@ type inputs struct {
 	// accepted are commits that may be acted on though they descend from nothing
 	// that was acted on before.
 	accepted []tree.Hash
+	// granted are heads of the inputs and of the ledger that the trust root lets go of.
+	granted, grantedOfLedger []tree.Hash
 	// dropped are heads that were let go of, as the ledger says.
 	dropped []Dropped
 	// root holds what gives rights to it, from where on the daemon says that it
@@ -124,7 +128,20 @@ func newInputs(ctx context.Context, r *reader, o *Options) (*inputs, error) {
 		}
 		queue = append(queue, c.Parents...)
 	}
-	return in, nil
+	return in, in.grant(ctx, o)
+}
+
+// grant notes what the trust root lets go of.
+func (in *inputs) grant(ctx context.Context, o *Options) (err error) {
+	within := func(a, b tree.Hash) (bool, error) { return in.below(ctx, a, []tree.Hash{b}) }
+	branch := ""
+	if o.Branch != "" {
+		branch = gitrepo.Branch(o.Branch)
+	}
+	if in.granted, err = letgo.Dropped(o.Root.Accept(), "", o.Inputs, within); err == nil {
+		in.grantedOfLedger, err = letgo.Dropped(o.Root.Accept(), branch, o.Ledger, within)
+	}
+	return err
 }
 
 // acted is what the inputs said that a commit of the ledger names and acted on,
@@ -251,7 +268,7 @@ func (in *inputs) offBranch(h tree.Hash) string {
 
 // letGo reports whether an operator let go of a commit of the inputs.
 func (in *inputs) letGo(ctx context.Context, h tree.Hash) (bool, error) {
-	var heads []tree.Hash
+	heads := slices.Clone(in.granted)
 	for _, d := range in.dropped {
 		heads = append(heads, d.head)
 	}

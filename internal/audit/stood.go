@@ -50,11 +50,13 @@ func (v *verifier) stood(ctx context.Context, o Options, k Known, whole bool) er
 	if err != nil {
 		return err
 	}
-	if accepted, err := v.in.below(ctx, k.Commit, v.in.accepted); err != nil {
-		return err
-	} else if accepted {
-		v.note("%s, which the ledger does not hold: --accept-rewrite accepts it%s", k.By, missing)
-		return nil
+	for i, by := range []string{"--accept-rewrite", "the trust root"} {
+		if accepted, err := v.in.below(ctx, k.Commit, [][]tree.Hash{v.in.accepted, v.in.grantedOfLedger}[i]); err != nil {
+			return err
+		} else if accepted {
+			v.note("%s, which the ledger does not hold: %s accepts it%s", k.By, by, missing)
+			return nil
+		}
 	}
 	let, err := v.dropped(ctx, k.Commit)
 	switch {

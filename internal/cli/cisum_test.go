@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -122,8 +123,8 @@ func releases(t *testing.T, archive []byte, sums *string, asked *int) (url strin
 }
 
 // With a URL of releases the archive of that version is taken. Neither one of another
-// checksum is, nor one that SHA256SUMS does not list. GitHub's and Gitea's cache keeps the
-// archive where there is a checksum, and nothing without.
+// checksum is, nor one that SHA256SUMS does not list. GitHub's cache keeps the archive where
+// there is a checksum, and nothing without; the others have none.
 func TestWorkflows_InstallFromReleases(t *testing.T) {
 	archive := tarOf(t, "fleetbroker", "#!/bin/sh\necho v0.1.0\n")
 	sum := fmt.Sprintf("%x", sha256.Sum256(archive))
@@ -155,7 +156,10 @@ func TestWorkflows_InstallFromReleases(t *testing.T) {
 			if installed, err := c.run(); err != nil || !installed {
 				t.Fatalf("installed %v, %v\n%s", installed, err, c.out.String())
 			}
-			if name == "gitlab" {
+			if name != "github" {
+				if _, err := os.Stat(kept); err == nil || strings.Contains(c.read(t, c.file), "cache@") || strings.Contains(c.read(t, c.file), "cache:\n") {
+					t.Error("something is kept where others may write it")
+				}
 				return
 			}
 			if list, err := os.ReadDir(kept); err != nil || len(list) != 1 || list[0].Name() != archiveName {
@@ -192,6 +196,61 @@ func TestWorkflows_NoProgramOfTheBranch(t *testing.T) {
 					t.Error("a directory is put on the PATH")
 				}
 			})
+		}
+	}
+}
+
+// Of what was unpacked from a cache nothing but the archive has a say: programs on the way to
+// the system's are not taken, a link or a pipe in the archive's place is not read, and what
+// lies in the checkout is gone with it.
+func TestWorkflows_NothingOfTheCacheIsRun(t *testing.T) {
+	archive := tarOf(t, "fleetbroker", "#!/bin/sh\necho v0.1.0\n")
+	sum := fmt.Sprintf("%x", sha256.Sum256(archive))
+	sums, asked := sum+"  "+archiveName+"\n", 0
+	mine := filepath.Join(t.TempDir(), "mine")
+	c := newInstaller(t, "github")
+	c.env["FLEETBROKER_RELEASES"], c.env["FLEETBROKER_SUM"] = releases(t, archive, &sums, &asked), "sha256:"+sum
+	early := filepath.Join(c.env["HOME"], ".local", "bin")
+	kept := filepath.Join(c.env["HOME"], ".cache", "fleetbroker-ci", archiveName)
+	if err := errors.Join(os.MkdirAll(early, 0o755), os.MkdirAll(filepath.Dir(kept), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sha256sum", "cut", "cp", "tar", "curl", "grep", "head", "rm", "mkdir", "uname", "cat", "jq", "fleetbroker"} {
+		text := "#!/bin/sh\necho " + name + " >> " + mine + "\nexec /usr/bin/" + name + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(early, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.env["PATH"] = early + ":" + os.Getenv("PATH")
+	for what, put := range map[string]func() error{
+		"a link":      func() error { return os.Symlink("/dev/zero", kept) },
+		"a pipe":      func() error { return syscall.Mkfifo(kept, 0o600) },
+		"a directory": func() error { return os.Mkdir(kept, 0o755) },
+		"the archive": func() error { return os.WriteFile(kept, archive, 0o600) },
+	} {
+		if err := errors.Join(os.RemoveAll(kept), put()); err != nil {
+			t.Fatal(err)
+		}
+		if installed, err := c.run(); err != nil || !installed {
+			t.Errorf("%s: installed %v, %v\n%s", what, installed, err, c.out.String())
+		}
+	}
+	if ran, err := os.ReadFile(mine); err == nil {
+		t.Errorf("programs from the cache ran: %q", ran)
+	}
+	var w struct{ Jobs map[string]job }
+	if err := yaml.Unmarshal([]byte(c.read(t, c.file)), &w); err != nil {
+		t.Fatal(err)
+	}
+	restored := false
+	for _, s := range w.Jobs["plan"].Steps {
+		switch {
+		case strings.HasPrefix(s.Uses, "actions/cache@"):
+			restored = true
+		case strings.HasPrefix(s.Uses, "actions/checkout@") && !restored:
+			t.Error("the cache is unpacked over the checkout")
+		case s.Run != "" && !strings.Contains(strings.SplitN(s.Run, "\n", 2)[0], "PATH=/usr/bin:/bin"):
+			t.Errorf("step %s takes programs from any PATH", s.Name)
 		}
 	}
 }

@@ -241,6 +241,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 			return nil, errors.Join(err, repo.Close())
 		}
 	}
+	repo.Follow(trust.Follow(f.root.file, root, now, log))
 	d.repo, d.root, d.observer = repo, root, obs
 	if d.forge, err = f.forge.open(f.url); err != nil {
 		return nil, err

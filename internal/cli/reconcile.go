@@ -61,8 +61,9 @@ func newCmdReconcile(s Streams) *cobra.Command {
 		Short: "Make one full round and stop",
 		Long: `Make one full round: read, plan, commit, deliver. Next to a running daemon it is
 how an operator lets through what the daemon holds back: many ends at once
-(--allow-ends), a history that was rewritten (--accept-rewrite), or a piece of the
-inputs that is set aside because it twice ended the process reading it (--lift).
+(--allow-ends), a piece of the inputs that is set aside because it twice ended the
+process reading it (--lift), or, where no trust root accepts it for all replicas, a
+history that was rewritten (--accept-rewrite).
 Give it the daemon's --trust-root and --signing-key; a repository on this machine
 whose ledger is not signed needs neither.`,
 		Example: `  fleetbroker reconcile --once --repo https://git.example.org/acme/fleet.git --market https://broker:8443/market \

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/accepted"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
@@ -18,7 +19,7 @@ func (r *Repo) rereadAccepted() {
 	if r.opts.Dir == "" || r.unsaved {
 		return
 	}
-	a, err := readAccepted(r.opts.Dir)
+	a, err := accepted.Read(r.opts.Dir)
 	if r.damaged = err; err != nil {
 		r.unsaved = r.accepted != Accepted{} // what is known here is written again
 		return
@@ -57,6 +58,13 @@ func (r *Repo) checkRewritten(ctx context.Context) error {
 	if err := r.lookAtDamage(); err != nil {
 		return err
 	}
+	return r.eachGone(ctx, func(ref string, gone tree.Hash) error {
+		return &ErrRewritten{Ref: ref, Old: gone, New: r.refs[ref]}
+	})
+}
+
+// eachGone calls do for each accepted head that its branch does not contain.
+func (r *Repo) eachGone(ctx context.Context, do func(ref string, gone tree.Hash) error) error {
 	recorded, err := r.recordedAtStart(ctx)
 	if err != nil {
 		return err
@@ -79,16 +87,16 @@ func (r *Repo) checkRewritten(ctx context.Context) error {
 			if !head.IsZero() {
 				ok, err = r.isAncestor(a, head)
 			}
+			if err == nil && !ok {
+				err = do(f.ref, a)
+			}
 			if err != nil {
 				return err
-			}
-			if !ok {
-				return &ErrRewritten{Ref: f.ref, Old: a, New: head}
 			}
 			if len(r.descends) > 100 {
 				clear(r.descends)
 			}
-			r.descends[pair] = true
+			r.descends[pair] = ok
 		}
 	}
 	return nil
@@ -133,43 +141,59 @@ func (r *Repo) AcceptRewrite(ctx context.Context, commit tree.Hash) error {
 		return err
 	}
 	r.lookAtNotes(ctx)
-	refs := r.refs
+	to := map[string]tree.Hash{}
+	for _, branch := range []string{r.inputsRef, r.ledgerRef} {
+		if !commit.IsZero() && r.refs[branch] == commit {
+			to[branch] = commit
+		}
+	}
+	if len(to) == 0 {
+		return fmt.Errorf("accept %s: it is not the head of %s (%s) or of %s (%s); look again and name the head you mean",
+			commit.Short(), r.inputsRef, r.refs[r.inputsRef].Short(), r.ledgerRef, r.refs[r.ledgerRef].Short())
+	}
+	return r.acceptAt(ctx, to)
+}
+
+// acceptAt takes branches as accepted at commits that they contain, here and at the
+// remote, and notes what they let go of.
+func (r *Repo) acceptAt(ctx context.Context, to map[string]tree.Hash) error {
 	a := r.known()
 	recorded, err := r.recordedAtStart(ctx)
 	if err != nil {
 		return err
 	}
-	isHead := false
 	var cmds []Command
 	for _, f := range []struct {
 		branch, ref string
-		to          *tree.Hash
+		is          *tree.Hash
 	}{{r.inputsRef, acceptedInputsRef, &a.Inputs}, {r.ledgerRef, acceptedLedgerRef, &a.Ledger}} {
-		if commit.IsZero() || refs[f.branch] != commit {
+		commit, ok := to[f.branch]
+		if !ok {
 			continue
 		}
-		isHead = true
-		gone := []tree.Hash{*f.to, r.noted(f.ref)}
+		gone := []tree.Hash{*f.is, r.noted(f.ref)}
 		if f.branch == r.inputsRef {
 			gone = append(gone, recorded)
 		}
-		if a.Dropped, err = r.dropping(a.Dropped, f.branch, commit, gone...); err != nil {
+		if a.Dropped, err = r.dropping(a.Dropped, f.branch, gone...); err != nil {
 			return err
 		}
-		*f.to = commit
-		if old := refs[f.ref]; old != commit && (!old.IsZero() || r.damaged != nil && !r.identity.Load().Signed) {
+		*f.is = commit
+		old := r.refs[f.ref]
+		if between, err := r.isBetween(commit, old, r.refs[f.branch]); err != nil {
+			return err
+		} else if between {
+			continue // another daemon's note, of what came after
+		}
+		if !old.IsZero() || r.damaged != nil && !r.identity.Load().Signed {
 			cmds = append(cmds, Command{Ref: f.ref, Old: old, New: commit})
 		}
-	}
-	if !isHead {
-		return fmt.Errorf("accept %s: it is not the head of %s (%s) or of %s (%s); look again and name the head you mean",
-			commit.Short(), r.inputsRef, refs[r.inputsRef].Short(), r.ledgerRef, refs[r.ledgerRef].Short())
 	}
 	if cmds, err = r.clear(ctx, cmds); err == nil {
 		err = r.moveRefs(ctx, cmds)
 	}
 	if err != nil {
-		return fmt.Errorf("accept %s: %w", commit.Short(), err)
+		return fmt.Errorf("accept a rewritten history: %w", err)
 	}
 	if a != r.accepted {
 		r.accepted, r.unsaved = a, true
@@ -177,22 +201,15 @@ func (r *Repo) AcceptRewrite(ctx context.Context, commit tree.Hash) error {
 	return r.saveAccepted()
 }
 
-// Dropping tells whether an operator let go of heads that no commit of ours names yet.
-func (r *Repo) Dropping() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.accepted.Dropped != ""
-}
-
-// dropping adds to what was let go of those accepted heads of a branch that its
-// new one does not contain.
-func (r *Repo) dropping(was, branch string, now tree.Hash, accepted ...tree.Hash) (string, error) {
+// dropping adds to what was let go of those accepted heads of a branch that it does
+// not contain.
+func (r *Repo) dropping(was, branch string, accepted ...tree.Hash) (string, error) {
 	list := strings.FieldsFunc(was, func(c rune) bool { return c == ',' })
 	for _, h := range accepted {
 		if h.IsZero() {
 			continue
 		}
-		held, err := r.isAncestor(h, now)
+		held, err := r.isAncestor(h, r.refs[branch])
 		if err != nil {
 			return was, err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -24,8 +25,8 @@ type NoAnchorError struct {
 
 func (e *NoAnchorError) Error() string {
 	if len(e.Rivals) == 0 {
-		return fmt.Sprintf("no commit of %s up to %s is signed by a key in force of the trust root's list ledger, so nothing says what of it stands: name the daemon's key there, or look at the branch and accept it with `fleetbroker reconcile --once --accept-rewrite %s`%s",
-			e.Ref, e.Head.Short(), e.Head, e.Closest.String())
+		return fmt.Sprintf("no commit of %[1]s up to %[2]s is signed by a key in force of the trust root's list ledger, so nothing says what of it stands: name the daemon's key there, or look at the branch and accept it in the trust root, `accept: [{branch: %[3]s, commit: %[4]s}]`, or with `fleetbroker reconcile --once --accept-rewrite %[4]s`%[5]s",
+			e.Ref, e.Head.Short(), strings.TrimPrefix(e.Ref, "refs/heads/"), e.Head, e.Closest.String())
 	}
 	return fmt.Sprintf("%s up to %s contains signed commits without an order (%s, %s), so nothing says which of them stands: look at both, put the branch on one, and accept it with `fleetbroker reconcile --once --accept-rewrite`",
 		e.Ref, e.Head.Short(), e.Rivals[0], e.Rivals[1])
@@ -63,7 +64,7 @@ func (r *Repo) lookAtNotes(ctx context.Context) {
 		{acceptedLedgerRef, r.ledgerRef, a.Ledger, "no key of the trust root signed as a commit of this ledger"},
 	} {
 		h := r.refs[n.ref]
-		if h.IsZero() || h == n.accepted { // an operator may accept what no key in force has signed
+		if h.IsZero() || h == n.accepted || r.isNamed(n.branch, h) { // an operator may accept what no key in force has signed
 			continue
 		}
 		if ok, err := r.bornOut(ctx, n.ref, h); err == nil && ok {
@@ -139,10 +140,20 @@ func (r *Repo) Anchor(ctx context.Context, head tree.Hash) (tree.Hash, error) {
 	}
 	if len(plain) > 0 {
 		top, rivals, err := find.Newest(plain)
-		if err == nil && rivals != nil {
+		if err != nil {
+			return top, err
+		}
+		named, err := r.anchorNamed(head, plain)
+		if err == nil && named.IsZero() && rivals != nil {
 			err = &NoAnchorError{Ref: r.ledgerRef, Head: head, Rivals: rivals}
 		}
+		if !named.IsZero() {
+			top = named
+		}
 		return top, err
+	}
+	if named, err := r.anchorNamed(head, nil); err != nil || !named.IsZero() {
+		return named, err
 	}
 	if r.inputsRef == r.ledgerRef && r.unwritten(head) {
 		return tree.Hash{}, nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/cachedir"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
 )
@@ -116,7 +117,7 @@ func (r *Repo) take(pack io.Reader) error {
 // network while the storage takes it in. A disk that fails is doubted: the
 // next attempt clones, to a new directory or into memory.
 func (r *Repo) takeOntoDisk(pack io.Reader) (err error) {
-	spool, err := os.CreateTemp(r.cache.dir, "incoming-")
+	spool, err := os.CreateTemp(r.cache.Path, "incoming-")
 	if err != nil {
 		return r.store.doubtAll(err)
 	}
@@ -160,10 +161,10 @@ func (r *Repo) mustReclone() error {
 	if r.cache == nil {
 		return nil
 	}
-	if err := r.cache.disk.Present(); err != nil {
+	if err := r.cache.Disk.Present(); err != nil {
 		return fmt.Errorf("look at the local copy: %w", err)
 	}
-	if n := r.cache.disk.Len(); n > r.opts.MaxPacks {
+	if n := r.cache.Disk.Len(); n > r.opts.MaxPacks {
 		return &tooManyPacks{n, r.opts.MaxPacks}
 	}
 	for _, h := range r.whole {
@@ -180,7 +181,7 @@ func (r *Repo) reclone(ctx context.Context) error {
 	if r.opts.Dir != "" {
 		refs, err := r.cloneToDisk(ctx)
 		var disk *diskError
-		if errors.As(err, &disk) && removeAside(r.opts.Dir) { // there may be room now
+		if errors.As(err, &disk) && cachedir.RemoveAside(r.opts.Dir) { // there may be room now
 			refs, err = r.cloneToDisk(ctx)
 		}
 		if err == nil {
@@ -221,24 +222,24 @@ func (e *diskError) Error() string { return "clone to disk: " + e.err.Error() }
 func (e *diskError) Unwrap() error { return e.err }
 
 func (r *Repo) cloneToDisk(ctx context.Context) (refs map[string]tree.Hash, err error) {
-	c, err := newCache(r.opts.Dir)
+	c, err := cachedir.New(r.opts.Dir)
 	if err != nil {
 		return nil, &diskError{err}
 	}
 	var disked bool
 	err = r.cloneFrom(ctx, &refs, intake{
-		has: c.disk.Has,
+		has: c.Disk.Has,
 		raw: func(h tree.Hash) ([]byte, error) {
-			o, err := c.disk.Read(h, r.opts.MaxBlob)
+			o, err := c.Disk.Read(h, r.opts.MaxBlob)
 			return o.Data, err
 		},
 		take: func(pack io.Reader) (err error) {
-			disked, err = c.disk.Take(pack)
+			disked, err = c.Disk.Take(pack)
 			return err
 		},
 	})
 	if err != nil {
-		c.remove()
+		c.Remove()
 		if disked {
 			return nil, &diskError{err}
 		}
@@ -293,14 +294,14 @@ func (r *Repo) complete(refs map[string]tree.Hash) error {
 	return nil
 }
 
-func (r *Repo) swap(c *diskCache) {
+func (r *Repo) swap(c *cachedir.Dir) {
 	old := r.cache
 	r.cache = c
 	r.whole = map[string]tree.Hash{}
 	if c == nil {
 		r.store.swap(nil)
 	} else {
-		r.store.swap(c.disk)
+		r.store.swap(c.Disk)
 	}
 	if old != nil {
 		r.giveUp(old)

@@ -118,8 +118,8 @@ func (e *ErrRewritten) Error() string {
 		return fmt.Sprintf("%s is gone (it was at %s); nothing is written until it is restored, from a clone: `git push origin %[2]s:%[1]s`", e.Ref, e.Old)
 	}
 	return fmt.Sprintf("the history of %s was rewritten: %s does not descend from the accepted %s; "+
-		"nothing is written until you restore it or accept it with `fleetbroker reconcile --once --accept-rewrite %s`",
-		e.Ref, e.New, e.Old, e.New)
+		"nothing is written until you restore it or accept it: for all replicas by the trust root, `accept: [{branch: %s, commit: %s, drops: %s}]`, or here with `fleetbroker reconcile --once --accept-rewrite %[2]s`",
+		e.Ref, e.New, e.Old, strings.TrimPrefix(e.Ref, "refs/heads/"), e.New, e.Old)
 }
 
 // ErrClock means that our last commit on the ledger lies so far in the future that

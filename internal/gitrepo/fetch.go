@@ -66,7 +66,19 @@ func (r *Repo) Fetch(ctx context.Context) (Heads, error) {
 func (r *Repo) look(ctx context.Context) (Heads, error) {
 	err := r.sync(ctx)
 	var rewritten *ErrRewritten
+	if errors.As(err, &rewritten) {
+		took, terr := r.acceptNamed(ctx)
+		if terr != nil {
+			return Heads{}, terr
+		}
+		if took {
+			err = r.sync(ctx)
+		}
+	}
 	if err != nil && !errors.As(err, &rewritten) {
+		return Heads{}, err
+	}
+	if err := r.lookForNamed(); err != nil {
 		return Heads{}, err
 	}
 	heads, herr := r.heads()

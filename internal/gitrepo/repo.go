@@ -11,7 +11,10 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/accepted"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/ancestry"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/cachedir"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/letgo"
 )
 
 // The refs that a fleet repository has beside its branches.
@@ -179,7 +182,7 @@ type Repo struct {
 
 	// mu serialises the verbs; what follows is under it.
 	mu       sync.Mutex
-	cache    *diskCache           // nil: memory
+	cache    *cachedir.Dir        // nil: memory
 	whole    map[string]tree.Hash // refs whose closure the cache holds on disk
 	refs     map[string]tree.Hash // the remote's, as last read; nil: never
 	accepted Accepted
@@ -207,6 +210,12 @@ type Repo struct {
 	cacheDamage         error // why the cache is damaged that is about to be replaced
 	// strayRetry is when refs in the way of ours are deleted again, after it failed.
 	strayRetry time.Time
+	// letGo is the operator's word of rewritten histories (nil: none), unreached those of
+	// its entries that were looked for, named up to which head the ledger was searched for
+	// what Dropping is asked.
+	letGo     letgo.Source
+	unreached map[letgo.Entry]bool
+	named     tree.Hash
 	// recorded is what the ledger noted of the inputs when it was last looked at.
 	recorded recorded
 	// descends remembers pairs (accepted, head) found in order.
@@ -231,14 +240,14 @@ func Open(_ context.Context, remote Remote, opts Options) (*Repo, error) {
 		statefile.RemoveTemporary(opts.Dir, statefile.Unfinished(acceptedFile))
 		statefile.RemoveTemporary(opts.Dir, statefile.Temporary)
 	}
-	r.accepted, r.damaged = readAccepted(opts.Dir)
+	r.accepted, r.damaged = accepted.Read(opts.Dir)
 	if opts.Dir == "" {
 		return r, nil
 	}
 	r.probe()
-	if c, refs := openCache(opts.Dir, opts.Now(), opts.Observer.LocalTrouble); c != nil {
+	if c, refs := cachedir.Open(opts.Dir, opts.Now(), opts.Observer.LocalTrouble); c != nil {
 		r.cache, r.whole = c, refs
-		r.store.disk = c.disk
+		r.store.disk = c.Disk
 	}
 	return r, nil
 }
@@ -273,7 +282,7 @@ func (r *Repo) Close() error {
 	r.tryFlush()
 	c := r.cache
 	r.cache = nil
-	return c.close()
+	return c.Close()
 }
 
 // flush writes recent objects to disk and notes what the disk now holds whole.
@@ -294,7 +303,7 @@ func (r *Repo) flush() error {
 		return nil
 	}
 	r.whole = whole
-	if err := r.cache.writeHeads(whole); err != nil {
+	if err := r.cache.WriteHeads(whole); err != nil {
 		return fmt.Errorf("write the local copy: %w", err)
 	}
 	return nil

@@ -6,17 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/accepted"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/cachedir"
 )
 
 // probePause is how often the state directory is tried, whether it can be written.
 const probePause = 10 * time.Second
-
-// asideMark is in the name of what is set aside (statefile.SetAside).
-const asideMark = ".damaged-"
 
 // tooManyPacks is a local copy that is whole and has become slow.
 type tooManyPacks struct{ is, most int }
@@ -69,7 +67,7 @@ func (r *Repo) saveAccepted() error {
 		r.opts.Observer.LocalTrouble(fmt.Errorf("%w; it is set aside as %s", r.damaged, aside))
 		r.damaged = nil
 	}
-	if err := writeAccepted(r.opts.Dir, r.accepted); err != nil {
+	if err := accepted.Write(r.opts.Dir, r.accepted); err != nil {
 		return err
 	}
 	r.unsaved = false
@@ -95,56 +93,20 @@ func (r *Repo) tryFlush() {
 // with each clone.
 const cacheNote = "cache"
 
-// setAside renames a damaged cache, for a person to look at, and gives it up. Of
-// those set aside before none is kept: each is a whole copy.
-func (c *diskCache) setAside(now time.Time) (aside string, err error) {
-	removeAside(filepath.Dir(c.dir))
-	aside, err = statefile.SetAside(c.dir, now)
-	if err != nil {
-		_ = c.close()
-		return "", err
-	}
-	return aside, c.close()
-}
-
-// damagedCache is what is said of a damaged cache that was set aside, or was not.
-func damagedCache(dir string, why error, aside string, err error) error {
-	if err != nil {
-		return fmt.Errorf("the cache %s is damaged: %w; it is not used: %w", dir, why, err)
-	}
-	return fmt.Errorf("the cache %s is damaged: %w; it is set aside as %s", dir, why, aside)
-}
-
-// removeAside removes the caches that were set aside, and reports whether there
-// were any.
-func removeAside(state string) bool {
-	list, err := os.ReadDir(state)
-	if err != nil {
-		return false
-	}
-	removed := false
-	for _, d := range list {
-		if strings.HasPrefix(d.Name(), cachePrefix) && strings.Contains(d.Name(), asideMark) {
-			removed = os.RemoveAll(filepath.Join(state, d.Name())) == nil || removed
-		}
-	}
-	return removed
-}
-
 // giveUp removes a cache that another replaces; a damaged one is set aside.
-func (r *Repo) giveUp(c *diskCache) {
+func (r *Repo) giveUp(c *cachedir.Dir) {
 	why := r.cacheDamage
 	r.cacheDamage = nil
 	if why == nil {
-		c.remove()
+		c.Remove()
 		return
 	}
-	if _, err := os.Stat(c.dir); errors.Is(err, fs.ErrNotExist) {
-		_ = c.close()
+	if _, err := os.Stat(c.Path); errors.Is(err, fs.ErrNotExist) {
+		_ = c.Close()
 		return // nothing is left of it
 	}
-	aside, err := c.setAside(r.opts.Now())
-	r.opts.Observer.LocalTrouble(damagedCache(c.dir, why, aside, err))
+	aside, err := c.SetAside(r.opts.Now())
+	r.opts.Observer.LocalTrouble(cachedir.Damaged(c.Path, why, aside, err))
 }
 
 // damageOf is why a local copy is damaged that must be cloned again: nil where it

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/letgo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
@@ -210,5 +211,43 @@ func TestRootOfAnotherFleetWritesNothing(t *testing.T) {
 				t.Error("the daemon wrote on another fleet's ledger")
 			}
 		})
+	}
+}
+
+// named are the rewritten heads that a trust root accepts.
+type named []letgo.Entry
+
+func (n named) Entries() []letgo.Entry         { return n }
+func (n named) Accepted(_ string, _ tree.Hash) {}
+func (n named) Unreached(letgo.Entry)          {}
+
+// A ledger that no key of a new root has signed is taken at the head that the root's
+// file accepts, by daemons without state.
+func TestRootOfNewKeysTakesWhatItsFileAccepts(t *testing.T) {
+	s, _ := rootedStory(t, "ledger", "")
+	heidi, person := memremote.KeyPair(t, "r")
+	signer, daemon := memremote.KeyPair(t, "n")
+	head := s.remote.Head("ledger")
+	root, err := trust.Parse("root.yaml", []byte("apiVersion: fleetbroker.io/v1alpha1\nkind: TrustRoot\nmetadata: {name: acme}\nspec:\n  fleetID: f3k9q2abu7\n"+
+		"  policy:\n  - {principal: heidi, publicKey: "+person+"}\n  ledger:\n  - {principal: next, publicKey: "+daemon+"}\n"+
+		"  accept:\n  - {branch: ledger, commit: '"+head.String()+"'}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.root, s.signer = root, signer
+	s.start()
+	s.signed(heidi, map[string]string{"README.md": "Begin here\n"})
+	if _, err := s.r.Round(t.Context()); err == nil || !strings.Contains(err.Error(), "accept: [{branch: ledger, commit: "+head.String()+"}]") {
+		t.Fatalf("a ledger that no key of the root signed: %v", err)
+	}
+	s.start()
+	s.r.opts.Repo.Follow(named(root.Accept()))
+	for range 3 {
+		if _, err := s.r.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if alarms := s.r.View().Trust.Alarms; len(alarms) > 0 || s.r.Ready() != nil {
+		t.Errorf("alarms %q, ready: %v", alarms, s.r.Ready())
 	}
 }

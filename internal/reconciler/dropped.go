@@ -17,8 +17,8 @@ const planAccept = "accept"
 // of by --accept-rewrite, before anything is decided after it. Where this daemon
 // writes no commits by itself the next one names it.
 func (r *Reconciler) recordDropped(ctx context.Context, in *inputs) (done bool, out Outcome, err error) {
-	if !r.opts.Repo.Dropping() || r.shadow(in) || r.offers(in) {
-		return false, out, nil
+	if dropping, err := r.opts.Repo.Dropping(); err != nil || !dropping || r.shadow(in) || r.offers(in) {
+		return err != nil, out, err
 	}
 	req := r.newRequest(in, tree.Hash{}, planAccept, r.now(in))
 	req.Empty, req.Reads = true, []string{}

@@ -28,7 +28,7 @@ func (r *Reconciler) decideRequests(ctx context.Context, in *inputs, w planner.W
 		if err := r.rightTime(); err != nil { // it may have jumped since it was checked
 			return w, nil, err
 		}
-		if err := r.endsOfAJump(in, plan); err != nil {
+		if err := r.endsOfAJump(ctx, in, plan); err != nil {
 			return w, nil, err
 		}
 		if !r.judge(in, &next, plan, times >= mostJudged) {

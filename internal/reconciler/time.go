@@ -1,7 +1,9 @@
 package reconciler
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -33,30 +35,38 @@ var ofTime = map[string]bool{
 
 // endsOfAJump holds a plan back that ends many contracts for time alone, after
 // the clock has jumped and before a server has confirmed the new time.
-func (r *Reconciler) endsOfAJump(in *inputs, plan *planner.Plan) error {
+func (r *Reconciler) endsOfAJump(ctx context.Context, in *inputs, plan *planner.Plan) error {
 	if r.opts.Clock == nil || !r.opts.AllowEnds.IsZero() && r.opts.AllowEnds == in.heads.Inputs.Commit.Hash {
 		return nil
 	}
-	jump := r.opts.Clock.Jump()
-	if jump == 0 {
+	jump, ends := r.opts.Clock.Jump(), endsOfTime(plan)
+	limit := max(5, in.ledger.Held()/5)
+	if m := in.fleet.Policy.Safety.MaxEnds; m != nil {
+		limit = int(*m)
+	}
+	if jump == 0 || len(ends) <= limit {
 		return nil
 	}
-	ends := 0
+	if w, known := r.worldOfLeave(ctx, in); known {
+		w.AllowEnds = true
+		if r.among(endsOfTime(planner.Decide(w)), ends) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d contracts would end for time alone after this machine's clock jumped by %s, and no server has confirmed the new time; one round may end %d (fleet.yaml, spec.safety.maxEnds): check the clock, then restart the daemon, or allow it once with `fleetbroker reconcile --once --allow-ends %s`",
+		len(ends), jump.Round(time.Second), limit, in.heads.Inputs.Commit.Hash)
+}
+
+// endsOfTime are the contracts that a plan ends for time alone, by name.
+func endsOfTime(plan *planner.Plan) (names []string) {
 	for _, c := range plan.Contracts {
 		if c.Before == nil || c.After == nil {
 			continue
 		}
 		if was, is := c.Before.Status.Phase, c.After.Status.Phase; was == v1alpha1.PhaseBooked && is != was || was.Charged() && !is.Charged() && (c.After.Status.Target == v1alpha1.PhaseExpired || c.After.Status.Phase == v1alpha1.PhaseExpired || ofTime[c.After.Status.Reason]) {
-			ends++
+			names = append(names, c.Before.Metadata.Name)
 		}
 	}
-	limit := max(5, in.ledger.Held()/5)
-	if m := in.fleet.Policy.Safety.MaxEnds; m != nil {
-		limit = int(*m)
-	}
-	if ends <= limit {
-		return nil
-	}
-	return fmt.Errorf("%d contracts would end for time alone after this machine's clock jumped by %s, and no server has confirmed the new time; one round may end %d (fleet.yaml, spec.safety.maxEnds): check the clock, then restart the daemon, or allow it once with `fleetbroker reconcile --once --allow-ends %s`",
-		ends, jump.Round(time.Second), limit, in.heads.Inputs.Commit.Hash)
+	slices.Sort(names)
+	return names
 }

@@ -143,6 +143,45 @@ func TestRound_HoldsEndsOfAJumpBack(t *testing.T) {
 	s.isOver(7)
 }
 
+// Leave for the ends of a jump, given on a commit of the inputs, holds on later ones where
+// no other contracts end by it, and on no others.
+func TestRound_AllowsEndsOfAJumpOnALaterCommit(t *testing.T) {
+	shorter := strings.Replace(intentOf("stays", "1"), "spec:\n", "spec:\n  schedule: {duration: 12h}\n", 1)
+	for name, c := range map[string]struct {
+		later map[string]string
+		ends  bool
+	}{
+		"the same ends": {map[string]string{"README.md": "Moved on\n"}, true},
+		"one more":      {map[string]string{"intents/vision/stays.yaml": shorter}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, mono := timed(t, 7)
+			s.push(map[string]string{"intents/vision/stays.yaml": intentOf("stays", "1")})
+			seen := s.remote.Head("main")
+			round := func() error {
+				s.pass(mono, time.Minute)
+				s.r.Reread()
+				_, err := s.r.Round(context.Background())
+				return err
+			}
+			for range 6 {
+				if err := round(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.push(c.later)
+			s.at = s.at.Add(24 * time.Hour)
+			if err := round(); err == nil || !strings.Contains(err.Error(), "would end for time alone") {
+				t.Fatalf("without leave: %v", err)
+			}
+			s.r.opts.AllowEnds = seen
+			if err := round(); (err == nil) != c.ends {
+				t.Errorf("with leave for an earlier commit: %v", err)
+			}
+		})
+	}
+}
+
 // Time that passes on both clocks is no jump, however much ends by it.
 func TestRound_EndsWhatTimeEnds(t *testing.T) {
 	s, mono := timed(t, 7)

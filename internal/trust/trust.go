@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/letgo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pubkey"
 )
 
@@ -29,6 +30,15 @@ type Root struct {
 	Unsigned bool
 
 	policy, ledger []gitrepo.Key
+	accept         []letgo.Entry
+}
+
+// Accept are the rewritten heads that the file accepts. The caller does not change them.
+func (r *Root) Accept() []letgo.Entry {
+	if r == nil {
+		return nil
+	}
+	return r.accept
 }
 
 // NoRoot is the root of --unsigned.
@@ -82,6 +92,7 @@ func Parse(name string, text []byte) (*Root, error) {
 		c.fault("%q is no fleet id; it is the ten letters and digits that `fleetbroker init` made", out.FleetID)("spec", "fleetID")
 	}
 	out.policy, out.ledger = c.keys("policy", root.Spec.Policy), c.keys("ledger", root.Spec.Ledger)
+	out.accept = c.accept(root.Spec.Accept)
 	if !out.Unsigned && (len(out.policy) == 0 || len(out.ledger) == 0) {
 		c.fault("a signed fleet needs keys of people in policy and of daemons in ledger; add them, or write unsigned: true")("spec")
 	}
@@ -125,6 +136,33 @@ func (c *checker) keys(list string, keys []v1alpha1.RootKey) []gitrepo.Key {
 			}
 		}
 		out = append(out, key)
+	}
+	return out
+}
+
+func (c *checker) accept(list []v1alpha1.AcceptedHead) []letgo.Entry {
+	var out []letgo.Entry
+	for i, a := range list {
+		var e letgo.Entry
+		if a.Branch != "" {
+			e.Branch = gitrepo.Branch(a.Branch)
+		}
+		for _, f := range []struct {
+			name, text string
+			to         *tree.Hash
+		}{{"commit", a.Commit, &e.Commit}, {"drops", a.Drops, &e.Drops}} {
+			var err error
+			if f.text == "" && f.name == "drops" {
+				continue
+			}
+			if *f.to, err = tree.ParseHash(f.text); err != nil {
+				c.fault("%q is no commit; write its 40 hexadecimal digits", f.text)("spec", "accept", i, f.name)
+			}
+		}
+		if e.Commit == e.Drops {
+			c.fault("commit and drops are the same; commit is the head that is accepted, drops the one that had been")("spec", "accept", i, "drops")
+		}
+		out = append(out, e)
 	}
 	return out
 }

@@ -21,6 +21,18 @@ type TrustRootSpec struct {
 	Ledger []RootKey `json:"ledger,omitempty"`
 	// Unsigned asks for no signature at all. Every page of status shows it.
 	Unsigned bool `json:"unsigned,omitempty"`
+	// Accept are rewritten heads that an operator accepts, for every replica and auditor that has this file. It is read again while a daemon runs.
+	Accept []AcceptedHead `json:"accept,omitempty"`
+}
+
+// AcceptedHead is a rewritten head that an operator accepts. It lets go of one head and what that contains, so an entry that stays excuses no later rewrite.
+type AcceptedHead struct {
+	// Branch whose history was rewritten, as fleet.yaml and the daemon's flags name it; empty: whichever contains the commit.
+	Branch string `json:"branch,omitempty"`
+	// Commit (40 hexadecimal digits) that is accepted: the branch's head, or an ancestor of it. What comes after it is held to the rules.
+	Commit string `json:"commit"`
+	// Drops is the head (40 hexadecimal digits) that had been accepted before and need not be contained any more. Without it nothing is let go of: the entry only states to a daemon without state that the commit is the ledger's.
+	Drops string `json:"drops,omitempty"`
 }
 
 // RootKey is a key of a trust root.

@@ -1,4 +1,4 @@
-package gitrepo
+package accepted
 
 import (
 	"os"
@@ -17,22 +17,22 @@ func FuzzAccepted(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	dir := f.TempDir()
-	name := filepath.Join(dir, acceptedFile)
+	name := filepath.Join(dir, File)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		first, err := readAccepted(dir)
+		first, err := Read(dir)
 		if err != nil {
-			if first != (Accepted{}) {
+			if first != (Heads{}) {
 				t.Fatalf("%+v beside %v", first, err)
 			}
 			return
 		}
-		if err := writeAccepted(dir, first); err != nil {
+		if err := Write(dir, first); err != nil {
 			t.Fatal(err)
 		}
-		if second, err := readAccepted(dir); err != nil || second != first {
+		if second, err := Read(dir); err != nil || second != first {
 			t.Fatalf("read %+v, written and read again %+v, %v", first, second, err)
 		}
 	})
