@@ -115,6 +115,7 @@ func (r *round) conclude() {
 	r.queuePositions()
 	r.TellShares()
 	states := r.states()
+	r.learn(states)
 	r.addDecisions()
 	r.write(states)
 }

@@ -18,6 +18,8 @@ import (
 type cachedDecision struct {
 	decision *draft.Decision
 	until    v1alpha1.Time
+	// known is how the intent waits, nil where that is not known.
+	known *draft.Known
 }
 
 // sift keeps the intents that are served as they ask, and makes jobs of the
@@ -31,14 +33,19 @@ func (r *round) sift() {
 			if i > 0 && r.Intents[i-1].Metadata.Name == in.Metadata.Name && r.Intents[i-1].Metadata.Namespace == in.Metadata.Namespace {
 				continue // two files that name one intent are frozen by the reader
 			}
+			known := v.known
 			*v = cachedDecision{}
 			d, until, ok := r.quick(in)
 			if !ok {
 				due = lifecycle.Earlier(due, until)
-				r.AddJob(r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
+				j := r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name)
+				if known != nil && known.Lasts(r.Match) {
+					j.Known, v.known = known, known
+				}
+				r.AddJob(j)
 				continue
 			}
-			*v = cachedDecision{&d, until}
+			*v = cachedDecision{decision: &d, until: until}
 		}
 		due = lifecycle.Earlier(due, v.until)
 		r.Plan.Intents = append(r.Plan.Intents, v.decision)

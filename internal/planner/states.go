@@ -38,6 +38,9 @@ func (r *round) states() map[[2]string]model.StateChange {
 		case j.In == nil && before == nil:
 			// nothing is remembered of it
 		default:
+			if r.saysTheSame(j) {
+				continue
+			}
 			after := r.stateOf(j)
 			if before == nil || !reflect.DeepEqual(*before, *after) {
 				out[k] = model.StateChange{Before: before, After: after, From: r.NamedBefore(j)}

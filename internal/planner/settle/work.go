@@ -95,14 +95,22 @@ func (b *bill) Over(j *draft.Job) (code, text string) {
 // except are about to be replaced.
 func (b *bill) Charge(j *draft.Job, replicas int, except ...*v1alpha1.Contract) {
 	r := b.settler
-	q := r.For(j, place.Request{}, replicas, except...)
+	var q place.Request
+	if j.Known == nil {
+		q = r.For(j, place.Request{}, replicas, except...)
+	}
 	offers := int64(len(r.Inventory.Offers()))
 	units := int64(unitsOfIntent)
 	if most, _ := r.Accounts.Most(j.Tenant); replicas > 0 {
 		units += UnitsOfReplica * max(0, min(int64(replicas), most-int64(j.Tenant.Contracts())))
 	}
 	for alt := range j.Alternatives() {
-		key := string(r.Match.Key(r.AskOf(j, q, alt)))
+		key := ""
+		if j.Known != nil {
+			key = j.Known.Class.Key()
+		} else {
+			key = string(r.Match.Key(r.AskOf(j, q, alt)))
+		}
 		if !b.paid[key] {
 			b.paid[key] = true
 			units += offers
